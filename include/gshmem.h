@@ -1,0 +1,248 @@
+/* GSHMEM, host API: one-sided communication between the processing elements (PEs) of a job.
+ *
+ * Names, arguments and their order are OpenSHMEM's, with gshmem_ for shmem_. Unlike there, functions
+ * return a status (gshmem/status.h): GSHMEM_OK or why not; the line that says more has then been
+ * logged, and gshmem_last_error gives it. Functions that return a value instead hand a failure to
+ * the error policy (GSHMEM_ON_ERROR=abort|return, or gshmem_set_error_handler).
+ *
+ * Memory-sized operations are here and in gshmem/rma.h; the typed names (gshmem_long_put,
+ * gshmem_int_sum_reduce, gshmem_uint64_wait_until, …) are in gshmem/typed.h, generated from one
+ * table, each a thin wrapper of a function documented here. */
+#ifndef GSHMEM_H
+#define GSHMEM_H
+
+#include "gshmem/base.h"
+#include "gshmem/type.h"
+#include "gshmem/context.h"
+#include "gshmem/rma.h"
+#include "gshmem/atomic.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Setup --------------------------------------------------------------------------------- */
+
+/* Joins the job: finds out who started it (PMIx, PMI, gshmemrun, or nobody: a job of one), makes
+ * the symmetric heap and maps the peers of this host. Collective over the job. Calls nest: only the
+ * first gshmem_init and the last gshmem_finalize act. After the last finalize, init works again. */
+GSHMEM_API gshmem_status_t gshmem_init(void);
+
+/* Like gshmem_init; *provided is set to the thread level in force (always the one asked for). */
+GSHMEM_API gshmem_status_t gshmem_init_thread(int requested, int *provided);
+
+/* An opaque id that names a job to be. One PE makes it, the program carries its bytes to all others
+ * by any means, and every PE passes it to gshmem_init_attr. Good for one job. */
+typedef struct gshmem_uniqueid {
+    uint32_t version;
+    unsigned char opaque[124];
+} gshmem_uniqueid_t;
+
+GSHMEM_API gshmem_status_t gshmem_get_uniqueid(gshmem_uniqueid_t *uid);
+
+/* How to start when the program knows better than the environment. Zero it, then fill in. */
+typedef struct gshmem_init_attr {
+    int thread_level;             /* GSHMEM_THREAD_… */
+    const void *mpi_comm;         /* points to an MPI_Comm: its ranks become the PEs; else NULL */
+    const gshmem_uniqueid_t *uid; /* with pe and n_pes; else NULL */
+    int pe;
+    int n_pes;
+} gshmem_init_attr_t;
+
+GSHMEM_API gshmem_status_t gshmem_init_attr(const gshmem_init_attr_t *attr);
+
+/* Completes what this PE has outstanding, waits for the others, frees everything. Collective. */
+GSHMEM_API gshmem_status_t gshmem_finalize(void);
+
+/* Whether the library is initialised. Callable at any time, from any thread. */
+GSHMEM_API int gshmem_initialized(void);
+GSHMEM_API int gshmem_query_thread(void);
+
+/* Ends the whole job from any PE with this exit status; does not return. */
+GSHMEM_API void gshmem_global_exit(int status) __attribute__((noreturn));
+
+/* My number, 0 … n_pes - 1, and how many there are; -1 when not initialised. */
+GSHMEM_API int gshmem_my_pe(void);
+GSHMEM_API int gshmem_n_pes(void);
+
+/* Whether pe exists and can be communicated with; whether addr is symmetric and reachable there. */
+GSHMEM_API int gshmem_pe_accessible(int pe);
+GSHMEM_API int gshmem_addr_accessible(const void *addr, int pe);
+
+/* Where pe's copy of the symmetric object at dest is mapped here, for loads and stores; NULL if it
+ * is not symmetric, or lives where this PE cannot map it. */
+GSHMEM_API void *gshmem_ptr(const void *dest, int pe);
+GSHMEM_API void *gshmem_team_ptr(gshmem_team_t team, const void *dest, int pe);
+
+GSHMEM_API void gshmem_info_get_version(int *major, int *minor);
+GSHMEM_API void gshmem_info_get_name(char name[64]); /* "GSHMEM 0.1.0" */
+
+/* ---- Errors -------------------------------------------------------------------------------- */
+
+/* The name ("GSHMEM_ERR_ARGUMENT") and meaning ("bad argument") of a status. */
+GSHMEM_API const char *gshmem_status_name(gshmem_status_t status);
+GSHMEM_API const char *gshmem_status_text(gshmem_status_t status);
+
+/* The last failure of the calling thread: its status, and in *text its line. */
+GSHMEM_API gshmem_status_t gshmem_last_error(const char **text);
+
+/* Called where a failure cannot be returned; if it returns, the function that failed returns too
+ * (with 0 where a value is due). NULL restores the policy of GSHMEM_ON_ERROR. */
+typedef void (*gshmem_error_handler_t)(gshmem_status_t status, const char *text, void *context);
+GSHMEM_API void gshmem_set_error_handler(gshmem_error_handler_t handler, void *context);
+
+/* Hands a failure to that policy; for wrappers of this API that cannot return a status either. */
+GSHMEM_API void gshmem_raise(gshmem_status_t status);
+
+/* ---- Symmetric memory ------------------------------------------------------------------------ */
+
+/* Collective over the job: every PE calls with the same arguments and gets the same object, which
+ * all PEs may then name by their own address of it. NULL for 0 bytes, and on failure: exhausted
+ * heap, or PEs that disagree; then no PE gets memory. Aligned to 16 bytes at least, and to 64 from
+ * 64 bytes on. malloc ends with a barrier; free begins with one. */
+GSHMEM_API void *gshmem_malloc(size_t bytes);
+GSHMEM_API void *gshmem_calloc(size_t count, size_t bytes);
+GSHMEM_API void *gshmem_align(size_t alignment, size_t bytes);
+GSHMEM_API void *gshmem_malloc_with_hints(size_t bytes, long hints);
+GSHMEM_API void *gshmem_realloc(void *ptr, size_t bytes);
+
+/* Frees; NULL is allowed. A pointer that is not the start of an object, or was freed before, is
+ * refused. */
+GSHMEM_API gshmem_status_t gshmem_free(void *ptr);
+
+/* Makes the global and static variables of the shared library that contains `inside` symmetric, as
+ * those of the executable are. Call before gshmem_init, on all PEs in the same order (for example
+ * from a constructor of that library, with the address of one of its variables). */
+GSHMEM_API gshmem_status_t gshmem_symmetric_data(const void *inside);
+
+/* ---- Teams ----------------------------------------------------------------------------------- */
+
+typedef struct gshmem_team_config {
+    int num_contexts; /* contexts that the program will create from the team at one time */
+} gshmem_team_config_t;
+#define GSHMEM_TEAM_NUM_CONTEXTS 0x1L /* bit of config_mask: num_contexts is set */
+
+/* -1 if the caller is not a member, or the team is invalid. */
+GSHMEM_API int gshmem_team_my_pe(gshmem_team_t team);
+GSHMEM_API int gshmem_team_n_pes(gshmem_team_t team);
+GSHMEM_API gshmem_status_t gshmem_team_get_config(gshmem_team_t team, long config_mask,
+                                                  gshmem_team_config_t *config);
+/* The number in dest_team of the PE that has number src_pe in src_team; -1 if it has none. */
+GSHMEM_API int gshmem_team_translate_pe(gshmem_team_t src_team, int src_pe,
+                                        gshmem_team_t dest_team);
+
+/* New teams out of parent; collective over parent. Members get a new team, all others
+ * GSHMEM_TEAM_INVALID. `stride` may be negative or 0 (with size 1). config may be NULL. */
+GSHMEM_API gshmem_status_t gshmem_team_split_strided(gshmem_team_t parent, int start, int stride,
+                                                     int size, const gshmem_team_config_t *config,
+                                                     long config_mask, gshmem_team_t *new_team);
+/* Rows and columns of the grid that has xrange columns: PE i of parent is at (i % xrange,
+ * i / xrange); its xaxis team is its row, its yaxis team its column. */
+GSHMEM_API gshmem_status_t
+gshmem_team_split_2d(gshmem_team_t parent, int xrange, const gshmem_team_config_t *xaxis_config,
+                     long xaxis_mask, gshmem_team_t *xaxis_team,
+                     const gshmem_team_config_t *yaxis_config, long yaxis_mask,
+                     gshmem_team_t *yaxis_team);
+/* The parent's PEs in `members` (n of them, in the order they are to have in the new team). */
+GSHMEM_API gshmem_status_t gshmem_team_split_list(gshmem_team_t parent, const int *members, int n,
+                                                  const gshmem_team_config_t *config,
+                                                  long config_mask, gshmem_team_t *new_team);
+/* Collective over the team; its contexts must have been destroyed. */
+GSHMEM_API gshmem_status_t gshmem_team_destroy(gshmem_team_t team);
+
+/* ---- Contexts -------------------------------------------------------------------------------- */
+
+/* A context orders and completes its own operations independently of others. Local to the PE. PE
+ * numbers in its operations are those of the team it was made from. */
+GSHMEM_API gshmem_status_t gshmem_ctx_create(long options, gshmem_ctx_t *ctx);
+GSHMEM_API gshmem_status_t gshmem_team_create_ctx(gshmem_team_t team, long options,
+                                                  gshmem_ctx_t *ctx);
+GSHMEM_API gshmem_status_t gshmem_ctx_destroy(gshmem_ctx_t ctx); /* completes its operations */
+GSHMEM_API gshmem_status_t gshmem_ctx_get_team(gshmem_ctx_t ctx, gshmem_team_t *team);
+/* Hints that many operations follow, to be batched until the stop. */
+GSHMEM_API void gshmem_ctx_session_start(gshmem_ctx_t ctx, long options);
+GSHMEM_API void gshmem_ctx_session_stop(gshmem_ctx_t ctx);
+
+/* ---- Order ----------------------------------------------------------------------------------- */
+
+/* fence: puts, atomics and signals of this PE to each PE before it arrive before those after it.
+ * quiet: all operations of this PE before it are complete and visible to all PEs on return.
+ * pe_quiet: the same for one PE. */
+GSHMEM_API gshmem_status_t gshmem_fence(void);
+GSHMEM_API gshmem_status_t gshmem_quiet(void);
+GSHMEM_API gshmem_status_t gshmem_pe_quiet(const int *target_pes, size_t n);
+GSHMEM_API gshmem_status_t gshmem_ctx_fence(gshmem_ctx_t ctx);
+GSHMEM_API gshmem_status_t gshmem_ctx_quiet(gshmem_ctx_t ctx);
+GSHMEM_API gshmem_status_t gshmem_ctx_pe_quiet(gshmem_ctx_t ctx, const int *target_pes, size_t n);
+
+/* ---- Waiting --------------------------------------------------------------------------------- */
+
+/* Waits until the signal compares to value as cmp says, and returns the signal that did. On failure
+ * (the job ends while waiting) the error policy is called and what the signal then held returned.
+ * Waits on variables of other types, and on many at once: gshmem_TYPE_wait_until… in typed.h. */
+GSHMEM_API uint64_t gshmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t value);
+
+/* ---- Collectives ----------------------------------------------------------------------------- */
+
+/* Over all PEs of a team, called by each of them in the same order. dest and source are symmetric
+ * addresses; they may be the same object where it says "in place", and may not overlap otherwise.
+ * Sizes may be 0. They return when the caller may use dest and reuse source. Failures: an invalid
+ * team, addresses that are not symmetric, a dead member. */
+
+/* sync: all PEs have arrived, and memory stores made before it are seen. barrier: also completes
+ * this PE's operations on the default context, as gshmem_quiet does. */
+GSHMEM_API gshmem_status_t gshmem_team_sync(gshmem_team_t team);
+GSHMEM_API gshmem_status_t gshmem_sync_all(void);
+GSHMEM_API gshmem_status_t gshmem_barrier(gshmem_team_t team);
+GSHMEM_API gshmem_status_t gshmem_barrier_all(void);
+
+/* dest on every PE, the root's included, becomes root's source. In place. */
+GSHMEM_API gshmem_status_t gshmem_broadcastmem(gshmem_team_t team, void *dest, const void *source,
+                                               size_t bytes, int root);
+/* dest becomes the sources of all PEs one after another; collect: sizes may differ between PEs;
+ * fcollect: they are the same. */
+GSHMEM_API gshmem_status_t gshmem_collectmem(gshmem_team_t team, void *dest, const void *source,
+                                             size_t bytes);
+GSHMEM_API gshmem_status_t gshmem_fcollectmem(gshmem_team_t team, void *dest, const void *source,
+                                              size_t bytes);
+/* Block i of source (bytes long) goes to block my_pe of dest on PE i. */
+GSHMEM_API gshmem_status_t gshmem_alltoallmem(gshmem_team_t team, void *dest, const void *source,
+                                              size_t bytes);
+/* The same with blocks of n elements, dst and sst elements apart within a block; block i begins at
+ * element i*n*dst of dest, i*n*sst of source. */
+GSHMEM_API gshmem_status_t gshmem_alltoallsmem(gshmem_team_t team, void *dest, const void *source,
+                                               ptrdiff_t dst, ptrdiff_t sst, size_t element,
+                                               size_t n);
+/* dest[j] on every PE becomes the reduction by op of source[j] of all PEs. In place. The order in
+ * which values are combined depends on the team's size and n alone, so results repeat. */
+GSHMEM_API gshmem_status_t gshmem_reduce(gshmem_team_t team, enum gshmem_type type,
+                                         enum gshmem_op op, void *dest, const void *source,
+                                         size_t n);
+/* dest[0..n) on PE i becomes elements i*n … (i+1)*n - 1 of the reduction of source[0..n*n_pes).
+ * In place: dest may be source. */
+GSHMEM_API gshmem_status_t gshmem_reducescatter(gshmem_team_t team, enum gshmem_type type,
+                                                enum gshmem_op op, void *dest, const void *source,
+                                                size_t n);
+/* dest[j] on PE i becomes the sum of source[j] of PEs 0…i (inscan) or 0…i-1 (exscan; 0 on PE 0).
+ * In place. */
+GSHMEM_API gshmem_status_t gshmem_inscan(gshmem_team_t team, enum gshmem_type type, void *dest,
+                                         const void *source, size_t n);
+GSHMEM_API gshmem_status_t gshmem_exscan(gshmem_team_t team, enum gshmem_type type, void *dest,
+                                         const void *source, size_t n);
+
+/* ---- Locks ----------------------------------------------------------------------------------- */
+
+/* A lock is a symmetric long, 0 at first, the same object on all PEs. Fair: PEs get it in the order
+ * in which they asked. set waits; test returns 0 if it took the lock and 1 if another PE has it, -1
+ * on failure. clear completes this PE's operations before it lets go. */
+GSHMEM_API gshmem_status_t gshmem_set_lock(long *lock);
+GSHMEM_API gshmem_status_t gshmem_clear_lock(long *lock);
+GSHMEM_API int gshmem_test_lock(long *lock);
+
+#ifdef __cplusplus
+}
+#endif
+
+#include "gshmem/typed.h"
+
+#endif

@@ -1,0 +1,59 @@
+/* What every other header of GSHMEM starts from: visibility, constants and handles. */
+#ifndef GSHMEM_BASE_H
+#define GSHMEM_BASE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gshmem/status.h"
+
+#define GSHMEM_MAJOR_VERSION 0
+#define GSHMEM_MINOR_VERSION 1
+#define GSHMEM_PATCH_VERSION 0
+
+#define GSHMEM_API           __attribute__((visibility("default")))
+#define GSHMEM_LIKELY(x)     __builtin_expect(!!(x), 1)
+#define GSHMEM_UNLIKELY(x)   __builtin_expect(!!(x), 0)
+
+/* Teams are small numbers: constants can be used in initialisers, and a destroyed team is noticed. */
+typedef int32_t gshmem_team_t;
+#define GSHMEM_TEAM_INVALID ((gshmem_team_t)-1)
+#define GSHMEM_TEAM_WORLD   ((gshmem_team_t)0) /* all PEs */
+#define GSHMEM_TEAM_SHARED  ((gshmem_team_t)1) /* the PEs whose memory can be mapped: gshmem_ptr works */
+#define GSHMEM_TEAM_HOST    ((gshmem_team_t)2) /* the PEs that share this machine */
+
+typedef struct gshmem_ctx *gshmem_ctx_t;
+#define GSHMEM_CTX_INVALID ((gshmem_ctx_t)0)
+#define GSHMEM_CTX_DEFAULT ((gshmem_ctx_t)1)
+
+/* Options of gshmem_ctx_create, to be or-ed. */
+#define GSHMEM_CTX_SERIALIZED 0x1 /* used by one thread at a time */
+#define GSHMEM_CTX_PRIVATE    0x2 /* used by the creating thread alone */
+#define GSHMEM_CTX_NOSTORE    0x4 /* gshmem_ctx_quiet and fence need not order mapped stores */
+
+enum gshmem_thread_level {
+    GSHMEM_THREAD_SINGLE,
+    GSHMEM_THREAD_FUNNELED,
+    GSHMEM_THREAD_SERIALIZED,
+    GSHMEM_THREAD_MULTIPLE
+};
+
+enum gshmem_cmp {
+    GSHMEM_CMP_EQ = 1,
+    GSHMEM_CMP_NE,
+    GSHMEM_CMP_GT,
+    GSHMEM_CMP_LE,
+    GSHMEM_CMP_LT,
+    GSHMEM_CMP_GE
+};
+
+enum gshmem_signal_op {
+    GSHMEM_SIGNAL_SET = 1,
+    GSHMEM_SIGNAL_ADD
+};
+
+/* Hints of gshmem_malloc_with_hints, to be or-ed. */
+#define GSHMEM_MALLOC_ATOMICS_REMOTE 0x1
+#define GSHMEM_MALLOC_SIGNAL_REMOTE  0x2
+
+#endif

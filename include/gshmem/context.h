@@ -1,0 +1,67 @@
+/* How an address of mine becomes the same object's address on another PE.
+ *
+ * A context is what a caller needs to reach the PEs of one team: for each kind of symmetric memory,
+ * where mine begins and where each PE's copy is mapped here. Inline code reads it, so that an
+ * operation on a mapped peer is a load or a store and not a call. What is not mapped, not symmetric
+ * or out of range goes out of line, where it is carried out or refused with a reason. */
+#ifndef GSHMEM_CONTEXT_H
+#define GSHMEM_CONTEXT_H
+
+#include "gshmem/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct gshmem_segment {
+    uintptr_t base;        /* of my own copy */
+    size_t bytes;
+    const uintptr_t *peer; /* [pe of the team]: where its copy is mapped here, 0 if it is not */
+};
+
+/* Read by inline code: fields are only ever added at the end. The library may change it while no
+ * operation runs (init, finalize). */
+struct gshmem_ctx {
+    struct gshmem_segment heap;
+    struct gshmem_segment data; /* global and static variables of the program */
+    int32_t n_pes;              /* 0: not usable, which sends every operation out of line */
+    int32_t my_pe;
+    gshmem_team_t team;
+    uint32_t options;
+};
+
+/* The default context, and one that is never usable (stands in for GSHMEM_CTX_INVALID). */
+GSHMEM_API extern struct gshmem_ctx *const gshmem_ctx_default;
+GSHMEM_API extern struct gshmem_ctx *const gshmem_ctx_none;
+
+static inline struct gshmem_ctx *gshmem_ctx_resolve(gshmem_ctx_t ctx)
+{
+    if (ctx == GSHMEM_CTX_DEFAULT)
+        return gshmem_ctx_default;
+    return ctx == GSHMEM_CTX_INVALID ? gshmem_ctx_none : ctx;
+}
+
+/* Where pe's copy of the `bytes` bytes at `mine` is mapped here; NULL: take the path out of line. */
+static inline void *gshmem_ctx_reach(gshmem_ctx_t handle, const void *mine, size_t bytes, int pe)
+{
+    const struct gshmem_ctx *ctx = gshmem_ctx_resolve(handle);
+
+    if (GSHMEM_UNLIKELY((uint32_t)pe >= (uint32_t)ctx->n_pes))
+        return NULL;
+    size_t offset = (uintptr_t)mine - ctx->heap.base;
+    if (GSHMEM_LIKELY(offset < ctx->heap.bytes && bytes <= ctx->heap.bytes - offset)) {
+        uintptr_t peer = ctx->heap.peer[pe];
+        return GSHMEM_LIKELY(peer) ? (void *)(peer + offset) : NULL;
+    }
+    offset = (uintptr_t)mine - ctx->data.base;
+    if (GSHMEM_LIKELY(offset < ctx->data.bytes && bytes <= ctx->data.bytes - offset)) {
+        uintptr_t peer = ctx->data.peer[pe];
+        return GSHMEM_LIKELY(peer) ? (void *)(peer + offset) : NULL;
+    }
+    return NULL;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,175 @@
+/* Put and get: memory-sized operations, and single elements.
+ *
+ * The typed names (gshmem_long_put, gshmem_double_g, …) in gshmem/typed.h are thin wrappers of
+ * these. dest of a put and source of a get are symmetric addresses, named as on the calling PE; the
+ * other side is any memory of the caller. Where the peer is mapped, all of it happens here, inline. */
+#ifndef GSHMEM_RMA_H
+#define GSHMEM_RMA_H
+
+#include <string.h>
+
+#include "gshmem/context.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The paths out of line, for what is not mapped or not valid. Not for programs to call. */
+GSHMEM_API gshmem_status_t gshmem_path_put(gshmem_ctx_t ctx, void *dest, const void *source,
+                                           size_t bytes, int pe, int nbi);
+GSHMEM_API gshmem_status_t gshmem_path_get(gshmem_ctx_t ctx, void *dest, const void *source,
+                                           size_t bytes, int pe, int nbi);
+
+/* A copy that moves an aligned 8- or 4-byte object in one access, so that a flag is never torn. */
+static inline void gshmem_copy(void *to, const void *from, size_t bytes)
+{
+    if (bytes == 8)
+        memcpy(to, from, 8);
+    else if (bytes == 4)
+        memcpy(to, from, 4);
+    else
+        memcpy(to, from, bytes);
+}
+
+/* Copies bytes from source to dest on pe. Returns when source may be reused; the data is complete
+ * at pe after a later gshmem_quiet or barrier. bytes may be 0. */
+static inline gshmem_status_t gshmem_ctx_putmem(gshmem_ctx_t ctx, void *dest, const void *source,
+                                                size_t bytes, int pe)
+{
+    void *there = gshmem_ctx_reach(ctx, dest, bytes, pe);
+
+    if (GSHMEM_UNLIKELY(!there))
+        return gshmem_path_put(ctx, dest, source, bytes, pe, 0);
+    gshmem_copy(there, source, bytes);
+    return GSHMEM_OK;
+}
+
+/* Copies bytes from source on pe to dest; the data is there on return. */
+static inline gshmem_status_t gshmem_ctx_getmem(gshmem_ctx_t ctx, void *dest, const void *source,
+                                                size_t bytes, int pe)
+{
+    const void *there = gshmem_ctx_reach(ctx, source, bytes, pe);
+
+    if (GSHMEM_UNLIKELY(!there))
+        return gshmem_path_get(ctx, dest, source, bytes, pe, 0);
+    gshmem_copy(dest, there, bytes);
+    return GSHMEM_OK;
+}
+
+/* Like putmem, but source may be reused only after gshmem_quiet. */
+static inline gshmem_status_t gshmem_ctx_putmem_nbi(gshmem_ctx_t ctx, void *dest,
+                                                    const void *source, size_t bytes, int pe)
+{
+    void *there = gshmem_ctx_reach(ctx, dest, bytes, pe);
+
+    if (GSHMEM_UNLIKELY(!there))
+        return gshmem_path_put(ctx, dest, source, bytes, pe, 1);
+    gshmem_copy(there, source, bytes);
+    return GSHMEM_OK;
+}
+
+/* Like getmem, but the data is in dest only after gshmem_quiet. */
+static inline gshmem_status_t gshmem_ctx_getmem_nbi(gshmem_ctx_t ctx, void *dest,
+                                                    const void *source, size_t bytes, int pe)
+{
+    const void *there = gshmem_ctx_reach(ctx, source, bytes, pe);
+
+    if (GSHMEM_UNLIKELY(!there))
+        return gshmem_path_get(ctx, dest, source, bytes, pe, 1);
+    gshmem_copy(dest, there, bytes);
+    return GSHMEM_OK;
+}
+
+static inline gshmem_status_t gshmem_putmem(void *dest, const void *source, size_t bytes, int pe)
+{
+    return gshmem_ctx_putmem(GSHMEM_CTX_DEFAULT, dest, source, bytes, pe);
+}
+
+static inline gshmem_status_t gshmem_getmem(void *dest, const void *source, size_t bytes, int pe)
+{
+    return gshmem_ctx_getmem(GSHMEM_CTX_DEFAULT, dest, source, bytes, pe);
+}
+
+static inline gshmem_status_t gshmem_putmem_nbi(void *dest, const void *source, size_t bytes,
+                                                int pe)
+{
+    return gshmem_ctx_putmem_nbi(GSHMEM_CTX_DEFAULT, dest, source, bytes, pe);
+}
+
+static inline gshmem_status_t gshmem_getmem_nbi(void *dest, const void *source, size_t bytes,
+                                                int pe)
+{
+    return gshmem_ctx_getmem_nbi(GSHMEM_CTX_DEFAULT, dest, source, bytes, pe);
+}
+
+/* Strided copies of n elements of `element` bytes: element i goes from source + i*sst to
+ * dest + i*dst, both counted in elements (at least 1). */
+GSHMEM_API gshmem_status_t gshmem_ctx_iputmem(gshmem_ctx_t ctx, void *dest, const void *source,
+                                              ptrdiff_t dst, ptrdiff_t sst, size_t element,
+                                              size_t n, int pe);
+GSHMEM_API gshmem_status_t gshmem_ctx_igetmem(gshmem_ctx_t ctx, void *dest, const void *source,
+                                              ptrdiff_t dst, ptrdiff_t sst, size_t element,
+                                              size_t n, int pe);
+
+/* Block-strided copies: n blocks of `block` elements; block i starts at source + i*sst and goes to
+ * dest + i*dst, strides counted in elements and at least as large as a block. */
+GSHMEM_API gshmem_status_t gshmem_ctx_ibputmem(gshmem_ctx_t ctx, void *dest, const void *source,
+                                               ptrdiff_t dst, ptrdiff_t sst, size_t block,
+                                               size_t element, size_t n, int pe);
+GSHMEM_API gshmem_status_t gshmem_ctx_ibgetmem(gshmem_ctx_t ctx, void *dest, const void *source,
+                                               ptrdiff_t dst, ptrdiff_t sst, size_t block,
+                                               size_t element, size_t n, int pe);
+
+/* Put with signal: copies bytes to dest on pe, then updates the 64-bit signal at sig_addr on pe by
+ * signal_op (GSHMEM_SIGNAL_SET or _ADD). Who sees the signal sees the data. The nbi form returns
+ * before source may be reused. */
+GSHMEM_API gshmem_status_t gshmem_ctx_putmem_signal(gshmem_ctx_t ctx, void *dest,
+                                                    const void *source, size_t bytes,
+                                                    uint64_t *sig_addr, uint64_t signal,
+                                                    int signal_op, int pe);
+GSHMEM_API gshmem_status_t gshmem_ctx_putmem_signal_nbi(gshmem_ctx_t ctx, void *dest,
+                                                        const void *source, size_t bytes,
+                                                        uint64_t *sig_addr, uint64_t signal,
+                                                        int signal_op, int pe);
+
+static inline gshmem_status_t gshmem_putmem_signal(void *dest, const void *source, size_t bytes,
+                                                   uint64_t *sig_addr, uint64_t signal,
+                                                   int signal_op, int pe)
+{
+    return gshmem_ctx_putmem_signal(GSHMEM_CTX_DEFAULT, dest, source, bytes, sig_addr, signal,
+                                    signal_op, pe);
+}
+
+static inline gshmem_status_t gshmem_putmem_signal_nbi(void *dest, const void *source, size_t bytes,
+                                                       uint64_t *sig_addr, uint64_t signal,
+                                                       int signal_op, int pe)
+{
+    return gshmem_ctx_putmem_signal_nbi(GSHMEM_CTX_DEFAULT, dest, source, bytes, sig_addr, signal,
+                                        signal_op, pe);
+}
+
+/* Signals by themselves: update (add, set), and read one's own. */
+GSHMEM_API gshmem_status_t gshmem_ctx_signal_add(gshmem_ctx_t ctx, uint64_t *sig_addr,
+                                                 uint64_t signal, int pe);
+GSHMEM_API gshmem_status_t gshmem_ctx_signal_set(gshmem_ctx_t ctx, uint64_t *sig_addr,
+                                                 uint64_t signal, int pe);
+
+static inline gshmem_status_t gshmem_signal_add(uint64_t *sig_addr, uint64_t signal, int pe)
+{
+    return gshmem_ctx_signal_add(GSHMEM_CTX_DEFAULT, sig_addr, signal, pe);
+}
+
+static inline gshmem_status_t gshmem_signal_set(uint64_t *sig_addr, uint64_t signal, int pe)
+{
+    return gshmem_ctx_signal_set(GSHMEM_CTX_DEFAULT, sig_addr, signal, pe);
+}
+
+static inline uint64_t gshmem_signal_fetch(const uint64_t *sig_addr)
+{
+    return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,39 @@
+/* What a call can answer: one table, from which the enum, the names and the texts follow.
+ *
+ * Every native function that can fail returns one of these. The first function that decides on a
+ * failure logs one line with the numbers a person needs; callers pass the status on in silence. */
+#ifndef GSHMEM_STATUS_H
+#define GSHMEM_STATUS_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*      name           value  what it means */
+#define GSHMEM_STATUS_TABLE(X)                                                                     \
+    X(OK,                0, "success")                                                             \
+    X(ERR_ARGUMENT,      1, "bad argument")                                                        \
+    X(ERR_NOT_SYMMETRIC, 2, "address is not symmetric")                                            \
+    X(ERR_MEMORY,        3, "out of memory")                                                       \
+    X(ERR_UNSUPPORTED,   4, "not supported")                                                       \
+    X(ERR_UNREACHABLE,   5, "PE cannot be reached")                                                \
+    X(ERR_PEER_DEAD,     6, "peer is dead")                                                        \
+    X(ERR_TIMEOUT,       7, "timed out")                                                           \
+    X(ERR_ABORTED,       8, "job was aborted")                                                     \
+    X(ERR_TRANSPORT,     9, "transport failed")                                                    \
+    X(ERR_DEVICE,       10, "device failed")                                                       \
+    X(ERR_BOOTSTRAP,    11, "start-up failed")                                                     \
+    X(ERR_STATE,        12, "not allowed in this state")                                           \
+    X(ERR_MISMATCH,     13, "PEs disagree")                                                        \
+    X(ERR_SYSTEM,       14, "system call failed")
+
+typedef enum gshmem_status {
+#define X(name, value, text) GSHMEM_##name = value,
+    GSHMEM_STATUS_TABLE(X)
+#undef X
+} gshmem_status_t;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,33 @@
+/* The element types that reductions, waits and atomics are told of at run time. */
+#ifndef GSHMEM_TYPE_H
+#define GSHMEM_TYPE_H
+
+enum gshmem_type {
+    GSHMEM_TYPE_INT8,
+    GSHMEM_TYPE_INT16,
+    GSHMEM_TYPE_INT32,
+    GSHMEM_TYPE_INT64,
+    GSHMEM_TYPE_UINT8,
+    GSHMEM_TYPE_UINT16,
+    GSHMEM_TYPE_UINT32,
+    GSHMEM_TYPE_UINT64,
+    GSHMEM_TYPE_FLOAT,
+    GSHMEM_TYPE_DOUBLE,
+    GSHMEM_TYPE_LONGDOUBLE,
+    GSHMEM_TYPE_COMPLEXF, /* float _Complex */
+    GSHMEM_TYPE_COMPLEXD, /* double _Complex */
+    GSHMEM_TYPE_COUNT
+};
+
+enum gshmem_op {
+    GSHMEM_OP_SUM,
+    GSHMEM_OP_PROD,
+    GSHMEM_OP_MIN,
+    GSHMEM_OP_MAX,
+    GSHMEM_OP_AND,
+    GSHMEM_OP_OR,
+    GSHMEM_OP_XOR,
+    GSHMEM_OP_COUNT
+};
+
+#endif

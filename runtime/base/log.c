@@ -1,0 +1,94 @@
+#define _GNU_SOURCE
+#include "runtime/base/log.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LINE_MAX_BYTES = 1024 };
+
+static atomic_int level_now = LOG_WARN;
+static atomic_int pe_now = -1;
+
+static _Thread_local gshmem_status_t error_status;
+static _Thread_local char error_text[LINE_MAX_BYTES];
+
+void log_identify(int pe)
+{
+    atomic_store_explicit(&pe_now, pe, memory_order_relaxed);
+}
+
+void log_set_level(enum log_level level)
+{
+    atomic_store_explicit(&level_now, (int)level, memory_order_relaxed);
+}
+
+bool log_enabled(enum log_level level)
+{
+    return (int)level <= atomic_load_explicit(&level_now, memory_order_relaxed);
+}
+
+static size_t put_prefix(char *line, size_t size, enum log_level level)
+{
+    static const char *const names[] = {"", "error", "warning", "info", "debug"};
+    int pe = atomic_load_explicit(&pe_now, memory_order_relaxed);
+    char host[65] = "";
+
+    if (gethostname(host, sizeof host - 1) != 0)
+        host[0] = 0;
+    int n = pe < 0 ? snprintf(line, size, "gshmem[%s] %s: ", host, names[level])
+                   : snprintf(line, size, "gshmem[%d@%s] %s: ", pe, host, names[level]);
+    return n < 0 ? 0 : (size_t)n;
+}
+
+void log_vline(enum log_level level, const char *format, va_list args)
+{
+    if (!log_enabled(level))
+        return;
+
+    int saved = errno;
+    char line[LINE_MAX_BYTES + 128];
+    size_t used = put_prefix(line, 128, level);
+    int n = vsnprintf(line + used, sizeof line - used - 1, format, args);
+
+    if (n > 0)
+        used += (size_t)n < sizeof line - used - 1 ? (size_t)n : sizeof line - used - 2;
+    line[used++] = '\n';
+    /* A message that stderr refuses has nowhere else to go. */
+    if (write(STDERR_FILENO, line, used) < 0)
+        errno = 0;
+    errno = saved;
+}
+
+void log_line(enum log_level level, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    log_vline(level, format, args);
+    va_end(args);
+}
+
+gshmem_status_t fail(gshmem_status_t status, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(error_text, sizeof error_text, format, args);
+    va_end(args);
+    error_status = status;
+    log_line(LOG_ERROR, "%s", error_text);
+    return status;
+}
+
+gshmem_status_t last_error_status(void)
+{
+    return error_status;
+}
+
+const char *last_error_text(void)
+{
+    return error_text;
+}

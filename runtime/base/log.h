@@ -1,0 +1,39 @@
+/* Says things to people, and turns failures into statuses.
+ *
+ * One line a message, written with one write(2) to stderr so that lines of many PEs never mix:
+ *     gshmem[3@node7] error: put of 64 B to PE 9: the job has PEs 0..7
+ * GSHMEM_LOG chooses the level. Knows nothing of PEs but the number it was told. */
+#ifndef GSHMEM_BASE_LOG_H
+#define GSHMEM_BASE_LOG_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+
+#include "gshmem/status.h"
+
+enum log_level { LOG_NONE, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+
+void log_identify(int pe); /* -1: not yet a PE */
+void log_set_level(enum log_level level);
+bool log_enabled(enum log_level level);
+void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void log_vline(enum log_level level, const char *format, va_list args);
+
+#define log_error(...) log_line(LOG_ERROR, __VA_ARGS__)
+#define log_warn(...)  log_line(LOG_WARN, __VA_ARGS__)
+#define log_info(...)  log_line(LOG_INFO, __VA_ARGS__)
+#define log_debug(...)                                                                             \
+    do {                                                                                           \
+        if (log_enabled(LOG_DEBUG))                                                                \
+            log_line(LOG_DEBUG, __VA_ARGS__);                                                      \
+    } while (0)
+
+/* Decides a failure: logs the line as an error, remembers both for gshmem_last_error() of this
+ * thread, and returns status, so that `return fail(GSHMEM_ERR_…, "…", …);` says it all. */
+gshmem_status_t fail(gshmem_status_t status, const char *format, ...)
+    __attribute__((format(printf, 2, 3), cold));
+
+gshmem_status_t last_error_status(void);
+const char *last_error_text(void);
+
+#endif

@@ -1,0 +1,61 @@
+/* Every setting GSHMEM reads, in one table: parsing, checking, printing and documentation follow.
+ *
+ * Settings come from environment variables and are read once per gshmem_init. A value that cannot
+ * be parsed or is out of range is an error that names the variable and what it accepts; a GSHMEM_…
+ * variable that is not in the table can be warned of, with the nearest name. */
+#ifndef GSHMEM_BASE_SETTINGS_H
+#define GSHMEM_BASE_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "gshmem/status.h"
+
+/*        id, variable without GSHMEM_, other names (comma separated), kind, default, choices or range, text */
+#define SETTINGS_TABLE(X)                                                                          \
+    X(LOG, "LOG", NULL, CHOICE, "warn", "none|error|warn|info|debug",                              \
+      "how much is said on stderr")                                                                \
+    X(ON_ERROR, "ON_ERROR", NULL, CHOICE, "abort", "abort|return",                                 \
+      "what a failure does where the caller gets no status: end the job, or carry on")             \
+    X(BOOTSTRAP, "BOOTSTRAP", NULL, STRING, "auto", NULL,                                          \
+      "who starts the job: auto, run, pmix, pmi, uid, mpi, single, or the path of a module")       \
+    X(INIT_TIMEOUT, "INIT_TIMEOUT", NULL, SECONDS, "60", "1..86400",                               \
+      "seconds that start-up waits for the other PEs")                                             \
+    X(HEAP_SIZE, "HEAP_SIZE", "SHMEM_SYMMETRIC_SIZE,NVSHMEM_SYMMETRIC_SIZE", SIZE, "0",            \
+      "0..64T", "symmetric heap every PE must at least be able to grow to, e.g. 2G")               \
+    X(HEAP_MAX, "HEAP_MAX", NULL, SIZE, "0", "0..64T",                                             \
+      "limit of the symmetric heap per PE; 0: this machine's memory, shared by its PEs")           \
+    X(HUGE_PAGES, "HUGE_PAGES", NULL, CHOICE, "auto", "auto|off",                                  \
+      "ask for huge pages for heap beyond its first 2 MiB")                                        \
+    X(SPIN_US, "SPIN_US", NULL, COUNT, "-1", "-1..1000000",                                        \
+      "microseconds a wait spins before it yields; -1: long where each PE has a core, else short") \
+    X(WATCHDOG, "WATCHDOG", NULL, SECONDS, "0", "0..86400",                                        \
+      "report a wait that lasts longer than this many seconds; 0: never")                          \
+    X(MODULE_DIR, "MODULE_DIR", NULL, STRING, "", NULL,                                            \
+      "where to look for modules first")
+
+enum setting {
+#define X(id, name, aliases, kind, initial, range, text) SETTING_##id,
+    SETTINGS_TABLE(X)
+#undef X
+    SETTING_COUNT
+};
+
+/* Reads the environment; a bad value fails, and the settings before it in the table are taken. */
+gshmem_status_t settings_load(void);
+/* A warning for each GSHMEM_… variable that no row names; for one PE of a job to call. */
+void settings_warn_unknown(void);
+
+int64_t settings_number(enum setting s); /* SIZE in bytes, SECONDS, COUNT; CHOICE: its index */
+const char *settings_string(enum setting s);
+/* The variable that gave the value ("GSHMEM_HEAP_SIZE"), or NULL if it is the default. */
+const char *settings_source(enum setting s);
+const char *settings_variable(enum setting s); /* "GSHMEM_HEAP_SIZE", for messages */
+
+void settings_print(FILE *to); /* one line a setting: variable, value, where from, meaning */
+
+/* "64", "16K", "1.5G", "2MiB" to bytes; false if it is not a size. */
+bool settings_parse_size(const char *text, int64_t *bytes);
+
+#endif

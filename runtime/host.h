@@ -1,0 +1,85 @@
+/* The PEs that share one machine, and the memory they share.
+ *
+ * One file without a name (a memfd) holds the memory of all PEs of a host: the lowest PE, the
+ * leader, makes it and hands its descriptor to the others over a Unix socket. Every PE maps the
+ * whole of it once, so that peers' heaps need no mapping of their own, ever:
+ *
+ *     control | slot of PE 0: system, data, heap | slot of PE 1 | …        (PEs by index on the host)
+ *
+ * The file is sparse; memory is taken when it is first touched. */
+#ifndef GSHMEM_RUNTIME_HOST_H
+#define GSHMEM_RUNTIME_HOST_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gshmem/status.h"
+
+struct bootstrap;
+
+/* Decided by the leader, the same for all PEs of the host. All are multiples of 2 MiB. */
+struct host_layout {
+    uint64_t control_bytes;
+    uint64_t system_bytes; /* of a slot: the library's own symmetric memory */
+    uint64_t data_bytes;   /* of a slot: room for the program's global and static variables */
+    uint64_t heap_bytes;   /* of a slot: the limit of the symmetric heap */
+};
+
+/* What a PE shows its neighbours; one cache line and a half, written by its owner alone. */
+struct host_member {
+    _Atomic uint32_t ready;    /* 1: the fields below are valid; 2: has left in good order */
+    int32_t pe;
+    int32_t pid;
+    uint32_t data_segments;    /* how many, and a digest of their sizes and the program's identity: */
+    uint64_t data_digest;      /* data is symmetric between PEs whose digests are the same */
+    char pad[40];
+};
+
+struct host_control {
+    _Atomic uint32_t aborted;  /* 1 + exit status: some PE has ended the job; waits must stop */
+    int32_t aborted_by;        /* the PE */
+    char why[184];
+    struct host_member member[];
+};
+
+struct host {
+    int index;             /* mine among the PEs of this host */
+    int n;                 /* how many there are */
+    int *pe;               /* [n]: their PEs, ascending */
+    int cpus;              /* that this PE's affinity mask and its neighbours' may use */
+    bool crowded;          /* more PEs than CPUs: whoever waits must let others run */
+    int fd;
+    char *arena;
+    size_t arena_bytes;
+    struct host_layout layout;
+    struct host_control *control;
+};
+
+/* The offsets of a slot's parts in the arena. */
+static inline size_t host_slot_bytes(const struct host_layout *l)
+{
+    return l->system_bytes + l->data_bytes + l->heap_bytes;
+}
+
+static inline size_t host_system_offset(const struct host_layout *l, int index)
+{
+    return l->control_bytes + (size_t)index * host_slot_bytes(l);
+}
+
+static inline size_t host_data_offset(const struct host_layout *l, int index)
+{
+    return host_system_offset(l, index) + l->system_bytes;
+}
+
+static inline size_t host_heap_offset(const struct host_layout *l, int index)
+{
+    return host_data_offset(l, index) + l->data_bytes;
+}
+
+/* Whether the PE with this index on the host still runs (or has left in good order). One system
+ * call; for the slow part of waits. */
+bool host_alive(const struct host *host, int index);
+
+#endif

@@ -1,0 +1,47 @@
+/* The job object: everything a PE knows hangs from it, and goes when it goes.
+ *
+ * One exists between the first gshmem_init and the last gshmem_finalize. */
+#ifndef GSHMEM_RUNTIME_JOB_H
+#define GSHMEM_RUNTIME_JOB_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bootstrap/bootstrap.h"
+#include "gshmem.h"
+#include "runtime/base/log.h"
+#include "runtime/host.h"
+
+struct team;
+struct heap;
+
+enum { TEAM_MAX = 256, DATA_SEGMENT_MAX = 8 };
+
+struct job {
+    int pe;
+    int n_pes;
+    int thread_level;
+    struct bootstrap *bootstrap; /* outlives the job object */
+    struct host host;            /* the PEs on this machine and the memory they share */
+    struct heap *heap;           /* what is allocated in the symmetric heap */
+
+    /* Where each PE's segments are mapped here, by PE of the job; 0: not mapped. */
+    uintptr_t *heap_peer;
+    uintptr_t *data_peer;
+    uintptr_t *system_peer; /* the library's own part: team_sync blocks, one per team slot */
+
+    struct team *team[TEAM_MAX];  /* by gshmem_team_t; NULL: no such team */
+    pthread_mutex_t lock;         /* teams, contexts and allocation; never held while waiting */
+};
+
+/* The one job of this process, NULL when not initialised. */
+extern struct job *job;
+
+/* Fails with GSHMEM_ERR_STATE and a line naming `call` if there is no job. */
+gshmem_status_t job_require(const char *call);
+
+/* Tells every PE on this machine and the starter that the job is over, and exits. */
+void job_abort(int exit_status, const char *why) __attribute__((noreturn));
+
+#endif

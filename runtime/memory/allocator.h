@@ -1,0 +1,40 @@
+/* Hands out ranges of an address space it never touches: bookkeeping is outside the memory.
+ *
+ * Works on offsets from 0 to a limit, deterministically: the same calls in the same order give the
+ * same offsets, which is what makes the symmetric heap symmetric. Knows nothing of PEs. */
+#ifndef GSHMEM_RUNTIME_ALLOCATOR_H
+#define GSHMEM_RUNTIME_ALLOCATOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct allocator;
+
+struct allocator *allocator_create(size_t limit); /* NULL: out of memory */
+void allocator_destroy(struct allocator *a);
+
+/* Takes `bytes` (> 0) aligned to a power of two; false if there is no room (or no memory for the
+ * bookkeeping), and nothing has changed. */
+bool allocator_take(struct allocator *a, size_t bytes, size_t alignment, size_t *offset);
+
+enum allocator_answer {
+    ALLOCATOR_OK,
+    ALLOCATOR_FREED,    /* this object was given back before */
+    ALLOCATOR_INSIDE,   /* within an object, not its start; *object is that start */
+    ALLOCATOR_FOREIGN,  /* never handed out */
+};
+
+/* What is known of an offset; *bytes is the size asked for when it is the start of an object. */
+enum allocator_answer allocator_look(const struct allocator *a, size_t offset, size_t *object,
+                                     size_t *bytes);
+enum allocator_answer allocator_give(struct allocator *a, size_t offset);
+/* Changes an object's size in place; false if it cannot, and nothing has changed. */
+bool allocator_resize(struct allocator *a, size_t offset, size_t bytes);
+
+size_t allocator_used(const struct allocator *a);    /* bytes in objects */
+size_t allocator_objects(const struct allocator *a);
+size_t allocator_largest(const struct allocator *a); /* the largest free range */
+size_t allocator_top(const struct allocator *a);     /* end of the highest object */
+
+#endif

@@ -1,0 +1,36 @@
+/* The program's global and static variables as symmetric memory.
+ *
+ * The writable part of the executable (and of libraries that ask for it) is copied into the shared
+ * file and that file mapped over it, at the same addresses: the program does not notice, and peers
+ * can reach it. Finds segments by the program headers, so PIE and address randomisation do not
+ * matter. */
+#ifndef GSHMEM_RUNTIME_DATA_H
+#define GSHMEM_RUNTIME_DATA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gshmem/status.h"
+
+struct data_segment {
+    uintptr_t base; /* page aligned */
+    size_t bytes;   /* whole pages */
+    size_t offset;  /* in the data part of a slot */
+};
+
+struct data_segments {
+    int n;
+    struct data_segment segment[8]; /* the executable first, then libraries as they were registered */
+    size_t bytes;                   /* of all, as laid out in a slot */
+    uint64_t digest;                /* sizes and build identity: the same program on another PE */
+};
+
+/* Finds them. An executable without writable data gives none. */
+gshmem_status_t data_find(struct data_segments *segments);
+
+/* Moves segment i into fd at offset, keeping address and contents. Not undone at finalize: the
+ * variables go on living there until the next job or the end of the process. A child made by fork
+ * gets a private copy. */
+gshmem_status_t data_share(const struct data_segment *segment, int fd, size_t offset);
+
+#endif

@@ -1,0 +1,39 @@
+/* Teams: which PEs, in which order, and the memory their collectives synchronise through. */
+#ifndef GSHMEM_RUNTIME_TEAM_H
+#define GSHMEM_RUNTIME_TEAM_H
+
+#include "gshmem.h"
+#include "runtime/job.h"
+
+struct team_sync; /* runtime/collectives/sync.h */
+
+struct team {
+    gshmem_team_t id; /* its slot, the same on all members, and the index of its sync blocks */
+    int my_pe;
+    int n_pes;
+    int *members;     /* [n_pes]: PEs of the job */
+    gshmem_team_config_t config;
+    int contexts;     /* made from it and not yet destroyed */
+
+    /* How to reach the members' symmetric memory, by PE of the team: the same inline code as RMA. */
+    struct gshmem_ctx view;
+    bool owns_tables; /* false where view's tables are the job's own */
+
+    struct team_sync **sync; /* [n_pes]: each member's block, mapped here; NULL if it is not mapped */
+    uint64_t round;          /* collectives this team has begun; members agree on it */
+};
+
+/* The team of a handle: NULL, after one logged line that names `call`, if there is none. */
+struct team *team_find(gshmem_team_t handle, const char *call);
+
+/* Makes WORLD, SHARED and HOST once memory is mapped; frees all teams. */
+gshmem_status_t team_start(struct job *j);
+void team_stop(struct job *j);
+
+/* PE of the job with number pe in the team, or -1. */
+static inline int team_world_pe(const struct team *t, int pe)
+{
+    return pe >= 0 && pe < t->n_pes ? t->members[pe] : -1;
+}
+
+#endif

@@ -1,0 +1,60 @@
+/* How a PE waits: briefly as a spin, then letting others run, then asleep; and never for ever.
+ *
+ *     struct wait w;
+ *     wait_begin(&w, "barrier", team);
+ *     while (atomic_load_explicit(&flag, memory_order_acquire) != expected) {
+ *         if ((status = wait_step(&w)))
+ *             break;
+ *     }
+ *
+ * wait_step returns a failure when the job was aborted or a PE that is waited for has died, so that
+ * no wait outlives the job. It also gives the watchdog its chance to speak (GSHMEM_WATCHDOG). */
+#ifndef GSHMEM_RUNTIME_WAIT_H
+#define GSHMEM_RUNTIME_WAIT_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "gshmem/base.h"
+#include "runtime/base/clock.h"
+
+struct wait {
+    const char *what;    /* for reports: the public name of the call that waits */
+    gshmem_team_t team;  /* whose members are waited for; GSHMEM_TEAM_WORLD if anyone may be meant */
+    uint32_t spins;
+    uint32_t naps;
+    uint64_t since;      /* ns, set at the end of the spin */
+    uint64_t checked;    /* ns, when the peers were last looked at */
+    uint64_t reported;
+};
+
+extern uint32_t wait_spins; /* steps that only pause, before the first yield; set at init */
+
+static inline void wait_begin(struct wait *w, const char *what, gshmem_team_t team)
+{
+    w->what = what;
+    w->team = team;
+    w->spins = 0;
+}
+
+/* After the spin: yields, then sleeps for ever longer times up to a bound; checks for failure. */
+gshmem_status_t wait_slowly(struct wait *w);
+
+static inline gshmem_status_t wait_step(struct wait *w)
+{
+    if (w->spins < wait_spins) {
+        w->spins++;
+        clock_pause();
+        return GSHMEM_OK;
+    }
+    return wait_slowly(w);
+}
+
+/* Like wait_step, but sleeps on the word while it has the value seen, where the one who changes it
+ * calls wait_wake; *sleepers counts those who do. */
+gshmem_status_t wait_step_on(struct wait *w, _Atomic uint32_t *word, uint32_t seen,
+                             _Atomic uint32_t *sleepers);
+/* To be called after changing *word; a system call only if somebody sleeps. */
+void wait_wake(_Atomic uint32_t *word, _Atomic uint32_t *sleepers);
+
+#endif
