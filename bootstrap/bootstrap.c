@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "bootstrap/bootstrap.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,19 +18,21 @@ static const struct starter {
     const char *name;
     const struct bootstrap_ops *ops; /* NULL: the module of that name */
 } starters[] = {
-    {"uid", &bootstrap_uid},
     {"mpi", NULL},
-    {"run", &bootstrap_run},
     {"pmix", NULL},
-    {"pmi", &bootstrap_pmi},
     {"single", &bootstrap_single},
 };
 
 enum { STARTERS = sizeof starters / sizeof starters[0] };
 
 /* What launchers leave in the environment of a job of several PEs. */
-static const char *const traces[] = {"PMIX_RANK",     "PMI_SIZE",          "PMI_RANK", "SLURM_NTASKS",
-                                     "SLURM_NPROCS", "OMPI_COMM_WORLD_SIZE"};
+static const struct trace {
+    const char *variable;
+    bool counts; /* tells of a job only if it is more than 1 */
+} traces[] = {
+    {"PMIX_RANK", false}, {"PMI_RANK", false},    {"PMI_SIZE", true},
+    {"SLURM_NTASKS", true}, {"SLURM_NPROCS", true}, {"OMPI_COMM_WORLD_SIZE", true},
+};
 
 static bool usable(const struct bootstrap_ops *ops, const char *name, char *why, size_t why_size)
 {
@@ -94,14 +97,13 @@ static enum bootstrap_found look(const struct starter *s, const struct bootstrap
 static gshmem_status_t refuse_alone(void)
 {
     for (size_t i = 0; i < sizeof traces / sizeof traces[0]; i++) {
-        const char *value = getenv(traces[i]);
-        bool is_size = strstr(traces[i], "SIZE") || strstr(traces[i], "N");
-        if (value && (strstr(traces[i], "RANK") || (is_size && atoi(value) > 1)))
+        const char *value = getenv(traces[i].variable);
+        if (value && (!traces[i].counts || atoi(value) > 1))
             return fail(GSHMEM_ERR_BOOTSTRAP,
                         "%s=%s says that a launcher started this process, but none can be reached: "
                         "start with gshmemrun, mpirun, mpiexec.hydra, srun --mpi=pmix or "
                         "--mpi=pmi2; or set GSHMEM_BOOTSTRAP=single for a job of one",
-                        traces[i], value);
+                        traces[i].variable, value);
     }
     return GSHMEM_OK;
 }
