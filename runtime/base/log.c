@@ -71,15 +71,31 @@ void log_line(enum log_level level, const char *format, ...)
     va_end(args);
 }
 
+static gshmem_status_t remember(gshmem_status_t status, const char *format, va_list args)
+{
+    vsnprintf(error_text, sizeof error_text, format, args);
+    error_status = status;
+    return status;
+}
+
 gshmem_status_t fail(gshmem_status_t status, const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
-    vsnprintf(error_text, sizeof error_text, format, args);
+    remember(status, format, args);
     va_end(args);
-    error_status = status;
     log_line(LOG_ERROR, "%s", error_text);
+    return status;
+}
+
+gshmem_status_t fail_silently(gshmem_status_t status, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    remember(status, format, args);
+    va_end(args);
     return status;
 }
 

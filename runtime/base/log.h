@@ -33,6 +33,10 @@ void log_vline(enum log_level level, const char *format, va_list args);
 gshmem_status_t fail(gshmem_status_t status, const char *format, ...)
     __attribute__((format(printf, 2, 3), cold));
 
+/* The same without the line: for a failure that every PE sees and one of them logs. */
+gshmem_status_t fail_silently(gshmem_status_t status, const char *format, ...)
+    __attribute__((format(printf, 2, 3), cold));
+
 gshmem_status_t last_error_status(void);
 const char *last_error_text(void);
 
