@@ -1,0 +1,394 @@
+/* Best fit, lowest address first.
+ *
+ * The address space is cut into ranges without gaps, each an object or free; two free ones never
+ * touch. All ranges are in one tree by address, the free ones also in one by size. Where an object
+ * was given back, its start is remembered until the place is handed out again, so that giving it
+ * back twice can be called by its name. */
+#include "runtime/memory/allocator.h"
+
+#include <stdlib.h>
+
+#include "runtime/memory/tree.h"
+
+enum {
+    GRAIN = 16,             /* every range begins and ends at a multiple of this */
+    BATCH = 256,            /* ranges made at a time */
+    REMEMBERED_MAX = 65536, /* objects given back; the oldest are forgotten */
+    FITS_TRIED = 16,        /* spaces tried for an alignment before one that surely does is taken */
+};
+
+struct range {
+    struct tree_node by_address; /* in ranges, or in remembered */
+    struct tree_node by_size;    /* in spaces, if free */
+    struct range *next;          /* in spare, or in the order in which they were given back */
+    struct range *previous;
+    size_t offset;
+    size_t bytes; /* whole grains */
+    size_t asked; /* for; 0: free */
+};
+
+struct batch {
+    struct batch *next;
+    struct range range[BATCH];
+};
+
+struct allocator {
+    struct tree ranges;     /* all of [0, limit), by address */
+    struct tree spaces;     /* the free ones, by size, then address */
+    struct tree remembered; /* starts of objects given back, within spaces */
+    struct range *oldest;   /* of the remembered */
+    struct range *newest;
+    size_t remembered_count;
+
+    struct range *spare;
+    size_t spare_count;
+    struct batch *batches;
+
+    size_t limit;
+    size_t used;
+    size_t objects;
+};
+
+static struct range *address_entry(struct tree_node *node)
+{
+    return node ? tree_entry(node, struct range, by_address) : NULL;
+}
+
+static struct range *size_entry(struct tree_node *node)
+{
+    return node ? tree_entry(node, struct range, by_size) : NULL;
+}
+
+static int compare(size_t a, size_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int order_by_address(const struct tree_node *a, const struct tree_node *b)
+{
+    return compare(tree_entry(a, struct range, by_address)->offset,
+                   tree_entry(b, struct range, by_address)->offset);
+}
+
+static int order_by_size(const struct tree_node *a, const struct tree_node *b)
+{
+    const struct range *x = tree_entry(a, struct range, by_size);
+    const struct range *y = tree_entry(b, struct range, by_size);
+
+    return x->bytes != y->bytes ? compare(x->bytes, y->bytes) : compare(x->offset, y->offset);
+}
+
+/* ---- Ranges: made in batches, kept when no longer used ---- */
+
+/* Makes sure that n spare ranges are there; false: out of memory. */
+static bool reserve(struct allocator *a, size_t n)
+{
+    if (a->spare_count >= n)
+        return true;
+
+    struct batch *batch = malloc(sizeof *batch);
+    if (!batch)
+        return false;
+    batch->next = a->batches;
+    a->batches = batch;
+    for (size_t i = BATCH; i-- > 0;) {
+        batch->range[i].next = a->spare;
+        a->spare = &batch->range[i];
+    }
+    a->spare_count += BATCH;
+    return true;
+}
+
+static struct range *pick(struct allocator *a, size_t offset, size_t bytes)
+{
+    struct range *r = a->spare;
+
+    a->spare = r->next;
+    a->spare_count--;
+    r->offset = offset;
+    r->bytes = bytes;
+    r->asked = 0;
+    return r;
+}
+
+static void drop(struct allocator *a, struct range *r)
+{
+    r->next = a->spare;
+    a->spare = r;
+    a->spare_count++;
+}
+
+/* ---- What was given back ---- */
+
+static void forget(struct allocator *a, struct range *r)
+{
+    *(r->previous ? &r->previous->next : &a->oldest) = r->next;
+    *(r->next ? &r->next->previous : &a->newest) = r->previous;
+    a->remembered_count--;
+    tree_erase(&a->remembered, &r->by_address);
+    drop(a, r);
+}
+
+/* Takes no memory to do it if there is none: forgetting only makes a message less precise. */
+static void remember(struct allocator *a, size_t offset, size_t bytes)
+{
+    if (a->remembered_count == REMEMBERED_MAX)
+        forget(a, a->oldest);
+    if (!reserve(a, 1))
+        return;
+
+    struct range *r = pick(a, offset, bytes);
+    tree_insert(&a->remembered, &r->by_address);
+    r->previous = a->newest;
+    r->next = NULL;
+    *(a->newest ? &a->newest->next : &a->oldest) = r;
+    a->newest = r;
+    a->remembered_count++;
+}
+
+static void forget_within(struct allocator *a, size_t offset, size_t bytes)
+{
+    const struct range key = {.offset = offset};
+    struct range *r;
+
+    while ((r = address_entry(tree_at_least(&a->remembered, &key.by_address))) &&
+           r->offset - offset < bytes)
+        forget(a, r);
+}
+
+/* ---- Free ranges ---- */
+
+static void add_space(struct allocator *a, size_t offset, size_t bytes)
+{
+    struct range *r = pick(a, offset, bytes);
+
+    tree_insert(&a->ranges, &r->by_address);
+    tree_insert(&a->spaces, &r->by_size);
+}
+
+static void remove_space(struct allocator *a, struct range *r)
+{
+    tree_erase(&a->spaces, &r->by_size);
+    tree_erase(&a->ranges, &r->by_address);
+    drop(a, r);
+}
+
+/* Where an object of `bytes` would begin in this space, or past its end if it does not fit. */
+static size_t aligned_start(const struct range *space, size_t alignment)
+{
+    size_t gap = -space->offset & (alignment - 1);
+
+    return gap <= space->bytes ? space->offset + gap : space->offset + space->bytes;
+}
+
+static bool fits(const struct range *space, size_t bytes, size_t alignment)
+{
+    return space->bytes - (aligned_start(space, alignment) - space->offset) >= bytes;
+}
+
+static struct range *smallest_space(const struct allocator *a, size_t bytes)
+{
+    const struct range key = {.bytes = bytes};
+
+    return size_entry(tree_at_least(&a->spaces, &key.by_size));
+}
+
+/* The smallest space that holds it, as a rule: with a large alignment a few are tried, then one of
+ * which the size alone says that it does; and only if there is none, all that are left. */
+static struct range *find_space(const struct allocator *a, size_t bytes, size_t alignment)
+{
+    struct range *r = smallest_space(a, bytes);
+
+    for (int tried = 0; r && !fits(r, bytes, alignment); tried++) {
+        if (tried == FITS_TRIED && alignment <= a->limit - bytes) {
+            struct range *sure = smallest_space(a, bytes + alignment - GRAIN);
+            if (sure)
+                return sure;
+        }
+        r = size_entry(tree_after(&a->spaces, &r->by_size));
+    }
+    return r;
+}
+
+/* ---- The interface ---- */
+
+struct allocator *allocator_create(size_t limit)
+{
+    struct allocator *a = calloc(1, sizeof *a);
+
+    if (!a)
+        return NULL;
+    a->ranges = (struct tree)TREE_OF(order_by_address);
+    a->spaces = (struct tree)TREE_OF(order_by_size);
+    a->remembered = (struct tree)TREE_OF(order_by_address);
+    a->limit = limit / GRAIN * GRAIN;
+    if (!reserve(a, 1)) {
+        free(a);
+        return NULL;
+    }
+    if (a->limit)
+        add_space(a, 0, a->limit);
+    return a;
+}
+
+void allocator_destroy(struct allocator *a)
+{
+    if (!a)
+        return;
+    while (a->batches) {
+        struct batch *next = a->batches->next;
+        free(a->batches);
+        a->batches = next;
+    }
+    free(a);
+}
+
+bool allocator_take(struct allocator *a, size_t asked, size_t alignment, size_t *offset)
+{
+    if (asked == 0 || asked > a->limit || alignment > a->limit)
+        return false;
+    if (alignment < GRAIN)
+        alignment = GRAIN;
+
+    size_t bytes = (asked + GRAIN - 1) / GRAIN * GRAIN;
+    struct range *r = find_space(a, bytes, alignment);
+    if (!r || !reserve(a, 2))
+        return false;
+
+    /* The range becomes the object; what it does not need stays free, before and after it. */
+    size_t start = aligned_start(r, alignment);
+    size_t before = start - r->offset, after = r->bytes - before - bytes;
+
+    tree_erase(&a->spaces, &r->by_size);
+    if (before)
+        tree_erase(&a->ranges, &r->by_address);
+    size_t space = r->offset;
+    r->offset = start;
+    r->bytes = bytes;
+    r->asked = asked;
+    if (before) {
+        tree_insert(&a->ranges, &r->by_address);
+        add_space(a, space, before);
+    }
+    if (after)
+        add_space(a, start + bytes, after);
+    forget_within(a, start, bytes);
+    a->used += bytes;
+    a->objects++;
+    *offset = start;
+    return true;
+}
+
+static struct range *range_at(const struct allocator *a, size_t offset)
+{
+    const struct range key = {.offset = offset};
+
+    return address_entry(tree_at_most(&a->ranges, &key.by_address));
+}
+
+enum allocator_answer allocator_look(const struct allocator *a, size_t offset, size_t *object,
+                                     size_t *bytes)
+{
+    const struct range key = {.offset = offset};
+    const struct range *r = offset < a->limit ? range_at(a, offset) : NULL;
+
+    if (!r)
+        return ALLOCATOR_FOREIGN;
+    if (r->asked) {
+        *object = r->offset;
+        *bytes = r->asked;
+        return r->offset == offset ? ALLOCATOR_OK : ALLOCATOR_INSIDE;
+    }
+    r = address_entry(tree_at_most(&a->remembered, &key.by_address));
+    return r && r->offset == offset ? ALLOCATOR_FREED : ALLOCATOR_FOREIGN;
+}
+
+/* Makes the object's range free, as one with the free ranges it touches. Takes no memory. */
+static void release(struct allocator *a, struct range *r)
+{
+    struct range *before = address_entry(tree_before(&a->ranges, &r->by_address));
+    struct range *after = address_entry(tree_after(&a->ranges, &r->by_address));
+
+    r->asked = 0;
+    if (after && !after->asked) {
+        r->bytes += after->bytes;
+        remove_space(a, after);
+    }
+    if (before && !before->asked) {
+        tree_erase(&a->spaces, &before->by_size);
+        before->bytes += r->bytes;
+        tree_erase(&a->ranges, &r->by_address);
+        drop(a, r);
+        r = before;
+    }
+    tree_insert(&a->spaces, &r->by_size);
+}
+
+enum allocator_answer allocator_give(struct allocator *a, size_t offset)
+{
+    size_t object, asked;
+    enum allocator_answer answer = allocator_look(a, offset, &object, &asked);
+
+    if (answer != ALLOCATOR_OK)
+        return answer;
+
+    struct range *r = range_at(a, offset);
+    size_t bytes = r->bytes;
+    a->used -= bytes;
+    a->objects--;
+    release(a, r);
+    remember(a, offset, bytes);
+    return ALLOCATOR_OK;
+}
+
+bool allocator_resize(struct allocator *a, size_t offset, size_t asked)
+{
+    struct range *r = offset < a->limit ? range_at(a, offset) : NULL;
+
+    if (!r || r->offset != offset || !r->asked || asked == 0 || asked > a->limit || !reserve(a, 1))
+        return false;
+
+    size_t bytes = (asked + GRAIN - 1) / GRAIN * GRAIN;
+    struct range *after = address_entry(tree_after(&a->ranges, &r->by_address));
+    size_t space = after && !after->asked ? after->bytes : 0;
+
+    if (bytes > r->bytes + space)
+        return false;
+    if (bytes != r->bytes) {
+        size_t room = r->bytes + space;
+        if (space)
+            remove_space(a, after);
+        if (bytes > r->bytes)
+            forget_within(a, offset + r->bytes, bytes - r->bytes);
+        if (room > bytes)
+            add_space(a, offset + bytes, room - bytes);
+        a->used += bytes - r->bytes;
+        r->bytes = bytes;
+    }
+    r->asked = asked;
+    return true;
+}
+
+size_t allocator_used(const struct allocator *a)
+{
+    return a->used;
+}
+
+size_t allocator_objects(const struct allocator *a)
+{
+    return a->objects;
+}
+
+size_t allocator_largest(const struct allocator *a)
+{
+    const struct range *r = size_entry(tree_last(&a->spaces));
+
+    return r ? r->bytes : 0;
+}
+
+size_t allocator_top(const struct allocator *a)
+{
+    const struct range *r = address_entry(tree_last(&a->ranges));
+
+    return r && !r->asked ? r->offset : a->limit;
+}
