@@ -15,9 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bootstrap/bootstrap.h"
 #include "gshmem/status.h"
-
-struct bootstrap;
 
 /* Decided by the leader, the same for all PEs of the host. All are multiples of 2 MiB. */
 struct host_layout {
@@ -55,6 +54,7 @@ struct host {
     size_t arena_bytes;
     struct host_layout layout;
     struct host_control *control;
+    int *index_of;         /* [PE of the job]: its index on this host, -1 if it is elsewhere */
 };
 
 /* The offsets of a slot's parts in the arena. */
@@ -77,6 +77,17 @@ static inline size_t host_heap_offset(const struct host_layout *l, int index)
 {
     return host_data_offset(l, index) + l->data_bytes;
 }
+
+/* Finds this host's PEs, makes or receives the shared memory, and maps it. Collective over the job:
+ * it takes one round of the bootstrap. */
+gshmem_status_t host_start(struct host *host, struct bootstrap *b);
+/* Shows this PE to its neighbours and waits until they all show themselves. */
+gshmem_status_t host_join(struct host *host, int pe, uint32_t data_segments, uint64_t data_digest);
+/* Says that this PE leaves in good order, and unmaps. */
+void host_stop(struct host *host);
+
+/* Ends the job on this host: every wait stops with GSHMEM_ERR_ABORTED. The first to say so wins. */
+void host_abort(struct host *host, int pe, int exit_status, const char *why);
 
 /* Whether the PE with this index on the host still runs (or has left in good order). One system
  * call; for the slow part of waits. */

@@ -12,11 +12,13 @@
 #include "gshmem.h"
 #include "runtime/base/log.h"
 #include "runtime/host.h"
+#include "runtime/memory/data.h"
 
 struct team;
 struct heap;
+struct context;
 
-enum { TEAM_MAX = 256, DATA_SEGMENT_MAX = 8 };
+enum { TEAM_MAX = 256 };
 
 struct job {
     int pe;
@@ -25,6 +27,7 @@ struct job {
     struct bootstrap *bootstrap; /* outlives the job object */
     struct host host;            /* the PEs on this machine and the memory they share */
     struct heap *heap;           /* what is allocated in the symmetric heap */
+    struct data_segments data;   /* the program's variables */
 
     /* Where each PE's segments are mapped here, by PE of the job; 0: not mapped. */
     uintptr_t *heap_peer;
@@ -32,11 +35,15 @@ struct job {
     uintptr_t *system_peer; /* the library's own part: team_sync blocks, one per team slot */
 
     struct team *team[TEAM_MAX];  /* by gshmem_team_t; NULL: no such team */
+    struct context *contexts;     /* those the program has made, so that finalize can free them */
     pthread_mutex_t lock;         /* teams, contexts and allocation; never held while waiting */
 };
 
 /* The one job of this process, NULL when not initialised. */
 extern struct job *job;
+
+/* Makes the job's tables of where peers are mapped, from the host's memory. */
+gshmem_status_t job_map_peers(struct job *j);
 
 /* Fails with GSHMEM_ERR_STATE and a line naming `call` if there is no job. */
 gshmem_status_t job_require(const char *call);

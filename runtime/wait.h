@@ -13,6 +13,7 @@
 #define GSHMEM_RUNTIME_WAIT_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "gshmem/base.h"
@@ -25,16 +26,23 @@ struct wait {
     uint32_t naps;
     uint64_t since;      /* ns, set at the end of the spin */
     uint64_t checked;    /* ns, when the peers were last looked at */
-    uint64_t reported;
+    uint64_t limit;      /* ns to wait at most, 0: for ever */
+    bool reported;       /* the watchdog has spoken */
 };
 
 extern uint32_t wait_spins; /* steps that only pause, before the first yield; set at init */
+
+/* Sets wait_spins for this machine: long where each PE has a CPU, short where they share. */
+void wait_calibrate(bool crowded);
 
 static inline void wait_begin(struct wait *w, const char *what, gshmem_team_t team)
 {
     w->what = what;
     w->team = team;
     w->spins = 0;
+    w->naps = 0;
+    w->limit = 0;
+    w->reported = false;
 }
 
 /* After the spin: yields, then sleeps for ever longer times up to a bound; checks for failure. */

@@ -30,6 +30,13 @@ struct team *team_find(gshmem_team_t handle, const char *call);
 gshmem_status_t team_start(struct job *j);
 void team_stop(struct job *j);
 
+/* Bytes of a slot's system part that the sync blocks of all teams need. */
+size_t team_system_bytes(void);
+
+/* Says for people which members have not arrived at the collective in progress, e.g.
+ * "PEs 3 and 5 have not arrived"; text becomes empty if that cannot be told. */
+void team_missing(const struct team *team, char *text, size_t size);
+
 /* PE of the job with number pe in the team, or -1. */
 static inline int team_world_pe(const struct team *t, int pe)
 {

@@ -1,0 +1,69 @@
+/* The host device's memory: files without names. */
+#define _GNU_SOURCE
+#include "device/device.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "runtime/base/log.h"
+
+static gshmem_status_t create(size_t bytes, int *out)
+{
+    int fd = memfd_create("gshmem", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    if (fd < 0)
+        return fail(GSHMEM_ERR_SYSTEM, "memfd_create for the symmetric heap: %s", strerror(errno));
+    if (ftruncate(fd, (off_t)bytes) != 0) {
+        int error = errno;
+        close(fd);
+        return fail(GSHMEM_ERR_MEMORY,
+                    "a file of %zu MiB for the symmetric heap of this host: %s; lower "
+                    "GSHMEM_HEAP_MAX%s",
+                    bytes >> 20, strerror(error),
+                    error == EFBIG ? " or raise the limit on file sizes (ulimit -f)" : "");
+    }
+    /* A peer that could shrink it could kill the others with SIGBUS. */
+    if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+        log_debug("sealing the symmetric heap: %s", strerror(errno));
+    *out = fd;
+    return GSHMEM_OK;
+}
+
+static gshmem_status_t map(int fd, size_t bytes, void **at)
+{
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+
+    if (p == MAP_FAILED)
+        return fail(GSHMEM_ERR_MEMORY,
+                    "reserving %zu MiB of address space for the symmetric heaps of this host: %s; "
+                    "lower GSHMEM_HEAP_MAX or raise the limit (ulimit -v)",
+                    bytes >> 20, strerror(errno));
+    *at = p;
+    return GSHMEM_OK;
+}
+
+static void unmap(void *at, size_t bytes)
+{
+    munmap(at, bytes);
+}
+
+static gshmem_status_t discard(int fd, size_t offset, size_t bytes)
+{
+    if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)bytes) != 0)
+        return fail(GSHMEM_ERR_SYSTEM, "giving back %zu KiB of the symmetric heap: %s", bytes >> 10,
+                    strerror(errno));
+    return GSHMEM_OK;
+}
+
+const struct device_ops device_host = {
+    .size = sizeof(struct device_ops),
+    .version = DEVICE_VERSION,
+    .name = "host",
+    .memory_create = create,
+    .memory_map = map,
+    .memory_unmap = unmap,
+    .memory_discard = discard,
+};

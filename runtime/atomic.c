@@ -1,0 +1,123 @@
+/* Atomics, out of line: whatever inline code could not do. */
+#include <stdbool.h>
+#include <string.h>
+
+#include "runtime/context.h"
+
+static const char *const names[] = {
+    [GSHMEM_AMO_FETCH] = "atomic_fetch", [GSHMEM_AMO_SET] = "atomic_set",
+    [GSHMEM_AMO_SWAP] = "atomic_swap",   [GSHMEM_AMO_COMPARE_SWAP] = "atomic_compare_swap",
+    [GSHMEM_AMO_ADD] = "atomic_add",     [GSHMEM_AMO_AND] = "atomic_and",
+    [GSHMEM_AMO_OR] = "atomic_or",       [GSHMEM_AMO_XOR] = "atomic_xor",
+};
+
+enum { AMO_COUNT = sizeof names / sizeof names[0] };
+
+static size_t type_bytes(int type)
+{
+    switch (type) {
+    case GSHMEM_TYPE_INT32:
+    case GSHMEM_TYPE_UINT32:
+    case GSHMEM_TYPE_FLOAT:
+        return 4;
+    case GSHMEM_TYPE_INT64:
+    case GSHMEM_TYPE_UINT64:
+    case GSHMEM_TYPE_DOUBLE:
+        return 8;
+    }
+    return 0;
+}
+
+static uint32_t add_float(uint32_t bits, uint32_t operand)
+{
+    float a, b;
+
+    memcpy(&a, &bits, sizeof a);
+    memcpy(&b, &operand, sizeof b);
+    a += b;
+    memcpy(&bits, &a, sizeof bits);
+    return bits;
+}
+
+static uint64_t add_double(uint64_t bits, uint64_t operand)
+{
+    double a, b;
+
+    memcpy(&a, &bits, sizeof a);
+    memcpy(&b, &operand, sizeof b);
+    a += b;
+    memcpy(&bits, &a, sizeof bits);
+    return bits;
+}
+
+/* The object's new bits. */
+static uint64_t apply(enum gshmem_amo op, int type, uint64_t old, uint64_t operand,
+                      uint64_t compare)
+{
+    switch (op) {
+    case GSHMEM_AMO_FETCH:
+        return old;
+    case GSHMEM_AMO_SET:
+    case GSHMEM_AMO_SWAP:
+        return operand;
+    case GSHMEM_AMO_COMPARE_SWAP:
+        return old == compare ? operand : old;
+    case GSHMEM_AMO_ADD:
+        if (type == GSHMEM_TYPE_FLOAT)
+            return add_float((uint32_t)old, (uint32_t)operand);
+        return type == GSHMEM_TYPE_DOUBLE ? add_double(old, operand) : old + operand;
+    case GSHMEM_AMO_AND:
+        return old & operand;
+    case GSHMEM_AMO_OR:
+        return old | operand;
+    case GSHMEM_AMO_XOR:
+        return old ^ operand;
+    }
+    return old;
+}
+
+/* One loop for all operations: this path is for rare addresses, not for speed. */
+static uint64_t update32(enum gshmem_amo op, int type, uint32_t *at, uint64_t operand,
+                         uint64_t compare)
+{
+    uint32_t old = __atomic_load_n(at, __ATOMIC_RELAXED);
+
+    while (!__atomic_compare_exchange_n(
+        at, &old, (uint32_t)apply(op, type, old, (uint32_t)operand, (uint32_t)compare), true,
+        __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        ;
+    return old;
+}
+
+static uint64_t update64(enum gshmem_amo op, int type, uint64_t *at, uint64_t operand,
+                         uint64_t compare)
+{
+    uint64_t old = __atomic_load_n(at, __ATOMIC_RELAXED);
+
+    while (!__atomic_compare_exchange_n(at, &old, apply(op, type, old, operand, compare), true,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        ;
+    return old;
+}
+
+gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo op, int type, void *target,
+                                   uint64_t operand, uint64_t compare, uint64_t *old, int pe)
+{
+    size_t bytes = type_bytes(type);
+    void *there;
+
+    if ((unsigned)op >= AMO_COUNT || bytes == 0)
+        return fail(GSHMEM_ERR_ARGUMENT, "atomic operation %d on type %d does not exist", (int)op,
+                    type);
+    if ((uintptr_t)target % bytes)
+        return fail(GSHMEM_ERR_ARGUMENT, "%s: %p is not aligned to its %zu bytes", names[op],
+                    target, bytes);
+    gshmem_status_t status = context_reach(ctx, target, bytes, pe, names[op], &there);
+    if (status)
+        return status;
+    uint64_t was = bytes == 4 ? update32(op, type, there, operand, compare)
+                              : update64(op, type, there, operand, compare);
+    if (old)
+        *old = was;
+    return GSHMEM_OK;
+}

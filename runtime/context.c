@@ -1,0 +1,183 @@
+#include "runtime/context.h"
+
+#include <stdlib.h>
+
+#include "runtime/team/team.h"
+
+static struct gshmem_ctx default_context, no_context;
+
+struct gshmem_ctx *const gshmem_ctx_default = &default_context;
+struct gshmem_ctx *const gshmem_ctx_none = &no_context;
+
+void context_start(struct job *j)
+{
+    default_context = j->team[GSHMEM_TEAM_WORLD]->view;
+}
+
+void context_stop(struct job *j)
+{
+    default_context = (struct gshmem_ctx){.n_pes = 0};
+    while (j->contexts) {
+        struct context *c = j->contexts;
+        j->contexts = c->next;
+        free(c);
+    }
+}
+
+struct gshmem_ctx *context_find(gshmem_ctx_t handle, const char *call)
+{
+    if (job_require(call))
+        return NULL;
+    if (handle == GSHMEM_CTX_INVALID) {
+        fail(GSHMEM_ERR_ARGUMENT, "%s: the context is GSHMEM_CTX_INVALID", call);
+        return NULL;
+    }
+    return gshmem_ctx_resolve(handle);
+}
+
+/* ---- Addresses that inline code could not translate ---- */
+
+void *context_reach_library(const struct gshmem_ctx *ctx, const void *mine, size_t bytes, int pe)
+{
+    for (int i = 1; i < job->data.n; i++) {
+        const struct data_segment *s = &job->data.segment[i];
+        size_t offset = (uintptr_t)mine - s->base;
+        if (offset >= s->bytes || bytes > s->bytes - offset || !ctx->data.peer[pe])
+            continue;
+        if (pe == ctx->my_pe)
+            return (void *)(uintptr_t)mine;
+        return (void *)(ctx->data.peer[pe] - job->data.segment[0].offset + s->offset + offset);
+    }
+    return NULL;
+}
+
+static gshmem_status_t refuse_address(const struct gshmem_ctx *ctx, uintptr_t mine, size_t bytes,
+                                      int pe, const char *call)
+{
+    size_t in_heap = mine - ctx->heap.base;
+    size_t in_data = mine - ctx->data.base;
+
+    if (in_heap < ctx->heap.bytes && bytes > ctx->heap.bytes - in_heap)
+        return fail(GSHMEM_ERR_NOT_SYMMETRIC,
+                    "%s of %zu B at %p: it would run past the end of the symmetric heap (%p)", call,
+                    bytes, (void *)mine, (void *)(ctx->heap.base + ctx->heap.bytes));
+    if (in_data < ctx->data.bytes && !ctx->data.peer[pe])
+        return fail(GSHMEM_ERR_NOT_SYMMETRIC,
+                    "%s of %zu B at %p: it is a variable of the program, and PE %d runs another "
+                    "program",
+                    call, bytes, (void *)mine, pe);
+    if (in_heap < ctx->heap.bytes || in_data < ctx->data.bytes)
+        return fail(GSHMEM_ERR_UNREACHABLE, "%s of %zu B: PE %d cannot be reached from this PE",
+                    call, bytes, pe);
+    return fail(GSHMEM_ERR_NOT_SYMMETRIC,
+                "%s of %zu B at %p with PE %d: that address is not symmetric: it is neither from "
+                "gshmem_malloc nor a global or static variable of the program",
+                call, bytes, (void *)mine, pe);
+}
+
+gshmem_status_t context_reach(gshmem_ctx_t handle, const void *mine, size_t bytes, int pe,
+                              const char *call, void **there)
+{
+    const struct gshmem_ctx *ctx = context_find(handle, call);
+
+    if (!ctx)
+        return last_error_status();
+    if (pe < 0 || pe >= ctx->n_pes)
+        return fail(GSHMEM_ERR_ARGUMENT, "%s of %zu B with PE %d: the %s has PEs 0..%d", call, bytes,
+                    pe, ctx->team == GSHMEM_TEAM_WORLD ? "job" : "context's team", ctx->n_pes - 1);
+    void *at = gshmem_ctx_reach(handle, mine, bytes, pe);
+    if (!at)
+        at = context_reach_library(ctx, mine, bytes, pe);
+    if (!at)
+        return refuse_address(ctx, (uintptr_t)mine, bytes, pe, call);
+    *there = at;
+    return GSHMEM_OK;
+}
+
+/* ---- The program's contexts ---- */
+
+gshmem_status_t gshmem_team_create_ctx(gshmem_team_t handle, long options, gshmem_ctx_t *ctx)
+{
+    const long known = GSHMEM_CTX_SERIALIZED | GSHMEM_CTX_PRIVATE | GSHMEM_CTX_NOSTORE;
+    struct team *team = team_find(handle, "gshmem_team_create_ctx");
+
+    if (!team)
+        return last_error_status();
+    if (!ctx || options & ~known)
+        return fail(GSHMEM_ERR_ARGUMENT, "gshmem_ctx_create: %s",
+                    ctx ? "options has bits that are no GSHMEM_CTX_… option" : "ctx is NULL");
+    struct context *c = calloc(1, sizeof *c);
+    if (!c)
+        return fail(GSHMEM_ERR_MEMORY, "gshmem_ctx_create: out of memory");
+    c->view = team->view;
+    c->view.options = (uint32_t)options;
+
+    pthread_mutex_lock(&job->lock);
+    c->next = job->contexts;
+    job->contexts = c;
+    team->contexts++;
+    pthread_mutex_unlock(&job->lock);
+    *ctx = &c->view;
+    return GSHMEM_OK;
+}
+
+gshmem_status_t gshmem_ctx_create(long options, gshmem_ctx_t *ctx)
+{
+    return gshmem_team_create_ctx(GSHMEM_TEAM_WORLD, options, ctx);
+}
+
+gshmem_status_t gshmem_ctx_destroy(gshmem_ctx_t ctx)
+{
+    struct context *c = NULL;
+    gshmem_status_t status = job_require("gshmem_ctx_destroy");
+
+    if (status || ctx == GSHMEM_CTX_INVALID)
+        return status;
+    if (ctx == GSHMEM_CTX_DEFAULT)
+        return fail(GSHMEM_ERR_ARGUMENT, "gshmem_ctx_destroy: the default context stays");
+
+    pthread_mutex_lock(&job->lock);
+    for (struct context **at = &job->contexts; *at && !c; at = c ? at : &(*at)->next) {
+        if (&(*at)->view == ctx) {
+            c = *at;
+            *at = c->next;
+            job->team[c->view.team]->contexts--;
+        }
+    }
+    pthread_mutex_unlock(&job->lock);
+    if (!c)
+        return fail(GSHMEM_ERR_ARGUMENT,
+                    "gshmem_ctx_destroy: %p is no context, or was destroyed before", (void *)ctx);
+    status = gshmem_ctx_quiet(GSHMEM_CTX_DEFAULT); /* mapped stores belong to no context */
+    free(c);
+    return status;
+}
+
+gshmem_status_t gshmem_ctx_get_team(gshmem_ctx_t ctx, gshmem_team_t *team)
+{
+    if (!team)
+        return fail(GSHMEM_ERR_ARGUMENT, "gshmem_ctx_get_team: team is NULL");
+    if (ctx == GSHMEM_CTX_INVALID) {
+        *team = GSHMEM_TEAM_INVALID;
+        return GSHMEM_OK;
+    }
+    const struct gshmem_ctx *c = context_find(ctx, "gshmem_ctx_get_team");
+    if (!c)
+        return last_error_status();
+    *team = c->team;
+    return GSHMEM_OK;
+}
+
+/* Nothing to gather while all peers are mapped: a put is a store, and done. */
+void gshmem_ctx_session_start(gshmem_ctx_t ctx, long options)
+{
+    (void)options;
+    if (!context_find(ctx, "gshmem_ctx_session_start"))
+        gshmem_raise(last_error_status());
+}
+
+void gshmem_ctx_session_stop(gshmem_ctx_t ctx)
+{
+    if (!context_find(ctx, "gshmem_ctx_session_stop"))
+        gshmem_raise(last_error_status());
+}

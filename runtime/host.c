@@ -1,0 +1,267 @@
+#define _GNU_SOURCE
+#include "runtime/host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "device/device.h"
+#include "runtime/base/log.h"
+#include "runtime/base/settings.h"
+#include "runtime/memory/data.h"
+#include "runtime/rendezvous.h"
+#include "runtime/team/team.h"
+#include "runtime/wait.h"
+
+enum { HUGE_PAGE = 2 << 20 };
+
+static uint64_t whole_pages(uint64_t bytes)
+{
+    return (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+}
+
+/* ---- Who is here ---- */
+
+static gshmem_status_t find_neighbours(struct host *host, const struct bootstrap *b)
+{
+    host->index_of = malloc((size_t)b->n_pes * sizeof *host->index_of);
+    if (!host->index_of)
+        return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %d PEs", b->n_pes);
+    host->n = 0;
+    for (int pe = 0; pe < b->n_pes; pe++)
+        host->index_of[pe] = b->host[pe] == b->host[b->pe] ? host->n++ : -1;
+    host->index = host->index_of[b->pe];
+
+    host->pe = malloc((size_t)host->n * sizeof *host->pe);
+    if (!host->pe)
+        return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %d PEs", b->n_pes);
+    for (int pe = 0; pe < b->n_pes; pe++) {
+        if (host->index_of[pe] >= 0)
+            host->pe[host->index_of[pe]] = pe;
+    }
+    /* A launcher that binds gives every PE CPUs of its own: then the mask says nothing of the whole. */
+    cpu_set_t mask;
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    int mine = sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : (int)online;
+    bool bound = mine < online && (long)mine * host->n <= online;
+    host->cpus = bound ? mine * host->n : mine;
+    host->crowded = host->n > host->cpus;
+    return GSHMEM_OK;
+}
+
+/* ---- How large ---- */
+
+/* One number from a file that holds one, or 0. */
+static uint64_t number_in(const char *path)
+{
+    unsigned long long value = 0;
+    FILE *f = fopen(path, "re");
+
+    if (f) {
+        if (fscanf(f, "%llu", &value) != 1)
+            value = 0;
+        fclose(f);
+    }
+    return value;
+}
+
+/* This machine's memory, or what a container leaves of it. */
+static uint64_t memory_bytes(void)
+{
+    static const char *const limits[] = {"/sys/fs/cgroup/memory.max",
+                                         "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
+    uint64_t bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        uint64_t limit = number_in(limits[i]);
+        if (limit && limit < bytes)
+            bytes = limit;
+    }
+    return bytes;
+}
+
+static uint64_t heap_limit(int n)
+{
+    uint64_t most = (uint64_t)settings_number(SETTING_HEAP_MAX);
+    uint64_t least = (uint64_t)settings_number(SETTING_HEAP_SIZE);
+
+    if (most == 0) {
+        most = memory_bytes() / (uint64_t)n / HUGE_PAGE * HUGE_PAGE;
+        if (most < 64u << 20)
+            most = 64u << 20;
+    } else if (least > most) {
+        log_warn("%s is larger than GSHMEM_HEAP_MAX; the heap may grow to %s",
+                 settings_source(SETTING_HEAP_SIZE), settings_string(SETTING_HEAP_SIZE));
+    }
+    return whole_pages(least > most ? least : most);
+}
+
+static gshmem_status_t plan(struct host *host)
+{
+    struct data_segments data;
+    gshmem_status_t status = data_find(&data);
+
+    if (status)
+        return status;
+    host->layout = (struct host_layout){
+        .control_bytes =
+            whole_pages(sizeof(struct host_control) + (size_t)host->n * sizeof(struct host_member)),
+        .system_bytes = whole_pages(team_system_bytes()),
+        .data_bytes = whole_pages(data.bytes),
+        .heap_bytes = heap_limit(host->n),
+    };
+    return GSHMEM_OK;
+}
+
+/* ---- One file for all ---- */
+
+static size_t arena_bytes(const struct host *host)
+{
+    return host_system_offset(&host->layout, host->n);
+}
+
+static gshmem_status_t lead(struct host *host, struct bootstrap *b, int seconds)
+{
+    struct rendezvous r = {.fd = -1};
+    gshmem_status_t status = plan(host);
+
+    if (status)
+        return status;
+    if ((status = device_host.memory_create(arena_bytes(host), &host->fd)))
+        return status;
+    if (host->n > 1 && (status = rendezvous_open(&r)))
+        return status;
+    if (!(status = b->ops->publish(b, &r.address, sizeof r.address)) &&
+        !(status = b->ops->fence(b)) && host->n > 1)
+        status = rendezvous_serve(&r, host->pe, host->n, seconds, &host->layout,
+                                  sizeof host->layout, host->fd);
+    if (r.fd >= 0)
+        rendezvous_close(&r);
+    return status;
+}
+
+static gshmem_status_t follow(struct host *host, struct bootstrap *b, int seconds)
+{
+    struct rendezvous_address leader;
+    size_t bytes = 0;
+    gshmem_status_t status = b->ops->publish(b, NULL, 0);
+
+    if (!status)
+        status = b->ops->fence(b);
+    if (!status)
+        status = b->ops->fetch(b, host->pe[0], &leader, sizeof leader, &bytes);
+    if (status)
+        return status;
+    if (bytes != sizeof leader)
+        return fail(GSHMEM_ERR_BOOTSTRAP,
+                    "start-up: PE %d published %zu bytes where %zu are due; are all PEs of the job "
+                    "of one version of GSHMEM?",
+                    host->pe[0], bytes, sizeof leader);
+    return rendezvous_ask(&leader, host->index, seconds, &host->layout, sizeof host->layout,
+                          &host->fd);
+}
+
+gshmem_status_t host_start(struct host *host, struct bootstrap *b)
+{
+    int seconds = (int)settings_number(SETTING_INIT_TIMEOUT);
+    gshmem_status_t status;
+    void *at;
+
+    host->fd = -1;
+    if ((status = find_neighbours(host, b)))
+        return status;
+    status = host->index == 0 ? lead(host, b, seconds) : follow(host, b, seconds);
+    if (status)
+        return status;
+    host->arena_bytes = arena_bytes(host);
+    if ((status = device_host.memory_map(host->fd, host->arena_bytes, &at)))
+        return status;
+    host->arena = at;
+    host->control = at;
+    wait_calibrate(host->crowded);
+    return GSHMEM_OK;
+}
+
+/* ---- Who is alive ---- */
+
+/* Every PE holds a lock on its byte of the file. The system lets go of it when the process ends,
+ * however it ends, and tells anyone who asks. */
+static struct flock member_lock(int index)
+{
+    return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = index, .l_len = 1};
+}
+
+bool host_alive(const struct host *host, int index)
+{
+    struct host_member *m = &host->control->member[index];
+    struct flock lock = member_lock(index);
+
+    /* pairs with the release in host_join and host_stop: before 1 there is no lock to look at */
+    if (index == host->index || atomic_load_explicit(&m->ready, memory_order_acquire) != 1)
+        return true;
+    return fcntl(host->fd, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
+gshmem_status_t host_join(struct host *host, int pe, uint32_t data_segments, uint64_t data_digest)
+{
+    struct host_member *me = &host->control->member[host->index];
+    struct flock lock = member_lock(host->index);
+    gshmem_status_t status = GSHMEM_OK;
+    struct wait w;
+
+    if (fcntl(host->fd, F_SETLK, &lock) != 0)
+        return fail(GSHMEM_ERR_SYSTEM, "start-up: locking this PE's byte of the symmetric heap: %s",
+                    strerror(errno));
+    me->pe = pe;
+    me->pid = getpid();
+    me->data_segments = data_segments;
+    me->data_digest = data_digest;
+    /* release: whoever sees 1 sees the fields and the lock */
+    atomic_store_explicit(&me->ready, 1, memory_order_release);
+
+    wait_begin(&w, "gshmem_init", GSHMEM_TEAM_INVALID);
+    w.limit = (uint64_t)settings_number(SETTING_INIT_TIMEOUT) * 1000000000u;
+    for (int i = 0; i < host->n && !status; i++) {
+        struct host_member *m = &host->control->member[i];
+        while (!atomic_load_explicit(&m->ready, memory_order_acquire)) { /* release above */
+            if ((status = wait_step(&w)))
+                break;
+        }
+    }
+    return status;
+}
+
+void host_abort(struct host *host, int pe, int exit_status, const char *why)
+{
+    uint32_t nobody = 0;
+
+    if (!host->control)
+        return;
+    /* The text is for people; a wait that reads it half-written only prints it so. */
+    if (atomic_load_explicit(&host->control->aborted, memory_order_relaxed) == 0) {
+        host->control->aborted_by = pe;
+        snprintf(host->control->why, sizeof host->control->why, "%s", why);
+    }
+    /* release: pairs with the acquire in wait_slowly */
+    atomic_compare_exchange_strong_explicit(&host->control->aborted, &nobody,
+                                            1u + (uint32_t)(exit_status & 0xff),
+                                            memory_order_release, memory_order_relaxed);
+}
+
+void host_stop(struct host *host)
+{
+    if (host->arena) {
+        /* release: pairs with the acquire in host_alive */
+        atomic_store_explicit(&host->control->member[host->index].ready, 2, memory_order_release);
+        device_host.memory_unmap(host->arena, host->arena_bytes);
+    }
+    if (host->fd >= 0)
+        close(host->fd);
+    free(host->pe);
+    free(host->index_of);
+    *host = (struct host){.fd = -1};
+}

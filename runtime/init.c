@@ -1,0 +1,279 @@
+/* The life of the job: from gshmem_init to gshmem_finalize, and its other ends. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/base/settings.h"
+#include "runtime/context.h"
+#include "runtime/job.h"
+#include "runtime/memory/heap.h"
+#include "runtime/team/team.h"
+
+static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
+static int depth;                       /* gshmem_init calls not yet finalized */
+static struct bootstrap *starter;       /* kept for the next job of this process */
+static pid_t owner;                     /* the process that initialised; not its children */
+
+/* ---- Start ---- */
+
+static void free_job(struct job *j)
+{
+    heap_stop(j);
+    team_stop(j);
+    host_stop(&j->host);
+    free(j->heap_peer);
+    free(j->data_peer);
+    free(j->system_peer);
+    pthread_mutex_destroy(&j->lock);
+    free(j);
+}
+
+static void info(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    log_vline(LOG_INFO, format, args);
+    va_end(args);
+}
+
+/* A starter named by the program serves one job; one found in the environment serves all jobs of the
+ * process. */
+static gshmem_status_t find_starter(const gshmem_init_attr_t *attr, struct bootstrap **out)
+{
+    struct bootstrap_request request = {
+        .size = sizeof request,
+        .fail = fail,
+        .info = info,
+        .timeout_seconds = (int)settings_number(SETTING_INIT_TIMEOUT),
+        .mpi_comm = attr->mpi_comm,
+        .uid = attr->uid,
+        .pe = attr->pe,
+        .n_pes = attr->n_pes,
+    };
+    bool given = attr->mpi_comm || attr->uid;
+    gshmem_status_t status;
+
+    if (!given && starter) {
+        *out = starter;
+        return GSHMEM_OK;
+    }
+    if ((status = bootstrap_open(&request, out)))
+        return status;
+    if (!given)
+        starter = *out;
+    return GSHMEM_OK;
+}
+
+static void let_go_of_starter(struct bootstrap *b)
+{
+    if (b != starter)
+        b->ops->close(b);
+}
+
+/* One machine, until a transport joins others. */
+static gshmem_status_t check_reachable(const struct bootstrap *b)
+{
+    const char *text = "start-up: the job's %d PEs are on %d hosts, and this version of GSHMEM has "
+                       "no transport between hosts: start all PEs on one machine%s";
+    const char *hint = strcmp(b->ops->name, "run") == 0 ? " (gshmemrun without --hosts)" : "";
+
+    if (b->n_hosts == 1)
+        return GSHMEM_OK;
+    if (b->pe == 0)
+        return fail(GSHMEM_ERR_UNREACHABLE, text, b->n_pes, b->n_hosts, hint);
+    return fail_silently(GSHMEM_ERR_UNREACHABLE, text, b->n_pes, b->n_hosts, hint);
+}
+
+/* Moves the program's variables into the memory that the host shares. */
+static gshmem_status_t share_data(struct job *j)
+{
+    const struct host_layout *layout = &j->host.layout;
+    gshmem_status_t status = data_find(&j->data);
+
+    if (status)
+        return status;
+    if (j->data.bytes > layout->data_bytes) {
+        log_warn("the variables of this program (%zu KiB) are not symmetric: the lowest PE of this "
+                 "host runs another program and has room for %zu KiB",
+                 j->data.bytes >> 10, (size_t)layout->data_bytes >> 10);
+        j->data = (struct data_segments){.n = 0};
+    }
+    for (int i = 0; i < j->data.n && !status; i++)
+        status = data_share(&j->data.segment[i], j->host.fd,
+                            host_data_offset(layout, j->host.index) + j->data.segment[i].offset);
+    return status;
+}
+
+static void tell(const struct job *j)
+{
+    log_info("PE %d of %d, %d on this host (%d CPUs%s), started by %s; heap up to %zu MiB; %d "
+             "segments of program data, %zu KiB",
+             j->pe, j->n_pes, j->host.n, j->host.cpus,
+             j->host.crowded ? ", so PEs share them" : "", j->bootstrap->ops->name,
+             (size_t)j->host.layout.heap_bytes >> 20, j->data.n, j->data.bytes >> 10);
+}
+
+static gshmem_status_t start_job(const gshmem_init_attr_t *attr)
+{
+    gshmem_status_t status;
+    struct bootstrap *b;
+
+    if ((status = settings_load()) || (status = find_starter(attr, &b)))
+        return status;
+    log_identify(b->pe);
+    if (b->pe == 0)
+        settings_warn_unknown();
+
+    struct job *j = calloc(1, sizeof *j);
+    if (!j) {
+        let_go_of_starter(b);
+        return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory");
+    }
+    *j = (struct job){.pe = b->pe,
+                      .n_pes = b->n_pes,
+                      .thread_level = attr->thread_level,
+                      .bootstrap = b,
+                      .host.fd = -1};
+    pthread_mutex_init(&j->lock, NULL);
+    job = j; /* waits look at it */
+    if ((status = check_reachable(b)) || (status = host_start(&j->host, b)) ||
+        (status = share_data(j)) ||
+        (status = host_join(&j->host, j->pe, (uint32_t)j->data.n, j->data.digest)) ||
+        (status = job_map_peers(j)) || (status = team_start(j)) || (status = heap_start(j))) {
+        job = NULL;
+        free_job(j);
+        let_go_of_starter(b);
+        return status;
+    }
+    context_start(j);
+    tell(j);
+    return GSHMEM_OK;
+}
+
+/* ---- End ---- */
+
+static gshmem_status_t stop_job(void)
+{
+    struct bootstrap *b = job->bootstrap;
+    struct job *j = job;
+    /* After this barrier nobody touches this PE's memory, so it can go. */
+    gshmem_status_t status = gshmem_barrier_all();
+
+    context_stop(j);
+    job = NULL;
+    free_job(j);
+    let_go_of_starter(b);
+    log_identify(-1);
+    return status;
+}
+
+/* A program that returns from main has finished in good order; one that exits with a failure has
+ * not, and its peers must not wait for it. */
+static void at_exit(int status, void *unused)
+{
+    (void)unused;
+    if (getpid() != owner)
+        return;
+    if (job && status != 0) {
+        char why[64];
+        snprintf(why, sizeof why, "PE %d exited with status %d before gshmem_finalize", job->pe,
+                 status);
+        log_error("%s", why);
+        host_abort(&job->host, job->pe, status, why);
+        job->bootstrap->ops->abort(job->bootstrap, status, why);
+        return;
+    }
+    if (job)
+        stop_job();
+    if (starter)
+        starter->ops->close(starter);
+    starter = NULL;
+}
+
+static gshmem_status_t check_attr(const gshmem_init_attr_t *attr)
+{
+    if (!attr)
+        return fail(GSHMEM_ERR_ARGUMENT, "gshmem_init_attr: attr is NULL");
+    if (attr->thread_level < GSHMEM_THREAD_SINGLE || attr->thread_level > GSHMEM_THREAD_MULTIPLE)
+        return fail(GSHMEM_ERR_ARGUMENT, "gshmem_init: thread level %d is not one of %d..%d",
+                    attr->thread_level, GSHMEM_THREAD_SINGLE, GSHMEM_THREAD_MULTIPLE);
+    if (attr->mpi_comm && attr->uid)
+        return fail(GSHMEM_ERR_ARGUMENT,
+                    "gshmem_init_attr: give mpi_comm or uid, not both: each names the job");
+    if (attr->uid && (attr->n_pes < 1 || attr->pe < 0 || attr->pe >= attr->n_pes))
+        return fail(GSHMEM_ERR_ARGUMENT, "gshmem_init_attr: pe %d of n_pes %d does not exist",
+                    attr->pe, attr->n_pes);
+    return GSHMEM_OK;
+}
+
+gshmem_status_t gshmem_init_attr(const gshmem_init_attr_t *attr)
+{
+    static bool registered;
+    gshmem_status_t status = check_attr(attr);
+
+    if (status)
+        return status;
+    pthread_mutex_lock(&init_lock);
+    if (depth == 0) {
+        status = start_job(attr);
+        owner = getpid();
+        if (!registered)
+            registered = on_exit(at_exit, NULL) == 0;
+    }
+    if (!status)
+        depth++;
+    pthread_mutex_unlock(&init_lock);
+    return status;
+}
+
+gshmem_status_t gshmem_init_thread(int requested, int *provided)
+{
+    gshmem_init_attr_t attr = {.thread_level = requested};
+    gshmem_status_t status = gshmem_init_attr(&attr);
+
+    if (!status && provided)
+        *provided = gshmem_query_thread();
+    return status;
+}
+
+gshmem_status_t gshmem_init(void)
+{
+    return gshmem_init_thread(GSHMEM_THREAD_SINGLE, NULL);
+}
+
+gshmem_status_t gshmem_finalize(void)
+{
+    gshmem_status_t status = GSHMEM_OK;
+
+    pthread_mutex_lock(&init_lock);
+    if (depth == 0)
+        status = job_require("gshmem_finalize");
+    else if (--depth == 0)
+        status = stop_job();
+    pthread_mutex_unlock(&init_lock);
+    return status;
+}
+
+int gshmem_initialized(void)
+{
+    return job != NULL;
+}
+
+int gshmem_query_thread(void)
+{
+    return job ? job->thread_level : GSHMEM_THREAD_SINGLE;
+}
+
+void gshmem_global_exit(int status)
+{
+    char why[64];
+
+    fflush(NULL);
+    snprintf(why, sizeof why, "gshmem_global_exit(%d)", status);
+    job_abort(status, why);
+}

@@ -1,0 +1,60 @@
+#define _GNU_SOURCE
+#include "runtime/job.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct job *job;
+
+gshmem_status_t job_require(const char *call)
+{
+    if (job)
+        return GSHMEM_OK;
+    return fail(GSHMEM_ERR_STATE, "%s: call gshmem_init first (or the job has been finalized)",
+                call);
+}
+
+static bool same_program(const struct job *j, int index)
+{
+    const struct host_member *mine = &j->host.control->member[j->host.index];
+    const struct host_member *theirs = &j->host.control->member[index];
+
+    return mine->data_segments == theirs->data_segments && mine->data_digest == theirs->data_digest;
+}
+
+gshmem_status_t job_map_peers(struct job *j)
+{
+    const struct host *host = &j->host;
+    size_t n = (size_t)j->n_pes;
+
+    j->heap_peer = calloc(n, sizeof *j->heap_peer);
+    j->data_peer = calloc(n, sizeof *j->data_peer);
+    j->system_peer = calloc(n, sizeof *j->system_peer);
+    if (!j->heap_peer || !j->data_peer || !j->system_peer)
+        return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %d PEs", j->n_pes);
+    for (int i = 0; i < host->n; i++) {
+        uintptr_t arena = (uintptr_t)host->arena;
+        j->system_peer[host->pe[i]] = arena + host_system_offset(&host->layout, i);
+        j->heap_peer[host->pe[i]] = arena + host_heap_offset(&host->layout, i);
+        if (j->data.n && same_program(j, i))
+            j->data_peer[host->pe[i]] = arena + host_data_offset(&host->layout, i);
+    }
+    /* The data part of a slot begins with the executable's segment; mine is also where it always was. */
+    if (j->data.n)
+        j->data_peer[j->pe] = j->data.segment[0].base;
+    return GSHMEM_OK;
+}
+
+void job_abort(int exit_status, const char *why)
+{
+    static _Thread_local bool ending;
+
+    if (job && !ending) {
+        ending = true; /* a failure while ending ends it at once */
+        host_abort(&job->host, job->pe, exit_status, why);
+        job->bootstrap->ops->abort(job->bootstrap, exit_status, why);
+    }
+    _exit(exit_status);
+}

@@ -1,0 +1,57 @@
+/* fence and quiet.
+ *
+ * To a mapped peer an operation is a load or a store of this CPU, complete when it is done; what is
+ * left is to keep stores in order (fence), and to have them seen by all before anything that follows,
+ * later loads included (quiet). */
+#include <stdatomic.h>
+
+#include "runtime/context.h"
+
+gshmem_status_t gshmem_ctx_fence(gshmem_ctx_t ctx)
+{
+    if (!context_find(ctx, "gshmem_fence"))
+        return last_error_status();
+    /* pairs with the acquire of whoever reads what is stored after it (wait_until, signal_fetch) */
+    atomic_thread_fence(memory_order_acq_rel);
+    return GSHMEM_OK;
+}
+
+gshmem_status_t gshmem_ctx_quiet(gshmem_ctx_t ctx)
+{
+    if (!context_find(ctx, "gshmem_quiet"))
+        return last_error_status();
+    /* seq_cst: of two PEs that each put, quiet and get, one at least must see the other's put */
+    atomic_thread_fence(memory_order_seq_cst);
+    return GSHMEM_OK;
+}
+
+gshmem_status_t gshmem_ctx_pe_quiet(gshmem_ctx_t ctx, const int *target_pes, size_t n)
+{
+    const struct gshmem_ctx *c = context_find(ctx, "gshmem_pe_quiet");
+
+    if (!c)
+        return last_error_status();
+    if (!target_pes && n)
+        return fail(GSHMEM_ERR_ARGUMENT, "gshmem_pe_quiet: target_pes is NULL and n is %zu", n);
+    for (size_t i = 0; i < n; i++) {
+        if (target_pes[i] < 0 || target_pes[i] >= c->n_pes)
+            return fail(GSHMEM_ERR_ARGUMENT, "gshmem_pe_quiet: target_pes[%zu] is %d of %d PEs", i,
+                        target_pes[i], c->n_pes);
+    }
+    return gshmem_ctx_quiet(ctx);
+}
+
+gshmem_status_t gshmem_fence(void)
+{
+    return gshmem_ctx_fence(GSHMEM_CTX_DEFAULT);
+}
+
+gshmem_status_t gshmem_quiet(void)
+{
+    return gshmem_ctx_quiet(GSHMEM_CTX_DEFAULT);
+}
+
+gshmem_status_t gshmem_pe_quiet(const int *target_pes, size_t n)
+{
+    return gshmem_ctx_pe_quiet(GSHMEM_CTX_DEFAULT, target_pes, n);
+}

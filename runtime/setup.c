@@ -1,0 +1,61 @@
+/* Questions about the job: who am I, who can be reached, which version is this. */
+#include <stdio.h>
+
+#include "runtime/context.h"
+#include "runtime/team/team.h"
+
+int gshmem_my_pe(void)
+{
+    return job ? job->pe : -1;
+}
+
+int gshmem_n_pes(void)
+{
+    return job ? job->n_pes : -1;
+}
+
+int gshmem_pe_accessible(int pe)
+{
+    return job && pe >= 0 && pe < job->n_pes && job->heap_peer[pe] != 0;
+}
+
+/* The same translation as an operation's, without a word about what is not symmetric: these are
+ * questions, and "no" is an answer. */
+static void *find_mapped(const struct gshmem_ctx *view, const void *address, int pe)
+{
+    void *there;
+
+    if (pe < 0 || pe >= view->n_pes)
+        return NULL;
+    there = gshmem_ctx_reach((gshmem_ctx_t)view, address, 1, pe);
+    return there ? there : context_reach_library(view, address, 1, pe);
+}
+
+int gshmem_addr_accessible(const void *addr, int pe)
+{
+    return gshmem_ptr(addr, pe) != NULL;
+}
+
+void *gshmem_ptr(const void *dest, int pe)
+{
+    return find_mapped(gshmem_ctx_default, dest, pe);
+}
+
+void *gshmem_team_ptr(gshmem_team_t handle, const void *dest, int pe)
+{
+    const struct team *team = team_find(handle, "gshmem_team_ptr");
+
+    return team ? find_mapped(&team->view, dest, pe) : NULL;
+}
+
+void gshmem_info_get_version(int *major, int *minor)
+{
+    *major = GSHMEM_MAJOR_VERSION;
+    *minor = GSHMEM_MINOR_VERSION;
+}
+
+void gshmem_info_get_name(char name[64])
+{
+    snprintf(name, 64, "GSHMEM %d.%d.%d", GSHMEM_MAJOR_VERSION, GSHMEM_MINOR_VERSION,
+             GSHMEM_PATCH_VERSION);
+}

@@ -1,0 +1,175 @@
+#define _GNU_SOURCE
+#include "runtime/wait.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "runtime/base/settings.h"
+#include "runtime/job.h"
+#include "runtime/team/team.h"
+
+enum {
+    SPIN_ALONE_NS = 100 * 1000,  /* every PE has a CPU: longer than most skews between them */
+    SPIN_CROWDED_NS = 300,       /* another PE needs this CPU to make the wait end */
+    YIELD_NS = 2 * 1000 * 1000,  /* then let others run; after that, sleep */
+    NAP_LEAST_NS = 50 * 1000,
+    NAP_MOST_NS = 1000 * 1000,
+    CHECK_NS = 20 * 1000 * 1000, /* how often to look whether those waited for still live */
+};
+
+uint32_t wait_spins = 100;
+
+void wait_calibrate(bool crowded)
+{
+    enum { SAMPLES = 64 };
+    int64_t us = settings_number(SETTING_SPIN_US);
+    uint64_t spin = us >= 0 ? (uint64_t)us * 1000 : crowded ? SPIN_CROWDED_NS : SPIN_ALONE_NS;
+    uint64_t start = clock_ns();
+
+    for (int i = 0; i < SAMPLES; i++)
+        clock_pause();
+    uint64_t taken = clock_ns() - start;
+    wait_spins = (uint32_t)(spin * SAMPLES / (taken ? taken : 1));
+}
+
+/* ---- What can end a wait ---- */
+
+static gshmem_status_t check_aborted(const struct wait *w)
+{
+    const struct host_control *control = job->host.control;
+    /* acquire: pairs with the release in host_abort */
+    uint32_t aborted = atomic_load_explicit(&control->aborted, memory_order_acquire);
+
+    if (!aborted)
+        return GSHMEM_OK;
+    return fail_silently(GSHMEM_ERR_ABORTED, "%s: PE %d ended the job with status %u: %.180s",
+                         w->what, control->aborted_by, aborted - 1, control->why);
+}
+
+/* The first member of the team that has died, as a PE of the job; -1: none. */
+static int find_dead(gshmem_team_t handle)
+{
+    const struct host *host = &job->host;
+    const struct team *team =
+        handle >= 0 && handle < TEAM_MAX ? job->team[handle] : NULL; /* NULL: anyone */
+    int n = team ? team->n_pes : host->n;
+
+    for (int i = 0; i < n; i++) {
+        int index = team ? host->index_of[team->members[i]] : i;
+        if (index >= 0 && !host_alive(host, index))
+            return host->pe[index];
+    }
+    return -1;
+}
+
+static gshmem_status_t check_peers(const struct wait *w)
+{
+    int dead = find_dead(w->team);
+
+    if (dead < 0)
+        return GSHMEM_OK;
+    return fail(GSHMEM_ERR_PEER_DEAD, "%s: PE %d (process %d) has died", w->what, dead,
+                (int)job->host.control->member[job->host.index_of[dead]].pid);
+}
+
+static void watch(struct wait *w, uint64_t waited)
+{
+    int64_t seconds = settings_number(SETTING_WATCHDOG);
+    char missing[200] = "";
+
+    if (seconds == 0 || w->reported || waited < (uint64_t)seconds * 1000000000u)
+        return;
+    w->reported = true;
+    if (w->team >= 0 && w->team < TEAM_MAX && job->team[w->team])
+        team_missing(job->team[w->team], missing, sizeof missing);
+    log_line(LOG_ERROR, "watchdog: %s has waited for %llu s%s%s", w->what,
+             (unsigned long long)(waited / 1000000000u), missing[0] ? "; " : "", missing);
+}
+
+/* Called between yields and naps: the cheap look every time, the dear ones now and then. */
+static gshmem_status_t check(struct wait *w, uint64_t now)
+{
+    gshmem_status_t status = check_aborted(w);
+
+    if (status || now - w->checked < CHECK_NS)
+        return status;
+    w->checked = now;
+    watch(w, now - w->since);
+    if (w->limit && now - w->since > w->limit)
+        return fail(GSHMEM_ERR_TIMEOUT, "%s: the other PEs have not come within %llu s", w->what,
+                    (unsigned long long)(w->limit / 1000000000u));
+    return check_peers(w);
+}
+
+/* ---- How to pass the time ---- */
+
+static uint64_t nap_ns(struct wait *w)
+{
+    uint64_t nap = (uint64_t)NAP_LEAST_NS << (w->naps / 4 < 5 ? w->naps / 4 : 5);
+
+    w->naps++;
+    return nap < NAP_MOST_NS ? nap : NAP_MOST_NS;
+}
+
+/* Whether it is time to sleep rather than yield. */
+static bool begin_slow_step(struct wait *w, uint64_t *now, gshmem_status_t *status)
+{
+    *now = clock_ns();
+    if (w->spins == wait_spins) {
+        w->spins++; /* the spin is over: from here on time is looked at */
+        w->since = w->checked = *now;
+    }
+    *status = check(w, *now);
+    return *now - w->since >= YIELD_NS;
+}
+
+gshmem_status_t wait_slowly(struct wait *w)
+{
+    gshmem_status_t status;
+    uint64_t now;
+
+    if (!begin_slow_step(w, &now, &status)) {
+        sched_yield();
+    } else if (!status) {
+        struct timespec nap = {.tv_nsec = (long)nap_ns(w)};
+        nanosleep(&nap, NULL);
+    }
+    return status;
+}
+
+gshmem_status_t wait_step_on(struct wait *w, _Atomic uint32_t *word, uint32_t seen,
+                             _Atomic uint32_t *sleepers)
+{
+    gshmem_status_t status;
+    uint64_t now;
+
+    if (w->spins < wait_spins) {
+        w->spins++;
+        clock_pause();
+        return GSHMEM_OK;
+    }
+    if (!begin_slow_step(w, &now, &status)) {
+        sched_yield();
+    } else if (!status) {
+        /* A dead PE wakes nobody, so sleep no longer than the next look at the peers. */
+        struct timespec most = {.tv_nsec = CHECK_NS};
+        /* seq_cst: pairs with the fence in wait_wake: either the waker sees this sleeper, or the
+         * system sees the new word and does not put it to sleep */
+        atomic_fetch_add(sleepers, 1);
+        syscall(SYS_futex, word, FUTEX_WAIT, seen, &most, NULL, 0);
+        atomic_fetch_sub(sleepers, 1);
+    }
+    return status;
+}
+
+void wait_wake(_Atomic uint32_t *word, _Atomic uint32_t *sleepers)
+{
+    atomic_thread_fence(memory_order_seq_cst); /* pairs with the increment in wait_step_on */
+    if (atomic_load_explicit(sleepers, memory_order_relaxed))
+        syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
