@@ -56,6 +56,5 @@ void gshmem_info_get_version(int *major, int *minor)
 
 void gshmem_info_get_name(char name[64])
 {
-    snprintf(name, 64, "GSHMEM %d.%d.%d", GSHMEM_MAJOR_VERSION, GSHMEM_MINOR_VERSION,
-             GSHMEM_PATCH_VERSION);
+    snprintf(name, 64, "GSHMEM " GSHMEM_VERSION_TEXT);
 }

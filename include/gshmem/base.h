@@ -10,6 +10,7 @@
 #define GSHMEM_MAJOR_VERSION 0
 #define GSHMEM_MINOR_VERSION 1
 #define GSHMEM_PATCH_VERSION 0
+#define GSHMEM_VERSION_TEXT  "0.1.0"
 
 #define GSHMEM_API           __attribute__((visibility("default")))
 #define GSHMEM_LIKELY(x)     __builtin_expect(!!(x), 1)

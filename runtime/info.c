@@ -1,0 +1,115 @@
+#define _GNU_SOURCE
+#include "runtime/info.h"
+
+#include <sched.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "bootstrap/bootstrap.h"
+#include "gshmem.h"
+#include "runtime/base/log.h"
+#include "runtime/base/settings.h"
+#include "runtime/memory/data.h"
+
+static const char *found_name(enum bootstrap_found found)
+{
+    switch (found) {
+    case BOOTSTRAP_PRESENT:
+        return "yes";
+    case BOOTSTRAP_BROKEN:
+        return "BROKEN";
+    case BOOTSTRAP_ABSENT:
+        break;
+    }
+    return "no";
+}
+
+static void print_bootstraps(FILE *to)
+{
+    struct bootstrap_report reports[16];
+    size_t n = bootstrap_survey(reports, sizeof reports / sizeof reports[0]);
+    bool taken = false;
+
+    fprintf(to, "\nStart-up (first \"yes\" is used; GSHMEM_BOOTSTRAP chooses)\n");
+    for (size_t i = 0; i < n; i++) {
+        bool use = !taken && reports[i].found == BOOTSTRAP_PRESENT;
+        taken |= use;
+        fprintf(to, "  %-8s %-7s %s%s\n", reports[i].name, found_name(reports[i].found),
+                reports[i].why, use ? "  <- used" : "");
+    }
+}
+
+/* The first line of a small file, without its end; "" if it cannot be read. */
+static void read_line(const char *path, char *line, size_t size)
+{
+    FILE *f = fopen(path, "re");
+
+    line[0] = 0;
+    if (!f)
+        return;
+    if (!fgets(line, (int)size, f))
+        line[0] = 0;
+    line[strcspn(line, "\n")] = 0;
+    fclose(f);
+}
+
+static void print_limit(FILE *to, const char *name, int resource, const char *advice)
+{
+    struct rlimit limit;
+
+    if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return;
+    fprintf(to, "  %-14s %llu KiB: %s\n", name, (unsigned long long)limit.rlim_cur >> 10, advice);
+}
+
+static void print_memory(FILE *to)
+{
+    static const char *const huge = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
+    struct data_segments data;
+    char line[128];
+    cpu_set_t mask;
+
+    fprintf(to, "\nThis machine\n");
+    if (sched_getaffinity(0, sizeof mask, &mask) == 0)
+        fprintf(to, "  %-14s %d of %ld\n", "CPUs", CPU_COUNT(&mask), sysconf(_SC_NPROCESSORS_ONLN));
+    fprintf(to, "  %-14s %llu MiB\n", "memory",
+            (unsigned long long)sysconf(_SC_PHYS_PAGES) *
+                    (unsigned long long)sysconf(_SC_PAGESIZE) >>
+                20);
+    read_line(huge, line, sizeof line);
+    fprintf(to, "  %-14s %s%s\n", "huge pages", line[0] ? line : "not offered",
+            strstr(line, "[never]") ? ": the heap gets none; echo advise into the file above" : "");
+    print_limit(to, "ulimit -v", RLIMIT_AS, "heaps of all PEs of a host must fit (GSHMEM_HEAP_MAX)");
+    print_limit(to, "ulimit -f", RLIMIT_FSIZE, "heaps of all PEs of a host must fit (GSHMEM_HEAP_MAX)");
+    if (!data_find(&data))
+        fprintf(to, "  %-14s %d segments, %zu KiB, in this program\n", "symmetric data", data.n,
+                data.bytes >> 10);
+}
+
+int gshmem_info_print(FILE *to)
+{
+    char name[64];
+
+    if (settings_load())
+        return 1;
+    gshmem_info_get_name(name);
+    fprintf(to, "%s\n", name);
+    print_bootstraps(to);
+    print_memory(to);
+    fprintf(to, "\nDevices\n  %-8s yes     memory and PEs on the CPU  <- used\n", "host");
+    fprintf(to, "\nTransports\n  %-8s yes     loads and stores to PEs of the same host  <- used\n",
+            "mapped");
+    fprintf(to, "\nSettings: gshmem-info --settings\n");
+    return 0;
+}
+
+int gshmem_info_print_settings(FILE *to)
+{
+    gshmem_status_t status = settings_load();
+
+    settings_print(to);
+    settings_warn_unknown();
+    return status ? 1 : 0;
+}
