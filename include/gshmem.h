@@ -243,6 +243,8 @@ GSHMEM_API int gshmem_test_lock(long *lock);
 }
 #endif
 
+#if __has_include("gshmem/typed.h") /* generated */
 #include "gshmem/typed.h"
+#endif
 
 #endif
