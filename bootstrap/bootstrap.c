@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "bootstrap/bootstrap.h"
 
+#include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,85 +13,137 @@
 #include "runtime/base/module.h"
 #include "runtime/base/settings.h"
 
+enum { WHY_SIZE = 200 };
+
+/* What the environment says of a starter whose ops are in a module, before the module is opened:
+ * opening costs. *module is the one that is wanted. */
+typedef enum bootstrap_found wants_module(const struct bootstrap_request *request,
+                                          const char **module, char *why, size_t why_size);
+static wants_module wants_mpi, wants_pmix;
+
 /* In the order in which they are asked. What the program itself says comes first, then the starter
  * nearest to this process: gshmemrun may itself run inside a launcher's job. */
 static const struct starter {
     const char *name;
-    const struct bootstrap_ops *ops; /* NULL: the module of that name */
+    const struct bootstrap_ops *ops; /* NULL: in a module */
+    wants_module *wants;
 } starters[] = {
-    {"mpi", NULL},
-    {"pmix", NULL},
-    {"single", &bootstrap_single},
+    {"mpi", NULL, wants_mpi},
+    {"pmix", NULL, wants_pmix},
+    {"pmi", &bootstrap_pmi, NULL},
+    {"single", &bootstrap_single, NULL},
 };
 
 enum { STARTERS = sizeof starters / sizeof starters[0] };
+
+/* A module is built against one MPI; the one to open is that of the MPI in this process. */
+static const struct mpi {
+    const char *library;
+    const char *module;
+} mpis[] = {
+    {"libmpi.so.40", "mpi-ompi"},    /* Open MPI 3, 4, 5 */
+    {"libmpich.so.12", "mpi-mpich"}, /* MPICH 3, 4, as Debian names it */
+    {"libmpi.so.12", "mpi-mpich"},   /* as MPICH itself and those with its ABI name it */
+};
 
 /* What launchers leave in the environment of a job of several PEs. */
 static const struct trace {
     const char *variable;
     bool counts; /* tells of a job only if it is more than 1 */
 } traces[] = {
-    {"PMIX_RANK", false}, {"PMI_RANK", false},    {"PMI_SIZE", true},
-    {"SLURM_NTASKS", true}, {"SLURM_NPROCS", true}, {"OMPI_COMM_WORLD_SIZE", true},
+    {"PMIX_RANK", false},   {"PMI_SIZE", true},
+    {"SLURM_NTASKS", true}, {"SLURM_NPROCS", true},
+    {"OMPI_COMM_WORLD_SIZE", true},
 };
 
-static bool usable(const struct bootstrap_ops *ops, const char *name, char *why, size_t why_size)
+static enum bootstrap_found wants_pmix(const struct bootstrap_request *request,
+                                       const char **module, char *why, size_t why_size)
 {
-    if (ops->version == BOOTSTRAP_VERSION && ops->size >= sizeof *ops)
-        return true;
-    snprintf(why, why_size, "module %s speaks bootstrap version %u (%zu bytes), this is %d (%zu)",
-             name, ops->version, ops->size, BOOTSTRAP_VERSION, sizeof *ops);
-    return false;
+    (void)request;
+    *module = "pmix";
+    if (getenv("PMIX_NAMESPACE") || getenv("PMIX_RANK"))
+        return BOOTSTRAP_PRESENT;
+    snprintf(why, why_size, "PMIX_NAMESPACE and PMIX_RANK are not set");
+    return BOOTSTRAP_ABSENT;
 }
 
-/* The ops of a starter, or NULL with a reason. */
-static const struct bootstrap_ops *starter_ops(const struct starter *s, char *why, size_t why_size)
+static enum bootstrap_found wants_mpi(const struct bootstrap_request *request, const char **module,
+                                      char *why, size_t why_size)
 {
-    if (s->ops)
-        return s->ops;
-    const struct bootstrap_ops *ops = module_symbol(s->name, "gshmem_bootstrap", why, why_size);
-    return ops && usable(ops, s->name, why, why_size) ? ops : NULL;
+    if (!request->mpi_comm) {
+        snprintf(why, why_size, "no MPI communicator was given to gshmem_init_attr");
+        return BOOTSTRAP_ABSENT;
+    }
+    for (size_t i = 0; i < sizeof mpis / sizeof mpis[0]; i++) {
+        void *loaded = dlopen(mpis[i].library, RTLD_LAZY | RTLD_NOLOAD);
+        if (loaded) {
+            dlclose(loaded);
+            *module = mpis[i].module;
+            return BOOTSTRAP_PRESENT;
+        }
+    }
+    snprintf(why, why_size,
+             "an MPI communicator was given, but this process has neither Open MPI (libmpi.so.40) "
+             "nor MPICH (libmpich.so.12, libmpi.so.12) loaded as a shared library");
+    return BOOTSTRAP_BROKEN;
 }
 
-/* A module that is not there cannot look for its launcher; its traces say whether it is missed. */
-static enum bootstrap_found missing_module(const struct starter *s,
-                                           const struct bootstrap_request *request, char *why,
-                                           size_t why_size)
+static bool every_slot_filled(const struct bootstrap_ops *ops)
+{
+    return ops->name && ops->detect && ops->open && ops->publish && ops->fence && ops->fetch &&
+           ops->abort && ops->close;
+}
+
+/* The ops that a module exports, or NULL with a reason. */
+static const struct bootstrap_ops *module_ops(const char *name, char *why, size_t why_size)
+{
+    const struct bootstrap_ops *ops = module_symbol(name, "gshmem_bootstrap", why, why_size);
+
+    if (!ops)
+        return NULL;
+    if (ops->version != BOOTSTRAP_VERSION || ops->size < sizeof *ops) {
+        snprintf(why, why_size, "module %s speaks bootstrap version %u (%zu bytes), this is %d (%zu)",
+                 name, ops->version, ops->size, BOOTSTRAP_VERSION, sizeof *ops);
+        return NULL;
+    }
+    if (!every_slot_filled(ops)) {
+        snprintf(why, why_size, "module %s leaves a slot of gshmem_bootstrap empty", name);
+        return NULL;
+    }
+    return ops;
+}
+
+/* The module that is wanted is not there. */
+static enum bootstrap_found missing_module(const struct starter *s, char *why, size_t why_size)
 {
     char reason[200];
 
     snprintf(reason, sizeof reason, "%s", why);
-    if (strcmp(s->name, "pmix") == 0 && getenv("PMIX_NAMESPACE") && getenv("PMIX_RANK")) {
-        /* A launcher that also speaks PMI-1 can still be reached that way. */
-        snprintf(why, why_size, "a PMIx launcher started this process, but %s", reason);
-        return getenv("PMI_FD") || getenv("PMI_PORT") ? BOOTSTRAP_ABSENT : BOOTSTRAP_BROKEN;
-    }
-    if (strcmp(s->name, "mpi") == 0 && request->mpi_comm) {
+    if (s->wants == wants_mpi) {
         snprintf(why, why_size, "an MPI communicator was given, but %s", reason);
         return BOOTSTRAP_BROKEN;
     }
-    return BOOTSTRAP_ABSENT;
+    snprintf(why, why_size, "a PMIx launcher started this process, but %s", reason);
+    /* A launcher that also speaks PMI-1 can still be reached that way. */
+    return getenv("PMI_FD") || getenv("PMI_PORT") ? BOOTSTRAP_ABSENT : BOOTSTRAP_BROKEN;
 }
 
+/* Asks one starter. *ops is set if it is present. */
 static enum bootstrap_found look(const struct starter *s, const struct bootstrap_request *request,
                                  const struct bootstrap_ops **ops, char *why, size_t why_size)
 {
-    bool wanted = true;
+    const char *module;
 
-    /* Opening a module costs; its absence is told by the environment. */
-    if (strcmp(s->name, "pmix") == 0)
-        wanted = getenv("PMIX_NAMESPACE") || getenv("PMIX_RANK");
-    if (strcmp(s->name, "mpi") == 0)
-        wanted = request->mpi_comm != NULL;
-    if (!wanted) {
-        snprintf(why, why_size, "%s", strcmp(s->name, "mpi") == 0
-                                          ? "no MPI communicator was given to gshmem_init_attr"
-                                          : "PMIX_NAMESPACE and PMIX_RANK are not set");
-        *ops = NULL;
-        return BOOTSTRAP_ABSENT;
+    *ops = s->ops;
+    if (s->wants) {
+        enum bootstrap_found wanted = s->wants(request, &module, why, why_size);
+        if (wanted != BOOTSTRAP_PRESENT)
+            return wanted;
+        *ops = module_ops(module, why, why_size);
+        if (!*ops)
+            return missing_module(s, why, why_size);
     }
-    *ops = starter_ops(s, why, why_size);
-    return *ops ? (*ops)->detect(request, why, why_size) : missing_module(s, request, why, why_size);
+    return (*ops)->detect(request, why, why_size);
 }
 
 /* A launcher's traces that nothing could use: N jobs of one would be a silent lie. */
@@ -108,20 +161,22 @@ static gshmem_status_t refuse_alone(void)
     return GSHMEM_OK;
 }
 
+/* A name of the table, or the path of somebody's own module. */
 static gshmem_status_t open_named(const char *name, const struct bootstrap_request *request,
                                   struct bootstrap **out)
 {
-    struct starter chosen = {name, NULL};
-    char why[200] = "";
+    const struct bootstrap_ops *ops = NULL;
+    enum bootstrap_found found = BOOTSTRAP_BROKEN;
+    char why[WHY_SIZE] = "expected auto, uid, mpi, run, pmix, pmi, single, or the path of a module "
+                         "with a slash in it";
 
     for (int i = 0; i < STARTERS; i++) {
         if (strcmp(name, starters[i].name) == 0)
-            chosen = starters[i];
+            found = look(&starters[i], request, &ops, why, sizeof why);
     }
-    const struct bootstrap_ops *ops = starter_ops(&chosen, why, sizeof why);
-    if (!ops)
-        return fail(GSHMEM_ERR_BOOTSTRAP, "GSHMEM_BOOTSTRAP=%s: %s", name, why);
-    if (ops->detect(request, why, sizeof why) != BOOTSTRAP_PRESENT)
+    if (strchr(name, '/') && (ops = module_ops(name, why, sizeof why)))
+        found = ops->detect(request, why, sizeof why);
+    if (found != BOOTSTRAP_PRESENT)
         return fail(GSHMEM_ERR_BOOTSTRAP, "GSHMEM_BOOTSTRAP=%s: %s", name, why);
     log_info("bootstrap %s: GSHMEM_BOOTSTRAP asks for it", ops->name);
     return ops->open(request, out);
@@ -132,7 +187,7 @@ static gshmem_status_t open_detected(const struct bootstrap_request *request,
 {
     for (int i = 0; i < STARTERS; i++) {
         const struct bootstrap_ops *ops;
-        char why[200] = "";
+        char why[WHY_SIZE] = "";
 
         if (starters[i].ops == &bootstrap_single) {
             gshmem_status_t status = refuse_alone();
@@ -141,7 +196,7 @@ static gshmem_status_t open_detected(const struct bootstrap_request *request,
         }
         enum bootstrap_found found = look(&starters[i], request, &ops, why, sizeof why);
         if (found == BOOTSTRAP_BROKEN)
-            return fail(GSHMEM_ERR_BOOTSTRAP, "%s", why);
+            return fail(GSHMEM_ERR_BOOTSTRAP, "bootstrap %s: %s", starters[i].name, why);
         if (found == BOOTSTRAP_PRESENT) {
             log_info("bootstrap %s: %s", ops->name, why);
             return ops->open(request, out);

@@ -77,8 +77,9 @@ struct bootstrap_ops {
 
 /* ---- For the core ---- */
 
-/* Finds the starter in the order run, pmix, pmi, … (or takes the one that GSHMEM_BOOTSTRAP names),
- * opens it, and says at `info` what was chosen and why. *out may be one that an earlier call opened. */
+/* Finds the starter in the order uid, mpi, run, pmix, pmi, single (or takes the one that
+ * GSHMEM_BOOTSTRAP names, if the program gave neither uid nor mpi_comm), opens it, and says at `info`
+ * what was chosen and why. The caller keeps it: a launcher may refuse to be opened twice. */
 gshmem_status_t bootstrap_open(const struct bootstrap_request *request, struct bootstrap **out);
 
 /* Prints for each known bootstrap what it finds and why; for gshmem-info. */

@@ -8,8 +8,9 @@
 
 #include "runtime/base/settings.h"
 
-/* Relative to the directory of libgshmem.so: where it is installed, and where it is built. */
-static const char *const places[] = {"gshmem", "../bootstrap", "../device", "../transport"};
+/* Relative to the directory of libgshmem.so: where modules are installed, and where they are built. */
+static const char *const places[] = {"gshmem", "bootstrap/pmix", "bootstrap/mpi", "transport/verbs",
+                                     "device/cuda"};
 
 static void *open_at(const char *directory, const char *below, const char *name, char *why,
                      size_t why_size)

@@ -1,0 +1,15 @@
+/* Numbers the hosts of a job from what its starter tells of them.
+ *
+ * Two PEs share a host when the starter gives their hosts the same name or number. Hosts are
+ * numbered 0, 1, … in the order of their lowest PEs, as bootstrap.h asks. Also compiled into the
+ * modules, so it uses libc alone. */
+#ifndef GSHMEM_BOOTSTRAP_HOSTS_H
+#define GSHMEM_BOOTSTRAP_HOSTS_H
+
+/* name[pe]: the host's name. Sets host[pe] and returns how many hosts there are; 0: out of memory. */
+int hosts_by_name(const char *const *name, int n_pes, int *host);
+
+/* number[pe]: any number in 0 … limit-1 that PEs of one host have in common. number may be host. */
+int hosts_by_number(const int *number, int limit, int n_pes, int *host);
+
+#endif

@@ -1,0 +1,87 @@
+#include "bootstrap/stream.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "runtime/base/clock.h"
+
+uint64_t stream_deadline(int seconds)
+{
+    return clock_ns() + (uint64_t)seconds * 1000000000u;
+}
+
+int stream_left_ms(uint64_t deadline)
+{
+    uint64_t now = clock_ns();
+    uint64_t ms = deadline > now ? (deadline - now + 999999) / 1000000 : 0;
+
+    return ms > 1000000 ? 1000000 : (int)ms;
+}
+
+/* Waits until the events are there. 0, or -1 with errno. */
+static int await(int fd, short events, uint64_t deadline)
+{
+    for (;;) {
+        struct pollfd p = {.fd = fd, .events = events};
+        int left = stream_left_ms(deadline);
+        int n = poll(&p, 1, left);
+
+        if (n > 0)
+            return 0;
+        if (n < 0 && errno != EINTR)
+            return -1;
+        if (left == 0) {
+            errno = ETIMEDOUT;
+            return -1;
+        }
+    }
+}
+
+/* The call would have waited, or was interrupted: worth another try. */
+static int passing(int error)
+{
+    return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
+}
+
+ssize_t stream_read(int fd, void *buffer, size_t bytes, uint64_t deadline)
+{
+    for (;;) {
+        if (await(fd, POLLIN, deadline) != 0)
+            return -1;
+        ssize_t n = recv(fd, buffer, bytes, MSG_DONTWAIT);
+        if (n >= 0 || !passing(errno))
+            return n;
+    }
+}
+
+ssize_t stream_read_all(int fd, void *buffer, size_t bytes, uint64_t deadline)
+{
+    size_t done = 0;
+
+    while (done < bytes) {
+        ssize_t n = stream_read(fd, (char *)buffer + done, bytes - done, deadline);
+        if (n <= 0)
+            return n;
+        done += (size_t)n;
+    }
+    return (ssize_t)done;
+}
+
+int stream_write_all(int fd, const void *buffer, size_t bytes, uint64_t deadline)
+{
+    size_t done = 0;
+
+    while (done < bytes) {
+        if (await(fd, POLLOUT, deadline) != 0)
+            return -1;
+        /* A closed peer is an error to report, not a signal that ends the program. */
+        ssize_t n = send(fd, (const char *)buffer + done, bytes - done,
+                         MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (n < 0 && !passing(errno))
+            return -1;
+        if (n > 0)
+            done += (size_t)n;
+    }
+    return 0;
+}

@@ -1,0 +1,22 @@
+/* What every test of a bootstrap does with it, whoever started the job: rounds, hosts, an abort. */
+#ifndef GSHMEM_TESTS_BOOTSTRAP_DRIVE_H
+#define GSHMEM_TESTS_BOOTSTRAP_DRIVE_H
+
+#include "bootstrap/bootstrap.h"
+
+struct gshmem_uniqueid;
+
+/* The request of a core that has just begun. Ends the process if settings are wrong. */
+struct bootstrap_request drive_request(void);
+
+/* Rounds of blobs of many sizes, the last with none at all; every PE checks every other's. */
+void drive_rounds(struct bootstrap *b, int rounds);
+
+/* That the host map is what the PEs' own host names say, and has so many hosts (0: any number). */
+void drive_hosts(struct bootstrap *b, int hosts);
+
+/* What the command line asks for: "rounds [HOSTS]", "abort STATUS", "leave" (PE 0 exits early),
+ * "absent" (the last PE never publishes). Returns the exit status. */
+int drive(struct bootstrap *b, int argc, char **argv);
+
+#endif
