@@ -243,8 +243,6 @@ GSHMEM_API int gshmem_test_lock(long *lock);
 }
 #endif
 
-#if __has_include("gshmem/typed.h") /* generated */
-#include "gshmem/typed.h"
-#endif
+#include "gshmem/typed.h" /* generated */
 
 #endif

@@ -32,6 +32,80 @@ GSHMEM_API gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo 
                                               void *target, uint64_t operand, uint64_t compare,
                                               uint64_t *old, int pe);
 
+/* The same, with the old value stored in the object of `type` at fetch. */
+GSHMEM_API gshmem_status_t gshmem_path_atomic_fetch(gshmem_ctx_t ctx, enum gshmem_amo op, int type,
+                                                    void *target, uint64_t operand,
+                                                    uint64_t compare, void *fetch, int pe);
+/* The same, with the old value returned, or 0 after a failure was handed to the error policy. */
+GSHMEM_API uint64_t gshmem_path_atomic_value(gshmem_ctx_t ctx, enum gshmem_amo op, int type,
+                                             void *target, uint64_t operand, uint64_t compare,
+                                             int pe);
+
+/* Like gshmem_ctx_reach; NULL also for an object that is not aligned to its size, a power of two. */
+static inline void *gshmem_ctx_reach_atomic(gshmem_ctx_t ctx, const void *mine, size_t bytes, int pe)
+{
+    if (GSHMEM_UNLIKELY((uintptr_t)mine & (bytes - 1)))
+        return NULL;
+    return gshmem_ctx_reach(ctx, mine, bytes, pe);
+}
+
+/* No CPU adds to a float in memory: repeated until nobody came between. Returns the old value. */
+static inline float gshmem_add_float(float *there, float value)
+{
+    float old, sum;
+
+    __atomic_load(there, &old, __ATOMIC_RELAXED);
+    do
+        sum = old + value;
+    while (!__atomic_compare_exchange(there, &old, &sum, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    return old;
+}
+
+static inline double gshmem_add_double(double *there, double value)
+{
+    double old, sum;
+
+    __atomic_load(there, &old, __ATOMIC_RELAXED);
+    do
+        sum = old + value;
+    while (!__atomic_compare_exchange(there, &old, &sum, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    return old;
+}
+
+/* Real numbers as the bits that the paths out of line take. */
+static inline uint64_t gshmem_bits_float(float value)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static inline uint64_t gshmem_bits_double(double value)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static inline float gshmem_float_of_bits(uint64_t bits)
+{
+    uint32_t low = (uint32_t)bits;
+    float value;
+
+    memcpy(&value, &low, sizeof value);
+    return value;
+}
+
+static inline double gshmem_double_of_bits(uint64_t bits)
+{
+    double value;
+
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
 #ifdef __cplusplus
 }
 #endif

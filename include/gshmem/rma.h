@@ -20,6 +20,16 @@ GSHMEM_API gshmem_status_t gshmem_path_put(gshmem_ctx_t ctx, void *dest, const v
 GSHMEM_API gshmem_status_t gshmem_path_get(gshmem_ctx_t ctx, void *dest, const void *source,
                                            size_t bytes, int pe, int nbi);
 
+/* A get of one object that returns no status: zeros after a failure was handed to the error policy. */
+GSHMEM_API void gshmem_path_g(gshmem_ctx_t ctx, void *value, const void *source, size_t bytes,
+                              int pe);
+
+/* The bytes of n elements; so many that no object has them where the product would overflow. */
+static inline size_t gshmem_bytes(size_t n, size_t element)
+{
+    return GSHMEM_UNLIKELY(n > SIZE_MAX / element) ? SIZE_MAX : n * element;
+}
+
 /* A copy that moves an aligned 8- or 4-byte object in one access, so that a flag is never torn. */
 static inline void gshmem_copy(void *to, const void *from, size_t bytes)
 {

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Writes gshmem/typed.h and gshmem/generic.h from the table.
+
+    generate.py typed FILE
+    generate.py generic FILE
+"""
+
+import os
+import sys
+
+import native
+from table import FAMILIES, SIZES, TYPES, function_name, parameters_for, sized_name, types_of
+from text import comment, function, section
+
+TYPED_TOP = '''\
+/* The typed names of GSHMEM, gshmem_TYPE_… and gshmem_ctx_TYPE_…: generated from one table of types
+ * and operations (include/generate/table.py in the sources); not to be edited.
+ *
+ * Each is the function of gshmem.h, gshmem/rma.h or gshmem/atomic.h that its family's comment names,
+ * for one type. Those that return a gshmem_status_t answer as that function does; those that return
+ * a value hand a failure to the error policy. gshmem_ctx_… take their context first, all others
+ * use GSHMEM_CTX_DEFAULT. */
+#ifndef GSHMEM_TYPED_H
+#define GSHMEM_TYPED_H
+
+#include "gshmem.h"
+#include "gshmem/wait.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What char is here, and the complex types without <complex.h>, which would define I. */
+#define GSHMEM_TYPE_CHAR ((char)-1 < 0 ? GSHMEM_TYPE_INT8 : GSHMEM_TYPE_UINT8)
+__extension__ typedef float _Complex gshmem_complexf_t;
+__extension__ typedef double _Complex gshmem_complexd_t;
+
+'''
+
+ASSERTS_TOP = '''\
+/* The sizes that the table has for the types. */
+#ifdef __cplusplus
+#define GSHMEM_ASSERT static_assert
+#else
+#define GSHMEM_ASSERT _Static_assert
+#endif
+'''
+
+TYPED_END = '''\
+#ifdef __cplusplus
+}
+#endif
+#endif
+'''
+
+RETURNS = {'status': 'gshmem_status_t', 'int': 'int', 'size': 'size_t'}
+
+
+def returned(operation, c_type):
+    return RETURNS.get(operation.returns, c_type)
+
+
+def both_forms(operation, returns, parameters, body, name):
+    """The function on a context and the one on the default context; or the only one there is."""
+    declarations = [declaration for declaration, _ in parameters]
+    if not operation.context:
+        return function(returns, name(False), declarations, body) + '\n'
+    arguments = ', '.join(['GSHMEM_CTX_DEFAULT'] + [argument for _, argument in parameters])
+    call = 'return %s(%s);' % (name(True), arguments)
+    return (function(returns, name(True), ['gshmem_ctx_t ctx'] + declarations, body) + '\n'
+            + function(returns, name(False), declarations, [call]) + '\n')
+
+
+def typed_operation(operation):
+    out = ''
+    for t in types_of(operation):
+        out += both_forms(operation, returned(operation, t.c), parameters_for(operation, t.c),
+                          native.body(operation, t),
+                          lambda ctx: function_name(operation, t.name, ctx))
+    for bits in SIZES if operation.sized else []:
+        out += both_forms(operation, returned(operation, 'void'), parameters_for(operation, 'void'),
+                          native.sized_body(operation, bits),
+                          lambda ctx: sized_name(operation, bits, ctx))
+    return out
+
+
+def typed():
+    out = TYPED_TOP + ASSERTS_TOP
+    for t in TYPES:
+        out += 'GSHMEM_ASSERT(sizeof(%s) == %d, "%s");\n' % (t.c, t.size, t.c)
+    out += '#undef GSHMEM_ASSERT\n\n'
+    for family in FAMILIES:
+        out += section(family.name) + comment(family.comment) + '\n'
+        out += ''.join(typed_operation(operation) for operation in family.operations)
+    return out + TYPED_END
+
+
+def main():
+    import generic
+    what, path = sys.argv[1:]
+    text = {'typed': typed, 'generic': generic.generic}[what]()
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write(text)
+
+
+if __name__ == '__main__':
+    sys.dont_write_bytecode = True
+    main()

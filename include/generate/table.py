@@ -1,0 +1,243 @@
+"""Types and operations: the one table that every typed name of GSHMEM comes from.
+
+typed.h and generic.h are made from it, and so is whatever else has one function per type: other
+spellings of the same API, and functions that run elsewhere. What a function is called, which types
+it exists for, its arguments and what it answers are said here and nowhere else; what it does is in
+native.py. Types, and which operations have them, are OpenSHMEM 1.6's tables; where GSHMEM has more
+than the standard, the line says so.
+"""
+
+from typing import NamedTuple
+
+
+class Type(NamedTuple):
+    name: str      # as in gshmem_NAME_put
+    c: str         # as C spells it
+    size: int      # bytes, on the 64-bit systems GSHMEM runs on; typed.h asserts it
+    kind: str      # signed, unsigned, real, complex; plain: char, which may be either
+    same_as: str = ''  # another name of this type, which type-generic code cannot tell apart
+
+
+TYPES = [
+    #    name          C type                size  kind        same as
+    Type('float',      'float',                 4, 'real'),
+    Type('double',     'double',                8, 'real'),
+    Type('longdouble', 'long double',          16, 'real'),
+    Type('char',       'char',                  1, 'plain'),
+    Type('schar',      'signed char',           1, 'signed'),
+    Type('short',      'short',                 2, 'signed'),
+    Type('int',        'int',                   4, 'signed'),
+    Type('long',       'long',                  8, 'signed'),
+    Type('longlong',   'long long',             8, 'signed'),
+    Type('uchar',      'unsigned char',         1, 'unsigned'),
+    Type('ushort',     'unsigned short',        2, 'unsigned'),
+    Type('uint',       'unsigned int',          4, 'unsigned'),
+    Type('ulong',      'unsigned long',         8, 'unsigned'),
+    Type('ulonglong',  'unsigned long long',    8, 'unsigned'),
+    Type('int8',       'int8_t',                1, 'signed', 'schar'),
+    Type('int16',      'int16_t',               2, 'signed', 'short'),
+    Type('int32',      'int32_t',               4, 'signed', 'int'),
+    Type('int64',      'int64_t',               8, 'signed', 'long'),
+    Type('uint8',      'uint8_t',               1, 'unsigned', 'uchar'),
+    Type('uint16',     'uint16_t',              2, 'unsigned', 'ushort'),
+    Type('uint32',     'uint32_t',              4, 'unsigned', 'uint'),
+    Type('uint64',     'uint64_t',              8, 'unsigned', 'ulong'),
+    Type('size',       'size_t',                8, 'unsigned', 'ulong'),
+    Type('ptrdiff',    'ptrdiff_t',             8, 'signed', 'long'),
+    Type('complexf',   'gshmem_complexf_t',     8, 'complex'),
+    Type('complexd',   'gshmem_complexd_t',    16, 'complex'),
+]
+
+# Sizes of put8 … get128, in bits.
+SIZES = [8, 16, 32, 64, 128]
+
+# Sets of types. `x` marks what the standard does not have.
+_INTEGERS_BY_WIDTH = 'int8 int16 int32 int64 uint8 uint16 uint32 uint64 size'
+_RMA = ('float double longdouble char schar short int long longlong uchar ushort uint ulong '
+        'ulonglong ' + _INTEGERS_BY_WIDTH + ' ptrdiff')
+_AMO = 'int long longlong uint ulong ulonglong int32 int64 uint32 uint64 size ptrdiff'
+
+TYPE_SETS = {name: types.split() for name, types in {
+    'rma':          _RMA,                       # standard RMA types; also broadcast … alltoalls
+    'amo':          _AMO + ' float double',     # standard AMO types; x float and double
+    'amo_extended': _AMO + ' float double',     # extended AMO types
+    'amo_bitwise':  'uint ulong ulonglong int32 int64 uint32 uint64',
+    'wait':         _AMO + ' short ushort',     # the last two are deprecated there since 1.5
+    'reduce_bits':  'uchar ushort uint ulong ulonglong ' + _INTEGERS_BY_WIDTH,
+    'reduce_order': _RMA,
+    'reduce_sum':   _RMA + ' complexf complexd',
+}.items()}
+
+
+class Operation(NamedTuple):
+    name: str        # without its type
+    types: str       # one of TYPE_SETS
+    returns: str     # status, T (a value of the type), int, size
+    parameters: str  # T is the type; without the context, which comes first
+    context: bool = False  # also exists as gshmem_ctx_…
+    sized: bool = False    # also exists by size, for any type: gshmem_put64
+
+
+class Family(NamedTuple):
+    name: str
+    comment: str  # what typed.h says of all of them
+    operations: list
+
+
+def _rma(name, parameters, returns='status', sized=True):
+    return Operation(name, 'rma', returns, parameters, context=True, sized=sized)
+
+
+_COPY = 'T *dest, const T *source, size_t nelems, '
+_STRIDED = 'T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, '
+_BLOCKS = ('T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, '
+           'size_t nblocks, ')
+_SIGNAL = 'uint64_t *sig_addr, uint64_t signal, int sig_op, '
+
+
+def _atomic(name, types, parameters, fetches=False):
+    """An atomic update; those that fetch the old value also exist as nbi, through a pointer."""
+    forms = [Operation('atomic_' + name, types, 'T' if fetches else 'status', parameters, True)]
+    if fetches:
+        forms.append(Operation('atomic_' + name + '_nbi', types, 'status',
+                               'T *fetch, ' + parameters, True))
+    return forms
+
+
+_ARRAY = 'T *ivars, size_t nelems, '
+_INDICES = 'size_t *indices, '
+_MASK = 'const int *status, int cmp, '
+
+
+def _waits(verb, one, every):
+    """wait_until or test: of one variable, and of arrays against one value or a vector of them."""
+    forms = [Operation(verb, 'wait', one, 'T *ivar, int cmp, T cmp_value')]
+    for suffix, values in ('', 'T cmp_value'), ('_vector', 'const T *cmp_values'):
+        forms += [
+            Operation(verb + '_all' + suffix, 'wait', every, _ARRAY + _MASK + values),
+            Operation(verb + '_any' + suffix, 'wait', 'size', _ARRAY + _MASK + values),
+            Operation(verb + '_some' + suffix, 'wait', 'size', _ARRAY + _INDICES + _MASK + values),
+        ]
+    return forms
+
+
+def _collective(name, parameters, types='rma'):
+    return Operation(name, types, 'status',
+                     'gshmem_team_t team, T *dest, const T *source, ' + parameters)
+
+
+REDUCTIONS = {  # operation: its types
+    'and': 'reduce_bits', 'or': 'reduce_bits', 'xor': 'reduce_bits',
+    'max': 'reduce_order', 'min': 'reduce_order',
+    'sum': 'reduce_sum', 'prod': 'reduce_sum',
+}
+
+FAMILIES = [
+    Family('Put and get',
+           'nelems elements between dest and source, one of them on pe: as gshmem_putmem,\n'
+           'gshmem_getmem and their nbi forms.',
+           [_rma('put', _COPY + 'int pe'), _rma('get', _COPY + 'int pe'),
+            _rma('put_nbi', _COPY + 'int pe'), _rma('get_nbi', _COPY + 'int pe')]),
+
+    Family('Single elements',
+           'p stores one value at dest on pe, g returns the one at source on pe. Each is one access,\n'
+           'never torn (but of long double, which no CPU moves at once).',
+           [_rma('p', 'T *dest, T value, int pe', sized=False),
+            _rma('g', 'const T *source, int pe', returns='T', sized=False)]),
+
+    Family('Strided',
+           'nelems elements, dst apart in dest and sst in source; or blocks of bsize elements that\n'
+           'begin so far apart. As gshmem_ctx_iputmem and gshmem_ctx_ibputmem.',
+           [_rma('iput', _STRIDED + 'int pe'), _rma('iget', _STRIDED + 'int pe'),
+            _rma('ibput', _BLOCKS + 'int pe'), _rma('ibget', _BLOCKS + 'int pe')]),
+
+    Family('Put with signal',
+           'As gshmem_putmem_signal: who sees the signal sees the data.',
+           [_rma('put_signal', _COPY + _SIGNAL + 'int pe'),
+            _rma('put_signal_nbi', _COPY + _SIGNAL + 'int pe')]),
+
+    Family('Atomics',
+           'Read or update one element on pe as one step, to all PEs; relaxed. Fetching forms return\n'
+           'the old value; their nbi forms leave it in *fetch by the next gshmem_quiet. Elements must\n'
+           'be aligned to their size. compare_swap stores value if the element equals cond; float and\n'
+           'double are compared by their bits.',
+           _atomic('fetch', 'amo_extended', 'const T *source, int pe', True)
+           + _atomic('set', 'amo_extended', 'T *dest, T value, int pe')
+           + _atomic('swap', 'amo_extended', 'T *dest, T value, int pe', True)
+           + _atomic('compare_swap', 'amo', 'T *dest, T cond, T value, int pe', True)
+           + _atomic('fetch_inc', 'amo', 'T *dest, int pe', True)
+           + _atomic('inc', 'amo', 'T *dest, int pe')
+           + _atomic('fetch_add', 'amo', 'T *dest, T value, int pe', True)
+           + _atomic('add', 'amo', 'T *dest, T value, int pe')
+           + _atomic('fetch_and', 'amo_bitwise', 'T *dest, T value, int pe', True)
+           + _atomic('and', 'amo_bitwise', 'T *dest, T value, int pe')
+           + _atomic('fetch_or', 'amo_bitwise', 'T *dest, T value, int pe', True)
+           + _atomic('or', 'amo_bitwise', 'T *dest, T value, int pe')
+           + _atomic('fetch_xor', 'amo_bitwise', 'T *dest, T value, int pe', True)
+           + _atomic('xor', 'amo_bitwise', 'T *dest, T value, int pe')),
+
+    Family('Waits and tests',
+           'Of own variables that other PEs update; what is stored before the update is seen after\n'
+           'the wait. cmp is one of GSHMEM_CMP_…, the variable its left side. An array is waited for\n'
+           'as a whole (all), until an element satisfies (any: returns its index), or until some do\n'
+           '(some: their indices, returns how many). Elements whose status is not 0 are left out;\n'
+           'status may be NULL. With none left, all is satisfied at once, any returns SIZE_MAX, some\n'
+           '0. Successive calls of any begin at different elements, so that none is starved. vector:\n'
+           'element i is compared to cmp_values[i]. Tests look once; any returns SIZE_MAX and some 0\n'
+           'if nothing satisfies. Failures: a bad cmp; the job ends while waiting. Functions that\n'
+           'return a number then call the error policy, and if that returns answer as if nothing\n'
+           'satisfied.',
+           _waits('wait_until', 'status', 'status') + _waits('test', 'int', 'int')),
+
+    Family('Data movement of teams',
+           'As gshmem_broadcastmem, …: sizes counted in elements.',
+           [_collective('broadcast', 'size_t nelems, int PE_root'),
+            _collective('collect', 'size_t nelems'),
+            _collective('fcollect', 'size_t nelems'),
+            _collective('alltoall', 'size_t nelems'),
+            _collective('alltoalls', 'ptrdiff_t dst, ptrdiff_t sst, size_t nelems')]),
+
+    Family('Reductions',
+           'As gshmem_reduce and gshmem_reducescatter, element by element over the PEs of the team.',
+           [_collective(op + form, 'size_t nreduce', types)
+            for op, types in REDUCTIONS.items() for form in ('_reduce', '_reducescatter')]),
+
+    Family('Scans',
+           'As gshmem_inscan and gshmem_exscan: sums over the PEs up to mine, and up to the one before.',
+           [_collective('sum_inscan', 'size_t nelems', 'reduce_sum'),
+            _collective('sum_exscan', 'size_t nelems', 'reduce_sum')]),
+]
+
+BY_NAME = {t.name: t for t in TYPES}
+
+
+def types_of(operation):
+    return [BY_NAME[name] for name in TYPE_SETS[operation.types]]
+
+
+def distinct_types_of(operation):
+    """One of the operation's types for each that a compiler tells apart."""
+    chosen = {}
+    for t in types_of(operation):
+        chosen.setdefault(t.same_as or t.name, t)
+    return list(chosen.values())
+
+
+def function_name(operation, type_name, context=False, prefix='gshmem_'):
+    """gshmem_[ctx_]long_put"""
+    return prefix + ('ctx_' if context else '') + type_name + '_' + operation.name
+
+
+def sized_name(operation, bits, context=False, prefix='gshmem_'):
+    """gshmem_[ctx_]iput64, gshmem_[ctx_]put64_signal: the size follows put or get."""
+    head, verb, tail = operation.name.partition('put' if 'put' in operation.name else 'get')
+    return '%s%s%s%s%d%s' % (prefix, 'ctx_' if context else '', head, verb, bits, tail)
+
+
+def parameters_for(operation, c_type):
+    """[(declaration, name)], T replaced by the C type."""
+    result = []
+    for parameter in operation.parameters.split(', '):
+        words = [c_type if word == 'T' else word for word in parameter.split(' ')]
+        result.append((' '.join(words), words[-1].lstrip('*')))
+    return result

@@ -1,0 +1,394 @@
+/* Waits and tests of the program's own variables, as other PEs update them.
+ *
+ * Knows integers by their type's number only. Every comparison becomes one question: does the value
+ * lie in a range of the circle of 64-bit numbers, or outside of it? So the loops that poll have one
+ * subtraction and one comparison, whatever was asked. */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/job.h"
+#include "runtime/wait.h"
+
+enum { TIGHT_SPINS = 200 }; /* looks before the first pause, which would delay the answer */
+
+/* first, first + 1, … first + span, in two's complement, or all numbers but those. */
+struct range {
+    uint64_t first;
+    uint64_t span;
+    bool outside;
+};
+
+static inline bool range_has(const struct range *r, uint64_t value)
+{
+    return (value - r->first <= r->span) != r->outside;
+}
+
+/* The values that compare to `value` as cmp says. On the circle the greatest number comes right
+ * before the least, for signed types as for unsigned ones. */
+static struct range range_of(bool is_signed, int cmp, uint64_t value)
+{
+    const uint64_t least = is_signed ? (uint64_t)INT64_MIN : 0, greatest = least - 1;
+
+    switch (cmp) {
+    case GSHMEM_CMP_LE:
+    case GSHMEM_CMP_GT:
+        return (struct range){least, value - least, cmp == GSHMEM_CMP_GT};
+    case GSHMEM_CMP_GE:
+    case GSHMEM_CMP_LT:
+        return (struct range){value, greatest - value, cmp == GSHMEM_CMP_LT};
+    default:
+        return (struct range){value, 0, cmp == GSHMEM_CMP_NE};
+    }
+}
+
+/* A variable's value, widened as C does. acquire: pairs with the release of whoever updates it, at
+ * the end of a put with signal, or in a fence or quiet before its store. */
+static inline __attribute__((always_inline)) uint64_t load(enum gshmem_type type, const void *at)
+{
+    switch (type) {
+    case GSHMEM_TYPE_INT16:
+        return (uint64_t)__atomic_load_n((const int16_t *)at, __ATOMIC_ACQUIRE);
+    case GSHMEM_TYPE_UINT16:
+        return __atomic_load_n((const uint16_t *)at, __ATOMIC_ACQUIRE);
+    case GSHMEM_TYPE_INT32:
+        return (uint64_t)__atomic_load_n((const int32_t *)at, __ATOMIC_ACQUIRE);
+    case GSHMEM_TYPE_UINT32:
+        return __atomic_load_n((const uint32_t *)at, __ATOMIC_ACQUIRE);
+    default:
+        return __atomic_load_n((const uint64_t *)at, __ATOMIC_ACQUIRE);
+    }
+}
+
+static bool type_is_signed(enum gshmem_type type)
+{
+    return type == GSHMEM_TYPE_INT16 || type == GSHMEM_TYPE_INT32 || type == GSHMEM_TYPE_INT64;
+}
+
+static size_t type_bytes(enum gshmem_type type)
+{
+    switch (type) {
+    case GSHMEM_TYPE_INT16:
+    case GSHMEM_TYPE_UINT16:
+        return 2;
+    case GSHMEM_TYPE_INT32:
+    case GSHMEM_TYPE_UINT32:
+        return 4;
+    case GSHMEM_TYPE_INT64:
+    case GSHMEM_TYPE_UINT64:
+        return 8;
+    default:
+        return 0;
+    }
+}
+
+/* ---- One variable ---- */
+
+static gshmem_status_t check_comparison(const char *call, enum gshmem_type type, int cmp)
+{
+    if (cmp < GSHMEM_CMP_EQ || cmp > GSHMEM_CMP_GE)
+        return fail(GSHMEM_ERR_ARGUMENT, "%s: cmp is %d, which is none of GSHMEM_CMP_EQ … _GE", call,
+                    cmp);
+    if (!type_bytes(type))
+        return fail(GSHMEM_ERR_ARGUMENT, "%s: variables of type %d cannot be waited for", call,
+                    (int)type);
+    return GSHMEM_OK;
+}
+
+static gshmem_status_t check_address(const char *call, enum gshmem_type type, const void *ivar)
+{
+    if (ivar && (uintptr_t)ivar % type_bytes(type) == 0)
+        return GSHMEM_OK;
+    return fail(GSHMEM_ERR_ARGUMENT, "%s: there is no variable aligned to its %zu bytes at %p", call,
+                type_bytes(type), ivar);
+}
+
+static gshmem_status_t check_one(const char *call, enum gshmem_type type, const void *ivar, int cmp)
+{
+    gshmem_status_t status = check_comparison(call, type, cmp);
+
+    return status ? status : check_address(call, type, ivar);
+}
+
+/* Inlined for each type, so that the tight loop is a load, a subtraction and a comparison. */
+static inline __attribute__((always_inline)) gshmem_status_t
+wait_for(const char *call, enum gshmem_type type, const void *at, struct range r, uint64_t *seen)
+{
+    gshmem_status_t status = GSHMEM_OK;
+    struct wait w;
+
+    for (int i = 0; i < TIGHT_SPINS; i++) {
+        *seen = load(type, at);
+        if (range_has(&r, *seen))
+            return GSHMEM_OK;
+    }
+    wait_begin(&w, call, GSHMEM_TEAM_WORLD);
+    while (!status) {
+        status = wait_step(&w);
+        *seen = load(type, at);
+        if (range_has(&r, *seen))
+            return GSHMEM_OK;
+    }
+    return status;
+}
+
+static gshmem_status_t wait_for_type(const char *call, enum gshmem_type type, const void *at,
+                                     struct range r)
+{
+    uint64_t seen;
+
+    switch (type) {
+    case GSHMEM_TYPE_INT16:
+        return wait_for(call, GSHMEM_TYPE_INT16, at, r, &seen);
+    case GSHMEM_TYPE_UINT16:
+        return wait_for(call, GSHMEM_TYPE_UINT16, at, r, &seen);
+    case GSHMEM_TYPE_INT32:
+        return wait_for(call, GSHMEM_TYPE_INT32, at, r, &seen);
+    case GSHMEM_TYPE_UINT32:
+        return wait_for(call, GSHMEM_TYPE_UINT32, at, r, &seen);
+    default:
+        return wait_for(call, GSHMEM_TYPE_UINT64, at, r, &seen);
+    }
+}
+
+gshmem_status_t gshmem_path_wait_one(enum gshmem_type type, const void *ivar, int cmp,
+                                     uint64_t value)
+{
+    gshmem_status_t status = job_require("wait_until");
+
+    if (!status)
+        status = check_one("wait_until", type, ivar, cmp);
+    if (!status)
+        status = wait_for_type("wait_until", type, ivar, range_of(type_is_signed(type), cmp, value));
+    return status;
+}
+
+int gshmem_path_test_one(enum gshmem_type type, const void *ivar, int cmp, uint64_t value)
+{
+    gshmem_status_t status = check_one("test", type, ivar, cmp);
+
+    if (status) {
+        gshmem_raise(status);
+        return 0;
+    }
+    struct range r = range_of(type_is_signed(type), cmp, value);
+    return range_has(&r, load(type, ivar));
+}
+
+uint64_t gshmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t value)
+{
+    const char *call = "signal_wait_until";
+    gshmem_status_t status = job_require(call);
+    uint64_t seen = 0;
+
+    if (!status)
+        status = check_one(call, GSHMEM_TYPE_UINT64, sig_addr, cmp);
+    if (!status)
+        status = wait_for(call, GSHMEM_TYPE_UINT64, sig_addr, range_of(false, cmp, value), &seen);
+    if (status)
+        gshmem_raise(status);
+    return seen;
+}
+
+/* ---- Arrays ---- */
+
+/* What is waited for, and what satisfies it. */
+struct set {
+    enum gshmem_type type;
+    size_t bytes; /* of an element */
+    const char *ivars;
+    size_t n;
+    const int *status; /* [n]: not 0: left out; or NULL */
+    int cmp;
+    const char *values; /* [n], or NULL where `range` is that of every element */
+    struct range range;
+};
+
+static gshmem_status_t set_describe(struct set *s, const char *call, enum gshmem_type type,
+                                    const void *ivars, size_t n, const int *status, int cmp,
+                                    const void *values, int vector)
+{
+    gshmem_status_t answer = check_comparison(call, type, cmp);
+
+    if (!answer && n)
+        answer = check_address(call, type, ivars);
+    if (!answer && !values && (n || !vector))
+        answer = fail(GSHMEM_ERR_ARGUMENT, "%s: cmp_values is NULL", call);
+    if (answer)
+        return answer;
+    *s = (struct set){type, type_bytes(type), ivars, n, status, cmp, vector ? values : NULL,
+                      {0, 0, false}};
+    if (!vector)
+        s->range = range_of(type_is_signed(type), cmp, load(type, values));
+    return GSHMEM_OK;
+}
+
+static bool set_leaves_out(const struct set *s, size_t i)
+{
+    return s->status && s->status[i];
+}
+
+static struct range set_range(const struct set *s, size_t i)
+{
+    if (!s->values)
+        return s->range;
+    return range_of(type_is_signed(s->type), s->cmp, load(s->type, s->values + i * s->bytes));
+}
+
+static bool set_satisfied(const struct set *s, size_t i)
+{
+    struct range r = set_range(s, i);
+
+    return range_has(&r, load(s->type, s->ivars + i * s->bytes));
+}
+
+static bool set_is_empty(const struct set *s)
+{
+    size_t i = 0;
+
+    while (i < s->n && set_leaves_out(s, i))
+        i++;
+    return i == s->n;
+}
+
+/* Where to begin looking for any: drawn by lot, since no regular order is fair to all callers. */
+static size_t set_start(const struct set *s)
+{
+    static _Thread_local uint64_t lot = 1;
+
+    lot = lot * 6364136223846793005u + 1442695040888963407u;
+    return s->n ? (size_t)(lot >> 32) % s->n : 0;
+}
+
+static size_t set_find_any(const struct set *s, size_t start)
+{
+    for (size_t k = 0; k < s->n; k++) {
+        size_t i = start < s->n - k ? start + k : start - (s->n - k);
+        if (!set_leaves_out(s, i) && set_satisfied(s, i))
+            return i;
+    }
+    return SIZE_MAX;
+}
+
+static gshmem_status_t check_indices(const char *call, const size_t *indices, size_t n)
+{
+    return indices || n == 0 ? GSHMEM_OK : fail(GSHMEM_ERR_ARGUMENT, "%s: indices is NULL", call);
+}
+
+static size_t set_find_some(const struct set *s, size_t *indices)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < s->n; i++) {
+        if (!set_leaves_out(s, i) && set_satisfied(s, i))
+            indices[found++] = i;
+    }
+    return found;
+}
+
+gshmem_status_t gshmem_path_wait_all(enum gshmem_type type, const void *ivars, size_t nelems,
+                                     const int *status, int cmp, const void *values, int vector)
+{
+    const char *call = vector ? "wait_until_all_vector" : "wait_until_all";
+    gshmem_status_t answer = job_require(call);
+    struct set s;
+
+    if (!answer)
+        answer = set_describe(&s, call, type, ivars, nelems, status, cmp, values, vector);
+    for (size_t i = 0; !answer && i < nelems; i++) {
+        if (!set_leaves_out(&s, i))
+            answer = wait_for_type(call, type, s.ivars + i * s.bytes, set_range(&s, i));
+    }
+    return answer;
+}
+
+int gshmem_path_test_all(enum gshmem_type type, const void *ivars, size_t nelems, const int *status,
+                         int cmp, const void *values, int vector)
+{
+    struct set s;
+    gshmem_status_t answer = set_describe(&s, vector ? "test_all_vector" : "test_all", type, ivars,
+                                          nelems, status, cmp, values, vector);
+
+    if (answer) {
+        gshmem_raise(answer);
+        return 0;
+    }
+    for (size_t i = 0; i < nelems; i++) {
+        if (!set_leaves_out(&s, i) && !set_satisfied(&s, i))
+            return 0;
+    }
+    return 1;
+}
+
+size_t gshmem_path_test_any(enum gshmem_type type, const void *ivars, size_t nelems,
+                            const int *status, int cmp, const void *values, int vector)
+{
+    struct set s;
+    gshmem_status_t answer = set_describe(&s, vector ? "test_any_vector" : "test_any", type, ivars,
+                                          nelems, status, cmp, values, vector);
+
+    if (!answer)
+        return set_find_any(&s, set_start(&s));
+    gshmem_raise(answer);
+    return SIZE_MAX;
+}
+
+size_t gshmem_path_test_some(enum gshmem_type type, const void *ivars, size_t nelems,
+                             size_t *indices, const int *status, int cmp, const void *values,
+                             int vector)
+{
+    struct set s;
+    gshmem_status_t answer = set_describe(&s, vector ? "test_some_vector" : "test_some", type,
+                                          ivars, nelems, status, cmp, values, vector);
+
+    if (!answer)
+        answer = check_indices("test_some", indices, nelems);
+    if (!answer)
+        return set_find_some(&s, indices);
+    gshmem_raise(answer);
+    return 0;
+}
+
+size_t gshmem_path_wait_any(enum gshmem_type type, const void *ivars, size_t nelems,
+                            const int *status, int cmp, const void *values, int vector)
+{
+    const char *call = vector ? "wait_until_any_vector" : "wait_until_any";
+    gshmem_status_t answer = job_require(call);
+    size_t found = SIZE_MAX;
+    struct wait w;
+    struct set s;
+
+    if (!answer)
+        answer = set_describe(&s, call, type, ivars, nelems, status, cmp, values, vector);
+    if (!answer && set_is_empty(&s))
+        return SIZE_MAX;
+    wait_begin(&w, call, GSHMEM_TEAM_WORLD);
+    while (!answer && (found = set_find_any(&s, set_start(&s))) == SIZE_MAX)
+        answer = wait_step(&w);
+    if (answer)
+        gshmem_raise(answer);
+    return found;
+}
+
+size_t gshmem_path_wait_some(enum gshmem_type type, const void *ivars, size_t nelems,
+                             size_t *indices, const int *status, int cmp, const void *values,
+                             int vector)
+{
+    const char *call = vector ? "wait_until_some_vector" : "wait_until_some";
+    gshmem_status_t answer = job_require(call);
+    size_t found = 0;
+    struct wait w;
+    struct set s;
+
+    if (!answer)
+        answer = set_describe(&s, call, type, ivars, nelems, status, cmp, values, vector);
+    if (!answer)
+        answer = check_indices(call, indices, nelems);
+    if (!answer && set_is_empty(&s))
+        return 0;
+    wait_begin(&w, call, GSHMEM_TEAM_WORLD);
+    while (!answer && (found = set_find_some(&s, indices)) == 0)
+        answer = wait_step(&w);
+    if (answer)
+        gshmem_raise(answer);
+    return found;
+}
