@@ -12,15 +12,20 @@
 
 #include "gshmem/status.h"
 
+enum { DATA_SEGMENT_MAX = 8 };
+
 struct data_segment {
-    uintptr_t base; /* page aligned */
-    size_t bytes;   /* whole pages */
-    size_t offset;  /* in the data part of a slot */
+    uintptr_t base;     /* page aligned */
+    size_t bytes;       /* whole pages */
+    size_t offset;      /* in the data part of a slot */
+    size_t initialised; /* bytes from base that come from the program's file; the rest is .bss */
+    int protection;     /* PROT_… */
 };
 
 struct data_segments {
     int n;
-    struct data_segment segment[8]; /* the executable first, then libraries as they were registered */
+    struct data_segment segment[DATA_SEGMENT_MAX]; /* the executable first, then libraries as
+                                                    they were registered */
     size_t bytes;                   /* of all, as laid out in a slot */
     uint64_t digest;                /* sizes and build identity: the same program on another PE */
 };
@@ -28,9 +33,9 @@ struct data_segments {
 /* Finds them. An executable without writable data gives none. */
 gshmem_status_t data_find(struct data_segments *segments);
 
-/* Moves segment i into fd at offset, keeping address and contents. Not undone at finalize: the
- * variables go on living there until the next job or the end of the process. A child made by fork
- * gets a private copy. */
+/* Moves a segment into fd at offset, keeping address and contents. Not undone at finalize: the
+ * variables go on living there until the next job or the end of the process, and one duplicate of
+ * fd per segment stays open for it. A child made by fork gets a private copy. */
 gshmem_status_t data_share(const struct data_segment *segment, int fd, size_t offset);
 
 #endif

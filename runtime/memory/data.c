@@ -1,0 +1,231 @@
+/* Finding the program's writable data: what may be moved into the shared file, and what it is. */
+#define _GNU_SOURCE
+#include "runtime/memory/data.h"
+
+#include <elf.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "runtime/base/log.h"
+#include "runtime/job.h"
+
+/* Libraries that asked, by an address inside; they may ask before there is a job to hang this on. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static const void *asked[DATA_SEGMENT_MAX - 1];
+static int asked_count;
+
+static size_t page_bytes(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static size_t page_up(size_t at)
+{
+    return (at + page_bytes() - 1) & -page_bytes();
+}
+
+static size_t page_down(size_t at)
+{
+    return at & -page_bytes();
+}
+
+struct search {
+    const void *inside;             /* a variable of the object sought; NULL: the executable */
+    struct data_segments *segments; /* to add what is found to; NULL: only look */
+    bool past_first;                /* the executable comes first */
+    const void *object;             /* what was found, by its program headers; NULL: nothing */
+    bool executable;                /* and whether it is that */
+    bool full;                      /* there were more segments than can be told of */
+};
+
+static uint64_t digest_more(uint64_t digest, const void *bytes, size_t n)
+{
+    /* FNV-1a */
+    for (size_t i = 0; i < n; i++)
+        digest = (digest ^ ((const unsigned char *)bytes)[i]) * 1099511628211u;
+    return digest;
+}
+
+/* The linker's build id, where there is one among the notes. */
+static uint64_t digest_build_id(uint64_t digest, uintptr_t notes, size_t size)
+{
+    while (size >= sizeof(ElfW(Nhdr))) {
+        const ElfW(Nhdr) *note = (const void *)notes;
+        size_t name = (note->n_namesz + 3u) & ~(size_t)3, text = (note->n_descsz + 3u) & ~(size_t)3;
+        const char *owner = (const char *)(note + 1);
+
+        size -= sizeof *note;
+        if (name > size || text > size - name)
+            return digest;
+        if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && memcmp(owner, "GNU", 4) == 0)
+            return digest_more(digest, owner + name, note->n_descsz);
+        notes += sizeof *note + name + text;
+        size -= name + text;
+    }
+    return digest;
+}
+
+static void digest_object(uint64_t *digest, const struct dl_phdr_info *object)
+{
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &object->dlpi_phdr[i];
+
+        if (p->p_type == PT_LOAD) {
+            uint64_t shape[] = {p->p_vaddr, p->p_filesz, p->p_memsz, p->p_flags};
+            *digest = digest_more(*digest, shape, sizeof shape);
+        }
+        if (p->p_type == PT_NOTE)
+            *digest = digest_build_id(*digest, object->dlpi_addr + p->p_vaddr, p->p_memsz);
+    }
+}
+
+static void add_segment(struct search *s, uintptr_t begin, uintptr_t end, uintptr_t file_end,
+                        int protection)
+{
+    struct data_segments *to = s->segments;
+
+    if (to->n == DATA_SEGMENT_MAX) {
+        s->full = true;
+        return;
+    }
+    to->segment[to->n++] = (struct data_segment){
+        .base = begin,
+        .bytes = end - begin,
+        .offset = to->bytes,
+        .initialised = file_end > begin ? file_end - begin : 0,
+        .protection = protection,
+    };
+    to->bytes += end - begin;
+}
+
+/* The writable segments of an object, without what the dynamic linker has made read-only. */
+static void add_object(struct search *s, const struct dl_phdr_info *object)
+{
+    uintptr_t relro = 0, relro_end = 0;
+
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &object->dlpi_phdr[i];
+        if (p->p_type == PT_GNU_RELRO) {
+            /* Rounded as the dynamic linker does: a page only partly RELRO stays writable. */
+            relro = page_down(object->dlpi_addr + p->p_vaddr);
+            relro_end = page_down(object->dlpi_addr + p->p_vaddr + p->p_memsz);
+        }
+    }
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &object->dlpi_phdr[i];
+        uintptr_t begin = page_down(object->dlpi_addr + p->p_vaddr);
+        uintptr_t end = page_up(object->dlpi_addr + p->p_vaddr + p->p_memsz);
+
+        if (p->p_type != PT_LOAD || !(p->p_flags & PF_W))
+            continue;
+        if (relro <= begin && relro_end > begin)
+            begin = relro_end;
+        if (begin < end)
+            add_segment(s, begin, end, object->dlpi_addr + p->p_vaddr + p->p_filesz,
+                        PROT_READ | PROT_WRITE | (p->p_flags & PF_X ? PROT_EXEC : 0));
+    }
+    digest_object(&s->segments->digest, object);
+}
+
+static bool has_variable(const struct dl_phdr_info *object, const void *at)
+{
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &object->dlpi_phdr[i];
+        if (p->p_type == PT_LOAD && p->p_flags & PF_W &&
+            (uintptr_t)at - (object->dlpi_addr + p->p_vaddr) < p->p_memsz)
+            return true;
+    }
+    return false;
+}
+
+static int visit(struct dl_phdr_info *object, size_t size, void *argument)
+{
+    struct search *s = argument;
+    bool executable = !s->past_first;
+
+    (void)size;
+    s->past_first = true;
+    if (s->inside ? !has_variable(object, s->inside) : !executable)
+        return 0;
+    s->object = object->dlpi_phdr;
+    s->executable = executable;
+    if (s->segments)
+        add_object(s, object);
+    return 1;
+}
+
+static struct search search(const void *inside, struct data_segments *segments)
+{
+    struct search s = {.inside = inside, .segments = segments};
+
+    dl_iterate_phdr(visit, &s);
+    return s;
+}
+
+static gshmem_status_t find_all(struct data_segments *found)
+{
+    struct search s = search(NULL, found);
+
+    for (int i = 0; i < asked_count && !s.full; i++) {
+        s = search(asked[i], found);
+        if (!s.object)
+            return fail(GSHMEM_ERR_STATE,
+                        "gshmem_symmetric_data was given %p, but its library is no longer loaded",
+                        asked[i]);
+    }
+    if (s.full)
+        return fail(GSHMEM_ERR_UNSUPPORTED,
+                    "symmetric variables: the program and the libraries that asked have more than "
+                    "%d writable segments",
+                    DATA_SEGMENT_MAX);
+    return GSHMEM_OK;
+}
+
+gshmem_status_t data_find(struct data_segments *segments)
+{
+    struct data_segments found = {.digest = 14695981039346656037u};
+
+    pthread_mutex_lock(&lock);
+    gshmem_status_t status = find_all(&found);
+    pthread_mutex_unlock(&lock);
+    if (!status)
+        *segments = found;
+    return status;
+}
+
+static gshmem_status_t ask(const void *inside)
+{
+    struct search s = search(inside, NULL);
+
+    if (!s.object)
+        return fail(GSHMEM_ERR_ARGUMENT,
+                    "gshmem_symmetric_data: %p is not a variable of the program or of a library",
+                    inside);
+    if (s.executable)
+        return GSHMEM_OK; /* its variables are symmetric without asking */
+    for (int i = 0; i < asked_count; i++) {
+        if (search(asked[i], NULL).object == s.object)
+            return GSHMEM_OK;
+    }
+    if (asked_count == DATA_SEGMENT_MAX - 1)
+        return fail(GSHMEM_ERR_UNSUPPORTED, "gshmem_symmetric_data: more than %d libraries",
+                    DATA_SEGMENT_MAX - 1);
+    asked[asked_count++] = inside;
+    return GSHMEM_OK;
+}
+
+gshmem_status_t gshmem_symmetric_data(const void *inside)
+{
+    if (job)
+        return fail(GSHMEM_ERR_STATE, "gshmem_symmetric_data: to be called before gshmem_init");
+    if (!inside)
+        return fail(GSHMEM_ERR_ARGUMENT, "gshmem_symmetric_data: NULL is not a variable");
+    pthread_mutex_lock(&lock);
+    gshmem_status_t status = ask(inside);
+    pthread_mutex_unlock(&lock);
+    return status;
+}
