@@ -1,0 +1,107 @@
+/* The channel: how many threads of a device hand commands to one proxy thread.
+ *
+ * A ring of 32-byte slots in memory that both sides see (pinned host memory for a GPU). A producer
+ * takes positions by a ticket, waits while the ring is full, and stores the slot; the consumer reads
+ * slots in order. Three things make it cheap over PCIe and right without any fence of its own:
+ *
+ *  - Every 8-byte word of a slot carries in its top bit the phase of the lap it was written in, 1 in
+ *    the first lap, then 0, and so on. A slot is there when all four words have the lap's phase: in
+ *    whatever order and pieces the stores arrive, an old or half-written slot is never taken for a
+ *    command, and slots are never cleared. One bit is enough because a producer may write a slot
+ *    only after the consumer has taken what the lap before put there.
+ *  - The ticket counter and a copy of the consumer's tail live with the device. The real tail, a
+ *    read across PCIe, is looked at only when the copy says "full".
+ *  - The last word is stored with release, and read with acquire: whatever the producer wrote before
+ *    (the data to be sent) is visible to the consumer that has the command.
+ *
+ * Positions also name completion: a command that fills several slots has the position of its first. */
+#ifndef GSHMEM_CHANNEL_H
+#define GSHMEM_CHANNEL_H
+
+#include "gshmem/memory.h"
+
+#define GSHMEM_SLOT_WORDS 4u
+#define GSHMEM_SLOT_PHASE (UINT64_C(1) << 63)
+
+/* What a producer needs; one copy with the device, filled in by the host. */
+struct gshmem_channel {
+    uint64_t *ring;       /* shared: slots × 4 words, zero at first */
+    const uint64_t *tail; /* shared: positions the consumer has taken, written by it alone */
+    uint64_t *ticket;     /* with the device: the next position */
+    uint64_t *tail_copy;  /* with the device: a value that tail has had */
+    uint32_t slots;       /* a power of two */
+    uint32_t slots_log2;
+};
+
+/* 63 bits of each word are the command's. */
+struct gshmem_slot {
+    uint64_t word[GSHMEM_SLOT_WORDS];
+};
+
+/* The phase bit of every word of the slot at this position, in place. */
+GSHMEM_DEVICE uint64_t gshmem_slot_phase(uint64_t position, uint32_t slots_log2)
+{
+    return (~(position >> slots_log2) & 1) << 63;
+}
+
+/* Whether all slots up to `end` (exclusive) may be written. Looks at the real tail if it must. */
+GSHMEM_DEVICE int gshmem_channel_has_room(const struct gshmem_channel *c, uint64_t end)
+{
+    if (end - gshmem_load_relaxed(c->tail_copy) <= c->slots)
+        return 1;
+    /* acquire: pairs with the release in gshmem_channel_give_back: the consumer's reads of the slots
+     * are over before they are written again */
+    uint64_t tail = gshmem_load_acquire(c->tail);
+    gshmem_raise_to(c->tail_copy, tail);
+    return end - tail <= c->slots;
+}
+
+/* Takes n positions (at most `slots`) and returns the first. They must then be written, whatever
+ * happens: the consumer reads in order. */
+GSHMEM_DEVICE uint64_t gshmem_channel_take(const struct gshmem_channel *c, uint32_t n)
+{
+    return gshmem_take_ticket(c->ticket, n);
+}
+
+/* Writes the slot at a position that has room. Word 3 is the release. */
+GSHMEM_DEVICE void gshmem_channel_write(const struct gshmem_channel *c, uint64_t position,
+                                        struct gshmem_slot slot)
+{
+    uint64_t phase = gshmem_slot_phase(position, c->slots_log2);
+    uint64_t *at = c->ring + (position & (c->slots - 1)) * GSHMEM_SLOT_WORDS;
+
+    gshmem_store_pair_relaxed(at, (slot.word[0] & ~GSHMEM_SLOT_PHASE) | phase,
+                              (slot.word[1] & ~GSHMEM_SLOT_PHASE) | phase);
+    gshmem_store_pair_release(at + 2, (slot.word[2] & ~GSHMEM_SLOT_PHASE) | phase,
+                              (slot.word[3] & ~GSHMEM_SLOT_PHASE) | phase);
+}
+
+/* ---- The consumer's side ---- */
+
+/* Reads the slot at a position into *slot (phase bits off) if all of it is there; else 0. */
+static inline int gshmem_channel_read(const uint64_t *ring, uint64_t position, uint32_t slots_log2,
+                                      struct gshmem_slot *slot)
+{
+    uint64_t phase = gshmem_slot_phase(position, slots_log2);
+    const uint64_t *at =
+        ring + (position & ((UINT64_C(1) << slots_log2) - 1)) * GSHMEM_SLOT_WORDS;
+    /* acquire: pairs with the release in gshmem_channel_write; read first, and last to be written */
+    uint64_t last = gshmem_load_acquire(at + 3);
+    uint64_t differs = last ^ phase;
+
+    slot->word[3] = last & ~GSHMEM_SLOT_PHASE;
+    for (int i = 0; i < 3; i++) {
+        uint64_t word = gshmem_load_relaxed(at + i);
+        differs |= word ^ phase;
+        slot->word[i] = word & ~GSHMEM_SLOT_PHASE;
+    }
+    return !(differs & GSHMEM_SLOT_PHASE);
+}
+
+/* Lets producers write all slots before `tail` again; the consumer must be done with reading them. */
+static inline void gshmem_channel_give_back(uint64_t *tail_shared, uint64_t tail)
+{
+    gshmem_store_release(tail_shared, tail); /* pairs with the acquire in gshmem_channel_has_room */
+}
+
+#endif

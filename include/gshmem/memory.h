@@ -1,0 +1,110 @@
+/* Memory operations that two agents agree by: the GPU's threads, CPU threads, and the proxy.
+ *
+ * One header for nvcc (inline PTX at system scope, without <cuda/atomic>, which costs more compile
+ * time than all the rest) and for C and C++ compilers (the builtins behind C11's atomics). Each says
+ * what it orders. "Earlier" and "later" mean in the calling thread's program order. */
+#ifndef GSHMEM_MEMORY_H
+#define GSHMEM_MEMORY_H
+
+#include <stdint.h>
+
+#if defined(__CUDACC__)
+#define GSHMEM_DEVICE static __host__ __device__ __forceinline__
+#else
+#define GSHMEM_DEVICE static inline
+#endif
+
+/* Orders nothing; the value is whole, never torn. */
+GSHMEM_DEVICE uint64_t gshmem_load_relaxed(const uint64_t *at)
+{
+#if defined(__CUDA_ARCH__)
+    uint64_t value;
+    asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(at) : "memory");
+    return value;
+#else
+    return __atomic_load_n(at, __ATOMIC_RELAXED);
+#endif
+}
+
+/* No later access moves before it. If it reads what a release wrote, everything earlier than that
+ * release is visible to everything later than this. */
+GSHMEM_DEVICE uint64_t gshmem_load_acquire(const uint64_t *at)
+{
+#if defined(__CUDA_ARCH__)
+    uint64_t value;
+    asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(at) : "memory");
+    return value;
+#else
+    return __atomic_load_n(at, __ATOMIC_ACQUIRE);
+#endif
+}
+
+/* Orders nothing; the value is whole. */
+GSHMEM_DEVICE void gshmem_store_relaxed(uint64_t *at, uint64_t value)
+{
+#if defined(__CUDA_ARCH__)
+    asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
+#else
+    __atomic_store_n(at, value, __ATOMIC_RELAXED);
+#endif
+}
+
+/* No earlier access moves after it: who reads the value with acquire sees all that came before. */
+GSHMEM_DEVICE void gshmem_store_release(uint64_t *at, uint64_t value)
+{
+#if defined(__CUDA_ARCH__)
+    asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
+#else
+    __atomic_store_n(at, value, __ATOMIC_RELEASE);
+#endif
+}
+
+/* Two words at a 16-byte boundary in one access where the machine has one. Orders nothing; each
+ * word is whole, the pair need not be. */
+GSHMEM_DEVICE void gshmem_store_pair_relaxed(uint64_t *at, uint64_t first, uint64_t second)
+{
+#if defined(__CUDA_ARCH__)
+    asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(at), "l"(first), "l"(second)
+                 : "memory");
+#else
+    __atomic_store_n(at, first, __ATOMIC_RELAXED);
+    __atomic_store_n(at + 1, second, __ATOMIC_RELAXED);
+#endif
+}
+
+/* The same, but no earlier access moves after the second word. */
+GSHMEM_DEVICE void gshmem_store_pair_release(uint64_t *at, uint64_t first, uint64_t second)
+{
+#if defined(__CUDA_ARCH__)
+    asm volatile("st.release.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(at), "l"(first), "l"(second)
+                 : "memory");
+#else
+    __atomic_store_n(at, first, __ATOMIC_RELAXED);
+    __atomic_store_n(at + 1, second, __ATOMIC_RELEASE);
+#endif
+}
+
+/* Adds and returns what was there, among the threads of this device. Orders nothing. */
+GSHMEM_DEVICE uint64_t gshmem_take_ticket(uint64_t *counter, uint64_t n)
+{
+#if defined(__CUDA_ARCH__)
+    return atomicAdd((unsigned long long *)counter, (unsigned long long)n);
+#else
+    return __atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
+#endif
+}
+
+/* Raises *at to value if that is more, among the threads of this device. Orders nothing. */
+GSHMEM_DEVICE void gshmem_raise_to(uint64_t *at, uint64_t value)
+{
+#if defined(__CUDA_ARCH__)
+    atomicMax((unsigned long long *)at, (unsigned long long)value);
+#else
+    uint64_t was = __atomic_load_n(at, __ATOMIC_RELAXED);
+    while (was < value && !__atomic_compare_exchange_n(at, &was, value, 1, __ATOMIC_RELAXED,
+                                                       __ATOMIC_RELAXED))
+        ;
+#endif
+}
+
+#endif
