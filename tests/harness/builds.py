@@ -1,0 +1,132 @@
+"""Builds of other kinds, each a suite of its own under the build tree's extra/ folder."""
+
+import os
+import re
+import shutil
+
+from . import installed
+from .report import Case
+from .suites import Tree
+
+# Suites that sanitizers run again, and how many PEs they stand.
+CHECKED = ["unit", "pe", "typed", "collectives", "memory"]
+OTHER_LAUNCHER = re.compile(r"mpirun|hydra|srun|pmi")
+
+
+def warnings(name, root, tree, compiler):
+    """Everything, tests included, without a warning."""
+    if not shutil.which(compiler):
+        return [Case("no-warnings", "skipped", f"{compiler} is not installed")]
+    extra = Tree(root, os.path.join(tree.path, "extra", name), ["--werror"], {"CC": compiler})
+    problem = extra.build()
+    if problem:
+        return [Case("no-warnings", "failed", "does not build", problem)]
+    return [Case("no-warnings", "passed")] + extra.test("unit")
+
+
+def bare(name, root, tree):
+    """Without any module: the core is all there is, and it needs libc and threads alone."""
+    options = [f"-D{module}=disabled" for module in ("pmix", "mpi", "verbs", "cuda")]
+    extra = Tree(root, os.path.join(tree.path, "extra", name), options)
+    problem = extra.build()
+    if problem:
+        return [Case("build", "failed", "does not build", problem)]
+    cases = [Case("build", "passed"), core_needs_libc(extra), no_modules(extra)]
+    return cases + selected(extra, "unit", 0) + selected(extra, "pe", 2)
+
+
+def core_needs_libc(tree):
+    status, output = tree.command("ldd", os.path.join(tree.path, "libgshmem.so"))
+    allowed = re.compile(r"\s*(linux-vdso|libc\.|libpthread\.|libdl\.|librt\.|/lib\S*/ld-linux)")
+    strangers = [line for line in output.splitlines() if not allowed.match(line)]
+    if status or strangers:
+        return Case("core-needs-libc", "failed", "libgshmem.so needs more", output)
+    return Case("core-needs-libc", "passed")
+
+
+def no_modules(tree):
+    found = [os.path.join(at, f) for at, _, files in os.walk(tree.path) for f in files
+             if re.fullmatch(r"gshmem-.*\.so", f)]
+    if found:
+        return Case("no-modules", "failed", "built although disabled", "\n".join(found))
+    return Case("no-modules", "passed")
+
+
+def selected(tree, suite, most):
+    """The tests of a suite that start nothing, or up to `most` PEs by gshmemrun."""
+    names = []
+    for name in tree.tests().get(suite, []):
+        pes = re.search(r"-run-(\d+)", name)
+        if OTHER_LAUNCHER.search(name) or (pes and int(pes.group(1)) > most):
+            continue
+        names.append(name)
+    if not names:
+        return []
+    return [Case(f"{suite}/{c.name}", c.outcome, c.reason, c.detail)
+            for c in tree.test(suite, names, timeouts=6)]
+
+
+def sanitized(name, root, tree, compiler, sanitizer, most):
+    if not shutil.which(compiler):
+        return [Case("all", "skipped", f"{compiler} is not installed")]
+    path = os.path.join(tree.path, "extra", name)
+    options = [f"-Db_sanitize={sanitizer}", "-Db_lundef=false", "-Dbuildtype=debugoptimized"]
+    env = {
+        "CC": compiler,
+        "GSHMEM_TEST_TIMEOUT": "240",
+        "ASAN_OPTIONS": "abort_on_error=0:detect_leaks=1:detect_stack_use_after_return=0",
+        "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+        "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
+    }
+    missing = cannot_sanitize(root, path, compiler, sanitizer)
+    if missing:
+        return [Case("all", "skipped", missing)]
+    extra = Tree(root, path, options, env)
+    problem = extra.build()
+    if problem:
+        return [Case("build", "failed", "does not build", problem)]
+    if sanitizer == "thread":  # its shadow memory collides with some address layouts
+        extra.prefix = ["setarch", "-R"]
+    cases = [Case("build", "passed")]
+    for suite in CHECKED:
+        cases += selected(extra, suite, most)
+    return cases
+
+
+def cannot_sanitize(root, path, compiler, sanitizer):
+    """Why a program built with the sanitizer does not even start here, or ""."""
+    os.makedirs(path, exist_ok=True)
+    source, program = os.path.join(path, "probe.c"), os.path.join(path, "probe")
+    with open(source, "w", encoding="utf-8") as f:
+        f.write("int main(void) { return 0; }\n")
+    probe = Tree(root, path)
+    status, output = probe.command(compiler, f"-fsanitize={sanitizer}", "-o", program, source)
+    if status:
+        return f"{compiler} has no runtime for -fsanitize={sanitizer}"
+    start = ["setarch", "-R", program] if sanitizer == "thread" else [program]
+    status, output = probe.command(*start, timeout=60)
+    os.unlink(source)
+    os.unlink(program)
+    return f"-fsanitize={sanitizer} of {compiler} does not start here" if status else ""
+
+
+def install(name, root, tree):
+    return installed.check(root, os.path.join(tree.path, "extra", name))
+
+
+# name: (what it does, its further arguments)
+BUILDS = {
+    "gcc-werror": (warnings, ["gcc"]),
+    "clang-werror": (warnings, ["clang"]),
+    "bare": (bare, []),
+    "install": (install, []),
+    "gcc-asan": (sanitized, ["gcc", "address,undefined", 4]),
+    "clang-asan": (sanitized, ["clang", "address,undefined", 2]),
+    "gcc-tsan": (sanitized, ["gcc", "thread", 2]),
+    "clang-tsan": (sanitized, ["clang", "thread", 2]),
+}
+
+
+def run(name, root, tree):
+    function, arguments = BUILDS[name]
+    return function(name, root, tree, *arguments)

@@ -1,0 +1,146 @@
+"""An installed copy: what a user's program sees of it, compiled in each of the ways the README names."""
+
+import os
+import re
+import shutil
+
+from .report import Case
+from .suites import Tree
+
+PROGRAM = """\
+#include <gshmem.h>
+#include <stdio.h>
+
+static long from_left = -1; /* every PE has one, and every PE can write it */
+
+int main(void)
+{
+    if (gshmem_init())
+        return 1;
+    int me = gshmem_my_pe(), n = gshmem_n_pes();
+    long mine = me;
+    gshmem_putmem(&from_left, &mine, sizeof mine, (me + 1) % n);
+    gshmem_barrier_all();
+    printf("PE %d of %d has %ld\\n", me, n, from_left);
+    return gshmem_finalize() ? 1 : from_left != (me + n - 1) % n;
+}
+"""
+
+
+class Installed:
+    def __init__(self, root, path):
+        self.path = path
+        self.prefix = os.path.join(path, "prefix")
+        self.tree = Tree(root, os.path.join(path, "build"),
+                         [f"--prefix={self.prefix}", "--libdir=lib", "-Dtests=false"])
+        self.bin = os.path.join(self.prefix, "bin")
+        self.lib = os.path.join(self.prefix, "lib")
+        # a user's environment: nothing of the build tree, LD_LIBRARY_PATH only where a step says so
+        self.tree.env["PKG_CONFIG_PATH"] = os.path.join(self.lib, "pkgconfig")
+        self.tree.env.pop("LD_LIBRARY_PATH", None)
+
+    def install(self):
+        problem = self.tree.build()
+        if problem:
+            return Case("install", "failed", "does not build", problem)
+        shutil.rmtree(self.prefix, ignore_errors=True)
+        status, output = self.tree.command("meson", "install", "-C", self.tree.path, "--no-rebuild")
+        return self.case("install", status, output)
+
+    @staticmethod
+    def case(name, status, output):
+        if status:
+            return Case(name, "failed", f"exit status {status}", output)
+        return Case(name, "passed")
+
+    def source(self):
+        path = os.path.join(self.path, "program.c")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(PROGRAM)
+        return path
+
+    def run(self, name, launcher, program, pes=4):
+        """Each PE's line exactly once."""
+        status, output = self.tree.command("timeout", "-k", "5", "60", *launcher, "-n", str(pes),
+                                           program)
+        lines = sorted(line for line in output.splitlines() if line.startswith("PE "))
+        expected = [f"PE {pe} of {pes} has {(pe - 1) % pes}" for pe in range(pes)]
+        if status == 0 and lines != expected:
+            return Case(name, "failed", "wrong output", output)
+        return self.case(name, status, output)
+
+    def with_pkg_config(self):
+        if not shutil.which("pkg-config"):
+            return [Case("pkg-config", "skipped", "pkg-config is not installed")]
+        program = os.path.join(self.path, "by-pkg-config")
+        status, flags = self.tree.command("pkg-config", "--cflags", "--libs", "gshmem")
+        if status == 0:
+            status, flags = self.tree.command("cc", "-Wall", "-Wextra", "-Werror", "-o", program,
+                                              self.source(), *flags.split())
+        if status:
+            return [Case("pkg-config", "failed", f"exit status {status}", flags)]
+        self.tree.env["LD_LIBRARY_PATH"] = self.lib
+        cases = [Case("pkg-config", "passed"),
+                 self.run("pkg-config-runs", [os.path.join(self.bin, "gshmemrun")], program)]
+        del self.tree.env["LD_LIBRARY_PATH"]
+        return cases
+
+    def with_gshmemcc(self):
+        program = os.path.join(self.path, "by-gshmemcc")
+        status, output = self.tree.command(os.path.join(self.bin, "gshmemcc"), "-O2", "-Wall",
+                                           "-Wextra", "-Werror", "-o", program, self.source())
+        if status:
+            return [Case("gshmemcc", "failed", f"exit status {status}", output)]
+        cases = [Case("gshmemcc", "passed"),
+                 self.run("gshmemcc-runs", [os.path.join(self.bin, "gshmemrun")], program)]
+        # modules are found where they are installed
+        script = os.path.join(self.tree.root, "tests", "launch")
+        for launcher in ("mpirun", "hydra"):
+            status, output = self.tree.command(script, launcher, "4", program)
+            name = f"gshmemcc-{launcher}"
+            if status == 77:
+                cases.append(Case(name, "skipped", output.strip().removeprefix("SKIP: ")))
+            else:
+                cases.append(self.case(name, status, output))
+        return cases
+
+    def headers(self):
+        """Each language that may include them, at its strictest."""
+        cases = []
+        source = self.source()
+        for compiler, options in (("gcc", ["-std=c11"]), ("clang", ["-std=c11"]),
+                                  ("g++", ["-std=c++11", "-x", "c++"]),
+                                  ("clang++", ["-std=c++17", "-x", "c++"])):
+            name = f"headers-{compiler}"
+            if not shutil.which(compiler):
+                cases.append(Case(name, "skipped", f"{compiler} is not installed"))
+                continue
+            status, output = self.tree.command(
+                compiler, *options, "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror",
+                "-fsyntax-only", "-I", os.path.join(self.prefix, "include"), source)
+            cases.append(self.case(name, status, output))
+        return cases
+
+    def symbols(self):
+        """The library exports gshmem_… and nothing else."""
+        status, output = self.tree.command("nm", "-D", "--defined-only",
+                                           os.path.join(self.lib, "libgshmem.so"))
+        strangers = [line for line in output.splitlines()
+                     if not re.search(r" [A-Z] gshmem_\w+(@.*)?$", line)]
+        if status or strangers or not output.strip():
+            return Case("symbols", "failed", "exports more than gshmem_…", "\n".join(strangers))
+        return Case("symbols", "passed")
+
+    def info(self):
+        status, output = self.tree.command(os.path.join(self.bin, "gshmem-info"))
+        return self.case("gshmem-info", status, output)
+
+
+def check(root, path):
+    os.makedirs(path, exist_ok=True)
+    copy = Installed(root, path)
+    cases = [copy.install()]
+    if cases[0].outcome == "failed":
+        return cases
+    return cases + [copy.symbols(), copy.info()] + copy.headers() + copy.with_pkg_config() + \
+        copy.with_gshmemcc()

@@ -1,0 +1,87 @@
+"""A build tree: configured, built, and its tests run one suite at a time."""
+
+import json
+import os
+import subprocess
+
+from .report import Case
+
+# The order in which a person wants to hear of them; others follow by name.
+FIRST = ["unit", "typed", "memory", "pe", "collectives"]
+LAST = ["examples", "kill", "fuzz", "perf"]
+
+OUTCOMES = {"OK": "passed", "EXPECTEDFAIL": "passed", "SKIP": "skipped"}
+
+
+class Tree:
+    def __init__(self, root, path, options=(), env=None):
+        self.root = root
+        self.path = path
+        self.options = list(options)
+        self.env = dict(os.environ, **(env or {}))
+        self.prefix = []  # of the command that runs tests
+
+    def command(self, *arguments, timeout=None):
+        """(exit status, output); commands never read our stdin."""
+        try:
+            done = subprocess.run(arguments, cwd=self.root, env=self.env, timeout=timeout,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, errors="replace")
+        except subprocess.TimeoutExpired as e:
+            return 124, (e.output or b"").decode(errors="replace") + "\ntook too long"
+        return done.returncode, done.stdout
+
+    def build(self):
+        """"", or the output of the step that failed."""
+        if not os.path.exists(os.path.join(self.path, "build.ninja")):
+            status, output = self.command("meson", "setup", self.path, *self.options)
+            if status:
+                return output
+        status, output = self.command("ninja", "-C", self.path)
+        return output if status else ""
+
+    def tests(self):
+        """{suite: [test name]}"""
+        status, output = self.command("meson", "introspect", "--tests", self.path)
+        found = {}
+        if status == 0:
+            for test in json.loads(output):
+                suite = test["suite"][0].split(":")[-1] if test["suite"] else "other"
+                found.setdefault(suite, []).append(test["name"])
+        return found
+
+    def test(self, suite, names=(), timeouts=1, jobs=None):
+        """Runs a suite, or these tests of it; one Case for each."""
+        log = os.path.join(self.path, "meson-logs", f"run-{suite}.json")
+        if os.path.exists(log):
+            os.unlink(log)
+        command = self.prefix + ["meson", "test", "-C", self.path, "--no-rebuild", "--suite",
+                                 suite, "--logbase", f"run-{suite}", "--timeout-multiplier", str(timeouts)]
+        if jobs:
+            command += ["--num-processes", str(jobs)]
+        status, output = self.command(*command, *names)
+        try:
+            with open(log, encoding="utf-8") as lines:
+                return [self.case(json.loads(line)) for line in lines if line.strip()]
+        except OSError:
+            return [Case(suite, "failed", f"meson test: exit status {status}", output)]
+
+    @staticmethod
+    def case(entry):
+        name = entry["name"].split(" / ")[-1]
+        outcome = OUTCOMES.get(entry["result"], "failed")
+        said = entry.get("stdout") or ""
+        if outcome == "skipped":
+            reasons = [line for line in said.splitlines() if line.startswith("SKIP: ")]
+            return Case(name, outcome, reasons[-1][6:] if reasons else "")
+        if outcome == "passed":
+            return Case(name, outcome)
+        how = "took too long" if entry["result"] == "TIMEOUT" else \
+            f"exit status {entry.get('returncode')}"
+        return Case(name, outcome, how, said + "\n" + (entry.get("stderr") or ""))
+
+
+def names(tree):
+    found = tree.tests()
+    middle = sorted(set(found) - set(FIRST) - set(LAST))
+    return [s for s in FIRST + middle + LAST if s in found]
