@@ -5,7 +5,7 @@
 #include "gshmem.h"
 #include "runtime/job.h"
 
-struct team_sync; /* runtime/collectives/sync.h */
+struct group; /* runtime/collectives/group.h */
 
 struct team {
     gshmem_team_t id; /* its slot, the same on all members, and the index of its sync blocks */
@@ -19,8 +19,9 @@ struct team {
     struct gshmem_ctx view;
     bool owns_tables; /* false where view's tables are the job's own */
 
-    struct team_sync **sync; /* [n_pes]: each member's block, mapped here; NULL if it is not mapped */
-    uint64_t round;          /* collectives this team has begun; members agree on it */
+    bool data_mapped; /* all members run the same program, so its variables are symmetric */
+
+    struct group *group; /* how the members meet: all of them, as long as all are mapped */
 };
 
 /* The team of a handle: NULL, after one logged line that names `call`, if there is none. */
@@ -29,6 +30,13 @@ struct team *team_find(gshmem_team_t handle, const char *call);
 /* Makes WORLD, SHARED and HOST once memory is mapped; frees all teams. */
 gshmem_status_t team_start(struct job *j);
 void team_stop(struct job *j);
+
+/* A team of these PEs of the job, with no handle yet. It owns members, which are freed with it, also
+ * when it cannot be made. NULL: out of memory, logged with `call`. */
+struct team *team_create(struct job *j, int *members, int n, const char *call);
+/* Gives it a slot: its handle, and its sync blocks. */
+void team_install(struct job *j, struct team *t, gshmem_team_t slot);
+void team_free(struct team *t);
 
 /* Bytes of a slot's system part that the sync blocks of all teams need. */
 size_t team_system_bytes(void);

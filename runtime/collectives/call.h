@@ -1,0 +1,62 @@
+/* One collective call: its arguments once they are checked, and how the algorithms get at them. */
+#ifndef GSHMEM_RUNTIME_CALL_H
+#define GSHMEM_RUNTIME_CALL_H
+
+#include "runtime/collectives/combine.h"
+#include "runtime/collectives/group.h"
+
+/* A symmetric object: where each member's copy is mapped here. */
+struct place {
+    char *mine;
+    const uintptr_t *peer; /* [member]: of the segment it lies in */
+    uintptr_t offset;      /* in that segment */
+};
+
+struct call {
+    const char *name; /* of the public function */
+    enum collective what;
+    struct group *group;
+    uint32_t signature;
+    struct place dest, source;
+    size_t bytes; /* of what one member gives to one other, or to all */
+    int root;
+    /* reductions and scans: bytes is n elements */
+    combine_fn *combine;
+    size_t n, element;
+    /* alltoalls */
+    ptrdiff_t dst, sst;
+    size_t dest_capacity; /* collect: bytes from dest to the end of its segment */
+};
+
+typedef gshmem_status_t algorithm_fn(struct call *c);
+
+static inline char *place_at(const struct group *g, const struct place *p, int i)
+{
+    return i == g->my ? p->mine : (char *)(p->peer[i] + p->offset);
+}
+
+/* One round within the call. */
+static inline gshmem_status_t call_meet(struct call *c)
+{
+    return group_meet(c->group, c->signature, c->name);
+}
+
+/* The first round of an algorithm that touches the members' own objects: those must be the same
+ * ones everywhere. */
+static inline gshmem_status_t call_enter(struct call *c)
+{
+    uint64_t hash = signature_mix(c->signature, c->dest.offset);
+
+    c->signature = signature_make(c->what, signature_mix(hash, c->source.offset));
+    return call_meet(c);
+}
+
+/* The members in an order that begins after this one, so that not all begin at the same. */
+static inline int call_after(const struct group *g, int step)
+{
+    int i = g->my + step;
+
+    return i < g->n ? i : i - g->n;
+}
+
+#endif

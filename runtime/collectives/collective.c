@@ -1,0 +1,348 @@
+/* The collectives of the API: each checks its arguments, says what all members must agree on, and
+ * lets the table choose how it is done.
+ *
+ * A PE whose arguments are refused still takes part in one round, so that the others learn of it
+ * instead of waiting. */
+#include "runtime/collectives/call.h"
+#include "runtime/collectives/table.h"
+#include "runtime/context.h"
+#include "runtime/team/team.h"
+
+/* ---- What all calls begin with ---- */
+
+static gshmem_status_t refuse(const struct call *c, gshmem_status_t status)
+{
+    return group_refuse(c->group, c->name, status);
+}
+
+/* The team of the handle, ready for a round; NULL after a logged failure. */
+static inline struct team *begin(struct call *c, gshmem_team_t handle)
+{
+    struct team *t = team_find(handle, c->name);
+
+    if (GSHMEM_UNLIKELY(!t))
+        return NULL;
+    c->group = t->group;
+    if (GSHMEM_UNLIKELY(t->group->broken)) {
+        group_refuse_broken(t->group, c->name);
+        return NULL;
+    }
+    return t;
+}
+
+static __attribute__((cold)) gshmem_status_t refuse_place(const struct call *c,
+                                                          const struct team *t, const char *which,
+                                                          const void *address, size_t bytes)
+{
+    uintptr_t in_data = (uintptr_t)address - t->view.data.base;
+    uintptr_t in_heap = (uintptr_t)address - t->view.heap.base;
+
+    if (in_data < t->view.data.bytes && !t->data_mapped)
+        return fail(GSHMEM_ERR_NOT_SYMMETRIC,
+                    "%s on team %d: %s (%p) is a variable of the program, and not all members run "
+                    "the same program",
+                    c->name, t->id, which, address);
+    if (in_data < t->view.data.bytes || in_heap < t->view.heap.bytes)
+        return fail(GSHMEM_ERR_NOT_SYMMETRIC,
+                    "%s on team %d: %s (%p, %zu B) runs past the end of symmetric memory", c->name,
+                    t->id, which, address, bytes);
+    return fail(GSHMEM_ERR_NOT_SYMMETRIC,
+                "%s on team %d: %s (%p, %zu B) is not symmetric: it is neither from gshmem_malloc "
+                "nor a global or static variable of the program",
+                c->name, t->id, which, address, bytes);
+}
+
+static gshmem_status_t find_library_place(const struct call *c, const struct team *t,
+                                          struct place *p, const char *which, size_t bytes)
+{
+    for (int i = 1; i < job->data.n && t->data_mapped; i++) {
+        const struct data_segment *s = &job->data.segment[i];
+        size_t offset = (uintptr_t)p->mine - s->base;
+        if (offset >= s->bytes || bytes > s->bytes - offset)
+            continue;
+        p->peer = t->view.data.peer;
+        p->offset = s->offset - job->data.segment[0].offset + offset;
+        return GSHMEM_OK;
+    }
+    return refuse_place(c, t, which, p->mine, bytes);
+}
+
+/* Where all members' copies of the object at address are. Any address will do for 0 bytes. */
+static inline gshmem_status_t find_place(const struct call *c, const struct team *t,
+                                         struct place *p, const char *which, const void *address,
+                                         size_t bytes)
+{
+    const struct gshmem_ctx *view = &t->view;
+    size_t offset = (uintptr_t)address - view->heap.base;
+
+    *p = (struct place){(char *)(uintptr_t)address, view->heap.peer, offset};
+    if (GSHMEM_LIKELY(offset < view->heap.bytes && bytes <= view->heap.bytes - offset))
+        return GSHMEM_OK;
+    if (bytes == 0) {
+        p->offset = 0;
+        return GSHMEM_OK;
+    }
+    offset = (uintptr_t)address - view->data.base;
+    if (offset < view->data.bytes && bytes <= view->data.bytes - offset && t->data_mapped) {
+        p->peer = view->data.peer;
+        p->offset = offset;
+        return GSHMEM_OK;
+    }
+    return find_library_place(c, t, p, which, bytes);
+}
+
+/* Both objects, dest of `to` and source of `from` bytes; they may not overlap, except that they may
+ * be the same where in_place. */
+static inline gshmem_status_t find_places(struct call *c, const struct team *t, void *dest,
+                                          size_t to, const void *source, size_t from, bool in_place)
+{
+    gshmem_status_t status;
+
+    if ((status = find_place(c, t, &c->dest, "dest", dest, to)) ||
+        (status = find_place(c, t, &c->source, "source", source, from)))
+        return status;
+    uintptr_t d = (uintptr_t)dest, s = (uintptr_t)source;
+    if (GSHMEM_LIKELY(d + to <= s || s + from <= d || !to || !from || (in_place && d == s)))
+        return GSHMEM_OK;
+    return fail(GSHMEM_ERR_ARGUMENT,
+                "%s on team %d: dest (%p, %zu B) and source (%p, %zu B) overlap%s", c->name, t->id,
+                dest, to, source, from, in_place ? " and are not the same" : "");
+}
+
+static inline gshmem_status_t run(struct call *c, uint64_t hash, size_t brought)
+{
+    c->signature = signature_make(c->what, hash);
+    return table_algorithm(c->what, brought, c->group->n)(c);
+}
+
+/* a * b, and *product on no overflow: sizes beyond memory are refused as what they are. */
+static inline gshmem_status_t multiply(const struct call *c, size_t a, size_t b, size_t *product)
+{
+    if (GSHMEM_LIKELY(!__builtin_mul_overflow(a, b, product)))
+        return GSHMEM_OK;
+    return fail(GSHMEM_ERR_ARGUMENT, "%s: %zu times %zu bytes are more than there can be", c->name,
+                a, b);
+}
+
+/* ---- sync and barrier ---- */
+
+static inline gshmem_status_t sync_team(gshmem_team_t team, const char *name)
+{
+    struct call c = {.name = name};
+
+    if (!begin(&c, team))
+        return last_error_status();
+    return group_meet(c.group, signature_make(COLLECTIVE_SYNC, 0), name);
+}
+
+gshmem_status_t gshmem_team_sync(gshmem_team_t team)
+{
+    return sync_team(team, "gshmem_team_sync");
+}
+
+gshmem_status_t gshmem_sync_all(void)
+{
+    return sync_team(GSHMEM_TEAM_WORLD, "gshmem_sync_all");
+}
+
+gshmem_status_t gshmem_barrier(gshmem_team_t team)
+{
+    gshmem_status_t status = gshmem_quiet();
+
+    return status ? status : sync_team(team, "gshmem_barrier");
+}
+
+gshmem_status_t gshmem_barrier_all(void)
+{
+    gshmem_status_t status = gshmem_quiet();
+
+    return status ? status : sync_team(GSHMEM_TEAM_WORLD, "gshmem_barrier_all");
+}
+
+/* ---- Moving data ---- */
+
+gshmem_status_t gshmem_broadcastmem(gshmem_team_t team, void *dest, const void *source,
+                                    size_t bytes, int root)
+{
+    struct call c = {.name = "gshmem_broadcastmem", .what = COLLECTIVE_BROADCAST};
+    struct team *t = begin(&c, team);
+    gshmem_status_t status;
+
+    if (!t)
+        return last_error_status();
+    if (root < 0 || root >= t->n_pes)
+        return refuse(&c, fail(GSHMEM_ERR_ARGUMENT, "%s: root is PE %d, and team %d has PEs 0..%d",
+                               c.name, root, team, t->n_pes - 1));
+    if ((status = find_places(&c, t, dest, bytes, source, bytes, true)))
+        return refuse(&c, status);
+    c.bytes = bytes;
+    c.root = root;
+    return run(&c, signature_mix(signature_mix(0, bytes), (uint64_t)root), bytes);
+}
+
+gshmem_status_t gshmem_collectmem(gshmem_team_t team, void *dest, const void *source, size_t bytes)
+{
+    struct call c = {.name = "gshmem_collectmem", .what = COLLECTIVE_COLLECT};
+    struct team *t = begin(&c, team);
+    gshmem_status_t status;
+
+    if (!t)
+        return last_error_status();
+    /* 1: dest is wanted on all PEs, though they do not know yet how much of it. */
+    if ((status = find_place(&c, t, &c.dest, "dest", dest, dest ? 1 : 0)) ||
+        (status = find_place(&c, t, &c.source, "source", source, bytes)))
+        return refuse(&c, status);
+    const struct gshmem_segment *segment =
+        c.dest.peer == t->view.heap.peer ? &t->view.heap : &t->view.data;
+    c.dest_capacity = dest && c.dest.offset < segment->bytes ? segment->bytes - c.dest.offset : 0;
+    c.bytes = bytes;
+    return collect_sized(&c);
+}
+
+gshmem_status_t gshmem_fcollectmem(gshmem_team_t team, void *dest, const void *source, size_t bytes)
+{
+    struct call c = {.name = "gshmem_fcollectmem", .what = COLLECTIVE_FCOLLECT};
+    struct team *t = begin(&c, team);
+    gshmem_status_t status;
+    size_t all;
+
+    if (!t)
+        return last_error_status();
+    if ((status = multiply(&c, bytes, (size_t)t->n_pes, &all)) ||
+        (status = find_places(&c, t, dest, all, source, bytes, false)))
+        return refuse(&c, status);
+    c.bytes = bytes;
+    return run(&c, signature_mix(0, bytes), bytes);
+}
+
+gshmem_status_t gshmem_alltoallmem(gshmem_team_t team, void *dest, const void *source, size_t bytes)
+{
+    struct call c = {.name = "gshmem_alltoallmem", .what = COLLECTIVE_ALLTOALL};
+    struct team *t = begin(&c, team);
+    gshmem_status_t status;
+    size_t all;
+
+    if (!t)
+        return last_error_status();
+    if ((status = multiply(&c, bytes, (size_t)t->n_pes, &all)) ||
+        (status = find_places(&c, t, dest, all, source, all, false)))
+        return refuse(&c, status);
+    c.bytes = bytes;
+    return run(&c, signature_mix(0, bytes), all);
+}
+
+/* From the first to the end of the last of n elements that are a stride apart. */
+static gshmem_status_t find_extent(const struct call *c, size_t n, ptrdiff_t stride, size_t element,
+                                   size_t *bytes)
+{
+    size_t last;
+    gshmem_status_t status;
+
+    *bytes = 0;
+    if (n == 0)
+        return GSHMEM_OK;
+    if ((status = multiply(c, n - 1, (size_t)stride, &last)) ||
+        (status = multiply(c, last + 1, element, bytes)))
+        return status;
+    return GSHMEM_OK;
+}
+
+gshmem_status_t gshmem_alltoallsmem(gshmem_team_t team, void *dest, const void *source,
+                                    ptrdiff_t dst, ptrdiff_t sst, size_t element, size_t n)
+{
+    struct call c = {.name = "gshmem_alltoallsmem", .what = COLLECTIVE_ALLTOALLS};
+    struct team *t = begin(&c, team);
+    size_t elements, all, to, from;
+    gshmem_status_t status;
+
+    if (!t)
+        return last_error_status();
+    if (dst < 1 || sst < 1)
+        return refuse(&c, fail(GSHMEM_ERR_ARGUMENT,
+                               "%s: strides are dst %td and sst %td, and must be at least 1", c.name,
+                               dst, sst));
+    if ((status = multiply(&c, n, (size_t)t->n_pes, &elements)) ||
+        (status = multiply(&c, elements, element, &all)) ||
+        (status = find_extent(&c, elements, dst, element, &to)) ||
+        (status = find_extent(&c, elements, sst, element, &from)) ||
+        (status = find_places(&c, t, dest, to, source, from, false)))
+        return refuse(&c, status);
+    c.bytes = n * element;
+    c.n = n;
+    c.element = element;
+    c.dst = dst;
+    c.sst = sst;
+    uint64_t hash = signature_mix(signature_mix(element, n), (uint64_t)dst);
+    return run(&c, signature_mix(hash, (uint64_t)sst), all);
+}
+
+/* ---- Combining data ---- */
+
+/* Fills in the kernel and sizes: dest has n elements, source `parts` times as many. */
+static inline gshmem_status_t prepare_combination(struct call *c, const struct team *t,
+                                                  enum gshmem_type type, enum gshmem_op op,
+                                                  void *dest, const void *source, size_t n,
+                                                  size_t parts)
+{
+    size_t all;
+    gshmem_status_t status;
+
+    c->combine = combine_find(type, op);
+    c->element = combine_bytes(type);
+    c->n = n;
+    if (!c->combine)
+        return fail(GSHMEM_ERR_ARGUMENT, "%s: %s is not defined for %s", c->name,
+                    combine_op_name(op), combine_type_name(type));
+    if ((status = multiply(c, n, c->element, &c->bytes)) ||
+        (status = multiply(c, c->bytes, parts, &all)))
+        return status;
+    return find_places(c, t, dest, c->bytes, source, all, true);
+}
+
+static inline gshmem_status_t combine_over(struct call *c, gshmem_team_t team,
+                                           enum gshmem_type type, enum gshmem_op op, void *dest,
+                                           const void *source, size_t n)
+{
+    struct team *t = begin(c, team);
+    gshmem_status_t status;
+
+    if (!t)
+        return last_error_status();
+    size_t parts = c->what == COLLECTIVE_REDUCESCATTER ? (size_t)t->n_pes : 1;
+    if ((status = prepare_combination(c, t, type, op, dest, source, n, parts)))
+        return refuse(c, status);
+    return run(c, signature_mix(signature_mix(0, n), (uint64_t)type << 8 | (uint64_t)op),
+               c->bytes * parts);
+}
+
+gshmem_status_t gshmem_reduce(gshmem_team_t team, enum gshmem_type type, enum gshmem_op op,
+                              void *dest, const void *source, size_t n)
+{
+    struct call c = {.name = "gshmem_reduce", .what = COLLECTIVE_REDUCE};
+
+    return combine_over(&c, team, type, op, dest, source, n);
+}
+
+gshmem_status_t gshmem_reducescatter(gshmem_team_t team, enum gshmem_type type, enum gshmem_op op,
+                                     void *dest, const void *source, size_t n)
+{
+    struct call c = {.name = "gshmem_reducescatter", .what = COLLECTIVE_REDUCESCATTER};
+
+    return combine_over(&c, team, type, op, dest, source, n);
+}
+
+gshmem_status_t gshmem_inscan(gshmem_team_t team, enum gshmem_type type, void *dest,
+                              const void *source, size_t n)
+{
+    struct call c = {.name = "gshmem_inscan", .what = COLLECTIVE_INSCAN};
+
+    return combine_over(&c, team, type, GSHMEM_OP_SUM, dest, source, n);
+}
+
+gshmem_status_t gshmem_exscan(gshmem_team_t team, enum gshmem_type type, void *dest,
+                              const void *source, size_t n)
+{
+    struct call c = {.name = "gshmem_exscan", .what = COLLECTIVE_EXSCAN};
+
+    return combine_over(&c, team, type, GSHMEM_OP_SUM, dest, source, n);
+}

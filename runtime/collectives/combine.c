@@ -1,0 +1,108 @@
+/* The kernels of reductions, generated from two tables: types, and what each operation is for them.
+ *
+ * The loops are plain, so that the compiler vectorises them (omp simd: out may be a or b, element by
+ * element, and it need not look for other overlaps; complex products stay scalar, as C's rules for
+ * infinities ask). Sums and products of signed integers are those of unsigned ones, which wrap
+ * without undefined behaviour, so both share one kernel. Wider instructions than the compiler's
+ * default bought nothing at 1 MiB, where memory is the limit. */
+#include "runtime/collectives/combine.h"
+
+#include <complex.h>
+#include <stdint.h>
+
+#define KERNEL(name, type, expression)                                                             \
+    static void name(void *out, const void *a, const void *b, size_t n)                            \
+    {                                                                                              \
+        const type *left = a, *right = b;                                                          \
+        type *result = out;                                                                        \
+                                                                                                   \
+        _Pragma("omp simd") for (size_t i = 0; i < n; i++)                                         \
+        {                                                                                          \
+            const type x = left[i], y = right[i];                                                  \
+            result[i] = (type)(expression);                                                        \
+        }                                                                                          \
+    }
+
+/* 1u: 16-bit factors would otherwise become int, and overflow. */
+#define INTEGER_KERNELS(bits)                                                                      \
+    KERNEL(sum_##bits, uint##bits##_t, x + y)                                                      \
+    KERNEL(prod_##bits, uint##bits##_t, 1u * x * y)                                                \
+    KERNEL(and_##bits, uint##bits##_t, x &y)                                                       \
+    KERNEL(or_##bits, uint##bits##_t, x | y)                                                       \
+    KERNEL(xor_##bits, uint##bits##_t, x ^ y)                                                      \
+    KERNEL(min_i##bits, int##bits##_t, x < y ? x : y)                                              \
+    KERNEL(max_i##bits, int##bits##_t, x > y ? x : y)                                              \
+    KERNEL(min_u##bits, uint##bits##_t, x < y ? x : y)                                             \
+    KERNEL(max_u##bits, uint##bits##_t, x > y ? x : y)
+
+#define COMPLEX_KERNELS(suffix, type)                                                              \
+    KERNEL(sum_##suffix, type, x + y)                                                              \
+    KERNEL(prod_##suffix, type, x *y)
+
+#define REAL_KERNELS(suffix, type)                                                                 \
+    COMPLEX_KERNELS(suffix, type)                                                                  \
+    KERNEL(min_##suffix, type, x < y ? x : y)                                                      \
+    KERNEL(max_##suffix, type, x > y ? x : y)
+
+/* clang-format off */
+INTEGER_KERNELS(8)
+INTEGER_KERNELS(16)
+INTEGER_KERNELS(32)
+INTEGER_KERNELS(64)
+REAL_KERNELS(float, float)
+REAL_KERNELS(double, double)
+REAL_KERNELS(longdouble, long double)
+COMPLEX_KERNELS(complexf, float _Complex)
+COMPLEX_KERNELS(complexd, double _Complex)
+
+#define INTEGER_ROW(bits, sign)                                                                    \
+    {sum_##bits, prod_##bits, min_##sign##bits, max_##sign##bits, and_##bits, or_##bits, xor_##bits}
+#define REAL_ROW(suffix)                                                                           \
+    {sum_##suffix, prod_##suffix, min_##suffix, max_##suffix, NULL, NULL, NULL}
+#define COMPLEX_ROW(suffix)                                                                        \
+    {sum_##suffix, prod_##suffix, NULL, NULL, NULL, NULL, NULL}
+
+static const struct {
+    const char *name;
+    size_t bytes;
+    combine_fn *kernel[GSHMEM_OP_COUNT]; /* sum prod min max and or xor */
+} types[GSHMEM_TYPE_COUNT] = {
+    [GSHMEM_TYPE_INT8]       = {"int8", 1, INTEGER_ROW(8, i)},
+    [GSHMEM_TYPE_INT16]      = {"int16", 2, INTEGER_ROW(16, i)},
+    [GSHMEM_TYPE_INT32]      = {"int32", 4, INTEGER_ROW(32, i)},
+    [GSHMEM_TYPE_INT64]      = {"int64", 8, INTEGER_ROW(64, i)},
+    [GSHMEM_TYPE_UINT8]      = {"uint8", 1, INTEGER_ROW(8, u)},
+    [GSHMEM_TYPE_UINT16]     = {"uint16", 2, INTEGER_ROW(16, u)},
+    [GSHMEM_TYPE_UINT32]     = {"uint32", 4, INTEGER_ROW(32, u)},
+    [GSHMEM_TYPE_UINT64]     = {"uint64", 8, INTEGER_ROW(64, u)},
+    [GSHMEM_TYPE_FLOAT]      = {"float", sizeof(float), REAL_ROW(float)},
+    [GSHMEM_TYPE_DOUBLE]     = {"double", sizeof(double), REAL_ROW(double)},
+    [GSHMEM_TYPE_LONGDOUBLE] = {"long double", sizeof(long double), REAL_ROW(longdouble)},
+    [GSHMEM_TYPE_COMPLEXF]   = {"float _Complex", sizeof(float _Complex), COMPLEX_ROW(complexf)},
+    [GSHMEM_TYPE_COMPLEXD]   = {"double _Complex", sizeof(double _Complex), COMPLEX_ROW(complexd)},
+};
+/* clang-format on */
+
+static const char *const ops[GSHMEM_OP_COUNT] = {"sum", "prod", "min", "max", "and", "or", "xor"};
+
+combine_fn *combine_find(enum gshmem_type type, enum gshmem_op op)
+{
+    if ((unsigned int)type >= GSHMEM_TYPE_COUNT || (unsigned int)op >= GSHMEM_OP_COUNT)
+        return NULL;
+    return types[type].kernel[op];
+}
+
+size_t combine_bytes(enum gshmem_type type)
+{
+    return (unsigned int)type < GSHMEM_TYPE_COUNT ? types[type].bytes : 0;
+}
+
+const char *combine_op_name(enum gshmem_op op)
+{
+    return (unsigned int)op < GSHMEM_OP_COUNT ? ops[op] : "no operation";
+}
+
+const char *combine_type_name(enum gshmem_type type)
+{
+    return (unsigned int)type < GSHMEM_TYPE_COUNT ? types[type].name : "no type";
+}

@@ -1,0 +1,23 @@
+/* Combining elements: one kernel for each type and operation, out[i] = a[i] op b[i]. */
+#ifndef GSHMEM_RUNTIME_COMBINE_H
+#define GSHMEM_RUNTIME_COMBINE_H
+
+#include <stddef.h>
+
+#include "gshmem/type.h"
+
+/* out may be a or b, and may not overlap them otherwise. */
+typedef void combine_fn(void *out, const void *a, const void *b, size_t n);
+
+/* NULL if the type or operation does not exist, or the operation is not defined for the type: and,
+ * or, xor are for integers, min and max not for complex numbers. */
+combine_fn *combine_find(enum gshmem_type type, enum gshmem_op op);
+
+/* Bytes of an element; 0 if there is no such type. */
+size_t combine_bytes(enum gshmem_type type);
+
+/* "sum", "float _Complex", for messages. */
+const char *combine_op_name(enum gshmem_op op);
+const char *combine_type_name(enum gshmem_type type);
+
+#endif

@@ -1,0 +1,262 @@
+/* How the members of a group meet. See group.h for the rules, sync.h for the memory. */
+#include "runtime/collectives/group.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gshmem.h"
+#include "runtime/base/log.h"
+#include "runtime/collectives/table.h"
+#include "runtime/wait.h"
+
+static const char *const collective_name[COLLECTIVE_COUNT] = {
+    [COLLECTIVE_REFUSED] = "a call with bad arguments",
+    [COLLECTIVE_SYNC] = "sync or barrier",
+    [COLLECTIVE_BROADCAST] = "broadcast",
+    [COLLECTIVE_COLLECT] = "collect",
+    [COLLECTIVE_FCOLLECT] = "fcollect",
+    [COLLECTIVE_ALLTOALL] = "alltoall",
+    [COLLECTIVE_ALLTOALLS] = "alltoalls",
+    [COLLECTIVE_REDUCE] = "reduce",
+    [COLLECTIVE_REDUCESCATTER] = "reducescatter",
+    [COLLECTIVE_INSCAN] = "inscan",
+    [COLLECTIVE_EXSCAN] = "exscan",
+    [COLLECTIVE_SPLIT] = "team split",
+    [COLLECTIVE_DESTROY] = "team destroy",
+};
+
+struct group *group_create(int n, int my, const int *pe, bool crowded)
+{
+    struct group *g = calloc(1, sizeof *g + (size_t)n * sizeof g->sync[0]);
+
+    if (!g)
+        return NULL;
+    g->n = n;
+    g->my = my;
+    g->pe = pe;
+    g->meet = table_meeting(n, crowded);
+    return g;
+}
+
+void group_destroy(struct group *g)
+{
+    free(g);
+}
+
+/* ---- When members do not agree ---- */
+
+static const char *name_of(uint64_t word)
+{
+    unsigned int what = (uint32_t)word >> 1 & 15;
+
+    return what < COLLECTIVE_COUNT ? collective_name[what] : "something else";
+}
+
+/* All members have arrived with their words, and their notes stay until this one meets again. Says
+ * whom this one differs from, or else who differs from it. */
+static __attribute__((cold)) gshmem_status_t explain_mismatch(struct group *g, uint32_t signature,
+                                                              const char *call)
+{
+    for (int i = 0; i < g->n; i++) {
+        /* acquire: as in meet_flat; the word was stored before the member arrived */
+        uint64_t word = atomic_load_explicit(&group_read(g, i)->word, memory_order_acquire);
+        if ((uint32_t)word == signature)
+            continue;
+        if (signature == COLLECTIVE_REFUSED) /* it has said what was wrong */
+            break;
+        if ((uint32_t)word == COLLECTIVE_REFUSED)
+            return fail(GSHMEM_ERR_MISMATCH,
+                        "%s on team %d: PE %d made %s, so this collective did not take place", call,
+                        g->team, g->pe[i], name_of(word));
+        if ((((uint32_t)word ^ signature) & 31) == 0)
+            return fail(GSHMEM_ERR_MISMATCH,
+                        "%s on team %d: PE %d made the same call with other arguments", call,
+                        g->team, g->pe[i]);
+        return fail(GSHMEM_ERR_MISMATCH,
+                    "%s on team %d: PE %d called %s: all members must make the same calls in the "
+                    "same order",
+                    call, g->team, g->pe[i], name_of(word));
+    }
+    return GSHMEM_ERR_MISMATCH;
+}
+
+gshmem_status_t group_refuse(struct group *g, const char *call, gshmem_status_t status)
+{
+    if (!g->broken)
+        group_meet(g, COLLECTIVE_REFUSED, call);
+    return status;
+}
+
+gshmem_status_t group_refuse_broken(const struct group *g, const char *call)
+{
+    return fail(g->broken,
+                "%s on team %d: an earlier collective of this team failed (%s), so that its members "
+                "can no longer meet",
+                call, g->team, gshmem_status_text(g->broken));
+}
+
+static inline uint64_t word_make(const struct group *g, uint32_t signature)
+{
+    return (uint64_t)g->round << 32 | signature;
+}
+
+/* ---- Flat: everyone writes one line and reads everyone's ----
+ *
+ * One cache line travels between each pair, all at the same time: the least there can be where each
+ * member has a CPU and there are few of them. */
+
+gshmem_status_t meet_flat(struct group *g, uint32_t signature, const char *call)
+{
+    uint64_t mine = word_make(g, signature), differences = 0;
+    unsigned int parity = g->round & 1;
+    struct wait w;
+
+    /* release: pairs with the acquire below in the others; they may then read my note, and whatever
+     * I stored before */
+    atomic_store_explicit(&g->sync[g->my]->note[parity].word, mine, memory_order_release);
+    for (int i = 0; i < g->n; i++) {
+        _Atomic uint64_t *theirs = &g->sync[i]->note[parity].word;
+        uint64_t word;
+
+        wait_begin(&w, call, g->team);
+        /* acquire: pairs with the release above */
+        while ((word = atomic_load_explicit(theirs, memory_order_acquire)) >> 32 != g->round) {
+            if ((g->broken = wait_step(&w)))
+                return g->broken;
+        }
+        differences |= word ^ mine;
+    }
+    return differences ? explain_mismatch(g, signature, call) : GSHMEM_OK;
+}
+
+/* ---- Dissemination: in step s everyone tells the member 2^s after it all it has heard ----
+ *
+ * The logarithm of n lines one after another instead of n at once. What is told is the signature, or
+ * MIXED as soon as two different ones have come together. */
+
+enum { MIXED = 2 };
+
+gshmem_status_t meet_dissemination(struct group *g, uint32_t signature, const char *call)
+{
+    unsigned int parity = g->round & 1;
+    uint32_t heard = signature;
+    struct wait w;
+
+    /* relaxed: published, with the rest of the note, by the release below */
+    atomic_store_explicit(&g->sync[g->my]->note[parity].word, word_make(g, signature),
+                          memory_order_relaxed);
+    for (int step = 0, distance = 1; distance < g->n; step++, distance *= 2) {
+        int to = g->my + distance < g->n ? g->my + distance : g->my + distance - g->n;
+        _Atomic uint64_t *from = &g->sync[g->my]->step[step].word[parity];
+        uint64_t word;
+
+        /* release: pairs with the acquire below in `to`. With the steps before it, it publishes all
+         * that this member has heard of, so that in the end everyone's notes are seen by all. */
+        atomic_store_explicit(&g->sync[to]->step[step].word[parity], word_make(g, heard),
+                              memory_order_release);
+        wait_begin(&w, call, g->team);
+        /* acquire: pairs with the release above */
+        while ((word = atomic_load_explicit(from, memory_order_acquire)) >> 32 != g->round) {
+            if ((g->broken = wait_step(&w)))
+                return g->broken;
+        }
+        if ((uint32_t)word != heard)
+            heard = MIXED;
+    }
+    return heard != signature ? explain_mismatch(g, signature, call) : GSHMEM_OK;
+}
+
+/* ---- Hub: count arrivals in one place, the last wakes the others ----
+ *
+ * Where members share CPUs, what costs is not cache lines but switching between them: here everyone
+ * looks at one word, and can sleep on it. */
+
+enum { COUNT_BITS = 20 };
+#define COUNT_MASK (((uint64_t)1 << COUNT_BITS) - 1)
+
+gshmem_status_t meet_hub(struct group *g, uint32_t signature, const char *call)
+{
+    struct team_sync *hub = g->sync[0];
+    uint64_t arrival = (uint64_t)signature << COUNT_BITS | 1;
+    uint32_t over = g->round << 1, now;
+    struct wait w;
+
+    /* relaxed: published, with the rest of the note, by the addition */
+    atomic_store_explicit(&g->sync[g->my]->note[g->round & 1].word, word_make(g, signature),
+                          memory_order_relaxed);
+    /* acq_rel: release pairs with the acquire of the last to arrive, which passes everyone's notes
+     * on by its release of the generation */
+    uint64_t sum =
+        atomic_fetch_add_explicit(&hub->arrivals, arrival, memory_order_acq_rel) + arrival;
+    if ((sum & COUNT_MASK) == (uint64_t)g->n) {
+        /* If all are the same their sum is n times mine (modulo 2^44, which is all of it unless
+         * there are thousands; different ones have a chance of 2^-27 to come to the same). */
+        now = over | (sum != arrival * (uint64_t)g->n);
+        /* relaxed: nobody arrives again before it sees the generation */
+        atomic_store_explicit(&hub->arrivals, 0, memory_order_relaxed);
+        /* release: pairs with the acquire below */
+        atomic_store_explicit(&hub->generation, now, memory_order_release);
+        wait_wake(&hub->generation, &hub->sleepers);
+    } else {
+        wait_begin(&w, call, g->team);
+        /* acquire: pairs with the release above */
+        while (((now = atomic_load_explicit(&hub->generation, memory_order_acquire)) & ~1u) !=
+               over) {
+            if ((g->broken = wait_step_on(&w, &hub->generation, now, &hub->sleepers)))
+                return g->broken;
+        }
+    }
+    return now & 1 ? explain_mismatch(g, signature, call) : GSHMEM_OK;
+}
+
+/* ---- Parting ---- */
+
+/* After a round a slow member may still be looking at another's block. Here everyone tells everyone
+ * else, in the other's block, that it is done with it; so hearing from all takes only looks at one's
+ * own. */
+gshmem_status_t group_farewell(struct group *g, const char *call)
+{
+    _Atomic uint32_t *heard = &g->sync[g->my]->farewells;
+    struct wait w;
+
+    for (int i = 0; i < g->n; i++) {
+        if (i != g->my) /* release: pairs with the acquire below; my reads of i's block are over */
+            atomic_fetch_add_explicit(&g->sync[i]->farewells, 1, memory_order_release);
+    }
+    wait_begin(&w, call, g->team);
+    /* acquire: pairs with the release above */
+    while (atomic_load_explicit(heard, memory_order_acquire) != (uint32_t)g->n - 1) {
+        if ((g->broken = wait_step(&w)))
+            return g->broken;
+    }
+    return GSHMEM_OK;
+}
+
+void group_missing(const struct group *g, char *text, size_t size)
+{
+    /* relaxed: a look from outside, for people; g->round may move on meanwhile */
+    uint32_t round = g->round;
+    uint64_t mine = atomic_load_explicit(&g->sync[g->my]->note[round & 1].word,
+                                         memory_order_relaxed);
+    int missing = 0, shown = 0;
+    size_t used = 0;
+
+    text[0] = 0;
+    for (int i = 0; i < g->n; i++) {
+        uint64_t word =
+            atomic_load_explicit(&g->sync[i]->note[round & 1].word, memory_order_relaxed);
+        if (word >> 32 == round)
+            continue;
+        missing++;
+        if (used + 48 >= size)
+            continue;
+        used += (size_t)snprintf(text + used, size - used, shown ? ", %d" : "waiting for PE %d",
+                                 g->pe[i]);
+        shown++;
+    }
+    if (missing > shown && used < size)
+        used += (size_t)snprintf(text + used, size - used, " and %d more", missing - shown);
+    if (missing && used < size)
+        snprintf(text + used, size - used, " at %s", name_of(mine));
+}

@@ -1,0 +1,100 @@
+/* A group: members whose memory is mapped here, and how they meet.
+ *
+ * Everything a collective does between PEs of one host is made of rounds. In a round every member
+ * arrives with a note and leaves when all have arrived; then each may read all notes. A round is a
+ * barrier, carries small data, and shows whether all members make the same call.
+ *
+ * Knows nothing of teams, handles or user addresses beyond the team's handle for reports. */
+#ifndef GSHMEM_RUNTIME_GROUP_H
+#define GSHMEM_RUNTIME_GROUP_H
+
+#include <stdbool.h>
+
+#include "gshmem/base.h"
+#include "runtime/collectives/sync.h"
+
+struct group {
+    int n;
+    int my;
+    uint32_t round;         /* how many have begun; members agree on it */
+    gshmem_status_t broken; /* why no further round can work: a member died in one, or the job ended */
+    gshmem_status_t (*meet)(struct group *g, uint32_t signature, const char *call);
+    gshmem_team_t team;     /* for reports */
+    const int *pe;          /* [n]: PEs of the job, for reports */
+    struct team_sync *sync[]; /* [n]: each member's block, mapped here */
+};
+
+/* What a signature tells beside a hash: which collective, so that a mismatch can be explained. */
+enum collective {
+    COLLECTIVE_REFUSED, /* this member's arguments were refused: it arrives so that none waits for it */
+    COLLECTIVE_SYNC,
+    COLLECTIVE_BROADCAST,
+    COLLECTIVE_COLLECT,
+    COLLECTIVE_FCOLLECT,
+    COLLECTIVE_ALLTOALL,
+    COLLECTIVE_ALLTOALLS,
+    COLLECTIVE_REDUCE,
+    COLLECTIVE_REDUCESCATTER,
+    COLLECTIVE_INSCAN,
+    COLLECTIVE_EXSCAN,
+    COLLECTIVE_SPLIT,
+    COLLECTIVE_DESTROY,
+    COLLECTIVE_COUNT
+};
+
+/* 32 bits: 27 of a hash of the arguments, 4 of the collective, and a bit that is always set. */
+static inline uint32_t signature_make(enum collective what, uint64_t hash)
+{
+    return (uint32_t)(hash >> 37) << 5 | (uint32_t)what << 1 | 1;
+}
+
+static inline uint64_t signature_mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 32;
+}
+
+/* n members, of which this PE is number my; pe must outlive the group. The caller fills in team and
+ * sync, with blocks in a clean state. NULL: out of memory. */
+struct group *group_create(int n, int my, const int *pe, bool crowded);
+void group_destroy(struct group *g);
+
+/* The three ways to meet; runtime/collectives/table.c says which is used when. */
+gshmem_status_t meet_flat(struct group *g, uint32_t signature, const char *call);
+gshmem_status_t meet_dissemination(struct group *g, uint32_t signature, const char *call);
+gshmem_status_t meet_hub(struct group *g, uint32_t signature, const char *call);
+
+/* My note of the coming round, to be filled in before group_meet. */
+static inline struct note *group_note(struct group *g)
+{
+    return &g->sync[g->my]->note[(g->round + 1) & 1];
+}
+
+/* A member's note of the round that is over; valid until the next group_meet. */
+static inline const struct note *group_read(const struct group *g, int i)
+{
+    return &g->sync[i]->note[g->round & 1];
+}
+
+/* One round. Members that arrive with different signatures all get GSHMEM_ERR_MISMATCH, and the
+ * group goes on; after any other failure it is broken. */
+static inline gshmem_status_t group_meet(struct group *g, uint32_t signature, const char *call)
+{
+    g->round++;
+    return g->meet(g, signature, call);
+}
+
+/* For a member whose arguments were refused with this status, before it has met: takes part in the
+ * round so that the others do not wait for it but fail too. Returns the status. */
+gshmem_status_t group_refuse(struct group *g, const char *call, gshmem_status_t status);
+/* The failure of a call on a broken group. */
+gshmem_status_t group_refuse_broken(const struct group *g, const char *call);
+
+/* The last round of a group: on return no other member touches this one's block any more, so that
+ * it can be cleaned and used by another team. */
+gshmem_status_t group_farewell(struct group *g, const char *call);
+
+/* "PEs 3, 5 and 7 have not arrived at sync"; empty if all have. */
+void group_missing(const struct group *g, char *text, size_t size);
+
+#endif

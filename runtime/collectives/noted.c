@@ -1,0 +1,135 @@
+/* Small collectives: the data rides in the notes of one round.
+ *
+ * Each member copies what it brings into its note, meets the others, and takes what it needs from
+ * theirs. Nothing but its own dest is written, so nobody need wait for anybody afterwards. */
+#include <string.h>
+
+#include "runtime/collectives/table.h"
+
+gshmem_status_t broadcast_noted(struct call *c)
+{
+    struct group *g = c->group;
+    gshmem_status_t status;
+
+    if (g->my == c->root)
+        memcpy(group_note(g)->data, c->source.mine, c->bytes);
+    if ((status = call_meet(c)))
+        return status;
+    if (c->bytes)
+        memcpy(c->dest.mine, group_read(g, c->root)->data, c->bytes);
+    return GSHMEM_OK;
+}
+
+gshmem_status_t collect_noted(struct call *c)
+{
+    struct group *g = c->group;
+    gshmem_status_t status;
+
+    if (c->bytes)
+        memcpy(group_note(g)->data, c->source.mine, c->bytes);
+    if ((status = call_meet(c)))
+        return status;
+    for (int i = 0; i < g->n && c->bytes; i++)
+        memcpy(c->dest.mine + (size_t)i * c->bytes, group_read(g, i)->data, c->bytes);
+    return GSHMEM_OK;
+}
+
+/* bytes: of one block; the note holds those for all members. */
+gshmem_status_t alltoall_noted(struct call *c)
+{
+    struct group *g = c->group;
+    gshmem_status_t status;
+
+    if (c->bytes)
+        memcpy(group_note(g)->data, c->source.mine, (size_t)g->n * c->bytes);
+    if ((status = call_meet(c)))
+        return status;
+    for (int i = 0; i < g->n && c->bytes; i++)
+        memcpy(c->dest.mine + (size_t)i * c->bytes,
+               group_read(g, i)->data + (size_t)g->my * c->bytes, c->bytes);
+    return GSHMEM_OK;
+}
+
+gshmem_status_t alltoalls_noted(struct call *c)
+{
+    struct group *g = c->group;
+    size_t all = (size_t)g->n * c->n;
+    char *note = group_note(g)->data, *dest = c->dest.mine;
+    gshmem_status_t status;
+
+    for (size_t i = 0; i < all; i++)
+        memcpy(note + i * c->element, c->source.mine + i * (size_t)c->sst * c->element, c->element);
+    if ((status = call_meet(c)))
+        return status;
+    for (int i = 0; i < g->n; i++) {
+        const char *block = group_read(g, i)->data + (size_t)g->my * c->bytes;
+        for (size_t j = 0; j < c->n; j++, dest += (size_t)c->dst * c->element)
+            memcpy(dest, block + j * c->element, c->element);
+    }
+    return GSHMEM_OK;
+}
+
+/* ---- Reductions and scans ---- */
+
+/* out = what members first … last have at `offset` in their notes, combined in this order. */
+static void combine_notes(const struct call *c, int first, int last, size_t offset, void *out)
+{
+    const struct group *g = c->group;
+    const void *value = group_read(g, first)->data + offset;
+
+    if (first == last && c->bytes)
+        memcpy(out, value, c->bytes);
+    for (int i = first + 1; i <= last; i++) {
+        c->combine(out, value, group_read(g, i)->data + offset, c->n);
+        value = out;
+    }
+}
+
+static gshmem_status_t exchange(struct call *c, size_t bytes)
+{
+    if (bytes)
+        memcpy(group_note(c->group)->data, c->source.mine, bytes);
+    return call_meet(c);
+}
+
+gshmem_status_t reduce_noted(struct call *c)
+{
+    gshmem_status_t status = exchange(c, c->bytes);
+
+    if (!status)
+        combine_notes(c, 0, c->group->n - 1, 0, c->dest.mine);
+    return status;
+}
+
+/* bytes: of a member's part; the note holds all parts. */
+gshmem_status_t reducescatter_noted(struct call *c)
+{
+    struct group *g = c->group;
+    gshmem_status_t status = exchange(c, (size_t)g->n * c->bytes);
+
+    if (!status)
+        combine_notes(c, 0, g->n - 1, (size_t)g->my * c->bytes, c->dest.mine);
+    return status;
+}
+
+gshmem_status_t inscan_noted(struct call *c)
+{
+    gshmem_status_t status = exchange(c, c->bytes);
+
+    if (!status)
+        combine_notes(c, 0, c->group->my, 0, c->dest.mine);
+    return status;
+}
+
+gshmem_status_t exscan_noted(struct call *c)
+{
+    gshmem_status_t status = exchange(c, c->bytes);
+
+    if (status)
+        return status;
+    if (c->group->my > 0)
+        combine_notes(c, 0, c->group->my - 1, 0, c->dest.mine);
+    else if (c->bytes)
+        memset(c->dest.mine, 0, c->bytes);
+    return GSHMEM_OK;
+}

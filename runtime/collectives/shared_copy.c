@@ -1,0 +1,153 @@
+/* Large collectives that move data: members read and write each other's objects in place.
+ *
+ * A round to begin with says that all dests may be written and all sources are ready; a round at the
+ * end says that all has been copied. Each pair of members is served at a different time by starting
+ * after oneself. */
+#include <string.h>
+
+#include "runtime/base/log.h"
+#include "runtime/collectives/table.h"
+
+/* Copies are split between members at cache lines, so that no two write to the same one. */
+static size_t share_of(size_t bytes, int n)
+{
+    return (bytes / (size_t)n + SYNC_LINE - 1) & ~(size_t)(SYNC_LINE - 1);
+}
+
+/* Everyone fetches from the root. Where the root has nothing to fetch itself (dest is source), it
+ * takes a share of the others' work: the first of n shares of each. */
+gshmem_status_t broadcast_shared(struct call *c)
+{
+    struct group *g = c->group;
+    bool in_place = c->dest.mine == c->source.mine;
+    size_t pushed = in_place ? share_of(c->bytes, g->n) : 0;
+    gshmem_status_t status = call_enter(c);
+
+    if (status)
+        return status;
+    if (pushed > c->bytes)
+        pushed = c->bytes;
+    if (g->my != c->root) {
+        memcpy(c->dest.mine + pushed, place_at(g, &c->source, c->root) + pushed,
+               c->bytes - pushed);
+    } else if (in_place) {
+        for (int step = 1; step < g->n; step++)
+            memcpy(place_at(g, &c->dest, call_after(g, step)), c->source.mine, pushed);
+    } else {
+        memcpy(c->dest.mine, c->source.mine, c->bytes);
+    }
+    return call_meet(c);
+}
+
+/* Puts bytes of mine at the same place in every member's dest. */
+static void give_to_all(const struct call *c, size_t at)
+{
+    const struct group *g = c->group;
+
+    for (int step = 1; step <= g->n; step++) {
+        char *to = place_at(g, &c->dest, call_after(g, step)) + at;
+        if (to != c->source.mine)
+            memcpy(to, c->source.mine, c->bytes);
+    }
+}
+
+gshmem_status_t collect_shared(struct call *c)
+{
+    gshmem_status_t status = call_enter(c);
+
+    if (status)
+        return status;
+    give_to_all(c, (size_t)c->group->my * c->bytes);
+    return call_meet(c);
+}
+
+/* Sizes are exchanged with the first round, and with them all blocks that fit into notes. If there
+ * are larger ones, those are then given to all by their owners. */
+gshmem_status_t collect_sized(struct call *c)
+{
+    struct group *g = c->group;
+    struct note *note = group_note(g);
+    size_t at = 0, my_place = 0;
+    bool larger = false;
+    gshmem_status_t status;
+
+    note->value = c->bytes;
+    if (c->bytes && c->bytes <= NOTE_BYTES)
+        memcpy(note->data, c->source.mine, c->bytes);
+    c->signature = signature_make(c->what, signature_mix(0, c->dest.offset));
+    if ((status = call_meet(c)))
+        return status;
+
+    for (int i = 0; i < g->n; i++) {
+        size_t bytes = group_read(g, i)->value;
+        if (bytes > c->dest_capacity - at)
+            return fail(GSHMEM_ERR_NOT_SYMMETRIC,
+                        "%s: with the %zu B of PE %d, dest runs past the end of symmetric memory, "
+                        "%zu B from its start",
+                        c->name, bytes, g->pe[i], c->dest_capacity);
+        if (i == g->my)
+            my_place = at;
+        at += bytes;
+        larger |= bytes > NOTE_BYTES;
+    }
+    at = 0;
+    for (int i = 0; i < g->n; i++) {
+        size_t bytes = group_read(g, i)->value;
+        if (bytes && bytes <= NOTE_BYTES)
+            memcpy(c->dest.mine + at, group_read(g, i)->data, bytes);
+        at += bytes;
+    }
+    if (!larger)
+        return GSHMEM_OK;
+    if (c->bytes > NOTE_BYTES)
+        give_to_all(c, my_place);
+    return call_meet(c);
+}
+
+gshmem_status_t alltoall_shared(struct call *c)
+{
+    struct group *g = c->group;
+    gshmem_status_t status = call_enter(c);
+
+    if (status)
+        return status;
+    for (int step = 1; step <= g->n; step++) {
+        int i = call_after(g, step);
+        memcpy(place_at(g, &c->dest, i) + (size_t)g->my * c->bytes,
+               c->source.mine + (size_t)i * c->bytes, c->bytes);
+    }
+    return call_meet(c);
+}
+
+/* Copies n elements; strides in bytes. */
+static void copy_strided(char *to, size_t to_stride, const char *from, size_t from_stride,
+                         size_t element, size_t n)
+{
+    if (element == 8) {
+        for (size_t i = 0; i < n; i++, to += to_stride, from += from_stride)
+            memcpy(to, from, 8);
+    } else if (element == 4) {
+        for (size_t i = 0; i < n; i++, to += to_stride, from += from_stride)
+            memcpy(to, from, 4);
+    } else {
+        for (size_t i = 0; i < n; i++, to += to_stride, from += from_stride)
+            memcpy(to, from, element);
+    }
+}
+
+gshmem_status_t alltoalls_shared(struct call *c)
+{
+    struct group *g = c->group;
+    size_t to_stride = (size_t)c->dst * c->element, from_stride = (size_t)c->sst * c->element;
+    gshmem_status_t status = call_enter(c);
+
+    if (status)
+        return status;
+    for (int step = 1; step <= g->n; step++) {
+        int i = call_after(g, step);
+        copy_strided(place_at(g, &c->dest, i) + (size_t)g->my * c->n * to_stride, to_stride,
+                     c->source.mine + (size_t)i * c->n * from_stride, from_stride, c->element,
+                     c->n);
+    }
+    return call_meet(c);
+}

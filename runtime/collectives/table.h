@@ -1,0 +1,26 @@
+/* Which algorithm a collective takes. */
+#ifndef GSHMEM_RUNTIME_TABLE_H
+#define GSHMEM_RUNTIME_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "runtime/collectives/call.h"
+
+typedef gshmem_status_t meeting_fn(struct group *g, uint32_t signature, const char *call);
+
+meeting_fn *table_meeting(int n, bool crowded);
+
+/* bytes: of what a member brings. The same on all members that make the same call. */
+algorithm_fn *table_algorithm(enum collective what, size_t bytes, int n);
+
+/* Those that bring their data along in the notes of one round … */
+algorithm_fn broadcast_noted, collect_noted, alltoall_noted, alltoalls_noted, reduce_noted,
+    reducescatter_noted, inscan_noted, exscan_noted;
+/* … and those that work on the members' memory, between a round to begin and a round to end. */
+algorithm_fn broadcast_shared, collect_shared, alltoall_shared, alltoalls_shared, reduce_shared,
+    reducescatter_shared, inscan_shared, exscan_shared;
+/* collect with sizes of its own on each member is both. */
+algorithm_fn collect_sized;
+
+#endif
