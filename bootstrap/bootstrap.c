@@ -29,6 +29,7 @@ static const struct starter {
     wants_module *wants;
 } starters[] = {
     {"mpi", NULL, wants_mpi},
+    {"run", &bootstrap_run, NULL},
     {"pmix", NULL, wants_pmix},
     {"pmi", &bootstrap_pmi, NULL},
     {"single", &bootstrap_single, NULL},

@@ -1,0 +1,357 @@
+#define _GNU_SOURCE
+#include "bootstrap/run/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bootstrap/run/descendants.h"
+#include "bootstrap/run/links.h"
+#include "bootstrap/run/say.h"
+#include "bootstrap/run/server.h"
+#include "runtime/base/clock.h"
+
+enum {
+    GRACE_MS = 500,     /* from SIGTERM to SIGKILL */
+    WRAPPER_MS = 200,   /* that a wrapper has to end after the program it ran has died */
+    EVENTS = 256,
+    STATUS_TIMEOUT = 124,
+};
+
+struct launch {
+    const struct options *options;
+    struct spawner *spawner;
+    struct output *output;
+    struct server server;
+    struct links links;
+    pid_t *pid;           /* [pe]; 0: has ended, or was never started */
+    int running;          /* PEs whose process lives */
+    int orders;           /* from the guard */
+    int children;         /* readable when a child has changed its state */
+    int epoll;
+
+    bool ending;          /* the job is over; what lives has been told so */
+    int status;
+    int64_t timeout_at;   /* when the job has run too long; -1: never */
+    int64_t kill_at;      /* when what was told to end is killed */
+    int64_t suspect_at;   /* when a PE that lives under a wrapper, but not inside, counts as dead */
+    int suspect;
+};
+
+static int64_t now_ms(void)
+{
+    return (int64_t)(clock_ns() / 1000000);
+}
+
+static void end_job(struct launch *l, int status)
+{
+    if (l->ending)
+        return;
+    l->ending = true;
+    l->status = status;
+    l->kill_at = now_ms() + GRACE_MS;
+    l->timeout_at = l->suspect_at = -1;
+    descendants_signal(SIGTERM, NULL, 0);
+    descendants_signal(SIGCONT, NULL, 0); /* who is stopped cannot end */
+}
+
+static void end_as_server_says(struct launch *l)
+{
+    if (l->ending)
+        return;
+    if (l->server.text[0])
+        say("%s", l->server.text);
+    end_job(l, l->server.status);
+}
+
+/* ---- the PEs' wires ---- */
+
+/* Takes what a PE has said, a bounded number of messages so that others get their turn. */
+static void serve(struct launch *l, int pe)
+{
+    unsigned char message[WIRE_MAX + 1]; /* a byte more, so that what is too long is seen */
+    enum { TURN = 16 };
+
+    for (int i = 0; i < TURN && l->links.link[pe].wire >= 0; i++) {
+        bool was_open = l->server.pe[pe].open;
+        pid_t sender = 0;
+        ssize_t n = links_receive(&l->links, pe, message, sizeof message, &sender);
+
+        if (n < 0)
+            return;
+        if (n == 0 && links_hung_up(&l->links, pe)) {
+            links_close(&l->links, pe);
+            return;
+        }
+        if (!server_receive(&l->server, pe, message, (size_t)n)) {
+            end_as_server_says(l);
+            return;
+        }
+        bool is_open = l->server.pe[pe].open;
+        if (is_open && !was_open && sender > 0 && sender != l->pid[pe])
+            links_watch(&l->links, pe, sender);
+        if (was_open && !is_open)
+            links_unwatch(&l->links, pe);
+    }
+}
+
+static void serve_to_the_end(struct launch *l, int pe)
+{
+    for (int i = 0; i < 64 && l->links.link[pe].wire >= 0; i++)
+        serve(l, pe);
+}
+
+/* A program that a wrapper ran has ended. The wrapper knows how, and mostly ends with its status. */
+static void program_ended(struct launch *l, int pe)
+{
+    links_unwatch(&l->links, pe);
+    serve_to_the_end(l, pe);
+    if (!l->server.pe[pe].open || l->suspect_at >= 0 || l->ending)
+        return;
+    l->suspect = pe;
+    l->suspect_at = now_ms() + WRAPPER_MS;
+}
+
+/* ---- the processes ---- */
+
+static bool start_pe(struct launch *l, int pe, int null)
+{
+    int stdio[3] = {pe == 0 ? STDIN_FILENO : null, STDOUT_FILENO, STDERR_FILENO};
+    int wire = links_open(&l->links, pe);
+
+    if (wire < 0) {
+        say("starting PE %d: its wire: %s", pe, strerror(errno));
+        l->status = 1;
+        return false;
+    }
+    if (l->output->n) {
+        stdio[1] = l->output->writer[pe][0];
+        stdio[2] = l->output->writer[pe][1];
+    }
+    l->pid[pe] = spawner_start(l->spawner, pe, wire, stdio, &l->status);
+    close(wire);
+    output_close_writer(l->output, pe);
+    if (l->pid[pe] == 0)
+        return false;
+    l->running++;
+    return true;
+}
+
+static bool start_all(struct launch *l)
+{
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    bool started = true;
+
+    for (int pe = 0; started && pe < l->options->n_pes; pe++)
+        started = start_pe(l, pe, null);
+    /* The PEs alone decide when our input and output have no more readers and writers. */
+    dup2(null, STDIN_FILENO);
+    dup2(null, STDOUT_FILENO);
+    close(null);
+    if (!started)
+        end_job(l, l->status);
+    return started;
+}
+
+static void say_death(int pe, pid_t pid, int status)
+{
+    if (WIFSIGNALED(status))
+        say("PE %d (pid %d) was killed by signal %d (%s)%s; the job is ended", pe, (int)pid,
+            WTERMSIG(status), strsignal(WTERMSIG(status)),
+            WCOREDUMP(status) ? ", core dumped" : "");
+    else
+        say("PE %d (pid %d) exited with status %d; the job is ended", pe, (int)pid,
+            WEXITSTATUS(status));
+}
+
+static void pe_ended(struct launch *l, int pe, int status)
+{
+    pid_t pid = l->pid[pe];
+
+    l->pid[pe] = 0;
+    l->running--;
+    serve_to_the_end(l, pe); /* its last words may say more than its status */
+    links_unwatch(&l->links, pe);
+    links_close(&l->links, pe);
+    if (l->ending)
+        return;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+        if (!server_left(&l->server, pe))
+            end_as_server_says(l);
+        return;
+    }
+    say_death(pe, pid, status);
+    end_job(l, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+}
+
+/* False: no child is left, nor anything that children left behind. */
+static bool reap(struct launch *l)
+{
+    pid_t pid;
+    int status;
+
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        for (int pe = 0; pe < l->options->n_pes; pe++) {
+            if (l->pid[pe] == pid) {
+                pe_ended(l, pe, status);
+                break;
+            }
+        }
+    }
+    return pid == 0 || errno != ECHILD;
+}
+
+/* ---- the guard's orders ---- */
+
+static void hand_on(struct launch *l, int signal)
+{
+    /* What a terminal would send to all, all get; the rest is between the user and the PEs. */
+    if (signal != SIGUSR1 && signal != SIGUSR2) {
+        descendants_signal(signal, NULL, 0);
+        return;
+    }
+    for (int pe = 0; pe < l->options->n_pes; pe++) {
+        if (l->pid[pe])
+            kill(l->pid[pe], signal);
+    }
+}
+
+static void take_orders(struct launch *l)
+{
+    unsigned char signals[16];
+    ssize_t n = read(l->orders, signals, sizeof signals);
+
+    for (ssize_t i = 0; i < n; i++)
+        hand_on(l, signals[i]);
+    if (n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN)))
+        return;
+    epoll_ctl(l->epoll, EPOLL_CTL_DEL, l->orders, NULL);
+    if (!l->ending)
+        say("gshmemrun itself was killed; the job is ended");
+    end_job(l, 128 + SIGKILL);
+    l->kill_at = now_ms();
+}
+
+/* ---- the loop ---- */
+
+static int64_t nearest(const struct launch *l)
+{
+    const int64_t all[] = {l->timeout_at, l->ending ? l->kill_at : -1, l->suspect_at};
+    int64_t first = -1;
+
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        if (all[i] >= 0 && (first < 0 || all[i] < first))
+            first = all[i];
+    }
+    return first;
+}
+
+static int patience(const struct launch *l)
+{
+    int64_t left = nearest(l) - now_ms();
+
+    if (nearest(l) < 0)
+        return -1;
+    return left < 0 ? 0 : left > 1000000 ? 1000000 : (int)left;
+}
+
+static void look_at_clock(struct launch *l)
+{
+    int64_t now = now_ms();
+
+    if (l->timeout_at >= 0 && now >= l->timeout_at) {
+        say("the job has run for %g s, its --timeout, and is ended",
+            (double)l->options->timeout_ms / 1000);
+        end_job(l, STATUS_TIMEOUT);
+    }
+    if (l->suspect_at >= 0 && now >= l->suspect_at) {
+        say("PE %d: its program has died without gshmem_finalize, while its wrapper (pid %d) "
+            "lives on; the job is ended",
+            l->suspect, (int)l->pid[l->suspect]);
+        end_job(l, 1);
+    }
+    if (l->ending && now >= l->kill_at)
+        descendants_end(NULL, 0);
+}
+
+/* Wires come before deaths: a PE's last words explain the deaths that follow them. */
+static void handle(struct launch *l, const struct epoll_event *events, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (links_kind(events[i].data.u64) == LINKS_WIRE)
+            serve(l, links_pe(events[i].data.u64));
+    }
+    for (int i = 0; i < n; i++) {
+        if (links_kind(events[i].data.u64) == LINKS_WATCH)
+            program_ended(l, links_pe(events[i].data.u64));
+    }
+    for (int i = 0; i < n; i++) {
+        struct signalfd_siginfo ignored[8];
+        if (links_kind(events[i].data.u64) != LINKS_OTHER)
+            continue;
+        if (links_pe(events[i].data.u64) == l->orders)
+            take_orders(l);
+        else
+            while (read(l->children, ignored, sizeof ignored) > 0)
+                ;
+    }
+}
+
+static void attend(struct launch *l)
+{
+    struct epoll_event events[EVENTS];
+
+    while (reap(l)) {
+        if (l->running == 0)
+            end_job(l, 0); /* the PEs are done, but something they started is not */
+        int n = epoll_wait(l->epoll, events, EVENTS, patience(l));
+        handle(l, events, n);
+        look_at_clock(l);
+    }
+}
+
+static bool prepare(struct launch *l)
+{
+    sigset_t child;
+    int n = l->options->n_pes;
+
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    l->epoll = epoll_create1(EPOLL_CLOEXEC);
+    l->children = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+    l->pid = calloc((size_t)n, sizeof *l->pid);
+    if (l->epoll < 0 || l->children < 0 || !l->pid || !descendants_adopt() ||
+        !links_start(&l->links, n, l->epoll) || !links_add_other(&l->links, l->orders) ||
+        !links_add_other(&l->links, l->children) ||
+        !server_start(&l->server, n, l->options->n_hosts, (uint32_t)getppid(), links_send,
+                      &l->links)) {
+        say("cannot prepare the job: %s", strerror(errno));
+        return false;
+    }
+    return spawner_prepare(l->spawner);
+}
+
+int launch(const struct options *options, struct spawner *spawner, struct output *output,
+           int orders)
+{
+    struct launch l = {.options = options, .spawner = spawner, .output = output, .orders = orders,
+                       .timeout_at = -1, .suspect_at = -1, .status = 0};
+
+    if (!prepare(&l))
+        return 1;
+    if (options->timeout_ms >= 0)
+        l.timeout_at = now_ms() + options->timeout_ms;
+    start_all(&l);
+    attend(&l);
+    links_stop(&l.links);
+    server_stop(&l.server);
+    spawner_free(spawner);
+    free(l.pid);
+    return l.status;
+}
