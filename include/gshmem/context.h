@@ -41,6 +41,16 @@ static inline struct gshmem_ctx *gshmem_ctx_resolve(gshmem_ctx_t ctx)
     return ctx == GSHMEM_CTX_INVALID ? gshmem_ctx_none : ctx;
 }
 
+/* Where a peer's segment begins, plus an offset; NULL if it is not mapped. */
+static inline void *gshmem_peer_address(uintptr_t peer, size_t offset)
+{
+    if (GSHMEM_UNLIKELY(!peer))
+        return NULL;
+    if (peer + offset == 0)
+        __builtin_unreachable(); /* or every caller would test the sum for NULL once more */
+    return (void *)(peer + offset);
+}
+
 /* Where pe's copy of the `bytes` bytes at `mine` is mapped here; NULL: take the path out of line. */
 static inline void *gshmem_ctx_reach(gshmem_ctx_t handle, const void *mine, size_t bytes, int pe)
 {
@@ -49,15 +59,11 @@ static inline void *gshmem_ctx_reach(gshmem_ctx_t handle, const void *mine, size
     if (GSHMEM_UNLIKELY((uint32_t)pe >= (uint32_t)ctx->n_pes))
         return NULL;
     size_t offset = (uintptr_t)mine - ctx->heap.base;
-    if (GSHMEM_LIKELY(offset < ctx->heap.bytes && bytes <= ctx->heap.bytes - offset)) {
-        uintptr_t peer = ctx->heap.peer[pe];
-        return GSHMEM_LIKELY(peer) ? (void *)(peer + offset) : NULL;
-    }
+    if (GSHMEM_LIKELY(offset < ctx->heap.bytes && bytes <= ctx->heap.bytes - offset))
+        return gshmem_peer_address(ctx->heap.peer[pe], offset);
     offset = (uintptr_t)mine - ctx->data.base;
-    if (GSHMEM_LIKELY(offset < ctx->data.bytes && bytes <= ctx->data.bytes - offset)) {
-        uintptr_t peer = ctx->data.peer[pe];
-        return GSHMEM_LIKELY(peer) ? (void *)(peer + offset) : NULL;
-    }
+    if (GSHMEM_LIKELY(offset < ctx->data.bytes && bytes <= ctx->data.bytes - offset))
+        return gshmem_peer_address(ctx->data.peer[pe], offset);
     return NULL;
 }
 
