@@ -71,7 +71,7 @@ static gshmem_status_t wait_turn(struct lock_halves *mine)
 gshmem_status_t gshmem_set_lock(long *lock)
 {
     struct lock_halves *l = (struct lock_halves *)lock;
-    int home;
+    int home = 0;
     gshmem_status_t status = check_lock(lock, "gshmem_set_lock", &home);
 
     if (status || (status = check_free(__atomic_load_n(&l->place, __ATOMIC_RELAXED),
@@ -93,7 +93,7 @@ gshmem_status_t gshmem_set_lock(long *lock)
 int gshmem_test_lock(long *lock)
 {
     struct lock_halves *l = (struct lock_halves *)lock;
-    int home;
+    int home = 0;
 
     if (check_lock(lock, "gshmem_test_lock", &home) ||
         check_free(__atomic_load_n(&l->place, __ATOMIC_RELAXED), "gshmem_test_lock"))
@@ -134,7 +134,7 @@ gshmem_status_t gshmem_clear_lock(long *lock)
 {
     struct lock_halves *l = (struct lock_halves *)lock;
     uint32_t next;
-    int home;
+    int home = 0;
     gshmem_status_t status = check_lock(lock, "gshmem_clear_lock", &home);
 
     if (status)
