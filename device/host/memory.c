@@ -32,15 +32,32 @@ static gshmem_status_t create(size_t bytes, int *out)
     return GSHMEM_OK;
 }
 
+/* At a multiple of 2 MiB: huge pages need it, and so do objects that are to be aligned that far. */
 static gshmem_status_t map(int fd, size_t bytes, void **at)
 {
-    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    const size_t step = 2 << 20;
+    size_t reserved = bytes + step;
+    char *p = mmap(NULL, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     if (p == MAP_FAILED)
         return fail(GSHMEM_ERR_MEMORY,
                     "reserving %zu MiB of address space for the symmetric heaps of this host: %s; "
                     "lower GSHMEM_HEAP_MAX or raise the limit (ulimit -v)",
                     bytes >> 20, strerror(errno));
+    size_t before = -(uintptr_t)p & (step - 1), after = step - before;
+    if (before)
+        munmap(p, before);
+    if (after)
+        munmap(p + before + bytes, after);
+    p += before;
+    if (mmap(p, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0) ==
+        MAP_FAILED) {
+        gshmem_status_t status =
+            fail(GSHMEM_ERR_MEMORY, "mapping %zu MiB for the symmetric heaps of this host: %s",
+                 bytes >> 20, strerror(errno));
+        munmap(p, bytes);
+        return status;
+    }
     *at = p;
     return GSHMEM_OK;
 }

@@ -24,6 +24,7 @@ static const char *const collective_name[COLLECTIVE_COUNT] = {
     [COLLECTIVE_EXSCAN] = "exscan",
     [COLLECTIVE_SPLIT] = "team split",
     [COLLECTIVE_DESTROY] = "team destroy",
+    [COLLECTIVE_AGREE] = "malloc, free or another call on the heap",
 };
 
 struct group *group_create(int n, int my, const int *pe, bool crowded)

@@ -345,14 +345,16 @@ bool allocator_resize(struct allocator *a, size_t offset, size_t asked)
 {
     struct range *r = offset < a->limit ? range_at(a, offset) : NULL;
 
-    if (!r || r->offset != offset || !r->asked || asked == 0 || asked > a->limit || !reserve(a, 1))
+    if (!r || r->offset != offset || !r->asked || asked == 0 || asked > a->limit)
         return false;
 
     size_t bytes = (asked + GRAIN - 1) / GRAIN * GRAIN;
     struct range *after = address_entry(tree_after(&a->ranges, &r->by_address));
     size_t space = after && !after->asked ? after->bytes : 0;
 
-    if (bytes > r->bytes + space)
+    /* Only where a free range comes into being that was not there does it take memory; so undoing a
+     * change of size never fails. */
+    if (bytes > r->bytes + space || (bytes < r->bytes && !space && !reserve(a, 1)))
         return false;
     if (bytes != r->bytes) {
         size_t room = r->bytes + space;

@@ -1,0 +1,34 @@
+/* An agreement: one round in which everyone's few numbers ride along. */
+#include "runtime/collectives/collectives.h"
+
+#include <string.h>
+
+#include "runtime/collectives/group.h"
+#include "runtime/team/team.h"
+
+static_assert(COLLECTIVE_AGREE_MAX * sizeof(uint64_t) <= NOTE_BYTES, "the numbers fit into a note");
+
+gshmem_status_t collective_agree(struct team *t, const char *call, const uint64_t *mine,
+                                 uint64_t *min, uint64_t *max, int n)
+{
+    struct group *g = t->group;
+    uint64_t theirs[COLLECTIVE_AGREE_MAX];
+    size_t bytes = (size_t)n * sizeof *mine;
+    gshmem_status_t status;
+
+    if (g->broken)
+        return group_refuse_broken(g, call);
+    memcpy(group_note(g)->data, mine, bytes);
+    if ((status = group_meet(g, signature_make(COLLECTIVE_AGREE, 0), call)))
+        return status;
+    memcpy(min, mine, bytes);
+    memcpy(max, mine, bytes);
+    for (int i = 0; i < g->n; i++) {
+        memcpy(theirs, group_read(g, i)->data, bytes);
+        for (int w = 0; w < n; w++) {
+            min[w] = theirs[w] < min[w] ? theirs[w] : min[w];
+            max[w] = theirs[w] > max[w] ? theirs[w] : max[w];
+        }
+    }
+    return GSHMEM_OK;
+}

@@ -1,0 +1,442 @@
+/* gshmem_malloc and its family.
+ *
+ * Every PE does the same to its own allocator, so the same offsets come out everywhere; one
+ * agreement of all PEs per call makes sure of it, and is the barrier that the call has to be. What a
+ * PE did before the agreement it undoes if the call does not stand.
+ *
+ * A PE manages the memory of its own heap alone. Memory above `touched` was never handed out, or
+ * was given back to the system, and reads as zero. */
+#define _GNU_SOURCE
+#include "runtime/memory/heap.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "device/device.h"
+#include "runtime/base/log.h"
+#include "runtime/base/settings.h"
+#include "runtime/job.h"
+#include "runtime/memory/allocator.h"
+#include "runtime/memory/request.h"
+
+enum {
+    SMALL_ALIGNMENT = 16,
+    LINE = 64,               /* objects of a cache line or more begin at one */
+    HUGE_PAGE = 2 << 20,     /* and those of a huge page or more there; no alignment goes further */
+    GIVE_BACK_MIN = 64 << 10 /* less is not worth the system call and the page faults after it */
+};
+
+struct heap {
+    pthread_mutex_t calls;   /* one call at a time, also while it waits for other PEs */
+    struct allocator *objects;
+    char *base;
+    size_t limit;
+    size_t touched;
+    size_t page;
+    bool huge;               /* huge pages are wanted and not yet asked for */
+};
+
+static const size_t NOWHERE = SIZE_MAX;
+
+/* ---- The memory under the objects ---- */
+
+/* Once the heap grows beyond its first huge page; small jobs are better off with small ones. */
+static void ask_for_huge_pages(struct heap *h)
+{
+    const struct host *host = &job->host;
+
+    h->huge = false;
+    /* Whoever touches a page first makes it, so ask for all heaps mapped here. If the system has none
+     * to offer it says so, and nothing is lost. */
+    for (int i = 0; i < host->n; i++) {
+        char *heap = host->arena + host_heap_offset(&host->layout, i);
+        if (madvise(heap + HUGE_PAGE, h->limit - HUGE_PAGE, MADV_HUGEPAGE) != 0) {
+            log_info("huge pages: this system offers none for shared memory");
+            return;
+        }
+    }
+}
+
+static void touch(struct heap *h, size_t offset, size_t bytes)
+{
+    if (offset + bytes > h->touched)
+        h->touched = offset + bytes;
+    if (h->huge && h->touched > HUGE_PAGE)
+        ask_for_huge_pages(h);
+}
+
+/* Gives the whole pages in this range back to the system; they read as zero then. */
+static bool discard(const struct heap *h, size_t begin, size_t end)
+{
+    size_t first = (begin + h->page - 1) / h->page * h->page, last = end / h->page * h->page;
+
+    return first >= last ||
+           device_host.memory_discard(job->host.fd,
+                                      host_heap_offset(&job->host.layout, job->host.index) + first,
+                                      last - first) == GSHMEM_OK;
+}
+
+/* An object was freed: the end of the heap that is no longer used goes back, and so do large
+ * objects wherever they were. */
+static void give_back(struct heap *h, size_t offset, size_t bytes)
+{
+    size_t top = (allocator_top(h->objects) + h->page - 1) / h->page * h->page;
+    size_t end = (h->touched + h->page - 1) / h->page * h->page;
+
+    if (end > top && (end - top >= GIVE_BACK_MIN || top == 0)) {
+        if (discard(h, top, end))
+            h->touched = top;
+    }
+    if (bytes >= HUGE_PAGE && offset < h->touched)
+        discard(h, offset, offset + bytes < h->touched ? offset + bytes : h->touched);
+}
+
+static void make_zero(const struct heap *h, size_t offset, size_t bytes)
+{
+    size_t end = offset + bytes < h->touched ? offset + bytes : h->touched;
+
+    if (offset >= end)
+        return;
+    /* Much of a large array may never be used: give its pages back rather than touch them all. */
+    if (end - offset >= HUGE_PAGE && discard(h, offset, end)) {
+        size_t first = (offset + h->page - 1) / h->page * h->page, last = end / h->page * h->page;
+        memset(h->base + offset, 0, first - offset);
+        memset(h->base + last, 0, end - last);
+        return;
+    }
+    memset(h->base + offset, 0, end - offset);
+}
+
+/* ---- One PE's part of a call ---- */
+
+struct amount {
+    char text[32];
+};
+
+/* For people: exact where that is short. */
+static struct amount amount(size_t bytes)
+{
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
+    struct amount a;
+    double value = (double)bytes;
+    int unit = -1;
+
+    while (value >= 1024 && unit < 3) {
+        value /= 1024;
+        unit++;
+    }
+    if (unit < 0)
+        snprintf(a.text, sizeof a.text, "%zu B", bytes);
+    else
+        snprintf(a.text, sizeof a.text, "%.4g %s", value, units[unit]);
+    return a;
+}
+
+static void refuse_size(const struct heap *h, struct request *r, size_t bytes, size_t alignment)
+{
+    size_t largest = allocator_largest(h->objects);
+
+    if (largest > alignment && bytes <= largest - alignment)
+        request_refuse(r, REQUEST_MEMORY, GSHMEM_ERR_MEMORY,
+                       "this process has no memory left to keep account of one more object");
+    else
+        request_refuse(r, REQUEST_MEMORY, GSHMEM_ERR_MEMORY,
+                       "no room for %zu B (%s) aligned to %zu: of the symmetric heap of %s, %s are "
+                       "used by %zu objects, and the largest free range is %s; GSHMEM_HEAP_MAX "
+                       "sets the limit",
+                       bytes, amount(bytes).text, alignment, amount(h->limit).text,
+                       amount(allocator_used(h->objects)).text, allocator_objects(h->objects),
+                       amount(largest).text);
+}
+
+/* Where the new object is, or NOWHERE. */
+static size_t take(struct heap *h, struct request *r, size_t bytes, size_t alignment)
+{
+    size_t natural = bytes < LINE ? SMALL_ALIGNMENT : LINE, offset;
+
+    if (alignment < natural)
+        alignment = natural;
+    /* A huge page boundary is welcome, and not worth failing for. */
+    if ((bytes < HUGE_PAGE || !allocator_take(h->objects, bytes, HUGE_PAGE, &offset)) &&
+        !allocator_take(h->objects, bytes, alignment, &offset)) {
+        refuse_size(h, r, bytes, alignment);
+        return NOWHERE;
+    }
+    r->word[REQUEST_RESULT] = 1 + offset;
+    return offset;
+}
+
+/* Why ptr cannot be an object of this heap, when it is not even inside it. */
+static void refuse_outside(const struct heap *h, struct request *r, const void *ptr)
+{
+    for (int pe = 0; pe < job->n_pes; pe++) {
+        if (job->heap_peer[pe] && (uintptr_t)ptr - job->heap_peer[pe] < h->limit) {
+            request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_NOT_SYMMETRIC,
+                           "%p is PE %d's copy of an object: pass this PE's own address of it", ptr,
+                           pe);
+            return;
+        }
+    }
+    for (int i = 0; i < job->data.n; i++) {
+        const struct data_segment *s = &job->data.segment[i];
+        if ((uintptr_t)ptr - s->base < s->bytes) {
+            request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_NOT_SYMMETRIC,
+                           "%p is a variable of the program, not from gshmem_malloc", ptr);
+            return;
+        }
+    }
+    request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_NOT_SYMMETRIC,
+                   "%p is not in the symmetric heap, which is at %p..%p", ptr, (void *)h->base,
+                   (void *)(h->base + h->limit));
+}
+
+/* The object at ptr and its size; NOWHERE if ptr is NULL or is refused. */
+static size_t find(const struct heap *h, struct request *r, const void *ptr, size_t *bytes)
+{
+    size_t offset = (uintptr_t)ptr - (uintptr_t)h->base, object;
+
+    if (!ptr)
+        return NOWHERE;
+    r->word[REQUEST_OBJECT] = 1 + offset;
+    if (offset >= h->limit) {
+        refuse_outside(h, r, ptr);
+        return NOWHERE;
+    }
+    switch (allocator_look(h->objects, offset, &object, bytes)) {
+    case ALLOCATOR_OK:
+        return offset;
+    case ALLOCATOR_FREED:
+        request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT,
+                       "the object at %p was freed before", ptr);
+        break;
+    case ALLOCATOR_INSIDE:
+        request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT,
+                       "%p is %zu bytes inside the object of %zu bytes at %p: pass its start", ptr,
+                       offset - object, *bytes, (void *)(h->base + object));
+        break;
+    case ALLOCATOR_FOREIGN:
+        request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT,
+                       "%p is in the symmetric heap, but no object begins there", ptr);
+    }
+    return NOWHERE;
+}
+
+/* ---- Calls ---- */
+
+/* The heap, with its lock taken, and a request to fill in; NULL if there is no job. */
+static struct heap *enter(struct request *r, enum heap_call call, size_t bytes)
+{
+    if (job_require(heap_call_name[call]))
+        return NULL;
+    pthread_mutex_lock(&job->heap->calls);
+    *r = (struct request){.word = {[REQUEST_CALL] = call, [REQUEST_BYTES] = bytes}};
+    return job->heap;
+}
+
+/* The end of every call that returns an object. */
+static void *leave(struct heap *h, size_t offset)
+{
+    pthread_mutex_unlock(&h->calls);
+    return offset == NOWHERE ? NULL : h->base + offset;
+}
+
+/* Whatever the request asks for, unless it is refused already. */
+static void *allocate(struct heap *h, struct request *r)
+{
+    size_t bytes = r->word[REQUEST_BYTES], offset = NOWHERE;
+
+    if (bytes && !r->word[REQUEST_MISUSE])
+        offset = take(h, r, bytes, r->word[REQUEST_ALIGNMENT]);
+    if (offset != NOWHERE && r->word[REQUEST_CALL] == HEAP_CALLOC)
+        make_zero(h, offset, bytes);
+    if (request_agree(r) != GSHMEM_OK && offset != NOWHERE) {
+        allocator_give(h->objects, offset);
+        offset = NOWHERE;
+    }
+    if (offset != NOWHERE)
+        touch(h, offset, bytes);
+    return leave(h, offset);
+}
+
+void *gshmem_malloc(size_t bytes)
+{
+    struct request r;
+    struct heap *h = enter(&r, HEAP_MALLOC, bytes);
+
+    return h ? allocate(h, &r) : NULL;
+}
+
+void *gshmem_calloc(size_t count, size_t bytes)
+{
+    struct request r;
+    size_t product;
+    bool overflow = __builtin_mul_overflow(count, bytes, &product);
+    struct heap *h = enter(&r, HEAP_CALLOC, overflow ? SIZE_MAX : product);
+
+    if (!h)
+        return NULL;
+    if (overflow)
+        request_refuse(&r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT,
+                       "%zu times %zu B is more than can be addressed", count, bytes);
+    return allocate(h, &r);
+}
+
+void *gshmem_align(size_t alignment, size_t bytes)
+{
+    struct request r;
+    struct heap *h = enter(&r, HEAP_ALIGN, bytes);
+
+    if (!h)
+        return NULL;
+    r.word[REQUEST_ALIGNMENT] = alignment;
+    if (alignment < sizeof(void *) || (alignment & (alignment - 1)))
+        request_refuse(&r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT,
+                       "alignment %zu is not a power of two of at least %zu", alignment,
+                       sizeof(void *));
+    else if (alignment > HUGE_PAGE)
+        request_refuse(&r, REQUEST_MISUSE, GSHMEM_ERR_UNSUPPORTED,
+                       "alignment %zu: at most %d is possible, which is how heaps are aligned",
+                       alignment, HUGE_PAGE);
+    return allocate(h, &r);
+}
+
+void *gshmem_malloc_with_hints(size_t bytes, long hints)
+{
+    const long known = GSHMEM_MALLOC_ATOMICS_REMOTE | GSHMEM_MALLOC_SIGNAL_REMOTE;
+    struct request r;
+    struct heap *h = enter(&r, HEAP_MALLOC_WITH_HINTS, bytes);
+
+    if (!h)
+        return NULL;
+    r.word[REQUEST_HINTS] = (uint64_t)hints;
+    if (hints & ~known)
+        request_refuse(&r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT, "hints %#lx: only %#lx are known",
+                       (unsigned long)hints, (unsigned long)known);
+    return allocate(h, &r);
+}
+
+static void release(struct heap *h, size_t offset, size_t bytes)
+{
+    allocator_give(h->objects, offset);
+    give_back(h, offset, bytes);
+}
+
+gshmem_status_t gshmem_free(void *ptr)
+{
+    struct request r;
+    struct heap *h = enter(&r, HEAP_FREE, 0);
+    size_t bytes = 0;
+
+    if (!h)
+        return last_error_status();
+    size_t offset = find(h, &r, ptr, &bytes);
+    gshmem_status_t status = request_agree(&r);
+    if (!status && offset != NOWHERE)
+        release(h, offset, bytes);
+    leave(h, NOWHERE);
+    return status;
+}
+
+/* In place: true if it stands. */
+static bool resize(struct heap *h, struct request *r, size_t offset, size_t before, size_t bytes)
+{
+    r->word[REQUEST_RESULT] = 1 + offset;
+    if (request_agree(r) != GSHMEM_OK) {
+        allocator_resize(h->objects, offset, before);
+        return false;
+    }
+    if (bytes < before)
+        give_back(h, offset + bytes, before - bytes);
+    else
+        touch(h, offset, bytes);
+    return true;
+}
+
+/* To another place. The new object is filled before the others are told that it is there. */
+static size_t move(struct heap *h, struct request *r, size_t offset, size_t before, size_t bytes)
+{
+    size_t to = take(h, r, bytes, SMALL_ALIGNMENT);
+
+    if (to != NOWHERE)
+        memcpy(h->base + to, h->base + offset, before < bytes ? before : bytes);
+    if (request_agree(r) != GSHMEM_OK) {
+        if (to != NOWHERE)
+            allocator_give(h->objects, to);
+        return NOWHERE;
+    }
+    touch(h, to, bytes);
+    release(h, offset, before);
+    return to;
+}
+
+void *gshmem_realloc(void *ptr, size_t bytes)
+{
+    struct request r;
+    struct heap *h = enter(&r, HEAP_REALLOC, bytes);
+    size_t before = 0;
+
+    if (!h)
+        return NULL;
+    size_t offset = find(h, &r, ptr, &before);
+    if (!ptr)
+        return allocate(h, &r);
+    /* The barrier at the beginning: what others put into the object is there to be copied. */
+    if (request_agree(&r) != GSHMEM_OK)
+        return leave(h, NOWHERE);
+    if (bytes == 0) {
+        release(h, offset, before);
+        return leave(h, NOWHERE);
+    }
+    if (allocator_resize(h->objects, offset, bytes))
+        return leave(h, resize(h, &r, offset, before, bytes) ? offset : NOWHERE);
+    return leave(h, move(h, &r, offset, before, bytes));
+}
+
+/* ---- Start and stop ---- */
+
+gshmem_status_t heap_start(struct job *j)
+{
+    struct heap *h = malloc(sizeof *h);
+    struct allocator *objects = allocator_create(j->host.layout.heap_bytes);
+
+    if (!h || !objects) {
+        free(h);
+        allocator_destroy(objects);
+        return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for the symmetric heap");
+    }
+    *h = (struct heap){
+        .objects = objects,
+        .base = (char *)j->heap_peer[j->pe],
+        .limit = j->host.layout.heap_bytes,
+        .page = (size_t)sysconf(_SC_PAGESIZE),
+        .huge = settings_number(SETTING_HUGE_PAGES) == 0 && j->host.layout.heap_bytes > HUGE_PAGE,
+    };
+    pthread_mutex_init(&h->calls, NULL);
+    j->heap = h;
+    return GSHMEM_OK;
+}
+
+void heap_stop(struct job *j)
+{
+    struct heap *h = j->heap;
+
+    if (!h)
+        return;
+    if (allocator_objects(h->objects) && j->pe == 0)
+        log_info("finalize: the program has not freed %zu symmetric objects, %s",
+                 allocator_objects(h->objects), amount(allocator_used(h->objects)).text);
+    /* The program's variables keep the file alive, and with it what is left in it. */
+    if (h->touched)
+        device_host.memory_discard(
+            j->host.fd, host_heap_offset(&j->host.layout, j->host.index),
+            (h->touched + h->page - 1) / h->page * h->page);
+    pthread_mutex_destroy(&h->calls);
+    allocator_destroy(h->objects);
+    free(h);
+    j->heap = NULL;
+}

@@ -1,0 +1,131 @@
+#include "runtime/memory/request.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/base/log.h"
+#include "runtime/collectives/collectives.h"
+#include "runtime/job.h"
+
+_Static_assert((int)REQUEST_WORDS <= (int)COLLECTIVE_AGREE_MAX, "all words go into one agreement");
+
+const char *const heap_call_name[] = {
+    [HEAP_MALLOC] = "gshmem_malloc",   [HEAP_CALLOC] = "gshmem_calloc",
+    [HEAP_ALIGN] = "gshmem_align",     [HEAP_MALLOC_WITH_HINTS] = "gshmem_malloc_with_hints",
+    [HEAP_REALLOC] = "gshmem_realloc", [HEAP_FREE] = "gshmem_free",
+};
+
+void request_refuse(struct request *r, enum request_word word, gshmem_status_t status,
+                    const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(r->why, sizeof r->why, format, args);
+    va_end(args);
+    r->word[word] = status;
+}
+
+/* ---- Telling who differs; only failures come here ---- */
+
+static void describe(enum request_word word, uint64_t value, char *text, size_t size)
+{
+    unsigned long long v = value;
+
+    switch (word) {
+    case REQUEST_CALL:
+        snprintf(text, size, "calls %s", v <= HEAP_FREE ? heap_call_name[v] : "something else");
+        break;
+    case REQUEST_BYTES:
+        snprintf(text, size, "asks for %llu B", v);
+        break;
+    case REQUEST_ALIGNMENT:
+        snprintf(text, size, "asks for an alignment of %llu", v);
+        break;
+    case REQUEST_HINTS:
+        snprintf(text, size, "gives hints %#llx", v);
+        break;
+    case REQUEST_OBJECT:
+        if (v)
+            snprintf(text, size, "passes the object at offset %#llx of the heap", v - 1);
+        else
+            snprintf(text, size, "passes NULL");
+        break;
+    case REQUEST_RESULT:
+        snprintf(text, size, "would place it at offset %#llx of the heap", v - 1);
+        break;
+    default:
+        snprintf(text, size, "answers %llu", v);
+    }
+}
+
+/* The least of one number of each PE. */
+static gshmem_status_t least(const struct request *r, uint64_t mine, uint64_t *result)
+{
+    uint64_t most;
+
+    return collective_agree(job->team[GSHMEM_TEAM_WORLD], request_name(r), &mine, result, &most, 1);
+}
+
+/* What a PE has in a word, told to all. */
+static gshmem_status_t value_of(const struct request *r, enum request_word word, uint64_t pe,
+                                uint64_t *value)
+{
+    return least(r, (uint64_t)job->pe == pe ? r->word[word] : UINT64_MAX, value);
+}
+
+static gshmem_status_t explain_difference(const struct request *r, enum request_word word)
+{
+    uint64_t mine = r->word[word], first, pe, other;
+    char here[64], there[64];
+    gshmem_status_t status;
+
+    if ((status = value_of(r, word, 0, &first)) ||
+        (status = least(r, mine != first ? (uint64_t)job->pe : UINT64_MAX, &pe)) ||
+        (status = value_of(r, word, pe, &other)))
+        return status;
+    describe(word, first, here, sizeof here);
+    describe(word, other, there, sizeof there);
+    return (job->pe == 0 ? fail : fail_silently)(
+        GSHMEM_ERR_MISMATCH, "%s: PE %d %s, PE 0 %s: all PEs must make the same call",
+        request_name(r), (int)pe, there, here);
+}
+
+/* The lowest PE that refuses speaks for all. */
+static gshmem_status_t explain_refusal(const struct request *r, enum request_word word)
+{
+    uint64_t mine = r->word[word], pe, answer;
+    gshmem_status_t status;
+
+    if ((status = least(r, mine ? (uint64_t)job->pe : UINT64_MAX, &pe)) ||
+        (status = value_of(r, word, pe, &answer)))
+        return status;
+    if ((uint64_t)job->pe == pe)
+        return fail((gshmem_status_t)mine, "%s: %s", request_name(r), r->why);
+    if (mine == answer)
+        return fail_silently((gshmem_status_t)mine, "%s: %s", request_name(r), r->why);
+    return fail_silently((gshmem_status_t)answer, "%s: refused by PE %d, which says why",
+                         request_name(r), (int)pe);
+}
+
+gshmem_status_t request_agree(const struct request *r)
+{
+    uint64_t min[REQUEST_WORDS], max[REQUEST_WORDS];
+    gshmem_status_t status = gshmem_quiet();
+
+    if (!status)
+        status = collective_agree(job->team[GSHMEM_TEAM_WORLD], request_name(r), r->word, min, max,
+                                  REQUEST_WORDS);
+    if (status)
+        return status;
+    for (enum request_word word = 0; word < REQUEST_WORDS; word++) {
+        if (word == REQUEST_MISUSE || word == REQUEST_MEMORY) {
+            if (max[word])
+                return explain_refusal(r, word);
+        } else if (min[word] != max[word]) {
+            return explain_difference(r, word);
+        }
+    }
+    return GSHMEM_OK;
+}
