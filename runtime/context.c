@@ -96,19 +96,22 @@ gshmem_status_t context_reach(gshmem_ctx_t handle, const void *mine, size_t byte
 
 /* ---- The program's contexts ---- */
 
-gshmem_status_t gshmem_team_create_ctx(gshmem_team_t handle, long options, gshmem_ctx_t *ctx)
+static gshmem_status_t create(gshmem_team_t handle, long options, gshmem_ctx_t *ctx,
+                              const char *call)
 {
     const long known = GSHMEM_CTX_SERIALIZED | GSHMEM_CTX_PRIVATE | GSHMEM_CTX_NOSTORE;
-    struct team *team = team_find(handle, "gshmem_team_create_ctx");
+    struct team *team = team_find(handle, call);
 
     if (!team)
         return last_error_status();
-    if (!ctx || options & ~known)
-        return fail(GSHMEM_ERR_ARGUMENT, "gshmem_ctx_create: %s",
-                    ctx ? "options has bits that are no GSHMEM_CTX_… option" : "ctx is NULL");
+    if (!ctx)
+        return fail(GSHMEM_ERR_ARGUMENT, "%s: ctx is NULL", call);
+    if (options & ~known)
+        return fail(GSHMEM_ERR_ARGUMENT, "%s: options %#lx has bits that are no GSHMEM_CTX_… option",
+                    call, options);
     struct context *c = calloc(1, sizeof *c);
     if (!c)
-        return fail(GSHMEM_ERR_MEMORY, "gshmem_ctx_create: out of memory");
+        return fail(GSHMEM_ERR_MEMORY, "%s: out of memory", call);
     c->view = team->view;
     c->view.options = (uint32_t)options;
 
@@ -121,9 +124,14 @@ gshmem_status_t gshmem_team_create_ctx(gshmem_team_t handle, long options, gshme
     return GSHMEM_OK;
 }
 
+gshmem_status_t gshmem_team_create_ctx(gshmem_team_t team, long options, gshmem_ctx_t *ctx)
+{
+    return create(team, options, ctx, "gshmem_team_create_ctx");
+}
+
 gshmem_status_t gshmem_ctx_create(long options, gshmem_ctx_t *ctx)
 {
-    return gshmem_team_create_ctx(GSHMEM_TEAM_WORLD, options, ctx);
+    return create(GSHMEM_TEAM_WORLD, options, ctx, "gshmem_ctx_create");
 }
 
 gshmem_status_t gshmem_ctx_destroy(gshmem_ctx_t ctx)

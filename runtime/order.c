@@ -35,8 +35,10 @@ gshmem_status_t gshmem_ctx_pe_quiet(gshmem_ctx_t ctx, const int *target_pes, siz
         return fail(GSHMEM_ERR_ARGUMENT, "gshmem_pe_quiet: target_pes is NULL and n is %zu", n);
     for (size_t i = 0; i < n; i++) {
         if (target_pes[i] < 0 || target_pes[i] >= c->n_pes)
-            return fail(GSHMEM_ERR_ARGUMENT, "gshmem_pe_quiet: target_pes[%zu] is %d of %d PEs", i,
-                        target_pes[i], c->n_pes);
+            return fail(GSHMEM_ERR_ARGUMENT,
+                        "gshmem_pe_quiet: target_pes[%zu] is PE %d: the %s has PEs 0..%d", i,
+                        target_pes[i], c->team == GSHMEM_TEAM_WORLD ? "job" : "context's team",
+                        c->n_pes - 1);
     }
     return gshmem_ctx_quiet(ctx);
 }

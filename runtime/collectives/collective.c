@@ -145,18 +145,21 @@ gshmem_status_t gshmem_sync_all(void)
     return sync_team(GSHMEM_TEAM_WORLD, "gshmem_sync_all");
 }
 
+static gshmem_status_t barrier_team(gshmem_team_t team, const char *call)
+{
+    gshmem_status_t status = job ? gshmem_quiet() : job_require(call);
+
+    return status ? status : sync_team(team, call);
+}
+
 gshmem_status_t gshmem_barrier(gshmem_team_t team)
 {
-    gshmem_status_t status = gshmem_quiet();
-
-    return status ? status : sync_team(team, "gshmem_barrier");
+    return barrier_team(team, "gshmem_barrier");
 }
 
 gshmem_status_t gshmem_barrier_all(void)
 {
-    gshmem_status_t status = gshmem_quiet();
-
-    return status ? status : sync_team(GSHMEM_TEAM_WORLD, "gshmem_barrier_all");
+    return barrier_team(GSHMEM_TEAM_WORLD, "gshmem_barrier_all");
 }
 
 /* ---- Moving data ---- */
