@@ -25,11 +25,11 @@ def version(program, arguments):
     except (OSError, subprocess.TimeoutExpired):
         return ""
     found = re.search(r"(?:release |^|\s)v?(\d+\.[\d.]*\d)", text)
-    return found.group(1) if found else "present"
+    return found.group(1) if found else ""
 
 
 def describe():
-    have = [f"{name} {version(program, arguments)}" for program, arguments, name in PROGRAMS
+    have = [f"{name} {version(program, arguments)}".rstrip() for program, arguments, name in PROGRAMS
             if shutil.which(program)]
     return f"{len(os.sched_getaffinity(0))} CPUs, {', '.join(have)}"
 
