@@ -1,7 +1,11 @@
+#define _GNU_SOURCE
 #include "bootstrap/hosts.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+enum { NAME_BYTES = 65 }; /* of a host's name on Linux, with its final zero */
 
 struct named {
     const char *name;
@@ -51,4 +55,36 @@ int hosts_by_name(const char *const *name, int n_pes, int *host)
     }
     free(sorted);
     return hosts_by_number(host, n_pes, n_pes, host);
+}
+
+static gshmem_status_t exchange(struct bootstrap *b, char (*text)[NAME_BYTES], const char **name)
+{
+    char self[NAME_BYTES] = "";
+    size_t bytes;
+
+    if (gethostname(self, sizeof self - 1) != 0)
+        self[0] = 0;
+    gshmem_status_t status = b->ops->publish(b, self, strlen(self));
+    if (!status)
+        status = b->ops->fence(b);
+    for (int pe = 0; !status && pe < b->n_pes; pe++) {
+        status = b->ops->fetch(b, pe, text[pe], NAME_BYTES - 1, &bytes);
+        name[pe] = text[pe];
+    }
+    return status;
+}
+
+int hosts_by_exchange(struct bootstrap *b, int *host, gshmem_status_t *status)
+{
+    char(*text)[NAME_BYTES] = calloc((size_t)b->n_pes, sizeof *text);
+    const char **name = calloc((size_t)b->n_pes, sizeof *name);
+    int hosts = 0;
+
+    if (text && name) {
+        *status = exchange(b, text, name);
+        hosts = *status ? -1 : hosts_by_name(name, b->n_pes, host);
+    }
+    free(name);
+    free(text);
+    return hosts;
 }

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "bootstrap/hosts.h"
 #include "bootstrap/pmi/mapping.h"
@@ -217,36 +216,9 @@ static gshmem_status_t handshake(struct pmi *p)
     return status;
 }
 
-/* Without the launcher's mapping, hosts are told apart by the names that PEs publish. */
-static gshmem_status_t hosts_from_names(struct pmi *p)
+static gshmem_status_t no_memory(struct pmi *p)
 {
-    enum { NAME_MAX_BYTES = 65 };
-    int n = p->base.n_pes;
-    char self[NAME_MAX_BYTES] = "";
-    char(*text)[NAME_MAX_BYTES] = calloc((size_t)n, sizeof *text);
-    const char **name = calloc((size_t)n, sizeof *name);
-    gshmem_status_t status = GSHMEM_OK;
-    size_t bytes;
-
-    if (!text || !name) {
-        status = p->wire.fail(GSHMEM_ERR_MEMORY, "PMI: out of memory for %d PEs", n);
-        goto done;
-    }
-    if (gethostname(self, sizeof self - 1) != 0)
-        self[0] = 0;
-    status = pmi_publish(&p->base, self, strlen(self));
-    if (!status)
-        status = pmi_fence(&p->base);
-    for (int pe = 0; !status && pe < n; pe++) {
-        status = pmi_fetch(&p->base, pe, text[pe], NAME_MAX_BYTES - 1, &bytes);
-        name[pe] = text[pe];
-    }
-    if (!status && !(p->base.n_hosts = hosts_by_name(name, n, p->host)))
-        status = p->wire.fail(GSHMEM_ERR_MEMORY, "PMI: out of memory for %d PEs", n);
-done:
-    free(name);
-    free(text);
-    return status;
+    return p->wire.fail(GSHMEM_ERR_MEMORY, "PMI: out of memory for %d PEs", p->base.n_pes);
 }
 
 static gshmem_status_t find_hosts(struct pmi *p)
@@ -257,20 +229,21 @@ static gshmem_status_t find_hosts(struct pmi *p)
 
     p->host = calloc((size_t)n, sizeof *p->host);
     if (!p->host)
-        return p->wire.fail(GSHMEM_ERR_MEMORY, "PMI: out of memory for %d PEs", n);
+        return no_memory(p);
     p->base.host = p->host;
     gshmem_status_t status =
         get_value(p, "PMI_process_mapping", mapping, sizeof mapping, &found);
     if (status)
         return status;
-    /* Launchers leave it empty when it would be longer than a value may be. */
-    if (!found || !mapping[0])
-        return hosts_from_names(p);
-    if (!pmi_mapping_parse(mapping, n, p->host))
-        return pmi_wire_refuse(&p->wire, "PMI_process_mapping as (vector,(host,hosts,PEs),…)");
-    p->base.n_hosts = hosts_by_number(p->host, PMI_HOST_LIMIT, n, p->host);
-    return p->base.n_hosts ? GSHMEM_OK
-                           : p->wire.fail(GSHMEM_ERR_MEMORY, "PMI: out of memory for %d PEs", n);
+    if (!found || !mapping[0]) {
+        /* Launchers leave it empty when it would be longer than a value may be. */
+        p->base.n_hosts = hosts_by_exchange(&p->base, p->host, &status);
+    } else {
+        if (!pmi_mapping_parse(mapping, n, p->host))
+            return pmi_wire_refuse(&p->wire, "PMI_process_mapping as (vector,(host,hosts,PEs),…)");
+        p->base.n_hosts = hosts_by_number(p->host, PMI_HOST_LIMIT, n, p->host);
+    }
+    return p->base.n_hosts ? status : no_memory(p);
 }
 
 static void release(struct pmi *p)
