@@ -1,12 +1,11 @@
 /* The symmetric heap as a program sees it: where objects lie, what is in them, what is given back. */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <stdint.h>
-#include <sys/stat.h>
 
 #include "gshmem.h"
 
 #include "check.h"
+#include "held.h"
 
 enum { MIB = 1 << 20 };
 
@@ -48,27 +47,6 @@ static void check_alignment(const void *object, size_t bytes)
     /* The others' copies lie just as well. */
     for (int pe = 0; pe < n; pe++)
         CHECK_EQ((uintptr_t)gshmem_ptr(object, pe) % (bytes < 64 ? 16 : 64), 0);
-}
-
-/* ---- How much memory the host's PEs hold: the blocks of the file without a name ---- */
-
-static size_t bytes_held(void)
-{
-    DIR *fds = opendir("/proc/self/fd");
-    struct dirent *entry;
-    size_t bytes = 0;
-
-    CHECK(fds);
-    while ((entry = readdir(fds))) {
-        char path[300], target[64] = "";
-        struct stat st;
-        snprintf(path, sizeof path, "/proc/self/fd/%s", entry->d_name);
-        if (readlink(path, target, sizeof target - 1) > 0 && strstr(target, "memfd:gshmem") &&
-            stat(path, &st) == 0)
-            bytes = (size_t)st.st_blocks * 512;
-    }
-    closedir(fds);
-    return bytes;
 }
 
 /* ---- Tests ---- */
@@ -159,8 +137,9 @@ static void calloc_is_zero(void)
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         size_t bytes = sizes[i];
         unsigned char *before = gshmem_malloc(48), *dirty = gshmem_malloc(bytes);
-        unsigned char *keep = gshmem_malloc(48); /* so that the end of the heap stays where it is */
-        CHECK(before && dirty && keep);
+        /* Beyond it, so that it is not at the end of the heap. */
+        unsigned char *keep = gshmem_malloc(bytes < 2 * MIB ? 48 : 2 * MIB);
+        CHECK(before && keep > dirty && dirty > before);
         memset(before, 0xaa, 48);
         memset(keep, 0xbb, 48);
         gshmem_barrier_all();
@@ -215,8 +194,8 @@ static void memory_goes_back(void)
     before = bytes_held();
     CHECK(before > 0);
     large = gshmem_malloc(BYTES);
-    middle = gshmem_malloc(100);
-    CHECK(small && large && middle);
+    middle = gshmem_malloc(2 * MIB);
+    CHECK(small && middle > large && large > small);
     memset(large, 1, BYTES);
     gshmem_barrier_all();
     with = bytes_held();

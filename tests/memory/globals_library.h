@@ -1,0 +1,10 @@
+/* A library whose variables are symmetric because it asks, and one whose are not. */
+#ifndef GLOBALS_LIBRARY_H
+#define GLOBALS_LIBRARY_H
+
+#define LIBRARY __attribute__((visibility("default")))
+
+extern long library_counter, library_table[1000];
+LIBRARY long *library_hidden(void);
+
+#endif
