@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""How jobs end, and that nothing outlives them: scripts with children of their own, daemons, processes
+that ignore SIGTERM, and gshmemrun's own processes killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+from jobs import GSHMEMRUN, Job, check, check_end, finish  # noqa: E402
+
+# A script whose children do as they like: one in the background, one in a session of its own, one
+# that ignores SIGTERM, and one that has lost its parents.
+FAMILY = """
+sleep 61 &
+setsid sleep 62 &
+(trap '' TERM; sleep 63; sleep 64) &
+(setsid sh -c 'sleep 65 & sleep 66 &' &)
+sleep 0.1
+"""
+MEMBERS = 2 * 6  # at least so many below two PEs
+
+
+def family(then):
+    job = Job("-n", 2, "sh", "-c", FAMILY + then)
+    job.wait_for(lambda ps: sum(p.name == "sleep" for p in ps) >= MEMBERS, "the family")
+    return job
+
+
+def normal_end():
+    """Who leaves children behind has them ended."""
+    job = Job("-n", 2, "sh", "-c", FAMILY)
+    check_end(job, 0, "PEs that leave children behind")
+
+
+def one_dies():
+    job = family("[ $GSHMEM_RUN_PE = 0 ] && { sleep 0.5; exit 9; }; sleep 67")
+    check_end(job, 9, "a PE that fails", "PE 0 (pid ")
+
+
+def killed(which, status, text):
+    job = family("sleep 67")
+    guard = job.process.pid
+    launcher = job.named("gshmem-launcher")
+    check(len(launcher) == 1, "one launcher")
+    os.kill(guard if which == "guard" else launcher[0].pid, signal.SIGKILL)
+    check_end(job, status, f"the {which} killed", text)
+
+
+def output_killed():
+    job = Job("-n", 2, "--tag-output", "sleep", 60)
+    job.wait_for(lambda ps: sum(p.name == "sleep" for p in ps) == 2, "PEs")
+    os.kill(job.named("gshmem-output")[0].pid, signal.SIGKILL)
+    got, _, err = job.end()
+    check(got > 0 and "the process that tags output has died" in err, f"{got}, {err!r}")
+    check(not job.left(), "something is left of a job whose output process was killed")
+
+
+def strangers_are_spared():
+    """Children of who became gshmemrun by exec are none of its business."""
+    job = Job("-n", 1, "true")
+    job.end()
+    shell = subprocess.Popen(["sh", "-c", f"sleep 3 & echo $!; exec {GSHMEMRUN} -n 2 sleep 60"],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    stranger = int(shell.stdout.readline())
+    time.sleep(0.3)
+    children = subprocess.run(["pgrep", "-P", str(shell.pid), "gshmem-launcher"],
+                              stdout=subprocess.PIPE, text=True).stdout.split()
+    check(len(children) == 1, "one launcher")
+    os.kill(int(children[0]), signal.SIGKILL)
+    shell.stderr.read()
+    check(shell.wait(10) == 137, "the launcher killed")
+    try:
+        os.kill(stranger, 0)
+    except ProcessLookupError:
+        check(False, "a stranger was killed")
+
+
+def stubborn():
+    """Who ignores SIGTERM is killed before a second is over, also when stopped."""
+    job = Job("-n", 2, "sh", "-c", "trap '' TERM; [ $GSHMEM_RUN_PE = 0 ] && exit 3; kill -STOP $$")
+    begun = time.monotonic()
+    check_end(job, 3, "a stubborn PE")
+    check(time.monotonic() - begun < 2, "it took too long")
+
+
+def main():
+    normal_end()
+    one_dies()
+    killed("launcher", 137, "the launcher was killed by signal 9")
+    killed("guard", -9, "gshmemrun itself was killed")
+    output_killed()
+    strangers_are_spared()
+    stubborn()
+    finish()
+
+
+main()
