@@ -2,8 +2,8 @@
  *
  * gshmemrun leaves two descriptors and names them in the environment: the wire, and a lifeline, a
  * pipe on which nothing ever comes. Its other end is open in gshmemrun alone, so the kernel has
- * something to report when gshmemrun dies; this PE asks to be sent SIGKILL then, and needs no thread
- * to watch. Needs bootstrap.h, the wire and libc. */
+ * something to report when gshmemrun dies; this PE asks to be sent SIGKILL then, and needs no
+ * thread to watch. Needs bootstrap.h, the wire and libc. */
 #define _GNU_SOURCE
 #include "bootstrap/builtin.h"
 
@@ -28,9 +28,9 @@ struct run {
         __attribute__((format(printf, 2, 3)));
     int timeout_seconds;
     int wire;
-    int lifeline;          /* -1: none could be had */
-    uint32_t round;        /* that this PE published last */
-    pthread_mutex_t lock;  /* one question and its answer at a time */
+    int lifeline;         /* -1: none could be had */
+    uint32_t round;       /* that this PE published last */
+    pthread_mutex_t lock; /* one question and its answer at a time */
     int host[];
 };
 
@@ -75,8 +75,9 @@ static enum bootstrap_found run_detect(const struct bootstrap_request *request, 
     }
     if (!environment_number("GSHMEM_RUN_PE", 0, &pe) ||
         !environment_number("GSHMEM_RUN_NPES", 1, &n_pes) || pe >= n_pes) {
-        snprintf(why, why_size, "gshmemrun started this process, but GSHMEM_RUN_PE and "
-                                "GSHMEM_RUN_NPES have been changed since");
+        snprintf(why, why_size,
+                 "gshmemrun started this process, but GSHMEM_RUN_PE and "
+                 "GSHMEM_RUN_NPES have been changed since");
         return BOOTSTRAP_BROKEN;
     }
     if (!environment_descriptor("GSHMEM_RUN_WIRE", &fd)) {
@@ -132,7 +133,9 @@ static gshmem_status_t hear(struct run *r, int seconds, unsigned char *message, 
     } while (n < 0 && (errno == EINTR || errno == EAGAIN));
     if (n <= 0 || n > WIRE_MAX)
         return r->fail(GSHMEM_ERR_BOOTSTRAP, "PE %d: gshmemrun %s", r->base.pe,
-                       n < 0 ? strerror(errno) : n == 0 ? "is gone" : "sent a message too long");
+                       n < 0    ? strerror(errno)
+                       : n == 0 ? "is gone"
+                                : "sent a message too long");
     *bytes = (size_t)n;
     return GSHMEM_OK;
 }
@@ -146,8 +149,8 @@ static gshmem_status_t ask(struct run *r, const unsigned char *question, size_t 
     if (!status)
         status = hear(r, r->timeout_seconds, reply, reply_bytes);
     if (!status && *reply_bytes == 0)
-        return r->fail(GSHMEM_ERR_TIMEOUT, "PE %d: gshmemrun has not answered for %d s",
-                       r->base.pe, r->timeout_seconds);
+        return r->fail(GSHMEM_ERR_TIMEOUT, "PE %d: gshmemrun has not answered for %d s", r->base.pe,
+                       r->timeout_seconds);
     return status;
 }
 
@@ -221,8 +224,7 @@ static gshmem_status_t run_open(const struct bootstrap_request *request, struct 
     struct run *r = calloc(1, sizeof *r + (size_t)n_pes * sizeof r->host[0]);
     if (!r)
         return request->fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %d PEs", n_pes);
-    r->base = (struct bootstrap){
-        .ops = &bootstrap_run, .pe = pe, .n_pes = n_pes, .host = r->host};
+    r->base = (struct bootstrap){.ops = &bootstrap_run, .pe = pe, .n_pes = n_pes, .host = r->host};
     r->fail = request->fail;
     r->timeout_seconds = request->timeout_seconds;
     r->wire = wire;

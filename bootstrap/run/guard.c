@@ -11,14 +11,13 @@
 #include <unistd.h>
 
 #include "bootstrap/run/descendants.h"
+#include "bootstrap/run/launch.h"
 #include "bootstrap/run/say.h"
-
-enum { STATUS_TIMEOUT = 124 };
 
 static const int handed_on[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
                                 SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
 
-/* A blocked signal waits for us even if who started us wanted it ignored (nohup): leave those be. */
+/* A blocked signal waits for us even if it was to be ignored (nohup): those are left alone. */
 static bool ignored(int signal)
 {
     struct sigaction action;
@@ -158,8 +157,7 @@ static void wait_for_output(struct guard *g)
     int status;
 
     while (g->output && !ended(&g->output, &status)) {
-        int signal = g->hurried ? sigtimedwait(&g->waited, &info, &left)
-                                : sigwaitinfo(&g->waited, &info);
+        int signal = sigtimedwait(&g->waited, &info, g->hurried ? &left : NULL);
         if (signal < 0 && errno == EAGAIN) {
             kill(g->output, SIGKILL);
             waitpid(g->output, &status, 0);

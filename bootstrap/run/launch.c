@@ -18,10 +18,9 @@
 #include "runtime/base/clock.h"
 
 enum {
-    GRACE_MS = 500,     /* from SIGTERM to SIGKILL */
-    WRAPPER_MS = 200,   /* that a wrapper has to end after the program it ran has died */
+    GRACE_MS = 500,   /* from SIGTERM to SIGKILL */
+    WRAPPER_MS = 200, /* that a wrapper has to end after the program it ran has died */
     EVENTS = 256,
-    STATUS_TIMEOUT = 124,
 };
 
 struct launch {
@@ -30,17 +29,17 @@ struct launch {
     struct output *output;
     struct server server;
     struct links links;
-    pid_t *pid;           /* [pe]; 0: has ended, or was never started */
-    int running;          /* PEs whose process lives */
-    int orders;           /* from the guard */
-    int children;         /* readable when a child has changed its state */
+    pid_t *pid;   /* [pe]; 0: has ended, or was never started */
+    int running;  /* PEs whose process lives */
+    int orders;   /* from the guard */
+    int children; /* readable when a child has changed its state */
     int epoll;
 
-    bool ending;          /* the job is over; what lives has been told so */
+    bool ending; /* the job is over; what lives has been told so */
     int status;
-    int64_t timeout_at;   /* when the job has run too long; -1: never */
-    int64_t kill_at;      /* when what was told to end is killed */
-    int64_t suspect_at;   /* when a PE that lives under a wrapper, but not inside, counts as dead */
+    int64_t timeout_at; /* when the job has run too long; -1: never */
+    int64_t kill_at;    /* when what was told to end is killed */
+    int64_t suspect_at; /* when a PE that lives under a wrapper, but not inside, counts as dead */
     int suspect;
 };
 
@@ -107,7 +106,7 @@ static void serve_to_the_end(struct launch *l, int pe)
         serve(l, pe);
 }
 
-/* A program that a wrapper ran has ended. The wrapper knows how, and mostly ends with its status. */
+/* A program that a wrapper ran has ended. The wrapper knows how, and may end with its status. */
 static void program_ended(struct launch *l, int pe)
 {
     links_unwatch(&l->links, pe);
@@ -340,13 +339,12 @@ static bool prepare(struct launch *l)
 int launch(const struct options *options, struct spawner *spawner, struct output *output,
            int orders)
 {
-    struct launch l = {.options = options, .spawner = spawner, .output = output, .orders = orders,
-                       .timeout_at = -1, .suspect_at = -1, .status = 0};
+    struct launch l = {options, spawner, output, .orders = orders};
 
     if (!prepare(&l))
         return 1;
-    if (options->timeout_ms >= 0)
-        l.timeout_at = now_ms() + options->timeout_ms;
+    l.timeout_at = options->timeout_ms < 0 ? -1 : now_ms() + options->timeout_ms;
+    l.suspect_at = -1;
     start_all(&l);
     attend(&l);
     links_stop(&l.links);

@@ -12,8 +12,7 @@
 
 static bool add(struct links *l, int fd, enum links_kind kind, int number)
 {
-    struct epoll_event e = {.events = EPOLLIN,
-                            .data.u64 = (uint64_t)kind << 32 | (uint32_t)number};
+    struct epoll_event e = {.events = EPOLLIN, .data.u64 = (uint64_t)kind << 32 | (uint32_t)number};
 
     return epoll_ctl(l->epoll, EPOLL_CTL_ADD, fd, &e) == 0;
 }
@@ -76,7 +75,7 @@ ssize_t links_receive(struct links *l, int pe, unsigned char *message, size_t ro
                        .msg_iovlen = 1,
                        .msg_control = control.bytes,
                        .msg_controllen = sizeof control.bytes};
-    ssize_t n = recvmsg(l->link[pe].wire, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    ssize_t n = recvmsg(l->link[pe].wire, &m, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
 
     if (n < 0)
         return errno == EAGAIN || errno == EINTR ? -1 : 0;

@@ -16,7 +16,7 @@ struct options {
     int64_t timeout_ms; /* -1: none */
     char **set;         /* "VAR=VALUE" from -x, n_set of them */
     size_t n_set;
-    char **program;     /* what to start, and its arguments, up to a NULL */
+    char **program; /* what to start, and its arguments, up to a NULL */
 };
 
 /* True: start the job. False: exit with *status, all is said. */

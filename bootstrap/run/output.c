@@ -17,7 +17,8 @@
 enum {
     LINE_BYTES = 64 * 1024, /* a longer line is passed on in pieces */
     TAG_BYTES = 16,
-    BATCH_BYTES = PIPE_BUF, /* what a pipe takes whole, so that lines of others do not come between */
+    BATCH_BYTES =
+        PIPE_BUF, /* what a pipe takes whole, so that lines of others do not come between */
 };
 
 /* ---- the pipes ---- */
@@ -87,7 +88,7 @@ bool output_open(struct output *o, int n_pes)
 /* ---- the lines ---- */
 
 struct stream {
-    char *text;      /* the begin of a line whose end has not come */
+    char *text; /* the begin of a line whose end has not come */
     size_t used;
     size_t capacity;
 };
@@ -96,8 +97,8 @@ struct relay {
     struct output *o;
     struct stream (*stream)[2];
     int epoll;
-    int open;                /* streams */
-    bool broken[2];          /* nobody reads our standard output, or error, any more */
+    int open;       /* streams */
+    bool broken[2]; /* nobody reads our standard output, or error, any more */
     char batch[BATCH_BYTES];
     size_t batched;
 };

@@ -8,8 +8,8 @@
 
 /* A pipe for each PE's standard output and error. */
 struct output {
-    int n;                 /* PEs; 0: no tags, so no pipes */
-    int (*reader)[2];      /* [pe][0]: output, [pe][1]: error */
+    int n;            /* PEs; 0: no tags, so no pipes */
+    int (*reader)[2]; /* [pe][0]: output, [pe][1]: error */
     int (*writer)[2];
 };
 

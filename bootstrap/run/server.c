@@ -220,8 +220,7 @@ static bool goodbye(struct server *s, int pe, const unsigned char *message, size
     if (!wire_decode_goodbye(message, bytes))
         return end_job(s, 1, "PE %d: a damaged GOODBYE of %zu bytes", pe, bytes);
     if (s->pe[pe].round != s->released || s->pe[pe].fenced)
-        return end_job(s, 1, "PE %d left in the middle of start-up, round %u", pe,
-                       s->pe[pe].round);
+        return end_job(s, 1, "PE %d left in the middle of start-up, round %u", pe, s->pe[pe].round);
     s->pe[pe].open = false;
     return true;
 }
@@ -230,8 +229,8 @@ bool server_receive(struct server *s, int pe, const unsigned char *message, size
 {
     typedef bool handler(struct server *, int, const unsigned char *, size_t);
     static handler *const handlers[] = {
-        [WIRE_HELLO] = hello,     [WIRE_PUBLISH] = publish, [WIRE_FENCE] = fence, [WIRE_WHO] = who,
-        [WIRE_FETCH] = fetch,     [WIRE_ABORT] = abort_job, [WIRE_GOODBYE] = goodbye,
+        [WIRE_HELLO] = hello, [WIRE_PUBLISH] = publish, [WIRE_FENCE] = fence,     [WIRE_WHO] = who,
+        [WIRE_FETCH] = fetch, [WIRE_ABORT] = abort_job, [WIRE_GOODBYE] = goodbye,
     };
     uint32_t type = wire_type_of(message, bytes);
 

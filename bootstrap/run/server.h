@@ -13,10 +13,10 @@
 #include "bootstrap/run/wire.h"
 
 struct server_pe {
-    bool open;       /* between hello and goodbye */
-    bool gone;       /* its process has ended in good order: it will not say more */
-    bool fenced;     /* waits in the fence of its round */
-    uint32_t round;  /* that it has published last; 0: none */
+    bool open;      /* between hello and goodbye */
+    bool gone;      /* its process has ended in good order: it will not say more */
+    bool fenced;    /* waits in the fence of its round */
+    uint32_t round; /* that it has published last; 0: none */
     uint16_t bytes[2];
     unsigned char blob[2][BOOTSTRAP_BLOB_MAX]; /* by round & 1: some may still fetch the last one */
 };

@@ -77,8 +77,7 @@ bool spawn_find(const char *program, char path[PATH_MAX], int *status)
 bool spawn_raise_limit(const struct options *o, struct rlimit *before)
 {
     /* A PE's wire and a watch on it; four ends of two pipes while they are handed out. */
-    rlim_t need = FIRST_NUMBER + SPARE_FILES +
-                  (rlim_t)o->n_pes * (2 + (o->tag_output ? 4 : 0));
+    rlim_t need = FIRST_NUMBER + SPARE_FILES + (rlim_t)o->n_pes * (2 + (o->tag_output ? 4 : 0));
     struct rlimit limit;
 
     getrlimit(RLIMIT_NOFILE, before);

@@ -14,17 +14,17 @@
 
 struct spawner {
     const struct options *options;
-    char path[PATH_MAX];    /* of the program */
-    struct rlimit nofile;   /* as gshmemrun was started with: PEs get the same */
-    sigset_t mask;          /* likewise */
+    char path[PATH_MAX];  /* of the program */
+    struct rlimit nofile; /* as gshmemrun was started with: PEs get the same */
+    sigset_t mask;        /* likewise */
 
-    int lifeline[2];        /* a pipe: PEs hold its reading end and nobody else the other */
-    int wire_number;        /* the descriptor that is the wire in every PE */
+    int lifeline[2]; /* a pipe: PEs hold its reading end and nobody else the other */
+    int wire_number; /* the descriptor that is the wire in every PE */
     char **environment;
     char pe_text[40], n_pes_text[40], wire_text[80], lifeline_text[80];
     struct bind_core *cores;
     int n_cores;
-    char *stack;            /* of a child until it is another program */
+    char *stack; /* of a child until it is another program */
 };
 
 /* Where the program is. Otherwise all is said, and *status is what to exit with. */

@@ -1,4 +1,4 @@
-/* The wire between gshmemrun and its PEs: every message, as a struct beside its encoder and decoder.
+/* The wire between gshmemrun and its PEs: each message as a struct, with encoder and decoder.
  *
  * Each PE inherits one end of a SOCK_SEQPACKET pair, which keeps the bounds of messages, so that a
  * message needs no length of its own and a reader never sees a part of one. Numbers are 32 bits,
@@ -26,13 +26,13 @@ static_assert(8 + WIRE_WHY_MAX <= WIRE_MAX, "an abort fits a message");
 
 /* What a PE says, and what it is answered. */
 #define WIRE_TABLE(X)                                                                              \
-    X(HELLO, 1)    /* I am here: WELCOME */                                                        \
-    X(PUBLISH, 2)  /* my blob for a new round */                                                   \
-    X(FENCE, 3)    /* wait for all PEs' blobs of the round: RELEASED, when all have said it */     \
-    X(WHO, 4)      /* whom does the fence wait for? ABSENT, unless RELEASED is on its way */       \
-    X(FETCH, 5)    /* a PE's blob of the round: BLOB */                                            \
-    X(ABORT, 6)    /* end the job */                                                               \
-    X(GOODBYE, 7)  /* I am done, in good order; another HELLO may follow */                        \
+    X(HELLO, 1)   /* I am here: WELCOME */                                                         \
+    X(PUBLISH, 2) /* my blob for a new round */                                                    \
+    X(FENCE, 3)   /* wait for all PEs' blobs of the round: RELEASED, when all have said it */      \
+    X(WHO, 4)     /* whom does the fence wait for? ABSENT, unless RELEASED is on its way */        \
+    X(FETCH, 5)   /* a PE's blob of the round: BLOB */                                             \
+    X(ABORT, 6)   /* end the job */                                                                \
+    X(GOODBYE, 7) /* I am done, in good order; another HELLO may follow */                         \
     X(WELCOME, 8)                                                                                  \
     X(RELEASED, 9)                                                                                 \
     X(ABSENT, 10)                                                                                  \
@@ -276,8 +276,8 @@ static inline bool wire_decode_blob(const unsigned char *from, size_t bytes, str
 {
     if (!wire_is(from, bytes, WIRE_BLOB, WIRE_BLOB_BYTES, WIRE_MAX))
         return false;
-    *m = (struct wire_blob){wire_get(from, 1), wire_get(from, 2),
-                            (uint32_t)bytes - WIRE_BLOB_BYTES, from + WIRE_BLOB_BYTES};
+    *m = (struct wire_blob){wire_get(from, 1), wire_get(from, 2), (uint32_t)bytes - WIRE_BLOB_BYTES,
+                            from + WIRE_BLOB_BYTES};
     return true;
 }
 

@@ -96,7 +96,9 @@ static void descriptors(void)
                             .cmsg_len = CMSG_LEN(sizeof(int[8]))}};
     int fds[8] = {1, 1, 1, 1, 1, 1, 1, 1};
     struct iovec part = {m, wire_encode_hello(m, &(struct wire_hello){WIRE_VERSION + 1, 1})};
-    struct msghdr h = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes,
+    struct msghdr h = {.msg_iov = &part,
+                       .msg_iovlen = 1,
+                       .msg_control = control.bytes,
                        .msg_controllen = sizeof control.bytes};
 
     memcpy(CMSG_DATA(&control.header), fds, sizeof fds);
@@ -122,10 +124,18 @@ static const struct {
     const char *name;
     void (*act)(void);
 } ways[] = {
-    {"stranger", stranger}, {"empty", empty},         {"truncated", truncated},
-    {"oversized", oversized}, {"version", version},   {"other-pe", other_pe},
-    {"early", early},       {"bogus-pe", bogus_pe},   {"disorder", disorder},
-    {"deaf", deaf},         {"descriptors", descriptors}, {"quit", quit},
+    {"stranger", stranger},
+    {"empty", empty},
+    {"truncated", truncated},
+    {"oversized", oversized},
+    {"version", version},
+    {"other-pe", other_pe},
+    {"early", early},
+    {"bogus-pe", bogus_pe},
+    {"disorder", disorder},
+    {"deaf", deaf},
+    {"descriptors", descriptors},
+    {"quit", quit},
     {"hang-up", hang_up},
 };
 

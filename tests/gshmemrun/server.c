@@ -1,4 +1,4 @@
-/* The launcher's state machine, played message by message: whole jobs, and every way to break one. */
+/* The launcher's state machine, message by message: whole jobs, and every way to break one. */
 #include "bootstrap/run/server.h"
 
 #include "check.h"
@@ -35,7 +35,8 @@ static void start(void)
 
 static bool hello(int pe)
 {
-    return server_receive(&s, pe, m, wire_encode_hello(m, &(struct wire_hello){WIRE_VERSION, (uint32_t)pe}));
+    return server_receive(&s, pe, m,
+                          wire_encode_hello(m, &(struct wire_hello){WIRE_VERSION, (uint32_t)pe}));
 }
 
 static bool publish(int pe, uint32_t round, const char *text)
@@ -160,7 +161,8 @@ static void ends_with(bool result, int status, const char *text)
     CHECK_EQ(s.status, status);
     CHECK_HAS(s.text, text);
     int before = answered[0].count + answered[1].count + answered[2].count;
-    CHECK(!hello(1) && !goodbye(2) && !server_left(&s, 0)); /* it stays so, and nobody is answered */
+    CHECK(!hello(1) && !goodbye(2) &&
+          !server_left(&s, 0)); /* it stays so, and nobody is answered */
     CHECK_EQ(answered[0].count + answered[1].count + answered[2].count, before);
     CHECK_HAS(s.text, text);
     server_stop(&s);
@@ -172,34 +174,44 @@ static void broken(void)
     static const unsigned char nonsense[WIRE_MAX + 1] = {99};
 
     start();
-    ends_with(server_receive(&s, 1, nonsense, 4), 1, "PE 1: a message of 4 bytes of unknown type 99");
-    ends_with(server_receive(&s, 1, nonsense, 3), 1, "PE 1: a message of 3 bytes of unknown type 0");
+    ends_with(server_receive(&s, 1, nonsense, 4), 1,
+              "PE 1: a message of 4 bytes of unknown type 99");
+    ends_with(server_receive(&s, 1, nonsense, 3), 1,
+              "PE 1: a message of 3 bytes of unknown type 0");
     ends_with(server_receive(&s, 2, nonsense, 0), 1, "PE 2: a message of 0 bytes");
     ends_with(publish(1, 1, "x"), 1, "PE 1: PUBLISH before HELLO");
     ends_with(goodbye(0), 1, "PE 0: GOODBYE before HELLO");
     wire_encode_hello(m, &(struct wire_hello){WIRE_VERSION, 0});
-    ends_with(server_receive(&s, 0, m, WIRE_HELLO_BYTES - 1), 1, "PE 0: a damaged HELLO of 15 bytes");
+    ends_with(server_receive(&s, 0, m, WIRE_HELLO_BYTES - 1), 1,
+              "PE 0: a damaged HELLO of 15 bytes");
     wire_encode_hello(m, &(struct wire_hello){WIRE_VERSION + 1, 0});
     ends_with(server_receive(&s, 0, m, WIRE_HELLO_BYTES), 1, "PE 0 speaks version 2");
     wire_encode_hello(m, &(struct wire_hello){WIRE_VERSION, 2});
     ends_with(server_receive(&s, 0, m, WIRE_HELLO_BYTES), 1, "PE 0 says that it is PE 2");
     ends_with(hello(1) && hello(1), 1, "PE 1 says HELLO twice");
     ends_with(hello(1) && publish(1, 2, ""), 1, "PE 1: PUBLISH of round 2 after 0");
-    ends_with(hello(1) && publish(1, 1, "") && publish(1, 2, ""), 1, "PE 1: PUBLISH of round 2 after 1");
-    ends_with(hello(1) && say_round(1, WIRE_FENCE, 1), 1, "PE 1: FENCE of round 1, but it has published 0");
-    ends_with(hello(1) && publish(1, 1, "") && say_round(1, WIRE_FENCE, 1) && say_round(1, WIRE_FENCE, 1),
+    ends_with(hello(1) && publish(1, 1, "") && publish(1, 2, ""), 1,
+              "PE 1: PUBLISH of round 2 after 1");
+    ends_with(hello(1) && say_round(1, WIRE_FENCE, 1), 1,
+              "PE 1: FENCE of round 1, but it has published 0");
+    ends_with(hello(1) && publish(1, 1, "") && say_round(1, WIRE_FENCE, 1) &&
+                  say_round(1, WIRE_FENCE, 1),
               1, "and waits in its fence");
     ends_with(hello(1) && say_round(1, WIRE_WHO, 0), 1, "PE 1: WHO of round 0");
-    ends_with(hello(1) && publish(1, 1, "") && say_round(1, WIRE_WHO, 1), 1, "outside of its fence");
+    ends_with(hello(1) && publish(1, 1, "") && say_round(1, WIRE_WHO, 1), 1,
+              "outside of its fence");
     ends_with(hello(1) && fetch(1, 0, 0), 1, "PE 1: FETCH of round 0");
     ends_with(hello(1) && fetch(1, 1, 3), 1, "PE 1: FETCH of PE 3, the job has PEs 0..2");
     ends_with(hello(1) && fetch(1, 1, 0xffffffff), 1, "PE 1: FETCH of PE 4294967295");
-    ends_with(hello(1) && say_round(1, WIRE_RELEASED, 0), 1, "PE 1: a message of 8 bytes of unknown type 9");
-    ends_with(hello(1) && publish(1, 1, "") && goodbye(1), 1, "PE 1 left in the middle of start-up");
+    ends_with(hello(1) && say_round(1, WIRE_RELEASED, 0), 1,
+              "PE 1: a message of 8 bytes of unknown type 9");
+    ends_with(hello(1) && publish(1, 1, "") && goodbye(1), 1,
+              "PE 1 left in the middle of start-up");
     hello(2);
     wire_put(m, 0, WIRE_PUBLISH);
     wire_put(m, 1, 1);
-    ends_with(server_receive(&s, 2, m, 9 + BOOTSTRAP_BLOB_MAX), 1, "PE 2: a damaged PUBLISH of 265");
+    ends_with(server_receive(&s, 2, m, 9 + BOOTSTRAP_BLOB_MAX), 1,
+              "PE 2: a damaged PUBLISH of 265");
     deaf = true;
     ends_with(hello(1), 1, "PE 1 does not take the launcher's answer");
     server_stop(&s);
@@ -217,7 +229,8 @@ static void ended(void)
     CHECK_STR(s.text, "");
     server_stop(&s);
     start();
-    ends_with(hello(1) && server_left(&s, 1), 1, "PE 1 exited with status 0 but without gshmem_finalize");
+    ends_with(hello(1) && server_left(&s, 1), 1,
+              "PE 1 exited with status 0 but without gshmem_finalize");
     /* A PE that is gone will not come to a fence, whichever is first. */
     CHECK(server_left(&s, 0));
     ends_with(hello(1) && publish(1, 1, "") && say_round(1, WIRE_FENCE, 1), 1,
@@ -225,7 +238,8 @@ static void ended(void)
     all_hello();
     CHECK(publish(1, 1, "") && say_round(1, WIRE_FENCE, 1) && publish(2, 1, "") &&
           say_round(2, WIRE_FENCE, 1) && goodbye(0));
-    ends_with(server_left(&s, 0), 1, "PE 0 has ended without taking part in the start-up that 2 other PEs wait in");
+    ends_with(server_left(&s, 0), 1,
+              "PE 0 has ended without taking part in the start-up that 2 other PEs wait in");
     server_stop(&s);
 }
 
