@@ -61,6 +61,10 @@ static gshmem_status_t refuse_address(const struct gshmem_ctx *ctx, uintptr_t mi
         return fail(GSHMEM_ERR_NOT_SYMMETRIC,
                     "%s of %zu B at %p: it would run past the end of the symmetric heap (%p)", call,
                     bytes, (void *)mine, (void *)(ctx->heap.base + ctx->heap.bytes));
+    if (in_data < ctx->data.bytes && bytes > ctx->data.bytes - in_data)
+        return fail(GSHMEM_ERR_NOT_SYMMETRIC,
+                    "%s of %zu B at %p: it would run past the end of the program's variables (%p)",
+                    call, bytes, (void *)mine, (void *)(ctx->data.base + ctx->data.bytes));
     if (in_data < ctx->data.bytes && !ctx->data.peer[pe])
         return fail(GSHMEM_ERR_NOT_SYMMETRIC,
                     "%s of %zu B at %p: it is a variable of the program, and PE %d runs another "
