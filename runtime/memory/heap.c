@@ -34,6 +34,7 @@ enum {
 struct heap {
     pthread_mutex_t calls;   /* one call at a time, also while it waits for other PEs */
     struct allocator *objects;
+    const struct host *host; /* whose file the memory is in */
     char *base;
     size_t limit;
     size_t touched;
@@ -48,7 +49,7 @@ static const size_t NOWHERE = SIZE_MAX;
 /* Once the heap grows beyond its first huge page; small jobs are better off with small ones. */
 static void ask_for_huge_pages(struct heap *h)
 {
-    const struct host *host = &job->host;
+    const struct host *host = h->host;
 
     h->huge = false;
     /* Whoever touches a page first makes it, so ask for all heaps mapped here. If the system has none
@@ -70,14 +71,20 @@ static void touch(struct heap *h, size_t offset, size_t bytes)
         ask_for_huge_pages(h);
 }
 
+/* The end of the pages that may be there: a huge page reaches further than what touched it. */
+static size_t touched_end(const struct heap *h)
+{
+    return (h->touched + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+}
+
 /* Gives the whole pages in this range back to the system; they read as zero then. */
 static bool discard(const struct heap *h, size_t begin, size_t end)
 {
     size_t first = (begin + h->page - 1) / h->page * h->page, last = end / h->page * h->page;
 
     return first >= last ||
-           device_host.memory_discard(job->host.fd,
-                                      host_heap_offset(&job->host.layout, job->host.index) + first,
+           device_host.memory_discard(h->host->fd,
+                                      host_heap_offset(&h->host->layout, h->host->index) + first,
                                       last - first) == GSHMEM_OK;
 }
 
@@ -86,9 +93,9 @@ static bool discard(const struct heap *h, size_t begin, size_t end)
 static void give_back(struct heap *h, size_t offset, size_t bytes)
 {
     size_t top = (allocator_top(h->objects) + h->page - 1) / h->page * h->page;
-    size_t end = (h->touched + h->page - 1) / h->page * h->page;
+    size_t end = touched_end(h);
 
-    if (end > top && (end - top >= GIVE_BACK_MIN || top == 0)) {
+    if (h->touched > top && (h->touched - top >= GIVE_BACK_MIN || top == 0)) {
         if (discard(h, top, end))
             h->touched = top;
     }
@@ -411,6 +418,7 @@ gshmem_status_t heap_start(struct job *j)
     }
     *h = (struct heap){
         .objects = objects,
+        .host = &j->host,
         .base = (char *)j->heap_peer[j->pe],
         .limit = j->host.layout.heap_bytes,
         .page = (size_t)sysconf(_SC_PAGESIZE),
@@ -431,10 +439,7 @@ void heap_stop(struct job *j)
         log_info("finalize: the program has not freed %zu symmetric objects, %s",
                  allocator_objects(h->objects), amount(allocator_used(h->objects)).text);
     /* The program's variables keep the file alive, and with it what is left in it. */
-    if (h->touched)
-        device_host.memory_discard(
-            j->host.fd, host_heap_offset(&j->host.layout, j->host.index),
-            (h->touched + h->page - 1) / h->page * h->page);
+    discard(h, 0, touched_end(h));
     pthread_mutex_destroy(&h->calls);
     allocator_destroy(h->objects);
     free(h);
