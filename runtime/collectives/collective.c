@@ -112,7 +112,7 @@ static inline gshmem_status_t find_places(struct call *c, const struct team *t, 
 static inline gshmem_status_t run(struct call *c, uint64_t hash, size_t brought)
 {
     c->signature = signature_make(c->what, hash);
-    return table_algorithm(c->what, brought, c->group->n)(c);
+    return table_algorithm(c->what, brought, c->group->n, c->group->crowded)(c);
 }
 
 /* a * b, and *product on no overflow: sizes beyond memory are refused as what they are. */
@@ -262,8 +262,8 @@ gshmem_status_t gshmem_alltoallsmem(gshmem_team_t team, void *dest, const void *
         return last_error_status();
     if (dst < 1 || sst < 1)
         return refuse(&c, fail(GSHMEM_ERR_ARGUMENT,
-                               "%s: strides are dst %td and sst %td, and must be at least 1", c.name,
-                               dst, sst));
+                               "%s: strides are dst %td and sst %td, and must be at least 1",
+                               c.name, dst, sst));
     if ((status = multiply(&c, n, (size_t)t->n_pes, &elements)) ||
         (status = multiply(&c, elements, element, &all)) ||
         (status = find_extent(&c, elements, dst, element, &to)) ||

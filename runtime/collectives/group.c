@@ -35,6 +35,7 @@ struct group *group_create(int n, int my, const int *pe, bool crowded)
         return NULL;
     g->n = n;
     g->my = my;
+    g->crowded = crowded;
     g->pe = pe;
     g->meet = table_meeting(n, crowded);
     return g;
@@ -92,8 +93,8 @@ gshmem_status_t group_refuse(struct group *g, const char *call, gshmem_status_t 
 gshmem_status_t group_refuse_broken(const struct group *g, const char *call)
 {
     return fail(g->broken,
-                "%s on team %d: an earlier collective of this team failed (%s), so that its members "
-                "can no longer meet",
+                "%s on team %d: an earlier collective of it failed (%s), and its members can meet "
+                "no more",
                 call, g->team, gshmem_status_text(g->broken));
 }
 
@@ -133,8 +134,8 @@ gshmem_status_t meet_flat(struct group *g, uint32_t signature, const char *call)
 
 /* ---- Dissemination: in step s everyone tells the member 2^s after it all it has heard ----
  *
- * The logarithm of n lines one after another instead of n at once. What is told is the signature, or
- * MIXED as soon as two different ones have come together. */
+ * The logarithm of n lines one after another instead of n at once. What is told is the signature,
+ * or MIXED as soon as two different ones have come together. */
 
 enum { MIXED = 2 };
 
@@ -214,8 +215,8 @@ gshmem_status_t meet_hub(struct group *g, uint32_t signature, const char *call)
 /* ---- Parting ---- */
 
 /* After a round a slow member may still be looking at another's block. Here everyone tells everyone
- * else, in the other's block, that it is done with it; so hearing from all takes only looks at one's
- * own. */
+ * else, in the other's block, that it is done with it; so hearing from all takes only looks at
+ * one's own. */
 gshmem_status_t group_farewell(struct group *g, const char *call)
 {
     _Atomic uint32_t *heard = &g->sync[g->my]->farewells;
@@ -238,8 +239,8 @@ void group_missing(const struct group *g, char *text, size_t size)
 {
     /* relaxed: a look from outside, for people; g->round may move on meanwhile */
     uint32_t round = g->round;
-    uint64_t mine = atomic_load_explicit(&g->sync[g->my]->note[round & 1].word,
-                                         memory_order_relaxed);
+    uint64_t mine =
+        atomic_load_explicit(&g->sync[g->my]->note[round & 1].word, memory_order_relaxed);
     int missing = 0, shown = 0;
     size_t used = 0;
 

@@ -16,17 +16,18 @@
 struct group {
     int n;
     int my;
-    uint32_t round;         /* how many have begun; members agree on it */
-    gshmem_status_t broken; /* why no further round can work: a member died in one, or the job ended */
+    bool crowded;             /* members share CPUs */
+    uint32_t round;           /* how many have begun; members agree on it */
+    gshmem_status_t broken;   /* why members can meet no more: one has died, or the job ended */
+    gshmem_team_t team;       /* for reports */
+    const int *pe;            /* [n]: PEs of the job, for reports */
     gshmem_status_t (*meet)(struct group *g, uint32_t signature, const char *call);
-    gshmem_team_t team;     /* for reports */
-    const int *pe;          /* [n]: PEs of the job, for reports */
     struct team_sync *sync[]; /* [n]: each member's block, mapped here */
 };
 
 /* What a signature tells beside a hash: which collective, so that a mismatch can be explained. */
 enum collective {
-    COLLECTIVE_REFUSED, /* this member's arguments were refused: it arrives so that none waits for it */
+    COLLECTIVE_REFUSED, /* arguments were bad: arrives all the same, so that none waits for it */
     COLLECTIVE_SYNC,
     COLLECTIVE_BROADCAST,
     COLLECTIVE_COLLECT,

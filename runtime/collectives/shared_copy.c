@@ -1,8 +1,8 @@
 /* Large collectives that move data: members read and write each other's objects in place.
  *
- * A round to begin with says that all dests may be written and all sources are ready; a round at the
- * end says that all has been copied. Each pair of members is served at a different time by starting
- * after oneself. */
+ * A round to begin with says that all dests may be written and all sources are ready; a round at
+ * the end says that all has been copied. Each pair of members is served at a different time by
+ * starting after oneself. */
 #include <string.h>
 
 #include "runtime/base/log.h"
@@ -28,8 +28,7 @@ gshmem_status_t broadcast_shared(struct call *c)
     if (pushed > c->bytes)
         pushed = c->bytes;
     if (g->my != c->root) {
-        memcpy(c->dest.mine + pushed, place_at(g, &c->source, c->root) + pushed,
-               c->bytes - pushed);
+        memcpy(c->dest.mine + pushed, place_at(g, &c->source, c->root) + pushed, c->bytes - pushed);
     } else if (in_place) {
         for (int step = 1; step < g->n; step++)
             memcpy(place_at(g, &c->dest, call_after(g, step)), c->source.mine, pushed);

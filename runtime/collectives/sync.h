@@ -26,6 +26,8 @@ struct note {
     _Alignas(16) char data[NOTE_BYTES];
 };
 
+enum { SYNC_UNUSED = SYNC_BLOCK - 2 * (int)sizeof(struct note) - (3 + SYNC_STEPS) * SYNC_LINE };
+
 struct team_sync {
     struct note note[2];
 
@@ -38,13 +40,12 @@ struct team_sync {
     /* How many members have said that they will not touch this block again. */
     _Alignas(SYNC_LINE) _Atomic uint32_t farewells;
 
-    /* Dissemination: what the member 2^step before this one has gathered, by parity of the round. */
+    /* Dissemination: what the member 2^step before this one has heard, by parity of the round. */
     struct {
         _Alignas(SYNC_LINE) _Atomic uint64_t word[2];
     } step[SYNC_STEPS];
 
-    _Alignas(SYNC_LINE) char unused[SYNC_BLOCK - 2 * sizeof(struct note) -
-                                    (3 + SYNC_STEPS) * SYNC_LINE];
+    _Alignas(SYNC_LINE) char unused[SYNC_UNUSED];
 };
 static_assert(sizeof(struct team_sync) == SYNC_BLOCK, "a slot's block has a fixed size");
 

@@ -1,55 +1,100 @@
-/* The table from which a collective gets its algorithm: the first row that fits is taken.
+/* The tables from which a collective gets its way to meet and its algorithm: the first row that
+ * fits is taken.
  *
- * A column says up to which value a row applies; ANY: always. Measurements: 2 CPUs (EPYC, 2.6 GHz),
- * medians. Rows look at nothing that could differ between members: the size of the data is compared
- * when they meet, and they all see the same host. */
+ * Rows look at nothing that could differ between members: the size of the data is compared when
+ * they meet, and they all see the same host. Measured with 2 CPUs (EPYC, 2.6 GHz), medians in µs;
+ * limits are in bytes that one member brings. */
 #include "runtime/collectives/table.h"
 
+#include <assert.h>
 #include <stdint.h>
 
 #define ANY SIZE_MAX
+enum crowding { ALONE, CROWDED, EITHER }; /* whether each member has a CPU for itself */
 
+static bool fits(enum crowding row, bool crowded)
+{
+    return row == EITHER || (row == CROWDED) == crowded;
+}
+
+/* Flat: 0.08 with 2 members. Crowded, what counts is to switch as little as possible between
+ * members: 3.4 with 4, 7 with 8. Beyond 8 lines to read, dissemination reads fewer. */
 static const struct {
-    int crowded; /* -1: either */
+    enum crowding crowding;
     size_t members;
     meeting_fn *meet;
 } meetings[] = {
-    {1, ANY, meet_hub},
-    {0, 8, meet_flat},
-    {0, ANY, meet_dissemination},
+    {CROWDED, ANY, meet_hub},
+    {ALONE, 8, meet_flat},
+    {ALONE, ANY, meet_dissemination},
 };
 
+/* Noted collectives take one round, shared ones two.
+ *
+ * Alone, a round costs 0.07, and the notes cost one more copy: noted and shared meet where that
+ * copy takes as long as the round. 2 members           256          1024          2048 3040
+ *     broadcast       .09  .16     .11  .16      .14  .17      .22  .18
+ *     fcollect        .10  .16     .16  .18      .20  .18      .34  .20
+ *     alltoall        .10  .15     .12  .16      .17  .17      .24  .18
+ *     reduce          .12  .17     .18  .18      .24  .20      .39  .20
+ *     reducescatter   .11  .15     .14  .17      .17  .19      .23  .19
+ *     inscan          .09  .17     .13  .19      .17  .20      .28  .23
+ * Noted reductions and scans combine all data on every member, shared ones a part on each: with
+ * more members the limit is lower in proportion.
+ *
+ * Crowded, a round costs microseconds, and whatever fits into a note goes there:
+ *     reduce, 4 members  2.1  3.5     2.1  3.5     2.5  3.5     2.9  3.7
+ *     reduce, 8 members  7.6  10.9    6.8  11.0    8.2  14.6    9.0  12.2 */
 static const struct row {
-    size_t bytes;   /* that one member brings */
-    size_t members; /* in the group */
+    enum crowding crowding;
+    size_t bytes;
+    size_t members;
     algorithm_fn *run;
-} algorithms[COLLECTIVE_COUNT][2] = {
-    [COLLECTIVE_BROADCAST] = {{2048, ANY, broadcast_noted}, {ANY, ANY, broadcast_shared}},
-    [COLLECTIVE_COLLECT] = {{ANY, ANY, collect_sized}},
-    [COLLECTIVE_FCOLLECT] = {{2048, ANY, collect_noted}, {ANY, ANY, collect_shared}},
-    [COLLECTIVE_ALLTOALL] = {{2048, ANY, alltoall_noted}, {ANY, ANY, alltoall_shared}},
-    [COLLECTIVE_ALLTOALLS] = {{2048, ANY, alltoalls_noted}, {ANY, ANY, alltoalls_shared}},
-    [COLLECTIVE_REDUCE] = {{2048, ANY, reduce_noted}, {ANY, ANY, reduce_shared}},
-    [COLLECTIVE_REDUCESCATTER] = {{2048, ANY, reducescatter_noted}, {ANY, ANY, reducescatter_shared}},
-    [COLLECTIVE_INSCAN] = {{2048, ANY, inscan_noted}, {ANY, ANY, inscan_shared}},
-    [COLLECTIVE_EXSCAN] = {{2048, ANY, exscan_noted}, {ANY, ANY, exscan_shared}},
+} algorithms[COLLECTIVE_COUNT][4] = {
+    [COLLECTIVE_BROADCAST] = {{CROWDED, NOTE_BYTES, ANY, broadcast_noted},
+                              {ALONE, 2048, ANY, broadcast_noted},
+                              {EITHER, ANY, ANY, broadcast_shared}},
+    [COLLECTIVE_FCOLLECT] = {{CROWDED, NOTE_BYTES, ANY, collect_noted},
+                             {ALONE, 1024, ANY, collect_noted},
+                             {EITHER, ANY, ANY, collect_shared}},
+    [COLLECTIVE_ALLTOALL] = {{CROWDED, NOTE_BYTES, ANY, alltoall_noted},
+                             {ALONE, 2048, ANY, alltoall_noted},
+                             {EITHER, ANY, ANY, alltoall_shared}},
+    [COLLECTIVE_ALLTOALLS] = {{CROWDED, NOTE_BYTES, ANY, alltoalls_noted},
+                              {ALONE, 2048, ANY, alltoalls_noted},
+                              {EITHER, ANY, ANY, alltoalls_shared}},
+    [COLLECTIVE_REDUCE] = {{CROWDED, NOTE_BYTES, ANY, reduce_noted},
+                           {ALONE, 1024, 2, reduce_noted},
+                           {ALONE, 256, ANY, reduce_noted},
+                           {EITHER, ANY, ANY, reduce_shared}},
+    [COLLECTIVE_REDUCESCATTER] = {{CROWDED, NOTE_BYTES, ANY, reducescatter_noted},
+                                  {ALONE, 2048, ANY, reducescatter_noted},
+                                  {EITHER, ANY, ANY, reducescatter_shared}},
+    [COLLECTIVE_INSCAN] = {{CROWDED, NOTE_BYTES, ANY, inscan_noted},
+                           {ALONE, 2048, 2, inscan_noted},
+                           {ALONE, 512, ANY, inscan_noted},
+                           {EITHER, ANY, ANY, inscan_shared}},
+    [COLLECTIVE_EXSCAN] = {{CROWDED, NOTE_BYTES, ANY, exscan_noted},
+                           {ALONE, 2048, 2, exscan_noted},
+                           {ALONE, 512, ANY, exscan_noted},
+                           {EITHER, ANY, ANY, exscan_shared}},
 };
+static_assert(NOTE_BYTES >= 2048, "what the rows send by note fits into one");
 
 meeting_fn *table_meeting(int n, bool crowded)
 {
     size_t i = 0;
 
-    while ((meetings[i].crowded >= 0 && meetings[i].crowded != crowded) ||
-           meetings[i].members < (size_t)n)
+    while (!fits(meetings[i].crowding, crowded) || meetings[i].members < (size_t)n)
         i++;
     return meetings[i].meet;
 }
 
-algorithm_fn *table_algorithm(enum collective what, size_t bytes, int n)
+algorithm_fn *table_algorithm(enum collective what, size_t bytes, int n, bool crowded)
 {
     const struct row *row = algorithms[what];
 
-    while (row->bytes < bytes || row->members < (size_t)n)
+    while (row->bytes < bytes || row->members < (size_t)n || !fits(row->crowding, crowded))
         row++;
     return row->run;
 }

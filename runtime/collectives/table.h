@@ -12,7 +12,7 @@ typedef gshmem_status_t meeting_fn(struct group *g, uint32_t signature, const ch
 meeting_fn *table_meeting(int n, bool crowded);
 
 /* bytes: of what a member brings. The same on all members that make the same call. */
-algorithm_fn *table_algorithm(enum collective what, size_t bytes, int n);
+algorithm_fn *table_algorithm(enum collective what, size_t bytes, int n, bool crowded);
 
 /* Those that bring their data along in the notes of one round … */
 algorithm_fn broadcast_noted, collect_noted, alltoall_noted, alltoalls_noted, reduce_noted,

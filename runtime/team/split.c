@@ -14,6 +14,11 @@ struct split {
     uint64_t hash; /* of the arguments */
 };
 
+static gshmem_status_t refuse(const struct split *s, gshmem_status_t status)
+{
+    return group_refuse(s->parent->group, s->call, status);
+}
+
 enum split_kind { SPLIT_STRIDED, SPLIT_ROW, SPLIT_COLUMN, SPLIT_LIST };
 
 /* Finds the parent and looks at what all splits have in common; *new_team is invalid until made. */
@@ -26,18 +31,15 @@ static gshmem_status_t split_begin(struct split *s, gshmem_team_t parent, gshmem
     if (s->parent->group->broken)
         return group_refuse_broken(s->parent->group, s->call);
     if (!new_team)
-        return group_refuse(s->parent->group, s->call,
-                            fail(GSHMEM_ERR_ARGUMENT, "%s: new_team is NULL", s->call));
+        return refuse(s, fail(GSHMEM_ERR_ARGUMENT, "%s: new_team is NULL", s->call));
     if (s->config_mask & ~GSHMEM_TEAM_NUM_CONTEXTS)
-        return group_refuse(s->parent->group, s->call,
-                            fail(GSHMEM_ERR_ARGUMENT,
-                                 "%s: config_mask 0x%lx has bits beyond GSHMEM_TEAM_NUM_CONTEXTS",
-                                 s->call, (unsigned long)s->config_mask));
+        return refuse(s, fail(GSHMEM_ERR_ARGUMENT,
+                              "%s: config_mask 0x%lx has bits beyond GSHMEM_TEAM_NUM_CONTEXTS",
+                              s->call, (unsigned long)s->config_mask));
     if (s->config_mask && (!s->config || s->config->num_contexts < 0))
-        return group_refuse(s->parent->group, s->call,
-                            fail(GSHMEM_ERR_ARGUMENT, "%s: %s", s->call,
-                                 s->config ? "config->num_contexts is negative"
-                                           : "config_mask is not 0, but config is NULL"));
+        return refuse(s, fail(GSHMEM_ERR_ARGUMENT, "%s: %s", s->call,
+                              s->config ? "config->num_contexts is negative"
+                                        : "config_mask is not 0, but config is NULL"));
     return GSHMEM_OK;
 }
 
@@ -58,14 +60,13 @@ static gshmem_status_t split_make(const struct split *s, enum split_kind kind, i
     uint32_t signature = signature_make(COLLECTIVE_SPLIT, hash);
 
     if (!members)
-        return group_refuse(g, s->call, fail(GSHMEM_ERR_MEMORY, "%s: out of memory for a team of %d "
-                                             "PEs", s->call, n));
+        return refuse(s, fail(GSHMEM_ERR_MEMORY, "%s: out of memory for %d PEs", s->call, n));
     for (int i = 0; i < n && !member; i++)
         member = members[i] == job->pe;
     if (!member)
         free(members);
     else if (!(t = team_create(job, members, n, s->call)))
-        return group_refuse(g, s->call, GSHMEM_ERR_MEMORY);
+        return refuse(s, GSHMEM_ERR_MEMORY);
     else if (s->config_mask)
         t->config = *s->config;
 
@@ -103,11 +104,10 @@ gshmem_status_t gshmem_team_split_strided(gshmem_team_t parent, int start, int s
     int64_t last = start + (int64_t)(size - 1) * stride;
     if (size < 1 || start < 0 || start > last_pe || last < 0 || last > last_pe ||
         (stride == 0 && size > 1))
-        return group_refuse(s.parent->group, s.call,
-                            fail(GSHMEM_ERR_ARGUMENT,
-                                 "%s: %d PEs from %d with stride %d: the parent team has PEs 0..%d, "
-                                 "and none may be in the new one twice",
-                                 s.call, size, start, stride, last_pe));
+        return refuse(&s, fail(GSHMEM_ERR_ARGUMENT,
+                               "%s: %d PEs from %d with stride %d: the parent team has PEs 0..%d, "
+                               "and none may be in the new one twice",
+                               s.call, size, start, stride, last_pe));
     s.hash = signature_mix(signature_mix((uint64_t)start, (uint64_t)stride), (uint64_t)size);
     return split_make(&s, SPLIT_STRIDED, list_strided(s.parent, start, stride, size), size,
                       new_team);
@@ -127,8 +127,8 @@ gshmem_status_t gshmem_team_split_2d(gshmem_team_t parent, int xrange,
         return status;
     struct team *p = row.parent;
     if (xrange < 1)
-        return group_refuse(p->group, row.call, fail(GSHMEM_ERR_ARGUMENT,
-                            "%s: xrange is %d, and must be at least 1", row.call, xrange));
+        return refuse(&row, fail(GSHMEM_ERR_ARGUMENT, "%s: xrange is %d, and must be at least 1",
+                                 row.call, xrange));
     if (xrange > p->n_pes)
         xrange = p->n_pes;
 
@@ -138,8 +138,8 @@ gshmem_status_t gshmem_team_split_2d(gshmem_team_t parent, int xrange,
     row.hash = column.hash = (uint64_t)xrange;
     if ((status = split_make(&row, SPLIT_ROW, list_strided(p, first, 1, width), width, xaxis_team)))
         return status;
-    status = split_make(&column, SPLIT_COLUMN, list_strided(p, x, xrange, height), height,
-                        yaxis_team);
+    status =
+        split_make(&column, SPLIT_COLUMN, list_strided(p, x, xrange, height), height, yaxis_team);
     if (status && !p->group->broken) { /* all PEs are here */
         gshmem_team_destroy(*xaxis_team);
         *xaxis_team = GSHMEM_TEAM_INVALID;
@@ -165,7 +165,7 @@ static gshmem_status_t check_list(const struct split *s, const int *list, int n)
                           "%s: members[%d] is %d, and the parent team has PEs 0..%d", s->call, i,
                           list[i], n_pes - 1);
         else if (seen[list[i]]++)
-            status = fail(GSHMEM_ERR_ARGUMENT, "%s: members[%d] is PE %d, which is in the list twice",
+            status = fail(GSHMEM_ERR_ARGUMENT, "%s: members[%d] is PE %d, which is there twice",
                           s->call, i, list[i]);
     }
     free(seen);
@@ -183,7 +183,7 @@ gshmem_status_t gshmem_team_split_list(gshmem_team_t parent, const int *members,
     if (status)
         return status;
     if ((status = check_list(&s, members, n)))
-        return group_refuse(s.parent->group, s.call, status);
+        return refuse(&s, status);
     pes = malloc((size_t)n * sizeof *pes);
     for (int i = 0; i < n; i++) {
         s.hash = signature_mix(s.hash, (uint64_t)members[i]);

@@ -1,16 +1,17 @@
-/* Collectives that move data: what arrives is what was sent, for all sizes and kinds of teams; nothing
- * beside it is touched; source may be changed at once on return, and dest may be dirtied until the
- * call. No synchronisation but that of the collectives themselves. */
+/* Collectives that move data: what arrives is what was sent, for all sizes and kinds of teams;
+ * nothing beside it is touched; source may be changed at once on return, and dest may be dirtied
+ * until the call. No synchronisation but that of the collectives themselves. */
 #include "groups.h"
 
 enum { LARGE = (1 << 20) + 3, GUARD = 64 };
 
-static const size_t sizes[] = {0, 1, 7, 8, 63, 64, 65, 255, 1000, 2048, 2049, 4096, 4099, 65536, LARGE};
+static const size_t sizes[] = {0,    1,    7,    8,    63,   64,    65,   255,
+                               1000, 2048, 2049, 4096, 4099, 65536, LARGE};
 enum { SIZES = sizeof sizes / sizeof sizes[0] };
 
 static unsigned char *source, *dest; /* with room for LARGE bytes from each PE, and guards */
 static unsigned char *expected;
-static uint64_t call;                /* counts them, and salts the data */
+static uint64_t call;                                     /* counts them, and salts the data */
 static char small_source[64], small_dest[64 * GROUP_PES]; /* symmetric as they are */
 
 static unsigned char byte_of(int pe, size_t i)

@@ -1,5 +1,5 @@
-/* Mistakes: every one is answered by a status and a line that says what was wrong, on all PEs that are
- * concerned, nobody hangs, and the team works afterwards. */
+/* Mistakes: every one is answered by a status and a line that says what was wrong, on all PEs that
+ * are concerned, nobody hangs, and the team works afterwards. */
 #include "groups.h"
 
 static char *object; /* 64 KiB, symmetric */
@@ -94,14 +94,15 @@ static void try_disagreement(void)
                 GSHMEM_ERR_MISMATCH, "gshmem_broadcastmem on team 0: PE");
     CHECK_FAILS(gshmem_broadcastmem(GSHMEM_TEAM_WORLD, object, object, 8, me == 1),
                 GSHMEM_ERR_MISMATCH, "other arguments");
-    CHECK_FAILS(gshmem_fcollectmem(GSHMEM_TEAM_WORLD, object + 32768 + 64 * (me == 0), object, 4100),
-                GSHMEM_ERR_MISMATCH, "other arguments");
+    CHECK_FAILS(
+        gshmem_fcollectmem(GSHMEM_TEAM_WORLD, object + 32768 + 64 * (me == 0), object, 4100),
+        GSHMEM_ERR_MISMATCH, "other arguments");
     if (me == 0)
         CHECK_FAILS(gshmem_barrier_all(), GSHMEM_ERR_MISMATCH, "called reduce");
     else
-        CHECK_FAILS(gshmem_reduce(GSHMEM_TEAM_WORLD, GSHMEM_TYPE_INT8, GSHMEM_OP_SUM, object,
-                                  object, 1),
-                    GSHMEM_ERR_MISMATCH, "called sync or barrier");
+        CHECK_FAILS(
+            gshmem_reduce(GSHMEM_TEAM_WORLD, GSHMEM_TYPE_INT8, GSHMEM_OP_SUM, object, object, 1),
+            GSHMEM_ERR_MISMATCH, "called sync or barrier");
     if (me == 0)
         CHECK_FAILS(gshmem_fcollectmem(GSHMEM_TEAM_WORLD, object, on_stack, 8),
                     GSHMEM_ERR_NOT_SYMMETRIC, "source");

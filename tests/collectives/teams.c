@@ -82,8 +82,8 @@ static void try_all_slots(void)
     }
 }
 
-/* Slots are used again at once, by other sets of PEs, while slow members of the old team may still be
- * leaving it. */
+/* Slots are used again at once, by other sets of PEs, while slow members of the old team may still
+ * be leaving it. */
 static void try_reuse(void)
 {
     int n = gshmem_n_pes(), me = gshmem_my_pe();

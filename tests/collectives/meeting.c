@@ -1,0 +1,117 @@
+/* How members meet, with threads for members, so that ThreadSanitizer sees all of it.
+ *
+ * Each round carries a number from each member; everyone checks everyone's. Members come with skew,
+ * and sometimes with different signatures, which all must notice. */
+#include <pthread.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "check.h"
+#include "gshmem.h"
+#include "runtime/collectives/group.h"
+#include "runtime/collectives/table.h"
+#include "runtime/job.h"
+
+enum { ROUNDS = 3000, MOST = 9 };
+
+typedef gshmem_status_t meet_fn(struct group *g, uint32_t signature, const char *call);
+
+static const struct {
+    const char *name;
+    meet_fn *meet;
+} ways[] = {{"flat", meet_flat}, {"dissemination", meet_dissemination}, {"hub", meet_hub}};
+
+static struct team_sync *blocks;
+static int pe[MOST];
+
+struct member {
+    pthread_t thread;
+    struct group *group;
+    const char *way;
+};
+
+static void come_late(uint32_t round, int my)
+{
+    uint32_t draw = (round * 2654435761u) ^ ((uint32_t)my * 40503u) * 2246822519u;
+
+    draw ^= draw >> 15;
+    if (draw % 32 == 0)
+        nanosleep(&(struct timespec){.tv_nsec = draw % 50000}, NULL);
+}
+
+static uint64_t value_of(uint32_t round, int i)
+{
+    return (uint64_t)round * 1000 + (uint64_t)i;
+}
+
+static void *run(void *argument)
+{
+    struct member *m = argument;
+    struct group *g = m->group;
+
+    for (uint32_t r = 1; r <= ROUNDS; r++) {
+        int odd_one = r % 64 == 0 ? (int)(r / 64) % g->n : -1; /* calls something else */
+        bool differ = odd_one >= 0 && g->n > 1;
+        struct note *note = group_note(g);
+        note->value = value_of(r, g->my);
+        memcpy(note->data, &note->value, sizeof note->value);
+        come_late(r, g->my);
+        gshmem_status_t status =
+            group_meet(g, signature_make(odd_one == g->my ? COLLECTIVE_REDUCE : COLLECTIVE_SYNC, r),
+                       "meeting");
+        if (status != (differ ? GSHMEM_ERR_MISMATCH : GSHMEM_OK))
+            CHECK_FAIL("%s, %d members, round %u: %s", m->way, g->n, r, gshmem_status_name(status));
+        come_late(r + 77, g->my);
+        for (int i = 0; i < g->n; i++) {
+            uint64_t data;
+            memcpy(&data, group_read(g, i)->data, sizeof data);
+            if (group_read(g, i)->value != value_of(r, i) || data != value_of(r, i))
+                CHECK_FAIL("%s, %d members, round %u: member %d reads %llu of member %d", m->way,
+                           g->n, r, g->my, (unsigned long long)data, i);
+        }
+    }
+    CHECK_EQ(group_farewell(g, "farewell"), GSHMEM_OK);
+    memset(g->sync[g->my], 0, sizeof *g->sync[0]); /* nobody looks at it any more */
+    return NULL;
+}
+
+static void try_way(int way, int n)
+{
+    struct member member[MOST];
+
+    for (int i = 0; i < n; i++) {
+        member[i].way = ways[way].name;
+        member[i].group = group_create(n, i, pe, false);
+        CHECK(member[i].group != NULL);
+        member[i].group->meet = ways[way].meet;
+        for (int j = 0; j < n; j++)
+            member[i].group->sync[j] = &blocks[j];
+    }
+    for (int i = 0; i < n; i++)
+        CHECK_EQ(pthread_create(&member[i].thread, NULL, run, &member[i]), 0);
+    for (int i = 0; i < n; i++) {
+        CHECK_EQ(pthread_join(member[i].thread, NULL), 0);
+        group_destroy(member[i].group);
+    }
+}
+
+int main(void)
+{
+    static struct job nobody; /* waits look at it */
+
+    nobody.host.control = calloc(1, sizeof *nobody.host.control);
+    job = &nobody;
+    log_set_level(LOG_NONE);
+    blocks = aligned_alloc(SYNC_LINE, MOST * sizeof *blocks);
+    CHECK(nobody.host.control && blocks);
+    memset(blocks, 0, MOST * sizeof *blocks);
+    for (int i = 0; i < MOST; i++)
+        pe[i] = i;
+    for (int way = 0; way < 3; way++) {
+        for (int n = 1; n <= MOST; n = n < 5 ? n + 1 : n + 4)
+            try_way(way, n);
+    }
+    free(blocks);
+    free(nobody.host.control);
+    return 0;
+}
