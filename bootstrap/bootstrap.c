@@ -28,6 +28,7 @@ static const struct starter {
     const struct bootstrap_ops *ops; /* NULL: in a module */
     wants_module *wants;
 } starters[] = {
+    {"uid", &bootstrap_uid, NULL},
     {"mpi", NULL, wants_mpi},
     {"run", &bootstrap_run, NULL},
     {"pmix", NULL, wants_pmix},

@@ -1,0 +1,188 @@
+/* Started by the program itself: PE 0 made a unique id, and every process was told it, its PE and how
+ * many there are. PE 0 listens where the id says, and all others connect to it. */
+#define _GNU_SOURCE
+#include "bootstrap/builtin.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "bootstrap/stream.h"
+#include "bootstrap/uid/uid.h"
+
+int uid_send(int fd, uint32_t type, const void *payload, size_t bytes, uint64_t deadline)
+{
+    struct uid_header h = {.type = type, .bytes = (uint32_t)bytes};
+    unsigned char small[512];
+
+    if (sizeof h + bytes > sizeof small)
+        return stream_write_all(fd, &h, sizeof h, deadline) ||
+               stream_write_all(fd, payload, bytes, deadline)
+                   ? -1
+                   : 0;
+    memcpy(small, &h, sizeof h);
+    memcpy(small + sizeof h, payload, bytes);
+    return stream_write_all(fd, small, sizeof h + bytes, deadline);
+}
+
+void uid_send_abort(int fd, int status, int pe, const char *text)
+{
+    struct uid_abort a = {.status = status, .pe = pe};
+
+    snprintf(a.text, sizeof a.text, "%s", text);
+    uid_send(fd, UID_ABORT, &a, sizeof a, 0);
+}
+
+bool uid_room(struct uid *u, size_t bytes)
+{
+    unsigned char *room = realloc(u->told, bytes);
+
+    if (!room)
+        return false;
+    u->told = room;
+    u->told_bytes = bytes;
+    return true;
+}
+
+static enum bootstrap_found uid_detect(const struct bootstrap_request *request, char *why,
+                                       size_t why_size)
+{
+    snprintf(why, why_size, "%s unique id was given to gshmem_init_attr", request->uid ? "a" : "no");
+    return request->uid ? BOOTSTRAP_PRESENT : BOOTSTRAP_ABSENT;
+}
+
+static void release(struct uid *u)
+{
+    for (int pe = 1; u->peer && pe < u->base.n_pes; pe++) {
+        if (u->peer[pe].fd >= 0)
+            close(u->peer[pe].fd);
+    }
+    if (u->root_fd >= 0)
+        close(u->root_fd);
+    free(u->peer);
+    free(u->blob);
+    free(u->blob_bytes);
+    free(u->told);
+    free(u->offset);
+    free(u->host);
+    free(u);
+}
+
+static gshmem_status_t prepare(struct uid *u, const struct bootstrap_request *request)
+{
+    size_t n = (size_t)request->n_pes;
+
+    if (!uid_id_decode(request->uid, &u->id))
+        return request->fail(GSHMEM_ERR_ARGUMENT,
+                             "unique id: these are not the bytes that gshmem_get_uniqueid of this "
+                             "version of GSHMEM has made");
+    if (request->n_pes < 1 || request->pe < 0 || request->pe >= request->n_pes)
+        return request->fail(GSHMEM_ERR_ARGUMENT, "unique id: pe %d of n_pes %d does not exist",
+                             request->pe, request->n_pes);
+    u->core = *request;
+    u->base.ops = &bootstrap_uid;
+    u->base.pe = request->pe;
+    u->base.n_pes = request->n_pes;
+    u->base.host = u->host = calloc(n, sizeof *u->host);
+    u->offset = calloc(n, sizeof *u->offset);
+    if (!u->host || !u->offset)
+        return request->fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %zu PEs", n);
+    snprintf(u->base.job, sizeof u->base.job, "uid-%08x", u->id.checksum);
+    return GSHMEM_OK;
+}
+
+static gshmem_status_t uid_open(const struct bootstrap_request *request, struct bootstrap **out)
+{
+    struct uid *u = calloc(1, sizeof *u);
+
+    if (!u)
+        return request->fail(GSHMEM_ERR_MEMORY, "start-up: out of memory");
+    u->root_fd = -1;
+    gshmem_status_t status = prepare(u, request);
+    if (!status)
+        status = u->base.pe == 0 ? uid_root_open(u) : uid_join_open(u);
+    if (status) {
+        release(u);
+        return status;
+    }
+    *out = &u->base;
+    return GSHMEM_OK;
+}
+
+static gshmem_status_t uid_publish(struct bootstrap *b, const void *blob, size_t bytes)
+{
+    struct uid *u = (struct uid *)b;
+
+    if (bytes > BOOTSTRAP_BLOB_MAX)
+        return u->core.fail(GSHMEM_ERR_ARGUMENT, "unique id: a blob of %zu bytes; at most %d", bytes,
+                            BOOTSTRAP_BLOB_MAX);
+    u->round++;
+    memcpy(u->own, blob, bytes);
+    u->own_bytes = (uint16_t)bytes;
+    return GSHMEM_OK;
+}
+
+static gshmem_status_t uid_fence(struct bootstrap *b)
+{
+    struct uid *u = (struct uid *)b;
+
+    if (u->broken)
+        return u->core.fail(GSHMEM_ERR_BOOTSTRAP, "unique id: the exchange has failed before");
+    return b->pe == 0 ? uid_root_fence(u) : uid_join_fence(u);
+}
+
+static gshmem_status_t uid_fetch(struct bootstrap *b, int pe, void *blob, size_t capacity,
+                                 size_t *bytes)
+{
+    struct uid *u = (struct uid *)b;
+    uint16_t length;
+
+    if (pe < 0 || pe >= b->n_pes || !u->told)
+        return u->core.fail(GSHMEM_ERR_ARGUMENT, "unique id: the blob of PE %d; the job has PEs 0..%d",
+                            pe, b->n_pes - 1);
+    memcpy(&length, u->told + u->offset[pe], sizeof length);
+    if (length > capacity)
+        return u->core.fail(GSHMEM_ERR_ARGUMENT,
+                            "unique id: the blob of PE %d has %u bytes, room is for %zu", pe, length,
+                            capacity);
+    memcpy(blob, u->told + u->offset[pe] + sizeof length, length);
+    *bytes = length;
+    return GSHMEM_OK;
+}
+
+/* Those who wait in an exchange, or come to the next, hear of it. Nobody started these processes, so
+ * there is nobody who could end them. */
+static void uid_abort(struct bootstrap *b, int status, const char *why)
+{
+    struct uid *u = (struct uid *)b;
+    char text[UID_TEXT_BYTES];
+
+    (void)status; /* of the process; what the others return is that the job was aborted */
+    if (b->pe != 0) {
+        uid_send_abort(u->root_fd, GSHMEM_ERR_ABORTED, b->pe, why);
+        return;
+    }
+    snprintf(text, sizeof text, "PE 0 has ended the job: %s", why);
+    uid_root_abort(u, GSHMEM_ERR_ABORTED, 0, text);
+}
+
+static void uid_close(struct bootstrap *b)
+{
+    release((struct uid *)b);
+}
+
+const struct bootstrap_ops bootstrap_uid = {
+    .size = sizeof(struct bootstrap_ops),
+    .version = BOOTSTRAP_VERSION,
+    .name = "uid",
+    .detect = uid_detect,
+    .open = uid_open,
+    .publish = uid_publish,
+    .fence = uid_fence,
+    .fetch = uid_fetch,
+    .abort = uid_abort,
+    .close = uid_close,
+};
