@@ -1,0 +1,76 @@
+/* gshmem-perf: measures the library it is built with; see README.md. */
+#include <stdio.h>
+
+#include "measure.h"
+#include "report.h"
+#include "startup.h"
+#include <library.h>
+
+/* All PEs measure; PE 0 prints. False, after saying so, if something stopped it. */
+static bool measure_all(struct bench *b)
+{
+    const struct options *o = b->options;
+    struct result result = {0};
+    size_t size[SIZES_MAX];
+    const char *why;
+    bool good = true;
+
+    for (const struct benchmark *what = benchmarks; what->name; what++) {
+        if (!options_selected(o, what))
+            continue;
+        if (!bench_able(b, what, &why)) {
+            if (b->run.pe == 0)
+                report_skip(b, what, why);
+            continue;
+        }
+        for (int i = 0, n = bench_sizes(b, what, size); i < n; i++) {
+            if (!bench_measure(b, what, size[i], &result)) {
+                fprintf(stderr, LIB_PROGRAM ": %s: no memory for samples; give fewer --rounds\n",
+                        what->name);
+                good = false;
+            } else if (b->run.pe == 0) {
+                report_result(b, what, size[i], &result);
+            }
+        }
+    }
+    samples_free(&result.samples);
+    return good;
+}
+
+static bool run(const struct options *o)
+{
+    struct bench b;
+
+    if (!bench_start(&b, o))
+        return false;
+    if (b.run.pe == 0)
+        report_begin(&b);
+    bool good = measure_all(&b);
+    bench_stop(&b);
+    return good;
+}
+
+/* The command line is read first and judged after the start, when it is known who is PE 0: a
+ * mistake in it is then told once. */
+int main(int argc, char **argv)
+{
+    struct options o;
+    char why[400] = "";
+    bool understood = options_parse(&o, argc, argv, why, sizeof(why));
+    int status = 0;
+
+    if (startup() != 0)
+        return 1;
+    if (!understood) {
+        status = 2;
+        if (lib_my_pe() == 0)
+            fprintf(stderr, LIB_PROGRAM ": %s\n", why);
+    } else if (o.help || o.list) {
+        if (lib_my_pe() == 0)
+            (o.help ? options_help : options_list)(stdout);
+    } else {
+        status = run(&o) ? 0 : 1;
+    }
+    lib_finalize();
+    return status;
+}

@@ -1,0 +1,254 @@
+/* Reads the command line: one table of options, from which parsing and --help follow. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "benchmark.h"
+#include "options.h"
+#include <library.h>
+
+/* Each reads its value into o; false if the value is not one. */
+static bool take_help(struct options *o, const char *value)
+{
+    (void)value;
+    return o->help = true;
+}
+
+static bool take_list(struct options *o, const char *value)
+{
+    (void)value;
+    return o->list = true;
+}
+
+static bool take_each(struct options *o, const char *value)
+{
+    (void)value;
+    return o->each = true;
+}
+
+static bool take_format(struct options *o, const char *value)
+{
+    o->csv = !strcmp(value, "csv");
+    return o->csv || !strcmp(value, "text");
+}
+
+static bool parse_whole(const char *text, long least, long most, long *out)
+{
+    char *end;
+
+    errno = 0;
+    *out = strtol(text, &end, 10);
+    return isdigit((unsigned char)*text) && !*end && !errno && *out >= least && *out <= most;
+}
+
+static bool take_rounds(struct options *o, const char *value)
+{
+    long rounds;
+
+    if (!parse_whole(value, 1, 1000000, &rounds))
+        return false;
+    o->rounds = (int)rounds;
+    return true;
+}
+
+static bool take_time(struct options *o, const char *value)
+{
+    long microseconds;
+
+    if (!parse_whole(value, 1, 10000000, &microseconds))
+        return false;
+    o->block_ns = 1e3 * (double)microseconds;
+    return true;
+}
+
+static bool take_sizes(struct options *o, const char *value)
+{
+    o->n_sizes = sizes_parse(value, o->size);
+    return o->n_sizes > 0;
+}
+
+static bool parse_size(const char **text, size_t *size)
+{
+    static const char units[] = "kmg";
+    unsigned long long number;
+    const char *unit;
+    int shift = 0;
+    char *end;
+
+    if (!isdigit((unsigned char)**text))
+        return false;
+    errno = 0;
+    number = strtoull(*text, &end, 10);
+    if (*end && (unit = strchr(units, tolower((unsigned char)*end))))
+        shift = 10 * (int)(unit - units + 1);
+    if (errno || number > (1ull << 40) >> shift)
+        return false;
+    *size = (size_t)number << shift;
+    *text = end + (shift > 0);
+    return true;
+}
+
+static bool take_window(struct options *o, const char *value)
+{
+    return parse_size(&value, &o->window) && !*value;
+}
+
+static bool take_percentiles(struct options *o, const char *value)
+{
+    o->n_statistics = 0;
+    for (;;) {
+        size_t length = strcspn(value, ",");
+        if (o->n_statistics == STATISTICS_MAX ||
+            !statistic_parse(value, length, &o->statistic[o->n_statistics]))
+            return false;
+        o->n_statistics++;
+        if (!value[length])
+            return true;
+        value += length + 1;
+    }
+}
+
+static const struct {
+    const char *name;
+    const char *value; /* what it is called in --help; NULL: the option takes none */
+    bool (*take)(struct options *o, const char *value);
+    const char *expects;
+    const char *text;
+} table[] = {
+    {"--sizes", "LIST", take_sizes,
+     "sizes such as 8,1M or ranges such as 1-64K or 8-1M*8, up to 1T",
+     "sizes for benchmarks that have one: 8,1M or a range 1-64K (doubling) or 8-1M*8"},
+    {"--rounds", "N", take_rounds, "a number from 1 to 1000000", "blocks to measure (20)"},
+    {"--time", "US", take_time, "microseconds from 1 to 10000000",
+     "microseconds that a block of operations should take (500)"},
+    {"--each", NULL, take_each, "",
+     "time single operations of all PEs instead of blocks; it is so where PEs share CPUs"},
+    {"--window", "SIZE", take_window, "a size such as 4M, or 0",
+     "operations take turns on this much memory (4M); 0: always on the same"},
+    {"--percentiles", "LIST", take_percentiles, "names out of median,min,max,mean,p99,p99.9,…",
+     "the columns (median,min,p99), also max, mean, and any pNN"},
+    {"--format", "text|csv", take_format, "text or csv", "how PE 0 prints (text)"},
+    {"--list", NULL, take_list, "", "list the benchmarks and end"},
+    {"--help", NULL, take_help, "", "print this and end"},
+};
+
+int sizes_parse(const char *text, size_t size[SIZES_MAX])
+{
+    int n = 0;
+
+    for (;;) {
+        size_t from, to, factor = 2;
+
+        if (!parse_size(&text, &from) || from == 0)
+            return -1;
+        to = from;
+        if (*text == '-') {
+            text++;
+            if (!parse_size(&text, &to) || to < from)
+                return -1;
+            if (*text == '*') {
+                text++;
+                if (!parse_size(&text, &factor) || factor < 2)
+                    return -1;
+            }
+        }
+        for (size_t next = from; next <= to; next *= factor) {
+            if (n == SIZES_MAX)
+                return -1;
+            size[n++] = next;
+            if (next > to / factor)
+                break;
+        }
+        if (!*text)
+            return n;
+        if (*text++ != ',')
+            return -1;
+    }
+}
+
+static bool wrong(char *why, size_t why_size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static bool wrong(char *why, size_t why_size, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(why, why_size, format, args);
+    va_end(args);
+    return false;
+}
+
+/* Takes argv[*i], and argv[*i + 1] if that is its value ("--rounds=3" works too). */
+static bool take_option(struct options *o, int argc, char **argv, int *i, char *why,
+                        size_t why_size)
+{
+    const char *argument = argv[*i], *value = strchr(argument, '=');
+    size_t length = value ? (size_t)(value++ - argument) : strlen(argument);
+
+    for (size_t t = 0; t < sizeof(table) / sizeof(table[0]); t++) {
+        if (strlen(table[t].name) != length || strncmp(table[t].name, argument, length))
+            continue;
+        if (!table[t].value) {
+            if (value)
+                return wrong(why, why_size, "%s takes no value", table[t].name);
+        } else if (!value) {
+            if (*i + 1 >= argc)
+                return wrong(why, why_size, "%s needs a value: %s", table[t].name,
+                             table[t].expects);
+            value = argv[++*i];
+        }
+        if (!table[t].take(o, value))
+            return wrong(why, why_size, "%s %s: expected %s", table[t].name, value,
+                         table[t].expects);
+        return true;
+    }
+    return wrong(why, why_size, "unknown option %s; --help lists them", argument);
+}
+
+bool options_parse(struct options *o, int argc, char **argv, char *why, size_t why_size)
+{
+    *o = (struct options){.rounds = 20, .block_ns = 500e3, .window = 4 << 20};
+    take_percentiles(o, "median,min,p99");
+    for (int i = 1; i < argc; i++) {
+        if (argv[i][0] == '-') {
+            if (!take_option(o, argc, argv, &i, why, why_size))
+                return false;
+            continue;
+        }
+        if (o->n_selected == SELECTED_MAX)
+            return wrong(why, why_size, "more than %d benchmarks", SELECTED_MAX);
+        if (!(o->selected[o->n_selected++] = benchmark_find(argv[i])))
+            return wrong(why, why_size, "no benchmark %s; --list lists them", argv[i]);
+    }
+    return true;
+}
+
+bool options_selected(const struct options *o, const struct benchmark *what)
+{
+    if (o->n_selected == 0)
+        return true;
+    for (int i = 0; i < o->n_selected; i++)
+        if (o->selected[i] == what)
+            return true;
+    return false;
+}
+
+void options_help(FILE *to)
+{
+    fprintf(to, "usage: " LIB_PROGRAM " [OPTION…] [BENCHMARK…]\n\n"
+                "Measures the named benchmarks, or all. Start it with any launcher, e.g.\n"
+                "    gshmemrun -n 2 --bind core " LIB_PROGRAM " put get --sizes 8,1M\n\n");
+    for (size_t t = 0; t < sizeof(table) / sizeof(table[0]); t++)
+        fprintf(to, "  %-13s %-9s %s\n", table[t].name, table[t].value ? table[t].value : "",
+                table[t].text);
+}
+
+void options_list(FILE *to)
+{
+    for (const struct benchmark *b = benchmarks; b->name; b++)
+        fprintf(to, "%-16s %-5s %s\n", b->name, benchmark_unit_name(b->unit), b->text);
+}

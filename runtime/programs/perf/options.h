@@ -1,0 +1,42 @@
+/* The command line of gshmem-perf. */
+#ifndef PERF_OPTIONS_H
+#define PERF_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "statistics.h"
+
+enum { SIZES_MAX = 128, SELECTED_MAX = 64 };
+
+struct benchmark;
+
+struct options {
+    bool help;
+    bool list;
+    bool csv;
+    bool each;       /* time single operations, not blocks of them */
+    int rounds;      /* blocks measured */
+    double block_ns; /* that a block should take */
+    size_t window;   /* bytes of buffers that operations take turns on; 0: always the same one */
+    int n_sizes;     /* 0: each benchmark's own */
+    size_t size[SIZES_MAX];
+    int n_statistics;
+    struct statistic statistic[STATISTICS_MAX];
+    int n_selected; /* 0: all */
+    const struct benchmark *selected[SELECTED_MAX];
+};
+
+/* False if the command line is wrong; *why then says what and how to do better. */
+bool options_parse(struct options *o, int argc, char **argv, char *why, size_t why_size);
+
+bool options_selected(const struct options *o, const struct benchmark *what);
+
+/* "8,1M", "1-64K" (doubling), "8-1M*8": at most SIZES_MAX sizes; their number, or -1. */
+int sizes_parse(const char *text, size_t size[SIZES_MAX]);
+
+void options_help(FILE *to);
+void options_list(FILE *to);
+
+#endif

@@ -1,0 +1,81 @@
+/* The benchmarks, in the order in which they run. A new one is a loop in its family's file and a
+ * row here; --list, --help, running and printing follow. */
+#include <string.h>
+
+#include "benchmark.h"
+#include <library.h>
+
+#define RMA_SIZES        "1-16M"
+#define COLLECTIVE_SIZES "8-1M*8"
+
+const struct benchmark benchmarks[] = {
+    {"init", ALL, NANOSECONDS, 1, NULL, 1, 0, NULL, once_init,
+     "start of the library, one time of each PE"},
+    {"memory", ALL, KIBIBYTES, 1, NULL, 1, 0, NULL, once_memory,
+     "memory that start-up added to a PE, one value of each PE (Linux: Pss)"},
+
+    {"put", ONE, NANOSECONDS, 1, "8", 1, 0, loop_put, NULL, "blocking put"},
+    {"get", ONE, NANOSECONDS, 1, "8", 1, 0, loop_get, NULL, "blocking get"},
+    {"p", ONE, NANOSECONDS, 1, NULL, 1, 0, loop_p, NULL, "put of one long"},
+    {"g", ONE, NANOSECONDS, 1, NULL, 1, 0, loop_g, NULL, "get of one long"},
+    {"put_quiet", ONE, NANOSECONDS, 1, "8", 1, 0, loop_put_quiet, NULL, "put and quiet"},
+    {"put_nbi", ONE, MILLIONS_PER_SECOND, 1, "8", 1, 0, loop_put_nbi, NULL,
+     "rate of non-blocking puts, a quiet after every 64"},
+    {"put_bw", ONE, GIGABYTES_PER_SECOND, 1, RMA_SIZES, 1, 0, loop_put, NULL,
+     "bandwidth of blocking puts"},
+    {"get_bw", ONE, GIGABYTES_PER_SECOND, 1, RMA_SIZES, 1, 0, loop_get, NULL,
+     "bandwidth of blocking gets"},
+
+    {"fetch", ONE, NANOSECONDS, 1, NULL, 1, 0, loop_fetch, NULL, "atomic fetch of a long"},
+    {"set", ONE, NANOSECONDS, 1, NULL, 1, 0, loop_set, NULL, "atomic set of a long"},
+    {"add", ONE, NANOSECONDS, 1, NULL, 1, 0, loop_add, NULL, "atomic add to a long"},
+    {"inc", ONE, NANOSECONDS, 1, NULL, 1, 0, loop_inc, NULL, "atomic increment of a long"},
+    {"fetch_add", ONE, NANOSECONDS, 1, NULL, 1, 0, loop_fetch_add, NULL, "atomic fetch and add"},
+    {"fetch_inc", ONE, NANOSECONDS, 1, NULL, 1, 0, loop_fetch_inc, NULL,
+     "atomic fetch and increment"},
+    {"swap", ONE, NANOSECONDS, 1, NULL, 1, 0, loop_swap, NULL, "atomic swap"},
+    {"compare_swap", ONE, NANOSECONDS, 1, NULL, 1, 0, loop_compare_swap, NULL,
+     "atomic compare and swap, always matching"},
+
+    {"pingpong", PAIR, NANOSECONDS, 2, NULL, 1, 0, loop_pingpong, NULL,
+     "half a round trip of p, seen by wait_until"},
+#if LIB_HAS_SIGNAL
+    {"signal_pingpong", PAIR, NANOSECONDS, 2, "8,4K", 1, 0, loop_signal_pingpong, NULL,
+     "half a round trip of put_signal, seen by signal_wait_until"},
+#endif
+    {"barrier_all", ALL, NANOSECONDS, 1, NULL, 1, 0, loop_barrier_all, NULL, "barrier of all PEs"},
+#if LIB_HAS_SYNC
+    {"sync_all", ALL, NANOSECONDS, 1, NULL, 1, 0, loop_sync_all, NULL, "sync of all PEs"},
+#endif
+    {"broadcast", ALL, NANOSECONDS, 1, COLLECTIVE_SIZES, 8, 0, loop_broadcast, NULL,
+     "broadcast from PE 0"},
+    {"sum_reduce", ALL, NANOSECONDS, 1, COLLECTIVE_SIZES, 8, 0, loop_sum_reduce, NULL,
+     "sum of longs over all PEs, result on all"},
+    {"fcollect", ALL, NANOSECONDS, 1, COLLECTIVE_SIZES, 8, 1, loop_fcollect, NULL,
+     "fcollect, size given by each PE"},
+    {"collect", ALL, NANOSECONDS, 1, COLLECTIVE_SIZES, 8, 1, loop_collect, NULL,
+     "collect, size given by each PE"},
+    {"alltoall", ALL, NANOSECONDS, 1, COLLECTIVE_SIZES, 8, 1, loop_alltoall, NULL,
+     "alltoall, size for each PE"},
+#if LIB_HAS_LOCK
+    {"lock", ONE, NANOSECONDS, 1, NULL, 1, 0, loop_lock, NULL, "set and clear of a free lock"},
+    {"lock_all", ALL, NANOSECONDS, 1, NULL, 1, 0, loop_lock, NULL,
+     "set and clear of a lock that all PEs want"},
+#endif
+    {0},
+};
+
+const struct benchmark *benchmark_find(const char *name)
+{
+    for (const struct benchmark *b = benchmarks; b->name; b++)
+        if (!strcmp(b->name, name))
+            return b;
+    return NULL;
+}
+
+const char *benchmark_unit_name(enum benchmark_unit unit)
+{
+    static const char *const names[] = {"ns", "GB/s", "M/s", "KiB"};
+
+    return names[unit];
+}
