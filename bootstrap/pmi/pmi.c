@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "bootstrap/hosts.h"
 #include "bootstrap/pmi/mapping.h"
@@ -284,8 +285,11 @@ static enum bootstrap_found pmi_detect(const struct bootstrap_request *request, 
 static void pmi_abort(struct bootstrap *b, int status, const char *why)
 {
     struct pmi *p = (struct pmi *)b;
+    /* hydra ends at once and drops what it has not yet read of our stderr: the reason, that is */
+    const struct timespec until_read = {.tv_nsec = 50 * 1000 * 1000};
 
     (void)why; /* the wire has no word for it; it has been logged */
+    nanosleep(&until_read, NULL);
     if (!p->wire.broken)
         pmi_wire_tell(&p->wire, "cmd=abort exitcode=%d", status);
 }
