@@ -35,9 +35,8 @@ class Installed:
                          [f"--prefix={self.prefix}", "--libdir=lib", "-Dtests=false"])
         self.bin = os.path.join(self.prefix, "bin")
         self.lib = os.path.join(self.prefix, "lib")
-        # a user's environment: nothing of the build tree, LD_LIBRARY_PATH only where a step says so
         self.tree.env["PKG_CONFIG_PATH"] = os.path.join(self.lib, "pkgconfig")
-        self.tree.env.pop("LD_LIBRARY_PATH", None)
+        self.tree.env["LD_LIBRARY_PATH"] = ""
 
     def install(self):
         problem = self.tree.build()
@@ -82,7 +81,7 @@ class Installed:
         self.tree.env["LD_LIBRARY_PATH"] = self.lib
         cases = [Case("pkg-config", "passed"),
                  self.run("pkg-config-runs", [os.path.join(self.bin, "gshmemrun")], program)]
-        del self.tree.env["LD_LIBRARY_PATH"]
+        self.tree.env["LD_LIBRARY_PATH"] = ""
         return cases
 
     def with_gshmemcc(self):

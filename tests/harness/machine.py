@@ -36,23 +36,24 @@ def describe():
 
 @contextlib.contextmanager
 def slurm(root, wanted):
-    """One Slurm for all tests that want it; tests/launch finds it by SLURM_CONF, or why there is none
-    by GSHMEM_TEST_NO_SLURM."""
-    if not wanted or "SLURM_CONF" in os.environ or not shutil.which("srun"):
+    """One Slurm and one allocation of it for all tests; tests/launch finds it in the environment, or
+    why there is none."""
+    if not wanted or not shutil.which("srun"):
         yield
         return
     keeper = subprocess.Popen(
-        [os.path.join(root, "tests", "slurm"), "sh", "-c", 'echo "$SLURM_CONF"; read -r end'],
+        [os.path.join(root, "tests", "slurm"),
+         "sh", "-c", 'echo "$SLURM_JOB_ID $SLURM_CONF"; read -r end'],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         line = keeper.stdout.readline().strip()
-        if line.startswith("/"):
-            os.environ["SLURM_CONF"] = line
+        job, _, conf = line.partition(" ")
+        if job.isdigit():
+            os.environ.update(SLURM_CONF=conf, GSHMEM_TEST_SLURM_JOB=job)
         else:
-            os.environ["GSHMEM_TEST_NO_SLURM"] = line.removeprefix("SKIP: ") or "Slurm did not start"
+            os.environ["GSHMEM_TEST_NO_SLURM"] = line.removeprefix("SKIP: ") or "it did not start"
         yield
     finally:
-        os.environ.pop("SLURM_CONF", None)
         keeper.stdin.close()
         try:
             keeper.wait(timeout=20)

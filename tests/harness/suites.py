@@ -18,14 +18,14 @@ class Tree:
         self.root = root
         self.path = path
         self.options = list(options)
-        self.env = dict(os.environ, **(env or {}))
+        self.env = dict(env or {})  # over what the environment is when a command starts
         self.prefix = []  # of the command that runs tests
 
     def command(self, *arguments, timeout=None):
         """(exit status, output); commands never read our stdin."""
         try:
-            done = subprocess.run(arguments, cwd=self.root, env=self.env, timeout=timeout,
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            done = subprocess.run(arguments, cwd=self.root, env=dict(os.environ, **self.env),
+                                  timeout=timeout, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, text=True, errors="replace")
         except subprocess.TimeoutExpired as e:
             return 124, (e.output or b"").decode(errors="replace") + "\ntook too long"

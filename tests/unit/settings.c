@@ -15,8 +15,8 @@ static int64_t size_of(const char *text)
 
 static void test_sizes(void)
 {
-    static const char *const refused[] = {"",    " ",     "-1",  "+1",  "0x10", "inf",    "nan",
-                                          "12Q", "12 KB!", "1e30", "K",   "1..2", "9999999P", "1p3"};
+    static const char *const refused[] = {"",    " ",      "-1",   "+1", "0x10", "inf",      "nan",
+                                          "12Q", "12 KB!", "1e30", "K",  "1..2", "9999999P", "1p3"};
 
     CHECK_EQ(size_of("0"), 0);
     CHECK_EQ(size_of("64"), 64);

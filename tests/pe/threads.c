@@ -1,0 +1,93 @@
+/* THREAD_MULTIPLE: four threads of every PE at once put, get, signal, order and make contexts. */
+#include <pthread.h>
+#include <stdint.h>
+
+#include "pe.h"
+
+enum { THREADS = 4, ROUNDS = 1500, BYTES = 96 };
+
+struct lane {
+    unsigned char bytes[BYTES];
+    uint64_t signal, credit, total;
+};
+
+static struct lane lanes[THREADS]; /* symmetric: thread t of the left neighbour writes lane t */
+static uint64_t shared_total;      /* all threads of all PEs add to it */
+
+/* To the right with a signal, through a context of its own now and then. */
+static void pass_on(struct lane *lane, int thread, uint64_t round, gshmem_ctx_t ctx)
+{
+    unsigned char local[BYTES];
+    unsigned salt = (unsigned)(round * THREADS) + (unsigned)thread;
+
+    fill(local, BYTES, me, salt);
+    CHECK_EQ(gshmem_signal_wait_until(&lane->credit, GSHMEM_CMP_EQ, round - 1), round - 1);
+    if (round % 3 == 0) {
+        CHECK_OK(gshmem_ctx_putmem_signal(ctx, lane->bytes, local, BYTES, &lane->signal, round,
+                                          GSHMEM_SIGNAL_SET, right()));
+    } else {
+        CHECK_OK(gshmem_ctx_putmem_nbi(ctx, lane->bytes, local, BYTES, right()));
+        CHECK_OK(round % 3 == 1 ? gshmem_ctx_fence(ctx) : gshmem_ctx_quiet(ctx));
+        CHECK_OK(gshmem_ctx_signal_set(ctx, &lane->signal, round, right()));
+    }
+    CHECK_EQ(gshmem_signal_wait_until(&lane->signal, GSHMEM_CMP_EQ, round), round);
+    CHECK_FILLED(lane->bytes, BYTES, left(), salt);
+    CHECK_OK(gshmem_ctx_quiet(ctx));
+    CHECK_OK(gshmem_signal_set(&lane->credit, round, left()));
+}
+
+static void *work(void *argument)
+{
+    struct lane *lane = argument;
+    int thread = (int)(lane - lanes);
+    gshmem_ctx_t ctx = GSHMEM_CTX_DEFAULT;
+
+    for (uint64_t round = 1; round <= ROUNDS; round++) {
+        if (round % 100 == 50)
+            CHECK_OK(gshmem_ctx_create(GSHMEM_CTX_PRIVATE, &ctx));
+        pass_on(lane, thread, round, ctx);
+        CHECK_OK(gshmem_signal_add(&shared_total, round, (int)(round % (uint64_t)n)));
+        CHECK_OK(gshmem_signal_add(&lane->total, 1, right()));
+        if (round % 100 == 99) {
+            CHECK_OK(gshmem_ctx_destroy(ctx));
+            ctx = GSHMEM_CTX_DEFAULT;
+        }
+        if (round % 64 == 0) { /* a failure is this thread's own */
+            const char *line;
+            CHECK(gshmem_putmem(lane, &round, 8, n + thread) == GSHMEM_ERR_ARGUMENT);
+            CHECK_EQ(gshmem_last_error(&line), GSHMEM_ERR_ARGUMENT);
+            char expected[16];
+            snprintf(expected, sizeof expected, "PE %d", n + thread);
+            CHECK_HAS(line, expected);
+        }
+    }
+    return NULL;
+}
+
+int main(void)
+{
+    pthread_t thread[THREADS];
+    int provided;
+
+    setenv("GSHMEM_LOG", "none", 0);
+    CHECK_OK(gshmem_init_thread(GSHMEM_THREAD_MULTIPLE, &provided));
+    CHECK_EQ(provided, GSHMEM_THREAD_MULTIPLE);
+    begin(); /* nested */
+    for (int i = 0; i < THREADS; i++)
+        CHECK_EQ(pthread_create(&thread[i], NULL, work, &lanes[i]), 0);
+    for (int i = 0; i < THREADS; i++)
+        CHECK_EQ(pthread_join(thread[i], NULL), 0);
+    barrier();
+
+    uint64_t expected = 0;
+    for (uint64_t round = 1; round <= ROUNDS; round++) {
+        if (round % (uint64_t)n == (uint64_t)me)
+            expected += round * THREADS * (uint64_t)n;
+    }
+    CHECK_EQ(gshmem_signal_fetch(&shared_total), expected);
+    for (int i = 0; i < THREADS; i++)
+        CHECK_EQ(gshmem_signal_fetch(&lanes[i].total), ROUNDS);
+    end();
+    CHECK_OK(gshmem_finalize());
+    return 0;
+}
