@@ -1,0 +1,229 @@
+/* Started from an MPI communicator that the program gives to gshmem_init_attr: its ranks are the PEs.
+ *
+ * A module, built once for each MPI (their libraries differ where their headers agree), and opened
+ * for the MPI that is in the process. All it does goes over a duplicate of the communicator. */
+#define _GNU_SOURCE
+#include <mpi.h>
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "bootstrap/bootstrap.h"
+#include "bootstrap/hosts.h"
+#include "gshmem/base.h"
+
+/* The module. */
+GSHMEM_API extern const struct bootstrap_ops gshmem_bootstrap;
+
+struct record {
+    uint32_t bytes;
+    unsigned char blob[BOOTSTRAP_BLOB_MAX];
+};
+
+struct mpi {
+    struct bootstrap base;
+    struct bootstrap_request core; /* what the core lends: fail, info, the timeout */
+    MPI_Comm comm;                 /* a duplicate; MPI_COMM_NULL until it is made */
+    struct record mine;
+    struct record *all; /* [n_pes] */
+    int *host;
+};
+
+static gshmem_status_t mpi_failed(const struct mpi *m, const char *call, int error)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length;
+
+    MPI_Error_string(error, text, &length);
+    return m->core.fail(GSHMEM_ERR_BOOTSTRAP, "MPI: %s: %s", call, text);
+}
+
+/* Waits for a collective, at most the timeout; MPI itself would wait for ever. On a timeout the request
+ * and its buffers must stay as they are. */
+static gshmem_status_t await(struct mpi *m, MPI_Request *request, const char *call)
+{
+    struct timespec now, pause = {.tv_nsec = 50000};
+    time_t end = 0;
+
+    for (int tries = 0;; tries++) {
+        int done, error = MPI_Test(request, &done, MPI_STATUS_IGNORE);
+        if (error != MPI_SUCCESS)
+            return mpi_failed(m, call, error);
+        if (done)
+            return GSHMEM_OK;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        if (tries == 0)
+            end = now.tv_sec + m->core.timeout_seconds;
+        if (now.tv_sec > end)
+            return m->core.fail(GSHMEM_ERR_TIMEOUT,
+                                "MPI: %s: not all ranks came within %d s (GSHMEM_INIT_TIMEOUT)", call,
+                                m->core.timeout_seconds);
+        if (tries > 1000)
+            nanosleep(&pause, NULL);
+    }
+}
+
+/* ---- Rounds ---- */
+
+static gshmem_status_t mpi_publish(struct bootstrap *b, const void *blob, size_t bytes)
+{
+    struct mpi *m = (struct mpi *)b;
+
+    if (bytes > BOOTSTRAP_BLOB_MAX)
+        return m->core.fail(GSHMEM_ERR_ARGUMENT, "MPI: a blob of %zu bytes; at most %d", bytes,
+                            BOOTSTRAP_BLOB_MAX);
+    m->mine.bytes = (uint32_t)bytes;
+    memcpy(m->mine.blob, blob, bytes);
+    return GSHMEM_OK;
+}
+
+static gshmem_status_t mpi_fence(struct bootstrap *b)
+{
+    struct mpi *m = (struct mpi *)b;
+    MPI_Request request;
+    int error = MPI_Iallgather(&m->mine, sizeof m->mine, MPI_BYTE, m->all, sizeof m->mine, MPI_BYTE,
+                               m->comm, &request);
+
+    if (error != MPI_SUCCESS)
+        return mpi_failed(m, "MPI_Iallgather", error);
+    return await(m, &request, "MPI_Iallgather");
+}
+
+static gshmem_status_t mpi_fetch(struct bootstrap *b, int pe, void *blob, size_t capacity,
+                                 size_t *bytes)
+{
+    struct mpi *m = (struct mpi *)b;
+
+    if (pe < 0 || pe >= b->n_pes)
+        return m->core.fail(GSHMEM_ERR_ARGUMENT, "MPI: the blob of PE %d; the job has PEs 0..%d", pe,
+                            b->n_pes - 1);
+    if (m->all[pe].bytes > capacity)
+        return m->core.fail(GSHMEM_ERR_ARGUMENT,
+                            "MPI: the blob of PE %d has %u bytes, room is for %zu", pe,
+                            m->all[pe].bytes, capacity);
+    memcpy(blob, m->all[pe].blob, m->all[pe].bytes);
+    *bytes = m->all[pe].bytes;
+    return GSHMEM_OK;
+}
+
+/* ---- Opening and closing ---- */
+
+static enum bootstrap_found mpi_detect(const struct bootstrap_request *request, char *why,
+                                       size_t why_size)
+{
+    int begun = 0, ended = 0;
+
+    if (!request->mpi_comm) {
+        snprintf(why, why_size, "no MPI communicator was given to gshmem_init_attr");
+        return BOOTSTRAP_ABSENT;
+    }
+    MPI_Initialized(&begun);
+    MPI_Finalized(&ended);
+    if (!begun || ended) {
+        snprintf(why, why_size, "an MPI communicator was given, but %s", ended
+                 ? "MPI_Finalize was called before" : "MPI_Init was not called before");
+        return BOOTSTRAP_BROKEN;
+    }
+    snprintf(why, why_size, "an MPI communicator was given to gshmem_init_attr");
+    return BOOTSTRAP_PRESENT;
+}
+
+/* Each host's lowest rank names it: MPI knows who can share memory. */
+static gshmem_status_t find_hosts(struct mpi *m)
+{
+    MPI_Comm host;
+    int n = m->base.n_pes, lowest = m->base.pe;
+    int error = MPI_Comm_split_type(m->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+
+    if (error != MPI_SUCCESS)
+        return mpi_failed(m, "MPI_Comm_split_type", error);
+    error = MPI_Bcast(&lowest, 1, MPI_INT, 0, host);
+    MPI_Comm_free(&host);
+    if (error == MPI_SUCCESS)
+        error = MPI_Allgather(&lowest, 1, MPI_INT, m->host, 1, MPI_INT, m->comm);
+    if (error != MPI_SUCCESS)
+        return mpi_failed(m, "MPI_Allgather", error);
+    m->base.n_hosts = hosts_by_number(m->host, n, n, m->host);
+    return m->base.n_hosts ? GSHMEM_OK
+                           : m->core.fail(GSHMEM_ERR_MEMORY, "MPI: out of memory for %d PEs", n);
+}
+
+static gshmem_status_t join(struct mpi *m)
+{
+    MPI_Comm given;
+    int error;
+
+    memcpy(&given, m->core.mpi_comm, sizeof given);
+    if (given == MPI_COMM_NULL)
+        return m->core.fail(GSHMEM_ERR_ARGUMENT, "MPI: the communicator is MPI_COMM_NULL");
+    if ((error = MPI_Comm_dup(given, &m->comm)) != MPI_SUCCESS)
+        return mpi_failed(m, "MPI_Comm_dup", error);
+    MPI_Comm_set_errhandler(m->comm, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(m->comm, &m->base.pe);
+    MPI_Comm_size(m->comm, &m->base.n_pes);
+    m->host = calloc((size_t)m->base.n_pes, sizeof *m->host);
+    m->all = calloc((size_t)m->base.n_pes, sizeof *m->all);
+    m->base.host = m->host;
+    if (!m->host || !m->all)
+        return m->core.fail(GSHMEM_ERR_MEMORY, "MPI: out of memory for %d PEs", m->base.n_pes);
+    return find_hosts(m);
+}
+
+static void mpi_close(struct bootstrap *b)
+{
+    struct mpi *m = (struct mpi *)b;
+    int ended = 0;
+
+    MPI_Finalized(&ended);
+    if (!ended && m->comm != MPI_COMM_NULL)
+        MPI_Comm_free(&m->comm);
+    free(m->host);
+    free(m->all);
+    free(m);
+}
+
+static gshmem_status_t mpi_open(const struct bootstrap_request *request, struct bootstrap **out)
+{
+    struct mpi *m = calloc(1, sizeof *m);
+
+    if (!m)
+        return request->fail(GSHMEM_ERR_MEMORY, "start-up: out of memory");
+    m->base.ops = &gshmem_bootstrap;
+    m->core = *request;
+    m->comm = MPI_COMM_NULL;
+    gshmem_status_t status = join(m);
+    if (status) {
+        mpi_close(&m->base);
+        return status;
+    }
+    snprintf(m->base.job, sizeof m->base.job, "mpi");
+    *out = &m->base;
+    return GSHMEM_OK;
+}
+
+static void mpi_abort(struct bootstrap *b, int status, const char *why)
+{
+    struct mpi *m = (struct mpi *)b;
+    int ended = 0;
+
+    (void)why; /* it has been logged */
+    MPI_Finalized(&ended);
+    if (!ended)
+        MPI_Abort(m->comm, status);
+}
+
+const struct bootstrap_ops gshmem_bootstrap = {
+    .size = sizeof(struct bootstrap_ops),
+    .version = BOOTSTRAP_VERSION,
+    .name = "mpi",
+    .detect = mpi_detect,
+    .open = mpi_open,
+    .publish = mpi_publish,
+    .fence = mpi_fence,
+    .fetch = mpi_fetch,
+    .abort = mpi_abort,
+    .close = mpi_close,
+};
