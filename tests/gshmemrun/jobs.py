@@ -62,7 +62,7 @@ class Job:
             if condition(found):
                 return found
             time.sleep(0.01)
-        self.give_up(f"never saw {what}; there are {[(p.pid, p.name) for p in found]}")
+        self.give_up(f"never saw {what}")
 
     def end(self, seconds=10):
         """(status, output, errors); the status is negative if gshmemrun died of a signal."""
@@ -89,6 +89,7 @@ class Job:
                 pass
 
     def give_up(self, why):
+        why += f"; of it live {[(p.pid, p.name, p.state) for p in self.processes()]}"
         self.clean_up()
         out, err = self.process.communicate()
         print(f"{why}\noutput:\n{out}\nerrors:\n{err}")
