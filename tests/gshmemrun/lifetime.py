@@ -49,6 +49,18 @@ def killed(which, status, text):
     check_end(job, status, f"the {which} killed", text)
 
 
+def both_killed(launched):
+    """Nobody is left to clean up: PEs below a script hold on to the lifeline."""
+    job = Job("-n", 2, "sh", "-c", '"$0" run absent; exit', launched)
+    job.wait_for(lambda ps: sum(p.name == "launched" for p in ps) == 2, "PEs")
+    time.sleep(0.3)  # they have said hello
+    both = [job.process.pid, job.named("gshmem-launcher")[0].pid]
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in both:
+            os.kill(pid, number)
+    check_end(job, -9, "guard and launcher killed at once")
+
+
 def output_killed():
     job = Job("-n", 2, "--tag-output", "sleep", 60)
     job.wait_for(lambda ps: sum(p.name == "sleep" for p in ps) == 2, "PEs")
@@ -91,6 +103,7 @@ def main():
     one_dies()
     killed("launcher", 137, "the launcher was killed by signal 9")
     killed("guard", -9, "gshmemrun itself was killed")
+    both_killed(sys.argv[1])
     output_killed()
     strangers_are_spared()
     stubborn()

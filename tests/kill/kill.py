@@ -44,9 +44,9 @@ def choose(job, victim, random):
         return guard
     if victim == "launcher":
         return launcher[0] if launcher else None
-    own = launcher + [guard] + [p.pid for p in found if p.name.startswith("gshmem")]
-    # A child of a PE, by itself, is the PE's business; here a PE is what says so of itself.
-    pes = [p.pid for p in found if p.pid not in own and p.name not in ("sleep", "setsid")]
+    # A PE is BUSY, or the script that runs it; the rest of its family is the script's business.
+    busy = [p for p in found if p.name == "busy"]
+    pes = [p.pid for p in busy] + [p.parent for p in busy if p.parent not in launcher + [guard]]
     return random.choice(pes) if pes else None
 
 
@@ -66,7 +66,7 @@ def run(number, busy, random, victims):
     pid = None
     while pid is None and time.monotonic() < limit:
         pid = choose(job, victim, random)
-    if pid is None:
+    if pid in (None, 1):
         job.give_up(f"{what}: there is no victim")
     try:
         os.kill(pid, signal.SIGKILL)
