@@ -117,11 +117,11 @@ gshmem_status_t meet_flat(struct group *g, uint32_t signature, const char *call)
     /* release: pairs with the acquire below in the others; they may then read my note, and whatever
      * I stored before */
     atomic_store_explicit(&g->sync[g->my]->note[parity].word, mine, memory_order_release);
+    wait_begin(&w, call, g->team);
     for (int i = 0; i < g->n; i++) {
         _Atomic uint64_t *theirs = &g->sync[i]->note[parity].word;
         uint64_t word;
 
-        wait_begin(&w, call, g->team);
         /* acquire: pairs with the release above */
         while ((word = atomic_load_explicit(theirs, memory_order_acquire)) >> 32 != g->round) {
             if ((g->broken = wait_step(&w)))
@@ -148,6 +148,7 @@ gshmem_status_t meet_dissemination(struct group *g, uint32_t signature, const ch
     /* relaxed: published, with the rest of the note, by the release below */
     atomic_store_explicit(&g->sync[g->my]->note[parity].word, word_make(g, signature),
                           memory_order_relaxed);
+    wait_begin(&w, call, g->team);
     for (int step = 0, distance = 1; distance < g->n; step++, distance *= 2) {
         int to = g->my + distance < g->n ? g->my + distance : g->my + distance - g->n;
         _Atomic uint64_t *from = &g->sync[g->my]->step[step].word[parity];
@@ -157,7 +158,6 @@ gshmem_status_t meet_dissemination(struct group *g, uint32_t signature, const ch
          * that this member has heard of, so that in the end everyone's notes are seen by all. */
         atomic_store_explicit(&g->sync[to]->step[step].word[parity], word_make(g, heard),
                               memory_order_release);
-        wait_begin(&w, call, g->team);
         /* acquire: pairs with the release above */
         while ((word = atomic_load_explicit(from, memory_order_acquire)) >> 32 != g->round) {
             if ((g->broken = wait_step(&w)))
