@@ -218,9 +218,9 @@ struct allocator *allocator_create(size_t limit)
 
     if (!a)
         return NULL;
-    a->ranges = (struct tree)TREE_OF(order_by_address);
-    a->spaces = (struct tree)TREE_OF(order_by_size);
-    a->remembered = (struct tree)TREE_OF(order_by_address);
+    a->ranges = tree_empty(order_by_address);
+    a->spaces = tree_empty(order_by_size);
+    a->remembered = tree_empty(order_by_address);
     a->limit = limit / GRAIN * GRAIN;
     if (!reserve(a, 1)) {
         free(a);

@@ -20,9 +20,9 @@ bool allocator_take(struct allocator *a, size_t bytes, size_t alignment, size_t 
 
 enum allocator_answer {
     ALLOCATOR_OK,
-    ALLOCATOR_FREED,    /* this object was given back before */
-    ALLOCATOR_INSIDE,   /* within an object, not its start; *object is that start */
-    ALLOCATOR_FOREIGN,  /* never handed out */
+    ALLOCATOR_FREED,   /* this object was given back before */
+    ALLOCATOR_INSIDE,  /* within an object, not its start; *object is that start */
+    ALLOCATOR_FOREIGN, /* never handed out */
 };
 
 /* What is known of an offset; *bytes is the size asked for when it is the start of an object. */
@@ -32,7 +32,7 @@ enum allocator_answer allocator_give(struct allocator *a, size_t offset);
 /* Changes an object's size in place; false if it cannot, and nothing has changed. */
 bool allocator_resize(struct allocator *a, size_t offset, size_t bytes);
 
-size_t allocator_used(const struct allocator *a);    /* bytes in objects */
+size_t allocator_used(const struct allocator *a); /* bytes in objects */
 size_t allocator_objects(const struct allocator *a);
 size_t allocator_largest(const struct allocator *a); /* the largest free range */
 size_t allocator_top(const struct allocator *a);     /* end of the highest object */

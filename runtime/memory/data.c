@@ -13,7 +13,7 @@
 #include "runtime/base/log.h"
 #include "runtime/job.h"
 
-/* Libraries that asked, by an address inside; they may ask before there is a job to hang this on. */
+/* Libraries that asked, by an address inside; they may before there is a job to hang this on. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const void *asked[DATA_SEGMENT_MAX - 1];
 static int asked_count;

@@ -24,10 +24,10 @@ struct data_segment {
 
 struct data_segments {
     int n;
-    struct data_segment segment[DATA_SEGMENT_MAX]; /* the executable first, then libraries as
-                                                    they were registered */
-    size_t bytes;                   /* of all, as laid out in a slot */
-    uint64_t digest;                /* sizes and build identity: the same program on another PE */
+    /* The executable's first, then those of libraries, in the order in which they asked. */
+    struct data_segment segment[DATA_SEGMENT_MAX];
+    size_t bytes;    /* of all, as laid out in a slot */
+    uint64_t digest; /* sizes and build identity: the same program on another PE */
 };
 
 /* Finds them. An executable without writable data gives none. */

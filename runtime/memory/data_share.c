@@ -1,10 +1,11 @@
 /* Moving the program's writable data into the shared file, under the feet of the program.
  *
- * What else lives in an executable's data segment, and why moving it does no harm: variables of libc
- * that the linker copied there (stdout, environ) keep their addresses, and only this process uses
- * them; private futexes, as in mutexes and stdio, are keyed by address space and address. What does
- * not live there: thread-local storage and the kernel's per-thread areas, what relocation has made
- * read-only (it stays where it is), and the heap of brk, which begins at the next page or later.
+ * What else lives in an executable's data segment, and why moving it does no harm: variables of
+ * libc that the linker copied there (stdout, environ) keep their addresses, and only this process
+ * uses them; private futexes, as in mutexes and stdio, are keyed by address space and address. What
+ * does not live there: thread-local storage and the kernel's per-thread areas, what relocation has
+ * made read-only (it stays where it is), and the heap of brk, which begins at the next page or
+ * later.
  *
  * In a statically linked program the segment also holds libc's own state and this file's. Therefore
  * between the copy and the mapping nothing here writes a variable that is neither on the stack nor
@@ -36,7 +37,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- Copying what was ever touched ---- */
 
-/* By system call, not pwrite: what the sanitizers check would find the red zones between variables. */
+/* By system call, not pwrite: a sanitizer's would stumble over the red zones between variables. */
 static bool write_all(int fd, uintptr_t from, size_t bytes, size_t offset)
 {
     while (bytes) {
@@ -194,8 +195,8 @@ static void after_fork_in_child(void)
 {
     for (int i = 0; i < moved_count; i++) {
         if (copy_for_child[i])
-            mremap(copy_for_child[i], moved[i].bytes, moved[i].bytes,
-                   MREMAP_MAYMOVE | MREMAP_FIXED, (void *)moved[i].base);
+            mremap(copy_for_child[i], moved[i].bytes, moved[i].bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
+                   (void *)moved[i].base);
     }
     for (int i = 0; i < moved_count; i++)
         close(moved[i].fd);
@@ -222,8 +223,12 @@ static struct moved *find_moved(const struct data_segment *s)
 static gshmem_status_t move(const struct data_segment *s, int fd, size_t offset)
 {
     struct moved *before = find_moved(s);
-    struct moved after = {s->base, s->bytes, offset, fcntl(fd, F_DUPFD_CLOEXEC, 0), s->protection};
 
+    if (!before && moved_count == DATA_SEGMENT_MAX)
+        return fail(GSHMEM_ERR_UNSUPPORTED, "symmetric variables: more than %d segments",
+                    DATA_SEGMENT_MAX);
+
+    struct moved after = {s->base, s->bytes, offset, fcntl(fd, F_DUPFD_CLOEXEC, 0), s->protection};
     if (after.fd < 0)
         return fail(GSHMEM_ERR_SYSTEM, "symmetric variables: duplicating a descriptor: %s",
                     strerror(errno));
@@ -252,11 +257,7 @@ gshmem_status_t data_share(const struct data_segment *segment, int fd, size_t of
 
     pthread_once(&once, watch_forks);
     pthread_mutex_lock(&lock);
-    gshmem_status_t status = !find_moved(segment) && moved_count == DATA_SEGMENT_MAX
-                                 ? fail(GSHMEM_ERR_UNSUPPORTED,
-                                        "symmetric variables: more than %d segments were moved",
-                                        DATA_SEGMENT_MAX)
-                                 : move(segment, fd, offset);
+    gshmem_status_t status = move(segment, fd, offset);
     pthread_mutex_unlock(&lock);
     return status;
 }

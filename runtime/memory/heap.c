@@ -1,8 +1,8 @@
 /* gshmem_malloc and its family.
  *
  * Every PE does the same to its own allocator, so the same offsets come out everywhere; one
- * agreement of all PEs per call makes sure of it, and is the barrier that the call has to be. What a
- * PE did before the agreement it undoes if the call does not stand.
+ * agreement of all PEs per call makes sure of it, and is the barrier that the call has to be. What
+ * a PE did before the agreement it undoes if the call does not stand.
  *
  * A PE manages the memory of its own heap alone. Memory above `touched` was never handed out, or
  * was given back to the system, and reads as zero. */
@@ -32,14 +32,14 @@ enum {
 };
 
 struct heap {
-    pthread_mutex_t calls;   /* one call at a time, also while it waits for other PEs */
+    pthread_mutex_t calls; /* one call at a time, also while it waits for other PEs */
     struct allocator *objects;
     const struct host *host; /* whose file the memory is in */
     char *base;
     size_t limit;
     size_t touched;
     size_t page;
-    bool huge;               /* huge pages are wanted and not yet asked for */
+    bool huge; /* huge pages are wanted and not yet asked for */
 };
 
 static const size_t NOWHERE = SIZE_MAX;
@@ -52,8 +52,8 @@ static void ask_for_huge_pages(struct heap *h)
     const struct host *host = h->host;
 
     h->huge = false;
-    /* Whoever touches a page first makes it, so ask for all heaps mapped here. If the system has none
-     * to offer it says so, and nothing is lost. */
+    /* Whoever touches a page first makes it, so ask for all heaps mapped here. If the system has
+     * none to offer it says so, and nothing is lost. */
     for (int i = 0; i < host->n; i++) {
         char *heap = host->arena + host_heap_offset(&host->layout, i);
         if (madvise(heap + HUGE_PAGE, h->limit - HUGE_PAGE, MADV_HUGEPAGE) != 0) {
@@ -218,8 +218,8 @@ static size_t find(const struct heap *h, struct request *r, const void *ptr, siz
     case ALLOCATOR_OK:
         return offset;
     case ALLOCATOR_FREED:
-        request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT,
-                       "the object at %p was freed before", ptr);
+        request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT, "the object at %p was freed before",
+                       ptr);
         break;
     case ALLOCATOR_INSIDE:
         request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT,

@@ -64,7 +64,7 @@ void tree_erase(struct tree *t, const struct tree_node *node)
     join(node->less, node->more, at);
 }
 
-/* The first node that compares to key as `least` or more: 0 takes one that is the same, 1 does not. */
+/* The first node that compares to key as `least` or more: 0 takes one that is the same, 1 not. */
 static struct tree_node *first(const struct tree *t, const struct tree_node *key, int least)
 {
     struct tree_node *found = NULL;

@@ -23,17 +23,21 @@ struct tree {
     uint32_t random;
 };
 
-#define TREE_OF(by) {.root = NULL, .order = (by), .random = 2463534242u}
+static inline struct tree tree_empty(tree_order *order)
+{
+    return (struct tree){.order = order, .random = 2463534242u};
+}
 
-#define tree_entry(node, type, member) ((type *)(void *)((char *)(node) - offsetof(type, member)))
+/* The struct that a node lives in. */
+#define tree_entry(node, type, member) ((type *)((uintptr_t)(node) - offsetof(type, member)))
 
 /* No node of the tree may be the same as this one. */
 void tree_insert(struct tree *t, struct tree_node *node);
 /* The node must be in the tree. */
 void tree_erase(struct tree *t, const struct tree_node *node);
 
-/* The nearest node on either side of key, or one that is the same as it; NULL: none. key need not be
- * in the tree. */
+/* The nearest node on either side of key, or one that is the same as it; NULL: none. key need not
+ * be in the tree. */
 struct tree_node *tree_at_least(const struct tree *t, const struct tree_node *key);
 struct tree_node *tree_at_most(const struct tree *t, const struct tree_node *key);
 struct tree_node *tree_after(const struct tree *t, const struct tree_node *key);

@@ -48,10 +48,10 @@ static uint32_t random_below(uint32_t n)
 /* ---- The model ---- */
 
 struct model {
-    int owner[GRAINS];          /* 1 + object, 0: free */
+    int owner[GRAINS];           /* 1 + object, 0: free */
     unsigned char freed[GRAINS]; /* an object that began here was given back */
     size_t offset[OBJECTS];
-    size_t asked[OBJECTS];      /* 0: no such object */
+    size_t asked[OBJECTS]; /* 0: no such object */
 };
 
 static size_t grains(size_t bytes)
@@ -236,7 +236,7 @@ static void limits(void)
     CHECK_EQ(offset, 7);
     CHECK(allocator_take(a, 1, 1, &offset));
     CHECK_EQ(offset, 0);
-    CHECK(allocator_take(a, 1, limit / 2, &offset)); /* a huge alignment, and the gap stays usable */
+    CHECK(allocator_take(a, 1, limit / 2, &offset)); /* the gap before it stays usable */
     CHECK_EQ(offset, limit / 2);
     CHECK(!allocator_take(a, 1, limit, &offset));
     CHECK(allocator_take(a, limit / 2 - 16, 16, &offset));

@@ -1,7 +1,7 @@
 /* Moving this program's own variables into a file, as PIE, at a fixed address, static, …
  *
- * Everything a variable can be is here: set, zero, large and mostly untouched, libc's, a lock with a
- * thread asleep on it; and after each step all of them must be what they were. */
+ * Everything a variable can be is here: set, zero, large and mostly untouched, libc's, a lock with
+ * a thread asleep on it; and after each step all of them must be what they were. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -298,7 +298,8 @@ static void check_library(int fd)
 int main(int argc, char **argv)
 {
     /* Once as it comes, once without address randomisation, where brk follows .bss closely. */
-    if (argc > 1 && strcmp(argv[1], "fixed") == 0 && !(personality(0xffffffff) & ADDR_NO_RANDOMIZE)) {
+    if (argc > 1 && strcmp(argv[1], "fixed") == 0 &&
+        !(personality(0xffffffff) & ADDR_NO_RANDOMIZE)) {
         if (personality(ADDR_NO_RANDOMIZE) == -1)
             SKIP("address randomisation cannot be turned off here");
         execv("/proc/self/exe", argv);

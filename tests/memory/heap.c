@@ -1,4 +1,4 @@
-/* The symmetric heap as a program sees it: where objects lie, what is in them, what is given back. */
+/* The symmetric heap as a program sees it: where objects lie, what is in them, what goes back. */
 #define _GNU_SOURCE
 #include <stdint.h>
 
@@ -247,8 +247,9 @@ static void grows_on_demand(void)
 
 static void hints(void)
 {
+    const long both = GSHMEM_MALLOC_ATOMICS_REMOTE | GSHMEM_MALLOC_SIGNAL_REMOTE;
     void *a = gshmem_malloc_with_hints(64, GSHMEM_MALLOC_ATOMICS_REMOTE);
-    void *b = gshmem_malloc_with_hints(64, GSHMEM_MALLOC_SIGNAL_REMOTE | GSHMEM_MALLOC_ATOMICS_REMOTE);
+    void *b = gshmem_malloc_with_hints(64, both);
 
     CHECK(a && b && a != b);
     CHECK_OK(gshmem_free(a));

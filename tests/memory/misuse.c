@@ -11,7 +11,7 @@ enum { MIB = 1 << 20 };
 
 static int me, n, last;
 static int variable;
-static int said; /* what this PE writes to stderr goes here */
+static int said;              /* what this PE writes to stderr goes here */
 static long lines, all_lines; /* symmetric */
 
 /* How many lines with this text all PEs have written since the last call. */
@@ -162,7 +162,8 @@ static void disagreement(void)
     CHECK(!gshmem_malloc(odd ? 64 * MIB : 8)); /* that it has no room for it is not the point */
     check_failed(GSHMEM_ERR_MISMATCH, "asks for 67108864 B, PE 0 asks for 8 B");
     CHECK(!gshmem_align(odd ? 256 : 4096, 8));
-    check_failed(GSHMEM_ERR_MISMATCH, "asks for an alignment of 256, PE 0 asks for an alignment of");
+    check_failed(GSHMEM_ERR_MISMATCH,
+                 "asks for an alignment of 256, PE 0 asks for an alignment of");
     CHECK(!gshmem_malloc_with_hints(8, odd));
     check_failed(GSHMEM_ERR_MISMATCH, "gives hints 0x1, PE 0 gives hints 0");
     CHECK_EQ(gshmem_free(odd ? a : b), GSHMEM_ERR_MISMATCH);
