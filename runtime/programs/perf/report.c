@@ -22,8 +22,8 @@ void report_begin(const struct bench *b)
             printf(",%s", o->statistic[i].name);
         printf(",samples,iterations,timed\n");
     } else {
-        printf("# %s, %d PEs; %d of them on PE 0's host, on %d CPUs\n", library, b->run.n_pes,
-               b->pes_here, b->cpus_here);
+        printf("# %s, %d PE%s; %d on PE 0's host, on %d CPUs\n", library, b->run.n_pes,
+               b->run.n_pes == 1 ? "" : "s", b->pes_here, b->cpus_here);
         printf("%-16s %9s %-5s", "# benchmark", "size", "unit");
         for (int i = 0; i < o->n_statistics; i++)
             printf(" %11s", o->statistic[i].name);
