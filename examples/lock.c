@@ -2,8 +2,9 @@
  * same; every PE moves money between them, and a lock keeps the others out meanwhile. */
 #include <gshmem.h>
 #include <stdio.h>
+#include <unistd.h>
 
-enum { TRANSFERS = 5000, MONEY = 1000000 };
+enum { TRANSFERS = 100, MONEY = 1000000 };
 
 static long lock; /* a symmetric long, 0 at first */
 static long balance[2] = {MONEY, 0};
@@ -18,6 +19,7 @@ int main(void)
         long now[2];
         gshmem_set_lock(&lock);
         gshmem_long_get(now, balance, 2, 0);
+        usleep(10); /* time for others to come in between, were it not for the lock */
         now[0] -= me + 1;
         now[1] += me + 1;
         gshmem_long_put(balance, now, 2, 0);
