@@ -1,0 +1,355 @@
+/* cudaMalloc, cudaMemcpy and their kin: memory of the host, remembered so that a wrong pointer is
+ * an error and not a crash. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/host/work.h"
+
+enum { ALIGNMENT = 256, PITCH = 512, BUCKETS_FIRST = 64 };
+
+/* --- What was allocated: an open hash table by address --- */
+
+struct allocation {
+    char *at;
+    size_t bytes;
+    enum cudaMemoryType type;
+};
+
+static struct {
+    pthread_mutex_t lock;
+    struct allocation *slots;
+    size_t room, used; /* used counts the slots of what was freed */
+} table = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static char freed; /* what a slot that is free again points to */
+
+static size_t place_of(const void *at)
+{
+    return (size_t)(((uintptr_t)at / ALIGNMENT) * 0x9e3779b97f4a7c15u >> 20) & (table.room - 1);
+}
+
+static void insert(struct allocation a)
+{
+    size_t i = place_of(a.at);
+
+    while (table.slots[i].at)
+        i = (i + 1) & (table.room - 1);
+    table.slots[i] = a;
+    table.used++;
+}
+
+static bool grow(void)
+{
+    struct allocation *old = table.slots;
+    size_t old_room = table.room, live = 0;
+
+    for (size_t i = 0; i < old_room; i++)
+        live += old[i].at && old[i].at != &freed;
+    size_t room = BUCKETS_FIRST;
+    while (room < 4 * live)
+        room *= 2;
+    struct allocation *slots = calloc(room, sizeof *slots);
+    if (!slots)
+        return false;
+    table.slots = slots;
+    table.room = room;
+    table.used = 0;
+    for (size_t i = 0; i < old_room; i++) {
+        if (old[i].at && old[i].at != &freed)
+            insert(old[i]);
+    }
+    free(old);
+    return true;
+}
+
+static bool remember(void *at, size_t bytes, enum cudaMemoryType type)
+{
+    pthread_mutex_lock(&table.lock);
+    bool ok = 2 * table.used < table.room || grow();
+    if (ok)
+        insert((struct allocation){at, bytes, type});
+    pthread_mutex_unlock(&table.lock);
+    return ok;
+}
+
+static bool forget(void *at, bool host)
+{
+    bool found = false;
+
+    pthread_mutex_lock(&table.lock);
+    for (size_t i = table.room ? place_of(at) : 0; table.room && table.slots[i].at;
+         i = (i + 1) & (table.room - 1)) {
+        if (table.slots[i].at == at && (table.slots[i].type == cudaMemoryTypeHost) == host) {
+            table.slots[i].at = &freed;
+            found = true;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&table.lock);
+    return found;
+}
+
+static bool look_up(const void *pointer, struct allocation *found)
+{
+    const char *p = pointer;
+    bool ok = false;
+
+    pthread_mutex_lock(&table.lock);
+    for (size_t i = 0; !ok && i < table.room; i++) {
+        const struct allocation *a = &table.slots[i];
+        ok = a->at && a->at != &freed && p >= a->at && p < a->at + a->bytes;
+        if (ok)
+            *found = *a;
+    }
+    pthread_mutex_unlock(&table.lock);
+    return ok;
+}
+
+static cudaError_t allocate(void **pointer, size_t bytes, enum cudaMemoryType type)
+{
+    void *p = NULL;
+
+    if (!pointer)
+        return report_error(cudaErrorInvalidValue);
+    if (!bytes) {
+        *pointer = NULL;
+        return cudaSuccess;
+    }
+    if (posix_memalign(&p, ALIGNMENT, bytes) != 0)
+        return report_error(cudaErrorMemoryAllocation);
+    if (!remember(p, bytes, type)) {
+        free(p);
+        return report_error(cudaErrorMemoryAllocation);
+    }
+    *pointer = p;
+    return cudaSuccess;
+}
+
+/* Freeing waits for the device, as on a GPU: a kernel may use it still. */
+static cudaError_t release(void *pointer, bool host)
+{
+    if (!pointer)
+        return cudaSuccess;
+    if (!work_may_wait())
+        return report_error(cudaErrorNotPermitted);
+    cudaError_t error = work_wait_all();
+    if (!forget(pointer, host))
+        return report_error(cudaErrorInvalidValue);
+    free(pointer);
+    return report_error(error);
+}
+
+cudaError_t cudaMalloc(void **pointer, size_t bytes)
+{
+    return allocate(pointer, bytes, cudaMemoryTypeDevice);
+}
+
+cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height)
+{
+    size_t row = (width + PITCH - 1) / PITCH * PITCH;
+
+    if (!pitch || (height && row > SIZE_MAX / height))
+        return report_error(cudaErrorInvalidValue);
+    cudaError_t error = cudaMalloc(pointer, row * height);
+    if (!error)
+        *pitch = row;
+    return error;
+}
+
+cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    return allocate(pointer, bytes, cudaMemoryTypeManaged);
+}
+
+cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    return allocate(pointer, bytes, cudaMemoryTypeHost);
+}
+
+cudaError_t cudaMallocHost(void **pointer, size_t bytes)
+{
+    return cudaHostAlloc(pointer, bytes, cudaHostAllocDefault);
+}
+
+cudaError_t cudaFree(void *pointer)
+{
+    return release(pointer, false);
+}
+
+cudaError_t cudaFreeHost(void *pointer)
+{
+    return release(pointer, true);
+}
+
+cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream)
+{
+    if (!stream_find(stream))
+        return report_error(cudaErrorInvalidResourceHandle);
+    return cudaMalloc(pointer, bytes);
+}
+
+static void free_later(void *pointer)
+{
+    if (forget(pointer, false))
+        free(pointer);
+}
+
+cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream)
+{
+    return pointer ? cudaLaunchHostFunc(stream, free_later, pointer) : cudaSuccess;
+}
+
+cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned flags)
+{
+    (void)flags; /* every page is within reach of the device */
+    return pointer && bytes ? cudaSuccess : report_error(cudaErrorInvalidValue);
+}
+
+cudaError_t cudaHostUnregister(void *pointer)
+{
+    return pointer ? cudaSuccess : report_error(cudaErrorInvalidValue);
+}
+
+cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned flags)
+{
+    if (!device || !host || flags)
+        return report_error(cudaErrorInvalidValue);
+    *device = host;
+    return cudaSuccess;
+}
+
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *pointer)
+{
+    struct allocation a = {.type = cudaMemoryTypeUnregistered};
+
+    if (!attributes)
+        return report_error(cudaErrorInvalidValue);
+    bool known = look_up(pointer, &a);
+    *attributes = (struct cudaPointerAttributes){
+        .type = a.type,
+        .device = known ? 0 : -1,
+        .devicePointer = known ? (void *)(uintptr_t)pointer : NULL,
+        .hostPointer = known ? (void *)(uintptr_t)pointer : NULL,
+    };
+    return cudaSuccess;
+}
+
+/* --- Copies and fills --- */
+
+struct rows {
+    void *to;
+    const void *from; /* NULL: a fill with value */
+    int value;
+    size_t to_pitch, from_pitch, width, height;
+};
+
+static cudaError_t move(struct rows r, cudaStream_t handle, bool wait)
+{
+    struct CUstream_st *stream = stream_find(handle);
+    bool empty = !r.width || !r.height;
+
+    if (!stream)
+        return report_error(cudaErrorInvalidResourceHandle);
+    if (!empty && (!r.to || (r.height > 1 && (r.to_pitch < r.width ||
+                                              (r.from && r.from_pitch < r.width)))))
+        return report_error(cudaErrorInvalidValue);
+    if (wait && !work_may_wait())
+        return report_error(cudaErrorNotPermitted);
+    struct work *w = work_new(empty ? WORK_NOTHING : r.from ? WORK_COPY : WORK_FILL);
+    if (!w)
+        return report_error(cudaErrorMemoryAllocation);
+    w->move.to = r.to;
+    w->move.from = r.from;
+    w->move.value = r.value;
+    w->move.bytes = r.width;
+    w->move.rows = r.height;
+    w->move.to_pitch = r.to_pitch;
+    w->move.from_pitch = r.from_pitch;
+    work_submit(w, stream, NULL);
+    if (wait)
+        work_wait(w);
+    work_drop(w);
+    return report_error(device_error());
+}
+
+/* Memory that is not ours to keep: its owner may reuse it when the call has returned. */
+static bool pageable(const void *host)
+{
+    struct allocation a;
+
+    return !look_up(host, &a);
+}
+
+static cudaError_t copy(struct rows r, enum cudaMemcpyKind kind, cudaStream_t stream, bool wait)
+{
+    wait = wait || (kind == cudaMemcpyHostToDevice && pageable(r.from)) ||
+           (kind == cudaMemcpyDeviceToHost && pageable(r.to));
+    if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault)
+        return report_error(cudaErrorInvalidMemcpyDirection);
+    if (!r.from && r.width && r.height)
+        return report_error(cudaErrorInvalidValue);
+    return move(r, stream, wait);
+}
+
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
+{
+    return copy((struct rows){.to = to, .from = from, .width = bytes, .height = 1}, kind, NULL,
+                true);
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+                            cudaStream_t stream)
+{
+    return copy((struct rows){.to = to, .from = from, .width = bytes, .height = 1}, kind, stream,
+                false);
+}
+
+cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t bytes)
+{
+    if (to_device || from_device)
+        return report_error(cudaErrorInvalidDevice);
+    return cudaMemcpy(to, from, bytes, cudaMemcpyDefault);
+}
+
+cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
+                                size_t bytes, cudaStream_t stream)
+{
+    if (to_device || from_device)
+        return report_error(cudaErrorInvalidDevice);
+    return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream);
+}
+
+cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+                         size_t width, size_t height, enum cudaMemcpyKind kind)
+{
+    return copy((struct rows){to, from, 0, to_pitch, from_pitch, width, height}, kind, NULL, true);
+}
+
+cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+                              size_t width, size_t height, enum cudaMemcpyKind kind,
+                              cudaStream_t stream)
+{
+    return copy((struct rows){to, from, 0, to_pitch, from_pitch, width, height}, kind, stream,
+                false);
+}
+
+cudaError_t cudaMemset(void *to, int value, size_t bytes)
+{
+    return move((struct rows){.to = to, .value = value, .width = bytes, .height = 1}, NULL, false);
+}
+
+cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
+{
+    return move((struct rows){.to = to, .value = value, .width = bytes, .height = 1}, stream,
+                false);
+}
+
+cudaError_t cudaMemset2D(void *to, size_t pitch, int value, size_t width, size_t height)
+{
+    return move((struct rows){to, NULL, value, pitch, 0, width, height}, NULL, false);
+}

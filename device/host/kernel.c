@@ -1,0 +1,243 @@
+/* Launches: by <<<>>> and by pointer, and what is known of each __global__ function. */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/host/work.h"
+#include "runtime/base/log.h"
+
+enum { GRID_X_MAX = 0x7fffffff, GRID_YZ_MAX = 65535, BLOCK_Z_MAX = 64, NESTED_MAX = 4 };
+
+/* --- Kernels --- */
+
+static pthread_mutex_t kernels_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct gshmem_host_kernel *kernels;
+
+void gshmem_host_register(struct gshmem_host_kernel *kernel)
+{
+    pthread_mutex_lock(&kernels_lock);
+    kernel->next = kernels;
+    kernels = kernel;
+    pthread_mutex_unlock(&kernels_lock);
+}
+
+static struct gshmem_host_kernel *kernel_find(const void *function)
+{
+    pthread_mutex_lock(&kernels_lock);
+    struct gshmem_host_kernel *k = kernels;
+    while (k && k->function != function)
+        k = k->next;
+    pthread_mutex_unlock(&kernels_lock);
+    return k;
+}
+
+/* --- Launches --- */
+
+struct configuration {
+    dim3 grid, block;
+    size_t shared;
+    cudaStream_t stream;
+    bool cooperative;
+    cudaError_t error; /* of the launch it was for */
+};
+
+/* Of launches whose arguments are being worked out; these may launch in their turn. */
+static __thread struct {
+    struct configuration stack[NESTED_MAX];
+    unsigned depth;
+} configured;
+
+static struct configuration *configure(struct configuration c)
+{
+    if (configured.depth == NESTED_MAX) { /* launches that never came, lost to exceptions */
+        memmove(&configured.stack[0], &configured.stack[1],
+                (NESTED_MAX - 1) * sizeof configured.stack[0]);
+        configured.depth--;
+    }
+    configured.stack[configured.depth] = c;
+    return &configured.stack[configured.depth++];
+}
+
+void gshmem_host_configure(dim3 grid, dim3 block, size_t shared, cudaStream_t stream)
+{
+    configure((struct configuration){grid, block, shared, stream, false, cudaSuccess});
+}
+
+static bool shape_is_right(dim3 grid, dim3 block)
+{
+    uint64_t threads = (uint64_t)block.x * block.y * block.z;
+
+    return grid.x && grid.y && grid.z && grid.x <= GRID_X_MAX && grid.y <= GRID_YZ_MAX &&
+           grid.z <= GRID_YZ_MAX && threads && threads <= BLOCK_THREADS_MAX &&
+           block.x <= BLOCK_THREADS_MAX && block.y <= BLOCK_THREADS_MAX && block.z <= BLOCK_Z_MAX;
+}
+
+static unsigned blocks_at_once(const struct capacity *c, unsigned threads)
+{
+    unsigned n = threads ? c->threads / threads : 0;
+
+    return n < c->blocks ? n : c->blocks;
+}
+
+/* What is wrong with a launch, said where it takes more than an error's name to know. */
+static cudaError_t check(const struct gshmem_host_kernel *kernel, const struct configuration *c)
+{
+    struct capacity capacity;
+    size_t most = kernel->dynamic_shared_max ? kernel->dynamic_shared_max : SHARED_DEFAULT;
+    uint64_t blocks = (uint64_t)c->grid.x * c->grid.y * c->grid.z;
+    unsigned threads = c->block.x * c->block.y * c->block.z;
+
+    if (thread_self()) {
+        log_error("kernel %s: launched by a kernel; the host device has no dynamic parallelism",
+                  kernel->name);
+        return cudaErrorNotSupported;
+    }
+    if (!shape_is_right(c->grid, c->block))
+        return cudaErrorInvalidConfiguration;
+    if (c->shared > most) {
+        log_error("kernel %s: %zu B of dynamic shared memory, but no more than %zu are allowed; "
+                  "cudaFuncSetAttribute raises that to %d",
+                  kernel->name, c->shared, most, SHARED_MAX);
+        return cudaErrorInvalidValue;
+    }
+    if (!workers_start(&capacity))
+        return cudaErrorInitializationError;
+    if (c->cooperative && blocks > (uint64_t)blocks_at_once(&capacity, threads) * capacity.workers) {
+        log_error("kernel %s: a cooperative launch of %llu blocks of %u threads; %u of them fit at "
+                  "once (more with GSHMEM_HOST_THREADS)",
+                  kernel->name, (unsigned long long)blocks, threads,
+                  blocks_at_once(&capacity, threads) * capacity.workers);
+        return cudaErrorCooperativeLaunchTooLarge;
+    }
+    return device_error();
+}
+
+static cudaError_t launch(struct gshmem_host_kernel *kernel, const struct configuration *c,
+                          void *closure, void (*run)(void *), void (*release)(void *))
+{
+    cudaError_t error = check(kernel, c);
+    struct CUstream_st *stream = stream_find(c->stream);
+
+    if (error)
+        return error;
+    if (!stream)
+        return cudaErrorInvalidResourceHandle;
+    struct work *w = work_new(WORK_GRID);
+    if (!w)
+        return cudaErrorMemoryAllocation;
+    struct grid *g = &w->launch.grid;
+    g->name = kernel->name;
+    g->size = c->grid;
+    g->block_size = c->block;
+    g->dynamic_shared = c->shared;
+    g->cooperative = c->cooperative;
+    g->closure = closure;
+    g->run = run;
+    g->blocks = (uint64_t)c->grid.x * c->grid.y * c->grid.z;
+    atomic_init(&g->left, g->blocks);
+    w->launch.release = release;
+    error = work_submit(w, stream, NULL);
+    work_drop(w);
+    return error;
+}
+
+void gshmem_host_launch(struct gshmem_host_kernel *kernel, void *closure, void (*run)(void *),
+                        void (*release)(void *))
+{
+    if (!configured.depth) {
+        release(closure);
+        log_error("kernel %s: called without <<<grid, block>>>", kernel->name);
+        report_error(cudaErrorMissingConfiguration);
+        return;
+    }
+    struct configuration *c = &configured.stack[--configured.depth];
+    c->error = launch(kernel, c, closure, run, release);
+    if (c->error)
+        release(closure);
+    report_error(c->error);
+}
+
+static cudaError_t launch_by_pointer(const void *function, struct configuration c, void **arguments)
+{
+    struct gshmem_host_kernel *kernel = kernel_find(function);
+
+    if (!kernel) {
+        log_error("a launch of %p, which is no __global__ function", function);
+        return report_error(cudaErrorInvalidDeviceFunction);
+    }
+    struct configuration *mine = configure(c);
+    kernel->unpack(arguments);
+    return mine->error;
+}
+
+cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments,
+                             size_t shared, cudaStream_t stream)
+{
+    return launch_by_pointer(
+        function, (struct configuration){grid, block, shared, stream, false, cudaSuccess},
+        arguments);
+}
+
+cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block,
+                                        void **arguments, size_t shared, cudaStream_t stream)
+{
+    return launch_by_pointer(
+        function, (struct configuration){grid, block, shared, stream, true, cudaSuccess},
+        arguments);
+}
+
+/* --- Attributes --- */
+
+cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *function)
+{
+    const struct gshmem_host_kernel *kernel = kernel_find(function);
+
+    if (!kernel)
+        return report_error(cudaErrorInvalidDeviceFunction);
+    if (!attributes)
+        return report_error(cudaErrorInvalidValue);
+    size_t most = kernel->dynamic_shared_max ? kernel->dynamic_shared_max : SHARED_DEFAULT;
+    *attributes = (struct cudaFuncAttributes){.maxThreadsPerBlock = BLOCK_THREADS_MAX,
+                                              .numRegs = 16,
+                                              .ptxVersion = 80,
+                                              .binaryVersion = 80,
+                                              .maxDynamicSharedSizeBytes = (int)most};
+    return cudaSuccess;
+}
+
+cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute attribute, int value)
+{
+    struct gshmem_host_kernel *kernel = kernel_find(function);
+
+    if (!kernel)
+        return report_error(cudaErrorInvalidDeviceFunction);
+    if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout)
+        return cudaSuccess; /* a wish about a cache that is not there */
+    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 ||
+        value > SHARED_MAX)
+        return report_error(cudaErrorInvalidValue);
+    kernel->dynamic_shared_max = (size_t)value;
+    return cudaSuccess;
+}
+
+cudaError_t cudaFuncSetCacheConfig(const void *function, enum cudaFuncCache config)
+{
+    if (!kernel_find(function))
+        return report_error(cudaErrorInvalidDeviceFunction);
+    return config > cudaFuncCachePreferEqual ? report_error(cudaErrorInvalidValue) : cudaSuccess;
+}
+
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function,
+                                                          int threads, size_t shared)
+{
+    struct capacity capacity;
+
+    if (!kernel_find(function))
+        return report_error(cudaErrorInvalidDeviceFunction);
+    if (!blocks || threads <= 0 || threads > BLOCK_THREADS_MAX)
+        return report_error(cudaErrorInvalidValue);
+    if (!workers_start(&capacity))
+        return report_error(cudaErrorInitializationError);
+    *blocks = shared > SHARED_MAX ? 0 : (int)blocks_at_once(&capacity, (unsigned)threads);
+    return cudaSuccess;
+}

@@ -1,0 +1,156 @@
+/* Small things a kernel asks for: shared memory, fences, time, an end. */
+#define _GNU_SOURCE
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sched.h>
+
+#include "device/host/grid.h"
+#include "device/host/sanitizer.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/log.h"
+
+enum { DYNAMIC_ALIGN = 128 };
+
+int gshmem_host_in_kernel(void)
+{
+    return thread_self() != NULL;
+}
+
+unsigned gshmem_host_lane(void)
+{
+    return thread_self() ? thread_self()->lane : 0;
+}
+
+unsigned gshmem_host_thread_rank(void)
+{
+    const struct thread *self = thread_self();
+
+    return self ? (unsigned)(self - self->block->threads) : 0;
+}
+
+/* --- Shared memory: a piece of its own for each declaration, so that sanitizers see its ends --- */
+
+unsigned gshmem_host_shared_number(void)
+{
+    static atomic_uint next;
+
+    return atomic_fetch_add_explicit(&next, 1, memory_order_relaxed);
+}
+
+static void *allocate(struct block *b, size_t bytes, size_t align)
+{
+    size_t rounded = (bytes + align - 1) / align * align;
+    void *p = NULL;
+
+    if (b->shared_bytes + rounded <= SHARED_MAX && posix_memalign(&p, align, rounded) == 0) {
+        b->shared_bytes += rounded;
+        return p;
+    }
+    log_error("kernel %s: %zu B of shared memory beside %zu; a block can have %d", b->grid->name,
+              bytes, b->shared_bytes, SHARED_MAX);
+    grid_fail(b->grid);
+    thread_drop(thread_self());
+}
+
+static bool make_room(struct block *b, unsigned number)
+{
+    unsigned room = number + 8;
+    void **more = realloc(b->shared, room * sizeof *more);
+
+    if (!more)
+        return false;
+    memset(more + b->shared_numbers, 0, (room - b->shared_numbers) * sizeof *more);
+    b->shared = more;
+    b->shared_numbers = room;
+    return true;
+}
+
+void *gshmem_host_shared(unsigned number, size_t bytes, size_t align)
+{
+    struct thread *self = thread_self();
+
+    if (!self)
+        return NULL;
+    struct block *b = self->block;
+    if (number >= b->shared_numbers && !make_room(b, number)) {
+        log_error("kernel %s: no memory for shared memory", b->grid->name);
+        grid_fail(b->grid);
+        thread_drop(self);
+    }
+    if (!b->shared[number])
+        b->shared[number] = allocate(b, bytes, align < sizeof(void *) ? sizeof(void *) : align);
+    return b->shared[number];
+}
+
+void *gshmem_host_shared_dynamic(void)
+{
+    struct thread *self = thread_self();
+
+    if (!self)
+        return NULL;
+    struct block *b = self->block;
+    if (!b->dynamic_shared && b->grid->dynamic_shared)
+        b->dynamic_shared = allocate(b, b->grid->dynamic_shared, DYNAMIC_ALIGN);
+    return b->dynamic_shared;
+}
+
+/* --- Order and time --- */
+
+char fence_clock;
+
+void gshmem_host_fence(void)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    order_release(&fence_clock);
+    order_acquire(&fence_clock);
+}
+
+/* Volatile accesses, where the compiler tells them from others: no race with each other. */
+#define VOLATILE_ACCESS(kind, bytes)                                                               \
+    __attribute__((visibility("default"))) void __tsan_volatile_##kind##bytes(void *address);      \
+    void __tsan_volatile_##kind##bytes(void *address)                                              \
+    {                                                                                              \
+        (void)address;                                                                             \
+        gshmem_host_may_wait();                                                                    \
+    }
+VOLATILE_ACCESS(read, 1)
+VOLATILE_ACCESS(read, 2)
+VOLATILE_ACCESS(read, 4)
+VOLATILE_ACCESS(read, 8)
+VOLATILE_ACCESS(read, 16)
+VOLATILE_ACCESS(write, 1)
+VOLATILE_ACCESS(write, 2)
+VOLATILE_ACCESS(write, 4)
+VOLATILE_ACCESS(write, 8)
+VOLATILE_ACCESS(write, 16)
+
+void gshmem_host_sleep(unsigned nanoseconds)
+{
+    uint64_t until = clock_ns() + nanoseconds;
+
+    do
+        gshmem_host_yield();
+    while (clock_ns() < until);
+}
+
+uint64_t gshmem_host_clock(void)
+{
+    return clock_ns();
+}
+
+void gshmem_host_trap(const char *what, const char *file, int line)
+{
+    struct thread *self = thread_self();
+
+    if (!self) {
+        log_error("%s at %s:%d, outside of a kernel", what, file, line);
+        abort();
+    }
+    log_error("kernel %s: %s at %s:%d, block (%u,%u,%u), thread (%u,%u,%u); the launch fails",
+              self->block->grid->name, what, file, line, self->block->index.x,
+              self->block->index.y, self->block->index.z, self->index.x, self->index.y,
+              self->index.z);
+    grid_fail(self->block->grid);
+    thread_drop(self);
+}

@@ -1,0 +1,621 @@
+/* gshmem-translate: CUDA source in, C++ for the host device out; both preprocessed.
+ *
+ * The preprocessor has gone before, so launches and __shared__ in macros and in headers of the
+ * user's look like any others. Four things are not C++, and only those change:
+ *
+ *     k<T><<<g, b>>>(a);           (gshmem_host::configure(g, b), k<T>(a));
+ *     __global__ void k(int a)     void k(int a)
+ *     { body }                     { auto b = [=]() mutable { body };
+ *                                    gshmem_host::kernel<void(int a), k>::launch("k", b); }
+ *     __shared__ T a[3], b;        struct s { T a[3], b; }; auto &a = shared<s>().a; auto &b = …
+ *     extern __shared__ T a[];     T *a = dynamic shared memory
+ *
+ * So a __global__ function becomes the call that launches it, with C++'s own rules for overloads,
+ * template arguments and conversions; its parameters are captured by the lambda. Lines stay where
+ * they are: what the compiler says is about the user's own. */
+#define _GNU_SOURCE
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "edits.h"
+#include "tokens.h"
+
+struct translation {
+    struct source source;
+    struct edits edits;
+    unsigned shared_count;
+    int errors;
+};
+
+__attribute__((format(printf, 3, 4))) static void complain(struct translation *t, size_t i,
+                                                           const char *format, ...)
+{
+    const struct token *token = &t->source.tokens[i < t->source.count ? i : t->source.count - 1];
+    va_list args;
+
+    va_start(args, format);
+    fprintf(stderr, "%s:%d: error: ", t->source.files[token->file], token->line);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+    t->errors++;
+}
+
+static const char *start_of(const struct translation *t, size_t i)
+{
+    return t->source.tokens[i].at;
+}
+
+static const char *end_of(const struct translation *t, size_t i)
+{
+    return t->source.tokens[i].at + t->source.tokens[i].length;
+}
+
+static bool is(const struct translation *t, size_t i, const char *text)
+{
+    return token_is(&t->source, i, text);
+}
+
+static bool is_any(const struct translation *t, size_t i, const char *const *texts)
+{
+    for (; *texts; texts++) {
+        if (is(t, i, *texts))
+            return true;
+    }
+    return false;
+}
+
+/* The text of tokens [from, to) on one line, to be freed. */
+static char *text_of(struct translation *t, size_t from, size_t to)
+{
+    char *text = from < to ? edits_one_line(start_of(t, from), end_of(t, to - 1)) : strdup("");
+
+    if (!text)
+        t->edits.out_of_memory = true;
+    return text;
+}
+
+/* The < of the template arguments that end with the > at i, or count. */
+static size_t angle_opening(const struct translation *t, size_t i)
+{
+    int depth = 0;
+
+    for (; i < t->source.count; i--) {
+        if (is(t, i, ")") || is(t, i, "]") || is(t, i, "}")) {
+            i = token_opening(&t->source, i);
+            if (i >= t->source.count)
+                break;
+        } else if (is(t, i, ">")) {
+            depth++;
+        } else if (is(t, i, "<") && --depth == 0) {
+            return i;
+        } else if (is(t, i, ";") || is(t, i, "{") || is(t, i, "(")) {
+            break;
+        }
+    }
+    return t->source.count;
+}
+
+/* --- Launches --- */
+
+/* Three marks in a row, with nothing but blanks between them. */
+static bool triple(const struct translation *t, size_t i, const char *mark)
+{
+    return is(t, i, mark) && is(t, i + 1, mark) && is(t, i + 2, mark);
+}
+
+/* The >>> that closes the <<< at i, or count. */
+static size_t configuration_end(const struct translation *t, size_t i)
+{
+    for (i += 3; i < t->source.count; i++) {
+        if (is(t, i, "(") || is(t, i, "[") || is(t, i, "{"))
+            i = token_closing(&t->source, i);
+        else if (triple(t, i, ">") && is(t, i + 3, "("))
+            return i;
+        else if (is(t, i, ";") || is(t, i, "}"))
+            break;
+    }
+    return t->source.count;
+}
+
+/* The first token of the name or expression that ends before i: a::b<c>::d, (*p), f().g, x->y[2]. */
+static size_t callee_start(const struct translation *t, size_t i)
+{
+    const struct source *s = &t->source;
+
+    for (;;) {
+        size_t last = i - 1;
+
+        if (is(t, last, ">")) {
+            size_t open = angle_opening(t, last);
+            last = open < s->count ? open - 1 : open;
+        }
+        while (is(t, last, ")") || is(t, last, "]")) {
+            size_t open = token_opening(s, last);
+            if (open >= s->count || !open)
+                return s->count;
+            bool more = token_is_word(s, open - 1) || is(t, open - 1, "]") || is(t, open - 1, ")");
+            if (!more)
+                return open;
+            last = open - 1;
+        }
+        if (!token_is_word(s, last))
+            return s->count;
+        i = last;
+        if (i && is(t, i - 1, "template"))
+            i--;
+        if (i && (is(t, i - 1, "::") || is(t, i - 1, ".") || is(t, i - 1, "->"))) {
+            if (is(t, i - 1, "::") && !(i > 1 && (token_is_word(s, i - 2) || is(t, i - 2, ">"))))
+                return i - 1; /* ::k */
+            i--;
+            continue;
+        }
+        return i;
+    }
+}
+
+static size_t translate_launch(struct translation *t, size_t i)
+{
+    const struct source *s = &t->source;
+    size_t callee = i ? callee_start(t, i) : s->count;
+    size_t end = configuration_end(t, i);
+
+    if (callee >= s->count) {
+        complain(t, i, "<<< without the kernel that it launches before it");
+        return i + 3;
+    }
+    if (end >= s->count) {
+        complain(t, i, "<<< without >>>(arguments) that belong to it");
+        return i + 3;
+    }
+    size_t close = token_closing(s, end + 3);
+    if (close >= s->count) {
+        complain(t, end, "the arguments of this launch have no end");
+        return i + 3;
+    }
+    char *configuration = text_of(t, i + 3, end);
+    if (configuration)
+        edits_insert(&t->edits, start_of(t, callee), "(::gshmem_host::configure(%s), ",
+                     configuration);
+    free(configuration);
+    edits_remove(&t->edits, start_of(t, i), end_of(t, end + 2));
+    edits_insert(&t->edits, end_of(t, close), ")");
+    return end + 3; /* arguments may launch too */
+}
+
+/* --- Kernels --- */
+
+static const char *const not_names[] = {"__attribute__", "alignas",  "decltype", "noexcept",
+                                        "__declspec",    "requires", NULL};
+
+/* The ( of the parameters of the function declared from i on, or count. */
+static size_t parameters_start(const struct translation *t, size_t i)
+{
+    const struct source *s = &t->source;
+
+    for (; i < s->count && !is(t, i, ";") && !is(t, i, "{"); i++) {
+        if (!is(t, i, "("))
+            continue;
+        if (!is_any(t, i - 1, not_names) && (token_is_word(s, i - 1) || is(t, i - 1, ">")))
+            return i;
+        i = token_closing(s, i);
+    }
+    return s->count;
+}
+
+/* Appends to a growing text. */
+struct text {
+    char *bytes;
+    size_t length;
+};
+
+__attribute__((format(printf, 2, 3))) static void append(struct text *text, const char *format, ...)
+{
+    char *piece = NULL;
+    va_list args;
+
+    va_start(args, format);
+    int n = vasprintf(&piece, format, args);
+    va_end(args);
+    char *more = n >= 0 ? realloc(text->bytes, text->length + (size_t)n + 1) : NULL;
+    if (more) {
+        memcpy(more + text->length, piece, (size_t)n + 1);
+        text->bytes = more;
+        text->length += (size_t)n;
+    }
+    if (n >= 0)
+        free(piece);
+}
+
+/* Where an item of a list that ends before `end` stops: at its comma, or at end. */
+static size_t item_end(const struct translation *t, size_t i, size_t end)
+{
+    int angles = 0;
+
+    for (; i < end; i++) {
+        if (is(t, i, "(") || is(t, i, "[") || is(t, i, "{"))
+            i = token_closing(&t->source, i);
+        else if (is(t, i, "<"))
+            angles++;
+        else if (is(t, i, ">"))
+            angles -= angles > 0;
+        else if (is(t, i, ",") && !angles)
+            return i;
+    }
+    return end;
+}
+
+/* Where the default value of the item [i, end) begins, or end. */
+static size_t default_start(const struct translation *t, size_t i, size_t end)
+{
+    int angles = 0;
+
+    for (; i < end; i++) {
+        if (is(t, i, "(") || is(t, i, "[") || is(t, i, "{"))
+            i = token_closing(&t->source, i);
+        else if (is(t, i, "<"))
+            angles++;
+        else if (is(t, i, ">"))
+            angles -= angles > 0;
+        else if (is(t, i, "=") && !angles)
+            return i;
+    }
+    return end;
+}
+
+/* The parameters between ( and ) without their default values. */
+static struct text signature(struct translation *t, size_t open, size_t close)
+{
+    struct text text = {NULL, 0};
+
+    append(&text, "void(");
+    for (size_t i = open + 1; i < close;) {
+        size_t end = item_end(t, i, close);
+        char *item = text_of(t, i, default_start(t, i, end));
+
+        append(&text, "%s%s", i == open + 1 ? "" : ", ", item ? item : "");
+        free(item);
+        i = end + 1;
+    }
+    append(&text, ")");
+    return text;
+}
+
+/* Template parameters <class T, int N = 3, class... R> as arguments <T, N, R...>. */
+static void append_arguments(struct translation *t, struct text *text, size_t open, size_t close)
+{
+    append(text, "<");
+    for (size_t i = open + 1; i < close;) {
+        size_t end = item_end(t, i, close), last = default_start(t, i, end) - 1;
+        bool pack = false;
+
+        for (size_t j = i; j < last; j++)
+            pack = pack || triple(t, j, ".");
+        char *name = text_of(t, last, last + 1);
+        append(text, "%s%s%s", i == open + 1 ? "" : ", ", name ? name : "", pack ? "..." : "");
+        free(name);
+        i = end + 1;
+    }
+    append(text, ">");
+}
+
+static size_t angle_closing(const struct translation *t, size_t i)
+{
+    int depth = 0;
+
+    for (; i < t->source.count; i++) {
+        if (is(t, i, "(") || is(t, i, "[") || is(t, i, "{"))
+            i = token_closing(&t->source, i);
+        else if (is(t, i, "<"))
+            depth++;
+        else if (is(t, i, ">") && --depth == 0)
+            return i;
+    }
+    return t->source.count;
+}
+
+/* The < of the template<…> before the declaration that token i is a part of, or count. */
+static size_t template_before(const struct translation *t, size_t i)
+{
+    const struct source *s = &t->source;
+
+    while (i-- > 0) {
+        if (is(t, i, ";") || is(t, i, "{") || is(t, i, "}") || is(t, i, ":"))
+            break;
+        if (is(t, i, ")")) {
+            i = token_opening(s, i);
+        } else if (is(t, i, ">")) {
+            i = angle_opening(t, i);
+            if (i < s->count && i && is(t, i - 1, "template"))
+                return i;
+        }
+        if (i >= s->count)
+            break;
+    }
+    return s->count;
+}
+
+/* The kernel's name as its body can write it: k, k<T, N>, or k<int> for a specialisation. */
+static struct text name_of(struct translation *t, size_t global, size_t open)
+{
+    struct text text = {NULL, 0};
+    size_t first = open - 1, none = t->source.count;
+
+    if (is(t, first, ">")) {
+        size_t angle = angle_opening(t, first);
+        first = angle < none && angle ? angle - 1 : first;
+    }
+    char *name = text_of(t, first, open);
+    append(&text, "%s", name ? name : "");
+    free(name);
+    size_t angle = is(t, open - 1, ">") ? none : template_before(t, global);
+    if (angle < none && !is(t, angle + 1, ">"))
+        append_arguments(t, &text, angle, angle_closing(t, angle));
+    return text;
+}
+
+/* Past what may stand between a parameter list and a body. */
+static size_t body_start(const struct translation *t, size_t close)
+{
+    size_t i = close + 1;
+
+    while (i < t->source.count && !is(t, i, "{") && !is(t, i, ";") && !is(t, i, "="))
+        i = is(t, i, "(") ? token_closing(&t->source, i) + 1 : i + 1;
+    return i;
+}
+
+static void translate_kernel(struct translation *t, size_t i)
+{
+    const struct source *s = &t->source;
+    size_t open = parameters_start(t, i + 1);
+    size_t close = open < s->count ? token_closing(s, open) : s->count;
+
+    edits_remove(&t->edits, start_of(t, i), end_of(t, i));
+    if (close >= s->count) {
+        complain(t, i, "__global__ without a function that it belongs to");
+        return;
+    }
+    size_t body = body_start(t, close);
+    if (!is(t, body, "{"))
+        return; /* a declaration */
+    size_t end = token_closing(s, body);
+    if (end >= s->count) {
+        complain(t, body, "this kernel's body has no end");
+        return;
+    }
+    struct text type = signature(t, open, close), name = name_of(t, i, open);
+    char *plain = text_of(t, open - 1, open);
+    size_t word = is(t, open - 1, ">") ? angle_opening(t, open - 1) - 1 : open - 1;
+    free(plain);
+    plain = text_of(t, word, word + 1);
+    if (type.bytes && name.bytes && plain) {
+        edits_insert(&t->edits, end_of(t, body), " auto gshmem_host_body = [=]() mutable {");
+        edits_insert(&t->edits, start_of(t, end),
+                     "}; ::gshmem_host::kernel<%s, %s>::launch(\"%s\", gshmem_host_body); ",
+                     type.bytes, name.bytes, plain);
+    } else {
+        t->edits.out_of_memory = true;
+    }
+    free(type.bytes);
+    free(name.bytes);
+    free(plain);
+}
+
+/* --- Shared memory --- */
+
+static const char *const storage[] = {"static", "extern", "__shared__", NULL};
+static const char *const specifiers[] = {"static", "extern",   "volatile", "const",
+                                         "inline", "unsigned", NULL};
+static const char *const attributes[] = {"__attribute__", "alignas", NULL};
+
+/* The first token of the declaration around the __shared__ at i. */
+static size_t declaration_start(const struct translation *t, size_t i)
+{
+    while (i) {
+        if (is_any(t, i - 1, specifiers)) {
+            i--;
+        } else if (is(t, i - 1, ")")) {
+            size_t open = token_opening(&t->source, i - 1);
+            if (open >= t->source.count || !open || !is_any(t, open - 1, attributes))
+                break;
+            i = open - 1;
+        } else {
+            break;
+        }
+    }
+    return i;
+}
+
+static size_t declaration_end(const struct translation *t, size_t i)
+{
+    while (i < t->source.count && !is(t, i, ";"))
+        i = is(t, i, "(") || is(t, i, "[") || is(t, i, "{") ? token_closing(&t->source, i) + 1
+                                                            : i + 1;
+    return i;
+}
+
+/* The tokens [from, to) without the words of storage, and without attributes if wanted so. */
+static struct text type_text(struct translation *t, size_t from, size_t to, bool bare)
+{
+    struct text text = {NULL, 0};
+
+    for (size_t i = from; i < to; i++) {
+        if (is_any(t, i, storage))
+            continue;
+        if (bare && is_any(t, i, attributes)) {
+            i = token_closing(&t->source, i + 1);
+            continue;
+        }
+        char *word = text_of(t, i, i + 1);
+        append(&text, "%s%s", text.length ? " " : "", word ? word : "");
+        free(word);
+    }
+    return text;
+}
+
+/* The name that the declarator [i, end) declares, or count: the last word outside of brackets, or
+ * the first in parentheses, as in (*p)[3]. */
+static size_t declared_name(const struct translation *t, size_t i, size_t end)
+{
+    const struct source *s = &t->source;
+    size_t name = s->count;
+
+    for (; i < end; i++) {
+        if (is_any(t, i, attributes)) {
+            i = token_closing(s, i + 1);
+        } else if (is(t, i, "(")) {
+            for (size_t j = i; j < end; j++) {
+                if (token_is_word(s, j))
+                    return j;
+            }
+        } else if (is(t, i, "[")) {
+            break;
+        } else if (is(t, i, "{")) {
+            i = token_closing(s, i);
+        } else if (is(t, i, "<")) {
+            i = angle_closing(t, i);
+        } else if (token_is_word(s, i)) {
+            name = i;
+        }
+    }
+    return name;
+}
+
+/* Is token i outside of every function? Then each { around it is a namespace's or extern "C"'s. */
+static bool outside_functions(const struct translation *t, size_t i)
+{
+    const struct source *s = &t->source;
+
+    while (i-- > 0) {
+        if (is(t, i, "}") || is(t, i, ")")) {
+            i = token_opening(s, i);
+            if (i >= s->count)
+                return true;
+        } else if (is(t, i, "{")) {
+            size_t j = i;
+            while (j && (token_is_word(s, j - 1) || is(t, j - 1, "::")) &&
+                   !is(t, j - 1, "namespace"))
+                j--;
+            bool space = j && is(t, j - 1, "namespace");
+            bool linkage = i && s->tokens[i - 1].kind == TOKEN_TEXT;
+            if (!space && !linkage)
+                return false;
+        }
+    }
+    return true;
+}
+
+static void translate_dynamic(struct translation *t, size_t start, size_t end)
+{
+    const struct source *s = &t->source;
+    size_t name_at = declared_name(t, start, end);
+
+    if (name_at >= s->count || !is(t, name_at + 1, "[")) {
+        complain(t, start, "extern __shared__ declares one array without a size: T name[]");
+        return;
+    }
+    struct text type = type_text(t, start, name_at, true);
+    char *name = text_of(t, name_at, name_at + 1);
+    if (!type.bytes || !name)
+        t->edits.out_of_memory = true;
+    else if (outside_functions(t, start))
+        edits_insert(&t->edits, start_of(t, start),
+                     "static const ::gshmem_host::dynamic_shared<%s> %s{}", type.bytes, name);
+    else
+        edits_insert(&t->edits, start_of(t, start), "%s *%s = (%s *)gshmem_host_shared_dynamic()",
+                     type.bytes, name, type.bytes);
+    edits_remove(&t->edits, start_of(t, start), start_of(t, end));
+    free(type.bytes);
+    free(name);
+}
+
+static void translate_static(struct translation *t, size_t start, size_t end)
+{
+    struct text type = type_text(t, start, end, false);
+    unsigned number = t->shared_count++;
+
+    if (outside_functions(t, start)) {
+        complain(t, start, "__shared__ outside of functions needs extern on the host device; "
+                           "declare it in the kernel");
+        free(type.bytes);
+        return;
+    }
+    edits_insert(&t->edits, start_of(t, start),
+                 "struct gshmem_host_shared_%u { %s; }; gshmem_host_shared_%u &gshmem_host_here_%u "
+                 "= ::gshmem_host::shared<gshmem_host_shared_%u>()",
+                 number, type.bytes ? type.bytes : "", number, number, number);
+    for (size_t i = start; i < end;) {
+        size_t stop = item_end(t, i, end), name_at = declared_name(t, i, stop);
+        char *name = name_at < stop ? text_of(t, name_at, name_at + 1) : NULL;
+
+        if (name)
+            edits_insert(&t->edits, start_of(t, start), "; auto &%s = gshmem_host_here_%u.%s", name,
+                         number, name);
+        else
+            complain(t, start, "cannot find the name that this __shared__ declares");
+        free(name);
+        i = stop + 1;
+    }
+    edits_remove(&t->edits, start_of(t, start), start_of(t, end));
+    free(type.bytes);
+}
+
+static size_t translate_shared(struct translation *t, size_t i)
+{
+    size_t start = declaration_start(t, i), end = declaration_end(t, i);
+    bool dynamic = false;
+
+    if (end >= t->source.count) {
+        complain(t, i, "this __shared__ declaration has no end");
+        return i + 1;
+    }
+    for (size_t j = start; j < end; j++)
+        dynamic = dynamic || is(t, j, "extern");
+    (dynamic ? translate_dynamic : translate_static)(t, start, end);
+    return end;
+}
+
+/* --- All of it --- */
+
+static void translate(struct translation *t)
+{
+    const struct source *s = &t->source;
+
+    for (size_t i = 0; i < s->count;) {
+        if (triple(t, i, "<") && !(i && is(t, i - 1, "operator"))) {
+            i = translate_launch(t, i);
+            continue;
+        }
+        if (is(t, i, "__global__")) {
+            translate_kernel(t, i);
+        } else if (is(t, i, "__shared__")) {
+            i = translate_shared(t, i);
+            continue;
+        } else if (is(t, i, "__noinline__") && !is(t, i - 1, "(") && !is(t, i - 1, ",") &&
+                   !is(t, i - 1, "::")) {
+            /* No macro: C++ libraries use the word in attributes. */
+            edits_remove(&t->edits, start_of(t, i), end_of(t, i));
+            edits_insert(&t->edits, start_of(t, i), "__attribute__((noinline))");
+        }
+        i++;
+    }
+}
+
+int main(void)
+{
+    struct translation t = {.errors = 0};
+
+    if (!source_read(&t.source, STDIN_FILENO))
+        return 1;
+    translate(&t);
+    if (!t.errors && !t.edits.out_of_memory)
+        edits_write(&t.edits, t.source.text, t.source.length, stdout);
+    if (t.edits.out_of_memory)
+        fprintf(stderr, "gshmem-translate: out of memory\n");
+    bool failed = t.errors || t.edits.out_of_memory || fflush(stdout) != 0;
+    edits_free(&t.edits);
+    source_free(&t.source);
+    return failed;
+}

@@ -1,0 +1,372 @@
+#define _GNU_SOURCE
+#include "device/host/work.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/host/sanitizer.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/log.h"
+
+enum {
+    HELPERS_MAX = 64,
+    WAIT_SPIN_NS = 30000,
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of everything here */
+static pthread_cond_t finished = PTHREAD_COND_INITIALIZER;
+static unsigned waiters;
+
+static struct CUstream_st legacy = {.blocking = true};
+static struct CUstream_st *streams;
+
+/* Threads for what must not hold up a worker: calls, and copies that had to wait. */
+static struct {
+    pthread_cond_t work;
+    struct work *first, **end;
+    unsigned threads, idle;
+} helpers = {.work = PTHREAD_COND_INITIALIZER, .end = &helpers.first};
+
+static __thread bool in_host_function;
+
+bool work_may_wait(void)
+{
+    return !in_host_function && !thread_self();
+}
+
+struct work *work_new(enum work_kind kind)
+{
+    struct work *w = calloc(1, sizeof *w);
+
+    if (w) {
+        w->kind = kind;
+        w->references = 1;
+    }
+    return w;
+}
+
+static void drop_locked(struct work *w)
+{
+    if (!w || --w->references)
+        return;
+    free(w->dependents);
+    free(w);
+}
+
+void work_drop(struct work *w)
+{
+    pthread_mutex_lock(&lock);
+    drop_locked(w);
+    pthread_mutex_unlock(&lock);
+}
+
+bool work_is_done(const struct work *w)
+{
+    /* Acquire: with the release in finish(). */
+    return atomic_load_explicit(&w->done, memory_order_acquire);
+}
+
+/* --- Doing it --- */
+
+static void do_move(const struct work *w)
+{
+    for (size_t row = 0; row < w->move.rows; row++) {
+        char *to = w->move.to + row * w->move.to_pitch;
+
+        if (w->kind == WORK_COPY)
+            memmove(to, w->move.from + row * w->move.from_pitch, w->move.bytes);
+        else
+            memset(to, w->move.value, w->move.bytes);
+    }
+}
+
+static void finish(struct work *w);
+
+static void *helper_main(void *unused)
+{
+    (void)unused;
+    in_host_function = true;
+    for (;;) {
+        pthread_mutex_lock(&lock);
+        while (!helpers.first) {
+            helpers.idle++;
+            pthread_cond_wait(&helpers.work, &lock);
+            helpers.idle--;
+        }
+        struct work *w = helpers.first;
+        helpers.first = w->next;
+        if (!helpers.first)
+            helpers.end = &helpers.first;
+        pthread_mutex_unlock(&lock);
+
+        if (w->kind == WORK_CALL)
+            w->call.function(w->call.argument);
+        else
+            do_move(w);
+        finish(w);
+    }
+    return NULL;
+}
+
+static void give_to_helper(struct work *w)
+{
+    pthread_t id;
+
+    pthread_mutex_lock(&lock);
+    w->next = NULL;
+    *helpers.end = w;
+    helpers.end = &w->next;
+    bool more = helpers.idle == 0 && helpers.threads < HELPERS_MAX;
+    if (more && pthread_create(&id, NULL, helper_main, NULL) == 0) {
+        pthread_detach(id);
+        helpers.threads++;
+    } else if (helpers.threads == 0) {
+        log_error("starting a thread for host functions and copies of the host device failed");
+    }
+    pthread_cond_signal(&helpers.work);
+    pthread_mutex_unlock(&lock);
+}
+
+static void grid_done(struct grid *grid)
+{
+    struct work *w = (struct work *)((char *)grid - offsetof(struct work, launch.grid));
+
+    order_acquire(&grid->ended);
+    if (atomic_load_explicit(&grid->failed, memory_order_relaxed))
+        device_failed(cudaErrorLaunchFailure);
+    w->launch.release(grid->closure);
+    finish(w);
+}
+
+/* Marks w and what ends with it as done; returns the other work that can start now. */
+static struct work *mark_done(struct work *w)
+{
+    struct work *points = w, *ready = NULL;
+
+    w->next = NULL;
+    pthread_mutex_lock(&lock);
+    while (points) {
+        w = points;
+        points = w->next;
+        w->finished_ns = clock_ns();
+        order_release(&w->clock);
+        /* Release: what the work did, to those who see that it is done. */
+        atomic_store_explicit(&w->done, true, memory_order_release);
+        for (unsigned i = 0; i < w->dependents_count; i++) {
+            struct work *d = w->dependents[i];
+            if (--d->blockers)
+                continue;
+            struct work **list = d->kind == WORK_NOTHING ? &points : &ready;
+            d->next = *list;
+            *list = d;
+        }
+        drop_locked(w);
+    }
+    if (waiters)
+        pthread_cond_broadcast(&finished);
+    pthread_mutex_unlock(&lock);
+    return ready;
+}
+
+static void start(struct work *w, bool here)
+{
+    if (w->kind == WORK_GRID) {
+        grid_submit(&w->launch.grid);
+    } else if (w->kind == WORK_CALL || !here) {
+        give_to_helper(w);
+    } else {
+        if (w->kind != WORK_NOTHING)
+            do_move(w);
+        finish(w);
+    }
+}
+
+static void finish(struct work *w)
+{
+    struct work *ready = mark_done(w);
+
+    while (ready) {
+        w = ready;
+        ready = w->next;
+        start(w, false);
+    }
+}
+
+/* --- Order --- */
+
+static bool depend(struct work *w, struct work *on)
+{
+    if (!on || on == w || work_is_done(on)) {
+        if (on)
+            order_acquire(&on->clock);
+        return true;
+    }
+    if (on->dependents_count == on->dependents_room) {
+        unsigned room = on->dependents_room ? 2 * on->dependents_room : 4;
+        struct work **more = realloc(on->dependents, room * sizeof *more);
+        if (!more)
+            return false;
+        on->dependents = more;
+        on->dependents_room = room;
+    }
+    on->dependents[on->dependents_count++] = w;
+    w->blockers++;
+    return true;
+}
+
+/* Streams that were destroyed with work under way are kept until it is done. */
+static void reap_streams(void)
+{
+    struct CUstream_st **link = &streams;
+
+    while (*link) {
+        struct CUstream_st *s = *link;
+        if (s->destroyed && (!s->last || work_is_done(s->last))) {
+            *link = s->next;
+            drop_locked(s->last);
+            free(s);
+        } else {
+            link = &s->next;
+        }
+    }
+}
+
+/* After the stream's latest, and the default stream's; the default stream after everybody's. */
+static bool depend_on_streams(struct work *w, const struct CUstream_st *stream)
+{
+    bool ok = depend(w, stream->last);
+
+    if (stream != &legacy)
+        return ok && (!stream->blocking || depend(w, legacy.last));
+    for (struct CUstream_st *s = streams; ok && s; s = s->next)
+        ok = !s->blocking || depend(w, s->last);
+    return ok;
+}
+
+cudaError_t work_submit(struct work *w, struct CUstream_st *stream, struct work *also)
+{
+    if (w->kind == WORK_GRID)
+        w->launch.grid.done = grid_done;
+    pthread_mutex_lock(&lock);
+    w->blockers = 1;
+    bool ok = depend(w, also) && depend_on_streams(w, stream);
+    /* Without memory to note an order, it has to be kept by waiting. */
+    if (!ok) {
+        pthread_mutex_unlock(&lock);
+        work_wait_all();
+        if (also)
+            work_wait(also);
+        pthread_mutex_lock(&lock);
+    }
+    drop_locked(stream->last);
+    stream->last = w;
+    w->references += 2; /* the stream's, and one until it is done */
+    bool ready = --w->blockers == 0;
+    pthread_mutex_unlock(&lock);
+    if (ready)
+        start(w, true);
+    return cudaSuccess;
+}
+
+/* --- Streams --- */
+
+struct CUstream_st *stream_new(bool blocking)
+{
+    struct CUstream_st *s = calloc(1, sizeof *s);
+
+    if (!s)
+        return NULL;
+    s->blocking = blocking;
+    pthread_mutex_lock(&lock);
+    reap_streams();
+    s->next = streams;
+    streams = s;
+    pthread_mutex_unlock(&lock);
+    return s;
+}
+
+void stream_destroy(struct CUstream_st *s)
+{
+    pthread_mutex_lock(&lock);
+    s->destroyed = true;
+    reap_streams();
+    pthread_mutex_unlock(&lock);
+}
+
+static struct CUstream_st *per_thread(void)
+{
+    static __thread struct CUstream_st *mine;
+
+    if (!mine)
+        mine = stream_new(true);
+    return mine;
+}
+
+struct CUstream_st *stream_find(cudaStream_t handle)
+{
+    if (!handle || handle == cudaStreamLegacy)
+        return &legacy;
+    if (handle == cudaStreamPerThread)
+        return per_thread();
+    pthread_mutex_lock(&lock);
+    struct CUstream_st *s = streams;
+    while (s && (s != handle || s->destroyed))
+        s = s->next;
+    pthread_mutex_unlock(&lock);
+    return s;
+}
+
+/* --- Waiting --- */
+
+void work_wait(struct work *w)
+{
+    uint64_t until = clock_ns() + WAIT_SPIN_NS;
+
+    while (!work_is_done(w) && clock_ns() < until)
+        sched_yield();
+    if (!work_is_done(w)) {
+        pthread_mutex_lock(&lock);
+        waiters++;
+        while (!work_is_done(w))
+            pthread_cond_wait(&finished, &lock);
+        waiters--;
+        pthread_mutex_unlock(&lock);
+    }
+    order_acquire(&w->clock);
+}
+
+struct work *work_last(struct CUstream_st *stream)
+{
+    pthread_mutex_lock(&lock);
+    struct work *w = stream->last;
+    if (w)
+        w->references++;
+    pthread_mutex_unlock(&lock);
+    return w;
+}
+
+/* A point in the default stream would not wait for streams that go their own way. */
+cudaError_t work_wait_all(void)
+{
+    for (;;) {
+        struct work *w = NULL;
+
+        pthread_mutex_lock(&lock);
+        reap_streams();
+        if (legacy.last && !work_is_done(legacy.last))
+            w = legacy.last;
+        for (struct CUstream_st *s = streams; !w && s; s = s->next) {
+            if (s->last && !work_is_done(s->last))
+                w = s->last;
+        }
+        if (w)
+            w->references++;
+        pthread_mutex_unlock(&lock);
+        if (!w)
+            return device_error();
+        work_wait(w);
+        work_drop(w);
+    }
+}

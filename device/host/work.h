@@ -1,0 +1,86 @@
+/* What was asked of the device and in which order: launches, copies, calls, each after the others
+ * that it depends on.
+ *
+ * Streams, events and the default stream that waits for all are one thing here: work that starts
+ * when the last piece of work it depends on has finished. A stream is the name of its latest work,
+ * an event that of the work it recorded. */
+#ifndef GSHMEM_DEVICE_HOST_WORK_H
+#define GSHMEM_DEVICE_HOST_WORK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "device/host/grid.h"
+#include "gshmem/host/cuda_runtime_api.h"
+
+enum work_kind {
+    WORK_NOTHING, /* a point in a stream */
+    WORK_GRID,
+    WORK_COPY, /* rows of bytes */
+    WORK_FILL,
+    WORK_CALL,
+};
+
+struct work {
+    enum work_kind kind;
+    unsigned references;
+    unsigned blockers; /* unfinished work this one waits for; one more while it is submitted */
+    struct work **dependents;
+    unsigned dependents_count, dependents_room;
+    struct work *next; /* in a list of work to start */
+    atomic_bool done;
+    uint64_t finished_ns;
+    char clock; /* address for ThreadSanitizer */
+    union {
+        struct {
+            struct grid grid;
+            void (*release)(void *closure);
+        } launch;
+        struct {
+            char *to;
+            const char *from;
+            size_t bytes, rows, to_pitch, from_pitch;
+            int value;
+        } move;
+        struct {
+            cudaHostFn_t function;
+            void *argument;
+        } call;
+    };
+};
+
+struct CUstream_st {
+    bool blocking; /* in order with the default stream */
+    bool destroyed;
+    struct work *last;
+    struct CUstream_st *next; /* in the list of all */
+};
+
+/* NULL: no memory. The caller holds one reference. */
+struct work *work_new(enum work_kind kind);
+void work_drop(struct work *work);
+/* Puts work at the end of a stream, after `also` (may be NULL) too. Copies and fills that need not
+ * wait are done when this returns. */
+cudaError_t work_submit(struct work *work, struct CUstream_st *stream, struct work *also);
+/* The latest work of a stream with a reference, or NULL if there never was one. */
+struct work *work_last(struct CUstream_st *stream);
+void work_wait(struct work *work);
+bool work_is_done(const struct work *work);
+
+struct CUstream_st *stream_new(bool blocking); /* NULL: no memory */
+void stream_destroy(struct CUstream_st *stream);
+/* The stream of a handle, NULL if it is none. */
+struct CUstream_st *stream_find(cudaStream_t handle);
+/* All streams' latest work; for cudaDeviceSynchronize. */
+cudaError_t work_wait_all(void);
+/* False in kernels and host functions, where most of the API must not be called. */
+bool work_may_wait(void);
+
+/* Remembers error for this thread's cudaGetLastError() and returns it. */
+cudaError_t report_error(cudaError_t error);
+/* The error of a kernel that failed, which stays, or cudaSuccess. */
+cudaError_t device_error(void);
+void device_failed(cudaError_t error);
+
+#endif

@@ -1,0 +1,609 @@
+/* Runs blocks: an OS thread each worker, a fiber each CUDA thread, first come first served.
+ *
+ * A worker's run queue holds the threads that can go on. One that waits yields: it goes to the end
+ * of the queue and the first takes over, without passing through anything else. Threads that were
+ * never run come before those of the queue, and go on the stack of the one that ended last, so that
+ * a kernel without barriers needs one stack. Blocks are taken one at a time by workers that have
+ * nothing better to do or room for more, so that all blocks that fit are under way. */
+#define _GNU_SOURCE
+#include "device/host/grid.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "device/host/sanitizer.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/log.h"
+
+enum {
+    PATIENCE = 24,           /* atomic operations between two yields */
+    SPINS = 64,              /* turns of a queue without progress before the OS may run another */
+    ROUNDS_BEFORE_SLEEP = 20000,
+    SLEEP_NS = 50000,
+    IDLE_SPIN_NS = 20000,    /* a worker without work looks this long before it sleeps */
+    WORKERS_MAX = 1024,
+    STACK_DEFAULT_KIB = 64,
+    RESIDENT_THREADS_TSAN = 2048, /* it gets slow, then blind, with many */
+};
+
+__thread uint3 threadIdx GSHMEM_HOST_THREAD_LOCAL;
+__thread uint3 blockIdx GSHMEM_HOST_THREAD_LOCAL;
+__thread dim3 blockDim GSHMEM_HOST_THREAD_LOCAL;
+__thread dim3 gridDim GSHMEM_HOST_THREAD_LOCAL;
+__thread int gshmem_host_patience GSHMEM_HOST_THREAD_LOCAL = PATIENCE;
+__thread struct worker *worker_here __attribute__((tls_model("initial-exec")));
+
+static struct pool {
+    pthread_mutex_t lock;
+    pthread_cond_t work;        /* grids has become non-empty, or stop is set */
+    struct grid *grids, **end;  /* with blocks that nobody has taken */
+    atomic_bool pending;        /* grids is not empty */
+    unsigned asleep;
+    bool stop;
+    struct worker *workers;
+    struct capacity capacity;
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .end = &pool.grids};
+
+/* --- Threads --- */
+
+static void enqueue(struct worker *w, struct thread *t)
+{
+    t->next = NULL;
+    if (w->first)
+        w->last->next = t;
+    else
+        w->first = t;
+    w->last = t;
+    w->queued++;
+}
+
+/* Makes t the one that runs; its stack is switched to next. */
+static void become(struct worker *w, struct thread *t)
+{
+    w->self = t;
+    w->switches++;
+    threadIdx = t->index;
+    if (t->block != w->block) {
+        w->block = t->block;
+        blockIdx = t->block->index;
+        blockDim = t->block->grid->block_size;
+        gridDim = t->block->grid->size;
+    }
+}
+
+static void thread_main(void *argument);
+
+/* The block's next thread that was never run, to run on stack. */
+static void start_next(struct worker *w, struct stack *stack)
+{
+    struct block *b = w->starting;
+    struct thread *t = &b->threads[b->started++];
+
+    if (b->started == b->size)
+        w->starting = NULL;
+    t->stack = stack;
+    w->spins = w->rounds = 0;
+    become(w, t);
+}
+
+static bool failed(const struct block *b)
+{
+    return atomic_load_explicit(&b->grid->failed, memory_order_relaxed);
+}
+
+/* Makes a thread the running one and returns its stack; NULL: main has to see to something. */
+static struct stack *pick(struct worker *w)
+{
+    if (w->starting) {
+        struct stack *stack = failed(w->starting) ? NULL : stack_take(&w->stacks);
+        if (!stack)
+            return NULL;
+        context_prepare(stack, thread_main, stack);
+        start_next(w, stack);
+        return stack;
+    }
+    if (!w->first || failed(w->first->block))
+        return NULL;
+
+    struct thread *t = w->first;
+    w->first = t->next;
+    w->queued--;
+    become(w, t);
+    return t->stack;
+}
+
+/* Where the running thread hands over to. */
+static struct stack *successor(struct worker *w)
+{
+    struct stack *stack = NULL;
+
+    if (w->starting || !atomic_load_explicit(&w->attention, memory_order_relaxed))
+        stack = pick(w);
+    return stack ? stack : &w->main;
+}
+
+static void switch_away(struct worker *w, struct thread *self)
+{
+    struct stack *to = successor(w);
+
+    gshmem_host_patience = PATIENCE;
+    if (to != self->stack)
+        context_switch(self->stack, to);
+}
+
+static void block_settle(struct worker *w, struct block *b);
+
+static void thread_gone(struct thread *t)
+{
+    t->stack = NULL;
+    t->warp->live &= ~(1u << t->lane);
+    t->block->live--;
+}
+
+/* The bottom frame of every thread. Threads that follow each other without a wait share it. */
+static void thread_main(void *argument)
+{
+    struct stack *stack = argument;
+    struct worker *w = worker_here;
+
+    context_entered(stack);
+    for (;;) {
+        struct thread *t = w->self;
+        struct block *b = t->block;
+
+        order_acquire(&b->grid->started);
+        b->grid->run(b->grid->closure);
+        order_release(&b->grid->ended);
+        thread_gone(t);
+        warp_thread_ended(t);
+        barrier_thread_ended(b);
+        block_settle(w, b);
+        if (!w->starting || failed(w->starting) || under_tsan())
+            break;
+        start_next(w, stack);
+    }
+    stack_give(&w->stacks, stack);
+    context_leave(stack, successor(w));
+}
+
+void thread_drop(struct thread *self)
+{
+    struct worker *w = worker_here;
+    struct stack *stack = self->stack;
+
+    thread_gone(self);
+    block_settle(w, self->block);
+    stack_give(&w->stacks, stack);
+    context_leave(stack, successor(w));
+}
+
+void thread_park(struct thread *self, enum thread_state state, const char *file, int line)
+{
+    struct block *b = self->block;
+
+    self->state = state;
+    self->file = file;
+    self->line = line;
+    b->parked++;
+    if (b->parked == b->live) { /* who could ready any of them? */
+        if (!failed(b)) {
+            report_deadlock(b);
+            grid_fail(b->grid);
+        }
+        b->parked--;
+        thread_drop(self);
+    }
+    switch_away(worker_here, self);
+}
+
+void thread_ready(struct thread *t)
+{
+    struct worker *w = worker_here;
+
+    t->state = THREAD_RUNS;
+    t->block->parked--;
+    w->spins = w->rounds = 0;
+    enqueue(w, t);
+}
+
+/* Nothing but waiting goes on: leave the CPU to others, all the more the longer it lasts. */
+static void count_spin(struct worker *w)
+{
+    static const struct timespec nap = {.tv_nsec = SLEEP_NS};
+
+    if (++w->spins <= SPINS + w->queued)
+        return;
+    w->spins = 0;
+    if (++w->rounds < ROUNDS_BEFORE_SLEEP)
+        sched_yield();
+    else
+        nanosleep(&nap, NULL);
+}
+
+void gshmem_host_yield(void)
+{
+    struct worker *w = worker_here;
+
+    if (!w || !w->self) {
+        gshmem_host_patience = 1 << 20;
+        sched_yield();
+        return;
+    }
+
+    struct thread *self = w->self;
+    if (failed(self->block))
+        thread_drop(self);
+    count_spin(w);
+    if (w->first || w->starting || atomic_load_explicit(&w->attention, memory_order_relaxed)) {
+        enqueue(w, self);
+        switch_away(w, self);
+    } else {
+        w->switches++;
+        gshmem_host_patience = PATIENCE;
+    }
+}
+
+void gshmem_host_progress(void)
+{
+    if (worker_here)
+        worker_here->spins = worker_here->rounds = 0;
+}
+
+/* --- Blocks --- */
+
+static uint3 place(uint64_t number, dim3 size)
+{
+    return (uint3){(unsigned)(number % size.x), (unsigned)(number / size.x % size.y),
+                   (unsigned)(number / size.x / size.y)};
+}
+
+static void spare_free(struct worker *w)
+{
+    while (w->spare) {
+        struct block *b = w->spare;
+
+        w->spare = b->next;
+        free(b);
+    }
+}
+
+static struct block *block_memory(struct worker *w, unsigned size)
+{
+    struct block *b = w->spare;
+
+    if (b && b->size == size) {
+        w->spare = b->next;
+        return b;
+    }
+    spare_free(w); /* of another size: launches mostly come in runs of one */
+    unsigned warps = (size + WARP_SIZE - 1) / WARP_SIZE;
+    b = malloc(sizeof *b + size * sizeof b->threads[0] + warps * sizeof b->warps[0]);
+    if (b)
+        b->warps = (struct warp *)&b->threads[size];
+    return b;
+}
+
+static struct block *block_make(struct worker *w, struct grid *grid, uint64_t number)
+{
+    dim3 shape = grid->block_size;
+    unsigned size = shape.x * shape.y * shape.z;
+    struct block *b = block_memory(w, size);
+
+    if (!b)
+        return NULL;
+    *b = (struct block){.grid = grid, .index = place(number, grid->size), .size = size,
+                        .live = size, .warps = b->warps};
+    b->waiting_end = &b->waiting;
+    for (unsigned i = 0; i < size; i++) {
+        struct warp *warp = &b->warps[i / WARP_SIZE];
+
+        if (i % WARP_SIZE == 0)
+            *warp = (struct warp){.threads = &b->threads[i]};
+        warp->live |= 1u << i % WARP_SIZE;
+        b->threads[i] = (struct thread){.block = b, .warp = warp, .index = place(i, shape),
+                                        .lane = i % WARP_SIZE};
+    }
+    return b;
+}
+
+static void blocks_ended(struct grid *grid, uint64_t count)
+{
+    /* Release: what the blocks did. Acquire, for the last: what the others released. */
+    if (atomic_fetch_sub_explicit(&grid->left, count, memory_order_acq_rel) == count)
+        grid->done(grid);
+}
+
+static void block_end(struct worker *w, struct block *b)
+{
+    struct grid *grid = b->grid;
+
+    for (unsigned i = 0; i < b->shared_numbers; i++)
+        free(b->shared[i]);
+    free(b->shared);
+    free(b->dynamic_shared);
+    w->blocks--;
+    w->threads -= b->size;
+    w->block = NULL;
+    if (w->starting == b)
+        w->starting = NULL;
+    b->next = w->spare;
+    w->spare = b;
+    if (atomic_load_explicit(&pool.pending, memory_order_relaxed)) /* there is room now */
+        atomic_store_explicit(&w->attention, true, memory_order_relaxed);
+    /* Release: with the acquire of the grid's barrier. */
+    atomic_fetch_add_explicit(&grid->blocks_ended, 1, memory_order_release);
+    blocks_ended(grid, 1);
+}
+
+/* Threads were lost: has the block ended, or have those that are left nobody to wait for? */
+static void block_settle(struct worker *w, struct block *b)
+{
+    if (b->live > b->parked)
+        return;
+    if (b->live && !failed(b)) {
+        report_deadlock(b);
+        grid_fail(b->grid);
+    }
+    for (unsigned i = 0; b->live && i < b->size; i++) {
+        if (b->threads[i].stack && b->threads[i].state != THREAD_RUNS)
+            stack_give(&w->stacks, b->threads[i].stack);
+    }
+    block_end(w, b);
+}
+
+/* --- Workers --- */
+
+static bool fits(const struct worker *w, const struct grid *grid)
+{
+    dim3 shape = grid->block_size;
+
+    return w->blocks < pool.capacity.blocks &&
+           w->threads + shape.x * shape.y * shape.z <= pool.capacity.threads;
+}
+
+/* Takes grid out of the list; under the lock. */
+static void unlist(struct grid **link)
+{
+    struct grid *grid = *link;
+
+    *link = grid->next;
+    if (pool.end == &grid->next)
+        pool.end = link;
+    atomic_store_explicit(&pool.pending, pool.grids != NULL, memory_order_relaxed);
+}
+
+/* The next block that fits here; number is its place in the grid. */
+static struct grid *claim_block(struct worker *w, uint64_t *number)
+{
+    struct grid **link = &pool.grids;
+
+    pthread_mutex_lock(&pool.lock);
+    while (*link && !fits(w, *link))
+        link = &(*link)->next;
+    struct grid *grid = *link;
+    if (grid) {
+        *number = grid->next_block++;
+        if (grid->next_block == grid->blocks)
+            unlist(link);
+    }
+    /* Under the lock: a grid that is submitted after this sets it again. */
+    if (!grid || !pool.grids)
+        atomic_store_explicit(&w->attention, false, memory_order_relaxed);
+    pthread_mutex_unlock(&pool.lock);
+    return grid;
+}
+
+static void take_block(struct worker *w)
+{
+    uint64_t number;
+
+    if (!atomic_load_explicit(&pool.pending, memory_order_relaxed) &&
+        !atomic_load_explicit(&w->attention, memory_order_relaxed))
+        return;
+    struct grid *grid = claim_block(w, &number);
+    if (!grid)
+        return;
+    struct block *b = block_make(w, grid, number);
+    if (!b) {
+        log_error("kernel %s: no memory for a block of %u threads", grid->name,
+                  grid->block_size.x * grid->block_size.y * grid->block_size.z);
+        grid_fail(grid);
+        blocks_ended(grid, 1);
+        return;
+    }
+    w->starting = b;
+    w->blocks++;
+    w->threads += b->size;
+}
+
+void grid_fail(struct grid *grid)
+{
+    uint64_t unclaimed = 0;
+
+    atomic_store_explicit(&grid->failed, true, memory_order_relaxed);
+    pthread_mutex_lock(&pool.lock);
+    for (struct grid **link = &pool.grids; *link; link = &(*link)->next) {
+        if (*link == grid) {
+            unclaimed = grid->blocks - grid->next_block;
+            unlist(link);
+            break;
+        }
+    }
+    pthread_mutex_unlock(&pool.lock);
+    /* The caller's block is not among them: the grid is not done yet. */
+    atomic_fetch_sub_explicit(&grid->left, unclaimed, memory_order_relaxed);
+}
+
+/* Ends what waits here of launches that failed. */
+static void drop_failed(struct worker *w)
+{
+    while (w->first && failed(w->first->block)) {
+        struct thread *t = w->first;
+
+        w->first = t->next;
+        w->queued--;
+        stack_give(&w->stacks, t->stack);
+        thread_gone(t);
+        block_settle(w, t->block);
+    }
+
+    struct block *b = w->starting;
+    if (b && failed(b)) {
+        w->starting = NULL;
+        b->live -= b->size - b->started;
+        b->started = b->size;
+        block_settle(w, b);
+    }
+}
+
+/* False: the pool closes. */
+static bool wait_for_work(void)
+{
+    uint64_t until = clock_ns() + IDLE_SPIN_NS;
+    bool stop;
+
+    while (!atomic_load_explicit(&pool.pending, memory_order_relaxed) && clock_ns() < until)
+        sched_yield();
+    pthread_mutex_lock(&pool.lock);
+    pool.asleep++;
+    while (!pool.grids && !pool.stop)
+        pthread_cond_wait(&pool.work, &pool.lock);
+    pool.asleep--;
+    stop = pool.stop;
+    pthread_mutex_unlock(&pool.lock);
+    return !stop;
+}
+
+static void *worker_main(void *argument)
+{
+    struct worker *w = argument;
+    bool open = true;
+
+    worker_here = w;
+    context_adopt(&w->main);
+    while (open) {
+        drop_failed(w);
+        if (!w->starting)
+            take_block(w);
+
+        struct stack *stack = pick(w);
+        if (stack) {
+            context_switch(&w->main, stack);
+            w->self = NULL;
+        } else if (w->starting && !failed(w->starting)) {
+            log_error("kernel %s: no memory for stacks", w->starting->grid->name);
+            grid_fail(w->starting->grid);
+        } else if (!w->first && !w->starting) {
+            open = wait_for_work();
+        }
+    }
+    stack_pool_free(&w->stacks);
+    spare_free(w);
+    return NULL;
+}
+
+/* The whole number in an environment variable, if it is there and in range. */
+static unsigned setting(const char *name, unsigned initial, unsigned least, unsigned most)
+{
+    const char *text = getenv(name);
+    char *end;
+
+    if (!text || !*text)
+        return initial;
+    long value = strtol(text, &end, 10);
+    if (*end || value < (long)least || value > (long)most) {
+        log_warn("%s=%s: expected %u..%u; using %u", name, text, least, most, initial);
+        return initial;
+    }
+    return (unsigned)value;
+}
+
+static struct capacity capacity_here(void)
+{
+    cpu_set_t cpus;
+    unsigned n = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? (unsigned)CPU_COUNT(&cpus) : 1;
+    unsigned stack = under_tsan() || under_asan() ? 4 * STACK_DEFAULT_KIB : STACK_DEFAULT_KIB;
+    unsigned workers = setting("GSHMEM_HOST_THREADS", n, 1, WORKERS_MAX);
+    unsigned threads = (under_tsan() ? RESIDENT_THREADS_TSAN : RESIDENT_THREADS_MAX) / workers;
+
+    return (struct capacity){
+        .workers = workers,
+        .threads = threads > BLOCK_THREADS_MAX ? threads : BLOCK_THREADS_MAX,
+        .blocks = RESIDENT_BLOCKS_MAX,
+        .stack_size = (size_t)setting("GSHMEM_HOST_STACK", stack, 16, 1 << 20) << 10,
+    };
+}
+
+/* Signals of the program are for the program's own threads. */
+static bool worker_start(struct worker *w, unsigned number)
+{
+    sigset_t all, before;
+
+    w->number = number;
+    stack_pool_init(&w->stacks, pool.capacity.stack_size);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&w->id, NULL, worker_main, w);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error)
+        log_error("starting worker %u of the host device: %s", number, strerror(error));
+    return error == 0;
+}
+
+static void start_all(void)
+{
+    pool.capacity = capacity_here();
+    pool.workers = aligned_alloc(64, pool.capacity.workers * sizeof pool.workers[0]);
+    unsigned n = 0;
+
+    if (pool.workers) {
+        memset(pool.workers, 0, pool.capacity.workers * sizeof pool.workers[0]);
+        while (n < pool.capacity.workers && worker_start(&pool.workers[n], n))
+            n++;
+    }
+    pool.capacity.workers = n;
+}
+
+bool workers_start(struct capacity *capacity)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, start_all);
+    *capacity = pool.capacity;
+    return pool.capacity.workers > 0;
+}
+
+void grid_submit(struct grid *grid)
+{
+    order_release(&grid->started);
+    pthread_mutex_lock(&pool.lock);
+    grid->next = NULL;
+    *pool.end = grid;
+    pool.end = &grid->next;
+    atomic_store_explicit(&pool.pending, true, memory_order_relaxed);
+    for (unsigned i = 0; i < pool.capacity.workers; i++)
+        atomic_store_explicit(&pool.workers[i].attention, true, memory_order_relaxed);
+    for (uint64_t i = 0; i < pool.asleep && i < grid->blocks; i++)
+        pthread_cond_signal(&pool.work);
+    pthread_mutex_unlock(&pool.lock);
+}
+
+/* When the library goes, and kernels are not left running: they may wait for what never comes. */
+__attribute__((destructor)) static void workers_stop(void)
+{
+    unsigned n = pool.capacity.workers;
+
+    pthread_mutex_lock(&pool.lock);
+    bool idle = pool.asleep == n;
+    pool.stop = idle;
+    pthread_cond_broadcast(&pool.work);
+    pthread_mutex_unlock(&pool.lock);
+    for (unsigned i = 0; idle && i < n; i++)
+        pthread_join(pool.workers[i].id, NULL);
+    if (idle)
+        free(pool.workers);
+}

@@ -1,0 +1,36 @@
+/* <cuda_runtime.h> for programs built for the host device: CUDA's language and runtime API, with
+ * kernels that run on the threads of the CPU. Included before any .cu source by gshmemcc. */
+#ifndef GSHMEM_HOST_CUDA_RUNTIME_H
+#define GSHMEM_HOST_CUDA_RUNTIME_H
+
+#include "cuda_runtime_api.h"
+
+#ifdef __cplusplus
+
+/* Defined to say that these are GSHMEM's headers and this is code for the host device. */
+#define GSHMEM_HOST_DEVICE 1
+
+#define __host__
+#define __device__
+#define __constant__
+#define __managed__
+#define __grid_constant__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(...)
+#define __cluster_dims__(...)
+#define __align__(bytes) __attribute__((aligned(bytes)))
+#define __builtin_align__(bytes) __attribute__((aligned(bytes)))
+#ifndef __CUDACC__
+/* In sources that are not translated: they can declare kernels, but not define or launch them. */
+#define __global__
+#endif
+
+#include "execution.h"
+#include "device_functions.h"
+#include "device_atomics.h"
+#include "device_math.h"
+#include "launch.h"
+
+#endif
+
+#endif

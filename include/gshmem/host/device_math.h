@@ -1,0 +1,192 @@
+/* CUDA's mathematics where it goes beyond <math.h>: min and max of everything, the fast and the
+ * rounded forms (all as exact as the host's own), and values seen as bits. */
+#ifndef GSHMEM_HOST_DEVICE_MATH_H
+#define GSHMEM_HOST_DEVICE_MATH_H
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GSHMEM_HOST_MIN_MAX(type)                                                                  \
+    static inline constexpr type min(type a, type b)                                               \
+    {                                                                                              \
+        return b < a ? b : a;                                                                      \
+    }                                                                                              \
+    static inline constexpr type max(type a, type b)                                               \
+    {                                                                                              \
+        return a < b ? b : a;                                                                      \
+    }
+#define GSHMEM_HOST_MIN_MAX_MIXED(type, a_type, b_type)                                            \
+    static inline constexpr type min(a_type a, b_type b)                                           \
+    {                                                                                              \
+        return min((type)a, (type)b);                                                              \
+    }                                                                                              \
+    static inline constexpr type max(a_type a, b_type b)                                           \
+    {                                                                                              \
+        return max((type)a, (type)b);                                                              \
+    }                                                                                              \
+    static inline constexpr type min(b_type a, a_type b)                                           \
+    {                                                                                              \
+        return min((type)a, (type)b);                                                              \
+    }                                                                                              \
+    static inline constexpr type max(b_type a, a_type b)                                           \
+    {                                                                                              \
+        return max((type)a, (type)b);                                                              \
+    }
+GSHMEM_HOST_MIN_MAX(int)
+GSHMEM_HOST_MIN_MAX(unsigned)
+GSHMEM_HOST_MIN_MAX(long)
+GSHMEM_HOST_MIN_MAX(unsigned long)
+GSHMEM_HOST_MIN_MAX(long long)
+GSHMEM_HOST_MIN_MAX(unsigned long long)
+GSHMEM_HOST_MIN_MAX_MIXED(unsigned, int, unsigned)
+GSHMEM_HOST_MIN_MAX_MIXED(unsigned long, long, unsigned long)
+GSHMEM_HOST_MIN_MAX_MIXED(unsigned long long, long long, unsigned long long)
+#undef GSHMEM_HOST_MIN_MAX
+#undef GSHMEM_HOST_MIN_MAX_MIXED
+
+/* Of a number and a NaN, the number. */
+static inline float min(float a, float b)
+{
+    return fminf(a, b);
+}
+
+static inline float max(float a, float b)
+{
+    return fmaxf(a, b);
+}
+
+static inline double min(double a, double b)
+{
+    return fmin(a, b);
+}
+
+static inline double max(double a, double b)
+{
+    return fmax(a, b);
+}
+
+#define GSHMEM_HOST_MATH1(type, name, expression)                                                  \
+    static inline type name(type x)                                                                \
+    {                                                                                              \
+        return expression;                                                                         \
+    }
+#define GSHMEM_HOST_MATH2(type, name, expression)                                                  \
+    static inline type name(type x, type y)                                                        \
+    {                                                                                              \
+        return expression;                                                                         \
+    }
+#define GSHMEM_HOST_MATH3(type, name, expression)                                                  \
+    static inline type name(type x, type y, type z)                                                \
+    {                                                                                              \
+        return expression;                                                                         \
+    }
+GSHMEM_HOST_MATH1(float, rsqrtf, 1.0f / sqrtf(x))
+GSHMEM_HOST_MATH1(double, rsqrt, 1.0 / sqrt(x))
+GSHMEM_HOST_MATH1(float, rcbrtf, 1.0f / cbrtf(x))
+GSHMEM_HOST_MATH1(double, rcbrt, 1.0 / cbrt(x))
+GSHMEM_HOST_MATH1(float, sinpif, sinf(x * 3.14159265358979323846f))
+GSHMEM_HOST_MATH1(float, cospif, cosf(x * 3.14159265358979323846f))
+GSHMEM_HOST_MATH1(double, sinpi, sin(x * 3.14159265358979323846))
+GSHMEM_HOST_MATH1(double, cospi, cos(x * 3.14159265358979323846))
+GSHMEM_HOST_MATH1(float, __saturatef, x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f)
+GSHMEM_HOST_MATH1(float, __frsqrt_rn, 1.0f / sqrtf(x))
+GSHMEM_HOST_MATH1(float, __fsqrt_rn, sqrtf(x))
+GSHMEM_HOST_MATH1(float, __frcp_rn, 1.0f / x)
+GSHMEM_HOST_MATH1(double, __dsqrt_rn, sqrt(x))
+GSHMEM_HOST_MATH1(double, __drcp_rn, 1.0 / x)
+GSHMEM_HOST_MATH2(float, __fdividef, x / y)
+GSHMEM_HOST_MATH2(float, fdividef, x / y)
+GSHMEM_HOST_MATH2(float, __fadd_rn, x + y)
+GSHMEM_HOST_MATH2(float, __fsub_rn, x - y)
+GSHMEM_HOST_MATH2(float, __fmul_rn, x *y)
+GSHMEM_HOST_MATH2(float, __fdiv_rn, x / y)
+GSHMEM_HOST_MATH2(double, __dadd_rn, x + y)
+GSHMEM_HOST_MATH2(double, __dsub_rn, x - y)
+GSHMEM_HOST_MATH2(double, __dmul_rn, x *y)
+GSHMEM_HOST_MATH2(double, __ddiv_rn, x / y)
+GSHMEM_HOST_MATH3(float, __fmaf_rn, fmaf(x, y, z))
+GSHMEM_HOST_MATH3(double, __fma_rn, fma(x, y, z))
+GSHMEM_HOST_MATH2(int, __mul24, (int)((uint32_t)(x << 8 >> 8) * (uint32_t)(y << 8 >> 8)))
+GSHMEM_HOST_MATH2(unsigned, __umul24, (x & 0xffffff) * (y & 0xffffff))
+GSHMEM_HOST_MATH2(int, __mulhi, (int)((int64_t)x * y >> 32))
+GSHMEM_HOST_MATH2(unsigned, __umulhi, (unsigned)((uint64_t)x * y >> 32))
+GSHMEM_HOST_MATH2(long long, __mul64hi, (long long)((__int128)x * y >> 64))
+GSHMEM_HOST_MATH2(unsigned long long, __umul64hi,
+                  (unsigned long long)((unsigned __int128)x * y >> 64))
+GSHMEM_HOST_MATH2(int, __hadd, (int)(((int64_t)x + y) >> 1))
+GSHMEM_HOST_MATH2(int, __rhadd, (int)(((int64_t)x + y + 1) >> 1))
+GSHMEM_HOST_MATH3(unsigned, __usad, (x > y ? x - y : y - x) + z)
+#undef GSHMEM_HOST_MATH1
+#undef GSHMEM_HOST_MATH2
+#undef GSHMEM_HOST_MATH3
+
+/* The C library declares functions of these names, for itself. */
+#define __expf(x)                   expf(x)
+#define __exp10f(x)                 powf(10.0f, x)
+#define __logf(x)                   logf(x)
+#define __log2f(x)                  log2f(x)
+#define __log10f(x)                 log10f(x)
+#define __sinf(x)                   sinf(x)
+#define __cosf(x)                   cosf(x)
+#define __tanf(x)                   tanf(x)
+#define __powf(x, y)                powf(x, y)
+#define __sincosf(x, sine, cosine)  sincosf(x, sine, cosine)
+
+#define GSHMEM_HOST_BITS(name, from, to)                                                           \
+    static inline to name(from x)                                                                  \
+    {                                                                                              \
+        to bits;                                                                                   \
+        memcpy(&bits, &x, sizeof bits);                                                            \
+        return bits;                                                                               \
+    }
+GSHMEM_HOST_BITS(__float_as_int, float, int)
+GSHMEM_HOST_BITS(__float_as_uint, float, unsigned)
+GSHMEM_HOST_BITS(__int_as_float, int, float)
+GSHMEM_HOST_BITS(__uint_as_float, unsigned, float)
+GSHMEM_HOST_BITS(__double_as_longlong, double, long long)
+GSHMEM_HOST_BITS(__longlong_as_double, long long, double)
+#undef GSHMEM_HOST_BITS
+
+static inline int __float2int_rn(float x)
+{
+    return (int)rintf(x);
+}
+
+static inline int __float2int_rz(float x)
+{
+    return (int)x;
+}
+
+static inline int __float2int_rd(float x)
+{
+    return (int)floorf(x);
+}
+
+static inline int __float2int_ru(float x)
+{
+    return (int)ceilf(x);
+}
+
+static inline float __int2float_rn(int x)
+{
+    return (float)x;
+}
+
+static inline int __double2int_rn(double x)
+{
+    return (int)rint(x);
+}
+
+static inline int __double2int_rz(double x)
+{
+    return (int)x;
+}
+
+static inline long long __double2ll_rn(double x)
+{
+    return (long long)rint(x);
+}
+
+#endif

@@ -1,0 +1,124 @@
+/* What kernels on the host device ask of the library: who am I, barriers, warps, shared memory,
+ * launches. Users write CUDA; these are the functions that CUDA's names lead to, and the hooks for
+ * other device code (gshmem_device.h) that waits.
+ *
+ * A CUDA thread is a fiber. Fibers of a block run on one OS thread, one at a time, and change only
+ * inside the functions below, so waiting for another thread without calling any of them (a plain
+ * loop over a volatile) stops its worker until the watch notices (device/host/README.md). */
+#ifndef GSHMEM_HOST_EXECUTION_H
+#define GSHMEM_HOST_EXECUTION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "vector_types.h"
+
+#pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef GSHMEM_HOST_READ_ONLY /* to all but the library itself */
+#define GSHMEM_HOST_READ_ONLY const
+#endif
+
+#define GSHMEM_HOST_THREAD_LOCAL __attribute__((tls_model("initial-exec")))
+
+/* Set at each switch of fibers. A fiber never changes its OS thread, and these never change for a
+ * fiber: compilers may keep them in registers. */
+extern __thread GSHMEM_HOST_READ_ONLY uint3 threadIdx GSHMEM_HOST_THREAD_LOCAL;
+extern __thread GSHMEM_HOST_READ_ONLY uint3 blockIdx GSHMEM_HOST_THREAD_LOCAL;
+extern __thread GSHMEM_HOST_READ_ONLY dim3 blockDim GSHMEM_HOST_THREAD_LOCAL;
+extern __thread GSHMEM_HOST_READ_ONLY dim3 gridDim GSHMEM_HOST_THREAD_LOCAL;
+
+/* Is this code running in a kernel? (The rest of a process runs on the host.) */
+int gshmem_host_in_kernel(void);
+/* This thread's number in its warp, 0..31, and in its block. */
+unsigned gshmem_host_lane(void);
+unsigned gshmem_host_thread_rank(void);
+
+/* Lets other threads run. Every wait calls it in its loop: it is what makes waiting between
+ * threads, blocks and PEs work. When nothing else can run it gives the CPU to other processes.
+ * Does not return if the launch has failed. Outside of a kernel it gives up the CPU. */
+void gshmem_host_yield(void);
+/* Says that what was waited for has come, so that the next wait starts by spinning again. */
+void gshmem_host_progress(void);
+
+/* Counts down with each atomic operation; at 0 the thread yields: the others of a loop that waits
+ * by atomics get their turn, at one decrement an operation. */
+extern __thread int gshmem_host_patience GSHMEM_HOST_THREAD_LOCAL;
+
+static inline void gshmem_host_may_wait(void)
+{
+    if (__builtin_expect(--gshmem_host_patience < 0, 0))
+        gshmem_host_yield();
+}
+
+/* Barriers of the block; file and line are for the report of one that cannot complete. */
+enum gshmem_host_barrier {
+    GSHMEM_HOST_BARRIER,
+    GSHMEM_HOST_BARRIER_COUNT,
+    GSHMEM_HOST_BARRIER_AND,
+    GSHMEM_HOST_BARRIER_OR
+};
+int gshmem_host_barrier_block(enum gshmem_host_barrier kind, int predicate, const char *file,
+                              int line);
+/* All blocks of a cooperative launch. */
+void gshmem_host_barrier_grid(const char *file, int line);
+
+/* What the threads of a warp named in mask do together: each hands in a value and gets one back. */
+enum gshmem_host_warp {
+    GSHMEM_HOST_WARP_SYNC,
+    GSHMEM_HOST_WARP_SHUFFLE,   /* the value of lane `source` */
+    GSHMEM_HOST_WARP_BALLOT,    /* bit of each lane whose value is not 0 */
+    GSHMEM_HOST_WARP_MATCH,     /* bit of each lane with the same value */
+    GSHMEM_HOST_WARP_MATCH_ALL, /* mask if all values are equal, else 0 */
+    GSHMEM_HOST_WARP_ADD,       /* of 32-bit values, as all that follow */
+    GSHMEM_HOST_WARP_MIN,
+    GSHMEM_HOST_WARP_MAX,
+    GSHMEM_HOST_WARP_MIN_SIGNED,
+    GSHMEM_HOST_WARP_MAX_SIGNED,
+    GSHMEM_HOST_WARP_AND,
+    GSHMEM_HOST_WARP_OR,
+    GSHMEM_HOST_WARP_XOR
+};
+uint64_t gshmem_host_warp(enum gshmem_host_warp kind, unsigned mask, uint64_t value,
+                          unsigned source, const char *file, int line);
+/* The lanes that come to this place now: all of them if they run together. */
+unsigned gshmem_host_active_mask(const char *file, int line);
+
+/* Orders this thread's memory accesses for all threads; ThreadSanitizer sees it. */
+void gshmem_host_fence(void);
+void gshmem_host_sleep(unsigned nanoseconds);
+uint64_t gshmem_host_clock(void); /* nanoseconds */
+void gshmem_host_trap(const char *what, const char *file, int line) __attribute__((noreturn));
+
+/* Shared memory: each declaration has a number, each block memory of its own for it. */
+unsigned gshmem_host_shared_number(void);
+void *gshmem_host_shared(unsigned number, size_t bytes, size_t align);
+void *gshmem_host_shared_dynamic(void);
+
+/* A __global__ function, as the translator registers it. unpack calls it with a launch's array of
+ * pointers to arguments. */
+struct gshmem_host_kernel {
+    const void *function;
+    const char *name;
+    void (*unpack)(void **arguments);
+    size_t dynamic_shared_max; /* cudaFuncAttributeMaxDynamicSharedMemorySize; 0: the default */
+    struct gshmem_host_kernel *next;
+};
+void gshmem_host_register(struct gshmem_host_kernel *kernel);
+
+/* <<<grid, block, shared, stream>>> of the launch that follows on this OS thread. */
+void gshmem_host_configure(dim3 grid, dim3 block, size_t shared, cudaStream_t stream);
+/* Launches run(closure) in every thread; when all are done, release(closure). Failures are left
+ * for cudaGetLastError(). */
+void gshmem_host_launch(struct gshmem_host_kernel *kernel, void *closure, void (*run)(void *),
+                        void (*release)(void *));
+
+#ifdef __cplusplus
+}
+#endif
+#pragma GCC visibility pop
+
+#endif
