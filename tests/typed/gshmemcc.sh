@@ -28,6 +28,23 @@ int main(void)
 }
 END
 cp hello.c "hello there.cc"
+cat >kernel.cu <<'END'
+#include <gshmem.h>
+
+__global__ void add(int *sum)
+{
+    atomicAdd(sum, 1);
+}
+
+int main()
+{
+    int sum = 0;
+
+    add<<<2, 64>>>(&sum);
+    cudaDeviceSynchronize();
+    return sum == 128 ? 0 : 1;
+}
+END
 
 # Uses the gshmemcc of a folder in every way.
 try() {
@@ -57,8 +74,14 @@ try() {
     *"other: no such compiler"*) ;;
     *) fail "$bin: CC=other is not looked at" ;;
     esac
-    "$bin/gshmemcc" kernel.cu >cu.out 2>&1 && fail "$bin: takes .cu"
-    grep -q "kernel.cu: not yet" cu.out || fail "$bin: .cu is refused without a reason: $(cat cu.out)"
+    if command -v c++ >/dev/null; then
+        "$bin/gshmemcc" --device=host -Wall -Werror kernel.cu -o kernel && ./kernel ||
+            fail "$bin: CUDA source"
+        "$bin/gshmemcc" --device=host -c kernel.cu -o kernel.o && "$bin/gshmemc++" kernel.o -o kernel &&
+            ./kernel || fail "$bin: CUDA source, compiled and linked apart"
+    fi
+    GSHMEM_DEVICE=toaster "$bin/gshmemcc" kernel.cu >cu.out 2>&1 && fail "$bin: takes any device"
+    grep -q "toaster: no such device" cu.out || fail "$bin: a wrong device: $(cat cu.out)"
     "$bin/gshmemcc" --version | grep -q "GSHMEM" || fail "$bin: --version"
     "$bin/gshmemcc" --help | grep -q -e "--show" || fail "$bin: --help"
     "$bin/gshmemcc" no-such-file.c >out 2>&1 && fail "$bin: hides the compiler's failure"

@@ -12,7 +12,7 @@ enum { READ_BYTES = 1 << 20 };
 
 static bool complain(const char *what)
 {
-    fprintf(stderr, "gshmem-translate: %s: %s\n", what, strerror(errno));
+    fprintf(stderr, "gshmem-hostcc: %s: %s\n", what, strerror(errno));
     return false;
 }
 

@@ -1,4 +1,4 @@
-/* gshmem-translate: CUDA source in, C++ for the host device out; both preprocessed.
+/* CUDA source in, C++ for the host device out; both preprocessed.
  *
  * The preprocessor has gone before, so launches and __shared__ in macros and in headers of the
  * user's look like any others. Four things are not C++, and only those change:
@@ -17,10 +17,10 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "edits.h"
 #include "tokens.h"
+#include "translate.h"
 
 struct translation {
     struct source source;
@@ -603,19 +603,19 @@ static void translate(struct translation *t)
     }
 }
 
-int main(void)
+bool translate_source(int from, FILE *to)
 {
     struct translation t = {.errors = 0};
 
-    if (!source_read(&t.source, STDIN_FILENO))
-        return 1;
+    if (!source_read(&t.source, from))
+        return false;
     translate(&t);
-    if (!t.errors && !t.edits.out_of_memory)
-        edits_write(&t.edits, t.source.text, t.source.length, stdout);
     if (t.edits.out_of_memory)
-        fprintf(stderr, "gshmem-translate: out of memory\n");
-    bool failed = t.errors || t.edits.out_of_memory || fflush(stdout) != 0;
+        fprintf(stderr, "gshmem-hostcc: translating: out of memory\n");
+    bool ok = !t.errors && !t.edits.out_of_memory;
+    if (ok)
+        edits_write(&t.edits, t.source.text, t.source.length, to);
     edits_free(&t.edits);
     source_free(&t.source);
-    return failed;
+    return ok;
 }
