@@ -1,31 +1,33 @@
 /* The kernels of reductions, generated from two tables: types, and what each operation is for them.
  *
- * The loops are plain, so that the compiler vectorises them (omp simd: out may be a or b, element by
- * element, and it need not look for other overlaps; complex products stay scalar, as C's rules for
- * infinities ask). Sums and products of signed integers are those of unsigned ones, which wrap
- * without undefined behaviour, so both share one kernel. Wider instructions than the compiler's
- * default bought nothing at 1 MiB, where memory is the limit. */
+ * The loops are plain, so that the compiler vectorises them. omp simd: out may be a or b, element by
+ * element, and it need not look for other overlaps. Scalar are long double, and complex products with
+ * C's rules for infinities. Sums and products of signed integers are those of unsigned ones, which
+ * wrap without undefined behaviour, so both share one kernel.
+ *
+ * Built for the compiler's default instructions. For 512 KiB of doubles AVX2 would take 8.5 µs for 11,
+ * in a reduction of 1 MiB that takes 22 with 2 PEs; much (10 for 26) only in min and max of 64-bit
+ * integers. */
 #include "runtime/collectives/combine.h"
 
 #include <complex.h>
 #include <stdint.h>
 
-#ifdef __clang__
-#pragma clang diagnostic ignored "-Wpass-failed" /* it warns of each kernel that stays scalar */
-#endif
-
-#define KERNEL(name, type, expression)                                                             \
+#define KERNEL_OF(loop, name, type, expression)                                                    \
     static void name(void *out, const void *a, const void *b, size_t n)                            \
     {                                                                                              \
         const type *left = a, *right = b;                                                          \
         type *result = out;                                                                        \
                                                                                                    \
-        _Pragma("omp simd") for (size_t i = 0; i < n; i++)                                         \
+        loop for (size_t i = 0; i < n; i++)                                                        \
         {                                                                                          \
             const type x = left[i], y = right[i];                                                  \
             result[i] = (type)(expression);                                                        \
         }                                                                                          \
     }
+
+#define KERNEL(name, type, expression) KERNEL_OF(_Pragma("omp simd"), name, type, expression)
+#define SCALAR(name, type, expression) KERNEL_OF(, name, type, expression)
 
 /* 1u: 16-bit factors would otherwise become int, and overflow. */
 #define INTEGER_KERNELS(bits)                                                                      \
@@ -39,23 +41,24 @@
     KERNEL(min_u##bits, uint##bits##_t, x < y ? x : y)                                             \
     KERNEL(max_u##bits, uint##bits##_t, x > y ? x : y)
 
+#define REAL_KERNELS(kernel, suffix, type)                                                         \
+    kernel(sum_##suffix, type, x + y)                                                              \
+    kernel(prod_##suffix, type, x *y)                                                              \
+    kernel(min_##suffix, type, x < y ? x : y)                                                      \
+    kernel(max_##suffix, type, x > y ? x : y)
+
 #define COMPLEX_KERNELS(suffix, type)                                                              \
     KERNEL(sum_##suffix, type, x + y)                                                              \
-    KERNEL(prod_##suffix, type, x *y)
-
-#define REAL_KERNELS(suffix, type)                                                                 \
-    COMPLEX_KERNELS(suffix, type)                                                                  \
-    KERNEL(min_##suffix, type, x < y ? x : y)                                                      \
-    KERNEL(max_##suffix, type, x > y ? x : y)
+    SCALAR(prod_##suffix, type, x *y)
 
 /* clang-format off */
 INTEGER_KERNELS(8)
 INTEGER_KERNELS(16)
 INTEGER_KERNELS(32)
 INTEGER_KERNELS(64)
-REAL_KERNELS(float, float)
-REAL_KERNELS(double, double)
-REAL_KERNELS(longdouble, long double)
+REAL_KERNELS(KERNEL, float, float)
+REAL_KERNELS(KERNEL, double, double)
+REAL_KERNELS(SCALAR, longdouble, long double)
 COMPLEX_KERNELS(complexf, float _Complex)
 COMPLEX_KERNELS(complexd, double _Complex)
 
