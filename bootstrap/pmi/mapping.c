@@ -37,7 +37,7 @@ static bool take_block(const char **text, struct block *b)
 /* Deals PEs from next on to the block's hosts; the next PE after that. */
 static int deal(const struct block *b, int next, int n_pes, int *number)
 {
-    for (int i = 0; i < b->hosts; i++) {
+    for (int i = 0; i < b->hosts && b->pes > 0 && next < n_pes; i++) {
         for (int j = 0; j < b->pes && next < n_pes; j++)
             number[next++] = b->first + i;
     }
