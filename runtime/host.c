@@ -252,6 +252,17 @@ void host_abort(struct host *host, int pe, int exit_status, const char *why)
                                             memory_order_release, memory_order_relaxed);
 }
 
+bool host_exit_status(const struct host *host, int *exit_status)
+{
+    /* acquire: pairs with the release in host_abort */
+    uint32_t aborted =
+        host->control ? atomic_load_explicit(&host->control->aborted, memory_order_acquire) : 0;
+
+    if (aborted)
+        *exit_status = (int)aborted - 1;
+    return aborted != 0;
+}
+
 void host_stop(struct host *host)
 {
     if (host->arena) {

@@ -89,6 +89,9 @@ void host_stop(struct host *host);
 /* Ends the job on this host: every wait stops with GSHMEM_ERR_ABORTED. The first to say so wins. */
 void host_abort(struct host *host, int pe, int exit_status, const char *why);
 
+/* Whether the job was ended so, and with which status. */
+bool host_exit_status(const struct host *host, int *exit_status);
+
 /* Whether the PE with this index on the host still runs (or has left in good order). One system
  * call; for the slow part of waits. */
 bool host_alive(const struct host *host, int index);

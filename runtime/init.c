@@ -179,6 +179,11 @@ static void at_exit(int status, void *unused)
     (void)unused;
     if (getpid() != owner)
         return;
+    if (job && host_exit_status(&job->host, &status)) {
+        /* The job has been given a status; a PE that then fails for that reason does not change it. */
+        fflush(NULL);
+        _exit(status);
+    }
     if (job && status != 0) {
         char why[64];
         snprintf(why, sizeof why, "PE %d exited with status %d before gshmem_finalize", job->pe,
