@@ -11,7 +11,13 @@
 #include "measure.h"
 #include <library.h>
 
-enum { LINE = 64, OPERATIONS_MAX = 1 << 20, SPREAD_MOST = 16 << 20, SLOTS_MAX = 64 };
+enum {
+    LINE = 64,
+    SLOTS_MAX = 64,
+    SPREAD_MOST = 16 << 20, /* bytes of a buffer, where nobody gave sizes */
+    OPERATIONS_LEAST = 200, /* timed one by one: fewer have no 99th percentile */
+    OPERATIONS_MOST = 1 << 20,
+};
 
 static size_t buffer_bytes(const struct benchmark *what, size_t size, int n_pes)
 {
@@ -233,12 +239,15 @@ static bool measure_blocks(struct bench *b, const struct benchmark *what, struct
 static bool measure_each(struct bench *b, const struct benchmark *what, struct result *result)
 {
     bool kept = true;
-    uint64_t all = result->iterations * (uint64_t)b->options->rounds;
+    uint64_t n = result->iterations * (uint64_t)b->options->rounds;
 
+    if (n < OPERATIONS_LEAST)
+        n = OPERATIONS_LEAST;
+    if (n > OPERATIONS_MOST)
+        n = OPERATIONS_MOST;
     result->timed = "operation";
     lib_barrier_all();
-    for (uint64_t i = 0, before = machine_ns(), now;
-         i < (all < OPERATIONS_MAX ? all : OPERATIONS_MAX); i++, before = now) {
+    for (uint64_t i = 0, before = machine_ns(), now; i < n; i++, before = now) {
         what->loop(&b->run, 1);
         now = machine_ns();
         if (b->run.pe == 0 && kept)
