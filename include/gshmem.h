@@ -98,21 +98,30 @@ GSHMEM_API void gshmem_raise(gshmem_status_t status);
 
 /* Collective over the job: every PE calls with the same arguments and gets the same object, which
  * all PEs may then name by their own address of it. NULL for 0 bytes, and on failure: exhausted
- * heap, or PEs that disagree; then no PE gets memory. Aligned to 16 bytes at least, and to 64 from
- * 64 bytes on. malloc ends with a barrier; free begins with one. */
+ * heap, or PEs that disagree; then no PE gets memory, and gshmem_last_error says which. Aligned to
+ * 16 bytes at least, and to 64 from 64 bytes on. malloc ends with a barrier; free begins with one;
+ * realloc does both. One thread at a time: threads that allocate at once make PEs disagree. */
 GSHMEM_API void *gshmem_malloc(size_t bytes);
-GSHMEM_API void *gshmem_calloc(size_t count, size_t bytes);
+GSHMEM_API void *gshmem_calloc(size_t count, size_t bytes); /* zero on every PE */
+/* alignment: a power of two, from sizeof(void *) to 2 MiB. */
 GSHMEM_API void *gshmem_align(size_t alignment, size_t bytes);
+/* hints: GSHMEM_MALLOC_…, or-ed, or 0. */
 GSHMEM_API void *gshmem_malloc_with_hints(size_t bytes, long hints);
+/* Keeps the contents up to the smaller size, wherever the object then is. On failure NULL, and ptr
+ * is as it was. NULL for ptr allocates; 0 bytes frees. */
 GSHMEM_API void *gshmem_realloc(void *ptr, size_t bytes);
 
 /* Frees; NULL is allowed. A pointer that is not the start of an object, or was freed before, is
  * refused. */
 GSHMEM_API gshmem_status_t gshmem_free(void *ptr);
 
-/* Makes the global and static variables of the shared library that contains `inside` symmetric, as
+/* The program's global and static variables are symmetric without asking. A child made by fork gets
+ * a copy of its own of them, and goes on sharing the heap.
+ *
+ * Makes the global and static variables of the shared library that contains `inside` symmetric, as
  * those of the executable are. Call before gshmem_init, on all PEs in the same order (for example
- * from a constructor of that library, with the address of one of its variables). */
+ * from a constructor of that library, with the address of one of its variables). The library must
+ * stay loaded. */
 GSHMEM_API gshmem_status_t gshmem_symmetric_data(const void *inside);
 
 /* ---- Teams ----------------------------------------------------------------------------------- */

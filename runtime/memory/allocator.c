@@ -12,7 +12,7 @@
 
 enum {
     GRAIN = 16,             /* every range begins and ends at a multiple of this */
-    BATCH = 256,            /* ranges made at a time */
+    BATCH = 64,             /* ranges made at a time */
     REMEMBERED_MAX = 65536, /* objects given back; the oldest are forgotten */
     FITS_TRIED = 16,        /* spaces tried for an alignment before one that surely does is taken */
 };

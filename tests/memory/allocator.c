@@ -311,7 +311,7 @@ static void out_of_memory(void)
 
     struct allocator *a = allocator_create((size_t)1 << 30);
     CHECK(a);
-    allocations_left = 2;
+    allocations_left = 6;
     size_t offset = 0, taken = 0, object, bytes;
     while (allocator_take(a, 16, 32, &offset)) /* gaps between them: two ranges each */
         taken++;

@@ -210,6 +210,23 @@ static void another_collective(void)
     CHECK_OK(gshmem_free(still));
 }
 
+/* Told at the end of the job, to whoever asks for information. */
+static void not_freed(void)
+{
+    char text[8192];
+
+    setenv("GSHMEM_LOG", "info", 1);
+    CHECK_OK(gshmem_init());
+    CHECK(gshmem_malloc(100) && gshmem_malloc(3000));
+    CHECK_EQ(ftruncate(said, 0), 0);
+    CHECK_EQ(lseek(said, 0, SEEK_SET), 0);
+    CHECK_OK(gshmem_finalize());
+    ssize_t bytes = pread(said, text, sizeof text - 1, 0);
+    CHECK(bytes >= 0);
+    text[bytes] = 0;
+    CHECK_EQ(strstr(text, "has not freed 2 symmetric objects, 3.047 KiB") != NULL, me == 0);
+}
+
 int main(void)
 {
     /* Descriptor 2, where the library writes, goes to a file; stderr, where checks do, stays. */
@@ -233,5 +250,6 @@ int main(void)
     }
     CHECK_OK(gshmem_finalize());
     before_init();
+    not_freed();
     return 0;
 }
