@@ -54,6 +54,7 @@ void job_abort(int exit_status, const char *why)
     if (job && !ending) {
         ending = true; /* a failure while ending ends it at once */
         host_abort(&job->host, job->pe, exit_status, why);
+        host_exit_status(&job->host, &exit_status); /* the first to end the job gives its status */
         job->bootstrap->ops->abort(job->bootstrap, exit_status, why);
     }
     _exit(exit_status);
