@@ -8,8 +8,8 @@ from . import installed
 from .report import Case
 from .suites import Tree
 
-# Suites that sanitizers run again, and how many PEs they stand.
-CHECKED = ["unit", "pe", "typed", "collectives", "memory"]
+# Suites that sanitizers run again. The typed ones are long to compile, and much alike.
+CHECKED = ["unit", "pe", "collectives", "memory"]
 OTHER_LAUNCHER = re.compile(r"mpirun|hydra|srun|pmi")
 
 
@@ -28,7 +28,7 @@ def bare(name, root, tree):
     """Without any module: the core is all there is, and it needs libc and threads alone."""
     options = [f"-D{module}=disabled" for module in ("pmix", "mpi", "verbs", "cuda")]
     extra = Tree(root, os.path.join(tree.path, "extra", name), options)
-    problem = extra.build()
+    problem = extra.build(["unit", "pe"])
     if problem:
         return [Case("build", "failed", "does not build", problem)]
     cases = [Case("build", "passed"), core_needs_libc(extra), no_modules(extra)]
@@ -66,7 +66,8 @@ def selected(tree, suite, most):
             for c in tree.test(suite, names, timeouts=6)]
 
 
-def sanitized(name, root, tree, compiler, sanitizer, most):
+def sanitized(name, root, tree, compiler, sanitizer, most, suites):
+    """The suites again, with up to `most` PEs, in a build that watches memory or threads."""
     if not shutil.which(compiler):
         return [Case("all", "skipped", f"{compiler} is not installed")]
     path = os.path.join(tree.path, "extra", name)
@@ -82,13 +83,13 @@ def sanitized(name, root, tree, compiler, sanitizer, most):
     if missing:
         return [Case("all", "skipped", missing)]
     extra = Tree(root, path, options, env)
-    problem = extra.build()
+    problem = extra.build(suites)
     if problem:
         return [Case("build", "failed", "does not build", problem)]
     if sanitizer == "thread":  # its shadow memory collides with some address layouts
         extra.prefix = ["setarch", "-R"]
     cases = [Case("build", "passed")]
-    for suite in CHECKED:
+    for suite in suites:
         cases += selected(extra, suite, most)
     return cases
 
@@ -110,6 +111,21 @@ def cannot_sanitize(root, path, compiler, sanitizer):
     return f"-fsanitize={sanitizer} of {compiler} does not start here" if status else ""
 
 
+def fuzz(name, root, tree):
+    """What clang's fuzzer finds in a while, beyond the seeds and mutations of the suite itself."""
+    if not shutil.which("clang"):
+        return [Case("all", "skipped", "clang is not installed")]
+    path = os.path.join(tree.path, "extra", name)
+    missing = cannot_sanitize(root, path, "clang", "address,undefined")
+    if missing:
+        return [Case("all", "skipped", missing)]
+    extra = Tree(root, path, ["-Dfuzz=true"], {"CC": "clang"})
+    problem = extra.build(["fuzz"])
+    if problem:
+        return [Case("build", "failed", "does not build", problem)]
+    return extra.test("fuzz", [n for n in extra.tests().get("fuzz", []) if "libfuzzer" in n])
+
+
 def install(name, root, tree):
     return installed.check(root, os.path.join(tree.path, "extra", name))
 
@@ -120,10 +136,11 @@ BUILDS = {
     "clang-werror": (warnings, ["clang"]),
     "bare": (bare, []),
     "install": (install, []),
-    "gcc-asan": (sanitized, ["gcc", "address,undefined", 4]),
-    "clang-asan": (sanitized, ["clang", "address,undefined", 2]),
-    "gcc-tsan": (sanitized, ["gcc", "thread", 2]),
-    "clang-tsan": (sanitized, ["clang", "thread", 2]),
+    "gcc-asan": (sanitized, ["gcc", "address,undefined", 4, CHECKED]),
+    "clang-asan": (sanitized, ["clang", "address,undefined", 2, CHECKED + ["typed"]]),
+    "gcc-tsan": (sanitized, ["gcc", "thread", 2, CHECKED]),
+    "clang-tsan": (sanitized, ["clang", "thread", 2, CHECKED]),
+    "clang-fuzz": (fuzz, []),
 }
 
 

@@ -31,23 +31,38 @@ class Tree:
             return 124, (e.output or b"").decode(errors="replace") + "\ntook too long"
         return done.returncode, done.stdout
 
-    def build(self):
-        """"", or the output of the step that failed."""
+    def build(self, only=()):
+        """Configures it if it is new, and builds all of it, or what is installed and what the suites
+        `only` need. Gives "", or the output of the step that failed."""
         if not os.path.exists(os.path.join(self.path, "build.ninja")):
             status, output = self.command("meson", "setup", self.path, *self.options)
             if status:
                 return output
-        status, output = self.command("ninja", "-C", self.path)
+        status, output = self.command("ninja", "-C", self.path, *self.targets(only))
         return output if status else ""
+
+    def introspect(self, what):
+        status, output = self.command("meson", "introspect", what, self.path)
+        return json.loads(output) if status == 0 else []
+
+    def targets(self, only):
+        """File names for ninja; none at all means everything."""
+        if not only:
+            return []
+        needed = {target for test in self.introspect("--tests") if self.suite_of(test) in only
+                  for target in test["depends"]}
+        return [os.path.relpath(name, self.path) for target in self.introspect("--targets")
+                if target["installed"] or target["id"] in needed for name in target["filename"]]
+
+    @staticmethod
+    def suite_of(test):
+        return test["suite"][0].split(":")[-1] if test["suite"] else "other"
 
     def tests(self):
         """{suite: [test name]}"""
-        status, output = self.command("meson", "introspect", "--tests", self.path)
         found = {}
-        if status == 0:
-            for test in json.loads(output):
-                suite = test["suite"][0].split(":")[-1] if test["suite"] else "other"
-                found.setdefault(suite, []).append(test["name"])
+        for test in self.introspect("--tests"):
+            found.setdefault(self.suite_of(test), []).append(test["name"])
         return found
 
     def test(self, suite, names=(), timeouts=1, jobs=None):

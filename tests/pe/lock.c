@@ -1,11 +1,12 @@
 /* Locks: one holder at a time, in the order in which they asked, and mistakes. */
+#include <sched.h>
 #include <stdint.h>
 #include <time.h>
 
 #include "pe.h"
 
 static long lock, other; /* symmetric, 0 at first */
-static long counter, asked, turn;
+static long counter, asked, released, turn;
 static long order[64];
 
 static void pause_ms(long ms)
@@ -21,6 +22,7 @@ static void add_one(long *to)
     long value;
 
     CHECK_OK(gshmem_getmem(&value, to, sizeof value, 0));
+    sched_yield(); /* whoever should not be here comes now */
     value++;
     CHECK_OK(gshmem_putmem(to, &value, sizeof value, 0));
 }
@@ -110,7 +112,7 @@ static void test_mixed(void)
 /* PE 0 holds the lock while the others ask one after another; they must get it in that order. */
 static void test_fair(void)
 {
-    asked = turn = 0;
+    asked = released = turn = 0;
     barrier();
     if (me == 0)
         CHECK_OK(gshmem_set_lock(&lock));
@@ -119,6 +121,7 @@ static void test_fair(void)
         while (*(volatile long *)&asked < n - 1)
             pause_ms(1);
         pause_ms(100);
+        released = 1;
     } else {
         while (read_first(&asked) < me - 1)
             pause_ms(1);
@@ -126,6 +129,7 @@ static void test_fair(void)
             pause_ms(100); /* time for the one before to have asked, and not only said so */
         add_one(&asked);
         CHECK_OK(gshmem_set_lock(&lock));
+        CHECK_EQ(read_first(&released), 1);
         long place = read_first(&turn);
         CHECK_OK(gshmem_putmem(&order[place], &(long){me}, sizeof(long), 0));
         add_one(&turn);

@@ -60,16 +60,19 @@ static void test_context(void)
 /* Adds of many PEs are atomic; a set is not lost. */
 static void test_add(void)
 {
+    enum { TIMES = 50000 };
+    uint64_t sum = 0;
+
     counter = 0;
     signal_ = 0;
     barrier();
-    for (int i = 0; i < 2000; i++)
-        CHECK_OK(gshmem_signal_add(&counter, 1 + (uint64_t)me, i % n));
+    for (int i = 0; i < TIMES; i++) /* in turns to all and, to meet the others, to PE 0 */
+        CHECK_OK(gshmem_signal_add(&counter, 1 + (uint64_t)me, i % 4 ? 0 : i / 4 % n));
     barrier();
-    uint64_t each = 2000 / (uint64_t)n, rest = 2000 % (uint64_t)n;
-    uint64_t times = each + ((uint64_t)me < rest), sum = 0;
-    for (int pe = 0; pe < n; pe++)
-        sum += times * (1 + (uint64_t)pe);
+    for (int i = 0; i < TIMES; i++) {
+        if ((i % 4 ? 0 : i / 4 % n) == me)
+            sum += (uint64_t)n * (uint64_t)(n + 1) / 2;
+    }
     CHECK_EQ(gshmem_signal_fetch(&counter), sum);
 
     CHECK_OK(gshmem_signal_set(&signal_, UINT64_MAX, right()));
