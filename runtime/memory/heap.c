@@ -26,9 +26,10 @@
 
 enum {
     SMALL_ALIGNMENT = 16,
-    LINE = 64,               /* objects of a cache line or more begin at one */
-    HUGE_PAGE = 2 << 20,     /* and those of a huge page or more there; no alignment goes further */
-    GIVE_BACK_MIN = 64 << 10 /* less is not worth the system call and the page faults after it */
+    LINE = 64,           /* objects of a cache line or more begin at one */
+    HUGE_PAGE = 2 << 20, /* and those of a huge page or more there; no alignment goes further */
+    GIVE_BACK_MIN = 64 << 10, /* less is not worth the system call and the page faults after it */
+    DUMP_MAX = 64 << 20       /* of the heap that goes into a core dump */
 };
 
 struct heap {
@@ -39,7 +40,8 @@ struct heap {
     size_t limit;
     size_t touched;
     size_t page;
-    bool huge; /* huge pages are wanted and not yet asked for */
+    size_t dumped; /* up to here it goes into a core dump */
+    bool huge;     /* huge pages are wanted and not yet asked for */
 };
 
 static const size_t NOWHERE = SIZE_MAX;
@@ -63,18 +65,32 @@ static void ask_for_huge_pages(struct heap *h)
     }
 }
 
-static void touch(struct heap *h, size_t offset, size_t bytes)
-{
-    if (offset + bytes > h->touched)
-        h->touched = offset + bytes;
-    if (h->huge && h->touched > HUGE_PAGE)
-        ask_for_huge_pages(h);
-}
-
 /* The end of the pages that may be there: a huge page reaches further than what touched it. */
 static size_t touched_end(const struct heap *h)
 {
     return (h->touched + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+}
+
+/* A core dump without the program's objects would be of little use, one with all of a large heap of
+ * none: what is mapped and was never touched comes to be by being dumped. */
+static void put_into_dumps(struct heap *h)
+{
+    size_t end = touched_end(h) < DUMP_MAX ? touched_end(h) : DUMP_MAX;
+
+    if (end > h->dumped) {
+        madvise(h->base + h->dumped, end - h->dumped, MADV_DODUMP);
+        h->dumped = end;
+    }
+}
+
+static void touch(struct heap *h, size_t offset, size_t bytes)
+{
+    if (offset + bytes <= h->touched)
+        return;
+    h->touched = offset + bytes;
+    put_into_dumps(h);
+    if (h->huge && h->touched > HUGE_PAGE)
+        ask_for_huge_pages(h);
 }
 
 /* Gives the whole pages in this range back to the system; they read as zero then. */

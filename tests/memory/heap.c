@@ -245,6 +245,38 @@ static void grows_on_demand(void)
     CHECK_OK(gshmem_free(sparse));
 }
 
+/* Bytes of the shared memory that would go into a core dump, which makes what it reads: "dd" among
+ * the flags of a mapping keeps it out. */
+static size_t bytes_dumped(void)
+{
+    char line[512];
+    unsigned long begin, end, bytes = 0, all = 0;
+    FILE *f = fopen("/proc/self/smaps", "r");
+
+    CHECK(f);
+    while (fgets(line, sizeof line, f)) {
+        if (sscanf(line, "%lx-%lx ", &begin, &end) == 2)
+            bytes = strstr(line, "memfd:gshmem") ? end - begin : 0;
+        if (strncmp(line, "VmFlags:", 8) == 0 && !strstr(line, " dd"))
+            all += bytes;
+    }
+    fclose(f);
+    return all;
+}
+
+static void dumps_stay_small(void)
+{
+    size_t before = bytes_dumped();
+
+    CHECK(before < 16 * MIB);
+    void *object = gshmem_malloc(100);
+    CHECK(object && bytes_dumped() > 0 && bytes_dumped() <= before + 2 * MIB);
+    void *large = gshmem_malloc(256 * MIB);
+    CHECK(large && bytes_dumped() > before && bytes_dumped() < 100 * MIB);
+    CHECK_OK(gshmem_free(large));
+    CHECK_OK(gshmem_free(object));
+}
+
 static void hints(void)
 {
     const long both = GSHMEM_MALLOC_ATOMICS_REMOTE | GSHMEM_MALLOC_SIGNAL_REMOTE;
@@ -262,6 +294,7 @@ int main(int argc, char **argv)
         CHECK_OK(gshmem_init());
         me = gshmem_my_pe();
         n = gshmem_n_pes();
+        dumps_stay_small();
         zero_bytes();
         alignments();
         hints();
