@@ -36,6 +36,7 @@ struct launch {
     int epoll;
 
     bool ending; /* the job is over; what lives has been told so */
+    bool ended;  /* all has been killed that can be */
     int status;
     int64_t timeout_at; /* when the job has run too long; -1: never */
     int64_t kill_at;    /* when what was told to end is killed */
@@ -48,6 +49,17 @@ static int64_t now_ms(void)
     return (int64_t)(clock_ns() / 1000000);
 }
 
+/* To all that lives of the job; where /proc cannot tell, to the PEs at least. */
+static void signal_all(struct launch *l, int signal)
+{
+    if (descendants_signal(signal, NULL, 0) > 0)
+        return;
+    for (int pe = 0; pe < l->options->n_pes; pe++) {
+        if (l->pid[pe])
+            kill(l->pid[pe], signal);
+    }
+}
+
 static void end_job(struct launch *l, int status)
 {
     if (l->ending)
@@ -56,8 +68,8 @@ static void end_job(struct launch *l, int status)
     l->status = status;
     l->kill_at = now_ms() + GRACE_MS;
     l->timeout_at = l->suspect_at = -1;
-    descendants_signal(SIGTERM, NULL, 0);
-    descendants_signal(SIGCONT, NULL, 0); /* who is stopped cannot end */
+    signal_all(l, SIGTERM);
+    signal_all(l, SIGCONT); /* who is stopped cannot end */
 }
 
 static void end_as_server_says(struct launch *l)
@@ -212,7 +224,7 @@ static void hand_on(struct launch *l, int signal)
 {
     /* What a terminal would send to all, all get; the rest is between the user and the PEs. */
     if (signal != SIGUSR1 && signal != SIGUSR2) {
-        descendants_signal(signal, NULL, 0);
+        signal_all(l, signal);
         return;
     }
     for (int pe = 0; pe < l->options->n_pes; pe++) {
@@ -275,8 +287,11 @@ static void look_at_clock(struct launch *l)
             l->suspect, (int)l->pid[l->suspect]);
         end_job(l, 1);
     }
-    if (l->ending && now >= l->kill_at)
+    if (l->ending && now >= l->kill_at) {
+        signal_all(l, SIGKILL);
         descendants_end(NULL, 0);
+        l->ended = true;
+    }
 }
 
 /* Wires come before deaths: a PE's last words explain the deaths that follow them. */
@@ -306,7 +321,7 @@ static void attend(struct launch *l)
 {
     struct epoll_event events[EVENTS];
 
-    while (reap(l)) {
+    while (reap(l) && !l->ended) {
         if (l->running == 0)
             end_job(l, 0); /* the PEs are done, but something they started is not */
         int n = epoll_wait(l->epoll, events, EVENTS, patience(l));

@@ -98,6 +98,14 @@ def stubborn():
     check(time.monotonic() - begun < 2, "it took too long")
 
 
+def told_first():
+    """Those who can end by themselves are given the time."""
+    job = Job("-n", 3, "sh", "-c", "trap 'sleep 0.1; echo ended well; exit 0' TERM; "
+              "[ $GSHMEM_RUN_PE = 0 ] && { sleep 0.5; exit 3; }; while :; do sleep 0.1; done")
+    out, _ = check_end(job, 3, "PEs that end well on SIGTERM")
+    check(out == "ended well\n" * 2, f"they said {out!r}")
+
+
 def main():
     normal_end()
     one_dies()
@@ -107,6 +115,7 @@ def main():
     output_killed()
     strangers_are_spared()
     stubborn()
+    told_first()
     finish()
 
 
