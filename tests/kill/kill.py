@@ -29,10 +29,9 @@ FORMS = {
 
 
 def names():
-    """What GSHMEM might have left where names last; other programs' files, and those of other tests,
-    come and go."""
-    return {os.path.join(d, n) for d in ("/dev/shm", "/tmp") for n in os.listdir(d)
-            if "gshmem" in n.lower() and not n.startswith("gshmem-slurm")}
+    """What GSHMEM might have left where names last. Directories are those of tools and other tests."""
+    return {entry.path for place in ("/dev/shm", "/tmp") for entry in os.scandir(place)
+            if "gshmem" in entry.name.lower() and not entry.is_dir(follow_symlinks=False)}
 
 
 def choose(job, victim, random):
