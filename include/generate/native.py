@@ -111,7 +111,7 @@ def _atomic(operation, t):
 
     target = 'source' if name == 'fetch' else 'dest'
     arguments = 'ctx, GSHMEM_AMO_%s, $TYPE, %s%s, %s, %s' % (
-        amo, '($T *)' if name == 'fetch' else '', target, bits(operand), bits(compare))
+        amo, '(void *)(uintptr_t)' if name == 'fetch' else '', target, bits(operand), bits(compare))
     if nbi:
         path = 'return gshmem_path_atomic_fetch(%s, fetch, pe);' % arguments
         finish = '*fetch = %s;\nreturn GSHMEM_OK;' % old
