@@ -140,8 +140,9 @@ GSHMEM_API gshmem_status_t gshmem_team_get_config(gshmem_team_t team, long confi
 GSHMEM_API int gshmem_team_translate_pe(gshmem_team_t src_team, int src_pe,
                                         gshmem_team_t dest_team);
 
-/* New teams out of parent; collective over parent. Members get a new team, all others
- * GSHMEM_TEAM_INVALID. `stride` may be negative or 0 (with size 1). config may be NULL. */
+/* New teams out of parent; collective over parent. Members get a new team; all others, and all PEs
+ * on failure, GSHMEM_TEAM_INVALID. Requests that differ between PEs, or are refused on one, fail on
+ * all. `stride` may be negative or 0 (with size 1). config may be NULL. */
 GSHMEM_API gshmem_status_t gshmem_team_split_strided(gshmem_team_t parent, int start, int stride,
                                                      int size, const gshmem_team_config_t *config,
                                                      long config_mask, gshmem_team_t *new_team);
@@ -196,7 +197,9 @@ GSHMEM_API uint64_t gshmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64
 /* Over all PEs of a team, called by each of them in the same order. dest and source are symmetric
  * addresses; they may be the same object where it says "in place", and may not overlap otherwise.
  * Sizes may be 0. They return when the caller may use dest and reuse source. Failures: an invalid
- * team, addresses that are not symmetric, a dead member. */
+ * team, addresses that are not symmetric; calls that differ between PEs, or are refused on one, fail
+ * on all of them (GSHMEM_ERR_MISMATCH), and the team can go on; once a member has died, all of a
+ * team's collectives fail (GSHMEM_ERR_PEER_DEAD), at once. */
 
 /* sync: all PEs have arrived, and memory stores made before it are seen. barrier: also completes
  * this PE's operations on the default context, as gshmem_quiet does. */

@@ -73,8 +73,9 @@ static __attribute__((cold)) gshmem_status_t explain_mismatch(struct group *g, u
                         g->team, g->pe[i], name_of(word));
         if ((((uint32_t)word ^ signature) & 31) == 0)
             return fail(GSHMEM_ERR_MISMATCH,
-                        "%s on team %d: PE %d made the same call with other arguments", call,
-                        g->team, g->pe[i]);
+                        "%s on team %d: PE %d made the same call with other arguments, or on other "
+                        "objects",
+                        call, g->team, g->pe[i]);
         return fail(GSHMEM_ERR_MISMATCH,
                     "%s on team %d: PE %d called %s: all members must make the same calls in the "
                     "same order",
