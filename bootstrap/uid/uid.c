@@ -120,7 +120,8 @@ static gshmem_status_t uid_publish(struct bootstrap *b, const void *blob, size_t
         return u->core.fail(GSHMEM_ERR_ARGUMENT, "unique id: a blob of %zu bytes; at most %d", bytes,
                             BOOTSTRAP_BLOB_MAX);
     u->round++;
-    memcpy(u->own, blob, bytes);
+    if (bytes)
+        memcpy(u->own, blob, bytes);
     u->own_bytes = (uint16_t)bytes;
     return GSHMEM_OK;
 }
