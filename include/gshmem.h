@@ -41,7 +41,7 @@ typedef struct gshmem_uniqueid {
 GSHMEM_API gshmem_status_t gshmem_get_uniqueid(gshmem_uniqueid_t *uid);
 
 /* How to start when the program knows better than the environment. Zero it, then fill in. */
-typedef struct gshmem_init_attr {
+typedef struct {
     int thread_level;             /* GSHMEM_THREAD_… */
     const void *mpi_comm;         /* points to an MPI_Comm: its ranks become the PEs; else NULL */
     const gshmem_uniqueid_t *uid; /* with pe and n_pes; else NULL */

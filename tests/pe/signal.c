@@ -60,7 +60,7 @@ static void test_context(void)
 /* Adds of many PEs are atomic; a set is not lost. */
 static void test_add(void)
 {
-    enum { TIMES = 50000 };
+    enum { TIMES = 500000 };
     uint64_t sum = 0;
 
     counter = 0;

@@ -13,6 +13,7 @@ struct lane {
 
 static struct lane lanes[THREADS]; /* symmetric: thread t of the left neighbour writes lane t */
 static uint64_t shared_total;      /* all threads of all PEs add to it */
+static pthread_barrier_t all_threads;
 
 /* To the right with a signal, through a context of its own now and then. */
 static void pass_on(struct lane *lane, int thread, uint64_t round, gshmem_ctx_t ctx)
@@ -36,6 +37,21 @@ static void pass_on(struct lane *lane, int thread, uint64_t round, gshmem_ctx_t 
     CHECK_OK(gshmem_signal_set(&lane->credit, round, left()));
 }
 
+/* All threads fail, each with a PE of its own; each finds its own failure afterwards. */
+static void fail_together(int no_such_pe)
+{
+    uint64_t value = 0;
+    char expected[16];
+    const char *line;
+
+    snprintf(expected, sizeof expected, "PE %d", no_such_pe);
+    CHECK(gshmem_putmem(&shared_total, &value, 8, no_such_pe) == GSHMEM_ERR_ARGUMENT);
+    pthread_barrier_wait(&all_threads);
+    CHECK_EQ(gshmem_last_error(&line), GSHMEM_ERR_ARGUMENT);
+    CHECK_HAS(line, expected);
+    pthread_barrier_wait(&all_threads);
+}
+
 static void *work(void *argument)
 {
     struct lane *lane = argument;
@@ -52,14 +68,8 @@ static void *work(void *argument)
             CHECK_OK(gshmem_ctx_destroy(ctx));
             ctx = GSHMEM_CTX_DEFAULT;
         }
-        if (round % 64 == 0) { /* a failure is this thread's own */
-            const char *line;
-            CHECK(gshmem_putmem(lane, &round, 8, n + thread) == GSHMEM_ERR_ARGUMENT);
-            CHECK_EQ(gshmem_last_error(&line), GSHMEM_ERR_ARGUMENT);
-            char expected[16];
-            snprintf(expected, sizeof expected, "PE %d", n + thread);
-            CHECK_HAS(line, expected);
-        }
+        if (round % 500 == 0)
+            fail_together(n + thread);
     }
     return NULL;
 }
@@ -73,6 +83,7 @@ int main(void)
     CHECK_OK(gshmem_init_thread(GSHMEM_THREAD_MULTIPLE, &provided));
     CHECK_EQ(provided, GSHMEM_THREAD_MULTIPLE);
     begin(); /* nested */
+    CHECK_EQ(pthread_barrier_init(&all_threads, NULL, THREADS), 0);
     for (int i = 0; i < THREADS; i++)
         CHECK_EQ(pthread_create(&thread[i], NULL, work, &lanes[i]), 0);
     for (int i = 0; i < THREADS; i++)
