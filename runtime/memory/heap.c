@@ -26,10 +26,10 @@
 
 enum {
     SMALL_ALIGNMENT = 16,
-    LINE = 64,           /* objects of a cache line or more begin at one */
-    HUGE_PAGE = 2 << 20, /* and those of a huge page or more there; no alignment goes further */
-    GIVE_BACK_MIN = 64 << 10, /* less is not worth the system call and the page faults after it */
-    DUMP_MAX = 64 << 20       /* of the heap that goes into a core dump */
+    LINE = 64,               /* objects of a cache line or more begin at one */
+    HUGE_PAGE = 2 << 20,     /* and those of a huge page or more there; no alignment goes further */
+    GIVE_BACK_MIN = 1 << 20, /* less is not worth the system call and the page faults after it */
+    DUMP_MAX = 64 << 20      /* of the heap that goes into a core dump */
 };
 
 struct heap {
@@ -111,10 +111,8 @@ static void give_back(struct heap *h, size_t offset, size_t bytes)
     size_t top = (allocator_top(h->objects) + h->page - 1) / h->page * h->page;
     size_t end = touched_end(h);
 
-    if (h->touched > top && (h->touched - top >= GIVE_BACK_MIN || top == 0)) {
-        if (discard(h, top, end))
-            h->touched = top;
-    }
+    if (h->touched > top && h->touched - top >= GIVE_BACK_MIN && discard(h, top, end))
+        h->touched = top;
     if (bytes >= HUGE_PAGE && offset < h->touched)
         discard(h, offset, offset + bytes < h->touched ? offset + bytes : h->touched);
 }
