@@ -11,10 +11,10 @@
 #include "runtime/memory/tree.h"
 
 enum {
-    GRAIN = 16,             /* every range begins and ends at a multiple of this */
-    BATCH = 64,             /* ranges made at a time */
-    REMEMBERED_MAX = 65536, /* objects given back; the oldest are forgotten */
-    FITS_TRIED = 16,        /* spaces tried for an alignment before one that surely does is taken */
+    GRAIN = 16,            /* every range begins and ends at a multiple of this */
+    BATCH = 64,            /* ranges made at a time */
+    REMEMBERED_MAX = 8192, /* objects given back; the oldest are forgotten */
+    FITS_TRIED = 16,       /* spaces tried for an alignment before one that surely does is taken */
 };
 
 struct range {
@@ -59,23 +59,14 @@ static struct range *size_entry(struct tree_node *node)
     return node ? tree_entry(node, struct range, by_size) : NULL;
 }
 
-static int compare(size_t a, size_t b)
+static struct tree_key at_offset(size_t offset)
 {
-    return (a > b) - (a < b);
+    return (struct tree_key){.major = offset};
 }
 
-static int order_by_address(const struct tree_node *a, const struct tree_node *b)
+static struct tree_key of_size(const struct range *r)
 {
-    return compare(tree_entry(a, struct range, by_address)->offset,
-                   tree_entry(b, struct range, by_address)->offset);
-}
-
-static int order_by_size(const struct tree_node *a, const struct tree_node *b)
-{
-    const struct range *x = tree_entry(a, struct range, by_size);
-    const struct range *y = tree_entry(b, struct range, by_size);
-
-    return x->bytes != y->bytes ? compare(x->bytes, y->bytes) : compare(x->offset, y->offset);
+    return (struct tree_key){.major = r->bytes, .minor = r->offset};
 }
 
 /* ---- Ranges: made in batches, kept when no longer used ---- */
@@ -138,7 +129,7 @@ static void remember(struct allocator *a, size_t offset, size_t bytes)
         return;
 
     struct range *r = pick(a, offset, bytes);
-    tree_insert(&a->remembered, &r->by_address);
+    tree_insert(&a->remembered, &r->by_address, at_offset(offset));
     r->previous = a->newest;
     r->next = NULL;
     *(a->newest ? &a->newest->next : &a->oldest) = r;
@@ -148,10 +139,9 @@ static void remember(struct allocator *a, size_t offset, size_t bytes)
 
 static void forget_within(struct allocator *a, size_t offset, size_t bytes)
 {
-    const struct range key = {.offset = offset};
     struct range *r;
 
-    while ((r = address_entry(tree_at_least(&a->remembered, &key.by_address))) &&
+    while ((r = address_entry(tree_at_least(&a->remembered, at_offset(offset)))) &&
            r->offset - offset < bytes)
         forget(a, r);
 }
@@ -162,8 +152,8 @@ static void add_space(struct allocator *a, size_t offset, size_t bytes)
 {
     struct range *r = pick(a, offset, bytes);
 
-    tree_insert(&a->ranges, &r->by_address);
-    tree_insert(&a->spaces, &r->by_size);
+    tree_insert(&a->ranges, &r->by_address, at_offset(offset));
+    tree_insert(&a->spaces, &r->by_size, of_size(r));
 }
 
 static void remove_space(struct allocator *a, struct range *r)
@@ -188,9 +178,7 @@ static bool fits(const struct range *space, size_t bytes, size_t alignment)
 
 static struct range *smallest_space(const struct allocator *a, size_t bytes)
 {
-    const struct range key = {.bytes = bytes};
-
-    return size_entry(tree_at_least(&a->spaces, &key.by_size));
+    return size_entry(tree_at_least(&a->spaces, (struct tree_key){.major = bytes}));
 }
 
 /* The smallest space that holds it, as a rule: with a large alignment a few are tried, then one of
@@ -205,7 +193,7 @@ static struct range *find_space(const struct allocator *a, size_t bytes, size_t 
             if (sure)
                 return sure;
         }
-        r = size_entry(tree_after(&a->spaces, &r->by_size));
+        r = size_entry(tree_after(&a->spaces, of_size(r)));
     }
     return r;
 }
@@ -218,9 +206,9 @@ struct allocator *allocator_create(size_t limit)
 
     if (!a)
         return NULL;
-    a->ranges = tree_empty(order_by_address);
-    a->spaces = tree_empty(order_by_size);
-    a->remembered = tree_empty(order_by_address);
+    a->ranges = tree_empty();
+    a->spaces = tree_empty();
+    a->remembered = tree_empty();
     a->limit = limit / GRAIN * GRAIN;
     if (!reserve(a, 1)) {
         free(a);
@@ -267,7 +255,7 @@ bool allocator_take(struct allocator *a, size_t asked, size_t alignment, size_t 
     r->bytes = bytes;
     r->asked = asked;
     if (before) {
-        tree_insert(&a->ranges, &r->by_address);
+        tree_insert(&a->ranges, &r->by_address, at_offset(start));
         add_space(a, space, before);
     }
     if (after)
@@ -281,15 +269,12 @@ bool allocator_take(struct allocator *a, size_t asked, size_t alignment, size_t 
 
 static struct range *range_at(const struct allocator *a, size_t offset)
 {
-    const struct range key = {.offset = offset};
-
-    return address_entry(tree_at_most(&a->ranges, &key.by_address));
+    return address_entry(tree_at_most(&a->ranges, at_offset(offset)));
 }
 
 enum allocator_answer allocator_look(const struct allocator *a, size_t offset, size_t *object,
                                      size_t *bytes)
 {
-    const struct range key = {.offset = offset};
     const struct range *r = offset < a->limit ? range_at(a, offset) : NULL;
 
     if (!r)
@@ -299,15 +284,15 @@ enum allocator_answer allocator_look(const struct allocator *a, size_t offset, s
         *bytes = r->asked;
         return r->offset == offset ? ALLOCATOR_OK : ALLOCATOR_INSIDE;
     }
-    r = address_entry(tree_at_most(&a->remembered, &key.by_address));
+    r = address_entry(tree_at_most(&a->remembered, at_offset(offset)));
     return r && r->offset == offset ? ALLOCATOR_FREED : ALLOCATOR_FOREIGN;
 }
 
 /* Makes the object's range free, as one with the free ranges it touches. Takes no memory. */
 static void release(struct allocator *a, struct range *r)
 {
-    struct range *before = address_entry(tree_before(&a->ranges, &r->by_address));
-    struct range *after = address_entry(tree_after(&a->ranges, &r->by_address));
+    struct range *before = address_entry(tree_before(&a->ranges, at_offset(r->offset)));
+    struct range *after = address_entry(tree_after(&a->ranges, at_offset(r->offset)));
 
     r->asked = 0;
     if (after && !after->asked) {
@@ -321,18 +306,17 @@ static void release(struct allocator *a, struct range *r)
         drop(a, r);
         r = before;
     }
-    tree_insert(&a->spaces, &r->by_size);
+    tree_insert(&a->spaces, &r->by_size, of_size(r));
 }
 
 enum allocator_answer allocator_give(struct allocator *a, size_t offset)
 {
+    struct range *r = offset < a->limit ? range_at(a, offset) : NULL;
     size_t object, asked;
-    enum allocator_answer answer = allocator_look(a, offset, &object, &asked);
 
-    if (answer != ALLOCATOR_OK)
-        return answer;
+    if (!r || r->offset != offset || !r->asked)
+        return allocator_look(a, offset, &object, &asked);
 
-    struct range *r = range_at(a, offset);
     size_t bytes = r->bytes;
     a->used -= bytes;
     a->objects--;
@@ -349,7 +333,7 @@ bool allocator_resize(struct allocator *a, size_t offset, size_t asked)
         return false;
 
     size_t bytes = (asked + GRAIN - 1) / GRAIN * GRAIN;
-    struct range *after = address_entry(tree_after(&a->ranges, &r->by_address));
+    struct range *after = address_entry(tree_after(&a->ranges, at_offset(r->offset)));
     size_t space = after && !after->asked ? after->bytes : 0;
 
     /* Only where a free range comes into being that was not there does it take memory; so undoing a

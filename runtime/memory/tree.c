@@ -1,5 +1,7 @@
 #include "runtime/memory/tree.h"
 
+#include <stdbool.h>
+
 /* Marsaglia's 32-bit xorshift: never 0, and a sequence of its own for each tree. */
 static uint32_t next_priority(struct tree *t)
 {
@@ -9,12 +11,17 @@ static uint32_t next_priority(struct tree *t)
     return t->random;
 }
 
+static bool comes_before(struct tree_key a, struct tree_key b)
+{
+    return a.major != b.major ? a.major < b.major : a.minor < b.minor;
+}
+
 /* Parts the nodes below root into those before key and those after it. */
-static void split(const struct tree *t, struct tree_node *root, const struct tree_node *key,
-                  struct tree_node **before, struct tree_node **after)
+static void split(struct tree_node *root, struct tree_key key, struct tree_node **before,
+                  struct tree_node **after)
 {
     while (root) {
-        if (t->order(root, key) < 0) {
+        if (comes_before(root->key, key)) {
             *before = root;
             before = &root->more;
             root = root->more;
@@ -44,14 +51,15 @@ static void join(struct tree_node *a, struct tree_node *b, struct tree_node **to
     *to = a ? a : b;
 }
 
-void tree_insert(struct tree *t, struct tree_node *node)
+void tree_insert(struct tree *t, struct tree_node *node, struct tree_key key)
 {
     struct tree_node **at = &t->root;
 
+    node->key = key;
     node->priority = next_priority(t);
     while (*at && (*at)->priority >= node->priority)
-        at = t->order(*at, node) < 0 ? &(*at)->more : &(*at)->less;
-    split(t, *at, node, &node->less, &node->more);
+        at = comes_before((*at)->key, key) ? &(*at)->more : &(*at)->less;
+    split(*at, key, &node->less, &node->more);
     *at = node;
 }
 
@@ -60,17 +68,17 @@ void tree_erase(struct tree *t, const struct tree_node *node)
     struct tree_node **at = &t->root;
 
     while (*at != node)
-        at = t->order(*at, node) < 0 ? &(*at)->more : &(*at)->less;
+        at = comes_before((*at)->key, node->key) ? &(*at)->more : &(*at)->less;
     join(node->less, node->more, at);
 }
 
-/* The first node that compares to key as `least` or more: 0 takes one that is the same, 1 not. */
-static struct tree_node *first(const struct tree *t, const struct tree_node *key, int least)
+/* The first node after key; or_same: or the one that has it. */
+static struct tree_node *first(const struct tree *t, struct tree_key key, bool or_same)
 {
     struct tree_node *found = NULL;
 
     for (struct tree_node *n = t->root; n;) {
-        if (t->order(n, key) >= least) {
+        if (or_same ? !comes_before(n->key, key) : comes_before(key, n->key)) {
             found = n;
             n = n->less;
         } else {
@@ -80,13 +88,13 @@ static struct tree_node *first(const struct tree *t, const struct tree_node *key
     return found;
 }
 
-/* The last node that compares to key as `most` or less. */
-static struct tree_node *last(const struct tree *t, const struct tree_node *key, int most)
+/* The last node before key; or_same: or the one that has it. */
+static struct tree_node *last(const struct tree *t, struct tree_key key, bool or_same)
 {
     struct tree_node *found = NULL;
 
     for (struct tree_node *n = t->root; n;) {
-        if (t->order(n, key) <= most) {
+        if (or_same ? !comes_before(key, n->key) : comes_before(n->key, key)) {
             found = n;
             n = n->more;
         } else {
@@ -96,24 +104,24 @@ static struct tree_node *last(const struct tree *t, const struct tree_node *key,
     return found;
 }
 
-struct tree_node *tree_at_least(const struct tree *t, const struct tree_node *key)
+struct tree_node *tree_at_least(const struct tree *t, struct tree_key key)
 {
-    return first(t, key, 0);
+    return first(t, key, true);
 }
 
-struct tree_node *tree_at_most(const struct tree *t, const struct tree_node *key)
+struct tree_node *tree_at_most(const struct tree *t, struct tree_key key)
 {
-    return last(t, key, 0);
+    return last(t, key, true);
 }
 
-struct tree_node *tree_after(const struct tree *t, const struct tree_node *key)
+struct tree_node *tree_after(const struct tree *t, struct tree_key key)
 {
-    return first(t, key, 1);
+    return first(t, key, false);
 }
 
-struct tree_node *tree_before(const struct tree *t, const struct tree_node *key)
+struct tree_node *tree_before(const struct tree *t, struct tree_key key)
 {
-    return last(t, key, -1);
+    return last(t, key, false);
 }
 
 struct tree_node *tree_last(const struct tree *t)
