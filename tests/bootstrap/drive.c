@@ -97,9 +97,10 @@ static int drive_abort(struct bootstrap *b, int status)
     CHECK_EQ(b->ops->fence(b), GSHMEM_OK);
     if (b->pe == b->n_pes - 1) {
         b->ops->abort(b, status, "the test asks for it");
-        /* A launcher has to end this PE, too; where there is none, it ends by itself. */
+        /* A launcher has to end this PE, too, long before that; where there is none, it ends by
+         * itself. */
         if (strcmp(b->ops->name, "uid") != 0)
-            sleep(20);
+            sleep(60);
         _exit(strcmp(b->ops->name, "uid") == 0 ? status : 0);
     }
     /* A starter that ends the job kills us in here; one that cannot makes the fence fail. */
