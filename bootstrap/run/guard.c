@@ -183,6 +183,10 @@ int guard_wait(struct guard *g)
     g->hurried |= result == STATUS_TIMEOUT;
     descendants_end(g->spare, g->n_spare);
     wait_for_output(g);
-    free(g->spare);
     return result;
+}
+
+void guard_free(struct guard *g)
+{
+    free(g->spare);
 }

@@ -29,5 +29,6 @@ pid_t guard_fork(struct guard *g, const char *name);
 bool guard_spare(struct guard *g, pid_t output);
 /* Waits for the job; returns what to exit with. */
 int guard_wait(struct guard *g);
+void guard_free(struct guard *g);
 
 #endif

@@ -43,7 +43,9 @@ static int run_output(struct output *output)
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* a stuck reader must not keep it alive */
     output_close_writers(output);
     let_go(STDIN_FILENO);
-    return output_run(output);
+    int status = output_run(output);
+    output_free(output);
+    return status;
 }
 
 static int run_job(const struct options *options, struct spawner *spawner)
@@ -58,8 +60,10 @@ static int run_job(const struct options *options, struct spawner *spawner)
         pid_t pid = guard_fork(&guard, "gshmem-output");
         if (pid < 0 || !guard_spare(&guard, pid))
             return 1;
-        if (pid == 0)
+        if (pid == 0) {
+            guard_free(&guard);
             return run_output(&output);
+        }
         output_close_readers(&output);
     }
     guard.launcher = guard_fork(&guard, "gshmem-launcher");
@@ -68,13 +72,16 @@ static int run_job(const struct options *options, struct spawner *spawner)
     if (guard.launcher == 0) {
         int status = launch(options, spawner, &output, guard.orders[0]);
         output_free(&output);
+        guard_free(&guard);
         return status;
     }
     close(guard.orders[0]);
     output_free(&output);
     let_go(STDIN_FILENO);
     let_go(STDOUT_FILENO);
-    return guard_wait(&guard);
+    int status = guard_wait(&guard);
+    guard_free(&guard);
+    return status;
 }
 
 int main(int argc, char **argv)

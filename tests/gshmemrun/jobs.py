@@ -103,7 +103,7 @@ def check(condition, what):
     global failures
     if not condition:
         failures += 1
-        print(f"FAILED: {what}")
+        print(f"FAILED: {what[:2000]}")
 
 
 def check_end(job, status, what, text="", seconds=10):
