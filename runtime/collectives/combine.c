@@ -1,13 +1,13 @@
 /* The kernels of reductions, generated from two tables: types, and what each operation is for them.
  *
- * The loops are plain, so that the compiler vectorises them. omp simd: out may be a or b, element by
- * element, and it need not look for other overlaps. Scalar are long double, and complex products with
- * C's rules for infinities. Sums and products of signed integers are those of unsigned ones, which
- * wrap without undefined behaviour, so both share one kernel.
+ * The loops are plain, so that the compiler vectorises them. omp simd: out may be a or b, element
+ * by element, and it need not look for other overlaps. Scalar are long double, and complex products
+ * with C's rules for infinities. Sums and products of signed integers are those of unsigned ones,
+ * which wrap without undefined behaviour, so both share one kernel.
  *
- * Built for the compiler's default instructions. For 512 KiB of doubles AVX2 would take 8.5 µs for 11,
- * in a reduction of 1 MiB that takes 22 with 2 PEs; much (10 for 26) only in min and max of 64-bit
- * integers. */
+ * Built for the compiler's default instructions. For 512 KiB of doubles AVX2 would take 8.5 µs for
+ * 11, in a reduction of 1 MiB that takes 22 with 2 PEs; much (10 for 26) only in min and max of
+ * 64-bit integers. */
 #include "runtime/collectives/combine.h"
 
 #include <complex.h>
@@ -41,6 +41,7 @@
     KERNEL(min_u##bits, uint##bits##_t, x < y ? x : y)                                             \
     KERNEL(max_u##bits, uint##bits##_t, x > y ? x : y)
 
+/* clang-format off */
 #define REAL_KERNELS(kernel, suffix, type)                                                         \
     kernel(sum_##suffix, type, x + y)                                                              \
     kernel(prod_##suffix, type, x *y)                                                              \
@@ -51,7 +52,6 @@
     KERNEL(sum_##suffix, type, x + y)                                                              \
     SCALAR(prod_##suffix, type, x *y)
 
-/* clang-format off */
 INTEGER_KERNELS(8)
 INTEGER_KERNELS(16)
 INTEGER_KERNELS(32)

@@ -16,11 +16,11 @@
 struct group {
     int n;
     int my;
-    bool crowded;             /* members share CPUs */
-    uint32_t round;           /* how many have begun; members agree on it */
-    gshmem_status_t broken;   /* why members can meet no more: one has died, or the job ended */
-    gshmem_team_t team;       /* for reports */
-    const int *pe;            /* [n]: PEs of the job, for reports */
+    bool crowded;           /* members share CPUs */
+    uint32_t round;         /* how many have begun; members agree on it */
+    gshmem_status_t broken; /* why members can meet no more: one has died, or the job ended */
+    gshmem_team_t team;     /* for reports */
+    const int *pe;          /* [n]: PEs of the job, for reports */
     gshmem_status_t (*meet)(struct group *g, uint32_t signature, const char *call);
     struct team_sync *sync[]; /* [n]: each member's block, mapped here */
 };
@@ -43,6 +43,8 @@ enum collective {
     COLLECTIVE_AGREE,
     COLLECTIVE_COUNT
 };
+
+static_assert(COLLECTIVE_COUNT <= 16, "a collective takes 4 bits of a signature");
 
 /* 32 bits: 27 of a hash of the arguments, 4 of the collective, and a bit that is always set. */
 static inline uint32_t signature_make(enum collective what, uint64_t hash)

@@ -11,11 +11,11 @@ struct team {
     gshmem_team_t id; /* its slot, the same on all members, and the index of its sync blocks */
     int my_pe;
     int n_pes;
-    int *members;     /* [n_pes]: PEs of the job */
+    int *members; /* [n_pes]: PEs of the job */
     gshmem_team_config_t config;
-    int contexts;     /* made from it and not yet destroyed */
+    int contexts; /* made from it and not yet destroyed */
 
-    /* How to reach the members' symmetric memory, by PE of the team: the same inline code as RMA. */
+    /* How to reach the members' symmetric memory, by PE of the team: by the inline code of RMA. */
     struct gshmem_ctx view;
     bool owns_tables; /* false where view's tables are the job's own */
 
@@ -31,8 +31,8 @@ struct team *team_find(gshmem_team_t handle, const char *call);
 gshmem_status_t team_start(struct job *j);
 void team_stop(struct job *j);
 
-/* A team of these PEs of the job, with no handle yet. It owns members, which are freed with it, also
- * when it cannot be made. NULL: out of memory, logged with `call`. */
+/* A team of these PEs of the job, with no handle yet. It owns members, which are freed with it,
+ * also when it cannot be made. NULL: out of memory, logged with `call`. */
 struct team *team_create(struct job *j, int *members, int n, const char *call);
 /* Gives it a slot: its handle, and its sync blocks. */
 void team_install(struct job *j, struct team *t, gshmem_team_t slot);

@@ -1,5 +1,5 @@
-/* A member dies in the middle of a row of collectives: the others' calls end with GSHMEM_ERR_PEER_DEAD,
- * at once from then on; teams without it go on.
+/* A member dies in the middle of a row of collectives: the others' calls end with
+ * GSHMEM_ERR_PEER_DEAD, at once from then on; teams without it go on.
  *
  * No launcher, since those end the whole job: the PEs are children that share a unique id. */
 #include <signal.h>

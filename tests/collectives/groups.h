@@ -1,4 +1,4 @@
-/* Teams to try collectives on, with their members worked out by the test itself, and small helpers. */
+/* Teams to try collectives on, with their members worked out by the test itself; small helpers. */
 #ifndef GSHMEM_TESTS_COLLECTIVES_GROUPS_H
 #define GSHMEM_TESTS_COLLECTIVES_GROUPS_H
 

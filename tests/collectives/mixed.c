@@ -1,5 +1,6 @@
-/* Random collectives on random teams in a row, with skew: what one leaves behind must not disturb the
- * next. All PEs draw the same sequence; those that are not in a team sit its collectives out. */
+/* Random collectives on random teams in a row, with skew: what one leaves behind must not disturb
+ * the next. All PEs draw the same sequence; those that are not in a team sit its collectives out.
+ */
 #include "groups.h"
 
 enum { STEPS = 4000, MOST = 20000 };

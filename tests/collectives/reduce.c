@@ -92,6 +92,7 @@ static int number_of(int pe, size_t i, enum gshmem_op op)
         }                                                                                          \
     }
 
+/* clang-format off */
 #define FIELD(X, suffix, type, TYPE)   X(suffix, type, TYPE, SUM) X(suffix, type, TYPE, PROD)
 #define ORDERED(X, suffix, type, TYPE) FIELD(X, suffix, type, TYPE)                                \
     X(suffix, type, TYPE, MIN) X(suffix, type, TYPE, MAX)
@@ -112,6 +113,8 @@ static int number_of(int pe, size_t i, enum gshmem_op op)
     ORDERED(X, longdouble, long double, LONGDOUBLE)                                                \
     FIELD(X, complexf, float _Complex, COMPLEXF)                                                   \
     FIELD(X, complexd, double _Complex, COMPLEXD)
+
+/* clang-format on */
 
 ALL(TRY)
 
@@ -139,7 +142,8 @@ static void try_large(const struct members *m)
     }
 }
 
-/* Results do not depend on who computes them, nor on how: the same bits on all PEs and each time. */
+/* Results do not depend on who computes them, nor on how: the same bits on all PEs and each time.
+ */
 static void try_determinism(const struct members *m)
 {
     double *in = (double *)source, *out = (double *)dest;

@@ -1,5 +1,5 @@
-/* Threads of a PE, each with a team of its own: their collectives and splits run at the same time, and
- * come in different orders on different PEs. */
+/* Threads of a PE, each with a team of its own: their collectives and splits run at the same time,
+ * and come in different orders on different PEs. */
 #include <pthread.h>
 
 #include "groups.h"
@@ -60,8 +60,8 @@ int main(void)
         w->number = i;
         w->source = room + (size_t)(2 * i) * ROOM;
         w->dest = w->source + ROOM;
-        CHECK_OK(gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, gshmem_n_pes(), NULL, 0,
-                                           &w->team));
+        CHECK_OK(
+            gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, gshmem_n_pes(), NULL, 0, &w->team));
     }
     for (int i = 0; i < THREADS; i++) /* started in another order on each PE */
         CHECK_EQ(pthread_create(&workers[(i + gshmem_my_pe()) % THREADS].thread, NULL, work,
