@@ -35,6 +35,7 @@ static void push_first(struct stack_pool *pool, struct stack *stack)
         pool->last = stack;
     stack->next = pool->first;
     pool->first = stack;
+    pool->free++;
 }
 
 /* One mapping, then a guard page below each stack. The guards also keep equal frames of different
@@ -60,6 +61,8 @@ static bool add_slab(struct stack_pool *pool)
         (void)!mprotect(guard, page, PROT_NONE);
         slab->stacks[i].low = guard + page;
         slab->stacks[i].size = pool->stack_size;
+        if (under_tsan()) /* who makes it happens before it: not a CUDA thread, then */
+            slab->stacks[i].tsan = __tsan_create_fiber(0);
         push_first(pool, &slab->stacks[i]);
     }
     pool->made += SLAB_STACKS;
@@ -68,15 +71,21 @@ static bool add_slab(struct stack_pool *pool)
     return true;
 }
 
+bool stack_reserve(struct stack_pool *pool, unsigned count)
+{
+    while (pool->free < count || (under_tsan() && pool->made < TSAN_STACKS)) {
+        if (!add_slab(pool))
+            return false;
+    }
+    return true;
+}
+
 struct stack *stack_take(struct stack_pool *pool)
 {
-    /* Under ThreadSanitizer, new ones before used ones, up to a limit: each costs it memory. */
-    bool wanted = !pool->first || (pool->first->tsan && pool->made < TSAN_STACKS);
-
-    if (wanted && !add_slab(pool) && !pool->first)
-        return NULL;
     struct stack *stack = pool->first;
+
     pool->first = stack->next;
+    pool->free--;
     if (under_asan()) /* frames that were left for good never cleaned up */
         __asan_unpoison_memory_region(stack->low, stack->size);
     return stack;
@@ -88,6 +97,7 @@ void stack_give(struct stack_pool *pool, struct stack *stack)
         push_first(pool, stack);
         return;
     }
+    pool->free++;
     stack->next = NULL;
     pool->last->next = stack;
     pool->last = stack;
@@ -278,8 +288,6 @@ static void switch_registers(struct stack *from, struct stack *to)
 
 void context_prepare(struct stack *stack, void (*entry)(void *), void *argument)
 {
-    if (under_tsan() && !stack->tsan)
-        stack->tsan = __tsan_create_fiber(0);
     stack->asan = NULL;
     prepare(stack, entry, argument);
 }

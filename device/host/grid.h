@@ -76,6 +76,7 @@ struct block {
     const char *file; /* where the first one of this generation waits */
     int line;
     char clock[2]; /* addresses for ThreadSanitizer, by parity of the generation */
+    char ended, allocated;
 
     void **shared; /* by number of the declaration */
     unsigned shared_numbers;
@@ -119,10 +120,12 @@ struct worker {
     unsigned queued;
     unsigned blocks, threads; /* resident here */
     unsigned spins, rounds;   /* without progress, see gshmem_host_yield() */
-    uint64_t switches;        /* of fibers, so that the watch sees one that never waits */
+    atomic_uint_fast64_t switches; /* of fibers, so that the watch sees one that never waits */
+    atomic_bool busy;              /* runs fibers, for the watch */
     atomic_bool attention;    /* go back to main: there may be a block to take */
     struct stack_pool stacks;
-    struct block *spare; /* ended blocks of spare_size threads */
+    struct block *spare; /* ended blocks, all of one size */
+    void *tsan_end;      /* for ThreadSanitizer, the one who ends blocks */
 };
 
 /* The worker that runs the caller, or NULL outside of kernels. */
@@ -167,5 +170,7 @@ void report_grid_deadlock(const struct block *block, const char *file, int line)
 /* watch.c: sees to it that a thread that waits without saying so lets the others run. */
 void watch_start(struct worker *workers, unsigned count);
 void watch_stop(void);
+void watch_kernels(void);               /* a worker becomes busy */
+void watch_code(const void *function);  /* a kernel in code that may be interrupted */
 
 #endif

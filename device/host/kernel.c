@@ -16,6 +16,7 @@ static struct gshmem_host_kernel *kernels;
 void gshmem_host_register(struct gshmem_host_kernel *kernel)
 {
     pthread_mutex_lock(&kernels_lock);
+    watch_code(kernel->function);
     kernel->next = kernels;
     kernels = kernel;
     pthread_mutex_unlock(&kernels_lock);

@@ -31,6 +31,18 @@ static inline bool under_asan(void)
     return __asan_unpoison_memory_region != NULL;
 }
 
+/* For ThreadSanitizer, what follows is done by another fiber (that of a stack); on the same stack. */
+static inline void *stand_in_for(void *fiber)
+{
+    void *own = NULL;
+
+    if (under_tsan()) {
+        own = __tsan_get_current_fiber();
+        __tsan_switch_to_fiber(fiber, 1);
+    }
+    return own;
+}
+
 /* What was done before happens before what follows an acquire of the same address. */
 static inline void order_release(void *address)
 {

@@ -38,12 +38,17 @@ unsigned gshmem_host_shared_number(void)
     return atomic_fetch_add_explicit(&next, 1, memory_order_relaxed);
 }
 
+/* By the worker and not by the thread that comes first, which would be no equal of the others. */
 static void *allocate(struct block *b, size_t bytes, size_t align)
 {
     size_t rounded = (bytes + align - 1) / align * align;
     void *p = NULL;
+    void *own = stand_in_for(worker_here->main.tsan);
+    bool ok = b->shared_bytes + rounded <= SHARED_MAX && posix_memalign(&p, align, rounded) == 0;
 
-    if (b->shared_bytes + rounded <= SHARED_MAX && posix_memalign(&p, align, rounded) == 0) {
+    order_release(&b->allocated);
+    stand_in_for(own);
+    if (ok) {
         b->shared_bytes += rounded;
         return p;
     }
@@ -80,6 +85,7 @@ void *gshmem_host_shared(unsigned number, size_t bytes, size_t align)
     }
     if (!b->shared[number])
         b->shared[number] = allocate(b, bytes, align < sizeof(void *) ? sizeof(void *) : align);
+    order_acquire(&b->allocated);
     return b->shared[number];
 }
 
@@ -92,6 +98,7 @@ void *gshmem_host_shared_dynamic(void)
     struct block *b = self->block;
     if (!b->dynamic_shared && b->grid->dynamic_shared)
         b->dynamic_shared = allocate(b, b->grid->dynamic_shared, DYNAMIC_ALIGN);
+    order_acquire(&b->allocated);
     return b->dynamic_shared;
 }
 

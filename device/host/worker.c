@@ -61,11 +61,19 @@ static void enqueue(struct worker *w, struct thread *t)
     w->queued++;
 }
 
+/* Only this worker writes it: no atomic addition is needed. */
+static void count_switch(struct worker *w)
+{
+    uint64_t n = atomic_load_explicit(&w->switches, memory_order_relaxed);
+
+    atomic_store_explicit(&w->switches, n + 1, memory_order_relaxed);
+}
+
 /* Makes t the one that runs; its stack is switched to next. */
 static void become(struct worker *w, struct thread *t)
 {
     w->self = t;
-    w->switches++;
+    count_switch(w);
     threadIdx = t->index;
     if (t->block != w->block) {
         w->block = t->block;
@@ -99,9 +107,9 @@ static bool failed(const struct block *b)
 static struct stack *pick(struct worker *w)
 {
     if (w->starting) {
-        struct stack *stack = failed(w->starting) ? NULL : stack_take(&w->stacks);
-        if (!stack)
+        if (failed(w->starting))
             return NULL;
+        struct stack *stack = stack_take(&w->stacks);
         context_prepare(stack, thread_main, stack);
         start_next(w, stack);
         return stack;
@@ -157,7 +165,7 @@ static void thread_main(void *argument)
 
         order_acquire(&b->grid->started);
         b->grid->run(b->grid->closure);
-        order_release(&b->grid->ended);
+        order_release(&b->ended);
         thread_gone(t);
         warp_thread_ended(t);
         barrier_thread_ended(b);
@@ -242,7 +250,7 @@ void gshmem_host_yield(void)
         enqueue(w, self);
         switch_away(w, self);
     } else {
-        w->switches++;
+        count_switch(w);
         gshmem_host_patience = PATIENCE;
     }
 }
@@ -321,10 +329,15 @@ static void block_end(struct worker *w, struct block *b)
 {
     struct grid *grid = b->grid;
 
+    /* Not by the thread that ended last, nor by the worker: who runs after them is not ordered. */
+    void *own = stand_in_for(w->tsan_end);
+    order_acquire(&b->ended);
+    order_release(&grid->ended);
     for (unsigned i = 0; i < b->shared_numbers; i++)
         free(b->shared[i]);
     free(b->shared);
     free(b->dynamic_shared);
+    stand_in_for(own);
     w->blocks--;
     w->threads -= b->size;
     w->block = NULL;
@@ -407,10 +420,11 @@ static void take_block(struct worker *w)
     struct grid *grid = claim_block(w, &number);
     if (!grid)
         return;
-    struct block *b = block_make(w, grid, number);
+    unsigned threads = grid->block_size.x * grid->block_size.y * grid->block_size.z;
+    struct block *b = stack_reserve(&w->stacks, threads) ? block_make(w, grid, number) : NULL;
     if (!b) {
-        log_error("kernel %s: no memory for a block of %u threads", grid->name,
-                  grid->block_size.x * grid->block_size.y * grid->block_size.z);
+        log_error("kernel %s: no memory for a block of %u threads and their stacks", grid->name,
+                  threads);
         grid_fail(grid);
         blocks_ended(grid, 1);
         return;
@@ -485,6 +499,8 @@ static void *worker_main(void *argument)
 
     worker_here = w;
     context_adopt(&w->main);
+    if (under_tsan())
+        w->tsan_end = __tsan_create_fiber(0);
     while (open) {
         drop_failed(w);
         if (!w->starting)
@@ -492,15 +508,19 @@ static void *worker_main(void *argument)
 
         struct stack *stack = pick(w);
         if (stack) {
+            if (!atomic_load_explicit(&w->busy, memory_order_relaxed)) {
+                atomic_store(&w->busy, true);
+                watch_kernels();
+            }
             context_switch(&w->main, stack);
             w->self = NULL;
-        } else if (w->starting && !failed(w->starting)) {
-            log_error("kernel %s: no memory for stacks", w->starting->grid->name);
-            grid_fail(w->starting->grid);
         } else if (!w->first && !w->starting) {
+            atomic_store(&w->busy, false);
             open = wait_for_work();
         }
     }
+    if (under_tsan())
+        __tsan_destroy_fiber(w->tsan_end);
     stack_pool_free(&w->stacks);
     spare_free(w);
     return NULL;
@@ -546,6 +566,7 @@ static bool worker_start(struct worker *w, unsigned number)
     w->number = number;
     stack_pool_init(&w->stacks, pool.capacity.stack_size);
     sigfillset(&all);
+    sigdelset(&all, SIGURG); /* the watch's */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int error = pthread_create(&w->id, NULL, worker_main, w);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -557,15 +578,15 @@ static bool worker_start(struct worker *w, unsigned number)
 static void start_all(void)
 {
     pool.capacity = capacity_here();
-    pool.workers = aligned_alloc(64, pool.capacity.workers * sizeof pool.workers[0]);
+    pool.workers = calloc(pool.capacity.workers, sizeof pool.workers[0]);
     unsigned n = 0;
 
     if (pool.workers) {
-        memset(pool.workers, 0, pool.capacity.workers * sizeof pool.workers[0]);
         while (n < pool.capacity.workers && worker_start(&pool.workers[n], n))
             n++;
     }
     pool.capacity.workers = n;
+    watch_start(pool.workers, n);
 }
 
 bool workers_start(struct capacity *capacity)
@@ -602,6 +623,8 @@ __attribute__((destructor)) static void workers_stop(void)
     pool.stop = idle;
     pthread_cond_broadcast(&pool.work);
     pthread_mutex_unlock(&pool.lock);
+    if (idle)
+        watch_stop();
     for (unsigned i = 0; idle && i < n; i++)
         pthread_join(pool.workers[i].id, NULL);
     if (idle)

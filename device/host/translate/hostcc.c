@@ -31,7 +31,7 @@ struct job {
     const char *output;      /* after -o */
     const char *depend_file; /* after -MF */
     bool depend, depend_named;
-    bool compile_only, assemble_only, preprocess_only, check_only, standard, thread_sanitizer;
+    bool clang, compile_only, assemble_only, preprocess_only, check_only, standard, thread_sanitizer;
     size_t sources, other_inputs;
     char folder[64]; /* of temporary files; "": none yet */
 };
@@ -164,9 +164,8 @@ static bool compiler_is_clang(const struct job *job)
 
 static struct command preprocessing(const struct job *job, const char *source, const char *object)
 {
-    static const char *const words[] = {"-x", "c++", "-E", "-D__CUDACC__", "-include",
-                                        "cuda_runtime.h", "-Wno-unused-command-line-argument",
-                                        NULL};
+    static const char *const words[] = {"-x",       "c++",           "-E", "-D__CUDACC__",
+                                        "-include", "cuda_runtime.h", NULL};
     struct command c = {NULL, 0};
 
     add_all(&c, &job->compiler);
@@ -251,7 +250,6 @@ static int compile_one(struct job *job, const char *source, const char *object)
     if (!status) {
         add_all(&c, &job->compiler);
         add_without_depend(&c, &job->options);
-        add(&c, "-Wno-unused-command-line-argument");
         add(&c, "-Wno-unknown-pragmas");
         add(&c, "-x");
         add(&c, "c++-cpp-output");
@@ -440,7 +438,10 @@ int main(int argc, char **argv)
     if (!job.standard)
         add(&job.options, "-std=gnu++17");
     /* Then volatile accesses, by which kernels wait, are no races. */
-    if (job.thread_sanitizer && compiler_is_clang(&job)) {
+    job.clang = compiler_is_clang(&job);
+    if (job.clang) /* options for one step are there in the other */
+        add(&job.options, "-Wno-unused-command-line-argument");
+    if (job.thread_sanitizer && job.clang) {
         add(&job.options, "-mllvm");
         add(&job.options, "-tsan-distinguish-volatile=1");
     } else if (job.thread_sanitizer) {

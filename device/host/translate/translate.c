@@ -156,6 +156,30 @@ static size_t callee_start(const struct translation *t, size_t i)
     }
 }
 
+/* How far into its line a token stands. */
+static int column(const struct translation *t, size_t i)
+{
+    const char *at = start_of(t, i), *start = at;
+
+    while (start > t->source.text && start[-1] != '\n')
+        start--;
+    return (int)(at - start);
+}
+
+/* Puts the configuration [from, to) before its callee. Line markers say where it was, and then where
+ * the callee is; blanks keep the columns. */
+static void move_configuration(struct translation *t, size_t callee, size_t from, size_t to)
+{
+    static const char open[] = "(::gshmem_host::configure(", close[] = "), ";
+    const struct token *first = &t->source.tokens[from], *back = &t->source.tokens[callee];
+    int pad = column(t, callee) - (int)strlen(close);
+
+    edits_insert(&t->edits, start_of(t, callee), "%s\n# %d \"%s\"\n%*s%.*s\n# %d \"%s\"\n%*s%s", open,
+                 first->line, t->source.files[first->file], column(t, from), "",
+                 (int)(end_of(t, to - 1) - first->at), first->at, back->line,
+                 t->source.files[back->file], pad > 0 ? pad : 0, "", close);
+}
+
 static size_t translate_launch(struct translation *t, size_t i)
 {
     const struct source *s = &t->source;
@@ -175,11 +199,11 @@ static size_t translate_launch(struct translation *t, size_t i)
         complain(t, end, "the arguments of this launch have no end");
         return i + 3;
     }
-    char *configuration = text_of(t, i + 3, end);
-    if (configuration)
-        edits_insert(&t->edits, start_of(t, callee), "(::gshmem_host::configure(%s), ",
-                     configuration);
-    free(configuration);
+    if (end == i + 3) {
+        complain(t, i, "<<<>>> needs the number of blocks and of threads");
+        return i + 3;
+    }
+    move_configuration(t, callee, i + 3, end);
     edits_remove(&t->edits, start_of(t, i), end_of(t, end + 2));
     edits_insert(&t->edits, end_of(t, close), ")");
     return end + 3; /* arguments may launch too */

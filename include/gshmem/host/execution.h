@@ -48,7 +48,7 @@ void gshmem_host_progress(void);
  * by atomics get their turn, at one decrement an operation. */
 extern __thread int gshmem_host_patience GSHMEM_HOST_THREAD_LOCAL;
 
-static inline void gshmem_host_may_wait(void)
+__attribute__((no_sanitize("thread"))) static inline void gshmem_host_may_wait(void)
 {
     if (__builtin_expect(--gshmem_host_patience < 0, 0))
         gshmem_host_yield();
