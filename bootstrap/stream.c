@@ -1,8 +1,9 @@
+#define _GNU_SOURCE
 #include "bootstrap/stream.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <sys/socket.h>
+#include <unistd.h>
 
 #include "runtime/base/clock.h"
 
@@ -36,6 +37,33 @@ static int await(int fd, short events, uint64_t deadline)
             return -1;
         }
     }
+}
+
+/* What a connect that did not wait has come to. 0, or -1 with errno. */
+static int connected(int fd, uint64_t deadline)
+{
+    int error;
+    socklen_t bytes = sizeof error;
+
+    if (await(fd, POLLOUT, deadline) != 0 ||
+        getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0)
+        return -1;
+    errno = error;
+    return error ? -1 : 0;
+}
+
+int stream_connect(const struct sockaddr *to, socklen_t bytes, uint64_t deadline)
+{
+    int fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd < 0)
+        return -1;
+    if (connect(fd, to, bytes) == 0 || (errno == EINPROGRESS && connected(fd, deadline) == 0))
+        return fd;
+    int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
 }
 
 /* The call would have waited, or was interrupted: worth another try. */

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -206,20 +205,13 @@ static gshmem_status_t connect_port(struct pmi_wire *w, const char *address)
     int error = getaddrinfo(host, colon + 1, &hints, &found);
     if (error)
         return w->fail(GSHMEM_ERR_BOOTSTRAP, "PMI_PORT=%s: %s", address, gai_strerror(error));
-    for (struct addrinfo *a = found; a && w->fd < 0; a = a->ai_next) {
-        int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (fd >= 0 && connect(fd, a->ai_addr, a->ai_addrlen) == 0) {
-            w->fd = fd;
-        } else if (fd >= 0) {
-            error = errno;
-            close(fd);
-            errno = error;
-        }
-    }
+    for (struct addrinfo *a = found; a && w->fd < 0; a = a->ai_next)
+        w->fd = stream_connect(a->ai_addr, a->ai_addrlen, stream_deadline(w->timeout_seconds));
+    error = errno;
     freeaddrinfo(found);
     if (w->fd < 0)
         return w->fail(GSHMEM_ERR_BOOTSTRAP, "PMI_PORT=%s: cannot connect to the launcher: %s",
-                       address, strerror(errno));
+                       address, strerror(error));
     return GSHMEM_OK;
 }
 

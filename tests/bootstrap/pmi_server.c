@@ -1,6 +1,8 @@
 /* The PMI-1 client against launchers of the test's own: one that keeps to the wire, with the smallest
  * maxima or no map of hosts, and many that do not. */
 #define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -246,6 +248,47 @@ static void try_values(int value_max)
     CHECK_EQ(waitpid(server, NULL, 0), server);
 }
 
+/* The launcher is met at a port, and says there who the process is. */
+static void try_port(const char *identity, gshmem_status_t expected, const char *part)
+{
+    struct bootstrap_request request = drive_request();
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t bytes = sizeof at;
+    struct bootstrap *b;
+    char text[LINE];
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+
+    CHECK_EQ(bind(listener, (struct sockaddr *)&at, sizeof at), 0);
+    CHECK_EQ(listen(listener, 1), 0);
+    CHECK_EQ(getsockname(listener, (struct sockaddr *)&at, &bytes), 0);
+    pid_t server = fork();
+    CHECK(server >= 0);
+    if (server == 0) {
+        alarm(30);
+        int fd = accept(listener, NULL, NULL);
+        CHECK(read_request(fd, text));
+        CHECK_STR(text, "cmd=initack pmiid=7");
+        reply(fd, identity, strlen(identity));
+        serve_pairs(fd, 1024);
+        _exit(0);
+    }
+    close(listener);
+    snprintf(text, sizeof text, "127.0.0.1:%d", ntohs(at.sin_port));
+    unsetenv("PMI_FD");
+    setenv("PMI_PORT", text, 1);
+    setenv("PMI_ID", "7", 1);
+    gshmem_status_t status = bootstrap_pmi.open(&request, &b);
+    if (status != expected || (status && !strstr(last_error_text(), part)))
+        CHECK_FAIL("a launcher that says \"%s\": status %d, expected %d, and \"%s\" in \"%s\"",
+                   identity, status, expected, part, last_error_text());
+    if (!status) {
+        drive_rounds(b, 2);
+        b->ops->close(b);
+    }
+    CHECK_EQ(waitpid(server, NULL, 0), server);
+    unsetenv("PMI_PORT");
+}
+
 int main(void)
 {
     log_set_level(LOG_NONE);
@@ -258,5 +301,11 @@ int main(void)
     try_values(1024);
     try_values(100);
     try_values(5);
+    try_port("cmd=initack rc=0\ncmd=set size=1\ncmd=set rank=0\ncmd=set debug=0\n", GSHMEM_OK, "");
+    try_port("cmd=initack rc=0\ncmd=set size=1\ncmd=set rank=1\ncmd=set debug=0\n",
+             GSHMEM_ERR_BOOTSTRAP, "a rank below the size");
+    try_port("cmd=initack rc=0\ncmd=set size=0\n", GSHMEM_ERR_BOOTSTRAP, "size=, rank= or debug=");
+    try_port("cmd=initack rc=0\ncmd=set colour=red\n", GSHMEM_ERR_BOOTSTRAP, "size=, rank= or debug=");
+    try_port("cmd=go away\n", GSHMEM_ERR_BOOTSTRAP, "cmd=initack");
     return 0;
 }
