@@ -23,13 +23,20 @@ enum {
     EVENTS = 256,
 };
 
+/* How a PE's process has ended, until that has been looked into. */
+struct fate {
+    bool ended;
+    int status;
+};
+
 struct launch {
     const struct options *options;
     struct spawner *spawner;
     struct output *output;
     struct server server;
     struct links links;
-    pid_t *pid;   /* [pe]; 0: has ended, or was never started */
+    pid_t *pid; /* [pe]; 0: has ended, or was never started */
+    struct fate *fate;
     int running;  /* PEs whose process lives */
     int orders;   /* from the guard */
     int children; /* readable when a child has changed its state */
@@ -188,6 +195,10 @@ static void pe_ended(struct launch *l, int pe, int status)
     l->pid[pe] = 0;
     l->running--;
     serve_to_the_end(l, pe); /* its last words may say more than its status */
+    if (status != 0) {
+        for (int other = 0; other < l->options->n_pes && !l->ending; other++)
+            serve(l, other); /* and those of another may be why it ended */
+    }
     links_unwatch(&l->links, pe);
     links_close(&l->links, pe);
     if (l->ending)
@@ -201,21 +212,32 @@ static void pe_ended(struct launch *l, int pe, int status)
     end_job(l, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
 }
 
-/* False: no child is left, nor anything that children left behind. */
+/* False: no child is left, nor anything that children left behind. Of PEs that have ended since the
+ * last look, those that were killed come first: they may be why the others failed. */
 static bool reap(struct launch *l)
 {
+    bool children_left, any = false;
     pid_t pid;
     int status;
 
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         for (int pe = 0; pe < l->options->n_pes; pe++) {
             if (l->pid[pe] == pid) {
-                pe_ended(l, pe, status);
-                break;
+                l->fate[pe] = (struct fate){true, status};
+                any = true;
             }
         }
     }
-    return pid == 0 || errno != ECHILD;
+    children_left = pid == 0 || errno != ECHILD;
+    for (int killed = 1; any && killed >= 0; killed--) {
+        for (int pe = 0; pe < l->options->n_pes; pe++) {
+            if (l->fate[pe].ended && WIFSIGNALED(l->fate[pe].status) == killed) {
+                l->fate[pe].ended = false;
+                pe_ended(l, pe, l->fate[pe].status);
+            }
+        }
+    }
+    return children_left;
 }
 
 /* ---- the guard's orders ---- */
@@ -340,7 +362,8 @@ static bool prepare(struct launch *l)
     l->epoll = epoll_create1(EPOLL_CLOEXEC);
     l->children = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
     l->pid = calloc((size_t)n, sizeof *l->pid);
-    if (l->epoll < 0 || l->children < 0 || !l->pid || !descendants_adopt() ||
+    l->fate = calloc((size_t)n, sizeof *l->fate);
+    if (l->epoll < 0 || l->children < 0 || !l->pid || !l->fate || !descendants_adopt() ||
         !links_start(&l->links, n, l->epoll) || !links_add_other(&l->links, l->orders) ||
         !links_add_other(&l->links, l->children) ||
         !server_start(&l->server, n, l->options->n_hosts, (uint32_t)getppid(), links_send,
@@ -366,5 +389,6 @@ int launch(const struct options *options, struct spawner *spawner, struct output
     server_stop(&l.server);
     spawner_free(spawner);
     free(l.pid);
+    free(l.fate);
     return l.status;
 }
