@@ -76,7 +76,7 @@ static void let_go_of_starter(struct bootstrap *b)
 }
 
 /* One machine, until a transport joins others. */
-static gshmem_status_t check_reachable(const struct bootstrap *b)
+static gshmem_status_t check_reachable(struct bootstrap *b)
 {
     const char *text = "start-up: the job's %d PEs are on %d hosts, and this version of GSHMEM has "
                        "no transport between hosts: start all PEs on one machine%s";
@@ -85,7 +85,12 @@ static gshmem_status_t check_reachable(const struct bootstrap *b)
     if (b->n_hosts == 1)
         return GSHMEM_OK;
     if (b->pe == 0)
-        return fail(GSHMEM_ERR_UNREACHABLE, text, b->n_pes, b->n_hosts, hint);
+        fail(GSHMEM_ERR_UNREACHABLE, text, b->n_pes, b->n_hosts, hint);
+    /* The others leave when it has been said: their exit may end the whole job. */
+    if (b->ops->publish(b, "", 1) == GSHMEM_OK)
+        b->ops->fence(b);
+    if (b->pe == 0)
+        return GSHMEM_ERR_UNREACHABLE;
     return fail_silently(GSHMEM_ERR_UNREACHABLE, text, b->n_pes, b->n_hosts, hint);
 }
 

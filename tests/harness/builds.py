@@ -82,6 +82,8 @@ def sanitized(name, root, tree, compiler, sanitizer, most, suites):
     missing = cannot_sanitize(root, path, compiler, sanitizer)
     if missing:
         return [Case("all", "skipped", missing)]
+    if sanitizer == "thread":  # it does not follow how gshmemrun makes processes, and it has no threads
+        env["GSHMEM_TEST_RUN"] = os.path.join(tree.path, "bootstrap", "run", "gshmemrun")
     extra = Tree(root, path, options, env)
     problem = extra.build(suites)
     if problem:

@@ -38,6 +38,7 @@ class Tree:
             status, output = self.command("meson", "setup", self.path, *self.options)
             if status:
                 return output
+        self.command("ninja", "-C", self.path, "build.ninja")  # targets() reads what it writes
         status, output = self.command("ninja", "-C", self.path, *self.targets(only))
         return output if status else ""
 
