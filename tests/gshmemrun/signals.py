@@ -4,7 +4,6 @@
 import os
 import pty
 import signal
-import subprocess
 import sys
 import termios
 import time
@@ -64,7 +63,7 @@ def ended_by(number):
 
 def ignored_stays_ignored():
     """Under nohup, a hang-up is nobody's business."""
-    job = Job("-n", 2, "sleep", 1,
+    job = Job("-n", 2, "sleep", 3,
               preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
     job.wait_for(lambda ps: sum(p.name == "sleep" for p in ps) == 2, "PEs")
     job.process.send_signal(signal.SIGHUP)
@@ -73,7 +72,7 @@ def ignored_stays_ignored():
 
 def stopped_and_continued():
     # As a shell does it, in a process group of its own: SIGTSTP stops nobody in an orphaned one.
-    job = Job("-n", 2, "sleep", 1, preexec_fn=os.setpgrp)
+    job = Job("-n", 2, "sleep", 3, preexec_fn=os.setpgrp)
     job.wait_for(lambda ps: sum(p.name == "sleep" for p in ps) == 2, "PEs")
     job.process.send_signal(signal.SIGTSTP)
     job.wait_for(lambda ps: [p.state for p in ps if p.name in ("sleep", "gshmemrun")] == ["T"] * 3,
