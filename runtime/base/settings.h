@@ -32,6 +32,10 @@
       "microseconds a wait spins before it yields; -1: long where each PE has a core, else short") \
     X(WATCHDOG, "WATCHDOG", NULL, SECONDS, "0", "0..86400",                                        \
       "report a wait that lasts longer than this many seconds; 0: never")                          \
+    X(TCP_IF, "TCP_IF", NULL, STRING, "", NULL,                                                    \
+      "networks for TCP: interfaces and subnets, e.g. eth1,10.0.0.0/8; empty: all that are up")    \
+    X(PEER_TIMEOUT, "PEER_TIMEOUT", NULL, SECONDS, "10", "1..3600",                                \
+      "seconds of silence after which a PE on another host is taken for dead")                     \
     X(MODULE_DIR, "MODULE_DIR", NULL, STRING, "", NULL,                                            \
       "where to look for modules first")
 

@@ -1,0 +1,171 @@
+/* What travels on a stream: three kinds of message, each a fixed number of bytes, little-endian.
+ *
+ * Every ordered pair of PEs has a stream of its own. On it the one that opened it says hello, then
+ * sends requests (a put's data follows its frame); the other sends answers (a get's data follows).
+ * Requests are numbered from 1 by their place; they are carried out in order, and an answer for
+ * number n says that all up to n are done, so puts need no answer each.
+ *
+ * Encoders and decoders stand side by side; a decoder reports what no PE of this version sends. */
+#ifndef GSHMEM_TRANSPORT_TCP_FRAME_H
+#define GSHMEM_TRANSPORT_TCP_FRAME_H
+
+#include <endian.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "transport/transport.h"
+
+enum {
+    FRAME_VERSION = 1,
+    HELLO_BYTES = 64,
+    REQUEST_BYTES = 40,
+    ANSWER_BYTES = 24,
+};
+
+static const char frame_magic[8] = {'G', 'S', 'H', 'M', 'E', 'M', 't', 'c'};
+
+static inline void frame_put32(unsigned char *at, uint32_t value)
+{
+    value = htole32(value);
+    memcpy(at, &value, sizeof value);
+}
+
+static inline uint32_t frame_get32(const unsigned char *at)
+{
+    uint32_t value;
+
+    memcpy(&value, at, sizeof value);
+    return le32toh(value);
+}
+
+static inline void frame_put64(unsigned char *at, uint64_t value)
+{
+    value = htole64(value);
+    memcpy(at, &value, sizeof value);
+}
+
+static inline uint64_t frame_get64(const unsigned char *at)
+{
+    uint64_t value;
+
+    memcpy(&value, at, sizeof value);
+    return le64toh(value);
+}
+
+/* ---- Hello: magic 8, version 4, from 4, to 4, n_pes 4, secret 32, zero 8 ---- */
+
+struct hello {
+    uint32_t version;
+    uint32_t from;
+    uint32_t to;
+    uint32_t n_pes;
+    unsigned char secret[32];
+};
+
+static inline void hello_encode(unsigned char out[HELLO_BYTES], const struct hello *h)
+{
+    memcpy(out, frame_magic, 8);
+    frame_put32(out + 8, h->version);
+    frame_put32(out + 12, h->from);
+    frame_put32(out + 16, h->to);
+    frame_put32(out + 20, h->n_pes);
+    memcpy(out + 24, h->secret, 32);
+    memset(out + 56, 0, 8);
+}
+
+static inline bool hello_decode(const unsigned char in[HELLO_BYTES], struct hello *h)
+{
+    h->version = frame_get32(in + 8);
+    h->from = frame_get32(in + 12);
+    h->to = frame_get32(in + 16);
+    h->n_pes = frame_get32(in + 20);
+    memcpy(h->secret, in + 24, 32);
+    return memcmp(in, frame_magic, 8) == 0 && frame_get64(in + 56) == 0;
+}
+
+/* ---- Request: eight bytes of small fields, offset 8, bytes 8, two operands 8 each ---- */
+
+enum frame_kind {
+    FRAME_PUT = 1,
+    FRAME_GET,
+    FRAME_ATOMIC,
+    FRAME_GOODBYE, /* the last: nothing follows, and the end of the stream is no accident */
+};
+
+struct request_frame {
+    uint8_t kind;
+    uint8_t segment;
+    uint8_t amo;            /* of an atomic */
+    uint8_t type;
+    uint8_t signal_op;      /* of a put; 0: none */
+    uint8_t signal_segment;
+    uint64_t offset;
+    uint64_t bytes;         /* of the data: behind this frame (put), or asked for (get) */
+    uint64_t a;             /* operand, or the signal's offset */
+    uint64_t b;             /* compare, or the signal's value */
+};
+
+static inline void request_encode(unsigned char out[REQUEST_BYTES], const struct request_frame *f)
+{
+    const unsigned char small[8] = {f->kind,      f->segment, f->amo, f->type,
+                                    f->signal_op, f->signal_segment};
+
+    memcpy(out, small, 8);
+    frame_put64(out + 8, f->offset);
+    frame_put64(out + 16, f->bytes);
+    frame_put64(out + 24, f->a);
+    frame_put64(out + 32, f->b);
+}
+
+static inline bool request_decode(const unsigned char in[REQUEST_BYTES], struct request_frame *f)
+{
+    *f = (struct request_frame){
+        .kind = in[0],
+        .segment = in[1],
+        .amo = in[2],
+        .type = in[3],
+        .signal_op = in[4],
+        .signal_segment = in[5],
+        .offset = frame_get64(in + 8),
+        .bytes = frame_get64(in + 16),
+        .a = frame_get64(in + 24),
+        .b = frame_get64(in + 32),
+    };
+    return f->kind >= FRAME_PUT && f->kind <= FRAME_GOODBYE && in[6] == 0 && in[7] == 0;
+}
+
+/* ---- Answer: kind 1, zero 7, number 8, value 8 ---- */
+
+enum answer_kind {
+    ANSWER_DONE = 1, /* all requests up to `number` are done */
+    ANSWER_DATA,     /* the same, and `value` bytes follow: what the get of that number asked for */
+    ANSWER_VALUE,    /* the same, and `value` is what the atomic of that number found */
+    ANSWER_GOODBYE,  /* the last: the PE leaves in good order */
+};
+
+struct answer_frame {
+    uint8_t kind;
+    uint64_t number;
+    uint64_t value;
+};
+
+static inline void answer_encode(unsigned char out[ANSWER_BYTES], const struct answer_frame *f)
+{
+    memset(out, 0, 8);
+    out[0] = f->kind;
+    frame_put64(out + 8, f->number);
+    frame_put64(out + 16, f->value);
+}
+
+static inline bool answer_decode(const unsigned char in[ANSWER_BYTES], struct answer_frame *f)
+{
+    *f = (struct answer_frame){in[0], frame_get64(in + 8), frame_get64(in + 16)};
+    for (int i = 1; i < 8; i++) {
+        if (in[i])
+            return false;
+    }
+    return f->kind >= ANSWER_DONE && f->kind <= ANSWER_GOODBYE;
+}
+
+#endif

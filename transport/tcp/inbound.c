@@ -1,0 +1,374 @@
+/* The streams that other PEs opened: their requests come in, the answers go out.
+ *
+ * What arrives is not trusted: until a stream has shown the job's secret it may say hello and nothing
+ * else, and what a peer asks for is checked against the symmetric segments before a byte is moved. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "gshmem/rma.h"
+#include "gshmem/type.h"
+#include "transport/tcp/tcp.h"
+
+enum {
+    READ_BYTES = 64 * 1024,
+    COPY_MOST = 4096,  /* a get's data, larger is sent from where it is */
+};
+
+struct inbound {
+    struct stream stream;
+    struct inbound *next;
+    int pe;                 /* -1: it has not said hello */
+    bool goodbye;
+    uint64_t number;        /* of requests carried out */
+    uint64_t answered;      /* the last number that an answer told */
+    struct request_frame put; /* whose data is arriving */
+    char *data_at;
+    uint64_t data_left;
+    struct queue out;
+    size_t in_first, in_end;
+    unsigned char in[READ_BYTES];
+};
+
+static void drop(struct tcp *t, struct inbound *i)
+{
+    struct inbound **at = &t->served;
+
+    while (*at != i)
+        at = &(*at)->next;
+    *at = i->next;
+    close(i->stream.fd);
+    free(i);
+}
+
+/* Ends a stream that broke the rules, with a line for people. Returns false, as its users do. */
+static bool refuse(struct tcp *t, struct inbound *i, const char *what)
+{
+    if (i->pe < 0) {
+        t->config.info("tcp: a connection was refused: %s", what);
+    } else {
+        t->config.fail(GSHMEM_ERR_TRANSPORT, "tcp: the connection from PE %d was closed: it sent %s",
+                       i->pe, what);
+    }
+    return false;
+}
+
+/* ---- Hello ---- */
+
+static bool same_secret(const unsigned char *a, const unsigned char *b)
+{
+    unsigned char difference = 0;
+
+    for (int k = 0; k < 32; k++) /* in a time that does not tell how much of it was right */
+        difference |= a[k] ^ b[k];
+    return difference == 0;
+}
+
+static bool take_hello(struct tcp *t, struct inbound *i)
+{
+    struct hello h;
+
+    if (!hello_decode(i->in + i->in_first, &h))
+        return refuse(t, i, "it does not speak this protocol");
+    i->in_first += HELLO_BYTES;
+    if (!same_secret(h.secret, t->config.secret))
+        return refuse(t, i, "it is not of this job");
+    if (h.version != FRAME_VERSION)
+        return refuse(t, i, "it is of another version of GSHMEM");
+    if (h.to != (uint32_t)t->config.pe || h.n_pes != (uint32_t)t->config.n_pes ||
+        h.from >= h.n_pes)
+        return refuse(t, i, "it is meant for another PE");
+    i->pe = (int)h.from;
+    return true;
+}
+
+/* ---- Requests ---- */
+
+/* Where `bytes` bytes at an offset of a segment are, or NULL if they are not all within it. */
+static char *locate(const struct tcp *t, unsigned segment, uint64_t offset, uint64_t bytes)
+{
+    if (segment >= (unsigned)t->config.segments)
+        return NULL;
+    const struct transport_segment *s = &t->config.segment[segment];
+    return offset <= s->bytes && bytes <= s->bytes - offset ? s->base + offset : NULL;
+}
+
+static char *locate_aligned(const struct tcp *t, unsigned segment, uint64_t offset, uint64_t bytes)
+{
+    char *at = locate(t, segment, offset, bytes);
+
+    return at && (uintptr_t)at % bytes == 0 ? at : NULL;
+}
+
+static uint64_t atomic_bytes(int type)
+{
+    switch (type) {
+    case GSHMEM_TYPE_INT32:
+    case GSHMEM_TYPE_UINT32:
+    case GSHMEM_TYPE_FLOAT:
+        return 4;
+    case GSHMEM_TYPE_INT64:
+    case GSHMEM_TYPE_UINT64:
+    case GSHMEM_TYPE_DOUBLE:
+        return 8;
+    }
+    return 0;
+}
+
+static void answer(struct inbound *i, enum answer_kind kind, uint64_t value)
+{
+    unsigned char frame[ANSWER_BYTES];
+
+    answer_encode(frame, &(struct answer_frame){kind, i->number, value});
+    queue_add_copy(&i->out, frame, sizeof frame);
+    i->answered = i->number;
+}
+
+/* The data of a put is in its place: its signal, if it has one, may be seen. */
+static bool end_put(struct tcp *t, struct inbound *i)
+{
+    const struct request_frame *f = &i->put;
+
+    i->number++;
+    t->events++;
+    if (f->signal_op) {
+        uint64_t *at = (uint64_t *)(void *)locate_aligned(t, f->signal_segment, f->a, 8);
+        /* release: pairs with the acquire of who waits for the signal and then reads the data */
+        if (f->signal_op == GSHMEM_SIGNAL_SET)
+            __atomic_store_n(at, f->b, __ATOMIC_RELEASE);
+        else
+            __atomic_fetch_add(at, f->b, __ATOMIC_RELEASE);
+    }
+    return true;
+}
+
+static bool begin_put(struct tcp *t, struct inbound *i, const struct request_frame *f)
+{
+    char *at = locate(t, f->segment, f->offset, f->bytes);
+
+    if (!at)
+        return refuse(t, i, "a put to memory that is not symmetric");
+    if (f->signal_op > GSHMEM_SIGNAL_ADD ||
+        (f->signal_op && !locate_aligned(t, f->signal_segment, f->a, 8)))
+        return refuse(t, i, "a put with a signal that does not exist");
+    i->put = *f;
+    i->data_at = at;
+    i->data_left = f->bytes;
+    return f->bytes || end_put(t, i);
+}
+
+static bool serve_get(struct tcp *t, struct inbound *i, const struct request_frame *f)
+{
+    char *at = locate(t, f->segment, f->offset, f->bytes);
+
+    if (!at)
+        return refuse(t, i, "a get from memory that is not symmetric");
+    i->number++;
+    t->events++;
+    answer(i, ANSWER_DATA, f->bytes);
+    if (f->bytes && f->bytes <= COPY_MOST)
+        queue_add_copy(&i->out, at, f->bytes);
+    else
+        queue_add_reference(&i->out, at, f->bytes);
+    return true;
+}
+
+static bool serve_atomic(struct tcp *t, struct inbound *i, const struct request_frame *f)
+{
+    uint64_t bytes = atomic_bytes(f->type);
+    char *at = bytes ? locate_aligned(t, f->segment, f->offset, bytes) : NULL;
+
+    if (!at || f->amo > GSHMEM_AMO_XOR)
+        return refuse(t, i, "an atomic that does not exist, or not on symmetric memory");
+    i->number++;
+    t->events++;
+    answer(i, ANSWER_VALUE,
+           t->config.apply(t->config.context, (enum gshmem_amo)f->amo, f->type, at, f->a, f->b));
+    return true;
+}
+
+static bool take_request(struct tcp *t, struct inbound *i)
+{
+    struct request_frame f;
+
+    if (!request_decode(i->in + i->in_first, &f))
+        return refuse(t, i, "a request that is none of this version's");
+    i->in_first += REQUEST_BYTES;
+    if (i->goodbye)
+        return refuse(t, i, "a request after its goodbye");
+    switch (f.kind) {
+    case FRAME_PUT:
+        return begin_put(t, i, &f);
+    case FRAME_GET:
+        return serve_get(t, i, &f);
+    case FRAME_ATOMIC:
+        return serve_atomic(t, i, &f);
+    default:
+        i->goodbye = true;
+        return true;
+    }
+}
+
+/* ---- The stream ---- */
+
+/* A small put is one copy of the size it has, so that a flag in it is never seen half-written. */
+static bool take_data(struct tcp *t, struct inbound *i, size_t have)
+{
+    size_t part = have < i->data_left ? have : (size_t)i->data_left;
+
+    if (i->data_left <= 8 && have < i->data_left)
+        return true; /* wait for the rest of it */
+    gshmem_copy(i->data_at, i->in + i->in_first, part);
+    i->in_first += part;
+    i->data_at += part;
+    i->data_left -= part;
+    return i->data_left || end_put(t, i);
+}
+
+/* Room for the answers to one more request; who reads none gets none until it does. */
+static bool has_room(const struct inbound *i)
+{
+    return queue_has_room(&i->out, 2 * ANSWER_BYTES + COPY_MOST, 3);
+}
+
+/* Goes through what is in the buffer. False: the stream is over. */
+static bool digest(struct tcp *t, struct inbound *i)
+{
+    bool fine = true;
+
+    while (fine) {
+        size_t have = i->in_end - i->in_first;
+        size_t before = i->in_first;
+        if (i->pe < 0 && have >= HELLO_BYTES)
+            fine = take_hello(t, i);
+        else if (i->data_left && have)
+            fine = take_data(t, i, have);
+        else if (i->pe >= 0 && !i->data_left && have >= REQUEST_BYTES && has_room(i))
+            fine = take_request(t, i);
+        if (i->in_first == before)
+            break;
+    }
+    memmove(i->in, i->in + i->in_first, i->in_end - i->in_first);
+    i->in_end -= i->in_first;
+    i->in_first = 0;
+    return fine;
+}
+
+static bool ended(struct tcp *t, struct inbound *i, int error)
+{
+    char why[120];
+
+    if (i->pe < 0 || i->goodbye)
+        return false;
+    snprintf(why, sizeof why, "tcp: it %s", error ? strerror(error) : "closed its connection");
+    t->config.lost(t->config.context, i->pe, GSHMEM_ERR_PEER_DEAD, why);
+    return false;
+}
+
+static bool receive(struct tcp *t, struct inbound *i)
+{
+    for (;;) {
+        size_t have = i->in_end - i->in_first;
+        bool straight = i->data_left > 8 && have == 0;
+        void *at = straight ? (void *)i->data_at : i->in + i->in_end;
+        size_t room = straight ? (size_t)i->data_left : sizeof i->in - i->in_end;
+        if (room == 0)
+            return true; /* full of requests whose answers have no room */
+        ssize_t n = recv(i->stream.fd, at, room, MSG_DONTWAIT);
+
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+            return true;
+        if (n <= 0)
+            return ended(t, i, n < 0 ? errno : 0);
+        t->events++;
+        if (straight) {
+            i->data_at += n;
+            i->data_left -= (uint64_t)n;
+            if (!i->data_left && !end_put(t, i))
+                return false;
+        } else {
+            i->in_end += (size_t)n;
+            if (!digest(t, i))
+                return false;
+        }
+        if ((size_t)n < room)
+            return true; /* the socket is empty; spares a call that would say so */
+    }
+}
+
+/* One answer for all puts of this round, then out with them. */
+static bool send_answers(struct tcp *t, struct inbound *i)
+{
+    if (i->answered != i->number && queue_has_room(&i->out, ANSWER_BYTES, 1))
+        answer(i, ANSWER_DONE, 0);
+    if (!queue_send(&i->out, i->stream.fd))
+        return ended(t, i, errno);
+    tcp_want_out(t, &i->stream, !queue_empty(&i->out));
+    return true;
+}
+
+static bool inbound_ready(struct tcp *t, struct stream *s, uint32_t events)
+{
+    struct inbound *i = (struct inbound *)s;
+    bool fine = true;
+
+    if (events & EPOLLOUT && (fine = queue_send(&i->out, s->fd)))
+        fine = digest(t, i); /* there may be room for answers now */
+    if (fine && events & (EPOLLIN | EPOLLERR | EPOLLHUP))
+        fine = receive(t, i);
+    if (fine)
+        fine = send_answers(t, i);
+    if (!fine)
+        drop(t, i);
+    return fine;
+}
+
+void inbound_accept(struct tcp *t, int fd)
+{
+    struct inbound *i = malloc(sizeof *i);
+
+    if (!i) {
+        t->config.fail(GSHMEM_ERR_MEMORY, "tcp: out of memory for a connection");
+        close(fd);
+        return;
+    }
+    memset(i, 0, offsetof(struct inbound, out)); /* the arrays' pages are taken as they are used */
+    memset(&i->out, 0, offsetof(struct queue, ring));
+    i->in_first = i->in_end = 0;
+    i->stream = (struct stream){.ready = inbound_ready, .fd = fd};
+    i->pe = -1;
+    tcp_tune(t, fd);
+    if (!tcp_watch(t, &i->stream, EPOLLIN)) {
+        close(fd);
+        free(i);
+        return;
+    }
+    i->next = t->served;
+    t->served = i;
+}
+
+bool inbound_busy(const struct tcp *t)
+{
+    for (const struct inbound *i = t->served; i; i = i->next) {
+        if (i->pe >= 0 && (!queue_empty(&i->out) || i->answered != i->number))
+            return true;
+    }
+    return false;
+}
+
+void inbound_close_all(struct tcp *t)
+{
+    while (t->served) {
+        struct inbound *i = t->served;
+        if (i->pe >= 0 && has_room(i)) {
+            answer(i, ANSWER_GOODBYE, 0);
+            queue_send(&i->out, i->stream.fd);
+        }
+        drop(t, i);
+    }
+}

@@ -1,0 +1,435 @@
+/* The streams that this PE opened: its requests go out, the answers come in. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "transport/tcp/address.h"
+#include "transport/tcp/tcp.h"
+
+enum {
+    WAITING_MOST = 4096,     /* requests without an answer, per peer; a power of two */
+    BATCH_BYTES = 16 * 1024, /* held back at most while answers are due */
+    READ_BYTES = 64 * 1024,
+};
+
+/* A request whose answer is due. */
+struct waiting {
+    void (*done)(void *tag, gshmem_status_t status);
+    void *tag;
+    void *local; /* a get's destination, an atomic's old value */
+    uint64_t bytes;
+};
+
+struct outbound {
+    struct stream stream;
+    struct outbound *next;
+    int pe;
+    bool connected;
+    bool goodbye;             /* the peer has left in good order */
+    bool failed;
+    gshmem_status_t failure;
+    struct address address;   /* the peer's, and how far down its list this is */
+    int candidate;
+    uint64_t posted;          /* requests, the number of the last */
+    uint64_t answered;
+    struct queue out;
+    struct waiting waiting[WAITING_MOST]; /* by number */
+
+    /* Answers: frames gather in `in`; a get's data goes from there, then from the socket, to where
+     * it belongs. */
+    char *data_at;
+    uint64_t data_left;
+    uint64_t data_number;
+    size_t in_first, in_end;
+    unsigned char in[READ_BYTES];
+};
+
+static struct waiting *waiting_of(struct outbound *o, uint64_t number)
+{
+    return &o->waiting[number % WAITING_MOST];
+}
+
+/* All requests up to `number` are over. */
+static void complete(struct tcp *t, struct outbound *o, uint64_t number, gshmem_status_t status)
+{
+    while (o->answered < number) {
+        struct waiting *w = waiting_of(o, ++o->answered);
+        t->events++;
+        w->done(w->tag, status);
+    }
+}
+
+/* ---- Loss ---- */
+
+static void fail_peer(struct tcp *t, struct outbound *o, gshmem_status_t status, const char *why)
+{
+    if (o->failed)
+        return;
+    o->failed = true;
+    o->failure = status;
+    if (o->stream.fd >= 0)
+        close(o->stream.fd); /* which takes it out of epoll */
+    o->stream.fd = -1;
+    if (!o->goodbye || o->answered != o->posted)
+        t->config.lost(t->config.context, o->pe, status, why);
+    complete(t, o, o->posted, status);
+}
+
+static void lose(struct tcp *t, struct outbound *o, const char *what, int error)
+{
+    char why[160];
+
+    snprintf(why, sizeof why, "%s: %s", what, error ? strerror(error) : "it closed the connection");
+    fail_peer(t, o, error == ETIMEDOUT || error == EHOSTUNREACH ? GSHMEM_ERR_UNREACHABLE
+                                                                : GSHMEM_ERR_PEER_DEAD, why);
+}
+
+/* ---- Answers ---- */
+
+static bool refuse(struct tcp *t, struct outbound *o, const char *what)
+{
+    char why[160];
+
+    snprintf(why, sizeof why, "tcp: PE %d sent %s", o->pe, what);
+    fail_peer(t, o, GSHMEM_ERR_TRANSPORT, why);
+    return false;
+}
+
+static bool take_answer(struct tcp *t, struct outbound *o)
+{
+    struct answer_frame a;
+
+    if (!answer_decode(o->in + o->in_first, &a))
+        return refuse(t, o, "an answer that is none of this version's");
+    o->in_first += ANSWER_BYTES;
+    if (a.kind == ANSWER_GOODBYE)
+        return o->goodbye = true;
+    if (a.number <= o->answered || a.number > o->posted) {
+        /* DONE may repeat what a DATA or VALUE has said */
+        return a.kind == ANSWER_DONE && a.number == o->answered
+                   ? true
+                   : refuse(t, o, "an answer to a request that was not made");
+    }
+    struct waiting *w = waiting_of(o, a.number);
+    if (a.kind == ANSWER_VALUE && w->local && w->bytes == 8)
+        memcpy(w->local, &a.value, 8);
+    if (a.kind == ANSWER_DATA) {
+        if (a.value != w->bytes || !w->local)
+            return refuse(t, o, "data of a size that was not asked for");
+        complete(t, o, a.number - 1, GSHMEM_OK);
+        o->data_at = w->local;
+        o->data_left = a.value;
+        o->data_number = a.number;
+        return true;
+    }
+    complete(t, o, a.number, GSHMEM_OK);
+    return true;
+}
+
+static void data_arrived(struct tcp *t, struct outbound *o, size_t bytes)
+{
+    o->data_at += bytes;
+    o->data_left -= bytes;
+    if (o->data_left == 0)
+        complete(t, o, o->data_number, GSHMEM_OK);
+}
+
+/* Goes through what is in the buffer. False: the stream is over. */
+static bool digest(struct tcp *t, struct outbound *o)
+{
+    for (;;) {
+        size_t have = o->in_end - o->in_first;
+        if (o->data_left && have) {
+            size_t part = have < o->data_left ? have : (size_t)o->data_left;
+            memcpy(o->data_at, o->in + o->in_first, part);
+            o->in_first += part;
+            data_arrived(t, o, part);
+        } else if (!o->data_left && have >= ANSWER_BYTES) {
+            if (!take_answer(t, o))
+                return false;
+        } else {
+            memmove(o->in, o->in + o->in_first, have);
+            o->in_first = 0;
+            o->in_end = have;
+            return true;
+        }
+    }
+}
+
+static bool receive(struct tcp *t, struct outbound *o)
+{
+    for (;;) {
+        /* The buffer is empty where data is due: the rest of it goes straight to its place. */
+        bool straight = o->data_left > 0;
+        void *at = straight ? (void *)o->data_at : o->in + o->in_end;
+        size_t room = straight ? (size_t)o->data_left : sizeof o->in - o->in_end;
+        ssize_t n = recv(o->stream.fd, at, room, MSG_DONTWAIT);
+
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+            return true;
+        if (n <= 0) {
+            lose(t, o, "tcp", n < 0 ? errno : 0);
+            return false;
+        }
+        t->events++;
+        if (straight)
+            data_arrived(t, o, (size_t)n);
+        else
+            o->in_end += (size_t)n;
+        if (!straight && !digest(t, o))
+            return false;
+        if ((size_t)n < room)
+            return true; /* the socket is empty; spares a call that would say so */
+    }
+}
+
+/* ---- Sending ---- */
+
+static bool flush(struct tcp *t, struct outbound *o)
+{
+    if (!o->connected)
+        return true;
+    if (!queue_send(&o->out, o->stream.fd)) {
+        lose(t, o, "tcp", errno);
+        return false;
+    }
+    tcp_want_out(t, &o->stream, !queue_empty(&o->out));
+    return true;
+}
+
+/* ---- Connecting ---- */
+
+static void say_hello(struct tcp *t, struct outbound *o)
+{
+    unsigned char frame[HELLO_BYTES];
+    struct hello h = {.version = FRAME_VERSION,
+                      .from = (uint32_t)t->config.pe,
+                      .to = (uint32_t)o->pe,
+                      .n_pes = (uint32_t)t->config.n_pes};
+
+    memcpy(h.secret, t->config.secret, sizeof h.secret);
+    hello_encode(frame, &h);
+    queue_add_copy(&o->out, frame, sizeof frame);
+}
+
+/* Begins to connect to the next of the peer's addresses that can be tried at all. */
+static bool try_next(struct tcp *t, struct outbound *o, int error)
+{
+    while (o->candidate < o->address.n) {
+        struct sockaddr_storage where;
+        socklen_t size = address_socket(&o->address, o->candidate++, &where);
+        int fd = socket(where.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+        if (fd < 0) {
+            error = errno;
+            continue;
+        }
+        tcp_tune(t, fd);
+        if (connect(fd, (struct sockaddr *)&where, size) == 0 || errno == EINPROGRESS) {
+            o->stream.fd = fd;
+            o->stream.wants_out = true;
+            if (tcp_watch(t, &o->stream, EPOLLIN | EPOLLOUT))
+                return true;
+        }
+        error = errno;
+        close(fd);
+        o->stream.fd = -1;
+    }
+    char list[100];
+    address_print(&o->address, list, sizeof list);
+    char why[200];
+    snprintf(why, sizeof why, "tcp: connecting to %s: %s (GSHMEM_TCP_IF chooses the network)", list,
+             strerror(error));
+    fail_peer(t, o, GSHMEM_ERR_UNREACHABLE, why);
+    return false;
+}
+
+static bool connection_made(struct tcp *t, struct outbound *o)
+{
+    int error = 0;
+    socklen_t size = sizeof error;
+
+    if (getsockopt(o->stream.fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0)
+        error = errno;
+    if (error) {
+        close(o->stream.fd);
+        o->stream.fd = -1;
+        return try_next(t, o, error);
+    }
+    o->connected = true;
+    return true;
+}
+
+static bool outbound_ready(struct tcp *t, struct stream *s, uint32_t events)
+{
+    struct outbound *o = (struct outbound *)s;
+
+    if (!o->connected) {
+        if (!(events & (EPOLLOUT | EPOLLERR | EPOLLHUP)))
+            return true;
+        if (!connection_made(t, o) || !o->connected)
+            return !o->failed;
+    }
+    if (events & (EPOLLIN | EPOLLERR | EPOLLHUP) && !receive(t, o))
+        return false;
+    return flush(t, o); /* an answer also lets go what was held back */
+}
+
+static gshmem_status_t open_stream(struct tcp *t, int pe, struct outbound **out)
+{
+    unsigned char published[TRANSPORT_ADDRESS_MAX];
+    size_t bytes = 0;
+    gshmem_status_t status =
+        t->config.find(t->config.context, pe, published, sizeof published, &bytes);
+    struct outbound *o;
+
+    if (status)
+        return status;
+    if (!(o = malloc(sizeof *o)))
+        return t->config.fail(GSHMEM_ERR_MEMORY, "tcp: out of memory for a connection to PE %d", pe);
+    /* The large arrays need no clearing, and their pages are taken as they are used. */
+    memset(o, 0, offsetof(struct outbound, waiting));
+    o->data_at = NULL;
+    o->data_left = o->data_number = 0;
+    o->in_first = o->in_end = 0;
+    o->stream = (struct stream){.ready = outbound_ready, .fd = -1};
+    o->pe = pe;
+    if (!address_decode(published, bytes, &o->address)) {
+        free(o);
+        return t->config.fail(GSHMEM_ERR_BOOTSTRAP, "tcp: PE %d published no address of this version",
+                              pe);
+    }
+    t->to[pe] = o;
+    o->next = t->open;
+    t->open = o;
+    say_hello(t, o);
+    try_next(t, o, 0);
+    *out = o;
+    return GSHMEM_OK;
+}
+
+/* ---- Posting ---- */
+
+static void enqueue(struct outbound *o, const struct transport_request *r)
+{
+    unsigned char frame[REQUEST_BYTES];
+    struct request_frame f = {.segment = (uint8_t)r->segment, .offset = r->offset, .bytes = r->bytes};
+    struct waiting *w = waiting_of(o, ++o->posted);
+
+    *w = (struct waiting){.done = r->done, .tag = r->tag};
+    switch (r->kind) {
+    case TRANSPORT_PUT:
+        f.kind = FRAME_PUT;
+        f.signal_op = (uint8_t)r->signal_op;
+        f.signal_segment = (uint8_t)r->signal_segment;
+        f.a = r->signal_offset;
+        f.b = r->signal_value;
+        break;
+    case TRANSPORT_GET:
+        f.kind = FRAME_GET;
+        w->local = r->local;
+        w->bytes = r->bytes;
+        break;
+    case TRANSPORT_ATOMIC:
+        f.kind = FRAME_ATOMIC;
+        f.amo = (uint8_t)r->amo;
+        f.type = (uint8_t)r->type;
+        f.a = r->operand;
+        f.b = r->compare;
+        f.bytes = 0;
+        w->local = r->old;
+        w->bytes = r->old ? 8 : 0;
+        break;
+    }
+    request_encode(frame, &f);
+    queue_add_copy(&o->out, frame, sizeof frame);
+    if (r->kind != TRANSPORT_PUT || r->bytes == 0)
+        return;
+    if (r->bytes <= TRANSPORT_COPIED)
+        queue_add_copy(&o->out, r->local, r->bytes);
+    else
+        queue_add_reference(&o->out, r->local, r->bytes);
+}
+
+gshmem_status_t outbound_post(struct tcp *t, const struct transport_request *r)
+{
+    struct outbound *o = t->to[r->pe];
+    bool copied = r->kind == TRANSPORT_PUT && r->bytes <= TRANSPORT_COPIED;
+    gshmem_status_t status;
+
+    if (!o && (status = open_stream(t, r->pe, &o)))
+        return status;
+    if (o->failed)
+        return o->failure;
+    if (o->posted - o->answered == WAITING_MOST ||
+        !queue_has_room(&o->out, REQUEST_BYTES + (copied ? r->bytes : 0), 2))
+        return TRANSPORT_FULL;
+    bool answers_due = o->posted != o->answered;
+    enqueue(o, r);
+    /* Held back only while an answer is on its way, whose arrival sends the rest if nothing else
+     * does before. */
+    if (r->flags & TRANSPORT_MORE && answers_due && o->out.bytes < BATCH_BYTES) {
+        t->held_back = true;
+        return GSHMEM_OK;
+    }
+    flush(t, o);
+    return GSHMEM_OK; /* if the stream broke just now, done has been called with that */
+}
+
+void outbound_send_held(struct tcp *t)
+{
+    t->held_back = false;
+    for (struct outbound *o = t->open; o; o = o->next) {
+        if (!o->failed && !queue_empty(&o->out) && !o->stream.wants_out)
+            flush(t, o);
+    }
+}
+
+/* ---- The end ---- */
+
+bool outbound_busy(const struct tcp *t)
+{
+    for (const struct outbound *o = t->open; o; o = o->next) {
+        if (!o->failed && (o->posted != o->answered || !queue_empty(&o->out)))
+            return true;
+    }
+    return false;
+}
+
+void outbound_goodbye(struct tcp *t, int milliseconds)
+{
+    unsigned char frame[REQUEST_BYTES];
+
+    request_encode(frame, &(struct request_frame){.kind = FRAME_GOODBYE});
+    for (struct outbound *o = t->open; o; o = o->next) {
+        if (o->failed || !o->connected || !queue_has_room(&o->out, sizeof frame, 1))
+            continue;
+        queue_add_copy(&o->out, frame, sizeof frame);
+        struct pollfd room = {.fd = o->stream.fd, .events = POLLOUT};
+        while (queue_send(&o->out, o->stream.fd) && !queue_empty(&o->out)) {
+            if (poll(&room, 1, milliseconds) != 1)
+                break;
+        }
+    }
+}
+
+void outbound_close_all(struct tcp *t)
+{
+    while (t->open) {
+        struct outbound *o = t->open;
+        t->open = o->next;
+        if (o->stream.fd >= 0)
+            close(o->stream.fd);
+        o->failed = true; /* what done calls posts nothing more here */
+        o->failure = GSHMEM_ERR_ABORTED;
+        complete(t, o, o->posted, GSHMEM_ERR_ABORTED);
+        t->to[o->pe] = NULL;
+        free(o);
+    }
+}

@@ -1,0 +1,87 @@
+#include "transport/tcp/queue.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+enum { VECTORS = 64 };
+
+static struct piece *last_piece(struct queue *q)
+{
+    return &q->piece[(q->end - 1) % QUEUE_PIECES];
+}
+
+void queue_add_copy(struct queue *q, const void *data, size_t bytes)
+{
+    size_t at = q->ring_end % QUEUE_RING;
+    size_t before_wrap = QUEUE_RING - at < bytes ? QUEUE_RING - at : bytes;
+
+    memcpy(q->ring + at, data, before_wrap);
+    memcpy(q->ring, (const char *)data + before_wrap, bytes - before_wrap);
+    if (queue_empty(q) || last_piece(q)->data)
+        q->piece[q->end++ % QUEUE_PIECES] = (struct piece){NULL, 0};
+    last_piece(q)->bytes += bytes;
+    q->ring_end += bytes;
+    q->bytes += bytes;
+}
+
+void queue_add_reference(struct queue *q, const void *data, size_t bytes)
+{
+    if (bytes == 0)
+        return;
+    q->piece[q->end++ % QUEUE_PIECES] = (struct piece){data, bytes};
+    q->bytes += bytes;
+}
+
+/* The queue's first bytes as vectors; a piece of the ring may wrap and takes two. */
+static int gather(const struct queue *q, struct iovec *vector)
+{
+    size_t ring = q->ring_first;
+    int n = 0;
+
+    for (uint32_t i = q->first; i != q->end && n + 2 <= VECTORS; i++) {
+        const struct piece *p = &q->piece[i % QUEUE_PIECES];
+        if (p->data) {
+            vector[n++] = (struct iovec){(void *)p->data, p->bytes};
+            continue;
+        }
+        size_t at = ring % QUEUE_RING;
+        size_t before_wrap = QUEUE_RING - at < p->bytes ? QUEUE_RING - at : p->bytes;
+        vector[n++] = (struct iovec){(void *)(q->ring + at), before_wrap};
+        if (before_wrap < p->bytes)
+            vector[n++] = (struct iovec){(void *)q->ring, p->bytes - before_wrap};
+        ring += p->bytes;
+    }
+    return n;
+}
+
+static void drop(struct queue *q, size_t bytes)
+{
+    q->bytes -= bytes;
+    while (bytes) {
+        struct piece *p = &q->piece[q->first % QUEUE_PIECES];
+        size_t part = bytes < p->bytes ? bytes : p->bytes;
+        if (p->data)
+            p->data += part;
+        else
+            q->ring_first += part;
+        p->bytes -= part;
+        bytes -= part;
+        if (p->bytes == 0)
+            q->first++;
+    }
+}
+
+bool queue_send(struct queue *q, int fd)
+{
+    while (!queue_empty(q)) {
+        struct iovec vector[VECTORS];
+        struct msghdr message = {.msg_iov = vector, .msg_iovlen = (size_t)gather(q, vector)};
+        ssize_t sent = sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent < 0)
+            return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+        drop(q, (size_t)sent);
+    }
+    return true;
+}

@@ -1,0 +1,51 @@
+/* Bytes on their way out of a socket: small ones copied, large ones where they are.
+ *
+ * A queue holds pieces in order. What is copied goes into a ring; neighbours in it are one piece, so
+ * that a batch of small frames is one element of one sendmsg. */
+#ifndef GSHMEM_TRANSPORT_TCP_QUEUE_H
+#define GSHMEM_TRANSPORT_TCP_QUEUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    QUEUE_RING = 64 * 1024, /* a power of two */
+    QUEUE_PIECES = 512,     /* likewise */
+};
+
+struct piece {
+    const char *data; /* NULL: the next bytes of the ring */
+    size_t bytes;
+};
+
+struct queue {
+    struct piece piece[QUEUE_PIECES];
+    uint32_t first; /* pieces, counted for ever */
+    uint32_t end;
+    size_t ring_first; /* bytes of the ring, counted for ever */
+    size_t ring_end;
+    size_t bytes;      /* in all pieces */
+    char ring[QUEUE_RING];
+};
+
+static inline bool queue_empty(const struct queue *q)
+{
+    return q->first == q->end;
+}
+
+/* Whether `copied` bytes and `pieces` references more would fit. */
+static inline bool queue_has_room(const struct queue *q, size_t copied, uint32_t pieces)
+{
+    return q->ring_end - q->ring_first + copied <= QUEUE_RING &&
+           q->end - q->first + pieces + 1 <= QUEUE_PIECES;
+}
+
+/* Appends; the caller has made sure of room. What add_reference names must stay until it is sent. */
+void queue_add_copy(struct queue *q, const void *data, size_t bytes);
+void queue_add_reference(struct queue *q, const void *data, size_t bytes);
+
+/* Sends what the socket takes. False: the connection is broken (errno). */
+bool queue_send(struct queue *q, int fd);
+
+#endif

@@ -1,0 +1,223 @@
+/* The transport over TCP: its life, and what drives it. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "runtime/base/settings.h"
+#include "transport/tcp/address.h"
+#include "transport/tcp/tcp.h"
+
+enum { EVENTS = 64 };
+
+/* ---- Sockets ---- */
+
+bool tcp_watch(struct tcp *t, struct stream *s, uint32_t events)
+{
+    struct epoll_event e = {.events = events, .data.ptr = s};
+
+    return epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, s->fd, &e) == 0;
+}
+
+void tcp_want_out(struct tcp *t, struct stream *s, bool wanted)
+{
+    struct epoll_event e = {.events = EPOLLIN | (wanted ? EPOLLOUT : 0), .data.ptr = s};
+
+    if (s->wants_out == wanted)
+        return;
+    if (epoll_ctl(t->epoll_fd, EPOLL_CTL_MOD, s->fd, &e) == 0)
+        s->wants_out = wanted;
+}
+
+void tcp_tune(struct tcp *t, int fd)
+{
+    const int on = 1, idle = 2, every = 1;
+    const unsigned most_ms = (unsigned)t->peer_seconds * 1000;
+
+    /* What is sent is due at once; what may wait is held back in our own queue. */
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    /* A host that vanishes says nothing: both ways to notice, with and without data on its way. */
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every, sizeof every);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &t->peer_seconds, sizeof t->peer_seconds);
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &most_ms, sizeof most_ms);
+}
+
+/* One socket for both families where the machine has IPv6, else for IPv4. */
+static int listen_any(uint16_t *port)
+{
+    const int on = 1, off = 0;
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_ANY_INIT};
+    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)};
+    struct sockaddr *name = (struct sockaddr *)&v6;
+    socklen_t size = sizeof v6;
+    int fd = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+    if (fd >= 0 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) == 0 &&
+        bind(fd, name, size) == 0) {
+        /* bound */
+    } else {
+        if (fd >= 0)
+            close(fd);
+        name = (struct sockaddr *)&v4;
+        size = sizeof v4;
+        fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        if (fd < 0 || bind(fd, name, size) != 0)
+            goto failed;
+    }
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (listen(fd, 4096) != 0 || getsockname(fd, name, &size) != 0)
+        goto failed;
+    *port = ntohs(name->sa_family == AF_INET6 ? v6.sin6_port : v4.sin_port);
+    return fd;
+
+failed:
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+static bool listener_ready(struct tcp *t, struct stream *s, uint32_t events)
+{
+    int fd;
+
+    (void)events;
+    while ((fd = accept4(s->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0)
+        inbound_accept(t, fd);
+    return true;
+}
+
+/* ---- The transport ---- */
+
+static int usable(char *why, size_t why_size)
+{
+    struct address a;
+
+    return address_own(0, settings_string(SETTING_TCP_IF), &a, why, why_size);
+}
+
+/* What the user chose, or else the loopback where that reaches everyone. */
+static const char *networks(const struct tcp *t)
+{
+    const char *chosen = settings_string(SETTING_TCP_IF);
+
+    return !chosen[0] && t->config.one_machine ? "lo" : chosen;
+}
+
+static void tcp_close(struct transport *base);
+
+static gshmem_status_t tcp_open(const struct transport_config *config, struct transport **out)
+{
+    struct tcp *t = calloc(1, sizeof *t);
+
+    if (!t)
+        return config->fail(GSHMEM_ERR_MEMORY, "tcp: out of memory");
+    t->base.ops = &transport_tcp;
+    t->config = *config;
+    t->listener.fd = -1;
+    t->peer_seconds = (int)settings_number(SETTING_PEER_TIMEOUT);
+    t->to = calloc((size_t)config->n_pes, sizeof *t->to);
+    t->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (!t->to || t->epoll_fd < 0) {
+        tcp_close(&t->base);
+        return config->fail(GSHMEM_ERR_SYSTEM, "tcp: %s", strerror(errno));
+    }
+    *out = &t->base;
+    return GSHMEM_OK;
+}
+
+static gshmem_status_t tcp_address(struct transport *base, void *address, size_t capacity,
+                                   size_t *bytes)
+{
+    struct tcp *t = (struct tcp *)base;
+    struct address own;
+    char reason[200];
+    uint16_t port = 0;
+
+    t->listener = (struct stream){.ready = listener_ready, .fd = listen_any(&port)};
+    if (t->listener.fd < 0 || !tcp_watch(t, &t->listener, EPOLLIN))
+        return t->config.fail(GSHMEM_ERR_SYSTEM, "tcp: no socket to listen on: %s", strerror(errno));
+    if (!address_own(port, networks(t), &own, reason, sizeof reason))
+        return t->config.fail(GSHMEM_ERR_TRANSPORT, "tcp: %s", reason);
+    *bytes = address_encode(&own, address, capacity);
+    t->config.info("tcp: reachable at %s", reason);
+    return *bytes ? GSHMEM_OK : GSHMEM_ERR_TRANSPORT;
+}
+
+/* Until segments, secret and peers are known nobody is listened to. */
+static void tcp_begin(struct transport *base, const struct transport_config *config)
+{
+    ((struct tcp *)base)->config = *config;
+}
+
+static gshmem_status_t tcp_post(struct transport *base, const struct transport_request *request)
+{
+    return outbound_post((struct tcp *)base, request);
+}
+
+static gshmem_status_t tcp_progress(struct transport *base, int *events)
+{
+    struct tcp *t = (struct tcp *)base;
+    struct epoll_event event[EVENTS];
+
+    t->events = 0;
+    if (t->held_back)
+        outbound_send_held(t);
+    int n = epoll_wait(t->epoll_fd, event, EVENTS, 0);
+    for (int i = 0; i < n; i++) {
+        struct stream *s = event[i].data.ptr;
+        s->ready(t, s, event[i].events);
+    }
+    *events = t->events;
+    return n < 0 && errno != EINTR
+               ? t->config.fail(GSHMEM_ERR_TRANSPORT, "tcp: epoll_wait: %s", strerror(errno))
+               : GSHMEM_OK;
+}
+
+static int tcp_wait_fd(struct transport *base)
+{
+    return ((struct tcp *)base)->epoll_fd;
+}
+
+static int tcp_busy(struct transport *base)
+{
+    const struct tcp *t = (struct tcp *)base;
+
+    return outbound_busy(t) || inbound_busy(t);
+}
+
+static void tcp_close(struct transport *base)
+{
+    struct tcp *t = (struct tcp *)base;
+
+    outbound_goodbye(t, 200);
+    outbound_close_all(t);
+    inbound_close_all(t);
+    if (t->listener.fd >= 0)
+        close(t->listener.fd);
+    if (t->epoll_fd >= 0)
+        close(t->epoll_fd);
+    free(t->to);
+    free(t);
+}
+
+const struct transport_ops transport_tcp = {
+    .size = sizeof(struct transport_ops),
+    .version = TRANSPORT_VERSION,
+    .name = "tcp",
+    .usable = usable,
+    .open = tcp_open,
+    .address = tcp_address,
+    .begin = tcp_begin,
+    .post = tcp_post,
+    .progress = tcp_progress,
+    .wait_fd = tcp_wait_fd,
+    .busy = tcp_busy,
+    .close = tcp_close,
+};

@@ -1,0 +1,58 @@
+/* The TCP transport's own parts, and what they know of each other. */
+#ifndef GSHMEM_TRANSPORT_TCP_TCP_H
+#define GSHMEM_TRANSPORT_TCP_TCP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+
+#include "transport/tcp/frame.h"
+#include "transport/tcp/queue.h"
+#include "transport/transport.h"
+
+struct tcp;
+
+/* What an epoll event points at. False: the stream is over and has been closed. */
+struct stream {
+    bool (*ready)(struct tcp *t, struct stream *s, uint32_t events);
+    int fd;
+    bool wants_out; /* epoll watches for room to send */
+};
+
+struct outbound; /* requests of this PE to one other: outbound.c */
+struct inbound;  /* requests of one other PE to this one: inbound.c */
+
+struct tcp {
+    struct transport base;
+    struct transport_config config;
+    int epoll_fd;
+    struct stream listener;
+    struct outbound **to;     /* [PE]: NULL until it is first talked to */
+    struct outbound *open;    /* list of those */
+    struct inbound *served;   /* list of the streams that others opened */
+    bool held_back;           /* some outbound has more to send than it was asked to */
+    int events;               /* of this progress */
+    int peer_seconds;         /* how long a silent peer is believed to live */
+};
+
+/* ---- tcp.c ---- */
+
+bool tcp_watch(struct tcp *t, struct stream *s, uint32_t events);   /* adds it to epoll */
+void tcp_want_out(struct tcp *t, struct stream *s, bool wanted);
+void tcp_tune(struct tcp *t, int fd);                               /* options of a new socket */
+
+/* ---- outbound.c ---- */
+
+gshmem_status_t outbound_post(struct tcp *t, const struct transport_request *request);
+void outbound_send_held(struct tcp *t);
+bool outbound_busy(const struct tcp *t);
+void outbound_goodbye(struct tcp *t, int milliseconds); /* says it to all that are open, and sends */
+void outbound_close_all(struct tcp *t);
+
+/* ---- inbound.c ---- */
+
+void inbound_accept(struct tcp *t, int fd);
+bool inbound_busy(const struct tcp *t);
+void inbound_close_all(struct tcp *t);
+
+#endif

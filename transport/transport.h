@@ -1,0 +1,136 @@
+/* How do bytes reach another host? What the runtime asks of a network.
+ *
+ * A transport moves data between this PE's memory and the symmetric segments of PEs that are not
+ * mapped. It is driven: nothing happens but inside post and progress, which one thread at a time
+ * calls (the runtime holds a lock), and it never blocks. Requests to one PE are carried out there in
+ * the order in which they were posted; requests to different PEs are not ordered.
+ *
+ * It knows PEs, segments and offsets; nothing of contexts, channels, teams or heaps. A transport is
+ * one `const struct transport_ops`, every slot filled. */
+#ifndef GSHMEM_TRANSPORT_H
+#define GSHMEM_TRANSPORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gshmem/atomic.h"
+#include "gshmem/status.h"
+
+#define TRANSPORT_VERSION     1
+#define TRANSPORT_ADDRESS_MAX 128 /* bytes that a PE publishes for its peers to find it */
+#define TRANSPORT_SEGMENT_MAX 16
+
+/* A piece of this PE's symmetric memory. The same number names the same segment on every PE; base
+ * addresses differ, and so may the sizes of program data. */
+struct transport_segment {
+    char *base;
+    size_t bytes;
+};
+
+enum transport_kind {
+    TRANSPORT_PUT,    /* local -> remote, then the signal if there is one */
+    TRANSPORT_GET,    /* remote -> local */
+    TRANSPORT_ATOMIC, /* applied by the owner; the old value to *old if that is not NULL */
+};
+
+enum transport_flags {
+    /* More requests may follow at once: while answers are due, sending may wait for them. */
+    TRANSPORT_MORE = 1,
+};
+
+/* A put of at most this many bytes has been copied when post returns: its source may be reused. */
+#define TRANSPORT_COPIED 4096
+
+struct transport_request {
+    enum transport_kind kind;
+    unsigned flags;
+    int pe;
+    int segment;      /* the remote address: a segment and an offset into it */
+    uint64_t offset;
+    void *local;      /* source of a put, destination of a get; any memory of this process */
+    uint64_t bytes;
+
+    /* A put's signal, an update of a 64-bit word that is seen only after the data; signal_op 0: none. */
+    int signal_op;
+    int signal_segment;
+    uint64_t signal_offset;
+    uint64_t signal_value;
+
+    /* An atomic, as in gshmem_path_atomic. */
+    enum gshmem_amo amo;
+    int type;
+    uint64_t operand;
+    uint64_t compare;
+    uint64_t *old;
+
+    /* Called once, from post or progress: with GSHMEM_OK when the data is visible at its target and
+     * to all PEs, or with the failure that ended it. The request itself need not live until then. */
+    void (*done)(void *tag, gshmem_status_t status);
+    void *tag;
+};
+
+/* What the runtime lends to a transport, for as long as it is open. */
+struct transport_config {
+    size_t size; /* of this struct */
+    gshmem_status_t (*fail)(gshmem_status_t status, const char *format, ...)
+        __attribute__((format(printf, 2, 3)));
+    void (*info)(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+    int pe;
+    int n_pes;
+    int one_machine; /* all PEs are on this machine, though on pretended hosts: loopback will do */
+    unsigned char secret[32]; /* the job's; only its PEs know it */
+    int segments;
+    struct transport_segment segment[TRANSPORT_SEGMENT_MAX]; /* what peers may reach, and no more */
+
+    void *context; /* for the calls below */
+    /* The address that pe published. May be called from post. */
+    gshmem_status_t (*find)(void *context, int pe, void *address, size_t capacity, size_t *bytes);
+    /* Carries out an atomic on this PE's memory, for a peer; returns the old value. The address has
+     * been checked against the segments, and for alignment. */
+    uint64_t (*apply)(void *context, enum gshmem_amo amo, int type, void *target, uint64_t operand,
+                      uint64_t compare);
+    /* A peer cannot be reached any more. All requests to it have been ended, or will be before the
+     * next progress returns; later ones end at once. */
+    void (*lost)(void *context, int pe, gshmem_status_t status, const char *why);
+};
+
+struct transport {
+    const struct transport_ops *ops;
+};
+
+struct transport_ops {
+    size_t size;      /* of this struct */
+    uint32_t version; /* TRANSPORT_VERSION */
+    const char *name;
+
+    /* Whether it can be used on this machine, and a short reason for people either way. */
+    int (*usable)(char *why, size_t why_size);
+    /* Prepares to be reached; connects to nobody. */
+    gshmem_status_t (*open)(const struct transport_config *config, struct transport **out);
+    /* What this PE must publish, at most TRANSPORT_ADDRESS_MAX bytes. */
+    gshmem_status_t (*address)(struct transport *t, void *address, size_t capacity, size_t *bytes);
+    /* The config again, with what was not known at open: segments and secret. Before it, nobody is
+     * served; after it, anybody may be. */
+    void (*begin)(struct transport *t, const struct transport_config *config);
+    /* Begins a request. GSHMEM_OK: it was taken, and done will be called. Any other status: it was
+     * not, done will not be called; TRANSPORT_FULL asks to progress and post it again. */
+    gshmem_status_t (*post)(struct transport *t, const struct transport_request *request);
+    /* Sends, receives, serves peers and completes, as far as that goes without waiting; *events is
+     * how much happened (0: nothing). A failure is the transport's own; a peer's goes to `lost`. */
+    gshmem_status_t (*progress)(struct transport *t, int *events);
+    /* A descriptor that becomes readable when progress has something to do; for a thread that wants
+     * to sleep. Valid until close. */
+    int (*wait_fd)(struct transport *t);
+    /* Whether requests or replies of this PE are still on their way (for finalize). */
+    int (*busy)(struct transport *t);
+    /* Ends it; requests that are not done end with GSHMEM_ERR_ABORTED. */
+    void (*close)(struct transport *t);
+};
+
+extern const struct transport_ops transport_tcp;
+
+/* The answer of post when its queue to that PE is full; not a failure. */
+#define TRANSPORT_FULL ((gshmem_status_t)-1)
+
+#endif
