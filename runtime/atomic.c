@@ -100,11 +100,38 @@ static uint64_t update64(enum gshmem_amo op, int type, uint64_t *at, uint64_t op
     return old;
 }
 
+uint64_t atomic_apply(enum gshmem_amo op, int type, void *at, uint64_t operand, uint64_t compare)
+{
+    return type_bytes(type) == 4 ? update32(op, type, at, operand, compare)
+                                 : update64(op, type, at, operand, compare);
+}
+
+/* Its owner's proxy applies it, with the same CPU's atomics as those who have it mapped. */
+static gshmem_status_t apply_afar(struct context *c, const struct target *t, enum gshmem_amo op,
+                                  int type, uint64_t operand, uint64_t compare, uint64_t *old)
+{
+    struct transport_request request = {
+        .kind = TRANSPORT_ATOMIC,
+        .pe = t->pe,
+        .segment = t->segment,
+        .offset = t->offset,
+        .amo = op,
+        .type = type,
+        .operand = operand,
+        .compare = compare,
+    };
+
+    if (old)
+        return network_errand(job->network, &request, names[op], old);
+    request.flags = TRANSPORT_MORE;
+    return network_post(job->network, &c->pending, &request, names[op]);
+}
+
 gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo op, int type, void *target,
                                    uint64_t operand, uint64_t compare, uint64_t *old, int pe)
 {
     size_t bytes = type_bytes(type);
-    void *there;
+    struct target target_there;
 
     if ((unsigned)op >= AMO_COUNT || bytes == 0)
         return fail(GSHMEM_ERR_ARGUMENT, "atomic operation %d on type %d does not exist", (int)op,
@@ -112,11 +139,15 @@ gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo op, int typ
     if ((uintptr_t)target % bytes)
         return fail(GSHMEM_ERR_ARGUMENT, "%s: %p is not aligned to its %zu bytes", names[op],
                     target, bytes);
-    gshmem_status_t status = context_reach(ctx, target, bytes, pe, names[op], &there);
+    struct context *c = context_find(ctx, names[op]);
+    if (!c)
+        return last_error_status();
+    gshmem_status_t status = context_aim(c, target, bytes, pe, names[op], &target_there);
     if (status)
         return status;
-    uint64_t was = bytes == 4 ? update32(op, type, there, operand, compare)
-                              : update64(op, type, there, operand, compare);
+    if (!target_there.here)
+        return apply_afar(c, &target_there, op, type, operand, compare, old);
+    uint64_t was = atomic_apply(op, type, target_there.here, operand, compare);
     if (old)
         *old = was;
     return GSHMEM_OK;

@@ -4,19 +4,19 @@
 
 #include "runtime/team/team.h"
 
-static struct gshmem_ctx default_context, no_context;
+static struct context default_context, no_context;
 
-struct gshmem_ctx *const gshmem_ctx_default = &default_context;
-struct gshmem_ctx *const gshmem_ctx_none = &no_context;
+struct gshmem_ctx *const gshmem_ctx_default = &default_context.view;
+struct gshmem_ctx *const gshmem_ctx_none = &no_context.view;
 
 void context_start(struct job *j)
 {
-    default_context = j->team[GSHMEM_TEAM_WORLD]->view;
+    default_context = (struct context){.view = j->team[GSHMEM_TEAM_WORLD]->view};
 }
 
 void context_stop(struct job *j)
 {
-    default_context = (struct gshmem_ctx){.n_pes = 0};
+    default_context.view = (struct gshmem_ctx){.n_pes = 0};
     while (j->contexts) {
         struct context *c = j->contexts;
         j->contexts = c->next;
@@ -24,7 +24,7 @@ void context_stop(struct job *j)
     }
 }
 
-struct gshmem_ctx *context_find(gshmem_ctx_t handle, const char *call)
+struct context *context_find(gshmem_ctx_t handle, const char *call)
 {
     if (job_require(call))
         return NULL;
@@ -32,7 +32,7 @@ struct gshmem_ctx *context_find(gshmem_ctx_t handle, const char *call)
         fail(GSHMEM_ERR_ARGUMENT, "%s: the context is GSHMEM_CTX_INVALID", call);
         return NULL;
     }
-    return gshmem_ctx_resolve(handle);
+    return (struct context *)gshmem_ctx_resolve(handle);
 }
 
 /* ---- Addresses that inline code could not translate ---- */
@@ -79,23 +79,33 @@ static gshmem_status_t refuse_address(const struct gshmem_ctx *ctx, uintptr_t mi
                 call, bytes, (void *)mine, pe);
 }
 
-gshmem_status_t context_reach(gshmem_ctx_t handle, const void *mine, size_t bytes, int pe,
-                              const char *call, void **there)
+/* As a transport would name it; false: it is not symmetric, or that PE is on this host. */
+static bool aim_afar(const struct gshmem_ctx *ctx, const void *mine, size_t bytes, int pe,
+                     struct target *target)
 {
-    const struct gshmem_ctx *ctx = context_find(handle, call);
+    int world = job->team[ctx->team]->members[pe];
 
-    if (!ctx)
-        return last_error_status();
+    if (!job->network || job->host.index_of[world] >= 0 ||
+        !network_locate(job->network, mine, bytes, &target->segment, &target->offset))
+        return false;
+    target->pe = world;
+    return target->segment < SEGMENT_DATA || network_same_program(job->network, world);
+}
+
+gshmem_status_t context_aim(struct context *c, const void *mine, size_t bytes, int pe,
+                            const char *call, struct target *target)
+{
+    const struct gshmem_ctx *ctx = &c->view;
+
     if (pe < 0 || pe >= ctx->n_pes)
         return fail(GSHMEM_ERR_ARGUMENT, "%s of %zu B with PE %d: the %s has PEs 0..%d", call, bytes,
                     pe, ctx->team == GSHMEM_TEAM_WORLD ? "job" : "context's team", ctx->n_pes - 1);
-    void *at = gshmem_ctx_reach(handle, mine, bytes, pe);
-    if (!at)
-        at = context_reach_library(ctx, mine, bytes, pe);
-    if (!at)
-        return refuse_address(ctx, (uintptr_t)mine, bytes, pe, call);
-    *there = at;
-    return GSHMEM_OK;
+    target->here = gshmem_ctx_reach(&c->view, mine, bytes, pe);
+    if (!target->here)
+        target->here = context_reach_library(ctx, mine, bytes, pe);
+    if (target->here || aim_afar(ctx, mine, bytes, pe, target))
+        return GSHMEM_OK;
+    return refuse_address(ctx, (uintptr_t)mine, bytes, pe, call);
 }
 
 /* ---- The program's contexts ---- */
@@ -160,7 +170,7 @@ gshmem_status_t gshmem_ctx_destroy(gshmem_ctx_t ctx)
     if (!c)
         return fail(GSHMEM_ERR_ARGUMENT,
                     "gshmem_ctx_destroy: %p is no context, or was destroyed before", (void *)ctx);
-    status = gshmem_ctx_quiet(GSHMEM_CTX_DEFAULT); /* mapped stores belong to no context */
+    status = context_quiet(c, "gshmem_ctx_destroy");
     free(c);
     return status;
 }
@@ -173,14 +183,14 @@ gshmem_status_t gshmem_ctx_get_team(gshmem_ctx_t ctx, gshmem_team_t *team)
         *team = GSHMEM_TEAM_INVALID;
         return GSHMEM_OK;
     }
-    const struct gshmem_ctx *c = context_find(ctx, "gshmem_ctx_get_team");
+    const struct context *c = context_find(ctx, "gshmem_ctx_get_team");
     if (!c)
         return last_error_status();
-    *team = c->team;
+    *team = c->view.team;
     return GSHMEM_OK;
 }
 
-/* Nothing to gather while all peers are mapped: a put is a store, and done. */
+/* Hints that nothing needs: what follows closely is sent together anyway. */
 void gshmem_ctx_session_start(gshmem_ctx_t ctx, long options)
 {
     (void)options;

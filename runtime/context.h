@@ -2,12 +2,22 @@
 #ifndef GSHMEM_RUNTIME_CONTEXT_H
 #define GSHMEM_RUNTIME_CONTEXT_H
 
+#include "gshmem/atomic.h"
 #include "gshmem/context.h"
 #include "runtime/job.h"
 
 struct context {
     struct gshmem_ctx view; /* first: a handle points at it */
+    struct pending pending; /* what it has in flight to PEs that are not mapped */
     struct context *next;   /* in the job's list */
+};
+
+/* A PE's copy of a symmetric object: where it is mapped here, or how a transport names it. */
+struct target {
+    void *here;      /* NULL: not mapped, and the rest counts */
+    int pe;          /* of the job */
+    int segment;
+    uint64_t offset;
 };
 
 /* Opens and closes the default context; stop also frees those that the program left. */
@@ -15,12 +25,18 @@ void context_start(struct job *j);
 void context_stop(struct job *j);
 
 /* The context of a handle, or NULL after one logged line that names `call`. */
-struct gshmem_ctx *context_find(gshmem_ctx_t handle, const char *call);
+struct context *context_find(gshmem_ctx_t handle, const char *call);
 
-/* Like gshmem_ctx_reach, for what that cannot do: data of libraries. On failure one line says which
- * of the two was wrong, the PE or the address, and how; `call` is what the caller was asked to do. */
-gshmem_status_t context_reach(gshmem_ctx_t handle, const void *mine, size_t bytes, int pe,
-                              const char *call, void **there);
+/* Finds pe's copy of the bytes at `mine`. On failure one line says which of the two was wrong, the
+ * PE or the address, and how; `call` is what the caller was asked to do. */
+gshmem_status_t context_aim(struct context *c, const void *mine, size_t bytes, int pe,
+                            const char *call, struct target *target);
+
+/* What gshmem_ctx_quiet does. */
+gshmem_status_t context_quiet(struct context *c, const char *call);
+
+/* An atomic on this PE's memory, or a mapped one's: atomic.c. Returns the old value. */
+uint64_t atomic_apply(enum gshmem_amo op, int type, void *at, uint64_t operand, uint64_t compare);
 
 /* Where pe's copy of a library's variable is mapped (the executable's are in the view), or NULL. */
 void *context_reach_library(const struct gshmem_ctx *ctx, const void *mine, size_t bytes, int pe);

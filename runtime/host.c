@@ -13,7 +13,6 @@
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
 #include "runtime/memory/data.h"
-#include "runtime/rendezvous.h"
 #include "runtime/team/team.h"
 #include "runtime/wait.h"
 
@@ -31,10 +30,12 @@ static gshmem_status_t find_neighbours(struct host *host, const struct bootstrap
     host->index_of = malloc((size_t)b->n_pes * sizeof *host->index_of);
     if (!host->index_of)
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %d PEs", b->n_pes);
-    host->n = 0;
-    for (int pe = 0; pe < b->n_pes; pe++)
+    host->n = host->index = 0;
+    for (int pe = 0; pe < b->n_pes; pe++) {
+        if (pe == b->pe)
+            host->index = host->n;
         host->index_of[pe] = b->host[pe] == b->host[b->pe] ? host->n++ : -1;
-    host->index = host->index_of[b->pe];
+    }
 
     host->pe = malloc((size_t)host->n * sizeof *host->pe);
     if (!host->pe)
@@ -124,57 +125,38 @@ static size_t arena_bytes(const struct host *host)
     return host_system_offset(&host->layout, host->n);
 }
 
-static gshmem_status_t lead(struct host *host, struct bootstrap *b, int seconds)
+gshmem_status_t host_open(struct host *host, const struct bootstrap *b,
+                          struct rendezvous_address *address)
 {
-    struct rendezvous r = {.fd = -1};
-    gshmem_status_t status = plan(host);
+    gshmem_status_t status;
 
-    if (status)
+    host->fd = -1;
+    host->rendezvous.fd = -1;
+    memset(address, 0, sizeof *address);
+    if ((status = find_neighbours(host, b)) || host->index != 0)
         return status;
-    if ((status = device_host.memory_create(arena_bytes(host), &host->fd)))
+    if ((status = plan(host)) || (status = device_host.memory_create(arena_bytes(host), &host->fd)))
         return status;
-    if (host->n > 1 && (status = rendezvous_open(&r)))
-        return status;
-    if (!(status = b->ops->publish(b, &r.address, sizeof r.address)) &&
-        !(status = b->ops->fence(b)) && host->n > 1)
-        status = rendezvous_serve(&r, host->pe, host->n, seconds, &host->layout,
-                                  sizeof host->layout, host->fd);
-    if (r.fd >= 0)
-        rendezvous_close(&r);
+    if (host->n > 1 && !(status = rendezvous_open(&host->rendezvous)))
+        *address = host->rendezvous.address;
     return status;
 }
 
-static gshmem_status_t follow(struct host *host, struct bootstrap *b, int seconds)
-{
-    struct rendezvous_address leader;
-    size_t bytes = 0;
-    gshmem_status_t status = b->ops->publish(b, NULL, 0);
-
-    if (!status)
-        status = b->ops->fence(b);
-    if (!status)
-        status = b->ops->fetch(b, host->pe[0], &leader, sizeof leader, &bytes);
-    if (status)
-        return status;
-    if (bytes != sizeof leader)
-        return fail(GSHMEM_ERR_BOOTSTRAP,
-                    "start-up: PE %d published %zu bytes where %zu are due; are all PEs of the job "
-                    "of one version of GSHMEM?",
-                    host->pe[0], bytes, sizeof leader);
-    return rendezvous_ask(&leader, host->index, seconds, &host->layout, sizeof host->layout,
-                          &host->fd);
-}
-
-gshmem_status_t host_start(struct host *host, struct bootstrap *b)
+gshmem_status_t host_share(struct host *host, const struct rendezvous_address *leader)
 {
     int seconds = (int)settings_number(SETTING_INIT_TIMEOUT);
-    gshmem_status_t status;
+    gshmem_status_t status = GSHMEM_OK;
     void *at;
 
-    host->fd = -1;
-    if ((status = find_neighbours(host, b)))
-        return status;
-    status = host->index == 0 ? lead(host, b, seconds) : follow(host, b, seconds);
+    if (host->index != 0)
+        status = rendezvous_ask(leader, host->index, seconds, &host->layout, sizeof host->layout,
+                                &host->fd);
+    else if (host->n > 1)
+        status = rendezvous_serve(&host->rendezvous, host->pe, host->n, seconds, &host->layout,
+                                  sizeof host->layout, host->fd);
+    if (host->rendezvous.fd >= 0)
+        rendezvous_close(&host->rendezvous);
+    host->rendezvous.fd = -1;
     if (status)
         return status;
     host->arena_bytes = arena_bytes(host);
@@ -182,7 +164,6 @@ gshmem_status_t host_start(struct host *host, struct bootstrap *b)
         return status;
     host->arena = at;
     host->control = at;
-    wait_calibrate(host->crowded);
     return GSHMEM_OK;
 }
 
@@ -270,9 +251,11 @@ void host_stop(struct host *host)
         atomic_store_explicit(&host->control->member[host->index].ready, 2, memory_order_release);
         device_host.memory_unmap(host->arena, host->arena_bytes);
     }
+    if (host->rendezvous.fd >= 0)
+        rendezvous_close(&host->rendezvous);
     if (host->fd >= 0)
         close(host->fd);
     free(host->pe);
     free(host->index_of);
-    *host = (struct host){.fd = -1};
+    *host = (struct host){.fd = -1, .rendezvous.fd = -1};
 }

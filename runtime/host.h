@@ -17,6 +17,7 @@
 
 #include "bootstrap/bootstrap.h"
 #include "gshmem/status.h"
+#include "runtime/rendezvous.h"
 
 /* Decided by the leader, the same for all PEs of the host. All are multiples of 2 MiB. */
 struct host_layout {
@@ -54,6 +55,7 @@ struct host {
     size_t arena_bytes;
     struct host_layout layout;
     struct host_control *control;
+    struct rendezvous rendezvous; /* the leader's, until all have come */
     int *index_of;         /* [PE of the job]: its index on this host, -1 if it is elsewhere */
 };
 
@@ -78,9 +80,12 @@ static inline size_t host_heap_offset(const struct host_layout *l, int index)
     return host_data_offset(l, index) + l->data_bytes;
 }
 
-/* Finds this host's PEs, makes or receives the shared memory, and maps it. Collective over the job:
- * it takes one round of the bootstrap. */
-gshmem_status_t host_start(struct host *host, struct bootstrap *b);
+/* Finds this host's PEs; the leader makes the shared memory. *address is what the leader publishes
+ * for the others (zero for them). */
+gshmem_status_t host_open(struct host *host, const struct bootstrap *b,
+                          struct rendezvous_address *address);
+/* Hands the memory to the others, or receives it from the leader, and maps it. */
+gshmem_status_t host_share(struct host *host, const struct rendezvous_address *leader);
 /* Shows this PE to its neighbours and waits until they all show themselves. */
 gshmem_status_t host_join(struct host *host, int pe, uint32_t data_segments, uint64_t data_digest);
 /* Says that this PE leaves in good order, and unmaps. */

@@ -1,10 +1,12 @@
 /* The life of the job: from gshmem_init to gshmem_finalize, and its other ends. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "runtime/base/settings.h"
@@ -12,6 +14,7 @@
 #include "runtime/job.h"
 #include "runtime/memory/heap.h"
 #include "runtime/team/team.h"
+#include "runtime/wait.h"
 
 static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
 static int depth;                       /* gshmem_init calls not yet finalized */
@@ -22,6 +25,7 @@ static pid_t owner;                     /* the process that initialised; not its
 
 static void free_job(struct job *j)
 {
+    network_stop(j);
     heap_stop(j);
     team_stop(j);
     host_stop(&j->host);
@@ -32,15 +36,6 @@ static void free_job(struct job *j)
     free(j);
 }
 
-static void info(const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    log_vline(LOG_INFO, format, args);
-    va_end(args);
-}
-
 /* A starter named by the program serves one job; one found in the environment serves all jobs of the
  * process. */
 static gshmem_status_t find_starter(const gshmem_init_attr_t *attr, struct bootstrap **out)
@@ -48,7 +43,7 @@ static gshmem_status_t find_starter(const gshmem_init_attr_t *attr, struct boots
     struct bootstrap_request request = {
         .size = sizeof request,
         .fail = fail,
-        .info = info,
+        .info = log_info_line,
         .timeout_seconds = (int)settings_number(SETTING_INIT_TIMEOUT),
         .mpi_comm = attr->mpi_comm,
         .uid = attr->uid,
@@ -75,33 +70,44 @@ static void let_go_of_starter(struct bootstrap *b)
         b->ops->close(b);
 }
 
-/* One machine, until a transport joins others. */
-static gshmem_status_t check_reachable(struct bootstrap *b)
+/* Tells the other PEs how to reach this one, and learns what it needs to know of them: one round of
+ * the starter. */
+static gshmem_status_t exchange(struct job *j, struct rendezvous_address *leader,
+                                unsigned char secret[32])
 {
-    const char *text = "start-up: the job's %d PEs are on %d hosts, and this version of GSHMEM has "
-                       "no transport between hosts: start all PEs on one machine%s";
-    const char *hint = strcmp(b->ops->name, "run") == 0 ? " (gshmemrun without --hosts)" : "";
+    struct bootstrap *b = j->bootstrap;
+    struct job_blob own = {.data_segments = (uint32_t)j->data.n, .data_digest = j->data.digest}, theirs;
+    bool alone = b->n_hosts == 1;
+    gshmem_status_t status;
+    size_t bytes = 0;
 
-    if (b->n_hosts == 1)
-        return GSHMEM_OK;
-    if (b->pe == 0)
-        fail(GSHMEM_ERR_UNREACHABLE, text, b->n_pes, b->n_hosts, hint);
-    /* The others leave when it has been said: their exit may end the whole job. */
-    if (b->ops->publish(b, "", 1) == GSHMEM_OK)
-        b->ops->fence(b);
-    if (b->pe == 0)
-        return GSHMEM_ERR_UNREACHABLE;
-    return fail_silently(GSHMEM_ERR_UNREACHABLE, text, b->n_pes, b->n_hosts, hint);
+    if ((status = host_open(&j->host, b, &own.rendezvous)) ||
+        (!alone && (status = network_open(j, own.transport, sizeof own.transport, &bytes))))
+        return status;
+    if (!alone && j->pe == 0 && getrandom(own.secret, sizeof own.secret, 0) != sizeof own.secret)
+        return fail(GSHMEM_ERR_SYSTEM, "start-up: getrandom: %s", strerror(errno));
+    own.transport_bytes = (uint32_t)bytes;
+    bytes += offsetof(struct job_blob, transport);
+    if (alone && j->host.index != 0)
+        bytes = 0; /* nobody will ask */
+    if ((status = b->ops->publish(b, &own, bytes)) || (status = b->ops->fence(b)))
+        return status;
+    theirs = own;
+    if (j->host.index != 0 && (status = job_fetch(j, j->host.pe[0], &theirs)))
+        return status;
+    *leader = theirs.rendezvous;
+    if (!alone && (status = job_fetch(j, 0, &theirs)))
+        return status;
+    memcpy(secret, theirs.secret, 32);
+    return GSHMEM_OK;
 }
 
 /* Moves the program's variables into the memory that the host shares. */
 static gshmem_status_t share_data(struct job *j)
 {
     const struct host_layout *layout = &j->host.layout;
-    gshmem_status_t status = data_find(&j->data);
+    gshmem_status_t status = GSHMEM_OK;
 
-    if (status)
-        return status;
     if (j->data.bytes > layout->data_bytes) {
         log_warn("the variables of this program (%zu KiB) are not symmetric: the lowest PE of this "
                  "host runs another program and has room for %zu KiB",
@@ -121,6 +127,24 @@ static void tell(const struct job *j)
              j->pe, j->n_pes, j->host.n, j->host.cpus,
              j->host.crowded ? ", so PEs share them" : "", j->bootstrap->ops->name,
              (size_t)j->host.layout.heap_bytes >> 20, j->data.n, j->data.bytes >> 10);
+}
+
+/* All that can fail between knowing who this PE is and being part of the job. */
+static gshmem_status_t join(struct job *j)
+{
+    struct rendezvous_address leader;
+    unsigned char secret[32];
+    gshmem_status_t status;
+
+    if ((status = data_find(&j->data)) || (status = exchange(j, &leader, secret)))
+        return status;
+    wait_calibrate(j->host.crowded, j->network != NULL);
+    if ((status = host_share(&j->host, &leader)) || (status = share_data(j)) ||
+        (status = host_join(&j->host, j->pe, (uint32_t)j->data.n, j->data.digest)) ||
+        (status = job_map_peers(j)) ||
+        (j->network && (status = network_start(j, secret))) || (status = team_start(j)))
+        return status;
+    return heap_start(j);
 }
 
 static gshmem_status_t start_job(const gshmem_init_attr_t *attr)
@@ -143,13 +167,10 @@ static gshmem_status_t start_job(const gshmem_init_attr_t *attr)
                       .n_pes = b->n_pes,
                       .thread_level = attr->thread_level,
                       .bootstrap = b,
-                      .host.fd = -1};
+                      .host = {.fd = -1, .rendezvous.fd = -1}};
     pthread_mutex_init(&j->lock, NULL);
     job = j; /* waits look at it */
-    if ((status = check_reachable(b)) || (status = host_start(&j->host, b)) ||
-        (status = share_data(j)) ||
-        (status = host_join(&j->host, j->pe, (uint32_t)j->data.n, j->data.digest)) ||
-        (status = job_map_peers(j)) || (status = team_start(j)) || (status = heap_start(j))) {
+    if ((status = join(j))) {
         job = NULL;
         free_job(j);
         let_go_of_starter(b);
@@ -166,6 +187,9 @@ static gshmem_status_t stop_job(void)
 {
     struct bootstrap *b = job->bootstrap;
     struct job *j = job;
+
+    if (j->network)
+        network_expect_end(j->network);
     /* After this barrier nobody touches this PE's memory, so it can go. */
     gshmem_status_t status = gshmem_barrier_all();
 

@@ -16,6 +16,26 @@ gshmem_status_t job_require(const char *call)
                 call);
 }
 
+gshmem_status_t job_fetch(struct job *j, int pe, struct job_blob *blob)
+{
+    const size_t least = offsetof(struct job_blob, transport);
+    struct job_blob got;
+    size_t bytes = 0;
+    gshmem_status_t status =
+        j->bootstrap->ops->fetch(j->bootstrap, pe, &got, sizeof got, &bytes);
+
+    if (status)
+        return status;
+    if (bytes < least || got.transport_bytes > sizeof got.transport ||
+        bytes != least + got.transport_bytes)
+        return fail(GSHMEM_ERR_BOOTSTRAP,
+                    "start-up: PE %d published %zu bytes that this version cannot read; are all PEs "
+                    "of the job of one version of GSHMEM?",
+                    pe, bytes);
+    *blob = got;
+    return GSHMEM_OK;
+}
+
 static bool same_program(const struct job *j, int index)
 {
     const struct host_member *mine = &j->host.control->member[j->host.index];

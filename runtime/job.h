@@ -13,6 +13,7 @@
 #include "runtime/base/log.h"
 #include "runtime/host.h"
 #include "runtime/memory/data.h"
+#include "runtime/network.h"
 
 struct team;
 struct heap;
@@ -26,6 +27,7 @@ struct job {
     int thread_level;
     struct bootstrap *bootstrap; /* outlives the job object */
     struct host host;            /* the PEs on this machine and the memory they share */
+    struct network *network;     /* to PEs on other hosts; NULL if there are none */
     struct heap *heap;           /* what is allocated in the symmetric heap */
     struct data_segments data;   /* the program's variables */
 
@@ -40,6 +42,20 @@ struct job {
     struct context *contexts;     /* those the program has made, so that finalize can free them */
     pthread_mutex_t lock;         /* teams, contexts and allocation; never held while waiting */
 };
+
+/* What a PE publishes at start-up. Only as much of it as is used is sent: `transport` is the end. */
+struct job_blob {
+    struct rendezvous_address rendezvous; /* of the leader of its host */
+    unsigned char secret[32];             /* the job's: PE 0's counts, the others' are zero */
+    uint64_t data_digest;                 /* as in host_member */
+    uint32_t data_segments;
+    uint32_t transport_bytes;
+    unsigned char transport[TRANSPORT_ADDRESS_MAX];
+};
+_Static_assert(sizeof(struct job_blob) <= BOOTSTRAP_BLOB_MAX, "a blob fits what a bootstrap carries");
+
+/* The blob of a PE, from the starter. Not for two threads at once. */
+gshmem_status_t job_fetch(struct job *j, int pe, struct job_blob *blob);
 
 /* The one job of this process, NULL when not initialised. */
 extern struct job *job;

@@ -28,15 +28,16 @@ _Static_assert(sizeof(long) == 8 && sizeof(struct lock_halves) == 8, "a long hol
 
 static gshmem_status_t check_lock(long *lock, const char *call, int *home)
 {
-    void *mine;
-    gshmem_status_t status = job_require(call);
+    struct context *c = context_find(GSHMEM_CTX_DEFAULT, call);
+    struct target mine;
+    gshmem_status_t status;
 
-    if (status)
-        return status;
+    if (!c)
+        return last_error_status();
     if ((uintptr_t)lock % sizeof(long))
         return fail(GSHMEM_ERR_ARGUMENT, "%s: lock %p is not aligned to 8 bytes", call,
                     (void *)lock);
-    if ((status = context_reach(GSHMEM_CTX_DEFAULT, lock, sizeof *lock, job->pe, call, &mine)))
+    if ((status = context_aim(c, lock, sizeof *lock, job->pe, call, &mine)))
         return status;
     /* The place within its segment is the same on all PEs, unlike its address. */
     const struct gshmem_ctx *view = gshmem_ctx_default;

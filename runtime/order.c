@@ -2,7 +2,8 @@
  *
  * To a mapped peer an operation is a load or a store of this CPU, complete when it is done; what is
  * left is to keep stores in order (fence), and to have them seen by all before anything that follows,
- * later loads included (quiet). */
+ * later loads included (quiet). To any other, a transport carries out what it is given in order, so
+ * fence has nothing to add; quiet waits until all of it is done. */
 #include <stdatomic.h>
 
 #include "runtime/context.h"
@@ -16,31 +17,37 @@ gshmem_status_t gshmem_ctx_fence(gshmem_ctx_t ctx)
     return GSHMEM_OK;
 }
 
-gshmem_status_t gshmem_ctx_quiet(gshmem_ctx_t ctx)
+gshmem_status_t context_quiet(struct context *c, const char *call)
 {
-    if (!context_find(ctx, "gshmem_quiet"))
-        return last_error_status();
     /* seq_cst: of two PEs that each put, quiet and get, one at least must see the other's put */
     atomic_thread_fence(memory_order_seq_cst);
-    return GSHMEM_OK;
+    return job->network ? network_quiet(job->network, &c->pending, call) : GSHMEM_OK;
+}
+
+gshmem_status_t gshmem_ctx_quiet(gshmem_ctx_t ctx)
+{
+    struct context *c = context_find(ctx, "gshmem_quiet");
+
+    return c ? context_quiet(c, "gshmem_quiet") : last_error_status();
 }
 
 gshmem_status_t gshmem_ctx_pe_quiet(gshmem_ctx_t ctx, const int *target_pes, size_t n)
 {
-    const struct gshmem_ctx *c = context_find(ctx, "gshmem_pe_quiet");
+    struct context *c = context_find(ctx, "gshmem_pe_quiet");
 
     if (!c)
         return last_error_status();
     if (!target_pes && n)
         return fail(GSHMEM_ERR_ARGUMENT, "gshmem_pe_quiet: target_pes is NULL and n is %zu", n);
     for (size_t i = 0; i < n; i++) {
-        if (target_pes[i] < 0 || target_pes[i] >= c->n_pes)
+        if (target_pes[i] < 0 || target_pes[i] >= c->view.n_pes)
             return fail(GSHMEM_ERR_ARGUMENT,
                         "gshmem_pe_quiet: target_pes[%zu] is PE %d: the %s has PEs 0..%d", i,
-                        target_pes[i], c->team == GSHMEM_TEAM_WORLD ? "job" : "context's team",
-                        c->n_pes - 1);
+                        target_pes[i],
+                        c->view.team == GSHMEM_TEAM_WORLD ? "job" : "context's team",
+                        c->view.n_pes - 1);
     }
-    return gshmem_ctx_quiet(ctx);
+    return context_quiet(c, "gshmem_pe_quiet");
 }
 
 gshmem_status_t gshmem_fence(void)

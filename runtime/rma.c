@@ -1,32 +1,78 @@
 /* Put and get, out of line: strided forms, signals, and whatever inline code could not do. */
-#include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "runtime/context.h"
 
+/* ---- To PEs that are not mapped ---- */
+
+/* A put to another host. Small data is copied on the way; larger is sent from where it is, so that a
+ * put whose source must be free on return waits for it. */
+static gshmem_status_t put_afar(struct context *c, const struct target *t, const void *source,
+                                size_t bytes, bool nbi, const char *call)
+{
+    struct transport_request request = {
+        .kind = TRANSPORT_PUT,
+        .flags = TRANSPORT_MORE,
+        .pe = t->pe,
+        .segment = t->segment,
+        .offset = t->offset,
+        .local = (void *)source,
+        .bytes = bytes,
+    };
+
+    if (nbi || bytes <= TRANSPORT_COPIED)
+        return network_post(job->network, &c->pending, &request, call);
+    return network_errand(job->network, &request, call, NULL);
+}
+
+static gshmem_status_t get_afar(struct context *c, const struct target *t, void *dest, size_t bytes,
+                                bool nbi, const char *call)
+{
+    struct transport_request request = {
+        .kind = TRANSPORT_GET,
+        .pe = t->pe,
+        .segment = t->segment,
+        .offset = t->offset,
+        .local = dest,
+        .bytes = bytes,
+    };
+
+    if (bytes == 0)
+        return GSHMEM_OK;
+    if (!nbi)
+        return network_errand(job->network, &request, call, NULL);
+    request.flags = TRANSPORT_MORE;
+    return network_post(job->network, &c->pending, &request, call);
+}
+
 gshmem_status_t gshmem_path_put(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes,
                                 int pe, int nbi)
 {
-    void *there;
-    gshmem_status_t status = context_reach(ctx, dest, bytes, pe, "put", &there);
+    struct context *c = context_find(ctx, "put");
+    struct target t;
+    gshmem_status_t status;
 
-    (void)nbi; /* mapped: done on return */
-    if (status)
-        return status;
-    gshmem_copy(there, source, bytes);
+    if (!c || (status = context_aim(c, dest, bytes, pe, "put", &t)))
+        return last_error_status();
+    if (!t.here)
+        return put_afar(c, &t, source, bytes, nbi, "put");
+    gshmem_copy(t.here, source, bytes);
     return GSHMEM_OK;
 }
 
 gshmem_status_t gshmem_path_get(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes,
                                 int pe, int nbi)
 {
-    void *there;
-    gshmem_status_t status = context_reach(ctx, source, bytes, pe, "get", &there);
+    struct context *c = context_find(ctx, "get");
+    struct target t;
+    gshmem_status_t status;
 
-    (void)nbi;
-    if (status)
-        return status;
-    gshmem_copy(dest, there, bytes);
+    if (!c || (status = context_aim(c, source, bytes, pe, "get", &t)))
+        return last_error_status();
+    if (!t.here)
+        return get_afar(c, &t, dest, bytes, nbi, "get");
+    gshmem_copy(dest, t.here, bytes);
     return GSHMEM_OK;
 }
 
@@ -82,38 +128,79 @@ static gshmem_status_t check_strides(const char *call, ptrdiff_t dst, ptrdiff_t 
     return GSHMEM_OK;
 }
 
+/* Block by block. Blocks that are copied on the way leave together. */
+static gshmem_status_t put_blocks_afar(struct context *c, struct target t, const char *source,
+                                       const struct strided *s, size_t n, const char *call)
+{
+    gshmem_status_t status = GSHMEM_OK;
+
+    for (size_t i = 0; i < n && !status; i++) {
+        status = put_afar(c, &t, source, s->run, false, call);
+        t.offset += s->to_step;
+        source += s->from_step;
+    }
+    return status;
+}
+
+/* All blocks are asked for at once, then waited for. */
+static gshmem_status_t get_blocks_afar(struct context *c, struct target t, char *dest,
+                                       const struct strided *s, size_t n, const char *call)
+{
+    gshmem_status_t status = GSHMEM_OK, waited;
+
+    for (size_t i = 0; i < n && !status; i++) {
+        status = get_afar(c, &t, dest, s->run, true, call);
+        t.offset += s->from_step;
+        dest += s->to_step;
+    }
+    waited = network_quiet(job->network, &c->pending, call); /* also when it broke off half-way */
+    return status ? status : waited;
+}
+
 static gshmem_status_t put_strided(const char *call, gshmem_ctx_t ctx, void *dest,
                                    const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t block,
                                    size_t element, size_t n, int pe)
 {
+    struct context *c = context_find(ctx, call);
     struct strided s = {.to_span = 0};
     gshmem_status_t status = GSHMEM_OK;
-    void *there;
+    struct target t;
 
+    if (!c)
+        return last_error_status();
     if (n && block)
         status = check_strides(call, dst, sst, block, element, n, &s);
     if (!status)
-        status = context_reach(ctx, dest, s.to_span, pe, call, &there);
-    if (!status && s.run)
-        copy_blocks(there, source, s.to_step, s.from_step, s.run, n);
-    return status;
+        status = context_aim(c, dest, s.to_span, pe, call, &t);
+    if (status || !s.run)
+        return status;
+    if (!t.here)
+        return put_blocks_afar(c, t, source, &s, n, call);
+    copy_blocks(t.here, source, s.to_step, s.from_step, s.run, n);
+    return GSHMEM_OK;
 }
 
 static gshmem_status_t get_strided(const char *call, gshmem_ctx_t ctx, void *dest,
                                    const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t block,
                                    size_t element, size_t n, int pe)
 {
+    struct context *c = context_find(ctx, call);
     struct strided s = {.to_span = 0};
     gshmem_status_t status = GSHMEM_OK;
-    void *there;
+    struct target t;
 
+    if (!c)
+        return last_error_status();
     if (n && block)
         status = check_strides(call, dst, sst, block, element, n, &s);
     if (!status)
-        status = context_reach(ctx, source, s.from_span, pe, call, &there);
-    if (!status && s.run)
-        copy_blocks(dest, there, s.to_step, s.from_step, s.run, n);
-    return status;
+        status = context_aim(c, source, s.from_span, pe, call, &t);
+    if (status || !s.run)
+        return status;
+    if (!t.here)
+        return get_blocks_afar(c, t, dest, &s, n, call);
+    copy_blocks(dest, t.here, s.to_step, s.from_step, s.run, n);
+    return GSHMEM_OK;
 }
 
 gshmem_status_t gshmem_ctx_iputmem(gshmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
@@ -142,8 +229,8 @@ gshmem_status_t gshmem_ctx_ibgetmem(gshmem_ctx_t ctx, void *dest, const void *so
 
 /* ---- Signals ---- */
 
-static gshmem_status_t reach_signal(gshmem_ctx_t ctx, uint64_t *sig_addr, int signal_op, int pe,
-                                    const char *call, uint64_t **there)
+static gshmem_status_t aim_signal(struct context *c, uint64_t *sig_addr, int signal_op, int pe,
+                                  const char *call, struct target *target)
 {
     if (signal_op != GSHMEM_SIGNAL_SET && signal_op != GSHMEM_SIGNAL_ADD)
         return fail(GSHMEM_ERR_ARGUMENT,
@@ -152,7 +239,7 @@ static gshmem_status_t reach_signal(gshmem_ctx_t ctx, uint64_t *sig_addr, int si
     if ((uintptr_t)sig_addr % sizeof *sig_addr)
         return fail(GSHMEM_ERR_ARGUMENT, "%s: sig_addr %p is not aligned to 8 bytes", call,
                     (void *)sig_addr);
-    return context_reach(ctx, sig_addr, sizeof *sig_addr, pe, call, (void **)there);
+    return context_aim(c, sig_addr, sizeof *sig_addr, pe, call, target);
 }
 
 /* release: pairs with the acquire in gshmem_signal_fetch and the waits: who sees it sees the data */
@@ -164,43 +251,77 @@ static void update_signal(uint64_t *there, uint64_t signal, int signal_op)
         __atomic_fetch_add(there, signal, __ATOMIC_RELEASE);
 }
 
+/* One request for both: the transport keeps the signal behind the data. */
+static gshmem_status_t put_signal_afar(struct context *c, const struct target *data,
+                                       const struct target *signal, const void *source,
+                                       size_t bytes, uint64_t value, int signal_op, bool nbi,
+                                       const char *call)
+{
+    struct transport_request request = {
+        .kind = TRANSPORT_PUT,
+        .flags = TRANSPORT_MORE,
+        .pe = data->pe,
+        .segment = data->segment,
+        .offset = data->offset,
+        .local = (void *)source,
+        .bytes = bytes,
+        .signal_op = signal_op,
+        .signal_segment = signal->segment,
+        .signal_offset = signal->offset,
+        .signal_value = value,
+    };
+
+    if (nbi || bytes <= TRANSPORT_COPIED)
+        return network_post(job->network, &c->pending, &request, call);
+    return network_errand(job->network, &request, call, NULL);
+}
+
+static gshmem_status_t put_signal(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes,
+                                  uint64_t *sig_addr, uint64_t signal, int signal_op, int pe,
+                                  bool nbi, const char *call)
+{
+    struct context *c = context_find(ctx, call);
+    struct target data, flag;
+    gshmem_status_t status;
+
+    if (!c)
+        return last_error_status();
+    if ((status = aim_signal(c, sig_addr, signal_op, pe, call, &flag)) ||
+        (status = context_aim(c, dest, bytes, pe, call, &data)))
+        return status;
+    if (!flag.here)
+        return put_signal_afar(c, &data, &flag, source, bytes, signal, signal_op, nbi, call);
+    if (bytes)
+        gshmem_copy(data.here, source, bytes);
+    update_signal(flag.here, signal, signal_op);
+    return GSHMEM_OK;
+}
+
 gshmem_status_t gshmem_ctx_putmem_signal(gshmem_ctx_t ctx, void *dest, const void *source,
                                          size_t bytes, uint64_t *sig_addr, uint64_t signal,
                                          int signal_op, int pe)
 {
-    uint64_t *there;
-    gshmem_status_t status = reach_signal(ctx, sig_addr, signal_op, pe, "put_signal", &there);
-
-    if (status || (status = gshmem_ctx_putmem(ctx, dest, source, bytes, pe)))
-        return status;
-    update_signal(there, signal, signal_op);
-    return GSHMEM_OK;
+    return put_signal(ctx, dest, source, bytes, sig_addr, signal, signal_op, pe, false,
+                      "put_signal");
 }
 
 gshmem_status_t gshmem_ctx_putmem_signal_nbi(gshmem_ctx_t ctx, void *dest, const void *source,
                                              size_t bytes, uint64_t *sig_addr, uint64_t signal,
                                              int signal_op, int pe)
 {
-    return gshmem_ctx_putmem_signal(ctx, dest, source, bytes, sig_addr, signal, signal_op, pe);
+    return put_signal(ctx, dest, source, bytes, sig_addr, signal, signal_op, pe, true,
+                      "put_signal_nbi");
 }
 
-static gshmem_status_t signal_alone(gshmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal,
-                                    int signal_op, int pe, const char *call)
-{
-    uint64_t *there;
-    gshmem_status_t status = reach_signal(ctx, sig_addr, signal_op, pe, call, &there);
-
-    if (!status)
-        update_signal(there, signal, signal_op);
-    return status;
-}
-
+/* A signal by itself is one with no data before it. */
 gshmem_status_t gshmem_ctx_signal_add(gshmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe)
 {
-    return signal_alone(ctx, sig_addr, signal, GSHMEM_SIGNAL_ADD, pe, "signal_add");
+    return put_signal(ctx, sig_addr, NULL, 0, sig_addr, signal, GSHMEM_SIGNAL_ADD, pe, true,
+                      "signal_add");
 }
 
 gshmem_status_t gshmem_ctx_signal_set(gshmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe)
 {
-    return signal_alone(ctx, sig_addr, signal, GSHMEM_SIGNAL_SET, pe, "signal_set");
+    return put_signal(ctx, sig_addr, NULL, 0, sig_addr, signal, GSHMEM_SIGNAL_SET, pe, true,
+                      "signal_set");
 }

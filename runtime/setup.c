@@ -16,7 +16,7 @@ int gshmem_n_pes(void)
 
 int gshmem_pe_accessible(int pe)
 {
-    return job && pe >= 0 && pe < job->n_pes && job->heap_peer[pe] != 0;
+    return job && pe >= 0 && pe < job->n_pes && (job->heap_peer[pe] != 0 || job->network);
 }
 
 /* The same translation as an operation's, without a word about what is not symmetric: these are
@@ -33,7 +33,14 @@ static void *find_mapped(const struct gshmem_ctx *view, const void *address, int
 
 int gshmem_addr_accessible(const void *addr, int pe)
 {
-    return gshmem_ptr(addr, pe) != NULL;
+    uint64_t offset;
+    int segment;
+
+    if (find_mapped(gshmem_ctx_default, addr, pe))
+        return 1;
+    return gshmem_pe_accessible(pe) && job->host.index_of[pe] < 0 &&
+           network_locate(job->network, addr, 1, &segment, &offset) &&
+           (segment < SEGMENT_DATA || network_same_program(job->network, pe));
 }
 
 void *gshmem_ptr(const void *dest, int pe)

@@ -24,11 +24,11 @@ enum {
 
 uint32_t wait_spins = 100;
 
-void wait_calibrate(bool crowded)
+void wait_calibrate(bool crowded, bool drives)
 {
     enum { SAMPLES = 64 };
     int64_t us = settings_number(SETTING_SPIN_US);
-    uint64_t spin = us >= 0 ? (uint64_t)us * 1000 : crowded ? SPIN_CROWDED_NS : SPIN_ALONE_NS;
+    uint64_t spin = us >= 0 ? (uint64_t)us * 1000 : crowded || drives ? SPIN_CROWDED_NS : SPIN_ALONE_NS;
     uint64_t start = clock_ns();
 
     for (int i = 0; i < SAMPLES; i++)
@@ -61,8 +61,8 @@ static int find_dead(gshmem_team_t handle)
 
     for (int i = 0; i < n; i++) {
         int index = team ? host->index_of[team->members[i]] : i;
-        if (index >= 0 && !host_alive(host, index))
-            return host->pe[index];
+        if (index >= 0 ? !host_alive(host, index) : network_lost(job->network, team->members[i]))
+            return team ? team->members[i] : host->pe[i];
     }
     return -1;
 }
@@ -73,6 +73,9 @@ static gshmem_status_t check_peers(const struct wait *w)
 
     if (dead < 0)
         return GSHMEM_OK;
+    if (job->host.index_of[dead] < 0)
+        return fail(GSHMEM_ERR_PEER_DEAD, "%s: PE %d, on another host, has died or cannot be reached",
+                    w->what, dead);
     return fail(GSHMEM_ERR_PEER_DEAD, "%s: PE %d (process %d) has died", w->what, dead,
                 (int)job->host.control->member[job->host.index_of[dead]].pid);
 }
@@ -116,6 +119,16 @@ static uint64_t nap_ns(struct wait *w)
     return nap < NAP_MOST_NS ? nap : NAP_MOST_NS;
 }
 
+static void nap(uint64_t ns)
+{
+    if (job->network) {
+        network_nap(job->network, ns);
+    } else {
+        struct timespec time = {.tv_nsec = (long)ns};
+        nanosleep(&time, NULL);
+    }
+}
+
 /* Whether it is time to sleep rather than yield. */
 static bool begin_slow_step(struct wait *w, uint64_t *now, gshmem_status_t *status)
 {
@@ -133,11 +146,12 @@ gshmem_status_t wait_slowly(struct wait *w)
     gshmem_status_t status;
     uint64_t now;
 
+    if (job->network && network_drive(job->network))
+        return GSHMEM_OK; /* perhaps it brought what is waited for */
     if (!begin_slow_step(w, &now, &status)) {
         sched_yield();
     } else if (!status) {
-        struct timespec nap = {.tv_nsec = (long)nap_ns(w)};
-        nanosleep(&nap, NULL);
+        nap(nap_ns(w));
     }
     return status;
 }

@@ -32,8 +32,9 @@ struct wait {
 
 extern uint32_t wait_spins; /* steps that only pause, before the first yield; set at init */
 
-/* Sets wait_spins for this machine: long where each PE has a CPU, short where they share. */
-void wait_calibrate(bool crowded);
+/* Sets wait_spins for this machine: long where each PE has a CPU, short where they share, and where
+ * whoever waits must also drive the network. */
+void wait_calibrate(bool crowded, bool drives);
 
 static inline void wait_begin(struct wait *w, const char *what, gshmem_team_t team)
 {

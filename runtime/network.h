@@ -1,0 +1,87 @@
+/* The PEs that are not mapped: requests to them, and who carries those out.
+ *
+ * The transport is driven by whoever has time: a thread that waits for anything drives it while it
+ * waits, so that an answer is taken by the thread that needs it; when nobody waits, the proxy thread
+ * does, asleep until something arrives. One lock covers the transport; requests in flight are
+ * counted in the context that issued them. */
+#ifndef GSHMEM_RUNTIME_NETWORK_H
+#define GSHMEM_RUNTIME_NETWORK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gshmem/base.h"
+#include "transport/transport.h"
+
+struct job;
+struct network;
+
+/* Segments by number, the same on all PEs. */
+enum { SEGMENT_SYSTEM, SEGMENT_HEAP, SEGMENT_DATA /* and on: the executable's, then libraries' */ };
+
+/* A request on its way: its place in the order in which its context issued. */
+struct flight {
+    struct network *network;
+    struct pending *pending;
+    struct flight *next; /* issued after it, or the next spare one */
+    bool landed;
+};
+
+/* What a context has in flight. Positions count what it issued; `done` is the position up to which
+ * all is done, though the network may finish things in any other order. All but the atomics belongs
+ * to who holds the network's lock. */
+struct pending {
+    _Atomic uint64_t issued;
+    _Atomic uint64_t done;
+    _Atomic int failed;   /* a gshmem_status_t: the first failure nobody has been told of */
+    struct flight *first; /* not done, in the order of their positions */
+    struct flight *last;
+};
+
+static inline bool pending_any(const struct pending *p)
+{
+    return atomic_load_explicit(&p->done, memory_order_relaxed) !=
+           atomic_load_explicit(&p->issued, memory_order_relaxed);
+}
+
+/* Opens a transport, before the PEs' blobs are exchanged: *address is this PE's part of its blob.
+ * From here on j->network is set. */
+gshmem_status_t network_open(struct job *j, void *address, size_t capacity, size_t *bytes);
+/* Serves peers and starts the proxy thread, once memory is mapped. secret: the job's. */
+gshmem_status_t network_start(struct job *j, const unsigned char secret[32]);
+/* Ends what is left of it. The caller has made sure that all PEs are done with each other. */
+void network_stop(struct job *j);
+
+/* Where a symmetric address of this PE lies: its segment and offset; false: in none. */
+bool network_locate(const struct network *n, const void *mine, size_t bytes, int *segment,
+                    uint64_t *offset);
+
+/* Whether that PE runs the same program, so that variables have the same places. */
+bool network_same_program(struct network *n, int pe);
+
+/* Whether the transport has given that PE up. */
+bool network_lost(const struct network *n, int pe);
+/* From here on peers may go: what they leave open is no failure to speak of. */
+void network_expect_end(struct network *n);
+
+/* Posts a request of a context (its done and tag are filled in here); where the queue to that PE is
+ * full, drives until there is room. `call` is for messages. */
+gshmem_status_t network_post(struct network *n, struct pending *pending,
+                             struct transport_request *request, const char *call);
+/* Waits until all that was issued in `pending` before the call is done; returns the first failure
+ * since the last quiet. */
+gshmem_status_t network_quiet(struct network *n, struct pending *pending, const char *call);
+
+/* Posts a request and waits until it is done, and it alone. For what a caller must have on return:
+ * the bytes of a get, *value of an atomic that fetches (NULL if it does not). */
+gshmem_status_t network_errand(struct network *n, struct transport_request *request,
+                               const char *call, uint64_t *value);
+
+/* One round of progress if no other thread is at it; whether anything happened. For waits. */
+bool network_drive(struct network *n);
+/* Sleeps until something arrives, at most that long. */
+void network_nap(struct network *n, uint64_t ns);
+
+#endif
