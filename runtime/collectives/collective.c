@@ -112,6 +112,8 @@ static inline gshmem_status_t find_places(struct call *c, const struct team *t, 
 static inline gshmem_status_t run(struct call *c, uint64_t hash, size_t brought)
 {
     c->signature = signature_make(c->what, hash);
+    if (GSHMEM_UNLIKELY(c->group->far != NULL))
+        return table_far_algorithm(c->what, brought)(c);
     return table_algorithm(c->what, brought, c->group->n, c->group->crowded)(c);
 }
 

@@ -7,6 +7,7 @@
 
 #include "gshmem.h"
 #include "runtime/base/log.h"
+#include "runtime/collectives/far.h"
 #include "runtime/collectives/table.h"
 #include "runtime/wait.h"
 
@@ -37,12 +38,15 @@ struct group *group_create(int n, int my, const int *pe, bool crowded)
     g->my = my;
     g->crowded = crowded;
     g->pe = pe;
+    g->brought = NOTE_BYTES;
     g->meet = table_meeting(n, crowded);
     return g;
 }
 
 void group_destroy(struct group *g)
 {
+    if (g)
+        far_free(g->far);
     free(g);
 }
 
@@ -57,8 +61,8 @@ static const char *name_of(uint64_t word)
 
 /* All members have arrived with their words, and their notes stay until this one meets again. Says
  * whom this one differs from, or else who differs from it. */
-static __attribute__((cold)) gshmem_status_t explain_mismatch(struct group *g, uint32_t signature,
-                                                              const char *call)
+__attribute__((cold)) gshmem_status_t group_explain_mismatch(struct group *g, uint32_t signature,
+                                                             const char *call)
 {
     for (int i = 0; i < g->n; i++) {
         /* acquire: as in meet_flat; the word was stored before the member arrived */
@@ -130,7 +134,7 @@ gshmem_status_t meet_flat(struct group *g, uint32_t signature, const char *call)
         }
         differences |= word ^ mine;
     }
-    return differences ? explain_mismatch(g, signature, call) : GSHMEM_OK;
+    return differences ? group_explain_mismatch(g, signature, call) : GSHMEM_OK;
 }
 
 /* ---- Dissemination: in step s everyone tells the member 2^s after it all it has heard ----
@@ -167,7 +171,7 @@ gshmem_status_t meet_dissemination(struct group *g, uint32_t signature, const ch
         if ((uint32_t)word != heard)
             heard = MIXED;
     }
-    return heard != signature ? explain_mismatch(g, signature, call) : GSHMEM_OK;
+    return heard != signature ? group_explain_mismatch(g, signature, call) : GSHMEM_OK;
 }
 
 /* ---- Hub: count arrivals in one place, the last wakes the others ----
@@ -210,7 +214,7 @@ gshmem_status_t meet_hub(struct group *g, uint32_t signature, const char *call)
                 return g->broken;
         }
     }
-    return now & 1 ? explain_mismatch(g, signature, call) : GSHMEM_OK;
+    return now & 1 ? group_explain_mismatch(g, signature, call) : GSHMEM_OK;
 }
 
 /* ---- Parting ---- */
@@ -223,6 +227,8 @@ gshmem_status_t group_farewell(struct group *g, const char *call)
     _Atomic uint32_t *heard = &g->sync[g->my]->farewells;
     struct wait w;
 
+    if (g->far)
+        return far_farewell(g, call);
     for (int i = 0; i < g->n; i++) {
         if (i != g->my) /* release: pairs with the acquire below; my reads of i's block are over */
             atomic_fetch_add_explicit(&g->sync[i]->farewells, 1, memory_order_release);
@@ -249,7 +255,7 @@ void group_missing(const struct group *g, char *text, size_t size)
     for (int i = 0; i < g->n; i++) {
         uint64_t word =
             atomic_load_explicit(&g->sync[i]->note[round & 1].word, memory_order_relaxed);
-        if (word >> 32 == round)
+        if (word >> 32 == round || far_is_away(g, i)) /* of those nothing is known here */
             continue;
         missing++;
         if (used + 48 >= size)

@@ -13,14 +13,18 @@
 #include "gshmem/base.h"
 #include "runtime/collectives/sync.h"
 
+struct far;
+
 struct group {
     int n;
     int my;
-    bool crowded;           /* members share CPUs */
-    uint32_t round;         /* how many have begun; members agree on it */
-    gshmem_status_t broken; /* why members can meet no more: one has died, or the job ended */
-    gshmem_team_t team;     /* for reports */
-    const int *pe;          /* [n]: PEs of the job, for reports */
+    bool crowded;             /* members share CPUs */
+    uint32_t round;           /* how many have begun; members agree on it */
+    gshmem_status_t broken;   /* why members can meet no more: one has died, or the job ended */
+    struct far *far;          /* if members are on several hosts: far.h; else NULL */
+    size_t brought;           /* of a note, what the coming round's readers want; for far groups */
+    gshmem_team_t team;       /* for reports */
+    const int *pe;            /* [n]: PEs of the job, for reports */
     gshmem_status_t (*meet)(struct group *g, uint32_t signature, const char *call);
     struct team_sync *sync[]; /* [n]: each member's block, mapped here */
 };
@@ -93,6 +97,9 @@ static inline gshmem_status_t group_meet(struct group *g, uint32_t signature, co
 gshmem_status_t group_refuse(struct group *g, const char *call, gshmem_status_t status);
 /* The failure of a call on a broken group. */
 gshmem_status_t group_refuse_broken(const struct group *g, const char *call);
+
+/* Says, after a round, whom this member's signature differs from; returns GSHMEM_ERR_MISMATCH. */
+gshmem_status_t group_explain_mismatch(struct group *g, uint32_t signature, const char *call);
 
 /* The last round of a group: on return no other member touches this one's block any more, so that
  * it can be cleaned and used by another team. */

@@ -11,6 +11,7 @@ gshmem_status_t broadcast_noted(struct call *c)
     struct group *g = c->group;
     gshmem_status_t status;
 
+    g->brought = c->bytes;
     if (g->my == c->root)
         memcpy(group_note(g)->data, c->source.mine, c->bytes);
     if ((status = call_meet(c)))
@@ -25,6 +26,7 @@ gshmem_status_t collect_noted(struct call *c)
     struct group *g = c->group;
     gshmem_status_t status;
 
+    g->brought = c->bytes;
     if (c->bytes)
         memcpy(group_note(g)->data, c->source.mine, c->bytes);
     if ((status = call_meet(c)))
@@ -40,6 +42,7 @@ gshmem_status_t alltoall_noted(struct call *c)
     struct group *g = c->group;
     gshmem_status_t status;
 
+    g->brought = (size_t)g->n * c->bytes;
     if (c->bytes)
         memcpy(group_note(g)->data, c->source.mine, (size_t)g->n * c->bytes);
     if ((status = call_meet(c)))
@@ -57,6 +60,7 @@ gshmem_status_t alltoalls_noted(struct call *c)
     char *note = group_note(g)->data, *dest = c->dest.mine;
     gshmem_status_t status;
 
+    g->brought = all * c->element;
     for (size_t i = 0; i < all; i++)
         memcpy(note + i * c->element, c->source.mine + i * (size_t)c->sst * c->element, c->element);
     if ((status = call_meet(c)))
@@ -87,6 +91,7 @@ static void combine_notes(const struct call *c, int first, int last, size_t offs
 
 static gshmem_status_t exchange(struct call *c, size_t bytes)
 {
+    c->group->brought = bytes;
     if (bytes)
         memcpy(group_note(c->group)->data, c->source.mine, bytes);
     return call_meet(c);

@@ -98,6 +98,8 @@ gshmem_status_t collect_sized(struct call *c)
     }
     if (!larger)
         return GSHMEM_OK;
+    if (g->far)
+        return collect_far_at(c, my_place, c->bytes > NOTE_BYTES);
     if (c->bytes > NOTE_BYTES)
         give_to_all(c, my_place);
     return call_meet(c);

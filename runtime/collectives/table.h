@@ -13,6 +13,8 @@ meeting_fn *table_meeting(int n, bool crowded);
 
 /* bytes: of what a member brings. The same on all members that make the same call. */
 algorithm_fn *table_algorithm(enum collective what, size_t bytes, int n, bool crowded);
+/* The same for groups on several hosts. */
+algorithm_fn *table_far_algorithm(enum collective what, size_t bytes);
 
 /* Those that bring their data along in the notes of one round … */
 algorithm_fn broadcast_noted, collect_noted, alltoall_noted, alltoalls_noted, reduce_noted,
@@ -20,7 +22,11 @@ algorithm_fn broadcast_noted, collect_noted, alltoall_noted, alltoalls_noted, re
 /* … and those that work on the members' memory, between a round to begin and a round to end. */
 algorithm_fn broadcast_shared, collect_shared, alltoall_shared, alltoalls_shared, reduce_shared,
     reducescatter_shared, inscan_shared, exscan_shared;
-/* collect with sizes of its own on each member is both. */
+/* … and those that put to members on other hosts, and get from them. */
+algorithm_fn broadcast_far, collect_far, alltoall_far, alltoalls_far, reduce_far, reducescatter_far,
+    inscan_far, exscan_far;
+/* collect with sizes of its own on each member is noted, and one of the others for what is larger. */
 algorithm_fn collect_sized;
+gshmem_status_t collect_far_at(struct call *c, size_t my_place, bool mine);
 
 #endif

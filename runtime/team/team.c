@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/collectives/group.h"
+#include "runtime/collectives/far.h"
 
 size_t team_system_bytes(void)
 {
-    return (size_t)TEAM_MAX * sizeof(struct team_sync);
+    return 2 * (size_t)TEAM_MAX * sizeof(struct team_sync); /* a far group has an inner one */
 }
 
 /* ---- Making and freeing ---- */
@@ -24,7 +24,8 @@ static bool make_tables(struct job *j, struct team *t)
     t->data_mapped = true;
     for (int i = 0; i < t->n_pes; i++) {
         all &= t->members[i] == i;
-        t->data_mapped &= j->data_peer[t->members[i]] != 0;
+        /* On other hosts it is not mapped anyway; whether it is the same program is seen in use. */
+        t->data_mapped &= j->data_peer[t->members[i]] != 0 || j->host.index_of[t->members[i]] < 0;
         if (t->members[i] == j->pe)
             t->my_pe = i;
     }
@@ -55,7 +56,9 @@ struct team *team_create(struct job *j, int *members, int n, const char *call)
 
     if (t) {
         *t = (struct team){.id = GSHMEM_TEAM_INVALID, .n_pes = n, .members = members};
-        if (make_tables(j, t) && (t->group = group_create(n, t->my_pe, members, j->host.crowded)))
+        if (make_tables(j, t) &&
+            (t->group = group_create(n, t->my_pe, members, j->host.crowded)) &&
+            far_prepare(t->group, j))
             return t;
         team_free(t);
     } else {
@@ -82,10 +85,15 @@ void team_install(struct job *j, struct team *t, gshmem_team_t slot)
 
     /* What an earlier team left: its members are done with this block (see group_farewell), and
      * those of this team wait for each other before they look at it. */
-    if (slot > GSHMEM_TEAM_HOST)
+    if (slot > GSHMEM_TEAM_HOST) {
         memset(mine, 0, sizeof *mine);
+        if (t->group->far)
+            memset(mine + TEAM_MAX, 0, sizeof *mine);
+    }
     for (int i = 0; i < t->n_pes; i++)
         t->group->sync[i] = (struct team_sync *)j->system_peer[t->members[i]] + slot;
+    if (t->group->far)
+        far_install(t->group, j, slot);
     t->group->team = slot;
     t->view.team = slot;
     t->id = slot;
