@@ -45,8 +45,10 @@ static void put_and_get(void)
     CHECK_EQ(value, 1000 + me);
     for (int pe = 0; pe < n; pe++) {
         long *there = gshmem_ptr(&exported, pe);
-        CHECK(there);
-        CHECK_EQ(*there, 1000 + (pe + n - 1) % n);
+        CHECK_EQ(there != NULL,
+                 gshmem_team_translate_pe(GSHMEM_TEAM_WORLD, pe, GSHMEM_TEAM_SHARED) >= 0);
+        if (there)
+            CHECK_EQ(*there, 1000 + (pe + n - 1) % n);
     }
     CHECK_OK(gshmem_barrier_all());
 }

@@ -199,7 +199,7 @@ static void memory_goes_back(void)
     memset(large, 1, BYTES);
     gshmem_barrier_all();
     with = bytes_held();
-    CHECK(with >= before + (size_t)n * BYTES);
+    CHECK(with >= before + (size_t)gshmem_team_n_pes(GSHMEM_TEAM_HOST) * BYTES);
     CHECK_OK(gshmem_free(large)); /* not at the end of the heap */
     gshmem_barrier_all();
     after = bytes_held();

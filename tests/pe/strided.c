@@ -59,6 +59,7 @@ static void test_shape(gshmem_ctx_t ctx, const struct shape *s, unsigned round, 
     fill(local, ROOM, me, round);
     barrier();
     CHECK_OK(put(ctx, heap, local, s, to));
+    CHECK_OK(gshmem_ctx_quiet(ctx)); /* a barrier completes the default context alone */
     barrier();
     memset(model, 0xee, ROOM);
     fill(local, ROOM, from, round);
