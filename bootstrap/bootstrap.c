@@ -28,12 +28,9 @@ static const struct starter {
     const struct bootstrap_ops *ops; /* NULL: in a module */
     wants_module *wants;
 } starters[] = {
-    {"uid", &bootstrap_uid, NULL},
-    {"mpi", NULL, wants_mpi},
-    {"run", &bootstrap_run, NULL},
-    {"pmix", NULL, wants_pmix},
-    {"pmi", &bootstrap_pmi, NULL},
-    {"single", &bootstrap_single, NULL},
+    {"uid", &bootstrap_uid, NULL}, {"mpi", NULL, wants_mpi},
+    {"run", &bootstrap_run, NULL}, {"pmix", NULL, wants_pmix},
+    {"pmi", &bootstrap_pmi, NULL}, {"single", &bootstrap_single, NULL},
 };
 
 enum { STARTERS = sizeof starters / sizeof starters[0] };
@@ -53,13 +50,13 @@ static const struct trace {
     const char *variable;
     bool counts; /* tells of a job only if it is more than 1 */
 } traces[] = {
-    {"PMIX_RANK", false},   {"PMI_SIZE", true},
-    {"SLURM_NTASKS", true}, {"SLURM_NPROCS", true},
+    {"PMIX_RANK", false},           {"PMI_SIZE", true},
+    {"SLURM_NTASKS", true},         {"SLURM_NPROCS", true},
     {"OMPI_COMM_WORLD_SIZE", true},
 };
 
-static enum bootstrap_found wants_pmix(const struct bootstrap_request *request,
-                                       const char **module, char *why, size_t why_size)
+static enum bootstrap_found wants_pmix(const struct bootstrap_request *request, const char **module,
+                                       char *why, size_t why_size)
 {
     (void)request;
     *module = "pmix";
@@ -104,8 +101,9 @@ static const struct bootstrap_ops *module_ops(const char *name, char *why, size_
     if (!ops)
         return NULL;
     if (ops->version != BOOTSTRAP_VERSION || ops->size < sizeof *ops) {
-        snprintf(why, why_size, "module %s speaks bootstrap version %u (%zu bytes), this is %d (%zu)",
-                 name, ops->version, ops->size, BOOTSTRAP_VERSION, sizeof *ops);
+        snprintf(why, why_size,
+                 "module %s speaks bootstrap version %u (%zu bytes), this is %d (%zu)", name,
+                 ops->version, ops->size, BOOTSTRAP_VERSION, sizeof *ops);
         return NULL;
     }
     if (!every_slot_filled(ops)) {

@@ -1,10 +1,10 @@
 /* Who are we? The interface between the core and whoever started the job.
  *
  * A bootstrap tells a process its PE and the job's size, says which PEs share a host, and carries
- * one small blob per PE to all others. Everything after that goes over the library's own means. Each
- * bootstrap is one `const struct bootstrap_ops`: built in (see bootstrap.c's table), or exported as
- * `gshmem_bootstrap` by a shared object that GSHMEM_BOOTSTRAP names or that is built as a module.
- * A module needs this header and nothing else of GSHMEM. */
+ * one small blob per PE to all others. Everything after that goes over the library's own means.
+ * Each bootstrap is one `const struct bootstrap_ops`: built in (see bootstrap.c's table), or
+ * exported as `gshmem_bootstrap` by a shared object that GSHMEM_BOOTSTRAP names or that is built as
+ * a module. A module needs this header and nothing else of GSHMEM. */
 #ifndef GSHMEM_BOOTSTRAP_H
 #define GSHMEM_BOOTSTRAP_H
 
@@ -21,7 +21,7 @@ struct gshmem_uniqueid;
 /* What the core lends to a bootstrap, and what the program gave to init. */
 struct bootstrap_request {
     size_t size; /* of this struct */
-    /* Logs a failure once and returns the status: `return request->fail(GSHMEM_ERR_BOOTSTRAP, …)`. */
+    /* Logs a failure once and returns the status: `return request->fail(GSHMEM_ERR_…, "…");` */
     gshmem_status_t (*fail)(gshmem_status_t status, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
     void (*info)(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -40,8 +40,8 @@ struct bootstrap {
     int pe;
     int n_pes;
     int n_hosts;
-    const int *host;    /* [pe]: number of the host it runs on, 0 … n_hosts-1, by lowest PE */
-    char job[64];       /* a name of the job for messages and logs */
+    const int *host; /* [pe]: number of the host it runs on, 0 … n_hosts-1, by lowest PE */
+    char job[64];    /* a name of the job for messages and logs */
 };
 
 enum bootstrap_found {
@@ -65,11 +65,11 @@ struct bootstrap_ops {
     gshmem_status_t (*publish)(struct bootstrap *b, const void *blob, size_t bytes);
     /* Returns when all PEs have published for this round and any blob of it can be fetched. */
     gshmem_status_t (*fence)(struct bootstrap *b);
-    /* pe's blob of this round into blob (capacity bytes); *bytes is its length. May be called at any
-     * time until the next publish. */
+    /* pe's blob of this round into blob (capacity bytes); *bytes is its length. May be called at
+     * any time until the next publish. */
     gshmem_status_t (*fetch)(struct bootstrap *b, int pe, void *blob, size_t capacity,
                              size_t *bytes);
-    /* Asks the starter to end the whole job with this exit status. Returns; the caller then exits. */
+    /* Asks the starter to end the whole job with this exit status; the caller then exits. */
     void (*abort)(struct bootstrap *b, int status, const char *why);
     /* Says an orderly goodbye where the starter wants one, and frees b. Not collective. */
     void (*close)(struct bootstrap *b);
@@ -78,8 +78,8 @@ struct bootstrap_ops {
 /* ---- For the core ---- */
 
 /* Finds the starter in the order uid, mpi, run, pmix, pmi, single (or takes the one that
- * GSHMEM_BOOTSTRAP names, if the program gave neither uid nor mpi_comm), opens it, and says at `info`
- * what was chosen and why. The caller keeps it: a launcher may refuse to be opened twice. */
+ * GSHMEM_BOOTSTRAP names, if the program gave neither uid nor mpi_comm), opens it, and says at
+ * `info` what was chosen and why. The caller keeps it: a launcher may refuse to be opened twice. */
 gshmem_status_t bootstrap_open(const struct bootstrap_request *request, struct bootstrap **out);
 
 /* Prints for each known bootstrap what it finds and why; for gshmem-info. */

@@ -104,8 +104,8 @@ int stream_write_all(int fd, const void *buffer, size_t bytes, uint64_t deadline
         if (await(fd, POLLOUT, deadline) != 0)
             return -1;
         /* A closed peer is an error to report, not a signal that ends the program. */
-        ssize_t n = send(fd, (const char *)buffer + done, bytes - done,
-                         MSG_DONTWAIT | MSG_NOSIGNAL);
+        ssize_t n =
+            send(fd, (const char *)buffer + done, bytes - done, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (n < 0 && !passing(errno))
             return -1;
         if (n > 0)

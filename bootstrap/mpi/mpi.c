@@ -1,4 +1,5 @@
-/* Started from an MPI communicator that the program gives to gshmem_init_attr: its ranks are the PEs.
+/* Started from an MPI communicator that the program gives to gshmem_init_attr: its ranks are the
+ * PEs.
  *
  * A module, built once for each MPI (their libraries differ where their headers agree), and opened
  * for the MPI that is in the process. All it does goes over a duplicate of the communicator. */
@@ -41,8 +42,8 @@ static gshmem_status_t mpi_failed(const struct mpi *m, const char *call, int err
     return m->core.fail(GSHMEM_ERR_BOOTSTRAP, "MPI: %s: %s", call, text);
 }
 
-/* Waits for a collective, at most the timeout; MPI itself would wait for ever. On a timeout the request
- * and its buffers must stay as they are. */
+/* Waits for a collective, at most the timeout; MPI itself would wait for ever. On a timeout the
+ * request and its buffers must stay as they are. */
 static gshmem_status_t await(struct mpi *m, MPI_Request *request, const char *call)
 {
     struct timespec now, pause = {.tv_nsec = 50000};
@@ -59,8 +60,8 @@ static gshmem_status_t await(struct mpi *m, MPI_Request *request, const char *ca
             end = now.tv_sec + m->core.timeout_seconds;
         if (now.tv_sec > end)
             return m->core.fail(GSHMEM_ERR_TIMEOUT,
-                                "MPI: %s: not all ranks came within %d s (GSHMEM_INIT_TIMEOUT)", call,
-                                m->core.timeout_seconds);
+                                "MPI: %s: not all ranks came within %d s (GSHMEM_INIT_TIMEOUT)",
+                                call, m->core.timeout_seconds);
         if (tries > 1000)
             nanosleep(&pause, NULL);
     }
@@ -98,8 +99,8 @@ static gshmem_status_t mpi_fetch(struct bootstrap *b, int pe, void *blob, size_t
     struct mpi *m = (struct mpi *)b;
 
     if (pe < 0 || pe >= b->n_pes)
-        return m->core.fail(GSHMEM_ERR_ARGUMENT, "MPI: the blob of PE %d; the job has PEs 0..%d", pe,
-                            b->n_pes - 1);
+        return m->core.fail(GSHMEM_ERR_ARGUMENT, "MPI: the blob of PE %d; the job has PEs 0..%d",
+                            pe, b->n_pes - 1);
     if (m->all[pe].bytes > capacity)
         return m->core.fail(GSHMEM_ERR_ARGUMENT,
                             "MPI: the blob of PE %d has %u bytes, room is for %zu", pe,
@@ -123,8 +124,8 @@ static enum bootstrap_found mpi_detect(const struct bootstrap_request *request, 
     MPI_Initialized(&begun);
     MPI_Finalized(&ended);
     if (!begun || ended) {
-        snprintf(why, why_size, "an MPI communicator was given, but %s", ended
-                 ? "MPI_Finalize was called before" : "MPI_Init was not called before");
+        snprintf(why, why_size, "an MPI communicator was given, but %s",
+                 ended ? "MPI_Finalize was called before" : "MPI_Init was not called before");
         return BOOTSTRAP_BROKEN;
     }
     snprintf(why, why_size, "an MPI communicator was given to gshmem_init_attr");

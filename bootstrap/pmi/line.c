@@ -80,6 +80,5 @@ bool pmi_line_number(const char *line, const char *key, long least, long most, l
 {
     char value[24];
 
-    return pmi_line_value(line, key, value, sizeof value) &&
-           pmi_number(value, least, most, number);
+    return pmi_line_value(line, key, value, sizeof value) && pmi_number(value, least, most, number);
 }

@@ -18,8 +18,8 @@ enum {
     LENGTH_DIGITS = 4,
     HEX_MAX = LENGTH_DIGITS + 2 * BOOTSTRAP_BLOB_MAX,
     KVS_MAX = 256,
-    KEY_MAX = 48,         /* the longest of our own keys, with room to spare */
-    GOODBYE_SECONDS = 5,  /* that a launcher has to answer it */
+    KEY_MAX = 48,        /* the longest of our own keys, with room to spare */
+    GOODBYE_SECONDS = 5, /* that a launcher has to answer it */
 };
 
 static_assert(BOOTSTRAP_BLOB_MAX < 1 << 4 * LENGTH_DIGITS, "the length must fit in its digits");
@@ -79,9 +79,9 @@ static size_t hex_length(const char *text)
 static gshmem_status_t put_part(struct pmi *p, int part, const char *text)
 {
     long rc;
-    gshmem_status_t status = pmi_wire_ask(
-        &p->wire, "put_result", "cmd=put kvsname=%s key=gshmem-%u-%d-%d value=%.*s", p->kvs,
-        p->round, p->base.pe, part, (int)p->value_bytes, text);
+    gshmem_status_t status =
+        pmi_wire_ask(&p->wire, "put_result", "cmd=put kvsname=%s key=gshmem-%u-%d-%d value=%.*s",
+                     p->kvs, p->round, p->base.pe, part, (int)p->value_bytes, text);
 
     if (!status && !pmi_line_number(p->wire.line, "rc", 0, 0, &rc))
         status = pmi_wire_refuse(&p->wire, "cmd=put_result rc=0");
@@ -157,8 +157,8 @@ static gshmem_status_t get_text(struct pmi *p, int pe, char *text, size_t *lengt
             *length = hex_length(text);
         if (got == 0 || have < LENGTH_DIGITS || have > *length)
             return p->wire.fail(GSHMEM_ERR_BOOTSTRAP,
-                                "PMI: the launcher's value of key %s is not what PE %d has put", key,
-                                pe);
+                                "PMI: the launcher's value of key %s is not what PE %d has put",
+                                key, pe);
     }
     return GSHMEM_OK;
 }
@@ -182,8 +182,9 @@ static gshmem_status_t pmi_fetch(struct bootstrap *b, int pe, void *blob, size_t
         return p->wire.fail(GSHMEM_ERR_BOOTSTRAP,
                             "PMI: the launcher's value for PE %d is not what it has put", pe);
     if (n > capacity)
-        return p->wire.fail(GSHMEM_ERR_ARGUMENT, "PMI: the blob of PE %d has %zu bytes, room is for %zu",
-                            pe, n, capacity);
+        return p->wire.fail(GSHMEM_ERR_ARGUMENT,
+                            "PMI: the blob of PE %d has %zu bytes, room is for %zu", pe, n,
+                            capacity);
     memcpy(blob, decoded, n);
     *bytes = n;
     return GSHMEM_OK;
@@ -232,8 +233,7 @@ static gshmem_status_t find_hosts(struct pmi *p)
     if (!p->host)
         return no_memory(p);
     p->base.host = p->host;
-    gshmem_status_t status =
-        get_value(p, "PMI_process_mapping", mapping, sizeof mapping, &found);
+    gshmem_status_t status = get_value(p, "PMI_process_mapping", mapping, sizeof mapping, &found);
     if (status)
         return status;
     if (!found || !mapping[0]) {

@@ -96,7 +96,8 @@ static gshmem_status_t send_line(struct pmi_wire *w, const char *format, va_list
     int n = vsnprintf(text, PMI_LINE_MAX + 1, format, args);
 
     if (w->broken)
-        return w->fail(GSHMEM_ERR_BOOTSTRAP, "PMI: the connection to the launcher has failed before");
+        return w->fail(GSHMEM_ERR_BOOTSTRAP,
+                       "PMI: the connection to the launcher has failed before");
     if (n < 0 || n > PMI_LINE_MAX)
         return w->fail(GSHMEM_ERR_BOOTSTRAP, "PMI: a request of %d bytes is too long for the wire",
                        n);
@@ -138,8 +139,8 @@ static gshmem_status_t receive_line(struct pmi_wire *w, const char *expected)
                            taken == PMI_TOO_LONG ? "a line without end" : "bytes that are not text",
                            SHOWN, w->line);
         }
-        ssize_t n = stream_read(w->fd, w->in.bytes + w->in.used, sizeof w->in.bytes - w->in.used,
-                                deadline);
+        ssize_t n =
+            stream_read(w->fd, w->in.bytes + w->in.used, sizeof w->in.bytes - w->in.used, deadline);
         if (n <= 0)
             return no_reply(w, n, expected);
         w->in.used += (size_t)n;

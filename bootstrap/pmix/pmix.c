@@ -1,7 +1,8 @@
 /* Started by a launcher that speaks PMIx: Open MPI's mpirun, PRRTE's prterun, srun --mpi=pmix.
  *
- * A module, because it needs libpmix. PMIx's structs are filled by hand and its helpers for them left
- * alone: the structs have kept their layout for many releases of libpmix, the helpers have not. */
+ * A module, because it needs libpmix. PMIx's structs are filled by hand and its helpers for them
+ * left alone: the structs have kept their layout for many releases of libpmix, the helpers have
+ * not. */
 #define _GNU_SOURCE
 #include <pmix.h>
 
@@ -44,7 +45,7 @@ struct answer {
     pthread_cond_t arrived;
     bool done, given_up;
     pmix_status_t status;
-    bool usable;       /* the value was of a type that we know, and is one of these: */
+    bool usable; /* the value was of a type that we know, and is one of these: */
     uint64_t number;
     size_t bytes;
     unsigned char blob[1 + BOOTSTRAP_BLOB_MAX];
@@ -157,7 +158,7 @@ static bool await(struct answer *a, int seconds)
     return done;
 }
 
-/* The value of a key of pe (PMIX_RANK_WILDCARD: of the job), as an answer for the caller to free. */
+/* The value of a key of pe (PMIX_RANK_WILDCARD: of the job), for the caller to free. */
 static gshmem_status_t get(struct pmix *p, pmix_rank_t pe, const char *key, struct answer **out)
 {
     struct answer *a = new_answer();
@@ -181,7 +182,8 @@ static gshmem_status_t get(struct pmix *p, pmix_rank_t pe, const char *key, stru
     free_answer(a);
     if (status == PMIX_SUCCESS)
         return p->core.fail(GSHMEM_ERR_BOOTSTRAP,
-                            "PMIx: the launcher's value of key %s is not of the kind expected", key);
+                            "PMIx: the launcher's value of key %s is not of the kind expected",
+                            key);
     return p->core.fail(GSHMEM_ERR_BOOTSTRAP, "PMIx: no value of key %s from the launcher: %s", key,
                         PMIx_Error_string(status));
 }
@@ -281,17 +283,17 @@ static gshmem_status_t pmix_fetch(struct bootstrap *b, int pe, void *blob, size_
     char key[32];
 
     if (pe < 0 || pe >= b->n_pes)
-        return p->core.fail(GSHMEM_ERR_ARGUMENT, "PMIx: the blob of PE %d; the job has PEs 0..%d", pe,
-                            b->n_pes - 1);
+        return p->core.fail(GSHMEM_ERR_ARGUMENT, "PMIx: the blob of PE %d; the job has PEs 0..%d",
+                            pe, b->n_pes - 1);
     key_of_round(key);
     gshmem_status_t status = get(p, (pmix_rank_t)pe, key, &a);
     if (status)
         return status;
     size_t n = a->bytes ? a->bytes - 1 : 0;
     if (!a->bytes || n > capacity) {
-        status = p->core.fail(GSHMEM_ERR_BOOTSTRAP,
-                              "PMIx: the blob of PE %d has %zu bytes, room is for %zu", pe, n,
-                              capacity);
+        status =
+            p->core.fail(GSHMEM_ERR_BOOTSTRAP,
+                         "PMIx: the blob of PE %d has %zu bytes, room is for %zu", pe, n, capacity);
     } else {
         memcpy(blob, a->blob + 1, n);
         *bytes = n;
@@ -408,10 +410,10 @@ static char *environment_entry(const char *name)
     return NULL;
 }
 
-/* Launchers with a PMIx before 5 offer to keep the job's data in shared files (ds21, ds12) or at the
- * server (hash). Opening the files costs 9 ms of the 12 ms that PMIx_Init takes, and saves a round
- * trip for each blob; we fetch few. PMIx takes the choice from the environment alone: putenv swaps
- * a pointer there, and swaps it back. */
+/* Launchers with a PMIx before 5 offer to keep the job's data in shared files (ds21, ds12) or at
+ * the server (hash). Opening the files costs 9 ms of the 12 ms that PMIx_Init takes, and saves a
+ * round trip for each blob; we fetch few. PMIx takes the choice from the environment alone: putenv
+ * swaps a pointer there, and swaps it back. */
 static pmix_status_t initialize(pmix_proc_t *self)
 {
     static char hash[] = "PMIX_GDS_MODULE=hash";
@@ -432,11 +434,11 @@ static gshmem_status_t join(struct pmix *p)
     pmix_status_t status = initialize(&p->self);
 
     if (status != PMIX_SUCCESS)
-        return p->core.fail(GSHMEM_ERR_BOOTSTRAP,
-                            "PMIX_NAMESPACE=%s and PMIX_RANK=%s say that a PMIx launcher started this "
-                            "process, but it cannot be reached: PMIx_Init: %s",
-                            getenv("PMIX_NAMESPACE"), getenv("PMIX_RANK"),
-                            PMIx_Error_string(status));
+        return p->core.fail(
+            GSHMEM_ERR_BOOTSTRAP,
+            "PMIX_NAMESPACE=%s and PMIX_RANK=%s say that a PMIx launcher started this "
+            "process, but it cannot be reached: PMIx_Init: %s",
+            getenv("PMIX_NAMESPACE"), getenv("PMIX_RANK"), PMIx_Error_string(status));
     atomic_store_explicit(&launcher_lost, false, memory_order_relaxed);
     PMIx_Register_event_handler(&lost, 1, NULL, 0, on_lost, registered, NULL);
     gshmem_status_t answer = get_number(p, PMIX_JOB_SIZE, PES_LIMIT, &p->base.n_pes);

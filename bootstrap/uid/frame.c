@@ -97,7 +97,7 @@ bool uid_round_decode(const unsigned char *from, size_t bytes, uint32_t round, u
 
 /* ---- Proofs ---- */
 
-/* Half of the secret is the key for each direction, so that no proof can be sent back as another. */
+/* Half of the secret is the key for each direction, so that no proof can be sent back. */
 static uint64_t prove(const unsigned char key[16], const unsigned char nonce[UID_NONCE_BYTES],
                       const struct uid_join *j)
 {

@@ -7,9 +7,9 @@
  *     each round:  the other: BLOB    PE 0: ROUND, when it has all blobs
  *     either, at any time: ABORT, with the reason
  *
- * A proof is a keyed hash of both nonces and of what is said, so that the secret itself is never sent
- * and nothing heard on the wire is good for another connection. What follows a proven JOIN is not
- * protected: it crosses the same network as the data of the program.
+ * A proof is a keyed hash of both nonces and of what is said, so that the secret itself is never
+ * sent and nothing heard on the wire is good for another connection. What follows a proven JOIN is
+ * not protected: it crosses the same network as the data of the program.
  *
  * Numbers are in the byte order of the PEs, which share memory and so share that too; a stranger's
  * other order is noticed by the header's type. */
@@ -101,7 +101,7 @@ bool uid_abort_valid(struct uid_abort *a);
 size_t uid_round_bytes(const uint16_t *bytes, int n_pes);
 void uid_round_encode(unsigned char *to, uint32_t round, const uint16_t *bytes,
                       unsigned char (*blob)[BOOTSTRAP_BLOB_MAX], int n_pes);
-/* Sets offset[pe] to where that PE's length stands. False: it is not a whole ROUND of that number. */
+/* Sets offset[pe] to where that PE's length stands. False: it is not all of that ROUND. */
 bool uid_round_decode(const unsigned char *from, size_t bytes, uint32_t round, uint32_t *offset,
                       int n_pes);
 

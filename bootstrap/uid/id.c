@@ -88,8 +88,8 @@ void uid_address_text(const struct sockaddr_storage *address, char *text, size_t
     snprintf(text, size, "[%s]:%u", ip, ntohs(v6->sin6_port));
 }
 
-/* Which addresses others are told to try first: IPv4, then IPv6, of a network; loopback serves PEs of
- * this host alone and comes last. -1: not an address that others could use. */
+/* Which addresses others are told to try first: IPv4, then IPv6, of a network; loopback serves PEs
+ * of this host alone and comes last. -1: not an address that others could use. */
 static int preference(const struct ifaddrs *i, bool v6)
 {
     if (!i->ifa_addr || !(i->ifa_flags & IFF_UP))
@@ -135,8 +135,9 @@ static gshmem_status_t find_addresses(struct uid_id *id, bool v6)
     }
     freeifaddrs(all);
     if (id->n_addresses == 0)
-        return fail(GSHMEM_ERR_BOOTSTRAP, "gshmem_get_uniqueid: no network interface has an address, "
-                                          "not even loopback");
+        return fail(GSHMEM_ERR_BOOTSTRAP,
+                    "gshmem_get_uniqueid: no network interface has an address, "
+                    "not even loopback");
     return GSHMEM_OK;
 }
 
@@ -175,8 +176,8 @@ static gshmem_status_t start_listening(struct uid_id *id, int *fd)
     if (*fd < 0 || getsockname(*fd, (struct sockaddr *)&bound, &bytes) != 0)
         return fail(GSHMEM_ERR_SYSTEM, "gshmem_get_uniqueid: cannot listen on a TCP port: %s",
                     strerror(errno));
-    id->port = v6 ? ((struct sockaddr_in6 *)&bound)->sin6_port
-                  : ((struct sockaddr_in *)&bound)->sin_port;
+    id->port =
+        v6 ? ((struct sockaddr_in6 *)&bound)->sin6_port : ((struct sockaddr_in *)&bound)->sin_port;
     return find_addresses(id, v6);
 }
 
@@ -201,7 +202,8 @@ static gshmem_status_t remember(const struct uid_id *id, int fd)
         return GSHMEM_OK;
     free(new);
     return fail(GSHMEM_ERR_STATE,
-                "gshmem_get_uniqueid: %d ids of this process wait to be used by gshmem_init_attr", n);
+                "gshmem_get_uniqueid: %d ids of this process wait to be used by gshmem_init_attr",
+                n);
 }
 
 int uid_take_listener(const struct uid_id *id)

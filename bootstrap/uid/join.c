@@ -24,8 +24,8 @@ enum {
 struct attempt {
     int fd; /* -1: not started, or failed */
     bool started, connected;
-    int error;       /* errno; 0: closed, or not GSHMEM */
-    char text[64];   /* the address */
+    int error;     /* errno; 0: closed, or not GSHMEM */
+    char text[64]; /* the address */
     size_t have;
     unsigned char in[sizeof(struct uid_header) + sizeof(struct uid_hello)];
 };
@@ -76,8 +76,8 @@ static bool go_on(struct attempt *a)
 }
 
 /* What PE 0 says instead of what was expected: an ABORT has the reason, all else is wrong. */
-static gshmem_status_t instead(struct uid *u, int fd, const struct uid_header *h, const char *wanted,
-                               uint64_t deadline)
+static gshmem_status_t instead(struct uid *u, int fd, const struct uid_header *h,
+                               const char *wanted, uint64_t deadline)
 {
     struct uid_abort a;
 
@@ -156,23 +156,24 @@ static gshmem_status_t not_found(struct uid *u, const struct attempt *tried, boo
 
     for (int i = 0; i < u->id.n_addresses && used < sizeof text; i++) {
         const struct attempt *a = &tried[i];
-        const char *why = a->fd >= 0 ? a->connected ? "no word from it" : "no connection"
+        const char *why = a->fd >= 0    ? a->connected ? "no word from it" : "no connection"
                           : !a->started ? "not tried"
-                          : a->error ? strerror(a->error)
-                                     : "somebody else listens there";
+                          : a->error    ? strerror(a->error)
+                                        : "somebody else listens there";
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%s (%s)", i ? ", " : "",
                                  a->text, why);
     }
     if (late)
-        return u->core.fail(GSHMEM_ERR_TIMEOUT,
-                            "unique id: PE 0 did not answer within %d s (GSHMEM_INIT_TIMEOUT) at %s: "
-                            "has it called gshmem_init_attr?",
-                            u->core.timeout_seconds, text);
+        return u->core.fail(
+            GSHMEM_ERR_TIMEOUT,
+            "unique id: PE 0 did not answer within %d s (GSHMEM_INIT_TIMEOUT) at %s: "
+            "has it called gshmem_init_attr?",
+            u->core.timeout_seconds, text);
     return u->core.fail(GSHMEM_ERR_UNREACHABLE,
                         "unique id: PE 0 cannot be reached at any of its addresses: %s", text);
 }
 
-/* Starts the next address when those before it have failed or take long; whether any is under way. */
+/* Starts the next address when those before it have failed or take long. Is any under way? */
 static bool start_next(struct uid *u, struct attempt *tried, uint64_t *last)
 {
     bool open = false;
@@ -199,8 +200,8 @@ static gshmem_status_t find_root(struct uid *u, struct attempt *tried, const str
         if (left == 0)
             return not_found(u, tried, true);
         for (int i = 0; i < UID_ADDRESSES; i++)
-            polled[i] = (struct pollfd){.fd = tried[i].fd,
-                                        .events = tried[i].connected ? POLLIN : POLLOUT};
+            polled[i] =
+                (struct pollfd){.fd = tried[i].fd, .events = tried[i].connected ? POLLIN : POLLOUT};
         poll(polled, UID_ADDRESSES, left < NEXT_ADDRESS_MS ? left : NEXT_ADDRESS_MS);
         for (int i = 0; i < UID_ADDRESSES; i++) {
             bool is_ours;

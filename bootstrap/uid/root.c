@@ -1,8 +1,6 @@
-/* PE 0: lets the job's PEs in, collects their blobs and hands all of them to all. */
+/* PE 0: collects the blobs of all PEs, once door.c has let them in, and hands all to all. */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,20 +12,15 @@
 #include "bootstrap/hosts.h"
 #include "bootstrap/stream.h"
 #include "bootstrap/uid/uid.h"
-#include "runtime/base/clock.h"
 
 enum {
-    STRANGERS_MAX = 64,   /* connections at one time that have not proven who they are */
-    STRANGER_SECONDS = 5, /* that each of them has for it */
-    FDS_SPARE = 128,      /* descriptors beyond the PEs' connections */
+    FDS_SPARE = 128, /* descriptors beyond the PEs' connections */
 };
 
 /* ---- What arrives ---- */
 
-enum received { WHOLE, PART, CLOSED, WRONG };
-
 /* Reads on until the frame is whole, as far as it goes without waiting. */
-static enum received receive(struct uid_peer *p, int n_pes)
+enum uid_received uid_root_receive(struct uid_peer *p, int n_pes)
 {
     struct uid_header h;
 
@@ -36,24 +29,24 @@ static enum received receive(struct uid_peer *p, int n_pes)
         if (p->have >= sizeof h) {
             memcpy(&h, p->in, sizeof h);
             if (!uid_header_valid(&h, n_pes) || h.bytes > sizeof(struct uid_blob))
-                return WRONG;
+                return UID_WRONG;
             want += h.bytes;
             if (p->have == want)
-                return WHOLE;
+                return UID_WHOLE;
         }
         ssize_t n = recv(p->fd, p->in + p->have, want - p->have, MSG_DONTWAIT);
         if (n > 0)
             p->have += (size_t)n;
         else if (n == 0)
-            return CLOSED;
+            return UID_CLOSED;
         else if (errno == EAGAIN || errno == EWOULDBLOCK)
-            return PART;
+            return UID_PART;
         else if (errno != EINTR)
-            return CLOSED;
+            return UID_CLOSED;
     }
 }
 
-static uint32_t frame_type(const struct uid_peer *p)
+uint32_t uid_root_type(const struct uid_peer *p)
 {
     struct uid_header h;
 
@@ -61,7 +54,7 @@ static uint32_t frame_type(const struct uid_peer *p)
     return h.type;
 }
 
-static void drop(struct uid_peer *p)
+void uid_root_drop(struct uid_peer *p)
 {
     if (p->fd >= 0)
         close(p->fd);
@@ -80,7 +73,7 @@ void uid_root_abort(struct uid *u, int status, int pe, const char *text)
 }
 
 /* Decides on a failure that all PEs have to hear of. */
-static gshmem_status_t end(struct uid *u, gshmem_status_t status, int pe, const char *text)
+gshmem_status_t uid_root_end(struct uid *u, gshmem_status_t status, int pe, const char *text)
 {
     uid_root_abort(u, (int)status, pe, text);
     return u->core.fail(status, "unique id: %s", text);
@@ -109,199 +102,15 @@ static void list_pes(char *text, size_t size, const struct uid *u,
     }
 }
 
-/* ---- Letting PEs in ---- */
-
-struct door {
-    int listener;
-    int inside;                               /* PEs that have joined */
-    struct uid_peer stranger[STRANGERS_MAX];
-};
-
-static void stranger_text(const struct uid_peer *p, char *text, size_t size)
-{
-    struct sockaddr_storage from;
-    socklen_t bytes = sizeof from;
-
-    snprintf(text, size, "an address unknown");
-    if (getpeername(p->fd, (struct sockaddr *)&from, &bytes) == 0)
-        uid_address_text(&from, text, size);
-}
-
-static void turn_away(struct uid *u, struct uid_peer *p, const char *why)
-{
-    char from[80];
-
-    stranger_text(p, from, sizeof from);
-    u->core.info("unique id: turned away a stranger at %s: %s", from, why);
-    drop(p);
-}
-
-/* Accepts whoever waits, as long as there is room, and greets them. */
-static void accept_strangers(struct door *d)
-{
-    for (int i = 0; i < STRANGERS_MAX; i++) {
-        struct uid_peer *p = &d->stranger[i];
-        struct uid_hello hello = {.version = UID_VERSION};
-        int on = 1;
-
-        if (p->fd >= 0)
-            continue;
-        p->fd = accept4(d->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (p->fd < 0)
-            return;
-        p->have = 0;
-        p->since = clock_ns();
-        setsockopt(p->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-        if (!uid_random(p->nonce, sizeof p->nonce)) {
-            drop(p);
-            continue;
-        }
-        memcpy(hello.nonce, p->nonce, sizeof hello.nonce);
-        /* A new connection takes a few bytes without waiting. */
-        if (uid_send(p->fd, UID_HELLO, &hello, sizeof hello, 0) != 0)
-            drop(p);
-    }
-}
-
-static gshmem_status_t refuse_pe(struct uid *u, struct uid_peer *p, const struct uid_join *j,
-                                 const char *why)
-{
-    char text[UID_TEXT_BYTES];
-
-    snprintf(text, sizeof text, "PE %d on %s was started wrong: %s", j->pe, j->host, why);
-    uid_send_abort(p->fd, GSHMEM_ERR_MISMATCH, j->pe, text);
-    drop(p);
-    return end(u, GSHMEM_ERR_MISMATCH, j->pe, text);
-}
-
-static gshmem_status_t admit(struct uid *u, struct door *d, struct uid_peer *p,
-                             const struct uid_join *j)
-{
-    struct uid_peer *seat = &u->peer[j->pe];
-    struct uid_welcome welcome;
-    bool again = seat->fd >= 0;
-
-    uid_proof_set(welcome.proof, uid_welcome_proof(u->id.secret, p->nonce, j));
-    if (uid_send(p->fd, UID_WELCOME, &welcome, sizeof welcome,
-                 stream_deadline(STRANGER_SECONDS)) != 0) {
-        drop(p);
-        return GSHMEM_OK;
-    }
-    if (again)
-        drop(seat); /* the same PE, over a better connection */
-    seat->fd = p->fd;
-    seat->have = 0;
-    memcpy(seat->nonce, j->nonce, sizeof seat->nonce);
-    memcpy(seat->host, j->host, sizeof seat->host);
-    p->fd = -1;
-    d->inside += !again;
-    return GSHMEM_OK;
-}
-
-/* A stranger's frame is whole. Whoever knows the secret is one of the job's PEs: what is wrong with it
- * then is a mistake in the program, and ends start-up; all others are turned away. */
-static gshmem_status_t check_stranger(struct uid *u, struct door *d, struct uid_peer *p)
-{
-    struct uid_join j;
-    char why[160];
-
-    memcpy(&j, p->in + sizeof(struct uid_header), sizeof j);
-    if (frame_type(p) != UID_JOIN ||
-        !uid_proof_equal(j.proof, uid_join_proof(u->id.secret, p->nonce, &j)) ||
-        !uid_join_valid(&j)) {
-        turn_away(u, p, "it does not know the secret of this job's id");
-        return GSHMEM_OK;
-    }
-    if (j.version != UID_VERSION) {
-        snprintf(why, sizeof why, "its GSHMEM speaks version %u of this wire, PE 0's version %d",
-                 j.version, UID_VERSION);
-        return refuse_pe(u, p, &j, why);
-    }
-    if (j.n_pes != u->base.n_pes) {
-        snprintf(why, sizeof why, "it was told n_pes = %d, PE 0 was told n_pes = %d", j.n_pes,
-                 u->base.n_pes);
-        return refuse_pe(u, p, &j, why);
-    }
-    if (j.pe < 1 || j.pe >= j.n_pes) {
-        snprintf(why, sizeof why, "the PEs that join PE 0 are 1..%d", j.n_pes - 1);
-        return refuse_pe(u, p, &j, why);
-    }
-    if (u->peer[j.pe].fd >= 0 && memcmp(u->peer[j.pe].nonce, j.nonce, sizeof j.nonce) != 0) {
-        snprintf(why, sizeof why, "another process, on %s, has joined as PE %d",
-                 u->peer[j.pe].host, j.pe);
-        return refuse_pe(u, p, &j, why);
-    }
-    return admit(u, d, p, &j);
-}
-
-static gshmem_status_t serve_strangers(struct uid *u, struct door *d)
-{
-    uint64_t now = clock_ns();
-    gshmem_status_t status = GSHMEM_OK;
-
-    for (int i = 0; i < STRANGERS_MAX && !status; i++) {
-        struct uid_peer *p = &d->stranger[i];
-        if (p->fd < 0)
-            continue;
-        switch (receive(p, u->base.n_pes)) {
-        case WHOLE:
-            status = check_stranger(u, d, p);
-            break;
-        case CLOSED: /* PEs try several addresses, and keep one connection */
-            drop(p);
-            break;
-        case WRONG:
-            turn_away(u, p, "what it says is not GSHMEM's wire");
-            break;
-        case PART:
-            if (now - p->since > STRANGER_SECONDS * 1000000000ull)
-                turn_away(u, p, "it has said nothing for 5 seconds");
-            break;
-        }
-    }
-    return status;
-}
-
-static bool not_inside(const struct uid *u, int pe)
-{
-    return u->peer[pe].fd < 0;
-}
-
-static gshmem_status_t too_late(struct uid *u, const char *what,
-                                bool (*absent)(const struct uid *u, int pe))
+gshmem_status_t uid_root_late(struct uid *u, const char *what,
+                              bool (*absent)(const struct uid *u, int pe))
 {
     char text[UID_TEXT_BYTES], pes[120];
 
     list_pes(pes, sizeof pes, u, absent);
     snprintf(text, sizeof text, "PE 0 has waited %d s (GSHMEM_INIT_TIMEOUT), and these PEs %s: %s",
              u->core.timeout_seconds, what, pes);
-    return end(u, GSHMEM_ERR_TIMEOUT, 0, text);
-}
-
-static gshmem_status_t gather(struct uid *u, struct door *d)
-{
-    uint64_t deadline = stream_deadline(u->core.timeout_seconds);
-    gshmem_status_t status = GSHMEM_OK;
-
-    while (!status && d->inside < u->base.n_pes - 1) {
-        struct pollfd polled[1 + STRANGERS_MAX];
-        int left = stream_left_ms(deadline), n = 0, full = 1;
-
-        for (int i = 0; i < STRANGERS_MAX; i++) {
-            full &= d->stranger[i].fd >= 0;
-            if (d->stranger[i].fd >= 0)
-                polled[n++] = (struct pollfd){.fd = d->stranger[i].fd, .events = POLLIN};
-        }
-        if (!full)
-            polled[n++] = (struct pollfd){.fd = d->listener, .events = POLLIN};
-        if (left == 0)
-            return too_late(u, "have not called gshmem_init_attr", not_inside);
-        /* Wakes up to look at silent strangers, too. */
-        poll(polled, (nfds_t)n, left < 1000 ? left : 1000);
-        accept_strangers(d);
-        status = serve_strangers(u, d);
-    }
-    return status;
+    return uid_root_end(u, GSHMEM_ERR_TIMEOUT, 0, text);
 }
 
 /* ---- Opening ---- */
@@ -335,7 +144,7 @@ static gshmem_status_t broadcast(struct uid *u, uint32_t type, const void *paylo
             continue;
         snprintf(text, sizeof text, "PE %d on %s cannot be written to: %s", pe, u->peer[pe].host,
                  strerror(errno));
-        return end(u, GSHMEM_ERR_PEER_DEAD, pe, text);
+        return uid_root_end(u, GSHMEM_ERR_PEER_DEAD, pe, text);
     }
     return GSHMEM_OK;
 }
@@ -354,14 +163,13 @@ static gshmem_status_t tell_hosts(struct uid *u)
     }
     free(name);
     if (!u->base.n_hosts)
-        return end(u, GSHMEM_ERR_MEMORY, 0, "PE 0 is out of memory");
+        return uid_root_end(u, GSHMEM_ERR_MEMORY, 0, "PE 0 is out of memory");
     return broadcast(u, UID_HOSTS, u->host, (size_t)n * sizeof *u->host);
 }
 
 gshmem_status_t uid_root_open(struct uid *u)
 {
     size_t n = (size_t)u->base.n_pes;
-    struct door *d = calloc(1, sizeof *d);
     gshmem_status_t status;
 
     u->peer = calloc(n, sizeof *u->peer);
@@ -369,24 +177,15 @@ gshmem_status_t uid_root_open(struct uid *u)
     u->blob_bytes = calloc(n, sizeof *u->blob_bytes);
     for (size_t i = 0; u->peer && i < n; i++)
         u->peer[i].fd = -1;
-    if (!d || !u->peer || !u->blob || !u->blob_bytes) {
-        free(d);
+    if (!u->peer || !u->blob || !u->blob_bytes)
         return u->core.fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %zu PEs", n);
-    }
-    for (int i = 0; i < STRANGERS_MAX; i++)
-        d->stranger[i].fd = -1;
-    d->listener = uid_take_listener(&u->id);
-    if (d->listener < 0)
-        status = u->core.fail(GSHMEM_ERR_BOOTSTRAP,
-                              "unique id: PE 0 must be the process that called gshmem_get_uniqueid, "
-                              "and use each id once");
-    else if (!(status = allow_connections(u)) && !(status = gather(u, d)))
+    int listener = uid_take_listener(&u->id);
+    if (listener < 0)
+        return u->core.fail(GSHMEM_ERR_BOOTSTRAP, "unique id: PE 0 must be the process that called "
+                                                  "gshmem_get_uniqueid, and use each id once");
+    if (!(status = allow_connections(u)) && !(status = uid_root_gather(u, listener)))
         status = tell_hosts(u);
-    for (int i = 0; i < STRANGERS_MAX; i++)
-        drop(&d->stranger[i]);
-    if (d->listener >= 0)
-        close(d->listener);
-    free(d);
+    close(listener);
     return status;
 }
 
@@ -413,13 +212,13 @@ static gshmem_status_t take_frame(struct uid *u, int pe)
         memcpy(&a, p->in + sizeof h, sizeof a);
         snprintf(text, sizeof text, "PE %d has ended the job: %.*s", pe, UID_TEXT_BYTES - 60,
                  uid_abort_valid(&a) ? a.text : "");
-        return end(u, GSHMEM_ERR_ABORTED, pe, text);
+        return uid_root_end(u, GSHMEM_ERR_ABORTED, pe, text);
     }
     memcpy(&round, p->in + sizeof h, sizeof round);
     if (h.type != UID_BLOB || round != u->round) {
         snprintf(text, sizeof text, "PE %d is not in round %u of the exchange, as PE 0 is", pe,
                  u->round);
-        return end(u, GSHMEM_ERR_MISMATCH, pe, text);
+        return uid_root_end(u, GSHMEM_ERR_MISMATCH, pe, text);
     }
     u->blob_bytes[pe] = (uint16_t)(h.bytes - sizeof round);
     memcpy(u->blob[pe], p->in + sizeof h + sizeof round, u->blob_bytes[pe]);
@@ -430,20 +229,20 @@ static gshmem_status_t serve_pe(struct uid *u, int pe)
 {
     char text[UID_TEXT_BYTES];
 
-    switch (receive(&u->peer[pe], u->base.n_pes)) {
-    case WHOLE:
+    switch (uid_root_receive(&u->peer[pe], u->base.n_pes)) {
+    case UID_WHOLE:
         return take_frame(u, pe);
-    case PART:
+    case UID_PART:
         return GSHMEM_OK;
-    case CLOSED:
+    case UID_CLOSED:
         snprintf(text, sizeof text, "PE %d on %s has left before round %u of the exchange", pe,
                  u->peer[pe].host, u->round);
-        return end(u, GSHMEM_ERR_PEER_DEAD, pe, text);
-    case WRONG:
+        return uid_root_end(u, GSHMEM_ERR_PEER_DEAD, pe, text);
+    case UID_WRONG:
         break;
     }
     snprintf(text, sizeof text, "what PE %d on %s says is not GSHMEM's wire", pe, u->peer[pe].host);
-    return end(u, GSHMEM_ERR_BOOTSTRAP, pe, text);
+    return uid_root_end(u, GSHMEM_ERR_BOOTSTRAP, pe, text);
 }
 
 /* Waits until all PEs' blobs are there. polled and whose have room for all. */
@@ -463,7 +262,7 @@ static gshmem_status_t collect(struct uid *u, struct pollfd *polled, int *whose)
         if (n == 0)
             return GSHMEM_OK;
         if (left == 0)
-            return too_late(u, "have not come to the exchange", not_published);
+            return uid_root_late(u, "have not come to the exchange", not_published);
         poll(polled, (nfds_t)n, left);
         for (int i = 0; i < n; i++) {
             gshmem_status_t status = polled[i].revents ? serve_pe(u, whose[i]) : GSHMEM_OK;
@@ -485,7 +284,7 @@ gshmem_status_t uid_root_fence(struct uid *u)
     u->blob_bytes[0] = u->own_bytes;
     memcpy(u->blob[0], u->own, u->own_bytes);
     if (!polled || !whose)
-        status = end(u, GSHMEM_ERR_MEMORY, 0, "PE 0 is out of memory");
+        status = uid_root_end(u, GSHMEM_ERR_MEMORY, 0, "PE 0 is out of memory");
     else
         status = collect(u, polled, whose);
     free(polled);
@@ -494,7 +293,7 @@ gshmem_status_t uid_root_fence(struct uid *u)
         return status;
     size_t bytes = uid_round_bytes(u->blob_bytes, n);
     if (!uid_room(u, bytes))
-        return end(u, GSHMEM_ERR_MEMORY, 0, "PE 0 is out of memory");
+        return uid_root_end(u, GSHMEM_ERR_MEMORY, 0, "PE 0 is out of memory");
     uid_round_encode(u->told, u->round, u->blob_bytes, u->blob, n);
     uid_round_decode(u->told, bytes, u->round, u->offset, n);
     return broadcast(u, UID_ROUND, u->told, bytes);

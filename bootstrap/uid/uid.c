@@ -1,5 +1,5 @@
-/* Started by the program itself: PE 0 made a unique id, and every process was told it, its PE and how
- * many there are. PE 0 listens where the id says, and all others connect to it. */
+/* Started by the program itself: PE 0 made a unique id, and every process was told it, its PE and
+ * how many there are. PE 0 listens where the id says, and all others connect to it. */
 #define _GNU_SOURCE
 #include "bootstrap/builtin.h"
 
@@ -20,7 +20,7 @@ int uid_send(int fd, uint32_t type, const void *payload, size_t bytes, uint64_t 
 
     if (sizeof h + bytes > sizeof small)
         return stream_write_all(fd, &h, sizeof h, deadline) ||
-               stream_write_all(fd, payload, bytes, deadline)
+                       stream_write_all(fd, payload, bytes, deadline)
                    ? -1
                    : 0;
     memcpy(small, &h, sizeof h);
@@ -50,7 +50,8 @@ bool uid_room(struct uid *u, size_t bytes)
 static enum bootstrap_found uid_detect(const struct bootstrap_request *request, char *why,
                                        size_t why_size)
 {
-    snprintf(why, why_size, "%s unique id was given to gshmem_init_attr", request->uid ? "a" : "no");
+    snprintf(why, why_size, "%s unique id was given to gshmem_init_attr",
+             request->uid ? "a" : "no");
     return request->uid ? BOOTSTRAP_PRESENT : BOOTSTRAP_ABSENT;
 }
 
@@ -117,8 +118,8 @@ static gshmem_status_t uid_publish(struct bootstrap *b, const void *blob, size_t
     struct uid *u = (struct uid *)b;
 
     if (bytes > BOOTSTRAP_BLOB_MAX)
-        return u->core.fail(GSHMEM_ERR_ARGUMENT, "unique id: a blob of %zu bytes; at most %d", bytes,
-                            BOOTSTRAP_BLOB_MAX);
+        return u->core.fail(GSHMEM_ERR_ARGUMENT, "unique id: a blob of %zu bytes; at most %d",
+                            bytes, BOOTSTRAP_BLOB_MAX);
     u->round++;
     if (bytes)
         memcpy(u->own, blob, bytes);
@@ -142,20 +143,21 @@ static gshmem_status_t uid_fetch(struct bootstrap *b, int pe, void *blob, size_t
     uint16_t length;
 
     if (pe < 0 || pe >= b->n_pes || !u->told)
-        return u->core.fail(GSHMEM_ERR_ARGUMENT, "unique id: the blob of PE %d; the job has PEs 0..%d",
-                            pe, b->n_pes - 1);
+        return u->core.fail(GSHMEM_ERR_ARGUMENT,
+                            "unique id: the blob of PE %d; the job has PEs 0..%d", pe,
+                            b->n_pes - 1);
     memcpy(&length, u->told + u->offset[pe], sizeof length);
     if (length > capacity)
         return u->core.fail(GSHMEM_ERR_ARGUMENT,
-                            "unique id: the blob of PE %d has %u bytes, room is for %zu", pe, length,
-                            capacity);
+                            "unique id: the blob of PE %d has %u bytes, room is for %zu", pe,
+                            length, capacity);
     memcpy(blob, u->told + u->offset[pe] + sizeof length, length);
     *bytes = length;
     return GSHMEM_OK;
 }
 
-/* Those who wait in an exchange, or come to the next, hear of it. Nobody started these processes, so
- * there is nobody who could end them. */
+/* Those who wait in an exchange, or come to the next, hear of it. Nobody started these processes,
+ * so there is nobody who could end them. */
 static void uid_abort(struct bootstrap *b, int status, const char *why)
 {
     struct uid *u = (struct uid *)b;

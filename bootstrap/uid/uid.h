@@ -1,6 +1,6 @@
 /* The state of a job that was started by a unique id, and its two sides: PE 0, which all others
- * connect to (root.c), and they (join.c). Connections stay open between rounds. No thread: whoever is
- * in a round looks after its connections. */
+ * connect to (root.c, door.c), and they (join.c). Connections stay open between rounds. No thread:
+ * whoever is in a round looks after its connections. */
 #ifndef GSHMEM_UID_UID_H
 #define GSHMEM_UID_UID_H
 
@@ -29,9 +29,9 @@ struct uid {
     uint32_t *offset;    /* and where each PE's blob is in it */
     size_t told_bytes;
 
-    int root_fd;              /* of PE 1 …: the connection to PE 0 */
-    struct uid_peer *peer;    /* of PE 0: [n_pes], its own unused */
-    uint16_t *blob_bytes;     /* of PE 0: the blobs of this round as they arrive; */
+    int root_fd;           /* of PE 1 …: the connection to PE 0 */
+    struct uid_peer *peer; /* of PE 0: [n_pes], its own unused */
+    uint16_t *blob_bytes;  /* of PE 0: the blobs of this round as they arrive; */
     unsigned char (*blob)[BOOTSTRAP_BLOB_MAX];
     unsigned char own[BOOTSTRAP_BLOB_MAX]; /* this PE's blob of this round */
     uint16_t own_bytes;
@@ -44,7 +44,24 @@ void uid_send_abort(int fd, int status, int pe, const char *text);
 /* Makes room for a ROUND of so many bytes in u->told. */
 bool uid_room(struct uid *u, size_t bytes);
 
+/* Of PE 0, in root.c; those between open and gather are for door.c, too. */
 gshmem_status_t uid_root_open(struct uid *u);
+
+enum uid_received { UID_WHOLE, UID_PART, UID_CLOSED, UID_WRONG };
+
+/* Reads on until the frame in p->in is whole, as far as it goes without waiting. */
+enum uid_received uid_root_receive(struct uid_peer *p, int n_pes);
+/* The type of the frame that is whole. */
+uint32_t uid_root_type(const struct uid_peer *p);
+void uid_root_drop(struct uid_peer *p);
+/* Decides on a failure that all PEs have to hear of. */
+gshmem_status_t uid_root_end(struct uid *u, gshmem_status_t status, int pe, const char *text);
+/* Decides that the time is over; absent tells for which PEs, `what` what they have not done. */
+gshmem_status_t uid_root_late(struct uid *u, const char *what,
+                              bool (*absent)(const struct uid *u, int pe));
+
+/* In door.c: returns when all PEs have joined. */
+gshmem_status_t uid_root_gather(struct uid *u, int listener);
 gshmem_status_t uid_root_fence(struct uid *u);
 void uid_root_abort(struct uid *u, int status, int pe, const char *text);
 

@@ -1,5 +1,5 @@
-/* A PE of a job with a unique id, which the program carries through a file. Any launcher can start it:
- * it takes no more than its number from it.
+/* A PE of a job with a unique id, which the program carries through a file. Any launcher can start
+ * it: it takes no more than its number from it.
  *
  *     carried FILE rounds|abort|leave|absent [NUMBER] */
 #include "gshmem.h"

@@ -23,7 +23,8 @@ struct bootstrap_request drive_request(void)
     return (struct bootstrap_request){.size = sizeof(struct bootstrap_request),
                                       .fail = fail,
                                       .info = info,
-                                      .timeout_seconds = (int)settings_number(SETTING_INIT_TIMEOUT)};
+                                      .timeout_seconds =
+                                          (int)settings_number(SETTING_INIT_TIMEOUT)};
 }
 
 /* A blob that nobody else publishes in any round, and every byte of which can be checked. */

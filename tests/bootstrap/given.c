@@ -1,7 +1,7 @@
 /* A PE whose job is an MPI communicator, of the MPI that this program is compiled with.
  *
  *     given rounds|abort|split [NUMBER]      the world; split: even and odd ranks are two jobs
- *     given early|late                       before MPI_Init, after MPI_Finalize: must be refused */
+ *     given early|late                       before MPI_Init, after MPI_Finalize: refused */
 #include <mpi.h>
 
 #include "check.h"

@@ -1,5 +1,5 @@
-/* The PMI-1 client against launchers of the test's own: one that keeps to the wire, with the smallest
- * maxima or no map of hosts, and many that do not. */
+/* The PMI-1 client against launchers of the test's own: one that keeps to the wire, with the
+ * smallest maxima or no map of hosts, and many that do not. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -64,7 +64,8 @@ struct defect {
 #define REPEAT16(x) x x x x x x x x x x x x x x x x
 
 static const struct defect defects[] = {
-    {"closes at once", INIT, NULL, GSHMEM_ERR_BOOTSTRAP, "closed the connection where cmd=response"},
+    {"closes at once", INIT, NULL, GSHMEM_ERR_BOOTSTRAP,
+     "closed the connection where cmd=response"},
     {"closes in the barrier", BARRIER, NULL, GSHMEM_ERR_BOOTSTRAP, "where cmd=barrier_out was"},
     {"says something else", MAXES, "cmd=barrier_out\n", GSHMEM_ERR_BOOTSTRAP,
      "expected cmd=maxes from the launcher, got \"cmd=barrier_out\""},
@@ -78,9 +79,8 @@ static const struct defect defects[] = {
     {"stops in a line", NAME, "cmd=my_kvs", GSHMEM_ERR_TIMEOUT, "no cmd=my_kvsname"},
     {"says an empty line", NAME, "\n", GSHMEM_ERR_BOOTSTRAP, "expected cmd=my_kvsname"},
     {"has no name", NAME, "cmd=my_kvsname kvsname=\n", GSHMEM_ERR_BOOTSTRAP, "1 to 256 bytes"},
-    {"has too long a name", NAME,
-     "cmd=my_kvsname kvsname=" REPEAT16("0123456789abcdef0") "\n", GSHMEM_ERR_BOOTSTRAP,
-     "1 to 256 bytes"},
+    {"has too long a name", NAME, "cmd=my_kvsname kvsname=" REPEAT16("0123456789abcdef0") "\n",
+     GSHMEM_ERR_BOOTSTRAP, "1 to 256 bytes"},
     {"has no maxima", MAXES, "cmd=maxes\n", GSHMEM_ERR_BOOTSTRAP, "keylen_max >= 48"},
     {"has short keys", MAXES, "cmd=maxes kvsname_max=256 keylen_max=8 vallen_max=1024\n",
      GSHMEM_ERR_BOOTSTRAP, "keylen_max >= 48"},
@@ -104,9 +104,12 @@ static const struct defect defects[] = {
     {"lost the key", GET, "cmd=get_result rc=-1 msg=key_not_found value=unknown\n",
      GSHMEM_ERR_BOOTSTRAP, "no key gshmem-1-1-0: PE 1 has not published it"},
     {"has no value", GET, "cmd=get_result rc=0 msg=success\n", GSHMEM_ERR_BOOTSTRAP, "value"},
-    {"has an empty value", GET, "cmd=get_result rc=0 value=\n", GSHMEM_ERR_BOOTSTRAP, "not what PE 1"},
-    {"has half a length", GET, "cmd=get_result rc=0 value=00\n", GSHMEM_ERR_BOOTSTRAP, "not what PE"},
-    {"has no digits", GET, "cmd=get_result rc=0 value=00zz61\n", GSHMEM_ERR_BOOTSTRAP, "not what PE"},
+    {"has an empty value", GET, "cmd=get_result rc=0 value=\n", GSHMEM_ERR_BOOTSTRAP,
+     "not what PE 1"},
+    {"has half a length", GET, "cmd=get_result rc=0 value=00\n", GSHMEM_ERR_BOOTSTRAP,
+     "not what PE"},
+    {"has no digits", GET, "cmd=get_result rc=0 value=00zz61\n", GSHMEM_ERR_BOOTSTRAP,
+     "not what PE"},
     {"has other digits", GET, "cmd=get_result rc=0 value=0003xxxxxx\n", GSHMEM_ERR_BOOTSTRAP,
      "is not what it has put"},
     {"has a longer value", GET, "cmd=get_result rc=0 value=000361626364\n", GSHMEM_ERR_BOOTSTRAP,
@@ -156,8 +159,8 @@ static void serve_pairs(int fd, int value_max)
                      value_max);
         } else if (strcmp(line, "cmd=get_my_kvsname") == 0) {
             snprintf(text, sizeof text, "%s", good[NAME]);
-        } else if (n < 2000 && sscanf(line, "cmd=put kvsname=kvs_1 key=%63s value=%1099s", pairs[n].key,
-                                      pairs[n].value) == 2) {
+        } else if (n < 2000 && sscanf(line, "cmd=put kvsname=kvs_1 key=%63s value=%1099s",
+                                      pairs[n].key, pairs[n].value) == 2) {
             bool fits = (int)strlen(pairs[n++].value) < value_max;
             snprintf(text, sizeof text, "cmd=put_result rc=%d msg=x\n", fits ? 0 : -1);
         } else if (sscanf(line, "cmd=get kvsname=kvs_1 key=%63s", key) == 1) {
@@ -228,8 +231,8 @@ static void try_defect(const struct defect *d)
     gshmem_status_t status = converse();
 
     if (status != d->status || !strstr(last_error_text(), d->part))
-        CHECK_FAIL("a launcher that %s: status %d, expected %d, and \"%s\" in \"%s\"", d->name, status,
-                   d->status, d->part, last_error_text());
+        CHECK_FAIL("a launcher that %s: status %d, expected %d, and \"%s\" in \"%s\"", d->name,
+                   status, d->status, d->part, last_error_text());
     CHECK_EQ(waitpid(server, NULL, 0), server);
 }
 
@@ -305,7 +308,8 @@ int main(void)
     try_port("cmd=initack rc=0\ncmd=set size=1\ncmd=set rank=1\ncmd=set debug=0\n",
              GSHMEM_ERR_BOOTSTRAP, "a rank below the size");
     try_port("cmd=initack rc=0\ncmd=set size=0\n", GSHMEM_ERR_BOOTSTRAP, "size=, rank= or debug=");
-    try_port("cmd=initack rc=0\ncmd=set colour=red\n", GSHMEM_ERR_BOOTSTRAP, "size=, rank= or debug=");
+    try_port("cmd=initack rc=0\ncmd=set colour=red\n", GSHMEM_ERR_BOOTSTRAP,
+             "size=, rank= or debug=");
     try_port("cmd=go away\n", GSHMEM_ERR_BOOTSTRAP, "cmd=initack");
     return 0;
 }

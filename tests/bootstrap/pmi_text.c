@@ -88,11 +88,26 @@ static void hosts_are_dealt(void)
 static void bad_maps_are_refused(void)
 {
     static const char *const bad[] = {
-        "", "(", "(vector)", "(vector,)", "(vector,(0,1,2)", "(vector,(0,1,2)))", "(vector,(0,1))",
-        "(vector,(0,1,2,3))", "(vector,(0,1,-1))", "(vector,(0,0,0))", "(vector,(0,1,0))",
-        "(vector, (0,1,2))", "(vector,(0,1,2),)", "(vector,(0,1,2);)", "(vector,(1048576,1,1))",
-        "(vector,(1,1048576,1))", "(vector,(99999999999999999999,1,1))", "(vector,(0,1,2)) ",
-        "(vector,(0,1,16777217))", "(scalar,(0,1,2))",
+        "",
+        "(",
+        "(vector)",
+        "(vector,)",
+        "(vector,(0,1,2)",
+        "(vector,(0,1,2)))",
+        "(vector,(0,1))",
+        "(vector,(0,1,2,3))",
+        "(vector,(0,1,-1))",
+        "(vector,(0,0,0))",
+        "(vector,(0,1,0))",
+        "(vector, (0,1,2))",
+        "(vector,(0,1,2),)",
+        "(vector,(0,1,2);)",
+        "(vector,(1048576,1,1))",
+        "(vector,(1,1048576,1))",
+        "(vector,(99999999999999999999,1,1))",
+        "(vector,(0,1,2)) ",
+        "(vector,(0,1,16777217))",
+        "(scalar,(0,1,2))",
     };
     int number[16];
 

@@ -1,4 +1,4 @@
-/* A bootstrap of somebody else's, as a module: sound, or with the defect that it is compiled with. */
+/* A bootstrap of somebody else's, as a module: sound, or with the defect it is compiled with. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

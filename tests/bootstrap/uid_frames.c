@@ -51,14 +51,27 @@ static void headers_are_held_to_their_type(void)
         struct uid_header h;
         bool valid;
     } cases[] = {
-        {{UID_HELLO, 20}, true},     {{UID_HELLO, 21}, false},     {{UID_JOIN, 100}, true},
-        {{UID_JOIN, 0}, false},      {{UID_WELCOME, 8}, true},     {{UID_HOSTS, 12}, true},
-        {{UID_HOSTS, 16}, false},    {{UID_BLOB, 4}, true},        {{UID_BLOB, 3}, false},
-        {{UID_BLOB, 260}, true},     {{UID_BLOB, 261}, false},     {{UID_ROUND, 10}, true},
-        {{UID_ROUND, 9}, false},     {{UID_ROUND, 4 + 3 * 258}, true},
-        {{UID_ROUND, 5 + 3 * 258}, false},                         {{UID_ROUND, 0xffffffff}, false},
-        {{UID_ABORT, 248}, true},    {{UID_ABORT, 247}, false},    {{0x20544547, 0}, false},
-        {{UID_TYPE(8), 0}, false},   {{0, 0}, false},
+        {{UID_HELLO, 20}, true},
+        {{UID_HELLO, 21}, false},
+        {{UID_JOIN, 100}, true},
+        {{UID_JOIN, 0}, false},
+        {{UID_WELCOME, 8}, true},
+        {{UID_HOSTS, 12}, true},
+        {{UID_HOSTS, 16}, false},
+        {{UID_BLOB, 4}, true},
+        {{UID_BLOB, 3}, false},
+        {{UID_BLOB, 260}, true},
+        {{UID_BLOB, 261}, false},
+        {{UID_ROUND, 10}, true},
+        {{UID_ROUND, 9}, false},
+        {{UID_ROUND, 4 + 3 * 258}, true},
+        {{UID_ROUND, 5 + 3 * 258}, false},
+        {{UID_ROUND, 0xffffffff}, false},
+        {{UID_ABORT, 248}, true},
+        {{UID_ABORT, 247}, false},
+        {{0x20544547, 0}, false},
+        {{UID_TYPE(8), 0}, false},
+        {{0, 0}, false},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -1,5 +1,5 @@
-/* A job started by a unique id, against strangers on its port, PEs that were started wrong, PEs that
- * break off, and a PE 0 that is not one. */
+/* A job started by a unique id, against strangers on its port, PEs that were started wrong, PEs
+ * that break off, and a PE 0 that is not one. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -42,7 +42,8 @@ static gshmem_status_t take_part(const gshmem_uniqueid_t *uid, int pe, int n_pes
     return status;
 }
 
-static pid_t start_pe(const gshmem_uniqueid_t *uid, int pe, int n_pes, int seconds, struct ending end)
+static pid_t start_pe(const gshmem_uniqueid_t *uid, int pe, int n_pes, int seconds,
+                      struct ending end)
 {
     pid_t child = fork();
 

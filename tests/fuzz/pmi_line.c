@@ -1,7 +1,7 @@
 /* Fuzz target: the lines of a PMI-1 launcher, arriving in pieces.
  *
- * An input is a byte for the size of the pieces, then what the launcher sends. However it is cut, the
- * same lines come out, printable and bounded, and what is found in them lies in its range. */
+ * An input is a byte for the size of the pieces, then what the launcher sends. However it is cut,
+ * the same lines come out, printable and bounded, and what is found in them lies in its range. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,9 +69,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 size_t fuzz_seed(unsigned number, uint8_t *data, size_t capacity)
 {
     static const char *const seeds[] = {
-        "\x07" "cmd=response_to_init pmi_version=1 rc=0\ncmd=maxes key=1 rc=-1\n",
-        "\x01" "cmd=get_result rc=0 msg=success key=0003616263\n\ncmd=barrier_out\n",
-        "\xff" "key=123456789012345 rc=99999999999999999999\nkey=1234567890123456\n",
+        "\x07"
+        "cmd=response_to_init pmi_version=1 rc=0\ncmd=maxes key=1 rc=-1\n",
+        "\x01"
+        "cmd=get_result rc=0 msg=success key=0003616263\n\ncmd=barrier_out\n",
+        "\xff"
+        "key=123456789012345 rc=99999999999999999999\nkey=1234567890123456\n",
     };
 
     if (number >= sizeof seeds / sizeof seeds[0] || strlen(seeds[number]) > capacity)

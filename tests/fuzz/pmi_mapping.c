@@ -1,5 +1,5 @@
-/* Fuzz target: the map of hosts that a PMI-1 launcher gives. An input is a byte for the number of PEs,
- * then the text. A map that is taken gives each PE a host in range. */
+/* Fuzz target: the map of hosts that a PMI-1 launcher gives. An input is a byte for the number of
+ * PEs, then the text. A map that is taken gives each PE a host in range. */
 #include <stdlib.h>
 #include <string.h>
 

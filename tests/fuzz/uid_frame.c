@@ -1,5 +1,6 @@
-/* Fuzz target: the frames of a job that was started by a unique id. An input is a byte for the number
- * of PEs, a header, and a payload. What passes its checks can be used without looking further. */
+/* Fuzz target: the frames of a job that was started by a unique id. An input is a byte for the
+ * number of PEs, a header, and a payload. What passes its checks can be used without looking
+ * further. */
 #include <stdlib.h>
 #include <string.h>
 
