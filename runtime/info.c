@@ -12,6 +12,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
 #include "runtime/memory/data.h"
+#include "transport/transport.h"
 
 static const char *found_name(enum bootstrap_found found)
 {
@@ -88,6 +89,17 @@ static void print_memory(FILE *to)
                 data.bytes >> 10);
 }
 
+static void print_transports(FILE *to)
+{
+    char why[200];
+
+    fprintf(to, "\nTransports\n");
+    fprintf(to, "  %-8s yes     loads and stores to PEs of the same host  <- used\n", "mapped");
+    bool usable = transport_tcp.usable(why, sizeof why);
+    fprintf(to, "  %-8s %-7s %s%s\n", "tcp", usable ? "yes" : "no", why,
+            usable ? "  <- used to PEs of other hosts" : "");
+}
+
 int gshmem_info_print(FILE *to)
 {
     char name[64];
@@ -99,8 +111,7 @@ int gshmem_info_print(FILE *to)
     print_bootstraps(to);
     print_memory(to);
     fprintf(to, "\nDevices\n  %-8s yes     memory and PEs on the CPU  <- used\n", "host");
-    fprintf(to, "\nTransports\n  %-8s yes     loads and stores to PEs of the same host  <- used\n",
-            "mapped");
+    print_transports(to);
     fprintf(to, "\nSettings: gshmem-info --settings\n");
     return 0;
 }

@@ -167,7 +167,9 @@ void address_print(const struct address *a, char *text, size_t size)
         char one[INET6_ADDRSTRLEN];
         bool v4 = IN6_IS_ADDR_V4MAPPED(&a->ip[i]);
         inet_ntop(v4 ? AF_INET : AF_INET6, a->ip[i].s6_addr + (v4 ? 12 : 0), one, sizeof one);
-        int n = snprintf(text + used, size - used, "%s%s port %u", i ? ", " : "", one, a->port);
+        int n = snprintf(text + used, size - used, "%s%s", i ? ", " : "", one);
         used += n > 0 ? (size_t)n : size;
     }
+    if (a->port && used < size)
+        snprintf(text + used, size - used, ", port %u", a->port);
 }
