@@ -2,6 +2,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "runtime/base/atomic_type.h"
 #include "runtime/context.h"
 
 static const char *const names[] = {
@@ -12,21 +13,6 @@ static const char *const names[] = {
 };
 
 enum { AMO_COUNT = sizeof names / sizeof names[0] };
-
-static size_t type_bytes(int type)
-{
-    switch (type) {
-    case GSHMEM_TYPE_INT32:
-    case GSHMEM_TYPE_UINT32:
-    case GSHMEM_TYPE_FLOAT:
-        return 4;
-    case GSHMEM_TYPE_INT64:
-    case GSHMEM_TYPE_UINT64:
-    case GSHMEM_TYPE_DOUBLE:
-        return 8;
-    }
-    return 0;
-}
 
 static uint32_t add_float(uint32_t bits, uint32_t operand)
 {
@@ -102,7 +88,7 @@ static uint64_t update64(enum gshmem_amo op, int type, uint64_t *at, uint64_t op
 
 uint64_t atomic_apply(enum gshmem_amo op, int type, void *at, uint64_t operand, uint64_t compare)
 {
-    return type_bytes(type) == 4 ? update32(op, type, at, operand, compare)
+    return atomic_type_bytes(type) == 4 ? update32(op, type, at, operand, compare)
                                  : update64(op, type, at, operand, compare);
 }
 
@@ -130,7 +116,7 @@ static gshmem_status_t apply_afar(struct context *c, const struct target *t, enu
 gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo op, int type, void *target,
                                    uint64_t operand, uint64_t compare, uint64_t *old, int pe)
 {
-    size_t bytes = type_bytes(type);
+    size_t bytes = atomic_type_bytes(type);
     struct target target_there;
 
     if ((unsigned)op >= AMO_COUNT || bytes == 0)

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "gshmem/rma.h"
-#include "gshmem/type.h"
+#include "runtime/base/atomic_type.h"
 #include "transport/tcp/tcp.h"
 
 enum {
@@ -105,21 +105,6 @@ static char *locate_aligned(const struct tcp *t, unsigned segment, uint64_t offs
     return at && (uintptr_t)at % bytes == 0 ? at : NULL;
 }
 
-static uint64_t atomic_bytes(int type)
-{
-    switch (type) {
-    case GSHMEM_TYPE_INT32:
-    case GSHMEM_TYPE_UINT32:
-    case GSHMEM_TYPE_FLOAT:
-        return 4;
-    case GSHMEM_TYPE_INT64:
-    case GSHMEM_TYPE_UINT64:
-    case GSHMEM_TYPE_DOUBLE:
-        return 8;
-    }
-    return 0;
-}
-
 static void answer(struct inbound *i, enum answer_kind kind, uint64_t value)
 {
     unsigned char frame[ANSWER_BYTES];
@@ -180,7 +165,7 @@ static bool serve_get(struct tcp *t, struct inbound *i, const struct request_fra
 
 static bool serve_atomic(struct tcp *t, struct inbound *i, const struct request_frame *f)
 {
-    uint64_t bytes = atomic_bytes(f->type);
+    uint64_t bytes = atomic_type_bytes(f->type);
     char *at = bytes ? locate_aligned(t, f->segment, f->offset, bytes) : NULL;
 
     if (!at || f->amo > GSHMEM_AMO_XOR)
