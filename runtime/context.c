@@ -24,6 +24,17 @@ void context_stop(struct job *j)
     }
 }
 
+gshmem_status_t context_quiet_all(struct job *j, const char *call)
+{
+    gshmem_status_t status = context_quiet(&default_context, call);
+
+    for (struct context *c = j->contexts; c; c = c->next) {
+        gshmem_status_t one = context_quiet(c, call);
+        status = status ? status : one;
+    }
+    return status;
+}
+
 struct context *context_find(gshmem_ctx_t handle, const char *call)
 {
     if (job_require(call))

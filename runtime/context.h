@@ -24,6 +24,9 @@ struct target {
 void context_start(struct job *j);
 void context_stop(struct job *j);
 
+/* Completes what all contexts have in flight; the first failure. */
+gshmem_status_t context_quiet_all(struct job *j, const char *call);
+
 /* The context of a handle, or NULL after one logged line that names `call`. */
 struct context *context_find(gshmem_ctx_t handle, const char *call);
 

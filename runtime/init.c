@@ -187,12 +187,14 @@ static gshmem_status_t stop_job(void)
 {
     struct bootstrap *b = job->bootstrap;
     struct job *j = job;
+    gshmem_status_t status = context_quiet_all(j, "gshmem_finalize"), met;
 
     if (j->network)
         network_expect_end(j->network);
     /* After this barrier nobody touches this PE's memory, so it can go. */
-    gshmem_status_t status = gshmem_barrier_all();
-
+    met = gshmem_barrier_all();
+    status = status ? status : met;
+    network_stop(j); /* before the contexts: what could not be completed ends in them */
     context_stop(j);
     job = NULL;
     free_job(j);
