@@ -9,22 +9,16 @@
 
 #include "device/host/sanitizer.h"
 
-static void complete(struct block *b)
+/* waiting: how many there are beside the caller. */
+static void complete(struct block *b, unsigned waiting)
 {
-    struct thread *t = b->waiting;
-
-    *b->waiting_end = NULL;
+    if (waiting)
+        threads_ready(b->waiting, b->waiting_last, waiting);
     b->waiting = NULL;
-    b->waiting_end = &b->waiting;
     b->result_arrived = b->arrived;
     b->result_count = b->count;
     b->arrived = b->count = 0;
     b->generation++;
-    while (t) {
-        struct thread *next = t->next;
-        thread_ready(t);
-        t = next;
-    }
 }
 
 /* CUDA wants all threads to come to the same barrier; a GPU mostly lets them pass at any. */
@@ -71,11 +65,11 @@ int gshmem_host_barrier_block(enum gshmem_host_barrier kind, int predicate, cons
     b->arrived++;
     b->count += predicate != 0;
     if (b->arrived == b->live) {
-        complete(b);
+        complete(b, b->arrived - 1);
     } else {
         self->next = NULL;
-        *b->waiting_end = self;
-        b->waiting_end = &self->next;
+        *(b->waiting ? &b->waiting_last->next : &b->waiting) = self;
+        b->waiting_last = self;
         thread_park(self, THREAD_AT_BARRIER, file, line);
     }
     order_acquire(clock);
@@ -86,7 +80,7 @@ int gshmem_host_barrier_block(enum gshmem_host_barrier kind, int predicate, cons
 void barrier_thread_ended(struct block *b)
 {
     if (b->arrived && b->arrived == b->live)
-        complete(b);
+        complete(b, b->arrived);
 }
 
 /* One thread of each block waits for those of the others. */

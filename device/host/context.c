@@ -11,6 +11,8 @@
 
 enum {
     SLAB_STACKS = 256,
+    COLOURS = 16,
+    COLOUR_BYTES = 256,
     TSAN_STACKS = 512, /* made before any is used again under ThreadSanitizer */
     TSAN_NO_SYNC = 1,  /* a switch between fibers orders nothing */
 };
@@ -38,8 +40,8 @@ static void push_first(struct stack_pool *pool, struct stack *stack)
     pool->free++;
 }
 
-/* One mapping, then a guard page below each stack. The guards also keep equal frames of different
- * stacks from falling into the same cache sets, as a stride of a power of two would. */
+/* One mapping, then a guard page below each stack. The stacks begin at different places of their
+ * pages, or the frames of all threads of a block would want the same few sets of the cache. */
 static bool add_slab(struct stack_pool *pool)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -60,7 +62,7 @@ static bool add_slab(struct stack_pool *pool)
         /* Without a guard (too many mappings) an overflow runs into the stack below. */
         (void)!mprotect(guard, page, PROT_NONE);
         slab->stacks[i].low = guard + page;
-        slab->stacks[i].size = pool->stack_size;
+        slab->stacks[i].size = pool->stack_size - (unsigned)i % COLOURS * COLOUR_BYTES;
         if (under_tsan()) /* who makes it happens before it: not a CUDA thread, then */
             slab->stacks[i].tsan = __tsan_create_fiber(0);
         push_first(pool, &slab->stacks[i]);
@@ -298,7 +300,8 @@ void context_entered(struct stack *stack)
         __sanitizer_finish_switch_fiber(stack->asan, NULL, NULL);
 }
 
-void context_switch(struct stack *from, struct stack *to)
+/* Kept out of the way of the switch itself, which is a few nanoseconds. */
+__attribute__((noinline)) static void switch_sanitized(struct stack *from, struct stack *to)
 {
     if (under_tsan())
         __tsan_switch_to_fiber(to->tsan, TSAN_NO_SYNC);
@@ -307,6 +310,14 @@ void context_switch(struct stack *from, struct stack *to)
     switch_registers(from, to);
     if (__sanitizer_finish_switch_fiber)
         __sanitizer_finish_switch_fiber(from->asan, NULL, NULL);
+}
+
+void context_switch(struct stack *from, struct stack *to)
+{
+    if (!under_tsan() && !__sanitizer_start_switch_fiber)
+        switch_registers(from, to);
+    else
+        switch_sanitized(from, to);
 }
 
 void context_leave(struct stack *from, struct stack *to)

@@ -17,6 +17,7 @@
 
 enum {
     WARP_SIZE = 32,
+    CACHE_LINE = 64,
     BLOCK_THREADS_MAX = 1024,
     SHARED_DEFAULT = 48 << 10,     /* dynamic shared memory without asking for more */
     SHARED_MAX = 227 << 10,        /* of one block */
@@ -28,20 +29,20 @@ struct worker;
 struct warp;
 struct block;
 
-enum thread_state { THREAD_RUNS, THREAD_AT_BARRIER, THREAD_IN_WARP };
+enum thread_state { THREAD_AT_BARRIER, THREAD_IN_WARP };
 
-struct thread {
+struct __attribute__((aligned(CACHE_LINE))) thread {
     struct stack *stack; /* NULL before it starts and after it ends */
     struct thread *next; /* in the run queue, or among those that wait at the barrier */
     struct block *block;
     struct warp *warp;
     uint3 index;
-    unsigned lane;
+    uint8_t lane;
 
-    /* What it waits for, and where in the user's source. */
-    enum thread_state state;
+    /* What it waits for, if it waits, and where in the user's source. */
+    uint8_t state; /* enum thread_state */
     const char *file;
-    int line;
+    int line; /* the last that barriers and yields touch: one cache line, which a third was worth */
 
     /* Its part of what a warp does together. */
     enum gshmem_host_warp kind;
@@ -69,7 +70,7 @@ struct block {
     unsigned parked;  /* wait for others of the block */
 
     struct thread *waiting; /* at the barrier */
-    struct thread **waiting_end;
+    struct thread *waiting_last;
     unsigned arrived, count; /* how many, and how many with a true predicate */
     unsigned result_arrived, result_count;
     unsigned generation;
@@ -152,6 +153,8 @@ void grid_fail(struct grid *grid);
 /* The caller's thread waits until another one readies it. */
 void thread_park(struct thread *self, enum thread_state state, const char *file, int line);
 void thread_ready(struct thread *thread);
+/* The same for count threads of a block, linked from first to last. */
+void threads_ready(struct thread *first, struct thread *last, unsigned count);
 /* The caller's thread ends here, without returning. */
 _Noreturn void thread_drop(struct thread *self);
 

@@ -18,6 +18,7 @@
 #include "device/host/sanitizer.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
+#include "runtime/base/settings.h"
 
 enum {
     PATIENCE = 24,           /* atomic operations between two yields */
@@ -25,8 +26,6 @@ enum {
     ROUNDS_BEFORE_SLEEP = 20000,
     SLEEP_NS = 50000,
     IDLE_SPIN_NS = 20000,    /* a worker without work looks this long before it sleeps */
-    WORKERS_MAX = 1024,
-    STACK_DEFAULT_KIB = 64,
     RESIDENT_THREADS_TSAN = 2048, /* it gets slow, then blind, with many */
 };
 
@@ -193,7 +192,7 @@ void thread_park(struct thread *self, enum thread_state state, const char *file,
 {
     struct block *b = self->block;
 
-    self->state = state;
+    self->state = (uint8_t)state;
     self->file = file;
     self->line = line;
     b->parked++;
@@ -212,10 +211,20 @@ void thread_ready(struct thread *t)
 {
     struct worker *w = worker_here;
 
-    t->state = THREAD_RUNS;
     t->block->parked--;
     w->spins = w->rounds = 0;
     enqueue(w, t);
+}
+
+void threads_ready(struct thread *first, struct thread *last, unsigned count)
+{
+    struct worker *w = worker_here;
+
+    *(w->first ? &w->last->next : &w->first) = first;
+    w->last = last;
+    w->queued += count;
+    first->block->parked -= count;
+    w->spins = w->rounds = 0;
 }
 
 /* Nothing but waiting goes on: leave the CPU to others, all the more the longer it lasts. */
@@ -289,9 +298,12 @@ static struct block *block_memory(struct worker *w, unsigned size)
     }
     spare_free(w); /* of another size: launches mostly come in runs of one */
     unsigned warps = (size + WARP_SIZE - 1) / WARP_SIZE;
-    b = malloc(sizeof *b + size * sizeof b->threads[0] + warps * sizeof b->warps[0]);
-    if (b)
-        b->warps = (struct warp *)&b->threads[size];
+    size_t bytes = sizeof *b + size * sizeof b->threads[0] + warps * sizeof b->warps[0];
+    void *memory;
+    if (posix_memalign(&memory, CACHE_LINE, bytes) != 0)
+        return NULL;
+    b = memory;
+    b->warps = (struct warp *)&b->threads[size];
     return b;
 }
 
@@ -305,7 +317,6 @@ static struct block *block_make(struct worker *w, struct grid *grid, uint64_t nu
         return NULL;
     *b = (struct block){.grid = grid, .index = place(number, grid->size), .size = size,
                         .live = size, .warps = b->warps};
-    b->waiting_end = &b->waiting;
     for (unsigned i = 0; i < size; i++) {
         struct warp *warp = &b->warps[i / WARP_SIZE];
 
@@ -313,7 +324,7 @@ static struct block *block_make(struct worker *w, struct grid *grid, uint64_t nu
             *warp = (struct warp){.threads = &b->threads[i]};
         warp->live |= 1u << i % WARP_SIZE;
         b->threads[i] = (struct thread){.block = b, .warp = warp, .index = place(i, shape),
-                                        .lane = i % WARP_SIZE};
+                                        .lane = (uint8_t)(i % WARP_SIZE)};
     }
     return b;
 }
@@ -362,7 +373,7 @@ static void block_settle(struct worker *w, struct block *b)
         grid_fail(b->grid);
     }
     for (unsigned i = 0; b->live && i < b->size; i++) {
-        if (b->threads[i].stack && b->threads[i].state != THREAD_RUNS)
+        if (b->threads[i].stack) /* all that are left are parked */
             stack_give(&w->stacks, b->threads[i].stack);
     }
     block_end(w, b);
@@ -526,35 +537,21 @@ static void *worker_main(void *argument)
     return NULL;
 }
 
-/* The whole number in an environment variable, if it is there and in range. */
-static unsigned setting(const char *name, unsigned initial, unsigned least, unsigned most)
-{
-    const char *text = getenv(name);
-    char *end;
-
-    if (!text || !*text)
-        return initial;
-    long value = strtol(text, &end, 10);
-    if (*end || value < (long)least || value > (long)most) {
-        log_warn("%s=%s: expected %u..%u; using %u", name, text, least, most, initial);
-        return initial;
-    }
-    return (unsigned)value;
-}
-
 static struct capacity capacity_here(void)
 {
     cpu_set_t cpus;
-    unsigned n = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? (unsigned)CPU_COUNT(&cpus) : 1;
-    unsigned stack = under_tsan() || under_asan() ? 4 * STACK_DEFAULT_KIB : STACK_DEFAULT_KIB;
-    unsigned workers = setting("GSHMEM_HOST_THREADS", n, 1, WORKERS_MAX);
-    unsigned threads = (under_tsan() ? RESIDENT_THREADS_TSAN : RESIDENT_THREADS_MAX) / workers;
+    unsigned n = (unsigned)settings_number(SETTING_HOST_THREADS);
+    size_t stack = (size_t)settings_number(SETTING_HOST_STACK);
+
+    if (!n)
+        n = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? (unsigned)CPU_COUNT(&cpus) : 1;
+    unsigned threads = (under_tsan() ? RESIDENT_THREADS_TSAN : RESIDENT_THREADS_MAX) / n;
 
     return (struct capacity){
-        .workers = workers,
+        .workers = n,
         .threads = threads > BLOCK_THREADS_MAX ? threads : BLOCK_THREADS_MAX,
         .blocks = RESIDENT_BLOCKS_MAX,
-        .stack_size = (size_t)setting("GSHMEM_HOST_STACK", stack, 16, 1 << 20) << 10,
+        .stack_size = under_tsan() || under_asan() ? 4 * stack : stack,
     };
 }
 
@@ -577,6 +574,8 @@ static bool worker_start(struct worker *w, unsigned number)
 
 static void start_all(void)
 {
+    if (settings_load()) /* which says what is wrong with them */
+        return;
     pool.capacity = capacity_here();
     pool.workers = calloc(pool.capacity.workers, sizeof pool.workers[0]);
     unsigned n = 0;

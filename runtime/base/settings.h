@@ -36,6 +36,12 @@
       "networks for TCP: interfaces and subnets, e.g. eth1,10.0.0.0/8; empty: all that are up")    \
     X(PEER_TIMEOUT, "PEER_TIMEOUT", NULL, SECONDS, "10", "1..3600",                                \
       "seconds of silence after which a PE on another host is taken for dead")                     \
+    X(DEVICE, "DEVICE", NULL, CHOICE, "auto", "auto|cuda|host",                                    \
+      "what gshmemcc compiles the kernels of CUDA sources for")                                    \
+    X(HOST_THREADS, "HOST_THREADS", NULL, COUNT, "0", "0..1024",                                   \
+      "threads that run kernels on the host device; 0: one for each CPU")                          \
+    X(HOST_STACK, "HOST_STACK", NULL, SIZE, "64K", "16K..1G",                                      \
+      "stack of each CUDA thread on the host device; four times this under sanitizers")            \
     X(MODULE_DIR, "MODULE_DIR", NULL, STRING, "", NULL,                                            \
       "where to look for modules first")
 

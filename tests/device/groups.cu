@@ -1,0 +1,76 @@
+/* Cooperative groups: the grid's barrier, tiles of warps, and what waits for a block that has ended. */
+#include "device.h"
+
+#include <cooperative_groups.h>
+
+namespace cg = cooperative_groups;
+
+/* Each step needs what all blocks did in the step before. */
+__global__ void steps(int *values, int *scratch, int n)
+{
+    cg::grid_group grid = cg::this_grid();
+    int count = (int)grid.size(), i = (int)grid.thread_rank();
+
+    for (int s = 0; s < n; s++) {
+        scratch[i] = values[(i + 1) % count] + 1;
+        grid.sync();
+        values[i] = scratch[i];
+        grid.sync();
+    }
+}
+
+static void check_grid()
+{
+    int blocks = 12, threads = 48, count = blocks * threads, n = 7;
+    int *values = shared_array<int>((size_t)count), *scratch = shared_array<int>((size_t)count);
+    void *arguments[] = {&values, &scratch, &n};
+
+    for (int i = 0; i < count; i++)
+        values[i] = i;
+    CHECK_CUDA(cudaLaunchCooperativeKernel((const void *)steps, dim3((unsigned)blocks),
+                                           dim3((unsigned)threads), arguments, 0, 0));
+    CHECK_LAUNCH();
+    for (int i = 0; i < count; i++)
+        CHECK_EQ(values[i], (i + n) % count + n);
+    CHECK_CUDA(cudaFree(values));
+    CHECK_CUDA(cudaFree(scratch));
+}
+
+__global__ void tiles(int *out)
+{
+    cg::thread_block block = cg::this_thread_block();
+    cg::thread_block_tile<8> tile = cg::tiled_partition<8>(block);
+    int sum = (int)block.thread_rank();
+
+    for (unsigned by = tile.size() / 2; by; by /= 2)
+        sum += tile.shfl_xor(sum, by);
+    block.sync();
+    out[block.thread_rank()] = sum * 1000 + (int)tile.ballot(tile.thread_rank() == 3) * 10 +
+                               (tile.any(0) ? 1 : 0) + (tile.all(1) ? 2 : 0);
+}
+
+__global__ void together(int *count)
+{
+    if (threadIdx.x % 2) {
+        cg::coalesced_group active = cg::coalesced_threads();
+        if (active.thread_rank() == 0)
+            atomicAdd(count, (int)active.size());
+    }
+}
+
+int main()
+{
+    int *out = shared_array<int>(64);
+
+    check_grid();
+    tiles<<<1, 64>>>(out);
+    CHECK_LAUNCH();
+    for (int i = 0; i < 64; i++)
+        CHECK_EQ(out[i], (i / 8 * 8 * 8 + 28) * 1000 + 80 + 2);
+    *out = 0;
+    together<<<1, 64>>>(out);
+    CHECK_LAUNCH();
+    CHECK_EQ(*out, 32);
+    CHECK_CUDA(cudaFree(out));
+    return 0;
+}
