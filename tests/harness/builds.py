@@ -1,5 +1,6 @@
 """Builds of other kinds, each a suite of its own under the build tree's extra/ folder."""
 
+import dataclasses
 import os
 import re
 import shutil
@@ -62,7 +63,7 @@ def selected(tree, suite, most):
         names.append(name)
     if not names:
         return []
-    return [Case(f"{suite}/{c.name}", c.outcome, c.reason, c.detail)
+    return [dataclasses.replace(c, name=f"{suite}/{c.name}")
             for c in tree.test(suite, names, timeouts=6)]
 
 
