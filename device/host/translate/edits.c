@@ -80,7 +80,8 @@ void edits_write(struct edits *e, const char *text, size_t length, FILE *to)
 {
     const char *done = text;
 
-    qsort(e->list, e->count, sizeof e->list[0], by_place);
+    if (e->count)
+        qsort(e->list, e->count, sizeof e->list[0], by_place);
     for (size_t i = 0; i < e->count; i++) {
         const struct edit *edit = &e->list[i];
 

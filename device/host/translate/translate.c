@@ -25,6 +25,7 @@
 struct translation {
     struct source source;
     struct edits edits;
+    int shared_line; /* of the last __shared__, and how many there were in that line before */
     unsigned shared_count;
     int errors;
 };
@@ -307,7 +308,8 @@ static struct text signature(struct translation *t, size_t open, size_t close)
     return text;
 }
 
-/* Template parameters <class T, int N = 3, class... R> as arguments <T, N, R...>. */
+/* Template parameters <class T, int N = 3, class... R> as arguments <T, N, R...>. One without a name
+ * has a default, which will do, and so have those after it. */
 static void append_arguments(struct translation *t, struct text *text, size_t open, size_t close)
 {
     append(text, "<");
@@ -315,6 +317,8 @@ static void append_arguments(struct translation *t, struct text *text, size_t op
         size_t end = item_end(t, i, close), last = default_start(t, i, end) - 1;
         bool pack = false;
 
+        if (last == i || !token_is_word(&t->source, last) || is(t, last - 1, "::"))
+            break;
         for (size_t j = i; j < last; j++)
             pack = pack || triple(t, j, ".");
         char *name = text_of(t, last, last + 1);
@@ -558,8 +562,13 @@ static void translate_dynamic(struct translation *t, size_t start, size_t end)
 static void translate_static(struct translation *t, size_t start, size_t end)
 {
     struct text type = type_text(t, start, end, false);
-    unsigned number = t->shared_count++;
+    /* Named by its place: a header's functions are the same in all sources that include it. */
+    int line = t->source.tokens[start].line;
+    char number[32];
 
+    t->shared_count = line == t->shared_line ? t->shared_count + 1 : 0;
+    t->shared_line = line;
+    snprintf(number, sizeof number, "%d_%u", line, t->shared_count);
     if (outside_functions(t, start)) {
         complain(t, start, "__shared__ outside of functions needs extern on the host device; "
                            "declare it in the kernel");
@@ -567,15 +576,15 @@ static void translate_static(struct translation *t, size_t start, size_t end)
         return;
     }
     edits_insert(&t->edits, start_of(t, start),
-                 "struct gshmem_host_shared_%u { %s; }; gshmem_host_shared_%u &gshmem_host_here_%u "
-                 "= ::gshmem_host::shared<gshmem_host_shared_%u>()",
+                 "struct gshmem_host_shared_%s { %s; }; gshmem_host_shared_%s &gshmem_host_here_%s "
+                 "= ::gshmem_host::shared<gshmem_host_shared_%s>()",
                  number, type.bytes ? type.bytes : "", number, number, number);
     for (size_t i = start; i < end;) {
         size_t stop = item_end(t, i, end), name_at = declared_name(t, i, stop);
         char *name = name_at < stop ? text_of(t, name_at, name_at + 1) : NULL;
 
         if (name)
-            edits_insert(&t->edits, start_of(t, start), "; auto &%s = gshmem_host_here_%u.%s", name,
+            edits_insert(&t->edits, start_of(t, start), "; auto &%s = gshmem_host_here_%s.%s", name,
                          number, name);
         else
             complain(t, start, "cannot find the name that this __shared__ declares");
