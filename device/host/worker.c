@@ -41,6 +41,7 @@ static struct pool {
     pthread_cond_t work;        /* grids has become non-empty, or stop is set */
     struct grid *grids, **end;  /* with blocks that nobody has taken */
     atomic_bool pending;        /* grids is not empty */
+    atomic_uint running;        /* grids that were submitted and have not ended */
     unsigned asleep;
     bool stop;
     struct worker *workers;
@@ -332,8 +333,10 @@ static struct block *block_make(struct worker *w, struct grid *grid, uint64_t nu
 static void blocks_ended(struct grid *grid, uint64_t count)
 {
     /* Release: what the blocks did. Acquire, for the last: what the others released. */
-    if (atomic_fetch_sub_explicit(&grid->left, count, memory_order_acq_rel) == count)
-        grid->done(grid);
+    if (atomic_fetch_sub_explicit(&grid->left, count, memory_order_acq_rel) != count)
+        return;
+    atomic_fetch_sub_explicit(&pool.running, 1, memory_order_relaxed);
+    grid->done(grid);
 }
 
 static void block_end(struct worker *w, struct block *b)
@@ -600,6 +603,7 @@ bool workers_start(struct capacity *capacity)
 void grid_submit(struct grid *grid)
 {
     order_release(&grid->started);
+    atomic_fetch_add_explicit(&pool.running, 1, memory_order_relaxed);
     pthread_mutex_lock(&pool.lock);
     grid->next = NULL;
     *pool.end = grid;
@@ -617,8 +621,9 @@ __attribute__((destructor)) static void workers_stop(void)
 {
     unsigned n = pool.capacity.workers;
 
+    bool idle = atomic_load_explicit(&pool.running, memory_order_relaxed) == 0;
+
     pthread_mutex_lock(&pool.lock);
-    bool idle = pool.asleep == n;
     pool.stop = idle;
     pthread_cond_broadcast(&pool.work);
     pthread_mutex_unlock(&pool.lock);
