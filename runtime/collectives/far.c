@@ -256,10 +256,13 @@ gshmem_status_t meet_far(struct group *g, uint32_t signature, const char *call)
     return heard == signature ? GSHMEM_OK : group_explain_mismatch(g, signature, call);
 }
 
-/* When all have met once more, all that they wanted from each other's blocks has been fetched. */
+/* When all have met once more, all that they wanted from each other's blocks has been fetched. The
+ * words that this member told are heard by then, but not yet answered for; the group is theirs. */
 gshmem_status_t far_farewell(struct group *g, const char *call)
 {
     gshmem_status_t status = group_meet(g, signature_make(COLLECTIVE_SYNC, 0), call);
 
+    if (!status)
+        status = network_quiet(job->network, &g->far->pending, call);
     return status ? status : group_farewell(g->far->local, call);
 }
