@@ -129,12 +129,26 @@ def fuzz(name, root, tree):
     return extra.test("fuzz", [n for n in extra.tests().get("fuzz", []) if "libfuzzer" in n])
 
 
+def quickstart(name, root, tree):
+    """The first command of the README, from elsewhere; and what it says to a mistake."""
+    if tree.path != os.path.join(root, "build"):
+        return [Case("demo", "skipped", "quickstart builds in ./build, and these tests are of another")]
+    script = os.path.join(root, "quickstart")
+    status, output = tree.command("sh", "-c", f"cd / && '{script}' --no-install")
+    shown = status == 0 and "hello from PE 3 of 4" in output
+    mistake, usage = tree.command(script, "--no-such-option")
+    told = mistake == 2 and "unknown argument: --no-such-option" in usage
+    return [Case("demo", "passed" if shown else "failed", detail=output),
+            Case("usage", "passed" if told else "failed", detail=usage)]
+
+
 def install(name, root, tree):
     return installed.check(root, os.path.join(tree.path, "extra", name))
 
 
 # name: (what it does, its further arguments)
 BUILDS = {
+    "quickstart": (quickstart, []),
     "gcc-werror": (warnings, ["gcc"]),
     "clang-werror": (warnings, ["clang"]),
     "bare": (bare, []),
