@@ -154,7 +154,7 @@ BUILDS = {
     "bare": (bare, []),
     "install": (install, []),
     "gcc-asan": (sanitized, ["gcc", "address,undefined", 4, CHECKED]),
-    "clang-asan": (sanitized, ["clang", "address,undefined", 2, CHECKED + ["typed"]]),
+    "clang-asan": (sanitized, ["clang", "address,undefined", 2, CHECKED]),
     "gcc-tsan": (sanitized, ["gcc", "thread", 2, CHECKED]),
     "clang-tsan": (sanitized, ["clang", "thread", 2, CHECKED]),
     "clang-fuzz": (fuzz, []),
