@@ -71,7 +71,8 @@ static void in_a_library(void)
 {
     long value = 3000 + me;
 
-    CHECK(gshmem_ptr(&library_counter, right));
+    CHECK_EQ(gshmem_ptr(&library_counter, right) != NULL,
+             gshmem_team_translate_pe(GSHMEM_TEAM_WORLD, right, GSHMEM_TEAM_SHARED) >= 0);
     CHECK_OK(gshmem_putmem(library_hidden(), &value, sizeof value, right));
     CHECK_OK(gshmem_putmem(&library_table[999], &value, sizeof value, right));
     gshmem_long_atomic_add(&library_counter, 1, right);
@@ -92,7 +93,7 @@ static void in_a_library(void)
     CHECK_FAILS(gshmem_putmem(library_hidden(), &sum, sizeof sum, right), GSHMEM_ERR_NOT_SYMMETRIC,
                 "not");
     /* What the linker has copied from the library into the program is the program's. */
-    if (gshmem_ptr(&library_counter, right))
+    if (gshmem_ptr(&library_counter, me))
         CHECK_OK(gshmem_putmem(&library_counter, &library_counter, sizeof(long), right));
     CHECK_OK(gshmem_barrier_all());
 }
