@@ -13,6 +13,8 @@
 
 #include "gshmem/rma.h"
 #include "runtime/base/atomic_type.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/log.h"
 #include "transport/tcp/tcp.h"
 
 enum {
@@ -20,10 +22,13 @@ enum {
     COPY_MOST = 4096,  /* a get's data, larger is sent from where it is */
 };
 
+#define STRANGER_NS 5000000000ull /* how long a connection may take to say hello */
+
 struct inbound {
     struct stream stream;
     struct inbound *next;
-    int pe;                 /* -1: it has not said hello */
+    int pe;                 /* -1: a stranger, it has not said hello */
+    uint64_t since;         /* ns, when it was accepted */
     bool goodbye;
     uint64_t number;        /* of requests carried out */
     uint64_t answered;      /* the last number that an answer told */
@@ -42,6 +47,7 @@ static void drop(struct tcp *t, struct inbound *i)
     while (*at != i)
         at = &(*at)->next;
     *at = i->next;
+    t->strangers -= i->pe < 0;
     close(i->stream.fd);
     free(i);
 }
@@ -50,7 +56,9 @@ static void drop(struct tcp *t, struct inbound *i)
 static bool refuse(struct tcp *t, struct inbound *i, const char *what)
 {
     if (i->pe < 0) {
-        t->config.info("tcp: a connection was refused: %s", what);
+        /* Whoever scans ports does so often; one line is enough to look into it. */
+        log_line(t->warned ? LOG_INFO : LOG_WARN, "tcp: a connection was refused: %s", what);
+        t->warned = true;
     } else {
         t->config.fail(GSHMEM_ERR_TRANSPORT, "tcp: the connection from PE %d was closed: it sent %s",
                        i->pe, what);
@@ -84,6 +92,7 @@ static bool take_hello(struct tcp *t, struct inbound *i)
         h.from >= h.n_pes)
         return refuse(t, i, "it is meant for another PE");
     i->pe = (int)h.from;
+    t->strangers--;
     return true;
 }
 
@@ -327,6 +336,7 @@ void inbound_accept(struct tcp *t, int fd)
     i->in_first = i->in_end = 0;
     i->stream = (struct stream){.ready = inbound_ready, .fd = fd};
     i->pe = -1;
+    i->since = clock_ns();
     tcp_tune(t, fd);
     if (!tcp_watch(t, &i->stream, EPOLLIN)) {
         close(fd);
@@ -335,6 +345,20 @@ void inbound_accept(struct tcp *t, int fd)
     }
     i->next = t->served;
     t->served = i;
+    t->strangers++;
+}
+
+void inbound_drop_silent(struct tcp *t)
+{
+    uint64_t now = clock_ns();
+
+    for (struct inbound *i = t->served, *next; i; i = next) {
+        next = i->next;
+        if (i->pe < 0 && now - i->since > STRANGER_NS) {
+            refuse(t, i, "it said nothing");
+            drop(t, i);
+        }
+    }
 }
 
 bool inbound_busy(const struct tcp *t)

@@ -120,9 +120,9 @@ static bool take_answer(struct tcp *t, struct outbound *o)
     if (a.kind == ANSWER_VALUE && w->local && w->bytes == 8)
         memcpy(w->local, &a.value, 8);
     if (a.kind == ANSWER_DATA) {
-        if (a.value != w->bytes || !w->local)
+        if (a.value != w->bytes || (a.value && !w->local))
             return refuse(t, o, "data of a size that was not asked for");
-        complete(t, o, a.number - 1, GSHMEM_OK);
+        complete(t, o, a.value ? a.number - 1 : a.number, GSHMEM_OK);
         o->data_at = w->local;
         o->data_left = a.value;
         o->data_number = a.number;

@@ -7,13 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "runtime/base/settings.h"
 #include "transport/tcp/address.h"
 #include "transport/tcp/tcp.h"
 
-enum { EVENTS = 64 };
+enum {
+    EVENTS = 64,
+    STRANGERS_MOST = 128, /* connections at a time that have not said hello; others queue */
+};
 
 /* ---- Sockets ---- */
 
@@ -83,14 +87,58 @@ failed:
     return -1;
 }
 
+/* ---- Strangers ---- */
+
+static void tick_every(struct tcp *t, int seconds)
+{
+    const struct itimerspec every = {{.tv_sec = seconds}, {.tv_sec = seconds}};
+
+    timerfd_settime(t->timer.fd, 0, &every, NULL);
+}
+
+static void pause_accepting(struct tcp *t, bool paused)
+{
+    struct epoll_event e = {.events = paused ? 0 : EPOLLIN, .data.ptr = &t->listener};
+
+    if (t->paused != paused && epoll_ctl(t->epoll_fd, EPOLL_CTL_MOD, t->listener.fd, &e) == 0)
+        t->paused = paused;
+}
+
+/* Who connects waits in the kernel while too many others have not said who they are, or while there
+ * are no descriptors: a flood of strangers delays a PE, but takes no more than this. */
 static bool listener_ready(struct tcp *t, struct stream *s, uint32_t events)
 {
-    int fd;
+    int fd = -1, before = t->strangers;
 
     (void)events;
-    while ((fd = accept4(s->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0)
+    while (t->strangers < STRANGERS_MOST &&
+           (fd = accept4(s->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0)
         inbound_accept(t, fd);
+    if (t->strangers == STRANGERS_MOST || (fd < 0 && (errno == EMFILE || errno == ENFILE)))
+        pause_accepting(t, true);
+    if (t->paused || (before == 0 && t->strangers))
+        tick_every(t, 1);
     return true;
+}
+
+static bool timer_ready(struct tcp *t, struct stream *s, uint32_t events)
+{
+    uint64_t ticks;
+
+    (void)events;
+    t->ticked = read(s->fd, &ticks, sizeof ticks) == sizeof ticks;
+    return true;
+}
+
+/* Not by the timer itself: whom it drops may have an event in the same batch. */
+static void tidy(struct tcp *t)
+{
+    t->ticked = false;
+    inbound_drop_silent(t);
+    if (t->strangers < STRANGERS_MOST)
+        pause_accepting(t, false);
+    if (!t->strangers)
+        tick_every(t, 0);
 }
 
 /* ---- The transport ---- */
@@ -124,7 +172,9 @@ static gshmem_status_t tcp_open(const struct transport_config *config, struct tr
     t->peer_seconds = (int)settings_number(SETTING_PEER_TIMEOUT);
     t->to = calloc((size_t)config->n_pes, sizeof *t->to);
     t->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (!t->to || t->epoll_fd < 0) {
+    t->timer = (struct stream){
+        .ready = timer_ready, .fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
+    if (!t->to || t->epoll_fd < 0 || t->timer.fd < 0 || !tcp_watch(t, &t->timer, EPOLLIN)) {
         tcp_close(&t->base);
         return config->fail(GSHMEM_ERR_SYSTEM, "tcp: %s", strerror(errno));
     }
@@ -174,6 +224,8 @@ static gshmem_status_t tcp_progress(struct transport *base, int *events)
         struct stream *s = event[i].data.ptr;
         s->ready(t, s, event[i].events);
     }
+    if (t->ticked)
+        tidy(t);
     *events = t->events;
     return n < 0 && errno != EINTR
                ? t->config.fail(GSHMEM_ERR_TRANSPORT, "tcp: epoll_wait: %s", strerror(errno))
@@ -201,6 +253,8 @@ static void tcp_close(struct transport *base)
     inbound_close_all(t);
     if (t->listener.fd >= 0)
         close(t->listener.fd);
+    if (t->timer.fd >= 0)
+        close(t->timer.fd);
     if (t->epoll_fd >= 0)
         close(t->epoll_fd);
     free(t->to);

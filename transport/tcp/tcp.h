@@ -32,6 +32,11 @@ struct tcp {
     struct inbound *served;   /* list of the streams that others opened */
     bool held_back;           /* some outbound has more to send than it was asked to */
     int events;               /* of this progress */
+    int strangers;            /* streams in `served` that have not said hello */
+    bool paused;              /* no more are accepted for the moment */
+    struct stream timer;      /* ticks while there are strangers, or none are accepted */
+    bool ticked;
+    bool warned;              /* a stranger's refusal has been told */
     int peer_seconds;         /* how long a silent peer is believed to live */
 };
 
@@ -52,6 +57,7 @@ void outbound_close_all(struct tcp *t);
 /* ---- inbound.c ---- */
 
 void inbound_accept(struct tcp *t, int fd);
+void inbound_drop_silent(struct tcp *t); /* the strangers that have been given time enough */
 bool inbound_busy(const struct tcp *t);
 void inbound_close_all(struct tcp *t);
 
