@@ -317,6 +317,10 @@ static bool inbound_ready(struct tcp *t, struct stream *s, uint32_t events)
         fine = receive(t, i);
     if (fine)
         fine = send_answers(t, i);
+    /* Requests that lacked room for their answers have it again; no event will say so, since the
+     * socket took the answers at once. */
+    while (fine && queue_empty(&i->out) && i->pe >= 0 && !i->data_left && i->in_end >= REQUEST_BYTES)
+        fine = digest(t, i) && send_answers(t, i);
     if (!fine)
         drop(t, i);
     return fine;

@@ -1,0 +1,457 @@
+/* The TCP transport without a runtime: two PEs in one process, driven in turn, over loopback; and
+ * strangers, and a peer that breaks the rules, on their ports. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdarg.h>
+#include <sys/socket.h>
+
+#include "gshmem/rma.h"
+#include "gshmem/type.h"
+
+#include "check.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/settings.h"
+#include "transport/tcp/address.h"
+#include "transport/tcp/frame.h"
+
+enum { SEGMENT = 8 << 20, GUARD = 4096, REQUESTS = 6000 };
+
+struct pe {
+    struct transport *t;
+    struct transport_config config;
+    unsigned char address[TRANSPORT_ADDRESS_MAX];
+    size_t address_bytes;
+    int lost;
+    unsigned char *memory; /* guard, segment, guard */
+};
+
+static struct pe pe[2];
+static int complaints;
+
+/* ---- What the transport is lent ---- */
+
+static gshmem_status_t complain(gshmem_status_t status, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf((char[300]){0}, 300, format, args);
+    va_end(args);
+    complaints++;
+    return status;
+}
+
+static void be_silent(const char *format, ...)
+{
+    (void)format;
+}
+
+static gshmem_status_t find(void *context, int which, void *address, size_t capacity, size_t *bytes)
+{
+    (void)context;
+    CHECK(pe[which].address_bytes <= capacity);
+    memcpy(address, pe[which].address, pe[which].address_bytes);
+    *bytes = pe[which].address_bytes;
+    return GSHMEM_OK;
+}
+
+static uint64_t add_only(void *context, enum gshmem_amo amo, int type, void *target,
+                         uint64_t operand, uint64_t compare)
+{
+    (void)context, (void)compare;
+    CHECK(amo == GSHMEM_AMO_ADD && type == GSHMEM_TYPE_UINT64);
+    uint64_t old = *(uint64_t *)target;
+    *(uint64_t *)target += operand;
+    return old;
+}
+
+static void lost(void *context, int which, gshmem_status_t status, const char *why)
+{
+    (void)which, (void)why;
+    CHECK(status != GSHMEM_OK);
+    ((struct pe *)context)->lost++;
+}
+
+/* ---- Two PEs ---- */
+
+static void open_pe(int me)
+{
+    struct pe *p = &pe[me];
+
+    *p = (struct pe){.memory = calloc(1, SEGMENT + 2 * GUARD)};
+    CHECK(p->memory);
+    p->config = (struct transport_config){
+        .size = sizeof p->config, .fail = complain, .info = be_silent, .pe = me, .n_pes = 2,
+        .one_machine = 1, .context = p, .find = find, .apply = add_only, .lost = lost};
+    CHECK_EQ(transport_tcp.open(&p->config, &p->t), GSHMEM_OK);
+    CHECK_EQ(transport_tcp.address(p->t, p->address, sizeof p->address, &p->address_bytes), GSHMEM_OK);
+    memset(p->config.secret, 0x5a, sizeof p->config.secret);
+    p->config.segments = 1;
+    p->config.segment[0] = (struct transport_segment){(char *)p->memory + GUARD, SEGMENT};
+    transport_tcp.begin(p->t, &p->config);
+}
+
+static void close_pe(int me)
+{
+    if (pe[me].t)
+        transport_tcp.close(pe[me].t);
+    pe[me].t = NULL;
+    for (int i = 0; i < GUARD; i++)
+        CHECK(!pe[me].memory[i] && !pe[me].memory[GUARD + SEGMENT + i]);
+    free(pe[me].memory);
+}
+
+static int drive(void)
+{
+    int events = 0, all = 0;
+
+    for (int i = 0; i < 2; i++) {
+        if (pe[i].t) {
+            CHECK_EQ(transport_tcp.progress(pe[i].t, &events), GSHMEM_OK);
+            all += events;
+        }
+    }
+    return all;
+}
+
+static int ok, not_ok, last_tag;
+
+static void done(void *tag, gshmem_status_t status)
+{
+    int number = (int)(intptr_t)tag;
+
+    CHECK(number > last_tag); /* in the order in which they were posted */
+    last_tag = number;
+    *(status ? &not_ok : &ok) += 1;
+}
+
+static int posted;
+
+static gshmem_status_t try_post(int from, struct transport_request r)
+{
+    r.pe = 1 - from;
+    r.done = done;
+    r.tag = (void *)(intptr_t)(posted + 1);
+    gshmem_status_t status = transport_tcp.post(pe[from].t, &r);
+    posted += status == GSHMEM_OK;
+    return status;
+}
+
+static void post(int from, struct transport_request r)
+{
+    gshmem_status_t status;
+
+    while ((status = try_post(from, r)) == TRANSPORT_FULL)
+        drive();
+    CHECK_EQ(status, GSHMEM_OK);
+}
+
+static void settle(void)
+{
+    uint64_t end = clock_ns() + 30000000000ull;
+
+    while (ok + not_ok < posted) {
+        drive();
+        if (clock_ns() > end)
+            CHECK_FAIL("%d of %d requests have ended", ok + not_ok, posted);
+    }
+}
+
+static void begin(void)
+{
+    ok = not_ok = posted = last_tag = complaints = 0;
+    open_pe(0);
+    open_pe(1);
+}
+
+static char *segment_of(int which)
+{
+    return pe[which].config.segment[0].base;
+}
+
+/* ---- What it moves ---- */
+
+static void sizes(void)
+{
+    static const size_t size[] = {0,    1,    7,     8,     9,      4095,        4096,       4097,
+                                  8191, 65535, 65536, 65537, 300001, 1024 * 1024, 5 << 20};
+    char *source = malloc(SEGMENT), *back = malloc(SEGMENT);
+
+    CHECK(source && back);
+    begin();
+    for (size_t s = 0; s < sizeof size / sizeof size[0]; s++) {
+        for (size_t i = 0; i < size[s]; i++)
+            source[i] = (char)(i * 7 + i / 251 + s);
+        memset(back, 0, size[s]);
+        uint64_t offset = 64 + s % 8;
+        uint64_t *flag = (uint64_t *)(void *)segment_of(1);
+        *flag = 0;
+        post(0, (struct transport_request){.kind = TRANSPORT_PUT, .offset = offset, .local = source,
+                                           .bytes = size[s], .signal_op = GSHMEM_SIGNAL_SET,
+                                           .signal_value = s + 1});
+        post(0, (struct transport_request){.kind = TRANSPORT_GET, .offset = offset, .local = back,
+                                           .bytes = size[s]});
+        settle();
+        CHECK_EQ(*flag, s + 1);
+        CHECK(memcmp(segment_of(1) + offset, source, size[s]) == 0);
+        CHECK(memcmp(back, source, size[s]) == 0);
+    }
+    CHECK_EQ(not_ok, 0);
+    free(source);
+    free(back);
+    close_pe(0);
+    close_pe(1);
+}
+
+/* A signal is never there before its data, however the data comes in pieces. */
+static void signal_after_data(void)
+{
+    enum { BYTES = 3 << 20 };
+    char *source = malloc(BYTES);
+    uint64_t *flag, end = clock_ns() + 30000000000ull;
+
+    CHECK(source);
+    begin();
+    flag = (uint64_t *)(void *)segment_of(1);
+    for (int round = 1; round <= 5; round++) {
+        memset(source, round, BYTES);
+        post(0, (struct transport_request){.kind = TRANSPORT_PUT, .offset = 64, .local = source,
+                                           .bytes = BYTES, .signal_op = GSHMEM_SIGNAL_ADD,
+                                           .signal_value = 1});
+        while (*flag != (uint64_t)round) {
+            drive();
+            CHECK(clock_ns() < end);
+        }
+        for (int i = 0; i < BYTES; i++)
+            CHECK_EQ(segment_of(1)[64 + i], round);
+        settle();
+    }
+    free(source);
+    close_pe(0);
+    close_pe(1);
+}
+
+/* More than is taken at once: the poster is told, and all arrive in order, both ways. */
+static void back_pressure(void)
+{
+    static uint64_t old[REQUESTS], number[REQUESTS];
+    int full = 0;
+
+    begin();
+    for (int i = 0; i < REQUESTS; i++) {
+        struct transport_request atomic = {.kind = TRANSPORT_ATOMIC, .amo = GSHMEM_AMO_ADD,
+                                           .flags = TRANSPORT_MORE, .type = GSHMEM_TYPE_UINT64,
+                                           .operand = 1, .old = &old[i]};
+        gshmem_status_t status;
+        while ((status = try_post(0, atomic)) == TRANSPORT_FULL) {
+            full++;
+            drive();
+        }
+        CHECK_EQ(status, GSHMEM_OK);
+    }
+    settle();
+    CHECK(full > 0);
+    for (int i = 0; i < REQUESTS; i++)
+        CHECK_EQ(old[i], i);
+    full = 0;
+    for (int i = 0; i < REQUESTS; i++) {
+        number[i] = (uint64_t)i;
+        post(0, (struct transport_request){.kind = TRANSPORT_PUT, .flags = TRANSPORT_MORE,
+                                           .offset = 8, .local = &number[i], .bytes = 8});
+        number[i] = 99; /* it has been copied */
+    }
+    settle();
+    CHECK_EQ(*(uint64_t *)(void *)(segment_of(1) + 8), REQUESTS - 1);
+    CHECK_EQ(not_ok, 0);
+    close_pe(0);
+    close_pe(1);
+}
+
+/* ---- The end ---- */
+
+static void closes_with_requests_in_flight(void)
+{
+    static char data[1 << 20];
+
+    begin();
+    for (int i = 0; i < 10; i++)
+        post(0, (struct transport_request){.kind = TRANSPORT_GET, .local = data, .bytes = sizeof data});
+    for (int i = 0; i < 3; i++)
+        drive();
+    close_pe(0);
+    CHECK_EQ(ok + not_ok, posted);
+    CHECK(not_ok > 0);
+    close_pe(1);
+
+    begin(); /* now the one that is asked */
+    for (int i = 0; i < 10; i++)
+        post(0, (struct transport_request){.kind = TRANSPORT_GET, .local = data, .bytes = sizeof data});
+    for (int i = 0; i < 3; i++)
+        drive();
+    close_pe(1);
+    settle();
+    CHECK(not_ok > 0);
+    CHECK_EQ(pe[0].lost, 1);
+    CHECK(try_post(0, (struct transport_request){.kind = TRANSPORT_PUT}) != GSHMEM_OK);
+    close_pe(0);
+}
+
+/* ---- Strangers ---- */
+
+static int dial(int which)
+{
+    struct address a;
+    struct sockaddr_storage where;
+
+    CHECK(address_decode(pe[which].address, pe[which].address_bytes, &a));
+    socklen_t size = address_socket(&a, 0, &where);
+    int fd = socket(where.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK(fd >= 0 && connect(fd, (struct sockaddr *)&where, size) == 0);
+    return fd;
+}
+
+/* Whether the other side ends the connection while both are driven, within so many seconds. */
+static int is_ended(int fd, int seconds)
+{
+    uint64_t end = clock_ns() + (uint64_t)seconds * 1000000000u;
+    char byte[256];
+
+    while (clock_ns() < end) {
+        ssize_t n = recv(fd, byte, sizeof byte, MSG_DONTWAIT);
+        if (n == 0 || (n < 0 && errno == ECONNRESET))
+            return 1;
+        drive();
+    }
+    return 0;
+}
+
+static struct hello right_hello(void)
+{
+    struct hello h = {.version = FRAME_VERSION, .from = 0, .to = 1, .n_pes = 2};
+
+    memset(h.secret, 0x5a, sizeof h.secret);
+    return h;
+}
+
+static void bad_hello(struct hello h)
+{
+    unsigned char frame[HELLO_BYTES];
+    int fd = dial(1);
+
+    hello_encode(frame, &h);
+    CHECK_EQ(send(fd, frame, sizeof frame, MSG_NOSIGNAL), sizeof frame);
+    CHECK(is_ended(fd, 3));
+    close(fd);
+}
+
+/* A PE of the job, as far as its hello tells, that then sends this. */
+static void bad_request(struct request_frame f)
+{
+    unsigned char frame[HELLO_BYTES + REQUEST_BYTES + 64] = {0};
+    struct hello h = right_hello();
+    int fd = dial(1), before = complaints;
+
+    hello_encode(frame, &h);
+    request_encode(frame + HELLO_BYTES, &f);
+    memset(frame + HELLO_BYTES + REQUEST_BYTES, 0xee, 64);
+    CHECK_EQ(send(fd, frame, sizeof frame, MSG_NOSIGNAL), sizeof frame);
+    CHECK(is_ended(fd, 3));
+    CHECK_EQ(complaints, before + 1);
+    close(fd);
+}
+
+static void untouched(int which)
+{
+    for (int i = 0; i < SEGMENT; i++)
+        CHECK_EQ(segment_of(which)[i], 0);
+}
+
+static void strangers(void)
+{
+    struct hello h;
+
+    begin();
+    h = right_hello(), h.secret[31] ^= 1, bad_hello(h);
+    h = right_hello(), h.secret[0] ^= 128, bad_hello(h);
+    h = right_hello(), h.version++, bad_hello(h);
+    h = right_hello(), h.to = 0, bad_hello(h);
+    h = right_hello(), h.from = 2, bad_hello(h);
+    h = right_hello(), h.n_pes = 3, bad_hello(h);
+    int fd = dial(1);
+    static char garbage[200000];
+    memset(garbage, 'x', sizeof garbage);
+    (void)!send(fd, garbage, sizeof garbage, MSG_NOSIGNAL | MSG_DONTWAIT);
+    CHECK(is_ended(fd, 3));
+    close(fd);
+    CHECK_EQ(pe[1].lost, 0); /* no PE has anything to do with it */
+    untouched(1);
+    close_pe(0);
+    close_pe(1);
+}
+
+static void requests_that_break_the_rules(void)
+{
+
+    begin();
+#define BAD(...) bad_request((struct request_frame){__VA_ARGS__})
+    BAD(.kind = 0);
+    BAD(.kind = 9);
+    BAD(.kind = FRAME_PUT, .segment = 1, .bytes = 64);
+    BAD(.kind = FRAME_PUT, .segment = 255, .bytes = 64);
+    BAD(.kind = FRAME_PUT, .offset = SEGMENT - 63, .bytes = 64);
+    BAD(.kind = FRAME_PUT, .offset = SEGMENT + 1, .bytes = 0);
+    BAD(.kind = FRAME_PUT, .offset = UINT64_MAX - 31, .bytes = 64);
+    BAD(.kind = FRAME_PUT, .offset = 64, .bytes = UINT64_MAX - 32);
+    BAD(.kind = FRAME_PUT, .offset = (uint64_t)-64, .bytes = 64);
+    BAD(.kind = FRAME_PUT, .signal_op = 3, .bytes = 64);
+    BAD(.kind = FRAME_PUT, .signal_op = 1, .a = 4, .bytes = 64);
+    BAD(.kind = FRAME_PUT, .signal_op = 1, .a = SEGMENT, .bytes = 64);
+    BAD(.kind = FRAME_PUT, .signal_op = 1, .signal_segment = 3, .bytes = 64);
+    BAD(.kind = FRAME_GET, .offset = SEGMENT, .bytes = 1);
+    BAD(.kind = FRAME_GET, .offset = 8, .bytes = UINT64_MAX);
+    BAD(.kind = FRAME_ATOMIC, .type = GSHMEM_TYPE_UINT64, .offset = 4);
+    BAD(.kind = FRAME_ATOMIC, .type = GSHMEM_TYPE_UINT64, .offset = SEGMENT - 4);
+    BAD(.kind = FRAME_ATOMIC, .type = 200);
+    BAD(.kind = FRAME_ATOMIC, .amo = 200, .type = GSHMEM_TYPE_UINT64);
+    untouched(1);
+    close_pe(0);
+    close_pe(1);
+}
+
+/* Many who say nothing are sent away in time, and meanwhile a PE gets in. */
+static void silent_strangers(void)
+{
+    enum { MANY = 100 };
+    int fd[MANY];
+    static long value = 7;
+
+    begin();
+    for (int i = 0; i < MANY; i++)
+        fd[i] = dial(1);
+    post(0, (struct transport_request){.kind = TRANSPORT_PUT, .local = &value, .bytes = 8});
+    settle();
+    CHECK_EQ(not_ok, 0);
+    CHECK_EQ(*(long *)(void *)segment_of(1), 7);
+    for (int i = 0; i < MANY; i++) {
+        CHECK(is_ended(fd[i], 20));
+        close(fd[i]);
+    }
+    post(0, (struct transport_request){.kind = TRANSPORT_PUT, .local = &value, .bytes = 8});
+    settle();
+    CHECK_EQ(not_ok, 0);
+    close_pe(0);
+    close_pe(1);
+}
+
+int main(void)
+{
+    CHECK_EQ(settings_load(), GSHMEM_OK);
+    sizes();
+    signal_after_data();
+    back_pressure();
+    closes_with_requests_in_flight();
+    strangers();
+    requests_that_break_the_rules();
+    silent_strangers();
+    return 0;
+}
