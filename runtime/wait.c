@@ -17,6 +17,7 @@ enum {
     SPIN_ALONE_NS = 100 * 1000,  /* every PE has a CPU: longer than most skews between them */
     SPIN_CROWDED_NS = 300,       /* another PE needs this CPU to make the wait end */
     YIELD_NS = 2 * 1000 * 1000,  /* then let others run; after that, sleep */
+    SERVED_NS = 200 * 1000,      /* after something arrived, another is likely: be awake for it */
     NAP_LEAST_NS = 50 * 1000,
     NAP_MOST_NS = 1000 * 1000,
     CHECK_NS = 20 * 1000 * 1000, /* how often to look whether those waited for still live */
@@ -138,7 +139,7 @@ static bool begin_slow_step(struct wait *w, uint64_t *now, gshmem_status_t *stat
         w->since = w->checked = *now;
     }
     *status = check(w, *now);
-    return *now - w->since >= YIELD_NS;
+    return *now - w->since >= YIELD_NS && *now - w->served >= SERVED_NS;
 }
 
 gshmem_status_t wait_slowly(struct wait *w)
@@ -146,8 +147,10 @@ gshmem_status_t wait_slowly(struct wait *w)
     gshmem_status_t status;
     uint64_t now;
 
-    if (job->network && network_drive(job->network))
+    if (job->network && network_drive(job->network)) {
+        w->served = clock_ns();
         return GSHMEM_OK; /* perhaps it brought what is waited for */
+    }
     if (!begin_slow_step(w, &now, &status)) {
         sched_yield();
     } else if (!status) {

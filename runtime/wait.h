@@ -26,6 +26,7 @@ struct wait {
     uint32_t naps;
     uint64_t since;      /* ns, set at the end of the spin */
     uint64_t checked;    /* ns, when the peers were last looked at */
+    uint64_t served;     /* ns, when driving the network last brought something */
     uint64_t limit;      /* ns to wait at most, 0: for ever */
     bool reported;       /* the watchdog has spoken */
 };
@@ -43,6 +44,7 @@ static inline void wait_begin(struct wait *w, const char *what, gshmem_team_t te
     w->spins = 0;
     w->naps = 0;
     w->limit = 0;
+    w->served = 0;
     w->reported = false;
 }
 
