@@ -28,6 +28,7 @@ struct gshmem_ctx {
     int32_t my_pe;
     gshmem_team_t team;
     uint32_t options;
+    const struct gshmem_device_ctx *device; /* the same for kernels; NULL where there are none */
 };
 
 /* The default context, and one that is never usable (stands in for GSHMEM_CTX_INVALID). */

@@ -1,0 +1,79 @@
+/* What kernels write into a channel, and the proxy reads: one operation in one slot of 4 × 63 bits.
+ *
+ *     word 0   kind, PE, type, what the answer goes to (the fields of struct gshmem_command)
+ *     word 1   the symmetric address, as on this PE
+ *     word 2   the local address, or the value's low bits
+ *     word 3   the size, or what the value is compared to, or the value's high bits
+ *
+ * Values ride in the command, so that a p, an atomic or a signal reads no memory of the sender. A put
+ * with a signal is a put marked `more` and a signal in the next slot, which the proxy hands to the
+ * transport as one; so is an atomic whose old value goes to memory, and where it goes. Addresses are checked by the proxy, which must survive any kernel. */
+#ifndef GSHMEM_DEVICE_COMMAND_H
+#define GSHMEM_DEVICE_COMMAND_H
+
+#include "gshmem/device/state.h"
+
+enum gshmem_command_kind {
+    GSHMEM_COMMAND_PUT = 1, /* `size` bytes from local */
+    GSHMEM_COMMAND_GET,     /* `size` bytes to local */
+    GSHMEM_COMMAND_VALUE,   /* stores `type` bytes (1, 2, 4, 8 or 16) of value and high */
+    GSHMEM_COMMAND_FETCH,   /* loads `type` bytes (1, 2, 4, 8 or 16) into the response */
+    GSHMEM_COMMAND_ATOMIC,  /* amo on an enum gshmem_type; the old value to the response */
+    GSHMEM_COMMAND_RESULT,  /* after an atomic marked `more`: the old value to *local */
+    GSHMEM_COMMAND_SIGNAL,  /* amo is an enum gshmem_signal_op */
+    GSHMEM_COMMAND_REFUSE,  /* nothing: says why there is no such PE, and answers with the status */
+};
+
+struct gshmem_command {
+    uint32_t kind;       /* 5 bits */
+    uint32_t type;       /* 5 bits */
+    uint32_t amo;        /* 4 bits */
+    uint32_t pe;         /* 24 bits, of the job; of a REFUSE, in `size` */
+    uint32_t responds;   /* 1: an answer goes to `response` with `tag` */
+    uint32_t response;   /* 10 bits */
+    uint32_t tag;        /* 8 bits */
+    uint32_t more;       /* 1: the next slot belongs to it */
+    uint32_t raises;     /* 1: the caller gets no status: a failure goes to the error policy */
+    uint64_t address;
+    uint64_t local;      /* or value */
+    uint64_t size;       /* or compare, or high */
+};
+
+#define GSHMEM_COMMAND_PE_MAX ((1u << 24) - 1)
+
+/* The values' top bits do not fit their words and go to word 0. */
+GSHMEM_DEVICE struct gshmem_slot gshmem_command_encode(const struct gshmem_command *c)
+{
+    struct gshmem_slot slot;
+
+    slot.word[0] = (uint64_t)c->kind | (uint64_t)c->type << 5 | (uint64_t)c->amo << 10 |
+                   (uint64_t)c->pe << 14 | (uint64_t)c->responds << 38 |
+                   (uint64_t)c->response << 39 | (uint64_t)c->tag << 49 | (uint64_t)c->more << 57 |
+                   (uint64_t)c->raises << 58 | c->local >> 63 << 59 | c->size >> 63 << 60;
+    slot.word[1] = c->address;
+    slot.word[2] = c->local;
+    slot.word[3] = c->size;
+    return slot;
+}
+
+static inline struct gshmem_command gshmem_command_decode(struct gshmem_slot slot)
+{
+    uint64_t w = slot.word[0];
+    struct gshmem_command c;
+
+    c.kind = w & 31;
+    c.type = w >> 5 & 31;
+    c.amo = w >> 10 & 15;
+    c.pe = w >> 14 & GSHMEM_COMMAND_PE_MAX;
+    c.responds = w >> 38 & 1;
+    c.response = w >> 39 & (GSHMEM_RESPONSES - 1);
+    c.tag = w >> 49 & 255;
+    c.more = w >> 57 & 1;
+    c.raises = w >> 58 & 1;
+    c.address = slot.word[1];
+    c.local = (slot.word[2] & ~GSHMEM_SLOT_PHASE) | (w >> 59 & 1) << 63;
+    c.size = (slot.word[3] & ~GSHMEM_SLOT_PHASE) | (w >> 60 & 1) << 63;
+    return c;
+}
+
+#endif
