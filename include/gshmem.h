@@ -61,18 +61,22 @@ GSHMEM_API int gshmem_query_thread(void);
 /* Ends the whole job from any PE with this exit status; does not return. */
 GSHMEM_API void gshmem_global_exit(int status) __attribute__((noreturn));
 
+GSHMEM_KERNELS_TOO_BEGIN
 /* My number, 0 … n_pes - 1, and how many there are; -1 when not initialised. */
 GSHMEM_API int gshmem_my_pe(void);
 GSHMEM_API int gshmem_n_pes(void);
+GSHMEM_KERNELS_TOO_END
 
 /* Whether pe exists and can be communicated with; whether addr is symmetric and reachable there. */
 GSHMEM_API int gshmem_pe_accessible(int pe);
 GSHMEM_API int gshmem_addr_accessible(const void *addr, int pe);
 
+GSHMEM_KERNELS_TOO_BEGIN
 /* Where pe's copy of the symmetric object at dest is mapped here, for loads and stores; NULL if it
  * is not symmetric, or lives where this PE cannot map it. */
 GSHMEM_API void *gshmem_ptr(const void *dest, int pe);
 GSHMEM_API void *gshmem_team_ptr(gshmem_team_t team, const void *dest, int pe);
+GSHMEM_KERNELS_TOO_END
 
 GSHMEM_API void gshmem_info_get_version(int *major, int *minor);
 GSHMEM_API void gshmem_info_get_name(char name[64]); /* "GSHMEM 0.1.0" */
@@ -131,14 +135,18 @@ typedef struct gshmem_team_config {
 } gshmem_team_config_t;
 #define GSHMEM_TEAM_NUM_CONTEXTS 0x1L /* bit of config_mask: num_contexts is set */
 
+GSHMEM_KERNELS_TOO_BEGIN
 /* -1 if the caller is not a member, or the team is invalid. */
 GSHMEM_API int gshmem_team_my_pe(gshmem_team_t team);
 GSHMEM_API int gshmem_team_n_pes(gshmem_team_t team);
+GSHMEM_KERNELS_TOO_END
 GSHMEM_API gshmem_status_t gshmem_team_get_config(gshmem_team_t team, long config_mask,
                                                   gshmem_team_config_t *config);
+GSHMEM_KERNELS_TOO_BEGIN
 /* The number in dest_team of the PE that has number src_pe in src_team; -1 if it has none. */
 GSHMEM_API int gshmem_team_translate_pe(gshmem_team_t src_team, int src_pe,
                                         gshmem_team_t dest_team);
+GSHMEM_KERNELS_TOO_END
 
 /* New teams out of parent; collective over parent. Members get a new team; all others, and all PEs
  * on failure, GSHMEM_TEAM_INVALID. Requests that differ between PEs, or are refused on one, fail on
@@ -175,6 +183,7 @@ GSHMEM_API void gshmem_ctx_session_stop(gshmem_ctx_t ctx);
 
 /* ---- Order ----------------------------------------------------------------------------------- */
 
+GSHMEM_KERNELS_TOO_BEGIN
 /* fence: puts, atomics and signals of this PE to each PE before it arrive before those after it.
  * quiet: all operations of this PE before it are complete and visible to all PEs on return.
  * pe_quiet: the same for one PE. */
@@ -184,13 +193,16 @@ GSHMEM_API gshmem_status_t gshmem_pe_quiet(const int *target_pes, size_t n);
 GSHMEM_API gshmem_status_t gshmem_ctx_fence(gshmem_ctx_t ctx);
 GSHMEM_API gshmem_status_t gshmem_ctx_quiet(gshmem_ctx_t ctx);
 GSHMEM_API gshmem_status_t gshmem_ctx_pe_quiet(gshmem_ctx_t ctx, const int *target_pes, size_t n);
+GSHMEM_KERNELS_TOO_END
 
 /* ---- Waiting --------------------------------------------------------------------------------- */
 
+GSHMEM_KERNELS_TOO_BEGIN
 /* Waits until the signal compares to value as cmp says, and returns the signal that did. On failure
  * (the job ends while waiting) the error policy is called and what the signal then held returned.
  * Waits on variables of other types, and on many at once: gshmem_TYPE_wait_until… in typed.h. */
 GSHMEM_API uint64_t gshmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t value);
+GSHMEM_KERNELS_TOO_END
 
 /* ---- Collectives ----------------------------------------------------------------------------- */
 
@@ -201,30 +213,35 @@ GSHMEM_API uint64_t gshmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64
  * on all of them (GSHMEM_ERR_MISMATCH), and the team can go on; once a member has died, all of a
  * team's collectives fail (GSHMEM_ERR_PEER_DEAD), at once. */
 
+GSHMEM_KERNELS_TOO_BEGIN
 /* sync: all PEs have arrived, and memory stores made before it are seen. barrier: also completes
  * this PE's operations on the default context, as gshmem_quiet does. */
 GSHMEM_API gshmem_status_t gshmem_team_sync(gshmem_team_t team);
 GSHMEM_API gshmem_status_t gshmem_sync_all(void);
 GSHMEM_API gshmem_status_t gshmem_barrier(gshmem_team_t team);
 GSHMEM_API gshmem_status_t gshmem_barrier_all(void);
+GSHMEM_KERNELS_TOO_END
 
+GSHMEM_KERNELS_TOO_BEGIN
 /* dest on every PE, the root's included, becomes root's source. In place. */
 GSHMEM_API gshmem_status_t gshmem_broadcastmem(gshmem_team_t team, void *dest, const void *source,
                                                size_t bytes, int root);
-/* dest becomes the sources of all PEs one after another; collect: sizes may differ between PEs;
- * fcollect: they are the same. */
-GSHMEM_API gshmem_status_t gshmem_collectmem(gshmem_team_t team, void *dest, const void *source,
-                                             size_t bytes);
+/* dest becomes the sources of all PEs one after another, of the same size on each. */
 GSHMEM_API gshmem_status_t gshmem_fcollectmem(gshmem_team_t team, void *dest, const void *source,
                                               size_t bytes);
 /* Block i of source (bytes long) goes to block my_pe of dest on PE i. */
 GSHMEM_API gshmem_status_t gshmem_alltoallmem(gshmem_team_t team, void *dest, const void *source,
                                               size_t bytes);
-/* The same with blocks of n elements, dst and sst elements apart within a block; block i begins at
+GSHMEM_KERNELS_TOO_END
+/* fcollect with sizes that may differ between PEs. */
+GSHMEM_API gshmem_status_t gshmem_collectmem(gshmem_team_t team, void *dest, const void *source,
+                                             size_t bytes);
+/* alltoall with blocks of n elements, dst and sst elements apart within a block; block i begins at
  * element i*n*dst of dest, i*n*sst of source. */
 GSHMEM_API gshmem_status_t gshmem_alltoallsmem(gshmem_team_t team, void *dest, const void *source,
                                                ptrdiff_t dst, ptrdiff_t sst, size_t element,
                                                size_t n);
+GSHMEM_KERNELS_TOO_BEGIN
 /* dest[j] on every PE becomes the reduction by op of source[j] of all PEs. In place. The order in
  * which values are combined depends on the team's size and n alone, so results repeat. */
 GSHMEM_API gshmem_status_t gshmem_reduce(gshmem_team_t team, enum gshmem_type type,
@@ -235,6 +252,7 @@ GSHMEM_API gshmem_status_t gshmem_reduce(gshmem_team_t team, enum gshmem_type ty
 GSHMEM_API gshmem_status_t gshmem_reducescatter(gshmem_team_t team, enum gshmem_type type,
                                                 enum gshmem_op op, void *dest, const void *source,
                                                 size_t n);
+GSHMEM_KERNELS_TOO_END
 /* dest[j] on PE i becomes the sum of source[j] of PEs 0…i (inscan) or 0…i-1 (exscan; 0 on PE 0).
  * In place. */
 GSHMEM_API gshmem_status_t gshmem_inscan(gshmem_team_t team, enum gshmem_type type, void *dest,
@@ -255,6 +273,10 @@ GSHMEM_API int gshmem_test_lock(long *lock);
 }
 #endif
 
+#ifdef GSHMEM_CUDA
+#include "gshmem_device.h" /* the typed names and all of the above, for the host and for kernels */
+#else
 #include "gshmem/typed.h" /* generated */
+#endif
 
 #endif

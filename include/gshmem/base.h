@@ -12,6 +12,21 @@
 #define GSHMEM_PATCH_VERSION 0
 #define GSHMEM_VERSION_TEXT  "0.1.0"
 
+/* CUDA sources, whoever compiles them: nvcc, or the C++ compiler for the host device. */
+#if defined(__CUDACC__) && defined(__cplusplus)
+#define GSHMEM_CUDA 1
+#endif
+
+/* Around prototypes of functions that kernels have by the same names. In CUDA sources the host's are
+ * put out of the way, and gshmem_device.h defines ones that do what is right on either side. */
+#ifdef GSHMEM_CUDA
+#define GSHMEM_KERNELS_TOO_BEGIN namespace gshmem_on_host {
+#define GSHMEM_KERNELS_TOO_END   }
+#else
+#define GSHMEM_KERNELS_TOO_BEGIN
+#define GSHMEM_KERNELS_TOO_END
+#endif
+
 #define GSHMEM_API           __attribute__((visibility("default")))
 #define GSHMEM_LIKELY(x)     __builtin_expect(!!(x), 1)
 #define GSHMEM_UNLIKELY(x)   __builtin_expect(!!(x), 0)

@@ -11,8 +11,9 @@
  *    only after the consumer has taken what the lap before put there.
  *  - The ticket counter and a copy of the consumer's tail live with the device. The real tail, a
  *    read across PCIe, is looked at only when the copy says "full".
- *  - The last word is stored with release, and read with acquire: whatever the producer wrote before
- *    (the data to be sent) is visible to the consumer that has the command.
+ *  - The last word is stored with release where the command points at memory, and read with acquire:
+ *    whatever the producer wrote before (the data to be sent) is visible to the consumer that has
+ *    the command.
  *
  * Positions also name completion: a command that fills several slots has the position of its first. */
 #ifndef GSHMEM_CHANNEL_H
@@ -63,17 +64,22 @@ GSHMEM_DEVICE uint64_t gshmem_channel_take(const struct gshmem_channel *c, uint3
     return gshmem_take_ticket(c->ticket, n);
 }
 
-/* Writes the slot at a position that has room. Word 3 is the release. */
+/* Writes the slot at a position that has room. `publishes`: word 3 is a release, for a command that
+ * points at memory; one that brings its own values needs none. */
 GSHMEM_DEVICE void gshmem_channel_write(const struct gshmem_channel *c, uint64_t position,
-                                        struct gshmem_slot slot)
+                                        struct gshmem_slot slot, int publishes)
 {
     uint64_t phase = gshmem_slot_phase(position, c->slots_log2);
     uint64_t *at = c->ring + (position & (c->slots - 1)) * GSHMEM_SLOT_WORDS;
+    uint64_t word2 = (slot.word[2] & ~GSHMEM_SLOT_PHASE) | phase;
+    uint64_t word3 = (slot.word[3] & ~GSHMEM_SLOT_PHASE) | phase;
 
     gshmem_store_pair_relaxed(at, (slot.word[0] & ~GSHMEM_SLOT_PHASE) | phase,
                               (slot.word[1] & ~GSHMEM_SLOT_PHASE) | phase);
-    gshmem_store_pair_release(at + 2, (slot.word[2] & ~GSHMEM_SLOT_PHASE) | phase,
-                              (slot.word[3] & ~GSHMEM_SLOT_PHASE) | phase);
+    if (publishes)
+        gshmem_store_pair_release(at + 2, word2, word3);
+    else
+        gshmem_store_pair_relaxed(at + 2, word2, word3);
 }
 
 /* ---- The consumer's side ---- */

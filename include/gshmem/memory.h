@@ -39,6 +39,41 @@ GSHMEM_DEVICE uint64_t gshmem_load_acquire(const uint64_t *at)
 #endif
 }
 
+/* The same for 4 bytes. */
+GSHMEM_DEVICE uint32_t gshmem_load_relaxed_32(const uint32_t *at)
+{
+#if defined(__CUDA_ARCH__)
+    uint32_t value;
+    asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
+    return value;
+#else
+    return __atomic_load_n(at, __ATOMIC_RELAXED);
+#endif
+}
+
+/* gshmem_load_acquire for 4 and 2 bytes. */
+GSHMEM_DEVICE uint32_t gshmem_load_acquire_32(const uint32_t *at)
+{
+#if defined(__CUDA_ARCH__)
+    uint32_t value;
+    asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
+    return value;
+#else
+    return __atomic_load_n(at, __ATOMIC_ACQUIRE);
+#endif
+}
+
+GSHMEM_DEVICE uint16_t gshmem_load_acquire_16(const uint16_t *at)
+{
+#if defined(__CUDA_ARCH__)
+    uint16_t value;
+    asm volatile("ld.acquire.sys.global.u16 %0, [%1];" : "=h"(value) : "l"(at) : "memory");
+    return value;
+#else
+    return __atomic_load_n(at, __ATOMIC_ACQUIRE);
+#endif
+}
+
 /* Orders nothing; the value is whole. */
 GSHMEM_DEVICE void gshmem_store_relaxed(uint64_t *at, uint64_t value)
 {
@@ -94,16 +129,43 @@ GSHMEM_DEVICE uint64_t gshmem_take_ticket(uint64_t *counter, uint64_t n)
 #endif
 }
 
-/* Raises *at to value if that is more, among the threads of this device. Orders nothing. */
-GSHMEM_DEVICE void gshmem_raise_to(uint64_t *at, uint64_t value)
+/* Raises *at to value if that is more, among the threads of this device, and returns what was there.
+ * Orders nothing. */
+GSHMEM_DEVICE uint64_t gshmem_raise_to(uint64_t *at, uint64_t value)
 {
 #if defined(__CUDA_ARCH__)
-    atomicMax((unsigned long long *)at, (unsigned long long)value);
+    return atomicMax((unsigned long long *)at, (unsigned long long)value);
 #else
     uint64_t was = __atomic_load_n(at, __ATOMIC_RELAXED);
     while (was < value && !__atomic_compare_exchange_n(at, &was, value, 1, __ATOMIC_RELAXED,
                                                        __ATOMIC_RELAXED))
         ;
+    return was;
+#endif
+}
+
+/* Whether *at was `was` and now is `now`, among the threads of this device. If so, nothing later
+ * moves before it, and everything earlier than the gshmem_let_go that stored `was` is seen. */
+GSHMEM_DEVICE int gshmem_claim(uint32_t *at, uint32_t was, uint32_t now)
+{
+#if defined(__CUDA_ARCH__)
+    uint32_t found;
+    asm volatile("atom.acquire.gpu.global.cas.b32 %0, [%1], %2, %3;"
+                 : "=r"(found)
+                 : "l"(at), "r"(was), "r"(now)
+                 : "memory");
+    return found == was;
+#else
+    return __atomic_compare_exchange_n(at, &was, now, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+#endif
+}
+
+GSHMEM_DEVICE void gshmem_let_go(uint32_t *at, uint32_t now)
+{
+#if defined(__CUDA_ARCH__)
+    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(at), "r"(now) : "memory");
+#else
+    __atomic_store_n(at, now, __ATOMIC_RELEASE); /* pairs with the acquire in gshmem_claim */
 #endif
 }
 

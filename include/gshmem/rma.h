@@ -41,6 +41,8 @@ static inline void gshmem_copy(void *to, const void *from, size_t bytes)
         memcpy(to, from, bytes);
 }
 
+GSHMEM_KERNELS_TOO_BEGIN
+
 /* Copies bytes from source to dest on pe. Returns when source may be reused; the data is complete
  * at pe after a later gshmem_quiet or barrier. bytes may be 0. */
 static inline gshmem_status_t gshmem_ctx_putmem(gshmem_ctx_t ctx, void *dest, const void *source,
@@ -178,6 +180,8 @@ static inline uint64_t gshmem_signal_fetch(const uint64_t *sig_addr)
 {
     return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
 }
+
+GSHMEM_KERNELS_TOO_END
 
 #ifdef __cplusplus
 }

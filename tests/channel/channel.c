@@ -41,7 +41,7 @@ static void push(struct gshmem_slot slot)
 
     while (!gshmem_channel_has_room(&channel, position + 1))
         sched_yield();
-    gshmem_channel_write(&channel, position, slot);
+    gshmem_channel_write(&channel, position, slot, 1);
 }
 
 static void *produce(void *argument)

@@ -21,6 +21,7 @@ enum gshmem_command_kind {
     GSHMEM_COMMAND_ATOMIC,  /* amo on an enum gshmem_type; the old value to the response */
     GSHMEM_COMMAND_RESULT,  /* after an atomic marked `more`: the old value to *local */
     GSHMEM_COMMAND_SIGNAL,  /* amo is an enum gshmem_signal_op */
+    GSHMEM_COMMAND_RAISE,   /* hands the gshmem_status_t in `type` to the error policy, and answers */
     GSHMEM_COMMAND_REFUSE,  /* nothing: says why there is no such PE, and answers with the status */
 };
 

@@ -19,7 +19,7 @@
 struct gshmem_device_channel {
     struct gshmem_channel ring;
     const uint64_t *done;   /* shared: every position before it is done; GSHMEM_DONE_FAILED or-ed */
-    uint64_t *done_copy;    /* a value that done has had, without that bit */
+    uint64_t *done_copy;    /* a value that done has had, with that bit */
     const uint64_t *failed; /* shared: failures so far << 8 | the last one's gshmem_status_t */
     uint64_t *failed_seen;  /* the value of it that a quiet has answered with */
 };
