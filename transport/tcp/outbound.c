@@ -24,6 +24,7 @@ struct waiting {
     void *tag;
     void *local; /* a get's destination, an atomic's old value */
     uint64_t bytes;
+    enum answer_kind due; /* ANSWER_DONE where it brings nothing, so that any answer will do */
 };
 
 struct outbound {
@@ -101,6 +102,33 @@ static bool refuse(struct tcp *t, struct outbound *o, const char *what)
     return false;
 }
 
+/* Requests up to `number` are over; none of them may be one that was to bring something. */
+static bool complete_plain(struct tcp *t, struct outbound *o, uint64_t number)
+{
+    while (o->answered < number) {
+        if (waiting_of(o, o->answered + 1)->due != ANSWER_DONE)
+            return refuse(t, o, "no answer to a request that needs one");
+        complete(t, o, o->answered + 1, GSHMEM_OK);
+    }
+    return true;
+}
+
+static bool take_data_answer(struct tcp *t, struct outbound *o, const struct answer_frame *a)
+{
+    const struct waiting *w = waiting_of(o, a->number);
+
+    if (w->due != ANSWER_DATA || a->value != w->bytes)
+        return refuse(t, o, "data of a size that was not asked for");
+    if (a->value == 0) {
+        complete(t, o, a->number, GSHMEM_OK);
+        return true;
+    }
+    o->data_at = w->local;
+    o->data_left = a->value;
+    o->data_number = a->number;
+    return true;
+}
+
 static bool take_answer(struct tcp *t, struct outbound *o)
 {
     struct answer_frame a;
@@ -116,18 +144,17 @@ static bool take_answer(struct tcp *t, struct outbound *o)
                    ? true
                    : refuse(t, o, "an answer to a request that was not made");
     }
-    struct waiting *w = waiting_of(o, a.number);
-    if (a.kind == ANSWER_VALUE && w->local && w->bytes == 8)
+    if (a.kind == ANSWER_DONE)
+        return complete_plain(t, o, a.number);
+    if (!complete_plain(t, o, a.number - 1))
+        return false;
+    if (a.kind == ANSWER_DATA)
+        return take_data_answer(t, o, &a);
+    const struct waiting *w = waiting_of(o, a.number);
+    if (w->due == ANSWER_DATA)
+        return refuse(t, o, "a value where data was asked for");
+    if (w->due == ANSWER_VALUE)
         memcpy(w->local, &a.value, 8);
-    if (a.kind == ANSWER_DATA) {
-        if (a.value != w->bytes || (a.value && !w->local))
-            return refuse(t, o, "data of a size that was not asked for");
-        complete(t, o, a.value ? a.number - 1 : a.number, GSHMEM_OK);
-        o->data_at = w->local;
-        o->data_left = a.value;
-        o->data_number = a.number;
-        return true;
-    }
     complete(t, o, a.number, GSHMEM_OK);
     return true;
 }
@@ -322,7 +349,7 @@ static void enqueue(struct outbound *o, const struct transport_request *r)
     struct request_frame f = {.segment = (uint8_t)r->segment, .offset = r->offset, .bytes = r->bytes};
     struct waiting *w = waiting_of(o, ++o->posted);
 
-    *w = (struct waiting){.done = r->done, .tag = r->tag};
+    *w = (struct waiting){.done = r->done, .tag = r->tag, .due = ANSWER_DONE};
     switch (r->kind) {
     case TRANSPORT_PUT:
         f.kind = FRAME_PUT;
@@ -335,6 +362,7 @@ static void enqueue(struct outbound *o, const struct transport_request *r)
         f.kind = FRAME_GET;
         w->local = r->local;
         w->bytes = r->bytes;
+        w->due = ANSWER_DATA;
         break;
     case TRANSPORT_ATOMIC:
         f.kind = FRAME_ATOMIC;
@@ -344,7 +372,7 @@ static void enqueue(struct outbound *o, const struct transport_request *r)
         f.b = r->compare;
         f.bytes = 0;
         w->local = r->old;
-        w->bytes = r->old ? 8 : 0;
+        w->due = r->old ? ANSWER_VALUE : ANSWER_DONE;
         break;
     }
     request_encode(frame, &f);
