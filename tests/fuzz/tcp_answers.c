@@ -1,0 +1,333 @@
+/* Fuzz target: what the other side of a TCP stream may answer to this PE's requests.
+ *
+ * An input is a byte for how many bytes arrive at a time (0: all), and the bytes; they come from a
+ * socket on the loopback that stands for the peer and has been asked the same few things each time.
+ * Each request must end once, in order, and by success only if the answers say so; what was fetched
+ * is what they brought, and nothing beside it is written; a peer is lost at most once. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+#include "gshmem/type.h"
+#include "runtime/base/log.h"
+#include "runtime/base/settings.h"
+#include "transport/tcp/address.h"
+#include "transport/tcp/tcp.h"
+
+enum { REQUESTS = 6, LARGE = 1000, SMALL = 24 };
+
+#define MUST(condition)                                                                            \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition);              \
+            abort();                                                                               \
+        }                                                                                          \
+    } while (0)
+
+/* What the answers may be written to, and what lies beside it. */
+struct fetched {
+    unsigned char before[64], large[LARGE], between[64], small[SMALL];
+    uint64_t old;
+    unsigned char after[64];
+};
+static struct fetched fetched, expected;
+
+static struct address listening; /* the peer's */
+static int listener = -1;
+static int ended, succeeded, losses;
+static gshmem_status_t status_of[REQUESTS + 1]; /* by number */
+
+/* ---- What the transport is lent ---- */
+
+static gshmem_status_t complain(gshmem_status_t status, const char *format, ...)
+{
+    (void)format;
+    return status;
+}
+
+static void be_silent(const char *format, ...)
+{
+    (void)format;
+}
+
+static gshmem_status_t find(void *context, int pe, void *address, size_t capacity, size_t *bytes)
+{
+    (void)context;
+    MUST(pe == 1);
+    *bytes = address_encode(&listening, address, capacity);
+    return GSHMEM_OK;
+}
+
+static uint64_t apply(void *context, enum gshmem_amo amo, int type, void *target, uint64_t operand,
+                      uint64_t compare)
+{
+    (void)context, (void)amo, (void)type, (void)target, (void)operand, (void)compare;
+    abort(); /* nobody asks this PE */
+}
+
+static void lose(void *context, int pe, gshmem_status_t status, const char *why)
+{
+    (void)context;
+    MUST(pe == 1 && status && why[0] && !strchr(why, '\n'));
+    losses++;
+}
+
+static void done(void *tag, gshmem_status_t status)
+{
+    MUST((intptr_t)tag == ++ended); /* each once, in the order in which they were posted */
+    MUST(!status == (succeeded == ended - 1) || status); /* no success after a failure */
+    succeeded += !status;
+    status_of[ended] = status;
+}
+
+/* ---- The model: what the answers mean ---- */
+
+static const struct {
+    enum transport_kind kind;
+    uint64_t bytes;
+    size_t at; /* in struct fetched, what a get brings */
+} asked[REQUESTS + 1] = {
+    {0}, /* numbers begin at 1 */
+    {TRANSPORT_PUT, 8, 0},
+    {TRANSPORT_GET, LARGE, offsetof(struct fetched, large)},
+    {TRANSPORT_ATOMIC, 8, offsetof(struct fetched, old)},
+    {TRANSPORT_GET, SMALL, offsetof(struct fetched, small)},
+    {TRANSPORT_ATOMIC, 0, 0}, /* that fetches nothing */
+    {TRANSPORT_PUT, 0, 0},
+};
+
+static bool brings(int number)
+{
+    return asked[number].kind != TRANSPORT_PUT && asked[number].bytes;
+}
+
+/* How many requests the answers end by success; *broken: they break the rules. */
+static int model_answers(const uint8_t *data, size_t bytes, bool *goodbye, bool *broken)
+{
+    struct answer_frame a;
+    int over = 0;
+
+    *goodbye = *broken = false;
+    for (; bytes >= ANSWER_BYTES; data += ANSWER_BYTES, bytes -= ANSWER_BYTES) {
+        if (!answer_decode(data, &a)) {
+            *broken = true;
+            return over;
+        }
+        if (a.kind == ANSWER_GOODBYE) {
+            *goodbye = true;
+            continue;
+        }
+        if (a.kind == ANSWER_DONE && a.number == (uint64_t)over)
+            continue;
+        *broken = a.number <= (uint64_t)over || a.number > REQUESTS;
+        if (*broken)
+            return over;
+        int number = (int)a.number;
+        while (over < number - (a.kind != ANSWER_DONE) && !brings(over + 1))
+            over++;
+        /* Data and values must be for who asked for them, and who asked for them must get them. */
+        bool is_get = asked[number].kind == TRANSPORT_GET;
+        bool is_fetch = asked[number].kind == TRANSPORT_ATOMIC && brings(number);
+        *broken = over < number - (a.kind != ANSWER_DONE) || is_get != (a.kind == ANSWER_DATA) ||
+                  (is_get && a.value != asked[number].bytes);
+        if (*broken)
+            return over;
+        if (is_fetch)
+            expected.old = a.value;
+        if (is_get) {
+            over = number - 1;
+            size_t have = bytes - ANSWER_BYTES < a.value ? bytes - ANSWER_BYTES : a.value;
+            memcpy((unsigned char *)&expected + asked[number].at, data + ANSWER_BYTES, have);
+            if (have < a.value)
+                return over;
+            data += have;
+            bytes -= have;
+        }
+        over = number;
+    }
+    return over;
+}
+
+/* ---- The stream ---- */
+
+static void begin_listening(void)
+{
+    struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof name;
+
+    listener = socket(AF_INET, SOCK_STREAM, 0);
+    MUST(listener >= 0 && bind(listener, (struct sockaddr *)&name, size) == 0);
+    MUST(listen(listener, 8) == 0 && getsockname(listener, (struct sockaddr *)&name, &size) == 0);
+    listening = (struct address){.port = ntohs(name.sin_port), .n = 1};
+    listening.ip[0].s6_addr[10] = listening.ip[0].s6_addr[11] = 0xff;
+    memcpy(listening.ip[0].s6_addr + 12, &name.sin_addr, 4);
+}
+
+static void progress(struct transport *t)
+{
+    int events;
+
+    MUST(transport_tcp.progress(t, &events) == GSHMEM_OK);
+}
+
+static void post(struct transport *t, int number)
+{
+    static uint64_t source = 77;
+    struct transport_request r = {.kind = asked[number].kind, .pe = 1, .bytes = asked[number].bytes,
+                                  .done = done, .tag = (void *)(intptr_t)number};
+
+    r.local = r.kind == TRANSPORT_GET ? (void *)((unsigned char *)&fetched + asked[number].at)
+                                      : &source;
+    if (r.kind == TRANSPORT_ATOMIC) {
+        r.amo = GSHMEM_AMO_ADD;
+        r.type = GSHMEM_TYPE_UINT64;
+        r.old = r.bytes ? &fetched.old : NULL;
+    }
+    MUST(transport_tcp.post(t, &r) == GSHMEM_OK);
+}
+
+/* The peer's end, after all that it is asked has come. */
+static int connect_peer(struct transport *t)
+{
+    const struct linger reset = {1, 0}; /* leaves no port behind that waits */
+    unsigned char heard[HELLO_BYTES + REQUESTS * REQUEST_BYTES + 8];
+    size_t have = 0;
+
+    for (int number = 1; number <= REQUESTS; number++)
+        post(t, number);
+    int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK);
+    MUST(fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset) == 0);
+    while (have < sizeof heard) {
+        progress(t);
+        ssize_t n = recv(fd, heard + have, sizeof heard - have, MSG_DONTWAIT);
+        MUST(n > 0 || (n < 0 && errno == EAGAIN));
+        have += n > 0 ? (size_t)n : 0;
+    }
+    return fd;
+}
+
+/* Whether the PE has ended the stream, after it was told that no more comes. */
+static void wait_for_end(struct transport *t, int fd)
+{
+    struct pollfd ready = {.fd = transport_tcp.wait_fd(t), .events = POLLIN};
+    char byte;
+
+    for (int tries = 0; recv(fd, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN; tries++) {
+        MUST(tries < 100);
+        poll(&ready, 1, 100);
+        progress(t);
+    }
+}
+
+static void answer(struct transport *t, int fd, const uint8_t *data, size_t bytes, size_t at_a_time)
+{
+    while (bytes) {
+        size_t part = at_a_time && at_a_time < bytes ? at_a_time : bytes;
+        ssize_t n = send(fd, data, part, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0)
+            break; /* it was ended */
+        data += n;
+        bytes -= (size_t)n;
+        progress(t);
+    }
+    shutdown(fd, SHUT_WR);
+    wait_for_end(t, fd);
+}
+
+static int next_descriptor(void)
+{
+    int fd = dup(STDERR_FILENO);
+
+    close(fd);
+    return fd;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    struct transport_config config = {.size = sizeof config, .fail = complain, .info = be_silent,
+                                      .n_pes = 2, .one_machine = 1, .find = find, .apply = apply,
+                                      .lost = lose};
+    struct transport *t;
+    bool goodbye, broken;
+
+    if (bytes < 1)
+        return 0;
+    if (listener < 0) {
+        MUST(settings_load() == GSHMEM_OK);
+        log_set_level(LOG_NONE);
+        begin_listening();
+    }
+    int free_before = next_descriptor();
+    memset(&fetched, 0xc5, sizeof fetched);
+    memset(&expected, 0xc5, sizeof expected);
+    ended = succeeded = losses = 0;
+
+    MUST(transport_tcp.open(&config, &t) == GSHMEM_OK);
+    int fd = connect_peer(t);
+    answer(t, fd, data + 1, bytes - 1, data[0]);
+    int over = model_answers(data + 1, bytes - 1, &goodbye, &broken);
+
+    MUST(ended == REQUESTS && succeeded == over);
+    MUST(over == REQUESTS || !broken || status_of[over + 1] == GSHMEM_ERR_TRANSPORT);
+    MUST(memcmp(&fetched, &expected, sizeof fetched) == 0);
+    MUST(losses == !(goodbye && over == REQUESTS && !broken));
+    close(fd);
+    transport_tcp.close(t);
+    MUST(ended == REQUESTS && next_descriptor() == free_before);
+    return 0;
+}
+
+/* ---- Seeds ---- */
+
+static size_t say(uint8_t *at, enum answer_kind kind, uint64_t number, uint64_t value)
+{
+    answer_encode(at, &(struct answer_frame){kind, number, value});
+    if (kind != ANSWER_DATA)
+        return ANSWER_BYTES;
+    for (uint64_t i = 0; i < value; i++)
+        at[ANSWER_BYTES + i] = (uint8_t)(i + number);
+    return ANSWER_BYTES + value;
+}
+
+/* All right but for one answer, a little wrong: the number-th; none if there is no such. */
+static size_t answers(unsigned wrong, uint8_t *data)
+{
+    size_t n = 0;
+
+    n += say(data + n, ANSWER_DONE, 1, 0);
+    if (wrong == 1)
+        n += say(data + n, ANSWER_VALUE, 2, LARGE);
+    n += say(data + n, ANSWER_DATA, 2, wrong == 2 ? LARGE + 1 : wrong == 3 ? LARGE - 1 : LARGE);
+    n += say(data + n, wrong == 4 ? ANSWER_DATA : ANSWER_VALUE, 3, 8);
+    if (wrong == 5)
+        n += say(data + n, ANSWER_DONE, 5, 0);
+    if (wrong == 6)
+        n += say(data + n, ANSWER_DONE, 2, 0);
+    if (wrong != 7)
+        n += say(data + n, ANSWER_DATA, 4, SMALL);
+    n += say(data + n, ANSWER_DONE, 4, 0);
+    if (wrong == 8)
+        n += say(data + n, ANSWER_DATA, 5, 0);
+    n += say(data + n, ANSWER_VALUE, 5, 77);
+    n += say(data + n, ANSWER_DONE, wrong == 9 ? 7 : 6, 0);
+    if (wrong != 10)
+        n += say(data + n, ANSWER_GOODBYE, 6, 0);
+    return n;
+}
+
+size_t fuzz_seed(unsigned number, uint8_t *data, size_t capacity)
+{
+    static const uint8_t at_a_time[] = {0, 23, 100};
+
+    if (number >= 3 * 11 || capacity < 4096)
+        return 0;
+    data[0] = at_a_time[number % 3];
+    return 1 + answers(number / 3, data + 1);
+}

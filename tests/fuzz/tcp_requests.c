@@ -1,0 +1,483 @@
+/* Fuzz target: what arrives on a TCP stream that another opened, from its hello on.
+ *
+ * An input is a byte that says who speaks (bit 0: a stranger, whose hello is part of the input; else
+ * a PE, whose hello is said for it; bit 1: it reads no answers before it has said everything), a byte
+ * for how many bytes arrive at a time (0: all), and the bytes. Beside the transport a model, which
+ * knows nothing but the wire's description, carries out the same requests on memory of its own: both
+ * must agree about every byte of the segments and of what lies around them, about the answers, and
+ * about whether the stream was ended, and with how many lines. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+#include "gshmem/rma.h"
+#include "runtime/base/atomic_type.h"
+#include "runtime/base/log.h"
+#include "runtime/base/settings.h"
+#include "transport/tcp/tcp.h"
+
+enum { PES = 3, ME = 1, PEER = 2, GUARD = 4096, FIRST = 12000, SECOND = 64, MODEL_MOST = 4096 };
+
+#define MUST(condition)                                                                            \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition);              \
+            abort();                                                                               \
+        }                                                                                          \
+    } while (0)
+
+/* Two segments, and what no peer may touch. */
+struct memory {
+    unsigned char before[GUARD], first[FIRST], between[GUARD], second[SECOND], after[GUARD];
+} __attribute__((aligned(64)));
+
+static struct memory real, model;
+
+static const struct {
+    size_t at, bytes;
+} segments[] = {{offsetof(struct memory, first), FIRST}, {offsetof(struct memory, second), SECOND}};
+
+static void fill(struct memory *m)
+{
+    unsigned char *byte = (unsigned char *)m;
+
+    for (size_t i = 0; i < sizeof *m; i++)
+        byte[i] = (unsigned char)(i * 7 + i / 251);
+}
+
+/* ---- What the transport is lent ---- */
+
+static int complaints, losses;
+
+static gshmem_status_t complain(gshmem_status_t status, const char *format, ...)
+{
+    char line[512];
+    va_list args;
+
+    va_start(args, format);
+    int n = vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    MUST(n > 0 && n < (int)sizeof line && strstr(line, "PE ") && !strchr(line, '\n'));
+    complaints++;
+    return status;
+}
+
+static void be_silent(const char *format, ...)
+{
+    (void)format;
+}
+
+static gshmem_status_t find(void *context, int pe, void *address, size_t capacity, size_t *bytes)
+{
+    (void)context, (void)pe, (void)address, (void)capacity, (void)bytes;
+    abort(); /* nobody is called from here */
+}
+
+/* Any update that depends on all it is given will do. */
+static uint64_t update(void *context, enum gshmem_amo amo, int type, void *target, uint64_t operand,
+                       uint64_t compare)
+{
+    size_t bytes = atomic_type_bytes(type);
+    uint64_t old = 0;
+
+    (void)context;
+    MUST(bytes && (uintptr_t)target % bytes == 0 && amo <= GSHMEM_AMO_XOR);
+    memcpy(&old, target, bytes);
+    uint64_t now = old * 3 + operand + (compare << 8) + (uint64_t)amo;
+    memcpy(target, &now, bytes);
+    return old;
+}
+
+static void lose(void *context, int pe, gshmem_status_t status, const char *why)
+{
+    (void)context;
+    MUST(pe >= 0 && pe < PES && status == GSHMEM_ERR_PEER_DEAD && why[0]);
+    losses++;
+}
+
+static const struct transport_config config = {
+    .size = sizeof config,
+    .fail = complain,
+    .info = be_silent,
+    .pe = ME,
+    .n_pes = PES,
+    .one_machine = 1,
+    .secret = "the secret of a job is 32 bytes",
+    .segments = 2,
+    .segment = {{(char *)real.first, FIRST}, {(char *)real.second, SECOND}},
+    .find = find,
+    .apply = update,
+    .lost = lose,
+};
+
+/* ---- The model ---- */
+
+struct expected {
+    struct answer_frame answer;
+    const unsigned char *data; /* a get's, in the model's memory */
+    int updates;               /* of the model's memory, before it */
+    unsigned char copy[MODEL_MOST];
+};
+
+static struct {
+    bool known;   /* it has said a hello that is right */
+    bool refused;
+    bool goodbye;
+    uint64_t number;
+    int updates;
+    size_t answers;
+} said;
+static struct expected expected[4096 / REQUEST_BYTES + 1];
+
+static unsigned char *within(unsigned segment, uint64_t offset, uint64_t bytes, uint64_t align)
+{
+    if (segment > 1 || offset > segments[segment].bytes ||
+        bytes > segments[segment].bytes - offset || (segments[segment].at + offset) % align)
+        return NULL;
+    return (unsigned char *)&model + segments[segment].at + offset;
+}
+
+static void expect(enum answer_kind kind, uint64_t value, const unsigned char *data)
+{
+    struct expected *e = &expected[said.answers++];
+
+    e->answer = (struct answer_frame){kind, said.number, value};
+    e->data = data;
+    e->updates = said.updates;
+    if (kind == ANSWER_DATA && value <= MODEL_MOST)
+        memcpy(e->copy, data, value);
+}
+
+/* Of a put that never was complete any part may have arrived, in its place. */
+static size_t model_put(const struct request_frame *f, const uint8_t *data, size_t have)
+{
+    unsigned char *to = within(f->segment, f->offset, f->bytes, 1);
+    unsigned char *signal = f->signal_op ? within(f->signal_segment, f->a, 8, 8) : NULL;
+    uint64_t word;
+
+    if (!to || f->signal_op > GSHMEM_SIGNAL_ADD || (f->signal_op && !signal)) {
+        said.refused = true;
+        return 0;
+    }
+    said.updates++;
+    if (have < f->bytes) {
+        const unsigned char *there = (unsigned char *)&real + (to - (unsigned char *)&model);
+        for (size_t i = 0; i < have; i++)
+            to[i] = there[i] == data[i] ? data[i] : to[i];
+        return have;
+    }
+    memcpy(to, data, f->bytes);
+    if (signal) {
+        memcpy(&word, signal, 8);
+        word = f->signal_op == GSHMEM_SIGNAL_SET ? f->b : word + f->b;
+        memcpy(signal, &word, 8);
+    }
+    said.number++;
+    return f->bytes;
+}
+
+static void model_atomic(const struct request_frame *f)
+{
+    size_t bytes = atomic_type_bytes(f->type);
+    unsigned char *at = bytes ? within(f->segment, f->offset, bytes, bytes) : NULL;
+
+    if (!at || f->amo > GSHMEM_AMO_XOR) {
+        said.refused = true;
+        return;
+    }
+    said.number++;
+    said.updates++;
+    expect(ANSWER_VALUE, update(NULL, (enum gshmem_amo)f->amo, f->type, at, f->a, f->b), NULL);
+}
+
+static void model_get(const struct request_frame *f)
+{
+    unsigned char *from = within(f->segment, f->offset, f->bytes, 1);
+
+    if (!from) {
+        said.refused = true;
+        return;
+    }
+    said.number++;
+    expect(ANSWER_DATA, f->bytes, from);
+}
+
+static void model_hello(const uint8_t *data)
+{
+    unsigned char right[HELLO_BYTES];
+
+    hello_encode(right, &(struct hello){FRAME_VERSION, frame_get32(data + 12), ME, PES, {0}});
+    memcpy(right + 24, config.secret, 32);
+    said.known = frame_get32(data + 12) < PES && memcmp(right, data, HELLO_BYTES) == 0;
+    said.refused = !said.known;
+}
+
+/* After the transport has been through the same bytes. */
+static void model_stream(const uint8_t *data, size_t bytes)
+{
+    struct request_frame f;
+
+    if (!said.known) {
+        if (bytes < HELLO_BYTES)
+            return;
+        model_hello(data);
+        data += HELLO_BYTES;
+        bytes -= HELLO_BYTES;
+    }
+    while (!said.refused && bytes >= REQUEST_BYTES) {
+        if (!request_decode(data, &f) || said.goodbye) {
+            said.refused = true;
+            return;
+        }
+        data += REQUEST_BYTES;
+        bytes -= REQUEST_BYTES;
+        if (f.kind == FRAME_PUT) {
+            size_t taken = model_put(&f, data, bytes);
+            if (taken < f.bytes)
+                return;
+            data += taken;
+            bytes -= taken;
+        } else if (f.kind == FRAME_GET) {
+            model_get(&f);
+        } else if (f.kind == FRAME_ATOMIC) {
+            model_atomic(&f);
+        } else {
+            said.goodbye = true;
+        }
+    }
+}
+
+/* ---- The stream ---- */
+
+static unsigned char *answers;
+static size_t answer_bytes, answer_room;
+
+static bool listen_to_answers(int fd)
+{
+    size_t before = answer_bytes;
+    ssize_t n;
+
+    do {
+        if (answer_room - answer_bytes < 65536) {
+            answer_room += 1 << 20;
+            answers = realloc(answers, answer_room);
+            MUST(answers);
+        }
+        n = recv(fd, answers + answer_bytes, answer_room - answer_bytes, MSG_DONTWAIT);
+        answer_bytes += n > 0 ? (size_t)n : 0;
+    } while (n > 0);
+    return answer_bytes > before;
+}
+
+static int progress(struct transport *t)
+{
+    int events = 0;
+
+    MUST(transport_tcp.progress(t, &events) == GSHMEM_OK);
+    return events;
+}
+
+static void speak(struct transport *t, int fd, const uint8_t *data, size_t bytes, size_t at_a_time,
+                  bool listen)
+{
+    while (bytes) {
+        size_t part = at_a_time && at_a_time < bytes ? at_a_time : bytes;
+        ssize_t n = send(fd, data, part, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0 && errno != EAGAIN)
+            break; /* it was ended */
+        if (n < 0 || listen)
+            listen_to_answers(fd);
+        data += n > 0 ? n : 0;
+        bytes -= n > 0 ? (size_t)n : 0;
+        progress(t);
+    }
+    while (progress(t) + listen_to_answers(fd) > 0)
+        ;
+}
+
+/* All that was answered, against the model; of a stream that was refused a part may be missing. */
+static void check_answers(void)
+{
+    struct answer_frame a;
+    size_t at = 0, n = 0;
+    uint64_t number = 0;
+
+    while (answer_bytes - at >= ANSWER_BYTES) {
+        MUST(answer_decode(answers + at, &a) && a.number >= number && a.number <= said.number);
+        number = a.number;
+        at += ANSWER_BYTES;
+        if (a.kind == ANSWER_DONE) {
+            MUST(n == said.answers || a.number < expected[n].answer.number);
+            continue;
+        }
+        MUST(n < said.answers);
+        const struct expected *e = &expected[n++];
+        MUST(a.kind == e->answer.kind && a.number == e->answer.number && a.value == e->answer.value);
+        if (a.kind == ANSWER_VALUE)
+            continue;
+        size_t have = answer_bytes - at < a.value ? answer_bytes - at : a.value;
+        if (a.value <= MODEL_MOST)
+            MUST(memcmp(answers + at, e->copy, have) == 0);
+        else if (e->updates == said.updates) /* else a later put may have been faster */
+            MUST(memcmp(answers + at, e->data, have) == 0);
+        at += have;
+        MUST(have == a.value || said.refused);
+    }
+    if (!said.refused)
+        MUST(at == answer_bytes && n == said.answers && number == said.number);
+}
+
+/* The lowest that is free: the same before and after, if none was left open. */
+static int next_descriptor(void)
+{
+    int fd = dup(STDERR_FILENO);
+
+    close(fd);
+    return fd;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    const int little = 8192;
+    static bool loaded;
+    unsigned char hello[HELLO_BYTES];
+    struct transport *t;
+    int pair[2];
+
+    if (bytes < 2)
+        return 0;
+    if (!loaded) {
+        MUST(settings_load() == GSHMEM_OK);
+        log_set_level(LOG_NONE);
+        loaded = true;
+    }
+    int free_before = next_descriptor();
+    fill(&real);
+    fill(&model);
+    memset(&said, 0, sizeof said);
+    complaints = losses = 0;
+    answer_bytes = 0;
+    said.known = !(data[0] & 1);
+
+    MUST(transport_tcp.open(&config, &t) == GSHMEM_OK);
+    MUST(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) == 0);
+    MUST(setsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &little, sizeof little) == 0);
+    struct tcp *tcp = (struct tcp *)t;
+    inbound_accept(tcp, pair[1]);
+    if (said.known) {
+        hello_encode(hello, &(struct hello){FRAME_VERSION, PEER, ME, PES, {0}});
+        memcpy(hello + 24, config.secret, 32);
+        MUST(send(pair[0], hello, sizeof hello, MSG_NOSIGNAL) == sizeof hello);
+    }
+    speak(t, pair[0], data + 2, bytes - 2, data[1], !(data[0] & 2));
+    model_stream(data + 2, bytes - 2);
+
+    MUST(memcmp(&real, &model, sizeof real) == 0);
+    check_answers();
+    MUST(said.refused == !tcp->served);
+    MUST(complaints == (said.known && said.refused));
+    shutdown(pair[0], SHUT_RDWR);
+    progress(t);
+    MUST(!tcp->served && tcp->strangers == 0);
+    MUST(losses == (said.known && !said.refused && !said.goodbye));
+    close(pair[0]);
+    transport_tcp.close(t);
+    MUST(next_descriptor() == free_before);
+    return 0;
+}
+
+/* ---- Seeds ---- */
+
+static size_t request(uint8_t *at, struct request_frame f, const char *text)
+{
+    request_encode(at, &f);
+    if (f.kind != FRAME_PUT)
+        return REQUEST_BYTES;
+    for (size_t i = 0; i < f.bytes; i++)
+        at[REQUEST_BYTES + i] = (uint8_t)text[i % strlen(text)];
+    return REQUEST_BYTES + f.bytes;
+}
+
+#define REQUEST(text, ...) n += request(data + n, (struct request_frame){__VA_ARGS__}, text)
+
+/* A little of everything, all of it right. */
+static size_t right_requests(uint8_t *data)
+{
+    size_t n = 0;
+
+    REQUEST("eight by", .kind = FRAME_PUT, .offset = 24, .bytes = 8);
+    REQUEST("a long one. ", .kind = FRAME_PUT, .offset = 11000, .bytes = 1000,
+            .signal_op = GSHMEM_SIGNAL_SET, .signal_segment = 1, .a = 8, .b = 77);
+    REQUEST("", .kind = FRAME_GET, .offset = 10900, .bytes = 1100);
+    REQUEST("", .kind = FRAME_ATOMIC, .amo = GSHMEM_AMO_ADD, .type = GSHMEM_TYPE_UINT64,
+            .segment = 1, .offset = 56, .a = 5);
+    REQUEST("", .kind = FRAME_GET, .offset = 3, .bytes = 11997);
+    REQUEST("all of it", .kind = FRAME_PUT, .segment = 1, .bytes = 64);
+    REQUEST("", .kind = FRAME_PUT, .offset = 12000, .signal_op = GSHMEM_SIGNAL_ADD, .a = 16, .b = 1);
+    REQUEST("", .kind = FRAME_ATOMIC, .amo = GSHMEM_AMO_COMPARE_SWAP, .type = GSHMEM_TYPE_FLOAT,
+            .offset = 11996, .a = 9, .b = 8);
+    for (uint64_t i = 0; i < 24; i++) /* more than has room at a time */
+        REQUEST("", .kind = FRAME_GET, .offset = i, .bytes = 4096);
+    REQUEST("", .kind = FRAME_GET, .segment = 1, .offset = 64, .bytes = 0);
+    return n;
+}
+
+/* The number-th that is wrong by a little, after one that is right; 0: there are no more. */
+static size_t wrong_request(unsigned number, uint8_t *data)
+{
+    static const struct request_frame wrong[] = {
+        {.kind = FRAME_PUT, .segment = 1, .offset = 64, .bytes = 1},
+        {.kind = FRAME_PUT, .segment = 2, .bytes = 1},
+        {.kind = FRAME_PUT, .offset = (uint64_t)-8, .bytes = 16},
+        {.kind = FRAME_PUT, .bytes = 8, .signal_op = GSHMEM_SIGNAL_ADD + 1},
+        {.kind = FRAME_PUT, .bytes = 8, .signal_op = GSHMEM_SIGNAL_SET, .a = 12},
+        {.kind = FRAME_PUT, .bytes = 8, .signal_op = GSHMEM_SIGNAL_SET, .a = 12000},
+        {.kind = FRAME_GET, .offset = 1, .bytes = 12000},
+        {.kind = FRAME_GET, .segment = 1, .offset = 65},
+        {.kind = FRAME_ATOMIC, .type = GSHMEM_TYPE_UINT64, .offset = 11996},
+        {.kind = FRAME_ATOMIC, .type = GSHMEM_TYPE_UINT64, .offset = 12},
+        {.kind = FRAME_ATOMIC, .type = GSHMEM_TYPE_INT32, .offset = 2},
+        {.kind = FRAME_ATOMIC, .type = GSHMEM_TYPE_INT32, .amo = GSHMEM_AMO_XOR + 1},
+        {.kind = FRAME_GOODBYE + 1},
+    };
+    size_t n = 0;
+
+    if (number > sizeof wrong / sizeof wrong[0])
+        return 0;
+    REQUEST("eight by", .kind = FRAME_PUT, .offset = 24, .bytes = 8);
+    if (number == 0)
+        REQUEST("", .kind = FRAME_GOODBYE);
+    const struct request_frame *f = number ? &wrong[number - 1] : &(struct request_frame){.kind = FRAME_GET};
+    request_encode(data + n, f);
+    memset(data + n + REQUEST_BYTES, 'x', 16);
+    return n + REQUEST_BYTES + 16;
+}
+
+size_t fuzz_seed(unsigned number, uint8_t *data, size_t capacity)
+{
+    static const uint8_t at_a_time[] = {0, 17, 39, 240};
+    size_t n = 2;
+
+    if (capacity < 4096)
+        return 0;
+    data[0] = (uint8_t)(number < 16 ? number / 4 : 0);
+    data[1] = at_a_time[number % 4];
+    if (data[0] & 1) {
+        hello_encode(data + n, &(struct hello){FRAME_VERSION, PEER, ME, PES, {0}});
+        memcpy(data + n + 24, config.secret, 32);
+        n += HELLO_BYTES;
+    }
+    if (number >= 16) {
+        size_t bytes = wrong_request(number - 16, data + n);
+        return bytes ? n + bytes : 0;
+    }
+    n += right_requests(data + n);
+    REQUEST("", .kind = FRAME_GOODBYE);
+    return n;
+}
