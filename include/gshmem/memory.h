@@ -94,6 +94,16 @@ GSHMEM_DEVICE void gshmem_store_release(uint64_t *at, uint64_t value)
 #endif
 }
 
+/* Adds, for all agents of the system. No earlier access moves after it. */
+GSHMEM_DEVICE void gshmem_add_release(uint64_t *at, uint64_t value)
+{
+#if defined(__CUDA_ARCH__)
+    asm volatile("red.release.sys.global.add.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
+#else
+    __atomic_fetch_add(at, value, __ATOMIC_RELEASE);
+#endif
+}
+
 /* Two words at a 16-byte boundary in one access where the machine has one. Orders nothing; each
  * word is whole, the pair need not be. */
 GSHMEM_DEVICE void gshmem_store_pair_relaxed(uint64_t *at, uint64_t first, uint64_t second)
@@ -130,14 +140,19 @@ GSHMEM_DEVICE uint64_t gshmem_take_ticket(uint64_t *counter, uint64_t n)
 }
 
 /* Raises *at to value if that is more, among the threads of this device, and returns what was there.
- * Orders nothing. */
+ * No earlier access moves after it: who reads the value with acquire sees all that came before. */
 GSHMEM_DEVICE uint64_t gshmem_raise_to(uint64_t *at, uint64_t value)
 {
 #if defined(__CUDA_ARCH__)
-    return atomicMax((unsigned long long *)at, (unsigned long long)value);
+    uint64_t was;
+    asm volatile("atom.release.gpu.global.max.u64 %0, [%1], %2;"
+                 : "=l"(was)
+                 : "l"(at), "l"(value)
+                 : "memory");
+    return was;
 #else
     uint64_t was = __atomic_load_n(at, __ATOMIC_RELAXED);
-    while (was < value && !__atomic_compare_exchange_n(at, &was, value, 1, __ATOMIC_RELAXED,
+    while (was < value && !__atomic_compare_exchange_n(at, &was, value, 1, __ATOMIC_RELEASE,
                                                        __ATOMIC_RELAXED))
         ;
     return was;

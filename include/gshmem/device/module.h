@@ -1,0 +1,47 @@
+/* The state of this translation unit: filled by the library when a job begins, for the kernels in it.
+ * In a module loaded at run time the constructor runs late, and it is filled then. */
+#ifndef GSHMEM_DEVICE_MODULE_H
+#define GSHMEM_DEVICE_MODULE_H
+
+#include "gshmem/device/state.h"
+
+#ifdef GSHMEM_HOST_DEVICE
+static struct gshmem_device_state gshmem_device_here;
+
+static int gshmem_device_fill(const struct gshmem_device_state *state)
+{
+    gshmem_device_here = *state;
+    return 0;
+}
+#else
+static __constant__ struct gshmem_device_state gshmem_device_here;
+
+static int gshmem_device_fill(const struct gshmem_device_state *state)
+{
+    return (int)cudaMemcpyToSymbol(gshmem_device_here, state, sizeof *state);
+}
+#endif
+
+static struct gshmem_device_module gshmem_device_module_here = {
+    sizeof(struct gshmem_device_module),
+    GSHMEM_DEVICE_STATE_VERSION,
+#ifdef GSHMEM_HOST_DEVICE
+    "host",
+#else
+    "cuda",
+#endif
+    gshmem_device_fill,
+    NULL,
+};
+
+__attribute__((constructor)) static void gshmem_device_module_begin(void)
+{
+    gshmem_device_register(&gshmem_device_module_here);
+}
+
+__attribute__((destructor)) static void gshmem_device_module_end(void)
+{
+    gshmem_device_unregister(&gshmem_device_module_here);
+}
+
+#endif

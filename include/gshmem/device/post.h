@@ -1,0 +1,255 @@
+/* What a kernel does when it cannot do it itself: a command to the proxy, and waiting for it. */
+#ifndef GSHMEM_DEVICE_POST_H
+#define GSHMEM_DEVICE_POST_H
+
+#include "gshmem/device/command.h"
+#include "gshmem/device/wait.h"
+
+/* The context of a handle; NULL for one that kernels cannot use. */
+GSHMEM_KERNEL const struct gshmem_device_ctx *gshmem_kernel_ctx(gshmem_ctx_t handle)
+{
+    if (handle == GSHMEM_CTX_DEFAULT)
+        return &gshmem_device_here.ctx;
+    return handle == GSHMEM_CTX_INVALID ? NULL : handle->device;
+}
+
+/* Whether a command for that PE can be posted at all. */
+GSHMEM_KERNEL bool gshmem_kernel_has_pe(const struct gshmem_device_ctx *c, int pe)
+{
+    return c && (uint32_t)pe < (uint32_t)c->n_pes;
+}
+
+/* Where pe's copy of the `bytes` bytes at `mine` is mapped; NULL: it is not, or is not symmetric, or
+ * there is no such PE. */
+GSHMEM_KERNEL void *gshmem_kernel_reach(const struct gshmem_device_ctx *c, const void *mine,
+                                        size_t bytes, int pe)
+{
+    if (!gshmem_kernel_has_pe(c, pe))
+        return NULL;
+    size_t offset = (uintptr_t)mine - c->heap.base;
+    if (offset < c->heap.bytes && bytes <= c->heap.bytes - offset)
+        return c->heap.peer[pe] ? (void *)(c->heap.peer[pe] + offset) : NULL;
+    offset = (uintptr_t)mine - c->data.base;
+    if (offset < c->data.bytes && bytes <= c->data.bytes - offset)
+        return c->data.peer[pe] ? (void *)(c->data.peer[pe] + offset) : NULL;
+    offset = (uintptr_t)mine - c->system.base;
+    if (offset < c->system.bytes && bytes <= c->system.bytes - offset)
+        return c->system.peer[pe] ? (void *)(c->system.peer[pe] + offset) : NULL;
+    return NULL;
+}
+
+/* Whether a symmetric object begins at `mine`: what a put or get that is answered later should know
+ * now. The proxy finds out more, and checks again. */
+GSHMEM_KERNEL bool gshmem_kernel_symmetric(const struct gshmem_device_ctx *c, const void *mine,
+                                           size_t bytes)
+{
+    size_t in_heap = (uintptr_t)mine - c->heap.base, in_data = (uintptr_t)mine - c->data.base;
+    size_t in_system = (uintptr_t)mine - c->system.base;
+
+    return (in_heap < c->heap.bytes && bytes <= c->heap.bytes - in_heap) ||
+           (in_data < c->data.bytes && bytes <= c->data.bytes - in_data) ||
+           (in_system < c->system.bytes && bytes <= c->system.bytes - in_system);
+}
+
+/* ---- Commands ------------------------------------------------------------------------------- */
+
+/* A block's commands stay in one channel, and so in order. */
+GSHMEM_KERNEL const struct gshmem_device_channel *
+gshmem_kernel_channel(const struct gshmem_device_ctx *c)
+{
+    return &c->channel[gshmem_kernel_block() & (c->channels - 1)];
+}
+
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_wait_room(const struct gshmem_device_ctx *c,
+                                                           const struct gshmem_channel *ring,
+                                                           uint64_t end)
+{
+    struct gshmem_kernel_wait w = {};
+    gshmem_status_t status = GSHMEM_OK;
+
+    while (!status && !gshmem_channel_has_room(ring, end))
+        status = gshmem_kernel_wait_proxy(&w, c->job->failure);
+    gshmem_kernel_waited();
+    return status;
+}
+
+/* A command of one slot, or of two. `publishes`: it points at memory that was written before. *end
+ * is the position behind it. On failure it is not written, and nothing in this channel is read any
+ * more: the job has ended. */
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post(const struct gshmem_device_ctx *c,
+                                                 const struct gshmem_device_channel *channel,
+                                                 const struct gshmem_command *command,
+                                                 const struct gshmem_command *second,
+                                                 bool publishes, uint64_t *end)
+{
+    const struct gshmem_channel *ring = &channel->ring;
+    const uint32_t n = second ? 2 : 1;
+    uint64_t position = gshmem_channel_take(ring, n);
+
+    *end = position + n;
+    if (*end - gshmem_load_relaxed(ring->tail_copy) > ring->slots) {
+        gshmem_status_t status = gshmem_kernel_wait_room(c, ring, *end);
+        if (status)
+            return status;
+    }
+    gshmem_channel_write(ring, position, gshmem_command_encode(command), publishes && !second);
+    if (second)
+        gshmem_channel_write(ring, position + 1, gshmem_command_encode(second), publishes);
+#ifdef GSHMEM_HOST_DEVICE
+    if (gshmem_load_relaxed_32(c->job->asleep))
+        gshmem_device_help();
+#endif
+    return GSHMEM_OK;
+}
+
+/* ---- Completion ----------------------------------------------------------------------------- */
+
+/* Waits until the proxy has taken all before `end`: it has done with small sources. */
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_taken(const struct gshmem_device_ctx *c,
+                                                       const struct gshmem_device_channel *channel,
+                                                       uint64_t end)
+{
+    struct gshmem_kernel_wait w = {};
+    gshmem_status_t status = GSHMEM_OK;
+    uint64_t tail;
+
+    /* acquire: pairs with the release in gshmem_channel_give_back */
+    while ((tail = gshmem_load_acquire(channel->ring.tail)) < end && !status)
+        status = gshmem_kernel_wait_proxy(&w, c->job->failure);
+    gshmem_raise_to(channel->ring.tail_copy, tail);
+    gshmem_kernel_waited();
+    return status;
+}
+
+/* Waits until all before `end` is done, and what gets brought is visible. */
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_done(const struct gshmem_device_ctx *c,
+                                                      const struct gshmem_device_channel *channel,
+                                                      uint64_t end)
+{
+    struct gshmem_kernel_wait w = {};
+    gshmem_status_t status = GSHMEM_OK;
+    uint64_t done;
+
+    /* acquire: pairs with the release of the proxy when it moves `done` */
+    while (((done = gshmem_load_acquire(channel->done)) & ~GSHMEM_DONE_FAILED) < end && !status)
+        status = gshmem_kernel_wait_proxy(&w, c->job->failure);
+    gshmem_raise_to(channel->done_copy, done);
+    gshmem_kernel_waited();
+    return status;
+}
+
+/* What a quiet answers with once something has failed in a channel: each failure once. */
+GSHMEM_KERNEL_RARE gshmem_status_t
+gshmem_kernel_take_failure(const struct gshmem_device_channel *channel)
+{
+    /* acquire: the proxy has written it before `done` */
+    uint64_t failed = gshmem_load_acquire(channel->failed);
+    uint64_t seen = gshmem_raise_to(channel->failed_seen, failed);
+
+    return seen < failed ? (gshmem_status_t)(failed & 255) : GSHMEM_OK;
+}
+
+/* ---- Answers -------------------------------------------------------------------------------- */
+
+/* Takes a response slot: its number, and in *tag what its answer will be marked with. */
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_claim(const struct gshmem_device_job *job,
+                                                  uint32_t *slot, uint32_t *tag)
+{
+    uint32_t i = gshmem_kernel_block() * 61 + gshmem_kernel_thread();
+    struct gshmem_kernel_wait w = {};
+    gshmem_status_t status = GSHMEM_OK;
+
+    for (uint32_t tries = 0; !status; i++) {
+        uint32_t *owner = &job->response_owner[i % GSHMEM_RESPONSES];
+        uint32_t was = gshmem_load_relaxed_32(owner);
+        if (!(was & 1) && gshmem_claim(owner, was, was | 1)) {
+            *slot = i % GSHMEM_RESPONSES;
+            *tag = ((was >> 1) + 1) & 255;
+            return GSHMEM_OK;
+        }
+        if (++tries % GSHMEM_RESPONSES == 0)
+            status = gshmem_kernel_wait_proxy(&w, job->failure);
+    }
+    return status;
+}
+
+/* Posts a command and waits for its answer alone; value may be NULL. */
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_ask(const struct gshmem_device_ctx *c,
+                                                     struct gshmem_command *command,
+                                                     const struct gshmem_command *second,
+                                                     uint64_t value[2])
+{
+    struct gshmem_kernel_wait w = {};
+    gshmem_status_t status;
+    uint64_t end, answer;
+
+    if (!c || !c->job)
+        return GSHMEM_ERR_STATE;
+    if ((status = gshmem_kernel_claim(c->job, &command->response, &command->tag)))
+        return status;
+    command->responds = 1;
+    if ((status = gshmem_kernel_post(c, gshmem_kernel_channel(c), command, second, true, &end)))
+        return status;
+
+    const struct gshmem_response *r = &c->job->response[command->response];
+    /* acquire: pairs with the release of the proxy's answer */
+    while ((answer = gshmem_load_acquire(&r->answer)) >> 8 != command->tag) {
+        if ((status = gshmem_kernel_wait_proxy(&w, c->job->failure)))
+            return status; /* the slot stays taken: nobody will answer any more */
+    }
+    gshmem_kernel_waited();
+    if (value) {
+        value[0] = gshmem_load_relaxed(&r->value[0]);
+        value[1] = gshmem_load_relaxed(&r->value[1]);
+    }
+    gshmem_let_go(&c->job->response_owner[command->response], command->tag << 1);
+    return (gshmem_status_t)(answer & 255);
+}
+
+/* ---- Failures ------------------------------------------------------------------------------- */
+
+/* Has the proxy say, as it does for the host's calls, that there is no such PE. */
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_refuse(const struct gshmem_device_ctx *c,
+                                                        uint32_t kind, const void *address, int pe,
+                                                        bool raises)
+{
+    struct gshmem_command command = {};
+
+    command.kind = GSHMEM_COMMAND_REFUSE;
+    command.type = kind;
+    command.raises = raises;
+    command.address = (uint64_t)(uintptr_t)address;
+    command.size = (uint64_t)(int64_t)pe;
+    return gshmem_kernel_ask(c, &command, NULL, NULL);
+}
+
+/* Hands a failure to the error policy, from functions that return no status. */
+GSHMEM_KERNEL_RARE void gshmem_kernel_raise(const struct gshmem_device_ctx *c,
+                                            gshmem_status_t status)
+{
+    struct gshmem_command command = {};
+
+    command.kind = GSHMEM_COMMAND_RAISE;
+    command.type = (uint32_t)status;
+    gshmem_kernel_ask(c, &command, NULL, NULL);
+}
+
+/* A command that is answered by a quiet, but at once if it is known to be wrong. */
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_issue(const struct gshmem_device_ctx *c,
+                                                       struct gshmem_command *command,
+                                                       const struct gshmem_command *second,
+                                                       size_t bytes, int pe, bool publishes,
+                                                       uint64_t *end)
+{
+    uint64_t ignored;
+
+    if (!gshmem_kernel_has_pe(c, pe))
+        return gshmem_kernel_refuse(c, command->kind, (const void *)command->address, pe, false);
+    command->pe = (uint32_t)c->world[pe];
+    if (!gshmem_kernel_symmetric(c, (const void *)command->address, bytes))
+        return gshmem_kernel_ask(c, command, second, NULL);
+    return gshmem_kernel_post(c, gshmem_kernel_channel(c), command, second, publishes,
+                              end ? end : &ignored);
+}
+
+#endif

@@ -1,0 +1,98 @@
+/* Who performs an operation: one thread, a warp, or a block; and where code is running. */
+#ifndef GSHMEM_DEVICE_SCOPE_H
+#define GSHMEM_DEVICE_SCOPE_H
+
+#include "gshmem/base.h"
+
+#define GSHMEM_KERNEL static __device__ __forceinline__
+/* What is rare is kept out of the caller's way. */
+#define GSHMEM_KERNEL_RARE static __device__ __noinline__ __attribute__((unused))
+#define GSHMEM_EITHER      static __host__ __device__ __forceinline__
+
+/* The body of a function that host code and kernels call by one name. */
+#if defined(__CUDA_ARCH__)
+#define GSHMEM_RETURN(in_kernel, on_host) return in_kernel
+#elif defined(GSHMEM_HOST_DEVICE)
+#define GSHMEM_RETURN(in_kernel, on_host) return gshmem_host_in_kernel() ? in_kernel : on_host
+#else
+#define GSHMEM_RETURN(in_kernel, on_host) return on_host
+#endif
+
+enum gshmem_scope { GSHMEM_SCOPE_THREAD, GSHMEM_SCOPE_WARP, GSHMEM_SCOPE_BLOCK };
+
+GSHMEM_KERNEL unsigned gshmem_kernel_thread(void)
+{
+#ifdef GSHMEM_HOST_DEVICE
+    return gshmem_host_thread_rank();
+#else
+    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+#endif
+}
+
+GSHMEM_KERNEL unsigned gshmem_kernel_block(void)
+{
+    return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+}
+
+/* The caller's number among those that perform the operation, and how many they are. The last warp
+ * of a block may be a small one. */
+template <int scope> GSHMEM_KERNEL unsigned gshmem_kernel_rank(void)
+{
+    if (scope == GSHMEM_SCOPE_THREAD)
+        return 0;
+    unsigned thread = gshmem_kernel_thread();
+    return scope == GSHMEM_SCOPE_WARP ? thread & 31 : thread;
+}
+
+template <int scope> GSHMEM_KERNEL unsigned gshmem_kernel_size(void)
+{
+    if (scope == GSHMEM_SCOPE_THREAD)
+        return 1;
+    unsigned threads = blockDim.x * blockDim.y * blockDim.z;
+    if (scope == GSHMEM_SCOPE_BLOCK)
+        return threads;
+    unsigned left = threads - (gshmem_kernel_thread() & ~31u);
+    return left < 32 ? left : 32;
+}
+
+/* The lanes of the caller's warp. */
+GSHMEM_KERNEL unsigned gshmem_kernel_lanes(void)
+{
+    return 0xffffffffu >> (32 - gshmem_kernel_size<GSHMEM_SCOPE_WARP>());
+}
+
+/* All have come, and see what each wrote before. */
+template <int scope> GSHMEM_KERNEL void gshmem_kernel_sync(void)
+{
+    if (scope == GSHMEM_SCOPE_WARP)
+        __syncwarp(gshmem_kernel_lanes());
+    else if (scope == GSHMEM_SCOPE_BLOCK)
+        __syncthreads();
+}
+
+/* Whether any of them brings true; also a sync. */
+template <int scope> GSHMEM_KERNEL bool gshmem_kernel_any(bool mine)
+{
+    gshmem_kernel_sync<scope == GSHMEM_SCOPE_WARP ? GSHMEM_SCOPE_WARP : GSHMEM_SCOPE_THREAD>();
+    if (scope == GSHMEM_SCOPE_WARP)
+        return __any_sync(gshmem_kernel_lanes(), mine);
+    return scope == GSHMEM_SCOPE_BLOCK ? __syncthreads_or(mine) : mine;
+}
+
+/* One status for all, the highest that any of them brings; also a sync. It is put together bit by
+ * bit where it is not GSHMEM_OK, which takes no shared memory of the program's. */
+template <int scope> GSHMEM_KERNEL gshmem_status_t gshmem_kernel_agree(gshmem_status_t mine)
+{
+    int highest = 0;
+
+    if (!gshmem_kernel_any<scope>(mine != GSHMEM_OK))
+        return GSHMEM_OK;
+    for (int bit = 8; bit; bit >>= 1) {
+        bool candidate = ((int)mine & ~(bit - 1)) == (highest | bit);
+        if (gshmem_kernel_any<scope>(candidate))
+            highest |= bit;
+    }
+    return (gshmem_status_t)highest;
+}
+
+#endif

@@ -1,0 +1,39 @@
+/* GSHMEM in kernels: CUDA sources include this (gshmem.h does so for them), for nvcc and for the host
+ * device alike. Nothing has to be linked for it, and no -rdc is needed.
+ *
+ * The functions of gshmem.h that make sense in a kernel exist there by the same name and with the
+ * same meaning: every thread that calls one performs it. Those ending in _warp and _block are called
+ * by all threads of a warp or block with the same arguments, and perform it once, together: what any
+ * of the threads wrote before the call is what is sent, and all have the answer. Nonblocking forms
+ * (_nbi) return before it is complete; gshmem_quiet completes what this PE has issued on the context,
+ * from whichever thread.
+ *
+ * Where a peer's memory is mapped, an operation is done by loads and stores of the calling threads.
+ * Elsewhere it is a command to the PE's proxy thread (gshmem/device/command.h). Waits in kernels end
+ * with a status when the job is aborted or a PE that they may depend on has died.
+ *
+ * Collectives in kernels: one thread, warp or block of each PE of the team calls, and the kernels of
+ * all these PEs must be able to run at the same time. */
+#ifndef GSHMEM_DEVICE_H
+#define GSHMEM_DEVICE_H
+
+#ifndef __CUDACC__
+#error "gshmem_device.h is for CUDA sources: compile this with gshmemcc as a .cu file"
+#endif
+
+#include "gshmem.h"
+#include "gshmem/wait.h"
+
+#include "gshmem/device/module.h"
+#include "gshmem/device/scope.h"
+#include "gshmem/device/wait.h"
+#include "gshmem/device/post.h"
+#include "gshmem/device/copy.h"
+#include "gshmem/device/order.h"
+#include "gshmem/device/rma.h"
+#include "gshmem/device/atomic.h"
+#include "gshmem/device/wait_until.h"
+#include "gshmem/device/team.h"
+#include "gshmem/device/collective.h"
+
+#endif
