@@ -93,11 +93,11 @@ static bool drive(struct network *n)
     return events > 0;
 }
 
-bool network_drive(struct network *n)
+bool network_drive(struct network *n, uint64_t now)
 {
     if (!n->started)
         return false;
-    atomic_store_explicit(&n->driven, clock_ns(), memory_order_relaxed);
+    atomic_store_explicit(&n->driven, now, memory_order_relaxed);
     return drive(n);
 }
 
@@ -109,6 +109,13 @@ void network_nap(struct network *n, uint64_t ns)
     ppoll(&arrival, 1, &most, NULL);
 }
 
+/* A thread that waits takes its answer sooner than one that must be woken first, and each wake-up
+ * costs whoever sends some microseconds: while another drives, this thread is nobody's to wake. */
+static bool driven_lately(const struct network *n)
+{
+    return clock_ns() - atomic_load_explicit(&n->driven, memory_order_relaxed) < ASIDE_NS;
+}
+
 static void *proxy_main(void *argument)
 {
     struct network *n = argument;
@@ -117,16 +124,14 @@ static void *proxy_main(void *argument)
     const struct timespec aside = {.tv_nsec = ASIDE_NS};
 
     while (!atomic_load_explicit(&n->stopping, memory_order_relaxed)) {
-        if (poll(wake, 2, -1) < 0 && errno != EINTR) {
+        if (driven_lately(n)) {
+            nanosleep(&aside, NULL);
+        } else if (poll(wake, 2, -1) < 0 && errno != EINTR) {
             log_error("proxy: poll: %s", strerror(errno));
             nanosleep(&aside, NULL);
-        }
-        /* A thread that waits takes its answer sooner than one that must be woken first. */
-        uint64_t driven = atomic_load_explicit(&n->driven, memory_order_relaxed);
-        if (clock_ns() - driven < ASIDE_NS)
-            nanosleep(&aside, NULL);
-        else
+        } else if (!driven_lately(n)) {
             drive(n);
+        }
     }
     return NULL;
 }
@@ -390,7 +395,7 @@ gshmem_status_t network_post(struct network *n, struct pending *pending,
     return status;
 }
 
-gshmem_status_t network_quiet(struct network *n, struct pending *pending, const char *call)
+gshmem_status_t network_quiet(struct pending *pending, const char *call)
 {
     uint64_t target = atomic_load_explicit(&pending->issued, memory_order_relaxed);
     gshmem_status_t status = GSHMEM_OK;
@@ -398,10 +403,8 @@ gshmem_status_t network_quiet(struct network *n, struct pending *pending, const 
 
     wait_begin(&w, call, GSHMEM_TEAM_WORLD);
     /* acquire: pairs with the release in land */
-    while (!status && atomic_load_explicit(&pending->done, memory_order_acquire) < target) {
-        if (!network_drive(n))
-            status = wait_step(&w);
-    }
+    while (!status && atomic_load_explicit(&pending->done, memory_order_acquire) < target)
+        status = wait_slowly(&w); /* nobody else's store can end this: drive from the start */
     if (!status && atomic_load_explicit(&pending->failed, memory_order_relaxed))
         status = (gshmem_status_t)atomic_exchange_explicit(&pending->failed, GSHMEM_OK,
                                                            memory_order_relaxed);
@@ -426,7 +429,7 @@ gshmem_status_t network_errand(struct network *n, struct transport_request *requ
     request->old = value ? &e->value : NULL;
     status = network_post(n, &e->pending, request, call);
     if (!status)
-        status = network_quiet(n, &e->pending, call);
+        status = network_quiet(&e->pending, call);
     if (!status && value)
         *value = e->value;
     if (!pending_any(&e->pending))

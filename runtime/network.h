@@ -72,15 +72,16 @@ gshmem_status_t network_post(struct network *n, struct pending *pending,
                              struct transport_request *request, const char *call);
 /* Waits until all that was issued in `pending` before the call is done; returns the first failure
  * since the last quiet. */
-gshmem_status_t network_quiet(struct network *n, struct pending *pending, const char *call);
+gshmem_status_t network_quiet(struct pending *pending, const char *call);
 
 /* Posts a request and waits until it is done, and it alone. For what a caller must have on return:
  * the bytes of a get, *value of an atomic that fetches (NULL if it does not). */
 gshmem_status_t network_errand(struct network *n, struct transport_request *request,
                                const char *call, uint64_t *value);
 
-/* One round of progress if no other thread is at it; whether anything happened. For waits. */
-bool network_drive(struct network *n);
+/* One round of progress if no other thread is at it; whether anything happened. For waits; now: the
+ * clock. */
+bool network_drive(struct network *n, uint64_t now);
 /* Sleeps until something arrives, at most that long. */
 void network_nap(struct network *n, uint64_t ns);
 

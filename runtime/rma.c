@@ -153,7 +153,7 @@ static gshmem_status_t get_blocks_afar(struct context *c, struct target t, char 
         t.offset += s->from_step;
         dest += s->to_step;
     }
-    waited = network_quiet(job->network, &c->pending, call); /* also when it broke off half-way */
+    waited = network_quiet(&c->pending, call); /* also when it broke off half-way */
     return status ? status : waited;
 }
 

@@ -130,32 +130,35 @@ static void nap(uint64_t ns)
     }
 }
 
-/* Whether it is time to sleep rather than yield. */
-static bool begin_slow_step(struct wait *w, uint64_t *now, gshmem_status_t *status)
+/* Whether driving the network brought something: perhaps what is waited for. */
+static bool serve(struct wait *w, uint64_t now)
 {
-    *now = clock_ns();
-    if (w->spins == wait_spins) {
-        w->spins++; /* the spin is over: from here on time is looked at */
-        w->since = w->checked = *now;
-    }
-    *status = check(w, *now);
-    return *now - w->since >= YIELD_NS && *now - w->served >= SERVED_NS;
+    if (!job->network || !network_drive(job->network, now))
+        return false;
+    w->served = now;
+    return true;
+}
+
+/* Whether it is time to sleep rather than yield. */
+static bool begin_slow_step(struct wait *w, uint64_t now, gshmem_status_t *status)
+{
+    if (!w->since) /* the spin is over: from here on time is looked at */
+        w->since = w->checked = now;
+    *status = check(w, now);
+    return now - w->since >= YIELD_NS && now - w->served >= SERVED_NS;
 }
 
 gshmem_status_t wait_slowly(struct wait *w)
 {
+    uint64_t now = clock_ns();
     gshmem_status_t status;
-    uint64_t now;
 
-    if (job->network && network_drive(job->network)) {
-        w->served = clock_ns();
-        return GSHMEM_OK; /* perhaps it brought what is waited for */
-    }
-    if (!begin_slow_step(w, &now, &status)) {
+    if (serve(w, now))
+        return GSHMEM_OK;
+    if (!begin_slow_step(w, now, &status))
         sched_yield();
-    } else if (!status) {
+    else if (!status)
         nap(nap_ns(w));
-    }
     return status;
 }
 
@@ -163,14 +166,16 @@ gshmem_status_t wait_step_on(struct wait *w, _Atomic uint32_t *word, uint32_t se
                              _Atomic uint32_t *sleepers)
 {
     gshmem_status_t status;
-    uint64_t now;
 
     if (w->spins < wait_spins) {
         w->spins++;
         clock_pause();
         return GSHMEM_OK;
     }
-    if (!begin_slow_step(w, &now, &status)) {
+    uint64_t now = clock_ns();
+    if (serve(w, now))
+        return GSHMEM_OK;
+    if (!begin_slow_step(w, now, &status)) {
         sched_yield();
     } else if (!status) {
         /* A dead PE wakes nobody, so sleep no longer than the next look at the peers. */

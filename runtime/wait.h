@@ -24,7 +24,7 @@ struct wait {
     gshmem_team_t team;  /* whose members are waited for; GSHMEM_TEAM_WORLD if anyone may be meant */
     uint32_t spins;
     uint32_t naps;
-    uint64_t since;      /* ns, set at the end of the spin */
+    uint64_t since;      /* ns, the end of the spin; 0: not yet */
     uint64_t checked;    /* ns, when the peers were last looked at */
     uint64_t served;     /* ns, when driving the network last brought something */
     uint64_t limit;      /* ns to wait at most, 0: for ever */
@@ -43,12 +43,14 @@ static inline void wait_begin(struct wait *w, const char *what, gshmem_team_t te
     w->team = team;
     w->spins = 0;
     w->naps = 0;
+    w->since = 0;
     w->limit = 0;
     w->served = 0;
     w->reported = false;
 }
 
-/* After the spin: yields, then sleeps for ever longer times up to a bound; checks for failure. */
+/* After the spin: drives the network, yields, then sleeps for ever longer times up to a bound; checks
+ * for failure. */
 gshmem_status_t wait_slowly(struct wait *w);
 
 static inline gshmem_status_t wait_step(struct wait *w)

@@ -187,7 +187,7 @@ static gshmem_status_t fetch_notes(struct group *g, size_t bytes, const char *ca
         if (f->away[i])
             status = network_post(job->network, &f->pending, &get, call);
     }
-    waited = network_quiet(job->network, &f->pending, call);
+    waited = network_quiet(&f->pending, call);
     return status ? status : waited;
 }
 
@@ -263,6 +263,6 @@ gshmem_status_t far_farewell(struct group *g, const char *call)
     gshmem_status_t status = group_meet(g, signature_make(COLLECTIVE_SYNC, 0), call);
 
     if (!status)
-        status = network_quiet(job->network, &g->far->pending, call);
+        status = network_quiet(&g->far->pending, call);
     return status ? status : group_farewell(g->far->local, call);
 }
