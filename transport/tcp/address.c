@@ -2,13 +2,23 @@
 #include "transport/tcp/address.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { CHOICE_MOST = 80 }; /* bytes of one name or subnet in GSHMEM_TCP_IF */
+
 /* IPv4 addresses live in ::ffff:0:0/96, so that there is one kind to compare, publish and print. */
+static void map_v4(struct in_addr from, struct in6_addr *to)
+{
+    memset(to, 0, 10);
+    to->s6_addr[10] = to->s6_addr[11] = 0xff;
+    memcpy(to->s6_addr + 12, &from, 4);
+}
+
 static bool to_in6(const struct sockaddr *from, struct in6_addr *to)
 {
     if (from && from->sa_family == AF_INET6) {
@@ -16,9 +26,7 @@ static bool to_in6(const struct sockaddr *from, struct in6_addr *to)
         return !IN6_IS_ADDR_LINKLOCAL(to); /* means nothing without an interface */
     }
     if (from && from->sa_family == AF_INET) {
-        memset(to, 0, 10);
-        to->s6_addr[10] = to->s6_addr[11] = 0xff;
-        memcpy(to->s6_addr + 12, &((const struct sockaddr_in *)from)->sin_addr, 4);
+        map_v4(((const struct sockaddr_in *)from)->sin_addr, to);
         return true;
     }
     return false;
@@ -32,40 +40,73 @@ static bool same_prefix(const struct in6_addr *a, const struct in6_addr *b, int 
            (!rest || (a->s6_addr[whole] ^ b->s6_addr[whole]) >> (8 - rest) == 0);
 }
 
-/* "10.0.0.0/8" or "fd00::/16". */
-static bool in_subnet(const struct in6_addr *ip, const char *subnet)
+/* "10.0.0.0/8", "fd00::/16", or an address alone, which is all of its bits. */
+static bool parse_subnet(const char *text, struct in6_addr *base, int *bits)
 {
-    char text[INET6_ADDRSTRLEN];
-    struct in6_addr base;
+    const char *slash = strchr(text, '/');
+    char address[INET6_ADDRSTRLEN];
     struct in_addr v4;
-    const char *slash = strchr(subnet, '/');
-    int bits = slash ? atoi(slash + 1) : -1;
+    size_t n = slash ? (size_t)(slash - text) : strlen(text);
+    char *end = "";
 
-    if (!slash || (size_t)(slash - subnet) >= sizeof text)
+    if (n >= sizeof address)
         return false;
-    snprintf(text, sizeof text, "%.*s", (int)(slash - subnet), subnet);
-    if (inet_pton(AF_INET, text, &v4) == 1) {
-        struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = v4};
-        to_in6((struct sockaddr *)&a, &base);
-        bits += 96;
-    } else if (inet_pton(AF_INET6, text, &base) != 1) {
+    snprintf(address, sizeof address, "%.*s", (int)n, text);
+    bool is_v4 = inet_pton(AF_INET, address, &v4) == 1;
+    if (is_v4)
+        map_v4(v4, base);
+    else if (inet_pton(AF_INET6, address, base) != 1)
         return false;
-    }
-    return bits >= 0 && bits <= 128 && same_prefix(ip, &base, bits);
+    int most = is_v4 ? 32 : 128;
+    long given = slash ? strtol(slash + 1, &end, 10) : most;
+    if (*end || (slash && !isdigit((unsigned char)slash[1])) || given > most)
+        return false;
+    *bits = (int)given + 128 - most;
+    return true;
+}
+
+/* The first of a list with commas; returns the rest of it. */
+static const char *next_choice(const char *list, char *item, size_t size)
+{
+    size_t n = strcspn(list, ",");
+
+    snprintf(item, size, "%.*s", (int)n, list);
+    return list + n + (list[n] == ',');
 }
 
 static bool is_chosen(const char *chosen, const char *name, const struct in6_addr *ip)
 {
-    char item[80];
+    char item[CHOICE_MOST];
+    struct in6_addr base;
+    int bits;
 
     while (*chosen) {
-        size_t n = strcspn(chosen, ",");
-        snprintf(item, sizeof item, "%.*s", (int)n, chosen);
-        if (strcmp(item, name) == 0 || in_subnet(ip, item))
+        chosen = next_choice(chosen, item, sizeof item);
+        if (strcmp(item, name) == 0 || (parse_subnet(item, &base, &bits) && same_prefix(ip, &base, bits)))
             return true;
-        chosen += n + (chosen[n] == ',');
     }
     return false;
+}
+
+/* What is neither a name nor a subnet was mistyped, whatever the others may choose. */
+static bool is_sensible(const char *chosen, char *reason, size_t size)
+{
+    const char *list = chosen;
+    char item[CHOICE_MOST];
+    struct in6_addr base;
+    int bits;
+
+    while (*list) {
+        list = next_choice(list, item, sizeof item);
+        if (!strpbrk(item, "/:") && strlen(item) < IFNAMSIZ)
+            continue; /* an interface, perhaps of another host */
+        if (!parse_subnet(item, &base, &bits)) {
+            snprintf(reason, size, "GSHMEM_TCP_IF=%s: \"%s\" is neither an interface nor a subnet "
+                     "like 10.0.0.0/8", chosen, item);
+            return false;
+        }
+    }
+    return true;
 }
 
 static void add(struct address *a, const struct in6_addr *ip)
@@ -89,11 +130,28 @@ static void collect(const struct ifaddrs *list, const char *chosen, bool loopbac
     }
 }
 
+/* For who chose in vain: the interfaces that could have been. */
+static void nothing_chosen(const struct ifaddrs *list, const char *chosen, char *reason, size_t size)
+{
+    int used = snprintf(reason, size, "GSHMEM_TCP_IF=%s chooses no network of this machine:", chosen);
+
+    for (const struct ifaddrs *i = list; i && used < (int)size; i = i->ifa_next) {
+        struct address one = {.n = 1};
+        char text[INET6_ADDRSTRLEN];
+        if (!(i->ifa_flags & IFF_UP) || !to_in6(i->ifa_addr, &one.ip[0]))
+            continue;
+        address_print(&one, text, sizeof text);
+        used += snprintf(reason + used, size - (size_t)used, " %s (%s)", i->ifa_name, text);
+    }
+}
+
 bool address_own(uint16_t port, const char *chosen, struct address *a, char *reason, size_t size)
 {
     struct ifaddrs *list;
 
     *a = (struct address){.port = port};
+    if (!is_sensible(chosen, reason, size))
+        return false;
     if (getifaddrs(&list) != 0) {
         snprintf(reason, size, "this machine's network interfaces cannot be listed");
         return false;
@@ -104,12 +162,13 @@ bool address_own(uint16_t port, const char *chosen, struct address *a, char *rea
         collect(list, chosen, true, true, a);
         collect(list, chosen, true, false, a);
     }
-    freeifaddrs(list);
-    if (a->n == 0)
-        snprintf(reason, size, "no interface that is up has an address%s%s",
-                 chosen[0] ? " in GSHMEM_TCP_IF=" : "", chosen);
-    else
+    if (a->n)
         address_print(a, reason, size);
+    else if (chosen[0])
+        nothing_chosen(list, chosen, reason, size);
+    else
+        snprintf(reason, size, "no interface that is up has an address");
+    freeifaddrs(list);
     return a->n > 0;
 }
 
@@ -138,7 +197,7 @@ bool address_decode(const unsigned char *in, size_t bytes, struct address *a)
     memcpy(&port, in + 2, 2);
     *a = (struct address){.port = ntohs(port), .n = in[1]};
     memcpy(a->ip, in + 4, bytes - 4);
-    return true;
+    return a->port != 0;
 }
 
 socklen_t address_socket(const struct address *a, int i, struct sockaddr_storage *out)

@@ -18,7 +18,7 @@ struct address {
 };
 
 /* This machine's addresses for the port. chosen: GSHMEM_TCP_IF: "" for all that are up but the
- * loopback (unless that is all there is), else names of interfaces and subnets
+ * loopback (unless that is all there is), else names of interfaces, subnets and addresses
  * ("eth1,10.0.0.0/8"). *reason says for people what was taken, or why nothing was. */
 bool address_own(uint16_t port, const char *chosen, struct address *a, char *reason, size_t size);
 

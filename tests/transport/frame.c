@@ -1,0 +1,82 @@
+/* The wire of the TCP transport: what is encoded is decoded, every byte has its place whatever the
+ * processor's byte order, and what no PE sends is not taken. */
+#include "check.h"
+#include "transport/tcp/frame.h"
+
+static void hellos(void)
+{
+    struct hello h = {.version = FRAME_VERSION, .from = 0x01020304, .to = 5, .n_pes = 0xa0b0c0d0}, d;
+    unsigned char bytes[HELLO_BYTES];
+
+    for (int i = 0; i < 32; i++)
+        h.secret[i] = (unsigned char)(200 + i);
+    hello_encode(bytes, &h);
+    CHECK(memcmp(bytes, "GSHMEMtc", 8) == 0);
+    CHECK(memcmp(bytes + 12, "\4\3\2\1" "\5\0\0\0" "\xd0\xc0\xb0\xa0", 12) == 0);
+    CHECK_EQ(bytes[24], 200);
+    CHECK_EQ(bytes[55], 231);
+    CHECK(hello_decode(bytes, &d));
+    CHECK(memcmp(&d, &h, sizeof h) == 0);
+    for (int at = 0; at < HELLO_BYTES; at++) {
+        bytes[at] ^= 0x10;
+        if (at < 8 || at >= 56)
+            CHECK(!hello_decode(bytes, &d)); /* magic and reserved bytes */
+        else
+            CHECK(hello_decode(bytes, &d) && memcmp(&d, &h, sizeof h) != 0);
+        bytes[at] ^= 0x10;
+    }
+}
+
+static void requests(void)
+{
+    struct request_frame f = {.kind = FRAME_PUT, .segment = 2, .amo = 3, .type = 4, .signal_op = 5,
+                              .signal_segment = 6, .offset = 0x1122334455667788, .bytes = UINT64_MAX,
+                              .a = 1ull << 63, .b = 9}, d;
+    unsigned char bytes[REQUEST_BYTES];
+
+    request_encode(bytes, &f);
+    CHECK(memcmp(bytes, "\1\2\3\4\5\6\0\0" "\x88\x77\x66\x55\x44\x33\x22\x11", 16) == 0);
+    CHECK(memcmp(bytes + 24, "\0\0\0\0\0\0\0\x80" "\11\0\0\0\0\0\0\0", 16) == 0);
+    CHECK(request_decode(bytes, &d));
+    CHECK(d.kind == f.kind && d.segment == f.segment && d.amo == f.amo && d.type == f.type);
+    CHECK(d.signal_op == f.signal_op && d.signal_segment == f.signal_segment);
+    CHECK(d.offset == f.offset && d.bytes == f.bytes && d.a == f.a && d.b == f.b);
+    for (int kind = 0; kind < 256; kind++) {
+        bytes[0] = (unsigned char)kind;
+        CHECK_EQ(request_decode(bytes, &d), kind >= FRAME_PUT && kind <= FRAME_GOODBYE);
+    }
+    for (int at = 6; at < 8; at++) {
+        request_encode(bytes, &f);
+        bytes[at] = 1;
+        CHECK(!request_decode(bytes, &d));
+    }
+}
+
+static void answers(void)
+{
+    struct answer_frame a = {ANSWER_DATA, 0x0102030405060708, 0xf1f2f3f4f5f6f7f8}, d;
+    unsigned char bytes[ANSWER_BYTES];
+
+    answer_encode(bytes, &a);
+    CHECK(memcmp(bytes, "\2\0\0\0\0\0\0\0" "\10\7\6\5\4\3\2\1" "\xf8\xf7\xf6\xf5\xf4\xf3\xf2\xf1",
+                 ANSWER_BYTES) == 0);
+    CHECK(answer_decode(bytes, &d));
+    CHECK(d.kind == a.kind && d.number == a.number && d.value == a.value);
+    for (int kind = 0; kind < 256; kind++) {
+        bytes[0] = (unsigned char)kind;
+        CHECK_EQ(answer_decode(bytes, &d), kind >= ANSWER_DONE && kind <= ANSWER_GOODBYE);
+    }
+    for (int at = 1; at < 8; at++) {
+        answer_encode(bytes, &a);
+        bytes[at] = 128;
+        CHECK(!answer_decode(bytes, &d));
+    }
+}
+
+int main(void)
+{
+    hellos();
+    requests();
+    answers();
+    return 0;
+}
