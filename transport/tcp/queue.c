@@ -17,6 +17,8 @@ void queue_add_copy(struct queue *q, const void *data, size_t bytes)
     size_t at = q->ring_end % QUEUE_RING;
     size_t before_wrap = QUEUE_RING - at < bytes ? QUEUE_RING - at : bytes;
 
+    if (bytes == 0)
+        return; /* a piece of nothing would never be sent */
     memcpy(q->ring + at, data, before_wrap);
     memcpy(q->ring, (const char *)data + before_wrap, bytes - before_wrap);
     if (queue_empty(q) || last_piece(q)->data)
