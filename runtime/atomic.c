@@ -14,6 +14,11 @@ static const char *const names[] = {
 
 enum { AMO_COUNT = sizeof names / sizeof names[0] };
 
+const char *atomic_name(int op)
+{
+    return (unsigned)op < AMO_COUNT ? names[op] : NULL;
+}
+
 static uint32_t add_float(uint32_t bits, uint32_t operand)
 {
     float a, b;

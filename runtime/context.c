@@ -1,7 +1,9 @@
 #include "runtime/context.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
+#include "runtime/proxy/kernels.h"
 #include "runtime/team/team.h"
 
 static struct context default_context, no_context;
@@ -14,22 +16,43 @@ void context_start(struct job *j)
     default_context = (struct context){.view = j->team[GSHMEM_TEAM_WORLD]->view};
 }
 
+void context_serve_kernels(struct kernel_context *k, const struct gshmem_device_ctx *view)
+{
+    default_context.kernel = k;
+    default_context.view.device = view;
+}
+
 void context_stop(struct job *j)
 {
-    default_context.view = (struct gshmem_ctx){.n_pes = 0};
+    default_context = (struct context){.view = {.n_pes = 0}};
     while (j->contexts) {
         struct context *c = j->contexts;
         j->contexts = c->next;
+        kernels_close_context(j, c);
         free(c);
     }
 }
 
+static gshmem_status_t quiet(struct context *c, const char *call, bool last)
+{
+    /* seq_cst: of two PEs that each put, quiet and get, one at least must see the other's put */
+    atomic_thread_fence(memory_order_seq_cst);
+    gshmem_status_t status = network_quiet(&c->pending, call);
+    gshmem_status_t kernels = c->kernel ? kernels_quiet(c->kernel, call, last) : GSHMEM_OK;
+    return status ? status : kernels;
+}
+
+gshmem_status_t context_quiet(struct context *c, const char *call)
+{
+    return quiet(c, call, false);
+}
+
 gshmem_status_t context_quiet_all(struct job *j, const char *call)
 {
-    gshmem_status_t status = context_quiet(&default_context, call);
+    gshmem_status_t status = quiet(&default_context, call, true);
 
     for (struct context *c = j->contexts; c; c = c->next) {
-        gshmem_status_t one = context_quiet(c, call);
+        gshmem_status_t one = quiet(c, call, true);
         status = status ? status : one;
     }
     return status;
@@ -62,9 +85,10 @@ void *context_reach_library(const struct gshmem_ctx *ctx, const void *mine, size
     return NULL;
 }
 
-static gshmem_status_t refuse_address(const struct gshmem_ctx *ctx, uintptr_t mine, size_t bytes,
-                                      int pe, const char *call)
+gshmem_status_t context_refuse(const struct gshmem_ctx *ctx, const void *address, size_t bytes,
+                               int pe, const char *call)
 {
+    uintptr_t mine = (uintptr_t)address;
     size_t in_heap = mine - ctx->heap.base;
     size_t in_data = mine - ctx->data.base;
 
@@ -96,7 +120,7 @@ static bool aim_afar(const struct gshmem_ctx *ctx, const void *mine, size_t byte
 {
     int world = job->team[ctx->team]->members[pe];
 
-    if (!job->network || job->host.index_of[world] >= 0 ||
+    if (job->host.index_of[world] >= 0 ||
         !network_locate(job->network, mine, bytes, &target->segment, &target->offset))
         return false;
     target->pe = world;
@@ -116,7 +140,7 @@ gshmem_status_t context_aim(struct context *c, const void *mine, size_t bytes, i
         target->here = context_reach_library(ctx, mine, bytes, pe);
     if (target->here || aim_afar(ctx, mine, bytes, pe, target))
         return GSHMEM_OK;
-    return refuse_address(ctx, (uintptr_t)mine, bytes, pe, call);
+    return context_refuse(ctx, mine, bytes, pe, call);
 }
 
 /* ---- The program's contexts ---- */
@@ -139,6 +163,11 @@ static gshmem_status_t create(gshmem_team_t handle, long options, gshmem_ctx_t *
         return fail(GSHMEM_ERR_MEMORY, "%s: out of memory", call);
     c->view = team->view;
     c->view.options = (uint32_t)options;
+    gshmem_status_t status = kernels_open_context(job, c);
+    if (status) {
+        free(c);
+        return status;
+    }
 
     pthread_mutex_lock(&job->lock);
     c->next = job->contexts;
@@ -182,6 +211,7 @@ gshmem_status_t gshmem_ctx_destroy(gshmem_ctx_t ctx)
         return fail(GSHMEM_ERR_ARGUMENT,
                     "gshmem_ctx_destroy: %p is no context, or was destroyed before", (void *)ctx);
     status = context_quiet(c, "gshmem_ctx_destroy");
+    kernels_close_context(job, c);
     free(c);
     return status;
 }

@@ -6,9 +6,12 @@
 #include "gshmem/context.h"
 #include "runtime/job.h"
 
+struct kernel_context; /* runtime/proxy/kernels.h */
+
 struct context {
     struct gshmem_ctx view; /* first: a handle points at it */
     struct pending pending; /* what it has in flight to PEs that are not mapped */
+    struct kernel_context *kernel; /* its channels; NULL where there are no kernels */
     struct context *next;   /* in the job's list */
 };
 
@@ -24,6 +27,9 @@ struct target {
 void context_start(struct job *j);
 void context_stop(struct job *j);
 
+/* What kernels have of the default context. */
+void context_serve_kernels(struct kernel_context *k, const struct gshmem_device_ctx *view);
+
 /* Completes what all contexts have in flight; the first failure. */
 gshmem_status_t context_quiet_all(struct job *j, const char *call);
 
@@ -35,11 +41,18 @@ struct context *context_find(gshmem_ctx_t handle, const char *call);
 gshmem_status_t context_aim(struct context *c, const void *mine, size_t bytes, int pe,
                             const char *call, struct target *target);
 
+/* Says what is wrong with that address, which is not symmetric or not to be reached on pe. */
+gshmem_status_t context_refuse(const struct gshmem_ctx *ctx, const void *address, size_t bytes,
+                               int pe, const char *call);
+
 /* What gshmem_ctx_quiet does. */
 gshmem_status_t context_quiet(struct context *c, const char *call);
 
 /* An atomic on this PE's memory, or a mapped one's: atomic.c. Returns the old value. */
 uint64_t atomic_apply(enum gshmem_amo op, int type, void *at, uint64_t operand, uint64_t compare);
+
+/* "atomic_add", …; NULL if there is no such operation. */
+const char *atomic_name(int op);
 
 /* Where pe's copy of a library's variable is mapped (the executable's are in the view), or NULL. */
 void *context_reach_library(const struct gshmem_ctx *ctx, const void *mine, size_t bytes, int pe);

@@ -13,6 +13,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
 #include "runtime/memory/data.h"
+#include "runtime/proxy/kernels.h"
 #include "runtime/team/team.h"
 #include "runtime/wait.h"
 
@@ -111,7 +112,7 @@ static gshmem_status_t plan(struct host *host)
     host->layout = (struct host_layout){
         .control_bytes =
             whole_pages(sizeof(struct host_control) + (size_t)host->n * sizeof(struct host_member)),
-        .system_bytes = whole_pages(team_system_bytes()),
+        .system_bytes = whole_pages(team_system_bytes() + kernels_system_bytes()),
         .data_bytes = whole_pages(data.bytes),
         .heap_bytes = heap_limit(host->n),
     };

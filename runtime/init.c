@@ -13,10 +13,12 @@
 #include "runtime/context.h"
 #include "runtime/job.h"
 #include "runtime/memory/heap.h"
+#include "runtime/proxy/kernels.h"
 #include "runtime/team/team.h"
 #include "runtime/wait.h"
 
-static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
+/* Recursive: what is loaded while a job begins may bring kernels. */
+static pthread_mutex_t init_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static int depth;                       /* gshmem_init calls not yet finalized */
 static struct bootstrap *starter;       /* kept for the next job of this process */
 static pid_t owner;                     /* the process that initialised; not its children */
@@ -26,6 +28,7 @@ static pid_t owner;                     /* the process that initialised; not its
 static void free_job(struct job *j)
 {
     network_stop(j);
+    kernels_stop(j);
     heap_stop(j);
     team_stop(j);
     host_stop(&j->host);
@@ -82,7 +85,7 @@ static gshmem_status_t exchange(struct job *j, struct rendezvous_address *leader
     size_t bytes = 0;
 
     if ((status = host_open(&j->host, b, &own.rendezvous)) ||
-        (!alone && (status = network_open(j, own.transport, sizeof own.transport, &bytes))))
+        (status = network_open(j, own.transport, sizeof own.transport, &bytes)))
         return status;
     if (!alone && j->pe == 0 && getrandom(own.secret, sizeof own.secret, 0) != sizeof own.secret)
         return fail(GSHMEM_ERR_SYSTEM, "start-up: getrandom: %s", strerror(errno));
@@ -138,11 +141,11 @@ static gshmem_status_t join(struct job *j)
 
     if ((status = data_find(&j->data)) || (status = exchange(j, &leader, secret)))
         return status;
-    wait_calibrate(j->host.crowded, j->network != NULL);
+    wait_calibrate(j->host.crowded, network_is_far(j->network));
     if ((status = host_share(&j->host, &leader)) || (status = share_data(j)) ||
         (status = host_join(&j->host, j->pe, (uint32_t)j->data.n, j->data.digest)) ||
         (status = job_map_peers(j)) ||
-        (j->network && (status = network_start(j, secret))) || (status = team_start(j)))
+        (status = network_start(j, secret)) || (status = team_start(j)))
         return status;
     return heap_start(j);
 }
@@ -170,13 +173,17 @@ static gshmem_status_t start_job(const gshmem_init_attr_t *attr)
                       .host = {.fd = -1, .rendezvous.fd = -1}};
     pthread_mutex_init(&j->lock, NULL);
     job = j; /* waits look at it */
-    if ((status = join(j))) {
+    if (!(status = join(j))) {
+        context_start(j);
+        status = kernels_start(j);
+    }
+    if (status) {
+        context_stop(j);
         job = NULL;
         free_job(j);
         let_go_of_starter(b);
         return status;
     }
-    context_start(j);
     tell(j);
     return GSHMEM_OK;
 }
@@ -189,11 +196,11 @@ static gshmem_status_t stop_job(void)
     struct job *j = job;
     gshmem_status_t status = context_quiet_all(j, "gshmem_finalize"), met;
 
-    if (j->network)
-        network_expect_end(j->network);
+    network_expect_end(j->network);
     /* After this barrier nobody touches this PE's memory, so it can go. */
     met = gshmem_barrier_all();
     status = status ? status : met;
+    kernels_retire(j);
     network_stop(j); /* before the contexts: what could not be completed ends in them */
     context_stop(j);
     job = NULL;
@@ -293,6 +300,17 @@ gshmem_status_t gshmem_finalize(void)
         status = stop_job();
     pthread_mutex_unlock(&init_lock);
     return status;
+}
+
+struct job *job_hold(void)
+{
+    pthread_mutex_lock(&init_lock);
+    return depth > 0 ? job : NULL;
+}
+
+void job_let_go(void)
+{
+    pthread_mutex_unlock(&init_lock);
 }
 
 int gshmem_initialized(void)

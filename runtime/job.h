@@ -27,7 +27,8 @@ struct job {
     int thread_level;
     struct bootstrap *bootstrap; /* outlives the job object */
     struct host host;            /* the PEs on this machine and the memory they share */
-    struct network *network;     /* to PEs on other hosts; NULL if there are none */
+    struct network *network;     /* to PEs on other hosts, and what kernels ask of any */
+    struct kernels *kernels;     /* what they see of the job; NULL where no module has kernels */
     struct heap *heap;           /* what is allocated in the symmetric heap */
     struct data_segments data;   /* the program's variables */
 
@@ -59,6 +60,10 @@ gshmem_status_t job_fetch(struct job *j, int pe, struct job_blob *blob);
 
 /* The one job of this process, NULL when not initialised. */
 extern struct job *job;
+
+/* The job, if it has begun; it does not end, and none begins, until it is let go of. */
+struct job *job_hold(void);
+void job_let_go(void);
 
 /* Makes the job's tables of where peers are mapped, from the host's memory. */
 gshmem_status_t job_map_peers(struct job *j);

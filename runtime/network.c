@@ -1,41 +1,42 @@
 #define _GNU_SOURCE
 #include "runtime/network.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "runtime/base/clock.h"
 #include "runtime/context.h"
 #include "runtime/job.h"
+#include "runtime/proxy/channel.h"
+#include "runtime/proxy/kernels.h"
+#include "runtime/proxy/proxy.h"
+#include "runtime/team/team.h"
 #include "runtime/wait.h"
 
-enum {
-    ASIDE_NS = 100 * 1000, /* how long the proxy thread leaves driving to a thread that waits */
-    FAREWELL_MS = 2000,    /* how long finalize lets the last answers take */
-};
+enum { FAREWELL_MS = 2000 }; /* how long finalize lets the last answers take */
 
 struct network {
-    struct transport *transport;
+    struct transport *far;   /* to other hosts; NULL if there are none */
+    struct transport *local; /* to this host, for kernels; NULL if there are none */
     struct transport_config config;
-    pthread_mutex_t lock; /* the transport, the flights, and the starter's fetch */
+    pthread_mutex_t lock; /* transports, channels, flights, and the starter's fetch */
     struct flight *spare;
     struct job *job;
     uint8_t *program;     /* [PE]: an enum program, looked up when first asked for */
     _Atomic bool *lost;   /* [PE] */
+    _Atomic bool any_lost;
     _Atomic bool ending;
+    struct proxy proxy;
 
-    pthread_t proxy;
-    bool started;
-    int stop_fd;               /* written to once, to end the proxy thread */
-    _Atomic bool stopping;
-    _Atomic uint64_t driven;   /* ns, when a thread that waits last drove */
+    struct proxy_way way; /* how commands of kernels get on */
+    struct proxy_channel **channel;
+    int channels;
+    int channels_room;
+    uint32_t *asleep; /* shared with kernels; NULL while there are none */
 };
 
 enum program { PROGRAM_UNKNOWN, PROGRAM_SAME, PROGRAM_OTHER };
@@ -77,75 +78,106 @@ static void lost(void *context, int pe, gshmem_status_t status, const char *why)
     (void)status;
     log_line(ending ? LOG_DEBUG : LOG_ERROR, "PE %d cannot be reached any more: %s", pe, why);
     atomic_store_explicit(&n->lost[pe], true, memory_order_relaxed);
+    atomic_store_explicit(&n->any_lost, true, memory_order_relaxed);
+}
+
+static char *mapped(void *context, int pe, int segment)
+{
+    const struct job *j = ((struct network *)context)->job;
+
+    if (segment == SEGMENT_SYSTEM)
+        return (char *)j->system_peer[pe];
+    if (segment == SEGMENT_HEAP)
+        return (char *)j->heap_peer[pe];
+    const struct data_segment *s = &j->data.segment[segment - SEGMENT_DATA];
+    if (pe == j->pe)
+        return (char *)s->base;
+    return j->data_peer[pe] ? (char *)j->data_peer[pe] - j->data.segment[0].offset + s->offset : NULL;
+}
+
+/* ---- What channels call, with the lock held ---- */
+
+static bool same_program(struct network *n, int pe);
+
+static gshmem_status_t aim_command(void *context, uint64_t mine, uint64_t bytes, int pe,
+                                   const char *call, int *segment, uint64_t *offset)
+{
+    struct network *n = context;
+    const void *at = (const void *)(uintptr_t)mine;
+    char what[64];
+
+    if (network_locate(n, at, bytes, segment, offset) &&
+        (*segment < SEGMENT_DATA || same_program(n, pe)))
+        return GSHMEM_OK;
+    snprintf(what, sizeof what, "%s in a kernel", call);
+    return context_refuse(&n->job->team[GSHMEM_TEAM_WORLD]->view, at, bytes, pe, what);
+}
+
+static bool is_memory(void *context, uint64_t address, uint64_t bytes)
+{
+    (void)context;
+    return address && address + bytes > address;
+}
+
+static gshmem_status_t post_command(void *context, const struct transport_request *request)
+{
+    struct network *n = context;
+    struct transport *t = n->job->host.index_of[request->pe] >= 0 ? n->local : n->far;
+
+    return t->ops->post(t, request);
+}
+
+static void raise_command(void *context, gshmem_status_t status)
+{
+    (void)context;
+    gshmem_raise(status);
 }
 
 /* ---- Driving ---- */
 
 /* Whoever holds the lock drives already, for all. */
-static bool drive(struct network *n)
+bool network_round(struct network *n)
 {
     int events = 0;
+    bool took = false;
 
     if (pthread_mutex_trylock(&n->lock) != 0)
         return false;
-    n->transport->ops->progress(n->transport, &events); /* logs its own failures */
+    for (int i = 0; i < n->channels; i++)
+        took |= channel_take(n->channel[i]);
+    if (n->far)
+        n->far->ops->progress(n->far, &events); /* logs its own failures */
+    for (int i = 0; events && i < n->channels; i++)
+        channel_publish(n->channel[i]);
     pthread_mutex_unlock(&n->lock);
-    return events > 0;
+    return took || events > 0;
+}
+
+/* acquire: pairs with the release in proxy_start */
+static bool has_proxy(const struct network *n)
+{
+    return atomic_load_explicit(&n->proxy.runs, memory_order_acquire);
 }
 
 bool network_drive(struct network *n, uint64_t now)
 {
-    if (!n->started)
+    if (!has_proxy(n))
         return false;
-    atomic_store_explicit(&n->driven, now, memory_order_relaxed);
-    return drive(n);
+    proxy_stand_aside(&n->proxy, now);
+    return network_round(n);
 }
 
 void network_nap(struct network *n, uint64_t ns)
 {
-    struct pollfd arrival = {.fd = n->transport->ops->wait_fd(n->transport), .events = POLLIN};
+    struct pollfd arrival = {.fd = network_wait_fd(n), .events = POLLIN};
     struct timespec most = {.tv_nsec = (long)ns};
 
     ppoll(&arrival, 1, &most, NULL);
 }
 
-/* A thread that waits takes its answer sooner than one that must be woken first, and each wake-up
- * costs whoever sends some microseconds: while another drives, this thread is nobody's to wake. */
-static bool driven_lately(const struct network *n)
+int network_wait_fd(const struct network *n)
 {
-    return clock_ns() - atomic_load_explicit(&n->driven, memory_order_relaxed) < ASIDE_NS;
-}
-
-static void *proxy_main(void *argument)
-{
-    struct network *n = argument;
-    struct pollfd wake[2] = {{.fd = n->transport->ops->wait_fd(n->transport), .events = POLLIN},
-                             {.fd = n->stop_fd, .events = POLLIN}};
-    const struct timespec aside = {.tv_nsec = ASIDE_NS};
-
-    while (!atomic_load_explicit(&n->stopping, memory_order_relaxed)) {
-        if (driven_lately(n)) {
-            nanosleep(&aside, NULL);
-        } else if (poll(wake, 2, -1) < 0 && errno != EINTR) {
-            log_error("proxy: poll: %s", strerror(errno));
-            nanosleep(&aside, NULL);
-        } else if (!driven_lately(n)) {
-            drive(n);
-        }
-    }
-    return NULL;
-}
-
-/* Signals are the program's, and are delivered to its threads. */
-static int start_proxy(struct network *n)
-{
-    sigset_t all, before;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&n->proxy, NULL, proxy_main, n);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error;
+    return n->far ? n->far->ops->wait_fd(n->far) : -1;
 }
 
 /* ---- Life ---- */
@@ -160,7 +192,7 @@ static gshmem_status_t choose(struct network *n)
             continue;
         }
         log_info("transport %s: %s", transports[i]->name, why);
-        return transports[i]->open(&n->config, &n->transport);
+        return transports[i]->open(&n->config, &n->far);
     }
     return fail(GSHMEM_ERR_UNREACHABLE,
                 "start-up: the job is on several hosts, and no transport can be used: %s", why);
@@ -175,7 +207,6 @@ gshmem_status_t network_open(struct job *j, void *address, size_t capacity, size
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory");
     pthread_mutex_init(&n->lock, NULL);
     n->job = j;
-    n->stop_fd = -1;
     n->config = (struct transport_config){
         .size = sizeof n->config,
         .fail = fail,
@@ -187,15 +218,19 @@ gshmem_status_t network_open(struct job *j, void *address, size_t capacity, size
         .find = find,
         .apply = apply,
         .lost = lost,
+        .mapped = mapped,
     };
     j->network = n;
+    *bytes = 0;
     n->program = calloc((size_t)j->n_pes, sizeof *n->program);
     n->lost = calloc((size_t)j->n_pes, sizeof *n->lost);
     if (!n->program || !n->lost)
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %d PEs", j->n_pes);
+    if (j->bootstrap->n_hosts == 1)
+        return GSHMEM_OK;
     if ((status = choose(n)))
         return status;
-    return n->transport->ops->address(n->transport, address, capacity, bytes);
+    return n->far->ops->address(n->far, address, capacity, bytes);
 }
 
 static void name_segments(struct network *n)
@@ -219,25 +254,15 @@ gshmem_status_t network_start(struct job *j, const unsigned char secret[32])
 
     name_segments(n);
     memcpy(n->config.secret, secret, sizeof n->config.secret);
-    n->transport->ops->begin(n->transport, &n->config);
-    n->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (n->stop_fd < 0)
-        return fail(GSHMEM_ERR_SYSTEM, "start-up: eventfd: %s", strerror(errno));
-    int error = start_proxy(n);
-    if (error)
-        return fail(GSHMEM_ERR_SYSTEM, "start-up: the proxy thread: %s", strerror(error));
-    n->started = true;
-    return GSHMEM_OK;
+    if (!n->far)
+        return GSHMEM_OK;
+    n->far->ops->begin(n->far, &n->config);
+    return proxy_start(&n->proxy, n);
 }
 
-static void stop_proxy(struct network *n)
+bool network_is_far(const struct network *n)
 {
-    const uint64_t one = 1;
-
-    atomic_store_explicit(&n->stopping, true, memory_order_relaxed);
-    if (write(n->stop_fd, &one, sizeof one) != sizeof one)
-        log_error("proxy: it cannot be told to stop: %s", strerror(errno));
-    pthread_join(n->proxy, NULL);
+    return n->far != NULL;
 }
 
 /* The last answers of this PE are on their way to PEs that may still wait for them. */
@@ -245,9 +270,9 @@ static void send_last(struct network *n)
 {
     uint64_t end = clock_ns() + FAREWELL_MS * 1000000ull;
 
-    while (n->transport->ops->busy(n->transport) && clock_ns() < end) {
+    while (n->far->ops->busy(n->far) && clock_ns() < end) {
         int events;
-        if (n->transport->ops->progress(n->transport, &events))
+        if (n->far->ops->progress(n->far, &events))
             break;
         if (!events)
             network_nap(n, 1000000);
@@ -260,14 +285,16 @@ void network_stop(struct job *j)
 
     if (!n)
         return;
-    if (n->started) {
-        stop_proxy(n);
-        send_last(n);
+    if (has_proxy(n)) {
+        proxy_stop(&n->proxy);
+        if (n->far)
+            send_last(n);
     }
-    if (n->transport)
-        n->transport->ops->close(n->transport);
-    if (n->stop_fd >= 0)
-        close(n->stop_fd);
+    if (n->far)
+        n->far->ops->close(n->far);
+    if (n->local)
+        n->local->ops->close(n->local);
+    free(n->channel);
     while (n->spare) {
         struct flight *f = n->spare;
         n->spare = f->next;
@@ -300,24 +327,134 @@ bool network_lost(const struct network *n, int pe)
     return atomic_load_explicit(&n->lost[pe], memory_order_relaxed);
 }
 
+bool network_any_lost(const struct network *n)
+{
+    return atomic_load_explicit(&n->any_lost, memory_order_relaxed);
+}
+
 void network_expect_end(struct network *n)
 {
     atomic_store_explicit(&n->ending, true, memory_order_relaxed);
 }
 
-bool network_same_program(struct network *n, int pe)
+static bool same_program(struct network *n, int pe)
 {
     struct job_blob blob;
 
-    pthread_mutex_lock(&n->lock);
+    if (n->job->host.index_of[pe] >= 0)
+        return n->job->data_peer[pe] != 0;
     if (n->program[pe] == PROGRAM_UNKNOWN && !job_fetch(n->job, pe, &blob))
         n->program[pe] = blob.data_segments == (uint32_t)n->job->data.n &&
                                  blob.data_digest == n->job->data.digest
                              ? PROGRAM_SAME
                              : PROGRAM_OTHER;
-    bool same = n->program[pe] == PROGRAM_SAME;
+    return n->program[pe] == PROGRAM_SAME;
+}
+
+bool network_same_program(struct network *n, int pe)
+{
+    pthread_mutex_lock(&n->lock);
+    bool same = same_program(n, pe);
     pthread_mutex_unlock(&n->lock);
     return same;
+}
+
+/* ---- Kernels ---- */
+
+gshmem_status_t network_serve_kernels(struct network *n, struct gshmem_response *response,
+                                      uint32_t *asleep)
+{
+    gshmem_status_t status = GSHMEM_OK;
+
+    pthread_mutex_lock(&n->lock);
+    if (!n->local && !(status = transport_local.open(&n->config, &n->local)))
+        n->local->ops->begin(n->local, &n->config);
+    n->asleep = asleep;
+    n->way = (struct proxy_way){
+        .n_pes = n->job->n_pes,
+        .response = response,
+        .aim = aim_command,
+        .is_memory = is_memory,
+        .post = post_command,
+        .raise = raise_command,
+        .context = n,
+    };
+    pthread_mutex_unlock(&n->lock);
+    if (status || (status = proxy_start(&n->proxy, n)))
+        return status;
+    proxy_serve_kernels(&n->proxy);
+    return GSHMEM_OK;
+}
+
+gshmem_status_t network_add_channel(struct network *n, struct proxy_channel *c)
+{
+    gshmem_status_t status = GSHMEM_OK;
+
+    c->way = &n->way;
+    pthread_mutex_lock(&n->lock);
+    if (n->channels == n->channels_room) {
+        int room = n->channels_room ? 2 * n->channels_room : 8;
+        struct proxy_channel **more = realloc(n->channel, (size_t)room * sizeof *more);
+        if (more) {
+            n->channel = more;
+            n->channels_room = room;
+        } else {
+            status = fail(GSHMEM_ERR_MEMORY, "out of memory for %d channels", room);
+        }
+    }
+    if (!status)
+        n->channel[n->channels++] = c;
+    pthread_mutex_unlock(&n->lock);
+    return status;
+}
+
+void network_remove_channel(struct network *n, struct proxy_channel *c)
+{
+    pthread_mutex_lock(&n->lock);
+    for (int i = 0; i < n->channels; i++) {
+        if (n->channel[i] == c)
+            n->channel[i--] = n->channel[--n->channels];
+    }
+    pthread_mutex_unlock(&n->lock);
+}
+
+bool network_shares_cpu(const struct network *n)
+{
+    return n->job->host.cpus < 2 * n->job->host.n;
+}
+
+void network_help(struct network *n)
+{
+    if (network_shares_cpu(n))
+        network_drive(n, clock_ns());
+    else if (__atomic_exchange_n(n->asleep, 0, __ATOMIC_RELAXED))
+        proxy_wake(&n->proxy);
+}
+
+bool network_fall_asleep(struct network *n)
+{
+    bool work = false;
+
+    pthread_mutex_lock(&n->lock);
+    if (n->asleep)
+        __atomic_store_n(n->asleep, 1, __ATOMIC_RELAXED);
+    for (int i = 0; i < n->channels && !work; i++)
+        work = channel_has_work(n->channel[i]);
+    pthread_mutex_unlock(&n->lock);
+    return !work;
+}
+
+void network_wake_up(struct network *n)
+{
+    pthread_mutex_lock(&n->lock);
+    if (n->asleep)
+        __atomic_store_n(n->asleep, 0, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&n->lock);
+}
+
+void network_look_after(struct network *n)
+{
+    kernels_look_after(n->job);
 }
 
 /* ---- Requests ---- */
@@ -378,16 +515,16 @@ gshmem_status_t network_post(struct network *n, struct pending *pending,
     }
     request->done = land;
     request->tag = flight;
-    gshmem_status_t status = n->transport->ops->post(n->transport, request);
+    gshmem_status_t status = n->far->ops->post(n->far, request);
     while (status == TRANSPORT_FULL) {
         int events = 0;
-        if ((status = n->transport->ops->progress(n->transport, &events)))
+        if ((status = n->far->ops->progress(n->far, &events)))
             break;
         pthread_mutex_unlock(&n->lock);
         status = events ? GSHMEM_OK : wait_step(&w);
         pthread_mutex_lock(&n->lock);
         if (!status)
-            status = n->transport->ops->post(n->transport, request);
+            status = n->far->ops->post(n->far, request);
     }
     if (status)
         land(flight, GSHMEM_OK); /* the caller is told here and now */

@@ -1,9 +1,11 @@
-/* The PEs that are not mapped: requests to them, and who carries those out.
+/* Requests to PEs that are not mapped, from threads and from kernels, and who carries those out.
  *
- * The transport is driven by whoever has time: a thread that waits for anything drives it while it
+ * Transports are driven by whoever has time: a thread that waits for anything drives them while it
  * waits, so that an answer is taken by the thread that needs it; when nobody waits, the proxy thread
- * does, asleep until something arrives. One lock covers the transport; requests in flight are
- * counted in the context that issued them. */
+ * does, asleep until something arrives. One lock covers the transports and the kernels' channels;
+ * requests in flight are counted in the context, or the channel, that issued them.
+ *
+ * A job on one host has a network too, but no thread and no transport unless it has kernels. */
 #ifndef GSHMEM_RUNTIME_NETWORK_H
 #define GSHMEM_RUNTIME_NETWORK_H
 
@@ -13,10 +15,12 @@
 #include <stdint.h>
 
 #include "gshmem/base.h"
+#include "gshmem/device/state.h"
 #include "transport/transport.h"
 
 struct job;
 struct network;
+struct proxy_channel;
 
 /* Segments by number, the same on all PEs. */
 enum { SEGMENT_SYSTEM, SEGMENT_HEAP, SEGMENT_DATA /* and on: the executable's, then libraries' */ };
@@ -46,11 +50,14 @@ static inline bool pending_any(const struct pending *p)
            atomic_load_explicit(&p->issued, memory_order_relaxed);
 }
 
-/* Opens a transport, before the PEs' blobs are exchanged: *address is this PE's part of its blob.
- * From here on j->network is set. */
+/* Before the PEs' blobs are exchanged: sets j->network, and opens a transport if there are other
+ * hosts: *address is this PE's part of its blob. */
 gshmem_status_t network_open(struct job *j, void *address, size_t capacity, size_t *bytes);
-/* Serves peers and starts the proxy thread, once memory is mapped. secret: the job's. */
+/* Once memory is mapped: serves peers and starts the proxy thread, if there are other hosts. secret:
+ * the job's. */
 gshmem_status_t network_start(struct job *j, const unsigned char secret[32]);
+/* Whether there are other hosts. */
+bool network_is_far(const struct network *n);
 /* Ends what is left of it. The caller has made sure that all PEs are done with each other. */
 void network_stop(struct job *j);
 
@@ -63,6 +70,7 @@ bool network_same_program(struct network *n, int pe);
 
 /* Whether the transport has given that PE up. */
 bool network_lost(const struct network *n, int pe);
+bool network_any_lost(const struct network *n);
 /* From here on peers may go: what they leave open is no failure to speak of. */
 void network_expect_end(struct network *n);
 
@@ -78,6 +86,33 @@ gshmem_status_t network_quiet(struct pending *pending, const char *call);
  * the bytes of a get, *value of an atomic that fetches (NULL if it does not). */
 gshmem_status_t network_errand(struct network *n, struct transport_request *request,
                                const char *call, uint64_t *value);
+
+/* ---- Kernels ---- */
+
+/* Starts the proxy if need be, and lets channels reach this host's PEs too. *asleep is shared with
+ * kernels: whether the proxy wants to be woken. */
+gshmem_status_t network_serve_kernels(struct network *n, struct gshmem_response *response,
+                                      uint32_t *asleep);
+/* Begins to take commands off a channel; ends it. */
+gshmem_status_t network_add_channel(struct network *n, struct proxy_channel *c);
+void network_remove_channel(struct network *n, struct proxy_channel *c);
+/* For a thread of the host device that waits: wakes the proxy, or does its work. */
+void network_help(struct network *n);
+
+/* ---- For the proxy ---- */
+
+/* One round: takes commands, and drives the transports. Whether anything happened. */
+bool network_round(struct network *n);
+int network_wait_fd(const struct network *n);
+/* Tells kernels that the proxy sleeps; false: there is work after all. */
+bool network_fall_asleep(struct network *n);
+void network_wake_up(struct network *n);
+/* Whether a spinning proxy would be in the way of those it works for. */
+bool network_shares_cpu(const struct network *n);
+/* Tells kernels if the job has been ended, or a PE has died. */
+void network_look_after(struct network *n);
+
+/* ---- Waits ---- */
 
 /* One round of progress if no other thread is at it; whether anything happened. For waits; now: the
  * clock. */

@@ -17,13 +17,6 @@ gshmem_status_t gshmem_ctx_fence(gshmem_ctx_t ctx)
     return GSHMEM_OK;
 }
 
-gshmem_status_t context_quiet(struct context *c, const char *call)
-{
-    /* seq_cst: of two PEs that each put, quiet and get, one at least must see the other's put */
-    atomic_thread_fence(memory_order_seq_cst);
-    return job->network ? network_quiet(&c->pending, call) : GSHMEM_OK;
-}
-
 gshmem_status_t gshmem_ctx_quiet(gshmem_ctx_t ctx)
 {
     struct context *c = context_find(ctx, "gshmem_quiet");

@@ -93,6 +93,8 @@ struct transport_config {
     /* A peer cannot be reached any more. All requests to it have been ended, or will be before the
      * next progress returns; later ones end at once. */
     void (*lost)(void *context, int pe, gshmem_status_t status, const char *why);
+    /* Where that segment of a PE of this host begins, mapped here; NULL: it is not. */
+    char *(*mapped)(void *context, int pe, int segment);
 };
 
 struct transport {
@@ -120,7 +122,7 @@ struct transport_ops {
      * how much happened (0: nothing). A failure is the transport's own; a peer's goes to `lost`. */
     gshmem_status_t (*progress)(struct transport *t, int *events);
     /* A descriptor that becomes readable when progress has something to do; for a thread that wants
-     * to sleep. Valid until close. */
+     * to sleep. Valid until close. -1: progress never has. */
     int (*wait_fd)(struct transport *t);
     /* Whether requests or replies of this PE are still on their way (for finalize). */
     int (*busy)(struct transport *t);
@@ -128,7 +130,7 @@ struct transport_ops {
     void (*close)(struct transport *t);
 };
 
-extern const struct transport_ops transport_tcp;
+extern const struct transport_ops transport_local, transport_tcp;
 
 /* The answer of post when its queue to that PE is full; not a failure. */
 #define TRANSPORT_FULL ((gshmem_status_t)-1)

@@ -36,6 +36,14 @@
       "networks for TCP: interfaces and subnets, e.g. eth1,10.0.0.0/8; empty: all that are up")    \
     X(PEER_TIMEOUT, "PEER_TIMEOUT", NULL, SECONDS, "10", "1..3600",                                \
       "seconds of silence after which a PE on another host is taken for dead")                     \
+    X(MAPPED, "MAPPED", NULL, COUNT, "1", "0..1",                                                  \
+      "0: kernels reach even the PEs of their host through the proxy")                             \
+    X(CHANNELS, "CHANNELS", NULL, COUNT, "4", "1..64",                                             \
+      "channels from kernels to the proxy, a power of two; a context has one of its own")          \
+    X(PROXY_CPU, "PROXY_CPU", NULL, COUNT, "-1", "-1..1023",                                       \
+      "CPU that the proxy thread runs on; -1: any")                                                \
+    X(PROXY_IDLE_US, "PROXY_IDLE_US", NULL, COUNT, "200", "0..10000000",                           \
+      "microseconds that the proxy spins after it had work for kernels")                           \
     X(DEVICE, "DEVICE", NULL, CHOICE, "auto", "auto|cuda|host",                                    \
       "what gshmemcc compiles the kernels of CUDA sources for")                                    \
     X(HOST_THREADS, "HOST_THREADS", NULL, COUNT, "0", "0..1024",                                   \

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "runtime/collectives/group.h"
+#include "runtime/proxy/kernels.h"
 #include "runtime/team/slots.h"
 #include "runtime/team/team.h"
 
@@ -215,6 +216,7 @@ gshmem_status_t gshmem_team_destroy(gshmem_team_t handle)
         return status;
 
     pthread_mutex_lock(&job->lock);
+    kernels_hide_team(job, handle);
     job->team[handle] = NULL;
     pthread_mutex_unlock(&job->lock);
     team_free(t);

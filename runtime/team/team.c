@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runtime/collectives/far.h"
+#include "runtime/proxy/kernels.h"
 
 size_t team_system_bytes(void)
 {
@@ -58,7 +59,7 @@ struct team *team_create(struct job *j, int *members, int n, const char *call)
         *t = (struct team){.id = GSHMEM_TEAM_INVALID, .n_pes = n, .members = members};
         if (make_tables(j, t) &&
             (t->group = group_create(n, t->my_pe, members, j->host.crowded)) &&
-            far_prepare(t->group, j))
+            far_prepare(t->group, j) && kernels_make_team(j, t))
             return t;
         team_free(t);
     } else {
@@ -72,6 +73,7 @@ void team_free(struct team *t)
 {
     if (!t)
         return;
+    kernels_free_team(t);
     group_destroy(t->group);
     if (t->owns_tables)
         free((void *)t->view.heap.peer);
@@ -98,6 +100,7 @@ void team_install(struct job *j, struct team *t, gshmem_team_t slot)
     t->view.team = slot;
     t->id = slot;
     j->team[slot] = t;
+    kernels_show_team(j, t);
 }
 
 static gshmem_status_t start_predefined(struct job *j, gshmem_team_t slot, const int *pes, int n)

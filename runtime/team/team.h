@@ -5,7 +5,8 @@
 #include "gshmem.h"
 #include "runtime/job.h"
 
-struct group; /* runtime/collectives/group.h */
+struct group;       /* runtime/collectives/group.h */
+struct kernel_team; /* runtime/proxy/kernels.h */
 
 struct team {
     gshmem_team_t id; /* its slot, the same on all members, and the index of its sync blocks */
@@ -21,7 +22,8 @@ struct team {
 
     bool data_mapped; /* all members run the same program, so its variables are symmetric */
 
-    struct group *group; /* how the members meet: all of them, as long as all are mapped */
+    struct group *group;        /* how the members meet */
+    struct kernel_team *kernel; /* how kernels see it; NULL where there are none */
 };
 
 /* The team of a handle: NULL, after one logged line that names `call`, if there is none. */

@@ -1,0 +1,71 @@
+/* A channel as the proxy sees it: commands come off its ring in order, are posted in order, end in any
+ * order, and are done in order again.
+ *
+ *     finished ≤ taken ≤ ticket        [finished, taken): posted, each with a record of its own
+ *
+ * There are as many records as slots. A command for which the transport has no room, or no record is
+ * free, stays in the ring. Knows nothing of jobs: how to reach a PE is in struct proxy_way. All of it
+ * belongs to who holds the network's lock. */
+#ifndef GSHMEM_PROXY_CHANNEL_H
+#define GSHMEM_PROXY_CHANNEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gshmem/device/state.h"
+#include "transport/transport.h"
+
+/* How commands reach PEs. */
+struct proxy_way {
+    int n_pes; /* of the job */
+    struct gshmem_response *response; /* [GSHMEM_RESPONSES] */
+    /* Where pe's copy of the bytes at `mine` is, as a transport names it; fails with a line that says
+     * what is wrong with them. `call` is what the kernel called ("put"); pe is one of the job's. */
+    gshmem_status_t (*aim)(void *context, uint64_t mine, uint64_t bytes, int pe, const char *call,
+                           int *segment, uint64_t *offset);
+    /* Whether this process has memory there. */
+    bool (*is_memory)(void *context, uint64_t address, uint64_t bytes);
+    /* As a transport's post; to whichever transport that PE is reached by. */
+    gshmem_status_t (*post)(void *context, const struct transport_request *request);
+    /* To the error policy, with the text of the last error of this thread. */
+    void (*raise)(void *context, gshmem_status_t status);
+    void *context;
+};
+
+/* A command that has been taken, until it and all before it are done. */
+struct passage {
+    struct proxy_channel *channel;
+    const char *call;  /* for messages */
+    uint64_t value[2]; /* what it sends, or what it brought */
+    void *result;      /* where an atomic's old value goes in memory; NULL: nowhere */
+    int32_t pe;
+    uint16_t response;
+    uint8_t tag;
+    uint8_t slots;
+    uint8_t bytes; /* of the value or result */
+    uint8_t status;
+    bool responds, raises, landed;
+};
+
+struct proxy_channel {
+    const struct proxy_way *way;
+    const uint64_t *ring;
+    uint32_t slots_log2;
+    uint64_t taken;
+    uint64_t finished;
+    uint64_t published; /* the last `finished` that kernels have been told */
+    uint64_t failures;
+    gshmem_status_t failure; /* the last */
+    struct passage *passage; /* [slots], by position */
+
+    uint64_t *tail, *done, *failed; /* as in struct gshmem_device_channel; written here alone */
+};
+
+/* Takes what is there, up to a bound; whether it took anything. */
+bool channel_take(struct proxy_channel *c);
+/* Tells kernels how far the commands have come, if that has changed. */
+void channel_publish(struct proxy_channel *c);
+/* Whether a command waits to be taken. */
+bool channel_has_work(const struct proxy_channel *c);
+
+#endif

@@ -1,0 +1,221 @@
+#include "runtime/proxy/command.h"
+
+#include <assert.h>
+
+#include "runtime/base/atomic_type.h"
+#include "runtime/base/log.h"
+#include "runtime/context.h"
+
+static_assert(GSHMEM_COPIED == TRANSPORT_COPIED,
+              "a put whose source a kernel takes back when it was taken has been copied by then");
+
+/* ---- What was called ---- */
+
+static const char *const calls[] = {
+    [0] = "a command",
+    [GSHMEM_COMMAND_PUT] = "put",
+    [GSHMEM_COMMAND_GET] = "get",
+    [GSHMEM_COMMAND_VALUE] = "p",
+    [GSHMEM_COMMAND_FETCH] = "g",
+    [GSHMEM_COMMAND_ATOMIC] = "atomic",
+    [GSHMEM_COMMAND_RESULT] = "atomic",
+    [GSHMEM_COMMAND_SIGNAL] = "signal",
+    [GSHMEM_COMMAND_RAISE] = "a call",
+    [GSHMEM_COMMAND_REFUSE] = "a call",
+};
+
+enum { KINDS = sizeof calls / sizeof calls[0] };
+
+static const char *name_of(uint32_t kind, uint32_t amo)
+{
+    if (kind == GSHMEM_COMMAND_ATOMIC && atomic_name((int)amo))
+        return atomic_name((int)amo);
+    return calls[kind < KINDS ? kind : 0];
+}
+
+const char *command_call(const struct gshmem_command *first, const struct gshmem_command *second)
+{
+    if (first->kind == GSHMEM_COMMAND_REFUSE)
+        return name_of(first->type, first->amo);
+    if (second && second->kind == GSHMEM_COMMAND_SIGNAL)
+        return "put_signal";
+    return name_of(first->kind, first->amo);
+}
+
+/* ---- Pairs ---- */
+
+bool command_may_have_more(const struct gshmem_command *first)
+{
+    return first->more && (first->kind == GSHMEM_COMMAND_PUT || first->kind == GSHMEM_COMMAND_VALUE ||
+                           first->kind == GSHMEM_COMMAND_ATOMIC);
+}
+
+bool command_continues(const struct gshmem_command *first, const struct gshmem_command *second)
+{
+    uint32_t due = first->kind == GSHMEM_COMMAND_ATOMIC ? GSHMEM_COMMAND_RESULT
+                                                        : GSHMEM_COMMAND_SIGNAL;
+
+    return second->kind == due && second->pe == first->pe && !second->more &&
+           !(second->responds && first->responds);
+}
+
+/* ---- One kind at a time ---- */
+
+struct translation {
+    const struct gshmem_command *first, *second;
+    const struct proxy_way *way;
+    struct passage *passage;
+    struct transport_request *request;
+};
+
+static gshmem_status_t aim(const struct translation *t, const struct gshmem_command *c,
+                           uint64_t bytes, int *segment, uint64_t *offset)
+{
+    return t->way->aim(t->way->context, c->address, bytes, (int)c->pe, t->passage->call, segment,
+                       offset);
+}
+
+static gshmem_status_t check_local(const struct translation *t, uint64_t address, uint64_t bytes)
+{
+    if (bytes == 0 || t->way->is_memory(t->way->context, address, bytes))
+        return GSHMEM_OK;
+    return fail(GSHMEM_ERR_ARGUMENT,
+                "%s in a kernel of %llu B with PE %u: this process has no memory at its local "
+                "address %#llx",
+                t->passage->call, (unsigned long long)bytes, t->first->pe,
+                (unsigned long long)address);
+}
+
+static gshmem_status_t copy(const struct translation *t, enum transport_kind kind)
+{
+    const struct gshmem_command *c = t->first;
+    struct transport_request *r = t->request;
+    gshmem_status_t status = aim(t, c, c->size, &r->segment, &r->offset);
+
+    if (!status)
+        status = check_local(t, c->local, c->size);
+    r->kind = kind;
+    r->local = (void *)(uintptr_t)c->local;
+    r->bytes = c->size;
+    return status;
+}
+
+/* One element: it rides in the command, or in the answer. */
+static gshmem_status_t element(const struct translation *t, enum transport_kind kind)
+{
+    const struct gshmem_command *c = t->first;
+    struct transport_request *r = t->request;
+
+    if (c->type == 0 || c->type > 16 || c->type & (c->type - 1))
+        return fail(GSHMEM_ERR_ARGUMENT, "%s in a kernel: no element has %u B", t->passage->call,
+                    c->type);
+    t->passage->bytes = (uint8_t)c->type;
+    t->passage->value[0] = kind == TRANSPORT_PUT ? c->local : 0;
+    t->passage->value[1] = kind == TRANSPORT_PUT ? c->size : 0;
+    r->kind = kind;
+    r->local = t->passage->value;
+    r->bytes = c->type;
+    return aim(t, c, c->type, &r->segment, &r->offset);
+}
+
+static gshmem_status_t check_aligned(const struct translation *t, const struct gshmem_command *c,
+                                     size_t bytes)
+{
+    if (c->address % bytes == 0)
+        return GSHMEM_OK;
+    return fail(GSHMEM_ERR_ARGUMENT, "%s in a kernel: %#llx is not aligned to its %zu bytes",
+                t->passage->call, (unsigned long long)c->address, bytes);
+}
+
+/* A signal of its own is one with no data before it. */
+static gshmem_status_t add_signal(const struct translation *t, const struct gshmem_command *c)
+{
+    struct transport_request *r = t->request;
+    gshmem_status_t status;
+
+    if (c->amo != GSHMEM_SIGNAL_SET && c->amo != GSHMEM_SIGNAL_ADD)
+        return fail(GSHMEM_ERR_ARGUMENT,
+                    "%s in a kernel: signal_op is %u; it is GSHMEM_SIGNAL_SET or GSHMEM_SIGNAL_ADD",
+                    t->passage->call, c->amo);
+    if ((status = check_aligned(t, c, sizeof(uint64_t))))
+        return status;
+    r->kind = TRANSPORT_PUT;
+    r->signal_op = (int)c->amo;
+    r->signal_value = c->local;
+    status = aim(t, c, sizeof(uint64_t), &r->signal_segment, &r->signal_offset);
+    if (c == t->first) {
+        r->segment = r->signal_segment;
+        r->offset = r->signal_offset;
+    }
+    return status;
+}
+
+static gshmem_status_t atomic(const struct translation *t)
+{
+    const struct gshmem_command *c = t->first;
+    struct transport_request *r = t->request;
+    size_t bytes = atomic_type_bytes((int)c->type);
+    gshmem_status_t status;
+
+    if (!atomic_name((int)c->amo) || bytes == 0)
+        return fail(GSHMEM_ERR_ARGUMENT, "atomic in a kernel: operation %u on type %u does not exist",
+                    c->amo, c->type);
+    if ((status = check_aligned(t, c, bytes)))
+        return status;
+    t->passage->value[0] = t->passage->value[1] = 0;
+    t->passage->bytes = (uint8_t)bytes;
+    r->kind = TRANSPORT_ATOMIC;
+    r->amo = (enum gshmem_amo)c->amo;
+    r->type = (int)c->type;
+    r->operand = c->local;
+    r->compare = c->size;
+    r->old = t->passage->responds || t->second ? t->passage->value : NULL;
+    if ((status = aim(t, c, bytes, &r->segment, &r->offset)))
+        return status;
+    if (t->second) {
+        t->passage->result = (void *)(uintptr_t)t->second->local;
+        status = check_local(t, t->second->local, bytes);
+    }
+    return status;
+}
+
+static gshmem_status_t refuse(const struct translation *t)
+{
+    return fail(GSHMEM_ERR_ARGUMENT, "%s in a kernel with PE %lld: its context has no such PE",
+                t->passage->call, (long long)t->first->size);
+}
+
+gshmem_status_t command_translate(const struct gshmem_command *first,
+                                  const struct gshmem_command *second, const struct proxy_way *way,
+                                  struct passage *p, struct transport_request *r)
+{
+    const struct translation t = {first, second, way, p, r};
+    gshmem_status_t status = GSHMEM_OK;
+
+    *r = (struct transport_request){.flags = TRANSPORT_MORE, .pe = (int)first->pe};
+    if (first->kind != GSHMEM_COMMAND_REFUSE && first->pe >= (uint32_t)way->n_pes)
+        return fail(GSHMEM_ERR_ARGUMENT, "%s in a kernel with PE %u: the job has PEs 0..%d", p->call,
+                    first->pe, way->n_pes - 1);
+    switch (first->kind) {
+    case GSHMEM_COMMAND_PUT:
+        status = copy(&t, TRANSPORT_PUT);
+        break;
+    case GSHMEM_COMMAND_GET:
+        return copy(&t, TRANSPORT_GET);
+    case GSHMEM_COMMAND_VALUE:
+        status = element(&t, TRANSPORT_PUT);
+        break;
+    case GSHMEM_COMMAND_FETCH:
+        return element(&t, TRANSPORT_GET);
+    case GSHMEM_COMMAND_SIGNAL:
+        return add_signal(&t, first);
+    case GSHMEM_COMMAND_ATOMIC:
+        return atomic(&t);
+    case GSHMEM_COMMAND_REFUSE:
+        return refuse(&t);
+    default:
+        return fail(GSHMEM_ERR_ARGUMENT, "a kernel's command of kind %u is none of this version's",
+                    first->kind);
+    }
+    return !status && second ? add_signal(&t, second) : status;
+}

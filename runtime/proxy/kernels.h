@@ -1,0 +1,46 @@
+/* What kernels see of the job: the state that modules with device code are given, the views of teams
+ * and contexts in it, and the channels that it names.
+ *
+ * Made when the job starts, or when the first such module comes; a program that has none has none of
+ * this. Kernels run while it changes: an entry is whole before a pointer to it appears. */
+#ifndef GSHMEM_PROXY_KERNELS_H
+#define GSHMEM_PROXY_KERNELS_H
+
+#include "gshmem/device/state.h"
+#include "runtime/job.h"
+
+struct context;
+struct kernel_team;
+struct kernel_context;
+struct team;
+
+/* If there are modules with device code: makes j->kernels, and gives all of them the state. */
+gshmem_status_t kernels_start(struct job *j);
+const struct gshmem_device_state *kernels_state(const struct job *j);
+/* Takes the state away from them: kernels of programs that go on find no job. */
+void kernels_retire(struct job *j);
+/* Frees it, after network_stop. */
+void kernels_stop(struct job *j);
+
+/* A team's view: made with it (false: out of memory), shown under its handle, hidden, and freed. All
+ * but make do nothing where there are no kernels. */
+bool kernels_make_team(struct job *j, struct team *t);
+void kernels_show_team(struct job *j, struct team *t);
+void kernels_hide_team(struct job *j, gshmem_team_t handle);
+void kernels_free_team(struct team *t);
+
+/* A context's view, with a channel of its own; sets c->view.device. */
+gshmem_status_t kernels_open_context(struct job *j, struct context *c);
+void kernels_close_context(struct job *j, struct context *c);
+
+/* Waits until all commands are done that kernels have written for this context. last: kernels have
+ * ended, and what one of them began but never wrote will not come. */
+gshmem_status_t kernels_quiet(struct kernel_context *k, const char *call, bool last);
+
+/* Tells kernels that wait, if the job has been ended or a PE has died. For the proxy, now and then. */
+void kernels_look_after(struct job *j);
+
+/* Bytes of a slot's system part that the kernels' sync blocks of all teams need, and where they begin. */
+size_t kernels_system_bytes(void);
+
+#endif

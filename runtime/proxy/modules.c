@@ -1,0 +1,100 @@
+/* Who has device code: modules come with their static constructors, before gshmem_init or after. */
+#include "runtime/proxy/modules.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "runtime/job.h"
+#include "runtime/network.h"
+#include "runtime/proxy/kernels.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct gshmem_device_module *first;
+
+bool modules_any(void)
+{
+    pthread_mutex_lock(&lock);
+    bool any = first != NULL;
+    pthread_mutex_unlock(&lock);
+    return any;
+}
+
+gshmem_status_t module_fill(struct gshmem_device_module *m, const struct gshmem_device_state *state)
+{
+    int error = m->fill(state);
+
+    if (!error)
+        return GSHMEM_OK;
+    return fail(GSHMEM_ERR_DEVICE, "a module with kernels for the %s device cannot be given the "
+                                   "state of the job: error %d of that device",
+                m->device, error);
+}
+
+gshmem_status_t modules_fill(const struct gshmem_device_state *state)
+{
+    gshmem_status_t status = GSHMEM_OK, one;
+
+    pthread_mutex_lock(&lock);
+    for (struct gshmem_device_module *m = first; m; m = m->next) {
+        if ((one = module_fill(m, state)))
+            status = status ? status : one;
+    }
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+static bool fits(const struct gshmem_device_module *m)
+{
+    if (m->size != sizeof *m || m->version != GSHMEM_DEVICE_STATE_VERSION) {
+        log_error("a module with kernels was compiled with version %u of gshmem_device.h, and this "
+                  "library has version %u: its kernels find no job; compile it again",
+                  m->version, GSHMEM_DEVICE_STATE_VERSION);
+        return false;
+    }
+    if (strcmp(m->device, "host") != 0) {
+        log_error("a module has kernels for the %s device, which this version does not serve: they "
+                  "find no job; compile it with gshmemcc --device=host",
+                  m->device);
+        return false;
+    }
+    return true;
+}
+
+void gshmem_device_register(struct gshmem_device_module *module)
+{
+    if (!fits(module))
+        return;
+    pthread_mutex_lock(&lock);
+    module->next = first;
+    first = module;
+    pthread_mutex_unlock(&lock);
+
+    struct job *j = job_hold();
+    gshmem_status_t status = GSHMEM_OK;
+    if (j && !j->kernels)
+        status = kernels_start(j);
+    else if (j)
+        status = module_fill(module, kernels_state(j));
+    job_let_go();
+    gshmem_raise(status);
+}
+
+void gshmem_device_unregister(struct gshmem_device_module *module)
+{
+    pthread_mutex_lock(&lock);
+    for (struct gshmem_device_module **at = &first; *at; at = &(*at)->next) {
+        if (*at == module) {
+            *at = module->next;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void gshmem_device_help(void)
+{
+    struct job *j = job;
+
+    if (j && j->kernels)
+        network_help(j->network);
+}

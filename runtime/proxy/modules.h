@@ -1,0 +1,14 @@
+/* The modules with device code that have been registered. */
+#ifndef GSHMEM_PROXY_MODULES_H
+#define GSHMEM_PROXY_MODULES_H
+
+#include <stdbool.h>
+
+#include "gshmem/device/state.h"
+
+bool modules_any(void);
+/* Gives all of them a state; the first failure, logged. */
+gshmem_status_t modules_fill(const struct gshmem_device_state *state);
+gshmem_status_t module_fill(struct gshmem_device_module *m, const struct gshmem_device_state *state);
+
+#endif

@@ -1,0 +1,57 @@
+/* What the proxy does next: drive, stand aside, spin or sleep. Nothing but arithmetic on the time that
+ * it is told, so that a test can be the clock. */
+#ifndef GSHMEM_PROXY_PACE_H
+#define GSHMEM_PROXY_PACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/base/clock.h"
+
+enum pace_step {
+    PACE_DRIVE,
+    PACE_SPIN,       /* drive again at once */
+    PACE_YIELD,      /* the same, after others that need this CPU */
+    PACE_STAND_ASIDE, /* a thread that waits is driving: look again a little later */
+    PACE_SLEEP,      /* until woken, or until `sleep_ns` are over */
+};
+
+enum {
+    PACE_ASIDE_NS = 100 * 1000,       /* how long driving is left to a thread that waits */
+    PACE_LOOK_NS = 20 * 1000 * 1000,  /* how often to look whether the other PEs live */
+};
+
+struct pace {
+    bool crowded;      /* spinning takes a CPU from those who are waited for */
+    uint64_t idle_ns;  /* how long to spin after there was work */
+    int64_t sleep_ns;  /* the longest sleep; < 0: no bound */
+    uint64_t worked;   /* when there was work last */
+    uint64_t looked;
+};
+
+/* Before driving: whether somebody else does. */
+static inline enum pace_step pace_before(uint64_t now, uint64_t driven)
+{
+    return now - driven < PACE_ASIDE_NS ? PACE_STAND_ASIDE : PACE_DRIVE;
+}
+
+/* After driving. */
+static inline enum pace_step pace_after(struct pace *p, uint64_t now, bool worked)
+{
+    if (worked)
+        p->worked = now;
+    if (now - p->worked < p->idle_ns)
+        return p->crowded ? PACE_YIELD : PACE_SPIN;
+    return worked ? PACE_SPIN : PACE_SLEEP;
+}
+
+/* Whether it is time to look after the others. */
+static inline bool pace_look(struct pace *p, uint64_t now)
+{
+    if (now - p->looked < PACE_LOOK_NS)
+        return false;
+    p->looked = now;
+    return true;
+}
+
+#endif

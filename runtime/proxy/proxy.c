@@ -1,0 +1,158 @@
+#define _GNU_SOURCE
+#include "runtime/proxy/proxy.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/base/log.h"
+#include "runtime/base/settings.h"
+#include "runtime/network.h"
+
+enum { KERNELS_SLEEP_NS = 1000 * 1000 }; /* how long a command may lie that nobody waits for */
+
+static void nap(uint64_t ns)
+{
+    const struct timespec time = {.tv_nsec = (long)ns};
+
+    nanosleep(&time, NULL);
+}
+
+static void sleep_until_woken(struct proxy *p)
+{
+    struct pollfd wake[2] = {{.fd = network_wait_fd(p->network), .events = POLLIN},
+                             {.fd = p->wake_fd, .events = POLLIN}};
+    struct timespec most = {.tv_nsec = (long)p->pace.sleep_ns};
+    uint64_t count;
+
+    /* Work that comes between the look and the sleep is seen when it ends: kernels that wait look
+     * again whether the proxy sleeps, and the others' commands can wait for its bound. */
+    if (network_fall_asleep(p->network)) {
+        if (ppoll(wake, 2, p->pace.sleep_ns < 0 ? NULL : &most, NULL) < 0 && errno != EINTR) {
+            log_error("proxy: poll: %s", strerror(errno));
+            nap(PACE_ASIDE_NS);
+        }
+        if (wake[1].revents && read(p->wake_fd, &count, sizeof count) < 0 && errno != EAGAIN)
+            log_error("proxy: eventfd: %s", strerror(errno));
+    }
+    network_wake_up(p->network);
+}
+
+/* A network alone says when it has something; then there is nothing to spin or to look for. */
+static void choose_pace(struct proxy *p)
+{
+    p->pace.idle_ns = (uint64_t)settings_number(SETTING_PROXY_IDLE_US) * 1000;
+    p->pace.sleep_ns = KERNELS_SLEEP_NS;
+    p->pace.crowded = network_shares_cpu(p->network);
+}
+
+static void step(struct proxy *p)
+{
+    /* acquire: pairs with the release in proxy_serve_kernels */
+    bool kernels = atomic_load_explicit(&p->kernels, memory_order_acquire);
+    uint64_t now = clock_ns();
+    enum pace_step next =
+        pace_before(now, atomic_load_explicit(&p->driven, memory_order_relaxed));
+
+    if (kernels && p->pace.sleep_ns < 0)
+        choose_pace(p);
+    if (next == PACE_DRIVE)
+        next = pace_after(&p->pace, now, network_round(p->network));
+    switch (next) {
+    case PACE_STAND_ASIDE:
+        nap(PACE_ASIDE_NS);
+        break;
+    case PACE_YIELD:
+        sched_yield();
+        break;
+    case PACE_SLEEP:
+        sleep_until_woken(p);
+        break;
+    default:
+        clock_pause();
+    }
+    if (kernels && pace_look(&p->pace, now))
+        network_look_after(p->network);
+}
+
+static void *proxy_main(void *argument)
+{
+    struct proxy *p = argument;
+
+    while (!atomic_load_explicit(&p->stopping, memory_order_relaxed))
+        step(p);
+    return NULL;
+}
+
+/* ---- Life ---- */
+
+static void pin(pthread_t thread)
+{
+    int64_t cpu = settings_number(SETTING_PROXY_CPU);
+    cpu_set_t set;
+    int error;
+
+    if (cpu < 0)
+        return;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)cpu, &set);
+    if ((error = pthread_setaffinity_np(thread, sizeof set, &set)))
+        log_warn("GSHMEM_PROXY_CPU=%lld: the proxy cannot run there: %s", (long long)cpu,
+                 strerror(error));
+}
+
+gshmem_status_t proxy_start(struct proxy *p, struct network *n)
+{
+    sigset_t all, before;
+
+    if (atomic_load_explicit(&p->runs, memory_order_relaxed))
+        return GSHMEM_OK;
+    p->network = n;
+    p->pace = (struct pace){.sleep_ns = -1};
+    p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (p->wake_fd < 0)
+        return fail(GSHMEM_ERR_SYSTEM, "start-up: eventfd: %s", strerror(errno));
+    /* Signals are the program's, and are delivered to its threads. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&p->thread, NULL, proxy_main, p);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error) {
+        close(p->wake_fd);
+        return fail(GSHMEM_ERR_SYSTEM, "start-up: the proxy thread: %s", strerror(error));
+    }
+    pin(p->thread);
+    /* release: pairs with the acquire of those who ask whether there is anything to drive */
+    atomic_store_explicit(&p->runs, true, memory_order_release);
+    return GSHMEM_OK;
+}
+
+void proxy_serve_kernels(struct proxy *p)
+{
+    atomic_store_explicit(&p->kernels, true, memory_order_release);
+    proxy_wake(p);
+}
+
+void proxy_wake(struct proxy *p)
+{
+    const uint64_t one = 1;
+
+    if (write(p->wake_fd, &one, sizeof one) != sizeof one && errno != EAGAIN)
+        log_error("proxy: it cannot be woken: %s", strerror(errno));
+}
+
+void proxy_stop(struct proxy *p)
+{
+    if (!atomic_load_explicit(&p->runs, memory_order_relaxed))
+        return;
+    atomic_store_explicit(&p->stopping, true, memory_order_relaxed);
+    proxy_wake(p);
+    pthread_join(p->thread, NULL);
+    close(p->wake_fd);
+    atomic_store_explicit(&p->runs, false, memory_order_relaxed);
+}

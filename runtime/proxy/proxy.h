@@ -1,0 +1,43 @@
+/* The proxy: the thread that drives the network while nobody waits, and takes kernels' commands.
+ *
+ * It sleeps when there is nothing to do. Threads that wait drive the network themselves, and while one
+ * does the proxy stands aside. */
+#ifndef GSHMEM_PROXY_PROXY_H
+#define GSHMEM_PROXY_PROXY_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gshmem/status.h"
+#include "runtime/proxy/pace.h"
+
+struct network;
+
+struct proxy {
+    struct network *network;
+    pthread_t thread;
+    struct pace pace;
+    int wake_fd;             /* written to: there is work, or the end */
+    _Atomic bool runs;
+    _Atomic bool stopping;
+    _Atomic bool kernels;    /* there are channels to take from */
+    _Atomic uint64_t driven; /* ns, when a thread that waits last drove */
+};
+
+/* May be called again: does nothing if it runs. */
+gshmem_status_t proxy_start(struct proxy *p, struct network *n);
+void proxy_stop(struct proxy *p);
+void proxy_wake(struct proxy *p);
+
+/* From here on there are kernels, whose commands nobody announces. */
+void proxy_serve_kernels(struct proxy *p);
+
+/* Says that the calling thread drives now. */
+static inline void proxy_stand_aside(struct proxy *p, uint64_t now)
+{
+    atomic_store_explicit(&p->driven, now, memory_order_relaxed);
+}
+
+#endif
