@@ -344,26 +344,31 @@ static void bad_hello(struct hello h)
     close(fd);
 }
 
+static void untouched(int which)
+{
+    for (int i = 0; i < SEGMENT; i++)
+        CHECK_EQ(segment_of(which)[i], 0);
+}
+
 /* A PE of the job, as far as its hello tells, that then sends this. */
 static void bad_request(struct request_frame f)
 {
     unsigned char frame[HELLO_BYTES + REQUEST_BYTES + 64] = {0};
     struct hello h = right_hello();
-    int fd = dial(1), before = complaints;
+
+    begin();
+    int fd = dial(1);
 
     hello_encode(frame, &h);
     request_encode(frame + HELLO_BYTES, &f);
     memset(frame + HELLO_BYTES + REQUEST_BYTES, 0xee, 64);
     CHECK_EQ(send(fd, frame, sizeof frame, MSG_NOSIGNAL), sizeof frame);
     CHECK(is_ended(fd, 3));
-    CHECK_EQ(complaints, before + 1);
+    CHECK_EQ(complaints, 1);
     close(fd);
-}
-
-static void untouched(int which)
-{
-    for (int i = 0; i < SEGMENT; i++)
-        CHECK_EQ(segment_of(which)[i], 0);
+    untouched(1);
+    close_pe(0);
+    close_pe(1);
 }
 
 static void strangers(void)
@@ -389,10 +394,26 @@ static void strangers(void)
     close_pe(1);
 }
 
-static void requests_that_break_the_rules(void)
+/* Who has overheard a PE says what it has said: while it is there, and when it has gone. */
+static void said_again(void)
 {
+    static long value = 7;
 
     begin();
+    post(0, (struct transport_request){.kind = TRANSPORT_PUT, .local = &value, .bytes = 8});
+    settle();
+    bad_hello(right_hello());
+    post(0, (struct transport_request){.kind = TRANSPORT_PUT, .local = &value, .bytes = 8});
+    settle();
+    CHECK_EQ(not_ok, 0);
+    close_pe(0);
+    bad_hello(right_hello());
+    CHECK_EQ(pe[1].lost + complaints, 0);
+    close_pe(1);
+}
+
+static void requests_that_break_the_rules(void)
+{
 #define BAD(...) bad_request((struct request_frame){__VA_ARGS__})
     BAD(.kind = 0);
     BAD(.kind = 9);
@@ -413,9 +434,6 @@ static void requests_that_break_the_rules(void)
     BAD(.kind = FRAME_ATOMIC, .type = GSHMEM_TYPE_UINT64, .offset = SEGMENT - 4);
     BAD(.kind = FRAME_ATOMIC, .type = 200);
     BAD(.kind = FRAME_ATOMIC, .amo = 200, .type = GSHMEM_TYPE_UINT64);
-    untouched(1);
-    close_pe(0);
-    close_pe(1);
 }
 
 /* Many who say nothing are sent away in time, and meanwhile a PE gets in. */
@@ -451,6 +469,7 @@ int main(void)
     back_pressure();
     closes_with_requests_in_flight();
     strangers();
+    said_again();
     requests_that_break_the_rules();
     silent_strangers();
     return 0;

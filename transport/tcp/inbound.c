@@ -22,7 +22,9 @@ enum {
     COPY_MOST = 4096,  /* a get's data, larger is sent from where it is */
 };
 
-#define STRANGER_NS 5000000000ull /* how long a connection may take to say hello */
+/* How long a connection may take to say hello; and while others have to wait at the door for it. */
+#define STRANGER_NS         5000000000ull
+#define STRANGER_CROWDED_NS 1000000000ull
 
 struct inbound {
     struct stream stream;
@@ -91,6 +93,9 @@ static bool take_hello(struct tcp *t, struct inbound *i)
     if (h.to != (uint32_t)t->config.pe || h.n_pes != (uint32_t)t->config.n_pes ||
         h.from >= h.n_pes)
         return refuse(t, i, "it is meant for another PE");
+    if (t->met[h.from])
+        return refuse(t, i, "it says what a PE has said before");
+    t->met[h.from] = true;
     i->pe = (int)h.from;
     t->strangers--;
     return true;
@@ -354,11 +359,11 @@ void inbound_accept(struct tcp *t, int fd)
 
 void inbound_drop_silent(struct tcp *t)
 {
-    uint64_t now = clock_ns();
+    uint64_t now = clock_ns(), limit = t->paused ? STRANGER_CROWDED_NS : STRANGER_NS;
 
     for (struct inbound *i = t->served, *next; i; i = next) {
         next = i->next;
-        if (i->pe < 0 && now - i->since > STRANGER_NS) {
+        if (i->pe < 0 && now - i->since > limit) {
             refuse(t, i, "it said nothing");
             drop(t, i);
         }

@@ -171,10 +171,11 @@ static gshmem_status_t tcp_open(const struct transport_config *config, struct tr
     t->listener.fd = -1;
     t->peer_seconds = (int)settings_number(SETTING_PEER_TIMEOUT);
     t->to = calloc((size_t)config->n_pes, sizeof *t->to);
+    t->met = calloc((size_t)config->n_pes, sizeof *t->met);
     t->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     t->timer = (struct stream){
         .ready = timer_ready, .fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
-    if (!t->to || t->epoll_fd < 0 || t->timer.fd < 0 || !tcp_watch(t, &t->timer, EPOLLIN)) {
+    if (!t->to || !t->met || t->epoll_fd < 0 || t->timer.fd < 0 || !tcp_watch(t, &t->timer, EPOLLIN)) {
         tcp_close(&t->base);
         return config->fail(GSHMEM_ERR_SYSTEM, "tcp: %s", strerror(errno));
     }
@@ -258,6 +259,7 @@ static void tcp_close(struct transport *base)
     if (t->epoll_fd >= 0)
         close(t->epoll_fd);
     free(t->to);
+    free(t->met);
     free(t);
 }
 

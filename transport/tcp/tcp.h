@@ -30,6 +30,7 @@ struct tcp {
     struct outbound **to;     /* [PE]: NULL until it is first talked to */
     struct outbound *open;    /* list of those */
     struct inbound *served;   /* list of the streams that others opened */
+    bool *met;                /* [PE]: it has opened its stream; whoever says so again is another */
     bool held_back;           /* some outbound has more to send than it was asked to */
     int events;               /* of this progress */
     int strangers;            /* streams in `served` that have not said hello */
