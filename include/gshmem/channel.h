@@ -11,9 +11,10 @@
  *    only after the consumer has taken what the lap before put there.
  *  - The ticket counter and a copy of the consumer's tail live with the device. The real tail, a
  *    read across PCIe, is looked at only when the copy says "full".
- *  - The last word is stored with release where the command points at memory, and read with acquire:
+ *  - The first word is stored with release where the command points at memory, and read with acquire:
  *    whatever the producer wrote before (the data to be sent) is visible to the consumer that has
- *    the command.
+ *    the command. The first, because a GPU's release waits for all stores before it: between the
+ *    halves of a slot it would wait for the first half to cross PCIe.
  *
  * Positions also name completion: a command that fills several slots has the position of its first. */
 #ifndef GSHMEM_CHANNEL_H
@@ -30,7 +31,8 @@ struct gshmem_channel {
     const uint64_t *tail; /* shared: positions the consumer has taken, written by it alone */
     uint64_t *ticket;     /* with the device: the next position */
     uint64_t *tail_copy;  /* with the device: a value that tail has had */
-    uint32_t slots;       /* a power of two */
+    uint32_t slots;       /* a power of two; for a GPU at least 64, two for each lane of a warp: its
+                             compiler may have lanes that have room wait for lanes that have none */
     uint32_t slots_log2;
 };
 
@@ -48,7 +50,7 @@ GSHMEM_DEVICE uint64_t gshmem_slot_phase(uint64_t position, uint32_t slots_log2)
 /* Whether all slots up to `end` (exclusive) may be written. Looks at the real tail if it must. */
 GSHMEM_DEVICE int gshmem_channel_has_room(const struct gshmem_channel *c, uint64_t end)
 {
-    if (end - gshmem_load_relaxed(c->tail_copy) <= c->slots)
+    if (end - gshmem_device_load(c->tail_copy) <= c->slots)
         return 1;
     /* acquire: pairs with the release in gshmem_channel_give_back: the consumer's reads of the slots
      * are over before they are written again */
@@ -57,29 +59,29 @@ GSHMEM_DEVICE int gshmem_channel_has_room(const struct gshmem_channel *c, uint64
     return end - tail <= c->slots;
 }
 
-/* Takes n positions (at most `slots`) and returns the first. They must then be written, whatever
+/* Takes n positions, 1 or 2, and returns the first. They must then be written, whatever
  * happens: the consumer reads in order. */
 GSHMEM_DEVICE uint64_t gshmem_channel_take(const struct gshmem_channel *c, uint32_t n)
 {
     return gshmem_take_ticket(c->ticket, n);
 }
 
-/* Writes the slot at a position that has room. `publishes`: word 3 is a release, for a command that
+/* Writes the slot at a position that has room. `publishes`: word 0 is a release, for a command that
  * points at memory; one that brings its own values needs none. */
 GSHMEM_DEVICE void gshmem_channel_write(const struct gshmem_channel *c, uint64_t position,
                                         struct gshmem_slot slot, int publishes)
 {
     uint64_t phase = gshmem_slot_phase(position, c->slots_log2);
     uint64_t *at = c->ring + (position & (c->slots - 1)) * GSHMEM_SLOT_WORDS;
-    uint64_t word2 = (slot.word[2] & ~GSHMEM_SLOT_PHASE) | phase;
-    uint64_t word3 = (slot.word[3] & ~GSHMEM_SLOT_PHASE) | phase;
+    uint64_t word0 = (slot.word[0] & ~GSHMEM_SLOT_PHASE) | phase;
+    uint64_t word1 = (slot.word[1] & ~GSHMEM_SLOT_PHASE) | phase;
 
-    gshmem_store_pair_relaxed(at, (slot.word[0] & ~GSHMEM_SLOT_PHASE) | phase,
-                              (slot.word[1] & ~GSHMEM_SLOT_PHASE) | phase);
     if (publishes)
-        gshmem_store_pair_release(at + 2, word2, word3);
+        gshmem_store_pair_release(at, word0, word1);
     else
-        gshmem_store_pair_relaxed(at + 2, word2, word3);
+        gshmem_store_pair_relaxed(at, word0, word1);
+    gshmem_store_pair_relaxed(at + 2, (slot.word[2] & ~GSHMEM_SLOT_PHASE) | phase,
+                              (slot.word[3] & ~GSHMEM_SLOT_PHASE) | phase);
 }
 
 /* ---- The consumer's side ---- */
@@ -91,12 +93,12 @@ static inline int gshmem_channel_read(const uint64_t *ring, uint64_t position, u
     uint64_t phase = gshmem_slot_phase(position, slots_log2);
     const uint64_t *at =
         ring + (position & ((UINT64_C(1) << slots_log2) - 1)) * GSHMEM_SLOT_WORDS;
-    /* acquire: pairs with the release in gshmem_channel_write; read first, and last to be written */
-    uint64_t last = gshmem_load_acquire(at + 3);
-    uint64_t differs = last ^ phase;
+    /* acquire: pairs with the release in gshmem_channel_write */
+    uint64_t first = gshmem_load_acquire(at);
+    uint64_t differs = first ^ phase;
 
-    slot->word[3] = last & ~GSHMEM_SLOT_PHASE;
-    for (int i = 0; i < 3; i++) {
+    slot->word[0] = first & ~GSHMEM_SLOT_PHASE;
+    for (int i = 1; i < 4; i++) {
         uint64_t word = gshmem_load_relaxed(at + i);
         differs |= word ^ phase;
         slot->word[i] = word & ~GSHMEM_SLOT_PHASE;

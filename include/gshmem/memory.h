@@ -117,29 +117,78 @@ GSHMEM_DEVICE void gshmem_store_pair_relaxed(uint64_t *at, uint64_t first, uint6
 #endif
 }
 
-/* The same, but no earlier access moves after the second word. */
+/* The same, but no earlier access moves after the first word: who reads that with acquire sees all
+ * that came before. */
 GSHMEM_DEVICE void gshmem_store_pair_release(uint64_t *at, uint64_t first, uint64_t second)
 {
 #if defined(__CUDA_ARCH__)
     asm volatile("st.release.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(at), "l"(first), "l"(second)
                  : "memory");
 #else
-    __atomic_store_n(at, first, __ATOMIC_RELAXED);
-    __atomic_store_n(at + 1, second, __ATOMIC_RELEASE);
+    __atomic_store_n(at, first, __ATOMIC_RELEASE);
+    __atomic_store_n(at + 1, second, __ATOMIC_RELAXED);
 #endif
 }
 
-/* Adds and returns what was there, among the threads of this device. Orders nothing. */
-GSHMEM_DEVICE uint64_t gshmem_take_ticket(uint64_t *counter, uint64_t n)
+/* ---- Among the threads of this device, for memory that lies with it -------------------------- */
+
+/* Orders nothing; the value is whole. */
+GSHMEM_DEVICE uint64_t gshmem_device_load(const uint64_t *at)
 {
 #if defined(__CUDA_ARCH__)
-    return atomicAdd((unsigned long long *)counter, (unsigned long long)n);
+    uint64_t value;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(at) : "memory");
+    return value;
+#else
+    return __atomic_load_n(at, __ATOMIC_RELAXED);
+#endif
+}
+
+GSHMEM_DEVICE uint32_t gshmem_device_load_32(const uint32_t *at)
+{
+#if defined(__CUDA_ARCH__)
+    uint32_t value;
+    asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
+    return value;
+#else
+    return __atomic_load_n(at, __ATOMIC_RELAXED);
+#endif
+}
+
+/* Everything earlier than the gshmem_raise_to that stored the value is visible to what is later. */
+GSHMEM_DEVICE uint64_t gshmem_device_load_acquire(const uint64_t *at)
+{
+#if defined(__CUDA_ARCH__)
+    uint64_t value;
+    asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(at) : "memory");
+    return value;
+#else
+    return __atomic_load_n(at, __ATOMIC_ACQUIRE);
+#endif
+}
+
+/* Adds n, 1 or 2, and returns what was there. Orders nothing. Lanes of a warp that call it together
+ * get numbers that follow each other, by one atomic operation of one of them. */
+GSHMEM_DEVICE uint64_t gshmem_take_ticket(uint64_t *counter, uint32_t n)
+{
+#if defined(__CUDA_ARCH__)
+    unsigned lanes = __match_any_sync(__activemask(), (unsigned long long)counter);
+    unsigned twos = __ballot_sync(lanes, n == 2), before, first = __ffs(lanes) - 1;
+    unsigned long long was = 0;
+
+    asm("mov.u32 %0, %%lanemask_lt;" : "=r"(before));
+    if ((lanes & before) == 0)
+        asm volatile("atom.relaxed.gpu.global.add.u64 %0, [%1], %2;"
+                     : "=l"(was)
+                     : "l"(counter), "l"((uint64_t)(__popc(lanes) + __popc(twos)))
+                     : "memory");
+    return __shfl_sync(lanes, was, first) + __popc(lanes & before) + __popc(twos & before);
 #else
     return __atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
 #endif
 }
 
-/* Raises *at to value if that is more, among the threads of this device, and returns what was there.
+/* Raises *at to value if that is more, and returns what was there.
  * No earlier access moves after it: who reads the value with acquire sees all that came before. */
 GSHMEM_DEVICE uint64_t gshmem_raise_to(uint64_t *at, uint64_t value)
 {
@@ -159,7 +208,7 @@ GSHMEM_DEVICE uint64_t gshmem_raise_to(uint64_t *at, uint64_t value)
 #endif
 }
 
-/* Whether *at was `was` and now is `now`, among the threads of this device. If so, nothing later
+/* Whether *at was `was` and now is `now`. If so, nothing later
  * moves before it, and everything earlier than the gshmem_let_go that stored `was` is seen. */
 GSHMEM_DEVICE int gshmem_claim(uint32_t *at, uint32_t was, uint32_t now)
 {

@@ -7,7 +7,8 @@
  *
  * Values ride in the command, so that a p, an atomic or a signal reads no memory of the sender. A put
  * with a signal is a put marked `more` and a signal in the next slot, which the proxy hands to the
- * transport as one; so is an atomic whose old value goes to memory, and where it goes. Addresses are checked by the proxy, which must survive any kernel. */
+ * transport as one; so is an atomic whose old value goes to memory, and where it goes. Addresses are
+ * checked by the proxy, which must survive any kernel. */
 #ifndef GSHMEM_DEVICE_COMMAND_H
 #define GSHMEM_DEVICE_COMMAND_H
 
@@ -75,6 +76,21 @@ static inline struct gshmem_command gshmem_command_decode(struct gshmem_slot slo
     c.local = (slot.word[2] & ~GSHMEM_SLOT_PHASE) | (w >> 59 & 1) << 63;
     c.size = (slot.word[3] & ~GSHMEM_SLOT_PHASE) | (w >> 60 & 1) << 63;
     return c;
+}
+
+/* Whether it points at local memory, or the next slot does: the proxy must see what was written there
+ * before, and what it brings must not be overtaken. */
+GSHMEM_DEVICE int gshmem_command_publishes(struct gshmem_slot slot)
+{
+    uint64_t kind = slot.word[0] & 31, more = slot.word[0] >> 57 & 1;
+
+    return kind == GSHMEM_COMMAND_PUT || kind == GSHMEM_COMMAND_GET || more;
+}
+
+/* Marks a command with where its answer goes. */
+GSHMEM_DEVICE void gshmem_command_respond(struct gshmem_slot *slot, uint32_t response, uint32_t tag)
+{
+    slot->word[0] |= UINT64_C(1) << 38 | (uint64_t)response << 39 | (uint64_t)tag << 49;
 }
 
 #endif

@@ -27,14 +27,14 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_quiet_on(const struct gshmem_de
         return GSHMEM_ERR_STATE;
     for (uint32_t i = 0; i < c->channels; i++) {
         const struct gshmem_device_channel *channel = &c->channel[i];
-        uint64_t issued = gshmem_load_relaxed(channel->ring.ticket);
+        uint64_t issued = gshmem_device_load(channel->ring.ticket);
         /* acquire: pairs with the release in gshmem_raise_to, of another thread's quiet */
-        uint64_t done = gshmem_load_acquire(channel->done_copy);
+        uint64_t done = gshmem_device_load_acquire(channel->done_copy);
         gshmem_status_t one = GSHMEM_OK;
 
         if ((done & ~GSHMEM_DONE_FAILED) < issued)
             one = gshmem_kernel_wait_done(c, channel, issued);
-        if (!one && gshmem_load_relaxed(channel->done_copy) & GSHMEM_DONE_FAILED)
+        if (!one && gshmem_device_load(channel->done_copy) & GSHMEM_DONE_FAILED)
             one = gshmem_kernel_take_failure(channel);
         status = status ? status : one;
     }

@@ -13,29 +13,30 @@ GSHMEM_KERNEL const struct gshmem_device_ctx *gshmem_kernel_ctx(gshmem_ctx_t han
     return handle == GSHMEM_CTX_INVALID ? NULL : handle->device;
 }
 
-/* Whether a command for that PE can be posted at all. */
+/* Whether a command for that PE can be posted at all. nvcc cannot tell that the address of a constant
+ * is not NULL, and is spared the question. */
 GSHMEM_KERNEL bool gshmem_kernel_has_pe(const struct gshmem_device_ctx *c, int pe)
 {
-    return c && (uint32_t)pe < (uint32_t)c->n_pes;
+    return (c == &gshmem_device_here.ctx || c) && (uint32_t)pe < (uint32_t)c->n_pes;
 }
 
-/* Where pe's copy of the `bytes` bytes at `mine` is mapped; NULL: it is not, or is not symmetric, or
- * there is no such PE. */
-GSHMEM_KERNEL void *gshmem_kernel_reach(const struct gshmem_device_ctx *c, const void *mine,
-                                        size_t bytes, int pe)
+GSHMEM_KERNEL bool gshmem_kernel_within(const struct gshmem_segment *s, const void *mine,
+                                        size_t bytes, size_t *offset)
 {
-    if (!gshmem_kernel_has_pe(c, pe))
-        return NULL;
-    size_t offset = (uintptr_t)mine - c->heap.base;
-    if (offset < c->heap.bytes && bytes <= c->heap.bytes - offset)
-        return c->heap.peer[pe] ? (void *)(c->heap.peer[pe] + offset) : NULL;
-    offset = (uintptr_t)mine - c->data.base;
-    if (offset < c->data.bytes && bytes <= c->data.bytes - offset)
-        return c->data.peer[pe] ? (void *)(c->data.peer[pe] + offset) : NULL;
-    offset = (uintptr_t)mine - c->system.base;
-    if (offset < c->system.bytes && bytes <= c->system.bytes - offset)
-        return c->system.peer[pe] ? (void *)(c->system.peer[pe] + offset) : NULL;
-    return NULL;
+    *offset = (uintptr_t)mine - s->base;
+    return *offset < s->bytes && bytes <= s->bytes - *offset;
+}
+
+/* Where peers' pieces of the segment are that the `bytes` bytes at `mine` lie in, and where in it;
+ * NULL: not symmetric. */
+GSHMEM_KERNEL const uintptr_t *gshmem_kernel_peers(const struct gshmem_device_ctx *c,
+                                                   const void *mine, size_t bytes, size_t *offset)
+{
+    if (gshmem_kernel_within(&c->heap, mine, bytes, offset))
+        return c->heap.peer;
+    if (gshmem_kernel_within(&c->data, mine, bytes, offset))
+        return c->data.peer;
+    return gshmem_kernel_within(&c->system, mine, bytes, offset) ? c->system.peer : NULL;
 }
 
 /* Whether a symmetric object begins at `mine`: what a put or get that is answered later should know
@@ -43,12 +44,32 @@ GSHMEM_KERNEL void *gshmem_kernel_reach(const struct gshmem_device_ctx *c, const
 GSHMEM_KERNEL bool gshmem_kernel_symmetric(const struct gshmem_device_ctx *c, const void *mine,
                                            size_t bytes)
 {
-    size_t in_heap = (uintptr_t)mine - c->heap.base, in_data = (uintptr_t)mine - c->data.base;
-    size_t in_system = (uintptr_t)mine - c->system.base;
+    size_t offset;
 
-    return (in_heap < c->heap.bytes && bytes <= c->heap.bytes - in_heap) ||
-           (in_data < c->data.bytes && bytes <= c->data.bytes - in_data) ||
-           (in_system < c->system.bytes && bytes <= c->system.bytes - in_system);
+    return gshmem_kernel_peers(c, mine, bytes, &offset);
+}
+
+/* Mapped memory at an address: nvcc is told that it is global memory, not shared nor a thread's own. */
+GSHMEM_KERNEL void *gshmem_kernel_mapped(uintptr_t address)
+{
+#ifdef __CUDA_ARCH__
+    return __cvta_global_to_generic(address);
+#else
+    return (void *)address;
+#endif
+}
+
+/* Where pe's copy of the `bytes` bytes at `mine` is mapped; NULL: it is not, or is not symmetric, or
+ * there is no such PE. */
+GSHMEM_KERNEL void *gshmem_kernel_reach(const struct gshmem_device_ctx *c, const void *mine,
+                                        size_t bytes, int pe)
+{
+    size_t offset;
+
+    if (!gshmem_kernel_has_pe(c, pe))
+        return NULL;
+    const uintptr_t *peer = gshmem_kernel_peers(c, mine, bytes, &offset);
+    return peer && peer[pe] ? gshmem_kernel_mapped(peer[pe] + offset) : NULL;
 }
 
 /* ---- Commands ------------------------------------------------------------------------------- */
@@ -73,28 +94,25 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_wait_room(const struct gshmem_d
     return status;
 }
 
-/* A command of one slot, or of two. `publishes`: it points at memory that was written before. *end
- * is the position behind it. On failure it is not written, and nothing in this channel is read any
- * more: the job has ended. */
+/* A command of n slots, 1 or 2. *end is the position behind it. On failure it is not written, and
+ * nothing in this channel is read any more: the job has ended. */
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post(const struct gshmem_device_ctx *c,
                                                  const struct gshmem_device_channel *channel,
-                                                 const struct gshmem_command *command,
-                                                 const struct gshmem_command *second,
-                                                 bool publishes, uint64_t *end)
+                                                 uint32_t n, struct gshmem_slot first,
+                                                 struct gshmem_slot second, uint64_t *end)
 {
     const struct gshmem_channel *ring = &channel->ring;
-    const uint32_t n = second ? 2 : 1;
     uint64_t position = gshmem_channel_take(ring, n);
 
     *end = position + n;
-    if (*end - gshmem_load_relaxed(ring->tail_copy) > ring->slots) {
+    if (*end - gshmem_device_load(ring->tail_copy) > ring->slots) {
         gshmem_status_t status = gshmem_kernel_wait_room(c, ring, *end);
         if (status)
             return status;
     }
-    gshmem_channel_write(ring, position, gshmem_command_encode(command), publishes && !second);
-    if (second)
-        gshmem_channel_write(ring, position + 1, gshmem_command_encode(second), publishes);
+    gshmem_channel_write(ring, position, first, gshmem_command_publishes(first));
+    if (n == 2)
+        gshmem_channel_write(ring, position + 1, second, 0);
 #ifdef GSHMEM_HOST_DEVICE
     if (gshmem_load_relaxed_32(c->job->asleep))
         gshmem_device_help();
@@ -105,9 +123,9 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post(const struct gshmem_device_ctx 
 /* ---- Completion ----------------------------------------------------------------------------- */
 
 /* Waits until the proxy has taken all before `end`: it has done with small sources. */
-GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_taken(const struct gshmem_device_ctx *c,
-                                                       const struct gshmem_device_channel *channel,
-                                                       uint64_t end)
+GSHMEM_KERNEL_RARE gshmem_status_t
+gshmem_kernel_wait_taken(const struct gshmem_device_ctx *c,
+                         const struct gshmem_device_channel *channel, uint64_t end)
 {
     struct gshmem_kernel_wait w = {};
     gshmem_status_t status = GSHMEM_OK;
@@ -122,9 +140,9 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_taken(const struct gshmem_devic
 }
 
 /* Waits until all before `end` is done, and what gets brought is visible. */
-GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_done(const struct gshmem_device_ctx *c,
-                                                      const struct gshmem_device_channel *channel,
-                                                      uint64_t end)
+GSHMEM_KERNEL_RARE gshmem_status_t
+gshmem_kernel_wait_done(const struct gshmem_device_ctx *c,
+                        const struct gshmem_device_channel *channel, uint64_t end)
 {
     struct gshmem_kernel_wait w = {};
     gshmem_status_t status = GSHMEM_OK;
@@ -161,7 +179,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_claim(const struct gshmem_device_job
 
     for (uint32_t tries = 0; !status; i++) {
         uint32_t *owner = &job->response_owner[i % GSHMEM_RESPONSES];
-        uint32_t was = gshmem_load_relaxed_32(owner);
+        uint32_t was = gshmem_device_load_32(owner);
         if (!(was & 1) && gshmem_claim(owner, was, was | 1)) {
             *slot = i % GSHMEM_RESPONSES;
             *tag = ((was >> 1) + 1) & 255;
@@ -173,27 +191,28 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_claim(const struct gshmem_device_job
     return status;
 }
 
-/* Posts a command and waits for its answer alone; value may be NULL. */
-GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_ask(const struct gshmem_device_ctx *c,
-                                                     struct gshmem_command *command,
-                                                     const struct gshmem_command *second,
-                                                     uint64_t value[2])
+/* The slots come by value: they stay in registers. */
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_ask_slots(const struct gshmem_device_ctx *c,
+                                                           uint32_t n, struct gshmem_slot first,
+                                                           struct gshmem_slot second,
+                                                           uint64_t value[2])
 {
     struct gshmem_kernel_wait w = {};
     gshmem_status_t status;
     uint64_t end, answer;
+    uint32_t slot, tag;
 
     if (!c || !c->job)
         return GSHMEM_ERR_STATE;
-    if ((status = gshmem_kernel_claim(c->job, &command->response, &command->tag)))
+    if ((status = gshmem_kernel_claim(c->job, &slot, &tag)))
         return status;
-    command->responds = 1;
-    if ((status = gshmem_kernel_post(c, gshmem_kernel_channel(c), command, second, true, &end)))
+    gshmem_command_respond(&first, slot, tag);
+    if ((status = gshmem_kernel_post(c, gshmem_kernel_channel(c), n, first, second, &end)))
         return status;
 
-    const struct gshmem_response *r = &c->job->response[command->response];
+    const struct gshmem_response *r = &c->job->response[slot];
     /* acquire: pairs with the release of the proxy's answer */
-    while ((answer = gshmem_load_acquire(&r->answer)) >> 8 != command->tag) {
+    while ((answer = gshmem_load_acquire(&r->answer)) >> 8 != tag) {
         if ((status = gshmem_kernel_wait_proxy(&w, c->job->failure)))
             return status; /* the slot stays taken: nobody will answer any more */
     }
@@ -202,8 +221,25 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_ask(const struct gshmem_device_
         value[0] = gshmem_load_relaxed(&r->value[0]);
         value[1] = gshmem_load_relaxed(&r->value[1]);
     }
-    gshmem_let_go(&c->job->response_owner[command->response], command->tag << 1);
+    gshmem_let_go(&c->job->response_owner[slot], tag << 1);
     return (gshmem_status_t)(answer & 255);
+}
+
+GSHMEM_KERNEL struct gshmem_slot gshmem_kernel_second(const struct gshmem_command *second)
+{
+    struct gshmem_slot none = {};
+
+    return second ? gshmem_command_encode(second) : none;
+}
+
+/* Posts a command and waits for its answer alone; value may be NULL. */
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_ask(const struct gshmem_device_ctx *c,
+                                                const struct gshmem_command *command,
+                                                const struct gshmem_command *second,
+                                                uint64_t value[2])
+{
+    return gshmem_kernel_ask_slots(c, second ? 2 : 1, gshmem_command_encode(command),
+                                   gshmem_kernel_second(second), value);
 }
 
 /* ---- Failures ------------------------------------------------------------------------------- */
@@ -235,11 +271,10 @@ GSHMEM_KERNEL_RARE void gshmem_kernel_raise(const struct gshmem_device_ctx *c,
 }
 
 /* A command that is answered by a quiet, but at once if it is known to be wrong. */
-GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_issue(const struct gshmem_device_ctx *c,
-                                                       struct gshmem_command *command,
-                                                       const struct gshmem_command *second,
-                                                       size_t bytes, int pe, bool publishes,
-                                                       uint64_t *end)
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_issue(const struct gshmem_device_ctx *c,
+                                                  struct gshmem_command *command,
+                                                  const struct gshmem_command *second,
+                                                  size_t bytes, int pe, uint64_t *end)
 {
     uint64_t ignored;
 
@@ -248,7 +283,8 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_issue(const struct gshmem_devic
     command->pe = (uint32_t)c->world[pe];
     if (!gshmem_kernel_symmetric(c, (const void *)command->address, bytes))
         return gshmem_kernel_ask(c, command, second, NULL);
-    return gshmem_kernel_post(c, gshmem_kernel_channel(c), command, second, publishes,
+    return gshmem_kernel_post(c, gshmem_kernel_channel(c), second ? 2 : 1,
+                              gshmem_command_encode(command), gshmem_kernel_second(second),
                               end ? end : &ignored);
 }
 

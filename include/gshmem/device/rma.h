@@ -13,11 +13,9 @@
 
 /* A put and perhaps its signal. Blocking: until the source may be reused. */
 template <bool nbi>
-GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_post_put(const struct gshmem_device_ctx *c,
-                                                          void *dest, const void *source,
-                                                          size_t bytes,
-                                                          const struct gshmem_command *signal,
-                                                          int pe)
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post_put(const struct gshmem_device_ctx *c, void *dest,
+                                                     const void *source, size_t bytes,
+                                                     const struct gshmem_command *signal, int pe)
 {
     struct gshmem_command command = {};
     uint64_t end = 0;
@@ -31,16 +29,15 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_post_put(const struct gshmem_de
         command.pe = (uint32_t)c->world[pe];
         return gshmem_kernel_ask(c, &command, signal, NULL);
     }
-    gshmem_status_t status = gshmem_kernel_issue(c, &command, signal, bytes, pe, true, &end);
+    gshmem_status_t status = gshmem_kernel_issue(c, &command, signal, bytes, pe, &end);
     if (!nbi && !status && end)
         status = gshmem_kernel_wait_taken(c, gshmem_kernel_channel(c), end);
     return status;
 }
 
 template <bool nbi>
-GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_post_get(const struct gshmem_device_ctx *c,
-                                                          void *dest, const void *source,
-                                                          size_t bytes, int pe)
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post_get(const struct gshmem_device_ctx *c, void *dest,
+                                                     const void *source, size_t bytes, int pe)
 {
     struct gshmem_command command = {};
 
@@ -49,7 +46,7 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_post_get(const struct gshmem_de
     command.local = (uint64_t)(uintptr_t)dest;
     command.size = bytes;
     if (nbi || !gshmem_kernel_has_pe(c, pe))
-        return gshmem_kernel_issue(c, &command, NULL, bytes, pe, true, NULL);
+        return gshmem_kernel_issue(c, &command, NULL, bytes, pe, NULL);
     command.pe = (uint32_t)c->world[pe];
     return gshmem_kernel_ask(c, &command, NULL, NULL);
 }
@@ -100,8 +97,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_get(gshmem_ctx_t ctx, void *dest, co
 
 /* The value rides in the command. */
 template <class T>
-GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_post_p(const struct gshmem_device_ctx *c, T *dest,
-                                                        T value, int pe)
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post_p(const struct gshmem_device_ctx *c, T *dest,
+                                                   T value, int pe)
 {
     struct gshmem_command command = {};
     uint64_t bits[2] = {0, 0};
@@ -113,7 +110,7 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_post_p(const struct gshmem_devi
     command.address = (uint64_t)(uintptr_t)dest;
     command.local = bits[0];
     command.size = bits[1];
-    return gshmem_kernel_issue(c, &command, NULL, sizeof value, pe, false, NULL);
+    return gshmem_kernel_issue(c, &command, NULL, sizeof value, pe, NULL);
 }
 
 template <class T>
@@ -262,7 +259,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_signal(gshmem_ctx_t ctx, uint64_t *s
     }
     struct gshmem_command command = gshmem_kernel_signal_command(sig_addr, signal, signal_op);
     if (good || !gshmem_kernel_has_pe(c, pe))
-        return gshmem_kernel_issue(c, &command, NULL, sizeof *sig_addr, pe, false, NULL);
+        return gshmem_kernel_issue(c, &command, NULL, sizeof *sig_addr, pe, NULL);
     command.pe = (uint32_t)c->world[pe];
     return gshmem_kernel_ask(c, &command, NULL, NULL);
 }
