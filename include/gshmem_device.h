@@ -35,5 +35,6 @@
 #include "gshmem/device/wait_until.h"
 #include "gshmem/device/team.h"
 #include "gshmem/device/collective.h"
+#include "gshmem/device/typed.h" /* generated */
 
 #endif

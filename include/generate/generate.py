@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Writes gshmem/typed.h and gshmem/generic.h from the table.
+"""Writes gshmem/typed.h, gshmem/generic.h and gshmem/device/typed.h from the table.
 
-    generate.py typed FILE
-    generate.py generic FILE
+    generate.py typed|generic|device FILE
 """
 
 import os
@@ -30,11 +29,6 @@ TYPED_TOP = '''\
 extern "C" {
 #endif
 
-/* What char is here, and the complex types without <complex.h>, which would define I. */
-#define GSHMEM_TYPE_CHAR ((char)-1 < 0 ? GSHMEM_TYPE_INT8 : GSHMEM_TYPE_UINT8)
-__extension__ typedef float _Complex gshmem_complexf_t;
-__extension__ typedef double _Complex gshmem_complexd_t;
-
 '''
 
 ASSERTS_TOP = '''\
@@ -53,13 +47,6 @@ TYPED_END = '''\
 #endif
 '''
 
-RETURNS = {'status': 'gshmem_status_t', 'int': 'int', 'size': 'size_t'}
-
-
-def returned(operation, c_type):
-    return RETURNS.get(operation.returns, c_type)
-
-
 def both_forms(operation, returns, parameters, body, name):
     """The function on a context and the one on the default context; or the only one there is."""
     declarations = [declaration for declaration, _ in parameters]
@@ -74,11 +61,11 @@ def both_forms(operation, returns, parameters, body, name):
 def typed_operation(operation):
     out = ''
     for t in types_of(operation):
-        out += both_forms(operation, returned(operation, t.c), parameters_for(operation, t.c),
+        out += both_forms(operation, native.returned(operation, t.c), parameters_for(operation, t.c),
                           native.body(operation, t),
                           lambda ctx: function_name(operation, t.name, ctx))
     for bits in SIZES if operation.sized else []:
-        out += both_forms(operation, returned(operation, 'void'), parameters_for(operation, 'void'),
+        out += both_forms(operation, native.returned(operation, 'void'), parameters_for(operation, 'void'),
                           native.sized_body(operation, bits),
                           lambda ctx: sized_name(operation, bits, ctx))
     return out
@@ -96,9 +83,10 @@ def typed():
 
 
 def main():
+    import device
     import generic
     what, path = sys.argv[1:]
-    text = {'typed': typed, 'generic': generic.generic}[what]()
+    text = {'typed': typed, 'generic': generic.generic, 'device': device.device}[what]()
     with open(path, 'w', encoding='utf-8') as file:
         file.write(text)
 

@@ -155,6 +155,13 @@ MOVEMENT = {
 }
 
 
+RETURNS = {'status': 'gshmem_status_t', 'int': 'int', 'size': 'size_t'}
+
+
+def returned(operation, c_type):
+    return RETURNS.get(operation.returns, c_type)
+
+
 def type_constant(t):
     """The enum gshmem_type of a type."""
     if t.kind == 'plain':
@@ -164,7 +171,7 @@ def type_constant(t):
     return 'GSHMEM_TYPE_%sINT%d' % ('U' if t.kind == 'unsigned' else '', 8 * t.size)
 
 
-def _template(operation, t):
+def template(operation, t):
     name = operation.name
     if name == 'p' or name == 'g':
         # No CPU moves 16 bytes in one access that C can name.
@@ -182,10 +189,14 @@ def _template(operation, t):
     return RMA.get(name) or MOVEMENT[name]
 
 
+def names(t):
+    """What templates call a type."""
+    return {'T': t.c, 'NAME': t.name, 'TYPE': type_constant(t)}
+
+
 def body(operation, t):
     """The lines of the body of an operation for a type."""
-    text = Template(_template(operation, t)).substitute(
-        T=t.c, NAME=t.name, TYPE=type_constant(t), SIZE='sizeof *dest')
+    text = Template(template(operation, t)).substitute(SIZE='sizeof *dest', **names(t))
     return text.strip('\n').split('\n')
 
 

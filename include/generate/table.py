@@ -76,6 +76,7 @@ class Operation(NamedTuple):
     parameters: str  # T is the type; without the context, which comes first
     context: bool = False  # also exists as gshmem_ctx_…
     sized: bool = False    # also exists by size, for any type: gshmem_put64
+    kernels: str = ''      # in kernels: thread, group (thread, _warp and _block), or not at all
 
 
 class Family(NamedTuple):
@@ -84,8 +85,8 @@ class Family(NamedTuple):
     operations: list
 
 
-def _rma(name, parameters, returns='status', sized=True):
-    return Operation(name, 'rma', returns, parameters, context=True, sized=sized)
+def _rma(name, parameters, returns='status', sized=True, kernels='group'):
+    return Operation(name, 'rma', returns, parameters, True, sized, kernels)
 
 
 _COPY = 'T *dest, const T *source, size_t nelems, '
@@ -97,10 +98,11 @@ _SIGNAL = 'uint64_t *sig_addr, uint64_t signal, int sig_op, '
 
 def _atomic(name, types, parameters, fetches=False):
     """An atomic update; those that fetch the old value also exist as nbi, through a pointer."""
-    forms = [Operation('atomic_' + name, types, 'T' if fetches else 'status', parameters, True)]
+    forms = [Operation('atomic_' + name, types, 'T' if fetches else 'status', parameters, True,
+                       kernels='thread')]
     if fetches:
         forms.append(Operation('atomic_' + name + '_nbi', types, 'status',
-                               'T *fetch, ' + parameters, True))
+                               'T *fetch, ' + parameters, True, kernels='thread'))
     return forms
 
 
@@ -111,19 +113,21 @@ _MASK = 'const int *status, int cmp, '
 
 def _waits(verb, one, every):
     """wait_until or test: of one variable, and of arrays against one value or a vector of them."""
-    forms = [Operation(verb, 'wait', one, 'T *ivar, int cmp, T cmp_value')]
+    forms = [(verb, one, 'T *ivar, int cmp, T cmp_value')]
     for suffix, values in ('', 'T cmp_value'), ('_vector', 'const T *cmp_values'):
         forms += [
-            Operation(verb + '_all' + suffix, 'wait', every, _ARRAY + _MASK + values),
-            Operation(verb + '_any' + suffix, 'wait', 'size', _ARRAY + _MASK + values),
-            Operation(verb + '_some' + suffix, 'wait', 'size', _ARRAY + _INDICES + _MASK + values),
+            (verb + '_all' + suffix, every, _ARRAY + _MASK + values),
+            (verb + '_any' + suffix, 'size', _ARRAY + _MASK + values),
+            (verb + '_some' + suffix, 'size', _ARRAY + _INDICES + _MASK + values),
         ]
-    return forms
+    return [Operation(name, 'wait', returns, parameters, kernels='thread')
+            for name, returns, parameters in forms]
 
 
-def _collective(name, parameters, types='rma'):
+def _collective(name, parameters, types='rma', kernels=''):
     return Operation(name, types, 'status',
-                     'gshmem_team_t team, T *dest, const T *source, ' + parameters)
+                     'gshmem_team_t team, T *dest, const T *source, ' + parameters,
+                     kernels=kernels)
 
 
 REDUCTIONS = {  # operation: its types
@@ -142,14 +146,15 @@ FAMILIES = [
     Family('Single elements',
            'p stores one value at dest on pe, g returns the one at source on pe. Each is one access,\n'
            'never torn (but of long double, which no CPU moves at once).',
-           [_rma('p', 'T *dest, T value, int pe', sized=False),
-            _rma('g', 'const T *source, int pe', returns='T', sized=False)]),
+           [_rma('p', 'T *dest, T value, int pe', sized=False, kernels='thread'),
+            _rma('g', 'const T *source, int pe', 'T', sized=False, kernels='thread')]),
 
     Family('Strided',
            'nelems elements, dst apart in dest and sst in source; or blocks of bsize elements that\n'
            'begin so far apart. As gshmem_ctx_iputmem and gshmem_ctx_ibputmem.',
            [_rma('iput', _STRIDED + 'int pe'), _rma('iget', _STRIDED + 'int pe'),
-            _rma('ibput', _BLOCKS + 'int pe'), _rma('ibget', _BLOCKS + 'int pe')]),
+            _rma('ibput', _BLOCKS + 'int pe', kernels='thread'),
+            _rma('ibget', _BLOCKS + 'int pe', kernels='thread')]),
 
     Family('Put with signal',
            'As gshmem_putmem_signal: who sees the signal sees the data.',
@@ -192,10 +197,10 @@ FAMILIES = [
     Family('Data movement of teams',
            'As gshmem_broadcastmem, …: sizes counted in elements.',
            [_collective('broadcast', 'size_t nelems, int PE_root'),
-            _collective('collect', 'size_t nelems'),
+            _collective('collect', 'size_t nelems', kernels=''),
             _collective('fcollect', 'size_t nelems'),
             _collective('alltoall', 'size_t nelems'),
-            _collective('alltoalls', 'ptrdiff_t dst, ptrdiff_t sst, size_t nelems')]),
+            _collective('alltoalls', 'ptrdiff_t dst, ptrdiff_t sst, size_t nelems', kernels='')]),
 
     Family('Reductions',
            'As gshmem_reduce and gshmem_reducescatter, element by element over the PEs of the team.',
@@ -204,8 +209,8 @@ FAMILIES = [
 
     Family('Scans',
            'As gshmem_inscan and gshmem_exscan: sums over the PEs up to mine, and up to the one before.',
-           [_collective('sum_inscan', 'size_t nelems', 'reduce_sum'),
-            _collective('sum_exscan', 'size_t nelems', 'reduce_sum')]),
+           [_collective('sum_inscan', 'size_t nelems', 'reduce_sum', ''),
+            _collective('sum_exscan', 'size_t nelems', 'reduce_sum', '')]),
 ]
 
 BY_NAME = {t.name: t for t in TYPES}
@@ -213,6 +218,16 @@ BY_NAME = {t.name: t for t in TYPES}
 
 def types_of(operation):
     return [BY_NAME[name] for name in TYPE_SETS[operation.types]]
+
+
+SCOPES = ['', '_warp', '_block']
+
+
+def scopes_of(operation, t=None):
+    """The endings of its names in kernels, for a type or (None) for a size or for bytes."""
+    if t and (t.kind == 'complex' or t.name == 'longdouble'):
+        return []
+    return {'': [], 'thread': SCOPES[:1], 'group': SCOPES}[operation.kernels]
 
 
 def distinct_types_of(operation):
@@ -229,9 +244,9 @@ def function_name(operation, type_name, context=False, prefix='gshmem_'):
 
 
 def sized_name(operation, bits, context=False, prefix='gshmem_'):
-    """gshmem_[ctx_]iput64, gshmem_[ctx_]put64_signal: the size follows put or get."""
+    """gshmem_[ctx_]iput64, gshmem_[ctx_]put64_signal: the size, or mem, follows put or get."""
     head, verb, tail = operation.name.partition('put' if 'put' in operation.name else 'get')
-    return '%s%s%s%s%d%s' % (prefix, 'ctx_' if context else '', head, verb, bits, tail)
+    return '%s%s%s%s%s%s' % (prefix, 'ctx_' if context else '', head, verb, bits, tail)
 
 
 def parameters_for(operation, c_type):

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "gshmem/context.h"
+#include "gshmem/memory.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -25,7 +26,7 @@ GSHMEM_API void gshmem_path_g(gshmem_ctx_t ctx, void *value, const void *source,
                               int pe);
 
 /* The bytes of n elements; so many that no object has them where the product would overflow. */
-static inline size_t gshmem_bytes(size_t n, size_t element)
+GSHMEM_DEVICE size_t gshmem_bytes(size_t n, size_t element)
 {
     return GSHMEM_UNLIKELY(n > SIZE_MAX / element) ? SIZE_MAX : n * element;
 }

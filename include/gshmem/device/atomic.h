@@ -1,6 +1,243 @@
+/* Atomics in kernels: CUDA's own where the object is mapped, for all agents of the system; elsewhere
+ * a command, which its owner carries out. They order nothing but themselves, and each is one thread's.
+ *
+ * gshmem_kernel_… are what kernels do, gshmem_either_… what typed.h's names lead to. */
 #ifndef GSHMEM_DEVICE_ATOMIC_H
 #define GSHMEM_DEVICE_ATOMIC_H
 
+#include "gshmem/atomic.h"
 #include "gshmem/device/rma.h"
+
+/* The enum gshmem_type of a C type that is not complex. */
+template <class T> __host__ __device__ constexpr enum gshmem_type gshmem_type_of(void)
+{
+    return (T)0.5 != (T)0 ? (sizeof(T) == 4 ? GSHMEM_TYPE_FLOAT : GSHMEM_TYPE_DOUBLE)
+                          : (enum gshmem_type)(
+                                ((T)0 < (T)-1 ? GSHMEM_TYPE_UINT8 : GSHMEM_TYPE_INT8) +
+                                (sizeof(T) == 8 ? 3 : sizeof(T) == 4 ? 2 : sizeof(T) == 2 ? 1 : 0));
+}
+
+/* The integers that CUDA's atomics are for. */
+template <size_t bytes> struct gshmem_word;
+template <> struct gshmem_word<4> {
+    typedef unsigned type;
+};
+template <> struct gshmem_word<8> {
+    typedef unsigned long long type;
+};
+
+/* An object's bits, as commands and the paths out of line take them, and back. */
+template <class T> GSHMEM_DEVICE uint64_t gshmem_bits_of(T value)
+{
+    typename gshmem_word<sizeof(T)>::type bits;
+
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+template <class T> GSHMEM_DEVICE T gshmem_of_bits(uint64_t bits)
+{
+    typename gshmem_word<sizeof(T)>::type word = (typename gshmem_word<sizeof(T)>::type)bits;
+    T value;
+
+    memcpy(&value, &word, sizeof value);
+    return value;
+}
+
+/* ---- Mapped --------------------------------------------------------------------------------- */
+
+template <class T> GSHMEM_KERNEL T gshmem_kernel_add(T *there, T value)
+{
+    typedef typename gshmem_word<sizeof(T)>::type word;
+
+    return (T)atomicAdd_system((word *)there, (word)value);
+}
+
+GSHMEM_KERNEL float gshmem_kernel_add(float *there, float value)
+{
+    return atomicAdd_system(there, value);
+}
+
+GSHMEM_KERNEL double gshmem_kernel_add(double *there, double value)
+{
+    return atomicAdd_system(there, value);
+}
+
+/* Returns the old value; nothing of use for GSHMEM_AMO_SET, which reads none. */
+template <enum gshmem_amo amo, class T>
+GSHMEM_KERNEL T gshmem_kernel_update(T *there, T operand, T compare)
+{
+    typename gshmem_word<sizeof(T)>::type *at = (typename gshmem_word<sizeof(T)>::type *)there;
+    typename gshmem_word<sizeof(T)>::type bits = gshmem_bits_of(operand);
+
+    switch (amo) {
+    case GSHMEM_AMO_FETCH:
+        gshmem_kernel_may_wait();
+        return gshmem_kernel_load(there);
+    case GSHMEM_AMO_SET:
+        gshmem_kernel_store(there, operand);
+        return operand;
+    case GSHMEM_AMO_SWAP:
+        return gshmem_of_bits<T>(atomicExch_system(at, bits));
+    case GSHMEM_AMO_COMPARE_SWAP:
+        return gshmem_of_bits<T>(atomicCAS_system(
+            at, (typename gshmem_word<sizeof(T)>::type)gshmem_bits_of(compare), bits));
+    case GSHMEM_AMO_AND:
+        return gshmem_of_bits<T>(atomicAnd_system(at, bits));
+    case GSHMEM_AMO_OR:
+        return gshmem_of_bits<T>(atomicOr_system(at, bits));
+    case GSHMEM_AMO_XOR:
+        return gshmem_of_bits<T>(atomicXor_system(at, bits));
+    default:
+        return gshmem_kernel_add(there, operand);
+    }
+}
+
+/* NULL also for an object that is not aligned to its size. */
+template <class T>
+GSHMEM_KERNEL T *gshmem_kernel_reach_atomic(const struct gshmem_device_ctx *c, const T *target,
+                                            int pe)
+{
+    if ((uintptr_t)target % sizeof *target)
+        return NULL;
+    return (T *)gshmem_kernel_reach(c, target, sizeof *target, pe);
+}
+
+/* ---- Through the proxy ---------------------------------------------------------------------- */
+
+GSHMEM_KERNEL struct gshmem_command gshmem_kernel_atomic_command(enum gshmem_amo amo,
+                                                                 enum gshmem_type type,
+                                                                 const void *target,
+                                                                 uint64_t operand,
+                                                                 uint64_t compare)
+{
+    struct gshmem_command command = {};
+
+    command.kind = GSHMEM_COMMAND_ATOMIC;
+    command.amo = (uint32_t)amo;
+    command.type = (uint32_t)type;
+    command.address = (uint64_t)(uintptr_t)target;
+    command.local = operand;
+    command.size = compare;
+    return command;
+}
+
+/* One that is answered by a quiet; what a misaligned one is told comes at once. `fetch`: where the
+ * old value goes, or NULL. */
+GSHMEM_KERNEL_RARE gshmem_status_t
+gshmem_kernel_post_atomic(const struct gshmem_device_ctx *c, struct gshmem_command command,
+                          size_t bytes, void *fetch, int pe)
+{
+    struct gshmem_command result = {};
+
+    result.kind = GSHMEM_COMMAND_RESULT;
+    result.type = command.type;
+    result.local = (uint64_t)(uintptr_t)fetch;
+    command.more = fetch != NULL;
+    if (gshmem_kernel_has_pe(c, pe))
+        result.pe = (uint32_t)c->world[pe];
+    if (command.address % bytes == 0 || !gshmem_kernel_has_pe(c, pe))
+        return gshmem_kernel_issue(c, &command, fetch ? &result : NULL, bytes, pe, NULL);
+    command.pe = (uint32_t)c->world[pe];
+    return gshmem_kernel_ask(c, &command, fetch ? &result : NULL, NULL);
+}
+
+/* The old value's bits; 0 after a failure, which goes to the error policy. */
+GSHMEM_KERNEL_RARE uint64_t gshmem_kernel_ask_atomic(const struct gshmem_device_ctx *c,
+                                                     struct gshmem_command command, int pe)
+{
+    uint64_t old[2] = {0, 0};
+
+    if (!gshmem_kernel_has_pe(c, pe)) {
+        gshmem_kernel_refuse(c, GSHMEM_COMMAND_ATOMIC, (const void *)command.address, pe, true);
+        return 0;
+    }
+    command.pe = (uint32_t)c->world[pe];
+    command.raises = 1;
+    return gshmem_kernel_ask(c, &command, NULL, old) ? 0 : old[0];
+}
+
+/* ---- Either --------------------------------------------------------------------------------- */
+
+template <enum gshmem_amo amo, class T>
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_atomic(gshmem_ctx_t ctx, T *dest, T operand, int pe)
+{
+    const struct gshmem_device_ctx *c = gshmem_kernel_ctx(ctx);
+    T *there = gshmem_kernel_reach_atomic(c, dest, pe);
+
+    if (!there)
+        return gshmem_kernel_post_atomic(
+            c,
+            gshmem_kernel_atomic_command(amo, gshmem_type_of<T>(), dest, gshmem_bits_of(operand),
+                                         0),
+            sizeof *dest, NULL, pe);
+    gshmem_kernel_update<amo>(there, operand, (T)0);
+    return GSHMEM_OK;
+}
+
+template <enum gshmem_amo amo, class T>
+GSHMEM_KERNEL T gshmem_kernel_atomic_fetch(gshmem_ctx_t ctx, const T *target, T operand, T compare,
+                                           int pe)
+{
+    const struct gshmem_device_ctx *c = gshmem_kernel_ctx(ctx);
+    T *there = gshmem_kernel_reach_atomic(c, target, pe);
+
+    if (there)
+        return gshmem_kernel_update<amo>(there, operand, compare);
+    return gshmem_of_bits<T>(gshmem_kernel_ask_atomic(
+        c,
+        gshmem_kernel_atomic_command(amo, gshmem_type_of<T>(), target, gshmem_bits_of(operand),
+                                     gshmem_bits_of(compare)),
+        pe));
+}
+
+template <enum gshmem_amo amo, class T>
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_atomic_fetch_nbi(gshmem_ctx_t ctx, T *fetch,
+                                                             const T *target, T operand, T compare,
+                                                             int pe)
+{
+    const struct gshmem_device_ctx *c = gshmem_kernel_ctx(ctx);
+    T *there = gshmem_kernel_reach_atomic(c, target, pe);
+
+    if (!there)
+        return gshmem_kernel_post_atomic(
+            c,
+            gshmem_kernel_atomic_command(amo, gshmem_type_of<T>(), target, gshmem_bits_of(operand),
+                                         gshmem_bits_of(compare)),
+            sizeof *target, fetch, pe);
+    *fetch = gshmem_kernel_update<amo>(there, operand, compare);
+    return GSHMEM_OK;
+}
+
+/* On the host, of CUDA sources, they are out of line: it reaches what is mapped, too. */
+
+template <enum gshmem_amo amo, class T>
+GSHMEM_EITHER gshmem_status_t gshmem_either_atomic(gshmem_ctx_t ctx, T *dest, T operand, int pe)
+{
+    GSHMEM_RETURN(gshmem_kernel_atomic<amo>(ctx, dest, operand, pe),
+                  gshmem_path_atomic(ctx, amo, gshmem_type_of<T>(), dest, gshmem_bits_of(operand),
+                                     0, NULL, pe));
+}
+
+template <enum gshmem_amo amo, class T>
+GSHMEM_EITHER T gshmem_either_atomic_fetch(gshmem_ctx_t ctx, const T *target, T operand, T compare,
+                                           int pe)
+{
+    GSHMEM_RETURN(gshmem_kernel_atomic_fetch<amo>(ctx, target, operand, compare, pe),
+                  gshmem_of_bits<T>(gshmem_path_atomic_value(
+                      ctx, amo, gshmem_type_of<T>(), (void *)target, gshmem_bits_of(operand),
+                      gshmem_bits_of(compare), pe)));
+}
+
+template <enum gshmem_amo amo, class T>
+GSHMEM_EITHER gshmem_status_t gshmem_either_atomic_fetch_nbi(gshmem_ctx_t ctx, T *fetch,
+                                                             const T *target, T operand, T compare,
+                                                             int pe)
+{
+    GSHMEM_RETURN(gshmem_kernel_atomic_fetch_nbi<amo>(ctx, fetch, target, operand, compare, pe),
+                  gshmem_path_atomic_fetch(ctx, amo, gshmem_type_of<T>(), (void *)target,
+                                           gshmem_bits_of(operand), gshmem_bits_of(compare), fetch,
+                                           pe));
+}
 
 #endif

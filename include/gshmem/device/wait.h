@@ -36,6 +36,14 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_proxy(struct gshmem_kernel_wait
     return status == GSHMEM_ERR_PEER_DEAD ? GSHMEM_OK : status;
 }
 
+/* For the host device: an operation that programs repeat until something has come. */
+GSHMEM_KERNEL void gshmem_kernel_may_wait(void)
+{
+#ifdef GSHMEM_HOST_DEVICE
+    gshmem_host_may_wait();
+#endif
+}
+
 /* For the host device: what was waited for has come, so others' waits begin anew. */
 GSHMEM_KERNEL void gshmem_kernel_waited(void)
 {

@@ -1,6 +1,283 @@
+/* Waits and tests in kernels, of the PE's own variables that other PEs update.
+ *
+ * Each look is an acquire: it pairs with the release of whoever updates the variable, at the end of
+ * a put with signal, or in a fence or quiet before its store. Waiting is a thread's own matter: a
+ * block waits by one of its threads and a barrier. */
 #ifndef GSHMEM_DEVICE_WAIT_UNTIL_H
 #define GSHMEM_DEVICE_WAIT_UNTIL_H
 
 #include "gshmem/device/rma.h"
+
+template <class T> GSHMEM_KERNEL T gshmem_kernel_load_acquire(const T *at)
+{
+    static_assert(sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8, "a variable to wait for");
+#ifdef __CUDA_ARCH__
+    return (T)(sizeof(T) == 8   ? gshmem_load_acquire((const uint64_t *)at)
+               : sizeof(T) == 4 ? gshmem_load_acquire_32((const uint32_t *)at)
+                                : gshmem_load_acquire_16((const uint16_t *)at));
+#else
+    return __atomic_load_n(at, __ATOMIC_ACQUIRE);
+#endif
+}
+
+template <class T> GSHMEM_KERNEL bool gshmem_kernel_compare(T variable, int cmp, T value)
+{
+    switch (cmp) {
+    case GSHMEM_CMP_EQ:
+        return variable == value;
+    case GSHMEM_CMP_NE:
+        return variable != value;
+    case GSHMEM_CMP_GT:
+        return variable > value;
+    case GSHMEM_CMP_LE:
+        return variable <= value;
+    case GSHMEM_CMP_LT:
+        return variable < value;
+    default:
+        return variable >= value;
+    }
+}
+
+template <class T> GSHMEM_KERNEL bool gshmem_kernel_comparable(const T *ivars, int cmp)
+{
+    return ivars && (uintptr_t)ivars % sizeof *ivars == 0 && cmp >= GSHMEM_CMP_EQ &&
+           cmp <= GSHMEM_CMP_GE;
+}
+
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_require_job(void)
+{
+    return gshmem_device_here.ctx.n_pes ? GSHMEM_OK : GSHMEM_ERR_STATE;
+}
+
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_look_again(struct gshmem_kernel_wait *w)
+{
+    return gshmem_kernel_wait_step(w, gshmem_device_here.ctx.job->failure);
+}
+
+GSHMEM_KERNEL_RARE void gshmem_kernel_raise_wait(gshmem_status_t status)
+{
+    gshmem_kernel_raise(&gshmem_device_here.ctx, status);
+}
+
+/* ---- One variable --------------------------------------------------------------------------- */
+
+/* *seen becomes the value that ended the wait, or the last one before it failed. It looks once more
+ * after a failure: what was waited for may have come with it. */
+template <class T>
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_for(const T *ivar, int cmp, T value, T *seen)
+{
+    struct gshmem_kernel_wait w = {};
+    gshmem_status_t status = GSHMEM_OK;
+
+    while (*seen = gshmem_kernel_load_acquire(ivar), !gshmem_kernel_compare(*seen, cmp, value)) {
+        if (status)
+            return status;
+        status = gshmem_kernel_look_again(&w);
+    }
+    gshmem_kernel_waited();
+    return GSHMEM_OK;
+}
+
+template <class T>
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_until(const T *ivar, int cmp, T value)
+{
+    gshmem_status_t status = gshmem_kernel_require_job();
+    T seen;
+
+    if (!status && !gshmem_kernel_comparable(ivar, cmp))
+        status = GSHMEM_ERR_ARGUMENT;
+    return status ? status : gshmem_kernel_wait_for(ivar, cmp, value, &seen);
+}
+
+template <class T> GSHMEM_KERNEL int gshmem_kernel_test(const T *ivar, int cmp, T value)
+{
+    gshmem_kernel_may_wait();
+    if (gshmem_kernel_comparable(ivar, cmp))
+        return gshmem_kernel_compare(gshmem_kernel_load_acquire(ivar), cmp, value);
+    gshmem_kernel_raise_wait(GSHMEM_ERR_ARGUMENT);
+    return 0;
+}
+
+GSHMEM_KERNEL uint64_t gshmem_kernel_signal_wait_until(const uint64_t *sig_addr, int cmp,
+                                                       uint64_t value)
+{
+    gshmem_status_t status = gshmem_kernel_require_job();
+    uint64_t seen = 0;
+
+    if (!status && !gshmem_kernel_comparable(sig_addr, cmp))
+        status = GSHMEM_ERR_ARGUMENT;
+    if (!status)
+        status = gshmem_kernel_wait_for(sig_addr, cmp, value, &seen);
+    if (status)
+        gshmem_kernel_raise_wait(status);
+    return seen;
+}
+
+GSHMEM_EITHER uint64_t gshmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t value)
+{
+    GSHMEM_RETURN(gshmem_kernel_signal_wait_until(sig_addr, cmp, value),
+                  gshmem_on_host::gshmem_signal_wait_until(sig_addr, cmp, value));
+}
+
+/* ---- Arrays --------------------------------------------------------------------------------- */
+
+/* What is waited for, and what satisfies it. */
+template <class T> struct gshmem_kernel_set {
+    const T *ivars;
+    size_t n;
+    const int *status; /* [n]: not 0: left out; or NULL */
+    int cmp;
+    const T *values;
+    size_t value_step; /* 1: a value for each variable; 0: one for all */
+};
+
+template <class T>
+GSHMEM_KERNEL bool gshmem_kernel_set_has(const struct gshmem_kernel_set<T> *s, size_t i)
+{
+    return !s->status || !s->status[i];
+}
+
+template <class T>
+GSHMEM_KERNEL bool gshmem_kernel_satisfied(const struct gshmem_kernel_set<T> *s, size_t i)
+{
+    return gshmem_kernel_compare(gshmem_kernel_load_acquire(&s->ivars[i]), s->cmp,
+                                 s->values[i * s->value_step]);
+}
+
+template <class T>
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_set_check(const struct gshmem_kernel_set<T> *s)
+{
+    if (s->n == 0)
+        return s->cmp >= GSHMEM_CMP_EQ && s->cmp <= GSHMEM_CMP_GE ? GSHMEM_OK
+                                                                  : GSHMEM_ERR_ARGUMENT;
+    return s->values && gshmem_kernel_comparable(s->ivars, s->cmp) ? GSHMEM_OK
+                                                                   : GSHMEM_ERR_ARGUMENT;
+}
+
+template <class T>
+GSHMEM_KERNEL bool gshmem_kernel_set_empty(const struct gshmem_kernel_set<T> *s)
+{
+    size_t i = 0;
+
+    while (i < s->n && !gshmem_kernel_set_has(s, i))
+        i++;
+    return i == s->n;
+}
+
+/* The first that satisfies, from a place drawn by lot, so that none is starved; SIZE_MAX: none. */
+template <class T>
+GSHMEM_KERNEL size_t gshmem_kernel_find_any(const struct gshmem_kernel_set<T> *s)
+{
+    uint32_t lot = ((uint32_t)clock64() + gshmem_kernel_thread()) * 2654435769u;
+    size_t start = (size_t)((uint64_t)lot * (uint32_t)s->n >> 32);
+
+    for (size_t k = 0; k < s->n; k++) {
+        size_t i = start < s->n - k ? start + k : start - (s->n - k);
+        if (gshmem_kernel_set_has(s, i) && gshmem_kernel_satisfied(s, i))
+            return i;
+    }
+    return SIZE_MAX;
+}
+
+template <class T>
+GSHMEM_KERNEL size_t gshmem_kernel_find_some(const struct gshmem_kernel_set<T> *s, size_t *indices)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < s->n; i++) {
+        if (gshmem_kernel_set_has(s, i) && gshmem_kernel_satisfied(s, i))
+            indices[found++] = i;
+    }
+    return found;
+}
+
+template <class T>
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_all(struct gshmem_kernel_set<T> s)
+{
+    gshmem_status_t status = gshmem_kernel_require_job();
+    T seen;
+
+    if (!status)
+        status = gshmem_kernel_set_check(&s);
+    for (size_t i = 0; !status && i < s.n; i++) {
+        if (gshmem_kernel_set_has(&s, i))
+            status = gshmem_kernel_wait_for(&s.ivars[i], s.cmp, s.values[i * s.value_step], &seen);
+    }
+    return status;
+}
+
+template <class T> GSHMEM_KERNEL size_t gshmem_kernel_wait_any(struct gshmem_kernel_set<T> s)
+{
+    gshmem_status_t status = gshmem_kernel_require_job();
+    struct gshmem_kernel_wait w = {};
+    size_t found = SIZE_MAX;
+
+    if (!status)
+        status = gshmem_kernel_set_check(&s);
+    if (!status && gshmem_kernel_set_empty(&s))
+        return SIZE_MAX;
+    while (!status && (found = gshmem_kernel_find_any(&s)) == SIZE_MAX)
+        status = gshmem_kernel_look_again(&w);
+    gshmem_kernel_waited();
+    if (status)
+        gshmem_kernel_raise_wait(status);
+    return found;
+}
+
+template <class T>
+GSHMEM_KERNEL size_t gshmem_kernel_wait_some(struct gshmem_kernel_set<T> s, size_t *indices)
+{
+    gshmem_status_t status = gshmem_kernel_require_job();
+    struct gshmem_kernel_wait w = {};
+    size_t found = 0;
+
+    if (!status)
+        status = s.n && !indices ? GSHMEM_ERR_ARGUMENT : gshmem_kernel_set_check(&s);
+    if (!status && gshmem_kernel_set_empty(&s))
+        return 0;
+    while (!status && (found = gshmem_kernel_find_some(&s, indices)) == 0)
+        status = gshmem_kernel_look_again(&w);
+    gshmem_kernel_waited();
+    if (status)
+        gshmem_kernel_raise_wait(status);
+    return found;
+}
+
+template <class T> GSHMEM_KERNEL int gshmem_kernel_test_all(struct gshmem_kernel_set<T> s)
+{
+    gshmem_status_t status = gshmem_kernel_set_check(&s);
+    size_t i = 0;
+
+    gshmem_kernel_may_wait();
+    if (status)
+        gshmem_kernel_raise_wait(status);
+    while (!status && i < s.n && (!gshmem_kernel_set_has(&s, i) || gshmem_kernel_satisfied(&s, i)))
+        i++;
+    return !status && i == s.n;
+}
+
+template <class T> GSHMEM_KERNEL size_t gshmem_kernel_test_any(struct gshmem_kernel_set<T> s)
+{
+    gshmem_status_t status = gshmem_kernel_set_check(&s);
+
+    gshmem_kernel_may_wait();
+    if (!status)
+        return gshmem_kernel_find_any(&s);
+    gshmem_kernel_raise_wait(status);
+    return SIZE_MAX;
+}
+
+template <class T>
+GSHMEM_KERNEL size_t gshmem_kernel_test_some(struct gshmem_kernel_set<T> s, size_t *indices)
+{
+    gshmem_status_t status =
+        s.n && !indices ? GSHMEM_ERR_ARGUMENT : gshmem_kernel_set_check(&s);
+
+    gshmem_kernel_may_wait();
+    if (!status)
+        return gshmem_kernel_find_some(&s, indices);
+    gshmem_kernel_raise_wait(status);
+    return 0;
+}
 
 #endif

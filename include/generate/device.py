@@ -1,0 +1,200 @@
+"""gshmem/device/typed.h: the typed names in CUDA sources, for host code and for kernels.
+
+A body calls what host and kernels share by one name, or says with GSHMEM_RETURN(in kernels, on the
+host) what either does. Operations and types that kernels do not have are the host's alone.
+"""
+
+import re
+from string import Template
+
+import native
+from table import FAMILIES, SIZES, TYPES, function_name, parameters_for, scopes_of, sized_name, \
+    types_of
+from text import comment, function, section
+
+TOP = '''\
+/* The typed names of GSHMEM in CUDA sources, for host code and for kernels, where there are also
+ * forms that a warp or a block performs together: generated from one table of types and operations
+ * (include/generate/table.py in the sources); not to be edited. gshmem/typed.h says the same in C.
+ *
+ * Kernels have no long double and no complex types; functions of those, and some others, are the
+ * host's alone. */
+#ifndef GSHMEM_DEVICE_TYPED_H
+#define GSHMEM_DEVICE_TYPED_H
+
+#include "gshmem/device/atomic.h"
+#include "gshmem/device/wait_until.h"
+#include "gshmem/device/collective.h"
+
+/* The host's g, out of line: it reaches what is mapped, too. */
+template <class T> static inline T gshmem_host_g(gshmem_ctx_t ctx, const T *source, int pe)
+{
+    T value;
+
+    gshmem_path_g(ctx, &value, source, sizeof value, pe);
+    return value;
+}
+
+'''
+
+KERNEL, EITHER, HOST = 'GSHMEM_KERNEL ', 'GSHMEM_EITHER ', 'static inline __host__ '
+MEMORY = 'T *dest, const T *source, size_t nelems, '  # what makes sense for bytes, too
+SCOPE = {'': 'GSHMEM_SCOPE_THREAD', '_warp': 'GSHMEM_SCOPE_WARP', '_block': 'GSHMEM_SCOPE_BLOCK'}
+
+# ---- Bodies ----
+
+_BYTES = 'gshmem_bytes(nelems, $SIZE)'
+
+
+def _group_rma(name):
+    """By a warp or block, together."""
+    verb = re.search('put|get', name).group()
+    nbi = 'true' if name.endswith('_nbi') else 'false'
+    if name[0] == 'i':
+        return ('return gshmem_kernel_strided<$SCOPE, %s>(ctx, dest, source, dst, sst, 1, $SIZE, '
+                'nelems, pe);' % ('true' if verb == 'put' else 'false'))
+    if '_signal' in name:
+        return ('return gshmem_kernel_put_signal<$SCOPE, %s>(ctx, dest, source, %s, sig_addr, '
+                'signal, sig_op, pe);' % (nbi, _BYTES))
+    return 'return gshmem_kernel_%s<$SCOPE, %s>(ctx, dest, source, %s, pe);' % (verb, nbi, _BYTES)
+
+
+SINGLE = {
+    'p': 'GSHMEM_RETURN(gshmem_kernel_p(ctx, dest, value, pe),\n'
+         '              gshmem_on_host::gshmem_ctx_putmem(ctx, dest, &value, sizeof value, pe));',
+    'g': 'GSHMEM_RETURN(gshmem_kernel_g(ctx, source, pe), gshmem_host_g(ctx, source, pe));',
+}
+
+
+def _atomic(operation):
+    name = operation.name[len('atomic_'):]
+    nbi = name.endswith('_nbi')
+    name = name[:-len('_nbi')] if nbi else name
+    amo, operand, compare = native.INTEGER[name][:3]
+    form = '_fetch_nbi' if nbi else '_fetch' if operation.returns == 'T' else ''
+    arguments = ['ctx'] + ['fetch'] * nbi + ['source' if name == 'fetch' else 'dest']
+    arguments += [value if value.isalpha() else '($T)' + value
+                  for value in ([operand, compare] if form else [operand])]
+    return 'return gshmem_either_atomic%s<GSHMEM_AMO_%s>(%s, pe);' % (
+        form, amo, ', '.join(arguments))
+
+
+def _wait(operation):
+    """What kernels do."""
+    verb = 'test' if operation.name.startswith('test') else 'wait'
+    form = re.sub('^(wait_until|test)_?', '', operation.name)
+    if not form:
+        return 'gshmem_kernel_%s(ivar, cmp, cmp_value)' % operation.name
+    values = 'cmp_values, 1' if form.endswith('_vector') else '&cmp_value, 0'
+    return 'gshmem_kernel_%s_%s<$T>({ivars, nelems, status, cmp, %s}%s)' % (
+        verb, form.replace('_vector', ''), values, ', indices' if 'some' in form else '')
+
+
+_COLLECTIVES = {
+    'broadcast': 'gshmem_kernel_broadcast<$SCOPE>(team, dest, source, ' + _BYTES + ', PE_root)',
+    'fcollect':  'gshmem_kernel_fcollect<$SCOPE>(team, dest, source, ' + _BYTES + ')',
+    'alltoall':  'gshmem_kernel_alltoall<$SCOPE>(team, dest, source, ' + _BYTES + ')',
+}
+
+
+def _collective(operation):
+    """What kernels do."""
+    if operation.name in _COLLECTIVES:
+        return _COLLECTIVES[operation.name]
+    op, form = operation.name.split('_')
+    return 'gshmem_kernel_%s<$SCOPE, $T, GSHMEM_OP_%s>(team, dest, source, nreduce)' % (
+        form, op.upper())
+
+
+# Where kernels have the untyped function too, the host's is in a namespace.
+_SHARED = re.compile(r'\bgshmem_(?=(broadcastmem|fcollectmem|alltoallmem|reduce|reducescatter)\()')
+
+
+def _on_host(operation, t):
+    return _SHARED.sub('gshmem_on_host::gshmem_', native.template(operation, t))
+
+
+def _template(operation, t, scope):
+    """For a type, or (None) for a size; scope is an ending, or None on the host alone."""
+    name = operation.name
+    if scope is None:
+        return _on_host(operation, t)
+    if name in native.RMA:
+        return _group_rma(name) if scope else native.RMA[name]
+    if name in SINGLE:
+        return SINGLE[name]
+    if name.startswith('atomic_'):
+        return _atomic(operation)
+    in_kernel = (_wait if name.startswith(('wait_until', 'test')) else _collective)(operation)
+    if scope:
+        return 'return %s;' % in_kernel
+    if ',' in in_kernel.split('(')[0]:
+        in_kernel = '(%s)' % in_kernel
+    return 'GSHMEM_RETURN(%s,\n              %s);' % (
+        in_kernel, _on_host(operation, t)[len('return '):-1])
+
+
+def _body(operation, t, scope, size):
+    text = Template(_template(operation, t, scope)).substitute(
+        SIZE=size, SCOPE=SCOPE[scope or ''], **(native.names(t) if t else {}))
+    return text.strip('\n').split('\n')
+
+
+# ---- Functions ----
+
+def _both_forms(prefix, operation, returns, parameters, body, name):
+    """On a context and on the default one, or the only one there is."""
+    declarations = [declaration for declaration, _ in parameters]
+    if not operation.context:
+        return function(returns, name(False), declarations, body, prefix) + '\n'
+    arguments = ', '.join(['GSHMEM_CTX_DEFAULT'] + [argument for _, argument in parameters])
+    return (function(returns, name(True), ['gshmem_ctx_t ctx'] + declarations, body, prefix) + '\n'
+            + function(returns, name(False), declarations,
+                       ['return %s(%s);' % (name(True), arguments)], prefix) + '\n')
+
+
+def _typed(operation, t):
+    returns = native.returned(operation, t.c)
+    out = ''
+    for scope in scopes_of(operation, t) or [None]:
+        prefix = HOST if scope is None else KERNEL if scope else EITHER
+        out += _both_forms(prefix, operation, returns, parameters_for(operation, t.c),
+                           _body(operation, t, scope, 'sizeof *dest'),
+                           lambda ctx: function_name(operation, t.name, ctx) + (scope or ''))
+    return out
+
+
+def _sized(operation, bits):
+    out = ''
+    for scope in scopes_of(operation):
+        out += _both_forms(KERNEL if scope else EITHER, operation, 'gshmem_status_t',
+                           parameters_for(operation, 'void'),
+                           _body(operation, None, scope, str(bits // 8)),
+                           lambda ctx: sized_name(operation, bits, ctx) + scope)
+    return out
+
+
+def _memory(operation):
+    """gshmem_putmem_nbi_block: gshmem/device/rma.h has those of one thread."""
+    parameters = [(declaration.replace('nelems', 'bytes'), name.replace('nelems', 'bytes'))
+                  for declaration, name in parameters_for(operation, 'void')]
+    out = ''
+    for scope in scopes_of(operation)[1:]:
+        body = [line.replace('gshmem_bytes(nelems, 1)', 'bytes')
+                for line in _body(operation, None, scope, '1')]
+        out += _both_forms(KERNEL, operation, 'gshmem_status_t', parameters, body,
+                           lambda ctx: sized_name(operation, 'mem', ctx) + scope)
+    return out
+
+
+def device():
+    out = TOP
+    for family in FAMILIES:
+        out += section(family.name) + comment(family.comment) + '\n'
+        for operation in family.operations:
+            out += ''.join(_typed(operation, t) for t in types_of(operation))
+            if operation.sized:
+                out += ''.join(_sized(operation, bits) for bits in SIZES)
+            if operation.sized and operation.parameters.startswith(MEMORY):
+                out += _memory(operation)
+    return out + '#endif\n'
