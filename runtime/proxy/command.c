@@ -55,8 +55,7 @@ bool command_continues(const struct gshmem_command *first, const struct gshmem_c
     uint32_t due = first->kind == GSHMEM_COMMAND_ATOMIC ? GSHMEM_COMMAND_RESULT
                                                         : GSHMEM_COMMAND_SIGNAL;
 
-    return second->kind == due && second->pe == first->pe && !second->more &&
-           !(second->responds && first->responds);
+    return second->kind == due && !second->more && !(second->responds && first->responds);
 }
 
 /* ---- One kind at a time ---- */
