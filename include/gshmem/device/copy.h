@@ -1,6 +1,17 @@
-/* Copies by one thread, a warp or a block: accesses of 16 bytes where both sides allow it. */
+/* Copies by one thread, a warp or a block, of any size between any addresses. Nothing is ordered.
+ *
+ * On a GPU the source is loaded and the destination stored in aligned words of 16 bytes, but for the
+ * ends of the destination. Where the two lie differently, a word to be stored comes from two that are
+ * loaded, and shifted; no word is loaded that has no byte of the source. Each thread has four words
+ * under way, so that it waits for four loads together.
+ *
+ * Elements of 2, 4 or 8 bytes are not torn where addresses and size are multiples of that; a copy of
+ * a single one may be waited for by others. On the host device each thread copies its share with
+ * memcpy. */
 #ifndef GSHMEM_DEVICE_COPY_H
 #define GSHMEM_DEVICE_COPY_H
+
+#include <string.h>
 
 #include "gshmem/device/scope.h"
 
@@ -31,41 +42,157 @@ template <class T> GSHMEM_KERNEL T gshmem_kernel_load(const T *at)
 #endif
 }
 
-/* Elements of T from `from` to `to`, both aligned to it. */
-template <int scope, class T> GSHMEM_KERNEL void gshmem_kernel_copy_as(T *to, const T *from, size_t n)
+/* The largest element, of up to 8 bytes, that all of it may consist of. */
+GSHMEM_KERNEL size_t gshmem_kernel_unit(const void *to, const void *from, size_t bytes)
 {
-    for (size_t i = gshmem_kernel_rank<scope>(); i < n; i += gshmem_kernel_size<scope>())
-        to[i] = from[i];
+    size_t bits = (uintptr_t)to | (uintptr_t)from | bytes | 8;
+
+    return bits & -bits;
 }
 
-/* All bytes; those before the first and after the last T one by one. */
-template <int scope, class T>
-GSHMEM_KERNEL void gshmem_kernel_copy_around(char *to, const char *from, size_t bytes)
+template <class T> GSHMEM_KERNEL void gshmem_kernel_move(void *to, const void *from)
 {
-    size_t before = -(uintptr_t)to & (sizeof(T) - 1);
-
-    if (before > bytes)
-        before = bytes;
-    size_t n = (bytes - before) / sizeof(T), end = before + n * sizeof(T);
-    gshmem_kernel_copy_as<scope>(to, from, before);
-    gshmem_kernel_copy_as<scope>((T *)(to + before), (const T *)(from + before), n);
-    gshmem_kernel_copy_as<scope>(to + end, from + end, bytes - end);
+    gshmem_kernel_store((T *)to, gshmem_kernel_load((const T *)from));
 }
 
-/* An aligned object of 4 or 8 bytes is moved in one access, so that a flag is never torn. */
+GSHMEM_KERNEL void gshmem_kernel_move_unit(char *to, const char *from, size_t unit)
+{
+    if (unit == 8)
+        gshmem_kernel_move<uint64_t>(to, from);
+    else if (unit == 4)
+        gshmem_kernel_move<uint32_t>(to, from);
+    else if (unit == 2)
+        gshmem_kernel_move<uint16_t>(to, from);
+    else
+        gshmem_kernel_move<uint8_t>(to, from);
+}
+
+#if !defined(GSHMEM_HOST_DEVICE) || defined(GSHMEM_COPY_WORDS) /* a test asks for it on the CPU too */
+
+typedef ulonglong2 gshmem_kernel_word; /* 16 bytes */
+
+/* Bytes [by, by + 16) of two words; `by` is 0 to 15. */
+GSHMEM_KERNEL gshmem_kernel_word gshmem_kernel_shift(gshmem_kernel_word a, gshmem_kernel_word b,
+                                                     unsigned by)
+{
+    const unsigned bits = 8 * (by & 7);
+    uint64_t low = by & 8 ? a.y : a.x, middle = by & 8 ? b.x : a.y, high = by & 8 ? b.y : b.x;
+
+    return make_ulonglong2(low >> bits | middle << 1 << (63 - bits),
+                           middle >> bits | high << 1 << (63 - bits));
+}
+
+/* What belongs to bytes [first, end) of a word; `from` and the word after it are `by` bytes too
+ * early for it. */
+GSHMEM_KERNEL gshmem_kernel_word gshmem_kernel_load_part(const gshmem_kernel_word *from,
+                                                         unsigned by, unsigned first, unsigned end)
+{
+    gshmem_kernel_word a = {}, b = {};
+
+    if (by + first < 16 && first < end)
+        a = from[0];
+    if (by + end > 16 && first < end)
+        b = from[1];
+    return gshmem_kernel_shift(a, b, by);
+}
+
+GSHMEM_KERNEL void gshmem_kernel_store_part(char *to, gshmem_kernel_word word, unsigned first,
+                                            unsigned end, unsigned unit)
+{
+    const gshmem_kernel_word none = {};
+
+    word = gshmem_kernel_shift(word, none, first);
+#pragma unroll 1
+    for (unsigned i = first; i < end; i += unit) {
+        if (unit == 8)
+            gshmem_kernel_store((uint64_t *)(to + i), (uint64_t)word.x);
+        else if (unit == 4)
+            gshmem_kernel_store((uint32_t *)(to + i), (uint32_t)word.x);
+        else if (unit == 2)
+            gshmem_kernel_store((uint16_t *)(to + i), (uint16_t)word.x);
+        else
+            gshmem_kernel_store((uint8_t *)(to + i), (uint8_t)word.x);
+        word = gshmem_kernel_shift(word, none, unit);
+    }
+}
+
+/* Words [i, n) of the destination, each from one of the source, or from it and the next. */
+template <int scope, bool shifted>
+GSHMEM_KERNEL void gshmem_kernel_copy_words(gshmem_kernel_word *to, const gshmem_kernel_word *from,
+                                            size_t i, size_t n, unsigned by)
+{
+    const size_t step = gshmem_kernel_size<scope>();
+    gshmem_kernel_word word[4], next[4];
+
+    for (i += gshmem_kernel_rank<scope>(); i < n; i += 4 * step) {
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            if (i + j * step < n) {
+                word[j] = from[i + j * step];
+                if (shifted)
+                    next[j] = from[i + j * step + 1];
+            }
+        }
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            if (i + j * step < n)
+                to[i + j * step] = shifted ? gshmem_kernel_shift(word[j], next[j], by) : word[j];
+        }
+    }
+}
+
+/* The first thread stores what is before the first whole word, the last thread what is behind the
+ * last one: they load it before they wait for anything. */
+template <int scope>
+GSHMEM_KERNEL void gshmem_kernel_copy_many(char *to, const char *from, size_t bytes, size_t unit)
+{
+    const unsigned lead = (uintptr_t)to & 15, by = (uintptr_t)(from - lead) & 15;
+    const size_t rank = gshmem_kernel_rank<scope>(), whole = (lead + bytes) / 16;
+    const gshmem_kernel_word *source = (const gshmem_kernel_word *)(from - lead - by);
+    unsigned front = lead && rank == 0 ? (whole ? 16 : lead + (unsigned)bytes) : 0;
+    unsigned back = (whole || !lead) && rank == gshmem_kernel_size<scope>() - 1
+                        ? (unsigned)(lead + bytes) & 15
+                        : 0;
+    gshmem_kernel_word before = gshmem_kernel_load_part(source, by, lead, front);
+    gshmem_kernel_word behind = gshmem_kernel_load_part(source + whole, by, 0, back);
+
+    to -= lead;
+    if (by == 0)
+        gshmem_kernel_copy_words<scope, false>((gshmem_kernel_word *)to, source, lead != 0, whole, 0);
+    else
+        gshmem_kernel_copy_words<scope, true>((gshmem_kernel_word *)to, source, lead != 0, whole, by);
+    gshmem_kernel_store_part(to, before, lead, front, (unsigned)unit);
+    gshmem_kernel_store_part(to + 16 * whole, behind, 0, back, (unsigned)unit);
+}
+
+#else
+
+/* Each thread takes what lies in some lines of the destination, which no element straddles. */
+template <int scope>
+GSHMEM_KERNEL void gshmem_kernel_copy_many(char *to, const char *from, size_t bytes, size_t)
+{
+    const size_t line = 64, before = (uintptr_t)to & (line - 1);
+    const size_t lines = (before + bytes + line - 1) / line, threads = gshmem_kernel_size<scope>();
+    const size_t share = (lines + threads - 1) / threads * line;
+    size_t begin = gshmem_kernel_rank<scope>() * share, end = begin + share;
+
+    begin = begin > before ? begin - before : 0;
+    end = end - before < bytes ? end - before : bytes;
+    if (begin < end)
+        memcpy(to + begin, from + begin, end - begin);
+}
+
+#endif
+
 template <int scope>
 GSHMEM_KERNEL void gshmem_kernel_copy(void *to, const void *from, size_t bytes)
 {
-    uintptr_t differ = (uintptr_t)to ^ (uintptr_t)from;
+    const size_t unit = gshmem_kernel_unit(to, from, bytes);
 
-    if ((differ & 15) == 0)
-        gshmem_kernel_copy_around<scope, uint4>((char *)to, (const char *)from, bytes);
-    else if ((differ & 7) == 0)
-        gshmem_kernel_copy_around<scope, uint64_t>((char *)to, (const char *)from, bytes);
-    else if ((differ & 3) == 0)
-        gshmem_kernel_copy_around<scope, uint32_t>((char *)to, (const char *)from, bytes);
-    else
-        gshmem_kernel_copy_as<scope>((char *)to, (const char *)from, bytes);
+    if (bytes != unit)
+        gshmem_kernel_copy_many<scope>((char *)to, (const char *)from, bytes, unit);
+    else if (gshmem_kernel_rank<scope>() == 0)
+        gshmem_kernel_move_unit((char *)to, (const char *)from, unit);
 }
 
 #endif
