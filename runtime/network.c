@@ -13,11 +13,22 @@
 #include "runtime/job.h"
 #include "runtime/proxy/channel.h"
 #include "runtime/proxy/kernels.h"
+#include "runtime/proxy/pages.h"
 #include "runtime/proxy/proxy.h"
 #include "runtime/team/team.h"
 #include "runtime/wait.h"
 
-enum { FAREWELL_MS = 2000 }; /* how long finalize lets the last answers take */
+enum {
+    FAREWELL_MS = 2000, /* how long finalize lets the last answers take */
+    RAISED_MOST = 8,
+};
+
+/* A failure of a kernel's operation on its way to the error policy. */
+struct raised {
+    gshmem_status_t status;
+    struct proxy_answer then;
+    char text[200];
+};
 
 struct network {
     struct transport *far;   /* to other hosts; NULL if there are none */
@@ -37,6 +48,9 @@ struct network {
     int channels;
     int channels_room;
     uint32_t *asleep; /* shared with kernels; NULL while there are none */
+    struct pages pages;
+    struct raised raise[RAISED_MOST]; /* for the proxy thread, which holds no lock then */
+    _Atomic int raised;
 };
 
 enum program { PROGRAM_UNKNOWN, PROGRAM_SAME, PROGRAM_OTHER };
@@ -115,8 +129,12 @@ static gshmem_status_t aim_command(void *context, uint64_t mine, uint64_t bytes,
 
 static bool is_memory(void *context, uint64_t address, uint64_t bytes)
 {
-    (void)context;
-    return address && address + bytes > address;
+    struct network *n = context;
+    const struct transport_segment *heap = &n->config.segment[SEGMENT_HEAP];
+    uint64_t at = address - (uintptr_t)heap->base;
+
+    return (at < heap->bytes && bytes <= heap->bytes - at) ||
+           pages_exist(&n->pages, address, bytes);
 }
 
 static gshmem_status_t post_command(void *context, const struct transport_request *request)
@@ -127,10 +145,41 @@ static gshmem_status_t post_command(void *context, const struct transport_reques
     return t->ops->post(t, request);
 }
 
-static void raise_command(void *context, gshmem_status_t status)
+/* What does not fit is not raised: of many failures at once the first few tell the story. */
+static void raise_command(void *context, gshmem_status_t status, const struct proxy_answer *then)
 {
-    (void)context;
-    gshmem_raise(status);
+    struct network *n = context;
+
+    int raised = atomic_load_explicit(&n->raised, memory_order_relaxed);
+
+    if (raised == RAISED_MOST) {
+        channel_answer(&n->way, then);
+        return;
+    }
+    struct raised *r = &n->raise[raised];
+    r->status = status;
+    r->then = *then;
+    snprintf(r->text, sizeof r->text, "%s", last_error_text());
+    atomic_store_explicit(&n->raised, raised + 1, memory_order_relaxed);
+    proxy_wake(&n->proxy);
+}
+
+void network_raise(struct network *n)
+{
+    struct raised raise[RAISED_MOST];
+
+    if (!atomic_load_explicit(&n->raised, memory_order_relaxed))
+        return; /* a glance without the lock; who adds one wakes the proxy */
+    pthread_mutex_lock(&n->lock);
+    int count = atomic_load_explicit(&n->raised, memory_order_relaxed);
+    memcpy(raise, n->raise, (size_t)count * sizeof raise[0]);
+    atomic_store_explicit(&n->raised, 0, memory_order_relaxed);
+    pthread_mutex_unlock(&n->lock);
+    for (int i = 0; i < count; i++) {
+        fail_silently(raise[i].status, "%s", raise[i].text);
+        gshmem_raise(raise[i].status);
+        channel_answer(&n->way, &raise[i].then);
+    }
 }
 
 /* ---- Driving ---- */
@@ -287,6 +336,7 @@ void network_stop(struct job *j)
         return;
     if (has_proxy(n)) {
         proxy_stop(&n->proxy);
+        network_raise(n);
         if (n->far)
             send_last(n);
     }
@@ -425,10 +475,12 @@ bool network_shares_cpu(const struct network *n)
 
 void network_help(struct network *n)
 {
-    if (network_shares_cpu(n))
+    bool asleep = __atomic_exchange_n(n->asleep, 0, __ATOMIC_RELAXED);
+
+    if (asleep)
+        proxy_wake(&n->proxy); /* which takes a while; so this round is ours */
+    if (asleep || network_shares_cpu(n))
         network_drive(n, clock_ns());
-    else if (__atomic_exchange_n(n->asleep, 0, __ATOMIC_RELAXED))
-        proxy_wake(&n->proxy);
 }
 
 bool network_fall_asleep(struct network *n)

@@ -104,6 +104,8 @@ void network_help(struct network *n);
 /* One round: takes commands, and drives the transports. Whether anything happened. */
 bool network_round(struct network *n);
 int network_wait_fd(const struct network *n);
+/* Hands failures of kernels' operations to the error policy, which may take its time. */
+void network_raise(struct network *n);
 /* Tells kernels that the proxy sleeps; false: there is work after all. */
 bool network_fall_asleep(struct network *n);
 void network_wake_up(struct network *n);

@@ -20,26 +20,21 @@ static struct passage *passage_at(const struct proxy_channel *c, uint64_t positi
 
 static void give_result(const struct passage *p)
 {
-    uint32_t low = (uint32_t)p->value[0];
+    uint32_t low = (uint32_t)p->answer.value[0];
 
-    memcpy(p->result, p->bytes == 4 ? (void *)&low : (void *)p->value, p->bytes);
+    memcpy(p->result, p->bytes == 4 ? (void *)&low : (void *)p->answer.value, p->bytes);
 }
 
-static void answer(const struct passage *p)
+void channel_answer(const struct proxy_way *way, const struct proxy_answer *a)
 {
-    struct gshmem_response *r = &p->channel->way->response[p->response];
+    struct gshmem_response *r = &way->response[a->response];
 
-    gshmem_store_relaxed(&r->value[0], p->value[0]);
-    gshmem_store_relaxed(&r->value[1], p->value[1]);
+    if (!a->wanted)
+        return;
+    gshmem_store_relaxed(&r->value[0], a->value[0]);
+    gshmem_store_relaxed(&r->value[1], a->value[1]);
     /* pairs with the acquire of the thread that waits for its tag */
-    gshmem_store_release(&r->answer, (uint64_t)p->tag << 8 | p->status);
-}
-
-static void raise_failure(const struct passage *p)
-{
-    const struct proxy_way *way = p->channel->way;
-
-    way->raise(way->context, (gshmem_status_t)p->status);
+    gshmem_store_release(&r->answer, (uint64_t)a->tag << 8 | a->status);
 }
 
 /* Passes over all that has landed, up to the first that has not. */
@@ -48,9 +43,9 @@ static void settle(struct proxy_channel *c)
     const struct passage *p;
 
     while (c->finished != c->taken && (p = passage_at(c, c->finished))->landed) {
-        if (p->status && !p->responds) {
+        if (p->answer.status && !p->answer.wanted) {
             c->failures++;
-            c->failure = (gshmem_status_t)p->status;
+            c->failure = (gshmem_status_t)p->answer.status;
         }
         c->finished += p->slots;
     }
@@ -58,14 +53,16 @@ static void settle(struct proxy_channel *c)
 
 static void end(struct passage *p, gshmem_status_t status)
 {
-    p->status = (uint8_t)status;
-    p->landed = true;
+    const struct proxy_way *way = p->channel->way;
+
+    p->answer.status = (uint8_t)status;
     if (!status && p->result)
         give_result(p);
-    if (p->responds)
-        answer(p);
     if (status && p->raises)
-        raise_failure(p);
+        way->raise(way->context, status, &p->answer);
+    else
+        channel_answer(way, &p->answer);
+    p->landed = true;
     settle(p->channel);
 }
 
@@ -134,23 +131,23 @@ static void fill(struct passage *p, struct proxy_channel *c, const struct taken 
         .channel = c,
         .call = command_call(&t->first, t->pair ? &t->second : NULL),
         .pe = (int32_t)t->first.pe,
-        .response = (uint16_t)whom->response,
-        .tag = (uint8_t)whom->tag,
+        .answer = {.wanted = whom->responds,
+                   .tag = (uint8_t)whom->tag,
+                   .response = (uint16_t)whom->response},
         .slots = t->pair ? 2 : 1,
-        .responds = whom->responds,
         .raises = t->first.raises || (t->pair && t->second.raises),
     };
 }
 
-/* RAISE: the caller was told of a failure, and hands it on. */
-static gshmem_status_t raise_given(const struct passage *p, const struct taken *t)
+/* The caller was told of a failure, and hands it on. That is no failure of the channel. */
+static void raise_given(struct passage *p, gshmem_status_t status)
 {
-    gshmem_status_t status = (gshmem_status_t)t->first.type;
+    const struct proxy_way *way = p->channel->way;
 
-    if (status)
-        fail(status, "a call in a kernel failed: %s", gshmem_status_text(status));
-    p->channel->way->raise(p->channel->way->context, status);
-    return GSHMEM_OK;
+    fail(status, "a call in a kernel failed: %s", gshmem_status_text(status));
+    way->raise(way->context, status, &p->answer);
+    p->landed = true;
+    settle(p->channel);
 }
 
 /* Begins the command. False: the transport has no room, and nothing has happened. */
@@ -158,19 +155,21 @@ static bool begin(struct proxy_channel *c, const struct taken *t, uint64_t *byte
 {
     struct passage *p = passage_at(c, c->taken);
     struct transport_request request = {.bytes = 0};
-    gshmem_status_t status;
+    gshmem_status_t status = GSHMEM_OK;
 
     fill(p, c, t);
+    c->taken += p->slots; /* before the post, in which it may land */
+    if (t->first.kind == GSHMEM_COMMAND_RAISE && !t->bad && t->first.type) {
+        raise_given(p, (gshmem_status_t)t->first.type);
+        return true;
+    }
     if (t->bad)
         status = fail(GSHMEM_ERR_ARGUMENT,
                       "%s in a kernel: its command has a second part that does not belong to it",
                       p->call);
-    else if (t->first.kind == GSHMEM_COMMAND_RAISE)
-        status = raise_given(p, t);
     else
         status = command_translate(&t->first, t->pair ? &t->second : NULL, c->way, p, &request);
-    c->taken += p->slots; /* before the post, in which it may land */
-    if (status || t->first.kind == GSHMEM_COMMAND_RAISE) {
+    if (status) {
         end(p, status);
         return true;
     }

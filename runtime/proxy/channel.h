@@ -15,6 +15,15 @@
 #include "gshmem/device/state.h"
 #include "transport/transport.h"
 
+/* What a kernel waits for, if it does. */
+struct proxy_answer {
+    bool wanted;
+    uint8_t status;
+    uint8_t tag;
+    uint16_t response;
+    uint64_t value[2];
+};
+
 /* How commands reach PEs. */
 struct proxy_way {
     int n_pes; /* of the job */
@@ -27,24 +36,22 @@ struct proxy_way {
     bool (*is_memory)(void *context, uint64_t address, uint64_t bytes);
     /* As a transport's post; to whichever transport that PE is reached by. */
     gshmem_status_t (*post)(void *context, const struct transport_request *request);
-    /* To the error policy, with the text of the last error of this thread. */
-    void (*raise)(void *context, gshmem_status_t status);
+    /* Hands a failure to the error policy, with the text of the last error of this thread, and then
+     * gives the answer: not at once, since the policy is the program's, and a lock is held. */
+    void (*raise)(void *context, gshmem_status_t status, const struct proxy_answer *then);
     void *context;
 };
 
 /* A command that has been taken, until it and all before it are done. */
 struct passage {
     struct proxy_channel *channel;
-    const char *call;  /* for messages */
-    uint64_t value[2]; /* what it sends, or what it brought */
-    void *result;      /* where an atomic's old value goes in memory; NULL: nowhere */
+    const char *call;           /* for messages */
+    struct proxy_answer answer; /* also has the value that it sends, or brings */
+    void *result;               /* where an atomic's old value goes in memory; NULL: nowhere */
     int32_t pe;
-    uint16_t response;
-    uint8_t tag;
     uint8_t slots;
     uint8_t bytes; /* of the value or result */
-    uint8_t status;
-    bool responds, raises, landed;
+    bool raises, landed;
 };
 
 struct proxy_channel {
@@ -65,6 +72,8 @@ struct proxy_channel {
 bool channel_take(struct proxy_channel *c);
 /* Tells kernels how far the commands have come, if that has changed. */
 void channel_publish(struct proxy_channel *c);
+/* Gives an answer that raise has put off. */
+void channel_answer(const struct proxy_way *way, const struct proxy_answer *a);
 /* Whether a command waits to be taken. */
 bool channel_has_work(const struct proxy_channel *c);
 

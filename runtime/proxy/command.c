@@ -109,10 +109,10 @@ static gshmem_status_t element(const struct translation *t, enum transport_kind 
         return fail(GSHMEM_ERR_ARGUMENT, "%s in a kernel: no element has %u B", t->passage->call,
                     c->type);
     t->passage->bytes = (uint8_t)c->type;
-    t->passage->value[0] = kind == TRANSPORT_PUT ? c->local : 0;
-    t->passage->value[1] = kind == TRANSPORT_PUT ? c->size : 0;
+    t->passage->answer.value[0] = kind == TRANSPORT_PUT ? c->local : 0;
+    t->passage->answer.value[1] = kind == TRANSPORT_PUT ? c->size : 0;
     r->kind = kind;
-    r->local = t->passage->value;
+    r->local = t->passage->answer.value;
     r->bytes = c->type;
     return aim(t, c, c->type, &r->segment, &r->offset);
 }
@@ -161,14 +161,14 @@ static gshmem_status_t atomic(const struct translation *t)
                     c->amo, c->type);
     if ((status = check_aligned(t, c, bytes)))
         return status;
-    t->passage->value[0] = t->passage->value[1] = 0;
+    t->passage->answer.value[0] = t->passage->answer.value[1] = 0;
     t->passage->bytes = (uint8_t)bytes;
     r->kind = TRANSPORT_ATOMIC;
     r->amo = (enum gshmem_amo)c->amo;
     r->type = (int)c->type;
     r->operand = c->local;
     r->compare = c->size;
-    r->old = t->passage->responds || t->second ? t->passage->value : NULL;
+    r->old = t->passage->answer.wanted || t->second ? t->passage->answer.value : NULL;
     if ((status = aim(t, c, bytes, &r->segment, &r->offset)))
         return status;
     if (t->second) {

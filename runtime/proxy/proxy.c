@@ -76,6 +76,8 @@ static void step(struct proxy *p)
     default:
         clock_pause();
     }
+    if (kernels)
+        network_raise(p->network);
     if (kernels && pace_look(&p->pace, now))
         network_look_after(p->network);
 }

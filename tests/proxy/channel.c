@@ -1,0 +1,430 @@
+/* The proxy's side of a channel, step by step: what it takes, when it goes on, what it says is done. */
+#include "fake.h"
+
+static struct gshmem_command put(int pe, uint64_t offset, uint64_t bytes)
+{
+    return (struct gshmem_command){
+        .kind = GSHMEM_COMMAND_PUT,
+        .pe = (uint32_t)pe,
+        .address = (uintptr_t)fake_heap + offset,
+        .local = (uintptr_t)fake_heap,
+        .size = bytes,
+    };
+}
+
+static struct gshmem_command value(int pe, uint64_t v)
+{
+    return (struct gshmem_command){
+        .kind = GSHMEM_COMMAND_VALUE,
+        .type = 8,
+        .pe = (uint32_t)pe,
+        .address = (uintptr_t)fake_heap + 8,
+        .local = v,
+    };
+}
+
+static struct gshmem_command signal_on(int pe, uint64_t offset)
+{
+    return (struct gshmem_command){
+        .kind = GSHMEM_COMMAND_SIGNAL,
+        .amo = GSHMEM_SIGNAL_ADD,
+        .pe = (uint32_t)pe,
+        .address = (uintptr_t)fake_heap + offset,
+        .local = 1,
+    };
+}
+
+static struct gshmem_command fetch_add(int pe)
+{
+    return (struct gshmem_command){
+        .kind = GSHMEM_COMMAND_ATOMIC,
+        .amo = GSHMEM_AMO_ADD,
+        .type = GSHMEM_TYPE_UINT64,
+        .pe = (uint32_t)pe,
+        .address = (uintptr_t)fake_heap + 16,
+        .local = 1,
+    };
+}
+
+static struct gshmem_command answered(struct gshmem_command c, uint32_t response, uint32_t tag)
+{
+    c.responds = 1;
+    c.response = response;
+    c.tag = tag;
+    return c;
+}
+
+static void write_one(struct gshmem_command c)
+{
+    fake_write(&c);
+}
+
+static void write_pair(struct gshmem_command first, struct gshmem_command second)
+{
+    first.more = 1;
+    fake_write(&first);
+    fake_write(&second);
+}
+
+/* Done is contiguous, though the ends come in any order; what is taken may be written again. */
+static void test_out_of_order(void)
+{
+    fake_begin();
+    for (int i = 0; i < 4; i++)
+        write_one(put(i, 64, 32));
+    CHECK(channel_take(&fake_channel));
+    CHECK_EQ(fake_tail, 4);
+    CHECK_EQ(fake_requests, 4);
+    for (int i = 0; i < 4; i++)
+        CHECK_EQ(fake_request[i].pe, i);
+    fake_end(2, GSHMEM_OK);
+    CHECK_EQ(fake_done, 0);
+    fake_end(0, GSHMEM_OK);
+    CHECK_EQ(fake_done, 1);
+    fake_end(1, GSHMEM_OK); /* of position 3 */
+    CHECK_EQ(fake_done, 1);
+    fake_end(0, GSHMEM_OK);
+    CHECK_EQ(fake_done, 4);
+    CHECK(!channel_take(&fake_channel));
+}
+
+/* A command stays, with all behind it, while there is no room; then they go in order. */
+static void test_back_pressure(void)
+{
+    fake_begin();
+    fake_room = 2;
+    for (int i = 0; i < 4; i++)
+        write_one(value(i, (uint64_t)i));
+    CHECK(channel_take(&fake_channel));
+    CHECK_EQ(fake_tail, 2);
+    for (int i = 0; i < 10; i++)
+        CHECK(!channel_take(&fake_channel));
+    CHECK(channel_has_work(&fake_channel));
+    fake_end(0, GSHMEM_OK);
+    fake_end(0, GSHMEM_OK);
+    CHECK_EQ(fake_done, 2);
+    fake_room = 1;
+    CHECK(channel_take(&fake_channel));
+    CHECK_EQ(fake_tail, 3);
+    fake_room = 1;
+    CHECK(channel_take(&fake_channel));
+    CHECK_EQ(fake_tail, 4);
+    CHECK_EQ(fake_request[0].pe, 2);
+    CHECK_EQ(fake_request[1].pe, 3);
+    CHECK_EQ(*(uint64_t *)fake_request[1].local, 3); /* records are not shared */
+    CHECK_EQ(*(uint64_t *)fake_request[0].local, 2);
+    fake_end(1, GSHMEM_OK);
+    fake_end(0, GSHMEM_OK);
+    CHECK_EQ(fake_done, 4);
+}
+
+/* As many are on their way as there are records, and not one more, however many slots are free. */
+static void test_records(void)
+{
+    uint64_t written = 0, ended = 0;
+
+    fake_begin();
+    while (written < 3 * FAKE_SLOTS) {
+        while (written < 3 * FAKE_SLOTS &&
+               gshmem_channel_has_room(&fake_device.ring, fake_ticket + 1)) {
+            write_one(value(0, written++));
+        }
+        channel_take(&fake_channel);
+        CHECK(fake_tail - fake_done_position() <= FAKE_SLOTS);
+        CHECK(fake_requests >= FAKE_SLOTS - 1 || !channel_has_work(&fake_channel));
+        CHECK(fake_requests > 0);
+        CHECK_EQ(*(uint64_t *)fake_request[0].local, ended);
+        fake_end(0, GSHMEM_OK);
+        ended++;
+    }
+    while (fake_requests) {
+        fake_end(0, GSHMEM_OK);
+        channel_take(&fake_channel);
+    }
+    CHECK_EQ(fake_done, written);
+}
+
+/* A put and its signal are one request, also where the second slot comes late or lies behind the
+ * ring's end. */
+static void test_put_signal(void)
+{
+    for (uint64_t before = 0; before < 2 * FAKE_SLOTS; before++) {
+        fake_begin();
+        fake_at_once = true;
+        for (uint64_t i = 0; i < before; i++) {
+            write_one(value(0, i));
+            channel_take(&fake_channel);
+        }
+        fake_at_once = false;
+        struct gshmem_command first = put(3, 128, 100), second = signal_on(3, 256);
+        first.more = 1;
+        fake_write(&first);
+        CHECK(!channel_take(&fake_channel)); /* half of it is not enough */
+        CHECK_EQ(fake_tail, before);
+        fake_write(&second);
+        CHECK(channel_take(&fake_channel));
+        CHECK_EQ(fake_tail, before + 2);
+        CHECK_EQ(fake_requests, 1);
+        CHECK_EQ(fake_request[0].bytes, 100);
+        CHECK_EQ(fake_request[0].offset, 128);
+        CHECK_EQ(fake_request[0].signal_op, GSHMEM_SIGNAL_ADD);
+        CHECK_EQ(fake_request[0].signal_offset, 256);
+        CHECK_EQ(fake_done, before);
+        fake_end(0, GSHMEM_OK);
+        CHECK_EQ(fake_done, before + 2);
+    }
+}
+
+/* An old value goes to the answer, or to memory. */
+static void test_atomics(void)
+{
+    uint64_t *result = (uint64_t *)(fake_heap + 512);
+    struct gshmem_command to_memory = {.kind = GSHMEM_COMMAND_RESULT, .local = (uintptr_t)result};
+
+    fake_begin();
+    write_one(answered(fetch_add(0), 7, 33));
+    write_pair(fetch_add(0), to_memory);
+    write_one(fetch_add(0)); /* which nobody asks for */
+    CHECK(channel_take(&fake_channel));
+    CHECK_EQ(fake_requests, 3);
+    *fake_request[0].old = 10;
+    *fake_request[1].old = 11;
+    CHECK(!fake_request[2].old);
+    fake_end(1, GSHMEM_OK);
+    CHECK_EQ(*result, 11);
+    CHECK_EQ(fake_response[7].answer, 0);
+    fake_end(0, GSHMEM_OK);
+    CHECK_EQ(fake_response[7].answer, 33 << 8);
+    CHECK_EQ(fake_response[7].value[0], 10);
+    fake_end(0, GSHMEM_OK);
+    CHECK_EQ(fake_done, 4);
+}
+
+/* A failure is told once: to who waits for the answer, or else to the next quiet. */
+static void test_failures(void)
+{
+    fake_begin();
+    write_one(answered(put(1, 0, 8), 1, 5));
+    write_one(put(1, 0, 8));
+    write_one(put(2, 0, 8));
+    channel_take(&fake_channel);
+    fake_end(0, GSHMEM_ERR_PEER_DEAD);
+    CHECK_EQ(fake_response[1].answer, 5 << 8 | GSHMEM_ERR_PEER_DEAD);
+    CHECK_EQ(fake_done, 1);
+    CHECK_EQ(fake_failed, 0);
+    fake_end(1, GSHMEM_ERR_TRANSPORT); /* position 2 */
+    CHECK_EQ(fake_done, 1);
+    fake_end(0, GSHMEM_OK);
+    CHECK_EQ(fake_done, 3 | GSHMEM_DONE_FAILED);
+    CHECK_EQ(fake_failed, 1 << 8 | GSHMEM_ERR_TRANSPORT);
+
+    /* a dead peer: post itself says so */
+    fake_refusal = GSHMEM_ERR_PEER_DEAD;
+    for (int i = 0; i < 3; i++)
+        write_one(value(1, 0));
+    write_one(answered(value(1, 0), 2, 6));
+    CHECK(channel_take(&fake_channel));
+    CHECK_EQ(fake_done, 7 | GSHMEM_DONE_FAILED);
+    CHECK_EQ(fake_failed, 4 << 8 | GSHMEM_ERR_PEER_DEAD);
+    CHECK_EQ(fake_response[2].answer, 6 << 8 | GSHMEM_ERR_PEER_DEAD);
+    CHECK_EQ(fake_raises, 0);
+}
+
+static void test_raises(void)
+{
+    struct gshmem_command c = value(1, 0);
+
+    fake_begin();
+    c.raises = 1;
+    write_one(c);
+    write_one(answered(c, 9, 1));
+    channel_take(&fake_channel);
+    fake_end(0, GSHMEM_ERR_PEER_DEAD);
+    fake_end(0, GSHMEM_ERR_UNREACHABLE);
+    CHECK_EQ(fake_raises, 2);
+    CHECK_EQ(fake_raised[0], GSHMEM_ERR_PEER_DEAD);
+    CHECK_EQ(fake_raised[1], GSHMEM_ERR_UNREACHABLE);
+    CHECK_EQ(fake_response[9].answer, 1 << 8 | GSHMEM_ERR_UNREACHABLE);
+
+    /* what a kernel found out itself fails no channel */
+    c = (struct gshmem_command){.kind = GSHMEM_COMMAND_RAISE, .type = GSHMEM_ERR_TIMEOUT};
+    log_set_level(LOG_NONE);
+    write_one(answered(c, 10, 2));
+    channel_take(&fake_channel);
+    log_set_level(LOG_WARN);
+    CHECK_EQ(fake_raised[2], GSHMEM_ERR_TIMEOUT);
+    CHECK_EQ(fake_response[10].answer >> 8, 2);
+    CHECK_EQ(fake_done, 3 | GSHMEM_DONE_FAILED);
+    CHECK_EQ(fake_failed >> 8, 1);
+}
+
+struct bad {
+    struct gshmem_command c;
+    const char *part; /* of what is said */
+};
+
+/* What is wrong is said, answered, and does not reach the transport. */
+static void test_refusals(void)
+{
+    struct gshmem_command c[16];
+    const char *said[16];
+    int n = 0;
+
+#define BAD(command, part)                                                                         \
+    do {                                                                                           \
+        c[n] = command;                                                                            \
+        said[n++] = part;                                                                          \
+    } while (0)
+    BAD(put(FAKE_PES, 0, 8), "put in a kernel with PE 4: the job has PEs 0..3");
+    BAD(put(GSHMEM_COMMAND_PE_MAX, 0, 8), "PE 16777215");
+    BAD(put(0, FAKE_BYTES - 8, 16), "put with PE 0");
+    BAD(put(0, 8, UINT64_MAX), "put");
+    BAD(value(0, 1), "no element has 3 B");
+    c[n - 1].type = 3;
+    BAD(value(0, 1), "p in a kernel");
+    c[n - 1].type = 0;
+    BAD(signal_on(0, 4), "signal in a kernel");
+    BAD(signal_on(0, 0), "signal_op is 7");
+    c[n - 1].amo = 7;
+    BAD(fetch_add(0), "atomic_add in a kernel: 0x");
+    c[n - 1].address += 4;
+    BAD(fetch_add(0), "operation 9 on type");
+    c[n - 1].amo = 9;
+    BAD(fetch_add(0), "type 31 does not exist");
+    c[n - 1].type = 31;
+    BAD(put(0, 0, 8), "no memory at its local address 0x10");
+    c[n - 1].local = 16;
+    BAD(((struct gshmem_command){.kind = 0}), "kind 0");
+    BAD(((struct gshmem_command){.kind = GSHMEM_COMMAND_RESULT}), "kind 6");
+    BAD(((struct gshmem_command){.kind = GSHMEM_COMMAND_REFUSE, .type = GSHMEM_COMMAND_GET,
+                                 .size = (uint64_t)-5}),
+        "get in a kernel with PE -5");
+#undef BAD
+    fake_begin();
+    log_set_level(LOG_NONE);
+    for (int i = 0; i < n; i++) {
+        const char *text;
+        write_one(answered(c[i], (uint32_t)i, 200));
+        CHECK(channel_take(&fake_channel));
+        CHECK_EQ(fake_response[i].answer >> 8, 200);
+        gshmem_status_t status = gshmem_last_error(&text);
+        CHECK_EQ(fake_response[i].answer & 255, status);
+        CHECK(status != GSHMEM_OK);
+        CHECK_HAS(text, said[i]);
+        CHECK_EQ(fake_done, i + 1);
+    }
+    CHECK_EQ(fake_requests, 0);
+    log_set_level(LOG_WARN);
+}
+
+/* Where a pair does not fit together, its parts are commands of their own. */
+static void test_bad_pairs(void)
+{
+    fake_begin();
+    log_set_level(LOG_NONE);
+    write_pair(answered(put(0, 0, 8), 1, 9), answered(put(1, 0, 8), 2, 9));
+    CHECK(channel_take(&fake_channel));
+    CHECK_EQ(fake_response[1].answer, 9 << 8 | GSHMEM_ERR_ARGUMENT);
+    CHECK_EQ(fake_requests, 1);
+    fake_end(0, GSHMEM_OK);
+    CHECK_EQ(fake_response[2].answer, 9 << 8);
+    write_pair(put(0, 0, 8), signal_on(1, 0)); /* on different PEs */
+    CHECK(channel_take(&fake_channel));
+    CHECK_EQ(fake_requests, 1);
+    CHECK_EQ(fake_request[0].bytes, 0);
+    fake_end(0, GSHMEM_OK);
+    struct gshmem_command get = put(0, 0, 8);
+    get.kind = GSHMEM_COMMAND_GET;
+    get.more = 1; /* nothing belongs to a get, and it waits for nothing */
+    write_one(get);
+    CHECK(channel_take(&fake_channel));
+    CHECK_EQ(fake_done_position(), 5);
+    log_set_level(LOG_WARN);
+}
+
+static uint64_t random_state = 88172645463325252u;
+
+static uint64_t random64(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return random_state;
+}
+
+/* All bits random, or a good command with a few of them turned. */
+static struct gshmem_slot random_slot(void)
+{
+    struct gshmem_command good[] = {put(1, 64, 100), value(2, 5), signal_on(3, 64), fetch_add(0)};
+    struct gshmem_slot slot = gshmem_command_encode(&good[random64() % 4]);
+
+    for (uint64_t i = random64() % 4; i > 0; i--)
+        slot.word[random64() % 4] ^= UINT64_C(1) << random64() % 64;
+    for (int i = 0; i < 4 && random64() % 2; i++)
+        slot.word[random64() % 4] = random64();
+    return slot;
+}
+
+static uint32_t tag_of(uint64_t asked)
+{
+    return (uint32_t)(1 + asked / GSHMEM_RESPONSES % 255);
+}
+
+/* Whatever is in the slots: each is taken, each that asks is answered, and what reaches the transport
+ * is inside (fake_post looks). */
+static void test_garbage(void)
+{
+    uint64_t written = 0, asked = 0;
+
+    fake_begin();
+    log_set_level(LOG_NONE);
+    for (int round = 0; round < 200000; round++) {
+        while (gshmem_channel_has_room(&fake_device.ring, written + 1) && random64() % 3) {
+            struct gshmem_slot slot = random_slot();
+            slot.word[0] &= ~(UINT64_C(1) << 57); /* no `more`: see test_bad_pairs */
+            struct gshmem_command c = gshmem_command_decode(slot);
+            if (c.responds) {
+                c.response = (uint32_t)(asked % GSHMEM_RESPONSES);
+                c.tag = tag_of(asked);
+                /* who had this place before was answered long ago */
+                if (asked >= GSHMEM_RESPONSES)
+                    CHECK_EQ(fake_response[c.response].answer >> 8, tag_of(asked - GSHMEM_RESPONSES));
+                asked++;
+                slot = gshmem_command_encode(&c);
+            }
+            gshmem_channel_write(&fake_device.ring, written++, slot, 1);
+        }
+        fake_room = (int)(random64() % 4);
+        channel_take(&fake_channel);
+        while (fake_requests && random64() % 4)
+            fake_end((int)(random64() % (uint64_t)fake_requests),
+                     random64() % 8 ? GSHMEM_OK : GSHMEM_ERR_TRANSPORT);
+        CHECK(fake_done_position() <= fake_tail && fake_tail <= written);
+    }
+    fake_room = 1 << 30;
+    for (int i = 0; i < 2 * FAKE_SLOTS; i++) {
+        channel_take(&fake_channel);
+        while (fake_requests)
+            fake_end(0, GSHMEM_OK);
+    }
+    CHECK_EQ(fake_done_position(), written);
+    for (uint64_t i = asked - GSHMEM_RESPONSES; i < asked; i++)
+        CHECK_EQ(fake_response[i % GSHMEM_RESPONSES].answer >> 8, tag_of(i));
+    CHECK(written > 100000 && asked > 10000);
+    log_set_level(LOG_WARN);
+}
+
+int main(void)
+{
+    test_out_of_order();
+    test_back_pressure();
+    test_records();
+    test_put_signal();
+    test_atomics();
+    test_failures();
+    test_raises();
+    test_refusals();
+    test_bad_pairs();
+    test_garbage();
+    return 0;
+}

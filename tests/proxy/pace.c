@@ -1,0 +1,52 @@
+/* When the proxy drives, spins and sleeps, with the test as the clock. */
+#include "runtime/proxy/pace.h"
+#include "../check.h"
+
+static void test_idle(void)
+{
+    struct pace p = {.idle_ns = 1000, .sleep_ns = 5};
+
+    CHECK_EQ(pace_after(&p, 100000, true), PACE_SPIN);
+    CHECK_EQ(pace_after(&p, 100500, false), PACE_SPIN);
+    CHECK_EQ(pace_after(&p, 100999, false), PACE_SPIN);
+    CHECK_EQ(pace_after(&p, 101000, false), PACE_SLEEP);
+    CHECK_EQ(pace_after(&p, 101001, false), PACE_SLEEP);
+    CHECK_EQ(pace_after(&p, 102000, true), PACE_SPIN);
+    p.crowded = true;
+    CHECK_EQ(pace_after(&p, 102500, false), PACE_YIELD);
+    CHECK_EQ(pace_after(&p, 103000, false), PACE_SLEEP);
+}
+
+/* Without a time to spin it looks once more after work, since there may be more. */
+static void test_no_spin(void)
+{
+    struct pace p = {.idle_ns = 0, .sleep_ns = -1};
+
+    CHECK_EQ(pace_after(&p, 7, true), PACE_SPIN);
+    CHECK_EQ(pace_after(&p, 7, false), PACE_SLEEP);
+}
+
+static void test_aside(void)
+{
+    CHECK_EQ(pace_before(5 + PACE_ASIDE_NS, 5), PACE_DRIVE);
+    CHECK_EQ(pace_before(4 + PACE_ASIDE_NS, 5), PACE_STAND_ASIDE);
+}
+
+static void test_look(void)
+{
+    struct pace p = {.looked = 0};
+    int looks = 0;
+
+    for (uint64_t now = PACE_LOOK_NS; now < 11u * PACE_LOOK_NS; now += PACE_LOOK_NS / 100)
+        looks += pace_look(&p, now);
+    CHECK_EQ(looks, 10);
+}
+
+int main(void)
+{
+    test_idle();
+    test_no_spin();
+    test_aside();
+    test_look();
+    return 0;
+}
