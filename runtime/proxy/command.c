@@ -67,11 +67,12 @@ struct translation {
     struct transport_request *request;
 };
 
+/* The first part says which PE, also for the second. */
 static gshmem_status_t aim(const struct translation *t, const struct gshmem_command *c,
                            uint64_t bytes, int *segment, uint64_t *offset)
 {
-    return t->way->aim(t->way->context, c->address, bytes, (int)c->pe, t->passage->call, segment,
-                       offset);
+    return t->way->aim(t->way->context, c->address, bytes, (int)t->first->pe, t->passage->call,
+                       segment, offset);
 }
 
 static gshmem_status_t check_local(const struct translation *t, uint64_t address, uint64_t bytes)

@@ -328,10 +328,11 @@ static void test_bad_pairs(void)
     CHECK_EQ(fake_requests, 1);
     fake_end(0, GSHMEM_OK);
     CHECK_EQ(fake_response[2].answer, 9 << 8);
-    write_pair(put(0, 0, 8), signal_on(1, 0)); /* on different PEs */
+    write_pair(put(0, 0, 8), signal_on(FAKE_PES, 0)); /* the put says which PE */
     CHECK(channel_take(&fake_channel));
     CHECK_EQ(fake_requests, 1);
-    CHECK_EQ(fake_request[0].bytes, 0);
+    CHECK_EQ(fake_request[0].bytes, 8);
+    CHECK_EQ(fake_request[0].pe, 0);
     fake_end(0, GSHMEM_OK);
     struct gshmem_command get = put(0, 0, 8);
     get.kind = GSHMEM_COMMAND_GET;

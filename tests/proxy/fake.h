@@ -36,6 +36,7 @@ static inline gshmem_status_t fake_aim(void *context, uint64_t mine, uint64_t by
     uint64_t at = mine - (uintptr_t)fake_heap;
 
     (void)context;
+    CHECK(pe >= 0 && pe < FAKE_PES);
     if (at >= FAKE_BYTES || bytes > FAKE_BYTES - at)
         return fail_silently(GSHMEM_ERR_NOT_SYMMETRIC, "%s with PE %d", call, pe);
     *segment = 1;
