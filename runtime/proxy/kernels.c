@@ -39,7 +39,8 @@ struct kernel_channel {
     struct proxy_channel proxy;
     struct channel_shared *shared;
     struct channel_of_device *device;
-    uint64_t told; /* failures that a quiet of the host has answered with */
+    uint64_t told;  /* failures that a quiet of the host has answered with */
+    bool abandoned; /* what is not done will never be */
 };
 
 struct kernel_context {
@@ -226,13 +227,16 @@ static gshmem_status_t wait_for(struct kernel_channel *c, uint64_t target, const
 
     wait_begin(&w, call, GSHMEM_TEAM_WORLD);
     /* acquire: pairs with the release in channel_publish */
-    while (!status && (done = gshmem_load_acquire(c->proxy.done) & ~GSHMEM_DONE_FAILED) < target) {
+    while (!status && !c->abandoned &&
+           (done = gshmem_load_acquire(c->proxy.done) & ~GSHMEM_DONE_FAILED) < target) {
         status = wait_slowly(&w);
         uint64_t tail = gshmem_load_relaxed(c->proxy.tail);
-        if (last && tail == done && tail == before && clock_ns() - since > NEVER_WRITTEN_NS)
+        if (last && tail == done && tail == before && clock_ns() - since > NEVER_WRITTEN_NS) {
+            c->abandoned = true;
             return fail(GSHMEM_ERR_DEVICE,
                         "%s: %llu operations that a kernel began never came: it was ended before",
                         call, (unsigned long long)(target - done));
+        }
         if (tail != before)
             since = clock_ns();
         before = tail;

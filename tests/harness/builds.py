@@ -10,7 +10,7 @@ from .report import Case
 from .suites import Tree
 
 # Suites that sanitizers run again. The typed ones are long to compile, and much alike.
-CHECKED = ["unit", "pe", "collectives", "memory"]
+CHECKED = ["unit", "pe", "collectives", "memory", "proxy"]
 OTHER_LAUNCHER = re.compile(r"mpirun|hydra|srun|pmi")
 
 

@@ -1,0 +1,112 @@
+/* No kernel waits for ever: a PE dies, or ends the job, and the failure words say so; what was under
+ * way to the dead ends with a status, and what goes to the living goes on.
+ *
+ * Starts its own PEs by fork and a unique id: ends death|abort|unwritten. PE 0 is the parent. */
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "kernel.h"
+
+enum { PES = 3 };
+
+static uint64_t word; /* symmetric: a variable of the program */
+
+static uint64_t wait_failure(const uint64_t *failure)
+{
+    time_t end = time(NULL) + 10;
+    uint64_t status;
+
+    while (!(status = gshmem_load_relaxed(failure)) && time(NULL) < end) {
+        gshmem_device_help();
+        usleep(1000);
+    }
+    return status;
+}
+
+static int ask(int pe, uint32_t tag)
+{
+    struct gshmem_command command = {.kind = GSHMEM_COMMAND_VALUE,
+                                     .type = 8,
+                                     .pe = (uint32_t)pe,
+                                     .address = (uintptr_t)&word,
+                                     .local = tag,
+                                     .responds = 1,
+                                     .response = 3,
+                                     .tag = tag};
+
+    issue(&state.ctx.channel[0], &command, 1);
+    return wait_answer(state.ctx.job, 3, tag, NULL);
+}
+
+static void death(void)
+{
+    gshmem_team_t alive;
+
+    CHECK_OK(gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, PES - 1, NULL, 0, &alive));
+    if (gshmem_my_pe() == PES - 1)
+        raise(SIGKILL);
+    CHECK_EQ(wait_failure(state.ctx.job->failure), GSHMEM_ERR_PEER_DEAD);
+    CHECK_EQ(wait_failure(state.ctx.job->team[GSHMEM_TEAM_WORLD]->failure), GSHMEM_ERR_PEER_DEAD);
+    CHECK_EQ(*state.ctx.job->team[alive]->failure, 0); /* none of its members died */
+    CHECK_OK(gshmem_team_sync(alive));
+}
+
+static void abort_job(void)
+{
+    if (gshmem_my_pe() == PES - 1)
+        gshmem_global_exit(3);
+    CHECK_EQ(wait_failure(state.ctx.job->failure), GSHMEM_ERR_ABORTED);
+    CHECK_EQ(wait_failure(state.ctx.job->team[GSHMEM_TEAM_WORLD]->failure), GSHMEM_ERR_ABORTED);
+}
+
+/* A kernel that was ended between taking a place and writing it. */
+static void unwritten(void)
+{
+    CHECK_EQ(ask((gshmem_my_pe() + 1) % PES, 1), GSHMEM_OK);
+    gshmem_channel_take(&state.ctx.channel[0].ring, 1);
+    CHECK_FAILS(gshmem_finalize(), GSHMEM_ERR_DEVICE, "1 operations that a kernel began never came");
+}
+
+static void be_pe(void (*run)(void), const gshmem_uniqueid_t *uid, int pe)
+{
+    gshmem_init_attr_t attr = {.uid = uid, .pe = pe, .n_pes = PES};
+
+    gshmem_device_register(&module);
+    CHECK_OK(gshmem_init_attr(&attr));
+    CHECK_OK(gshmem_barrier_all());
+    run();
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = argc == 2 ? argv[1] : "";
+    void (*run)(void) = strcmp(name, "death") == 0       ? death
+                        : strcmp(name, "abort") == 0     ? abort_job
+                        : strcmp(name, "unwritten") == 0 ? unwritten
+                                                         : NULL;
+    gshmem_uniqueid_t uid;
+    pid_t child[PES];
+
+    if (!run) {
+        fprintf(stderr, "usage: %s death|abort|unwritten\n", argv[0]);
+        return 2;
+    }
+    CHECK_OK(gshmem_get_uniqueid(&uid));
+    for (int pe = 1; pe < PES; pe++) {
+        child[pe] = fork();
+        CHECK(child[pe] >= 0);
+        if (child[pe] == 0) {
+            be_pe(run, &uid, pe);
+            _exit(0);
+        }
+    }
+    be_pe(run, &uid, 0);
+    for (int pe = 1; pe < PES; pe++) {
+        int status;
+        CHECK_EQ(waitpid(child[pe], &status, 0), child[pe]);
+        if (pe < PES - 1)
+            CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    _exit(0); /* the job may be lost, and finalize would say so */
+}
