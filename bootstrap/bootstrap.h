@@ -42,6 +42,7 @@ struct bootstrap {
     int n_hosts;
     const int *host; /* [pe]: number of the host it runs on, 0 … n_hosts-1, by lowest PE */
     char job[64];    /* a name of the job for messages and logs */
+    int one_machine; /* the hosts are pretended: all PEs share this machine */
 };
 
 enum bootstrap_found {

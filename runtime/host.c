@@ -49,9 +49,10 @@ static gshmem_status_t find_neighbours(struct host *host, const struct bootstrap
     cpu_set_t mask;
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     int mine = sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : (int)online;
-    bool bound = mine < online && (long)mine * host->n <= online;
-    host->cpus = bound ? mine * host->n : mine;
-    host->crowded = host->n > host->cpus;
+    host->sharers = b->one_machine ? b->n_pes : host->n;
+    bool bound = mine < online && (long)mine * host->sharers <= online;
+    host->cpus = bound ? mine * host->sharers : mine;
+    host->crowded = host->sharers > host->cpus;
     return GSHMEM_OK;
 }
 

@@ -48,7 +48,8 @@ struct host {
     int index;             /* mine among the PEs of this host */
     int n;                 /* how many there are */
     int *pe;               /* [n]: their PEs, ascending */
-    int cpus;              /* that this PE's affinity mask and its neighbours' may use */
+    int sharers;           /* PEs that use this machine's CPUs: more, where its hosts are pretended */
+    int cpus;              /* that this PE's affinity mask and those of the sharers may use */
     bool crowded;          /* more PEs than CPUs: whoever waits must let others run */
     int fd;
     char *arena;

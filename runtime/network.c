@@ -262,7 +262,7 @@ gshmem_status_t network_open(struct job *j, void *address, size_t capacity, size
         .info = log_info_line,
         .pe = j->pe,
         .n_pes = j->n_pes,
-        .one_machine = strcmp(j->bootstrap->ops->name, "run") == 0,
+        .one_machine = j->bootstrap->one_machine,
         .context = n,
         .find = find,
         .apply = apply,
@@ -470,7 +470,7 @@ void network_remove_channel(struct network *n, struct proxy_channel *c)
 
 bool network_shares_cpu(const struct network *n)
 {
-    return n->job->host.cpus < 2 * n->job->host.n;
+    return n->job->host.cpus < 2 * n->job->host.sharers;
 }
 
 void network_help(struct network *n)

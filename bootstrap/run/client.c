@@ -198,6 +198,7 @@ static gshmem_status_t welcome(struct run *r)
         return misunderstood(r, reply, bytes);
     r->round = m.round;
     r->base.n_hosts = (int)m.n_hosts;
+    r->base.one_machine = 1;
     for (int i = 0; i < r->base.n_pes; i++)
         r->host[i] = wire_host_of(i, r->base.n_pes, r->base.n_hosts);
     snprintf(r->base.job, sizeof r->base.job, "gshmemrun-%u", m.job);
