@@ -48,7 +48,7 @@ static void death(void)
         raise(SIGKILL);
     CHECK_EQ(wait_failure(state.ctx.job->failure), GSHMEM_ERR_PEER_DEAD);
     CHECK_EQ(wait_failure(state.ctx.job->team[GSHMEM_TEAM_WORLD]->failure), GSHMEM_ERR_PEER_DEAD);
-    CHECK_EQ(*state.ctx.job->team[alive]->failure, 0); /* none of its members died */
+    CHECK_EQ(gshmem_load_relaxed(state.ctx.job->team[alive]->failure), 0); /* none of its members died */
     CHECK_OK(gshmem_team_sync(alive));
 }
 

@@ -1,5 +1,6 @@
 /* What kernels see of the job: teams and contexts as they come and go, and what becomes of mistakes. */
 #include <pthread.h>
+#include <sys/mman.h>
 
 #include "kernel.h"
 
@@ -40,7 +41,7 @@ static void test_teams(void)
         const struct gshmem_device_team *view = view_of(team);
         CHECK(view);
         check_view(&view->ctx, team);
-        CHECK_EQ(*view->failure, 0);
+        CHECK_EQ(gshmem_load_relaxed(view->failure), 0);
         CHECK_EQ(view->rounds->met, 0);
         /* an earlier team's words are gone */
         for (int i = 0; i < GSHMEM_DEVICE_SYNC_STEPS; i++)
@@ -137,7 +138,10 @@ static void test_raises(void)
 /* From nowhere, and to nowhere: errors of these operations, and the process goes on. */
 static void test_local_addresses(uint64_t *words)
 {
-    static const uint64_t bad[] = {0, 8, UINT64_C(1) << 46, UINT64_C(0xdead) << 48, UINT64_MAX - 7};
+    void *gone = mmap(NULL, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const uint64_t bad[] = {0, 8, (uintptr_t)gone, UINT64_C(0xdead) << 48, UINT64_MAX - 7};
+
+    CHECK(gone != MAP_FAILED && munmap(gone, 1 << 20) == 0);
 
     for (uint32_t i = 0; i < 10; i++) {
         struct gshmem_command command = {
