@@ -10,21 +10,23 @@
 
 enum pace_step {
     PACE_DRIVE,
-    PACE_SPIN,       /* drive again at once */
-    PACE_YIELD,      /* the same, after others that need this CPU */
+    PACE_SPIN,        /* drive again at once */
+    PACE_YIELD,       /* the same, after others that need this CPU */
     PACE_STAND_ASIDE, /* a thread that waits is driving: look again a little later */
-    PACE_SLEEP,      /* until woken, or until `sleep_ns` are over */
+    PACE_SLEEP,       /* until woken, or until `sleep_ns` are over */
 };
 
 enum {
-    PACE_ASIDE_NS = 100 * 1000,       /* how long driving is left to a thread that waits */
-    PACE_LOOK_NS = 20 * 1000 * 1000,  /* how often to look whether the other PEs live */
+    PACE_ASIDE_NS = 100 * 1000,      /* how long driving is left to a thread that waits */
+    PACE_LOOK_NS = 20 * 1000 * 1000, /* how often to look whether the other PEs live */
+    PACE_NAP_NS = 1000 * 1000,       /* the first sleep after work; then twice as long, up to a look */
 };
 
 struct pace {
     bool crowded;      /* spinning takes a CPU from those who are waited for */
+    bool bounded;      /* work may come that wakes nobody */
     uint64_t idle_ns;  /* how long to spin after there was work */
-    int64_t sleep_ns;  /* the longest sleep; < 0: no bound */
+    uint64_t sleep_ns; /* where bounded, how long to sleep next */
     uint64_t worked;   /* when there was work last */
     uint64_t looked;
 };
@@ -38,11 +40,18 @@ static inline enum pace_step pace_before(uint64_t now, uint64_t driven)
 /* After driving. */
 static inline enum pace_step pace_after(struct pace *p, uint64_t now, bool worked)
 {
-    if (worked)
+    if (worked) {
         p->worked = now;
+        p->sleep_ns = 0;
+    }
     if (now - p->worked < p->idle_ns)
         return p->crowded ? PACE_YIELD : PACE_SPIN;
-    return worked ? PACE_SPIN : PACE_SLEEP;
+    if (worked)
+        return PACE_SPIN;
+    p->sleep_ns = p->sleep_ns ? 2 * p->sleep_ns : PACE_NAP_NS;
+    if (p->sleep_ns > PACE_LOOK_NS)
+        p->sleep_ns = PACE_LOOK_NS;
+    return PACE_SLEEP;
 }
 
 /* Whether it is time to look after the others. */

@@ -14,8 +14,6 @@
 #include "runtime/base/settings.h"
 #include "runtime/network.h"
 
-enum { KERNELS_SLEEP_NS = 1000 * 1000 }; /* how long a command may lie that nobody waits for */
-
 static void nap(uint64_t ns)
 {
     const struct timespec time = {.tv_nsec = (long)ns};
@@ -30,10 +28,10 @@ static void sleep_until_woken(struct proxy *p)
     struct timespec most = {.tv_nsec = (long)p->pace.sleep_ns};
     uint64_t count;
 
-    /* Work that comes between the look and the sleep is seen when it ends: kernels that wait look
-     * again whether the proxy sleeps, and the others' commands can wait for its bound. */
+    /* Who writes a command then looks whether the proxy sleeps. Without a fence between the two, so
+     * that now and then one may be missed: until its waiter looks again, or this sleep ends. */
     if (network_fall_asleep(p->network)) {
-        if (ppoll(wake, 2, p->pace.sleep_ns < 0 ? NULL : &most, NULL) < 0 && errno != EINTR) {
+        if (ppoll(wake, 2, p->pace.bounded ? &most : NULL, NULL) < 0 && errno != EINTR) {
             log_error("proxy: poll: %s", strerror(errno));
             nap(PACE_ASIDE_NS);
         }
@@ -47,7 +45,7 @@ static void sleep_until_woken(struct proxy *p)
 static void choose_pace(struct proxy *p)
 {
     p->pace.idle_ns = (uint64_t)settings_number(SETTING_PROXY_IDLE_US) * 1000;
-    p->pace.sleep_ns = KERNELS_SLEEP_NS;
+    p->pace.bounded = true;
     p->pace.crowded = network_shares_cpu(p->network);
 }
 
@@ -59,7 +57,7 @@ static void step(struct proxy *p)
     enum pace_step next =
         pace_before(now, atomic_load_explicit(&p->driven, memory_order_relaxed));
 
-    if (kernels && p->pace.sleep_ns < 0)
+    if (kernels && !p->pace.bounded)
         choose_pace(p);
     if (next == PACE_DRIVE)
         next = pace_after(&p->pace, now, network_round(p->network));
@@ -115,7 +113,7 @@ gshmem_status_t proxy_start(struct proxy *p, struct network *n)
     if (atomic_load_explicit(&p->runs, memory_order_relaxed))
         return GSHMEM_OK;
     p->network = n;
-    p->pace = (struct pace){.sleep_ns = -1};
+    p->pace = (struct pace){.bounded = false};
     p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (p->wake_fd < 0)
         return fail(GSHMEM_ERR_SYSTEM, "start-up: eventfd: %s", strerror(errno));

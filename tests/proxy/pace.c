@@ -4,7 +4,7 @@
 
 static void test_idle(void)
 {
-    struct pace p = {.idle_ns = 1000, .sleep_ns = 5};
+    struct pace p = {.idle_ns = 1000};
 
     CHECK_EQ(pace_after(&p, 100000, true), PACE_SPIN);
     CHECK_EQ(pace_after(&p, 100500, false), PACE_SPIN);
@@ -20,10 +20,30 @@ static void test_idle(void)
 /* Without a time to spin it looks once more after work, since there may be more. */
 static void test_no_spin(void)
 {
-    struct pace p = {.idle_ns = 0, .sleep_ns = -1};
+    struct pace p = {.idle_ns = 0};
 
     CHECK_EQ(pace_after(&p, 7, true), PACE_SPIN);
     CHECK_EQ(pace_after(&p, 7, false), PACE_SLEEP);
+}
+
+/* Short sleeps at first, since work often follows work; long ones in the end. */
+static void test_sleep(void)
+{
+    struct pace p = {.idle_ns = 0};
+    uint64_t now = 1, slept = 0;
+
+    for (int again = 0; again < 2; again++) {
+        pace_after(&p, now, true);
+        CHECK_EQ(pace_after(&p, now, false), PACE_SLEEP);
+        CHECK_EQ(p.sleep_ns, PACE_NAP_NS);
+        for (int i = 0; i < 10; i++) {
+            slept = p.sleep_ns;
+            now += slept;
+            CHECK_EQ(pace_after(&p, now, false), PACE_SLEEP);
+            CHECK(p.sleep_ns >= slept && p.sleep_ns <= PACE_LOOK_NS);
+        }
+        CHECK_EQ(p.sleep_ns, PACE_LOOK_NS);
+    }
 }
 
 static void test_aside(void)
@@ -46,6 +66,7 @@ int main(void)
 {
     test_idle();
     test_no_spin();
+    test_sleep();
     test_aside();
     test_look();
     return 0;
