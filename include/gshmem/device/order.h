@@ -8,7 +8,7 @@
  * commands go through one channel and arrive in its order: nothing to add. */
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_fence(gshmem_ctx_t ctx)
 {
-    if (!gshmem_kernel_ctx(ctx))
+    if (!gshmem_kernel_exists(gshmem_kernel_ctx(ctx)))
         return GSHMEM_ERR_ARGUMENT;
     __threadfence_system();
     return GSHMEM_OK;
@@ -20,7 +20,7 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_quiet_on(const struct gshmem_de
 {
     gshmem_status_t status = GSHMEM_OK;
 
-    if (!c)
+    if (!gshmem_kernel_exists(c))
         return GSHMEM_ERR_ARGUMENT;
     __threadfence_system();
     if (c->n_pes == 0)

@@ -13,11 +13,17 @@ GSHMEM_KERNEL const struct gshmem_device_ctx *gshmem_kernel_ctx(gshmem_ctx_t han
     return handle == GSHMEM_CTX_INVALID ? NULL : handle->device;
 }
 
-/* Whether a command for that PE can be posted at all. nvcc cannot tell that the address of a constant
- * is not NULL, and is spared the question. */
+/* Whether there is a context. nvcc cannot tell that the address of a constant is not NULL, and is
+ * spared the question. */
+GSHMEM_KERNEL bool gshmem_kernel_exists(const struct gshmem_device_ctx *c)
+{
+    return c == &gshmem_device_here.ctx || c;
+}
+
+/* Whether a command for that PE can be posted at all. */
 GSHMEM_KERNEL bool gshmem_kernel_has_pe(const struct gshmem_device_ctx *c, int pe)
 {
-    return (c == &gshmem_device_here.ctx || c) && (uint32_t)pe < (uint32_t)c->n_pes;
+    return gshmem_kernel_exists(c) && (uint32_t)pe < (uint32_t)c->n_pes;
 }
 
 GSHMEM_KERNEL bool gshmem_kernel_within(const struct gshmem_segment *s, const void *mine,
@@ -101,18 +107,18 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post(const struct gshmem_device_ctx 
                                                  uint32_t n, struct gshmem_slot first,
                                                  struct gshmem_slot second, uint64_t *end)
 {
-    const struct gshmem_channel *ring = &channel->ring;
-    uint64_t position = gshmem_channel_take(ring, n);
+    const struct gshmem_channel ring = channel->ring; /* loaded once: stores might change it */
+    uint64_t position = gshmem_channel_take(&ring, n);
 
     *end = position + n;
-    if (*end - gshmem_device_load(ring->tail_copy) > ring->slots) {
-        gshmem_status_t status = gshmem_kernel_wait_room(c, ring, *end);
+    if (*end - gshmem_device_load(ring.tail_copy) > ring.slots) {
+        gshmem_status_t status = gshmem_kernel_wait_room(c, &channel->ring, *end);
         if (status)
             return status;
     }
-    gshmem_channel_write(ring, position, first, gshmem_command_publishes(first));
+    gshmem_channel_write(&ring, position, first, gshmem_command_publishes(first));
     if (n == 2)
-        gshmem_channel_write(ring, position + 1, second, 0);
+        gshmem_channel_write(&ring, position + 1, second, 0);
 #ifdef GSHMEM_HOST_DEVICE
     if (gshmem_load_relaxed_32(c->job->asleep))
         gshmem_device_help();
