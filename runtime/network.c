@@ -516,12 +516,12 @@ static void land(void *tag, gshmem_status_t status)
 {
     struct flight *f = tag;
     struct pending *p = f->pending;
-    int none = GSHMEM_OK;
+    uint64_t none = 0, failure = (uint64_t)f->pe << 32 | (uint64_t)status;
     uint64_t landed = 0;
 
     if (status)
-        atomic_compare_exchange_strong_explicit(&p->failed, &none, (int)status,
-                                                memory_order_relaxed, memory_order_relaxed);
+        atomic_compare_exchange_strong_explicit(&p->failed, &none, failure, memory_order_relaxed,
+                                                memory_order_relaxed);
     f->landed = true;
     while (p->first && p->first->landed) {
         struct flight *over = p->first;
@@ -535,7 +535,7 @@ static void land(void *tag, gshmem_status_t status)
 }
 
 /* A flight at the end of the context's order, or NULL: out of memory. */
-static struct flight *take_off(struct network *n, struct pending *p)
+static struct flight *take_off(struct network *n, struct pending *p, int pe)
 {
     struct flight *f = n->spare;
 
@@ -543,7 +543,7 @@ static struct flight *take_off(struct network *n, struct pending *p)
         n->spare = f->next;
     else if (!(f = malloc(sizeof *f)))
         return NULL;
-    *f = (struct flight){.network = n, .pending = p};
+    *f = (struct flight){.network = n, .pending = p, .pe = pe};
     if (p->first)
         p->last->next = f;
     else
@@ -553,14 +553,19 @@ static struct flight *take_off(struct network *n, struct pending *p)
     return f;
 }
 
+static gshmem_status_t fail_lost(gshmem_status_t status, int pe, const char *call)
+{
+    return fail(status, "%s: PE %d, on another host, has died or cannot be reached", call, pe);
+}
+
 gshmem_status_t network_post(struct network *n, struct pending *pending,
                              struct transport_request *request, const char *call)
 {
     struct wait w;
 
-    wait_begin(&w, call, GSHMEM_TEAM_WORLD);
+    wait_begin(&w, call, WAIT_FOR_NETWORK);
     pthread_mutex_lock(&n->lock);
-    struct flight *flight = take_off(n, pending);
+    struct flight *flight = take_off(n, pending, request->pe);
     if (!flight) {
         pthread_mutex_unlock(&n->lock);
         return fail(GSHMEM_ERR_MEMORY, "%s: out of memory for a request in flight", call);
@@ -581,7 +586,7 @@ gshmem_status_t network_post(struct network *n, struct pending *pending,
     if (status)
         land(flight, GSHMEM_OK); /* the caller is told here and now */
     pthread_mutex_unlock(&n->lock);
-    return status;
+    return status && network_lost(n, request->pe) ? fail_lost(status, request->pe, call) : status;
 }
 
 gshmem_status_t network_quiet(struct pending *pending, const char *call)
@@ -590,14 +595,14 @@ gshmem_status_t network_quiet(struct pending *pending, const char *call)
     gshmem_status_t status = GSHMEM_OK;
     struct wait w;
 
-    wait_begin(&w, call, GSHMEM_TEAM_WORLD);
+    wait_begin(&w, call, WAIT_FOR_NETWORK);
     /* acquire: pairs with the release in land */
     while (!status && atomic_load_explicit(&pending->done, memory_order_acquire) < target)
         status = wait_slowly(&w); /* nobody else's store can end this: drive from the start */
-    if (!status && atomic_load_explicit(&pending->failed, memory_order_relaxed))
-        status = (gshmem_status_t)atomic_exchange_explicit(&pending->failed, GSHMEM_OK,
-                                                           memory_order_relaxed);
-    return status;
+    if (status || !atomic_load_explicit(&pending->failed, memory_order_relaxed))
+        return status;
+    uint64_t failure = atomic_exchange_explicit(&pending->failed, 0, memory_order_relaxed);
+    return fail_lost((gshmem_status_t)(uint32_t)failure, (int)(failure >> 32), call);
 }
 
 /* A context of one request. It outlives the call if the wait for it is cut short, since its answer

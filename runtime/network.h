@@ -29,6 +29,7 @@ enum { SEGMENT_SYSTEM, SEGMENT_HEAP, SEGMENT_DATA /* and on: the executable's, t
 struct flight {
     struct network *network;
     struct pending *pending;
+    int pe;
     struct flight *next; /* issued after it, or the next spare one */
     bool landed;
 };
@@ -39,7 +40,7 @@ struct flight {
 struct pending {
     _Atomic uint64_t issued;
     _Atomic uint64_t done;
-    _Atomic int failed;   /* a gshmem_status_t: the first failure nobody has been told of */
+    _Atomic uint64_t failed; /* the first failure nobody has been told of: its status, below its PE */
     struct flight *first; /* not done, in the order of their positions */
     struct flight *last;
 };

@@ -58,7 +58,7 @@ static int find_dead(gshmem_team_t handle)
     const struct host *host = &job->host;
     const struct team *team =
         handle >= 0 && handle < TEAM_MAX ? job->team[handle] : NULL; /* NULL: anyone */
-    int n = team ? team->n_pes : host->n;
+    int n = team ? team->n_pes : handle == WAIT_FOR_NETWORK ? 0 : host->n;
 
     for (int i = 0; i < n; i++) {
         int index = team ? host->index_of[team->members[i]] : i;

@@ -31,6 +31,10 @@ struct wait {
     bool reported;       /* the watchdog has spoken */
 };
 
+/* In place of a team: no PE is waited for but the network, which itself ends what a lost PE owes. The
+ * loss of others is no concern of such a wait. */
+#define WAIT_FOR_NETWORK ((gshmem_team_t)-2)
+
 extern uint32_t wait_spins; /* steps that only pause, before the first yield; set at init */
 
 /* Sets wait_spins for this machine: long where each PE has a CPU, short where they share, and where

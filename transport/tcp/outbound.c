@@ -87,8 +87,7 @@ static void lose(struct tcp *t, struct outbound *o, const char *what, int error)
     char why[160];
 
     snprintf(why, sizeof why, "%s: %s", what, error ? strerror(error) : "it closed the connection");
-    fail_peer(t, o, error == ETIMEDOUT || error == EHOSTUNREACH ? GSHMEM_ERR_UNREACHABLE
-                                                                : GSHMEM_ERR_PEER_DEAD, why);
+    fail_peer(t, o, GSHMEM_ERR_PEER_DEAD, why);
 }
 
 /* ---- Answers ---- */
