@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""What happens to a job over emulated hosts when one of them drops off the network. Run by
+tests/hosts/emulate, on the first of three hosts:
+
+    hosts.py cut STEADY LAUNCHER      for two seconds: nothing is lost, and nobody says a word
+    hosts.py crash LOST LAUNCHER      for good: the calls of the others end, and say why
+    hosts.py apart LOST LAUNCHER      the same, but the host lives on, and sees the others lost
+
+LAUNCHER is one that tests/hosts/launch knows. The last host is the one that is struck."""
+
+import os
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+HOSTS = 3
+CUT_SECONDS = 2
+PEER_TIMEOUT = 3
+
+
+class Words:
+    """The numbers in a file that a test's program maps."""
+
+    def __init__(self, file, n):
+        self.name = file.name
+        file.write(bytes(8 * n))
+        file.flush()
+
+    def __getitem__(self, at):
+        with open(self.name, "rb") as f:
+            return struct.unpack_from("=Q", f.read(), 8 * at)[0]
+
+    def __setitem__(self, at, value):
+        with open(self.name, "r+b") as f:
+            f.seek(8 * at)
+            f.write(struct.pack("=Q", value))
+
+
+class Job:
+    def __init__(self, launcher, per_host, program, words):
+        self.words = words
+        command = [os.path.join(HERE, "..", "hosts", "launch"), launcher, HOSTS, per_host, program,
+                   words.name]
+        self.process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, text=True)
+
+    def wait(self, condition, what, seconds=25):
+        limit = time.monotonic() + seconds
+        while not condition():
+            if self.process.poll() is not None:
+                self.fail(f"{what}: the job has ended")
+            if time.monotonic() > limit:
+                self.fail(f"{what}: not within {seconds} s")
+            time.sleep(0.01)
+
+    def end(self):
+        """Ends what a launcher that has lost a host cannot end by itself; gives what was said."""
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.communicate(timeout=10)[0]
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.communicate()[0]
+
+    def fail(self, what):
+        print(what)
+        print(self.end())
+        sys.exit(1)
+
+
+def strike(what):
+    subprocess.run([os.path.join(HERE, "..", "hosts", "fault"), what, str(HOSTS - 1)], check=True)
+
+
+def cut(launcher, program, file):
+    words = Words(file, 3)
+    job = Job(launcher, 1, program, words)
+    job.wait(lambda: words[2] == HOSTS, "start")
+    words[1] = 1
+    job.wait(lambda: words[0] > 10, "the first rounds")
+    strike("cut")
+    time.sleep(CUT_SECONDS / 2)
+    before = words[0]
+    time.sleep(CUT_SECONDS / 2)
+    if words[0] > before:
+        job.fail("the job went on although a host was cut off")
+    strike("heal")
+    job.wait(lambda: words[0] > before + 10, "rounds after the network was healed")
+    words[1] = 2
+    out = job.process.communicate(timeout=60)[0]
+    if job.process.returncode or not out.startswith("steady: ") or out.count("\n") != 1:
+        job.fail(f"status {job.process.returncode}: {out}")
+
+
+def lose(launcher, program, file, how):
+    words = Words(file, 4)
+    per_host = 4
+    survivors = (HOSTS - 1) * per_host
+    os.environ["GSHMEM_PEER_TIMEOUT"] = str(PEER_TIMEOUT)
+    os.environ.setdefault("GSHMEM_LOG", "none")
+    job = Job(launcher, per_host, program, words)
+    job.wait(lambda: words[0] == HOSTS * per_host, "start")
+    time.sleep(0.2)  # they are all at it
+    words[1] = time.monotonic_ns()
+    strike(how)
+    job.wait(lambda: words[2] == survivors, "calls that need the lost host end")
+    job.wait(lambda: words[3] == survivors, "what needs it not goes on, and finalize returns")
+    out = job.end()
+    lines = [line for line in out.splitlines() if line.startswith("PE ")]
+    if len(lines) != survivors:
+        job.fail(f"{len(lines)} of {survivors} PEs have spoken: {out}")
+    print("\n".join(sorted(lines)))
+
+
+def main():
+    scenario, program, launcher = sys.argv[1:]
+    with tempfile.NamedTemporaryFile(prefix="gshmem-test-") as file:
+        if scenario == "cut":
+            cut(launcher, program, file)
+        else:
+            lose(launcher, program, file, "crash" if scenario == "crash" else "cut")
+
+
+main()
