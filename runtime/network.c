@@ -475,12 +475,15 @@ bool network_shares_cpu(const struct network *n)
 
 void network_help(struct network *n)
 {
-    bool asleep = __atomic_exchange_n(n->asleep, 0, __ATOMIC_RELAXED);
+    uint64_t now = clock_ns();
 
-    if (asleep)
+    if (__atomic_exchange_n(n->asleep, 0, __ATOMIC_RELAXED))
         proxy_wake(&n->proxy); /* which takes a while; so this round is ours */
-    if (asleep || network_shares_cpu(n))
-        network_drive(n, clock_ns());
+    if (proxy_is_at_it(&n->proxy, now))
+        return;
+    if (network_shares_cpu(n))
+        proxy_stand_aside(&n->proxy, now);
+    network_round(n);
 }
 
 bool network_fall_asleep(struct network *n)

@@ -34,7 +34,7 @@ struct pace {
 /* Before driving: whether somebody else does. */
 static inline enum pace_step pace_before(uint64_t now, uint64_t driven)
 {
-    return now - driven < PACE_ASIDE_NS ? PACE_STAND_ASIDE : PACE_DRIVE;
+    return (int64_t)(now - driven) < PACE_ASIDE_NS ? PACE_STAND_ASIDE : PACE_DRIVE;
 }
 
 /* After driving. */

@@ -59,8 +59,10 @@ static void step(struct proxy *p)
 
     if (kernels && !p->pace.bounded)
         choose_pace(p);
-    if (next == PACE_DRIVE)
+    if (next == PACE_DRIVE) {
+        atomic_store_explicit(&p->drove, now, memory_order_relaxed);
         next = pace_after(&p->pace, now, network_round(p->network));
+    }
     switch (next) {
     case PACE_STAND_ASIDE:
         nap(PACE_ASIDE_NS);

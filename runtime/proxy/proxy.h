@@ -23,7 +23,8 @@ struct proxy {
     _Atomic bool runs;
     _Atomic bool stopping;
     _Atomic bool kernels;    /* there are channels to take from */
-    _Atomic uint64_t driven; /* ns, when a thread that waits last drove */
+    _Atomic uint64_t driven; /* ns, when a thread that waits last drove, */
+    _Atomic uint64_t drove;  /* and when the proxy did */
 };
 
 /* May be called again: does nothing if it runs. */
@@ -38,6 +39,14 @@ void proxy_serve_kernels(struct proxy *p);
 static inline void proxy_stand_aside(struct proxy *p, uint64_t now)
 {
     atomic_store_explicit(&p->driven, now, memory_order_relaxed);
+}
+
+/* Whether the proxy drives right now: it may be asleep, or wait for a CPU. */
+static inline bool proxy_is_at_it(const struct proxy *p, uint64_t now)
+{
+    enum { ROUND_NS = 3000 }; /* a round takes less, as a rule */
+
+    return (int64_t)(now - atomic_load_explicit(&p->drove, memory_order_relaxed)) < ROUND_NS;
 }
 
 #endif

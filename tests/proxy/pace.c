@@ -50,6 +50,7 @@ static void test_aside(void)
 {
     CHECK_EQ(pace_before(5 + PACE_ASIDE_NS, 5), PACE_DRIVE);
     CHECK_EQ(pace_before(4 + PACE_ASIDE_NS, 5), PACE_STAND_ASIDE);
+    CHECK_EQ(pace_before(5, 6), PACE_STAND_ASIDE); /* the other has looked at the clock later */
 }
 
 static void test_look(void)
