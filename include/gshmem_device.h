@@ -35,6 +35,7 @@
 #include "gshmem/device/wait_until.h"
 #include "gshmem/device/team.h"
 #include "gshmem/device/collective.h"
+#include "gshmem/device/reduce.h"
 #include "gshmem/device/typed.h" /* generated */
 
 #endif

@@ -5,6 +5,7 @@
 #include "runtime/base/atomic_type.h"
 #include "runtime/base/log.h"
 #include "runtime/context.h"
+#include "runtime/proxy/refuse.h"
 
 static_assert(GSHMEM_COPIED == TRANSPORT_COPIED,
               "a put whose source a kernel takes back when it was taken has been copied by then");
@@ -22,6 +23,7 @@ static const char *const calls[] = {
     [GSHMEM_COMMAND_SIGNAL] = "signal",
     [GSHMEM_COMMAND_RAISE] = "a call",
     [GSHMEM_COMMAND_REFUSE] = "a call",
+    [GSHMEM_COMMAND_REFUSE_COLLECTIVE] = "a collective",
 };
 
 enum { KINDS = sizeof calls / sizeof calls[0] };
@@ -193,6 +195,8 @@ gshmem_status_t command_translate(const struct gshmem_command *first,
     gshmem_status_t status = GSHMEM_OK;
 
     *r = (struct transport_request){.flags = TRANSPORT_MORE, .pe = (int)first->pe};
+    if (first->kind == GSHMEM_COMMAND_REFUSE_COLLECTIVE)
+        return refuse_collective(first);
     if (first->kind != GSHMEM_COMMAND_REFUSE && first->pe >= (uint32_t)way->n_pes)
         return fail(GSHMEM_ERR_ARGUMENT, "%s in a kernel with PE %u: the job has PEs 0..%d", p->call,
                     first->pe, way->n_pes - 1);

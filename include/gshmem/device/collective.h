@@ -1,6 +1,266 @@
+/* Collectives in kernels that meet or move data; and the host's by the same names. Reductions are in
+ * gshmem/device/reduce.h.
+ *
+ * What is small comes along with a round, through scratch memory (gshmem/device/round.h): dest is
+ * written by its own PE alone, in its call. What is large is moved between two rounds
+ * (gshmem/device/call.h). */
 #ifndef GSHMEM_DEVICE_COLLECTIVE_H
 #define GSHMEM_DEVICE_COLLECTIVE_H
 
-#include "gshmem/device/rma.h"
+#include "gshmem/device/call.h"
+
+/* ---- sync and barrier -------------------------------------------------------------------------- */
+
+/* barrier: also what the PE has issued on the default context is complete. */
+template <int scope, bool barrier>
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_sync_team(gshmem_team_t team)
+{
+    const struct gshmem_device_team *t = gshmem_kernel_team(team);
+    const struct gshmem_kernel_call call = {team, GSHMEM_COLLECTIVE_SYNC, NULL, NULL, 0, 0, 0, 0};
+    gshmem_status_t mine = GSHMEM_OK;
+
+    if (!t) {
+        gshmem_kernel_enter<scope>(t, &call, &mine);
+        return mine;
+    }
+    struct gshmem_kernel_round r = gshmem_kernel_round(t, GSHMEM_COLLECTIVE_SYNC);
+    if (barrier) {
+        gshmem_kernel_sync<scope>();
+        if (gshmem_kernel_rank<scope>() == 0)
+            mine = gshmem_kernel_quiet(GSHMEM_CTX_DEFAULT);
+    }
+    gshmem_status_t status = gshmem_kernel_meet<scope>(&r, mine);
+    if (status == GSHMEM_ERR_MISMATCH && gshmem_kernel_rank<scope>() == 0)
+        gshmem_kernel_fault(team, GSHMEM_COLLECTIVE_SYNC, GSHMEM_FAULT_OTHERS, NULL, 0);
+    return status;
+}
+
+/* ---- broadcast --------------------------------------------------------------------------------- */
+
+/* Each takes its part from the root and gives it to all: no PE sends more than all of it twice. */
+template <int scope>
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_broadcast_large(const struct gshmem_device_team *t,
+                                                            const struct gshmem_kernel_call *call)
+{
+    const struct gshmem_device_ctx *c = &t->ctx;
+    const struct gshmem_kernel_part part = gshmem_kernel_part(c, call->dest_bytes);
+    char *mine = (char *)call->dest + part.begin;
+    gshmem_status_t status = gshmem_kernel_open<scope>(t, call);
+
+    if (status)
+        return status;
+    status = gshmem_kernel_bring_from<scope>(c, mine, (const char *)call->source + part.begin,
+                                             part.bytes, call->root);
+    if (!status)
+        status = gshmem_kernel_send_all<scope>(c, mine, mine, part.bytes);
+    return gshmem_kernel_close<scope>(t, call, status);
+}
+
+template <int scope>
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_broadcast(gshmem_team_t team, void *dest,
+                                                           const void *source, size_t bytes,
+                                                           int root)
+{
+    const struct gshmem_device_team *t = gshmem_kernel_team(team);
+    const struct gshmem_kernel_call call = {
+        team, GSHMEM_COLLECTIVE_BROADCAST, dest, source, bytes, bytes, root, 0};
+    gshmem_status_t status = GSHMEM_OK;
+
+    if (!gshmem_kernel_enter<scope>(t, &call, &status))
+        return status;
+    if (bytes > GSHMEM_DEVICE_SYNC_DATA)
+        return gshmem_kernel_broadcast_large<scope>(t, &call);
+
+    struct gshmem_kernel_round r =
+        gshmem_kernel_round(t, gshmem_kernel_signature(&t->ctx, &call));
+    r.brings = GSHMEM_BRINGS_ROOT;
+    r.root = root;
+    r.bytes = bytes;
+    if (t->ctx.my_pe == root)
+        gshmem_kernel_copy<scope>(r.data, source, bytes);
+    if (!(status = gshmem_kernel_call_meet<scope>(&call, &r)))
+        gshmem_kernel_copy<scope>(dest, r.data, bytes);
+    gshmem_kernel_sync<scope>();
+    return status;
+}
+
+/* ---- fcollect ---------------------------------------------------------------------------------- */
+
+template <int scope>
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_fcollect_large(const struct gshmem_device_team *t,
+                                                           const struct gshmem_kernel_call *call)
+{
+    const struct gshmem_device_ctx *c = &t->ctx;
+    char *mine = (char *)call->dest + (size_t)c->my_pe * call->source_bytes;
+    gshmem_status_t status = gshmem_kernel_open<scope>(t, call);
+
+    if (status)
+        return status;
+    gshmem_kernel_copy<scope>(mine, call->source, call->source_bytes);
+    status = gshmem_kernel_send_all<scope>(c, mine, call->source, call->source_bytes);
+    return gshmem_kernel_close<scope>(t, call, status);
+}
+
+template <int scope>
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_fcollect(gshmem_team_t team, void *dest,
+                                                          const void *source, size_t bytes)
+{
+    const struct gshmem_device_team *t = gshmem_kernel_team(team);
+    const size_t all = t ? gshmem_kernel_times(bytes, (uint32_t)t->ctx.n_pes) : 0;
+    const struct gshmem_kernel_call call = {
+        team, GSHMEM_COLLECTIVE_FCOLLECT, dest, source, all, bytes, 0, 0};
+    gshmem_status_t status = GSHMEM_OK;
+
+    if (!gshmem_kernel_enter<scope>(t, &call, &status))
+        return status;
+    if (all > GSHMEM_DEVICE_SYNC_DATA)
+        return gshmem_kernel_fcollect_large<scope>(t, &call);
+
+    struct gshmem_kernel_round r =
+        gshmem_kernel_round(t, gshmem_kernel_signature(&t->ctx, &call));
+    r.brings = GSHMEM_BRINGS_ALL;
+    r.bytes = bytes;
+    gshmem_kernel_copy<scope>(r.data, source, bytes);
+    if (!(status = gshmem_kernel_call_meet<scope>(&call, &r)))
+        gshmem_kernel_place<scope>(&r, (char *)dest);
+    gshmem_kernel_sync<scope>();
+    return status;
+}
+
+/* ---- alltoall ---------------------------------------------------------------------------------- */
+
+template <int scope>
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_alltoall_large(const struct gshmem_device_team *t,
+                                                           const struct gshmem_kernel_call *call,
+                                                           size_t bytes)
+{
+    const struct gshmem_device_ctx *c = &t->ctx;
+    const char *source = (const char *)call->source;
+    const size_t place = (size_t)c->my_pe * bytes;
+    gshmem_status_t status = gshmem_kernel_open<scope>(t, call);
+
+    if (status)
+        return status;
+    gshmem_kernel_copy<scope>((char *)call->dest + place, source + place, bytes);
+    for (uint32_t i = 1; i < (uint32_t)c->n_pes && !status; i++) {
+        uint32_t pe = gshmem_kernel_after(c, i);
+        status = gshmem_kernel_send<scope>(c, (char *)call->dest + place, source + pe * bytes,
+                                           bytes, pe);
+    }
+    return gshmem_kernel_close<scope>(t, call, status);
+}
+
+template <int scope>
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_alltoall(gshmem_team_t team, void *dest,
+                                                          const void *source, size_t bytes)
+{
+    const struct gshmem_device_team *t = gshmem_kernel_team(team);
+    const size_t all = t ? gshmem_kernel_times(bytes, (uint32_t)t->ctx.n_pes) : 0;
+    const struct gshmem_kernel_call call = {
+        team, GSHMEM_COLLECTIVE_ALLTOALL, dest, source, all, all, 0, 0};
+    gshmem_status_t status = GSHMEM_OK;
+
+    if (!gshmem_kernel_enter<scope>(t, &call, &status))
+        return status;
+    if (!gshmem_kernel_small_each(t, all))
+        return gshmem_kernel_alltoall_large<scope>(t, &call, bytes);
+
+    struct gshmem_kernel_round r =
+        gshmem_kernel_round(t, gshmem_kernel_signature(&t->ctx, &call));
+    r.brings = GSHMEM_BRINGS_EACH;
+    r.bytes = bytes;
+    gshmem_kernel_lay_out<scope>(&r, (const char *)source);
+    if (!(status = gshmem_kernel_call_meet<scope>(&call, &r)))
+        gshmem_kernel_place<scope>(&r, (char *)dest);
+    gshmem_kernel_sync<scope>();
+    return status;
+}
+
+/* ---- By the names of gshmem.h, where they are described ----------------------------------------
+ *
+ * Those ending in _warp and _block are called by all threads of a warp or block of each PE. */
+
+#define GSHMEM_KERNEL_COLLECTIVES(ending, scope)                                                         \
+    GSHMEM_KERNEL gshmem_status_t gshmem_team_sync##ending(gshmem_team_t team)                     \
+    {                                                                                              \
+        return gshmem_kernel_sync_team<scope, false>(team);                                        \
+    }                                                                                              \
+    GSHMEM_KERNEL gshmem_status_t gshmem_sync_all##ending(void)                                    \
+    {                                                                                              \
+        return gshmem_kernel_sync_team<scope, false>(GSHMEM_TEAM_WORLD);                           \
+    }                                                                                              \
+    GSHMEM_KERNEL gshmem_status_t gshmem_barrier##ending(gshmem_team_t team)                       \
+    {                                                                                              \
+        return gshmem_kernel_sync_team<scope, true>(team);                                         \
+    }                                                                                              \
+    GSHMEM_KERNEL gshmem_status_t gshmem_barrier_all##ending(void)                                 \
+    {                                                                                              \
+        return gshmem_kernel_sync_team<scope, true>(GSHMEM_TEAM_WORLD);                            \
+    }                                                                                              \
+    GSHMEM_KERNEL gshmem_status_t gshmem_broadcastmem##ending(                                     \
+        gshmem_team_t team, void *dest, const void *source, size_t bytes, int root)                \
+    {                                                                                              \
+        return gshmem_kernel_broadcast<scope>(team, dest, source, bytes, root);                    \
+    }                                                                                              \
+    GSHMEM_KERNEL gshmem_status_t gshmem_fcollectmem##ending(gshmem_team_t team, void *dest,       \
+                                                             const void *source, size_t bytes)     \
+    {                                                                                              \
+        return gshmem_kernel_fcollect<scope>(team, dest, source, bytes);                           \
+    }                                                                                              \
+    GSHMEM_KERNEL gshmem_status_t gshmem_alltoallmem##ending(gshmem_team_t team, void *dest,       \
+                                                             const void *source, size_t bytes)     \
+    {                                                                                              \
+        return gshmem_kernel_alltoall<scope>(team, dest, source, bytes);                           \
+    }
+
+GSHMEM_KERNEL_COLLECTIVES(_warp, GSHMEM_SCOPE_WARP)
+GSHMEM_KERNEL_COLLECTIVES(_block, GSHMEM_SCOPE_BLOCK)
+#undef GSHMEM_KERNEL_COLLECTIVES
+
+GSHMEM_EITHER gshmem_status_t gshmem_team_sync(gshmem_team_t team)
+{
+    GSHMEM_RETURN((gshmem_kernel_sync_team<GSHMEM_SCOPE_THREAD, false>(team)),
+                  gshmem_on_host::gshmem_team_sync(team));
+}
+
+GSHMEM_EITHER gshmem_status_t gshmem_sync_all(void)
+{
+    GSHMEM_RETURN((gshmem_kernel_sync_team<GSHMEM_SCOPE_THREAD, false>(GSHMEM_TEAM_WORLD)),
+                  gshmem_on_host::gshmem_sync_all());
+}
+
+GSHMEM_EITHER gshmem_status_t gshmem_barrier(gshmem_team_t team)
+{
+    GSHMEM_RETURN((gshmem_kernel_sync_team<GSHMEM_SCOPE_THREAD, true>(team)),
+                  gshmem_on_host::gshmem_barrier(team));
+}
+
+GSHMEM_EITHER gshmem_status_t gshmem_barrier_all(void)
+{
+    GSHMEM_RETURN((gshmem_kernel_sync_team<GSHMEM_SCOPE_THREAD, true>(GSHMEM_TEAM_WORLD)),
+                  gshmem_on_host::gshmem_barrier_all());
+}
+
+GSHMEM_EITHER gshmem_status_t gshmem_broadcastmem(gshmem_team_t team, void *dest,
+                                                  const void *source, size_t bytes, int root)
+{
+    GSHMEM_RETURN(
+        (gshmem_kernel_broadcast<GSHMEM_SCOPE_THREAD>(team, dest, source, bytes, root)),
+        gshmem_on_host::gshmem_broadcastmem(team, dest, source, bytes, root));
+}
+
+GSHMEM_EITHER gshmem_status_t gshmem_fcollectmem(gshmem_team_t team, void *dest,
+                                                 const void *source, size_t bytes)
+{
+    GSHMEM_RETURN((gshmem_kernel_fcollect<GSHMEM_SCOPE_THREAD>(team, dest, source, bytes)),
+                  gshmem_on_host::gshmem_fcollectmem(team, dest, source, bytes));
+}
+
+GSHMEM_EITHER gshmem_status_t gshmem_alltoallmem(gshmem_team_t team, void *dest,
+                                                 const void *source, size_t bytes)
+{
+    GSHMEM_RETURN((gshmem_kernel_alltoall<GSHMEM_SCOPE_THREAD>(team, dest, source, bytes)),
+                  gshmem_on_host::gshmem_alltoallmem(team, dest, source, bytes));
+}
 
 #endif

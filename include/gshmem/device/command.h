@@ -24,6 +24,26 @@ enum gshmem_command_kind {
     GSHMEM_COMMAND_SIGNAL,  /* amo is an enum gshmem_signal_op */
     GSHMEM_COMMAND_RAISE,   /* hands the gshmem_status_t in `type` to the error policy, and answers */
     GSHMEM_COMMAND_REFUSE,  /* nothing: says why there is no such PE, and answers with the status */
+    GSHMEM_COMMAND_REFUSE_COLLECTIVE, /* the same for a gshmem_collective in `type`; amo says why */
+};
+
+enum gshmem_collective {
+    GSHMEM_COLLECTIVE_SYNC = 1, /* or barrier */
+    GSHMEM_COLLECTIVE_BROADCAST,
+    GSHMEM_COLLECTIVE_FCOLLECT,
+    GSHMEM_COLLECTIVE_ALLTOALL,
+    GSHMEM_COLLECTIVE_REDUCE,
+    GSHMEM_COLLECTIVE_REDUCESCATTER,
+};
+
+/* What is wrong with one; its team's handle is in `local`. */
+enum gshmem_collective_fault {
+    GSHMEM_FAULT_TEAM = 1,  /* there is no such team */
+    GSHMEM_FAULT_ROOT,      /* no PE has the number in `size` */
+    GSHMEM_FAULT_ADDRESS,   /* `size` bytes at `address` are not symmetric */
+    GSHMEM_FAULT_OVERLAP,   /* dest, which these are, and source overlap */
+    GSHMEM_FAULT_OPERATION, /* it does not exist for the type, or neither does */
+    GSHMEM_FAULT_OTHERS,    /* another PE made another call, or could not make this one */
 };
 
 struct gshmem_command {

@@ -53,21 +53,19 @@ struct gshmem_device_ctx {
 };
 
 /* What the members of a team write to each other, in the system memory of each: one of these for
- * each team. All zero is the clean state; words only grow. */
+ * each team. All zero is the clean state. In a round each member hears from some others, one on each
+ * link (gshmem/device/round.h); memory is used in turn by rounds of even and odd number. */
 #define GSHMEM_DEVICE_SYNC_BYTES 16384
-#define GSHMEM_DEVICE_SYNC_STEPS 24
-#define GSHMEM_DEVICE_SYNC_DATA  8064
+#define GSHMEM_DEVICE_SYNC_LINKS 24
+#define GSHMEM_DEVICE_SYNC_DATA  8000
 struct gshmem_device_sync {
-    uint64_t step[GSHMEM_DEVICE_SYNC_STEPS]; /* the round that the member 2^i before has come to */
-    uint64_t arrived[2];                     /* parts that came, in rounds of either parity */
-    uint64_t unused[6];
-    char data[2][GSHMEM_DEVICE_SYNC_DATA];   /* what is too small to be worth a round trip */
+    uint64_t word[2][GSHMEM_DEVICE_SYNC_LINKS]; /* round << 32 | signature of the call; written last */
+    char data[2][GSHMEM_DEVICE_SYNC_DATA];      /* what was brought to the round */
 };
 
 /* How far the collectives of a team have come on this PE; with the device, zero at first. */
 struct gshmem_device_rounds {
-    uint64_t met;       /* rounds in which all waited for all, or a tree from its root */
-    uint64_t exchanged; /* rounds in which each sent to each */
+    uint64_t last; /* the number of the last round */
 };
 
 struct gshmem_device_team {

@@ -1,0 +1,244 @@
+/* One collective call in a kernel: its arguments, checked here and compared among the members; and
+ * moving what is large between two rounds.
+ *
+ * After the first round all have called, so that dest may be written and source read, by whom it
+ * suits; before the second each completes what it has sent. A PE that cannot make the call takes
+ * part in its first round, to say so: all come back, and none has written anything. */
+#ifndef GSHMEM_DEVICE_CALL_H
+#define GSHMEM_DEVICE_CALL_H
+
+#include "gshmem/device/round.h"
+
+struct gshmem_kernel_call {
+    gshmem_team_t handle;
+    enum gshmem_collective what;
+    void *dest;
+    const void *source;
+    size_t dest_bytes, source_bytes; /* in all */
+    int root;
+    uint32_t variant; /* of a reduction: what is combined, and how */
+};
+
+/* The same on all PEs for a symmetric object; 0 for any that is not, as NULL of no bytes. */
+GSHMEM_KERNEL size_t gshmem_kernel_offset(const struct gshmem_device_ctx *c, const void *object)
+{
+    size_t offset;
+
+    return gshmem_kernel_peers(c, object, 0, &offset) ? offset : 0;
+}
+
+GSHMEM_KERNEL uint64_t gshmem_kernel_mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 29;
+}
+
+GSHMEM_KERNEL uint32_t gshmem_kernel_signature(const struct gshmem_device_ctx *c,
+                                               const struct gshmem_kernel_call *call)
+{
+    uint64_t hash = (uint64_t)call->what << 32 | call->variant << 24 | (uint32_t)call->root;
+
+    hash = gshmem_kernel_mix(gshmem_kernel_mix(hash, call->source_bytes), call->dest_bytes);
+    hash = gshmem_kernel_mix(hash, gshmem_kernel_offset(c, call->dest));
+    hash = gshmem_kernel_mix(hash, gshmem_kernel_offset(c, call->source));
+    return (uint32_t)(hash >> 32) | 1;
+}
+
+/* A size times a number of members; one that no memory has, rather than one that has wrapped. */
+GSHMEM_KERNEL size_t gshmem_kernel_times(size_t bytes, uint32_t n)
+{
+    return bytes >> 40 ? (size_t)-1 : bytes * n;
+}
+
+GSHMEM_KERNEL bool gshmem_kernel_good_object(const struct gshmem_device_ctx *c, const void *object,
+                                             size_t bytes)
+{
+    return bytes == 0 || gshmem_kernel_symmetric(c, object, bytes);
+}
+
+/* They may be the same object where it makes sense, and may not overlap otherwise. */
+GSHMEM_KERNEL bool gshmem_kernel_overlap(const struct gshmem_kernel_call *call)
+{
+    const uintptr_t to = (uintptr_t)call->dest, from = (uintptr_t)call->source;
+    const bool in_place = call->what != GSHMEM_COLLECTIVE_FCOLLECT &&
+                          call->what != GSHMEM_COLLECTIVE_ALLTOALL;
+
+    return to < from + call->source_bytes && from < to + call->dest_bytes &&
+           !(in_place && to == from);
+}
+
+/* What is wrong with the call, said once; by one thread. */
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_say(const struct gshmem_device_team *t,
+                                                     const struct gshmem_kernel_call *call)
+{
+    if (!t)
+        return gshmem_kernel_fault(call->handle, call->what, GSHMEM_FAULT_TEAM, NULL, 0);
+    if ((uint32_t)call->root >= (uint32_t)t->ctx.n_pes)
+        return gshmem_kernel_fault(call->handle, call->what, GSHMEM_FAULT_ROOT, NULL,
+                                   (uint64_t)(int64_t)call->root);
+    if (!gshmem_kernel_good_object(&t->ctx, call->source, call->source_bytes))
+        return gshmem_kernel_fault(call->handle, call->what, GSHMEM_FAULT_ADDRESS, call->source,
+                                   call->source_bytes);
+    if (!gshmem_kernel_good_object(&t->ctx, call->dest, call->dest_bytes))
+        return gshmem_kernel_fault(call->handle, call->what, GSHMEM_FAULT_ADDRESS, call->dest,
+                                   call->dest_bytes);
+    return gshmem_kernel_fault(call->handle, call->what, GSHMEM_FAULT_OVERLAP, call->dest,
+                               call->dest_bytes);
+}
+
+/* Whether this PE can make the call; if not, *status is the answer, and the others know it. */
+template <int scope>
+GSHMEM_KERNEL bool gshmem_kernel_enter(const struct gshmem_device_team *t,
+                                       const struct gshmem_kernel_call *call,
+                                       gshmem_status_t *status)
+{
+    if (t && (uint32_t)call->root < (uint32_t)t->ctx.n_pes &&
+        gshmem_kernel_good_object(&t->ctx, call->source, call->source_bytes) &&
+        gshmem_kernel_good_object(&t->ctx, call->dest, call->dest_bytes) &&
+        !gshmem_kernel_overlap(call))
+        return true;
+    gshmem_status_t mine =
+        gshmem_kernel_rank<scope>() == 0 ? gshmem_kernel_say(t, call) : GSHMEM_OK;
+    if (t) {
+        struct gshmem_kernel_round r = gshmem_kernel_round(t, 0);
+        mine = gshmem_kernel_meet<scope>(&r, mine);
+    }
+    *status = gshmem_kernel_agree<scope>(mine);
+    return false;
+}
+
+/* A round of the call, with or without data: gshmem_kernel_meet, and a line if others differ. */
+template <int scope>
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_call_meet(const struct gshmem_kernel_call *call,
+                                                      const struct gshmem_kernel_round *r)
+{
+    gshmem_status_t status = gshmem_kernel_meet<scope>(r, GSHMEM_OK);
+
+    if (status == GSHMEM_ERR_MISMATCH && gshmem_kernel_rank<scope>() == 0)
+        gshmem_kernel_fault(call->handle, call->what, GSHMEM_FAULT_OTHERS, NULL, 0);
+    return status;
+}
+
+/* ---- What comes along with a round ------------------------------------------------------------- */
+
+/* Pieces that came with a round, into the order of the members. */
+template <int scope>
+GSHMEM_KERNEL void gshmem_kernel_place(const struct gshmem_kernel_round *r, char *dest)
+{
+    const struct gshmem_device_ctx *c = &r->team->ctx;
+
+    for (uint32_t i = 0; i < (uint32_t)c->n_pes; i++) {
+        /* i after is n - i before */
+        uint32_t piece = i ? (uint32_t)c->n_pes - i : 0;
+        gshmem_kernel_copy<scope>(dest + gshmem_kernel_after(c, i) * r->bytes,
+                                  r->data + piece * r->bytes, r->bytes);
+    }
+}
+
+/* Pieces for each, to where a round takes them from. */
+template <int scope>
+GSHMEM_KERNEL void gshmem_kernel_lay_out(const struct gshmem_kernel_round *r, const char *source)
+{
+    const struct gshmem_device_ctx *c = &r->team->ctx;
+
+    gshmem_kernel_copy<scope>(r->data, source + (size_t)c->my_pe * r->bytes, r->bytes);
+    for (uint32_t i = 1; i < (uint32_t)c->n_pes; i++)
+        gshmem_kernel_copy<scope>(r->data + ((uint32_t)c->n_pes + i) * r->bytes,
+                                  source + gshmem_kernel_after(c, i) * r->bytes, r->bytes);
+}
+
+/* Whether a piece for each of n can come along with a round. */
+GSHMEM_KERNEL bool gshmem_kernel_small_each(const struct gshmem_device_team *t, size_t all)
+{
+    return gshmem_kernel_flat(t) && all <= GSHMEM_DEVICE_SYNC_DATA / 2;
+}
+
+/* ---- What is moved between two rounds --------------------------------------------------------- */
+
+template <int scope>
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_open(const struct gshmem_device_team *t,
+                                                 const struct gshmem_kernel_call *call)
+{
+    struct gshmem_kernel_round r =
+        gshmem_kernel_round(t, gshmem_kernel_signature(&t->ctx, call));
+
+    return gshmem_kernel_call_meet<scope>(call, &r);
+}
+
+/* The caller has gone through this much, and waits for the others. The threads have met. */
+template <int scope>
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_close(const struct gshmem_device_team *t,
+                                                  const struct gshmem_kernel_call *call,
+                                                  gshmem_status_t mine)
+{
+    gshmem_kernel_sync<scope>();
+    if (gshmem_kernel_rank<scope>() == 0) {
+        gshmem_status_t sent = gshmem_kernel_quiet_on(&t->ctx);
+        mine = mine ? mine : sent;
+    }
+    mine = gshmem_kernel_agree<scope>(mine);
+    struct gshmem_kernel_round r =
+        gshmem_kernel_round(t, mine ? 0 : gshmem_kernel_signature(&t->ctx, call));
+    return gshmem_kernel_meet<scope>(&r, mine);
+}
+
+/* To a member's copy of dest, complete when gshmem_kernel_close is through. */
+template <int scope>
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_send(const struct gshmem_device_ctx *c, void *dest,
+                                                 const void *source, size_t bytes, uint32_t pe)
+{
+    void *there = gshmem_kernel_reach(c, dest, bytes, (int)pe);
+
+    if (there)
+        gshmem_kernel_copy<scope>(there, source, bytes);
+    else if (gshmem_kernel_rank<scope>() == 0 && bytes)
+        return gshmem_kernel_post_put<true>(c, dest, source, bytes, NULL, (int)pe);
+    return GSHMEM_OK;
+}
+
+/* The same bytes to all others, beginning with the next one, so that not all begin with the same. */
+template <int scope>
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_send_all(const struct gshmem_device_ctx *c, void *dest,
+                                                     const void *source, size_t bytes)
+{
+    gshmem_status_t status = GSHMEM_OK;
+
+    for (uint32_t i = 1; i < (uint32_t)c->n_pes && !status; i++)
+        status = gshmem_kernel_send<scope>(c, dest, source, bytes, gshmem_kernel_after(c, i));
+    return status;
+}
+
+/* From a member's copy of source, at once. */
+template <int scope>
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_bring_from(const struct gshmem_device_ctx *c, void *dest,
+                                                       const void *source, size_t bytes, int pe)
+{
+    const void *there = pe == c->my_pe ? source : gshmem_kernel_reach(c, source, bytes, pe);
+    gshmem_status_t status = GSHMEM_OK;
+
+    if (there && there != dest)
+        gshmem_kernel_copy<scope>(dest, there, bytes);
+    else if (!there && gshmem_kernel_rank<scope>() == 0 && bytes)
+        status = gshmem_kernel_post_get<false>(c, dest, source, bytes, pe);
+    return gshmem_kernel_agree<scope>(status);
+}
+
+/* What each member does for all: its part of `bytes` bytes, in whole lines. */
+#define GSHMEM_PART_BYTES 128u
+
+struct gshmem_kernel_part {
+    size_t begin, bytes;
+};
+
+GSHMEM_KERNEL struct gshmem_kernel_part gshmem_kernel_part(const struct gshmem_device_ctx *c,
+                                                           size_t bytes)
+{
+    size_t lines = (bytes + GSHMEM_PART_BYTES - 1) / GSHMEM_PART_BYTES, n = (size_t)c->n_pes;
+    size_t share = (lines + n - 1) / n * GSHMEM_PART_BYTES, begin = (size_t)c->my_pe * share;
+    struct gshmem_kernel_part part = {begin < bytes ? begin : bytes, 0};
+
+    part.bytes = bytes - part.begin < share ? bytes - part.begin : share;
+    return part;
+}
+
+#endif

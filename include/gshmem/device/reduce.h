@@ -1,0 +1,400 @@
+/* Reductions in kernels; and the host's by the same names.
+ *
+ * Small ones: everybody gets everybody's elements with one round, and combines them in the order of
+ * the members. Large ones: each combines its part of the elements of all members, beginning with its
+ * own, and gives it to all. Either way the order depends on the members and the size alone, and all
+ * get the same bits. */
+#ifndef GSHMEM_DEVICE_REDUCE_H
+#define GSHMEM_DEVICE_REDUCE_H
+
+#include "gshmem/device/call.h"
+
+/* ---- Combining --------------------------------------------------------------------------------- */
+
+/* As on the host: integers wrap, and of two values that do not differ min and max take the second. */
+template <class T, int op> GSHMEM_KERNEL T gshmem_kernel_combine(T x, T y)
+{
+    const bool real = (T)0.5 != (T)0;
+
+    static_assert(op < GSHMEM_OP_AND || (T)0.5 == (T)0, "and, or and xor are for integers");
+    switch (op) {
+    case GSHMEM_OP_SUM:
+        return real ? x + y : (T)((unsigned long long)x + (unsigned long long)y);
+    case GSHMEM_OP_PROD:
+        return real ? x * y : (T)((unsigned long long)x * (unsigned long long)y);
+    case GSHMEM_OP_MIN:
+        return x < y ? x : y;
+    case GSHMEM_OP_MAX:
+        return x > y ? x : y;
+    case GSHMEM_OP_AND:
+        return (T)((unsigned long long)x & (unsigned long long)y);
+    case GSHMEM_OP_OR:
+        return (T)((unsigned long long)x | (unsigned long long)y);
+    default:
+        return (T)((unsigned long long)x ^ (unsigned long long)y);
+    }
+}
+
+/* What is combined with the first operand, in order. */
+#define GSHMEM_OPERANDS 8
+
+template <class T> struct gshmem_kernel_operands {
+    const T *at[GSHMEM_OPERANDS];
+    uint32_t n;
+};
+
+/* out[i] = first[i] op at[0][i] op at[1][i] …; out may be first. */
+template <int scope, class T, int op>
+GSHMEM_KERNEL void gshmem_kernel_combine_all(T *out, const T *first,
+                                             const struct gshmem_kernel_operands<T> *operands,
+                                             size_t n)
+{
+    for (size_t i = gshmem_kernel_rank<scope>(); i < n; i += gshmem_kernel_size<scope>()) {
+        T value = first[i];
+        for (uint32_t j = 0; j < GSHMEM_OPERANDS; j++) {
+            if (j < operands->n)
+                value = gshmem_kernel_combine<T, op>(value, operands->at[j][i]);
+        }
+        out[i] = value;
+    }
+}
+
+/* ---- Small: what came with a round -------------------------------------------------------------- */
+
+/* Piece i is that of the member i before this one: from member 0's on downwards, then around. */
+template <int scope, class T, int op>
+GSHMEM_KERNEL void gshmem_kernel_combine_pieces(const struct gshmem_kernel_round *r, T *dest, size_t n)
+{
+    const T *pieces = (const T *)r->data;
+    const uint32_t members = (uint32_t)r->team->ctx.n_pes, mine = (uint32_t)r->team->ctx.my_pe;
+
+    for (size_t i = gshmem_kernel_rank<scope>(); i < n; i += gshmem_kernel_size<scope>()) {
+        T value = pieces[mine * n + i];
+        for (uint32_t j = 1, piece = mine; j < members; j++) {
+            piece = piece ? piece - 1 : members - 1;
+            value = gshmem_kernel_combine<T, op>(value, pieces[piece * n + i]);
+        }
+        dest[i] = value;
+    }
+    gshmem_kernel_sync<scope>();
+}
+
+/* ---- Large: from the members' own memory -------------------------------------------------------- */
+
+/* Both halves of the scratch memory, which are free between the rounds of a call. */
+#define GSHMEM_SCRATCH_BYTES (2 * GSHMEM_DEVICE_SYNC_DATA)
+
+/* Brings some elements of all members that are not mapped, at once; by one thread. */
+template <class T>
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_bring_operands(
+    const struct gshmem_device_ctx *c, T *to, const T *source, size_t n, uint32_t first, uint32_t end)
+{
+    gshmem_status_t status = GSHMEM_OK;
+
+    for (uint32_t i = first; i < end && !status; i++) {
+        uint32_t pe = gshmem_kernel_after(c, i);
+        if (gshmem_kernel_reach(c, source, n * sizeof(T), (int)pe))
+            continue;
+        status = gshmem_kernel_post_get<true>(c, to, source, n * sizeof(T), (int)pe);
+        to += n;
+    }
+    return status ? status : gshmem_kernel_quiet_on(c);
+}
+
+/* Combines n elements at source of this member and those after it from `first` to `end`: what is in
+ * `out` already is the value so far. */
+template <int scope, class T, int op>
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_combine_some(const struct gshmem_device_team *t, T *out,
+                                                         const T *so_far, const T *source, size_t n,
+                                                         uint32_t first, uint32_t end)
+{
+    const struct gshmem_device_ctx *c = &t->ctx;
+    T *scratch = (T *)t->sync->data[0];
+    size_t piece = n;
+    uint32_t away = 0;
+
+    for (uint32_t i = first; i < end; i++)
+        away += !gshmem_kernel_reach(c, source, n * sizeof(T), (int)gshmem_kernel_after(c, i));
+    if (away && piece > GSHMEM_SCRATCH_BYTES / sizeof(T) / away)
+        piece = GSHMEM_SCRATCH_BYTES / sizeof(T) / away;
+
+    for (size_t at = 0, now; at < n; at += now) {
+        struct gshmem_kernel_operands<T> operands = {};
+        gshmem_status_t status = GSHMEM_OK;
+
+        now = n - at < piece ? n - at : piece;
+        if (away && gshmem_kernel_rank<scope>() == 0)
+            status = gshmem_kernel_bring_operands(c, scratch, source + at, now, first, end);
+        if (away && (status = gshmem_kernel_agree<scope>(status)))
+            return status;
+        T *brought = scratch;
+        for (uint32_t i = first; i < end; i++) {
+            const T *there = (const T *)gshmem_kernel_reach(c, source + at, now * sizeof(T),
+                                                            (int)gshmem_kernel_after(c, i));
+            operands.at[operands.n++] = there ? there : brought;
+            brought += there ? 0 : now;
+        }
+        gshmem_kernel_combine_all<scope, T, op>(out + at, so_far + at, &operands, now);
+        if (away)
+            gshmem_kernel_sync<scope>(); /* before the scratch memory is written again */
+    }
+    return GSHMEM_OK;
+}
+
+/* out = n elements at source of all members combined, beginning with this one; out may be source. */
+template <int scope, class T, int op>
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_combine_members(const struct gshmem_device_team *t,
+                                                            T *out, const T *source, size_t n)
+{
+    const uint32_t members = (uint32_t)t->ctx.n_pes;
+    gshmem_status_t status = GSHMEM_OK;
+
+    if (members == 1 && out != source)
+        gshmem_kernel_copy<scope>(out, source, n * sizeof(T));
+    for (uint32_t first = 1, end; first < members && !status; first = end) {
+        end = members - first < GSHMEM_OPERANDS ? members : first + GSHMEM_OPERANDS;
+        status = gshmem_kernel_combine_some<scope, T, op>(t, out, first == 1 ? source : out, source,
+                                                          n, first, end);
+    }
+    return status;
+}
+
+/* ---- Calls ---------------------------------------------------------------------------------------- */
+
+/* What differs between reductions of equal size. */
+template <class T, int op> GSHMEM_KERNEL uint32_t gshmem_kernel_variant(void)
+{
+    return (uint32_t)op << 5 | (uint32_t)((T)0.5 != (T)0) << 4 | (uint32_t)((T)-1 < (T)0) << 3;
+}
+
+/* In place works, as no other member reads or writes this one's part, of any member. */
+template <int scope, class T, int op>
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_large(const struct gshmem_device_team *t,
+                                                         const struct gshmem_kernel_call *call)
+{
+    const struct gshmem_kernel_part part = gshmem_kernel_part(&t->ctx, call->dest_bytes);
+    T *mine = (T *)((char *)call->dest + part.begin);
+    gshmem_status_t status = gshmem_kernel_open<scope>(t, call);
+
+    if (status)
+        return status;
+    status = gshmem_kernel_combine_members<scope, T, op>(
+        t, mine, (const T *)((const char *)call->source + part.begin), part.bytes / sizeof(T));
+    gshmem_kernel_sync<scope>();
+    if (!status)
+        status = gshmem_kernel_send_all<scope>(&t->ctx, mine, mine, part.bytes);
+    return gshmem_kernel_close<scope>(t, call, status);
+}
+
+template <int scope, class T, int op>
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_reduce(gshmem_team_t team, T *dest,
+                                                        const T *source, size_t n)
+{
+    const struct gshmem_device_team *t = gshmem_kernel_team(team);
+    const size_t bytes = gshmem_kernel_times(n, sizeof(T));
+    const size_t all = t ? gshmem_kernel_times(bytes, (uint32_t)t->ctx.n_pes) : 0;
+    const struct gshmem_kernel_call call = {
+        team, GSHMEM_COLLECTIVE_REDUCE, dest, source, bytes, bytes, 0, gshmem_kernel_variant<T, op>()};
+    gshmem_status_t status = GSHMEM_OK;
+
+    if (!gshmem_kernel_enter<scope>(t, &call, &status))
+        return status;
+    if (all > GSHMEM_DEVICE_SYNC_DATA)
+        return gshmem_kernel_reduce_large<scope, T, op>(t, &call);
+
+    struct gshmem_kernel_round r =
+        gshmem_kernel_round(t, gshmem_kernel_signature(&t->ctx, &call));
+    r.brings = GSHMEM_BRINGS_ALL;
+    r.bytes = bytes;
+    gshmem_kernel_copy<scope>(r.data, source, bytes);
+    if (!(status = gshmem_kernel_call_meet<scope>(&call, &r)))
+        gshmem_kernel_combine_pieces<scope, T, op>(&r, dest, n);
+    return status;
+}
+
+/* In place, dest is a part of the source that another member reads. The own part, which none reads,
+ * takes the result until all have done with theirs. */
+template <int scope, class T, int op>
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reducescatter_large(
+    const struct gshmem_device_team *t, const struct gshmem_kernel_call *call, size_t n)
+{
+    T *dest = (T *)call->dest, *part = (T *)call->source + (size_t)t->ctx.my_pe * n;
+    T *result = call->dest == call->source ? part : dest;
+    gshmem_status_t status = gshmem_kernel_open<scope>(t, call);
+
+    if (status)
+        return status;
+    status = gshmem_kernel_combine_members<scope, T, op>(t, result, part, n);
+    status = gshmem_kernel_close<scope>(t, call, status);
+    if (!status && result != dest)
+        gshmem_kernel_copy<scope>(dest, result, n * sizeof(T));
+    gshmem_kernel_sync<scope>();
+    return status;
+}
+
+template <int scope, class T, int op>
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_reducescatter(gshmem_team_t team, T *dest,
+                                                               const T *source, size_t n)
+{
+    const struct gshmem_device_team *t = gshmem_kernel_team(team);
+    const size_t bytes = gshmem_kernel_times(n, sizeof(T));
+    const size_t all = t ? gshmem_kernel_times(bytes, (uint32_t)t->ctx.n_pes) : 0;
+    const struct gshmem_kernel_call call = {team,  GSHMEM_COLLECTIVE_REDUCESCATTER,
+                                            dest,  source,
+                                            bytes, all,
+                                            0,     gshmem_kernel_variant<T, op>()};
+    gshmem_status_t status = GSHMEM_OK;
+
+    if (!gshmem_kernel_enter<scope>(t, &call, &status))
+        return status;
+    if (!gshmem_kernel_small_each(t, all))
+        return gshmem_kernel_reducescatter_large<scope, T, op>(t, &call, n);
+
+    struct gshmem_kernel_round r =
+        gshmem_kernel_round(t, gshmem_kernel_signature(&t->ctx, &call));
+    r.brings = GSHMEM_BRINGS_EACH;
+    r.bytes = bytes;
+    gshmem_kernel_lay_out<scope>(&r, (const char *)source);
+    if (!(status = gshmem_kernel_call_meet<scope>(&call, &r)))
+        gshmem_kernel_combine_pieces<scope, T, op>(&r, dest, n);
+    return status;
+}
+
+/* ---- With the type and the operation known at run time -------------------------------------------- */
+
+enum { GSHMEM_KERNEL_REDUCE, GSHMEM_KERNEL_REDUCESCATTER };
+
+template <int scope, int which, class T, int op>
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_as(gshmem_team_t team, void *dest,
+                                                      const void *source, size_t n)
+{
+    return which == GSHMEM_KERNEL_REDUCE
+               ? gshmem_kernel_reduce<scope, T, op>(team, (T *)dest, (const T *)source, n)
+               : gshmem_kernel_reducescatter<scope, T, op>(team, (T *)dest, (const T *)source, n);
+}
+
+/* A call that no PE can make. */
+template <int scope, int which>
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_none(gshmem_team_t team, int type, int op)
+{
+    const struct gshmem_device_team *t = gshmem_kernel_team(team);
+    gshmem_status_t mine = GSHMEM_OK;
+
+    if (gshmem_kernel_rank<scope>() == 0)
+        mine = gshmem_kernel_fault(team,
+                                   which == GSHMEM_KERNEL_REDUCE ? GSHMEM_COLLECTIVE_REDUCE
+                                                                 : GSHMEM_COLLECTIVE_REDUCESCATTER,
+                                   GSHMEM_FAULT_OPERATION, NULL,
+                                   (uint64_t)(uint32_t)type << 32 | (uint32_t)op);
+    if (t) {
+        struct gshmem_kernel_round r = gshmem_kernel_round(t, 0);
+        return gshmem_kernel_meet<scope>(&r, mine);
+    }
+    return gshmem_kernel_agree<scope>(mine);
+}
+
+template <int scope, int which, class T>
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_real(gshmem_team_t team, int type, int op,
+                                                        void *dest, const void *source, size_t n)
+{
+    switch (op) {
+    case GSHMEM_OP_SUM:
+        return gshmem_kernel_reduce_as<scope, which, T, GSHMEM_OP_SUM>(team, dest, source, n);
+    case GSHMEM_OP_PROD:
+        return gshmem_kernel_reduce_as<scope, which, T, GSHMEM_OP_PROD>(team, dest, source, n);
+    case GSHMEM_OP_MIN:
+        return gshmem_kernel_reduce_as<scope, which, T, GSHMEM_OP_MIN>(team, dest, source, n);
+    case GSHMEM_OP_MAX:
+        return gshmem_kernel_reduce_as<scope, which, T, GSHMEM_OP_MAX>(team, dest, source, n);
+    default:
+        return gshmem_kernel_reduce_none<scope, which>(team, type, op);
+    }
+}
+
+template <int scope, int which, class T>
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_integer(gshmem_team_t team, int type, int op,
+                                                           void *dest, const void *source, size_t n)
+{
+    switch (op) {
+    case GSHMEM_OP_AND:
+        return gshmem_kernel_reduce_as<scope, which, T, GSHMEM_OP_AND>(team, dest, source, n);
+    case GSHMEM_OP_OR:
+        return gshmem_kernel_reduce_as<scope, which, T, GSHMEM_OP_OR>(team, dest, source, n);
+    case GSHMEM_OP_XOR:
+        return gshmem_kernel_reduce_as<scope, which, T, GSHMEM_OP_XOR>(team, dest, source, n);
+    default:
+        return gshmem_kernel_reduce_real<scope, which, T>(team, type, op, dest, source, n);
+    }
+}
+
+template <int scope, int which>
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_any(gshmem_team_t team, int type, int op,
+                                                       void *dest, const void *source, size_t n)
+{
+#define GSHMEM_CASE(name, T, kind)                                                                 \
+    case GSHMEM_TYPE_##name:                                                                       \
+        return gshmem_kernel_reduce_##kind<scope, which, T>(team, type, op, dest, source, n);
+    switch (type) {
+        GSHMEM_CASE(INT8, int8_t, integer)
+        GSHMEM_CASE(INT16, int16_t, integer)
+        GSHMEM_CASE(INT32, int32_t, integer)
+        GSHMEM_CASE(INT64, int64_t, integer)
+        GSHMEM_CASE(UINT8, uint8_t, integer)
+        GSHMEM_CASE(UINT16, uint16_t, integer)
+        GSHMEM_CASE(UINT32, uint32_t, integer)
+        GSHMEM_CASE(UINT64, uint64_t, integer)
+        GSHMEM_CASE(FLOAT, float, real)
+        GSHMEM_CASE(DOUBLE, double, real)
+    default:
+        return gshmem_kernel_reduce_none<scope, which>(team, type, op);
+    }
+#undef GSHMEM_CASE
+}
+
+/* ---- By the names of gshmem.h, where they are described --------------------------------------------
+ *
+ * Templates, so that who does not call them does not pay for all types and operations. */
+
+template <int scope = GSHMEM_SCOPE_THREAD>
+GSHMEM_EITHER gshmem_status_t gshmem_reduce(gshmem_team_t team, enum gshmem_type type,
+                                            enum gshmem_op op, void *dest, const void *source,
+                                            size_t n)
+{
+    GSHMEM_RETURN((gshmem_kernel_reduce_any<scope, GSHMEM_KERNEL_REDUCE>(team, type, op, dest,
+                                                                         source, n)),
+                  gshmem_on_host::gshmem_reduce(team, type, op, dest, source, n));
+}
+
+template <int scope = GSHMEM_SCOPE_THREAD>
+GSHMEM_EITHER gshmem_status_t gshmem_reducescatter(gshmem_team_t team, enum gshmem_type type,
+                                                   enum gshmem_op op, void *dest,
+                                                   const void *source, size_t n)
+{
+    GSHMEM_RETURN((gshmem_kernel_reduce_any<scope, GSHMEM_KERNEL_REDUCESCATTER>(team, type, op, dest,
+                                                                                source, n)),
+                  gshmem_on_host::gshmem_reducescatter(team, type, op, dest, source, n));
+}
+
+#define GSHMEM_KERNEL_REDUCTIONS(ending, scope)                                                    \
+    template <int by = scope>                                                                      \
+    GSHMEM_KERNEL gshmem_status_t gshmem_reduce##ending(gshmem_team_t team, enum gshmem_type type, \
+                                                        enum gshmem_op op, void *dest,             \
+                                                        const void *source, size_t n)              \
+    {                                                                                              \
+        return gshmem_kernel_reduce_any<by, GSHMEM_KERNEL_REDUCE>(team, type, op, dest, source,    \
+                                                                  n);                              \
+    }                                                                                              \
+    template <int by = scope>                                                                      \
+    GSHMEM_KERNEL gshmem_status_t gshmem_reducescatter##ending(                                    \
+        gshmem_team_t team, enum gshmem_type type, enum gshmem_op op, void *dest,                  \
+        const void *source, size_t n)                                                              \
+    {                                                                                              \
+        return gshmem_kernel_reduce_any<by, GSHMEM_KERNEL_REDUCESCATTER>(team, type, op, dest,     \
+                                                                         source, n);               \
+    }
+
+GSHMEM_KERNEL_REDUCTIONS(_warp, GSHMEM_SCOPE_WARP)
+GSHMEM_KERNEL_REDUCTIONS(_block, GSHMEM_SCOPE_BLOCK)
+#undef GSHMEM_KERNEL_REDUCTIONS
+
+#endif

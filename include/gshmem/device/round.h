@@ -1,0 +1,224 @@
+/* Rounds: how the members of a team meet in kernels, and bring each other what is small.
+ *
+ * A round is over for a member when it has heard from all, directly or through others: all have come
+ * to it, and made the same call. In a small team each tells each. In a larger one there are as many
+ * steps as n has bits: in step k a member tells the one 2^k after it, after it has heard from the
+ * one 2^(k-1) before it. So link k always comes from the same member, and a word has one writer.
+ *
+ * What a member says is the round's number and a signature of its call, or 0 if it cannot make the
+ * call or has heard a different signature. In both ways all hear of it if one is different. Among
+ * steps: after step k a member knows whether the 2^(k+1) members up to itself agree, because the one
+ * it hears from knew it of those before these; in the end that is all of them.
+ *
+ * Data is put into the receiver's scratch memory before the word (put_signal), and from the sender's
+ * own, so that nobody waits until it has left. Words and scratch memory are there twice, for even
+ * and odd rounds, and that is enough: who is in round r + 2 has finished r + 1, to which all had to
+ * come, and they came after they had finished r: after they had read what they were sent there, and
+ * (as those they sent to have finished r too) after all they sent in r had arrived. The same makes
+ * both halves free between two rounds without data. The model is tests/model/rounds.pml. */
+#ifndef GSHMEM_DEVICE_ROUND_H
+#define GSHMEM_DEVICE_ROUND_H
+
+#include "gshmem/device/rma.h"
+#include "gshmem/device/team.h"
+
+/* Up to as many members each tells each: one way instead of several, for a few words more. */
+#define GSHMEM_ROUND_FLAT 8
+
+/* What data comes along: from the root to all; a piece from each for all; one from each for each.
+ * Pieces received lie in order: piece i of the scratch memory is that of the member i before, and
+ * piece 0 the own one, put there before the round. Of GSHMEM_BRINGS_EACH, which only flat rounds
+ * have, pieces n + i go to the member i after. */
+enum gshmem_brings {
+    GSHMEM_BRINGS_NOTHING,
+    GSHMEM_BRINGS_ROOT,
+    GSHMEM_BRINGS_ALL,
+    GSHMEM_BRINGS_EACH,
+};
+
+struct gshmem_kernel_round {
+    const struct gshmem_device_team *team;
+    uint32_t number;
+    uint32_t signature; /* 0: this PE cannot make the call */
+    enum gshmem_brings brings;
+    int root;
+    size_t bytes;     /* of a piece */
+    uint64_t *word;   /* this round's, [link] */
+    char *data;       /* this round's scratch memory */
+};
+
+struct gshmem_kernel_link {
+    uint32_t to; /* the member told */
+    size_t from_offset, to_offset, bytes;
+};
+
+GSHMEM_KERNEL bool gshmem_kernel_flat(const struct gshmem_device_team *t)
+{
+    return t->ctx.n_pes <= GSHMEM_ROUND_FLAT;
+}
+
+/* The member `distance` after this one. */
+GSHMEM_KERNEL uint32_t gshmem_kernel_after(const struct gshmem_device_ctx *c, uint32_t distance)
+{
+    uint32_t pe = (uint32_t)c->my_pe + distance;
+
+    return pe < (uint32_t)c->n_pes ? pe : pe - (uint32_t)c->n_pes;
+}
+
+GSHMEM_KERNEL uint32_t gshmem_kernel_links(uint32_t n)
+{
+    uint32_t links = 0;
+
+    if (n <= GSHMEM_ROUND_FLAT)
+        return n - 1;
+    while (UINT32_C(1) << links < n)
+        links++;
+    return links;
+}
+
+GSHMEM_KERNEL struct gshmem_kernel_link gshmem_kernel_link(const struct gshmem_kernel_round *r,
+                                                           uint32_t k)
+{
+    const struct gshmem_device_ctx *c = &r->team->ctx;
+    const uint32_t n = (uint32_t)c->n_pes;
+    const bool flat = n <= GSHMEM_ROUND_FLAT;
+    const uint32_t distance = flat ? k + 1 : UINT32_C(1) << k;
+    const uint32_t has = flat ? 1 : distance; /* pieces; or members from the root on that have it */
+    struct gshmem_kernel_link link = {};
+
+    link.to = gshmem_kernel_after(c, distance);
+    if (r->brings == GSHMEM_BRINGS_ROOT) {
+        uint32_t after_root = (uint32_t)c->my_pe - (uint32_t)r->root;
+        if (c->my_pe < r->root)
+            after_root += n;
+        link.bytes = after_root < has && after_root + distance < n ? r->bytes : 0;
+    } else if (r->brings == GSHMEM_BRINGS_ALL) {
+        link.to_offset = distance * r->bytes;
+        link.bytes = (has < n - distance ? has : n - distance) * r->bytes;
+    } else if (r->brings == GSHMEM_BRINGS_EACH) {
+        link.from_offset = (n + distance) * r->bytes;
+        link.to_offset = distance * r->bytes;
+        link.bytes = r->bytes;
+    }
+    return link;
+}
+
+/* The next round; all threads that take part call it. */
+GSHMEM_KERNEL struct gshmem_kernel_round gshmem_kernel_round(const struct gshmem_device_team *t,
+                                                             uint32_t signature)
+{
+    struct gshmem_kernel_round r = {};
+
+    r.team = t;
+    r.number = (uint32_t)(gshmem_device_load(&t->rounds->last) + 1);
+    r.signature = signature;
+    r.word = t->sync->word[r.number & 1];
+    r.data = t->sync->data[r.number & 1];
+    return r;
+}
+
+/* The word to the member at the other end, after what that thread and those it has met have written;
+ * with the data, where that goes through the proxy. A put of nothing rather than a signal alone,
+ * because that would not publish what was written. */
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_tell(const struct gshmem_kernel_round *r, uint32_t k,
+                                                 uint32_t signature)
+{
+    const struct gshmem_device_ctx *c = &r->team->ctx;
+    const struct gshmem_kernel_link link = gshmem_kernel_link(r, k);
+    const uint64_t say = (uint64_t)r->number << 32 | signature;
+    uint64_t *there = (uint64_t *)gshmem_kernel_reach(c, &r->word[k], sizeof *r->word, (int)link.to);
+
+    if (there) {
+        gshmem_store_release(there, say); /* pairs with the acquire in gshmem_kernel_hear */
+        return GSHMEM_OK;
+    }
+    struct gshmem_command signal =
+        gshmem_kernel_signal_command(&r->word[k], say, GSHMEM_SIGNAL_SET);
+    signal.pe = (uint32_t)c->world[link.to];
+    return gshmem_kernel_post_put<true>(c, r->data + link.to_offset, r->data + link.from_offset,
+                                        link.bytes, &signal, (int)link.to);
+}
+
+/* Waits for the word of link k: the signature that came with it, and what was written before. */
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_hear(const struct gshmem_kernel_round *r, uint32_t k,
+                                                 uint32_t *signature)
+{
+    struct gshmem_kernel_wait w = {};
+    gshmem_status_t status = GSHMEM_OK;
+    uint64_t word;
+
+    /* acquire: pairs with the release in gshmem_kernel_tell, or of who carries a put_signal out */
+    while ((word = gshmem_load_acquire(&r->word[k])) >> 32 != r->number && !status)
+        status = gshmem_kernel_wait_step(&w, r->team->failure);
+    gshmem_kernel_waited();
+    *signature = (uint32_t)word;
+    return status;
+}
+
+/* The data of some links, where it can be stored; all threads together. */
+template <int scope>
+GSHMEM_KERNEL void gshmem_kernel_bring(const struct gshmem_kernel_round *r, uint32_t first,
+                                       uint32_t end)
+{
+    for (uint32_t k = first; k < end; k++) {
+        const struct gshmem_kernel_link link = gshmem_kernel_link(r, k);
+        void *there = gshmem_kernel_reach(&r->team->ctx, r->data + link.to_offset, link.bytes,
+                                          (int)link.to);
+        if (there && link.bytes)
+            gshmem_kernel_copy<scope>(there, r->data + link.from_offset, link.bytes);
+    }
+    gshmem_kernel_sync<scope>();
+}
+
+/* Has the proxy say what is wrong, as the host's calls do: one line. */
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_fault(gshmem_team_t team, uint32_t collective,
+                                                       uint32_t fault, const void *address,
+                                                       uint64_t size)
+{
+    struct gshmem_command command = {};
+
+    command.kind = GSHMEM_COMMAND_REFUSE_COLLECTIVE;
+    command.type = collective;
+    command.amo = fault;
+    command.address = (uint64_t)(uintptr_t)address;
+    command.local = (uint64_t)(int64_t)team;
+    command.size = size;
+    return gshmem_kernel_ask(&gshmem_device_here.ctx, &command, NULL, NULL);
+}
+
+/* One round. A sync of the threads, which see what was brought. `mine` is what the caller has found
+ * so far: if no worse comes, it is the answer. */
+template <int scope>
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_meet(const struct gshmem_kernel_round *r,
+                                                 gshmem_status_t mine)
+{
+    const struct gshmem_device_team *t = r->team;
+    const uint32_t links = gshmem_kernel_links((uint32_t)t->ctx.n_pes);
+    const uint32_t rank = gshmem_kernel_rank<scope>(), threads = gshmem_kernel_size<scope>();
+    gshmem_status_t status = GSHMEM_OK;
+    uint32_t signature = r->signature;
+
+    gshmem_kernel_sync<scope>();
+    if (rank == 0)
+        t->rounds->last = r->number;
+    for (uint32_t first = 0, end; first < links && !status; first = end) {
+        end = gshmem_kernel_flat(t) ? links : first + 1;
+        if (r->brings != GSHMEM_BRINGS_NOTHING)
+            gshmem_kernel_bring<scope>(r, first, end);
+        for (uint32_t k = first + rank; k < end && !status; k += threads)
+            status = gshmem_kernel_tell(r, k, signature);
+        for (uint32_t k = first + rank; k < end && !status; k += threads) {
+            uint32_t heard;
+            status = gshmem_kernel_hear(r, k, &heard);
+            if (heard != signature)
+                signature = 0;
+        }
+        if (end < links)
+            status = gshmem_kernel_agree<scope>(status);
+    }
+    if (!status)
+        status = signature || !r->signature ? mine : GSHMEM_ERR_MISMATCH;
+    return gshmem_kernel_agree<scope>(status);
+}
+
+#endif

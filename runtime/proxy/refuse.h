@@ -1,0 +1,10 @@
+/* Saying what is wrong with a collective that a kernel called. */
+#ifndef GSHMEM_PROXY_REFUSE_H
+#define GSHMEM_PROXY_REFUSE_H
+
+#include "gshmem/device/command.h"
+
+/* For a GSHMEM_COMMAND_REFUSE_COLLECTIVE: fails with its line. */
+gshmem_status_t refuse_collective(const struct gshmem_command *c);
+
+#endif
