@@ -42,14 +42,15 @@ static void test_teams(void)
         CHECK(view);
         check_view(&view->ctx, team);
         CHECK_EQ(gshmem_load_relaxed(view->failure), 0);
-        CHECK_EQ(view->rounds->met, 0);
+        CHECK_EQ(view->rounds->last, 0);
         /* an earlier team's words are gone */
-        for (int i = 0; i < GSHMEM_DEVICE_SYNC_STEPS; i++)
-            CHECK_EQ(view->sync->step[i], 0);
-        CHECK_EQ(view->sync->arrived[0], 0);
+        for (int i = 0; i < GSHMEM_DEVICE_SYNC_LINKS; i++) {
+            CHECK_EQ(view->sync->word[0][i], 0);
+            CHECK_EQ(view->sync->word[1][i], 0);
+        }
         CHECK_OK(gshmem_team_sync(team));
-        view->sync->step[3] = 77;
-        view->sync->arrived[0] = 78;
+        view->sync->word[0][3] = 77;
+        view->sync->word[1][0] = 78;
         CHECK_OK(gshmem_team_destroy(team));
         CHECK(!view_of(team));
         CHECK_OK(gshmem_team_destroy(row));
