@@ -92,8 +92,10 @@ void team_install(struct job *j, struct team *t, gshmem_team_t slot)
         if (t->group->far)
             memset(mine + TEAM_MAX, 0, sizeof *mine);
     }
-    for (int i = 0; i < t->n_pes; i++)
-        t->group->sync[i] = (struct team_sync *)j->system_peer[t->members[i]] + slot;
+    for (int i = 0; i < t->n_pes; i++) {
+        uintptr_t there = j->system_peer[t->members[i]]; /* 0: on another host */
+        t->group->sync[i] = there ? (struct team_sync *)there + slot : NULL;
+    }
     if (t->group->far)
         far_install(t->group, j, slot);
     t->group->team = slot;
