@@ -184,22 +184,26 @@ void network_raise(struct network *n)
 
 /* ---- Driving ---- */
 
-/* Whoever holds the lock drives already, for all. */
-bool network_round(struct network *n)
+static bool drive(struct network *n)
 {
     int events = 0;
     bool took = false;
 
-    if (pthread_mutex_trylock(&n->lock) != 0)
-        return false;
     for (int i = 0; i < n->channels; i++)
         took |= channel_take(n->channel[i]);
     if (n->far)
         n->far->ops->progress(n->far, &events); /* logs its own failures */
     for (int i = 0; events && i < n->channels; i++)
         channel_publish(n->channel[i]);
-    pthread_mutex_unlock(&n->lock);
     return took || events > 0;
+}
+
+bool network_round(struct network *n)
+{
+    pthread_mutex_lock(&n->lock);
+    bool some = drive(n);
+    pthread_mutex_unlock(&n->lock);
+    return some;
 }
 
 /* acquire: pairs with the release in proxy_start */
@@ -208,12 +212,22 @@ static bool has_proxy(const struct network *n)
     return atomic_load_explicit(&n->proxy.runs, memory_order_acquire);
 }
 
+/* Whoever holds the lock drives already, for all. */
+static bool try_round(struct network *n)
+{
+    if (pthread_mutex_trylock(&n->lock) != 0)
+        return false;
+    bool some = drive(n);
+    pthread_mutex_unlock(&n->lock);
+    return some;
+}
+
 bool network_drive(struct network *n, uint64_t now)
 {
     if (!has_proxy(n))
         return false;
     proxy_stand_aside(&n->proxy, now);
-    return network_round(n);
+    return try_round(n);
 }
 
 void network_nap(struct network *n, uint64_t ns)
@@ -483,7 +497,7 @@ void network_help(struct network *n)
         return;
     if (network_shares_cpu(n))
         proxy_stand_aside(&n->proxy, now);
-    network_round(n);
+    try_round(n);
 }
 
 bool network_fall_asleep(struct network *n)

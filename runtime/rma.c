@@ -259,7 +259,7 @@ static gshmem_status_t put_signal_afar(struct context *c, const struct target *d
 {
     struct transport_request request = {
         .kind = TRANSPORT_PUT,
-        .flags = TRANSPORT_MORE,
+        .flags = nbi ? TRANSPORT_MORE : 0,
         .pe = data->pe,
         .segment = data->segment,
         .offset = data->offset,

@@ -17,6 +17,8 @@ enum {
     SPIN_ALONE_NS = 100 * 1000,  /* every PE has a CPU: longer than most skews between them */
     SPIN_CROWDED_NS = 300,       /* another PE needs this CPU to make the wait end */
     YIELD_NS = 2 * 1000 * 1000,  /* then let others run; after that, sleep */
+    YIELD_ALONE_NS = 2000,       /* a yield that takes less has let nobody run: */
+    YIELD_STEPS = 8,             /* the next is that many steps later */
     SERVED_NS = 200 * 1000,      /* after something arrived, another is likely: be awake for it */
     NAP_LEAST_NS = 50 * 1000,
     NAP_MOST_NS = 1000 * 1000,
@@ -148,6 +150,20 @@ static bool begin_slow_step(struct wait *w, uint64_t now, gshmem_status_t *statu
     return now - w->since >= YIELD_NS && now - w->served >= SERVED_NS;
 }
 
+/* Where nobody else wants this CPU, a yield only costs time: one that came back at once is not
+ * repeated for some steps. */
+static void let_others_run(uint64_t now)
+{
+    static _Thread_local uint32_t patience;
+
+    if (patience) {
+        patience--;
+        return;
+    }
+    sched_yield();
+    patience = clock_ns() - now < YIELD_ALONE_NS ? YIELD_STEPS : 0;
+}
+
 gshmem_status_t wait_slowly(struct wait *w)
 {
     uint64_t now = clock_ns();
@@ -156,7 +172,7 @@ gshmem_status_t wait_slowly(struct wait *w)
     if (serve(w, now))
         return GSHMEM_OK;
     if (!begin_slow_step(w, now, &status))
-        sched_yield();
+        let_others_run(now);
     else if (!status)
         nap(nap_ns(w));
     return status;
@@ -176,7 +192,7 @@ gshmem_status_t wait_step_on(struct wait *w, _Atomic uint32_t *word, uint32_t se
     if (serve(w, now))
         return GSHMEM_OK;
     if (!begin_slow_step(w, now, &status)) {
-        sched_yield();
+        let_others_run(now);
     } else if (!status) {
         /* A dead PE wakes nobody, so sleep no longer than the next look at the peers. */
         struct timespec most = {.tv_nsec = CHECK_NS};

@@ -119,7 +119,8 @@ struct transport_ops {
      * not, done will not be called; TRANSPORT_FULL asks to progress and post it again. */
     gshmem_status_t (*post)(struct transport *t, const struct transport_request *request);
     /* Sends, receives, serves peers and completes, as far as that goes without waiting; *events is
-     * how much happened (0: nothing). A failure is the transport's own; a peer's goes to `lost`. */
+     * how much happened, and whether it is to be called again soon (0: only when wait_fd says so). A
+     * failure is the transport's own; a peer's goes to `lost`. */
     gshmem_status_t (*progress)(struct transport *t, int *events);
     /* A descriptor that becomes readable when progress has something to do; for a thread that wants
      * to sleep. Valid until close. -1: progress never has. */

@@ -28,9 +28,10 @@ static void sleep_until_woken(struct proxy *p)
     struct timespec most = {.tv_nsec = (long)p->pace.sleep_ns};
     uint64_t count;
 
+    atomic_store(&p->watching, true); /* seq_cst: pairs with proxy_stand_aside */
     /* Who writes a command then looks whether the proxy sleeps. Without a fence between the two, so
      * that now and then one may be missed: until its waiter looks again, or this sleep ends. */
-    if (network_fall_asleep(p->network)) {
+    if (network_fall_asleep(p->network) && !pace_driven(clock_ns(), atomic_load(&p->driven))) {
         if (ppoll(wake, 2, p->pace.bounded ? &most : NULL, NULL) < 0 && errno != EINTR) {
             log_error("proxy: poll: %s", strerror(errno));
             nap(PACE_ASIDE_NS);
@@ -38,6 +39,7 @@ static void sleep_until_woken(struct proxy *p)
         if (wake[1].revents && read(p->wake_fd, &count, sizeof count) < 0 && errno != EAGAIN)
             log_error("proxy: eventfd: %s", strerror(errno));
     }
+    atomic_store(&p->watching, false);
     network_wake_up(p->network);
 }
 
@@ -55,7 +57,7 @@ static void step(struct proxy *p)
     bool kernels = atomic_load_explicit(&p->kernels, memory_order_acquire);
     uint64_t now = clock_ns();
     enum pace_step next =
-        pace_before(now, atomic_load_explicit(&p->driven, memory_order_relaxed));
+        pace_before(&p->pace, now, atomic_load_explicit(&p->driven, memory_order_relaxed));
 
     if (kernels && !p->pace.bounded)
         choose_pace(p);
@@ -65,7 +67,7 @@ static void step(struct proxy *p)
     }
     switch (next) {
     case PACE_STAND_ASIDE:
-        nap(PACE_ASIDE_NS);
+        nap(p->pace.aside_ns);
         break;
     case PACE_YIELD:
         sched_yield();

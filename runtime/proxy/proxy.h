@@ -23,6 +23,7 @@ struct proxy {
     _Atomic bool runs;
     _Atomic bool stopping;
     _Atomic bool kernels;    /* there are channels to take from */
+    _Atomic bool watching;   /* it sleeps until something arrives */
     _Atomic uint64_t driven; /* ns, when a thread that waits last drove, */
     _Atomic uint64_t drove;  /* and when the proxy did */
 };
@@ -35,10 +36,15 @@ void proxy_wake(struct proxy *p);
 /* From here on there are kernels, whose commands nobody announces. */
 void proxy_serve_kernels(struct proxy *p);
 
-/* Says that the calling thread drives now. */
+/* Says that the calling thread drives now. A proxy that still watched for arrivals would be woken by
+ * each of them, which costs whoever sends some microseconds: it is sent aside. */
 static inline void proxy_stand_aside(struct proxy *p, uint64_t now)
 {
-    atomic_store_explicit(&p->driven, now, memory_order_relaxed);
+    /* seq_cst: pairs with sleep_until_woken: either this sees that the proxy watches, or the proxy
+     * sees that it is not needed */
+    atomic_store(&p->driven, now);
+    if (atomic_load(&p->watching) && atomic_exchange(&p->watching, false))
+        proxy_wake(p);
 }
 
 /* Whether the proxy drives right now: it may be asleep, or wait for a CPU. */

@@ -48,9 +48,30 @@ static void test_sleep(void)
 
 static void test_aside(void)
 {
-    CHECK_EQ(pace_before(5 + PACE_ASIDE_NS, 5), PACE_DRIVE);
-    CHECK_EQ(pace_before(4 + PACE_ASIDE_NS, 5), PACE_STAND_ASIDE);
-    CHECK_EQ(pace_before(5, 6), PACE_STAND_ASIDE); /* the other has looked at the clock later */
+    struct pace p = {.bounded = true};
+
+    CHECK_EQ(pace_before(&p, 5 + PACE_LATELY_NS, 5), PACE_DRIVE);
+    for (int i = 0; i < 9; i++) {
+        CHECK_EQ(pace_before(&p, 4 + PACE_LATELY_NS, 5), PACE_STAND_ASIDE);
+        CHECK_EQ(p.aside_ns, PACE_ASIDE_NS);
+    }
+    CHECK_EQ(pace_before(&p, 5, 6), PACE_STAND_ASIDE); /* it drove after the clock was read */
+}
+
+/* Without kernels it may look away longer and longer, until it has driven itself. */
+static void test_long_aside(void)
+{
+    struct pace p = {.bounded = false};
+
+    for (uint64_t expected = PACE_ASIDE_NS; expected < PACE_ASIDE_MOST_NS; expected *= 2) {
+        CHECK_EQ(pace_before(&p, 5, 5), PACE_STAND_ASIDE);
+        CHECK_EQ(p.aside_ns, expected);
+    }
+    CHECK_EQ(pace_before(&p, 5, 5), PACE_STAND_ASIDE);
+    CHECK_EQ(p.aside_ns, PACE_ASIDE_MOST_NS);
+    CHECK_EQ(pace_before(&p, 5 + PACE_LATELY_NS, 5), PACE_DRIVE);
+    CHECK_EQ(pace_before(&p, 5, 5), PACE_STAND_ASIDE);
+    CHECK_EQ(p.aside_ns, PACE_ASIDE_NS);
 }
 
 static void test_look(void)
@@ -69,6 +90,7 @@ int main(void)
     test_no_spin();
     test_sleep();
     test_aside();
+    test_long_aside();
     test_look();
     return 0;
 }

@@ -61,6 +61,7 @@ static void complete(struct tcp *t, struct outbound *o, uint64_t number, gshmem_
 {
     while (o->answered < number) {
         struct waiting *w = waiting_of(o, ++o->answered);
+        t->awaited -= o->answered == o->posted;
         t->events++;
         w->done(w->tag, status);
     }
@@ -342,10 +343,12 @@ static gshmem_status_t open_stream(struct tcp *t, int pe, struct outbound **out)
 
 /* ---- Posting ---- */
 
-static void enqueue(struct outbound *o, const struct transport_request *r)
+static void enqueue(struct tcp *t, struct outbound *o, const struct transport_request *r)
 {
     unsigned char frame[REQUEST_BYTES];
     struct request_frame f = {.segment = (uint8_t)r->segment, .offset = r->offset, .bytes = r->bytes};
+    t->awaited += o->answered == o->posted;
+    t->asked = &o->stream;
     struct waiting *w = waiting_of(o, ++o->posted);
 
     *w = (struct waiting){.done = r->done, .tag = r->tag, .due = ANSWER_DONE};
@@ -398,7 +401,7 @@ gshmem_status_t outbound_post(struct tcp *t, const struct transport_request *r)
         !queue_has_room(&o->out, REQUEST_BYTES + (copied ? r->bytes : 0), 2))
         return TRANSPORT_FULL;
     bool answers_due = o->posted != o->answered;
-    enqueue(o, r);
+    enqueue(t, o, r);
     /* Held back only while an answer is on its way, whose arrival sends the rest if nothing else
      * does before. */
     if (r->flags & TRANSPORT_MORE && answers_due && o->out.bytes < BATCH_BYTES) {
@@ -459,4 +462,5 @@ void outbound_close_all(struct tcp *t)
         t->to[o->pe] = NULL;
         free(o);
     }
+    t->asked = NULL;
 }

@@ -32,6 +32,15 @@ struct tcp {
     struct inbound *served;   /* list of the streams that others opened */
     bool *met;                /* [PE]: it has opened its stream; whoever says so again is another */
     bool held_back;           /* some outbound has more to send than it was asked to */
+    int awaited;              /* outbounds with answers due */
+    struct stream *asked;     /* the outbound that was sent the last request, or NULL */
+    struct stream *last;      /* the inbound that brought the last requests, or NULL */
+    struct stream *regular;   /* the same, if it brought those before them too */
+    struct inbound *owed;     /* list of those whose answer waits for a quiet round */
+    uint64_t owed_since;      /* ns */
+    uint32_t prompt;          /* so many answers must not wait */
+    uint32_t round;           /* of progress, counted */
+    uint32_t idle;            /* rounds since something came */
     int events;               /* of this progress */
     int strangers;            /* streams in `served` that have not said hello */
     bool paused;              /* no more are accepted for the moment */
@@ -58,6 +67,7 @@ void outbound_close_all(struct tcp *t);
 /* ---- inbound.c ---- */
 
 void inbound_accept(struct tcp *t, int fd);
+void inbound_send_owed(struct tcp *t);
 void inbound_drop_silent(struct tcp *t); /* the strangers that have been given time enough */
 bool inbound_busy(const struct tcp *t);
 void inbound_close_all(struct tcp *t);
