@@ -19,7 +19,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 HOSTS = 3
 CUT_SECONDS = 2
-PEER_TIMEOUT = 3
+PEER_TIMEOUT = 2
 
 
 class Words:
@@ -45,8 +45,13 @@ class Job:
         self.words = words
         command = [os.path.join(HERE, "..", "hosts", "launch"), launcher, HOSTS, per_host, program,
                    words.name]
-        self.process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE,
-                                        stderr=subprocess.STDOUT, text=True)
+        self.said = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen([str(word) for word in command], stdout=self.said,
+                                        stderr=subprocess.STDOUT)
+
+    def output(self):
+        self.said.seek(0)
+        return self.said.read()
 
     def wait(self, condition, what, seconds=25):
         limit = time.monotonic() + seconds
@@ -58,13 +63,14 @@ class Job:
             time.sleep(0.01)
 
     def end(self):
-        """Ends what a launcher that has lost a host cannot end by itself; gives what was said."""
+        """Ends what a launcher that has lost a host cannot end by itself; what it leaves goes with
+        the hosts."""
         self.process.send_signal(signal.SIGTERM)
         try:
-            return self.process.communicate(timeout=10)[0]
+            self.process.wait(timeout=3)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            return self.process.communicate()[0]
+        return self.output()
 
     def fail(self, what):
         print(what)
@@ -91,7 +97,8 @@ def cut(launcher, program, file):
     strike("heal")
     job.wait(lambda: words[0] > before + 10, "rounds after the network was healed")
     words[1] = 2
-    out = job.process.communicate(timeout=60)[0]
+    job.process.wait(timeout=60)
+    out = job.output()
     if job.process.returncode or not out.startswith("steady: ") or out.count("\n") != 1:
         job.fail(f"status {job.process.returncode}: {out}")
 

@@ -151,7 +151,10 @@ static void go_on(gshmem_team_t left)
         CHECK_EQ(sum, survivors);
         CHECK_OK(gshmem_team_sync(left));
     }
-    /* and what does need them fails, at once and again and again */
+    /* and what does need them fails again, at the latest when it is waited for */
+    gshmem_status_t status = gshmem_putmem(&cell, &word, 8, victim);
+    status = status ? status : gshmem_quiet();
+    CHECK_EQ(status, GSHMEM_ERR_PEER_DEAD);
     CHECK_FAILS(gshmem_putmem(&cell, &word, 8, victim), GSHMEM_ERR_PEER_DEAD, "PE");
     CHECK_FAILS(gshmem_getmem(&back, &cell, 8, victim), GSHMEM_ERR_PEER_DEAD, "PE");
     CHECK(gshmem_barrier_all() != GSHMEM_OK);
