@@ -86,12 +86,14 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_say(const struct gshmem_device_
                                call->dest_bytes);
 }
 
-/* Whether this PE can make the call; if not, *status is the answer, and the others know it. */
+/* Whether this PE can make the call; if not, *status is the answer, and the others know it. A sync of
+ * the threads, so that each may read what another has written to source. */
 template <int scope>
 GSHMEM_KERNEL bool gshmem_kernel_enter(const struct gshmem_device_team *t,
                                        const struct gshmem_kernel_call *call,
                                        gshmem_status_t *status)
 {
+    gshmem_kernel_sync<scope>();
     if (t && (uint32_t)call->root < (uint32_t)t->ctx.n_pes &&
         gshmem_kernel_good_object(&t->ctx, call->source, call->source_bytes) &&
         gshmem_kernel_good_object(&t->ctx, call->dest, call->dest_bytes) &&
