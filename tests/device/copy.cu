@@ -1,6 +1,6 @@
 /* The copies that put and get are made of: both sides at every alignment, sizes around and far from
- * those of words, by a thread, a warp and a block of several sizes; against a copy byte by byte, with
- * guards around. Compiled with -DGSHMEM_COPY_WORDS the host device copies as a GPU does. */
+ * those of words, by a thread, a warp and a block of several sizes; against a copy byte by byte,
+ * with guards around. Compiled with -DGSHMEM_COPY_WORDS the host device copies as a GPU does. */
 #include "device.h"
 #include "gshmem_device.h"
 
@@ -12,8 +12,8 @@ static __host__ __device__ unsigned char source_byte(size_t i)
     return (unsigned char)(i * 7 + (i >> 4) * 3 + (i >> 8) + 1);
 }
 
-template <int scope> __global__ void copies(unsigned char *to, const unsigned char *from,
-                                            size_t bytes, unsigned *wrong)
+template <int scope>
+__global__ void copies(unsigned char *to, const unsigned char *from, size_t bytes, unsigned *wrong)
 {
     for (size_t pair = 0; pair < 256; pair++) {
         size_t at = AROUND + pair / 16, off = AROUND + pair % 16, end = at + bytes;
@@ -59,9 +59,9 @@ template <int scope> static void check(const char *name, int threads, size_t byt
     copies<scope><<<1, threads>>>(to, from, bytes, wrong);
     CHECK_LAUNCH();
     if (wrong[0])
-        CHECK_FAIL("%zu B by a %s of %d from 16n+%u to 16n+%u: byte %d is 0x%02x, and %u in all are "
-                   "wrong", bytes, name, threads, wrong[1] % 16, wrong[1] / 16, (int)wrong[2],
-                   wrong[3], wrong[0]);
+        CHECK_FAIL("%zu B by a %s of %d from 16n+%u to 16n+%u: byte %d is 0x%02x; %u are wrong",
+                   bytes, name, threads, wrong[1] % 16, wrong[1] / 16, (int)wrong[2], wrong[3],
+                   wrong[0]);
 }
 
 int main()
@@ -83,7 +83,7 @@ int main()
         for (size_t bytes = 0; bytes <= 600; bytes += bytes < 50 || n == 33 ? 1 : 23)
             check<GSHMEM_SCOPE_BLOCK>("block", n, bytes);
     }
-    check<GSHMEM_SCOPE_BLOCK>("block", 33, 4099); /* many words for each thread, in several rounds */
+    check<GSHMEM_SCOPE_BLOCK>("block", 33, 4099); /* several rounds of each thread */
     check<GSHMEM_SCOPE_THREAD>("thread", 1, 1031);
 
     uint64_t *object = shared_array<uint64_t>(3);

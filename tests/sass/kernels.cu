@@ -42,7 +42,8 @@ extern "C" __global__ void put_nbi_block(void *dest, const void *source, size_t 
     gshmem_putmem_nbi_block(dest, source, bytes, pe);
 }
 
-extern "C" __global__ void put_signal_nbi(void *dest, const void *source, size_t bytes, uint64_t *flag, int pe)
+extern "C" __global__ void put_signal_nbi(void *dest, const void *source, size_t bytes,
+                                          uint64_t *flag, int pe)
 {
     plant(pe);
     gshmem_putmem_signal_nbi(dest, source, bytes, flag, 1, GSHMEM_SIGNAL_ADD, pe);
