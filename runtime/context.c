@@ -22,15 +22,22 @@ void context_serve_kernels(struct kernel_context *k, const struct gshmem_device_
     default_context.view.device = view;
 }
 
+static void free_list(struct job *j, struct context *c)
+{
+    while (c) {
+        struct context *next = c->next;
+        kernels_end_context(j, c);
+        free(c);
+        c = next;
+    }
+}
+
 void context_stop(struct job *j)
 {
     default_context = (struct context){.view = {.n_pes = 0}};
-    while (j->contexts) {
-        struct context *c = j->contexts;
-        j->contexts = c->next;
-        kernels_close_context(j, c);
-        free(c);
-    }
+    free_list(j, j->contexts);
+    free_list(j, j->left_contexts);
+    j->contexts = j->left_contexts = NULL;
 }
 
 static gshmem_status_t quiet(struct context *c, const char *call, bool last)
@@ -188,6 +195,20 @@ gshmem_status_t gshmem_ctx_create(long options, gshmem_ctx_t *ctx)
     return create(GSHMEM_TEAM_WORLD, options, ctx, "gshmem_ctx_create");
 }
 
+/* Where its quiet was cut short, what it has under way may still end in it. */
+static void let_go(struct context *c)
+{
+    c->view.n_pes = 0;
+    if (!pending_any(&c->pending) && kernels_close_context(job, c)) {
+        free(c);
+        return;
+    }
+    pthread_mutex_lock(&job->lock);
+    c->next = job->left_contexts;
+    job->left_contexts = c;
+    pthread_mutex_unlock(&job->lock);
+}
+
 gshmem_status_t gshmem_ctx_destroy(gshmem_ctx_t ctx)
 {
     struct context *c = NULL;
@@ -211,8 +232,7 @@ gshmem_status_t gshmem_ctx_destroy(gshmem_ctx_t ctx)
         return fail(GSHMEM_ERR_ARGUMENT,
                     "gshmem_ctx_destroy: %p is no context, or was destroyed before", (void *)ctx);
     status = context_quiet(c, "gshmem_ctx_destroy");
-    kernels_close_context(job, c);
-    free(c);
+    let_go(c);
     return status;
 }
 

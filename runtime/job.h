@@ -40,7 +40,8 @@ struct job {
     struct team *team[TEAM_MAX];  /* by gshmem_team_t; NULL: no such team */
     uint64_t splitting[TEAM_MAX / 64]; /* parents of teams being made by threads of this PE, */
     bool offering;                     /* and whether one of these threads offers slots now */
-    struct context *contexts;     /* those the program has made, so that finalize can free them */
+    struct context *contexts;      /* those the program has made, so that finalize can free them, */
+    struct context *left_contexts; /* and those it has destroyed, with something still under way */
     pthread_mutex_t lock;         /* teams, contexts and allocation; never held while waiting */
 };
 

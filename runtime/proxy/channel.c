@@ -192,9 +192,11 @@ bool channel_take(struct proxy_channel *c)
     uint64_t before = c->taken, bytes = 0;
     struct taken t;
 
-    /* Any command finds a record for each of its slots, at most two. */
-    for (int i = 0; i < BATCH_COMMANDS && bytes < BATCH_BYTES; i++) {
-        if (c->taken + 2 - c->finished > slots || !look(c, &t) || !begin(c, &t, &bytes))
+    c->stuck = false;
+    for (int i = 0; i < BATCH_COMMANDS && bytes < BATCH_BYTES && look(c, &t); i++) {
+        /* Any command finds a record for each of its slots, at most two. */
+        c->stuck = c->taken + 2 - c->finished > slots || !begin(c, &t, &bytes);
+        if (c->stuck)
             break;
     }
     if (c->taken != before)
@@ -207,5 +209,5 @@ bool channel_has_work(const struct proxy_channel *c)
 {
     struct gshmem_slot slot;
 
-    return gshmem_channel_read(c->ring, c->taken, c->slots_log2, &slot);
+    return !c->stuck && gshmem_channel_read(c->ring, c->taken, c->slots_log2, &slot);
 }

@@ -60,6 +60,7 @@ struct proxy_channel {
     uint32_t slots_log2;
     uint64_t taken;
     uint64_t finished;
+    bool stuck; /* a command is there, but no record or no room in its transport */
     uint64_t published; /* the last `finished` that kernels have been told */
     uint64_t failures;
     gshmem_status_t failure; /* the last */
@@ -74,7 +75,7 @@ bool channel_take(struct proxy_channel *c);
 void channel_publish(struct proxy_channel *c);
 /* Gives an answer that raise has put off. */
 void channel_answer(const struct proxy_way *way, const struct proxy_answer *a);
-/* Whether a command waits to be taken. */
+/* Whether a command has come since channel_take, or was more than it took at a time. */
 bool channel_has_work(const struct proxy_channel *c);
 
 #endif

@@ -209,11 +209,23 @@ gshmem_status_t kernels_open_context(struct job *j, struct context *c)
     return GSHMEM_OK;
 }
 
-void kernels_close_context(struct job *j, struct context *c)
+void kernels_end_context(struct job *j, struct context *c)
 {
     c->view.device = NULL;
     free_context(j, c->kernel);
     c->kernel = NULL;
+}
+
+bool kernels_close_context(struct job *j, struct context *c)
+{
+    for (int i = 0; c->kernel && i < c->kernel->channels; i++) {
+        const struct kernel_channel *own = &c->kernel->own[i];
+        if ((gshmem_load_acquire(own->proxy.done) & ~GSHMEM_DONE_FAILED) !=
+            gshmem_load_relaxed(&own->device->ticket))
+            return false;
+    }
+    kernels_end_context(j, c);
+    return true;
 }
 
 /* ---- Quiet, for the host ---- */

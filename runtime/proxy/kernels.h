@@ -29,9 +29,11 @@ void kernels_show_team(struct job *j, struct team *t);
 void kernels_hide_team(struct job *j, gshmem_team_t handle);
 void kernels_free_team(struct team *t);
 
-/* A context's view, with a channel of its own; sets c->view.device. */
+/* A context's view, with a channel of its own; sets c->view.device. close: false, and nothing is
+ * done, while commands are under way; end: after network_stop, when there are none. */
 gshmem_status_t kernels_open_context(struct job *j, struct context *c);
-void kernels_close_context(struct job *j, struct context *c);
+bool kernels_close_context(struct job *j, struct context *c);
+void kernels_end_context(struct job *j, struct context *c);
 
 /* Waits until all commands are done that kernels have written for this context. last: kernels have
  * ended, and what one of them began but never wrote will not come. */

@@ -130,6 +130,7 @@ gshmem_status_t proxy_start(struct proxy *p, struct network *n)
         close(p->wake_fd);
         return fail(GSHMEM_ERR_SYSTEM, "start-up: the proxy thread: %s", strerror(error));
     }
+    pthread_setname_np(p->thread, "gshmem-proxy");
     pin(p->thread);
     /* release: pairs with the acquire of those who ask whether there is anything to drive */
     atomic_store_explicit(&p->runs, true, memory_order_release);
