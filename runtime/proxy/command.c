@@ -38,7 +38,7 @@ static const char *name_of(uint32_t kind, uint32_t amo)
 const char *command_call(const struct gshmem_command *first, const struct gshmem_command *second)
 {
     if (first->kind == GSHMEM_COMMAND_REFUSE)
-        return name_of(first->type, first->amo);
+        return first->type ? name_of(first->type, first->amo) : "fence or quiet";
     if (second && second->kind == GSHMEM_COMMAND_SIGNAL)
         return "put_signal";
     return name_of(first->kind, first->amo);
@@ -183,8 +183,13 @@ static gshmem_status_t atomic(const struct translation *t)
 
 static gshmem_status_t refuse(const struct translation *t)
 {
-    return fail(GSHMEM_ERR_ARGUMENT, "%s in a kernel with PE %lld: its context has no such PE",
-                t->passage->call, (long long)t->first->size);
+    const struct gshmem_command *c = t->first;
+
+    if (c->local)
+        return fail(GSHMEM_ERR_ARGUMENT, "%s in a kernel at %#llx: the context is GSHMEM_CTX_INVALID",
+                    t->passage->call, (unsigned long long)c->address);
+    return fail(GSHMEM_ERR_ARGUMENT, "%s in a kernel with PE %lld at %#llx: its context has no such PE",
+                t->passage->call, (long long)c->size, (unsigned long long)c->address);
 }
 
 gshmem_status_t command_translate(const struct gshmem_command *first,

@@ -128,7 +128,7 @@ __global__ void invalid(uint64_t *word, struct found *found)
 {
     uint64_t own = 0;
 
-    EXPECT(found, gshmem_ctx_putmem(GSHMEM_CTX_INVALID, word, &own, sizeof own, 0) != GSHMEM_OK, true);
+    EXPECT(found, gshmem_ctx_putmem(GSHMEM_CTX_INVALID, word, &own, sizeof own, 0), GSHMEM_ERR_ARGUMENT);
     EXPECT(found, gshmem_ctx_getmem(GSHMEM_CTX_INVALID, &own, word, sizeof own, 0) != GSHMEM_OK, true);
     EXPECT(found, gshmem_ctx_signal_add(GSHMEM_CTX_INVALID, word, 1, 0) != GSHMEM_OK, true);
     EXPECT(found, gshmem_ctx_fence(GSHMEM_CTX_INVALID), GSHMEM_ERR_ARGUMENT);

@@ -149,7 +149,7 @@ GSHMEM_KERNEL_RARE uint64_t gshmem_kernel_ask_atomic(const struct gshmem_device_
     uint64_t old[2] = {0, 0};
 
     if (!gshmem_kernel_has_pe(c, pe)) {
-        gshmem_kernel_refuse(c, GSHMEM_COMMAND_ATOMIC, (const void *)command.address, pe, true);
+        gshmem_kernel_refuse(c, command, pe, true);
         return 0;
     }
     command.pe = (uint32_t)c->world[pe];

@@ -23,7 +23,9 @@ enum gshmem_command_kind {
     GSHMEM_COMMAND_RESULT,  /* after an atomic marked `more`: the old value to *local */
     GSHMEM_COMMAND_SIGNAL,  /* amo is an enum gshmem_signal_op */
     GSHMEM_COMMAND_RAISE,   /* hands the gshmem_status_t in `type` to the error policy, and answers */
-    GSHMEM_COMMAND_REFUSE,  /* nothing: says why there is no such PE, and answers with the status */
+    GSHMEM_COMMAND_REFUSE,  /* nothing: says that a call (a kind in `type`, 0: fence or quiet, and its
+                               amo) has a PE (in `size`) or, if `local` is not 0, a context that is
+                               none, and answers with the status */
     GSHMEM_COMMAND_REFUSE_COLLECTIVE, /* the same for a gshmem_collective in `type`; amo says why */
 };
 

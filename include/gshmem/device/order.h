@@ -53,7 +53,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_pe_quiet(gshmem_ctx_t ctx, const int
 
     for (size_t i = 0; c && i < n; i++) {
         if (!gshmem_kernel_has_pe(c, target_pes[i]))
-            return gshmem_kernel_refuse(c, 0, NULL, target_pes[i], false);
+            return gshmem_kernel_refuse(c, {}, target_pes[i], false);
     }
     return gshmem_kernel_quiet_on(c);
 }

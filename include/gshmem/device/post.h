@@ -208,7 +208,7 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_ask_slots(const struct gshmem_d
     uint64_t end, answer;
     uint32_t slot, tag;
 
-    if (!c || !c->job)
+    if (!c->job)
         return GSHMEM_ERR_STATE;
     if ((status = gshmem_kernel_claim(c->job, &slot, &tag)))
         return status;
@@ -250,19 +250,22 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_ask(const struct gshmem_device_ctx *
 
 /* ---- Failures ------------------------------------------------------------------------------- */
 
-/* Has the proxy say, as it does for the host's calls, that there is no such PE. */
+/* Has the proxy say, as it does for the host's calls, that there is no such PE, or no such context:
+ * what `about` (of pe_quiet: nothing) was to be done with. */
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_refuse(const struct gshmem_device_ctx *c,
-                                                        uint32_t kind, const void *address, int pe,
+                                                        struct gshmem_command about, int pe,
                                                         bool raises)
 {
     struct gshmem_command command = {};
 
     command.kind = GSHMEM_COMMAND_REFUSE;
-    command.type = kind;
+    command.type = about.kind;
+    command.amo = about.amo;
     command.raises = raises;
-    command.address = (uint64_t)(uintptr_t)address;
+    command.address = about.address;
+    command.local = !c;
     command.size = (uint64_t)(int64_t)pe;
-    return gshmem_kernel_ask(c, &command, NULL, NULL);
+    return gshmem_kernel_ask(c ? c : &gshmem_device_here.ctx, &command, NULL, NULL);
 }
 
 /* Hands a failure to the error policy, from functions that return no status. */
@@ -285,7 +288,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_issue(const struct gshmem_device_ctx
     uint64_t ignored;
 
     if (!gshmem_kernel_has_pe(c, pe))
-        return gshmem_kernel_refuse(c, command->kind, (const void *)command->address, pe, false);
+        return gshmem_kernel_refuse(c, *command, pe, false);
     command->pe = (uint32_t)c->world[pe];
     if (!gshmem_kernel_symmetric(c, (const void *)command->address, bytes))
         return gshmem_kernel_ask(c, command, second, NULL);

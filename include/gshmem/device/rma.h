@@ -25,7 +25,10 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post_put(const struct gshmem_device_
     command.address = (uint64_t)(uintptr_t)dest;
     command.local = (uint64_t)(uintptr_t)source;
     command.size = bytes;
-    if (!nbi && bytes > GSHMEM_COPIED && gshmem_kernel_has_pe(c, pe)) {
+    /* A signal that would be refused is to be known of now. */
+    if (gshmem_kernel_has_pe(c, pe) &&
+        ((!nbi && bytes > GSHMEM_COPIED) ||
+         (signal && !gshmem_kernel_symmetric(c, (const void *)signal->address, sizeof(uint64_t))))) {
         command.pe = (uint32_t)c->world[pe];
         return gshmem_kernel_ask(c, &command, signal, NULL);
     }
@@ -132,14 +135,14 @@ GSHMEM_KERNEL_RARE T gshmem_kernel_ask_g(const struct gshmem_device_ctx *c, cons
     uint64_t bits[2] = {0, 0};
     T value;
 
+    command.kind = GSHMEM_COMMAND_FETCH;
+    command.type = sizeof value;
+    command.raises = 1;
+    command.address = (uint64_t)(uintptr_t)source;
     if (!gshmem_kernel_has_pe(c, pe)) {
-        gshmem_kernel_refuse(c, GSHMEM_COMMAND_FETCH, source, pe, true);
+        gshmem_kernel_refuse(c, command, pe, true);
     } else {
-        command.kind = GSHMEM_COMMAND_FETCH;
-        command.type = sizeof value;
         command.pe = (uint32_t)c->world[pe];
-        command.raises = 1;
-        command.address = (uint64_t)(uintptr_t)source;
         if (gshmem_kernel_ask(c, &command, NULL, bits))
             bits[0] = bits[1] = 0;
     }
