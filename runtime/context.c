@@ -231,7 +231,7 @@ gshmem_status_t gshmem_ctx_destroy(gshmem_ctx_t ctx)
     if (!c)
         return fail(GSHMEM_ERR_ARGUMENT,
                     "gshmem_ctx_destroy: %p is no context, or was destroyed before", (void *)ctx);
-    status = context_quiet(c, "gshmem_ctx_destroy");
+    status = quiet(c, "gshmem_ctx_destroy", true);
     let_go(c);
     return status;
 }

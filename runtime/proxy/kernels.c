@@ -14,9 +14,10 @@
 static_assert(sizeof(struct gshmem_device_sync) <= GSHMEM_DEVICE_SYNC_BYTES, "a team's block");
 
 enum {
-    SLOTS_LOG2 = 10,                /* of a channel */
-    NEVER_WRITTEN_NS = 2000000000,  /* how long finalize waits for what a kernel began to write */
-    LOOKS_AT_ONCE = 8,              /* PEs whose life is asked for at a time: a system call each */
+    SLOTS_LOG2 = 10,       /* of a channel */
+    UNWRITTEN_S = 10,      /* how long a quiet waits for what a kernel began to write, */
+    UNWRITTEN_LAST_S = 2,  /* and where kernels have ended */
+    LOOKS_AT_ONCE = 8,     /* PEs whose life is asked for at a time: a system call each */
 };
 
 /* What both sides see of a channel. */
@@ -230,11 +231,35 @@ bool kernels_close_context(struct job *j, struct context *c)
 
 /* ---- Quiet, for the host ---- */
 
-/* Until all positions before `target` are done; whether kernels go on to fill them is not known. */
+/* What a wait knows of a place that a kernel has taken and not written. */
+struct unwritten {
+    uint64_t position;
+    uint64_t since; /* ns; 0: there is none */
+};
+
+/* Whether the proxy has come to a place that nothing was written to for so long. */
+static bool never_written(const struct kernel_channel *c, struct unwritten *u, uint64_t ns)
+{
+    uint64_t tail = gshmem_load_relaxed(c->proxy.tail), now = clock_ns();
+    struct gshmem_slot slot;
+
+    if (gshmem_channel_read(c->proxy.ring, tail, c->proxy.slots_log2, &slot)) {
+        u->since = 0;
+    } else if (!u->since || u->position != tail) {
+        u->position = tail;
+        u->since = now;
+    }
+    return u->since && now - u->since > ns;
+}
+
+/* Until all positions before `target` are done. A kernel that was ended between taking a place and
+ * writing it leaves one behind that all others wait for. */
 static gshmem_status_t wait_for(struct kernel_channel *c, uint64_t target, const char *call, bool last)
 {
-    uint64_t done = 0, before = ~UINT64_C(0), since = 0;
+    const uint64_t most = (last ? UNWRITTEN_LAST_S : UNWRITTEN_S) * UINT64_C(1000000000);
+    struct unwritten u = {.since = 0};
     gshmem_status_t status = GSHMEM_OK;
+    uint64_t done = 0;
     struct wait w;
 
     wait_begin(&w, call, GSHMEM_TEAM_WORLD);
@@ -242,16 +267,13 @@ static gshmem_status_t wait_for(struct kernel_channel *c, uint64_t target, const
     while (!status && !c->abandoned &&
            (done = gshmem_load_acquire(c->proxy.done) & ~GSHMEM_DONE_FAILED) < target) {
         status = wait_slowly(&w);
-        uint64_t tail = gshmem_load_relaxed(c->proxy.tail);
-        if (last && tail == done && tail == before && clock_ns() - since > NEVER_WRITTEN_NS) {
-            c->abandoned = true;
+        if (!status && never_written(c, &u, most)) {
+            c->abandoned = last;
             return fail(GSHMEM_ERR_DEVICE,
-                        "%s: %llu operations that a kernel began never came: it was ended before",
+                        "%s: of %llu operations in kernels the first was begun and never came: its "
+                        "kernel has ended or does not run",
                         call, (unsigned long long)(target - done));
         }
-        if (tail != before)
-            since = clock_ns();
-        before = tail;
     }
     return status;
 }

@@ -60,12 +60,18 @@ static void abort_job(void)
     CHECK_EQ(wait_failure(state.ctx.job->team[GSHMEM_TEAM_WORLD]->failure), GSHMEM_ERR_ABORTED);
 }
 
-/* A kernel that was ended between taking a place and writing it. */
+/* Kernels that were ended between taking a place and writing it. */
 static void unwritten(void)
 {
+    gshmem_ctx_t ctx;
+
+    CHECK_OK(gshmem_ctx_create(0, &ctx));
+    gshmem_channel_take(&ctx->device->channel->ring, 1);
+    CHECK_FAILS(gshmem_ctx_destroy(ctx), GSHMEM_ERR_DEVICE, "gshmem_ctx_destroy: of 1 operations");
     CHECK_EQ(ask((gshmem_my_pe() + 1) % PES, 1), GSHMEM_OK);
-    gshmem_channel_take(&state.ctx.channel[0].ring, 1);
-    CHECK_FAILS(gshmem_finalize(), GSHMEM_ERR_DEVICE, "1 operations that a kernel began never came");
+    gshmem_channel_take(&state.ctx.channel[0].ring, 2);
+    CHECK_FAILS(gshmem_finalize(), GSHMEM_ERR_DEVICE, "gshmem_finalize: of 2 operations");
+    CHECK(!gshmem_initialized());
 }
 
 static void be_pe(void (*run)(void), const gshmem_uniqueid_t *uid, int pe)
