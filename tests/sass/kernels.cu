@@ -73,6 +73,12 @@ extern "C" __global__ void atomic_add(long *dest, long value, int pe)
     gshmem_long_atomic_add(dest, value, pe);
 }
 
+extern "C" __global__ void fence(int pe)
+{
+    plant(pe);
+    gshmem_fence();
+}
+
 extern "C" __global__ void quiet(int pe)
 {
     plant(pe);

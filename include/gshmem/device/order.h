@@ -4,13 +4,18 @@
 
 #include "gshmem/device/post.h"
 
-/* To a mapped peer: this thread's stores in order, for all. To any other the calling thread's
- * commands go through one channel and arrive in its order: nothing to add. */
+/* To a mapped peer: this thread's stores in order, for all; gets need not wait for them, which would
+ * take a full fence. To any other the calling thread's commands go through one channel and arrive in
+ * its order: nothing to add. */
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_fence(gshmem_ctx_t ctx)
 {
     if (!gshmem_kernel_exists(gshmem_kernel_ctx(ctx)))
         return GSHMEM_ERR_ARGUMENT;
+#ifdef __CUDA_ARCH__
+    asm volatile("fence.acq_rel.sys;" ::: "memory");
+#else
     __threadfence_system();
+#endif
     return GSHMEM_OK;
 }
 
