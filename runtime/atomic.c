@@ -67,7 +67,9 @@ static uint64_t apply(enum gshmem_amo op, int type, uint64_t old, uint64_t opera
     return old;
 }
 
-/* One loop for all operations: this path is for rare addresses, not for speed. */
+/* One loop for all operations: this path is for rare addresses, not for speed. acq_rel: the thread
+ * that does it for another PE has stored what that PE put before, and who waits for the atomic (a
+ * lock, a count) reads that next. */
 static uint64_t update32(enum gshmem_amo op, int type, uint32_t *at, uint64_t operand,
                          uint64_t compare)
 {
@@ -75,7 +77,7 @@ static uint64_t update32(enum gshmem_amo op, int type, uint32_t *at, uint64_t op
 
     while (!__atomic_compare_exchange_n(
         at, &old, (uint32_t)apply(op, type, old, (uint32_t)operand, (uint32_t)compare), true,
-        __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         ;
     return old;
 }
@@ -86,7 +88,7 @@ static uint64_t update64(enum gshmem_amo op, int type, uint64_t *at, uint64_t op
     uint64_t old = __atomic_load_n(at, __ATOMIC_RELAXED);
 
     while (!__atomic_compare_exchange_n(at, &old, apply(op, type, old, operand, compare), true,
-                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+                                        __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         ;
     return old;
 }

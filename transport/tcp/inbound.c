@@ -15,6 +15,7 @@
 #include "runtime/base/atomic_type.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
+#include "runtime/base/sanitizer.h"
 #include "transport/tcp/tcp.h"
 
 enum {
@@ -230,14 +231,42 @@ static bool take_request(struct tcp *t, struct inbound *i)
 
 /* ---- The stream ---- */
 
-/* A small put is one copy of the size it has, so that a flag in it is never seen half-written. */
+/* A flag, which is aligned, is never seen half-written, nor before what was put here earlier. */
+static void store_small(char *at, const unsigned char *from, size_t bytes)
+{
+    uint64_t word;
+    uint32_t half;
+    uint16_t quarter;
+
+    /* release: pairs with the acquire of who waits for the flag and then reads other data */
+    switch ((uintptr_t)at % bytes ? 0 : bytes) {
+    case 8:
+        memcpy(&word, from, 8);
+        __atomic_store_n((uint64_t *)(void *)at, word, __ATOMIC_RELEASE);
+        break;
+    case 4:
+        memcpy(&half, from, 4);
+        __atomic_store_n((uint32_t *)(void *)at, half, __ATOMIC_RELEASE);
+        break;
+    case 2:
+        memcpy(&quarter, from, 2);
+        __atomic_store_n((uint16_t *)(void *)at, quarter, __ATOMIC_RELEASE);
+        break;
+    default:
+        memcpy(at, from, bytes);
+    }
+}
+
 static bool take_data(struct tcp *t, struct inbound *i, size_t have)
 {
     size_t part = have < i->data_left ? have : (size_t)i->data_left;
 
     if (i->data_left <= 8 && have < i->data_left)
-        return true; /* wait for the rest of it */
-    gshmem_copy(i->data_at, i->in + i->in_first, part);
+        return true; /* what is small is stored at once: wait for the rest of it */
+    if (i->data_left <= 8)
+        store_small(i->data_at, i->in + i->in_first, part);
+    else
+        memcpy(i->data_at, i->in + i->in_first, part);
     i->in_first += part;
     i->data_at += part;
     i->data_left -= part;
@@ -353,6 +382,7 @@ void inbound_send_owed(struct tcp *t)
 {
     if (clock_ns() - t->owed_since > LATE_NS)
         t->prompt = PROMPT_ANSWERS;
+    for_another_pe_begin();
     while (t->owed) {
         struct inbound *i = t->owed;
         t->owed = i->next_owed;
@@ -360,6 +390,7 @@ void inbound_send_owed(struct tcp *t)
         if (!send_answers(t, i, false))
             drop(t, i);
     }
+    for_another_pe_end();
 }
 
 /* Who brings requests again and again is asked for more before the others are. */
@@ -369,13 +400,12 @@ static void note_visit(struct tcp *t, struct inbound *i)
     t->last = &i->stream;
 }
 
-static bool inbound_ready(struct tcp *t, struct stream *s, uint32_t events)
+static bool serve(struct tcp *t, struct inbound *i, uint32_t events)
 {
-    struct inbound *i = (struct inbound *)s;
     uint64_t before = i->number;
     bool fine = true;
 
-    if (events & EPOLLOUT && (fine = queue_send(&i->out, s->fd)))
+    if (events & EPOLLOUT && (fine = queue_send(&i->out, i->stream.fd)))
         fine = digest(t, i); /* there may be room for answers now */
     if (fine && events & (EPOLLIN | EPOLLERR | EPOLLHUP))
         fine = receive(t, i);
@@ -390,6 +420,14 @@ static bool inbound_ready(struct tcp *t, struct stream *s, uint32_t events)
         note_visit(t, i);
     if (!fine)
         drop(t, i);
+    return fine;
+}
+
+static bool inbound_ready(struct tcp *t, struct stream *s, uint32_t events)
+{
+    for_another_pe_begin();
+    bool fine = serve(t, (struct inbound *)s, events);
+    for_another_pe_end();
     return fine;
 }
 
