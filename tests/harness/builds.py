@@ -11,6 +11,8 @@ from .suites import Tree
 
 # Suites that sanitizers run again. The typed ones are long to compile, and much alike.
 CHECKED = ["unit", "pe", "collectives", "memory", "proxy"]
+# And of those over pretended hosts, whose PEs serve each other by a thread, these few.
+OVER_HOSTS = re.compile(r"(context|lock|order|signal|strided)-hosts2-2|(mixed|teams|threads)-hosts2-3")
 OTHER_LAUNCHER = re.compile(r"mpirun|hydra|srun|pmi")
 
 
@@ -67,6 +69,12 @@ def selected(tree, suite, most):
             for c in tree.test(suite, names, timeouts=6)]
 
 
+def over_hosts(tree):
+    names = [name for name in tree.tests().get("hosts", []) if OVER_HOSTS.fullmatch(name)]
+    return [dataclasses.replace(c, name=f"hosts/{c.name}")
+            for c in tree.test("hosts", names, timeouts=6)]
+
+
 def sanitized(name, root, tree, compiler, sanitizer, most, suites):
     """The suites again, with up to `most` PEs, in a build that watches memory or threads."""
     if not shutil.which(compiler):
@@ -94,7 +102,7 @@ def sanitized(name, root, tree, compiler, sanitizer, most, suites):
     cases = [Case("build", "passed")]
     for suite in suites:
         cases += selected(extra, suite, most)
-    return cases
+    return cases + over_hosts(extra)
 
 
 def cannot_sanitize(root, path, compiler, sanitizer):
