@@ -11,6 +11,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/context.h"
 #include "runtime/job.h"
+#include "runtime/base/settings.h"
 #include "runtime/proxy/channel.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/proxy/pages.h"
@@ -521,9 +522,25 @@ void network_wake_up(struct network *n)
     pthread_mutex_unlock(&n->lock);
 }
 
+static void watch_channels(struct network *n)
+{
+    uint64_t limit = (uint64_t)settings_number(SETTING_WATCHDOG) * 1000000000u;
+    char text[240];
+
+    if (!limit)
+        return;
+    pthread_mutex_lock(&n->lock);
+    for (int i = 0; i < n->channels; i++) {
+        if (channel_overdue(n->channel[i], clock_ns(), limit, text, sizeof text))
+            log_line(LOG_ERROR, "watchdog: %s", text);
+    }
+    pthread_mutex_unlock(&n->lock);
+}
+
 void network_look_after(struct network *n)
 {
     kernels_look_after(n->job);
+    watch_channels(n);
 }
 
 /* ---- Requests ---- */

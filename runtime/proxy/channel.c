@@ -1,5 +1,6 @@
 #include "runtime/proxy/channel.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "gshmem.h"
@@ -210,4 +211,28 @@ bool channel_has_work(const struct proxy_channel *c)
     struct gshmem_slot slot;
 
     return !c->stuck && gshmem_channel_read(c->ring, c->taken, c->slots_log2, &slot);
+}
+
+bool channel_overdue(struct proxy_channel *c, uint64_t now, uint64_t limit, char *text, size_t size)
+{
+    struct gshmem_slot slot;
+
+    if (c->finished != c->watched.finished || c->finished == c->taken) {
+        c->watched.finished = c->finished;
+        c->watched.since = now;
+        c->watched.reported = false;
+        return false;
+    }
+    if (c->watched.reported || now - c->watched.since < limit)
+        return false;
+    c->watched.reported = true;
+    const struct passage *first = passage_at(c, c->finished);
+    bool more = gshmem_channel_read(c->ring, c->taken, c->slots_log2, &slot);
+    snprintf(text, size,
+             "%s in a kernel, to PE %d, at position %llu of its channel: nothing has been completed for "
+             "%llu s; %llu positions are posted and not done%s",
+             first->call, first->pe, (unsigned long long)c->finished,
+             (unsigned long long)((now - c->watched.since) / 1000000000u),
+             (unsigned long long)(c->taken - c->finished), more ? ", more wait behind them" : "");
+    return true;
 }

@@ -65,6 +65,11 @@ struct proxy_channel {
     uint64_t failures;
     gshmem_status_t failure; /* the last */
     struct passage *passage; /* [slots], by position */
+    struct {                 /* for the watchdog: what had been finished when it looked, */
+        uint64_t finished;
+        uint64_t since;      /* ns, since when that is so, */
+        bool reported;       /* and whether it has said so */
+    } watched;
 
     uint64_t *tail, *done, *failed; /* as in struct gshmem_device_channel; written here alone */
 };
@@ -77,5 +82,9 @@ void channel_publish(struct proxy_channel *c);
 void channel_answer(const struct proxy_way *way, const struct proxy_answer *a);
 /* Whether a command has come since channel_take, or was more than it took at a time. */
 bool channel_has_work(const struct proxy_channel *c);
+
+/* For the watchdog, now and then: whether what is under way has not moved for `limit` ns; once for each
+ * time that it stops. text then says what the first command is, and how many there are. */
+bool channel_overdue(struct proxy_channel *c, uint64_t now, uint64_t limit, char *text, size_t size);
 
 #endif

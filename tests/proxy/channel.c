@@ -422,6 +422,33 @@ static void test_garbage(void)
     log_set_level(LOG_WARN);
 }
 
+/* The watchdog speaks once each time that nothing moves, and names the command that is first. */
+static void test_overdue(void)
+{
+    enum { LIMIT = 1000 };
+    char text[240] = "";
+
+    fake_begin();
+    CHECK(!channel_overdue(&fake_channel, 10 * LIMIT, LIMIT, text, sizeof text)); /* nothing there */
+    write_one(put(2, 64, 32));
+    write_one(value(3, 7));
+    channel_take(&fake_channel);
+    CHECK(!channel_overdue(&fake_channel, 11 * LIMIT - 1, LIMIT, text, sizeof text));
+    CHECK(channel_overdue(&fake_channel, 11 * LIMIT, LIMIT, text, sizeof text));
+    CHECK(strstr(text, "put in a kernel, to PE 2, at position 0"));
+    CHECK(strstr(text, "2 positions are posted"));
+    CHECK(!strstr(text, "more wait"));
+    CHECK(!channel_overdue(&fake_channel, 20 * LIMIT, LIMIT, text, sizeof text)); /* said already */
+    fake_end(0, GSHMEM_OK);
+    channel_take(&fake_channel);
+    CHECK(!channel_overdue(&fake_channel, 21 * LIMIT, LIMIT, text, sizeof text)); /* it has moved */
+    write_one(put(1, 64, 32));
+    CHECK(channel_overdue(&fake_channel, 22 * LIMIT, LIMIT, text, sizeof text));
+    CHECK(strstr(text, "p in a kernel, to PE 3, at position 1"));
+    CHECK(strstr(text, "more wait"));
+    fake_end(0, GSHMEM_OK);
+}
+
 int main(void)
 {
     test_out_of_order();
@@ -434,5 +461,6 @@ int main(void)
     test_refusals();
     test_bad_pairs();
     test_garbage();
+    test_overdue();
     return 0;
 }
