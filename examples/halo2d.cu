@@ -22,9 +22,7 @@ static __host__ __device__ float next_value(const row *u, int r, int c)
     return 0.25f * (u[r - 1][c] + u[r + 1][c] + u[r][c - 1] + u[r][c + 1]);
 }
 
-/* Two plates: a neighbour may be one step ahead, and its row goes into the other one then. Who has
- * my row of a step and computed with it sends the next: once that has come, mine may be
- * overwritten. */
+/* Two plates: a neighbour may be one step ahead, and its row goes into the other one then. */
 __global__ void jacobi(row *even, row *odd, uint64_t *arrived)
 {
     int me = gshmem_my_pe(), last = gshmem_n_pes() - 1;
@@ -34,11 +32,11 @@ __global__ void jacobi(row *even, row *odd, uint64_t *arrived)
     for (uint64_t step = 1; step <= STEPS; step++) {
         row *now = step % 2 ? even : odd, *next = step % 2 ? odd : even;
         if (me > 0)
-            gshmem_float_put_signal_nbi_block(now[ROWS + 1], now[1], COLUMNS, &arrived[1], step,
-                                              GSHMEM_SIGNAL_SET, me - 1);
+            gshmem_float_put_signal_block(now[ROWS + 1], now[1], COLUMNS, &arrived[1], step,
+                                          GSHMEM_SIGNAL_SET, me - 1);
         if (me < last)
-            gshmem_float_put_signal_nbi_block(now[0], now[ROWS], COLUMNS, &arrived[0], step,
-                                              GSHMEM_SIGNAL_SET, me + 1);
+            gshmem_float_put_signal_block(now[0], now[ROWS], COLUMNS, &arrived[0], step,
+                                          GSHMEM_SIGNAL_SET, me + 1);
         if (threadIdx.x == 0 && me > 0)
             gshmem_signal_wait_until(&arrived[0], GSHMEM_CMP_GE, step);
         if (threadIdx.x == 0 && me < last)
