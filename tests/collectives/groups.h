@@ -1,4 +1,5 @@
-/* Teams to try collectives on, with their members worked out by the test itself; small helpers. */
+/* Teams to try collectives on, with their members worked out by the test itself; small helpers. For
+ * C and CUDA sources. */
 #ifndef GSHMEM_TESTS_COLLECTIVES_GROUPS_H
 #define GSHMEM_TESTS_COLLECTIVES_GROUPS_H
 
@@ -103,8 +104,10 @@ static inline void skew(uint64_t call)
 {
     uint64_t draw = random_of(call * 64 + (uint64_t)gshmem_my_pe());
 
-    if (draw % 16 == 0)
-        nanosleep(&(struct timespec){.tv_nsec = (long)(draw >> 32) % 100000}, NULL);
+    if (draw % 16 == 0) {
+        struct timespec late = {0, (long)(draw >> 32) % 100000};
+        nanosleep(&late, NULL);
+    }
 }
 
 #endif

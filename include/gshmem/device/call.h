@@ -60,8 +60,8 @@ GSHMEM_KERNEL bool gshmem_kernel_good_object(const struct gshmem_device_ctx *c, 
 GSHMEM_KERNEL bool gshmem_kernel_overlap(const struct gshmem_kernel_call *call)
 {
     const uintptr_t to = (uintptr_t)call->dest, from = (uintptr_t)call->source;
-    const bool in_place = call->what != GSHMEM_COLLECTIVE_FCOLLECT &&
-                          call->what != GSHMEM_COLLECTIVE_ALLTOALL;
+    const bool in_place =
+        call->what != GSHMEM_COLLECTIVE_FCOLLECT && call->what != GSHMEM_COLLECTIVE_ALLTOALL;
 
     return to < from + call->source_bytes && from < to + call->dest_bytes &&
            !(in_place && to == from);
@@ -86,12 +86,12 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_say(const struct gshmem_device_
                                call->dest_bytes);
 }
 
-/* Whether this PE can make the call; if not, *status is the answer, and the others know it. A sync of
- * the threads, so that each may read what another has written to source. */
+/* Whether this PE can make the call; if not, *status is the answer, and the others know it. A sync
+ * of the threads, so that each may read what another has written to source. */
 template <int scope>
-GSHMEM_KERNEL bool gshmem_kernel_enter(const struct gshmem_device_team *t,
-                                       const struct gshmem_kernel_call *call,
-                                       gshmem_status_t *status)
+GSHMEM_KERNEL_RARE bool gshmem_kernel_enter(const struct gshmem_device_team *t,
+                                            const struct gshmem_kernel_call *call,
+                                            gshmem_status_t *status)
 {
     gshmem_kernel_sync<scope>();
     if (t && (uint32_t)call->root < (uint32_t)t->ctx.n_pes &&
@@ -109,44 +109,40 @@ GSHMEM_KERNEL bool gshmem_kernel_enter(const struct gshmem_device_team *t,
     return false;
 }
 
-/* A round of the call, with or without data: gshmem_kernel_meet, and a line if others differ. */
+/* Copies of which there are many, in functions that come in many types, are out of line. */
 template <int scope>
-GSHMEM_KERNEL gshmem_status_t gshmem_kernel_call_meet(const struct gshmem_kernel_call *call,
-                                                      const struct gshmem_kernel_round *r)
+GSHMEM_KERNEL_RARE void gshmem_kernel_copy_apart(void *to, const void *from, size_t bytes)
 {
-    gshmem_status_t status = gshmem_kernel_meet<scope>(r, GSHMEM_OK);
-
-    if (status == GSHMEM_ERR_MISMATCH && gshmem_kernel_rank<scope>() == 0)
-        gshmem_kernel_fault(call->handle, call->what, GSHMEM_FAULT_OTHERS, NULL, 0);
-    return status;
+    gshmem_kernel_copy<scope>(to, from, bytes);
 }
 
-/* ---- What comes along with a round ------------------------------------------------------------- */
+/* ---- What comes along with a round ---------------------------------------------------------- */
 
 /* Pieces that came with a round, into the order of the members. */
 template <int scope>
-GSHMEM_KERNEL void gshmem_kernel_place(const struct gshmem_kernel_round *r, char *dest)
+GSHMEM_KERNEL_RARE void gshmem_kernel_place(const struct gshmem_kernel_round *r, char *dest)
 {
     const struct gshmem_device_ctx *c = &r->team->ctx;
 
     for (uint32_t i = 0; i < (uint32_t)c->n_pes; i++) {
         /* i after is n - i before */
         uint32_t piece = i ? (uint32_t)c->n_pes - i : 0;
-        gshmem_kernel_copy<scope>(dest + gshmem_kernel_after(c, i) * r->bytes,
-                                  r->data + piece * r->bytes, r->bytes);
+        gshmem_kernel_copy_apart<scope>(dest + gshmem_kernel_after(c, i) * r->bytes,
+                                        r->data + piece * r->bytes, r->bytes);
     }
 }
 
 /* Pieces for each, to where a round takes them from. */
 template <int scope>
-GSHMEM_KERNEL void gshmem_kernel_lay_out(const struct gshmem_kernel_round *r, const char *source)
+GSHMEM_KERNEL_RARE void gshmem_kernel_lay_out(const struct gshmem_kernel_round *r,
+                                              const char *source)
 {
     const struct gshmem_device_ctx *c = &r->team->ctx;
 
-    gshmem_kernel_copy<scope>(r->data, source + (size_t)c->my_pe * r->bytes, r->bytes);
+    gshmem_kernel_copy_apart<scope>(r->data, source + (size_t)c->my_pe * r->bytes, r->bytes);
     for (uint32_t i = 1; i < (uint32_t)c->n_pes; i++)
-        gshmem_kernel_copy<scope>(r->data + ((uint32_t)c->n_pes + i) * r->bytes,
-                                  source + gshmem_kernel_after(c, i) * r->bytes, r->bytes);
+        gshmem_kernel_copy_apart<scope>(r->data + ((uint32_t)c->n_pes + i) * r->bytes,
+                                        source + gshmem_kernel_after(c, i) * r->bytes, r->bytes);
 }
 
 /* Whether a piece for each of n can come along with a round. */
@@ -155,23 +151,41 @@ GSHMEM_KERNEL bool gshmem_kernel_small_each(const struct gshmem_device_team *t, 
     return gshmem_kernel_flat(t) && all <= GSHMEM_DEVICE_SYNC_DATA / 2;
 }
 
-/* ---- What is moved between two rounds --------------------------------------------------------- */
+/* A round of the call, with its data if there is any: gshmem_kernel_meet, and a line if others
+ * differ. */
+template <int scope>
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_call_meet(const struct gshmem_kernel_call *call,
+                                                           const struct gshmem_kernel_round *r)
+{
+    const bool from_here = r->brings == GSHMEM_BRINGS_ALL ||
+                           (r->brings == GSHMEM_BRINGS_ROOT && r->team->ctx.my_pe == r->root);
+
+    if (from_here)
+        gshmem_kernel_copy_apart<scope>(r->data, call->source, r->bytes);
+    else if (r->brings == GSHMEM_BRINGS_EACH)
+        gshmem_kernel_lay_out<scope>(r, (const char *)call->source);
+    gshmem_status_t status = gshmem_kernel_meet<scope>(r, GSHMEM_OK);
+    if (status == GSHMEM_ERR_MISMATCH && gshmem_kernel_rank<scope>() == 0)
+        gshmem_kernel_fault(call->handle, call->what, GSHMEM_FAULT_OTHERS, NULL, 0);
+    return status;
+}
+
+/* ---- What is moved between two rounds ------------------------------------------------------- */
 
 template <int scope>
-GSHMEM_KERNEL gshmem_status_t gshmem_kernel_open(const struct gshmem_device_team *t,
-                                                 const struct gshmem_kernel_call *call)
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_open(const struct gshmem_device_team *t,
+                                                      const struct gshmem_kernel_call *call)
 {
-    struct gshmem_kernel_round r =
-        gshmem_kernel_round(t, gshmem_kernel_signature(&t->ctx, call));
+    struct gshmem_kernel_round r = gshmem_kernel_round(t, gshmem_kernel_signature(&t->ctx, call));
 
     return gshmem_kernel_call_meet<scope>(call, &r);
 }
 
 /* The caller has gone through this much, and waits for the others. The threads have met. */
 template <int scope>
-GSHMEM_KERNEL gshmem_status_t gshmem_kernel_close(const struct gshmem_device_team *t,
-                                                  const struct gshmem_kernel_call *call,
-                                                  gshmem_status_t mine)
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_close(const struct gshmem_device_team *t,
+                                                       const struct gshmem_kernel_call *call,
+                                                       gshmem_status_t mine)
 {
     gshmem_kernel_sync<scope>();
     if (gshmem_kernel_rank<scope>() == 0) {
@@ -192,16 +206,17 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_send(const struct gshmem_device_ctx 
     void *there = gshmem_kernel_reach(c, dest, bytes, (int)pe);
 
     if (there)
-        gshmem_kernel_copy<scope>(there, source, bytes);
+        gshmem_kernel_copy_apart<scope>(there, source, bytes);
     else if (gshmem_kernel_rank<scope>() == 0 && bytes)
         return gshmem_kernel_post_put<true>(c, dest, source, bytes, NULL, (int)pe);
     return GSHMEM_OK;
 }
 
-/* The same bytes to all others, beginning with the next one, so that not all begin with the same. */
+/* The same bytes to all others, each beginning with the one after itself. */
 template <int scope>
-GSHMEM_KERNEL gshmem_status_t gshmem_kernel_send_all(const struct gshmem_device_ctx *c, void *dest,
-                                                     const void *source, size_t bytes)
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_send_all(const struct gshmem_device_ctx *c,
+                                                          void *dest, const void *source,
+                                                          size_t bytes)
 {
     gshmem_status_t status = GSHMEM_OK;
 
@@ -212,14 +227,15 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_send_all(const struct gshmem_device_
 
 /* From a member's copy of source, at once. */
 template <int scope>
-GSHMEM_KERNEL gshmem_status_t gshmem_kernel_bring_from(const struct gshmem_device_ctx *c, void *dest,
-                                                       const void *source, size_t bytes, int pe)
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_bring_from(const struct gshmem_device_ctx *c,
+                                                       void *dest, const void *source, size_t bytes,
+                                                       int pe)
 {
     const void *there = pe == c->my_pe ? source : gshmem_kernel_reach(c, source, bytes, pe);
     gshmem_status_t status = GSHMEM_OK;
 
     if (there && there != dest)
-        gshmem_kernel_copy<scope>(dest, there, bytes);
+        gshmem_kernel_copy_apart<scope>(dest, there, bytes);
     else if (!there && gshmem_kernel_rank<scope>() == 0 && bytes)
         status = gshmem_kernel_post_get<false>(c, dest, source, bytes, pe);
     return gshmem_kernel_agree<scope>(status);

@@ -1,5 +1,5 @@
-/* Collectives in kernels that meet or move data; and the host's by the same names. Reductions are in
- * gshmem/device/reduce.h.
+/* Collectives in kernels that meet or move data; and the host's by the same names. Reductions are
+ * in gshmem/device/reduce.h.
  *
  * What is small comes along with a round, through scratch memory (gshmem/device/round.h): dest is
  * written by its own PE alone, in its call. What is large is moved between two rounds
@@ -9,7 +9,7 @@
 
 #include "gshmem/device/call.h"
 
-/* ---- sync and barrier -------------------------------------------------------------------------- */
+/* ---- sync and barrier ----------------------------------------------------------------------- */
 
 /* barrier: also what the PE has issued on the default context is complete. */
 template <int scope, bool barrier>
@@ -35,7 +35,7 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_sync_team(gshmem_team_t team)
     return status;
 }
 
-/* ---- broadcast --------------------------------------------------------------------------------- */
+/* ---- broadcast ------------------------------------------------------------------------------ */
 
 /* Each takes its part from the root and gives it to all: no PE sends more than all of it twice. */
 template <int scope>
@@ -71,20 +71,17 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_broadcast(gshmem_team_t team, v
     if (bytes > GSHMEM_DEVICE_SYNC_DATA)
         return gshmem_kernel_broadcast_large<scope>(t, &call);
 
-    struct gshmem_kernel_round r =
-        gshmem_kernel_round(t, gshmem_kernel_signature(&t->ctx, &call));
+    struct gshmem_kernel_round r = gshmem_kernel_round(t, gshmem_kernel_signature(&t->ctx, &call));
     r.brings = GSHMEM_BRINGS_ROOT;
     r.root = root;
     r.bytes = bytes;
-    if (t->ctx.my_pe == root)
-        gshmem_kernel_copy<scope>(r.data, source, bytes);
     if (!(status = gshmem_kernel_call_meet<scope>(&call, &r)))
-        gshmem_kernel_copy<scope>(dest, r.data, bytes);
+        gshmem_kernel_copy_apart<scope>(dest, r.data, bytes);
     gshmem_kernel_sync<scope>();
     return status;
 }
 
-/* ---- fcollect ---------------------------------------------------------------------------------- */
+/* ---- fcollect ------------------------------------------------------------------------------- */
 
 template <int scope>
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_fcollect_large(const struct gshmem_device_team *t,
@@ -96,7 +93,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_fcollect_large(const struct gshmem_d
 
     if (status)
         return status;
-    gshmem_kernel_copy<scope>(mine, call->source, call->source_bytes);
+    gshmem_kernel_copy_apart<scope>(mine, call->source, call->source_bytes);
     status = gshmem_kernel_send_all<scope>(c, mine, call->source, call->source_bytes);
     return gshmem_kernel_close<scope>(t, call, status);
 }
@@ -116,18 +113,16 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_fcollect(gshmem_team_t team, vo
     if (all > GSHMEM_DEVICE_SYNC_DATA)
         return gshmem_kernel_fcollect_large<scope>(t, &call);
 
-    struct gshmem_kernel_round r =
-        gshmem_kernel_round(t, gshmem_kernel_signature(&t->ctx, &call));
+    struct gshmem_kernel_round r = gshmem_kernel_round(t, gshmem_kernel_signature(&t->ctx, &call));
     r.brings = GSHMEM_BRINGS_ALL;
     r.bytes = bytes;
-    gshmem_kernel_copy<scope>(r.data, source, bytes);
     if (!(status = gshmem_kernel_call_meet<scope>(&call, &r)))
         gshmem_kernel_place<scope>(&r, (char *)dest);
     gshmem_kernel_sync<scope>();
     return status;
 }
 
-/* ---- alltoall ---------------------------------------------------------------------------------- */
+/* ---- alltoall ------------------------------------------------------------------------------- */
 
 template <int scope>
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_alltoall_large(const struct gshmem_device_team *t,
@@ -141,7 +136,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_alltoall_large(const struct gshmem_d
 
     if (status)
         return status;
-    gshmem_kernel_copy<scope>((char *)call->dest + place, source + place, bytes);
+    gshmem_kernel_copy_apart<scope>((char *)call->dest + place, source + place, bytes);
     for (uint32_t i = 1; i < (uint32_t)c->n_pes && !status; i++) {
         uint32_t pe = gshmem_kernel_after(c, i);
         status = gshmem_kernel_send<scope>(c, (char *)call->dest + place, source + pe * bytes,
@@ -165,22 +160,20 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_alltoall(gshmem_team_t team, vo
     if (!gshmem_kernel_small_each(t, all))
         return gshmem_kernel_alltoall_large<scope>(t, &call, bytes);
 
-    struct gshmem_kernel_round r =
-        gshmem_kernel_round(t, gshmem_kernel_signature(&t->ctx, &call));
+    struct gshmem_kernel_round r = gshmem_kernel_round(t, gshmem_kernel_signature(&t->ctx, &call));
     r.brings = GSHMEM_BRINGS_EACH;
     r.bytes = bytes;
-    gshmem_kernel_lay_out<scope>(&r, (const char *)source);
     if (!(status = gshmem_kernel_call_meet<scope>(&call, &r)))
         gshmem_kernel_place<scope>(&r, (char *)dest);
     gshmem_kernel_sync<scope>();
     return status;
 }
 
-/* ---- By the names of gshmem.h, where they are described ----------------------------------------
+/* ---- By the names of gshmem.h, where they are described -------------------------------------
  *
  * Those ending in _warp and _block are called by all threads of a warp or block of each PE. */
 
-#define GSHMEM_KERNEL_COLLECTIVES(ending, scope)                                                         \
+#define GSHMEM_KERNEL_COLLECTIVES(ending, scope)                                                   \
     GSHMEM_KERNEL gshmem_status_t gshmem_team_sync##ending(gshmem_team_t team)                     \
     {                                                                                              \
         return gshmem_kernel_sync_team<scope, false>(team);                                        \
@@ -244,20 +237,19 @@ GSHMEM_EITHER gshmem_status_t gshmem_barrier_all(void)
 GSHMEM_EITHER gshmem_status_t gshmem_broadcastmem(gshmem_team_t team, void *dest,
                                                   const void *source, size_t bytes, int root)
 {
-    GSHMEM_RETURN(
-        (gshmem_kernel_broadcast<GSHMEM_SCOPE_THREAD>(team, dest, source, bytes, root)),
-        gshmem_on_host::gshmem_broadcastmem(team, dest, source, bytes, root));
+    GSHMEM_RETURN((gshmem_kernel_broadcast<GSHMEM_SCOPE_THREAD>(team, dest, source, bytes, root)),
+                  gshmem_on_host::gshmem_broadcastmem(team, dest, source, bytes, root));
 }
 
-GSHMEM_EITHER gshmem_status_t gshmem_fcollectmem(gshmem_team_t team, void *dest,
-                                                 const void *source, size_t bytes)
+GSHMEM_EITHER gshmem_status_t gshmem_fcollectmem(gshmem_team_t team, void *dest, const void *source,
+                                                 size_t bytes)
 {
     GSHMEM_RETURN((gshmem_kernel_fcollect<GSHMEM_SCOPE_THREAD>(team, dest, source, bytes)),
                   gshmem_on_host::gshmem_fcollectmem(team, dest, source, bytes));
 }
 
-GSHMEM_EITHER gshmem_status_t gshmem_alltoallmem(gshmem_team_t team, void *dest,
-                                                 const void *source, size_t bytes)
+GSHMEM_EITHER gshmem_status_t gshmem_alltoallmem(gshmem_team_t team, void *dest, const void *source,
+                                                 size_t bytes)
 {
     GSHMEM_RETURN((gshmem_kernel_alltoall<GSHMEM_SCOPE_THREAD>(team, dest, source, bytes)),
                   gshmem_on_host::gshmem_alltoallmem(team, dest, source, bytes));

@@ -1,17 +1,17 @@
 /* Reductions in kernels; and the host's by the same names.
  *
  * Small ones: everybody gets everybody's elements with one round, and combines them in the order of
- * the members. Large ones: each combines its part of the elements of all members, beginning with its
- * own, and gives it to all. Either way the order depends on the members and the size alone, and all
- * get the same bits. */
+ * the members. Large ones: each combines its part of the elements of all members, beginning with
+ * its own, and gives it to all. Either way the order depends on the members and the size alone, and
+ * all get the same bits. */
 #ifndef GSHMEM_DEVICE_REDUCE_H
 #define GSHMEM_DEVICE_REDUCE_H
 
 #include "gshmem/device/call.h"
 
-/* ---- Combining --------------------------------------------------------------------------------- */
+/* ---- Combining ------------------------------------------------------------------------------ */
 
-/* As on the host: integers wrap, and of two values that do not differ min and max take the second. */
+/* As on the host: integers wrap, and min and max take the second if neither is less or more. */
 template <class T, int op> GSHMEM_KERNEL T gshmem_kernel_combine(T x, T y)
 {
     const bool real = (T)0.5 != (T)0;
@@ -35,35 +35,36 @@ template <class T, int op> GSHMEM_KERNEL T gshmem_kernel_combine(T x, T y)
     }
 }
 
-/* What is combined with the first operand, in order. */
+/* What is combined with the first operand, in order: `bytes` of each. */
 #define GSHMEM_OPERANDS 8
 
-template <class T> struct gshmem_kernel_operands {
-    const T *at[GSHMEM_OPERANDS];
+struct gshmem_kernel_operands {
+    const void *at[GSHMEM_OPERANDS];
     uint32_t n;
+    size_t bytes;
 };
 
 /* out[i] = first[i] op at[0][i] op at[1][i] …; out may be first. */
 template <int scope, class T, int op>
 GSHMEM_KERNEL void gshmem_kernel_combine_all(T *out, const T *first,
-                                             const struct gshmem_kernel_operands<T> *operands,
-                                             size_t n)
+                                             const struct gshmem_kernel_operands *operands)
 {
+    const size_t n = operands->bytes / sizeof(T);
+
     for (size_t i = gshmem_kernel_rank<scope>(); i < n; i += gshmem_kernel_size<scope>()) {
         T value = first[i];
-        for (uint32_t j = 0; j < GSHMEM_OPERANDS; j++) {
-            if (j < operands->n)
-                value = gshmem_kernel_combine<T, op>(value, operands->at[j][i]);
-        }
+        for (uint32_t j = 0; j < operands->n; j++)
+            value = gshmem_kernel_combine<T, op>(value, ((const T *)operands->at[j])[i]);
         out[i] = value;
     }
 }
 
-/* ---- Small: what came with a round -------------------------------------------------------------- */
+/* ---- Small: what came with a round ---------------------------------------------------------- */
 
 /* Piece i is that of the member i before this one: from member 0's on downwards, then around. */
 template <int scope, class T, int op>
-GSHMEM_KERNEL void gshmem_kernel_combine_pieces(const struct gshmem_kernel_round *r, T *dest, size_t n)
+GSHMEM_KERNEL void gshmem_kernel_combine_pieces(const struct gshmem_kernel_round *r, T *dest,
+                                                size_t n)
 {
     const T *pieces = (const T *)r->data;
     const uint32_t members = (uint32_t)r->team->ctx.n_pes, mine = (uint32_t)r->team->ctx.my_pe;
@@ -79,66 +80,50 @@ GSHMEM_KERNEL void gshmem_kernel_combine_pieces(const struct gshmem_kernel_round
     gshmem_kernel_sync<scope>();
 }
 
-/* ---- Large: from the members' own memory -------------------------------------------------------- */
+/* ---- Large: from the members' own memory ---------------------------------------------------- */
 
 /* Both halves of the scratch memory, which are free between the rounds of a call. */
-#define GSHMEM_SCRATCH_BYTES (2 * GSHMEM_DEVICE_SYNC_DATA)
+#define GSHMEM_SCRATCH_BYTES (2u * GSHMEM_DEVICE_SYNC_DATA)
 
-/* Brings some elements of all members that are not mapped, at once; by one thread. */
-template <class T>
-GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_bring_operands(
-    const struct gshmem_device_ctx *c, T *to, const T *source, size_t n, uint32_t first, uint32_t end)
-{
-    gshmem_status_t status = GSHMEM_OK;
-
-    for (uint32_t i = first; i < end && !status; i++) {
-        uint32_t pe = gshmem_kernel_after(c, i);
-        if (gshmem_kernel_reach(c, source, n * sizeof(T), (int)pe))
-            continue;
-        status = gshmem_kernel_post_get<true>(c, to, source, n * sizeof(T), (int)pe);
-        to += n;
-    }
-    return status ? status : gshmem_kernel_quiet_on(c);
-}
-
-/* Combines n elements at source of this member and those after it from `first` to `end`: what is in
- * `out` already is the value so far. */
-template <int scope, class T, int op>
-GSHMEM_KERNEL gshmem_status_t gshmem_kernel_combine_some(const struct gshmem_device_team *t, T *out,
-                                                         const T *so_far, const T *source, size_t n,
-                                                         uint32_t first, uint32_t end)
+/* Where the next `bytes` bytes at source of the members after this one, from `first` to `end`, can
+ * be read: as many of them as there is scratch memory for, where some are brought by the proxy. A
+ * sync of the threads, then. */
+template <int scope>
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_operands(const struct gshmem_device_team *t,
+                                                          const char *source, size_t bytes,
+                                                          uint32_t first, uint32_t end,
+                                                          struct gshmem_kernel_operands *operands)
 {
     const struct gshmem_device_ctx *c = &t->ctx;
-    T *scratch = (T *)t->sync->data[0];
-    size_t piece = n;
+    gshmem_status_t status = GSHMEM_OK;
+    char *to = t->sync->data[0];
     uint32_t away = 0;
 
-    for (uint32_t i = first; i < end; i++)
-        away += !gshmem_kernel_reach(c, source, n * sizeof(T), (int)gshmem_kernel_after(c, i));
-    if (away && piece > GSHMEM_SCRATCH_BYTES / sizeof(T) / away)
-        piece = GSHMEM_SCRATCH_BYTES / sizeof(T) / away;
-
-    for (size_t at = 0, now; at < n; at += now) {
-        struct gshmem_kernel_operands<T> operands = {};
-        gshmem_status_t status = GSHMEM_OK;
-
-        now = n - at < piece ? n - at : piece;
-        if (away && gshmem_kernel_rank<scope>() == 0)
-            status = gshmem_kernel_bring_operands(c, scratch, source + at, now, first, end);
-        if (away && (status = gshmem_kernel_agree<scope>(status)))
-            return status;
-        T *brought = scratch;
-        for (uint32_t i = first; i < end; i++) {
-            const T *there = (const T *)gshmem_kernel_reach(c, source + at, now * sizeof(T),
-                                                            (int)gshmem_kernel_after(c, i));
-            operands.at[operands.n++] = there ? there : brought;
-            brought += there ? 0 : now;
-        }
-        gshmem_kernel_combine_all<scope, T, op>(out + at, so_far + at, &operands, now);
-        if (away)
-            gshmem_kernel_sync<scope>(); /* before the scratch memory is written again */
+    operands->n = end - first;
+    for (uint32_t i = 0; i < operands->n; i++) {
+        operands->at[i] =
+            gshmem_kernel_reach(c, source, bytes, (int)gshmem_kernel_after(c, first + i));
+        away += !operands->at[i];
     }
-    return GSHMEM_OK;
+    if (away && bytes > (GSHMEM_SCRATCH_BYTES / away & ~15u))
+        bytes = GSHMEM_SCRATCH_BYTES / away & ~15u;
+    operands->bytes = bytes;
+    if (!away)
+        return GSHMEM_OK;
+
+    gshmem_kernel_sync<scope>(); /* what was brought before has been read */
+    for (uint32_t i = 0; i < operands->n; i++) {
+        if (operands->at[i])
+            continue;
+        if (gshmem_kernel_rank<scope>() == 0 && !status)
+            status = gshmem_kernel_post_get<true>(c, to, source, bytes,
+                                                  (int)gshmem_kernel_after(c, first + i));
+        operands->at[i] = to;
+        to += bytes;
+    }
+    if (gshmem_kernel_rank<scope>() == 0 && !status)
+        status = gshmem_kernel_quiet_on(c);
+    return gshmem_kernel_agree<scope>(status);
 }
 
 /* out = n elements at source of all members combined, beginning with this one; out may be source. */
@@ -147,24 +132,34 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_combine_members(const struct gshmem_
                                                             T *out, const T *source, size_t n)
 {
     const uint32_t members = (uint32_t)t->ctx.n_pes;
+    struct gshmem_kernel_operands operands;
     gshmem_status_t status = GSHMEM_OK;
 
     if (members == 1 && out != source)
-        gshmem_kernel_copy<scope>(out, source, n * sizeof(T));
-    for (uint32_t first = 1, end; first < members && !status; first = end) {
+        gshmem_kernel_copy_apart<scope>(out, source, n * sizeof(T));
+    for (uint32_t first = 1, end; first < members; first = end) {
         end = members - first < GSHMEM_OPERANDS ? members : first + GSHMEM_OPERANDS;
-        status = gshmem_kernel_combine_some<scope, T, op>(t, out, first == 1 ? source : out, source,
-                                                          n, first, end);
+        if (first > 1)
+            gshmem_kernel_sync<scope>(); /* pieces are not the same ones for each thread */
+        for (size_t at = 0; at < n; at += operands.bytes / sizeof(T)) {
+            status = gshmem_kernel_operands<scope>(t, (const char *)(source + at),
+                                                   (n - at) * sizeof(T), first, end, &operands);
+            if (status)
+                return status;
+            gshmem_kernel_combine_all<scope, T, op>(out + at, (first == 1 ? source : out) + at,
+                                                    &operands);
+        }
     }
-    return status;
+    return GSHMEM_OK;
 }
 
-/* ---- Calls ---------------------------------------------------------------------------------------- */
+/* ---- Calls ---------------------------------------------------------------------------------- */
 
 /* What differs between reductions of equal size. */
 template <class T, int op> GSHMEM_KERNEL uint32_t gshmem_kernel_variant(void)
 {
-    return (uint32_t)op << 5 | (uint32_t)((T)0.5 != (T)0) << 4 | (uint32_t)((T)-1 < (T)0) << 3;
+    return (uint32_t)op << 5 | (uint32_t)((T)0.5 != (T)0) << 4 | (uint32_t)((T)-1 < (T)0) << 3 |
+           (uint32_t)sizeof(T) >> 1;
 }
 
 /* In place works, as no other member reads or writes this one's part, of any member. */
@@ -194,7 +189,8 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_reduce(gshmem_team_t team, T *d
     const size_t bytes = gshmem_kernel_times(n, sizeof(T));
     const size_t all = t ? gshmem_kernel_times(bytes, (uint32_t)t->ctx.n_pes) : 0;
     const struct gshmem_kernel_call call = {
-        team, GSHMEM_COLLECTIVE_REDUCE, dest, source, bytes, bytes, 0, gshmem_kernel_variant<T, op>()};
+        team, GSHMEM_COLLECTIVE_REDUCE,      dest, source, bytes, bytes,
+        0,    gshmem_kernel_variant<T, op>()};
     gshmem_status_t status = GSHMEM_OK;
 
     if (!gshmem_kernel_enter<scope>(t, &call, &status))
@@ -202,11 +198,9 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_reduce(gshmem_team_t team, T *d
     if (all > GSHMEM_DEVICE_SYNC_DATA)
         return gshmem_kernel_reduce_large<scope, T, op>(t, &call);
 
-    struct gshmem_kernel_round r =
-        gshmem_kernel_round(t, gshmem_kernel_signature(&t->ctx, &call));
+    struct gshmem_kernel_round r = gshmem_kernel_round(t, gshmem_kernel_signature(&t->ctx, &call));
     r.brings = GSHMEM_BRINGS_ALL;
     r.bytes = bytes;
-    gshmem_kernel_copy<scope>(r.data, source, bytes);
     if (!(status = gshmem_kernel_call_meet<scope>(&call, &r)))
         gshmem_kernel_combine_pieces<scope, T, op>(&r, dest, n);
     return status;
@@ -227,7 +221,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reducescatter_large(
     status = gshmem_kernel_combine_members<scope, T, op>(t, result, part, n);
     status = gshmem_kernel_close<scope>(t, call, status);
     if (!status && result != dest)
-        gshmem_kernel_copy<scope>(dest, result, n * sizeof(T));
+        gshmem_kernel_copy_apart<scope>(dest, result, n * sizeof(T));
     gshmem_kernel_sync<scope>();
     return status;
 }
@@ -239,10 +233,9 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_reducescatter(gshmem_team_t tea
     const struct gshmem_device_team *t = gshmem_kernel_team(team);
     const size_t bytes = gshmem_kernel_times(n, sizeof(T));
     const size_t all = t ? gshmem_kernel_times(bytes, (uint32_t)t->ctx.n_pes) : 0;
-    const struct gshmem_kernel_call call = {team,  GSHMEM_COLLECTIVE_REDUCESCATTER,
-                                            dest,  source,
-                                            bytes, all,
-                                            0,     gshmem_kernel_variant<T, op>()};
+    const struct gshmem_kernel_call call = {
+        team, GSHMEM_COLLECTIVE_REDUCESCATTER, dest, source, bytes, all,
+        0,    gshmem_kernel_variant<T, op>()};
     gshmem_status_t status = GSHMEM_OK;
 
     if (!gshmem_kernel_enter<scope>(t, &call, &status))
@@ -250,17 +243,15 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_reducescatter(gshmem_team_t tea
     if (!gshmem_kernel_small_each(t, all))
         return gshmem_kernel_reducescatter_large<scope, T, op>(t, &call, n);
 
-    struct gshmem_kernel_round r =
-        gshmem_kernel_round(t, gshmem_kernel_signature(&t->ctx, &call));
+    struct gshmem_kernel_round r = gshmem_kernel_round(t, gshmem_kernel_signature(&t->ctx, &call));
     r.brings = GSHMEM_BRINGS_EACH;
     r.bytes = bytes;
-    gshmem_kernel_lay_out<scope>(&r, (const char *)source);
     if (!(status = gshmem_kernel_call_meet<scope>(&call, &r)))
         gshmem_kernel_combine_pieces<scope, T, op>(&r, dest, n);
     return status;
 }
 
-/* ---- With the type and the operation known at run time -------------------------------------------- */
+/* ---- With the type and the operation known at run time -------------------------------------- */
 
 enum { GSHMEM_KERNEL_REDUCE, GSHMEM_KERNEL_REDUCESCATTER };
 
@@ -351,7 +342,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_any(gshmem_team_t team, int t
 #undef GSHMEM_CASE
 }
 
-/* ---- By the names of gshmem.h, where they are described --------------------------------------------
+/* ---- By the names of gshmem.h, where they are described -------------------------------------
  *
  * Templates, so that who does not call them does not pay for all types and operations. */
 
@@ -360,9 +351,9 @@ GSHMEM_EITHER gshmem_status_t gshmem_reduce(gshmem_team_t team, enum gshmem_type
                                             enum gshmem_op op, void *dest, const void *source,
                                             size_t n)
 {
-    GSHMEM_RETURN((gshmem_kernel_reduce_any<scope, GSHMEM_KERNEL_REDUCE>(team, type, op, dest,
-                                                                         source, n)),
-                  gshmem_on_host::gshmem_reduce(team, type, op, dest, source, n));
+    GSHMEM_RETURN(
+        (gshmem_kernel_reduce_any<scope, GSHMEM_KERNEL_REDUCE>(team, type, op, dest, source, n)),
+        gshmem_on_host::gshmem_reduce(team, type, op, dest, source, n));
 }
 
 template <int scope = GSHMEM_SCOPE_THREAD>
@@ -370,8 +361,8 @@ GSHMEM_EITHER gshmem_status_t gshmem_reducescatter(gshmem_team_t team, enum gshm
                                                    enum gshmem_op op, void *dest,
                                                    const void *source, size_t n)
 {
-    GSHMEM_RETURN((gshmem_kernel_reduce_any<scope, GSHMEM_KERNEL_REDUCESCATTER>(team, type, op, dest,
-                                                                                source, n)),
+    GSHMEM_RETURN((gshmem_kernel_reduce_any<scope, GSHMEM_KERNEL_REDUCESCATTER>(team, type, op,
+                                                                                dest, source, n)),
                   gshmem_on_host::gshmem_reducescatter(team, type, op, dest, source, n));
 }
 

@@ -1,29 +1,33 @@
 /* Rounds: how the members of a team meet in kernels, and bring each other what is small.
  *
- * A round is over for a member when it has heard from all, directly or through others: all have come
- * to it, and made the same call. In a small team each tells each. In a larger one there are as many
- * steps as n has bits: in step k a member tells the one 2^k after it, after it has heard from the
- * one 2^(k-1) before it. So link k always comes from the same member, and a word has one writer.
+ * A round is over for a member when it has heard from all, directly or through others: all have
+ * come to it, and made the same call. In a small team each tells each. In a larger one there are as
+ * many steps as n has bits: in step k a member tells the one 2^k after it, after it has heard from
+ * the one 2^(k-1) before it. So link k always comes from the same member, and a word has one
+ * writer.
  *
  * What a member says is the round's number and a signature of its call, or 0 if it cannot make the
  * call or has heard a different signature. In both ways all hear of it if one is different. Among
- * steps: after step k a member knows whether the 2^(k+1) members up to itself agree, because the one
- * it hears from knew it of those before these; in the end that is all of them.
+ * steps: after step k a member knows whether the 2^(k+1) members up to itself agree, because the
+ * one it hears from knew it of those before these; in the end that is all of them.
  *
- * Data is put into the receiver's scratch memory before the word (put_signal), and from the sender's
- * own, so that nobody waits until it has left. Words and scratch memory are there twice, for even
- * and odd rounds, and that is enough: who is in round r + 2 has finished r + 1, to which all had to
- * come, and they came after they had finished r: after they had read what they were sent there, and
- * (as those they sent to have finished r too) after all they sent in r had arrived. The same makes
- * both halves free between two rounds without data. The model is tests/model/rounds.pml. */
+ * Data is put into the receiver's scratch memory before the word (put_signal), and from the
+ * sender's own, so that nobody waits until it has left. Words and scratch memory are there twice,
+ * for even and odd rounds, and that is enough: who is in round r + 2 has finished r + 1, to which
+ * all had to come, and they came after they had finished r: after they had read what they were sent
+ * there, and (as those they sent to have finished r too) after all they sent in r had arrived. The
+ * same makes both halves free between two rounds without data (tests/model/rounds.pml). */
 #ifndef GSHMEM_DEVICE_ROUND_H
 #define GSHMEM_DEVICE_ROUND_H
 
 #include "gshmem/device/rma.h"
 #include "gshmem/device/team.h"
 
-/* Up to as many members each tells each: one way instead of several, for a few words more. */
+/* Up to as many members each tells each: one way instead of several, for a few words more. All
+ * modules of a job need the same; tests set less, to have steps with few PEs. */
+#ifndef GSHMEM_ROUND_FLAT
 #define GSHMEM_ROUND_FLAT 8
+#endif
 
 /* What data comes along: from the root to all; a piece from each for all; one from each for each.
  * Pieces received lie in order: piece i of the scratch memory is that of the member i before, and
@@ -42,9 +46,9 @@ struct gshmem_kernel_round {
     uint32_t signature; /* 0: this PE cannot make the call */
     enum gshmem_brings brings;
     int root;
-    size_t bytes;     /* of a piece */
-    uint64_t *word;   /* this round's, [link] */
-    char *data;       /* this round's scratch memory */
+    size_t bytes;   /* of a piece */
+    uint64_t *word; /* this round's, [link] */
+    char *data;     /* this round's scratch memory */
 };
 
 struct gshmem_kernel_link {
@@ -117,16 +121,17 @@ GSHMEM_KERNEL struct gshmem_kernel_round gshmem_kernel_round(const struct gshmem
     return r;
 }
 
-/* The word to the member at the other end, after what that thread and those it has met have written;
- * with the data, where that goes through the proxy. A put of nothing rather than a signal alone,
- * because that would not publish what was written. */
+/* The word to the member at the other end, after what that thread and those it has met have
+ * written; with the data, where that goes through the proxy. A put of nothing rather than a signal
+ * alone, because that would not publish what was written. */
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_tell(const struct gshmem_kernel_round *r, uint32_t k,
                                                  uint32_t signature)
 {
     const struct gshmem_device_ctx *c = &r->team->ctx;
     const struct gshmem_kernel_link link = gshmem_kernel_link(r, k);
     const uint64_t say = (uint64_t)r->number << 32 | signature;
-    uint64_t *there = (uint64_t *)gshmem_kernel_reach(c, &r->word[k], sizeof *r->word, (int)link.to);
+    uint64_t *there =
+        (uint64_t *)gshmem_kernel_reach(c, &r->word[k], sizeof *r->word, (int)link.to);
 
     if (there) {
         gshmem_store_release(there, say); /* pairs with the acquire in gshmem_kernel_hear */
@@ -162,8 +167,8 @@ GSHMEM_KERNEL void gshmem_kernel_bring(const struct gshmem_kernel_round *r, uint
 {
     for (uint32_t k = first; k < end; k++) {
         const struct gshmem_kernel_link link = gshmem_kernel_link(r, k);
-        void *there = gshmem_kernel_reach(&r->team->ctx, r->data + link.to_offset, link.bytes,
-                                          (int)link.to);
+        void *there =
+            gshmem_kernel_reach(&r->team->ctx, r->data + link.to_offset, link.bytes, (int)link.to);
         if (there && link.bytes)
             gshmem_kernel_copy<scope>(there, r->data + link.from_offset, link.bytes);
     }
@@ -187,10 +192,11 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_fault(gshmem_team_t team, uint3
 }
 
 /* One round. A sync of the threads, which see what was brought. `mine` is what the caller has found
- * so far: if no worse comes, it is the answer. */
+ * so far: if no worse comes, it is the answer. Out of line, as what else does not depend on types:
+ * a call is nothing beside the waiting, and there are many reductions. */
 template <int scope>
-GSHMEM_KERNEL gshmem_status_t gshmem_kernel_meet(const struct gshmem_kernel_round *r,
-                                                 gshmem_status_t mine)
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_meet(const struct gshmem_kernel_round *r,
+                                                      gshmem_status_t mine)
 {
     const struct gshmem_device_team *t = r->team;
     const uint32_t links = gshmem_kernel_links((uint32_t)t->ctx.n_pes);

@@ -74,7 +74,7 @@ GSHMEM_KERNEL void *gshmem_kernel_team_ptr(gshmem_team_t team, const void *dest,
     return t ? gshmem_kernel_ptr(&t->ctx, dest, pe) : NULL;
 }
 
-/* ---- By the names of gshmem.h, where they are described --------------------------------------- */
+/* ---- By the names of gshmem.h, where they are described ------------------------------------- */
 
 GSHMEM_EITHER int gshmem_my_pe(void)
 {
