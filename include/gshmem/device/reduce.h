@@ -11,27 +11,28 @@
 
 /* ---- Combining ------------------------------------------------------------------------------ */
 
-/* As on the host: integers wrap, and min and max take the second if neither is less or more. */
-template <class T, int op> GSHMEM_KERNEL T gshmem_kernel_combine(T x, T y)
+/* As on the host: integers wrap, and min and max take the second if neither is less or more. What
+ * is called with a constant has no switch left. */
+template <class T> GSHMEM_KERNEL T gshmem_kernel_combine(int op, T x, T y)
 {
     const bool real = (T)0.5 != (T)0;
+    typedef unsigned long long bits;
 
-    static_assert(op < GSHMEM_OP_AND || (T)0.5 == (T)0, "and, or and xor are for integers");
     switch (op) {
     case GSHMEM_OP_SUM:
-        return real ? x + y : (T)((unsigned long long)x + (unsigned long long)y);
+        return real ? x + y : (T)((bits)x + (bits)y);
     case GSHMEM_OP_PROD:
-        return real ? x * y : (T)((unsigned long long)x * (unsigned long long)y);
+        return real ? x * y : (T)((bits)x * (bits)y);
     case GSHMEM_OP_MIN:
         return x < y ? x : y;
     case GSHMEM_OP_MAX:
         return x > y ? x : y;
     case GSHMEM_OP_AND:
-        return (T)((unsigned long long)x & (unsigned long long)y);
+        return (T)((bits)x & (bits)y);
     case GSHMEM_OP_OR:
-        return (T)((unsigned long long)x | (unsigned long long)y);
+        return (T)((bits)x | (bits)y);
     default:
-        return (T)((unsigned long long)x ^ (unsigned long long)y);
+        return (T)((bits)x ^ (bits)y);
     }
 }
 
@@ -45,8 +46,8 @@ struct gshmem_kernel_operands {
 };
 
 /* out[i] = first[i] op at[0][i] op at[1][i] …; out may be first. */
-template <int scope, class T, int op>
-GSHMEM_KERNEL void gshmem_kernel_combine_all(T *out, const T *first,
+template <int scope, class T>
+GSHMEM_KERNEL void gshmem_kernel_combine_all(int op, T *out, const T *first,
                                              const struct gshmem_kernel_operands *operands)
 {
     const size_t n = operands->bytes / sizeof(T);
@@ -54,7 +55,7 @@ GSHMEM_KERNEL void gshmem_kernel_combine_all(T *out, const T *first,
     for (size_t i = gshmem_kernel_rank<scope>(); i < n; i += gshmem_kernel_size<scope>()) {
         T value = first[i];
         for (uint32_t j = 0; j < operands->n; j++)
-            value = gshmem_kernel_combine<T, op>(value, ((const T *)operands->at[j])[i]);
+            value = gshmem_kernel_combine(op, value, ((const T *)operands->at[j])[i]);
         out[i] = value;
     }
 }
@@ -62,9 +63,9 @@ GSHMEM_KERNEL void gshmem_kernel_combine_all(T *out, const T *first,
 /* ---- Small: what came with a round ---------------------------------------------------------- */
 
 /* Piece i is that of the member i before this one: from member 0's on downwards, then around. */
-template <int scope, class T, int op>
-GSHMEM_KERNEL void gshmem_kernel_combine_pieces(const struct gshmem_kernel_round *r, T *dest,
-                                                size_t n)
+template <int scope, class T>
+GSHMEM_KERNEL void gshmem_kernel_combine_pieces(int op, const struct gshmem_kernel_round *r,
+                                                T *dest, size_t n)
 {
     const T *pieces = (const T *)r->data;
     const uint32_t members = (uint32_t)r->team->ctx.n_pes, mine = (uint32_t)r->team->ctx.my_pe;
@@ -73,7 +74,7 @@ GSHMEM_KERNEL void gshmem_kernel_combine_pieces(const struct gshmem_kernel_round
         T value = pieces[mine * n + i];
         for (uint32_t j = 1, piece = mine; j < members; j++) {
             piece = piece ? piece - 1 : members - 1;
-            value = gshmem_kernel_combine<T, op>(value, pieces[piece * n + i]);
+            value = gshmem_kernel_combine(op, value, pieces[piece * n + i]);
         }
         dest[i] = value;
     }
@@ -126,9 +127,11 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_operands(const struct gshmem_de
     return gshmem_kernel_agree<scope>(status);
 }
 
-/* out = n elements at source of all members combined, beginning with this one; out may be source. */
-template <int scope, class T, int op>
-GSHMEM_KERNEL gshmem_status_t gshmem_kernel_combine_members(const struct gshmem_device_team *t,
+/* out = n elements at source of all members combined, beginning with this one; out may be source.
+ */
+template <int scope, class T>
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_combine_members(int op,
+                                                            const struct gshmem_device_team *t,
                                                             T *out, const T *source, size_t n)
 {
     const uint32_t members = (uint32_t)t->ctx.n_pes;
@@ -146,8 +149,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_combine_members(const struct gshmem_
                                                    (n - at) * sizeof(T), first, end, &operands);
             if (status)
                 return status;
-            gshmem_kernel_combine_all<scope, T, op>(out + at, (first == 1 ? source : out) + at,
-                                                    &operands);
+            gshmem_kernel_combine_all<scope>(op, out + at, (first == 1 ? source : out) + at,
+                                             &operands);
         }
     }
     return GSHMEM_OK;
@@ -156,15 +159,15 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_combine_members(const struct gshmem_
 /* ---- Calls ---------------------------------------------------------------------------------- */
 
 /* What differs between reductions of equal size. */
-template <class T, int op> GSHMEM_KERNEL uint32_t gshmem_kernel_variant(void)
+template <class T> GSHMEM_KERNEL uint32_t gshmem_kernel_variant(int op)
 {
     return (uint32_t)op << 5 | (uint32_t)((T)0.5 != (T)0) << 4 | (uint32_t)((T)-1 < (T)0) << 3 |
            (uint32_t)sizeof(T) >> 1;
 }
 
 /* In place works, as no other member reads or writes this one's part, of any member. */
-template <int scope, class T, int op>
-GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_large(const struct gshmem_device_team *t,
+template <int scope, class T>
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_large(int op, const struct gshmem_device_team *t,
                                                          const struct gshmem_kernel_call *call)
 {
     const struct gshmem_kernel_part part = gshmem_kernel_part(&t->ctx, call->dest_bytes);
@@ -173,44 +176,44 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_large(const struct gshmem_dev
 
     if (status)
         return status;
-    status = gshmem_kernel_combine_members<scope, T, op>(
-        t, mine, (const T *)((const char *)call->source + part.begin), part.bytes / sizeof(T));
+    status = gshmem_kernel_combine_members<scope>(
+        op, t, mine, (const T *)((const char *)call->source + part.begin), part.bytes / sizeof(T));
     gshmem_kernel_sync<scope>();
     if (!status)
         status = gshmem_kernel_send_all<scope>(&t->ctx, mine, mine, part.bytes);
     return gshmem_kernel_close<scope>(t, call, status);
 }
 
-template <int scope, class T, int op>
-GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_reduce(gshmem_team_t team, T *dest,
-                                                        const T *source, size_t n)
+template <int scope, class T>
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_by(int op, gshmem_team_t team, T *dest,
+                                                      const T *source, size_t n)
 {
     const struct gshmem_device_team *t = gshmem_kernel_team(team);
     const size_t bytes = gshmem_kernel_times(n, sizeof(T));
     const size_t all = t ? gshmem_kernel_times(bytes, (uint32_t)t->ctx.n_pes) : 0;
     const struct gshmem_kernel_call call = {
-        team, GSHMEM_COLLECTIVE_REDUCE,      dest, source, bytes, bytes,
-        0,    gshmem_kernel_variant<T, op>()};
+        team, GSHMEM_COLLECTIVE_REDUCE,    dest, source, bytes, bytes,
+        0,    gshmem_kernel_variant<T>(op)};
     gshmem_status_t status = GSHMEM_OK;
 
     if (!gshmem_kernel_enter<scope>(t, &call, &status))
         return status;
     if (all > GSHMEM_DEVICE_SYNC_DATA)
-        return gshmem_kernel_reduce_large<scope, T, op>(t, &call);
+        return gshmem_kernel_reduce_large<scope, T>(op, t, &call);
 
     struct gshmem_kernel_round r = gshmem_kernel_round(t, gshmem_kernel_signature(&t->ctx, &call));
     r.brings = GSHMEM_BRINGS_ALL;
     r.bytes = bytes;
     if (!(status = gshmem_kernel_call_meet<scope>(&call, &r)))
-        gshmem_kernel_combine_pieces<scope, T, op>(&r, dest, n);
+        gshmem_kernel_combine_pieces<scope>(op, &r, dest, n);
     return status;
 }
 
 /* In place, dest is a part of the source that another member reads. The own part, which none reads,
  * takes the result until all have done with theirs. */
-template <int scope, class T, int op>
+template <int scope, class T>
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reducescatter_large(
-    const struct gshmem_device_team *t, const struct gshmem_kernel_call *call, size_t n)
+    int op, const struct gshmem_device_team *t, const struct gshmem_kernel_call *call, size_t n)
 {
     T *dest = (T *)call->dest, *part = (T *)call->source + (size_t)t->ctx.my_pe * n;
     T *result = call->dest == call->source ? part : dest;
@@ -218,7 +221,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reducescatter_large(
 
     if (status)
         return status;
-    status = gshmem_kernel_combine_members<scope, T, op>(t, result, part, n);
+    status = gshmem_kernel_combine_members<scope>(op, t, result, part, n);
     status = gshmem_kernel_close<scope>(t, call, status);
     if (!status && result != dest)
         gshmem_kernel_copy_apart<scope>(dest, result, n * sizeof(T));
@@ -226,56 +229,60 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reducescatter_large(
     return status;
 }
 
-template <int scope, class T, int op>
-GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_reducescatter(gshmem_team_t team, T *dest,
-                                                               const T *source, size_t n)
+template <int scope, class T>
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reducescatter_by(int op, gshmem_team_t team, T *dest,
+                                                             const T *source, size_t n)
 {
     const struct gshmem_device_team *t = gshmem_kernel_team(team);
     const size_t bytes = gshmem_kernel_times(n, sizeof(T));
     const size_t all = t ? gshmem_kernel_times(bytes, (uint32_t)t->ctx.n_pes) : 0;
     const struct gshmem_kernel_call call = {
         team, GSHMEM_COLLECTIVE_REDUCESCATTER, dest, source, bytes, all,
-        0,    gshmem_kernel_variant<T, op>()};
+        0,    gshmem_kernel_variant<T>(op)};
     gshmem_status_t status = GSHMEM_OK;
 
     if (!gshmem_kernel_enter<scope>(t, &call, &status))
         return status;
     if (!gshmem_kernel_small_each(t, all))
-        return gshmem_kernel_reducescatter_large<scope, T, op>(t, &call, n);
+        return gshmem_kernel_reducescatter_large<scope, T>(op, t, &call, n);
 
     struct gshmem_kernel_round r = gshmem_kernel_round(t, gshmem_kernel_signature(&t->ctx, &call));
     r.brings = GSHMEM_BRINGS_EACH;
     r.bytes = bytes;
     if (!(status = gshmem_kernel_call_meet<scope>(&call, &r)))
-        gshmem_kernel_combine_pieces<scope, T, op>(&r, dest, n);
+        gshmem_kernel_combine_pieces<scope>(op, &r, dest, n);
     return status;
+}
+
+/* What the typed names lead to. */
+template <int scope, class T, int op>
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_reduce(gshmem_team_t team, T *dest,
+                                                        const T *source, size_t n)
+{
+    static_assert(op < GSHMEM_OP_AND || (T)0.5 == (T)0, "and, or and xor are for integers");
+    return gshmem_kernel_reduce_by<scope>(op, team, dest, source, n);
+}
+
+template <int scope, class T, int op>
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_reducescatter(gshmem_team_t team, T *dest,
+                                                               const T *source, size_t n)
+{
+    static_assert(op < GSHMEM_OP_AND || (T)0.5 == (T)0, "and, or and xor are for integers");
+    return gshmem_kernel_reducescatter_by<scope>(op, team, dest, source, n);
 }
 
 /* ---- With the type and the operation known at run time -------------------------------------- */
 
-enum { GSHMEM_KERNEL_REDUCE, GSHMEM_KERNEL_REDUCESCATTER };
-
-template <int scope, int which, class T, int op>
-GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_as(gshmem_team_t team, void *dest,
-                                                      const void *source, size_t n)
-{
-    return which == GSHMEM_KERNEL_REDUCE
-               ? gshmem_kernel_reduce<scope, T, op>(team, (T *)dest, (const T *)source, n)
-               : gshmem_kernel_reducescatter<scope, T, op>(team, (T *)dest, (const T *)source, n);
-}
-
 /* A call that no PE can make. */
-template <int scope, int which>
-GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_none(gshmem_team_t team, int type, int op)
+template <int scope>
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_reduce_none(enum gshmem_collective what, int type,
+                                                             int op, gshmem_team_t team)
 {
     const struct gshmem_device_team *t = gshmem_kernel_team(team);
     gshmem_status_t mine = GSHMEM_OK;
 
     if (gshmem_kernel_rank<scope>() == 0)
-        mine = gshmem_kernel_fault(team,
-                                   which == GSHMEM_KERNEL_REDUCE ? GSHMEM_COLLECTIVE_REDUCE
-                                                                 : GSHMEM_COLLECTIVE_REDUCESCATTER,
-                                   GSHMEM_FAULT_OPERATION, NULL,
+        mine = gshmem_kernel_fault(team, what, GSHMEM_FAULT_OPERATION, NULL,
                                    (uint64_t)(uint32_t)type << 32 | (uint32_t)op);
     if (t) {
         struct gshmem_kernel_round r = gshmem_kernel_round(t, 0);
@@ -284,62 +291,49 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_none(gshmem_team_t team, int 
     return gshmem_kernel_agree<scope>(mine);
 }
 
-template <int scope, int which, class T>
-GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_real(gshmem_team_t team, int type, int op,
-                                                        void *dest, const void *source, size_t n)
+template <int scope, class T>
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_reduce_as(enum gshmem_collective what, int op,
+                                                           gshmem_team_t team, void *dest,
+                                                           const void *source, size_t n)
 {
-    switch (op) {
-    case GSHMEM_OP_SUM:
-        return gshmem_kernel_reduce_as<scope, which, T, GSHMEM_OP_SUM>(team, dest, source, n);
-    case GSHMEM_OP_PROD:
-        return gshmem_kernel_reduce_as<scope, which, T, GSHMEM_OP_PROD>(team, dest, source, n);
-    case GSHMEM_OP_MIN:
-        return gshmem_kernel_reduce_as<scope, which, T, GSHMEM_OP_MIN>(team, dest, source, n);
-    case GSHMEM_OP_MAX:
-        return gshmem_kernel_reduce_as<scope, which, T, GSHMEM_OP_MAX>(team, dest, source, n);
-    default:
-        return gshmem_kernel_reduce_none<scope, which>(team, type, op);
-    }
+    return what == GSHMEM_COLLECTIVE_REDUCE
+               ? gshmem_kernel_reduce_by<scope>(op, team, (T *)dest, (const T *)source, n)
+               : gshmem_kernel_reducescatter_by<scope>(op, team, (T *)dest, (const T *)source, n);
 }
 
-template <int scope, int which, class T>
-GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_integer(gshmem_team_t team, int type, int op,
-                                                           void *dest, const void *source, size_t n)
+template <int scope>
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_any(enum gshmem_collective what, int type,
+                                                       int op, gshmem_team_t team, void *dest,
+                                                       const void *source, size_t n)
 {
-    switch (op) {
-    case GSHMEM_OP_AND:
-        return gshmem_kernel_reduce_as<scope, which, T, GSHMEM_OP_AND>(team, dest, source, n);
-    case GSHMEM_OP_OR:
-        return gshmem_kernel_reduce_as<scope, which, T, GSHMEM_OP_OR>(team, dest, source, n);
-    case GSHMEM_OP_XOR:
-        return gshmem_kernel_reduce_as<scope, which, T, GSHMEM_OP_XOR>(team, dest, source, n);
-    default:
-        return gshmem_kernel_reduce_real<scope, which, T>(team, type, op, dest, source, n);
-    }
-}
+    const bool real = type == GSHMEM_TYPE_FLOAT || type == GSHMEM_TYPE_DOUBLE;
 
-template <int scope, int which>
-GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_any(gshmem_team_t team, int type, int op,
-                                                       void *dest, const void *source, size_t n)
-{
-#define GSHMEM_CASE(name, T, kind)                                                                 \
-    case GSHMEM_TYPE_##name:                                                                       \
-        return gshmem_kernel_reduce_##kind<scope, which, T>(team, type, op, dest, source, n);
+    if ((unsigned)op >= (unsigned)(real ? GSHMEM_OP_AND : GSHMEM_OP_COUNT))
+        return gshmem_kernel_reduce_none<scope>(what, type, op, team);
     switch (type) {
-        GSHMEM_CASE(INT8, int8_t, integer)
-        GSHMEM_CASE(INT16, int16_t, integer)
-        GSHMEM_CASE(INT32, int32_t, integer)
-        GSHMEM_CASE(INT64, int64_t, integer)
-        GSHMEM_CASE(UINT8, uint8_t, integer)
-        GSHMEM_CASE(UINT16, uint16_t, integer)
-        GSHMEM_CASE(UINT32, uint32_t, integer)
-        GSHMEM_CASE(UINT64, uint64_t, integer)
-        GSHMEM_CASE(FLOAT, float, real)
-        GSHMEM_CASE(DOUBLE, double, real)
+    case GSHMEM_TYPE_INT8:
+        return gshmem_kernel_reduce_as<scope, int8_t>(what, op, team, dest, source, n);
+    case GSHMEM_TYPE_INT16:
+        return gshmem_kernel_reduce_as<scope, int16_t>(what, op, team, dest, source, n);
+    case GSHMEM_TYPE_INT32:
+        return gshmem_kernel_reduce_as<scope, int32_t>(what, op, team, dest, source, n);
+    case GSHMEM_TYPE_INT64:
+        return gshmem_kernel_reduce_as<scope, int64_t>(what, op, team, dest, source, n);
+    case GSHMEM_TYPE_UINT8:
+        return gshmem_kernel_reduce_as<scope, uint8_t>(what, op, team, dest, source, n);
+    case GSHMEM_TYPE_UINT16:
+        return gshmem_kernel_reduce_as<scope, uint16_t>(what, op, team, dest, source, n);
+    case GSHMEM_TYPE_UINT32:
+        return gshmem_kernel_reduce_as<scope, uint32_t>(what, op, team, dest, source, n);
+    case GSHMEM_TYPE_UINT64:
+        return gshmem_kernel_reduce_as<scope, uint64_t>(what, op, team, dest, source, n);
+    case GSHMEM_TYPE_FLOAT:
+        return gshmem_kernel_reduce_as<scope, float>(what, op, team, dest, source, n);
+    case GSHMEM_TYPE_DOUBLE:
+        return gshmem_kernel_reduce_as<scope, double>(what, op, team, dest, source, n);
     default:
-        return gshmem_kernel_reduce_none<scope, which>(team, type, op);
+        return gshmem_kernel_reduce_none<scope>(what, type, op, team);
     }
-#undef GSHMEM_CASE
 }
 
 /* ---- By the names of gshmem.h, where they are described -------------------------------------
@@ -351,9 +345,9 @@ GSHMEM_EITHER gshmem_status_t gshmem_reduce(gshmem_team_t team, enum gshmem_type
                                             enum gshmem_op op, void *dest, const void *source,
                                             size_t n)
 {
-    GSHMEM_RETURN(
-        (gshmem_kernel_reduce_any<scope, GSHMEM_KERNEL_REDUCE>(team, type, op, dest, source, n)),
-        gshmem_on_host::gshmem_reduce(team, type, op, dest, source, n));
+    GSHMEM_RETURN((gshmem_kernel_reduce_any<scope>(GSHMEM_COLLECTIVE_REDUCE, type, op, team, dest,
+                                                   source, n)),
+                  gshmem_on_host::gshmem_reduce(team, type, op, dest, source, n));
 }
 
 template <int scope = GSHMEM_SCOPE_THREAD>
@@ -361,8 +355,8 @@ GSHMEM_EITHER gshmem_status_t gshmem_reducescatter(gshmem_team_t team, enum gshm
                                                    enum gshmem_op op, void *dest,
                                                    const void *source, size_t n)
 {
-    GSHMEM_RETURN((gshmem_kernel_reduce_any<scope, GSHMEM_KERNEL_REDUCESCATTER>(team, type, op,
-                                                                                dest, source, n)),
+    GSHMEM_RETURN((gshmem_kernel_reduce_any<scope>(GSHMEM_COLLECTIVE_REDUCESCATTER, type, op, team,
+                                                   dest, source, n)),
                   gshmem_on_host::gshmem_reducescatter(team, type, op, dest, source, n));
 }
 
@@ -372,16 +366,16 @@ GSHMEM_EITHER gshmem_status_t gshmem_reducescatter(gshmem_team_t team, enum gshm
                                                         enum gshmem_op op, void *dest,             \
                                                         const void *source, size_t n)              \
     {                                                                                              \
-        return gshmem_kernel_reduce_any<by, GSHMEM_KERNEL_REDUCE>(team, type, op, dest, source,    \
-                                                                  n);                              \
+        return gshmem_kernel_reduce_any<by>(GSHMEM_COLLECTIVE_REDUCE, type, op, team, dest,        \
+                                            source, n);                                            \
     }                                                                                              \
     template <int by = scope>                                                                      \
     GSHMEM_KERNEL gshmem_status_t gshmem_reducescatter##ending(                                    \
         gshmem_team_t team, enum gshmem_type type, enum gshmem_op op, void *dest,                  \
         const void *source, size_t n)                                                              \
     {                                                                                              \
-        return gshmem_kernel_reduce_any<by, GSHMEM_KERNEL_REDUCESCATTER>(team, type, op, dest,     \
-                                                                         source, n);               \
+        return gshmem_kernel_reduce_any<by>(GSHMEM_COLLECTIVE_REDUCESCATTER, type, op, team, dest, \
+                                            source, n);                                            \
     }
 
 GSHMEM_KERNEL_REDUCTIONS(_warp, GSHMEM_SCOPE_WARP)
