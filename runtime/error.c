@@ -1,11 +1,17 @@
 /* What becomes of failures, and the texts of statuses. */
+#include <pthread.h>
+
 #include "runtime/base/settings.h"
 #include "runtime/job.h"
 
-static struct {
+struct policy {
     gshmem_error_handler_t handler;
     void *context;
-} policy;
+};
+
+/* Set by the program, asked by any of its threads and by the proxy. */
+static struct policy policy;
+static pthread_mutex_t policy_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static const struct {
     const char *name;
@@ -37,8 +43,9 @@ gshmem_status_t gshmem_last_error(const char **text)
 
 void gshmem_set_error_handler(gshmem_error_handler_t handler, void *context)
 {
-    policy.handler = handler;
-    policy.context = context;
+    pthread_mutex_lock(&policy_lock);
+    policy = (struct policy){handler, context};
+    pthread_mutex_unlock(&policy_lock);
 }
 
 void gshmem_raise(gshmem_status_t status)
@@ -47,8 +54,11 @@ void gshmem_raise(gshmem_status_t status)
 
     if (status == GSHMEM_OK)
         return;
-    if (policy.handler)
-        policy.handler(status, last_error_text(), policy.context);
+    pthread_mutex_lock(&policy_lock);
+    struct policy now = policy;
+    pthread_mutex_unlock(&policy_lock);
+    if (now.handler)
+        now.handler(status, last_error_text(), now.context);
     else if (settings_number(SETTING_ON_ERROR) == ABORT)
         job_abort(1, last_error_text());
 }

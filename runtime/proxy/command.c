@@ -48,14 +48,15 @@ const char *command_call(const struct gshmem_command *first, const struct gshmem
 
 bool command_may_have_more(const struct gshmem_command *first)
 {
-    return first->more && (first->kind == GSHMEM_COMMAND_PUT || first->kind == GSHMEM_COMMAND_VALUE ||
-                           first->kind == GSHMEM_COMMAND_ATOMIC);
+    return first->more &&
+           (first->kind == GSHMEM_COMMAND_PUT || first->kind == GSHMEM_COMMAND_VALUE ||
+            first->kind == GSHMEM_COMMAND_ATOMIC);
 }
 
 bool command_continues(const struct gshmem_command *first, const struct gshmem_command *second)
 {
-    uint32_t due = first->kind == GSHMEM_COMMAND_ATOMIC ? GSHMEM_COMMAND_RESULT
-                                                        : GSHMEM_COMMAND_SIGNAL;
+    uint32_t due =
+        first->kind == GSHMEM_COMMAND_ATOMIC ? GSHMEM_COMMAND_RESULT : GSHMEM_COMMAND_SIGNAL;
 
     return second->kind == due && !second->more && !(second->responds && first->responds);
 }
@@ -160,8 +161,8 @@ static gshmem_status_t atomic(const struct translation *t)
     gshmem_status_t status;
 
     if (!atomic_name((int)c->amo) || bytes == 0)
-        return fail(GSHMEM_ERR_ARGUMENT, "atomic in a kernel: operation %u on type %u does not exist",
-                    c->amo, c->type);
+        return fail(GSHMEM_ERR_ARGUMENT,
+                    "atomic in a kernel: operation %u on type %u does not exist", c->amo, c->type);
     if ((status = check_aligned(t, c, bytes)))
         return status;
     t->passage->answer.value[0] = t->passage->answer.value[1] = 0;
@@ -186,9 +187,11 @@ static gshmem_status_t refuse(const struct translation *t)
     const struct gshmem_command *c = t->first;
 
     if (c->local)
-        return fail(GSHMEM_ERR_ARGUMENT, "%s in a kernel at %#llx: the context is GSHMEM_CTX_INVALID",
-                    t->passage->call, (unsigned long long)c->address);
-    return fail(GSHMEM_ERR_ARGUMENT, "%s in a kernel with PE %lld at %#llx: its context has no such PE",
+        return fail(GSHMEM_ERR_ARGUMENT,
+                    "%s in a kernel at %#llx: the context is GSHMEM_CTX_INVALID", t->passage->call,
+                    (unsigned long long)c->address);
+    return fail(GSHMEM_ERR_ARGUMENT,
+                "%s in a kernel with PE %lld at %#llx: its context has no such PE",
                 t->passage->call, (long long)c->size, (unsigned long long)c->address);
 }
 
@@ -203,8 +206,8 @@ gshmem_status_t command_translate(const struct gshmem_command *first,
     if (first->kind == GSHMEM_COMMAND_REFUSE_COLLECTIVE)
         return refuse_collective(first);
     if (first->kind != GSHMEM_COMMAND_REFUSE && first->pe >= (uint32_t)way->n_pes)
-        return fail(GSHMEM_ERR_ARGUMENT, "%s in a kernel with PE %u: the job has PEs 0..%d", p->call,
-                    first->pe, way->n_pes - 1);
+        return fail(GSHMEM_ERR_ARGUMENT, "%s in a kernel with PE %u: the job has PEs 0..%d",
+                    p->call, first->pe, way->n_pes - 1);
     switch (first->kind) {
     case GSHMEM_COMMAND_PUT:
         status = copy(&t, TRANSPORT_PUT);

@@ -25,8 +25,9 @@ gshmem_status_t module_fill(struct gshmem_device_module *m, const struct gshmem_
 
     if (!error)
         return GSHMEM_OK;
-    return fail(GSHMEM_ERR_DEVICE, "a module with kernels for the %s device cannot be given the "
-                                   "state of the job: error %d of that device",
+    return fail(GSHMEM_ERR_DEVICE,
+                "a module with kernels for the %s device cannot be given the "
+                "state of the job: error %d of that device",
                 m->device, error);
 }
 

@@ -16,7 +16,8 @@ bool pages_exist(struct pages *p, uint64_t address, uint64_t bytes)
     if (first == last && *known == first + 1)
         return true;
     /* Does nothing but to fail where a page is not mapped. */
-    if (msync((void *)(uintptr_t)(first * page), (size_t)((last - first + 1) * page), MS_ASYNC) != 0)
+    if (msync((void *)(uintptr_t)(first * page), (size_t)((last - first + 1) * page), MS_ASYNC) !=
+        0)
         return false;
     if (first == last)
         *known = (uintptr_t)first + 1;

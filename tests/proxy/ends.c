@@ -1,5 +1,5 @@
-/* No kernel waits for ever: a PE dies, or ends the job, and the failure words say so; what was under
- * way to the dead ends with a status, and what goes to the living goes on.
+/* No kernel waits for ever: a PE dies, or ends the job, and the failure words say so; what was
+ * under way to the dead ends with a status, and what goes to the living goes on.
  *
  * Starts its own PEs by fork and a unique id: ends death|abort|unwritten. PE 0 is the parent. */
 #include <signal.h>
@@ -48,7 +48,8 @@ static void death(void)
         raise(SIGKILL);
     CHECK_EQ(wait_failure(state.ctx.job->failure), GSHMEM_ERR_PEER_DEAD);
     CHECK_EQ(wait_failure(state.ctx.job->team[GSHMEM_TEAM_WORLD]->failure), GSHMEM_ERR_PEER_DEAD);
-    CHECK_EQ(gshmem_load_relaxed(state.ctx.job->team[alive]->failure), 0); /* none of its members died */
+    CHECK_EQ(gshmem_load_relaxed(state.ctx.job->team[alive]->failure),
+             0); /* none of its members died */
     CHECK_OK(gshmem_team_sync(alive));
 }
 

@@ -12,7 +12,13 @@
 #include "runtime/proxy/channel.h"
 #include "../check.h"
 
-enum { FAKE_LOG2 = 4, FAKE_SLOTS = 1 << FAKE_LOG2, FAKE_PES = 4, FAKE_BYTES = 1 << 16, FAKE_MOST = 64 };
+enum {
+    FAKE_LOG2 = 4,
+    FAKE_SLOTS = 1 << FAKE_LOG2,
+    FAKE_PES = 4,
+    FAKE_BYTES = 1 << 16,
+    FAKE_MOST = 64
+};
 
 static _Alignas(64) unsigned char fake_heap[FAKE_BYTES]; /* this PE's */
 static _Alignas(64) uint64_t fake_ring[FAKE_SLOTS * GSHMEM_SLOT_WORDS];
@@ -23,9 +29,9 @@ static struct passage fake_passage[FAKE_SLOTS];
 /* What the transport has been given, and not ended. */
 static struct transport_request fake_request[FAKE_MOST];
 static int fake_requests;
-static int fake_room;                 /* it takes this many more */
-static gshmem_status_t fake_refusal;  /* what post answers, if not 0 */
-static bool fake_at_once;             /* it ends requests within post */
+static int fake_room;                /* it takes this many more */
+static gshmem_status_t fake_refusal; /* what post answers, if not 0 */
+static bool fake_at_once;            /* it ends requests within post */
 
 static gshmem_status_t fake_raised[FAKE_MOST];
 static int fake_raises;
@@ -73,7 +79,8 @@ static inline gshmem_status_t fake_post(void *context, const struct transport_re
     return GSHMEM_OK;
 }
 
-static inline void fake_raise(void *context, gshmem_status_t status, const struct proxy_answer *then);
+static inline void fake_raise(void *context, gshmem_status_t status,
+                              const struct proxy_answer *then);
 
 static struct proxy_way fake_way = {
     .n_pes = FAKE_PES,
@@ -84,7 +91,8 @@ static struct proxy_way fake_way = {
     .raise = fake_raise,
 };
 
-static inline void fake_raise(void *context, gshmem_status_t status, const struct proxy_answer *then)
+static inline void fake_raise(void *context, gshmem_status_t status,
+                              const struct proxy_answer *then)
 {
     (void)context;
     fake_raised[fake_raises++ % FAKE_MOST] = status;

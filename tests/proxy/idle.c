@@ -1,5 +1,5 @@
-/* The proxy's thread: it runs where GSHMEM_PROXY_CPU says, sleeps when there is nothing to do, and is
- * not there at all in programs that have no kernels. */
+/* The proxy's thread: it runs where GSHMEM_PROXY_CPU says, sleeps when there is nothing to do, and
+ * is not there at all in programs that have no kernels. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <sched.h>

@@ -1,4 +1,5 @@
-/* What kernels see of the job: teams and contexts as they come and go, and what becomes of mistakes. */
+/* What kernels see of the job: teams and contexts as they come and go, and what becomes of
+ * mistakes. */
 #include <pthread.h>
 #include <sys/mman.h>
 
@@ -117,8 +118,12 @@ static void handler(gshmem_status_t status, const char *text, void *context)
 /* Where the caller gets no status, the error policy has it before the answer comes. */
 static void test_raises(void)
 {
-    struct gshmem_command command = {
-        .kind = GSHMEM_COMMAND_FETCH, .type = 8, .address = 4096, .responds = 1, .raises = 1, .tag = 1};
+    struct gshmem_command command = {.kind = GSHMEM_COMMAND_FETCH,
+                                     .type = 8,
+                                     .address = 4096,
+                                     .responds = 1,
+                                     .raises = 1,
+                                     .tag = 1};
 
     gshmem_set_error_handler(handler, &handled);
     issue(&state.ctx.channel[0], &command, 1);

@@ -1,4 +1,5 @@
-/* Every kind of command, to every PE, in a job: as a kernel would write them, checked at both ends. */
+/* Every kind of command, to every PE, in a job: as a kernel would write them, checked at both ends.
+ */
 #include <stdint.h>
 
 #include "kernel.h"

@@ -1,6 +1,6 @@
-/* Many producers and the proxy itself: each operation happens once, its data is there when it is done,
- * and in the order of its channel. Under ThreadSanitizer a missing release or acquire on the way is a
- * reported race. */
+/* Many producers and the proxy itself: each operation happens once, its data is there when it is
+ * done, and in the order of its channel. Under ThreadSanitizer a missing release or acquire on the
+ * way is a reported race. */
 #include <pthread.h>
 
 #include "kernel.h"
@@ -17,8 +17,7 @@ static uint64_t *mail_of(int from, int who)
 
 static struct gshmem_command command(uint32_t kind, int pe, const void *address)
 {
-    return (struct gshmem_command){
-        .kind = kind, .pe = (uint32_t)pe, .address = (uintptr_t)address};
+    return (struct gshmem_command){.kind = kind, .pe = (uint32_t)pe, .address = (uintptr_t)address};
 }
 
 /* Writes into its mailbox on the PE, and reads it back. */

@@ -1,8 +1,9 @@
-/* The transport to PEs of this host: loads and stores on memory that is mapped, made by whoever posts.
+/* The transport to PEs of this host: loads and stores on memory that is mapped, made by whoever
+ * posts.
  *
- * It is for requests that come from kernels, which may be kept from mapping peers (GSHMEM_MAPPED=0),
- * and for addresses that only the CPU can translate. A request is over when post returns. Atomics are
- * the CPU's own, the same that PEs use which have the location mapped. */
+ * It is for requests that come from kernels, which may be kept from mapping peers
+ * (GSHMEM_MAPPED=0), and for addresses that only the CPU can translate. A request is over when post
+ * returns. Atomics are the CPU's own, the same that PEs use which have the location mapped. */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -54,7 +55,8 @@ static void local_begin(struct transport *base, const struct transport_config *c
 /* ---- Requests ---- */
 
 /* Objects of the sizes that others wait for are stored whole, and after all that was posted before:
- * release, which pairs with the acquire of gshmem_wait_until and of those who look by themselves. */
+ * release, which pairs with the acquire of gshmem_wait_until and of those who look by themselves.
+ */
 static void store(void *to, const void *from, size_t bytes)
 {
     union {
@@ -127,8 +129,7 @@ static gshmem_status_t put(struct local *t, const struct transport_request *r)
 
     if (r->bytes && !(to = reach(t, r->pe, r->segment, r->offset)))
         return refuse(t, r->pe);
-    if (r->signal_op &&
-        !(flag = (uint64_t *)reach(t, r->pe, r->signal_segment, r->signal_offset)))
+    if (r->signal_op && !(flag = (uint64_t *)reach(t, r->pe, r->signal_segment, r->signal_offset)))
         return refuse(t, r->pe);
     if (to)
         store(to, r->local, r->bytes);

@@ -1,0 +1,178 @@
+/* Kernels' contexts: their channels, made and freed; and quiet, as the host sees it. */
+#include "runtime/base/clock.h"
+#include "runtime/context.h"
+#include "runtime/proxy/parts.h"
+#include "runtime/team/team.h"
+#include "runtime/wait.h"
+
+enum {
+    UNWRITTEN_S = 10,     /* how long a quiet waits for what a kernel began to write, */
+    UNWRITTEN_LAST_S = 2, /* and where kernels have ended */
+};
+
+static bool make_channel(struct kernel_channel *c, struct gshmem_device_channel *view)
+{
+    c->shared = memory_shared(sizeof *c->shared);
+    c->device = memory_of_device(sizeof *c->device);
+    c->proxy.passage = calloc(1 << CHANNEL_SLOTS_LOG2, sizeof *c->proxy.passage);
+    if (!c->shared || !c->device || !c->proxy.passage)
+        return false;
+    c->proxy.ring = c->shared->ring;
+    c->proxy.slots_log2 = CHANNEL_SLOTS_LOG2;
+    c->proxy.tail = &c->shared->tail;
+    c->proxy.done = &c->shared->done;
+    c->proxy.failed = &c->shared->failed;
+    *view = (struct gshmem_device_channel){
+        .ring = {.ring = c->shared->ring,
+                 .tail = &c->shared->tail,
+                 .ticket = &c->device->ticket,
+                 .tail_copy = &c->device->tail_copy,
+                 .slots = 1 << CHANNEL_SLOTS_LOG2,
+                 .slots_log2 = CHANNEL_SLOTS_LOG2},
+        .done = &c->shared->done,
+        .done_copy = &c->device->done_copy,
+        .failed = &c->shared->failed,
+        .failed_seen = &c->device->failed_seen,
+    };
+    return true;
+}
+
+void kernels_free_context(struct job *j, struct kernel_context *k)
+{
+    if (!k)
+        return;
+    for (int i = 0; i < k->channels; i++) {
+        struct kernel_channel *c = &k->own[i];
+        if (j->network)
+            network_remove_channel(j->network, &c->proxy);
+        memory_free_shared(c->shared);
+        memory_free_of_device(c->device);
+        free(c->proxy.passage);
+    }
+    memory_free_of_device(k->channel);
+    memory_free_of_device(k->view);
+    free(k);
+}
+
+gshmem_status_t kernels_make_context(struct job *j, int channels, struct kernel_context **out)
+{
+    struct kernel_context *k = calloc(1, sizeof *k + (size_t)channels * sizeof k->own[0]);
+    gshmem_status_t status = GSHMEM_OK;
+    bool made = k != NULL;
+
+    if (k) {
+        k->channels = channels;
+        k->view = memory_of_device(sizeof *k->view);
+        k->channel = memory_of_device((size_t)channels * sizeof *k->channel);
+        made = k->view && k->channel;
+    }
+    for (int i = 0; i < channels && made; i++)
+        made = make_channel(&k->own[i], &k->channel[i]);
+    if (!made)
+        status = fail(GSHMEM_ERR_MEMORY, "out of memory for %d channels of kernels", channels);
+    for (int i = 0; i < channels && !status; i++)
+        status = network_add_channel(j->network, &k->own[i].proxy);
+    if (status)
+        kernels_free_context(j, k);
+    else
+        *out = k;
+    return status;
+}
+
+gshmem_status_t kernels_open_context(struct job *j, struct context *c)
+{
+    const struct team *t = j->team[c->view.team];
+    gshmem_status_t status;
+
+    if (!j->kernels)
+        return GSHMEM_OK;
+    if ((status = kernels_make_context(j, 1, &c->kernel)))
+        return status;
+    *c->kernel->view = kernels_view(j, t, c->kernel);
+    c->view.device = c->kernel->view;
+    return GSHMEM_OK;
+}
+
+void kernels_end_context(struct job *j, struct context *c)
+{
+    c->view.device = NULL;
+    kernels_free_context(j, c->kernel);
+    c->kernel = NULL;
+}
+
+bool kernels_close_context(struct job *j, struct context *c)
+{
+    for (int i = 0; c->kernel && i < c->kernel->channels; i++) {
+        const struct kernel_channel *own = &c->kernel->own[i];
+        if ((gshmem_load_acquire(own->proxy.done) & ~GSHMEM_DONE_FAILED) !=
+            gshmem_load_relaxed(&own->device->ticket))
+            return false;
+    }
+    kernels_end_context(j, c);
+    return true;
+}
+
+/* ---- Quiet, for the host ---- */
+
+/* What a wait knows of a place that a kernel has taken and not written. */
+struct unwritten {
+    uint64_t position;
+    uint64_t since; /* ns; 0: there is none */
+};
+
+/* Whether the proxy has come to a place that nothing was written to for so long. */
+static bool never_written(const struct kernel_channel *c, struct unwritten *u, uint64_t ns)
+{
+    uint64_t tail = gshmem_load_relaxed(c->proxy.tail), now = clock_ns();
+    struct gshmem_slot slot;
+
+    if (gshmem_channel_read(c->proxy.ring, tail, c->proxy.slots_log2, &slot)) {
+        u->since = 0;
+    } else if (!u->since || u->position != tail) {
+        u->position = tail;
+        u->since = now;
+    }
+    return u->since && now - u->since > ns;
+}
+
+/* Until all positions before `target` are done. A kernel that was ended between taking a place and
+ * writing it leaves one behind that all others wait for. */
+static gshmem_status_t wait_for(struct kernel_channel *c, uint64_t target, const char *call,
+                                bool last)
+{
+    const uint64_t most = (last ? UNWRITTEN_LAST_S : UNWRITTEN_S) * UINT64_C(1000000000);
+    struct unwritten u = {.since = 0};
+    gshmem_status_t status = GSHMEM_OK;
+    uint64_t done = 0;
+    struct wait w;
+
+    wait_begin(&w, call, GSHMEM_TEAM_WORLD);
+    /* acquire: pairs with the release in channel_publish */
+    while (!status && !c->abandoned &&
+           (done = gshmem_load_acquire(c->proxy.done) & ~GSHMEM_DONE_FAILED) < target) {
+        status = wait_slowly(&w);
+        if (!status && never_written(c, &u, most)) {
+            c->abandoned = last;
+            return fail(GSHMEM_ERR_DEVICE,
+                        "%s: of %llu operations in kernels the first was begun and never came: its "
+                        "kernel has ended or does not run",
+                        call, (unsigned long long)(target - done));
+        }
+    }
+    return status;
+}
+
+gshmem_status_t kernels_quiet(struct kernel_context *k, const char *call, bool last)
+{
+    gshmem_status_t status = GSHMEM_OK;
+
+    for (int i = 0; i < k->channels && !status; i++) {
+        struct kernel_channel *c = &k->own[i];
+        status = wait_for(c, gshmem_load_relaxed(&c->device->ticket), call, last);
+        uint64_t failed = gshmem_load_relaxed(&c->shared->failed);
+        if (!status && failed >> 8 != c->told)
+            status = (gshmem_status_t)(failed & 255);
+        c->told = failed >> 8;
+    }
+    return status;
+}

@@ -1,0 +1,81 @@
+/* What the parts of kernels' view of the job know of each other. */
+#ifndef GSHMEM_PROXY_PARTS_H
+#define GSHMEM_PROXY_PARTS_H
+
+#include "gshmem/device/state.h"
+#include "runtime/proxy/channel.h"
+#include "runtime/proxy/kernels.h"
+#include "runtime/proxy/memory.h"
+
+enum { CHANNEL_SLOTS_LOG2 = 10 };
+
+/* What both sides see of a channel. */
+struct channel_shared {
+    _Alignas(KERNEL_LINE) uint64_t tail;
+    _Alignas(KERNEL_LINE) uint64_t done;
+    _Alignas(KERNEL_LINE) uint64_t failed;
+    _Alignas(KERNEL_LINE) uint64_t ring[(1 << CHANNEL_SLOTS_LOG2) * GSHMEM_SLOT_WORDS];
+};
+
+/* What its producers share with each other. */
+struct channel_of_device {
+    _Alignas(KERNEL_LINE) uint64_t ticket;
+    _Alignas(KERNEL_LINE) uint64_t tail_copy;
+    _Alignas(KERNEL_LINE) uint64_t done_copy;
+    _Alignas(KERNEL_LINE) uint64_t failed_seen;
+};
+
+struct kernel_channel {
+    struct proxy_channel proxy;
+    struct channel_shared *shared;
+    struct channel_of_device *device;
+    uint64_t told;  /* failures that a quiet of the host has answered with */
+    bool abandoned; /* what is not done will never be */
+};
+
+struct kernel_context {
+    struct gshmem_device_ctx *view;
+    struct gshmem_device_channel *channel; /* [channels], with the device */
+    int channels;
+    struct kernel_channel own[];
+};
+
+struct kernel_team {
+    struct gshmem_device_team *view;
+    struct gshmem_device_rounds *rounds;
+    uint64_t *failure;
+    uintptr_t *system; /* [n_pes]; NULL: the job's table */
+};
+
+struct job_shared {
+    _Alignas(KERNEL_LINE) uint64_t failure;
+    _Alignas(KERNEL_LINE) uint32_t asleep;
+    _Alignas(KERNEL_LINE) struct gshmem_response response[GSHMEM_RESPONSES];
+};
+
+struct job_of_device {
+    struct gshmem_device_job job;
+    uint32_t response_owner[GSHMEM_RESPONSES];
+    const struct gshmem_device_team *team[TEAM_MAX];
+};
+
+struct kernels {
+    struct gshmem_device_state state;
+    struct job_shared *shared;
+    struct job_of_device *device;
+    struct kernel_context *context; /* the default one */
+    uintptr_t *nowhere; /* [PE of the job]: 0, for kernels that are not to map anything */
+    bool mapped;
+    int looked_at; /* the PE of this host whose life was asked for last */
+    bool *dead;    /* [PE of the job] */
+};
+
+/* The PEs of a team, on the channels of a context. */
+struct gshmem_device_ctx kernels_view(const struct job *j, const struct team *t,
+                                      const struct kernel_context *on);
+
+/* A context with that many channels, which the network takes from; its view is not filled in. */
+gshmem_status_t kernels_make_context(struct job *j, int channels, struct kernel_context **out);
+void kernels_free_context(struct job *j, struct kernel_context *k);
+
+#endif
