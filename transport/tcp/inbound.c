@@ -257,6 +257,14 @@ static void store_small(char *at, const unsigned char *from, size_t bytes)
     }
 }
 
+/* What has come to the place where it belongs. */
+static bool data_arrived(struct tcp *t, struct inbound *i, size_t bytes)
+{
+    i->data_at += bytes;
+    i->data_left -= bytes;
+    return i->data_left || end_put(t, i);
+}
+
 static bool take_data(struct tcp *t, struct inbound *i, size_t have)
 {
     size_t part = have < i->data_left ? have : (size_t)i->data_left;
@@ -268,9 +276,7 @@ static bool take_data(struct tcp *t, struct inbound *i, size_t have)
     else
         memcpy(i->data_at, i->in + i->in_first, part);
     i->in_first += part;
-    i->data_at += part;
-    i->data_left -= part;
-    return i->data_left || end_put(t, i);
+    return data_arrived(t, i, part);
 }
 
 /* Room for the answers to one more request; who reads none gets none until it does. */
@@ -318,29 +324,25 @@ static bool receive(struct tcp *t, struct inbound *i)
 {
     for (;;) {
         size_t have = i->in_end - i->in_first;
-        bool straight = i->data_left > 8 && have == 0;
-        void *at = straight ? (void *)i->data_at : i->in + i->in_end;
-        size_t room = straight ? (size_t)i->data_left : sizeof i->in - i->in_end;
-        if (room == 0)
+        size_t straight = i->data_left > 8 && have == 0 ? (size_t)i->data_left : 0;
+        size_t room = i->put.bytes >= TCP_LARGE && have < REQUEST_BYTES ? REQUEST_BYTES - have
+                                                                       : sizeof i->in - i->in_end;
+        if (straight + room == 0)
             return true; /* full of requests whose answers have no room */
-        ssize_t n = recv(i->stream.fd, at, room, MSG_DONTWAIT);
+        ssize_t n = tcp_receive(i->stream.fd, i->data_at, straight, i->in + i->in_end, room);
 
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
             return true;
         if (n <= 0)
             return ended(t, i, n < 0 ? errno : 0);
         t->events++;
-        if (straight) {
-            i->data_at += n;
-            i->data_left -= (uint64_t)n;
-            if (!i->data_left && !end_put(t, i))
-                return false;
-        } else {
-            i->in_end += (size_t)n;
-            if (!digest(t, i))
-                return false;
-        }
-        if ((size_t)n < room)
+        size_t placed = (size_t)n < straight ? (size_t)n : straight;
+        if (placed && !data_arrived(t, i, placed))
+            return false;
+        i->in_end += (size_t)n - placed;
+        if (!digest(t, i))
+            return false;
+        if ((size_t)n < straight + room)
             return true; /* the socket is empty; spares a call that would say so */
     }
 }

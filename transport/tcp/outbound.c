@@ -47,6 +47,7 @@ struct outbound {
     char *data_at;
     uint64_t data_left;
     uint64_t data_number;
+    bool data_large;
     size_t in_first, in_end;
     unsigned char in[READ_BYTES];
 };
@@ -181,7 +182,8 @@ static bool digest(struct tcp *t, struct outbound *o)
             if (!take_answer(t, o))
                 return false;
         } else {
-            memmove(o->in, o->in + o->in_first, have);
+            if (o->in_first && have)
+                memmove(o->in, o->in + o->in_first, have);
             o->in_first = 0;
             o->in_end = have;
             return true;
@@ -193,10 +195,10 @@ static bool receive(struct tcp *t, struct outbound *o)
 {
     for (;;) {
         /* The buffer is empty where data is due: the rest of it goes straight to its place. */
-        bool straight = o->data_left > 0;
-        void *at = straight ? (void *)o->data_at : o->in + o->in_end;
-        size_t room = straight ? (size_t)o->data_left : sizeof o->in - o->in_end;
-        ssize_t n = recv(o->stream.fd, at, room, MSG_DONTWAIT);
+        size_t have = o->in_end - o->in_first, straight = (size_t)o->data_left;
+        size_t room = o->data_large && have < ANSWER_BYTES ? ANSWER_BYTES - have
+                                                           : sizeof o->in - o->in_end;
+        ssize_t n = tcp_receive(o->stream.fd, o->data_at, straight, o->in + o->in_end, room);
 
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
             return true;
@@ -205,13 +207,13 @@ static bool receive(struct tcp *t, struct outbound *o)
             return false;
         }
         t->events++;
-        if (straight)
-            data_arrived(t, o, (size_t)n);
-        else
-            o->in_end += (size_t)n;
-        if (!straight && !digest(t, o))
+        size_t placed = (size_t)n < straight ? (size_t)n : straight;
+        if (placed)
+            data_arrived(t, o, placed);
+        o->in_end += (size_t)n - placed;
+        if (!digest(t, o))
             return false;
-        if ((size_t)n < room)
+        if ((size_t)n < straight + room)
             return true; /* the socket is empty; spares a call that would say so */
     }
 }
@@ -324,6 +326,7 @@ static gshmem_status_t open_stream(struct tcp *t, int pe, struct outbound **out)
     memset(o, 0, offsetof(struct outbound, waiting));
     o->data_at = NULL;
     o->data_left = o->data_number = 0;
+    o->data_large = false;
     o->in_first = o->in_end = 0;
     o->stream = (struct stream){.ready = outbound_ready, .fd = -1};
     o->pe = pe;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "runtime/base/settings.h"
@@ -53,6 +54,16 @@ void tcp_tune(struct tcp *t, int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every, sizeof every);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &t->peer_seconds, sizeof t->peer_seconds);
     setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &most_ms, sizeof most_ms);
+}
+
+ssize_t tcp_receive(int fd, void *place, size_t bytes, void *buffer, size_t room)
+{
+    struct iovec vector[2] = {{place, bytes}, {buffer, room}};
+    struct msghdr message = {.msg_iov = vector, .msg_iovlen = 2};
+
+    if (bytes && room)
+        return recvmsg(fd, &message, MSG_DONTWAIT);
+    return bytes ? recv(fd, place, bytes, MSG_DONTWAIT) : recv(fd, buffer, room, MSG_DONTWAIT);
 }
 
 /* One socket for both families where the machine has IPv6, else for IPv4. */

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/epoll.h>
+#include <sys/types.h>
 
 #include "transport/tcp/frame.h"
 #include "transport/tcp/queue.h"
@@ -55,6 +56,14 @@ struct tcp {
 bool tcp_watch(struct tcp *t, struct stream *s, uint32_t events);   /* adds it to epoll */
 void tcp_want_out(struct tcp *t, struct stream *s, bool wanted);
 void tcp_tune(struct tcp *t, int fd);                               /* options of a new socket */
+
+/* Takes what has arrived: up to `bytes` bytes to where they belong, those behind them to a buffer with
+ * that much room. As recv. */
+ssize_t tcp_receive(int fd, void *place, size_t bytes, void *buffer, size_t room);
+
+/* Data of that many bytes is worth a call of its own: behind its frame nothing else is read into the
+ * buffer, from where it would have to be copied. */
+enum { TCP_LARGE = 128 * 1024 };
 
 /* ---- outbound.c ---- */
 
