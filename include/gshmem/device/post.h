@@ -175,48 +175,40 @@ gshmem_kernel_take_failure(const struct gshmem_device_channel *channel)
 
 /* ---- Answers -------------------------------------------------------------------------------- */
 
-/* Takes a response slot: its number, and in *tag what its answer will be marked with. */
-GSHMEM_KERNEL gshmem_status_t gshmem_kernel_claim(const struct gshmem_device_job *job,
-                                                  uint32_t *slot, uint32_t *tag)
+/* Looks once through all response slots and takes a free one, if there is one: its number, and in
+ * *tag what its answer will be marked with. */
+GSHMEM_KERNEL bool gshmem_kernel_claim(const struct gshmem_device_job *job, uint32_t *slot,
+                                       uint32_t *tag)
 {
-    uint32_t i = gshmem_kernel_block() * 61 + gshmem_kernel_thread();
-    struct gshmem_kernel_wait w = {};
-    gshmem_status_t status = GSHMEM_OK;
+    uint32_t begin = gshmem_kernel_block() * 61 + gshmem_kernel_thread();
 
-    for (uint32_t tries = 0; !status; i++) {
+#pragma unroll 1
+    for (uint32_t i = begin; i != begin + GSHMEM_RESPONSES; i++) {
         uint32_t *owner = &job->response_owner[i % GSHMEM_RESPONSES];
         uint32_t was = gshmem_device_load_32(owner);
         if (!(was & 1) && gshmem_claim(owner, was, was | 1)) {
             *slot = i % GSHMEM_RESPONSES;
             *tag = ((was >> 1) + 1) & 255;
-            return GSHMEM_OK;
+            return true;
         }
-        if (++tries % GSHMEM_RESPONSES == 0)
-            status = gshmem_kernel_wait_proxy(&w, job->failure);
     }
-    return status;
+    return false;
 }
 
-/* The slots come by value: they stay in registers. */
-GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_ask_slots(const struct gshmem_device_ctx *c,
-                                                           uint32_t n, struct gshmem_slot first,
-                                                           struct gshmem_slot second,
-                                                           uint64_t value[2])
+/* Asks by a slot that was taken, and gives it back. */
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_ask_by(const struct gshmem_device_ctx *c, uint32_t slot,
+                                                   uint32_t tag, uint32_t n,
+                                                   struct gshmem_slot first,
+                                                   struct gshmem_slot second, uint64_t value[2])
 {
+    const struct gshmem_response *r = &c->job->response[slot];
     struct gshmem_kernel_wait w = {};
     gshmem_status_t status;
     uint64_t end, answer;
-    uint32_t slot, tag;
 
-    if (!c->job)
-        return GSHMEM_ERR_STATE;
-    if ((status = gshmem_kernel_claim(c->job, &slot, &tag)))
-        return status;
     gshmem_command_respond(&first, slot, tag);
     if ((status = gshmem_kernel_post(c, gshmem_kernel_channel(c), n, first, second, &end)))
         return status;
-
-    const struct gshmem_response *r = &c->job->response[slot];
     /* acquire: pairs with the release of the proxy's answer */
     while ((answer = gshmem_load_acquire(&r->answer)) >> 8 != tag) {
         if ((status = gshmem_kernel_wait_proxy(&w, c->job->failure)))
@@ -229,6 +221,29 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_ask_slots(const struct gshmem_d
     }
     gshmem_let_go(&c->job->response_owner[slot], tag << 1);
     return (gshmem_status_t)(answer & 255);
+}
+
+/* Slots of commands come by value: they stay in registers. A lane that has taken a response slot asks
+ * in the same turn of the loop, and gives it back: were it to wait for lanes of its warp that find
+ * none, as a GPU's lanes do behind a loop, all might be taken by such that wait. */
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_ask_slots(const struct gshmem_device_ctx *c,
+                                                           uint32_t n, struct gshmem_slot first,
+                                                           struct gshmem_slot second,
+                                                           uint64_t value[2])
+{
+    struct gshmem_kernel_wait w = {};
+    gshmem_status_t status = GSHMEM_OK;
+    bool answered = false;
+    uint32_t slot, tag;
+
+    if (!c->job)
+        return GSHMEM_ERR_STATE;
+    while (!answered && !status) {
+        answered = gshmem_kernel_claim(c->job, &slot, &tag);
+        status = answered ? gshmem_kernel_ask_by(c, slot, tag, n, first, second, value)
+                          : gshmem_kernel_wait_proxy(&w, c->job->failure);
+    }
+    return status;
 }
 
 GSHMEM_KERNEL struct gshmem_slot gshmem_kernel_second(const struct gshmem_command *second)
