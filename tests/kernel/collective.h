@@ -39,10 +39,13 @@ static __device__ inline void together(int scope)
         __syncwarp(0xffff);
 }
 
-/* ---- The calls, by scope ------------------------------------------------------------------------ */
+/* ---- The calls, by scope ------------------------------------------------------------------------
+ */
 
 #define BY_SCOPE(name, arguments)                                                                  \
-    (scope == BLOCK ? name##_block arguments : scope == WARP ? name##_warp arguments : name arguments)
+    (scope == BLOCK  ? name##_block arguments                                                      \
+     : scope == WARP ? name##_warp arguments                                                       \
+                     : name arguments)
 
 template <int scope> static __device__ gshmem_status_t sync_team(gshmem_team_t team)
 {
@@ -75,7 +78,8 @@ static __device__ gshmem_status_t alltoall(gshmem_team_t team, void *dest, const
     return BY_SCOPE(gshmem_alltoallmem, (team, dest, source, bytes));
 }
 
-/* ---- Now and then some PE comes late -------------------------------------------------------------- */
+/* ---- Now and then some PE comes late
+ * -------------------------------------------------------------- */
 
 static __device__ inline void late(uint64_t call)
 {

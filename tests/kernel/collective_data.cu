@@ -1,14 +1,14 @@
 /* Collectives in kernels that move data: what arrives is what was sent, for all sizes, scopes and
- * kinds of teams; nothing beside it is touched; source may be changed at once on return, and dest may
- * be dirtied until the call. No synchronisation but that of the collectives themselves, so that calls
- * that overtake each other are found. */
+ * kinds of teams; nothing beside it is touched; source may be changed at once on return, and dest
+ * may be dirtied until the call. No synchronisation but that of the collectives themselves, so that
+ * calls that overtake each other are found. */
 #include "kernel/collective.h"
 
 enum { LARGE = (1 << 20) + 3, GUARD = 64 };
 
 /* About what comes along with a round, below and above, for some numbers of members. */
-static const size_t sizes[] = {0,    1,    7,    8,    64,   333,  499,   500,  501,
-                               1000, 1001, 2666, 2667, 4000, 4001, 7999, 8000, 8001, 65537, LARGE};
+static const size_t sizes[] = {0,    1,    7,    8,    64,   333,  499,  500,  501,   1000,
+                               1001, 2666, 2667, 4000, 4001, 7999, 8000, 8001, 65537, LARGE};
 enum { SIZES = sizeof sizes / sizeof sizes[0] };
 
 struct buffers {
@@ -32,7 +32,8 @@ static __device__ void fill(const struct buffers *b, uint64_t call, size_t bytes
         late(call);
 }
 
-/* Byte i of dest is byte from(i).offset of the source of PE from(i).pe; and the source is spoilt. */
+/* Byte i of dest is byte from(i).offset of the source of PE from(i).pe; and the source is spoilt.
+ */
 template <int scope, class From>
 static __device__ void compare(const struct buffers *b, uint64_t call, size_t bytes, size_t all,
                                gshmem_status_t status, From from)
@@ -107,7 +108,8 @@ static __global__ void try_all(struct buffers b, struct members m, const size_t 
         return;
     for (int i = 0; i < n; i++, call += 8) {
         try_broadcasts<scope>(&b, &m, call, size[i]);
-        try_each_to_each<scope>(&b, &m, call + 4, size[i] > 100000 ? size[i] / (size_t)m.n : size[i]);
+        try_each_to_each<scope>(&b, &m, call + 4,
+                                size[i] > 100000 ? size[i] / (size_t)m.n : size[i]);
     }
 }
 

@@ -1,5 +1,5 @@
-/* Reductions in kernels: all types and operations, in place and not, against plain loops; real numbers
- * that do not add up in another order get the same bits on all PEs. */
+/* Reductions in kernels: all types and operations, in place and not, against plain loops; real
+ * numbers that do not add up in another order get the same bits on all PEs. */
 #include "kernel/collective.h"
 
 struct arrays {
@@ -44,8 +44,7 @@ static __device__ T expected_of(const struct members *m, enum gshmem_op op, uint
     return value;
 }
 
-template <int scope, class T>
-static __device__ void fill(T *source, uint64_t call, size_t n)
+template <int scope, class T> static __device__ void fill(T *source, uint64_t call, size_t n)
 {
     for (size_t i = rank_of(scope); i < n; i += callers(scope))
         source[i] = value_of<T>(call, gshmem_my_pe(), i);
@@ -109,8 +108,8 @@ static __device__ void try_bits(const struct arrays *a, const struct members *m,
         uint64_t draw = mixed2(call * 64 + (uint64_t)gshmem_my_pe(), i);
         source[i] = (double)(int64_t)draw / (double)(UINT64_C(1) << draw % 60);
     }
-    EXPECT(a->found,
-           (gshmem_kernel_reduce<scope, double, GSHMEM_OP_SUM>(m->team, dest, source, n)), 0);
+    EXPECT(a->found, (gshmem_kernel_reduce<scope, double, GSHMEM_OP_SUM>(m->team, dest, source, n)),
+           0);
     together(scope);
     if (rank_of(scope) == 0) {
         uint64_t digest = 0;
@@ -200,7 +199,8 @@ int main(void)
         if (teams[i].my < 0)
             continue;
         /* 1 MiB of doubles with all PEs, else just beyond what comes along with a round */
-        FOR_EACH_SCOPE(a.found, try_sizes, a, teams[i], i == 0 ? 131072 : 2000, (uint64_t)i * 10000);
+        FOR_EACH_SCOPE(a.found, try_sizes, a, teams[i], i == 0 ? 131072 : 2000,
+                       (uint64_t)i * 10000);
     }
     try_all_types<<<BLOCKS, THREADS>>>(a, teams[0]);
     CHECK_FOUND(a.found);

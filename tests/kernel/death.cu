@@ -74,6 +74,32 @@ __global__ void fill_it(struct target t, gshmem_status_t *status)
     status[thread] = one;
 }
 
+/* A team's collectives end with its first member, and do not come back. */
+__global__ void meet_it(struct target t, gshmem_status_t *status)
+{
+    gshmem_status_t one;
+
+    do
+        one = gshmem_barrier_all_block();
+    while (!one);
+    if (gshmem_fcollectmem_block(GSHMEM_TEAM_WORLD, t.dest, t.dest + 64, 1) != one)
+        one = GSHMEM_OK;
+    status[threadIdx.x] = one;
+}
+
+__global__ void gather_with_it(struct target t, gshmem_status_t *status)
+{
+    const size_t bytes = 16384; /* more than comes along with a round */
+    gshmem_status_t one;
+
+    do
+        one = gshmem_broadcastmem_block(GSHMEM_TEAM_WORLD, t.dest, t.dest + bytes, bytes, 0);
+    while (!one);
+    if (gshmem_alltoallmem_block(GSHMEM_TEAM_WORLD, t.dest, t.dest + bytes, bytes / 8) != one)
+        one = GSHMEM_OK;
+    status[threadIdx.x] = one;
+}
+
 static const struct scenario {
     const char *name;
     void (*kernel)(struct target t, gshmem_status_t *status);
@@ -84,6 +110,8 @@ static const struct scenario {
     {"wait", wait_for_it, 4, 33, GSHMEM_ERR_PEER_DEAD, false},
     {"put", put_to_it, 1, 1, GSHMEM_ERR_PEER_DEAD, false},
     {"get", get_from_it, 3, 8, GSHMEM_ERR_PEER_DEAD, false},
+    {"meet", meet_it, 1, 33, GSHMEM_ERR_PEER_DEAD, false},
+    {"gather", gather_with_it, 1, 33, GSHMEM_ERR_PEER_DEAD, false},
     {"full", fill_it, 1, 1, GSHMEM_ERR_PEER_DEAD, true},
     {"silent", fill_it, 1, 1, GSHMEM_ERR_PEER_DEAD, true},
     {"exit", wait_for_it, 4, 33, GSHMEM_ERR_ABORTED, false},
@@ -168,7 +196,7 @@ int main(int argc, char **argv)
             s = &one;
     }
     if (!s || n < 2 || n > 64)
-        CHECK_FAIL("usage: death wait|put|get|full|silent|exit N [hosts]");
+        CHECK_FAIL("usage: death wait|put|get|meet|gather|full|silent|exit N [hosts]");
     bool hosts = argc > 3 && strcmp(argv[3], "hosts") == 0;
 
     if (hosts)
