@@ -1,0 +1,126 @@
+/* Requests of threads to PEs that are not mapped, from their post until they are done. */
+#include <stdlib.h>
+
+#include "runtime/job.h"
+#include "runtime/network_parts.h"
+#include "runtime/wait.h"
+
+/* Called by the transport, with the lock held. */
+static void land(void *tag, gshmem_status_t status)
+{
+    struct flight *f = tag;
+    struct pending *p = f->pending;
+    uint64_t none = 0, failure = (uint64_t)f->pe << 32 | (uint64_t)status;
+    uint64_t landed = 0;
+
+    if (status)
+        atomic_compare_exchange_strong_explicit(&p->failed, &none, failure, memory_order_relaxed,
+                                                memory_order_relaxed);
+    f->landed = true;
+    while (p->first && p->first->landed) {
+        struct flight *over = p->first;
+        p->first = over->next;
+        over->next = f->network->spare;
+        f->network->spare = over;
+        landed++;
+    }
+    /* release: pairs with the acquire in network_quiet: what a get brought is there */
+    atomic_fetch_add_explicit(&p->done, landed, memory_order_release);
+}
+
+/* A flight at the end of the context's order, or NULL: out of memory. */
+static struct flight *take_off(struct network *n, struct pending *p, int pe)
+{
+    struct flight *f = n->spare;
+
+    if (f)
+        n->spare = f->next;
+    else if (!(f = malloc(sizeof *f)))
+        return NULL;
+    *f = (struct flight){.network = n, .pending = p, .pe = pe};
+    if (p->first)
+        p->last->next = f;
+    else
+        p->first = f;
+    p->last = f;
+    atomic_fetch_add_explicit(&p->issued, 1, memory_order_relaxed);
+    return f;
+}
+
+static gshmem_status_t fail_lost(gshmem_status_t status, int pe, const char *call)
+{
+    return fail(status, "%s: PE %d, on another host, has died or cannot be reached", call, pe);
+}
+
+gshmem_status_t network_post(struct network *n, struct pending *pending,
+                             struct transport_request *request, const char *call)
+{
+    struct wait w;
+
+    wait_begin(&w, call, WAIT_FOR_NETWORK);
+    pthread_mutex_lock(&n->lock);
+    struct flight *flight = take_off(n, pending, request->pe);
+    if (!flight) {
+        pthread_mutex_unlock(&n->lock);
+        return fail(GSHMEM_ERR_MEMORY, "%s: out of memory for a request in flight", call);
+    }
+    request->done = land;
+    request->tag = flight;
+    gshmem_status_t status = n->far->ops->post(n->far, request);
+    while (status == TRANSPORT_FULL) {
+        int events = 0;
+        if ((status = n->far->ops->progress(n->far, &events)))
+            break;
+        pthread_mutex_unlock(&n->lock);
+        status = events ? GSHMEM_OK : wait_step(&w);
+        pthread_mutex_lock(&n->lock);
+        if (!status)
+            status = n->far->ops->post(n->far, request);
+    }
+    if (status)
+        land(flight, GSHMEM_OK); /* the caller is told here and now */
+    pthread_mutex_unlock(&n->lock);
+    return status && network_lost(n, request->pe) ? fail_lost(status, request->pe, call) : status;
+}
+
+gshmem_status_t network_quiet(struct pending *pending, const char *call)
+{
+    uint64_t target = atomic_load_explicit(&pending->issued, memory_order_relaxed);
+    gshmem_status_t status = GSHMEM_OK;
+    struct wait w;
+
+    wait_begin(&w, call, WAIT_FOR_NETWORK);
+    /* acquire: pairs with the release in land */
+    while (!status && atomic_load_explicit(&pending->done, memory_order_acquire) < target)
+        status = wait_slowly(&w); /* nobody else's store can end this: drive from the start */
+    if (status || !atomic_load_explicit(&pending->failed, memory_order_relaxed))
+        return status;
+    uint64_t failure = atomic_exchange_explicit(&pending->failed, 0, memory_order_relaxed);
+    return fail_lost((gshmem_status_t)(uint32_t)failure, (int)(failure >> 32), call);
+}
+
+/* A context of one request. It outlives the call if the wait for it is cut short, since its answer
+ * may still come. */
+struct errand {
+    struct pending pending;
+    uint64_t value;
+};
+
+gshmem_status_t network_errand(struct network *n, struct transport_request *request,
+                               const char *call, uint64_t *value)
+{
+    struct errand *e = calloc(1, sizeof *e);
+    gshmem_status_t status;
+
+    if (!e)
+        return fail(GSHMEM_ERR_MEMORY, "%s: out of memory for a request in flight", call);
+    request->old = value ? &e->value : NULL;
+    status = network_post(n, &e->pending, request, call);
+    if (!status)
+        status = network_quiet(&e->pending, call);
+    if (!status && value)
+        *value = e->value;
+    if (!pending_any(&e->pending))
+        free(e);
+    return status;
+}

@@ -1,0 +1,50 @@
+/* What the parts of the network know of each other: network.c (its life, and driving), flight.c (the
+ * requests of threads) and proxy/service.c (those of kernels). */
+#ifndef GSHMEM_RUNTIME_NETWORK_PARTS_H
+#define GSHMEM_RUNTIME_NETWORK_PARTS_H
+
+#include <pthread.h>
+
+#include "runtime/network.h"
+#include "runtime/proxy/channel.h"
+#include "runtime/proxy/pages.h"
+#include "runtime/proxy/proxy.h"
+
+enum { RAISED_MOST = 8 };
+
+/* A failure of a kernel's operation on its way to the error policy. */
+struct raised {
+    gshmem_status_t status;
+    struct proxy_answer then;
+    char text[200];
+};
+
+struct network {
+    struct transport *far;   /* to other hosts; NULL if there are none */
+    struct transport *local; /* to this host, for kernels; NULL if there are none */
+    struct transport_config config;
+    pthread_mutex_t lock; /* transports, channels, flights, and the starter's fetch */
+    struct flight *spare;
+    struct job *job;
+    uint8_t *program;     /* [PE]: an enum program, looked up when first asked for */
+    _Atomic bool *lost;   /* [PE] */
+    _Atomic bool any_lost;
+    _Atomic bool ending;
+    struct proxy proxy;
+
+    struct proxy_way way; /* how commands of kernels get on */
+    struct proxy_channel **channel;
+    int channels;
+    int channels_room;
+    uint32_t *asleep; /* shared with kernels; NULL while there are none */
+    struct pages pages;
+    struct raised raise[RAISED_MOST]; /* for the proxy thread, which holds no lock then */
+    _Atomic int raised;
+};
+
+/* With the lock held: network_same_program. */
+bool network_runs_same(struct network *n, int pe);
+/* network_round, if no other thread has the lock: who has it drives for all. */
+bool network_try_round(struct network *n);
+
+#endif

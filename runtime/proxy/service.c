@@ -1,0 +1,202 @@
+/* What the network does for kernels: how their commands get to transports, and their failures to the
+ * error policy; the channels it takes from; and what the proxy asks on the way to sleep. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/settings.h"
+#include "runtime/context.h"
+#include "runtime/network_parts.h"
+#include "runtime/proxy/kernels.h"
+#include "runtime/team/team.h"
+
+/* ---- What channels call, with the lock held ---- */
+
+static gshmem_status_t aim_command(void *context, uint64_t mine, uint64_t bytes, int pe,
+                                   const char *call, int *segment, uint64_t *offset)
+{
+    struct network *n = context;
+    const void *at = (const void *)(uintptr_t)mine;
+    char what[64];
+
+    if (network_locate(n, at, bytes, segment, offset) &&
+        (*segment < SEGMENT_DATA || network_runs_same(n, pe)))
+        return GSHMEM_OK;
+    snprintf(what, sizeof what, "%s in a kernel", call);
+    return context_refuse(&n->job->team[GSHMEM_TEAM_WORLD]->view, at, bytes, pe, what);
+}
+
+static bool is_memory(void *context, uint64_t address, uint64_t bytes)
+{
+    struct network *n = context;
+    const struct transport_segment *heap = &n->config.segment[SEGMENT_HEAP];
+    uint64_t at = address - (uintptr_t)heap->base;
+
+    return (at < heap->bytes && bytes <= heap->bytes - at) ||
+           pages_exist(&n->pages, address, bytes);
+}
+
+static gshmem_status_t post_command(void *context, const struct transport_request *request)
+{
+    struct network *n = context;
+    struct transport *t = n->job->host.index_of[request->pe] >= 0 ? n->local : n->far;
+
+    return t->ops->post(t, request);
+}
+
+/* What does not fit is not raised: of many failures at once the first few tell the story. */
+static void raise_command(void *context, gshmem_status_t status, const struct proxy_answer *then)
+{
+    struct network *n = context;
+
+    int raised = atomic_load_explicit(&n->raised, memory_order_relaxed);
+
+    if (raised == RAISED_MOST) {
+        channel_answer(&n->way, then);
+        return;
+    }
+    struct raised *r = &n->raise[raised];
+    r->status = status;
+    r->then = *then;
+    snprintf(r->text, sizeof r->text, "%s", last_error_text());
+    atomic_store_explicit(&n->raised, raised + 1, memory_order_relaxed);
+    proxy_wake(&n->proxy);
+}
+
+void network_raise(struct network *n)
+{
+    struct raised raise[RAISED_MOST];
+
+    if (!atomic_load_explicit(&n->raised, memory_order_relaxed))
+        return; /* a glance without the lock; who adds one wakes the proxy */
+    pthread_mutex_lock(&n->lock);
+    int count = atomic_load_explicit(&n->raised, memory_order_relaxed);
+    memcpy(raise, n->raise, (size_t)count * sizeof raise[0]);
+    atomic_store_explicit(&n->raised, 0, memory_order_relaxed);
+    pthread_mutex_unlock(&n->lock);
+    for (int i = 0; i < count; i++) {
+        fail_silently(raise[i].status, "%s", raise[i].text);
+        gshmem_raise(raise[i].status);
+        channel_answer(&n->way, &raise[i].then);
+    }
+}
+
+/* ---- Channels ---- */
+
+gshmem_status_t network_serve_kernels(struct network *n, struct gshmem_response *response,
+                                      uint32_t *asleep)
+{
+    gshmem_status_t status = GSHMEM_OK;
+
+    pthread_mutex_lock(&n->lock);
+    if (!n->local && !(status = transport_local.open(&n->config, &n->local)))
+        n->local->ops->begin(n->local, &n->config);
+    n->asleep = asleep;
+    n->way = (struct proxy_way){
+        .n_pes = n->job->n_pes,
+        .response = response,
+        .aim = aim_command,
+        .is_memory = is_memory,
+        .post = post_command,
+        .raise = raise_command,
+        .context = n,
+    };
+    pthread_mutex_unlock(&n->lock);
+    if (status || (status = proxy_start(&n->proxy, n)))
+        return status;
+    proxy_serve_kernels(&n->proxy);
+    return GSHMEM_OK;
+}
+
+gshmem_status_t network_add_channel(struct network *n, struct proxy_channel *c)
+{
+    gshmem_status_t status = GSHMEM_OK;
+
+    c->way = &n->way;
+    pthread_mutex_lock(&n->lock);
+    if (n->channels == n->channels_room) {
+        int room = n->channels_room ? 2 * n->channels_room : 8;
+        struct proxy_channel **more = realloc(n->channel, (size_t)room * sizeof *more);
+        if (more) {
+            n->channel = more;
+            n->channels_room = room;
+        } else {
+            status = fail(GSHMEM_ERR_MEMORY, "out of memory for %d channels", room);
+        }
+    }
+    if (!status)
+        n->channel[n->channels++] = c;
+    pthread_mutex_unlock(&n->lock);
+    return status;
+}
+
+void network_remove_channel(struct network *n, struct proxy_channel *c)
+{
+    pthread_mutex_lock(&n->lock);
+    for (int i = 0; i < n->channels; i++) {
+        if (n->channel[i] == c)
+            n->channel[i--] = n->channel[--n->channels];
+    }
+    pthread_mutex_unlock(&n->lock);
+}
+
+bool network_shares_cpu(const struct network *n)
+{
+    return n->job->host.cpus < 2 * n->job->host.sharers;
+}
+
+void network_help(struct network *n)
+{
+    uint64_t now = clock_ns();
+
+    if (__atomic_exchange_n(n->asleep, 0, __ATOMIC_RELAXED))
+        proxy_wake(&n->proxy); /* which takes a while; so this round is ours */
+    if (proxy_is_at_it(&n->proxy, now))
+        return;
+    if (network_shares_cpu(n))
+        proxy_stand_aside(&n->proxy, now);
+    network_try_round(n);
+}
+
+bool network_fall_asleep(struct network *n)
+{
+    bool work = false;
+
+    pthread_mutex_lock(&n->lock);
+    if (n->asleep)
+        __atomic_store_n(n->asleep, 1, __ATOMIC_RELAXED);
+    for (int i = 0; i < n->channels && !work; i++)
+        work = channel_has_work(n->channel[i]);
+    pthread_mutex_unlock(&n->lock);
+    return !work;
+}
+
+void network_wake_up(struct network *n)
+{
+    pthread_mutex_lock(&n->lock);
+    if (n->asleep)
+        __atomic_store_n(n->asleep, 0, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&n->lock);
+}
+
+static void watch_channels(struct network *n)
+{
+    uint64_t limit = (uint64_t)settings_number(SETTING_WATCHDOG) * 1000000000u;
+    char text[240];
+
+    if (!limit)
+        return;
+    pthread_mutex_lock(&n->lock);
+    for (int i = 0; i < n->channels; i++) {
+        if (channel_overdue(n->channel[i], clock_ns(), limit, text, sizeof text))
+            log_line(LOG_ERROR, "watchdog: %s", text);
+    }
+    pthread_mutex_unlock(&n->lock);
+}
+
+void network_look_after(struct network *n)
+{
+    kernels_look_after(n->job);
+    watch_channels(n);
+}
