@@ -1,21 +1,25 @@
 """gshmem/device/typed.h: the typed names in CUDA sources, for host code and for kernels.
 
-A body calls what host and kernels share by one name, or says with GSHMEM_RETURN(in kernels, on the
-host) what either does. Operations and types that kernels do not have are the host's alone.
+An operation is one template, and its names are macros for it: three thousand functions would cost a
+CUDA compiler, which reads everything two or three times, a third of a second. A body calls what host
+and kernels share by one name, or says with GSHMEM_RETURN(in kernels, on the host) what either does.
+Operations and types that kernels do not have are the host's alone, and functions.
 """
 
 import re
 from string import Template
 
 import native
-from table import FAMILIES, SIZES, TYPES, function_name, parameters_for, scopes_of, sized_name, \
-    types_of
+from table import FAMILIES, SIZES, function_name, parameters_for, scopes_of, sized_name, types_of
 from text import comment, function, section
 
 TOP = '''\
 /* The typed names of GSHMEM in CUDA sources, for host code and for kernels, where there are also
  * forms that a warp or a block performs together: generated from one table of types and operations
  * (include/generate/table.py in the sources); not to be edited. gshmem/typed.h says the same in C.
+ *
+ * Each operation is a template, over an element's type (typed) or its bytes (sized), and what
+ * programs call are names for it: that is what keeps this header cheap to include.
  *
  * Kernels have no long double and no complex types; functions of those, and some others, are the
  * host's alone. */
@@ -24,7 +28,7 @@ TOP = '''\
 
 #include "gshmem/device/atomic.h"
 #include "gshmem/device/wait_until.h"
-#include "gshmem/device/collective.h"
+#include "gshmem/device/reduce.h"
 
 /* The host's g, out of line: it reaches what is mapped, too. */
 template <class T> static inline T gshmem_host_g(gshmem_ctx_t ctx, const T *source, int pe)
@@ -111,14 +115,12 @@ _SHARED = re.compile(r'\bgshmem_(?=(broadcastmem|fcollectmem|alltoallmem|reduce|
 
 
 def _on_host(operation, t):
-    return _SHARED.sub('gshmem_on_host::gshmem_', native.template(operation, t))
+    return _SHARED.sub('gshmem_on_host::gshmem_', native.template(operation, t)).strip()
 
 
 def _template(operation, t, scope):
-    """For a type, or (None) for a size; scope is an ending, or None on the host alone."""
+    """Of a body, which is the same for all types of kernels."""
     name = operation.name
-    if scope is None:
-        return _on_host(operation, t)
     if name in native.RMA:
         return _group_rma(name) if scope else native.RMA[name]
     if name in SINGLE:
@@ -134,67 +136,73 @@ def _template(operation, t, scope):
         in_kernel, _on_host(operation, t)[len('return '):-1])
 
 
-def _body(operation, t, scope, size):
-    text = Template(_template(operation, t, scope)).substitute(
-        SIZE=size, SCOPE=SCOPE[scope or ''], **(native.names(t) if t else {}))
-    return text.strip('\n').split('\n')
-
-
 # ---- Functions ----
 
-def _both_forms(prefix, operation, returns, parameters, body, name):
+def _both_forms(prefix, operation, returns, parameters, body, name, explicit=''):
     """On a context and on the default one, or the only one there is."""
     declarations = [declaration for declaration, _ in parameters]
     if not operation.context:
-        return function(returns, name(False), declarations, body, prefix) + '\n'
+        return prefix[0] + function(returns, name(False), declarations, body, prefix[1]) + '\n'
     arguments = ', '.join(['GSHMEM_CTX_DEFAULT'] + [argument for _, argument in parameters])
-    return (function(returns, name(True), ['gshmem_ctx_t ctx'] + declarations, body, prefix) + '\n'
-            + function(returns, name(False), declarations,
-                       ['return %s(%s);' % (name(True), arguments)], prefix) + '\n')
+    return (prefix[0] + function(returns, name(True), ['gshmem_ctx_t ctx'] + declarations, body,
+                                 prefix[1]) + '\n'
+            + prefix[0] + function(returns, name(False), declarations,
+                                   ['return %s%s(%s);' % (name(True), explicit, arguments)],
+                                   prefix[1]) + '\n')
 
 
-def _typed(operation, t):
-    returns = native.returned(operation, t.c)
-    out = ''
-    for scope in scopes_of(operation, t) or [None]:
-        prefix = HOST if scope is None else KERNEL if scope else EITHER
-        out += _both_forms(prefix, operation, returns, parameters_for(operation, t.c),
-                           _body(operation, t, scope, 'sizeof *dest'),
-                           lambda ctx: function_name(operation, t.name, ctx) + (scope or ''))
-    return out
+def _template_of(operation, t, over, explicit, c_type, size, scope):
+    """The template of an operation for an ending, over types or sizes."""
+    body = Template(_template(operation, t, scope)).substitute(
+        T='T', TYPE='gshmem_type_of<T>()', SIZE=size, SCOPE=SCOPE[scope])
+    return _both_forms(('template <%s>\n' % over, KERNEL if scope else EITHER), operation,
+                       native.returned(operation, c_type), parameters_for(operation, c_type),
+                       body.split('\n'),
+                       lambda ctx: function_name(operation, explicit, ctx) + scope,
+                       '<T>' if explicit == 'typed' else '<size>')
 
 
-def _sized(operation, bits):
-    out = ''
+def _host_function(operation, t):
+    body = Template(_on_host(operation, t)).substitute(SIZE='sizeof *dest', **native.names(t))
+    return _both_forms(('', HOST), operation, native.returned(operation, t.c),
+                       parameters_for(operation, t.c), body.split('\n'),
+                       lambda ctx: function_name(operation, t.name, ctx))
+
+
+def _name(name, template, argument):
+    return '#define %s %s<%s>\n' % (name, template, argument)
+
+
+def _operation(operation):
+    """Templates, names for them, and what is the host's alone."""
+    out, names, alone = '', '', ''
+    common = next((t for t in types_of(operation) if scopes_of(operation, t)), None)
+    contexts = (True, False) if operation.context else (False,)
     for scope in scopes_of(operation):
-        out += _both_forms(KERNEL if scope else EITHER, operation, 'gshmem_status_t',
-                           parameters_for(operation, 'void'),
-                           _body(operation, None, scope, str(bits // 8)),
-                           lambda ctx: sized_name(operation, bits, ctx) + scope)
-    return out
-
-
-def _memory(operation):
-    """gshmem_putmem_nbi_block: gshmem/device/rma.h has those of one thread."""
-    parameters = [(declaration.replace('nelems', 'bytes'), name.replace('nelems', 'bytes'))
-                  for declaration, name in parameters_for(operation, 'void')]
-    out = ''
-    for scope in scopes_of(operation)[1:]:
-        body = [line.replace('gshmem_bytes(nelems, 1)', 'bytes')
-                for line in _body(operation, None, scope, '1')]
-        out += _both_forms(KERNEL, operation, 'gshmem_status_t', parameters, body,
-                           lambda ctx: sized_name(operation, 'mem', ctx) + scope)
-    return out
+        def template(kind, ctx):
+            return function_name(operation, kind, ctx) + scope
+        out += _template_of(operation, common, 'class T', 'typed', 'T', 'sizeof(T)', scope)
+        names += ''.join(_name(function_name(operation, t.name, ctx) + scope,
+                               template('typed', ctx), t.c)
+                         for t in types_of(operation) if scopes_of(operation, t)
+                         for ctx in contexts)
+        if not operation.sized:
+            continue
+        out += _template_of(operation, None, 'size_t size', 'sized', 'void', 'size', scope)
+        sizes = [(bits, bits // 8) for bits in SIZES]
+        if scope and operation.parameters.startswith(MEMORY):  # of one thread: in rma.h
+            sizes.append(('mem', 1))
+        names += ''.join(_name(sized_name(operation, bits, ctx) + scope, template('sized', ctx), size)
+                         for bits, size in sizes for ctx in contexts)
+    for t in types_of(operation):
+        if not scopes_of(operation, t):
+            alone += _host_function(operation, t)
+    return out + (names and names + '\n') + alone
 
 
 def device():
     out = TOP
     for family in FAMILIES:
         out += section(family.name) + comment(family.comment) + '\n'
-        for operation in family.operations:
-            out += ''.join(_typed(operation, t) for t in types_of(operation))
-            if operation.sized:
-                out += ''.join(_sized(operation, bits) for bits in SIZES)
-            if operation.sized and operation.parameters.startswith(MEMORY):
-                out += _memory(operation)
+        out += ''.join(map(_operation, family.operations))
     return out + '#endif\n'

@@ -124,7 +124,7 @@ def _waits(verb, one, every):
             for name, returns, parameters in forms]
 
 
-def _collective(name, parameters, types='rma', kernels=''):
+def _collective(name, parameters, types='rma', kernels='group'):
     return Operation(name, types, 'status',
                      'gshmem_team_t team, T *dest, const T *source, ' + parameters,
                      kernels=kernels)

@@ -26,14 +26,15 @@ def wrap_list(head, items, tail):
 
 
 def wrap_call(line):
-    """Breaks a statement that is too long after a comma, under its innermost open parenthesis."""
+    """Breaks a statement that is too long after a comma, under its innermost open parenthesis (or
+    template's angle)."""
     result, open_at = [], []
     while len(line) > WIDTH and ', ' in line[:WIDTH]:
         end = line.rindex(', ', 0, WIDTH) + 1
         for i, c in enumerate(line[:end]):
-            if c == '(':
+            if c == '(' or c == '<' and line[i - 1] != ' ':
                 open_at.append(i)
-            elif c == ')':
+            elif c == ')' or c == '>' and line[i - 1] not in ' -':
                 open_at.pop()
         result.append(line[:end])
         line = ' ' * (open_at[-1] + 1) + line[end + 1:]

@@ -55,7 +55,6 @@ static void NAME_movement(void *area)
         }
     }
     sync_all();
-}
 '''
 
 # STEP combines what PE `pe` gives into `expected`.
@@ -133,7 +132,9 @@ def _type(t, operations, spelling):
     by_name = {o.name: o for o in operations if t in spelling.types(o)}
     text, calls = '', []
     if 'broadcast' in by_name:
-        text += value_function_of(t) + MOVEMENT
+        text += value_function_of(t) + '\n\n'.join(
+            part for part in MOVEMENT.split('\n\n')
+            if all(name in by_name for name in re.findall(r'@(\w+)\(', part))) + '}\n'
         calls.append('NAME_movement')
     for op in STEPS:
         if op + '_reduce' not in by_name:
@@ -147,7 +148,7 @@ def _type(t, operations, spelling):
         first, second = REDUCTION.split('me * N + i', 1)
         text += (first.replace('STEP', step.replace('INDEX', 'i')) + 'me * N + i'
                  + second.replace('STEP', step.replace('INDEX', 'me * N + i'))
-                 ).replace('SCANS', SCAN.strip() if op == 'sum' else '').replace('OP', op)
+                 ).replace('SCANS', SCAN.strip() if op == 'sum' and 'sum_inscan' in by_name else '').replace('OP', op)
         calls.append('NAME_' + op)
     text = text.replace('NAME', t.name)
     text = re.sub(r'@(\w+)\(', lambda m: spelling.call(by_name[m.group(1)], t, '')[:-1], text)

@@ -134,8 +134,6 @@ gshmem_kernel_post_atomic(const struct gshmem_device_ctx *c, struct gshmem_comma
     result.type = command.type;
     result.local = (uint64_t)(uintptr_t)fetch;
     command.more = fetch != NULL;
-    if (gshmem_kernel_has_pe(c, pe))
-        result.pe = (uint32_t)c->world[pe];
     if (command.address % bytes == 0 || !gshmem_kernel_has_pe(c, pe))
         return gshmem_kernel_issue(c, &command, fetch ? &result : NULL, bytes, pe, NULL);
     command.pe = (uint32_t)c->world[pe];

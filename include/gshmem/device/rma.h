@@ -289,7 +289,6 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_put_signal(gshmem_ctx_t ctx, void *d
     }
     if (gshmem_kernel_rank<scope>() == 0) {
         struct gshmem_command command = gshmem_kernel_signal_command(sig_addr, signal, signal_op);
-        command.pe = gshmem_kernel_has_pe(c, pe) ? (uint32_t)c->world[pe] : 0;
         status = good && bytes ? gshmem_kernel_post_put<nbi>(c, dest, source, bytes, &command, pe)
                                : gshmem_kernel_signal(ctx, sig_addr, signal, signal_op, pe);
     }

@@ -69,7 +69,10 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_for(const T *ivar, int cmp, T v
     struct gshmem_kernel_wait w = {};
     gshmem_status_t status = GSHMEM_OK;
 
-    while (*seen = gshmem_kernel_load_acquire(ivar), !gshmem_kernel_compare(*seen, cmp, value)) {
+    for (;;) {
+        *seen = gshmem_kernel_load_acquire(ivar);
+        if (gshmem_kernel_compare(*seen, cmp, value))
+            break;
         if (status)
             return status;
         status = gshmem_kernel_look_again(&w);
@@ -164,12 +167,21 @@ GSHMEM_KERNEL bool gshmem_kernel_set_empty(const struct gshmem_kernel_set<T> *s)
     return i == s->n;
 }
 
-/* The first that satisfies, from a place drawn by lot, so that none is starved; SIZE_MAX: none. */
+/* Where to begin looking for any: drawn by lot, since no regular order is fair to all callers. */
+GSHMEM_KERNEL size_t gshmem_kernel_draw(size_t n)
+{
+    uint32_t lot = (uint32_t)clock64() + gshmem_kernel_thread();
+
+    lot = (lot ^ lot >> 16) * 0x7feb352du;
+    lot = (lot ^ lot >> 15) * 0x846ca68bu;
+    return (size_t)((uint64_t)(lot ^ lot >> 16) * (uint32_t)n >> 32);
+}
+
+/* The first that satisfies; SIZE_MAX: none. */
 template <class T>
 GSHMEM_KERNEL size_t gshmem_kernel_find_any(const struct gshmem_kernel_set<T> *s)
 {
-    uint32_t lot = ((uint32_t)clock64() + gshmem_kernel_thread()) * 2654435769u;
-    size_t start = (size_t)((uint64_t)lot * (uint32_t)s->n >> 32);
+    size_t start = gshmem_kernel_draw(s->n);
 
     for (size_t k = 0; k < s->n; k++) {
         size_t i = start < s->n - k ? start + k : start - (s->n - k);
