@@ -10,14 +10,48 @@
 #include "runtime/collectives/far.h"
 #include "runtime/collectives/table.h"
 
-enum { PIECE_BYTES = 256 * 1024 }; /* of every member's data, combined at a time */
+enum {
+    PIECE_BYTES = 256 * 1024, /* of every member's data, combined at a time */
+    SHARED_BYTES = 32 * 1024, /* more than that is reduced by shares */
+};
+
+/* ---- Meeting ---- */
+
+/* Rounds whose notes carry at most a number: nothing more is fetched from other hosts. */
+static gshmem_status_t meet(struct call *c)
+{
+    c->group->brought = 0;
+    return call_meet(c);
+}
+
+static gshmem_status_t enter(struct call *c)
+{
+    c->group->brought = 0;
+    return call_enter(c);
+}
+
+/* A round in which each says how it fared: the first failure of any is that of all, where a result is
+ * made of what all did. */
+static gshmem_status_t meet_and_tell(struct call *c, gshmem_status_t mine)
+{
+    struct group *g = c->group;
+
+    group_note(g)->value = (uint64_t)mine;
+    gshmem_status_t status = meet(c);
+    for (int i = 0; i < g->n && !status && !mine; i++) {
+        if (group_read(g, i)->value)
+            status = fail((gshmem_status_t)group_read(g, i)->value, "%s on team %d: PE %d failed",
+                          c->name, g->team, g->pe[i]);
+    }
+    return mine ? mine : status;
+}
 
 /* ---- Moving ---- */
 
 /* Completes what this member has put and got, and meets the others. */
 static gshmem_status_t finish(struct call *c, gshmem_status_t status)
 {
-    gshmem_status_t quiet = gshmem_quiet(), met = call_meet(c);
+    gshmem_status_t quiet = gshmem_quiet(), met = meet(c);
 
     return status ? status : quiet ? quiet : met;
 }
@@ -38,7 +72,7 @@ static gshmem_status_t give_to_all(struct call *c, size_t at)
 
 gshmem_status_t broadcast_far(struct call *c)
 {
-    gshmem_status_t status = call_enter(c);
+    gshmem_status_t status = enter(c);
 
     if (status)
         return status;
@@ -49,7 +83,7 @@ gshmem_status_t broadcast_far(struct call *c)
 
 gshmem_status_t collect_far(struct call *c)
 {
-    gshmem_status_t status = call_enter(c);
+    gshmem_status_t status = enter(c);
 
     return status ? status : finish(c, give_to_all(c, (size_t)c->group->my * c->bytes));
 }
@@ -62,7 +96,7 @@ gshmem_status_t collect_far_at(struct call *c, size_t my_place, bool mine)
 gshmem_status_t alltoall_far(struct call *c)
 {
     struct group *g = c->group;
-    gshmem_status_t status = call_enter(c);
+    gshmem_status_t status = enter(c);
 
     if (status)
         return status;
@@ -78,7 +112,7 @@ gshmem_status_t alltoalls_far(struct call *c)
 {
     struct group *g = c->group;
     size_t to = (size_t)c->dst * c->element * c->n, from = (size_t)c->sst * c->element * c->n;
-    gshmem_status_t status = call_enter(c);
+    gshmem_status_t status = enter(c);
 
     if (status)
         return status;
@@ -125,7 +159,7 @@ static gshmem_status_t combine_far(struct call *c, struct range r)
 {
     size_t piece = PIECE_BYTES / c->element * c->element;
     size_t members = r.last >= r.first ? (size_t)(r.last - r.first + 1) : 1;
-    gshmem_status_t status = call_enter(c), lost = GSHMEM_OK;
+    gshmem_status_t status = enter(c), lost = GSHMEM_OK;
 
     if (status)
         return status;
@@ -139,7 +173,7 @@ static gshmem_status_t combine_far(struct call *c, struct range r)
         size_t bytes = c->bytes - at < piece ? c->bytes - at : piece;
         if (!lost)
             lost = get_pieces(c, &r, at, bytes, pieces);
-        status = call_meet(c);
+        status = meet(c);
         if (status || lost)
             continue; /* the others count on this member's rounds */
         if (r.last >= r.first) {
@@ -153,8 +187,55 @@ static gshmem_status_t combine_far(struct call *c, struct range r)
     return status ? status : lost;
 }
 
+/* From `bytes` bytes of every member's source, at `at`, to those of every dest. All have got theirs
+ * before anyone gives, since dest may be another's source. */
+static gshmem_status_t reduce_share(struct call *c, size_t at, size_t bytes, char *pieces,
+                                    gshmem_status_t lost)
+{
+    const struct range all = {0, c->group->n - 1, 0};
+    gshmem_status_t met, quiet;
+
+    if (!lost && bytes)
+        lost = get_pieces(c, &all, at, bytes, pieces);
+    if ((met = meet(c)) || lost || !bytes)
+        return met ? met : lost;
+    combine_pieces(c, &all, bytes, pieces);
+    for (int step = 1; step <= c->group->n && !lost; step++)
+        lost = gshmem_putmem_nbi(c->dest.mine + at, pieces, bytes,
+                                 c->group->pe[call_after(c->group, step)]);
+    quiet = gshmem_quiet(); /* the pieces are free again */
+    return lost ? lost : quiet;
+}
+
+/* Each member combines its share of the data, and gives the result to all: every byte crosses to a
+ * member and back once, however many members there are. */
+static gshmem_status_t reduce_by_shares(struct call *c)
+{
+    size_t n = (size_t)c->group->n, most = PIECE_BYTES / c->element * c->element;
+    size_t share = (c->bytes / c->element + n - 1) / n * c->element;
+    gshmem_status_t status = enter(c), lost = GSHMEM_OK;
+
+    if (status)
+        return status;
+    if (share > most)
+        share = most;
+    char *pieces = malloc(n * share);
+    if (!pieces)
+        lost = fail(GSHMEM_ERR_MEMORY, "%s: out of memory for %zu pieces of %zu B", c->name, n, share);
+    for (size_t at = 0; at < c->bytes && !c->group->broken; at += n * share) {
+        size_t mine = at + (size_t)c->group->my * share;
+        size_t left = mine < c->bytes ? c->bytes - mine : 0;
+        lost = reduce_share(c, mine, left < share ? left : share, pieces, lost);
+    }
+    free(pieces);
+    return c->group->broken ? lost : meet_and_tell(c, lost);
+}
+
+/* Of little data a share is not worth its way. */
 gshmem_status_t reduce_far(struct call *c)
 {
+    if (c->group->n > 2 && c->bytes >= SHARED_BYTES)
+        return reduce_by_shares(c);
     return combine_far(c, (struct range){0, c->group->n - 1, 0});
 }
 
