@@ -108,6 +108,20 @@ static void test_atomics(int pe)
     CHECK_EQ(fetch(pe, &words[8], 8), 7);
 }
 
+/* A signal with no data before it. */
+static void test_lone_signal(int pe)
+{
+    struct gshmem_command c = command(GSHMEM_COMMAND_SIGNAL, pe, &words[9]);
+
+    c.amo = GSHMEM_SIGNAL_SET;
+    c.local = 40;
+    CHECK_EQ(ask(&c, 1, NULL), GSHMEM_OK);
+    c.amo = GSHMEM_SIGNAL_ADD;
+    c.local = 2;
+    CHECK_EQ(ask(&c, 1, NULL), GSHMEM_OK);
+    CHECK_EQ(fetch(pe, &words[9], 8), 42);
+}
+
 /* To every PE at once; each gets a signal from all. */
 static void test_signals(int n_pes)
 {
@@ -157,6 +171,7 @@ int main(void)
             test_values(pe);
             test_copies(pe);
             test_atomics(pe);
+            test_lone_signal(pe);
         }
         CHECK_OK(gshmem_barrier_all());
     }
