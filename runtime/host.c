@@ -103,7 +103,7 @@ static uint64_t heap_limit(int n)
     return whole_pages(least > most ? least : most);
 }
 
-static gshmem_status_t plan(struct host *host)
+static gshmem_status_t plan(struct host *host, int n_pes)
 {
     struct data_segments data;
     gshmem_status_t status = data_find(&data);
@@ -112,7 +112,8 @@ static gshmem_status_t plan(struct host *host)
         return status;
     host->layout = (struct host_layout){
         .control_bytes =
-            whole_pages(sizeof(struct host_control) + (size_t)host->n * sizeof(struct host_member)),
+            whole_pages(sizeof(struct host_control) + (size_t)host->n * sizeof(struct host_member) +
+                        (size_t)n_pes * sizeof *host->lost),
         .system_bytes = whole_pages(team_system_bytes() + kernels_system_bytes()),
         .data_bytes = whole_pages(data.bytes),
         .heap_bytes = heap_limit(host->n),
@@ -137,7 +138,7 @@ gshmem_status_t host_open(struct host *host, const struct bootstrap *b,
     memset(address, 0, sizeof *address);
     if ((status = find_neighbours(host, b)) || host->index != 0)
         return status;
-    if ((status = plan(host)) || (status = device_host.memory_create(arena_bytes(host), &host->fd)))
+    if ((status = plan(host, b->n_pes)) || (status = device_host.memory_create(arena_bytes(host), &host->fd)))
         return status;
     if (host->n > 1 && !(status = rendezvous_open(&host->rendezvous)))
         *address = host->rendezvous.address;
@@ -166,6 +167,7 @@ gshmem_status_t host_share(struct host *host, const struct rendezvous_address *l
         return status;
     host->arena = at;
     host->control = at;
+    host->lost = (_Atomic bool *)(host->control->member + host->n);
     return GSHMEM_OK;
 }
 
@@ -216,6 +218,12 @@ gshmem_status_t host_join(struct host *host, int pe, uint32_t data_segments, uin
         }
     }
     return status;
+}
+
+void host_lose(struct host *host, int pe)
+{
+    atomic_store_explicit(&host->lost[pe], true, memory_order_relaxed);
+    atomic_store_explicit(&host->control->any_lost, true, memory_order_relaxed);
 }
 
 void host_abort(struct host *host, int pe, int exit_status, const char *why)

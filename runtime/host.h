@@ -41,6 +41,7 @@ struct host_control {
     _Atomic uint32_t aborted;  /* 1 + exit status: some PE has ended the job; waits must stop */
     int32_t aborted_by;        /* the PE */
     char why[184];
+    _Atomic bool any_lost;     /* see host_lose */
     struct host_member member[];
 };
 
@@ -56,6 +57,7 @@ struct host {
     size_t arena_bytes;
     struct host_layout layout;
     struct host_control *control;
+    _Atomic bool *lost;    /* [PE of the job], behind the control's members */
     struct rendezvous rendezvous; /* the leader's, until all have come */
     int *index_of;         /* [PE of the job]: its index on this host, -1 if it is elsewhere */
 };
@@ -91,6 +93,14 @@ gshmem_status_t host_share(struct host *host, const struct rendezvous_address *l
 gshmem_status_t host_join(struct host *host, int pe, uint32_t data_segments, uint64_t data_digest);
 /* Says that this PE leaves in good order, and unmaps. */
 void host_stop(struct host *host);
+
+/* A PE of another host cannot be reached any more: so say those who tried, and all on this host act on
+ * it, since they wait for each other too. */
+void host_lose(struct host *host, int pe);
+static inline bool host_lost(const struct host *host, int pe)
+{
+    return atomic_load_explicit(&host->lost[pe], memory_order_relaxed);
+}
 
 /* Ends the job on this host: every wait stops with GSHMEM_ERR_ABORTED. The first to say so wins. */
 void host_abort(struct host *host, int pe, int exit_status, const char *why);

@@ -50,8 +50,7 @@ static void lost(void *context, int pe, gshmem_status_t status, const char *why)
 
     (void)status;
     log_line(ending ? LOG_DEBUG : LOG_ERROR, "PE %d cannot be reached any more: %s", pe, why);
-    atomic_store_explicit(&n->lost[pe], true, memory_order_relaxed);
-    atomic_store_explicit(&n->any_lost, true, memory_order_relaxed);
+    host_lose(&n->job->host, pe);
 }
 
 static char *mapped(void *context, int pe, int segment)
@@ -172,8 +171,7 @@ gshmem_status_t network_open(struct job *j, void *address, size_t capacity, size
     j->network = n;
     *bytes = 0;
     n->program = calloc((size_t)j->n_pes, sizeof *n->program);
-    n->lost = calloc((size_t)j->n_pes, sizeof *n->lost);
-    if (!n->program || !n->lost)
+    if (!n->program)
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %d PEs", j->n_pes);
     if (j->bootstrap->n_hosts == 1)
         return GSHMEM_OK;
@@ -252,7 +250,6 @@ void network_stop(struct job *j)
     }
     pthread_mutex_destroy(&n->lock);
     free(n->program);
-    free(n->lost);
     free(n);
     j->network = NULL;
 }
@@ -274,12 +271,12 @@ bool network_locate(const struct network *n, const void *mine, size_t bytes, int
 
 bool network_lost(const struct network *n, int pe)
 {
-    return atomic_load_explicit(&n->lost[pe], memory_order_relaxed);
+    return host_lost(&n->job->host, pe);
 }
 
 bool network_any_lost(const struct network *n)
 {
-    return atomic_load_explicit(&n->any_lost, memory_order_relaxed);
+    return atomic_load_explicit(&n->job->host.control->any_lost, memory_order_relaxed);
 }
 
 void network_expect_end(struct network *n)

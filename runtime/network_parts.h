@@ -27,8 +27,6 @@ struct network {
     struct flight *spare;
     struct job *job;
     uint8_t *program;     /* [PE]: an enum program, looked up when first asked for */
-    _Atomic bool *lost;   /* [PE] */
-    _Atomic bool any_lost;
     _Atomic bool ending;
     struct proxy proxy;
 
