@@ -6,7 +6,9 @@
 #include "runtime/job.h"
 #include "runtime/wait.h"
 
-enum { MIXED = 2 }; /* heard of two different signatures; itself none (see signature_make) */
+/* What leaders may hear in place of a signature, and is none (see signature_make): that there are two
+ * different ones; that the sender's group is broken for good, and, above these bits, why. */
+enum { MIXED = 2, BROKEN = 4, BROKEN_BITS = 3 };
 
 struct far {
     struct group *local;      /* the members on this host */
@@ -123,9 +125,10 @@ static uint64_t block_offset(const struct group *g, size_t within)
 
 static gshmem_status_t tell(struct group *g, int leader, int step, uint64_t word, const char *call)
 {
+    size_t parity = word >> 32 & 1; /* of the round */
     uint64_t offset =
         block_offset(g, offsetof(struct team_sync, step) +
-                            (size_t)step * sizeof g->sync[0]->step[0] + (g->round & 1) * 8);
+                            (size_t)step * sizeof g->sync[0]->step[0] + parity * 8);
     struct transport_request signal = {
         .kind = TRANSPORT_PUT,
         .pe = g->pe[leader],
@@ -138,6 +141,28 @@ static gshmem_status_t tell(struct group *g, int leader, int step, uint64_t word
     };
 
     return network_post(job->network, &g->far->pending, &signal, call);
+}
+
+static bool is_broken(uint64_t word)
+{
+    return ((uint32_t)word & ((1u << BROKEN_BITS) - 1)) == BROKEN;
+}
+
+/* For good: no member of this host comes to another round. All leaders that would wait for this one
+ * hear of it whatever they wait for, and tell the others in turn: some may have nothing to do with
+ * who was lost. */
+static gshmem_status_t break_off(struct group *g, gshmem_status_t status, const char *call)
+{
+    struct far *f = g->far;
+    uint32_t word = (uint32_t)status << BROKEN_BITS | BROKEN;
+
+    g->broken = status;
+    for (int step = 0, distance = 1; f->local->my == 0 && distance < f->hosts; step++, distance *= 2) {
+        int to = f->leader[(f->my_host + distance) % f->hosts];
+        for (uint64_t parity = 0; parity < 2 && !network_lost(job->network, g->pe[to]); parity++)
+            tell(g, to, step, parity << 32 | word, call); /* what cannot be told is lost itself */
+    }
+    return status;
 }
 
 /* Dissemination as in group.c, among leaders; the words arrive as signals. */
@@ -157,10 +182,15 @@ static gshmem_status_t meet_leaders(struct group *g, uint32_t *heard, const char
         if ((status = tell(g, to, step, (uint64_t)g->round << 32 | *heard, call)))
             return status;
         /* acquire: pairs with the release by which the transport stores a signal */
-        while ((word = atomic_load_explicit(from, memory_order_acquire)) >> 32 != g->round) {
+        while ((word = atomic_load_explicit(from, memory_order_acquire)) >> 32 != g->round &&
+               !is_broken(word)) {
             if ((status = wait_step(&w)))
                 return status;
         }
+        if (is_broken(word))
+            return fail((gshmem_status_t)((uint32_t)word >> BROKEN_BITS),
+                        "%s on team %d: PE %d, on another host, cannot reach all of its members", call,
+                        g->team, g->pe[f->leader[(f->my_host + f->hosts - distance) % f->hosts]]);
         if ((uint32_t)word != *heard)
             *heard = MIXED;
     }
@@ -242,17 +272,17 @@ gshmem_status_t meet_far(struct group *g, uint32_t signature, const char *call)
                           (uint64_t)g->round << 32 | signature, memory_order_release);
     local = group_meet(g->far->local, signature, call);
     if (local && local != GSHMEM_ERR_MISMATCH)
-        return g->broken = local;
+        return break_off(g, local, call);
     if (local)
         heard = MIXED;
     if ((status = ask_others(g, &heard, call)))
-        return g->broken = status;
+        return break_off(g, status, call);
     if (local)
         return local; /* and has been explained */
     if (heard != signature)
         wanted = 0;
     if (wanted != SIZE_MAX && (status = fetch_notes(g, wanted, call)))
-        return g->broken = status;
+        return break_off(g, status, call);
     return heard == signature ? GSHMEM_OK : group_explain_mismatch(g, signature, call);
 }
 
