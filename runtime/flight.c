@@ -80,7 +80,11 @@ gshmem_status_t network_post(struct network *n, struct pending *pending,
     if (status)
         land(flight, GSHMEM_OK); /* the caller is told here and now */
     pthread_mutex_unlock(&n->lock);
-    return status && network_lost(n, request->pe) ? fail_lost(status, request->pe, call) : status;
+    if (status && network_lost(n, request->pe))
+        return fail_lost(status, request->pe, call);
+    if (status == GSHMEM_ERR_PEER_DEAD)
+        return fail_silently(status, "%s: PE %d has left the job", call, request->pe);
+    return status;
 }
 
 gshmem_status_t network_quiet(struct pending *pending, const char *call)

@@ -1,8 +1,10 @@
 #include "runtime/collectives/far.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/base/log.h"
 #include "runtime/job.h"
 #include "runtime/wait.h"
 
@@ -155,14 +157,16 @@ static gshmem_status_t break_off(struct group *g, gshmem_status_t status, const 
 {
     struct far *f = g->far;
     uint32_t word = (uint32_t)status << BROKEN_BITS | BROKEN;
+    char why[256];
 
+    snprintf(why, sizeof why, "%s", last_error_text());
     g->broken = status;
     for (int step = 0, distance = 1; f->local->my == 0 && distance < f->hosts; step++, distance *= 2) {
         int to = f->leader[(f->my_host + distance) % f->hosts];
         for (uint64_t parity = 0; parity < 2 && !network_lost(job->network, g->pe[to]); parity++)
-            tell(g, to, step, parity << 32 | word, call); /* what cannot be told is lost itself */
+            tell(g, to, step, parity << 32 | word, call); /* who cannot be told has gone itself */
     }
-    return status;
+    return fail_silently(status, "%s", why);
 }
 
 /* Dissemination as in group.c, among leaders; the words arrive as signals. */

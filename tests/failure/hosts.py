@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """What happens to a job over emulated hosts when one of them drops off the network. Run by
-tests/hosts/emulate, on the first of three hosts:
+tests/hosts/emulate, on the first of several hosts:
 
     hosts.py cut STEADY LAUNCHER      for two seconds: nothing is lost, and nobody says a word
     hosts.py crash LOST LAUNCHER      for good: the calls of the others end, and say why
     hosts.py apart LOST LAUNCHER      the same, but the host lives on, and sees the others lost
+    hosts.py meeting BARRIERS LAUNCHER  for good, on PEs that have hardly met
 
 LAUNCHER is one that tests/hosts/launch knows. The last host is the one that is struck."""
 
@@ -17,7 +18,8 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-HOSTS = 3
+with open(os.path.join(os.environ["HOSTS_DIR"], "list"), encoding="ascii") as hosts:
+    HOSTS = len(list(hosts))
 CUT_SECONDS = 2
 PEER_TIMEOUT = 2
 
@@ -103,9 +105,8 @@ def cut(launcher, program, file):
         job.fail(f"status {job.process.returncode}: {out}")
 
 
-def lose(launcher, program, file, how):
+def lose(launcher, program, file, how, per_host):
     words = Words(file, 4)
-    per_host = 4
     survivors = (HOSTS - 1) * per_host
     os.environ["GSHMEM_PEER_TIMEOUT"] = str(PEER_TIMEOUT)
     os.environ.setdefault("GSHMEM_LOG", "none")
@@ -116,11 +117,7 @@ def lose(launcher, program, file, how):
     strike(how)
     job.wait(lambda: words[2] == survivors, "calls that need the lost host end")
     job.wait(lambda: words[3] == survivors, "what needs it not goes on, and finalize returns")
-    out = job.end()
-    lines = [line for line in out.splitlines() if line.startswith("PE ")]
-    if len(lines) != survivors:
-        job.fail(f"{len(lines)} of {survivors} PEs have spoken: {out}")
-    print("\n".join(sorted(lines)))
+    print(job.end())
 
 
 def main():
@@ -129,7 +126,8 @@ def main():
         if scenario == "cut":
             cut(launcher, program, file)
         else:
-            lose(launcher, program, file, "crash" if scenario == "crash" else "cut")
+            lose(launcher, program, file, "cut" if scenario == "apart" else "crash",
+                 2 if scenario == "meeting" else 4)
 
 
 main()
