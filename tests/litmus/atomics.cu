@@ -18,6 +18,7 @@ struct places {
     uint64_t *token;  /* symmetric: tokens are swapped in and out */
     uint64_t *out;    /* of this PE: the sum of tokens that came out */
     uint64_t *flips;  /* symmetric: bits that are changed an even number of times */
+    uint64_t *start;  /* symmetric */
 };
 
 static __device__ void cas_increment(uint64_t *at, int pe)
@@ -34,6 +35,7 @@ __global__ void update(struct places p, int owner, uint64_t seed, int each, stru
     const uint64_t me = (uint64_t)gshmem_my_pe() * gridDim.x * blockDim.x + thread;
     uint64_t out = 0;
 
+    litmus_start(p.start, found);
     for (int r = 0; r < each; r++) {
         litmus_delay(seed + me, r);
         EXPECT(found, gshmem_uint64_atomic_add(p.sum, me + 1, owner), GSHMEM_OK);
@@ -64,7 +66,7 @@ static void update_by_host(struct places p, int owner, int each)
 
 static void clear(struct places p, uint64_t tickets)
 {
-    *p.sum = *p.ticket = *p.cas = *p.token = *p.flips = *p.out = 0;
+    *p.sum = *p.ticket = *p.cas = *p.token = *p.flips = *p.start = *p.out = 0;
     memset(p.given, 0, tickets * sizeof *p.given);
     CHECK_OK(gshmem_barrier_all());
 }
@@ -99,9 +101,10 @@ static void test_sums(const struct litmus *l)
 {
     const int n = gshmem_n_pes(), each = l->rounds / (BLOCKS * THREADS * n) + 1, by_host = each;
     const uint64_t tickets = (uint64_t)n * (BLOCKS * THREADS * each + by_host);
-    uint64_t *words = symmetric_array<uint64_t>(6), *out = shared_array<uint64_t>(1);
+    uint64_t *words = symmetric_array<uint64_t>(7), *out = shared_array<uint64_t>(1);
     uint64_t *given = symmetric_array<uint64_t>(tickets);
-    struct places p = {words, words + 1, given, words + 2, words + 3, out, words + 4};
+    struct places p = {words, words + 1, given, words + 2, words + 3, out, words + 4,
+                       words + 5};
 
     for (int owner = 0; owner < n; owner += n > 1 ? n - 1 : 1) { /* the first and the last */
         clear(p, tickets);
@@ -109,7 +112,7 @@ static void test_sums(const struct litmus *l)
         update_by_host(p, owner, by_host);
         CHECK_LAUNCH();
         CHECK_OK(gshmem_barrier_all());
-        check_sums(l, p, words + 5, owner, each, by_host);
+        check_sums(l, p, words + 6, owner, each, by_host);
         litmus_check(l, "sums of atomics on one location");
     }
     CHECK_OK(gshmem_free(words));

@@ -56,6 +56,19 @@ static void litmus_end(struct litmus *l)
     CHECK_OK(gshmem_finalize());
 }
 
+/* For all threads of a grid: none goes on before kernels of all PEs have come. `start` is symmetric,
+ * and 0. Without it a short kernel is over before another PE's begins. */
+static __device__ inline void litmus_start(uint64_t *start, struct found *found)
+{
+    const uint64_t n = gshmem_n_pes();
+
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        for (int pe = 0; pe < (int)n; pe++)
+            EXPECT(found, gshmem_signal_add(start, 1, pe), GSHMEM_OK);
+    }
+    EXPECT(found, gshmem_signal_wait_until(start, GSHMEM_CMP_GE, n), n);
+}
+
 /* Now and then a short while, so that the sides meet in other ways. */
 static __host__ __device__ inline void litmus_delay(uint64_t seed, uint64_t round)
 {

@@ -1,6 +1,7 @@
 /* What a quiet completes: all that its PE had issued before, from whichever thread.
  *
- *  - Another block quiets: A puts, tells B through a flag of the device, B quiets, B signals.
+ *  - Another block quiets: A puts, tells B through a flag of the device, B quiets, B signals. Now and
+ *    then A puts more than a proxy takes from a channel before it looks at others.
  *  - Store buffering: two PEs write to each other, quiet, and read: one of them sees the other's.
  *  - Get after put: what was put and quieted is what a get brings back; and many at once, each on a
  *    context of its own or on the one they share. */
@@ -8,6 +9,7 @@
 
 #define SLOTS 8u
 #define SPACE 512u
+#define MANY  400u /* puts of one round, at most */
 
 /* ---- Another block quiets --------------------------------------------------------------------- */
 
@@ -35,12 +37,12 @@ static __device__ void relay_put(struct relay m, uint64_t seed, int rounds, stru
 {
     for (int r = 1; r <= rounds; r++) {
         size_t bytes = relay_bytes(seed, r), at = r % SLOTS * SPACE;
-        size_t each = (bytes + blockDim.x - 1) / blockDim.x, mine = threadIdx.x * each;
+        size_t puts = r % 64 == 0 ? MANY : blockDim.x, each = (bytes + puts - 1) / puts;
 
         if (threadIdx.x == 0 && r > (int)SLOTS)
             gshmem_signal_wait_until(m.taken, GSHMEM_CMP_GE, r - SLOTS);
         __syncthreads();
-        if (mine < bytes) {
+        for (size_t mine = threadIdx.x * each; mine < bytes; mine += blockDim.x * each) {
             size_t n = each < bytes - mine ? each : bytes - mine;
             for (size_t i = mine; i < mine + n; i++)
                 m.draft[at + i] = relay_byte(seed, r, i);

@@ -95,12 +95,13 @@ static void test_overtake(const struct litmus *l)
 /* ---- Exact sums ------------------------------------------------------------------------------- */
 
 /* Every thread adds to every PE's signal, with and without data, with and without waiting. */
-__global__ void add(uint64_t *sum, uint64_t *data, const uint64_t *source, uint64_t seed, int rounds,
-                    struct found *found)
+__global__ void add(uint64_t *start, uint64_t *sum, uint64_t *data, const uint64_t *source, uint64_t seed,
+                    int rounds, struct found *found)
 {
     const int thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
     gshmem_status_t status;
 
+    litmus_start(start, found);
     for (int r = thread; r < rounds; r += threads) {
         int pe = r % gshmem_n_pes(), way = (int)(mixed2(seed, r) % 3);
         if (way == 0)
@@ -118,14 +119,16 @@ __global__ void add(uint64_t *sum, uint64_t *data, const uint64_t *source, uint6
 static void test_add(const struct litmus *l)
 {
     uint64_t *sum = symmetric_array<uint64_t>(1), *data = symmetric_array<uint64_t>(1);
+    uint64_t *start = symmetric_array<uint64_t>(1);
     uint64_t *source = shared_array<uint64_t>(1), expected = 0;
 
     for (int r = gshmem_my_pe(); r < l->rounds; r += gshmem_n_pes())
         expected += (uint64_t)r * gshmem_n_pes();
-    add<<<4, 16>>>(sum, data, source, l->seed, l->rounds, l->found);
+    add<<<4, 16>>>(start, sum, data, source, l->seed, l->rounds, l->found);
     litmus_check(l, "adds to signals");
     EXPECT(l->found, *sum, expected);
     litmus_check(l, "the sum of adds to signals");
+    CHECK_OK(gshmem_free(start));
     CHECK_OK(gshmem_free(sum));
     CHECK_OK(gshmem_free(data));
     CHECK_CUDA(cudaFree(source));
