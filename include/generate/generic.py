@@ -1,13 +1,13 @@
 """gshmem/generic.h: one name for all types, by C11 generic selection or C++ overloading."""
 
-from table import FAMILIES, distinct_types_of, function_name, parameters_for
+from table import FAMILIES, distinct_types_of, function_name, parameters_for, scopes_of
 from text import function, section
 
 TOP = '''\
 /* Names without a type: gshmem_put(dest, source, n, pe) is gshmem_long_put for a long *dest, and
  * gshmem_put(ctx, dest, source, n, pe) is gshmem_ctx_long_put. In C they are generic selections on
- * the pointer that comes first (after the context or team), in C++ overloads. Generated, as
- * gshmem/typed.h is. For programs that include it: gshmem.h does not. */
+ * the pointer that comes first (after the context or team), in C++ overloads, which CUDA sources have
+ * for kernels, too. Generated, as gshmem/typed.h is. For programs that include it: gshmem.h does not. */
 #ifndef GSHMEM_GENERIC_H
 #define GSHMEM_GENERIC_H
 
@@ -21,6 +21,16 @@ C_TOP = '''\
 
 /* What the compiler calls the function that does not exist. */
 enum { gshmem_no_function_for_this_type };
+
+'''
+
+
+CPP_TOP = '''\
+#ifdef GSHMEM_CUDA
+#define GSHMEM_GENERIC GSHMEM_EITHER /* kernels have them, too */
+#else
+#define GSHMEM_GENERIC static inline
+#endif
 
 '''
 
@@ -70,8 +80,9 @@ def _overload(operation, t, c_type, context, cast):
         arguments.insert(0, 'ctx')
     returns = {'status': 'gshmem_status_t', 'size': 'size_t', 'int': 'int', 'T': c_type}
     call = 'return %s(%s);' % (function_name(operation, t.name, context), ', '.join(arguments))
+    prefix = 'GSHMEM_GENERIC ' if scopes_of(operation, t) else 'static inline '
     return function(returns[operation.returns], 'gshmem_' + operation.name, declarations,
-                    [call]) + '\n'
+                    [call], prefix) + '\n'
 
 
 def _overloads(operation):
@@ -101,7 +112,7 @@ def generic():
     out = TOP + '#ifndef __cplusplus\n\n' + C_TOP + ''.join(lists.values())
     for family in FAMILIES:
         out += section(family.name) + '\n'.join(map(_c_macro, family.operations)) + '\n'
-    out += '#else /* __cplusplus */\n\n#include <complex>\n\n'
+    out += '#else /* __cplusplus */\n\n#include <complex>\n\n' + CPP_TOP
     for family in FAMILIES:
         out += section(family.name) + ''.join(map(_overloads, family.operations))
-    return out + '#endif\n#endif\n'
+    return out + '#undef GSHMEM_GENERIC\n#endif\n#endif\n'

@@ -155,6 +155,7 @@ template <class T> GSHMEM_KERNEL T gshmem_kernel_g(gshmem_ctx_t ctx, const T *so
     const struct gshmem_device_ctx *c = gshmem_kernel_ctx(ctx);
     const void *there = gshmem_kernel_reach(c, source, sizeof *source, pe);
 
+    gshmem_kernel_may_wait();
     return there ? gshmem_kernel_load((const T *)there) : gshmem_kernel_ask_g(c, source, pe);
 }
 
@@ -454,9 +455,15 @@ GSHMEM_KERNEL gshmem_status_t gshmem_signal_op(uint64_t *sig_addr, uint64_t sign
     return gshmem_kernel_signal(GSHMEM_CTX_DEFAULT, sig_addr, signal, signal_op, pe);
 }
 
+GSHMEM_KERNEL uint64_t gshmem_kernel_signal_fetch(const uint64_t *sig_addr)
+{
+    gshmem_kernel_may_wait();
+    return gshmem_load_acquire(sig_addr);
+}
+
 GSHMEM_EITHER uint64_t gshmem_signal_fetch(const uint64_t *sig_addr)
 {
-    return gshmem_load_acquire(sig_addr);
+    GSHMEM_RETURN(gshmem_kernel_signal_fetch(sig_addr), gshmem_load_acquire(sig_addr));
 }
 
 #endif
