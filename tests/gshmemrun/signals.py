@@ -128,6 +128,8 @@ def keys(directory):
 
 def main():
     import tempfile
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)  # nohup and jobs of shells hand on that some are ignored
     with tempfile.TemporaryDirectory() as directory:
         handed_on(directory)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1):

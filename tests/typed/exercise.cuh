@@ -114,8 +114,7 @@ static int exercise_run(int threads)
     if (!signals || !heap_area)
         return 1;
 
-    exercise_begin<<<1, 1>>>(pe, pes, own->device ? own : GSHMEM_CTX_DEFAULT, signals,
-                             signals + SIGNALS, failures);
+    exercise_begin<<<1, 1>>>(pe, pes, own, signals, signals + SIGNALS, failures);
     exercise_kernel<<<1, threads>>>(heap_area, next, before);
     exercise_kernel<<<1, threads>>>(heap_area, pe, pe);
 #ifdef GSHMEM_HOST_DEVICE /* elsewhere a program's data is not symmetric */
