@@ -7,6 +7,18 @@
 
 #ifdef __cplusplus
 
+/* nvcc brings these unasked, and programs rely on it. */
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <functional>
+#include <new>
+#include <utility>
+
 /* Defined to say that these are GSHMEM's headers and this is code for the host device. */
 #define GSHMEM_HOST_DEVICE 1
 

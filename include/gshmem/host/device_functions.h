@@ -67,7 +67,8 @@ namespace gshmem_host
 
 template <class T> inline uint64_t to_bits(T value)
 {
-    static_assert(sizeof(T) == 4 || sizeof(T) == 8, "warps exchange values of 4 or 8 bytes");
+    static_assert(sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8,
+                  "warps exchange values of 2, 4 or 8 bytes");
     uint64_t bits = 0;
     memcpy(&bits, &value, sizeof value);
     return bits;

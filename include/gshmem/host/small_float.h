@@ -1,0 +1,377 @@
+/* Floating point numbers of 16 bits, under cuda_fp16.h and cuda_bf16.h: kept as bits, worked on as
+ * float, and rounded to the nearest (ties to even) after each operation, as a GPU does it. */
+#ifndef GSHMEM_HOST_SMALL_FLOAT_H
+#define GSHMEM_HOST_SMALL_FLOAT_H
+
+#include "cuda_runtime.h"
+
+namespace gshmem_host
+{
+
+inline float float_of(uint32_t bits)
+{
+    return from_bits<float>(bits);
+}
+
+inline uint32_t bits_of(float value)
+{
+    return (uint32_t)to_bits(value);
+}
+
+/* 5 bits of exponent and 10 of fraction. */
+struct half_format {
+    static constexpr unsigned infinity = 0x7c00;
+
+    static uint16_t narrow(float value)
+    {
+        uint32_t bits = bits_of(value), sign = bits >> 16 & 0x8000, rest = bits & 0x7fffffff;
+
+        if (rest > 0x7f800000)
+            return 0x7fff;
+        if (rest >= 0x477ff000) /* 65520, from where on it rounds to infinity */
+            return (uint16_t)(sign | 0x7c00);
+        if (rest < 0x38800000) /* 2^-14: the sum's last bit is worth what a subnormal's is */
+            return (uint16_t)(sign | (bits_of(float_of(rest) + 0.5f) - 0x3f000000));
+        return (uint16_t)(sign | (rest - 0x38000000 + 0xfff + (rest >> 13 & 1)) >> 13);
+    }
+
+    static float widen(uint16_t bits)
+    {
+        uint32_t sign = (uint32_t)(bits & 0x8000) << 16, rest = (uint32_t)(bits & 0x7fff) << 13;
+
+        if (rest >= 0x0f800000)
+            return float_of(sign | rest | 0x7f800000);
+        return float_of(sign | bits_of(float_of(rest) * 0x1p112f));
+    }
+};
+
+/* float's upper half. */
+struct bfloat16_format {
+    static constexpr unsigned infinity = 0x7f80;
+
+    static uint16_t narrow(float value)
+    {
+        uint32_t bits = bits_of(value);
+
+        if ((bits & 0x7fffffff) > 0x7f800000)
+            return 0x7fff;
+        return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+    }
+
+    static float widen(uint16_t bits)
+    {
+        return float_of((uint32_t)bits << 16);
+    }
+};
+
+/* What float cannot hold is rounded to odd first: the second rounding then sees that there was
+ * more. */
+inline float to_odd(long double value)
+{
+    float near = (float)value;
+
+    if (near == value || near != near)
+        return near;
+    uint32_t bits = bits_of(near);
+    if (bits & 1)
+        return near;
+    bool away = near < value ? value > 0 : value < 0;
+    return float_of(near == 0 ? 1 | (value < 0 ? 0x80000000u : 0u) : away ? bits + 1 : bits - 1);
+}
+
+/* All that can be done with a number: CUDA's names, found by the type of an argument. */
+template <class Format> struct small {
+    struct raw {
+        unsigned short x;
+    };
+    unsigned short bits;
+
+    small() = default;
+    small(raw r) : bits(r.x)
+    {
+    }
+    small(float value) : bits(Format::narrow(value))
+    {
+    }
+    small(double value) : small(to_odd(value))
+    {
+    }
+    small(short value) : small((float)value)
+    {
+    }
+    small(unsigned short value) : small((float)value)
+    {
+    }
+    small(int value) : small((double)value)
+    {
+    }
+    small(unsigned value) : small((double)value)
+    {
+    }
+    small(long value) : small(to_odd(value))
+    {
+    }
+    small(unsigned long value) : small(to_odd(value))
+    {
+    }
+    small(long long value) : small(to_odd(value))
+    {
+    }
+    small(unsigned long long value) : small(to_odd(value))
+    {
+    }
+    operator float() const
+    {
+        return Format::widen(bits);
+    }
+    operator raw() const
+    {
+        return raw{bits};
+    }
+
+#define GSHMEM_HOST_SMALL_OPERATOR(sign, name)                                                     \
+    friend small operator sign(small a, small b)                                                   \
+    {                                                                                              \
+        return small((float)a sign(float) b);                                                      \
+    }                                                                                              \
+    friend small &operator sign##=(small &a, small b)                                              \
+    {                                                                                              \
+        return a = a sign b;                                                                       \
+    }                                                                                              \
+    friend small name(small a, small b)                                                            \
+    {                                                                                              \
+        return a sign b;                                                                           \
+    }
+    GSHMEM_HOST_SMALL_OPERATOR(+, __hadd)
+    GSHMEM_HOST_SMALL_OPERATOR(-, __hsub)
+    GSHMEM_HOST_SMALL_OPERATOR(*, __hmul)
+    GSHMEM_HOST_SMALL_OPERATOR(/, __hdiv)
+#undef GSHMEM_HOST_SMALL_OPERATOR
+
+#define GSHMEM_HOST_SMALL_COMPARE(sign, name)                                                      \
+    friend bool operator sign(small a, small b)                                                    \
+    {                                                                                              \
+        return (float)a sign(float) b;                                                             \
+    }                                                                                              \
+    friend bool name(small a, small b)                                                             \
+    {                                                                                              \
+        return a sign b;                                                                           \
+    }
+    GSHMEM_HOST_SMALL_COMPARE(==, __heq)
+    GSHMEM_HOST_SMALL_COMPARE(!=, __hne)
+    GSHMEM_HOST_SMALL_COMPARE(<, __hlt)
+    GSHMEM_HOST_SMALL_COMPARE(<=, __hle)
+    GSHMEM_HOST_SMALL_COMPARE(>, __hgt)
+    GSHMEM_HOST_SMALL_COMPARE(>=, __hge)
+#undef GSHMEM_HOST_SMALL_COMPARE
+
+#define GSHMEM_HOST_SMALL_OF(name, expression)                                                     \
+    friend small name(small a)                                                                     \
+    {                                                                                              \
+        return small(expression);                                                                  \
+    }
+    GSHMEM_HOST_SMALL_OF(operator+, a)
+    GSHMEM_HOST_SMALL_OF(operator-, (raw{(unsigned short)(a.bits ^ 0x8000)}))
+    GSHMEM_HOST_SMALL_OF(__hneg, -a)
+    GSHMEM_HOST_SMALL_OF(__habs, (raw{(unsigned short)(a.bits & 0x7fff)}))
+    GSHMEM_HOST_SMALL_OF(hsqrt, sqrtf(a))
+    GSHMEM_HOST_SMALL_OF(hrsqrt, 1.0f / sqrtf(a))
+    GSHMEM_HOST_SMALL_OF(hrcp, 1.0f / (float)a)
+    GSHMEM_HOST_SMALL_OF(hexp, expf(a))
+    GSHMEM_HOST_SMALL_OF(hexp2, exp2f(a))
+    GSHMEM_HOST_SMALL_OF(hexp10, powf(10.0f, a))
+    GSHMEM_HOST_SMALL_OF(hlog, logf(a))
+    GSHMEM_HOST_SMALL_OF(hlog2, log2f(a))
+    GSHMEM_HOST_SMALL_OF(hlog10, log10f(a))
+    GSHMEM_HOST_SMALL_OF(hsin, sinf(a))
+    GSHMEM_HOST_SMALL_OF(hcos, cosf(a))
+    GSHMEM_HOST_SMALL_OF(htanh, tanhf(a))
+    GSHMEM_HOST_SMALL_OF(hfloor, floorf(a))
+    GSHMEM_HOST_SMALL_OF(hceil, ceilf(a))
+    GSHMEM_HOST_SMALL_OF(hrint, rintf(a))
+    GSHMEM_HOST_SMALL_OF(htrunc, truncf(a))
+#undef GSHMEM_HOST_SMALL_OF
+
+    friend small __hfma(small a, small b, small c)
+    {
+        return small((double)(float)a * (double)(float)b + (double)(float)c);
+    }
+    friend small __hmin(small a, small b)
+    {
+        return small(fminf(a, b));
+    }
+    friend small __hmax(small a, small b)
+    {
+        return small(fmaxf(a, b));
+    }
+    friend bool __hisnan(small a)
+    {
+        return (a.bits & 0x7fff) > Format::infinity;
+    }
+    friend int __hisinf(small a)
+    {
+        return (a.bits & 0x7fff) != Format::infinity ? 0 : a.bits >> 15 ? -1 : 1;
+    }
+    friend small __ldg(const small *address)
+    {
+        return *address;
+    }
+    friend small atomicAdd(small *address, small value)
+    {
+        return update(address, [=](small old) { return old + value; });
+    }
+};
+
+/* Two of them in a word, worked on side by side. */
+template <class Format> struct alignas(4) small_pair {
+    typedef small<Format> number;
+
+    number x, y;
+
+    small_pair() = default;
+    small_pair(number a, number b) : x(a), y(b)
+    {
+    }
+
+#define GSHMEM_HOST_SMALL_OPERATOR(sign, name)                                                     \
+    friend small_pair operator sign(small_pair a, small_pair b)                                    \
+    {                                                                                              \
+        return small_pair(a.x sign b.x, a.y sign b.y);                                             \
+    }                                                                                              \
+    friend small_pair &operator sign##=(small_pair &a, small_pair b)                               \
+    {                                                                                              \
+        return a = a sign b;                                                                       \
+    }                                                                                              \
+    friend small_pair name(small_pair a, small_pair b)                                             \
+    {                                                                                              \
+        return a sign b;                                                                           \
+    }
+    GSHMEM_HOST_SMALL_OPERATOR(+, __hadd2)
+    GSHMEM_HOST_SMALL_OPERATOR(-, __hsub2)
+    GSHMEM_HOST_SMALL_OPERATOR(*, __hmul2)
+    GSHMEM_HOST_SMALL_OPERATOR(/, __h2div)
+#undef GSHMEM_HOST_SMALL_OPERATOR
+
+/* 1 and 0 of each; and whether both. */
+#define GSHMEM_HOST_SMALL_COMPARE(sign, each, both)                                                \
+    friend bool operator sign(small_pair a, small_pair b)                                          \
+    {                                                                                              \
+        return a.x sign b.x && a.y sign b.y;                                                       \
+    }                                                                                              \
+    friend small_pair each(small_pair a, small_pair b)                                             \
+    {                                                                                              \
+        return small_pair((float)(a.x sign b.x), (float)(a.y sign b.y));                           \
+    }                                                                                              \
+    friend bool both(small_pair a, small_pair b)                                                   \
+    {                                                                                              \
+        return a sign b;                                                                           \
+    }
+    GSHMEM_HOST_SMALL_COMPARE(==, __heq2, __hbeq2)
+    GSHMEM_HOST_SMALL_COMPARE(!=, __hne2, __hbne2)
+    GSHMEM_HOST_SMALL_COMPARE(<, __hlt2, __hblt2)
+    GSHMEM_HOST_SMALL_COMPARE(<=, __hle2, __hble2)
+    GSHMEM_HOST_SMALL_COMPARE(>, __hgt2, __hbgt2)
+    GSHMEM_HOST_SMALL_COMPARE(>=, __hge2, __hbge2)
+#undef GSHMEM_HOST_SMALL_COMPARE
+
+#define GSHMEM_HOST_SMALL_OF(name, of_one)                                                         \
+    friend small_pair name(small_pair a)                                                           \
+    {                                                                                              \
+        return small_pair(of_one(a.x), of_one(a.y));                                               \
+    }
+    GSHMEM_HOST_SMALL_OF(operator-, -)
+    GSHMEM_HOST_SMALL_OF(__hneg2, -)
+    GSHMEM_HOST_SMALL_OF(__habs2, __habs)
+    GSHMEM_HOST_SMALL_OF(h2sqrt, hsqrt)
+    GSHMEM_HOST_SMALL_OF(h2rsqrt, hrsqrt)
+    GSHMEM_HOST_SMALL_OF(h2rcp, hrcp)
+    GSHMEM_HOST_SMALL_OF(h2exp, hexp)
+    GSHMEM_HOST_SMALL_OF(h2exp2, hexp2)
+    GSHMEM_HOST_SMALL_OF(h2log, hlog)
+    GSHMEM_HOST_SMALL_OF(h2log2, hlog2)
+    GSHMEM_HOST_SMALL_OF(h2sin, hsin)
+    GSHMEM_HOST_SMALL_OF(h2cos, hcos)
+    GSHMEM_HOST_SMALL_OF(h2floor, hfloor)
+    GSHMEM_HOST_SMALL_OF(h2ceil, hceil)
+    GSHMEM_HOST_SMALL_OF(h2rint, hrint)
+    GSHMEM_HOST_SMALL_OF(h2trunc, htrunc)
+#undef GSHMEM_HOST_SMALL_OF
+
+    friend small_pair __hfma2(small_pair a, small_pair b, small_pair c)
+    {
+        return small_pair(__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y));
+    }
+    friend small_pair __hmin2(small_pair a, small_pair b)
+    {
+        return small_pair(__hmin(a.x, b.x), __hmin(a.y, b.y));
+    }
+    friend small_pair __hmax2(small_pair a, small_pair b)
+    {
+        return small_pair(__hmax(a.x, b.x), __hmax(a.y, b.y));
+    }
+    friend float __low2float(small_pair a)
+    {
+        return a.x;
+    }
+    friend float __high2float(small_pair a)
+    {
+        return a.y;
+    }
+    friend small_pair __lowhigh2highlow(small_pair a)
+    {
+        return small_pair(a.y, a.x);
+    }
+    friend small_pair __ldg(const small_pair *address)
+    {
+        return *address;
+    }
+    friend small_pair atomicAdd(small_pair *address, small_pair value)
+    {
+        return update(address, [=](small_pair old) { return old + value; });
+    }
+};
+
+} /* namespace gshmem_host */
+
+/* The names that have the type in them: `one` and `two` are how CUDA writes a number and a pair
+ * there. */
+#define GSHMEM_HOST_SMALL_NAME(result, name, parameters, expression)                               \
+    static inline result name parameters                                                           \
+    {                                                                                              \
+        return expression;                                                                         \
+    }
+#define GSHMEM_HOST_SMALL_NAMES(number, pair, one, two)                                            \
+    GSHMEM_HOST_SMALL_NAME(number, __float2##one, (float a), number(a))                            \
+    GSHMEM_HOST_SMALL_NAME(number, __float2##one##_rn, (float a), number(a))                       \
+    GSHMEM_HOST_SMALL_NAME(number, __double2##one, (double a), number(a))                          \
+    GSHMEM_HOST_SMALL_NAME(float, __##one##2float, (number a), a)                                  \
+    GSHMEM_HOST_SMALL_NAME(pair, __float2##two##_rn, (float a), pair(a, a))                        \
+    GSHMEM_HOST_SMALL_NAME(pair, __floats2##two##_rn, (float a, float b), pair(a, b))              \
+    GSHMEM_HOST_SMALL_NAME(pair, __float22##two##_rn, (float2 a), pair(a.x, a.y))                  \
+    GSHMEM_HOST_SMALL_NAME(float2, __##two##2float2, (pair a), make_float2(a.x, a.y))              \
+    GSHMEM_HOST_SMALL_NAME(pair, __##one##2##two, (number a), pair(a, a))                          \
+    GSHMEM_HOST_SMALL_NAME(pair, __halves2##two, (number a, number b), pair(a, b))                 \
+    GSHMEM_HOST_SMALL_NAME(pair, make_##two, (number a, number b), pair(a, b))                     \
+    GSHMEM_HOST_SMALL_NAME(number, __low2##one, (pair a), a.x)                                     \
+    GSHMEM_HOST_SMALL_NAME(number, __high2##one, (pair a), a.y)                                    \
+    GSHMEM_HOST_SMALL_NAME(pair, __low2##two, (pair a), pair(a.x, a.x))                            \
+    GSHMEM_HOST_SMALL_NAME(pair, __high2##two, (pair a), pair(a.y, a.y))                           \
+    GSHMEM_HOST_SMALL_NAME(pair, __lows2##two, (pair a, pair b), pair(a.x, b.x))                   \
+    GSHMEM_HOST_SMALL_NAME(pair, __highs2##two, (pair a, pair b), pair(a.y, b.y))                  \
+    GSHMEM_HOST_SMALL_NAME(unsigned short, __##one##_as_ushort, (number a), a.bits)                \
+    GSHMEM_HOST_SMALL_NAME(short, __##one##_as_short, (number a), (short)a.bits)                   \
+    GSHMEM_HOST_SMALL_NAME(number, __ushort_as_##one, (unsigned short a), number::raw{a})          \
+    GSHMEM_HOST_SMALL_NAME(number, __short_as_##one, (short a),                                    \
+                           (typename number::raw{(unsigned short)a}))                              \
+    GSHMEM_HOST_SMALL_INTEGER(number, one, short, short)                                           \
+    GSHMEM_HOST_SMALL_INTEGER(number, one, ushort, unsigned short)                                 \
+    GSHMEM_HOST_SMALL_INTEGER(number, one, int, int)                                               \
+    GSHMEM_HOST_SMALL_INTEGER(number, one, uint, unsigned)                                         \
+    GSHMEM_HOST_SMALL_INTEGER(number, one, ll, long long)                                          \
+    GSHMEM_HOST_SMALL_INTEGER(number, one, ull, unsigned long long)
+#define GSHMEM_HOST_SMALL_INTEGER(number, one, name, type)                                         \
+    GSHMEM_HOST_SMALL_NAME(number, __##name##2##one##_rn, (type a), number(a))                     \
+    GSHMEM_HOST_SMALL_NAME(type, __##one##2##name##_rn, (number a), (type)rintf(a))                \
+    GSHMEM_HOST_SMALL_NAME(type, __##one##2##name##_rz, (number a), (type)(float)a)
+
+#endif
