@@ -220,10 +220,12 @@ gshmem_status_t host_join(struct host *host, int pe, uint32_t data_segments, uin
     return status;
 }
 
-void host_lose(struct host *host, int pe)
+bool host_lose(struct host *host, int pe)
 {
-    atomic_store_explicit(&host->lost[pe], true, memory_order_relaxed);
+    bool known = atomic_exchange_explicit(&host->lost[pe], true, memory_order_relaxed);
+
     atomic_store_explicit(&host->control->any_lost, true, memory_order_relaxed);
+    return !known;
 }
 
 void host_abort(struct host *host, int pe, int exit_status, const char *why)

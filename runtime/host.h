@@ -95,8 +95,8 @@ gshmem_status_t host_join(struct host *host, int pe, uint32_t data_segments, uin
 void host_stop(struct host *host);
 
 /* A PE of another host cannot be reached any more: so say those who tried, and all on this host act on
- * it, since they wait for each other too. */
-void host_lose(struct host *host, int pe);
+ * it, since they wait for each other too. Whether this is news. */
+bool host_lose(struct host *host, int pe);
 static inline bool host_lost(const struct host *host, int pe)
 {
     return atomic_load_explicit(&host->lost[pe], memory_order_relaxed);

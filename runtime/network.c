@@ -49,8 +49,9 @@ static void lost(void *context, int pe, gshmem_status_t status, const char *why)
     bool ending = atomic_load_explicit(&n->ending, memory_order_relaxed);
 
     (void)status;
-    log_line(ending ? LOG_DEBUG : LOG_ERROR, "PE %d cannot be reached any more: %s", pe, why);
-    host_lose(&n->job->host, pe);
+    bool news = host_lose(&n->job->host, pe);
+    log_line(ending ? LOG_DEBUG : news ? LOG_ERROR : LOG_INFO,
+             "PE %d cannot be reached any more: %s", pe, why);
 }
 
 static char *mapped(void *context, int pe, int segment)

@@ -35,7 +35,8 @@
     X(TCP_IF, "TCP_IF", NULL, STRING, "", NULL,                                                    \
       "networks for TCP: interfaces and subnets, e.g. eth1,10.0.0.0/8; empty: all that are up")    \
     X(PEER_TIMEOUT, "PEER_TIMEOUT", NULL, SECONDS, "10", "1..3600",                                \
-      "seconds of silence after which a PE on another host is taken for dead")                     \
+      "seconds after which a PE on another host that owes an answer and has sent nothing at all is "  \
+      "taken for dead")                                                                            \
     X(MAPPED, "MAPPED", NULL, COUNT, "1", "0..1",                                                  \
       "0: kernels reach even the PEs of their host through the proxy")                             \
     X(CHANNELS, "CHANNELS", NULL, COUNT, "4", "1..64",                                             \

@@ -3,7 +3,9 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "gshmem/rma.h"
 #include "gshmem/type.h"
@@ -461,6 +463,137 @@ static void silent_strangers(void)
     close_pe(1);
 }
 
+/* ---- Silence ---- */
+
+static void expect_patience(const char *seconds)
+{
+    setenv("GSHMEM_PEER_TIMEOUT", seconds, 1);
+    CHECK_EQ(settings_load(), GSHMEM_OK);
+}
+
+static void drive_one(int which)
+{
+    int events;
+
+    CHECK_EQ(transport_tcp.progress(pe[which].t, &events), GSHMEM_OK);
+    usleep(1000);
+}
+
+static struct transport_request small_put(void)
+{
+    static uint64_t value = 7;
+
+    return (struct transport_request){.kind = TRANSPORT_PUT, .local = &value, .bytes = 8};
+}
+
+/* A PE that does nothing any more, while the system still takes what it is sent: it is given up if it
+ * owes an answer, and only then. */
+static void silent_peer(void)
+{
+    uint64_t start, end = clock_ns() + 40000000000ull;
+
+    expect_patience("1");
+    begin();
+    post(0, small_put());
+    settle();
+    for (start = clock_ns(); clock_ns() - start < 2500000000u;)
+        drive_one(0);
+    CHECK_EQ(pe[0].lost, 0);
+    start = clock_ns();
+    post(0, small_put());
+    while (!not_ok && clock_ns() < end)
+        drive_one(0);
+    CHECK_EQ(not_ok, 1);
+    CHECK_EQ(pe[0].lost, 1);
+    CHECK(clock_ns() - start >= 1000000000u);
+    close_pe(0);
+    close_pe(1);
+
+    begin(); /* and one that has never said anything */
+    post(0, small_put());
+    while (!not_ok && clock_ns() < end)
+        drive_one(0);
+    CHECK_EQ(not_ok, 1);
+    CHECK_EQ(pe[0].lost, 1);
+    close_pe(0);
+    close_pe(1);
+    expect_patience("10");
+}
+
+/* A put whose data comes slowly: its sender is told again and again that it is being taken, and has
+ * patience as long as it hears that. */
+static void slow_put(void)
+{
+    unsigned char bytes[HELLO_BYTES + REQUEST_BYTES + 1] = {0}, answer[ANSWER_BYTES];
+    uint64_t end = clock_ns() + 40000000000ull;
+    struct hello h = right_hello();
+    struct answer_frame a;
+
+    expect_patience("1");
+    begin();
+    int fd = dial(1), heard = 0;
+    hello_encode(bytes, &h);
+    request_encode(bytes + HELLO_BYTES,
+                   &(struct request_frame){.kind = FRAME_PUT, .offset = 64, .bytes = SEGMENT - 64});
+    CHECK_EQ(send(fd, bytes, sizeof bytes, MSG_NOSIGNAL), sizeof bytes);
+    for (int i = 0; heard < 3 && clock_ns() < end; i++) {
+        drive_one(1);
+        if (i % 20 == 0)
+            CHECK_EQ(send(fd, "x", 1, MSG_NOSIGNAL), 1);
+        if (recv(fd, answer, sizeof answer, MSG_DONTWAIT) == (ssize_t)sizeof answer) {
+            CHECK(answer_decode(answer, &a) && a.kind == ANSWER_DONE && a.number == 0);
+            heard++;
+        }
+    }
+    CHECK_EQ(heard, 3);
+    close(fd);
+    close_pe(0);
+    close_pe(1);
+    expect_patience("10");
+}
+
+/* A socket to which the others come in place of that PE. */
+static int stand_in_for(int which)
+{
+    struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct address a = {.n = 1, .ip = {{{{[10] = 255, 255, 127, 0, 0, 1}}}}};
+    int door = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    socklen_t size = sizeof in;
+
+    CHECK(door >= 0 && bind(door, (struct sockaddr *)&in, size) == 0 && listen(door, 1) == 0);
+    CHECK_EQ(getsockname(door, (struct sockaddr *)&in, &size), 0);
+    a.port = ntohs(in.sin_port);
+    pe[which].address_bytes = address_encode(&a, pe[which].address, sizeof pe[which].address);
+    return door;
+}
+
+/* The other side of it: a peer that is long about an answer, and says that it lives. */
+static void slow_answer(void)
+{
+    unsigned char frame[ANSWER_BYTES];
+    uint64_t start;
+
+    expect_patience("1");
+    begin();
+    int door = stand_in_for(1);
+    post(0, small_put());
+    int fd = accept4(door, NULL, NULL, SOCK_CLOEXEC);
+    CHECK(fd >= 0);
+    answer_encode(frame, &(struct answer_frame){ANSWER_DONE, 0, 0});
+    for (start = clock_ns(); clock_ns() - start < 3000000000u; drive_one(0)) /* every ms or later */
+        CHECK_EQ(send(fd, frame, sizeof frame, MSG_NOSIGNAL), sizeof frame);
+    CHECK_EQ(ok + not_ok + pe[0].lost, 0);
+    answer_encode(frame, &(struct answer_frame){ANSWER_DONE, 1, 0});
+    CHECK_EQ(send(fd, frame, sizeof frame, MSG_NOSIGNAL), sizeof frame);
+    settle();
+    CHECK_EQ(ok, 1);
+    close(fd);
+    close(door);
+    close_pe(0);
+    close_pe(1);
+    expect_patience("10");
+}
+
 int main(void)
 {
     CHECK_EQ(settings_load(), GSHMEM_OK);
@@ -472,5 +605,8 @@ int main(void)
     said_again();
     requests_that_break_the_rules();
     silent_strangers();
+    silent_peer();
+    slow_put();
+    slow_answer();
     return 0;
 }

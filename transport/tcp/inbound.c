@@ -22,6 +22,7 @@ enum {
     READ_BYTES = 64 * 1024,
     COPY_MOST = 4096,  /* a get's data, larger is sent from where it is */
     OWED_MOST = 32,    /* requests without an answer, while that may wait */
+    VISIT_BYTES = 4 << 20, /* are received from one PE, then others have their turn */
     LATE_NS = 20000,   /* an answer that waited longer makes that many prompt: */
     PROMPT_ANSWERS = 256,
 };
@@ -34,7 +35,7 @@ struct inbound {
     struct stream stream;
     struct inbound *next;
     int pe;                 /* -1: a stranger, it has not said hello */
-    uint64_t since;         /* ns, when it was accepted */
+    uint64_t since;         /* ns, when it was accepted; then, when it was last told that we live */
     bool goodbye;
     uint64_t number;        /* of requests carried out */
     uint64_t answered;      /* the last number that an answer told */
@@ -311,18 +312,20 @@ static bool digest(struct tcp *t, struct inbound *i)
 
 static bool ended(struct tcp *t, struct inbound *i, int error)
 {
-    char why[120];
+    char why[160];
 
     if (i->pe < 0 || i->goodbye)
         return false;
-    snprintf(why, sizeof why, "tcp: it %s", error ? strerror(error) : "closed its connection");
+    tcp_explain_end(t, error, why, sizeof why);
     t->config.lost(t->config.context, i->pe, GSHMEM_ERR_PEER_DEAD, why);
     return false;
 }
 
 static bool receive(struct tcp *t, struct inbound *i)
 {
-    for (;;) {
+    size_t visit = 0;
+
+    while (visit < VISIT_BYTES) {
         size_t have = i->in_end - i->in_first;
         size_t straight = i->data_left > 8 && have == 0 ? (size_t)i->data_left : 0;
         size_t room = i->put.bytes >= TCP_LARGE && have < REQUEST_BYTES ? REQUEST_BYTES - have
@@ -336,6 +339,7 @@ static bool receive(struct tcp *t, struct inbound *i)
         if (n <= 0)
             return ended(t, i, n < 0 ? errno : 0);
         t->events++;
+        visit += (size_t)n;
         size_t placed = (size_t)n < straight ? (size_t)n : straight;
         if (placed && !data_arrived(t, i, placed))
             return false;
@@ -345,6 +349,19 @@ static bool receive(struct tcp *t, struct inbound *i)
         if ((size_t)n < straight + room)
             return true; /* the socket is empty; spares a call that would say so */
     }
+    return true;
+}
+
+/* The data of a put can take long to come: who sends it hears now and then that somebody takes it. */
+static void show_life(struct tcp *t, struct inbound *i)
+{
+    uint64_t now;
+
+    if (!i->data_left || (now = clock_ns()) - i->since < (uint64_t)t->tick_ms * 1000000 ||
+        !queue_has_room(&i->out, ANSWER_BYTES, 1))
+        return;
+    answer(i, ANSWER_DONE, 0);
+    i->since = now;
 }
 
 /* Behind a signal the answer may wait for a round in which nothing comes: somebody waits for the
@@ -411,6 +428,8 @@ static bool serve(struct tcp *t, struct inbound *i, uint32_t events)
         fine = digest(t, i); /* there may be room for answers now */
     if (fine && events & (EPOLLIN | EPOLLERR | EPOLLHUP))
         fine = receive(t, i);
+    if (fine)
+        show_life(t, i);
     if (fine)
         fine = send_answers(t, i, true);
     /* Requests that lacked room for their answers have it again; no event will say so, since the

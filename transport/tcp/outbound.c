@@ -37,6 +37,8 @@ struct outbound {
     gshmem_status_t failure;
     struct address address;   /* the peer's, and how far down its list this is */
     int candidate;
+    bool heard;               /* something has come since the last tick */
+    int silent;               /* ticks, while it owes an answer */
     uint64_t posted;          /* requests, the number of the last */
     uint64_t answered;
     struct queue out;
@@ -84,11 +86,11 @@ static void fail_peer(struct tcp *t, struct outbound *o, gshmem_status_t status,
     complete(t, o, o->posted, status);
 }
 
-static void lose(struct tcp *t, struct outbound *o, const char *what, int error)
+static void lose(struct tcp *t, struct outbound *o, int error)
 {
     char why[160];
 
-    snprintf(why, sizeof why, "%s: %s", what, error ? strerror(error) : "it closed the connection");
+    tcp_explain_end(t, error, why, sizeof why);
     fail_peer(t, o, GSHMEM_ERR_PEER_DEAD, why);
 }
 
@@ -203,10 +205,11 @@ static bool receive(struct tcp *t, struct outbound *o)
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
             return true;
         if (n <= 0) {
-            lose(t, o, "tcp", n < 0 ? errno : 0);
+            lose(t, o, n < 0 ? errno : 0);
             return false;
         }
         t->events++;
+        o->heard = true;
         size_t placed = (size_t)n < straight ? (size_t)n : straight;
         if (placed)
             data_arrived(t, o, placed);
@@ -225,7 +228,7 @@ static bool flush(struct tcp *t, struct outbound *o)
     if (!o->connected)
         return true;
     if (!queue_send(&o->out, o->stream.fd)) {
-        lose(t, o, "tcp", errno);
+        lose(t, o, errno);
         return false;
     }
     tcp_want_out(t, &o->stream, !queue_empty(&o->out));
@@ -405,6 +408,7 @@ gshmem_status_t outbound_post(struct tcp *t, const struct transport_request *r)
         return TRANSPORT_FULL;
     bool answers_due = o->posted != o->answered;
     enqueue(t, o, r);
+    tcp_start_ticking(t);
     /* Held back only while an answer is on its way, whose arrival sends the rest if nothing else
      * does before. */
     if (r->flags & TRANSPORT_MORE && answers_due && o->out.bytes < BATCH_BYTES) {
@@ -424,12 +428,53 @@ void outbound_send_held(struct tcp *t)
     }
 }
 
+/* ---- Silence ---- */
+
+static bool owes(const struct outbound *o)
+{
+    return !o->failed && (o->posted != o->answered || !queue_empty(&o->out));
+}
+
+static void give_up(struct tcp *t, struct outbound *o)
+{
+    char why[160];
+
+    if (!o->connected) {
+        o->silent = 0;
+        close(o->stream.fd);
+        try_next(t, o, ETIMEDOUT);
+        return;
+    }
+    if (!receive(t, o) || o->heard)
+        return; /* it has spoken, only this PE has been slow to hear it */
+    snprintf(why, sizeof why,
+             "tcp: it owes an answer and has sent nothing for %d s (GSHMEM_PEER_TIMEOUT)",
+             t->peer_seconds);
+    fail_peer(t, o, GSHMEM_ERR_PEER_DEAD, why);
+}
+
+bool outbound_watch(struct tcp *t)
+{
+    bool any = false;
+
+    for (struct outbound *o = t->open; o; o = o->next) {
+        bool heard = o->heard || !owes(o);
+        o->silent = heard ? 0 : o->silent + 1;
+        o->heard = false;
+        /* the first of these ticks may have come right after the request */
+        if ((o->silent - 1) * t->tick_ms >= t->peer_seconds * 1000)
+            give_up(t, o);
+        any |= owes(o);
+    }
+    return any;
+}
+
 /* ---- The end ---- */
 
 bool outbound_busy(const struct tcp *t)
 {
     for (const struct outbound *o = t->open; o; o = o->next) {
-        if (!o->failed && (o->posted != o->answered || !queue_empty(&o->out)))
+        if (owes(o))
             return true;
     }
     return false;

@@ -20,6 +20,7 @@ enum {
     STRANGERS_MOST = 128, /* connections at a time that have not said hello; others queue */
     LOOK_AROUND = 8,      /* rounds of progress from one look at all streams to the next, while */
     LIKELY_ROUNDS = 100,  /* something came from the likely ones within that many */
+    TICK_MOST_MS = 1000,
 };
 
 /* ---- Sockets ---- */
@@ -54,6 +55,15 @@ void tcp_tune(struct tcp *t, int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every, sizeof every);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &t->peer_seconds, sizeof t->peer_seconds);
     setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &most_ms, sizeof most_ms);
+}
+
+void tcp_explain_end(const struct tcp *t, int error, char *why, size_t size)
+{
+    if (error == ETIMEDOUT)
+        snprintf(why, size, "tcp: its host has not been heard of for %d s, or it takes nothing any more "
+                 "(GSHMEM_PEER_TIMEOUT)", t->peer_seconds);
+    else
+        snprintf(why, size, "tcp: %s", error ? strerror(error) : "it closed its connection");
 }
 
 ssize_t tcp_receive(int fd, void *place, size_t bytes, void *buffer, size_t room)
@@ -100,14 +110,34 @@ failed:
     return -1;
 }
 
-/* ---- Strangers ---- */
+/* ---- Ticks ---- */
 
-static void tick_every(struct tcp *t, int seconds)
+static void tick_every(struct tcp *t, int ms)
 {
-    const struct itimerspec every = {{.tv_sec = seconds}, {.tv_sec = seconds}};
+    const struct timespec period = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000l};
+    const struct itimerspec every = {period, period};
 
     timerfd_settime(t->timer.fd, 0, &every, NULL);
+    t->ticking = ms > 0;
 }
+
+void tcp_start_ticking(struct tcp *t)
+{
+    if (!t->ticking)
+        tick_every(t, t->tick_ms);
+}
+
+/* However many have passed are one: a process that was stopped does not hold that against others. */
+static bool timer_ready(struct tcp *t, struct stream *s, uint32_t events)
+{
+    uint64_t ticks;
+
+    (void)events;
+    t->ticked = read(s->fd, &ticks, sizeof ticks) == sizeof ticks;
+    return true;
+}
+
+/* ---- Strangers ---- */
 
 static void pause_accepting(struct tcp *t, bool paused)
 {
@@ -121,7 +151,7 @@ static void pause_accepting(struct tcp *t, bool paused)
  * are no descriptors: a flood of strangers delays a PE, but takes no more than this. */
 static bool listener_ready(struct tcp *t, struct stream *s, uint32_t events)
 {
-    int fd = -1, before = t->strangers;
+    int fd = -1;
 
     (void)events;
     while (t->strangers < STRANGERS_MOST &&
@@ -129,17 +159,8 @@ static bool listener_ready(struct tcp *t, struct stream *s, uint32_t events)
         inbound_accept(t, fd);
     if (t->strangers == STRANGERS_MOST || (fd < 0 && (errno == EMFILE || errno == ENFILE)))
         pause_accepting(t, true);
-    if (t->paused || (before == 0 && t->strangers))
-        tick_every(t, 1);
-    return true;
-}
-
-static bool timer_ready(struct tcp *t, struct stream *s, uint32_t events)
-{
-    uint64_t ticks;
-
-    (void)events;
-    t->ticked = read(s->fd, &ticks, sizeof ticks) == sizeof ticks;
+    if (t->paused || t->strangers)
+        tcp_start_ticking(t);
     return true;
 }
 
@@ -150,7 +171,7 @@ static void tidy(struct tcp *t)
     inbound_drop_silent(t);
     if (t->strangers < STRANGERS_MOST)
         pause_accepting(t, false);
-    if (!t->strangers)
+    if (!outbound_watch(t) && !t->strangers)
         tick_every(t, 0);
 }
 
@@ -183,6 +204,7 @@ static gshmem_status_t tcp_open(const struct transport_config *config, struct tr
     t->config = *config;
     t->listener.fd = -1;
     t->peer_seconds = (int)settings_number(SETTING_PEER_TIMEOUT);
+    t->tick_ms = t->peer_seconds < 8 ? t->peer_seconds * TICK_MOST_MS / 8 : TICK_MOST_MS;
     t->to = calloc((size_t)config->n_pes, sizeof *t->to);
     t->met = calloc((size_t)config->n_pes, sizeof *t->met);
     t->epoll_fd = epoll_create1(EPOLL_CLOEXEC);

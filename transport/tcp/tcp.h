@@ -45,10 +45,12 @@ struct tcp {
     int events;               /* of this progress */
     int strangers;            /* streams in `served` that have not said hello */
     bool paused;              /* no more are accepted for the moment */
-    struct stream timer;      /* ticks while there are strangers, or none are accepted */
+    struct stream timer;      /* ticks while answers are due, or strangers are at the door */
+    bool ticking;
     bool ticked;
     bool warned;              /* a stranger's refusal has been told */
     int peer_seconds;         /* how long a silent peer is believed to live */
+    int tick_ms;              /* a part of it */
 };
 
 /* ---- tcp.c ---- */
@@ -56,6 +58,9 @@ struct tcp {
 bool tcp_watch(struct tcp *t, struct stream *s, uint32_t events);   /* adds it to epoll */
 void tcp_want_out(struct tcp *t, struct stream *s, bool wanted);
 void tcp_tune(struct tcp *t, int fd);                               /* options of a new socket */
+void tcp_start_ticking(struct tcp *t);
+/* Why a connection ended, for people; error 0: the peer closed it. */
+void tcp_explain_end(const struct tcp *t, int error, char *why, size_t size);
 
 /* Takes what has arrived: up to `bytes` bytes to where they belong, those behind them to a buffer with
  * that much room. As recv. */
@@ -70,6 +75,8 @@ enum { TCP_LARGE = 128 * 1024 };
 gshmem_status_t outbound_post(struct tcp *t, const struct transport_request *request);
 void outbound_send_held(struct tcp *t);
 bool outbound_busy(const struct tcp *t);
+/* At each tick: gives up those that owe an answer and have been silent for long. Whether any owes. */
+bool outbound_watch(struct tcp *t);
 void outbound_goodbye(struct tcp *t, int milliseconds); /* says it to all that are open, and sends */
 void outbound_close_all(struct tcp *t);
 
