@@ -99,6 +99,9 @@ gshmem_status_t network_add_channel(struct network *n, struct proxy_channel *c);
 void network_remove_channel(struct network *n, struct proxy_channel *c);
 /* For a thread of the host device that waits: wakes the proxy, or does its work. */
 void network_help(struct network *n);
+/* For one that waits for what other PEs bring: the same, but nothing where they are all on this host
+ * and the proxy sleeps, which it does when all commands have been taken. */
+void network_receive(struct network *n);
 
 /* ---- For the proxy ---- */
 

@@ -120,7 +120,7 @@ struct worker {
     struct block *starting; /* has threads that were never run */
     unsigned queued;
     unsigned blocks, threads; /* resident here */
-    unsigned spins, rounds;   /* without progress, see gshmem_host_yield() */
+    unsigned spins, rounds, forbear; /* without progress, see gshmem_host_yield() */
     atomic_uint_fast64_t switches; /* of fibers, so that the watch sees one that never waits */
     atomic_bool busy;              /* runs fibers, for the watch */
     atomic_bool attention;    /* go back to main: there may be a block to take */

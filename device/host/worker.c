@@ -23,6 +23,8 @@
 enum {
     PATIENCE = 24,           /* atomic operations between two yields */
     SPINS = 64,              /* turns of a queue without progress before the OS may run another */
+    ALONE_NS = 2000,         /* one that took less has let nobody run: */
+    FORBEAR = 8,             /* so many times the OS is not asked */
     ROUNDS_BEFORE_SLEEP = 20000,
     SLEEP_NS = 50000,
     IDLE_SPIN_NS = 20000,    /* a worker without work looks this long before it sleeps */
@@ -228,6 +230,15 @@ void threads_ready(struct thread *first, struct thread *last, unsigned count)
     w->spins = w->rounds = 0;
 }
 
+/* Where nobody else wants this CPU, asking the OS only costs time. */
+static void let_others_run(struct worker *w)
+{
+    uint64_t now = clock_ns();
+
+    sched_yield();
+    w->forbear = clock_ns() - now < ALONE_NS ? FORBEAR : 0;
+}
+
 /* Nothing but waiting goes on: leave the CPU to others, all the more the longer it lasts. */
 static void count_spin(struct worker *w)
 {
@@ -236,10 +247,12 @@ static void count_spin(struct worker *w)
     if (++w->spins <= SPINS + w->queued)
         return;
     w->spins = 0;
-    if (++w->rounds < ROUNDS_BEFORE_SLEEP)
-        sched_yield();
-    else
+    if (++w->rounds >= ROUNDS_BEFORE_SLEEP)
         nanosleep(&nap, NULL);
+    else if (w->forbear)
+        w->forbear--;
+    else
+        let_others_run(w);
 }
 
 void gshmem_host_yield(void)
@@ -260,6 +273,7 @@ void gshmem_host_yield(void)
         enqueue(w, self);
         switch_away(w, self);
     } else {
+        clock_pause();
         count_switch(w);
         gshmem_host_patience = PATIENCE;
     }

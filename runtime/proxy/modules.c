@@ -99,3 +99,11 @@ void gshmem_device_help(void)
     if (j && j->kernels)
         network_help(j->network);
 }
+
+void gshmem_device_receive(void)
+{
+    struct job *j = job;
+
+    if (j && j->kernels)
+        network_receive(j->network);
+}

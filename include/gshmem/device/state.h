@@ -110,9 +110,11 @@ extern "C" {
 GSHMEM_API void gshmem_device_register(struct gshmem_device_module *module);
 GSHMEM_API void gshmem_device_unregister(struct gshmem_device_module *module);
 
-/* For waits on the host device, which are the CPU's: wakes the proxy, and lends it a hand where it
- * shares the CPU. Not for programs to call. */
+/* For waits on the host device, which are the CPU's, and not for programs to call. help, for what the
+ * proxy does: wakes it, and lends it a hand where it shares the CPU. receive, for what other PEs
+ * bring: the same if the proxy may have a part in it. */
 GSHMEM_API void gshmem_device_help(void);
+GSHMEM_API void gshmem_device_receive(void);
 
 #ifdef __cplusplus
 }

@@ -10,15 +10,15 @@ struct gshmem_kernel_wait {
     unsigned turns;
 };
 
-/* GSHMEM_OK, or what *failure says: then it will not come. `failure` is read now and then: for a GPU
- * that is a trip to the host's memory. */
+/* For what another PE writes. GSHMEM_OK, or what *failure says: then it will not come. `failure` is
+ * read now and then: for a GPU that is a trip to the host's memory. */
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_step(struct gshmem_kernel_wait *w,
                                                       const uint64_t *failure)
 {
 #ifdef GSHMEM_HOST_DEVICE
     gshmem_host_yield();
     if (++w->turns % 8 == 0)
-        gshmem_device_help();
+        gshmem_device_receive();
 #else
     if (++w->turns % 1024 != 0)
         return GSHMEM_OK;
@@ -26,13 +26,17 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_step(struct gshmem_kernel_wait 
     return (gshmem_status_t)gshmem_load_relaxed(failure);
 }
 
-/* The same for what the proxy does. That goes on after a peer's death, with failures as answers; only
- * the end of the job ends it. */
+/* The same for what this PE's proxy does, which is woken. That goes on after a peer's death, with
+ * failures as answers; only the end of the job ends it. */
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_proxy(struct gshmem_kernel_wait *w,
                                                        const uint64_t *failure)
 {
     gshmem_status_t status = gshmem_kernel_wait_step(w, failure);
 
+#ifdef GSHMEM_HOST_DEVICE
+    if (w->turns % 8 == 0)
+        gshmem_device_help();
+#endif
     return status == GSHMEM_ERR_PEER_DEAD ? GSHMEM_OK : status;
 }
 

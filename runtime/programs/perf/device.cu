@@ -7,38 +7,14 @@
  * Options: names of benchmarks; --rounds N; --format csv. A sample is a round: a kernel that reads
  * the clock, makes some operations and reads it again; so it is of as many operations as "samples"
  * says. */
-#include <gshmem.h>
+#include "device_collectives.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum { BURST = 256, TRIPS = 200, SIDE_BY_SIDE = 4, ROUNDS_MOST = 10000 };
-
-/* Symmetric; each on lines of its own. */
-struct board {
-    alignas(64) long value[SIDE_BY_SIDE][8];
-    alignas(64) uint64_t arrived;
-    alignas(64) long source;
-};
-
-struct job {
-    struct board *board;
-    int peer;
-    uint64_t turn;                   /* turns of ping-pong before this round */
-    unsigned *ready;                 /* blocks that are about to begin */
-    unsigned long long *begin, *end; /* [SIDE_BY_SIDE], ns */
-};
-
-static __device__ unsigned long long now()
-{
-#ifdef __CUDA_ARCH__
-    unsigned long long ns;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns)::"memory");
-    return ns;
-#else
-    return (unsigned long long)clock64();
-#endif
-}
+enum { ROUNDS_MOST = 10000 };
 
 /* Commands that bring their value, as many as a channel takes without having to wait. */
 __global__ void push(struct job j)
@@ -125,21 +101,24 @@ __global__ void pingpong(struct job j)
     j.end[0] = now();
 }
 
-static const struct benchmark {
-    const char *name;
-    void (*kernel)(struct job);
-    int producers, operations; /* of each */
-    bool pair;                 /* PEs 0 and 1 run it; else PE 0 alone */
-    bool rate;                 /* millions a second of all producers; else ns each */
-} benchmarks[] = {
-    {"push", push, 1, BURST, false, false},
-    {"push_put", push_put, 1, BURST, false, false},
-    {"push_4", push_4, SIDE_BY_SIDE, BURST / 2, false, true},
-    {"put_quiet", put_quiet, 1, TRIPS, false, false},
-    {"fetch_add", fetch_add, 1, TRIPS, false, false},
-    {"put_nbi", put_nbi, 1, 16 * BURST, false, true},
-    {"pingpong", pingpong, 1, 2 * TRIPS, true, false},
+static const struct benchmark single_benchmarks[] = {
+    {"push", push, 1, BURST, ALONE, NS, 1, 8, NULL},
+    {"push_put", push_put, 1, BURST, ALONE, NS, 1, 8, NULL},
+    {"push_4", push_4, SIDE_BY_SIDE, BURST / 2, ALONE, MILLIONS, 1, 8, NULL},
+    {"put_quiet", put_quiet, 1, TRIPS, ALONE, NS, 1, 8, NULL},
+    {"fetch_add", fetch_add, 1, TRIPS, ALONE, NS, 1, 8, NULL},
+    {"put_nbi", put_nbi, 1, 16 * BURST, ALONE, MILLIONS, 1, 8, NULL},
+    {"pingpong", pingpong, 1, 2 * TRIPS, PAIR, NS, 1, 8, NULL},
 };
+enum {
+    SINGLE = sizeof single_benchmarks / sizeof single_benchmarks[0],
+    BENCHMARKS = SINGLE + sizeof collective_benchmarks / sizeof collective_benchmarks[0],
+};
+
+static const struct benchmark *benchmark(int i)
+{
+    return i < SINGLE ? &single_benchmarks[i] : &collective_benchmarks[i - SINGLE];
+}
 
 /* ---- The command line ---- */
 
@@ -155,8 +134,8 @@ static bool parse(struct options *o, int argc, char **argv)
     *o = {50, false, argv + 1, 0};
     for (int i = 1; i < argc; i++) {
         bool known = false;
-        for (const struct benchmark &what : benchmarks)
-            known |= !strcmp(argv[i], what.name);
+        for (int what = 0; what < BENCHMARKS; what++)
+            known |= !strcmp(argv[i], benchmark(what)->name);
         if (known)
             o->names[o->n_names++] = argv[i];
         else if (!strcmp(argv[i], "--rounds") && i + 1 < argc)
@@ -180,13 +159,26 @@ static bool chosen(const struct options *o, const char *name)
 
 /* ---- Measuring and printing ---- */
 
-/* One sample; negative if the kernel failed. */
-static double round_of(const struct benchmark *what, const struct job *j, int channels)
+static double host_round(const struct benchmark *what, const struct job *j)
+{
+    struct timespec begin, end;
+
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    if (what->host(*j))
+        return -1;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    return (double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec);
+}
+
+/* How long a round takes; negative if an operation or the kernel failed. */
+static double round_ns(const struct benchmark *what, const struct job *j, int channels)
 {
     unsigned long long begin[SIDE_BY_SIDE], end[SIDE_BY_SIDE], first, last;
 
+    if (what->host)
+        return host_round(what, j);
     cudaMemset(j->ready, 0, sizeof *j->ready);
-    what->kernel<<<(what->producers - 1) * channels + 1, 1>>>(*j);
+    what->kernel<<<(what->producers - 1) * channels + 1, what->threads>>>(*j);
     if (cudaMemcpy(begin, j->begin, sizeof begin, cudaMemcpyDefault) ||
         cudaMemcpy(end, j->end, sizeof end, cudaMemcpyDefault))
         return -1;
@@ -195,8 +187,22 @@ static double round_of(const struct benchmark *what, const struct job *j, int ch
         first = begin[i] < first ? begin[i] : first;
         last = end[i] > last ? end[i] : last;
     }
-    double ns = (double)(last - first), operations = (double)what->operations * what->producers;
-    return what->rate ? 1e3 * operations / ns : ns / operations;
+    return (double)last - (double)first;
+}
+
+/* One sample; negative if something failed. */
+static double round_of(const struct benchmark *what, const struct job *j, int channels)
+{
+    double ns = round_ns(what, j, channels), operations = what->operations * what->producers;
+
+    switch (what->unit) {
+    case MILLIONS:
+        return 1e3 * operations / ns;
+    case MEGABYTES:
+        return 1e3 * operations * (double)what->bytes / ns;
+    default:
+        return ns / operations;
+    }
 }
 
 static int compare(const void *a, const void *b)
@@ -208,7 +214,8 @@ static int compare(const void *a, const void *b)
 
 static void print(const struct options *o, const struct benchmark *what, double *sample)
 {
-    const char *unit = what->rate ? "M/s" : "ns";
+    static const char *const units[] = {"ns", "M/s", "MB/s"};
+    const char *unit = units[what->unit];
     int n = o->rounds, operations = what->operations * what->producers;
 
     qsort(sample, n, sizeof *sample, compare);
@@ -217,7 +224,7 @@ static void print(const struct options *o, const struct benchmark *what, double 
         printf("%s,%d,%s,%.6g,%.6g,%.6g,%d,%d\n", what->name, gshmem_n_pes(), unit, median, least,
                p99, n, operations);
     else
-        printf("%-16s %-5s %11.2f %11.2f %11.2f  %d x %d\n", what->name, unit, median, least, p99,
+        printf("%-22s %-5s %11.2f %11.2f %11.2f  %d x %d\n", what->name, unit, median, least, p99,
                n, operations);
     fflush(stdout);
 }
@@ -227,7 +234,7 @@ static void print_head(const struct options *o, const void *mine, int peer)
     if (o->csv)
         printf("benchmark,pes,unit,median,min,p99,samples,iterations\n");
     else
-        printf("# GSHMEM %s, %d PEs; the peer is %s\n%-16s %-5s %11s %11s %11s  samples\n",
+        printf("# GSHMEM %s, %d PEs; the peer is %s\n%-22s %-5s %11s %11s %11s  samples\n",
                GSHMEM_VERSION_TEXT, gshmem_n_pes(),
                gshmem_ptr(mine, peer) ? "on this host; GSHMEM_MAPPED=0 goes through the proxy"
                                       : "on another host",
@@ -239,8 +246,9 @@ static bool measure(const struct options *o, const struct benchmark *what, struc
                     int channels, double *sample)
 {
     int me = gshmem_my_pe();
-    bool takes_part = me == 0 || (what->pair && me == 1), good = true;
+    bool takes_part = me == 0 || what->who == ALL || (what->who == PAIR && me == 1), good = true;
 
+    j->bytes = what->bytes;
     for (int round = -2; round < o->rounds; round++) { /* the first two warm up */
         gshmem_barrier_all();
         double value = takes_part ? round_of(what, j, channels) : 0;
@@ -279,9 +287,10 @@ int main(int argc, char **argv)
 
     if (gshmem_my_pe() == 0)
         print_head(&o, j.board, j.peer);
-    for (const struct benchmark &what : benchmarks) {
-        if (chosen(&o, what.name) && (!what.pair || gshmem_n_pes() > 1))
-            good &= measure(&o, &what, &j, (int)channels, sample);
+    for (int i = 0; i < BENCHMARKS; i++) {
+        const struct benchmark *what = benchmark(i);
+        if (chosen(&o, what->name) && (what->who != PAIR || gshmem_n_pes() > 1))
+            good &= measure(&o, what, &j, (int)channels, sample);
     }
     gshmem_barrier_all();
     cudaFree(j.end);
