@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/host/work.h"
+#include "device/host/graph.h"
 
 enum { ALIGNMENT = 256, PITCH = 512, BUCKETS_FIRST = 64 };
 
@@ -188,9 +188,12 @@ cudaError_t cudaFreeHost(void *pointer)
 
 cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream)
 {
-    if (!stream_find(stream))
+    struct CUstream_st *s = stream_find(stream);
+
+    if (!s)
         return report_error(cudaErrorInvalidResourceHandle);
-    return cudaMalloc(pointer, bytes);
+    cudaError_t error = graph_refuses(s);
+    return error ? report_error(error) : cudaMalloc(pointer, bytes);
 }
 
 static void free_later(void *pointer)
@@ -201,6 +204,11 @@ static void free_later(void *pointer)
 
 cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream)
 {
+    struct CUstream_st *s = stream_find(stream);
+    cudaError_t error = s ? graph_refuses(s) : cudaSuccess;
+
+    if (error)
+        return report_error(error);
     return pointer ? cudaLaunchHostFunc(stream, free_later, pointer) : cudaSuccess;
 }
 
@@ -255,8 +263,8 @@ static cudaError_t move(struct rows r, cudaStream_t handle, bool wait)
 
     if (!stream)
         return report_error(cudaErrorInvalidResourceHandle);
-    if (!empty && (!r.to || (r.height > 1 && (r.to_pitch < r.width ||
-                                              (r.from && r.from_pitch < r.width)))))
+    if (!empty &&
+        (!r.to || (r.height > 1 && (r.to_pitch < r.width || (r.from && r.from_pitch < r.width)))))
         return report_error(cudaErrorInvalidValue);
     if (wait && !work_may_wait())
         return report_error(cudaErrorNotPermitted);
@@ -270,11 +278,11 @@ static cudaError_t move(struct rows r, cudaStream_t handle, bool wait)
     w->move.rows = r.height;
     w->move.to_pitch = r.to_pitch;
     w->move.from_pitch = r.from_pitch;
-    work_submit(w, stream, NULL);
-    if (wait)
+    cudaError_t error = work_submit(w, stream, NULL);
+    if (wait && !error && !w->capture)
         work_wait(w);
     work_drop(w);
-    return report_error(device_error());
+    return report_error(error ? error : device_error());
 }
 
 /* Memory that is not ours to keep: its owner may reuse it when the call has returned. */

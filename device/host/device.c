@@ -209,7 +209,12 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
 
 cudaError_t cudaDeviceSynchronize(void)
 {
-    return report_error(work_may_wait() ? work_wait_all() : cudaErrorNotPermitted);
+    if (!work_may_wait())
+        return report_error(cudaErrorNotPermitted);
+    pthread_mutex_lock(&work_lock);
+    bool captured = streams_captured(true);
+    pthread_mutex_unlock(&work_lock);
+    return report_error(captured ? cudaErrorStreamCaptureUnsupported : work_wait_all());
 }
 
 cudaError_t cudaDeviceReset(void)

@@ -1,6 +1,6 @@
 /* cudaStream… and cudaEvent…: names for pieces of work. */
 #define _GNU_SOURCE
-#include "device/host/work.h"
+#include "device/host/graph.h"
 
 #include <stdlib.h>
 
@@ -51,13 +51,15 @@ static cudaError_t last_of(cudaStream_t stream, struct work **last)
     if (!s)
         return report_error(cudaErrorInvalidResourceHandle);
     *last = work_last(s);
-    return cudaSuccess;
+    return report_error(graph_refuses(s));
 }
 
 static cudaError_t wait_for(struct work *w)
 {
     if (!w)
         return report_error(device_error());
+    if (w->capture)
+        return report_error(cudaErrorCapturedEvent);
     if (!work_may_wait())
         return report_error(cudaErrorNotPermitted);
     work_wait(w);
@@ -66,6 +68,8 @@ static cudaError_t wait_for(struct work *w)
 
 static cudaError_t query(const struct work *w)
 {
+    if (w && w->capture)
+        return report_error(cudaErrorCapturedEvent);
     /* "Not ready" is no failure: cudaGetLastError() does not tell of it. */
     return w && !work_is_done(w) ? cudaErrorNotReady : report_error(device_error());
 }
@@ -77,12 +81,12 @@ static cudaError_t add_point(struct CUstream_st *stream, struct work *also, stru
 
     if (!w)
         return report_error(cudaErrorMemoryAllocation);
-    work_submit(w, stream, also);
-    if (point)
+    cudaError_t error = work_submit(w, stream, also);
+    if (!error && point)
         *point = w;
     else
         work_drop(w);
-    return cudaSuccess;
+    return report_error(error);
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
@@ -92,8 +96,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 
     if (!s)
         return report_error(cudaErrorInvalidResourceHandle);
-    cudaError_t error = add_point(s, NULL, &w);
-    if (error)
+    cudaError_t error = report_error(graph_refuses(s));
+    if (error || (error = add_point(s, NULL, &w)))
         return error;
     error = wait_for(w);
     work_drop(w);
@@ -105,9 +109,8 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
     struct work *w = NULL;
     cudaError_t error = last_of(stream, &w);
 
-    if (error)
-        return error;
-    error = query(w);
+    if (!error)
+        error = query(w);
     if (w)
         work_drop(w);
     return error;
@@ -115,7 +118,8 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
 
 /* --- Host functions --- */
 
-static cudaError_t add_call(cudaStream_t stream, cudaHostFn_t function, void *argument)
+cudaError_t gshmem_host_call(cudaStream_t stream, cudaHostFn_t function, void *argument,
+                             void (*release)(void *argument))
 {
     struct CUstream_st *s = stream_find(stream);
     struct work *w = s && function ? work_new(WORK_CALL) : NULL;
@@ -128,14 +132,15 @@ static cudaError_t add_call(cudaStream_t stream, cudaHostFn_t function, void *ar
         return report_error(cudaErrorMemoryAllocation);
     w->call.function = function;
     w->call.argument = argument;
-    work_submit(w, s, NULL);
+    w->call.release = release;
+    cudaError_t error = work_submit(w, s, NULL);
     work_drop(w);
-    return cudaSuccess;
+    return report_error(error);
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *argument)
 {
-    return add_call(stream, function, argument);
+    return gshmem_host_call(stream, function, argument, NULL);
 }
 
 struct callback {
@@ -149,7 +154,6 @@ static void run_callback(void *argument)
     struct callback *c = argument;
 
     c->function(c->stream, device_error(), c->argument);
-    free(c);
 }
 
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback,
@@ -162,7 +166,7 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t call
     if (!c)
         return report_error(cudaErrorMemoryAllocation);
     *c = (struct callback){callback, stream, argument};
-    cudaError_t error = add_call(stream, run_callback, c);
+    cudaError_t error = gshmem_host_call(stream, run_callback, c, free);
     if (error)
         free(c);
     return error;
@@ -242,6 +246,8 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEve
     if (!start || !end || !start->recorded || !end->recorded ||
         (start->flags | end->flags) & cudaEventDisableTiming)
         return report_error(cudaErrorInvalidResourceHandle);
+    if (start->recorded->capture || end->recorded->capture)
+        return report_error(cudaErrorCapturedEvent);
     if (!work_is_done(start->recorded) || !work_is_done(end->recorded))
         return cudaErrorNotReady;
     int64_t ns = (int64_t)(end->recorded->finished_ns - start->recorded->finished_ns);

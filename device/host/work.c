@@ -1,11 +1,11 @@
 #define _GNU_SOURCE
 #include "device/host/work.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/host/graph.h"
 #include "device/host/sanitizer.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
@@ -15,7 +15,7 @@ enum {
     WAIT_SPIN_NS = 30000,
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of everything here */
+pthread_mutex_t work_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t finished = PTHREAD_COND_INITIALIZER;
 static unsigned waiters;
 
@@ -57,9 +57,9 @@ static void drop_locked(struct work *w)
 
 void work_drop(struct work *w)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&work_lock);
     drop_locked(w);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&work_lock);
 }
 
 bool work_is_done(const struct work *w)
@@ -82,6 +82,13 @@ static void do_move(const struct work *w)
     }
 }
 
+static void do_call(const struct work *w)
+{
+    w->call.function(w->call.argument);
+    if (w->call.release && !w->borrows)
+        w->call.release(w->call.argument);
+}
+
 static void finish(struct work *w);
 
 static void *helper_main(void *unused)
@@ -89,20 +96,20 @@ static void *helper_main(void *unused)
     (void)unused;
     in_host_function = true;
     for (;;) {
-        pthread_mutex_lock(&lock);
+        pthread_mutex_lock(&work_lock);
         while (!helpers.first) {
             helpers.idle++;
-            pthread_cond_wait(&helpers.work, &lock);
+            pthread_cond_wait(&helpers.work, &work_lock);
             helpers.idle--;
         }
         struct work *w = helpers.first;
         helpers.first = w->next;
         if (!helpers.first)
             helpers.end = &helpers.first;
-        pthread_mutex_unlock(&lock);
+        pthread_mutex_unlock(&work_lock);
 
         if (w->kind == WORK_CALL)
-            w->call.function(w->call.argument);
+            do_call(w);
         else
             do_move(w);
         finish(w);
@@ -114,7 +121,7 @@ static void give_to_helper(struct work *w)
 {
     pthread_t id;
 
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&work_lock);
     w->next = NULL;
     *helpers.end = w;
     helpers.end = &w->next;
@@ -126,7 +133,7 @@ static void give_to_helper(struct work *w)
         log_error("starting a thread for host functions and copies of the host device failed");
     }
     pthread_cond_signal(&helpers.work);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&work_lock);
 }
 
 static void grid_done(struct grid *grid)
@@ -136,7 +143,8 @@ static void grid_done(struct grid *grid)
     order_acquire(&grid->ended);
     if (atomic_load_explicit(&grid->failed, memory_order_relaxed))
         device_failed(cudaErrorLaunchFailure);
-    w->launch.release(grid->closure);
+    if (!w->borrows)
+        w->launch.release(grid->closure);
     finish(w);
 }
 
@@ -146,7 +154,7 @@ static struct work *mark_done(struct work *w)
     struct work *points = w, *ready = NULL;
 
     w->next = NULL;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&work_lock);
     while (points) {
         w = points;
         points = w->next;
@@ -166,7 +174,7 @@ static struct work *mark_done(struct work *w)
     }
     if (waiters)
         pthread_cond_broadcast(&finished);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&work_lock);
     return ready;
 }
 
@@ -185,7 +193,11 @@ static void start(struct work *w, bool here)
 
 static void finish(struct work *w)
 {
+    struct graph *borrowed = w->borrows;
     struct work *ready = mark_done(w);
+
+    if (borrowed)
+        graph_drop(borrowed);
 
     while (ready) {
         w = ready;
@@ -245,29 +257,68 @@ static bool depend_on_streams(struct work *w, const struct CUstream_st *stream)
     return ok;
 }
 
-cudaError_t work_submit(struct work *w, struct CUstream_st *stream, struct work *also)
+/* Whether it can start; the caller keeps its reference, and there is one more until it is done. */
+static bool order(struct work *w, const struct CUstream_st *stream, struct work *const after[2])
 {
     if (w->kind == WORK_GRID)
         w->launch.grid.done = grid_done;
-    pthread_mutex_lock(&lock);
     w->blockers = 1;
-    bool ok = depend(w, also) && depend_on_streams(w, stream);
+    w->references++;
+    bool ok = depend(w, after[0]) && depend(w, after[1]);
+    ok = ok && (!stream || depend_on_streams(w, stream));
     /* Without memory to note an order, it has to be kept by waiting. */
     if (!ok) {
-        pthread_mutex_unlock(&lock);
-        work_wait_all();
-        if (also)
-            work_wait(also);
-        pthread_mutex_lock(&lock);
+        pthread_mutex_unlock(&work_lock);
+        if (stream)
+            work_wait_all();
+        for (int i = 0; i < 2; i++) {
+            if (after[i])
+                work_wait(after[i]);
+        }
+        pthread_mutex_lock(&work_lock);
     }
+    return --w->blockers == 0;
+}
+
+/* Streams that are being captured do nothing that the default stream could wait for, and the other
+ * way round. */
+static cudaError_t note(struct work *w, struct CUstream_st *stream, struct work *also)
+{
+    if (stream->capture || (also && also->capture))
+        return graph_capture(w, stream, also);
+    return stream == &legacy && streams_captured(false) ? cudaErrorStreamCaptureImplicit
+                                                        : cudaSuccess;
+}
+
+cudaError_t work_submit(struct work *w, struct CUstream_st *stream, struct work *also)
+{
+    struct work *const after[2] = {also, NULL};
+
+    pthread_mutex_lock(&work_lock);
+    cudaError_t error = note(w, stream, also);
+    if (error || w->capture) {
+        pthread_mutex_unlock(&work_lock);
+        return error;
+    }
+    bool ready = order(w, stream, after);
     drop_locked(stream->last);
     stream->last = w;
-    w->references += 2; /* the stream's, and one until it is done */
-    bool ready = --w->blockers == 0;
-    pthread_mutex_unlock(&lock);
+    w->references++;
+    pthread_mutex_unlock(&work_lock);
     if (ready)
         start(w, true);
     return cudaSuccess;
+}
+
+void work_submit_after(struct work *w, struct work *first, struct work *second)
+{
+    struct work *const after[2] = {first, second};
+
+    pthread_mutex_lock(&work_lock);
+    bool ready = order(w, NULL, after);
+    pthread_mutex_unlock(&work_lock);
+    if (ready)
+        start(w, true);
 }
 
 /* --- Streams --- */
@@ -279,20 +330,50 @@ struct CUstream_st *stream_new(bool blocking)
     if (!s)
         return NULL;
     s->blocking = blocking;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&work_lock);
     reap_streams();
     s->next = streams;
     streams = s;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&work_lock);
     return s;
 }
 
 void stream_destroy(struct CUstream_st *s)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&work_lock);
     s->destroyed = true;
+    struct graph *lost = graph_forget_stream(s);
     reap_streams();
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&work_lock);
+    if (lost)
+        graph_drop(lost);
+}
+
+struct CUstream_st *stream_legacy(void)
+{
+    return &legacy;
+}
+
+struct graph *graph_capturing(uint64_t number)
+{
+    struct CUstream_st *s = streams;
+
+    while (s && (!s->capture || graph_number(s->capture) != number))
+        s = s->next;
+    return s ? s->capture : NULL;
+}
+
+bool streams_captured(bool any)
+{
+    bool found = false;
+
+    for (struct CUstream_st *s = streams; s; s = s->next) {
+        if (s->capture && (any || s->blocking)) {
+            graph_break(s->capture);
+            found = true;
+        }
+    }
+    return found;
 }
 
 static struct CUstream_st *per_thread(void)
@@ -310,11 +391,11 @@ struct CUstream_st *stream_find(cudaStream_t handle)
         return &legacy;
     if (handle == cudaStreamPerThread)
         return per_thread();
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&work_lock);
     struct CUstream_st *s = streams;
     while (s && (s != handle || s->destroyed))
         s = s->next;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&work_lock);
     return s;
 }
 
@@ -327,23 +408,23 @@ void work_wait(struct work *w)
     while (!work_is_done(w) && clock_ns() < until)
         sched_yield();
     if (!work_is_done(w)) {
-        pthread_mutex_lock(&lock);
+        pthread_mutex_lock(&work_lock);
         waiters++;
         while (!work_is_done(w))
-            pthread_cond_wait(&finished, &lock);
+            pthread_cond_wait(&finished, &work_lock);
         waiters--;
-        pthread_mutex_unlock(&lock);
+        pthread_mutex_unlock(&work_lock);
     }
     order_acquire(&w->clock);
 }
 
 struct work *work_last(struct CUstream_st *stream)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&work_lock);
     struct work *w = stream->last;
     if (w)
         w->references++;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&work_lock);
     return w;
 }
 
@@ -353,7 +434,7 @@ cudaError_t work_wait_all(void)
     for (;;) {
         struct work *w = NULL;
 
-        pthread_mutex_lock(&lock);
+        pthread_mutex_lock(&work_lock);
         reap_streams();
         if (legacy.last && !work_is_done(legacy.last))
             w = legacy.last;
@@ -363,7 +444,7 @@ cudaError_t work_wait_all(void)
         }
         if (w)
             w->references++;
-        pthread_mutex_unlock(&lock);
+        pthread_mutex_unlock(&work_lock);
         if (!w)
             return device_error();
         work_wait(w);

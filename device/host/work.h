@@ -7,6 +7,7 @@
 #ifndef GSHMEM_DEVICE_HOST_WORK_H
 #define GSHMEM_DEVICE_HOST_WORK_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,6 +23,8 @@ enum work_kind {
     WORK_CALL,
 };
 
+struct graph;
+
 struct work {
     enum work_kind kind;
     unsigned references;
@@ -31,7 +34,10 @@ struct work {
     struct work *next; /* in a list of work to start */
     atomic_bool done;
     uint64_t finished_ns;
-    char clock; /* address for ThreadSanitizer */
+    char clock;            /* address for ThreadSanitizer */
+    uint64_t capture;      /* not to be done: the number of the capture that it is noted in, */
+    unsigned node;         /* and its place there */
+    struct graph *borrows; /* whose closure or argument it uses */
     union {
         struct {
             struct grid grid;
@@ -46,6 +52,7 @@ struct work {
         struct {
             cudaHostFn_t function;
             void *argument;
+            void (*release)(void *argument); /* NULL: it is the program's */
         } call;
     };
 };
@@ -54,8 +61,12 @@ struct CUstream_st {
     bool blocking; /* in order with the default stream */
     bool destroyed;
     struct work *last;
+    struct graph *capture;    /* NULL: what it is given is done */
+    unsigned captured;        /* the node that it noted last; 0: none yet */
     struct CUstream_st *next; /* in the list of all */
 };
+
+extern pthread_mutex_t work_lock; /* of work, streams and graphs */
 
 /* NULL: no memory. The caller holds one reference. */
 struct work *work_new(enum work_kind kind);
@@ -63,6 +74,8 @@ void work_drop(struct work *work);
 /* Puts work at the end of a stream, after `also` (may be NULL) too. Copies and fills that need not
  * wait are done when this returns. */
 cudaError_t work_submit(struct work *work, struct CUstream_st *stream, struct work *also);
+/* Work of no stream, after these; `second` may be NULL. */
+void work_submit_after(struct work *work, struct work *first, struct work *second);
 /* The latest work of a stream with a reference, or NULL if there never was one. */
 struct work *work_last(struct CUstream_st *stream);
 void work_wait(struct work *work);
@@ -72,6 +85,12 @@ struct CUstream_st *stream_new(bool blocking); /* NULL: no memory */
 void stream_destroy(struct CUstream_st *stream);
 /* The stream of a handle, NULL if it is none. */
 struct CUstream_st *stream_find(cudaStream_t handle);
+struct CUstream_st *stream_legacy(void);
+/* With work_lock: the capture of this number, NULL: it is over. */
+struct graph *graph_capturing(uint64_t number);
+/* Whether a stream is being captured that would have to wait for the default stream, or any at all;
+ * that ends the capture. */
+bool streams_captured(bool any);
 /* All streams' latest work; for cudaDeviceSynchronize. */
 cudaError_t work_wait_all(void);
 /* False in kernels and host functions, where most of the API must not be called. */

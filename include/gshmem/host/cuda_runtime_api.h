@@ -33,6 +33,7 @@ extern "C" {
     X(NoDevice, 100, "no CUDA-capable device is detected")                                         \
     X(InvalidDevice, 101, "invalid device ordinal")                                                \
     X(InvalidResourceHandle, 400, "invalid resource handle")                                       \
+    X(IllegalState, 401, "the operation cannot be performed in the present state")                 \
     X(NotReady, 600, "device not ready")                                                           \
     X(IllegalAddress, 700, "an illegal memory access was encountered")                             \
     X(LaunchTimeout, 702, "the launch timed out and was terminated")                               \
@@ -43,6 +44,14 @@ extern "C" {
     X(CooperativeLaunchTooLarge, 720, "too many blocks in cooperative launch")                     \
     X(NotPermitted, 800, "operation not permitted")                                                \
     X(NotSupported, 801, "operation not supported")                                                \
+    X(StreamCaptureUnsupported, 900, "operation not permitted when stream is capturing")           \
+    X(StreamCaptureInvalidated, 901, "operation failed due to a previous error during capture")    \
+    X(StreamCaptureMerge, 902, "operation would result in a merge of separate capture sequences")  \
+    X(StreamCaptureUnmatched, 903, "capture was not ended in the same stream as it began")         \
+    X(StreamCaptureUnjoined, 904, "capturing stream has unjoined work")                            \
+    X(StreamCaptureIsolation, 905, "dependency created on uncaptured work in another stream")      \
+    X(StreamCaptureImplicit, 906, "operation would make the legacy stream depend on a capture")    \
+    X(CapturedEvent, 907, "operation not permitted on an event last recorded in a capture")        \
     X(Unknown, 999, "unknown error")
 
 typedef enum cudaError {
@@ -220,16 +229,16 @@ typedef struct CUevent_st *cudaEvent_t;
 typedef void (*cudaHostFn_t)(void *argument);
 typedef void (*cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, void *argument);
 
-#define cudaStreamLegacy          ((cudaStream_t)1)
-#define cudaStreamPerThread       ((cudaStream_t)2)
-#define cudaStreamDefault         0x00
-#define cudaStreamNonBlocking     0x01
-#define cudaEventDefault          0x00
-#define cudaEventBlockingSync     0x01
-#define cudaEventDisableTiming    0x02
-#define cudaEventInterprocess     0x04
-#define cudaEventRecordDefault    0x00
-#define cudaEventWaitDefault      0x00
+#define cudaStreamLegacy       ((cudaStream_t)1)
+#define cudaStreamPerThread    ((cudaStream_t)2)
+#define cudaStreamDefault      0x00
+#define cudaStreamNonBlocking  0x01
+#define cudaEventDefault       0x00
+#define cudaEventBlockingSync  0x01
+#define cudaEventDisableTiming 0x02
+#define cudaEventInterprocess  0x04
+#define cudaEventRecordDefault 0x00
+#define cudaEventWaitDefault   0x00
 
 cudaError_t cudaStreamCreate(cudaStream_t *stream);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags);
@@ -253,6 +262,34 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream GSHMEM_HOST_S
 cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end);
+
+/* --- Graphs: captured from streams, not put together by hand --- */
+
+enum cudaStreamCaptureMode {
+    cudaStreamCaptureModeGlobal = 0,
+    cudaStreamCaptureModeThreadLocal = 1,
+    cudaStreamCaptureModeRelaxed = 2
+};
+
+enum cudaStreamCaptureStatus {
+    cudaStreamCaptureStatusNone = 0,
+    cudaStreamCaptureStatusActive = 1,
+    cudaStreamCaptureStatusInvalidated = 2
+};
+
+typedef struct CUgraph_st *cudaGraph_t;
+typedef struct CUgraphExec_st *cudaGraphExec_t;
+typedef struct CUgraphNode_st *cudaGraphNode_t;
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode);
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph);
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status);
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec, cudaGraph_t graph,
+                                          unsigned long long flags);
+cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
+cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 
 /* --- Launches by pointer --- */
 
@@ -291,7 +328,25 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const voi
 
 #undef GSHMEM_HOST_STREAM_0
 
+/* For libgshmem: as cudaLaunchHostFunc, with an argument that is released when the call can come no
+ * more: when it has been made, or with the graph that it was captured in. */
+cudaError_t gshmem_host_call(cudaStream_t stream, cudaHostFn_t function, void *argument,
+                             void (*release)(void *argument));
+
 #ifdef __cplusplus
+}
+
+static inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph,
+                                               unsigned long long flags = 0)
+{
+    return cudaGraphInstantiateWithFlags(exec, graph, flags);
+}
+
+/* As it was before CUDA 12. */
+static inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph,
+                                               cudaGraphNode_t *, char *, size_t)
+{
+    return cudaGraphInstantiateWithFlags(exec, graph, 0);
 }
 #endif
 #pragma GCC visibility pop
