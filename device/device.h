@@ -25,6 +25,11 @@ struct device_ops {
     void (*memory_unmap)(void *at, size_t bytes);
     /* Gives pages back that were touched; they read as zero afterwards. */
     gshmem_status_t (*memory_discard)(int fd, size_t offset, size_t bytes);
+
+    /* Calls function(argument) when all work before it on the stream is done; what is put on the
+     * stream later waits until it returns. It may block, as long as it likes, without holding up
+     * other streams. stream: what the program's runtime calls a cudaStream_t. */
+    gshmem_status_t (*stream_call)(void *stream, void (*function)(void *), void *argument);
 };
 
 extern const struct device_ops device_host;

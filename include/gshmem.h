@@ -16,6 +16,7 @@
 #include "gshmem/context.h"
 #include "gshmem/rma.h"
 #include "gshmem/atomic.h"
+#include "gshmem/stream.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -95,8 +96,10 @@ GSHMEM_API gshmem_status_t gshmem_last_error(const char **text);
 typedef void (*gshmem_error_handler_t)(gshmem_status_t status, const char *text, void *context);
 GSHMEM_API void gshmem_set_error_handler(gshmem_error_handler_t handler, void *context);
 
+GSHMEM_KERNELS_TOO_BEGIN
 /* Hands a failure to that policy; for wrappers of this API that cannot return a status either. */
 GSHMEM_API void gshmem_raise(gshmem_status_t status);
+GSHMEM_KERNELS_TOO_END
 
 /* ---- Symmetric memory ------------------------------------------------------------------------ */
 

@@ -37,5 +37,6 @@
 #include "gshmem/device/collective.h"
 #include "gshmem/device/reduce.h"
 #include "gshmem/device/typed.h" /* generated */
+#include "gshmem/collective_launch.h"
 
 #endif

@@ -14,6 +14,7 @@
 #include "runtime/job.h"
 #include "runtime/memory/heap.h"
 #include "runtime/proxy/kernels.h"
+#include "runtime/stream.h"
 #include "runtime/team/team.h"
 #include "runtime/wait.h"
 
@@ -194,8 +195,9 @@ static gshmem_status_t stop_job(void)
 {
     struct bootstrap *b = job->bootstrap;
     struct job *j = job;
-    gshmem_status_t status = context_quiet_all(j, "gshmem_finalize"), met;
+    gshmem_status_t status = streams_drain(), met = context_quiet_all(j, "gshmem_finalize");
 
+    status = status ? status : met;
     network_expect_end(j->network);
     /* After this barrier nobody touches this PE's memory, so it can go. */
     met = gshmem_barrier_all();

@@ -325,3 +325,9 @@ gshmem_status_t gshmem_ctx_signal_set(gshmem_ctx_t ctx, uint64_t *sig_addr, uint
     return put_signal(ctx, sig_addr, NULL, 0, sig_addr, signal, GSHMEM_SIGNAL_SET, pe, true,
                       "signal_set");
 }
+
+gshmem_status_t gshmem_signal_op(uint64_t *sig_addr, uint64_t signal, int signal_op, int pe)
+{
+    return put_signal(GSHMEM_CTX_DEFAULT, sig_addr, NULL, 0, sig_addr, signal, signal_op, pe, true,
+                      "signal_op");
+}

@@ -78,6 +78,9 @@ static gshmem_status_t discard(int fd, size_t offset, size_t bytes)
     return GSHMEM_OK;
 }
 
+/* In stream_call.c. */
+gshmem_status_t host_stream_call(void *stream, void (*function)(void *), void *argument);
+
 const struct device_ops device_host = {
     .size = sizeof(struct device_ops),
     .version = DEVICE_VERSION,
@@ -86,4 +89,5 @@ const struct device_ops device_host = {
     .memory_map = map,
     .memory_unmap = unmap,
     .memory_discard = discard,
+    .stream_call = host_stream_call,
 };

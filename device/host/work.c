@@ -10,10 +10,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 
-enum {
-    HELPERS_MAX = 64,
-    WAIT_SPIN_NS = 30000,
-};
+enum { WAIT_SPIN_NS = 30000 };
 
 pthread_mutex_t work_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t finished = PTHREAD_COND_INITIALIZER;
@@ -22,11 +19,13 @@ static unsigned waiters;
 static struct CUstream_st legacy = {.blocking = true};
 static struct CUstream_st *streams;
 
-/* Threads for what must not hold up a worker: calls, and copies that had to wait. */
+/* Threads for what must not hold up a worker: calls, and copies that had to wait. A call may wait for
+ * what is done on another stream, of this PE or another, so there is a thread for each that is under
+ * way; there are no more of these than streams. */
 static struct {
     pthread_cond_t work;
     struct work *first, **end;
-    unsigned threads, idle;
+    unsigned threads, idle, queued;
 } helpers = {.work = PTHREAD_COND_INITIALIZER, .end = &helpers.first};
 
 static __thread bool in_host_function;
@@ -104,6 +103,7 @@ static void *helper_main(void *unused)
         }
         struct work *w = helpers.first;
         helpers.first = w->next;
+        helpers.queued--;
         if (!helpers.first)
             helpers.end = &helpers.first;
         pthread_mutex_unlock(&work_lock);
@@ -125,7 +125,9 @@ static void give_to_helper(struct work *w)
     w->next = NULL;
     *helpers.end = w;
     helpers.end = &w->next;
-    bool more = helpers.idle == 0 && helpers.threads < HELPERS_MAX;
+    helpers.queued++;
+    /* Those idle may have been woken already, for what was queued before. */
+    bool more = helpers.queued > helpers.idle;
     if (more && pthread_create(&id, NULL, helper_main, NULL) == 0) {
         pthread_detach(id);
         helpers.threads++;

@@ -29,6 +29,7 @@ TOP = '''\
 #include "gshmem/device/atomic.h"
 #include "gshmem/device/wait_until.h"
 #include "gshmem/device/reduce.h"
+#include "gshmem/stream.h"
 
 /* The host's g, out of line: it reaches what is mapped, too. */
 template <class T> static inline T gshmem_host_g(gshmem_ctx_t ctx, const T *source, int pe)
@@ -169,6 +170,26 @@ def _host_function(operation, t):
                        lambda ctx: function_name(operation, t.name, ctx))
 
 
+def _stream_templates(operation, t):
+    """What the host puts on streams; over types or sizes."""
+    def form(kind, over, c_type, size):
+        body = Template(native.stream_template(operation, t)).substitute(
+            T='T', TYPE='gshmem_type_of<T>()', SIZE=size)
+        return 'template <%s>\n' % over + native.stream_function(
+            function_name(operation, kind), operation, c_type, body.split('\n'), HOST)
+    out = form('typed', 'class T', 'T', 'sizeof(T)')
+    return out + (form('sized', 'size_t size', 'void', 'size') if operation.sized else '')
+
+
+def _stream_names(operation):
+    names = [(function_name(operation, t.name), 'typed', t.c)
+             for t in types_of(operation) if scopes_of(operation, t)]
+    names += [(sized_name(operation, bits), 'sized', bits // 8)
+              for bits in (SIZES if operation.sized else [])]
+    return ''.join(_name(name + '_on_stream', function_name(operation, kind) + '_on_stream', argument)
+                   for name, kind, argument in names)
+
+
 def _name(name, template, argument):
     return '#define %s %s<%s>\n' % (name, template, argument)
 
@@ -197,6 +218,13 @@ def _operation(operation):
     for t in types_of(operation):
         if not scopes_of(operation, t):
             alone += _host_function(operation, t)
+    if operation.stream:
+        out += _stream_templates(operation, common)
+        names += _stream_names(operation)
+        alone += ''.join(
+            native.stream_function(function_name(operation, t.name), operation, t.c,
+                                   native.stream_body(operation, t), HOST)
+            for t in types_of(operation) if not scopes_of(operation, t))
     return out + (names and names + '\n') + alone
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Writes gshmem/typed.h, gshmem/generic.h and gshmem/device/typed.h from the table.
+"""Writes gshmem/typed.h, gshmem/generic.h, gshmem/device/typed.h, nvshmem/typed.h and
+nvshmem/device/typed.h from the table.
 
-    generate.py typed|generic|device FILE
+    generate.py typed|generic|device|nvshmem|nvshmem-device FILE
 """
 
 import os
@@ -18,11 +19,12 @@ TYPED_TOP = '''\
  * Each is the function of gshmem.h, gshmem/rma.h or gshmem/atomic.h that its family's comment names,
  * for one type. Those that return a gshmem_status_t answer as that function does; those that return
  * a value hand a failure to the error policy. gshmem_ctx_… take their context first, all others
- * use GSHMEM_CTX_DEFAULT. */
+ * use GSHMEM_CTX_DEFAULT; …_on_stream take a stream last (gshmem/stream.h). */
 #ifndef GSHMEM_TYPED_H
 #define GSHMEM_TYPED_H
 
 #include "gshmem.h"
+#include "gshmem/stream.h"
 #include "gshmem/wait.h"
 
 #ifdef __cplusplus
@@ -68,6 +70,17 @@ def typed_operation(operation):
         out += both_forms(operation, native.returned(operation, 'void'), parameters_for(operation, 'void'),
                           native.sized_body(operation, bits),
                           lambda ctx: sized_name(operation, bits, ctx))
+    return out + (stream_forms(operation) if operation.stream else '')
+
+
+def stream_forms(operation):
+    out = ''
+    for t in types_of(operation):
+        out += native.stream_function(function_name(operation, t.name), operation, t.c,
+                                      native.stream_body(operation, t))
+    for bits in SIZES if operation.sized else []:
+        out += native.stream_function(sized_name(operation, bits), operation, 'void',
+                                      native.sized_stream_body(operation, bits))
     return out
 
 
@@ -84,9 +97,11 @@ def typed():
 
 def main():
     import device
+    import facade
     import generic
     what, path = sys.argv[1:]
-    text = {'typed': typed, 'generic': generic.generic, 'device': device.device}[what]()
+    text = {'typed': typed, 'generic': generic.generic, 'device': device.device,
+            'nvshmem': facade.typed, 'nvshmem-device': facade.device}[what]()
     with open(path, 'w', encoding='utf-8') as file:
         file.write(text)
 

@@ -8,6 +8,9 @@ enum gshmem_type; `ctx` is the context.
 import re
 from string import Template
 
+from table import parameters_for
+from text import function
+
 # ---- RMA: on bytes ----
 
 _BYTES = 'gshmem_bytes(nelems, $SIZE)'
@@ -202,3 +205,31 @@ def body(operation, t):
 
 def sized_body(operation, bits):
     return Template(RMA[operation.name]).substitute(SIZE=str(bits // 8)).split('\n')
+
+
+# ---- On a stream: the memory-sized function's counterpart there, with the same arguments ----
+
+def _on_stream(body):
+    return re.sub(r'return gshmem_(?:ctx_)?(\w+)\((?:ctx, )?(.*)\);',
+                  r'return gshmem_\1_on_stream(\2, stream);', body)
+
+
+def stream_template(operation, t):
+    if operation.name == 'p':
+        return 'return gshmem_path_p_on_stream(dest, &value, sizeof value, pe, stream);'
+    return _on_stream(RMA.get(operation.name) or template(operation, t))
+
+
+def stream_body(operation, t):
+    return Template(stream_template(operation, t)).substitute(
+        SIZE='sizeof *dest', **names(t)).split('\n')
+
+
+def sized_stream_body(operation, bits):
+    return Template(_on_stream(RMA[operation.name])).substitute(SIZE=str(bits // 8)).split('\n')
+
+
+def stream_function(name, operation, c_type, body, prefix='static inline '):
+    declarations = [declaration for declaration, _ in parameters_for(operation, c_type)]
+    return function(returned(operation, c_type), name + '_on_stream',
+                    declarations + ['gshmem_stream_t stream'], body, prefix) + '\n'

@@ -77,6 +77,7 @@ class Operation(NamedTuple):
     context: bool = False  # also exists as gshmem_ctx_…
     sized: bool = False    # also exists by size, for any type: gshmem_put64
     kernels: str = ''      # in kernels: thread, group (thread, _warp and _block), or not at all
+    stream: bool = False   # also exists as …_on_stream
 
 
 class Family(NamedTuple):
@@ -85,8 +86,8 @@ class Family(NamedTuple):
     operations: list
 
 
-def _rma(name, parameters, returns='status', sized=True, kernels='group'):
-    return Operation(name, 'rma', returns, parameters, True, sized, kernels)
+def _rma(name, parameters, returns='status', sized=True, kernels='group', stream=True):
+    return Operation(name, 'rma', returns, parameters, True, sized, kernels, stream)
 
 
 _COPY = 'T *dest, const T *source, size_t nelems, '
@@ -120,14 +121,15 @@ def _waits(verb, one, every):
             (verb + '_any' + suffix, 'size', _ARRAY + _MASK + values),
             (verb + '_some' + suffix, 'size', _ARRAY + _INDICES + _MASK + values),
         ]
-    return [Operation(name, 'wait', returns, parameters, kernels='thread')
+    return [Operation(name, 'wait', returns, parameters, kernels='thread',
+                      stream=returns == 'status')
             for name, returns, parameters in forms]
 
 
 def _collective(name, parameters, types='rma', kernels='group'):
     return Operation(name, types, 'status',
                      'gshmem_team_t team, T *dest, const T *source, ' + parameters,
-                     kernels=kernels)
+                     kernels=kernels, stream=kernels == 'group')
 
 
 REDUCTIONS = {  # operation: its types
@@ -147,14 +149,14 @@ FAMILIES = [
            'p stores one value at dest on pe, g returns the one at source on pe. Each is one access,\n'
            'never torn (but of long double, which no CPU moves at once).',
            [_rma('p', 'T *dest, T value, int pe', sized=False, kernels='thread'),
-            _rma('g', 'const T *source, int pe', 'T', sized=False, kernels='thread')]),
+            _rma('g', 'const T *source, int pe', 'T', sized=False, kernels='thread', stream=False)]),
 
     Family('Strided',
            'nelems elements, dst apart in dest and sst in source; or blocks of bsize elements that\n'
            'begin so far apart. As gshmem_ctx_iputmem and gshmem_ctx_ibputmem.',
            [_rma('iput', _STRIDED + 'int pe'), _rma('iget', _STRIDED + 'int pe'),
-            _rma('ibput', _BLOCKS + 'int pe', kernels='thread'),
-            _rma('ibget', _BLOCKS + 'int pe', kernels='thread')]),
+            _rma('ibput', _BLOCKS + 'int pe', kernels='thread', stream=False),
+            _rma('ibget', _BLOCKS + 'int pe', kernels='thread', stream=False)]),
 
     Family('Put with signal',
            'As gshmem_putmem_signal: who sees the signal sees the data.',

@@ -177,6 +177,10 @@ static inline gshmem_status_t gshmem_signal_set(uint64_t *sig_addr, uint64_t sig
     return gshmem_ctx_signal_set(GSHMEM_CTX_DEFAULT, sig_addr, signal, pe);
 }
 
+/* Either of the two: signal_op is GSHMEM_SIGNAL_SET or GSHMEM_SIGNAL_ADD. */
+GSHMEM_API gshmem_status_t gshmem_signal_op(uint64_t *sig_addr, uint64_t signal, int signal_op,
+                                            int pe);
+
 static inline uint64_t gshmem_signal_fetch(const uint64_t *sig_addr)
 {
     return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);

@@ -16,6 +16,8 @@ enum gshmem_type {
     GSHMEM_TYPE_LONGDOUBLE,
     GSHMEM_TYPE_COMPLEXF, /* float _Complex */
     GSHMEM_TYPE_COMPLEXD, /* double _Complex */
+    GSHMEM_TYPE_HALF,     /* 16 bits: IEEE's binary16, as CUDA's __half; in reductions alone */
+    GSHMEM_TYPE_BFLOAT16, /* 16 bits: the upper half of a float, as CUDA's __nv_bfloat16; the same */
     GSHMEM_TYPE_COUNT
 };
 

@@ -13,6 +13,8 @@
 #include <complex.h>
 #include <stdint.h>
 
+#include "runtime/collectives/half.h"
+
 #define KERNEL_OF(loop, name, type, expression)                                                    \
     static void name(void *out, const void *a, const void *b, size_t n)                            \
     {                                                                                              \
@@ -52,6 +54,13 @@
     KERNEL(sum_##suffix, type, x + y)                                                              \
     SCALAR(prod_##suffix, type, x *y)
 
+/* Rounded after each step. */
+#define HALF_KERNELS(suffix, to, from)                                                             \
+    SCALAR(sum_##suffix, uint16_t, from(to(x) + to(y)))                                            \
+    SCALAR(prod_##suffix, uint16_t, from(to(x) * to(y)))                                           \
+    SCALAR(min_##suffix, uint16_t, to(x) < to(y) ? x : y)                                          \
+    SCALAR(max_##suffix, uint16_t, to(x) > to(y) ? x : y)
+
 INTEGER_KERNELS(8)
 INTEGER_KERNELS(16)
 INTEGER_KERNELS(32)
@@ -61,6 +70,8 @@ REAL_KERNELS(KERNEL, double, double)
 REAL_KERNELS(SCALAR, longdouble, long double)
 COMPLEX_KERNELS(complexf, float _Complex)
 COMPLEX_KERNELS(complexd, double _Complex)
+HALF_KERNELS(half, half_to_float, half_of_float)
+HALF_KERNELS(bfloat16, bfloat16_to_float, bfloat16_of_float)
 
 #define INTEGER_ROW(bits, sign)                                                                    \
     {sum_##bits, prod_##bits, min_##sign##bits, max_##sign##bits, and_##bits, or_##bits, xor_##bits}
@@ -87,6 +98,8 @@ static const struct {
     [GSHMEM_TYPE_LONGDOUBLE] = {"long double", sizeof(long double), REAL_ROW(longdouble)},
     [GSHMEM_TYPE_COMPLEXF]   = {"float _Complex", sizeof(float _Complex), COMPLEX_ROW(complexf)},
     [GSHMEM_TYPE_COMPLEXD]   = {"double _Complex", sizeof(double _Complex), COMPLEX_ROW(complexd)},
+    [GSHMEM_TYPE_HALF]       = {"half", 2, REAL_ROW(half)},
+    [GSHMEM_TYPE_BFLOAT16]   = {"bfloat16", 2, REAL_ROW(bfloat16)},
 };
 /* clang-format on */
 

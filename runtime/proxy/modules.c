@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "gshmem/stream.h"
 #include "runtime/job.h"
 #include "runtime/network.h"
 #include "runtime/proxy/kernels.h"
@@ -90,6 +91,14 @@ void gshmem_device_unregister(struct gshmem_device_module *module)
         }
     }
     pthread_mutex_unlock(&lock);
+}
+
+gshmem_status_t gshmem_path_cumodule(const void *module)
+{
+    return fail(GSHMEM_ERR_UNSUPPORTED,
+                "module %p: the host device has no modules that a driver loads; kernels of programs "
+                "and shared libraries find the job by themselves",
+                module);
 }
 
 void gshmem_device_help(void)

@@ -448,11 +448,11 @@ GSHMEM_EITHER gshmem_status_t gshmem_signal_set(uint64_t *sig_addr, uint64_t sig
     return gshmem_ctx_signal_set(GSHMEM_CTX_DEFAULT, sig_addr, signal, pe);
 }
 
-/* Either of the two: signal_op is GSHMEM_SIGNAL_SET or GSHMEM_SIGNAL_ADD. In kernels alone. */
-GSHMEM_KERNEL gshmem_status_t gshmem_signal_op(uint64_t *sig_addr, uint64_t signal, int signal_op,
+GSHMEM_EITHER gshmem_status_t gshmem_signal_op(uint64_t *sig_addr, uint64_t signal, int signal_op,
                                                int pe)
 {
-    return gshmem_kernel_signal(GSHMEM_CTX_DEFAULT, sig_addr, signal, signal_op, pe);
+    GSHMEM_RETURN(gshmem_kernel_signal(GSHMEM_CTX_DEFAULT, sig_addr, signal, signal_op, pe),
+                  gshmem_on_host::gshmem_signal_op(sig_addr, signal, signal_op, pe));
 }
 
 GSHMEM_KERNEL uint64_t gshmem_kernel_signal_fetch(const uint64_t *sig_addr)

@@ -59,6 +59,20 @@ GSHMEM_KERNEL_RARE void gshmem_kernel_raise_wait(gshmem_status_t status)
     gshmem_kernel_raise(&gshmem_device_here.ctx, status);
 }
 
+GSHMEM_EITHER void gshmem_raise(gshmem_status_t status)
+{
+    if (GSHMEM_LIKELY(!status))
+        return;
+    GSHMEM_RETURN(gshmem_kernel_raise_wait(status), gshmem_on_host::gshmem_raise(status));
+}
+
+/* What all threads of a warp or block agree on, once. */
+template <int scope> GSHMEM_KERNEL void gshmem_kernel_raise_once(gshmem_status_t status)
+{
+    if (status && gshmem_kernel_rank<scope>() == 0)
+        gshmem_kernel_raise_wait(status);
+}
+
 /* ---- One variable --------------------------------------------------------------------------- */
 
 /* *seen becomes the value that ended the wait, or the last one before it failed. It looks once more

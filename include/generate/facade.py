@@ -1,0 +1,207 @@
+"""nvshmem/typed.h and nvshmem/device/typed.h: NVSHMEM's typed names over GSHMEM's.
+
+What NVSHMEM has of the table, for which types, and how its names and answers differ: nvshmem_ for what
+one thread does, nvshmemx_ for what a warp or block does or a stream takes; void where GSHMEM has a
+status, int where the status of a collective is to be tested for 0.
+"""
+
+from string import Template
+
+import native
+from table import (BY_NAME, FAMILIES, SIZES, Type, function_name, parameters_for, scopes_of,
+                   sized_name, types_of)
+from text import comment, function, section
+
+HALF = [Type('half', '__half', 2, 'half'), Type('bfloat16', '__nv_bfloat16', 2, 'half')]
+
+_LACKS = {'longdouble', 'complexf', 'complexd'}
+_LACKS_OPERATIONS = {'ibput', 'ibget', 'collect', 'alltoalls', 'sum_inscan', 'sum_exscan'}
+COLLECTIVES = ('broadcast', 'fcollect', 'alltoall', '_reduce', '_reducescatter')
+
+
+def operations():
+    """[(family, its operations)]: the table, less what NVSHMEM lacks."""
+    result = []
+    for family in FAMILIES:
+        chosen = [operation for operation in family.operations
+                  if operation.name not in _LACKS_OPERATIONS
+                  and not (operation.name.startswith('atomic') and operation.name.endswith('_nbi'))]
+        if chosen:
+            result.append((family, chosen))
+    return result
+
+
+def types(operation):
+    """Its types that NVSHMEM has: the table's, and half and bfloat16 where those are copied or
+    compared and added as numbers."""
+    chosen = [t for t in types_of(operation) if t.name not in _LACKS]
+    if operation.types in ('rma', 'reduce_order', 'reduce_sum'):
+        chosen += HALF
+    return chosen
+
+
+def is_collective(operation):
+    return operation.name.endswith(COLLECTIVES)
+
+
+def returned(operation, c_type):
+    if operation.returns == 'status':
+        return 'int' if is_collective(operation) else 'void'
+    return native.returned(operation, c_type)
+
+
+def parameters(operation, c_type):
+    """GSHMEM's, but that arrays of values to compare to are not const."""
+    return [(declaration.replace('const ' + c_type + ' *cmp_values', c_type + ' *cmp_values'), name)
+            for declaration, name in parameters_for(operation, c_type)]
+
+
+def _sizes(operation):
+    """[(in its name, bytes)]"""
+    if not operation.sized:
+        return []
+    sizes = [(bits, bits // 8) for bits in SIZES]
+    return sizes + [('mem', 1)] * operation.parameters.startswith('T *dest, const T *source, size_t')
+
+
+def prefix(ending):
+    return 'nvshmemx_' if ending else 'nvshmem_'
+
+
+def _call(operation, name, arguments, raise_by='gshmem_raise'):
+    """Statement that calls GSHMEM's function and answers as NVSHMEM does."""
+    call = '%s(%s)' % (name, ', '.join(arguments))
+    kind = returned(operation, 'T')
+    if kind == 'void':
+        return '%s(%s);' % (raise_by, call)
+    return 'return (int)%s;' % call if operation.returns == 'status' else 'return %s;' % call
+
+
+def _form(operation, name, target, c_type, before, ending, raise_by='gshmem_raise'):
+    """One function."""
+    declared = parameters(operation, c_type)
+    if ending == '_on_stream':
+        declared.append(('cudaStream_t stream', 'stream'))
+    return function(returned(operation, c_type), name + ending, [d for d, _ in declared],
+                    [_call(operation, target + ending, [n for _, n in declared], raise_by)],
+                    before) + '\n'
+
+
+# ---- C, and C++ that is not CUDA ----
+
+C_TOP = '''\
+/* NVSHMEM's typed names in C, and in C++ that is not CUDA: the host's. Generated from the table that
+ * gshmem/typed.h is made from (include/generate in the sources); not to be edited. What each does is
+ * said there, by the name with gshmem_ for nvshmem_ and nvshmemx_.
+ *
+ * half and bfloat16 are there where CUDA's headers of these types are. */
+#ifndef NVSHMEM_TYPED_H
+#define NVSHMEM_TYPED_H
+
+'''
+
+
+def _c_half(operation, t, ending):
+    """A function for a type that GSHMEM's typed.h does not have: on bytes, or told the type."""
+    text = (native.stream_template if ending else native.template)(operation, t)
+    body = Template(text).substitute(T=t.c, NAME=t.name, SIZE='sizeof *dest',
+                                     TYPE='GSHMEM_TYPE_' + t.name.upper())
+    lines = [line.replace('(ctx, ', '(GSHMEM_CTX_DEFAULT, ') for line in body.strip().split('\n')]
+    kind = returned(operation, t.c)
+    if operation.name == 'p' and not ending:
+        lines = ['gshmem_raise(gshmem_putmem(dest, &value, sizeof value, pe));']
+    elif kind == 'void':
+        lines = [line.replace('return ', 'gshmem_raise(').replace(');', '));') for line in lines]
+    elif kind == 'int':
+        lines = [line.replace('return ', 'return (int)') for line in lines]
+    declared = [d for d, _ in parameters(operation, t.c)] + ['cudaStream_t stream'] * bool(ending)
+    return function(kind, prefix(ending) + t.name + '_' + operation.name + ending, declared,
+                    lines) + '\n'
+
+
+def _c_operation(operation):
+    out = half = ''
+    for ending in [''] + ['_on_stream'] * operation.stream:
+        for t in types(operation):
+            if t in HALF:
+                half += _c_half(operation, t, ending)
+            else:
+                out += _form(operation, function_name(operation, t.name, prefix=prefix(ending)),
+                             function_name(operation, t.name), t.c, 'static inline ', ending)
+        for bits, _ in _sizes(operation):
+            out += _form(operation, sized_name(operation, bits, prefix=prefix(ending)),
+                         sized_name(operation, bits), 'void', 'static inline ', ending)
+    return out + (half and '#ifdef NVSHMEM_HALF\n' + half.rstrip('\n') + '\n#endif\n\n')
+
+
+def typed():
+    out = C_TOP
+    for family, chosen in operations():
+        out += section(family.name) + ''.join(map(_c_operation, chosen))
+    return out + '#endif\n'
+
+
+# ---- CUDA ----
+
+CUDA_TOP = '''\
+/* NVSHMEM's typed names in CUDA sources, for host code and for kernels: generated from the table that
+ * gshmem/device/typed.h is made from (include/generate in the sources); not to be edited. What each
+ * does is said there, by the name with gshmem_ for nvshmem_ and nvshmemx_. As there, an operation is a
+ * template and its names are macros, which keeps this header cheap to include. */
+#ifndef NVSHMEM_DEVICE_TYPED_H
+#define NVSHMEM_DEVICE_TYPED_H
+
+'''
+
+_BEFORE = {'': 'GSHMEM_EITHER ', '_warp': 'GSHMEM_KERNEL ', '_block': 'GSHMEM_KERNEL ',
+           '_on_stream': 'static inline __host__ '}
+_RAISE = {'': 'gshmem_raise', '_on_stream': 'gshmem_raise',
+          '_warp': 'gshmem_kernel_raise_once<GSHMEM_SCOPE_WARP>',
+          '_block': 'gshmem_kernel_raise_once<GSHMEM_SCOPE_BLOCK>'}
+
+
+def _native(operation, kind, ending):
+    """GSHMEM's template, its argument between the name and the ending's call."""
+    argument = '<T>' if kind == 'typed' else '<size>'
+    return function_name(operation, kind) + ending + argument
+
+
+def _cuda_form(operation, kind, over, c_type, ending):
+    """A template of NVSHMEM's name; GSHMEM's has its argument behind the ending."""
+    declared = parameters(operation, c_type)
+    if ending == '_on_stream':
+        declared.append(('cudaStream_t stream', 'stream'))
+    call = _call(operation, _native(operation, kind, ending), [n for _, n in declared],
+                 _RAISE[ending])
+    return 'template <%s>\n' % over + function(
+        returned(operation, c_type),
+        function_name(operation, kind, prefix=prefix(ending)) + ending,
+        [d for d, _ in declared], [call], _BEFORE[ending]) + '\n'
+
+
+def _macro(name, operation, kind, argument, ending):
+    return '#define %s %s<%s>\n' % (
+        name + ending, function_name(operation, kind, prefix=prefix(ending)) + ending, argument)
+
+
+def _cuda_operation(operation):
+    out = names = ''
+    for ending in scopes_of(operation) + ['_on_stream'] * operation.stream:
+        out += _cuda_form(operation, 'typed', 'class T', 'T', ending)
+        for t in types(operation):
+            names += _macro(function_name(operation, t.name, prefix=prefix(ending)), operation,
+                            'typed', t.c, ending)
+        if not operation.sized:
+            continue
+        out += _cuda_form(operation, 'sized', 'size_t size', 'void', ending)
+        for bits, size in _sizes(operation):
+            names += _macro(sized_name(operation, bits, prefix=prefix(ending)), operation, 'sized',
+                            size, ending)
+    return out + names + '\n'
+
+
+def device():
+    out = CUDA_TOP
+    for family, chosen in operations():
+        out += section(family.name) + ''.join(map(_cuda_operation, chosen))
+    return out + '#endif\n'

@@ -1,0 +1,52 @@
+/* Kernels whose blocks wait for each other and for other PEs must all run at once. These launch such
+ * a kernel, or say that it does not fit. Needs CUDA's runtime API, or the host device's. */
+#ifndef GSHMEM_COLLECTIVE_LAUNCH_H
+#define GSHMEM_COLLECTIVE_LAUNCH_H
+
+#include "gshmem/stream.h"
+
+static inline cudaError_t gshmem_blocks_at_once(const void *func, dim3 block, size_t shared,
+                                                int *blocks)
+{
+    int device = 0, processors = 0, each = 0;
+    cudaError_t error = cudaGetDevice(&device);
+
+    if (!error)
+        error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    if (!error)
+        error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+            &each, func, (int)(block.x * block.y * block.z), shared);
+    *blocks = processors * each;
+    return error;
+}
+
+/* *blocks: how many blocks of the kernel can run at one time. */
+static inline gshmem_status_t gshmem_collective_launch_query_gridsize(const void *func, dim3 block,
+                                                                      void **arguments,
+                                                                      size_t shared, int *blocks)
+{
+    int fit = 0;
+    cudaError_t error = gshmem_blocks_at_once(func, block, shared, &fit);
+
+    (void)arguments;
+    if (!error)
+        *blocks = fit;
+    return gshmem_path_launched(0, fit, (int)error, cudaGetErrorString(error));
+}
+
+/* cudaLaunchKernel for kernels that synchronise across blocks or PEs; called by all PEs whose kernels
+ * meet. PEs that share one GPU must be able to run theirs at the same time. */
+static inline gshmem_status_t gshmem_collective_launch(const void *func, dim3 grid, dim3 block,
+                                                       void **arguments, size_t shared,
+                                                       cudaStream_t stream)
+{
+    const unsigned long long blocks = (unsigned long long)grid.x * grid.y * grid.z;
+    int fit = 0;
+    cudaError_t error = gshmem_blocks_at_once(func, block, shared, &fit);
+
+    if (!error && blocks <= (unsigned)fit)
+        error = cudaLaunchCooperativeKernel(func, grid, block, arguments, shared, stream);
+    return gshmem_path_launched(blocks, fit, (int)error, cudaGetErrorString(error));
+}
+
+#endif

@@ -1,0 +1,113 @@
+/* Operations in the order of a CUDA stream: each function puts one there and returns. It begins when
+ * all work before it on the stream is done, and what is put on the stream later waits until it has
+ * returned as the function of the same name without _on_stream would.
+ *
+ * They answer GSHMEM_OK when the operation is on the stream, or why it could not be put there. What
+ * fails later, as the operation runs, is handed to the error policy. Memory that they name must stay
+ * until then; values are taken by the call. Collectives of one team come in one order on all PEs:
+ * who uses a team from several streams, or from streams and the host, orders them (by events, or
+ * cudaStreamSynchronize). gshmem_finalize waits for what is on streams.
+ *
+ * Streams of one PE wait for other PEs without holding each other up. Typed names,
+ * gshmem_TYPE_put_on_stream and so on, are in gshmem/typed.h. */
+#ifndef GSHMEM_STREAM_H
+#define GSHMEM_STREAM_H
+
+#include "gshmem/base.h"
+#include "gshmem/type.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* CUDA's cudaStream_t, which NULL, the default stream, belongs to. */
+typedef struct CUstream_st *gshmem_stream_t;
+
+/* ---- Put and get ----------------------------------------------------------------------------- */
+
+GSHMEM_API gshmem_status_t gshmem_putmem_on_stream(void *dest, const void *source, size_t bytes,
+                                                   int pe, gshmem_stream_t stream);
+GSHMEM_API gshmem_status_t gshmem_getmem_on_stream(void *dest, const void *source, size_t bytes,
+                                                   int pe, gshmem_stream_t stream);
+/* Complete after gshmem_quiet_on_stream. */
+GSHMEM_API gshmem_status_t gshmem_putmem_nbi_on_stream(void *dest, const void *source, size_t bytes,
+                                                       int pe, gshmem_stream_t stream);
+GSHMEM_API gshmem_status_t gshmem_getmem_nbi_on_stream(void *dest, const void *source, size_t bytes,
+                                                       int pe, gshmem_stream_t stream);
+GSHMEM_API gshmem_status_t gshmem_iputmem_on_stream(void *dest, const void *source, ptrdiff_t dst,
+                                                    ptrdiff_t sst, size_t element, size_t n, int pe,
+                                                    gshmem_stream_t stream);
+GSHMEM_API gshmem_status_t gshmem_igetmem_on_stream(void *dest, const void *source, ptrdiff_t dst,
+                                                    ptrdiff_t sst, size_t element, size_t n, int pe,
+                                                    gshmem_stream_t stream);
+
+/* A put of one value of up to 16 bytes, taken now. What the typed p_on_stream are. */
+GSHMEM_API gshmem_status_t gshmem_path_p_on_stream(void *dest, const void *value, size_t bytes,
+                                                   int pe, gshmem_stream_t stream);
+
+/* ---- Signals and waits ----------------------------------------------------------------------- */
+
+GSHMEM_API gshmem_status_t gshmem_putmem_signal_on_stream(void *dest, const void *source,
+                                                          size_t bytes, uint64_t *sig_addr,
+                                                          uint64_t signal, int signal_op, int pe,
+                                                          gshmem_stream_t stream);
+GSHMEM_API gshmem_status_t gshmem_putmem_signal_nbi_on_stream(void *dest, const void *source,
+                                                              size_t bytes, uint64_t *sig_addr,
+                                                              uint64_t signal, int signal_op,
+                                                              int pe, gshmem_stream_t stream);
+/* signal_op: GSHMEM_SIGNAL_SET or GSHMEM_SIGNAL_ADD. */
+GSHMEM_API gshmem_status_t gshmem_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal,
+                                                      int signal_op, int pe,
+                                                      gshmem_stream_t stream);
+GSHMEM_API gshmem_status_t gshmem_signal_wait_until_on_stream(uint64_t *sig_addr, int cmp,
+                                                              uint64_t value,
+                                                              gshmem_stream_t stream);
+
+/* What the typed wait_until_on_stream, wait_until_all_on_stream and wait_until_all_vector_on_stream
+ * are. values: an array if vector is 1, which must stay; one value, taken now, if it is 0. */
+GSHMEM_API gshmem_status_t gshmem_path_wait_one_on_stream(enum gshmem_type type, const void *ivar,
+                                                          int cmp, uint64_t value,
+                                                          gshmem_stream_t stream);
+GSHMEM_API gshmem_status_t gshmem_path_wait_all_on_stream(enum gshmem_type type, const void *ivars,
+                                                          size_t nelems, const int *status, int cmp,
+                                                          const void *values, int vector,
+                                                          gshmem_stream_t stream);
+
+/* ---- Order and collectives ------------------------------------------------------------------- */
+
+GSHMEM_API gshmem_status_t gshmem_quiet_on_stream(gshmem_stream_t stream);
+GSHMEM_API gshmem_status_t gshmem_team_sync_on_stream(gshmem_team_t team, gshmem_stream_t stream);
+GSHMEM_API gshmem_status_t gshmem_sync_all_on_stream(gshmem_stream_t stream);
+GSHMEM_API gshmem_status_t gshmem_barrier_on_stream(gshmem_team_t team, gshmem_stream_t stream);
+GSHMEM_API gshmem_status_t gshmem_barrier_all_on_stream(gshmem_stream_t stream);
+
+GSHMEM_API gshmem_status_t gshmem_broadcastmem_on_stream(gshmem_team_t team, void *dest,
+                                                         const void *source, size_t bytes, int root,
+                                                         gshmem_stream_t stream);
+GSHMEM_API gshmem_status_t gshmem_fcollectmem_on_stream(gshmem_team_t team, void *dest,
+                                                        const void *source, size_t bytes,
+                                                        gshmem_stream_t stream);
+GSHMEM_API gshmem_status_t gshmem_alltoallmem_on_stream(gshmem_team_t team, void *dest,
+                                                        const void *source, size_t bytes,
+                                                        gshmem_stream_t stream);
+GSHMEM_API gshmem_status_t gshmem_reduce_on_stream(gshmem_team_t team, enum gshmem_type type,
+                                                   enum gshmem_op op, void *dest,
+                                                   const void *source, size_t n,
+                                                   gshmem_stream_t stream);
+GSHMEM_API gshmem_status_t gshmem_reducescatter_on_stream(gshmem_team_t team, enum gshmem_type type,
+                                                          enum gshmem_op op, void *dest,
+                                                          const void *source, size_t n,
+                                                          gshmem_stream_t stream);
+
+/* ---- Not for programs to call ---------------------------------------------------------------- */
+
+/* What a launch of so many blocks, of which so many fit at once, is to answer; error is CUDA's. */
+GSHMEM_API gshmem_status_t gshmem_path_launched(unsigned long long blocks, int fit, int error,
+                                                const char *error_text);
+/* What a module that the driver has loaded is told. */
+GSHMEM_API gshmem_status_t gshmem_path_cumodule(const void *module);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

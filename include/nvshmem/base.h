@@ -1,0 +1,82 @@
+/* NVSHMEM's types and constants, and what its headers need of CUDA. */
+#ifndef NVSHMEM_BASE_H
+#define NVSHMEM_BASE_H
+
+#include "gshmem.h"
+
+#if defined(__has_include)
+#if __has_include(<cuda_runtime_api.h>)
+#include <cuda_runtime_api.h>
+#else
+#include "gshmem/host/cuda_runtime_api.h" /* a host source of a program for the host device */
+#endif
+#if defined(__cplusplus) && __has_include(<cuda_fp16.h>) && __has_include(<cuda_bf16.h>)
+#include <cuda_fp16.h>
+#include <cuda_bf16.h>
+#define NVSHMEM_HALF 1
+#endif
+#endif
+
+#ifdef GSHMEM_CUDA
+#include "gshmem/device/half.h"
+#define NVSHMEM_EITHER GSHMEM_EITHER /* for the host and for kernels */
+#else
+#define NVSHMEM_EITHER static inline
+#endif
+
+/* The OpenSHMEM version, and the release of NVSHMEM whose documentation this follows. */
+#define NVSHMEM_MAJOR_VERSION        1
+#define NVSHMEM_MINOR_VERSION        3
+#define NVSHMEM_VENDOR_MAJOR_VERSION 3
+#define NVSHMEM_VENDOR_MINOR_VERSION 4
+#define NVSHMEM_VENDOR_PATCH_VERSION 0
+#define NVSHMEM_VENDOR_STRING        "GSHMEM " GSHMEM_VERSION_TEXT
+#define NVSHMEM_MAX_NAME_LEN         256
+
+enum {
+    NVSHMEM_CMP_EQ = GSHMEM_CMP_EQ,
+    NVSHMEM_CMP_NE = GSHMEM_CMP_NE,
+    NVSHMEM_CMP_GT = GSHMEM_CMP_GT,
+    NVSHMEM_CMP_LE = GSHMEM_CMP_LE,
+    NVSHMEM_CMP_LT = GSHMEM_CMP_LT,
+    NVSHMEM_CMP_GE = GSHMEM_CMP_GE
+};
+
+enum { NVSHMEM_SIGNAL_SET = GSHMEM_SIGNAL_SET, NVSHMEM_SIGNAL_ADD = GSHMEM_SIGNAL_ADD };
+
+enum {
+    NVSHMEM_THREAD_SINGLE = GSHMEM_THREAD_SINGLE,
+    NVSHMEM_THREAD_FUNNELED = GSHMEM_THREAD_FUNNELED,
+    NVSHMEM_THREAD_SERIALIZED = GSHMEM_THREAD_SERIALIZED,
+    NVSHMEM_THREAD_MULTIPLE = GSHMEM_THREAD_MULTIPLE
+};
+
+/* What functions that return an int answer: 0, or one of GSHMEM's statuses. */
+enum {
+    NVSHMEMX_SUCCESS = GSHMEM_OK,
+    NVSHMEMX_ERROR_INVALID_VALUE = GSHMEM_ERR_ARGUMENT,
+    NVSHMEMX_ERROR_OUT_OF_MEMORY = GSHMEM_ERR_MEMORY,
+    NVSHMEMX_ERROR_NOT_SUPPORTED = GSHMEM_ERR_UNSUPPORTED,
+    NVSHMEMX_ERROR_SYMMETRY = GSHMEM_ERR_NOT_SYMMETRIC,
+    NVSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED = GSHMEM_ERR_DEVICE,
+    NVSHMEMX_ERROR_INTERNAL = GSHMEM_ERR_SYSTEM
+};
+
+typedef gshmem_team_t nvshmem_team_t;
+#define NVSHMEM_TEAM_INVALID GSHMEM_TEAM_INVALID
+#define NVSHMEM_TEAM_WORLD   GSHMEM_TEAM_WORLD
+#define NVSHMEM_TEAM_SHARED  GSHMEM_TEAM_SHARED
+#define NVSHMEMX_TEAM_NODE   GSHMEM_TEAM_HOST
+
+typedef struct nvshmem_team_config {
+    int version;
+    int num_contexts;
+} nvshmem_team_config_t;
+#define NVSHMEM_TEAM_CONFIG_INITIALIZER       {1, 0}
+#define NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS GSHMEM_TEAM_NUM_CONTEXTS
+#define NVSHMEM_TEAM_NUM_CONTEXTS             GSHMEM_TEAM_NUM_CONTEXTS
+
+typedef struct CUmod_st *CUmodule; /* as <cuda.h> has them */
+typedef struct CUlib_st *CUlibrary;
+
+#endif

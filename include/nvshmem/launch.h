@@ -1,0 +1,43 @@
+/* Launches of kernels that synchronise, and modules loaded through the driver. */
+#ifndef NVSHMEM_LAUNCH_H
+#define NVSHMEM_LAUNCH_H
+
+#include "nvshmem/base.h"
+#include "gshmem/collective_launch.h"
+
+static inline int nvshmemx_collective_launch(const void *func, dim3 gridDims, dim3 blockDims,
+                                             void **args, size_t sharedMem, cudaStream_t stream)
+{
+    return (int)gshmem_collective_launch(func, gridDims, blockDims, args, sharedMem, stream);
+}
+
+static inline int nvshmemx_collective_launch_query_gridsize(const void *func, dim3 blockDims,
+                                                            void **args, size_t sharedMem,
+                                                            int *gridsize)
+{
+    return (int)gshmem_collective_launch_query_gridsize(func, blockDims, args, sharedMem, gridsize);
+}
+
+/* Kernels in executables and shared libraries find the job by themselves, when those are loaded.
+ * These are for modules that the driver loads, which the host device has none of. */
+static inline int nvshmemx_cumodule_init(CUmodule module)
+{
+    return (int)gshmem_path_cumodule(module);
+}
+
+static inline int nvshmemx_cumodule_finalize(CUmodule module)
+{
+    return (int)gshmem_path_cumodule(module);
+}
+
+static inline int nvshmemx_culibrary_init(CUlibrary library)
+{
+    return (int)gshmem_path_cumodule(library);
+}
+
+static inline int nvshmemx_culibrary_finalize(CUlibrary library)
+{
+    return (int)gshmem_path_cumodule(library);
+}
+
+#endif

@@ -1,0 +1,162 @@
+/* NVSHMEM's extensions over GSHMEM: starting from what the program has, warps and blocks, streams,
+ * launches. See nvshmem.h, which includes this. */
+#ifndef NVSHMEMX_H
+#define NVSHMEMX_H
+
+#include "nvshmem.h"
+#include "nvshmem/start.h"
+#include "nvshmem/launch.h"
+
+/* ---- Queries ------------------------------------------------------------------------------- */
+
+NVSHMEM_EITHER void nvshmemx_vendor_get_version_info(int *major, int *minor, int *patch)
+{
+    *major = NVSHMEM_VENDOR_MAJOR_VERSION;
+    *minor = NVSHMEM_VENDOR_MINOR_VERSION;
+    *patch = NVSHMEM_VENDOR_PATCH_VERSION;
+}
+
+/* A multicast address of the team's copies of the object: NULL, as there is none on this device. */
+NVSHMEM_EITHER void *nvshmemx_mc_ptr(nvshmem_team_t team, const void *ptr)
+{
+    (void)team, (void)ptr;
+    return NULL;
+}
+
+/* ---- Local buffers: any memory of the caller may be source of a put and dest of a get ---------- */
+
+static inline int nvshmemx_buffer_register(void *addr, size_t length)
+{
+    return addr && length ? NVSHMEMX_SUCCESS : NVSHMEMX_ERROR_INVALID_VALUE;
+}
+
+static inline int nvshmemx_buffer_unregister(void *addr)
+{
+    return addr ? NVSHMEMX_SUCCESS : NVSHMEMX_ERROR_INVALID_VALUE;
+}
+
+static inline void nvshmemx_buffer_unregister_all(void)
+{
+}
+
+/* ---- Signals --------------------------------------------------------------------------------- */
+
+NVSHMEM_EITHER void nvshmemx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)
+{
+    gshmem_raise(gshmem_signal_op(sig_addr, signal, sig_op, pe));
+}
+
+/* ---- By a warp or a block together ------------------------------------------------------------- */
+
+#ifdef GSHMEM_CUDA
+#define NVSHMEM_GROUP(ending, scope)                                                               \
+    GSHMEM_KERNEL int nvshmemx_barrier##ending(nvshmem_team_t team)                                \
+    {                                                                                              \
+        return (int)gshmem_barrier##ending(team);                                                  \
+    }                                                                                              \
+    GSHMEM_KERNEL void nvshmemx_barrier_all##ending(void)                                          \
+    {                                                                                              \
+        gshmem_kernel_raise_once<scope>(gshmem_barrier_all##ending());                             \
+    }                                                                                              \
+    GSHMEM_KERNEL int nvshmemx_team_sync##ending(nvshmem_team_t team)                              \
+    {                                                                                              \
+        return (int)gshmem_team_sync##ending(team);                                                \
+    }                                                                                              \
+    GSHMEM_KERNEL int nvshmemx_sync##ending(nvshmem_team_t team)                                   \
+    {                                                                                              \
+        return (int)gshmem_team_sync##ending(team);                                                \
+    }                                                                                              \
+    GSHMEM_KERNEL void nvshmemx_sync_all##ending(void)                                             \
+    {                                                                                              \
+        gshmem_kernel_raise_once<scope>(gshmem_sync_all##ending());                                \
+    }                                                                                              \
+    GSHMEM_KERNEL int nvshmemx_broadcastmem##ending(nvshmem_team_t team, void *dest,               \
+                                                    const void *source, size_t nelems,             \
+                                                    int PE_root)                                   \
+    {                                                                                              \
+        return (int)gshmem_broadcastmem##ending(team, dest, source, nelems, PE_root);              \
+    }                                                                                              \
+    GSHMEM_KERNEL int nvshmemx_fcollectmem##ending(nvshmem_team_t team, void *dest,                \
+                                                   const void *source, size_t nelems)              \
+    {                                                                                              \
+        return (int)gshmem_fcollectmem##ending(team, dest, source, nelems);                        \
+    }                                                                                              \
+    GSHMEM_KERNEL int nvshmemx_alltoallmem##ending(nvshmem_team_t team, void *dest,                \
+                                                   const void *source, size_t nelems)              \
+    {                                                                                              \
+        return (int)gshmem_alltoallmem##ending(team, dest, source, nelems);                        \
+    }
+
+NVSHMEM_GROUP(_warp, GSHMEM_SCOPE_WARP)
+NVSHMEM_GROUP(_block, GSHMEM_SCOPE_BLOCK)
+#undef NVSHMEM_GROUP
+#endif
+
+/* ---- On streams -------------------------------------------------------------------------------- */
+
+static inline void nvshmemx_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, int sig_op,
+                                                int pe, cudaStream_t stream)
+{
+    gshmem_raise(gshmem_signal_op_on_stream(sig_addr, signal, sig_op, pe, stream));
+}
+
+static inline void nvshmemx_signal_wait_until_on_stream(uint64_t *sig_addr, int cmp,
+                                                        uint64_t cmp_value, cudaStream_t stream)
+{
+    gshmem_raise(gshmem_signal_wait_until_on_stream(sig_addr, cmp, cmp_value, stream));
+}
+
+static inline void nvshmemx_quiet_on_stream(cudaStream_t stream)
+{
+    gshmem_raise(gshmem_quiet_on_stream(stream));
+}
+
+static inline int nvshmemx_barrier_on_stream(nvshmem_team_t team, cudaStream_t stream)
+{
+    return (int)gshmem_barrier_on_stream(team, stream);
+}
+
+static inline void nvshmemx_barrier_all_on_stream(cudaStream_t stream)
+{
+    gshmem_raise(gshmem_barrier_all_on_stream(stream));
+}
+
+static inline int nvshmemx_team_sync_on_stream(nvshmem_team_t team, cudaStream_t stream)
+{
+    return (int)gshmem_team_sync_on_stream(team, stream);
+}
+
+static inline int nvshmemx_sync_on_stream(nvshmem_team_t team, cudaStream_t stream)
+{
+    return (int)gshmem_team_sync_on_stream(team, stream);
+}
+
+static inline void nvshmemx_sync_all_on_stream(cudaStream_t stream)
+{
+    gshmem_raise(gshmem_sync_all_on_stream(stream));
+}
+
+static inline int nvshmemx_broadcastmem_on_stream(nvshmem_team_t team, void *dest,
+                                                  const void *source, size_t nelems, int PE_root,
+                                                  cudaStream_t stream)
+{
+    return (int)gshmem_broadcastmem_on_stream(team, dest, source, nelems, PE_root, stream);
+}
+
+static inline int nvshmemx_fcollectmem_on_stream(nvshmem_team_t team, void *dest,
+                                                 const void *source, size_t nelems,
+                                                 cudaStream_t stream)
+{
+    return (int)gshmem_fcollectmem_on_stream(team, dest, source, nelems, stream);
+}
+
+static inline int nvshmemx_alltoallmem_on_stream(nvshmem_team_t team, void *dest,
+                                                 const void *source, size_t nelems,
+                                                 cudaStream_t stream)
+{
+    return (int)gshmem_alltoallmem_on_stream(team, dest, source, nelems, stream);
+}
+
+#include "nvshmem/missing.h"
+
+#endif

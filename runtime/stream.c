@@ -1,0 +1,376 @@
+/* Operations on streams: what to do is noted, and done by the host's function when the device says
+ * that the stream has come to it. */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/device.h"
+#include "gshmem/stream.h"
+#include "gshmem/wait.h"
+#include "runtime/collectives/combine.h"
+#include "runtime/stream.h"
+#include "runtime/wait.h"
+
+/* The arguments of any of them. */
+struct request {
+    gshmem_status_t (*run)(const struct request *r);
+    void *dest;
+    const void *source;
+    size_t n; /* bytes, elements or variables */
+    size_t element;
+    ptrdiff_t dst, sst;
+    int pe; /* or a root */
+    gshmem_team_t team;
+    enum gshmem_type type;
+    enum gshmem_op op;
+    uint64_t *sig_addr;
+    uint64_t signal;
+    int signal_op; /* or a comparison */
+    const int *status;
+    int vector;
+    _Alignas(16) unsigned char value[16];
+};
+
+static atomic_size_t under_way;
+
+static void perform(void *argument)
+{
+    struct request *r = argument;
+
+    gshmem_raise(r->run(r));
+    free(r);
+    /* release: with the acquire in streams_drain, so that a job ends after what is done in it */
+    atomic_fetch_sub_explicit(&under_way, 1, memory_order_release);
+}
+
+static gshmem_status_t put_on(gshmem_stream_t stream, const char *call, const struct request *wanted)
+{
+    gshmem_status_t status = job_require(call);
+
+    if (status)
+        return status;
+    struct request *r = malloc(sizeof *r);
+    if (!r)
+        return fail(GSHMEM_ERR_MEMORY, "%s: no memory for the request (%zu B)", call, sizeof *r);
+    *r = *wanted;
+    atomic_fetch_add_explicit(&under_way, 1, memory_order_relaxed);
+    status = device_host.stream_call(stream, perform, r);
+    if (status) {
+        atomic_fetch_sub_explicit(&under_way, 1, memory_order_relaxed);
+        free(r);
+    }
+    return status;
+}
+
+gshmem_status_t streams_drain(void)
+{
+    struct wait w;
+    gshmem_status_t status = GSHMEM_OK;
+
+    wait_begin(&w, "gshmem_finalize: what is on streams", GSHMEM_TEAM_WORLD);
+    /* acquire: with the release in perform */
+    while (!status && atomic_load_explicit(&under_way, memory_order_acquire))
+        status = wait_step(&w);
+    return status;
+}
+
+/* ---- Put and get ---- */
+
+static gshmem_status_t putmem(const struct request *r)
+{
+    return gshmem_putmem(r->dest, r->source, r->n, r->pe);
+}
+
+gshmem_status_t gshmem_putmem_on_stream(void *dest, const void *source, size_t bytes, int pe,
+                                        gshmem_stream_t stream)
+{
+    return put_on(stream, "gshmem_putmem_on_stream",
+                  &(struct request){putmem, dest, source, bytes, .pe = pe});
+}
+
+static gshmem_status_t getmem(const struct request *r)
+{
+    return gshmem_getmem(r->dest, r->source, r->n, r->pe);
+}
+
+gshmem_status_t gshmem_getmem_on_stream(void *dest, const void *source, size_t bytes, int pe,
+                                        gshmem_stream_t stream)
+{
+    return put_on(stream, "gshmem_getmem_on_stream",
+                  &(struct request){getmem, dest, source, bytes, .pe = pe});
+}
+
+static gshmem_status_t putmem_nbi(const struct request *r)
+{
+    return gshmem_putmem_nbi(r->dest, r->source, r->n, r->pe);
+}
+
+gshmem_status_t gshmem_putmem_nbi_on_stream(void *dest, const void *source, size_t bytes, int pe,
+                                            gshmem_stream_t stream)
+{
+    return put_on(stream, "gshmem_putmem_nbi_on_stream",
+                  &(struct request){putmem_nbi, dest, source, bytes, .pe = pe});
+}
+
+static gshmem_status_t getmem_nbi(const struct request *r)
+{
+    return gshmem_getmem_nbi(r->dest, r->source, r->n, r->pe);
+}
+
+gshmem_status_t gshmem_getmem_nbi_on_stream(void *dest, const void *source, size_t bytes, int pe,
+                                            gshmem_stream_t stream)
+{
+    return put_on(stream, "gshmem_getmem_nbi_on_stream",
+                  &(struct request){getmem_nbi, dest, source, bytes, .pe = pe});
+}
+
+static gshmem_status_t iputmem(const struct request *r)
+{
+    return gshmem_ctx_iputmem(GSHMEM_CTX_DEFAULT, r->dest, r->source, r->dst, r->sst, r->element,
+                              r->n, r->pe);
+}
+
+gshmem_status_t gshmem_iputmem_on_stream(void *dest, const void *source, ptrdiff_t dst,
+                                         ptrdiff_t sst, size_t element, size_t n, int pe,
+                                         gshmem_stream_t stream)
+{
+    return put_on(stream, "gshmem_iputmem_on_stream",
+                  &(struct request){iputmem, dest, source, n, element, dst, sst, .pe = pe});
+}
+
+static gshmem_status_t igetmem(const struct request *r)
+{
+    return gshmem_ctx_igetmem(GSHMEM_CTX_DEFAULT, r->dest, r->source, r->dst, r->sst, r->element,
+                              r->n, r->pe);
+}
+
+gshmem_status_t gshmem_igetmem_on_stream(void *dest, const void *source, ptrdiff_t dst,
+                                         ptrdiff_t sst, size_t element, size_t n, int pe,
+                                         gshmem_stream_t stream)
+{
+    return put_on(stream, "gshmem_igetmem_on_stream",
+                  &(struct request){igetmem, dest, source, n, element, dst, sst, .pe = pe});
+}
+
+static gshmem_status_t p(const struct request *r)
+{
+    return gshmem_putmem(r->dest, r->value, r->n, r->pe);
+}
+
+gshmem_status_t gshmem_path_p_on_stream(void *dest, const void *value, size_t bytes, int pe,
+                                        gshmem_stream_t stream)
+{
+    struct request r = {p, dest, .n = bytes, .pe = pe};
+
+    if (bytes > sizeof r.value)
+        return fail(GSHMEM_ERR_ARGUMENT, "gshmem_path_p_on_stream: a value of %zu B; %zu at most",
+                    bytes, sizeof r.value);
+    memcpy(r.value, value, bytes);
+    return put_on(stream, "gshmem_p_on_stream", &r);
+}
+
+/* ---- Signals and waits ---- */
+
+static gshmem_status_t putmem_signal(const struct request *r)
+{
+    return gshmem_putmem_signal(r->dest, r->source, r->n, r->sig_addr, r->signal, r->signal_op,
+                                r->pe);
+}
+
+gshmem_status_t gshmem_putmem_signal_on_stream(void *dest, const void *source, size_t bytes,
+                                               uint64_t *sig_addr, uint64_t signal, int signal_op,
+                                               int pe, gshmem_stream_t stream)
+{
+    return put_on(stream, "gshmem_putmem_signal_on_stream",
+                  &(struct request){putmem_signal, dest, source, bytes, .sig_addr = sig_addr,
+                                    .signal = signal, .signal_op = signal_op, .pe = pe});
+}
+
+static gshmem_status_t putmem_signal_nbi(const struct request *r)
+{
+    return gshmem_putmem_signal_nbi(r->dest, r->source, r->n, r->sig_addr, r->signal, r->signal_op,
+                                    r->pe);
+}
+
+gshmem_status_t gshmem_putmem_signal_nbi_on_stream(void *dest, const void *source, size_t bytes,
+                                                   uint64_t *sig_addr, uint64_t signal,
+                                                   int signal_op, int pe, gshmem_stream_t stream)
+{
+    return put_on(stream, "gshmem_putmem_signal_nbi_on_stream",
+                  &(struct request){putmem_signal_nbi, dest, source, bytes, .sig_addr = sig_addr,
+                                    .signal = signal, .signal_op = signal_op, .pe = pe});
+}
+
+static gshmem_status_t signal_op(const struct request *r)
+{
+    return gshmem_signal_op(r->sig_addr, r->signal, r->signal_op, r->pe);
+}
+
+gshmem_status_t gshmem_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, int op, int pe,
+                                           gshmem_stream_t stream)
+{
+    return put_on(stream, "gshmem_signal_op_on_stream",
+                  &(struct request){signal_op, .sig_addr = sig_addr, .signal = signal,
+                                    .signal_op = op, .pe = pe});
+}
+
+static gshmem_status_t wait_one(const struct request *r)
+{
+    return gshmem_path_wait_one(r->type, r->source, r->signal_op, r->signal);
+}
+
+gshmem_status_t gshmem_path_wait_one_on_stream(enum gshmem_type type, const void *ivar, int cmp,
+                                               uint64_t value, gshmem_stream_t stream)
+{
+    return put_on(stream, "gshmem_wait_until_on_stream",
+                  &(struct request){wait_one, .type = type, .source = ivar, .signal_op = cmp,
+                                    .signal = value});
+}
+
+gshmem_status_t gshmem_signal_wait_until_on_stream(uint64_t *sig_addr, int cmp, uint64_t value,
+                                                   gshmem_stream_t stream)
+{
+    return gshmem_path_wait_one_on_stream(GSHMEM_TYPE_UINT64, sig_addr, cmp, value, stream);
+}
+
+static gshmem_status_t wait_all(const struct request *r)
+{
+    return gshmem_path_wait_all(r->type, r->source, r->n, r->status, r->signal_op,
+                                r->vector ? r->dest : r->value, r->vector);
+}
+
+gshmem_status_t gshmem_path_wait_all_on_stream(enum gshmem_type type, const void *ivars,
+                                               size_t nelems, const int *status, int cmp,
+                                               const void *values, int vector,
+                                               gshmem_stream_t stream)
+{
+    struct request r = {wait_all, (void *)(uintptr_t)values, ivars, nelems, .type = type,
+                        .status = status, .signal_op = cmp, .vector = vector};
+
+    if (!vector)
+        memcpy(r.value, values, combine_bytes(type)); /* 16 at most */
+    return put_on(stream, "gshmem_wait_until_all_on_stream", &r);
+}
+
+/* ---- Order and collectives ---- */
+
+static gshmem_status_t quiet(const struct request *r)
+{
+    (void)r;
+    return gshmem_quiet();
+}
+
+gshmem_status_t gshmem_quiet_on_stream(gshmem_stream_t stream)
+{
+    return put_on(stream, "gshmem_quiet_on_stream", &(struct request){.run = quiet});
+}
+
+static gshmem_status_t team_sync(const struct request *r)
+{
+    return gshmem_team_sync(r->team);
+}
+
+gshmem_status_t gshmem_team_sync_on_stream(gshmem_team_t team, gshmem_stream_t stream)
+{
+    return put_on(stream, "gshmem_team_sync_on_stream", &(struct request){team_sync, .team = team});
+}
+
+gshmem_status_t gshmem_sync_all_on_stream(gshmem_stream_t stream)
+{
+    return gshmem_team_sync_on_stream(GSHMEM_TEAM_WORLD, stream);
+}
+
+static gshmem_status_t barrier(const struct request *r)
+{
+    return gshmem_barrier(r->team);
+}
+
+gshmem_status_t gshmem_barrier_on_stream(gshmem_team_t team, gshmem_stream_t stream)
+{
+    return put_on(stream, "gshmem_barrier_on_stream", &(struct request){barrier, .team = team});
+}
+
+gshmem_status_t gshmem_barrier_all_on_stream(gshmem_stream_t stream)
+{
+    return gshmem_barrier_on_stream(GSHMEM_TEAM_WORLD, stream);
+}
+
+static gshmem_status_t broadcast(const struct request *r)
+{
+    return gshmem_broadcastmem(r->team, r->dest, r->source, r->n, r->pe);
+}
+
+gshmem_status_t gshmem_broadcastmem_on_stream(gshmem_team_t team, void *dest, const void *source,
+                                              size_t bytes, int root, gshmem_stream_t stream)
+{
+    return put_on(stream, "gshmem_broadcastmem_on_stream",
+                  &(struct request){broadcast, dest, source, bytes, .team = team, .pe = root});
+}
+
+static gshmem_status_t fcollect(const struct request *r)
+{
+    return gshmem_fcollectmem(r->team, r->dest, r->source, r->n);
+}
+
+gshmem_status_t gshmem_fcollectmem_on_stream(gshmem_team_t team, void *dest, const void *source,
+                                             size_t bytes, gshmem_stream_t stream)
+{
+    return put_on(stream, "gshmem_fcollectmem_on_stream",
+                  &(struct request){fcollect, dest, source, bytes, .team = team});
+}
+
+static gshmem_status_t alltoall(const struct request *r)
+{
+    return gshmem_alltoallmem(r->team, r->dest, r->source, r->n);
+}
+
+gshmem_status_t gshmem_alltoallmem_on_stream(gshmem_team_t team, void *dest, const void *source,
+                                             size_t bytes, gshmem_stream_t stream)
+{
+    return put_on(stream, "gshmem_alltoallmem_on_stream",
+                  &(struct request){alltoall, dest, source, bytes, .team = team});
+}
+
+static gshmem_status_t reduce(const struct request *r)
+{
+    return gshmem_reduce(r->team, r->type, r->op, r->dest, r->source, r->n);
+}
+
+gshmem_status_t gshmem_reduce_on_stream(gshmem_team_t team, enum gshmem_type type,
+                                        enum gshmem_op op, void *dest, const void *source, size_t n,
+                                        gshmem_stream_t stream)
+{
+    return put_on(stream, "gshmem_reduce_on_stream",
+                  &(struct request){reduce, dest, source, n, .team = team, .type = type, .op = op});
+}
+
+static gshmem_status_t reducescatter(const struct request *r)
+{
+    return gshmem_reducescatter(r->team, r->type, r->op, r->dest, r->source, r->n);
+}
+
+gshmem_status_t gshmem_reducescatter_on_stream(gshmem_team_t team, enum gshmem_type type,
+                                               enum gshmem_op op, void *dest, const void *source,
+                                               size_t n, gshmem_stream_t stream)
+{
+    return put_on(stream, "gshmem_reducescatter_on_stream",
+                  &(struct request){reducescatter, dest, source, n, .team = team, .type = type,
+                                    .op = op});
+}
+
+/* ---- Launches ---- */
+
+gshmem_status_t gshmem_path_launched(unsigned long long blocks, int fit, int error,
+                                     const char *error_text)
+{
+    if (error)
+        return fail(GSHMEM_ERR_DEVICE, "gshmem_collective_launch: error %d of the device: %s", error,
+                    error_text);
+    if (blocks > (unsigned long long)fit)
+        return fail(GSHMEM_ERR_ARGUMENT,
+                    "gshmem_collective_launch: %llu blocks, of which only %d can run at one time, "
+                    "would wait for each other for ever (gshmem_collective_launch_query_gridsize "
+                    "tells how many can)",
+                    blocks, fit);
+    return GSHMEM_OK;
+}
