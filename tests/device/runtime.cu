@@ -116,7 +116,10 @@ static void check_properties()
     CHECK_CUDA(cudaDeviceGetAttribute(&value, cudaDevAttrMultiProcessorCount, 0));
     CHECK_EQ(value, p.multiProcessorCount);
     CHECK_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, fill, 128, 0));
-    CHECK(blocks >= 1);
+    CHECK(blocks > 0);
+    int threads = 0;
+    CHECK_CUDA(cudaOccupancyMaxPotentialBlockSize(&blocks, &threads, fill, 0, 0));
+    CHECK(blocks > 0 && threads > 0 && threads % 32 == 0);
 }
 
 static void check_errors()
@@ -137,9 +140,9 @@ static void check_errors()
     int zero = 0;
     void *none = nullptr;
     void *arguments[] = {&none, &none, &zero, &zero};
-    CHECK_CUDA_FAILS(cudaLaunchCooperativeKernel((const void *)fill, dim3(1 << 20), dim3(1024),
-                                                 arguments, 0, 0),
-                     cudaErrorCooperativeLaunchTooLarge);
+    CHECK_CUDA_FAILS(
+        cudaLaunchCooperativeKernel((const void *)fill, dim3(1 << 20), dim3(1024), arguments, 0, 0),
+        cudaErrorCooperativeLaunchTooLarge);
 }
 
 /* Bits and numbers, against what the host computes by other means. */
@@ -173,17 +176,21 @@ __global__ void numbers(unsigned *u, long long *l, float *f)
     f[5] = __saturatef(1.5f) + __saturatef(-1.0f);
     f[6] = sqrtf(2.0f) * __expf(0.0f);
     f[7] = (float)__float2int_rn(2.5f) + (float)__float2int_ru(2.1f);
+    f[8] = norm3df(1.0f, 2.0f, 2.0f) + rhypotf(3.0f, 4.0f);
+    f[9] = (float)__float2uint_rd(7.9f) + (float)__double2ll_ru(-2.5) + (float)__double2int_rn(3.5);
+    f[10] = __int2float_rn(-3) + (float)__uint2double_rn(4000000000u) - 4e9f;
 }
 
 static void check_numbers()
 {
     unsigned *u = shared_array<unsigned>(12);
     long long *l = shared_array<long long>(6);
-    float *f = shared_array<float>(8);
-    static const unsigned eu[] = {9,          8,  3, 0x2c480f00, 0x77114400, 15, 0x18, 0x30000001,
-                                  32,         0,  0x3f800000, 10};
+    float *f = shared_array<float>(11);
+    static const unsigned eu[] = {9,    8,          3,  0x2c480f00, 0x77114400, 15,
+                                  0x18, 0x30000001, 32, 0,          0x3f800000, 10};
     static const long long el[] = {17, 63, 41, (long long)(1ULL << 63), 3, -1};
-    static const float ef[] = {0.5f, 2.0f, 10.0f, 3.0f, 6.0f, 1.0f, 1.41421356f, 5.0f};
+    static const float ef[] = {0.5f,        2.0f, 10.0f, 3.0f, 6.0f, 1.0f,
+                               1.41421356f, 5.0f, 3.2f,  9.0f, -3.0f};
 
     numbers<<<1, 1>>>(u, l, f);
     CHECK_LAUNCH();
@@ -191,7 +198,7 @@ static void check_numbers()
         CHECK_EQ(u[i], eu[i]);
     for (int i = 0; i < 6; i++)
         CHECK_EQ(l[i], el[i]);
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 11; i++)
         CHECK(fabsf(f[i] - ef[i]) < 1e-5f);
     CHECK_CUDA(cudaFree(u));
     CHECK_CUDA(cudaFree(l));

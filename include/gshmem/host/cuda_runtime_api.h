@@ -17,6 +17,7 @@ extern "C" {
 #endif
 
 #define CUDART_VERSION 12000
+#define CUDART_CB
 
 /*        name after cudaError, value, what it means */
 #define GSHMEM_HOST_ERRORS(X)                                                                      \

@@ -96,6 +96,12 @@ GSHMEM_HOST_MATH1(float, __fsqrt_rn, sqrtf(x))
 GSHMEM_HOST_MATH1(float, __frcp_rn, 1.0f / x)
 GSHMEM_HOST_MATH1(double, __dsqrt_rn, sqrt(x))
 GSHMEM_HOST_MATH1(double, __drcp_rn, 1.0 / x)
+GSHMEM_HOST_MATH2(float, rhypotf, 1.0f / hypotf(x, y))
+GSHMEM_HOST_MATH2(double, rhypot, 1.0 / hypot(x, y))
+GSHMEM_HOST_MATH3(float, norm3df, hypotf(hypotf(x, y), z))
+GSHMEM_HOST_MATH3(double, norm3d, hypot(hypot(x, y), z))
+GSHMEM_HOST_MATH3(float, rnorm3df, 1.0f / norm3df(x, y, z))
+GSHMEM_HOST_MATH3(double, rnorm3d, 1.0 / norm3d(x, y, z))
 GSHMEM_HOST_MATH2(float, __fdividef, x / y)
 GSHMEM_HOST_MATH2(float, fdividef, x / y)
 GSHMEM_HOST_MATH2(float, __fadd_rn, x + y)
@@ -110,11 +116,11 @@ GSHMEM_HOST_MATH3(float, __fmaf_rn, fmaf(x, y, z))
 GSHMEM_HOST_MATH3(double, __fma_rn, fma(x, y, z))
 GSHMEM_HOST_MATH2(int, __mul24, (int)((uint32_t)(x << 8 >> 8) * (uint32_t)(y << 8 >> 8)))
 GSHMEM_HOST_MATH2(unsigned, __umul24, (x & 0xffffff) * (y & 0xffffff))
-GSHMEM_HOST_MATH2(int, __mulhi, (int)((int64_t)x * y >> 32))
-GSHMEM_HOST_MATH2(unsigned, __umulhi, (unsigned)((uint64_t)x * y >> 32))
-GSHMEM_HOST_MATH2(long long, __mul64hi, (long long)((__int128)x * y >> 64))
+GSHMEM_HOST_MATH2(int, __mulhi, (int)((int64_t)x *y >> 32))
+GSHMEM_HOST_MATH2(unsigned, __umulhi, (unsigned)((uint64_t)x *y >> 32))
+GSHMEM_HOST_MATH2(long long, __mul64hi, (long long)((__int128)x *y >> 64))
 GSHMEM_HOST_MATH2(unsigned long long, __umul64hi,
-                  (unsigned long long)((unsigned __int128)x * y >> 64))
+                  (unsigned long long)((unsigned __int128)x *y >> 64))
 GSHMEM_HOST_MATH2(int, __hadd, (int)(((int64_t)x + y) >> 1))
 GSHMEM_HOST_MATH2(int, __rhadd, (int)(((int64_t)x + y + 1) >> 1))
 GSHMEM_HOST_MATH3(unsigned, __usad, (x > y ? x - y : y - x) + z)
@@ -123,16 +129,16 @@ GSHMEM_HOST_MATH3(unsigned, __usad, (x > y ? x - y : y - x) + z)
 #undef GSHMEM_HOST_MATH3
 
 /* The C library declares functions of these names, for itself. */
-#define __expf(x)                   expf(x)
-#define __exp10f(x)                 powf(10.0f, x)
-#define __logf(x)                   logf(x)
-#define __log2f(x)                  log2f(x)
-#define __log10f(x)                 log10f(x)
-#define __sinf(x)                   sinf(x)
-#define __cosf(x)                   cosf(x)
-#define __tanf(x)                   tanf(x)
-#define __powf(x, y)                powf(x, y)
-#define __sincosf(x, sine, cosine)  sincosf(x, sine, cosine)
+#define __expf(x)                  expf(x)
+#define __exp10f(x)                powf(10.0f, x)
+#define __logf(x)                  logf(x)
+#define __log2f(x)                 log2f(x)
+#define __log10f(x)                log10f(x)
+#define __sinf(x)                  sinf(x)
+#define __cosf(x)                  cosf(x)
+#define __tanf(x)                  tanf(x)
+#define __powf(x, y)               powf(x, y)
+#define __sincosf(x, sine, cosine) sincosf(x, sine, cosine)
 
 #define GSHMEM_HOST_BITS(name, from, to)                                                           \
     static inline to name(from x)                                                                  \
@@ -149,44 +155,57 @@ GSHMEM_HOST_BITS(__double_as_longlong, double, long long)
 GSHMEM_HOST_BITS(__longlong_as_double, long long, double)
 #undef GSHMEM_HOST_BITS
 
-static inline int __float2int_rn(float x)
-{
-    return (int)rintf(x);
-}
+/* To integers, rounded in each of the four ways; and back, to the nearest. */
+#define GSHMEM_HOST_ROUND(of, name, to, f)                                                         \
+    static inline to __##of##2##name##_rn(of x)                                                    \
+    {                                                                                              \
+        return (to)rint##f(x);                                                                     \
+    }                                                                                              \
+    static inline to __##of##2##name##_rz(of x)                                                    \
+    {                                                                                              \
+        return (to)x;                                                                              \
+    }                                                                                              \
+    static inline to __##of##2##name##_rd(of x)                                                    \
+    {                                                                                              \
+        return (to)floor##f(x);                                                                    \
+    }                                                                                              \
+    static inline to __##of##2##name##_ru(of x)                                                    \
+    {                                                                                              \
+        return (to)ceil##f(x);                                                                     \
+    }                                                                                              \
+    static inline of __##name##2##of##_rn(to x)                                                    \
+    {                                                                                              \
+        return (of)x;                                                                              \
+    }
+GSHMEM_HOST_ROUND(float, int, int, f)
+GSHMEM_HOST_ROUND(float, uint, unsigned, f)
+GSHMEM_HOST_ROUND(float, ll, long long, f)
+GSHMEM_HOST_ROUND(float, ull, unsigned long long, f)
+GSHMEM_HOST_ROUND(double, ll, long long, )
+GSHMEM_HOST_ROUND(double, ull, unsigned long long, )
+#undef GSHMEM_HOST_ROUND
 
-static inline int __float2int_rz(float x)
-{
-    return (int)x;
-}
+/* Every int is a double: no rounding back, and other names in CUDA. */
+#define GSHMEM_HOST_ROUND(name, to)                                                                \
+    static inline to __double2##name##_rn(double x)                                                \
+    {                                                                                              \
+        return (to)rint(x);                                                                        \
+    }                                                                                              \
+    static inline to __double2##name##_rz(double x)                                                \
+    {                                                                                              \
+        return (to)x;                                                                              \
+    }                                                                                              \
+    static inline double __##name##2double_rn(to x)                                                \
+    {                                                                                              \
+        return x;                                                                                  \
+    }
+GSHMEM_HOST_ROUND(int, int)
+GSHMEM_HOST_ROUND(uint, unsigned)
+#undef GSHMEM_HOST_ROUND
 
-static inline int __float2int_rd(float x)
-{
-    return (int)floorf(x);
-}
-
-static inline int __float2int_ru(float x)
-{
-    return (int)ceilf(x);
-}
-
-static inline float __int2float_rn(int x)
+static inline float __double2float_rn(double x)
 {
     return (float)x;
-}
-
-static inline int __double2int_rn(double x)
-{
-    return (int)rint(x);
-}
-
-static inline int __double2int_rz(double x)
-{
-    return (int)x;
-}
-
-static inline long long __double2ll_rn(double x)
-{
-    return (long long)rint(x);
 }
 
 #endif

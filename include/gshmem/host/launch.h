@@ -62,8 +62,7 @@ struct kernel<void(Parameter...), function> {
     struct registration {
         gshmem_host_kernel record;
 
-        registration()
-            : record{reinterpret_cast<const void *>(function), "", unpack, 0, nullptr}
+        registration() : record{reinterpret_cast<const void *>(function), "", unpack, 0, nullptr}
         {
             gshmem_host_register(&record);
         }
@@ -84,9 +83,8 @@ const unsigned shared_number<Declaration>::value = gshmem_host_shared_number();
 
 template <class Declaration> inline Declaration &shared()
 {
-    return *static_cast<Declaration *>(gshmem_host_shared(shared_number<Declaration>::value,
-                                                          sizeof(Declaration),
-                                                          alignof(Declaration)));
+    return *static_cast<Declaration *>(gshmem_host_shared(
+        shared_number<Declaration>::value, sizeof(Declaration), alignof(Declaration)));
 }
 
 /* extern __shared__ T name[], outside of functions. */
@@ -145,6 +143,26 @@ inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
         blocks, reinterpret_cast<const void *>(function), threads, shared);
 }
 
+/* As many threads to a block as `limit` allows and usual kernels take; the grid that fits at once.
+ */
+template <class... P>
+inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int *blocks, int *threads,
+                                                      void (*function)(P...), size_t shared = 0,
+                                                      int limit = 0)
+{
+    int size = limit > 0 && limit < 256 ? limit : 256, each = 0, processors = 0;
+    cudaError_t error =
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, function, size, shared);
+
+    if (!error)
+        error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0);
+    if (!error) {
+        *blocks = each * processors;
+        *threads = size;
+    }
+    return error;
+}
+
 /* Typed allocation, and the variables of the program: __device__ ones are variables like any. */
 template <class T> inline cudaError_t cudaMalloc(T **pointer, size_t bytes)
 {
@@ -194,9 +212,8 @@ inline cudaError_t cudaMemcpyToSymbol(T &symbol, const void *from, size_t bytes,
 }
 
 template <class T>
-inline cudaError_t cudaMemcpyToSymbolAsync(T &symbol, const void *from, size_t bytes,
-                                           size_t offset, cudaMemcpyKind kind,
-                                           cudaStream_t stream = nullptr)
+inline cudaError_t cudaMemcpyToSymbolAsync(T &symbol, const void *from, size_t bytes, size_t offset,
+                                           cudaMemcpyKind kind, cudaStream_t stream = nullptr)
 {
     return ::cudaMemcpyAsync((char *)&symbol + offset, from, bytes, kind, stream);
 }
@@ -209,9 +226,8 @@ inline cudaError_t cudaMemcpyFromSymbol(void *to, const T &symbol, size_t bytes,
 }
 
 template <class T>
-inline cudaError_t cudaMemcpyFromSymbolAsync(void *to, const T &symbol, size_t bytes,
-                                             size_t offset, cudaMemcpyKind kind,
-                                             cudaStream_t stream = nullptr)
+inline cudaError_t cudaMemcpyFromSymbolAsync(void *to, const T &symbol, size_t bytes, size_t offset,
+                                             cudaMemcpyKind kind, cudaStream_t stream = nullptr)
 {
     return ::cudaMemcpyAsync(to, (const char *)&symbol + offset, bytes, kind, stream);
 }
