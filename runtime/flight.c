@@ -5,7 +5,18 @@
 #include "runtime/network_parts.h"
 #include "runtime/wait.h"
 
-/* Called by the transport, with the lock held. */
+/* Both are called by the transport, with the lock held. */
+static void depart(void *tag)
+{
+    struct flight *f = tag;
+    struct departure *d = f->departure;
+
+    f->departure = NULL;
+    /* release: pairs with the acquire in network_put, which may end the departure's life */
+    if (d)
+        atomic_store_explicit(&d->gone, true, memory_order_release);
+}
+
 static void land(void *tag, gshmem_status_t status)
 {
     struct flight *f = tag;
@@ -13,9 +24,12 @@ static void land(void *tag, gshmem_status_t status)
     uint64_t none = 0, failure = (uint64_t)f->pe << 32 | (uint64_t)status;
     uint64_t landed = 0;
 
-    if (status)
+    if (status && f->departure)
+        f->departure->status = status; /* told at once, and not by the next quiet */
+    else if (status)
         atomic_compare_exchange_strong_explicit(&p->failed, &none, failure, memory_order_relaxed,
                                                 memory_order_relaxed);
+    depart(f);
     f->landed = true;
     while (p->first && p->first->landed) {
         struct flight *over = p->first;
@@ -52,8 +66,9 @@ static gshmem_status_t fail_lost(gshmem_status_t status, int pe, const char *cal
     return fail(status, "%s: PE %d, on another host, has died or cannot be reached", call, pe);
 }
 
-gshmem_status_t network_post(struct network *n, struct pending *pending,
-                             struct transport_request *request, const char *call)
+static gshmem_status_t post(struct network *n, struct pending *pending,
+                            struct transport_request *request, struct departure *departure,
+                            const char *call)
 {
     struct wait w;
 
@@ -64,6 +79,10 @@ gshmem_status_t network_post(struct network *n, struct pending *pending,
         pthread_mutex_unlock(&n->lock);
         return fail(GSHMEM_ERR_MEMORY, "%s: out of memory for a request in flight", call);
     }
+    if (departure)
+        departure->flight = flight;
+    flight->departure = departure;
+    request->sent = departure ? depart : NULL;
     request->done = land;
     request->tag = flight;
     gshmem_status_t status = n->far->ops->post(n->far, request);
@@ -84,6 +103,34 @@ gshmem_status_t network_post(struct network *n, struct pending *pending,
         return fail_lost(status, request->pe, call);
     if (status == GSHMEM_ERR_PEER_DEAD)
         return fail_silently(status, "%s: PE %d has left the job", call, request->pe);
+    return status;
+}
+
+gshmem_status_t network_post(struct network *n, struct pending *pending,
+                             struct transport_request *request, const char *call)
+{
+    return post(n, pending, request, NULL, call);
+}
+
+gshmem_status_t network_put(struct network *n, struct pending *pending,
+                            struct transport_request *request, const char *call)
+{
+    struct departure d = {.status = GSHMEM_OK};
+    gshmem_status_t status = post(n, pending, request, &d, call);
+    struct wait w;
+
+    if (status)
+        return status;
+    wait_begin(&w, call, WAIT_FOR_NETWORK);
+    /* acquire: pairs with the release in depart */
+    while (!status && !atomic_load_explicit(&d.gone, memory_order_acquire))
+        status = wait_slowly(&w);
+    if (!status)
+        return d.status ? fail_lost(d.status, request->pe, call) : GSHMEM_OK;
+    pthread_mutex_lock(&n->lock);
+    if (!atomic_load_explicit(&d.gone, memory_order_relaxed))
+        d.flight->departure = NULL;
+    pthread_mutex_unlock(&n->lock);
     return status;
 }
 

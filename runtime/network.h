@@ -25,12 +25,21 @@ struct proxy_channel;
 /* Segments by number, the same on all PEs. */
 enum { SEGMENT_SYSTEM, SEGMENT_HEAP, SEGMENT_DATA /* and on: the executable's, then libraries' */ };
 
+/* A thread that waits for no more than that its data has left. All belongs to who holds the network's
+ * lock, until it is gone. */
+struct departure {
+    struct flight *flight;
+    gshmem_status_t status; /* a failure that came first */
+    _Atomic bool gone;
+};
+
 /* A request on its way: its place in the order in which its context issued. */
 struct flight {
     struct network *network;
     struct pending *pending;
     int pe;
     struct flight *next; /* issued after it, or the next spare one */
+    struct departure *departure; /* NULL: nobody waits for it */
     bool landed;
 };
 
@@ -79,6 +88,9 @@ void network_expect_end(struct network *n);
  * full, drives until there is room. `call` is for messages. */
 gshmem_status_t network_post(struct network *n, struct pending *pending,
                              struct transport_request *request, const char *call);
+/* Posts a put, and waits until its source may be used again. */
+gshmem_status_t network_put(struct network *n, struct pending *pending,
+                            struct transport_request *request, const char *call);
 /* Waits until all that was issued in `pending` before the call is done; returns the first failure
  * since the last quiet. */
 gshmem_status_t network_quiet(struct pending *pending, const char *call);

@@ -6,14 +6,22 @@
 
 /* ---- To PEs that are not mapped ---- */
 
-/* A put to another host. Small data is copied on the way; larger is sent from where it is, so that a
- * put whose source must be free on return waits for it. */
+/* Small data is copied on the way; larger is sent from where it is, so that a put whose source must be
+ * free on return waits until it has left, but not until it has arrived. */
+static gshmem_status_t send_put(struct context *c, struct transport_request *put, bool nbi,
+                                const char *call)
+{
+    if (!nbi && put->bytes > TRANSPORT_COPIED)
+        return network_put(job->network, &c->pending, put, call);
+    return network_post(job->network, &c->pending, put, call);
+}
+
 static gshmem_status_t put_afar(struct context *c, const struct target *t, const void *source,
                                 size_t bytes, bool nbi, const char *call)
 {
     struct transport_request request = {
         .kind = TRANSPORT_PUT,
-        .flags = TRANSPORT_MORE,
+        .flags = nbi || bytes <= TRANSPORT_COPIED ? TRANSPORT_MORE : 0,
         .pe = t->pe,
         .segment = t->segment,
         .offset = t->offset,
@@ -21,9 +29,7 @@ static gshmem_status_t put_afar(struct context *c, const struct target *t, const
         .bytes = bytes,
     };
 
-    if (nbi || bytes <= TRANSPORT_COPIED)
-        return network_post(job->network, &c->pending, &request, call);
-    return network_errand(job->network, &request, call, NULL);
+    return send_put(c, &request, nbi, call);
 }
 
 static gshmem_status_t get_afar(struct context *c, const struct target *t, void *dest, size_t bytes,
@@ -271,9 +277,7 @@ static gshmem_status_t put_signal_afar(struct context *c, const struct target *d
         .signal_value = value,
     };
 
-    if (nbi || bytes <= TRANSPORT_COPIED)
-        return network_post(job->network, &c->pending, &request, call);
-    return network_errand(job->network, &request, call, NULL);
+    return send_put(c, &request, nbi, call);
 }
 
 static gshmem_status_t put_signal(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes,

@@ -63,6 +63,9 @@ struct transport_request {
     uint64_t compare;
     uint64_t *old;
 
+    /* For who needs the source of a put again before the put is done, else NULL: called, from post or
+     * progress, when it has been read. Not called where that is not known before done. */
+    void (*sent)(void *tag);
     /* Called once, from post or progress: with GSHMEM_OK when the data is visible at its target and
      * to all PEs, or with the failure that ended it. The request itself need not live until then. */
     void (*done)(void *tag, gshmem_status_t status);

@@ -98,6 +98,37 @@ static void test_symmetric_source(void)
     barrier();
 }
 
+/* A put is over when its source may be used again, wherever the data is by then. */
+static void test_source_again(void)
+{
+    enum { PUTS = 8, BYTES = MOST / PUTS };
+    uint64_t *flag = (uint64_t *)(void *)(heap + MOST);
+    int by_signal = 0;
+
+    for (int turn = 0; turn < 4; turn++, by_signal = !by_signal) {
+        round_++;
+        *flag = 0;
+        barrier();
+        for (unsigned i = 0; i < PUTS; i++) {
+            fill(local, BYTES, me, round_ + i);
+            if (by_signal)
+                CHECK_OK(gshmem_putmem_signal(heap + i * BYTES, local, BYTES, flag, 1,
+                                              GSHMEM_SIGNAL_ADD, right()));
+            else
+                CHECK_OK(gshmem_putmem(heap + i * BYTES, local, BYTES, right()));
+        }
+        memset(local, 0xee, BYTES);
+        if (by_signal)
+            gshmem_signal_wait_until(flag, GSHMEM_CMP_EQ, PUTS);
+        else
+            barrier();
+        for (unsigned i = 0; i < PUTS; i++)
+            CHECK_FILLED(heap + i * BYTES, BYTES, left(), round_ + i);
+        barrier();
+        round_ += PUTS;
+    }
+}
+
 /* Everybody writes to everybody, a cell each. */
 static void test_all_to_all(void)
 {
@@ -124,6 +155,7 @@ int main(void)
     CHECK(local);
     test_symmetric_source();
     test_all_to_all();
+    test_source_again();
     test_sizes(global, sizeof global);
     test_sizes(heap, MOST + 2 * GUARD);
     free(local);

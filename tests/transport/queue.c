@@ -12,7 +12,7 @@ enum { STREAM = 8 << 20 };
 static struct queue q;
 static int out, in; /* what it sends into, and the other end */
 static unsigned char *stream;
-static size_t added, arrived;
+static size_t added, arrived, last_reference, last_left;
 
 /* Bytes that tell their place in the stream. */
 static void make_stream(void)
@@ -36,7 +36,7 @@ static void begin(int room)
     in = pair[1];
     CHECK(setsockopt(out, SOL_SOCKET, SO_SNDBUF, &room, sizeof room) == 0);
     memset(&q, 0, sizeof q);
-    added = arrived = 0;
+    added = arrived = last_reference = last_left = 0;
 }
 
 static void end(void)
@@ -45,13 +45,24 @@ static void end(void)
     close(in);
 }
 
+/* A reference that ended at that place of the stream has been sent: in turn, and all of it. */
+static void left(void *tag)
+{
+    size_t end = (uintptr_t)tag;
+
+    CHECK(end > last_left && end <= added - q.bytes);
+    last_left = end;
+}
+
 static void add(size_t bytes, int copied)
 {
     CHECK(added + bytes <= STREAM);
-    if (copied)
+    if (copied) {
         queue_add_copy(&q, stream + added, bytes);
-    else
-        queue_add_reference(&q, stream + added, bytes);
+    } else {
+        queue_add_reference(&q, stream + added, bytes, left, (void *)(added + bytes));
+        last_reference = bytes ? added + bytes : last_reference;
+    }
     added += bytes;
 }
 
@@ -84,6 +95,7 @@ static void drain(size_t at_a_time)
         send_some();
     while (take(at_a_time) || q.bytes);
     CHECK_EQ(arrived, added);
+    CHECK_EQ(last_left, last_reference);
     CHECK(queue_empty(&q));
 }
 

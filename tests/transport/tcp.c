@@ -171,6 +171,14 @@ static char *segment_of(int which)
     return pe[which].config.segment[0].base;
 }
 
+static void drive_one(int which)
+{
+    int events;
+
+    CHECK_EQ(transport_tcp.progress(pe[which].t, &events), GSHMEM_OK);
+    usleep(1000);
+}
+
 /* ---- What it moves ---- */
 
 static void sizes(void)
@@ -229,6 +237,47 @@ static void signal_after_data(void)
         settle();
     }
     free(source);
+    close_pe(0);
+    close_pe(1);
+}
+
+enum { REUSED = 6 << 20 };
+
+static char *reused;
+static int sent_tag;
+
+static void scribble(void *tag)
+{
+    sent_tag = (int)(intptr_t)tag;
+    CHECK(sent_tag > last_tag); /* before it is done */
+    memset(reused, 0xee, REUSED);
+}
+
+/* Who wants its source back has it when it has been sent, whether or not the peer has taken it. */
+static void source_again(void)
+{
+    uint64_t end = clock_ns() + 30000000000ull;
+    struct transport_request put = {.kind = TRANSPORT_PUT, .bytes = REUSED, .sent = scribble};
+
+    reused = malloc(REUSED);
+    CHECK(reused);
+    put.local = reused;
+    begin();
+    for (int round = 1; round <= 5; round++) {
+        memset(reused, round, REUSED);
+        post(0, put);
+        settle();
+        CHECK_EQ(sent_tag, posted);
+        for (int i = 0; i < REUSED; i++)
+            CHECK_EQ(segment_of(1)[i], round);
+    }
+    put.bytes = 20000;
+    for (post(0, put); sent_tag != posted; drive_one(0))
+        CHECK(clock_ns() < end);
+    CHECK_EQ(ok, posted - 1);
+    settle();
+    CHECK_EQ(not_ok, 0);
+    free(reused);
     close_pe(0);
     close_pe(1);
 }
@@ -471,14 +520,6 @@ static void expect_patience(const char *seconds)
     CHECK_EQ(settings_load(), GSHMEM_OK);
 }
 
-static void drive_one(int which)
-{
-    int events;
-
-    CHECK_EQ(transport_tcp.progress(pe[which].t, &events), GSHMEM_OK);
-    usleep(1000);
-}
-
 static struct transport_request small_put(void)
 {
     static uint64_t value = 7;
@@ -599,6 +640,7 @@ int main(void)
     CHECK_EQ(settings_load(), GSHMEM_OK);
     sizes();
     signal_after_data();
+    source_again();
     back_pressure();
     closes_with_requests_in_flight();
     strangers();

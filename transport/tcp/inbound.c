@@ -190,7 +190,7 @@ static bool serve_get(struct tcp *t, struct inbound *i, const struct request_fra
     if (f->bytes && f->bytes <= COPY_MOST)
         queue_add_copy(&i->out, at, f->bytes);
     else
-        queue_add_reference(&i->out, at, f->bytes);
+        queue_add_reference(&i->out, at, f->bytes, NULL, NULL);
     return true;
 }
 

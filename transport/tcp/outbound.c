@@ -390,7 +390,7 @@ static void enqueue(struct tcp *t, struct outbound *o, const struct transport_re
     if (r->bytes <= TRANSPORT_COPIED)
         queue_add_copy(&o->out, r->local, r->bytes);
     else
-        queue_add_reference(&o->out, r->local, r->bytes);
+        queue_add_reference(&o->out, r->local, r->bytes, r->sent, r->tag);
 }
 
 gshmem_status_t outbound_post(struct tcp *t, const struct transport_request *r)

@@ -22,17 +22,18 @@ void queue_add_copy(struct queue *q, const void *data, size_t bytes)
     memcpy(q->ring + at, data, before_wrap);
     memcpy(q->ring, (const char *)data + before_wrap, bytes - before_wrap);
     if (queue_empty(q) || last_piece(q)->data)
-        q->piece[q->end++ % QUEUE_PIECES] = (struct piece){NULL, 0};
+        q->piece[q->end++ % QUEUE_PIECES] = (struct piece){.data = NULL};
     last_piece(q)->bytes += bytes;
     q->ring_end += bytes;
     q->bytes += bytes;
 }
 
-void queue_add_reference(struct queue *q, const void *data, size_t bytes)
+void queue_add_reference(struct queue *q, const void *data, size_t bytes, queue_sent *sent,
+                         void *tag)
 {
     if (bytes == 0)
         return;
-    q->piece[q->end++ % QUEUE_PIECES] = (struct piece){data, bytes};
+    q->piece[q->end++ % QUEUE_PIECES] = (struct piece){data, bytes, sent, tag};
     q->bytes += bytes;
 }
 
@@ -70,8 +71,11 @@ static void drop(struct queue *q, size_t bytes)
             q->ring_first += part;
         p->bytes -= part;
         bytes -= part;
-        if (p->bytes == 0)
-            q->first++;
+        if (p->bytes)
+            return;
+        q->first++;
+        if (p->sent)
+            p->sent(p->tag);
     }
 }
 

@@ -14,9 +14,14 @@ enum {
     QUEUE_PIECES = 512,     /* likewise */
 };
 
+/* Called when the last byte of a reference has been sent; it adds nothing to the queue. */
+typedef void queue_sent(void *tag);
+
 struct piece {
     const char *data; /* NULL: the next bytes of the ring */
     size_t bytes;
+    queue_sent *sent; /* of a reference, or NULL */
+    void *tag;
 };
 
 struct queue {
@@ -43,7 +48,8 @@ static inline bool queue_has_room(const struct queue *q, size_t copied, uint32_t
 
 /* Appends; the caller has made sure of room. What add_reference names must stay until it is sent. */
 void queue_add_copy(struct queue *q, const void *data, size_t bytes);
-void queue_add_reference(struct queue *q, const void *data, size_t bytes);
+void queue_add_reference(struct queue *q, const void *data, size_t bytes, queue_sent *sent,
+                         void *tag);
 
 /* Sends what the socket takes. False: the connection is broken (errno). */
 bool queue_send(struct queue *q, int fd);
