@@ -72,6 +72,8 @@ static gshmem_status_t post(struct network *n, struct pending *pending,
 {
     struct wait w;
 
+    if (network_lost(n, request->pe))
+        return fail_lost(GSHMEM_ERR_PEER_DEAD, request->pe, call);
     wait_begin(&w, call, WAIT_FOR_NETWORK);
     pthread_mutex_lock(&n->lock);
     struct flight *flight = take_off(n, pending, request->pe);

@@ -222,10 +222,11 @@ gshmem_status_t host_join(struct host *host, int pe, uint32_t data_segments, uin
 
 bool host_lose(struct host *host, int pe)
 {
-    bool known = atomic_exchange_explicit(&host->lost[pe], true, memory_order_relaxed);
-
-    atomic_store_explicit(&host->control->any_lost, true, memory_order_relaxed);
-    return !known;
+    if (atomic_exchange_explicit(&host->lost[pe], true, memory_order_relaxed))
+        return false;
+    /* release: who counts it sees it */
+    atomic_fetch_add_explicit(&host->control->losses, 1, memory_order_release);
+    return true;
 }
 
 void host_abort(struct host *host, int pe, int exit_status, const char *why)

@@ -41,7 +41,7 @@ struct host_control {
     _Atomic uint32_t aborted;  /* 1 + exit status: some PE has ended the job; waits must stop */
     int32_t aborted_by;        /* the PE */
     char why[184];
-    _Atomic bool any_lost;     /* see host_lose */
+    _Atomic uint32_t losses;   /* see host_lose */
     struct host_member member[];
 };
 
@@ -94,9 +94,15 @@ gshmem_status_t host_join(struct host *host, int pe, uint32_t data_segments, uin
 /* Says that this PE leaves in good order, and unmaps. */
 void host_stop(struct host *host);
 
-/* A PE of another host cannot be reached any more: so say those who tried, and all on this host act on
- * it, since they wait for each other too. Whether this is news. */
+/* A PE is lost to the job: it has died, or, on another host, cannot be reached any more. So say those
+ * who noticed, and all on this host act on it, since they wait for each other too. Whether it is news. */
 bool host_lose(struct host *host, int pe);
+/* How many are lost: who finds more than before looks which. */
+static inline uint32_t host_losses(const struct host *host)
+{
+    /* acquire: pairs with the release in host_lose */
+    return atomic_load_explicit(&host->control->losses, memory_order_acquire);
+}
 static inline bool host_lost(const struct host *host, int pe)
 {
     return atomic_load_explicit(&host->lost[pe], memory_order_relaxed);

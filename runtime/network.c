@@ -43,17 +43,6 @@ static uint64_t apply(void *context, enum gshmem_amo amo, int type, void *target
     return atomic_apply(amo, type, target, operand, compare);
 }
 
-static void lost(void *context, int pe, gshmem_status_t status, const char *why)
-{
-    struct network *n = context;
-    bool ending = atomic_load_explicit(&n->ending, memory_order_relaxed);
-
-    (void)status;
-    bool news = host_lose(&n->job->host, pe);
-    log_line(ending ? LOG_DEBUG : news ? LOG_ERROR : LOG_INFO,
-             "PE %d cannot be reached any more: %s", pe, why);
-}
-
 static char *mapped(void *context, int pe, int segment)
 {
     const struct job *j = ((struct network *)context)->job;
@@ -166,13 +155,15 @@ gshmem_status_t network_open(struct job *j, void *address, size_t capacity, size
         .context = n,
         .find = find,
         .apply = apply,
-        .lost = lost,
+        .lost = network_lose,
+        .told = network_be_told,
         .mapped = mapped,
     };
     j->network = n;
     *bytes = 0;
     n->program = calloc((size_t)j->n_pes, sizeof *n->program);
-    if (!n->program)
+    n->told = calloc((size_t)j->n_pes, sizeof *n->told);
+    if (!n->program || !n->told)
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %d PEs", j->n_pes);
     if (j->bootstrap->n_hosts == 1)
         return GSHMEM_OK;
@@ -251,6 +242,7 @@ void network_stop(struct job *j)
     }
     pthread_mutex_destroy(&n->lock);
     free(n->program);
+    free(n->told);
     free(n);
     j->network = NULL;
 }
@@ -268,16 +260,6 @@ bool network_locate(const struct network *n, const void *mine, size_t bytes, int
         }
     }
     return false;
-}
-
-bool network_lost(const struct network *n, int pe)
-{
-    return host_lost(&n->job->host, pe);
-}
-
-bool network_any_lost(const struct network *n)
-{
-    return atomic_load_explicit(&n->job->host.control->any_lost, memory_order_relaxed);
 }
 
 void network_expect_end(struct network *n)

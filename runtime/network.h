@@ -78,7 +78,7 @@ bool network_locate(const struct network *n, const void *mine, size_t bytes, int
 /* Whether that PE runs the same program, so that variables have the same places. */
 bool network_same_program(struct network *n, int pe);
 
-/* Whether the transport has given that PE up. */
+/* Whether that PE is lost to the job: it has died, or somebody has given it up. */
 bool network_lost(const struct network *n, int pe);
 bool network_any_lost(const struct network *n);
 /* From here on peers may go: what they leave open is no failure to speak of. */
@@ -129,6 +129,8 @@ void network_wake_up(struct network *n);
 bool network_shares_cpu(const struct network *n);
 /* Tells kernels if the job has been ended, or a PE has died. */
 void network_look_after(struct network *n);
+/* Looks who of this host has died, and tells other hosts who is lost. */
+void network_look_around(struct network *n);
 
 /* ---- Waits ---- */
 

@@ -1,5 +1,5 @@
 /* What the parts of the network know of each other: network.c (its life, and driving), flight.c (the
- * requests of threads) and proxy/service.c (those of kernels). */
+ * requests of threads), losses.c (who is lost) and proxy/service.c (requests of kernels). */
 #ifndef GSHMEM_RUNTIME_NETWORK_PARTS_H
 #define GSHMEM_RUNTIME_NETWORK_PARTS_H
 
@@ -28,6 +28,9 @@ struct network {
     struct job *job;
     uint8_t *program;     /* [PE]: an enum program, looked up when first asked for */
     _Atomic bool ending;
+    bool *told;           /* [PE]: the transport has been asked to tell others that it is lost, */
+    uint32_t losses_told; /* and how many losses there were then */
+    uint64_t looked;      /* ns, when the proxy last looked whether the next PE of the host lives */
     struct proxy proxy;
 
     struct proxy_way way; /* how commands of kernels get on */
@@ -39,6 +42,10 @@ struct network {
     struct raised raise[RAISED_MOST]; /* for the proxy thread, which holds no lock then */
     _Atomic int raised;
 };
+
+/* What transports call: see struct transport_config. */
+void network_lose(void *context, int pe, gshmem_status_t status, const char *why);
+void network_be_told(void *context, int from, int pe);
 
 /* With the lock held: network_same_program. */
 bool network_runs_same(struct network *n, int pe);

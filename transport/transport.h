@@ -96,6 +96,8 @@ struct transport_config {
     /* A peer cannot be reached any more. All requests to it have been ended, or will be before the
      * next progress returns; later ones end at once. */
     void (*lost)(void *context, int pe, gshmem_status_t status, const char *why);
+    /* `from`, another PE, says that it has lost that PE, or has been told so. */
+    void (*told)(void *context, int from, int pe);
     /* Where that segment of a PE of this host begins, mapped here; NULL: it is not. */
     char *(*mapped)(void *context, int pe, int segment);
 };
@@ -125,6 +127,9 @@ struct transport_ops {
      * how much happened, and whether it is to be called again soon (0: only when wait_fd says so). A
      * failure is the transport's own; a peer's goes to `lost`. */
     gshmem_status_t (*progress)(struct transport *t, int *events);
+    /* Tells all PEs that this one has talked to, and those it is yet to talk to, that a PE is lost; no
+     * more than once for each. Nothing is posted for it, and nothing answered. */
+    void (*tell)(struct transport *t, int lost);
     /* A descriptor that becomes readable when progress has something to do; for a thread that wants
      * to sleep. Valid until close. -1: progress never has. */
     int (*wait_fd)(struct transport *t);

@@ -14,6 +14,9 @@
 #include "runtime/base/settings.h"
 #include "runtime/network.h"
 
+/* A proxy that waits for the network alone still looks around that often. */
+enum { NAP_NS = 500 * 1000 * 1000 };
+
 static void nap(uint64_t ns)
 {
     const struct timespec time = {.tv_nsec = (long)ns};
@@ -25,14 +28,14 @@ static void sleep_until_woken(struct proxy *p)
 {
     struct pollfd wake[2] = {{.fd = network_wait_fd(p->network), .events = POLLIN},
                              {.fd = p->wake_fd, .events = POLLIN}};
-    struct timespec most = {.tv_nsec = (long)p->pace.sleep_ns};
+    struct timespec most = {.tv_nsec = p->pace.bounded ? (long)p->pace.sleep_ns : NAP_NS};
     uint64_t count;
 
     atomic_store(&p->watching, true); /* seq_cst: pairs with proxy_stand_aside */
     /* Who writes a command then looks whether the proxy sleeps. Without a fence between the two, so
      * that now and then one may be missed: until its waiter looks again, or this sleep ends. */
     if (network_fall_asleep(p->network) && !pace_driven(clock_ns(), atomic_load(&p->driven))) {
-        if (ppoll(wake, 2, p->pace.bounded ? &most : NULL, NULL) < 0 && errno != EINTR) {
+        if (ppoll(wake, 2, &most, NULL) < 0 && errno != EINTR) {
             log_error("proxy: poll: %s", strerror(errno));
             nap(PACE_ASIDE_NS);
         }
@@ -80,8 +83,11 @@ static void step(struct proxy *p)
     }
     if (kernels)
         network_raise(p->network);
-    if (kernels && pace_look(&p->pace, now))
-        network_look_after(p->network);
+    if (pace_look(&p->pace, now)) {
+        network_look_around(p->network);
+        if (kernels)
+            network_look_after(p->network);
+    }
 }
 
 static void *proxy_main(void *argument)

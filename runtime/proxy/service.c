@@ -40,8 +40,11 @@ static bool is_memory(void *context, uint64_t address, uint64_t bytes)
 static gshmem_status_t post_command(void *context, const struct transport_request *request)
 {
     struct network *n = context;
-    struct transport *t = n->job->host.index_of[request->pe] >= 0 ? n->local : n->far;
+    bool here = n->job->host.index_of[request->pe] >= 0;
+    struct transport *t = here ? n->local : n->far;
 
+    if (!here && network_lost(n, request->pe))
+        return GSHMEM_ERR_PEER_DEAD;
     return t->ops->post(t, request);
 }
 

@@ -6,6 +6,7 @@ tests/hosts/emulate, on the first of several hosts:
     hosts.py crash LOST LAUNCHER      for good: the calls of the others end, and say why
     hosts.py apart LOST LAUNCHER      the same, but the host lives on, and sees the others lost
     hosts.py meeting BARRIERS LAUNCHER  for good, on PEs that have hardly met
+    hosts.py waiting WAITS LAUNCHER     the same, and they wait for signals
 
 LAUNCHER is one that tests/hosts/launch knows. The last host is the one that is struck."""
 
@@ -127,7 +128,7 @@ def main():
             cut(launcher, program, file)
         else:
             lose(launcher, program, file, "cut" if scenario == "apart" else "crash",
-                 2 if scenario == "meeting" else 4)
+                 2 if scenario in ("meeting", "waiting") else 4)
 
 
 main()

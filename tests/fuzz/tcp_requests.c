@@ -53,7 +53,7 @@ static void fill(struct memory *m)
 
 /* ---- What the transport is lent ---- */
 
-static int complaints, losses;
+static int complaints, losses, tellings;
 
 static gshmem_status_t complain(gshmem_status_t status, const char *format, ...)
 {
@@ -101,6 +101,13 @@ static void lose(void *context, int pe, gshmem_status_t status, const char *why)
     losses++;
 }
 
+static void be_told(void *context, int from, int pe)
+{
+    (void)context;
+    MUST(from >= 0 && from < PES && pe >= 0 && pe < PES);
+    tellings++;
+}
+
 static const struct transport_config config = {
     .size = sizeof config,
     .fail = complain,
@@ -114,6 +121,7 @@ static const struct transport_config config = {
     .find = find,
     .apply = update,
     .lost = lose,
+    .told = be_told,
 };
 
 /* ---- The model ---- */
@@ -131,6 +139,7 @@ static struct {
     bool goodbye;
     uint64_t number;
     int updates;
+    int tellings;
     size_t answers;
 } said;
 static struct expected expected[4096 / REQUEST_BYTES + 1];
@@ -247,6 +256,9 @@ static void model_stream(const uint8_t *data, size_t bytes)
             model_get(&f);
         } else if (f.kind == FRAME_ATOMIC) {
             model_atomic(&f);
+        } else if (f.kind == FRAME_LOST) {
+            said.refused = f.offset >= PES;
+            said.tellings += !said.refused;
         } else {
             said.goodbye = true;
         }
@@ -361,7 +373,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     fill(&real);
     fill(&model);
     memset(&said, 0, sizeof said);
-    complaints = losses = 0;
+    complaints = losses = tellings = 0;
     answer_bytes = 0;
     said.known = !(data[0] & 1);
 
@@ -380,6 +392,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 
     MUST(memcmp(&real, &model, sizeof real) == 0);
     check_answers();
+    MUST(tellings == said.tellings);
     MUST(said.refused == !tcp->served);
     MUST(complaints == (said.known && said.refused));
     shutdown(pair[0], SHUT_RDWR);
@@ -418,6 +431,7 @@ static size_t right_requests(uint8_t *data)
     REQUEST("", .kind = FRAME_ATOMIC, .amo = GSHMEM_AMO_ADD, .type = GSHMEM_TYPE_UINT64,
             .segment = 1, .offset = 56, .a = 5);
     REQUEST("", .kind = FRAME_GET, .offset = 3, .bytes = 11997);
+    REQUEST("", .kind = FRAME_LOST, .offset = PES - 1);
     REQUEST("all of it", .kind = FRAME_PUT, .segment = 1, .bytes = 64);
     REQUEST("", .kind = FRAME_PUT, .offset = 12000, .signal_op = GSHMEM_SIGNAL_ADD, .a = 16, .b = 1);
     REQUEST("", .kind = FRAME_ATOMIC, .amo = GSHMEM_AMO_COMPARE_SWAP, .type = GSHMEM_TYPE_FLOAT,
@@ -444,7 +458,9 @@ static size_t wrong_request(unsigned number, uint8_t *data)
         {.kind = FRAME_ATOMIC, .type = GSHMEM_TYPE_UINT64, .offset = 12},
         {.kind = FRAME_ATOMIC, .type = GSHMEM_TYPE_INT32, .offset = 2},
         {.kind = FRAME_ATOMIC, .type = GSHMEM_TYPE_INT32, .amo = GSHMEM_AMO_XOR + 1},
-        {.kind = FRAME_GOODBYE + 1},
+        {.kind = FRAME_LOST, .offset = PES},
+        {.kind = FRAME_LOST, .offset = (uint64_t)1 << 32},
+        {.kind = FRAME_LOST + 1},
     };
     size_t n = 0;
 

@@ -16,7 +16,7 @@
 #include "transport/tcp/address.h"
 #include "transport/tcp/frame.h"
 
-enum { SEGMENT = 8 << 20, GUARD = 4096, REQUESTS = 6000 };
+enum { PES = 5 /* two are there */, SEGMENT = 8 << 20, GUARD = 4096, REQUESTS = 6000 };
 
 struct pe {
     struct transport *t;
@@ -24,6 +24,7 @@ struct pe {
     unsigned char address[TRANSPORT_ADDRESS_MAX];
     size_t address_bytes;
     int lost;
+    int told[8], tellings; /* by the other, of whom */
     unsigned char *memory; /* guard, segment, guard */
 };
 
@@ -74,6 +75,15 @@ static void lost(void *context, int which, gshmem_status_t status, const char *w
     ((struct pe *)context)->lost++;
 }
 
+static void told(void *context, int from, int which)
+{
+    struct pe *p = context;
+
+    CHECK_EQ(from, p == &pe[0]);
+    CHECK(p->tellings < 8);
+    p->told[p->tellings++] = which;
+}
+
 /* ---- Two PEs ---- */
 
 static void open_pe(int me)
@@ -83,8 +93,8 @@ static void open_pe(int me)
     *p = (struct pe){.memory = calloc(1, SEGMENT + 2 * GUARD)};
     CHECK(p->memory);
     p->config = (struct transport_config){
-        .size = sizeof p->config, .fail = complain, .info = be_silent, .pe = me, .n_pes = 2,
-        .one_machine = 1, .context = p, .find = find, .apply = add_only, .lost = lost};
+        .size = sizeof p->config, .fail = complain, .info = be_silent, .pe = me, .n_pes = PES,
+        .one_machine = 1, .context = p, .find = find, .apply = add_only, .lost = lost, .told = told};
     CHECK_EQ(transport_tcp.open(&p->config, &p->t), GSHMEM_OK);
     CHECK_EQ(transport_tcp.address(p->t, p->address, sizeof p->address, &p->address_bytes), GSHMEM_OK);
     memset(p->config.secret, 0x5a, sizeof p->config.secret);
@@ -318,6 +328,34 @@ static void back_pressure(void)
     close_pe(1);
 }
 
+/* Losses are told once, to who was talked to before and to who is later, in their order. */
+static void news(void)
+{
+    static uint64_t value = 7;
+    uint64_t end = clock_ns() + 30000000000ull;
+
+    begin();
+    post(0, (struct transport_request){.kind = TRANSPORT_PUT, .local = &value, .bytes = 8});
+    settle();
+    transport_tcp.tell(pe[0].t, 4);
+    transport_tcp.tell(pe[1].t, 3); /* has no stream yet */
+    while (!pe[1].tellings && clock_ns() < end)
+        drive();
+    post(1, (struct transport_request){.kind = TRANSPORT_PUT, .local = &value, .bytes = 8});
+    transport_tcp.tell(pe[0].t, 2);
+    while (pe[0].tellings + pe[1].tellings < 3 && clock_ns() < end)
+        drive();
+    settle();
+    CHECK_EQ(pe[0].tellings, 1);
+    CHECK_EQ(pe[0].told[0], 3);
+    CHECK_EQ(pe[1].tellings, 2);
+    CHECK_EQ(pe[1].told[0], 4);
+    CHECK_EQ(pe[1].told[1], 2);
+    CHECK_EQ(not_ok + pe[0].lost + pe[1].lost, 0);
+    close_pe(0);
+    close_pe(1);
+}
+
 /* ---- The end ---- */
 
 static void closes_with_requests_in_flight(void)
@@ -378,7 +416,7 @@ static int is_ended(int fd, int seconds)
 
 static struct hello right_hello(void)
 {
-    struct hello h = {.version = FRAME_VERSION, .from = 0, .to = 1, .n_pes = 2};
+    struct hello h = {.version = FRAME_VERSION, .from = 0, .to = 1, .n_pes = PES};
 
     memset(h.secret, 0x5a, sizeof h.secret);
     return h;
@@ -431,8 +469,8 @@ static void strangers(void)
     h = right_hello(), h.secret[0] ^= 128, bad_hello(h);
     h = right_hello(), h.version++, bad_hello(h);
     h = right_hello(), h.to = 0, bad_hello(h);
-    h = right_hello(), h.from = 2, bad_hello(h);
-    h = right_hello(), h.n_pes = 3, bad_hello(h);
+    h = right_hello(), h.from = PES, bad_hello(h);
+    h = right_hello(), h.n_pes = PES + 1, bad_hello(h);
     int fd = dial(1);
     static char garbage[200000];
     memset(garbage, 'x', sizeof garbage);
@@ -467,7 +505,9 @@ static void requests_that_break_the_rules(void)
 {
 #define BAD(...) bad_request((struct request_frame){__VA_ARGS__})
     BAD(.kind = 0);
-    BAD(.kind = 9);
+    BAD(.kind = FRAME_LOST + 1);
+    BAD(.kind = FRAME_LOST, .offset = PES);
+    BAD(.kind = FRAME_LOST, .offset = (uint64_t)1 << 32);
     BAD(.kind = FRAME_PUT, .segment = 1, .bytes = 64);
     BAD(.kind = FRAME_PUT, .segment = 255, .bytes = 64);
     BAD(.kind = FRAME_PUT, .offset = SEGMENT - 63, .bytes = 64);
@@ -642,6 +682,7 @@ int main(void)
     signal_after_data();
     source_again();
     back_pressure();
+    news();
     closes_with_requests_in_flight();
     strangers();
     said_again();

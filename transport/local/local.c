@@ -191,6 +191,12 @@ static gshmem_status_t local_progress(struct transport *base, int *events)
     return GSHMEM_OK;
 }
 
+/* Whom it reaches learns of losses from the memory that the host shares. */
+static void local_tell(struct transport *t, int lost)
+{
+    (void)t, (void)lost;
+}
+
 static int local_wait_fd(struct transport *base)
 {
     (void)base;
@@ -218,6 +224,7 @@ const struct transport_ops transport_local = {
     .begin = local_begin,
     .post = local_post,
     .progress = local_progress,
+    .tell = local_tell,
     .wait_fd = local_wait_fd,
     .busy = local_busy,
     .close = local_close,

@@ -224,6 +224,11 @@ static bool take_request(struct tcp *t, struct inbound *i)
         return serve_get(t, i, &f);
     case FRAME_ATOMIC:
         return serve_atomic(t, i, &f);
+    case FRAME_LOST:
+        if (f.offset >= (uint64_t)t->config.n_pes)
+            return refuse(t, i, "news of a PE that does not exist");
+        t->config.told(t->config.context, i->pe, (int)f.offset);
+        return true;
     default:
         i->goodbye = true;
         return true;

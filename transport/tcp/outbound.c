@@ -39,6 +39,7 @@ struct outbound {
     int candidate;
     bool heard;               /* something has come since the last tick */
     int silent;               /* ticks, while it owes an answer */
+    int told;                 /* how many of the losses it has been told */
     uint64_t posted;          /* requests, the number of the last */
     uint64_t answered;
     struct queue out;
@@ -223,14 +224,28 @@ static bool receive(struct tcp *t, struct outbound *o)
 
 /* ---- Sending ---- */
 
+static void add_losses(struct tcp *t, struct outbound *o)
+{
+    unsigned char frame[REQUEST_BYTES];
+
+    while (o->told < t->losses && queue_has_room(&o->out, sizeof frame, 1)) {
+        struct request_frame f = {.kind = FRAME_LOST, .offset = (uint64_t)t->lost[o->told++]};
+        request_encode(frame, &f);
+        queue_add_copy(&o->out, frame, sizeof frame);
+    }
+}
+
 static bool flush(struct tcp *t, struct outbound *o)
 {
     if (!o->connected)
         return true;
-    if (!queue_send(&o->out, o->stream.fd)) {
-        lose(t, o, errno);
-        return false;
-    }
+    do {
+        add_losses(t, o);
+        if (!queue_send(&o->out, o->stream.fd)) {
+            lose(t, o, errno);
+            return false;
+        }
+    } while (o->told < t->losses && queue_empty(&o->out));
     tcp_want_out(t, &o->stream, !queue_empty(&o->out));
     return true;
 }
@@ -423,9 +438,18 @@ void outbound_send_held(struct tcp *t)
 {
     t->held_back = false;
     for (struct outbound *o = t->open; o; o = o->next) {
-        if (!o->failed && !queue_empty(&o->out) && !o->stream.wants_out)
+        bool has_more = !queue_empty(&o->out) || o->told < t->losses;
+        if (!o->failed && has_more && !o->stream.wants_out)
             flush(t, o);
     }
+}
+
+void outbound_tell(struct tcp *t, int lost)
+{
+    if (t->losses == t->config.n_pes)
+        return;
+    t->lost[t->losses++] = lost;
+    t->held_back = true; /* sent with the next round: this may be called in the middle of one */
 }
 
 /* ---- Silence ---- */

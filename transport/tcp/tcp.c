@@ -207,10 +207,12 @@ static gshmem_status_t tcp_open(const struct transport_config *config, struct tr
     t->tick_ms = t->peer_seconds < 8 ? t->peer_seconds * TICK_MOST_MS / 8 : TICK_MOST_MS;
     t->to = calloc((size_t)config->n_pes, sizeof *t->to);
     t->met = calloc((size_t)config->n_pes, sizeof *t->met);
+    t->lost = malloc((size_t)config->n_pes * sizeof *t->lost);
     t->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     t->timer = (struct stream){
         .ready = timer_ready, .fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
-    if (!t->to || !t->met || t->epoll_fd < 0 || t->timer.fd < 0 || !tcp_watch(t, &t->timer, EPOLLIN)) {
+    if (!t->to || !t->met || !t->lost || t->epoll_fd < 0 || t->timer.fd < 0 ||
+        !tcp_watch(t, &t->timer, EPOLLIN)) {
         tcp_close(&t->base);
         return config->fail(GSHMEM_ERR_SYSTEM, "tcp: %s", strerror(errno));
     }
@@ -283,10 +285,15 @@ static gshmem_status_t tcp_progress(struct transport *base, int *events)
     if (t->owed && !t->events)
         inbound_send_owed(t);
     t->idle = t->events ? 0 : t->idle + 1;
-    *events = t->events + (t->owed != NULL);
+    *events = t->events + (t->owed != NULL) + t->held_back;
     return n < 0 && errno != EINTR
                ? t->config.fail(GSHMEM_ERR_TRANSPORT, "tcp: epoll_wait: %s", strerror(errno))
                : GSHMEM_OK;
+}
+
+static void tcp_tell(struct transport *base, int lost)
+{
+    outbound_tell((struct tcp *)base, lost);
 }
 
 static int tcp_wait_fd(struct transport *base)
@@ -316,6 +323,7 @@ static void tcp_close(struct transport *base)
         close(t->epoll_fd);
     free(t->to);
     free(t->met);
+    free(t->lost);
     free(t);
 }
 
@@ -329,6 +337,7 @@ const struct transport_ops transport_tcp = {
     .begin = tcp_begin,
     .post = tcp_post,
     .progress = tcp_progress,
+    .tell = tcp_tell,
     .wait_fd = tcp_wait_fd,
     .busy = tcp_busy,
     .close = tcp_close,

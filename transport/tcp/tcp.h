@@ -31,6 +31,8 @@ struct tcp {
     struct outbound **to;     /* [PE]: NULL until it is first talked to */
     struct outbound *open;    /* list of those */
     struct inbound *served;   /* list of the streams that others opened */
+    int *lost;                /* the PEs whose loss is to be told, in the order in which it came, */
+    int losses;               /* and how many they are */
     bool *met;                /* [PE]: it has opened its stream; whoever says so again is another */
     bool held_back;           /* some outbound has more to send than it was asked to */
     int awaited;              /* outbounds with answers due */
@@ -74,6 +76,7 @@ enum { TCP_LARGE = 128 * 1024 };
 
 gshmem_status_t outbound_post(struct tcp *t, const struct transport_request *request);
 void outbound_send_held(struct tcp *t);
+void outbound_tell(struct tcp *t, int lost);
 bool outbound_busy(const struct tcp *t);
 /* At each tick: gives up those that owe an answer and have been silent for long. Whether any owes. */
 bool outbound_watch(struct tcp *t);

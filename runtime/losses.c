@@ -1,0 +1,100 @@
+/* Who is lost: how a PE learns of it, and passes it on.
+ *
+ * A transport loses those it talks to; each PE looks now and then whether the next one of its host
+ * lives; and both tell the host's other PEs through the memory they share. Every PE then tells those
+ * that it has talked to on other hosts, who do the same: each stream carries each loss once. Since
+ * the first PEs of all hosts have met in start-up, whoever waits for a lost PE hears of it, also if
+ * neither it nor its host ever had to do with that PE. */
+#include "runtime/base/clock.h"
+#include "runtime/job.h"
+#include "runtime/network_parts.h"
+
+#define LOOK_NS 500000000ull
+
+static bool is_ending(const struct network *n)
+{
+    return atomic_load_explicit(&n->ending, memory_order_relaxed);
+}
+
+/* With the lock held: hands the transport what it has not told the others. */
+static void pass_on(struct network *n)
+{
+    const struct host *host = &n->job->host;
+    uint32_t losses = host_losses(host);
+
+    if (!n->far || losses == n->losses_told || is_ending(n))
+        return;
+    n->losses_told = losses;
+    for (int pe = 0; pe < n->job->n_pes; pe++) {
+        if (!n->told[pe] && host_lost(host, pe)) {
+            n->told[pe] = true;
+            n->far->ops->tell(n->far, pe);
+        }
+    }
+}
+
+void network_lose(void *context, int pe, gshmem_status_t status, const char *why)
+{
+    struct network *n = context;
+    bool news = host_lose(&n->job->host, pe);
+
+    (void)status;
+    log_line(is_ending(n) ? LOG_DEBUG : news ? LOG_ERROR : LOG_INFO,
+             "PE %d cannot be reached any more: %s", pe, why);
+    pass_on(n);
+}
+
+/* Who has been given up is not listened to: it may have been stopped for a while, and take those for
+ * lost who have left it. And who lives on this host is known better here. */
+void network_be_told(void *context, int from, int pe)
+{
+    struct network *n = context;
+    struct host *host = &n->job->host;
+
+    if (pe == n->job->pe)
+        log_line(LOG_INFO, "PE %d, or another that told it so, has given this PE up", from);
+    if (is_ending(n) || host->index_of[pe] >= 0 || host_lost(host, from) || !host_lose(host, pe))
+        return;
+    log_line(LOG_ERROR, "PE %d cannot be reached any more, says PE %d", pe, from);
+    pass_on(n);
+}
+
+/* The next on this host that lives: so all who die are seen, by one PE each. */
+static void look_at_next(struct network *n)
+{
+    struct host *host = &n->job->host;
+
+    for (int step = 1; step < host->n; step++) {
+        int index = (host->index + step) % host->n, pe = host->pe[index];
+        if (host_alive(host, index))
+            return;
+        if (host_lose(host, pe))
+            log_line(LOG_ERROR, "PE %d (process %d) has died", pe,
+                     (int)host->control->member[index].pid);
+    }
+}
+
+void network_look_around(struct network *n)
+{
+    uint64_t now = clock_ns();
+
+    if (!n->far || is_ending(n))
+        return;
+    if (now - n->looked >= LOOK_NS) {
+        n->looked = now;
+        look_at_next(n);
+    }
+    pthread_mutex_lock(&n->lock);
+    pass_on(n);
+    pthread_mutex_unlock(&n->lock);
+}
+
+bool network_lost(const struct network *n, int pe)
+{
+    return host_lost(&n->job->host, pe);
+}
+
+bool network_any_lost(const struct network *n)
+{
+    return host_losses(&n->job->host) != 0;
+}
