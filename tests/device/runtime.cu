@@ -178,7 +178,7 @@ __global__ void numbers(unsigned *u, long long *l, float *f)
     f[7] = (float)__float2int_rn(2.5f) + (float)__float2int_ru(2.1f);
     f[8] = norm3df(1.0f, 2.0f, 2.0f) + rhypotf(3.0f, 4.0f);
     f[9] = (float)__float2uint_rd(7.9f) + (float)__double2ll_ru(-2.5) + (float)__double2int_rn(3.5);
-    f[10] = __int2float_rn(-3) + (float)__uint2double_rn(4000000000u) - 4e9f;
+    f[10] = __int2float_rn(-3) + (float)(__uint2double_rn(4000000000u) - 4e9);
 }
 
 static void check_numbers()
