@@ -5,6 +5,7 @@
 #ifndef GSHMEM_DEVICE_H
 #define GSHMEM_DEVICE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,8 +29,12 @@ struct device_ops {
 
     /* Calls function(argument) when all work before it on the stream is done; what is put on the
      * stream later waits until it returns. It may block, as long as it likes, without holding up
-     * other streams. stream: what the program's runtime calls a cudaStream_t. */
-    gshmem_status_t (*stream_call)(void *stream, void (*function)(void *), void *argument);
+     * other streams. On a stream that is being captured in a graph it is called each time that the
+     * graph is launched, and not before. release(argument) comes when it is called no more.
+     * stream: what the program's runtime calls a cudaStream_t. */
+    gshmem_status_t (*stream_call)(void *stream, void (*function)(void *), void *argument,
+                                   void (*release)(void *));
+    bool (*stream_is_captured)(void *stream);
 };
 
 extern const struct device_ops device_host;

@@ -29,18 +29,30 @@ struct request {
     const int *status;
     int vector;
     _Alignas(16) unsigned char value[16];
+    bool captured; /* it is not under way before its graph is launched and has come to it */
 };
 
 static atomic_size_t under_way;
 
-static void perform(void *argument)
+static void begins(void)
 {
-    struct request *r = argument;
+    atomic_fetch_add_explicit(&under_way, 1, memory_order_relaxed);
+}
 
-    gshmem_raise(r->run(r));
-    free(r);
+static void ends(void)
+{
     /* release: with the acquire in streams_drain, so that a job ends after what is done in it */
     atomic_fetch_sub_explicit(&under_way, 1, memory_order_release);
+}
+
+static void perform(void *argument)
+{
+    const struct request *r = argument;
+
+    if (r->captured)
+        begins();
+    gshmem_raise(r->run(r));
+    ends();
 }
 
 static gshmem_status_t put_on(gshmem_stream_t stream, const char *call, const struct request *wanted)
@@ -53,12 +65,14 @@ static gshmem_status_t put_on(gshmem_stream_t stream, const char *call, const st
     if (!r)
         return fail(GSHMEM_ERR_MEMORY, "%s: no memory for the request (%zu B)", call, sizeof *r);
     *r = *wanted;
-    atomic_fetch_add_explicit(&under_way, 1, memory_order_relaxed);
-    status = device_host.stream_call(stream, perform, r);
-    if (status) {
-        atomic_fetch_sub_explicit(&under_way, 1, memory_order_relaxed);
+    bool captured = r->captured = device_host.stream_is_captured(stream);
+    if (!captured)
+        begins();
+    status = device_host.stream_call(stream, perform, r, free);
+    if (status)
         free(r);
-    }
+    if (status && !captured)
+        ends();
     return status;
 }
 
@@ -68,7 +82,7 @@ gshmem_status_t streams_drain(void)
     gshmem_status_t status = GSHMEM_OK;
 
     wait_begin(&w, "gshmem_finalize: what is on streams", GSHMEM_TEAM_WORLD);
-    /* acquire: with the release in perform */
+    /* acquire: with the release in ends */
     while (!status && atomic_load_explicit(&under_way, memory_order_acquire))
         status = wait_step(&w);
     return status;

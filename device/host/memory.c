@@ -79,7 +79,9 @@ static gshmem_status_t discard(int fd, size_t offset, size_t bytes)
 }
 
 /* In stream_call.c. */
-gshmem_status_t host_stream_call(void *stream, void (*function)(void *), void *argument);
+gshmem_status_t host_stream_call(void *stream, void (*function)(void *), void *argument,
+                                 void (*release)(void *));
+bool host_stream_is_captured(void *stream);
 
 const struct device_ops device_host = {
     .size = sizeof(struct device_ops),
@@ -90,4 +92,5 @@ const struct device_ops device_host = {
     .memory_unmap = unmap,
     .memory_discard = discard,
     .stream_call = host_stream_call,
+    .stream_is_captured = host_stream_is_captured,
 };

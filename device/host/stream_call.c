@@ -2,47 +2,65 @@
  * programs in CUDA source are linked with. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <pthread.h>
 
 #include "device/device.h"
 #include "runtime/base/log.h"
 
-gshmem_status_t host_stream_call(void *stream, void (*function)(void *), void *argument);
+gshmem_status_t host_stream_call(void *stream, void (*function)(void *), void *argument,
+                                 void (*release)(void *));
+bool host_stream_is_captured(void *stream);
 
-typedef int launch_fn(void *stream, void (*function)(void *), void *argument); /* a cudaError_t */
+/* Of <cuda_runtime_api.h> for the host device; NULL: nothing in this process can have made a stream.
+ * Each returns a cudaError_t. */
+static struct {
+    int (*call)(void *stream, void (*function)(void *), void *argument, void (*release)(void *));
+    int (*is_capturing)(void *stream, int *status);
+} device;
 
-/* cudaLaunchHostFunc of the host device; NULL: nothing in this process can have made a stream. */
-static launch_fn *find_launch(void)
+static void find_device(void)
 {
-    static _Atomic(launch_fn *) found;
-    launch_fn *launch = found;
+    void *library = dlopen("libgshmem_host.so.0", RTLD_LAZY | RTLD_NOLOAD);
 
-    if (!launch) {
-        void *library = dlopen("libgshmem_host.so.0", RTLD_LAZY | RTLD_NOLOAD);
-        if (library) { /* by its handle: another library may have a function of that name */
-            *(void **)&launch = dlsym(library, "cudaLaunchHostFunc");
-            found = launch;
-        }
-    }
-    return launch;
+    if (!library)
+        return;
+    /* By its handle: another library may have functions of these names. */
+    *(void **)&device.is_capturing = dlsym(library, "cudaStreamIsCapturing");
+    *(void **)&device.call = dlsym(library, "gshmem_host_call");
 }
 
-gshmem_status_t host_stream_call(void *stream, void (*function)(void *), void *argument)
+static bool have_streams(void)
 {
-    launch_fn *launch = find_launch();
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-    if (!launch && stream)
+    pthread_once(&once, find_device);
+    return device.call && device.is_capturing;
+}
+
+gshmem_status_t host_stream_call(void *stream, void (*function)(void *), void *argument,
+                                 void (*release)(void *))
+{
+    if (!have_streams() && stream)
         return fail(GSHMEM_ERR_UNSUPPORTED,
                     "stream %p is none of the host device: the program was not linked with its "
                     "library, libgshmem_host.so (gshmemcc does it for CUDA sources)",
                     stream);
-    if (!launch) {
+    if (!have_streams()) {
         function(argument); /* on the default stream, which has no work to wait for */
+        release(argument);
         return GSHMEM_OK;
     }
-    int error = launch(stream, function, argument);
+    int error = device.call(stream, function, argument, release);
     if (error)
         return fail(GSHMEM_ERR_DEVICE,
                     "stream %p takes no call: error %d of the host device (400: it is no stream)",
                     stream, error);
     return GSHMEM_OK;
+}
+
+bool host_stream_is_captured(void *stream)
+{
+    int status = 0;
+
+    return have_streams() && !device.is_capturing(stream, &status) && status;
 }
