@@ -34,6 +34,8 @@
       "report a wait that lasts longer than this many seconds; 0: never")                          \
     X(TCP_IF, "TCP_IF", NULL, STRING, "", NULL,                                                    \
       "networks for TCP: interfaces and subnets, e.g. eth1,10.0.0.0/8; empty: all that are up")    \
+    X(TCP_CONGESTION, "TCP_CONGESTION", NULL, STRING, "", NULL,                                    \
+      "congestion control of TCP's streams; empty: the system's, but BBR on long ways only")        \
     X(PEER_TIMEOUT, "PEER_TIMEOUT", NULL, SECONDS, "10", "1..3600",                                \
       "seconds after which a PE on another host that owes an answer and has sent nothing at all is "  \
       "taken for dead")                                                                            \

@@ -2,6 +2,8 @@
  * strangers, and a peer that breaks the rules, on their ports. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -15,6 +17,7 @@
 #include "runtime/base/settings.h"
 #include "transport/tcp/address.h"
 #include "transport/tcp/frame.h"
+#include "transport/tcp/tcp.h"
 
 enum { PES = 5 /* two are there */, SEGMENT = 8 << 20, GUARD = 4096, REQUESTS = 6000 };
 
@@ -385,6 +388,63 @@ static void closes_with_requests_in_flight(void)
     close_pe(0);
 }
 
+/* ---- Congestion control ---- */
+
+static void control_of(int fd, char name[16])
+{
+    socklen_t size = 16;
+
+    CHECK_EQ(getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &size), 0);
+}
+
+/* Both ends of a connection whose sockets were begun as the transport's are, with that default. */
+static void controls(const char *system, char first[16], char second[16])
+{
+    struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof in;
+    struct tcp t = {.epoll_fd = -1};
+    int door = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int out = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    CHECK(door >= 0 && out >= 0);
+    for (int i = 0; system && i < 2; i++)
+        CHECK_EQ(setsockopt(i ? out : door, IPPROTO_TCP, TCP_CONGESTION, system,
+                            (socklen_t)strlen(system)), 0);
+    CHECK(congestion_begin(&t, door) && congestion_begin(&t, out));
+    CHECK(bind(door, (struct sockaddr *)&in, size) == 0 && listen(door, 1) == 0);
+    CHECK_EQ(getsockname(door, (struct sockaddr *)&in, &size), 0);
+    CHECK_EQ(connect(out, (struct sockaddr *)&in, size), 0);
+    int accepted = accept4(door, NULL, NULL, SOCK_CLOEXEC);
+    CHECK(accepted >= 0 && congestion_begin(&t, accepted));
+    congestion_suit(&t, accepted);
+    congestion_suit(&t, out);
+    control_of(accepted, first);
+    control_of(out, second);
+    close(accepted);
+    close(out);
+    close(door);
+}
+
+/* The user's choice, where there is one; else the system's, if it needs no timer. */
+static void congestion_control(void)
+{
+    char first[16], second[16];
+
+    setenv("GSHMEM_TCP_CONGESTION", "reno", 1);
+    CHECK_EQ(settings_load(), GSHMEM_OK);
+    controls(NULL, first, second);
+    CHECK(strcmp(first, "reno") == 0 && strcmp(second, "reno") == 0);
+    setenv("GSHMEM_TCP_CONGESTION", "no-such-thing", 1);
+    CHECK_EQ(settings_load(), GSHMEM_OK);
+    CHECK(!congestion_begin(&(struct tcp){.epoll_fd = -1}, 0));
+    setenv("GSHMEM_TCP_CONGESTION", "", 1);
+    CHECK_EQ(settings_load(), GSHMEM_OK);
+    controls("reno", first, second);
+    CHECK(strcmp(first, "reno") == 0 && strcmp(second, "reno") == 0);
+    controls(NULL, first, second); /* over the loopback, as short as a way can be */
+    CHECK(strncmp(first, "bbr", 3) != 0 && strncmp(second, "bbr", 3) != 0);
+}
+
 /* ---- Strangers ---- */
 
 static int dial(int which)
@@ -684,6 +744,7 @@ int main(void)
     back_pressure();
     news();
     closes_with_requests_in_flight();
+    congestion_control();
     strangers();
     said_again();
     requests_that_break_the_rules();

@@ -473,6 +473,7 @@ void inbound_accept(struct tcp *t, int fd)
     i->pe = -1;
     i->since = clock_ns();
     tcp_tune(t, fd);
+    congestion_suit(t, fd);
     if (!tcp_watch(t, &i->stream, EPOLLIN)) {
         close(fd);
         free(i);

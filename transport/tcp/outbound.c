@@ -310,6 +310,7 @@ static bool connection_made(struct tcp *t, struct outbound *o)
         return try_next(t, o, error);
     }
     o->connected = true;
+    congestion_suit(t, o->stream.fd);
     return true;
 }
 

@@ -55,6 +55,7 @@ void tcp_tune(struct tcp *t, int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every, sizeof every);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &t->peer_seconds, sizeof t->peer_seconds);
     setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &most_ms, sizeof most_ms);
+    congestion_begin(t, fd); /* the listener has shown that it can be */
 }
 
 void tcp_explain_end(const struct tcp *t, int error, char *why, size_t size)
@@ -231,6 +232,11 @@ static gshmem_status_t tcp_address(struct transport *base, void *address, size_t
     t->listener = (struct stream){.ready = listener_ready, .fd = listen_any(&port)};
     if (t->listener.fd < 0 || !tcp_watch(t, &t->listener, EPOLLIN))
         return t->config.fail(GSHMEM_ERR_SYSTEM, "tcp: no socket to listen on: %s", strerror(errno));
+    if (!congestion_begin(t, t->listener.fd))
+        return t->config.fail(GSHMEM_ERR_ARGUMENT,
+                              "tcp: GSHMEM_TCP_CONGESTION=%s: %s; sysctl "
+                              "net.ipv4.tcp_allowed_congestion_control lists what there is",
+                              settings_string(SETTING_TCP_CONGESTION), strerror(errno));
     if (!address_own(port, networks(t), &own, reason, sizeof reason))
         return t->config.fail(GSHMEM_ERR_TRANSPORT, "tcp: %s", reason);
     *bytes = address_encode(&own, address, capacity);

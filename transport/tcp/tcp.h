@@ -51,6 +51,7 @@ struct tcp {
     bool ticking;
     bool ticked;
     bool warned;              /* a stranger's refusal has been told */
+    char congestion[17];      /* the system's for long ways, where ours begin with another; "" */
     int peer_seconds;         /* how long a silent peer is believed to live */
     int tick_ms;              /* a part of it */
 };
@@ -71,6 +72,11 @@ ssize_t tcp_receive(int fd, void *place, size_t bytes, void *buffer, size_t room
 /* Data of that many bytes is worth a call of its own: behind its frame nothing else is read into the
  * buffer, from where it would have to be copied. */
 enum { TCP_LARGE = 128 * 1024 };
+
+/* ---- congestion.c ---- */
+
+bool congestion_begin(struct tcp *t, int fd);      /* of a new socket; false: not as the user chose */
+void congestion_suit(const struct tcp *t, int fd); /* of a stream, once it is made */
 
 /* ---- outbound.c ---- */
 

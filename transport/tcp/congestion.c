@@ -1,0 +1,49 @@
+/* How fast the system lets a stream send: its congestion control, where the system's own is made for
+ * another kind of network.
+ *
+ * BBR, the default of some systems, sends by a timer that it sets anew every few packets. On a long way
+ * that does good; between hosts of one network the timer takes longer than the sending, in a virtual
+ * machine above all: a stream of 1.5 GB/s instead of 5. So a stream begins with one that needs no
+ * timer, CUBIC (Linux's own default) or else Reno, which every user may choose, and gets BBR back where
+ * the way turns out to be long. The other way round would not do: the timer stays. */
+#define _GNU_SOURCE
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "runtime/base/settings.h"
+#include "transport/tcp/tcp.h"
+
+enum { LONG_WAY_US = 2000 }; /* a round trip; within a network it takes some ten */
+
+static bool choose(int fd, const char *name)
+{
+    return setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name)) == 0;
+}
+
+bool congestion_begin(struct tcp *t, int fd)
+{
+    const char *chosen = settings_string(SETTING_TCP_CONGESTION);
+    char own[sizeof t->congestion] = "";
+    socklen_t size = sizeof own - 1;
+
+    if (chosen[0])
+        return choose(fd, chosen);
+    if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, own, &size) != 0 || strncmp(own, "bbr", 3) != 0)
+        return true;
+    memcpy(t->congestion, own, sizeof own);
+    if (!choose(fd, "cubic"))
+        choose(fd, "reno");
+    return true;
+}
+
+void congestion_suit(const struct tcp *t, int fd)
+{
+    struct tcp_info info = {.tcpi_rtt = 0};
+    socklen_t size = sizeof info;
+
+    if (t->congestion[0] && getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+        info.tcpi_rtt >= LONG_WAY_US)
+        choose(fd, t->congestion);
+}
