@@ -1,10 +1,13 @@
 /* What TCP itself takes between two processes, no library in between: the floor of the transport over
  * TCP. CSV, as gshmem-perf prints it: a round trip of 8 bytes where both ask the socket again and
- * again, the same where both sleep in recv, and a stream of messages that the other end takes into
- * one buffer of that size and answers with a byte each 64 MiB. Over the loopback; between hosts:
+ * again, the same where both sleep in recv, a stream of messages that the other end takes into one
+ * buffer of that size and answers with a byte each 64 MiB, and messages that are each asked for with a
+ * byte when the one before has come. Over the loopback; between hosts:
  *
  *     floor-tcp serve 10.88.0.1        on one
- *     floor-tcp 10.88.0.1              on the other */
+ *     floor-tcp 10.88.0.1              on the other
+ *
+ * With the name of a congestion control behind, on both, all but the ping-pongs, and with that. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -22,6 +25,7 @@
 enum { PORT = 18515, ROUNDS = 21, TRIPS = 2000, STREAM = 64 << 20, BUFFER = 4 << 20 };
 
 static char *buffer;
+static const char *control; /* NULL: the system's */
 
 static double now_ns(void)
 {
@@ -63,23 +67,34 @@ static void receive_all(int fd, size_t bytes, int flags)
 static const struct part {
     const char *name;
     size_t bytes;
+    enum { PINGPONG, ONE_WAY, REQUESTS } kind;
     int flags; /* of recv */
 } parts[] = {
-    {"tcp_pingpong_spin", 8, MSG_DONTWAIT},
-    {"tcp_pingpong_sleep", 8, 0},
-    {"tcp_stream", 65536, 0},
-    {"tcp_stream", 1 << 20, 0},
-    {"tcp_stream", 4 << 20, 0},
+    {"tcp_pingpong_spin", 8, PINGPONG, MSG_DONTWAIT},
+    {"tcp_pingpong_sleep", 8, PINGPONG, 0},
+    {"tcp_stream", 65536, ONE_WAY, 0},
+    {"tcp_stream", 1 << 20, ONE_WAY, 0},
+    {"tcp_stream", 4 << 20, ONE_WAY, 0},
+    {"tcp_request", 65536, REQUESTS, 0},
+    {"tcp_request", 1 << 20, REQUESTS, 0},
+    {"tcp_request", 4 << 20, REQUESTS, 0},
 };
 
-static int is_stream(const struct part *p)
+static int is_left_out(const struct part *p)
 {
-    return p->bytes > 8;
+    return control && p->kind == PINGPONG;
 }
 
 static void answer_round(int fd, const struct part *p)
 {
-    if (is_stream(p)) {
+    if (p->kind == REQUESTS) {
+        for (size_t at = 0; at < STREAM; at += p->bytes) {
+            receive_all(fd, 1, 0);
+            send_all(fd, p->bytes);
+        }
+        return;
+    }
+    if (p->kind == ONE_WAY) {
         for (size_t at = 0; at < STREAM; at += p->bytes)
             receive_all(fd, p->bytes, p->flags);
         send_all(fd, 1);
@@ -96,7 +111,14 @@ static double ask_round(int fd, const struct part *p)
 {
     double start = now_ns();
 
-    if (is_stream(p)) {
+    if (p->kind == REQUESTS) {
+        for (size_t at = 0; at < STREAM; at += p->bytes) {
+            send_all(fd, 1);
+            receive_all(fd, p->bytes, p->flags);
+        }
+        return STREAM / (now_ns() - start);
+    }
+    if (p->kind == ONE_WAY) {
         for (size_t at = 0; at < STREAM; at += p->bytes)
             send_all(fd, p->bytes);
         receive_all(fd, 1, 0);
@@ -119,7 +141,7 @@ static int ascending(const void *a, const void *b)
 static void answer(int fd)
 {
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        for (int round = 0; round < ROUNDS; round++)
+        for (int round = 0; round < ROUNDS && !is_left_out(&parts[i]); round++)
             answer_round(fd, &parts[i]);
 }
 
@@ -130,10 +152,12 @@ static void ask(int fd)
     printf("benchmark,size,unit,median,min\n");
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         const struct part *p = &parts[i];
+        if (is_left_out(p))
+            continue;
         for (int round = 0; round < ROUNDS; round++)
             value[round] = ask_round(fd, p);
         qsort(value, ROUNDS, sizeof value[0], ascending);
-        printf("%s,%zu,%s,%.4g,%.4g\n", p->name, p->bytes, is_stream(p) ? "GB/s" : "ns",
+        printf("%s,%zu,%s,%.4g,%.4g\n", p->name, p->bytes, p->kind == PINGPONG ? "ns" : "GB/s",
                value[ROUNDS / 2], value[0]);
     }
 }
@@ -147,6 +171,9 @@ static int open_socket(const char *where, int serves, struct sockaddr_in *name)
     must(fd >= 0, "socket");
     must(inet_pton(AF_INET, where, &name->sin_addr) == 1, where);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (control)
+        must(setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, control, (socklen_t)strlen(control)) == 0,
+             control);
     if (serves) {
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
         must(bind(fd, (struct sockaddr *)name, sizeof *name) == 0, "bind");
@@ -182,9 +209,11 @@ int main(int argc, char **argv)
 
     must((buffer = malloc(BUFFER)) != NULL, "malloc");
     memset(buffer, 1, BUFFER);
-    if (argc == 3 && strcmp(argv[1], "serve") == 0) {
+    int serves = argc > 1 && strcmp(argv[1], "serve") == 0;
+    control = argc > 2 + serves ? argv[2 + serves] : NULL;
+    if (serves && argc > 2) {
         serve(open_socket(argv[2], 1, &name));
-    } else if (argc == 2) {
+    } else if (argc > 1) {
         talk(argv[1]);
     } else {
         int listener = open_socket("127.0.0.1", 1, &name);
