@@ -241,6 +241,9 @@ static gshmem_status_t tcp_address(struct transport *base, void *address, size_t
         return t->config.fail(GSHMEM_ERR_TRANSPORT, "tcp: %s", reason);
     *bytes = address_encode(&own, address, capacity);
     t->config.info("tcp: reachable at %s", reason);
+    if (t->congestion[0])
+        t->config.info("tcp: the system's congestion control, %s, on long ways only "
+                       "(GSHMEM_TCP_CONGESTION chooses)", t->congestion);
     return *bytes ? GSHMEM_OK : GSHMEM_ERR_TRANSPORT;
 }
 
