@@ -75,7 +75,7 @@ static gshmem_status_t post(struct network *n, struct pending *pending,
     if (network_lost(n, request->pe))
         return fail_lost(GSHMEM_ERR_PEER_DEAD, request->pe, call);
     wait_begin(&w, call, WAIT_FOR_NETWORK);
-    pthread_mutex_lock(&n->lock);
+    network_enter(n);
     struct flight *flight = take_off(n, pending, request->pe);
     if (!flight) {
         pthread_mutex_unlock(&n->lock);
@@ -94,7 +94,7 @@ static gshmem_status_t post(struct network *n, struct pending *pending,
             break;
         pthread_mutex_unlock(&n->lock);
         status = events ? GSHMEM_OK : wait_step(&w);
-        pthread_mutex_lock(&n->lock);
+        network_enter(n);
         if (!status)
             status = n->far->ops->post(n->far, request);
     }

@@ -2,6 +2,7 @@
 #include "runtime/network_parts.h"
 
 #include <poll.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -10,7 +11,10 @@
 #include "runtime/context.h"
 #include "runtime/job.h"
 
-enum { FAREWELL_MS = 2000 }; /* how long finalize lets the last answers take */
+enum {
+    FAREWELL_MS = 2000, /* how long finalize lets the last answers take */
+    LET_IN_NS = 100 * 1000,
+};
 
 enum program { PROGRAM_UNKNOWN, PROGRAM_SAME, PROGRAM_OTHER };
 
@@ -61,16 +65,38 @@ static char *mapped(void *context, int pe, int segment)
 
 static bool drive(struct network *n)
 {
-    int events = 0;
+    int events = 0, turns = 0;
     bool took = false;
 
     for (int i = 0; i < n->channels; i++)
         took |= channel_take(n->channel[i]);
     if (n->far)
         n->far->ops->progress(n->far, &events); /* logs its own failures */
+    if (n->local)
+        n->local->ops->progress(n->local, &turns);
+    events += turns;
     for (int i = 0; events && i < n->channels; i++)
         channel_publish(n->channel[i]);
     return took || events > 0;
+}
+
+void network_enter(struct network *n)
+{
+    if (pthread_mutex_trylock(&n->lock) == 0)
+        return;
+    atomic_fetch_add_explicit(&n->at_the_door, 1, memory_order_relaxed);
+    pthread_mutex_lock(&n->lock);
+    atomic_fetch_sub_explicit(&n->at_the_door, 1, memory_order_relaxed);
+}
+
+/* Whoever wants the lock was woken when it was given back, which takes longer than taking it again: a
+ * proxy with much to do would keep it from round to round. */
+static void let_in(struct network *n)
+{
+    uint64_t end = clock_ns() + LET_IN_NS;
+
+    while (atomic_load_explicit(&n->at_the_door, memory_order_relaxed) && clock_ns() < end)
+        sched_yield();
 }
 
 bool network_round(struct network *n)
@@ -78,6 +104,8 @@ bool network_round(struct network *n)
     pthread_mutex_lock(&n->lock);
     bool some = drive(n);
     pthread_mutex_unlock(&n->lock);
+    if (atomic_load_explicit(&n->at_the_door, memory_order_relaxed))
+        let_in(n);
     return some;
 }
 

@@ -24,6 +24,7 @@ struct network {
     struct transport *local; /* to this host, for kernels; NULL if there are none */
     struct transport_config config;
     pthread_mutex_t lock; /* transports, channels, flights, and the starter's fetch */
+    _Atomic int at_the_door; /* threads that wait for the lock, to post */
     struct flight *spare;
     struct job *job;
     uint8_t *program;     /* [PE]: an enum program, looked up when first asked for */
@@ -49,6 +50,8 @@ void network_be_told(void *context, int from, int pe);
 
 /* With the lock held: network_same_program. */
 bool network_runs_same(struct network *n, int pe);
+/* Takes the lock, even from a proxy that is at it without a pause. */
+void network_enter(struct network *n);
 /* network_round, if no other thread has the lock: who has it drives for all. */
 bool network_try_round(struct network *n);
 

@@ -173,9 +173,8 @@ void network_receive(struct network *n)
 
 bool network_fall_asleep(struct network *n)
 {
-    bool work = false;
-
     pthread_mutex_lock(&n->lock);
+    bool work = n->local && n->local->ops->busy(n->local);
     if (n->asleep)
         __atomic_store_n(n->asleep, 1, __ATOMIC_RELAXED);
     for (int i = 0; i < n->channels && !work; i++)

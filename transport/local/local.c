@@ -3,7 +3,9 @@
  *
  * It is for requests that come from kernels, which may be kept from mapping peers
  * (GSHMEM_MAPPED=0), and for addresses that only the CPU can translate. A request is over when post
- * returns. Atomics are the CPU's own, the same that PEs use which have the location mapped. */
+ * returns, unless it is so large that others would wait long for the lock meanwhile: that one is carried
+ * on by progress, turn by turn, and nothing else is taken until it is over. Atomics are the CPU's own,
+ * the same that PEs use which have the location mapped. */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -12,9 +14,12 @@
 #include "gshmem/base.h"
 #include "transport/transport.h"
 
+enum { TURN_BYTES = 1 << 20 }; /* some 0.1 ms */
+
 struct local {
     struct transport base;
     struct transport_config config;
+    struct transport_request rest; /* what is left of one that takes several turns; 0 bytes: none */
 };
 
 static int usable(char *why, size_t why_size)
@@ -161,11 +166,39 @@ static gshmem_status_t update(struct local *t, const struct transport_request *r
     return GSHMEM_OK;
 }
 
+/* The next part of the one that takes several turns; then it is done. */
+static void take_turn(struct local *t)
+{
+    struct transport_request part = t->rest;
+    bool last = part.bytes <= TURN_BYTES;
+
+    if (!last) {
+        part.bytes = TURN_BYTES;
+        part.signal_op = 0;
+    }
+    gshmem_status_t status = part.kind == TRANSPORT_PUT ? put(t, &part) : get(t, &part);
+    if (!status && !last) {
+        t->rest.bytes -= part.bytes;
+        t->rest.offset += part.bytes;
+        t->rest.local = (char *)t->rest.local + part.bytes;
+        return;
+    }
+    t->rest.bytes = 0;
+    part.done(part.tag, status);
+}
+
 static gshmem_status_t local_post(struct transport *base, const struct transport_request *r)
 {
     struct local *t = (struct local *)base;
     gshmem_status_t status = GSHMEM_OK;
 
+    if (t->rest.bytes)
+        return TRANSPORT_FULL;
+    if (r->bytes > TURN_BYTES) {
+        t->rest = *r;
+        take_turn(t);
+        return GSHMEM_OK;
+    }
     switch (r->kind) {
     case TRANSPORT_PUT:
         status = put(t, r);
@@ -182,12 +215,15 @@ static gshmem_status_t local_post(struct transport *base, const struct transport
     return status;
 }
 
-/* ---- Nothing is ever on its way ---- */
+/* ---- Nothing is ever on its way, but the rest of that one ---- */
 
 static gshmem_status_t local_progress(struct transport *base, int *events)
 {
-    (void)base;
-    *events = 0;
+    struct local *t = (struct local *)base;
+
+    *events = t->rest.bytes > 0;
+    if (*events)
+        take_turn(t);
     return GSHMEM_OK;
 }
 
@@ -205,13 +241,16 @@ static int local_wait_fd(struct transport *base)
 
 static int local_busy(struct transport *base)
 {
-    (void)base;
-    return 0;
+    return ((struct local *)base)->rest.bytes > 0;
 }
 
 static void local_close(struct transport *base)
 {
-    free(base);
+    struct local *t = (struct local *)base;
+
+    if (t->rest.bytes)
+        t->rest.done(t->rest.tag, GSHMEM_ERR_ABORTED);
+    free(t);
 }
 
 const struct transport_ops transport_local = {
