@@ -1,5 +1,11 @@
 /* Operations on streams: what to do is noted, and done by the host's function when the device says
- * that the stream has come to it. */
+ * that the stream has come to it.
+ *
+ * Collectives of one team also come one after another in the order in which they were put on streams,
+ * whichever these are: all PEs put them there in the same order, and streams that run beside each
+ * other would mix them up. As a stream can only wait for work that is on a stream already, this order
+ * never runs against the streams' own. Those in graphs have no turn: their graphs have an order. */
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,11 +34,31 @@ struct request {
     int signal_op; /* or a comparison */
     const int *status;
     int vector;
+    struct queue *queue; /* of a collective: it has its turn */
+    uint64_t turn;
     _Alignas(16) unsigned char value[16];
     bool captured; /* it is not under way before its graph is launched and has come to it */
 };
 
+/* The collectives of a team that are on streams. */
+struct queue {
+    uint64_t put; /* under put_lock */
+    _Atomic uint64_t done;
+};
+
+static struct queue queues[TEAM_MAX];
+static pthread_mutex_t put_lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_size_t under_way;
+
+static void wait_for_turn(const struct request *r)
+{
+    struct wait w;
+
+    wait_begin(&w, "a collective on a stream, for others on other streams", r->team);
+    /* acquire: with the release in perform. If the wait fails, so will the collective. */
+    while (atomic_load_explicit(&r->queue->done, memory_order_acquire) < r->turn && !wait_step(&w))
+        ;
+}
 
 static void begins(void)
 {
@@ -51,8 +77,33 @@ static void perform(void *argument)
 
     if (r->captured)
         begins();
+    if (r->queue)
+        wait_for_turn(r);
     gshmem_raise(r->run(r));
+    if (r->queue) /* release: with the acquire in wait_for_turn */
+        atomic_fetch_add_explicit(&r->queue->done, 1, memory_order_release);
     ends();
+}
+
+/* With put_lock. */
+static gshmem_status_t put_under_way(gshmem_stream_t stream, struct request *r)
+{
+    if (r->queue)
+        r->turn = r->queue->put++;
+    begins();
+    gshmem_status_t status = device_host.stream_call(stream, perform, r, free);
+    if (status && r->queue)
+        r->queue->put--;
+    if (status)
+        ends();
+    return status;
+}
+
+static gshmem_status_t put_captured(gshmem_stream_t stream, struct request *r)
+{
+    r->captured = true;
+    r->queue = NULL;
+    return device_host.stream_call(stream, perform, r, free);
 }
 
 static gshmem_status_t put_on(gshmem_stream_t stream, const char *call, const struct request *wanted)
@@ -65,15 +116,25 @@ static gshmem_status_t put_on(gshmem_stream_t stream, const char *call, const st
     if (!r)
         return fail(GSHMEM_ERR_MEMORY, "%s: no memory for the request (%zu B)", call, sizeof *r);
     *r = *wanted;
-    bool captured = r->captured = device_host.stream_is_captured(stream);
-    if (!captured)
-        begins();
-    status = device_host.stream_call(stream, perform, r, free);
+    pthread_mutex_lock(&put_lock);
+    status = device_host.stream_is_captured(stream) ? put_captured(stream, r)
+                                                    : put_under_way(stream, r);
+    pthread_mutex_unlock(&put_lock);
     if (status)
         free(r);
-    if (status && !captured)
-        ends();
     return status;
+}
+
+/* One of wanted->team. */
+static gshmem_status_t put_collective_on(gshmem_stream_t stream, const char *call,
+                                         const struct request *wanted)
+{
+    struct request r = *wanted;
+
+    if ((uint32_t)r.team >= TEAM_MAX)
+        return fail(GSHMEM_ERR_ARGUMENT, "%s: %d is no team", call, r.team);
+    r.queue = &queues[r.team];
+    return put_on(stream, call, &r);
 }
 
 gshmem_status_t streams_drain(void)
@@ -286,7 +347,7 @@ static gshmem_status_t team_sync(const struct request *r)
 
 gshmem_status_t gshmem_team_sync_on_stream(gshmem_team_t team, gshmem_stream_t stream)
 {
-    return put_on(stream, "gshmem_team_sync_on_stream", &(struct request){team_sync, .team = team});
+    return put_collective_on(stream, "gshmem_team_sync_on_stream", &(struct request){team_sync, .team = team});
 }
 
 gshmem_status_t gshmem_sync_all_on_stream(gshmem_stream_t stream)
@@ -301,7 +362,7 @@ static gshmem_status_t barrier(const struct request *r)
 
 gshmem_status_t gshmem_barrier_on_stream(gshmem_team_t team, gshmem_stream_t stream)
 {
-    return put_on(stream, "gshmem_barrier_on_stream", &(struct request){barrier, .team = team});
+    return put_collective_on(stream, "gshmem_barrier_on_stream", &(struct request){barrier, .team = team});
 }
 
 gshmem_status_t gshmem_barrier_all_on_stream(gshmem_stream_t stream)
@@ -317,7 +378,7 @@ static gshmem_status_t broadcast(const struct request *r)
 gshmem_status_t gshmem_broadcastmem_on_stream(gshmem_team_t team, void *dest, const void *source,
                                               size_t bytes, int root, gshmem_stream_t stream)
 {
-    return put_on(stream, "gshmem_broadcastmem_on_stream",
+    return put_collective_on(stream, "gshmem_broadcastmem_on_stream",
                   &(struct request){broadcast, dest, source, bytes, .team = team, .pe = root});
 }
 
@@ -329,7 +390,7 @@ static gshmem_status_t fcollect(const struct request *r)
 gshmem_status_t gshmem_fcollectmem_on_stream(gshmem_team_t team, void *dest, const void *source,
                                              size_t bytes, gshmem_stream_t stream)
 {
-    return put_on(stream, "gshmem_fcollectmem_on_stream",
+    return put_collective_on(stream, "gshmem_fcollectmem_on_stream",
                   &(struct request){fcollect, dest, source, bytes, .team = team});
 }
 
@@ -341,7 +402,7 @@ static gshmem_status_t alltoall(const struct request *r)
 gshmem_status_t gshmem_alltoallmem_on_stream(gshmem_team_t team, void *dest, const void *source,
                                              size_t bytes, gshmem_stream_t stream)
 {
-    return put_on(stream, "gshmem_alltoallmem_on_stream",
+    return put_collective_on(stream, "gshmem_alltoallmem_on_stream",
                   &(struct request){alltoall, dest, source, bytes, .team = team});
 }
 
@@ -354,7 +415,7 @@ gshmem_status_t gshmem_reduce_on_stream(gshmem_team_t team, enum gshmem_type typ
                                         enum gshmem_op op, void *dest, const void *source, size_t n,
                                         gshmem_stream_t stream)
 {
-    return put_on(stream, "gshmem_reduce_on_stream",
+    return put_collective_on(stream, "gshmem_reduce_on_stream",
                   &(struct request){reduce, dest, source, n, .team = team, .type = type, .op = op});
 }
 
@@ -367,24 +428,24 @@ gshmem_status_t gshmem_reducescatter_on_stream(gshmem_team_t team, enum gshmem_t
                                                enum gshmem_op op, void *dest, const void *source,
                                                size_t n, gshmem_stream_t stream)
 {
-    return put_on(stream, "gshmem_reducescatter_on_stream",
+    return put_collective_on(stream, "gshmem_reducescatter_on_stream",
                   &(struct request){reducescatter, dest, source, n, .team = team, .type = type,
                                     .op = op});
 }
 
-/* ---- Launches ---- */
+/* ---- What inline code asks of CUDA ---- */
 
-gshmem_status_t gshmem_path_launched(unsigned long long blocks, int fit, int error,
-                                     const char *error_text)
+gshmem_status_t gshmem_path_cuda(const char *call, int error, const char *text)
 {
-    if (error)
-        return fail(GSHMEM_ERR_DEVICE, "gshmem_collective_launch: error %d of the device: %s", error,
-                    error_text);
-    if (blocks > (unsigned long long)fit)
-        return fail(GSHMEM_ERR_ARGUMENT,
-                    "gshmem_collective_launch: %llu blocks, of which only %d can run at one time, "
-                    "would wait for each other for ever (gshmem_collective_launch_query_gridsize "
-                    "tells how many can)",
-                    blocks, fit);
-    return GSHMEM_OK;
+    return error ? fail(GSHMEM_ERR_DEVICE, "%s: error %d of the device: %s", call, error, text)
+                 : GSHMEM_OK;
+}
+
+gshmem_status_t gshmem_path_too_many_blocks(unsigned long long blocks, int fit)
+{
+    return fail(GSHMEM_ERR_ARGUMENT,
+                "gshmem_collective_launch: %llu blocks, of which only %d can run at one time, would "
+                "wait for each other for ever (gshmem_collective_launch_query_gridsize tells how "
+                "many can)",
+                blocks, fit);
 }

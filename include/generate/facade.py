@@ -87,6 +87,39 @@ def _form(operation, name, target, c_type, before, ending, raise_by='gshmem_rais
                     before) + '\n'
 
 
+# ---- Operations on queue pairs, which do not compile ----
+
+QP_TOP = '''\
+/* NVSHMEM's operations on queue pairs, in C++ and CUDA: none of them compiles, and the message says
+ * what to use instead (nvshmem/missing.h). Generated, as nvshmem/typed.h is. */
+#ifndef NVSHMEM_QP_H
+#define NVSHMEM_QP_H
+
+'''
+_QP = 'put get put_nbi get_nbi put_signal put_signal_nbi p g'.split()
+
+
+def qp():
+    out = QP_TOP
+    for _, chosen in operations():
+        for operation in chosen:
+            if operation.name not in _QP:
+                continue
+            for t in types(operation):
+                name = 'nvshmemx_qp_%s_%s' % (t.name, operation.name)
+                out += 'NVSHMEM_MISSING(%s, "use gshmem_ctx_%s_%s with a context")\n' % (
+                    name, t.name if t not in HALF else 'TYPE', operation.name)
+                out += ''.join('#define %s%s %s\n' % (name, ending, name)
+                               for ending in scopes_of(operation) if ending)
+            for _, _ in _sizes(operation)[-1:]:
+                name = sized_name(operation, 'mem', prefix='nvshmemx_qp_')
+                out += 'NVSHMEM_MISSING(%s, "use %s with a context")\n' % (
+                    name, sized_name(operation, 'mem', True))
+                out += ''.join('#define %s%s %s\n' % (name, ending, name)
+                               for ending in scopes_of(operation) if ending)
+    return out + '#endif\n'
+
+
 # ---- C, and C++ that is not CUDA ----
 
 C_TOP = '''\
@@ -119,6 +152,20 @@ def _c_half(operation, t, ending):
                     lines) + '\n'
 
 
+_SYNCHRONIZED = ['nvshmem_synchronize(stream);']
+
+
+def _c_g_on_stream(operation):
+    """A value is there when the stream has come so far, and this waits for it."""
+    def one(t):
+        return function(t.c, 'nvshmemx_%s_g_on_stream' % t.name,
+                        ['const %s *source' % t.c, 'int pe', 'cudaStream_t stream'],
+                        _SYNCHRONIZED + ['return nvshmem_%s_g(source, pe);' % t.name]) + '\n'
+    out = ''.join(one(t) for t in types(operation) if t not in HALF)
+    return out + '#ifdef NVSHMEM_HALF\n' + '\n'.join(
+        one(t).rstrip('\n') + '\n' for t in HALF) + '#endif\n\n'
+
+
 def _c_operation(operation):
     out = half = ''
     for ending in [''] + ['_on_stream'] * operation.stream:
@@ -131,7 +178,8 @@ def _c_operation(operation):
         for bits, _ in _sizes(operation):
             out += _form(operation, sized_name(operation, bits, prefix=prefix(ending)),
                          sized_name(operation, bits), 'void', 'static inline ', ending)
-    return out + (half and '#ifdef NVSHMEM_HALF\n' + half.rstrip('\n') + '\n#endif\n\n')
+    out += half and '#ifdef NVSHMEM_HALF\n' + half.rstrip('\n') + '\n#endif\n\n'
+    return out + (_c_g_on_stream(operation) if operation.name == 'g' else '')
 
 
 def typed():
@@ -197,6 +245,12 @@ def _cuda_operation(operation):
         for bits, size in _sizes(operation):
             names += _macro(sized_name(operation, bits, prefix=prefix(ending)), operation, 'sized',
                             size, ending)
+    if operation.name == 'g':
+        out += 'template <class T>\n' + function(
+            'T', 'nvshmemx_typed_g_on_stream', ['const T *source', 'int pe', 'cudaStream_t stream'],
+            _SYNCHRONIZED + ['return gshmem_typed_g<T>(source, pe);'], _BEFORE['_on_stream']) + '\n'
+        names += ''.join('#define nvshmemx_%s_g_on_stream nvshmemx_typed_g_on_stream<%s>\n' % (
+            t.name, t.c) for t in types(operation))
     return out + names + '\n'
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes gshmem/typed.h, gshmem/generic.h, gshmem/device/typed.h, nvshmem/typed.h and
-nvshmem/device/typed.h from the table.
+"""Writes gshmem/typed.h, gshmem/generic.h, gshmem/device/typed.h, nvshmem/typed.h,
+nvshmem/device/typed.h and nvshmem/qp.h from the table.
 
-    generate.py typed|generic|device|nvshmem|nvshmem-device FILE
+    generate.py typed|generic|device|nvshmem|nvshmem-device|nvshmem-qp FILE
 """
 
 import os
@@ -101,7 +101,7 @@ def main():
     import generic
     what, path = sys.argv[1:]
     text = {'typed': typed, 'generic': generic.generic, 'device': device.device,
-            'nvshmem': facade.typed, 'nvshmem-device': facade.device}[what]()
+            'nvshmem': facade.typed, 'nvshmem-device': facade.device, 'nvshmem-qp': facade.qp}[what]()
     with open(path, 'w', encoding='utf-8') as file:
         file.write(text)
 

@@ -31,7 +31,8 @@ static inline gshmem_status_t gshmem_collective_launch_query_gridsize(const void
     (void)arguments;
     if (!error)
         *blocks = fit;
-    return gshmem_path_launched(0, fit, (int)error, cudaGetErrorString(error));
+    return gshmem_path_cuda("gshmem_collective_launch_query_gridsize", (int)error,
+                            cudaGetErrorString(error));
 }
 
 /* cudaLaunchKernel for kernels that synchronise across blocks or PEs; called by all PEs whose kernels
@@ -44,9 +45,11 @@ static inline gshmem_status_t gshmem_collective_launch(const void *func, dim3 gr
     int fit = 0;
     cudaError_t error = gshmem_blocks_at_once(func, block, shared, &fit);
 
-    if (!error && blocks <= (unsigned)fit)
+    if (!error && blocks > (unsigned)fit)
+        return gshmem_path_too_many_blocks(blocks, fit);
+    if (!error)
         error = cudaLaunchCooperativeKernel(func, grid, block, arguments, shared, stream);
-    return gshmem_path_launched(blocks, fit, (int)error, cudaGetErrorString(error));
+    return gshmem_path_cuda("gshmem_collective_launch", (int)error, cudaGetErrorString(error));
 }
 
 #endif

@@ -4,9 +4,12 @@
  *
  * They answer GSHMEM_OK when the operation is on the stream, or why it could not be put there. What
  * fails later, as the operation runs, is handed to the error policy. Memory that they name must stay
- * until then; values are taken by the call. Collectives of one team come in one order on all PEs:
- * who uses a team from several streams, or from streams and the host, orders them (by events, or
- * cudaStreamSynchronize). gshmem_finalize waits for what is on streams.
+ * until then; values are taken by the call. Collectives of one team are put on streams in the same
+ * order on all PEs, and run in this order, whichever the streams are; calls of the host's own and of
+ * kernels wait for nothing that is on another stream (cudaStreamSynchronize does). gshmem_finalize
+ * waits for all that is on streams.
+ *
+ * A stream that is captured takes them into the graph: they are done at each launch of it.
  *
  * Streams of one PE wait for other PEs without holding each other up. Typed names,
  * gshmem_TYPE_put_on_stream and so on, are in gshmem/typed.h. */
@@ -101,9 +104,10 @@ GSHMEM_API gshmem_status_t gshmem_reducescatter_on_stream(gshmem_team_t team, en
 
 /* ---- Not for programs to call ---------------------------------------------------------------- */
 
-/* What a launch of so many blocks, of which so many fit at once, is to answer; error is CUDA's. */
-GSHMEM_API gshmem_status_t gshmem_path_launched(unsigned long long blocks, int fit, int error,
-                                                const char *error_text);
+/* The status of a CUDA error, and its line. */
+GSHMEM_API gshmem_status_t gshmem_path_cuda(const char *call, int error, const char *text);
+/* What a launch is refused with, of more blocks than fit at once. */
+GSHMEM_API gshmem_status_t gshmem_path_too_many_blocks(unsigned long long blocks, int fit);
 /* What a module that the driver has loaded is told. */
 GSHMEM_API gshmem_status_t gshmem_path_cumodule(const void *module);
 

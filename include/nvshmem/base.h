@@ -76,6 +76,14 @@ typedef struct nvshmem_team_config {
 #define NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS GSHMEM_TEAM_NUM_CONTEXTS
 #define NVSHMEM_TEAM_NUM_CONTEXTS             GSHMEM_TEAM_NUM_CONTEXTS
 
+/* Until all work on the stream is done. */
+static inline void nvshmem_synchronize(cudaStream_t stream)
+{
+    cudaError_t error = cudaStreamSynchronize(stream);
+
+    gshmem_raise(gshmem_path_cuda("nvshmemx_g_on_stream", (int)error, cudaGetErrorString(error)));
+}
+
 typedef struct CUmod_st *CUmodule; /* as <cuda.h> has them */
 typedef struct CUlib_st *CUlibrary;
 

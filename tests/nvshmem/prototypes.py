@@ -228,7 +228,7 @@ def program(cuda):
             '    nvshmemx_uniqueid_t id = NVSHMEMX_UNIQUEID_INITIALIZER;',
             '    nvshmem_team_config_t config = NVSHMEM_TEAM_CONFIG_INITIALIZER;',
             '    attr.mpi_comm = &id;', '    config.num_contexts = 1;',
-            '    return sizeof NVSHMEM_VENDOR_STRING == 0 || !attr.mpi_comm;', '}']
+            '    return sizeof NVSHMEM_VENDOR_STRING == 0 || !attr.mpi_comm || !config.num_contexts;', '}']
     return '\n'.join(out) + '\n'
 
 
