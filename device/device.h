@@ -1,7 +1,9 @@
 /* Where is memory, where do kernels run? What the runtime asks of a device.
  *
- * A device is one `const struct device_ops`. The host device is built in: its memory is the
- * machine's, in files without names that processes hand to each other as descriptors. */
+ * A device is one `const struct device_ops`, every slot filled. The host device is built in; that of
+ * GPUs is a module. A device whose `own_heap` is set has the symmetric heap in memory of its own,
+ * which grows in pieces that other processes of the host can map; without it the heap lies in the
+ * memory that the PEs of a host share anyway (at the end of this file). */
 #ifndef GSHMEM_DEVICE_H
 #define GSHMEM_DEVICE_H
 
@@ -9,34 +11,110 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "device/card.h"
 #include "gshmem/status.h"
 
-#define DEVICE_VERSION 1
+#define DEVICE_VERSION 2
+
+/* What the runtime lends to a device, and asks it for. */
+struct device_config {
+    size_t size; /* of this struct */
+    gshmem_status_t (*fail)(gshmem_status_t status, const char *format, ...)
+        __attribute__((format(printf, 2, 3)));
+    void (*info)(const char *format, ...) __attribute__((format(printf, 1, 2)));
+    int index;          /* this PE's place among those of its host */
+    const char *wanted; /* GSHMEM_CUDA_DEVICE: which one of them; "": the device chooses */
+    int share;          /* GSHMEM_CUDA_SHARE: how pieces of the heap get to other processes; 0: the
+                           device chooses */
+};
+
+/* Memory for the library and kernels, beside the heap. */
+enum device_memory {
+    DEVICE_MEMORY_SHARED, /* loads and stores of kernels and of the CPU */
+    DEVICE_MEMORY_OWN,    /* of kernels alone; the CPU copies to and from it */
+};
+
+/* A piece by which a heap has grown, for those who are to map it: bytes, and a descriptor with them
+ * where fd is not -1. */
+struct device_piece {
+    uint64_t offset;
+    uint64_t bytes;
+    unsigned char handle[64];
+    int fd;
+};
+
+/* Where a heap is in this process: the device's own record, and addresses for others. */
+struct device_heap_map {
+    void *own;      /* the device's */
+    uintptr_t base; /* for copies of the device's; final once it has grown for the first time */
+    bool loads;     /* and for kernels of this process */
+};
+
+struct device {
+    const struct device_ops *ops;
+};
 
 struct device_ops {
     size_t size;      /* of this struct */
     uint32_t version; /* DEVICE_VERSION */
     const char *name; /* as in GSHMEM_DEVICE */
+    bool own_heap;
 
-    /* Memory of `bytes` bytes that other processes can map through *fd; pages are taken as they are
-     * first touched, and its size is fixed. It is gone when nobody holds or maps it any more. */
-    gshmem_status_t (*memory_create)(size_t bytes, int *fd);
-    /* Maps all of it for loads and stores; *at is where. */
-    gshmem_status_t (*memory_map)(int fd, size_t bytes, void **at);
-    void (*memory_unmap)(void *at, size_t bytes);
-    /* Gives pages back that were touched; they read as zero afterwards. */
-    gshmem_status_t (*memory_discard)(int fd, size_t offset, size_t bytes);
+    /* Whether it can be used in this process, and why, for people. */
+    bool (*usable)(const struct device_config *config, char *why, size_t why_size);
+    gshmem_status_t (*open)(const struct device_config *config, struct device **out);
+    void (*close)(struct device *d);
+    /* In a word or two, for people: which one it is. */
+    const char *(*text)(const struct device *d);
+    /* Makes this thread's calls of the device's own API, such as a module's, go to this device. */
+    gshmem_status_t (*bind)(struct device *d);
+
+    /* All zero; NULL: there is none left. */
+    void *(*allocate)(struct device *d, enum device_memory kind, size_t bytes);
+    void (*release)(struct device *d, enum device_memory kind, void *at);
+    /* Between any of: this process's memory, the device's, and heaps that are mapped. Done on return,
+     * in the order of the calls. */
+    gshmem_status_t (*copy)(struct device *d, void *to, const void *from, size_t bytes);
+    gshmem_status_t (*fill)(struct device *d, void *at, int byte, size_t bytes);
 
     /* Calls function(argument) when all work before it on the stream is done; what is put on the
      * stream later waits until it returns. It may block, as long as it likes, without holding up
      * other streams. On a stream that is being captured in a graph it is called each time that the
-     * graph is launched, and not before. release(argument) comes when it is called no more.
+     * graph is launched, and not before. over(argument) comes when it is called no more.
      * stream: what the program's runtime calls a cudaStream_t. */
-    gshmem_status_t (*stream_call)(void *stream, void (*function)(void *), void *argument,
-                                   void (*release)(void *));
-    bool (*stream_is_captured)(void *stream);
+    gshmem_status_t (*stream_call)(struct device *d, void *stream, void (*function)(void *),
+                                   void *argument, void (*over)(void *));
+    bool (*stream_is_captured)(struct device *d, void *stream);
+
+    /* What this PE's heap could be: sets heap_most (at most `most`, where that is not 0) and all else. */
+    gshmem_status_t (*describe)(struct device *d, uint64_t most, struct device_card *card);
+    /* Room for a heap of up to `limit` bytes: this PE's (card NULL), or that of a PE of this host. An
+     * `own` of NULL says that this one cannot be reached from here; the reason is logged. */
+    gshmem_status_t (*heap_open)(struct device *d, const struct device_card *card, uint64_t limit,
+                                 struct device_heap_map *map);
+    /* This PE's heap grows to at least `bytes`, up to the limit; *piece is for the others, who own its
+     * descriptor from then on. */
+    gshmem_status_t (*heap_grow)(struct device *d, struct device_heap_map *map, uint64_t bytes,
+                                 struct device_piece *piece);
+    /* Another PE's has grown by that piece. Its descriptor is used up, also on failure. */
+    gshmem_status_t (*heap_follow)(struct device *d, struct device_heap_map *map,
+                                   const struct device_piece *piece);
+    /* Gives back all pieces that begin at `bytes` or beyond; how much is left. Any heap. */
+    uint64_t (*heap_shrink)(struct device *d, struct device_heap_map *map, uint64_t bytes);
+    void (*heap_close)(struct device *d, struct device_heap_map *map);
 };
 
 extern const struct device_ops device_host;
+
+/* ---- The memory that the PEs of a host share, whatever the device ---------------------------- */
+
+/* Memory of `bytes` bytes that other processes can map through *fd; pages are taken as they are
+ * first touched, and its size is fixed. It is gone when nobody holds or maps it any more. */
+gshmem_status_t device_arena_create(size_t bytes, int *fd);
+/* Maps all of it for loads and stores; *at is where. */
+gshmem_status_t device_arena_map(int fd, size_t bytes, void **at);
+void device_arena_unmap(void *at, size_t bytes);
+/* Gives pages back that were touched; they read as zero afterwards. */
+gshmem_status_t device_arena_discard(int fd, size_t offset, size_t bytes);
 
 #endif

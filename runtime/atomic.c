@@ -4,6 +4,7 @@
 
 #include "runtime/base/atomic_type.h"
 #include "runtime/context.h"
+#include "runtime/memory/device_heap.h"
 
 static const char *const names[] = {
     [GSHMEM_AMO_FETCH] = "atomic_fetch", [GSHMEM_AMO_SET] = "atomic_set",
@@ -120,6 +121,23 @@ static gshmem_status_t apply_afar(struct context *c, const struct target *t, enu
     return network_post(job->network, &c->pending, &request, names[op]);
 }
 
+/* On GPU memory the CPU has copies alone: one of 4 or 8 bytes, aligned, is made in one piece. All else
+ * would be another agent's updates beside the GPU's, of which one could be lost. */
+static gshmem_status_t apply_by_device(const struct target *t, enum gshmem_amo op, size_t bytes,
+                                       const void *target, uint64_t operand, uint64_t *old)
+{
+    uint64_t was = 0;
+    gshmem_status_t status;
+
+    if (op == GSHMEM_AMO_SET && !old)
+        return device_heap_copy(job->device_heap, t->device, &operand, bytes);
+    if (op != GSHMEM_AMO_FETCH || !old)
+        return context_refuse_device(target, names[op]);
+    if (!(status = device_heap_copy(job->device_heap, &was, t->device, bytes)))
+        *old = was;
+    return status;
+}
+
 gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo op, int type, void *target,
                                    uint64_t operand, uint64_t compare, uint64_t *old, int pe)
 {
@@ -138,6 +156,8 @@ gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo op, int typ
     gshmem_status_t status = context_aim(c, target, bytes, pe, names[op], &target_there);
     if (status)
         return status;
+    if (target_there.device)
+        return apply_by_device(&target_there, op, bytes, target, operand, old);
     if (!target_there.here)
         return apply_afar(c, &target_there, op, type, operand, compare, old);
     uint64_t was = atomic_apply(op, type, target_there.here, operand, compare);

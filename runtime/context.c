@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "runtime/memory/device_heap.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/team/team.h"
 
@@ -98,7 +99,20 @@ gshmem_status_t context_refuse(const struct gshmem_ctx *ctx, const void *address
     uintptr_t mine = (uintptr_t)address;
     size_t in_heap = mine - ctx->heap.base;
     size_t in_data = mine - ctx->data.base;
+    uint64_t in_device;
 
+    if (job->device_heap && device_heap_find(job->device_heap, address, 0, &in_device)) {
+        if (bytes > device_heap_limit(job->device_heap) - in_device)
+            return fail(GSHMEM_ERR_NOT_SYMMETRIC,
+                        "%s of %zu B at %p: it would run past the end of the symmetric heap (%p)",
+                        call, bytes, address,
+                        (void *)(device_heap_base(job->device_heap) +
+                                 device_heap_limit(job->device_heap)));
+        return fail(GSHMEM_ERR_UNREACHABLE,
+                    "%s of %zu B: the GPU memory of PE %d cannot be reached from this PE "
+                    "(GSHMEM_LOG=info says why)",
+                    call, bytes, pe);
+    }
     if (in_heap < ctx->heap.bytes && bytes > ctx->heap.bytes - in_heap)
         return fail(GSHMEM_ERR_NOT_SYMMETRIC,
                     "%s of %zu B at %p: it would run past the end of the symmetric heap (%p)", call,
@@ -119,6 +133,28 @@ gshmem_status_t context_refuse(const struct gshmem_ctx *ctx, const void *address
                 "%s of %zu B at %p with PE %d: that address is not symmetric: it is neither from "
                 "gshmem_malloc nor a global or static variable of the program",
                 call, bytes, (void *)mine, pe);
+}
+
+gshmem_status_t context_refuse_device(const void *address, const char *call)
+{
+    return fail(GSHMEM_ERR_UNSUPPORTED,
+                "%s: the object at %p is in GPU memory, where the CPU can copy and no more: call it in "
+                "a kernel, or take the object from gshmem_malloc_with_hints(…, GSHMEM_MALLOC_HOST)",
+                call, address);
+}
+
+/* In the device's own memory; false: it is not there, or that PE's is out of reach. */
+static bool aim_at_device(const struct gshmem_ctx *ctx, const void *mine, size_t bytes, int pe,
+                          struct target *target)
+{
+    uint64_t offset;
+
+    if (!job->device_heap || !device_heap_find(job->device_heap, mine, bytes, &offset))
+        return false;
+    target->pe = job->team[ctx->team]->members[pe];
+    target->device =
+        (void *)device_heap_there(job->device_heap, target->pe, offset, false);
+    return target->device != NULL;
 }
 
 /* As a transport would name it; false: it is not symmetric, or that PE is on this host. */
@@ -145,7 +181,8 @@ gshmem_status_t context_aim(struct context *c, const void *mine, size_t bytes, i
     target->here = gshmem_ctx_reach(&c->view, mine, bytes, pe);
     if (!target->here)
         target->here = context_reach_library(ctx, mine, bytes, pe);
-    if (target->here || aim_afar(ctx, mine, bytes, pe, target))
+    target->device = NULL;
+    if (target->here || aim_at_device(ctx, mine, bytes, pe, target) || aim_afar(ctx, mine, bytes, pe, target))
         return GSHMEM_OK;
     return context_refuse(ctx, mine, bytes, pe, call);
 }

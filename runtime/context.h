@@ -18,6 +18,7 @@ struct context {
 /* A PE's copy of a symmetric object: where it is mapped here, or how a transport names it. */
 struct target {
     void *here;      /* NULL: not mapped, and the rest counts */
+    void *device;    /* where the device finds it, to copy to and from; NULL: a transport does */
     int pe;          /* of the job */
     int segment;
     uint64_t offset;
@@ -44,6 +45,9 @@ gshmem_status_t context_aim(struct context *c, const void *mine, size_t bytes, i
 /* Says what is wrong with that address, which is not symmetric or not to be reached on pe. */
 gshmem_status_t context_refuse(const struct gshmem_ctx *ctx, const void *address, size_t bytes,
                                int pe, const char *call);
+
+/* Says that the CPU cannot do that to an object in GPU memory, and what can. */
+gshmem_status_t context_refuse_device(const void *address, const char *call);
 
 /* What gshmem_ctx_quiet does. */
 gshmem_status_t context_quiet(struct context *c, const char *call);

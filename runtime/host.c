@@ -138,7 +138,7 @@ gshmem_status_t host_open(struct host *host, const struct bootstrap *b,
     memset(address, 0, sizeof *address);
     if ((status = find_neighbours(host, b)) || host->index != 0)
         return status;
-    if ((status = plan(host, b->n_pes)) || (status = device_host.memory_create(arena_bytes(host), &host->fd)))
+    if ((status = plan(host, b->n_pes)) || (status = device_arena_create(arena_bytes(host), &host->fd)))
         return status;
     if (host->n > 1 && !(status = rendezvous_open(&host->rendezvous)))
         *address = host->rendezvous.address;
@@ -163,7 +163,7 @@ gshmem_status_t host_share(struct host *host, const struct rendezvous_address *l
     if (status)
         return status;
     host->arena_bytes = arena_bytes(host);
-    if ((status = device_host.memory_map(host->fd, host->arena_bytes, &at)))
+    if ((status = device_arena_map(host->fd, host->arena_bytes, &at)))
         return status;
     host->arena = at;
     host->control = at;
@@ -262,7 +262,7 @@ void host_stop(struct host *host)
     if (host->arena) {
         /* release: pairs with the acquire in host_alive */
         atomic_store_explicit(&host->control->member[host->index].ready, 2, memory_order_release);
-        device_host.memory_unmap(host->arena, host->arena_bytes);
+        device_arena_unmap(host->arena, host->arena_bytes);
     }
     if (host->rendezvous.fd >= 0)
         rendezvous_close(&host->rendezvous);

@@ -16,7 +16,9 @@
 #include <stdint.h>
 
 #include "bootstrap/bootstrap.h"
+#include "device/card.h"
 #include "gshmem/status.h"
+#include "runtime/handover.h"
 #include "runtime/rendezvous.h"
 
 /* Decided by the leader, the same for all PEs of the host. All are multiples of 2 MiB. */
@@ -27,15 +29,18 @@ struct host_layout {
     uint64_t heap_bytes;   /* of a slot: the limit of the symmetric heap */
 };
 
-/* What a PE shows its neighbours; one cache line and a half, written by its owner alone. */
+/* What a PE shows its neighbours; written by its owner alone. */
 struct host_member {
     _Atomic uint32_t ready;    /* 1: the fields below are valid; 2: has left in good order */
     int32_t pe;
     int32_t pid;
     uint32_t data_segments;    /* how many, and a digest of their sizes and the program's identity: */
     uint64_t data_digest;      /* data is symmetric between PEs whose digests are the same */
+    struct handover_address handover; /* and where it has a heap in memory of a device's own */
+    struct device_card card;
     char pad[40];
 };
+_Static_assert(sizeof(struct host_member) % 64 == 0, "two PEs do not share a cache line");
 
 struct host_control {
     _Atomic uint32_t aborted;  /* 1 + exit status: some PE has ended the job; waits must stop */

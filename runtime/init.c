@@ -11,7 +11,9 @@
 
 #include "runtime/base/settings.h"
 #include "runtime/context.h"
+#include "runtime/device.h"
 #include "runtime/job.h"
+#include "runtime/memory/device_heap.h"
 #include "runtime/memory/heap.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/stream.h"
@@ -32,6 +34,8 @@ static void free_job(struct job *j)
     kernels_stop(j);
     heap_stop(j);
     team_stop(j);
+    device_heap_stop(j);
+    device_stop(j);
     host_stop(&j->host);
     free(j->heap_peer);
     free(j->data_peer);
@@ -144,8 +148,9 @@ static gshmem_status_t join(struct job *j)
         return status;
     wait_calibrate(j->host.crowded, network_is_far(j->network));
     if ((status = host_share(&j->host, &leader)) || (status = share_data(j)) ||
+        (status = device_start(j)) || (status = device_heap_prepare(j)) ||
         (status = host_join(&j->host, j->pe, (uint32_t)j->data.n, j->data.digest)) ||
-        (status = job_map_peers(j)) ||
+        (status = job_map_peers(j)) || (status = device_heap_start(j)) ||
         (status = network_start(j, secret)) || (status = team_start(j)))
         return status;
     return heap_start(j);
@@ -203,6 +208,12 @@ static gshmem_status_t stop_job(void)
     met = gshmem_barrier_all();
     status = status ? status : met;
     kernels_retire(j);
+    if (j->device_heap) {
+        /* Memory that others still map must not go: CUDA IPC says so. */
+        device_heap_leave(j);
+        met = gshmem_barrier_all();
+        status = status ? status : met;
+    }
     network_stop(j); /* before the contexts: what could not be completed ends in them */
     context_stop(j);
     job = NULL;

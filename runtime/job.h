@@ -16,6 +16,7 @@
 #include "runtime/network.h"
 
 struct team;
+struct device_heap;
 struct heap;
 struct context;
 
@@ -29,7 +30,10 @@ struct job {
     struct host host;            /* the PEs on this machine and the memory they share */
     struct network *network;     /* to PEs on other hosts, and what kernels ask of any */
     struct kernels *kernels;     /* what they see of the job; NULL where no module has kernels */
-    struct heap *heap;           /* what is allocated in the symmetric heap */
+    struct heap *heap;           /* what is allocated in the symmetric heap in host memory */
+    struct device *device;       /* where kernels run */
+    struct device_heap *device_heap; /* the symmetric heap in the device's own memory, and what is */
+    struct heap *device_objects;     /* allocated in it; NULL where the device has none */
     struct data_segments data;   /* the program's variables */
 
     /* Where each PE's segments are mapped here, by PE of the job; 0: not mapped. */

@@ -39,6 +39,8 @@ static gshmem_status_t check_lock(long *lock, const char *call, int *home)
                     (void *)lock);
     if ((status = context_aim(c, lock, sizeof *lock, job->pe, call, &mine)))
         return status;
+    if (mine.device)
+        return context_refuse_device(lock, call);
     /* The place within its segment is the same on all PEs, unlike its address. */
     const struct gshmem_ctx *view = gshmem_ctx_default;
     uintptr_t offset = (uintptr_t)lock - view->heap.base;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "runtime/context.h"
+#include "runtime/memory/device_heap.h"
 
 /* ---- To PEs that are not mapped ---- */
 
@@ -61,6 +62,8 @@ gshmem_status_t gshmem_path_put(gshmem_ctx_t ctx, void *dest, const void *source
 
     if (!c || (status = context_aim(c, dest, bytes, pe, "put", &t)))
         return last_error_status();
+    if (t.device)
+        return device_heap_copy(job->device_heap, t.device, source, bytes);
     if (!t.here)
         return put_afar(c, &t, source, bytes, nbi, "put");
     gshmem_copy(t.here, source, bytes);
@@ -76,6 +79,8 @@ gshmem_status_t gshmem_path_get(gshmem_ctx_t ctx, void *dest, const void *source
 
     if (!c || (status = context_aim(c, source, bytes, pe, "get", &t)))
         return last_error_status();
+    if (t.device)
+        return device_heap_copy(job->device_heap, dest, t.device, bytes);
     if (!t.here)
         return get_afar(c, &t, dest, bytes, nbi, "get");
     gshmem_copy(dest, t.here, bytes);
@@ -134,6 +139,17 @@ static gshmem_status_t check_strides(const char *call, ptrdiff_t dst, ptrdiff_t 
     return GSHMEM_OK;
 }
 
+static gshmem_status_t copy_blocks_by_device(char *to, const char *from, const struct strided *s,
+                                             size_t n)
+{
+    gshmem_status_t status = GSHMEM_OK;
+
+    for (size_t i = 0; i < n && !status; i++)
+        status = device_heap_copy(job->device_heap, to + i * s->to_step, from + i * s->from_step,
+                                  s->run);
+    return status;
+}
+
 /* Block by block. Blocks that are copied on the way leave together. */
 static gshmem_status_t put_blocks_afar(struct context *c, struct target t, const char *source,
                                        const struct strided *s, size_t n, const char *call)
@@ -180,6 +196,8 @@ static gshmem_status_t put_strided(const char *call, gshmem_ctx_t ctx, void *des
         status = context_aim(c, dest, s.to_span, pe, call, &t);
     if (status || !s.run)
         return status;
+    if (t.device)
+        return copy_blocks_by_device(t.device, source, &s, n);
     if (!t.here)
         return put_blocks_afar(c, t, source, &s, n, call);
     copy_blocks(t.here, source, s.to_step, s.from_step, s.run, n);
@@ -203,6 +221,8 @@ static gshmem_status_t get_strided(const char *call, gshmem_ctx_t ctx, void *des
         status = context_aim(c, source, s.from_span, pe, call, &t);
     if (status || !s.run)
         return status;
+    if (t.device)
+        return copy_blocks_by_device(dest, t.device, &s, n);
     if (!t.here)
         return get_blocks_afar(c, t, dest, &s, n, call);
     copy_blocks(dest, t.here, s.to_step, s.from_step, s.run, n);
@@ -257,6 +277,28 @@ static void update_signal(uint64_t *there, uint64_t signal, int signal_op)
         __atomic_fetch_add(there, signal, __ATOMIC_RELEASE);
 }
 
+/* The copies are done one after the other, so that the signal comes last. Where it is in GPU memory a copy
+ * of its 8 bytes sets it, and nothing that the CPU can do adds to it. */
+static gshmem_status_t put_signal_by_device(const struct target *data, const struct target *flag,
+                                            const void *source, size_t bytes, uint64_t value,
+                                            int signal_op, const void *sig_addr, const char *call)
+{
+    gshmem_status_t status = GSHMEM_OK;
+
+    if (flag->device && signal_op != GSHMEM_SIGNAL_SET)
+        return context_refuse_device(sig_addr, call);
+    if (bytes && data->device)
+        status = device_heap_copy(job->device_heap, data->device, source, bytes);
+    else if (bytes)
+        gshmem_copy(data->here, source, bytes);
+    if (status)
+        return status;
+    if (flag->device)
+        return device_heap_copy(job->device_heap, flag->device, &value, sizeof value);
+    update_signal(flag->here, value, signal_op);
+    return GSHMEM_OK;
+}
+
 /* One request for both: the transport keeps the signal behind the data. */
 static gshmem_status_t put_signal_afar(struct context *c, const struct target *data,
                                        const struct target *signal, const void *source,
@@ -293,6 +335,8 @@ static gshmem_status_t put_signal(gshmem_ctx_t ctx, void *dest, const void *sour
     if ((status = aim_signal(c, sig_addr, signal_op, pe, call, &flag)) ||
         (status = context_aim(c, dest, bytes, pe, call, &data)))
         return status;
+    if (data.device || flag.device)
+        return put_signal_by_device(&data, &flag, source, bytes, signal, signal_op, sig_addr, call);
     if (!flag.here)
         return put_signal_afar(c, &data, &flag, source, bytes, signal, signal_op, nbi, call);
     if (bytes)

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "runtime/context.h"
+#include "runtime/memory/device_heap.h"
 #include "runtime/team/team.h"
 
 int gshmem_my_pe(void)
@@ -23,12 +24,18 @@ int gshmem_pe_accessible(int pe)
  * questions, and "no" is an answer. */
 static void *find_mapped(const struct gshmem_ctx *view, const void *address, int pe)
 {
+    uint64_t offset;
     void *there;
 
     if (pe < 0 || pe >= view->n_pes)
         return NULL;
     there = gshmem_ctx_reach((gshmem_ctx_t)view, address, 1, pe);
-    return there ? there : context_reach_library(view, address, 1, pe);
+    if (!there)
+        there = context_reach_library(view, address, 1, pe);
+    if (!there && job && job->device_heap && device_heap_find(job->device_heap, address, 1, &offset))
+        there = (void *)device_heap_there(job->device_heap, job->team[view->team]->members[pe],
+                                          offset, true);
+    return there;
 }
 
 int gshmem_addr_accessible(const void *addr, int pe)
@@ -38,6 +45,9 @@ int gshmem_addr_accessible(const void *addr, int pe)
 
     if (find_mapped(gshmem_ctx_default, addr, pe))
         return 1;
+    if (job && job->device_heap && device_heap_find(job->device_heap, addr, 1, &offset))
+        return pe >= 0 && pe < job->n_pes &&
+               device_heap_there(job->device_heap, pe, offset, false) != 0;
     return gshmem_pe_accessible(pe) && job->host.index_of[pe] < 0 &&
            network_locate(job->network, addr, 1, &segment, &offset) &&
            (segment < SEGMENT_DATA || network_same_program(job->network, pe));

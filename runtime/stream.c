@@ -91,7 +91,7 @@ static gshmem_status_t put_under_way(gshmem_stream_t stream, struct request *r)
     if (r->queue)
         r->turn = r->queue->put++;
     begins();
-    gshmem_status_t status = device_host.stream_call(stream, perform, r, free);
+    gshmem_status_t status = job->device->ops->stream_call(job->device, stream, perform, r, free);
     if (status && r->queue)
         r->queue->put--;
     if (status)
@@ -103,7 +103,7 @@ static gshmem_status_t put_captured(gshmem_stream_t stream, struct request *r)
 {
     r->captured = true;
     r->queue = NULL;
-    return device_host.stream_call(stream, perform, r, free);
+    return job->device->ops->stream_call(job->device, stream, perform, r, free);
 }
 
 static gshmem_status_t put_on(gshmem_stream_t stream, const char *call, const struct request *wanted)
@@ -117,7 +117,7 @@ static gshmem_status_t put_on(gshmem_stream_t stream, const char *call, const st
         return fail(GSHMEM_ERR_MEMORY, "%s: no memory for the request (%zu B)", call, sizeof *r);
     *r = *wanted;
     pthread_mutex_lock(&put_lock);
-    status = device_host.stream_is_captured(stream) ? put_captured(stream, r)
+    status = job->device->ops->stream_is_captured(job->device, stream) ? put_captured(stream, r)
                                                     : put_under_way(stream, r);
     pthread_mutex_unlock(&put_lock);
     if (status)

@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/job.h"
+#include "runtime/context.h"
+#include "runtime/memory/device_heap.h"
 #include "runtime/wait.h"
 
 /* first, first + 1, … first + span, in two's complement, or all numbers but those. */
@@ -94,6 +95,11 @@ static gshmem_status_t check_comparison(const char *call, enum gshmem_type type,
 
 static gshmem_status_t check_address(const char *call, enum gshmem_type type, const void *ivar)
 {
+    uint64_t offset;
+
+    if (GSHMEM_UNLIKELY(job && job->device_heap) &&
+        device_heap_find(job->device_heap, ivar, 1, &offset))
+        return context_refuse_device(ivar, call);
     if (ivar && (uintptr_t)ivar % type_bytes(type) == 0)
         return GSHMEM_OK;
     return fail(GSHMEM_ERR_ARGUMENT, "%s: there is no variable aligned to its %zu bytes at %p", call,

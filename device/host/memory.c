@@ -1,80 +1,67 @@
-/* The host device's memory: files without names. */
-#define _GNU_SOURCE
-#include "device/device.h"
-
-#include <errno.h>
-#include <fcntl.h>
+/* The host device, for the library: kernels are CPU threads, so that all memory is alike to them. */
+#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
+#include "device/device.h"
 #include "runtime/base/log.h"
 
-static gshmem_status_t create(size_t bytes, int *out)
-{
-    int fd = memfd_create("gshmem", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+enum { LINE = 64 }; /* what two sides write lies in different lines */
 
-    if (fd < 0)
-        return fail(GSHMEM_ERR_SYSTEM, "memfd_create for the symmetric heap: %s", strerror(errno));
-    if (ftruncate(fd, (off_t)bytes) != 0) {
-        int error = errno;
-        close(fd);
-        return fail(GSHMEM_ERR_MEMORY,
-                    "a file of %zu MiB for the symmetric heap of this host: %s; lower "
-                    "GSHMEM_HEAP_MAX%s",
-                    bytes >> 20, strerror(error),
-                    error == EFBIG ? " or raise the limit on file sizes (ulimit -f)" : "");
-    }
-    /* A peer that could shrink it could kill the others with SIGBUS. */
-    if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
-        log_debug("sealing the symmetric heap: %s", strerror(errno));
-    *out = fd;
+static struct device the_host = {&device_host};
+
+static bool usable(const struct device_config *config, char *why, size_t why_size)
+{
+    (void)config;
+    if (why_size)
+        why[0] = 0;
+    return true;
+}
+
+static gshmem_status_t host_open(const struct device_config *config, struct device **out)
+{
+    (void)config;
+    *out = &the_host;
     return GSHMEM_OK;
 }
 
-/* At a multiple of 2 MiB: huge pages need it, and so do objects that are to be aligned that far. */
-static gshmem_status_t map(int fd, size_t bytes, void **at)
+static void host_close(struct device *d)
 {
-    const size_t step = 2 << 20;
-    size_t reserved = bytes + step;
-    char *p = mmap(NULL, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    (void)d;
+}
 
-    if (p == MAP_FAILED)
-        return fail(GSHMEM_ERR_MEMORY,
-                    "reserving %zu MiB of address space for the symmetric heaps of this host: %s; "
-                    "lower GSHMEM_HEAP_MAX or raise the limit (ulimit -v)",
-                    bytes >> 20, strerror(errno));
-    size_t before = -(uintptr_t)p & (step - 1), after = step - before;
-    if (before)
-        munmap(p, before);
-    if (after)
-        munmap(p + before + bytes, after);
-    p += before;
-    if (mmap(p, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0) ==
-        MAP_FAILED) {
-        gshmem_status_t status =
-            fail(GSHMEM_ERR_MEMORY, "mapping %zu MiB for the symmetric heaps of this host: %s",
-                 bytes >> 20, strerror(errno));
-        munmap(p, bytes);
-        return status;
-    }
-    /* A core dump reads all that is mapped, and memory that was never touched would come to be by
-     * being read: 1 GiB of it took 14 s. Whoever wants a part in a dump says so. */
-    madvise(p, bytes, MADV_DONTDUMP);
-    *at = p;
+static const char *text(const struct device *d)
+{
+    (void)d;
+    return "the CPU";
+}
+
+static gshmem_status_t bind(struct device *d)
+{
+    (void)d;
     return GSHMEM_OK;
 }
 
-static void unmap(void *at, size_t bytes)
+static void *allocate(struct device *d, enum device_memory kind, size_t bytes)
 {
-    munmap(at, bytes);
+    size_t whole = (bytes + LINE - 1) / LINE * LINE;
+    void *at = aligned_alloc(LINE, whole);
+
+    (void)d;
+    (void)kind;
+    return at ? memset(at, 0, whole) : NULL;
 }
 
-static gshmem_status_t discard(int fd, size_t offset, size_t bytes)
+static void release(struct device *d, enum device_memory kind, void *at)
 {
-    if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)bytes) != 0)
-        return fail(GSHMEM_ERR_SYSTEM, "giving back %zu KiB of the symmetric heap: %s", bytes >> 10,
-                    strerror(errno));
+    (void)d;
+    (void)kind;
+    free(at);
+}
+
+static gshmem_status_t copy(struct device *d, void *to, const void *from, size_t bytes)
+{
+    (void)d;
+    memcpy(to, from, bytes);
     return GSHMEM_OK;
 }
 
@@ -83,14 +70,104 @@ gshmem_status_t host_stream_call(void *stream, void (*function)(void *), void *a
                                  void (*release)(void *));
 bool host_stream_is_captured(void *stream);
 
+static gshmem_status_t stream_call(struct device *d, void *stream, void (*function)(void *),
+                                   void *argument, void (*over)(void *))
+{
+    (void)d;
+    return host_stream_call(stream, function, argument, over);
+}
+
+static bool stream_is_captured(struct device *d, void *stream)
+{
+    (void)d;
+    return host_stream_is_captured(stream);
+}
+
+static gshmem_status_t fill(struct device *d, void *at, int byte, size_t bytes)
+{
+    (void)d;
+    memset(at, byte, bytes);
+    return GSHMEM_OK;
+}
+
+/* ---- It has no heap of its own ---- */
+
+static gshmem_status_t refuse(void)
+{
+    return fail(GSHMEM_ERR_UNSUPPORTED, "the host device has no heap of its own");
+}
+
+static gshmem_status_t describe(struct device *d, uint64_t most, struct device_card *card)
+{
+    (void)d;
+    (void)most;
+    (void)card;
+    return refuse();
+}
+
+static gshmem_status_t heap_open(struct device *d, const struct device_card *card, uint64_t limit,
+                                 struct device_heap_map *map)
+{
+    (void)d;
+    (void)card;
+    (void)limit;
+    (void)map;
+    return refuse();
+}
+
+static gshmem_status_t heap_grow(struct device *d, struct device_heap_map *map, uint64_t bytes,
+                                 struct device_piece *piece)
+{
+    (void)d;
+    (void)map;
+    (void)bytes;
+    (void)piece;
+    return refuse();
+}
+
+static gshmem_status_t heap_follow(struct device *d, struct device_heap_map *map,
+                                   const struct device_piece *piece)
+{
+    (void)d;
+    (void)map;
+    (void)piece;
+    return refuse();
+}
+
+static uint64_t heap_shrink(struct device *d, struct device_heap_map *map, uint64_t bytes)
+{
+    (void)d;
+    (void)map;
+    (void)bytes;
+    return 0;
+}
+
+static void heap_close(struct device *d, struct device_heap_map *map)
+{
+    (void)d;
+    (void)map;
+}
+
 const struct device_ops device_host = {
     .size = sizeof(struct device_ops),
     .version = DEVICE_VERSION,
     .name = "host",
-    .memory_create = create,
-    .memory_map = map,
-    .memory_unmap = unmap,
-    .memory_discard = discard,
-    .stream_call = host_stream_call,
-    .stream_is_captured = host_stream_is_captured,
+    .own_heap = false,
+    .usable = usable,
+    .open = host_open,
+    .close = host_close,
+    .text = text,
+    .bind = bind,
+    .allocate = allocate,
+    .release = release,
+    .copy = copy,
+    .fill = fill,
+    .stream_call = stream_call,
+    .stream_is_captured = stream_is_captured,
+    .describe = describe,
+    .heap_open = heap_open,
+    .heap_grow = heap_grow,
+    .heap_follow = heap_follow,
+    .heap_shrink = heap_shrink,
+    .heap_close = heap_close,
 };

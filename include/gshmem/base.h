@@ -71,5 +71,6 @@ enum gshmem_signal_op {
 /* Hints of gshmem_malloc_with_hints, to be or-ed. */
 #define GSHMEM_MALLOC_ATOMICS_REMOTE 0x1
 #define GSHMEM_MALLOC_SIGNAL_REMOTE  0x2
+#define GSHMEM_MALLOC_HOST           0x4 /* in host memory, also where the heap is GPU memory */
 
 #endif

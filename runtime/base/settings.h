@@ -48,7 +48,11 @@
     X(PROXY_IDLE_US, "PROXY_IDLE_US", NULL, COUNT, "200", "0..10000000",                           \
       "microseconds that the proxy spins after it had work for kernels")                           \
     X(DEVICE, "DEVICE", NULL, CHOICE, "auto", "auto|cuda|host",                                    \
-      "what gshmemcc compiles the kernels of CUDA sources for")                                    \
+      "where kernels run and the heap lies: what gshmemcc compiles for, and what a program takes") \
+    X(CUDA_DEVICE, "CUDA_DEVICE", NULL, STRING, "", NULL,                                          \
+      "which GPU a PE takes, by number; empty: its current one, or by its place on the host")      \
+    X(CUDA_SHARE, "CUDA_SHARE", NULL, CHOICE, "auto", "auto|fd|fabric|ipc",                        \
+      "how heaps of GPU memory get to the other PEs of a host")                                    \
     X(HOST_THREADS, "HOST_THREADS", NULL, COUNT, "0", "0..1024",                                   \
       "threads that run kernels on the host device; 0: one for each CPU")                          \
     X(HOST_STACK, "HOST_STACK", NULL, SIZE, "64K", "16K..1G",                                      \

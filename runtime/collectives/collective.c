@@ -6,6 +6,7 @@
 #include "runtime/collectives/call.h"
 #include "runtime/collectives/table.h"
 #include "runtime/context.h"
+#include "runtime/memory/device_heap.h"
 #include "runtime/team/team.h"
 
 /* ---- What all calls begin with ---- */
@@ -36,7 +37,10 @@ static __attribute__((cold)) gshmem_status_t refuse_place(const struct call *c,
 {
     uintptr_t in_data = (uintptr_t)address - t->view.data.base;
     uintptr_t in_heap = (uintptr_t)address - t->view.heap.base;
+    uint64_t offset;
 
+    if (job->device_heap && device_heap_find(job->device_heap, address, 0, &offset))
+        return context_refuse_device(address, c->name);
     if (in_data < t->view.data.bytes && !t->data_mapped)
         return fail(GSHMEM_ERR_NOT_SYMMETRIC,
                     "%s on team %d: %s (%p) is a variable of the program, and not all members run "

@@ -5,7 +5,10 @@
  * a PE did before the agreement it undoes if the call does not stand.
  *
  * A PE manages the memory of its own heap alone. Memory above `touched` was never handed out, or
- * was given back to the system, and reads as zero. */
+ * was given back to the system, and reads as zero.
+ *
+ * Where the device has a heap of its own there are two: that one, and the one in host memory for those
+ * who ask for it (GSHMEM_MALLOC_HOST). */
 #define _GNU_SOURCE
 #include "runtime/memory/heap.h"
 
@@ -22,6 +25,7 @@
 #include "runtime/base/settings.h"
 #include "runtime/job.h"
 #include "runtime/memory/allocator.h"
+#include "runtime/memory/device_heap.h"
 #include "runtime/memory/request.h"
 
 enum {
@@ -33,8 +37,9 @@ enum {
 };
 
 struct heap {
-    pthread_mutex_t calls; /* one call at a time, also while it waits for other PEs */
+    pthread_mutex_t calls; /* one call at a time, also while it waits for other PEs; the host heap's */
     struct allocator *objects;
+    struct device_heap *device; /* whose memory it is; NULL: the host's, and all below is for that */
     const struct host *host; /* whose file the memory is in */
     char *base;
     size_t limit;
@@ -85,7 +90,7 @@ static void put_into_dumps(struct heap *h)
 
 static void touch(struct heap *h, size_t offset, size_t bytes)
 {
-    if (offset + bytes <= h->touched)
+    if (h->device || offset + bytes <= h->touched)
         return;
     h->touched = offset + bytes;
     put_into_dumps(h);
@@ -99,7 +104,7 @@ static bool discard(const struct heap *h, size_t begin, size_t end)
     size_t first = (begin + h->page - 1) / h->page * h->page, last = end / h->page * h->page;
 
     return first >= last ||
-           device_host.memory_discard(h->host->fd,
+           device_arena_discard(h->host->fd,
                                       host_heap_offset(&h->host->layout, h->host->index) + first,
                                       last - first) == GSHMEM_OK;
 }
@@ -108,6 +113,10 @@ static bool discard(const struct heap *h, size_t begin, size_t end)
  * objects wherever they were. */
 static void give_back(struct heap *h, size_t offset, size_t bytes)
 {
+    if (h->device) {
+        device_heap_cut(h->device, allocator_top(h->objects));
+        return;
+    }
     size_t top = (allocator_top(h->objects) + h->page - 1) / h->page * h->page;
     size_t end = touched_end(h);
 
@@ -117,20 +126,38 @@ static void give_back(struct heap *h, size_t offset, size_t bytes)
         discard(h, offset, offset + bytes < h->touched ? offset + bytes : h->touched);
 }
 
-static void make_zero(const struct heap *h, size_t offset, size_t bytes)
+static gshmem_status_t make_zero(const struct heap *h, size_t offset, size_t bytes)
 {
+    if (h->device) /* what it was before this job is not known */
+        return device_heap_fill(h->device, h->base + offset, 0, bytes);
     size_t end = offset + bytes < h->touched ? offset + bytes : h->touched;
 
     if (offset >= end)
-        return;
+        return GSHMEM_OK;
     /* Much of a large array may never be used: give its pages back rather than touch them all. */
     if (end - offset >= HUGE_PAGE && discard(h, offset, end)) {
         size_t first = (offset + h->page - 1) / h->page * h->page, last = end / h->page * h->page;
         memset(h->base + offset, 0, first - offset);
         memset(h->base + last, 0, end - last);
-        return;
+        return GSHMEM_OK;
     }
     memset(h->base + offset, 0, end - offset);
+    return GSHMEM_OK;
+}
+
+static gshmem_status_t copy(const struct heap *h, size_t to, size_t from, size_t bytes)
+{
+    if (h->device)
+        return device_heap_copy(h->device, h->base + to, h->base + from, bytes);
+    memcpy(h->base + to, h->base + from, bytes);
+    return GSHMEM_OK;
+}
+
+/* Makes sure that there is memory up to that offset, on all PEs; host memory comes with its first
+ * touch. */
+static gshmem_status_t reach(struct heap *h, size_t end, const struct request *r)
+{
+    return h->device ? device_heap_reach(h->device, end, request_name(r)) : GSHMEM_OK;
 }
 
 /* ---- One PE's part of a call ---- */
@@ -223,7 +250,7 @@ static size_t find(const struct heap *h, struct request *r, const void *ptr, siz
 
     if (!ptr)
         return NOWHERE;
-    r->word[REQUEST_OBJECT] = 1 + offset;
+    r->word[REQUEST_OBJECT] = (1 + offset) | (h->device ? REQUEST_OF_DEVICE : 0);
     if (offset >= h->limit) {
         refuse_outside(h, r, ptr);
         return NOWHERE;
@@ -249,21 +276,37 @@ static size_t find(const struct heap *h, struct request *r, const void *ptr, siz
 
 /* ---- Calls ---- */
 
-/* The heap, with its lock taken, and a request to fill in; NULL if there is no job. */
+/* The heap, with the lock taken, and a request to fill in; NULL if there is no job. */
 static struct heap *enter(struct request *r, enum heap_call call, size_t bytes)
 {
     if (job_require(heap_call_name[call]))
         return NULL;
     pthread_mutex_lock(&job->heap->calls);
     *r = (struct request){.word = {[REQUEST_CALL] = call, [REQUEST_BYTES] = bytes}};
-    return job->heap;
+    return job->device_objects ? job->device_objects : job->heap;
+}
+
+/* The one that ptr is in, of two. */
+static struct heap *heap_of(struct heap *h, const void *ptr)
+{
+    return (uintptr_t)ptr - (uintptr_t)job->heap->base < job->heap->limit ? job->heap : h;
 }
 
 /* The end of every call that returns an object. */
 static void *leave(struct heap *h, size_t offset)
 {
-    pthread_mutex_unlock(&h->calls);
+    pthread_mutex_unlock(&job->heap->calls);
     return offset == NOWHERE ? NULL : h->base + offset;
+}
+
+/* Memory of a device is there to be filled only now; the second agreement is the barrier at the end. */
+static gshmem_status_t zero_on_device(struct heap *h, struct request *r, size_t offset, size_t bytes)
+{
+    gshmem_status_t status = make_zero(h, offset, bytes);
+
+    if (status)
+        request_refuse(r, REQUEST_MEMORY, status, "%s", gshmem_status_text(status));
+    return request_agree(r);
 }
 
 /* Whatever the request asks for, unless it is refused already. */
@@ -273,9 +316,12 @@ static void *allocate(struct heap *h, struct request *r)
 
     if (bytes && !r->word[REQUEST_MISUSE])
         offset = take(h, r, bytes, r->word[REQUEST_ALIGNMENT]);
-    if (offset != NOWHERE && r->word[REQUEST_CALL] == HEAP_CALLOC)
+    bool zero = offset != NOWHERE && r->word[REQUEST_CALL] == HEAP_CALLOC;
+    if (zero && !h->device)
         make_zero(h, offset, bytes);
-    if (request_agree(r) != GSHMEM_OK && offset != NOWHERE) {
+    if ((request_agree(r) || (offset != NOWHERE && reach(h, offset + bytes, r)) ||
+         (zero && h->device && zero_on_device(h, r, offset, bytes))) &&
+        offset != NOWHERE) {
         allocator_give(h->objects, offset);
         offset = NOWHERE;
     }
@@ -328,7 +374,8 @@ void *gshmem_align(size_t alignment, size_t bytes)
 
 void *gshmem_malloc_with_hints(size_t bytes, long hints)
 {
-    const long known = GSHMEM_MALLOC_ATOMICS_REMOTE | GSHMEM_MALLOC_SIGNAL_REMOTE;
+    const long known =
+        GSHMEM_MALLOC_ATOMICS_REMOTE | GSHMEM_MALLOC_SIGNAL_REMOTE | GSHMEM_MALLOC_HOST;
     struct request r;
     struct heap *h = enter(&r, HEAP_MALLOC_WITH_HINTS, bytes);
 
@@ -338,7 +385,7 @@ void *gshmem_malloc_with_hints(size_t bytes, long hints)
     if (hints & ~known)
         request_refuse(&r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT, "hints %#lx: only %#lx are known",
                        (unsigned long)hints, (unsigned long)known);
-    return allocate(h, &r);
+    return allocate(hints & GSHMEM_MALLOC_HOST ? job->heap : h, &r);
 }
 
 static void release(struct heap *h, size_t offset, size_t bytes)
@@ -355,6 +402,7 @@ gshmem_status_t gshmem_free(void *ptr)
 
     if (!h)
         return last_error_status();
+    h = heap_of(h, ptr);
     size_t offset = find(h, &r, ptr, &bytes);
     gshmem_status_t status = request_agree(&r);
     if (!status && offset != NOWHERE)
@@ -367,7 +415,7 @@ gshmem_status_t gshmem_free(void *ptr)
 static bool resize(struct heap *h, struct request *r, size_t offset, size_t before, size_t bytes)
 {
     r->word[REQUEST_RESULT] = 1 + offset;
-    if (request_agree(r) != GSHMEM_OK) {
+    if (request_agree(r) || reach(h, offset + bytes, r)) {
         allocator_resize(h->objects, offset, before);
         return false;
     }
@@ -383,8 +431,16 @@ static size_t move(struct heap *h, struct request *r, size_t offset, size_t befo
 {
     size_t to = take(h, r, bytes, SMALL_ALIGNMENT);
 
-    if (to != NOWHERE)
-        memcpy(h->base + to, h->base + offset, before < bytes ? before : bytes);
+    /* Host memory needs no growing, so that one agreement does for both. */
+    if (h->device && (request_agree(r) || (to != NOWHERE && reach(h, to + bytes, r)))) {
+        if (to != NOWHERE)
+            allocator_give(h->objects, to);
+        return NOWHERE;
+    }
+    gshmem_status_t status =
+        to == NOWHERE ? GSHMEM_OK : copy(h, to, offset, before < bytes ? before : bytes);
+    if (status)
+        request_refuse(r, REQUEST_MEMORY, status, "%s", gshmem_status_text(status));
     if (request_agree(r) != GSHMEM_OK) {
         if (to != NOWHERE)
             allocator_give(h->objects, to);
@@ -403,6 +459,7 @@ void *gshmem_realloc(void *ptr, size_t bytes)
 
     if (!h)
         return NULL;
+    h = heap_of(h, ptr);
     size_t offset = find(h, &r, ptr, &before);
     if (!ptr)
         return allocate(h, &r);
@@ -420,42 +477,61 @@ void *gshmem_realloc(void *ptr, size_t bytes)
 
 /* ---- Start and stop ---- */
 
-gshmem_status_t heap_start(struct job *j)
+static struct heap *new_heap(struct heap values)
 {
     struct heap *h = malloc(sizeof *h);
-    struct allocator *objects = allocator_create(j->host.layout.heap_bytes);
 
-    if (!h || !objects) {
+    values.objects = allocator_create(values.limit);
+    if (!h || !values.objects) {
         free(h);
-        allocator_destroy(objects);
-        return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for the symmetric heap");
+        allocator_destroy(values.objects);
+        fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for the symmetric heap");
+        return NULL;
     }
-    *h = (struct heap){
-        .objects = objects,
+    *h = values;
+    pthread_mutex_init(&h->calls, NULL);
+    return h;
+}
+
+gshmem_status_t heap_start(struct job *j)
+{
+    j->heap = new_heap((struct heap){
         .host = &j->host,
         .base = (char *)j->heap_peer[j->pe],
         .limit = j->host.layout.heap_bytes,
         .page = (size_t)sysconf(_SC_PAGESIZE),
         .huge = settings_number(SETTING_HUGE_PAGES) == 0 && j->host.layout.heap_bytes > HUGE_PAGE,
-    };
-    pthread_mutex_init(&h->calls, NULL);
-    j->heap = h;
-    return GSHMEM_OK;
+    });
+    if (!j->heap)
+        return GSHMEM_ERR_MEMORY;
+    if (!j->device_heap)
+        return GSHMEM_OK;
+    j->device_objects = new_heap((struct heap){
+        .device = j->device_heap,
+        .base = device_heap_base(j->device_heap),
+        .limit = device_heap_limit(j->device_heap),
+    });
+    return j->device_objects ? GSHMEM_OK : GSHMEM_ERR_MEMORY;
 }
 
-void heap_stop(struct job *j)
+static void end_heap(const struct job *j, struct heap *h)
 {
-    struct heap *h = j->heap;
-
     if (!h)
         return;
     if (allocator_objects(h->objects) && j->pe == 0)
         log_info("finalize: the program has not freed %zu symmetric objects, %s",
                  allocator_objects(h->objects), amount(allocator_used(h->objects)).text);
     /* The program's variables keep the file alive, and with it what is left in it. */
-    discard(h, 0, touched_end(h));
+    if (!h->device)
+        discard(h, 0, touched_end(h));
     pthread_mutex_destroy(&h->calls);
     allocator_destroy(h->objects);
     free(h);
-    j->heap = NULL;
+}
+
+void heap_stop(struct job *j)
+{
+    end_heap(j, j->device_objects);
+    end_heap(j, j->heap);
+    j->heap = j->device_objects = NULL;
 }

@@ -48,7 +48,9 @@ static void describe(enum request_word word, uint64_t value, char *text, size_t 
         break;
     case REQUEST_OBJECT:
         if (v)
-            snprintf(text, size, "passes the object at offset %#llx of the heap", v - 1);
+            snprintf(text, size, "passes the object at offset %#llx of the heap%s",
+                     (v & ~REQUEST_OF_DEVICE) - 1,
+                     v & REQUEST_OF_DEVICE ? " in GPU memory" : "");
         else
             snprintf(text, size, "passes NULL");
         break;

@@ -35,6 +35,8 @@ enum request_word {
     REQUEST_WORDS
 };
 
+#define REQUEST_OF_DEVICE (UINT64_C(1) << 62) /* with an object's offset: in the device's heap */
+
 struct request {
     uint64_t word[REQUEST_WORDS];
     char why[320]; /* what REQUEST_MISUSE or REQUEST_MEMORY is about */

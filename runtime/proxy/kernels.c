@@ -1,5 +1,6 @@
 #include "runtime/proxy/kernels.h"
 
+#include "device/device.h"
 #include "runtime/base/settings.h"
 #include "runtime/context.h"
 #include "runtime/proxy/modules.h"
@@ -84,7 +85,7 @@ gshmem_status_t kernels_start(struct job *j)
 {
     gshmem_status_t status;
 
-    if (!modules_any())
+    if (!modules_any(j->device->ops->name))
         return GSHMEM_OK;
     if (!(j->kernels = calloc(1, sizeof *j->kernels)))
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for kernels' view of the job");

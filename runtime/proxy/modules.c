@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "device/device.h"
 #include "gshmem/stream.h"
 #include "runtime/job.h"
 #include "runtime/network.h"
@@ -12,18 +13,29 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gshmem_device_module *first;
 
-bool modules_any(void)
+bool modules_any(const char *device)
 {
+    bool any = false;
+
     pthread_mutex_lock(&lock);
-    bool any = first != NULL;
+    for (const struct gshmem_device_module *m = first; m && !any; m = m->next)
+        any = strcmp(m->device, device) == 0;
     pthread_mutex_unlock(&lock);
     return any;
 }
 
 gshmem_status_t module_fill(struct gshmem_device_module *m, const struct gshmem_device_state *state)
 {
-    int error = m->fill(state);
+    struct job *j = job;
+    int error;
 
+    if (j && strcmp(m->device, j->device->ops->name) != 0) {
+        log_error("a module has kernels for the %s device, and this job's is %s (GSHMEM_DEVICE): they "
+                  "find no job",
+                  m->device, j->device->ops->name);
+        return GSHMEM_OK;
+    }
+    error = m->fill(state);
     if (!error)
         return GSHMEM_OK;
     return fail(GSHMEM_ERR_DEVICE,
@@ -51,12 +63,6 @@ static bool fits(const struct gshmem_device_module *m)
         log_error("a module with kernels was compiled with version %u of gshmem_device.h, and this "
                   "library has version %u: its kernels find no job; compile it again",
                   m->version, GSHMEM_DEVICE_STATE_VERSION);
-        return false;
-    }
-    if (strcmp(m->device, "host") != 0) {
-        log_error("a module has kernels for the %s device, which this version does not serve: they "
-                  "find no job; compile it with gshmemcc --device=host",
-                  m->device);
         return false;
     }
     return true;

@@ -6,7 +6,8 @@
 
 #include "gshmem/device/state.h"
 
-bool modules_any(void);
+/* Whether any of them is for that device. */
+bool modules_any(const char *device);
 /* Gives all of them a state; the first failure, logged. */
 gshmem_status_t modules_fill(const struct gshmem_device_state *state);
 gshmem_status_t module_fill(struct gshmem_device_module *m, const struct gshmem_device_state *state);

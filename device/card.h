@@ -1,0 +1,14 @@
+#ifndef GSHMEM_DEVICE_CARD_H
+#define GSHMEM_DEVICE_CARD_H
+
+#include <stdint.h>
+
+/* What a PE shows the others of its host, so that they know how to map its heap. */
+struct device_card {
+    unsigned char unit[16]; /* which GPU it is */
+    uint64_t heap_most;     /* bytes that its heap can grow to */
+    uint32_t share;         /* how its pieces are handed over; a number of the device's */
+    uint32_t present;       /* 0: this PE has no heap of a device's */
+};
+
+#endif

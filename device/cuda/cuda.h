@@ -1,0 +1,56 @@
+/* What the parts of the cuda device know of each other: device.c (which GPU, copies, small memory)
+ * and heap.c (the symmetric heap). */
+#ifndef GSHMEM_CUDA_H
+#define GSHMEM_CUDA_H
+
+#include "device/cuda/driver.h"
+#include "device/device.h"
+
+/* How pieces of a heap get to other processes, best first; device_card.share. */
+enum cuda_share { SHARE_AUTO, SHARE_DESCRIPTOR, SHARE_FABRIC, SHARE_IPC };
+
+struct cuda {
+    struct device base;
+    struct cuda_driver driver;
+    struct device_config config;
+    cuda_gpu gpu;
+    int gpus;
+    cuda_context context;
+    cuda_stream stream; /* for copies; waits for nothing else, and nothing else for it */
+    enum cuda_share share;
+    unsigned char uuid[16];
+    char text[160];
+};
+
+static inline struct cuda *cuda_of(struct device *d)
+{
+    return (struct cuda *)d;
+}
+
+/* Fails with a line that says what was tried: "…: out of memory (CUDA_ERROR_OUT_OF_MEMORY, 2)". */
+gshmem_status_t cuda_fail(const struct cuda *c, cuda_result result, const char *format, ...)
+    __attribute__((format(printf, 3, 4), cold));
+
+/* Calls of the driver are about the GPU of the thread's context: between these it is ours. */
+gshmem_status_t cuda_enter(const struct cuda *c);
+void cuda_leave(const struct cuda *c);
+
+/* The GPU with that uuid among those this process sees, or -1. */
+cuda_gpu cuda_find_gpu(const struct cuda *c, const unsigned char uuid[16]);
+
+/* Chooses how pieces are shared, as far as the GPU can and the setting allows. */
+gshmem_status_t cuda_choose_share(struct cuda *c);
+const char *cuda_share_name(enum cuda_share share);
+
+/* The heap's slots of device_ops. */
+gshmem_status_t cuda_describe(struct device *d, uint64_t most, struct device_card *card);
+gshmem_status_t cuda_heap_open(struct device *d, const struct device_card *card, uint64_t limit,
+                               struct device_heap_map *map);
+gshmem_status_t cuda_heap_grow(struct device *d, struct device_heap_map *map, uint64_t bytes,
+                               struct device_piece *piece);
+gshmem_status_t cuda_heap_follow(struct device *d, struct device_heap_map *map,
+                                 const struct device_piece *piece);
+uint64_t cuda_heap_shrink(struct device *d, struct device_heap_map *map, uint64_t bytes);
+void cuda_heap_close(struct device *d, struct device_heap_map *map);
+
+#endif

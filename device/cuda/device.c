@@ -1,0 +1,394 @@
+/* The cuda device: which GPU is this PE's, copies, and small memory for the library and kernels.
+ *
+ * A module of its own; the core lends it `fail` and `info`. */
+#include "device/cuda/cuda.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gshmem/base.h"
+
+/* The module. */
+GSHMEM_API extern const struct device_ops gshmem_device;
+
+/* ---- Errors, and whose turn it is ---- */
+
+gshmem_status_t cuda_fail(const struct cuda *c, cuda_result result, const char *format, ...)
+{
+    gshmem_status_t status = result == CUDA_OUT_OF_MEMORY ? GSHMEM_ERR_MEMORY
+                             : result == CUDA_NOT_SUPPORTED ? GSHMEM_ERR_UNSUPPORTED
+                                                            : GSHMEM_ERR_DEVICE;
+    char what[400];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    return c->config.fail(status, "cuda: %s: %s", what, cuda_error(&c->driver, result).text);
+}
+
+gshmem_status_t cuda_enter(const struct cuda *c)
+{
+    cuda_result result = c->driver.context_push(c->context);
+
+    return result ? cuda_fail(c, result, "taking GPU %d for this thread", c->gpu) : GSHMEM_OK;
+}
+
+void cuda_leave(const struct cuda *c)
+{
+    cuda_context ours;
+
+    c->driver.context_pop(&ours);
+}
+
+/* ---- Which GPU ---- */
+
+static bool number(const char *text, int *value)
+{
+    char *end;
+    long n = strtol(text, &end, 10);
+
+    *value = n >= 0 && n <= 1 << 20 ? (int)n : -1;
+    return end != text && *end == 0 && *value >= 0;
+}
+
+/* Sets *gpu, and how it came to be chosen; or says why there is none to choose. */
+static bool choose(const struct cuda_driver *d, const struct device_config *config, int *gpus,
+                   cuda_gpu *gpu, char *why, size_t why_size)
+{
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    cuda_context current = NULL;
+    int wanted;
+
+    *gpus = 0;
+    if (d->gpu_count(gpus) || *gpus < 1) {
+        snprintf(why, why_size, "the NVIDIA driver shows this process no GPU%s%s",
+                 visible ? "; CUDA_VISIBLE_DEVICES=" : "", visible ? visible : "");
+        return false;
+    }
+    if (config->wanted[0]) {
+        if (!number(config->wanted, &wanted)) {
+            snprintf(why, why_size, "GSHMEM_CUDA_DEVICE=%s: expected the number of a GPU, 0..%d",
+                     config->wanted, *gpus - 1);
+            return false;
+        }
+        if (wanted >= *gpus) {
+            snprintf(why, why_size,
+                     "GSHMEM_CUDA_DEVICE=%d: there is no such GPU; this process sees %d (0..%d)",
+                     wanted, *gpus, *gpus - 1);
+            return false;
+        }
+        snprintf(why, why_size, "by GSHMEM_CUDA_DEVICE");
+    } else if (!d->context_current(&current) && current && !d->context_gpu(&wanted)) {
+        snprintf(why, why_size, "the program's current one");
+    } else {
+        wanted = config->index % *gpus;
+        snprintf(why, why_size, "by this PE's place on the host, %d", config->index);
+    }
+    return d->gpu_get(gpu, wanted) == CUDA_OK;
+}
+
+static int attribute(const struct cuda_driver *d, enum cuda_attribute which, cuda_gpu gpu)
+{
+    int value = 0;
+
+    return d->gpu_attribute(&value, which, gpu) ? 0 : value;
+}
+
+/* Says of the GPU what people know it by. */
+static void name_gpu(const struct cuda_driver *d, cuda_gpu gpu, char *text, size_t size)
+{
+    char name[96] = "?";
+    int version = 0;
+    size_t bytes = 0;
+
+    d->gpu_name(name, sizeof name, gpu);
+    d->gpu_memory(&bytes, gpu);
+    d->version(&version);
+    snprintf(text, size, "GPU %d, %s, sm_%d%d, %zu MiB, driver for CUDA %d.%d", gpu, name,
+             attribute(d, CUDA_ATTRIBUTE_MAJOR, gpu), attribute(d, CUDA_ATTRIBUTE_MINOR, gpu),
+             bytes >> 20, version / 1000, version % 1000 / 10);
+}
+
+/* What this library cannot do without. */
+static bool serves(const struct cuda_driver *d, cuda_gpu gpu, char *why, size_t why_size)
+{
+    if (attribute(d, CUDA_ATTRIBUTE_COMPUTE_MODE, gpu) == CUDA_COMPUTE_MODE_PROHIBITED) {
+        snprintf(why, why_size, "GPU %d is in compute mode \"prohibited\" (nvidia-smi -c 0)", gpu);
+        return false;
+    }
+    if (!attribute(d, CUDA_ATTRIBUTE_UNIFIED_ADDRESSING, gpu)) {
+        snprintf(why, why_size, "GPU %d has no unified addressing", gpu);
+        return false;
+    }
+    return true;
+}
+
+static bool find_gpu(const struct cuda_driver *d, const struct device_config *config, int *gpus,
+                     cuda_gpu *gpu, char *why, size_t why_size)
+{
+    char how[160], text[160];
+
+    if (!choose(d, config, gpus, gpu, how, sizeof how)) {
+        snprintf(why, why_size, "%s", how);
+        return false;
+    }
+    if (!serves(d, *gpu, why, why_size))
+        return false;
+    name_gpu(d, *gpu, text, sizeof text);
+    snprintf(why, why_size, "%s (%s)", text, how);
+    return true;
+}
+
+static bool usable(const struct device_config *config, char *why, size_t why_size)
+{
+    struct cuda_driver d;
+    cuda_gpu gpu;
+    int gpus;
+
+    if (!cuda_driver_open(&d, why, why_size))
+        return false;
+    bool found = find_gpu(&d, config, &gpus, &gpu, why, why_size);
+    cuda_driver_close(&d);
+    return found;
+}
+
+cuda_gpu cuda_find_gpu(const struct cuda *c, const unsigned char uuid[16])
+{
+    struct cuda_uuid theirs;
+    cuda_gpu gpu;
+
+    for (int i = 0; i < c->gpus; i++) {
+        if (!c->driver.gpu_get(&gpu, i) && !c->driver.gpu_uuid(&theirs, gpu) &&
+            memcmp(theirs.bytes, uuid, sizeof theirs.bytes) == 0)
+            return gpu;
+    }
+    return -1;
+}
+
+/* ---- Life ---- */
+
+static gshmem_status_t begin(struct cuda *c)
+{
+    const struct cuda_driver *d = &c->driver;
+    struct cuda_uuid uuid;
+    cuda_result result;
+
+    if ((result = d->gpu_uuid(&uuid, c->gpu)))
+        return cuda_fail(c, result, "asking for the uuid of GPU %d", c->gpu);
+    memcpy(c->uuid, uuid.bytes, sizeof c->uuid);
+    if ((result = d->primary_retain(&c->context, c->gpu)))
+        return cuda_fail(c, result, "opening GPU %d", c->gpu);
+    gshmem_status_t status = cuda_choose_share(c);
+    if (!status && !(status = cuda_enter(c))) {
+        if ((result = d->stream_create(&c->stream, CUDA_STREAM_NON_BLOCKING)))
+            status = cuda_fail(c, result, "a stream for copies on GPU %d", c->gpu);
+        cuda_leave(c);
+    }
+    if (status)
+        d->primary_release(c->gpu);
+    return status;
+}
+
+static gshmem_status_t cuda_open(const struct device_config *config, struct device **out)
+{
+    struct cuda *c = calloc(1, sizeof *c);
+    gshmem_status_t status;
+    char why[300];
+
+    if (!c)
+        return config->fail(GSHMEM_ERR_MEMORY, "cuda: out of memory");
+    c->base.ops = &gshmem_device;
+    c->config = *config;
+    if (!cuda_driver_open(&c->driver, why, sizeof why)) {
+        free(c);
+        return config->fail(GSHMEM_ERR_DEVICE, "cuda: %s", why);
+    }
+    if (!find_gpu(&c->driver, config, &c->gpus, &c->gpu, why, sizeof why))
+        status = config->fail(GSHMEM_ERR_DEVICE, "cuda: %s", why);
+    else
+        status = begin(c);
+    if (status) {
+        cuda_driver_close(&c->driver);
+        free(c);
+        return status;
+    }
+    snprintf(c->text, sizeof c->text, "%s", why);
+    *out = &c->base;
+    return GSHMEM_OK;
+}
+
+static void cuda_close(struct device *base)
+{
+    struct cuda *c = cuda_of(base);
+    cuda_context current;
+
+    if (!cuda_enter(c)) {
+        c->driver.stream_destroy(c->stream);
+        cuda_leave(c);
+    }
+    /* bind left it current; whoever uses it later has retained it for himself. */
+    if (!c->driver.context_current(&current) && current == c->context)
+        c->driver.context_set(NULL);
+    c->driver.primary_release(c->gpu);
+    cuda_driver_close(&c->driver);
+    free(c);
+}
+
+static const char *cuda_name(const struct device *base)
+{
+    return ((const struct cuda *)base)->text;
+}
+
+static gshmem_status_t bind(struct device *base)
+{
+    struct cuda *c = cuda_of(base);
+    cuda_result result = c->driver.context_set(c->context);
+
+    return result ? cuda_fail(c, result, "making GPU %d current", c->gpu) : GSHMEM_OK;
+}
+
+/* ---- Copies ---- */
+
+static gshmem_status_t finish(struct cuda *c, cuda_result result, const char *what, const void *to,
+                              size_t bytes)
+{
+    if (!result)
+        result = c->driver.stream_wait(c->stream);
+    cuda_leave(c);
+    return result ? cuda_fail(c, result, "%s %zu B to %p on GPU %d", what, bytes, to, c->gpu)
+                  : GSHMEM_OK;
+}
+
+static gshmem_status_t copy(struct device *base, void *to, const void *from, size_t bytes)
+{
+    struct cuda *c = cuda_of(base);
+    gshmem_status_t status;
+
+    if (bytes == 0)
+        return GSHMEM_OK;
+    if ((status = cuda_enter(c)))
+        return status;
+    return finish(c,
+                  c->driver.copy_async((cuda_address)(uintptr_t)to, (cuda_address)(uintptr_t)from,
+                                       bytes, c->stream),
+                  "copying", to, bytes);
+}
+
+static gshmem_status_t fill(struct device *base, void *at, int byte, size_t bytes)
+{
+    struct cuda *c = cuda_of(base);
+    gshmem_status_t status;
+
+    if (bytes == 0)
+        return GSHMEM_OK;
+    if ((status = cuda_enter(c)))
+        return status;
+    return finish(c,
+                  c->driver.fill_async((cuda_address)(uintptr_t)at, (unsigned char)byte, bytes,
+                                       c->stream),
+                  "filling", at, bytes);
+}
+
+/* ---- Small memory ---- */
+
+/* Shared memory is pinned, and mapped for the GPU: with unified addressing at the same address. */
+static cuda_result take(struct cuda *c, enum device_memory kind, size_t bytes, void **at)
+{
+    cuda_address address = 0;
+    cuda_result result;
+
+    if (kind == DEVICE_MEMORY_SHARED) {
+        result = c->driver.host_allocate(at, bytes, CUDA_HOST_PORTABLE | CUDA_HOST_DEVICE_MAP);
+    } else {
+        result = c->driver.allocate(&address, bytes);
+        *at = (void *)(uintptr_t)address;
+    }
+    return result;
+}
+
+static void release(struct device *base, enum device_memory kind, void *at)
+{
+    struct cuda *c = cuda_of(base);
+
+    if (!at || cuda_enter(c))
+        return;
+    if (kind == DEVICE_MEMORY_SHARED)
+        c->driver.host_free(at);
+    else
+        c->driver.free((cuda_address)(uintptr_t)at);
+    cuda_leave(c);
+}
+
+static void *allocate(struct device *base, enum device_memory kind, size_t bytes)
+{
+    struct cuda *c = cuda_of(base);
+    cuda_result result;
+    void *at = NULL;
+
+    if (cuda_enter(c))
+        return NULL;
+    result = take(c, kind, bytes, &at);
+    cuda_leave(c);
+    if (result) {
+        cuda_fail(c, result, "%zu KiB of %s memory on GPU %d", (bytes + 1023) >> 10,
+                  kind == DEVICE_MEMORY_SHARED ? "pinned" : "GPU", c->gpu);
+        return NULL;
+    }
+    if (kind == DEVICE_MEMORY_SHARED)
+        return memset(at, 0, bytes);
+    if (fill(base, at, 0, bytes)) {
+        release(base, kind, at);
+        return NULL;
+    }
+    return at;
+}
+
+/* What the driver calls in the order of a stream may neither wait nor call the driver, and ours do both. */
+static gshmem_status_t stream_call(struct device *base, void *stream, void (*function)(void *),
+                                   void *argument, void (*over)(void *))
+{
+    struct cuda *c = cuda_of(base);
+
+    (void)function;
+    (void)argument;
+    (void)over;
+    return c->config.fail(GSHMEM_ERR_UNSUPPORTED,
+                          "operations on a GPU's stream (%p) are not in this version: wait for the "
+                          "stream and call the one without _on_stream, or call it in a kernel",
+                          stream);
+}
+
+static bool stream_is_captured(struct device *base, void *stream)
+{
+    (void)base;
+    (void)stream;
+    return false; /* nothing is put on it anyway */
+}
+
+const struct device_ops gshmem_device = {
+    .size = sizeof(struct device_ops),
+    .version = DEVICE_VERSION,
+    .name = "cuda",
+    .own_heap = true,
+    .usable = usable,
+    .open = cuda_open,
+    .close = cuda_close,
+    .text = cuda_name,
+    .bind = bind,
+    .allocate = allocate,
+    .release = release,
+    .copy = copy,
+    .fill = fill,
+    .stream_call = stream_call,
+    .stream_is_captured = stream_is_captured,
+    .describe = cuda_describe,
+    .heap_open = cuda_heap_open,
+    .heap_grow = cuda_heap_grow,
+    .heap_follow = cuda_heap_follow,
+    .heap_shrink = cuda_heap_shrink,
+    .heap_close = cuda_heap_close,
+};

@@ -1,0 +1,87 @@
+#include "runtime/device.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/base/log.h"
+#include "runtime/base/module.h"
+#include "runtime/base/settings.h"
+#include "runtime/job.h"
+#include "runtime/proxy/modules.h"
+
+enum { DEVICE_AUTO, DEVICE_CUDA, DEVICE_HOST }; /* the choices of GSHMEM_DEVICE */
+
+const struct device_ops *device_find_cuda(char *why, size_t why_size)
+{
+    const struct device_ops *ops = module_symbol("cuda", "gshmem_device", why, why_size);
+
+    if (ops && (ops->size != sizeof *ops || ops->version != DEVICE_VERSION)) {
+        snprintf(why, why_size,
+                 "module gshmem-cuda.so is of another version of GSHMEM (interface %u, expected %u)",
+                 ops->version, DEVICE_VERSION);
+        return NULL;
+    }
+    return ops;
+}
+
+struct device_config device_config_of(int index)
+{
+    return (struct device_config){
+        .size = sizeof(struct device_config),
+        .fail = fail,
+        .info = log_info_line,
+        .index = index,
+        .wanted = settings_string(SETTING_CUDA_DEVICE),
+        .share = (int)settings_number(SETTING_CUDA_SHARE),
+    };
+}
+
+static gshmem_status_t open_cuda(struct job *j, const struct device_config *config, bool asked)
+{
+    char why[400];
+    const struct device_ops *ops = device_find_cuda(why, sizeof why);
+    bool usable = ops && ops->usable(config, why, sizeof why);
+
+    if (usable)
+        return ops->open(config, &j->device);
+    if (asked)
+        return fail(GSHMEM_ERR_DEVICE, "GSHMEM_DEVICE=cuda: %s", why);
+    log_warn("this program has kernels for GPUs, and no GPU can be used, so that they find no job: %s",
+             why);
+    return GSHMEM_OK;
+}
+
+gshmem_status_t device_start(struct job *j)
+{
+    int64_t asked = settings_number(SETTING_DEVICE);
+    struct device_config config = device_config_of(j->host.index);
+    bool kernels = modules_any("cuda");
+    gshmem_status_t status;
+
+    if (asked == DEVICE_CUDA || (asked == DEVICE_AUTO && kernels)) {
+        status = open_cuda(j, &config, asked == DEVICE_CUDA);
+        if (!status && j->device)
+            status = j->device->ops->bind(j->device);
+        if (status)
+            return status;
+    }
+    if (!j->device && (status = device_host.open(&config, &j->device)))
+        return status;
+    log_info("device %s: %s (%s)", j->device->ops->name, j->device->ops->text(j->device),
+             asked != DEVICE_AUTO ? "by GSHMEM_DEVICE"
+             : kernels            ? "this program has kernels for GPUs"
+                                  : "this program has no kernels for GPUs");
+    if (!j->device->ops->own_heap || j->bootstrap->n_hosts == 1)
+        return GSHMEM_OK;
+    return fail(GSHMEM_ERR_UNSUPPORTED,
+                "the job is on %d hosts, and heaps of GPU memory are for jobs on one host: "
+                "GSHMEM_DEVICE=host keeps the heap in host memory",
+                j->bootstrap->n_hosts);
+}
+
+void device_stop(struct job *j)
+{
+    if (j->device)
+        j->device->ops->close(j->device);
+    j->device = NULL;
+}

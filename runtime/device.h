@@ -1,0 +1,21 @@
+/* Which device the job has: chosen once per PE, by GSHMEM_DEVICE and by what is there. */
+#ifndef GSHMEM_RUNTIME_DEVICE_H
+#define GSHMEM_RUNTIME_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "device/device.h"
+
+struct job;
+
+/* Opens j->device, and says (info) which and why. */
+gshmem_status_t device_start(struct job *j);
+void device_stop(struct job *j);
+
+/* The cuda device's module; NULL: it is not installed, and why. */
+const struct device_ops *device_find_cuda(char *why, size_t why_size);
+/* What a device is asked for, for the PE with this index on its host. */
+struct device_config device_config_of(int index);
+
+#endif

@@ -1,0 +1,295 @@
+#include "runtime/memory/device_heap.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/base/log.h"
+#include "runtime/base/settings.h"
+#include "runtime/handover.h"
+#include "runtime/job.h"
+#include "runtime/proxy/kernels.h"
+
+struct device_heap {
+    struct device *device;
+    const struct host *host;
+    struct handover handover;
+    uint64_t limit;      /* of each PE's, the system part included */
+    uint64_t system;     /* bytes at the beginning that are the library's */
+    uint64_t everywhere; /* up to here there is memory on all PEs */
+    uint64_t mine;       /* and on this one */
+    struct device_heap_map map[]; /* by the PE's index on its host */
+};
+
+/* What PEs tell each other when heaps grow. */
+struct news {
+    uint64_t status; /* of the sender's part */
+    struct device_piece piece; /* of 0 bytes: none was needed */
+};
+
+_Static_assert(sizeof(struct news) <= HANDOVER_LETTER_MAX, "it is a letter");
+
+/* ---- Growing ---- */
+
+/* The lowest PE's failure is everybody's; who is to blame has logged it. */
+static gshmem_status_t first_failure(const struct device_heap *d, const struct news *news,
+                                     const char *call)
+{
+    const struct host *host = d->host;
+
+    if (news[host->index].status)
+        return (gshmem_status_t)news[host->index].status;
+    for (int i = 0; i < host->n; i++) {
+        if (news[i].status)
+            return fail_silently((gshmem_status_t)news[i].status,
+                                 "%s: refused by PE %d, which says why", call, host->pe[i]);
+    }
+    return GSHMEM_OK;
+}
+
+static void shrink(struct device_heap *d, uint64_t end)
+{
+    const struct device_ops *ops = d->device->ops;
+
+    d->everywhere = UINT64_MAX;
+    for (int i = 0; i < d->host->n; i++) {
+        if (!d->map[i].own)
+            continue;
+        uint64_t left = ops->heap_shrink(d->device, &d->map[i], end);
+        if (left < d->everywhere)
+            d->everywhere = left;
+        if (i == d->host->index)
+            d->mine = left;
+    }
+}
+
+/* This PE's part, before the others know of it. */
+static void grow_mine(struct device_heap *d, uint64_t end, struct news *mine)
+{
+    *mine = (struct news){.piece = {.offset = d->mine, .fd = -1}};
+    if (end <= d->mine)
+        return;
+    mine->status =
+        d->device->ops->heap_grow(d->device, &d->map[d->host->index], end, &mine->piece);
+    if (mine->status)
+        mine->piece = (struct device_piece){.offset = d->mine, .fd = -1};
+    else
+        d->mine += mine->piece.bytes;
+}
+
+/* And what the others have grown by. */
+static gshmem_status_t follow_others(struct device_heap *d, struct news *news, const int *fds)
+{
+    gshmem_status_t status = GSHMEM_OK;
+
+    d->everywhere = d->mine;
+    for (int i = 0; i < d->host->n; i++) {
+        struct device_piece *piece = &news[i].piece;
+        if (i == d->host->index)
+            continue;
+        piece->fd = fds[i];
+        if (piece->offset + piece->bytes < d->everywhere)
+            d->everywhere = piece->offset + piece->bytes;
+        if (piece->bytes && d->map[i].own && !status)
+            status = d->device->ops->heap_follow(d->device, &d->map[i], piece);
+        else if (fds[i] >= 0)
+            close(fds[i]);
+    }
+    return status;
+}
+
+static void close_all(const struct device_heap *d, const int *fds)
+{
+    for (int i = 0; i < d->host->n; i++) {
+        if (fds[i] >= 0)
+            close(fds[i]);
+    }
+}
+
+/* Two exchanges: of pieces, and of whether all could be mapped everywhere. */
+static gshmem_status_t grow(struct device_heap *d, uint64_t end, struct news *news, int *fds,
+                            const char *call)
+{
+    const struct host *host = d->host;
+    struct news *mine = &news[host->index], own;
+    gshmem_status_t status;
+
+    grow_mine(d, end, &own);
+    status = handover_exchange(&d->handover, host, call, &own, sizeof own, own.piece.fd, news, fds);
+    if (own.piece.fd >= 0)
+        close(own.piece.fd);
+    if (status)
+        return status;
+    *mine = own;
+    if ((status = first_failure(d, news, call))) {
+        close_all(d, fds);
+        return status;
+    }
+    own = (struct news){.status = follow_others(d, news, fds)};
+    if (!own.status && d->everywhere >= d->system && mine->piece.offset == 0)
+        own.status = d->device->ops->fill(d->device, (void *)d->map[host->index].base, 0, d->system);
+    if ((status = handover_exchange(&d->handover, host, call, &own, sizeof own, -1, news, fds)))
+        return status;
+    close_all(d, fds);
+    *mine = own;
+    return first_failure(d, news, call);
+}
+
+gshmem_status_t device_heap_reach(struct device_heap *d, uint64_t end, const char *call)
+{
+    const size_t n = (size_t)d->host->n;
+    uint64_t before = d->everywhere;
+    gshmem_status_t status;
+
+    end += d->system;
+    if (end <= before)
+        return GSHMEM_OK;
+    struct news *news = calloc(n, sizeof *news + sizeof(int));
+    if (!news) /* the others wait for this PE: to be told of it would take memory */
+        return fail(GSHMEM_ERR_MEMORY, "%s: out of memory for %zu PEs", call, n);
+    int *fds = (int *)(news + n);
+    status = grow(d, end, news, fds, call);
+    if (status)
+        shrink(d, before);
+    free(news);
+    return status;
+}
+
+void device_heap_cut(struct device_heap *d, uint64_t end)
+{
+    shrink(d, end + d->system);
+}
+
+/* ---- Start and stop ---- */
+
+gshmem_status_t device_heap_prepare(struct job *j)
+{
+    struct host_member *me = &j->host.control->member[j->host.index];
+    uint64_t least = (uint64_t)settings_number(SETTING_HEAP_SIZE);
+    uint64_t most = (uint64_t)settings_number(SETTING_HEAP_MAX);
+    uint64_t system = kernels_system_bytes();
+    gshmem_status_t status;
+
+    if (!j->device->ops->own_heap)
+        return GSHMEM_OK;
+    struct device_heap *d = calloc(1, sizeof *d + (size_t)j->host.n * sizeof d->map[0]);
+    if (!d)
+        return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %d PEs", j->host.n);
+    j->device_heap = d;
+    d->device = j->device;
+    d->host = &j->host;
+    d->system = system;
+    if ((status = handover_open(&d->handover)))
+        return status;
+    if (most)
+        most = system + (least > most ? least : most);
+    if ((status = j->device->ops->describe(j->device, most, &me->card)))
+        return status;
+    if (me->card.heap_most < system + least)
+        status = j->device->ops->describe(j->device, system + least, &me->card);
+    me->handover = d->handover.address;
+    return status;
+}
+
+/* All have one, or none has: then the largest that all can have. */
+static gshmem_status_t agree_on_limit(const struct job *j, uint64_t *limit)
+{
+    const struct host_member *member = j->host.control->member;
+
+    *limit = UINT64_MAX;
+    for (int i = 0; i < j->host.n; i++) {
+        if (member[i].card.present != member[j->host.index].card.present)
+            return fail(GSHMEM_ERR_MISMATCH,
+                        "start-up: PE %d has its heap in GPU memory and PE %d in host memory: "
+                        "GSHMEM_DEVICE=cuda, or =host, for all PEs",
+                        member[i].card.present ? j->host.pe[i] : j->pe,
+                        member[i].card.present ? j->pe : j->host.pe[i]);
+        if (member[i].card.heap_most < *limit)
+            *limit = member[i].card.heap_most;
+    }
+    return GSHMEM_OK;
+}
+
+gshmem_status_t device_heap_start(struct job *j)
+{
+    const struct host_member *member = j->host.control->member;
+    struct device_heap *d = j->device_heap;
+    gshmem_status_t status;
+    uint64_t limit;
+
+    if ((status = agree_on_limit(j, &limit)) || !d)
+        return status;
+    if (limit <= d->system)
+        return fail(GSHMEM_ERR_ARGUMENT,
+                    "start-up: a heap of GPU memory of %llu KiB has no room beside the library's "
+                    "own %llu KiB: raise GSHMEM_HEAP_MAX",
+                    (unsigned long long)limit >> 10, (unsigned long long)d->system >> 10);
+    d->limit = limit;
+    for (int i = 0; i < j->host.n && !status; i++)
+        status = j->device->ops->heap_open(j->device, i == j->host.index ? NULL : &member[i].card,
+                                           limit, &d->map[i]);
+    return status ? status : device_heap_reach(d, 1, "start-up");
+}
+
+void device_heap_leave(struct job *j)
+{
+    struct device_heap *d = j->device_heap;
+
+    for (int i = 0; d && i < j->host.n; i++) {
+        if (i != j->host.index)
+            d->device->ops->heap_close(d->device, &d->map[i]);
+    }
+}
+
+void device_heap_stop(struct job *j)
+{
+    struct device_heap *d = j->device_heap;
+
+    if (!d)
+        return;
+    device_heap_leave(j);
+    d->device->ops->heap_close(d->device, &d->map[j->host.index]);
+    handover_close(&d->handover);
+    free(d);
+    j->device_heap = NULL;
+}
+
+/* ---- Where things are ---- */
+
+char *device_heap_base(const struct device_heap *d)
+{
+    return (char *)device_heap_system(d) + d->system;
+}
+
+uint64_t device_heap_limit(const struct device_heap *d)
+{
+    return d->limit - d->system;
+}
+
+uintptr_t device_heap_system(const struct device_heap *d)
+{
+    return d->map[d->host->index].base;
+}
+
+bool device_heap_find(const struct device_heap *d, const void *mine, uint64_t bytes, uint64_t *offset)
+{
+    *offset = (uintptr_t)mine - (uintptr_t)device_heap_base(d);
+    return *offset < device_heap_limit(d) && bytes <= device_heap_limit(d) - *offset;
+}
+
+uintptr_t device_heap_there(const struct device_heap *d, int pe, uint64_t offset, bool loads)
+{
+    const struct device_heap_map *map = &d->map[d->host->index_of[pe]];
+
+    return map->own && (map->loads || !loads) ? map->base + d->system + offset : 0;
+}
+
+gshmem_status_t device_heap_copy(struct device_heap *d, void *to, const void *from, uint64_t bytes)
+{
+    return d->device->ops->copy(d->device, to, from, bytes);
+}
+
+gshmem_status_t device_heap_fill(struct device_heap *d, void *at, int byte, uint64_t bytes)
+{
+    return d->device->ops->fill(d->device, at, byte, bytes);
+}

@@ -1,0 +1,46 @@
+/* The symmetric heap in memory of a device's own (GPU memory): where each PE's is, and how all grow.
+ *
+ * Beside it the heap in host memory stays, for objects that ask for it. All PEs of the job are on one
+ * host. The CPU has no address for what is in here: it copies, by the device. */
+#ifndef GSHMEM_RUNTIME_DEVICE_HEAP_H
+#define GSHMEM_RUNTIME_DEVICE_HEAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "device/device.h"
+#include "gshmem/status.h"
+
+struct job;
+struct device_heap;
+
+/* Before this PE shows itself to its host: what the others are to know of its heap. Makes
+ * j->device_heap if the device has heaps of its own. */
+gshmem_status_t device_heap_prepare(struct job *j);
+/* Once all have shown themselves: finds the others' heaps. */
+gshmem_status_t device_heap_start(struct job *j);
+/* Lets go of the other PEs' heaps; then, when they have let go of this one too, of this one. */
+void device_heap_leave(struct job *j);
+void device_heap_stop(struct job *j);
+
+/* This PE's heap for objects: from where, and up to how much. */
+char *device_heap_base(const struct device_heap *d);
+uint64_t device_heap_limit(const struct device_heap *d);
+/* The library's own part, before it: kernels' sync blocks. */
+uintptr_t device_heap_system(const struct device_heap *d);
+
+/* Where an address of this PE's heap is in the PE's of the job; false: it is not in it. *there is 0 where
+ * it cannot be reached. loads: by kernels; else by copies. */
+bool device_heap_find(const struct device_heap *d, const void *mine, uint64_t bytes, uint64_t *offset);
+uintptr_t device_heap_there(const struct device_heap *d, int pe, uint64_t offset, bool loads);
+
+/* Makes sure that there is memory up to `end`, on all PEs, which must all call it with the same. */
+gshmem_status_t device_heap_reach(struct device_heap *d, uint64_t end, const char *call);
+/* No object is beyond `end` any more, on any PE. */
+void device_heap_cut(struct device_heap *d, uint64_t end);
+
+/* Copies and fills by the device, with addresses as these give them. */
+gshmem_status_t device_heap_copy(struct device_heap *d, void *to, const void *from, uint64_t bytes);
+gshmem_status_t device_heap_fill(struct device_heap *d, void *at, int byte, uint64_t bytes);
+
+#endif

@@ -1,0 +1,385 @@
+/* The simulated driver: GPUs, contexts, faults, and the account of what is open. */
+#define _GNU_SOURCE
+#include "sim.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void sim_lock(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void sim_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+long sim_setting(const char *name, long otherwise)
+{
+    const char *text = getenv(name);
+
+    return text ? atol(text) : otherwise;
+}
+
+/* ---- Faults ---- */
+
+static struct {
+    char name[40];
+    long count;
+} calls[64];
+
+static long count(const char *call)
+{
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        if (calls[i].name[0] == 0)
+            snprintf(calls[i].name, sizeof calls[i].name, "%s", call);
+        if (strcmp(calls[i].name, call) == 0)
+            return ++calls[i].count;
+    }
+    return 0;
+}
+
+cuda_result sim_enter(const char *call)
+{
+    const char *fail = getenv("SIM_FAIL"), *only = getenv("SIM_FAIL_PE"), *pe = getenv("GSHMEM_RUN_PE");
+    size_t length = strlen(call);
+    long nth;
+
+    sim_lock();
+    nth = count(call);
+    sim_unlock();
+    if (sim_setting("SIM_LOG", 0))
+        fprintf(stderr, "simulation: %s, call %ld\n", call, nth);
+    if (only && pe && strcmp(only, pe) != 0)
+        return CUDA_OK;
+    while (fail && *fail) {
+        long which, result;
+        if (strncmp(fail, call, length) == 0 &&
+            sscanf(fail + length, "@%ld=%ld", &which, &result) == 2 && (which == 0 || which == nth))
+            return (cuda_result)result;
+        fail = strchr(fail, ',');
+        fail += fail != NULL;
+    }
+    return CUDA_OK;
+}
+
+/* ---- What is open ---- */
+
+static long open_count[SIM_KINDS];
+static bool blamed;
+
+void sim_opened(enum sim_kind kind)
+{
+    __atomic_fetch_add(&open_count[kind], 1, __ATOMIC_RELAXED);
+}
+
+void sim_closed(enum sim_kind kind)
+{
+    __atomic_fetch_sub(&open_count[kind], 1, __ATOMIC_RELAXED);
+}
+
+void sim_blame(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    fputs("simulation: ", stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+    blamed = true;
+}
+
+__attribute__((destructor)) static void account(void)
+{
+    static const char *const names[] = {
+        "contexts", "reservations", "pieces", "mappings", "allocations", "imports",
+        "pinned allocations", "streams"};
+
+    for (int kind = 0; kind < SIM_KINDS; kind++) {
+        if (open_count[kind])
+            sim_blame("%ld %s are still open", open_count[kind], names[kind]);
+    }
+    if (blamed)
+        _exit(99);
+}
+
+/* ---- GPUs ---- */
+
+static bool started;
+
+int sim_visible(int ordinal)
+{
+    const char *list = getenv("CUDA_VISIBLE_DEVICES");
+    int all = (int)sim_setting("SIM_GPUS", 2);
+
+    if (!list)
+        return ordinal < all ? ordinal : -1;
+    for (int i = 0; *list; i++) {
+        int gpu = atoi(list);
+        if (gpu < 0 || gpu >= all)
+            return -1; /* as the real one: what follows nonsense is not visible */
+        if (i == ordinal)
+            return gpu;
+        list += strcspn(list, ",");
+        list += *list == ',';
+    }
+    return -1;
+}
+
+int sim_gpus(void)
+{
+    int n = 0;
+
+    while (n < SIM_GPUS_MOST && sim_visible(n) >= 0)
+        n++;
+    return n;
+}
+
+bool sim_gpu_exists(cuda_gpu gpu)
+{
+    return gpu >= 0 && gpu < sim_gpus();
+}
+
+bool sim_reaches(cuda_gpu gpu, cuda_gpu peer)
+{
+    return gpu == peer || sim_setting("SIM_PEER", 1);
+}
+
+SIM_API cuda_result cuInit(unsigned flags)
+{
+    SIM_ENTER();
+    if (flags)
+        return CUDA_INVALID_VALUE;
+    if (sim_gpus() == 0)
+        return CUDA_NO_DEVICE;
+    started = true;
+    return CUDA_OK;
+}
+
+SIM_API cuda_result cuDriverGetVersion(int *version)
+{
+    SIM_ENTER();
+    *version = (int)sim_setting("SIM_VERSION", 13000);
+    return CUDA_OK;
+}
+
+static const struct {
+    cuda_result result;
+    const char *name, *text;
+} errors[] = {
+    {CUDA_OK, "CUDA_SUCCESS", "no error"},
+    {CUDA_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+    {CUDA_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+    {CUDA_NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
+    {CUDA_INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
+    {CUDA_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
+    {CUDA_PEER_ACCESS_UNSUPPORTED, "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED",
+     "peer access is not supported between these two devices"},
+    {CUDA_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+    {CUDA_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS",
+     "an illegal memory access was encountered"},
+    {CUDA_NOT_PERMITTED, "CUDA_ERROR_NOT_PERMITTED", "operation not permitted"},
+    {CUDA_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
+};
+
+SIM_API cuda_result cuGetErrorName(cuda_result result, const char **name)
+{
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        if (errors[i].result == result) {
+            *name = errors[i].name;
+            return CUDA_OK;
+        }
+    }
+    return CUDA_INVALID_VALUE;
+}
+
+SIM_API cuda_result cuGetErrorString(cuda_result result, const char **text)
+{
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        if (errors[i].result == result) {
+            *text = errors[i].text;
+            return CUDA_OK;
+        }
+    }
+    return CUDA_INVALID_VALUE;
+}
+
+SIM_API cuda_result cuDeviceGetCount(int *n)
+{
+    SIM_ENTER();
+    if (!started)
+        return CUDA_INVALID_VALUE;
+    *n = sim_gpus();
+    return CUDA_OK;
+}
+
+SIM_API cuda_result cuDeviceGet(cuda_gpu *gpu, int ordinal)
+{
+    SIM_ENTER();
+    if (!sim_gpu_exists(ordinal))
+        return CUDA_INVALID_DEVICE;
+    *gpu = ordinal;
+    return CUDA_OK;
+}
+
+SIM_API cuda_result cuDeviceGetName(char *name, int size, cuda_gpu gpu)
+{
+    SIM_ENTER();
+    snprintf(name, (size_t)size, "Simulation %d", sim_visible(gpu));
+    return CUDA_OK;
+}
+
+SIM_API cuda_result cuDeviceGetUuid_v2(struct cuda_uuid *uuid, cuda_gpu gpu)
+{
+    SIM_ENTER();
+    memset(uuid, 0, sizeof *uuid);
+    memcpy(uuid->bytes, "simulated GPU ", 14);
+    uuid->bytes[14] = (unsigned char)sim_visible(gpu);
+    return CUDA_OK;
+}
+
+SIM_API cuda_result cuDeviceGetAttribute(int *value, enum cuda_attribute which, cuda_gpu gpu)
+{
+    SIM_ENTER();
+    if (!sim_gpu_exists(gpu))
+        return CUDA_INVALID_DEVICE;
+    switch (which) {
+    case CUDA_ATTRIBUTE_COMPUTE_MODE:
+        *value = (int)sim_setting("SIM_MODE", 0);
+        break;
+    case CUDA_ATTRIBUTE_UNIFIED_ADDRESSING:
+        *value = 1;
+        break;
+    case CUDA_ATTRIBUTE_MAJOR:
+        *value = 9;
+        break;
+    case CUDA_ATTRIBUTE_MINOR:
+        *value = 0;
+        break;
+    case CUDA_ATTRIBUTE_VMM:
+        *value = (int)sim_setting("SIM_VMM", 1);
+        break;
+    case CUDA_ATTRIBUTE_DESCRIPTORS:
+        *value = (int)sim_setting("SIM_POSIX", 1);
+        break;
+    case CUDA_ATTRIBUTE_FABRIC:
+        *value = (int)sim_setting("SIM_FABRIC", 0);
+        break;
+    default:
+        return CUDA_INVALID_VALUE;
+    }
+    return CUDA_OK;
+}
+
+SIM_API cuda_result cuDeviceTotalMem_v2(size_t *bytes, cuda_gpu gpu)
+{
+    SIM_ENTER();
+    if (!sim_gpu_exists(gpu))
+        return CUDA_INVALID_DEVICE;
+    *bytes = (size_t)sim_setting("SIM_MEMORY", 1 << 30);
+    return CUDA_OK;
+}
+
+SIM_API cuda_result cuDeviceCanAccessPeer(int *can, cuda_gpu gpu, cuda_gpu peer)
+{
+    SIM_ENTER();
+    if (!sim_gpu_exists(gpu) || !sim_gpu_exists(peer))
+        return CUDA_INVALID_DEVICE;
+    *can = gpu != peer && sim_reaches(gpu, peer);
+    return CUDA_OK;
+}
+
+/* ---- Contexts: only primary ones, a number behind a pointer ---- */
+
+static struct sim_context {
+    int users;
+} contexts[SIM_GPUS_MOST];
+
+enum { STACK = 16 };
+static _Thread_local struct sim_context *stack[STACK];
+static _Thread_local int depth;
+
+cuda_gpu sim_current(void)
+{
+    struct sim_context *now = depth ? stack[depth - 1] : NULL;
+
+    return now && now->users ? (cuda_gpu)(now - contexts) : -1;
+}
+
+SIM_API cuda_result cuDevicePrimaryCtxRetain(cuda_context *context, cuda_gpu gpu)
+{
+    SIM_ENTER();
+    if (!started || !sim_gpu_exists(gpu))
+        return CUDA_INVALID_DEVICE;
+    sim_lock();
+    contexts[gpu].users++;
+    sim_unlock();
+    sim_opened(SIM_CONTEXT);
+    *context = &contexts[gpu];
+    return CUDA_OK;
+}
+
+SIM_API cuda_result cuDevicePrimaryCtxRelease_v2(cuda_gpu gpu)
+{
+    SIM_ENTER();
+    if (!sim_gpu_exists(gpu) || contexts[gpu].users == 0)
+        return CUDA_INVALID_CONTEXT;
+    sim_lock();
+    contexts[gpu].users--;
+    sim_unlock();
+    sim_closed(SIM_CONTEXT);
+    return CUDA_OK;
+}
+
+SIM_API cuda_result cuCtxGetCurrent(cuda_context *context)
+{
+    SIM_ENTER();
+    *context = depth ? stack[depth - 1] : NULL;
+    return CUDA_OK;
+}
+
+SIM_API cuda_result cuCtxSetCurrent(cuda_context context)
+{
+    SIM_ENTER();
+    if (depth == 0)
+        depth = 1;
+    stack[depth - 1] = context;
+    if (!context)
+        depth--;
+    return CUDA_OK;
+}
+
+SIM_API cuda_result cuCtxPushCurrent_v2(cuda_context context)
+{
+    SIM_ENTER();
+    if (!context || depth == STACK)
+        return CUDA_INVALID_CONTEXT;
+    stack[depth++] = context;
+    return CUDA_OK;
+}
+
+SIM_API cuda_result cuCtxPopCurrent_v2(cuda_context *context)
+{
+    SIM_ENTER();
+    if (depth == 0)
+        return CUDA_INVALID_CONTEXT;
+    *context = stack[--depth];
+    return CUDA_OK;
+}
+
+SIM_API cuda_result cuCtxGetDevice(cuda_gpu *gpu)
+{
+    SIM_ENTER();
+    if (sim_current() < 0)
+        return CUDA_INVALID_CONTEXT;
+    *gpu = sim_current();
+    return CUDA_OK;
+}

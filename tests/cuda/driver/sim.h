@@ -1,0 +1,69 @@
+/* A simulation of NVIDIA's driver, for tests: libcuda.so.1 with the entry points that GSHMEM calls, over
+ * memfd and mmap. There is no GPU in it, and nothing runs on one: memory is the machine's, and streams
+ * are lists of copies that are made when somebody waits for them, and not a moment earlier.
+ *
+ * It is stricter than a driver: "GPU" addresses cannot be loaded from or stored to by the CPU, memory
+ * begins as junk, ranges must be mapped and accessible, and what is still open when the process
+ * exits makes it fail with status 99. The environment says what it pretends:
+ *
+ *     SIM_GPUS=2            how many GPUs (CUDA_VISIBLE_DEVICES chooses among them)
+ *     SIM_MEMORY=1073741824 bytes of each
+ *     SIM_VERSION=13000     the driver's version
+ *     SIM_PEER=0            no GPU reaches another's memory
+ *     SIM_VMM=0             no virtual memory management
+ *     SIM_POSIX=0           its memory cannot be exported as descriptors
+ *     SIM_FABRIC=1          and can be as fabric handles
+ *     SIM_FAIL=cuMemCreate@3=2   the third call of cuMemCreate answers 2; several with commas; @0: all
+ *     SIM_FAIL_PE=1         only in that PE of gshmemrun
+ *     SIM_LOG=1             every call on stderr */
+#ifndef SIM_H
+#define SIM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "device/cuda/driver.h"
+
+#define SIM_API __attribute__((visibility("default")))
+
+enum { SIM_GPUS_MOST = 8, SIM_OBJECTS = 4096 };
+
+#define X(name, symbol, arguments) SIM_API cuda_result symbol arguments;
+CUDA_DRIVER(X)
+#undef X
+
+/* All entry points begin with it: counts the call, and whether it is to fail. */
+#define SIM_ENTER()                                                                                \
+    do {                                                                                           \
+        cuda_result sim_fault = sim_enter(__func__);                                               \
+        if (sim_fault)                                                                             \
+            return sim_fault;                                                                      \
+    } while (0)
+
+cuda_result sim_enter(const char *call);
+long sim_setting(const char *name, long otherwise);
+void sim_lock(void);
+void sim_unlock(void);
+
+/* What is open: each kind is counted, and what is left at the end is told. */
+enum sim_kind {
+    SIM_CONTEXT, SIM_RESERVATION, SIM_PIECE, SIM_MAPPING, SIM_ALLOCATION, SIM_IMPORT, SIM_PINNED,
+    SIM_STREAM, SIM_KINDS
+};
+void sim_opened(enum sim_kind kind);
+void sim_closed(enum sim_kind kind);
+/* Something that a real driver would not tell, and that must not happen. */
+void sim_blame(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+int sim_gpus(void);
+int sim_visible(int ordinal); /* which GPU of the machine that is */
+bool sim_gpu_exists(cuda_gpu gpu);
+bool sim_reaches(cuda_gpu gpu, cuda_gpu peer);
+cuda_gpu sim_current(void); /* -1: no context */
+
+/* For streams: a copy between any two addresses, of the GPU or not. */
+cuda_result sim_copy(cuda_address to, cuda_address from, size_t bytes);
+cuda_result sim_fill(cuda_address at, unsigned char byte, size_t bytes);
+
+#endif
