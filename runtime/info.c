@@ -11,6 +11,7 @@
 #include "gshmem.h"
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
+#include "runtime/device.h"
 #include "runtime/memory/data.h"
 #include "transport/transport.h"
 
@@ -100,6 +101,26 @@ static void print_transports(FILE *to)
             usable ? "  <- used to PEs of other hosts" : "");
 }
 
+/* As a program would find them that has kernels for them. */
+static void print_devices(FILE *to)
+{
+    struct device_config config = device_config_of(0);
+    char why[400];
+    const struct device_ops *cuda = device_find_cuda(why, sizeof why);
+    bool usable = cuda && cuda->usable(&config, why, sizeof why);
+    const char *asked = settings_string(SETTING_DEVICE);
+    bool never = strcmp(asked, "host") == 0, always = strcmp(asked, "cuda") == 0;
+
+    fprintf(to, "\nDevices (GSHMEM_DEVICE=%s)\n", asked);
+    fprintf(to, "  %-8s %-7s %s%s\n", "cuda", usable ? "yes" : "no", why,
+            never     ? ""
+            : always  ? "  <- asked for"
+            : usable  ? "  <- used by programs with kernels for GPUs"
+                      : "");
+    fprintf(to, "  %-8s yes     memory and kernels on the CPU%s\n", "host",
+            always ? "" : "  <- used");
+}
+
 int gshmem_info_print(FILE *to)
 {
     char name[64];
@@ -110,7 +131,7 @@ int gshmem_info_print(FILE *to)
     fprintf(to, "%s\n", name);
     print_bootstraps(to);
     print_memory(to);
-    fprintf(to, "\nDevices\n  %-8s yes     memory and PEs on the CPU  <- used\n", "host");
+    print_devices(to);
     print_transports(to);
     fprintf(to, "\nSettings: gshmem-info --settings\n");
     return 0;

@@ -1,24 +1,122 @@
-/* The symmetric heap in (simulated) GPU memory: put and get across it, and its growth. */
+/* The symmetric heap in (simulated) GPU memory: what is put there is found there, also across the pieces
+ * that it grows by; memory comes when it is asked for, goes when it is freed, and a second job of the
+ * process finds all as new. What the simulation counts as open at the end makes it fail. */
 #include "gshmem.h"
 #include "../check.h"
 
+enum { MIB = 1 << 20 };
+
+static int me, n, left, right;
+
+static char mark(int pe, size_t i)
+{
+    return (char)(pe * 31 + i / 4096 * 7 + i % 251);
+}
+
+static char *pattern(int pe, size_t bytes)
+{
+    char *p = malloc(bytes);
+
+    CHECK(p);
+    for (size_t i = 0; i < bytes; i++)
+        p[i] = mark(pe, i);
+    return p;
+}
+
+static void check_pattern(const char *got, int pe, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        if (got[i] != mark(pe, i))
+            CHECK_FAIL("byte %zu is %d, expected %d of PE %d", i, got[i], mark(pe, i), pe);
+    }
+}
+
+static void zeros(void)
+{
+    for (int again = 0; again < 2; again++) { /* the second time where something was */
+        long *words = gshmem_calloc(1000, sizeof *words), got[1000];
+        CHECK(words);
+        CHECK_OK(gshmem_getmem(got, words, sizeof got, right));
+        for (int i = 0; i < 1000; i++)
+            CHECK_EQ(got[i], 0);
+        CHECK_OK(gshmem_barrier_all());
+        memset(got, 0x5a, sizeof got);
+        CHECK_OK(gshmem_putmem(words, got, sizeof got, right));
+        CHECK_OK(gshmem_free(words));
+    }
+}
+
+/* Put to the right, read at home and from the left, in pieces of odd sizes. */
+static void there_and_back(char *object, size_t bytes)
+{
+    char *mine = pattern(me, bytes), *got = malloc(bytes);
+
+    CHECK(got);
+    CHECK_OK(gshmem_putmem(object, mine, bytes / 2 + 1, right));
+    CHECK_OK(gshmem_putmem_nbi(object + bytes / 2 + 1, mine + bytes / 2 + 1, bytes - bytes / 2 - 1,
+                               right));
+    CHECK_OK(gshmem_barrier_all());
+    CHECK_OK(gshmem_getmem(got, object, bytes, me));
+    check_pattern(got, left, bytes);
+    CHECK_OK(gshmem_getmem_nbi(got, object, bytes, left));
+    CHECK_OK(gshmem_quiet());
+    check_pattern(got, (left + n - 1) % n, bytes);
+    CHECK_OK(gshmem_barrier_all());
+    free(mine);
+    free(got);
+}
+
+/* Beyond the first piece, an object in several pieces, and one that moves. */
+static void growth(void)
+{
+    char *first = gshmem_malloc(20 * MIB), *second = gshmem_malloc(30 * MIB);
+    char *third = gshmem_align(4096, 3 * MIB + 5);
+
+    CHECK(first && second && third);
+    CHECK_EQ((uintptr_t)third % 4096, 0);
+    there_and_back(first, 20 * MIB);
+    there_and_back(second, 30 * MIB);
+    there_and_back(third, 3 * MIB + 5);
+    third = gshmem_realloc(third, 40 * MIB);
+    CHECK(third);
+    char *got = malloc(3 * MIB + 5);
+    CHECK_OK(gshmem_getmem(got, third, 3 * MIB + 5, me));
+    check_pattern(got, left, 3 * MIB + 5);
+    free(got);
+    there_and_back(third + 36 * MIB, 4 * MIB);
+    CHECK_OK(gshmem_free(third));
+    CHECK_OK(gshmem_free(second));
+    second = gshmem_malloc(50 * MIB); /* what was given back comes again */
+    CHECK(second);
+    there_and_back(second + 45 * MIB, 5 * MIB);
+    there_and_back(first, 1000);
+    CHECK_OK(gshmem_free(second));
+    CHECK_OK(gshmem_free(first));
+}
+
+/* More than there is: nobody gets it, all are told, and all goes on. */
+static void too_much(void)
+{
+    const char *line = "";
+
+    CHECK(!gshmem_malloc((size_t)4 << 30));
+    CHECK_EQ(gshmem_last_error(&line), GSHMEM_ERR_MEMORY);
+    CHECK_HAS(line, me == 0 ? "no room for 4294967296 B (4 GiB)" : "no room for 4294967296 B");
+}
+
 int main(void)
 {
-    CHECK_OK(gshmem_init());
-    int me = gshmem_my_pe(), n = gshmem_n_pes(), right = (me + 1) % n, left = (me + n - 1) % n;
-    long *words = gshmem_calloc(100, sizeof *words), mine[100], got[100];
-    CHECK(words);
-    CHECK_OK(gshmem_getmem(got, words, sizeof got, right));
-    for (int i = 0; i < 100; i++) {
-        CHECK_EQ(got[i], 0);
-        mine[i] = 1000 * me + i;
+    for (int job = 0; job < 2; job++) {
+        CHECK_OK(gshmem_init());
+        me = gshmem_my_pe();
+        n = gshmem_n_pes();
+        left = (me + n - 1) % n;
+        right = (me + 1) % n;
+        zeros();
+        growth();
+        too_much();
+        CHECK(gshmem_malloc(100)); /* not freed by the program */
+        CHECK_OK(gshmem_finalize());
     }
-    CHECK_OK(gshmem_barrier_all());
-    CHECK_OK(gshmem_putmem(words, mine, sizeof mine, right));
-    CHECK_OK(gshmem_barrier_all());
-    CHECK_OK(gshmem_getmem(got, words, sizeof got, me));
-    for (int i = 0; i < 100; i++)
-        CHECK_EQ(got[i], 1000 * left + i);
-    CHECK_OK(gshmem_free(words));
-    return gshmem_finalize();
+    return 0;
 }

@@ -15,6 +15,7 @@
  *     SIM_FABRIC=1          and can be as fabric handles
  *     SIM_FAIL=cuMemCreate@3=2   the third call of cuMemCreate answers 2; several with commas; @0: all
  *     SIM_FAIL_PE=1         only in that PE of gshmemrun
+ *     SIM_DEATHS=1          processes die in this test: what they had open by CUDA IPC is not told apart
  *     SIM_LOG=1             every call on stderr */
 #ifndef SIM_H
 #define SIM_H
