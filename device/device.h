@@ -75,6 +75,8 @@ struct device_ops {
     /* Between any of: this process's memory, the device's, and heaps that are mapped. Done on return,
      * in the order of the calls. */
     gshmem_status_t (*copy)(struct device *d, void *to, const void *from, size_t bytes);
+    /* Whether these bytes are memory of the device's, mapped heaps included, which the CPU cannot touch. */
+    bool (*owns)(struct device *d, const void *at, size_t bytes);
     gshmem_status_t (*fill)(struct device *d, void *at, int byte, size_t bytes);
 
     /* Calls function(argument) when all work before it on the stream is done; what is put on the

@@ -1,8 +1,7 @@
 #include "runtime/context.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
-
+#include "device/device.h"
 #include "runtime/memory/device_heap.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/team/team.h"
@@ -23,12 +22,23 @@ void context_serve_kernels(struct kernel_context *k, const struct gshmem_device_
     default_context.view.device = view;
 }
 
+/* A handle is its address, also for kernels. */
+static struct context *new_context(struct job *j)
+{
+    return j->device->ops->allocate(j->device, DEVICE_MEMORY_SHARED, sizeof(struct context));
+}
+
+static void free_context(struct job *j, struct context *c)
+{
+    j->device->ops->release(j->device, DEVICE_MEMORY_SHARED, c);
+}
+
 static void free_list(struct job *j, struct context *c)
 {
     while (c) {
         struct context *next = c->next;
         kernels_end_context(j, c);
-        free(c);
+        free_context(j, c);
         c = next;
     }
 }
@@ -202,14 +212,14 @@ static gshmem_status_t create(gshmem_team_t handle, long options, gshmem_ctx_t *
     if (options & ~known)
         return fail(GSHMEM_ERR_ARGUMENT, "%s: options %#lx has bits that are no GSHMEM_CTX_… option",
                     call, options);
-    struct context *c = calloc(1, sizeof *c);
+    struct context *c = new_context(job);
     if (!c)
         return fail(GSHMEM_ERR_MEMORY, "%s: out of memory", call);
     c->view = team->view;
     c->view.options = (uint32_t)options;
     gshmem_status_t status = kernels_open_context(job, c);
     if (status) {
-        free(c);
+        free_context(job, c);
         return status;
     }
 
@@ -237,7 +247,7 @@ static void let_go(struct context *c)
 {
     c->view.n_pes = 0;
     if (!pending_any(&c->pending) && kernels_close_context(job, c)) {
-        free(c);
+        free_context(job, c);
         return;
     }
     pthread_mutex_lock(&job->lock);

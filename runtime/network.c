@@ -9,7 +9,9 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/context.h"
+#include "device/device.h"
 #include "runtime/job.h"
+#include "runtime/memory/device_heap.h"
 
 enum {
     FAREWELL_MS = 2000, /* how long finalize lets the last answers take */
@@ -55,10 +57,26 @@ static char *mapped(void *context, int pe, int segment)
         return (char *)j->system_peer[pe];
     if (segment == SEGMENT_HEAP)
         return (char *)j->heap_peer[pe];
+    if (segment == SEGMENT_DEVICE)
+        return (char *)device_heap_start_of(j->device_heap, pe);
     const struct data_segment *s = &j->data.segment[segment - SEGMENT_DATA];
     if (pe == j->pe)
         return (char *)s->base;
     return j->data_peer[pe] ? (char *)j->data_peer[pe] - j->data.segment[0].offset + s->offset : NULL;
+}
+
+static gshmem_status_t copy(void *context, void *to, const void *from, uint64_t bytes)
+{
+    const struct job *j = ((struct network *)context)->job;
+
+    return j->device->ops->copy(j->device, to, from, bytes);
+}
+
+static int on_device(void *context, const void *at, uint64_t bytes)
+{
+    const struct job *j = ((struct network *)context)->job;
+
+    return j->device->ops->owns(j->device, at, bytes);
 }
 
 /* ---- Driving ---- */
@@ -209,6 +227,14 @@ static void name_segments(struct network *n)
                                                    j->host.layout.system_bytes};
     s[SEGMENT_HEAP] =
         (struct transport_segment){(char *)j->heap_peer[j->pe], j->host.layout.heap_bytes};
+    if (j->device_heap) {
+        char *start = (char *)device_heap_start_of(j->device_heap, j->pe);
+        s[SEGMENT_DEVICE] = (struct transport_segment){
+            start,
+            (size_t)(device_heap_base(j->device_heap) - start) + device_heap_limit(j->device_heap)};
+        n->config.on_device = on_device;
+        n->config.copy = copy;
+    }
     for (int i = 0; i < j->data.n; i++)
         s[SEGMENT_DATA + i] = (struct transport_segment){(char *)j->data.segment[i].base,
                                                          j->data.segment[i].bytes};

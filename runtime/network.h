@@ -23,7 +23,12 @@ struct network;
 struct proxy_channel;
 
 /* Segments by number, the same on all PEs. */
-enum { SEGMENT_SYSTEM, SEGMENT_HEAP, SEGMENT_DATA /* and on: the executable's, then libraries' */ };
+enum {
+    SEGMENT_SYSTEM,
+    SEGMENT_HEAP,
+    SEGMENT_DEVICE, /* the heap in the device's own memory, and what is before it; empty without one */
+    SEGMENT_DATA    /* and on: the executable's, then libraries' */
+};
 
 /* A thread that waits for no more than that its data has left. All belongs to who holds the network's
  * lock, until it is gone. */

@@ -100,6 +100,10 @@ struct transport_config {
     void (*told)(void *context, int from, int pe);
     /* Where that segment of a PE of this host begins, mapped here; NULL: it is not. */
     char *(*mapped)(void *context, int pe, int segment);
+    /* Whether this memory is a device's own, which the CPU cannot touch; and copies, done on return,
+     * from and to such memory. NULL: all memory is the CPU's. */
+    int (*on_device)(void *context, const void *at, uint64_t bytes);
+    gshmem_status_t (*copy)(void *context, void *to, const void *from, uint64_t bytes);
 };
 
 struct transport {

@@ -54,6 +54,8 @@ enum {
     CUDA_HOST_DEVICE_MAP = 2,
     CUDA_STREAM_NON_BLOCKING = 1,
     CUDA_IPC_LAZY_PEER_ACCESS = 1,
+    CUDA_POINTER_MEMORY_TYPE = 2,
+    CUDA_MEMORY_GPU = 2,
 };
 
 struct cuda_location {
@@ -137,6 +139,7 @@ struct cuda_handle { /* of the fabric, or CUDA IPC's */
       (cuda_address to, cuda_address from, size_t bytes, cuda_stream stream))                      \
     X(fill_async, cuMemsetD8Async,                                                                 \
       (cuda_address at, unsigned char byte, size_t bytes, cuda_stream stream))                     \
+    X(pointer_attribute, cuPointerGetAttribute, (void *value, int which, cuda_address at))         \
     X(stream_create, cuStreamCreate, (cuda_stream *stream, unsigned flags))                        \
     X(stream_destroy, cuStreamDestroy_v2, (cuda_stream stream))                                    \
     X(stream_wait, cuStreamSynchronize, (cuda_stream stream))

@@ -83,6 +83,14 @@ static bool stream_is_captured(struct device *d, void *stream)
     return host_stream_is_captured(stream);
 }
 
+static bool owns(struct device *d, const void *at, size_t bytes)
+{
+    (void)d;
+    (void)at;
+    (void)bytes;
+    return false;
+}
+
 static gshmem_status_t fill(struct device *d, void *at, int byte, size_t bytes)
 {
     (void)d;
@@ -161,6 +169,7 @@ const struct device_ops device_host = {
     .allocate = allocate,
     .release = release,
     .copy = copy,
+    .owns = owns,
     .fill = fill,
     .stream_call = stream_call,
     .stream_is_captured = stream_is_captured,

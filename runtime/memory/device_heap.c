@@ -284,6 +284,13 @@ uintptr_t device_heap_there(const struct device_heap *d, int pe, uint64_t offset
     return map->own && (map->loads || !loads) ? map->base + d->system + offset : 0;
 }
 
+uintptr_t device_heap_start_of(const struct device_heap *d, int pe)
+{
+    const struct device_heap_map *map = &d->map[d->host->index_of[pe]];
+
+    return map->own ? map->base : 0;
+}
+
 gshmem_status_t device_heap_copy(struct device_heap *d, void *to, const void *from, uint64_t bytes)
 {
     return d->device->ops->copy(d->device, to, from, bytes);

@@ -34,6 +34,9 @@ uintptr_t device_heap_system(const struct device_heap *d);
 bool device_heap_find(const struct device_heap *d, const void *mine, uint64_t bytes, uint64_t *offset);
 uintptr_t device_heap_there(const struct device_heap *d, int pe, uint64_t offset, bool loads);
 
+/* Where all of it begins, the library's own part included; 0 where it cannot be reached by copies. */
+uintptr_t device_heap_start_of(const struct device_heap *d, int pe);
+
 /* Makes sure that there is memory up to `end`, on all PEs, which must all call it with the same. */
 gshmem_status_t device_heap_reach(struct device_heap *d, uint64_t end, const char *call);
 /* No object is beyond `end` any more, on any PE. */

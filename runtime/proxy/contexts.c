@@ -1,4 +1,6 @@
 /* Kernels' contexts: their channels, made and freed; and quiet, as the host sees it. */
+#include <stdlib.h>
+
 #include "runtime/base/clock.h"
 #include "runtime/context.h"
 #include "runtime/proxy/parts.h"
@@ -10,10 +12,10 @@ enum {
     UNWRITTEN_LAST_S = 2, /* and where kernels have ended */
 };
 
-static bool make_channel(struct kernel_channel *c, struct gshmem_device_channel *view)
+static bool make_channel(struct device *d, struct kernel_channel *c, struct gshmem_device_channel *view)
 {
-    c->shared = memory_shared(sizeof *c->shared);
-    c->device = memory_of_device(sizeof *c->device);
+    c->shared = memory_shared(d, sizeof *c->shared);
+    c->device = memory_of_device(d, sizeof *c->device);
     c->proxy.passage = calloc(1 << CHANNEL_SLOTS_LOG2, sizeof *c->proxy.passage);
     if (!c->shared || !c->device || !c->proxy.passage)
         return false;
@@ -22,7 +24,7 @@ static bool make_channel(struct kernel_channel *c, struct gshmem_device_channel 
     c->proxy.tail = &c->shared->tail;
     c->proxy.done = &c->shared->done;
     c->proxy.failed = &c->shared->failed;
-    *view = (struct gshmem_device_channel){
+    const struct gshmem_device_channel seen = {
         .ring = {.ring = c->shared->ring,
                  .tail = &c->shared->tail,
                  .ticket = &c->device->ticket,
@@ -34,7 +36,7 @@ static bool make_channel(struct kernel_channel *c, struct gshmem_device_channel 
         .failed = &c->shared->failed,
         .failed_seen = &c->device->failed_seen,
     };
-    return true;
+    return memory_tell(d, view, &seen, sizeof seen) == GSHMEM_OK;
 }
 
 void kernels_free_context(struct job *j, struct kernel_context *k)
@@ -45,12 +47,12 @@ void kernels_free_context(struct job *j, struct kernel_context *k)
         struct kernel_channel *c = &k->own[i];
         if (j->network)
             network_remove_channel(j->network, &c->proxy);
-        memory_free_shared(c->shared);
-        memory_free_of_device(c->device);
+        memory_free_shared(k->device, c->shared);
+        memory_free_of_device(k->device, c->device);
         free(c->proxy.passage);
     }
-    memory_free_of_device(k->channel);
-    memory_free_of_device(k->view);
+    memory_free_of_device(k->device, k->channel);
+    memory_free_of_device(k->device, k->view);
     free(k);
 }
 
@@ -61,13 +63,14 @@ gshmem_status_t kernels_make_context(struct job *j, int channels, struct kernel_
     bool made = k != NULL;
 
     if (k) {
+        k->device = j->device;
         k->channels = channels;
-        k->view = memory_of_device(sizeof *k->view);
-        k->channel = memory_of_device((size_t)channels * sizeof *k->channel);
+        k->view = memory_of_device(j->device, sizeof *k->view);
+        k->channel = memory_of_device(j->device, (size_t)channels * sizeof *k->channel);
         made = k->view && k->channel;
     }
     for (int i = 0; i < channels && made; i++)
-        made = make_channel(&k->own[i], &k->channel[i]);
+        made = make_channel(j->device, &k->own[i], &k->channel[i]);
     if (!made)
         status = fail(GSHMEM_ERR_MEMORY, "out of memory for %d channels of kernels", channels);
     for (int i = 0; i < channels && !status; i++)
@@ -88,7 +91,9 @@ gshmem_status_t kernels_open_context(struct job *j, struct context *c)
         return GSHMEM_OK;
     if ((status = kernels_make_context(j, 1, &c->kernel)))
         return status;
-    *c->kernel->view = kernels_view(j, t, c->kernel);
+    const struct gshmem_device_ctx view = kernels_view(j, t, c->kernel);
+    if ((status = memory_tell(j->device, c->kernel->view, &view, sizeof view)))
+        return status;
     c->view.device = c->kernel->view;
     return GSHMEM_OK;
 }
@@ -105,7 +110,7 @@ bool kernels_close_context(struct job *j, struct context *c)
     for (int i = 0; c->kernel && i < c->kernel->channels; i++) {
         const struct kernel_channel *own = &c->kernel->own[i];
         if ((gshmem_load_acquire(own->proxy.done) & ~GSHMEM_DONE_FAILED) !=
-            gshmem_load_relaxed(&own->device->ticket))
+            memory_ask(j->device, &own->device->ticket))
             return false;
     }
     kernels_end_context(j, c);
@@ -168,7 +173,7 @@ gshmem_status_t kernels_quiet(struct kernel_context *k, const char *call, bool l
 
     for (int i = 0; i < k->channels && !status; i++) {
         struct kernel_channel *c = &k->own[i];
-        status = wait_for(c, gshmem_load_relaxed(&c->device->ticket), call, last);
+        status = wait_for(c, memory_ask(k->device, &c->device->ticket), call, last);
         uint64_t failed = gshmem_load_relaxed(&c->shared->failed);
         if (!status && failed >> 8 != c->told)
             status = (gshmem_status_t)(failed & 255);

@@ -1,5 +1,7 @@
 #include "runtime/proxy/kernels.h"
 
+#include <stdlib.h>
+
 #include "device/device.h"
 #include "runtime/base/settings.h"
 #include "runtime/context.h"
@@ -7,15 +9,15 @@
 #include "runtime/proxy/parts.h"
 #include "runtime/team/team.h"
 
-static gshmem_status_t make_tables(struct kernels *k, int n_pes)
+static gshmem_status_t make_tables(struct device *d, struct kernels *k, int n_pes)
 {
-    k->shared = memory_shared(sizeof *k->shared);
-    k->device = memory_of_device(sizeof *k->device);
-    k->nowhere = memory_of_device((size_t)n_pes * sizeof *k->nowhere);
+    k->shared = memory_shared(d, sizeof *k->shared);
+    k->device = memory_of_device(d, sizeof *k->device);
+    k->nowhere = memory_of_device(d, (size_t)n_pes * sizeof *k->nowhere);
     k->dead = calloc((size_t)n_pes, sizeof *k->dead);
     if (!k->shared || !k->device || !k->nowhere || !k->dead)
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for kernels' view of the job");
-    k->device->job = (struct gshmem_device_job){
+    const struct gshmem_device_job seen = {
         .failure = &k->shared->failure,
         .asleep = &k->shared->asleep,
         .response = k->shared->response,
@@ -23,7 +25,7 @@ static gshmem_status_t make_tables(struct kernels *k, int n_pes)
         .team = k->device->team,
         .teams = TEAM_MAX,
     };
-    return GSHMEM_OK;
+    return memory_tell(d, &k->device->job, &seen, sizeof seen);
 }
 
 static gshmem_status_t make_teams(struct job *j)
@@ -64,7 +66,7 @@ static gshmem_status_t make(struct job *j)
         return fail(GSHMEM_ERR_ARGUMENT, "GSHMEM_CHANNELS=%lld: it must be a power of two",
                     (long long)channels);
     k->mapped = settings_number(SETTING_MAPPED) != 0;
-    if ((status = make_tables(k, j->n_pes)) ||
+    if ((status = make_tables(j->device, k, j->n_pes)) ||
         (status = network_serve_kernels(j->network, k->shared->response, &k->shared->asleep)) ||
         (status = kernels_make_context(j, (int)channels, &k->context)) ||
         (status = make_teams(j)) || (status = make_contexts(j)))
@@ -115,9 +117,9 @@ void kernels_stop(struct job *j)
     if (!k)
         return;
     kernels_free_context(j, k->context);
-    memory_free_shared(k->shared);
-    memory_free_of_device(k->device);
-    memory_free_of_device(k->nowhere);
+    memory_free_shared(j->device, k->shared);
+    memory_free_of_device(j->device, k->device);
+    memory_free_of_device(j->device, k->nowhere);
     free(k->dead);
     free(k);
     j->kernels = NULL;

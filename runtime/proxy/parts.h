@@ -34,17 +34,25 @@ struct kernel_channel {
 };
 
 struct kernel_context {
+    struct device *device; /* whose memory it is in */
     struct gshmem_device_ctx *view;
     struct gshmem_device_channel *channel; /* [channels], with the device */
     int channels;
     struct kernel_channel own[];
 };
 
+/* What a kernel needs to reach the PEs of a team: [n_pes] each, where kernels can read it. */
+struct kernel_tables {
+    const uintptr_t *heap, *data, *system;
+    const int32_t *world;
+};
+
 struct kernel_team {
+    struct device *device; /* whose memory it is in */
     struct gshmem_device_team *view;
     struct gshmem_device_rounds *rounds;
     uint64_t *failure;
-    uintptr_t *system; /* [n_pes]; NULL: the job's table */
+    struct kernel_tables tables;
 };
 
 struct job_shared {

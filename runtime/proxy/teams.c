@@ -1,7 +1,10 @@
 /* Kernels' teams: a view of each, shown to kernels that may be running; and who of them has died.
  */
 #include <assert.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "runtime/memory/device_heap.h"
 #include "runtime/proxy/parts.h"
 #include "runtime/team/team.h"
 
@@ -14,10 +17,16 @@ size_t kernels_system_bytes(void)
     return (size_t)TEAM_MAX * GSHMEM_DEVICE_SYNC_BYTES;
 }
 
+/* Where a PE's blocks begin, for kernels: in host memory, or before its heap in the device's. */
+static uintptr_t sync_blocks(const struct job *j)
+{
+    return j->device_heap ? device_heap_system(j->device_heap)
+                          : j->system_peer[j->pe] + team_system_bytes();
+}
+
 static struct gshmem_device_sync *sync_block(const struct job *j, gshmem_team_t slot)
 {
-    return (struct gshmem_device_sync *)(j->system_peer[j->pe] + team_system_bytes() +
-                                         (size_t)slot * GSHMEM_DEVICE_SYNC_BYTES);
+    return (struct gshmem_device_sync *)(sync_blocks(j) + (size_t)slot * GSHMEM_DEVICE_SYNC_BYTES);
 }
 
 /* ---- Views ---- */
@@ -28,52 +37,102 @@ static struct gshmem_segment segment(const struct kernels *k, uintptr_t base, si
     return (struct gshmem_segment){base, bytes, k->mapped ? peer : k->nowhere};
 }
 
-struct gshmem_device_ctx kernels_view(const struct job *j, const struct team *t,
-                                      const struct kernel_context *on)
+/* This PE's own memory, as kernels see it. On a GPU they do not see the program's variables. */
+static struct gshmem_device_ctx own_memory(const struct job *j, const struct team *t)
 {
-    const uintptr_t *system = t->kernel->system ? t->kernel->system : j->system_peer;
     const struct kernels *k = j->kernels;
+    const struct kernel_tables *tables = &t->kernel->tables;
+    const struct device_heap *d = j->device_heap;
 
+    if (d)
+        return (struct gshmem_device_ctx){
+            .heap = segment(k, (uintptr_t)device_heap_base(d), device_heap_limit(d), tables->heap),
+            .data = {0, 0, k->nowhere},
+            .system = segment(k, device_heap_system(d), kernels_system_bytes(), tables->system),
+        };
     return (struct gshmem_device_ctx){
-        .heap = segment(k, t->view.heap.base, t->view.heap.bytes, t->view.heap.peer),
-        .data = segment(k, t->view.data.base, t->view.data.bytes, t->view.data.peer),
-        .system = segment(k, j->system_peer[j->pe], j->host.layout.system_bytes, system),
-        .n_pes = t->n_pes,
-        .my_pe = t->my_pe,
-        .team = t->view.team,
-        .channels = (uint32_t)on->channels,
-        .channel = on->channel,
-        .world = t->members,
-        .job = &k->device->job,
+        .heap = segment(k, t->view.heap.base, t->view.heap.bytes, tables->heap),
+        .data = segment(k, t->view.data.base, t->view.data.bytes, tables->data),
+        .system = segment(k, j->system_peer[j->pe], j->host.layout.system_bytes, tables->system),
     };
 }
 
-/* With the device, in one piece. */
+struct gshmem_device_ctx kernels_view(const struct job *j, const struct team *t,
+                                      const struct kernel_context *on)
+{
+    const struct kernels *k = j->kernels;
+    struct gshmem_device_ctx view = own_memory(j, t);
+
+    view.n_pes = t->n_pes;
+    view.my_pe = t->my_pe;
+    view.team = t->view.team;
+    view.channels = (uint32_t)on->channels;
+    view.channel = on->channel;
+    view.world = t->kernel->tables.world;
+    view.job = &k->device->job;
+    return view;
+}
+
+/* With the device, in one piece; behind it come tables, if it needs any of its own. */
 struct team_of_device {
     struct gshmem_device_team team;
     struct gshmem_device_rounds rounds;
-    uintptr_t system[];
+    uintptr_t table[];
 };
+
+/* CPU threads read the job's tables, and need one of their own for the system memory of some of its PEs. */
+static void make_tables_for_cpu(struct job *j, struct team *t, struct team_of_device *d)
+{
+    t->kernel->tables = (struct kernel_tables){t->view.heap.peer, t->view.data.peer, j->system_peer,
+                                               t->members};
+    if (!t->owns_tables)
+        return;
+    for (int i = 0; i < t->n_pes; i++)
+        d->table[i] = j->system_peer[t->members[i]];
+    t->kernel->tables.system = d->table;
+}
+
+/* A GPU reads none of the job's. */
+static bool make_tables_for_gpu(struct job *j, struct team *t, struct team_of_device *d)
+{
+    size_t n = (size_t)t->n_pes, bytes = 3 * n * sizeof(uintptr_t);
+    uintptr_t *table = calloc(3 * n, sizeof *table);
+    int32_t *world = (int32_t *)(table + 2 * n);
+
+    if (!table)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        uintptr_t heap = device_heap_there(j->device_heap, t->members[i], 0, true);
+        table[i] = heap;
+        table[n + i] = heap ? heap - kernels_system_bytes() : 0;
+        world[i] = t->members[i];
+    }
+    t->kernel->tables = (struct kernel_tables){d->table, NULL, d->table + n,
+                                               (const int32_t *)(d->table + 2 * n)};
+    bool told = memory_tell(j->device, d->table, table, bytes) == GSHMEM_OK;
+    free(table);
+    return told;
+}
 
 bool kernels_make_team(struct job *j, struct team *t)
 {
-    struct kernels *k = j->kernels;
-    size_t n = t->owns_tables ? (size_t)t->n_pes : 0;
+    size_t n = j->device_heap ? 3 * (size_t)t->n_pes : t->owns_tables ? (size_t)t->n_pes : 0;
 
-    if (!k)
+    if (!j->kernels)
         return true;
     struct kernel_team *made = t->kernel = calloc(1, sizeof *made);
     if (!made)
         return false;
-    struct team_of_device *d = memory_of_device(sizeof *d + n * sizeof d->system[0]);
-    made->failure = memory_shared(sizeof *made->failure);
+    struct team_of_device *d = memory_of_device(j->device, sizeof *d + n * sizeof d->table[0]);
+    made->device = j->device;
+    made->failure = memory_shared(j->device, sizeof *made->failure);
     made->view = d ? &d->team : NULL;
     if (!d || !made->failure)
         return false;
     made->rounds = &d->rounds;
-    made->system = n ? d->system : NULL;
-    for (size_t i = 0; i < n; i++)
-        d->system[i] = j->system_peer[t->members[i]];
+    if (j->device_heap)
+        return make_tables_for_gpu(j, t, d);
+    make_tables_for_cpu(j, t, d);
     return true;
 }
 
@@ -89,29 +148,29 @@ void kernels_show_team(struct job *j, struct team *t)
     }
     /* What an earlier team left there; as with the host's blocks, its members are done with it. */
     if (t->id > GSHMEM_TEAM_HOST)
-        memset(sync_block(j, t->id), 0, GSHMEM_DEVICE_SYNC_BYTES);
-    *t->kernel->view = (struct gshmem_device_team){
+        j->device->ops->fill(j->device, sync_block(j, t->id), 0, GSHMEM_DEVICE_SYNC_BYTES);
+    const struct gshmem_device_team view = {
         .ctx = kernels_view(j, t, k->context),
         .sync = sync_block(j, t->id),
         .rounds = t->kernel->rounds,
         .failure = t->kernel->failure,
     };
-    /* release: a kernel that finds it by its handle sees all of it */
-    __atomic_store_n(&k->device->team[t->id], t->kernel->view, __ATOMIC_RELEASE);
+    memory_tell(j->device, t->kernel->view, &view, sizeof view);
+    memory_tell_pointer(j->device, &k->device->team[t->id], (uintptr_t)t->kernel->view);
 }
 
 void kernels_hide_team(struct job *j, gshmem_team_t handle)
 {
     if (j->kernels)
-        __atomic_store_n(&j->kernels->device->team[handle], NULL, __ATOMIC_RELAXED);
+        memory_tell_pointer(j->device, &j->kernels->device->team[handle], 0);
 }
 
 void kernels_free_team(struct team *t)
 {
     if (!t->kernel)
         return;
-    memory_free_of_device(t->kernel->view);
-    memory_free_shared(t->kernel->failure);
+    memory_free_of_device(t->kernel->device, t->kernel->view);
+    memory_free_shared(t->kernel->device, t->kernel->failure);
     free(t->kernel);
     t->kernel = NULL;
 }

@@ -5,7 +5,10 @@
  * (GSHMEM_MAPPED=0), and for addresses that only the CPU can translate. A request is over when post
  * returns, unless it is so large that others would wait long for the lock meanwhile: that one is carried
  * on by progress, turn by turn, and nothing else is taken until it is over. Atomics are the CPU's own,
- * the same that PEs use which have the location mapped. */
+ * the same that PEs use which have the location mapped.
+ *
+ * Memory that is a device's own is copied by the device. There it can set a signal, and neither add to
+ * it nor apply an atomic: that would be another agent's updates beside the device's. */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -127,8 +130,44 @@ static gshmem_status_t refuse(struct local *t, int pe)
     return t->config.fail(GSHMEM_ERR_UNREACHABLE, "local: memory of PE %d is not mapped here", pe);
 }
 
+static int on_device(struct local *t, const void *at, uint64_t bytes)
+{
+    return at && t->config.on_device && t->config.on_device(t->config.context, at, bytes);
+}
+
+static gshmem_status_t move(struct local *t, void *to, const void *from, uint64_t bytes, int in)
+{
+    if (on_device(t, to, bytes) || on_device(t, from, bytes))
+        return t->config.copy(t->config.context, to, from, bytes);
+    if (in)
+        load(to, from, bytes);
+    else
+        store(to, from, bytes);
+    return GSHMEM_OK;
+}
+
+static gshmem_status_t refuse_update(struct local *t, int pe)
+{
+    return t->config.fail(GSHMEM_ERR_UNSUPPORTED,
+                          "an update in GPU memory of PE %d, which this GPU does not map: only setting "
+                          "is possible there; take the object from host memory (GSHMEM_MALLOC_HOST)",
+                          pe);
+}
+
+static gshmem_status_t set_signal(struct local *t, uint64_t *flag, const struct transport_request *r)
+{
+    if (!on_device(t, flag, sizeof *flag)) {
+        update_signal(flag, r->signal_op, r->signal_value);
+        return GSHMEM_OK;
+    }
+    if (r->signal_op != GSHMEM_SIGNAL_SET)
+        return refuse_update(t, r->pe);
+    return t->config.copy(t->config.context, flag, &r->signal_value, sizeof *flag);
+}
+
 static gshmem_status_t put(struct local *t, const struct transport_request *r)
 {
+    gshmem_status_t status = GSHMEM_OK;
     uint64_t *flag = NULL;
     char *to = NULL;
 
@@ -137,10 +176,8 @@ static gshmem_status_t put(struct local *t, const struct transport_request *r)
     if (r->signal_op && !(flag = (uint64_t *)reach(t, r->pe, r->signal_segment, r->signal_offset)))
         return refuse(t, r->pe);
     if (to)
-        store(to, r->local, r->bytes);
-    if (flag)
-        update_signal(flag, r->signal_op, r->signal_value);
-    return GSHMEM_OK;
+        status = move(t, to, r->local, r->bytes, 0);
+    return flag && !status ? set_signal(t, flag, r) : status;
 }
 
 static gshmem_status_t get(struct local *t, const struct transport_request *r)
@@ -149,8 +186,7 @@ static gshmem_status_t get(struct local *t, const struct transport_request *r)
 
     if (!from)
         return refuse(t, r->pe);
-    load(r->local, from, r->bytes);
-    return GSHMEM_OK;
+    return move(t, r->local, from, r->bytes, 1);
 }
 
 static gshmem_status_t update(struct local *t, const struct transport_request *r)
@@ -159,6 +195,8 @@ static gshmem_status_t update(struct local *t, const struct transport_request *r
 
     if (!at)
         return refuse(t, r->pe);
+    if (on_device(t, at, 1))
+        return refuse_update(t, r->pe);
     atomic_thread_fence(memory_order_release); /* not before what was posted before it */
     uint64_t old = t->config.apply(t->config.context, r->amo, r->type, at, r->operand, r->compare);
     if (r->old)

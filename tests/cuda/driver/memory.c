@@ -137,7 +137,8 @@ static void spoil(int fd, size_t bytes)
 
     memset(junk, 0xa5, sizeof junk);
     for (size_t at = 0; at < bytes && at < 16 * JUNK; at += JUNK) {
-        if (pwrite(fd, junk, JUNK, (off_t)at) < 0)
+        size_t part = bytes - at < JUNK ? bytes - at : JUNK;
+        if (pwrite(fd, junk, part, (off_t)at) < 0)
             sim_blame("writing a memfd: %s", strerror(errno));
     }
 }
@@ -588,6 +589,25 @@ SIM_API cuda_result cuMemFreeHost(void *at)
         return CUDA_INVALID_VALUE;
     free(at);
     sim_closed(SIM_PINNED);
+    return CUDA_OK;
+}
+
+/* Of memory that no driver call made it knows nothing, as the real one. */
+SIM_API cuda_result cuPointerGetAttribute(void *value, int which, cuda_address at)
+{
+    const unsigned kind = CUDA_MEMORY_GPU;
+    char *p = (char *)(uintptr_t)at;
+    bool found;
+
+    SIM_ENTER();
+    if (which != CUDA_POINTER_MEMORY_TYPE)
+        return CUDA_INVALID_VALUE;
+    sim_lock();
+    found = mapping_in(p, 1) != NULL;
+    sim_unlock();
+    if (!found)
+        return CUDA_INVALID_VALUE;
+    memcpy(value, &kind, sizeof kind);
     return CUDA_OK;
 }
 

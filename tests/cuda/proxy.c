@@ -1,0 +1,194 @@
+/* Commands of kernels for the proxy, with all that kernels see in (simulated) GPU memory: this program
+ * plays the kernel, and reads and writes what is the GPU's by the simulation's copies. */
+#include <sched.h>
+
+#include "gshmem.h"
+#include "gshmem/device/command.h"
+#include "gshmem/device/state.h"
+#include "../check.h"
+#include "device/cuda/driver.h"
+
+static struct cuda_driver driver;
+static cuda_context context;
+static cuda_stream stream;
+static struct gshmem_device_state state;
+
+static int keep_state(const struct gshmem_device_state *given)
+{
+    memcpy(&state, given, sizeof state);
+    return 0;
+}
+
+static struct gshmem_device_module module = {
+    .size = sizeof module,
+    .version = GSHMEM_DEVICE_STATE_VERSION,
+    .device = "cuda",
+    .fill = keep_state,
+};
+
+static void copy(void *to, const void *from, size_t bytes)
+{
+    CHECK_EQ(driver.context_push(context), CUDA_OK);
+    CHECK_EQ(driver.copy_async((uintptr_t)to, (uintptr_t)from, bytes, stream), CUDA_OK);
+    CHECK_EQ(driver.stream_wait(stream), CUDA_OK);
+    CHECK_EQ(driver.context_pop(&context), CUDA_OK);
+}
+
+static void open_gpu(void)
+{
+    char why[200];
+    cuda_gpu gpu;
+
+    CHECK(cuda_driver_open(&driver, why, sizeof why));
+    CHECK_EQ(driver.context_gpu(&gpu), CUDA_OK); /* gshmem_init has made it current */
+    CHECK_EQ(driver.primary_retain(&context, gpu), CUDA_OK);
+    CHECK_EQ(driver.stream_create(&stream, CUDA_STREAM_NON_BLOCKING), CUDA_OK);
+}
+
+static void close_gpu(void)
+{
+    CHECK_EQ(driver.context_push(context), CUDA_OK);
+    CHECK_EQ(driver.stream_destroy(stream), CUDA_OK);
+    CHECK_EQ(driver.context_pop(&context), CUDA_OK);
+    CHECK_EQ(driver.primary_release((cuda_gpu)(gshmem_my_pe() % 2)), CUDA_OK);
+}
+
+/* Takes a place and writes the commands; waits until they are done; whether any failed. */
+static int perform(const struct gshmem_device_channel *at, const struct gshmem_command *command, int n)
+{
+    struct gshmem_device_channel c;
+    uint64_t first, end, done;
+
+    copy(&c, at, sizeof c);
+    copy(&first, c.ring.ticket, sizeof first);
+    end = first + (uint64_t)n;
+    copy(c.ring.ticket, &end, sizeof end);
+    for (int i = 0; i < n; i++)
+        gshmem_channel_write(&c.ring, first + (uint64_t)i, gshmem_command_encode(&command[i]), 1);
+    while (((done = gshmem_load_acquire(c.done)) & ~GSHMEM_DONE_FAILED) < end)
+        sched_yield();
+    return (done & GSHMEM_DONE_FAILED) != 0;
+}
+
+/* What kernels find: peers as they are mapped for them, the same PEs by the same numbers. */
+static void check_view(const struct gshmem_device_ctx *c, gshmem_team_t team, const char *heap)
+{
+    int n = gshmem_team_n_pes(team);
+    uintptr_t peer[8];
+    int32_t world[8];
+
+    CHECK_EQ(c->n_pes, n);
+    CHECK_EQ(c->my_pe, gshmem_team_my_pe(team));
+    copy(peer, c->heap.peer, (size_t)n * sizeof *peer);
+    copy(world, c->world, (size_t)n * sizeof *world);
+    for (int pe = 0; pe < n; pe++) {
+        CHECK_EQ(world[pe], gshmem_team_translate_pe(team, pe, GSHMEM_TEAM_WORLD));
+        void *there = gshmem_ptr(heap, world[pe]);
+        CHECK_EQ(peer[pe] ? peer[pe] + ((uintptr_t)heap - c->heap.base) : 0,
+                 getenv("GSHMEM_MAPPED") ? 0 : (uintptr_t)there);
+    }
+}
+
+static void check_teams(const char *heap)
+{
+    const struct gshmem_device_team *view;
+    struct gshmem_device_job job;
+    struct gshmem_device_team seen;
+    struct gshmem_device_sync sync;
+    gshmem_team_t team;
+
+    check_view(&state.ctx, GSHMEM_TEAM_WORLD, heap);
+    CHECK_OK(gshmem_team_split_strided(GSHMEM_TEAM_WORLD, gshmem_n_pes() - 1, -1, gshmem_n_pes(), NULL,
+                                       0, &team));
+    copy(&job, state.ctx.job, sizeof job);
+    copy(&view, &job.team[team], sizeof view);
+    CHECK(view);
+    copy(&seen, view, sizeof seen);
+    check_view(&seen.ctx, team, heap);
+    copy(&sync, seen.sync, sizeof sync);
+    CHECK_EQ(sync.word[0][0], 0);
+    CHECK_EQ(sync.word[1][GSHMEM_DEVICE_SYNC_LINKS - 1], 0);
+    CHECK_OK(gshmem_team_destroy(team));
+    copy(&view, &job.team[team], sizeof view);
+    CHECK(!view);
+}
+
+static void commands(long *gpu, long *host, int me, int left, int right)
+{
+    long mine[4] = {me, me + 1, me + 2, me + 3}, got[4];
+    const struct gshmem_command put[] = {
+        {.kind = GSHMEM_COMMAND_PUT, .pe = (uint32_t)right, .address = (uintptr_t)(gpu + 8),
+         .local = (uintptr_t)gpu, .size = sizeof mine, .more = 1},
+        {.kind = GSHMEM_COMMAND_SIGNAL, .address = (uintptr_t)host, .local = 5, .amo = GSHMEM_SIGNAL_ADD},
+        {.kind = GSHMEM_COMMAND_VALUE, .pe = (uint32_t)right, .type = 8,
+         .address = (uintptr_t)(gpu + 12), .local = 77},
+        {.kind = GSHMEM_COMMAND_SIGNAL, .pe = (uint32_t)right, .address = (uintptr_t)(gpu + 13),
+         .local = 6, .amo = GSHMEM_SIGNAL_SET},
+        {.kind = GSHMEM_COMMAND_PUT, .pe = (uint32_t)right, .address = (uintptr_t)(host + 1),
+         .local = (uintptr_t)(gpu + 2), .size = sizeof *gpu},
+    };
+
+    CHECK_OK(gshmem_putmem(gpu, mine, sizeof mine, me));
+    CHECK_OK(gshmem_barrier_all());
+    CHECK_EQ(perform(state.ctx.channel, put, 5), 0);
+    CHECK_OK(gshmem_long_wait_until(host, GSHMEM_CMP_EQ, 5));
+    CHECK_OK(gshmem_barrier_all());
+    CHECK_OK(gshmem_getmem(got, gpu + 8, sizeof got, me));
+    for (int i = 0; i < 4; i++)
+        CHECK_EQ(got[i], left + i);
+    CHECK_EQ(gshmem_long_g(gpu + 12, me), 77);
+    CHECK_EQ(gshmem_long_g(gpu + 13, me), 6);
+    CHECK_EQ(host[1], left + 2);
+
+    const struct gshmem_command get = {
+        .kind = GSHMEM_COMMAND_GET, .pe = (uint32_t)left, .address = (uintptr_t)(gpu + 1),
+        .local = (uintptr_t)(gpu + 20), .size = 2 * sizeof *gpu};
+    CHECK_EQ(perform(state.ctx.channel, &get, 1), 0);
+    CHECK_EQ(gshmem_long_g(gpu + 20, me), left + 1);
+    CHECK_EQ(gshmem_long_g(gpu + 21, me), left + 2);
+}
+
+/* What the proxy cannot do to GPU memory, and what is no memory at all: the host's quiet tells. */
+static void refusals(long *gpu, int right)
+{
+    const struct gshmem_command wrong[] = {
+        {.kind = GSHMEM_COMMAND_SIGNAL, .pe = (uint32_t)right, .address = (uintptr_t)gpu, .local = 1,
+         .amo = GSHMEM_SIGNAL_ADD},
+        {.kind = GSHMEM_COMMAND_ATOMIC, .pe = (uint32_t)right, .address = (uintptr_t)gpu, .local = 1,
+         .amo = GSHMEM_AMO_ADD, .type = GSHMEM_TYPE_INT64},
+        {.kind = GSHMEM_COMMAND_PUT, .pe = (uint32_t)right, .address = (uintptr_t)gpu, .local = 64,
+         .size = 8},
+    };
+    const gshmem_status_t expected[] = {GSHMEM_ERR_UNSUPPORTED, GSHMEM_ERR_UNSUPPORTED,
+                                        GSHMEM_ERR_ARGUMENT};
+
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(perform(state.ctx.channel, &wrong[i], 1), 1);
+        CHECK_EQ(gshmem_quiet(), expected[i]);
+    }
+}
+
+int main(void)
+{
+    gshmem_device_register(&module);
+    CHECK_OK(gshmem_init());
+    int me = gshmem_my_pe(), n = gshmem_n_pes(), right = (me + 1) % n, left = (me + n - 1) % n;
+    long *gpu = gshmem_calloc(32, sizeof *gpu);
+    long *host = gshmem_malloc_with_hints(64, GSHMEM_MALLOC_HOST);
+    gshmem_ctx_t ctx;
+
+    CHECK(gpu && host && state.ctx.n_pes == n);
+    host[0] = host[1] = 0;
+    open_gpu();
+    check_teams((char *)gpu);
+    commands(gpu, host, me, left, right);
+    refusals(gpu, right);
+    CHECK_OK(gshmem_ctx_create(0, &ctx));
+    CHECK(ctx->device);
+    CHECK_OK(gshmem_ctx_quiet(ctx));
+    CHECK_OK(gshmem_ctx_destroy(ctx));
+    close_gpu();
+    CHECK_OK(gshmem_finalize());
+    CHECK_EQ(state.ctx.n_pes, 0);
+    return 0;
+}
