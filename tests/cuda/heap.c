@@ -66,29 +66,38 @@ static void there_and_back(char *object, size_t bytes)
     free(got);
 }
 
+/* The library's part and the first objects are in the first piece, of 32 MiB. */
+static void across_pieces(char *object, size_t bytes)
+{
+    const size_t window = 64 << 10;
+
+    there_and_back(object, window + 5);
+    there_and_back(object + bytes - window, window);
+    for (size_t at = 4 * MIB; at + window < bytes; at += 4 * MIB)
+        there_and_back(object + at - window / 2, window); /* pieces begin at such */
+}
+
 /* Beyond the first piece, an object in several pieces, and one that moves. */
 static void growth(void)
 {
     char *first = gshmem_malloc(20 * MIB), *second = gshmem_malloc(30 * MIB);
-    char *third = gshmem_align(4096, 3 * MIB + 5);
+    char *third = gshmem_align(4096, 3 * MIB + 5), got[1000];
 
     CHECK(first && second && third);
     CHECK_EQ((uintptr_t)third % 4096, 0);
-    there_and_back(first, 20 * MIB);
-    there_and_back(second, 30 * MIB);
-    there_and_back(third, 3 * MIB + 5);
+    across_pieces(first, 20 * MIB);
+    across_pieces(second, 30 * MIB);
+    there_and_back(third, sizeof got);
     third = gshmem_realloc(third, 40 * MIB);
     CHECK(third);
-    char *got = malloc(3 * MIB + 5);
-    CHECK_OK(gshmem_getmem(got, third, 3 * MIB + 5, me));
-    check_pattern(got, left, 3 * MIB + 5);
-    free(got);
-    there_and_back(third + 36 * MIB, 4 * MIB);
+    CHECK_OK(gshmem_getmem(got, third, sizeof got, me));
+    check_pattern(got, left, sizeof got);
+    across_pieces(third, 40 * MIB);
     CHECK_OK(gshmem_free(third));
     CHECK_OK(gshmem_free(second));
     second = gshmem_malloc(50 * MIB); /* what was given back comes again */
     CHECK(second);
-    there_and_back(second + 45 * MIB, 5 * MIB);
+    across_pieces(second, 50 * MIB);
     there_and_back(first, 1000);
     CHECK_OK(gshmem_free(second));
     CHECK_OK(gshmem_free(first));
