@@ -107,8 +107,8 @@ void network_enter(struct network *n)
     atomic_fetch_sub_explicit(&n->at_the_door, 1, memory_order_relaxed);
 }
 
-/* Whoever wants the lock was woken when it was given back, which takes longer than taking it again: a
- * proxy with much to do would keep it from round to round. */
+/* Whoever wants the lock was woken when it was given back, which takes longer than taking it again:
+ * a proxy with much to do would keep it from round to round. */
 static void let_in(struct network *n)
 {
     uint64_t end = clock_ns() + LET_IN_NS;

@@ -1,8 +1,8 @@
 /* What TCP itself takes between two processes, no library in between: the floor of the transport over
  * TCP. CSV, as gshmem-perf prints it: a round trip of 8 bytes where both ask the socket again and
  * again, the same where both sleep in recv, a stream of messages that the other end takes into one
- * buffer of that size and answers with a byte each 64 MiB, and messages that are each asked for with a
- * byte when the one before has come. Over the loopback; between hosts:
+ * buffer of that size and answers with a byte each 64 MiB, and messages that are each asked for with
+ * a byte when the one before has come. Over the loopback; between hosts:
  *
  *     floor-tcp serve 10.88.0.1        on one
  *     floor-tcp 10.88.0.1              on the other

@@ -34,7 +34,8 @@ static void done(void *tag, gshmem_status_t status)
 
 static struct transport *open_it(void)
 {
-    struct transport_config config = {.size = sizeof config, .fail = complain, .n_pes = 2, .mapped = mapped};
+    struct transport_config config = {
+        .size = sizeof config, .fail = complain, .n_pes = 2, .mapped = mapped};
     struct transport *t;
 
     ended = 0;
@@ -46,7 +47,8 @@ static struct transport *open_it(void)
 /* How many turns it takes; meanwhile nothing else is taken. */
 static int move(struct transport *t, struct transport_request r)
 {
-    struct transport_request other = {.kind = TRANSPORT_PUT, .pe = 1, .local = "x", .bytes = 1, .done = done};
+    struct transport_request other = {
+        .kind = TRANSPORT_PUT, .pe = 1, .local = "x", .bytes = 1, .done = done};
     int turns = 1, events, before = ended;
 
     r.pe = 1;
@@ -85,8 +87,8 @@ static void sizes(void)
         CHECK_EQ(*flag, 5); /* once */
         CHECK(memcmp(memory + GUARD + 64, here, size[s]) == 0);
         memset(back, 0, size[s]);
-        CHECK_EQ(move(t, (struct transport_request){.kind = TRANSPORT_GET, .offset = 64, .local = back,
-                                                    .bytes = size[s]}), wanted);
+        CHECK_EQ(move(t, (struct transport_request){.kind = TRANSPORT_GET, .offset = 64,
+                                                    .local = back, .bytes = size[s]}), wanted);
         CHECK(memcmp(back, here, size[s]) == 0);
     }
     transport_local.close(t);
@@ -101,8 +103,8 @@ static void signal_last(void)
     uint64_t *flag = (uint64_t *)(void *)(memory + GUARD);
     char *here = calloc(1, 3 << 20);
     struct transport_request r = {.kind = TRANSPORT_PUT, .pe = 1, .offset = 64, .local = here,
-                                  .bytes = 3 << 20, .signal_op = GSHMEM_SIGNAL_SET, .signal_value = 9,
-                                  .done = done};
+                                  .bytes = 3 << 20, .signal_op = GSHMEM_SIGNAL_SET,
+                                  .signal_value = 9, .done = done};
     int events;
 
     CHECK(here);

@@ -3,9 +3,9 @@
  *
  * It is for requests that come from kernels, which may be kept from mapping peers
  * (GSHMEM_MAPPED=0), and for addresses that only the CPU can translate. A request is over when post
- * returns, unless it is so large that others would wait long for the lock meanwhile: that one is carried
- * on by progress, turn by turn, and nothing else is taken until it is over. Atomics are the CPU's own,
- * the same that PEs use which have the location mapped.
+ * returns, unless it is so large that others would wait long for the lock meanwhile: that one is
+ * carried on by progress, turn by turn, and nothing else is taken until it is over. Atomics are the
+ * CPU's own, the same that PEs use which have the location mapped.
  *
  * Memory that is a device's own is copied by the device. There it can set a signal, and neither add to
  * it nor apply an atomic: that would be another agent's updates beside the device's. */

@@ -1,11 +1,11 @@
-/* How fast the system lets a stream send: its congestion control, where the system's own is made for
- * another kind of network.
+/* How fast the system lets a stream send: its congestion control, where the system's own is made
+ * for another kind of network.
  *
- * BBR, the default of some systems, sends by a timer that it sets anew every few packets. On a long way
- * that does good; between hosts of one network the timer takes longer than the sending, in a virtual
- * machine above all: a stream of 1.5 GB/s instead of 5. So a stream begins with one that needs no
- * timer, CUBIC (Linux's own default) or else Reno, which every user may choose, and gets BBR back where
- * the way turns out to be long. The other way round would not do: the timer stays. */
+ * BBR, the default of some systems, sends by a timer that it sets anew every few packets. On a long
+ * way that does good; between hosts of one network the timer takes longer than the sending, in a
+ * virtual machine above all: a stream of 1.5 GB/s instead of 5. So a stream begins with one that
+ * needs no timer, CUBIC (Linux's own default) or else Reno, which every user may choose, and gets BBR
+ * back where the way turns out to be long. The other way round would not do: the timer stays. */
 #define _GNU_SOURCE
 #include <netinet/in.h>
 #include <netinet/tcp.h>

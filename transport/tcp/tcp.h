@@ -75,7 +75,7 @@ enum { TCP_LARGE = 128 * 1024 };
 
 /* ---- congestion.c ---- */
 
-bool congestion_begin(struct tcp *t, int fd);      /* of a new socket; false: not as the user chose */
+bool congestion_begin(struct tcp *t, int fd);      /* of a new socket; false: not as chosen */
 void congestion_suit(const struct tcp *t, int fd); /* of a stream, once it is made */
 
 /* ---- outbound.c ---- */
