@@ -64,8 +64,8 @@ cuda_result sim_enter(const char *call)
         if (strncmp(fail, call, length) == 0 &&
             sscanf(fail + length, "@%ld=%ld", &which, &result) == 2 && (which == 0 || which == nth))
             return (cuda_result)result;
-        fail = strchr(fail, ',');
-        fail += fail != NULL;
+        fail += strcspn(fail, ",");
+        fail += *fail == ',';
     }
     return CUDA_OK;
 }
