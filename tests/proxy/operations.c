@@ -70,7 +70,7 @@ static void test_copies(int pe)
     struct gshmem_command c = command(GSHMEM_COMMAND_PUT, pe, big);
 
     for (size_t i = 0; i < BIG; i++)
-        out[i] = (unsigned char)(i * 7 + (size_t)pe + (size_t)gshmem_my_pe());
+        out[i] = (unsigned char)(i * 7 + i / 251 + (size_t)pe + (size_t)gshmem_my_pe());
     c.local = (uintptr_t)out;
     c.size = BIG;
     CHECK(!wait_done(channel(), issue(channel(), &c, 1)));
