@@ -5,8 +5,8 @@
 
 COMMAND starts the job; it is given the program STEADY and a file at its end. While each attack lasts
 the job must go on; afterwards it must end well, having said no more than a line for each PE, with as
-much memory and as many descriptors as before. As root, hellos of the job's own PEs are recorded on
-its way through the network, and said again."""
+much memory and as many descriptors as before. As root, what PEs of the job say to greet each other is
+recorded on its way through the network, and said again."""
 
 import atexit
 import os
@@ -20,6 +20,8 @@ import tempfile
 import time
 
 HELLO = 64
+NONCE = 32
+PROOF = 32
 MAGIC = b"GSHMEMtc"
 PEAK = 16 << 20   # how much a PE may grow while hundreds are at its door
 GROWTH = 2 << 20  # and how much of that it may keep
@@ -124,10 +126,9 @@ class Job:
 # ---- Hellos of the job itself ----
 
 class Recorder:
-    """What PEs say first, taken from the network; nothing where that is not allowed."""
+    """What PEs say to greet each other, taken from the network; nothing where that is not allowed."""
 
     def __init__(self):
-        self.hellos = set()
         try:
             self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
         except PermissionError:
@@ -136,21 +137,33 @@ class Recorder:
         self.socket.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
         self.socket.setblocking(False)
 
-    def take(self):
-        """All that has passed until now: (port, hello)."""
+    def payloads(self):
+        """All that has passed over IPv4 until now: (flow, bytes)."""
         while self.socket:
             try:
                 packet = self.socket.recv(1 << 16)
             except BlockingIOError:
                 self.socket.close()
                 self.socket = None
-                break
-            at = packet.find(MAGIC)
-            if at >= 54 and len(packet) >= at + HELLO and packet[12:14] == b"\x08\x00":
-                tcp = 14 + (packet[14] & 15) * 4
-                self.hellos.add((struct.unpack(">H", packet[tcp + 2:tcp + 4])[0],
-                                 packet[at:at + HELLO]))
-        return sorted(self.hellos)
+                return
+            if packet[12:14] != b"\x08\x00" or packet[23:24] != b"\x06":
+                continue
+            tcp = 14 + (packet[14] & 15) * 4
+            if len(packet) >= tcp + 20:
+                start = tcp + (packet[tcp + 12] >> 4) * 4
+                end = 14 + struct.unpack(">H", packet[16:18])[0]
+                yield packet[26:34] + packet[tcp:tcp + 4], packet[start:end]
+
+    def take(self):
+        """(port, hello, proof) of each stream that was opened."""
+        greetings = {}
+        for flow, said in self.payloads():
+            if said.startswith(MAGIC) and len(said) == HELLO:
+                greetings.setdefault(flow, [said, b""])
+            elif said and flow in greetings and not greetings[flow][1]:
+                greetings[flow][1] = said[:PROOF]
+        return sorted((struct.unpack(">H", flow[10:12])[0], hello, proof)
+                      for flow, (hello, proof) in greetings.items())
 
 
 # ---- Attacks: each gives the connections it leaves open ----
@@ -173,8 +186,29 @@ def say(*parts):
     return method
 
 
-def hello(version=1, sender=0, to=0, pes=2, secret=bytes(32)):
-    return MAGIC + struct.pack("<4I", version, sender, to, pes) + secret + bytes(8)
+def hello(version=2, sender=0, to=0, pes=2):
+    return MAGIC + struct.pack("<4I", version, sender, to, pes) + bytes(NONCE) + bytes(8)
+
+
+def say_back(first):
+    """Whose proof is the one that it has just been given."""
+    def method(pe):
+        connections = connect(pe)
+        for c in connections:
+            c.sendall(first)
+            challenge = b""
+            while len(challenge) < NONCE + PROOF:
+                more = c.recv(NONCE + PROOF - len(challenge))
+                check(more, "a right hello gets no answer")
+                if not more:
+                    break
+                challenge += more
+            try:
+                c.sendall(challenge[NONCE:] + put(64))
+            except OSError:
+                pass
+        return connections
+    return method
 
 
 def put(size):
@@ -222,18 +256,19 @@ def rude(rng, recorded, pes):
     yield "a web browser", say(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" * 3)
     yield "a hello in pieces", say(*(hello()[i:i + 1] for i in range(HELLO)))
     yield "an endless hello", say(MAGIC + noise)
-    yield "a wrong secret", say(hello() + put(64))
-    yield "another version", say(hello(version=7))
-    for secret in {h[24:56] for _, h in recorded}:
-        nearly = bytes([*secret[:31], secret[31] ^ 1])
-        yield "nearly the secret", say(hello(secret=nearly, pes=len(pes)) + put(64))
-        yield "a job of another size", say(hello(pes=1000, secret=secret) + put(64))
-        yield "no PE of the job", say(hello(sender=99, pes=len(pes), secret=secret) + put(64))
-    for port, again in recorded:
-        def repeat(*more, port=port, again=again):
-            return lambda pe: say(again, *more)(pe) if port in pe.ports else []
-        yield "a hello said again", repeat()
-        yield "and a request", repeat(put(64))
+    yield "another version", say(hello(version=1) + bytes(PROOF) + put(64))
+    yield "a job of another size", say(hello(pes=1000) + bytes(PROOF) + put(64))
+    yield "no PE of the job", say(hello(sender=99, pes=len(pes)) + bytes(PROOF) + put(64))
+    for port, first, proof in recorded:
+        def to_it(method, port=port):
+            return lambda pe: method(pe) if port in pe.ports else []
+        nearly = bytes([*proof[:PROOF - 1], proof[PROOF - 1] ^ 1])
+        yield "no proof", to_it(say(first, put(64)))
+        yield "noise for a proof", to_it(say(first + noise[:PROOF] + put(64)))
+        yield "a greeting said again", to_it(say(first, proof))
+        yield "and a request", to_it(say(first + proof + put(64)))
+        yield "nearly the greeting", to_it(say(first, nearly, put(64)))
+        yield "a proof said back", to_it(say_back(first))
     yield "hundreds that come and go", come_and_go
 
 
@@ -242,7 +277,9 @@ def rude(rng, recorded, pes):
 def is_hung_up_on(connection):
     try:
         connection.setblocking(False)
-        return not connection.recv(100)
+        while connection.recv(100):  # the answer to a hello
+            pass
+        return True
     except BlockingIOError:
         return False
     except OSError:
@@ -250,7 +287,8 @@ def is_hung_up_on(connection):
 
 
 def attack(job, pes, recorded, verbose):
-    patient = [c for _, method in PATIENT for pe in pes for c in method(pe)]
+    silent = PATIENT + [("a hello and no proof", say(first)) for _, first, _ in recorded]
+    patient = [c for _, method in silent for pe in pes for c in method(pe)]
     for name, method in rude(random.Random(1), recorded, pes):
         connections = [c for pe in pes for c in method(pe)]
         if verbose:
@@ -291,7 +329,11 @@ def main():
         check(all(pe.ports for pe in pes), "a PE listens at no port")
         recorded = recorder.take()
         if not recorded:
-            print("no hello was recorded (it needs root), so none is said again")
+            print("no greeting was recorded (it needs root), so none is said again")
+        for _, first, proof in recorded:
+            check(len(proof) == PROOF, f"the hello {first} was followed by no proof")
+        nonces = [first[24:56] for _, first, _ in recorded]
+        check(len(set(nonces)) == len(nonces), "two streams have the same nonce")
         job.ask(1)
         job.goes_on("before")
         before = [(pe.memory(), pe.descriptors()) for pe in pes]

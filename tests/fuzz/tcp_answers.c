@@ -1,6 +1,7 @@
 /* Fuzz target: what the other side of a TCP stream may answer to this PE's requests.
  *
- * An input is a byte for how many bytes arrive at a time (0: all), and the bytes; they come from a
+ * An input is a byte for how many bytes arrive at a time (0: all), what the answer to the hello differs
+ * by from a right one, and the bytes; they come from a
  * socket on the loopback that stands for the peer and has been asked the same few things each time.
  * Each request must end once, in order, and by success only if the answers say so; what was fetched
  * is what they brought, and nothing beside it is written; a peer is lost at most once. */
@@ -19,6 +20,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
 #include "transport/tcp/address.h"
+#include "transport/tcp/greeting.h"
 #include "transport/tcp/tcp.h"
 
 enum { REQUESTS = 6, LARGE = 1000, SMALL = 24 };
@@ -193,22 +195,41 @@ static void post(struct transport *t, int number)
     MUST(transport_tcp.post(t, &r) == GSHMEM_OK);
 }
 
-/* The peer's end, after all that it is asked has come. */
-static int connect_peer(struct transport *t)
+static void hear(struct transport *t, int fd, unsigned char *heard, size_t bytes)
+{
+    for (size_t have = 0; have < bytes;) {
+        progress(t);
+        ssize_t n = recv(fd, heard + have, bytes - have, MSG_DONTWAIT);
+        MUST(n > 0 || (n < 0 && errno == EAGAIN));
+        have += n > 0 ? (size_t)n : 0;
+    }
+}
+
+/* The peer's end, after all that it is asked has come; if its part of the greeting differs from a right
+ * one, nothing comes. */
+static int connect_peer(struct transport *t, const uint8_t wrong[CHALLENGE_BYTES], bool *greeted)
 {
     const struct linger reset = {1, 0}; /* leaves no port behind that waits */
-    unsigned char heard[HELLO_BYTES + REQUESTS * REQUEST_BYTES + 8];
-    size_t have = 0;
+    const unsigned char secret[32] = {0};
+    unsigned char heard[PROOF_BYTES + REQUESTS * REQUEST_BYTES + 8], hello[HELLO_BYTES];
+    unsigned char challenge[CHALLENGE_BYTES] = {11}, proof[PROOF_BYTES];
 
     for (int number = 1; number <= REQUESTS; number++)
         post(t, number);
     int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK);
     MUST(fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset) == 0);
-    while (have < sizeof heard) {
-        progress(t);
-        ssize_t n = recv(fd, heard + have, sizeof heard - have, MSG_DONTWAIT);
-        MUST(n > 0 || (n < 0 && errno == EAGAIN));
-        have += n > 0 ? (size_t)n : 0;
+    hear(t, fd, hello, sizeof hello);
+    greeting_prove(secret, GREETING_ACCEPTOR, hello, challenge, challenge + NONCE_BYTES);
+    greeting_prove(secret, GREETING_OPENER, hello, challenge, proof);
+    *greeted = true;
+    for (int i = 0; i < CHALLENGE_BYTES; i++) {
+        challenge[i] ^= wrong[i];
+        *greeted &= !wrong[i];
+    }
+    MUST(send(fd, challenge, sizeof challenge, MSG_NOSIGNAL) == sizeof challenge);
+    if (*greeted) {
+        hear(t, fd, heard, sizeof heard);
+        MUST(memcmp(heard, proof, sizeof proof) == 0);
     }
     return fd;
 }
@@ -255,9 +276,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
                                       .n_pes = 2, .one_machine = 1, .find = find, .apply = apply,
                                       .lost = lose};
     struct transport *t;
-    bool goodbye, broken;
+    bool goodbye = false, broken = true, greeted;
+    int over = 0;
 
-    if (bytes < 1)
+    if (bytes < 1 + CHALLENGE_BYTES)
         return 0;
     if (listener < 0) {
         MUST(settings_load() == GSHMEM_OK);
@@ -270,9 +292,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     ended = succeeded = losses = 0;
 
     MUST(transport_tcp.open(&config, &t) == GSHMEM_OK);
-    int fd = connect_peer(t);
-    answer(t, fd, data + 1, bytes - 1, data[0]);
-    int over = model_answers(data + 1, bytes - 1, &goodbye, &broken);
+    int fd = connect_peer(t, data + 1, &greeted);
+    data += CHALLENGE_BYTES;
+    bytes -= CHALLENGE_BYTES;
+    answer(t, fd, data + 1, bytes - 1, data[-CHALLENGE_BYTES]);
+    if (greeted)
+        over = model_answers(data + 1, bytes - 1, &goodbye, &broken);
 
     MUST(ended == REQUESTS && succeeded == over);
     MUST(over == REQUESTS || !broken || status_of[over + 1] == GSHMEM_ERR_TRANSPORT);
@@ -329,5 +354,6 @@ size_t fuzz_seed(unsigned number, uint8_t *data, size_t capacity)
     if (number >= 3 * 11 || capacity < 4096)
         return 0;
     data[0] = at_a_time[number % 3];
-    return 1 + answers(number / 3, data + 1);
+    memset(data + 1, 0, CHALLENGE_BYTES);
+    return 1 + CHALLENGE_BYTES + answers(number / 3, data + 1 + CHALLENGE_BYTES);
 }

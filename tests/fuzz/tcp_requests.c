@@ -1,7 +1,7 @@
 /* Fuzz target: what arrives on a TCP stream that another opened, from its hello on.
  *
- * An input is a byte that says who speaks (bit 0: a stranger, whose hello is part of the input; else
- * a PE, whose hello is said for it; bit 1: it reads no answers before it has said everything), a byte
+ * An input is a byte that says who speaks (bit 0: a stranger, whose hello is part of the input, and
+ * what its proof differs by from the right one; else a PE, that is greeted for it; bit 1: it reads no answers before it has said everything), a byte
  * for how many bytes arrive at a time (0: all), and the bytes. Beside the transport a model, which
  * knows nothing but the wire's description, carries out the same requests on memory of its own: both
  * must agree about every byte of the segments and of what lies around them, about the answers, and
@@ -20,6 +20,7 @@
 #include "runtime/base/atomic_type.h"
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
+#include "transport/tcp/greeting.h"
 #include "transport/tcp/tcp.h"
 
 enum { PES = 3, ME = 1, PEER = 2, GUARD = 4096, FIRST = 12000, SECOND = 64, MODEL_MOST = 4096 };
@@ -217,14 +218,15 @@ static void model_get(const struct request_frame *f)
     expect(ANSWER_DATA, f->bytes, from);
 }
 
-static void model_hello(const uint8_t *data)
+/* Any number that is drawn will do. */
+static bool is_right_hello(const uint8_t *data)
 {
-    unsigned char right[HELLO_BYTES];
+    struct hello right = {FRAME_VERSION, frame_get32(data + 12), ME, PES, {0}};
+    unsigned char bytes[HELLO_BYTES];
 
-    hello_encode(right, &(struct hello){FRAME_VERSION, frame_get32(data + 12), ME, PES, {0}});
-    memcpy(right + 24, config.secret, 32);
-    said.known = frame_get32(data + 12) < PES && memcmp(right, data, HELLO_BYTES) == 0;
-    said.refused = !said.known;
+    memcpy(right.nonce, data + 24, NONCE_BYTES);
+    hello_encode(bytes, &right);
+    return right.from < PES && memcmp(bytes, data, HELLO_BYTES) == 0;
 }
 
 /* After the transport has been through the same bytes. */
@@ -232,13 +234,6 @@ static void model_stream(const uint8_t *data, size_t bytes)
 {
     struct request_frame f;
 
-    if (!said.known) {
-        if (bytes < HELLO_BYTES)
-            return;
-        model_hello(data);
-        data += HELLO_BYTES;
-        bytes -= HELLO_BYTES;
-    }
     while (!said.refused && bytes >= REQUEST_BYTES) {
         if (!request_decode(data, &f) || said.goodbye) {
             said.refused = true;
@@ -345,6 +340,46 @@ static void check_answers(void)
         MUST(at == answer_bytes && n == said.answers && number == said.number);
 }
 
+/* The opener's part, with a proof that differs by so many bytes from the right one; the last of it is
+ * in order only if all of `wrong` came and is zero. Gives how much of `wrong` was used. */
+static size_t greet(struct transport *t, int fd, const uint8_t *hello, const uint8_t *wrong,
+                    size_t wrong_bytes, size_t at_a_time)
+{
+    static const uint8_t none[PROOF_BYTES];
+    unsigned char proof[PROOF_BYTES];
+    size_t bytes = wrong_bytes < PROOF_BYTES ? wrong_bytes : PROOF_BYTES;
+
+    speak(t, fd, hello, HELLO_BYTES, at_a_time, true);
+    said.refused = !is_right_hello(hello);
+    if (said.refused) {
+        MUST(answer_bytes == 0);
+        return 0;
+    }
+    MUST(answer_bytes == CHALLENGE_BYTES);
+    greeting_prove(config.secret, GREETING_ACCEPTOR, hello, answers, proof);
+    MUST(memcmp(proof, answers + NONCE_BYTES, PROOF_BYTES) == 0);
+    greeting_prove(config.secret, GREETING_OPENER, hello, answers, proof);
+    for (size_t i = 0; i < bytes; i++)
+        proof[i] ^= wrong[i];
+    speak(t, fd, proof, bytes, at_a_time, true);
+    MUST(answer_bytes == CHALLENGE_BYTES);
+    answer_bytes = 0;
+    said.known = bytes == PROOF_BYTES && memcmp(wrong, none, PROOF_BYTES) == 0;
+    said.refused = bytes == PROOF_BYTES && !said.known;
+    return bytes;
+}
+
+/* As greet, for who is none of the job: what it says is the input's. */
+static size_t greet_as_stranger(struct transport *t, int fd, const uint8_t *data, size_t bytes,
+                                size_t at_a_time)
+{
+    if (bytes < HELLO_BYTES) {
+        speak(t, fd, data, bytes, at_a_time, true);
+        return bytes;
+    }
+    return HELLO_BYTES + greet(t, fd, data, data + HELLO_BYTES, bytes - HELLO_BYTES, at_a_time);
+}
+
 /* The lowest that is free: the same before and after, if none was left open. */
 static int next_descriptor(void)
 {
@@ -358,6 +393,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     const int little = 8192;
     static bool loaded;
+    static const uint8_t right[PROOF_BYTES];
     unsigned char hello[HELLO_BYTES];
     struct transport *t;
     int pair[2];
@@ -375,20 +411,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     memset(&said, 0, sizeof said);
     complaints = losses = tellings = 0;
     answer_bytes = 0;
-    said.known = !(data[0] & 1);
 
     MUST(transport_tcp.open(&config, &t) == GSHMEM_OK);
     MUST(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) == 0);
     MUST(setsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &little, sizeof little) == 0);
     struct tcp *tcp = (struct tcp *)t;
     inbound_accept(tcp, pair[1]);
+    hello_encode(hello, &(struct hello){FRAME_VERSION, PEER, ME, PES, {7}});
+    size_t used = 2;
+    if (data[0] & 1)
+        used += greet_as_stranger(t, pair[0], data + 2, bytes - 2, data[1]);
+    else
+        greet(t, pair[0], hello, right, sizeof right, 0);
     if (said.known) {
-        hello_encode(hello, &(struct hello){FRAME_VERSION, PEER, ME, PES, {0}});
-        memcpy(hello + 24, config.secret, 32);
-        MUST(send(pair[0], hello, sizeof hello, MSG_NOSIGNAL) == sizeof hello);
+        speak(t, pair[0], data + used, bytes - used, data[1], !(data[0] & 2));
+        model_stream(data + used, bytes - used);
     }
-    speak(t, pair[0], data + 2, bytes - 2, data[1], !(data[0] & 2));
-    model_stream(data + 2, bytes - 2);
 
     MUST(memcmp(&real, &model, sizeof real) == 0);
     check_answers();
@@ -485,9 +523,9 @@ size_t fuzz_seed(unsigned number, uint8_t *data, size_t capacity)
     data[0] = (uint8_t)(number < 16 ? number / 4 : 0);
     data[1] = at_a_time[number % 4];
     if (data[0] & 1) {
-        hello_encode(data + n, &(struct hello){FRAME_VERSION, PEER, ME, PES, {0}});
-        memcpy(data + n + 24, config.secret, 32);
-        n += HELLO_BYTES;
+        hello_encode(data + n, &(struct hello){FRAME_VERSION, PEER, ME, PES, {9}});
+        memset(data + n + HELLO_BYTES, 0, PROOF_BYTES);
+        n += HELLO_BYTES + PROOF_BYTES;
     }
     if (number >= 16) {
         size_t bytes = wrong_request(number - 16, data + n);

@@ -9,7 +9,7 @@ static void hellos(void)
     unsigned char bytes[HELLO_BYTES];
 
     for (int i = 0; i < 32; i++)
-        h.secret[i] = (unsigned char)(200 + i);
+        h.nonce[i] = (unsigned char)(200 + i);
     hello_encode(bytes, &h);
     CHECK(memcmp(bytes, "GSHMEMtc", 8) == 0);
     CHECK(memcmp(bytes + 12, "\4\3\2\1" "\5\0\0\0" "\xd0\xc0\xb0\xa0", 12) == 0);

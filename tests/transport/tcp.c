@@ -16,10 +16,11 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/settings.h"
 #include "transport/tcp/address.h"
-#include "transport/tcp/frame.h"
+#include "transport/tcp/greeting.h"
 #include "transport/tcp/tcp.h"
 
-enum { PES = 5 /* two are there */, SEGMENT = 8 << 20, GUARD = 4096, REQUESTS = 6000 };
+enum { PES = 5 /* two are there */, SEGMENT = 8 << 20, GUARD = 4096, REQUESTS = 6000,
+       SECRET_BYTE = 0x5a };
 
 struct pe {
     struct transport *t;
@@ -100,7 +101,7 @@ static void open_pe(int me)
         .one_machine = 1, .context = p, .find = find, .apply = add_only, .lost = lost, .told = told};
     CHECK_EQ(transport_tcp.open(&p->config, &p->t), GSHMEM_OK);
     CHECK_EQ(transport_tcp.address(p->t, p->address, sizeof p->address, &p->address_bytes), GSHMEM_OK);
-    memset(p->config.secret, 0x5a, sizeof p->config.secret);
+    memset(p->config.secret, SECRET_BYTE, sizeof p->config.secret);
     p->config.segments = 1;
     p->config.segment[0] = (struct transport_segment){(char *)p->memory + GUARD, SEGMENT};
     transport_tcp.begin(p->t, &p->config);
@@ -478,8 +479,27 @@ static struct hello right_hello(void)
 {
     struct hello h = {.version = FRAME_VERSION, .from = 0, .to = 1, .n_pes = PES};
 
-    memset(h.secret, 0x5a, sizeof h.secret);
     return h;
+}
+
+static void send_all(int fd, const void *data, size_t bytes)
+{
+    CHECK_EQ(send(fd, data, bytes, MSG_NOSIGNAL), bytes);
+}
+
+/* Takes just so many bytes, while all are driven. */
+static void receive_all(int fd, unsigned char *data, size_t bytes)
+{
+    uint64_t end = clock_ns() + 30000000000ull;
+
+    for (size_t have = 0; have < bytes && clock_ns() < end; drive()) {
+        ssize_t n = recv(fd, data + have, bytes - have, MSG_DONTWAIT);
+        CHECK(n > 0 || (n < 0 && errno == EAGAIN));
+        have += n > 0 ? (size_t)n : 0;
+        if (have == bytes)
+            return;
+    }
+    CHECK_FAIL("%zu bytes have not come", bytes);
 }
 
 static void bad_hello(struct hello h)
@@ -488,9 +508,34 @@ static void bad_hello(struct hello h)
     int fd = dial(1);
 
     hello_encode(frame, &h);
-    CHECK_EQ(send(fd, frame, sizeof frame, MSG_NOSIGNAL), sizeof frame);
-    CHECK(is_ended(fd, 3));
+    send_all(fd, frame, sizeof frame);
+    CHECK(is_ended(fd, 30));
     close(fd);
+}
+
+/* Says a right hello to PE 1; the proof that belongs to it, by that secret, goes to *proof. */
+static int say_hello(unsigned char secret_byte, unsigned char challenge[CHALLENGE_BYTES],
+                     unsigned char proof[PROOF_BYTES])
+{
+    unsigned char frame[HELLO_BYTES], secret[32];
+    struct hello h = right_hello();
+    int fd = dial(1);
+
+    hello_encode(frame, &h);
+    send_all(fd, frame, sizeof frame);
+    receive_all(fd, challenge, CHALLENGE_BYTES);
+    memset(secret, secret_byte, sizeof secret);
+    greeting_prove(secret, GREETING_OPENER, frame, challenge, proof);
+    return fd;
+}
+
+static int enter_as_pe(void)
+{
+    unsigned char challenge[CHALLENGE_BYTES], proof[PROOF_BYTES];
+    int fd = say_hello(SECRET_BYTE, challenge, proof);
+
+    send_all(fd, proof, sizeof proof);
+    return fd;
 }
 
 static void untouched(int which)
@@ -502,17 +547,14 @@ static void untouched(int which)
 /* A PE of the job, as far as its hello tells, that then sends this. */
 static void bad_request(struct request_frame f)
 {
-    unsigned char frame[HELLO_BYTES + REQUEST_BYTES + 64] = {0};
-    struct hello h = right_hello();
+    unsigned char frame[REQUEST_BYTES + 64];
 
     begin();
-    int fd = dial(1);
-
-    hello_encode(frame, &h);
-    request_encode(frame + HELLO_BYTES, &f);
-    memset(frame + HELLO_BYTES + REQUEST_BYTES, 0xee, 64);
-    CHECK_EQ(send(fd, frame, sizeof frame, MSG_NOSIGNAL), sizeof frame);
-    CHECK(is_ended(fd, 3));
+    int fd = enter_as_pe();
+    request_encode(frame, &f);
+    memset(frame + REQUEST_BYTES, 0xee, 64);
+    send_all(fd, frame, sizeof frame);
+    CHECK(is_ended(fd, 30));
     CHECK_EQ(complaints, 1);
     close(fd);
     untouched(1);
@@ -525,8 +567,6 @@ static void strangers(void)
     struct hello h;
 
     begin();
-    h = right_hello(), h.secret[31] ^= 1, bad_hello(h);
-    h = right_hello(), h.secret[0] ^= 128, bad_hello(h);
     h = right_hello(), h.version++, bad_hello(h);
     h = right_hello(), h.to = 0, bad_hello(h);
     h = right_hello(), h.from = PES, bad_hello(h);
@@ -543,20 +583,63 @@ static void strangers(void)
     close_pe(1);
 }
 
-/* Who has overheard a PE says what it has said: while it is there, and when it has gone. */
+/* Who shows no proof, or one that is not good here, is not let in, and its put is not looked at. */
+static void bad_proof(int fd, const unsigned char proof[PROOF_BYTES])
+{
+    unsigned char frame[PROOF_BYTES + REQUEST_BYTES + 8] = {0};
+
+    memcpy(frame, proof, PROOF_BYTES);
+    request_encode(frame + PROOF_BYTES, &(struct request_frame){.kind = FRAME_PUT, .bytes = 8});
+    memset(frame + PROOF_BYTES + REQUEST_BYTES, 0xee, 8);
+    send_all(fd, frame, sizeof frame);
+    CHECK(is_ended(fd, 30));
+    close(fd);
+}
+
+static void proofs(void)
+{
+    unsigned char challenge[CHALLENGE_BYTES], before[CHALLENGE_BYTES], proof[PROOF_BYTES];
+    unsigned char secret[32], heard[PROOF_BYTES];
+    int fd;
+
+    begin();
+    fd = say_hello(SECRET_BYTE, before, heard); /* which an eavesdropper would hear */
+    close(fd);
+    fd = say_hello(SECRET_BYTE, challenge, proof);
+    CHECK(memcmp(challenge, before, NONCE_BYTES) != 0);
+    memset(secret, SECRET_BYTE, sizeof secret);
+    CHECK(!memmem(challenge, sizeof challenge, secret, 4));
+    proof[0] ^= 1, bad_proof(fd, proof);
+    fd = say_hello(SECRET_BYTE, challenge, proof), proof[31] ^= 128, bad_proof(fd, proof);
+    fd = say_hello(SECRET_BYTE + 1, challenge, proof), bad_proof(fd, proof);
+    fd = say_hello(SECRET_BYTE, challenge, proof), bad_proof(fd, heard);
+    fd = say_hello(SECRET_BYTE, challenge, proof), bad_proof(fd, challenge + NONCE_BYTES);
+    fd = say_hello(SECRET_BYTE, challenge, proof), bad_proof(fd, secret);
+    untouched(1);
+    CHECK_EQ(pe[1].lost + complaints, 0);
+    close_pe(0);
+    close_pe(1);
+}
+
+/* A PE opens one stream to another: who comes as the same once more is not let in, while the first is
+ * there, and when it has gone. */
 static void said_again(void)
 {
-    static long value = 7;
+    unsigned char challenge[CHALLENGE_BYTES], proof[PROOF_BYTES];
+    static long value;
 
     begin();
     post(0, (struct transport_request){.kind = TRANSPORT_PUT, .local = &value, .bytes = 8});
     settle();
-    bad_hello(right_hello());
+    int fd = say_hello(SECRET_BYTE, challenge, proof);
+    bad_proof(fd, proof);
     post(0, (struct transport_request){.kind = TRANSPORT_PUT, .local = &value, .bytes = 8});
     settle();
     CHECK_EQ(not_ok, 0);
     close_pe(0);
-    bad_hello(right_hello());
+    fd = say_hello(SECRET_BYTE, challenge, proof);
+    bad_proof(fd, proof);
+    untouched(1);
     CHECK_EQ(pe[1].lost + complaints, 0);
     close_pe(1);
 }
@@ -665,22 +748,20 @@ static void silent_peer(void)
  * patience as long as it hears that. */
 static void slow_put(void)
 {
-    unsigned char bytes[HELLO_BYTES + REQUEST_BYTES + 1] = {0}, answer[ANSWER_BYTES];
+    unsigned char bytes[REQUEST_BYTES], answer[ANSWER_BYTES];
     uint64_t end = clock_ns() + 40000000000ull;
-    struct hello h = right_hello();
     struct answer_frame a;
 
     expect_patience("1");
     begin();
-    int fd = dial(1), heard = 0;
-    hello_encode(bytes, &h);
-    request_encode(bytes + HELLO_BYTES,
+    int fd = enter_as_pe(), heard = 0;
+    request_encode(bytes,
                    &(struct request_frame){.kind = FRAME_PUT, .offset = 64, .bytes = SEGMENT - 64});
-    CHECK_EQ(send(fd, bytes, sizeof bytes, MSG_NOSIGNAL), sizeof bytes);
+    send_all(fd, bytes, sizeof bytes);
     for (int i = 0; heard < 3 && clock_ns() < end; i++) {
         drive_one(1);
         if (i % 20 == 0)
-            CHECK_EQ(send(fd, "x", 1, MSG_NOSIGNAL), 1);
+            send_all(fd, "x", 1);
         if (recv(fd, answer, sizeof answer, MSG_DONTWAIT) == (ssize_t)sizeof answer) {
             CHECK(answer_decode(answer, &a) && a.kind == ANSWER_DONE && a.number == 0);
             heard++;
@@ -708,6 +789,40 @@ static int stand_in_for(int which)
     return door;
 }
 
+/* The acceptor's part, by that secret. */
+static int greet_at(int door, unsigned char secret_byte)
+{
+    unsigned char frame[HELLO_BYTES], secret[32], challenge[CHALLENGE_BYTES] = {1, 2, 3};
+    int fd = accept4(door, NULL, NULL, SOCK_CLOEXEC);
+
+    CHECK(fd >= 0);
+    receive_all(fd, frame, sizeof frame);
+    memset(secret, secret_byte, sizeof secret);
+    CHECK(!memmem(frame, sizeof frame, secret, 4));
+    greeting_prove(secret, GREETING_ACCEPTOR, frame, challenge, challenge + NONCE_BYTES);
+    send_all(fd, challenge, sizeof challenge);
+    return fd;
+}
+
+/* Who sits at a PE's address and does not know the secret is told nothing, and not believed. */
+static void impostor(void)
+{
+    unsigned char byte;
+
+    begin();
+    int door = stand_in_for(1);
+    post(0, small_put());
+    int fd = greet_at(door, SECRET_BYTE + 1);
+    settle();
+    CHECK_EQ(not_ok, 1);
+    CHECK_EQ(pe[0].lost, 1);
+    CHECK_EQ(recv(fd, &byte, 1, 0), 0); /* nothing came after the hello */
+    close(fd);
+    close(door);
+    close_pe(0);
+    close_pe(1);
+}
+
 /* The other side of it: a peer that is long about an answer, and says that it lives. */
 static void slow_answer(void)
 {
@@ -718,14 +833,13 @@ static void slow_answer(void)
     begin();
     int door = stand_in_for(1);
     post(0, small_put());
-    int fd = accept4(door, NULL, NULL, SOCK_CLOEXEC);
-    CHECK(fd >= 0);
+    int fd = greet_at(door, SECRET_BYTE);
     answer_encode(frame, &(struct answer_frame){ANSWER_DONE, 0, 0});
     for (start = clock_ns(); clock_ns() - start < 3000000000u; drive_one(0)) /* every ms or later */
-        CHECK_EQ(send(fd, frame, sizeof frame, MSG_NOSIGNAL), sizeof frame);
+        send_all(fd, frame, sizeof frame);
     CHECK_EQ(ok + not_ok + pe[0].lost, 0);
     answer_encode(frame, &(struct answer_frame){ANSWER_DONE, 1, 0});
-    CHECK_EQ(send(fd, frame, sizeof frame, MSG_NOSIGNAL), sizeof frame);
+    send_all(fd, frame, sizeof frame);
     settle();
     CHECK_EQ(ok, 1);
     close(fd);
@@ -746,6 +860,8 @@ int main(void)
     closes_with_requests_in_flight();
     congestion_control();
     strangers();
+    proofs();
+    impostor();
     said_again();
     requests_that_break_the_rules();
     silent_strangers();

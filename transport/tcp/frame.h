@@ -1,7 +1,8 @@
 /* What travels on a stream: three kinds of message, each a fixed number of bytes, little-endian.
  *
- * Every ordered pair of PEs has a stream of its own. On it the one that opened it says hello, then
- * sends requests (a put's data follows its frame); the other sends answers (a get's data follows).
+ * Every ordered pair of PEs has a stream of its own. On it the two first greet each other
+ * (greeting.h); then the one that opened it sends requests (a put's data follows its frame), the other
+ * answers (a get's data follows).
  * Requests are numbered from 1 by their place; they are carried out in order, and an answer for
  * number n says that all up to n are done, so puts need no answer each.
  *
@@ -17,8 +18,11 @@
 #include "transport/transport.h"
 
 enum {
-    FRAME_VERSION = 1,
+    FRAME_VERSION = 2,
     HELLO_BYTES = 64,
+    NONCE_BYTES = 32,
+    PROOF_BYTES = 32,
+    CHALLENGE_BYTES = NONCE_BYTES + PROOF_BYTES, /* the answer to a hello */
     REQUEST_BYTES = 40,
     ANSWER_BYTES = 24,
 };
@@ -53,14 +57,14 @@ static inline uint64_t frame_get64(const unsigned char *at)
     return le64toh(value);
 }
 
-/* ---- Hello: magic 8, version 4, from 4, to 4, n_pes 4, secret 32, zero 8 ---- */
+/* ---- Hello: magic 8, version 4, from 4, to 4, n_pes 4, nonce 32, zero 8 ---- */
 
 struct hello {
     uint32_t version;
     uint32_t from;
     uint32_t to;
     uint32_t n_pes;
-    unsigned char secret[32];
+    unsigned char nonce[NONCE_BYTES];
 };
 
 static inline void hello_encode(unsigned char out[HELLO_BYTES], const struct hello *h)
@@ -70,7 +74,7 @@ static inline void hello_encode(unsigned char out[HELLO_BYTES], const struct hel
     frame_put32(out + 12, h->from);
     frame_put32(out + 16, h->to);
     frame_put32(out + 20, h->n_pes);
-    memcpy(out + 24, h->secret, 32);
+    memcpy(out + 24, h->nonce, NONCE_BYTES);
     memset(out + 56, 0, 8);
 }
 
@@ -80,7 +84,7 @@ static inline bool hello_decode(const unsigned char in[HELLO_BYTES], struct hell
     h->from = frame_get32(in + 12);
     h->to = frame_get32(in + 16);
     h->n_pes = frame_get32(in + 20);
-    memcpy(h->secret, in + 24, 32);
+    memcpy(h->nonce, in + 24, NONCE_BYTES);
     return memcmp(in, frame_magic, 8) == 0 && frame_get64(in + 56) == 0;
 }
 

@@ -1,7 +1,7 @@
 /* The streams that other PEs opened: their requests come in, the answers go out.
  *
- * What arrives is not trusted: until a stream has shown the job's secret it may say hello and nothing
- * else, and what a peer asks for is checked against the symmetric segments before a byte is moved. */
+ * What arrives is not trusted: until a stream has shown that it knows the job's secret it may greet and
+ * nothing else, and what a peer asks for is checked against the symmetric segments before a byte is moved. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stddef.h>
@@ -16,6 +16,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/base/sanitizer.h"
+#include "transport/tcp/greeting.h"
 #include "transport/tcp/tcp.h"
 
 enum {
@@ -34,7 +35,9 @@ enum {
 struct inbound {
     struct stream stream;
     struct inbound *next;
-    int pe;                 /* -1: a stranger, it has not said hello */
+    int pe;                 /* -1: a stranger, it has not proved to be one */
+    int claimed;            /* the PE it says it is; -1: it has not said hello, */
+    unsigned char proof[PROOF_BYTES]; /* and what shows that it belongs to the job */
     uint64_t since;         /* ns, when it was accepted; then, when it was last told that we live */
     bool goodbye;
     uint64_t number;        /* of requests carried out */
@@ -86,35 +89,47 @@ static bool refuse(struct tcp *t, struct inbound *i, const char *what)
 
 /* ---- Hello ---- */
 
-static bool same_secret(const unsigned char *a, const unsigned char *b)
-{
-    unsigned char difference = 0;
-
-    for (int k = 0; k < 32; k++) /* in a time that does not tell how much of it was right */
-        difference |= a[k] ^ b[k];
-    return difference == 0;
-}
-
 static bool take_hello(struct tcp *t, struct inbound *i)
 {
+    const unsigned char *said = i->in + i->in_first;
+    unsigned char challenge[CHALLENGE_BYTES];
     struct hello h;
 
-    if (!hello_decode(i->in + i->in_first, &h))
+    if (!hello_decode(said, &h))
         return refuse(t, i, "it does not speak this protocol");
-    i->in_first += HELLO_BYTES;
-    if (!same_secret(h.secret, t->config.secret))
-        return refuse(t, i, "it is not of this job");
     if (h.version != FRAME_VERSION)
         return refuse(t, i, "it is of another version of GSHMEM");
     if (h.to != (uint32_t)t->config.pe || h.n_pes != (uint32_t)t->config.n_pes ||
         h.from >= h.n_pes)
         return refuse(t, i, "it is meant for another PE");
-    if (t->met[h.from])
-        return refuse(t, i, "it says what a PE has said before");
-    t->met[h.from] = true;
-    i->pe = (int)h.from;
+    if (!greeting_draw(challenge))
+        return refuse(t, i, "the system has no random numbers");
+    greeting_prove(t->config.secret, GREETING_ACCEPTOR, said, challenge, challenge + NONCE_BYTES);
+    greeting_prove(t->config.secret, GREETING_OPENER, said, challenge, i->proof);
+    queue_add_copy(&i->out, challenge, sizeof challenge);
+    i->claimed = (int)h.from;
+    i->in_first += HELLO_BYTES;
+    return true;
+}
+
+static bool take_proof(struct tcp *t, struct inbound *i)
+{
+    if (!hmac_same(i->in + i->in_first, i->proof))
+        return refuse(t, i, "it is not of this job");
+    if (t->met[i->claimed])
+        return refuse(t, i, "it says that it is a PE that has come before");
+    i->in_first += PROOF_BYTES;
+    i->pe = i->claimed;
+    t->met[i->pe] = true;
     t->strangers--;
     return true;
+}
+
+static bool take_greeting(struct tcp *t, struct inbound *i, size_t have)
+{
+    if (i->claimed < 0)
+        return have < HELLO_BYTES || take_hello(t, i);
+    return have < PROOF_BYTES || take_proof(t, i);
 }
 
 /* ---- Requests ---- */
@@ -299,11 +314,11 @@ static bool digest(struct tcp *t, struct inbound *i)
     while (fine) {
         size_t have = i->in_end - i->in_first;
         size_t before = i->in_first;
-        if (i->pe < 0 && have >= HELLO_BYTES)
-            fine = take_hello(t, i);
+        if (i->pe < 0)
+            fine = take_greeting(t, i, have);
         else if (i->data_left && have)
             fine = take_data(t, i, have);
-        else if (i->pe >= 0 && !i->data_left && have >= REQUEST_BYTES && has_room(i))
+        else if (!i->data_left && have >= REQUEST_BYTES && has_room(i))
             fine = take_request(t, i);
         if (i->in_first == before)
             break;
@@ -470,7 +485,7 @@ void inbound_accept(struct tcp *t, int fd)
     memset(&i->out, 0, offsetof(struct queue, ring));
     i->in_first = i->in_end = 0;
     i->stream = (struct stream){.ready = inbound_ready, .fd = fd};
-    i->pe = -1;
+    i->pe = i->claimed = -1;
     i->since = clock_ns();
     tcp_tune(t, fd);
     congestion_suit(t, fd);

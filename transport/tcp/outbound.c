@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "transport/tcp/address.h"
+#include "transport/tcp/greeting.h"
 #include "transport/tcp/tcp.h"
 
 enum {
@@ -32,6 +33,7 @@ struct outbound {
     struct outbound *next;
     int pe;
     bool connected;
+    bool greeted;             /* each has proved to the other that it is of the job */
     bool goodbye;             /* the peer has left in good order */
     bool failed;
     gshmem_status_t failure;
@@ -47,6 +49,7 @@ struct outbound {
 
     /* Answers: frames gather in `in`; a get's data goes from there, then from the socket, to where
      * it belongs. */
+    unsigned char hello[HELLO_BYTES];
     char *data_at;
     uint64_t data_left;
     uint64_t data_number;
@@ -95,8 +98,6 @@ static void lose(struct tcp *t, struct outbound *o, int error)
     fail_peer(t, o, GSHMEM_ERR_PEER_DEAD, why);
 }
 
-/* ---- Answers ---- */
-
 static bool refuse(struct tcp *t, struct outbound *o, const char *what)
 {
     char why[160];
@@ -105,6 +106,52 @@ static bool refuse(struct tcp *t, struct outbound *o, const char *what)
     fail_peer(t, o, GSHMEM_ERR_TRANSPORT, why);
     return false;
 }
+
+/* ---- Greeting ---- */
+
+/* On a new connection, which has room for this. */
+static bool say(struct tcp *t, struct outbound *o, const void *data, size_t bytes)
+{
+    ssize_t n = send(o->stream.fd, data, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+    if (n == (ssize_t)bytes)
+        return true;
+    lose(t, o, n < 0 ? errno : ENOBUFS);
+    return false;
+}
+
+static bool say_hello(struct tcp *t, struct outbound *o)
+{
+    struct hello h = {.version = FRAME_VERSION,
+                      .from = (uint32_t)t->config.pe,
+                      .to = (uint32_t)o->pe,
+                      .n_pes = (uint32_t)t->config.n_pes};
+
+    if (!greeting_draw(h.nonce)) {
+        fail_peer(t, o, GSHMEM_ERR_SYSTEM, "tcp: the system has no random numbers");
+        return false;
+    }
+    hello_encode(o->hello, &h);
+    return say(t, o, o->hello, sizeof o->hello);
+}
+
+static bool take_challenge(struct tcp *t, struct outbound *o)
+{
+    const unsigned char *nonce = o->in + o->in_first;
+    unsigned char proof[PROOF_BYTES];
+
+    greeting_prove(t->config.secret, GREETING_ACCEPTOR, o->hello, nonce, proof);
+    if (!hmac_same(nonce + NONCE_BYTES, proof)) {
+        fail_peer(t, o, GSHMEM_ERR_TRANSPORT, "tcp: who answers at its address is not of this job");
+        return false;
+    }
+    greeting_prove(t->config.secret, GREETING_OPENER, o->hello, nonce, proof);
+    o->in_first += CHALLENGE_BYTES;
+    o->greeted = true;
+    return say(t, o, proof, sizeof proof);
+}
+
+/* ---- Answers ---- */
 
 /* Requests up to `number` are over; none of them may be one that was to bring something. */
 static bool complete_plain(struct tcp *t, struct outbound *o, uint64_t number)
@@ -176,12 +223,15 @@ static bool digest(struct tcp *t, struct outbound *o)
 {
     for (;;) {
         size_t have = o->in_end - o->in_first;
-        if (o->data_left && have) {
+        if (!o->greeted && have >= CHALLENGE_BYTES) {
+            if (!take_challenge(t, o))
+                return false;
+        } else if (o->data_left && have) {
             size_t part = have < o->data_left ? have : (size_t)o->data_left;
             memcpy(o->data_at, o->in + o->in_first, part);
             o->in_first += part;
             data_arrived(t, o, part);
-        } else if (!o->data_left && have >= ANSWER_BYTES) {
+        } else if (o->greeted && !o->data_left && have >= ANSWER_BYTES) {
             if (!take_answer(t, o))
                 return false;
         } else {
@@ -237,7 +287,7 @@ static void add_losses(struct tcp *t, struct outbound *o)
 
 static bool flush(struct tcp *t, struct outbound *o)
 {
-    if (!o->connected)
+    if (!o->greeted)
         return true;
     do {
         add_losses(t, o);
@@ -251,19 +301,6 @@ static bool flush(struct tcp *t, struct outbound *o)
 }
 
 /* ---- Connecting ---- */
-
-static void say_hello(struct tcp *t, struct outbound *o)
-{
-    unsigned char frame[HELLO_BYTES];
-    struct hello h = {.version = FRAME_VERSION,
-                      .from = (uint32_t)t->config.pe,
-                      .to = (uint32_t)o->pe,
-                      .n_pes = (uint32_t)t->config.n_pes};
-
-    memcpy(h.secret, t->config.secret, sizeof h.secret);
-    hello_encode(frame, &h);
-    queue_add_copy(&o->out, frame, sizeof frame);
-}
 
 /* Begins to connect to the next of the peer's addresses that can be tried at all. */
 static bool try_next(struct tcp *t, struct outbound *o, int error)
@@ -311,7 +348,8 @@ static bool connection_made(struct tcp *t, struct outbound *o)
     }
     o->connected = true;
     congestion_suit(t, o->stream.fd);
-    return true;
+    tcp_want_out(t, &o->stream, false);
+    return say_hello(t, o);
 }
 
 static bool outbound_ready(struct tcp *t, struct stream *s, uint32_t events)
@@ -357,7 +395,6 @@ static gshmem_status_t open_stream(struct tcp *t, int pe, struct outbound **out)
     t->to[pe] = o;
     o->next = t->open;
     t->open = o;
-    say_hello(t, o);
     try_next(t, o, 0);
     *out = o;
     return GSHMEM_OK;
@@ -511,7 +548,7 @@ void outbound_goodbye(struct tcp *t, int milliseconds)
 
     request_encode(frame, &(struct request_frame){.kind = FRAME_GOODBYE});
     for (struct outbound *o = t->open; o; o = o->next) {
-        if (o->failed || !o->connected || !queue_has_room(&o->out, sizeof frame, 1))
+        if (o->failed || !o->greeted || !queue_has_room(&o->out, sizeof frame, 1))
             continue;
         queue_add_copy(&o->out, frame, sizeof frame);
         struct pollfd room = {.fd = o->stream.fd, .events = POLLOUT};

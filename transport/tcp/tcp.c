@@ -17,7 +17,7 @@
 
 enum {
     EVENTS = 64,
-    STRANGERS_MOST = 128, /* connections at a time that have not said hello; others queue */
+    STRANGERS_MOST = 128, /* connections at a time that have not greeted; others queue */
     LOOK_AROUND = 8,      /* rounds of progress from one look at all streams to the next, while */
     LIKELY_ROUNDS = 100,  /* something came from the likely ones within that many */
     TICK_MOST_MS = 1000,

@@ -45,7 +45,7 @@ struct tcp {
     uint32_t round;           /* of progress, counted */
     uint32_t idle;            /* rounds since something came */
     int events;               /* of this progress */
-    int strangers;            /* streams in `served` that have not said hello */
+    int strangers;            /* streams in `served` that have not greeted */
     bool paused;              /* no more are accepted for the moment */
     struct stream timer;      /* ticks while answers are due, or strangers are at the door */
     bool ticking;

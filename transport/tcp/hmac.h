@@ -1,0 +1,28 @@
+/* HMAC-SHA256 (RFC 2104, FIPS 180-4): shows that one knows a key, without telling it. */
+#ifndef GSHMEM_TRANSPORT_TCP_HMAC_H
+#define GSHMEM_TRANSPORT_TCP_HMAC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SHA256_BYTES = 32 };
+
+/* The SHA-256 of two pieces, one behind the other. */
+void sha256(const void *first, size_t first_bytes, const void *second, size_t second_bytes,
+            unsigned char out[SHA256_BYTES]);
+/* A key longer than 64 bytes stands for its digest. */
+void hmac_sha256(const void *key, size_t key_bytes, const void *message, size_t bytes,
+                 unsigned char out[SHA256_BYTES]);
+
+/* In a time that does not tell how much of it was right. */
+static inline bool hmac_same(const unsigned char a[SHA256_BYTES], const unsigned char b[SHA256_BYTES])
+{
+    unsigned char difference = 0;
+
+    for (int i = 0; i < SHA256_BYTES; i++)
+        difference |= a[i] ^ b[i];
+    return difference == 0;
+}
+
+#endif
