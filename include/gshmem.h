@@ -189,7 +189,13 @@ GSHMEM_API void gshmem_ctx_session_stop(gshmem_ctx_t ctx);
 GSHMEM_KERNELS_TOO_BEGIN
 /* fence: puts, atomics and signals of this PE to each PE before it arrive before those after it.
  * quiet: all operations of this PE before it are complete and visible to all PEs on return.
- * pe_quiet: the same for one PE. */
+ * pe_quiet: the same for one PE.
+ *
+ * An operation on a PE that is lost (it has died, or somebody of the job has given it up) fails with
+ * GSHMEM_ERR_PEER_DEAD, itself or in the next quiet. Not so where that PE's memory is mapped, as on the
+ * same host (gshmem_ptr is not NULL): operations are loads and stores there, which cannot tell; its
+ * memory stays as it was, they succeed, and nobody will ever see what they stored. Waits, locks and
+ * collectives end with GSHMEM_ERR_PEER_DEAD wherever the PE was. */
 GSHMEM_API gshmem_status_t gshmem_fence(void);
 GSHMEM_API gshmem_status_t gshmem_quiet(void);
 GSHMEM_API gshmem_status_t gshmem_pe_quiet(const int *target_pes, size_t n);

@@ -24,6 +24,7 @@ static const char *const calls[] = {
     [GSHMEM_COMMAND_RAISE] = "a call",
     [GSHMEM_COMMAND_REFUSE] = "a call",
     [GSHMEM_COMMAND_REFUSE_COLLECTIVE] = "a collective",
+    [GSHMEM_COMMAND_REFUSE_WAIT] = "a wait",
 };
 
 enum { KINDS = sizeof calls / sizeof calls[0] };
@@ -205,6 +206,8 @@ gshmem_status_t command_translate(const struct gshmem_command *first,
     *r = (struct transport_request){.flags = TRANSPORT_MORE, .pe = (int)first->pe};
     if (first->kind == GSHMEM_COMMAND_REFUSE_COLLECTIVE)
         return refuse_collective(first);
+    if (first->kind == GSHMEM_COMMAND_REFUSE_WAIT)
+        return refuse_wait(first);
     if (first->kind != GSHMEM_COMMAND_REFUSE && first->pe >= (uint32_t)way->n_pes)
         return fail(GSHMEM_ERR_ARGUMENT, "%s in a kernel with PE %u: the job has PEs 0..%d",
                     p->call, first->pe, way->n_pes - 1);

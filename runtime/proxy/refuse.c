@@ -1,5 +1,6 @@
 #include "runtime/proxy/refuse.h"
 
+#include "gshmem/base.h"
 #include "runtime/base/log.h"
 
 static const char *const collectives[] = {
@@ -50,4 +51,36 @@ gshmem_status_t refuse_collective(const struct gshmem_command *c)
         return fail(GSHMEM_ERR_ARGUMENT, "%s in a kernel: fault %u is none of this version's", name,
                     c->amo);
     }
+}
+
+static const char *const waits[] = {
+    [0] = "a wait",
+    [GSHMEM_WAIT_UNTIL] = "wait_until",
+    [GSHMEM_WAIT_SIGNAL] = "signal_wait_until",
+    [GSHMEM_WAIT_ALL] = "wait_until_all",
+    [GSHMEM_WAIT_ANY] = "wait_until_any",
+    [GSHMEM_WAIT_SOME] = "wait_until_some",
+    [GSHMEM_WAIT_TEST] = "test",
+    [GSHMEM_WAIT_TEST_ALL] = "test_all",
+    [GSHMEM_WAIT_TEST_ANY] = "test_any",
+    [GSHMEM_WAIT_TEST_SOME] = "test_some",
+};
+
+enum { WAITS = sizeof waits / sizeof waits[0] };
+
+gshmem_status_t refuse_wait(const struct gshmem_command *c)
+{
+    const char *name = waits[c->amo < WAITS ? c->amo : 0];
+    int64_t cmp = (int64_t)c->local;
+
+    if (cmp < GSHMEM_CMP_EQ || cmp > GSHMEM_CMP_GE)
+        return fail(GSHMEM_ERR_ARGUMENT,
+                    "%s in a kernel: cmp is %lld, which is none of GSHMEM_CMP_EQ … _GE", name,
+                    (long long)cmp);
+    if (c->size == GSHMEM_LACKS_VALUES || c->size == GSHMEM_LACKS_INDICES)
+        return fail(GSHMEM_ERR_ARGUMENT, "%s in a kernel: %s is NULL", name,
+                    c->size == GSHMEM_LACKS_VALUES ? "cmp_values" : "indices");
+    return fail(GSHMEM_ERR_ARGUMENT,
+                "%s in a kernel: there is no variable aligned to its %u bytes at %#llx", name, c->type,
+                (unsigned long long)c->address);
 }

@@ -1,4 +1,4 @@
-/* Saying what is wrong with a collective that a kernel called. */
+/* Saying what is wrong with a collective, or a wait, that a kernel called. */
 #ifndef GSHMEM_PROXY_REFUSE_H
 #define GSHMEM_PROXY_REFUSE_H
 
@@ -6,5 +6,7 @@
 
 /* For a GSHMEM_COMMAND_REFUSE_COLLECTIVE: fails with its line. */
 gshmem_status_t refuse_collective(const struct gshmem_command *c);
+/* For a GSHMEM_COMMAND_REFUSE_WAIT. */
+gshmem_status_t refuse_wait(const struct gshmem_command *c);
 
 #endif

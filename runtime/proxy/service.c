@@ -42,11 +42,12 @@ static bool is_memory(void *context, uint64_t address, uint64_t bytes)
 static gshmem_status_t post_command(void *context, const struct transport_request *request)
 {
     struct network *n = context;
-    bool here = n->job->host.index_of[request->pe] >= 0;
-    struct transport *t = here ? n->local : n->far;
+    struct transport *t = n->job->host.index_of[request->pe] >= 0 ? n->local : n->far;
 
-    if (!here && network_lost(n, request->pe))
-        return GSHMEM_ERR_PEER_DEAD;
+    if (network_lost(n, request->pe))
+        return fail_silently(GSHMEM_ERR_PEER_DEAD,
+                             "an operation in a kernel: PE %d has died or cannot be reached",
+                             request->pe);
     return t->ops->post(t, request);
 }
 

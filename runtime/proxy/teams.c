@@ -192,6 +192,7 @@ static void mark_dead(struct job *j, int pe)
     struct kernels *k = j->kernels;
 
     k->dead[pe] = true;
+    host_lose(&j->host, pe); /* so that what is asked of it by way of the proxy fails */
     gshmem_store_relaxed(&k->shared->failure, GSHMEM_ERR_PEER_DEAD);
     for (int i = 0; i < TEAM_MAX; i++) {
         const struct team *t = j->team[i];

@@ -1,7 +1,7 @@
 /* A PE dies, or ends the job, while kernels of the others wait for it, put to it, or are held up in a
- * channel full of what is for it: the kernels end, with a status that says why, and soon. (The memory
- * of a PE on the same host is still there when it has died, and puts to it succeed: that is for PEs on
- * other hosts.)
+ * channel full of what is for it: the kernels end, with a status that says why, and soon. (Where memory
+ * is mapped, that of a PE that has died is still there, and puts to it succeed: they are for PEs that
+ * are reached through the proxy.)
  *
  *     death SCENARIO N [hosts]
  *

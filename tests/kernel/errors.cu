@@ -7,7 +7,9 @@
 
 enum mistake {
     PUT_PE, GET_PE, NBI_PE, PUT_OWN, GET_OWN, PUT_END, GET_END, FLAG_OWN, FLAG_OP, FLAG_ODD, FLAG_PE,
-    P_PE, P_OWN, ATOMIC_OWN, ATOMIC_ODD, NO_CTX, BLOCK_OWN, WARP_PE, G_OWN, G_PE, FETCH_PE, QUIET_PE
+    P_PE, P_OWN, ATOMIC_OWN, ATOMIC_ODD, NO_CTX, BLOCK_OWN, WARP_PE, G_OWN, G_PE, FETCH_PE, QUIET_PE,
+    WAIT_CMP, WAIT_NULL, ALL_ODD, VALUES_NULL, FLAG_WAIT_CMP, ANY_CMP, SOME_NULL, TEST_ODD, TESTS_CMP,
+    TESTS_NULL
 };
 
 struct objects {
@@ -55,6 +57,14 @@ __device__ gshmem_status_t alone(enum mistake mistake, struct objects o)
         return gshmem_uint64_atomic_inc((uint64_t *)(o.word + 4), o.other);
     case NO_CTX:
         return gshmem_ctx_putmem(GSHMEM_CTX_INVALID, word, own, 8, o.other);
+    case WAIT_CMP:
+        return gshmem_uint64_wait_until(word, 9, 1);
+    case WAIT_NULL:
+        return gshmem_int_wait_until(NULL, GSHMEM_CMP_EQ, 1);
+    case ALL_ODD:
+        return gshmem_uint64_wait_until_all((uint64_t *)(o.word + 4), 2, NULL, GSHMEM_CMP_NE, 1);
+    case VALUES_NULL:
+        return gshmem_uint64_wait_until_all_vector(word, 2, NULL, GSHMEM_CMP_NE, NULL);
     default:
         return gshmem_pe_quiet(&o.none, 1);
     }
@@ -74,15 +84,32 @@ __device__ gshmem_status_t together(enum mistake mistake, struct objects o)
 /* What returns a value gives 0 when the policy lets it return. */
 __device__ uint64_t value(enum mistake mistake, struct objects o)
 {
-    if (mistake == G_OWN)
+    uint64_t *word = (uint64_t *)o.word;
+
+    switch (mistake) {
+    case G_OWN:
         return gshmem_uint64_g((const uint64_t *)o.own, o.other);
-    if (mistake == G_PE)
-        return gshmem_uint64_g((const uint64_t *)o.word, o.none);
-    return gshmem_uint64_atomic_fetch_add((uint64_t *)o.word, 1, o.none);
+    case G_PE:
+        return gshmem_uint64_g(word, o.none);
+    case FLAG_WAIT_CMP:
+        return gshmem_signal_wait_until(word, -1, 1);
+    case ANY_CMP: /* of none: SIZE_MAX */
+        return gshmem_uint64_wait_until_any(word, 2, NULL, 9, 1) + 1;
+    case SOME_NULL:
+        return gshmem_uint64_wait_until_some(word, 2, NULL, NULL, GSHMEM_CMP_NE, 1);
+    case TEST_ODD:
+        return (uint64_t)gshmem_uint64_test((uint64_t *)(o.word + 4), GSHMEM_CMP_NE, 1);
+    case TESTS_CMP:
+        return (uint64_t)gshmem_uint64_test_all(word, 2, NULL, 9, 1);
+    case TESTS_NULL:
+        return gshmem_uint64_test_any(NULL, 2, NULL, GSHMEM_CMP_NE, 1) + 1;
+    default:
+        return gshmem_uint64_atomic_fetch_add(word, 1, o.none);
+    }
 }
 
 __global__ void make(enum mistake mistake, struct objects o, gshmem_status_t expected,
-                     struct found *found)
+                     bool returns_value, struct found *found)
 {
     gshmem_status_t status = GSHMEM_OK;
 
@@ -90,7 +117,7 @@ __global__ void make(enum mistake mistake, struct objects o, gshmem_status_t exp
         status = together(mistake, o);
     else if (threadIdx.x > 0)
         status = expected;
-    else if (mistake == G_OWN || mistake == G_PE || mistake == FETCH_PE)
+    else if (returns_value)
         EXPECT(found, value(mistake, o), 0);
     else
         status = alone(mistake, o);
@@ -132,6 +159,16 @@ static const struct {
     {"g_pe", G_PE, GSHMEM_OK},
     {"fetch_pe", FETCH_PE, GSHMEM_OK},
     {"quiet_pe", QUIET_PE, GSHMEM_ERR_ARGUMENT},
+    {"wait_cmp", WAIT_CMP, GSHMEM_ERR_ARGUMENT},
+    {"wait_null", WAIT_NULL, GSHMEM_ERR_ARGUMENT},
+    {"all_odd", ALL_ODD, GSHMEM_ERR_ARGUMENT},
+    {"values_null", VALUES_NULL, GSHMEM_ERR_ARGUMENT},
+    {"flag_wait_cmp", FLAG_WAIT_CMP, GSHMEM_OK},
+    {"any_cmp", ANY_CMP, GSHMEM_OK},
+    {"some_null", SOME_NULL, GSHMEM_OK},
+    {"test_odd", TEST_ODD, GSHMEM_OK},
+    {"tests_cmp", TESTS_CMP, GSHMEM_OK},
+    {"tests_null", TESTS_NULL, GSHMEM_OK},
 };
 
 int main(int argc, char **argv)
@@ -150,7 +187,7 @@ int main(int argc, char **argv)
             continue;
         known = true;
         if (gshmem_my_pe() == gshmem_n_pes() - 1)
-            make<<<1, 32>>>(m.mistake, o, m.status, found);
+            make<<<1, 32>>>(m.mistake, o, m.status, !m.status, found);
         CHECK_FOUND(found);
     }
     if (!known)

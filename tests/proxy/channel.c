@@ -270,8 +270,8 @@ struct bad {
 /* What is wrong is said, answered, and does not reach the transport. */
 static void test_refusals(void)
 {
-    struct gshmem_command c[16];
-    const char *said[16];
+    struct gshmem_command c[20];
+    const char *said[20];
     int n = 0;
 
 #define BAD(command, part)                                                                         \
@@ -303,6 +303,10 @@ static void test_refusals(void)
     BAD(((struct gshmem_command){.kind = GSHMEM_COMMAND_REFUSE, .type = GSHMEM_COMMAND_GET,
                                  .size = (uint64_t)-5}),
         "get in a kernel with PE -5");
+    BAD(((struct gshmem_command){.kind = GSHMEM_COMMAND_REFUSE_WAIT, .amo = GSHMEM_WAIT_ANY, .local = 9}),
+        "wait_until_any in a kernel: cmp is 9");
+    BAD(((struct gshmem_command){.kind = GSHMEM_COMMAND_REFUSE_WAIT, .amo = 15, .local = 1, .size = 2}),
+        "a wait in a kernel: indices is NULL");
 #undef BAD
     fake_begin();
     log_set_level(LOG_NONE);

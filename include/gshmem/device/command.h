@@ -27,6 +27,8 @@ enum gshmem_command_kind {
                                amo) has a PE (in `size`) or, if `local` is not 0, a context that is
                                none, and answers with the status */
     GSHMEM_COMMAND_REFUSE_COLLECTIVE, /* the same for a gshmem_collective in `type`; amo says why */
+    GSHMEM_COMMAND_REFUSE_WAIT, /* the same for a gshmem_wait_call in `amo`, of variables of `type` bytes
+                                   at `address`; `local` is its cmp, `size` a gshmem_wait_lack */
 };
 
 enum gshmem_collective {
@@ -47,6 +49,20 @@ enum gshmem_collective_fault {
     GSHMEM_FAULT_OPERATION, /* it does not exist for the type, or neither does */
     GSHMEM_FAULT_OTHERS,    /* another PE made another call, or could not make this one */
 };
+
+enum gshmem_wait_call {
+    GSHMEM_WAIT_UNTIL = 1,
+    GSHMEM_WAIT_SIGNAL,
+    GSHMEM_WAIT_ALL,
+    GSHMEM_WAIT_ANY,
+    GSHMEM_WAIT_SOME,
+    GSHMEM_WAIT_TEST,
+    GSHMEM_WAIT_TEST_ALL,
+    GSHMEM_WAIT_TEST_ANY,
+    GSHMEM_WAIT_TEST_SOME,
+};
+
+enum gshmem_wait_lack { GSHMEM_LACKS_NOTHING, GSHMEM_LACKS_VALUES, GSHMEM_LACKS_INDICES };
 
 struct gshmem_command {
     uint32_t kind;       /* 5 bits */

@@ -54,6 +54,23 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_look_again(struct gshmem_kernel_wait
     return gshmem_kernel_wait_step(w, gshmem_device_here.ctx.job->failure);
 }
 
+/* Has the proxy say what is wrong, as the host's calls do; raises: the caller returns no status. */
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_refuse_wait(uint32_t call, uint32_t bytes,
+                                                             const void *ivars, int cmp, uint32_t lack,
+                                                             bool raises)
+{
+    struct gshmem_command command = {};
+
+    command.kind = GSHMEM_COMMAND_REFUSE_WAIT;
+    command.type = bytes;
+    command.amo = call;
+    command.raises = raises;
+    command.address = (uint64_t)(uintptr_t)ivars;
+    command.local = (uint64_t)(int64_t)cmp;
+    command.size = lack;
+    return gshmem_kernel_ask(&gshmem_device_here.ctx, &command, NULL, NULL);
+}
+
 GSHMEM_KERNEL_RARE void gshmem_kernel_raise_wait(gshmem_status_t status)
 {
     gshmem_kernel_raise(&gshmem_device_here.ctx, status);
@@ -102,7 +119,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_until(const T *ivar, int cmp, T
     T seen;
 
     if (!status && !gshmem_kernel_comparable(ivar, cmp))
-        status = GSHMEM_ERR_ARGUMENT;
+        return gshmem_kernel_refuse_wait(GSHMEM_WAIT_UNTIL, sizeof(T), ivar, cmp,
+                                         GSHMEM_LACKS_NOTHING, false);
     return status ? status : gshmem_kernel_wait_for(ivar, cmp, value, &seen);
 }
 
@@ -111,7 +129,7 @@ template <class T> GSHMEM_KERNEL int gshmem_kernel_test(const T *ivar, int cmp, 
     gshmem_kernel_may_wait();
     if (gshmem_kernel_comparable(ivar, cmp))
         return gshmem_kernel_compare(gshmem_kernel_load_acquire(ivar), cmp, value);
-    gshmem_kernel_raise_wait(GSHMEM_ERR_ARGUMENT);
+    gshmem_kernel_refuse_wait(GSHMEM_WAIT_TEST, sizeof(T), ivar, cmp, GSHMEM_LACKS_NOTHING, true);
     return 0;
 }
 
@@ -121,8 +139,10 @@ GSHMEM_KERNEL uint64_t gshmem_kernel_signal_wait_until(const uint64_t *sig_addr,
     gshmem_status_t status = gshmem_kernel_require_job();
     uint64_t seen = 0;
 
-    if (!status && !gshmem_kernel_comparable(sig_addr, cmp))
-        status = GSHMEM_ERR_ARGUMENT;
+    if (!status && !gshmem_kernel_comparable(sig_addr, cmp)) {
+        gshmem_kernel_refuse_wait(GSHMEM_WAIT_SIGNAL, 8, sig_addr, cmp, GSHMEM_LACKS_NOTHING, true);
+        return 0;
+    }
     if (!status)
         status = gshmem_kernel_wait_for(sig_addr, cmp, value, &seen);
     if (status)
@@ -162,13 +182,26 @@ GSHMEM_KERNEL bool gshmem_kernel_satisfied(const struct gshmem_kernel_set<T> *s,
 }
 
 template <class T>
-GSHMEM_KERNEL gshmem_status_t gshmem_kernel_set_check(const struct gshmem_kernel_set<T> *s)
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_set_check(const struct gshmem_kernel_set<T> *s,
+                                                      uint32_t call, bool raises)
 {
-    if (s->n == 0)
-        return s->cmp >= GSHMEM_CMP_EQ && s->cmp <= GSHMEM_CMP_GE ? GSHMEM_OK
-                                                                  : GSHMEM_ERR_ARGUMENT;
-    return s->values && gshmem_kernel_comparable(s->ivars, s->cmp) ? GSHMEM_OK
-                                                                   : GSHMEM_ERR_ARGUMENT;
+    bool comparable = s->n ? gshmem_kernel_comparable(s->ivars, s->cmp)
+                           : s->cmp >= GSHMEM_CMP_EQ && s->cmp <= GSHMEM_CMP_GE;
+
+    if (GSHMEM_LIKELY(comparable && (s->values || s->n == 0)))
+        return GSHMEM_OK;
+    return gshmem_kernel_refuse_wait(call, sizeof(T), s->ivars, s->cmp,
+                                     comparable ? GSHMEM_LACKS_VALUES : GSHMEM_LACKS_NOTHING, raises);
+}
+
+/* The same for calls that return indices, and no status. */
+template <class T>
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_some_check(const struct gshmem_kernel_set<T> *s,
+                                                       const size_t *indices, uint32_t call)
+{
+    if (GSHMEM_LIKELY(indices || s->n == 0))
+        return gshmem_kernel_set_check(s, call, true);
+    return gshmem_kernel_refuse_wait(call, sizeof(T), s->ivars, s->cmp, GSHMEM_LACKS_INDICES, true);
 }
 
 template <class T>
@@ -224,7 +257,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_all(struct gshmem_kernel_set<T>
     T seen;
 
     if (!status)
-        status = gshmem_kernel_set_check(&s);
+        status = gshmem_kernel_set_check(&s, GSHMEM_WAIT_ALL, false);
     for (size_t i = 0; !status && i < s.n; i++) {
         if (gshmem_kernel_set_has(&s, i))
             status = gshmem_kernel_wait_for(&s.ivars[i], s.cmp, s.values[i * s.value_step], &seen);
@@ -238,8 +271,8 @@ template <class T> GSHMEM_KERNEL size_t gshmem_kernel_wait_any(struct gshmem_ker
     struct gshmem_kernel_wait w = {};
     size_t found = SIZE_MAX;
 
-    if (!status)
-        status = gshmem_kernel_set_check(&s);
+    if (!status && gshmem_kernel_set_check(&s, GSHMEM_WAIT_ANY, true))
+        return SIZE_MAX;
     if (!status && gshmem_kernel_set_empty(&s))
         return SIZE_MAX;
     while (!status && (found = gshmem_kernel_find_any(&s)) == SIZE_MAX)
@@ -257,8 +290,8 @@ GSHMEM_KERNEL size_t gshmem_kernel_wait_some(struct gshmem_kernel_set<T> s, size
     struct gshmem_kernel_wait w = {};
     size_t found = 0;
 
-    if (!status)
-        status = s.n && !indices ? GSHMEM_ERR_ARGUMENT : gshmem_kernel_set_check(&s);
+    if (!status && gshmem_kernel_some_check(&s, indices, GSHMEM_WAIT_SOME))
+        return 0;
     if (!status && gshmem_kernel_set_empty(&s))
         return 0;
     while (!status && (found = gshmem_kernel_find_some(&s, indices)) == 0)
@@ -271,12 +304,10 @@ GSHMEM_KERNEL size_t gshmem_kernel_wait_some(struct gshmem_kernel_set<T> s, size
 
 template <class T> GSHMEM_KERNEL int gshmem_kernel_test_all(struct gshmem_kernel_set<T> s)
 {
-    gshmem_status_t status = gshmem_kernel_set_check(&s);
+    gshmem_status_t status = gshmem_kernel_set_check(&s, GSHMEM_WAIT_TEST_ALL, true);
     size_t i = 0;
 
     gshmem_kernel_may_wait();
-    if (status)
-        gshmem_kernel_raise_wait(status);
     while (!status && i < s.n && (!gshmem_kernel_set_has(&s, i) || gshmem_kernel_satisfied(&s, i)))
         i++;
     return !status && i == s.n;
@@ -284,26 +315,18 @@ template <class T> GSHMEM_KERNEL int gshmem_kernel_test_all(struct gshmem_kernel
 
 template <class T> GSHMEM_KERNEL size_t gshmem_kernel_test_any(struct gshmem_kernel_set<T> s)
 {
-    gshmem_status_t status = gshmem_kernel_set_check(&s);
-
     gshmem_kernel_may_wait();
-    if (!status)
-        return gshmem_kernel_find_any(&s);
-    gshmem_kernel_raise_wait(status);
-    return SIZE_MAX;
+    return gshmem_kernel_set_check(&s, GSHMEM_WAIT_TEST_ANY, true) ? SIZE_MAX
+                                                                   : gshmem_kernel_find_any(&s);
 }
 
 template <class T>
 GSHMEM_KERNEL size_t gshmem_kernel_test_some(struct gshmem_kernel_set<T> s, size_t *indices)
 {
-    gshmem_status_t status =
-        s.n && !indices ? GSHMEM_ERR_ARGUMENT : gshmem_kernel_set_check(&s);
-
     gshmem_kernel_may_wait();
-    if (!status)
-        return gshmem_kernel_find_some(&s, indices);
-    gshmem_kernel_raise_wait(status);
-    return 0;
+    return gshmem_kernel_some_check(&s, indices, GSHMEM_WAIT_TEST_SOME)
+               ? 0
+               : gshmem_kernel_find_some(&s, indices);
 }
 
 #endif
