@@ -135,6 +135,21 @@ static gshmem_status_t grow(struct device_heap *d, uint64_t end, struct news *ne
     return first_failure(d, news, call);
 }
 
+/* All PEs have failed together. What others may still have mapped goes last: CUDA IPC says so. */
+static void undo(struct device_heap *d, uint64_t end, gshmem_status_t status, struct news *news,
+                 int *fds, const char *call)
+{
+    const struct news none = {.piece.fd = -1};
+
+    for (int i = 0; i < d->host->n; i++) {
+        if (i != d->host->index && d->map[i].own)
+            d->device->ops->heap_shrink(d->device, &d->map[i], end);
+    }
+    if (status != GSHMEM_ERR_PEER_DEAD && status != GSHMEM_ERR_ABORTED)
+        handover_exchange(&d->handover, d->host, call, &none, sizeof none, -1, news, fds);
+    shrink(d, end);
+}
+
 gshmem_status_t device_heap_reach(struct device_heap *d, uint64_t end, const char *call)
 {
     const size_t n = (size_t)d->host->n;
@@ -150,7 +165,7 @@ gshmem_status_t device_heap_reach(struct device_heap *d, uint64_t end, const cha
     int *fds = (int *)(news + n);
     status = grow(d, end, news, fds, call);
     if (status)
-        shrink(d, before);
+        undo(d, before, status, news, fds, call);
     free(news);
     return status;
 }
