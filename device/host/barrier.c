@@ -10,7 +10,7 @@
 #include "device/host/sanitizer.h"
 
 /* waiting: how many there are beside the caller. */
-static void complete(struct block *b, unsigned waiting)
+__attribute__((noinline)) static void complete(struct block *b, unsigned waiting)
 {
     if (waiting)
         threads_ready(b->waiting, b->waiting_last, waiting);
@@ -18,18 +18,26 @@ static void complete(struct block *b, unsigned waiting)
     b->result_arrived = b->arrived;
     b->result_count = b->count;
     b->arrived = b->count = 0;
+    b->worker = NULL;
+    b->once = false;
     b->generation++;
 }
 
-/* CUDA wants all threads to come to the same barrier; a GPU mostly lets them pass at any. */
-static void note_place(struct block *b, const char *file, int line)
+/* Whether the others of this generation wait at this very place. */
+static inline bool same_place(struct block *b, const char *file, int line)
 {
     if (!b->arrived) {
         b->file = file;
         b->line = line;
-        return;
     }
-    bool same = line == b->line && (file == b->file || strcmp(file, b->file) == 0);
+    return line == b->line && file == b->file;
+}
+
+/* CUDA wants all threads to come to the same barrier; a GPU mostly lets them pass at any. */
+static void compare_place(struct block *b, const char *file, int line)
+{
+    bool same = line == b->line && strcmp(file, b->file) == 0;
+
     if (!same && !atomic_exchange_explicit(&b->grid->warned, true, memory_order_relaxed))
         report_mismatch(b, file, line);
 }
@@ -49,6 +57,48 @@ static int result(const struct block *b, enum gshmem_host_barrier kind)
     return 0;
 }
 
+static inline void wait_there(struct thread *self, const char *file, int line)
+{
+    struct block *b = self->block;
+
+    self->next = NULL;
+    *(b->waiting ? &b->waiting_last->next : &b->waiting) = self;
+    b->waiting_last = self;
+    thread_park(self, THREAD_AT_BARRIER, file, line);
+}
+
+/* Comes to the barrier and waits there, unless it is the last to come: then true. */
+static bool arrive(struct thread *self, const char *file, int line)
+{
+    struct block *b = self->block;
+
+    if (!same_place(b, file, line))
+        compare_place(b, file, line);
+    if (++b->arrived == b->live)
+        return true;
+    wait_there(self, file, line);
+    return false;
+}
+
+/* Nobody arrives at the barrier after next before everybody has left this one: two are enough. */
+static char *clock_of(struct block *b)
+{
+    return &b->clock[b->generation % 2];
+}
+
+__attribute__((noinline)) static void meet_traced(struct thread *self, const char *file, int line)
+{
+    char *clock = clock_of(self->block);
+
+    order_release(clock);
+    if (arrive(self, file, line))
+        complete(self->block, self->block->arrived - 1);
+    order_acquire(clock);
+    order_acquire(&fence_clock);
+}
+
+/* As short as it can be, and what it would have to keep while it waits it asks for again: it is run by
+ * each thread of a block, on a stack of its own. */
 int gshmem_host_barrier_block(enum gshmem_host_barrier kind, int predicate, const char *file,
                               int line)
 {
@@ -57,30 +107,51 @@ int gshmem_host_barrier_block(enum gshmem_host_barrier kind, int predicate, cons
     if (!self)
         return 0;
     struct block *b = self->block;
-    /* Nobody arrives at the barrier after next before everybody has left this one: two are enough. */
-    char *clock = &b->clock[b->generation % 2];
+
+    b->count += predicate != 0;
+    if (!same_place(b, file, line) || under_tsan())
+        meet_traced(self, file, line);
+    else if (++b->arrived == b->live)
+        complete(b, b->arrived - 1);
+    else
+        wait_there(self, file, line);
+    return kind == GSHMEM_HOST_BARRIER ? 0 : result(worker_here->self->block, kind);
+}
+
+/* The last to come does the work; or the one chosen when another has ended instead of coming. */
+int gshmem_host_once_block(int (*work)(void *), void *argument, const char *file, int line)
+{
+    struct thread *self = thread_self();
+
+    if (!self)
+        return work(argument);
+    struct block *b = self->block;
+    char *clock = clock_of(b);
 
     order_release(clock);
-    note_place(b, file, line);
-    b->arrived++;
-    b->count += predicate != 0;
-    if (b->arrived == b->live) {
-        complete(b, b->arrived - 1);
-    } else {
-        self->next = NULL;
-        *(b->waiting ? &b->waiting_last->next : &b->waiting) = self;
-        b->waiting_last = self;
-        thread_park(self, THREAD_AT_BARRIER, file, line);
-    }
+    b->once = true;
+    bool last = arrive(self, file, line);
     order_acquire(clock);
     order_acquire(&fence_clock);
-    return result(b, kind);
+    if (last || b->worker == self) {
+        b->result_once = work(argument);
+        order_release(clock);
+        complete(b, b->arrived - 1);
+    }
+    return b->result_once;
 }
 
 void barrier_thread_ended(struct block *b)
 {
-    if (b->arrived && b->arrived == b->live)
+    if (!b->arrived || b->arrived != b->live)
+        return;
+    if (!b->once) {
         complete(b, b->arrived);
+        return;
+    }
+    b->worker = b->waiting;
+    b->waiting = b->waiting->next;
+    thread_ready(b->worker);
 }
 
 /* One thread of each block waits for those of the others. */

@@ -165,8 +165,6 @@ static void switch_registers(struct stack *from, struct stack *to)
 
 #else
 
-/* Saves the caller's registers on its stack, the stack pointer in *save, and takes up load. */
-void gshmem_host_switch_registers(void **save, void *load) __attribute__((visibility("hidden")));
 /* What a prepared stack returns into: calls entry(argument), both put there by prepare(). */
 void gshmem_host_start_context(void) __attribute__((visibility("hidden")));
 
@@ -300,8 +298,7 @@ void context_entered(struct stack *stack)
         __sanitizer_finish_switch_fiber(stack->asan, NULL, NULL);
 }
 
-/* Kept out of the way of the switch itself, which is a few nanoseconds. */
-__attribute__((noinline)) static void switch_sanitized(struct stack *from, struct stack *to)
+void context_switch_watched(struct stack *from, struct stack *to)
 {
     if (under_tsan())
         __tsan_switch_to_fiber(to->tsan, TSAN_NO_SYNC);
@@ -310,14 +307,6 @@ __attribute__((noinline)) static void switch_sanitized(struct stack *from, struc
     switch_registers(from, to);
     if (__sanitizer_finish_switch_fiber)
         __sanitizer_finish_switch_fiber(from->asan, NULL, NULL);
-}
-
-void context_switch(struct stack *from, struct stack *to)
-{
-    if (!under_tsan() && !__sanitizer_start_switch_fiber)
-        switch_registers(from, to);
-    else
-        switch_sanitized(from, to);
 }
 
 void context_leave(struct stack *from, struct stack *to)

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "device/host/sanitizer.h"
+
 #if defined(CONTEXT_PORTABLE) || !(defined(__x86_64__) || defined(__aarch64__))
 #include <ucontext.h>
 #define CONTEXT_UCONTEXT 1
@@ -48,10 +50,29 @@ void stack_pool_free(struct stack_pool *pool);
 void context_adopt(struct stack *stack);
 /* The next switch to stack calls entry(argument), which must not return. */
 void context_prepare(struct stack *stack, void (*entry)(void *), void *argument);
-void context_switch(struct stack *from, struct stack *to);
+static inline void context_switch(struct stack *from, struct stack *to);
 /* The same, never to come back: what runs next on from must be prepared again. */
 _Noreturn void context_leave(struct stack *from, struct stack *to);
 /* The first thing an entry calls. */
 void context_entered(struct stack *stack);
+
+/* ---- What context_switch needs ---- */
+
+void context_switch_watched(struct stack *from, struct stack *to);
+#ifndef CONTEXT_UCONTEXT
+/* Saves the caller's registers on its stack, the stack pointer in *save, and takes up load. */
+void gshmem_host_switch_registers(void **save, void *load) __attribute__((visibility("hidden")));
+#endif
+
+static inline void context_switch(struct stack *from, struct stack *to)
+{
+#ifndef CONTEXT_UCONTEXT
+    if (!under_tsan() && !__sanitizer_start_switch_fiber) {
+        gshmem_host_switch_registers(&from->sp, to->sp);
+        return;
+    }
+#endif
+    context_switch_watched(from, to);
+}
 
 #endif

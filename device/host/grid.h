@@ -19,6 +19,7 @@ enum {
     WARP_SIZE = 32,
     CACHE_LINE = 64,
     BLOCK_THREADS_MAX = 1024,
+    PATIENCE = 24,                 /* atomic operations between two yields */
     SHARED_DEFAULT = 48 << 10,     /* dynamic shared memory without asking for more */
     SHARED_MAX = 227 << 10,        /* of one block */
     RESIDENT_THREADS_MAX = 16384,  /* of all workers: what address space and mappings allow */
@@ -73,6 +74,9 @@ struct block {
     struct thread *waiting_last;
     unsigned arrived, count; /* how many, and how many with a true predicate */
     unsigned result_arrived, result_count;
+    bool once;             /* one of them does something for all: */
+    struct thread *worker; /* if it is not the last to come */
+    int result_once;
     unsigned generation;
     const char *file; /* where the first one of this generation waits */
     int line;
@@ -151,7 +155,8 @@ void grid_submit(struct grid *grid);
 void grid_fail(struct grid *grid);
 
 /* The caller's thread waits until another one readies it. */
-void thread_park(struct thread *self, enum thread_state state, const char *file, int line);
+static inline void thread_park(struct thread *self, enum thread_state state, const char *file,
+                               int line);
 void thread_ready(struct thread *thread);
 /* The same for count threads of a block, linked from first to last. */
 void threads_ready(struct thread *first, struct thread *last, unsigned count);
@@ -175,5 +180,52 @@ void watch_start(struct worker *workers, unsigned count);
 void watch_stop(void);
 void watch_kernels(void);               /* a worker becomes busy */
 void watch_code(const void *function);  /* a kernel in code that may be interrupted */
+
+/* ---- What thread_park needs, here because __syncthreads is little else ---- */
+
+void thread_park_slowly(struct thread *self);
+
+static inline bool block_failed(const struct block *b)
+{
+    return atomic_load_explicit(&b->grid->failed, memory_order_relaxed);
+}
+
+/* Only this worker writes it: no atomic addition is needed. */
+static inline void worker_count_switch(struct worker *w)
+{
+    uint64_t n = atomic_load_explicit(&w->switches, memory_order_relaxed);
+
+    atomic_store_explicit(&w->switches, n + 1, memory_order_relaxed);
+}
+
+static inline void worker_run(struct worker *w, struct thread *t)
+{
+    w->self = t;
+    worker_count_switch(w);
+    threadIdx = t->index;
+}
+
+/* Short where the next in the queue is of the same block, as at most barriers. */
+static inline void thread_park(struct thread *self, enum thread_state state, const char *file,
+                               int line)
+{
+    struct worker *w = worker_here;
+    struct block *b = self->block;
+    struct thread *next = w->first;
+
+    self->state = (uint8_t)state;
+    self->file = file;
+    self->line = line;
+    if (++b->parked == b->live || !next || next->block != b || w->starting || block_failed(b) ||
+        atomic_load_explicit(&w->attention, memory_order_relaxed)) {
+        thread_park_slowly(self);
+        return;
+    }
+    w->first = next->next;
+    w->queued--;
+    worker_run(w, next);
+    gshmem_host_patience = PATIENCE;
+    context_switch(self->stack, next->stack);
+}
 
 #endif

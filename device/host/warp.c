@@ -39,7 +39,7 @@ static uint32_t reduce(const struct thread *lanes, enum gshmem_host_warp kind, u
     uint32_t total = (uint32_t)lanes[first].value;
 
     FOR_LANES(i, mask & (mask - 1))
-        total = combine(kind, total, (uint32_t)lanes[i].value);
+    total = combine(kind, total, (uint32_t)lanes[i].value);
     return total;
 }
 
@@ -48,7 +48,7 @@ static unsigned ballot(const struct thread *lanes, unsigned mask)
     unsigned yes = 0;
 
     FOR_LANES(i, mask)
-        yes |= (unsigned)(lanes[i].value != 0) << i;
+    yes |= (unsigned)(lanes[i].value != 0) << i;
     return yes;
 }
 
@@ -57,7 +57,7 @@ static unsigned same_as(const struct thread *lanes, unsigned mask, uint64_t valu
     unsigned same = 0;
 
     FOR_LANES(i, mask)
-        same |= (unsigned)(lanes[i].value == value) << i;
+    same |= (unsigned)(lanes[i].value == value) << i;
     return same;
 }
 
@@ -69,13 +69,14 @@ static void work_out(struct thread *lanes, enum gshmem_host_warp kind, unsigned 
     switch (kind) {
     case GSHMEM_HOST_WARP_SYNC:
         return;
+    case GSHMEM_HOST_WARP_ONCE: /* its worker has named itself to all */
     case GSHMEM_HOST_WARP_SHUFFLE:
         FOR_LANES(i, mask)
-            lanes[i].result = lanes[lanes[i].source].value;
+        lanes[i].result = lanes[lanes[i].source].value;
         return;
     case GSHMEM_HOST_WARP_MATCH:
         FOR_LANES(i, mask)
-            lanes[i].result = same_as(lanes, mask, lanes[i].value);
+        lanes[i].result = same_as(lanes, mask, lanes[i].value);
         return;
     case GSHMEM_HOST_WARP_BALLOT:
         all = ballot(lanes, mask);
@@ -87,7 +88,7 @@ static void work_out(struct thread *lanes, enum gshmem_host_warp kind, unsigned 
         all = reduce(lanes, kind, mask);
     }
     FOR_LANES(i, mask)
-        lanes[i].result = all;
+    lanes[i].result = all;
 }
 
 /* Are all lanes of mask that have not ended here, for the same thing? */
@@ -95,7 +96,8 @@ static bool all_here(const struct warp *w, enum gshmem_host_warp kind, unsigned 
 {
     if (mask & ~w->parked)
         return false;
-    FOR_LANES(i, mask) {
+    FOR_LANES(i, mask)
+    {
         const struct thread *t = &w->threads[i];
         if (t->kind != kind || (t->mask & w->live) != mask)
             return false;
@@ -108,9 +110,9 @@ static void order_all(struct thread *lanes, unsigned mask)
     if (!under_tsan())
         return;
     FOR_LANES(i, mask)
-        order_acquire(&lanes[i].arrived);
+    order_acquire(&lanes[i].arrived);
     FOR_LANES(i, mask)
-        order_release(&lanes[i].released);
+    order_release(&lanes[i].released);
 }
 
 /* Works out what the lanes of mask wait for; all but self are readied. */
@@ -118,14 +120,30 @@ static void complete(struct warp *w, unsigned mask, const struct thread *self)
 {
     enum gshmem_host_warp kind = w->threads[__builtin_ctz(mask)].kind;
 
-    if (kind == GSHMEM_HOST_WARP_SYNC)
+    if (kind == GSHMEM_HOST_WARP_SYNC || kind == GSHMEM_HOST_WARP_ONCE)
         order_all(w->threads, mask);
     work_out(w->threads, kind, mask);
     w->parked &= ~mask;
-    FOR_LANES(i, mask) {
+    FOR_LANES(i, mask)
+    {
         if (&w->threads[i] != self)
             thread_ready(&w->threads[i]);
     }
+}
+
+/* Comes, and waits unless all others are here: then true. */
+static bool arrive(struct thread *self, enum gshmem_host_warp kind, unsigned mask, const char *file,
+                   int line)
+{
+    struct warp *w = self->warp;
+
+    self->kind = kind;
+    self->mask = mask | 1u << self->lane;
+    w->parked |= 1u << self->lane;
+    if (all_here(w, kind, self->mask & w->live))
+        return true;
+    thread_park(self, THREAD_IN_WARP, file, line);
+    return false;
 }
 
 uint64_t gshmem_host_warp(enum gshmem_host_warp kind, unsigned mask, uint64_t value,
@@ -135,22 +153,56 @@ uint64_t gshmem_host_warp(enum gshmem_host_warp kind, unsigned mask, uint64_t va
 
     if (!self)
         return value;
-    struct warp *w = self->warp;
-
     if (kind == GSHMEM_HOST_WARP_SYNC)
         order_release(&self->arrived);
-    self->kind = kind;
-    self->mask = mask | 1u << self->lane;
     self->value = value;
     self->source = source % WARP_SIZE;
-    w->parked |= 1u << self->lane;
-    if (all_here(w, kind, self->mask & w->live))
-        complete(w, self->mask & w->live, self);
-    else
-        thread_park(self, THREAD_IN_WARP, file, line);
+    if (arrive(self, kind, mask, file, line))
+        complete(self->warp, self->mask & self->warp->live, self);
     if (kind == GSHMEM_HOST_WARP_SYNC)
         order_acquire(&self->released);
     return self->result;
+}
+
+/* The last to come does the work; or the one chosen when another has ended instead of coming. */
+int gshmem_host_once_warp(unsigned mask, int (*work)(void *), void *argument, const char *file,
+                          int line)
+{
+    struct thread *self = thread_self();
+
+    if (!self)
+        return work(argument);
+    struct thread *lanes = self->warp->threads;
+
+    order_release(&self->arrived);
+    self->source = WARP_SIZE; /* nobody yet */
+    if (arrive(self, GSHMEM_HOST_WARP_ONCE, mask, file, line) || self->source == self->lane) {
+        unsigned here = self->mask & self->warp->live;
+
+        FOR_LANES(i, here)
+        {
+            order_acquire(&lanes[i].arrived);
+            lanes[i].source = self->lane;
+        }
+        self->value = (uint64_t)work(argument);
+        order_release(&self->arrived);
+        complete(self->warp, here, self);
+    }
+    order_acquire(&self->released);
+    return (int)self->result;
+}
+
+/* All lanes of mask wait. */
+static void complete_without(struct warp *w, unsigned mask)
+{
+    struct thread *first = &w->threads[__builtin_ctz(mask)];
+
+    if (first->kind != GSHMEM_HOST_WARP_ONCE) {
+        complete(w, mask, NULL);
+        return;
+    }
+    first->source = first->lane;
+    thread_ready(first);
 }
 
 void warp_thread_ended(struct thread *thread)
@@ -158,12 +210,13 @@ void warp_thread_ended(struct thread *thread)
     struct warp *w = thread->warp;
     unsigned seen = 0;
 
-    FOR_LANES(i, w->parked) {
+    FOR_LANES(i, w->parked)
+    {
         const struct thread *t = &w->threads[i];
         unsigned mask = t->mask & w->live;
 
         if (!(seen & 1u << i) && t->mask & 1u << thread->lane && all_here(w, t->kind, mask))
-            complete(w, mask, NULL);
+            complete_without(w, mask);
         seen |= mask;
     }
 }
@@ -189,7 +242,7 @@ unsigned gshmem_host_active_mask(const char *file, int line)
     if (!self->result) { /* the first to come back closes the group */
         unsigned group = w->gathering;
         FOR_LANES(i, group)
-            w->threads[i].result = group;
+        w->threads[i].result = group;
         w->gathering = 0;
     }
     return (unsigned)self->result;

@@ -21,7 +21,6 @@
 #include "runtime/base/settings.h"
 
 enum {
-    PATIENCE = 24,           /* atomic operations between two yields */
     SPINS = 64,              /* turns of a queue without progress before the OS may run another */
     ALONE_NS = 2000,         /* one that took less has let nobody run: */
     FORBEAR = 8,             /* so many times the OS is not asked */
@@ -63,20 +62,10 @@ static void enqueue(struct worker *w, struct thread *t)
     w->queued++;
 }
 
-/* Only this worker writes it: no atomic addition is needed. */
-static void count_switch(struct worker *w)
-{
-    uint64_t n = atomic_load_explicit(&w->switches, memory_order_relaxed);
-
-    atomic_store_explicit(&w->switches, n + 1, memory_order_relaxed);
-}
-
 /* Makes t the one that runs; its stack is switched to next. */
 static void become(struct worker *w, struct thread *t)
 {
-    w->self = t;
-    count_switch(w);
-    threadIdx = t->index;
+    worker_run(w, t);
     if (t->block != w->block) {
         w->block = t->block;
         blockIdx = t->block->index;
@@ -100,26 +89,27 @@ static void start_next(struct worker *w, struct stack *stack)
     become(w, t);
 }
 
-static bool failed(const struct block *b)
+
+/* A thread that was never run, on a stack of its own. */
+static struct stack *pick_starting(struct worker *w)
 {
-    return atomic_load_explicit(&b->grid->failed, memory_order_relaxed);
+    if (block_failed(w->starting))
+        return NULL;
+    struct stack *stack = stack_take(&w->stacks);
+    context_prepare(stack, thread_main, stack);
+    start_next(w, stack);
+    return stack;
 }
 
 /* Makes a thread the running one and returns its stack; NULL: main has to see to something. */
-static struct stack *pick(struct worker *w)
+static inline struct stack *pick(struct worker *w)
 {
-    if (w->starting) {
-        if (failed(w->starting))
-            return NULL;
-        struct stack *stack = stack_take(&w->stacks);
-        context_prepare(stack, thread_main, stack);
-        start_next(w, stack);
-        return stack;
-    }
-    if (!w->first || failed(w->first->block))
-        return NULL;
-
     struct thread *t = w->first;
+
+    if (__builtin_expect(w->starting != NULL, 0))
+        return pick_starting(w);
+    if (!t || block_failed(t->block))
+        return NULL;
     w->first = t->next;
     w->queued--;
     become(w, t);
@@ -172,7 +162,7 @@ static void thread_main(void *argument)
         warp_thread_ended(t);
         barrier_thread_ended(b);
         block_settle(w, b);
-        if (!w->starting || failed(w->starting) || under_tsan())
+        if (!w->starting || block_failed(w->starting) || under_tsan())
             break;
         start_next(w, stack);
     }
@@ -191,16 +181,12 @@ void thread_drop(struct thread *self)
     context_leave(stack, successor(w));
 }
 
-void thread_park(struct thread *self, enum thread_state state, const char *file, int line)
+void thread_park_slowly(struct thread *self)
 {
     struct block *b = self->block;
 
-    self->state = (uint8_t)state;
-    self->file = file;
-    self->line = line;
-    b->parked++;
     if (b->parked == b->live) { /* who could ready any of them? */
-        if (!failed(b)) {
+        if (!block_failed(b)) {
             report_deadlock(b);
             grid_fail(b->grid);
         }
@@ -266,7 +252,7 @@ void gshmem_host_yield(void)
     }
 
     struct thread *self = w->self;
-    if (failed(self->block))
+    if (block_failed(self->block))
         thread_drop(self);
     count_spin(w);
     if (w->first || w->starting || atomic_load_explicit(&w->attention, memory_order_relaxed)) {
@@ -274,7 +260,7 @@ void gshmem_host_yield(void)
         switch_away(w, self);
     } else {
         clock_pause();
-        count_switch(w);
+        worker_count_switch(w);
         gshmem_host_patience = PATIENCE;
     }
 }
@@ -385,7 +371,7 @@ static void block_settle(struct worker *w, struct block *b)
 {
     if (b->live > b->parked)
         return;
-    if (b->live && !failed(b)) {
+    if (b->live && !block_failed(b)) {
         report_deadlock(b);
         grid_fail(b->grid);
     }
@@ -483,7 +469,7 @@ void grid_fail(struct grid *grid)
 /* Ends what waits here of launches that failed. */
 static void drop_failed(struct worker *w)
 {
-    while (w->first && failed(w->first->block)) {
+    while (w->first && block_failed(w->first->block)) {
         struct thread *t = w->first;
 
         w->first = t->next;
@@ -494,7 +480,7 @@ static void drop_failed(struct worker *w)
     }
 
     struct block *b = w->starting;
-    if (b && failed(b)) {
+    if (b && block_failed(b)) {
         w->starting = NULL;
         b->live -= b->size - b->started;
         b->started = b->size;

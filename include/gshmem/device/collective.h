@@ -15,6 +15,7 @@
 template <int scope, bool barrier>
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_sync_team(gshmem_team_t team)
 {
+    GSHMEM_ONE_FOR_ALL(scope, (gshmem_kernel_sync_team<GSHMEM_SCOPE_THREAD, barrier>(team)));
     const struct gshmem_device_team *t = gshmem_kernel_team(team);
     const struct gshmem_kernel_call call = {team, GSHMEM_COLLECTIVE_SYNC, NULL, NULL, 0, 0, 0, 0};
     gshmem_status_t mine = GSHMEM_OK;
@@ -61,6 +62,8 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_broadcast(gshmem_team_t team, v
                                                            const void *source, size_t bytes,
                                                            int root)
 {
+    GSHMEM_ONE_FOR_ALL(
+        scope, gshmem_kernel_broadcast<GSHMEM_SCOPE_THREAD>(team, dest, source, bytes, root));
     const struct gshmem_device_team *t = gshmem_kernel_team(team);
     const struct gshmem_kernel_call call = {
         team, GSHMEM_COLLECTIVE_BROADCAST, dest, source, bytes, bytes, root, 0};
@@ -102,6 +105,8 @@ template <int scope>
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_fcollect(gshmem_team_t team, void *dest,
                                                           const void *source, size_t bytes)
 {
+    GSHMEM_ONE_FOR_ALL(scope,
+                       gshmem_kernel_fcollect<GSHMEM_SCOPE_THREAD>(team, dest, source, bytes));
     const struct gshmem_device_team *t = gshmem_kernel_team(team);
     const size_t all = t ? gshmem_kernel_times(bytes, (uint32_t)t->ctx.n_pes) : 0;
     const struct gshmem_kernel_call call = {
@@ -149,6 +154,8 @@ template <int scope>
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_alltoall(gshmem_team_t team, void *dest,
                                                           const void *source, size_t bytes)
 {
+    GSHMEM_ONE_FOR_ALL(scope,
+                       gshmem_kernel_alltoall<GSHMEM_SCOPE_THREAD>(team, dest, source, bytes));
     const struct gshmem_device_team *t = gshmem_kernel_team(team);
     const size_t all = t ? gshmem_kernel_times(bytes, (uint32_t)t->ctx.n_pes) : 0;
     const struct gshmem_kernel_call call = {

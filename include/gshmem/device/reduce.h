@@ -188,6 +188,8 @@ template <int scope, class T>
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_by(int op, gshmem_team_t team, T *dest,
                                                       const T *source, size_t n)
 {
+    GSHMEM_ONE_FOR_ALL(
+        scope, (gshmem_kernel_reduce_by<GSHMEM_SCOPE_THREAD, T>(op, team, dest, source, n)));
     const struct gshmem_device_team *t = gshmem_kernel_team(team);
     const size_t bytes = gshmem_kernel_times(n, sizeof(T));
     const size_t all = t ? gshmem_kernel_times(bytes, (uint32_t)t->ctx.n_pes) : 0;
@@ -233,6 +235,8 @@ template <int scope, class T>
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reducescatter_by(int op, gshmem_team_t team, T *dest,
                                                              const T *source, size_t n)
 {
+    GSHMEM_ONE_FOR_ALL(
+        scope, (gshmem_kernel_reducescatter_by<GSHMEM_SCOPE_THREAD, T>(op, team, dest, source, n)));
     const struct gshmem_device_team *t = gshmem_kernel_team(team);
     const size_t bytes = gshmem_kernel_times(n, sizeof(T));
     const size_t all = t ? gshmem_kernel_times(bytes, (uint32_t)t->ctx.n_pes) : 0;

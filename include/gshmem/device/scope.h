@@ -95,4 +95,35 @@ template <int scope> GSHMEM_KERNEL gshmem_status_t gshmem_kernel_agree(gshmem_st
     return (gshmem_status_t)highest;
 }
 
+/* On the host device threads of a block take turns on one CPU, so that one does alone what they
+ * would share on a GPU, while the others wait: work() by one of them when all have come, and its
+ * answer for all. Tests define GSHMEM_ALL_TAKE_PART to have the GPU's way there. */
+#if defined(GSHMEM_HOST_DEVICE) && !defined(GSHMEM_ALL_TAKE_PART)
+template <class Work> static int gshmem_kernel_do(void *work)
+{
+    return (int)(*(Work *)work)();
+}
+
+template <int scope, class Work> GSHMEM_KERNEL gshmem_status_t gshmem_kernel_once(Work work)
+{
+    int (*run)(void *) = gshmem_kernel_do<Work>;
+
+    return (gshmem_status_t)(scope == GSHMEM_SCOPE_BLOCK
+                                 ? gshmem_host_once_block(run, &work, __FILE__, __LINE__)
+                                 : gshmem_host_once_warp(gshmem_kernel_lanes(), run, &work,
+                                                         __FILE__, __LINE__));
+}
+
+/* First thing in a function: it returns what `call`, of one thread, does. */
+#define GSHMEM_ONE_FOR_ALL(scope, call)                                                            \
+    do {                                                                                           \
+        if (scope != GSHMEM_SCOPE_THREAD)                                                          \
+            return gshmem_kernel_once<scope>([&] { return call; });                                \
+    } while (0)
+#else
+#define GSHMEM_ONE_FOR_ALL(scope, call)                                                            \
+    do {                                                                                           \
+    } while (0)
+#endif
+
 #endif

@@ -63,6 +63,8 @@ enum gshmem_host_barrier {
 };
 int gshmem_host_barrier_block(enum gshmem_host_barrier kind, int predicate, const char *file,
                               int line);
+/* They meet, one of them does the work while the others wait, and all return what it returned. */
+int gshmem_host_once_block(int (*work)(void *argument), void *argument, const char *file, int line);
 /* All blocks of a cooperative launch. */
 void gshmem_host_barrier_grid(const char *file, int line);
 
@@ -80,10 +82,14 @@ enum gshmem_host_warp {
     GSHMEM_HOST_WARP_MAX_SIGNED,
     GSHMEM_HOST_WARP_AND,
     GSHMEM_HOST_WARP_OR,
-    GSHMEM_HOST_WARP_XOR
+    GSHMEM_HOST_WARP_XOR,
+    GSHMEM_HOST_WARP_ONCE /* gshmem_host_once_warp alone */
 };
 uint64_t gshmem_host_warp(enum gshmem_host_warp kind, unsigned mask, uint64_t value,
                           unsigned source, const char *file, int line);
+/* As gshmem_host_once_block, for those named in mask. */
+int gshmem_host_once_warp(unsigned mask, int (*work)(void *argument), void *argument,
+                          const char *file, int line);
 /* The lanes that come to this place now: all of them if they run together. */
 unsigned gshmem_host_active_mask(const char *file, int line);
 
