@@ -14,7 +14,8 @@ enum { LOOKS_AT_ONCE = 8 }; /* PEs whose life is asked for at a time: a system c
 
 size_t kernels_system_bytes(void)
 {
-    return (size_t)TEAM_MAX * GSHMEM_DEVICE_SYNC_BYTES;
+    return (size_t)TEAM_MAX * GSHMEM_DEVICE_SYNC_BYTES +
+           (size_t)GSHMEM_DEVICE_SCRATCH_TEAMS * GSHMEM_DEVICE_SCRATCH_BYTES;
 }
 
 /* Where a PE's blocks begin, for kernels: in host memory, or before its heap in the device's. */
@@ -27,6 +28,19 @@ static uintptr_t sync_blocks(const struct job *j)
 static struct gshmem_device_sync *sync_block(const struct job *j, gshmem_team_t slot)
 {
     return (struct gshmem_device_sync *)(sync_blocks(j) + (size_t)slot * GSHMEM_DEVICE_SYNC_BYTES);
+}
+
+/* Behind all blocks; or both halves of what the team's own rounds use, which are one array. */
+static void give_scratch(const struct job *j, gshmem_team_t slot, struct gshmem_device_team *view)
+{
+    if (slot < GSHMEM_DEVICE_SCRATCH_TEAMS) {
+        view->scratch =
+            (char *)sync_block(j, TEAM_MAX) + (size_t)slot * GSHMEM_DEVICE_SCRATCH_BYTES;
+        view->scratch_bytes = GSHMEM_DEVICE_SCRATCH_BYTES;
+    } else {
+        view->scratch = view->sync->data[0];
+        view->scratch_bytes = sizeof view->sync->data;
+    }
 }
 
 /* ---- Views ---- */
@@ -149,12 +163,13 @@ void kernels_show_team(struct job *j, struct team *t)
     /* What an earlier team left there; as with the host's blocks, its members are done with it. */
     if (t->id > GSHMEM_TEAM_HOST)
         j->device->ops->fill(j->device, sync_block(j, t->id), 0, GSHMEM_DEVICE_SYNC_BYTES);
-    const struct gshmem_device_team view = {
+    struct gshmem_device_team view = {
         .ctx = kernels_view(j, t, k->context),
         .sync = sync_block(j, t->id),
         .rounds = t->kernel->rounds,
         .failure = t->kernel->failure,
     };
+    give_scratch(j, t->id, &view);
     memory_tell(j->device, t->kernel->view, &view, sizeof view);
     memory_tell_pointer(j->device, &k->device->team[t->id], (uintptr_t)t->kernel->view);
 }

@@ -4,9 +4,9 @@
 
 #include "gshmem/device/post.h"
 
-/* To a mapped peer: this thread's stores in order, for all; gets need not wait for them, which would
- * take a full fence. To any other the calling thread's commands go through one channel and arrive in
- * its order: nothing to add. */
+/* To a mapped peer: this thread's stores in order, for all; gets need not wait for them, which
+ * would take a full fence. To any other the calling thread's commands go through one channel and
+ * arrive in its order: nothing to add. */
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_fence(gshmem_ctx_t ctx)
 {
     if (!gshmem_kernel_exists(gshmem_kernel_ctx(ctx)))
@@ -19,8 +19,24 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_fence(gshmem_ctx_t ctx)
     return GSHMEM_OK;
 }
 
-/* Waits on positions: of every channel of the context, what had been issued when it was called. It
+/* Waits until all of a channel before `end` is done; what has failed there is answered once. It
  * looks at the proxy's memory only where something is still under way. */
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_quiet_to(const struct gshmem_device_ctx *c,
+                                                     const struct gshmem_device_channel *channel,
+                                                     uint64_t end)
+{
+    /* acquire: pairs with the release in gshmem_raise_to, of another thread's quiet */
+    uint64_t done = gshmem_device_load_acquire(channel->done_copy);
+    gshmem_status_t status = GSHMEM_OK;
+
+    if ((done & ~GSHMEM_DONE_FAILED) < end)
+        status = gshmem_kernel_wait_done(c, channel, end);
+    if (!status && gshmem_device_load(channel->done_copy) & GSHMEM_DONE_FAILED)
+        status = gshmem_kernel_take_failure(channel);
+    return status;
+}
+
+/* Waits on positions: of every channel of the context, what had been issued when it was called. */
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_quiet_on(const struct gshmem_device_ctx *c)
 {
     gshmem_status_t status = GSHMEM_OK;
@@ -32,15 +48,8 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_quiet_on(const struct gshmem_de
         return GSHMEM_ERR_STATE;
     for (uint32_t i = 0; i < c->channels; i++) {
         const struct gshmem_device_channel *channel = &c->channel[i];
-        uint64_t issued = gshmem_device_load(channel->ring.ticket);
-        /* acquire: pairs with the release in gshmem_raise_to, of another thread's quiet */
-        uint64_t done = gshmem_device_load_acquire(channel->done_copy);
-        gshmem_status_t one = GSHMEM_OK;
-
-        if ((done & ~GSHMEM_DONE_FAILED) < issued)
-            one = gshmem_kernel_wait_done(c, channel, issued);
-        if (!one && gshmem_device_load(channel->done_copy) & GSHMEM_DONE_FAILED)
-            one = gshmem_kernel_take_failure(channel);
+        gshmem_status_t one =
+            gshmem_kernel_quiet_to(c, channel, gshmem_device_load(channel->ring.ticket));
         status = status ? status : one;
     }
     return status;

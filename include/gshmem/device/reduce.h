@@ -36,22 +36,20 @@ template <class T> GSHMEM_KERNEL T gshmem_kernel_combine(int op, T x, T y)
     }
 }
 
-/* What is combined with the first operand, in order: `bytes` of each. */
+/* What is combined with the first operand, in order. */
 #define GSHMEM_OPERANDS 8
 
 struct gshmem_kernel_operands {
     const void *at[GSHMEM_OPERANDS];
     uint32_t n;
-    size_t bytes;
 };
 
-/* out[i] = first[i] op at[0][i] op at[1][i] …; out may be first. */
+/* out[i] = first[i] op at[0][i] op at[1][i] …, n elements; out may be first. */
 template <int scope, class T>
 GSHMEM_KERNEL void gshmem_kernel_combine_all(int op, T *out, const T *first,
-                                             const struct gshmem_kernel_operands *operands)
+                                             const struct gshmem_kernel_operands *operands,
+                                             size_t n)
 {
-    const size_t n = operands->bytes / sizeof(T);
-
     for (size_t i = gshmem_kernel_rank<scope>(); i < n; i += gshmem_kernel_size<scope>()) {
         T value = first[i];
         for (uint32_t j = 0; j < operands->n; j++)
@@ -81,50 +79,118 @@ GSHMEM_KERNEL void gshmem_kernel_combine_pieces(int op, const struct gshmem_kern
     gshmem_kernel_sync<scope>();
 }
 
-/* ---- Large: from the members' own memory ---------------------------------------------------- */
+/* ---- Large: from the members' own memory ----------------------------------------------------
+ *
+ * What cannot be read where it is is brought to scratch memory in pieces. There is room for three
+ * of all members: while one is combined the proxy brings the next two. */
 
-/* Both halves of the scratch memory, which are free between the rounds of a call. */
-#define GSHMEM_SCRATCH_BYTES (2u * GSHMEM_DEVICE_SYNC_DATA)
+#define GSHMEM_PIECES 3u
 
-/* Where the next `bytes` bytes at source of the members after this one, from `first` to `end`, can
- * be read: as many of them as there is scratch memory for, where some are brought by the proxy. A
- * sync of the threads, then. */
+/* Some members' elements; [i]: those of the member `first` + i after this one. */
+struct gshmem_kernel_sources {
+    const char *source;                 /* this member's */
+    const char *there[GSHMEM_OPERANDS]; /* NULL: has to be brought */
+    uint32_t first, n, away;
+    size_t bytes;                /* of each */
+    size_t piece;                /* so much at a time */
+    uint64_t end[GSHMEM_PIECES]; /* positions behind what brings a piece; of thread 0 */
+};
+
+GSHMEM_KERNEL_RARE void gshmem_kernel_sources(const struct gshmem_device_team *t,
+                                              struct gshmem_kernel_sources *s)
+{
+    s->away = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        int pe = (int)gshmem_kernel_after(&t->ctx, s->first + i);
+        s->there[i] = (const char *)gshmem_kernel_reach(&t->ctx, s->source, s->bytes, pe);
+        s->away += !s->there[i];
+    }
+    s->piece = s->away ? t->scratch_bytes / (GSHMEM_PIECES * s->away) & ~(size_t)63 : s->bytes;
+}
+
+/* Where the piece of the j-th that has to be brought is put. */
+GSHMEM_KERNEL char *gshmem_kernel_place_of(const struct gshmem_device_team *t,
+                                           const struct gshmem_kernel_sources *s, size_t piece,
+                                           uint32_t j)
+{
+    return t->scratch + (piece % GSHMEM_PIECES * s->away + j) * s->piece;
+}
+
+GSHMEM_KERNEL size_t gshmem_kernel_piece_bytes(const struct gshmem_kernel_sources *s, size_t piece)
+{
+    size_t left = s->bytes - piece * s->piece;
+
+    return left < s->piece ? left : s->piece;
+}
+
+/* Asks for a piece, if there is one of that number; thread 0. */
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_ask_piece(const struct gshmem_device_team *t,
+                                                           struct gshmem_kernel_sources *s,
+                                                           size_t piece)
+{
+    gshmem_status_t status = GSHMEM_OK;
+
+    if (!s->away || piece * s->piece >= s->bytes)
+        return GSHMEM_OK;
+    s->end[piece % GSHMEM_PIECES] = 0;
+    for (uint32_t i = 0, j = 0; i < s->n && !status; i++) {
+        if (s->there[i])
+            continue;
+        status = gshmem_kernel_post_get<true>(
+            &t->ctx, gshmem_kernel_place_of(t, s, piece, j++), s->source + piece * s->piece,
+            gshmem_kernel_piece_bytes(s, piece), (int)gshmem_kernel_after(&t->ctx, s->first + i),
+            &s->end[piece % GSHMEM_PIECES]);
+    }
+    return status;
+}
+
+/* Waits for a piece, and asks for one more; all threads, which have done with the piece before. */
 template <int scope>
-GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_operands(const struct gshmem_device_team *t,
-                                                          const char *source, size_t bytes,
-                                                          uint32_t first, uint32_t end,
-                                                          struct gshmem_kernel_operands *operands)
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_next_piece(const struct gshmem_device_team *t,
+                                                            struct gshmem_kernel_sources *s,
+                                                            size_t piece, gshmem_status_t asked,
+                                                            struct gshmem_kernel_operands *operands)
 {
     const struct gshmem_device_ctx *c = &t->ctx;
-    gshmem_status_t status = GSHMEM_OK;
-    char *to = t->sync->data[0];
-    uint32_t away = 0;
 
-    operands->n = end - first;
-    for (uint32_t i = 0; i < operands->n; i++) {
+    if (s->away) {
+        if (gshmem_kernel_rank<scope>() == 0 && !asked)
+            asked =
+                gshmem_kernel_quiet_to(c, gshmem_kernel_channel(c), s->end[piece % GSHMEM_PIECES]);
+        asked = gshmem_kernel_agree<scope>(asked);
+    }
+    operands->n = s->n;
+    for (uint32_t i = 0, j = 0; i < s->n; i++)
         operands->at[i] =
-            gshmem_kernel_reach(c, source, bytes, (int)gshmem_kernel_after(c, first + i));
-        away += !operands->at[i];
-    }
-    if (away && bytes > (GSHMEM_SCRATCH_BYTES / away & ~15u))
-        bytes = GSHMEM_SCRATCH_BYTES / away & ~15u;
-    operands->bytes = bytes;
-    if (!away)
-        return GSHMEM_OK;
+            s->there[i] ? s->there[i] + piece * s->piece : gshmem_kernel_place_of(t, s, piece, j++);
+    return asked;
+}
 
-    gshmem_kernel_sync<scope>(); /* what was brought before has been read */
-    for (uint32_t i = 0; i < operands->n; i++) {
-        if (operands->at[i])
-            continue;
-        if (gshmem_kernel_rank<scope>() == 0 && !status)
-            status = gshmem_kernel_post_get<true>(c, to, source, bytes,
-                                                  (int)gshmem_kernel_after(c, first + i));
-        operands->at[i] = to;
-        to += bytes;
+/* out = first combined with those of the sources. */
+template <int scope, class T>
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_combine_sources(int op,
+                                                            const struct gshmem_device_team *t,
+                                                            T *out, const T *first,
+                                                            struct gshmem_kernel_sources *s)
+{
+    const bool asks = gshmem_kernel_rank<scope>() == 0;
+    struct gshmem_kernel_operands operands;
+    gshmem_status_t status = GSHMEM_OK;
+
+    gshmem_kernel_sources(t, s);
+    for (size_t piece = 0; asks && piece < GSHMEM_PIECES - 1 && !status; piece++)
+        status = gshmem_kernel_ask_piece(t, s, piece);
+    for (size_t piece = 0; piece * s->piece < s->bytes; piece++) {
+        const size_t at = piece * s->piece / sizeof(T);
+        status = gshmem_kernel_next_piece<scope>(t, s, piece, status, &operands);
+        if (status)
+            return status;
+        if (asks) /* into the place of the piece before */
+            status = gshmem_kernel_ask_piece(t, s, piece + GSHMEM_PIECES - 1);
+        gshmem_kernel_combine_all<scope>(op, out + at, first + at, &operands,
+                                         gshmem_kernel_piece_bytes(s, piece) / sizeof(T));
     }
-    if (gshmem_kernel_rank<scope>() == 0 && !status)
-        status = gshmem_kernel_quiet_on(c);
-    return gshmem_kernel_agree<scope>(status);
+    return GSHMEM_OK;
 }
 
 /* out = n elements at source of all members combined, beginning with this one; out may be source.
@@ -135,25 +201,20 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_combine_members(int op,
                                                             T *out, const T *source, size_t n)
 {
     const uint32_t members = (uint32_t)t->ctx.n_pes;
-    struct gshmem_kernel_operands operands;
+    struct gshmem_kernel_sources s = {};
     gshmem_status_t status = GSHMEM_OK;
 
     if (members == 1 && out != source)
         gshmem_kernel_copy_apart<scope>(out, source, n * sizeof(T));
-    for (uint32_t first = 1, end; first < members; first = end) {
-        end = members - first < GSHMEM_OPERANDS ? members : first + GSHMEM_OPERANDS;
-        if (first > 1)
+    s.source = (const char *)source;
+    s.bytes = n * sizeof(T);
+    for (s.first = 1; s.first < members && !status; s.first += s.n) {
+        s.n = members - s.first < GSHMEM_OPERANDS ? members - s.first : GSHMEM_OPERANDS;
+        if (s.first > 1)
             gshmem_kernel_sync<scope>(); /* pieces are not the same ones for each thread */
-        for (size_t at = 0; at < n; at += operands.bytes / sizeof(T)) {
-            status = gshmem_kernel_operands<scope>(t, (const char *)(source + at),
-                                                   (n - at) * sizeof(T), first, end, &operands);
-            if (status)
-                return status;
-            gshmem_kernel_combine_all<scope>(op, out + at, (first == 1 ? source : out) + at,
-                                             &operands);
-        }
+        status = gshmem_kernel_combine_sources<scope>(op, t, out, s.first == 1 ? source : out, &s);
     }
-    return GSHMEM_OK;
+    return status;
 }
 
 /* ---- Calls ---------------------------------------------------------------------------------- */

@@ -28,7 +28,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post_put(const struct gshmem_device_
     /* A signal that would be refused is to be known of now. */
     if (gshmem_kernel_has_pe(c, pe) &&
         ((!nbi && bytes > GSHMEM_COPIED) ||
-         (signal && !gshmem_kernel_symmetric(c, (const void *)signal->address, sizeof(uint64_t))))) {
+         (signal &&
+          !gshmem_kernel_symmetric(c, (const void *)signal->address, sizeof(uint64_t))))) {
         command.pe = (uint32_t)c->world[pe];
         return gshmem_kernel_ask(c, &command, signal, NULL);
     }
@@ -38,9 +39,11 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post_put(const struct gshmem_device_
     return status;
 }
 
+/* *end, if it is nbi: the position behind it, or left alone where it has been answered at once. */
 template <bool nbi>
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post_get(const struct gshmem_device_ctx *c, void *dest,
-                                                     const void *source, size_t bytes, int pe)
+                                                     const void *source, size_t bytes, int pe,
+                                                     uint64_t *end = NULL)
 {
     struct gshmem_command command = {};
 
@@ -49,7 +52,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post_get(const struct gshmem_device_
     command.local = (uint64_t)(uintptr_t)dest;
     command.size = bytes;
     if (nbi || !gshmem_kernel_has_pe(c, pe))
-        return gshmem_kernel_issue(c, &command, NULL, bytes, pe, NULL);
+        return gshmem_kernel_issue(c, &command, NULL, bytes, pe, end);
     command.pe = (uint32_t)c->world[pe];
     return gshmem_kernel_ask(c, &command, NULL, NULL);
 }

@@ -63,6 +63,11 @@ struct gshmem_device_sync {
     char data[2][GSHMEM_DEVICE_SYNC_DATA];      /* what was brought to the round */
 };
 
+/* Memory for what a large collective brings from elsewhere to work on, the PE's own, of each of the
+ * first teams. Later ones use what rounds leave free of their blocks. */
+#define GSHMEM_DEVICE_SCRATCH_TEAMS 16
+#define GSHMEM_DEVICE_SCRATCH_BYTES 196608
+
 /* How far the collectives of a team have come on this PE; with the device, zero at first. */
 struct gshmem_device_rounds {
     uint64_t last; /* the number of the last round */
@@ -72,6 +77,8 @@ struct gshmem_device_team {
     struct gshmem_device_ctx ctx; /* its PEs, on the channels of the default context */
     struct gshmem_device_sync *sync;     /* this PE's block in system memory; peers' by ctx.system */
     struct gshmem_device_rounds *rounds;
+    char *scratch; /* free between the rounds of a call */
+    size_t scratch_bytes;
     const uint64_t *failure; /* shared: 0, or the gshmem_status_t all its collectives end with */
 };
 
