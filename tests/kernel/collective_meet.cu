@@ -17,14 +17,15 @@ static __device__ uint64_t *box_of(const struct meeting *t, int team, int pe)
     return t->box + (size_t)(team * GROUP_PES + pe) * WORDS;
 }
 
-/* A store before a sync is what a get after it brings. */
+/* A store before a sync is what a get after it brings. It is atomic, as others may still read that of
+ * the round before. */
 template <int scope>
 static __device__ void try_sync(const struct meeting *t, const struct members *m, int team,
                                 uint64_t round)
 {
     if (rank_of(scope) == callers(scope) - 1) {
         late(round);
-        t->come[team] = round;
+        atomicExch((unsigned long long *)&t->come[team], (unsigned long long)round);
     }
     EXPECT(t->found, sync_team<scope>(m->team), GSHMEM_OK);
     for (int i = (int)rank_of(scope); i < m->n; i += (int)callers(scope)) {
@@ -81,6 +82,7 @@ static __global__ void meet_at_once(struct meeting t, const struct members *m, u
         try_barrier<BLOCK>(&t, &m[team], team, round);
 }
 
+/* The block's other threads come to a call while one or some are still in the one before. */
 static __global__ void meet_all(struct found *found)
 {
     for (int i = 0; i < 10; i++) {
@@ -88,7 +90,6 @@ static __global__ void meet_all(struct found *found)
             EXPECT(found, gshmem_sync_all(), 0);
             EXPECT(found, gshmem_barrier_all(), 0);
         }
-        __syncthreads();
         if (threadIdx.x < 32) {
             EXPECT(found, gshmem_sync_all_warp(), 0);
             EXPECT(found, gshmem_barrier_all_warp(), 0);

@@ -151,19 +151,33 @@ GSHMEM_KERNEL bool gshmem_kernel_small_each(const struct gshmem_device_team *t, 
     return gshmem_kernel_flat(t) && all <= GSHMEM_DEVICE_SYNC_DATA / 2;
 }
 
+/* What this PE brings to the round, into the scratch memory it is sent from. That the half is free is
+ * known from other PEs, so ThreadSanitizer would take the proxy to be still at it. */
+template <int scope>
+GSHMEM_KERNEL void gshmem_kernel_load_round(const struct gshmem_kernel_round *r, const void *source)
+{
+    const bool from_here = r->brings == GSHMEM_BRINGS_ALL ||
+                           (r->brings == GSHMEM_BRINGS_ROOT && r->team->ctx.my_pe == r->root);
+
+#ifdef GSHMEM_HOST_DEVICE
+    gshmem_host_unseen_begin();
+#endif
+    if (from_here)
+        gshmem_kernel_copy_apart<scope>(r->data, source, r->bytes);
+    else if (r->brings == GSHMEM_BRINGS_EACH)
+        gshmem_kernel_lay_out<scope>(r, (const char *)source);
+#ifdef GSHMEM_HOST_DEVICE
+    gshmem_host_unseen_end();
+#endif
+}
+
 /* A round of the call, with its data if there is any: gshmem_kernel_meet, and a line if others
  * differ. */
 template <int scope>
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_call_meet(const struct gshmem_kernel_call *call,
                                                            const struct gshmem_kernel_round *r)
 {
-    const bool from_here = r->brings == GSHMEM_BRINGS_ALL ||
-                           (r->brings == GSHMEM_BRINGS_ROOT && r->team->ctx.my_pe == r->root);
-
-    if (from_here)
-        gshmem_kernel_copy_apart<scope>(r->data, call->source, r->bytes);
-    else if (r->brings == GSHMEM_BRINGS_EACH)
-        gshmem_kernel_lay_out<scope>(r, (const char *)call->source);
+    gshmem_kernel_load_round<scope>(r, call->source);
     gshmem_status_t status = gshmem_kernel_meet<scope>(r, GSHMEM_OK);
     if (status == GSHMEM_ERR_MISMATCH && gshmem_kernel_rank<scope>() == 0)
         gshmem_kernel_fault(call->handle, call->what, GSHMEM_FAULT_OTHERS, NULL, 0);

@@ -24,12 +24,10 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_sync_team(gshmem_team_t team)
         gshmem_kernel_enter<scope>(t, &call, &mine);
         return mine;
     }
+    gshmem_kernel_sync<scope>(); /* some may still be in a call before this one, which counts */
     struct gshmem_kernel_round r = gshmem_kernel_round(t, GSHMEM_COLLECTIVE_SYNC);
-    if (barrier) {
-        gshmem_kernel_sync<scope>();
-        if (gshmem_kernel_rank<scope>() == 0)
-            mine = gshmem_kernel_quiet(GSHMEM_CTX_DEFAULT);
-    }
+    if (barrier && gshmem_kernel_rank<scope>() == 0)
+        mine = gshmem_kernel_quiet(GSHMEM_CTX_DEFAULT);
     gshmem_status_t status = gshmem_kernel_meet<scope>(&r, mine);
     if (status == GSHMEM_ERR_MISMATCH && gshmem_kernel_rank<scope>() == 0)
         gshmem_kernel_fault(team, GSHMEM_COLLECTIVE_SYNC, GSHMEM_FAULT_OTHERS, NULL, 0);

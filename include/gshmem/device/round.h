@@ -107,7 +107,7 @@ GSHMEM_KERNEL struct gshmem_kernel_link gshmem_kernel_link(const struct gshmem_k
     return link;
 }
 
-/* The next round; all threads that take part call it. */
+/* The next round; all threads that take part call it, after they have met. */
 GSHMEM_KERNEL struct gshmem_kernel_round gshmem_kernel_round(const struct gshmem_device_team *t,
                                                              uint32_t signature)
 {

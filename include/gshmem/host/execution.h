@@ -54,6 +54,34 @@ __attribute__((no_sanitize("thread"))) static inline void gshmem_host_may_wait(v
         gshmem_host_yield();
 }
 
+/* ThreadSanitizer does not look at what the thread reads and writes between the two: for memory that
+ * is free again by what other PEs say, which are other processes. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define GSHMEM_HOST_TSAN 1
+#endif
+#elif defined(__SANITIZE_THREAD__)
+#define GSHMEM_HOST_TSAN 1
+#endif
+#ifdef GSHMEM_HOST_TSAN
+void __tsan_ignore_thread_begin(void);
+void __tsan_ignore_thread_end(void);
+#endif
+
+static inline void gshmem_host_unseen_begin(void)
+{
+#ifdef GSHMEM_HOST_TSAN
+    __tsan_ignore_thread_begin();
+#endif
+}
+
+static inline void gshmem_host_unseen_end(void)
+{
+#ifdef GSHMEM_HOST_TSAN
+    __tsan_ignore_thread_end();
+#endif
+}
+
 /* Barriers of the block; file and line are for the report of one that cannot complete. */
 enum gshmem_host_barrier {
     GSHMEM_HOST_BARRIER,
