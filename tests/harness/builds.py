@@ -13,6 +13,14 @@ from .suites import Tree
 CHECKED = ["unit", "pe", "collectives", "memory", "proxy"]
 # And of those over pretended hosts, whose PEs serve each other by a thread, these few.
 OVER_HOSTS = re.compile(r"(context|lock|order|signal|strided)-hosts2-2|(mixed|teams|threads)-hosts2-3")
+# Of what kernels call: each program on each path, with the fewest PEs; and of the very many tests of
+# mistakes and deaths, those that differ most in what they go through.
+KERNELS = re.compile(
+    r"kernel-(again|contexts|copies|many|single|collective-(data|meet|reduce|wrong))-"
+    r"(mapped-run-2|local-run-2|tcp-hosts2-2)"
+    r"|kernel-units-(mapped|local|tcp)"
+    r"|kernel-error-(put_own|atomic_odd|flag_op|g_pe)-(mapped|local|tcp)"
+    r"|litmus-(atomics|message|quiet|signals)-(mapped|local|tcp)-2")
 OTHER_LAUNCHER = re.compile(r"mpirun|hydra|srun|pmi")
 
 
@@ -69,14 +77,17 @@ def selected(tree, suite, most):
             for c in tree.test(suite, names, timeouts=6)]
 
 
-def over_hosts(tree):
-    names = [name for name in tree.tests().get("hosts", []) if OVER_HOSTS.fullmatch(name)]
-    return [dataclasses.replace(c, name=f"hosts/{c.name}")
-            for c in tree.test("hosts", names, timeouts=6)]
+def matching(tree, suite, pattern):
+    names = [name for name in tree.tests().get(suite, []) if pattern.fullmatch(name)]
+    if not names:
+        return []
+    return [dataclasses.replace(c, name=f"{suite}/{c.name}")
+            for c in tree.test(suite, names, timeouts=6)]
 
 
-def sanitized(name, root, tree, compiler, sanitizer, most, suites):
-    """The suites again, with up to `most` PEs, in a build that watches memory or threads."""
+def sanitized(name, root, tree, compiler, sanitizer, most, kernels):
+    """The checked suites again, with up to `most` PEs, in a build that watches memory or threads; and
+    what the suites `kernels` have on few PEs."""
     if not shutil.which(compiler):
         return [Case("all", "skipped", f"{compiler} is not installed")]
     path = os.path.join(tree.path, "extra", name)
@@ -94,15 +105,17 @@ def sanitized(name, root, tree, compiler, sanitizer, most, suites):
     if sanitizer == "thread":  # it does not follow how gshmemrun makes processes, and it has no threads
         env["GSHMEM_TEST_RUN"] = os.path.join(tree.path, "bootstrap", "run", "gshmemrun")
     extra = Tree(root, path, options, env)
-    problem = extra.build(suites)
+    problem = extra.build(CHECKED) or (kernels and extra.build(kernels, KERNELS))
     if problem:
         return [Case("build", "failed", "does not build", problem)]
     if sanitizer == "thread":  # its shadow memory collides with some address layouts
         extra.prefix = ["setarch", "-R"]
     cases = [Case("build", "passed")]
-    for suite in suites:
+    for suite in CHECKED:
         cases += selected(extra, suite, most)
-    return cases + over_hosts(extra)
+    for suite in kernels:
+        cases += matching(extra, suite, KERNELS)
+    return cases + matching(extra, "hosts", OVER_HOSTS)
 
 
 def cannot_sanitize(root, path, compiler, sanitizer):
@@ -161,10 +174,10 @@ BUILDS = {
     "clang-werror": (warnings, ["clang"]),
     "bare": (bare, []),
     "install": (install, []),
-    "gcc-asan": (sanitized, ["gcc", "address,undefined", 4, CHECKED]),
-    "clang-asan": (sanitized, ["clang", "address,undefined", 2, CHECKED]),
-    "gcc-tsan": (sanitized, ["gcc", "thread", 2, CHECKED]),
-    "clang-tsan": (sanitized, ["clang", "thread", 2, CHECKED]),
+    "gcc-asan": (sanitized, ["gcc", "address,undefined", 4, ["kernel", "litmus"]]),
+    "clang-asan": (sanitized, ["clang", "address,undefined", 2, []]),
+    "gcc-tsan": (sanitized, ["gcc", "thread", 2, ["kernel", "litmus"]]),
+    "clang-tsan": (sanitized, ["clang", "thread", 2, []]),
     "clang-fuzz": (fuzz, []),
 }
 

@@ -33,27 +33,28 @@ class Tree:
             return 124, (e.output or b"").decode(errors="replace") + "\ntook too long"
         return done.returncode, done.stdout
 
-    def build(self, only=()):
+    def build(self, only=(), pattern=None):
         """Configures it if it is new, and builds all of it, or what is installed and what the suites
-        `only` need. Gives "", or the output of the step that failed."""
+        `only` need, or those of their tests that match. Gives "", or the output of the step that
+        failed."""
         if not os.path.exists(os.path.join(self.path, "build.ninja")):
             status, output = self.command("meson", "setup", self.path, *self.options)
             if status:
                 return output
         self.command("ninja", "-C", self.path, "build.ninja")  # targets() reads what it writes
-        status, output = self.command("ninja", "-C", self.path, *self.targets(only))
+        status, output = self.command("ninja", "-C", self.path, *self.targets(only, pattern))
         return output if status else ""
 
     def introspect(self, what):
         status, output = self.command("meson", "introspect", what, self.path)
         return json.loads(output) if status == 0 else []
 
-    def targets(self, only):
+    def targets(self, only, pattern):
         """File names for ninja; none at all means everything."""
         if not only:
             return []
         needed = {target for test in self.introspect("--tests") if self.suite_of(test) in only
-                  for target in test["depends"]}
+                  and (not pattern or pattern.fullmatch(test["name"])) for target in test["depends"]}
         return [os.path.relpath(name, self.path) for target in self.introspect("--targets")
                 if target["installed"] or target["id"] in needed for name in target["filename"]]
 
@@ -68,10 +69,11 @@ class Tree:
             found.setdefault(self.suite_of(test), []).append(test["name"])
         return found
 
-    def test(self, suite, names=(), timeouts=1, jobs=None):
+    def test(self, suite, names=(), timeouts=4, jobs=None):
         """Runs a suite, or these tests of it; one Case for each. The few that fail are run once more,
         each alone: what passes then counts as passed, and is reported as unsteady with what it said
-        when it failed. On a loaded machine launchers lose their own races, and not only ours."""
+        when it failed. On a loaded machine launchers lose their own races, and not only ours. Limits of
+        time are `timeouts` times what the tests say: they are there to end what hangs."""
         cases = self.run_tests(suite, names, timeouts, jobs)
         failed = [c for c in cases if c.outcome == "failed"]
         if not failed or len(failed) > AGAIN_MOST:

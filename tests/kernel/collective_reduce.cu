@@ -199,7 +199,7 @@ int main(void)
         if (teams[i].my < 0)
             continue;
         /* 1 MiB of doubles with all PEs, else just beyond what comes along with a round */
-        FOR_EACH_SCOPE(a.found, try_sizes, a, teams[i], i == 0 ? 131072 : 2000,
+        FOR_EACH_SCOPE(a.found, try_sizes, a, teams[i], i == 0 && !FEW ? 131072 : 2000,
                        (uint64_t)i * 10000);
     }
     try_all_types<<<BLOCKS, THREADS>>>(a, teams[0]);

@@ -301,7 +301,7 @@ static void big_sizes(const gshmem_ctx_t ctx[CONTEXTS], const struct side *s, in
 
 int main(int argc, char **argv)
 {
-    int alignments = argc > 1 && strcmp(argv[1], "all") == 0 ? 256 : 6;
+    int alignments = argc > 1 && strcmp(argv[1], "all") == 0 ? 256 : FEW ? 1 : 6;
     const size_t bytes = 4 * (BIG + 128);
     gshmem_ctx_t ctx[CONTEXTS];
     gshmem_team_t team;

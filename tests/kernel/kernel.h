@@ -24,6 +24,16 @@ static __host__ __device__ inline uint64_t mixed2(uint64_t a, uint64_t b)
     return mixed(a * UINT64_C(0x9e3779b97f4a7c15) + mixed(b + 1));
 }
 
+/* ---- How much --------------------------------------------------------------------------------- */
+
+/* ThreadSanitizer makes a kernel ten or twenty times as long: where it is, tests that try very many
+ * sizes try some of them. */
+#ifdef GSHMEM_HOST_TSAN
+#define FEW 1
+#else
+#define FEW 0
+#endif
+
 /* ---- What a kernel found wrong ---------------------------------------------------------------- */
 
 /* The first thing; they go on, so that no other waits for one that has ended. */
