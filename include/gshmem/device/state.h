@@ -66,7 +66,7 @@ struct gshmem_device_sync {
 /* Memory for what a large collective brings from elsewhere to work on, the PE's own, of each of the
  * first teams. Later ones use what rounds leave free of their blocks. */
 #define GSHMEM_DEVICE_SCRATCH_TEAMS 16
-#define GSHMEM_DEVICE_SCRATCH_BYTES 196608
+#define GSHMEM_DEVICE_SCRATCH_BYTES 262144
 
 /* How far the collectives of a team have come on this PE; with the device, zero at first. */
 struct gshmem_device_rounds {
