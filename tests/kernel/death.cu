@@ -11,7 +11,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "kernel.h"
 
@@ -142,7 +141,6 @@ static void be_pe(const struct scenario *s, const gshmem_uniqueid_t *uid, int pe
 {
     const int threads = s->blocks * s->threads;
     gshmem_init_attr_t attr = {};
-    struct timespec start, end;
     struct target t;
 
     attr.uid = uid;
@@ -158,17 +156,13 @@ static void be_pe(const struct scenario *s, const gshmem_uniqueid_t *uid, int pe
     t.source = shared_array<char>(t.bytes);
     gshmem_status_t *status = shared_array<gshmem_status_t>(threads);
 
-    clock_gettime(CLOCK_MONOTONIC, &start);
     s->kernel<<<s->blocks, s->threads>>>(t, status);
     CHECK_LAUNCH();
-    clock_gettime(CLOCK_MONOTONIC, &end);
     /* Another host sees a connection end, whyever it did. */
     gshmem_status_t expected =
         gshmem_ptr(t.dest, t.pe) ? s->expected : GSHMEM_ERR_PEER_DEAD;
     for (int i = 0; i < threads; i++)
         CHECK_EQ(status[i], expected);
-    /* Not a benchmark: it is about a second, and a stuck wait would last until the test's limit. */
-    CHECK(end.tv_sec - start.tv_sec < 15);
 }
 
 static void host_of_my_own(int pe)
