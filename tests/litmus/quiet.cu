@@ -18,7 +18,8 @@ struct relay {
     uint64_t *flag;  /* symmetric: [SLOTS] */
     uint64_t *taken; /* symmetric */
     char *draft;     /* [SLOTS] of SPACE */
-    int *told;       /* of the device: rounds that A has issued */
+    int *told;       /* of the device: rounds that A has issued, and that B has quieted; that these
+                      * are over A knows from the other PE, but ThreadSanitizer only from here */
     int to, from;
 };
 
@@ -41,6 +42,9 @@ static __device__ void relay_put(struct relay m, uint64_t seed, int rounds, stru
 
         if (threadIdx.x == 0 && r > (int)SLOTS)
             gshmem_signal_wait_until(m.taken, GSHMEM_CMP_GE, r - SLOTS);
+        while (threadIdx.x == 0 && atomicAdd(m.told + 1, 0) < r - (int)SLOTS)
+            ;
+        __threadfence();
         __syncthreads();
         for (size_t mine = threadIdx.x * each; mine < bytes; mine += blockDim.x * each) {
             size_t n = each < bytes - mine ? each : bytes - mine;
@@ -65,6 +69,8 @@ static __device__ void relay_quiet(struct relay m, uint64_t seed, int rounds, st
         __threadfence();
         litmus_delay(seed, r);
         EXPECT(found, gshmem_quiet(), GSHMEM_OK);
+        __threadfence();
+        atomicExch(m.told + 1, r);
         EXPECT(found, gshmem_signal_set(m.flag + r % SLOTS, r, m.to), GSHMEM_OK);
     }
 }
@@ -100,7 +106,7 @@ static void test_relay(const struct litmus *l)
     m.flag = symmetric_array<uint64_t>(SLOTS);
     m.taken = symmetric_array<uint64_t>(1);
     m.draft = shared_array<char>(SLOTS * SPACE);
-    m.told = shared_array<int>(1);
+    m.told = shared_array<int>(2);
     m.to = (me + 1) % n;
     m.from = (me + n - 1) % n;
     relay<<<3, 4>>>(m, l->seed, l->rounds, l->found);
