@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "runtime/base/descriptor.h"
 #include "runtime/base/log.h"
 #include "runtime/host.h"
 #include "runtime/wait.h"
@@ -98,18 +99,6 @@ static bool send_letter(const struct handover *h, const struct handover_address 
            !(errno == EAGAIN || errno == EINTR || errno == ENOBUFS || errno == ETOOMANYREFS);
 }
 
-static int take_descriptor(struct msghdr *message)
-{
-    struct cmsghdr *c = CMSG_FIRSTHDR(message);
-    int fd;
-
-    if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
-        c->cmsg_len != CMSG_LEN(sizeof fd))
-        return -1;
-    memcpy(&fd, CMSG_DATA(c), sizeof fd);
-    return fd;
-}
-
 static bool is_ours(const struct handover *h, const struct letter *l, int n)
 {
     unsigned char difference = 0;
@@ -133,7 +122,7 @@ static bool read_letter(const struct handover *h, int n, size_t bytes, struct le
 
     if (got < 0)
         return false;
-    *fd = take_descriptor(&message);
+    *fd = descriptor_take(&message);
     *index = (size_t)got == offsetof(struct letter, text) + bytes && is_ours(h, l, n) ? l->index : -1;
     return true;
 }

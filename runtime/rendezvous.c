@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/descriptor.h"
 #include "runtime/base/log.h"
 
 struct question {
@@ -165,19 +166,6 @@ gshmem_status_t rendezvous_serve(struct rendezvous *r, const int *pe, int n, int
     return status;
 }
 
-/* The descriptor in a message, or -1. */
-static int take_descriptor(struct msghdr *message)
-{
-    struct cmsghdr *c = CMSG_FIRSTHDR(message);
-    int fd;
-
-    if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
-        c->cmsg_len != CMSG_LEN(sizeof fd))
-        return -1;
-    memcpy(&fd, CMSG_DATA(c), sizeof fd);
-    return fd;
-}
-
 gshmem_status_t rendezvous_ask(const struct rendezvous_address *address, int index,
                                int timeout_seconds, void *letter, size_t letter_bytes,
                                int *descriptor)
@@ -207,7 +195,7 @@ gshmem_status_t rendezvous_ask(const struct rendezvous_address *address, int ind
     if (connect(fd, (struct sockaddr *)&name, length) == 0 &&
         send(fd, &q, sizeof q, MSG_NOSIGNAL) == sizeof q &&
         recvmsg(fd, &message, MSG_CMSG_CLOEXEC) == (ssize_t)letter_bytes)
-        got = take_descriptor(&message);
+        got = descriptor_take(&message);
     int error = errno;
     close(fd);
     if (got < 0)
