@@ -123,11 +123,21 @@ static inline void nvshmem_team_get_config(nvshmem_team_t team, nvshmem_team_con
     config->num_contexts = has.num_contexts;
 }
 
+/* What the mask does not name may be anything. */
+static inline gshmem_team_config_t nvshmem_wanted(const nvshmem_team_config_t *config, long mask)
+{
+    gshmem_team_config_t wants = {0};
+
+    if (config && mask & NVSHMEM_TEAM_NUM_CONTEXTS)
+        wants.num_contexts = config->num_contexts;
+    return wants;
+}
+
 static inline int nvshmem_team_split_strided(nvshmem_team_t parent, int start, int stride, int size,
                                              const nvshmem_team_config_t *config, long config_mask,
                                              nvshmem_team_t *new_team)
 {
-    gshmem_team_config_t wants = {config ? config->num_contexts : 0};
+    gshmem_team_config_t wants = nvshmem_wanted(config, config_mask);
 
     return (int)gshmem_team_split_strided(parent, start, stride, size, &wants,
                                           config ? config_mask : 0, new_team);
@@ -139,8 +149,8 @@ static inline int nvshmem_team_split_2d(nvshmem_team_t parent, int xrange,
                                         const nvshmem_team_config_t *yaxis_config, long yaxis_mask,
                                         nvshmem_team_t *yaxis_team)
 {
-    gshmem_team_config_t x = {xaxis_config ? xaxis_config->num_contexts : 0};
-    gshmem_team_config_t y = {yaxis_config ? yaxis_config->num_contexts : 0};
+    gshmem_team_config_t x = nvshmem_wanted(xaxis_config, xaxis_mask);
+    gshmem_team_config_t y = nvshmem_wanted(yaxis_config, yaxis_mask);
 
     return (int)gshmem_team_split_2d(parent, xrange, &x, xaxis_config ? xaxis_mask : 0, xaxis_team,
                                      &y, yaxis_config ? yaxis_mask : 0, yaxis_team);
