@@ -14,7 +14,7 @@
 #include "device/card.h"
 #include "gshmem/status.h"
 
-#define DEVICE_VERSION 2
+#define DEVICE_VERSION 3
 
 /* What the runtime lends to a device, and asks it for. */
 struct device_config {
@@ -104,6 +104,15 @@ struct device_ops {
     /* Gives back all pieces that begin at `bytes` or beyond; how much is left. Any heap. */
     uint64_t (*heap_shrink)(struct device *d, struct device_heap_map *map, uint64_t bytes);
     void (*heap_close)(struct device *d, struct device_heap_map *map);
+
+    /* Makes host memory of the program's such that copies and kernels reach it where it is. *pinned:
+     * it was not so before, and unpin undoes it. */
+    gshmem_status_t (*pin)(struct device *d, void *at, size_t bytes, bool *pinned);
+    void (*unpin)(struct device *d, void *at);
+    /* A descriptor (a dma-buf) by which a NIC's driver reaches this memory of the device's, and where in
+     * it the memory begins. The caller closes it. */
+    gshmem_status_t (*export_range)(struct device *d, const void *at, size_t bytes, int *fd,
+                                    uint64_t *offset);
 };
 
 extern const struct device_ops device_host;

@@ -131,6 +131,18 @@ GSHMEM_API gshmem_status_t gshmem_free(void *ptr);
  * stay loaded. */
 GSHMEM_API gshmem_status_t gshmem_symmetric_data(const void *inside);
 
+/* ---- Memory of the program's own ------------------------------------------------------------ */
+
+/* Any memory of the caller may be source of a put and dest of a get. Registered, it is known to be
+ * there: host memory is pinned for a GPU and reached by its kernels, memory of a GPU is accepted without
+ * a question to the driver, and a network that must know of memory before it moves it does. Local to the
+ * PE. A buffer may not overlap another, nor the symmetric heap, which is registered anyway; program
+ * variables may be registered. It must stay until it is unregistered, by the address it was registered
+ * with, when no operation uses it any more. gshmem_finalize unregisters what is left. */
+GSHMEM_API gshmem_status_t gshmem_buffer_register(void *addr, size_t bytes);
+GSHMEM_API gshmem_status_t gshmem_buffer_unregister(void *addr);
+GSHMEM_API gshmem_status_t gshmem_buffer_unregister_all(void);
+
 /* ---- Teams ----------------------------------------------------------------------------------- */
 
 typedef struct gshmem_team_config {

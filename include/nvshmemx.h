@@ -23,20 +23,21 @@ NVSHMEM_EITHER void *nvshmemx_mc_ptr(nvshmem_team_t team, const void *ptr)
     return NULL;
 }
 
-/* ---- Local buffers: any memory of the caller may be source of a put and dest of a get ---------- */
+/* ---- Buffers of the program's own ---------------------------------------------------------------- */
 
 static inline int nvshmemx_buffer_register(void *addr, size_t length)
 {
-    return addr && length ? NVSHMEMX_SUCCESS : NVSHMEMX_ERROR_INVALID_VALUE;
+    return (int)gshmem_buffer_register(addr, length);
 }
 
 static inline int nvshmemx_buffer_unregister(void *addr)
 {
-    return addr ? NVSHMEMX_SUCCESS : NVSHMEMX_ERROR_INVALID_VALUE;
+    return (int)gshmem_buffer_unregister(addr);
 }
 
 static inline void nvshmemx_buffer_unregister_all(void)
 {
+    gshmem_raise(gshmem_buffer_unregister_all());
 }
 
 /* ---- Signals --------------------------------------------------------------------------------- */

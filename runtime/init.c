@@ -15,6 +15,7 @@
 #include "runtime/job.h"
 #include "runtime/memory/device_heap.h"
 #include "runtime/memory/heap.h"
+#include "runtime/memory/registration.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/stream.h"
 #include "runtime/team/team.h"
@@ -32,6 +33,7 @@ static void free_job(struct job *j)
 {
     network_stop(j);
     kernels_stop(j);
+    registration_stop(j);
     heap_stop(j);
     team_stop(j);
     device_heap_stop(j);
@@ -153,7 +155,9 @@ static gshmem_status_t join(struct job *j)
         (status = job_map_peers(j)) || (status = device_heap_start(j)) ||
         (status = network_start(j, secret)) || (status = team_start(j)))
         return status;
-    return heap_start(j);
+    if ((status = heap_start(j)))
+        return status;
+    return registration_start(j);
 }
 
 static gshmem_status_t start_job(const gshmem_init_attr_t *attr)

@@ -18,6 +18,7 @@
 struct team;
 struct device_heap;
 struct heap;
+struct registrations;
 struct context;
 
 enum { TEAM_MAX = 256 };
@@ -34,6 +35,7 @@ struct job {
     struct device *device;       /* where kernels run */
     struct device_heap *device_heap; /* the symmetric heap in the device's own memory, and what is */
     struct heap *device_objects;     /* allocated in it; NULL where the device has none */
+    struct registrations *registered; /* memory of the program's own */
     struct data_segments data;   /* the program's variables */
 
     /* Where each PE's segments are mapped here, by PE of the job; 0: not mapped. */

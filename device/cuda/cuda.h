@@ -1,5 +1,6 @@
-/* What the parts of the cuda device know of each other: device.c (which GPU, copies, small memory)
- * and heap.c (the symmetric heap). */
+/* What the parts of the cuda device know of each other: device.c (which GPU, copies, small memory),
+ * heap.c (the symmetric heap) and
+ * buffer.c (memory of the program's, and what NICs are given). */
 #ifndef GSHMEM_CUDA_H
 #define GSHMEM_CUDA_H
 
@@ -38,6 +39,11 @@ void cuda_leave(const struct cuda *c);
 /* The GPU with that uuid among those this process sees, or -1. */
 cuda_gpu cuda_find_gpu(const struct cuda *c, const unsigned char uuid[16]);
 
+/* Whether this PE's GPU says so of itself. */
+bool cuda_has(const struct cuda *c, enum cuda_attribute which);
+/* Whether all of it is memory of a GPU that this process has, without a hole; between enter and leave. */
+bool cuda_is_gpu_memory(const struct cuda *c, cuda_address at, size_t bytes);
+
 /* Chooses how pieces are shared, as far as the GPU can and the setting allows. */
 gshmem_status_t cuda_choose_share(struct cuda *c);
 const char *cuda_share_name(enum cuda_share share);
@@ -52,5 +58,12 @@ gshmem_status_t cuda_heap_follow(struct device *d, struct device_heap_map *map,
                                  const struct device_piece *piece);
 uint64_t cuda_heap_shrink(struct device *d, struct device_heap_map *map, uint64_t bytes);
 void cuda_heap_close(struct device *d, struct device_heap_map *map);
+
+/* Those of the program's memory, and of NICs. */
+bool cuda_owns(struct device *d, const void *at, size_t bytes);
+gshmem_status_t cuda_pin(struct device *d, void *at, size_t bytes, bool *pinned);
+void cuda_unpin(struct device *d, void *at);
+gshmem_status_t cuda_export_range(struct device *d, const void *at, size_t bytes, int *fd,
+                                  uint64_t *offset);
 
 #endif

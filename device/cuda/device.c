@@ -278,26 +278,6 @@ static gshmem_status_t copy(struct device *base, void *to, const void *from, siz
                   "copying", to, bytes);
 }
 
-static bool is_gpu_memory(const struct cuda *c, cuda_address at)
-{
-    unsigned kind = 0;
-
-    return c->driver.pointer_attribute(&kind, CUDA_POINTER_MEMORY_TYPE, at) == CUDA_OK &&
-           kind == CUDA_MEMORY_GPU;
-}
-
-static bool owns(struct device *base, const void *at, size_t bytes)
-{
-    struct cuda *c = cuda_of(base);
-    cuda_address first = (cuda_address)(uintptr_t)at;
-
-    if (bytes == 0 || first + bytes < first || cuda_enter(c))
-        return false;
-    bool ours = is_gpu_memory(c, first) && is_gpu_memory(c, first + bytes - 1);
-    cuda_leave(c);
-    return ours;
-}
-
 static gshmem_status_t fill(struct device *base, void *at, int byte, size_t bytes)
 {
     struct cuda *c = cuda_of(base);
@@ -402,7 +382,7 @@ const struct device_ops gshmem_device = {
     .allocate = allocate,
     .release = release,
     .copy = copy,
-    .owns = owns,
+    .owns = cuda_owns,
     .fill = fill,
     .stream_call = stream_call,
     .stream_is_captured = stream_is_captured,
@@ -412,4 +392,7 @@ const struct device_ops gshmem_device = {
     .heap_follow = cuda_heap_follow,
     .heap_shrink = cuda_heap_shrink,
     .heap_close = cuda_heap_close,
+    .pin = cuda_pin,
+    .unpin = cuda_unpin,
+    .export_range = cuda_export_range,
 };

@@ -13,6 +13,30 @@ static const struct entry {
 #undef X
 };
 
+/* In the place of what the driver is too old for. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#define X(name, symbol, arguments)                                                                 \
+    static cuda_result lacks_##name arguments                                                      \
+    {                                                                                              \
+        return CUDA_NOT_SUPPORTED;                                                                 \
+    }
+CUDA_DRIVER_NEWER(X)
+#undef X
+#pragma GCC diagnostic pop
+
+static void find_newer_entries(struct cuda_driver *d)
+{
+    void *found;
+
+#define X(name, symbol, arguments)                                                                 \
+    d->name = lacks_##name;                                                                        \
+    if ((found = dlsym(d->library, #symbol)))                                                      \
+        memcpy(&d->name, &found, sizeof found);
+    CUDA_DRIVER_NEWER(X)
+#undef X
+}
+
 static bool find_entries(struct cuda_driver *d, const char **missing)
 {
     for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
@@ -23,6 +47,7 @@ static bool find_entries(struct cuda_driver *d, const char **missing)
         }
         memcpy((char *)d + entries[i].at, &found, sizeof found);
     }
+    find_newer_entries(d);
     return true;
 }
 

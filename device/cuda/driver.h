@@ -27,6 +27,7 @@ enum {
     CUDA_PEER_ACCESS_UNSUPPORTED = 217,
     CUDA_NOT_FOUND = 500,
     CUDA_ILLEGAL_ADDRESS = 700,
+    CUDA_HOST_REGISTERED_BEFORE = 712,
     CUDA_NOT_PERMITTED = 800,
     CUDA_NOT_SUPPORTED = 801,
 };
@@ -36,8 +37,11 @@ enum cuda_attribute {
     CUDA_ATTRIBUTE_UNIFIED_ADDRESSING = 41,
     CUDA_ATTRIBUTE_MAJOR = 75,
     CUDA_ATTRIBUTE_MINOR = 76,
+    CUDA_ATTRIBUTE_REGISTERED_IN_PLACE = 91, /* GPUs see registered host memory at its own address */
     CUDA_ATTRIBUTE_VMM = 102,        /* memory and addresses by themselves: cuMemCreate, cuMemMap, … */
     CUDA_ATTRIBUTE_DESCRIPTORS = 103, /* that memory goes to other processes as descriptors, */
+    CUDA_ATTRIBUTE_RDMA_VMM = 110,    /* that NICs reach such memory must be asked for, */
+    CUDA_ATTRIBUTE_DMA_BUF = 124,     /* or as a dma-buf to other devices, */
     CUDA_ATTRIBUTE_FABRIC = 128,      /* or as handles that an NVLink domain knows */
 };
 
@@ -55,6 +59,10 @@ enum {
     CUDA_STREAM_NON_BLOCKING = 1,
     CUDA_IPC_LAZY_PEER_ACCESS = 1,
     CUDA_POINTER_MEMORY_TYPE = 2,
+    CUDA_POINTER_RANGE_START = 11,
+    CUDA_POINTER_RANGE_BYTES = 12,
+    CUDA_RANGE_DMA_BUF = 1,
+    CUDA_MEMORY_HOST = 1,
     CUDA_MEMORY_GPU = 2,
 };
 
@@ -140,14 +148,22 @@ struct cuda_handle { /* of the fabric, or CUDA IPC's */
     X(fill_async, cuMemsetD8Async,                                                                 \
       (cuda_address at, unsigned char byte, size_t bytes, cuda_stream stream))                     \
     X(pointer_attribute, cuPointerGetAttribute, (void *value, int which, cuda_address at))         \
+    X(host_register, cuMemHostRegister_v2, (void *at, size_t bytes, unsigned flags))               \
+    X(host_unregister, cuMemHostUnregister, (void *at))                                            \
     X(stream_create, cuStreamCreate, (cuda_stream *stream, unsigned flags))                        \
     X(stream_destroy, cuStreamDestroy_v2, (cuda_stream stream))                                    \
     X(stream_wait, cuStreamSynchronize, (cuda_stream stream))
+
+/* What drivers since 11.4 have brought: with an older one a call answers CUDA_NOT_SUPPORTED. */
+#define CUDA_DRIVER_NEWER(X)                                                                       \
+    X(export_range, cuMemGetHandleForAddressRange,                                                 \
+      (void *handle, cuda_address at, size_t bytes, int type, unsigned long long flags))
 
 struct cuda_driver {
     void *library;
 #define X(name, symbol, arguments) cuda_result(*name) arguments;
     CUDA_DRIVER(X)
+    CUDA_DRIVER_NEWER(X)
 #undef X
 };
 

@@ -53,7 +53,7 @@ const char *cuda_share_name(enum cuda_share share)
 
 /* ---- What is offered ---- */
 
-static bool has(const struct cuda *c, enum cuda_attribute which)
+bool cuda_has(const struct cuda *c, enum cuda_attribute which)
 {
     int value = 0;
 
@@ -64,9 +64,9 @@ static bool can_share(const struct cuda *c, enum cuda_share share)
 {
     switch (share) {
     case SHARE_DESCRIPTOR:
-        return has(c, CUDA_ATTRIBUTE_VMM) && has(c, CUDA_ATTRIBUTE_DESCRIPTORS);
+        return cuda_has(c, CUDA_ATTRIBUTE_VMM) && cuda_has(c, CUDA_ATTRIBUTE_DESCRIPTORS);
     case SHARE_FABRIC:
-        return has(c, CUDA_ATTRIBUTE_VMM) && has(c, CUDA_ATTRIBUTE_FABRIC);
+        return cuda_has(c, CUDA_ATTRIBUTE_VMM) && cuda_has(c, CUDA_ATTRIBUTE_FABRIC);
     default:
         return true;
     }
@@ -98,6 +98,7 @@ static struct cuda_allocation allocation_of(const struct cuda *c)
         .type = CUDA_ALLOCATION_PINNED,
         .handle_types = handle_type[c->share],
         .location = {CUDA_LOCATION_GPU, c->gpu},
+        .flags.gpu_direct_rdma = cuda_has(c, CUDA_ATTRIBUTE_RDMA_VMM),
     };
 }
 

@@ -98,11 +98,37 @@ static gshmem_status_t fill(struct device *d, void *at, int byte, size_t bytes)
     return GSHMEM_OK;
 }
 
-/* ---- It has no heap of its own ---- */
+static gshmem_status_t pin(struct device *d, void *at, size_t bytes, bool *pinned)
+{
+    (void)d;
+    (void)at;
+    (void)bytes;
+    *pinned = false;
+    return GSHMEM_OK;
+}
+
+static void unpin(struct device *d, void *at)
+{
+    (void)d;
+    (void)at;
+}
+
+/* ---- It has no memory of its own ---- */
 
 static gshmem_status_t refuse(void)
 {
-    return fail(GSHMEM_ERR_UNSUPPORTED, "the host device has no heap of its own");
+    return fail(GSHMEM_ERR_UNSUPPORTED, "the host device has no memory of its own");
+}
+
+static gshmem_status_t export_range(struct device *d, const void *at, size_t bytes, int *fd,
+                                    uint64_t *offset)
+{
+    (void)d;
+    (void)at;
+    (void)bytes;
+    (void)fd;
+    (void)offset;
+    return refuse();
 }
 
 static gshmem_status_t describe(struct device *d, uint64_t most, struct device_card *card)
@@ -179,4 +205,7 @@ const struct device_ops device_host = {
     .heap_follow = heap_follow,
     .heap_shrink = heap_shrink,
     .heap_close = heap_close,
+    .pin = pin,
+    .unpin = unpin,
+    .export_range = export_range,
 };

@@ -8,6 +8,7 @@
 #include "runtime/base/settings.h"
 #include "device/device.h"
 #include "runtime/context.h"
+#include "runtime/memory/registration.h"
 #include "runtime/network_parts.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/team/team.h"
@@ -35,6 +36,7 @@ static bool is_memory(void *context, uint64_t address, uint64_t bytes)
     uint64_t at = address - (uintptr_t)heap->base;
 
     return (at < heap->bytes && bytes <= heap->bytes - at) ||
+           registration_holds(n->job->registered, address, bytes) ||
            n->job->device->ops->owns(n->job->device, (const void *)(uintptr_t)address, bytes) ||
            pages_exist(&n->pages, address, bytes);
 }

@@ -33,7 +33,7 @@ long sim_setting(const char *name, long otherwise)
 static struct {
     char name[40];
     long count;
-} calls[64];
+} calls[256];
 
 static long count(const char *call)
 {
@@ -101,7 +101,7 @@ __attribute__((destructor)) static void account(void)
 {
     static const char *const names[] = {
         "contexts", "reservations", "pieces", "mappings", "allocations", "imports",
-        "pinned allocations", "streams"};
+        "pinned allocations", "streams", "registrations of host memory"};
 
     for (int kind = 0; kind < SIM_KINDS; kind++) {
         if (open_count[kind])
@@ -186,6 +186,8 @@ static const struct {
     {CUDA_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
     {CUDA_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS",
      "an illegal memory access was encountered"},
+    {CUDA_HOST_REGISTERED_BEFORE, "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED",
+     "part or all of the requested memory range is already mapped"},
     {CUDA_NOT_PERMITTED, "CUDA_ERROR_NOT_PERMITTED", "operation not permitted"},
     {CUDA_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
 };
@@ -274,7 +276,7 @@ SIM_API cuda_result cuDeviceGetAttribute(int *value, enum cuda_attribute which, 
         *value = (int)sim_setting("SIM_FABRIC", 0);
         break;
     default:
-        return CUDA_INVALID_VALUE;
+        return sim_attribute(value, which) ? CUDA_OK : CUDA_INVALID_VALUE;
     }
     return CUDA_OK;
 }

@@ -565,50 +565,16 @@ SIM_API cuda_result cuIpcCloseMemHandle(cuda_address at)
     return CUDA_OK;
 }
 
-SIM_API cuda_result cuMemHostAlloc(void **at, size_t bytes, unsigned flags)
+bool sim_find(cuda_address at, struct sim_place *place)
 {
-    void *p;
-
-    SIM_ENTER();
-    if (sim_current() < 0)
-        return CUDA_INVALID_CONTEXT;
-    if (bytes == 0 || flags & ~(unsigned)(CUDA_HOST_PORTABLE | CUDA_HOST_DEVICE_MAP))
-        return CUDA_INVALID_VALUE;
-    if (!(p = aligned_alloc(PAGE, (bytes + PAGE - 1) / PAGE * PAGE)))
-        return CUDA_OUT_OF_MEMORY;
-    memset(p, 0xa5, bytes);
-    *at = p;
-    sim_opened(SIM_PINNED);
-    return CUDA_OK;
-}
-
-SIM_API cuda_result cuMemFreeHost(void *at)
-{
-    SIM_ENTER();
-    if (!at)
-        return CUDA_INVALID_VALUE;
-    free(at);
-    sim_closed(SIM_PINNED);
-    return CUDA_OK;
-}
-
-/* Of memory that no driver call made it knows nothing, as the real one. */
-SIM_API cuda_result cuPointerGetAttribute(void *value, int which, cuda_address at)
-{
-    const unsigned kind = CUDA_MEMORY_GPU;
     char *p = (char *)(uintptr_t)at;
-    bool found;
 
-    SIM_ENTER();
-    if (which != CUDA_POINTER_MEMORY_TYPE)
-        return CUDA_INVALID_VALUE;
     sim_lock();
-    found = mapping_in(p, 1) != NULL;
+    struct mapping *m = mapping_in(p, 1);
+    if (m)
+        *place = (struct sim_place){(cuda_address)(uintptr_t)m->at, m->bytes, m->piece->fd};
     sim_unlock();
-    if (!found)
-        return CUDA_INVALID_VALUE;
-    memcpy(value, &kind, sizeof kind);
-    return CUDA_OK;
+    return m != NULL;
 }
 
 /* ---- Copies, with the lock held ---- */

@@ -13,6 +13,8 @@
  *     SIM_VMM=0             no virtual memory management
  *     SIM_POSIX=0           its memory cannot be exported as descriptors
  *     SIM_FABRIC=1          and can be as fabric handles
+ *     SIM_DMA_BUF=1         it exports dma-bufs
+ *     SIM_IN_PLACE=0        GPUs do not see registered host memory at its own address
  *     SIM_FAIL=cuMemCreate@3=2   the third call of cuMemCreate answers 2; several with commas; @0: all
  *     SIM_FAIL_PE=1         only in that PE of gshmemrun
  *     SIM_DEATHS=1          processes die in this test: what they had open by CUDA IPC is not told apart
@@ -32,6 +34,7 @@ enum { SIM_GPUS_MOST = 8, SIM_OBJECTS = 4096 };
 
 #define X(name, symbol, arguments) SIM_API cuda_result symbol arguments;
 CUDA_DRIVER(X)
+CUDA_DRIVER_NEWER(X)
 #undef X
 
 /* All entry points begin with it: counts the call, and whether it is to fail. */
@@ -50,18 +53,29 @@ void sim_unlock(void);
 /* What is open: each kind is counted, and what is left at the end is told. */
 enum sim_kind {
     SIM_CONTEXT, SIM_RESERVATION, SIM_PIECE, SIM_MAPPING, SIM_ALLOCATION, SIM_IMPORT, SIM_PINNED,
-    SIM_STREAM, SIM_KINDS
+    SIM_STREAM, SIM_REGISTRATION, SIM_KINDS
 };
 void sim_opened(enum sim_kind kind);
 void sim_closed(enum sim_kind kind);
 /* Something that a real driver would not tell, and that must not happen. */
 void sim_blame(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Attributes of GPUs that are the same for all, and are not the driver's basic ones. */
+bool sim_attribute(int *value, enum cuda_attribute which);
+
 int sim_gpus(void);
 int sim_visible(int ordinal); /* which GPU of the machine that is */
 bool sim_gpu_exists(cuda_gpu gpu);
 bool sim_reaches(cuda_gpu gpu, cuda_gpu peer);
 cuda_gpu sim_current(void); /* -1: no context */
+
+/* What is mapped at a GPU's address; false: nothing is. */
+struct sim_place {
+    cuda_address at;
+    size_t bytes;
+    int fd; /* of the memory, from its beginning */
+};
+bool sim_find(cuda_address at, struct sim_place *place);
 
 /* For streams: a copy between any two addresses, of the GPU or not. */
 cuda_result sim_copy(cuda_address to, cuda_address from, size_t bytes);

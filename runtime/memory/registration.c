@@ -1,0 +1,283 @@
+#include "runtime/memory/registration.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/device.h"
+#include "runtime/base/log.h"
+#include "runtime/job.h"
+#include "runtime/memory/device_heap.h"
+#include "runtime/proxy/pages.h"
+
+struct buffer {
+    uintptr_t at;
+    size_t bytes;
+    bool pinned; /* the device has to be told when it goes */
+};
+
+/* Few, and asked for more often than changed: an array in the order of addresses. */
+struct registrations {
+    pthread_mutex_t lock; /* held by the proxy as it looks, and by who changes the table */
+    struct buffer *buffer;
+    int n, room;
+};
+
+/* ---- The table, with the lock held ---- */
+
+/* How many begin at or before an address: the last of them is the one it may be in. */
+static int count_to(const struct registrations *r, uintptr_t address)
+{
+    int low = 0, high = r->n;
+
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (r->buffer[middle].at <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static const struct buffer *find_overlap(const struct registrations *r, uintptr_t at, size_t bytes)
+{
+    int i = count_to(r, at + bytes - 1) - 1;
+
+    return i >= 0 && at - r->buffer[i].at < r->buffer[i].bytes ? &r->buffer[i]
+           : i >= 0 && r->buffer[i].at >= at                   ? &r->buffer[i]
+                                                               : NULL;
+}
+
+static bool make_room(struct registrations *r)
+{
+    int room = r->room ? 2 * r->room : 16;
+    struct buffer *more;
+
+    if (r->n < r->room)
+        return true;
+    if (!(more = realloc(r->buffer, (size_t)room * sizeof *more)))
+        return false;
+    r->buffer = more;
+    r->room = room;
+    return true;
+}
+
+static void insert(struct registrations *r, struct buffer b)
+{
+    int i = count_to(r, b.at);
+
+    memmove(&r->buffer[i + 1], &r->buffer[i], (size_t)(r->n - i) * sizeof b);
+    r->buffer[i] = b;
+    r->n++;
+}
+
+static struct buffer take_out(struct registrations *r, int i)
+{
+    struct buffer b = r->buffer[i];
+
+    memmove(&r->buffer[i], &r->buffer[i + 1], (size_t)(r->n - i - 1) * sizeof b);
+    r->n--;
+    return b;
+}
+
+bool registration_holds(struct registrations *r, uint64_t address, uint64_t bytes)
+{
+    pthread_mutex_lock(&r->lock);
+    int i = count_to(r, (uintptr_t)address) - 1;
+    bool holds = i >= 0 && address - r->buffer[i].at < r->buffer[i].bytes &&
+                 bytes <= r->buffer[i].bytes - (address - r->buffer[i].at);
+    pthread_mutex_unlock(&r->lock);
+    return holds;
+}
+
+/* ---- What may be registered ---- */
+
+static bool overlap(uintptr_t at, size_t bytes, uintptr_t other, size_t other_bytes)
+{
+    return at < other + other_bytes && other < at + bytes;
+}
+
+static bool in_symmetric_heap(const struct job *j, uintptr_t at, size_t bytes)
+{
+    return overlap(at, bytes, j->heap_peer[j->pe], j->host.layout.heap_bytes) ||
+           (j->device_heap && overlap(at, bytes, (uintptr_t)device_heap_base(j->device_heap),
+                                      device_heap_limit(j->device_heap)));
+}
+
+static bool exists(struct job *j, void *at, size_t bytes, bool *of_device)
+{
+    struct pages fresh = {.known = {0}};
+
+    *of_device = j->device->ops->owns(j->device, at, bytes);
+    return *of_device || pages_exist(&fresh, (uintptr_t)at, bytes);
+}
+
+/* With the lock held. */
+static gshmem_status_t refuse_overlap(uintptr_t at, size_t bytes, const struct buffer *other)
+{
+    if (other->at == at && other->bytes == bytes)
+        return fail(GSHMEM_ERR_ARGUMENT,
+                    "gshmem_buffer_register: %zu B at %p are registered already", bytes,
+                    (void *)at);
+    return fail(GSHMEM_ERR_ARGUMENT,
+                "gshmem_buffer_register: %zu B at %p overlap the %zu B at %p that are registered: "
+                "unregister those first",
+                bytes, (void *)at, other->bytes, (void *)other->at);
+}
+
+static gshmem_status_t check(struct job *j, void *addr, size_t bytes, bool *of_device)
+{
+    uintptr_t at = (uintptr_t)addr;
+
+    if (!addr || bytes == 0 || bytes > UINTPTR_MAX - at)
+        return fail(GSHMEM_ERR_ARGUMENT, "gshmem_buffer_register: %zu B at %p are no buffer", bytes,
+                    addr);
+    if (in_symmetric_heap(j, at, bytes))
+        return fail(GSHMEM_ERR_ARGUMENT,
+                    "gshmem_buffer_register: %zu B at %p overlap the symmetric heap, which is "
+                    "registered by itself",
+                    bytes, addr);
+    if (!exists(j, addr, bytes, of_device))
+        return fail(
+            GSHMEM_ERR_ARGUMENT,
+            "gshmem_buffer_register: this process has no memory at %p, or less than %zu B of "
+            "it",
+            addr, bytes);
+    return GSHMEM_OK;
+}
+
+/* ---- Calls ---- */
+
+static gshmem_status_t add(struct registrations *r, struct buffer b)
+{
+    gshmem_status_t status = GSHMEM_OK;
+    const struct buffer *other;
+
+    pthread_mutex_lock(&r->lock);
+    if ((other = find_overlap(r, b.at, b.bytes)))
+        status = refuse_overlap(b.at, b.bytes, other);
+    else if (!make_room(r))
+        status = fail(GSHMEM_ERR_MEMORY, "gshmem_buffer_register: out of memory for %d buffers",
+                      r->n + 1);
+    else
+        insert(r, b);
+    pthread_mutex_unlock(&r->lock);
+    return status;
+}
+
+/* The device takes its time, so the proxy is not kept from the table. Nobody else changes this
+ * entry: who registers a buffer does not unregister it meanwhile. */
+static gshmem_status_t pin(struct job *j, struct buffer b)
+{
+    struct registrations *r = j->registered;
+    gshmem_status_t status = j->device->ops->pin(j->device, (void *)b.at, b.bytes, &b.pinned);
+
+    pthread_mutex_lock(&r->lock);
+    int i = count_to(r, b.at) - 1;
+    if (status)
+        take_out(r, i);
+    else
+        r->buffer[i].pinned = b.pinned;
+    pthread_mutex_unlock(&r->lock);
+    return status;
+}
+
+gshmem_status_t gshmem_buffer_register(void *addr, size_t bytes)
+{
+    const struct buffer b = {(uintptr_t)addr, bytes, false};
+    gshmem_status_t status = job_require("gshmem_buffer_register");
+    bool of_device;
+
+    if (status || (status = check(job, addr, bytes, &of_device)) ||
+        (status = add(job->registered, b)) || of_device)
+        return status;
+    return pin(job, b);
+}
+
+static void unpin(struct job *j, struct buffer b)
+{
+    if (b.pinned)
+        j->device->ops->unpin(j->device, (void *)b.at);
+}
+
+gshmem_status_t gshmem_buffer_unregister(void *addr)
+{
+    gshmem_status_t status = job_require("gshmem_buffer_unregister");
+    struct buffer b = {.pinned = false};
+
+    if (status)
+        return status;
+    struct registrations *r = job->registered;
+    pthread_mutex_lock(&r->lock);
+    int i = count_to(r, (uintptr_t)addr) - 1;
+    size_t inside = i >= 0 ? (uintptr_t)addr - r->buffer[i].at : SIZE_MAX;
+    if (inside == 0)
+        b = take_out(r, i);
+    else if (i >= 0 && inside < r->buffer[i].bytes)
+        status =
+            fail(GSHMEM_ERR_ARGUMENT,
+                 "gshmem_buffer_unregister: %p is %zu bytes inside the buffer of %zu B that was "
+                 "registered at %p: pass that",
+                 addr, inside, r->buffer[i].bytes, (void *)r->buffer[i].at);
+    else
+        status = fail(GSHMEM_ERR_ARGUMENT,
+                      "gshmem_buffer_unregister: no buffer is registered at %p (%d are elsewhere)",
+                      addr, r->n);
+    pthread_mutex_unlock(&r->lock);
+    unpin(job, b);
+    return status;
+}
+
+/* Takes one that is left; false: none is. */
+static bool take_last(struct registrations *r, struct buffer *b)
+{
+    pthread_mutex_lock(&r->lock);
+    bool any = r->n > 0;
+    if (any)
+        *b = take_out(r, r->n - 1);
+    pthread_mutex_unlock(&r->lock);
+    return any;
+}
+
+static void drop_all(struct job *j)
+{
+    struct buffer b;
+
+    while (take_last(j->registered, &b))
+        unpin(j, b);
+}
+
+gshmem_status_t gshmem_buffer_unregister_all(void)
+{
+    gshmem_status_t status = job_require("gshmem_buffer_unregister_all");
+
+    if (!status)
+        drop_all(job);
+    return status;
+}
+
+/* ---- Start and stop ---- */
+
+gshmem_status_t registration_start(struct job *j)
+{
+    if (!(j->registered = calloc(1, sizeof *j->registered)))
+        return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory");
+    pthread_mutex_init(&j->registered->lock, NULL);
+    return GSHMEM_OK;
+}
+
+void registration_stop(struct job *j)
+{
+    struct registrations *r = j->registered;
+
+    if (!r)
+        return;
+    if (r->n)
+        log_info("finalize: the program has left %d buffers registered", r->n);
+    drop_all(j);
+    pthread_mutex_destroy(&r->lock);
+    free(r->buffer);
+    free(r);
+    j->registered = NULL;
+}

@@ -1,0 +1,22 @@
+/* Memory of the program's own that it has registered, as source and dest of its operations: a table
+ * by address, asked by the proxy for what kernels point at, and what a transport that must know of
+ * memory before it moves it is given. */
+#ifndef GSHMEM_RUNTIME_REGISTRATION_H
+#define GSHMEM_RUNTIME_REGISTRATION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gshmem/status.h"
+
+struct job;
+struct registrations;
+
+gshmem_status_t registration_start(struct job *j);
+/* Unregisters what the program has left. */
+void registration_stop(struct job *j);
+
+/* Whether all of it is in one registered buffer. */
+bool registration_holds(struct registrations *r, uint64_t address, uint64_t bytes);
+
+#endif
