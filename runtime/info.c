@@ -96,7 +96,7 @@ static void print_transports(FILE *to)
 
     fprintf(to, "\nTransports\n");
     fprintf(to, "  %-8s yes     loads and stores to PEs of the same host  <- used\n", "mapped");
-    bool usable = transport_tcp.usable(why, sizeof why);
+    bool usable = transport_tcp.usable(NULL, why, sizeof why);
     fprintf(to, "  %-8s %-7s %s%s\n", "tcp", usable ? "yes" : "no", why,
             usable ? "  <- used to PEs of other hosts" : "");
 }

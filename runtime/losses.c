@@ -29,6 +29,7 @@ static void pass_on(struct network *n)
         if (!n->told[pe] && host_lost(host, pe)) {
             n->told[pe] = true;
             n->far->ops->tell(n->far, pe);
+            n->far->ops->lose(n->far, pe, GSHMEM_ERR_PEER_DEAD);
         }
     }
 }

@@ -3,11 +3,14 @@
 
 #include <poll.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/module.h"
+#include "runtime/base/settings.h"
 #include "runtime/context.h"
 #include "device/device.h"
 #include "runtime/job.h"
@@ -18,11 +21,9 @@ enum {
     LET_IN_NS = 100 * 1000,
 };
 
-enum program { PROGRAM_UNKNOWN, PROGRAM_SAME, PROGRAM_OTHER };
+enum { TRANSPORT_AUTO, TRANSPORT_ONLY_TCP, TRANSPORT_VERBS }; /* the choices of GSHMEM_TRANSPORT */
 
-static const struct transport_ops *const transports[] = {
-    &transport_tcp,
-};
+enum program { PROGRAM_UNKNOWN, PROGRAM_SAME, PROGRAM_OTHER };
 
 /* ---- What the transport calls ---- */
 
@@ -77,6 +78,23 @@ static int on_device(void *context, const void *at, uint64_t bytes)
     const struct job *j = ((struct network *)context)->job;
 
     return j->device->ops->owns(j->device, at, bytes);
+}
+
+static void heard(void *context, int from, const void *note, size_t bytes)
+{
+    struct network *n = context;
+
+    n->far->ops->hear(n->far, from, note, bytes);
+}
+
+static const char *setting_text(int setting)
+{
+    return settings_string((enum setting)setting);
+}
+
+static int64_t setting_number(int setting)
+{
+    return settings_number((enum setting)setting);
 }
 
 /* ---- Driving ---- */
@@ -151,12 +169,23 @@ bool network_drive(struct network *n, uint64_t now)
     return network_try_round(n);
 }
 
+bool network_arm(struct network *n)
+{
+    if (!n->far)
+        return false;
+    pthread_mutex_lock(&n->lock);
+    bool some = n->far->ops->arm(n->far);
+    pthread_mutex_unlock(&n->lock);
+    return some;
+}
+
 void network_nap(struct network *n, uint64_t ns)
 {
     struct pollfd arrival = {.fd = network_wait_fd(n), .events = POLLIN};
     struct timespec most = {.tv_nsec = (long)ns};
 
-    ppoll(&arrival, 1, &most, NULL);
+    if (!network_arm(n))
+        ppoll(&arrival, 1, &most, NULL);
 }
 
 int network_wait_fd(const struct network *n)
@@ -166,20 +195,52 @@ int network_wait_fd(const struct network *n)
 
 /* ---- Life ---- */
 
+/* The module's, or NULL with the reason. */
+static const struct transport_ops *find_verbs(char *why, size_t why_size)
+{
+    const struct transport_ops *ops = module_symbol("verbs", "gshmem_transport", why, why_size);
+
+    if (ops && (ops->size != sizeof *ops || ops->version != TRANSPORT_VERSION)) {
+        snprintf(why, why_size,
+                 "module gshmem-verbs.so is of another version of GSHMEM (interface %u, expected %u)",
+                 ops->version, TRANSPORT_VERSION);
+        return NULL;
+    }
+    return ops;
+}
+
+/* Verbs on top of TCP, where they can be used: TCP then brings its notes, and what its NICs cannot. */
+static gshmem_status_t add_verbs(struct network *n)
+{
+    int64_t asked = settings_number(SETTING_TRANSPORT);
+    char why[300];
+    const struct transport_ops *ops = asked == TRANSPORT_ONLY_TCP ? NULL
+                                                                  : find_verbs(why, sizeof why);
+
+    if (asked == TRANSPORT_ONLY_TCP)
+        return GSHMEM_OK;
+    if (!ops || !ops->usable(&n->config, why, sizeof why)) {
+        if (asked == TRANSPORT_VERBS)
+            return fail(GSHMEM_ERR_UNREACHABLE, "GSHMEM_TRANSPORT=verbs: %s", why);
+        log_info("transport verbs is not used: %s", why);
+        return GSHMEM_OK;
+    }
+    n->config.below = n->far;
+    log_info("transport verbs: %s", why);
+    return ops->open(&n->config, &n->far);
+}
+
 static gshmem_status_t choose(struct network *n)
 {
-    char why[200] = "";
+    char why[200];
+    gshmem_status_t status;
 
-    for (size_t i = 0; i < sizeof transports / sizeof transports[0]; i++) {
-        if (!transports[i]->usable(why, sizeof why)) {
-            log_info("transport %s cannot be used: %s", transports[i]->name, why);
-            continue;
-        }
-        log_info("transport %s: %s", transports[i]->name, why);
-        return transports[i]->open(&n->config, &n->far);
-    }
-    return fail(GSHMEM_ERR_UNREACHABLE,
-                "start-up: the job is on several hosts, and no transport can be used: %s", why);
+    if (!transport_tcp.usable(&n->config, why, sizeof why))
+        return fail(GSHMEM_ERR_UNREACHABLE,
+                    "start-up: the job is on several hosts, and no transport can be used: tcp: %s", why);
+    log_info("transport tcp: %s", why);
+    status = transport_tcp.open(&n->config, &n->far);
+    return status ? status : add_verbs(n);
 }
 
 gshmem_status_t network_open(struct job *j, void *address, size_t capacity, size_t *bytes)
@@ -204,6 +265,9 @@ gshmem_status_t network_open(struct job *j, void *address, size_t capacity, size
         .lost = network_lose,
         .told = network_be_told,
         .mapped = mapped,
+        .number = setting_number,
+        .text = setting_text,
+        .heard = heard,
     };
     j->network = n;
     *bytes = 0;

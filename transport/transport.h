@@ -16,9 +16,10 @@
 #include "gshmem/atomic.h"
 #include "gshmem/status.h"
 
-#define TRANSPORT_VERSION     1
+#define TRANSPORT_VERSION     2
 #define TRANSPORT_ADDRESS_MAX 128 /* bytes that a PE publishes for its peers to find it */
 #define TRANSPORT_SEGMENT_MAX 16
+#define TRANSPORT_NOTE_MAX    1024 /* bytes of a note, by which one transport uses another */
 
 /* A piece of this PE's symmetric memory. The same number names the same segment on every PE; base
  * addresses differ, and so may the sizes of program data. */
@@ -104,6 +105,15 @@ struct transport_config {
      * from and to such memory. NULL: all memory is the CPU's. */
     int (*on_device)(void *context, const void *at, uint64_t bytes);
     gshmem_status_t (*copy)(void *context, void *to, const void *from, uint64_t bytes);
+
+    /* Settings (runtime/base/settings.h), for transports that are modules. */
+    int64_t (*number)(int setting);
+    const char *(*text)(int setting);
+    /* One that reaches everybody: carries this one's notes, and the requests to PEs that this one cannot
+     * reach. NULL: there is none below. */
+    struct transport *below;
+    /* A PE has sent a note to the transport above this one. */
+    void (*heard)(void *context, int from, const void *note, size_t bytes);
 };
 
 struct transport {
@@ -116,7 +126,7 @@ struct transport_ops {
     const char *name;
 
     /* Whether it can be used on this machine, and a short reason for people either way. */
-    int (*usable)(char *why, size_t why_size);
+    int (*usable)(const struct transport_config *config, char *why, size_t why_size);
     /* Prepares to be reached; connects to nobody. */
     gshmem_status_t (*open)(const struct transport_config *config, struct transport **out);
     /* What this PE must publish, at most TRANSPORT_ADDRESS_MAX bytes. */
@@ -137,6 +147,18 @@ struct transport_ops {
     /* A descriptor that becomes readable when progress has something to do; for a thread that wants
      * to sleep. Valid until close. -1: progress never has. */
     int (*wait_fd)(struct transport *t);
+    /* Called before a thread sleeps on wait_fd: whether progress has something to do already. */
+    int (*arm)(struct transport *t);
+    /* A note to the transport above this one at that PE: notes come in order, and are not lost while
+     * the PE lives. TRANSPORT_FULL: later. What cannot carry notes answers GSHMEM_ERR_UNSUPPORTED. */
+    gshmem_status_t (*say)(struct transport *t, int pe, const void *note, size_t bytes);
+    /* A note to this transport has come: see `heard`. */
+    void (*hear)(struct transport *t, int from, const void *note, size_t bytes);
+    /* That PE is lost to the job, as the runtime has learned: requests to it end, with that. */
+    void (*lose)(struct transport *t, int pe, gshmem_status_t status);
+    /* Whether some of these bytes of a segment are held in memory for a NIC, so that their pages must
+     * not be given back. */
+    int (*pins)(struct transport *t, int segment, uint64_t offset, uint64_t bytes);
     /* Whether requests or replies of this PE are still on their way (for finalize). */
     int (*busy)(struct transport *t);
     /* Ends it; requests that are not done end with GSHMEM_ERR_ABORTED. */

@@ -184,6 +184,7 @@ bool network_fall_asleep(struct network *n)
         __atomic_store_n(n->asleep, 1, __ATOMIC_RELAXED);
     for (int i = 0; i < n->channels && !work; i++)
         work = channel_has_work(n->channel[i]);
+    work = work || (n->far && n->far->ops->arm(n->far));
     pthread_mutex_unlock(&n->lock);
     return !work;
 }

@@ -25,8 +25,9 @@ struct local {
     struct transport_request rest; /* what is left of one that takes several turns; 0 bytes: none */
 };
 
-static int usable(char *why, size_t why_size)
+static int usable(const struct transport_config *config, char *why, size_t why_size)
 {
+    (void)config;
     if (why_size)
         why[0] = 0;
     return 1;
@@ -277,6 +278,34 @@ static int local_wait_fd(struct transport *base)
     return -1;
 }
 
+static int local_arm(struct transport *base)
+{
+    (void)base;
+    return 0;
+}
+
+static gshmem_status_t local_say(struct transport *base, int pe, const void *note, size_t bytes)
+{
+    (void)base, (void)pe, (void)note, (void)bytes;
+    return GSHMEM_ERR_UNSUPPORTED;
+}
+
+static void local_hear(struct transport *base, int from, const void *note, size_t bytes)
+{
+    (void)base, (void)from, (void)note, (void)bytes;
+}
+
+static void local_lose(struct transport *base, int pe, gshmem_status_t status)
+{
+    (void)base, (void)pe, (void)status; /* memory of the dead can still be copied */
+}
+
+static int local_pins(struct transport *base, int segment, uint64_t offset, uint64_t bytes)
+{
+    (void)base, (void)segment, (void)offset, (void)bytes;
+    return 0;
+}
+
 static int local_busy(struct transport *base)
 {
     return ((struct local *)base)->rest.bytes > 0;
@@ -303,6 +332,11 @@ const struct transport_ops transport_local = {
     .progress = local_progress,
     .tell = local_tell,
     .wait_fd = local_wait_fd,
+    .arm = local_arm,
+    .say = local_say,
+    .hear = local_hear,
+    .lose = local_lose,
+    .pins = local_pins,
     .busy = local_busy,
     .close = local_close,
 };

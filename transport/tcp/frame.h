@@ -18,7 +18,7 @@
 #include "transport/transport.h"
 
 enum {
-    FRAME_VERSION = 2,
+    FRAME_VERSION = 3,
     HELLO_BYTES = 64,
     NONCE_BYTES = 32,
     PROOF_BYTES = 32,
@@ -96,6 +96,7 @@ enum frame_kind {
     FRAME_ATOMIC,
     FRAME_GOODBYE, /* the last: nothing follows, and the end of the stream is no accident */
     FRAME_LOST,    /* no request, without number and answer: the PE `offset` is lost to the job */
+    FRAME_NOTE,    /* likewise: `bytes` bytes follow, for the transport that uses this one */
 };
 
 struct request_frame {
@@ -137,7 +138,7 @@ static inline bool request_decode(const unsigned char in[REQUEST_BYTES], struct 
         .a = frame_get64(in + 24),
         .b = frame_get64(in + 32),
     };
-    return f->kind >= FRAME_PUT && f->kind <= FRAME_LOST && in[6] == 0 && in[7] == 0;
+    return f->kind >= FRAME_PUT && f->kind <= FRAME_NOTE && in[6] == 0 && in[7] == 0;
 }
 
 /* ---- Answer: kind 1, zero 7, number 8, value 8 ---- */

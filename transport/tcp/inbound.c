@@ -223,12 +223,27 @@ static bool serve_atomic(struct tcp *t, struct inbound *i, const struct request_
     return true;
 }
 
+/* A note is heard as a whole: until all of it is there, nothing is taken. */
+static bool take_note(struct tcp *t, struct inbound *i, const struct request_frame *f)
+{
+    if (f->bytes > TRANSPORT_NOTE_MAX)
+        return refuse(t, i, "a note that is too long");
+    if (i->in_end - i->in_first < REQUEST_BYTES + f->bytes)
+        return true;
+    i->in_first += REQUEST_BYTES + f->bytes;
+    t->events++;
+    t->config.heard(t->config.context, i->pe, i->in + i->in_first - f->bytes, f->bytes);
+    return true;
+}
+
 static bool take_request(struct tcp *t, struct inbound *i)
 {
     struct request_frame f;
 
     if (!request_decode(i->in + i->in_first, &f))
         return refuse(t, i, "a request that is none of this version's");
+    if (f.kind == FRAME_NOTE && !i->goodbye)
+        return take_note(t, i, &f);
     i->in_first += REQUEST_BYTES;
     if (i->goodbye)
         return refuse(t, i, "a request after its goodbye");
@@ -454,8 +469,10 @@ static bool serve(struct tcp *t, struct inbound *i, uint32_t events)
         fine = send_answers(t, i, true);
     /* Requests that lacked room for their answers have it again; no event will say so, since the
      * socket took the answers at once. */
-    while (fine && queue_empty(&i->out) && i->pe >= 0 && !i->data_left &&
-           i->in_end - i->in_first >= REQUEST_BYTES)
+    for (size_t left, before_left = SIZE_MAX;
+         fine && queue_empty(&i->out) && i->pe >= 0 && !i->data_left &&
+         (left = i->in_end - i->in_first) >= REQUEST_BYTES && left < before_left;
+         before_left = left)
         fine = digest(t, i) && send_answers(t, i, true);
     if (i->number != before)
         note_visit(t, i);

@@ -472,6 +472,25 @@ gshmem_status_t outbound_post(struct tcp *t, const struct transport_request *r)
     return GSHMEM_OK; /* if the stream broke just now, done has been called with that */
 }
 
+gshmem_status_t outbound_say(struct tcp *t, int pe, const void *note, size_t bytes)
+{
+    unsigned char frame[REQUEST_BYTES];
+    struct outbound *o = t->to[pe];
+    gshmem_status_t status;
+
+    if (!o && (status = open_stream(t, pe, &o)))
+        return status;
+    if (o->failed)
+        return o->failure;
+    if (!queue_has_room(&o->out, REQUEST_BYTES + bytes, 2))
+        return TRANSPORT_FULL;
+    request_encode(frame, &(struct request_frame){.kind = FRAME_NOTE, .bytes = bytes});
+    queue_add_copy(&o->out, frame, sizeof frame);
+    queue_add_copy(&o->out, note, bytes);
+    t->held_back = true; /* as in outbound_tell */
+    return GSHMEM_OK;
+}
+
 void outbound_send_held(struct tcp *t)
 {
     t->held_back = false;

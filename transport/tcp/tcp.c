@@ -178,10 +178,11 @@ static void tidy(struct tcp *t)
 
 /* ---- The transport ---- */
 
-static int usable(char *why, size_t why_size)
+static int usable(const struct transport_config *config, char *why, size_t why_size)
 {
     struct address a;
 
+    (void)config;
     return address_own(0, settings_string(SETTING_TCP_IF), &a, why, why_size);
 }
 
@@ -310,6 +311,34 @@ static int tcp_wait_fd(struct transport *base)
     return ((struct tcp *)base)->epoll_fd;
 }
 
+static int tcp_arm(struct transport *base)
+{
+    (void)base;
+    return 0; /* its descriptor is that of epoll, which needs no asking */
+}
+
+static gshmem_status_t tcp_say(struct transport *base, int pe, const void *note, size_t bytes)
+{
+    return outbound_say((struct tcp *)base, pe, note, bytes);
+}
+
+static void tcp_hear(struct transport *base, int from, const void *note, size_t bytes)
+{
+    (void)base, (void)from, (void)note, (void)bytes; /* nobody speaks to it */
+}
+
+/* Its own streams tell it. */
+static void tcp_lose(struct transport *base, int pe, gshmem_status_t status)
+{
+    (void)base, (void)pe, (void)status;
+}
+
+static int tcp_pins(struct transport *base, int segment, uint64_t offset, uint64_t bytes)
+{
+    (void)base, (void)segment, (void)offset, (void)bytes;
+    return 0;
+}
+
 static int tcp_busy(struct transport *base)
 {
     const struct tcp *t = (struct tcp *)base;
@@ -348,6 +377,11 @@ const struct transport_ops transport_tcp = {
     .progress = tcp_progress,
     .tell = tcp_tell,
     .wait_fd = tcp_wait_fd,
+    .arm = tcp_arm,
+    .say = tcp_say,
+    .hear = tcp_hear,
+    .lose = tcp_lose,
+    .pins = tcp_pins,
     .busy = tcp_busy,
     .close = tcp_close,
 };

@@ -81,6 +81,7 @@ void congestion_suit(const struct tcp *t, int fd); /* of a stream, once it is ma
 /* ---- outbound.c ---- */
 
 gshmem_status_t outbound_post(struct tcp *t, const struct transport_request *request);
+gshmem_status_t outbound_say(struct tcp *t, int pe, const void *note, size_t bytes);
 void outbound_send_held(struct tcp *t);
 void outbound_tell(struct tcp *t, int lost);
 bool outbound_busy(const struct tcp *t);
