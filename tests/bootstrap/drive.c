@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "drive.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <unistd.h>
 
@@ -124,10 +125,12 @@ int drive(struct bootstrap *b, int argc, char **argv)
         sleep(30);
         return 0;
     }
+    if (strcmp(what, "die") == 0)
+        raise(SIGKILL);
     drive_rounds(b, 5);
     drive_hosts(b, number);
     if (strcmp(what, "leave") == 0 && b->pe != 0)
-        usleep(300000); /* PE 0 is gone; what the last fence brought must still be here */
+        usleep(300000); /* PE 0 has mostly gone by then; what the last fence brought must still be here */
     if (strcmp(what, "leave") == 0) {
         char name[BOOTSTRAP_BLOB_MAX];
         size_t bytes = 0;

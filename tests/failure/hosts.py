@@ -113,7 +113,7 @@ def lose(launcher, program, file, how, per_host):
     os.environ.setdefault("GSHMEM_LOG", "none")
     job = Job(launcher, per_host, program, words)
     job.wait(lambda: words[0] == HOSTS * per_host, "start")
-    time.sleep(0.2)  # they are all at it
+    time.sleep(0.2)  # most are in their calls; one that begins after the loss has to fail as well
     words[1] = time.monotonic_ns()
     strike(how)
     job.wait(lambda: words[2] == survivors, "calls that need the lost host end")

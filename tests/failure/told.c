@@ -15,6 +15,7 @@
 enum { PES = 6, PER_HOST = 2, VICTIM = PES - 1, NEIGHBOUR = PES - 2 };
 
 static uint64_t never, block[PES]; /* symmetric: variables of the program */
+static int ready[2];   /* a pipe with a byte of each who has begun: none of GSHMEM's, which would be talk */
 static int through[2]; /* a pipe that those who wait hold open */
 
 static void be_on_host(int host)
@@ -46,8 +47,12 @@ static void be_pe(const gshmem_uniqueid_t *uid, int pe)
     CHECK_OK(gshmem_init_attr(&attr));
     CHECK_OK(gshmem_barrier_all());
     clock_gettime(CLOCK_MONOTONIC, &start);
-    if (pe == VICTIM)
+    if (pe == VICTIM) {
+        for (int others = 0; others < PES - 1; others++)
+            CHECK_EQ(read(ready[0], &byte, 1), 1);
         raise(SIGKILL);
+    }
+    CHECK_EQ(write(ready[1], "", 1), 1);
     if (pe != NEIGHBOUR)
         learn_of_it(pe);
     close(through[1]);
@@ -65,6 +70,7 @@ int main(void)
     int status;
 
     be_on_host(0);
+    CHECK_EQ(pipe(ready), 0);
     CHECK_EQ(pipe(through), 0);
     CHECK_OK(gshmem_get_uniqueid(&uid));
     for (int pe = 1; pe < PES; pe++) {

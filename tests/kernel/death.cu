@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 
 #include "kernel.h"
+#include "last.h"
 
 static int last_pe(void)
 {
@@ -123,13 +124,13 @@ static const struct scenario {
  * they have given it up. */
 static void be_last(const struct scenario *s)
 {
-    usleep(100000); /* the others' kernels are at it */
+    usleep(100000); /* mostly the others' kernels are at it by then */
     if (strcmp(s->name, "exit") == 0)
         exit(3);
     if (strcmp(s->name, "full") == 0) {
         pid_t me = getpid();
         if (fork() == 0) {
-            usleep(500000);
+            usleep(500000); /* if less fits into it than there is, the kernel sees the death in its next put */
             kill(me, SIGKILL);
             _exit(0);
         }
@@ -151,6 +152,7 @@ static void be_pe(const struct scenario *s, const gshmem_uniqueid_t *uid, int pe
     t.dest = symmetric_array<char>(t.bytes);
     t.signal = symmetric_array<uint64_t>(1);
     t.pe = last_pe();
+    last_waits_for_all();
     if (pe == last_pe())
         be_last(s);
     t.source = shared_array<char>(t.bytes);

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "kernel.h"
+#include "../last.h"
 
 enum { PES = 3 };
 
@@ -44,6 +45,7 @@ static void death(void)
     gshmem_team_t alive;
 
     CHECK_OK(gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, PES - 1, NULL, 0, &alive));
+    last_waits_for_all();
     if (gshmem_my_pe() == PES - 1)
         raise(SIGKILL);
     CHECK_EQ(wait_failure(state.ctx.job->failure), GSHMEM_ERR_PEER_DEAD);
@@ -55,6 +57,7 @@ static void death(void)
 
 static void abort_job(void)
 {
+    last_waits_for_all();
     if (gshmem_my_pe() == PES - 1)
         gshmem_global_exit(3);
     CHECK_EQ(wait_failure(state.ctx.job->failure), GSHMEM_ERR_ABORTED);
@@ -81,7 +84,6 @@ static void be_pe(void (*run)(void), const gshmem_uniqueid_t *uid, int pe)
 
     gshmem_device_register(&module);
     CHECK_OK(gshmem_init_attr(&attr));
-    CHECK_OK(gshmem_barrier_all());
     run();
 }
 
