@@ -111,12 +111,16 @@ static inline uint64_t word_make(const struct group *g, uint32_t signature)
 /* ---- Flat: everyone writes one line and reads everyone's ----
  *
  * One cache line travels between each pair, all at the same time: the least there can be where each
- * member has a CPU and there are few of them. */
+ * member has a CPU and there are few of them.
+ *
+ * Here and below a failure is followed by one more look: if a member leaves the job after a round that
+ * all have come to, the round has succeeded. */
 
 gshmem_status_t meet_flat(struct group *g, uint32_t signature, const char *call)
 {
     uint64_t mine = word_make(g, signature), differences = 0;
     unsigned int parity = g->round & 1;
+    gshmem_status_t status = GSHMEM_OK;
     struct wait w;
 
     /* release: pairs with the acquire below in the others; they may then read my note, and whatever
@@ -129,8 +133,9 @@ gshmem_status_t meet_flat(struct group *g, uint32_t signature, const char *call)
 
         /* acquire: pairs with the release above */
         while ((word = atomic_load_explicit(theirs, memory_order_acquire)) >> 32 != g->round) {
-            if ((g->broken = wait_step(&w)))
-                return g->broken;
+            if (status)
+                return g->broken = status;
+            status = wait_step(&w);
         }
         differences |= word ^ mine;
     }
@@ -148,6 +153,7 @@ gshmem_status_t meet_dissemination(struct group *g, uint32_t signature, const ch
 {
     unsigned int parity = g->round & 1;
     uint32_t heard = signature;
+    gshmem_status_t status = GSHMEM_OK;
     struct wait w;
 
     /* relaxed: published, with the rest of the note, by the release below */
@@ -165,8 +171,9 @@ gshmem_status_t meet_dissemination(struct group *g, uint32_t signature, const ch
                               memory_order_release);
         /* acquire: pairs with the release above */
         while ((word = atomic_load_explicit(from, memory_order_acquire)) >> 32 != g->round) {
-            if ((g->broken = wait_step(&w)))
-                return g->broken;
+            if (status)
+                return g->broken = status;
+            status = wait_step(&w);
         }
         if ((uint32_t)word != heard)
             heard = MIXED;
@@ -187,6 +194,7 @@ gshmem_status_t meet_hub(struct group *g, uint32_t signature, const char *call)
     struct team_sync *hub = g->sync[0];
     uint64_t arrival = (uint64_t)signature << COUNT_BITS | 1;
     uint32_t over = g->round << 1, now;
+    gshmem_status_t status = GSHMEM_OK;
     struct wait w;
 
     /* relaxed: published, with the rest of the note, by the addition */
@@ -210,8 +218,9 @@ gshmem_status_t meet_hub(struct group *g, uint32_t signature, const char *call)
         /* acquire: pairs with the release above */
         while (((now = atomic_load_explicit(&hub->generation, memory_order_acquire)) & ~1u) !=
                over) {
-            if ((g->broken = wait_step_on(&w, &hub->generation, now, &hub->sleepers)))
-                return g->broken;
+            if (status)
+                return g->broken = status;
+            status = wait_step_on(&w, &hub->generation, now, &hub->sleepers);
         }
     }
     return now & 1 ? group_explain_mismatch(g, signature, call) : GSHMEM_OK;
