@@ -16,7 +16,7 @@ void drive_rounds(struct bootstrap *b, int rounds);
 void drive_hosts(struct bootstrap *b, int hosts);
 
 /* What the command line asks for: "rounds [HOSTS]", "abort STATUS", "leave" (PE 0 exits early),
- * "absent" (the last PE never publishes). Returns the exit status. */
+ * "absent" (the last PE never publishes), "die" (by a signal, at once). Returns the exit status. */
 int drive(struct bootstrap *b, int argc, char **argv);
 
 #endif
