@@ -55,6 +55,7 @@ static void fill(struct memory *m)
 /* ---- What the transport is lent ---- */
 
 static int complaints, losses, tellings;
+static uint64_t notes; /* how many bytes of notes were heard, and one more for each */
 
 static gshmem_status_t complain(gshmem_status_t status, const char *format, ...)
 {
@@ -109,6 +110,13 @@ static void be_told(void *context, int from, int pe)
     tellings++;
 }
 
+static void hear(void *context, int from, const void *note, size_t bytes)
+{
+    (void)context;
+    MUST(from >= 0 && from < PES && note && bytes <= TRANSPORT_NOTE_MAX);
+    notes += bytes + 1;
+}
+
 static const struct transport_config config = {
     .size = sizeof config,
     .fail = complain,
@@ -123,6 +131,7 @@ static const struct transport_config config = {
     .apply = update,
     .lost = lose,
     .told = be_told,
+    .heard = hear,
 };
 
 /* ---- The model ---- */
@@ -141,6 +150,7 @@ static struct {
     uint64_t number;
     int updates;
     int tellings;
+    uint64_t notes;
     size_t answers;
 } said;
 static struct expected expected[4096 / REQUEST_BYTES + 1];
@@ -254,6 +264,13 @@ static void model_stream(const uint8_t *data, size_t bytes)
         } else if (f.kind == FRAME_LOST) {
             said.refused = f.offset >= PES;
             said.tellings += !said.refused;
+        } else if (f.kind == FRAME_NOTE) {
+            said.refused = f.bytes > TRANSPORT_NOTE_MAX;
+            if (said.refused || bytes < f.bytes)
+                return;
+            said.notes += f.bytes + 1;
+            data += f.bytes;
+            bytes -= f.bytes;
         } else {
             said.goodbye = true;
         }
@@ -410,6 +427,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     fill(&model);
     memset(&said, 0, sizeof said);
     complaints = losses = tellings = 0;
+    notes = 0;
     answer_bytes = 0;
 
     MUST(transport_tcp.open(&config, &t) == GSHMEM_OK);
@@ -431,6 +449,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     MUST(memcmp(&real, &model, sizeof real) == 0);
     check_answers();
     MUST(tellings == said.tellings);
+    MUST(notes == said.notes);
     MUST(said.refused == !tcp->served);
     MUST(complaints == (said.known && said.refused));
     shutdown(pair[0], SHUT_RDWR);
@@ -470,6 +489,8 @@ static size_t right_requests(uint8_t *data)
             .segment = 1, .offset = 56, .a = 5);
     REQUEST("", .kind = FRAME_GET, .offset = 3, .bytes = 11997);
     REQUEST("", .kind = FRAME_LOST, .offset = PES - 1);
+    REQUEST("a note", .kind = FRAME_NOTE, .bytes = 6);
+    REQUEST("", .kind = FRAME_NOTE);
     REQUEST("all of it", .kind = FRAME_PUT, .segment = 1, .bytes = 64);
     REQUEST("", .kind = FRAME_PUT, .offset = 12000, .signal_op = GSHMEM_SIGNAL_ADD, .a = 16, .b = 1);
     REQUEST("", .kind = FRAME_ATOMIC, .amo = GSHMEM_AMO_COMPARE_SWAP, .type = GSHMEM_TYPE_FLOAT,
@@ -498,7 +519,8 @@ static size_t wrong_request(unsigned number, uint8_t *data)
         {.kind = FRAME_ATOMIC, .type = GSHMEM_TYPE_INT32, .amo = GSHMEM_AMO_XOR + 1},
         {.kind = FRAME_LOST, .offset = PES},
         {.kind = FRAME_LOST, .offset = (uint64_t)1 << 32},
-        {.kind = FRAME_LOST + 1},
+        {.kind = FRAME_NOTE, .bytes = TRANSPORT_NOTE_MAX + 1},
+        {.kind = FRAME_NOTE + 1},
     };
     size_t n = 0;
 

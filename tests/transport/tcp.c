@@ -29,6 +29,8 @@ struct pe {
     size_t address_bytes;
     int lost;
     int told[8], tellings; /* by the other, of whom */
+    unsigned char note[4096]; /* what was heard, one after another */
+    size_t note_bytes;
     unsigned char *memory; /* guard, segment, guard */
 };
 
@@ -88,6 +90,16 @@ static void told(void *context, int from, int which)
     p->told[p->tellings++] = which;
 }
 
+static void heard(void *context, int from, const void *note, size_t bytes)
+{
+    struct pe *p = context;
+
+    CHECK_EQ(from, p == &pe[0]);
+    CHECK(bytes <= sizeof p->note - p->note_bytes);
+    memcpy(p->note + p->note_bytes, note, bytes);
+    p->note_bytes += bytes;
+}
+
 /* ---- Two PEs ---- */
 
 static void open_pe(int me)
@@ -98,7 +110,8 @@ static void open_pe(int me)
     CHECK(p->memory);
     p->config = (struct transport_config){
         .size = sizeof p->config, .fail = complain, .info = be_silent, .pe = me, .n_pes = PES,
-        .one_machine = 1, .context = p, .find = find, .apply = add_only, .lost = lost, .told = told};
+        .one_machine = 1, .context = p, .find = find, .apply = add_only, .lost = lost, .told = told,
+        .heard = heard};
     CHECK_EQ(transport_tcp.open(&p->config, &p->t), GSHMEM_OK);
     CHECK_EQ(transport_tcp.address(p->t, p->address, sizeof p->address, &p->address_bytes), GSHMEM_OK);
     memset(p->config.secret, SECRET_BYTE, sizeof p->config.secret);
@@ -356,6 +369,34 @@ static void news(void)
     CHECK_EQ(pe[1].told[0], 4);
     CHECK_EQ(pe[1].told[1], 2);
     CHECK_EQ(not_ok + pe[0].lost + pe[1].lost, 0);
+    close_pe(0);
+    close_pe(1);
+}
+
+/* Notes come whole and in order, among requests, and before there is a stream. */
+static void notes(void)
+{
+    static unsigned char note[TRANSPORT_NOTE_MAX];
+    static uint64_t value[600];
+    uint64_t end = clock_ns() + 30000000000ull;
+    size_t said = 0;
+
+    begin();
+    for (int i = 0; i < 3; i++) {
+        const size_t bytes = i == 1 ? sizeof note : (size_t)i + 5;
+        memset(note, 'a' + i, bytes);
+        CHECK_EQ(transport_tcp.say(pe[0].t, 1, note, bytes), GSHMEM_OK);
+        said += bytes;
+        post(0, (struct transport_request){
+                    .kind = TRANSPORT_PUT, .local = value, .bytes = sizeof value});
+    }
+    while (pe[1].note_bytes < said && clock_ns() < end)
+        drive();
+    settle();
+    CHECK_EQ(pe[1].note_bytes, said);
+    for (size_t i = 0; i < said; i++)
+        CHECK_EQ(pe[1].note[i], i < 5 ? 'a' : i < 5 + sizeof note ? 'b' : 'c');
+    CHECK_EQ(not_ok, 0);
     close_pe(0);
     close_pe(1);
 }
@@ -648,7 +689,8 @@ static void requests_that_break_the_rules(void)
 {
 #define BAD(...) bad_request((struct request_frame){__VA_ARGS__})
     BAD(.kind = 0);
-    BAD(.kind = FRAME_LOST + 1);
+    BAD(.kind = FRAME_NOTE + 1);
+    BAD(.kind = FRAME_NOTE, .bytes = TRANSPORT_NOTE_MAX + 1);
     BAD(.kind = FRAME_LOST, .offset = PES);
     BAD(.kind = FRAME_LOST, .offset = (uint64_t)1 << 32);
     BAD(.kind = FRAME_PUT, .segment = 1, .bytes = 64);
@@ -857,6 +899,7 @@ int main(void)
     source_again();
     back_pressure();
     news();
+    notes();
     closes_with_requests_in_flight();
     congestion_control();
     strangers();
