@@ -116,7 +116,7 @@ int main(void)
     o.dest = symmetric_array<char>((size_t)BIG * (size_t)gshmem_n_pes() + 64);
     o.mine = shared_array<char>(BIG);
     o.found = shared_array<struct found>(1);
-    memset(o.dest, 0x55, BIG);
+    set_bytes(o.dest, 0x55, BIG);
     all_alike<<<1, THREADS>>>(o);
     CHECK_FOUND(o.found);
     for (int pe = 0; pe < gshmem_n_pes() && gshmem_n_pes() > 1; pe++) {

@@ -37,11 +37,11 @@ static void test_numbers(gshmem_team_t team, struct found *found)
 {
     int *mine = symmetric_array<int>(4), *draft = shared_array<int>(64);
     uint64_t *signal = symmetric_array<uint64_t>(2);
-    int expected = -1;
+    uint64_t signals[2];
+    int expected = -1, seen[4];
 
-    for (int i = 0; i < 4; i++)
-        mine[i] = -1;
-    signal[0] = signal[1] = UINT64_MAX;
+    set_bytes(mine, 0xff, 4 * sizeof *mine); /* -1 */
+    set_bytes(signal, 0xff, 2 * sizeof *signal);
     CHECK_OK(gshmem_barrier_all());
     if (team != GSHMEM_TEAM_INVALID) {
         gshmem_ctx_t ctx;
@@ -52,10 +52,12 @@ static void test_numbers(gshmem_team_t team, struct found *found)
         CHECK_OK(gshmem_ctx_destroy(ctx));
     }
     CHECK_OK(gshmem_barrier_all());
+    copy_out(seen, mine, 4);
+    copy_out(signals, signal, 2);
     for (int i = 0; i < 4; i++)
-        CHECK_EQ(mine[i], expected);
-    CHECK_EQ((int64_t)signal[0], expected);
-    CHECK_EQ((int64_t)signal[1], expected);
+        CHECK_EQ(seen[i], expected);
+    CHECK_EQ((int64_t)signals[0], expected);
+    CHECK_EQ((int64_t)signals[1], expected);
     CHECK_OK(gshmem_free(mine));
     CHECK_OK(gshmem_free(signal));
     CHECK_CUDA(cudaFree(draft));
@@ -141,7 +143,7 @@ static void test_invalid(struct found *found)
 
     invalid<<<1, 1>>>(word, found);
     CHECK_FOUND(found);
-    CHECK_EQ(*word, 0);
+    CHECK_EQ(value_at(word), 0);
     CHECK_OK(gshmem_free(word));
 }
 
@@ -173,7 +175,7 @@ static void test_stopped(struct found *found)
     cudaStream_t stream[2];
 
     CHECK(dest);
-    *pid = getpid();
+    set_value(pid, (int64_t)getpid());
     CHECK_OK(gshmem_barrier_all());
     if (gshmem_my_pe() == 0) {
         int64_t theirs;

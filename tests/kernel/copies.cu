@@ -137,6 +137,7 @@ __global__ void copy_all(enum operation operation, struct call c, const struct o
 struct side {
     unsigned char *symmetric; /* where puts go to, and gets come from */
     unsigned char *own;       /* the other side: symmetric too, or any memory */
+    unsigned char *draft;     /* the host's: what goes to either, or has come from one */
     uint64_t *flag;           /* symmetric */
     struct one *list;
     struct found *found;
@@ -161,8 +162,9 @@ static const unsigned char *contents(int pe, int i, int round)
 static void fill(unsigned char *cells, const struct side *s, int n, size_t cell, int round)
 {
     for (int i = 0; i < n; i++)
-        memcpy(cells + i * cell + BEFORE + s->list[i].from, contents(gshmem_my_pe(), i, round),
+        memcpy(s->draft + i * cell + BEFORE + s->list[i].from, contents(gshmem_my_pe(), i, round),
                s->list[i].bytes);
+    copy_in(cells, s->draft, n * cell);
 }
 
 static void check_cell(const unsigned char *at, const struct one *one, const unsigned char *expected,
@@ -208,11 +210,14 @@ static void run(enum operation operation, gshmem_ctx_t ctx, const struct side *s
     unsigned char *from = puts_data(operation) ? s->own : s->symmetric;
     int op = mixed2(round, 1) % 2 ? GSHMEM_SIGNAL_ADD : GSHMEM_SIGNAL_SET;
     gshmem_team_t team = GSHMEM_TEAM_WORLD;
+    static uint64_t flags[MOST];
 
-    memset(to, GUARD, n * cell);
+    memset(s->draft, GUARD, n * cell);
+    copy_in(to, s->draft, n * cell);
     fill(from, s, n, cell, round);
     for (int i = 0; i < n; i++)
-        s->flag[i] = (uint64_t)round;
+        flags[i] = (uint64_t)round;
+    copy_in(s->flag, flags, n);
     if (ctx != GSHMEM_CTX_DEFAULT) {
         CHECK_OK(gshmem_ctx_get_team(ctx, &team));
         pe = gshmem_team_translate_pe(GSHMEM_TEAM_WORLD, pe, team);
@@ -228,9 +233,11 @@ static void run(enum operation operation, gshmem_ctx_t ctx, const struct side *s
     uint64_t signal = operation != PUT_SIGNAL && operation != PUT_SIGNAL_NBI ? round
                       : op == GSHMEM_SIGNAL_SET                               ? SIGNAL
                                                                               : round + SIGNAL;
+    copy_out(s->draft, to, n * cell);
+    copy_out(flags, s->flag, n);
     for (int i = 0; i < n; i++) {
-        check_cell(to + i * cell, &s->list[i], contents(of, i, round), cell, operation, i);
-        CHECK_EQ(s->flag[i], signal);
+        check_cell(s->draft + i * cell, &s->list[i], contents(of, i, round), cell, operation, i);
+        CHECK_EQ(flags[i], signal);
     }
     CHECK_OK(gshmem_barrier_all());
 }
@@ -313,6 +320,8 @@ int main(int argc, char **argv)
         noise[i] = (unsigned char)mixed(i);
     s.symmetric = symmetric_array<unsigned char>(bytes);
     s.flag = symmetric_array<uint64_t>(MOST);
+    s.draft = (unsigned char *)malloc(bytes);
+    CHECK(s.draft);
     s.list = shared_array<struct one>(MOST);
     s.found = shared_array<struct found>(1);
     make_contexts(ctx, &team);
@@ -329,6 +338,7 @@ int main(int argc, char **argv)
     CHECK_OK(gshmem_ctx_destroy(ctx[1]));
     CHECK_OK(gshmem_ctx_destroy(ctx[2]));
     CHECK_OK(gshmem_team_destroy(team));
+    free(s.draft);
     gshmem_free(others[1]);
     gshmem_free(s.symmetric);
     gshmem_free(s.flag);

@@ -179,7 +179,7 @@ int main(int argc, char **argv)
                         gshmem_n_pes() + 4, 0};
     bool known = false;
 
-    memset(o.word, 0x11, 64);
+    set_bytes(o.word, 0x11, 64);
     memset(o.own, 0x22, 64);
     CHECK_OK(gshmem_barrier_all());
     for (const auto &m : mistakes) {
@@ -193,8 +193,10 @@ int main(int argc, char **argv)
     if (!known)
         CHECK_FAIL("usage: errors MISTAKE");
     CHECK_OK(gshmem_barrier_all());
+    char word[64];
+    copy_out(word, o.word, sizeof word);
     for (int i = 0; i < 64; i++) {
-        CHECK_EQ(o.word[i], 0x11);
+        CHECK_EQ(word[i], 0x11);
         CHECK_EQ(o.own[i], 0x22);
     }
     CHECK_OK(gshmem_barrier_all());

@@ -86,4 +86,43 @@ template <class T> static T *symmetric_array(size_t n)
     return array;
 }
 
+/* Such an object is where kernels run. The host copies into it and out of it: where that is a GPU, it
+ * is not for the host's loads and stores. */
+template <class T> static void copy_in(T *symmetric, const T *values, size_t n)
+{
+    CHECK_CUDA(cudaMemcpy((void *)symmetric, values, n * sizeof *values, cudaMemcpyDefault));
+}
+
+template <class T> static void copy_out(T *values, const T *symmetric, size_t n)
+{
+    CHECK_CUDA(cudaMemcpy((void *)values, symmetric, n * sizeof *values, cudaMemcpyDefault));
+}
+
+template <class T> static void set_value(T *symmetric, T value)
+{
+    copy_in(symmetric, &value, 1);
+}
+
+template <class T> static T value_at(const T *symmetric)
+{
+    T value;
+
+    copy_out(&value, symmetric, 1);
+    return value;
+}
+
+static inline void set_bytes(void *symmetric, int byte, size_t n)
+{
+    CHECK_CUDA(cudaMemset(symmetric, byte, n));
+    CHECK_CUDA(cudaDeviceSynchronize());
+}
+
+/* Whether the host's threads can have a part in what kernels do at the same time, by loads, stores and
+ * updates of symmetric memory. */
+#ifdef GSHMEM_HOST_DEVICE
+#define HOST_TAKES_PART 1
+#else
+#define HOST_TAKES_PART 0
+#endif
+
 #endif

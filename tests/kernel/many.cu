@@ -32,8 +32,9 @@ static void test_full(struct found *found)
     complete<<<1, 1>>>(found); /* in the same stream: what another kernel had issued */
     CHECK_FOUND(found);
     CHECK_OK(gshmem_barrier_all());
+    copy_out(source, words, n);
     for (int i = 0; i < n; i++)
-        CHECK_EQ(words[i], mixed2(from, i));
+        CHECK_EQ(source[i], mixed2(from, i));
     CHECK_OK(gshmem_free(words));
     CHECK_CUDA(cudaFree(source));
 }
@@ -66,7 +67,8 @@ static void test_responses(struct found *found)
     uint64_t *own = shared_array<uint64_t>(blocks * threads);
 
     for (int i = 0; i < n; i++)
-        words[i] = mixed2(gshmem_my_pe(), i);
+        own[i] = mixed2(gshmem_my_pe(), i);
+    copy_in(words, own, n);
     CHECK_OK(gshmem_barrier_all());
     get_all<<<blocks, threads>>>(words, n, own, 6, found);
     CHECK_FOUND(found);

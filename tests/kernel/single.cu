@@ -45,7 +45,7 @@ __global__ void load(const struct elements *e, int pe, int salt, struct found *f
 
 static void test_elements(struct found *found)
 {
-    struct elements *e = symmetric_array<struct elements>(1);
+    struct elements *e = symmetric_array<struct elements>(1), seen;
     int me = gshmem_my_pe(), n = gshmem_n_pes();
 
     for (int step = 0; step < n; step++) {
@@ -54,8 +54,9 @@ static void test_elements(struct found *found)
         store<<<1, ELEMENTS>>>(e, to, 100 * me + step, found);
         CHECK_FOUND(found);
         CHECK_OK(gshmem_barrier_all());
+        copy_out(&seen, e, 1);
         for (int i = 0; i < ELEMENTS; i++)
-            CHECK_EQ(e->four[i], (100 * from + step + i) * 65537);
+            CHECK_EQ(seen.four[i], (100 * from + step + i) * 65537);
         load<<<2, ELEMENTS>>>(e, to, 100 * me + step, found);
         load<<<1, ELEMENTS>>>(e, (me + 1) % n, 100 * ((me + 1 + n - step) % n) + step, found);
         CHECK_FOUND(found);
@@ -120,7 +121,7 @@ template <int scope, class T> __global__ void strided(struct copy<T> c, struct f
 }
 
 template <class T> struct sides {
-    T *symmetric, *own, *expected;
+    T *symmetric, *own;
     struct found *found;
 };
 
@@ -129,14 +130,16 @@ template <int scope, class T> static void try_one(struct sides<T> a, struct stri
     int me = gshmem_my_pe(), n = gshmem_n_pes(), to = (me + 1) % n, from = put ? (me + n - 1) % n : to;
     T *dest = put ? a.symmetric : a.own, *source = put ? a.own : a.symmetric;
     const size_t room = ROOM / sizeof(T);
+    static T seen[ROOM / sizeof(T)], expected[ROOM / sizeof(T)];
 
-    memset((void *)dest, GUARD, ROOM);
     for (size_t i = 0; i < room; i++)
-        source[i] = (T)(me * 50 + i % 50);
-    memset((void *)a.expected, GUARD, ROOM);
+        seen[i] = (T)(me * 50 + i % 50);
+    copy_in(source, seen, room);
+    memset((void *)expected, GUARD, ROOM);
+    copy_in(dest, expected, room);
     for (size_t i = 0; i < s.n; i++)
         for (size_t j = 0; j < s.block; j++)
-            a.expected[i * s.dst + j] = (T)(from * 50 + (i * s.sst + j) % 50);
+            expected[i * s.dst + j] = (T)(from * 50 + (i * s.sst + j) % 50);
     CHECK_OK(gshmem_barrier_all());
 
     struct copy<T> c = {dest, source, s, to, put};
@@ -144,8 +147,9 @@ template <int scope, class T> static void try_one(struct sides<T> a, struct stri
         c, a.found);
     CHECK_FOUND(a.found);
     CHECK_OK(gshmem_barrier_all());
+    copy_out(seen, dest, room);
     for (size_t i = 0; i < room; i++) {
-        if (memcmp(&dest[i], &a.expected[i], sizeof(T)) != 0)
+        if (memcmp(&seen[i], &expected[i], sizeof(T)) != 0)
             CHECK_FAIL("%s of %zu times %zu elements of %zu B, strides %td and %td: element %zu is "
                        "wrong",
                        put ? "put" : "get", s.n, s.block, sizeof(T), s.dst, s.sst, i);
@@ -158,8 +162,7 @@ template <class T> static void test_strided(struct found *found)
     const struct strides all[] = {{1, 1, 1, 20}, {2, 1, 1, 20}, {1, 3, 1, 33},  {3, 2, 1, 50},
                                   {5, 4, 1, 1},  {2, 2, 1, 0},  {3, 3, 3, 10},  {5, 4, 3, 17},
                                   {4, 7, 4, 11}, {9, 8, 5, 1},  {2, 3, 2, 0}};
-    struct sides<T> a = {symmetric_array<T>(ROOM / sizeof(T)), shared_array<T>(ROOM / sizeof(T)),
-                         shared_array<T>(ROOM / sizeof(T)), found};
+    struct sides<T> a = {symmetric_array<T>(ROOM / sizeof(T)), shared_array<T>(ROOM / sizeof(T)), found};
 
     for (struct strides s : all) {
         for (int put = 0; put < 2; put++) {
@@ -172,7 +175,6 @@ template <class T> static void test_strided(struct found *found)
     }
     CHECK_OK(gshmem_free(a.symmetric));
     CHECK_CUDA(cudaFree(a.own));
-    CHECK_CUDA(cudaFree(a.expected));
 }
 
 /* The same from memory-sized calls, which any thread of the host has too; and what they refuse. */
@@ -189,7 +191,8 @@ __global__ void by_memory(char *dest, const char *source, int pe, struct found *
 
 static void test_by_memory(struct found *found)
 {
-    char *dest = symmetric_array<char>(300), *source = shared_array<char>(100), expected[300] = {};
+    char *dest = symmetric_array<char>(300), *source = shared_array<char>(100);
+    char expected[300] = {}, seen[300];
 
     for (int i = 0; i < 100; i++)
         source[i] = (char)(i + 1);
@@ -200,7 +203,8 @@ static void test_by_memory(struct found *found)
     by_memory<<<1, 1>>>(dest, source, (gshmem_my_pe() + 1) % gshmem_n_pes(), found);
     CHECK_FOUND(found);
     CHECK_OK(gshmem_barrier_all());
-    CHECK(memcmp(dest, expected, sizeof expected) == 0);
+    copy_out(seen, dest, sizeof seen);
+    CHECK(memcmp(seen, expected, sizeof expected) == 0);
     CHECK_OK(gshmem_free(dest));
     CHECK_CUDA(cudaFree(source));
 }

@@ -66,8 +66,9 @@ static void update_by_host(struct places p, int owner, int each)
 
 static void clear(struct places p, uint64_t tickets)
 {
-    *p.sum = *p.ticket = *p.cas = *p.token = *p.flips = *p.start = *p.out = 0;
-    memset(p.given, 0, tickets * sizeof *p.given);
+    for (uint64_t *word : {p.sum, p.ticket, p.cas, p.token, p.flips, p.start, p.out})
+        set_value(word, (uint64_t)0);
+    set_bytes(p.given, 0, tickets * sizeof *p.given);
     CHECK_OK(gshmem_barrier_all());
 }
 
@@ -77,18 +78,21 @@ static void check_sums(const struct litmus *l, struct places p, uint64_t *all_ou
     const uint64_t n = gshmem_n_pes(), threads = n * BLOCKS * THREADS, total = threads * each;
     uint64_t tokens = 0;
 
-    *all_out = *p.out;
+    set_value(all_out, *p.out);
     litmus_check(l, "atomics on one location");
     if (gshmem_my_pe() != owner)
         return;
-    EXPECT(l->found, *p.sum, (threads * (threads + 1) / 2 + threads) * each + 3 * n * by_host);
-    EXPECT(l->found, *p.ticket, total + n * by_host);
+    EXPECT(l->found, value_at(p.sum), (threads * (threads + 1) / 2 + threads) * each + 3 * n * by_host);
+    EXPECT(l->found, value_at(p.ticket), total + n * by_host);
+    uint64_t *given = shared_array<uint64_t>(total + n * by_host);
+    copy_out(given, p.given, total + n * by_host);
     for (uint64_t i = 0; i < total + n * by_host; i++)
-        EXPECT(l->found, p.given[i], 1);
-    EXPECT(l->found, *p.cas, threads * ((each + 7) / 8));
-    EXPECT(l->found, *p.flips, 0);
+        EXPECT(l->found, given[i], 1);
+    CHECK_CUDA(cudaFree(given));
+    EXPECT(l->found, value_at(p.cas), threads * ((each + 7) / 8));
+    EXPECT(l->found, value_at(p.flips), 0);
     /* What was swapped in came out once, or is still there. */
-    tokens = *p.token;
+    tokens = value_at(p.token);
     for (int pe = 0; pe < (int)n; pe++) {
         uint64_t out;
         CHECK_OK(gshmem_getmem(&out, all_out, sizeof out, pe));
@@ -99,7 +103,8 @@ static void check_sums(const struct litmus *l, struct places p, uint64_t *all_ou
 
 static void test_sums(const struct litmus *l)
 {
-    const int n = gshmem_n_pes(), each = l->rounds / (BLOCKS * THREADS * n) + 1, by_host = each;
+    const int n = gshmem_n_pes(), each = l->rounds / (BLOCKS * THREADS * n) + 1;
+    const int by_host = HOST_TAKES_PART ? each : 0;
     const uint64_t tickets = (uint64_t)n * (BLOCKS * THREADS * each + by_host);
     uint64_t *words = symmetric_array<uint64_t>(7), *out = shared_array<uint64_t>(1);
     uint64_t *given = symmetric_array<uint64_t>(tickets);
@@ -165,7 +170,7 @@ static void test_lock(const struct litmus *l)
     locked<<<BLOCKS, 1>>>(lock, owner, l->seed, each, l->found);
     litmus_check(l, "a lock of fetch-adds");
     for (int i = 0; gshmem_my_pe() == owner && i < WORDS; i++)
-        EXPECT(l->found, lock.data[i], (uint64_t)each * BLOCKS * n);
+        EXPECT(l->found, value_at(&lock.data[i]), (uint64_t)each * BLOCKS * n);
     litmus_check(l, "what a lock protects");
     CHECK_OK(gshmem_free(lock.next));
     CHECK_OK(gshmem_free(lock.serving));

@@ -26,12 +26,13 @@ static struct litmus litmus_begin(int argc, char **argv)
     CHECK_OK(gshmem_init());
     uint64_t *seed = symmetric_array<uint64_t>(1);
     if (gshmem_my_pe() == 0) {
-        *seed = argc > 2 ? strtoull(argv[2], NULL, 0) : mixed((uint64_t)time(NULL)) % 1000000;
+        set_value(seed, argc > 2 ? (uint64_t)strtoull(argv[2], NULL, 0)
+                                 : mixed((uint64_t)time(NULL)) % 1000000);
         for (int pe = 1; pe < gshmem_n_pes(); pe++)
             CHECK_OK(gshmem_putmem(seed, seed, sizeof *seed, pe));
     }
     CHECK_OK(gshmem_barrier_all());
-    l.seed = *seed;
+    l.seed = value_at(seed);
     l.rounds = argc > 1 ? atoi(argv[1]) : 10000;
     l.found = shared_array<struct found>(1);
     CHECK(l.rounds > 0);

@@ -139,7 +139,7 @@ static void test_store_buffer(const struct litmus *l)
     int me = gshmem_my_pe(), n = gshmem_n_pes(), other = me ^ 1;
     uint64_t *x = symmetric_array<uint64_t>(l->rounds + 1);
     uint64_t *seen = symmetric_array<uint64_t>(l->rounds + 1);
-    uint64_t *theirs = shared_array<uint64_t>(l->rounds + 1);
+    uint64_t *theirs = shared_array<uint64_t>(l->rounds + 1), *mine = shared_array<uint64_t>(l->rounds + 1);
     uint64_t *ready = symmetric_array<uint64_t>(1);
 
     if (other < n) {
@@ -149,14 +149,16 @@ static void test_store_buffer(const struct litmus *l)
     litmus_check(l, "store buffering");
     if (other < n) {
         CHECK_OK(gshmem_getmem(theirs, seen, (l->rounds + 1) * sizeof *seen, other));
+        copy_out(mine, seen, l->rounds + 1);
         for (int r = 1; r <= l->rounds; r++)
-            EXPECT(l->found, seen[r] | theirs[r], 1);
+            EXPECT(l->found, mine[r] | theirs[r], 1);
     }
     litmus_check(l, "store buffering: neither saw the other's");
     CHECK_OK(gshmem_free(x));
     CHECK_OK(gshmem_free(seen));
     CHECK_OK(gshmem_free(ready));
     CHECK_CUDA(cudaFree(theirs));
+    CHECK_CUDA(cudaFree(mine));
 }
 
 /* ---- Get after put ---------------------------------------------------------------------------- */

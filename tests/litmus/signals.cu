@@ -126,7 +126,7 @@ static void test_add(const struct litmus *l)
         expected += (uint64_t)r * gshmem_n_pes();
     add<<<4, 16>>>(start, sum, data, source, l->seed, l->rounds, l->found);
     litmus_check(l, "adds to signals");
-    EXPECT(l->found, *sum, expected);
+    EXPECT(l->found, value_at(sum), expected);
     litmus_check(l, "the sum of adds to signals");
     CHECK_OK(gshmem_free(start));
     CHECK_OK(gshmem_free(sum));

@@ -83,20 +83,21 @@ static void on_host(nvshmem_team_t team, const data *from, results *to)
 {
     if (nvshmem_team_my_pe(team) < 0)
         return;
-    to->my_pe = nvshmem_team_my_pe(team);
-    to->n_pes = nvshmem_team_n_pes(team);
-    to->world = nvshmem_team_translate_pe(team, to->my_pe, NVSHMEM_TEAM_WORLD);
-    to->status = nvshmem_long_sum_reduce(team, to->sum, from->longs, N);
-    to->status |= nvshmem_long_max_reduce(team, to->max, from->longs, N);
-    to->status |= nvshmem_float_prod_reduce(team, to->product, from->floats, N);
-    to->status |= nvshmem_half_sum_reduce(team, to->half_sum, from->halves, N);
-    to->status |= nvshmem_bfloat16_min_reduce(team, to->bfloat16_min, from->bfloat16s, N);
-    to->status |= nvshmem_uint_xor_reduce(team, to->bits, from->uints, N);
-    to->status |= nvshmem_long_sum_reducescatter(team, to->scattered, from->longs, N);
-    to->status |= nvshmem_fcollectmem(team, to->gathered, from->ints, N * sizeof(int));
-    to->status |= nvshmem_alltoallmem(team, to->exchanged, from->ints, N * sizeof(int));
-    to->status |= nvshmem_broadcastmem(team, to->broadcast, from->ints, N * sizeof(int), 0);
-    to->status |= nvshmem_sync(team);
+    int my_pe = nvshmem_team_my_pe(team), status = 0;
+    status |= nvshmem_long_sum_reduce(team, to->sum, from->longs, N);
+    status |= nvshmem_long_max_reduce(team, to->max, from->longs, N);
+    status |= nvshmem_float_prod_reduce(team, to->product, from->floats, N);
+    status |= nvshmem_half_sum_reduce(team, to->half_sum, from->halves, N);
+    status |= nvshmem_bfloat16_min_reduce(team, to->bfloat16_min, from->bfloat16s, N);
+    status |= nvshmem_uint_xor_reduce(team, to->bits, from->uints, N);
+    status |= nvshmem_long_sum_reducescatter(team, to->scattered, from->longs, N);
+    status |= nvshmem_fcollectmem(team, to->gathered, from->ints, N * sizeof(int));
+    status |= nvshmem_alltoallmem(team, to->exchanged, from->ints, N * sizeof(int));
+    status |= nvshmem_broadcastmem(team, to->broadcast, from->ints, N * sizeof(int), 0);
+    status |= nvshmem_sync(team);
+    const int head[] = {my_pe, nvshmem_team_n_pes(team),
+                        nvshmem_team_translate_pe(team, my_pe, NVSHMEM_TEAM_WORLD), status};
+    CHECK_CUDA(cudaMemcpy((void *)to, head, sizeof head, cudaMemcpyDefault));
 }
 
 /* What PE `world` of the job brings. */
@@ -158,14 +159,17 @@ static void check(const results *r, const int *members, int n, int mine)
 static void try_team(nvshmem_team_t team, const int *members, int n)
 {
     static results host;
+    static data brought;
     const int mype = nvshmem_my_pe();
     data *from = (data *)nvshmem_malloc(sizeof(data));
     results *to = (results *)nvshmem_calloc(1, sizeof(results));
 
     CHECK(from && to);
-    fill(from, mype);
+    fill(&brought, mype);
+    CHECK_CUDA(cudaMemcpy((void *)from, (const void *)&brought, sizeof brought, cudaMemcpyDefault));
     for (int way = 0; way < 4; way++) {
-        memset((void *)to, 0xff, sizeof *to);
+        CHECK_CUDA(cudaMemset((void *)to, 0xff, sizeof *to));
+        CHECK_CUDA(cudaDeviceSynchronize());
         nvshmem_barrier_all();
         if (way == 0)
             in_kernel<0><<<1, 1>>>(team, from, to);

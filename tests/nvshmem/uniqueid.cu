@@ -23,8 +23,11 @@ static int run(const nvshmemx_uniqueid_t *id, int rank, int ranks)
     tell<<<1, 1>>>(from);
     nvshmemx_barrier_all_on_stream(0);
     CHECK_LAUNCH();
-    for (int i = 0; rank == 0 && i < ranks; i++)
-        CHECK_EQ(from[i], 10 + i);
+    for (int i = 0; rank == 0 && i < ranks; i++) {
+        int one = -1;
+        CHECK_CUDA(cudaMemcpy(&one, from + i, sizeof one, cudaMemcpyDefault));
+        CHECK_EQ(one, 10 + i);
+    }
     nvshmem_free(from);
     nvshmem_finalize();
     return 0;
