@@ -12,9 +12,12 @@
 #include <stdint.h>
 
 #include "device/card.h"
+#include "device/request.h"
 #include "gshmem/status.h"
 
 #define DEVICE_VERSION 3
+
+struct gshmem_device_module;
 
 /* What the runtime lends to a device, and asks it for. */
 struct device_config {
@@ -26,6 +29,10 @@ struct device_config {
     const char *wanted; /* GSHMEM_CUDA_DEVICE: which one of them; "": the device chooses */
     int share;          /* GSHMEM_CUDA_SHARE: how pieces of the heap get to other processes; 0: the
                            device chooses */
+    /* For kernels of the device's own: gives them the state of the job, as those of programs have it,
+     * from now on and until they are removed. */
+    gshmem_status_t (*add_module)(struct gshmem_device_module *module);
+    void (*remove_module)(struct gshmem_device_module *module);
 };
 
 /* Memory for the library and kernels, beside the heap. */
@@ -49,6 +56,17 @@ struct device_heap_map {
     uintptr_t base; /* for copies of the device's; final once it has grown for the first time */
     bool loads;     /* and for kernels of this process */
 };
+
+/* An update of one object in memory of the device's, which is aligned to its size. */
+struct device_update {
+    int op;   /* enum gshmem_amo */
+    int type; /* enum gshmem_type, of 4 or 8 bytes: atomic_type_bytes */
+    void *at; /* where kernels of the device find it */
+    uint64_t operand, compare; /* bits, in the low bytes */
+};
+
+/* Copies that may be under way at one time; one more waits for the oldest. */
+enum { DEVICE_COPIES_MOST = 64 };
 
 struct device {
     const struct device_ops *ops;
@@ -113,6 +131,15 @@ struct device_ops {
      * it the memory begins. The caller closes it. */
     gshmem_status_t (*export_range)(struct device *d, const void *at, size_t bytes, int *fd,
                                     uint64_t *offset);
+    /* An atomic with regard to those of kernels, done on return and after all copies that have been
+     * started before. old: the bits the object had; NULL: not wanted. */
+    gshmem_status_t (*update)(struct device *d, const struct device_update *u, uint64_t *old);
+    /* Copies as `copy` does, and returns at once. They are made in the order in which they are started;
+     * *ticket is of use until as many as DEVICE_COPIES_MOST have been started after it. */
+    gshmem_status_t (*copy_start)(struct device *d, void *to, const void *from, size_t bytes,
+                                  uint64_t *ticket);
+    /* Whether that copy is over, without waiting for it; then *status says how it went. */
+    bool (*copy_done)(struct device *d, uint64_t ticket, gshmem_status_t *status);
 };
 
 extern const struct device_ops device_host;

@@ -145,6 +145,27 @@ gshmem_status_t context_refuse(const struct gshmem_ctx *ctx, const void *address
                 call, bytes, (void *)mine, pe);
 }
 
+gshmem_status_t context_update_device(const struct target *t, enum gshmem_amo op, int type,
+                                      uint64_t operand, uint64_t compare, uint64_t *old,
+                                      const void *address, const char *call)
+{
+    const struct device_update update = {
+        .op = op,
+        .type = type,
+        .at = (void *)device_heap_there(job->device_heap, t->pe, t->offset, true),
+        .operand = operand,
+        .compare = compare,
+    };
+
+    if (update.at)
+        return job->device->ops->update(job->device, &update, old);
+    return fail(GSHMEM_ERR_UNSUPPORTED,
+                "%s: the object at %p is in the memory of another GPU, that of PE %d, which this GPU can "
+                "copy to and no more: take the object from gshmem_malloc_with_hints(…, "
+                "GSHMEM_MALLOC_HOST)",
+                call, address, t->pe);
+}
+
 gshmem_status_t context_refuse_device(const void *address, const char *call)
 {
     return fail(GSHMEM_ERR_UNSUPPORTED,
@@ -162,6 +183,7 @@ static bool aim_at_device(const struct gshmem_ctx *ctx, const void *mine, size_t
     if (!job->device_heap || !device_heap_find(job->device_heap, mine, bytes, &offset))
         return false;
     target->pe = job->team[ctx->team]->members[pe];
+    target->offset = offset;
     target->device =
         (void *)device_heap_there(job->device_heap, target->pe, offset, false);
     return target->device != NULL;

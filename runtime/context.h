@@ -21,7 +21,7 @@ struct target {
     void *device;    /* where the device finds it, to copy to and from; NULL: a transport does */
     int pe;          /* of the job */
     int segment;
-    uint64_t offset;
+    uint64_t offset; /* in the segment; in the device's heap for objects */
 };
 
 /* Opens and closes the default context; stop also frees those that the program left. */
@@ -46,14 +46,15 @@ gshmem_status_t context_aim(struct context *c, const void *mine, size_t bytes, i
 gshmem_status_t context_refuse(const struct gshmem_ctx *ctx, const void *address, size_t bytes,
                                int pe, const char *call);
 
+/* An atomic on an object in the device's memory, t->device, which the device makes. */
+gshmem_status_t context_update_device(const struct target *t, enum gshmem_amo op, int type,
+                                      uint64_t operand, uint64_t compare, uint64_t *old,
+                                      const void *address, const char *call);
 /* Says that the CPU cannot do that to an object in GPU memory, and what can. */
 gshmem_status_t context_refuse_device(const void *address, const char *call);
 
 /* What gshmem_ctx_quiet does. */
 gshmem_status_t context_quiet(struct context *c, const char *call);
-
-/* An atomic on this PE's memory, or a mapped one's: atomic.c. Returns the old value. */
-uint64_t atomic_apply(enum gshmem_amo op, int type, void *at, uint64_t operand, uint64_t compare);
 
 /* "atomic_add", …; NULL if there is no such operation. */
 const char *atomic_name(int op);

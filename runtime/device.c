@@ -33,6 +33,8 @@ struct device_config device_config_of(int index)
         .index = index,
         .wanted = settings_string(SETTING_CUDA_DEVICE),
         .share = (int)settings_number(SETTING_CUDA_SHARE),
+        .add_module = modules_add,
+        .remove_module = gshmem_device_unregister,
     };
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "runtime/base/atomic_type.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/module.h"
 #include "runtime/base/settings.h"

@@ -278,21 +278,22 @@ static void update_signal(uint64_t *there, uint64_t signal, int signal_op)
 }
 
 /* The copies are done one after the other, so that the signal comes last. Where it is in GPU memory a copy
- * of its 8 bytes sets it, and nothing that the CPU can do adds to it. */
+ * of its 8 bytes sets it, and the GPU adds to it. */
 static gshmem_status_t put_signal_by_device(const struct target *data, const struct target *flag,
                                             const void *source, size_t bytes, uint64_t value,
                                             int signal_op, const void *sig_addr, const char *call)
 {
     gshmem_status_t status = GSHMEM_OK;
 
-    if (flag->device && signal_op != GSHMEM_SIGNAL_SET)
-        return context_refuse_device(sig_addr, call);
     if (bytes && data->device)
         status = device_heap_copy(job->device_heap, data->device, source, bytes);
     else if (bytes)
         gshmem_copy(data->here, source, bytes);
     if (status)
         return status;
+    if (flag->device && signal_op == GSHMEM_SIGNAL_ADD)
+        return context_update_device(flag, GSHMEM_AMO_ADD, GSHMEM_TYPE_UINT64, value, 0, NULL, sig_addr,
+                                     call);
     if (flag->device)
         return device_heap_copy(job->device_heap, flag->device, &value, sizeof value);
     update_signal(flag->here, value, signal_op);

@@ -1,14 +1,36 @@
 /* What the parts of the cuda device know of each other: device.c (which GPU, copies, small memory),
- * heap.c (the symmetric heap) and
- * buffer.c (memory of the program's, and what NICs are given). */
+ * heap.c (the symmetric heap), buffer.c (memory of the program's, and what NICs are given), kernel.c (the
+ * library's own kernel) and work.c (what is done by it, and copies that are not waited for at once). */
 #ifndef GSHMEM_CUDA_H
 #define GSHMEM_CUDA_H
+
+#include <pthread.h>
 
 #include "device/cuda/driver.h"
 #include "device/device.h"
 
 /* How pieces of a heap get to other processes, best first; device_card.share. */
 enum cuda_share { SHARE_AUTO, SHARE_DESCRIPTOR, SHARE_FABRIC, SHARE_IPC };
+
+/* The kernel that performs requests. */
+struct cuda_kernel {
+    pthread_mutex_t lock; /* while it is prepared */
+    bool loaded;
+    bool serves; /* it knows of the job */
+    cuda_module module;
+    cuda_function function;
+    cuda_address state; /* its struct gshmem_device_state */
+};
+
+/* Work of the library's own, in the order in which it comes. */
+struct cuda_work {
+    pthread_mutex_t lock;
+    cuda_stream stream;
+    cuda_event event[DEVICE_COPIES_MOST]; /* by ticket; NULL: not needed so far */
+    uint64_t last; /* the last ticket given; the first is 1 */
+    uint64_t done; /* known to be done, and all before it */
+    struct device_answer *answer; /* of the update under way */
+};
 
 struct cuda {
     struct device base;
@@ -21,6 +43,8 @@ struct cuda {
     enum cuda_share share;
     unsigned char uuid[16];
     char text[160];
+    struct cuda_kernel kernel;
+    struct cuda_work work;
 };
 
 static inline struct cuda *cuda_of(struct device *d)
@@ -65,5 +89,17 @@ gshmem_status_t cuda_pin(struct device *d, void *at, size_t bytes, bool *pinned)
 void cuda_unpin(struct device *d, void *at);
 gshmem_status_t cuda_export_range(struct device *d, const void *at, size_t bytes, int *fd,
                                   uint64_t *offset);
+
+/* Puts a request on a stream. The GPU is ours; the first that needs the state of the job takes its time. */
+gshmem_status_t cuda_kernel_launch(struct cuda *c, const struct device_request *r, cuda_stream stream);
+void cuda_kernel_close(struct cuda *c);
+
+/* Slots of device_ops, and the stream that they are on. */
+gshmem_status_t cuda_work_open(struct cuda *c);
+void cuda_work_close(struct cuda *c);
+gshmem_status_t cuda_update(struct device *d, const struct device_update *u, uint64_t *old);
+gshmem_status_t cuda_copy_start(struct device *d, void *to, const void *from, size_t bytes,
+                                uint64_t *ticket);
+bool cuda_copy_done(struct device *d, uint64_t ticket, gshmem_status_t *status);
 
 #endif

@@ -186,6 +186,8 @@ static gshmem_status_t begin(struct cuda *c)
     if (!status && !(status = cuda_enter(c))) {
         if ((result = d->stream_create(&c->stream, CUDA_STREAM_NON_BLOCKING)))
             status = cuda_fail(c, result, "a stream for copies on GPU %d", c->gpu);
+        else if ((status = cuda_work_open(c)))
+            d->stream_destroy(c->stream);
         cuda_leave(c);
     }
     if (status)
@@ -202,6 +204,7 @@ static gshmem_status_t cuda_open(const struct device_config *config, struct devi
     if (!c)
         return config->fail(GSHMEM_ERR_MEMORY, "cuda: out of memory");
     c->base.ops = &gshmem_device;
+    c->kernel.lock = c->work.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     c->config = *config;
     if (!cuda_driver_open(&c->driver, why, sizeof why)) {
         free(c);
@@ -227,6 +230,8 @@ static void cuda_close(struct device *base)
     cuda_context current;
 
     if (!cuda_enter(c)) {
+        cuda_kernel_close(c);
+        cuda_work_close(c);
         c->driver.stream_destroy(c->stream);
         cuda_leave(c);
     }
@@ -395,4 +400,7 @@ const struct device_ops gshmem_device = {
     .pin = cuda_pin,
     .unpin = cuda_unpin,
     .export_range = cuda_export_range,
+    .update = cuda_update,
+    .copy_start = cuda_copy_start,
+    .copy_done = cuda_copy_done,
 };

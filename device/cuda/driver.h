@@ -14,6 +14,9 @@ typedef int cuda_result;
 typedef int cuda_gpu; /* by its number among those that CUDA_VISIBLE_DEVICES leaves */
 typedef void *cuda_context;
 typedef void *cuda_stream;
+typedef void *cuda_event;
+typedef void *cuda_module;
+typedef void *cuda_function;
 typedef unsigned long long cuda_address;
 typedef unsigned long long cuda_piece; /* physical memory, without an address */
 
@@ -24,12 +27,15 @@ enum {
     CUDA_NO_DEVICE = 100,
     CUDA_INVALID_DEVICE = 101,
     CUDA_INVALID_CONTEXT = 201,
+    CUDA_NO_BINARY = 209,
     CUDA_PEER_ACCESS_UNSUPPORTED = 217,
     CUDA_NOT_FOUND = 500,
+    CUDA_NOT_READY = 600,
     CUDA_ILLEGAL_ADDRESS = 700,
     CUDA_HOST_REGISTERED_BEFORE = 712,
     CUDA_NOT_PERMITTED = 800,
     CUDA_NOT_SUPPORTED = 801,
+    CUDA_CAPTURE_UNSUPPORTED = 900,
 };
 
 enum cuda_attribute {
@@ -57,6 +63,8 @@ enum {
     CUDA_HOST_PORTABLE = 1,
     CUDA_HOST_DEVICE_MAP = 2,
     CUDA_STREAM_NON_BLOCKING = 1,
+    CUDA_EVENT_NO_TIMING = 2,
+    CUDA_CAPTURE_RELAXED = 2,
     CUDA_IPC_LAZY_PEER_ACCESS = 1,
     CUDA_POINTER_MEMORY_TYPE = 2,
     CUDA_POINTER_RANGE_START = 11,
@@ -152,7 +160,27 @@ struct cuda_handle { /* of the fabric, or CUDA IPC's */
     X(host_unregister, cuMemHostUnregister, (void *at))                                            \
     X(stream_create, cuStreamCreate, (cuda_stream *stream, unsigned flags))                        \
     X(stream_destroy, cuStreamDestroy_v2, (cuda_stream stream))                                    \
-    X(stream_wait, cuStreamSynchronize, (cuda_stream stream))
+    X(stream_wait, cuStreamSynchronize, (cuda_stream stream))                                      \
+    X(stream_wait_event, cuStreamWaitEvent,                                                        \
+      (cuda_stream stream, cuda_event event, unsigned flags))                                      \
+    X(stream_is_capturing, cuStreamIsCapturing, (cuda_stream stream, int *status))                 \
+    X(capture_mode, cuThreadExchangeStreamCaptureMode, (int *mode))                                \
+    X(context_wait, cuCtxSynchronize, (void))                                                      \
+    X(event_create, cuEventCreate, (cuda_event *event, unsigned flags))                            \
+    X(event_destroy, cuEventDestroy_v2, (cuda_event event))                                        \
+    X(event_record, cuEventRecord, (cuda_event event, cuda_stream stream))                         \
+    X(event_query, cuEventQuery, (cuda_event event))                                               \
+    X(event_wait, cuEventSynchronize, (cuda_event event))                                          \
+    X(module_load, cuModuleLoadData, (cuda_module *module, const void *image))                     \
+    X(module_unload, cuModuleUnload, (cuda_module module))                                         \
+    X(module_function, cuModuleGetFunction,                                                        \
+      (cuda_function *function, cuda_module module, const char *name))                             \
+    X(module_global, cuModuleGetGlobal_v2,                                                         \
+      (cuda_address *at, size_t *bytes, cuda_module module, const char *name))                     \
+    X(launch, cuLaunchKernel,                                                                      \
+      (cuda_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,                  \
+       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared, cuda_stream stream,  \
+       void **arguments, void **extra))
 
 /* What drivers since 11.4 have brought: with an older one a call answers CUDA_NOT_SUPPORTED. */
 #define CUDA_DRIVER_NEWER(X)                                                                       \

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "device/device.h"
+#include "runtime/base/atomic_type.h"
 #include "runtime/base/log.h"
 
 enum { LINE = 64 }; /* what two sides write lies in different lines */
@@ -182,6 +183,31 @@ static void heap_close(struct device *d, struct device_heap_map *map)
     (void)map;
 }
 
+static gshmem_status_t update(struct device *d, const struct device_update *u, uint64_t *old)
+{
+    uint64_t was = atomic_apply((enum gshmem_amo)u->op, u->type, u->at, u->operand, u->compare);
+
+    (void)d;
+    if (old)
+        *old = was;
+    return GSHMEM_OK;
+}
+
+static gshmem_status_t copy_start(struct device *d, void *to, const void *from, size_t bytes,
+                                  uint64_t *ticket)
+{
+    *ticket = 0;
+    return copy(d, to, from, bytes);
+}
+
+static bool copy_done(struct device *d, uint64_t ticket, gshmem_status_t *status)
+{
+    (void)d;
+    (void)ticket;
+    *status = GSHMEM_OK;
+    return true;
+}
+
 const struct device_ops device_host = {
     .size = sizeof(struct device_ops),
     .version = DEVICE_VERSION,
@@ -208,4 +234,7 @@ const struct device_ops device_host = {
     .pin = pin,
     .unpin = unpin,
     .export_range = export_range,
+    .update = update,
+    .copy_start = copy_start,
+    .copy_done = copy_done,
 };

@@ -3,7 +3,9 @@
 #define GSHMEM_BASE_ATOMIC_TYPE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
+#include "gshmem/atomic.h"
 #include "gshmem/type.h"
 
 /* The size of an enum gshmem_type, or 0 if it is none of them. */
@@ -21,5 +23,8 @@ static inline size_t atomic_type_bytes(int type)
     }
     return 0;
 }
+
+/* Applies the operation to the object there, and returns the bits that it had. */
+uint64_t atomic_apply(enum gshmem_amo op, int type, void *at, uint64_t operand, uint64_t compare);
 
 #endif

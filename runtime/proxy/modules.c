@@ -68,10 +68,10 @@ static bool fits(const struct gshmem_device_module *m)
     return true;
 }
 
-void gshmem_device_register(struct gshmem_device_module *module)
+gshmem_status_t modules_add(struct gshmem_device_module *module)
 {
     if (!fits(module))
-        return;
+        return GSHMEM_OK;
     pthread_mutex_lock(&lock);
     module->next = first;
     first = module;
@@ -84,7 +84,12 @@ void gshmem_device_register(struct gshmem_device_module *module)
     else if (j)
         status = module_fill(module, kernels_state(j));
     job_let_go();
-    gshmem_raise(status);
+    return status;
+}
+
+void gshmem_device_register(struct gshmem_device_module *module)
+{
+    gshmem_raise(modules_add(module));
 }
 
 void gshmem_device_unregister(struct gshmem_device_module *module)

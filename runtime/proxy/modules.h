@@ -10,6 +10,8 @@
 bool modules_any(const char *device);
 /* Gives all of them a state; the first failure, logged. */
 gshmem_status_t modules_fill(const struct gshmem_device_state *state);
+/* As gshmem_device_register does, and says how it went. */
+gshmem_status_t modules_add(struct gshmem_device_module *m);
 gshmem_status_t module_fill(struct gshmem_device_module *m, const struct gshmem_device_state *state);
 
 #endif

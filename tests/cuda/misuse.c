@@ -13,13 +13,9 @@ static void refusals(long *gpu, int right)
     CHECK_FAILS(gshmem_long_wait_until(gpu, GSHMEM_CMP_NE, 0), GSHMEM_ERR_UNSUPPORTED, other_way);
     CHECK_FAILS(gshmem_long_wait_until_all(gpu, 2, NULL, GSHMEM_CMP_NE, 0), GSHMEM_ERR_UNSUPPORTED,
                 "wait_until_all");
-    CHECK_FAILS(gshmem_ctx_signal_add(GSHMEM_CTX_DEFAULT, (uint64_t *)gpu, 1, right),
-                GSHMEM_ERR_UNSUPPORTED, "signal_add");
     CHECK_FAILS(gshmem_set_lock(gpu), GSHMEM_ERR_UNSUPPORTED, "gshmem_set_lock");
     CHECK_FAILS(gshmem_long_broadcast(GSHMEM_TEAM_WORLD, gpu, gpu, 1, 0), GSHMEM_ERR_UNSUPPORTED,
                 "broadcast");
-    CHECK_EQ(gshmem_long_atomic_fetch_add(gpu, 1, right), 0);
-    CHECK_EQ(gshmem_last_error(NULL), GSHMEM_ERR_UNSUPPORTED);
     CHECK_FAILS(gshmem_putmem(gpu, sum, far, right), GSHMEM_ERR_NOT_SYMMETRIC, "past the end");
     CHECK_FAILS(gshmem_putmem(gpu, sum, 8, gshmem_n_pes()), GSHMEM_ERR_ARGUMENT, "the job has PEs");
     CHECK_FAILS(gshmem_free((char *)gpu + 8), GSHMEM_ERR_ARGUMENT, "8 bytes inside");

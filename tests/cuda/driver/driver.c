@@ -101,7 +101,7 @@ __attribute__((destructor)) static void account(void)
 {
     static const char *const names[] = {
         "contexts", "reservations", "pieces", "mappings", "allocations", "imports",
-        "pinned allocations", "streams", "registrations of host memory"};
+        "pinned allocations", "streams", "registrations of host memory", "events", "modules", "graphs"};
 
     for (int kind = 0; kind < SIM_KINDS; kind++) {
         if (open_count[kind])
@@ -190,6 +190,11 @@ static const struct {
      "part or all of the requested memory range is already mapped"},
     {CUDA_NOT_PERMITTED, "CUDA_ERROR_NOT_PERMITTED", "operation not permitted"},
     {CUDA_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
+    {CUDA_NO_BINARY, "CUDA_ERROR_NO_BINARY_FOR_GPU",
+     "no kernel image is available for execution on the device"},
+    {CUDA_NOT_READY, "CUDA_ERROR_NOT_READY", "device not ready"},
+    {CUDA_CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
+     "operation not permitted when stream is capturing"},
 };
 
 SIM_API cuda_result cuGetErrorName(cuda_result result, const char **name)
@@ -335,8 +340,10 @@ SIM_API cuda_result cuDevicePrimaryCtxRelease_v2(cuda_gpu gpu)
     if (!sim_gpu_exists(gpu) || contexts[gpu].users == 0)
         return CUDA_INVALID_CONTEXT;
     sim_lock();
-    contexts[gpu].users--;
+    int left = --contexts[gpu].users;
     sim_unlock();
+    if (left == 0)
+        sim_end_default(gpu);
     sim_closed(SIM_CONTEXT);
     return CUDA_OK;
 }
@@ -374,6 +381,15 @@ SIM_API cuda_result cuCtxPopCurrent_v2(cuda_context *context)
     if (depth == 0)
         return CUDA_INVALID_CONTEXT;
     *context = stack[--depth];
+    return CUDA_OK;
+}
+
+SIM_API cuda_result cuCtxSynchronize(void)
+{
+    SIM_ENTER();
+    if (sim_current() < 0)
+        return CUDA_INVALID_CONTEXT;
+    sim_finish(sim_current());
     return CUDA_OK;
 }
 

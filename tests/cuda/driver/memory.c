@@ -218,18 +218,45 @@ SIM_API cuda_result cuMemRelease(cuda_piece handle)
 
 /* ---- Mappings ---- */
 
+/* How many kernels of each GPU are running. */
+static int running[SIM_GPUS_MOST];
+
+static void protect(const struct mapping *m)
+{
+    bool open = false;
+
+    for (int gpu = 0; gpu < SIM_GPUS_MOST; gpu++)
+        open = open || (running[gpu] && m->access >> gpu & 1);
+    if (mprotect(m->at, m->bytes, open ? PROT_READ | PROT_WRITE : PROT_NONE))
+        sim_blame("mprotect: %s", strerror(errno));
+}
+
+void sim_expose(cuda_gpu gpu, bool expose)
+{
+    sim_lock();
+    running[gpu] += expose ? 1 : -1;
+    if (running[gpu] == expose) {
+        for (struct mapping *m = mappings; m < mappings + SIM_OBJECTS; m++) {
+            if (m->at && m->access >> gpu & 1)
+                protect(m);
+        }
+    }
+    sim_unlock();
+}
+
 static cuda_result add_mapping(char *at, struct piece *p, unsigned access)
 {
     char *alias = mmap(NULL, p->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, p->fd, 0);
-    struct mapping *m;
+    struct mapping *m = FIND(mappings, !it->at);
 
     if (alias == MAP_FAILED)
         return CUDA_OUT_OF_MEMORY;
-    if (!(m = FIND(mappings, !it->at))) {
+    if (!m || mmap(at, p->bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, p->fd, 0) != at) {
         munmap(alias, p->bytes);
         return CUDA_OUT_OF_MEMORY;
     }
     *m = (struct mapping){at, p->bytes, p, alias, access};
+    protect(m);
     p->mappings++;
     return CUDA_OK;
 }
@@ -239,6 +266,7 @@ static void remove_mapping(struct mapping *m)
     struct piece *p = m->piece;
 
     munmap(m->alias, m->bytes);
+    mmap(m->at, m->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     m->at = NULL;
     p->mappings--;
     let_go(p);
@@ -301,6 +329,8 @@ SIM_API cuda_result cuMemSetAccess(cuda_address at, size_t bytes, const struct c
         else
             m->access |= 1u << gpu;
     }
+    if (m)
+        protect(m);
     sim_unlock();
     return result;
 }
@@ -475,6 +505,8 @@ SIM_API cuda_result cuMemAlloc_v2(cuda_address *at, size_t bytes)
     SIM_ENTER();
     if (gpu < 0)
         return CUDA_INVALID_CONTEXT;
+    if (sim_captures())
+        return CUDA_CAPTURE_UNSUPPORTED;
     if (bytes == 0)
         return CUDA_INVALID_VALUE;
     if ((result = new_piece(gpu, (bytes + PAGE - 1) / PAGE * PAGE, 0, &p)) ||
@@ -577,7 +609,7 @@ bool sim_find(cuda_address at, struct sim_place *place)
     return m != NULL;
 }
 
-/* ---- Copies, with the lock held ---- */
+/* ---- Copies ---- */
 
 /* Where the simulation itself reads and writes `at`, and how far that goes; NULL: nothing is there. */
 static char *reach(cuda_address at, size_t *bytes)
@@ -595,31 +627,54 @@ static char *reach(cuda_address at, size_t *bytes)
     return p;
 }
 
+/* An aligned word goes in one piece, as a GPU's copies do it. */
+static void move(char *to, const char *from, size_t bytes)
+{
+    if (bytes == 8 && ((uintptr_t)to | (uintptr_t)from) % 8 == 0)
+        __atomic_store_n((uint64_t *)to, __atomic_load_n((const uint64_t *)from, __ATOMIC_ACQUIRE),
+                         __ATOMIC_RELEASE);
+    else if (bytes == 4 && ((uintptr_t)to | (uintptr_t)from) % 4 == 0)
+        __atomic_store_n((uint32_t *)to, __atomic_load_n((const uint32_t *)from, __ATOMIC_ACQUIRE),
+                         __ATOMIC_RELEASE);
+    else
+        memcpy(to, from, bytes);
+}
+
 cuda_result sim_copy(cuda_address to, cuda_address from, size_t bytes)
 {
-    while (bytes) {
+    cuda_result result = CUDA_OK;
+
+    sim_lock();
+    while (bytes && !result) {
         size_t part = bytes;
         char *t = reach(to, &part), *f = reach(from, &part);
-        if (!t || !f)
-            return CUDA_ILLEGAL_ADDRESS;
-        memcpy(t, f, part);
+        if (t && f)
+            move(t, f, part);
+        else
+            result = CUDA_ILLEGAL_ADDRESS;
         to += part;
         from += part;
         bytes -= part;
     }
-    return CUDA_OK;
+    sim_unlock();
+    return result;
 }
 
 cuda_result sim_fill(cuda_address at, unsigned char byte, size_t bytes)
 {
-    while (bytes) {
+    cuda_result result = CUDA_OK;
+
+    sim_lock();
+    while (bytes && !result) {
         size_t part = bytes;
         char *t = reach(at, &part);
-        if (!t)
-            return CUDA_ILLEGAL_ADDRESS;
-        memset(t, byte, part);
+        if (t)
+            memset(t, byte, part);
+        else
+            result = CUDA_ILLEGAL_ADDRESS;
         at += part;
         bytes -= part;
     }
-    return CUDA_OK;
+    sim_unlock();
+    return result;
 }

@@ -66,6 +66,8 @@ SIM_API cuda_result cuMemHostAlloc(void **at, size_t bytes, unsigned flags)
     SIM_ENTER();
     if (sim_current() < 0)
         return CUDA_INVALID_CONTEXT;
+    if (sim_captures())
+        return CUDA_CAPTURE_UNSUPPORTED;
     if (bytes == 0 || flags & ~(unsigned)(CUDA_HOST_PORTABLE | CUDA_HOST_DEVICE_MAP))
         return CUDA_INVALID_VALUE;
     if (!(p = aligned_alloc(PAGE, (bytes + PAGE - 1) / PAGE * PAGE)))

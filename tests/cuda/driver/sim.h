@@ -1,6 +1,8 @@
 /* A simulation of NVIDIA's driver, for tests: libcuda.so.1 with the entry points that GSHMEM calls, over
- * memfd and mmap. There is no GPU in it, and nothing runs on one: memory is the machine's, and streams
- * are lists of copies that are made when somebody waits for them, and not a moment earlier.
+ * memfd and mmap. There is no GPU in it, and nothing runs on one: memory is the machine's, and a stream
+ * is a list of work that a thread does when somebody waits for it, and if nobody does, some time later.
+ * No code of GPUs runs: for the one kernel of the library's own there is a stand-in, the same source
+ * compiled for the CPU (kernel.cc), as a block of one thread, which alone can touch "GPU" memory.
  *
  * It is stricter than a driver: "GPU" addresses cannot be loaded from or stored to by the CPU, memory
  * begins as junk, ranges must be mapped and accessible, and what is still open when the process
@@ -17,6 +19,7 @@
  *     SIM_IN_PLACE=0        GPUs do not see registered host memory at its own address
  *     SIM_FAIL=cuMemCreate@3=2   the third call of cuMemCreate answers 2; several with commas; @0: all
  *     SIM_FAIL_PE=1         only in that PE of gshmemrun
+ *     SIM_DELAY_MS=20       how long work waits for somebody to wait for it
  *     SIM_DEATHS=1          processes die in this test: what they had open by CUDA IPC is not told apart
  *     SIM_LOG=1             every call on stderr */
 #ifndef SIM_H
@@ -27,8 +30,13 @@
 #include <stdint.h>
 
 #include "device/cuda/driver.h"
+#include "device/request.h"
 
 #define SIM_API __attribute__((visibility("default")))
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 enum { SIM_GPUS_MOST = 8, SIM_OBJECTS = 4096 };
 
@@ -53,7 +61,7 @@ void sim_unlock(void);
 /* What is open: each kind is counted, and what is left at the end is told. */
 enum sim_kind {
     SIM_CONTEXT, SIM_RESERVATION, SIM_PIECE, SIM_MAPPING, SIM_ALLOCATION, SIM_IMPORT, SIM_PINNED,
-    SIM_STREAM, SIM_REGISTRATION, SIM_KINDS
+    SIM_STREAM, SIM_REGISTRATION, SIM_EVENT, SIM_MODULE, SIM_GRAPH, SIM_KINDS
 };
 void sim_opened(enum sim_kind kind);
 void sim_closed(enum sim_kind kind);
@@ -81,4 +89,32 @@ bool sim_find(cuda_address at, struct sim_place *place);
 cuda_result sim_copy(cuda_address to, cuda_address from, size_t bytes);
 cuda_result sim_fill(cuda_address at, unsigned char byte, size_t bytes);
 
+/* Kernels of this GPU may touch its memory, and what it has access to, until they have ended. */
+void sim_expose(cuda_gpu gpu, bool expose);
+
+/* The stand-in for the library's kernel, and where it keeps the state of the job. */
+void sim_perform(const struct device_request *r);
+void *sim_state(size_t *bytes);
+
+/* Streams, for contexts: the work of all of a GPU's, done; and its default stream, ended. */
+void sim_finish(cuda_gpu gpu);
+void sim_end_default(cuda_gpu gpu);
+/* Whether this thread must not do what could not be captured. */
+bool sim_captures(void);
+/* A kernel's launch on a stream. */
+cuda_result sim_launch(cuda_stream stream, const struct device_request *r);
+
+/* What programs call that capture graphs: the library does not. */
+typedef struct sim_graph *cuda_graph;
+SIM_API cuda_result cuStreamBeginCapture_v2(cuda_stream stream, int mode);
+SIM_API cuda_result cuStreamEndCapture(cuda_stream stream, cuda_graph *graph);
+SIM_API cuda_result cuGraphInstantiateWithFlags(cuda_graph *exec, cuda_graph graph,
+                                                unsigned long long flags);
+SIM_API cuda_result cuGraphLaunch(cuda_graph exec, cuda_stream stream);
+SIM_API cuda_result cuGraphExecDestroy(cuda_graph exec);
+SIM_API cuda_result cuGraphDestroy(cuda_graph graph);
+
+#ifdef __cplusplus
+}
+#endif
 #endif

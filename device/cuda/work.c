@@ -1,0 +1,158 @@
+/* The library's own work on the GPU that is waited for later, or for some time: copies that are started
+ * and looked after, and updates, on one stream and in the order in which they come. */
+#include "device/cuda/cuda.h"
+
+#include <stdlib.h>
+
+#include "gshmem/atomic.h"
+
+/* ---- Tickets: the number of each piece of work, whose event is in a ring ---- */
+
+static cuda_event *event_of(struct cuda_work *w, uint64_t ticket)
+{
+    return &w->event[ticket % DEVICE_COPIES_MOST];
+}
+
+/* With the lock. Work that is older than the ring is waited for, so that its event may be used again. */
+static cuda_result take_ticket(struct cuda *c, uint64_t *ticket)
+{
+    struct cuda_work *w = &c->work;
+    cuda_event *event = event_of(w, w->last + 1);
+    cuda_result result = CUDA_OK;
+
+    if (!*event)
+        result = c->driver.event_create(event, CUDA_EVENT_NO_TIMING);
+    else if (w->done + DEVICE_COPIES_MOST <= w->last && !(result = c->driver.event_wait(*event)))
+        w->done = w->last + 1 - DEVICE_COPIES_MOST;
+    *ticket = w->last + 1;
+    return result;
+}
+
+/* With the lock: what has been put on the stream has that ticket now. */
+static cuda_result give_ticket(struct cuda *c, uint64_t ticket)
+{
+    cuda_result result = c->driver.event_record(*event_of(&c->work, ticket), c->work.stream);
+
+    if (!result)
+        c->work.last = ticket;
+    return result;
+}
+
+/* ---- Copies ---- */
+
+gshmem_status_t cuda_copy_start(struct device *base, void *to, const void *from, size_t bytes,
+                                uint64_t *ticket)
+{
+    struct cuda *c = cuda_of(base);
+    cuda_result result;
+    gshmem_status_t status;
+    uint64_t mine;
+
+    if ((status = cuda_enter(c)))
+        return status;
+    pthread_mutex_lock(&c->work.lock);
+    if (!(result = take_ticket(c, &mine)) && bytes)
+        result = c->driver.copy_async((cuda_address)(uintptr_t)to, (cuda_address)(uintptr_t)from, bytes,
+                                      c->work.stream);
+    if (!result)
+        result = give_ticket(c, mine);
+    pthread_mutex_unlock(&c->work.lock);
+    cuda_leave(c);
+    if (result)
+        return cuda_fail(c, result, "copying %zu B to %p on GPU %d", bytes, to, c->gpu);
+    *ticket = mine;
+    return GSHMEM_OK;
+}
+
+bool cuda_copy_done(struct device *base, uint64_t ticket, gshmem_status_t *status)
+{
+    struct cuda *c = cuda_of(base);
+    cuda_result result = CUDA_OK;
+
+    *status = GSHMEM_OK;
+    pthread_mutex_lock(&c->work.lock);
+    if (ticket > c->work.done && !(result = c->driver.event_query(*event_of(&c->work, ticket))))
+        c->work.done = ticket; /* and all before it */
+    pthread_mutex_unlock(&c->work.lock);
+    if (result == CUDA_NOT_READY)
+        return false;
+    if (result)
+        *status = cuda_fail(c, result, "a copy on GPU %d", c->gpu);
+    return true;
+}
+
+/* ---- Updates ---- */
+
+/* With the lock. */
+static gshmem_status_t update(struct cuda *c, const struct device_request *r)
+{
+    gshmem_status_t status;
+    cuda_result result;
+    uint64_t ticket;
+
+    if ((result = take_ticket(c, &ticket)))
+        return cuda_fail(c, result, "an event on GPU %d", c->gpu);
+    if ((status = cuda_kernel_launch(c, r, c->work.stream)))
+        return status;
+    if (!(result = give_ticket(c, ticket)) &&
+        !(result = c->driver.event_wait(*event_of(&c->work, ticket))))
+        c->work.done = ticket;
+    return result ? cuda_fail(c, result, "an update at %#llx on GPU %d", (unsigned long long)r->dest,
+                              c->gpu)
+                  : GSHMEM_OK;
+}
+
+gshmem_status_t cuda_update(struct device *base, const struct device_update *u, uint64_t *old)
+{
+    struct cuda *c = cuda_of(base);
+    const struct device_request r = {
+        .call = DEVICE_UPDATE,
+        .type = u->type,
+        .op = u->op,
+        .dest = (uintptr_t)u->at,
+        .value = {u->operand, u->compare},
+        .answer = (uintptr_t)c->work.answer,
+    };
+    gshmem_status_t status;
+
+    if ((status = cuda_enter(c)))
+        return status;
+    pthread_mutex_lock(&c->work.lock);
+    if (!(status = update(c, &r)) && old)
+        *old = c->work.answer->old;
+    pthread_mutex_unlock(&c->work.lock);
+    cuda_leave(c);
+    return status;
+}
+
+/* ---- Life: both with the GPU ours ---- */
+
+gshmem_status_t cuda_work_open(struct cuda *c)
+{
+    struct cuda_work *w = &c->work;
+    cuda_result result;
+    void *answer;
+
+    if ((result = c->driver.stream_create(&w->stream, CUDA_STREAM_NON_BLOCKING)))
+        return cuda_fail(c, result, "a stream for the library's work on GPU %d", c->gpu);
+    if ((result = c->driver.host_allocate(&answer, sizeof *w->answer,
+                                          CUDA_HOST_PORTABLE | CUDA_HOST_DEVICE_MAP))) {
+        c->driver.stream_destroy(w->stream);
+        return cuda_fail(c, result, "pinned memory for answers of GPU %d", c->gpu);
+    }
+    w->answer = answer;
+    return GSHMEM_OK;
+}
+
+void cuda_work_close(struct cuda *c)
+{
+    struct cuda_work *w = &c->work;
+
+    c->driver.stream_wait(w->stream);
+    for (int i = 0; i < DEVICE_COPIES_MOST; i++) {
+        if (w->event[i])
+            c->driver.event_destroy(w->event[i]);
+    }
+    c->driver.stream_destroy(w->stream);
+    c->driver.host_free(w->answer);
+}
