@@ -44,10 +44,9 @@ def missing(rehearsal):
 
 def package(name):
     """The folder of NVIDIA's library `name`: $NAME_HOME, or that of its Python package."""
-    home = os.environ.get(name.upper() + "_HOME")
-    if home:
-        return home
-    found = output("python3", "-c", f"import nvidia.{name} as p; print(list(p.__path__)[0])")
+    found = os.environ.get(name.upper() + "_HOME")
+    if not found:
+        found = output("python3", "-c", f"import nvidia.{name} as p; print(list(p.__path__)[0])")
     return found if found and os.path.isdir(os.path.join(found, "include")) else None
 
 

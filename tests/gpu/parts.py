@@ -6,6 +6,7 @@ import os
 import time
 
 import machine
+from compare import compare
 from programs import EXCLUDED, HOSTS, LOCAL, PROGRAMS, unnamed
 
 OUTPUTS = ["libgshmem.so", "bootstrap/run/gshmemrun", "runtime/programs/gshmemcc",
@@ -65,7 +66,7 @@ def compile_one(session, program):
             return session.outcome("skipped", f"compile {program.name}",
                                    f"there is no {program.package}")
         library = machine.library(folder, program.package)
-        command += [f"-I{folder}/include", library, "-Xlinker", "-rpath", "-Xlinker",
+        command += [f"-I{folder}/include", "-Xlinker", library, "-Xlinker", "-rpath", "-Xlinker",
                     os.path.dirname(library)]
     if os.path.exists(target):
         os.unlink(target)
@@ -191,5 +192,6 @@ PARTS = {
     "build": build,
     **{part: run_part(part) for part in ["device", "tests", "litmus", "nvshmem", "examples"]},
     "perf": perf,
+    "compare": compare,
     "sanitizer": sanitizer,
 }
