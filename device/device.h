@@ -140,6 +140,21 @@ struct device_ops {
                                   uint64_t *ticket);
     /* Whether that copy is over, without waiting for it; then *status says how it went. */
     bool (*copy_done)(struct device *d, uint64_t ticket, gshmem_status_t *status);
+
+    /* Of a device with its own heap, in place of stream_call. A copy, with addresses as `copy` takes
+     * them, and a request, in the order of a stream of the program's; a failure later goes to the error
+     * policy. A stream that is being captured in a graph takes them into it. */
+    gshmem_status_t (*stream_copy)(struct device *d, void *stream, void *to, const void *from,
+                                   size_t bytes);
+    gshmem_status_t (*stream_request)(struct device *d, void *stream, const struct device_request *r);
+    /* Whether kernels can use these bytes where they are. */
+    bool (*kernels_see)(struct device *d, const void *at, size_t bytes);
+    /* Until all is done that is on streams. */
+    gshmem_status_t (*streams_wait)(struct device *d);
+    /* A request of the CPU's, which asks with the errand whether it is done, until it is; then *status says
+     * how it went. */
+    gshmem_status_t (*request_start)(struct device *d, const struct device_request *r, void **errand);
+    bool (*request_done)(struct device *d, void *errand, gshmem_status_t *status);
 };
 
 extern const struct device_ops device_host;

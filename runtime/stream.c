@@ -1,12 +1,11 @@
 /* Operations on streams: what to do is noted, and done by the host's function when the device says
- * that the stream has come to it.
+ * that the stream has come to it; or it is handed to a device that does it itself (stream_device.c).
  *
  * Collectives of one team also come one after another in the order in which they were put on streams,
  * whichever these are: all PEs put them there in the same order, and streams that run beside each
  * other would mix them up. As a stream can only wait for work that is on a stream already, this order
  * never runs against the streams' own. Those in graphs have no turn: their graphs have an order. */
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,40 +14,13 @@
 #include "gshmem/wait.h"
 #include "runtime/collectives/combine.h"
 #include "runtime/stream.h"
+#include "runtime/stream_parts.h"
 #include "runtime/wait.h"
-
-/* The arguments of any of them. */
-struct request {
-    gshmem_status_t (*run)(const struct request *r);
-    void *dest;
-    const void *source;
-    size_t n; /* bytes, elements or variables */
-    size_t element;
-    ptrdiff_t dst, sst;
-    int pe; /* or a root */
-    gshmem_team_t team;
-    enum gshmem_type type;
-    enum gshmem_op op;
-    uint64_t *sig_addr;
-    uint64_t signal;
-    int signal_op; /* or a comparison */
-    const int *status;
-    int vector;
-    struct queue *queue; /* of a collective: it has its turn */
-    uint64_t turn;
-    _Alignas(16) unsigned char value[16];
-    bool captured; /* it is not under way before its graph is launched and has come to it */
-};
-
-/* The collectives of a team that are on streams. */
-struct queue {
-    uint64_t put; /* under put_lock */
-    _Atomic uint64_t done;
-};
 
 static struct queue queues[TEAM_MAX];
 static pthread_mutex_t put_lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_size_t under_way;
+static atomic_bool requested; /* there may be requests on streams */
 
 static void wait_for_turn(const struct request *r)
 {
@@ -112,6 +84,10 @@ static gshmem_status_t put_on(gshmem_stream_t stream, const char *call, const st
 
     if (status)
         return status;
+    if (job->device->ops->own_heap) {
+        atomic_store_explicit(&requested, true, memory_order_relaxed);
+        return stream_put_request(stream, call, wanted);
+    }
     struct request *r = malloc(sizeof *r);
     if (!r)
         return fail(GSHMEM_ERR_MEMORY, "%s: no memory for the request (%zu B)", call, sizeof *r);
@@ -142,6 +118,8 @@ gshmem_status_t streams_drain(void)
     struct wait w;
     gshmem_status_t status = GSHMEM_OK;
 
+    if (atomic_exchange_explicit(&requested, false, memory_order_relaxed))
+        status = job->device->ops->streams_wait(job->device);
     wait_begin(&w, "gshmem_finalize: what is on streams", GSHMEM_TEAM_WORLD);
     /* acquire: with the release in ends */
     while (!status && atomic_load_explicit(&under_way, memory_order_acquire))
@@ -160,7 +138,7 @@ gshmem_status_t gshmem_putmem_on_stream(void *dest, const void *source, size_t b
                                         gshmem_stream_t stream)
 {
     return put_on(stream, "gshmem_putmem_on_stream",
-                  &(struct request){putmem, dest, source, bytes, .pe = pe});
+                  &(struct request){DEVICE_PUT, putmem, dest, source, bytes, .pe = pe});
 }
 
 static gshmem_status_t getmem(const struct request *r)
@@ -172,7 +150,7 @@ gshmem_status_t gshmem_getmem_on_stream(void *dest, const void *source, size_t b
                                         gshmem_stream_t stream)
 {
     return put_on(stream, "gshmem_getmem_on_stream",
-                  &(struct request){getmem, dest, source, bytes, .pe = pe});
+                  &(struct request){DEVICE_GET, getmem, dest, source, bytes, .pe = pe});
 }
 
 static gshmem_status_t putmem_nbi(const struct request *r)
@@ -184,7 +162,7 @@ gshmem_status_t gshmem_putmem_nbi_on_stream(void *dest, const void *source, size
                                             gshmem_stream_t stream)
 {
     return put_on(stream, "gshmem_putmem_nbi_on_stream",
-                  &(struct request){putmem_nbi, dest, source, bytes, .pe = pe});
+                  &(struct request){DEVICE_PUT, putmem_nbi, dest, source, bytes, .pe = pe});
 }
 
 static gshmem_status_t getmem_nbi(const struct request *r)
@@ -196,7 +174,7 @@ gshmem_status_t gshmem_getmem_nbi_on_stream(void *dest, const void *source, size
                                             gshmem_stream_t stream)
 {
     return put_on(stream, "gshmem_getmem_nbi_on_stream",
-                  &(struct request){getmem_nbi, dest, source, bytes, .pe = pe});
+                  &(struct request){DEVICE_GET, getmem_nbi, dest, source, bytes, .pe = pe});
 }
 
 static gshmem_status_t iputmem(const struct request *r)
@@ -210,7 +188,7 @@ gshmem_status_t gshmem_iputmem_on_stream(void *dest, const void *source, ptrdiff
                                          gshmem_stream_t stream)
 {
     return put_on(stream, "gshmem_iputmem_on_stream",
-                  &(struct request){iputmem, dest, source, n, element, dst, sst, .pe = pe});
+                  &(struct request){DEVICE_IPUT, iputmem, dest, source, n, element, dst, sst, .pe = pe});
 }
 
 static gshmem_status_t igetmem(const struct request *r)
@@ -224,7 +202,7 @@ gshmem_status_t gshmem_igetmem_on_stream(void *dest, const void *source, ptrdiff
                                          gshmem_stream_t stream)
 {
     return put_on(stream, "gshmem_igetmem_on_stream",
-                  &(struct request){igetmem, dest, source, n, element, dst, sst, .pe = pe});
+                  &(struct request){DEVICE_IGET, igetmem, dest, source, n, element, dst, sst, .pe = pe});
 }
 
 static gshmem_status_t p(const struct request *r)
@@ -235,7 +213,7 @@ static gshmem_status_t p(const struct request *r)
 gshmem_status_t gshmem_path_p_on_stream(void *dest, const void *value, size_t bytes, int pe,
                                         gshmem_stream_t stream)
 {
-    struct request r = {p, dest, .n = bytes, .pe = pe};
+    struct request r = {DEVICE_P, p, dest, .n = bytes, .pe = pe};
 
     if (bytes > sizeof r.value)
         return fail(GSHMEM_ERR_ARGUMENT, "gshmem_path_p_on_stream: a value of %zu B; %zu at most",
@@ -257,7 +235,7 @@ gshmem_status_t gshmem_putmem_signal_on_stream(void *dest, const void *source, s
                                                int pe, gshmem_stream_t stream)
 {
     return put_on(stream, "gshmem_putmem_signal_on_stream",
-                  &(struct request){putmem_signal, dest, source, bytes, .sig_addr = sig_addr,
+                  &(struct request){DEVICE_PUT_SIGNAL, putmem_signal, dest, source, bytes, .sig_addr = sig_addr,
                                     .signal = signal, .signal_op = signal_op, .pe = pe});
 }
 
@@ -272,7 +250,7 @@ gshmem_status_t gshmem_putmem_signal_nbi_on_stream(void *dest, const void *sourc
                                                    int signal_op, int pe, gshmem_stream_t stream)
 {
     return put_on(stream, "gshmem_putmem_signal_nbi_on_stream",
-                  &(struct request){putmem_signal_nbi, dest, source, bytes, .sig_addr = sig_addr,
+                  &(struct request){DEVICE_PUT_SIGNAL, putmem_signal_nbi, dest, source, bytes, .sig_addr = sig_addr,
                                     .signal = signal, .signal_op = signal_op, .pe = pe});
 }
 
@@ -285,7 +263,7 @@ gshmem_status_t gshmem_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, 
                                            gshmem_stream_t stream)
 {
     return put_on(stream, "gshmem_signal_op_on_stream",
-                  &(struct request){signal_op, .sig_addr = sig_addr, .signal = signal,
+                  &(struct request){DEVICE_SIGNAL, signal_op, .sig_addr = sig_addr, .signal = signal,
                                     .signal_op = op, .pe = pe});
 }
 
@@ -298,7 +276,7 @@ gshmem_status_t gshmem_path_wait_one_on_stream(enum gshmem_type type, const void
                                                uint64_t value, gshmem_stream_t stream)
 {
     return put_on(stream, "gshmem_wait_until_on_stream",
-                  &(struct request){wait_one, .type = type, .source = ivar, .signal_op = cmp,
+                  &(struct request){DEVICE_WAIT_ONE, wait_one, .type = type, .source = ivar, .signal_op = cmp,
                                     .signal = value});
 }
 
@@ -319,7 +297,7 @@ gshmem_status_t gshmem_path_wait_all_on_stream(enum gshmem_type type, const void
                                                const void *values, int vector,
                                                gshmem_stream_t stream)
 {
-    struct request r = {wait_all, (void *)(uintptr_t)values, ivars, nelems, .type = type,
+    struct request r = {DEVICE_WAIT_ALL, wait_all, (void *)(uintptr_t)values, ivars, nelems, .type = type,
                         .status = status, .signal_op = cmp, .vector = vector};
 
     if (!vector)
@@ -337,7 +315,7 @@ static gshmem_status_t quiet(const struct request *r)
 
 gshmem_status_t gshmem_quiet_on_stream(gshmem_stream_t stream)
 {
-    return put_on(stream, "gshmem_quiet_on_stream", &(struct request){.run = quiet});
+    return put_on(stream, "gshmem_quiet_on_stream", &(struct request){.what = DEVICE_QUIET, .run = quiet});
 }
 
 static gshmem_status_t team_sync(const struct request *r)
@@ -347,7 +325,8 @@ static gshmem_status_t team_sync(const struct request *r)
 
 gshmem_status_t gshmem_team_sync_on_stream(gshmem_team_t team, gshmem_stream_t stream)
 {
-    return put_collective_on(stream, "gshmem_team_sync_on_stream", &(struct request){team_sync, .team = team});
+    return put_collective_on(stream, "gshmem_team_sync_on_stream",
+                             &(struct request){DEVICE_SYNC, team_sync, .team = team});
 }
 
 gshmem_status_t gshmem_sync_all_on_stream(gshmem_stream_t stream)
@@ -362,7 +341,8 @@ static gshmem_status_t barrier(const struct request *r)
 
 gshmem_status_t gshmem_barrier_on_stream(gshmem_team_t team, gshmem_stream_t stream)
 {
-    return put_collective_on(stream, "gshmem_barrier_on_stream", &(struct request){barrier, .team = team});
+    return put_collective_on(stream, "gshmem_barrier_on_stream",
+                             &(struct request){DEVICE_BARRIER, barrier, .team = team});
 }
 
 gshmem_status_t gshmem_barrier_all_on_stream(gshmem_stream_t stream)
@@ -379,7 +359,7 @@ gshmem_status_t gshmem_broadcastmem_on_stream(gshmem_team_t team, void *dest, co
                                               size_t bytes, int root, gshmem_stream_t stream)
 {
     return put_collective_on(stream, "gshmem_broadcastmem_on_stream",
-                  &(struct request){broadcast, dest, source, bytes, .team = team, .pe = root});
+                  &(struct request){DEVICE_BROADCAST, broadcast, dest, source, bytes, .team = team, .pe = root});
 }
 
 static gshmem_status_t fcollect(const struct request *r)
@@ -391,7 +371,7 @@ gshmem_status_t gshmem_fcollectmem_on_stream(gshmem_team_t team, void *dest, con
                                              size_t bytes, gshmem_stream_t stream)
 {
     return put_collective_on(stream, "gshmem_fcollectmem_on_stream",
-                  &(struct request){fcollect, dest, source, bytes, .team = team});
+                  &(struct request){DEVICE_FCOLLECT, fcollect, dest, source, bytes, .team = team});
 }
 
 static gshmem_status_t alltoall(const struct request *r)
@@ -403,7 +383,7 @@ gshmem_status_t gshmem_alltoallmem_on_stream(gshmem_team_t team, void *dest, con
                                              size_t bytes, gshmem_stream_t stream)
 {
     return put_collective_on(stream, "gshmem_alltoallmem_on_stream",
-                  &(struct request){alltoall, dest, source, bytes, .team = team});
+                  &(struct request){DEVICE_ALLTOALL, alltoall, dest, source, bytes, .team = team});
 }
 
 static gshmem_status_t reduce(const struct request *r)
@@ -416,7 +396,7 @@ gshmem_status_t gshmem_reduce_on_stream(gshmem_team_t team, enum gshmem_type typ
                                         gshmem_stream_t stream)
 {
     return put_collective_on(stream, "gshmem_reduce_on_stream",
-                  &(struct request){reduce, dest, source, n, .team = team, .type = type, .op = op});
+                  &(struct request){DEVICE_REDUCE, reduce, dest, source, n, .team = team, .type = type, .op = op});
 }
 
 static gshmem_status_t reducescatter(const struct request *r)
@@ -429,7 +409,7 @@ gshmem_status_t gshmem_reducescatter_on_stream(gshmem_team_t team, enum gshmem_t
                                                size_t n, gshmem_stream_t stream)
 {
     return put_collective_on(stream, "gshmem_reducescatter_on_stream",
-                  &(struct request){reducescatter, dest, source, n, .team = team, .type = type,
+                  &(struct request){DEVICE_REDUCESCATTER, reducescatter, dest, source, n, .team = team, .type = type,
                                     .op = op});
 }
 

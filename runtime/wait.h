@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "gshmem/base.h"
+#include "gshmem/type.h"
 #include "runtime/base/clock.h"
 
 struct wait {
@@ -73,5 +74,9 @@ gshmem_status_t wait_step_on(struct wait *w, _Atomic uint32_t *word, uint32_t se
                              _Atomic uint32_t *sleepers);
 /* To be called after changing *word; a system call only if somebody sleeps. */
 void wait_wake(_Atomic uint32_t *word, _Atomic uint32_t *sleepers);
+
+/* Whether variables can be waited for as that says (wait_until.c); *bytes: the size of one. */
+gshmem_status_t wait_check(const char *call, enum gshmem_type type, const void *ivars, size_t n, int cmp,
+                           size_t *bytes);
 
 #endif

@@ -93,6 +93,14 @@ static gshmem_status_t check_comparison(const char *call, enum gshmem_type type,
     return GSHMEM_OK;
 }
 
+static gshmem_status_t check_aligned(const char *call, enum gshmem_type type, const void *ivar)
+{
+    if (ivar && (uintptr_t)ivar % type_bytes(type) == 0)
+        return GSHMEM_OK;
+    return fail(GSHMEM_ERR_ARGUMENT, "%s: there is no variable aligned to its %zu bytes at %p", call,
+                type_bytes(type), ivar);
+}
+
 static gshmem_status_t check_address(const char *call, enum gshmem_type type, const void *ivar)
 {
     uint64_t offset;
@@ -100,10 +108,16 @@ static gshmem_status_t check_address(const char *call, enum gshmem_type type, co
     if (GSHMEM_UNLIKELY(job && job->device_heap) &&
         device_heap_find(job->device_heap, ivar, 1, &offset))
         return context_refuse_device(ivar, call);
-    if (ivar && (uintptr_t)ivar % type_bytes(type) == 0)
-        return GSHMEM_OK;
-    return fail(GSHMEM_ERR_ARGUMENT, "%s: there is no variable aligned to its %zu bytes at %p", call,
-                type_bytes(type), ivar);
+    return check_aligned(call, type, ivar);
+}
+
+gshmem_status_t wait_check(const char *call, enum gshmem_type type, const void *ivars, size_t n, int cmp,
+                           size_t *bytes)
+{
+    gshmem_status_t status = check_comparison(call, type, cmp);
+
+    *bytes = type_bytes(type);
+    return status || n == 0 ? status : check_aligned(call, type, ivars);
 }
 
 static gshmem_status_t check_one(const char *call, enum gshmem_type type, const void *ivar, int cmp)

@@ -61,6 +61,19 @@ bool cuda_owns(struct device *base, const void *at, size_t bytes)
     return ours;
 }
 
+bool cuda_kernels_see(struct device *base, const void *at, size_t bytes)
+{
+    const cuda_address first = (cuda_address)(uintptr_t)at;
+    struct cuda *c = cuda_of(base);
+
+    if (cuda_enter(c))
+        return false;
+    unsigned kind = kind_of(c, first);
+    bool seen = kind && is_all(c, first, bytes, kind);
+    cuda_leave(c);
+    return seen;
+}
+
 /* ---- For GPUs ---- */
 
 /* The driver answers REGISTERED_BEFORE where a part of it is: of what is pinned already, all must

@@ -1,6 +1,7 @@
 /* What the parts of the cuda device know of each other: device.c (which GPU, copies, small memory),
  * heap.c (the symmetric heap), buffer.c (memory of the program's, and what NICs are given), kernel.c (the
- * library's own kernel) and work.c (what is done by it, and copies that are not waited for at once). */
+ * library's own kernel), work.c (updates by it, and copies that are not waited for at once) and stream.c
+ * (requests on streams, and of the CPU's). */
 #ifndef GSHMEM_CUDA_H
 #define GSHMEM_CUDA_H
 
@@ -32,6 +33,20 @@ struct cuda_work {
     struct device_answer *answer; /* of the update under way */
 };
 
+/* The last collective of a team that has been asked for. */
+struct cuda_order {
+    cuda_event last;
+    bool recorded;
+};
+
+/* A call of the CPU's that waits for a request, or could. */
+struct cuda_errand {
+    cuda_stream stream;
+    cuda_event event;
+    struct device_answer *answer;
+    struct cuda_errand *next; /* of those that are free */
+};
+
 struct cuda {
     struct device base;
     struct cuda_driver driver;
@@ -45,6 +60,10 @@ struct cuda {
     char text[160];
     struct cuda_kernel kernel;
     struct cuda_work work;
+    pthread_mutex_t order_lock; /* of all that follow */
+    struct cuda_order *order;   /* [team] */
+    int orders;
+    struct cuda_errand *errands;
 };
 
 static inline struct cuda *cuda_of(struct device *d)
@@ -56,7 +75,8 @@ static inline struct cuda *cuda_of(struct device *d)
 gshmem_status_t cuda_fail(const struct cuda *c, cuda_result result, const char *format, ...)
     __attribute__((format(printf, 3, 4), cold));
 
-/* Calls of the driver are about the GPU of the thread's context: between these it is ours. */
+/* Calls of the driver are about the GPU of the thread's context: between these it is ours. Also what a
+ * thread that captures a stream may not do otherwise can be done then: it is beside the capture. */
 gshmem_status_t cuda_enter(const struct cuda *c);
 void cuda_leave(const struct cuda *c);
 
@@ -101,5 +121,14 @@ gshmem_status_t cuda_update(struct device *d, const struct device_update *u, uin
 gshmem_status_t cuda_copy_start(struct device *d, void *to, const void *from, size_t bytes,
                                 uint64_t *ticket);
 bool cuda_copy_done(struct device *d, uint64_t ticket, gshmem_status_t *status);
+
+gshmem_status_t cuda_stream_copy(struct device *d, void *stream, void *to, const void *from,
+                                 size_t bytes);
+gshmem_status_t cuda_stream_request(struct device *d, void *stream, const struct device_request *r);
+bool cuda_kernels_see(struct device *d, const void *at, size_t bytes);
+gshmem_status_t cuda_streams_wait(struct device *d);
+gshmem_status_t cuda_request_start(struct device *d, const struct device_request *r, void **errand);
+bool cuda_request_done(struct device *d, void *errand, gshmem_status_t *status);
+void cuda_streams_close(struct cuda *c);
 
 #endif

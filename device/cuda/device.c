@@ -30,17 +30,30 @@ gshmem_status_t cuda_fail(const struct cuda *c, cuda_result result, const char *
     return c->config.fail(status, "cuda: %s: %s", what, cuda_error(&c->driver, result).text);
 }
 
+/* How deep the thread is in here, and what captures allowed it before. */
+static _Thread_local struct {
+    int depth, mode;
+} within;
+
 gshmem_status_t cuda_enter(const struct cuda *c)
 {
     cuda_result result = c->driver.context_push(c->context);
 
-    return result ? cuda_fail(c, result, "taking GPU %d for this thread", c->gpu) : GSHMEM_OK;
+    if (result)
+        return cuda_fail(c, result, "taking GPU %d for this thread", c->gpu);
+    if (within.depth++ == 0) {
+        within.mode = CUDA_CAPTURE_RELAXED;
+        c->driver.capture_mode(&within.mode);
+    }
+    return GSHMEM_OK;
 }
 
 void cuda_leave(const struct cuda *c)
 {
     cuda_context ours;
 
+    if (--within.depth == 0)
+        c->driver.capture_mode(&within.mode);
     c->driver.context_pop(&ours);
 }
 
@@ -204,7 +217,7 @@ static gshmem_status_t cuda_open(const struct device_config *config, struct devi
     if (!c)
         return config->fail(GSHMEM_ERR_MEMORY, "cuda: out of memory");
     c->base.ops = &gshmem_device;
-    c->kernel.lock = c->work.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    c->kernel.lock = c->work.lock = c->order_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     c->config = *config;
     if (!cuda_driver_open(&c->driver, why, sizeof why)) {
         free(c);
@@ -231,6 +244,7 @@ static void cuda_close(struct device *base)
 
     if (!cuda_enter(c)) {
         cuda_kernel_close(c);
+        cuda_streams_close(c);
         cuda_work_close(c);
         c->driver.stream_destroy(c->stream);
         cuda_leave(c);
@@ -352,7 +366,8 @@ static void *allocate(struct device *base, enum device_memory kind, size_t bytes
     return at;
 }
 
-/* What the driver calls in the order of a stream may neither wait nor call the driver, and ours do both. */
+/* What the driver calls in the order of a stream may neither wait nor call the driver: there are requests
+ * in place of it. */
 static gshmem_status_t stream_call(struct device *base, void *stream, void (*function)(void *),
                                    void *argument, void (*over)(void *))
 {
@@ -361,17 +376,15 @@ static gshmem_status_t stream_call(struct device *base, void *stream, void (*fun
     (void)function;
     (void)argument;
     (void)over;
-    return c->config.fail(GSHMEM_ERR_UNSUPPORTED,
-                          "operations on a GPU's stream (%p) are not in this version: wait for the "
-                          "stream and call the one without _on_stream, or call it in a kernel",
-                          stream);
+    return c->config.fail(GSHMEM_ERR_UNSUPPORTED, "cuda: stream %p takes no calls of the CPU's", stream);
 }
 
 static bool stream_is_captured(struct device *base, void *stream)
 {
-    (void)base;
-    (void)stream;
-    return false; /* nothing is put on it anyway */
+    struct cuda *c = cuda_of(base);
+    int status = 0;
+
+    return !c->driver.stream_is_capturing(stream, &status) && status;
 }
 
 const struct device_ops gshmem_device = {
@@ -403,4 +416,10 @@ const struct device_ops gshmem_device = {
     .update = cuda_update,
     .copy_start = cuda_copy_start,
     .copy_done = cuda_copy_done,
+    .stream_copy = cuda_stream_copy,
+    .stream_request = cuda_stream_request,
+    .kernels_see = cuda_kernels_see,
+    .streams_wait = cuda_streams_wait,
+    .request_start = cuda_request_start,
+    .request_done = cuda_request_done,
 };

@@ -71,28 +71,15 @@ static gshmem_status_t serve(struct cuda *c)
     return status;
 }
 
-/* A thread that captures a stream may do all this beside it. */
-static gshmem_status_t prepare_beside_capture(struct cuda *c, bool job)
-{
-    gshmem_status_t status = GSHMEM_OK;
-    int mode = CUDA_CAPTURE_RELAXED;
-
-    c->driver.capture_mode(&mode);
-    if (!c->kernel.loaded)
-        status = load(c);
-    if (!status && job && !c->kernel.serves)
-        status = serve(c);
-    c->driver.capture_mode(&mode);
-    return status;
-}
-
 static gshmem_status_t prepare(struct cuda *c, bool job)
 {
     gshmem_status_t status = GSHMEM_OK;
 
     pthread_mutex_lock(&c->kernel.lock);
-    if (!c->kernel.loaded || (job && !c->kernel.serves))
-        status = prepare_beside_capture(c, job);
+    if (!c->kernel.loaded)
+        status = load(c);
+    if (!status && job && !c->kernel.serves)
+        status = serve(c);
     pthread_mutex_unlock(&c->kernel.lock);
     return status;
 }

@@ -208,6 +208,60 @@ static bool copy_done(struct device *d, uint64_t ticket, gshmem_status_t *status
     return true;
 }
 
+static gshmem_status_t refuse_request(void)
+{
+    return fail(GSHMEM_ERR_UNSUPPORTED, "the host device takes calls on streams, and no requests");
+}
+
+static gshmem_status_t stream_copy(struct device *d, void *stream, void *to, const void *from,
+                                   size_t bytes)
+{
+    (void)d;
+    (void)stream;
+    (void)to;
+    (void)from;
+    (void)bytes;
+    return refuse_request();
+}
+
+static gshmem_status_t stream_request(struct device *d, void *stream, const struct device_request *r)
+{
+    (void)d;
+    (void)stream;
+    (void)r;
+    return refuse_request();
+}
+
+static bool kernels_see(struct device *d, const void *at, size_t bytes)
+{
+    (void)d;
+    (void)at;
+    (void)bytes;
+    return true;
+}
+
+static gshmem_status_t streams_wait(struct device *d)
+{
+    (void)d;
+    return GSHMEM_OK;
+}
+
+static gshmem_status_t request_start(struct device *d, const struct device_request *r, void **errand)
+{
+    (void)d;
+    (void)r;
+    (void)errand;
+    return refuse_request();
+}
+
+static bool request_done(struct device *d, void *errand, gshmem_status_t *status)
+{
+    (void)d;
+    (void)errand;
+    *status = refuse_request();
+    return true;
+}
+
 const struct device_ops device_host = {
     .size = sizeof(struct device_ops),
     .version = DEVICE_VERSION,
@@ -237,4 +291,10 @@ const struct device_ops device_host = {
     .update = update,
     .copy_start = copy_start,
     .copy_done = copy_done,
+    .stream_copy = stream_copy,
+    .stream_request = stream_request,
+    .kernels_see = kernels_see,
+    .streams_wait = streams_wait,
+    .request_start = request_start,
+    .request_done = request_done,
 };
