@@ -26,6 +26,7 @@
 #include "runtime/job.h"
 #include "runtime/memory/allocator.h"
 #include "runtime/memory/device_heap.h"
+#include "runtime/memory/multicast.h"
 #include "runtime/memory/request.h"
 
 enum {
@@ -114,6 +115,7 @@ static bool discard(const struct heap *h, size_t begin, size_t end)
 static void give_back(struct heap *h, size_t offset, size_t bytes)
 {
     if (h->device) {
+        multicast_cut(job, allocator_top(h->objects));
         device_heap_cut(h->device, allocator_top(h->objects));
         return;
     }
@@ -157,7 +159,13 @@ static gshmem_status_t copy(const struct heap *h, size_t to, size_t from, size_t
  * touch. */
 static gshmem_status_t reach(struct heap *h, size_t end, const struct request *r)
 {
-    return h->device ? device_heap_reach(h->device, end, request_name(r)) : GSHMEM_OK;
+    if (!h->device)
+        return GSHMEM_OK;
+    uint64_t before = device_heap_everywhere(h->device);
+    gshmem_status_t status = device_heap_reach(h->device, end, request_name(r));
+    if (!status && device_heap_everywhere(h->device) > before)
+        multicast_follow(job, request_name(r));
+    return status;
 }
 
 /* ---- One PE's part of a call ---- */
