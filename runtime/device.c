@@ -35,7 +35,6 @@ struct device_config device_config_of(int index)
         .share = (int)settings_number(SETTING_CUDA_SHARE),
         .add_module = modules_add,
         .remove_module = gshmem_device_unregister,
-        .multicast = settings_number(SETTING_CUDA_MULTICAST) == 0,
     };
 }
 
@@ -74,12 +73,7 @@ gshmem_status_t device_start(struct job *j)
              asked != DEVICE_AUTO ? "by GSHMEM_DEVICE"
              : kernels            ? "this program has kernels for GPUs"
                                   : "this program has no kernels for GPUs");
-    if (!j->device->ops->own_heap || j->bootstrap->n_hosts == 1)
-        return GSHMEM_OK;
-    return fail(GSHMEM_ERR_UNSUPPORTED,
-                "the job is on %d hosts, and heaps of GPU memory are for jobs on one host: "
-                "GSHMEM_DEVICE=host keeps the heap in host memory",
-                j->bootstrap->n_hosts);
+    return GSHMEM_OK;
 }
 
 void device_stop(struct job *j)

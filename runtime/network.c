@@ -67,18 +67,18 @@ static char *mapped(void *context, int pe, int segment)
     return j->data_peer[pe] ? (char *)j->data_peer[pe] - j->data.segment[0].offset + s->offset : NULL;
 }
 
-static gshmem_status_t copy(void *context, void *to, const void *from, uint64_t bytes)
-{
-    const struct job *j = ((struct network *)context)->job;
-
-    return j->device->ops->copy(j->device, to, from, bytes);
-}
-
+/* Most of what is asked about is in a heap, which the driver need not be asked about. */
 static int on_device(void *context, const void *at, uint64_t bytes)
 {
-    const struct job *j = ((struct network *)context)->job;
+    const struct network *n = context;
+    const struct transport_segment *device = &n->config.segment[SEGMENT_DEVICE];
+    const struct transport_segment *heap = &n->config.segment[SEGMENT_HEAP];
 
-    return j->device->ops->owns(j->device, at, bytes);
+    if ((uintptr_t)at - (uintptr_t)device->base < device->bytes)
+        return true;
+    if ((uintptr_t)at - (uintptr_t)heap->base < heap->bytes)
+        return false;
+    return n->job->device->ops->owns(n->job->device, at, bytes);
 }
 
 static void heard(void *context, int from, const void *note, size_t bytes)
@@ -288,21 +288,24 @@ static void name_segments(struct network *n)
     const struct job *j = n->job;
     struct transport_segment *s = n->config.segment;
 
-    s[SEGMENT_SYSTEM] = (struct transport_segment){(char *)j->system_peer[j->pe],
-                                                   j->host.layout.system_bytes};
-    s[SEGMENT_HEAP] =
-        (struct transport_segment){(char *)j->heap_peer[j->pe], j->host.layout.heap_bytes};
+    s[SEGMENT_SYSTEM] = (struct transport_segment){.base = (char *)j->system_peer[j->pe],
+                                                   .bytes = j->host.layout.system_bytes};
+    s[SEGMENT_HEAP] = (struct transport_segment){.base = (char *)j->heap_peer[j->pe],
+                                                 .bytes = j->host.layout.heap_bytes};
     if (j->device_heap) {
         char *start = (char *)device_heap_start_of(j->device_heap, j->pe);
         s[SEGMENT_DEVICE] = (struct transport_segment){
-            start,
-            (size_t)(device_heap_base(j->device_heap) - start) + device_heap_limit(j->device_heap)};
+            .base = start,
+            .bytes = (size_t)(device_heap_base(j->device_heap) - start) + device_heap_limit(j->device_heap),
+            .of_device = true,
+            .there = device_heap_there_now(j->device_heap)};
+        n->config.device = j->device;
         n->config.on_device = on_device;
-        n->config.copy = copy;
+        n->config.staging = (uint64_t)settings_number(SETTING_STAGING);
     }
     for (int i = 0; i < j->data.n; i++)
-        s[SEGMENT_DATA + i] = (struct transport_segment){(char *)j->data.segment[i].base,
-                                                         j->data.segment[i].bytes};
+        s[SEGMENT_DATA + i] = (struct transport_segment){.base = (char *)j->data.segment[i].base,
+                                                         .bytes = j->data.segment[i].bytes};
     n->config.segments = SEGMENT_DATA + j->data.n;
 }
 

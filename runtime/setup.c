@@ -45,10 +45,12 @@ int gshmem_addr_accessible(const void *addr, int pe)
 
     if (find_mapped(gshmem_ctx_default, addr, pe))
         return 1;
-    if (job && job->device_heap && device_heap_find(job->device_heap, addr, 1, &offset))
-        return pe >= 0 && pe < job->n_pes &&
+    if (!gshmem_pe_accessible(pe))
+        return 0;
+    if (job->device_heap && job->host.index_of[pe] >= 0)
+        return device_heap_find(job->device_heap, addr, 1, &offset) &&
                device_heap_there(job->device_heap, pe, offset, false) != 0;
-    return gshmem_pe_accessible(pe) && job->host.index_of[pe] < 0 &&
+    return job->host.index_of[pe] < 0 &&
            network_locate(job->network, addr, 1, &segment, &offset) &&
            (segment < SEGMENT_DATA || network_same_program(job->network, pe));
 }

@@ -16,6 +16,8 @@
 #include "gshmem/atomic.h"
 #include "gshmem/status.h"
 
+struct device; /* device/device.h */
+
 #define TRANSPORT_VERSION     2
 #define TRANSPORT_ADDRESS_MAX 128 /* bytes that a PE publishes for its peers to find it */
 #define TRANSPORT_SEGMENT_MAX 16
@@ -26,6 +28,8 @@
 struct transport_segment {
     char *base;
     size_t bytes;
+    int of_device;         /* memory of the device's own, which the CPU cannot touch */
+    const uint64_t *there; /* so many of the bytes are there now; NULL: all */
 };
 
 enum transport_kind {
@@ -37,9 +41,12 @@ enum transport_kind {
 enum transport_flags {
     /* More requests may follow at once: while answers are due, sending may wait for them. */
     TRANSPORT_MORE = 1,
+    /* `local` is memory of the CPU's that stays as it is until the request is done. */
+    TRANSPORT_KEPT = 2,
 };
 
-/* A put of at most this many bytes has been copied when post returns: its source may be reused. */
+/* A put of at most this many bytes has been copied when post returns: its source may be reused; unless
+ * the request says that it is kept. */
 #define TRANSPORT_COPIED 4096
 
 struct transport_request {
@@ -101,10 +108,11 @@ struct transport_config {
     void (*told)(void *context, int from, int pe);
     /* Where that segment of a PE of this host begins, mapped here; NULL: it is not. */
     char *(*mapped)(void *context, int pe, int segment);
-    /* Whether this memory is a device's own, which the CPU cannot touch; and copies, done on return,
-     * from and to such memory. NULL: all memory is the CPU's. */
+    /* Whose own memory, which the CPU cannot touch, some of it is; NULL: all is the CPU's. */
+    struct device *device;
+    /* Whether these bytes of this process are such. */
     int (*on_device)(void *context, const void *at, uint64_t bytes);
-    gshmem_status_t (*copy)(void *context, void *to, const void *from, uint64_t bytes);
+    uint64_t staging; /* bytes of pinned memory to copy them through, where a NIC cannot read them */
 
     /* Settings (runtime/base/settings.h), for transports that are modules. */
     int64_t (*number)(int setting);

@@ -41,6 +41,8 @@
     X(PEER_TIMEOUT, "PEER_TIMEOUT", NULL, SECONDS, "10", "1..3600",                                \
       "seconds after which a PE on another host that owes an answer and has sent nothing at all is "  \
       "taken for dead")                                                                            \
+    X(STAGING, "STAGING", NULL, SIZE, "16M", "64K..64G",                                           \
+      "pinned memory through which GPU memory goes to other hosts and comes from them")            \
     X(MAPPED, "MAPPED", NULL, COUNT, "1", "0..1",                                                  \
       "0: kernels reach even the PEs of their host through the proxy")                             \
     X(CHANNELS, "CHANNELS", NULL, COUNT, "4", "1..64",                                             \
@@ -55,8 +57,6 @@
       "which GPU a PE takes, by number; empty: its current one, or by its place on the host")      \
     X(CUDA_SHARE, "CUDA_SHARE", NULL, CHOICE, "auto", "auto|fd|fabric|ipc",                        \
       "how heaps of GPU memory get to the other PEs of a host")                                    \
-    X(CUDA_MULTICAST, "CUDA_MULTICAST", NULL, CHOICE, "auto", "auto|off",                          \
-      "let a switch between GPUs store in all of a team, and combine; off: as without one")        \
     X(HOST_THREADS, "HOST_THREADS", NULL, COUNT, "0", "0..1024",                                   \
       "threads that run kernels on the host device; 0: one for each CPU")                          \
     X(HOST_STACK, "HOST_STACK", NULL, SIZE, "64K", "16K..1G",                                      \

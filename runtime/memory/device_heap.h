@@ -1,7 +1,7 @@
 /* The symmetric heap in memory of a device's own (GPU memory): where each PE's is, and how all grow.
  *
- * Beside it the heap in host memory stays, for objects that ask for it. All PEs of the job are on one
- * host. The CPU has no address for what is in here: it copies, by the device. */
+ * Beside it the heap in host memory stays, for objects that ask for it. PEs of other hosts are reached by
+ * a transport, and grow theirs by themselves: who calls makes sure that all could. The CPU has no address for what is in here: it copies, by the device. */
 #ifndef GSHMEM_RUNTIME_DEVICE_HEAP_H
 #define GSHMEM_RUNTIME_DEVICE_HEAP_H
 
@@ -10,7 +10,6 @@
 
 #include "device/device.h"
 #include "gshmem/status.h"
-#include "runtime/handover.h"
 
 struct job;
 struct device_heap;
@@ -27,6 +26,8 @@ void device_heap_stop(struct job *j);
 /* This PE's heap for objects: from where, and up to how much. */
 char *device_heap_base(const struct device_heap *d);
 uint64_t device_heap_limit(const struct device_heap *d);
+/* That much is the limit on other hosts. */
+void device_heap_lower_limit(struct device_heap *d, uint64_t limit);
 /* The library's own part, before it: kernels' sync blocks. */
 uintptr_t device_heap_system(const struct device_heap *d);
 
@@ -35,26 +36,17 @@ uintptr_t device_heap_system(const struct device_heap *d);
 bool device_heap_find(const struct device_heap *d, const void *mine, uint64_t bytes, uint64_t *offset);
 uintptr_t device_heap_there(const struct device_heap *d, int pe, uint64_t offset, bool loads);
 
+/* How much there is now of all of it, the library's own part included; changes as it grows. */
+const uint64_t *device_heap_there_now(const struct device_heap *d);
 /* Where all of it begins, the library's own part included; 0 where it cannot be reached by copies. */
 uintptr_t device_heap_start_of(const struct device_heap *d, int pe);
 
-/* Makes sure that there is memory up to `end`, on all PEs, which must all call it with the same. */
+/* Makes sure that there is memory up to `end`, on all PEs of this host, which must all call it with the same. */
 gshmem_status_t device_heap_reach(struct device_heap *d, uint64_t end, const char *call);
+/* Up to here there is memory on all of them. */
+uint64_t device_heap_everywhere(const struct device_heap *d);
 /* No object is beyond `end` any more, on any PE. */
 void device_heap_cut(struct device_heap *d, uint64_t end);
-
-/* For multicast. How much there is on all PEs, how much of this PE's heap would be left if no object were
- * beyond `end`, and how much there may ever be: each from where heaps begin, the library's part included.
- * This PE's piece that begins at an offset, as device.h says. */
-uint64_t device_heap_everywhere(const struct device_heap *d);
-uint64_t device_heap_kept(struct device_heap *d, uint64_t end);
-uint64_t device_heap_span(const struct device_heap *d);
-uint64_t device_heap_piece(struct device_heap *d, uint64_t offset);
-const struct device_heap_map *device_heap_mine(const struct device_heap *d);
-/* How all PEs of the host talk; and room for a letter and a descriptor of each. */
-void device_heap_circle(struct device_heap *d, struct handover **handover,
-                        const struct handover_circle **circle);
-void *device_heap_letters(struct device_heap *d, int **fds);
 
 /* Copies and fills by the device, with addresses as these give them. */
 gshmem_status_t device_heap_copy(struct device_heap *d, void *to, const void *from, uint64_t bytes);

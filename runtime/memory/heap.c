@@ -23,10 +23,10 @@
 #include "device/device.h"
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
+#include "runtime/collectives/collectives.h"
 #include "runtime/job.h"
 #include "runtime/memory/allocator.h"
 #include "runtime/memory/device_heap.h"
-#include "runtime/memory/multicast.h"
 #include "runtime/memory/request.h"
 
 enum {
@@ -47,6 +47,7 @@ struct heap {
     size_t touched;
     size_t page;
     size_t dumped; /* up to here it goes into a core dump */
+    bool met;      /* all hosts have agreed on the limit */
     bool huge;     /* huge pages are wanted and not yet asked for */
 };
 
@@ -115,7 +116,6 @@ static bool discard(const struct heap *h, size_t begin, size_t end)
 static void give_back(struct heap *h, size_t offset, size_t bytes)
 {
     if (h->device) {
-        multicast_cut(job, allocator_top(h->objects));
         device_heap_cut(h->device, allocator_top(h->objects));
         return;
     }
@@ -157,15 +157,37 @@ static gshmem_status_t copy(const struct heap *h, size_t to, size_t from, size_t
 
 /* Makes sure that there is memory up to that offset, on all PEs; host memory comes with its first
  * touch. */
-static gshmem_status_t reach(struct heap *h, size_t end, const struct request *r)
+static gshmem_status_t reach(struct heap *h, size_t end, struct request *r)
 {
+    gshmem_status_t status;
+
     if (!h->device)
         return GSHMEM_OK;
     uint64_t before = device_heap_everywhere(h->device);
-    gshmem_status_t status = device_heap_reach(h->device, end, request_name(r));
-    if (!status && device_heap_everywhere(h->device) > before)
-        multicast_follow(job, request_name(r));
+    status = device_heap_reach(h->device, end, request_name(r));
+    if (!network_is_far(job->network) || status == GSHMEM_ERR_PEER_DEAD || status == GSHMEM_ERR_ABORTED)
+        return status;
+    /* Other hosts have grown by themselves, or have not. */
+    if (status)
+        request_refuse(r, REQUEST_MEMORY, status, "%s", gshmem_status_text(status));
+    if ((status = request_agree(r)))
+        device_heap_cut(h->device, before);
     return status;
+}
+
+/* Where no object has been made yet. */
+static gshmem_status_t lower_limit(struct heap *h, size_t limit)
+{
+    struct allocator *objects;
+
+    if (limit >= h->limit)
+        return GSHMEM_OK;
+    if (!(objects = allocator_create(limit)))
+        return fail(GSHMEM_ERR_MEMORY, "out of memory for the symmetric heap");
+    allocator_destroy(h->objects);
+    h->objects = objects;
+    h->limit = limit;
+    return GSHMEM_OK;
 }
 
 /* ---- One PE's part of a call ---- */
@@ -284,12 +306,40 @@ static size_t find(const struct heap *h, struct request *r, const void *ptr, siz
 
 /* ---- Calls ---- */
 
-/* The heap, with the lock taken, and a request to fill in; NULL if there is no job. */
+/* Limits differ from host to host, and the same call must find the same place everywhere: before the first
+ * object, PEs of several hosts agree on the least. Memory of a device's is that of all or of none. */
+static gshmem_status_t meet(struct heap *host, struct heap *device, const char *call)
+{
+    const uint64_t mine[2] = {host->limit, device ? device->limit : 0};
+    uint64_t least[2], most[2];
+    gshmem_status_t status;
+
+    if ((status = collective_agree(job->team[GSHMEM_TEAM_WORLD], call, mine, least, most, 2)))
+        return status;
+    if (most[1] && !least[1])
+        return fail(GSHMEM_ERR_MISMATCH,
+                    "%s: this PE has its heap in %s memory, PEs of another host have theirs in %s "
+                    "memory: GSHMEM_DEVICE=cuda, or =host, for all PEs",
+                    call, device ? "GPU" : "host", device ? "host" : "GPU");
+    status = lower_limit(host, least[0]);
+    if (!status && device) {
+        status = lower_limit(device, least[1]);
+        device_heap_lower_limit(device->device, least[1]);
+    }
+    host->met = status == GSHMEM_OK;
+    return status;
+}
+
+/* The heap, with the lock taken, and a request to fill in; NULL if there is no job, or a failure. */
 static struct heap *enter(struct request *r, enum heap_call call, size_t bytes)
 {
     if (job_require(heap_call_name[call]))
         return NULL;
     pthread_mutex_lock(&job->heap->calls);
+    if (!job->heap->met && meet(job->heap, job->device_objects, heap_call_name[call])) {
+        pthread_mutex_unlock(&job->heap->calls);
+        return NULL;
+    }
     *r = (struct request){.word = {[REQUEST_CALL] = call, [REQUEST_BYTES] = bytes}};
     return job->device_objects ? job->device_objects : job->heap;
 }
@@ -508,6 +558,7 @@ gshmem_status_t heap_start(struct job *j)
         .base = (char *)j->heap_peer[j->pe],
         .limit = j->host.layout.heap_bytes,
         .page = (size_t)sysconf(_SC_PAGESIZE),
+        .met = !network_is_far(j->network),
         .huge = settings_number(SETTING_HUGE_PAGES) == 0 && j->host.layout.heap_bytes > HUGE_PAGE,
     });
     if (!j->heap)

@@ -118,6 +118,7 @@ static gshmem_status_t element(const struct translation *t, enum transport_kind 
     t->passage->answer.value[1] = kind == TRANSPORT_PUT ? c->size : 0;
     r->kind = kind;
     r->local = t->passage->answer.value;
+    r->flags |= TRANSPORT_KEPT;
     r->bytes = c->type;
     return aim(t, c, c->type, &r->segment, &r->offset);
 }

@@ -50,6 +50,15 @@ static void requests(void)
         bytes[at] = 1;
         CHECK(!request_decode(bytes, &d));
     }
+    f.signal_op = 0; /* such a put may have more to come, and nothing else may */
+    f.more = 1;
+    request_encode(bytes, &f);
+    CHECK(request_decode(bytes, &d) && d.more == 1);
+    bytes[6] = 2;
+    CHECK(!request_decode(bytes, &d));
+    f.kind = FRAME_GET;
+    request_encode(bytes, &f);
+    CHECK(!request_decode(bytes, &d));
 }
 
 static void answers(void)

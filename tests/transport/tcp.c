@@ -116,7 +116,7 @@ static void open_pe(int me)
     CHECK_EQ(transport_tcp.address(p->t, p->address, sizeof p->address, &p->address_bytes), GSHMEM_OK);
     memset(p->config.secret, SECRET_BYTE, sizeof p->config.secret);
     p->config.segments = 1;
-    p->config.segment[0] = (struct transport_segment){(char *)p->memory + GUARD, SEGMENT};
+    p->config.segment[0] = (struct transport_segment){.base = (char *)p->memory + GUARD, .bytes = SEGMENT};
     transport_tcp.begin(p->t, &p->config);
 }
 

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "gshmem/base.h"
+#include "device/device.h"
 #include "transport/transport.h"
 
 enum { TURN_BYTES = 1 << 20 }; /* some 0.1 ms */
@@ -133,13 +134,13 @@ static gshmem_status_t refuse(struct local *t, int pe)
 
 static int on_device(struct local *t, const void *at, uint64_t bytes)
 {
-    return at && t->config.on_device && t->config.on_device(t->config.context, at, bytes);
+    return at && t->config.device && t->config.on_device(t->config.context, at, bytes);
 }
 
 static gshmem_status_t move(struct local *t, void *to, const void *from, uint64_t bytes, int in)
 {
     if (on_device(t, to, bytes) || on_device(t, from, bytes))
-        return t->config.copy(t->config.context, to, from, bytes);
+        return t->config.device->ops->copy(t->config.device, to, from, bytes);
     if (in)
         load(to, from, bytes);
     else
@@ -163,7 +164,7 @@ static gshmem_status_t set_signal(struct local *t, uint64_t *flag, const struct 
     }
     if (r->signal_op != GSHMEM_SIGNAL_SET)
         return refuse_update(t, r->pe);
-    return t->config.copy(t->config.context, flag, &r->signal_value, sizeof *flag);
+    return t->config.device->ops->copy(t->config.device, flag, &r->signal_value, sizeof *flag);
 }
 
 static gshmem_status_t put(struct local *t, const struct transport_request *r)

@@ -106,6 +106,7 @@ struct request_frame {
     uint8_t type;
     uint8_t signal_op;      /* of a put; 0: none */
     uint8_t signal_segment;
+    uint8_t more;           /* of a put without a signal: the next request is the rest of it */
     uint64_t offset;
     uint64_t bytes;         /* of the data: behind this frame (put), or asked for (get) */
     uint64_t a;             /* operand, or the signal's offset */
@@ -115,7 +116,7 @@ struct request_frame {
 static inline void request_encode(unsigned char out[REQUEST_BYTES], const struct request_frame *f)
 {
     const unsigned char small[8] = {f->kind,      f->segment, f->amo, f->type,
-                                    f->signal_op, f->signal_segment};
+                                    f->signal_op, f->signal_segment, f->more};
 
     memcpy(out, small, 8);
     frame_put64(out + 8, f->offset);
@@ -133,20 +134,24 @@ static inline bool request_decode(const unsigned char in[REQUEST_BYTES], struct 
         .type = in[3],
         .signal_op = in[4],
         .signal_segment = in[5],
+        .more = in[6],
         .offset = frame_get64(in + 8),
         .bytes = frame_get64(in + 16),
         .a = frame_get64(in + 24),
         .b = frame_get64(in + 32),
     };
-    return f->kind >= FRAME_PUT && f->kind <= FRAME_NOTE && in[6] == 0 && in[7] == 0;
+    bool may_have_more = f->kind == FRAME_PUT && f->signal_op == 0;
+    return f->kind >= FRAME_PUT && f->kind <= FRAME_NOTE && f->more <= may_have_more && in[7] == 0;
 }
 
 /* ---- Answer: kind 1, zero 7, number 8, value 8 ---- */
 
 enum answer_kind {
     ANSWER_DONE = 1, /* all requests up to `number` are done */
-    ANSWER_DATA,     /* the same, and `value` bytes follow: what the get of that number asked for */
-    ANSWER_VALUE,    /* the same, and `value` is what the atomic of that number found */
+    ANSWER_DATA,     /* all before it are, and `value` bytes follow: the next, or all, of what the get of
+                        that number asked for; with the last of them it is done */
+    ANSWER_VALUE,    /* as DONE, and `value` is what the atomic of that number found */
+    ANSWER_FAILED,   /* all before it are done, and that one has failed: `value` is the status */
     ANSWER_GOODBYE,  /* the last: the PE leaves in good order */
 };
 

@@ -17,11 +17,9 @@
 #include "runtime/base/log.h"
 #include "runtime/base/sanitizer.h"
 #include "transport/tcp/greeting.h"
-#include "transport/tcp/tcp.h"
+#include "transport/tcp/inbound.h"
 
 enum {
-    READ_BYTES = 64 * 1024,
-    COPY_MOST = 4096,  /* a get's data, larger is sent from where it is */
     OWED_MOST = 32,    /* requests without an answer, while that may wait */
     VISIT_BYTES = 4 << 20, /* are received from one PE, then others have their turn */
     LATE_NS = 20000,   /* an answer that waited longer makes that many prompt: */
@@ -31,27 +29,6 @@ enum {
 /* How long a connection may take to say hello; and while others have to wait at the door for it. */
 #define STRANGER_NS         5000000000ull
 #define STRANGER_CROWDED_NS 1000000000ull
-
-struct inbound {
-    struct stream stream;
-    struct inbound *next;
-    int pe;                 /* -1: a stranger, it has not proved to be one */
-    int claimed;            /* the PE it says it is; -1: it has not said hello, */
-    unsigned char proof[PROOF_BYTES]; /* and what shows that it belongs to the job */
-    uint64_t since;         /* ns, when it was accepted; then, when it was last told that we live */
-    bool goodbye;
-    uint64_t number;        /* of requests carried out */
-    uint64_t answered;      /* the last number that an answer told */
-    bool signalled;         /* the last of them set a signal */
-    bool owes;              /* is in the list of those whose answer may wait */
-    struct inbound *next_owed;
-    struct request_frame put; /* whose data is arriving */
-    char *data_at;
-    uint64_t data_left;
-    struct queue out;
-    size_t in_first, in_end;
-    unsigned char in[READ_BYTES];
-};
 
 static void drop(struct tcp *t, struct inbound *i)
 {
@@ -68,6 +45,14 @@ static void drop(struct tcp *t, struct inbound *i)
             break;
         }
     }
+    for (struct inbound **o = &t->staging_in; *o; o = &(*o)->next_staging) {
+        if (*o == i) {
+            *o = i->next_staging;
+            break;
+        }
+    }
+    effects_end(i);
+    queue_abandon(&i->out, staging_give);
     t->strangers -= i->pe < 0;
     close(i->stream.fd);
     free(i);
@@ -134,36 +119,53 @@ static bool take_greeting(struct tcp *t, struct inbound *i, size_t have)
 
 /* ---- Requests ---- */
 
-/* Where `bytes` bytes at an offset of a segment are, or NULL if they are not all within it. */
-static char *locate(const struct tcp *t, unsigned segment, uint64_t offset, uint64_t bytes)
+char *inbound_locate(const struct tcp *t, unsigned segment, uint64_t offset, uint64_t bytes)
 {
     if (segment >= (unsigned)t->config.segments)
         return NULL;
     const struct transport_segment *s = &t->config.segment[segment];
-    return offset <= s->bytes && bytes <= s->bytes - offset ? s->base + offset : NULL;
+    uint64_t there = s->bytes;
+    if (s->there) /* relaxed: it grows before any PE knows that it has */
+        there = __atomic_load_n(s->there, __ATOMIC_RELAXED);
+    return offset <= there && bytes <= there - offset ? s->base + offset : NULL;
 }
 
 static char *locate_aligned(const struct tcp *t, unsigned segment, uint64_t offset, uint64_t bytes)
 {
-    char *at = locate(t, segment, offset, bytes);
+    char *at = inbound_locate(t, segment, offset, bytes);
 
     return at && (uintptr_t)at % bytes == 0 ? at : NULL;
 }
 
-static void answer(struct inbound *i, enum answer_kind kind, uint64_t value)
+void inbound_answer(struct inbound *i, enum answer_kind kind, uint64_t number, uint64_t value)
 {
     unsigned char frame[ANSWER_BYTES];
 
-    answer_encode(frame, &(struct answer_frame){kind, i->number, value});
+    answer_encode(frame, &(struct answer_frame){kind, number, value});
     queue_add_copy(&i->out, frame, sizeof frame);
+}
+
+static void answer(struct inbound *i, enum answer_kind kind, uint64_t value)
+{
+    inbound_answer(i, kind, i->number, value);
     i->answered = i->number;
 }
 
-/* The data of a put is in its place: its signal, if it has one, may be seen. */
-static bool end_put(struct tcp *t, struct inbound *i)
+/* Whether that touches memory of the device's, or what came before it and has yet to take effect. */
+static bool is_staged(const struct tcp *t, const struct inbound *i, unsigned segment)
 {
-    const struct request_frame *f = &i->put;
+    return t->config.device && (effects_any(i) || t->config.segment[segment].of_device);
+}
 
+static bool postpone(struct tcp *t, struct inbound *i, const struct request_frame *f,
+                     gshmem_status_t failure)
+{
+    return effects_add(t, i, f, failure) == GSHMEM_OK || refuse(t, i, "more than there is memory for");
+}
+
+/* The data of a put is in its place: its signal, if it has one, may be seen. */
+void inbound_end_put(struct tcp *t, struct inbound *i, const struct request_frame *f)
+{
     i->number++;
     i->signalled = f->signal_op;
     t->events++;
@@ -175,12 +177,21 @@ static bool end_put(struct tcp *t, struct inbound *i)
         else
             __atomic_fetch_add(at, f->b, __ATOMIC_RELEASE);
     }
+}
+
+static bool end_put(struct tcp *t, struct inbound *i)
+{
+    const struct request_frame *f = &i->put;
+
+    if (i->data_of_device || is_staged(t, i, f->signal_op ? f->signal_segment : f->segment))
+        return postpone(t, i, f, i->put_failure);
+    inbound_end_put(t, i, f);
     return true;
 }
 
 static bool begin_put(struct tcp *t, struct inbound *i, const struct request_frame *f)
 {
-    char *at = locate(t, f->segment, f->offset, f->bytes);
+    char *at = inbound_locate(t, f->segment, f->offset, f->bytes);
 
     if (!at)
         return refuse(t, i, "a put to memory that is not symmetric");
@@ -190,15 +201,16 @@ static bool begin_put(struct tcp *t, struct inbound *i, const struct request_fra
     i->put = *f;
     i->data_at = at;
     i->data_left = f->bytes;
+    i->data_of_device = t->config.segment[f->segment].of_device && f->bytes;
+    i->put_failure =
+        i->data_of_device && !staging_ready(&t->staging) ? GSHMEM_ERR_MEMORY : GSHMEM_OK;
     return f->bytes || end_put(t, i);
 }
 
-static bool serve_get(struct tcp *t, struct inbound *i, const struct request_frame *f)
+void inbound_serve_get(struct tcp *t, struct inbound *i, const struct request_frame *f)
 {
-    char *at = locate(t, f->segment, f->offset, f->bytes);
+    const char *at = inbound_locate(t, f->segment, f->offset, f->bytes);
 
-    if (!at)
-        return refuse(t, i, "a get from memory that is not symmetric");
     i->number++;
     t->events++;
     answer(i, ANSWER_DATA, f->bytes);
@@ -206,20 +218,37 @@ static bool serve_get(struct tcp *t, struct inbound *i, const struct request_fra
         queue_add_copy(&i->out, at, f->bytes);
     else
         queue_add_reference(&i->out, at, f->bytes, NULL, NULL);
+}
+
+static bool take_get(struct tcp *t, struct inbound *i, const struct request_frame *f)
+{
+    if (!inbound_locate(t, f->segment, f->offset, f->bytes))
+        return refuse(t, i, "a get from memory that is not symmetric");
+    if (is_staged(t, i, f->segment))
+        return postpone(t, i, f, GSHMEM_OK);
+    inbound_serve_get(t, i, f);
     return true;
 }
 
-static bool serve_atomic(struct tcp *t, struct inbound *i, const struct request_frame *f)
+void inbound_serve_atomic(struct tcp *t, struct inbound *i, const struct request_frame *f)
 {
-    uint64_t bytes = atomic_type_bytes(f->type);
-    char *at = bytes ? locate_aligned(t, f->segment, f->offset, bytes) : NULL;
+    char *at = inbound_locate(t, f->segment, f->offset, atomic_type_bytes(f->type));
 
-    if (!at || f->amo > GSHMEM_AMO_XOR)
-        return refuse(t, i, "an atomic that does not exist, or not on symmetric memory");
     i->number++;
     t->events++;
     answer(i, ANSWER_VALUE,
            t->config.apply(t->config.context, (enum gshmem_amo)f->amo, f->type, at, f->a, f->b));
+}
+
+static bool take_atomic(struct tcp *t, struct inbound *i, const struct request_frame *f)
+{
+    uint64_t bytes = atomic_type_bytes(f->type);
+
+    if (!bytes || !locate_aligned(t, f->segment, f->offset, bytes) || f->amo > GSHMEM_AMO_XOR)
+        return refuse(t, i, "an atomic that does not exist, or not on symmetric memory");
+    if (is_staged(t, i, f->segment))
+        return postpone(t, i, f, GSHMEM_OK);
+    inbound_serve_atomic(t, i, f);
     return true;
 }
 
@@ -236,6 +265,13 @@ static bool take_note(struct tcp *t, struct inbound *i, const struct request_fra
     return true;
 }
 
+/* Data for host memory goes there as it comes: not before what was to be there earlier. */
+static bool comes_too_early(const struct tcp *t, const struct inbound *i, const struct request_frame *f)
+{
+    return f->kind == FRAME_PUT && f->bytes && effects_any(i) &&
+           !(f->segment < t->config.segments && t->config.segment[f->segment].of_device);
+}
+
 static bool take_request(struct tcp *t, struct inbound *i)
 {
     struct request_frame f;
@@ -244,6 +280,8 @@ static bool take_request(struct tcp *t, struct inbound *i)
         return refuse(t, i, "a request that is none of this version's");
     if (f.kind == FRAME_NOTE && !i->goodbye)
         return take_note(t, i, &f);
+    if (comes_too_early(t, i, &f))
+        return true; /* it stays in the buffer */
     i->in_first += REQUEST_BYTES;
     if (i->goodbye)
         return refuse(t, i, "a request after its goodbye");
@@ -251,9 +289,9 @@ static bool take_request(struct tcp *t, struct inbound *i)
     case FRAME_PUT:
         return begin_put(t, i, &f);
     case FRAME_GET:
-        return serve_get(t, i, &f);
+        return take_get(t, i, &f);
     case FRAME_ATOMIC:
-        return serve_atomic(t, i, &f);
+        return take_atomic(t, i, &f);
     case FRAME_LOST:
         if (f.offset >= (uint64_t)t->config.n_pes)
             return refuse(t, i, "news of a PE that does not exist");
@@ -301,12 +339,30 @@ static bool data_arrived(struct tcp *t, struct inbound *i, size_t bytes)
     return i->data_left || end_put(t, i);
 }
 
+/* To a buffer for the device, or nowhere; nothing is taken where there is no buffer. */
+static bool take_data_for_device(struct tcp *t, struct inbound *i, size_t part)
+{
+    struct staged *b = NULL;
+
+    if (!i->put_failure) {
+        if (!(b = effects_take(t, i)))
+            return true;
+        part = part < b->room ? part : b->room;
+        memcpy(b->at, i->in + i->in_first, part);
+        effects_push(t, i, b, part);
+    }
+    i->in_first += part;
+    return data_arrived(t, i, part);
+}
+
 static bool take_data(struct tcp *t, struct inbound *i, size_t have)
 {
     size_t part = have < i->data_left ? have : (size_t)i->data_left;
 
     if (i->data_left <= 8 && have < i->data_left)
         return true; /* what is small is stored at once: wait for the rest of it */
+    if (i->data_of_device)
+        return take_data_for_device(t, i, part);
     if (i->data_left <= 8)
         store_small(i->data_at, i->in + i->in_first, part);
     else
@@ -316,7 +372,7 @@ static bool take_data(struct tcp *t, struct inbound *i, size_t have)
 }
 
 /* Room for the answers to one more request; who reads none gets none until it does. */
-static bool has_room(const struct inbound *i)
+bool inbound_has_room(const struct inbound *i)
 {
     return queue_has_room(&i->out, 2 * ANSWER_BYTES + COPY_MOST, 3);
 }
@@ -333,7 +389,8 @@ static bool digest(struct tcp *t, struct inbound *i)
             fine = take_greeting(t, i, have);
         else if (i->data_left && have)
             fine = take_data(t, i, have);
-        else if (!i->data_left && have >= REQUEST_BYTES && has_room(i))
+        else if (!i->data_left && have >= REQUEST_BYTES && inbound_has_room(i) &&
+                 effects_have_room(i))
             fine = take_request(t, i);
         if (i->in_first == before)
             break;
@@ -356,18 +413,49 @@ static bool ended(struct tcp *t, struct inbound *i, int error)
     return false;
 }
 
+/* Where the next of a put's data goes, and how much of it: *straight. False: it has to wait. */
+static bool find_place(struct tcp *t, struct inbound *i, size_t have, size_t *straight,
+                       struct staged **b)
+{
+    *straight = i->data_left > 8 && have == 0 ? (size_t)i->data_left : 0;
+    *b = NULL;
+    if (!i->data_of_device || !*straight || i->put_failure) {
+        *straight = i->put_failure ? 0 : *straight;
+        return true;
+    }
+    if (!(*b = effects_take(t, i)))
+        return false;
+    *straight = *straight < (*b)->room ? *straight : (*b)->room;
+    return true;
+}
+
+static size_t place(struct tcp *t, struct inbound *i, size_t bytes, struct staged *b)
+{
+    if (b && bytes)
+        effects_push(t, i, b, bytes);
+    else if (b)
+        staging_give(b);
+    return bytes;
+}
+
 static bool receive(struct tcp *t, struct inbound *i)
 {
     size_t visit = 0;
 
     while (visit < VISIT_BYTES) {
-        size_t have = i->in_end - i->in_first;
-        size_t straight = i->data_left > 8 && have == 0 ? (size_t)i->data_left : 0;
-        size_t room = i->put.bytes >= TCP_LARGE && have < REQUEST_BYTES ? REQUEST_BYTES - have
-                                                                       : sizeof i->in - i->in_end;
+        size_t have = i->in_end - i->in_first, straight;
+        size_t room = i->put.bytes >= TCP_LARGE && have < REQUEST_BYTES && !i->put_failure
+                          ? REQUEST_BYTES - have
+                          : sizeof i->in - i->in_end;
+        struct staged *b;
+        if (!find_place(t, i, have, &straight, &b))
+            return true; /* until a buffer is given back */
+        if (b && straight < i->data_left)
+            room = 0; /* what follows is data yet */
         if (straight + room == 0)
             return true; /* full of requests whose answers have no room */
-        ssize_t n = tcp_receive(i->stream.fd, i->data_at, straight, i->in + i->in_end, room);
+        ssize_t n = tcp_receive(i->stream.fd, b ? b->at : i->data_at, straight, i->in + i->in_end, room);
+        size_t placed = place(t, i, n <= 0 ? 0 : (size_t)n < straight ? (size_t)n : straight, b);
 
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
             return true;
@@ -375,7 +463,6 @@ static bool receive(struct tcp *t, struct inbound *i)
             return ended(t, i, n < 0 ? errno : 0);
         t->events++;
         visit += (size_t)n;
-        size_t placed = (size_t)n < straight ? (size_t)n : straight;
         if (placed && !data_arrived(t, i, placed))
             return false;
         i->in_end += (size_t)n - placed;
@@ -454,6 +541,16 @@ static void note_visit(struct tcp *t, struct inbound *i)
     t->last = &i->stream;
 }
 
+/* What has taken effect made room for more. */
+static bool go_on(struct tcp *t, struct inbound *i)
+{
+    do {
+        if (!digest(t, i))
+            return false;
+    } while (effects_advance(t, i));
+    return true;
+}
+
 static bool serve(struct tcp *t, struct inbound *i, uint32_t events)
 {
     uint64_t before = i->number;
@@ -463,6 +560,8 @@ static bool serve(struct tcp *t, struct inbound *i, uint32_t events)
         fine = digest(t, i); /* there may be room for answers now */
     if (fine && events & (EPOLLIN | EPOLLERR | EPOLLHUP))
         fine = receive(t, i);
+    if (fine && i->staging)
+        fine = go_on(t, i);
     if (fine)
         show_life(t, i);
     if (fine)
@@ -487,6 +586,35 @@ static bool inbound_ready(struct tcp *t, struct stream *s, uint32_t events)
     bool fine = serve(t, (struct inbound *)s, events);
     for_another_pe_end();
     return fine;
+}
+
+void inbound_stage(struct tcp *t, struct inbound *i)
+{
+    if (i->staging)
+        return;
+    i->staging = true;
+    i->next_staging = t->staging_in;
+    t->staging_in = i;
+}
+
+/* Taken off the list as it is served: who is not through with it comes again. */
+bool inbound_advance(struct tcp *t)
+{
+    struct inbound *i = t->staging_in, *next;
+    int before = t->events;
+
+    t->staging_in = NULL;
+    for_another_pe_begin();
+    for (; i; i = next) {
+        next = i->next_staging;
+        if (!serve(t, i, 0))
+            continue;
+        i->staging = false;
+        if (effects_any(i) || (i->data_left && i->data_of_device))
+            inbound_stage(t, i);
+    }
+    for_another_pe_end();
+    return t->events != before;
 }
 
 void inbound_accept(struct tcp *t, int fd)
@@ -532,7 +660,7 @@ void inbound_drop_silent(struct tcp *t)
 bool inbound_busy(const struct tcp *t)
 {
     for (const struct inbound *i = t->served; i; i = i->next) {
-        if (i->pe >= 0 && (!queue_empty(&i->out) || i->answered != i->number))
+        if (i->pe >= 0 && (!queue_empty(&i->out) || i->answered != i->number || effects_any(i)))
             return true;
     }
     return false;
@@ -542,7 +670,7 @@ void inbound_close_all(struct tcp *t)
 {
     while (t->served) {
         struct inbound *i = t->served;
-        if (i->pe >= 0 && has_room(i)) {
+        if (i->pe >= 0 && inbound_has_room(i)) {
             answer(i, ANSWER_GOODBYE, 0);
             queue_send(&i->out, i->stream.fd);
         }

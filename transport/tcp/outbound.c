@@ -9,72 +9,43 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "transport/tcp/address.h"
 #include "transport/tcp/greeting.h"
-#include "transport/tcp/tcp.h"
-
-enum {
-    WAITING_MOST = 4096,     /* requests without an answer, per peer; a power of two */
-    BATCH_BYTES = 16 * 1024, /* held back at most while answers are due */
-    READ_BYTES = 64 * 1024,
-};
-
-/* A request whose answer is due. */
-struct waiting {
-    void (*done)(void *tag, gshmem_status_t status);
-    void *tag;
-    void *local; /* a get's destination, an atomic's old value */
-    uint64_t bytes;
-    enum answer_kind due; /* ANSWER_DONE where it brings nothing, so that any answer will do */
-};
-
-struct outbound {
-    struct stream stream;
-    struct outbound *next;
-    int pe;
-    bool connected;
-    bool greeted;             /* each has proved to the other that it is of the job */
-    bool goodbye;             /* the peer has left in good order */
-    bool failed;
-    gshmem_status_t failure;
-    struct address address;   /* the peer's, and how far down its list this is */
-    int candidate;
-    bool heard;               /* something has come since the last tick */
-    int silent;               /* ticks, while it owes an answer */
-    int told;                 /* how many of the losses it has been told */
-    uint64_t posted;          /* requests, the number of the last */
-    uint64_t answered;
-    struct queue out;
-    struct waiting waiting[WAITING_MOST]; /* by number */
-
-    /* Answers: frames gather in `in`; a get's data goes from there, then from the socket, to where
-     * it belongs. */
-    unsigned char hello[HELLO_BYTES];
-    char *data_at;
-    uint64_t data_left;
-    uint64_t data_number;
-    bool data_large;
-    size_t in_first, in_end;
-    unsigned char in[READ_BYTES];
-};
-
-static struct waiting *waiting_of(struct outbound *o, uint64_t number)
-{
-    return &o->waiting[number % WAITING_MOST];
-}
+#include "transport/tcp/outbound.h"
 
 /* All requests up to `number` are over. */
-static void complete(struct tcp *t, struct outbound *o, uint64_t number, gshmem_status_t status)
+void outbound_complete(struct tcp *t, struct outbound *o, uint64_t number, gshmem_status_t status)
 {
     while (o->answered < number) {
         struct waiting *w = waiting_of(o, ++o->answered);
+        gshmem_status_t how = w->failure ? (gshmem_status_t)w->failure : status;
         t->awaited -= o->answered == o->posted;
         t->events++;
-        w->done(w->tag, status);
+        if (!w->part)
+            w->done(w->tag, how);
+        else if (o->answered != o->posted)
+            waiting_of(o, o->answered + 1)->failure = (uint8_t)how;
     }
 }
 
+/* The same, once what has been answered before has reached the device. */
+static void accept_up_to(struct tcp *t, struct outbound *o, uint64_t number)
+{
+    o->accepted = number;
+    if (o->landing.first)
+        o->landing.last->then = number;
+    else
+        outbound_complete(t, o, number, GSHMEM_OK);
+}
+
 /* ---- Loss ---- */
+
+static void end_all(struct tcp *t, struct outbound *o, gshmem_status_t status)
+{
+    queue_abandon(&o->out, staging_give);
+    staging_abandon(&o->landing);
+    outbound_complete(t, o, o->posted, status);
+    backlog_end(o, status);
+}
 
 static void fail_peer(struct tcp *t, struct outbound *o, gshmem_status_t status, const char *why)
 {
@@ -85,9 +56,9 @@ static void fail_peer(struct tcp *t, struct outbound *o, gshmem_status_t status,
     if (o->stream.fd >= 0)
         close(o->stream.fd); /* which takes it out of epoll */
     o->stream.fd = -1;
-    if (!o->goodbye || o->answered != o->posted)
+    if (!o->goodbye || o->answered != o->posted || !backlog_empty(o))
         t->config.lost(t->config.context, o->pe, status, why);
-    complete(t, o, o->posted, status);
+    end_all(t, o, status);
 }
 
 static void lose(struct tcp *t, struct outbound *o, int error)
@@ -156,27 +127,39 @@ static bool take_challenge(struct tcp *t, struct outbound *o)
 /* Requests up to `number` are over; none of them may be one that was to bring something. */
 static bool complete_plain(struct tcp *t, struct outbound *o, uint64_t number)
 {
-    while (o->answered < number) {
-        if (waiting_of(o, o->answered + 1)->due != ANSWER_DONE)
+    while (o->accepted < number) {
+        if (waiting_of(o, o->accepted + 1)->due != ANSWER_DONE)
             return refuse(t, o, "no answer to a request that needs one");
-        complete(t, o, o->answered + 1, GSHMEM_OK);
+        accept_up_to(t, o, o->accepted + 1);
     }
     return true;
 }
 
 static bool take_data_answer(struct tcp *t, struct outbound *o, const struct answer_frame *a)
 {
-    const struct waiting *w = waiting_of(o, a->number);
+    struct waiting *w = waiting_of(o, a->number);
 
-    if (w->due != ANSWER_DATA || a->value != w->bytes)
+    if (w->due != ANSWER_DATA || a->value > w->bytes || (a->value == 0 && w->bytes))
         return refuse(t, o, "data of a size that was not asked for");
     if (a->value == 0) {
-        complete(t, o, a->number, GSHMEM_OK);
+        accept_up_to(t, o, a->number);
         return true;
     }
     o->data_at = w->local;
     o->data_left = a->value;
     o->data_number = a->number;
+    o->data_of_device = w->of_device;
+    w->local = (char *)w->local + a->value;
+    w->bytes -= a->value;
+    return true;
+}
+
+static bool take_failure(struct tcp *t, struct outbound *o, const struct answer_frame *a)
+{
+    if (a->value < GSHMEM_ERR_ARGUMENT || a->value > GSHMEM_ERR_SYSTEM)
+        return refuse(t, o, "a failure that is none of this version's");
+    waiting_of(o, a->number)->failure = (uint8_t)a->value;
+    accept_up_to(t, o, a->number);
     return true;
 }
 
@@ -189,9 +172,9 @@ static bool take_answer(struct tcp *t, struct outbound *o)
     o->in_first += ANSWER_BYTES;
     if (a.kind == ANSWER_GOODBYE)
         return o->goodbye = true;
-    if (a.number <= o->answered || a.number > o->posted) {
-        /* DONE may repeat what a DATA or VALUE has said */
-        return a.kind == ANSWER_DONE && a.number == o->answered
+    if (a.number <= o->accepted || a.number > o->posted) {
+        /* DONE may repeat what another answer has said */
+        return a.kind == ANSWER_DONE && a.number == o->accepted
                    ? true
                    : refuse(t, o, "an answer to a request that was not made");
     }
@@ -201,12 +184,14 @@ static bool take_answer(struct tcp *t, struct outbound *o)
         return false;
     if (a.kind == ANSWER_DATA)
         return take_data_answer(t, o, &a);
+    if (a.kind == ANSWER_FAILED)
+        return take_failure(t, o, &a);
     const struct waiting *w = waiting_of(o, a.number);
     if (w->due == ANSWER_DATA)
         return refuse(t, o, "a value where data was asked for");
     if (w->due == ANSWER_VALUE)
         memcpy(w->local, &a.value, 8);
-    complete(t, o, a.number, GSHMEM_OK);
+    accept_up_to(t, o, a.number);
     return true;
 }
 
@@ -214,8 +199,27 @@ static void data_arrived(struct tcp *t, struct outbound *o, size_t bytes)
 {
     o->data_at += bytes;
     o->data_left -= bytes;
-    if (o->data_left == 0)
-        complete(t, o, o->data_number, GSHMEM_OK);
+    if (o->data_left == 0 && waiting_of(o, o->data_number)->bytes == 0)
+        accept_up_to(t, o, o->data_number);
+}
+
+/* From the buffer to its place; how much, which is nothing where that has to wait. */
+static size_t take_data(struct tcp *t, struct outbound *o, size_t have)
+{
+    size_t part = have < o->data_left ? have : (size_t)o->data_left;
+    struct staged *s = NULL;
+
+    if (o->data_of_device) {
+        if (!(s = landing_take(t, o)))
+            return 0;
+        part = part < s->room ? part : s->room;
+    }
+    memcpy(s ? s->at : o->data_at, o->in + o->in_first, part);
+    o->in_first += part;
+    if (s)
+        landing_push(o, s, part);
+    data_arrived(t, o, part);
+    return part;
 }
 
 /* Goes through what is in the buffer. False: the stream is over. */
@@ -226,11 +230,8 @@ static bool digest(struct tcp *t, struct outbound *o)
         if (!o->greeted && have >= CHALLENGE_BYTES) {
             if (!take_challenge(t, o))
                 return false;
-        } else if (o->data_left && have) {
-            size_t part = have < o->data_left ? have : (size_t)o->data_left;
-            memcpy(o->data_at, o->in + o->in_first, part);
-            o->in_first += part;
-            data_arrived(t, o, part);
+        } else if (o->data_left && have && take_data(t, o, have)) {
+            continue;
         } else if (o->greeted && !o->data_left && have >= ANSWER_BYTES) {
             if (!take_answer(t, o))
                 return false;
@@ -244,15 +245,37 @@ static bool digest(struct tcp *t, struct outbound *o)
     }
 }
 
+/* What has come: first the rest of a get's data, straight to `place`, then frames. As recv; *wanted is
+ * how much there could have been. */
+static ssize_t receive_some(struct outbound *o, char *place, size_t straight, size_t *wanted)
+{
+    size_t have = o->in_end - o->in_first;
+    size_t room = o->data_large && have < ANSWER_BYTES ? ANSWER_BYTES - have : sizeof o->in - o->in_end;
+
+    if (straight < o->data_left)
+        room = 0; /* what follows is data yet */
+    *wanted = straight + room;
+    return tcp_receive(o->stream.fd, place, straight, o->in + o->in_end, room);
+}
+
 static bool receive(struct tcp *t, struct outbound *o)
 {
     for (;;) {
         /* The buffer is empty where data is due: the rest of it goes straight to its place. */
-        size_t have = o->in_end - o->in_first, straight = (size_t)o->data_left;
-        size_t room = o->data_large && have < ANSWER_BYTES ? ANSWER_BYTES - have
-                                                           : sizeof o->in - o->in_end;
-        ssize_t n = tcp_receive(o->stream.fd, o->data_at, straight, o->in + o->in_end, room);
+        size_t straight = (size_t)o->data_left, wanted;
+        struct staged *s = NULL;
+        if (o->data_left && o->data_of_device) {
+            if (o->in_end || !(s = landing_take(t, o)))
+                return true; /* when one is given back */
+            straight = straight < s->room ? straight : s->room;
+        }
+        ssize_t n = receive_some(o, s ? s->at : o->data_at, straight, &wanted);
+        size_t placed = n <= 0 ? 0 : (size_t)n < straight ? (size_t)n : straight;
 
+        if (s && placed)
+            landing_push(o, s, placed);
+        else if (s)
+            staging_give(s);
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
             return true;
         if (n <= 0) {
@@ -261,13 +284,12 @@ static bool receive(struct tcp *t, struct outbound *o)
         }
         t->events++;
         o->heard = true;
-        size_t placed = (size_t)n < straight ? (size_t)n : straight;
         if (placed)
             data_arrived(t, o, placed);
         o->in_end += (size_t)n - placed;
         if (!digest(t, o))
             return false;
-        if ((size_t)n < straight + room)
+        if ((size_t)n < wanted)
             return true; /* the socket is empty; spares a call that would say so */
     }
 }
@@ -285,7 +307,7 @@ static void add_losses(struct tcp *t, struct outbound *o)
     }
 }
 
-static bool flush(struct tcp *t, struct outbound *o)
+bool outbound_flush(struct tcp *t, struct outbound *o)
 {
     if (!o->greeted)
         return true;
@@ -364,7 +386,7 @@ static bool outbound_ready(struct tcp *t, struct stream *s, uint32_t events)
     }
     if (events & (EPOLLIN | EPOLLERR | EPOLLHUP) && !receive(t, o))
         return false;
-    return flush(t, o); /* an answer also lets go what was held back */
+    return outbound_flush(t, o); /* an answer also lets go what was held back */
 }
 
 static gshmem_status_t open_stream(struct tcp *t, int pe, struct outbound **out)
@@ -383,7 +405,7 @@ static gshmem_status_t open_stream(struct tcp *t, int pe, struct outbound **out)
     memset(o, 0, offsetof(struct outbound, waiting));
     o->data_at = NULL;
     o->data_left = o->data_number = 0;
-    o->data_large = false;
+    o->data_large = o->data_of_device = false;
     o->in_first = o->in_end = 0;
     o->stream = (struct stream){.ready = outbound_ready, .fd = -1};
     o->pe = pe;
@@ -402,18 +424,33 @@ static gshmem_status_t open_stream(struct tcp *t, int pe, struct outbound **out)
 
 /* ---- Posting ---- */
 
-static void enqueue(struct tcp *t, struct outbound *o, const struct transport_request *r)
+static bool goes_to_device(const struct tcp *t, const struct transport_request *r)
+{
+    return r->kind == TRANSPORT_GET && r->bytes && !(r->flags & TRANSPORT_KEPT) &&
+           t->config.on_device(t->config.context, r->local, r->bytes);
+}
+
+bool outbound_has_room(const struct outbound *o, uint64_t copied)
+{
+    return o->posted - o->answered < WAITING_MOST &&
+           queue_has_room(&o->out, REQUEST_BYTES + copied, 2);
+}
+
+struct waiting *outbound_enqueue(struct tcp *t, struct outbound *o, const struct transport_request *r,
+                                 bool part)
 {
     unsigned char frame[REQUEST_BYTES];
     struct request_frame f = {.segment = (uint8_t)r->segment, .offset = r->offset, .bytes = r->bytes};
+
     t->awaited += o->answered == o->posted;
     t->asked = &o->stream;
     struct waiting *w = waiting_of(o, ++o->posted);
 
-    *w = (struct waiting){.done = r->done, .tag = r->tag, .due = ANSWER_DONE};
+    *w = (struct waiting){.done = r->done, .tag = r->tag, .due = ANSWER_DONE, .part = part};
     switch (r->kind) {
     case TRANSPORT_PUT:
         f.kind = FRAME_PUT;
+        f.more = part;
         f.signal_op = (uint8_t)r->signal_op;
         f.signal_segment = (uint8_t)r->signal_segment;
         f.a = r->signal_offset;
@@ -424,6 +461,7 @@ static void enqueue(struct tcp *t, struct outbound *o, const struct transport_re
         w->local = r->local;
         w->bytes = r->bytes;
         w->due = ANSWER_DATA;
+        w->of_device = t->config.device && goes_to_device(t, r);
         break;
     case TRANSPORT_ATOMIC:
         f.kind = FRAME_ATOMIC;
@@ -439,11 +477,12 @@ static void enqueue(struct tcp *t, struct outbound *o, const struct transport_re
     request_encode(frame, &f);
     queue_add_copy(&o->out, frame, sizeof frame);
     if (r->kind != TRANSPORT_PUT || r->bytes == 0)
-        return;
+        return w;
     if (r->bytes <= TRANSPORT_COPIED)
         queue_add_copy(&o->out, r->local, r->bytes);
     else
         queue_add_reference(&o->out, r->local, r->bytes, r->sent, r->tag);
+    return w;
 }
 
 gshmem_status_t outbound_post(struct tcp *t, const struct transport_request *r)
@@ -456,11 +495,17 @@ gshmem_status_t outbound_post(struct tcp *t, const struct transport_request *r)
         return status;
     if (o->failed)
         return o->failure;
-    if (o->posted - o->answered == WAITING_MOST ||
-        !queue_has_room(&o->out, REQUEST_BYTES + (copied ? r->bytes : 0), 2))
+    if (t->config.device) {
+        tcp_start_ticking(t);
+        if (goes_to_device(t, r) && !staging_ready(&t->staging))
+            return GSHMEM_ERR_MEMORY;
+        if (backlog_takes(t, o, r))
+            return backlog_post(t, o, r);
+    }
+    if (!outbound_has_room(o, copied ? r->bytes : 0))
         return TRANSPORT_FULL;
     bool answers_due = o->posted != o->answered;
-    enqueue(t, o, r);
+    outbound_enqueue(t, o, r, false);
     tcp_start_ticking(t);
     /* Held back only while an answer is on its way, whose arrival sends the rest if nothing else
      * does before. */
@@ -468,7 +513,7 @@ gshmem_status_t outbound_post(struct tcp *t, const struct transport_request *r)
         t->held_back = true;
         return GSHMEM_OK;
     }
-    flush(t, o);
+    outbound_flush(t, o);
     return GSHMEM_OK; /* if the stream broke just now, done has been called with that */
 }
 
@@ -497,7 +542,7 @@ void outbound_send_held(struct tcp *t)
     for (struct outbound *o = t->open; o; o = o->next) {
         bool has_more = !queue_empty(&o->out) || o->told < t->losses;
         if (!o->failed && has_more && !o->stream.wants_out)
-            flush(t, o);
+            outbound_flush(t, o);
     }
 }
 
@@ -507,6 +552,40 @@ void outbound_tell(struct tcp *t, int lost)
         return;
     t->lost[t->losses++] = lost;
     t->held_back = true; /* sent with the next round: this may be called in the middle of one */
+}
+
+/* ---- What is staged ---- */
+
+void outbound_stage(struct tcp *t, struct outbound *o)
+{
+    if (o->staging)
+        return;
+    o->staging = true;
+    o->next_staging = t->staging_out;
+    t->staging_out = o;
+}
+
+/* Taken off the list first: who is not through with it comes again. */
+bool outbound_advance(struct tcp *t)
+{
+    struct outbound *o = t->staging_out, *next;
+    bool some = false;
+
+    t->staging_out = NULL;
+    for (; o; o = next) {
+        next = o->next_staging;
+        o->staging = false;
+        if (o->failed)
+            continue;
+        bool landed = landing_advance(t, o);
+        bool moved = backlog_advance(t, o);
+        some |= landed | moved;
+        bool starved = o->data_left && o->data_of_device;
+        if (!o->failed && (!starved || (digest(t, o) && receive(t, o))) &&
+            (o->landing.first || !backlog_empty(o)))
+            outbound_stage(t, o);
+    }
+    return some;
 }
 
 /* ---- Silence ---- */
@@ -555,7 +634,7 @@ bool outbound_watch(struct tcp *t)
 bool outbound_busy(const struct tcp *t)
 {
     for (const struct outbound *o = t->open; o; o = o->next) {
-        if (owes(o))
+        if (owes(o) || !backlog_empty(o))
             return true;
     }
     return false;
@@ -587,9 +666,10 @@ void outbound_close_all(struct tcp *t)
             close(o->stream.fd);
         o->failed = true; /* what done calls posts nothing more here */
         o->failure = GSHMEM_ERR_ABORTED;
-        complete(t, o, o->posted, GSHMEM_ERR_ABORTED);
+        end_all(t, o, GSHMEM_ERR_ABORTED);
         t->to[o->pe] = NULL;
         free(o);
     }
     t->asked = NULL;
+    t->staging_out = NULL;
 }

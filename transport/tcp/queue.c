@@ -79,6 +79,17 @@ static void drop(struct queue *q, size_t bytes)
     }
 }
 
+void queue_abandon(struct queue *q, queue_sent *sent)
+{
+    for (; q->first != q->end; q->first++) {
+        struct piece *p = &q->piece[q->first % QUEUE_PIECES];
+        if (p->data && p->sent == sent)
+            sent(p->tag);
+    }
+    q->ring_first = q->ring_end;
+    q->bytes = 0;
+}
+
 bool queue_send(struct queue *q, int fd)
 {
     while (!queue_empty(q)) {

@@ -51,6 +51,9 @@ void queue_add_copy(struct queue *q, const void *data, size_t bytes);
 void queue_add_reference(struct queue *q, const void *data, size_t bytes, queue_sent *sent,
                          void *tag);
 
+/* Nothing of it will be sent: calls that `sent`, and no other, for its references. */
+void queue_abandon(struct queue *q, queue_sent *sent);
+
 /* Sends what the socket takes. False: the connection is broken (errno). */
 bool queue_send(struct queue *q, int fd);
 

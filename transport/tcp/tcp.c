@@ -204,6 +204,7 @@ static gshmem_status_t tcp_open(const struct transport_config *config, struct tr
         return config->fail(GSHMEM_ERR_MEMORY, "tcp: out of memory");
     t->base.ops = &transport_tcp;
     t->config = *config;
+    staging_open(&t->staging, &t->config);
     t->listener.fd = -1;
     t->peer_seconds = (int)settings_number(SETTING_PEER_TIMEOUT);
     t->tick_ms = t->peer_seconds < 8 ? t->peer_seconds * TICK_MOST_MS / 8 : TICK_MOST_MS;
@@ -274,6 +275,17 @@ static bool try_likely(struct tcp *t)
     return (regular || asked) && t->round % LOOK_AROUND;
 }
 
+/* Where a buffer was given back, somebody else can go on. */
+static void advance_staged(struct tcp *t)
+{
+    uint64_t given = t->staging.given;
+    bool some = staging_look(&t->staging);
+
+    some |= outbound_advance(t);
+    some |= inbound_advance(t);
+    t->events += some || t->staging.given != given;
+}
+
 static gshmem_status_t tcp_progress(struct transport *base, int *events)
 {
     struct tcp *t = (struct tcp *)base;
@@ -294,8 +306,10 @@ static gshmem_status_t tcp_progress(struct transport *base, int *events)
         tidy(t);
     if (t->owed && !t->events)
         inbound_send_owed(t);
+    if (t->staging_out || t->staging_in)
+        advance_staged(t);
     t->idle = t->events ? 0 : t->idle + 1;
-    *events = t->events + (t->owed != NULL) + t->held_back;
+    *events = t->events + (t->owed != NULL) + t->held_back + staging_busy(&t->staging);
     return n < 0 && errno != EINTR
                ? t->config.fail(GSHMEM_ERR_TRANSPORT, "tcp: epoll_wait: %s", strerror(errno))
                : GSHMEM_OK;
@@ -353,6 +367,7 @@ static void tcp_close(struct transport *base)
     outbound_goodbye(t, 200);
     outbound_close_all(t);
     inbound_close_all(t);
+    staging_close(&t->staging);
     if (t->listener.fd >= 0)
         close(t->listener.fd);
     if (t->timer.fd >= 0)

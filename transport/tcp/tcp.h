@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/types.h>
 
+#include "transport/staging.h"
 #include "transport/tcp/frame.h"
 #include "transport/tcp/queue.h"
 #include "transport/transport.h"
@@ -44,6 +45,9 @@ struct tcp {
     uint32_t prompt;          /* so many answers must not wait */
     uint32_t round;           /* of progress, counted */
     uint32_t idle;            /* rounds since something came */
+    struct staging staging;   /* for memory of the device's */
+    struct outbound *staging_out; /* list of those with something in it, or that wait for some of it */
+    struct inbound *staging_in;
     int events;               /* of this progress */
     int strangers;            /* streams in `served` that have not greeted */
     bool paused;              /* no more are accepted for the moment */
@@ -85,6 +89,8 @@ gshmem_status_t outbound_say(struct tcp *t, int pe, const void *note, size_t byt
 void outbound_send_held(struct tcp *t);
 void outbound_tell(struct tcp *t, int lost);
 bool outbound_busy(const struct tcp *t);
+/* Goes on with what is staged, or waits for a buffer; whether anything could. */
+bool outbound_advance(struct tcp *t);
 /* At each tick: gives up those that owe an answer and have been silent for long. Whether any owes. */
 bool outbound_watch(struct tcp *t);
 void outbound_goodbye(struct tcp *t, int milliseconds); /* says it to all that are open, and sends */
@@ -94,6 +100,7 @@ void outbound_close_all(struct tcp *t);
 
 void inbound_accept(struct tcp *t, int fd);
 void inbound_send_owed(struct tcp *t);
+bool inbound_advance(struct tcp *t);
 void inbound_drop_silent(struct tcp *t); /* the strangers that have been given time enough */
 bool inbound_busy(const struct tcp *t);
 void inbound_close_all(struct tcp *t);

@@ -101,8 +101,7 @@ __attribute__((destructor)) static void account(void)
 {
     static const char *const names[] = {
         "contexts", "reservations", "pieces", "mappings", "allocations", "imports",
-        "pinned allocations", "streams", "registrations of host memory", "events", "modules", "graphs",
-        "bindings to multicast objects"};
+        "pinned allocations", "streams", "registrations of host memory", "events", "modules", "graphs"};
 
     for (int kind = 0; kind < SIM_KINDS; kind++) {
         if (open_count[kind])

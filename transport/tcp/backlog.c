@@ -1,0 +1,275 @@
+/* Requests of this PE whose data is in memory of the device's.
+ *
+ * A put of such data becomes several, each of as much as a buffer holds, which go into the queue as they
+ * have been copied: while one is being sent the next are copied. What is posted behind it waits in its
+ * place, so that the order stays. The data of a get goes from the socket into buffers, and from there
+ * to the device; the get is over when it has arrived there, and so is what was answered after it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/device.h"
+#include "transport/tcp/outbound.h"
+
+enum { BACKLOG_MOST = 64 }; /* a power of two */
+
+struct entry {
+    struct transport_request r;
+    bool of_device;
+    struct staged *kept; /* a copy of its small data, which is the CPU's or was copied at once */
+    uint64_t begun;      /* bytes whose copies have been begun, */
+    uint64_t queued;     /* and that have been queued */
+    gshmem_status_t failure;
+};
+
+struct backlog {
+    uint32_t first, begin, end; /* entries, counted for ever: copies of those before `begin` have begun */
+    struct staged_list copying; /* of all of them, in order */
+    struct entry entry[BACKLOG_MOST];
+};
+
+static struct entry *entry_at(struct backlog *b, uint32_t i)
+{
+    return &b->entry[i % BACKLOG_MOST];
+}
+
+bool backlog_empty(const struct outbound *o)
+{
+    return !o->backlog || o->backlog->first == o->backlog->end;
+}
+
+static bool comes_from_device(const struct tcp *t, const struct transport_request *r)
+{
+    return r->kind == TRANSPORT_PUT && r->bytes && !(r->flags & TRANSPORT_KEPT) &&
+           t->config.on_device(t->config.context, r->local, r->bytes);
+}
+
+bool backlog_takes(struct tcp *t, const struct outbound *o, const struct transport_request *r)
+{
+    return !backlog_empty(o) || comes_from_device(t, r);
+}
+
+/* ---- Taking ---- */
+
+/* The source of a small put may be reused at once. */
+static gshmem_status_t keep(struct tcp *t, struct outbound *o, struct entry *e)
+{
+    struct device *d = t->config.device;
+    gshmem_status_t status = GSHMEM_OK;
+
+    if (!(e->kept = staging_take(&t->staging, STAGING_OUT, e->r.bytes, &o->held)))
+        return t->staging.failed ? GSHMEM_ERR_MEMORY : TRANSPORT_FULL;
+    if (e->of_device)
+        status = d->ops->copy(d, e->kept->at, e->r.local, e->r.bytes);
+    else
+        memcpy(e->kept->at, e->r.local, e->r.bytes);
+    if (status) {
+        staging_give(e->kept);
+        return status;
+    }
+    e->r.local = e->kept->at;
+    e->of_device = false;
+    return GSHMEM_OK;
+}
+
+gshmem_status_t backlog_post(struct tcp *t, struct outbound *o, const struct transport_request *r)
+{
+    struct entry e = {.r = *r, .of_device = comes_from_device(t, r)};
+    bool small = r->kind == TRANSPORT_PUT && r->bytes && r->bytes <= TRANSPORT_COPIED;
+    gshmem_status_t status;
+
+    if (!o->backlog && !(o->backlog = calloc(1, sizeof *o->backlog)))
+        return t->config.fail(GSHMEM_ERR_MEMORY, "tcp: out of memory for requests to PE %d", o->pe);
+    struct backlog *b = o->backlog;
+    if (b->end - b->first == BACKLOG_MOST)
+        return TRANSPORT_FULL;
+    if (small && !(r->flags & TRANSPORT_KEPT) && (status = keep(t, o, &e)))
+        return status;
+    *entry_at(b, b->end++) = e;
+    backlog_advance(t, o);
+    outbound_stage(t, o);
+    return GSHMEM_OK;
+}
+
+/* ---- Going on ---- */
+
+/* Begins copies of the next data, as far as there are buffers. */
+static bool begin_copies(struct tcp *t, struct outbound *o)
+{
+    struct backlog *b = o->backlog;
+    bool some = false;
+
+    for (; b->begin != b->end; b->begin++) {
+        struct entry *e = entry_at(b, b->begin);
+        while (e->of_device && !e->failure && e->begun < e->r.bytes) {
+            uint64_t left = e->r.bytes - e->begun;
+            struct staged *s = staging_take(&t->staging, STAGING_OUT, left, &o->held);
+            if (!s && !t->staging.failed)
+                return some;
+            e->failure = s ? staging_begin(s, s->at, (char *)e->r.local + e->begun,
+                                           left < s->room ? (size_t)left : s->room)
+                           : GSHMEM_ERR_MEMORY;
+            some = true;
+            if (e->failure) {
+                if (s)
+                    staging_give(s);
+                break;
+            }
+            s->number = b->begin;
+            e->begun += s->bytes;
+            staged_append(&b->copying, s);
+        }
+    }
+    return some;
+}
+
+/* The next part of a put. With the last of them its source has been read. */
+static void queue_part(struct tcp *t, struct outbound *o, struct entry *e, struct staged *s)
+{
+    struct transport_request part = e->r;
+    bool last = e->queued + s->bytes == e->r.bytes;
+
+    part.local = s->at;
+    part.offset += e->queued;
+    part.bytes = s->bytes;
+    part.sent = staging_give;
+    part.tag = s;
+    part.signal_op = last ? e->r.signal_op : 0;
+    struct waiting *w = outbound_enqueue(t, o, &part, !last);
+    w->tag = e->r.tag;
+    e->queued += s->bytes;
+    if (s->bytes <= TRANSPORT_COPIED)
+        staging_give(s);
+    if (last && e->r.sent)
+        e->r.sent(e->r.tag);
+}
+
+static void remove_first(struct backlog *b)
+{
+    b->begin += b->begin == b->first;
+    b->first++;
+}
+
+/* What could not be copied is never sent. Where parts were, an empty one is the last, without signal. */
+static void drop_failed(struct tcp *t, struct outbound *o, struct entry *e)
+{
+    struct backlog *b = o->backlog;
+    struct staged_list rest = {NULL, NULL};
+
+    while (b->copying.first && b->copying.first->number == b->first)
+        staged_append(&rest, staged_remove(&b->copying));
+    staging_abandon(&rest);
+    if (e->queued) {
+        e->r.bytes = 0;
+        e->r.signal_op = 0;
+        outbound_enqueue(t, o, &e->r, false)->failure = (uint8_t)e->failure;
+    } else {
+        e->r.done(e->r.tag, e->failure);
+    }
+    remove_first(b);
+}
+
+/* The first entry, or its next part. False: it has to wait. */
+static bool queue_first(struct tcp *t, struct outbound *o)
+{
+    struct backlog *b = o->backlog;
+    struct entry *e = entry_at(b, b->first);
+    struct staged *s = e->of_device && b->copying.first && b->copying.first->number == b->first
+                           ? b->copying.first
+                           : NULL;
+
+    if (s && !s->copying && s->copied)
+        e->failure = s->copied;
+    if (!outbound_has_room(o, TRANSPORT_COPIED))
+        return false;
+    if (e->failure) {
+        drop_failed(t, o, e);
+        return true;
+    }
+    if (!e->of_device) {
+        outbound_enqueue(t, o, &e->r, false);
+        if (e->kept)
+            staging_give(e->kept);
+    } else if (!s || s->copying) {
+        return false;
+    } else {
+        staged_remove(&b->copying);
+        queue_part(t, o, e, s);
+        if (e->queued < e->r.bytes)
+            return true;
+    }
+    remove_first(b);
+    return true;
+}
+
+bool backlog_advance(struct tcp *t, struct outbound *o)
+{
+    bool some = false;
+
+    while (!backlog_empty(o)) {
+        bool more = begin_copies(t, o);
+        bool queued = false;
+        while (!backlog_empty(o) && queue_first(t, o))
+            queued = true;
+        some |= more | queued;
+        if (!queued || !outbound_flush(t, o))
+            break;
+    }
+    return some;
+}
+
+void backlog_end(struct outbound *o, gshmem_status_t status)
+{
+    struct backlog *b = o->backlog;
+
+    o->backlog = NULL;
+    if (!b)
+        return;
+    staging_abandon(&b->copying);
+    for (; b->first != b->end; b->first++) {
+        struct entry *e = entry_at(b, b->first);
+        if (e->kept)
+            staging_give(e->kept);
+        e->r.done(e->r.tag, status);
+    }
+    free(b);
+}
+
+/* ---- Landing ---- */
+
+struct staged *landing_take(struct tcp *t, struct outbound *o)
+{
+    struct staged *s = staging_take(&t->staging, STAGING_IN, o->data_left, NULL);
+
+    outbound_stage(t, o); /* to go on with it, or to try again */
+    return s;
+}
+
+void landing_push(struct outbound *o, struct staged *s, size_t bytes)
+{
+    struct waiting *w = waiting_of(o, o->data_number);
+
+    if (!w->failure)
+        w->failure = (uint8_t)staging_begin(s, o->data_at, s->at, bytes);
+    s->number = o->data_number;
+    if (w->failure)
+        staging_give(s);
+    else
+        staged_append(&o->landing, s);
+}
+
+bool landing_advance(struct tcp *t, struct outbound *o)
+{
+    struct staged *s;
+    bool some = false;
+
+    for (; (s = o->landing.first) && !s->copying; some = true) {
+        uint64_t then = s->then;
+        staged_remove(&o->landing);
+        if (s->copied)
+            waiting_of(o, s->number)->failure = (uint8_t)s->copied;
+        staging_give(s);
+        if (then)
+            outbound_complete(t, o, then, GSHMEM_OK);
+    }
+    return some;
+}

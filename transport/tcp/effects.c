@@ -1,0 +1,338 @@
+/* Requests of other PEs that memory of the device's has a part in, in the order in which they came.
+ *
+ * The data of a put goes from the socket into a buffer, and from there to the device while the next is
+ * received. What came after it (its signal, an atomic, a get, a put to host memory) takes effect when
+ * those copies are done, and is answered then. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/device.h"
+#include "gshmem/rma.h"
+#include "runtime/base/atomic_type.h"
+#include "transport/tcp/inbound.h"
+
+enum { EFFECTS_MOST = 128 }; /* a power of two */
+
+struct effect {
+    struct staged *landing; /* a piece of a put's data on its way; NULL: a request, all of which came */
+    struct request_frame f;
+    gshmem_status_t failure;
+    uint64_t begun;  /* of a get's data, copied or being so, */
+    uint64_t queued; /* and queued */
+    struct staged *flag; /* a signal on its way */
+};
+
+struct effects {
+    uint32_t first, end;        /* counted for ever */
+    struct staged_list reading; /* gets' data on its way from the device, in order */
+    gshmem_status_t put_failure; /* of a piece of the put whose end comes next, or of a part before */
+    struct effect effect[EFFECTS_MOST];
+};
+
+static struct effect *effect_at(struct effects *e, uint32_t at)
+{
+    return &e->effect[at % EFFECTS_MOST];
+}
+
+bool effects_any(const struct inbound *i)
+{
+    return i->effects && i->effects->first != i->effects->end;
+}
+
+bool effects_have_room(const struct inbound *i)
+{
+    return !i->effects || i->effects->end - i->effects->first + 2 <= EFFECTS_MOST;
+}
+
+static struct effect *append(struct tcp *t, struct inbound *i)
+{
+    if (!i->effects && !(i->effects = calloc(1, sizeof *i->effects)))
+        return NULL;
+    inbound_stage(t, i);
+    struct effect *e = effect_at(i->effects, i->effects->end++);
+    *e = (struct effect){.landing = NULL};
+    return e;
+}
+
+gshmem_status_t effects_add(struct tcp *t, struct inbound *i, const struct request_frame *f,
+                            gshmem_status_t failure)
+{
+    struct effect *e = append(t, i);
+
+    if (!e)
+        return t->config.fail(GSHMEM_ERR_MEMORY, "tcp: out of memory for requests of PE %d", i->pe);
+    e->f = *f;
+    e->failure = failure;
+    return GSHMEM_OK;
+}
+
+/* ---- A put's data ---- */
+
+struct staged *effects_take(struct tcp *t, struct inbound *i)
+{
+    struct staged *b =
+        effects_have_room(i) ? staging_take(&t->staging, STAGING_IN, i->data_left, NULL) : NULL;
+
+    inbound_stage(t, i); /* to go on with it, or to try again */
+    return b;
+}
+
+void effects_push(struct tcp *t, struct inbound *i, struct staged *b, size_t bytes)
+{
+    struct effect *e = NULL;
+
+    if (!i->put_failure && !(i->put_failure = staging_begin(b, i->data_at, b->at, bytes)) &&
+        !(e = append(t, i)))
+        i->put_failure = GSHMEM_ERR_MEMORY;
+    if (e) {
+        e->landing = b;
+        return;
+    }
+    struct staged_list one = {b, b};
+    staging_abandon(&one);
+}
+
+/* ---- One effect ---- */
+
+static bool is_of_device(const struct tcp *t, unsigned segment)
+{
+    return t->config.segment[segment].of_device;
+}
+
+static gshmem_status_t update(struct tcp *t, enum gshmem_amo amo, int type, void *at, uint64_t operand,
+                              uint64_t compare, uint64_t *old)
+{
+    const struct device_update u = {
+        .op = amo, .type = type, .at = at, .operand = operand, .compare = compare};
+
+    return t->config.device->ops->update(t->config.device, &u, old);
+}
+
+/* A flag in memory of the device's: a copy of its 8 bytes sets it. False: that is under way, or waits. */
+static bool set_flag(struct tcp *t, struct effect *e, char *at)
+{
+    if (e->flag) {
+        if (e->flag->copying)
+            return false;
+        e->failure = e->flag->copied;
+        staging_give(e->flag);
+        e->flag = NULL;
+        return true;
+    }
+    if (!(e->flag = staging_take(&t->staging, STAGING_IN, sizeof e->f.b, NULL))) {
+        e->failure = t->staging.failed ? GSHMEM_ERR_MEMORY : GSHMEM_OK;
+        return e->failure;
+    }
+    memcpy(e->flag->at, &e->f.b, sizeof e->f.b);
+    e->failure = staging_begin(e->flag, at, e->flag->at, sizeof e->f.b);
+    if (!e->failure)
+        return false;
+    staging_give(e->flag);
+    e->flag = NULL;
+    return true;
+}
+
+static bool signal_device(struct tcp *t, struct effect *e)
+{
+    char *at = inbound_locate(t, e->f.signal_segment, e->f.a, 8);
+
+    if (!at) /* the heap has shrunk meanwhile */
+        e->failure = GSHMEM_ERR_NOT_SYMMETRIC;
+    else if (e->f.signal_op == GSHMEM_SIGNAL_SET)
+        return set_flag(t, e, at);
+    else
+        e->failure = update(t, GSHMEM_AMO_ADD, GSHMEM_TYPE_UINT64, at, e->f.b, 0, NULL);
+    return true;
+}
+
+static void answer_failure(struct inbound *i, gshmem_status_t failure)
+{
+    i->answered = ++i->number;
+    inbound_answer(i, ANSWER_FAILED, i->number, failure);
+}
+
+/* All data of a put is there, or it has failed. A part that fails takes the rest with it. */
+static bool finish_put(struct tcp *t, struct inbound *i, struct effect *e)
+{
+    struct effects *all = i->effects;
+
+    if (!e->failure)
+        e->failure = all->put_failure;
+    if (!e->failure && e->f.signal_op && is_of_device(t, e->f.signal_segment)) {
+        if (!signal_device(t, e))
+            return false;
+        if (!e->failure)
+            e->f.signal_op = 0; /* done */
+    }
+    all->put_failure = e->f.more ? e->failure : GSHMEM_OK;
+    if (e->failure)
+        answer_failure(i, e->failure);
+    else
+        inbound_end_put(t, i, &e->f);
+    return true;
+}
+
+static bool is_read_from_device(const struct tcp *t, const struct effect *e)
+{
+    return !e->landing && e->f.kind == FRAME_GET && e->f.bytes && is_of_device(t, e->f.segment);
+}
+
+/* Begins to copy what gets ask for, as far as nothing before them changes what they find. */
+static bool begin_reading(struct tcp *t, struct inbound *i)
+{
+    struct effects *all = i->effects;
+    bool some = false;
+
+    for (uint32_t at = all->first; at != all->end; at++) {
+        struct effect *e = effect_at(all, at);
+        if (e->landing || (e->f.kind == FRAME_PUT && !e->f.signal_op))
+            continue;
+        if (!is_read_from_device(t, e))
+            break;
+        while (!e->failure && e->begun < e->f.bytes) {
+            uint64_t left = e->f.bytes - e->begun;
+            const char *from = inbound_locate(t, e->f.segment, e->f.offset, e->f.bytes);
+            struct staged *b = staging_take(&t->staging, STAGING_OUT, left, &i->held);
+            if (!b && !t->staging.failed)
+                return some;
+            e->failure = !b ? GSHMEM_ERR_MEMORY : !from ? GSHMEM_ERR_NOT_SYMMETRIC
+                            : staging_begin(b, b->at, from + e->begun,
+                                            left < b->room ? (size_t)left : b->room);
+            some = true;
+            if (e->failure && b)
+                staging_give(b);
+            if (e->failure)
+                break;
+            b->number = at;
+            e->begun += b->bytes;
+            staged_append(&all->reading, b);
+        }
+    }
+    return some;
+}
+
+static bool fail_get(struct inbound *i, struct effect *e)
+{
+    struct effects *all = i->effects;
+    struct staged_list rest = {NULL, NULL};
+
+    while (all->reading.first && all->reading.first->number == all->first)
+        staged_append(&rest, staged_remove(&all->reading));
+    staging_abandon(&rest);
+    answer_failure(i, e->failure);
+    return true;
+}
+
+/* The next piece of a get's data goes out; whether it was the last. */
+static bool read_device(struct inbound *i, struct effect *e)
+{
+    struct effects *all = i->effects;
+    struct staged *b = all->reading.first;
+    bool ours = b && b->number == all->first;
+
+    if (ours && !b->copying && b->copied)
+        e->failure = b->copied;
+    if (e->failure)
+        return fail_get(i, e);
+    if (!ours || b->copying || !inbound_has_room(i))
+        return false;
+    staged_remove(&all->reading);
+    inbound_answer(i, ANSWER_DATA, i->number + 1, b->bytes);
+    i->answered = i->number;
+    if (b->bytes <= COPY_MOST) {
+        queue_add_copy(&i->out, b->at, b->bytes);
+        e->queued += b->bytes;
+        staging_give(b);
+    } else {
+        queue_add_reference(&i->out, b->at, b->bytes, staging_give, b);
+        e->queued += b->bytes;
+    }
+    if (e->queued < e->f.bytes)
+        return read_device(i, e);
+    i->answered = ++i->number;
+    return true;
+}
+
+static bool apply(struct tcp *t, struct inbound *i, struct effect *e)
+{
+    char *at = inbound_locate(t, e->f.segment, e->f.offset, atomic_type_bytes(e->f.type));
+    uint64_t old = 0;
+
+    if (!is_of_device(t, e->f.segment)) {
+        inbound_serve_atomic(t, i, &e->f);
+        return true;
+    }
+    e->failure = at ? update(t, (enum gshmem_amo)e->f.amo, e->f.type, at, e->f.a, e->f.b, &old)
+                    : GSHMEM_ERR_NOT_SYMMETRIC;
+    if (e->failure) {
+        answer_failure(i, e->failure);
+        return true;
+    }
+    i->answered = ++i->number;
+    inbound_answer(i, ANSWER_VALUE, i->number, old);
+    return true;
+}
+
+/* The first effect; false: it has to wait. */
+static bool take_effect(struct tcp *t, struct inbound *i, struct effect *e)
+{
+    struct effects *all = i->effects;
+
+    if (e->landing) {
+        if (e->landing->copying)
+            return false;
+        if (e->landing->copied)
+            all->put_failure = e->landing->copied;
+        staging_give(e->landing);
+        return true;
+    }
+    if (!inbound_has_room(i))
+        return false;
+    if (e->f.kind == FRAME_PUT)
+        return finish_put(t, i, e);
+    if (e->f.kind == FRAME_ATOMIC)
+        return apply(t, i, e);
+    if (is_read_from_device(t, e))
+        return read_device(i, e);
+    inbound_serve_get(t, i, &e->f);
+    return true;
+}
+
+bool effects_advance(struct tcp *t, struct inbound *i)
+{
+    struct effects *all = i->effects;
+    bool some = false;
+
+    if (!all)
+        return false;
+    for (;;) {
+        uint32_t before = all->first;
+        some |= begin_reading(t, i);
+        while (all->first != all->end && take_effect(t, i, effect_at(all, all->first)))
+            all->first++;
+        if (all->first == before)
+            return some;
+        t->events++;
+        some = true;
+    }
+}
+
+void effects_end(struct inbound *i)
+{
+    struct effects *all = i->effects;
+    struct staged_list rest = {NULL, NULL};
+
+    i->effects = NULL;
+    if (!all)
+        return;
+    for (; all->first != all->end; all->first++) {
+        struct effect *e = effect_at(all, all->first);
+        if (e->landing)
+            staged_append(&rest, e->landing);
+        if (e->flag)
+            staged_append(&rest, e->flag);
+    }
+    staging_abandon(&rest);
+    staging_abandon(&all->reading);
+    free(all);
+}
