@@ -169,8 +169,8 @@ gshmem_status_t context_update_device(const struct target *t, enum gshmem_amo op
 gshmem_status_t context_refuse_device(const void *address, const char *call)
 {
     return fail(GSHMEM_ERR_UNSUPPORTED,
-                "%s: the object at %p is in GPU memory, where the CPU can copy and no more: call it in "
-                "a kernel, or take the object from gshmem_malloc_with_hints(…, GSHMEM_MALLOC_HOST)",
+                "%s: the object at %p is in GPU memory, which this call is not made on: take it from "
+                "gshmem_malloc_with_hints(…, GSHMEM_MALLOC_HOST)",
                 call, address);
 }
 

@@ -39,15 +39,29 @@ static gshmem_status_t check_lock(long *lock, const char *call, int *home)
                     (void *)lock);
     if ((status = context_aim(c, lock, sizeof *lock, job->pe, call, &mine)))
         return status;
-    if (mine.device)
-        return context_refuse_device(lock, call);
     /* The place within its segment is the same on all PEs, unlike its address. */
     const struct gshmem_ctx *view = gshmem_ctx_default;
     uintptr_t offset = (uintptr_t)lock - view->heap.base;
     if (offset >= view->heap.bytes)
         offset = (uintptr_t)lock - view->data.base;
+    if (mine.device)
+        offset = mine.offset;
     *home = (int)(offset / 64 % (uintptr_t)job->n_pes);
     return GSHMEM_OK;
+}
+
+/* This PE's own place, which may be in GPU memory. acquire: pairs with the fence and update in
+ * gshmem_clear_lock */
+static uint32_t load_place(struct lock_halves *l)
+{
+    if (GSHMEM_LIKELY(!job->device_heap))
+        return __atomic_load_n(&l->place, __ATOMIC_ACQUIRE);
+    return gshmem_uint32_atomic_fetch(&l->place, job->pe);
+}
+
+static void store_place(struct lock_halves *l, uint32_t place)
+{
+    gshmem_uint32_atomic_set(&l->place, place, job->pe);
 }
 
 /* Whoever calls while this PE has the lock, or is in the queue, would wait for itself. */
@@ -59,14 +73,13 @@ static gshmem_status_t check_free(uint32_t place, const char *call)
     return GSHMEM_OK;
 }
 
-static gshmem_status_t wait_turn(struct lock_halves *mine)
+static gshmem_status_t wait_turn(struct lock_halves *l)
 {
     gshmem_status_t status = GSHMEM_OK;
     struct wait w;
 
     wait_begin(&w, "gshmem_set_lock", GSHMEM_TEAM_WORLD);
-    /* acquire: pairs with the fence and update in gshmem_clear_lock */
-    while (!status && __atomic_load_n(&mine->place, __ATOMIC_ACQUIRE) & WAITING)
+    while (!status && load_place(l) & WAITING)
         status = wait_step(&w);
     return status;
 }
@@ -77,10 +90,9 @@ gshmem_status_t gshmem_set_lock(long *lock)
     int home = 0;
     gshmem_status_t status = check_lock(lock, "gshmem_set_lock", &home);
 
-    if (status || (status = check_free(__atomic_load_n(&l->place, __ATOMIC_RELAXED),
-                                       "gshmem_set_lock")))
+    if (status || (status = check_free(load_place(l), "gshmem_set_lock")))
         return status;
-    __atomic_store_n(&l->place, WAITING, __ATOMIC_RELAXED);
+    store_place(l, WAITING);
     atomic_thread_fence(memory_order_release); /* before the tail leads others here */
     uint32_t last = gshmem_uint32_atomic_swap(&l->tail, (uint32_t)job->pe + 1, home);
     if (last) {
@@ -88,8 +100,9 @@ gshmem_status_t gshmem_set_lock(long *lock)
         status = wait_turn(l);
     }
     if (!status)
-        __atomic_and_fetch(&l->place, ~WAITING, __ATOMIC_ACQUIRE);
-    __atomic_or_fetch(&l->place, status ? 0 : HELD, __ATOMIC_ACQUIRE);
+        gshmem_uint32_atomic_and(&l->place, ~WAITING, job->pe);
+    gshmem_uint32_atomic_or(&l->place, status ? 0 : HELD, job->pe);
+    atomic_thread_fence(memory_order_acquire); /* pairs with the fence and update in gshmem_clear_lock */
     return status;
 }
 
@@ -99,14 +112,14 @@ int gshmem_test_lock(long *lock)
     int home = 0;
 
     if (check_lock(lock, "gshmem_test_lock", &home) ||
-        check_free(__atomic_load_n(&l->place, __ATOMIC_RELAXED), "gshmem_test_lock"))
+        check_free(load_place(l), "gshmem_test_lock"))
         return -1;
     if (gshmem_uint32_atomic_fetch(&l->tail, home) != 0)
         return 1; /* without a write that would take the line from whoever works with it */
-    __atomic_store_n(&l->place, HELD, __ATOMIC_RELAXED);
+    store_place(l, HELD);
     atomic_thread_fence(memory_order_release); /* before the tail leads others here */
     if (gshmem_uint32_atomic_compare_swap(&l->tail, 0, (uint32_t)job->pe + 1, home) != 0) {
-        __atomic_store_n(&l->place, 0, __ATOMIC_RELAXED);
+        store_place(l, 0);
         return 1;
     }
     atomic_thread_fence(memory_order_acquire); /* pairs with the fence in gshmem_clear_lock */
@@ -120,13 +133,13 @@ static gshmem_status_t leave_queue(struct lock_halves *l, int home, uint32_t *ne
     gshmem_status_t status = GSHMEM_OK;
     struct wait w;
 
-    *next = __atomic_load_n(&l->place, __ATOMIC_RELAXED) & NEXT;
+    *next = load_place(l) & NEXT;
     if (!*next && gshmem_uint32_atomic_compare_swap(&l->tail, me, 0, home) == me)
         return GSHMEM_OK;
     /* Somebody is at the tail already and about to say who. */
     wait_begin(&w, "gshmem_clear_lock", GSHMEM_TEAM_WORLD);
     while (!status && !*next) {
-        *next = __atomic_load_n(&l->place, __ATOMIC_RELAXED) & NEXT;
+        *next = load_place(l) & NEXT;
         if (!*next)
             status = wait_step(&w);
     }
@@ -142,13 +155,13 @@ gshmem_status_t gshmem_clear_lock(long *lock)
 
     if (status)
         return status;
-    if (!(__atomic_load_n(&l->place, __ATOMIC_RELAXED) & HELD))
+    if (!(load_place(l) & HELD))
         return fail(GSHMEM_ERR_STATE, "gshmem_clear_lock: this PE does not hold the lock");
     /* seq_cst fence: pairs with the acquire of the next holder, in wait_turn or test_lock */
     if ((status = gshmem_quiet()) || (status = leave_queue(l, home, &next)))
         return status;
     /* Mine first: once the next one has it, this PE may be asked for again. */
-    __atomic_store_n(&l->place, 0, __ATOMIC_RELAXED);
+    store_place(l, 0);
     if (next)
         gshmem_uint32_atomic_and(&l->place, ~WAITING, (int)next - 1);
     return GSHMEM_OK;

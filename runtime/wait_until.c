@@ -5,6 +5,7 @@
  * subtraction and one comparison, whatever was asked. */
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "runtime/context.h"
 #include "runtime/memory/device_heap.h"
@@ -101,14 +102,23 @@ static gshmem_status_t check_aligned(const char *call, enum gshmem_type type, co
                 type_bytes(type), ivar);
 }
 
-static gshmem_status_t check_address(const char *call, enum gshmem_type type, const void *ivar)
+/* In GPU memory the CPU looks at variables by copies of them. */
+static bool in_device(const void *at)
 {
     uint64_t offset;
 
-    if (GSHMEM_UNLIKELY(job && job->device_heap) &&
-        device_heap_find(job->device_heap, ivar, 1, &offset))
-        return context_refuse_device(ivar, call);
-    return check_aligned(call, type, ivar);
+    return GSHMEM_UNLIKELY(job && job->device_heap) &&
+           device_heap_find(job->device_heap, at, 1, &offset);
+}
+
+static gshmem_status_t load_from_device(enum gshmem_type type, const void *at, uint64_t *value)
+{
+    uint64_t copy = 0;
+    gshmem_status_t status = device_heap_copy(job->device_heap, &copy, at, type_bytes(type));
+
+    if (!status)
+        *value = load(type, &copy);
+    return status;
 }
 
 gshmem_status_t wait_check(const char *call, enum gshmem_type type, const void *ivars, size_t n, int cmp,
@@ -124,7 +134,26 @@ static gshmem_status_t check_one(const char *call, enum gshmem_type type, const 
 {
     gshmem_status_t status = check_comparison(call, type, cmp);
 
-    return status ? status : check_address(call, type, ivar);
+    return status ? status : check_aligned(call, type, ivar);
+}
+
+/* wait_for, of a variable that the CPU cannot touch. A copy that fails ends it at once. */
+static gshmem_status_t wait_for_copy(const char *call, enum gshmem_type type, const void *at,
+                                     struct range r, uint64_t *seen)
+{
+    gshmem_status_t status = GSHMEM_OK, looked;
+    struct wait w;
+
+    wait_begin(&w, call, GSHMEM_TEAM_WORLD);
+    for (;;) {
+        if ((looked = load_from_device(type, at, seen)))
+            return looked;
+        if (range_has(&r, *seen))
+            return GSHMEM_OK;
+        if (status)
+            return status;
+        status = wait_step(&w);
+    }
 }
 
 /* *seen becomes the value that ended the wait, or the last one seen before it failed. Looks once more
@@ -137,6 +166,8 @@ static gshmem_status_t wait_for(const char *call, enum gshmem_type type, const v
     gshmem_status_t status = GSHMEM_OK;
     struct wait w;
 
+    if (in_device(at))
+        return wait_for_copy(call, type, at, r, seen);
     wait_begin(&w, call, GSHMEM_TEAM_WORLD);
     for (;;) {
         *seen = load(type, at);
@@ -165,13 +196,18 @@ gshmem_status_t gshmem_path_wait_one(enum gshmem_type type, const void *ivar, in
 int gshmem_path_test_one(enum gshmem_type type, const void *ivar, int cmp, uint64_t value)
 {
     gshmem_status_t status = check_one("test", type, ivar, cmp);
+    uint64_t seen = 0;
 
+    if (!status && in_device(ivar))
+        status = load_from_device(type, ivar, &seen);
+    else if (!status)
+        seen = load(type, ivar);
     if (status) {
         gshmem_raise(status);
         return 0;
     }
     struct range r = range_of(type_is_signed(type), cmp, value);
-    return range_has(&r, load(type, ivar));
+    return range_has(&r, seen);
 }
 
 uint64_t gshmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t value)
@@ -189,13 +225,27 @@ uint64_t gshmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t value)
     return seen;
 }
 
+uint64_t gshmem_path_signal_fetch(const uint64_t *sig_addr)
+{
+    gshmem_status_t status;
+    uint64_t seen = 0;
+
+    if (!in_device(sig_addr)) /* acquire: as gshmem_signal_fetch has it */
+        return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
+    if ((status = load_from_device(GSHMEM_TYPE_UINT64, sig_addr, &seen)))
+        gshmem_raise(status);
+    return seen;
+}
+
 /* ---- Arrays ---- */
 
 /* What is waited for, and what satisfies it. */
 struct set {
     enum gshmem_type type;
     size_t bytes; /* of an element */
-    const char *ivars;
+    const char *ivars; /* where they are looked at */
+    char *copies;      /* that is here, if the CPU cannot touch them; else NULL */
+    const char *there; /* where they are */
     size_t n;
     const int *status; /* [n]: not 0: left out; or NULL */
     int cmp;
@@ -203,23 +253,51 @@ struct set {
     struct range range;
 };
 
-static gshmem_status_t set_describe(struct set *s, const char *call, enum gshmem_type type,
-                                    const void *ivars, size_t n, const int *status, int cmp,
-                                    const void *values, int vector)
+static gshmem_status_t set_check(const char *call, enum gshmem_type type, const void *ivars, size_t n,
+                                 int cmp, const void *values, int vector)
 {
     gshmem_status_t answer = check_comparison(call, type, cmp);
 
     if (!answer && n)
-        answer = check_address(call, type, ivars);
+        answer = check_aligned(call, type, ivars);
     if (!answer && !values && (n || !vector))
         answer = fail(GSHMEM_ERR_ARGUMENT, "%s: cmp_values is NULL", call);
+    return answer;
+}
+
+/* Brings what the CPU cannot touch to where it looks at it. */
+static gshmem_status_t set_look(const struct set *s)
+{
+    if (GSHMEM_LIKELY(!s->copies))
+        return GSHMEM_OK;
+    return device_heap_copy(job->device_heap, s->copies, s->there, s->n * s->bytes);
+}
+
+/* Ready for the first look, if that is OK; set_end when done. */
+static gshmem_status_t set_describe(struct set *s, const char *call, enum gshmem_type type,
+                                    const void *ivars, size_t n, const int *status, int cmp,
+                                    const void *values, int vector)
+{
+    gshmem_status_t answer = set_check(call, type, ivars, n, cmp, values, vector);
+
+    *s = (struct set){.n = 0};
     if (answer)
         return answer;
-    *s = (struct set){type, type_bytes(type), ivars, n, status, cmp, vector ? values : NULL,
-                      {0, 0, false}};
+    *s = (struct set){type, type_bytes(type), ivars, NULL, ivars, n, status, cmp,
+                      vector ? values : NULL, {0, 0, false}};
     if (!vector)
         s->range = range_of(type_is_signed(type), cmp, load(type, values));
-    return GSHMEM_OK;
+    if (n == 0 || !in_device(ivars))
+        return GSHMEM_OK;
+    if (!(s->copies = calloc(n, s->bytes)))
+        return fail(GSHMEM_ERR_MEMORY, "%s: no memory for copies of %zu variables", call, n);
+    s->ivars = s->copies;
+    return set_look(s);
+}
+
+static void set_end(struct set *s)
+{
+    free(s->copies);
 }
 
 static bool set_leaves_out(const struct set *s, size_t i)
@@ -290,15 +368,16 @@ gshmem_status_t gshmem_path_wait_all(enum gshmem_type type, const void *ivars, s
 {
     const char *call = vector ? "wait_until_all_vector" : "wait_until_all";
     gshmem_status_t answer = job_require(call);
+    struct set s = {.n = 0};
     uint64_t seen;
-    struct set s;
 
     if (!answer)
         answer = set_describe(&s, call, type, ivars, nelems, status, cmp, values, vector);
     for (size_t i = 0; !answer && i < nelems; i++) {
         if (!set_leaves_out(&s, i))
-            answer = wait_for(call, type, s.ivars + i * s.bytes, set_range(&s, i), &seen);
+            answer = wait_for(call, type, s.there + i * s.bytes, set_range(&s, i), &seen);
     }
+    set_end(&s);
     return answer;
 }
 
@@ -308,16 +387,13 @@ int gshmem_path_test_all(enum gshmem_type type, const void *ivars, size_t nelems
     struct set s;
     gshmem_status_t answer = set_describe(&s, vector ? "test_all_vector" : "test_all", type, ivars,
                                           nelems, status, cmp, values, vector);
+    size_t i = 0;
 
-    if (answer) {
-        gshmem_raise(answer);
-        return 0;
-    }
-    for (size_t i = 0; i < nelems; i++) {
-        if (!set_leaves_out(&s, i) && !set_satisfied(&s, i))
-            return 0;
-    }
-    return 1;
+    while (!answer && i < nelems && (set_leaves_out(&s, i) || set_satisfied(&s, i)))
+        i++;
+    set_end(&s);
+    gshmem_raise(answer);
+    return !answer && i == nelems;
 }
 
 size_t gshmem_path_test_any(enum gshmem_type type, const void *ivars, size_t nelems,
@@ -326,11 +402,11 @@ size_t gshmem_path_test_any(enum gshmem_type type, const void *ivars, size_t nel
     struct set s;
     gshmem_status_t answer = set_describe(&s, vector ? "test_any_vector" : "test_any", type, ivars,
                                           nelems, status, cmp, values, vector);
+    size_t found = answer ? SIZE_MAX : set_find_any(&s, set_start(&s));
 
-    if (!answer)
-        return set_find_any(&s, set_start(&s));
+    set_end(&s);
     gshmem_raise(answer);
-    return SIZE_MAX;
+    return found;
 }
 
 size_t gshmem_path_test_some(enum gshmem_type type, const void *ivars, size_t nelems,
@@ -343,10 +419,18 @@ size_t gshmem_path_test_some(enum gshmem_type type, const void *ivars, size_t ne
 
     if (!answer)
         answer = check_indices("test_some", indices, nelems);
-    if (!answer)
-        return set_find_some(&s, indices);
+    size_t found = answer ? 0 : set_find_some(&s, indices);
+    set_end(&s);
     gshmem_raise(answer);
-    return 0;
+    return found;
+}
+
+/* Between two looks. */
+static gshmem_status_t set_wait(const struct set *s, struct wait *w)
+{
+    gshmem_status_t answer = wait_step(w);
+
+    return answer ? answer : set_look(s);
 }
 
 size_t gshmem_path_wait_any(enum gshmem_type type, const void *ivars, size_t nelems,
@@ -354,19 +438,18 @@ size_t gshmem_path_wait_any(enum gshmem_type type, const void *ivars, size_t nel
 {
     const char *call = vector ? "wait_until_any_vector" : "wait_until_any";
     gshmem_status_t answer = job_require(call);
+    struct set s = {.n = 0};
     size_t found = SIZE_MAX;
     struct wait w;
-    struct set s;
 
     if (!answer)
         answer = set_describe(&s, call, type, ivars, nelems, status, cmp, values, vector);
-    if (!answer && set_is_empty(&s))
-        return SIZE_MAX;
+    bool empty = !answer && set_is_empty(&s);
     wait_begin(&w, call, GSHMEM_TEAM_WORLD);
-    while (!answer && (found = set_find_any(&s, set_start(&s))) == SIZE_MAX)
-        answer = wait_step(&w);
-    if (answer)
-        gshmem_raise(answer);
+    while (!answer && !empty && (found = set_find_any(&s, set_start(&s))) == SIZE_MAX)
+        answer = set_wait(&s, &w);
+    set_end(&s);
+    gshmem_raise(answer);
     return found;
 }
 
@@ -376,20 +459,19 @@ size_t gshmem_path_wait_some(enum gshmem_type type, const void *ivars, size_t ne
 {
     const char *call = vector ? "wait_until_some_vector" : "wait_until_some";
     gshmem_status_t answer = job_require(call);
+    struct set s = {.n = 0};
     size_t found = 0;
     struct wait w;
-    struct set s;
 
     if (!answer)
         answer = set_describe(&s, call, type, ivars, nelems, status, cmp, values, vector);
     if (!answer)
         answer = check_indices(call, indices, nelems);
-    if (!answer && set_is_empty(&s))
-        return 0;
+    bool empty = !answer && set_is_empty(&s);
     wait_begin(&w, call, GSHMEM_TEAM_WORLD);
-    while (!answer && (found = set_find_some(&s, indices)) == 0)
-        answer = wait_step(&w);
-    if (answer)
-        gshmem_raise(answer);
+    while (!answer && !empty && (found = set_find_some(&s, indices)) == 0)
+        answer = set_wait(&s, &w);
+    set_end(&s);
+    gshmem_raise(answer);
     return found;
 }

@@ -181,9 +181,17 @@ static inline gshmem_status_t gshmem_signal_set(uint64_t *sig_addr, uint64_t sig
 GSHMEM_API gshmem_status_t gshmem_signal_op(uint64_t *sig_addr, uint64_t signal, int signal_op,
                                             int pe);
 
+/* Not for programs to call: a signal that is not in memory which the CPU is known to have. */
+GSHMEM_API uint64_t gshmem_path_signal_fetch(const uint64_t *sig_addr);
+
 static inline uint64_t gshmem_signal_fetch(const uint64_t *sig_addr)
 {
-    return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
+    const struct gshmem_ctx *c = gshmem_ctx_default;
+
+    if (GSHMEM_LIKELY((uintptr_t)sig_addr - c->heap.base < c->heap.bytes ||
+                      (uintptr_t)sig_addr - c->data.base < c->data.bytes))
+        return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
+    return gshmem_path_signal_fetch(sig_addr);
 }
 
 GSHMEM_KERNELS_TOO_END

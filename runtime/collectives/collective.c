@@ -4,6 +4,7 @@
  * A PE whose arguments are refused still takes part in one round, so that the others learn of it
  * instead of waiting. */
 #include "runtime/collectives/call.h"
+#include "runtime/collectives/device.h"
 #include "runtime/collectives/table.h"
 #include "runtime/context.h"
 #include "runtime/memory/device_heap.h"
@@ -168,6 +169,18 @@ gshmem_status_t gshmem_barrier_all(void)
     return barrier_team(GSHMEM_TEAM_WORLD, "gshmem_barrier_all");
 }
 
+/* ---- On objects in the device's memory, by the device ---- */
+
+/* One is enough: the members' kernels say what is wrong with the other. */
+static inline bool is_for_device(const void *dest, const void *source)
+{
+    uint64_t offset;
+
+    return GSHMEM_UNLIKELY(job && job->device_heap) &&
+           (device_heap_find(job->device_heap, dest, 0, &offset) ||
+            device_heap_find(job->device_heap, source, 0, &offset));
+}
+
 /* ---- Moving data ---- */
 
 gshmem_status_t gshmem_broadcastmem(gshmem_team_t team, void *dest, const void *source,
@@ -179,6 +192,12 @@ gshmem_status_t gshmem_broadcastmem(gshmem_team_t team, void *dest, const void *
 
     if (!t)
         return last_error_status();
+    if (is_for_device(dest, source))
+        return device_collective(c.name, &(struct device_request){DEVICE_BROADCAST, .pe = root,
+                                                                  .team = team,
+                                                                  .dest = (uintptr_t)dest,
+                                                                  .source = (uintptr_t)source,
+                                                                  .n = bytes});
     if (root < 0 || root >= t->n_pes)
         return refuse(&c, fail(GSHMEM_ERR_ARGUMENT, "%s: root is PE %d, and team %d has PEs 0..%d",
                                c.name, root, team, t->n_pes - 1));
@@ -217,6 +236,11 @@ gshmem_status_t gshmem_fcollectmem(gshmem_team_t team, void *dest, const void *s
 
     if (!t)
         return last_error_status();
+    if (is_for_device(dest, source))
+        return device_collective(c.name, &(struct device_request){DEVICE_FCOLLECT, .team = team,
+                                                                  .dest = (uintptr_t)dest,
+                                                                  .source = (uintptr_t)source,
+                                                                  .n = bytes});
     if ((status = multiply(&c, bytes, (size_t)t->n_pes, &all)) ||
         (status = find_places(&c, t, dest, all, source, bytes, false)))
         return refuse(&c, status);
@@ -233,6 +257,11 @@ gshmem_status_t gshmem_alltoallmem(gshmem_team_t team, void *dest, const void *s
 
     if (!t)
         return last_error_status();
+    if (is_for_device(dest, source))
+        return device_collective(c.name, &(struct device_request){DEVICE_ALLTOALL, .team = team,
+                                                                  .dest = (uintptr_t)dest,
+                                                                  .source = (uintptr_t)source,
+                                                                  .n = bytes});
     if ((status = multiply(&c, bytes, (size_t)t->n_pes, &all)) ||
         (status = find_places(&c, t, dest, all, source, all, false)))
         return refuse(&c, status);
@@ -308,6 +337,22 @@ static inline gshmem_status_t prepare_combination(struct call *c, const struct t
     return find_places(c, t, dest, c->bytes, source, all, true);
 }
 
+static gshmem_status_t combine_by_device(const struct call *c, gshmem_team_t team, enum gshmem_type type,
+                                         enum gshmem_op op, void *dest, const void *source, size_t n)
+{
+    const struct device_request request = {
+        .call = c->what == COLLECTIVE_REDUCE ? DEVICE_REDUCE : DEVICE_REDUCESCATTER,
+        .team = team,
+        .type = (int32_t)type,
+        .op = (int32_t)op,
+        .dest = (uintptr_t)dest,
+        .source = (uintptr_t)source,
+        .n = n,
+    };
+
+    return device_collective(c->name, &request);
+}
+
 static inline gshmem_status_t combine_over(struct call *c, gshmem_team_t team,
                                            enum gshmem_type type, enum gshmem_op op, void *dest,
                                            const void *source, size_t n)
@@ -317,6 +362,9 @@ static inline gshmem_status_t combine_over(struct call *c, gshmem_team_t team,
 
     if (!t)
         return last_error_status();
+    if ((c->what == COLLECTIVE_REDUCE || c->what == COLLECTIVE_REDUCESCATTER) &&
+        is_for_device(dest, source))
+        return combine_by_device(c, team, type, op, dest, source, n);
     size_t parts = c->what == COLLECTIVE_REDUCESCATTER ? (size_t)t->n_pes : 1;
     if ((status = prepare_combination(c, t, type, op, dest, source, n, parts)))
         return refuse(c, status);

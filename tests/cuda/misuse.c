@@ -10,12 +10,10 @@ static void refusals(long *gpu, int right)
     volatile size_t far = (size_t)4 << 30; /* or the compiler would say that it is too much */
     int one = 1;
 
-    CHECK_FAILS(gshmem_long_wait_until(gpu, GSHMEM_CMP_NE, 0), GSHMEM_ERR_UNSUPPORTED, other_way);
-    CHECK_FAILS(gshmem_long_wait_until_all(gpu, 2, NULL, GSHMEM_CMP_NE, 0), GSHMEM_ERR_UNSUPPORTED,
-                "wait_until_all");
-    CHECK_FAILS(gshmem_set_lock(gpu), GSHMEM_ERR_UNSUPPORTED, "gshmem_set_lock");
-    CHECK_FAILS(gshmem_long_broadcast(GSHMEM_TEAM_WORLD, gpu, gpu, 1, 0), GSHMEM_ERR_UNSUPPORTED,
-                "broadcast");
+    CHECK_FAILS(gshmem_long_collect(GSHMEM_TEAM_WORLD, gpu, gpu + 1, 1), GSHMEM_ERR_UNSUPPORTED,
+                other_way);
+    CHECK_FAILS(gshmem_long_sum_inscan(GSHMEM_TEAM_WORLD, gpu, gpu, 1), GSHMEM_ERR_UNSUPPORTED,
+                "inscan");
     CHECK_FAILS(gshmem_putmem(gpu, sum, far, right), GSHMEM_ERR_NOT_SYMMETRIC, "past the end");
     CHECK_FAILS(gshmem_putmem(gpu, sum, 8, gshmem_n_pes()), GSHMEM_ERR_ARGUMENT, "the job has PEs");
     CHECK_FAILS(gshmem_free((char *)gpu + 8), GSHMEM_ERR_ARGUMENT, "8 bytes inside");

@@ -1,0 +1,38 @@
+#include "runtime/collectives/device.h"
+
+#include <time.h>
+
+#include "device/device.h"
+#include "runtime/team/team.h"
+#include "runtime/wait.h"
+
+/* A kernel that cannot go on ends by the failure word that the proxy sets, and is waited for until then:
+ * it may still write to objects of the call's. */
+static void wait_for_end(void *errand, gshmem_status_t *status)
+{
+    const struct timespec nap = {.tv_nsec = 100 * 1000};
+
+    while (!job->device->ops->request_done(job->device, errand, status))
+        nanosleep(&nap, NULL);
+}
+
+gshmem_status_t device_collective(const char *call, const struct device_request *r)
+{
+    const struct device_ops *ops = job->device->ops;
+    gshmem_status_t status, waited = GSHMEM_OK;
+    struct wait w;
+    void *errand;
+
+    if (!team_find(r->team, call))
+        return last_error_status();
+    if ((status = ops->request_start(job->device, r, &errand)))
+        return status;
+    wait_begin(&w, call, r->team);
+    while (!ops->request_done(job->device, errand, &status)) {
+        if (!(waited = wait_step(&w)))
+            continue;
+        wait_for_end(errand, &status);
+        break;
+    }
+    return status && waited ? waited : status;
+}
