@@ -110,6 +110,12 @@ def take_turns(session, pes):
 
 def run_one(session, program, pes, path):
     target = executable(session, program.name)
+    if program.own_gpu and pes > len(machine.gpus()):
+        session.outcome("skipped", f"{program.name} {path} {pes} PEs", "each PE wants a GPU of its own")
+        return
+    if program.package and not machine.package(program.package):
+        session.outcome("skipped", f"{program.name} {path} {pes} PEs", f"there is no {program.package}")
+        return
     arguments = program.few if program.few and take_turns(session, pes) else program.arguments
     env = dict(environment(session, path), **program.env)
     for words in arguments:

@@ -22,6 +22,7 @@ class Program:
     env: dict = dataclasses.field(default_factory=dict)
     alone: bool = False  # starts its own PEs, or needs none
     package: str = ""  # of NVIDIA's that it is compiled with
+    own_gpu: bool = False  # each PE wants one to itself
     few: list = None  # arguments instead, where PEs take turns on a GPU
 
     @property
@@ -73,6 +74,7 @@ PROGRAMS = [
     nvshmem("uniqueid", {MAPPED: [2]}, alone=True, arguments=[["1"], ["2"], ["4"]]),
     *[example(name) for name in ["alltoallv", "gups", "halo2d", "nvshmem-ring", "nvshmem-train",
                                  "pingpong", "ring"]],
+    example("nccl", package="nccl", own_gpu=True),
     *[device(name) for name in ["atomics", "block", "copy", "graphs", "groups", "launch", "odd",
                                 "runtime", "small", "spin", "streams", "warp"]],
 ]
@@ -81,6 +83,7 @@ EXCLUDED = {
     "tests/kernel/units_second.cu": "a part of units",
     "tests/nvshmem/errors.cu": "what is said of mistakes is the same on all devices",
     "tests/nvshmem/mpi.cu": "needs an MPI; examples of it are compiled elsewhere",
+    "examples/mpi.cu": "needs an MPI that takes GPU memory",
     "tests/device/bounds.cu": "mistakes that the host device's sanitizers find",
     "tests/device/race.cu": "mistakes that the host device's sanitizers find",
     "tests/device/failures.cu": "what the host device says of kernels that cannot go on",
