@@ -19,11 +19,13 @@ static struct passage *passage_at(const struct proxy_channel *c, uint64_t positi
 
 /* ---- Ending ---- */
 
-static void give_result(const struct passage *p)
+static gshmem_status_t give_result(const struct passage *p)
 {
+    const struct proxy_way *way = p->channel->way;
     uint32_t low = (uint32_t)p->answer.value[0];
 
-    memcpy(p->result, p->bytes == 4 ? (void *)&low : (void *)p->answer.value, p->bytes);
+    return way->store(way->context, p->result, p->bytes == 4 ? (void *)&low : (void *)p->answer.value,
+                      p->bytes);
 }
 
 void channel_answer(const struct proxy_way *way, const struct proxy_answer *a)
@@ -56,9 +58,9 @@ static void end(struct passage *p, gshmem_status_t status)
 {
     const struct proxy_way *way = p->channel->way;
 
-    p->answer.status = (uint8_t)status;
     if (!status && p->result)
-        give_result(p);
+        status = give_result(p);
+    p->answer.status = (uint8_t)status;
     if (status && p->raises)
         way->raise(way->context, status, &p->answer);
     else

@@ -34,6 +34,8 @@ struct proxy_way {
                            int *segment, uint64_t *offset);
     /* Whether this process has memory there. */
     bool (*is_memory)(void *context, uint64_t address, uint64_t bytes);
+    /* Writes a few bytes of a result to memory of this process, which may be a device's own. */
+    gshmem_status_t (*store)(void *context, void *to, const void *from, size_t bytes);
     /* As a transport's post; to whichever transport that PE is reached by. */
     gshmem_status_t (*post)(void *context, const struct transport_request *request);
     /* Hands a failure to the error policy, with the text of the last error of this thread, and then

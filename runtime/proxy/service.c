@@ -41,6 +41,16 @@ static bool is_memory(void *context, uint64_t address, uint64_t bytes)
            pages_exist(&n->pages, address, bytes);
 }
 
+static gshmem_status_t store_result(void *context, void *to, const void *from, size_t bytes)
+{
+    const struct network *n = context;
+
+    if (n->config.device && n->config.on_device(n->config.context, to, bytes))
+        return n->config.device->ops->copy(n->config.device, to, from, bytes);
+    memcpy(to, from, bytes);
+    return GSHMEM_OK;
+}
+
 static gshmem_status_t post_command(void *context, const struct transport_request *request)
 {
     struct network *n = context;
@@ -106,6 +116,7 @@ gshmem_status_t network_serve_kernels(struct network *n, struct gshmem_response 
         .response = response,
         .aim = aim_command,
         .is_memory = is_memory,
+        .store = store_result,
         .post = post_command,
         .raise = raise_command,
         .context = n,

@@ -149,8 +149,28 @@ static void commands(long *gpu, long *host, int me, int left, int right)
     CHECK_EQ(gshmem_long_g(gpu + 21, me), left + 2);
 }
 
+/* In GPU memory that a GPU of its host maps, or its own proxy's GPU: signals that are added, atomics, and
+ * where their old values go. */
+static void updates(long *gpu, int me, int right)
+{
+    const struct gshmem_command add[] = {
+        {.kind = GSHMEM_COMMAND_SIGNAL, .pe = (uint32_t)right, .address = (uintptr_t)(gpu + 16),
+         .local = 40, .amo = GSHMEM_SIGNAL_ADD},
+        {.kind = GSHMEM_COMMAND_ATOMIC, .pe = (uint32_t)right, .address = (uintptr_t)(gpu + 16),
+         .local = 2, .amo = GSHMEM_AMO_ADD, .type = GSHMEM_TYPE_INT64},
+        {.kind = GSHMEM_COMMAND_ATOMIC, .pe = (uint32_t)right, .address = (uintptr_t)(gpu + 16),
+         .local = 100, .amo = GSHMEM_AMO_SWAP, .type = GSHMEM_TYPE_INT64, .more = 1},
+        {.kind = GSHMEM_COMMAND_RESULT, .local = (uintptr_t)(gpu + 17)},
+    };
+
+    CHECK_EQ(perform(state.ctx.channel, add, 4), 0);
+    CHECK_OK(gshmem_barrier_all());
+    CHECK_EQ(gshmem_long_g(gpu + 16, me), 100);
+    CHECK_EQ(gshmem_long_g(gpu + 17, me), 42);
+}
+
 /* What the proxy cannot do to GPU memory, and what is no memory at all: the host's quiet tells. */
-static void refusals(long *gpu, int right, bool near)
+static void refusals(long *gpu, int right, bool updates)
 {
     const struct gshmem_command wrong[] = {
         {.kind = GSHMEM_COMMAND_SIGNAL, .pe = (uint32_t)right, .address = (uintptr_t)gpu, .local = 1,
@@ -163,11 +183,51 @@ static void refusals(long *gpu, int right, bool near)
     const gshmem_status_t expected[] = {GSHMEM_ERR_UNSUPPORTED, GSHMEM_ERR_UNSUPPORTED,
                                         GSHMEM_ERR_ARGUMENT};
 
-    /* The proxy of another host has its own GPU update its own memory. */
-    for (int i = near ? 0 : 2; i < 3; i++) {
+    for (int i = updates ? 2 : 0; i < 3; i++) {
         CHECK_EQ(perform(state.ctx.channel, &wrong[i], 1), 1);
         CHECK_EQ(gshmem_quiet(), expected[i]);
     }
+}
+
+/* More than a channel of transports takes at once, large and small, and a signal behind each: none is seen
+ * before its data. */
+static void many(long *gpu, long *host, int me, int left, int right)
+{
+    enum { LARGE = 40000, ROUNDS = 30 };
+    long *to = gshmem_malloc(LARGE * sizeof *to), *from = gshmem_malloc(LARGE * sizeof *from);
+    long *mine = malloc(LARGE * sizeof *mine);
+
+    CHECK(to && from && mine);
+    host[2] = 0;
+    CHECK_OK(gshmem_barrier_all());
+    for (long round = 1; round <= ROUNDS; round++) {
+        size_t n = round % 3 ? LARGE - (size_t)round : (size_t)round;
+        for (size_t i = 0; i < n; i++)
+            mine[i] = me * 1000 + round + (long)i;
+        CHECK_OK(gshmem_putmem(from, mine, n * sizeof *mine, me));
+        const struct gshmem_command put[] = {
+            {.kind = GSHMEM_COMMAND_PUT, .pe = (uint32_t)right, .address = (uintptr_t)to,
+             .local = (uintptr_t)from, .size = n * sizeof *to},
+            {.kind = GSHMEM_COMMAND_VALUE, .pe = (uint32_t)right, .type = 8, .address = (uintptr_t)to,
+             .local = (uint64_t)-round},
+            {.kind = GSHMEM_COMMAND_PUT, .pe = (uint32_t)right, .address = (uintptr_t)(to + 1),
+             .local = (uintptr_t)(from + 1), .size = (n - 1) * sizeof *to, .more = 1},
+            {.kind = GSHMEM_COMMAND_SIGNAL, .address = (uintptr_t)(host + 2), .local = 1,
+             .amo = GSHMEM_SIGNAL_ADD},
+            {.kind = GSHMEM_COMMAND_VALUE, .pe = (uint32_t)right, .type = 8,
+             .address = (uintptr_t)(gpu + 18), .local = (uint64_t)round},
+        };
+        CHECK_EQ(perform(state.ctx.channel, put, 5), 0);
+        CHECK_OK(gshmem_long_wait_until(host + 2, GSHMEM_CMP_EQ, round));
+        CHECK_OK(gshmem_getmem(mine, to, n * sizeof *mine, me));
+        CHECK_EQ(mine[0], -round);
+        for (size_t i = 1; i < n; i++)
+            CHECK_EQ(mine[i], left * 1000 + round + (long)i);
+        CHECK_OK(gshmem_barrier_all());
+        CHECK_EQ(gshmem_long_g(gpu + 18, me), round);
+        CHECK_OK(gshmem_barrier_all());
+    }
+    free(mine);
 }
 
 int main(void)
@@ -184,7 +244,15 @@ int main(void)
     open_gpu();
     check_teams((char *)gpu);
     commands(gpu, host, me, left, right);
-    refusals(gpu, right, gshmem_ptr(host, right));
+    bool mapped = !gshmem_ptr(host, right) || gshmem_ptr(gpu, right), all = true;
+    for (int pe = 0; pe < n; pe++)
+        all &= !gshmem_ptr(host, pe) || gshmem_ptr(gpu, pe);
+    host[3] = all;
+    CHECK_OK(gshmem_long_min_reduce(GSHMEM_TEAM_WORLD, host + 4, host + 3, 1));
+    if (host[4])
+        updates(gpu, me, right);
+    many(gpu, host, me, left, right);
+    refusals(gpu, right, mapped);
     CHECK_OK(gshmem_ctx_create(0, &ctx));
     CHECK(ctx->device);
     CHECK_OK(gshmem_ctx_quiet(ctx));

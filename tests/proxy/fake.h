@@ -50,6 +50,13 @@ static inline gshmem_status_t fake_aim(void *context, uint64_t mine, uint64_t by
     return GSHMEM_OK;
 }
 
+static inline gshmem_status_t fake_store(void *context, void *to, const void *from, size_t bytes)
+{
+    (void)context;
+    memcpy(to, from, bytes);
+    return GSHMEM_OK;
+}
+
 static inline bool fake_is_memory(void *context, uint64_t address, uint64_t bytes)
 {
     uint64_t at = address - (uintptr_t)fake_heap;
@@ -87,6 +94,7 @@ static struct proxy_way fake_way = {
     .response = fake_response,
     .aim = fake_aim,
     .is_memory = fake_is_memory,
+    .store = fake_store,
     .post = fake_post,
     .raise = fake_raise,
 };

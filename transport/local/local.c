@@ -7,24 +7,17 @@
  * carried on by progress, turn by turn, and nothing else is taken until it is over. Atomics are the
  * CPU's own, the same that PEs use which have the location mapped.
  *
- * Memory that is a device's own is copied by the device. There it can set a signal, and neither add to
- * it nor apply an atomic: that would be another agent's updates beside the device's. */
+ * Memory that is a device's own is copied by the device: copies.c. */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gshmem/base.h"
-#include "device/device.h"
-#include "transport/transport.h"
+#include "runtime/base/clock.h"
+#include "transport/local/local.h"
 
 enum { TURN_BYTES = 1 << 20 }; /* some 0.1 ms */
-
-struct local {
-    struct transport base;
-    struct transport_config config;
-    struct transport_request rest; /* what is left of one that takes several turns; 0 bytes: none */
-};
 
 static int usable(const struct transport_config *config, char *why, size_t why_size)
 {
@@ -67,7 +60,7 @@ static void local_begin(struct transport *base, const struct transport_config *c
 /* Objects of the sizes that others wait for are stored whole, and after all that was posted before:
  * release, which pairs with the acquire of gshmem_wait_until and of those who look by themselves.
  */
-static void store(void *to, const void *from, size_t bytes)
+void local_store(void *to, const void *from, size_t bytes)
 {
     union {
         uint8_t b1;
@@ -112,7 +105,7 @@ static void load(void *to, const void *from, size_t bytes)
 }
 
 /* release: who sees the signal with acquire sees the data. */
-static void update_signal(uint64_t *there, int op, uint64_t value)
+void local_signal(uint64_t *there, int op, uint64_t value)
 {
     if (op == GSHMEM_SIGNAL_SET)
         __atomic_store_n(there, value, __ATOMIC_RELEASE);
@@ -120,85 +113,51 @@ static void update_signal(uint64_t *there, int op, uint64_t value)
         __atomic_fetch_add(there, value, __ATOMIC_RELEASE);
 }
 
-static char *reach(struct local *t, int pe, int segment, uint64_t offset)
+char *local_reach(struct local *t, int pe, int segment, uint64_t offset)
 {
     char *base = t->config.mapped(t->config.context, pe, segment);
 
     return base ? base + offset : NULL;
 }
 
-static gshmem_status_t refuse(struct local *t, int pe)
+gshmem_status_t local_refuse(struct local *t, int pe)
 {
     return t->config.fail(GSHMEM_ERR_UNREACHABLE, "local: memory of PE %d is not mapped here", pe);
 }
 
-static int on_device(struct local *t, const void *at, uint64_t bytes)
-{
-    return at && t->config.device && t->config.on_device(t->config.context, at, bytes);
-}
-
-static gshmem_status_t move(struct local *t, void *to, const void *from, uint64_t bytes, int in)
-{
-    if (on_device(t, to, bytes) || on_device(t, from, bytes))
-        return t->config.device->ops->copy(t->config.device, to, from, bytes);
-    if (in)
-        load(to, from, bytes);
-    else
-        store(to, from, bytes);
-    return GSHMEM_OK;
-}
-
-static gshmem_status_t refuse_update(struct local *t, int pe)
-{
-    return t->config.fail(GSHMEM_ERR_UNSUPPORTED,
-                          "an update in GPU memory of PE %d, which this GPU does not map: only setting "
-                          "is possible there; take the object from host memory (GSHMEM_MALLOC_HOST)",
-                          pe);
-}
-
-static gshmem_status_t set_signal(struct local *t, uint64_t *flag, const struct transport_request *r)
-{
-    if (!on_device(t, flag, sizeof *flag)) {
-        update_signal(flag, r->signal_op, r->signal_value);
-        return GSHMEM_OK;
-    }
-    if (r->signal_op != GSHMEM_SIGNAL_SET)
-        return refuse_update(t, r->pe);
-    return t->config.device->ops->copy(t->config.device, flag, &r->signal_value, sizeof *flag);
-}
-
 static gshmem_status_t put(struct local *t, const struct transport_request *r)
 {
-    gshmem_status_t status = GSHMEM_OK;
     uint64_t *flag = NULL;
     char *to = NULL;
 
-    if (r->bytes && !(to = reach(t, r->pe, r->segment, r->offset)))
-        return refuse(t, r->pe);
-    if (r->signal_op && !(flag = (uint64_t *)reach(t, r->pe, r->signal_segment, r->signal_offset)))
-        return refuse(t, r->pe);
+    if (r->bytes && !(to = local_reach(t, r->pe, r->segment, r->offset)))
+        return local_refuse(t, r->pe);
+    if (r->signal_op &&
+        !(flag = (uint64_t *)local_reach(t, r->pe, r->signal_segment, r->signal_offset)))
+        return local_refuse(t, r->pe);
     if (to)
-        status = move(t, to, r->local, r->bytes, 0);
-    return flag && !status ? set_signal(t, flag, r) : status;
+        local_store(to, r->local, r->bytes);
+    if (flag)
+        local_signal(flag, r->signal_op, r->signal_value);
+    return GSHMEM_OK;
 }
 
 static gshmem_status_t get(struct local *t, const struct transport_request *r)
 {
-    const char *from = reach(t, r->pe, r->segment, r->offset);
+    const char *from = local_reach(t, r->pe, r->segment, r->offset);
 
     if (!from)
-        return refuse(t, r->pe);
-    return move(t, r->local, from, r->bytes, 1);
+        return local_refuse(t, r->pe);
+    load(r->local, from, r->bytes);
+    return GSHMEM_OK;
 }
 
 static gshmem_status_t update(struct local *t, const struct transport_request *r)
 {
-    void *at = reach(t, r->pe, r->segment, r->offset);
+    void *at = local_reach(t, r->pe, r->segment, r->offset);
 
     if (!at)
-        return refuse(t, r->pe);
-    if (on_device(t, at, 1))
-        return refuse_update(t, r->pe);
+        return local_refuse(t, r->pe);
     atomic_thread_fence(memory_order_release); /* not before what was posted before it */
     uint64_t old = t->config.apply(t->config.context, r->amo, r->type, at, r->operand, r->compare);
     if (r->old)
@@ -234,6 +193,8 @@ static gshmem_status_t local_post(struct transport *base, const struct transport
 
     if (t->rest.bytes)
         return TRANSPORT_FULL;
+    if (copies_take(t, r))
+        return copies_post(t, r);
     if (r->bytes > TURN_BYTES) {
         t->rest = *r;
         take_turn(t);
@@ -255,15 +216,17 @@ static gshmem_status_t local_post(struct transport *base, const struct transport
     return status;
 }
 
-/* ---- Nothing is ever on its way, but the rest of that one ---- */
+/* ---- What is on its way: the rest of that one, and what the device is at ---- */
 
 static gshmem_status_t local_progress(struct transport *base, int *events)
 {
     struct local *t = (struct local *)base;
 
-    *events = t->rest.bytes > 0;
-    if (*events)
+    *events = t->rest.bytes > 0 || copies_any(t);
+    if (t->rest.bytes)
         take_turn(t);
+    if (copies_any(t))
+        copies_advance(t);
     return GSHMEM_OK;
 }
 
@@ -309,7 +272,9 @@ static int local_pins(struct transport *base, int segment, uint64_t offset, uint
 
 static int local_busy(struct transport *base)
 {
-    return ((struct local *)base)->rest.bytes > 0;
+    const struct local *t = (struct local *)base;
+
+    return t->rest.bytes > 0 || copies_any(t);
 }
 
 static void local_close(struct transport *base)
@@ -318,6 +283,10 @@ static void local_close(struct transport *base)
 
     if (t->rest.bytes)
         t->rest.done(t->rest.tag, GSHMEM_ERR_ABORTED);
+    while (copies_any(t)) { /* from and to memory that may be gone soon */
+        if (!copies_advance(t))
+            clock_pause();
+    }
     free(t);
 }
 
