@@ -15,9 +15,10 @@ enum cuda_share { SHARE_AUTO, SHARE_DESCRIPTOR, SHARE_FABRIC, SHARE_IPC };
 
 /* The kernel that performs requests. */
 struct cuda_kernel {
-    pthread_mutex_t lock; /* while it is prepared */
+    pthread_mutex_t lock; /* while it is loaded */
     bool loaded;
-    bool serves; /* it knows of the job */
+    pthread_mutex_t serve_lock; /* while it is told of the job */
+    bool serves;
     cuda_module module;
     cuda_function function;
     cuda_address state; /* its struct gshmem_device_state */

@@ -71,16 +71,22 @@ static gshmem_status_t serve(struct cuda *c)
     return status;
 }
 
+/* Two locks: to serve calls the core, which may wait for a proxy that needs the kernel loaded. */
 static gshmem_status_t prepare(struct cuda *c, bool job)
 {
+    struct cuda_kernel *k = &c->kernel;
     gshmem_status_t status = GSHMEM_OK;
 
-    pthread_mutex_lock(&c->kernel.lock);
-    if (!c->kernel.loaded)
+    pthread_mutex_lock(&k->lock);
+    if (!k->loaded)
         status = load(c);
-    if (!status && job && !c->kernel.serves)
+    pthread_mutex_unlock(&k->lock);
+    if (status || !job)
+        return status;
+    pthread_mutex_lock(&k->serve_lock);
+    if (!k->serves)
         status = serve(c);
-    pthread_mutex_unlock(&c->kernel.lock);
+    pthread_mutex_unlock(&k->serve_lock);
     return status;
 }
 
