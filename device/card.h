@@ -9,6 +9,8 @@ struct device_card {
     uint64_t heap_most;     /* bytes that its heap can grow to */
     uint32_t share;         /* how its pieces are handed over; a number of the device's */
     uint32_t present;       /* 0: this PE has no heap of a device's */
+    uint32_t multicast;     /* its unit can be one of those that a multicast address stands for */
+    uint32_t unused;
 };
 
 #endif

@@ -33,6 +33,7 @@ struct device_config {
      * from now on and until they are removed. */
     gshmem_status_t (*add_module)(struct gshmem_device_module *module);
     void (*remove_module)(struct gshmem_device_module *module);
+    bool multicast;     /* GSHMEM_CUDA_MULTICAST: it may be used */
 };
 
 /* Memory for the library and kernels, beside the heap. */
@@ -67,6 +68,13 @@ struct device_update {
 
 /* Copies that may be under way at one time; one more waits for the oldest. */
 enum { DEVICE_COPIES_MOST = 64 };
+
+/* Addresses that stand for the heaps of several PEs at once, each on a unit of its own: what is stored
+ * there is stored in all of them, by a switch between the units. */
+struct device_multicast {
+    void *own;      /* the device's */
+    uintptr_t base; /* stands for where heaps begin */
+};
 
 struct device {
     const struct device_ops *ops;
@@ -155,6 +163,27 @@ struct device_ops {
      * how it went. */
     gshmem_status_t (*request_start)(struct device *d, const struct device_request *r, void **errand);
     bool (*request_done)(struct device *d, void *errand, gshmem_status_t *status);
+
+    /* The bytes of the piece that begins at this offset of a heap; 0: none does. */
+    uint64_t (*heap_piece)(struct device *d, const struct device_heap_map *map, uint64_t offset);
+
+    /* Where card.multicast is set: room for addresses of heaps of up to `limit` bytes. They come to be
+     * piece by piece, each in three steps that all PEs take, each step when all have taken the one
+     * before. One makes what the n PEs share of the next piece; *piece is for the others, who own its
+     * descriptor from then on. */
+    gshmem_status_t (*multicast_open)(struct device *d, uint64_t limit, struct device_multicast *m);
+    gshmem_status_t (*multicast_offer)(struct device *d, struct device_multicast *m, int n,
+                                       struct device_piece *piece);
+    /* All put their unit into it: the others with what they were given (its descriptor is used up, also
+     * on failure), the one with NULL. */
+    gshmem_status_t (*multicast_join)(struct device *d, struct device_multicast *m,
+                                      const struct device_piece *piece);
+    /* And their memory; when all have, the addresses can be used. */
+    gshmem_status_t (*multicast_bind)(struct device *d, struct device_multicast *m,
+                                      const struct device_heap_map *mine);
+    /* Takes back what begins at `bytes` or beyond, also what is not bound. */
+    void (*multicast_shrink)(struct device *d, struct device_multicast *m, uint64_t bytes);
+    void (*multicast_close)(struct device *d, struct device_multicast *m);
 };
 
 extern const struct device_ops device_host;

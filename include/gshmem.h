@@ -77,6 +77,11 @@ GSHMEM_KERNELS_TOO_BEGIN
  * is not symmetric, or lives where this PE cannot map it. */
 GSHMEM_API void *gshmem_ptr(const void *dest, int pe);
 GSHMEM_API void *gshmem_team_ptr(gshmem_team_t team, const void *dest, int pe);
+/* An address that stands for the copies of the symmetric object at ptr on all PEs of the team, for
+ * kernels alone, which store and combine there by multimem instructions; NULL where there is none: it
+ * takes GPUs that a switch connects, one for each member, on one host. Large collectives of blocks use
+ * it by themselves. Good until the object is freed. */
+GSHMEM_API void *gshmem_mc_ptr(gshmem_team_t team, const void *ptr);
 GSHMEM_KERNELS_TOO_END
 
 GSHMEM_API void gshmem_info_get_version(int *major, int *minor);

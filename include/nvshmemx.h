@@ -16,11 +16,9 @@ NVSHMEM_EITHER void nvshmemx_vendor_get_version_info(int *major, int *minor, int
     *patch = NVSHMEM_VENDOR_PATCH_VERSION;
 }
 
-/* A multicast address of the team's copies of the object: NULL, as there is none on this device. */
 NVSHMEM_EITHER void *nvshmemx_mc_ptr(nvshmem_team_t team, const void *ptr)
 {
-    (void)team, (void)ptr;
-    return NULL;
+    return gshmem_mc_ptr(team, ptr);
 }
 
 /* ---- Buffers of the program's own ---------------------------------------------------------------- */

@@ -35,6 +35,7 @@ struct device_config device_config_of(int index)
         .share = (int)settings_number(SETTING_CUDA_SHARE),
         .add_module = modules_add,
         .remove_module = gshmem_device_unregister,
+        .multicast = settings_number(SETTING_CUDA_MULTICAST) == 0,
     };
 }
 

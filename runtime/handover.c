@@ -13,7 +13,6 @@
 
 #include "runtime/base/descriptor.h"
 #include "runtime/base/log.h"
-#include "runtime/host.h"
 #include "runtime/wait.h"
 
 struct letter {
@@ -131,7 +130,7 @@ static bool read_letter(const struct handover *h, int n, size_t bytes, struct le
 
 struct exchange {
     struct handover *h;
-    const struct host *host;
+    const struct handover_circle *circle;
     struct letter mine;
     size_t bytes;
     int fd;
@@ -141,11 +140,15 @@ struct exchange {
     int missing; /* letters to send, and to come */
 };
 
+static const struct handover_address *address_of(const struct handover_circle *c, int i)
+{
+    return (const struct handover_address *)((const char *)c->address + (size_t)i * c->step);
+}
+
 static void send_some(struct exchange *e)
 {
-    for (int i = 0; i < e->host->n; i++) {
-        if (!e->sent[i] && send_letter(e->h, &e->host->control->member[i].handover, &e->mine,
-                                       e->bytes, e->fd)) {
+    for (int i = 0; i < e->circle->n; i++) {
+        if (!e->sent[i] && send_letter(e->h, address_of(e->circle, i), &e->mine, e->bytes, e->fd)) {
             e->sent[i] = true;
             e->missing--;
         }
@@ -157,7 +160,7 @@ static void take_some(struct exchange *e)
     struct letter l;
     int index, fd;
 
-    while (read_letter(e->h, e->host->n, e->bytes, &l, &index, &fd)) {
+    while (read_letter(e->h, e->circle->n, e->bytes, &l, &index, &fd)) {
         if (index < 0 || e->come[index]) {
             if (fd >= 0)
                 close(fd);
@@ -177,7 +180,7 @@ static gshmem_status_t wait_for_all(struct exchange *e, const char *call)
     gshmem_status_t status = GSHMEM_OK;
     struct wait w;
 
-    wait_begin(&w, call, GSHMEM_TEAM_HOST);
+    wait_begin(&w, call, e->circle->team);
     while (!status) {
         send_some(e);
         take_some(e);
@@ -189,26 +192,28 @@ static gshmem_status_t wait_for_all(struct exchange *e, const char *call)
     return status;
 }
 
-gshmem_status_t handover_exchange(struct handover *h, const struct host *host, const char *call,
-                                  const void *mine, size_t bytes, int fd, void *letters, int *fds)
+gshmem_status_t handover_exchange(struct handover *h, const struct handover_circle *circle,
+                                  const char *call, const void *mine, size_t bytes, int fd,
+                                  void *letters, int *fds)
 {
-    struct exchange e = {.h = h, .host = host, .bytes = bytes, .fd = fd, .letters = letters,
-                         .fds = fds, .missing = 2 * (host->n - 1)};
+    const int n = circle->n;
+    struct exchange e = {.h = h, .circle = circle, .bytes = bytes, .fd = fd, .letters = letters,
+                         .fds = fds, .missing = 2 * (n - 1)};
     gshmem_status_t status;
 
     h->round++;
-    e.mine.index = host->index;
+    e.mine.index = circle->index;
     e.mine.round = h->round;
     memcpy(e.mine.text, mine, bytes);
-    e.sent = calloc(2 * (size_t)host->n, sizeof *e.sent);
+    e.sent = calloc(2 * (size_t)n, sizeof *e.sent);
     if (!e.sent)
         return fail(GSHMEM_ERR_MEMORY, "%s: out of memory", call);
-    e.come = e.sent + host->n;
-    for (int i = 0; i < host->n; i++)
+    e.come = e.sent + n;
+    for (int i = 0; i < n; i++)
         fds[i] = -1;
-    e.sent[host->index] = e.come[host->index] = true;
+    e.sent[circle->index] = e.come[circle->index] = true;
     status = wait_for_all(&e, call);
-    for (int i = 0; status && i < host->n; i++) {
+    for (int i = 0; status && i < n; i++) {
         if (fds[i] >= 0)
             close(fds[i]);
         fds[i] = -1;

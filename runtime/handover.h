@@ -1,4 +1,5 @@
-/* How the PEs of a host hand each other a letter with a descriptor, all to all, at any time of the job.
+/* How PEs of a host, all of them or a team's, hand each other a letter with a descriptor, all to all, at
+ * any time of the job.
  *
  * Every PE has a Unix socket without a name in any file system; where it is, and what a letter to it
  * must begin with, stands in the memory that only the host's PEs share. Knows nothing of what the
@@ -9,9 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gshmem/base.h"
 #include "gshmem/status.h"
-
-struct host;
 
 enum { HANDOVER_LETTER_MAX = 128 };
 
@@ -32,10 +32,19 @@ struct handover {
 gshmem_status_t handover_open(struct handover *h);
 void handover_close(struct handover *h);
 
-/* Sends `mine` (at most HANDOVER_LETTER_MAX bytes) and the descriptor (-1: none) to all PEs of the host, and
- * waits for theirs: letters[index] and fds[index] (-1: none) are those of the PE with that index. After
- * a failure none is left open. All PEs of the host must call it. */
-gshmem_status_t handover_exchange(struct handover *h, const struct host *host, const char *call,
-                                  const void *mine, size_t bytes, int fd, void *letters, int *fds);
+/* Who takes part: all of a host, or of a team. */
+struct handover_circle {
+    int n, index;                           /* how many, and which is this PE */
+    const struct handover_address *address; /* of the first; */
+    size_t step;                            /* so many bytes from one to the next */
+    gshmem_team_t team;                     /* for reports of who has not come */
+};
+
+/* Sends `mine` (at most HANDOVER_LETTER_MAX bytes) and the descriptor (-1: none) to all others, and
+ * waits for theirs: letters[index] and fds[index] (-1: none) are those of the one with that index. After
+ * a failure none is left open. All of the circle must call it, each time with the same struct handover. */
+gshmem_status_t handover_exchange(struct handover *h, const struct handover_circle *circle,
+                                  const char *call, const void *mine, size_t bytes, int fd,
+                                  void *letters, int *fds);
 
 #endif

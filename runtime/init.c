@@ -15,6 +15,7 @@
 #include "runtime/job.h"
 #include "runtime/memory/device_heap.h"
 #include "runtime/memory/heap.h"
+#include "runtime/memory/multicast.h"
 #include "runtime/memory/registration.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/stream.h"
@@ -155,9 +156,13 @@ static gshmem_status_t join(struct job *j)
         (status = job_map_peers(j)) || (status = device_heap_start(j)) ||
         (status = network_start(j, secret)) || (status = team_start(j)))
         return status;
-    if ((status = heap_start(j)))
+    if ((status = heap_start(j)) || (status = registration_start(j)))
         return status;
-    return registration_start(j);
+    /* The first of them makes it for all. */
+    multicast_begin(j, j->team[GSHMEM_TEAM_HOST]);
+    multicast_begin(j, j->team[GSHMEM_TEAM_SHARED]);
+    multicast_begin(j, j->team[GSHMEM_TEAM_WORLD]);
+    return GSHMEM_OK;
 }
 
 static gshmem_status_t start_job(const gshmem_init_attr_t *attr)

@@ -1,7 +1,7 @@
 /* What the parts of the cuda device know of each other: device.c (which GPU, copies, small memory),
- * heap.c (the symmetric heap), buffer.c (memory of the program's, and what NICs are given), kernel.c (the
- * library's own kernel), work.c (updates by it, and copies that are not waited for at once) and stream.c
- * (requests on streams, and of the CPU's). */
+ * heap.c (the symmetric heap), multicast.c (addresses that stand for several heaps), buffer.c (memory of
+ * the program's, and what NICs are given), kernel.c (the library's own kernel), work.c (updates by it, and
+ * copies that are not waited for at once) and stream.c (requests on streams, and of the CPU's). */
 #ifndef GSHMEM_CUDA_H
 #define GSHMEM_CUDA_H
 
@@ -93,6 +93,12 @@ bool cuda_is_gpu_memory(const struct cuda *c, cuda_address at, size_t bytes);
 gshmem_status_t cuda_choose_share(struct cuda *c);
 const char *cuda_share_name(enum cuda_share share);
 
+/* A piece of memory, or what stands for several, to other processes of the host and back. The descriptor
+ * that is given is not closed. */
+cuda_result cuda_export(struct cuda *c, cuda_piece piece, struct device_piece *out);
+cuda_result cuda_import(struct cuda *c, const struct device_piece *given, cuda_piece *piece);
+int cuda_handle_type(const struct cuda *c);
+
 /* The heap's slots of device_ops. */
 gshmem_status_t cuda_describe(struct device *d, uint64_t most, struct device_card *card);
 gshmem_status_t cuda_heap_open(struct device *d, const struct device_card *card, uint64_t limit,
@@ -103,6 +109,20 @@ gshmem_status_t cuda_heap_follow(struct device *d, struct device_heap_map *map,
                                  const struct device_piece *piece);
 uint64_t cuda_heap_shrink(struct device *d, struct device_heap_map *map, uint64_t bytes);
 void cuda_heap_close(struct device *d, struct device_heap_map *map);
+
+uint64_t cuda_heap_piece(struct device *d, const struct device_heap_map *map, uint64_t offset);
+
+/* And those of multicast. */
+bool cuda_can_multicast(const struct cuda *c);
+gshmem_status_t cuda_multicast_open(struct device *d, uint64_t limit, struct device_multicast *m);
+gshmem_status_t cuda_multicast_offer(struct device *d, struct device_multicast *m, int n,
+                                     struct device_piece *piece);
+gshmem_status_t cuda_multicast_join(struct device *d, struct device_multicast *m,
+                                    const struct device_piece *piece);
+gshmem_status_t cuda_multicast_bind(struct device *d, struct device_multicast *m,
+                                    const struct device_heap_map *mine);
+void cuda_multicast_shrink(struct device *d, struct device_multicast *m, uint64_t bytes);
+void cuda_multicast_close(struct device *d, struct device_multicast *m);
 
 /* Those of the program's memory, and of NICs. */
 bool cuda_owns(struct device *d, const void *at, size_t bytes);

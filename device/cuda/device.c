@@ -423,4 +423,11 @@ const struct device_ops gshmem_device = {
     .streams_wait = cuda_streams_wait,
     .request_start = cuda_request_start,
     .request_done = cuda_request_done,
+    .heap_piece = cuda_heap_piece,
+    .multicast_open = cuda_multicast_open,
+    .multicast_offer = cuda_multicast_offer,
+    .multicast_join = cuda_multicast_join,
+    .multicast_bind = cuda_multicast_bind,
+    .multicast_shrink = cuda_multicast_shrink,
+    .multicast_close = cuda_multicast_close,
 };

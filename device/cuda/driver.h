@@ -49,6 +49,7 @@ enum cuda_attribute {
     CUDA_ATTRIBUTE_RDMA_VMM = 110,    /* that NICs reach such memory must be asked for, */
     CUDA_ATTRIBUTE_DMA_BUF = 124,     /* or as a dma-buf to other devices, */
     CUDA_ATTRIBUTE_FABRIC = 128,      /* or as handles that an NVLink domain knows */
+    CUDA_ATTRIBUTE_MULTICAST = 132,   /* that a switch stores in several at once, and combines */
 };
 
 enum {
@@ -59,6 +60,7 @@ enum {
     CUDA_HANDLE_DESCRIPTOR = 1,
     CUDA_HANDLE_FABRIC = 8,
     CUDA_READ_WRITE = 3,
+    CUDA_GRANULARITY_MINIMUM = 0,
     CUDA_GRANULARITY_RECOMMENDED = 1,
     CUDA_HOST_PORTABLE = 1,
     CUDA_HOST_DEVICE_MAP = 2,
@@ -90,6 +92,13 @@ struct cuda_allocation {
         unsigned short usage;
         unsigned char reserved[4];
     } flags;
+};
+
+struct cuda_multicast {
+    unsigned gpus;
+    size_t bytes;
+    unsigned long long handle_types;
+    unsigned long long flags;
 };
 
 struct cuda_access {
@@ -185,7 +194,15 @@ struct cuda_handle { /* of the fabric, or CUDA IPC's */
 /* What drivers since 11.4 have brought: with an older one a call answers CUDA_NOT_SUPPORTED. */
 #define CUDA_DRIVER_NEWER(X)                                                                       \
     X(export_range, cuMemGetHandleForAddressRange,                                                 \
-      (void *handle, cuda_address at, size_t bytes, int type, unsigned long long flags))
+      (void *handle, cuda_address at, size_t bytes, int type, unsigned long long flags))           \
+    X(multicast_granularity, cuMulticastGetGranularity,                                            \
+      (size_t *bytes, const struct cuda_multicast *what, int option))                              \
+    X(multicast_create, cuMulticastCreate, (cuda_piece *object, const struct cuda_multicast *what)) \
+    X(multicast_add, cuMulticastAddDevice, (cuda_piece object, cuda_gpu gpu))                      \
+    X(multicast_bind, cuMulticastBindAddr,                                                         \
+      (cuda_piece object, size_t offset, cuda_address at, size_t bytes, unsigned long long flags)) \
+    X(multicast_unbind, cuMulticastUnbind,                                                         \
+      (cuda_piece object, cuda_gpu gpu, size_t offset, size_t bytes))
 
 struct cuda_driver {
     void *library;

@@ -92,6 +92,11 @@ gshmem_status_t cuda_choose_share(struct cuda *c)
                           cuda_share_name(wanted), c->gpu);
 }
 
+int cuda_handle_type(const struct cuda *c)
+{
+    return handle_type[c->share];
+}
+
 static struct cuda_allocation allocation_of(const struct cuda *c)
 {
     return (struct cuda_allocation){
@@ -140,6 +145,7 @@ gshmem_status_t cuda_describe(struct device *base, uint64_t most, struct device_
         .heap_most = round_up(most, step),
         .share = c->share,
         .present = 1,
+        .multicast = cuda_can_multicast(c),
     };
     memcpy(card->unit, c->uuid, sizeof card->unit);
     return GSHMEM_OK;
@@ -253,7 +259,7 @@ static gshmem_status_t map_piece(struct cuda *c, struct heap *h, cuda_piece piec
     return GSHMEM_OK;
 }
 
-static gshmem_status_t export_piece(struct cuda *c, cuda_piece piece, struct device_piece *out)
+cuda_result cuda_export(struct cuda *c, cuda_piece piece, struct device_piece *out)
 {
     cuda_result result;
 
@@ -262,11 +268,18 @@ static gshmem_status_t export_piece(struct cuda *c, cuda_piece piece, struct dev
         result = c->driver.export_piece(&out->fd, piece, CUDA_HANDLE_DESCRIPTOR, 0);
     else
         result = c->driver.export_piece(out->handle, piece, CUDA_HANDLE_FABRIC, 0);
-    if (!result)
-        return GSHMEM_OK;
-    out->fd = -1;
-    return cuda_fail(c, result, "making memory of GPU %d known to other processes by %s", c->gpu,
-                     cuda_share_name(c->share));
+    if (result)
+        out->fd = -1;
+    return result;
+}
+
+static gshmem_status_t export_piece(struct cuda *c, cuda_piece piece, struct device_piece *out)
+{
+    cuda_result result = cuda_export(c, piece, out);
+
+    return result ? cuda_fail(c, result, "making memory of GPU %d known to other processes by %s",
+                              c->gpu, cuda_share_name(c->share))
+                  : GSHMEM_OK;
 }
 
 static gshmem_status_t grow_by_piece(struct cuda *c, struct heap *h, uint64_t bytes,
@@ -335,19 +348,23 @@ gshmem_status_t cuda_heap_grow(struct device *base, struct device_heap_map *map,
     return status;
 }
 
-static gshmem_status_t import_piece(struct cuda *c, struct heap *h, const struct device_piece *given)
+cuda_result cuda_import(struct cuda *c, const struct device_piece *given, cuda_piece *piece)
 {
     unsigned char handle[sizeof given->handle];
+
+    memcpy(handle, given->handle, sizeof handle);
+    if (c->share == SHARE_DESCRIPTOR)
+        return c->driver.import_piece(piece, (void *)(intptr_t)given->fd, CUDA_HANDLE_DESCRIPTOR);
+    return c->driver.import_piece(piece, handle, CUDA_HANDLE_FABRIC);
+}
+
+static gshmem_status_t import_piece(struct cuda *c, struct heap *h, const struct device_piece *given)
+{
     gshmem_status_t status;
     cuda_result result;
     cuda_piece piece;
 
-    memcpy(handle, given->handle, sizeof handle);
-    if (c->share == SHARE_DESCRIPTOR)
-        result = c->driver.import_piece(&piece, (void *)(intptr_t)given->fd, CUDA_HANDLE_DESCRIPTOR);
-    else
-        result = c->driver.import_piece(&piece, handle, CUDA_HANDLE_FABRIC);
-    if (result)
+    if ((result = cuda_import(c, given, &piece)))
         return cuda_fail(c, result, "taking over %llu MiB of a PE's heap by %s",
                          (unsigned long long)given->bytes >> 20, cuda_share_name(c->share));
     status = map_piece(c, h, piece, given->bytes);
@@ -392,6 +409,18 @@ gshmem_status_t cuda_heap_follow(struct device *base, struct device_heap_map *ma
         close(given->fd);
     map->base = h->base;
     return status;
+}
+
+uint64_t cuda_heap_piece(struct device *base, const struct device_heap_map *map, uint64_t offset)
+{
+    const struct heap *h = map->own;
+
+    (void)base;
+    for (int i = 0; i < h->pieces; i++) {
+        if (h->piece[i].offset == offset)
+            return h->piece[i].bytes;
+    }
+    return 0;
 }
 
 /* ---- And back ---- */

@@ -262,6 +262,63 @@ static bool request_done(struct device *d, void *errand, gshmem_status_t *status
     return true;
 }
 
+static uint64_t heap_piece(struct device *d, const struct device_heap_map *map, uint64_t offset)
+{
+    (void)d;
+    (void)map;
+    (void)offset;
+    return 0;
+}
+
+static gshmem_status_t multicast_open(struct device *d, uint64_t limit, struct device_multicast *m)
+{
+    (void)d;
+    (void)limit;
+    (void)m;
+    return refuse();
+}
+
+static gshmem_status_t multicast_offer(struct device *d, struct device_multicast *m, int n,
+                                       struct device_piece *piece)
+{
+    (void)d;
+    (void)m;
+    (void)n;
+    (void)piece;
+    return refuse();
+}
+
+static gshmem_status_t multicast_join(struct device *d, struct device_multicast *m,
+                                      const struct device_piece *piece)
+{
+    (void)d;
+    (void)m;
+    (void)piece;
+    return refuse();
+}
+
+static gshmem_status_t multicast_bind(struct device *d, struct device_multicast *m,
+                                      const struct device_heap_map *mine)
+{
+    (void)d;
+    (void)m;
+    (void)mine;
+    return refuse();
+}
+
+static void multicast_shrink(struct device *d, struct device_multicast *m, uint64_t bytes)
+{
+    (void)d;
+    (void)m;
+    (void)bytes;
+}
+
+static void multicast_close(struct device *d, struct device_multicast *m)
+{
+    (void)d;
+    (void)m;
+}
+
 const struct device_ops device_host = {
     .size = sizeof(struct device_ops),
     .version = DEVICE_VERSION,
@@ -297,4 +354,11 @@ const struct device_ops device_host = {
     .streams_wait = streams_wait,
     .request_start = request_start,
     .request_done = request_done,
+    .heap_piece = heap_piece,
+    .multicast_open = multicast_open,
+    .multicast_offer = multicast_offer,
+    .multicast_join = multicast_join,
+    .multicast_bind = multicast_bind,
+    .multicast_shrink = multicast_shrink,
+    .multicast_close = multicast_close,
 };

@@ -57,6 +57,8 @@
       "which GPU a PE takes, by number; empty: its current one, or by its place on the host")      \
     X(CUDA_SHARE, "CUDA_SHARE", NULL, CHOICE, "auto", "auto|fd|fabric|ipc",                        \
       "how heaps of GPU memory get to the other PEs of a host")                                    \
+    X(CUDA_MULTICAST, "CUDA_MULTICAST", NULL, CHOICE, "auto", "auto|off",                          \
+      "let a switch between GPUs store in all of a team, and combine; off: as without one")        \
     X(HOST_THREADS, "HOST_THREADS", NULL, COUNT, "0", "0..1024",                                   \
       "threads that run kernels on the host device; 0: one for each CPU")                          \
     X(HOST_STACK, "HOST_STACK", NULL, SIZE, "64K", "16K..1G",                                      \

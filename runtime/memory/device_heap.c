@@ -1,5 +1,6 @@
 #include "runtime/memory/device_heap.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,7 +14,11 @@
 struct device_heap {
     struct device *device;
     const struct host *host;
+    pthread_mutex_t pieces; /* held while the device's list of this PE's changes, and while it is read */
+    void *letters;          /* for multicast: [PEs of the host] */
+    int *letter_fds;
     struct handover handover;
+    struct handover_circle circle; /* all PEs of the host */
     uint64_t limit;      /* of each PE's, the system part included */
     uint64_t system;     /* bytes at the beginning that are the library's */
     uint64_t everywhere; /* up to here there is memory on all PEs */
@@ -61,7 +66,9 @@ static void shrink(struct device_heap *d, uint64_t end)
     for (int i = 0; i < d->host->n; i++) {
         if (!d->map[i].own)
             continue;
+        pthread_mutex_lock(&d->pieces);
         uint64_t left = ops->heap_shrink(d->device, &d->map[i], end);
+        pthread_mutex_unlock(&d->pieces);
         if (left < d->everywhere)
             d->everywhere = left;
         if (i == d->host->index)
@@ -75,8 +82,10 @@ static void grow_mine(struct device_heap *d, uint64_t end, struct news *mine)
     *mine = (struct news){.piece = {.offset = d->mine, .fd = -1}};
     if (end <= d->mine)
         return;
+    pthread_mutex_lock(&d->pieces);
     mine->status =
         d->device->ops->heap_grow(d->device, &d->map[d->host->index], end, &mine->piece);
+    pthread_mutex_unlock(&d->pieces);
     if (mine->status)
         mine->piece = (struct device_piece){.offset = d->mine, .fd = -1};
     else
@@ -121,7 +130,7 @@ static gshmem_status_t grow(struct device_heap *d, uint64_t end, struct news *ne
     gshmem_status_t status;
 
     grow_mine(d, end, &own);
-    status = handover_exchange(&d->handover, host, call, &own, sizeof own, own.piece.fd, news, fds);
+    status = handover_exchange(&d->handover, &d->circle, call, &own, sizeof own, own.piece.fd, news, fds);
     if (own.piece.fd >= 0)
         close(own.piece.fd);
     if (status)
@@ -134,7 +143,7 @@ static gshmem_status_t grow(struct device_heap *d, uint64_t end, struct news *ne
     own = (struct news){.status = follow_others(d, news, fds)};
     if (!own.status && d->everywhere >= d->system && mine->piece.offset == 0)
         own.status = d->device->ops->fill(d->device, (void *)d->map[host->index].base, 0, d->system);
-    if ((status = handover_exchange(&d->handover, host, call, &own, sizeof own, -1, news, fds)))
+    if ((status = handover_exchange(&d->handover, &d->circle, call, &own, sizeof own, -1, news, fds)))
         return status;
     close_all(d, fds);
     *mine = own;
@@ -152,7 +161,7 @@ static void undo(struct device_heap *d, uint64_t end, gshmem_status_t status, st
             d->device->ops->heap_shrink(d->device, &d->map[i], end);
     }
     if (status != GSHMEM_ERR_PEER_DEAD && status != GSHMEM_ERR_ABORTED)
-        handover_exchange(&d->handover, d->host, call, &none, sizeof none, -1, news, fds);
+        handover_exchange(&d->handover, &d->circle, call, &none, sizeof none, -1, news, fds);
     shrink(d, end);
 }
 
@@ -198,10 +207,17 @@ gshmem_status_t device_heap_prepare(struct job *j)
 
     if (!j->device->ops->own_heap)
         return GSHMEM_OK;
-    struct device_heap *d = calloc(1, sizeof *d + (size_t)j->host.n * sizeof d->map[0]);
+    const size_t n = (size_t)j->host.n;
+    struct device_heap *d = calloc(1, sizeof *d + n * sizeof d->map[0]);
     if (!d)
-        return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %d PEs", j->host.n);
+        return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %zu PEs", n);
     j->device_heap = d;
+    pthread_mutex_init(&d->pieces, NULL);
+    d->handover.fd[0] = d->handover.fd[1] = -1;
+    d->letters = calloc(n, HANDOVER_LETTER_MAX);
+    d->letter_fds = calloc(n, sizeof *d->letter_fds);
+    if (!d->letters || !d->letter_fds)
+        return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %zu PEs", n);
     d->device = j->device;
     d->host = &j->host;
     d->system = system;
@@ -251,6 +267,8 @@ gshmem_status_t device_heap_start(struct job *j)
                     "own %llu KiB: raise GSHMEM_HEAP_MAX",
                     (unsigned long long)limit >> 10, (unsigned long long)d->system >> 10);
     d->limit = limit;
+    d->circle = (struct handover_circle){j->host.n, j->host.index, &member[0].handover,
+                                         sizeof member[0], GSHMEM_TEAM_HOST};
     for (int i = 0; i < j->host.n && !status; i++)
         status = j->device->ops->heap_open(j->device, i == j->host.index ? NULL : &member[i].card,
                                            limit, &d->map[i]);
@@ -276,6 +294,9 @@ void device_heap_stop(struct job *j)
     device_heap_leave(j);
     d->device->ops->heap_close(d->device, &d->map[j->host.index]);
     handover_close(&d->handover);
+    pthread_mutex_destroy(&d->pieces);
+    free(d->letters);
+    free(d->letter_fds);
     free(d);
     j->device_heap = NULL;
 }
@@ -334,6 +355,53 @@ uintptr_t device_heap_start_of(const struct device_heap *d, int pe)
     const struct device_heap_map *map = map_of(d, pe);
 
     return map && map->own ? map->base : 0;
+}
+
+/* ---- For multicast ---- */
+
+uint64_t device_heap_filled(const struct device_heap *d)
+{
+    return d->everywhere;
+}
+
+uint64_t device_heap_span(const struct device_heap *d)
+{
+    return d->limit;
+}
+
+uint64_t device_heap_piece(struct device_heap *d, uint64_t offset)
+{
+    pthread_mutex_lock(&d->pieces);
+    uint64_t bytes = d->device->ops->heap_piece(d->device, &d->map[d->host->index], offset);
+    pthread_mutex_unlock(&d->pieces);
+    return bytes;
+}
+
+uint64_t device_heap_kept(struct device_heap *d, uint64_t end)
+{
+    uint64_t kept = 0, bytes;
+
+    while (kept < end + d->system && (bytes = device_heap_piece(d, kept)))
+        kept += bytes;
+    return kept;
+}
+
+const struct device_heap_map *device_heap_mine(const struct device_heap *d)
+{
+    return &d->map[d->host->index];
+}
+
+void device_heap_circle(struct device_heap *d, struct handover **handover,
+                        const struct handover_circle **circle)
+{
+    *handover = &d->handover;
+    *circle = &d->circle;
+}
+
+void *device_heap_letters(struct device_heap *d, int **fds)
+{
+    *fds = d->letter_fds;
+    return d->letters;
 }
 
 gshmem_status_t device_heap_copy(struct device_heap *d, void *to, const void *from, uint64_t bytes)

@@ -10,6 +10,7 @@
 
 #include "device/device.h"
 #include "gshmem/status.h"
+#include "runtime/handover.h"
 
 struct job;
 struct device_heap;
@@ -47,6 +48,19 @@ gshmem_status_t device_heap_reach(struct device_heap *d, uint64_t end, const cha
 uint64_t device_heap_everywhere(const struct device_heap *d);
 /* No object is beyond `end` any more, on any PE. */
 void device_heap_cut(struct device_heap *d, uint64_t end);
+
+/* For multicast. How much there is on all PEs, how much of this PE's heap would be left if no object were
+ * beyond `end`, and how much there may ever be: each from where heaps begin, the library's part included.
+ * This PE's piece that begins at an offset, as device.h says. */
+uint64_t device_heap_filled(const struct device_heap *d);
+uint64_t device_heap_kept(struct device_heap *d, uint64_t end);
+uint64_t device_heap_span(const struct device_heap *d);
+uint64_t device_heap_piece(struct device_heap *d, uint64_t offset);
+const struct device_heap_map *device_heap_mine(const struct device_heap *d);
+/* How all PEs of the host talk; and room for a letter and a descriptor of each. */
+void device_heap_circle(struct device_heap *d, struct handover **handover,
+                        const struct handover_circle **circle);
+void *device_heap_letters(struct device_heap *d, int **fds);
 
 /* Copies and fills by the device, with addresses as these give them. */
 gshmem_status_t device_heap_copy(struct device_heap *d, void *to, const void *from, uint64_t bytes);

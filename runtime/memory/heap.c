@@ -27,6 +27,7 @@
 #include "runtime/job.h"
 #include "runtime/memory/allocator.h"
 #include "runtime/memory/device_heap.h"
+#include "runtime/memory/multicast.h"
 #include "runtime/memory/request.h"
 
 enum {
@@ -116,6 +117,7 @@ static bool discard(const struct heap *h, size_t begin, size_t end)
 static void give_back(struct heap *h, size_t offset, size_t bytes)
 {
     if (h->device) {
+        multicast_cut(job, allocator_top(h->objects));
         device_heap_cut(h->device, allocator_top(h->objects));
         return;
     }
@@ -165,13 +167,16 @@ static gshmem_status_t reach(struct heap *h, size_t end, struct request *r)
         return GSHMEM_OK;
     uint64_t before = device_heap_everywhere(h->device);
     status = device_heap_reach(h->device, end, request_name(r));
-    if (!network_is_far(job->network) || status == GSHMEM_ERR_PEER_DEAD || status == GSHMEM_ERR_ABORTED)
-        return status;
-    /* Other hosts have grown by themselves, or have not. */
-    if (status)
-        request_refuse(r, REQUEST_MEMORY, status, "%s", gshmem_status_text(status));
-    if ((status = request_agree(r)))
-        device_heap_cut(h->device, before);
+    if (network_is_far(job->network) && status != GSHMEM_ERR_PEER_DEAD &&
+        status != GSHMEM_ERR_ABORTED) {
+        /* Other hosts have grown by themselves, or have not. */
+        if (status)
+            request_refuse(r, REQUEST_MEMORY, status, "%s", gshmem_status_text(status));
+        if ((status = request_agree(r)))
+            device_heap_cut(h->device, before);
+    }
+    if (!status && device_heap_everywhere(h->device) > before)
+        multicast_follow(job, request_name(r));
     return status;
 }
 

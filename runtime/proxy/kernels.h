@@ -26,6 +26,7 @@ void kernels_stop(struct job *j);
  * but make do nothing where there are no kernels. */
 bool kernels_make_team(struct job *j, struct team *t);
 void kernels_show_team(struct job *j, struct team *t);
+void kernels_show_multicast(struct job *j, struct team *t);
 void kernels_hide_team(struct job *j, gshmem_team_t handle);
 void kernels_free_team(struct team *t);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runtime/memory/device_heap.h"
+#include "runtime/memory/multicast.h"
 #include "runtime/proxy/parts.h"
 #include "runtime/team/team.h"
 
@@ -168,10 +169,23 @@ void kernels_show_team(struct job *j, struct team *t)
         .sync = sync_block(j, t->id),
         .rounds = t->kernel->rounds,
         .failure = t->kernel->failure,
+        .multicast = multicast_base(t),
+        .multicast_bytes = k->mapped ? multicast_bytes(t) : 0,
     };
     give_scratch(j, t->id, &view);
     memory_tell(j->device, t->kernel->view, &view, sizeof view);
     memory_tell_pointer(j->device, &k->device->team[t->id], (uintptr_t)t->kernel->view);
+}
+
+/* The address first: kernels look at how far it goes before they use it. */
+void kernels_show_multicast(struct job *j, struct team *t)
+{
+    const uint64_t base = multicast_base(t), bytes = multicast_bytes(t);
+
+    if (!j->kernels || !j->kernels->mapped)
+        return;
+    memory_tell(j->device, &t->kernel->view->multicast, &base, sizeof base);
+    memory_tell(j->device, &t->kernel->view->multicast_bytes, &bytes, sizeof bytes);
 }
 
 void kernels_hide_team(struct job *j, gshmem_team_t handle)

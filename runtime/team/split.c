@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "runtime/collectives/group.h"
+#include "runtime/memory/multicast.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/team/slots.h"
 #include "runtime/team/team.h"
@@ -77,8 +78,10 @@ static gshmem_status_t split_make(const struct split *s, enum split_kind kind, i
     }
     if ((status = group_meet(g, signature, s->call)))
         return status; /* the parent is broken; the new team goes with the job */
-    if (t)
+    if (t) {
+        multicast_begin(job, t);
         *new_team = t->id;
+    }
     return GSHMEM_OK;
 }
 
@@ -219,6 +222,7 @@ gshmem_status_t gshmem_team_destroy(gshmem_team_t handle)
     kernels_hide_team(job, handle);
     job->team[handle] = NULL;
     pthread_mutex_unlock(&job->lock);
+    multicast_end(job, t);
     team_free(t);
     return GSHMEM_OK;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runtime/collectives/far.h"
+#include "runtime/memory/multicast.h"
 #include "runtime/proxy/kernels.h"
 
 size_t team_system_bytes(void)
@@ -135,6 +136,8 @@ gshmem_status_t team_start(struct job *j)
 void team_stop(struct job *j)
 {
     for (int i = 0; i < TEAM_MAX; i++) {
+        if (j->team[i])
+            multicast_end(j, j->team[i]);
         team_free(j->team[i]);
         j->team[i] = NULL;
     }

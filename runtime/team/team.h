@@ -5,6 +5,7 @@
 #include "gshmem.h"
 #include "runtime/job.h"
 
+struct multicast;
 struct group;       /* runtime/collectives/group.h */
 struct kernel_team; /* runtime/proxy/kernels.h */
 
@@ -23,6 +24,7 @@ struct team {
     bool data_mapped; /* all members run the same program, so its variables are symmetric */
 
     struct group *group;        /* how the members meet */
+    struct multicast *multicast; /* runtime/memory/multicast.h; NULL: it has none */
     struct kernel_team *kernel; /* how kernels see it; NULL where there are none */
 };
 

@@ -38,6 +38,8 @@ SAME(CUDA_HANDLE_NONE, CU_MEM_HANDLE_TYPE_NONE);
 SAME(CUDA_HANDLE_DESCRIPTOR, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
 SAME(CUDA_HANDLE_FABRIC, CU_MEM_HANDLE_TYPE_FABRIC);
 SAME(CUDA_READ_WRITE, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+SAME(CUDA_ATTRIBUTE_MULTICAST, CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED);
+SAME(CUDA_GRANULARITY_MINIMUM, CU_MULTICAST_GRANULARITY_MINIMUM);
 SAME(CUDA_GRANULARITY_RECOMMENDED, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED);
 SAME(CUDA_HOST_PORTABLE, CU_MEMHOSTALLOC_PORTABLE);
 SAME(CUDA_HOST_DEVICE_MAP, CU_MEMHOSTALLOC_DEVICEMAP);
@@ -70,6 +72,9 @@ FIELD(struct cuda_allocation, for_windows, CUmemAllocationProp, win32HandleMetaD
 FIELD(struct cuda_allocation, flags.usage, CUmemAllocationProp, allocFlags.usage);
 FIELD(struct cuda_allocation, flags.gpu_direct_rdma, CUmemAllocationProp,
       allocFlags.gpuDirectRDMACapable);
+SIZE(struct cuda_multicast, CUmulticastObjectProp);
+FIELD(struct cuda_multicast, bytes, CUmulticastObjectProp, size);
+FIELD(struct cuda_multicast, handle_types, CUmulticastObjectProp, handleTypes);
 SIZE(struct cuda_access, CUmemAccessDesc);
 FIELD(struct cuda_access, flags, CUmemAccessDesc, flags);
 

@@ -7,6 +7,7 @@
 #ifndef GSHMEM_DEVICE_CALL_H
 #define GSHMEM_DEVICE_CALL_H
 
+#include "gshmem/device/multicast.h"
 #include "gshmem/device/round.h"
 
 struct gshmem_kernel_call {

@@ -3,7 +3,7 @@
  *
  * What is small comes along with a round, through scratch memory (gshmem/device/round.h): dest is
  * written by its own PE alone, in its call. What is large is moved between two rounds
- * (gshmem/device/call.h). */
+ * (gshmem/device/call.h), by a switch to all at once where there is one (gshmem/device/multicast.h). */
 #ifndef GSHMEM_DEVICE_COLLECTIVE_H
 #define GSHMEM_DEVICE_COLLECTIVE_H
 
@@ -43,15 +43,21 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_broadcast_large(const struct gshmem_
 {
     const struct gshmem_device_ctx *c = &t->ctx;
     const struct gshmem_kernel_part part = gshmem_kernel_part(c, call->dest_bytes);
+    const char *source = (const char *)call->source + part.begin;
     char *mine = (char *)call->dest + part.begin;
     gshmem_status_t status = gshmem_kernel_open<scope>(t, call);
+    size_t done;
 
     if (status)
         return status;
-    status = gshmem_kernel_bring_from<scope>(c, mine, (const char *)call->source + part.begin,
-                                             part.bytes, call->root);
+    done = gshmem_kernel_spread<scope>(
+        t, mine,
+        call->root == c->my_pe ? source : gshmem_kernel_reach(c, source, part.bytes, call->root),
+        part.bytes);
+    status = gshmem_kernel_bring_from<scope>(c, mine + done, source + done, part.bytes - done,
+                                             call->root);
     if (!status)
-        status = gshmem_kernel_send_all<scope>(c, mine, mine, part.bytes);
+        status = gshmem_kernel_send_all<scope>(c, mine + done, mine + done, part.bytes - done);
     return gshmem_kernel_close<scope>(t, call, status);
 }
 
@@ -94,8 +100,11 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_fcollect_large(const struct gshmem_d
 
     if (status)
         return status;
-    gshmem_kernel_copy_apart<scope>(mine, call->source, call->source_bytes);
-    status = gshmem_kernel_send_all<scope>(c, mine, call->source, call->source_bytes);
+    const size_t done = gshmem_kernel_spread<scope>(t, mine, call->source, call->source_bytes);
+    const char *source = (const char *)call->source + done;
+    const size_t left = call->source_bytes - done;
+    gshmem_kernel_copy_apart<scope>(mine + done, source, left);
+    status = gshmem_kernel_send_all<scope>(c, mine + done, source, left);
     return gshmem_kernel_close<scope>(t, call, status);
 }
 

@@ -3,7 +3,8 @@
  * Small ones: everybody gets everybody's elements with one round, and combines them in the order of
  * the members. Large ones: each combines its part of the elements of all members, beginning with
  * its own, and gives it to all. Either way the order depends on the members and the size alone, and
- * all get the same bits. */
+ * all get the same bits. A switch between GPUs does both at once, for blocks, types and operations that
+ * it knows, in an order of its own (gshmem/device/multicast.h). */
 #ifndef GSHMEM_DEVICE_REDUCE_H
 #define GSHMEM_DEVICE_REDUCE_H
 
@@ -232,16 +233,20 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_large(int op, const struct gs
                                                          const struct gshmem_kernel_call *call)
 {
     const struct gshmem_kernel_part part = gshmem_kernel_part(&t->ctx, call->dest_bytes);
+    const T *source = (const T *)((const char *)call->source + part.begin);
     T *mine = (T *)((char *)call->dest + part.begin);
     gshmem_status_t status = gshmem_kernel_open<scope>(t, call);
 
     if (status)
         return status;
-    status = gshmem_kernel_combine_members<scope>(
-        op, t, mine, (const T *)((const char *)call->source + part.begin), part.bytes / sizeof(T));
+    const size_t done = gshmem_kernel_switch<scope, T, true>(op, t, mine, source, part.bytes);
+    const size_t left = part.bytes - done;
+    mine += done / sizeof(T);
+    status = gshmem_kernel_combine_members<scope>(op, t, mine, source + done / sizeof(T),
+                                                  left / sizeof(T));
     gshmem_kernel_sync<scope>();
     if (!status)
-        status = gshmem_kernel_send_all<scope>(&t->ctx, mine, mine, part.bytes);
+        status = gshmem_kernel_send_all<scope>(&t->ctx, mine, mine, left);
     return gshmem_kernel_close<scope>(t, call, status);
 }
 
@@ -284,7 +289,9 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reducescatter_large(
 
     if (status)
         return status;
-    status = gshmem_kernel_combine_members<scope>(op, t, result, part, n);
+    const size_t done =
+        gshmem_kernel_switch<scope, T, false>(op, t, result, part, n * sizeof(T)) / sizeof(T);
+    status = gshmem_kernel_combine_members<scope>(op, t, result + done, part + done, n - done);
     status = gshmem_kernel_close<scope>(t, call, status);
     if (!status && result != dest)
         gshmem_kernel_copy_apart<scope>(dest, result, n * sizeof(T));

@@ -11,7 +11,7 @@
 #include "gshmem/channel.h"
 #include "gshmem/context.h"
 
-#define GSHMEM_DEVICE_STATE_VERSION 1u
+#define GSHMEM_DEVICE_STATE_VERSION 2u
 
 /* A channel and how far its commands have come. Positions are counted in slots: a command is done
  * when `done` is beyond its last one. What the proxy has taken off the ring (its tail) has been
@@ -80,6 +80,8 @@ struct gshmem_device_team {
     char *scratch; /* free between the rounds of a call */
     size_t scratch_bytes;
     const uint64_t *failure; /* shared: 0, or the gshmem_status_t all its collectives end with */
+    uint64_t multicast;       /* the address that stands for the members' heaps, for the first */
+    uint64_t multicast_bytes; /* so many bytes of them; 0: there is none */
 };
 
 struct gshmem_device_job {

@@ -101,7 +101,8 @@ __attribute__((destructor)) static void account(void)
 {
     static const char *const names[] = {
         "contexts", "reservations", "pieces", "mappings", "allocations", "imports",
-        "pinned allocations", "streams", "registrations of host memory", "events", "modules", "graphs"};
+        "pinned allocations", "streams", "registrations of host memory", "events", "modules", "graphs",
+        "bindings to multicast objects"};
 
     for (int kind = 0; kind < SIM_KINDS; kind++) {
         if (open_count[kind])

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { GRANULE = 2 << 20, PAGE = 4096, JUNK = 1 << 16 };
+enum { GRANULE = 2 << 20, PAGE = 4096, JUNK = 1 << 16, MULTICAST_AT = 128 };
 
 struct reservation {
     char *at;
@@ -37,6 +37,7 @@ struct mapping {
     struct piece *piece;
     char *alias;
     unsigned access; /* a bit for each GPU */
+    bool multicast;  /* for kernels alone */
 };
 
 static struct reservation reservations[SIM_OBJECTS];
@@ -216,6 +217,67 @@ SIM_API cuda_result cuMemRelease(cuda_piece handle)
     return CUDA_OK;
 }
 
+/* ---- Multicast objects: pieces whose last page says so ---- */
+
+static struct sim_multicast *open_multicast(const struct piece *p)
+{
+    char *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, p->fd, (off_t)p->bytes);
+
+    return page == MAP_FAILED ? NULL : (struct sim_multicast *)(page + MULTICAST_AT);
+}
+
+void sim_multicast_close(struct sim_multicast *m)
+{
+    munmap((char *)m - MULTICAST_AT, PAGE);
+}
+
+cuda_result sim_multicast_create(size_t bytes, int types, cuda_piece *object)
+{
+    cuda_gpu gpu = sim_current();
+    cuda_result result;
+    struct piece *p;
+
+    if (gpu < 0)
+        return CUDA_INVALID_CONTEXT;
+    if (!offered(types))
+        return CUDA_NOT_SUPPORTED;
+    if (bytes == 0 || bytes % GRANULE)
+        return CUDA_INVALID_VALUE;
+    if ((result = new_piece(gpu, bytes, types, &p)))
+        return result;
+    sim_lock();
+    used[gpu] -= bytes; /* it is no memory of the GPU's */
+    p->imported = true;
+    p->handle = true;
+    sim_unlock();
+    *object = (cuda_piece)(p - pieces) + 1;
+    sim_opened(SIM_PIECE);
+    return CUDA_OK;
+}
+
+struct sim_multicast *sim_multicast_open(cuda_piece handle, size_t *bytes)
+{
+    struct piece *p = piece_of(handle);
+    struct sim_multicast *m = p ? open_multicast(p) : NULL;
+
+    if (m)
+        *bytes = p->bytes;
+    return m;
+}
+
+static bool is_multicast(const struct piece *p)
+{
+    struct sim_multicast *m = open_multicast(p);
+    bool is = m && __atomic_load_n(&m->gpus, __ATOMIC_SEQ_CST);
+    bool all = is && (uint32_t)__builtin_popcount(__atomic_load_n(&m->added, __ATOMIC_SEQ_CST)) == m->gpus;
+
+    if (is && !all)
+        sim_blame("a multicast object is used before all its GPUs were added: a driver would wait");
+    if (m)
+        sim_multicast_close(m);
+    return is;
+}
+
 /* ---- Mappings ---- */
 
 /* How many kernels of each GPU are running. */
@@ -255,7 +317,7 @@ static cuda_result add_mapping(char *at, struct piece *p, unsigned access)
         munmap(alias, p->bytes);
         return CUDA_OUT_OF_MEMORY;
     }
-    *m = (struct mapping){at, p->bytes, p, alias, access};
+    *m = (struct mapping){at, p->bytes, p, alias, access, is_multicast(p)};
     protect(m);
     p->mappings++;
     return CUDA_OK;
@@ -324,7 +386,7 @@ SIM_API cuda_result cuMemSetAccess(cuda_address at, size_t bytes, const struct c
         if (access[i].location.type != CUDA_LOCATION_GPU || access[i].flags != CUDA_READ_WRITE ||
             !sim_gpu_exists(gpu))
             result = CUDA_INVALID_VALUE;
-        else if (!sim_reaches(gpu, m->piece->gpu))
+        else if (!m->multicast && !sim_reaches(gpu, m->piece->gpu))
             result = CUDA_PEER_ACCESS_UNSUPPORTED;
         else
             m->access |= 1u << gpu;
@@ -604,7 +666,8 @@ bool sim_find(cuda_address at, struct sim_place *place)
     sim_lock();
     struct mapping *m = mapping_in(p, 1);
     if (m)
-        *place = (struct sim_place){(cuda_address)(uintptr_t)m->at, m->bytes, m->piece->fd};
+        *place = (struct sim_place){(cuda_address)(uintptr_t)m->at, m->bytes, m->piece->fd, m->piece->type,
+                                    m->piece->gpu};
     sim_unlock();
     return m != NULL;
 }
@@ -620,7 +683,7 @@ static char *reach(cuda_address at, size_t *bytes)
     if (m) {
         size_t left = (size_t)(m->at + m->bytes - p);
         *bytes = left < *bytes ? left : *bytes;
-        return m->access ? m->alias + (p - m->at) : NULL;
+        return m->access && !m->multicast ? m->alias + (p - m->at) : NULL;
     }
     if (FIND(reservations, it->at && it->at < p + *bytes && p < it->at + it->bytes))
         return NULL; /* reserved, not mapped */

@@ -128,7 +128,7 @@ SIM_API cuda_result cuPointerGetAttribute(void *value, int which, cuda_address a
         sim_lock();
         const struct pinned *p = pinned_in((char *)(uintptr_t)at, 1);
         if (p)
-            place = (struct sim_place){(cuda_address)(uintptr_t)p->at, p->bytes, -1};
+            place = (struct sim_place){(cuda_address)(uintptr_t)p->at, p->bytes, -1, 0, -1};
         sim_unlock();
         if (!p)
             return CUDA_INVALID_VALUE;
@@ -158,6 +158,9 @@ bool sim_attribute(int *value, enum cuda_attribute which)
     case CUDA_ATTRIBUTE_RDMA_VMM:
     case CUDA_ATTRIBUTE_DMA_BUF:
         *value = (int)sim_setting("SIM_DMA_BUF", 0);
+        return true;
+    case CUDA_ATTRIBUTE_MULTICAST:
+        *value = (int)sim_setting("SIM_MULTICAST", 0);
         return true;
     default:
         return false;

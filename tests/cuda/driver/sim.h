@@ -15,6 +15,7 @@
  *     SIM_VMM=0             no virtual memory management
  *     SIM_POSIX=0           its memory cannot be exported as descriptors
  *     SIM_FABRIC=1          and can be as fabric handles
+ *     SIM_MULTICAST=1       a switch connects its GPUs
  *     SIM_DMA_BUF=1         it exports dma-bufs
  *     SIM_IN_PLACE=0        GPUs do not see registered host memory at its own address
  *     SIM_FAIL=cuMemCreate@3=2   the third call of cuMemCreate answers 2; several with commas; @0: all
@@ -61,7 +62,7 @@ void sim_unlock(void);
 /* What is open: each kind is counted, and what is left at the end is told. */
 enum sim_kind {
     SIM_CONTEXT, SIM_RESERVATION, SIM_PIECE, SIM_MAPPING, SIM_ALLOCATION, SIM_IMPORT, SIM_PINNED,
-    SIM_STREAM, SIM_REGISTRATION, SIM_EVENT, SIM_MODULE, SIM_GRAPH, SIM_KINDS
+    SIM_STREAM, SIM_REGISTRATION, SIM_EVENT, SIM_MODULE, SIM_GRAPH, SIM_BINDING, SIM_KINDS
 };
 void sim_opened(enum sim_kind kind);
 void sim_closed(enum sim_kind kind);
@@ -77,11 +78,24 @@ bool sim_gpu_exists(cuda_gpu gpu);
 bool sim_reaches(cuda_gpu gpu, cuda_gpu peer);
 cuda_gpu sim_current(void); /* -1: no context */
 
+/* A multicast object: memory of its own, which nobody touches, and what all processes know of it. */
+struct sim_multicast {
+    uint32_t gpus;  /* that it is for; 0: this is none */
+    uint32_t added; /* a bit for each of the machine */
+    uint32_t bound;
+};
+cuda_result sim_multicast_create(size_t bytes, int types, cuda_piece *object);
+/* What is known of a handle, and its size; NULL: it is none. To be let go of. */
+struct sim_multicast *sim_multicast_open(cuda_piece handle, size_t *bytes);
+void sim_multicast_close(struct sim_multicast *m);
+
 /* What is mapped at a GPU's address; false: nothing is. */
 struct sim_place {
     cuda_address at;
     size_t bytes;
-    int fd; /* of the memory, from its beginning */
+    int fd;   /* of the memory, from its beginning */
+    int type; /* of the handles it may be exported as */
+    cuda_gpu gpu;
 };
 bool sim_find(cuda_address at, struct sim_place *place);
 
