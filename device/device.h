@@ -76,6 +76,22 @@ struct device_multicast {
     uintptr_t base; /* stands for where heaps begin */
 };
 
+/* What a device offers on this machine, for people: each with what to do where it is missing. */
+struct device_finding {
+    const char *name;
+    bool has;
+    char text[240];
+};
+
+enum { DEVICE_FINDINGS_MOST = 8 };
+
+struct device_report {
+    char pci[16]; /* where the unit is: 0000:65:00.0; "" */
+    bool dma_buf; /* export_range works */
+    int n;
+    struct device_finding finding[DEVICE_FINDINGS_MOST];
+};
+
 struct device {
     const struct device_ops *ops;
 };
@@ -184,6 +200,9 @@ struct device_ops {
     /* Takes back what begins at `bytes` or beyond, also what is not bound. */
     void (*multicast_shrink)(struct device *d, struct device_multicast *m, uint64_t bytes);
     void (*multicast_close)(struct device *d, struct device_multicast *m);
+
+    /* Of the unit that open would take. Nothing, where usable says no. */
+    void (*report)(const struct device_config *config, struct device_report *r);
 };
 
 extern const struct device_ops device_host;

@@ -7,6 +7,7 @@
 #include "runtime/base/module.h"
 #include "runtime/base/settings.h"
 #include "runtime/job.h"
+#include "runtime/nics.h"
 #include "runtime/proxy/modules.h"
 
 enum { DEVICE_AUTO, DEVICE_CUDA, DEVICE_HOST }; /* the choices of GSHMEM_DEVICE */
@@ -54,6 +55,24 @@ static gshmem_status_t open_cuda(struct job *j, const struct device_config *conf
     return GSHMEM_OK;
 }
 
+/* Which card is nearest to this PE's GPU, and how one gets at its memory: what transports by RDMA go by,
+ * and who wonders about GSHMEM_TCP_IF. */
+static void tell_of_nics(const struct job *j, const struct device_config *config)
+{
+    struct device_report r;
+    struct nic nearest;
+    char why[300];
+
+    if (!j->device->ops->own_heap || !log_enabled(LOG_INFO))
+        return;
+    j->device->ops->report(config, &r);
+    enum nic_way way = nics_choose_way("/sys", r.dma_buf, why, sizeof why);
+    log_info("NICs get at GPU memory by %s: %s", nics_way_name(way), why);
+    if (nics_survey("/sys", r.pci, &nearest, 1))
+        log_info("the NIC nearest to GPU %s: %s %s %s", r.pci, nearest.rdma, nearest.interface,
+                 nics_distance_text(nearest.distance));
+}
+
 gshmem_status_t device_start(struct job *j)
 {
     int64_t asked = settings_number(SETTING_DEVICE);
@@ -74,6 +93,7 @@ gshmem_status_t device_start(struct job *j)
              asked != DEVICE_AUTO ? "by GSHMEM_DEVICE"
              : kernels            ? "this program has kernels for GPUs"
                                   : "this program has no kernels for GPUs");
+    tell_of_nics(j, &config);
     return GSHMEM_OK;
 }
 

@@ -13,6 +13,7 @@
 #include "runtime/base/settings.h"
 #include "runtime/device.h"
 #include "runtime/memory/data.h"
+#include "runtime/nics.h"
 #include "transport/transport.h"
 
 static const char *found_name(enum bootstrap_found found)
@@ -121,6 +122,48 @@ static void print_devices(FILE *to)
             always ? "" : "  <- used");
 }
 
+static void print_findings(FILE *to, const struct device_report *r)
+{
+    for (int i = 0; i < r->n; i++)
+        fprintf(to, "  %-14s %-3s %s\n", r->finding[i].name, r->finding[i].has ? "yes" : "no",
+                r->finding[i].text);
+}
+
+/* Those that a NIC's driver could use; TCP takes what the system's routes say, or GSHMEM_TCP_IF. */
+static void print_nics(FILE *to, const char *pci)
+{
+    struct nic nics[NICS_MOST];
+    int n = nics_survey("/sys", pci, nics, NICS_MOST);
+
+    fprintf(to, "\nNetwork cards%s%s%s\n", pci[0] ? " (nearest to GPU " : "", pci,
+            pci[0] ? " first; GSHMEM_TCP_IF chooses)" : " (GSHMEM_TCP_IF chooses)");
+    for (int i = 0; i < n; i++)
+        fprintf(to, "  %-14s %-8s %-12s  %s\n", nics[i].interface[0] ? nics[i].interface : "-",
+                nics[i].rdma[0] ? nics[i].rdma : "no RDMA", nics[i].pci,
+                nics_distance_text(nics[i].distance));
+    if (n == 0)
+        fprintf(to, "  none\n");
+}
+
+/* Of the GPU that a program would take, if there is one. */
+static void print_gpu(FILE *to)
+{
+    struct device_config config = device_config_of(0);
+    struct device_report r = {.n = 0};
+    char why[400];
+    const struct device_ops *cuda = device_find_cuda(why, sizeof why);
+    bool usable = cuda && cuda->usable(&config, why, sizeof why);
+
+    if (usable) {
+        cuda->report(&config, &r);
+        enum nic_way way = nics_choose_way("/sys", r.dma_buf, why, sizeof why);
+        fprintf(to, "\nThis GPU\n");
+        print_findings(to, &r);
+        fprintf(to, "  %-14s %s: %s\n", "for NICs", nics_way_name(way), why);
+    }
+    print_nics(to, r.pci);
+}
+
 int gshmem_info_print(FILE *to)
 {
     char name[64];
@@ -132,6 +175,7 @@ int gshmem_info_print(FILE *to)
     print_bootstraps(to);
     print_memory(to);
     print_devices(to);
+    print_gpu(to);
     print_transports(to);
     fprintf(to, "\nSettings: gshmem-info --settings\n");
     return 0;

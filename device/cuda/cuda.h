@@ -1,7 +1,8 @@
 /* What the parts of the cuda device know of each other: device.c (which GPU, copies, small memory),
  * heap.c (the symmetric heap), multicast.c (addresses that stand for several heaps), buffer.c (memory of
  * the program's, and what NICs are given), kernel.c (the library's own kernel), work.c (updates by it, and
- * copies that are not waited for at once) and stream.c (requests on streams, and of the CPU's). */
+ * copies that are not waited for at once) stream.c (requests on streams, and of the CPU's) and report.c (what
+ * gshmem-info says of a GPU). */
 #ifndef GSHMEM_CUDA_H
 #define GSHMEM_CUDA_H
 
@@ -81,6 +82,9 @@ gshmem_status_t cuda_fail(const struct cuda *c, cuda_result result, const char *
 gshmem_status_t cuda_enter(const struct cuda *c);
 void cuda_leave(const struct cuda *c);
 
+/* The one that a PE takes, and of how many; or why it can take none. */
+bool cuda_find_gpu_for(const struct cuda_driver *d, const struct device_config *config, int *gpus,
+                       cuda_gpu *gpu, char *why, size_t why_size);
 /* The GPU with that uuid among those this process sees, or -1. */
 cuda_gpu cuda_find_gpu(const struct cuda *c, const unsigned char uuid[16]);
 
@@ -123,6 +127,9 @@ gshmem_status_t cuda_multicast_bind(struct device *d, struct device_multicast *m
                                     const struct device_heap_map *mine);
 void cuda_multicast_shrink(struct device *d, struct device_multicast *m, uint64_t bytes);
 void cuda_multicast_close(struct device *d, struct device_multicast *m);
+
+/* What gshmem-info says of a GPU. */
+void cuda_report(const struct device_config *config, struct device_report *r);
 
 /* Those of the program's memory, and of NICs. */
 bool cuda_owns(struct device *d, const void *at, size_t bytes);

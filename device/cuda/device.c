@@ -140,7 +140,7 @@ static bool serves(const struct cuda_driver *d, cuda_gpu gpu, char *why, size_t 
     return true;
 }
 
-static bool find_gpu(const struct cuda_driver *d, const struct device_config *config, int *gpus,
+bool cuda_find_gpu_for(const struct cuda_driver *d, const struct device_config *config, int *gpus,
                      cuda_gpu *gpu, char *why, size_t why_size)
 {
     char how[160], text[160];
@@ -164,7 +164,7 @@ static bool usable(const struct device_config *config, char *why, size_t why_siz
 
     if (!cuda_driver_open(&d, why, why_size))
         return false;
-    bool found = find_gpu(&d, config, &gpus, &gpu, why, why_size);
+    bool found = cuda_find_gpu_for(&d, config, &gpus, &gpu, why, why_size);
     cuda_driver_close(&d);
     return found;
 }
@@ -224,7 +224,7 @@ static gshmem_status_t cuda_open(const struct device_config *config, struct devi
         free(c);
         return config->fail(GSHMEM_ERR_DEVICE, "cuda: %s", why);
     }
-    if (!find_gpu(&c->driver, config, &c->gpus, &c->gpu, why, sizeof why))
+    if (!cuda_find_gpu_for(&c->driver, config, &c->gpus, &c->gpu, why, sizeof why))
         status = config->fail(GSHMEM_ERR_DEVICE, "cuda: %s", why);
     else
         status = begin(c);
@@ -430,4 +430,5 @@ const struct device_ops gshmem_device = {
     .multicast_bind = cuda_multicast_bind,
     .multicast_shrink = cuda_multicast_shrink,
     .multicast_close = cuda_multicast_close,
+    .report = cuda_report,
 };

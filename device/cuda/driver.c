@@ -65,7 +65,8 @@ static bool new_enough(const struct cuda_driver *d, char *why, size_t why_size)
     }
     if (version < CUDA_VERSION_LEAST) {
         snprintf(why, why_size,
-                 "the NVIDIA driver is for CUDA %d.%d, and GSHMEM needs one for CUDA %d.%d or newer",
+                 "the NVIDIA driver is for CUDA %d.%d, and GSHMEM needs one for CUDA %d.%d or newer: "
+                 "update it",
                  version / 1000, version % 1000 / 10, CUDA_VERSION_LEAST / 1000,
                  CUDA_VERSION_LEAST % 1000 / 10);
         return false;
@@ -85,7 +86,8 @@ static bool start(struct cuda_driver *d, char *why, size_t why_size)
         return false;
     }
     if ((result = d->init(0)) == CUDA_NO_DEVICE) {
-        snprintf(why, why_size, "the NVIDIA driver is here, but no GPU");
+        snprintf(why, why_size, "the NVIDIA driver is here, but no GPU (nvidia-smi -L lists them; a container is given "
+                 "some with --gpus)");
         return false;
     }
     if (result) {
@@ -100,7 +102,7 @@ bool cuda_driver_open(struct cuda_driver *d, char *why, size_t why_size)
 {
     *d = (struct cuda_driver){.library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)};
     if (!d->library) {
-        snprintf(why, why_size, "there is no NVIDIA driver (%s)", dlerror());
+        snprintf(why, why_size, "there is no NVIDIA driver (%s): install one, or in a container mount it", dlerror());
         return false;
     }
     if (start(d, why, why_size))

@@ -124,6 +124,7 @@ struct cuda_handle { /* of the fabric, or CUDA IPC's */
     X(gpu_get, cuDeviceGet, (cuda_gpu *gpu, int ordinal))                                          \
     X(gpu_name, cuDeviceGetName, (char *name, int size, cuda_gpu gpu))                             \
     X(gpu_uuid, cuDeviceGetUuid_v2, (struct cuda_uuid *uuid, cuda_gpu gpu))                        \
+    X(gpu_pci, cuDeviceGetPCIBusId, (char *address, int size, cuda_gpu gpu))                       \
     X(gpu_attribute, cuDeviceGetAttribute, (int *value, enum cuda_attribute which, cuda_gpu gpu))  \
     X(gpu_memory, cuDeviceTotalMem_v2, (size_t *bytes, cuda_gpu gpu))                              \
     X(gpu_can_access, cuDeviceCanAccessPeer, (int *can, cuda_gpu gpu, cuda_gpu peer))              \

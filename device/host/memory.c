@@ -319,6 +319,12 @@ static void multicast_close(struct device *d, struct device_multicast *m)
     (void)m;
 }
 
+static void report(const struct device_config *config, struct device_report *r)
+{
+    (void)config;
+    *r = (struct device_report){.n = 0};
+}
+
 const struct device_ops device_host = {
     .size = sizeof(struct device_ops),
     .version = DEVICE_VERSION,
@@ -361,4 +367,5 @@ const struct device_ops device_host = {
     .multicast_bind = multicast_bind,
     .multicast_shrink = multicast_shrink,
     .multicast_close = multicast_close,
+    .report = report,
 };

@@ -245,6 +245,15 @@ SIM_API cuda_result cuDeviceGetName(char *name, int size, cuda_gpu gpu)
     return CUDA_OK;
 }
 
+SIM_API cuda_result cuDeviceGetPCIBusId(char *address, int size, cuda_gpu gpu)
+{
+    SIM_ENTER();
+    if (!sim_gpu_exists(gpu))
+        return CUDA_INVALID_DEVICE;
+    snprintf(address, (size_t)size, "0000:%02X:00.0", 0xa0 + sim_visible(gpu));
+    return CUDA_OK;
+}
+
 SIM_API cuda_result cuDeviceGetUuid_v2(struct cuda_uuid *uuid, cuda_gpu gpu)
 {
     SIM_ENTER();
