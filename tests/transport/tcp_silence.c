@@ -1,0 +1,115 @@
+/* The TCP transport without a runtime: which peers are given up because they say nothing, and which not. */
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "pair.h"
+
+static void expect_patience(const char *seconds)
+{
+    setenv("GSHMEM_PEER_TIMEOUT", seconds, 1);
+    CHECK_EQ(settings_load(), GSHMEM_OK);
+}
+
+/* A PE that does nothing any more, while the system still takes what it is sent: it is given up if it
+ * owes an answer, and only then. */
+static void silent_peer(void)
+{
+    uint64_t start, end = clock_ns() + 40000000000ull;
+
+    expect_patience("1");
+    begin();
+    post(0, small_put(1));
+    settle();
+    for (start = clock_ns(); clock_ns() - start < 2500000000u;)
+        drive_one(0);
+    CHECK_EQ(pe[0].lost, 0);
+    start = clock_ns();
+    post(0, small_put(1));
+    while (!not_ok && clock_ns() < end)
+        drive_one(0);
+    CHECK_EQ(not_ok, 1);
+    CHECK_EQ(pe[0].lost, 1);
+    CHECK(clock_ns() - start >= 1000000000u);
+    close_pe(0);
+    close_pe(1);
+
+    begin(); /* and one that has never said anything */
+    post(0, small_put(1));
+    while (!not_ok && clock_ns() < end)
+        drive_one(0);
+    CHECK_EQ(not_ok, 1);
+    CHECK_EQ(pe[0].lost, 1);
+    close_pe(0);
+    close_pe(1);
+    expect_patience("10");
+}
+
+/* A put whose data comes slowly: its sender is told again and again that it is being taken, and has
+ * patience as long as it hears that. */
+static void slow_put(void)
+{
+    unsigned char bytes[REQUEST_BYTES], answer[ANSWER_BYTES];
+    uint64_t end = clock_ns() + 40000000000ull;
+    struct answer_frame a;
+
+    expect_patience("1");
+    begin();
+    int fd = enter_as_pe(), heard = 0;
+    request_encode(bytes,
+                   &(struct request_frame){.kind = FRAME_PUT, .offset = 64, .bytes = SEGMENT - 64});
+    send_all(fd, bytes, sizeof bytes);
+    for (int i = 0; heard < 3 && clock_ns() < end; i++) {
+        drive_one(1);
+        if (i % 20 == 0)
+            send_all(fd, "x", 1);
+        if (recv(fd, answer, sizeof answer, MSG_DONTWAIT) == (ssize_t)sizeof answer) {
+            CHECK(answer_decode(answer, &a) && a.kind == ANSWER_DONE && a.number == 0);
+            heard++;
+        }
+    }
+    CHECK_EQ(heard, 3);
+    close(fd);
+    close_pe(0);
+    close_pe(1);
+    expect_patience("10");
+}
+
+/* The other side of it: a peer that is long about an answer, and says that it lives. Meanwhile one that
+ * owes nothing is silent, and is not given up. */
+static void slow_answer(void)
+{
+    unsigned char frame[ANSWER_BYTES];
+    uint64_t start;
+
+    expect_patience("1");
+    begin();
+    post(0, small_put(1));
+    settle();
+    int door = stand_in_for(2);
+    post(0, small_put(2));
+    int fd = greet_at(door, SECRET_BYTE);
+    answer_encode(frame, &(struct answer_frame){ANSWER_DONE, 0, 0});
+    for (start = clock_ns(); clock_ns() - start < 3000000000u; drive_one(0)) /* every ms or later */
+        send_all(fd, frame, sizeof frame);
+    CHECK_EQ(ok, 1);
+    CHECK_EQ(not_ok + pe[0].lost, 0);
+    answer_encode(frame, &(struct answer_frame){ANSWER_DONE, 1, 0});
+    send_all(fd, frame, sizeof frame);
+    settle();
+    CHECK_EQ(ok, 2);
+    close(fd);
+    close(door);
+    close_pe(0);
+    close_pe(1);
+    expect_patience("10");
+}
+
+int main(void)
+{
+    CHECK_EQ(settings_load(), GSHMEM_OK);
+    silent_peer();
+    slow_put();
+    slow_answer();
+    return 0;
+}

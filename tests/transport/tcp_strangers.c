@@ -1,0 +1,205 @@
+/* The TCP transport without a runtime: who is let in at its ports, who is not, and what may be asked. */
+#define _GNU_SOURCE
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "pair.h"
+
+/* ---- Greetings ---- */
+
+static void bad_hello(struct hello h)
+{
+    unsigned char frame[HELLO_BYTES];
+    int fd = dial(1);
+
+    hello_encode(frame, &h);
+    send_all(fd, frame, sizeof frame);
+    CHECK(is_ended(fd, 30));
+    close(fd);
+}
+
+static void strangers(void)
+{
+    struct hello h;
+
+    begin();
+    h = right_hello(), h.version++, bad_hello(h);
+    h = right_hello(), h.to = 0, bad_hello(h);
+    h = right_hello(), h.from = PES, bad_hello(h);
+    h = right_hello(), h.n_pes = PES + 1, bad_hello(h);
+    int fd = dial(1);
+    static char garbage[200000];
+    memset(garbage, 'x', sizeof garbage);
+    (void)!send(fd, garbage, sizeof garbage, MSG_NOSIGNAL | MSG_DONTWAIT);
+    CHECK(is_ended(fd, 3));
+    close(fd);
+    CHECK_EQ(pe[1].lost, 0); /* no PE has anything to do with it */
+    untouched(1);
+    close_pe(0);
+    close_pe(1);
+}
+
+/* Who shows no proof, or one that is not good here, is not let in, and its put is not looked at. */
+static void bad_proof(int fd, const unsigned char proof[PROOF_BYTES])
+{
+    unsigned char frame[PROOF_BYTES + REQUEST_BYTES + 8] = {0};
+
+    memcpy(frame, proof, PROOF_BYTES);
+    request_encode(frame + PROOF_BYTES, &(struct request_frame){.kind = FRAME_PUT, .bytes = 8});
+    memset(frame + PROOF_BYTES + REQUEST_BYTES, 0xee, 8);
+    send_all(fd, frame, sizeof frame);
+    CHECK(is_ended(fd, 30));
+    close(fd);
+}
+
+static void proofs(void)
+{
+    unsigned char challenge[CHALLENGE_BYTES], before[CHALLENGE_BYTES], proof[PROOF_BYTES];
+    unsigned char secret[32], heard[PROOF_BYTES];
+    int fd;
+
+    begin();
+    fd = say_hello(SECRET_BYTE, before, heard); /* which an eavesdropper would hear */
+    close(fd);
+    fd = say_hello(SECRET_BYTE, challenge, proof);
+    CHECK(memcmp(challenge, before, NONCE_BYTES) != 0);
+    memset(secret, SECRET_BYTE, sizeof secret);
+    CHECK(!memmem(challenge, sizeof challenge, secret, 4));
+    proof[0] ^= 1, bad_proof(fd, proof);
+    fd = say_hello(SECRET_BYTE, challenge, proof), proof[31] ^= 128, bad_proof(fd, proof);
+    fd = say_hello(SECRET_BYTE + 1, challenge, proof), bad_proof(fd, proof);
+    fd = say_hello(SECRET_BYTE, challenge, proof), bad_proof(fd, heard);
+    fd = say_hello(SECRET_BYTE, challenge, proof), bad_proof(fd, challenge + NONCE_BYTES);
+    fd = say_hello(SECRET_BYTE, challenge, proof), bad_proof(fd, secret);
+    untouched(1);
+    CHECK_EQ(pe[1].lost + complaints, 0);
+    close_pe(0);
+    close_pe(1);
+}
+
+/* A PE opens one stream to another: who comes as the same once more is not let in, while the first is
+ * there, and when it has gone. */
+static void said_again(void)
+{
+    unsigned char challenge[CHALLENGE_BYTES], proof[PROOF_BYTES];
+    static long value;
+
+    begin();
+    post(0, (struct transport_request){.kind = TRANSPORT_PUT, .local = &value, .bytes = 8});
+    settle();
+    int fd = say_hello(SECRET_BYTE, challenge, proof);
+    bad_proof(fd, proof);
+    post(0, (struct transport_request){.kind = TRANSPORT_PUT, .local = &value, .bytes = 8});
+    settle();
+    CHECK_EQ(not_ok, 0);
+    close_pe(0);
+    fd = say_hello(SECRET_BYTE, challenge, proof);
+    bad_proof(fd, proof);
+    untouched(1);
+    CHECK_EQ(pe[1].lost + complaints, 0);
+    close_pe(1);
+}
+
+/* Who sits at a PE's address and does not know the secret is told nothing, and not believed. */
+static void impostor(void)
+{
+    unsigned char byte;
+
+    begin();
+    int door = stand_in_for(1);
+    post(0, small_put(1));
+    int fd = greet_at(door, SECRET_BYTE + 1);
+    settle();
+    CHECK_EQ(not_ok, 1);
+    CHECK_EQ(pe[0].lost, 1);
+    CHECK_EQ(recv(fd, &byte, 1, 0), 0); /* nothing came after the hello */
+    close(fd);
+    close(door);
+    close_pe(0);
+    close_pe(1);
+}
+
+/* Many who say nothing are sent away in time, and meanwhile a PE gets in. */
+static void silent_strangers(void)
+{
+    enum { MANY = 100 };
+    int fd[MANY];
+    static long value = 7;
+
+    begin();
+    for (int i = 0; i < MANY; i++)
+        fd[i] = dial(1);
+    post(0, (struct transport_request){.kind = TRANSPORT_PUT, .local = &value, .bytes = 8});
+    settle();
+    CHECK_EQ(not_ok, 0);
+    CHECK_EQ(*(long *)(void *)segment_of(1), 7);
+    for (int i = 0; i < MANY; i++) {
+        CHECK(is_ended(fd[i], 20));
+        close(fd[i]);
+    }
+    post(0, (struct transport_request){.kind = TRANSPORT_PUT, .local = &value, .bytes = 8});
+    settle();
+    CHECK_EQ(not_ok, 0);
+    close_pe(0);
+    close_pe(1);
+}
+
+/* ---- Requests ---- */
+
+/* A PE of the job, as far as its hello tells, that then sends this. */
+static void bad_request(struct request_frame f)
+{
+    unsigned char frame[REQUEST_BYTES + 64];
+
+    begin();
+    int fd = enter_as_pe();
+    request_encode(frame, &f);
+    memset(frame + REQUEST_BYTES, 0xee, 64);
+    send_all(fd, frame, sizeof frame);
+    CHECK(is_ended(fd, 30));
+    CHECK_EQ(complaints, 1);
+    close(fd);
+    untouched(1);
+    close_pe(0);
+    close_pe(1);
+}
+
+static void requests_that_break_the_rules(void)
+{
+#define BAD(...) bad_request((struct request_frame){__VA_ARGS__})
+    BAD(.kind = 0);
+    BAD(.kind = FRAME_NOTE + 1);
+    BAD(.kind = FRAME_NOTE, .bytes = TRANSPORT_NOTE_MAX + 1);
+    BAD(.kind = FRAME_LOST, .offset = PES);
+    BAD(.kind = FRAME_LOST, .offset = (uint64_t)1 << 32);
+    BAD(.kind = FRAME_PUT, .segment = 1, .bytes = 64);
+    BAD(.kind = FRAME_PUT, .segment = 255, .bytes = 64);
+    BAD(.kind = FRAME_PUT, .offset = SEGMENT - 63, .bytes = 64);
+    BAD(.kind = FRAME_PUT, .offset = SEGMENT + 1, .bytes = 0);
+    BAD(.kind = FRAME_PUT, .offset = UINT64_MAX - 31, .bytes = 64);
+    BAD(.kind = FRAME_PUT, .offset = 64, .bytes = UINT64_MAX - 32);
+    BAD(.kind = FRAME_PUT, .offset = (uint64_t)-64, .bytes = 64);
+    BAD(.kind = FRAME_PUT, .signal_op = 3, .bytes = 64);
+    BAD(.kind = FRAME_PUT, .signal_op = 1, .a = 4, .bytes = 64);
+    BAD(.kind = FRAME_PUT, .signal_op = 1, .a = SEGMENT, .bytes = 64);
+    BAD(.kind = FRAME_PUT, .signal_op = 1, .signal_segment = 3, .bytes = 64);
+    BAD(.kind = FRAME_GET, .offset = SEGMENT, .bytes = 1);
+    BAD(.kind = FRAME_GET, .offset = 8, .bytes = UINT64_MAX);
+    BAD(.kind = FRAME_ATOMIC, .type = GSHMEM_TYPE_UINT64, .offset = 4);
+    BAD(.kind = FRAME_ATOMIC, .type = GSHMEM_TYPE_UINT64, .offset = SEGMENT - 4);
+    BAD(.kind = FRAME_ATOMIC, .type = 200);
+    BAD(.kind = FRAME_ATOMIC, .amo = 200, .type = GSHMEM_TYPE_UINT64);
+}
+
+int main(void)
+{
+    CHECK_EQ(settings_load(), GSHMEM_OK);
+    strangers();
+    proofs();
+    impostor();
+    said_again();
+    silent_strangers();
+    requests_that_break_the_rules();
+    return 0;
+}
