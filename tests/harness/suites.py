@@ -45,6 +45,28 @@ class Tree:
         status, output = self.command("ninja", "-C", self.path, *self.targets(only, pattern))
         return output if status else ""
 
+    def build_anyhow(self):
+        """Builds all of it, with warnings as errors if it is new; but a warning ends no run of the tests:
+        then it is built without, and the suite that builds it with them once more says which."""
+        problem = self.build()
+        if problem and self.is_strict():
+            self.command("meson", "configure", self.path, "-Dwerror=false")
+            problem = self.build()
+        return problem
+
+    def is_strict(self):
+        return any(option["name"] == "werror" and option["value"]
+                   for option in self.introspect("--buildoptions"))
+
+    def compiler(self):
+        """What compiles C here: gcc, clang, or ""."""
+        for target in self.introspect("--targets"):
+            for source in target["target_sources"]:
+                if source.get("language") == "c":
+                    _, says = self.command(*source["compiler"], "--version")
+                    return "clang" if "clang" in says else "gcc" if "Free Software" in says else ""
+        return ""
+
     def introspect(self, what):
         status, output = self.command("meson", "introspect", what, self.path)
         return json.loads(output) if status == 0 else []
