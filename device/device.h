@@ -173,6 +173,10 @@ struct device_ops {
     gshmem_status_t (*stream_request)(struct device *d, void *stream, const struct device_request *r);
     /* Whether kernels can use these bytes where they are. */
     bool (*kernels_see)(struct device *d, const void *at, size_t bytes);
+    /* Where the kernels of a module, or library, that the program has the driver load find the state of
+     * the job, of that many bytes. */
+    gshmem_status_t (*find_state)(struct device *d, void *module, bool library, size_t bytes,
+                                  void **state);
     /* Until all is done that is on streams. */
     gshmem_status_t (*streams_wait)(struct device *d);
     /* A request of the CPU's, which asks with the errand whether it is done, until it is; then *status says

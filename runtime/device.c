@@ -99,6 +99,7 @@ gshmem_status_t device_start(struct job *j)
 
 void device_stop(struct job *j)
 {
+    driver_modules_forget();
     if (j->device)
         j->device->ops->close(j->device);
     j->device = NULL;

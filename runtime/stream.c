@@ -421,8 +421,20 @@ gshmem_status_t gshmem_path_cuda(const char *call, int error, const char *text)
                  : GSHMEM_OK;
 }
 
+gshmem_status_t gshmem_path_not_cooperative(int device)
+{
+    return fail(GSHMEM_ERR_UNSUPPORTED,
+                "gshmem_collective_launch: device %d cannot launch kernels whose blocks all run at one "
+                "time (cooperative launch)",
+                device);
+}
+
 gshmem_status_t gshmem_path_too_many_blocks(unsigned long long blocks, int fit)
 {
+    if (fit == 0)
+        return fail(GSHMEM_ERR_ARGUMENT,
+                    "gshmem_collective_launch: not one block of that size, with its registers and shared "
+                    "memory, fits the device");
     return fail(GSHMEM_ERR_ARGUMENT,
                 "gshmem_collective_launch: %llu blocks, of which only %d can run at one time, would "
                 "wait for each other for ever (gshmem_collective_launch_query_gridsize tells how "

@@ -1,8 +1,8 @@
-/* Operations on streams, where the device takes requests: what the CPU would do later is checked now, and
- * becomes a copy of the stream's or a request of the device's. See also device/request.h.
+/* Operations on streams, where the device takes requests: what the CPU would do later is checked
+ * now, and becomes a copy of the stream's or a request of the device's. See also device/request.h.
  *
- * A put or a get between places that the device can copy is a copy. What a kernel does without the proxy
- * must be memory that kernels see: pinned host memory, or the GPU's. */
+ * A put or a get between places that the device can copy is a copy. What a kernel does without the
+ * proxy must be memory that kernels see: pinned host memory, or the GPU's. */
 #include <string.h>
 
 #include "gshmem/wait.h"
@@ -15,10 +15,11 @@ static gshmem_status_t require_visible(const char *call, const void *at, size_t 
 {
     if (bytes == 0 || job->device->ops->kernels_see(job->device, at, bytes))
         return GSHMEM_OK;
-    return fail(GSHMEM_ERR_ARGUMENT,
-                "%s: kernels see no memory at %p (%zu B): it is neither the GPU's nor registered with it "
-                "(gshmem_buffer_register, or cudaHostAlloc)",
-                call, at, bytes);
+    return fail(
+        GSHMEM_ERR_ARGUMENT,
+        "%s: kernels see no memory at %p (%zu B): it is neither the GPU's nor registered with it "
+        "(gshmem_buffer_register, or cudaHostAlloc)",
+        call, at, bytes);
 }
 
 /* What requests have in common. */
@@ -52,7 +53,8 @@ static gshmem_status_t put_request(gshmem_stream_t stream, const struct device_r
 
 /* ---- Put and get ---- */
 
-static gshmem_status_t aim(const char *call, const void *mine, size_t bytes, int pe, struct target *t)
+static gshmem_status_t aim(const char *call, const void *mine, size_t bytes, int pe,
+                           struct target *t)
 {
     struct context *c = context_find(GSHMEM_CTX_DEFAULT, call);
 
@@ -85,7 +87,8 @@ static size_t span_of(size_t n, ptrdiff_t stride, size_t element)
     return bytes;
 }
 
-static gshmem_status_t put_strided(gshmem_stream_t stream, const char *call, const struct request *r)
+static gshmem_status_t put_strided(gshmem_stream_t stream, const char *call,
+                                   const struct request *r)
 {
     const bool get = r->what == DEVICE_IGET;
     const struct device_request request = request_of(r, r->what);
@@ -95,8 +98,9 @@ static gshmem_status_t put_strided(gshmem_stream_t stream, const char *call, con
     if (r->n == 0 || r->element == 0)
         return GSHMEM_OK;
     if (r->dst < 1 || r->sst < 1)
-        return fail(GSHMEM_ERR_ARGUMENT, "%s: strides are %td and %td elements; they must be at least 1",
-                    call, r->dst, r->sst);
+        return fail(GSHMEM_ERR_ARGUMENT,
+                    "%s: strides are %td and %td elements; they must be at least 1", call, r->dst,
+                    r->sst);
     size_t to = span_of(r->n, r->dst, r->element), from = span_of(r->n, r->sst, r->element);
     if (!to || !from)
         return fail(GSHMEM_ERR_ARGUMENT,
@@ -184,7 +188,8 @@ static gshmem_status_t put_wait(gshmem_stream_t stream, const char *call, const 
 
 /* ---- All ---- */
 
-gshmem_status_t stream_put_request(gshmem_stream_t stream, const char *call, const struct request *r)
+gshmem_status_t stream_put_request(gshmem_stream_t stream, const char *call,
+                                   const struct request *r)
 {
     const struct device_request request = request_of(r, r->what);
 
@@ -203,7 +208,8 @@ gshmem_status_t stream_put_request(gshmem_stream_t stream, const char *call, con
     case DEVICE_WAIT_ONE:
     case DEVICE_WAIT_ALL:
         return put_wait(stream, call, r);
-    default: /* quiet and collectives: kernels of all PEs check and compare what they are called with */
+    default: /* quiet and collectives: kernels of all PEs check and compare what they are called
+                with */
         return put_request(stream, &request);
     }
 }

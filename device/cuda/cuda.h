@@ -153,6 +153,7 @@ bool cuda_copy_done(struct device *d, uint64_t ticket, gshmem_status_t *status);
 gshmem_status_t cuda_stream_copy(struct device *d, void *stream, void *to, const void *from,
                                  size_t bytes);
 gshmem_status_t cuda_stream_request(struct device *d, void *stream, const struct device_request *r);
+gshmem_status_t cuda_find_state(struct device *d, void *module, bool library, size_t bytes, void **state);
 bool cuda_kernels_see(struct device *d, const void *at, size_t bytes);
 gshmem_status_t cuda_streams_wait(struct device *d);
 gshmem_status_t cuda_request_start(struct device *d, const struct device_request *r, void **errand);

@@ -420,6 +420,7 @@ const struct device_ops gshmem_device = {
     .stream_copy = cuda_stream_copy,
     .stream_request = cuda_stream_request,
     .kernels_see = cuda_kernels_see,
+    .find_state = cuda_find_state,
     .streams_wait = cuda_streams_wait,
     .request_start = cuda_request_start,
     .request_done = cuda_request_done,

@@ -1,8 +1,9 @@
-/* The kernel that performs requests (kernels.cu): its module is loaded when it is first needed, told of
- * the job as modules of programs are, and launched. */
+/* The kernel that performs requests (kernels.cu): its module is loaded when it is first needed,
+ * told of the job as modules of programs are, and launched. */
 #include "device/cuda/cuda.h"
 
-#include <stdlib.h>
+#include <dlfcn.h>
+#include <string.h>
 
 #include "gshmem/device/state.h"
 
@@ -16,6 +17,9 @@ enum { BLOCK_SMALL = 32, BLOCK_LARGE = 512, LARGE_BYTES = 4096 };
 
 /* ---- The state of the job ---- */
 
+static const char state_symbol[] =
+    "gshmem_device_here"; /* of gshmem/device/module.h, to the driver */
+
 static struct cuda *serving; /* a module's `fill` is told nothing but the state */
 
 static int fill_state(const struct gshmem_device_state *state)
@@ -27,8 +31,8 @@ static int fill_state(const struct gshmem_device_state *state)
                : CUDA_OK;
 }
 
-static struct gshmem_device_module module = {
-    .size = sizeof module,
+static struct gshmem_device_module own_module = {
+    .size = sizeof own_module,
     .version = GSHMEM_DEVICE_STATE_VERSION,
     .device = "cuda",
     .fill = fill_state,
@@ -45,13 +49,14 @@ static gshmem_status_t load(struct cuda *c)
     cuda_result result;
 
     if (!image)
-        return c->config.fail(GSHMEM_ERR_UNSUPPORTED,
-                              "cuda: this needs a kernel of the library's, and gshmem-cuda.so was built "
-                              "without nvcc: build GSHMEM where the CUDA toolkit is installed");
+        return c->config.fail(
+            GSHMEM_ERR_UNSUPPORTED,
+            "cuda: this needs a kernel of the library's, and gshmem-cuda.so was built "
+            "without nvcc: build GSHMEM where the CUDA toolkit is installed");
     if ((result = d->module_load(&k->module, image)))
         return cuda_fail(c, result, "loading the library's kernels on GPU %d", c->gpu);
     if ((result = d->module_function(&k->function, k->module, "gshmem_perform")) ||
-        (result = d->module_global(&k->state, &bytes, k->module, "gshmem_device_here"))) {
+        (result = d->module_global(&k->state, &bytes, k->module, state_symbol))) {
         d->module_unload(k->module);
         return cuda_fail(c, result, "finding the library's kernels on GPU %d", c->gpu);
     }
@@ -64,8 +69,8 @@ static gshmem_status_t serve(struct cuda *c)
     gshmem_status_t status;
 
     serving = c;
-    if ((status = c->config.add_module(&module)))
-        c->config.remove_module(&module);
+    if ((status = c->config.add_module(&own_module)))
+        c->config.remove_module(&own_module);
     else
         c->kernel.serves = true;
     return status;
@@ -93,10 +98,55 @@ static gshmem_status_t prepare(struct cuda *c, bool job)
 void cuda_kernel_close(struct cuda *c)
 {
     if (c->kernel.serves)
-        c->config.remove_module(&module);
+        c->config.remove_module(&own_module);
     if (c->kernel.loaded)
         c->driver.module_unload(c->kernel.module);
     c->kernel.serves = c->kernel.loaded = false;
+}
+
+/* ---- Modules of the program's that the driver loads ---- */
+
+/* Libraries are known to drivers for CUDA 12 and newer, and older ones serve for all else. */
+static cuda_result find_in_library(const struct cuda_driver *d, cuda_address *at, size_t *bytes,
+                                   void *library)
+{
+    cuda_result (*library_global)(cuda_address *, size_t *, void *, const char *) = NULL;
+    void *found = dlsym(d->library, "cuLibraryGetGlobal");
+
+    memcpy(&library_global, &found, sizeof found);
+    return found ? library_global(at, bytes, library, state_symbol) : CUDA_NOT_SUPPORTED;
+}
+
+gshmem_status_t cuda_find_state(struct device *base, void *module, bool library, size_t bytes,
+                                void **state)
+{
+    struct cuda *c = cuda_of(base);
+    const char *kind = library ? "library" : "module";
+    cuda_address at = 0;
+    gshmem_status_t status;
+    cuda_result result;
+    size_t found = 0;
+
+    if ((status = cuda_enter(c)))
+        return status;
+    result = library ? find_in_library(&c->driver, &at, &found, module)
+                     : c->driver.module_global(&at, &found, module, state_symbol);
+    cuda_leave(c);
+    if (result == CUDA_NOT_FOUND)
+        return c->config.fail(
+            GSHMEM_ERR_ARGUMENT,
+            "cuda: %s %p has no kernels that call GSHMEM, or was compiled with -rdc", kind, module);
+    if (result)
+        return cuda_fail(c, result, "finding %s in %s %p on GPU %d", state_symbol, kind, module,
+                         c->gpu);
+    if (found != bytes)
+        return c->config.fail(
+            GSHMEM_ERR_MISMATCH,
+            "cuda: %s %p was compiled with another version of gshmem_device.h: its state "
+            "has %zu B, expected %zu",
+            kind, module, found, bytes);
+    *state = (void *)(uintptr_t)at;
+    return GSHMEM_OK;
 }
 
 /* ---- Launching ---- */
@@ -112,7 +162,8 @@ static unsigned threads_for(const struct device_request *r)
     return bytes >= LARGE_BYTES ? BLOCK_LARGE : BLOCK_SMALL;
 }
 
-gshmem_status_t cuda_kernel_launch(struct cuda *c, const struct device_request *r, cuda_stream stream)
+gshmem_status_t cuda_kernel_launch(struct cuda *c, const struct device_request *r,
+                                   cuda_stream stream)
 {
     struct device_request copy = *r;
     void *arguments[] = {&copy};
@@ -121,8 +172,8 @@ gshmem_status_t cuda_kernel_launch(struct cuda *c, const struct device_request *
 
     if (status)
         return status;
-    result = c->driver.launch(c->kernel.function, 1, 1, 1, threads_for(r), 1, 1, 0, stream, arguments,
-                              NULL);
+    result = c->driver.launch(c->kernel.function, 1, 1, 1, threads_for(r), 1, 1, 0, stream,
+                              arguments, NULL);
     return result ? cuda_fail(c, result, "launching a kernel of the library's on GPU %d", c->gpu)
                   : GSHMEM_OK;
 }

@@ -1,12 +1,14 @@
-/* The kernel that performs requests: operations on streams, and what the CPU asks for that it cannot do
- * to GPU memory itself. One block calls what any kernel may call (gshmem_device.h), and says how it went.
+/* The kernel that performs requests: operations on streams, and what the CPU asks for that it
+ * cannot do to GPU memory itself. One block calls what any kernel may call (gshmem_device.h), and
+ * says how it went.
  *
- * Compiled by nvcc when GSHMEM is built and carried in gshmem-cuda.so; request.c loads it. Updates and
- * waits are made by one thread. All else is the block's. */
+ * Compiled by nvcc when GSHMEM is built and carried in gshmem-cuda.so; request.c loads it. Updates
+ * and waits are made by one thread. All else is the block's. */
 #include "device/request.h"
 #include "gshmem_device.h"
 
-namespace {
+namespace
+{
 
 /* ---- Updates --------------------------------------------------------------------------------- */
 
@@ -64,8 +66,9 @@ template <class T> __device__ gshmem_status_t wait_for(const struct device_reque
     if (r->call == DEVICE_WAIT_ONE)
         return gshmem_kernel_wait_until((const T *)r->source, r->op, value);
     const struct gshmem_kernel_set<T> set = {
-        (const T *)r->source, (size_t)r->n, (const int *)r->status, r->op,
-        r->vector ? (const T *)r->dest : &value, r->vector};
+        (const T *)r->source, (size_t)r->n,
+            (const int *)r->status, r->op, r->vector ? (const T *)r->dest : &value, r->vector
+    };
     return gshmem_kernel_wait_all(set);
 }
 

@@ -1,11 +1,11 @@
 /* Requests: on streams of the program's, and for calls of the CPU's that wait for them.
  *
  * A copy is a copy of the stream's, which the GPU's copy engines make. All else is a launch of the
- * library's kernel with the request as its argument. Both can be captured in graphs, where they take no
- * part in the order below: graphs have an order of their own.
+ * library's kernel with the request as its argument. Both can be captured in graphs, where they
+ * take no part in the order below: graphs have an order of their own.
  *
- * The collectives of a team run in the order in which they are asked for, whatever the streams: each
- * leaves an event that the next one waits for on its own stream. */
+ * The collectives of a team run in the order in which they are asked for, whatever the streams:
+ * each leaves an event that the next one waits for on its own stream. */
 #include "device/cuda/cuda.h"
 
 #include <stdlib.h>
@@ -20,11 +20,11 @@ gshmem_status_t cuda_stream_copy(struct device *base, void *stream, void *to, co
     if ((status = cuda_enter(c)))
         return status;
     if (bytes)
-        result = c->driver.copy_async((cuda_address)(uintptr_t)to, (cuda_address)(uintptr_t)from, bytes,
-                                      stream);
+        result = c->driver.copy_async((cuda_address)(uintptr_t)to, (cuda_address)(uintptr_t)from,
+                                      bytes, stream);
     cuda_leave(c);
-    return result ? cuda_fail(c, result, "putting a copy of %zu B to %p on stream %p of GPU %d", bytes, to,
-                              stream, c->gpu)
+    return result ? cuda_fail(c, result, "putting a copy of %zu B to %p on stream %p of GPU %d",
+                              bytes, to, stream, c->gpu)
                   : GSHMEM_OK;
 }
 
@@ -52,7 +52,8 @@ static struct cuda_order *order_of(struct cuda *c, int team)
 }
 
 /* With the lock. */
-static gshmem_status_t launch_in_order(struct cuda *c, const struct device_request *r, cuda_stream stream)
+static gshmem_status_t launch_in_order(struct cuda *c, const struct device_request *r,
+                                       cuda_stream stream)
 {
     struct cuda_order *o = order_of(c, r->team);
     gshmem_status_t status;
@@ -63,7 +64,8 @@ static gshmem_status_t launch_in_order(struct cuda *c, const struct device_reque
     if (!o->last && (result = c->driver.event_create(&o->last, CUDA_EVENT_NO_TIMING)))
         return cuda_fail(c, result, "an event on GPU %d", c->gpu);
     if (o->recorded && (result = c->driver.stream_wait_event(stream, o->last, 0)))
-        return cuda_fail(c, result, "putting a collective on stream %p of GPU %d behind that before it",
+        return cuda_fail(c, result,
+                         "putting a collective on stream %p of GPU %d behind that before it",
                          stream, c->gpu);
     if ((status = cuda_kernel_launch(c, r, stream)))
         return status;
@@ -85,7 +87,8 @@ static gshmem_status_t launch(struct cuda *c, const struct device_request *r, cu
     return status;
 }
 
-gshmem_status_t cuda_stream_request(struct device *base, void *stream, const struct device_request *r)
+gshmem_status_t cuda_stream_request(struct device *base, void *stream,
+                                    const struct device_request *r)
 {
     struct cuda *c = cuda_of(base);
     gshmem_status_t status;
@@ -107,7 +110,8 @@ gshmem_status_t cuda_streams_wait(struct device *base)
         return status;
     result = c->driver.context_wait();
     cuda_leave(c);
-    return result ? cuda_fail(c, result, "waiting for what is on streams of GPU %d", c->gpu) : GSHMEM_OK;
+    return result ? cuda_fail(c, result, "waiting for what is on streams of GPU %d", c->gpu)
+                  : GSHMEM_OK;
 }
 
 /* ---- For calls of the CPU's: each has a stream of its own while it waits ---- */
@@ -163,7 +167,8 @@ static void give_errand(struct cuda *c, struct cuda_errand *e)
     pthread_mutex_unlock(&c->order_lock);
 }
 
-static gshmem_status_t begin_errand(struct cuda *c, struct cuda_errand *e, const struct device_request *r)
+static gshmem_status_t begin_errand(struct cuda *c, struct cuda_errand *e,
+                                    const struct device_request *r)
 {
     struct device_request mine = *r;
     gshmem_status_t status;
@@ -176,7 +181,8 @@ static gshmem_status_t begin_errand(struct cuda *c, struct cuda_errand *e, const
     return result ? cuda_fail(c, result, "an event on GPU %d", c->gpu) : GSHMEM_OK;
 }
 
-gshmem_status_t cuda_request_start(struct device *base, const struct device_request *r, void **errand)
+gshmem_status_t cuda_request_start(struct device *base, const struct device_request *r,
+                                   void **errand)
 {
     struct cuda *c = cuda_of(base);
     gshmem_status_t status;

@@ -1,5 +1,5 @@
-/* The library's own work on the GPU that is waited for later, or for some time: copies that are started
- * and looked after, and updates, on one stream and in the order in which they come. */
+/* The library's own work on the GPU that is waited for later, or for some time: copies that are
+ * started and looked after, and updates, on one stream and in the order in which they come. */
 #include "device/cuda/cuda.h"
 
 #include <stdlib.h>
@@ -13,7 +13,8 @@ static cuda_event *event_of(struct cuda_work *w, uint64_t ticket)
     return &w->event[ticket % DEVICE_COPIES_MOST];
 }
 
-/* With the lock. Work that is older than the ring is waited for, so that its event may be used again. */
+/* With the lock. Work that is older than the ring is waited for, so that its event may be used
+ * again. */
 static cuda_result take_ticket(struct cuda *c, uint64_t *ticket)
 {
     struct cuda_work *w = &c->work;
@@ -52,8 +53,8 @@ gshmem_status_t cuda_copy_start(struct device *base, void *to, const void *from,
         return status;
     pthread_mutex_lock(&c->work.lock);
     if (!(result = take_ticket(c, &mine)) && bytes)
-        result = c->driver.copy_async((cuda_address)(uintptr_t)to, (cuda_address)(uintptr_t)from, bytes,
-                                      c->work.stream);
+        result = c->driver.copy_async((cuda_address)(uintptr_t)to, (cuda_address)(uintptr_t)from,
+                                      bytes, c->work.stream);
     if (!result)
         result = give_ticket(c, mine);
     pthread_mutex_unlock(&c->work.lock);
@@ -97,8 +98,8 @@ static gshmem_status_t update(struct cuda *c, const struct device_request *r)
     if (!(result = give_ticket(c, ticket)) &&
         !(result = c->driver.event_wait(*event_of(&c->work, ticket))))
         c->work.done = ticket;
-    return result ? cuda_fail(c, result, "an update at %#llx on GPU %d", (unsigned long long)r->dest,
-                              c->gpu)
+    return result ? cuda_fail(c, result, "an update at %#llx on GPU %d",
+                              (unsigned long long)r->dest, c->gpu)
                   : GSHMEM_OK;
 }
 

@@ -240,6 +240,18 @@ static bool kernels_see(struct device *d, const void *at, size_t bytes)
     return true;
 }
 
+static gshmem_status_t find_state(struct device *d, void *module, bool library, size_t bytes,
+                                  void **state)
+{
+    (void)d;
+    (void)bytes;
+    (void)state;
+    return fail(GSHMEM_ERR_UNSUPPORTED,
+                "%s %p: the host device has no modules that a driver loads; kernels of programs and "
+                "shared libraries find the job by themselves",
+                library ? "library" : "module", module);
+}
+
 static gshmem_status_t streams_wait(struct device *d)
 {
     (void)d;
@@ -357,6 +369,7 @@ const struct device_ops device_host = {
     .stream_copy = stream_copy,
     .stream_request = stream_request,
     .kernels_see = kernels_see,
+    .find_state = find_state,
     .streams_wait = streams_wait,
     .request_start = request_start,
     .request_done = request_done,

@@ -36,16 +36,31 @@ static inline gshmem_status_t gshmem_collective_launch_query_gridsize(const void
 }
 
 /* cudaLaunchKernel for kernels that synchronise across blocks or PEs; called by all PEs whose kernels
- * meet. PEs that share one GPU must be able to run theirs at the same time. */
+ * meet. A grid of 0 blocks is as many as can run at one time.
+ *
+ * Kernels of PEs that share one GPU run in turns, unless they are under one MPS server: those that wait
+ * for each other go on, by slices of time and slowly. Where PEs of other hosts, or of GPUs without access
+ * to this one, update its memory by atomics, that takes a small kernel: a grid that fills the GPU and
+ * waits for such an update waits for ever. */
 static inline gshmem_status_t gshmem_collective_launch(const void *func, dim3 grid, dim3 block,
                                                        void **arguments, size_t shared,
                                                        cudaStream_t stream)
 {
-    const unsigned long long blocks = (unsigned long long)grid.x * grid.y * grid.z;
-    int fit = 0;
+    unsigned long long blocks = (unsigned long long)grid.x * grid.y * grid.z;
+    int fit = 0, cooperative = 0, device = 0;
     cudaError_t error = gshmem_blocks_at_once(func, block, shared, &fit);
 
-    if (!error && blocks > (unsigned)fit)
+    if (!error)
+        error = cudaGetDevice(&device);
+    if (!error)
+        error = cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, device);
+    if (!error && !cooperative)
+        return gshmem_path_not_cooperative(device);
+    if (!error && grid.x == 0 && grid.y == 0 && grid.z == 0) {
+        grid = dim3((unsigned)fit);
+        blocks = (unsigned)fit;
+    }
+    if (!error && (fit == 0 || blocks > (unsigned)fit))
         return gshmem_path_too_many_blocks(blocks, fit);
     if (!error)
         error = cudaLaunchCooperativeKernel(func, grid, block, arguments, shared, stream);

@@ -102,14 +102,23 @@ GSHMEM_API gshmem_status_t gshmem_reducescatter_on_stream(gshmem_team_t team, en
                                                           const void *source, size_t n,
                                                           gshmem_stream_t stream);
 
+/* ---- Modules that the program loads by the driver --------------------------------------------
+ *
+ * Kernels in executables and shared libraries find the job by themselves. Those of a CUmodule
+ * (cuModuleLoad…) or CUlibrary (cuLibraryLoad…), which include gshmem_device.h and are compiled without
+ * -rdc, find it from init on, until finalize, which comes before they are unloaded, or the job's end. */
+GSHMEM_API gshmem_status_t gshmem_cumodule_init(void *module);
+GSHMEM_API gshmem_status_t gshmem_cumodule_finalize(void *module);
+GSHMEM_API gshmem_status_t gshmem_culibrary_init(void *library);
+GSHMEM_API gshmem_status_t gshmem_culibrary_finalize(void *library);
+
 /* ---- Not for programs to call ---------------------------------------------------------------- */
 
 /* The status of a CUDA error, and its line. */
 GSHMEM_API gshmem_status_t gshmem_path_cuda(const char *call, int error, const char *text);
-/* What a launch is refused with, of more blocks than fit at once. */
+/* What a launch is refused with: of more blocks than fit at once, or on such a device. */
 GSHMEM_API gshmem_status_t gshmem_path_too_many_blocks(unsigned long long blocks, int fit);
-/* What a module that the driver has loaded is told. */
-GSHMEM_API gshmem_status_t gshmem_path_cumodule(const void *module);
+GSHMEM_API gshmem_status_t gshmem_path_not_cooperative(int device);
 
 #ifdef __cplusplus
 }

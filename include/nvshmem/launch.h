@@ -18,26 +18,26 @@ static inline int nvshmemx_collective_launch_query_gridsize(const void *func, di
     return (int)gshmem_collective_launch_query_gridsize(func, blockDims, args, sharedMem, gridsize);
 }
 
-/* Kernels in executables and shared libraries find the job by themselves, when those are loaded.
- * These are for modules that the driver loads, which the host device has none of. */
+/* For modules that the driver loads, which the host device has none of; kernels in executables and shared
+ * libraries find the job by themselves. */
 static inline int nvshmemx_cumodule_init(CUmodule module)
 {
-    return (int)gshmem_path_cumodule(module);
+    return (int)gshmem_cumodule_init((void *)module);
 }
 
 static inline int nvshmemx_cumodule_finalize(CUmodule module)
 {
-    return (int)gshmem_path_cumodule(module);
+    return (int)gshmem_cumodule_finalize((void *)module);
 }
 
 static inline int nvshmemx_culibrary_init(CUlibrary library)
 {
-    return (int)gshmem_path_cumodule(library);
+    return (int)gshmem_culibrary_init((void *)library);
 }
 
 static inline int nvshmemx_culibrary_finalize(CUlibrary library)
 {
-    return (int)gshmem_path_cumodule(library);
+    return (int)gshmem_culibrary_finalize((void *)library);
 }
 
 #endif

@@ -6,8 +6,8 @@
 #include "runtime/team/team.h"
 #include "runtime/wait.h"
 
-/* A kernel that cannot go on ends by the failure word that the proxy sets, and is waited for until then:
- * it may still write to objects of the call's. */
+/* A kernel that cannot go on ends by the failure word that the proxy sets, and is waited for until
+ * then: it may still write to objects of the call's. */
 static void wait_for_end(void *errand, gshmem_status_t *status)
 {
     const struct timespec nap = {.tv_nsec = 100 * 1000};

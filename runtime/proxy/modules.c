@@ -35,6 +35,8 @@ gshmem_status_t module_fill(struct gshmem_device_module *m, const struct gshmem_
                   m->device, j->device->ops->name);
         return GSHMEM_OK;
     }
+    if (!m->fill)
+        return driver_module_fill(m, state);
     error = m->fill(state);
     if (!error)
         return GSHMEM_OK;
@@ -102,14 +104,6 @@ void gshmem_device_unregister(struct gshmem_device_module *module)
         }
     }
     pthread_mutex_unlock(&lock);
-}
-
-gshmem_status_t gshmem_path_cumodule(const void *module)
-{
-    return fail(GSHMEM_ERR_UNSUPPORTED,
-                "module %p: the host device has no modules that a driver loads; kernels of programs "
-                "and shared libraries find the job by themselves",
-                module);
 }
 
 void gshmem_device_help(void)

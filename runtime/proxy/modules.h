@@ -14,4 +14,9 @@ gshmem_status_t modules_fill(const struct gshmem_device_state *state);
 gshmem_status_t modules_add(struct gshmem_device_module *m);
 gshmem_status_t module_fill(struct gshmem_device_module *m, const struct gshmem_device_state *state);
 
+/* Of modules that the program has the driver load, which have no `fill` (driver_modules.c). */
+gshmem_status_t driver_module_fill(struct gshmem_device_module *m, const struct gshmem_device_state *state);
+/* The device closes: no module is known any more. */
+void driver_modules_forget(void);
+
 #endif

@@ -1,6 +1,6 @@
-/* Operations captured in a graph from a stream of a (simulated) GPU: nothing of them is done before a
- * launch of the graph, and all of them at each. The library's kernel is first needed, and made ready,
- * while the stream is captured. */
+/* Operations captured in a graph from a stream of a (simulated) GPU: nothing of them is done before
+ * a launch of the graph, and all of them at each. The library's kernel is first needed, and made
+ * ready, while the stream is captured. */
 #include <dlfcn.h>
 
 #include "gshmem.h"
@@ -51,7 +51,8 @@ int main(void)
     CHECK_OK(gshmem_long_p(words, 1, me));
 
     CHECK_EQ(graphs.begin(s, 0), CUDA_OK);
-    CHECK_OK(gshmem_putmem_signal_on_stream(words + 1, words, 8, flag, 1, GSHMEM_SIGNAL_ADD, right, s));
+    CHECK_OK(
+        gshmem_putmem_signal_on_stream(words + 1, words, 8, flag, 1, GSHMEM_SIGNAL_ADD, right, s));
     CHECK_OK(gshmem_signal_wait_until_on_stream(flag, GSHMEM_CMP_GE, 1, s));
     CHECK_OK(gshmem_long_sum_reduce_on_stream(GSHMEM_TEAM_WORLD, words, words, 1, s));
     CHECK_OK(gshmem_getmem_on_stream(&seen, words, 8, me, s));

@@ -1,5 +1,6 @@
-/* Operations on streams of a (simulated) GPU: each kind, its order with what is on the stream before and
- * after it, waits that other PEs end, and the order of a team's collectives over several streams. */
+/* Operations on streams of a (simulated) GPU: each kind, its order with what is on the stream
+ * before and after it, waits that other PEs end, and the order of a team's collectives over several
+ * streams. */
 #include "gshmem.h"
 #include "gpu.h"
 
@@ -22,7 +23,8 @@ static void copies(gshmem_stream_t s)
     CHECK_OK(gshmem_putmem_on_stream(words, block, sizeof block, right, s));
     CHECK_OK(gshmem_barrier_all_on_stream(s));
     CHECK_OK(gshmem_getmem_on_stream(got, words, sizeof got, right, s));
-    CHECK_OK(gshmem_long_iput_on_stream(words + 8, words, 3, 2, 2, right, s)); /* 0 and 2, to 8 and 11 */
+    CHECK_OK(
+        gshmem_long_iput_on_stream(words + 8, words, 3, 2, 2, right, s)); /* 0 and 2, to 8 and 11 */
     CHECK_OK(gshmem_long_iget_on_stream(words + 16, words, 1, 3, 2, left, s));
     CHECK_OK(gshmem_long_p_on_stream(words + 24, 100 + me, right, s));
     CHECK_OK(gshmem_short_p_on_stream((short *)(words + 25), (short)(7 + me), right, s));
@@ -47,7 +49,8 @@ static void signals(gshmem_stream_t s)
     uint64_t *flag = (uint64_t *)(words + 32);
 
     CHECK_OK(gshmem_long_p(words, 40 + me, me));
-    CHECK_OK(gshmem_putmem_signal_on_stream(words + 1, words, 8, flag, 5, GSHMEM_SIGNAL_ADD, right, s));
+    CHECK_OK(
+        gshmem_putmem_signal_on_stream(words + 1, words, 8, flag, 5, GSHMEM_SIGNAL_ADD, right, s));
     CHECK_OK(gshmem_signal_op_on_stream(flag + 1, 9, GSHMEM_SIGNAL_SET, right, s));
     CHECK_OK(gshmem_signal_wait_until_on_stream(flag, GSHMEM_CMP_EQ, 5, s));
     CHECK_OK(gshmem_uint64_wait_until_all_on_stream(flag, 2, NULL, GSHMEM_CMP_GE, 5, s));
@@ -62,7 +65,8 @@ static void signals(gshmem_stream_t s)
 /* Each in two sizes: what comes along with a round, and what is moved between two. */
 static void collectives(gshmem_stream_t s, size_t count)
 {
-    long *from = zeros(count * (size_t)n), *to = zeros(count * (size_t)n), *mine = calloc(count, sizeof *mine);
+    long *from = zeros(count * (size_t)n), *to = zeros(count * (size_t)n),
+         *mine = calloc(count, sizeof *mine);
     long *got = calloc(count * (size_t)n, sizeof *got);
     const size_t bytes = count * sizeof *mine, last = count - 1;
 
@@ -99,8 +103,8 @@ static void collectives(gshmem_stream_t s, size_t count)
     free(got);
 }
 
-/* All PEs ask for them in one order, each with its own choice of streams, and waits for the streams in
- * its own order. */
+/* All PEs ask for them in one order, each with its own choice of streams, and waits for the streams
+ * in its own order. */
 static void order(gshmem_stream_t first, gshmem_stream_t second)
 {
     gshmem_stream_t s[2] = {first, second};
@@ -108,7 +112,8 @@ static void order(gshmem_stream_t first, gshmem_stream_t second)
 
     CHECK_OK(gshmem_long_p(words, 1, me));
     for (int i = 0; i < 6; i++) /* each sums what the one before it has left: n, n * n, … */
-        CHECK_OK(gshmem_long_sum_reduce_on_stream(GSHMEM_TEAM_WORLD, words, words, 1, s[(i + me) % 2]));
+        CHECK_OK(
+            gshmem_long_sum_reduce_on_stream(GSHMEM_TEAM_WORLD, words, words, 1, s[(i + me) % 2]));
     finish(s[me % 2]);
     finish(s[1 - me % 2]);
     long expected = 1;
@@ -124,7 +129,8 @@ static void refusals(gshmem_stream_t s)
 {
     long *words = zeros(4), mine[4] = {0};
 
-    CHECK_FAILS(gshmem_putmem_on_stream(words, mine, 8, n, s), GSHMEM_ERR_ARGUMENT, "the job has PEs");
+    CHECK_FAILS(gshmem_putmem_on_stream(words, mine, 8, n, s), GSHMEM_ERR_ARGUMENT,
+                "the job has PEs");
     CHECK_FAILS(gshmem_putmem_on_stream(mine, words, 8, me, s), GSHMEM_ERR_NOT_SYMMETRIC, "put");
     CHECK_FAILS(gshmem_long_iput_on_stream(words, words, 0, 1, 2, right, s), GSHMEM_ERR_ARGUMENT,
                 "strides are 0 and 1");
@@ -132,7 +138,8 @@ static void refusals(gshmem_stream_t s)
                 "kernels see no memory at");
     CHECK_FAILS(gshmem_long_wait_until_on_stream(mine, GSHMEM_CMP_EQ, 0, s), GSHMEM_ERR_ARGUMENT,
                 "kernels see no memory at");
-    CHECK_FAILS(gshmem_long_wait_until_on_stream(words, 77, 0, s), GSHMEM_ERR_ARGUMENT, "cmp is 77");
+    CHECK_FAILS(gshmem_long_wait_until_on_stream(words, 77, 0, s), GSHMEM_ERR_ARGUMENT,
+                "cmp is 77");
     CHECK_FAILS(gshmem_signal_op_on_stream((uint64_t *)words, 1, 5, right, s), GSHMEM_ERR_ARGUMENT,
                 "signal_op is 5");
     CHECK_OK(gshmem_free(words));

@@ -1,5 +1,5 @@
-/* A call of the driver fails (SIM_FAIL) while the library puts a request on a stream, or has one made for
- * the CPU: the call that needed it says so, once, and what is asked for again is done. */
+/* A call of the driver fails (SIM_FAIL) while the library puts a request on a stream, or has one
+ * made for the CPU: the call that needed it says so, once, and what is asked for again is done. */
 #include "gshmem.h"
 #include "gpu.h"
 

@@ -1,5 +1,5 @@
-/* A PE dies while kernels wait for it: on a stream, where the error policy is told, and for a call of the
- * CPU's, which says so. No wait outlives it. Starts its own PEs, by fork and a unique id. */
+/* A PE dies while kernels wait for it: on a stream, where the error policy is told, and for a call
+ * of the CPU's, which says so. No wait outlives it. Starts its own PEs, by fork and a unique id. */
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/wait.h>

@@ -25,6 +25,12 @@ __global__ void hand_on(float *data, float *next, uint64_t *arrived)
     nvshmem_quiet();
 }
 
+__global__ void count_blocks(unsigned *blocks)
+{
+    if (blockIdx.x == 0 && threadIdx.x == 0)
+        *blocks = gridDim.x;
+}
+
 int main(void)
 {
     enum { N = BLOCKS * CHUNKS * CHUNK };
@@ -56,6 +62,19 @@ int main(void)
     CHECK(nvshmemx_collective_launch((const void *)hand_on, dim3(1 << 20), 1024, args, 0, 0) != 0);
     CHECK(nvshmemx_collective_launch((const void *)hand_on, dim3(1 << 20, 60000, 1000), 1024, args, 0,
                                      0) != 0);
+
+    /* A grid of no blocks is as many as can. */
+    unsigned *blocks = (unsigned *)nvshmem_malloc(sizeof *blocks), counted = 0;
+    void *count_args[] = {&blocks};
+    CHECK_EQ(nvshmemx_collective_launch_query_gridsize((const void *)count_blocks, THREADS, count_args, 0,
+                                                       &most),
+             0);
+    CHECK_EQ(nvshmemx_collective_launch((const void *)count_blocks, dim3(0, 0, 0), THREADS, count_args, 0,
+                                        0),
+             0);
+    CHECK_CUDA(cudaMemcpy(&counted, blocks, sizeof counted, cudaMemcpyDeviceToHost));
+    CHECK_EQ(counted, most);
+    nvshmem_free(blocks);
 
     free(host);
     nvshmem_free(arrived);

@@ -67,6 +67,13 @@ SIM_API cuda_result cuModuleGetGlobal_v2(cuda_address *at, size_t *bytes, cuda_m
     return CUDA_OK;
 }
 
+/* For drivers of CUDA 12 and newer; a library here is a module. */
+SIM_API cuda_result cuLibraryGetGlobal(cuda_address *at, size_t *bytes, void *library,
+                                       const char *name)
+{
+    return cuModuleGetGlobal_v2(at, bytes, library, name);
+}
+
 SIM_API cuda_result cuLaunchKernel(cuda_function kernel, unsigned grid_x, unsigned grid_y,
                                    unsigned grid_z, unsigned block_x, unsigned block_y,
                                    unsigned block_z, unsigned shared, cuda_stream stream,

@@ -1,8 +1,8 @@
 /* The simulated driver: streams, events, and graphs of what is captured from one stream.
  *
- * A stream's thread does its work when somebody waits for it or asks after it. If nobody does, it is done
- * SIM_DELAY_MS later, so that whoever forgets to wait reads what was there before, and what other
- * processes wait for comes nevertheless. */
+ * A stream's thread does its work when somebody waits for it or asks after it. If nobody does, it
+ * is done SIM_DELAY_MS later, so that whoever forgets to wait reads what was there before, and what
+ * other processes wait for comes nevertheless. */
 #include "sim.h"
 
 #include <errno.h>
@@ -37,7 +37,7 @@ struct stream {
     pthread_t thread;
     struct operation *first, **last;
     bool busy, wanted, stop;
-    cuda_result failed; /* of what was done since somebody was told of a failure */
+    cuda_result failed;      /* of what was done since somebody was told of a failure */
     struct sim_graph *graph; /* what it captures; NULL: nothing */
     struct stream *next;
 };
@@ -47,7 +47,8 @@ static pthread_cond_t news = PTHREAD_COND_INITIALIZER;
 static struct stream *streams;
 static struct stream *defaults[SIM_GPUS_MOST];
 static int captures; /* streams that are */
-static _Thread_local int mode; /* of this thread towards captures; CUDA_CAPTURE_RELAXED: it may all */
+static _Thread_local int
+    mode; /* of this thread towards captures; CUDA_CAPTURE_RELAXED: it may all */
 
 bool sim_captures(void)
 {
@@ -90,7 +91,8 @@ static cuda_result carry_out(struct stream *s, const struct operation *o)
         break;
     default:
         pthread_mutex_unlock(&lock);
-        result = o->kind == FILL ? sim_fill(o->to, o->byte, o->bytes) : sim_copy(o->to, o->from, o->bytes);
+        result = o->kind == FILL ? sim_fill(o->to, o->byte, o->bytes)
+                                 : sim_copy(o->to, o->from, o->bytes);
         pthread_mutex_lock(&lock);
     }
     return result;
@@ -173,7 +175,8 @@ static void end_stream(struct stream *s)
     free(s);
 }
 
-/* The stream of a handle, for this thread's GPU; NULL: it is none. A handle of NULL is the GPU's own. */
+/* The stream of a handle, for this thread's GPU; NULL: it is none. A handle of NULL is the GPU's
+ * own. */
 static struct stream *find(cuda_stream handle)
 {
     cuda_gpu gpu = sim_current();

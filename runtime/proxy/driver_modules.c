@@ -1,0 +1,142 @@
+/* Modules with kernels that the program has the driver load: they have no constructor to make them
+ * known, and the device finds where their state lies. */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "device/device.h"
+#include "gshmem/stream.h"
+#include "runtime/job.h"
+#include "runtime/proxy/modules.h"
+
+struct driver_module {
+    struct gshmem_device_module module; /* first */
+    struct device *device;
+    const void *handle;
+    void *state; /* where its kernels read it */
+    struct driver_module *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct driver_module *first;
+
+gshmem_status_t driver_module_fill(struct gshmem_device_module *m,
+                                   const struct gshmem_device_state *state)
+{
+    struct driver_module *d = (struct driver_module *)m;
+
+    return d->device->ops->copy(d->device, d->state, state, sizeof *state);
+}
+
+/* Takes it off the list; NULL: it is not known. handle NULL: the first. */
+static struct driver_module *take(const void *handle)
+{
+    struct driver_module *found = NULL;
+
+    pthread_mutex_lock(&lock);
+    for (struct driver_module **at = &first; *at && !found; at = &(*at)->next) {
+        if (handle && (*at)->handle != handle)
+            continue;
+        found = *at;
+        *at = found->next;
+        break;
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+static void forget(struct driver_module *d)
+{
+    gshmem_device_unregister(&d->module);
+    free(d);
+}
+
+void driver_modules_forget(void)
+{
+    struct driver_module *d;
+
+    while ((d = take(NULL)))
+        forget(d);
+}
+
+static bool is_known(const void *handle)
+{
+    bool known = false;
+
+    pthread_mutex_lock(&lock);
+    for (const struct driver_module *d = first; d; d = d->next)
+        known = known || d->handle == handle;
+    pthread_mutex_unlock(&lock);
+    return known;
+}
+
+static gshmem_status_t begin(const char *call, void *handle, bool library)
+{
+    gshmem_status_t status = job_require(call);
+    void *state = NULL;
+
+    if (status)
+        return status;
+    if (is_known(handle))
+        return fail(GSHMEM_ERR_STATE, "%s: %p knows of the job already", call, handle);
+    if ((status = job->device->ops->find_state(job->device, handle, library,
+                                               sizeof(struct gshmem_device_state), &state)))
+        return status;
+    struct driver_module *d = calloc(1, sizeof *d);
+    if (!d)
+        return fail(GSHMEM_ERR_MEMORY, "%s: out of memory", call);
+    *d = (struct driver_module){
+        .module = {.size = sizeof d->module,
+                   .version = GSHMEM_DEVICE_STATE_VERSION,
+                   .device = job->device->ops->name},
+        .device = job->device,
+        .handle = handle,
+        .state = state,
+    };
+    if ((status = modules_add(&d->module))) {
+        forget(d);
+        return status;
+    }
+    pthread_mutex_lock(&lock);
+    d->next = first;
+    first = d;
+    pthread_mutex_unlock(&lock);
+    return GSHMEM_OK;
+}
+
+/* Its kernels find no job any more. */
+static gshmem_status_t end(const char *call, void *handle)
+{
+    const struct gshmem_device_state none = {.size = sizeof none,
+                                             .version = GSHMEM_DEVICE_STATE_VERSION};
+    gshmem_status_t status = job_require(call);
+
+    if (status)
+        return status;
+    struct driver_module *d = handle ? take(handle) : NULL;
+    if (!d)
+        return fail(GSHMEM_ERR_ARGUMENT, "%s: %p has not been made known by its init", call,
+                    handle);
+    status = driver_module_fill(&d->module, &none);
+    forget(d);
+    return status;
+}
+
+gshmem_status_t gshmem_cumodule_init(void *module)
+{
+    return begin("gshmem_cumodule_init", module, false);
+}
+
+gshmem_status_t gshmem_cumodule_finalize(void *module)
+{
+    return end("gshmem_cumodule_finalize", module);
+}
+
+gshmem_status_t gshmem_culibrary_init(void *library)
+{
+    return begin("gshmem_culibrary_init", library, true);
+}
+
+gshmem_status_t gshmem_culibrary_finalize(void *library)
+{
+    return end("gshmem_culibrary_finalize", library);
+}
