@@ -269,7 +269,9 @@ GSHMEM_API gshmem_status_t gshmem_alltoallsmem(gshmem_team_t team, void *dest, c
                                                size_t n);
 GSHMEM_KERNELS_TOO_BEGIN
 /* dest[j] on every PE becomes the reduction by op of source[j] of all PEs. In place. The order in
- * which values are combined depends on the team's size and n alone, so results repeat. */
+ * which values are combined depends on the team's size and n alone, so results repeat; but in blocks of
+ * GPUs that a switch connects, where it is the switch that adds large arrays of floating-point numbers up,
+ * or compares halves (GSHMEM_CUDA_MULTICAST=off: it does not). All PEs get the same bits even then. */
 GSHMEM_API gshmem_status_t gshmem_reduce(gshmem_team_t team, enum gshmem_type type,
                                          enum gshmem_op op, void *dest, const void *source,
                                          size_t n);

@@ -361,6 +361,8 @@ SIM_API cuda_result cuMemUnmap(cuda_address at, size_t bytes)
     SIM_ENTER();
     sim_lock();
     struct mapping *m = FIND(mappings, it->at == p && it->bytes == bytes);
+    if (m && sim_is_bound(at, bytes))
+        sim_blame("memory is unmapped that is still bound to a multicast object");
     if (m)
         remove_mapping(m);
     sim_unlock();

@@ -70,6 +70,45 @@ SIM_API cuda_result cuMulticastAddDevice(cuda_piece object, cuda_gpu gpu)
     return result;
 }
 
+/* What this process has bound, so that it can be told when memory goes before it is unbound. */
+static struct {
+    cuda_piece object; /* 0: unused */
+    cuda_address at;
+    size_t bytes;
+} bound[SIM_OBJECTS];
+
+static void note(cuda_piece object, cuda_address at, size_t bytes)
+{
+    int i = 0;
+
+    sim_lock();
+    while (i < SIM_OBJECTS - 1 && bound[i].object)
+        i++;
+    bound[i].object = object;
+    bound[i].at = at;
+    bound[i].bytes = bytes;
+    sim_unlock();
+}
+
+static void forget(cuda_piece object)
+{
+    sim_lock();
+    for (int i = 0; i < SIM_OBJECTS; i++) {
+        if (bound[i].object == object)
+            bound[i].object = 0;
+    }
+    sim_unlock();
+}
+
+bool sim_is_bound(cuda_address at, size_t bytes)
+{
+    for (int i = 0; i < SIM_OBJECTS; i++) {
+        if (bound[i].object && bound[i].at < at + bytes && at < bound[i].at + bound[i].bytes)
+            return true;
+    }
+    return false;
+}
+
 /* The memory of one piece, which may go to other processes, on a GPU that is in the object. */
 static cuda_result bind(struct sim_multicast *m, cuda_address at, size_t bytes)
 {
@@ -101,8 +140,8 @@ SIM_API cuda_result cuMulticastBindAddr(cuda_piece object, size_t offset, cuda_a
         return CUDA_INVALID_VALUE;
     if (!(m = sim_multicast_open(object, &all)))
         return CUDA_INVALID_VALUE;
-    if (offset + bytes <= all)
-        result = bind(m, at, bytes);
+    if (offset + bytes <= all && !(result = bind(m, at, bytes)))
+        note(object, at, bytes);
     sim_multicast_close(m);
     return result;
 }
@@ -120,6 +159,7 @@ SIM_API cuda_result cuMulticastUnbind(cuda_piece object, cuda_gpu gpu, size_t of
         return CUDA_INVALID_VALUE;
     if (m->gpus && m->added >> sim_visible(gpu) & 1 && offset + bytes <= all) {
         __atomic_fetch_sub(&m->bound, 1, __ATOMIC_SEQ_CST);
+        forget(object);
         sim_closed(SIM_BINDING);
         result = CUDA_OK;
     }

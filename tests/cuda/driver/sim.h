@@ -88,6 +88,7 @@ cuda_result sim_multicast_create(size_t bytes, int types, cuda_piece *object);
 /* What is known of a handle, and its size; NULL: it is none. To be let go of. */
 struct sim_multicast *sim_multicast_open(cuda_piece handle, size_t *bytes);
 void sim_multicast_close(struct sim_multicast *m);
+bool sim_is_bound(cuda_address at, size_t bytes); /* with the lock held: to one, by this process */
 
 /* What is mapped at a GPU's address; false: nothing is. */
 struct sim_place {
