@@ -61,8 +61,13 @@ static struct flight *take_off(struct network *n, struct pending *p, int pe)
     return f;
 }
 
-static gshmem_status_t fail_lost(gshmem_status_t status, int pe, const char *call)
+/* What went wrong with memory of a device, here or there, is told by who has it. */
+static gshmem_status_t fail_afar(gshmem_status_t status, int pe, const char *call)
 {
+    if (status == GSHMEM_ERR_DEVICE || status == GSHMEM_ERR_MEMORY || status == GSHMEM_ERR_UNSUPPORTED ||
+        status == GSHMEM_ERR_NOT_SYMMETRIC)
+        return fail(status, "%s: with PE %d, on another host: %s; a line above, or of that PE, says why",
+                    call, pe, gshmem_status_text(status));
     return fail(status, "%s: PE %d, on another host, has died or cannot be reached", call, pe);
 }
 
@@ -73,7 +78,7 @@ static gshmem_status_t post(struct network *n, struct pending *pending,
     struct wait w;
 
     if (network_lost(n, request->pe))
-        return fail_lost(GSHMEM_ERR_PEER_DEAD, request->pe, call);
+        return fail_afar(GSHMEM_ERR_PEER_DEAD, request->pe, call);
     wait_begin(&w, call, WAIT_FOR_NETWORK);
     network_enter(n);
     struct flight *flight = take_off(n, pending, request->pe);
@@ -102,7 +107,7 @@ static gshmem_status_t post(struct network *n, struct pending *pending,
         land(flight, GSHMEM_OK); /* the caller is told here and now */
     pthread_mutex_unlock(&n->lock);
     if (status && network_lost(n, request->pe))
-        return fail_lost(status, request->pe, call);
+        return fail_afar(status, request->pe, call);
     if (status == GSHMEM_ERR_PEER_DEAD)
         return fail_silently(status, "%s: PE %d has left the job", call, request->pe);
     return status;
@@ -128,7 +133,7 @@ gshmem_status_t network_put(struct network *n, struct pending *pending,
     while (!status && !atomic_load_explicit(&d.gone, memory_order_acquire))
         status = wait_slowly(&w);
     if (!status)
-        return d.status ? fail_lost(d.status, request->pe, call) : GSHMEM_OK;
+        return d.status ? fail_afar(d.status, request->pe, call) : GSHMEM_OK;
     pthread_mutex_lock(&n->lock);
     if (!atomic_load_explicit(&d.gone, memory_order_relaxed))
         d.flight->departure = NULL;
@@ -149,7 +154,7 @@ gshmem_status_t network_quiet(struct pending *pending, const char *call)
     if (status || !atomic_load_explicit(&pending->failed, memory_order_relaxed))
         return status;
     uint64_t failure = atomic_exchange_explicit(&pending->failed, 0, memory_order_relaxed);
-    return fail_lost((gshmem_status_t)(uint32_t)failure, (int)(failure >> 32), call);
+    return fail_afar((gshmem_status_t)(uint32_t)failure, (int)(failure >> 32), call);
 }
 
 /* A context of one request. It outlives the call if the wait for it is cut short, since its answer

@@ -197,6 +197,51 @@ static void strided(void)
     CHECK_OK(gshmem_barrier_all());
 }
 
+/* All kinds, by the GPU that has the memory. */
+static void atomics(void)
+{
+    enum { EACH = 20 };
+    long *word = (long *)(void *)gpu;
+    float *real = (float *)(void *)(gpu + 64);
+    unsigned *small = (unsigned *)(void *)(gpu + 128);
+    double *twice = (double *)(void *)(gpu + 192);
+
+    memset(mine, 0, 256);
+    CHECK_OK(gshmem_putmem(gpu, mine, 256, me));
+    CHECK_OK(gshmem_barrier_all());
+    CHECK_OK(gshmem_long_atomic_set(word, 40, right));
+    CHECK_EQ(gshmem_long_atomic_fetch_add(word, 2, right), 40);
+    CHECK_EQ(gshmem_long_atomic_swap(word, 7, right), 42);
+    CHECK_EQ(gshmem_long_atomic_compare_swap(word, 8, 9, right), 7);
+    CHECK_EQ(gshmem_long_atomic_compare_swap(word, 7, 9, right), 7);
+    CHECK_OK(gshmem_long_atomic_inc(word, right));
+    CHECK_EQ(gshmem_long_atomic_fetch(word, right), 10);
+    CHECK_OK(gshmem_uint_atomic_or(small, 0xf0, right));
+    CHECK_OK(gshmem_uint_atomic_xor(small, 0x11, right));
+    CHECK_EQ(gshmem_uint_atomic_fetch_and(small, 0x0f, right), 0xe1);
+    CHECK_EQ(gshmem_uint_atomic_fetch(small, right), 1);
+    CHECK(gshmem_float_atomic_swap(real, 2.5f, right) == 0.0f);
+    CHECK(gshmem_double_atomic_swap(twice, -0.125, right) == 0.0);
+    CHECK(gshmem_float_atomic_fetch(real, right) == 2.5f);
+    CHECK(gshmem_double_atomic_fetch(twice, right) == -0.125);
+    CHECK_OK(gshmem_barrier_all());
+    CHECK_EQ(gshmem_long_g(word, me), 10);
+    CHECK_OK(gshmem_barrier_all());
+    /* One counter for all PEs, from the network and from the GPU's own host, and signals that add to it. */
+    uint64_t sum = 0;
+    for (int i = 0; i < EACH; i++) {
+        sum += gshmem_uint64_atomic_fetch_add(gpu_flag + 1, 1, 0) < (uint64_t)(2 * n * EACH);
+        CHECK_OK(gshmem_ctx_signal_add(GSHMEM_CTX_DEFAULT, gpu_flag + 1, 1, 0));
+    }
+    CHECK_EQ(sum, EACH);
+    CHECK_OK(gshmem_barrier_all());
+    CHECK_EQ(gshmem_uint64_g(gpu_flag + 1, 0), 2 * n * EACH);
+    CHECK_OK(gshmem_putmem_signal(gpu, own, MIB, gpu_flag + 2, 3, GSHMEM_SIGNAL_ADD, right));
+    while (gshmem_uint64_g(gpu_flag + 2, me) != 3)
+        ;
+    CHECK_OK(gshmem_barrier_all());
+}
+
 static void the_rest(void)
 {
     long *words = gshmem_malloc_with_hints(64, GSHMEM_MALLOC_HOST);
@@ -237,6 +282,7 @@ int main(void)
     both_ways();
     sources();
     strided();
+    atomics();
     the_rest();
     free(mine);
     free(found);

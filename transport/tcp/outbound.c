@@ -22,7 +22,7 @@ void outbound_complete(struct tcp *t, struct outbound *o, uint64_t number, gshme
         t->events++;
         if (!w->part)
             w->done(w->tag, how);
-        else if (o->answered != o->posted)
+        else if (how && o->answered != o->posted)
             waiting_of(o, o->answered + 1)->failure = (uint8_t)how;
     }
 }

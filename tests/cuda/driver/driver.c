@@ -46,6 +46,28 @@ static long count(const char *call)
     return 0;
 }
 
+static struct {
+    char name[40];
+    long nth;
+    cuda_result result;
+} planned;
+
+void sim_fail(const char *call, long nth, int result)
+{
+    sim_lock();
+    snprintf(planned.name, sizeof planned.name, "%s", call);
+    planned.nth = nth;
+    planned.result = (cuda_result)result;
+    sim_unlock();
+}
+
+/* With the lock. */
+static cuda_result planned_fault(const char *call)
+{
+    return planned.nth && strcmp(planned.name, call) == 0 && --planned.nth == 0 ? planned.result
+                                                                                : CUDA_OK;
+}
+
 cuda_result sim_enter(const char *call)
 {
     const char *fail = getenv("SIM_FAIL"), *only = getenv("SIM_FAIL_PE"), *pe = getenv("GSHMEM_RUN_PE");
@@ -54,7 +76,10 @@ cuda_result sim_enter(const char *call)
 
     sim_lock();
     nth = count(call);
+    cuda_result fault = planned_fault(call);
     sim_unlock();
+    if (fault)
+        return fault;
     if (sim_setting("SIM_LOG", 0))
         fprintf(stderr, "simulation: %s, call %ld\n", call, nth);
     if (only && pe && strcmp(only, pe) != 0)

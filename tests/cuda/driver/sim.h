@@ -55,6 +55,8 @@ CUDA_DRIVER_NEWER(X)
     } while (0)
 
 cuda_result sim_enter(const char *call);
+/* For a test, by dlsym: the nth call of that from now on answers result; 0: none does. */
+SIM_API void sim_fail(const char *call, long nth, int result);
 long sim_setting(const char *name, long otherwise);
 void sim_lock(void);
 void sim_unlock(void);
