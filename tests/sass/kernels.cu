@@ -84,3 +84,21 @@ extern "C" __global__ void quiet(int pe)
     plant(pe);
     gshmem_quiet();
 }
+
+extern "C" __global__ void g(long *out, const long *source, int pe)
+{
+    plant(pe);
+    *out = gshmem_long_g(source, pe);
+}
+
+extern "C" __global__ void fetch_add(long *out, long *dest, long value, int pe)
+{
+    plant(pe);
+    *out = gshmem_long_atomic_fetch_add(dest, value, pe);
+}
+
+extern "C" __global__ void wait(uint64_t *flag, uint64_t value, int pe)
+{
+    plant(pe);
+    gshmem_signal_wait_until(flag, GSHMEM_CMP_GE, value);
+}
