@@ -102,6 +102,8 @@ def main():
     what, path = sys.argv[1:]
     text = {'typed': typed, 'generic': generic.generic, 'device': device.device,
             'nvshmem': facade.typed, 'nvshmem-device': facade.device, 'nvshmem-qp': facade.qp}[what]()
+    if os.path.exists(path) and open(path, encoding='utf-8').read() == text:
+        return  # as it was: what includes it need not be compiled again
     with open(path, 'w', encoding='utf-8') as file:
         file.write(text)
 

@@ -13,7 +13,7 @@
 #include <complex.h>
 #include <stdint.h>
 
-#include "runtime/collectives/half.h"
+#include "gshmem/host/half_bits.h"
 
 #define KERNEL_OF(loop, name, type, expression)                                                    \
     static void name(void *out, const void *a, const void *b, size_t n)                            \
@@ -70,8 +70,8 @@ REAL_KERNELS(KERNEL, double, double)
 REAL_KERNELS(SCALAR, longdouble, long double)
 COMPLEX_KERNELS(complexf, float _Complex)
 COMPLEX_KERNELS(complexd, double _Complex)
-HALF_KERNELS(half, half_to_float, half_of_float)
-HALF_KERNELS(bfloat16, bfloat16_to_float, bfloat16_of_float)
+HALF_KERNELS(half, gshmem_half_to_float, gshmem_half_of_float)
+HALF_KERNELS(bfloat16, gshmem_bfloat16_to_float, gshmem_bfloat16_of_float)
 
 #define INTEGER_ROW(bits, sign)                                                                    \
     {sum_##bits, prod_##bits, min_##sign##bits, max_##sign##bits, and_##bits, or_##bits, xor_##bits}

@@ -250,33 +250,6 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_large(int op, const struct gs
     return gshmem_kernel_close<scope>(t, call, status);
 }
 
-template <int scope, class T>
-GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_by(int op, gshmem_team_t team, T *dest,
-                                                      const T *source, size_t n)
-{
-    GSHMEM_ONE_FOR_ALL(
-        scope, (gshmem_kernel_reduce_by<GSHMEM_SCOPE_THREAD, T>(op, team, dest, source, n)));
-    const struct gshmem_device_team *t = gshmem_kernel_team(team);
-    const size_t bytes = gshmem_kernel_times(n, sizeof(T));
-    const size_t all = t ? gshmem_kernel_times(bytes, (uint32_t)t->ctx.n_pes) : 0;
-    const struct gshmem_kernel_call call = {
-        team, GSHMEM_COLLECTIVE_REDUCE,    dest, source, bytes, bytes,
-        0,    gshmem_kernel_variant<T>(op)};
-    gshmem_status_t status = GSHMEM_OK;
-
-    if (!gshmem_kernel_enter<scope>(t, &call, &status))
-        return status;
-    if (all > GSHMEM_DEVICE_SYNC_DATA)
-        return gshmem_kernel_reduce_large<scope, T>(op, t, &call);
-
-    struct gshmem_kernel_round r = gshmem_kernel_round(t, gshmem_kernel_signature(&t->ctx, &call));
-    r.brings = GSHMEM_BRINGS_ALL;
-    r.bytes = bytes;
-    if (!(status = gshmem_kernel_call_meet<scope>(&call, &r)))
-        gshmem_kernel_combine_pieces<scope>(op, &r, dest, n);
-    return status;
-}
-
 /* In place, dest is a part of the source that another member reads. The own part, which none reads,
  * takes the result until all have done with theirs. */
 template <int scope, class T>
@@ -299,27 +272,30 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reducescatter_large(
     return status;
 }
 
-template <int scope, class T>
-GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reducescatter_by(int op, gshmem_team_t team, T *dest,
-                                                             const T *source, size_t n)
+/* Both calls. n: elements that a member gets. */
+template <int scope, class T, enum gshmem_collective what>
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_by(int op, gshmem_team_t team, T *dest,
+                                                      const T *source, size_t n)
 {
     GSHMEM_ONE_FOR_ALL(
-        scope, (gshmem_kernel_reducescatter_by<GSHMEM_SCOPE_THREAD, T>(op, team, dest, source, n)));
+        scope, (gshmem_kernel_reduce_by<GSHMEM_SCOPE_THREAD, T, what>(op, team, dest, source, n)));
+    const bool scatters = what == GSHMEM_COLLECTIVE_REDUCESCATTER;
     const struct gshmem_device_team *t = gshmem_kernel_team(team);
     const size_t bytes = gshmem_kernel_times(n, sizeof(T));
     const size_t all = t ? gshmem_kernel_times(bytes, (uint32_t)t->ctx.n_pes) : 0;
     const struct gshmem_kernel_call call = {
-        team, GSHMEM_COLLECTIVE_REDUCESCATTER, dest, source, bytes, all,
-        0,    gshmem_kernel_variant<T>(op)};
+        team, what, dest, source, bytes, scatters ? all : bytes, 0, gshmem_kernel_variant<T>(op)};
     gshmem_status_t status = GSHMEM_OK;
 
     if (!gshmem_kernel_enter<scope>(t, &call, &status))
         return status;
-    if (!gshmem_kernel_small_each(t, all))
+    if (scatters && !gshmem_kernel_small_each(t, all))
         return gshmem_kernel_reducescatter_large<scope, T>(op, t, &call, n);
+    if (!scatters && all > GSHMEM_DEVICE_SYNC_DATA)
+        return gshmem_kernel_reduce_large<scope, T>(op, t, &call);
 
     struct gshmem_kernel_round r = gshmem_kernel_round(t, gshmem_kernel_signature(&t->ctx, &call));
-    r.brings = GSHMEM_BRINGS_EACH;
+    r.brings = scatters ? GSHMEM_BRINGS_EACH : GSHMEM_BRINGS_ALL;
     r.bytes = bytes;
     if (!(status = gshmem_kernel_call_meet<scope>(&call, &r)))
         gshmem_kernel_combine_pieces<scope>(op, &r, dest, n);
@@ -332,7 +308,7 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_reduce(gshmem_team_t team, T *d
                                                         const T *source, size_t n)
 {
     static_assert(op < GSHMEM_OP_AND || (T)0.5 == (T)0, "and, or and xor are for integers");
-    return gshmem_kernel_reduce_by<scope>(op, team, dest, source, n);
+    return gshmem_kernel_reduce_by<scope, T, GSHMEM_COLLECTIVE_REDUCE>(op, team, dest, source, n);
 }
 
 template <int scope, class T, int op>
@@ -340,7 +316,8 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_reducescatter(gshmem_team_t tea
                                                                const T *source, size_t n)
 {
     static_assert(op < GSHMEM_OP_AND || (T)0.5 == (T)0, "and, or and xor are for integers");
-    return gshmem_kernel_reducescatter_by<scope>(op, team, dest, source, n);
+    return gshmem_kernel_reduce_by<scope, T, GSHMEM_COLLECTIVE_REDUCESCATTER>(op, team, dest,
+                                                                              source, n);
 }
 
 /* ---- With the type and the operation known at run time -------------------------------------- */
@@ -369,8 +346,10 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_reduce_as(enum gshmem_collectiv
                                                            const void *source, size_t n)
 {
     return what == GSHMEM_COLLECTIVE_REDUCE
-               ? gshmem_kernel_reduce_by<scope>(op, team, (T *)dest, (const T *)source, n)
-               : gshmem_kernel_reducescatter_by<scope>(op, team, (T *)dest, (const T *)source, n);
+               ? gshmem_kernel_reduce_by<scope, T, GSHMEM_COLLECTIVE_REDUCE>(
+                     op, team, (T *)dest, (const T *)source, n)
+               : gshmem_kernel_reduce_by<scope, T, GSHMEM_COLLECTIVE_REDUCESCATTER>(
+                     op, team, (T *)dest, (const T *)source, n);
 }
 
 template <int scope>

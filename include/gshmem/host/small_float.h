@@ -4,19 +4,10 @@
 #define GSHMEM_HOST_SMALL_FLOAT_H
 
 #include "cuda_runtime.h"
+#include "half_bits.h"
 
 namespace gshmem_host
 {
-
-inline float float_of(uint32_t bits)
-{
-    return from_bits<float>(bits);
-}
-
-inline uint32_t bits_of(float value)
-{
-    return (uint32_t)to_bits(value);
-}
 
 /* 5 bits of exponent and 10 of fraction. */
 struct half_format {
@@ -24,24 +15,12 @@ struct half_format {
 
     static uint16_t narrow(float value)
     {
-        uint32_t bits = bits_of(value), sign = bits >> 16 & 0x8000, rest = bits & 0x7fffffff;
-
-        if (rest > 0x7f800000)
-            return 0x7fff;
-        if (rest >= 0x477ff000) /* 65520, from where on it rounds to infinity */
-            return (uint16_t)(sign | 0x7c00);
-        if (rest < 0x38800000) /* 2^-14: the sum's last bit is worth what a subnormal's is */
-            return (uint16_t)(sign | (bits_of(float_of(rest) + 0.5f) - 0x3f000000));
-        return (uint16_t)(sign | (rest - 0x38000000 + 0xfff + (rest >> 13 & 1)) >> 13);
+        return gshmem_half_of_float(value);
     }
 
     static float widen(uint16_t bits)
     {
-        uint32_t sign = (uint32_t)(bits & 0x8000) << 16, rest = (uint32_t)(bits & 0x7fff) << 13;
-
-        if (rest >= 0x0f800000)
-            return float_of(sign | rest | 0x7f800000);
-        return float_of(sign | bits_of(float_of(rest) * 0x1p112f));
+        return gshmem_half_to_float(bits);
     }
 };
 
@@ -51,16 +30,12 @@ struct bfloat16_format {
 
     static uint16_t narrow(float value)
     {
-        uint32_t bits = bits_of(value);
-
-        if ((bits & 0x7fffffff) > 0x7f800000)
-            return 0x7fff;
-        return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+        return gshmem_bfloat16_of_float(value);
     }
 
     static float widen(uint16_t bits)
     {
-        return float_of((uint32_t)bits << 16);
+        return gshmem_bfloat16_to_float(bits);
     }
 };
 
@@ -72,11 +47,11 @@ inline float to_odd(long double value)
 
     if (near == value || near != near)
         return near;
-    uint32_t bits = bits_of(near);
+    uint32_t bits = gshmem_bits_of_float(near);
     if (bits & 1)
         return near;
     bool away = near < value ? value > 0 : value < 0;
-    return float_of(near == 0 ? 1 | (value < 0 ? 0x80000000u : 0u) : away ? bits + 1 : bits - 1);
+    return gshmem_float_of_bits(near == 0 ? 1 | (value < 0 ? 0x80000000u : 0u) : away ? bits + 1 : bits - 1);
 }
 
 /* All that can be done with a number: CUDA's names, found by the type of an argument. */

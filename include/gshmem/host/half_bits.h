@@ -1,12 +1,12 @@
 /* The bits of half (IEEE's binary16) and bfloat16 (the upper half of a float) from and to float,
- * rounded to nearest, ties to even; for compilers that have no such types. */
-#ifndef GSHMEM_COLLECTIVES_HALF_H
-#define GSHMEM_COLLECTIVES_HALF_H
+ * rounded to nearest, ties to even; for the library's reductions and the host device's types. */
+#ifndef GSHMEM_HOST_HALF_BITS_H
+#define GSHMEM_HOST_HALF_BITS_H
 
 #include <stdint.h>
 #include <string.h>
 
-static inline uint32_t bits_of_float(float value)
+static inline uint32_t gshmem_bits_of_float(float value)
 {
     uint32_t bits;
 
@@ -14,7 +14,7 @@ static inline uint32_t bits_of_float(float value)
     return bits;
 }
 
-static inline float float_of_bits(uint32_t bits)
+static inline float gshmem_float_of_bits(uint32_t bits)
 {
     float value;
 
@@ -22,37 +22,37 @@ static inline float float_of_bits(uint32_t bits)
     return value;
 }
 
-static inline float half_to_float(uint16_t half)
+static inline float gshmem_half_to_float(uint16_t half)
 {
     const uint32_t sign = (uint32_t)(half & 0x8000) << 16, rest = (uint32_t)(half & 0x7fff) << 13;
 
     if (rest >= 0x7c00u << 13) /* infinite or not a number */
-        return float_of_bits(sign | 0x7f800000 | rest);
+        return gshmem_float_of_bits(sign | 0x7f800000 | rest);
     /* The exponent's offset is 112 less; a product makes small ones normal, too. */
-    return float_of_bits(sign | bits_of_float(float_of_bits(rest) * 0x1p112f));
+    return gshmem_float_of_bits(sign | gshmem_bits_of_float(gshmem_float_of_bits(rest) * 0x1p112f));
 }
 
-static inline uint16_t half_of_float(float value)
+static inline uint16_t gshmem_half_of_float(float value)
 {
-    const uint32_t bits = bits_of_float(value), sign = bits >> 16 & 0x8000;
+    const uint32_t bits = gshmem_bits_of_float(value), sign = bits >> 16 & 0x8000;
     uint32_t rest = bits & 0x7fffffff;
 
     if (rest > 0x7f800000)
         return 0x7fff; /* not a number, as CUDA has it */
     if (rest < 0x38800000) /* below 2^-14: the sum rounds to a multiple of 2^-24 */
-        return (uint16_t)(sign | (bits_of_float(float_of_bits(rest) + 0.5f) - 0x3f000000));
+        return (uint16_t)(sign | (gshmem_bits_of_float(gshmem_float_of_bits(rest) + 0.5f) - 0x3f000000));
     rest = (rest + 0xfff + (rest >> 13 & 1) - (112u << 23)) >> 13;
     return (uint16_t)(sign | (rest < 0x7c00 ? rest : 0x7c00));
 }
 
-static inline float bfloat16_to_float(uint16_t bfloat16)
+static inline float gshmem_bfloat16_to_float(uint16_t bfloat16)
 {
-    return float_of_bits((uint32_t)bfloat16 << 16);
+    return gshmem_float_of_bits((uint32_t)bfloat16 << 16);
 }
 
-static inline uint16_t bfloat16_of_float(float value)
+static inline uint16_t gshmem_bfloat16_of_float(float value)
 {
-    const uint32_t bits = bits_of_float(value);
+    const uint32_t bits = gshmem_bits_of_float(value);
 
     if ((bits & 0x7fffffff) > 0x7f800000)
         return 0x7fff;
