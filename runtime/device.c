@@ -9,6 +9,7 @@
 #include "runtime/job.h"
 #include "runtime/nics.h"
 #include "runtime/proxy/modules.h"
+#include "runtime/ranges.h"
 
 enum { DEVICE_AUTO, DEVICE_CUDA, DEVICE_HOST }; /* the choices of GSHMEM_DEVICE */
 
@@ -80,6 +81,7 @@ gshmem_status_t device_start(struct job *j)
     bool kernels = modules_any("cuda");
     gshmem_status_t status;
 
+    ranges_start();
     if (asked == DEVICE_CUDA || (asked == DEVICE_AUTO && kernels)) {
         status = open_cuda(j, &config, asked == DEVICE_CUDA);
         if (!status && j->device)

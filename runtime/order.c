@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "runtime/context.h"
+#include "runtime/ranges.h"
 
 gshmem_status_t gshmem_ctx_fence(gshmem_ctx_t ctx)
 {
@@ -20,6 +21,7 @@ gshmem_status_t gshmem_ctx_fence(gshmem_ctx_t ctx)
 gshmem_status_t gshmem_ctx_quiet(gshmem_ctx_t ctx)
 {
     struct context *c = context_find(ctx, "gshmem_quiet");
+    RANGE("gshmem_quiet");
 
     return c ? context_quiet(c, "gshmem_quiet") : last_error_status();
 }

@@ -13,6 +13,7 @@
 #include "gshmem/stream.h"
 #include "gshmem/wait.h"
 #include "runtime/collectives/combine.h"
+#include "runtime/ranges.h"
 #include "runtime/stream.h"
 #include "runtime/stream_parts.h"
 #include "runtime/wait.h"
@@ -81,6 +82,7 @@ static gshmem_status_t put_captured(gshmem_stream_t stream, struct request *r)
 static gshmem_status_t put_on(gshmem_stream_t stream, const char *call, const struct request *wanted)
 {
     gshmem_status_t status = job_require(call);
+    RANGE(call);
 
     if (status)
         return status;

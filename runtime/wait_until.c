@@ -9,6 +9,7 @@
 
 #include "runtime/context.h"
 #include "runtime/memory/device_heap.h"
+#include "runtime/ranges.h"
 #include "runtime/wait.h"
 
 /* first, first + 1, … first + span, in two's complement, or all numbers but those. */
@@ -185,6 +186,7 @@ gshmem_status_t gshmem_path_wait_one(enum gshmem_type type, const void *ivar, in
     const char *call = "wait_until";
     gshmem_status_t status = job_require(call);
     uint64_t seen;
+    RANGE(call);
 
     if (!status)
         status = check_one(call, type, ivar, cmp);
@@ -215,6 +217,7 @@ uint64_t gshmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t value)
     const char *call = "signal_wait_until";
     gshmem_status_t status = job_require(call);
     uint64_t seen = 0;
+    RANGE(call);
 
     if (!status)
         status = check_one(call, GSHMEM_TYPE_UINT64, sig_addr, cmp);
@@ -370,6 +373,7 @@ gshmem_status_t gshmem_path_wait_all(enum gshmem_type type, const void *ivars, s
     gshmem_status_t answer = job_require(call);
     struct set s = {.n = 0};
     uint64_t seen;
+    RANGE(call);
 
     if (!answer)
         answer = set_describe(&s, call, type, ivars, nelems, status, cmp, values, vector);
@@ -441,6 +445,7 @@ size_t gshmem_path_wait_any(enum gshmem_type type, const void *ivars, size_t nel
     struct set s = {.n = 0};
     size_t found = SIZE_MAX;
     struct wait w;
+    RANGE(call);
 
     if (!answer)
         answer = set_describe(&s, call, type, ivars, nelems, status, cmp, values, vector);
@@ -462,6 +467,7 @@ size_t gshmem_path_wait_some(enum gshmem_type type, const void *ivars, size_t ne
     struct set s = {.n = 0};
     size_t found = 0;
     struct wait w;
+    RANGE(call);
 
     if (!answer)
         answer = set_describe(&s, call, type, ivars, nelems, status, cmp, values, vector);

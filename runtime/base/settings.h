@@ -59,6 +59,8 @@
       "how heaps of GPU memory get to the other PEs of a host")                                    \
     X(CUDA_MULTICAST, "CUDA_MULTICAST", NULL, CHOICE, "auto", "auto|off",                          \
       "let a switch between GPUs store in all of a team, and combine; off: as without one")        \
+    X(NVTX, "NVTX", NULL, CHOICE, "off", "off|on",                                                 \
+      "mark collectives, waits, quiet and calls on streams as ranges for NVIDIA's profilers")      \
     X(HOST_THREADS, "HOST_THREADS", NULL, COUNT, "0", "0..1024",                                   \
       "threads that run kernels on the host device; 0: one for each CPU")                          \
     X(HOST_STACK, "HOST_STACK", NULL, SIZE, "64K", "16K..1G",                                      \

@@ -8,6 +8,7 @@
 #include "runtime/collectives/table.h"
 #include "runtime/context.h"
 #include "runtime/memory/device_heap.h"
+#include "runtime/ranges.h"
 #include "runtime/team/team.h"
 
 /* ---- What all calls begin with ---- */
@@ -136,6 +137,7 @@ static inline gshmem_status_t multiply(const struct call *c, size_t a, size_t b,
 static inline gshmem_status_t sync_team(gshmem_team_t team, const char *name)
 {
     struct call c = {.name = name};
+    RANGE(name);
 
     if (!begin(&c, team))
         return last_error_status();
@@ -154,6 +156,7 @@ gshmem_status_t gshmem_sync_all(void)
 
 static gshmem_status_t barrier_team(gshmem_team_t team, const char *call)
 {
+    RANGE(call);
     gshmem_status_t status = job ? gshmem_quiet() : job_require(call);
 
     return status ? status : sync_team(team, call);
@@ -189,6 +192,7 @@ gshmem_status_t gshmem_broadcastmem(gshmem_team_t team, void *dest, const void *
     struct call c = {.name = "gshmem_broadcastmem", .what = COLLECTIVE_BROADCAST};
     struct team *t = begin(&c, team);
     gshmem_status_t status;
+    RANGE(c.name);
 
     if (!t)
         return last_error_status();
@@ -213,6 +217,7 @@ gshmem_status_t gshmem_collectmem(gshmem_team_t team, void *dest, const void *so
     struct call c = {.name = "gshmem_collectmem", .what = COLLECTIVE_COLLECT};
     struct team *t = begin(&c, team);
     gshmem_status_t status;
+    RANGE(c.name);
 
     if (!t)
         return last_error_status();
@@ -233,6 +238,7 @@ gshmem_status_t gshmem_fcollectmem(gshmem_team_t team, void *dest, const void *s
     struct team *t = begin(&c, team);
     gshmem_status_t status;
     size_t all;
+    RANGE(c.name);
 
     if (!t)
         return last_error_status();
@@ -254,6 +260,7 @@ gshmem_status_t gshmem_alltoallmem(gshmem_team_t team, void *dest, const void *s
     struct team *t = begin(&c, team);
     gshmem_status_t status;
     size_t all;
+    RANGE(c.name);
 
     if (!t)
         return last_error_status();
@@ -292,6 +299,7 @@ gshmem_status_t gshmem_alltoallsmem(gshmem_team_t team, void *dest, const void *
     struct team *t = begin(&c, team);
     size_t elements, all, to, from;
     gshmem_status_t status;
+    RANGE(c.name);
 
     if (!t)
         return last_error_status();
@@ -359,6 +367,7 @@ static inline gshmem_status_t combine_over(struct call *c, gshmem_team_t team,
 {
     struct team *t = begin(c, team);
     gshmem_status_t status;
+    RANGE(c->name);
 
     if (!t)
         return last_error_status();
