@@ -54,7 +54,7 @@ class Job:
     def named(self, name):
         return [p for p in self.processes() if p.name.startswith(name)]
 
-    def wait_for(self, condition, what, seconds=10):
+    def wait_for(self, condition, what, seconds=60):
         """Until condition(processes) holds."""
         limit = time.monotonic() + seconds
         while time.monotonic() < limit:
@@ -64,7 +64,7 @@ class Job:
             time.sleep(0.01)
         self.give_up(f"never saw {what}")
 
-    def end(self, seconds=10):
+    def end(self, seconds=60):
         """(status, output, errors); the status is negative if gshmemrun died of a signal."""
         try:
             out, err = self.process.communicate(timeout=seconds)
@@ -72,7 +72,7 @@ class Job:
             self.give_up(f"gshmemrun has not ended within {seconds} s")
         return self.process.returncode, out, err
 
-    def left(self, seconds=2):
+    def left(self, seconds=20):
         """What lives of the job after so many seconds, or sooner if nothing does."""
         limit = time.monotonic() + seconds
         while True:
@@ -106,7 +106,7 @@ def check(condition, what):
         print(f"FAILED: {what[:2000]}")
 
 
-def check_end(job, status, what, text="", seconds=10):
+def check_end(job, status, what, text="", seconds=60):
     """That a job ends so, says so, and leaves nothing."""
     got, out, err = job.end(seconds)
     check(got == status, f"{what}: status {got}, expected {status}; it said {err!r}")

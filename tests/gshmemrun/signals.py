@@ -109,7 +109,7 @@ def keys(directory):
     t.key(b"\x03")
     for pe in range(2):
         wait_lines(t.job, directory, pe, ["INT"])
-    time.sleep(0.2)
+    time.sleep(0.2)  # a second one has mostly come by then
     for pe in range(2):
         check(lines(directory, pe) == ["INT"], f"PE {pe}: Ctrl-C came {lines(directory, pe)}")
     t.job.process.send_signal(signal.SIGTERM)
