@@ -74,6 +74,21 @@ static void tell_of_nics(const struct job *j, const struct device_config *config
                  nics_distance_text(nearest.distance));
 }
 
+void device_nearest_interfaces(int index, char *list, size_t size)
+{
+    struct device_config config = device_config_of(index);
+    struct device_report r;
+    char why[400];
+    const struct device_ops *cuda = device_find_cuda(why, sizeof why);
+
+    list[0] = 0;
+    if (cuda && cuda->usable(&config, why, sizeof why)) {
+        cuda->report(&config, &r);
+        nics_nearest("/sys", r.pci, list, size);
+    }
+    log_info("GSHMEM_TCP_IF=nearest: %s", list[0] ? list : "all, as it cannot be told which that is");
+}
+
 gshmem_status_t device_start(struct job *j)
 {
     int64_t asked = settings_number(SETTING_DEVICE);

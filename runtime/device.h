@@ -13,6 +13,10 @@ struct job;
 gshmem_status_t device_start(struct job *j);
 void device_stop(struct job *j);
 
+/* The network interfaces that are nearest to the GPU that this PE would take, with commas; "": there is no
+ * GPU, or it cannot be told. */
+void device_nearest_interfaces(int index, char *list, size_t size);
+
 /* The cuda device's module; NULL: it is not installed, and why. */
 const struct device_ops *device_find_cuda(char *why, size_t why_size);
 /* What a device is asked for, for the PE with this index on its host. */

@@ -13,6 +13,7 @@
 #include "runtime/base/module.h"
 #include "runtime/base/settings.h"
 #include "runtime/context.h"
+#include "runtime/device.h"
 #include "device/device.h"
 #include "runtime/job.h"
 #include "runtime/memory/device_heap.h"
@@ -285,6 +286,9 @@ gshmem_status_t network_open(struct job *j, void *address, size_t capacity, size
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %d PEs", j->n_pes);
     if (j->bootstrap->n_hosts == 1)
         return GSHMEM_OK;
+    if (strcmp(settings_string(SETTING_TCP_IF), "nearest") == 0)
+        device_nearest_interfaces(j->host.index, n->nearest, sizeof n->nearest);
+    n->config.nearest = n->nearest;
     if ((status = choose(n)))
         return status;
     return n->far->ops->address(n->far, address, capacity, bytes);

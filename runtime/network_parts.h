@@ -23,6 +23,7 @@ struct network {
     struct transport *far;   /* to other hosts; NULL if there are none */
     struct transport *local; /* to this host, for kernels; NULL if there are none */
     struct transport_config config;
+    char nearest[256]; /* what GSHMEM_TCP_IF=nearest comes to */
     pthread_mutex_t lock; /* transports, channels, flights, and the starter's fetch */
     _Atomic int at_the_door; /* threads that wait for the lock, to post */
     struct flight *spare;

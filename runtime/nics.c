@@ -192,6 +192,27 @@ int nics_survey(const char *sys, const char *pci, struct nic *nics, int most)
     return most;
 }
 
+void nics_nearest(const char *sys, const char *pci, char *list, size_t size)
+{
+    struct nic nics[NICS_MOST];
+    int n = nics_survey(sys, pci, nics, NICS_MOST);
+    enum nic_distance nearest = NIC_UNKNOWN;
+    size_t used = 0;
+
+    list[0] = 0;
+    for (int i = 0; i < n; i++) {
+        size_t more = strlen(nics[i].interface);
+        if (!more || nics[i].distance == NIC_UNKNOWN)
+            continue;
+        if (used == 0)
+            nearest = nics[i].distance;
+        if (nics[i].distance != nearest || used + more + 2 > size)
+            break;
+        used +=
+            (size_t)snprintf(list + used, size - used, "%s%s", used ? "," : "", nics[i].interface);
+    }
+}
+
 const char *nics_distance_text(enum nic_distance distance)
 {
     static const char *const texts[] = {

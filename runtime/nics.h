@@ -27,6 +27,8 @@ struct nic {
 /* Of the tree under `sys` (/sys), those near the device at that PCI address (NULL: none) first,
  * those that do RDMA before others; how many, at most `most`. */
 int nics_survey(const char *sys, const char *pci, struct nic *nics, int most);
+/* The interfaces of those that are nearest, with commas; "" where it cannot be told which are. */
+void nics_nearest(const char *sys, const char *pci, char *list, size_t size);
 const char *nics_distance_text(enum nic_distance distance);
 
 /* How a card gets at GPU memory: best first. */

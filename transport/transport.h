@@ -94,6 +94,8 @@ struct transport_config {
     int segments;
     struct transport_segment segment[TRANSPORT_SEGMENT_MAX]; /* what peers may reach, and no more */
 
+    const char *nearest; /* networks that are nearest to this PE's GPU, as in GSHMEM_TCP_IF; "": any */
+
     void *context; /* for the calls below */
     /* The address that pe published. May be called from post. */
     gshmem_status_t (*find)(void *context, int pe, void *address, size_t capacity, size_t *bytes);

@@ -35,7 +35,8 @@
     X(TRANSPORT, "TRANSPORT", NULL, CHOICE, "auto", "auto|tcp|verbs",                              \
       "how other hosts are reached; auto: by verbs where both have a NIC for it, else TCP")        \
     X(TCP_IF, "TCP_IF", NULL, STRING, "", NULL,                                                    \
-      "networks for TCP: interfaces and subnets, e.g. eth1,10.0.0.0/8; empty: all that are up")    \
+      "networks for TCP: interfaces and subnets, e.g. eth1,10.0.0.0/8; nearest: those nearest to "  \
+      "this PE's GPU; empty: all that are up")                                                     \
     X(TCP_CONGESTION, "TCP_CONGESTION", NULL, STRING, "", NULL,                                    \
       "congestion control of TCP's streams; empty: the system's, but BBR on long ways only")        \
     X(PEER_TIMEOUT, "PEER_TIMEOUT", NULL, SECONDS, "10", "1..3600",                                \

@@ -141,6 +141,20 @@ static void no_gpu(void)
     }
 }
 
+static void nearest(void)
+{
+    char list[100];
+
+    nics_nearest(sys, "0000:03:00.0", list, sizeof list);
+    CHECK_STR(list, "ib2");
+    nics_nearest(sys, "0000:8a:00.0", list, sizeof list);
+    CHECK_STR(list, "eth1,ib9");
+    nics_nearest(sys, "0000:8a:00.0", list, 7); /* whole names, as far as there is room */
+    CHECK_STR(list, "eth1");
+    nics_nearest(sys, "0000:77:00.0", list, sizeof list);
+    CHECK_STR(list, "");
+}
+
 static void ways(void)
 {
     char why[300];
@@ -174,6 +188,7 @@ int main(void)
     make_tree();
     order();
     no_gpu();
+    nearest();
     ways();
     return 0;
 }

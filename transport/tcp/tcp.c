@@ -182,8 +182,10 @@ static int usable(const struct transport_config *config, char *why, size_t why_s
 {
     struct address a;
 
+    const char *chosen = settings_string(SETTING_TCP_IF);
+
     (void)config;
-    return address_own(0, settings_string(SETTING_TCP_IF), &a, why, why_size);
+    return address_own(0, strcmp(chosen, "nearest") ? chosen : "", &a, why, why_size);
 }
 
 /* What the user chose, or else the loopback where that reaches everyone. */
@@ -191,6 +193,8 @@ static const char *networks(const struct tcp *t)
 {
     const char *chosen = settings_string(SETTING_TCP_IF);
 
+    if (strcmp(chosen, "nearest") == 0)
+        chosen = t->config.nearest ? t->config.nearest : "";
     return !chosen[0] && t->config.one_machine ? "lo" : chosen;
 }
 
