@@ -11,6 +11,9 @@
  *
  * A stream that is captured takes them into the graph: they are done at each launch of it.
  *
+ * On a GPU puts and gets of bytes are copies of the stream's. All else is a kernel, which reads and writes
+ * what it is given where it is: memory of the GPU's, or pinned (cudaHostAlloc, gshmem_buffer_register).
+ *
  * Streams of one PE wait for other PEs without holding each other up. Typed names,
  * gshmem_TYPE_put_on_stream and so on, are in gshmem/typed.h. */
 #ifndef GSHMEM_STREAM_H
