@@ -6,7 +6,10 @@
  *
  * Functions that return nothing, or a value, hand failures to the error policy (GSHMEM_ON_ERROR);
  * those that return an int answer 0, or why not. What is not offered does not compile, and the
- * compiler's message names what to use (nvshmem/missing.h). */
+ * compiler's message names what to use (nvshmem/missing.h).
+ *
+ * As NVSHMEM's does, it brings <cuda_fp16.h> and <cuda_bf16.h>, which take a compiler ten times as
+ * long as all that is here: sources without half and bfloat16 can define GSHMEM_NO_HALF before. */
 #ifndef NVSHMEM_H
 #define NVSHMEM_H
 

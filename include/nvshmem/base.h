@@ -10,7 +10,8 @@
 #else
 #include "gshmem/host/cuda_runtime_api.h" /* a host source of a program for the host device */
 #endif
-#if defined(__cplusplus) && __has_include(<cuda_fp16.h>) && __has_include(<cuda_bf16.h>)
+#if defined(__cplusplus) && !defined(GSHMEM_NO_HALF) && __has_include(<cuda_fp16.h>) &&                 \
+    __has_include(<cuda_bf16.h>)
 #include <cuda_fp16.h>
 #include <cuda_bf16.h>
 #define NVSHMEM_HALF 1
@@ -18,7 +19,9 @@
 #endif
 
 #ifdef GSHMEM_CUDA
+#ifdef NVSHMEM_HALF
 #include "gshmem/device/half.h"
+#endif
 #define NVSHMEM_EITHER GSHMEM_EITHER /* for the host and for kernels */
 #else
 #define NVSHMEM_EITHER static inline
