@@ -30,9 +30,11 @@ FORMS = {
 
 
 def names():
-    """What GSHMEM might have left where names last. Directories are those of tools and other tests."""
+    """What GSHMEM might have left where names last. Others use them too: tools name files after what they
+    compile, and tests their own."""
     return {entry.path for place in ("/dev/shm", "/tmp") for entry in os.scandir(place)
-            if "gshmem" in entry.name.lower() and not entry.is_dir(follow_symlinks=False)}
+            if entry.name.lower().startswith("gshmem") and not entry.name.startswith("gshmem-test-")
+            and not entry.is_dir(follow_symlinks=False)}
 
 
 def choose(job, victim, random):
