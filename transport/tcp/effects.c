@@ -11,8 +11,6 @@
 #include "runtime/base/atomic_type.h"
 #include "transport/tcp/inbound.h"
 
-enum { EFFECTS_MOST = 128 }; /* a power of two */
-
 struct effect {
     struct staged *landing; /* a piece of a put's data on its way; NULL: a request, all of which came */
     struct request_frame f;
@@ -34,21 +32,12 @@ static struct effect *effect_at(struct effects *e, uint32_t at)
     return &e->effect[at % EFFECTS_MOST];
 }
 
-bool effects_any(const struct inbound *i)
-{
-    return i->effects && i->effects->first != i->effects->end;
-}
-
-bool effects_have_room(const struct inbound *i)
-{
-    return !i->effects || i->effects->end - i->effects->first + 2 <= EFFECTS_MOST;
-}
-
 static struct effect *append(struct tcp *t, struct inbound *i)
 {
     if (!i->effects && !(i->effects = calloc(1, sizeof *i->effects)))
         return NULL;
     inbound_stage(t, i);
+    i->waiting++;
     struct effect *e = effect_at(i->effects, i->effects->end++);
     *e = (struct effect){.landing = NULL};
     return e;
@@ -308,8 +297,10 @@ bool effects_advance(struct tcp *t, struct inbound *i)
     for (;;) {
         uint32_t before = all->first;
         some |= begin_reading(t, i);
-        while (all->first != all->end && take_effect(t, i, effect_at(all, all->first)))
+        while (i->waiting && take_effect(t, i, effect_at(all, all->first))) {
             all->first++;
+            i->waiting--;
+        }
         if (all->first == before)
             return some;
         t->events++;
@@ -323,6 +314,7 @@ void effects_end(struct inbound *i)
     struct staged_list rest = {NULL, NULL};
 
     i->effects = NULL;
+    i->waiting = 0;
     if (!all)
         return;
     for (; all->first != all->end; all->first++) {

@@ -266,9 +266,9 @@ static bool take_note(struct tcp *t, struct inbound *i, const struct request_fra
 }
 
 /* Data for host memory goes there as it comes: not before what was to be there earlier. */
-static bool comes_too_early(const struct tcp *t, const struct inbound *i, const struct request_frame *f)
+static bool comes_too_early(const struct tcp *t, const struct request_frame *f)
 {
-    return f->kind == FRAME_PUT && f->bytes && effects_any(i) &&
+    return f->kind == FRAME_PUT && f->bytes &&
            !(f->segment < t->config.segments && t->config.segment[f->segment].of_device);
 }
 
@@ -280,7 +280,7 @@ static bool take_request(struct tcp *t, struct inbound *i)
         return refuse(t, i, "a request that is none of this version's");
     if (f.kind == FRAME_NOTE && !i->goodbye)
         return take_note(t, i, &f);
-    if (comes_too_early(t, i, &f))
+    if (effects_any(i) && comes_too_early(t, &f))
         return true; /* it stays in the buffer */
     i->in_first += REQUEST_BYTES;
     if (i->goodbye)

@@ -7,6 +7,7 @@
 
 enum {
     INBOUND_READ = 64 * 1024,
+    EFFECTS_MOST = 128, /* that wait, of one stream; a power of two */
     COPY_MOST = 4096,  /* a get's data, larger is sent from where it is */
 };
 
@@ -31,6 +32,7 @@ struct inbound {
     bool data_of_device;
     gshmem_status_t put_failure; /* what is left of its data is thrown away, and its signal is not set */
     struct effects *effects;  /* what has been taken and waits for copies; NULL: there never was any */
+    uint32_t waiting;         /* how many of these there are */
     uint32_t held;            /* buffers of the staging pool */
     bool staging;             /* is in the list of those with something staged */
     struct inbound *next_staging;
@@ -53,9 +55,15 @@ void inbound_stage(struct tcp *t, struct inbound *i);
 
 /* ---- effects.c ---- */
 
-bool effects_any(const struct inbound *i);
+static inline bool effects_any(const struct inbound *i)
+{
+    return i->waiting;
+}
 /* Whether there is room for what one more request, or one more piece of data, needs. False: not now. */
-bool effects_have_room(const struct inbound *i);
+static inline bool effects_have_room(const struct inbound *i)
+{
+    return i->waiting + 2 <= EFFECTS_MOST;
+}
 /* What has been checked takes effect after all that was taken before. GSHMEM_OK: it will. */
 gshmem_status_t effects_add(struct tcp *t, struct inbound *i, const struct request_frame *f,
                             gshmem_status_t failure);

@@ -127,11 +127,14 @@ static bool take_challenge(struct tcp *t, struct outbound *o)
 /* Requests up to `number` are over; none of them may be one that was to bring something. */
 static bool complete_plain(struct tcp *t, struct outbound *o, uint64_t number)
 {
-    while (o->accepted < number) {
-        if (waiting_of(o, o->accepted + 1)->due != ANSWER_DONE)
-            return refuse(t, o, "no answer to a request that needs one");
-        accept_up_to(t, o, o->accepted + 1);
-    }
+    uint64_t plain = o->accepted;
+
+    while (plain < number && waiting_of(o, plain + 1)->due == ANSWER_DONE)
+        plain++;
+    if (plain > o->accepted)
+        accept_up_to(t, o, plain);
+    if (plain < number)
+        return refuse(t, o, "no answer to a request that needs one");
     return true;
 }
 
@@ -428,12 +431,6 @@ static bool goes_to_device(const struct tcp *t, const struct transport_request *
 {
     return r->kind == TRANSPORT_GET && r->bytes && !(r->flags & TRANSPORT_KEPT) &&
            t->config.on_device(t->config.context, r->local, r->bytes);
-}
-
-bool outbound_has_room(const struct outbound *o, uint64_t copied)
-{
-    return o->posted - o->answered < WAITING_MOST &&
-           queue_has_room(&o->out, REQUEST_BYTES + copied, 2);
 }
 
 struct waiting *outbound_enqueue(struct tcp *t, struct outbound *o, const struct transport_request *r,

@@ -73,7 +73,11 @@ static inline struct waiting *waiting_of(struct outbound *o, uint64_t number)
 /* Puts a request into the queue, which has room for it; its record, for what else is to be known. */
 struct waiting *outbound_enqueue(struct tcp *t, struct outbound *o, const struct transport_request *r,
                                  bool part);
-bool outbound_has_room(const struct outbound *o, uint64_t copied);
+static inline bool outbound_has_room(const struct outbound *o, uint64_t copied)
+{
+    return o->posted - o->answered < WAITING_MOST &&
+           queue_has_room(&o->out, REQUEST_BYTES + copied, 2);
+}
 /* All requests up to `number` are over. */
 void outbound_complete(struct tcp *t, struct outbound *o, uint64_t number, gshmem_status_t status);
 /* Sends what the socket takes. False: the stream has ended. */
