@@ -103,23 +103,25 @@ static void collectives(gshmem_stream_t s, size_t count)
     free(got);
 }
 
-/* All PEs ask for them in one order, each with its own choice of streams, and waits for the streams
- * in its own order. */
+/* All PEs ask for them in one order, each with its own choice of streams: what is waited for first
+ * are the sums on some, and the broadcasts on others, which would meet if nothing kept them in
+ * order. */
 static void order(gshmem_stream_t first, gshmem_stream_t second)
 {
     gshmem_stream_t s[2] = {first, second};
-    long *words = zeros(2);
+    long *words = zeros(2), expected = 1;
 
     CHECK_OK(gshmem_long_p(words, 1, me));
-    for (int i = 0; i < 6; i++) /* each sums what the one before it has left: n, n * n, … */
-        CHECK_OK(
-            gshmem_long_sum_reduce_on_stream(GSHMEM_TEAM_WORLD, words, words, 1, s[(i + me) % 2]));
-    finish(s[me % 2]);
-    finish(s[1 - me % 2]);
-    long expected = 1;
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 3; i++) { /* each sums what the one before it has left: n, n * n, … */
+        CHECK_OK(gshmem_long_sum_reduce_on_stream(GSHMEM_TEAM_WORLD, words, words, 1, s[me % 2]));
+        CHECK_OK(gshmem_long_broadcast_on_stream(GSHMEM_TEAM_WORLD, words + 1, words, 1, 0,
+                                                 s[1 - me % 2]));
         expected *= n;
+    }
+    finish(first);
+    finish(second);
     CHECK_EQ(gshmem_long_g(words, me), expected);
+    CHECK_EQ(gshmem_long_g(words + 1, me), expected);
     CHECK_OK(gshmem_barrier_all());
     CHECK_OK(gshmem_free(words));
 }

@@ -40,6 +40,8 @@ SIM_API cuda_result cuModuleUnload(cuda_module module)
     SIM_ENTER();
     if (module != &loaded)
         return CUDA_INVALID_VALUE;
+    if (sim_launches())
+        sim_blame("a module is unloaded whose kernels have not ended");
     sim_closed(SIM_MODULE);
     return CUDA_OK;
 }

@@ -118,8 +118,9 @@ void sim_finish(cuda_gpu gpu);
 void sim_end_default(cuda_gpu gpu);
 /* Whether this thread must not do what could not be captured. */
 bool sim_captures(void);
-/* A kernel's launch on a stream. */
+/* A kernel's launch on a stream, and whether one has not ended. */
 cuda_result sim_launch(cuda_stream stream, const struct device_request *r);
+bool sim_launches(void);
 
 /* What is not in every driver, or what programs call that capture graphs. */
 typedef struct sim_graph *cuda_graph;

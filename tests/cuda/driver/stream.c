@@ -47,6 +47,7 @@ static pthread_cond_t news = PTHREAD_COND_INITIALIZER;
 static struct stream *streams;
 static struct stream *defaults[SIM_GPUS_MOST];
 static int captures; /* streams that are */
+static int launches; /* that have not ended, graphs' that have not been launched aside */
 static _Thread_local int
     mode; /* of this thread towards captures; CUDA_CAPTURE_RELAXED: it may all */
 
@@ -56,6 +57,14 @@ bool sim_captures(void)
     bool forbidden = captures && mode != CUDA_CAPTURE_RELAXED;
     pthread_mutex_unlock(&lock);
     return forbidden;
+}
+
+bool sim_launches(void)
+{
+    pthread_mutex_lock(&lock);
+    bool any = launches > 0;
+    pthread_mutex_unlock(&lock);
+    return any;
 }
 
 /* ---- A stream's thread ---- */
@@ -88,6 +97,7 @@ static cuda_result carry_out(struct stream *s, const struct operation *o)
         sim_perform(&o->request);
         sim_expose(s->gpu, false);
         pthread_mutex_lock(&lock);
+        launches--;
         break;
     default:
         pthread_mutex_unlock(&lock);
@@ -295,6 +305,7 @@ static cuda_result put(cuda_stream stream, const struct operation *wanted)
     } else if (o->kind == WAIT) {
         o->count = o->event->recorded;
     }
+    launches += o->kind == LAUNCH && !s->graph;
     append(s->graph ? &s->graph->last : &s->last, o);
     pthread_cond_broadcast(&news);
     pthread_mutex_unlock(&lock);
@@ -451,6 +462,15 @@ static cuda_result copy_operations(const struct sim_graph *g, struct operation *
     return CUDA_OK;
 }
 
+static int launches_in(const struct sim_graph *g)
+{
+    int n = 0;
+
+    for (const struct operation *o = g->first; o; o = o->next)
+        n += o->kind == LAUNCH;
+    return n;
+}
+
 SIM_API cuda_result cuStreamBeginCapture_v2(cuda_stream stream, int how)
 {
     struct stream *s = find(stream);
@@ -502,6 +522,7 @@ SIM_API cuda_result cuGraphLaunch(cuda_graph exec, cuda_stream stream)
         return CUDA_INVALID_CONTEXT;
     pthread_mutex_lock(&lock);
     result = copy_operations(exec, &s->last);
+    launches += launches_in(exec);
     pthread_cond_broadcast(&news);
     pthread_mutex_unlock(&lock);
     return result;
