@@ -396,6 +396,19 @@ bool network_locate(const struct network *n, const void *mine, size_t bytes, int
     return false;
 }
 
+bool network_pins(struct network *n, const void *mine, size_t bytes)
+{
+    uint64_t offset;
+    int segment;
+
+    if (!n || !n->far || !network_locate(n, mine, bytes, &segment, &offset))
+        return false;
+    pthread_mutex_lock(&n->lock);
+    bool pinned = n->far->ops->pins(n->far, segment, offset, bytes);
+    pthread_mutex_unlock(&n->lock);
+    return pinned;
+}
+
 void network_expect_end(struct network *n)
 {
     atomic_store_explicit(&n->ending, true, memory_order_relaxed);

@@ -80,6 +80,9 @@ void network_stop(struct job *j);
 bool network_locate(const struct network *n, const void *mine, size_t bytes, int *segment,
                     uint64_t *offset);
 
+/* Whether a NIC holds some of these bytes of this PE's symmetric memory: then their pages must stay. */
+bool network_pins(struct network *n, const void *mine, size_t bytes);
+
 /* Whether that PE runs the same program, so that variables have the same places. */
 bool network_same_program(struct network *n, int pe);
 

@@ -101,15 +101,18 @@ static void touch(struct heap *h, size_t offset, size_t bytes)
         ask_for_huge_pages(h);
 }
 
-/* Gives the whole pages in this range back to the system; they read as zero then. */
+/* Gives the whole pages in this range back to the system; they read as zero then. Not those that a NIC
+ * holds: it would go on with pages that are no longer the heap's. */
 static bool discard(const struct heap *h, size_t begin, size_t end)
 {
     size_t first = (begin + h->page - 1) / h->page * h->page, last = end / h->page * h->page;
 
-    return first >= last ||
+    if (first >= last)
+        return true;
+    return !(job && network_pins(job->network, h->base + first, last - first)) &&
            device_arena_discard(h->host->fd,
-                                      host_heap_offset(&h->host->layout, h->host->index) + first,
-                                      last - first) == GSHMEM_OK;
+                                host_heap_offset(&h->host->layout, h->host->index) + first,
+                                last - first) == GSHMEM_OK;
 }
 
 /* An object was freed: the end of the heap that is no longer used goes back, and so do large

@@ -1,0 +1,530 @@
+#include "fake.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "check.h"
+
+enum { QPS = 64, KEYS = 4096, WORKS = 4096, WCS = 16384, RECEIVES_MOST = 4096 };
+
+struct fake_count fake;
+
+struct work {
+    struct ibv_send_wr wr;
+    struct ibv_sge sge;
+    unsigned char inlined[512];
+    bool late; /* a read that has been put off */
+};
+
+struct pair {
+    struct ibv_qp qp;
+    enum ibv_qp_state state;
+    uint32_t peer, depth, inline_most;
+    bool unsignalled_left; /* since the last one that was signalled */
+    uint32_t unfinished;   /* work requests that no completion has told of */
+    struct work *work;     /* [WORKS] */
+    uint32_t first, end;
+};
+
+struct completions {
+    struct ibv_cq cq;
+    struct ibv_wc *wc; /* [WCS] */
+    uint32_t first, end;
+    uint32_t events;
+    bool asked;
+};
+
+struct receives {
+    struct ibv_srq srq;
+    struct ibv_recv_wr wr[RECEIVES_MOST];
+    struct ibv_sge sge[RECEIVES_MOST];
+    uint32_t first, end, most;
+};
+
+static struct pair *pairs[QPS];
+static struct {
+    struct ibv_mr mr;
+    int access;
+    bool used;
+} keys[KEYS];
+static int next_pair, next_key, fail_in, refuse_in, refuse_error, memory_in;
+static enum ibv_wc_status fail_status;
+static unsigned drawn;
+static int open_things;
+
+static unsigned draw(unsigned n)
+{
+    drawn = drawn * 1103515245 + 12345;
+    return drawn / 65536 % n;
+}
+
+/* ---- Objects ---- */
+
+static struct ibv_device device = {.name = "fake0", .transport_type = IBV_TRANSPORT_IB};
+static struct ibv_device *devices[] = {&device, NULL};
+
+struct ibv_device **ibv_get_device_list(int *n)
+{
+    *n = 1;
+    return devices;
+}
+
+void ibv_free_device_list(struct ibv_device **list)
+{
+    CHECK(list == devices);
+}
+
+const char *ibv_get_device_name(struct ibv_device *d)
+{
+    return d->name;
+}
+
+const char *ibv_wc_status_str(enum ibv_wc_status status)
+{
+    return status == IBV_WC_RETRY_EXC_ERR ? "transport retry counter exceeded" : "a status";
+}
+
+static int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc);
+static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+static int post_receive(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+static int ask(struct ibv_cq *cq, int solicited);
+
+struct ibv_context *ibv_open_device(struct ibv_device *d)
+{
+    struct ibv_context *c = calloc(1, sizeof *c);
+
+    c->device = d;
+    c->ops.poll_cq = poll_cq;
+    c->ops.post_send = post_send;
+    c->ops.post_srq_recv = post_receive;
+    c->ops.req_notify_cq = ask;
+    open_things++;
+    return c;
+}
+
+int ibv_close_device(struct ibv_context *c)
+{
+    open_things--;
+    free(c);
+    return 0;
+}
+
+int ibv_query_device(struct ibv_context *c, struct ibv_device_attr *a)
+{
+    (void)c;
+    *a = (struct ibv_device_attr){
+        .phys_port_cnt = 1, .max_qp_rd_atom = 8, .max_srq_wr = RECEIVES_MOST};
+    return 0;
+}
+
+#undef ibv_query_port
+int ibv_query_port(struct ibv_context *c, uint8_t port, struct _compat_ibv_port_attr *out)
+{
+    struct ibv_port_attr *a = (struct ibv_port_attr *)(void *)out;
+
+    (void)c;
+    CHECK_EQ(port, 1);
+    a->state = IBV_PORT_ACTIVE;
+    a->active_mtu = IBV_MTU_1024;
+    a->link_layer = IBV_LINK_LAYER_ETHERNET;
+    a->gid_tbl_len = 3;
+    return 0;
+}
+
+int _ibv_query_gid_ex(struct ibv_context *c, uint32_t port, uint32_t index,
+                      struct ibv_gid_entry *e, uint32_t flags, size_t size)
+{
+    (void)c, (void)port, (void)flags, (void)size;
+    *e = (struct ibv_gid_entry){.gid_type = index ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_ROCE_V1};
+    if (index >= (uint32_t)fake.gids)
+        return ENODATA;
+    e->gid.raw[0] = index == 2 ? 0 : 0xfd;
+    e->gid.raw[10] = e->gid.raw[11] = index == 2 ? 0xff : 0;
+    e->gid.raw[15] = 1;
+    return 0;
+}
+
+struct ibv_pd *ibv_alloc_pd(struct ibv_context *c)
+{
+    struct ibv_pd *pd = calloc(1, sizeof *pd);
+
+    pd->context = c;
+    open_things++;
+    return pd;
+}
+
+int ibv_dealloc_pd(struct ibv_pd *pd)
+{
+    open_things--;
+    free(pd);
+    return 0;
+}
+
+struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *c)
+{
+    struct ibv_comp_channel *channel = calloc(1, sizeof *channel);
+    int fd[2];
+
+    CHECK_EQ(pipe(fd), 0);
+    close(fd[1]);
+    channel->context = c;
+    channel->fd = fd[0];
+    open_things++;
+    return channel;
+}
+
+int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
+{
+    close(channel->fd);
+    open_things--;
+    free(channel);
+    return 0;
+}
+
+struct ibv_cq *ibv_create_cq(struct ibv_context *c, int n, void *context,
+                             struct ibv_comp_channel *channel, int vector)
+{
+    struct completions *q = calloc(1, sizeof *q);
+
+    (void)n, (void)vector;
+    q->wc = calloc(WCS, sizeof *q->wc);
+    q->cq = (struct ibv_cq){.context = c, .channel = channel, .cq_context = context};
+    open_things++;
+    return &q->cq;
+}
+
+int ibv_destroy_cq(struct ibv_cq *cq)
+{
+    struct completions *q = (struct completions *)cq;
+
+    open_things--;
+    free(q->wc);
+    free(q);
+    return 0;
+}
+
+struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
+{
+    struct receives *r = calloc(1, sizeof *r);
+
+    CHECK(a->attr.max_wr <= RECEIVES_MOST);
+    r->srq = (struct ibv_srq){.context = pd->context, .pd = pd};
+    r->most = a->attr.max_wr;
+    open_things++;
+    return &r->srq;
+}
+
+int ibv_destroy_srq(struct ibv_srq *srq)
+{
+    open_things--;
+    free(srq);
+    return 0;
+}
+
+#undef ibv_reg_mr
+struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *at, size_t bytes, int access)
+{
+    if (memory_in && --memory_in == 0) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    CHECK(next_key < KEYS);
+    int key = next_key++;
+    keys[key].mr = (struct ibv_mr){.pd = pd, .addr = at, .length = bytes, .lkey = (uint32_t)key,
+                                   .rkey = (uint32_t)key};
+    keys[key].access = access;
+    keys[key].used = true;
+    fake.registered++;
+    open_things++;
+    return &keys[key].mr;
+}
+
+int ibv_dereg_mr(struct ibv_mr *mr)
+{
+    CHECK(keys[mr->lkey].used);
+    keys[mr->lkey].used = false;
+    fake.registered--;
+    open_things--;
+    return 0;
+}
+
+/* ---- Queue pairs ---- */
+
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
+{
+    struct pair *p = calloc(1, sizeof *p);
+
+    CHECK(next_pair < QPS && a->qp_type == IBV_QPT_RC && a->srq && a->cap.max_inline_data <= 512);
+    p->work = calloc(WORKS, sizeof *p->work);
+    p->qp = (struct ibv_qp){.context = pd->context, .pd = pd, .send_cq = a->send_cq,
+                            .recv_cq = a->recv_cq, .srq = a->srq, .qp_num = (uint32_t)next_pair};
+    p->depth = a->cap.max_send_wr;
+    p->inline_most = a->cap.max_inline_data;
+    pairs[next_pair++] = p;
+    open_things++;
+    return &p->qp;
+}
+
+int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *a, int mask)
+{
+    struct pair *p = (struct pair *)qp;
+
+    CHECK(mask & IBV_QP_STATE);
+    CHECK_EQ(a->qp_state, p->state + 1);
+    p->state = a->qp_state;
+    if (a->qp_state == IBV_QPS_RTR)
+        p->peer = a->dest_qp_num;
+    return 0;
+}
+
+int ibv_destroy_qp(struct ibv_qp *qp)
+{
+    struct pair *p = (struct pair *)qp;
+
+    pairs[qp->qp_num] = NULL;
+    open_things--;
+    free(p->work);
+    free(p);
+    return 0;
+}
+
+/* ---- Completions ---- */
+
+static void complete(struct ibv_cq *cq, struct ibv_wc wc)
+{
+    struct completions *q = (struct completions *)cq;
+
+    CHECK(q->end - q->first < WCS);
+    q->wc[q->end++ % WCS] = wc;
+    q->events += q->asked;
+    q->asked = false;
+}
+
+static int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc)
+{
+    struct completions *q = (struct completions *)cq;
+    int n = 0;
+
+    while (n < most && q->first != q->end)
+        wc[n++] = q->wc[q->first++ % WCS];
+    return n;
+}
+
+static int ask(struct ibv_cq *cq, int solicited)
+{
+    (void)solicited;
+    ((struct completions *)cq)->asked = true;
+    return 0;
+}
+
+int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **context)
+{
+    (void)channel, (void)cq, (void)context;
+    errno = EAGAIN;
+    return -1;
+}
+
+void ibv_ack_cq_events(struct ibv_cq *cq, unsigned n)
+{
+    (void)cq, (void)n;
+}
+
+/* ---- Work ---- */
+
+static int post_receive(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    struct receives *r = (struct receives *)srq;
+
+    if (r->end - r->first == r->most) {
+        *bad = wr;
+        return ENOMEM;
+    }
+    r->sge[r->end % RECEIVES_MOST] = *wr->sg_list;
+    r->wr[r->end % RECEIVES_MOST] = *wr;
+    r->end++;
+    return 0;
+}
+
+static char *registered(uint32_t key, uint64_t at, uint64_t bytes, int access)
+{
+    CHECK(key < KEYS && keys[key].used);
+    CHECK((keys[key].access & access) == access);
+    CHECK(at >= (uintptr_t)keys[key].mr.addr &&
+          at + bytes <= (uintptr_t)keys[key].mr.addr + keys[key].mr.length);
+    return (char *)(uintptr_t)at;
+}
+
+static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+    struct pair *p = (struct pair *)qp;
+    int refused = refuse_in && --refuse_in == 0 ? refuse_error : 0;
+
+    CHECK_EQ(p->state, IBV_QPS_RTS);
+    fake.posts++;
+    for (; wr; wr = wr->next) {
+        if (refused && !wr->next) {
+            *bad = wr;
+            return refused;
+        }
+        struct work *w = &p->work[p->end % WORKS];
+        CHECK(p->unfinished < p->depth && p->end - p->first < WORKS);
+        CHECK(wr->num_sge == 1);
+        *w = (struct work){.wr = *wr, .sge = *wr->sg_list};
+        if (wr->send_flags & IBV_SEND_INLINE) {
+            CHECK(w->sge.length <= p->inline_most);
+            memcpy(w->inlined, (void *)(uintptr_t)w->sge.addr, w->sge.length);
+        }
+        p->end++;
+        p->unfinished++;
+        fake.works++;
+        fake.signalled += (wr->send_flags & IBV_SEND_SIGNALED) != 0;
+    }
+    return 0;
+}
+
+static const void *source(const struct work *w)
+{
+    return w->wr.send_flags & IBV_SEND_INLINE
+               ? (const void *)w->inlined
+               : registered(w->sge.lkey, w->sge.addr, w->sge.length, 0);
+}
+
+static void deliver(struct pair *from, struct pair *to, const struct work *w)
+{
+    struct receives *r = (struct receives *)to->qp.srq;
+
+    CHECK(r->first != r->end); /* never a message for which there is no place */
+    const struct ibv_sge *place = &r->sge[r->first % RECEIVES_MOST];
+    uint64_t id = r->wr[r->first++ % RECEIVES_MOST].wr_id;
+    CHECK(w->sge.length <= place->length);
+    memcpy(registered(place->lkey, place->addr, w->sge.length, IBV_ACCESS_LOCAL_WRITE), source(w),
+           w->sge.length);
+    (void)from;
+    complete(to->qp.recv_cq, (struct ibv_wc){.wr_id = id, .status = IBV_WC_SUCCESS,
+                                             .opcode = IBV_WC_RECV, .byte_len = w->sge.length,
+                                             .qp_num = to->qp.qp_num});
+}
+
+static void do_read(struct work *w)
+{
+    memcpy(registered(w->sge.lkey, w->sge.addr, w->sge.length, IBV_ACCESS_LOCAL_WRITE),
+           registered(w->wr.wr.rdma.rkey, w->wr.wr.rdma.remote_addr, w->sge.length,
+                      IBV_ACCESS_REMOTE_READ),
+           w->sge.length);
+    w->late = false;
+    fake.reads++;
+}
+
+/* Reads that were put off. */
+static void catch_up(struct pair *p, uint32_t end)
+{
+    for (uint32_t i = p->first; i != end; i++) {
+        if (p->work[i % WORKS].late)
+            do_read(&p->work[i % WORKS]);
+    }
+}
+
+/* What has been done up to `end` is told, in order, where it was asked to be. */
+static void tell(struct pair *p, uint32_t end)
+{
+    for (; p->first != end; p->first++) {
+        struct work *w = &p->work[p->first % WORKS];
+        if (!(w->wr.send_flags & IBV_SEND_SIGNALED))
+            continue;
+        complete(p->qp.send_cq, (struct ibv_wc){.wr_id = w->wr.wr_id, .qp_num = p->qp.qp_num});
+        p->unfinished = p->end - p->first - 1;
+    }
+}
+
+static void break_down(struct pair *p, uint32_t at)
+{
+    for (enum ibv_wc_status status = fail_status; at != p->end; status = IBV_WC_WR_FLUSH_ERR, at++)
+        complete(p->qp.send_cq, (struct ibv_wc){.wr_id = p->work[at % WORKS].wr.wr_id,
+                                                .status = status, .qp_num = p->qp.qp_num});
+    p->first = p->end;
+    p->state = IBV_QPS_ERR;
+}
+
+/* Some of a queue pair's work. */
+static bool run(struct pair *p)
+{
+    uint32_t end = p->first + draw(p->end - p->first + 1);
+    uint32_t begin = p->first;
+
+    if (p->state != IBV_QPS_RTS || begin == end)
+        return false;
+    for (uint32_t i = begin; i != end; i++) {
+        struct work *w = &p->work[i % WORKS];
+        struct pair *to = p->peer < QPS ? pairs[p->peer] : NULL;
+        if ((fail_in && --fail_in == 0) || !to || to->state < IBV_QPS_RTR) {
+            if (!fail_status)
+                fail_status = IBV_WC_RETRY_EXC_ERR;
+            catch_up(p, i);
+            tell(p, i);
+            break_down(p, i);
+            return true;
+        }
+        if (w->wr.send_flags & IBV_SEND_FENCE)
+            catch_up(p, i);
+        if (w->wr.opcode == IBV_WR_RDMA_WRITE) {
+            memcpy(registered(w->wr.wr.rdma.rkey, w->wr.wr.rdma.remote_addr, w->sge.length,
+                              IBV_ACCESS_REMOTE_WRITE), source(w), w->sge.length);
+            fake.writes++;
+        } else if (w->wr.opcode == IBV_WR_RDMA_READ) {
+            w->late = true;
+        } else {
+            deliver(p, to, w);
+            fake.sends++;
+        }
+    }
+    catch_up(p, end);
+    tell(p, end);
+    return true;
+}
+
+bool fake_run(void)
+{
+    bool some = false;
+
+    for (int i = 0, begin = (int)draw(QPS); i < QPS; i++) {
+        struct pair *p = pairs[(begin + i) % QPS];
+        if (p)
+            some |= run(p) || p->first != p->end;
+    }
+    return some;
+}
+
+/* ---- Plans ---- */
+
+void fake_begin(unsigned seed)
+{
+    drawn = seed;
+    next_pair = next_key = fail_in = refuse_in = memory_in = 0;
+    fail_status = 0;
+    fake = (struct fake_count){.gids = 3};
+}
+
+void fake_end(void)
+{
+    CHECK_EQ(open_things, 0);
+}
+
+void fake_fail(int nth, enum ibv_wc_status status)
+{
+    fail_in = nth;
+    fail_status = status;
+}
+
+void fake_refuse_post(int nth, int error)
+{
+    refuse_in = nth;
+    refuse_error = error;
+}
+
+void fake_refuse_memory(int nth)
+{
+    memory_in = nth;
+}

@@ -1,0 +1,222 @@
+/* The transport over verbs: its life, and what drives it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "transport/verbs/verbs.h"
+
+static int usable(const struct transport_config *config, char *why, size_t why_size)
+{
+    struct nic nic;
+    bool found = nic_find(config, &nic, why, why_size);
+
+    if (found)
+        ibv_close_device(nic.context);
+    return found;
+}
+
+static bool watch(struct verbs *v, int fd)
+{
+    struct epoll_event e = {.events = EPOLLIN};
+
+    return fd < 0 || epoll_ctl(v->wait_fd, EPOLL_CTL_ADD, fd, &e) == 0;
+}
+
+static void verbs_close(struct transport *base);
+
+static gshmem_status_t verbs_open(const struct transport_config *config, struct transport **out)
+{
+    struct verbs *v = calloc(1, sizeof *v);
+    gshmem_status_t status = GSHMEM_OK;
+    char why[300];
+
+    if (!v)
+        return config->fail(GSHMEM_ERR_MEMORY, "verbs: out of memory");
+    v->config = *config;
+    v->wait_fd = epoll_create1(EPOLL_CLOEXEC);
+    v->to = calloc((size_t)config->n_pes, sizeof *v->to);
+    v->has_nic = nic_find(config, &v->nic, why, sizeof why);
+    if (v->wait_fd < 0 || !v->to || !v->has_nic)
+        status = config->fail(GSHMEM_ERR_TRANSPORT, "verbs: %s", v->has_nic ? strerror(errno) : why);
+    if (!status)
+        status = nic_open(v);
+    if (!status && (!watch(v, v->nic.channel->fd) ||
+                    !watch(v, config->below->ops->wait_fd(config->below))))
+        status = config->fail(GSHMEM_ERR_SYSTEM, "verbs: %s", strerror(errno));
+    if (status) {
+        verbs_close(&v->base); /* `below` stays the caller's */
+        return status;
+    }
+    v->base.ops = &gshmem_transport;
+    v->below = config->below;
+    *out = &v->base;
+    return GSHMEM_OK;
+}
+
+static gshmem_status_t verbs_address(struct transport *base, void *address, size_t capacity,
+                                     size_t *bytes)
+{
+    struct verbs *v = (struct verbs *)base;
+
+    return v->below->ops->address(v->below, address, capacity, bytes);
+}
+
+static void verbs_begin(struct transport *base, const struct transport_config *config)
+{
+    struct verbs *v = (struct verbs *)base;
+
+    v->config = *config;
+    if (config->device) {
+        v->has_nic = false;
+        config->info("verbs: the heap is in memory of a GPU, which goes over %s", v->below->ops->name);
+    }
+    v->below->ops->begin(v->below, config);
+}
+
+static gshmem_status_t verbs_post(struct transport *base, const struct transport_request *request)
+{
+    struct verbs *v = (struct verbs *)base;
+    struct link *l = v->to[request->pe];
+    gshmem_status_t status;
+
+    if (!l && (status = link_open(v, request->pe, &l)))
+        return status;
+    return issue_post(v, l, request);
+}
+
+/* What was to wait for more has waited a round. */
+static void send_held(struct verbs *v)
+{
+    v->held_back = false;
+    for (struct link *l = v->links; l; l = l->next) {
+        if (l->unsaid)
+            link_say_rest(v, l);
+        if (l->state == LINK_BELOW && l->done != l->posted)
+            issue_below(v, l);
+        complete_go_on(v, l);
+    }
+}
+
+static gshmem_status_t verbs_progress(struct transport *base, int *events)
+{
+    struct verbs *v = (struct verbs *)base;
+    int others = 0;
+    gshmem_status_t status;
+
+    v->events = 0;
+    if (v->held_back)
+        send_held(v);
+    v->events += complete_some(v);
+    status = v->below->ops->progress(v->below, &others);
+    *events = v->events + others + v->held_back;
+    return status;
+}
+
+static void verbs_tell(struct transport *base, int lost)
+{
+    struct verbs *v = (struct verbs *)base;
+
+    v->below->ops->tell(v->below, lost);
+}
+
+static int verbs_wait_fd(struct transport *base)
+{
+    return ((struct verbs *)base)->wait_fd;
+}
+
+/* One notice is asked for at a time, and an old one taken away: it would end every sleep. */
+static int verbs_arm(struct transport *base)
+{
+    struct verbs *v = (struct verbs *)base;
+    struct ibv_cq *cq;
+    void *context;
+
+    if (v->armed && ibv_get_cq_event(v->nic.channel, &cq, &context) == 0) {
+        ibv_ack_cq_events(cq, 1);
+        v->armed = false;
+    }
+    if (!v->armed)
+        v->armed = ibv_req_notify_cq(v->nic.cq, 0) == 0;
+    /* what came before the notice was asked for brings none */
+    v->events = 0;
+    return complete_some(v) + v->events + v->held_back + v->below->ops->arm(v->below) > 0 || !v->armed;
+}
+
+static gshmem_status_t verbs_say(struct transport *base, int pe, const void *note, size_t bytes)
+{
+    (void)base, (void)pe, (void)note, (void)bytes;
+    return GSHMEM_ERR_UNSUPPORTED;
+}
+
+static void verbs_hear(struct transport *base, int from, const void *note, size_t bytes)
+{
+    link_heard((struct verbs *)base, from, note, bytes);
+}
+
+static void verbs_lose(struct transport *base, int pe, gshmem_status_t status)
+{
+    struct verbs *v = (struct verbs *)base;
+
+    if (v->to[pe] && v->to[pe]->state != LINK_BELOW)
+        link_fail(v, v->to[pe], status, NULL);
+    v->below->ops->lose(v->below, pe, status);
+}
+
+static int verbs_pins(struct transport *base, int segment, uint64_t offset, uint64_t bytes)
+{
+    return memory_is_pinned((struct verbs *)base, segment, offset, bytes);
+}
+
+static int verbs_busy(struct transport *base)
+{
+    const struct verbs *v = (struct verbs *)base;
+
+    for (const struct link *l = v->links; l; l = l->next) {
+        bool sending = l->state == LINK_UP && (l->sends != l->sends_done || l->reply_first != l->reply_end);
+        if (l->posted != l->done || l->unsaid || sending)
+            return 1;
+    }
+    return v->below->ops->busy(v->below);
+}
+
+static void verbs_close(struct transport *base)
+{
+    struct verbs *v = (struct verbs *)base;
+
+    while (v->links) {
+        struct link *l = v->links;
+        v->links = l->next;
+        v->to[l->pe] = NULL;
+        link_close(v, l);
+    }
+    nic_close(v);
+    if (v->wait_fd >= 0)
+        close(v->wait_fd);
+    if (v->below)
+        v->below->ops->close(v->below);
+    free(v->to);
+    free(v);
+}
+
+const struct transport_ops gshmem_transport = {
+    .size = sizeof(struct transport_ops),
+    .version = TRANSPORT_VERSION,
+    .name = "verbs",
+    .usable = usable,
+    .open = verbs_open,
+    .address = verbs_address,
+    .begin = verbs_begin,
+    .post = verbs_post,
+    .progress = verbs_progress,
+    .tell = verbs_tell,
+    .wait_fd = verbs_wait_fd,
+    .arm = verbs_arm,
+    .say = verbs_say,
+    .hear = verbs_hear,
+    .lose = verbs_lose,
+    .pins = verbs_pins,
+    .busy = verbs_busy,
+    .close = verbs_close,
+};
