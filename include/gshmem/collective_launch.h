@@ -57,8 +57,8 @@ static inline gshmem_status_t gshmem_collective_launch(const void *func, dim3 gr
     if (!error && !cooperative)
         return gshmem_path_not_cooperative(device);
     if (!error && grid.x == 0 && grid.y == 0 && grid.z == 0) {
-        grid = dim3((unsigned)fit);
-        blocks = (unsigned)fit;
+        blocks = grid.x = (unsigned)fit;
+        grid.y = grid.z = 1;
     }
     if (!error && (fit == 0 || blocks > (unsigned)fit))
         return gshmem_path_too_many_blocks(blocks, fit);
