@@ -13,6 +13,7 @@
 #include "runtime/base/settings.h"
 #include "runtime/device.h"
 #include "runtime/memory/data.h"
+#include "runtime/network.h"
 #include "runtime/nics.h"
 #include "transport/transport.h"
 
@@ -93,13 +94,19 @@ static void print_memory(FILE *to)
 
 static void print_transports(FILE *to)
 {
-    char why[200];
+    int64_t asked = settings_number(SETTING_TRANSPORT);
+    char why[300];
 
     fprintf(to, "\nTransports\n");
     fprintf(to, "  %-8s yes     loads and stores to PEs of the same host  <- used\n", "mapped");
     bool usable = transport_tcp.usable(NULL, why, sizeof why);
     fprintf(to, "  %-8s %-7s %s%s\n", "tcp", usable ? "yes" : "no", why,
             usable ? "  <- used to PEs of other hosts" : "");
+    usable = network_verbs_usable(why, sizeof why);
+    fprintf(to, "  %-8s %-7s %s%s\n", "verbs", usable ? "yes" : "no", why,
+            !usable                    ? ""
+            : asked == TRANSPORT_ONLY_TCP ? "  (GSHMEM_TRANSPORT=tcp)"
+                                          : "  <- used, where the other has such a NIC too");
 }
 
 /* As a program would find them that has kernels for them. */

@@ -23,8 +23,6 @@ enum {
     LET_IN_NS = 100 * 1000,
 };
 
-enum { TRANSPORT_AUTO, TRANSPORT_ONLY_TCP, TRANSPORT_VERBS }; /* the choices of GSHMEM_TRANSPORT */
-
 enum program { PROGRAM_UNKNOWN, PROGRAM_SAME, PROGRAM_OTHER };
 
 /* ---- What the transport calls ---- */
@@ -216,6 +214,14 @@ static const struct transport_ops *find_verbs(char *why, size_t why_size)
         return NULL;
     }
     return ops;
+}
+
+bool network_verbs_usable(char *why, size_t why_size)
+{
+    const struct transport_config config = {.number = setting_number, .text = setting_text};
+    const struct transport_ops *ops = find_verbs(why, why_size);
+
+    return ops && ops->usable(&config, why, why_size);
 }
 
 /* Verbs on top of TCP, where they can be used: TCP then brings its notes, and what its NICs cannot. */

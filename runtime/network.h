@@ -80,6 +80,12 @@ void network_stop(struct job *j);
 bool network_locate(const struct network *n, const void *mine, size_t bytes, int *segment,
                     uint64_t *offset);
 
+/* The choices of GSHMEM_TRANSPORT. */
+enum { TRANSPORT_AUTO, TRANSPORT_ONLY_TCP, TRANSPORT_VERBS };
+
+/* Whether this machine has what the verbs transport needs, and why, for people. Needs no job. */
+bool network_verbs_usable(char *why, size_t why_size);
+
 /* Whether a NIC holds some of these bytes of this PE's symmetric memory: then their pages must stay. */
 bool network_pins(struct network *n, const void *mine, size_t bytes);
 

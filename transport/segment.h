@@ -15,7 +15,10 @@ static inline char *segment_at(const struct transport_config *config, unsigned s
     if (segment >= (unsigned)config->segments)
         return NULL;
     const struct transport_segment *s = &config->segment[segment];
-    return offset <= s->bytes && bytes <= s->bytes - offset ? s->base + offset : NULL;
+    uint64_t there = s->bytes;
+    if (s->there) /* relaxed: it grows before any PE knows that it has */
+        there = __atomic_load_n(s->there, __ATOMIC_RELAXED);
+    return offset <= there && bytes <= there - offset ? s->base + offset : NULL;
 }
 
 /* The same, or NULL if it is not aligned to its size either. */

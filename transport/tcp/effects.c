@@ -9,6 +9,7 @@
 #include "device/device.h"
 #include "gshmem/rma.h"
 #include "runtime/base/atomic_type.h"
+#include "transport/segment.h"
 #include "transport/tcp/inbound.h"
 
 struct effect {
@@ -123,7 +124,7 @@ static bool set_flag(struct tcp *t, struct effect *e, char *at)
 
 static bool signal_device(struct tcp *t, struct effect *e)
 {
-    char *at = inbound_locate(t, e->f.signal_segment, e->f.a, 8);
+    char *at = segment_at(&t->config, e->f.signal_segment, e->f.a, 8);
 
     if (!at) /* the heap has shrunk meanwhile */
         e->failure = GSHMEM_ERR_NOT_SYMMETRIC;
@@ -180,7 +181,7 @@ static bool begin_reading(struct tcp *t, struct inbound *i)
             break;
         while (!e->failure && e->begun < e->f.bytes) {
             uint64_t left = e->f.bytes - e->begun;
-            const char *from = inbound_locate(t, e->f.segment, e->f.offset, e->f.bytes);
+            const char *from = segment_at(&t->config, e->f.segment, e->f.offset, e->f.bytes);
             struct staged *b = staging_take(&t->staging, STAGING_OUT, left, &i->held);
             if (!b && !t->staging.failed)
                 return some;
@@ -244,7 +245,7 @@ static bool read_device(struct inbound *i, struct effect *e)
 
 static bool apply(struct tcp *t, struct inbound *i, struct effect *e)
 {
-    char *at = inbound_locate(t, e->f.segment, e->f.offset, atomic_type_bytes(e->f.type));
+    char *at = segment_at(&t->config, e->f.segment, e->f.offset, atomic_type_bytes(e->f.type));
     uint64_t old = 0;
 
     if (!is_of_device(t, e->f.segment)) {

@@ -16,6 +16,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/base/sanitizer.h"
+#include "transport/segment.h"
 #include "transport/tcp/greeting.h"
 #include "transport/tcp/inbound.h"
 
@@ -119,24 +120,6 @@ static bool take_greeting(struct tcp *t, struct inbound *i, size_t have)
 
 /* ---- Requests ---- */
 
-char *inbound_locate(const struct tcp *t, unsigned segment, uint64_t offset, uint64_t bytes)
-{
-    if (segment >= (unsigned)t->config.segments)
-        return NULL;
-    const struct transport_segment *s = &t->config.segment[segment];
-    uint64_t there = s->bytes;
-    if (s->there) /* relaxed: it grows before any PE knows that it has */
-        there = __atomic_load_n(s->there, __ATOMIC_RELAXED);
-    return offset <= there && bytes <= there - offset ? s->base + offset : NULL;
-}
-
-static char *locate_aligned(const struct tcp *t, unsigned segment, uint64_t offset, uint64_t bytes)
-{
-    char *at = inbound_locate(t, segment, offset, bytes);
-
-    return at && (uintptr_t)at % bytes == 0 ? at : NULL;
-}
-
 void inbound_answer(struct inbound *i, enum answer_kind kind, uint64_t number, uint64_t value)
 {
     unsigned char frame[ANSWER_BYTES];
@@ -169,14 +152,10 @@ void inbound_end_put(struct tcp *t, struct inbound *i, const struct request_fram
     i->number++;
     i->signalled = f->signal_op;
     t->events++;
-    if (f->signal_op) {
-        uint64_t *at = (uint64_t *)(void *)locate_aligned(t, f->signal_segment, f->a, 8);
-        /* release: pairs with the acquire of who waits for the signal and then reads the data */
-        if (f->signal_op == GSHMEM_SIGNAL_SET)
-            __atomic_store_n(at, f->b, __ATOMIC_RELEASE);
-        else
-            __atomic_fetch_add(at, f->b, __ATOMIC_RELEASE);
-    }
+    if (f->signal_op)
+        segment_signal(
+            (uint64_t *)(void *)segment_at_aligned(&t->config, f->signal_segment, f->a, 8),
+            f->signal_op, f->b);
 }
 
 static bool end_put(struct tcp *t, struct inbound *i)
@@ -191,12 +170,12 @@ static bool end_put(struct tcp *t, struct inbound *i)
 
 static bool begin_put(struct tcp *t, struct inbound *i, const struct request_frame *f)
 {
-    char *at = inbound_locate(t, f->segment, f->offset, f->bytes);
+    char *at = segment_at(&t->config, f->segment, f->offset, f->bytes);
 
     if (!at)
         return refuse(t, i, "a put to memory that is not symmetric");
     if (f->signal_op > GSHMEM_SIGNAL_ADD ||
-        (f->signal_op && !locate_aligned(t, f->signal_segment, f->a, 8)))
+        (f->signal_op && !segment_at_aligned(&t->config, f->signal_segment, f->a, 8)))
         return refuse(t, i, "a put with a signal that does not exist");
     i->put = *f;
     i->data_at = at;
@@ -209,7 +188,7 @@ static bool begin_put(struct tcp *t, struct inbound *i, const struct request_fra
 
 void inbound_serve_get(struct tcp *t, struct inbound *i, const struct request_frame *f)
 {
-    const char *at = inbound_locate(t, f->segment, f->offset, f->bytes);
+    const char *at = segment_at(&t->config, f->segment, f->offset, f->bytes);
 
     i->number++;
     t->events++;
@@ -222,7 +201,7 @@ void inbound_serve_get(struct tcp *t, struct inbound *i, const struct request_fr
 
 static bool take_get(struct tcp *t, struct inbound *i, const struct request_frame *f)
 {
-    if (!inbound_locate(t, f->segment, f->offset, f->bytes))
+    if (!segment_at(&t->config, f->segment, f->offset, f->bytes))
         return refuse(t, i, "a get from memory that is not symmetric");
     if (is_staged(t, i, f->segment))
         return postpone(t, i, f, GSHMEM_OK);
@@ -232,7 +211,7 @@ static bool take_get(struct tcp *t, struct inbound *i, const struct request_fram
 
 void inbound_serve_atomic(struct tcp *t, struct inbound *i, const struct request_frame *f)
 {
-    char *at = inbound_locate(t, f->segment, f->offset, atomic_type_bytes(f->type));
+    char *at = segment_at(&t->config, f->segment, f->offset, atomic_type_bytes(f->type));
 
     i->number++;
     t->events++;
@@ -244,7 +223,7 @@ static bool take_atomic(struct tcp *t, struct inbound *i, const struct request_f
 {
     uint64_t bytes = atomic_type_bytes(f->type);
 
-    if (!bytes || !locate_aligned(t, f->segment, f->offset, bytes) || f->amo > GSHMEM_AMO_XOR)
+    if (!bytes || !segment_at_aligned(&t->config, f->segment, f->offset, bytes) || f->amo > GSHMEM_AMO_XOR)
         return refuse(t, i, "an atomic that does not exist, or not on symmetric memory");
     if (is_staged(t, i, f->segment))
         return postpone(t, i, f, GSHMEM_OK);
@@ -305,32 +284,6 @@ static bool take_request(struct tcp *t, struct inbound *i)
 
 /* ---- The stream ---- */
 
-/* A flag, which is aligned, is never seen half-written, nor before what was put here earlier. */
-static void store_small(char *at, const unsigned char *from, size_t bytes)
-{
-    uint64_t word;
-    uint32_t half;
-    uint16_t quarter;
-
-    /* release: pairs with the acquire of who waits for the flag and then reads other data */
-    switch ((uintptr_t)at % bytes ? 0 : bytes) {
-    case 8:
-        memcpy(&word, from, 8);
-        __atomic_store_n((uint64_t *)(void *)at, word, __ATOMIC_RELEASE);
-        break;
-    case 4:
-        memcpy(&half, from, 4);
-        __atomic_store_n((uint32_t *)(void *)at, half, __ATOMIC_RELEASE);
-        break;
-    case 2:
-        memcpy(&quarter, from, 2);
-        __atomic_store_n((uint16_t *)(void *)at, quarter, __ATOMIC_RELEASE);
-        break;
-    default:
-        memcpy(at, from, bytes);
-    }
-}
-
 /* What has come to the place where it belongs. */
 static bool data_arrived(struct tcp *t, struct inbound *i, size_t bytes)
 {
@@ -364,7 +317,7 @@ static bool take_data(struct tcp *t, struct inbound *i, size_t have)
     if (i->data_of_device)
         return take_data_for_device(t, i, part);
     if (i->data_left <= 8)
-        store_small(i->data_at, i->in + i->in_first, part);
+        segment_store(i->data_at, i->in + i->in_first, part);
     else
         memcpy(i->data_at, i->in + i->in_first, part);
     i->in_first += part;

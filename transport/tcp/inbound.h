@@ -43,8 +43,6 @@ struct inbound {
 
 /* ---- inbound.c ---- */
 
-/* Where `bytes` bytes at an offset of a segment are, or NULL if they are not all within it. */
-char *inbound_locate(const struct tcp *t, unsigned segment, uint64_t offset, uint64_t bytes);
 void inbound_answer(struct inbound *i, enum answer_kind kind, uint64_t number, uint64_t value);
 /* Room for the answers to one more request; who reads none gets none until it does. */
 bool inbound_has_room(const struct inbound *i);

@@ -14,7 +14,8 @@
 
 /* ---- Errors ---- */
 
-/* Retries that ran out say that nobody is there any more; the rest is a fault of this connection. */
+/* Retries that ran out say that nobody is there any more; the rest is a fault of this connection.
+ */
 static void explain(struct verbs *v, struct link *l, const struct ibv_wc *wc)
 {
     const bool gone = wc->status == IBV_WC_RETRY_EXC_ERR || wc->status == IBV_WC_RNR_RETRY_EXC_ERR;
@@ -23,9 +24,8 @@ static void explain(struct verbs *v, struct link *l, const struct ibv_wc *wc)
     snprintf(why, sizeof why, "verbs: %s: %s (status %d, vendor's %u)%s", v->nic.name,
              ibv_wc_status_str(wc->status), wc->status, wc->vendor_err,
              gone ? ": it answers no more (GSHMEM_IB_TIMEOUT, GSHMEM_IB_RETRY)"
-             : wc->status == IBV_WC_REM_ACCESS_ERR
-                 ? ": it has taken back what it let this PE reach"
-                 : "");
+             : wc->status == IBV_WC_REM_ACCESS_ERR ? ": it has taken back what it let this PE reach"
+                                                   : "");
     link_fail(v, l, gone ? GSHMEM_ERR_PEER_DEAD : GSHMEM_ERR_TRANSPORT, why);
 }
 
@@ -38,7 +38,8 @@ static bool send_reply(struct verbs *v, struct link *l, const struct message *m)
 
 static void reply(struct verbs *v, struct link *l, uint32_t number, uint64_t value)
 {
-    struct message m = {.kind = MESSAGE_REPLY, .from = (uint32_t)v->config.pe, .number = number, .a = value};
+    struct message m = {
+        .kind = MESSAGE_REPLY, .from = (uint32_t)v->config.pe, .number = number, .a = value};
 
     l->owes_reply = false;
     if (l->reply_first == l->reply_end && send_reply(v, l, &m))
@@ -126,9 +127,8 @@ static bool do_message(struct verbs *v, struct link *l, const struct message *m)
     if (m->kind == MESSAGE_ATOMIC && !do_atomic(v, m, &value))
         return false;
     if (m->kind == MESSAGE_KEY) {
-        struct ibv_mr *mr = m->segment < v->config.segments
-                                ? memory_of_chunk(v, m->segment, m->offset)
-                                : NULL;
+        struct ibv_mr *mr =
+            m->segment < v->config.segments ? memory_of_chunk(v, m->segment, m->offset) : NULL;
         value = mr ? 1ull << 32 | mr->rkey : 0;
     }
     if (m->kind == MESSAGE_ATOMIC && !m->signal_op)
@@ -199,6 +199,7 @@ int complete_some(struct verbs *v)
             complete_go_on(v, touched[i]);
     }
     if (n < 0)
-        v->config.fail(GSHMEM_ERR_TRANSPORT, "verbs: %s: polling for completions failed", v->nic.name);
+        v->config.fail(GSHMEM_ERR_TRANSPORT, "verbs: %s: polling for completions failed",
+                       v->nic.name);
     return n > 0 ? n : 0;
 }

@@ -1,9 +1,10 @@
 /* From requests to work requests: what a link's queue pair is given, in order, and when it is done.
  *
- * Puts are writes, gets reads. What a NIC must not do, since CPUs do it to the same memory (atomics,
- * signals that are added), goes to the owner as a message; and as nothing may overtake that before it
- * is done there, small puts behind it go the same way, and all else waits for its reply. A put's signal
- * that is set is a write behind the put's own, on the same queue pair: nobody waits in between. */
+ * Puts are writes, gets reads. What a NIC must not do, since CPUs do it to the same memory
+ * (atomics, signals that are added), goes to the owner as a message; and as nothing may overtake
+ * that before it is done there, small puts behind it go the same way, and all else waits for its
+ * reply. A put's signal that is set is a write behind the put's own, on the same queue pair: nobody
+ * waits in between. */
 #include <errno.h>
 #include <string.h>
 
@@ -53,8 +54,8 @@ static struct ibv_send_wr *next_work(struct verbs *v, struct link *l, bool kept)
                                .sg_list = &l->sge[l->batched],
                                .num_sge = 1,
                                /* a read may come back later than what is behind it */
-                               .send_flags = is_after(l->last_read, l->sends_done) ? IBV_SEND_FENCE
-                                                                                    : 0};
+                               .send_flags =
+                                   is_after(l->last_read, l->sends_done) ? IBV_SEND_FENCE : 0};
     if (l->batched)
         l->wr[l->batched - 1].next = wr;
     l->batched++;
@@ -105,7 +106,7 @@ static bool send_update(struct verbs *v, struct link *l, struct op *op, struct m
 
 static const void *data_of(struct verbs *v, const struct op *op)
 {
-    return op->slot >= 0                        ? v->slots + (size_t)op->slot * SLOT_BYTES
+    return op->slot >= 0                      ? v->slots + (size_t)op->slot * SLOT_BYTES
            : op->request.bytes <= SMALL_BYTES ? op->small
                                               : op->request.local;
 }
@@ -143,14 +144,16 @@ static bool send_atomic(struct verbs *v, struct link *l, struct op *op)
 
 /* ---- Keys ---- */
 
-/* The key for an offset of the peer's segment, and how far it reaches; false: it has been asked for. */
+/* The key for an offset of the peer's segment, and how far it reaches; false: it has been asked
+ * for. */
 static bool find_key(struct verbs *v, struct link *l, int segment, uint64_t offset, uint64_t *bytes,
                      uint32_t *key)
 {
     const uint64_t chunk = offset / CHUNK_BYTES, to_end = (chunk + 1) * CHUNK_BYTES - offset;
 
     if (!l->key[segment] || offset >= l->bytes[segment] || *bytes > l->bytes[segment] - offset) {
-        link_fail(v, l, GSHMEM_ERR_TRANSPORT, "verbs: its symmetric memory ends before this address");
+        link_fail(v, l, GSHMEM_ERR_TRANSPORT,
+                  "verbs: its symmetric memory ends before this address");
         return false;
     }
     *bytes = *bytes < to_end ? *bytes : to_end;
@@ -372,9 +375,8 @@ static void release(struct verbs *v, struct op *op)
 
 static bool is_over(const struct link *l, const struct op *op)
 {
-    return l->state == LINK_FAILED ||
-           (!is_after(op->sends_end, l->sends_done) &&
-            !(op->wants_reply && is_after(op->number, l->replied)));
+    return l->state == LINK_FAILED || (!is_after(op->sends_end, l->sends_done) &&
+                                       !(op->wants_reply && is_after(op->number, l->replied)));
 }
 
 void issue_finish(struct verbs *v, struct link *l)

@@ -1,8 +1,8 @@
 /* A queue pair to one PE: how two find each other over the transport below, and how it ends.
  *
- * Each makes its queue pair when it first wants to talk or hears that the other does, and offers it;
- * with the other's offer it can receive, and says so; with the other's word it sends. If both begin at
- * once the two offers cross, and are the same pair all the same. */
+ * Each makes its queue pair when it first wants to talk or hears that the other does, and offers
+ * it; with the other's offer it can receive, and says so; with the other's word it sends. If both
+ * begin at once the two offers cross, and are the same pair all the same. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,9 +40,9 @@ static uint32_t get32(const unsigned char *at)
 
 static size_t encode_offer(const struct verbs *v, const struct link *l, unsigned char *note)
 {
-    const uint32_t number[] = {l->qp->qp_num,        l->first_packet, (uint32_t)v->nic.mtu,
-                               v->nic.reads,         v->nic.lid,      v->nic.ethernet,
-                               (uint32_t)v->config.segments};
+    const uint32_t number[] = {
+        l->qp->qp_num, l->first_packet, (uint32_t)v->nic.mtu,        v->nic.reads,
+        v->nic.lid,    v->nic.ethernet, (uint32_t)v->config.segments};
     unsigned char *at = note + NOTE_HEAD;
 
     for (int i = 0; i < 7; i++)
@@ -59,9 +59,12 @@ static bool decode_offer(const unsigned char *note, size_t bytes, struct offer *
 {
     if (bytes < NOTE_HEAD)
         return false;
-    *o = (struct offer){.queue = get32(note + 12), .packet = get32(note + 16),
-                        .mtu = get32(note + 20), .reads = get32(note + 24),
-                        .lid = (uint16_t)get32(note + 28), .ethernet = get32(note + 32) == 1,
+    *o = (struct offer){.queue = get32(note + 12),
+                        .packet = get32(note + 16),
+                        .mtu = get32(note + 20),
+                        .reads = get32(note + 24),
+                        .lid = (uint16_t)get32(note + 28),
+                        .ethernet = get32(note + 32) == 1,
                         .segments = get32(note + 36)};
     memcpy(o->gid.raw, note + 40, 16);
     if (o->queue >> 24 || o->packet >> 24 || o->mtu < IBV_MTU_256 || o->mtu > IBV_MTU_4096 ||
@@ -204,7 +207,8 @@ gshmem_status_t link_open(struct verbs *v, int pe, struct link **out)
         return v->config.fail(GSHMEM_ERR_MEMORY, "verbs: out of memory for a link to PE %d", pe);
     }
     l->pe = pe;
-    l->first_packet = (uint32_t)(v->config.pe * 0x9e3779b1u + (unsigned)pe * 0x85ebca6bu) & 0xffffff;
+    l->first_packet =
+        (uint32_t)(v->config.pe * 0x9e3779b1u + (unsigned)pe * 0x85ebca6bu) & 0xffffff;
     if (v->has_nic && (status = make_queue_pair(v, l))) {
         link_close(v, l);
         return status;
@@ -284,7 +288,8 @@ void link_heard(struct verbs *v, int from, const unsigned char *note, size_t byt
             link_fail(v, l, GSHMEM_ERR_TRANSPORT, "verbs: it is of another version");
         return;
     }
-    if (l || !link_open(v, from, &l)) /* has logged why not; the other will hear nothing, and say so */
+    if (l ||
+        !link_open(v, from, &l)) /* has logged why not; the other will hear nothing, and say so */
         take_note(v, l, get32(note + 8), note, bytes);
 }
 

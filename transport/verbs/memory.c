@@ -1,5 +1,6 @@
-/* What the NIC may reach: chunks of the symmetric segments, each registered when it is first used, here
- * or by a peer. So a heap that grows needs nothing, and what is never talked about is never pinned.
+/* What the NIC may reach: chunks of the symmetric segments, each registered when it is first used,
+ * here or by a peer. So a heap that grows needs nothing, and what is never talked about is never
+ * pinned.
  *
  * A registration holds its pages for as long as the transport is open: the heap does not give them
  * back meanwhile (`pins`). */

@@ -1,7 +1,8 @@
-/* What travels between queue pairs as a message: what a NIC cannot do for its owner, and the answers.
+/* What travels between queue pairs as a message: what a NIC cannot do for its owner, and the
+ * answers.
  *
- * 64 bytes, little-endian, and for a put its data behind them. Messages of one PE are numbered from 1;
- * they are carried out in order, and the reply to number n says that all up to n are done. */
+ * 64 bytes, little-endian, and for a put its data behind them. Messages of one PE are numbered from
+ * 1; they are carried out in order, and the reply to number n says that all up to n are done. */
 #ifndef GSHMEM_TRANSPORT_VERBS_MESSAGE_H
 #define GSHMEM_TRANSPORT_VERBS_MESSAGE_H
 
@@ -22,8 +23,8 @@ struct message_bytes {
 enum message_kind {
     MESSAGE_PUT = 1, /* `bytes` bytes follow, perhaps none, then the signal if there is one */
     MESSAGE_ATOMIC,
-    MESSAGE_KEY,     /* asks for the key of chunk `offset` of a segment */
-    MESSAGE_REPLY,   /* to `number`: `a` is the old value of an atomic, or a key */
+    MESSAGE_KEY,   /* asks for the key of chunk `offset` of a segment */
+    MESSAGE_REPLY, /* to `number`: `a` is the old value of an atomic, or a key */
 };
 
 struct message {
@@ -32,8 +33,8 @@ struct message {
     uint32_t from;
     uint32_t number;
     uint64_t offset;
-    uint64_t a, b;      /* operand and compare; a signal's offset and value */
-    const void *data;   /* of a put that is to be sent */
+    uint64_t a, b;    /* operand and compare; a signal's offset and value */
+    const void *data; /* of a put that is to be sent */
 };
 
 static inline void message_put64(unsigned char *at, uint64_t value)

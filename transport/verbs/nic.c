@@ -50,7 +50,8 @@ static bool choose_gid(struct nic *nic, int asked, int table)
 
     for (int i = asked < 0 ? 0 : asked; i < (asked < 0 ? table : asked + 1); i++) {
         struct ibv_gid_entry e;
-        if (ibv_query_gid_ex(nic->context, (uint32_t)nic->port, (uint32_t)i, &e, 0) || rank(&e) <= best)
+        if (ibv_query_gid_ex(nic->context, (uint32_t)nic->port, (uint32_t)i, &e, 0) ||
+            rank(&e) <= best)
             continue;
         best = rank(&e);
         nic->gid = e.gid;
@@ -66,7 +67,8 @@ static bool choose_port(const struct transport_config *c, struct nic *nic)
 
     if (ibv_query_device(nic->context, &device))
         return false;
-    nic->reads = (uint32_t)(device.max_qp_rd_atom < READS_MOST ? device.max_qp_rd_atom : READS_MOST);
+    nic->reads =
+        (uint32_t)(device.max_qp_rd_atom < READS_MOST ? device.max_qp_rd_atom : READS_MOST);
     nic->receives_most = (uint32_t)device.max_srq_wr;
     for (int port = asked ? asked : 1; port <= (asked ? asked : device.phys_port_cnt); port++) {
         struct ibv_port_attr p;
@@ -101,8 +103,10 @@ bool nic_find(const struct transport_config *c, struct nic *nic, char *why, size
     struct ibv_device **list = ibv_get_device_list(&n);
 
     *nic = (struct nic){0};
-    snprintf(why, why_size, n ? "no port of GSHMEM_IB_HCA=%s is active and has an address"
-                              : "there is no RDMA device", *wanted ? wanted : "(any)");
+    snprintf(why, why_size,
+             n ? "no port of GSHMEM_IB_HCA=%s is active and has an address"
+               : "there is no RDMA device",
+             *wanted ? wanted : "(any)");
     for (int i = 0; i < n && !nic->context; i++) {
         if (!is_wanted(wanted, ibv_get_device_name(list[i])) ||
             list[i]->transport_type != IBV_TRANSPORT_IB ||
@@ -165,7 +169,8 @@ static gshmem_status_t make_slots(struct verbs *v)
 {
     v->slots = malloc((size_t)SLOTS * SLOT_BYTES);
     if (v->slots)
-        v->slots_mr = ibv_reg_mr(v->nic.pd, v->slots, (size_t)SLOTS * SLOT_BYTES, IBV_ACCESS_LOCAL_WRITE);
+        v->slots_mr =
+            ibv_reg_mr(v->nic.pd, v->slots, (size_t)SLOTS * SLOT_BYTES, IBV_ACCESS_LOCAL_WRITE);
     for (int i = 0; i < SLOTS; i++)
         v->slot_free[i] = i;
     v->slots_left = SLOTS;

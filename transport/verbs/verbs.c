@@ -39,11 +39,12 @@ static gshmem_status_t verbs_open(const struct transport_config *config, struct 
     v->to = calloc((size_t)config->n_pes, sizeof *v->to);
     v->has_nic = nic_find(config, &v->nic, why, sizeof why);
     if (v->wait_fd < 0 || !v->to || !v->has_nic)
-        status = config->fail(GSHMEM_ERR_TRANSPORT, "verbs: %s", v->has_nic ? strerror(errno) : why);
+        status =
+            config->fail(GSHMEM_ERR_TRANSPORT, "verbs: %s", v->has_nic ? strerror(errno) : why);
     if (!status)
         status = nic_open(v);
-    if (!status && (!watch(v, v->nic.channel->fd) ||
-                    !watch(v, config->below->ops->wait_fd(config->below))))
+    if (!status &&
+        (!watch(v, v->nic.channel->fd) || !watch(v, config->below->ops->wait_fd(config->below))))
         status = config->fail(GSHMEM_ERR_SYSTEM, "verbs: %s", strerror(errno));
     if (status) {
         verbs_close(&v->base); /* `below` stays the caller's */
@@ -70,7 +71,8 @@ static void verbs_begin(struct transport *base, const struct transport_config *c
     v->config = *config;
     if (config->device) {
         v->has_nic = false;
-        config->info("verbs: the heap is in memory of a GPU, which goes over %s", v->below->ops->name);
+        config->info("verbs: the heap is in memory of a GPU, which goes over %s",
+                     v->below->ops->name);
     }
     v->below->ops->begin(v->below, config);
 }
@@ -141,7 +143,8 @@ static int verbs_arm(struct transport *base)
         v->armed = ibv_req_notify_cq(v->nic.cq, 0) == 0;
     /* what came before the notice was asked for brings none */
     v->events = 0;
-    return complete_some(v) + v->events + v->held_back + v->below->ops->arm(v->below) > 0 || !v->armed;
+    return complete_some(v) + v->events + v->held_back + v->below->ops->arm(v->below) > 0 ||
+           !v->armed;
 }
 
 static gshmem_status_t verbs_say(struct transport *base, int pe, const void *note, size_t bytes)
@@ -174,7 +177,8 @@ static int verbs_busy(struct transport *base)
     const struct verbs *v = (struct verbs *)base;
 
     for (const struct link *l = v->links; l; l = l->next) {
-        bool sending = l->state == LINK_UP && (l->sends != l->sends_done || l->reply_first != l->reply_end);
+        bool sending =
+            l->state == LINK_UP && (l->sends != l->sends_done || l->reply_first != l->reply_end);
         if (l->posted != l->done || l->unsaid || sending)
             return 1;
     }

@@ -1,7 +1,7 @@
 /* The verbs transport's own parts, and what they know of each other.
  *
- * It stands on TCP (config.below): there each PE has proved to be of the job, addresses of queue pairs
- * are exchanged, deaths are noticed, and there go the requests to PEs that have no NIC. */
+ * It stands on TCP (config.below): there each PE has proved to be of the job, addresses of queue
+ * pairs are exchanged, deaths are noticed, and there go the requests to PEs that have no NIC. */
 #ifndef GSHMEM_TRANSPORT_VERBS_VERBS_H
 #define GSHMEM_TRANSPORT_VERBS_VERBS_H
 
@@ -17,13 +17,14 @@ enum {
     OPS = 256,         /* requests at a time to one PE; a power of two */
     SMALL_BYTES = 128, /* a put's data up to here travels in the work request */
     SLOT_BYTES = TRANSPORT_COPIED,
-    SLOTS = 512,       /* for what is copied on its way, of all links */
-    SEND_DEPTH = 512,  /* work requests of a link */
-    SEND_KEPT = 64,    /* of which so many are kept for replies and questions */
-    BATCH = 32,        /* work requests posted at once */
-    WINDOW = 24,       /* messages to one PE that have no reply yet */
-    RECEIVES = 2 * WINDOW + 16, /* what a peer can have on its way to this PE: messages, and replies */
-    REPLIES = 64,      /* a power of two, above WINDOW */
+    SLOTS = 512,      /* for what is copied on its way, of all links */
+    SEND_DEPTH = 512, /* work requests of a link */
+    SEND_KEPT = 64,   /* of which so many are kept for replies and questions */
+    BATCH = 32,       /* work requests posted at once */
+    WINDOW = 24,      /* messages to one PE that have no reply yet */
+    RECEIVES =
+        2 * WINDOW + 16, /* what a peer can have on its way to this PE: messages, and replies */
+    REPLIES = 64,        /* a power of two, above WINDOW */
     POLL = 32,
 };
 
@@ -36,22 +37,22 @@ struct verbs;
 
 struct op {
     struct transport_request request;
-    uint64_t at;          /* bytes that have been given to the queue pair */
-    uint32_t sends_end;   /* done when so many work requests of its link are, */
-    bool wants_reply;     /* and, as a message went out, when its reply has come */
-    uint32_t number;      /* of that message */
+    uint64_t at;             /* bytes that have been given to the queue pair */
+    uint32_t sends_end;      /* done when so many work requests of its link are, */
+    bool wants_reply;        /* and, as a message went out, when its reply has come */
+    uint32_t number;         /* of that message */
     gshmem_status_t failure; /* its own, not the link's */
-    int slot;             /* for its data; -1: none */
-    struct ibv_mr *mr;    /* of memory that was registered for it alone */
-    uint64_t value;       /* a signal's, on its way */
+    int slot;                /* for its data; -1: none */
+    struct ibv_mr *mr;       /* of memory that was registered for it alone */
+    uint64_t value;          /* a signal's, on its way */
     unsigned char small[SMALL_BYTES];
 };
 
 enum link_state {
-    LINK_ASKED,  /* an offer is on its way; nothing can be sent yet */
-    LINK_READY,  /* this side can receive, the other has not said so */
+    LINK_ASKED, /* an offer is on its way; nothing can be sent yet */
+    LINK_READY, /* this side can receive, the other has not said so */
     LINK_UP,
-    LINK_BELOW,  /* one of the two has no NIC for it: requests go to the transport below */
+    LINK_BELOW, /* one of the two has no NIC for it: requests go to the transport below */
     LINK_FAILED,
 };
 
@@ -68,29 +69,29 @@ struct link {
     uint32_t first_packet; /* its number */
     bool peer_ready;       /* it said so before its offer was heard */
 
-    struct op *op;         /* [OPS] */
+    struct op *op;                  /* [OPS] */
     uint32_t posted, issuing, done; /* requests, counted for ever */
 
-    uint32_t sends, sends_done;     /* work requests likewise */
-    uint32_t batched;               /* of them, not given to the queue pair yet */
+    uint32_t sends, sends_done; /* work requests likewise */
+    uint32_t batched;           /* of them, not given to the queue pair yet */
     struct ibv_send_wr wr[BATCH];
     struct ibv_sge sge[BATCH];
     struct message_bytes text[BATCH];
 
-    uint32_t said, replied;         /* messages, and those that have their reply */
-    uint32_t last_update;           /* the last of those said that nothing may overtake */
-    uint32_t last_read;             /* the last work request that reads */
-    uint32_t heard_number;          /* of the other's messages */
-    uint64_t *key[TRANSPORT_SEGMENT_MAX]; /* [chunk] of the peer's; 0: unknown */
+    uint32_t said, replied;                /* messages, and those that have their reply */
+    uint32_t last_update;                  /* the last of those said that nothing may overtake */
+    uint32_t last_read;                    /* the last work request that reads */
+    uint32_t heard_number;                 /* of the other's messages */
+    uint64_t *key[TRANSPORT_SEGMENT_MAX];  /* [chunk] of the peer's; 0: unknown */
     uint64_t bytes[TRANSPORT_SEGMENT_MAX]; /* of its segments */
     uint64_t base[TRANSPORT_SEGMENT_MAX];
-    bool asking;                    /* for the key that the next request lacks: */
+    bool asking; /* for the key that the next request lacks: */
     int asked_segment;
     uint64_t asked_chunk;
     uint32_t asked_number;
 
-    bool owes_reply;                /* to heard_number */
-    struct message reply[REPLIES];  /* those that found no room; counted for ever */
+    bool owes_reply;               /* to heard_number */
+    struct message reply[REPLIES]; /* those that found no room; counted for ever */
     uint32_t reply_first, reply_end;
 };
 
@@ -118,18 +119,18 @@ struct verbs {
     struct transport *below;
     bool has_nic;
     struct nic nic;
-    struct link **to;   /* [PE]: NULL until it is first talked to */
-    struct link *links; /* list of those */
+    struct link **to;                             /* [PE]: NULL until it is first talked to */
+    struct link *links;                           /* list of those */
     struct ibv_mr **chunk[TRANSPORT_SEGMENT_MAX]; /* of this PE's segments, NULL until asked for */
-    char *slots;        /* SLOTS of SLOT_BYTES */
+    char *slots;                                  /* SLOTS of SLOT_BYTES */
     struct ibv_mr *slots_mr;
     int slot_free[SLOTS], slots_left;
     struct message_bytes *inbox; /* where messages arrive */
     struct ibv_mr *inbox_mr;
     uint32_t inbox_room, inbox_posted;
-    int wait_fd;        /* epoll: that of the transport below, and the channel's */
-    bool armed;         /* the next completion will make it readable */
-    bool held_back;     /* some link has batched requests, or something unsaid */
+    int wait_fd;    /* epoll: that of the transport below, and the channel's */
+    bool armed;     /* the next completion will make it readable */
+    bool held_back; /* some link has batched requests, or something unsaid */
     int events;
 };
 
@@ -147,8 +148,8 @@ bool nic_receive_again(struct verbs *v, uint32_t index);
 
 /* ---- memory.c ---- */
 
-/* The registration that covers this address of a segment of this PE's, made at first use, and how many
- * bytes from there on. NULL: it cannot be, or it is none of a segment (*bytes is 0 then). */
+/* The registration that covers this address of a segment of this PE's, made at first use, and how
+ * many bytes from there on. NULL: it cannot be, or it is none of a segment (*bytes is 0 then). */
 struct ibv_mr *memory_of(struct verbs *v, const void *at, uint64_t *bytes);
 struct ibv_mr *memory_of_chunk(struct verbs *v, unsigned segment, uint64_t chunk);
 bool memory_is_pinned(const struct verbs *v, int segment, uint64_t offset, uint64_t bytes);
@@ -165,7 +166,8 @@ void link_close(struct verbs *v, struct link *l);
 
 /* ---- issue.c ---- */
 
-gshmem_status_t issue_post(struct verbs *v, struct link *l, const struct transport_request *request);
+gshmem_status_t issue_post(struct verbs *v, struct link *l,
+                           const struct transport_request *request);
 /* Gives the queue pair what it can take, in order. */
 void issue_more(struct verbs *v, struct link *l);
 void issue_batched(struct verbs *v, struct link *l);
@@ -177,7 +179,7 @@ void issue_below(struct verbs *v, struct link *l);
 
 /* ---- complete.c ---- */
 
-int complete_some(struct verbs *v);  /* how much happened */
+int complete_some(struct verbs *v); /* how much happened */
 /* All that can be done for a link: ends what is done, replies, and gives the queue pair more. */
 void complete_go_on(struct verbs *v, struct link *l);
 

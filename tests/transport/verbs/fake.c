@@ -134,8 +134,8 @@ int ibv_query_port(struct ibv_context *c, uint8_t port, struct _compat_ibv_port_
     return 0;
 }
 
-int _ibv_query_gid_ex(struct ibv_context *c, uint32_t port, uint32_t index,
-                      struct ibv_gid_entry *e, uint32_t flags, size_t size)
+int _ibv_query_gid_ex(struct ibv_context *c, uint32_t port, uint32_t index, struct ibv_gid_entry *e,
+                      uint32_t flags, size_t size)
 {
     (void)c, (void)port, (void)flags, (void)size;
     *e = (struct ibv_gid_entry){.gid_type = index ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_ROCE_V1};
@@ -233,8 +233,8 @@ struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *at, size_t bytes, int access)
     }
     CHECK(next_key < KEYS);
     int key = next_key++;
-    keys[key].mr = (struct ibv_mr){.pd = pd, .addr = at, .length = bytes, .lkey = (uint32_t)key,
-                                   .rkey = (uint32_t)key};
+    keys[key].mr = (struct ibv_mr){
+        .pd = pd, .addr = at, .length = bytes, .lkey = (uint32_t)key, .rkey = (uint32_t)key};
     keys[key].access = access;
     keys[key].used = true;
     fake.registered++;
@@ -259,8 +259,12 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
 
     CHECK(next_pair < QPS && a->qp_type == IBV_QPT_RC && a->srq && a->cap.max_inline_data <= 512);
     p->work = calloc(WORKS, sizeof *p->work);
-    p->qp = (struct ibv_qp){.context = pd->context, .pd = pd, .send_cq = a->send_cq,
-                            .recv_cq = a->recv_cq, .srq = a->srq, .qp_num = (uint32_t)next_pair};
+    p->qp = (struct ibv_qp){.context = pd->context,
+                            .pd = pd,
+                            .send_cq = a->send_cq,
+                            .recv_cq = a->recv_cq,
+                            .srq = a->srq,
+                            .qp_num = (uint32_t)next_pair};
     p->depth = a->cap.max_send_wr;
     p->inline_most = a->cap.max_inline_data;
     pairs[next_pair++] = p;
@@ -403,8 +407,10 @@ static void deliver(struct pair *from, struct pair *to, const struct work *w)
     memcpy(registered(place->lkey, place->addr, w->sge.length, IBV_ACCESS_LOCAL_WRITE), source(w),
            w->sge.length);
     (void)from;
-    complete(to->qp.recv_cq, (struct ibv_wc){.wr_id = id, .status = IBV_WC_SUCCESS,
-                                             .opcode = IBV_WC_RECV, .byte_len = w->sge.length,
+    complete(to->qp.recv_cq, (struct ibv_wc){.wr_id = id,
+                                             .status = IBV_WC_SUCCESS,
+                                             .opcode = IBV_WC_RECV,
+                                             .byte_len = w->sge.length,
                                              .qp_num = to->qp.qp_num});
 }
 
@@ -443,7 +449,8 @@ static void break_down(struct pair *p, uint32_t at)
 {
     for (enum ibv_wc_status status = fail_status; at != p->end; status = IBV_WC_WR_FLUSH_ERR, at++)
         complete(p->qp.send_cq, (struct ibv_wc){.wr_id = p->work[at % WORKS].wr.wr_id,
-                                                .status = status, .qp_num = p->qp.qp_num});
+                                                .status = status,
+                                                .qp_num = p->qp.qp_num});
     p->first = p->end;
     p->state = IBV_QPS_ERR;
 }
@@ -471,7 +478,8 @@ static bool run(struct pair *p)
             catch_up(p, i);
         if (w->wr.opcode == IBV_WR_RDMA_WRITE) {
             memcpy(registered(w->wr.wr.rdma.rkey, w->wr.wr.rdma.remote_addr, w->sge.length,
-                              IBV_ACCESS_REMOTE_WRITE), source(w), w->sge.length);
+                              IBV_ACCESS_REMOTE_WRITE),
+                   source(w), w->sge.length);
             fake.writes++;
         } else if (w->wr.opcode == IBV_WR_RDMA_READ) {
             w->late = true;

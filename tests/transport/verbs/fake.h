@@ -1,9 +1,9 @@
 /* A NIC that is not there: libibverbs as far as the verbs transport calls it, within one process.
  *
- * It is stricter than a NIC, and slower where one may be: keys, bounds and rights are checked, a queue
- * pair takes what its size says and no more, nothing moves before fake_run, whose order between queue
- * pairs is drawn, and reads come back as late as the rules allow, behind writes that do not wait for
- * them. */
+ * It is stricter than a NIC, and slower where one may be: keys, bounds and rights are checked, a
+ * queue pair takes what its size says and no more, nothing moves before fake_run, whose order
+ * between queue pairs is drawn, and reads come back as late as the rules allow, behind writes that
+ * do not wait for them. */
 #ifndef FAKE_VERBS_H
 #define FAKE_VERBS_H
 
@@ -16,20 +16,22 @@ void fake_end(void);            /* fails the test if something has been left */
 /* Carries out what has been posted, in part or as a whole; whether there was something. */
 bool fake_run(void);
 
-/* The nth work request from now on (1: the next) ends with that status, and its queue pair with it. */
+/* The nth work request from now on (1: the next) ends with that status, and its queue pair with it.
+ */
 void fake_fail(int nth, enum ibv_wc_status status);
-/* The nth call from now on of ibv_post_send takes all but its last work request, and answers that. */
+/* The nth call from now on of ibv_post_send takes all but its last work request, and answers that.
+ */
 void fake_refuse_post(int nth, int error);
 /* The nth registration from now on fails with ENOMEM. */
 void fake_refuse_memory(int nth);
 
 extern struct fake_count {
-    int posts;    /* calls of ibv_post_send */
-    int works;    /* work requests */
+    int posts; /* calls of ibv_post_send */
+    int works; /* work requests */
     int writes, reads, sends;
     int signalled;
     int registered; /* there are now */
-    int gids;     /* how many addresses the port has: of RoCE v1, then v2 of IPv6, then v2 of IPv4 */
+    int gids; /* how many addresses the port has: of RoCE v1, then v2 of IPv6, then v2 of IPv4 */
 } fake;
 
 #endif

@@ -142,10 +142,16 @@ static void below_close(struct transport *t)
     (void)t;
 }
 
-static const struct transport_ops below_ops = {
-    .name = "below", .begin = below_begin, .post = below_post, .progress = below_progress,
-    .say = below_say, .lose = below_lose, .arm = below_no, .busy = below_no, .wait_fd = below_fd,
-    .close = below_close};
+static const struct transport_ops below_ops = {.name = "below",
+                                               .begin = below_begin,
+                                               .post = below_post,
+                                               .progress = below_progress,
+                                               .say = below_say,
+                                               .lose = below_lose,
+                                               .arm = below_no,
+                                               .busy = below_no,
+                                               .wait_fd = below_fd,
+                                               .close = below_close};
 
 /* ---- Two PEs ---- */
 
@@ -154,10 +160,17 @@ static void open_pe(int me, bool device)
     struct pe *p = &pe[me];
 
     *p = (struct pe){.below = {&below_ops}, .memory = calloc(1, SEGMENT)};
-    p->config = (struct transport_config){
-        .size = sizeof p->config, .fail = complain, .info = be_silent, .pe = me, .n_pes = PES,
-        .context = p, .apply = apply, .lost = lost, .number = number, .text = text,
-        .below = &p->below};
+    p->config = (struct transport_config){.size = sizeof p->config,
+                                          .fail = complain,
+                                          .info = be_silent,
+                                          .pe = me,
+                                          .n_pes = PES,
+                                          .context = p,
+                                          .apply = apply,
+                                          .lost = lost,
+                                          .number = number,
+                                          .text = text,
+                                          .below = &p->below};
     CHECK_EQ(gshmem_transport.open(&p->config, &p->t), GSHMEM_OK);
     p->config.segments = 1;
     p->config.segment[0].base = p->memory;
@@ -265,9 +278,12 @@ static struct transport_request get(void *to, uint64_t offset, uint64_t bytes)
 
 static struct transport_request add(uint64_t offset, uint64_t operand, uint64_t *old)
 {
-    return (struct transport_request){.kind = TRANSPORT_ATOMIC, .offset = offset,
-                                      .amo = GSHMEM_AMO_ADD, .type = GSHMEM_TYPE_UINT64,
-                                      .operand = operand, .old = old};
+    return (struct transport_request){.kind = TRANSPORT_ATOMIC,
+                                      .offset = offset,
+                                      .amo = GSHMEM_AMO_ADD,
+                                      .type = GSHMEM_TYPE_UINT64,
+                                      .operand = operand,
+                                      .old = old};
 }
 
 static struct transport_request with_signal(struct transport_request r, int op, uint64_t offset,
@@ -292,8 +308,8 @@ static void fill(char *at, size_t bytes, unsigned seed)
         at[i] = (char)(i * 31 + seed);
 }
 
-/* All ways that data can take: in the work request, by a slot, from the heap and from the program's own
- * memory, across chunks; there and back. */
+/* All ways that data can take: in the work request, by a slot, from the heap and from the program's
+ * own memory, across chunks; there and back. */
 static void sizes(unsigned seed)
 {
     static const uint64_t all[] = {1, 7, 8, 128, 129, 192, 4096, 4097, 1 << 20, 33 << 20};
