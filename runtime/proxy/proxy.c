@@ -32,8 +32,7 @@ static void sleep_until_woken(struct proxy *p)
     uint64_t count;
 
     atomic_store(&p->watching, true); /* seq_cst: pairs with proxy_stand_aside */
-    /* Who writes a command then looks whether the proxy sleeps. Without a fence between the two, so
-     * that now and then one may be missed: until its waiter looks again, or this sleep ends. */
+    /* Who writes a command then looks whether the proxy sleeps (fence_all_threads). */
     if (network_fall_asleep(p->network) && !pace_driven(clock_ns(), atomic_load(&p->driven))) {
         if (ppoll(wake, 2, &most, NULL) < 0 && errno != EINTR) {
             log_error("proxy: poll: %s", strerror(errno));

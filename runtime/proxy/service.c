@@ -1,8 +1,12 @@
 /* What the network does for kernels: how their commands get to transports, and their failures to the
  * error policy; the channels it takes from; and what the proxy asks on the way to sleep. */
+#define _GNU_SOURCE
+#include <linux/membarrier.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "runtime/base/clock.h"
 #include "runtime/base/settings.h"
@@ -111,6 +115,7 @@ gshmem_status_t network_serve_kernels(struct network *n, struct gshmem_response 
     if (!n->local && !(status = transport_local.open(&n->config, &n->local)))
         n->local->ops->begin(n->local, &n->config);
     n->asleep = asleep;
+    syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
     n->way = (struct proxy_way){
         .n_pes = n->job->n_pes,
         .response = response,
@@ -179,20 +184,31 @@ void network_help(struct network *n)
 }
 
 /* A call where there is nothing to do is two loads: waking the proxy at each wait for a mapped peer
- * took 3 us, in which that peer began to wait and woke its own. A command that was written while the
- * proxy fell asleep is found when that sleep ends. */
+ * took 3 us, in which that peer began to wait and woke its own. */
 void network_receive(struct network *n)
 {
     if (n->far || !__atomic_load_n(n->asleep, __ATOMIC_RELAXED))
         network_help(n);
 }
 
+/* Who writes a command then looks whether the proxy sleeps, with no fence between the two, which each
+ * command would pay for. It is made here, for all threads of the process: either they see that the proxy
+ * sleeps, or it sees what they wrote. Where the system does not offer that, a command may be found only
+ * when the sleep ends, which is bounded. */
+static void fence_all_threads(void)
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+}
+
 bool network_fall_asleep(struct network *n)
 {
     pthread_mutex_lock(&n->lock);
     bool work = n->local && n->local->ops->busy(n->local);
-    if (n->asleep)
+    if (n->asleep) {
         __atomic_store_n(n->asleep, 1, __ATOMIC_RELAXED);
+        fence_all_threads();
+    }
     for (int i = 0; i < n->channels && !work; i++)
         work = channel_has_work(n->channel[i]);
     work = work || (n->far && n->far->ops->arm(n->far));

@@ -120,6 +120,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post(const struct gshmem_device_ctx 
     if (n == 2)
         gshmem_channel_write(&ring, position + 1, second, 0);
 #ifdef GSHMEM_HOST_DEVICE
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* and the proxy, falling asleep, fences all threads */
     if (gshmem_load_relaxed_32(c->job->asleep))
         gshmem_device_help();
 #endif
