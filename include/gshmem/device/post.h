@@ -80,6 +80,18 @@ GSHMEM_KERNEL void *gshmem_kernel_reach(const struct gshmem_device_ctx *c, const
 
 /* ---- Commands ------------------------------------------------------------------------------- */
 
+/* On a CPU a release costs nothing, and brings what the program did before to the same memory in front of
+ * what the proxy does to it. */
+GSHMEM_KERNEL int gshmem_post_publishes(struct gshmem_slot first)
+{
+#ifdef GSHMEM_HOST_DEVICE
+    (void)first;
+    return 1;
+#else
+    return gshmem_command_publishes(first);
+#endif
+}
+
 /* A block's commands stay in one channel, and so in order. */
 GSHMEM_KERNEL const struct gshmem_device_channel *
 gshmem_kernel_channel(const struct gshmem_device_ctx *c)
@@ -116,7 +128,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post(const struct gshmem_device_ctx 
         if (status)
             return status;
     }
-    gshmem_channel_write(&ring, position, first, gshmem_command_publishes(first));
+    gshmem_channel_write(&ring, position, first, gshmem_post_publishes(first));
     if (n == 2)
         gshmem_channel_write(&ring, position + 1, second, 0);
 #ifdef GSHMEM_HOST_DEVICE
