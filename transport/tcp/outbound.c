@@ -252,8 +252,7 @@ static bool digest(struct tcp *t, struct outbound *o)
  * how much there could have been. */
 static ssize_t receive_some(struct outbound *o, char *place, size_t straight, size_t *wanted)
 {
-    size_t have = o->in_end - o->in_first;
-    size_t room = o->data_large && have < ANSWER_BYTES ? ANSWER_BYTES - have : sizeof o->in - o->in_end;
+    size_t room = sizeof o->in - o->in_end;
 
     if (straight < o->data_left)
         room = 0; /* what follows is data yet */
@@ -408,7 +407,7 @@ static gshmem_status_t open_stream(struct tcp *t, int pe, struct outbound **out)
     memset(o, 0, offsetof(struct outbound, waiting));
     o->data_at = NULL;
     o->data_left = o->data_number = 0;
-    o->data_large = o->data_of_device = false;
+    o->data_of_device = false;
     o->in_first = o->in_end = 0;
     o->stream = (struct stream){.ready = outbound_ready, .fd = -1};
     o->pe = pe;

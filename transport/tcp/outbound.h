@@ -58,7 +58,6 @@ struct outbound {
     uint64_t data_left;       /* of those bytes that the last answer announced */
     uint64_t data_number;
     bool data_of_device;
-    bool data_large;
     size_t in_first, in_end;
     unsigned char in[OUTBOUND_READ];
 };

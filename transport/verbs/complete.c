@@ -10,8 +10,6 @@
 #include "transport/segment.h"
 #include "transport/verbs/verbs.h"
 
-#define RECEIVED (1ull << 63) /* in wr_id: the rest is the number of the place in the inbox */
-
 /* ---- Errors ---- */
 
 /* Retries that ran out say that nobody is there any more; the rest is a fault of this connection.
@@ -157,7 +155,8 @@ static struct link *received(struct verbs *v, const struct ibv_wc *wc)
     if (l && !do_message(v, l, &m))
         link_fail(v, l, GSHMEM_ERR_TRANSPORT,
                   "verbs: it sent a message that makes no sense, or not for symmetric memory");
-    nic_receive_again(v, (uint32_t)(wc->wr_id & ~RECEIVED));
+    if (!nic_receive_again(v, (uint32_t)(wc->wr_id & ~RECEIVED)))
+        v->config.fail(GSHMEM_ERR_TRANSPORT, "verbs: %s takes a receive back no more", v->nic.name);
     return l;
 }
 

@@ -9,8 +9,6 @@
 #include "runtime/base/settings.h"
 #include "transport/verbs/verbs.h"
 
-#define RECEIVED (1ull << 63)
-
 enum { COMPLETIONS = 4096, READS_MOST = 16 };
 
 /* ---- Choosing ---- */

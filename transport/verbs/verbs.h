@@ -31,6 +31,8 @@ enum {
 #define CHUNK_BYTES (16ull << 20) /* of a segment: registered, and its key asked for, at once */
 #define PIECE_BYTES (1ull << 30)  /* at most in one work request; ports allow 2^31 */
 
+#define RECEIVED (1ull << 63) /* in wr_id: the rest is the number of the place in the inbox */
+
 struct verbs;
 
 /* ---- One request on its way to one PE ---- */

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-static inline uint32_t gshmem_bits_of_float(float value)
+static inline uint32_t gshmem_single_bits(float value)
 {
     uint32_t bits;
 
@@ -14,7 +14,7 @@ static inline uint32_t gshmem_bits_of_float(float value)
     return bits;
 }
 
-static inline float gshmem_float_of_bits(uint32_t bits)
+static inline float gshmem_single_of(uint32_t bits)
 {
     float value;
 
@@ -27,32 +27,32 @@ static inline float gshmem_half_to_float(uint16_t half)
     const uint32_t sign = (uint32_t)(half & 0x8000) << 16, rest = (uint32_t)(half & 0x7fff) << 13;
 
     if (rest >= 0x7c00u << 13) /* infinite or not a number */
-        return gshmem_float_of_bits(sign | 0x7f800000 | rest);
+        return gshmem_single_of(sign | 0x7f800000 | rest);
     /* The exponent's offset is 112 less; a product makes small ones normal, too. */
-    return gshmem_float_of_bits(sign | gshmem_bits_of_float(gshmem_float_of_bits(rest) * 0x1p112f));
+    return gshmem_single_of(sign | gshmem_single_bits(gshmem_single_of(rest) * 0x1p112f));
 }
 
 static inline uint16_t gshmem_half_of_float(float value)
 {
-    const uint32_t bits = gshmem_bits_of_float(value), sign = bits >> 16 & 0x8000;
+    const uint32_t bits = gshmem_single_bits(value), sign = bits >> 16 & 0x8000;
     uint32_t rest = bits & 0x7fffffff;
 
     if (rest > 0x7f800000)
         return 0x7fff; /* not a number, as CUDA has it */
     if (rest < 0x38800000) /* below 2^-14: the sum rounds to a multiple of 2^-24 */
-        return (uint16_t)(sign | (gshmem_bits_of_float(gshmem_float_of_bits(rest) + 0.5f) - 0x3f000000));
+        return (uint16_t)(sign | (gshmem_single_bits(gshmem_single_of(rest) + 0.5f) - 0x3f000000));
     rest = (rest + 0xfff + (rest >> 13 & 1) - (112u << 23)) >> 13;
     return (uint16_t)(sign | (rest < 0x7c00 ? rest : 0x7c00));
 }
 
 static inline float gshmem_bfloat16_to_float(uint16_t bfloat16)
 {
-    return gshmem_float_of_bits((uint32_t)bfloat16 << 16);
+    return gshmem_single_of((uint32_t)bfloat16 << 16);
 }
 
 static inline uint16_t gshmem_bfloat16_of_float(float value)
 {
-    const uint32_t bits = gshmem_bits_of_float(value);
+    const uint32_t bits = gshmem_single_bits(value);
 
     if ((bits & 0x7fffffff) > 0x7f800000)
         return 0x7fff;

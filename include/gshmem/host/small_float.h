@@ -47,11 +47,11 @@ inline float to_odd(long double value)
 
     if (near == value || near != near)
         return near;
-    uint32_t bits = gshmem_bits_of_float(near);
+    uint32_t bits = gshmem_single_bits(near);
     if (bits & 1)
         return near;
     bool away = near < value ? value > 0 : value < 0;
-    return gshmem_float_of_bits(near == 0 ? 1 | (value < 0 ? 0x80000000u : 0u) : away ? bits + 1 : bits - 1);
+    return gshmem_single_of(near == 0 ? 1 | (value < 0 ? 0x80000000u : 0u) : away ? bits + 1 : bits - 1);
 }
 
 /* All that can be done with a number: CUDA's names, found by the type of an argument. */

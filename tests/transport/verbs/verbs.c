@@ -641,7 +641,7 @@ static void bad_message(struct message m)
     post(1, put(&value, 0, 8));
     settle();
     m.from = 0;
-    m.number = v->to[1]->said + 1;
+    m.number = m.number ? m.number : v->to[1]->said + 1;
     CHECK(issue_message(v, v->to[1], &m));
     issue_batched(v, v->to[1]);
     for (int i = 0; i < 100; i++)
@@ -665,6 +665,7 @@ static void hostile(void)
     BAD(.kind = MESSAGE_ATOMIC, .type = 200);
     BAD(.kind = MESSAGE_ATOMIC, .type = GSHMEM_TYPE_UINT64, .amo = (enum gshmem_amo)200);
     BAD(.kind = MESSAGE_REPLY);
+    BAD(.kind = MESSAGE_PUT, .number = 7);
 }
 
 /* Places where messages go: none is lost or used twice, however many come. */
