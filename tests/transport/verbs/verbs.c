@@ -330,6 +330,11 @@ static void sizes(unsigned seed)
         post(1, get(pe[1].memory + (1 << 20) * (i < 8), 3, i < 8 ? all[i] : 64));
         settle();
     }
+    /* from chunks to chunks that end elsewhere */
+    fill(pe[0].memory + 3, 33 << 20, seed);
+    post(0, put(pe[0].memory + 3, 77, 33 << 20));
+    settle();
+    CHECK(memcmp(pe[1].memory + 77, pe[0].memory + 3, 33 << 20) == 0);
     CHECK_EQ(not_ok + pe[0].lost + pe[1].lost, 0);
     end();
 }
