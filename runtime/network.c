@@ -221,7 +221,7 @@ bool network_verbs_usable(char *why, size_t why_size)
     const struct transport_config config = {.number = setting_number, .text = setting_text};
     const struct transport_ops *ops = find_verbs(why, why_size);
 
-    return ops && ops->usable(&config, why, why_size);
+    return ops && ops->usable(&config, why, why_size) > 0;
 }
 
 /* Verbs on top of TCP, where they can be used: TCP then brings its notes, and what its NICs cannot. */
@@ -234,7 +234,10 @@ static gshmem_status_t add_verbs(struct network *n)
 
     if (asked == TRANSPORT_ONLY_TCP)
         return GSHMEM_OK;
-    if (!ops || !ops->usable(&n->config, why, sizeof why)) {
+    const int usable = ops ? ops->usable(&n->config, why, sizeof why) : 0;
+    if (usable < 0)
+        return fail(GSHMEM_ERR_ARGUMENT, "%s", why);
+    if (!usable) {
         if (asked == TRANSPORT_VERBS)
             return fail(GSHMEM_ERR_UNREACHABLE, "GSHMEM_TRANSPORT=verbs: %s", why);
         log_info("transport verbs is not used: %s", why);

@@ -137,7 +137,8 @@ struct transport_ops {
     uint32_t version; /* TRANSPORT_VERSION */
     const char *name;
 
-    /* Whether it can be used on this machine, and a short reason for people either way. */
+    /* Whether it can be used on this machine, and a short reason for people either way. Negative: a
+     * setting asks for what is not there. */
     int (*usable)(const struct transport_config *config, char *why, size_t why_size);
     /* Prepares to be reached; connects to nobody. */
     gshmem_status_t (*open)(const struct transport_config *config, struct transport **out);

@@ -89,7 +89,7 @@ static bool whole_number(const char *text, int64_t *number)
     char *end;
 
     errno = 0;
-    long long value = strtoll(text, &end, 10);
+    long long value = strtoll(text, &end, text[0] == '0' && (text[1] | 32) == 'x' ? 16 : 10);
     if (errno || end == text || *end)
         return false;
     *number = value;

@@ -40,14 +40,15 @@
     X(TCP_CONGESTION, "TCP_CONGESTION", NULL, STRING, "", NULL,                                    \
       "congestion control of TCP's streams; empty: the system's, but BBR on long ways only")        \
     X(IB_HCA, "IB_HCA", NULL, STRING, "", NULL,                                                    \
-      "RDMA devices that verbs may use, e.g. mlx5_0,mlx5_2; empty: the first with an active port")  \
-    X(IB_PORT, "IB_PORT", NULL, COUNT, "0", "0..254", "port of the RDMA device; 0: the first active")  \
-    X(IB_GID_INDEX, "IB_GID_INDEX", NULL, COUNT, "-1", "-1..4095",                                 \
+      "RDMA devices that verbs may use, and ports of them, e.g. mlx5_0,mlx5_2:1; empty: any")       \
+    X(IB_PORT, "IB_PORT", NULL, COUNT, "0", "0..254", "port of RDMA devices; 0: any")                  \
+    X(IB_GID_INDEX, "IB_GID_INDEX", NULL, COUNT, "-1", "-1..255",                                  \
       "address of the RDMA port by its index; -1: an IPv4 one of RoCE v2, or the best there is")   \
     X(IB_SL, "IB_SL", NULL, COUNT, "0", "0..15", "service level of queue pairs")                   \
     X(IB_TRAFFIC_CLASS, "IB_TRAFFIC_CLASS", NULL, COUNT, "0", "0..255",                            \
       "traffic class of queue pairs (RoCE: DSCP times four)")                                      \
-    X(IB_PKEY, "IB_PKEY", NULL, COUNT, "0", "0..65535", "partition, by its index in the port's table") \
+    X(IB_PKEY, "IB_PKEY", NULL, COUNT, "0", "0..65535",                                           \
+      "partition of queue pairs, as 0x8001; 0: the port's first")                                  \
     X(IB_TIMEOUT, "IB_TIMEOUT", NULL, COUNT, "14", "1..31",                                        \
       "a packet without answer is sent again after 4.1 us times two to this")                      \
     X(IB_RETRY, "IB_RETRY", NULL, COUNT, "7", "0..7", "how often")                                 \

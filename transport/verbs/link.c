@@ -121,7 +121,7 @@ static gshmem_status_t make_queue_pair(struct verbs *v, struct link *l)
                 .max_inline_data = MESSAGE_HEAD + MESSAGE_DATA},
     };
     struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
-                               .pkey_index = (uint16_t)v->config.number(SETTING_IB_PKEY),
+                               .pkey_index = v->nic.pkey_index,
                                .port_num = (uint8_t)v->nic.port,
                                .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ};
     gshmem_status_t status = nic_add_receives(v, l->pe);

@@ -1,126 +1,62 @@
-/* Which NIC, which port, which address; and what belongs to the NIC rather than to a peer. */
-#include <dirent.h>
+/* The NIC that this PE uses, and what belongs to it rather than to a peer. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/base/settings.h"
+#include "transport/verbs/choose.h"
 #include "transport/verbs/verbs.h"
 
 enum { COMPLETIONS = 4096, READS_MOST = 16 };
 
-/* ---- Choosing ---- */
+/* ---- Which ---- */
 
-/* How good an address is: IPv4 over RoCE v2, other of RoCE v2, then v1; 0: none. */
-static int rank(const struct ibv_gid_entry *e)
-{
-    static const unsigned char ipv4[12] = {[10] = 0xff, [11] = 0xff};
-    static const unsigned char none[16];
-
-    if (memcmp(e->gid.raw, none, 16) == 0)
-        return 0;
-    if (e->gid_type == IBV_GID_TYPE_IB)
-        return 5;
-    if (e->gid_type != IBV_GID_TYPE_ROCE_V2)
-        return 1;
-    return memcmp(e->gid.raw, ipv4, 12) == 0 ? 4 : e->gid.raw[0] == 0xfe ? 2 : 3;
-}
-
-static void describe(struct nic *nic)
+static void describe(struct nic *nic, const char *device)
 {
     char address[50];
-    const unsigned char *g = nic->gid.raw;
 
-    if (g[10] == 0xff && g[11] == 0xff && g[0] == 0)
-        snprintf(address, sizeof address, "%u.%u.%u.%u", g[12], g[13], g[14], g[15]);
-    else
-        snprintf(address, sizeof address, "%02x%02x:..:%02x%02x", g[0], g[1], g[14], g[15]);
-    snprintf(nic->name, sizeof nic->name, "%s port %d, %s (GID %d)",
-             ibv_get_device_name(nic->context->device), nic->port, address, nic->gid_index);
+    choose_address_text(&nic->gid, address, sizeof address);
+    snprintf(nic->name, sizeof nic->name, "%s port %d, %s (GID %d)", device, nic->port, address,
+             nic->gid_index);
 }
 
-/* The best address of a port, or the one that was asked for. */
-static bool choose_gid(struct nic *nic, int asked, int table)
+static void take_port(struct nic *nic, struct port *p)
 {
-    int best = 0;
+    const int reads = p->device_attr.max_qp_rd_atom;
 
-    for (int i = asked < 0 ? 0 : asked; i < (asked < 0 ? table : asked + 1); i++) {
-        struct ibv_gid_entry e;
-        if (ibv_query_gid_ex(nic->context, (uint32_t)nic->port, (uint32_t)i, &e, 0) ||
-            rank(&e) <= best)
-            continue;
-        best = rank(&e);
-        nic->gid = e.gid;
-        nic->gid_index = i;
-    }
-    return best > 0;
+    nic->context = p->context;
+    p->context = NULL; /* it is the NIC's now */
+    nic->port = p->number;
+    nic->lid = p->attr.lid;
+    nic->mtu = p->attr.active_mtu;
+    nic->ethernet = p->ethernet;
+    nic->pkey_index = p->pkey_index;
+    nic->gid = p->address[0].gid;
+    nic->gid_index = p->address[0].index;
+    nic->reads = (uint32_t)(reads < READS_MOST ? reads : READS_MOST);
+    nic->receives_most = (uint32_t)p->device_attr.max_srq_wr;
+    describe(nic, p->device);
 }
 
-static bool choose_port(const struct transport_config *c, struct nic *nic)
+int nic_find(const struct transport_config *c, struct nic *nic, char *why, size_t why_size)
 {
-    int asked = (int)c->number(SETTING_IB_PORT);
-    struct ibv_device_attr device;
-
-    if (ibv_query_device(nic->context, &device))
-        return false;
-    nic->reads =
-        (uint32_t)(device.max_qp_rd_atom < READS_MOST ? device.max_qp_rd_atom : READS_MOST);
-    nic->receives_most = (uint32_t)device.max_srq_wr;
-    for (int port = asked ? asked : 1; port <= (asked ? asked : device.phys_port_cnt); port++) {
-        struct ibv_port_attr p;
-        if (ibv_query_port(nic->context, (uint8_t)port, &p) || p.state != IBV_PORT_ACTIVE)
-            continue;
-        nic->port = port;
-        nic->lid = p.lid;
-        nic->mtu = p.active_mtu;
-        nic->ethernet = p.link_layer == IBV_LINK_LAYER_ETHERNET;
-        if (choose_gid(nic, (int)c->number(SETTING_IB_GID_INDEX), p.gid_tbl_len))
-            return true;
-    }
-    return false;
-}
-
-/* "mlx5_0" or "mlx5_0,mlx5_2"; empty: any. */
-static bool is_wanted(const char *list, const char *name)
-{
-    size_t length = strlen(name);
-
-    for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {
-        if (strcspn(at, ",") == length && strncmp(at, name, length) == 0)
-            return true;
-    }
-    return !*list;
-}
-
-bool nic_find(const struct transport_config *c, struct nic *nic, char *why, size_t why_size)
-{
-    const char *wanted = c->text(SETTING_IB_HCA);
-    int n = 0;
-    struct ibv_device **list = ibv_get_device_list(&n);
+    struct port *ports = calloc(PORTS_MOST, sizeof *ports);
+    int usable = 0, n = ports ? choose_ports(c, ports, PORTS_MOST, &usable) : 0;
+    bool mistaken = false;
 
     *nic = (struct nic){0};
-    snprintf(why, why_size,
-             n ? "no port of GSHMEM_IB_HCA=%s is active and has an address"
-               : "there is no RDMA device",
-             *wanted ? wanted : "(any)");
-    for (int i = 0; i < n && !nic->context; i++) {
-        if (!is_wanted(wanted, ibv_get_device_name(list[i])) ||
-            list[i]->transport_type != IBV_TRANSPORT_IB ||
-            !(nic->context = ibv_open_device(list[i])))
-            continue;
-        if (choose_port(c, nic)) {
-            describe(nic);
-            snprintf(why, why_size, "%s", nic->name);
-        } else {
-            ibv_close_device(nic->context);
-            *nic = (struct nic){0};
-        }
+    if (usable) {
+        take_port(nic, &ports[0]);
+        snprintf(why, why_size, "%s", nic->name);
+    } else if (ports) {
+        mistaken = choose_explain(c, ports, n, why, why_size);
+    } else {
+        snprintf(why, why_size, "out of memory");
     }
-    if (list)
-        ibv_free_device_list(list);
-    return nic->context != NULL;
+    choose_release(ports, n);
+    free(ports);
+    return usable ? 1 : mistaken ? -1 : 0;
 }
 
 /* ---- Receives ---- */

@@ -10,9 +10,9 @@
 static int usable(const struct transport_config *config, char *why, size_t why_size)
 {
     struct nic nic;
-    bool found = nic_find(config, &nic, why, why_size);
+    int found = nic_find(config, &nic, why, why_size);
 
-    if (found)
+    if (found > 0)
         ibv_close_device(nic.context);
     return found;
 }
@@ -37,7 +37,7 @@ static gshmem_status_t verbs_open(const struct transport_config *config, struct 
     v->config = *config;
     v->wait_fd = epoll_create1(EPOLL_CLOEXEC);
     v->to = calloc((size_t)config->n_pes, sizeof *v->to);
-    v->has_nic = nic_find(config, &v->nic, why, sizeof why);
+    v->has_nic = nic_find(config, &v->nic, why, sizeof why) > 0;
     if (v->wait_fd < 0 || !v->to || !v->has_nic)
         status =
             config->fail(GSHMEM_ERR_TRANSPORT, "verbs: %s", v->has_nic ? strerror(errno) : why);

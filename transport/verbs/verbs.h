@@ -106,6 +106,7 @@ struct nic {
     struct ibv_cq *cq;
     struct ibv_srq *srq;
     int port, gid_index;
+    uint16_t pkey_index;
     union ibv_gid gid;
     uint16_t lid;
     bool ethernet;
@@ -140,8 +141,9 @@ extern const struct transport_ops gshmem_transport __attribute__((visibility("de
 
 /* ---- nic.c ---- */
 
-/* The NIC and port that the settings and what is active allow; false with a reason. */
-bool nic_find(const struct transport_config *config, struct nic *nic, char *why, size_t why_size);
+/* The NIC and port that the settings and what is active allow. 0, with the reason: there is none; -1:
+ * as a setting asks for what is not there. */
+int nic_find(const struct transport_config *config, struct nic *nic, char *why, size_t why_size);
 gshmem_status_t nic_open(struct verbs *v);
 void nic_close(struct verbs *v);
 /* Room in the queue of receives for one more link. */

@@ -68,7 +68,8 @@ static struct ibv_device *devices[] = {&device, NULL};
 
 struct ibv_device **ibv_get_device_list(int *n)
 {
-    *n = 1;
+    if (n)
+        *n = 1;
     return devices;
 }
 
@@ -116,7 +117,7 @@ int ibv_query_device(struct ibv_context *c, struct ibv_device_attr *a)
 {
     (void)c;
     *a = (struct ibv_device_attr){
-        .phys_port_cnt = 1, .max_qp_rd_atom = 8, .max_srq_wr = RECEIVES_MOST};
+        .phys_port_cnt = 1, .max_qp_rd_atom = 8, .max_srq = 1, .max_srq_wr = RECEIVES_MOST};
     return 0;
 }
 
@@ -144,6 +145,13 @@ int _ibv_query_gid_ex(struct ibv_context *c, uint32_t port, uint32_t index, stru
     e->gid.raw[0] = index == 2 ? 0 : 0xfd;
     e->gid.raw[10] = e->gid.raw[11] = index == 2 ? 0xff : 0;
     e->gid.raw[15] = 1;
+    return 0;
+}
+
+int ibv_query_pkey(struct ibv_context *c, uint8_t port, int index, __be16 *key)
+{
+    (void)c, (void)port, (void)index;
+    *key = 0xffff;
     return 0;
 }
 

@@ -1,0 +1,265 @@
+/* Which ports, addresses and partitions of RDMA devices are taken, and what is said of the others. */
+#include <arpa/inet.h>
+#include <errno.h>
+
+#include "check.h"
+#include "devices.h"
+#include "runtime/base/settings.h"
+#include "transport/verbs/choose.h"
+
+static struct port ports[PORTS_MOST];
+static int found, usable;
+static char why[300];
+static bool mistaken;
+
+static int64_t number(int setting)
+{
+    return settings_number((enum setting)setting);
+}
+
+static const char *text(int setting)
+{
+    return settings_string((enum setting)setting);
+}
+
+static const struct transport_config config = {.number = number, .text = text};
+
+/* With these settings ("GSHMEM_…=…" or NULL). */
+static void look(const char *variable, const char *value)
+{
+    if (variable)
+        setenv(variable, value, 1);
+    CHECK_EQ(settings_load(), GSHMEM_OK);
+    found = choose_ports(&config, ports, PORTS_MOST, &usable);
+    mistaken = !usable && choose_explain(&config, ports, found, why, sizeof why);
+    for (int i = 0; i < found; i++)
+        CHECK((ports[i].context != NULL) == !ports[i].why[0]);
+    if (variable)
+        unsetenv(variable);
+}
+
+static void done(void)
+{
+    choose_release(ports, found);
+    CHECK_EQ(fake_open, 0);
+}
+
+/* An Ethernet port as they are found in the field: v1 and v2 of each address of its interface. */
+static struct fake_device roce(const char *name)
+{
+    return (struct fake_device){
+        .name = name,
+        .transport = IBV_TRANSPORT_IB,
+        .inline_most = 512,
+        .ports = 1,
+        .port = {{.state = IBV_PORT_ACTIVE,
+                  .link_layer = 1,
+                  .mtu = IBV_MTU_1024,
+                  .speed = 32,
+                  .width = 2,
+                  .gid = {{FAKE_V1, "fe80::1"},
+                          {FAKE_V2, "fe80::1"},
+                          {FAKE_V1, "::ffff:10.0.0.1"},
+                          {FAKE_V2, "fd00::1"},
+                          {FAKE_V2, "::ffff:10.0.0.1"}},
+                  .pkey = {0xffff}}}};
+}
+
+static struct fake_device infiniband(const char *name)
+{
+    return (struct fake_device){.name = name,
+                                .transport = IBV_TRANSPORT_IB,
+                                .inline_most = 512,
+                                .ports = 2,
+                                .port = {{.state = IBV_PORT_INIT, .gid = {{FAKE_IB, "fe80::1:1"}}},
+                                         {.state = IBV_PORT_ACTIVE,
+                                          .mtu = IBV_MTU_4096,
+                                          .speed = 64,
+                                          .width = 2,
+                                          .gid = {{FAKE_IB, "fe80::1:2"}},
+                                          .pkey = {0x7fff, 0x0012, 0x8012}}}};
+}
+
+static void devices(struct fake_device a, struct fake_device b)
+{
+    memset(fake_devices, 0, sizeof fake_devices);
+    fake_devices[0] = a;
+    fake_devices[1] = b;
+}
+
+static const struct fake_device none;
+
+static void by_itself(void)
+{
+    devices(roce("mlx5_0"), infiniband("mlx5_1"));
+    look(NULL, NULL);
+    CHECK_EQ(found, 3);
+    CHECK_EQ(usable, 2);
+    CHECK_STR(ports[0].device, "mlx5_1"); /* 200 Gbit/s before 100, and one that is not up at the end */
+    CHECK_EQ(ports[0].number, 2);
+    CHECK_EQ(choose_rate(&ports[0].attr), 200);
+    CHECK_STR(ports[1].device, "mlx5_0");
+    CHECK_EQ(choose_rate(&ports[1].attr), 100);
+    CHECK_EQ(ports[2].number, 1);
+    CHECK_HAS(ports[2].why, "subnet manager");
+    CHECK_EQ(ports[0].address[0].prefix, 64);
+    CHECK_EQ(ports[1].addresses, 4); /* the worst of five is left out */
+    CHECK_EQ(ports[1].address[0].index, 4);
+    CHECK_EQ(ports[1].address[1].index, 3);
+    CHECK_EQ(ports[1].address[2].index, 1);
+    done();
+}
+
+static void as_asked(void)
+{
+    devices(roce("mlx5_0"), infiniband("mlx5_1"));
+    look("GSHMEM_IB_HCA", "mlx5_7,mlx5_0");
+    CHECK_EQ(found, 1);
+    CHECK_STR(ports[0].device, "mlx5_0");
+    done();
+    look("GSHMEM_IB_HCA", "mlx5_1:2");
+    CHECK(found == 1 && usable == 1 && ports[0].number == 2);
+    done();
+    look("GSHMEM_IB_PORT", "2");
+    CHECK(found == 1 && usable == 1 && ports[0].number == 2);
+    done();
+    look("GSHMEM_IB_GID_INDEX", "0");
+    CHECK_EQ(usable, 2);
+    CHECK(ports[1].address[0].index == 0 && ports[1].addresses == 1);
+    done();
+    look("GSHMEM_IB_PKEY", "0x8012");
+    CHECK_EQ(usable, 1);
+    CHECK_EQ(ports[0].pkey_index, 2); /* where it is a full member */
+    done();
+    devices(infiniband("mlx5_10"), infiniband("mlx5_9"));
+    look(NULL, NULL);
+    CHECK_STR(ports[0].device, "mlx5_9");
+    done();
+}
+
+/* What cannot be meant is answered with what there is. */
+static void mistakes(void)
+{
+    static const struct {
+        const char *variable, *value, *answer;
+    } all[] = {
+        {"GSHMEM_IB_HCA", "mlx4_0", "GSHMEM_IB_HCA=mlx4_0: there is no such port here, but mlx5_0 "
+                                    "(1 port), mlx5_1 (2 ports)"},
+        {"GSHMEM_IB_HCA", "mlx5_0:x", "mlx5_1 (2 ports)"},
+        {"GSHMEM_IB_HCA", "mlx5_0:2", "there is no such port here, but mlx5_0 (1 port)"},
+        {"GSHMEM_IB_HCA", "mlx5", "mlx5_0 (1 port)"},
+        {"GSHMEM_IB_PORT", "3", "GSHMEM_IB_PORT=3: there is no such port here, but mlx5_0 (1 port)"},
+        {"GSHMEM_IB_GID_INDEX", "5", "GSHMEM_IB_GID_INDEX=5: it has"},
+        {"GSHMEM_IB_PKEY", "0x8013", "GSHMEM_IB_PKEY=0x8013: it is in the partitions 0x7fff, 0x0012"},
+    };
+
+    devices(roce("mlx5_0"), infiniband("mlx5_1"));
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        look(all[i].variable, all[i].value);
+        CHECK_EQ(usable, 0);
+        CHECK(mistaken);
+        CHECK_HAS(why, all[i].answer);
+        done();
+    }
+    devices(roce("mlx5_0"), none);
+    look("GSHMEM_IB_GID_INDEX", "5");
+    CHECK_HAS(why, "mlx5_0 port 1 GSHMEM_IB_GID_INDEX=5: it has 4 (RoCE v2, IPv4, 10.0.0.1), 3 "
+                   "(RoCE v2, IPv6, fd00::1), 1 (");
+    done();
+    /* a host without any is no mistake: others of the job may have some */
+    devices(none, none);
+    look("GSHMEM_IB_HCA", "mlx5_0");
+    CHECK(!mistaken);
+    CHECK_STR(why, "there is no RDMA device");
+    done();
+}
+
+static void not_usable(void)
+{
+    struct fake_device d = roce("mlx5_0");
+
+    d.port[0].state = IBV_PORT_DOWN;
+    devices(d, none);
+    look(NULL, NULL);
+    CHECK(!usable && !mistaken);
+    CHECK_HAS(why, "mlx5_0 port 1 is down (ip link set");
+    done();
+
+    d = roce("mlx5_0");
+    memset(d.port[0].gid, 0, sizeof d.port[0].gid);
+    devices(d, none);
+    look("GSHMEM_IB_GID_INDEX", "1");
+    CHECK(!usable && !mistaken);
+    CHECK_HAS(why, "ip address add");
+    done();
+
+    d = roce("mlx5_0");
+    d.cannot_open = EACCES;
+    devices(d, none);
+    look(NULL, NULL);
+    CHECK(!usable && !mistaken);
+    CHECK_HAS(why, "/dev/infiniband/uverbs");
+    done();
+
+    d = roce("mlx5_0");
+    d.no_shared_receives = 1;
+    devices(d, none);
+    look(NULL, NULL);
+    CHECK(!usable && !mistaken);
+    CHECK_HAS(why, "shared receive");
+    done();
+}
+
+/* ---- Two sides ---- */
+
+static struct port_address address(const char *of, unsigned rank, unsigned prefix)
+{
+    struct port_address a = {.rank = (uint8_t)rank, .prefix = (uint8_t)prefix};
+
+    CHECK_EQ(inet_pton(AF_INET6, of, a.gid.raw), 1);
+    return a;
+}
+
+static void pair_is(const struct port_address *a, int n, const struct port_address *b, int m,
+                    int left, int right)
+{
+    int i = -1, j = -1, k = -1, l = -1;
+
+    CHECK_EQ(choose_pair(a, n, b, m, true, &i, &j), left >= 0);
+    CHECK_EQ(choose_pair(b, m, a, n, false, &k, &l), left >= 0);
+    CHECK(i == left && j == right && k == right && l == left);
+}
+
+static void pairs(void)
+{
+    enum { V1 = 1, LINK, IPV6, IPV4, IB };
+    const struct port_address two[] = {address("::ffff:10.0.1.1", IPV4, 96 + 24),
+                                       address("::ffff:10.0.2.1", IPV4, 96 + 24)};
+    const struct port_address other[] = {address("::ffff:10.0.3.7", IPV4, 96 + 24),
+                                         address("::ffff:10.0.2.7", IPV4, 96 + 24)};
+    const struct port_address wide[] = {address("::ffff:10.0.3.200", IPV4, 96 + 25),
+                                        address("::ffff:10.0.2.7", IPV4, 96 + 20)};
+    const struct port_address six[] = {address("fd00::7", IPV6, 64)};
+    const struct port_address link[] = {address("fe80::7", LINK, 64), address("fe80::7", V1, 64)};
+    const struct port_address ib[] = {address("fe80::7", IB, 64)};
+
+    pair_is(two, 2, other, 2, 1, 1);  /* the same subnet, though it is the second of both */
+    pair_is(two, 1, other, 2, 0, 0);  /* routed: the first */
+    pair_is(other, 1, wide, 2, 0, 0); /* prefixes that end within a byte: these differ in one bit */
+    pair_is(six, 1, link, 2, 0, 0);
+    pair_is(two, 2, six, 1, -1, -1);
+    pair_is(two, 2, ib, 1, -1, -1);
+    pair_is(link, 2, ib, 1, -1, -1);
+    pair_is(link, 2, link, 2, 0, 0);
+    pair_is(two, 2, two, 2, 0, 0);
+}
+
+int main(void)
+{
+    by_itself();
+    as_asked();
+    mistakes();
+    not_usable();
+    pairs();
+    return 0;
+}

@@ -1,0 +1,437 @@
+#define _GNU_SOURCE
+#include "transport/verbs/choose.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/settings.h"
+
+/* ---- Words ---- */
+
+enum rank { RANK_NONE, RANK_V1, RANK_V2_LINK, RANK_V2_IPV6, RANK_V2_IPV4, RANK_IB };
+
+const char *choose_rank_text(unsigned rank)
+{
+    static const char *const texts[] = {
+        [RANK_NONE] = "none",
+        [RANK_V1] = "RoCE v1, which is not routed",
+        [RANK_V2_LINK] = "RoCE v2, of the link alone",
+        [RANK_V2_IPV6] = "RoCE v2, IPv6",
+        [RANK_V2_IPV4] = "RoCE v2, IPv4",
+        [RANK_IB] = "InfiniBand",
+    };
+
+    return rank < sizeof texts / sizeof texts[0] ? texts[rank] : "unknown";
+}
+
+static bool is_ipv4(const union ibv_gid *gid)
+{
+    static const unsigned char ipv4[12] = {[10] = 0xff, [11] = 0xff};
+
+    return memcmp(gid->raw, ipv4, 12) == 0;
+}
+
+void choose_address_text(const union ibv_gid *gid, char *text, size_t size)
+{
+    const char *done = is_ipv4(gid) ? inet_ntop(AF_INET, gid->raw + 12, text, (socklen_t)size)
+                                    : inet_ntop(AF_INET6, gid->raw, text, (socklen_t)size);
+
+    if (!done)
+        snprintf(text, size, "?");
+}
+
+unsigned choose_rate(const struct ibv_port_attr *attr)
+{
+    static const struct {
+        unsigned code, tenths;
+    } speeds[] = {{1, 25},  {2, 50},   {4, 100},   {8, 100},
+                  {16, 140}, {32, 250}, {64, 500}, {128, 1000}};
+    static const struct {
+        unsigned code, lanes;
+    } widths[] = {{1, 1}, {2, 4}, {4, 8}, {8, 12}, {16, 2}};
+    unsigned tenths = 0, lanes = 0;
+
+    for (size_t i = 0; i < sizeof speeds / sizeof speeds[0]; i++)
+        tenths = attr->active_speed == speeds[i].code ? speeds[i].tenths : tenths;
+    for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++)
+        lanes = attr->active_width == widths[i].code ? widths[i].lanes : lanes;
+    return tenths * lanes / 10;
+}
+
+/* Adds to a line what has room in it. */
+__attribute__((format(printf, 3, 4))) static void add(char *line, size_t size, const char *format,
+                                                      ...)
+{
+    size_t used = strlen(line);
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(line + used, size - used, format, args);
+    va_end(args);
+}
+
+/* ---- Addresses ---- */
+
+static enum rank rank_of(const struct ibv_gid_entry *e)
+{
+    static const unsigned char none[16];
+
+    if (memcmp(e->gid.raw, none, 16) == 0)
+        return RANK_NONE;
+    if (e->gid_type == IBV_GID_TYPE_IB)
+        return RANK_IB;
+    if (e->gid_type != IBV_GID_TYPE_ROCE_V2)
+        return RANK_V1;
+    if (is_ipv4(&e->gid))
+        return RANK_V2_IPV4;
+    return e->gid.raw[0] == 0xfe ? RANK_V2_LINK : RANK_V2_IPV6;
+}
+
+static unsigned bits_set(const unsigned char *mask, size_t bytes)
+{
+    unsigned bits = 0;
+
+    for (size_t i = 0; i < bytes; i++)
+        bits += (unsigned)__builtin_popcount(mask[i]);
+    return bits;
+}
+
+/* As the interface with that address has it; 0: no interface has it. */
+static unsigned prefix_of(const union ibv_gid *gid, const struct ifaddrs *interfaces)
+{
+    const int family = is_ipv4(gid) ? AF_INET : AF_INET6;
+    const unsigned char *at = gid->raw + (family == AF_INET ? 12 : 0);
+    const size_t bytes = family == AF_INET ? 4 : 16;
+    const size_t where = family == AF_INET ? offsetof(struct sockaddr_in, sin_addr)
+                                           : offsetof(struct sockaddr_in6, sin6_addr);
+
+    for (const struct ifaddrs *i = interfaces; i; i = i->ifa_next) {
+        if (i->ifa_addr && i->ifa_netmask && i->ifa_addr->sa_family == family &&
+            memcmp((const char *)i->ifa_addr + where, at, bytes) == 0)
+            return bits_set((const unsigned char *)i->ifa_netmask + where, bytes) +
+                   (family == AF_INET ? 96 : 0);
+    }
+    return 0;
+}
+
+/* Keeps the best, in the order of their ranks, and of the table where these are equal. */
+static void keep_address(struct port *p, const struct port_address *a)
+{
+    int at = p->addresses;
+
+    while (at > 0 && p->address[at - 1].rank < a->rank)
+        at--;
+    if (at == ADDRESSES_MOST)
+        return;
+    p->addresses += p->addresses < ADDRESSES_MOST;
+    memmove(&p->address[at + 1], &p->address[at],
+            (size_t)(p->addresses - 1 - at) * sizeof p->address[0]);
+    p->address[at] = *a;
+}
+
+static void find_addresses(struct port *p, int from, int to)
+{
+    struct ifaddrs *interfaces = NULL;
+
+    if (getifaddrs(&interfaces))
+        interfaces = NULL; /* subnets are not known then */
+    p->addresses = 0;
+    for (int i = from; i < to && i < 256; i++) {
+        struct ibv_gid_entry e;
+        if (ibv_query_gid_ex(p->context, (uint32_t)p->number, (uint32_t)i, &e, 0) || !rank_of(&e))
+            continue;
+        struct port_address a = {.gid = e.gid, .index = (uint8_t)i, .rank = (uint8_t)rank_of(&e)};
+        a.prefix = (uint8_t)(a.rank == RANK_IB ? 64 : prefix_of(&e.gid, interfaces));
+        keep_address(p, &a);
+    }
+    if (interfaces)
+        freeifaddrs(interfaces);
+}
+
+/* iWARP's connections have addresses of IP's; what its port has is none that could be used. */
+static void choose_addresses(const struct transport_config *c, struct port *p)
+{
+    const int asked = (int)c->number(SETTING_IB_GID_INDEX);
+
+    if (asked >= 0)
+        find_addresses(p, asked, asked + 1);
+    if (asked < 0 || p->addresses == 0)
+        find_addresses(p, 0, p->attr.gid_tbl_len);
+    if (p->addresses == 0) {
+        snprintf(p->why, sizeof p->why, "has no address: %s",
+                 p->ethernet ? "give its network interface an IP address (ip address add)"
+                             : "it has no GID yet");
+        return;
+    }
+    if (asked < 0 || p->address[0].index == asked)
+        return;
+    p->mistaken = true;
+    snprintf(p->why, sizeof p->why, "GSHMEM_IB_GID_INDEX=%d: it has", asked);
+    for (int i = 0; i < p->addresses; i++) {
+        char text[INET6_ADDRSTRLEN];
+        choose_address_text(&p->address[i].gid, text, sizeof text);
+        add(p->why, sizeof p->why, "%s %d (%s, %s)", i ? "," : "", p->address[i].index,
+            choose_rank_text(p->address[i].rank), text);
+    }
+}
+
+static bool same_subnet(const struct port_address *a, const struct port_address *b)
+{
+    const unsigned bits = a->prefix > b->prefix ? a->prefix : b->prefix;
+    const unsigned rest = bits % 8 ? 0xff00u >> bits % 8 & 0xff : 0;
+
+    return bits && is_ipv4(&a->gid) == is_ipv4(&b->gid) && bits <= 128 &&
+           memcmp(a->gid.raw, b->gid.raw, bits / 8) == 0 &&
+           (!rest || ((a->gid.raw[bits / 8] ^ b->gid.raw[bits / 8]) & rest) == 0);
+}
+
+/* Whether packets of the one can be for the other at all. */
+static bool can_talk(const struct port_address *a, const struct port_address *b)
+{
+    if (a->rank == RANK_IB || b->rank == RANK_IB || a->rank == RANK_V1 || b->rank == RANK_V1)
+        return a->rank == b->rank;
+    return is_ipv4(&a->gid) == is_ipv4(&b->gid);
+}
+
+bool choose_pair(const struct port_address *mine, int n_mine, const struct port_address *theirs,
+                 int n_theirs, bool mine_first, int *which_mine, int *which_theirs)
+{
+    int best = -1;
+
+    for (int i = 0; i < n_mine; i++) {
+        for (int j = 0; j < n_theirs; j++) {
+            if (!can_talk(&mine[i], &theirs[j]))
+                continue;
+            /* of equals the first in one order that both sides know: that of one of the two */
+            int order = mine_first ? i * ADDRESSES_MOST + j : j * ADDRESSES_MOST + i;
+            int worth = ((same_subnet(&mine[i], &theirs[j]) ? 16 : 0) + mine[i].rank +
+                         theirs[j].rank) *
+                            64 +
+                        ADDRESSES_MOST * ADDRESSES_MOST - order;
+            if (worth > best) {
+                best = worth;
+                *which_mine = i;
+                *which_theirs = j;
+            }
+        }
+    }
+    return best >= 0;
+}
+
+/* ---- Partitions ---- */
+
+/* The upper bit says whether a port is a full member; two that are not do not hear each other. */
+static void choose_pkey(const struct transport_config *c, struct port *p)
+{
+    const int asked = (int)c->number(SETTING_IB_PKEY) & 0x7fff;
+    char have[80] = "";
+    int found = -1;
+
+    if (!asked)
+        return;
+    for (int i = 0; i < p->attr.pkey_tbl_len && i < 65536; i++) {
+        __be16 key;
+        if (ibv_query_pkey(p->context, (uint8_t)p->number, i, &key) || !(ntohs(key) & 0x7fff))
+            continue;
+        if ((ntohs(key) & 0x7fff) == asked && (found < 0 || ntohs(key) & 0x8000))
+            found = i;
+        add(have, sizeof have, "%s0x%04x", have[0] ? ", " : "", ntohs(key));
+    }
+    p->pkey_index = (uint16_t)(found < 0 ? 0 : found);
+    if (found >= 0)
+        return;
+    p->mistaken = true;
+    snprintf(p->why, sizeof p->why, "GSHMEM_IB_PKEY=0x%04x: it is in the partitions %s",
+             (unsigned)c->number(SETTING_IB_PKEY), have);
+}
+
+/* ---- Ports ---- */
+
+static const char *why_not_active(const struct port *p)
+{
+    switch (p->attr.state) {
+    case IBV_PORT_ACTIVE:
+        return NULL;
+    case IBV_PORT_INIT:
+    case IBV_PORT_ARMED:
+        return "has a link, but no subnet manager has set it up (start opensm, or ask who runs the "
+               "network)";
+    default:
+        return p->ethernet ? "is down (ip link set its network interface up; is the cable in?)"
+                           : "is down (is the cable in, and the switch on?)";
+    }
+}
+
+static void look_at_port(const struct transport_config *c, struct port *p)
+{
+    if (ibv_query_port(p->context, (uint8_t)p->number, &p->attr)) {
+        snprintf(p->why, sizeof p->why, "cannot be asked: %s", strerror(errno));
+        return;
+    }
+    p->ethernet = p->attr.link_layer == IBV_LINK_LAYER_ETHERNET;
+    const char *inactive = why_not_active(p);
+    if (inactive)
+        snprintf(p->why, sizeof p->why, "%s", inactive);
+    else if (p->iwarp)
+        snprintf(p->why, sizeof p->why, "is of iWARP, which this build does not use");
+    else if (p->device_attr.max_srq == 0)
+        snprintf(p->why, sizeof p->why, "has no shared receive queues, without which it is not used");
+    else
+        choose_addresses(c, p);
+    if (!p->why[0])
+        choose_pkey(c, p);
+}
+
+/* One item of GSHMEM_IB_HCA: "mlx5_0" or "mlx5_0:1". */
+static bool item_names(const char *item, size_t length, const char *device, int port)
+{
+    const size_t name = strcspn(item, ":,");
+
+    return strlen(device) == name && strncmp(item, device, name) == 0 &&
+           (name == length || atoi(item + name + 1) == port);
+}
+
+/* Whether the settings leave a port in; none of their devices (port 0): any port of it. */
+static bool is_wanted(const struct transport_config *c, const char *device, int port)
+{
+    const char *list = c->text(SETTING_IB_HCA);
+    const int asked = (int)c->number(SETTING_IB_PORT);
+
+    if (asked && port && port != asked)
+        return false;
+    if (!*list)
+        return true;
+    for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {
+        size_t length = strcspn(at, ",");
+        if (item_names(at, port ? length : strcspn(at, ":,"), device, port))
+            return true;
+    }
+    return false;
+}
+
+/* The device is opened for each port anew, so that each can be closed by itself. */
+static void add_port(const struct transport_config *c, struct ibv_device *device, struct port *p)
+{
+    snprintf(p->device, sizeof p->device, "%s", ibv_get_device_name(device));
+    p->iwarp = device->transport_type == IBV_TRANSPORT_IWARP;
+    p->context = ibv_open_device(device);
+    if (!p->context || ibv_query_device(p->context, &p->device_attr))
+        snprintf(p->why, sizeof p->why, "cannot be opened: %s%s", strerror(errno),
+                 errno == EACCES || errno == EPERM
+                     ? " (give this user read and write rights to /dev/infiniband/uverbs*)"
+                     : "");
+    else
+        look_at_port(c, p);
+    if (p->why[0] && p->context) {
+        ibv_close_device(p->context);
+        p->context = NULL;
+    }
+}
+
+static int ports_of(struct ibv_device *device)
+{
+    struct ibv_context *context = ibv_open_device(device);
+    struct ibv_device_attr attr;
+    int ports = 1;
+
+    if (context && !ibv_query_device(context, &attr))
+        ports = attr.phys_port_cnt;
+    if (context)
+        ibv_close_device(context);
+    return ports;
+}
+
+static int better(const void *left, const void *right)
+{
+    const struct port *a = left, *b = right;
+
+    if (!a->why[0] != !b->why[0])
+        return a->why[0] ? 1 : -1;
+    if (choose_rate(&a->attr) != choose_rate(&b->attr))
+        return choose_rate(&a->attr) > choose_rate(&b->attr) ? -1 : 1;
+    int order = strverscmp(a->device, b->device);
+    return order ? order : a->number - b->number;
+}
+
+int choose_ports(const struct transport_config *config, struct port *ports, int most, int *usable)
+{
+    struct ibv_device **list = ibv_get_device_list(NULL);
+    int n = 0;
+
+    *usable = 0;
+    for (struct ibv_device **d = list; d && *d; d++) {
+        const char *name = ibv_get_device_name(*d);
+        if (!is_wanted(config, name, 0))
+            continue;
+        for (int number = 1, end = ports_of(*d); number <= end && n < most; number++) {
+            if (!is_wanted(config, name, number))
+                continue;
+            ports[n] = (struct port){.number = number};
+            add_port(config, *d, &ports[n]);
+            *usable += !ports[n++].why[0];
+        }
+    }
+    if (list)
+        ibv_free_device_list(list);
+    qsort(ports, (size_t)n, sizeof *ports, better);
+    return n;
+}
+
+void choose_release(struct port *ports, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (ports[i].context)
+            ibv_close_device(ports[i].context);
+        ports[i].context = NULL;
+    }
+}
+
+/* "mlx5_0 (1 port), mlx5_1 (2 ports)" */
+static void list_devices(char *text, size_t size)
+{
+    struct ibv_device **list = ibv_get_device_list(NULL);
+
+    text[0] = 0;
+    for (struct ibv_device **d = list; d && *d; d++) {
+        int ports = ports_of(*d);
+        add(text, size, "%s%s (%d port%s)", text[0] ? ", " : "", ibv_get_device_name(*d), ports,
+            ports == 1 ? "" : "s");
+    }
+    if (list)
+        ibv_free_device_list(list);
+}
+
+bool choose_explain(const struct transport_config *config, const struct port *ports, int n,
+                    char *why, size_t why_size)
+{
+    const char *hca = config->text(SETTING_IB_HCA);
+    const int port = (int)config->number(SETTING_IB_PORT);
+    char there[160];
+
+    if (n > 0) { /* the first is the one that would be used */
+        int which = 0;
+        while (which < n - 1 && !ports[which].mistaken)
+            which++;
+        which = ports[which].mistaken ? which : 0;
+        snprintf(why, why_size, "%s port %d %s", ports[which].device, ports[which].number,
+                 ports[which].why);
+        return ports[which].mistaken;
+    }
+    list_devices(there, sizeof there);
+    if (!there[0]) {
+        snprintf(why, why_size, "there is no RDMA device");
+        return false;
+    }
+    why[0] = 0;
+    if (*hca)
+        add(why, why_size, "GSHMEM_IB_HCA=%s", hca);
+    if (port)
+        add(why, why_size, "%sGSHMEM_IB_PORT=%d", *hca ? ", " : "", port);
+    add(why, why_size, ": there is no such port here, but %s", there);
+    return true;
+}

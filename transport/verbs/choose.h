@@ -1,0 +1,54 @@
+/* Which ports of which RDMA devices can be used, in what order, by which address; and of those that
+ * cannot, why not, and what to do about it. */
+#ifndef GSHMEM_TRANSPORT_VERBS_CHOOSE_H
+#define GSHMEM_TRANSPORT_VERBS_CHOOSE_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "transport/transport.h"
+
+enum { ADDRESSES_MOST = 4, PORTS_MOST = 32 };
+
+/* One of a port's addresses. */
+struct port_address {
+    union ibv_gid gid;
+    uint8_t index;  /* in the port's table; a queue pair takes none above 255 */
+    uint8_t rank;   /* how good it is, as far as one side can tell; 0: no address */
+    uint8_t prefix; /* bits that the addresses of its subnet share; 0: not known */
+};
+
+struct port {
+    char device[IBV_SYSFS_NAME_MAX];
+    int number;
+    struct ibv_context *context; /* open where it is usable, else NULL; of its own */
+    struct ibv_port_attr attr;
+    struct ibv_device_attr device_attr;
+    bool ethernet, iwarp;
+    struct port_address address[ADDRESSES_MOST]; /* the best first, or the one that was asked for */
+    int addresses;
+    uint16_t pkey_index;
+    char why[240]; /* it is not usable: why, and what to do; "": it is */
+    bool mistaken; /* as a setting asks for what it has not */
+};
+
+/* All ports that the settings do not leave out, those that are usable first, the fastest before
+ * others. How many; *usable of them can be used. Their contexts are the caller's: choose_release. */
+int choose_ports(const struct transport_config *config, struct port *ports, int most, int *usable);
+void choose_release(struct port *ports, int n);
+/* In a line, why none is usable; true: as a setting asks for what is not there. */
+bool choose_explain(const struct transport_config *config, const struct port *ports, int n,
+                    char *why, size_t why_size);
+
+/* Which of the addresses of two ports reach each other best: the same subnet before another, then
+ * good before bad. Both sides come to the same pair. False: none can, as far as that can be told. */
+bool choose_pair(const struct port_address *mine, int n_mine, const struct port_address *theirs,
+                 int n_theirs, bool mine_first, int *which_mine, int *which_theirs);
+
+void choose_address_text(const union ibv_gid *gid, char *text, size_t size); /* "10.0.0.1" */
+const char *choose_rank_text(unsigned rank);                                 /* "RoCE v2, IPv4" */
+unsigned choose_rate(const struct ibv_port_attr *attr); /* Gbit/s of all lanes */
+
+#endif
