@@ -240,7 +240,7 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, c
     bool known = look_up(pointer, &a);
     *attributes = (struct cudaPointerAttributes){
         .type = a.type,
-        .device = known ? 0 : -1,
+        .device = known ? device_current() : -1,
         .devicePointer = known ? (void *)(uintptr_t)pointer : NULL,
         .hostPointer = known ? (void *)(uintptr_t)pointer : NULL,
     };
@@ -319,7 +319,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
 
 cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t bytes)
 {
-    if (to_device || from_device)
+    if (!device_exists(to_device) || !device_exists(from_device))
         return report_error(cudaErrorInvalidDevice);
     return cudaMemcpy(to, from, bytes, cudaMemcpyDefault);
 }
@@ -327,7 +327,7 @@ cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_d
 cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
                                 size_t bytes, cudaStream_t stream)
 {
-    if (to_device || from_device)
+    if (!device_exists(to_device) || !device_exists(from_device))
         return report_error(cudaErrorInvalidDevice);
     return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream);
 }

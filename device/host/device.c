@@ -1,4 +1,4 @@
-/* The one device there is, and the errors of the runtime API. */
+/* What the device is like, and the errors of the runtime API. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <string.h>
@@ -90,27 +90,6 @@ static size_t memory_bytes(int what)
     return pages > 0 && page > 0 ? (size_t)pages * (size_t)page : 0;
 }
 
-cudaError_t cudaGetDeviceCount(int *count)
-{
-    if (!count)
-        return report_error(cudaErrorInvalidValue);
-    *count = 1;
-    return cudaSuccess;
-}
-
-cudaError_t cudaSetDevice(int device)
-{
-    return device ? report_error(cudaErrorInvalidDevice) : cudaSuccess;
-}
-
-cudaError_t cudaGetDevice(int *device)
-{
-    if (!device)
-        return report_error(cudaErrorInvalidValue);
-    *device = 0;
-    return cudaSuccess;
-}
-
 cudaError_t cudaSetDeviceFlags(unsigned flags)
 {
     (void)flags; /* how the host waits; it spins, then sleeps */
@@ -121,7 +100,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
 {
     struct capacity c;
 
-    if (device)
+    if (!device_exists(device))
         return report_error(cudaErrorInvalidDevice);
     if (!properties)
         return report_error(cudaErrorInvalidValue);
@@ -225,23 +204,6 @@ cudaError_t cudaDeviceReset(void)
     atomic_store(&failure, cudaSuccess);
     last_error = cudaSuccess;
     return cudaSuccess;
-}
-
-cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
-{
-    if (!can)
-        return report_error(cudaErrorInvalidValue);
-    if (device || peer)
-        return report_error(cudaErrorInvalidDevice);
-    *can = 0; /* a device is no peer of itself */
-    return cudaSuccess;
-}
-
-cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
-{
-    (void)peer;
-    (void)flags;
-    return report_error(cudaErrorInvalidDevice);
 }
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)

@@ -15,6 +15,8 @@
 #include "device/host/grid.h"
 #include "gshmem/host/cuda_runtime_api.h"
 
+enum { DEVICES_MAX = 1024 };
+
 enum work_kind {
     WORK_NOTHING, /* a point in a stream */
     WORK_GRID,
@@ -98,6 +100,9 @@ bool work_may_wait(void);
 
 /* Remembers error for this thread's cudaGetLastError() and returns it. */
 cudaError_t report_error(cudaError_t error);
+/* Is there a device of this number, and which one has this thread chosen? */
+bool device_exists(int device);
+int device_current(void);
 /* The error of a kernel that failed, which stays, or cudaSuccess. */
 cudaError_t device_error(void);
 void device_failed(cudaError_t error);

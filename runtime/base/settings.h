@@ -77,6 +77,8 @@
       "mark collectives, waits, quiet and calls on streams as ranges for NVIDIA's profilers")      \
     X(HOST_THREADS, "HOST_THREADS", NULL, COUNT, "0", "0..1024",                                   \
       "threads that run kernels on the host device; 0: one for each CPU")                          \
+    X(HOST_DEVICES, "HOST_DEVICES", NULL, COUNT, "0", "0..1024",                                   \
+      "numbers that programs find the host device under; 0: one for each PE of the host")          \
     X(HOST_STACK, "HOST_STACK", NULL, SIZE, "64K", "16K..1G",                                      \
       "stack of each CUDA thread on the host device; four times this under sanitizers")            \
     X(MODULE_DIR, "MODULE_DIR", NULL, STRING, "", NULL,                                            \

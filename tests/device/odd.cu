@@ -44,6 +44,11 @@ __launch_bounds__(64) __global__ static void set_again(int *out, int value)
         out[threadIdx.x] = value >> 1 > 2 ? value >> 1 : -1;
 }
 
+template <typename T, T N = (T)(1 << 2)> __global__ void shifted(T *out)
+{
+    *out = N;
+}
+
 template <template <class, class> class Box, class A, class B, int... Numbers>
 __global__ void nested(int *out, Box<A, std::vector<std::vector<B>>> *, A add)
 {
@@ -142,6 +147,10 @@ int main()
     out[0] ? set<<<1, 1>>>(out) : set_again<<<1, 1>>>(out, 8);
     CHECK_LAUNCH();
     CHECK_EQ(*out, 4);
+    shifted<int, 1 << 4><<<1, 1>>>(out);
+    CHECK_LAUNCH();
+    CHECK_EQ(*out, 16);
+    *out = 4;
     nested<two, char, int, 1, 2><<<1, 1>>>(out, (two<char, std::vector<std::vector<int>>> *)nullptr, 'a');
     CHECK_LAUNCH();
     CHECK_EQ(*out, 4 + 3 + 2 * 'a');

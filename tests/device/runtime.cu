@@ -2,6 +2,7 @@
 #include "device.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 __constant__ float scale[4];
 __device__ int counter = 7;
@@ -109,6 +110,16 @@ static void check_properties()
     CHECK_CUDA(cudaGetDevice(&device));
     CHECK_EQ(device, 0);
     CHECK_CUDA_FAILS(cudaSetDevice(n), cudaErrorInvalidDevice);
+    CHECK_CUDA_FAILS(cudaSetDevice(-1), cudaErrorInvalidDevice);
+    if (const char *wanted = getenv("GSHMEM_HOST_DEVICES"))
+        CHECK_EQ(n, atoi(wanted));
+    for (int i = n - 1; i >= 0; i--) {
+        CHECK_CUDA(cudaSetDevice(i));
+        CHECK_CUDA(cudaGetDevice(&device));
+        CHECK_EQ(device, i);
+        CHECK_CUDA(cudaDeviceCanAccessPeer(&value, i, 0));
+        CHECK_EQ(value, i != 0);
+    }
     CHECK_CUDA(cudaGetDeviceProperties(&p, 0));
     CHECK_EQ(p.warpSize, 32);
     CHECK_EQ(p.maxThreadsPerBlock, 1024);

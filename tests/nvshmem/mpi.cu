@@ -18,6 +18,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &ranks);
     attr.mpi_comm = &comm;
+    CHECK_CUDA(cudaSetDevice(rank)); /* one host */
     CHECK_EQ(nvshmemx_init_attr(NVSHMEMX_INIT_WITH_MPI_COMM, &attr), 0);
     CHECK_EQ(nvshmem_my_pe(), rank);
     CHECK_EQ(nvshmem_n_pes(), ranks);

@@ -36,6 +36,7 @@ int main(void)
     enum { N = BLOCKS * CHUNKS * CHUNK };
 
     nvshmem_init();
+    CHECK_CUDA(cudaSetDevice(nvshmem_team_my_pe(NVSHMEMX_TEAM_NODE)));
     int mype = nvshmem_my_pe();
     float *data = (float *)nvshmem_malloc(N * sizeof(float));
     float *next = (float *)nvshmem_malloc(N * sizeof(float));

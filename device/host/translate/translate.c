@@ -78,6 +78,12 @@ static char *text_of(struct translation *t, size_t from, size_t to)
     return text;
 }
 
+/* The operator <<, which no template arguments begin with. */
+static bool shifts(const struct translation *t, size_t i)
+{
+    return is(t, i, "<") && is(t, i + 1, "<") && start_of(t, i + 1) == end_of(t, i);
+}
+
 /* The < of the template arguments that end with the > at i, or count. */
 static size_t angle_opening(const struct translation *t, size_t i)
 {
@@ -90,6 +96,8 @@ static size_t angle_opening(const struct translation *t, size_t i)
                 break;
         } else if (is(t, i, ">")) {
             depth++;
+        } else if (i && shifts(t, i - 1)) {
+            i--;
         } else if (is(t, i, "<") && --depth == 0) {
             return i;
         } else if (is(t, i, ";") || is(t, i, "{") || is(t, i, "(")) {
@@ -336,6 +344,8 @@ static size_t angle_closing(const struct translation *t, size_t i)
     for (; i < t->source.count; i++) {
         if (is(t, i, "(") || is(t, i, "[") || is(t, i, "{"))
             i = token_closing(&t->source, i);
+        else if (shifts(t, i))
+            i++;
         else if (is(t, i, "<"))
             depth++;
         else if (is(t, i, ">") && --depth == 0)
