@@ -299,6 +299,12 @@ static bool issue_one(struct verbs *v, struct link *l, struct op *op)
     }
 }
 
+static bool is_over(const struct link *l, const struct op *op)
+{
+    return l->state == LINK_FAILED || (!is_after(op->sends_end, l->sends_done) &&
+                                       !(op->wants_reply && is_after(op->number, l->replied)));
+}
+
 void issue_more(struct verbs *v, struct link *l)
 {
     while (l->state == LINK_UP && l->issuing != l->posted) {
@@ -307,6 +313,8 @@ void issue_more(struct verbs *v, struct link *l)
             break;
         op->sends_end = l->sends;
         l->issuing++;
+        if (is_over(l, op)) /* it took no work request, so that none will come back and end it */
+            v->held_back = true;
     }
 }
 
@@ -371,12 +379,6 @@ static void release(struct verbs *v, struct op *op)
         ibv_dereg_mr(op->mr);
     op->slot = -1;
     op->mr = NULL;
-}
-
-static bool is_over(const struct link *l, const struct op *op)
-{
-    return l->state == LINK_FAILED || (!is_after(op->sends_end, l->sends_done) &&
-                                       !(op->wants_reply && is_after(op->number, l->replied)));
 }
 
 void issue_finish(struct verbs *v, struct link *l)

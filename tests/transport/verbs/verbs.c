@@ -312,7 +312,8 @@ static void fill(char *at, size_t bytes, unsigned seed)
  * own memory, across chunks; there and back. */
 static void sizes(unsigned seed)
 {
-    static const uint64_t all[] = {1, 7, 8, 128, 129, 192, 4096, 4097, 1 << 20, 33 << 20};
+    static const uint64_t all[] = {1,    7,    8,       128,      129, 192,
+                                   4096, 4097, 1 << 20, 33 << 20, 0};
     static char own[33 << 20], back[33 << 20];
 
     begin(seed);
