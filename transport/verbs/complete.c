@@ -19,7 +19,7 @@ static void explain(struct verbs *v, struct link *l, const struct ibv_wc *wc)
     const bool gone = wc->status == IBV_WC_RETRY_EXC_ERR || wc->status == IBV_WC_RNR_RETRY_EXC_ERR;
     char why[400];
 
-    snprintf(why, sizeof why, "verbs: %s: %s (status %d, vendor's %u)%s", v->nic.name,
+    snprintf(why, sizeof why, "verbs: %s: %s (status %d, vendor's %u)%s", v->nic[0].name,
              ibv_wc_status_str(wc->status), wc->status, wc->vendor_err,
              gone ? ": it answers no more (GSHMEM_IB_TIMEOUT, GSHMEM_IB_RETRY)"
              : wc->status == IBV_WC_REM_ACCESS_ERR ? ": it has taken back what it let this PE reach"
@@ -126,7 +126,7 @@ static bool do_message(struct verbs *v, struct link *l, const struct message *m)
         return false;
     if (m->kind == MESSAGE_KEY) {
         struct ibv_mr *mr =
-            m->segment < v->config.segments ? memory_of_chunk(v, m->segment, m->offset) : NULL;
+            m->segment < v->config.segments ? memory_of_chunk(v, &v->nic[0], m->segment, m->offset) : NULL;
         value = mr ? 1ull << 32 | mr->rkey : 0;
     }
     if (m->kind == MESSAGE_ATOMIC && !m->signal_op)
@@ -146,7 +146,7 @@ static struct link *sender(struct verbs *v, const struct ibv_wc *wc, const struc
 
 static struct link *received(struct verbs *v, const struct ibv_wc *wc)
 {
-    const struct message_bytes *text = &v->inbox[wc->wr_id & ~RECEIVED];
+    const struct message_bytes *text = &v->nic[0].inbox[wc->wr_id & ~RECEIVED];
     struct link *l = NULL;
     struct message m;
 
@@ -155,8 +155,8 @@ static struct link *received(struct verbs *v, const struct ibv_wc *wc)
     if (l && !do_message(v, l, &m))
         link_fail(v, l, GSHMEM_ERR_TRANSPORT,
                   "verbs: it sent a message that makes no sense, or not for symmetric memory");
-    if (!nic_receive_again(v, (uint32_t)(wc->wr_id & ~RECEIVED)))
-        v->config.fail(GSHMEM_ERR_TRANSPORT, "verbs: %s takes a receive back no more", v->nic.name);
+    if (!nic_receive_again(&v->nic[0], (uint32_t)(wc->wr_id & ~RECEIVED)))
+        v->config.fail(GSHMEM_ERR_TRANSPORT, "verbs: %s takes a receive back no more", v->nic[0].name);
     return l;
 }
 
@@ -189,7 +189,7 @@ int complete_some(struct verbs *v)
 {
     struct ibv_wc wc[POLL];
     struct link *touched[POLL];
-    int n = ibv_poll_cq(v->nic.cq, POLL, wc);
+    int n = ibv_poll_cq(v->nic[0].cq, POLL, wc);
 
     for (int i = 0; i < n; i++)
         touched[i] = wc[i].wr_id & RECEIVED ? received(v, &wc[i]) : sent(v, &wc[i]);
@@ -199,6 +199,6 @@ int complete_some(struct verbs *v)
     }
     if (n < 0)
         v->config.fail(GSHMEM_ERR_TRANSPORT, "verbs: %s: polling for completions failed",
-                       v->nic.name);
+                       v->nic[0].name);
     return n > 0 ? n : 0;
 }

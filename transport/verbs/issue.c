@@ -34,7 +34,7 @@ void issue_batched(struct verbs *v, struct link *l)
     l->wr[l->batched - 1].send_flags |= IBV_SEND_SIGNALED; /* for all before it too */
     l->batched = 0;
     if ((error = ibv_post_send(l->qp, l->wr, &bad))) {
-        v->config.fail(GSHMEM_ERR_TRANSPORT, "verbs: %s: posting to PE %d: %s", v->nic.name, l->pe,
+        v->config.fail(GSHMEM_ERR_TRANSPORT, "verbs: %s: posting to PE %d: %s", v->nic[0].name, l->pe,
                        strerror(error));
         link_fail(v, l, GSHMEM_ERR_TRANSPORT, "verbs: its queue pair takes nothing any more");
     }
@@ -179,13 +179,13 @@ static struct ibv_mr *register_alone(struct verbs *v, struct op *op)
 
     if (op->mr)
         return op->mr;
-    op->mr = ibv_reg_mr(v->nic.pd, r->local, r->bytes,
+    op->mr = ibv_reg_mr(v->nic[0].pd, r->local, r->bytes,
                         r->kind == TRANSPORT_GET ? IBV_ACCESS_LOCAL_WRITE : 0);
     if (!op->mr)
         op->failure = v->config.fail(GSHMEM_ERR_TRANSPORT,
                                      "verbs: %s: registering %llu B of this PE's memory: %s "
                                      "(ulimit -l limits what may be pinned)",
-                                     v->nic.name, (unsigned long long)r->bytes, strerror(errno));
+                                     v->nic[0].name, (unsigned long long)r->bytes, strerror(errno));
     return op->mr;
 }
 
@@ -195,10 +195,10 @@ static bool local_piece(struct verbs *v, struct op *op, uint64_t *bytes, struct 
     const struct transport_request *r = &op->request;
     char *at = op->slot >= 0 ? v->slots + (size_t)op->slot * SLOT_BYTES : r->local;
     uint64_t covered = *bytes;
-    struct ibv_mr *mr = v->slots_mr;
+    struct ibv_mr *mr = v->nic[0].slots_mr;
 
     if (op->slot < 0) {
-        mr = memory_of(v, at + op->at, &covered);
+        mr = memory_of(v, &v->nic[0], at + op->at, &covered);
         if (!mr && covered)
             op->failure = GSHMEM_ERR_TRANSPORT;
         else if (!mr && (mr = register_alone(v, op)))
@@ -333,7 +333,7 @@ static bool keep_data(struct verbs *v, struct op *op)
         memcpy(op->small, r->local, r->bytes);
         return true;
     }
-    if (r->kind == TRANSPORT_GET && memory_of(v, r->local, &in_segment) && in_segment == r->bytes)
+    if (r->kind == TRANSPORT_GET && memory_of(v, &v->nic[0], r->local, &in_segment) && in_segment == r->bytes)
         return true; /* straight to its place */
     if (v->slots_left == 0)
         return false;

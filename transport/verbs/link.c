@@ -41,13 +41,13 @@ static uint32_t get32(const unsigned char *at)
 static size_t encode_offer(const struct verbs *v, const struct link *l, unsigned char *note)
 {
     const uint32_t number[] = {
-        l->qp->qp_num, l->first_packet, (uint32_t)v->nic.mtu,        v->nic.reads,
-        v->nic.lid,    v->nic.ethernet, (uint32_t)v->config.segments};
+        l->qp->qp_num, l->first_packet, (uint32_t)v->nic[0].mtu,        v->nic[0].reads,
+        v->nic[0].lid,    v->nic[0].ethernet, (uint32_t)v->config.segments};
     unsigned char *at = note + NOTE_HEAD;
 
     for (int i = 0; i < 7; i++)
         put32(note + 12 + 4 * i, number[i]);
-    memcpy(note + 40, v->nic.gid.raw, 16);
+    memcpy(note + 40, v->nic[0].gid.raw, 16);
     for (int i = 0; i < v->config.segments; i++, at += 16) {
         message_put64(at, (uintptr_t)v->config.segment[i].base);
         message_put64(at + 8, v->config.segment[i].bytes);
@@ -112,29 +112,29 @@ void link_say_rest(struct verbs *v, struct link *l)
 static gshmem_status_t make_queue_pair(struct verbs *v, struct link *l)
 {
     struct ibv_qp_init_attr want = {
-        .send_cq = v->nic.cq,
-        .recv_cq = v->nic.cq,
-        .srq = v->nic.srq,
+        .send_cq = v->nic[0].cq,
+        .recv_cq = v->nic[0].cq,
+        .srq = v->nic[0].srq,
         .qp_type = IBV_QPT_RC,
         .cap = {.max_send_wr = SEND_DEPTH,
                 .max_send_sge = 1,
                 .max_inline_data = MESSAGE_HEAD + MESSAGE_DATA},
     };
     struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
-                               .pkey_index = v->nic.pkey_index,
-                               .port_num = (uint8_t)v->nic.port,
+                               .pkey_index = v->nic[0].pkey_index,
+                               .port_num = (uint8_t)v->nic[0].port,
                                .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ};
-    gshmem_status_t status = nic_add_receives(v, l->pe);
+    gshmem_status_t status = nic_add_receives(v, &v->nic[0], l->pe);
 
     if (status)
         return status;
-    if (!(l->qp = ibv_create_qp(v->nic.pd, &want)))
+    if (!(l->qp = ibv_create_qp(v->nic[0].pd, &want)))
         return v->config.fail(GSHMEM_ERR_TRANSPORT, "verbs: %s: a queue pair to PE %d: %s",
-                              v->nic.name, l->pe, strerror(errno));
+                              v->nic[0].name, l->pe, strerror(errno));
     if (ibv_modify_qp(l->qp, &init,
                       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS))
         return v->config.fail(GSHMEM_ERR_TRANSPORT, "verbs: %s: preparing a queue pair: %s",
-                              v->nic.name, strerror(errno));
+                              v->nic[0].name, strerror(errno));
     return GSHMEM_OK;
 }
 
@@ -142,17 +142,17 @@ static bool can_receive(struct verbs *v, struct link *l, const struct offer *o)
 {
     struct ibv_qp_attr a = {
         .qp_state = IBV_QPS_RTR,
-        .path_mtu = o->mtu < (uint32_t)v->nic.mtu ? (enum ibv_mtu)o->mtu : v->nic.mtu,
+        .path_mtu = o->mtu < (uint32_t)v->nic[0].mtu ? (enum ibv_mtu)o->mtu : v->nic[0].mtu,
         .dest_qp_num = o->queue,
         .rq_psn = o->packet,
-        .max_dest_rd_atomic = (uint8_t)v->nic.reads,
+        .max_dest_rd_atomic = (uint8_t)v->nic[0].reads,
         .min_rnr_timer = 12,
         .ah_attr = {.dlid = o->lid,
                     .sl = (uint8_t)v->config.number(SETTING_IB_SL),
-                    .port_num = (uint8_t)v->nic.port,
-                    .is_global = v->nic.ethernet || o->lid == 0,
+                    .port_num = (uint8_t)v->nic[0].port,
+                    .is_global = v->nic[0].ethernet || o->lid == 0,
                     .grh = {.dgid = o->gid,
-                            .sgid_index = (uint8_t)v->nic.gid_index,
+                            .sgid_index = (uint8_t)v->nic[0].gid_index,
                             .traffic_class = (uint8_t)v->config.number(SETTING_IB_TRAFFIC_CLASS),
                             .hop_limit = 64}},
     };
@@ -164,7 +164,7 @@ static bool can_receive(struct verbs *v, struct link *l, const struct offer *o)
 
 static bool can_send(struct verbs *v, struct link *l, const struct offer *o)
 {
-    uint32_t reads = o->reads < v->nic.reads ? o->reads : v->nic.reads;
+    uint32_t reads = o->reads < v->nic[0].reads ? o->reads : v->nic[0].reads;
     struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTS,
                             .timeout = (uint8_t)v->config.number(SETTING_IB_TIMEOUT),
                             .retry_cnt = (uint8_t)v->config.number(SETTING_IB_RETRY),
@@ -209,12 +209,12 @@ gshmem_status_t link_open(struct verbs *v, int pe, struct link **out)
     l->pe = pe;
     l->first_packet =
         (uint32_t)(v->config.pe * 0x9e3779b1u + (unsigned)pe * 0x85ebca6bu) & 0xffffff;
-    if (v->has_nic && (status = make_queue_pair(v, l))) {
+    if (v->nics && (status = make_queue_pair(v, l))) {
         link_close(v, l);
         return status;
     }
-    l->unsaid = v->has_nic ? SAY_OFFER : SAY_NONE;
-    l->state = v->has_nic ? LINK_ASKED : LINK_BELOW;
+    l->unsaid = v->nics ? SAY_OFFER : SAY_NONE;
+    l->state = v->nics ? LINK_ASKED : LINK_BELOW;
     l->next = v->links;
     v->links = v->to[pe] = l;
     link_say_rest(v, l);
@@ -237,7 +237,7 @@ static bool remember_segments(struct link *l, const struct offer *o)
 
 static void take_offer(struct verbs *v, struct link *l, const struct offer *o)
 {
-    if (o->ethernet != v->nic.ethernet) {
+    if (o->ethernet != v->nic[0].ethernet) {
         l->unsaid |= SAY_NONE;
         link_say_rest(v, l);
         go_below(v, l, "one of the two has InfiniBand, the other Ethernet");
@@ -245,7 +245,7 @@ static void take_offer(struct verbs *v, struct link *l, const struct offer *o)
     }
     if (!remember_segments(l, o) || !can_receive(v, l, o) || !can_send(v, l, o)) {
         int error = errno;
-        v->config.fail(GSHMEM_ERR_TRANSPORT, "verbs: %s: connecting to PE %d: %s%s", v->nic.name,
+        v->config.fail(GSHMEM_ERR_TRANSPORT, "verbs: %s: connecting to PE %d: %s%s", v->nic[0].name,
                        l->pe, strerror(error),
                        error == EINVAL || error == ENETUNREACH || error == ETIMEDOUT
                            ? " (GSHMEM_IB_GID_INDEX and GSHMEM_IB_HCA choose another address)"

@@ -1,5 +1,5 @@
-/* What the NIC may reach: chunks of the symmetric segments, each registered when it is first used,
- * here or by a peer. So a heap that grows needs nothing, and what is never talked about is never
+/* What NICs may reach: chunks of the symmetric segments, each registered with a NIC when it is first
+ * used there, here or by a peer. So a heap that grows needs nothing, and what is never talked about is never
  * pinned.
  *
  * A registration holds its pages for as long as the transport is open: the heap does not give them
@@ -10,27 +10,27 @@
 
 #include "transport/verbs/verbs.h"
 
-struct ibv_mr *memory_of_chunk(struct verbs *v, unsigned segment, uint64_t chunk)
+struct ibv_mr *memory_of_chunk(struct verbs *v, struct nic *nic, unsigned segment, uint64_t chunk)
 {
     const struct transport_segment *s = &v->config.segment[segment];
     const uint64_t begin = chunk * CHUNK_BYTES, chunks = (s->bytes + CHUNK_BYTES - 1) / CHUNK_BYTES;
 
     if (chunk >= chunks)
         return NULL;
-    if (!v->chunk[segment] && !(v->chunk[segment] = calloc(chunks, sizeof *v->chunk[segment]))) {
+    if (!nic->chunk[segment] && !(nic->chunk[segment] = calloc(chunks, sizeof *nic->chunk[segment]))) {
         v->config.fail(GSHMEM_ERR_MEMORY, "verbs: out of memory for %llu registrations",
                        (unsigned long long)chunks);
         return NULL;
     }
-    struct ibv_mr **mr = &v->chunk[segment][chunk];
+    struct ibv_mr **mr = &nic->chunk[segment][chunk];
     if (*mr)
         return *mr;
     uint64_t bytes = s->bytes - begin < CHUNK_BYTES ? s->bytes - begin : CHUNK_BYTES;
-    *mr = ibv_reg_mr(v->nic.pd, s->base + begin, bytes,
+    *mr = ibv_reg_mr(nic->pd, s->base + begin, bytes,
                      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
     if (!*mr)
         v->config.fail(GSHMEM_ERR_TRANSPORT,
-                       "verbs: %s: registering %llu KiB of symmetric memory: %s%s", v->nic.name,
+                       "verbs: %s: registering %llu KiB of symmetric memory: %s%s", nic->name,
                        (unsigned long long)bytes >> 10, strerror(errno),
                        errno == ENOMEM ? " (ulimit -l limits what may be pinned: raise it, or "
                                          "GSHMEM_TRANSPORT=tcp)"
@@ -38,7 +38,7 @@ struct ibv_mr *memory_of_chunk(struct verbs *v, unsigned segment, uint64_t chunk
     return *mr;
 }
 
-struct ibv_mr *memory_of(struct verbs *v, const void *at, uint64_t *bytes)
+struct ibv_mr *memory_of(struct verbs *v, struct nic *nic, const void *at, uint64_t *bytes)
 {
     for (int i = 0; i < v->config.segments; i++) {
         const struct transport_segment *s = &v->config.segment[i];
@@ -48,32 +48,42 @@ struct ibv_mr *memory_of(struct verbs *v, const void *at, uint64_t *bytes)
         to_end = (offset / CHUNK_BYTES + 1) * CHUNK_BYTES;
         to_end = (to_end < s->bytes ? to_end : s->bytes) - offset;
         *bytes = *bytes < to_end ? *bytes : to_end;
-        return memory_of_chunk(v, (unsigned)i, offset / CHUNK_BYTES);
+        return memory_of_chunk(v, nic, (unsigned)i, offset / CHUNK_BYTES);
     }
     *bytes = 0;
     return NULL;
 }
 
-bool memory_is_pinned(const struct verbs *v, int segment, uint64_t offset, uint64_t bytes)
+static bool is_held(const struct verbs *v, const struct nic *nic, int segment, uint64_t offset,
+                    uint64_t bytes)
 {
-    if (!v->chunk[segment] || !bytes)
+    if (!nic->chunk[segment] || !bytes)
         return false;
     for (uint64_t c = offset / CHUNK_BYTES; c <= (offset + bytes - 1) / CHUNK_BYTES; c++) {
-        if (c * CHUNK_BYTES < v->config.segment[segment].bytes && v->chunk[segment][c])
+        if (c * CHUNK_BYTES < v->config.segment[segment].bytes && nic->chunk[segment][c])
             return true;
     }
     return false;
 }
 
-void memory_release(struct verbs *v)
+bool memory_is_pinned(const struct verbs *v, int segment, uint64_t offset, uint64_t bytes)
+{
+    for (int i = 0; i < v->opened; i++) {
+        if (is_held(v, &v->nic[i], segment, offset, bytes))
+            return true;
+    }
+    return false;
+}
+
+void memory_release(struct verbs *v, struct nic *nic)
 {
     for (int i = 0; i < v->config.segments; i++) {
         uint64_t chunks = (v->config.segment[i].bytes + CHUNK_BYTES - 1) / CHUNK_BYTES;
-        for (uint64_t c = 0; v->chunk[i] && c < chunks; c++) {
-            if (v->chunk[i][c])
-                ibv_dereg_mr(v->chunk[i][c]);
+        for (uint64_t c = 0; nic->chunk[i] && c < chunks; c++) {
+            if (nic->chunk[i][c])
+                ibv_dereg_mr(nic->chunk[i][c]);
         }
-        free(v->chunk[i]);
-        v->chunk[i] = NULL;
+        free(nic->chunk[i]);
+        nic->chunk[i] = NULL;
     }
 }

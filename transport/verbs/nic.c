@@ -39,81 +39,89 @@ static void take_port(struct nic *nic, struct port *p)
     describe(nic, p->device);
 }
 
-int nic_find(const struct transport_config *c, struct nic *nic, char *why, size_t why_size)
+static void take_ports(struct nic nic[NICS_MOST], int *taken, struct port *ports, int usable, char *why,
+                       size_t why_size)
+{
+    size_t used = 0;
+
+    for (int i = 0; i < usable && *taken < NICS_MOST; i++) {
+        if (i && ports[i].ethernet != ports[0].ethernet)
+            continue; /* several carry one link's data: they are of one kind */
+        take_port(&nic[*taken], &ports[i]);
+        snprintf(why + used, why_size - used, "%s%s", used ? "; " : "", nic[*taken].name);
+        used += strlen(why + used);
+        ++*taken;
+    }
+}
+
+int nics_find(const struct transport_config *c, struct nic nic[NICS_MOST], char *why,
+              size_t why_size)
 {
     struct port *ports = calloc(PORTS_MOST, sizeof *ports);
-    int usable = 0, n = ports ? choose_ports(c, ports, PORTS_MOST, &usable) : 0;
+    int usable = 0, taken = 0, n = ports ? choose_ports(c, ports, PORTS_MOST, &usable) : 0;
     bool mistaken = false;
 
-    *nic = (struct nic){0};
-    if (usable) {
-        take_port(nic, &ports[0]);
-        snprintf(why, why_size, "%s", nic->name);
-    } else if (ports) {
+    memset(nic, 0, NICS_MOST * sizeof *nic);
+    if (usable)
+        take_ports(nic, &taken, ports, usable, why, why_size);
+    else if (ports)
         mistaken = choose_explain(c, ports, n, why, why_size);
-    } else {
+    else
         snprintf(why, why_size, "out of memory");
-    }
     choose_release(ports, n);
     free(ports);
-    return usable ? 1 : mistaken ? -1 : 0;
+    return taken ? taken : mistaken ? -1 : 0;
 }
 
 /* ---- Receives ---- */
 
-bool nic_receive_again(struct verbs *v, uint32_t index)
+bool nic_receive_again(struct nic *nic, uint32_t index)
 {
-    struct ibv_sge sge = {(uintptr_t)&v->inbox[index], sizeof v->inbox[index], v->inbox_mr->lkey};
+    struct ibv_sge sge = {(uintptr_t)&nic->inbox[index], sizeof nic->inbox[index], nic->inbox_mr->lkey};
     struct ibv_recv_wr wr = {.wr_id = RECEIVED | index, .sg_list = &sge, .num_sge = 1}, *bad;
 
-    return ibv_post_srq_recv(v->nic.srq, &wr, &bad) == 0;
+    return ibv_post_srq_recv(nic->srq, &wr, &bad) == 0;
 }
 
 /* Places are made for all that could be needed, whose pages are taken as they are used. */
-static gshmem_status_t make_inbox(struct verbs *v)
+static gshmem_status_t make_inbox(const struct verbs *v, struct nic *nic)
 {
     uint64_t room = (uint64_t)v->config.n_pes * RECEIVES;
 
-    v->inbox_room = room < v->nic.receives_most ? (uint32_t)room : v->nic.receives_most;
-    v->inbox = calloc(v->inbox_room, sizeof *v->inbox);
-    if (v->inbox)
-        v->inbox_mr = ibv_reg_mr(v->nic.pd, v->inbox, v->inbox_room * sizeof *v->inbox,
+    nic->inbox_room = room < nic->receives_most ? (uint32_t)room : nic->receives_most;
+    nic->inbox = calloc(nic->inbox_room, sizeof *nic->inbox);
+    if (nic->inbox)
+        nic->inbox_mr = ibv_reg_mr(nic->pd, nic->inbox, nic->inbox_room * sizeof *nic->inbox,
                                  IBV_ACCESS_LOCAL_WRITE);
-    return v->inbox_mr ? GSHMEM_OK : GSHMEM_ERR_MEMORY;
+    return nic->inbox_mr ? GSHMEM_OK : GSHMEM_ERR_MEMORY;
 }
 
-gshmem_status_t nic_add_receives(struct verbs *v, int pe)
+gshmem_status_t nic_add_receives(struct verbs *v, struct nic *nic, int pe)
 {
     for (int i = 0; i < RECEIVES; i++) {
-        if (v->inbox_posted == v->inbox_room)
+        if (nic->inbox_posted == nic->inbox_room)
             return v->config.fail(GSHMEM_ERR_TRANSPORT,
                                   "verbs: %s takes %u receives, which are used up with PE %d",
-                                  v->nic.name, v->inbox_room, pe);
-        if (!nic_receive_again(v, v->inbox_posted))
+                                  nic->name, nic->inbox_room, pe);
+        if (!nic_receive_again(nic, nic->inbox_posted))
             return v->config.fail(GSHMEM_ERR_TRANSPORT, "verbs: %s: posting a receive: %s",
-                                  v->nic.name, strerror(errno));
-        v->inbox_posted++;
+                                  nic->name, strerror(errno));
+        nic->inbox_posted++;
     }
     return GSHMEM_OK;
 }
 
 /* ---- Life ---- */
 
-static gshmem_status_t make_slots(struct verbs *v)
+static gshmem_status_t reach_slots(const struct verbs *v, struct nic *nic)
 {
-    v->slots = malloc((size_t)SLOTS * SLOT_BYTES);
-    if (v->slots)
-        v->slots_mr =
-            ibv_reg_mr(v->nic.pd, v->slots, (size_t)SLOTS * SLOT_BYTES, IBV_ACCESS_LOCAL_WRITE);
-    for (int i = 0; i < SLOTS; i++)
-        v->slot_free[i] = i;
-    v->slots_left = SLOTS;
-    return v->slots_mr ? GSHMEM_OK : GSHMEM_ERR_MEMORY;
+    nic->slots_mr =
+        ibv_reg_mr(nic->pd, v->slots, (size_t)SLOTS * SLOT_BYTES, IBV_ACCESS_LOCAL_WRITE);
+    return nic->slots_mr ? GSHMEM_OK : GSHMEM_ERR_MEMORY;
 }
 
-gshmem_status_t nic_open(struct verbs *v)
+gshmem_status_t nic_open(struct verbs *v, struct nic *nic)
 {
-    struct nic *nic = &v->nic;
     struct ibv_srq_init_attr receives = {.attr = {.max_wr = nic->receives_most, .max_sge = 1}};
     uint64_t most = (uint64_t)v->config.n_pes * RECEIVES;
 
@@ -123,7 +131,8 @@ gshmem_status_t nic_open(struct verbs *v)
         !(nic->channel = ibv_create_comp_channel(nic->context)) ||
         fcntl(nic->channel->fd, F_SETFL, O_NONBLOCK) ||
         !(nic->cq = ibv_create_cq(nic->context, COMPLETIONS, NULL, nic->channel, 0)) ||
-        !(nic->srq = ibv_create_srq(nic->pd, &receives)) || make_inbox(v) || make_slots(v))
+        !(nic->srq = ibv_create_srq(nic->pd, &receives)) || make_inbox(v, nic) ||
+        reach_slots(v, nic))
         return v->config.fail(GSHMEM_ERR_TRANSPORT,
                               "verbs: %s: %s (ulimit -l limits what may be pinned; "
                               "GSHMEM_TRANSPORT=tcp does without)",
@@ -131,15 +140,13 @@ gshmem_status_t nic_open(struct verbs *v)
     return GSHMEM_OK;
 }
 
-void nic_close(struct verbs *v)
+void nic_close(struct verbs *v, struct nic *nic)
 {
-    struct nic *nic = &v->nic;
-
-    memory_release(v);
-    if (v->slots_mr)
-        ibv_dereg_mr(v->slots_mr);
-    if (v->inbox_mr)
-        ibv_dereg_mr(v->inbox_mr);
+    memory_release(v, nic);
+    if (nic->slots_mr)
+        ibv_dereg_mr(nic->slots_mr);
+    if (nic->inbox_mr)
+        ibv_dereg_mr(nic->inbox_mr);
     if (nic->srq)
         ibv_destroy_srq(nic->srq);
     if (nic->cq)
@@ -148,8 +155,6 @@ void nic_close(struct verbs *v)
         ibv_destroy_comp_channel(nic->channel);
     if (nic->pd)
         ibv_dealloc_pd(nic->pd);
-    if (nic->context)
-        ibv_close_device(nic->context);
-    free(v->slots);
-    free(v->inbox);
+    ibv_close_device(nic->context);
+    free(nic->inbox);
 }

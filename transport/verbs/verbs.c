@@ -9,12 +9,12 @@
 
 static int usable(const struct transport_config *config, char *why, size_t why_size)
 {
-    struct nic nic;
-    int found = nic_find(config, &nic, why, why_size);
+    struct nic nic[NICS_MOST];
+    int n = nics_find(config, nic, why, why_size);
 
-    if (found > 0)
-        ibv_close_device(nic.context);
-    return found;
+    for (int i = 0; i < n; i++)
+        ibv_close_device(nic[i].context);
+    return n;
 }
 
 static bool watch(struct verbs *v, int fd)
@@ -37,14 +37,20 @@ static gshmem_status_t verbs_open(const struct transport_config *config, struct 
     v->config = *config;
     v->wait_fd = epoll_create1(EPOLL_CLOEXEC);
     v->to = calloc((size_t)config->n_pes, sizeof *v->to);
-    v->has_nic = nic_find(config, &v->nic, why, sizeof why) > 0;
-    if (v->wait_fd < 0 || !v->to || !v->has_nic)
-        status =
-            config->fail(GSHMEM_ERR_TRANSPORT, "verbs: %s", v->has_nic ? strerror(errno) : why);
-    if (!status)
-        status = nic_open(v);
-    if (!status &&
-        (!watch(v, v->nic.channel->fd) || !watch(v, config->below->ops->wait_fd(config->below))))
+    v->slots = malloc((size_t)SLOTS * SLOT_BYTES);
+    for (int i = 0; i < SLOTS; i++)
+        v->slot_free[i] = i;
+    v->slots_left = SLOTS;
+    int found = nics_find(config, v->nic, why, sizeof why);
+    v->nics = v->opened = found > 0 ? found : 0;
+    if (v->wait_fd < 0 || !v->to || !v->slots || !v->nics)
+        status = config->fail(GSHMEM_ERR_TRANSPORT, "verbs: %s", v->nics ? strerror(errno) : why);
+    for (int i = 0; i < v->nics && !status; i++) {
+        status = nic_open(v, &v->nic[i]);
+        if (!status && !watch(v, v->nic[i].channel->fd))
+            status = config->fail(GSHMEM_ERR_SYSTEM, "verbs: %s", strerror(errno));
+    }
+    if (!status && !watch(v, config->below->ops->wait_fd(config->below)))
         status = config->fail(GSHMEM_ERR_SYSTEM, "verbs: %s", strerror(errno));
     if (status) {
         verbs_close(&v->base); /* `below` stays the caller's */
@@ -70,7 +76,7 @@ static void verbs_begin(struct transport *base, const struct transport_config *c
 
     v->config = *config;
     if (config->device) {
-        v->has_nic = false;
+        v->nics = 0;
         config->info("verbs: the heap is in memory of a GPU, which goes over %s",
                      v->below->ops->name);
     }
@@ -129,22 +135,30 @@ static int verbs_wait_fd(struct transport *base)
 }
 
 /* One notice is asked for at a time, and an old one taken away: it would end every sleep. */
-static int verbs_arm(struct transport *base)
+static bool arm_nic(struct nic *nic)
 {
-    struct verbs *v = (struct verbs *)base;
     struct ibv_cq *cq;
     void *context;
 
-    if (v->armed && ibv_get_cq_event(v->nic.channel, &cq, &context) == 0) {
+    if (nic->armed && ibv_get_cq_event(nic->channel, &cq, &context) == 0) {
         ibv_ack_cq_events(cq, 1);
-        v->armed = false;
+        nic->armed = false;
     }
-    if (!v->armed)
-        v->armed = ibv_req_notify_cq(v->nic.cq, 0) == 0;
+    if (!nic->armed)
+        nic->armed = ibv_req_notify_cq(nic->cq, 0) == 0;
+    return nic->armed;
+}
+
+static int verbs_arm(struct transport *base)
+{
+    struct verbs *v = (struct verbs *)base;
+    bool armed = true;
+
+    for (int i = 0; i < v->opened; i++)
+        armed &= arm_nic(&v->nic[i]);
     /* what came before the notice was asked for brings none */
     v->events = 0;
-    return complete_some(v) + v->events + v->held_back + v->below->ops->arm(v->below) > 0 ||
-           !v->armed;
+    return complete_some(v) + v->events + v->held_back + v->below->ops->arm(v->below) > 0 || !armed;
 }
 
 static gshmem_status_t verbs_say(struct transport *base, int pe, const void *note, size_t bytes)
@@ -195,7 +209,9 @@ static void verbs_close(struct transport *base)
         v->to[l->pe] = NULL;
         link_close(v, l);
     }
-    nic_close(v);
+    for (int i = 0; i < v->opened; i++)
+        nic_close(v, &v->nic[i]);
+    free(v->slots);
     if (v->wait_fd >= 0)
         close(v->wait_fd);
     if (v->below)

@@ -26,6 +26,7 @@ enum {
         2 * WINDOW + 16, /* what a peer can have on its way to this PE: messages, and replies */
     REPLIES = 64,        /* a power of two, above WINDOW */
     POLL = 32,
+    NICS_MOST = 4, /* of one PE */
 };
 
 #define CHUNK_BYTES (16ull << 20) /* of a segment: registered, and its key asked for, at once */
@@ -97,7 +98,7 @@ struct link {
     uint32_t reply_first, reply_end;
 };
 
-/* ---- The NIC that this PE uses ---- */
+/* ---- A NIC that this PE uses ---- */
 
 struct nic {
     struct ibv_context *context;
@@ -114,25 +115,26 @@ struct nic {
     uint32_t reads; /* at a time, of one queue pair */
     uint32_t receives_most;
     char name[120]; /* for people: device, port, address */
+    bool armed;     /* its next completion will make the channel readable */
+
+    struct ibv_mr **chunk[TRANSPORT_SEGMENT_MAX]; /* of this PE's segments, NULL until asked for */
+    struct ibv_mr *slots_mr;
+    struct message_bytes *inbox; /* where messages arrive */
+    struct ibv_mr *inbox_mr;
+    uint32_t inbox_room, inbox_posted;
 };
 
 struct verbs {
     struct transport base;
     struct transport_config config;
     struct transport *below;
-    bool has_nic;
-    struct nic nic;
+    struct nic nic[NICS_MOST];
+    int opened, nics; /* of them those in use; 0: everything goes below */
     struct link **to;                             /* [PE]: NULL until it is first talked to */
     struct link *links;                           /* list of those */
-    struct ibv_mr **chunk[TRANSPORT_SEGMENT_MAX]; /* of this PE's segments, NULL until asked for */
     char *slots;                                  /* SLOTS of SLOT_BYTES */
-    struct ibv_mr *slots_mr;
     int slot_free[SLOTS], slots_left;
-    struct message_bytes *inbox; /* where messages arrive */
-    struct ibv_mr *inbox_mr;
-    uint32_t inbox_room, inbox_posted;
-    int wait_fd;    /* epoll: that of the transport below, and the channel's */
-    bool armed;     /* the next completion will make it readable */
+    int wait_fd;    /* epoll: that of the transport below, and the NICs' channels */
     bool held_back; /* some link has batched requests, or something unsaid */
     int events;
 };
@@ -141,23 +143,26 @@ extern const struct transport_ops gshmem_transport __attribute__((visibility("de
 
 /* ---- nic.c ---- */
 
-/* The NIC and port that the settings and what is active allow. 0, with the reason: there is none; -1:
- * as a setting asks for what is not there. */
-int nic_find(const struct transport_config *config, struct nic *nic, char *why, size_t why_size);
-gshmem_status_t nic_open(struct verbs *v);
-void nic_close(struct verbs *v);
-/* Room in the queue of receives for one more link. */
-gshmem_status_t nic_add_receives(struct verbs *v, int pe);
-bool nic_receive_again(struct verbs *v, uint32_t index);
+/* The NICs and ports that the settings and what is active allow, best first, opened; how many. 0,
+ * with the reason: there is none; -1: as a setting asks for what is not there. */
+int nics_find(const struct transport_config *config, struct nic nic[NICS_MOST], char *why,
+              size_t why_size);
+gshmem_status_t nic_open(struct verbs *v, struct nic *nic);
+void nic_close(struct verbs *v, struct nic *nic);
+/* Room in the queue of receives for one more queue pair. */
+gshmem_status_t nic_add_receives(struct verbs *v, struct nic *nic, int pe);
+bool nic_receive_again(struct nic *nic, uint32_t index);
 
 /* ---- memory.c ---- */
 
-/* The registration that covers this address of a segment of this PE's, made at first use, and how
- * many bytes from there on. NULL: it cannot be, or it is none of a segment (*bytes is 0 then). */
-struct ibv_mr *memory_of(struct verbs *v, const void *at, uint64_t *bytes);
-struct ibv_mr *memory_of_chunk(struct verbs *v, unsigned segment, uint64_t chunk);
+/* The registration with a NIC that covers this address of a segment of this PE's, made at first use,
+ * and how many bytes from there on. NULL: it cannot be, or it is none of a segment (*bytes is 0
+ * then). */
+struct ibv_mr *memory_of(struct verbs *v, struct nic *nic, const void *at, uint64_t *bytes);
+struct ibv_mr *memory_of_chunk(struct verbs *v, struct nic *nic, unsigned segment, uint64_t chunk);
+/* Whether any NIC holds some of these bytes. */
 bool memory_is_pinned(const struct verbs *v, int segment, uint64_t offset, uint64_t bytes);
-void memory_release(struct verbs *v);
+void memory_release(struct verbs *v, struct nic *nic);
 
 /* ---- link.c ---- */
 
