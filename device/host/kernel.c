@@ -187,6 +187,32 @@ cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 bl
         arguments);
 }
 
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function,
+                                void **arguments)
+{
+    bool cooperative = false;
+
+    if (!config || (config->numAttrs && !config->attrs))
+        return report_error(cudaErrorInvalidValue);
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        const cudaLaunchAttribute *a = &config->attrs[i];
+
+        if (a->id == cudaLaunchAttributeCooperative) {
+            cooperative = a->val.cooperative;
+        } else if (a->id == cudaLaunchAttributeClusterDimension &&
+                   (uint64_t)a->val.clusterDim.x * a->val.clusterDim.y * a->val.clusterDim.z > 1) {
+            log_error("a launch in clusters of %u x %u x %u blocks; the host device has none",
+                      a->val.clusterDim.x, a->val.clusterDim.y, a->val.clusterDim.z);
+            return report_error(cudaErrorNotSupported);
+        }
+    }
+    return launch_by_pointer(function,
+                             (struct configuration){config->gridDim, config->blockDim,
+                                                    config->dynamicSmemBytes, config->stream,
+                                                    cooperative, cudaSuccess},
+                             arguments);
+}
+
 /* --- Attributes --- */
 
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *function)

@@ -244,6 +244,27 @@ static void pointers(int *out)
     CHECK_LAUNCH();
     CHECK_EQ(out[7], 3);
 
+    cudaLaunchAttribute cooperative = {};
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(1);
+    config.blockDim = dim3(4);
+    config.attrs = &cooperative;
+    CHECK_CUDA(cudaLaunchKernelEx(&config, plain, out, (short)60));
+    CHECK_LAUNCH();
+    CHECK_EQ(out[3], 63);
+    config.numAttrs = 1;
+    cooperative.id = cudaLaunchAttributeCooperative;
+    cooperative.val.cooperative = 1;
+    CHECK_CUDA(cudaLaunchKernelEx(&config, explicit_template<int, 9>, out));
+    CHECK_LAUNCH();
+    CHECK_EQ(out[3], 94);
+    config.gridDim = dim3(1 << 20);
+    CHECK_CUDA_FAILS(cudaLaunchKernelEx(&config, plain, out, 0), cudaErrorCooperativeLaunchTooLarge);
+    config.gridDim = dim3(2);
+    cooperative.id = cudaLaunchAttributeClusterDimension;
+    cooperative.val.clusterDim = {2, 1, 1};
+    CHECK_CUDA_FAILS(cudaLaunchKernelEx(&config, plain, out, 0), cudaErrorNotSupported);
+
     cudaFuncAttributes attributes;
     CHECK_CUDA(cudaFuncGetAttributes(&attributes, (const void *)plain));
     CHECK(attributes.maxThreadsPerBlock >= 256);

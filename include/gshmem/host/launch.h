@@ -115,6 +115,17 @@ inline cudaError_t cudaLaunchCooperativeKernel(void (*function)(P...), dim3 grid
                                          arguments, shared, stream);
 }
 
+template <class... P, class... A>
+inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*function)(P...),
+                                      A &&...arguments)
+{
+    return [=](P... parameters) {
+        void *pointers[] = {(void *)&parameters..., nullptr};
+
+        return cudaLaunchKernelExC(config, reinterpret_cast<const void *>(function), pointers);
+    }(static_cast<A &&>(arguments)...);
+}
+
 template <class... P>
 inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, void (*function)(P...))
 {
