@@ -15,6 +15,7 @@
 #include "runtime/memory/data.h"
 #include "runtime/network.h"
 #include "runtime/nics.h"
+#include "runtime/preflight.h"
 #include "transport/transport.h"
 
 static const char *found_name(enum bootstrap_found found)
@@ -109,6 +110,25 @@ static void print_transports(FILE *to)
                                           : "  <- used, where the other has such a NIC too");
 }
 
+static void print_line(void *to, const char *name, const char *text)
+{
+    fprintf(to, "  %-14s %s\n", name, text);
+}
+
+static void print_rdma(FILE *to)
+{
+    bool privileged;
+
+    fprintf(to, "\nRDMA (GSHMEM_IB_HCA and GSHMEM_IB_PORT choose)\n");
+    if (preflight_devices("/sys", "/dev", print_line, to) == 0) {
+        print_line(to, "none", "this machine shows no RDMA device (/sys/class/infiniband)");
+        return;
+    }
+    network_verbs_report(print_line, to);
+    uint64_t limit = preflight_limit(&privileged);
+    preflight_memory(limit, privileged, print_line, to);
+}
+
 /* As a program would find them that has kernels for them. */
 static void print_devices(FILE *to)
 {
@@ -184,6 +204,7 @@ int gshmem_info_print(FILE *to)
     print_devices(to);
     print_gpu(to);
     print_transports(to);
+    print_rdma(to);
     fprintf(to, "\nSettings: gshmem-info --settings\n");
     return 0;
 }

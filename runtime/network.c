@@ -213,6 +213,9 @@ static const struct transport_ops *find_verbs(char *why, size_t why_size)
                  ops->version, TRANSPORT_VERSION);
         return NULL;
     }
+    if (!ops && strstr(why, "libibverbs.so"))
+        snprintf(why, why_size, "libibverbs.so.1 is not installed (Debian: packages libibverbs1 and "
+                                "ibverbs-providers)");
     return ops;
 }
 
@@ -222,6 +225,16 @@ bool network_verbs_usable(char *why, size_t why_size)
     const struct transport_ops *ops = find_verbs(why, why_size);
 
     return ops && ops->usable(&config, why, why_size) > 0;
+}
+
+void network_verbs_report(transport_line *line, void *to)
+{
+    const struct transport_config config = {.number = setting_number, .text = setting_text};
+    char why[300];
+    const struct transport_ops *ops = find_verbs(why, sizeof why);
+
+    if (ops)
+        ops->report(&config, line, to);
 }
 
 /* Verbs on top of TCP, where they can be used: TCP then brings its notes, and what its NICs cannot. */

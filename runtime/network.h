@@ -85,6 +85,8 @@ enum { TRANSPORT_AUTO, TRANSPORT_ONLY_TCP, TRANSPORT_VERBS };
 
 /* Whether this machine has what the verbs transport needs, and why, for people. Needs no job. */
 bool network_verbs_usable(char *why, size_t why_size);
+/* What it has to say of this machine's NICs; nothing where its module cannot be loaded. */
+void network_verbs_report(transport_line *line, void *to);
 
 /* Whether a NIC holds some of these bytes of this PE's symmetric memory: then their pages must stay. */
 bool network_pins(struct network *n, const void *mine, size_t bytes);

@@ -132,6 +132,9 @@ struct transport {
     const struct transport_ops *ops;
 };
 
+/* Of a report, for people: a name, or "", and what there is to say of it. */
+typedef void transport_line(void *to, const char *name, const char *text);
+
 struct transport_ops {
     size_t size;      /* of this struct */
     uint32_t version; /* TRANSPORT_VERSION */
@@ -176,6 +179,9 @@ struct transport_ops {
     int (*busy)(struct transport *t);
     /* Ends it; requests that are not done end with GSHMEM_ERR_ABORTED. */
     void (*close)(struct transport *t);
+    /* What there is of it on this machine, and of what cannot be used why not, and what to do. Of the
+     * config it is given settings alone, and by now nothing need be open. */
+    void (*report)(const struct transport_config *config, transport_line *line, void *to);
 };
 
 extern const struct transport_ops transport_local, transport_tcp;

@@ -290,6 +290,12 @@ static void local_close(struct transport *base)
     free(t);
 }
 
+/* What `usable` says is all. */
+static void local_report(const struct transport_config *config, transport_line *line, void *to)
+{
+    (void)config, (void)line, (void)to;
+}
+
 const struct transport_ops transport_local = {
     .size = sizeof(struct transport_ops),
     .version = TRANSPORT_VERSION,
@@ -309,4 +315,5 @@ const struct transport_ops transport_local = {
     .pins = local_pins,
     .busy = local_busy,
     .close = local_close,
+    .report = local_report,
 };

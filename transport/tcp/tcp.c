@@ -384,6 +384,12 @@ static void tcp_close(struct transport *base)
     free(t);
 }
 
+/* What `usable` says is all. */
+static void tcp_report(const struct transport_config *config, transport_line *line, void *to)
+{
+    (void)config, (void)line, (void)to;
+}
+
 const struct transport_ops transport_tcp = {
     .size = sizeof(struct transport_ops),
     .version = TRANSPORT_VERSION,
@@ -403,4 +409,5 @@ const struct transport_ops transport_tcp = {
     .pins = tcp_pins,
     .busy = tcp_busy,
     .close = tcp_close,
+    .report = tcp_report,
 };

@@ -435,3 +435,24 @@ bool choose_explain(const struct transport_config *config, const struct port *po
     add(why, why_size, ": there is no such port here, but %s", there);
     return true;
 }
+
+uint32_t choose_inline(struct ibv_pd *pd, struct ibv_cq *cq, uint32_t most)
+{
+    static const uint32_t sizes[] = {512, 256, 192, 128, 96, 64, 48, 32, 16, 8};
+    struct ibv_qp *qp;
+
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct ibv_qp_init_attr want = {
+            .send_cq = cq,
+            .recv_cq = cq,
+            .qp_type = IBV_QPT_RC,
+            .cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1,
+                    .max_inline_data = sizes[i]},
+        };
+        if (sizes[i] > most || !(qp = ibv_create_qp(pd, &want)))
+            continue;
+        ibv_destroy_qp(qp);
+        return sizes[i];
+    }
+    return 0;
+}

@@ -47,6 +47,10 @@ bool choose_explain(const struct transport_config *config, const struct port *po
 bool choose_pair(const struct port_address *mine, int n_mine, const struct port_address *theirs,
                  int n_theirs, bool mine_first, int *which_mine, int *which_theirs);
 
+/* How many bytes a work request takes within itself, of those that are wanted at most: by trying, as
+ * devices do not tell. */
+uint32_t choose_inline(struct ibv_pd *pd, struct ibv_cq *cq, uint32_t most);
+
 void choose_address_text(const union ibv_gid *gid, char *text, size_t size); /* "10.0.0.1" */
 const char *choose_rank_text(unsigned rank);                                 /* "RoCE v2, IPv4" */
 unsigned choose_rate(const struct ibv_port_attr *attr); /* Gbit/s of all lanes */

@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "transport/verbs/preflight.h"
 #include "transport/verbs/verbs.h"
 
 static int usable(const struct transport_config *config, char *why, size_t why_size)
@@ -220,6 +221,11 @@ static void verbs_close(struct transport *base)
     free(v);
 }
 
+static void report(const struct transport_config *config, transport_line *line, void *to)
+{
+    preflight_report(config, "/sys", line, to);
+}
+
 const struct transport_ops gshmem_transport = {
     .size = sizeof(struct transport_ops),
     .version = TRANSPORT_VERSION,
@@ -239,4 +245,5 @@ const struct transport_ops gshmem_transport = {
     .pins = verbs_pins,
     .busy = verbs_busy,
     .close = verbs_close,
+    .report = report,
 };
