@@ -51,7 +51,8 @@ static gshmem_status_t open_cuda(struct job *j, const struct device_config *conf
         return ops->open(config, &j->device);
     if (asked)
         return fail(GSHMEM_ERR_DEVICE, "GSHMEM_DEVICE=cuda: %s", why);
-    log_warn("this program has kernels for GPUs, and no GPU can be used, so that they find no job: %s",
+    log_warn("this program has kernels for GPUs, and no GPU can be used, so that they find no job: %s "
+             "(or compile it for CPUs, with gshmemcc --device=host)",
              why);
     return GSHMEM_OK;
 }
