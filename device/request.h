@@ -27,6 +27,10 @@ enum device_call {
     DEVICE_ALLTOALL,
     DEVICE_REDUCE, /* dest, source, n elements, type, op (enum gshmem_op) */
     DEVICE_REDUCESCATTER,
+    DEVICE_COLLECT,   /* dest, source, n bytes, which may differ */
+    DEVICE_ALLTOALLS, /* dest, source, n elements of `element` bytes for each, dst and sst apart */
+    DEVICE_INSCAN,    /* dest, source, n elements, type: sums */
+    DEVICE_EXSCAN,
     DEVICE_CALLS
 };
 

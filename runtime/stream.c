@@ -415,6 +415,56 @@ gshmem_status_t gshmem_reducescatter_on_stream(gshmem_team_t team, enum gshmem_t
                                     .op = op});
 }
 
+static gshmem_status_t collect(const struct request *r)
+{
+    return gshmem_collectmem(r->team, r->dest, r->source, r->n);
+}
+
+gshmem_status_t gshmem_collectmem_on_stream(gshmem_team_t team, void *dest, const void *source,
+                                            size_t bytes, gshmem_stream_t stream)
+{
+    return put_collective_on(stream, "gshmem_collectmem_on_stream",
+                  &(struct request){DEVICE_COLLECT, collect, dest, source, bytes, .team = team});
+}
+
+static gshmem_status_t alltoalls(const struct request *r)
+{
+    return gshmem_alltoallsmem(r->team, r->dest, r->source, r->dst, r->sst, r->element, r->n);
+}
+
+gshmem_status_t gshmem_alltoallsmem_on_stream(gshmem_team_t team, void *dest, const void *source,
+                                              ptrdiff_t dst, ptrdiff_t sst, size_t element, size_t n,
+                                              gshmem_stream_t stream)
+{
+    return put_collective_on(stream, "gshmem_alltoallsmem_on_stream",
+                  &(struct request){DEVICE_ALLTOALLS, alltoalls, dest, source, n, element, dst, sst,
+                                    .team = team});
+}
+
+static gshmem_status_t inscan(const struct request *r)
+{
+    return gshmem_inscan(r->team, r->type, r->dest, r->source, r->n);
+}
+
+gshmem_status_t gshmem_inscan_on_stream(gshmem_team_t team, enum gshmem_type type, void *dest,
+                                        const void *source, size_t n, gshmem_stream_t stream)
+{
+    return put_collective_on(stream, "gshmem_inscan_on_stream",
+                  &(struct request){DEVICE_INSCAN, inscan, dest, source, n, .team = team, .type = type});
+}
+
+static gshmem_status_t exscan(const struct request *r)
+{
+    return gshmem_exscan(r->team, r->type, r->dest, r->source, r->n);
+}
+
+gshmem_status_t gshmem_exscan_on_stream(gshmem_team_t team, enum gshmem_type type, void *dest,
+                                        const void *source, size_t n, gshmem_stream_t stream)
+{
+    return put_collective_on(stream, "gshmem_exscan_on_stream",
+                  &(struct request){DEVICE_EXSCAN, exscan, dest, source, n, .team = team, .type = type});
+}
+
 /* ---- What inline code asks of CUDA ---- */
 
 gshmem_status_t gshmem_path_cuda(const char *call, int error, const char *text)

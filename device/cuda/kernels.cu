@@ -2,10 +2,11 @@
  * cannot do to GPU memory itself. One block calls what any kernel may call (gshmem_device.h), and
  * says how it went.
  *
- * Compiled by nvcc when GSHMEM is built and carried in gshmem-cuda.so; request.c loads it. Updates
+ * Compiled by nvcc when GSHMEM is built and carried in gshmem-cuda.so; kernel.c loads it. Updates
  * and waits are made by one thread. All else is the block's. */
+#include "device/cuda/collect.cuh"
+#include "device/cuda/scan.cuh"
 #include "device/request.h"
-#include "gshmem_device.h"
 
 namespace
 {
@@ -161,10 +162,34 @@ __device__ gshmem_status_t perform_copy(const struct device_request *r)
     }
 }
 
+/* Reductions of the types that kernels of programs have, of half and bfloat16, which those include a
+ * header for, and sums of complex numbers, each of which is two sums. */
+__device__ gshmem_status_t perform_reduction(const struct device_request *r)
+{
+    const enum gshmem_collective what =
+        r->call == DEVICE_REDUCE ? GSHMEM_COLLECTIVE_REDUCE : GSHMEM_COLLECTIVE_REDUCESCATTER;
+    const bool half = r->type == GSHMEM_TYPE_HALF || r->type == GSHMEM_TYPE_BFLOAT16;
+    const bool complex = r->type == GSHMEM_TYPE_COMPLEXF || r->type == GSHMEM_TYPE_COMPLEXD;
+    void *dest = (void *)r->dest;
+    const void *source = (const void *)r->source;
+
+    if (half && (unsigned)r->op < GSHMEM_OP_AND)
+        return r->type == GSHMEM_TYPE_HALF
+                   ? gshmem_kernel_reduce_as<GSHMEM_SCOPE_BLOCK, __half>(what, r->op, r->team, dest,
+                                                                         source, r->n)
+                   : gshmem_kernel_reduce_as<GSHMEM_SCOPE_BLOCK, __nv_bfloat16>(
+                         what, r->op, r->team, dest, source, r->n);
+    if (!complex || r->op != GSHMEM_OP_SUM)
+        return gshmem_kernel_reduce_any<GSHMEM_SCOPE_BLOCK>(what, r->type, r->op, r->team, dest,
+                                                            source, r->n);
+    return gshmem_kernel_reduce_any<GSHMEM_SCOPE_BLOCK>(
+        what, r->type == GSHMEM_TYPE_COMPLEXF ? GSHMEM_TYPE_FLOAT : GSHMEM_TYPE_DOUBLE, r->op,
+        r->team, dest, source, gshmem_kernel_times(r->n, 2));
+}
+
 __device__ gshmem_status_t perform_collective(const struct device_request *r)
 {
-    const enum gshmem_type type = (enum gshmem_type)r->type;
-    const enum gshmem_op op = (enum gshmem_op)r->op;
+    const struct strides strides = {r->dst, r->sst, r->element, r->n};
     void *dest = (void *)r->dest;
     const void *source = (const void *)r->source;
 
@@ -179,10 +204,15 @@ __device__ gshmem_status_t perform_collective(const struct device_request *r)
         return gshmem_fcollectmem_block(r->team, dest, source, r->n);
     case DEVICE_ALLTOALL:
         return gshmem_alltoallmem_block(r->team, dest, source, r->n);
-    case DEVICE_REDUCE:
-        return gshmem_reduce_block(r->team, type, op, dest, source, r->n);
+    case DEVICE_COLLECT:
+        return collect(r->team, dest, source, r->n);
+    case DEVICE_ALLTOALLS:
+        return alltoalls(r->team, dest, source, &strides);
+    case DEVICE_INSCAN:
+    case DEVICE_EXSCAN:
+        return scan(r->team, r->call == DEVICE_INSCAN, r->type, dest, source, r->n);
     default:
-        return gshmem_reducescatter_block(r->team, type, op, dest, source, r->n);
+        return perform_reduction(r);
     }
 }
 

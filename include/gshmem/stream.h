@@ -105,6 +105,20 @@ GSHMEM_API gshmem_status_t gshmem_reducescatter_on_stream(gshmem_team_t team, en
                                                           const void *source, size_t n,
                                                           gshmem_stream_t stream);
 
+GSHMEM_API gshmem_status_t gshmem_collectmem_on_stream(gshmem_team_t team, void *dest,
+                                                       const void *source, size_t bytes,
+                                                       gshmem_stream_t stream);
+GSHMEM_API gshmem_status_t gshmem_alltoallsmem_on_stream(gshmem_team_t team, void *dest,
+                                                         const void *source, ptrdiff_t dst,
+                                                         ptrdiff_t sst, size_t element, size_t n,
+                                                         gshmem_stream_t stream);
+GSHMEM_API gshmem_status_t gshmem_inscan_on_stream(gshmem_team_t team, enum gshmem_type type,
+                                                   void *dest, const void *source, size_t n,
+                                                   gshmem_stream_t stream);
+GSHMEM_API gshmem_status_t gshmem_exscan_on_stream(gshmem_team_t team, enum gshmem_type type,
+                                                   void *dest, const void *source, size_t n,
+                                                   gshmem_stream_t stream);
+
 /* ---- Modules that the program loads by the driver --------------------------------------------
  *
  * Kernels in executables and shared libraries find the job by themselves. Those of a CUmodule

@@ -221,6 +221,11 @@ gshmem_status_t gshmem_collectmem(gshmem_team_t team, void *dest, const void *so
 
     if (!t)
         return last_error_status();
+    if (is_for_device(dest, source))
+        return device_collective(c.name, &(struct device_request){DEVICE_COLLECT, .team = team,
+                                                                  .dest = (uintptr_t)dest,
+                                                                  .source = (uintptr_t)source,
+                                                                  .n = bytes});
     /* 1: dest is wanted on all PEs, though they do not know yet how much of it. */
     if ((status = find_place(&c, t, &c.dest, "dest", dest, dest ? 1 : 0)) ||
         (status = find_place(&c, t, &c.source, "source", source, bytes)))
@@ -303,6 +308,12 @@ gshmem_status_t gshmem_alltoallsmem(gshmem_team_t team, void *dest, const void *
 
     if (!t)
         return last_error_status();
+    if (is_for_device(dest, source))
+        return device_collective(c.name, &(struct device_request){DEVICE_ALLTOALLS, .team = team,
+                                                                  .dest = (uintptr_t)dest,
+                                                                  .source = (uintptr_t)source,
+                                                                  .dst = dst, .sst = sst,
+                                                                  .element = element, .n = n});
     if (dst < 1 || sst < 1)
         return refuse(&c, fail(GSHMEM_ERR_ARGUMENT,
                                "%s: strides are dst %td and sst %td, and must be at least 1",
@@ -345,11 +356,25 @@ static inline gshmem_status_t prepare_combination(struct call *c, const struct t
     return find_places(c, t, dest, c->bytes, source, all, true);
 }
 
+static enum device_call combination(enum collective what)
+{
+    switch (what) {
+    case COLLECTIVE_REDUCE:
+        return DEVICE_REDUCE;
+    case COLLECTIVE_REDUCESCATTER:
+        return DEVICE_REDUCESCATTER;
+    case COLLECTIVE_INSCAN:
+        return DEVICE_INSCAN;
+    default:
+        return DEVICE_EXSCAN;
+    }
+}
+
 static gshmem_status_t combine_by_device(const struct call *c, gshmem_team_t team, enum gshmem_type type,
                                          enum gshmem_op op, void *dest, const void *source, size_t n)
 {
     const struct device_request request = {
-        .call = c->what == COLLECTIVE_REDUCE ? DEVICE_REDUCE : DEVICE_REDUCESCATTER,
+        .call = combination(c->what),
         .team = team,
         .type = (int32_t)type,
         .op = (int32_t)op,
@@ -371,8 +396,7 @@ static inline gshmem_status_t combine_over(struct call *c, gshmem_team_t team,
 
     if (!t)
         return last_error_status();
-    if ((c->what == COLLECTIVE_REDUCE || c->what == COLLECTIVE_REDUCESCATTER) &&
-        is_for_device(dest, source))
+    if (is_for_device(dest, source))
         return combine_by_device(c, team, type, op, dest, source, n);
     size_t parts = c->what == COLLECTIVE_REDUCESCATTER ? (size_t)t->n_pes : 1;
     if ((status = prepare_combination(c, t, type, op, dest, source, n, parts)))

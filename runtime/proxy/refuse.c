@@ -11,6 +11,10 @@ static const char *const collectives[] = {
     [GSHMEM_COLLECTIVE_ALLTOALL] = "alltoall",
     [GSHMEM_COLLECTIVE_REDUCE] = "reduce",
     [GSHMEM_COLLECTIVE_REDUCESCATTER] = "reducescatter",
+    [GSHMEM_COLLECTIVE_COLLECT] = "collect",
+    [GSHMEM_COLLECTIVE_ALLTOALLS] = "alltoalls",
+    [GSHMEM_COLLECTIVE_INSCAN] = "inscan",
+    [GSHMEM_COLLECTIVE_EXSCAN] = "exscan",
 };
 
 enum { COLLECTIVES = sizeof collectives / sizeof collectives[0] };
@@ -35,13 +39,20 @@ gshmem_status_t refuse_collective(const struct gshmem_command *c)
         return fail(GSHMEM_ERR_ARGUMENT,
                     "%s in a kernel on team %lld: dest (%#llx, %llu B) and source overlap%s", name,
                     team, (unsigned long long)c->address, (unsigned long long)c->size,
-                    c->type == GSHMEM_COLLECTIVE_FCOLLECT || c->type == GSHMEM_COLLECTIVE_ALLTOALL
-                        ? ""
-                        : " and are not the same");
+                    gshmem_collective_in_place(c->type) ? " and are not the same" : "");
     case GSHMEM_FAULT_OPERATION:
         return fail(GSHMEM_ERR_ARGUMENT,
                     "%s in a kernel on team %lld: operation %u is not defined there for type %u", name,
                     team, (unsigned int)c->size, (unsigned int)(c->size >> 32));
+    case GSHMEM_FAULT_STRIDES:
+        return fail(GSHMEM_ERR_ARGUMENT,
+                    "%s in a kernel on team %lld: strides are dst %lld and sst %lld, and must be at "
+                    "least 1",
+                    name, team, (long long)c->address, (long long)c->size);
+    case GSHMEM_FAULT_MEMBERS:
+        return fail(GSHMEM_ERR_UNSUPPORTED,
+                    "%s in a kernel: team %lld has more than %lld members", name, team,
+                    (long long)c->size);
     case GSHMEM_FAULT_OTHERS:
         return fail(GSHMEM_ERR_MISMATCH,
                     "%s in a kernel on team %lld: another PE called something else, with other sizes "

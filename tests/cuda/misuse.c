@@ -2,18 +2,12 @@
 #include "gshmem.h"
 #include "../check.h"
 
-static const char *const other_way = "GSHMEM_MALLOC_HOST";
-
 static void refusals(long *gpu, int right)
 {
     long sum[4] = {0};
     volatile size_t far = (size_t)4 << 30; /* or the compiler would say that it is too much */
     int one = 1;
 
-    CHECK_FAILS(gshmem_long_collect(GSHMEM_TEAM_WORLD, gpu, gpu + 1, 1), GSHMEM_ERR_UNSUPPORTED,
-                other_way);
-    CHECK_FAILS(gshmem_long_sum_inscan(GSHMEM_TEAM_WORLD, gpu, gpu, 1), GSHMEM_ERR_UNSUPPORTED,
-                "inscan");
     CHECK_FAILS(gshmem_putmem(gpu, sum, far, right), GSHMEM_ERR_NOT_SYMMETRIC, "past the end");
     CHECK_FAILS(gshmem_putmem(gpu, sum, 8, gshmem_n_pes()), GSHMEM_ERR_ARGUMENT, "the job has PEs");
     CHECK_FAILS(gshmem_free((char *)gpu + 8), GSHMEM_ERR_ARGUMENT, "8 bytes inside");

@@ -61,8 +61,7 @@ GSHMEM_KERNEL bool gshmem_kernel_good_object(const struct gshmem_device_ctx *c, 
 GSHMEM_KERNEL bool gshmem_kernel_overlap(const struct gshmem_kernel_call *call)
 {
     const uintptr_t to = (uintptr_t)call->dest, from = (uintptr_t)call->source;
-    const bool in_place =
-        call->what != GSHMEM_COLLECTIVE_FCOLLECT && call->what != GSHMEM_COLLECTIVE_ALLTOALL;
+    const bool in_place = gshmem_collective_in_place(call->what);
 
     return to < from + call->source_bytes && from < to + call->dest_bytes &&
            !(in_place && to == from);

@@ -38,7 +38,18 @@ enum gshmem_collective {
     GSHMEM_COLLECTIVE_ALLTOALL,
     GSHMEM_COLLECTIVE_REDUCE,
     GSHMEM_COLLECTIVE_REDUCESCATTER,
+    GSHMEM_COLLECTIVE_COLLECT, /* from here on of the library's own kernel alone */
+    GSHMEM_COLLECTIVE_ALLTOALLS,
+    GSHMEM_COLLECTIVE_INSCAN,
+    GSHMEM_COLLECTIVE_EXSCAN,
 };
+
+/* Whether dest may be source. */
+GSHMEM_DEVICE int gshmem_collective_in_place(uint32_t what)
+{
+    return what != GSHMEM_COLLECTIVE_FCOLLECT && what != GSHMEM_COLLECTIVE_ALLTOALL &&
+           what != GSHMEM_COLLECTIVE_COLLECT && what != GSHMEM_COLLECTIVE_ALLTOALLS;
+}
 
 /* What is wrong with one; its team's handle is in `local`. */
 enum gshmem_collective_fault {
@@ -48,6 +59,8 @@ enum gshmem_collective_fault {
     GSHMEM_FAULT_OVERLAP,   /* dest, which these are, and source overlap */
     GSHMEM_FAULT_OPERATION, /* it does not exist for the type, or neither does */
     GSHMEM_FAULT_OTHERS,    /* another PE made another call, or could not make this one */
+    GSHMEM_FAULT_STRIDES,   /* one is not positive: dst in `address`, sst in `size` */
+    GSHMEM_FAULT_MEMBERS,   /* the team has more than `size` */
 };
 
 enum gshmem_wait_call {
