@@ -2,6 +2,7 @@
 
 #include <stdatomic.h>
 #include "device/device.h"
+#include "runtime/facade.h"
 #include "runtime/memory/device_heap.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/team/team.h"
@@ -302,6 +303,30 @@ gshmem_status_t gshmem_ctx_destroy(gshmem_ctx_t ctx)
                     "gshmem_ctx_destroy: %p is no context, or was destroyed before", (void *)ctx);
     status = quiet(c, "gshmem_ctx_destroy", true);
     let_go(c);
+    return status;
+}
+
+/* Any context that was made from the team; GSHMEM_CTX_INVALID: there is none. */
+static gshmem_ctx_t find_of_team(gshmem_team_t team)
+{
+    struct context *c;
+
+    pthread_mutex_lock(&job->lock);
+    for (c = job->contexts; c && c->view.team != team; c = c->next)
+        ;
+    pthread_mutex_unlock(&job->lock);
+    return c ? &c->view : GSHMEM_CTX_INVALID;
+}
+
+gshmem_status_t gshmem_path_close_contexts(gshmem_team_t team)
+{
+    gshmem_status_t status = job_require("gshmem_team_destroy"), one;
+    gshmem_ctx_t ctx;
+
+    while (job && (ctx = find_of_team(team)) != GSHMEM_CTX_INVALID) {
+        one = gshmem_ctx_destroy(ctx);
+        status = status ? status : one;
+    }
     return status;
 }
 

@@ -23,6 +23,12 @@ struct context;
 
 enum { TEAM_MAX = 256 };
 
+/* PEs of the job that have made a team of themselves without one that contains them: facade.h. */
+struct active_set {
+    int start, log_stride, size;
+    gshmem_team_t team;
+};
+
 struct job {
     int pe;
     int n_pes;
@@ -46,6 +52,8 @@ struct job {
     struct team *team[TEAM_MAX];  /* by gshmem_team_t; NULL: no such team */
     uint64_t splitting[TEAM_MAX / 64]; /* parents of teams being made by threads of this PE, */
     bool offering;                     /* and whether one of these threads offers slots now */
+    struct active_set active[TEAM_MAX]; /* those this PE is in, */
+    uint32_t n_active;                  /* and how many: raised when one is complete */
     struct context *contexts;      /* those the program has made, so that finalize can free them, */
     struct context *left_contexts; /* and those it has destroyed, with something still under way */
     pthread_mutex_t lock;         /* teams, contexts and allocation; never held while waiting */

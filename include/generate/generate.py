@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Writes gshmem/typed.h, gshmem/generic.h, gshmem/device/typed.h, nvshmem/typed.h,
-nvshmem/device/typed.h and nvshmem/qp.h from the table.
+nvshmem/device/typed.h, nvshmem/qp.h, and OpenSHMEM's headers and sources from the table.
 
     generate.py typed|generic|device|nvshmem|nvshmem-device|nvshmem-qp FILE
+    generate.py openshmem-functions|-inline|-profiling|-generic|-extensions FILE
+    generate.py openshmem-source-rma|-atomic|-wait|-collective|-inlined FILE
 """
 
 import os
@@ -99,9 +101,19 @@ def main():
     import device
     import facade
     import generic
+    import openshmem
+    import openshmem_generic
     what, path = sys.argv[1:]
-    text = {'typed': typed, 'generic': generic.generic, 'device': device.device,
-            'nvshmem': facade.typed, 'nvshmem-device': facade.device, 'nvshmem-qp': facade.qp}[what]()
+    writers = {'typed': typed, 'generic': generic.generic, 'device': device.device,
+               'nvshmem': facade.typed, 'nvshmem-device': facade.device, 'nvshmem-qp': facade.qp,
+               'openshmem-functions': openshmem.functions, 'openshmem-inline': openshmem.inline,
+               'openshmem-profiling': openshmem.profiling,
+               'openshmem-extensions': openshmem.extensions,
+               'openshmem-generic': openshmem_generic.generic,
+               'openshmem-source-inlined': openshmem.inlined}
+    writers.update({'openshmem-source-' + part: lambda part=part: openshmem.source(part)
+                    for part in openshmem.PARTS})
+    text = writers[what]()
     if os.path.exists(path) and open(path, encoding='utf-8').read() == text:
         return  # as it was: what includes it need not be compiled again
     with open(path, 'w', encoding='utf-8') as file:

@@ -20,6 +20,7 @@ struct call {
     struct place dest, source;
     size_t bytes; /* of what one member gives to one other, or to all */
     int root;
+    bool spare_root; /* broadcast: dest of the root stays as it is */
     /* reductions and scans: bytes is n elements */
     combine_fn *combine;
     size_t n, element;

@@ -7,6 +7,7 @@
 #include "runtime/collectives/device.h"
 #include "runtime/collectives/table.h"
 #include "runtime/context.h"
+#include "runtime/facade.h"
 #include "runtime/memory/device_heap.h"
 #include "runtime/ranges.h"
 #include "runtime/team/team.h"
@@ -186,10 +187,12 @@ static inline bool is_for_device(const void *dest, const void *source)
 
 /* ---- Moving data ---- */
 
-gshmem_status_t gshmem_broadcastmem(gshmem_team_t team, void *dest, const void *source,
-                                    size_t bytes, int root)
+static gshmem_status_t broadcast(gshmem_team_t team, void *dest, const void *source, size_t bytes,
+                                 int root, bool spare_root)
 {
-    struct call c = {.name = "gshmem_broadcastmem", .what = COLLECTIVE_BROADCAST};
+    struct call c = {.name = "gshmem_broadcastmem",
+                     .what = COLLECTIVE_BROADCAST,
+                     .spare_root = spare_root};
     struct team *t = begin(&c, team);
     gshmem_status_t status;
     RANGE(c.name);
@@ -210,6 +213,18 @@ gshmem_status_t gshmem_broadcastmem(gshmem_team_t team, void *dest, const void *
     c.bytes = bytes;
     c.root = root;
     return run(&c, signature_mix(signature_mix(0, bytes), (uint64_t)root), bytes);
+}
+
+gshmem_status_t gshmem_broadcastmem(gshmem_team_t team, void *dest, const void *source,
+                                    size_t bytes, int root)
+{
+    return broadcast(team, dest, source, bytes, root, false);
+}
+
+gshmem_status_t gshmem_path_broadcast_others(gshmem_team_t team, void *dest, const void *source,
+                                             size_t bytes, int root)
+{
+    return broadcast(team, dest, source, bytes, root, true);
 }
 
 gshmem_status_t gshmem_collectmem(gshmem_team_t team, void *dest, const void *source, size_t bytes)

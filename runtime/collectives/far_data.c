@@ -64,7 +64,7 @@ static gshmem_status_t give_to_all(struct call *c, size_t at)
 
     for (int step = 1; step <= g->n && c->bytes && !status; step++) {
         int i = call_after(g, step);
-        if (i != g->my || c->dest.mine + at != c->source.mine)
+        if (i != g->my || (c->dest.mine + at != c->source.mine && !c->spare_root))
             status = gshmem_putmem_nbi(c->dest.mine + at, c->source.mine, c->bytes, g->pe[i]);
     }
     return status;

@@ -16,7 +16,7 @@ gshmem_status_t broadcast_noted(struct call *c)
         memcpy(group_note(g)->data, c->source.mine, c->bytes);
     if ((status = call_meet(c)))
         return status;
-    if (c->bytes)
+    if (c->bytes && !(c->spare_root && g->my == c->root))
         memcpy(c->dest.mine, group_read(g, c->root)->data, c->bytes);
     return GSHMEM_OK;
 }

@@ -32,7 +32,7 @@ gshmem_status_t broadcast_shared(struct call *c)
     } else if (in_place) {
         for (int step = 1; step < g->n; step++)
             memcpy(place_at(g, &c->dest, call_after(g, step)), c->source.mine, pushed);
-    } else {
+    } else if (!c->spare_root) {
         memcpy(c->dest.mine, c->source.mine, c->bytes);
     }
     return call_meet(c);

@@ -1,0 +1,2 @@
+/* shmem.h, by the path of older programs. */
+#include "../shmem.h"

@@ -1,0 +1,2 @@
+/* shmemx.h, by the path of older programs. */
+#include "../shmemx.h"

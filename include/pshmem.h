@@ -1,0 +1,21 @@
+/* OpenSHMEM's profiling interface: every function by a second name, pshmem_… (p before names without
+ * shmem_), for tools that define shmem_… themselves and call these.
+ *
+ * In the library shmem_… are weak and the same functions. A tool comes before it in the link, or by
+ * LD_PRELOAD; it then sees the calls of programs that were compiled with inline forms, too. Names without
+ * a type (C11's and C++'s) are spellings of these functions, and are not there with a p. */
+#ifndef PSHMEM_H
+#define PSHMEM_H
+
+#include "shmem.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#include "shmem/profiling.h"
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,72 @@
+/* What the inline forms of shmem.h's functions share: how an address of mine becomes a peer's.
+ *
+ * They look where the library says, which is nowhere once a tool has taken the place of a function
+ * that exists inline: every call then goes out of line, by the function's name, and the tool sees it. */
+#ifndef SHMEM_REACH_H
+#define SHMEM_REACH_H
+
+/* A body that is only ever inlined: the function itself is the library's. */
+#define SHMEM_INLINE extern inline __attribute__((gnu_inline))
+#define SHMEM_ALWAYS extern inline __attribute__((gnu_inline, always_inline))
+
+/* The default context's; of a context without PEs if calls are to go out of line. */
+extern GSHMEM_API const struct gshmem_ctx *gshmem_shmem_view;
+
+/* Where a peer's segment begins, plus an offset; NULL if it is not mapped. */
+SHMEM_ALWAYS void *gshmem_shmem_address(uintptr_t peer, size_t offset)
+{
+    if (GSHMEM_UNLIKELY(!peer))
+        return NULL;
+    if (peer + offset == 0)
+        __builtin_unreachable(); /* or every caller would test the sum for NULL once more */
+    return (void *)(peer + offset);
+}
+
+/* Where pe's copy of the object at mine is mapped here; NULL: call the library. What gshmem_ctx_reach
+ * does, which is static and so not for bodies that are not. */
+SHMEM_ALWAYS void *gshmem_shmem_reach(shmem_ctx_t ctx, const void *mine, size_t bytes, int pe)
+{
+    const struct gshmem_ctx *view = gshmem_shmem_view;
+
+    if (ctx != SHMEM_CTX_DEFAULT) {
+        if (GSHMEM_UNLIKELY(ctx == SHMEM_CTX_INVALID || view->n_pes == 0))
+            return NULL;
+        view = ctx;
+    }
+    if (GSHMEM_UNLIKELY((uint32_t)pe >= (uint32_t)view->n_pes))
+        return NULL;
+    size_t offset = (uintptr_t)mine - view->heap.base;
+    if (GSHMEM_LIKELY(offset < view->heap.bytes && bytes <= view->heap.bytes - offset))
+        return gshmem_shmem_address(view->heap.peer[pe], offset);
+    offset = (uintptr_t)mine - view->data.base;
+    if (GSHMEM_LIKELY(offset < view->data.bytes && bytes <= view->data.bytes - offset))
+        return gshmem_shmem_address(view->data.peer[pe], offset);
+    return NULL;
+}
+
+/* NULL also for an object that is not aligned to its size. */
+SHMEM_ALWAYS void *gshmem_shmem_reach_atomic(shmem_ctx_t ctx, const void *mine, size_t bytes, int pe)
+{
+    if (GSHMEM_UNLIKELY((uintptr_t)mine & (bytes - 1)))
+        return NULL;
+    return gshmem_shmem_reach(ctx, mine, bytes, pe);
+}
+
+/* The bytes of n elements; more than any object has where the product would overflow. */
+SHMEM_ALWAYS size_t gshmem_shmem_bytes(size_t n, size_t element)
+{
+    return GSHMEM_UNLIKELY(n > SIZE_MAX / element) ? SIZE_MAX : n * element;
+}
+
+/* A copy that moves an aligned 8- or 4-byte object in one access, so that a flag is never torn. */
+SHMEM_ALWAYS void gshmem_shmem_copy(void *to, const void *from, size_t bytes)
+{
+    if (bytes == 8)
+        __builtin_memcpy(to, from, 8);
+    else if (bytes == 4)
+        __builtin_memcpy(to, from, 4);
+    else
+        __builtin_memcpy(to, from, bytes);
+}
+
+#endif

@@ -1,0 +1,24 @@
+/* What libgshmem does for libgshmem_shmem beyond gshmem.h: the standard's ways that the native API does
+ * not have. Not for programs to call. */
+#ifndef GSHMEM_RUNTIME_FACADE_H
+#define GSHMEM_RUNTIME_FACADE_H
+
+#include "gshmem.h"
+
+/* Words of a work array that making a team of an active set takes; all 0 before and after. */
+enum { ACTIVE_SET_WORDS = 8 };
+
+/* The team of the PEs start, start + 2^log_stride, … of the job, `size` of them, which this PE is one of.
+ * The first call for a set makes it, collectively over the set alone, by means of the symmetric array
+ * sync; later ones are local. The team lives as long as the job. */
+GSHMEM_API gshmem_status_t gshmem_path_active_set(int start, int log_stride, int size, long *sync,
+                                                  const char *call, gshmem_team_t *team);
+
+/* As gshmem_broadcastmem, but that the root's own dest stays as it is. */
+GSHMEM_API gshmem_status_t gshmem_path_broadcast_others(gshmem_team_t team, void *dest,
+                                                        const void *source, size_t bytes, int root);
+
+/* Destroys the contexts that were made from a team. */
+GSHMEM_API gshmem_status_t gshmem_path_close_contexts(gshmem_team_t team);
+
+#endif
