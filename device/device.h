@@ -34,6 +34,9 @@ struct device_config {
     gshmem_status_t (*add_module)(struct gshmem_device_module *module);
     void (*remove_module)(struct gshmem_device_module *module);
     bool multicast;     /* GSHMEM_CUDA_MULTICAST: it may be used */
+    /* A line for people about what goes on, and takes long; and after how many seconds it does. */
+    void (*warn)(const char *format, ...) __attribute__((format(printf, 1, 2)));
+    unsigned patience;
 };
 
 /* Memory for the library and kernels, beside the heap. */
@@ -62,7 +65,7 @@ struct device_heap_map {
 struct device_update {
     int op;   /* enum gshmem_amo */
     int type; /* enum gshmem_type, of 4 or 8 bytes: atomic_type_bytes */
-    void *at; /* where kernels of the device find it */
+    void *at; /* as copies find it */
     uint64_t operand, compare; /* bits, in the low bytes */
 };
 
@@ -155,7 +158,7 @@ struct device_ops {
      * it the memory begins. The caller closes it. */
     gshmem_status_t (*export_range)(struct device *d, const void *at, size_t bytes, int *fd,
                                     uint64_t *offset);
-    /* An atomic with regard to those of kernels, done on return and after all copies that have been
+    /* An atomic with regard to those of kernels, also of other PEs' devices, done on return and after all copies that have been
      * started before. old: the bits the object had; NULL: not wanted. */
     gshmem_status_t (*update)(struct device *d, const struct device_update *u, uint64_t *old);
     /* Copies as `copy` does, and returns at once. They are made in the order in which they are started;

@@ -43,8 +43,7 @@ static gshmem_status_t apply_afar(struct context *c, const struct target *t, enu
 /* On GPU memory: a copy of 4 or 8 bytes, aligned, is made in one piece, and the GPU is asked for all
  * else. The CPU's own atomics would be another agent's beside the GPU's, and one could be lost. */
 static gshmem_status_t apply_by_device(const struct target *t, enum gshmem_amo op, int type,
-                                       const void *target, uint64_t operand, uint64_t compare,
-                                       uint64_t *old)
+                                       uint64_t operand, uint64_t compare, uint64_t *old)
 {
     size_t bytes = atomic_type_bytes(type);
     gshmem_status_t status;
@@ -53,7 +52,7 @@ static gshmem_status_t apply_by_device(const struct target *t, enum gshmem_amo o
     if (op == GSHMEM_AMO_SET && !old)
         return device_heap_copy(job->device_heap, t->device, &operand, bytes);
     if (op != GSHMEM_AMO_FETCH)
-        return context_update_device(t, op, type, operand, compare, old, target, names[op]);
+        return context_update_device(t, op, type, operand, compare, old);
     if (!(status = device_heap_copy(job->device_heap, &was, t->device, bytes)) && old)
         *old = was;
     return status;
@@ -78,7 +77,7 @@ gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo op, int typ
     if (status)
         return status;
     if (target_there.device)
-        return apply_by_device(&target_there, op, type, target, operand, compare, old);
+        return apply_by_device(&target_there, op, type, operand, compare, old);
     if (!target_there.here)
         return apply_afar(c, &target_there, op, type, operand, compare, old);
     uint64_t was = atomic_apply(op, type, target_there.here, operand, compare);

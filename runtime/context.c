@@ -147,24 +147,12 @@ gshmem_status_t context_refuse(const struct gshmem_ctx *ctx, const void *address
 }
 
 gshmem_status_t context_update_device(const struct target *t, enum gshmem_amo op, int type,
-                                      uint64_t operand, uint64_t compare, uint64_t *old,
-                                      const void *address, const char *call)
+                                      uint64_t operand, uint64_t compare, uint64_t *old)
 {
     const struct device_update update = {
-        .op = op,
-        .type = type,
-        .at = (void *)device_heap_there(job->device_heap, t->pe, t->offset, true),
-        .operand = operand,
-        .compare = compare,
-    };
+        .op = op, .type = type, .at = t->device, .operand = operand, .compare = compare};
 
-    if (update.at)
-        return job->device->ops->update(job->device, &update, old);
-    return fail(GSHMEM_ERR_UNSUPPORTED,
-                "%s: the object at %p is in the memory of another GPU, that of PE %d, which this GPU can "
-                "copy to and no more: take the object from gshmem_malloc_with_hints(…, "
-                "GSHMEM_MALLOC_HOST)",
-                call, address, t->pe);
+    return job->device->ops->update(job->device, &update, old);
 }
 
 gshmem_status_t context_refuse_device(const void *address, const char *call)

@@ -48,8 +48,7 @@ gshmem_status_t context_refuse(const struct gshmem_ctx *ctx, const void *address
 
 /* An atomic on an object in the device's memory, t->device, which the device makes. */
 gshmem_status_t context_update_device(const struct target *t, enum gshmem_amo op, int type,
-                                      uint64_t operand, uint64_t compare, uint64_t *old,
-                                      const void *address, const char *call);
+                                      uint64_t operand, uint64_t compare, uint64_t *old);
 /* Says that this is not done to an object in GPU memory. */
 gshmem_status_t context_refuse_device(const void *address, const char *call);
 

@@ -11,6 +11,8 @@
 #include "runtime/proxy/modules.h"
 #include "runtime/ranges.h"
 
+enum { PATIENCE = 10 }; /* seconds, where GSHMEM_WATCHDOG says nothing */
+
 enum { DEVICE_AUTO, DEVICE_CUDA, DEVICE_HOST }; /* the choices of GSHMEM_DEVICE */
 
 const struct device_ops *device_find_cuda(char *why, size_t why_size)
@@ -28,6 +30,8 @@ const struct device_ops *device_find_cuda(char *why, size_t why_size)
 
 struct device_config device_config_of(int index)
 {
+    const unsigned watchdog = (unsigned)settings_number(SETTING_WATCHDOG);
+
     return (struct device_config){
         .size = sizeof(struct device_config),
         .fail = fail,
@@ -38,6 +42,8 @@ struct device_config device_config_of(int index)
         .add_module = modules_add,
         .remove_module = gshmem_device_unregister,
         .multicast = settings_number(SETTING_CUDA_MULTICAST) == 0,
+        .warn = log_warn_line,
+        .patience = watchdog ? watchdog : PATIENCE,
     };
 }
 

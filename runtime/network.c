@@ -80,13 +80,6 @@ static int on_device(void *context, const void *at, uint64_t bytes)
     return n->job->device->ops->owns(n->job->device, at, bytes);
 }
 
-static int updates(void *context, int pe, int segment)
-{
-    const struct job *j = ((struct network *)context)->job;
-
-    return segment == SEGMENT_DEVICE && device_heap_there(j->device_heap, pe, 0, true) != 0;
-}
-
 static void heard(void *context, int from, const void *note, size_t bytes)
 {
     struct network *n = context;
@@ -334,7 +327,6 @@ static void name_segments(struct network *n)
             .there = device_heap_there_now(j->device_heap)};
         n->config.device = j->device;
         n->config.on_device = on_device;
-        n->config.updates = updates;
         n->config.staging = (uint64_t)settings_number(SETTING_STAGING);
     }
     for (int i = 0; i < j->data.n; i++)

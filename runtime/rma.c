@@ -281,7 +281,7 @@ static void update_signal(uint64_t *there, uint64_t signal, int signal_op)
  * of its 8 bytes sets it, and the GPU adds to it. */
 static gshmem_status_t put_signal_by_device(const struct target *data, const struct target *flag,
                                             const void *source, size_t bytes, uint64_t value,
-                                            int signal_op, const void *sig_addr, const char *call)
+                                            int signal_op)
 {
     gshmem_status_t status = GSHMEM_OK;
 
@@ -292,8 +292,7 @@ static gshmem_status_t put_signal_by_device(const struct target *data, const str
     if (status)
         return status;
     if (flag->device && signal_op == GSHMEM_SIGNAL_ADD)
-        return context_update_device(flag, GSHMEM_AMO_ADD, GSHMEM_TYPE_UINT64, value, 0, NULL, sig_addr,
-                                     call);
+        return context_update_device(flag, GSHMEM_AMO_ADD, GSHMEM_TYPE_UINT64, value, 0, NULL);
     if (flag->device)
         return device_heap_copy(job->device_heap, flag->device, &value, sizeof value);
     update_signal(flag->here, value, signal_op);
@@ -337,7 +336,7 @@ static gshmem_status_t put_signal(gshmem_ctx_t ctx, void *dest, const void *sour
         (status = context_aim(c, dest, bytes, pe, call, &data)))
         return status;
     if (data.device || flag.device)
-        return put_signal_by_device(&data, &flag, source, bytes, signal, signal_op, sig_addr, call);
+        return put_signal_by_device(&data, &flag, source, bytes, signal, signal_op);
     if (!flag.here)
         return put_signal_afar(c, &data, &flag, source, bytes, signal, signal_op, nbi, call);
     if (bytes)

@@ -114,8 +114,6 @@ struct transport_config {
     struct device *device;
     /* Whether these bytes of this process are such. */
     int (*on_device)(void *context, const void *at, uint64_t bytes);
-    /* Whether kernels of this process reach that segment of a PE of this host, so that it can be updated. */
-    int (*updates)(void *context, int pe, int segment);
     uint64_t staging; /* bytes of pinned memory to copy them through, where a NIC cannot read them */
 
     /* Settings (runtime/base/settings.h), for transports that are modules. */

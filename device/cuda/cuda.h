@@ -1,7 +1,7 @@
 /* What the parts of the cuda device know of each other: device.c (which GPU, copies, small memory),
  * heap.c (the symmetric heap), multicast.c (addresses that stand for several heaps), buffer.c (memory of
  * the program's, and what NICs are given), kernel.c (the library's own kernel), work.c (updates by it, and
- * copies that are not waited for at once) stream.c (requests on streams, and of the CPU's) and report.c (what
+ * copies that are not waited for at once), elsewhere.c (updates on other GPUs), stream.c (requests on streams, and of the CPU's) and report.c (what
  * gshmem-info says of a GPU). */
 #ifndef GSHMEM_CUDA_H
 #define GSHMEM_CUDA_H
@@ -14,15 +14,30 @@
 /* How pieces of a heap get to other processes, best first; device_card.share. */
 enum cuda_share { SHARE_AUTO, SHARE_DESCRIPTOR, SHARE_FABRIC, SHARE_IPC };
 
+/* The library's kernel as one GPU has it. */
+struct cuda_code {
+    cuda_module module;
+    cuda_function function;
+    cuda_address state; /* its struct gshmem_device_state */
+};
+
 /* The kernel that performs requests. */
 struct cuda_kernel {
     pthread_mutex_t lock; /* while it is loaded */
     bool loaded;
     pthread_mutex_t serve_lock; /* while it is told of the job */
     bool serves;
-    cuda_module module;
-    cuda_function function;
-    cuda_address state; /* its struct gshmem_device_state */
+    struct cuda_code code;
+};
+
+/* A GPU that this one has no peer access to, which makes this PE's updates of its memory. */
+struct cuda_elsewhere {
+    cuda_gpu gpu;
+    cuda_context context;
+    cuda_stream stream;
+    cuda_event event; /* behind the last update */
+    struct cuda_code code;
+    struct cuda_elsewhere *next;
 };
 
 /* Work of the library's own, in the order in which it comes. */
@@ -32,7 +47,10 @@ struct cuda_work {
     cuda_event event[DEVICE_COPIES_MOST]; /* by ticket; NULL: not needed so far */
     uint64_t last; /* the last ticket given; the first is 1 */
     uint64_t done; /* known to be done, and all before it */
+    pthread_mutex_t update_lock; /* of what follows */
     struct device_answer *answer; /* of the update under way */
+    struct cuda_elsewhere *elsewhere;
+    bool warned; /* that one waits for long */
 };
 
 /* The last collective of a team that has been asked for. */
@@ -62,6 +80,7 @@ struct cuda {
     char text[160];
     struct cuda_kernel kernel;
     struct cuda_work work;
+    struct heap *far_heaps; /* under work.lock: those that another GPU loads and stores in */
     pthread_mutex_t order_lock; /* of all that follow */
     struct cuda_order *order;   /* [team] */
     int orders;
@@ -81,6 +100,8 @@ gshmem_status_t cuda_fail(const struct cuda *c, cuda_result result, const char *
  * thread that captures a stream may not do otherwise can be done then: it is beside the capture. */
 gshmem_status_t cuda_enter(const struct cuda *c);
 void cuda_leave(const struct cuda *c);
+/* The same of another GPU's context. */
+gshmem_status_t cuda_enter_context(const struct cuda *c, cuda_context context, cuda_gpu gpu);
 
 /* The one that a PE takes, and of how many; or why it can take none. */
 bool cuda_find_gpu_for(const struct cuda_driver *d, const struct device_config *config, int *gpus,
@@ -116,6 +137,9 @@ void cuda_heap_close(struct device *d, struct device_heap_map *map);
 
 uint64_t cuda_heap_piece(struct device *d, const struct device_heap_map *map, uint64_t offset);
 
+/* The GPU that loads and stores in the heap with that address, this one if it is in none; with work.lock. */
+cuda_gpu cuda_heap_reader(const struct cuda *c, cuda_address at);
+
 /* And those of multicast. */
 bool cuda_can_multicast(const struct cuda *c);
 gshmem_status_t cuda_multicast_open(struct device *d, uint64_t limit, struct device_multicast *m);
@@ -141,6 +165,16 @@ gshmem_status_t cuda_export_range(struct device *d, const void *at, size_t bytes
 /* Puts a request on a stream. The GPU is ours; the first that needs the state of the job takes its time. */
 gshmem_status_t cuda_kernel_launch(struct cuda *c, const struct device_request *r, cuda_stream stream);
 void cuda_kernel_close(struct cuda *c);
+/* The kernel for another GPU, whose context is current. */
+gshmem_status_t cuda_kernel_load(const struct cuda *c, cuda_gpu gpu, struct cuda_code *code);
+gshmem_status_t cuda_kernel_launch_code(const struct cuda *c, cuda_gpu gpu, const struct cuda_code *code,
+                                        const struct device_request *r, cuda_stream stream);
+
+/* An update on that GPU, after all work so far (`before`, or NULL) and before what is put on the work's
+ * stream later; with work.update_lock and the GPU ours. */
+gshmem_status_t cuda_update_elsewhere(struct cuda *c, cuda_gpu gpu, const struct device_request *r,
+                                      cuda_event before);
+void cuda_elsewhere_close(struct cuda *c);
 
 /* Slots of device_ops, and the stream that they are on. */
 gshmem_status_t cuda_work_open(struct cuda *c);

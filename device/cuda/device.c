@@ -35,17 +35,22 @@ static _Thread_local struct {
     int depth, mode;
 } within;
 
-gshmem_status_t cuda_enter(const struct cuda *c)
+gshmem_status_t cuda_enter_context(const struct cuda *c, cuda_context context, cuda_gpu gpu)
 {
-    cuda_result result = c->driver.context_push(c->context);
+    cuda_result result = c->driver.context_push(context);
 
     if (result)
-        return cuda_fail(c, result, "taking GPU %d for this thread", c->gpu);
+        return cuda_fail(c, result, "taking GPU %d for this thread", gpu);
     if (within.depth++ == 0) {
         within.mode = CUDA_CAPTURE_RELAXED;
         c->driver.capture_mode(&within.mode);
     }
     return GSHMEM_OK;
+}
+
+gshmem_status_t cuda_enter(const struct cuda *c)
+{
+    return cuda_enter_context(c, c->context, c->gpu);
 }
 
 void cuda_leave(const struct cuda *c)
@@ -217,7 +222,7 @@ static gshmem_status_t cuda_open(const struct device_config *config, struct devi
     if (!c)
         return config->fail(GSHMEM_ERR_MEMORY, "cuda: out of memory");
     c->base.ops = &gshmem_device;
-    c->kernel.lock = c->kernel.serve_lock = c->work.lock = c->order_lock =
+    c->kernel.lock = c->kernel.serve_lock = c->work.lock = c->work.update_lock = c->order_lock =
         (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     c->config = *config;
     if (!cuda_driver_open(&c->driver, why, sizeof why)) {

@@ -32,6 +32,7 @@ struct heap {
     uint64_t mapped;
     struct piece *piece;
     int pieces;
+    struct heap *next; /* of c->far_heaps */
 };
 
 static const int handle_type[] = {
@@ -200,6 +201,36 @@ static gshmem_status_t reserve(struct cuda *c, struct heap *h)
     return GSHMEM_OK;
 }
 
+/* Updates are made by the GPU that reaches the memory. */
+static void note_far_heap(struct cuda *c, struct heap *h)
+{
+    pthread_mutex_lock(&c->work.lock);
+    h->next = c->far_heaps;
+    c->far_heaps = h;
+    pthread_mutex_unlock(&c->work.lock);
+}
+
+static void forget_far_heap(struct cuda *c, const struct heap *h)
+{
+    pthread_mutex_lock(&c->work.lock);
+    for (struct heap **at = &c->far_heaps; *at; at = &(*at)->next) {
+        if (*at == h) {
+            *at = h->next;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&c->work.lock);
+}
+
+cuda_gpu cuda_heap_reader(const struct cuda *c, cuda_address at)
+{
+    for (const struct heap *h = c->far_heaps; h; h = h->next) {
+        if (at - h->base < h->limit)
+            return h->reader;
+    }
+    return c->gpu;
+}
+
 gshmem_status_t cuda_heap_open(struct device *base, const struct device_card *card, uint64_t limit,
                                struct device_heap_map *map)
 {
@@ -219,6 +250,8 @@ gshmem_status_t cuda_heap_open(struct device *base, const struct device_card *ca
         free(h);
         return status;
     }
+    if (h->reader != c->gpu)
+        note_far_heap(c, h);
     *map = (struct device_heap_map){h, h->base, h->reader == c->gpu};
     return GSHMEM_OK;
 }
@@ -464,6 +497,7 @@ void cuda_heap_close(struct device *base, struct device_heap_map *map)
     if (!h)
         return;
     cuda_heap_shrink(base, map, 0);
+    forget_far_heap(c, h);
     if (h->reserved)
         c->driver.unreserve(h->base, h->reserved);
     free(h->piece);

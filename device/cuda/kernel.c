@@ -26,7 +26,7 @@ static int fill_state(const struct gshmem_device_state *state)
 {
     struct cuda *c = serving;
 
-    return c->base.ops->copy(&c->base, (void *)(uintptr_t)c->kernel.state, state, sizeof *state)
+    return c->base.ops->copy(&c->base, (void *)(uintptr_t)c->kernel.code.state, state, sizeof *state)
                ? CUDA_INVALID_VALUE
                : CUDA_OK;
 }
@@ -40,10 +40,9 @@ static struct gshmem_device_module own_module = {
 
 /* ---- Loading ---- */
 
-static gshmem_status_t load(struct cuda *c)
+gshmem_status_t cuda_kernel_load(const struct cuda *c, cuda_gpu gpu, struct cuda_code *code)
 {
     const struct cuda_driver *d = &c->driver;
-    struct cuda_kernel *k = &c->kernel;
     const char *image = gshmem_kernels;
     size_t bytes = 0;
     cuda_result result;
@@ -53,14 +52,13 @@ static gshmem_status_t load(struct cuda *c)
             GSHMEM_ERR_UNSUPPORTED,
             "cuda: this needs a kernel of the library's, and gshmem-cuda.so was built "
             "without nvcc: build GSHMEM where the CUDA toolkit is installed");
-    if ((result = d->module_load(&k->module, image)))
-        return cuda_fail(c, result, "loading the library's kernels on GPU %d", c->gpu);
-    if ((result = d->module_function(&k->function, k->module, "gshmem_perform")) ||
-        (result = d->module_global(&k->state, &bytes, k->module, state_symbol))) {
-        d->module_unload(k->module);
-        return cuda_fail(c, result, "finding the library's kernels on GPU %d", c->gpu);
+    if ((result = d->module_load(&code->module, image)))
+        return cuda_fail(c, result, "loading the library's kernels on GPU %d", gpu);
+    if ((result = d->module_function(&code->function, code->module, "gshmem_perform")) ||
+        (result = d->module_global(&code->state, &bytes, code->module, state_symbol))) {
+        d->module_unload(code->module);
+        return cuda_fail(c, result, "finding the library's kernels on GPU %d", gpu);
     }
-    k->loaded = true;
     return GSHMEM_OK;
 }
 
@@ -83,8 +81,8 @@ static gshmem_status_t prepare(struct cuda *c, bool job)
     gshmem_status_t status = GSHMEM_OK;
 
     pthread_mutex_lock(&k->lock);
-    if (!k->loaded)
-        status = load(c);
+    if (!k->loaded && !(status = cuda_kernel_load(c, c->gpu, &k->code)))
+        k->loaded = true;
     pthread_mutex_unlock(&k->lock);
     if (status || !job)
         return status;
@@ -100,7 +98,7 @@ void cuda_kernel_close(struct cuda *c)
     if (c->kernel.serves)
         c->config.remove_module(&own_module);
     if (c->kernel.loaded)
-        c->driver.module_unload(c->kernel.module);
+        c->driver.module_unload(c->kernel.code.module);
     c->kernel.serves = c->kernel.loaded = false;
 }
 
@@ -162,18 +160,22 @@ static unsigned threads_for(const struct device_request *r)
     return bytes >= LARGE_BYTES ? BLOCK_LARGE : BLOCK_SMALL;
 }
 
-gshmem_status_t cuda_kernel_launch(struct cuda *c, const struct device_request *r,
-                                   cuda_stream stream)
+gshmem_status_t cuda_kernel_launch_code(const struct cuda *c, cuda_gpu gpu, const struct cuda_code *code,
+                                        const struct device_request *r, cuda_stream stream)
 {
     struct device_request copy = *r;
     void *arguments[] = {&copy};
-    gshmem_status_t status = prepare(c, r->call != DEVICE_UPDATE);
-    cuda_result result;
+    cuda_result result = c->driver.launch(code->function, 1, 1, 1, threads_for(r), 1, 1, 0, stream,
+                                          arguments, NULL);
 
-    if (status)
-        return status;
-    result = c->driver.launch(c->kernel.function, 1, 1, 1, threads_for(r), 1, 1, 0, stream,
-                              arguments, NULL);
-    return result ? cuda_fail(c, result, "launching a kernel of the library's on GPU %d", c->gpu)
+    return result ? cuda_fail(c, result, "launching a kernel of the library's on GPU %d", gpu)
                   : GSHMEM_OK;
+}
+
+gshmem_status_t cuda_kernel_launch(struct cuda *c, const struct device_request *r,
+                                   cuda_stream stream)
+{
+    gshmem_status_t status = prepare(c, r->call != DEVICE_UPDATE);
+
+    return status ? status : cuda_kernel_launch_code(c, c->gpu, &c->kernel.code, r, stream);
 }

@@ -3,6 +3,7 @@
 #include "device/cuda/cuda.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 #include "gshmem/atomic.h"
 
@@ -78,29 +79,82 @@ bool cuda_copy_done(struct device *base, uint64_t ticket, gshmem_status_t *statu
     if (result == CUDA_NOT_READY)
         return false;
     if (result)
-        *status = cuda_fail(c, result, "a copy on GPU %d", c->gpu);
+        *status = cuda_fail(c, result, "a copy or an update on GPU %d", c->gpu);
     return true;
 }
 
 /* ---- Updates ---- */
 
-/* With the lock. */
+/* With update_lock and lock. Made by this GPU, or by the one that reaches the memory. */
+static gshmem_status_t start_update(struct cuda *c, const struct device_request *r, cuda_gpu gpu,
+                                    uint64_t *ticket)
+{
+    struct cuda_work *w = &c->work;
+    gshmem_status_t status;
+    cuda_result result;
+
+    if ((result = take_ticket(c, ticket)))
+        return cuda_fail(c, result, "an event on GPU %d", c->gpu);
+    status = gpu == c->gpu ? cuda_kernel_launch(c, r, w->stream)
+                           : cuda_update_elsewhere(c, gpu, r,
+                                                   w->last > w->done ? *event_of(w, w->last) : NULL);
+    if (status)
+        return status;
+    result = give_ticket(c, *ticket);
+    return result ? cuda_fail(c, result, "an event on GPU %d", c->gpu) : GSHMEM_OK;
+}
+
+/* Nothing that waits in here can make room; it can be said, once. */
+static void warn_of_long_wait(struct cuda *c, const struct device_request *r, cuda_gpu gpu)
+{
+    if (c->work.warned)
+        return;
+    c->work.warned = true;
+    c->config.warn("cuda: an update at %#llx has been waiting for %u s for GPU %d: a kernel of one block "
+                   "makes it, and finds no room beside those that run there. If they wait for it, they "
+                   "wait for ever: launch fewer blocks, so that one more fits, or take the object from "
+                   "host memory (GSHMEM_MALLOC_HOST)",
+                   (unsigned long long)r->dest, c->config.patience, gpu);
+}
+
+enum { SPIN_NS = 200 * 1000, NAP_NS = 20 * 1000 };
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* With update_lock: others may copy meanwhile. */
+static gshmem_status_t finish_update(struct cuda *c, const struct device_request *r, cuda_gpu gpu,
+                                     uint64_t ticket)
+{
+    const struct timespec nap = {.tv_nsec = NAP_NS};
+    const uint64_t begun = now_ns();
+    gshmem_status_t status;
+
+    while (!cuda_copy_done(&c->base, ticket, &status)) {
+        uint64_t waited = now_ns() - begun;
+        if (waited >= c->config.patience * UINT64_C(1000000000))
+            warn_of_long_wait(c, r, gpu);
+        if (waited >= SPIN_NS)
+            nanosleep(&nap, NULL);
+    }
+    return status;
+}
+
 static gshmem_status_t update(struct cuda *c, const struct device_request *r)
 {
     gshmem_status_t status;
-    cuda_result result;
-    uint64_t ticket;
+    uint64_t ticket = 0;
 
-    if ((result = take_ticket(c, &ticket)))
-        return cuda_fail(c, result, "an event on GPU %d", c->gpu);
-    if ((status = cuda_kernel_launch(c, r, c->work.stream)))
-        return status;
-    if (!(result = give_ticket(c, ticket)) &&
-        !(result = c->driver.event_wait(*event_of(&c->work, ticket))))
-        c->work.done = ticket;
-    return result ? cuda_fail(c, result, "an update at %#llx on GPU %d",
-                              (unsigned long long)r->dest, c->gpu)
-                  : GSHMEM_OK;
+    pthread_mutex_lock(&c->work.lock);
+    const cuda_gpu gpu = cuda_heap_reader(c, r->dest);
+    status = start_update(c, r, gpu, &ticket);
+    pthread_mutex_unlock(&c->work.lock);
+    return status ? status : finish_update(c, r, gpu, ticket);
 }
 
 gshmem_status_t cuda_update(struct device *base, const struct device_update *u, uint64_t *old)
@@ -118,10 +172,10 @@ gshmem_status_t cuda_update(struct device *base, const struct device_update *u, 
 
     if ((status = cuda_enter(c)))
         return status;
-    pthread_mutex_lock(&c->work.lock);
+    pthread_mutex_lock(&c->work.update_lock);
     if (!(status = update(c, &r)) && old)
         *old = c->work.answer->old;
-    pthread_mutex_unlock(&c->work.lock);
+    pthread_mutex_unlock(&c->work.update_lock);
     cuda_leave(c);
     return status;
 }
@@ -150,6 +204,7 @@ void cuda_work_close(struct cuda *c)
     struct cuda_work *w = &c->work;
 
     c->driver.stream_wait(w->stream);
+    cuda_elsewhere_close(c);
     for (int i = 0; i < DEVICE_COPIES_MOST; i++) {
         if (w->event[i])
             c->driver.event_destroy(w->event[i]);

@@ -80,6 +80,15 @@ void log_info_line(const char *format, ...)
     va_end(args);
 }
 
+void log_warn_line(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    log_vline(LOG_WARN, format, args);
+    va_end(args);
+}
+
 static gshmem_status_t remember(gshmem_status_t status, const char *format, va_list args)
 {
     vsnprintf(error_text, sizeof error_text, format, args);

@@ -28,8 +28,9 @@ void log_vline(enum log_level level, const char *format, va_list args);
             log_line(LOG_DEBUG, __VA_ARGS__);                                                      \
     } while (0)
 
-/* The same as log_info, as a function: for tables that modules are given. */
+/* The same as log_info and log_warn, as functions: for tables that modules are given. */
 void log_info_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_warn_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Decides a failure: logs the line as an error, remembers both for gshmem_last_error() of this
  * thread, and returns status, so that `return fail(GSHMEM_ERR_…, "…", …);` says it all. */

@@ -1,5 +1,5 @@
 /* Requests to PEs of this host that memory of a device's own has a part in: the device copies, several
- * requests at a time, and updates in place where it maps the memory for its kernels. */
+ * requests at a time, and updates in place. */
 #include "device/device.h"
 #include "gshmem/base.h"
 #include "gshmem/type.h"
@@ -35,17 +35,6 @@ bool copies_take(struct local *t, const struct transport_request *r)
 
 /* ---- Updates: done on return, after all copies that have been started ---- */
 
-static gshmem_status_t update(struct local *t, int pe, int segment, const struct device_update *u,
-                              uint64_t *old)
-{
-    if (t->config.updates(t->config.context, pe, segment))
-        return t->config.device->ops->update(t->config.device, u, old);
-    return t->config.fail(GSHMEM_ERR_UNSUPPORTED,
-                          "an update in GPU memory of PE %d, which this GPU does not map: only setting "
-                          "is possible there; take the object from host memory (GSHMEM_MALLOC_HOST)",
-                          pe);
-}
-
 static gshmem_status_t apply(struct local *t, const struct transport_request *r)
 {
     char *at = local_reach(t, r->pe, r->segment, r->offset);
@@ -54,7 +43,7 @@ static gshmem_status_t apply(struct local *t, const struct transport_request *r)
 
     if (!at)
         return local_refuse(t, r->pe);
-    gshmem_status_t status = update(t, r->pe, r->segment, &u, r->old);
+    gshmem_status_t status = t->config.device->ops->update(t->config.device, &u, r->old);
     if (!status)
         r->done(r->tag, GSHMEM_OK);
     return status;
@@ -122,7 +111,7 @@ static gshmem_status_t signal(struct local *t, const struct transport_request *r
         return GSHMEM_OK;
     }
     if (r->signal_op != GSHMEM_SIGNAL_SET)
-        return update(t, r->pe, r->signal_segment, &add, NULL);
+        return d->ops->update(d, &add, NULL);
     *started = true;
     return d->ops->copy_start(d, flag, &c->value, sizeof c->value, &c->ticket);
 }

@@ -46,6 +46,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all here */
 static pthread_cond_t news = PTHREAD_COND_INITIALIZER;
 static struct stream *streams;
 static struct stream *defaults[SIM_GPUS_MOST];
+static bool occupied[SIM_GPUS_MOST];
 static int captures; /* streams that are */
 static int launches; /* that have not ended, graphs' that have not been launched aside */
 static _Thread_local int
@@ -65,6 +66,14 @@ bool sim_launches(void)
     bool any = launches > 0;
     pthread_mutex_unlock(&lock);
     return any;
+}
+
+SIM_API void sim_occupy(cuda_gpu gpu, bool occupy)
+{
+    pthread_mutex_lock(&lock);
+    occupied[gpu] = occupy;
+    pthread_cond_broadcast(&news);
+    pthread_mutex_unlock(&lock);
 }
 
 /* ---- A stream's thread ---- */
@@ -92,6 +101,8 @@ static cuda_result carry_out(struct stream *s, const struct operation *o)
         }
         break;
     case LAUNCH:
+        while (occupied[s->gpu])
+            pthread_cond_wait(&news, &lock);
         pthread_mutex_unlock(&lock);
         sim_expose(s->gpu, true);
         sim_perform(&o->request);
