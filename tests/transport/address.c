@@ -170,7 +170,7 @@ static void foreign_bytes(void)
     size_t size = address_encode(&a, bytes, sizeof bytes);
 
     for (size_t n = 0; n < sizeof bytes; n++)
-        CHECK_EQ(address_decode(bytes, n, &b), n == size);
+        CHECK_EQ(address_decode(bytes, n, &b), n >= size); /* more is another transport's */
     for (int value = 0; value < 256; value++) {
         bytes[0] = (unsigned char)value;
         CHECK_EQ(address_decode(bytes, size, &b), value == 1);
@@ -179,7 +179,7 @@ static void foreign_bytes(void)
     for (int n = 0; n < 256; n++) {
         bytes[1] = (unsigned char)n;
         size_t claimed = 4 + 16 * (size_t)n;
-        CHECK_EQ(address_decode(bytes, size, &b), n == 2);
+        CHECK_EQ(address_decode(bytes, size, &b), n == 1 || n == 2);
         if (claimed <= sizeof bytes)
             CHECK_EQ(address_decode(bytes, claimed, &b), n >= 1 && n <= ADDRESS_MOST);
     }

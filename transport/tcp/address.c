@@ -192,11 +192,11 @@ bool address_decode(const unsigned char *in, size_t bytes, struct address *a)
     uint16_t port;
 
     if (bytes < 4 || in[0] != 1 || in[1] < 1 || in[1] > ADDRESS_MOST ||
-        bytes != 4 + 16 * (size_t)in[1])
-        return false;
+        bytes < 4 + 16 * (size_t)in[1])
+        return false; /* what is behind that is for a transport that uses this one */
     memcpy(&port, in + 2, 2);
     *a = (struct address){.port = ntohs(port), .n = in[1]};
-    memcpy(a->ip, in + 4, bytes - 4);
+    memcpy(a->ip, in + 4, 16 * (size_t)in[1]);
     return a->port != 0;
 }
 

@@ -22,7 +22,7 @@ struct address {
  * ("eth1,10.0.0.0/8"). *reason says for people what was taken, or why nothing was. */
 bool address_own(uint16_t port, const char *chosen, struct address *a, char *reason, size_t size);
 
-/* As bytes to publish, and back; decode: false if it is none of these. */
+/* As bytes to publish, and back; decode: false if it does not begin with such. */
 size_t address_encode(const struct address *a, unsigned char *out, size_t capacity);
 bool address_decode(const unsigned char *in, size_t bytes, struct address *a);
 

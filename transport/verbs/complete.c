@@ -24,7 +24,10 @@ static void explain(struct verbs *v, struct link *l, const struct ibv_wc *wc)
              gone ? ": it answers no more (GSHMEM_IB_TIMEOUT, GSHMEM_IB_RETRY)"
              : wc->status == IBV_WC_REM_ACCESS_ERR ? ": it has taken back what it let this PE reach"
                                                    : "");
-    link_fail(v, l, gone ? GSHMEM_ERR_PEER_DEAD : GSHMEM_ERR_TRANSPORT, why);
+    if (l->state == LINK_TRIED && !l->heard_number) /* nothing has been done either way */
+        link_give_up(v, l, why);
+    else
+        link_fail(v, l, gone ? GSHMEM_ERR_PEER_DEAD : GSHMEM_ERR_TRANSPORT, why);
 }
 
 /* ---- Replies ---- */
@@ -115,6 +118,11 @@ static bool do_message(struct verbs *v, struct link *l, const struct message *m)
 
     if (m->kind == MESSAGE_REPLY)
         return take_reply(v, l, m);
+    if (m->kind == MESSAGE_HELLO) {
+        bool first = !l->greeted;
+        l->greeted = true;
+        return first;
+    }
     if (m->number != l->heard_number + 1)
         return false;
     l->heard_number = m->number;
@@ -166,7 +174,7 @@ static struct link *sent(struct verbs *v, const struct ibv_wc *wc)
 {
     struct link *l = v->to[wc->wr_id >> 32];
 
-    if (!l || l->state == LINK_FAILED)
+    if (!l || !l->qp) /* it has ended meanwhile */
         return NULL;
     if (wc->status == IBV_WC_SUCCESS)
         l->sends_done = (uint32_t)wc->wr_id;
@@ -177,6 +185,7 @@ static struct link *sent(struct verbs *v, const struct ibv_wc *wc)
 
 void complete_go_on(struct verbs *v, struct link *l)
 {
+    link_try(v, l);
     issue_finish(v, l);
     if (l->state == LINK_UP)
         send_replies(v, l);

@@ -2,8 +2,13 @@
  *
  * Each makes its queue pair when it first wants to talk or hears that the other does, and offers
  * it; with the other's offer it can receive, and says so; with the other's word it sends. If both
- * begin at once the two offers cross, and are the same pair all the same. */
+ * begin at once the two offers cross, and are the same pair all the same.
+ *
+ * The first message each way, which asks for nothing, shows whether packets get there at all: NICs of
+ * two networks that nothing connects, or a firewall between them, let all before it succeed. Where it
+ * fails, nothing has been done for any request yet, and all of them go below. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -179,11 +184,23 @@ static bool can_send(struct verbs *v, struct link *l, const struct offer *o)
 
 /* ---- Offers ---- */
 
-static void begin_sending(struct verbs *v, struct link *l)
+static void say_hello(struct verbs *v, struct link *l)
 {
+    const struct message hello = {.kind = MESSAGE_HELLO, .from = (uint32_t)v->config.pe};
+
+    l->state = LINK_TRIED;
+    issue_message(v, l, &hello);
+    issue_batched(v, l);
+    v->events++;
+}
+
+void link_try(struct verbs *v, struct link *l)
+{
+    if (l->state != LINK_TRIED || !l->sends_done || !l->greeted)
+        return;
+    v->config.info("verbs: PE %d is reached by %s", l->pe, v->nic[0].name);
     l->state = LINK_UP;
     v->events++;
-    complete_go_on(v, l);
 }
 
 static void go_below(struct verbs *v, struct link *l, const char *why)
@@ -193,14 +210,24 @@ static void go_below(struct verbs *v, struct link *l, const char *why)
         ibv_destroy_qp(l->qp);
     l->qp = NULL;
     l->unsaid &= SAY_NONE;
+    l->batched = 0;
     l->state = LINK_BELOW;
+    v->events++;
     issue_below(v, l);
+}
+
+void link_give_up(struct verbs *v, struct link *l, const char *why)
+{
+    l->unsaid |= SAY_NONE;
+    link_say_rest(v, l);
+    go_below(v, l, why);
 }
 
 gshmem_status_t link_open(struct verbs *v, int pe, struct link **out)
 {
     struct link *l = calloc(1, sizeof *l);
     gshmem_status_t status;
+    char why[200];
 
     if (!l || !(l->op = calloc(OPS, sizeof *l->op))) {
         free(l);
@@ -209,15 +236,19 @@ gshmem_status_t link_open(struct verbs *v, int pe, struct link **out)
     l->pe = pe;
     l->first_packet =
         (uint32_t)(v->config.pe * 0x9e3779b1u + (unsigned)pe * 0x85ebca6bu) & 0xffffff;
-    if (v->nics && (status = make_queue_pair(v, l))) {
+    const bool might = reach_might(v, pe, why, sizeof why);
+    if (might && (status = make_queue_pair(v, l))) {
         link_close(v, l);
         return status;
     }
-    l->unsaid = v->nics ? SAY_OFFER : SAY_NONE;
-    l->state = v->nics ? LINK_ASKED : LINK_BELOW;
     l->next = v->links;
     v->links = v->to[pe] = l;
-    link_say_rest(v, l);
+    if (might) {
+        l->unsaid = SAY_OFFER;
+        link_say_rest(v, l);
+    } else {
+        link_give_up(v, l, why);
+    }
     *out = l;
     return GSHMEM_OK;
 }
@@ -237,27 +268,29 @@ static bool remember_segments(struct link *l, const struct offer *o)
 
 static void take_offer(struct verbs *v, struct link *l, const struct offer *o)
 {
+    char why[300];
+
     if (o->ethernet != v->nic[0].ethernet) {
-        l->unsaid |= SAY_NONE;
-        link_say_rest(v, l);
-        go_below(v, l, "one of the two has InfiniBand, the other Ethernet");
+        link_give_up(v, l, "one of the two has InfiniBand, the other Ethernet");
         return;
     }
-    if (!remember_segments(l, o) || !can_receive(v, l, o) || !can_send(v, l, o)) {
-        int error = errno;
-        v->config.fail(GSHMEM_ERR_TRANSPORT, "verbs: %s: connecting to PE %d: %s%s", v->nic[0].name,
-                       l->pe, strerror(error),
-                       error == EINVAL || error == ENETUNREACH || error == ETIMEDOUT
-                           ? " (GSHMEM_IB_GID_INDEX and GSHMEM_IB_HCA choose another address)"
-                           : "");
-        link_fail(v, l, GSHMEM_ERR_TRANSPORT, "verbs: no way to it by this NIC");
+    if (!remember_segments(l, o)) {
+        v->config.fail(GSHMEM_ERR_MEMORY, "verbs: out of memory for the keys of PE %d", l->pe);
+        link_fail(v, l, GSHMEM_ERR_MEMORY, NULL);
+        return;
+    }
+    if (!can_receive(v, l, o) || !can_send(v, l, o)) {
+        snprintf(why, sizeof why, "%s finds no way to its NIC: %s (GSHMEM_IB_GID_INDEX and "
+                                  "GSHMEM_IB_HCA choose another address)",
+                 v->nic[0].name, strerror(errno));
+        link_give_up(v, l, why);
         return;
     }
     l->unsaid |= SAY_READY;
     l->state = LINK_READY;
     link_say_rest(v, l);
     if (l->peer_ready)
-        begin_sending(v, l);
+        say_hello(v, l);
 }
 
 static void take_note(struct verbs *v, struct link *l, uint32_t kind, const unsigned char *note,
@@ -265,12 +298,12 @@ static void take_note(struct verbs *v, struct link *l, uint32_t kind, const unsi
 {
     struct offer o;
 
-    if (kind == NOTE_NONE && (l->state == LINK_ASKED || l->state == LINK_READY)) {
-        go_below(v, l, "it has no NIC for this one's");
+    if (kind == NOTE_NONE && l->state <= LINK_TRIED) {
+        go_below(v, l, "it found no way by NICs");
     } else if (kind == NOTE_READY && (l->state == LINK_ASKED || l->state == LINK_READY)) {
         l->peer_ready = true;
         if (l->state == LINK_READY)
-            begin_sending(v, l);
+            say_hello(v, l);
     } else if (kind == NOTE_OFFER && l->state == LINK_ASKED && decode_offer(note, bytes, &o)) {
         take_offer(v, l, &o);
     } else if (l->state != LINK_BELOW && l->state != LINK_FAILED) {

@@ -31,6 +31,7 @@ static void take_port(struct nic *nic, struct port *p)
     nic->lid = p->attr.lid;
     nic->mtu = p->attr.active_mtu;
     nic->ethernet = p->ethernet;
+    nic->iwarp = p->iwarp;
     nic->pkey_index = p->pkey_index;
     nic->gid = p->address[0].gid;
     nic->gid_index = p->address[0].index;

@@ -68,7 +68,9 @@ static gshmem_status_t verbs_address(struct transport *base, void *address, size
 {
     struct verbs *v = (struct verbs *)base;
 
-    return v->below->ops->address(v->below, address, capacity, bytes);
+    gshmem_status_t status = v->below->ops->address(v->below, address, capacity, bytes);
+
+    return status ? status : reach_publish(v, address, capacity, bytes);
 }
 
 static void verbs_begin(struct transport *base, const struct transport_config *config)

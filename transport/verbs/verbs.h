@@ -54,6 +54,7 @@ struct op {
 enum link_state {
     LINK_ASKED, /* an offer is on its way; nothing can be sent yet */
     LINK_READY, /* this side can receive, the other has not said so */
+    LINK_TRIED, /* both can; whether their networks carry it shows with the first message each way */
     LINK_UP,
     LINK_BELOW, /* one of the two has no NIC for it: requests go to the transport below */
     LINK_FAILED,
@@ -71,6 +72,7 @@ struct link {
     struct ibv_qp *qp;
     uint32_t first_packet; /* its number */
     bool peer_ready;       /* it said so before its offer was heard */
+    bool greeted;          /* its first message has come */
 
     struct op *op;                  /* [OPS] */
     uint32_t posted, issuing, done; /* requests, counted for ever */
@@ -110,7 +112,7 @@ struct nic {
     uint16_t pkey_index;
     union ibv_gid gid;
     uint16_t lid;
-    bool ethernet;
+    bool ethernet, iwarp;
     enum ibv_mtu mtu;
     uint32_t reads; /* at a time, of one queue pair */
     uint32_t receives_most;
@@ -164,11 +166,22 @@ struct ibv_mr *memory_of_chunk(struct verbs *v, struct nic *nic, unsigned segmen
 bool memory_is_pinned(const struct verbs *v, int segment, uint64_t offset, uint64_t bytes);
 void memory_release(struct verbs *v, struct nic *nic);
 
+/* ---- reach.c ---- */
+
+/* Says behind the address of the transport below, of *bytes bytes, that this PE uses verbs. */
+gshmem_status_t reach_publish(const struct verbs *v, void *address, size_t capacity, size_t *bytes);
+/* Whether that PE has a NIC which could talk to one of this PE's; false: why not. */
+bool reach_might(const struct verbs *v, int pe, char *why, size_t why_size);
+
 /* ---- link.c ---- */
 
 gshmem_status_t link_open(struct verbs *v, int pe, struct link **out);
 void link_heard(struct verbs *v, int from, const unsigned char *note, size_t bytes);
 void link_say_rest(struct verbs *v, struct link *l);
+/* Whether it is up by now: its first message has arrived there, and the other's here. */
+void link_try(struct verbs *v, struct link *l);
+/* There is no way for it by NICs, as has just been found out: its requests go below. */
+void link_give_up(struct verbs *v, struct link *l, const char *why);
 /* All its requests end with that; the transport's user is told why, unless why is NULL. */
 void link_fail(struct verbs *v, struct link *l, gshmem_status_t status, const char *why);
 void link_close(struct verbs *v, struct link *l);

@@ -50,7 +50,7 @@ static struct {
     int access;
     bool used;
 } keys[KEYS];
-static int next_pair, next_key, fail_in, refuse_in, refuse_error, memory_in;
+static int next_pair, next_key, fail_in, refuse_in, refuse_error, memory_in, way_in;
 static enum ibv_wc_status fail_status;
 static unsigned drawn;
 static int open_things;
@@ -130,7 +130,7 @@ int ibv_query_port(struct ibv_context *c, uint8_t port, struct _compat_ibv_port_
     CHECK_EQ(port, 1);
     a->state = IBV_PORT_ACTIVE;
     a->active_mtu = IBV_MTU_1024;
-    a->link_layer = IBV_LINK_LAYER_ETHERNET;
+    a->link_layer = fake.infiniband ? IBV_LINK_LAYER_INFINIBAND : IBV_LINK_LAYER_ETHERNET;
     a->gid_tbl_len = 3;
     return 0;
 }
@@ -293,6 +293,10 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *a, int mask)
 
     CHECK(mask & IBV_QP_STATE);
     CHECK_EQ(a->qp_state, p->state + 1);
+    if (a->qp_state == IBV_QPS_RTR && way_in && --way_in == 0) {
+        errno = ENETUNREACH;
+        return ENETUNREACH;
+    }
     p->state = a->qp_state;
     if (a->qp_state == IBV_QPS_RTR)
         p->peer = a->dest_qp_num;
@@ -525,7 +529,7 @@ bool fake_run(void)
 void fake_begin(unsigned seed)
 {
     drawn = seed;
-    next_pair = next_key = fail_in = refuse_in = memory_in = 0;
+    next_pair = next_key = fail_in = refuse_in = memory_in = way_in = 0;
     fail_status = 0;
     fake = (struct fake_count){.gids = 3};
 }
@@ -550,4 +554,9 @@ void fake_refuse_post(int nth, int error)
 void fake_refuse_memory(int nth)
 {
     memory_in = nth;
+}
+
+void fake_refuse_way(int nth)
+{
+    way_in = nth;
 }

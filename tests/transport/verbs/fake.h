@@ -24,6 +24,8 @@ void fake_fail(int nth, enum ibv_wc_status status);
 void fake_refuse_post(int nth, int error);
 /* The nth registration from now on fails with ENOMEM. */
 void fake_refuse_memory(int nth);
+/* The nth queue pair from now on that is told of its peer finds no way to it. */
+void fake_refuse_way(int nth);
 
 extern struct fake_count {
     int posts; /* calls of ibv_post_send */
@@ -31,6 +33,7 @@ extern struct fake_count {
     int writes, reads, sends;
     int signalled;
     int registered; /* there are now */
+    int infiniband; /* what ports that are asked from now on are of; else Ethernet */
     int gids; /* how many addresses the port has: of RoCE v1, then v2 of IPv6, then v2 of IPv4 */
 } fake;
 

@@ -26,6 +26,7 @@ struct pe {
         unsigned char text[TRANSPORT_NOTE_MAX];
     } note[NOTES];
     int notes;
+    int says_nothing; /* where it publishes its address */
     int full; /* so many calls of say are answered with TRANSPORT_FULL */
     char *memory;
 };
@@ -69,6 +70,15 @@ static void lost(void *context, int which, gshmem_status_t status, const char *w
     CHECK(which == 1 - (int)(p - pe) && status);
     snprintf(p->why, sizeof p->why, "%s", why);
     p->lost++;
+}
+
+static gshmem_status_t find(void *context, int which, void *address, size_t capacity, size_t *bytes)
+{
+    (void)context;
+    *bytes = 0;
+    return pe[which].says_nothing
+               ? GSHMEM_OK
+               : gshmem_transport.address(pe[which].t, address, capacity, bytes);
 }
 
 static int64_t number(int setting)
@@ -142,7 +152,16 @@ static void below_close(struct transport *t)
     (void)t;
 }
 
+static gshmem_status_t below_address(struct transport *t, void *address, size_t capacity,
+                                     size_t *bytes)
+{
+    (void)t, (void)address, (void)capacity;
+    *bytes = 0;
+    return GSHMEM_OK;
+}
+
 static const struct transport_ops below_ops = {.name = "below",
+                                               .address = below_address,
                                                .begin = below_begin,
                                                .post = below_post,
                                                .progress = below_progress,
@@ -166,6 +185,7 @@ static void open_pe(int me, bool device)
                                           .pe = me,
                                           .n_pes = PES,
                                           .context = p,
+                                          .find = find,
                                           .apply = apply,
                                           .lost = lost,
                                           .number = number,
@@ -204,11 +224,12 @@ static bool drive(void)
 }
 
 static int ok, not_ok, posted, last_tag;
+static bool any_order; /* both PEs post */
 static gshmem_status_t last_status;
 
 static void done(void *tag, gshmem_status_t status)
 {
-    CHECK((intptr_t)tag > last_tag); /* in the order in which they were posted, of this PE */
+    CHECK((intptr_t)tag > last_tag || any_order); /* as they were posted, of one PE */
     last_tag = (int)(intptr_t)tag;
     *(status ? &not_ok : &ok) += 1;
     last_status = status ? status : last_status;
@@ -516,6 +537,70 @@ static void without_nic_on_one_side(void)
     end();
 }
 
+/* Requests of both to the other, posted before anything has been heard. */
+static void post_both(void)
+{
+    static uint64_t value = 5;
+
+    any_order = true;
+    for (int i = 0; i < 2; i++) {
+        post(i, put(&value, 8, 8));
+        post(i, add(16, 1, NULL));
+    }
+    settle();
+    any_order = false;
+    CHECK_EQ(ok, 4);
+    CHECK_EQ(pe[0].lost + pe[1].lost, 0);
+}
+
+static void go_below(void)
+{
+    post_both();
+    CHECK_EQ(pe[0].passed_down, 2);
+    CHECK_EQ(pe[1].passed_down, 2);
+    CHECK(*word(0, 8) == 0 && *word(1, 8) == 0); /* nothing went both ways */
+    end();
+}
+
+/* One that says nothing of verbs is told nothing: it would not listen. */
+static void other_uses_one_below_alone(void)
+{
+    uint64_t value = 5;
+
+    begin(1);
+    pe[1].says_nothing = 1;
+    post(0, put(&value, 0, 8));
+    CHECK_EQ(pe[0].passed_down, 1);
+    CHECK_EQ(fake.works, 0);
+    end();
+}
+
+static void of_other_kind(void)
+{
+    ok = not_ok = posted = last_tag = 0;
+    fake_begin(1);
+    open_pe(0, false);
+    fake.infiniband = 1;
+    open_pe(1, false);
+    go_below();
+}
+
+/* Found out when the queue pairs are told of each other, by either or both. */
+static void no_way(unsigned seed)
+{
+    begin(seed);
+    fake_refuse_way(seed % 2 ? 1 : 2);
+    go_below();
+}
+
+/* Or only by the first message, of either. */
+static void nothing_gets_through(unsigned seed)
+{
+    begin(seed);
+    fake_fail(1 + (int)seed % 2, IBV_WC_RETRY_EXC_ERR);
+    go_below();
+}
+
 static void nonsense_in_notes(void)
 {
     uint64_t value = 1;
@@ -700,6 +785,12 @@ int main(void)
     for (unsigned seed = 1; seed <= 20; seed++)
         both_at_once(seed);
     without_nic_on_one_side();
+    other_uses_one_below_alone();
+    of_other_kind();
+    for (unsigned seed = 1; seed <= 20; seed++) {
+        no_way(seed);
+        nothing_gets_through(seed);
+    }
     nonsense_in_notes();
     every_status();
     posting_fails_in_the_middle();
