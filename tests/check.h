@@ -76,6 +76,13 @@
     } while (0)
 #endif
 
+/* How often something is tried: where each time takes long, as on an emulated machine, GSHMEM_TEST_FEW
+ * asks for `few`. */
+static inline int how_often(int many, int few)
+{
+    return getenv("GSHMEM_TEST_FEW") ? few : many;
+}
+
 #define SKIP(reason)                                                                               \
     do {                                                                                           \
         printf("SKIP: %s\n", reason);                                                              \

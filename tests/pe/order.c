@@ -4,12 +4,13 @@
  * mapped peers; the compiler's reordering, a transport's and other processors' can. */
 #include "pe.h"
 
-enum { WORDS = 9, ROUNDS = 1500 };
+enum { WORDS = 9 };
 
 enum order { FENCE, QUIET, PE_QUIET, CTX_FENCE, CTX_QUIET, CTX_PE_QUIET, ORDERS };
 
 static uint64_t data[WORDS], flag, credit;
 static gshmem_ctx_t ctx;
+static uint64_t rounds;
 
 static void separate(enum order order, int pe)
 {
@@ -42,7 +43,7 @@ static void test_neighbours(enum order order)
     memset(data, 0, sizeof data);
     flag = credit = 0;
     barrier();
-    for (uint64_t i = 1; i <= ROUNDS; i++) {
+    for (uint64_t i = 1; i <= rounds; i++) {
         uint64_t source[WORDS];
         for (int w = 0; w < WORDS; w++)
             source[w] = i * 100 + (uint64_t)w;
@@ -72,7 +73,7 @@ static void test_third(void)
     memset(data, 0, sizeof data);
     flag = credit = 0;
     barrier();
-    for (uint64_t i = 1; i <= ROUNDS; i++) {
+    for (uint64_t i = 1; i <= rounds; i++) {
         uint64_t source[WORDS], got[WORDS];
         for (int w = 0; w < WORDS; w++)
             source[w] = i * 100 + (uint64_t)me;
@@ -107,6 +108,7 @@ static void test_pe_quiet_list(void)
 int main(void)
 {
     begin();
+    rounds = (uint64_t)how_often(1500, 300);
     CHECK_OK(gshmem_ctx_create(0, &ctx));
     for (int order = 0; order < ORDERS; order++)
         test_neighbours((enum order)order);

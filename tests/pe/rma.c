@@ -70,8 +70,10 @@ static void test_sizes(unsigned char *object, size_t room)
                                    15,  16,   17,   31,   32,   63,    64,     65,      127,
                                    255, 1000, 4095, 4096, 4097, 65536, 100003, 1 << 20, MOST};
 
+    const size_t step = (size_t)how_often(1, 5);
+
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        for (size_t shift = 0; shift < 8; shift += sizes[i] < 5000 ? 1 : 7) {
+        for (size_t shift = 0; shift < 8; shift += sizes[i] < 5000 ? step : 7) {
             for (int distance = 0; distance < n; distance += sizes[i] < 5000 && n > 2 ? n - 1 : 1)
                 test_one(object, room, sizes[i], shift, distance);
         }

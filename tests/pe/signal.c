@@ -1,7 +1,7 @@
 /* Signals: who sees the signal sees the data. */
 #include "pe.h"
 
-enum { ROOM = 70000, ROUNDS = 600 };
+enum { ROOM = 70000 };
 
 static uint64_t signal_, credit, counter; /* symmetric */
 static unsigned char *heap, *local;
@@ -15,9 +15,11 @@ static void test_put_signal(put_signal_function *put_signal, int op, unsigned sa
 {
     static const size_t sizes[] = {0, 1, 8, 13, 64, 1000, 4096, 65537};
 
+    const uint64_t rounds = (uint64_t)how_often(600, 120);
+
     signal_ = credit = 0;
     barrier();
-    for (uint64_t i = 1; i <= ROUNDS; i++) {
+    for (uint64_t i = 1; i <= rounds; i++) {
         size_t bytes = sizes[(i + salt) % (sizeof sizes / sizeof sizes[0])];
         if (bytes > 4096 && i % 5)
             bytes = 40;
@@ -31,8 +33,8 @@ static void test_put_signal(put_signal_function *put_signal, int op, unsigned sa
         CHECK_OK(gshmem_signal_add(&credit, 1, left()));
     }
     barrier();
-    CHECK_EQ(gshmem_signal_fetch(&signal_), ROUNDS);
-    CHECK_EQ(gshmem_signal_fetch(&credit), ROUNDS);
+    CHECK_EQ(gshmem_signal_fetch(&signal_), rounds);
+    CHECK_EQ(gshmem_signal_fetch(&credit), rounds);
     barrier();
 }
 
@@ -60,16 +62,16 @@ static void test_context(void)
 /* Adds of many PEs are atomic; a set is not lost. */
 static void test_add(void)
 {
-    enum { TIMES = 500000 };
+    const int times = how_often(500000, 20000);
     uint64_t sum = 0;
 
     counter = 0;
     signal_ = 0;
     barrier();
-    for (int i = 0; i < TIMES; i++) /* in turns to all and, to meet the others, to PE 0 */
+    for (int i = 0; i < times; i++) /* in turns to all and, to meet the others, to PE 0 */
         CHECK_OK(gshmem_signal_add(&counter, 1 + (uint64_t)me, i % 4 ? 0 : i / 4 % n));
     barrier();
-    for (int i = 0; i < TIMES; i++) {
+    for (int i = 0; i < times; i++) {
         if ((i % 4 ? 0 : i / 4 % n) == me)
             sum += (uint64_t)n * (uint64_t)(n + 1) / 2;
     }

@@ -4,7 +4,7 @@
 
 #include "pe.h"
 
-enum { THREADS = 4, ROUNDS = 1500, BYTES = 96 };
+enum { THREADS = 4, BYTES = 96 };
 
 struct lane {
     unsigned char bytes[BYTES];
@@ -14,6 +14,7 @@ struct lane {
 static struct lane lanes[THREADS]; /* symmetric: thread t of the left neighbour writes lane t */
 static uint64_t shared_total;      /* all threads of all PEs add to it */
 static pthread_barrier_t all_threads;
+static uint64_t rounds;
 
 /* To the right with a signal, through a context of its own now and then. */
 static void pass_on(struct lane *lane, int thread, uint64_t round, gshmem_ctx_t ctx)
@@ -58,7 +59,7 @@ static void *work(void *argument)
     int thread = (int)(lane - lanes);
     gshmem_ctx_t ctx = GSHMEM_CTX_DEFAULT;
 
-    for (uint64_t round = 1; round <= ROUNDS; round++) {
+    for (uint64_t round = 1; round <= rounds; round++) {
         if (round % 100 == 50)
             CHECK_OK(gshmem_ctx_create(GSHMEM_CTX_PRIVATE, &ctx));
         pass_on(lane, thread, round, ctx);
@@ -79,6 +80,7 @@ int main(void)
     pthread_t thread[THREADS];
     int provided;
 
+    rounds = (uint64_t)how_often(1500, 500);
     setenv("GSHMEM_LOG", "none", 0);
     CHECK_OK(gshmem_init_thread(GSHMEM_THREAD_MULTIPLE, &provided));
     CHECK_EQ(provided, GSHMEM_THREAD_MULTIPLE);
@@ -91,13 +93,13 @@ int main(void)
     barrier();
 
     uint64_t expected = 0;
-    for (uint64_t round = 1; round <= ROUNDS; round++) {
+    for (uint64_t round = 1; round <= rounds; round++) {
         if (round % (uint64_t)n == (uint64_t)me)
             expected += round * THREADS * (uint64_t)n;
     }
     CHECK_EQ(gshmem_signal_fetch(&shared_total), expected);
     for (int i = 0; i < THREADS; i++)
-        CHECK_EQ(gshmem_signal_fetch(&lanes[i].total), ROUNDS);
+        CHECK_EQ(gshmem_signal_fetch(&lanes[i].total), rounds);
     end();
     CHECK_OK(gshmem_finalize());
     return 0;
