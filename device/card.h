@@ -11,6 +11,7 @@ struct device_card {
     uint32_t present;       /* 0: this PE has no heap of a device's */
     uint32_t multicast;     /* its unit can be one of those that a multicast address stands for */
     uint32_t unused;
+    uint64_t window;        /* bytes of addresses for memory of the program's that the heap may be lent */
 };
 
 #endif

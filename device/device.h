@@ -15,7 +15,7 @@
 #include "device/request.h"
 #include "gshmem/status.h"
 
-#define DEVICE_VERSION 3
+#define DEVICE_VERSION 4
 
 struct gshmem_device_module;
 
@@ -135,10 +135,11 @@ struct device_ops {
 
     /* What this PE's heap could be: sets heap_most (at most `most`, where that is not 0) and all else. */
     gshmem_status_t (*describe)(struct device *d, uint64_t most, struct device_card *card);
-    /* Room for a heap of up to `limit` bytes: this PE's (card NULL), or that of a PE of this host. An
+    /* Room for a heap of up to `limit` bytes, and for memory of the program's in `window` bytes behind
+     * them: this PE's (card NULL), or that of a PE of this host. An
      * `own` of NULL says that this one cannot be reached from here; the reason is logged. */
     gshmem_status_t (*heap_open)(struct device *d, const struct device_card *card, uint64_t limit,
-                                 struct device_heap_map *map);
+                                 uint64_t window, struct device_heap_map *map);
     /* This PE's heap grows to at least `bytes`, up to the limit; *piece is for the others, who own its
      * descriptor from then on. */
     gshmem_status_t (*heap_grow)(struct device *d, struct device_heap_map *map, uint64_t bytes,
@@ -210,6 +211,17 @@ struct device_ops {
 
     /* Of the unit that open would take. Nothing, where usable says no. */
     void (*report)(const struct device_config *config, struct device_report *r);
+
+    /* Memory of the program's, which it has made with the device's own API, as part of this PE's heap: the
+     * piece that begins at `at`, of at most `bytes` bytes, comes to be at this offset in the window too.
+     * *piece is for the others, as those that a heap grows by; it says how large it was. */
+    gshmem_status_t (*window_take)(struct device *d, struct device_heap_map *map, const void *at,
+                                   uint64_t bytes, uint64_t offset, struct device_piece *piece);
+    /* Another PE's. Its descriptor is used up, also on failure. */
+    gshmem_status_t (*window_follow)(struct device *d, struct device_heap_map *map,
+                                     const struct device_piece *piece);
+    /* Takes out all pieces that are in there. Any heap; what the program has of it stays. */
+    void (*window_drop)(struct device *d, struct device_heap_map *map, uint64_t offset, uint64_t bytes);
 };
 
 extern const struct device_ops device_host;

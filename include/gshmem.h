@@ -148,6 +148,23 @@ GSHMEM_API gshmem_status_t gshmem_buffer_register(void *addr, size_t bytes);
 GSHMEM_API gshmem_status_t gshmem_buffer_unregister(void *addr);
 GSHMEM_API gshmem_status_t gshmem_buffer_unregister_all(void);
 
+/* Makes memory of the program's part of the symmetric heap, for all that gshmem_malloc's objects are for.
+ * Collective over the job, as gshmem_malloc is: every PE calls with a buffer of its own and the same number
+ * of bytes, and gets the address that names all of them from then on; NULL on failure, on all PEs. flags: 0.
+ * The program's own address of it stays valid and shows the same bytes.
+ *
+ * With the heap in GPU memory: whole pieces as cuMemCreate made them, on this PE's GPU and with a handle type
+ * that its heap is shared by (descriptors; fabric handles where there are no others), and cuMemMap mapped
+ * them. On the host device: whole pages of private memory of the process (aligned_alloc, mmap, cuMemMap of
+ * the host device; no files, stacks, or variables of the program, which are symmetric already). They come to
+ * be pages of the heap and count as its; nobody may use them during the call.
+ *
+ * unregister: collective, begins with a barrier; the address that registering returned, and as many bytes.
+ * The memory stays the program's, with what it then holds: it may be released after this, not before.
+ * gshmem_finalize does it for what is left. */
+GSHMEM_API void *gshmem_buffer_register_symmetric(void *addr, size_t bytes, int flags);
+GSHMEM_API gshmem_status_t gshmem_buffer_unregister_symmetric(void *addr, size_t bytes);
+
 /* ---- Teams ----------------------------------------------------------------------------------- */
 
 typedef struct gshmem_team_config {

@@ -23,6 +23,16 @@ NVSHMEM_EITHER void *nvshmemx_mc_ptr(nvshmem_team_t team, const void *ptr)
 
 /* ---- Buffers of the program's own ---------------------------------------------------------------- */
 
+static inline void *nvshmemx_buffer_register_symmetric(void *buf_ptr, size_t size, int flags)
+{
+    return gshmem_buffer_register_symmetric(buf_ptr, size, flags);
+}
+
+static inline int nvshmemx_buffer_unregister_symmetric(void *mmap_ptr, size_t size)
+{
+    return (int)gshmem_buffer_unregister_symmetric(mmap_ptr, size);
+}
+
 static inline int nvshmemx_buffer_register(void *addr, size_t length)
 {
     return (int)gshmem_buffer_register(addr, length);

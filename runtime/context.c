@@ -4,6 +4,7 @@
 #include "device/device.h"
 #include "runtime/facade.h"
 #include "runtime/memory/device_heap.h"
+#include "runtime/memory/symmetric.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/team/team.h"
 
@@ -104,6 +105,13 @@ void *context_reach_library(const struct gshmem_ctx *ctx, const void *mine, size
     return NULL;
 }
 
+/* Behind the device's heap there are holes: between what the program has lent to it. */
+static bool is_there(const void *mine, size_t bytes, uint64_t offset)
+{
+    return offset < device_heap_limit(job->device_heap) ||
+           symmetric_holds(job->symmetric, (uintptr_t)mine, bytes);
+}
+
 gshmem_status_t context_refuse(const struct gshmem_ctx *ctx, const void *address, size_t bytes,
                                int pe, const char *call)
 {
@@ -113,12 +121,17 @@ gshmem_status_t context_refuse(const struct gshmem_ctx *ctx, const void *address
     uint64_t in_device;
 
     if (job->device_heap && device_heap_find(job->device_heap, address, 0, &in_device)) {
-        if (bytes > device_heap_limit(job->device_heap) - in_device)
+        if (bytes > device_heap_addresses(job->device_heap) - in_device)
             return fail(GSHMEM_ERR_NOT_SYMMETRIC,
                         "%s of %zu B at %p: it would run past the end of the symmetric heap (%p)",
                         call, bytes, address,
                         (void *)(device_heap_base(job->device_heap) +
-                                 device_heap_limit(job->device_heap)));
+                                 device_heap_addresses(job->device_heap)));
+        if (!is_there(address, bytes, in_device))
+            return fail(GSHMEM_ERR_NOT_SYMMETRIC,
+                        "%s of %zu B at %p: it is not all in a buffer that "
+                        "gshmem_buffer_register_symmetric has made symmetric",
+                        call, bytes, address);
         return fail(GSHMEM_ERR_UNREACHABLE,
                     "%s of %zu B: the GPU memory of PE %d cannot be reached from this PE "
                     "(GSHMEM_LOG=info says why)",
@@ -169,7 +182,8 @@ static bool aim_at_device(const struct gshmem_ctx *ctx, const void *mine, size_t
 {
     uint64_t offset;
 
-    if (!job->device_heap || !device_heap_find(job->device_heap, mine, bytes, &offset))
+    if (!job->device_heap || !device_heap_find(job->device_heap, mine, bytes, &offset) ||
+        !is_there(mine, bytes, offset))
         return false;
     target->pe = job->team[ctx->team]->members[pe];
     target->offset = offset;

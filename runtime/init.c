@@ -17,6 +17,7 @@
 #include "runtime/memory/heap.h"
 #include "runtime/memory/multicast.h"
 #include "runtime/memory/registration.h"
+#include "runtime/memory/symmetric.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/stream.h"
 #include "runtime/team/team.h"
@@ -34,6 +35,7 @@ static void free_job(struct job *j)
 {
     network_stop(j);
     kernels_stop(j);
+    symmetric_stop(j);
     registration_stop(j);
     heap_stop(j);
     team_stop(j);
@@ -156,7 +158,8 @@ static gshmem_status_t join(struct job *j)
         (status = job_map_peers(j)) || (status = device_heap_start(j)) ||
         (status = network_start(j, secret)) || (status = team_start(j)))
         return status;
-    if ((status = heap_start(j)) || (status = registration_start(j)))
+    if ((status = heap_start(j)) || (status = registration_start(j)) ||
+        (status = symmetric_start(j)))
         return status;
     /* The first of them makes it for all. */
     multicast_begin(j, j->team[GSHMEM_TEAM_HOST]);

@@ -19,6 +19,7 @@ struct team;
 struct device_heap;
 struct heap;
 struct registrations;
+struct symmetric;
 struct context;
 
 enum { TEAM_MAX = 256 };
@@ -41,7 +42,8 @@ struct job {
     struct device *device;       /* where kernels run */
     struct device_heap *device_heap; /* the symmetric heap in the device's own memory, and what is */
     struct heap *device_objects;     /* allocated in it; NULL where the device has none */
-    struct registrations *registered; /* memory of the program's own */
+    struct registrations *registered; /* memory of the program's own, */
+    struct symmetric *symmetric;      /* and what of it is symmetric */
     struct data_segments data;   /* the program's variables */
 
     /* Where each PE's segments are mapped here, by PE of the job; 0: not mapped. */

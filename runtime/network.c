@@ -17,6 +17,7 @@
 #include "device/device.h"
 #include "runtime/job.h"
 #include "runtime/memory/device_heap.h"
+#include "runtime/memory/symmetric.h"
 
 enum {
     FAREWELL_MS = 2000, /* how long finalize lets the last answers take */
@@ -64,6 +65,14 @@ static char *mapped(void *context, int pe, int segment)
     if (pe == j->pe)
         return (char *)s->base;
     return j->data_peer[pe] ? (char *)j->data_peer[pe] - j->data.segment[0].offset + s->offset : NULL;
+}
+
+/* Of a heap in memory of the device's, from where all of it begins. */
+static int lent(void *context, uint64_t offset, uint64_t bytes)
+{
+    const struct job *j = ((struct network *)context)->job;
+
+    return symmetric_holds(j->symmetric, device_heap_start_of(j->device_heap, j->pe) + offset, bytes);
 }
 
 /* Most of what is asked about is in a heap, which the driver need not be asked about. */
@@ -322,9 +331,11 @@ static void name_segments(struct network *n)
         char *start = (char *)device_heap_start_of(j->device_heap, j->pe);
         s[SEGMENT_DEVICE] = (struct transport_segment){
             .base = start,
-            .bytes = (size_t)(device_heap_base(j->device_heap) - start) + device_heap_limit(j->device_heap),
+            .bytes = (size_t)(device_heap_base(j->device_heap) - start) + device_heap_addresses(j->device_heap),
             .of_device = true,
-            .there = device_heap_there_now(j->device_heap)};
+            .there = device_heap_there_now(j->device_heap),
+            .lent = lent,
+            .context = n};
         n->config.device = j->device;
         n->config.on_device = on_device;
         n->config.staging = (uint64_t)settings_number(SETTING_STAGING);
@@ -402,6 +413,9 @@ bool network_locate(const struct network *n, const void *mine, size_t bytes, int
         const struct transport_segment *s = &n->config.segment[i];
         size_t at = (uintptr_t)mine - (uintptr_t)s->base;
         if (at < s->bytes && bytes <= s->bytes - at) {
+            /* Behind the heap are holes between what the program has lent to it. */
+            if (s->lent && at >= device_heap_span(n->job->device_heap) && !s->lent(s->context, at, bytes))
+                return false;
             *segment = i;
             *offset = at;
             return true;

@@ -18,7 +18,9 @@ static inline char *segment_at(const struct transport_config *config, unsigned s
     uint64_t there = s->bytes;
     if (s->there) /* relaxed: it grows before any PE knows that it has */
         there = __atomic_load_n(s->there, __ATOMIC_RELAXED);
-    return offset <= there && bytes <= there - offset ? s->base + offset : NULL;
+    if (offset <= there && bytes <= there - offset)
+        return s->base + offset;
+    return s->lent && s->lent(s->context, offset, bytes) ? s->base + offset : NULL;
 }
 
 /* The same, or NULL if it is not aligned to its size either. */

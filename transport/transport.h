@@ -30,6 +30,8 @@ struct transport_segment {
     size_t bytes;
     int of_device;         /* memory of the device's own, which the CPU cannot touch */
     const uint64_t *there; /* so many of the bytes are there now; NULL: all */
+    int (*lent)(void *context, uint64_t offset, uint64_t bytes); /* and these, behind them; NULL: none */
+    void *context;
 };
 
 enum transport_kind {

@@ -1,7 +1,8 @@
 /* What the parts of the cuda device know of each other: device.c (which GPU, copies, small memory),
  * heap.c (the symmetric heap), multicast.c (addresses that stand for several heaps), buffer.c (memory of
  * the program's, and what NICs are given), kernel.c (the library's own kernel), work.c (updates by it, and
- * copies that are not waited for at once), elsewhere.c (updates on other GPUs), stream.c (requests on streams, and of the CPU's) and report.c (what
+ * copies that are not waited for at once), elsewhere.c (updates on other GPUs), window.c (memory of the
+ * program's as part of the heap), stream.c (requests on streams, and of the CPU's) and report.c (what
  * gshmem-info says of a GPU). */
 #ifndef GSHMEM_CUDA_H
 #define GSHMEM_CUDA_H
@@ -127,7 +128,7 @@ int cuda_handle_type(const struct cuda *c);
 /* The heap's slots of device_ops. */
 gshmem_status_t cuda_describe(struct device *d, uint64_t most, struct device_card *card);
 gshmem_status_t cuda_heap_open(struct device *d, const struct device_card *card, uint64_t limit,
-                               struct device_heap_map *map);
+                               uint64_t window, struct device_heap_map *map);
 gshmem_status_t cuda_heap_grow(struct device *d, struct device_heap_map *map, uint64_t bytes,
                                struct device_piece *piece);
 gshmem_status_t cuda_heap_follow(struct device *d, struct device_heap_map *map,
@@ -139,6 +140,12 @@ uint64_t cuda_heap_piece(struct device *d, const struct device_heap_map *map, ui
 
 /* The GPU that loads and stores in the heap with that address, this one if it is in none; with work.lock. */
 cuda_gpu cuda_heap_reader(const struct cuda *c, cuda_address at);
+/* Those of what the heap is lent. */
+gshmem_status_t cuda_window_take(struct device *d, struct device_heap_map *map, const void *at,
+                                 uint64_t bytes, uint64_t offset, struct device_piece *piece);
+gshmem_status_t cuda_window_follow(struct device *d, struct device_heap_map *map,
+                                   const struct device_piece *piece);
+void cuda_window_drop(struct device *d, struct device_heap_map *map, uint64_t offset, uint64_t bytes);
 
 /* And those of multicast. */
 bool cuda_can_multicast(const struct cuda *c);

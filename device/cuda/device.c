@@ -437,4 +437,7 @@ const struct device_ops gshmem_device = {
     .multicast_shrink = cuda_multicast_shrink,
     .multicast_close = cuda_multicast_close,
     .report = cuda_report,
+    .window_take = cuda_window_take,
+    .window_follow = cuda_window_follow,
+    .window_drop = cuda_window_drop,
 };

@@ -71,6 +71,8 @@ enum {
     CUDA_POINTER_MEMORY_TYPE = 2,
     CUDA_POINTER_RANGE_START = 11,
     CUDA_POINTER_RANGE_BYTES = 12,
+    CUDA_POINTER_MAPPING_BYTES = 18, /* of one cuMemMap */
+    CUDA_POINTER_MAPPING_START = 19,
     CUDA_RANGE_DMA_BUF = 1,
     CUDA_MEMORY_HOST = 1,
     CUDA_MEMORY_GPU = 2,
@@ -150,6 +152,9 @@ struct cuda_handle { /* of the fabric, or CUDA IPC's */
     X(unmap, cuMemUnmap, (cuda_address at, size_t bytes))                                          \
     X(set_access, cuMemSetAccess,                                                                  \
       (cuda_address at, size_t bytes, const struct cuda_access *access, size_t n))                 \
+    X(retain, cuMemRetainAllocationHandle, (cuda_piece *piece, void *at))                          \
+    X(piece_properties, cuMemGetAllocationPropertiesFromHandle,                                    \
+      (struct cuda_allocation *what, cuda_piece piece))                                            \
     X(export_piece, cuMemExportToShareableHandle,                                                  \
       (void *handle, cuda_piece piece, int type, unsigned long long flags))                        \
     X(import_piece, cuMemImportFromShareableHandle, (cuda_piece *piece, void *handle, int type))   \

@@ -8,7 +8,7 @@
  *
  * Who may load and store is said piece by piece: this GPU, if it reaches the memory; else the GPU
  * that the memory lies on, so that copies of this process can still be made there. */
-#include "device/cuda/cuda.h"
+#include "device/cuda/heap.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,24 +16,6 @@
 #include <unistd.h>
 
 enum { PIECE_LEAST = 32 << 20 }; /* what a heap grows by, at least */
-
-struct piece {
-    uint64_t offset;
-    uint64_t bytes;
-};
-
-struct heap {
-    bool mine;
-    cuda_gpu gpu;    /* where the memory lies */
-    cuda_gpu reader; /* who may load and store: c->gpu or gpu */
-    cuda_address base;
-    uint64_t reserved; /* addresses; 0: CUDA IPC's */
-    uint64_t limit;
-    uint64_t mapped;
-    struct piece *piece;
-    int pieces;
-    struct heap *next; /* of c->far_heaps */
-};
 
 static const int handle_type[] = {
     [SHARE_DESCRIPTOR] = CUDA_HANDLE_DESCRIPTOR,
@@ -147,6 +129,7 @@ gshmem_status_t cuda_describe(struct device *base, uint64_t most, struct device_
         .share = c->share,
         .present = 1,
         .multicast = cuda_can_multicast(c),
+        .window = c->share == SHARE_IPC ? 0 : round_up(all, step),
     };
     memcpy(card->unit, c->uuid, sizeof card->unit);
     return GSHMEM_OK;
@@ -189,15 +172,15 @@ static bool find_owner(const struct cuda *c, const struct device_card *card, str
     return false;
 }
 
-static gshmem_status_t reserve(struct cuda *c, struct heap *h)
+static gshmem_status_t reserve(struct cuda *c, struct heap *h, uint64_t window)
 {
-    cuda_result result = c->driver.reserve(&h->base, h->limit, 0, 0, 0);
+    cuda_result result = c->driver.reserve(&h->base, h->limit + window, 0, 0, 0);
 
     if (result)
         return cuda_fail(c, result,
                          "reserving addresses for a heap of up to %llu MiB (GSHMEM_HEAP_MAX)",
                          (unsigned long long)h->limit >> 20);
-    h->reserved = h->limit;
+    h->reserved = h->limit + window;
     return GSHMEM_OK;
 }
 
@@ -225,14 +208,14 @@ static void forget_far_heap(struct cuda *c, const struct heap *h)
 cuda_gpu cuda_heap_reader(const struct cuda *c, cuda_address at)
 {
     for (const struct heap *h = c->far_heaps; h; h = h->next) {
-        if (at - h->base < h->limit)
+        if (at - h->base < (h->reserved ? h->reserved : h->limit))
             return h->reader;
     }
     return c->gpu;
 }
 
 gshmem_status_t cuda_heap_open(struct device *base, const struct device_card *card, uint64_t limit,
-                               struct device_heap_map *map)
+                               uint64_t window, struct device_heap_map *map)
 {
     struct cuda *c = cuda_of(base);
     struct heap *h = calloc(1, sizeof *h);
@@ -246,7 +229,7 @@ gshmem_status_t cuda_heap_open(struct device *base, const struct device_card *ca
         free(h);
         return GSHMEM_OK;
     }
-    if (c->share != SHARE_IPC && (status = reserve(c, h))) {
+    if (c->share != SHARE_IPC && (status = reserve(c, h, window))) {
         free(h);
         return status;
     }
@@ -273,11 +256,11 @@ static void add_piece(struct heap *h, uint64_t bytes)
     h->mapped += bytes;
 }
 
-/* At the end of the heap; whatever becomes of it, the piece's handle may be let go of then. */
-static gshmem_status_t map_piece(struct cuda *c, struct heap *h, cuda_piece piece, uint64_t bytes)
+gshmem_status_t cuda_heap_map(struct cuda *c, const struct heap *h, cuda_piece piece, uint64_t offset,
+                              uint64_t bytes)
 {
     const struct cuda_access access = {{CUDA_LOCATION_GPU, h->reader}, CUDA_READ_WRITE};
-    cuda_address at = h->base + h->mapped;
+    cuda_address at = h->base + offset;
     cuda_result result;
 
     if ((result = c->driver.map(at, bytes, 0, piece, 0)))
@@ -288,8 +271,17 @@ static gshmem_status_t map_piece(struct cuda *c, struct heap *h, cuda_piece piec
         return cuda_fail(c, result, "letting GPU %d use %llu MiB on GPU %d", h->reader,
                          (unsigned long long)bytes >> 20, h->gpu);
     }
-    add_piece(h, bytes);
     return GSHMEM_OK;
+}
+
+/* At the end of the heap. */
+static gshmem_status_t map_piece(struct cuda *c, struct heap *h, cuda_piece piece, uint64_t bytes)
+{
+    gshmem_status_t status = cuda_heap_map(c, h, piece, h->mapped, bytes);
+
+    if (!status)
+        add_piece(h, bytes);
+    return status;
 }
 
 cuda_result cuda_export(struct cuda *c, cuda_piece piece, struct device_piece *out)
@@ -498,9 +490,11 @@ void cuda_heap_close(struct device *base, struct device_heap_map *map)
         return;
     cuda_heap_shrink(base, map, 0);
     forget_far_heap(c, h);
+    cuda_window_drop(base, map, 0, h->reserved);
     if (h->reserved)
         c->driver.unreserve(h->base, h->reserved);
     free(h->piece);
+    free(h->lent);
     free(h);
     *map = (struct device_heap_map){.own = NULL};
 }

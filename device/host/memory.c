@@ -141,11 +141,12 @@ static gshmem_status_t describe(struct device *d, uint64_t most, struct device_c
 }
 
 static gshmem_status_t heap_open(struct device *d, const struct device_card *card, uint64_t limit,
-                                 struct device_heap_map *map)
+                                 uint64_t window, struct device_heap_map *map)
 {
     (void)d;
     (void)card;
     (void)limit;
+    (void)window;
     (void)map;
     return refuse();
 }
@@ -282,6 +283,35 @@ static uint64_t heap_piece(struct device *d, const struct device_heap_map *map, 
     return 0;
 }
 
+static gshmem_status_t window_take(struct device *d, struct device_heap_map *map, const void *at,
+                                   uint64_t bytes, uint64_t offset, struct device_piece *piece)
+{
+    (void)d;
+    (void)map;
+    (void)at;
+    (void)bytes;
+    (void)offset;
+    (void)piece;
+    return refuse();
+}
+
+static gshmem_status_t window_follow(struct device *d, struct device_heap_map *map,
+                                     const struct device_piece *piece)
+{
+    (void)d;
+    (void)map;
+    (void)piece;
+    return refuse();
+}
+
+static void window_drop(struct device *d, struct device_heap_map *map, uint64_t offset, uint64_t bytes)
+{
+    (void)d;
+    (void)map;
+    (void)offset;
+    (void)bytes;
+}
+
 static gshmem_status_t multicast_open(struct device *d, uint64_t limit, struct device_multicast *m)
 {
     (void)d;
@@ -381,4 +411,7 @@ const struct device_ops device_host = {
     .multicast_shrink = multicast_shrink,
     .multicast_close = multicast_close,
     .report = report,
+    .window_take = window_take,
+    .window_follow = window_follow,
+    .window_drop = window_drop,
 };

@@ -30,8 +30,8 @@ typedef int nvshmemx_qp_handle_t;
 
 NVSHMEM_MISSING(nvshmemx_team_init, "use gshmem_team_split_list, or nvshmem_team_split_strided")
 NVSHMEM_MISSING(nvshmemx_team_get_uniqueid, "use gshmem_team_split_list for a team of any PEs")
-NVSHMEM_MISSING(nvshmemx_buffer_register_symmetric, "allocate the buffer with nvshmem_malloc")
-NVSHMEM_MISSING(nvshmemx_buffer_unregister_symmetric, "free what nvshmem_malloc gave by nvshmem_free")
+NVSHMEM_MISSING(nvshmemx_buffer_register_symmetric_at_preferred_address,
+                "use nvshmemx_buffer_register_symmetric, which chooses the address")
 
 NVSHMEM_MISSING_AS(nvshmem_team_same_mype_node,
                    "NVSHMEMX_TEAM_SAME_MYPE_NODE is not in GSHMEM: use nvshmem_team_split_2d")

@@ -1,4 +1,4 @@
-#include "runtime/memory/device_heap.h"
+#include "runtime/memory/device_heap_parts.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -11,29 +11,6 @@
 #include "runtime/job.h"
 #include "runtime/proxy/kernels.h"
 
-struct device_heap {
-    struct device *device;
-    const struct host *host;
-    pthread_mutex_t pieces; /* held while the device's list of this PE's changes, and while it is read */
-    void *letters;          /* for multicast: [PEs of the host] */
-    int *letter_fds;
-    struct handover handover;
-    struct handover_circle circle; /* all PEs of the host */
-    uint64_t limit;      /* of each PE's, the system part included */
-    uint64_t system;     /* bytes at the beginning that are the library's */
-    uint64_t everywhere; /* up to here there is memory on all PEs */
-    uint64_t mine;       /* and on this one: the proxy thread looks at it */
-    struct device_heap_map map[]; /* by the PE's index on its host */
-};
-
-/* What PEs tell each other when heaps grow. */
-struct news {
-    uint64_t status; /* of the sender's part */
-    struct device_piece piece; /* of 0 bytes: none was needed */
-};
-
-_Static_assert(sizeof(struct news) <= HANDOVER_LETTER_MAX, "it is a letter");
-
 /* ---- Growing ---- */
 
 /* relaxed: who is to use what is new learns of it after this PE has agreed that it is there. */
@@ -42,9 +19,8 @@ static void set_mine(struct device_heap *d, uint64_t bytes)
     __atomic_store_n(&d->mine, bytes, __ATOMIC_RELAXED);
 }
 
-/* The lowest PE's failure is everybody's; who is to blame has logged it. */
-static gshmem_status_t first_failure(const struct device_heap *d, const struct news *news,
-                                     const char *call)
+gshmem_status_t device_heap_failure(const struct device_heap *d, const struct news *news,
+                                    const char *call)
 {
     const struct host *host = d->host;
 
@@ -113,7 +89,7 @@ static gshmem_status_t follow_others(struct device_heap *d, struct news *news, c
     return status;
 }
 
-static void close_all(const struct device_heap *d, const int *fds)
+void device_heap_close_all(const struct device_heap *d, const int *fds)
 {
     for (int i = 0; i < d->host->n; i++) {
         if (fds[i] >= 0)
@@ -136,8 +112,8 @@ static gshmem_status_t grow(struct device_heap *d, uint64_t end, struct news *ne
     if (status)
         return status;
     *mine = own;
-    if ((status = first_failure(d, news, call))) {
-        close_all(d, fds);
+    if ((status = device_heap_failure(d, news, call))) {
+        device_heap_close_all(d, fds);
         return status;
     }
     own = (struct news){.status = follow_others(d, news, fds)};
@@ -145,9 +121,9 @@ static gshmem_status_t grow(struct device_heap *d, uint64_t end, struct news *ne
         own.status = d->device->ops->fill(d->device, (void *)d->map[host->index].base, 0, d->system);
     if ((status = handover_exchange(&d->handover, &d->circle, call, &own, sizeof own, -1, news, fds)))
         return status;
-    close_all(d, fds);
+    device_heap_close_all(d, fds);
     *mine = own;
-    return first_failure(d, news, call);
+    return device_heap_failure(d, news, call);
 }
 
 /* All PEs have failed together. What others may still have mapped goes last: CUDA IPC says so. */
@@ -234,11 +210,11 @@ gshmem_status_t device_heap_prepare(struct job *j)
 }
 
 /* All have one, or none has: then the largest that all can have. */
-static gshmem_status_t agree_on_limit(const struct job *j, uint64_t *limit)
+static gshmem_status_t agree_on_limit(const struct job *j, uint64_t *limit, uint64_t *window)
 {
     const struct host_member *member = j->host.control->member;
 
-    *limit = UINT64_MAX;
+    *limit = *window = UINT64_MAX;
     for (int i = 0; i < j->host.n; i++) {
         if (member[i].card.present != member[j->host.index].card.present)
             return fail(GSHMEM_ERR_MISMATCH,
@@ -248,6 +224,8 @@ static gshmem_status_t agree_on_limit(const struct job *j, uint64_t *limit)
                         member[i].card.present ? j->pe : j->host.pe[i]);
         if (member[i].card.heap_most < *limit)
             *limit = member[i].card.heap_most;
+        if (member[i].card.window < *window)
+            *window = member[i].card.window;
     }
     return GSHMEM_OK;
 }
@@ -257,21 +235,22 @@ gshmem_status_t device_heap_start(struct job *j)
     const struct host_member *member = j->host.control->member;
     struct device_heap *d = j->device_heap;
     gshmem_status_t status;
-    uint64_t limit;
+    uint64_t limit, window;
 
-    if ((status = agree_on_limit(j, &limit)) || !d)
+    if ((status = agree_on_limit(j, &limit, &window)) || !d)
         return status;
     if (limit <= d->system)
         return fail(GSHMEM_ERR_ARGUMENT,
                     "start-up: a heap of GPU memory of %llu KiB has no room beside the library's "
                     "own %llu KiB: raise GSHMEM_HEAP_MAX",
                     (unsigned long long)limit >> 10, (unsigned long long)d->system >> 10);
-    d->limit = limit;
+    d->limit = d->window = limit;
+    d->addresses = d->window_end = limit + window;
     d->circle = (struct handover_circle){j->host.n, j->host.index, &member[0].handover,
                                          sizeof member[0], GSHMEM_TEAM_HOST};
     for (int i = 0; i < j->host.n && !status; i++)
         status = j->device->ops->heap_open(j->device, i == j->host.index ? NULL : &member[i].card,
-                                           limit, &d->map[i]);
+                                           limit, window, &d->map[i]);
     return status ? status : device_heap_reach(d, 1, "start-up");
 }
 
@@ -313,10 +292,16 @@ uint64_t device_heap_limit(const struct device_heap *d)
     return d->limit - d->system;
 }
 
-void device_heap_lower_limit(struct device_heap *d, uint64_t limit)
+uint64_t device_heap_addresses(const struct device_heap *d)
 {
-    if (limit < device_heap_limit(d))
-        d->limit = d->system + limit;
+    return d->addresses - d->system;
+}
+
+void device_heap_meet(struct device_heap *d, uint64_t least, uint64_t most, uint64_t addresses)
+{
+    d->limit = d->system + least;
+    d->window = d->system + most;
+    d->window_end = d->system + addresses;
 }
 
 const uint64_t *device_heap_there_now(const struct device_heap *d)
@@ -332,7 +317,7 @@ uintptr_t device_heap_system(const struct device_heap *d)
 bool device_heap_find(const struct device_heap *d, const void *mine, uint64_t bytes, uint64_t *offset)
 {
     *offset = (uintptr_t)mine - (uintptr_t)device_heap_base(d);
-    return *offset < device_heap_limit(d) && bytes <= device_heap_limit(d) - *offset;
+    return *offset < device_heap_addresses(d) && bytes <= device_heap_addresses(d) - *offset;
 }
 
 /* NULL: it is of another host. */

@@ -27,8 +27,10 @@ void device_heap_stop(struct job *j);
 /* This PE's heap for objects: from where, and up to how much. */
 char *device_heap_base(const struct device_heap *d);
 uint64_t device_heap_limit(const struct device_heap *d);
-/* That much is the limit on other hosts. */
-void device_heap_lower_limit(struct device_heap *d, uint64_t limit);
+/* How many addresses there are from where it begins: behind the limit those for what it may be lent. */
+uint64_t device_heap_addresses(const struct device_heap *d);
+/* The least limit of all hosts, the most, and the least number of addresses. */
+void device_heap_meet(struct device_heap *d, uint64_t least, uint64_t most, uint64_t addresses);
 /* The library's own part, before it: kernels' sync blocks. */
 uintptr_t device_heap_system(const struct device_heap *d);
 
@@ -48,6 +50,16 @@ gshmem_status_t device_heap_reach(struct device_heap *d, uint64_t end, const cha
 uint64_t device_heap_everywhere(const struct device_heap *d);
 /* No object is beyond `end` any more, on any PE. */
 void device_heap_cut(struct device_heap *d, uint64_t end);
+
+/* Where memory of the program's can be lent to it, from where objects begin: the same on all PEs. 0 bytes: the
+ * device cannot. */
+uint64_t device_heap_window(const struct device_heap *d, uint64_t *bytes);
+/* Lends it what the program has at `at`, at an offset in there; all PEs of this host call it, with the same
+ * but for `at`. After a failure nothing is lent. */
+gshmem_status_t device_heap_lend(struct device_heap *d, const void *at, uint64_t bytes, uint64_t offset,
+                                 const char *call);
+/* And takes it away from it, here. */
+void device_heap_return(struct device_heap *d, uint64_t offset, uint64_t bytes);
 
 /* For multicast. How much there is on all PEs, how much of this PE's heap would be left if no object were
  * beyond `end`, and how much there may ever be: each from where heaps begin, the library's part included.

@@ -29,6 +29,7 @@
 #include "runtime/memory/device_heap.h"
 #include "runtime/memory/multicast.h"
 #include "runtime/memory/request.h"
+#include "runtime/memory/symmetric.h"
 
 enum {
     SMALL_ALIGNMENT = 16,
@@ -51,8 +52,6 @@ struct heap {
     bool met;      /* all hosts have agreed on the limit */
     bool huge;     /* huge pages are wanted and not yet asked for */
 };
-
-static const size_t NOWHERE = SIZE_MAX;
 
 /* ---- The memory under the objects ---- */
 
@@ -174,7 +173,7 @@ static gshmem_status_t reach(struct heap *h, size_t end, struct request *r)
         status != GSHMEM_ERR_ABORTED) {
         /* Other hosts have grown by themselves, or have not. */
         if (status)
-            request_refuse(r, REQUEST_MEMORY, status, "%s", gshmem_status_text(status));
+            request_refuse_failed(r, status);
         if ((status = request_agree(r)))
             device_heap_cut(h->device, before);
     }
@@ -240,7 +239,7 @@ static void refuse_size(const struct heap *h, struct request *r, size_t bytes, s
                        amount(largest).text);
 }
 
-/* Where the new object is, or NOWHERE. */
+/* Where the new object is, or HEAP_NOWHERE. */
 static size_t take(struct heap *h, struct request *r, size_t bytes, size_t alignment)
 {
     size_t natural = bytes < LINE ? SMALL_ALIGNMENT : LINE, offset;
@@ -251,7 +250,7 @@ static size_t take(struct heap *h, struct request *r, size_t bytes, size_t align
     if ((bytes < HUGE_PAGE || !allocator_take(h->objects, bytes, HUGE_PAGE, &offset)) &&
         !allocator_take(h->objects, bytes, alignment, &offset)) {
         refuse_size(h, r, bytes, alignment);
-        return NOWHERE;
+        return HEAP_NOWHERE;
     }
     r->word[REQUEST_RESULT] = 1 + offset;
     return offset;
@@ -281,21 +280,27 @@ static void refuse_outside(const struct heap *h, struct request *r, const void *
                    (void *)(h->base + h->limit));
 }
 
-/* The object at ptr and its size; NOWHERE if ptr is NULL or is refused. */
+/* The object at ptr and its size; HEAP_NOWHERE if ptr is NULL or is refused. */
 static size_t find(const struct heap *h, struct request *r, const void *ptr, size_t *bytes)
 {
     size_t offset = (uintptr_t)ptr - (uintptr_t)h->base, object;
 
     if (!ptr)
-        return NOWHERE;
+        return HEAP_NOWHERE;
     r->word[REQUEST_OBJECT] = (1 + offset) | (h->device ? REQUEST_OF_DEVICE : 0);
     if (offset >= h->limit) {
         refuse_outside(h, r, ptr);
-        return NOWHERE;
+        return HEAP_NOWHERE;
     }
     switch (allocator_look(h->objects, offset, &object, bytes)) {
     case ALLOCATOR_OK:
-        return offset;
+        if (!symmetric_is_at(ptr))
+            return offset;
+        request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT,
+                       "%p is memory of the program's own that it has registered: "
+                       "gshmem_buffer_unregister_symmetric gives it back",
+                       ptr);
+        break;
     case ALLOCATOR_FREED:
         request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT, "the object at %p was freed before",
                        ptr);
@@ -309,7 +314,7 @@ static size_t find(const struct heap *h, struct request *r, const void *ptr, siz
         request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT,
                        "%p is in the symmetric heap, but no object begins there", ptr);
     }
-    return NOWHERE;
+    return HEAP_NOWHERE;
 }
 
 /* ---- Calls ---- */
@@ -318,11 +323,12 @@ static size_t find(const struct heap *h, struct request *r, const void *ptr, siz
  * object, PEs of several hosts agree on the least. Memory of a device's is that of all or of none. */
 static gshmem_status_t meet(struct heap *host, struct heap *device, const char *call)
 {
-    const uint64_t mine[2] = {host->limit, device ? device->limit : 0};
-    uint64_t least[2], most[2];
+    const uint64_t mine[3] = {host->limit, device ? device->limit : 0,
+                              device ? device_heap_addresses(device->device) : 0};
+    uint64_t least[3], most[3];
     gshmem_status_t status;
 
-    if ((status = collective_agree(job->team[GSHMEM_TEAM_WORLD], call, mine, least, most, 2)))
+    if ((status = collective_agree(job->team[GSHMEM_TEAM_WORLD], call, mine, least, most, 3)))
         return status;
     if (most[1] && !least[1])
         return fail(GSHMEM_ERR_MISMATCH,
@@ -332,14 +338,14 @@ static gshmem_status_t meet(struct heap *host, struct heap *device, const char *
     status = lower_limit(host, least[0]);
     if (!status && device) {
         status = lower_limit(device, least[1]);
-        device_heap_lower_limit(device->device, least[1]);
+        device_heap_meet(device->device, least[1], most[1], least[2]);
     }
     host->met = status == GSHMEM_OK;
     return status;
 }
 
 /* The heap, with the lock taken, and a request to fill in; NULL if there is no job, or a failure. */
-static struct heap *enter(struct request *r, enum heap_call call, size_t bytes)
+struct heap *heap_enter(struct request *r, enum heap_call call, size_t bytes)
 {
     if (job_require(heap_call_name[call]))
         return NULL;
@@ -358,11 +364,16 @@ static struct heap *heap_of(struct heap *h, const void *ptr)
     return (uintptr_t)ptr - (uintptr_t)job->heap->base < job->heap->limit ? job->heap : h;
 }
 
+void heap_leave(void)
+{
+    pthread_mutex_unlock(&job->heap->calls);
+}
+
 /* The end of every call that returns an object. */
 static void *leave(struct heap *h, size_t offset)
 {
-    pthread_mutex_unlock(&job->heap->calls);
-    return offset == NOWHERE ? NULL : h->base + offset;
+    heap_leave();
+    return offset == HEAP_NOWHERE ? NULL : h->base + offset;
 }
 
 /* Memory of a device is there to be filled only now; the second agreement is the barrier at the end. */
@@ -371,27 +382,27 @@ static gshmem_status_t zero_on_device(struct heap *h, struct request *r, size_t 
     gshmem_status_t status = make_zero(h, offset, bytes);
 
     if (status)
-        request_refuse(r, REQUEST_MEMORY, status, "%s", gshmem_status_text(status));
+        request_refuse_failed(r, status);
     return request_agree(r);
 }
 
 /* Whatever the request asks for, unless it is refused already. */
 static void *allocate(struct heap *h, struct request *r)
 {
-    size_t bytes = r->word[REQUEST_BYTES], offset = NOWHERE;
+    size_t bytes = r->word[REQUEST_BYTES], offset = HEAP_NOWHERE;
 
     if (bytes && !r->word[REQUEST_MISUSE])
         offset = take(h, r, bytes, r->word[REQUEST_ALIGNMENT]);
-    bool zero = offset != NOWHERE && r->word[REQUEST_CALL] == HEAP_CALLOC;
+    bool zero = offset != HEAP_NOWHERE && r->word[REQUEST_CALL] == HEAP_CALLOC;
     if (zero && !h->device)
         make_zero(h, offset, bytes);
-    if ((request_agree(r) || (offset != NOWHERE && reach(h, offset + bytes, r)) ||
+    if ((request_agree(r) || (offset != HEAP_NOWHERE && reach(h, offset + bytes, r)) ||
          (zero && h->device && zero_on_device(h, r, offset, bytes))) &&
-        offset != NOWHERE) {
+        offset != HEAP_NOWHERE) {
         allocator_give(h->objects, offset);
-        offset = NOWHERE;
+        offset = HEAP_NOWHERE;
     }
-    if (offset != NOWHERE)
+    if (offset != HEAP_NOWHERE)
         touch(h, offset, bytes);
     return leave(h, offset);
 }
@@ -399,7 +410,7 @@ static void *allocate(struct heap *h, struct request *r)
 void *gshmem_malloc(size_t bytes)
 {
     struct request r;
-    struct heap *h = enter(&r, HEAP_MALLOC, bytes);
+    struct heap *h = heap_enter(&r, HEAP_MALLOC, bytes);
 
     return h ? allocate(h, &r) : NULL;
 }
@@ -409,7 +420,7 @@ void *gshmem_calloc(size_t count, size_t bytes)
     struct request r;
     size_t product;
     bool overflow = __builtin_mul_overflow(count, bytes, &product);
-    struct heap *h = enter(&r, HEAP_CALLOC, overflow ? SIZE_MAX : product);
+    struct heap *h = heap_enter(&r, HEAP_CALLOC, overflow ? SIZE_MAX : product);
 
     if (!h)
         return NULL;
@@ -422,7 +433,7 @@ void *gshmem_calloc(size_t count, size_t bytes)
 void *gshmem_align(size_t alignment, size_t bytes)
 {
     struct request r;
-    struct heap *h = enter(&r, HEAP_ALIGN, bytes);
+    struct heap *h = heap_enter(&r, HEAP_ALIGN, bytes);
 
     if (!h)
         return NULL;
@@ -443,7 +454,7 @@ void *gshmem_malloc_with_hints(size_t bytes, long hints)
     const long known =
         GSHMEM_MALLOC_ATOMICS_REMOTE | GSHMEM_MALLOC_SIGNAL_REMOTE | GSHMEM_MALLOC_HOST;
     struct request r;
-    struct heap *h = enter(&r, HEAP_MALLOC_WITH_HINTS, bytes);
+    struct heap *h = heap_enter(&r, HEAP_MALLOC_WITH_HINTS, bytes);
 
     if (!h)
         return NULL;
@@ -463,7 +474,7 @@ static void release(struct heap *h, size_t offset, size_t bytes)
 gshmem_status_t gshmem_free(void *ptr)
 {
     struct request r;
-    struct heap *h = enter(&r, HEAP_FREE, 0);
+    struct heap *h = heap_enter(&r, HEAP_FREE, 0);
     size_t bytes = 0;
 
     if (!h)
@@ -471,9 +482,9 @@ gshmem_status_t gshmem_free(void *ptr)
     h = heap_of(h, ptr);
     size_t offset = find(h, &r, ptr, &bytes);
     gshmem_status_t status = request_agree(&r);
-    if (!status && offset != NOWHERE)
+    if (!status && offset != HEAP_NOWHERE)
         release(h, offset, bytes);
-    leave(h, NOWHERE);
+    leave(h, HEAP_NOWHERE);
     return status;
 }
 
@@ -498,19 +509,19 @@ static size_t move(struct heap *h, struct request *r, size_t offset, size_t befo
     size_t to = take(h, r, bytes, SMALL_ALIGNMENT);
 
     /* Host memory needs no growing, so that one agreement does for both. */
-    if (h->device && (request_agree(r) || (to != NOWHERE && reach(h, to + bytes, r)))) {
-        if (to != NOWHERE)
+    if (h->device && (request_agree(r) || (to != HEAP_NOWHERE && reach(h, to + bytes, r)))) {
+        if (to != HEAP_NOWHERE)
             allocator_give(h->objects, to);
-        return NOWHERE;
+        return HEAP_NOWHERE;
     }
     gshmem_status_t status =
-        to == NOWHERE ? GSHMEM_OK : copy(h, to, offset, before < bytes ? before : bytes);
+        to == HEAP_NOWHERE ? GSHMEM_OK : copy(h, to, offset, before < bytes ? before : bytes);
     if (status)
-        request_refuse(r, REQUEST_MEMORY, status, "%s", gshmem_status_text(status));
+        request_refuse_failed(r, status);
     if (request_agree(r) != GSHMEM_OK) {
-        if (to != NOWHERE)
+        if (to != HEAP_NOWHERE)
             allocator_give(h->objects, to);
-        return NOWHERE;
+        return HEAP_NOWHERE;
     }
     touch(h, to, bytes);
     release(h, offset, before);
@@ -520,7 +531,7 @@ static size_t move(struct heap *h, struct request *r, size_t offset, size_t befo
 void *gshmem_realloc(void *ptr, size_t bytes)
 {
     struct request r;
-    struct heap *h = enter(&r, HEAP_REALLOC, bytes);
+    struct heap *h = heap_enter(&r, HEAP_REALLOC, bytes);
     size_t before = 0;
 
     if (!h)
@@ -531,14 +542,36 @@ void *gshmem_realloc(void *ptr, size_t bytes)
         return allocate(h, &r);
     /* The barrier at the beginning: what others put into the object is there to be copied. */
     if (request_agree(&r) != GSHMEM_OK)
-        return leave(h, NOWHERE);
+        return leave(h, HEAP_NOWHERE);
     if (bytes == 0) {
         release(h, offset, before);
-        return leave(h, NOWHERE);
+        return leave(h, HEAP_NOWHERE);
     }
     if (allocator_resize(h->objects, offset, bytes))
-        return leave(h, resize(h, &r, offset, before, bytes) ? offset : NOWHERE);
+        return leave(h, resize(h, &r, offset, before, bytes) ? offset : HEAP_NOWHERE);
     return leave(h, move(h, &r, offset, before, bytes));
+}
+
+/* ---- For symmetric.c ---- */
+
+size_t heap_take(struct request *r, size_t bytes, size_t alignment)
+{
+    struct heap *h = job->heap;
+    size_t offset = take(h, r, bytes, alignment);
+
+    if (offset != HEAP_NOWHERE)
+        touch(h, offset, bytes);
+    return offset;
+}
+
+void heap_release(struct job *j, size_t offset, size_t bytes)
+{
+    release(j->heap, offset, bytes);
+}
+
+char *heap_base(void)
+{
+    return job->heap->base;
 }
 
 /* ---- Start and stop ---- */

@@ -91,6 +91,14 @@ bool registration_holds(struct registrations *r, uint64_t address, uint64_t byte
     return holds;
 }
 
+bool registration_overlaps(struct registrations *r, uintptr_t at, size_t bytes)
+{
+    pthread_mutex_lock(&r->lock);
+    bool any = find_overlap(r, at, bytes) != NULL;
+    pthread_mutex_unlock(&r->lock);
+    return any;
+}
+
 /* ---- What may be registered ---- */
 
 static bool overlap(uintptr_t at, size_t bytes, uintptr_t other, size_t other_bytes)
@@ -98,11 +106,11 @@ static bool overlap(uintptr_t at, size_t bytes, uintptr_t other, size_t other_by
     return at < other + other_bytes && other < at + bytes;
 }
 
-static bool in_symmetric_heap(const struct job *j, uintptr_t at, size_t bytes)
+bool registration_in_heap(const struct job *j, uintptr_t at, size_t bytes)
 {
     return overlap(at, bytes, j->heap_peer[j->pe], j->host.layout.heap_bytes) ||
            (j->device_heap && overlap(at, bytes, (uintptr_t)device_heap_base(j->device_heap),
-                                      device_heap_limit(j->device_heap)));
+                                      device_heap_addresses(j->device_heap)));
 }
 
 static bool exists(struct job *j, void *at, size_t bytes, bool *of_device)
@@ -133,7 +141,7 @@ static gshmem_status_t check(struct job *j, void *addr, size_t bytes, bool *of_d
     if (!addr || bytes == 0 || bytes > UINTPTR_MAX - at)
         return fail(GSHMEM_ERR_ARGUMENT, "gshmem_buffer_register: %zu B at %p are no buffer", bytes,
                     addr);
-    if (in_symmetric_heap(j, at, bytes))
+    if (registration_in_heap(j, at, bytes))
         return fail(GSHMEM_ERR_ARGUMENT,
                     "gshmem_buffer_register: %zu B at %p overlap the symmetric heap, which is "
                     "registered by itself",

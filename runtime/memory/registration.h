@@ -5,6 +5,7 @@
 #define GSHMEM_RUNTIME_REGISTRATION_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "gshmem/status.h"
@@ -18,5 +19,9 @@ void registration_stop(struct job *j);
 
 /* Whether all of it is in one registered buffer. */
 bool registration_holds(struct registrations *r, uint64_t address, uint64_t bytes);
+/* Whether some of it is in any. */
+bool registration_overlaps(struct registrations *r, uintptr_t at, size_t bytes);
+/* Whether some of it is in the symmetric heap. */
+bool registration_in_heap(const struct job *j, uintptr_t at, size_t bytes);
 
 #endif

@@ -14,6 +14,8 @@ const char *const heap_call_name[] = {
     [HEAP_MALLOC] = "gshmem_malloc",   [HEAP_CALLOC] = "gshmem_calloc",
     [HEAP_ALIGN] = "gshmem_align",     [HEAP_MALLOC_WITH_HINTS] = "gshmem_malloc_with_hints",
     [HEAP_REALLOC] = "gshmem_realloc", [HEAP_FREE] = "gshmem_free",
+    [HEAP_REGISTER] = "gshmem_buffer_register_symmetric",
+    [HEAP_UNREGISTER] = "gshmem_buffer_unregister_symmetric",
 };
 
 void request_refuse(struct request *r, enum request_word word, gshmem_status_t status,
@@ -27,6 +29,17 @@ void request_refuse(struct request *r, enum request_word word, gshmem_status_t s
     r->word[word] = status;
 }
 
+void request_refuse_failed(struct request *r, gshmem_status_t status)
+{
+    const char *text = last_error_text(), *name = request_name(r);
+    size_t length = strlen(name);
+
+    if (strncmp(text, name, length) == 0 && strncmp(text + length, ": ", 2) == 0)
+        text += length + 2;
+    request_refuse(r, REQUEST_MEMORY, status, "%s", text);
+    r->said = true;
+}
+
 /* ---- Telling who differs; only failures come here ---- */
 
 static void describe(enum request_word word, uint64_t value, char *text, size_t size)
@@ -35,7 +48,7 @@ static void describe(enum request_word word, uint64_t value, char *text, size_t 
 
     switch (word) {
     case REQUEST_CALL:
-        snprintf(text, size, "calls %s", v <= HEAP_FREE ? heap_call_name[v] : "something else");
+        snprintf(text, size, "calls %s", v <= HEAP_UNREGISTER ? heap_call_name[v] : "something else");
         break;
     case REQUEST_BYTES:
         snprintf(text, size, "asks for %llu B", v);
@@ -103,7 +116,7 @@ static gshmem_status_t explain_refusal(const struct request *r, enum request_wor
     if ((status = least(r, mine ? (uint64_t)job->pe : UINT64_MAX, &pe)) ||
         (status = value_of(r, word, pe, &answer)))
         return status;
-    if ((uint64_t)job->pe == pe)
+    if ((uint64_t)job->pe == pe && !r->said)
         return fail((gshmem_status_t)mine, "%s: %s", request_name(r), r->why);
     if (mine == answer)
         return fail_silently((gshmem_status_t)mine, "%s: %s", request_name(r), r->why);

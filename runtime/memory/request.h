@@ -6,6 +6,7 @@
 #ifndef GSHMEM_RUNTIME_REQUEST_H
 #define GSHMEM_RUNTIME_REQUEST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,8 @@ enum heap_call {
     HEAP_MALLOC_WITH_HINTS,
     HEAP_REALLOC,
     HEAP_FREE,
+    HEAP_REGISTER,
+    HEAP_UNREGISTER,
 };
 
 extern const char *const heap_call_name[]; /* "gshmem_malloc", … */
@@ -40,6 +43,7 @@ enum request_word {
 struct request {
     uint64_t word[REQUEST_WORDS];
     char why[320]; /* what REQUEST_MISUSE or REQUEST_MEMORY is about */
+    bool said;     /* which has been logged */
 };
 
 static inline const char *request_name(const struct request *r)
@@ -50,6 +54,9 @@ static inline const char *request_name(const struct request *r)
 /* Puts a status into REQUEST_MISUSE or REQUEST_MEMORY; the line will begin with the call's name. */
 void request_refuse(struct request *r, enum request_word word, gshmem_status_t status,
                     const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* The same with what has just failed on this PE, and has said why. */
+void request_refuse_failed(struct request *r, gshmem_status_t status);
 
 /* Called by all PEs; also completes this PE's operations and is a barrier. GSHMEM_OK only if all
  * brought the same words and none refuses; else it has been logged by one PE. */

@@ -61,7 +61,8 @@ static struct gshmem_device_ctx own_memory(const struct job *j, const struct tea
 
     if (d)
         return (struct gshmem_device_ctx){
-            .heap = segment(k, (uintptr_t)device_heap_base(d), device_heap_limit(d), tables->heap),
+            .heap = segment(k, (uintptr_t)device_heap_base(d), device_heap_addresses(d),
+                            tables->heap),
             .data = {0, 0, k->nowhere},
             .system = segment(k, device_heap_system(d), kernels_system_bytes(), tables->system),
         };

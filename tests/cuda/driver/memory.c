@@ -25,7 +25,7 @@ struct piece {
     size_t bytes;
     cuda_gpu gpu;
     int type;       /* of the handles it may be exported as */
-    bool handle;    /* cuMemRelease has not been called */
+    int handles;    /* cuMemRelease has to be called so often */
     int mappings;
     cuda_address allocation; /* by cuMemAlloc or by IPC: where; 0: neither */
     bool imported;
@@ -168,7 +168,7 @@ static cuda_result new_piece(cuda_gpu gpu, size_t bytes, int type, struct piece 
 /* With the lock held: gone when neither a handle nor a mapping is left. */
 static void let_go(struct piece *p)
 {
-    if (p->handle || p->mappings)
+    if (p->handles || p->mappings)
         return;
     if (!p->imported)
         used[p->gpu] -= p->bytes;
@@ -189,7 +189,7 @@ SIM_API cuda_result cuMemCreate(cuda_piece *piece, size_t bytes, const struct cu
         return CUDA_INVALID_VALUE;
     if ((result = new_piece(what->location.id, bytes, what->handle_types, &p)))
         return result;
-    p->handle = true;
+    p->handles = 1;
     *piece = (cuda_piece)(p - pieces) + 1;
     sim_opened(SIM_PIECE);
     return CUDA_OK;
@@ -199,7 +199,7 @@ static struct piece *piece_of(cuda_piece handle)
 {
     struct piece *p = handle - 1 < SIM_OBJECTS ? &pieces[handle - 1] : NULL;
 
-    return p && p->bytes && p->handle ? p : NULL;
+    return p && p->bytes && p->handles ? p : NULL;
 }
 
 SIM_API cuda_result cuMemRelease(cuda_piece handle)
@@ -210,10 +210,44 @@ SIM_API cuda_result cuMemRelease(cuda_piece handle)
     if (!p)
         return CUDA_INVALID_VALUE;
     sim_lock();
-    p->handle = false;
+    p->handles--;
     let_go(p);
     sim_unlock();
     sim_closed(SIM_PIECE);
+    return CUDA_OK;
+}
+
+static struct mapping *mapping_in(const char *at, size_t bytes);
+
+/* A handle again of what is mapped there; not of what came by cuMemAlloc or CUDA IPC. */
+SIM_API cuda_result cuMemRetainAllocationHandle(cuda_piece *handle, void *at)
+{
+    SIM_ENTER();
+    sim_lock();
+    struct mapping *m = mapping_in(at, 1);
+    struct piece *p = m ? m->piece : NULL;
+    if (p && !p->allocation)
+        p->handles++;
+    else
+        p = NULL;
+    sim_unlock();
+    if (!p)
+        return CUDA_INVALID_VALUE;
+    *handle = (cuda_piece)(p - pieces) + 1;
+    sim_opened(SIM_PIECE);
+    return CUDA_OK;
+}
+
+SIM_API cuda_result cuMemGetAllocationPropertiesFromHandle(struct cuda_allocation *what, cuda_piece handle)
+{
+    const struct piece *p = piece_of(handle);
+
+    SIM_ENTER();
+    if (!p)
+        return CUDA_INVALID_VALUE;
+    *what = (struct cuda_allocation){.type = CUDA_ALLOCATION_PINNED,
+                                     .handle_types = p->type,
+                                     .location = {CUDA_LOCATION_GPU, p->gpu}};
     return CUDA_OK;
 }
 
@@ -248,7 +282,7 @@ cuda_result sim_multicast_create(size_t bytes, int types, cuda_piece *object)
     sim_lock();
     used[gpu] -= bytes; /* it is no memory of the GPU's */
     p->imported = true;
-    p->handle = true;
+    p->handles = 1;
     sim_unlock();
     *object = (cuda_piece)(p - pieces) + 1;
     sim_opened(SIM_PIECE);
@@ -521,7 +555,7 @@ SIM_API cuda_result cuMemImportFromShareableHandle(cuda_piece *handle, void *giv
         close(fd);
         return CUDA_INVALID_VALUE;
     }
-    p->handle = true;
+    p->handles = 1;
     *handle = (cuda_piece)(p - pieces) + 1;
     sim_opened(SIM_PIECE);
     return CUDA_OK;

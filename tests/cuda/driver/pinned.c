@@ -139,9 +139,11 @@ SIM_API cuda_result cuPointerGetAttribute(void *value, int which, cuda_address a
         memcpy(value, &kind, sizeof kind);
         return CUDA_OK;
     case CUDA_POINTER_RANGE_START:
+    case CUDA_POINTER_MAPPING_START:
         memcpy(value, &place.at, sizeof place.at);
         return CUDA_OK;
     case CUDA_POINTER_RANGE_BYTES:
+    case CUDA_POINTER_MAPPING_BYTES:
         memcpy(value, &place.bytes, sizeof place.bytes);
         return CUDA_OK;
     default:

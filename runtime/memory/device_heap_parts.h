@@ -1,0 +1,43 @@
+/* What the parts of the heap in a device's own memory know of each other: device_heap.c (how it grows,
+ * and where things are) and window.c (memory of the program's that it is lent). */
+#ifndef GSHMEM_RUNTIME_DEVICE_HEAP_PARTS_H
+#define GSHMEM_RUNTIME_DEVICE_HEAP_PARTS_H
+
+#include <pthread.h>
+
+#include "runtime/host.h"
+#include "runtime/memory/device_heap.h"
+
+struct device_heap {
+    struct device *device;
+    const struct host *host;
+    pthread_mutex_t pieces; /* held while the device's list of this PE's changes, and while it is read */
+    void *letters;          /* for multicast: [PEs of the host] */
+    int *letter_fds;
+    struct handover handover;
+    struct handover_circle circle; /* all PEs of the host */
+    uint64_t limit;      /* of each PE's, the system part included */
+    uint64_t addresses;  /* of each PE's: also what it may be lent, behind the limit */
+    uint64_t window;     /* from here on there is room for that, on the PEs of all hosts, */
+    uint64_t window_end; /* up to here */
+    uint64_t system;     /* bytes at the beginning that are the library's */
+    uint64_t everywhere; /* up to here there is memory on all PEs */
+    uint64_t mine;       /* and on this one: the proxy thread looks at it */
+    struct device_heap_map map[]; /* by the PE's index on its host */
+};
+
+/* What PEs tell each other when heaps grow. */
+struct news {
+    uint64_t status; /* of the sender's part */
+    struct device_piece piece; /* of 0 bytes: none was needed */
+    uint64_t more;             /* of what is lent: the sender has another */
+};
+
+_Static_assert(sizeof(struct news) <= HANDOVER_LETTER_MAX, "it is a letter");
+
+/* The lowest PE's failure is everybody's; who is to blame has logged it. */
+gshmem_status_t device_heap_failure(const struct device_heap *d, const struct news *news,
+                                    const char *call);
+void device_heap_close_all(const struct device_heap *d, const int *fds);
+
+#endif

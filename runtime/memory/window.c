@@ -1,0 +1,116 @@
+/* Memory of the program's own that is lent to the heap in a device's memory: behind what the heap can
+ * grow to, in all processes of the host, piece by piece. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "runtime/base/log.h"
+#include "runtime/memory/device_heap_parts.h"
+
+/* Room for what all PEs of the host tell. */
+struct told {
+    struct news *news;
+    int *fds;
+};
+
+uint64_t device_heap_window(const struct device_heap *d, uint64_t *bytes)
+{
+    *bytes = d->window_end > d->window ? d->window_end - d->window : 0;
+    return d->window - d->system;
+}
+
+static gshmem_status_t take_mine(struct device_heap *d, const char *at, uint64_t bytes, uint64_t offset,
+                                 struct device_piece *piece)
+{
+    struct device_heap_map *map = &d->map[d->host->index];
+
+    *piece = (struct device_piece){.offset = offset, .fd = -1};
+    return bytes ? d->device->ops->window_take(d->device, map, at, bytes, offset, piece) : GSHMEM_OK;
+}
+
+static gshmem_status_t follow_others(struct device_heap *d, const struct told *t)
+{
+    gshmem_status_t status = GSHMEM_OK;
+
+    for (int i = 0; i < d->host->n; i++) {
+        struct device_piece *piece = &t->news[i].piece;
+        if (i == d->host->index)
+            continue;
+        piece->fd = t->fds[i];
+        if (piece->bytes && d->map[i].own && !status)
+            status = d->device->ops->window_follow(d->device, &d->map[i], piece);
+        else if (t->fds[i] >= 0)
+            close(t->fds[i]);
+    }
+    return status;
+}
+
+/* The next piece of each PE, in two exchanges, as when heaps grow; PEs may have cut theirs differently. */
+static gshmem_status_t lend_next(struct device_heap *d, const struct told *t, const char *at,
+                                 uint64_t bytes, uint64_t offset, uint64_t *taken, const char *call)
+{
+    struct news *mine = &t->news[d->host->index], own = {.status = GSHMEM_OK};
+    gshmem_status_t status;
+
+    own.status = take_mine(d, at, bytes, offset, &own.piece);
+    if (own.status)
+        own.piece = (struct device_piece){.offset = offset, .fd = -1};
+    *taken = own.piece.bytes;
+    own.more = *taken < bytes;
+    status = handover_exchange(&d->handover, &d->circle, call, &own, sizeof own, own.piece.fd, t->news,
+                               t->fds);
+    if (own.piece.fd >= 0)
+        close(own.piece.fd);
+    if (status)
+        return status;
+    *mine = own;
+    if ((status = device_heap_failure(d, t->news, call))) {
+        device_heap_close_all(d, t->fds);
+        return status;
+    }
+    own = (struct news){.status = follow_others(d, t), .more = own.more};
+    if ((status = handover_exchange(&d->handover, &d->circle, call, &own, sizeof own, -1, t->news,
+                                    t->fds)))
+        return status;
+    device_heap_close_all(d, t->fds);
+    *mine = own;
+    return device_heap_failure(d, t->news, call);
+}
+
+static bool any_has_more(const struct device_heap *d, const struct told *t)
+{
+    for (int i = 0; i < d->host->n; i++) {
+        if (t->news[i].more)
+            return true;
+    }
+    return false;
+}
+
+gshmem_status_t device_heap_lend(struct device_heap *d, const void *at, uint64_t bytes, uint64_t offset,
+                                 const char *call)
+{
+    const size_t n = (size_t)d->host->n;
+    struct told t = {.news = calloc(n, sizeof *t.news + sizeof *t.fds)};
+    uint64_t done = 0, taken;
+    gshmem_status_t status;
+
+    if (!t.news) /* the others wait for this PE: to be told of it would take memory */
+        return fail(GSHMEM_ERR_MEMORY, "%s: out of memory for %zu PEs", call, n);
+    t.fds = (int *)(t.news + n);
+    do {
+        status = lend_next(d, &t, (const char *)at + done, bytes - done, d->system + offset + done, &taken,
+                           call);
+        done += taken;
+    } while (!status && any_has_more(d, &t));
+    if (status)
+        device_heap_return(d, offset, bytes);
+    free(t.news);
+    return status;
+}
+
+void device_heap_return(struct device_heap *d, uint64_t offset, uint64_t bytes)
+{
+    for (int i = 0; i < d->host->n; i++) {
+        if (d->map[i].own)
+            d->device->ops->window_drop(d->device, &d->map[i], d->system + offset, bytes);
+    }
+}
