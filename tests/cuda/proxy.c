@@ -218,6 +218,28 @@ static void many(long *gpu, long *host, int me, int left, int right)
     free(mine);
 }
 
+/* An update comes after copies that were asked for before it, also where another GPU makes it. */
+static void ordered(long *flag, int me, int left, int right)
+{
+    enum { LARGE = 100000, ROUNDS = 5 };
+    long *to = gshmem_calloc(LARGE, sizeof *to), *from = gshmem_calloc(LARGE, sizeof *from);
+
+    CHECK(to && from);
+    for (long round = 1; round <= ROUNDS; round++) {
+        CHECK_OK(gshmem_long_p(from + LARGE - 1, 100 * round + me, me));
+        const struct gshmem_command put[] = {
+            {.kind = GSHMEM_COMMAND_PUT, .pe = (uint32_t)right, .address = (uintptr_t)to,
+             .local = (uintptr_t)from, .size = LARGE * sizeof *to, .more = 1},
+            {.kind = GSHMEM_COMMAND_SIGNAL, .address = (uintptr_t)flag, .local = 1,
+             .amo = GSHMEM_SIGNAL_ADD},
+        };
+        CHECK_EQ(perform(state.ctx.channel, put, 2), 0);
+        CHECK_OK(gshmem_long_wait_until(flag, GSHMEM_CMP_EQ, round));
+        CHECK_EQ(gshmem_long_g(to + LARGE - 1, me), 100 * round + left);
+        CHECK_OK(gshmem_barrier_all());
+    }
+}
+
 int main(void)
 {
     gshmem_device_register(&module);
@@ -234,6 +256,7 @@ int main(void)
     commands(gpu, host, me, left, right);
     updates(gpu, me, right);
     many(gpu, host, me, left, right);
+    ordered(gpu + 19, me, left, right);
     refusals(gpu, right);
     CHECK_OK(gshmem_ctx_create(0, &ctx));
     CHECK(ctx->device);
