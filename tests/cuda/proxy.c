@@ -221,7 +221,7 @@ static void many(long *gpu, long *host, int me, int left, int right)
 /* An update comes after copies that were asked for before it, also where another GPU makes it. */
 static void ordered(long *flag, int me, int left, int right)
 {
-    enum { LARGE = 100000, ROUNDS = 5 };
+    enum { LARGE = 100000, ROUNDS = 4 };
     long *to = gshmem_calloc(LARGE, sizeof *to), *from = gshmem_calloc(LARGE, sizeof *from);
 
     CHECK(to && from);

@@ -21,6 +21,7 @@
  *     SIM_FAIL=cuMemCreate@3=2   the third call of cuMemCreate answers 2; several with commas; @0: all
  *     SIM_FAIL_PE=1         only in that PE of gshmemrun
  *     SIM_DELAY_MS=20       how long work waits for somebody to wait for it
+ *     SIM_COPY_MS=5         how much longer a large copy takes than it does
  *     SIM_DEATHS=1          processes die in this test: what they had open by CUDA IPC is not told apart
  *     SIM_LOG=1             every call on stderr */
 #ifndef SIM_H

@@ -9,6 +9,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
+
+enum { SLOW_BYTES = 1 << 16 }; /* what SIM_COPY_MS is for */
 
 enum kind { COPY, FILL, RECORD, WAIT, LAUNCH };
 
@@ -112,6 +115,8 @@ static cuda_result carry_out(struct stream *s, const struct operation *o)
         break;
     default:
         pthread_mutex_unlock(&lock);
+        if (o->kind == COPY && o->bytes >= SLOW_BYTES)
+            usleep((useconds_t)sim_setting("SIM_COPY_MS", 0) * 1000);
         result = o->kind == FILL ? sim_fill(o->to, o->byte, o->bytes)
                                  : sim_copy(o->to, o->from, o->bytes);
         pthread_mutex_lock(&lock);
