@@ -33,13 +33,22 @@ static gshmem_status_t aim_command(void *context, uint64_t mine, uint64_t bytes,
     return context_refuse(&n->job->team[GSHMEM_TEAM_WORLD]->view, at, bytes, pe, what);
 }
 
+static bool has_memory(const struct transport_segment *s, uint64_t address, uint64_t bytes)
+{
+    const uint64_t at = address - (uintptr_t)s->base;
+    /* relaxed: it grows before any kernel knows that it has */
+    const uint64_t there = s->there ? __atomic_load_n(s->there, __ATOMIC_RELAXED) : s->bytes;
+
+    return at < there && bytes <= there - at;
+}
+
+/* Most are in a heap; asking the device takes calls of its driver, five of them for GPUs. */
 static bool is_memory(void *context, uint64_t address, uint64_t bytes)
 {
     struct network *n = context;
-    const struct transport_segment *heap = &n->config.segment[SEGMENT_HEAP];
-    uint64_t at = address - (uintptr_t)heap->base;
 
-    return (at < heap->bytes && bytes <= heap->bytes - at) ||
+    return has_memory(&n->config.segment[SEGMENT_DEVICE], address, bytes) ||
+           has_memory(&n->config.segment[SEGMENT_HEAP], address, bytes) ||
            registration_holds(n->job->registered, address, bytes) ||
            n->job->device->ops->owns(n->job->device, (const void *)(uintptr_t)address, bytes) ||
            pages_exist(&n->pages, address, bytes);

@@ -1,5 +1,6 @@
 /* Commands of kernels for the proxy, with all that kernels see in (simulated) GPU memory: this program
  * plays the kernel, and reads and writes what is the GPU's by the simulation's copies. */
+#include <dlfcn.h>
 #include <sched.h>
 
 #include "gshmem.h"
@@ -240,6 +241,28 @@ static void ordered(long *flag, int me, int left, int right)
     }
 }
 
+/* What lies in heaps need not be asked about of the driver, command for command. */
+static void calls_of_driver(long *gpu, int right)
+{
+    enum { COMMANDS = 50 };
+    long (*count)(const char *call);
+    struct gshmem_command put[COMMANDS];
+    void *found = dlsym(driver.library, "sim_calls");
+
+    CHECK(found);
+    memcpy(&count, &found, sizeof found);
+    for (int i = 0; i < COMMANDS; i++)
+        put[i] = (struct gshmem_command){
+            .kind = GSHMEM_COMMAND_PUT, .pe = (uint32_t)right, .address = (uintptr_t)gpu,
+            .local = (uintptr_t)(gpu + 4), .size = 8};
+    long asked = count("cuPointerGetAttribute");
+    CHECK_EQ(perform(state.ctx.channel, put, COMMANDS), 0);
+    CHECK_EQ(count("cuPointerGetAttribute"), asked);
+    asked = count("cuMemcpyAsync");
+    CHECK_EQ(perform(state.ctx.channel, put, COMMANDS), 0);
+    CHECK(count("cuMemcpyAsync") - asked <= 2 * COMMANDS + 3); /* both ends, and three of perform's own */
+}
+
 int main(void)
 {
     gshmem_device_register(&module);
@@ -257,6 +280,7 @@ int main(void)
     updates(gpu, me, right);
     many(gpu, host, me, left, right);
     ordered(gpu + 19, me, left, right);
+    calls_of_driver(gpu, right);
     refusals(gpu, right);
     CHECK_OK(gshmem_ctx_create(0, &ctx));
     CHECK(ctx->device);

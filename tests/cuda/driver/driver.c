@@ -46,6 +46,17 @@ static long count(const char *call)
     return 0;
 }
 
+long sim_calls(const char *call)
+{
+    long n = 0;
+
+    sim_lock();
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
+        n += strcmp(calls[i].name, call) == 0 ? calls[i].count : 0;
+    sim_unlock();
+    return n;
+}
+
 static struct {
     char name[40];
     long nth;

@@ -58,6 +58,8 @@ CUDA_DRIVER_NEWER(X)
 cuda_result sim_enter(const char *call);
 /* For a test, by dlsym: the nth call of that from now on answers result; 0: none does. */
 SIM_API void sim_fail(const char *call, long nth, int result);
+/* The same way: how many calls of that there were. */
+SIM_API long sim_calls(const char *call);
 /* The same way: a kernel that fills a GPU runs there from now on, or ends; none begins while it does. */
 SIM_API void sim_occupy(cuda_gpu gpu, bool occupy);
 long sim_setting(const char *name, long otherwise);
