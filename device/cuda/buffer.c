@@ -134,7 +134,7 @@ gshmem_status_t cuda_export_range(struct device *base, const void *at, size_t by
     cuda_result result;
     int got = -1;
 
-    if (!cuda_has(c, CUDA_ATTRIBUTE_DMA_BUF))
+    if (!cuda_has(c, CUDA_ATTRIBUTE_DMA_BUF) || !cuda_driver_has(&c->driver, CUDA_NEWER_EXPORT))
         return c->config.fail(
             GSHMEM_ERR_UNSUPPORTED,
             "cuda: GPU %d and its driver export no dma-buf (that takes the open kernel "

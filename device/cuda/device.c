@@ -189,6 +189,16 @@ cuda_gpu cuda_find_gpu(const struct cuda *c, const unsigned char uuid[16])
 
 /* ---- Life ---- */
 
+static void tell_what_driver_lacks(const struct cuda *c)
+{
+    for (int i = 0; i < CUDA_NEWER_NAMES; i++) {
+        const struct cuda_newer *n = &cuda_newer[i];
+        if (!cuda_driver_has(&c->driver, (enum cuda_newer_name)i))
+            c->config.info("cuda: this driver has no %s, that for CUDA %d.%d does: %s", n->entries,
+                           n->version / 1000, n->version % 1000 / 10, n->then);
+    }
+}
+
 static gshmem_status_t begin(struct cuda *c)
 {
     const struct cuda_driver *d = &c->driver;
@@ -200,6 +210,7 @@ static gshmem_status_t begin(struct cuda *c)
     memcpy(c->uuid, uuid.bytes, sizeof c->uuid);
     if ((result = d->primary_retain(&c->context, c->gpu)))
         return cuda_fail(c, result, "opening GPU %d", c->gpu);
+    tell_what_driver_lacks(c);
     gshmem_status_t status = cuda_choose_share(c);
     if (!status && !(status = cuda_enter(c))) {
         if ((result = d->stream_create(&c->stream, CUDA_STREAM_NON_BLOCKING)))

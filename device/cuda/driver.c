@@ -37,6 +37,28 @@ static void find_newer_entries(struct cuda_driver *d)
 #undef X
 }
 
+const struct cuda_newer cuda_newer[CUDA_NEWER_NAMES] = {
+    [CUDA_NEWER_EXPORT] = {"cuMemGetHandleForAddressRange", 11070, "NICs are given no dma-bufs"},
+    [CUDA_NEWER_LIBRARY] = {"cuLibraryGetGlobal", 12000, "gshmem_culibrary_init fails"},
+    [CUDA_NEWER_MULTICAST] = {"cuMulticast", 12010, "collectives store to each PE"},
+};
+
+bool cuda_driver_has(const struct cuda_driver *d, enum cuda_newer_name what)
+{
+    static const char *const symbols[] = {
+#define X(name, symbol, arguments) #symbol,
+        CUDA_DRIVER_NEWER(X)
+#undef X
+    };
+    const char *beginning = cuda_newer[what].entries;
+
+    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
+        if (strncmp(symbols[i], beginning, strlen(beginning)) == 0 && !dlsym(d->library, symbols[i]))
+            return false;
+    }
+    return true;
+}
+
 static bool find_entries(struct cuda_driver *d, const char **missing)
 {
     for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {

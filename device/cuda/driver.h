@@ -201,6 +201,8 @@ struct cuda_handle { /* of the fabric, or CUDA IPC's */
 #define CUDA_DRIVER_NEWER(X)                                                                       \
     X(export_range, cuMemGetHandleForAddressRange,                                                 \
       (void *handle, cuda_address at, size_t bytes, int type, unsigned long long flags))           \
+    X(library_global, cuLibraryGetGlobal,                                                          \
+      (cuda_address *at, size_t *bytes, void *library, const char *name))                          \
     X(multicast_granularity, cuMulticastGetGranularity,                                            \
       (size_t *bytes, const struct cuda_multicast *what, int option))                              \
     X(multicast_create, cuMulticastCreate, (cuda_piece *object, const struct cuda_multicast *what)) \
@@ -223,6 +225,16 @@ enum { CUDA_VERSION_LEAST = 11040 }; /* 11.4: the first whose entry points are a
 /* Opens the driver and starts it. False: it cannot be used, and why. */
 bool cuda_driver_open(struct cuda_driver *d, char *why, size_t why_size);
 void cuda_driver_close(struct cuda_driver *d);
+
+/* What an older driver has not, whose entry points begin so. */
+struct cuda_newer {
+    const char *entries;
+    int version;      /* the driver's that brought it */
+    const char *then; /* what it is without */
+};
+enum cuda_newer_name { CUDA_NEWER_EXPORT, CUDA_NEWER_LIBRARY, CUDA_NEWER_MULTICAST, CUDA_NEWER_NAMES };
+extern const struct cuda_newer cuda_newer[CUDA_NEWER_NAMES];
+bool cuda_driver_has(const struct cuda_driver *d, enum cuda_newer_name what);
 
 /* "out of memory (CUDA_ERROR_OUT_OF_MEMORY, 2)". */
 struct cuda_text {

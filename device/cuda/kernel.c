@@ -2,7 +2,6 @@
  * told of the job as modules of programs are, and launched. */
 #include "device/cuda/cuda.h"
 
-#include <dlfcn.h>
 #include <string.h>
 
 #include "gshmem/device/state.h"
@@ -104,17 +103,6 @@ void cuda_kernel_close(struct cuda *c)
 
 /* ---- Modules of the program's that the driver loads ---- */
 
-/* Libraries are known to drivers for CUDA 12 and newer, and older ones serve for all else. */
-static cuda_result find_in_library(const struct cuda_driver *d, cuda_address *at, size_t *bytes,
-                                   void *library)
-{
-    cuda_result (*library_global)(cuda_address *, size_t *, void *, const char *) = NULL;
-    void *found = dlsym(d->library, "cuLibraryGetGlobal");
-
-    memcpy(&library_global, &found, sizeof found);
-    return found ? library_global(at, bytes, library, state_symbol) : CUDA_NOT_SUPPORTED;
-}
-
 gshmem_status_t cuda_find_state(struct device *base, void *module, bool library, size_t bytes,
                                 void **state)
 {
@@ -125,9 +113,14 @@ gshmem_status_t cuda_find_state(struct device *base, void *module, bool library,
     cuda_result result;
     size_t found = 0;
 
+    if (library && !cuda_driver_has(&c->driver, CUDA_NEWER_LIBRARY))
+        return c->config.fail(GSHMEM_ERR_UNSUPPORTED,
+                              "cuda: library %p: this driver knows none, that for CUDA 12.0 does: update "
+                              "it, or load a module (cuModuleLoad…)",
+                              module);
     if ((status = cuda_enter(c)))
         return status;
-    result = library ? find_in_library(&c->driver, &at, &found, module)
+    result = library ? c->driver.library_global(&at, &found, module, state_symbol)
                      : c->driver.module_global(&at, &found, module, state_symbol);
     cuda_leave(c);
     if (result == CUDA_NOT_FOUND)

@@ -41,7 +41,8 @@ without(const struct cuda *c, cuda_result result, const char *format, ...)
 
 bool cuda_can_multicast(const struct cuda *c)
 {
-    return c->config.multicast && c->share != SHARE_IPC && cuda_has(c, CUDA_ATTRIBUTE_MULTICAST);
+    return c->config.multicast && c->share != SHARE_IPC && cuda_has(c, CUDA_ATTRIBUTE_MULTICAST) &&
+           cuda_driver_has(&c->driver, CUDA_NEWER_MULTICAST);
 }
 
 gshmem_status_t cuda_multicast_open(struct device *base, uint64_t limit,

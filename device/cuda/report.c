@@ -68,15 +68,17 @@ static void find_peers(const struct cuda *c, struct device_report *r)
 static void find_rest(const struct cuda *c, struct device_report *r)
 {
     bool multicast = cuda_has(c, CUDA_ATTRIBUTE_MULTICAST);
+    bool known = cuda_driver_has(&c->driver, CUDA_NEWER_MULTICAST);
 
-    find(r, "multicast", multicast && c->config.multicast, "%s",
-         !multicast
+    find(r, "multicast", multicast && known && c->config.multicast, "%s",
+         !known ? "this driver knows none: update it to one for CUDA 12.1 or newer"
+         : !multicast
              ? "no NVSwitch with multicast (sm_90 or newer; is the fabric manager running?): "
                "collectives store to each PE"
          : c->config.multicast
              ? "for teams of PEs on GPUs of their own (GSHMEM_CUDA_MULTICAST=off: not)"
              : "GSHMEM_CUDA_MULTICAST=off");
-    r->dma_buf = cuda_has(c, CUDA_ATTRIBUTE_DMA_BUF);
+    r->dma_buf = cuda_has(c, CUDA_ATTRIBUTE_DMA_BUF) && cuda_driver_has(&c->driver, CUDA_NEWER_EXPORT);
     find(r, "dma-buf", r->dma_buf, "%s",
          r->dma_buf ? "NICs can be given this GPU's memory"
                     : "not exported (it takes the driver's open kernel modules, and CUDA 11.7)");

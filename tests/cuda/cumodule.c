@@ -14,7 +14,7 @@ static struct gshmem_device_state *state_of(cuda_module module)
     return (struct gshmem_device_state *)(uintptr_t)at; /* the simulation has it in host memory */
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     static const unsigned char fatbin[] = {0x50, 0xed, 0x55,
                                            0xba}; /* all that the simulation looks at */
@@ -36,8 +36,12 @@ int main(void)
     CHECK_OK(gshmem_cumodule_finalize(module));
     CHECK_EQ(state->ctx.n_pes, 0);
 
-    CHECK_OK(gshmem_culibrary_init(module));
-    CHECK_EQ(state->ctx.n_pes, gshmem_n_pes());
+    if (argc > 1 && strcmp(argv[1], "old") == 0) { /* a driver for CUDA 11.4 */
+        CHECK_FAILS(gshmem_culibrary_init(module), GSHMEM_ERR_UNSUPPORTED, "knows none");
+    } else {
+        CHECK_OK(gshmem_culibrary_init(module));
+        CHECK_EQ(state->ctx.n_pes, gshmem_n_pes());
+    }
     CHECK_OK(gshmem_finalize());
     CHECK_EQ(state->ctx.n_pes, 0);
     CHECK_EQ(driver.module_unload(module), CUDA_OK);

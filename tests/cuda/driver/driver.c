@@ -324,6 +324,8 @@ SIM_API cuda_result cuDeviceGetAttribute(int *value, enum cuda_attribute which, 
         *value = (int)sim_setting("SIM_POSIX", 1);
         break;
     case CUDA_ATTRIBUTE_FABRIC:
+        if (sim_setting("SIM_VERSION", 13000) < 12030)
+            return CUDA_INVALID_VALUE;
         *value = (int)sim_setting("SIM_FABRIC", 0);
         break;
     default:

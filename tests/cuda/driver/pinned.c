@@ -153,6 +153,8 @@ SIM_API cuda_result cuPointerGetAttribute(void *value, int which, cuda_address a
 
 bool sim_attribute(int *value, enum cuda_attribute which)
 {
+    if (which > CUDA_ATTRIBUTE_RDMA_VMM && sim_setting("SIM_VERSION", 13000) < 11070)
+        return false; /* that driver knows none such */
     switch (which) {
     case CUDA_ATTRIBUTE_REGISTERED_IN_PLACE:
         *value = (int)sim_setting("SIM_IN_PLACE", 1);

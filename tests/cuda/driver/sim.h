@@ -127,9 +127,8 @@ bool sim_captures(void);
 cuda_result sim_launch(cuda_stream stream, const struct device_request *r);
 bool sim_launches(void);
 
-/* What is not in every driver, or what programs call that capture graphs. */
+/* What programs call that capture graphs. */
 typedef struct sim_graph *cuda_graph;
-SIM_API cuda_result cuLibraryGetGlobal(cuda_address *at, size_t *bytes, void *library, const char *name);
 SIM_API cuda_result cuStreamBeginCapture_v2(cuda_stream stream, int mode);
 SIM_API cuda_result cuStreamEndCapture(cuda_stream stream, cuda_graph *graph);
 SIM_API cuda_result cuGraphInstantiateWithFlags(cuda_graph *exec, cuda_graph graph,
