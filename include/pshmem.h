@@ -7,6 +7,9 @@
 #ifndef PSHMEM_H
 #define PSHMEM_H
 
+#ifndef SHMEM_NO_INLINE
+#define SHMEM_NO_INLINE /* C++ does not let a tool define what it has inline */
+#endif
 #include "shmem.h"
 
 #ifdef __cplusplus

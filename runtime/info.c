@@ -15,6 +15,7 @@
 #include "runtime/memory/data.h"
 #include "runtime/network.h"
 #include "runtime/nics.h"
+#include "shmem.h"
 #include "runtime/preflight.h"
 #include "transport/transport.h"
 
@@ -191,6 +192,18 @@ static void print_gpu(FILE *to)
     print_nics(to, r.pci);
 }
 
+static void print_openshmem(FILE *to)
+{
+    fprintf(to, "\nOpenSHMEM\n");
+    fprintf(to, "  %-14s %d.%d, with what it has deprecated\n", "specification", SHMEM_MAJOR_VERSION,
+            SHMEM_MINOR_VERSION);
+    fprintf(to, "  %-14s C99, C11 generics, C++11; pshmem.h for tools\n", "bindings");
+    fprintf(to, "  %-14s up to SHMEM_THREAD_MULTIPLE\n", "threads");
+    fprintf(to, "  %-14s oshcc, oshc++ (gshmemcc, gshmemc++), oshrun (gshmemrun)\n", "programs");
+    fprintf(to, "  %-14s SHMEM_SYMMETRIC_SIZE, SHMEM_VERSION, SHMEM_INFO, SHMEM_DEBUG\n",
+            "environment");
+}
+
 int gshmem_info_print(FILE *to)
 {
     char name[64];
@@ -205,6 +218,7 @@ int gshmem_info_print(FILE *to)
     print_gpu(to);
     print_transports(to);
     print_rdma(to);
+    print_openshmem(to);
     fprintf(to, "\nSettings: gshmem-info --settings\n");
     return 0;
 }

@@ -14,7 +14,7 @@ static const char usage[] =
     "\n"
     "Starts N processing elements (PEs) of a GSHMEM program on this machine.\n"
     "\n"
-    "  -n N              how many PEs\n"
+    "  -n N, -np N       how many PEs\n"
     "  --hosts K         deal them, in blocks, to K pretended hosts that share no memory\n"
     "  -x VAR=VALUE      set an environment variable for the PEs\n"
     "  -x VAR            hand one on (all are; this insists that it is set)\n"
@@ -177,6 +177,8 @@ bool options_parse(int argc, char **argv, struct options *o, int *status)
     argv[0] = name; /* as getopt's messages begin */
     /* +: what follows the program's name is the program's. */
     while ((option = getopt_long(argc, argv, "+n:x:", long_options, NULL)) >= 0) {
+        if (option == 'n' && strcmp(optarg, "p") == 0 && optind < argc)
+            optarg = argv[optind++]; /* -np N */
         if (!take(o, option, status))
             return false;
     }

@@ -22,8 +22,9 @@
       "who starts the job: auto, run, pmix, pmi, uid, mpi, single, or the path of a module")       \
     X(INIT_TIMEOUT, "INIT_TIMEOUT", NULL, SECONDS, "60", "1..86400",                               \
       "seconds that start-up waits for the other PEs")                                             \
-    X(HEAP_SIZE, "HEAP_SIZE", "SHMEM_SYMMETRIC_SIZE,SMA_SYMMETRIC_SIZE,NVSHMEM_SYMMETRIC_SIZE", SIZE, "0",            \
-      "0..64T", "symmetric heap every PE must at least be able to grow to, e.g. 2G")               \
+    X(HEAP_SIZE, "HEAP_SIZE",                                                                      \
+      "SHMEM_SYMMETRIC_SIZE,SMA_SYMMETRIC_SIZE,NVSHMEM_SYMMETRIC_SIZE", SIZE, "0", "0..64T",       \
+      "symmetric heap every PE must at least be able to grow to, e.g. 2G")                         \
     X(HEAP_MAX, "HEAP_MAX", NULL, SIZE, "0", "0..64T",                                             \
       "limit of the symmetric heap per PE; 0: this machine's memory, shared by its PEs")           \
     X(HUGE_PAGES, "HUGE_PAGES", NULL, CHOICE, "auto", "auto|off",                                  \

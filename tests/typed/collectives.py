@@ -74,6 +74,10 @@ static void NAME_OP(void *area)
         SAME("OP_reduce", i, dest[i], expected);
     }
     sync_all();
+SCATTER    SCANS
+}
+'''
+SCATTER = '''\
     CHECK_OK(@OP_reducescatter(GSHMEM_TEAM_WORLD, dest, source, N));
     for (int i = 0; i < N; i++) {
         expected = NAME_give_OP(0, me * N + i);
@@ -82,8 +86,6 @@ static void NAME_OP(void *area)
         SAME("OP_reducescatter", i, dest[i], expected);
     }
     sync_all();
-    SCANS
-}
 '''
 STEPS = {
     'and': 'expected = (T)(expected & GIVE);',
@@ -145,10 +147,11 @@ def _type(t, operations, spelling):
         else:
             text += '    return %s;\n}\n' % GIVES[op]
         step = STEPS[op].replace('GIVE', 'NAME_give_%s(pe, INDEX)' % op)
-        first, second = REDUCTION.split('me * N + i', 1)
-        text += (first.replace('STEP', step.replace('INDEX', 'i')) + 'me * N + i'
-                 + second.replace('STEP', step.replace('INDEX', 'me * N + i'))
-                 ).replace('SCANS', SCAN.strip() if op == 'sum' and 'sum_inscan' in by_name else '').replace('OP', op)
+        scatter = SCATTER if op + '_reducescatter' in by_name else ''
+        scans = SCAN.strip() if op == 'sum' and 'sum_inscan' in by_name else ''
+        text += (REDUCTION.replace('STEP', step.replace('INDEX', 'i'))
+                 .replace('SCATTER', scatter.replace('STEP', step.replace('INDEX', 'me * N + i')))
+                 .replace('SCANS', scans).replace('OP', op))
         calls.append('NAME_' + op)
     text = text.replace('NAME', t.name)
     text = re.sub(r'@(\w+)\(', lambda m: spelling.call(by_name[m.group(1)], t, '')[:-1], text)
