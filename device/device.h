@@ -37,6 +37,7 @@ struct device_config {
     /* A line for people about what goes on, and takes long; and after how many seconds it does. */
     void (*warn)(const char *format, ...) __attribute__((format(printf, 1, 2)));
     unsigned patience;
+    bool domain;        /* there are PEs on other hosts, and those in the same NVLink domain may be mapped */
 };
 
 /* Memory for the library and kernels, beside the heap. */
@@ -222,6 +223,10 @@ struct device_ops {
                                      const struct device_piece *piece);
     /* Takes out all pieces that are in there. Any heap; what the program has of it stays. */
     void (*window_drop)(struct device *d, struct device_heap_map *map, uint64_t offset, uint64_t bytes);
+    /* As heap_open, of a PE of another host: an `own` of NULL, and nothing logged, where it is not in the
+     * domain that this one is in. Pieces follow by their handles, without descriptors. */
+    gshmem_status_t (*heap_open_afar)(struct device *d, const struct device_card *card, uint64_t limit,
+                                      uint64_t window, struct device_heap_map *map);
 };
 
 extern const struct device_ops device_host;

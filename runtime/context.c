@@ -192,10 +192,10 @@ static bool aim_at_device(const struct gshmem_ctx *ctx, const void *mine, size_t
     return target->device != NULL;
 }
 
-/* As a transport would name it; false: it is not symmetric, or that PE is on this host. */
-static bool aim_afar(const struct gshmem_ctx *ctx, const void *mine, size_t bytes, int pe,
-                     struct target *target)
+bool context_aim_afar(const struct context *c, const void *mine, size_t bytes, int pe,
+                      struct target *target)
 {
+    const struct gshmem_ctx *ctx = &c->view;
     int world = job->team[ctx->team]->members[pe];
 
     if (job->host.index_of[world] >= 0 ||
@@ -217,7 +217,8 @@ gshmem_status_t context_aim(struct context *c, const void *mine, size_t bytes, i
     if (!target->here)
         target->here = context_reach_library(ctx, mine, bytes, pe);
     target->device = NULL;
-    if (target->here || aim_at_device(ctx, mine, bytes, pe, target) || aim_afar(ctx, mine, bytes, pe, target))
+    if (target->here || aim_at_device(ctx, mine, bytes, pe, target) ||
+        context_aim_afar(c, mine, bytes, pe, target))
         return GSHMEM_OK;
     return context_refuse(ctx, mine, bytes, pe, call);
 }

@@ -42,6 +42,10 @@ struct context *context_find(gshmem_ctx_t handle, const char *call);
 gshmem_status_t context_aim(struct context *c, const void *mine, size_t bytes, int pe,
                             const char *call, struct target *target);
 
+/* The same as a transport would name it; false: it is not symmetric, or that PE is on this host. */
+bool context_aim_afar(const struct context *c, const void *mine, size_t bytes, int pe,
+                      struct target *target);
+
 /* Says what is wrong with that address, which is not symmetric or not to be reached on pe. */
 gshmem_status_t context_refuse(const struct gshmem_ctx *ctx, const void *address, size_t bytes,
                                int pe, const char *call);

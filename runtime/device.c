@@ -28,7 +28,7 @@ const struct device_ops *device_find_cuda(char *why, size_t why_size)
     return ops;
 }
 
-struct device_config device_config_of(int index)
+struct device_config device_config_of(int index, bool hosts)
 {
     const unsigned watchdog = (unsigned)settings_number(SETTING_WATCHDOG);
 
@@ -44,6 +44,7 @@ struct device_config device_config_of(int index)
         .multicast = settings_number(SETTING_CUDA_MULTICAST) == 0,
         .warn = log_warn_line,
         .patience = watchdog ? watchdog : PATIENCE,
+        .domain = hosts && settings_number(SETTING_CUDA_DOMAIN) == 0,
     };
 }
 
@@ -83,7 +84,7 @@ static void tell_of_nics(const struct job *j, const struct device_config *config
 
 void device_nearest_interfaces(int index, char *list, size_t size)
 {
-    struct device_config config = device_config_of(index);
+    struct device_config config = device_config_of(index, false);
     struct device_report r;
     char why[400];
     const struct device_ops *cuda = device_find_cuda(why, sizeof why);
@@ -99,7 +100,7 @@ void device_nearest_interfaces(int index, char *list, size_t size)
 gshmem_status_t device_start(struct job *j)
 {
     int64_t asked = settings_number(SETTING_DEVICE);
-    struct device_config config = device_config_of(j->host.index);
+    struct device_config config = device_config_of(j->host.index, j->bootstrap->n_hosts > 1);
     bool kernels = modules_any("cuda");
     gshmem_status_t status;
 

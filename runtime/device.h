@@ -20,6 +20,6 @@ void device_nearest_interfaces(int index, char *list, size_t size);
 /* The cuda device's module; NULL: it is not installed, and why. */
 const struct device_ops *device_find_cuda(char *why, size_t why_size);
 /* What a device is asked for, for the PE with this index on its host. */
-struct device_config device_config_of(int index);
+struct device_config device_config_of(int index, bool hosts);
 
 #endif

@@ -38,7 +38,7 @@ struct host_member {
     uint64_t data_digest;      /* data is symmetric between PEs whose digests are the same */
     struct handover_address handover; /* and where it has a heap in memory of a device's own */
     struct device_card card;
-    char pad[24];
+    char pad[8];
 };
 _Static_assert(sizeof(struct host_member) % 64 == 0, "two PEs do not share a cache line");
 

@@ -133,7 +133,7 @@ static void print_rdma(FILE *to)
 /* As a program would find them that has kernels for them. */
 static void print_devices(FILE *to)
 {
-    struct device_config config = device_config_of(0);
+    struct device_config config = device_config_of(0, false);
     char why[400];
     const struct device_ops *cuda = device_find_cuda(why, sizeof why);
     bool usable = cuda && cuda->usable(&config, why, sizeof why);
@@ -176,7 +176,7 @@ static void print_nics(FILE *to, const char *pci)
 /* Of the GPU that a program would take, if there is one. */
 static void print_gpu(FILE *to)
 {
-    struct device_config config = device_config_of(0);
+    struct device_config config = device_config_of(0, false);
     struct device_report r = {.n = 0};
     char why[400];
     const struct device_ops *cuda = device_find_cuda(why, sizeof why);

@@ -37,6 +37,7 @@ static void free_job(struct job *j)
     kernels_stop(j);
     symmetric_stop(j);
     registration_stop(j);
+    domain_stop(j);
     heap_stop(j);
     team_stop(j);
     device_heap_stop(j);

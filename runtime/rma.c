@@ -335,6 +335,16 @@ static gshmem_status_t put_signal(gshmem_ctx_t ctx, void *dest, const void *sour
     if ((status = aim_signal(c, sig_addr, signal_op, pe, call, &flag)) ||
         (status = context_aim(c, dest, bytes, pe, call, &data)))
         return status;
+    /* Of a PE of another host the GPU memory may be mapped, and the host memory is not: the data is there when
+     * the signal is sent after it, and else the signal goes the data's way. */
+    if (data.device && !flag.device && !flag.here) {
+        if (bytes && (status = device_heap_copy(job->device_heap, data.device, source, bytes)))
+            return status;
+        return put_signal_afar(c, &flag, &flag, NULL, 0, signal, signal_op, nbi, call);
+    }
+    if (bytes && flag.device && !data.device && !data.here &&
+        context_aim_afar(c, sig_addr, sizeof *sig_addr, pe, &flag))
+        return put_signal_afar(c, &data, &flag, source, bytes, signal, signal_op, nbi, call);
     if (data.device || flag.device)
         return put_signal_by_device(&data, &flag, source, bytes, signal, signal_op);
     if (!flag.here)

@@ -68,6 +68,14 @@ struct cuda_errand {
     struct cuda_errand *next; /* of those that are free */
 };
 
+/* GPUs of several hosts that NVLink connects, and this PE's place among them. */
+struct cuda_domain {
+    bool member; /* and its memory can go to others of it */
+    unsigned char uuid[16];
+    uint32_t clique;
+    int heaps; /* of PEs of other hosts that are open */
+};
+
 struct cuda {
     struct device base;
     struct cuda_driver driver;
@@ -78,6 +86,7 @@ struct cuda {
     cuda_stream stream; /* for copies; waits for nothing else, and nothing else for it */
     enum cuda_share share;
     unsigned char uuid[16];
+    struct cuda_domain domain;
     char text[160];
     struct cuda_kernel kernel;
     struct cuda_work work;
@@ -124,6 +133,11 @@ const char *cuda_share_name(enum cuda_share share);
 cuda_result cuda_export(struct cuda *c, cuda_piece piece, struct device_piece *out);
 cuda_result cuda_import(struct cuda *c, const struct device_piece *given, cuda_piece *piece);
 int cuda_handle_type(const struct cuda *c);
+/* The same for PEs of other hosts, where this one is in a domain: memory of the heap, which is made for it. */
+cuda_result cuda_export_afar(struct cuda *c, cuda_piece piece, struct device_piece *out);
+cuda_result cuda_import_afar(struct cuda *c, const struct device_piece *given, cuda_piece *piece);
+/* How memory is made that the heap consists of. */
+struct cuda_allocation cuda_allocation_of(const struct cuda *c);
 
 /* The heap's slots of device_ops. */
 gshmem_status_t cuda_describe(struct device *d, uint64_t most, struct device_card *card);
@@ -135,6 +149,12 @@ gshmem_status_t cuda_heap_follow(struct device *d, struct device_heap_map *map,
                                  const struct device_piece *piece);
 uint64_t cuda_heap_shrink(struct device *d, struct device_heap_map *map, uint64_t bytes);
 void cuda_heap_close(struct device *d, struct device_heap_map *map);
+
+gshmem_status_t cuda_heap_open_afar(struct device *d, const struct device_card *card, uint64_t limit,
+                                    uint64_t window, struct device_heap_map *map);
+
+/* Whether this PE's GPU is in a domain, where there are PEs on other hosts; else c->domain stays empty. */
+void cuda_find_domain(struct cuda *c);
 
 uint64_t cuda_heap_piece(struct device *d, const struct device_heap_map *map, uint64_t offset);
 

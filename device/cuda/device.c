@@ -212,6 +212,8 @@ static gshmem_status_t begin(struct cuda *c)
         return cuda_fail(c, result, "opening GPU %d", c->gpu);
     tell_what_driver_lacks(c);
     gshmem_status_t status = cuda_choose_share(c);
+    if (!status)
+        cuda_find_domain(c);
     if (!status && !(status = cuda_enter(c))) {
         if ((result = d->stream_create(&c->stream, CUDA_STREAM_NON_BLOCKING)))
             status = cuda_fail(c, result, "a stream for copies on GPU %d", c->gpu);
@@ -451,4 +453,5 @@ const struct device_ops gshmem_device = {
     .window_take = cuda_window_take,
     .window_follow = cuda_window_follow,
     .window_drop = cuda_window_drop,
+    .heap_open_afar = cuda_heap_open_afar,
 };

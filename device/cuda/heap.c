@@ -80,11 +80,11 @@ int cuda_handle_type(const struct cuda *c)
     return handle_type[c->share];
 }
 
-static struct cuda_allocation allocation_of(const struct cuda *c)
+struct cuda_allocation cuda_allocation_of(const struct cuda *c)
 {
     return (struct cuda_allocation){
         .type = CUDA_ALLOCATION_PINNED,
-        .handle_types = handle_type[c->share],
+        .handle_types = handle_type[c->share] | (c->domain.member ? CUDA_HANDLE_FABRIC : 0),
         .location = {CUDA_LOCATION_GPU, c->gpu},
         .flags.gpu_direct_rdma = cuda_has(c, CUDA_ATTRIBUTE_RDMA_VMM),
     };
@@ -97,7 +97,7 @@ static gshmem_status_t granularity(const struct cuda *c, uint64_t *bytes)
     size_t step = 2 << 20;
 
     if (c->share != SHARE_IPC) {
-        what = allocation_of(c);
+        what = cuda_allocation_of(c);
         if ((result = c->driver.granularity(&step, &what, CUDA_GRANULARITY_RECOMMENDED)))
             return cuda_fail(c, result, "asking for the granularity of memory on GPU %d", c->gpu);
     }
@@ -129,9 +129,11 @@ gshmem_status_t cuda_describe(struct device *base, uint64_t most, struct device_
         .share = c->share,
         .present = 1,
         .multicast = cuda_can_multicast(c),
+        .clique = c->domain.clique,
         .window = c->share == SHARE_IPC ? 0 : round_up(all, step),
     };
     memcpy(card->unit, c->uuid, sizeof card->unit);
+    memcpy(card->domain, c->domain.uuid, sizeof card->domain);
     return GSHMEM_OK;
 }
 
@@ -239,6 +241,29 @@ gshmem_status_t cuda_heap_open(struct device *base, const struct device_card *ca
     return GSHMEM_OK;
 }
 
+gshmem_status_t cuda_heap_open_afar(struct device *base, const struct device_card *card, uint64_t limit,
+                                    uint64_t window, struct device_heap_map *map)
+{
+    struct cuda *c = cuda_of(base);
+    gshmem_status_t status;
+    struct heap *h;
+
+    *map = (struct device_heap_map){.own = NULL};
+    if (!c->domain.member || card->clique != c->domain.clique ||
+        memcmp(card->domain, c->domain.uuid, sizeof card->domain) != 0)
+        return GSHMEM_OK;
+    if (!(h = calloc(1, sizeof *h)))
+        return c->config.fail(GSHMEM_ERR_MEMORY, "cuda: out of memory");
+    *h = (struct heap){.afar = true, .gpu = -1, .reader = c->gpu, .limit = limit};
+    if ((status = reserve(c, h, window))) {
+        free(h);
+        return status;
+    }
+    c->domain.heaps++;
+    *map = (struct device_heap_map){h, h->base, true};
+    return GSHMEM_OK;
+}
+
 /* ---- Pieces ---- */
 
 static bool room_for_piece(struct heap *h)
@@ -298,10 +323,22 @@ cuda_result cuda_export(struct cuda *c, cuda_piece piece, struct device_piece *o
     return result;
 }
 
+cuda_result cuda_export_afar(struct cuda *c, cuda_piece piece, struct device_piece *out)
+{
+    return c->domain.member && c->share != SHARE_FABRIC
+               ? c->driver.export_piece(out->handle, piece, CUDA_HANDLE_FABRIC, 0)
+               : CUDA_OK;
+}
+
 static gshmem_status_t export_piece(struct cuda *c, cuda_piece piece, struct device_piece *out)
 {
-    cuda_result result = cuda_export(c, piece, out);
+    cuda_result result = cuda_export(c, piece, out), afar;
 
+    if (!result && (afar = cuda_export_afar(c, piece, out))) {
+        if (out->fd >= 0)
+            close(out->fd);
+        return cuda_fail(c, afar, "making memory of GPU %d known to other hosts by fabric handles", c->gpu);
+    }
     return result ? cuda_fail(c, result, "making memory of GPU %d known to other processes by %s",
                               c->gpu, cuda_share_name(c->share))
                   : GSHMEM_OK;
@@ -310,7 +347,7 @@ static gshmem_status_t export_piece(struct cuda *c, cuda_piece piece, struct dev
 static gshmem_status_t grow_by_piece(struct cuda *c, struct heap *h, uint64_t bytes,
                                      struct device_piece *out)
 {
-    const struct cuda_allocation what = allocation_of(c);
+    const struct cuda_allocation what = cuda_allocation_of(c);
     gshmem_status_t status;
     cuda_result result;
     cuda_piece piece;
@@ -383,15 +420,24 @@ cuda_result cuda_import(struct cuda *c, const struct device_piece *given, cuda_p
     return c->driver.import_piece(piece, handle, CUDA_HANDLE_FABRIC);
 }
 
+cuda_result cuda_import_afar(struct cuda *c, const struct device_piece *given, cuda_piece *piece)
+{
+    unsigned char handle[sizeof given->handle];
+
+    memcpy(handle, given->handle, sizeof handle);
+    return c->driver.import_piece(piece, handle, CUDA_HANDLE_FABRIC);
+}
+
 static gshmem_status_t import_piece(struct cuda *c, struct heap *h, const struct device_piece *given)
 {
     gshmem_status_t status;
     cuda_result result;
     cuda_piece piece;
 
-    if ((result = cuda_import(c, given, &piece)))
+    if ((result = h->afar ? cuda_import_afar(c, given, &piece) : cuda_import(c, given, &piece)))
         return cuda_fail(c, result, "taking over %llu MiB of a PE's heap by %s",
-                         (unsigned long long)given->bytes >> 20, cuda_share_name(c->share));
+                         (unsigned long long)given->bytes >> 20,
+                         cuda_share_name(h->afar ? SHARE_FABRIC : c->share));
     status = map_piece(c, h, piece, given->bytes);
     c->driver.release(piece);
     return status;
@@ -488,6 +534,7 @@ void cuda_heap_close(struct device *base, struct device_heap_map *map)
 
     if (!h)
         return;
+    c->domain.heaps -= h->afar;
     cuda_heap_shrink(base, map, 0);
     forget_far_heap(c, h);
     cuda_window_drop(base, map, 0, h->reserved);

@@ -11,7 +11,8 @@ struct piece {
 
 struct heap {
     bool mine;
-    cuda_gpu gpu;    /* where the memory lies */
+    bool afar;       /* of a PE of another host, in the same domain */
+    cuda_gpu gpu;    /* where the memory lies; -1: on another host */
     cuda_gpu reader; /* who may load and store: c->gpu or gpu */
     cuda_address base;
     uint64_t reserved; /* addresses, also behind the limit; 0: CUDA IPC's */

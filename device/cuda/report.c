@@ -35,7 +35,7 @@ static void find_share(const struct cuda *c, struct device_report *r)
                "from the start (GSHMEM_HEAP_MAX) and goes by CUDA IPC");
     find(r, "fabric handles", fabric, "%s",
          fabric
-             ? "an NVLink domain can be asked for them; used within a host so far"
+             ? "PEs of other hosts in the same NVLink domain map this heap by them (GSHMEM_CUDA_DOMAIN)"
              : "not offered (they take GPUs of one NVLink domain, and the IMEX service running)");
 }
 

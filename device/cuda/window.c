@@ -64,6 +64,12 @@ static gshmem_status_t check_piece(struct cuda *c, cuda_piece piece, cuda_addres
                               at, cuda_share_name(c->share),
                               c->share == SHARE_FABRIC ? "CU_MEM_HANDLE_TYPE_FABRIC"
                                                        : "CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR");
+    if (c->domain.heaps && !(what.handle_types & CUDA_HANDLE_FABRIC))
+        return c->config.fail(GSHMEM_ERR_ARGUMENT,
+                              "cuda: the memory at %#llx cannot go to the PEs of other hosts that NVLink "
+                              "connects: make it with CU_MEM_HANDLE_TYPE_FABRIC among the "
+                              "requestedHandleTypes (or GSHMEM_CUDA_DOMAIN=off)",
+                              at);
     return GSHMEM_OK;
 }
 
@@ -83,7 +89,12 @@ static gshmem_status_t take(struct cuda *c, struct heap *h, cuda_address at, siz
         if ((result = cuda_export(c, piece, out)))
             status = cuda_fail(c, result, "making %zu MiB at %#llx known to other processes by %s",
                                bytes >> 20, at, cuda_share_name(c->share));
-        else if ((status = cuda_heap_map(c, h, piece, out->offset, bytes)) && out->fd >= 0)
+        else if (c->domain.heaps && (result = cuda_export_afar(c, piece, out)))
+            status = cuda_fail(c, result, "making %zu MiB at %#llx known to other hosts by fabric handles",
+                               bytes >> 20, at);
+        else
+            status = cuda_heap_map(c, h, piece, out->offset, bytes);
+        if (status && out->fd >= 0)
             close(out->fd);
     }
     c->driver.release(piece);
@@ -120,9 +131,10 @@ static gshmem_status_t import(struct cuda *c, struct heap *h, const struct devic
     cuda_result result;
     cuda_piece piece;
 
-    if ((result = cuda_import(c, given, &piece)))
+    if ((result = h->afar ? cuda_import_afar(c, given, &piece) : cuda_import(c, given, &piece)))
         return cuda_fail(c, result, "taking over %llu MiB that a PE lends to its heap by %s",
-                         (unsigned long long)given->bytes >> 20, cuda_share_name(c->share));
+                         (unsigned long long)given->bytes >> 20,
+                         cuda_share_name(h->afar ? SHARE_FABRIC : c->share));
     status = cuda_heap_map(c, h, piece, given->offset, given->bytes);
     c->driver.release(piece);
     return status;

@@ -283,6 +283,12 @@ static uint64_t heap_piece(struct device *d, const struct device_heap_map *map, 
     return 0;
 }
 
+static gshmem_status_t heap_open_afar(struct device *d, const struct device_card *card, uint64_t limit,
+                                      uint64_t window, struct device_heap_map *map)
+{
+    return heap_open(d, card, limit, window, map);
+}
+
 static gshmem_status_t window_take(struct device *d, struct device_heap_map *map, const void *at,
                                    uint64_t bytes, uint64_t offset, struct device_piece *piece)
 {
@@ -414,4 +420,5 @@ const struct device_ops device_host = {
     .window_take = window_take,
     .window_follow = window_follow,
     .window_drop = window_drop,
+    .heap_open_afar = heap_open_afar,
 };

@@ -74,6 +74,8 @@
       "how heaps of GPU memory get to the other PEs of a host")                                    \
     X(CUDA_MULTICAST, "CUDA_MULTICAST", NULL, CHOICE, "auto", "auto|off",                          \
       "let a switch between GPUs store in all of a team, and combine; off: as without one")        \
+    X(CUDA_DOMAIN, "CUDA_DOMAIN", NULL, CHOICE, "auto", "auto|off",                                \
+      "map GPU memory of other hosts that are in the same NVLink domain; off: the network does")   \
     X(NVTX, "NVTX", NULL, CHOICE, "off", "off|on",                                                 \
       "mark collectives, waits, quiet and calls on streams as ranges for NVIDIA's profilers")      \
     X(HOST_THREADS, "HOST_THREADS", NULL, COUNT, "0", "0..1024",                                   \

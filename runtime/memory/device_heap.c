@@ -50,6 +50,8 @@ static void shrink(struct device_heap *d, uint64_t end)
         if (i == d->host->index)
             set_mine(d, left);
     }
+    for (int i = 0; i < d->fars; i++)
+        ops->heap_shrink(d->device, &d->far[i].map, end);
 }
 
 /* This PE's part, before the others know of it. */
@@ -106,6 +108,7 @@ static gshmem_status_t grow(struct device_heap *d, uint64_t end, struct news *ne
     gshmem_status_t status;
 
     grow_mine(d, end, &own);
+    d->grown = own.piece;
     status = handover_exchange(&d->handover, &d->circle, call, &own, sizeof own, own.piece.fd, news, fds);
     if (own.piece.fd >= 0)
         close(own.piece.fd);
@@ -148,6 +151,7 @@ gshmem_status_t device_heap_reach(struct device_heap *d, uint64_t end, const cha
     gshmem_status_t status;
 
     end += d->system;
+    d->grown.bytes = 0;
     if (end <= before)
         return GSHMEM_OK;
     struct news *news = calloc(n, sizeof *news + sizeof(int));
@@ -244,7 +248,7 @@ gshmem_status_t device_heap_start(struct job *j)
                     "start-up: a heap of GPU memory of %llu KiB has no room beside the library's "
                     "own %llu KiB: raise GSHMEM_HEAP_MAX",
                     (unsigned long long)limit >> 10, (unsigned long long)d->system >> 10);
-    d->limit = d->window = limit;
+    d->limit = d->limit_here = d->window = limit;
     d->addresses = d->window_end = limit + window;
     d->circle = (struct handover_circle){j->host.n, j->host.index, &member[0].handover,
                                          sizeof member[0], GSHMEM_TEAM_HOST};
@@ -262,6 +266,10 @@ void device_heap_leave(struct job *j)
         if (i != j->host.index)
             d->device->ops->heap_close(d->device, &d->map[i]);
     }
+    for (int i = 0; d && i < d->fars; i++)
+        d->device->ops->heap_close(d->device, &d->far[i].map);
+    if (d)
+        d->fars = 0;
 }
 
 void device_heap_stop(struct job *j)
@@ -276,6 +284,8 @@ void device_heap_stop(struct job *j)
     pthread_mutex_destroy(&d->pieces);
     free(d->letters);
     free(d->letter_fds);
+    free(d->far);
+    free(d->lent);
     free(d);
     j->device_heap = NULL;
 }
@@ -320,12 +330,12 @@ bool device_heap_find(const struct device_heap *d, const void *mine, uint64_t by
     return *offset < device_heap_addresses(d) && bytes <= device_heap_addresses(d) - *offset;
 }
 
-/* NULL: it is of another host. */
+/* NULL: it is of another host, and not mapped. */
 static const struct device_heap_map *map_of(const struct device_heap *d, int pe)
 {
     int index = d->host->index_of[pe];
 
-    return index < 0 ? NULL : &d->map[index];
+    return index < 0 ? domain_map_of(d, pe) : &d->map[index];
 }
 
 uintptr_t device_heap_there(const struct device_heap *d, int pe, uint64_t offset, bool loads)

@@ -61,6 +61,17 @@ gshmem_status_t device_heap_lend(struct device_heap *d, const void *at, uint64_t
 /* And takes it away from it, here. */
 void device_heap_return(struct device_heap *d, uint64_t offset, uint64_t bytes);
 
+/* PEs of other hosts that are in the same NVLink domain, whose heaps are mapped here as those of this host are.
+ * start: finds them; all PEs of the job call it, before the first object is made in the device's heap, where it
+ * is possible for any of them. What fails is said as information, and leaves them to the network.
+ * follow: after heaps have grown, or have been lent something (`lent`), what those others have of it; all
+ * PEs of the job call it. A failure is this PE's own. */
+bool domain_possible(const struct job *j);
+gshmem_status_t domain_start(struct job *j, const char *call);
+void domain_stop(struct job *j);
+bool domain_exists(const struct device_heap *d);
+gshmem_status_t domain_follow(struct device_heap *d, bool lent, const char *call);
+
 /* For multicast. How much there is on all PEs, how much of this PE's heap would be left if no object were
  * beyond `end`, and how much there may ever be: each from where heaps begin, the library's part included.
  * This PE's piece that begins at an offset, as device.h says. */

@@ -174,7 +174,13 @@ static gshmem_status_t reach(struct heap *h, size_t end, struct request *r)
         /* Other hosts have grown by themselves, or have not. */
         if (status)
             request_refuse_failed(r, status);
-        if ((status = request_agree(r)))
+        status = request_agree(r);
+        if (!status && domain_exists(h->device)) {
+            if ((status = domain_follow(h->device, false, request_name(r))))
+                request_refuse_failed(r, status);
+            status = request_agree(r);
+        }
+        if (status)
             device_heap_cut(h->device, before);
     }
     if (!status && device_heap_everywhere(h->device) > before)
@@ -323,12 +329,13 @@ static size_t find(const struct heap *h, struct request *r, const void *ptr, siz
  * object, PEs of several hosts agree on the least. Memory of a device's is that of all or of none. */
 static gshmem_status_t meet(struct heap *host, struct heap *device, const char *call)
 {
-    const uint64_t mine[3] = {host->limit, device ? device->limit : 0,
-                              device ? device_heap_addresses(device->device) : 0};
-    uint64_t least[3], most[3];
+    const uint64_t mine[4] = {host->limit, device ? device->limit : 0,
+                              device ? device_heap_addresses(device->device) : 0,
+                              device && domain_possible(job)};
+    uint64_t least[4], most[4];
     gshmem_status_t status;
 
-    if ((status = collective_agree(job->team[GSHMEM_TEAM_WORLD], call, mine, least, most, 3)))
+    if ((status = collective_agree(job->team[GSHMEM_TEAM_WORLD], call, mine, least, most, 4)))
         return status;
     if (most[1] && !least[1])
         return fail(GSHMEM_ERR_MISMATCH,
@@ -339,6 +346,8 @@ static gshmem_status_t meet(struct heap *host, struct heap *device, const char *
     if (!status && device) {
         status = lower_limit(device, least[1]);
         device_heap_meet(device->device, least[1], most[1], least[2]);
+        if (!status && most[3])
+            status = domain_start(job, call);
     }
     host->met = status == GSHMEM_OK;
     return status;

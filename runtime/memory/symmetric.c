@@ -275,7 +275,13 @@ static bool lend_to_device(struct request *r, struct lent *l)
             bool here = !status;
             if (!here)
                 request_refuse_failed(r, status);
-            if ((status = request_agree(r)) && here)
+            status = request_agree(r);
+            if (!status && domain_exists(d)) {
+                if ((status = domain_follow(d, true, request_name(r))))
+                    request_refuse_failed(r, status);
+                status = request_agree(r);
+            }
+            if (status && here)
                 device_heap_return(d, window + l->offset, l->bytes);
         }
     }

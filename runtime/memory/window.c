@@ -27,6 +27,18 @@ static gshmem_status_t take_mine(struct device_heap *d, const char *at, uint64_t
     return bytes ? d->device->ops->window_take(d->device, map, at, bytes, offset, piece) : GSHMEM_OK;
 }
 
+/* Others than PEs of this host may want them too. */
+static gshmem_status_t keep(struct device_heap *d, const struct device_piece *piece)
+{
+    struct device_piece *more = realloc(d->lent, (size_t)(d->lents + 1) * sizeof *more);
+
+    if (!more)
+        return fail(GSHMEM_ERR_MEMORY, "out of memory for a piece of the program's memory");
+    d->lent = more;
+    more[d->lents++] = *piece;
+    return GSHMEM_OK;
+}
+
 static gshmem_status_t follow_others(struct device_heap *d, const struct told *t)
 {
     gshmem_status_t status = GSHMEM_OK;
@@ -51,7 +63,9 @@ static gshmem_status_t lend_next(struct device_heap *d, const struct told *t, co
     struct news *mine = &t->news[d->host->index], own = {.status = GSHMEM_OK};
     gshmem_status_t status;
 
-    own.status = take_mine(d, at, bytes, offset, &own.piece);
+    if (!(own.status = take_mine(d, at, bytes, offset, &own.piece)) && own.piece.bytes &&
+        (own.status = keep(d, &own.piece)) && own.piece.fd >= 0)
+        close(own.piece.fd);
     if (own.status)
         own.piece = (struct device_piece){.offset = offset, .fd = -1};
     *taken = own.piece.bytes;
@@ -96,6 +110,7 @@ gshmem_status_t device_heap_lend(struct device_heap *d, const void *at, uint64_t
     if (!t.news) /* the others wait for this PE: to be told of it would take memory */
         return fail(GSHMEM_ERR_MEMORY, "%s: out of memory for %zu PEs", call, n);
     t.fds = (int *)(t.news + n);
+    d->lents = 0;
     do {
         status = lend_next(d, &t, (const char *)at + done, bytes - done, d->system + offset + done, &taken,
                            call);
@@ -113,4 +128,6 @@ void device_heap_return(struct device_heap *d, uint64_t offset, uint64_t bytes)
         if (d->map[i].own)
             d->device->ops->window_drop(d->device, &d->map[i], d->system + offset, bytes);
     }
+    for (int i = 0; i < d->fars; i++)
+        d->device->ops->window_drop(d->device, &d->far[i].map, d->system + offset, bytes);
 }

@@ -27,6 +27,8 @@ void kernels_stop(struct job *j);
 bool kernels_make_team(struct job *j, struct team *t);
 void kernels_show_team(struct job *j, struct team *t);
 void kernels_show_multicast(struct job *j, struct team *t);
+/* PEs of other hosts have come to be mapped. */
+gshmem_status_t kernels_show_domain(struct job *j);
 void kernels_hide_team(struct job *j, gshmem_team_t handle);
 void kernels_free_team(struct team *t);
 

@@ -189,6 +189,18 @@ void kernels_show_multicast(struct job *j, struct team *t)
     memory_tell(j->device, &t->kernel->view->multicast_bytes, &bytes, sizeof bytes);
 }
 
+/* Each entry of a table by itself: kernels that look meanwhile take one way or the other. */
+gshmem_status_t kernels_show_domain(struct job *j)
+{
+    for (int i = 0; j->kernels && i < TEAM_MAX; i++) {
+        struct team *t = j->team[i];
+        if (t && t->kernel && t->kernel->view &&
+            !make_tables_for_gpu(j, t, (struct team_of_device *)(void *)t->kernel->view))
+            return fail(GSHMEM_ERR_MEMORY, "showing kernels the PEs of team %d: out of memory", i);
+    }
+    return GSHMEM_OK;
+}
+
 void kernels_hide_team(struct job *j, gshmem_team_t handle)
 {
     if (j->kernels)

@@ -260,8 +260,8 @@ static void faults(void)
         {"cuMemRetainAllocationHandle", 1, CUDA_INVALID_VALUE, "was not made by cuMemCreate"},
         {"cuMemRetainAllocationHandle", 2, CUDA_OUT_OF_MEMORY, "was not made by cuMemCreate"},
         {"cuMemGetAllocationPropertiesFromHandle", 1, CUDA_INVALID_VALUE, "asking what the memory"},
-        {"cuMemExportToShareableHandle", 1, CUDA_NOT_PERMITTED, "known to other processes by"},
-        {"cuMemExportToShareableHandle", 2, CUDA_NOT_PERMITTED, "known to other processes by"},
+        {"cuMemExportToShareableHandle", 1, CUDA_NOT_PERMITTED, "known to other "},
+        {"cuMemExportToShareableHandle", 2, CUDA_NOT_PERMITTED, "known to other "},
         {"cuMemMap", 1, CUDA_OUT_OF_MEMORY, "into this PE's heap: out of memory"},
         {"cuMemSetAccess", 1, CUDA_PEER_ACCESS_UNSUPPORTED, "letting GPU"},
         {"cuMemImportFromShareableHandle", 1, CUDA_INVALID_VALUE, "that a PE lends to its heap by"},
@@ -309,6 +309,8 @@ int main(int argc, char **argv)
     const char *how = argc > 1 ? argv[1] : "";
     int gpus;
 
+    if (strstr(how, "domain"))
+        handle_type = CUDA_HANDLE_DESCRIPTOR | CUDA_HANDLE_FABRIC;
     if (strstr(how, "fabric"))
         handle_type = CUDA_HANDLE_FABRIC;
     for (int job = 0; job < 2; job++) {

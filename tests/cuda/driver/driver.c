@@ -28,6 +28,35 @@ long sim_setting(const char *name, long otherwise)
     return text ? atol(text) : otherwise;
 }
 
+/* ---- Where a PE is ---- */
+
+/* As gshmemrun spreads them: the first hosts have one more. */
+int sim_host(void)
+{
+    int hosts = (int)sim_setting("SIM_HOSTS", 1), n = (int)sim_setting("GSHMEM_RUN_NPES", 1);
+    int small = n / hosts, more = n % hosts, pe = (int)sim_setting("GSHMEM_RUN_PE", 0);
+
+    return pe < more * (small + 1) ? pe / (small + 1) : more + (pe - more * (small + 1)) / small;
+}
+
+int sim_clique(void)
+{
+    const char *list = getenv("SIM_CLIQUES");
+
+    for (long pe = sim_setting("GSHMEM_RUN_PE", 0); list && pe > 0; pe--) {
+        list = strchr(list, ',');
+        list = list ? list + 1 : NULL;
+    }
+    return list ? atoi(list) : 0;
+}
+
+char sim_domain(void)
+{
+    const char *name = getenv("SIM_DOMAIN");
+
+    return name ? *name : 0;
+}
+
 /* ---- Faults ---- */
 
 static struct {
@@ -296,6 +325,7 @@ SIM_API cuda_result cuDeviceGetUuid_v2(struct cuda_uuid *uuid, cuda_gpu gpu)
     memset(uuid, 0, sizeof *uuid);
     memcpy(uuid->bytes, "simulated GPU ", 14);
     uuid->bytes[14] = (unsigned char)sim_visible(gpu);
+    uuid->bytes[15] = (unsigned char)sim_host();
     return CUDA_OK;
 }
 

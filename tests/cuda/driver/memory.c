@@ -45,6 +45,9 @@ static struct piece pieces[SIM_OBJECTS];
 static struct mapping mappings[SIM_OBJECTS];
 static size_t used[SIM_GPUS_MOST];
 
+/* A GPU of another host, which NVLink reaches where both are in one clique of a domain. */
+static const cuda_gpu afar = SIM_GPUS_MOST;
+
 #define FIND(table, condition)                                                                     \
     ({                                                                                             \
         __typeof__(&(table)[0]) it = (table), end = (table) + SIM_OBJECTS;                         \
@@ -422,7 +425,7 @@ SIM_API cuda_result cuMemSetAccess(cuda_address at, size_t bytes, const struct c
         if (access[i].location.type != CUDA_LOCATION_GPU || access[i].flags != CUDA_READ_WRITE ||
             !sim_gpu_exists(gpu))
             result = CUDA_INVALID_VALUE;
-        else if (!m->multicast && !sim_reaches(gpu, m->piece->gpu))
+        else if (!m->multicast && m->piece->gpu != afar && !sim_reaches(gpu, m->piece->gpu))
             result = CUDA_PEER_ACCESS_UNSUPPORTED;
         else
             m->access |= 1u << gpu;
@@ -442,17 +445,26 @@ struct ticket {
     uint64_t bytes;
     int32_t gpu; /* of the machine */
     int32_t type;
+    int16_t host, clique;
+    char domain;
 };
+_Static_assert(sizeof(struct ticket) <= sizeof(struct cuda_handle), "it is a handle");
 
 static const char magic[16] = "simulated piece";
 
 static struct ticket ticket_of(const struct piece *p, int type)
 {
     struct ticket t = {.pid = getpid(), .fd = p->fd, .bytes = p->bytes, .gpu = sim_visible(p->gpu),
-                       .type = type};
+                       .type = type, .host = (int16_t)sim_host(), .clique = (int16_t)sim_clique(),
+                       .domain = sim_domain()};
 
     memcpy(t.magic, magic, sizeof magic);
     return t;
+}
+
+static cuda_gpu gpu_afar(const struct ticket *t)
+{
+    return t->domain && t->domain == sim_domain() && t->clique == sim_clique() ? afar : -1;
 }
 
 static cuda_gpu gpu_here(int machine)
@@ -536,22 +548,23 @@ SIM_API cuda_result cuMemImportFromShareableHandle(cuda_piece *handle, void *giv
 {
     struct piece *p;
     struct ticket t;
-    int fd, gpu;
+    cuda_gpu gpu;
+    int fd;
 
     SIM_ENTER();
     if (!sim_setting("SIM_VMM", 1) || !offered(type))
         return CUDA_NOT_SUPPORTED;
     if (type == CUDA_HANDLE_DESCRIPTOR) {
         fd = fcntl((int)(intptr_t)given, F_DUPFD_CLOEXEC, 0);
-        gpu = fd < 0 ? -1 : signature(fd);
+        gpu = fd < 0 ? -1 : gpu_here(signature(fd));
     } else {
         memcpy(&t, given, sizeof t);
         fd = open_ticket(&t, type);
-        gpu = t.gpu;
+        gpu = t.host == sim_host() ? gpu_here(t.gpu) : gpu_afar(&t);
     }
     if (fd < 0)
         return CUDA_INVALID_VALUE;
-    if (!(p = take_over(fd, gpu_here(gpu), type))) {
+    if (!(p = take_over(fd, gpu, type))) {
         close(fd);
         return CUDA_INVALID_VALUE;
     }

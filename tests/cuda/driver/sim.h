@@ -15,6 +15,10 @@
  *     SIM_VMM=0             no virtual memory management
  *     SIM_POSIX=0           its memory cannot be exported as descriptors
  *     SIM_FABRIC=1          and can be as fabric handles
+ *     SIM_HOSTS=2           how many hosts gshmemrun pretends, each with GPUs of its own
+ *     SIM_DOMAIN=7          its GPUs are in an NVLink domain with that name (the first letter counts), and
+ *     SIM_CLIQUES=0,0,1     in these cliques, by PE
+ *     SIM_JOINED=0          but have not joined it
  *     SIM_MULTICAST=1       a switch connects its GPUs
  *     SIM_DMA_BUF=1         it exports dma-bufs
  *     SIM_IN_PLACE=0        GPUs do not see registered host memory at its own address
@@ -78,6 +82,11 @@ void sim_blame(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Attributes of GPUs that are the same for all, and are not the driver's basic ones. */
 bool sim_attribute(int *value, enum cuda_attribute which);
+
+/* The host of this PE, and the clique of its GPU. */
+int sim_host(void);
+int sim_clique(void);
+char sim_domain(void); /* 0: none */
 
 int sim_gpus(void);
 int sim_visible(int ordinal); /* which GPU of the machine that is */

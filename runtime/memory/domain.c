@@ -1,0 +1,204 @@
+/* PEs of other hosts whose GPUs NVLink connects with this PE's: their heaps mapped here, as those of the
+ * PEs of this host are, and all others left to the network.
+ *
+ * Pieces go by handles that are bytes, so that host memory and a collective carry them: what each PE of the
+ * job tells, all PEs get. Who cannot map another's heap at all reaches it by the network; from the first
+ * piece that it could map on it has to map all, as kernels are told of heaps and not of pieces.
+ *
+ * Objects stay updated by one kind of agent: those who map them use atomics of GPUs over NVLink, and for
+ * all others the owner's proxy has a kernel of its GPU do it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "gshmem.h"
+#include "runtime/base/log.h"
+#include "runtime/job.h"
+#include "runtime/memory/device_heap_parts.h"
+#include "runtime/memory/heap.h"
+#include "runtime/proxy/kernels.h"
+
+/* What each PE tells all. */
+union letter {
+    struct {
+        struct device_card card; /* at first */
+        uint64_t limit, addresses;
+    } who;
+    struct {
+        struct device_piece piece; /* of 0 bytes: there is none */
+        uint64_t more;             /* it has others to tell of */
+    } what;
+};
+
+/* ---- Talking ---- */
+
+static union letter *letter_of(const struct device_heap *d, int pe)
+{
+    return (union letter *)(void *)d->letters_afar + pe;
+}
+
+static bool take_room(struct device_heap *d, struct job *j)
+{
+    struct request r = {.word = {[REQUEST_CALL] = HEAP_MALLOC}};
+    size_t offset = heap_take(&r, ((size_t)j->n_pes + 1) * sizeof(union letter), 64);
+
+    d->letters_afar = offset == HEAP_NOWHERE ? NULL : heap_base() + offset;
+    return d->letters_afar;
+}
+
+/* All PEs of the job have taken the same room, or none has. */
+static gshmem_status_t tell_all(struct device_heap *d, const union letter *mine)
+{
+    union letter *own = letter_of(d, job->n_pes);
+
+    *own = *mine;
+    return gshmem_fcollectmem(GSHMEM_TEAM_WORLD, letter_of(d, 0), own, sizeof *own);
+}
+
+/* ---- Who they are ---- */
+
+bool domain_possible(const struct job *j)
+{
+    static const unsigned char none[sizeof((struct device_card *)0)->domain];
+    const struct device_card *card = &j->host.control->member[j->host.index].card;
+
+    return j->device_heap && memcmp(card->domain, none, sizeof none) != 0;
+}
+
+bool domain_exists(const struct device_heap *d)
+{
+    return d->letters_afar != NULL;
+}
+
+const struct device_heap_map *domain_map_of(const struct device_heap *d, int pe)
+{
+    int low = 0, high = d->fars;
+
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (d->far[middle].pe < pe)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < d->fars && d->far[low].pe == pe ? &d->far[low].map : NULL;
+}
+
+/* Where that PE is in the domain and on another host. */
+static gshmem_status_t open_heap(struct device_heap *d, int pe)
+{
+    const union letter l = *letter_of(d, pe);
+    struct device_heap_map map = {.own = NULL};
+    struct far_heap *more;
+    gshmem_status_t status;
+
+    if (d->host->index_of[pe] >= 0 || !l.who.card.present || l.who.addresses < l.who.limit)
+        return GSHMEM_OK;
+    status = d->device->ops->heap_open_afar(d->device, &l.who.card, l.who.limit,
+                                            l.who.addresses - l.who.limit, &map);
+    if (status || !map.own)
+        return status;
+    if (!(more = realloc(d->far, (size_t)(d->fars + 1) * sizeof *more))) {
+        d->device->ops->heap_close(d->device, &map);
+        return fail(GSHMEM_ERR_MEMORY, "out of memory for %d PEs of other hosts", d->fars + 1);
+    }
+    d->far = more;
+    more[d->fars++] = (struct far_heap){pe, map};
+    return GSHMEM_OK;
+}
+
+/* ---- What they have ---- */
+
+static gshmem_status_t follow(struct device_heap *d, struct far_heap *f, bool lent)
+{
+    struct device_piece piece = letter_of(d, f->pe)->what.piece;
+
+    piece.fd = -1;
+    if (!piece.bytes)
+        return GSHMEM_OK;
+    return lent ? d->device->ops->window_follow(d->device, &f->map, &piece)
+                : d->device->ops->heap_follow(d->device, &f->map, &piece);
+}
+
+/* Their heaps as they are now: of one piece, as nobody has made an object. */
+static void take_first_pieces(struct device_heap *d)
+{
+    int kept = 0;
+
+    for (int i = 0; i < d->fars; i++) {
+        if (!follow(d, &d->far[i], false)) {
+            d->far[kept++] = d->far[i];
+            continue;
+        }
+        log_info("PE %d, on another host, is in this PE's NVLink domain, and its heap cannot be mapped: the "
+                 "network reaches it",
+                 d->far[i].pe);
+        d->device->ops->heap_close(d->device, &d->far[i].map);
+    }
+    d->fars = kept;
+}
+
+gshmem_status_t domain_start(struct job *j, const char *call)
+{
+    struct device_heap *d = j->device_heap;
+    union letter mine = {
+        .who = {.card = j->host.control->member[j->host.index].card, d->limit_here, d->addresses}};
+    gshmem_status_t status;
+
+    if (!take_room(d, j))
+        return fail(GSHMEM_ERR_MEMORY, "%s: no room in host memory for what %d PEs tell of their GPU memory",
+                    call, j->n_pes);
+    if ((status = tell_all(d, &mine)))
+        return status;
+    for (int pe = 0; pe < j->n_pes && !status; pe++)
+        status = open_heap(d, pe);
+    for (int i = 0; status && i < d->fars; i++)
+        d->device->ops->heap_close(d->device, &d->far[i].map);
+    if (status) { /* what it is was said; the others need not wait */
+        d->fars = 0;
+        log_info("no PE of another host is mapped here: the network reaches them");
+    }
+    mine = (union letter){.what = {.piece = d->grown}};
+    if ((status = tell_all(d, &mine)))
+        return status;
+    take_first_pieces(d);
+    if (d->fars)
+        log_info("the GPU memory of %d PEs of other hosts is mapped, by NVLink", d->fars);
+    return kernels_show_domain(j);
+}
+
+gshmem_status_t domain_follow(struct device_heap *d, bool lent, const char *call)
+{
+    gshmem_status_t status = GSHMEM_OK, told;
+    const int n = lent ? d->lents : 1;
+    bool more;
+
+    for (int i = 0;; i++) {
+        union letter mine = {.what = {.more = i + 1 < n}};
+        if (i < n)
+            mine.what.piece = lent ? d->lent[i] : d->grown;
+        if ((told = tell_all(d, &mine)))
+            return told;
+        for (int k = 0; k < d->fars && !status; k++)
+            status = follow(d, &d->far[k], lent);
+        more = false;
+        for (int pe = 0; pe < job->n_pes; pe++)
+            more |= letter_of(d, pe)->what.more != 0;
+        if (!more)
+            break;
+    }
+    if (status)
+        log_info("%s: memory of a PE of another host in the same NVLink domain could not be mapped "
+                 "(GSHMEM_CUDA_DOMAIN=off leaves such to the network)",
+                 call);
+    return status;
+}
+
+void domain_stop(struct job *j)
+{
+    struct device_heap *d = j->device_heap;
+
+    if (!d || !d->letters_afar)
+        return;
+    heap_release(j, (size_t)(d->letters_afar - (char *)j->heap_peer[j->pe]), ((size_t)j->n_pes + 1) * sizeof(union letter));
+    d->letters_afar = NULL;
+}
