@@ -64,19 +64,33 @@ static gshmem_status_t open_cuda(struct job *j, const struct device_config *conf
     return GSHMEM_OK;
 }
 
+enum nic_way device_nic_way(const struct device_report *r, char *why, size_t why_size)
+{
+    static const enum nic_way asked[] = {0, NIC_BY_DMA_BUF, NIC_BY_PEERMEM, NIC_BY_STAGING};
+    const int64_t choice = settings_number(SETTING_IB_GPU);
+
+    if (choice == 0)
+        return nics_choose_way("/sys", r->dma_buf, why, why_size);
+    snprintf(why, why_size, "GSHMEM_IB_GPU asks for it");
+    return asked[choice];
+}
+
 /* Which card is nearest to this PE's GPU, and how one gets at its memory: what transports by RDMA go by,
  * and who wonders about GSHMEM_TCP_IF. */
-static void tell_of_nics(const struct job *j, const struct device_config *config)
+static void tell_of_nics(struct job *j, const struct device_config *config)
 {
     struct device_report r;
     struct nic nearest;
     char why[300];
 
-    if (!j->device->ops->own_heap || !log_enabled(LOG_INFO))
+    j->nic_way = NIC_BY_STAGING;
+    if (!j->device->ops->own_heap || (j->bootstrap->n_hosts == 1 && !log_enabled(LOG_INFO)))
         return;
     j->device->ops->report(config, &r);
-    enum nic_way way = nics_choose_way("/sys", r.dma_buf, why, sizeof why);
-    log_info("NICs get at GPU memory by %s: %s", nics_way_name(way), why);
+    j->nic_way = device_nic_way(&r, why, sizeof why);
+    log_info("NICs get at GPU memory by %s: %s", nics_way_name(j->nic_way), why);
+    if (!log_enabled(LOG_INFO))
+        return;
     if (nics_survey("/sys", r.pci, &nearest, 1))
         log_info("the NIC nearest to GPU %s: %s %s %s", r.pci, nearest.rdma, nearest.interface,
                  nics_distance_text(nearest.distance));

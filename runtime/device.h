@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "device/device.h"
+#include "runtime/nics.h"
 
 struct job;
 
@@ -19,6 +20,8 @@ void device_nearest_interfaces(int index, char *list, size_t size);
 
 /* The cuda device's module; NULL: it is not installed, and why. */
 const struct device_ops *device_find_cuda(char *why, size_t why_size);
+/* How NICs are to get at memory of the GPU that has been reported on, and why. */
+enum nic_way device_nic_way(const struct device_report *r, char *why, size_t why_size);
 /* What a device is asked for, for the PE with this index on its host. */
 struct device_config device_config_of(int index, bool hosts);
 

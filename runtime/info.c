@@ -184,7 +184,7 @@ static void print_gpu(FILE *to)
 
     if (usable) {
         cuda->report(&config, &r);
-        enum nic_way way = nics_choose_way("/sys", r.dma_buf, why, sizeof why);
+        enum nic_way way = device_nic_way(&r, why, sizeof why);
         fprintf(to, "\nThis GPU\n");
         print_findings(to, &r);
         fprintf(to, "  %-14s %s: %s\n", "for NICs", nics_way_name(way), why);

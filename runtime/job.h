@@ -14,6 +14,7 @@
 #include "runtime/host.h"
 #include "runtime/memory/data.h"
 #include "runtime/network.h"
+#include "runtime/nics.h"
 
 struct team;
 struct device_heap;
@@ -40,6 +41,7 @@ struct job {
     struct kernels *kernels;     /* what they see of the job; NULL where no module has kernels */
     struct heap *heap;           /* what is allocated in the symmetric heap in host memory */
     struct device *device;       /* where kernels run */
+    enum nic_way nic_way;        /* how NICs get at its memory, where that is its own */
     struct device_heap *device_heap; /* the symmetric heap in the device's own memory, and what is */
     struct heap *device_objects;     /* allocated in it; NULL where the device has none */
     struct registrations *registered; /* memory of the program's own, */

@@ -338,6 +338,9 @@ static void name_segments(struct network *n)
             .context = n};
         n->config.device = j->device;
         n->config.on_device = on_device;
+        n->config.way = j->nic_way == NIC_BY_DMA_BUF   ? TRANSPORT_BY_DMA_BUF
+                        : j->nic_way == NIC_BY_PEERMEM ? TRANSPORT_BY_PEERMEM
+                                                       : TRANSPORT_BY_STAGING;
         n->config.staging = (uint64_t)settings_number(SETTING_STAGING);
     }
     for (int i = 0; i < j->data.n; i++)
@@ -435,6 +438,17 @@ bool network_pins(struct network *n, const void *mine, size_t bytes)
     bool pinned = n->far->ops->pins(n->far, segment, offset, bytes);
     pthread_mutex_unlock(&n->lock);
     return pinned;
+}
+
+void network_forget(struct network *n, const void *mine, size_t bytes)
+{
+    const struct transport_segment *s = n ? &n->config.segment[SEGMENT_DEVICE] : NULL;
+
+    if (!n || !n->far || !bytes)
+        return;
+    pthread_mutex_lock(&n->lock);
+    n->far->ops->forget(n->far, SEGMENT_DEVICE, (uintptr_t)mine - (uintptr_t)s->base, bytes);
+    pthread_mutex_unlock(&n->lock);
 }
 
 void network_expect_end(struct network *n)

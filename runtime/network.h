@@ -91,6 +91,10 @@ void network_verbs_report(transport_line *line, void *to);
 /* Whether a NIC holds some of these bytes of this PE's symmetric memory: then their pages must stay. */
 bool network_pins(struct network *n, const void *mine, size_t bytes);
 
+/* From here on there is other memory, or none, at these addresses of the device's, of this PE and of all
+ * others: no PE has anything under way with them, and all call this. */
+void network_forget(struct network *n, const void *mine, size_t bytes);
+
 /* Whether that PE runs the same program, so that variables have the same places. */
 bool network_same_program(struct network *n, int pe);
 

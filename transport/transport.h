@@ -82,6 +82,9 @@ struct transport_request {
     void *tag;
 };
 
+/* How NICs get at memory of a device's own: those that know neither of the others have it copied. */
+enum transport_way { TRANSPORT_BY_STAGING, TRANSPORT_BY_DMA_BUF, TRANSPORT_BY_PEERMEM };
+
 /* What the runtime lends to a transport, for as long as it is open. */
 struct transport_config {
     size_t size; /* of this struct */
@@ -126,6 +129,7 @@ struct transport_config {
     struct transport *below;
     /* A PE has sent a note to the transport above this one. */
     void (*heard)(void *context, int from, const void *note, size_t bytes);
+    enum transport_way way; /* the best there is for the device's memory */
 };
 
 struct transport {
@@ -182,6 +186,9 @@ struct transport_ops {
     /* What there is of it on this machine, and of what cannot be used why not, and what to do. Of the
      * config it is given settings alone, and by now nothing need be open. */
     void (*report)(const struct transport_config *config, transport_line *line, void *to);
+    /* These bytes of a segment of a device's are to be other memory from here on, here and on all PEs:
+     * what is held of them, or known of theirs, is forgotten. Nobody's requests touch them. */
+    void (*forget)(struct transport *t, int segment, uint64_t offset, uint64_t bytes);
 };
 
 extern const struct transport_ops transport_local, transport_tcp;

@@ -213,6 +213,13 @@ gshmem_status_t device_heap_prepare(struct job *j)
     return status;
 }
 
+static uint64_t window_after(uint64_t limit)
+{
+    const uint64_t step = DEVICE_HEAP_WINDOW_ALIGNMENT;
+
+    return (limit + step - 1) / step * step;
+}
+
 /* All have one, or none has: then the largest that all can have. */
 static gshmem_status_t agree_on_limit(const struct job *j, uint64_t *limit, uint64_t *window)
 {
@@ -248,7 +255,8 @@ gshmem_status_t device_heap_start(struct job *j)
                     "start-up: a heap of GPU memory of %llu KiB has no room beside the library's "
                     "own %llu KiB: raise GSHMEM_HEAP_MAX",
                     (unsigned long long)limit >> 10, (unsigned long long)d->system >> 10);
-    d->limit = d->limit_here = d->window = limit;
+    d->limit = d->limit_here = limit;
+    d->window = window_after(limit);
     d->addresses = d->window_end = limit + window;
     d->circle = (struct handover_circle){j->host.n, j->host.index, &member[0].handover,
                                          sizeof member[0], GSHMEM_TEAM_HOST};
@@ -310,7 +318,7 @@ uint64_t device_heap_addresses(const struct device_heap *d)
 void device_heap_meet(struct device_heap *d, uint64_t least, uint64_t most, uint64_t addresses)
 {
     d->limit = d->system + least;
-    d->window = d->system + most;
+    d->window = window_after(d->system + most);
     d->window_end = d->system + addresses;
 }
 

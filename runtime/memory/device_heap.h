@@ -15,6 +15,9 @@
 struct job;
 struct device_heap;
 
+/* Where memory can be lent begins at a multiple of this, from where all of a heap begins. */
+enum { DEVICE_HEAP_WINDOW_ALIGNMENT = 16 << 20 };
+
 /* Before this PE shows itself to its host: what the others are to know of its heap. Makes
  * j->device_heap if the device has heaps of its own. */
 gshmem_status_t device_heap_prepare(struct job *j);

@@ -119,6 +119,9 @@ static bool discard(const struct heap *h, size_t begin, size_t end)
 static void give_back(struct heap *h, size_t offset, size_t bytes)
 {
     if (h->device) {
+        const uint64_t end = allocator_top(h->objects), there = device_heap_everywhere(h->device);
+        if (there > end)
+            network_forget(job->network, h->base + end, there - end);
         multicast_cut(job, allocator_top(h->objects));
         device_heap_cut(h->device, allocator_top(h->objects));
         return;

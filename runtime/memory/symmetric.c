@@ -21,7 +21,9 @@ struct lent {
     size_t bytes;
 };
 
-enum { LENT_ALIGNMENT = 2 << 20 }; /* pieces are multiples of what the device asks for, at least this */
+/* Pieces are multiples of what the device asks for, which is less; what NICs register at once
+ * (transport/verbs) begins so, and is not to hold two. */
+enum { LENT_ALIGNMENT = DEVICE_HEAP_WINDOW_ALIGNMENT };
 
 struct symmetric {
     pthread_mutex_t lock; /* held by the proxy as it looks, and by who changes the table */
@@ -314,6 +316,7 @@ static void give_back(const struct lent *l)
     take_out(job->symmetric, l->at);
     if (job->device_heap) {
         uint64_t unused;
+        network_forget(job->network, (void *)l->at, l->bytes);
         device_heap_return(job->device_heap, device_heap_window(job->device_heap, &unused) + l->offset,
                            l->bytes);
         allocator_give(job->symmetric->window, l->offset);

@@ -296,6 +296,11 @@ static void local_report(const struct transport_config *config, transport_line *
     (void)config, (void)line, (void)to;
 }
 
+static void local_forget(struct transport *base, int segment, uint64_t offset, uint64_t bytes)
+{
+    (void)base, (void)segment, (void)offset, (void)bytes; /* it holds nothing */
+}
+
 const struct transport_ops transport_local = {
     .size = sizeof(struct transport_ops),
     .version = TRANSPORT_VERSION,
@@ -316,4 +321,5 @@ const struct transport_ops transport_local = {
     .busy = local_busy,
     .close = local_close,
     .report = local_report,
+    .forget = local_forget,
 };

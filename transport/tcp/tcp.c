@@ -390,6 +390,11 @@ static void tcp_report(const struct transport_config *config, transport_line *li
     (void)config, (void)line, (void)to;
 }
 
+static void tcp_forget(struct transport *base, int segment, uint64_t offset, uint64_t bytes)
+{
+    (void)base, (void)segment, (void)offset, (void)bytes; /* it holds nothing */
+}
+
 const struct transport_ops transport_tcp = {
     .size = sizeof(struct transport_ops),
     .version = TRANSPORT_VERSION,
@@ -410,4 +415,5 @@ const struct transport_ops transport_tcp = {
     .busy = tcp_busy,
     .close = tcp_close,
     .report = tcp_report,
+    .forget = tcp_forget,
 };

@@ -92,13 +92,9 @@ static bool do_put(struct verbs *v, const struct message *m)
         signal = (uint64_t *)(void *)segment_at_aligned(c, m->signal_segment, m->a, 8);
     if (!at || m->signal_op > GSHMEM_SIGNAL_ADD || (m->signal_op && !signal))
         return false;
-    if (m->bytes && m->bytes <= 8)
-        segment_store(at, m->data, m->bytes);
-    else if (m->bytes)
-        memcpy(at, m->data, m->bytes);
-    if (signal)
-        segment_signal(signal, m->signal_op, m->b);
-    return true;
+    if (m->bytes && gpu_store(v, m->segment, at, m->data, m->bytes))
+        return false;
+    return !signal || !gpu_signal(v, m->signal_segment, signal, m->signal_op, m->b);
 }
 
 static bool do_atomic(struct verbs *v, const struct message *m, uint64_t *old)
@@ -108,8 +104,7 @@ static bool do_atomic(struct verbs *v, const struct message *m, uint64_t *old)
 
     if (!at || m->amo > GSHMEM_AMO_XOR)
         return false;
-    *old = v->config.apply(v->config.context, (enum gshmem_amo)m->amo, m->type, at, m->a, m->b);
-    return true;
+    return !gpu_apply(v, m->segment, (enum gshmem_amo)m->amo, m->type, at, m->a, m->b, old);
 }
 
 static bool do_message(struct verbs *v, struct link *l, const struct message *m)

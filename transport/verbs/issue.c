@@ -179,8 +179,8 @@ static struct ibv_mr *register_alone(struct verbs *v, struct op *op)
 
     if (op->mr)
         return op->mr;
-    op->mr = ibv_reg_mr(v->nic[0].pd, r->local, r->bytes,
-                        r->kind == TRANSPORT_GET ? IBV_ACCESS_LOCAL_WRITE : 0);
+    op->mr = memory_register(v, &v->nic[0], r->local, r->bytes, gpu_has(v, r->local, r->bytes),
+                             r->kind == TRANSPORT_GET ? IBV_ACCESS_LOCAL_WRITE : 0);
     if (!op->mr)
         op->failure = v->config.fail(GSHMEM_ERR_TRANSPORT,
                                      "verbs: %s: registering %llu B of this PE's memory: %s "
@@ -320,27 +320,31 @@ void issue_more(struct verbs *v, struct link *l)
 
 /* ---- Posting ---- */
 
-/* What is small is copied now; false: there is no slot for it. */
-static bool keep_data(struct verbs *v, struct op *op)
+/* What is small is copied now; TRANSPORT_FULL: there is no slot for it. */
+static gshmem_status_t keep_data(struct verbs *v, struct op *op)
 {
     const struct transport_request *r = &op->request;
     uint64_t in_segment = r->bytes;
 
     op->slot = -1;
     if (r->kind == TRANSPORT_ATOMIC || r->bytes > SLOT_BYTES || r->bytes == 0)
-        return true;
-    if (r->kind == TRANSPORT_PUT && r->bytes <= SMALL_BYTES) {
-        memcpy(op->small, r->local, r->bytes);
-        return true;
-    }
+        return GSHMEM_OK;
+    if (r->kind == TRANSPORT_PUT && r->bytes <= SMALL_BYTES)
+        return gpu_fetch(v, op->small, r->local, r->bytes);
     if (r->kind == TRANSPORT_GET && memory_of(v, &v->nic[0], r->local, &in_segment) && in_segment == r->bytes)
-        return true; /* straight to its place */
+        return GSHMEM_OK; /* straight to its place */
     if (v->slots_left == 0)
-        return false;
-    op->slot = v->slot_free[--v->slots_left];
-    if (r->kind == TRANSPORT_PUT)
-        memcpy(v->slots + (size_t)op->slot * SLOT_BYTES, r->local, r->bytes);
-    return true;
+        return TRANSPORT_FULL;
+    const int slot = v->slot_free[v->slots_left - 1];
+    gshmem_status_t status =
+        r->kind == TRANSPORT_PUT
+            ? gpu_fetch(v, v->slots + (size_t)slot * SLOT_BYTES, r->local, r->bytes)
+            : GSHMEM_OK;
+    if (status)
+        return status;
+    v->slots_left--;
+    op->slot = slot;
+    return GSHMEM_OK;
 }
 
 gshmem_status_t issue_post(struct verbs *v, struct link *l, const struct transport_request *request)
@@ -358,8 +362,9 @@ gshmem_status_t issue_post(struct verbs *v, struct link *l, const struct transpo
     op->wants_reply = false;
     op->failure = GSHMEM_OK;
     op->mr = NULL;
-    if (!keep_data(v, op))
-        return TRANSPORT_FULL;
+    gshmem_status_t status = keep_data(v, op);
+    if (status)
+        return status;
     l->posted++;
     issue_more(v, l);
     if (l->batched && request->flags & TRANSPORT_MORE)
@@ -392,7 +397,7 @@ void issue_finish(struct verbs *v, struct link *l)
         void *tag = op->request.tag;
 
         if (!status && op->request.kind == TRANSPORT_GET && op->slot >= 0)
-            memcpy(op->request.local, data_of(v, op), op->request.bytes);
+            status = gpu_deliver(v, op->request.local, data_of(v, op), op->request.bytes);
         release(v, op);
         l->done++;
         v->events++;

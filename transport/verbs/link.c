@@ -344,6 +344,13 @@ void link_fail(struct verbs *v, struct link *l, gshmem_status_t status, const ch
         v->config.lost(v->config.context, l->pe, status, why);
 }
 
+void link_forget(struct link *l, int segment, uint64_t offset, uint64_t bytes)
+{
+    for (uint64_t c = (offset + CHUNK_BYTES - 1) / CHUNK_BYTES;
+         l->key[segment] && c * CHUNK_BYTES < offset + bytes; c++)
+        l->key[segment][c] = 0;
+}
+
 void link_close(struct verbs *v, struct link *l)
 {
     link_fail(v, l, GSHMEM_ERR_ABORTED, NULL);

@@ -3,12 +3,134 @@
  * pinned.
  *
  * A registration holds its pages for as long as the transport is open: the heap does not give them
- * back meanwhile (`pins`). */
+ * back meanwhile (`pins`). That of a GPU does, and says so to all (`forget`).
+ *
+ * Memory of a GPU is registered by a dma-buf, which is the kernel's own way, or by its address, which
+ * the module nvidia_peermem knows. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "device/device.h"
 #include "transport/verbs/verbs.h"
+
+enum { ACCESS_OF_PEERS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ };
+
+/* ---- Registering ---- */
+
+/* libibverbs has it since version 34. */
+static register_dma_buf *find_register_dma_buf(void)
+{
+    void *library = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_NOLOAD);
+    register_dma_buf *found =
+        (register_dma_buf *)dlsym(library ? library : RTLD_DEFAULT, "ibv_reg_dmabuf_mr");
+
+    if (library)
+        dlclose(library); /* it stays: this module needs it */
+    return found;
+}
+
+static struct ibv_mr *register_by_dma_buf(struct verbs *v, struct nic *nic, void *at,
+                                          uint64_t bytes, int access)
+{
+    struct device *d = v->config.device;
+    struct ibv_mr *mr = NULL;
+    uint64_t offset;
+    int fd;
+
+    if (!v->register_dma_buf)
+        errno = EOPNOTSUPP;
+    else if (d->ops->export_range(d, at, bytes, &fd, &offset))
+        errno = EINVAL; /* has been logged */
+    else {
+        mr = v->register_dma_buf(nic->pd, offset, bytes, (uintptr_t)at, fd, access);
+        int error = errno;
+        close(fd); /* the registration holds the memory */
+        errno = error;
+    }
+    return mr;
+}
+
+struct ibv_mr *memory_register(struct verbs *v, struct nic *nic, void *at, uint64_t bytes,
+                               bool of_device, int access)
+{
+    if (of_device && v->way == TRANSPORT_BY_DMA_BUF)
+        return register_by_dma_buf(v, nic, at, bytes, access);
+    return ibv_reg_mr(nic->pd, at, bytes, access);
+}
+
+/* How many bytes of it there are, from where a chunk begins. A device's heap grows by whole chunks, but
+ * for its end; what else is lent to it begins chunks of its own. */
+static uint64_t there_now(const struct transport_segment *s, uint64_t begin)
+{
+    uint64_t most = s->bytes - begin < CHUNK_BYTES ? s->bytes - begin : CHUNK_BYTES, least = 0;
+
+    if (!s->there)
+        return most;
+    uint64_t there = __atomic_load_n(s->there, __ATOMIC_RELAXED); /* as in segment.h */
+    if (there > begin)
+        return there - begin < most ? there - begin : most;
+    while (s->lent && least < most) {
+        uint64_t middle = least + (most - least + 1) / 2;
+        if (s->lent(s->context, begin, middle))
+            least = middle;
+        else
+            most = middle - 1;
+    }
+    return least;
+}
+
+/* By that way, the first bytes of this PE's heap in the device's memory with all NICs. */
+static bool can_go_by(struct verbs *v, enum transport_way way)
+{
+    v->way = way;
+    for (int s = 0; s < v->config.segments; s++) {
+        for (int i = 0; v->config.segment[s].of_device && i < v->nics; i++) {
+            const uint64_t bytes = there_now(&v->config.segment[s], 0);
+            struct ibv_mr *mr = bytes ? memory_register(v, &v->nic[i], v->config.segment[s].base,
+                                                        bytes, true, ACCESS_OF_PEERS)
+                                      : NULL;
+            if (bytes && !mr)
+                return false;
+            if (mr)
+                ibv_dereg_mr(mr);
+        }
+    }
+    return true;
+}
+
+bool memory_of_device(struct verbs *v, char *why, size_t why_size)
+{
+    const char *tried = "";
+    int error = 0;
+
+    v->register_dma_buf = find_register_dma_buf();
+    if (v->config.way == TRANSPORT_BY_STAGING) {
+        snprintf(why, why_size, "NICs do not get at it (nvidia_peermem, GSHMEM_IB_GPU)");
+        return false;
+    }
+    if (v->config.way == TRANSPORT_BY_DMA_BUF) {
+        if (can_go_by(v, TRANSPORT_BY_DMA_BUF)) {
+            snprintf(why, why_size, "by dma-buf");
+            return true;
+        }
+        error = errno;
+        tried = "a dma-buf, nor ";
+    }
+    if (can_go_by(v, TRANSPORT_BY_PEERMEM)) {
+        snprintf(why, why_size, "by nvidia_peermem");
+        return true;
+    }
+    snprintf(why, why_size, "no NIC registers %sits address: %s (modprobe nvidia_peermem)", tried,
+             strerror(error ? error : errno));
+    return false;
+}
+
+/* ---- Chunks ---- */
 
 struct ibv_mr *memory_of_chunk(struct verbs *v, struct nic *nic, unsigned segment, uint64_t chunk)
 {
@@ -25,14 +147,17 @@ struct ibv_mr *memory_of_chunk(struct verbs *v, struct nic *nic, unsigned segmen
     struct ibv_mr **mr = &nic->chunk[segment][chunk];
     if (*mr)
         return *mr;
-    uint64_t bytes = s->bytes - begin < CHUNK_BYTES ? s->bytes - begin : CHUNK_BYTES;
-    *mr = ibv_reg_mr(nic->pd, s->base + begin, bytes,
-                     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+    const uint64_t bytes = there_now(s, begin);
+    if (!bytes)
+        return NULL;
+    *mr = memory_register(v, nic, s->base + begin, bytes, s->of_device,
+                          ACCESS_OF_PEERS);
     if (!*mr)
         v->config.fail(GSHMEM_ERR_TRANSPORT,
-                       "verbs: %s: registering %llu KiB of symmetric memory: %s%s", nic->name,
-                       (unsigned long long)bytes >> 10, strerror(errno),
-                       errno == ENOMEM ? " (ulimit -l limits what may be pinned: raise it, or "
+                       "verbs: %s: registering %llu KiB of symmetric memory%s: %s%s", nic->name,
+                       (unsigned long long)bytes >> 10, s->of_device ? " of a GPU's" : "",
+                       strerror(errno),
+                       errno == ENOMEM && !s->of_device ? " (ulimit -l limits what may be pinned: raise it, or "
                                          "GSHMEM_TRANSPORT=tcp)"
                                        : "");
     return *mr;
@@ -48,7 +173,10 @@ struct ibv_mr *memory_of(struct verbs *v, struct nic *nic, const void *at, uint6
         to_end = (offset / CHUNK_BYTES + 1) * CHUNK_BYTES;
         to_end = (to_end < s->bytes ? to_end : s->bytes) - offset;
         *bytes = *bytes < to_end ? *bytes : to_end;
-        return memory_of_chunk(v, nic, (unsigned)i, offset / CHUNK_BYTES);
+        struct ibv_mr *mr = memory_of_chunk(v, nic, (unsigned)i, offset / CHUNK_BYTES);
+        if (mr && *bytes > (uintptr_t)mr->addr + mr->length - (uintptr_t)at)
+            *bytes = (uintptr_t)mr->addr + mr->length - (uintptr_t)at;
+        return mr;
     }
     *bytes = 0;
     return NULL;
@@ -73,6 +201,20 @@ bool memory_is_pinned(const struct verbs *v, int segment, uint64_t offset, uint6
             return true;
     }
     return false;
+}
+
+void memory_forget(struct verbs *v, int segment, uint64_t offset, uint64_t bytes)
+{
+    const uint64_t first = (offset + CHUNK_BYTES - 1) / CHUNK_BYTES;
+    const uint64_t end = (offset + bytes + CHUNK_BYTES - 1) / CHUNK_BYTES;
+
+    for (int i = 0; i < v->opened; i++) {
+        for (uint64_t c = first; v->nic[i].chunk[segment] && c < end; c++) {
+            if (v->nic[i].chunk[segment][c])
+                ibv_dereg_mr(v->nic[i].chunk[segment][c]);
+            v->nic[i].chunk[segment][c] = NULL;
+        }
+    }
 }
 
 void memory_release(struct verbs *v, struct nic *nic)

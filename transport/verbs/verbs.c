@@ -76,12 +76,15 @@ static gshmem_status_t verbs_address(struct transport *base, void *address, size
 static void verbs_begin(struct transport *base, const struct transport_config *config)
 {
     struct verbs *v = (struct verbs *)base;
+    char why[200];
 
     v->config = *config;
-    if (config->device) {
+    if (config->device && memory_of_device(v, why, sizeof why)) {
+        config->info("verbs: NICs get at GPU memory %s", why);
+    } else if (config->device) {
         v->nics = 0;
-        config->info("verbs: the heap is in memory of a GPU, which goes over %s",
-                     v->below->ops->name);
+        config->info("verbs: the heap is in memory of a GPU, and goes over %s: %s",
+                     v->below->ops->name, why);
     }
     v->below->ops->begin(v->below, config);
 }
@@ -228,6 +231,17 @@ static void report(const struct transport_config *config, transport_line *line, 
     preflight_report(config, "/sys", line, to);
 }
 
+/* What is known of others' too: all PEs are told at once. */
+static void verbs_forget(struct transport *base, int segment, uint64_t offset, uint64_t bytes)
+{
+    struct verbs *v = (struct verbs *)base;
+
+    for (struct link *l = v->links; l; l = l->next)
+        link_forget(l, segment, offset, bytes);
+    memory_forget(v, segment, offset, bytes);
+    v->below->ops->forget(v->below, segment, offset, bytes);
+}
+
 const struct transport_ops gshmem_transport = {
     .size = sizeof(struct transport_ops),
     .version = TRANSPORT_VERSION,
@@ -248,4 +262,5 @@ const struct transport_ops gshmem_transport = {
     .busy = verbs_busy,
     .close = verbs_close,
     .report = report,
+    .forget = verbs_forget,
 };

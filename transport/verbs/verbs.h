@@ -126,12 +126,18 @@ struct nic {
     uint32_t inbox_room, inbox_posted;
 };
 
+/* ibv_reg_dmabuf_mr */
+typedef struct ibv_mr *register_dma_buf(struct ibv_pd *pd, uint64_t offset, size_t bytes,
+                                        uint64_t address, int fd, int access);
+
 struct verbs {
     struct transport base;
     struct transport_config config;
     struct transport *below;
     struct nic nic[NICS_MOST];
     int opened, nics; /* of them those in use; 0: everything goes below */
+    enum transport_way way;             /* to memory of a device's own */
+    register_dma_buf *register_dma_buf; /* NULL: this libibverbs has none */
     struct link **to;                             /* [PE]: NULL until it is first talked to */
     struct link *links;                           /* list of those */
     char *slots;                                  /* SLOTS of SLOT_BYTES */
@@ -164,7 +170,25 @@ struct ibv_mr *memory_of(struct verbs *v, struct nic *nic, const void *at, uint6
 struct ibv_mr *memory_of_chunk(struct verbs *v, struct nic *nic, unsigned segment, uint64_t chunk);
 /* Whether any NIC holds some of these bytes. */
 bool memory_is_pinned(const struct verbs *v, int segment, uint64_t offset, uint64_t bytes);
+void memory_forget(struct verbs *v, int segment, uint64_t offset, uint64_t bytes);
 void memory_release(struct verbs *v, struct nic *nic);
+/* Any memory of this process. */
+struct ibv_mr *memory_register(struct verbs *v, struct nic *nic, void *at, uint64_t bytes,
+                               bool of_device, int access);
+/* Whether all NICs get at memory of the device's, and how, or why not. */
+bool memory_of_device(struct verbs *v, char *why, size_t why_size);
+
+/* ---- gpu.c: where the CPU's loads and stores will not do, the device's copies and updates ---- */
+
+bool gpu_has(const struct verbs *v, const void *at, uint64_t bytes);
+/* From any memory of this process to the CPU's, and back. */
+gshmem_status_t gpu_fetch(struct verbs *v, void *to, const void *from, uint64_t bytes);
+gshmem_status_t gpu_deliver(struct verbs *v, void *to, const void *from, uint64_t bytes);
+/* In a segment of this PE's, for a peer. */
+gshmem_status_t gpu_store(struct verbs *v, unsigned segment, char *at, const void *data, uint64_t bytes);
+gshmem_status_t gpu_signal(struct verbs *v, unsigned segment, uint64_t *at, int op, uint64_t value);
+gshmem_status_t gpu_apply(struct verbs *v, unsigned segment, enum gshmem_amo amo, int type, void *at,
+                          uint64_t operand, uint64_t compare, uint64_t *old);
 
 /* ---- reach.c ---- */
 
@@ -185,6 +209,8 @@ void link_give_up(struct verbs *v, struct link *l, const char *why);
 /* All its requests end with that; the transport's user is told why, unless why is NULL. */
 void link_fail(struct verbs *v, struct link *l, gshmem_status_t status, const char *why);
 void link_close(struct verbs *v, struct link *l);
+/* There is other memory in the peer's segment from here on. */
+void link_forget(struct link *l, int segment, uint64_t offset, uint64_t bytes);
 
 /* ---- issue.c ---- */
 

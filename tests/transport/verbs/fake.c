@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -11,6 +12,8 @@
 enum { QPS = 64, KEYS = 4096, WORKS = 4096, WCS = 16384, RECEIVES_MOST = 4096 };
 
 struct fake_count fake;
+bool (*fake_is_gpu)(const void *at, size_t bytes);
+int (*fake_export)(const void *at, size_t bytes, uint64_t *offset);
 
 struct work {
     struct ibv_send_wr wr;
@@ -49,6 +52,7 @@ static struct {
     struct ibv_mr mr;
     int access;
     bool used;
+    char *view; /* where the fake itself reads and writes it; the same, but of a GPU's */
 } keys[KEYS];
 static int next_pair, next_key, fail_in, refuse_in, refuse_error, memory_in, way_in;
 static enum ibv_wc_status fail_status;
@@ -232,6 +236,58 @@ int ibv_destroy_srq(struct ibv_srq *srq)
     return 0;
 }
 
+static struct ibv_mr *register_view(struct ibv_pd *pd, void *at, size_t bytes, int access, char *view)
+{
+    CHECK(next_key < KEYS);
+    int key = next_key++;
+    keys[key].mr = (struct ibv_mr){
+        .pd = pd, .addr = at, .length = bytes, .lkey = (uint32_t)key, .rkey = (uint32_t)key};
+    keys[key].access = access;
+    keys[key].used = true;
+    keys[key].view = view;
+    fake.registered++;
+    open_things++;
+    return &keys[key].mr;
+}
+
+/* Where the simulation of the driver has it: the descriptor's position is its beginning. */
+static char *view_of(int fd, uint64_t offset, size_t bytes)
+{
+    char *view = mmap(NULL, offset + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, lseek(fd, 0, SEEK_CUR));
+
+    CHECK(view != MAP_FAILED);
+    return view + offset;
+}
+
+/* It is looked up by its name. */
+__attribute__((visibility("default"))) struct ibv_mr *
+ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t bytes, uint64_t address, int fd, int access)
+{
+    if (fake.no_dma_buf) {
+        errno = EOPNOTSUPP;
+        return NULL;
+    }
+    CHECK_EQ(offset % 4096, address % 4096);
+    fake.dma_bufs++;
+    return register_view(pd, (void *)(uintptr_t)address, bytes, access, view_of(fd, offset, bytes));
+}
+
+/* Of a GPU: only where nvidia_peermem knows its addresses. */
+static struct ibv_mr *register_gpu(struct ibv_pd *pd, void *at, size_t bytes, int access)
+{
+    uint64_t offset;
+    int fd;
+
+    if (!fake.peermem || (fd = fake_export(at, bytes, &offset)) < 0) {
+        errno = EFAULT;
+        return NULL;
+    }
+    fake.peermems++;
+    char *view = view_of(fd, offset, bytes);
+    close(fd);
+    return register_view(pd, at, bytes, access, view);
+}
+
 #undef ibv_reg_mr
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *at, size_t bytes, int access)
 {
@@ -239,15 +295,8 @@ struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *at, size_t bytes, int access)
         errno = ENOMEM;
         return NULL;
     }
-    CHECK(next_key < KEYS);
-    int key = next_key++;
-    keys[key].mr = (struct ibv_mr){
-        .pd = pd, .addr = at, .length = bytes, .lkey = (uint32_t)key, .rkey = (uint32_t)key};
-    keys[key].access = access;
-    keys[key].used = true;
-    fake.registered++;
-    open_things++;
-    return &keys[key].mr;
+    return fake_is_gpu && fake_is_gpu(at, bytes) ? register_gpu(pd, at, bytes, access)
+                                                 : register_view(pd, at, bytes, access, at);
 }
 
 /* What the header calls for rights that may be given or not; compilers that do not optimise link it. */
@@ -260,6 +309,10 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *at, size_t bytes, uint6
 int ibv_dereg_mr(struct ibv_mr *mr)
 {
     CHECK(keys[mr->lkey].used);
+    if (keys[mr->lkey].view != mr->addr) {
+        uintptr_t page = (uintptr_t)keys[mr->lkey].view & 4095;
+        munmap(keys[mr->lkey].view - page, mr->length + page);
+    }
     keys[mr->lkey].used = false;
     fake.registered--;
     open_things--;
@@ -377,7 +430,7 @@ static char *registered(uint32_t key, uint64_t at, uint64_t bytes, int access)
     CHECK((keys[key].access & access) == access);
     CHECK(at >= (uintptr_t)keys[key].mr.addr &&
           at + bytes <= (uintptr_t)keys[key].mr.addr + keys[key].mr.length);
-    return (char *)(uintptr_t)at;
+    return keys[key].view + (at - (uintptr_t)keys[key].mr.addr);
 }
 
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)

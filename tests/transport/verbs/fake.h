@@ -34,7 +34,13 @@ extern struct fake_count {
     int signalled;
     int registered; /* there are now */
     int infiniband; /* what ports that are asked from now on are of; else Ethernet */
+    int dma_bufs, peermems; /* registrations of a GPU's memory, counted */
+    int no_dma_buf, peermem; /* whether such can be made */
     int gids; /* how many addresses the port has: of RoCE v1, then v2 of IPv6, then v2 of IPv4 */
 } fake;
+
+/* For tests with memory of a (simulated) GPU: which that is, and a descriptor of it, or -1. */
+extern bool (*fake_is_gpu)(const void *at, size_t bytes);
+extern int (*fake_export)(const void *at, size_t bytes, uint64_t *offset);
 
 #endif
