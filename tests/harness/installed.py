@@ -103,6 +103,26 @@ class Installed:
                 cases.append(self.case(name, status, output))
         return cases
 
+    def with_openshmem(self):
+        """examples/shmem-hello.c as OpenSHMEM's users build and start it, and by pkg-config."""
+        source = os.path.join(self.tree.root, "examples", "shmem-hello.c")
+        program = os.path.join(self.path, "by-oshcc")
+        ways = {"oshcc": [os.path.join(self.bin, "oshcc")]}
+        if shutil.which("pkg-config"):
+            status, flags = self.tree.command("pkg-config", "--cflags", "--libs", "gshmem-shmem")
+            if status:
+                return [self.case("openshmem-pkg-config", status, flags)]
+            ways["pkg-config"] = ["cc", f"-Wl,-rpath,{self.lib}", *flags.split()]
+        cases = []
+        for name, (compiler, *flags) in ways.items():
+            status, output = self.tree.command(compiler, "-O2", "-Wall", "-Wextra", "-Werror", "-o",
+                                               program, source, *flags)
+            if status == 0:
+                status, output = self.tree.command(
+                    "timeout", "-k", "5", "60", os.path.join(self.bin, "oshrun"), "-np", "3", program)
+            cases.append(self.case(f"openshmem-{name}", status, output))
+        return cases
+
     def headers(self):
         """Each language that may include them, at its strictest."""
         cases = []
@@ -142,4 +162,4 @@ def check(root, path):
     if cases[0].outcome == "failed":
         return cases
     return cases + [copy.symbols(), copy.info()] + copy.headers() + copy.with_pkg_config() + \
-        copy.with_gshmemcc()
+        copy.with_gshmemcc() + copy.with_openshmem()
