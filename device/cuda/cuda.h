@@ -41,6 +41,8 @@ struct cuda_elsewhere {
     struct cuda_elsewhere *next;
 };
 
+enum { CUDA_UPDATES_MOST = 64 }; /* at one time; one more waits */
+
 /* Work of the library's own, in the order in which it comes. */
 struct cuda_work {
     pthread_mutex_t lock;
@@ -48,8 +50,8 @@ struct cuda_work {
     cuda_event event[DEVICE_COPIES_MOST]; /* by ticket; NULL: not needed so far */
     uint64_t last; /* the last ticket given; the first is 1 */
     uint64_t done; /* known to be done, and all before it */
-    pthread_mutex_t update_lock; /* of what follows */
-    struct device_answer *answer; /* of the update under way */
+    struct device_answer *answer; /* [CUDA_UPDATES_MOST] */
+    uint64_t answers_free;        /* a bit for each */
     struct cuda_elsewhere *elsewhere;
     bool warned; /* that one waits for long */
 };
@@ -198,7 +200,7 @@ gshmem_status_t cuda_kernel_launch_code(const struct cuda *c, cuda_gpu gpu, cons
                                         const struct device_request *r, cuda_stream stream);
 
 /* An update on that GPU, after all work so far (`before`, or NULL) and before what is put on the work's
- * stream later; with work.update_lock and the GPU ours. */
+ * stream later; with work.lock and the GPU ours. */
 gshmem_status_t cuda_update_elsewhere(struct cuda *c, cuda_gpu gpu, const struct device_request *r,
                                       cuda_event before);
 void cuda_elsewhere_close(struct cuda *c);

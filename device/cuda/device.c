@@ -235,7 +235,7 @@ static gshmem_status_t cuda_open(const struct device_config *config, struct devi
     if (!c)
         return config->fail(GSHMEM_ERR_MEMORY, "cuda: out of memory");
     c->base.ops = &gshmem_device;
-    c->kernel.lock = c->kernel.serve_lock = c->work.lock = c->work.update_lock = c->order_lock =
+    c->kernel.lock = c->kernel.serve_lock = c->work.lock = c->order_lock =
         (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     c->config = *config;
     if (!cuda_driver_open(&c->driver, why, sizeof why)) {

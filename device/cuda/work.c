@@ -85,7 +85,7 @@ bool cuda_copy_done(struct device *base, uint64_t ticket, gshmem_status_t *statu
 
 /* ---- Updates ---- */
 
-/* With update_lock and lock. Made by this GPU, or by the one that reaches the memory. */
+/* With the lock. Made by this GPU, or by the one that reaches the memory. */
 static gshmem_status_t start_update(struct cuda *c, const struct device_request *r, cuda_gpu gpu,
                                     uint64_t *ticket)
 {
@@ -107,9 +107,8 @@ static gshmem_status_t start_update(struct cuda *c, const struct device_request 
 /* Nothing that waits in here can make room; it can be said, once. */
 static void warn_of_long_wait(struct cuda *c, const struct device_request *r, cuda_gpu gpu)
 {
-    if (c->work.warned)
+    if (__atomic_exchange_n(&c->work.warned, true, __ATOMIC_RELAXED))
         return;
-    c->work.warned = true;
     c->config.warn("cuda: an update at %#llx has been waiting for %u s for GPU %d: a kernel of one block "
                    "makes it, and finds no room beside those that run there. If they wait for it, they "
                    "wait for ever: launch fewer blocks, so that one more fits, or take the object from "
@@ -127,7 +126,7 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* With update_lock: others may copy meanwhile. */
+/* Without the lock: others may copy and update meanwhile. */
 static gshmem_status_t finish_update(struct cuda *c, const struct device_request *r, cuda_gpu gpu,
                                      uint64_t ticket)
 {
@@ -145,37 +144,58 @@ static gshmem_status_t finish_update(struct cuda *c, const struct device_request
     return status;
 }
 
-static gshmem_status_t update(struct cuda *c, const struct device_request *r)
+/* With the lock, which it gives up while none is free. */
+static int take_answer(struct cuda_work *w)
 {
+    const struct timespec nap = {.tv_nsec = NAP_NS};
+
+    while (!w->answers_free) {
+        pthread_mutex_unlock(&w->lock);
+        nanosleep(&nap, NULL);
+        pthread_mutex_lock(&w->lock);
+    }
+    int mine = __builtin_ctzll(w->answers_free);
+    w->answers_free &= ~(UINT64_C(1) << mine);
+    return mine;
+}
+
+/* Who updates again and again, such as those that wait for a lock, must not keep the proxy from its turn:
+ * nothing is held while an update is waited for. */
+static gshmem_status_t update(struct cuda *c, struct device_request *r, uint64_t *old)
+{
+    struct cuda_work *w = &c->work;
     gshmem_status_t status;
     uint64_t ticket = 0;
 
-    pthread_mutex_lock(&c->work.lock);
+    pthread_mutex_lock(&w->lock);
     const cuda_gpu gpu = cuda_heap_reader(c, r->dest);
+    const int mine = take_answer(w);
+    r->answer = (uintptr_t)&w->answer[mine];
     status = start_update(c, r, gpu, &ticket);
-    pthread_mutex_unlock(&c->work.lock);
-    return status ? status : finish_update(c, r, gpu, ticket);
+    pthread_mutex_unlock(&w->lock);
+    if (!status && !(status = finish_update(c, r, gpu, ticket)) && old)
+        *old = w->answer[mine].old;
+    pthread_mutex_lock(&w->lock);
+    w->answers_free |= UINT64_C(1) << mine;
+    pthread_mutex_unlock(&w->lock);
+    return status;
 }
 
 gshmem_status_t cuda_update(struct device *base, const struct device_update *u, uint64_t *old)
 {
     struct cuda *c = cuda_of(base);
-    const struct device_request r = {
+    struct device_request r = {
         .call = DEVICE_UPDATE,
         .type = u->type,
         .op = u->op,
         .dest = (uintptr_t)u->at,
         .value = {u->operand, u->compare},
-        .answer = (uintptr_t)c->work.answer,
     };
     gshmem_status_t status;
 
     if ((status = cuda_enter(c)))
         return status;
-    pthread_mutex_lock(&c->work.update_lock);
-    if (!(status = update(c, &r)) && old)
-        *old = c->work.answer->old;
-    pthread_mutex_unlock(&c->work.update_lock);
+    status = update(c, &r, old);
     cuda_leave(c);
     return status;
 }
@@ -190,12 +210,13 @@ gshmem_status_t cuda_work_open(struct cuda *c)
 
     if ((result = c->driver.stream_create(&w->stream, CUDA_STREAM_NON_BLOCKING)))
         return cuda_fail(c, result, "a stream for the library's work on GPU %d", c->gpu);
-    if ((result = c->driver.host_allocate(&answer, sizeof *w->answer,
+    if ((result = c->driver.host_allocate(&answer, CUDA_UPDATES_MOST * sizeof *w->answer,
                                           CUDA_HOST_PORTABLE | CUDA_HOST_DEVICE_MAP))) {
         c->driver.stream_destroy(w->stream);
         return cuda_fail(c, result, "pinned memory for answers of GPU %d", c->gpu);
     }
     w->answer = answer;
+    w->answers_free = UINT64_MAX;
     return GSHMEM_OK;
 }
 
