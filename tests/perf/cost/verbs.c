@@ -1,0 +1,41 @@
+/* The transport's part of a small put over verbs, up to its completion, over the fake of libibverbs that
+ * the unit tests have: posting, and polling of the PE that posts. For tests/perf/instructions, which counts
+ * within `measured`. */
+#include <stdlib.h>
+
+#include "../../transport/verbs/pes.h"
+
+static uint64_t value = 7;
+
+void measured(int batch);
+
+__attribute__((noinline)) void measured(int batch)
+{
+    int events;
+
+    for (int i = 0; i < batch; i++) {
+        struct transport_request r = put(&value, 64, 8);
+        r.flags = i + 1 < batch ? TRANSPORT_MORE : 0;
+        post(0, r);
+    }
+    fake_run();
+    CHECK_EQ(gshmem_transport.progress(pe[0].t, &events), GSHMEM_OK);
+}
+
+int main(int argc, char **argv)
+{
+    const int puts = argc == 3 ? atoi(argv[1]) : 0, batch = argc == 3 ? atoi(argv[2]) : 0;
+
+    CHECK(puts > 0 && batch > 0 && puts % batch == 0);
+    CHECK_EQ(settings_load(), GSHMEM_OK);
+    begin(1);
+    warm_up();
+    post(0, put(&value, 64, 8)); /* the key is known from here on */
+    settle();
+    for (int done = 0; done < puts; done += batch) {
+        measured(batch);
+        settle(); /* what the fake has delayed is not counted */
+    }
+    end();
+    return 0;
+}

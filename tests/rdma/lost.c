@@ -1,0 +1,240 @@
+/* What becomes of a job when a PE dies, or a host's only NIC is gone, in the middle of traffic:
+ * each call that needs who is lost ends with a status, and soon; what the others do among
+ * themselves goes on.
+ *
+ *     lost N kill              the last PE of N ends without a word
+ *     lost N COMMAND           the last PE runs it; from then on the two hosts cannot reach each
+ * other
+ *
+ * Starts its PEs itself, since a launcher would end the job: the first half are on one pretended
+ * host, the others on another, each of which takes the device of its number if there are two. */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "../pe/pe.h"
+
+enum { MOST_PES = 16, BYTES = 100000 };
+
+/* Not a benchmark: a second or two are promised, the default of queue pairs is a minute. */
+#define LIMIT_NS 20000000000u
+
+static struct shared {
+    gshmem_uniqueid_t uid;
+    int begun;     /* the unique id is there */
+    uint64_t when; /* it was lost */
+    int seen;      /* PEs that have seen the loss */
+    int through;
+} * shared;
+
+static uint64_t cell, never;       /* symmetric */
+static unsigned char block[BYTES]; /* symmetric */
+static int victim, first, last;    /* PEs from first to last are with this one afterwards */
+
+static uint64_t now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void count(int *what)
+{
+    __atomic_fetch_add(what, 1, __ATOMIC_SEQ_CST);
+}
+
+static void until(int *what, int value)
+{
+    while (__atomic_load_n(what, __ATOMIC_SEQ_CST) < value)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+/* ---- What is under way: each goes on until a call fails, and gives its status ---- */
+
+static gshmem_status_t in_get(void)
+{
+    static unsigned char back[BYTES];
+    gshmem_status_t status;
+
+    while (!(status = gshmem_getmem(back, block, BYTES, victim)))
+        ;
+    return status;
+}
+
+static gshmem_status_t in_put(void)
+{
+    static unsigned char data[BYTES];
+    gshmem_status_t status;
+
+    do
+        status = gshmem_putmem_nbi(block, data, BYTES, victim);
+    while (!status && !(status = gshmem_quiet()));
+    return status;
+}
+
+static gshmem_status_t in_atomic(void)
+{
+    gshmem_status_t status;
+    uint64_t old;
+
+    while (!(status = gshmem_uint64_atomic_fetch_add_nbi(&old, &cell, 1, victim)) &&
+           !(status = gshmem_quiet()))
+        ;
+    return status;
+}
+
+static gshmem_status_t in_put_signal(void)
+{
+    gshmem_status_t status;
+    uint64_t word = 1;
+
+    while (!(status = gshmem_putmem_signal(block, &word, 8, &cell, 1, GSHMEM_SIGNAL_ADD, victim)) &&
+           !(status = gshmem_quiet()))
+        ;
+    return status;
+}
+
+/* Where the victim is mapped: its memory is still there, and only what waits for it ends. */
+static gshmem_status_t in_wait(void)
+{
+    return gshmem_uint64_wait_until(&never, GSHMEM_CMP_EQ, 1);
+}
+
+static const struct call {
+    const char *name;
+    gshmem_status_t (*run)(void);
+} calls[] = {{"put", in_put}, {"get", in_get}, {"fetch", in_atomic}, {"put_signal", in_put_signal}},
+  waits = {"wait", in_wait};
+
+/* ---- Afterwards ---- */
+
+static void check_loss(const char *call, gshmem_status_t status)
+{
+    uint64_t took = now() - shared->when;
+    const char *line = "";
+
+    gshmem_last_error(&line);
+    CHECK(shared->when); /* not before it was lost */
+    if (status != GSHMEM_ERR_PEER_DEAD && status != GSHMEM_ERR_TRANSPORT)
+        CHECK_FAIL("%s: %s: %s", call, gshmem_status_name(status), line);
+    printf("PE %d: %s, PE %d lost, ended after %.1f s with %s: %s\n", me, call, victim,
+           (double)took / 1e9, gshmem_status_name(status), line);
+    fflush(stdout);
+    CHECK(took < LIMIT_NS);
+    if (gshmem_ptr(&cell, victim))
+        return;
+    status = gshmem_putmem(block, &cell, 8, victim); /* and so does what comes later */
+    CHECK((status ? status : gshmem_quiet()) != GSHMEM_OK);
+}
+
+static void go_on(gshmem_team_t left)
+{
+    static long one = 1, sum;
+    const int mates = last - first + 1, other = first + (me - first + mates / 2) % mates;
+    uint64_t word = (uint64_t)me + 1000, back = 0;
+
+    for (int i = 0; i < 20; i++) {
+        CHECK_OK(gshmem_putmem(&block[8 * (size_t)me], &word, 8, other));
+        CHECK_OK(gshmem_getmem(&back, &block[8 * (size_t)me], 8, other));
+        CHECK_EQ(back, word);
+        CHECK_OK(gshmem_uint64_atomic_add(&cell, 1, other));
+        CHECK_OK(gshmem_quiet());
+        CHECK_OK(gshmem_long_sum_reduce(left, &sum, &one, 1));
+        CHECK_EQ(sum, mates);
+        CHECK_OK(gshmem_team_sync(left));
+    }
+}
+
+/* ---- The job ---- */
+
+static void be_on_host(int host)
+{
+    char name[32], device[64];
+
+    snprintf(name, sizeof name, "pretended-%d", host);
+    if (unshare(CLONE_NEWUTS) != 0 || sethostname(name, strlen(name)) != 0)
+        SKIP("host names take root");
+    snprintf(name, sizeof name, "rdma%d", host);
+    snprintf(device, sizeof device, "/sys/class/infiniband/rdma%d", host);
+    if (access(device, F_OK) == 0)
+        setenv("GSHMEM_IB_HCA", name, 1);
+}
+
+static void strike(const char *how)
+{
+    usleep(300000); /* mostly the others are at it by then */
+    if (strcmp(how, "kill") == 0) {
+        shared->when = now();
+        raise(SIGKILL);
+    }
+    shared->when = now();
+    CHECK_EQ(system(how), 0);
+}
+
+static void be_pe(int pe, int pes, const char *how)
+{
+    const bool kill = strcmp(how, "kill") == 0;
+    gshmem_team_t left = GSHMEM_TEAM_INVALID, teams[2];
+    be_on_host(pe * 2 / pes);
+    if (pe == 0) {
+        CHECK_OK(gshmem_get_uniqueid(&shared->uid));
+        count(&shared->begun);
+    }
+    until(&shared->begun, 1);
+    gshmem_init_attr_t attr = {.uid = &shared->uid, .pe = pe, .n_pes = pes};
+    CHECK_OK(gshmem_init_attr(&attr));
+    begin();
+    victim = kill ? n - 1 : me < n / 2 ? n / 2 + me : me - n / 2;
+    first = kill || me < n / 2 ? 0 : n / 2;
+    last = kill ? n - 2 : me < n / 2 ? n / 2 - 1 : n - 1;
+    for (int i = 0; i < 2 - kill; i++)
+        CHECK_OK(gshmem_team_split_strided(GSHMEM_TEAM_WORLD, i * n / 2, 1, kill ? n - 1 : n / 2,
+                                           NULL, 0, &teams[i]));
+    left = teams[first > 0];
+    for (int i = 0; i < n; i++)
+        CHECK_OK(gshmem_uint64_atomic_add(&cell, 1, i));
+    barrier();
+    if (me == n - 1)
+        strike(how);
+    const struct call *call = gshmem_ptr(&cell, victim) ? &waits : &calls[pe % 4];
+    check_loss(call->name, call->run());
+    count(&shared->seen);
+    until(&shared->seen, n - kill);
+    gshmem_quiet(); /* what failed while others were told */
+    go_on(left);
+    count(&shared->through);
+    until(&shared->through, n - kill);
+}
+
+int main(int argc, char **argv)
+{
+    const int pes = argc == 3 ? atoi(argv[1]) : 0;
+    pid_t child[MOST_PES];
+
+    if (pes < 4 || pes > MOST_PES || pes % 2)
+        CHECK_FAIL("usage: lost N kill|COMMAND, N even, 4 to %d", MOST_PES);
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(shared != MAP_FAILED);
+    for (int pe = 0; pe < pes; pe++) {
+        child[pe] = fork();
+        CHECK(child[pe] >= 0);
+        if (child[pe] == 0) {
+            be_pe(pe, pes, argv[2]);
+            _exit(0); /* the job is lost, and finalize would say so */
+        }
+    }
+    for (int pe = 0; pe < pes; pe++) {
+        int status;
+        CHECK_EQ(waitpid(child[pe], &status, 0), child[pe]);
+        if (pe == pes - 1 && strcmp(argv[2], "kill") == 0)
+            CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+        else if (!WIFEXITED(status) || WEXITSTATUS(status))
+            CHECK_FAIL("PE %d ended with %#x", pe, status);
+    }
+    return 0;
+}
