@@ -3,7 +3,8 @@
  * A transport moves data between this PE's memory and the symmetric segments of PEs that are not
  * mapped. It is driven: nothing happens but inside post and progress, which one thread at a time
  * calls (the runtime holds a lock), and it never blocks. Requests to one PE are carried out there in
- * the order in which they were posted; requests to different PEs are not ordered.
+ * the order in which they were posted, but for those that say they need none (TRANSPORT_LOOSE), and
+ * which a transport may order all the same; requests to different PEs are not ordered.
  *
  * It knows PEs, segments and offsets; nothing of contexts, channels, teams or heaps. A transport is
  * one `const struct transport_ops`, every slot filled. */
@@ -45,6 +46,8 @@ enum transport_flags {
     TRANSPORT_MORE = 1,
     /* `local` is memory of the CPU's that stays as it is until the request is done. */
     TRANSPORT_KEPT = 2,
+    /* It needs no order with those before it, or behind it, that are loose too and of the same epoch. */
+    TRANSPORT_LOOSE = 4,
 };
 
 /* A put of at most this many bytes has been copied when post returns: its source may be reused; unless
@@ -80,6 +83,8 @@ struct transport_request {
      * to all PEs, or with the failure that ended it. The request itself need not live until then. */
     void (*done)(void *tag, gshmem_status_t status);
     void *tag;
+
+    uint32_t epoch; /* of a loose one: how many fences its issuer has passed */
 };
 
 /* How NICs get at memory of a device's own: those that know neither of the others have it copied. */

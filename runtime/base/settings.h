@@ -52,9 +52,11 @@
       "partition of queue pairs, as 0x8001; 0: the port's first")                                  \
     X(IB_TIMEOUT, "IB_TIMEOUT", NULL, COUNT, "14", "1..31",                                        \
       "a packet without answer is sent again after 4.1 us times two to this")                      \
-    X(IB_RETRY, "IB_RETRY", NULL, COUNT, "7", "0..7", "how often")                                 \
     X(IB_GPU, "IB_GPU", NULL, CHOICE, "auto", "auto|dma-buf|peermem|staging",                      \
       "how NICs get at GPU memory; staging: through pinned memory")                                \
+    X(IB_QP_PER_PEER, "IB_QP_PER_PEER", NULL, COUNT, "1", "1..4",                                   \
+      "queue pairs between two NICs; what is large goes by all of them")                           \
+    X(IB_RETRY, "IB_RETRY", NULL, COUNT, "6", "0..6", "how often")                                \
     X(PEER_TIMEOUT, "PEER_TIMEOUT", NULL, SECONDS, "10", "1..3600",                                \
       "seconds after which a PE on another host that owes an answer and has sent nothing at all is "  \
       "taken for dead")                                                                            \

@@ -1,165 +1,95 @@
-/* What the NIC reports: work requests that are done, messages that have come, and errors.
- *
- * A message is from a PE that has proved to be of the job; what it asks for is checked against the
- * symmetric segments all the same. */
+/* What NICs report: work requests that are done, messages that have come, and errors. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/base/atomic_type.h"
-#include "transport/segment.h"
 #include "transport/verbs/verbs.h"
 
 /* ---- Errors ---- */
 
-/* Retries that ran out say that nobody is there any more; the rest is a fault of this connection.
- */
-static void explain(struct verbs *v, struct link *l, const struct ibv_wc *wc)
+enum fate { PATH_BREAKS, LINK_FAILS };
+
+/* What is a fault of the way goes another way; what is one of the request would fail there too. */
+static const struct {
+    enum fate fate;
+    gshmem_status_t status;
+    const char *advice;
+} errors[] = {
+    [IBV_WC_LOC_LEN_ERR] = {LINK_FAILS, GSHMEM_ERR_TRANSPORT, "longer than this side's queue pair takes"},
+    [IBV_WC_LOC_QP_OP_ERR] = {LINK_FAILS, GSHMEM_ERR_TRANSPORT, "a request that this NIC cannot do"},
+    [IBV_WC_LOC_EEC_OP_ERR] = {LINK_FAILS, GSHMEM_ERR_TRANSPORT, "a request that this NIC cannot do"},
+    [IBV_WC_LOC_PROT_ERR] = {LINK_FAILS, GSHMEM_ERR_TRANSPORT,
+                             "memory of this PE that is not registered as it should be"},
+    [IBV_WC_WR_FLUSH_ERR] = {PATH_BREAKS, 0, "its queue pair had broken before"},
+    [IBV_WC_MW_BIND_ERR] = {LINK_FAILS, GSHMEM_ERR_TRANSPORT, "a memory window"},
+    [IBV_WC_BAD_RESP_ERR] = {PATH_BREAKS, 0, "the other side answered what was not asked"},
+    [IBV_WC_LOC_ACCESS_ERR] = {LINK_FAILS, GSHMEM_ERR_TRANSPORT,
+                               "memory of this PE that is not registered as it should be"},
+    [IBV_WC_REM_INV_REQ_ERR] = {LINK_FAILS, GSHMEM_ERR_TRANSPORT, "the other side refused it"},
+    [IBV_WC_REM_ACCESS_ERR] = {LINK_FAILS, GSHMEM_ERR_TRANSPORT,
+                               "the other side has taken back what it let this PE reach"},
+    [IBV_WC_REM_OP_ERR] = {PATH_BREAKS, 0, "the other side could not carry it out"},
+    [IBV_WC_RETRY_EXC_ERR] = {PATH_BREAKS, 0,
+                              "no answer (GSHMEM_IB_TIMEOUT and GSHMEM_IB_RETRY say how long it waits)"},
+    [IBV_WC_RNR_RETRY_EXC_ERR] = {PATH_BREAKS, 0, "the other side takes no message any more"},
+    [IBV_WC_LOC_RDD_VIOL_ERR] = {LINK_FAILS, GSHMEM_ERR_TRANSPORT, "not for connected queue pairs"},
+    [IBV_WC_REM_INV_RD_REQ_ERR] = {LINK_FAILS, GSHMEM_ERR_TRANSPORT, "not for connected queue pairs"},
+    [IBV_WC_REM_ABORT_ERR] = {PATH_BREAKS, 0, "the other side broke it off"},
+    [IBV_WC_INV_EECN_ERR] = {LINK_FAILS, GSHMEM_ERR_TRANSPORT, "not for connected queue pairs"},
+    [IBV_WC_INV_EEC_STATE_ERR] = {LINK_FAILS, GSHMEM_ERR_TRANSPORT, "not for connected queue pairs"},
+    [IBV_WC_FATAL_ERR] = {PATH_BREAKS, 0, "the NIC has failed"},
+    [IBV_WC_RESP_TIMEOUT_ERR] = {PATH_BREAKS, 0, "no answer"},
+    [IBV_WC_GENERAL_ERR] = {PATH_BREAKS, 0, "the NIC says no more"},
+};
+
+static void explain(struct verbs *v, struct path *p, const struct ibv_wc *wc)
 {
-    const bool gone = wc->status == IBV_WC_RETRY_EXC_ERR || wc->status == IBV_WC_RNR_RETRY_EXC_ERR;
+    static const char *const operation[] = {[WORK_WRITE] = "put",
+                                            [WORK_READ] = "get",
+                                            [WORK_SIGNAL] = "signal",
+                                            [WORK_MESSAGE] = "atomic or message",
+                                            [WORK_OTHER] = "reply"};
+    const bool known = (unsigned)wc->status < sizeof errors / sizeof errors[0];
+    const enum fate fate = known ? errors[wc->status].fate : PATH_BREAKS;
+    const struct work *w = &p->work[((uint32_t)wc->wr_id - 1) % SEND_DEPTH];
     char why[400];
 
-    snprintf(why, sizeof why, "verbs: %s: %s (status %d, vendor's %u)%s", v->nic[0].name,
-             ibv_wc_status_str(wc->status), wc->status, wc->vendor_err,
-             gone ? ": it answers no more (GSHMEM_IB_TIMEOUT, GSHMEM_IB_RETRY)"
-             : wc->status == IBV_WC_REM_ACCESS_ERR ? ": it has taken back what it let this PE reach"
-                                                   : "");
-    if (l->state == LINK_TRIED && !l->heard_number) /* nothing has been done either way */
-        link_give_up(v, l, why);
+    snprintf(why, sizeof why, "verbs: %s: %s: %s (status %d, vendor's %u): %s", p->nic->name,
+             operation[w->kind], ibv_wc_status_str(wc->status), wc->status, wc->vendor_err,
+             known ? errors[wc->status].advice : "unknown");
+    if (fate == LINK_FAILS)
+        link_fail(v, p->link, errors[wc->status].status, why);
     else
-        link_fail(v, l, gone ? GSHMEM_ERR_PEER_DEAD : GSHMEM_ERR_TRANSPORT, why);
+        mend_break(v, p, why);
 }
 
-/* ---- Replies ---- */
-
-static bool send_reply(struct verbs *v, struct link *l, const struct message *m)
-{
-    return l->state == LINK_UP && issue_message(v, l, m);
-}
-
-static void reply(struct verbs *v, struct link *l, uint32_t number, uint64_t value)
-{
-    struct message m = {
-        .kind = MESSAGE_REPLY, .from = (uint32_t)v->config.pe, .number = number, .a = value};
-
-    l->owes_reply = false;
-    if (l->reply_first == l->reply_end && send_reply(v, l, &m))
-        return;
-    /* never more than the other has messages without reply */
-    l->reply[l->reply_end++ % REPLIES] = m;
-}
-
-static void send_replies(struct verbs *v, struct link *l)
-{
-    if (l->owes_reply)
-        reply(v, l, l->heard_number, 0);
-    while (l->reply_first != l->reply_end && send_reply(v, l, &l->reply[l->reply_first % REPLIES]))
-        l->reply_first++;
-    v->held_back |= l->reply_first != l->reply_end;
-}
-
-static bool take_reply(struct verbs *v, struct link *l, const struct message *m)
-{
-    if ((int32_t)(m->number - l->replied) <= 0 || (int32_t)(m->number - l->said) > 0)
-        return false;
-    for (uint32_t i = l->done; i != l->issuing; i++) {
-        struct op *op = &l->op[i % OPS];
-        if (op->wants_reply && op->number == m->number && op->request.kind == TRANSPORT_ATOMIC &&
-            op->request.old)
-            memcpy(op->request.old, &m->a, 8);
-    }
-    if (l->asking && l->asked_number == m->number) {
-        l->asking = false;
-        l->key[l->asked_segment][l->asked_chunk] = m->a;
-        if (!m->a) {
-            link_fail(v, l, GSHMEM_ERR_TRANSPORT, "verbs: it could not register its memory");
-            return true;
-        }
-    }
-    l->replied = m->number;
-    return true;
-}
-
-/* ---- Requests ---- */
-
-static bool do_put(struct verbs *v, const struct message *m)
-{
-    const struct transport_config *c = &v->config;
-    char *at = segment_at(c, m->segment, m->offset, m->bytes);
-    uint64_t *signal = NULL;
-
-    if (m->signal_op)
-        signal = (uint64_t *)(void *)segment_at_aligned(c, m->signal_segment, m->a, 8);
-    if (!at || m->signal_op > GSHMEM_SIGNAL_ADD || (m->signal_op && !signal))
-        return false;
-    if (m->bytes && gpu_store(v, m->segment, at, m->data, m->bytes))
-        return false;
-    return !signal || !gpu_signal(v, m->signal_segment, signal, m->signal_op, m->b);
-}
-
-static bool do_atomic(struct verbs *v, const struct message *m, uint64_t *old)
-{
-    uint64_t bytes = atomic_type_bytes(m->type);
-    char *at = bytes ? segment_at_aligned(&v->config, m->segment, m->offset, bytes) : NULL;
-
-    if (!at || m->amo > GSHMEM_AMO_XOR)
-        return false;
-    return !gpu_apply(v, m->segment, (enum gshmem_amo)m->amo, m->type, at, m->a, m->b, old);
-}
-
-static bool do_message(struct verbs *v, struct link *l, const struct message *m)
-{
-    uint64_t value = 0;
-
-    if (m->kind == MESSAGE_REPLY)
-        return take_reply(v, l, m);
-    if (m->kind == MESSAGE_HELLO) {
-        bool first = !l->greeted;
-        l->greeted = true;
-        return first;
-    }
-    if (m->number != l->heard_number + 1)
-        return false;
-    l->heard_number = m->number;
-    if (m->kind == MESSAGE_PUT) {
-        l->owes_reply = true;
-        return do_put(v, m);
-    }
-    if (m->kind == MESSAGE_ATOMIC && !do_atomic(v, m, &value))
-        return false;
-    if (m->kind == MESSAGE_KEY) {
-        struct ibv_mr *mr =
-            m->segment < v->config.segments ? memory_of_chunk(v, &v->nic[0], m->segment, m->offset) : NULL;
-        value = mr ? 1ull << 32 | mr->rkey : 0;
-    }
-    if (m->kind == MESSAGE_ATOMIC && !m->signal_op)
-        l->owes_reply = true;
-    else
-        reply(v, l, m->number, value);
-    return true;
-}
+/* ---- Messages ---- */
 
 /* Which link a message belongs to; NULL: to none that there is. */
-static struct link *sender(struct verbs *v, const struct ibv_wc *wc, const struct message *m)
+static struct link *sender(struct verbs *v, const struct nic *nic, uint32_t queue, uint32_t from)
 {
-    struct link *l = m->from < (uint32_t)v->config.n_pes ? v->to[m->from] : NULL;
+    struct link *l = from < (uint32_t)v->config.n_pes ? v->to[from] : NULL;
 
-    return l && l->qp && l->qp->qp_num == wc->qp_num ? l : NULL;
+    for (int i = 0; l && i < l->paths; i++) {
+        if (l->path[i]->nic == nic && l->path[i]->qp && l->path[i]->qp->qp_num == queue)
+            return l;
+    }
+    return NULL;
 }
 
-static struct link *received(struct verbs *v, const struct ibv_wc *wc)
+static struct link *received(struct verbs *v, struct nic *nic, const struct ibv_wc *wc)
 {
-    const struct message_bytes *text = &v->nic[0].inbox[wc->wr_id & ~RECEIVED];
+    const uint64_t index = wc->wr_id & ~RECEIVED;
     struct link *l = NULL;
     struct message m;
 
-    if (wc->status == IBV_WC_SUCCESS && message_decode(text, wc->byte_len, &m))
-        l = sender(v, wc, &m);
-    if (l && !do_message(v, l, &m))
+    if (wc->status == IBV_WC_SUCCESS && message_decode(nic_inbox(nic, index), wc->byte_len, &m))
+        l = sender(v, nic, wc->qp_num, m.from);
+    if (l && !serve_message(v, l, &m))
         link_fail(v, l, GSHMEM_ERR_TRANSPORT,
                   "verbs: it sent a message that makes no sense, or not for symmetric memory");
-    if (!nic_receive_again(&v->nic[0], (uint32_t)(wc->wr_id & ~RECEIVED)))
-        v->config.fail(GSHMEM_ERR_TRANSPORT, "verbs: %s takes a receive back no more", v->nic[0].name);
+    if (!nic_receive_again(nic, (uint32_t)index))
+        v->config.fail(GSHMEM_ERR_TRANSPORT, "verbs: %s takes a receive back no more", nic->name);
     return l;
 }
 
@@ -167,42 +97,63 @@ static struct link *received(struct verbs *v, const struct ibv_wc *wc)
 
 static struct link *sent(struct verbs *v, const struct ibv_wc *wc)
 {
-    struct link *l = v->to[wc->wr_id >> 32];
+    struct link *l = v->to[wc->wr_id >> 32 & 0xffffff];
+    const unsigned index = wc->wr_id >> 56 & 15;
 
-    if (!l || !l->qp) /* it has ended meanwhile */
+    if (!l || l->state == LINK_FAILED || (int)index >= l->paths)
         return NULL;
-    if (wc->status == IBV_WC_SUCCESS)
-        l->sends_done = (uint32_t)wc->wr_id;
-    else
-        explain(v, l, wc);
+    struct path *p = l->path[index];
+    if (!p->qp || (p->life & 7) != (wc->wr_id >> 60 & 7))
+        return NULL; /* of a queue pair that is no more */
+    if (wc->status != IBV_WC_SUCCESS) {
+        explain(v, p, wc);
+        return l;
+    }
+    p->nic->works_left += (uint32_t)wc->wr_id - p->done;
+    p->done = (uint32_t)wc->wr_id;
+    p->packet_done = p->work[(p->done - 1) % SEND_DEPTH].packet_end;
+    if (p->state == PATH_TRIED)
+        path_come_up(v, p);
     return l;
 }
 
 void complete_go_on(struct verbs *v, struct link *l)
 {
-    link_try(v, l);
-    issue_finish(v, l);
-    if (l->state == LINK_UP)
-        send_replies(v, l);
+    finish_some(v, l);
+    if (l->state != LINK_FAILED)
+        serve_replies(v, l);
     issue_more(v, l);
-    if (l->state == LINK_UP)
-        issue_batched(v, l);
+    if (l->state == LINK_BELOW) {
+        finish_below(v, l);
+        finish_some(v, l);
+    }
+    issue_batched(v, l);
 }
 
-int complete_some(struct verbs *v)
+static int complete_of(struct verbs *v, struct nic *nic)
 {
     struct ibv_wc wc[POLL];
     struct link *touched[POLL];
-    int n = ibv_poll_cq(v->nic[0].cq, POLL, wc);
+    int n = ibv_poll_cq(nic->cq, POLL, wc);
 
     for (int i = 0; i < n; i++)
-        touched[i] = wc[i].wr_id & RECEIVED ? received(v, &wc[i]) : sent(v, &wc[i]);
+        touched[i] = wc[i].wr_id & RECEIVED ? received(v, nic, &wc[i]) : sent(v, &wc[i]);
     for (int i = 0; i < n; i++) {
         if (touched[i] && (i + 1 == n || touched[i + 1] != touched[i]))
             complete_go_on(v, touched[i]);
     }
     if (n < 0)
-        v->config.fail(GSHMEM_ERR_TRANSPORT, "verbs: %s: polling for completions failed",
-                       v->nic[0].name);
+        v->config.fail(GSHMEM_ERR_TRANSPORT, "verbs: %s: polling for completions failed", nic->name);
+    if (v->stopping && n < POLL)
+        mend_drained(v, nic);
     return n > 0 ? n : 0;
+}
+
+int complete_some(struct verbs *v)
+{
+    int n = 0;
+
+    for (int i = 0; i < v->nics; i++)
+        n += complete_of(v, &v->nic[i]);
+    return n;
 }

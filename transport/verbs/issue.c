@@ -1,10 +1,13 @@
-/* From requests to work requests: what a link's queue pair is given, in order, and when it is done.
+/* From requests to work requests: what a link's queue pairs are given, and when.
  *
- * Puts are writes, gets reads. What a NIC must not do, since CPUs do it to the same memory
- * (atomics, signals that are added), goes to the owner as a message; and as nothing may overtake
- * that before it is done there, small puts behind it go the same way, and all else waits for its
- * reply. A put's signal that is set is a write behind the put's own, on the same queue pair: nobody
- * waits in between. */
+ * Puts are writes, gets reads. What a NIC must not do, since CPUs do it to the same memory (atomics,
+ * signals that are added), goes to the owner as a message. A put's signal that is set is a write
+ * behind the put's own, on the same queue pair: nobody waits in between.
+ *
+ * Order is kept where it is asked for: between two requests that are not both loose, or of different
+ * epochs, is a fence. What is behind a fence waits until what went before it by other paths is done,
+ * and until messages that went before it are applied; small puts do not wait for those but become
+ * messages too, and messages do not wait for them at all. */
 #include <errno.h>
 #include <string.h>
 
@@ -16,80 +19,72 @@ static struct op *op_at(struct link *l, uint32_t number)
     return &l->op[number % OPS];
 }
 
-static bool is_after(uint32_t a, uint32_t b)
+static uint32_t number_of(const struct link *l, const struct op *op)
 {
-    return (int32_t)(a - b) > 0;
+    return l->done + (((uint32_t)(op - l->op) - l->done) % OPS);
 }
 
-/* ---- Work requests ---- */
+static void note_sent(struct op *op, const struct path *p)
+{
+    op->end[p->index] = p->sends;
+    op->used |= (uint16_t)(1u << p->index);
+}
 
 void issue_batched(struct verbs *v, struct link *l)
 {
-    struct ibv_send_wr *bad;
-    int error;
-
-    if (!l->batched)
-        return;
-    l->wr[l->batched - 1].next = NULL;
-    l->wr[l->batched - 1].send_flags |= IBV_SEND_SIGNALED; /* for all before it too */
-    l->batched = 0;
-    if ((error = ibv_post_send(l->qp, l->wr, &bad))) {
-        v->config.fail(GSHMEM_ERR_TRANSPORT, "verbs: %s: posting to PE %d: %s", v->nic[0].name, l->pe,
-                       strerror(error));
-        link_fail(v, l, GSHMEM_ERR_TRANSPORT, "verbs: its queue pair takes nothing any more");
+    for (int i = 0; i < l->paths; i++) {
+        if (l->path[i]->batched)
+            post_batch(v, l->path[i]);
     }
 }
 
-/* The next one, to be filled in; NULL: no room. `kept`: it may use the room that is kept. */
-static struct ibv_send_wr *next_work(struct verbs *v, struct link *l, bool kept)
+/* ---- Order ---- */
+
+/* Marks what the next request may not overtake; false: a signal before it is still held back. */
+static bool fence(struct link *l, const struct op *op)
 {
-    if (l->sends - l->sends_done >= SEND_DEPTH - (kept ? 0 : SEND_KEPT))
-        return NULL;
-    if (l->batched == BATCH)
-        issue_batched(v, l);
-    if (l->state == LINK_FAILED)
-        return NULL;
-    struct ibv_send_wr *wr = &l->wr[l->batched];
-    *wr = (struct ibv_send_wr){.wr_id = (uint64_t)l->pe << 32 | ++l->sends,
-                               .sg_list = &l->sge[l->batched],
-                               .num_sge = 1,
-                               /* a read may come back later than what is behind it */
-                               .send_flags =
-                                   is_after(l->last_read, l->sends_done) ? IBV_SEND_FENCE : 0};
-    if (l->batched)
-        l->wr[l->batched - 1].next = wr;
-    l->batched++;
-    return wr;
+    const bool ordered = !(op->request.flags & TRANSPORT_LOOSE);
+
+    if (!ordered && !l->ordered && op->request.epoch == l->epoch)
+        return true;
+    if (l->held)
+        return false;
+    for (int i = 0; i < l->paths; i++) {
+        l->path[i]->fence = l->path[i]->sends;
+        l->path[i]->fence_read = l->path[i]->last_read;
+    }
+    l->fence_update = l->last_update;
+    l->epoch = op->request.epoch;
+    l->ordered = ordered;
+    return true;
 }
 
-bool issue_message(struct verbs *v, struct link *l, const struct message *m)
+/* Whether what went by other paths before the fence is done. */
+static bool may_use(const struct link *l, const struct path *p)
 {
-    struct ibv_send_wr *wr = next_work(v, l, true);
-
-    if (!wr)
-        return false;
-    struct message_bytes *text = &l->text[l->batched - 1];
-    *wr->sg_list = (struct ibv_sge){(uintptr_t)text, message_encode(text, m), 0};
-    wr->opcode = IBV_WR_SEND;
-    wr->send_flags |= IBV_SEND_INLINE;
+    for (int i = 0; i < l->ups; i++) {
+        if (l->up[i] != p && is_after(l->up[i]->fence, l->up[i]->done))
+            return false;
+    }
     return true;
+}
+
+static bool has_unapplied(const struct link *l)
+{
+    return is_after(l->fence_update, l->replied);
 }
 
 /* ---- Messages ---- */
 
-static bool has_unapplied(const struct link *l)
-{
-    return is_after(l->last_update, l->replied);
-}
-
 /* Sends one that the owner will reply to; false: not now. */
-static bool send_question(struct verbs *v, struct link *l, struct message *m, uint32_t most)
+static bool send_question(struct verbs *v, struct link *l, enum work_kind kind, uint32_t op,
+                          struct message *m, uint32_t most)
 {
-    if (l->said - l->replied >= most)
+    if (l->said - l->replied >= most || !may_use(l, l->up[0]))
         return false;
     m->from = (uint32_t)v->config.pe;
     m->number = l->said + 1;
-    if (!issue_message(v, l, m))
+    if (!post_message(v, l->up[0], kind, op, m))
         return false;
     l->said++;
     return true;
@@ -97,18 +92,12 @@ static bool send_question(struct verbs *v, struct link *l, struct message *m, ui
 
 static bool send_update(struct verbs *v, struct link *l, struct op *op, struct message *m)
 {
-    if (!send_question(v, l, m, WINDOW))
+    if (!send_question(v, l, WORK_MESSAGE, number_of(l, op), m, l->window))
         return false;
     op->wants_reply = true;
     op->number = l->last_update = l->said;
+    note_sent(op, l->up[0]);
     return true;
-}
-
-static const void *data_of(struct verbs *v, const struct op *op)
-{
-    return op->slot >= 0                      ? v->slots + (size_t)op->slot * SLOT_BYTES
-           : op->request.bytes <= SMALL_BYTES ? op->small
-                                              : op->request.local;
 }
 
 static bool send_put(struct verbs *v, struct link *l, struct op *op, bool data)
@@ -118,7 +107,7 @@ static bool send_put(struct verbs *v, struct link *l, struct op *op, bool data)
                         .segment = (uint8_t)r->segment,
                         .bytes = (uint16_t)(data ? r->bytes : 0),
                         .offset = data ? r->offset : 0,
-                        .data = data_of(v, op),
+                        .data = finish_data(v, op),
                         .signal_op = (uint8_t)r->signal_op,
                         .signal_segment = (uint8_t)r->signal_segment,
                         .a = r->signal_offset,
@@ -144,10 +133,10 @@ static bool send_atomic(struct verbs *v, struct link *l, struct op *op)
 
 /* ---- Keys ---- */
 
-/* The key for an offset of the peer's segment, and how far it reaches; false: it has been asked
- * for. */
-static bool find_key(struct verbs *v, struct link *l, int segment, uint64_t offset, uint64_t *bytes,
-                     uint32_t *key)
+/* The key of that path's NIC for an offset of the peer's segment, and how far it reaches; false: it
+ * has been asked for. */
+static bool find_key(struct verbs *v, struct link *l, const struct path *p, int segment,
+                     uint64_t offset, uint64_t *bytes, uint32_t *key)
 {
     const uint64_t chunk = offset / CHUNK_BYTES, to_end = (chunk + 1) * CHUNK_BYTES - offset;
 
@@ -156,12 +145,16 @@ static bool find_key(struct verbs *v, struct link *l, int segment, uint64_t offs
                   "verbs: its symmetric memory ends before this address");
         return false;
     }
+    const uint64_t found = l->key[segment][chunk * (uint64_t)l->rails + p->number % NICS_MOST];
     *bytes = *bytes < to_end ? *bytes : to_end;
-    *key = (uint32_t)l->key[segment][chunk];
-    if (l->key[segment][chunk])
+    *key = (uint32_t)found;
+    if (found)
         return true;
-    struct message m = {.kind = MESSAGE_KEY, .segment = (uint8_t)segment, .offset = chunk};
-    if (!l->asking && send_question(v, l, &m, WINDOW + 1)) {
+    struct message m = {.kind = MESSAGE_KEY,
+                        .segment = (uint8_t)segment,
+                        .amo = (uint8_t)l->rails,
+                        .offset = chunk};
+    if (!l->asking && send_question(v, l, WORK_OTHER, 0, &m, l->window + 1)) {
         l->asking = true;
         l->asked_segment = segment;
         l->asked_chunk = chunk;
@@ -173,35 +166,37 @@ static bool find_key(struct verbs *v, struct link *l, int segment, uint64_t offs
 /* ---- Memory of this side ---- */
 
 /* Registers the program's own memory for this request alone. */
-static struct ibv_mr *register_alone(struct verbs *v, struct op *op)
+static struct ibv_mr *register_alone(struct verbs *v, struct nic *nic, struct op *op)
 {
     const struct transport_request *r = &op->request;
+    struct ibv_mr **mr = &op->mr[nic - v->nic];
 
-    if (op->mr)
-        return op->mr;
-    op->mr = memory_register(v, &v->nic[0], r->local, r->bytes, gpu_has(v, r->local, r->bytes),
-                             r->kind == TRANSPORT_GET ? IBV_ACCESS_LOCAL_WRITE : 0);
-    if (!op->mr)
+    if (*mr)
+        return *mr;
+    *mr = memory_register(v, nic, r->local, r->bytes, gpu_has(v, r->local, r->bytes),
+                          r->kind == TRANSPORT_GET ? IBV_ACCESS_LOCAL_WRITE : 0);
+    if (!*mr)
         op->failure = v->config.fail(GSHMEM_ERR_TRANSPORT,
                                      "verbs: %s: registering %llu B of this PE's memory: %s "
                                      "(ulimit -l limits what may be pinned)",
-                                     v->nic[0].name, (unsigned long long)r->bytes, strerror(errno));
-    return op->mr;
+                                     nic->name, (unsigned long long)r->bytes, strerror(errno));
+    return *mr;
 }
 
 /* The next bytes of a request that are registered here; false: op->failure says why. */
-static bool local_piece(struct verbs *v, struct op *op, uint64_t *bytes, struct ibv_sge *sge)
+static bool local_piece(struct verbs *v, struct nic *nic, struct op *op, uint64_t *bytes,
+                        struct ibv_sge *sge)
 {
     const struct transport_request *r = &op->request;
     char *at = op->slot >= 0 ? v->slots + (size_t)op->slot * SLOT_BYTES : r->local;
     uint64_t covered = *bytes;
-    struct ibv_mr *mr = v->nic[0].slots_mr;
+    struct ibv_mr *mr = nic->slots_mr;
 
     if (op->slot < 0) {
-        mr = memory_of(v, &v->nic[0], at + op->at, &covered);
+        mr = memory_of(v, nic, at + op->at, &covered);
         if (!mr && covered)
             op->failure = GSHMEM_ERR_TRANSPORT;
-        else if (!mr && (mr = register_alone(v, op)))
+        else if (!mr && (mr = register_alone(v, nic, op)))
             covered = *bytes;
     }
     if (!mr)
@@ -213,38 +208,52 @@ static bool local_piece(struct verbs *v, struct op *op, uint64_t *bytes, struct 
 
 /* ---- Requests ---- */
 
+/* What is large goes by all paths, in stripes. The path for the next bytes, and how many of them. */
+static struct path *next_path(const struct link *l, const struct op *op, uint64_t *bytes)
+{
+    const uint64_t all = op->request.bytes;
+
+    *bytes = all - op->at;
+    if (l->ups == 1 || all < 2 * STRIPE_BYTES)
+        return l->up[0];
+    uint64_t stripe = (all / (unsigned)l->ups + 4095) & ~4095ull;
+    if (stripe < STRIPE_BYTES)
+        stripe = STRIPE_BYTES;
+    uint64_t left = stripe - op->at % stripe;
+    *bytes = *bytes < left ? *bytes : left;
+    return l->up[op->at / stripe % (unsigned)l->ups];
+}
+
 /* Writes or reads the rest; false: not now. */
 static bool move(struct verbs *v, struct link *l, struct op *op)
 {
     const struct transport_request *r = &op->request;
-    const bool reads = r->kind == TRANSPORT_GET;
+    const bool reads = r->kind == TRANSPORT_GET, within = !reads && r->bytes <= SMALL_BYTES;
 
     while (op->at < r->bytes) {
-        uint64_t bytes = r->bytes - op->at;
-        struct ibv_sge here;
+        uint64_t bytes;
+        struct ibv_sge here = {0};
         uint32_t key;
+        struct path *p = next_path(l, op, &bytes);
 
-        bytes = bytes < PIECE_BYTES ? bytes : PIECE_BYTES;
-        if (!find_key(v, l, r->segment, r->offset + op->at, &bytes, &key))
+        if (!may_use(l, p) || !find_key(v, l, p, r->segment, r->offset + op->at, &bytes, &key))
             return false;
-        bool within = !reads && r->bytes <= SMALL_BYTES;
-        if (within)
-            here = (struct ibv_sge){(uintptr_t)op->small + op->at, (uint32_t)bytes, 0};
-        else if (!local_piece(v, op, &bytes, &here))
+        if (!within && !local_piece(v, p->nic, op, &bytes, &here))
             return op->failure != GSHMEM_OK;
-        struct ibv_send_wr *wr = next_work(v, l, false);
+        struct ibv_send_wr *wr = post_next(v, p, reads ? WORK_READ : WORK_WRITE, number_of(l, op),
+                                           op->at, bytes, false);
         if (!wr)
             return false;
-        *wr->sg_list = here;
         wr->opcode = reads ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
         wr->wr.rdma.remote_addr = l->base[r->segment] + r->offset + op->at;
         wr->wr.rdma.rkey = key;
         if (within)
-            wr->send_flags |= IBV_SEND_INLINE;
-        if (reads) {
-            wr->send_flags &= ~(unsigned)IBV_SEND_FENCE;
-            l->last_read = l->sends;
-        }
+            post_within(p, wr, op->small + op->at, (uint32_t)bytes);
+        else
+            *wr->sg_list = here;
+        if (reads)
+            p->last_read = p->sends;
+        note_sent(op, p);
         op->at += bytes;
     }
     return true;
@@ -254,21 +263,39 @@ static bool move(struct verbs *v, struct link *l, struct op *op)
 static bool set_signal(struct verbs *v, struct link *l, struct op *op)
 {
     const struct transport_request *r = &op->request;
+    struct path *p = l->up[0];
     uint64_t bytes = 8;
     uint32_t key;
 
-    if (!find_key(v, l, r->signal_segment, r->signal_offset, &bytes, &key))
+    if (!may_use(l, p) || !find_key(v, l, p, r->signal_segment, r->signal_offset, &bytes, &key))
         return false;
-    struct ibv_send_wr *wr = next_work(v, l, false);
+    struct ibv_send_wr *wr = post_next(v, p, WORK_SIGNAL, number_of(l, op), 0, 8, false);
     if (!wr)
         return false;
     op->value = r->signal_value;
-    *wr->sg_list = (struct ibv_sge){(uintptr_t)&op->value, 8, 0};
+    post_within(p, wr, &op->value, 8);
     wr->opcode = IBV_WR_RDMA_WRITE;
-    wr->send_flags |= IBV_SEND_INLINE;
     wr->wr.rdma.remote_addr = l->base[r->signal_segment] + r->signal_offset;
     wr->wr.rdma.rkey = key;
+    note_sent(op, p);
     return true;
+}
+
+static bool send_signal(struct verbs *v, struct link *l, struct op *op)
+{
+    return op->request.signal_op == GSHMEM_SIGNAL_ADD ? send_put(v, l, op, false)
+                                                      : set_signal(v, l, op);
+}
+
+/* Whether stripes of it are on their way by other paths than the one that its signal takes. */
+static bool has_stripes_elsewhere(const struct link *l, const struct op *op)
+{
+    for (int i = 0; i < l->paths; i++) {
+        const struct path *p = l->path[i];
+        if (op->used >> i & 1 && p != l->up[0] && is_after(op->end[i], p->done))
+            return true;
+    }
+    return false;
 }
 
 static bool issue_put(struct verbs *v, struct link *l, struct op *op)
@@ -276,7 +303,7 @@ static bool issue_put(struct verbs *v, struct link *l, struct op *op)
     const struct transport_request *r = &op->request;
     const bool adds = r->signal_op == GSHMEM_SIGNAL_ADD;
 
-    if (op->at == 0 && r->bytes <= MESSAGE_DATA && (has_unapplied(l) || adds))
+    if (op->at == 0 && r->bytes <= MESSAGE_DATA && (adds || has_unapplied(l)))
         return send_put(v, l, op, true);
     if (op->at == 0 && has_unapplied(l))
         return false;
@@ -284,11 +311,18 @@ static bool issue_put(struct verbs *v, struct link *l, struct op *op)
         return op->failure != GSHMEM_OK;
     if (!r->signal_op)
         return true;
-    return adds ? send_put(v, l, op, false) : set_signal(v, l, op);
+    if (!has_stripes_elsewhere(l, op))
+        return send_signal(v, l, op);
+    op->held = true;
+    l->held++;
+    return true;
 }
 
 static bool issue_one(struct verbs *v, struct link *l, struct op *op)
 {
+    if (!op->fenced && !fence(l, op))
+        return false;
+    op->fenced = true;
     switch (op->request.kind) {
     case TRANSPORT_PUT:
         return issue_put(v, l, op);
@@ -299,23 +333,49 @@ static bool issue_one(struct verbs *v, struct link *l, struct op *op)
     }
 }
 
-static bool is_over(const struct link *l, const struct op *op)
+/* Signals that stripes held back. */
+static void send_held(struct verbs *v, struct link *l)
 {
-    return l->state == LINK_FAILED || (!is_after(op->sends_end, l->sends_done) &&
-                                       !(op->wants_reply && is_after(op->number, l->replied)));
+    for (uint32_t i = l->done; i != l->issuing && l->held && l->state == LINK_UP; i++) {
+        struct op *op = op_at(l, i);
+        if (!op->held || has_stripes_elsewhere(l, op))
+            continue;
+        if (!send_signal(v, l, op))
+            return;
+        op->held = false;
+        l->held--;
+    }
 }
 
 void issue_more(struct verbs *v, struct link *l)
 {
+    if (l->held)
+        send_held(v, l);
     while (l->state == LINK_UP && l->issuing != l->posted) {
         struct op *op = op_at(l, l->issuing);
-        if (!issue_one(v, l, op))
+        if (!op->issued && !issue_one(v, l, op))
             break;
-        op->sends_end = l->sends;
+        op->issued = true;
         l->issuing++;
-        if (is_over(l, op)) /* it took no work request, so that none will come back and end it */
+        if (!op->used) /* it took no work request, so that none will come back and end it */
             v->held_back = true;
     }
+}
+
+void issue_again(struct link *l, const struct work *w)
+{
+    struct op *op = op_at(l, w->op);
+
+    if (w->kind == WORK_OTHER)
+        return;
+    if (w->kind == WORK_MESSAGE)
+        op->wants_reply = false;
+    if ((w->kind == WORK_WRITE || w->kind == WORK_READ) && w->at < op->at)
+        op->at = w->at;
+    l->held -= op->held;
+    op->issued = op->held = op->fenced = false;
+    if (is_after(l->issuing, w->op))
+        l->issuing = w->op;
 }
 
 /* ---- Posting ---- */
@@ -331,7 +391,8 @@ static gshmem_status_t keep_data(struct verbs *v, struct op *op)
         return GSHMEM_OK;
     if (r->kind == TRANSPORT_PUT && r->bytes <= SMALL_BYTES)
         return gpu_fetch(v, op->small, r->local, r->bytes);
-    if (r->kind == TRANSPORT_GET && memory_of(v, &v->nic[0], r->local, &in_segment) && in_segment == r->bytes)
+    if (r->kind == TRANSPORT_GET && v->nics && memory_of(v, &v->nic[0], r->local, &in_segment) &&
+        in_segment == r->bytes)
         return GSHMEM_OK; /* straight to its place */
     if (v->slots_left == 0)
         return TRANSPORT_FULL;
@@ -347,81 +408,41 @@ static gshmem_status_t keep_data(struct verbs *v, struct op *op)
     return GSHMEM_OK;
 }
 
+/* Whether there will never be a path of verbs. */
+static bool is_below_for_ever(const struct link *l)
+{
+    for (int i = 0; i < l->paths; i++) {
+        if (l->path[i]->state != PATH_NONE)
+            return false;
+    }
+    return true;
+}
+
 gshmem_status_t issue_post(struct verbs *v, struct link *l, const struct transport_request *request)
 {
     if (l->state == LINK_FAILED)
         return l->failure;
-    if (l->state == LINK_BELOW && l->posted == l->done)
+    if (l->state == LINK_BELOW && l->posted == l->done && is_below_for_ever(l))
         return v->below->ops->post(v->below, request);
-    if (l->state == LINK_BELOW || l->posted - l->done == OPS)
+    if (l->posted - l->done == OPS)
         return TRANSPORT_FULL;
 
     struct op *op = op_at(l, l->posted);
     op->request = *request;
+    op->link = l;
     op->at = 0;
-    op->wants_reply = false;
+    op->used = 0;
+    op->wants_reply = op->issued = op->fenced = op->held = false;
+    op->below = BELOW_NOT;
     op->failure = GSHMEM_OK;
-    op->mr = NULL;
     gshmem_status_t status = keep_data(v, op);
     if (status)
         return status;
     l->posted++;
     issue_more(v, l);
-    if (l->batched && request->flags & TRANSPORT_MORE)
+    if (request->flags & TRANSPORT_MORE || l->state != LINK_UP)
         v->held_back = true;
-    else if (l->state == LINK_UP)
+    else
         issue_batched(v, l);
     return GSHMEM_OK; /* if the link broke just now, done has been called with that */
-}
-
-/* ---- Done ---- */
-
-static void release(struct verbs *v, struct op *op)
-{
-    if (op->slot >= 0)
-        v->slot_free[v->slots_left++] = op->slot;
-    if (op->mr)
-        ibv_dereg_mr(op->mr);
-    op->slot = -1;
-    op->mr = NULL;
-}
-
-void issue_finish(struct verbs *v, struct link *l)
-{
-    uint32_t *end = l->state == LINK_FAILED ? &l->posted : &l->issuing;
-
-    while (l->done != *end && is_over(l, op_at(l, l->done))) {
-        struct op *op = op_at(l, l->done);
-        gshmem_status_t status = l->state == LINK_FAILED ? l->failure : op->failure;
-        void (*done)(void *tag, gshmem_status_t status) = op->request.done;
-        void *tag = op->request.tag;
-
-        if (!status && op->request.kind == TRANSPORT_GET && op->slot >= 0)
-            status = gpu_deliver(v, op->request.local, data_of(v, op), op->request.bytes);
-        release(v, op);
-        l->done++;
-        v->events++;
-        done(tag, status);
-    }
-}
-
-void issue_below(struct verbs *v, struct link *l)
-{
-    while (l->done != l->posted) {
-        struct op *op = op_at(l, l->done);
-        struct transport_request r = op->request;
-
-        if (r.kind == TRANSPORT_PUT && r.bytes)
-            r.local = (void *)(uintptr_t)data_of(v, op);
-        gshmem_status_t status = v->below->ops->post(v->below, &r);
-        if (status == TRANSPORT_FULL)
-            break;
-        release(v, op);
-        l->done++;
-        v->events++;
-        if (status)
-            r.done(r.tag, status);
-    }
-    l->issuing = l->done;
-    v->held_back |= l->done != l->posted;
 }

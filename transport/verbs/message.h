@@ -24,7 +24,6 @@ enum message_kind {
     MESSAGE_PUT = 1, /* `bytes` bytes follow, perhaps none, then the signal if there is one */
     MESSAGE_ATOMIC,
     MESSAGE_KEY,   /* asks for the key of chunk `offset` of a segment */
-    MESSAGE_HELLO, /* the first, without a number */
     MESSAGE_REPLY, /* to `number`: `a` is the old value of an atomic, or a key */
 };
 

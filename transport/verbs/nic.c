@@ -8,7 +8,7 @@
 #include "transport/verbs/choose.h"
 #include "transport/verbs/verbs.h"
 
-enum { COMPLETIONS = 4096, READS_MOST = 16 };
+enum { COMPLETIONS = 16384, READS_MOST = 16 };
 
 /* ---- Which ---- */
 
@@ -16,15 +16,18 @@ static void describe(struct nic *nic, const char *device)
 {
     char address[50];
 
-    choose_address_text(&nic->gid, address, sizeof address);
+    choose_address_text(&nic->address[0].gid, address, sizeof address);
     snprintf(nic->name, sizeof nic->name, "%s port %d, %s (GID %d)", device, nic->port, address,
-             nic->gid_index);
+             nic->address[0].index);
+}
+
+static int least(int a, int b)
+{
+    return a < b ? a : b;
 }
 
 static void take_port(struct nic *nic, struct port *p)
 {
-    const int reads = p->device_attr.max_qp_rd_atom;
-
     nic->context = p->context;
     p->context = NULL; /* it is the NIC's now */
     nic->port = p->number;
@@ -33,10 +36,13 @@ static void take_port(struct nic *nic, struct port *p)
     nic->ethernet = p->ethernet;
     nic->iwarp = p->iwarp;
     nic->pkey_index = p->pkey_index;
-    nic->gid = p->address[0].gid;
-    nic->gid_index = p->address[0].index;
-    nic->reads = (uint32_t)(reads < READS_MOST ? reads : READS_MOST);
+    nic->addresses = p->addresses;
+    memcpy(nic->address, p->address, sizeof nic->address);
+    nic->reads = (uint32_t)least(p->device_attr.max_qp_rd_atom, READS_MOST);
+    nic->sends_most = (uint32_t)least(p->device_attr.max_qp_wr, SEND_DEPTH);
     nic->receives_most = (uint32_t)p->device_attr.max_srq_wr;
+    nic->completions_most = (uint32_t)p->device_attr.max_cqe;
+    nic->inline_most = sizeof(struct message_bytes);
     describe(nic, p->device);
 }
 
@@ -76,40 +82,60 @@ int nics_find(const struct transport_config *c, struct nic nic[NICS_MOST], char 
 
 /* ---- Receives ---- */
 
+struct message_bytes *nic_inbox(const struct nic *nic, uint64_t index)
+{
+    return &nic->inbox[index / INBOX_BLOCK][index % INBOX_BLOCK];
+}
+
 bool nic_receive_again(struct nic *nic, uint32_t index)
 {
-    struct ibv_sge sge = {(uintptr_t)&nic->inbox[index], sizeof nic->inbox[index], nic->inbox_mr->lkey};
+    struct ibv_sge sge = {(uintptr_t)nic_inbox(nic, index), sizeof(struct message_bytes),
+                          nic->inbox_mr[index / INBOX_BLOCK]->lkey};
     struct ibv_recv_wr wr = {.wr_id = RECEIVED | index, .sg_list = &sge, .num_sge = 1}, *bad;
 
     return ibv_post_srq_recv(nic->srq, &wr, &bad) == 0;
 }
 
-/* Places are made for all that could be needed, whose pages are taken as they are used. */
-static gshmem_status_t make_inbox(const struct verbs *v, struct nic *nic)
+/* Half of the completions at least are for what is sent. */
+static gshmem_status_t size_inbox(const struct verbs *v, struct nic *nic)
 {
-    uint64_t room = (uint64_t)v->config.n_pes * RECEIVES;
+    const uint64_t wanted = (uint64_t)v->config.n_pes * RECEIVES;
+    uint32_t most = nic->completions_most / 2;
+    size_t blocks;
 
-    nic->inbox_room = room < nic->receives_most ? (uint32_t)room : nic->receives_most;
-    nic->inbox = calloc(nic->inbox_room, sizeof *nic->inbox);
-    if (nic->inbox)
-        nic->inbox_mr = ibv_reg_mr(nic->pd, nic->inbox, nic->inbox_room * sizeof *nic->inbox,
-                                 IBV_ACCESS_LOCAL_WRITE);
-    return nic->inbox_mr ? GSHMEM_OK : GSHMEM_ERR_MEMORY;
+    most = nic->receives_most < most ? nic->receives_most : most;
+    nic->inbox_room = wanted < most ? (uint32_t)wanted : most;
+    blocks = nic->inbox_room / INBOX_BLOCK + 1;
+    nic->inbox = calloc(blocks, sizeof *nic->inbox);
+    nic->inbox_mr = calloc(blocks, sizeof *nic->inbox_mr);
+    return nic->inbox && nic->inbox_mr ? GSHMEM_OK : GSHMEM_ERR_MEMORY;
 }
 
-gshmem_status_t nic_add_receives(struct verbs *v, struct nic *nic, int pe)
+/* One more block of places, as many as there may be. */
+static bool add_block(struct nic *nic)
 {
-    for (int i = 0; i < RECEIVES; i++) {
-        if (nic->inbox_posted == nic->inbox_room)
-            return v->config.fail(GSHMEM_ERR_TRANSPORT,
-                                  "verbs: %s takes %u receives, which are used up with PE %d",
-                                  nic->name, nic->inbox_room, pe);
-        if (!nic_receive_again(nic, nic->inbox_posted))
-            return v->config.fail(GSHMEM_ERR_TRANSPORT, "verbs: %s: posting a receive: %s",
-                                  nic->name, strerror(errno));
+    const uint32_t block = nic->inbox_posted / INBOX_BLOCK, left = nic->inbox_room - nic->inbox_posted;
+    const size_t bytes = (left < INBOX_BLOCK ? left : INBOX_BLOCK) * sizeof(struct message_bytes);
+
+    if (nic->inbox_posted % INBOX_BLOCK || nic->inbox_mr[block])
+        return true;
+    if (!nic->inbox[block] && !(nic->inbox[block] = malloc(bytes)))
+        return false;
+    nic->inbox_mr[block] = ibv_reg_mr(nic->pd, nic->inbox[block], bytes, IBV_ACCESS_LOCAL_WRITE);
+    return nic->inbox_mr[block] != NULL;
+}
+
+bool nic_add_receives(struct verbs *v, struct nic *nic)
+{
+    errno = ENOBUFS;
+    if (nic->inbox_room - nic->inbox_posted < v->share)
+        return false;
+    for (uint32_t i = 0; i < v->share; i++) {
+        if (!add_block(nic) || !nic_receive_again(nic, nic->inbox_posted))
+            return false;
         nic->inbox_posted++;
     }
-    return GSHMEM_OK;
+    return true;
 }
 
 /* ---- Life ---- */
@@ -121,19 +147,32 @@ static gshmem_status_t reach_slots(const struct verbs *v, struct nic *nic)
     return nic->slots_mr ? GSHMEM_OK : GSHMEM_ERR_MEMORY;
 }
 
+/* Completions for all receives, and for as many work requests as all links can have, within reason:
+ * more wait for room, so that the queue never overflows. */
+static uint32_t completions_of(const struct verbs *v, const struct nic *nic)
+{
+    uint64_t wanted = (uint64_t)v->config.n_pes * nic->sends_most;
+
+    wanted = (wanted < COMPLETIONS ? wanted : COMPLETIONS) + nic->inbox_room;
+    return wanted < nic->completions_most ? (uint32_t)wanted : nic->completions_most;
+}
+
 gshmem_status_t nic_open(struct verbs *v, struct nic *nic)
 {
-    struct ibv_srq_init_attr receives = {.attr = {.max_wr = nic->receives_most, .max_sge = 1}};
-    uint64_t most = (uint64_t)v->config.n_pes * RECEIVES;
+    struct ibv_srq_init_attr receives = {.attr = {.max_sge = 1}};
+    uint32_t completions = 0;
 
-    if (most < receives.attr.max_wr)
-        receives.attr.max_wr = (uint32_t)most;
-    if (!(nic->pd = ibv_alloc_pd(nic->context)) ||
+    if (!size_inbox(v, nic)) {
+        completions = completions_of(v, nic);
+        receives.attr.max_wr = nic->inbox_room;
+        nic->works_left = completions - nic->inbox_room;
+    }
+    if (!completions || !(nic->pd = ibv_alloc_pd(nic->context)) ||
         !(nic->channel = ibv_create_comp_channel(nic->context)) ||
         fcntl(nic->channel->fd, F_SETFL, O_NONBLOCK) ||
-        !(nic->cq = ibv_create_cq(nic->context, COMPLETIONS, NULL, nic->channel, 0)) ||
-        !(nic->srq = ibv_create_srq(nic->pd, &receives)) || make_inbox(v, nic) ||
-        reach_slots(v, nic))
+        fcntl(nic->context->async_fd, F_SETFL, O_NONBLOCK) ||
+        !(nic->cq = ibv_create_cq(nic->context, (int)completions, NULL, nic->channel, 0)) ||
+        !(nic->srq = ibv_create_srq(nic->pd, &receives)) || reach_slots(v, nic))
         return v->config.fail(GSHMEM_ERR_TRANSPORT,
                               "verbs: %s: %s (ulimit -l limits what may be pinned; "
                               "GSHMEM_TRANSPORT=tcp does without)",
@@ -146,8 +185,11 @@ void nic_close(struct verbs *v, struct nic *nic)
     memory_release(v, nic);
     if (nic->slots_mr)
         ibv_dereg_mr(nic->slots_mr);
-    if (nic->inbox_mr)
-        ibv_dereg_mr(nic->inbox_mr);
+    for (uint32_t i = 0; nic->inbox_mr && i <= nic->inbox_room / INBOX_BLOCK; i++) {
+        if (nic->inbox_mr[i])
+            ibv_dereg_mr(nic->inbox_mr[i]);
+        free(nic->inbox[i]);
+    }
     if (nic->srq)
         ibv_destroy_srq(nic->srq);
     if (nic->cq)
@@ -158,4 +200,5 @@ void nic_close(struct verbs *v, struct nic *nic)
         ibv_dealloc_pd(nic->pd);
     ibv_close_device(nic->context);
     free(nic->inbox);
+    free(nic->inbox_mr);
 }

@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "runtime/base/settings.h"
 #include "transport/verbs/preflight.h"
 #include "transport/verbs/verbs.h"
 
@@ -25,6 +26,21 @@ static bool watch(struct verbs *v, int fd)
     return fd < 0 || epoll_ctl(v->wait_fd, EPOLL_CTL_ADD, fd, &e) == 0;
 }
 
+static gshmem_status_t open_nic(struct verbs *v, struct nic *nic)
+{
+    gshmem_status_t status = nic_open(v, nic);
+    uint32_t share = nic->inbox_room / (uint32_t)v->config.n_pes;
+
+    if (status)
+        return status;
+    /* with very many PEs those that come last, when all is given out, are reached from below */
+    share = share < RECEIVES_LEAST ? RECEIVES_LEAST : share;
+    v->share = share < v->share ? share : v->share;
+    if (!watch(v, nic->channel->fd) || !watch(v, nic->context->async_fd))
+        return v->config.fail(GSHMEM_ERR_SYSTEM, "verbs: %s", strerror(errno));
+    return GSHMEM_OK;
+}
+
 static void verbs_close(struct transport *base);
 
 static gshmem_status_t verbs_open(const struct transport_config *config, struct transport **out)
@@ -42,15 +58,14 @@ static gshmem_status_t verbs_open(const struct transport_config *config, struct 
     for (int i = 0; i < SLOTS; i++)
         v->slot_free[i] = i;
     v->slots_left = SLOTS;
+    v->share = RECEIVES;
+    v->queue_pairs = (int)config->number(SETTING_IB_QP_PER_PEER);
     int found = nics_find(config, v->nic, why, sizeof why);
     v->nics = v->opened = found > 0 ? found : 0;
     if (v->wait_fd < 0 || !v->to || !v->slots || !v->nics)
         status = config->fail(GSHMEM_ERR_TRANSPORT, "verbs: %s", v->nics ? strerror(errno) : why);
-    for (int i = 0; i < v->nics && !status; i++) {
-        status = nic_open(v, &v->nic[i]);
-        if (!status && !watch(v, v->nic[i].channel->fd))
-            status = config->fail(GSHMEM_ERR_SYSTEM, "verbs: %s", strerror(errno));
-    }
+    for (int i = 0; i < v->nics && !status; i++)
+        status = open_nic(v, &v->nic[i]);
     if (!status && !watch(v, config->below->ops->wait_fd(config->below)))
         status = config->fail(GSHMEM_ERR_SYSTEM, "verbs: %s", strerror(errno));
     if (status) {
@@ -105,10 +120,7 @@ static void send_held(struct verbs *v)
 {
     v->held_back = false;
     for (struct link *l = v->links; l; l = l->next) {
-        if (l->unsaid)
-            link_say_rest(v, l);
-        if (l->state == LINK_BELOW && l->done != l->posted)
-            issue_below(v, l);
+        link_say_rest(v, l);
         complete_go_on(v, l);
     }
 }
@@ -120,6 +132,7 @@ static gshmem_status_t verbs_progress(struct transport *base, int *events)
     gshmem_status_t status;
 
     v->events = 0;
+    mend_retry(v);
     if (v->held_back)
         send_held(v);
     v->events += complete_some(v);
@@ -162,6 +175,7 @@ static int verbs_arm(struct transport *base)
 
     for (int i = 0; i < v->opened; i++)
         armed &= arm_nic(&v->nic[i]);
+    mend_watch(v);
     /* what came before the notice was asked for brings none */
     v->events = 0;
     return complete_some(v) + v->events + v->held_back + v->below->ops->arm(v->below) > 0 || !armed;
@@ -182,7 +196,7 @@ static void verbs_lose(struct transport *base, int pe, gshmem_status_t status)
 {
     struct verbs *v = (struct verbs *)base;
 
-    if (v->to[pe] && v->to[pe]->state != LINK_BELOW)
+    if (v->to[pe])
         link_fail(v, v->to[pe], status, NULL);
     v->below->ops->lose(v->below, pe, status);
 }
@@ -197,9 +211,7 @@ static int verbs_busy(struct transport *base)
     const struct verbs *v = (struct verbs *)base;
 
     for (const struct link *l = v->links; l; l = l->next) {
-        bool sending =
-            l->state == LINK_UP && (l->sends != l->sends_done || l->reply_first != l->reply_end);
-        if (l->posted != l->done || l->unsaid || sending)
+        if (link_is_busy(l))
             return 1;
     }
     return v->below->ops->busy(v->below);
@@ -209,6 +221,8 @@ static void verbs_close(struct transport *base)
 {
     struct verbs *v = (struct verbs *)base;
 
+    if (v->below) /* first: it may carry requests of links */
+        v->below->ops->close(v->below);
     while (v->links) {
         struct link *l = v->links;
         v->links = l->next;
@@ -220,8 +234,6 @@ static void verbs_close(struct transport *base)
     free(v->slots);
     if (v->wait_fd >= 0)
         close(v->wait_fd);
-    if (v->below)
-        v->below->ops->close(v->below);
     free(v->to);
     free(v);
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "transport/transport.h"
+#include "transport/verbs/choose.h"
 #include "transport/verbs/message.h"
 
 enum {
@@ -18,86 +19,161 @@ enum {
     SMALL_BYTES = 128, /* a put's data up to here travels in the work request */
     SLOT_BYTES = TRANSPORT_COPIED,
     SLOTS = 512,      /* for what is copied on its way, of all links */
-    SEND_DEPTH = 512, /* work requests of a link */
-    SEND_KEPT = 64,   /* of which so many are kept for replies and questions */
+    SEND_DEPTH = 512, /* work requests of a path; a power of two */
+    SEND_LEAST = 64,  /* and no NIC takes fewer */
     BATCH = 32,       /* work requests posted at once */
     WINDOW = 24,      /* messages to one PE that have no reply yet */
-    RECEIVES =
-        2 * WINDOW + 16, /* what a peer can have on its way to this PE: messages, and replies */
-    REPLIES = 64,        /* a power of two, above WINDOW */
+    /* what a peer can have on its way to this PE: messages, replies, and two questions for keys */
+    RECEIVES = 2 * WINDOW + 4,
+    RECEIVES_LEAST = 8,
+    INBOX_BLOCK = 1024, /* places that are registered at once */
+    REPLIES = 64,       /* a power of two, above 2 * WINDOW */
     POLL = 32,
-    NICS_MOST = 4, /* of one PE */
+    NICS_MOST = 4,        /* of one PE */
+    QUEUE_PAIRS_MOST = 4, /* between two NICs */
+    PATHS_MOST = NICS_MOST * QUEUE_PAIRS_MOST,
+    STRIPE_BYTES = 64 << 10, /* at least so much goes by each path, or all by one */
+    PACKETS_MOST = 1 << 22,  /* on their way by one path: their numbers have 24 bits */
 };
 
 #define CHUNK_BYTES (16ull << 20) /* of a segment: registered, and its key asked for, at once */
-#define PIECE_BYTES (1ull << 30)  /* at most in one work request; ports allow 2^31 */
 
 #define RECEIVED (1ull << 63) /* in wr_id: the rest is the number of the place in the inbox */
 
 struct verbs;
+struct link;
+struct note; /* note.h */
 
 /* ---- One request on its way to one PE ---- */
 
+enum op_below { BELOW_NOT, BELOW_CARRIES, BELOW_DONE };
+
 struct op {
     struct transport_request request;
-    uint64_t at;             /* bytes that have been given to the queue pair */
-    uint32_t sends_end;      /* done when so many work requests of its link are, */
-    bool wants_reply;        /* and, as a message went out, when its reply has come */
-    uint32_t number;         /* of that message */
-    gshmem_status_t failure; /* its own, not the link's */
-    int slot;                /* for its data; -1: none */
-    struct ibv_mr *mr;       /* of memory that was registered for it alone */
-    uint64_t value;          /* a signal's, on its way */
+    struct link *link;
+    uint64_t at;              /* bytes that have been given to queue pairs */
+    uint32_t end[PATHS_MOST]; /* done when so many work requests of those paths are, */
+    uint16_t used;            /* which are these; a bit each */
+    bool wants_reply;         /* and, as a message went out, when its reply has come */
+    bool issued;
+    bool fenced;              /* what must be before it has been marked */
+    bool held;                /* all but its signal, which waits for stripes on other paths */
+    uint8_t below;            /* an enum op_below */
+    uint32_t number;          /* of that message */
+    gshmem_status_t failure;  /* its own, not the link's */
+    int slot;                 /* for its data; -1: none */
+    struct ibv_mr *mr[NICS_MOST]; /* of memory that was registered for it alone */
+    uint64_t value;               /* a signal's, on its way */
     unsigned char small[SMALL_BYTES];
 };
 
-enum link_state {
-    LINK_ASKED, /* an offer is on its way; nothing can be sent yet */
-    LINK_READY, /* this side can receive, the other has not said so */
-    LINK_TRIED, /* both can; whether their networks carry it shows with the first message each way */
-    LINK_UP,
-    LINK_BELOW, /* one of the two has no NIC for it: requests go to the transport below */
-    LINK_FAILED,
+/* ---- One queue pair, from one of this PE's NICs to one of the peer's ---- */
+
+enum path_state {
+    PATH_NONE,     /* one of the two has no NIC for it */
+    PATH_ASKED,    /* an offer is on its way; nothing can be sent yet */
+    PATH_READY,    /* this side can receive, the other has not said so */
+    PATH_TRIED,    /* with an empty write, since it has been down */
+    PATH_UP,
+    PATH_STOPPING, /* it broke: what has arrived by it is being found out */
+    PATH_DOWN,     /* and it may be made anew */
 };
 
-/* What is said on the way to LINK_UP, and has not been taken by the transport below yet. */
-enum { SAY_OFFER = 1, SAY_READY = 2, SAY_NONE = 4 };
+/* What a work request that is not known to be done was for. */
+enum work_kind { WORK_WRITE, WORK_READ, WORK_SIGNAL, WORK_MESSAGE, WORK_OTHER };
 
-struct link {
-    struct link *next;
-    int pe;
-    enum link_state state;
-    gshmem_status_t failure;
-    unsigned unsaid;
+struct work {
+    uint64_t at; /* of the op's bytes, where this piece of them begins */
+    uint32_t op;
+    uint32_t packet_end; /* the number of the packet behind its last */
+    uint8_t kind;
+    bool behind_reads; /* the NIC held it back until all reads before it had come */
+};
+
+struct path {
+    struct link *link;
+    struct nic *nic;
+    int index;       /* among its link's */
+    uint32_t number; /* the same on both sides: NIC and queue pair */
+    enum path_state state;
+    uint32_t life;
+    bool tried;      /* it has been up, or could not be made: no request waits for it any more */
+    unsigned unsaid; /* enum say */
     struct ibv_qp *qp;
     uint32_t first_packet; /* its number */
+    int packet_shift;      /* log2 of a packet's bytes */
+    bool receives;         /* it knows which packet it would take */
     bool peer_ready;       /* it said so before its offer was heard */
-    bool greeted;          /* its first message has come */
 
-    struct op *op;                  /* [OPS] */
-    uint32_t posted, issuing, done; /* requests, counted for ever */
+    bool drained, stopped_here, stopped_there;
+    struct note *stopped; /* [2], while it stops: what this side says then, and the other */
 
-    uint32_t sends, sends_done; /* work requests likewise */
-    uint32_t batched;           /* of them, not given to the queue pair yet */
+    uint32_t sends, done; /* work requests, counted for ever */
+    uint32_t fence;       /* those before the last fence */
+    uint32_t last_read, fence_read; /* the last that reads, and the last before the fence */
+    uint32_t packet, packet_done;
+    uint32_t batch_first, batched;  /* of wr: not given to the queue pair yet */
+    struct work work[SEND_DEPTH];
     struct ibv_send_wr wr[BATCH];
     struct ibv_sge sge[BATCH];
     struct message_bytes text[BATCH];
+    struct message_bytes *kept; /* [SEND_DEPTH]: what NICs cannot take inline, until it is done */
+    struct ibv_mr *kept_mr;
+};
 
-    uint32_t said, replied;                /* messages, and those that have their reply */
-    uint32_t last_update;                  /* the last of those said that nothing may overtake */
-    uint32_t last_read;                    /* the last work request that reads */
-    uint32_t heard_number;                 /* of the other's messages */
-    uint64_t *key[TRANSPORT_SEGMENT_MAX];  /* [chunk] of the peer's; 0: unknown */
+/* ---- All that leads to one PE ---- */
+
+enum link_state {
+    LINK_WAITS, /* for its first path, or to know what has arrived by one that broke */
+    LINK_UP,
+    LINK_BELOW, /* there is no path: requests go to the transport below */
+    LINK_FAILED,
+};
+
+/* What is said on the way, and has not been taken by the transport below yet. */
+enum say { SAY_OFFER = 1, SAY_READY = 2, SAY_NONE = 4, SAY_STOPPED = 8 };
+
+struct link {
+    struct link *next;
+    struct verbs *verbs;
+    int pe;
+    enum link_state state;
+    gshmem_status_t failure;
+    struct path *path[PATHS_MOST];
+    int paths;
+    struct path *up[PATHS_MOST]; /* those that are up; the first takes what is small, and messages */
+    int ups;
+    struct path *messenger; /* that one, until what came by it is known; NULL: none is up */
+    uint16_t lacks;         /* paths of the peer's that this side has not, and has not said so yet */
+    uint8_t receiving;      /* NICs that have receives for it */
+    bool mended;            /* messages may have come twice */
+    uint64_t retry_at;    /* ns: when paths that are down are tried again */
+    unsigned retries;
+
+    struct op *op;                  /* [OPS] */
+    uint32_t posted, issuing, done; /* requests, counted for ever */
+    uint32_t below_left;            /* that the transport below carries */
+    uint32_t held;                  /* whose signals wait */
+    uint32_t epoch;                 /* of the last that was issued */
+    bool ordered;                   /* that one was not to be overtaken */
+
+    uint32_t said, replied;      /* messages, and those that have their reply */
+    uint32_t last_update;        /* the last of those said that changes memory */
+    uint32_t fence_update;       /* and the last before the fence */
+    uint32_t heard_number;       /* of the other's messages */
+    uint32_t window;             /* messages without reply that the other has room for */
+    uint64_t *key[TRANSPORT_SEGMENT_MAX]; /* [chunk][rails] of the peer's */
+    int rails;                            /* NICs of the peer's that there are keys for */
     uint64_t bytes[TRANSPORT_SEGMENT_MAX]; /* of its segments */
     uint64_t base[TRANSPORT_SEGMENT_MAX];
-    bool asking; /* for the key that the next request lacks: */
+    bool asking; /* for the keys that the next request lacks: */
     int asked_segment;
     uint64_t asked_chunk;
     uint32_t asked_number;
 
     bool owes_reply;               /* to heard_number */
-    struct message reply[REPLIES]; /* those that found no room; counted for ever */
-    uint32_t reply_first, reply_end;
+    struct message reply[REPLIES]; /* the last ones; those from reply_next on are yet to be sent */
+    uint32_t reply_next, reply_end;
 };
 
 /* ---- A NIC that this PE uses ---- */
@@ -108,22 +184,27 @@ struct nic {
     struct ibv_comp_channel *channel;
     struct ibv_cq *cq;
     struct ibv_srq *srq;
-    int port, gid_index;
+    int port;
     uint16_t pkey_index;
-    union ibv_gid gid;
+    struct port_address address[ADDRESSES_MOST]; /* the best first */
+    int addresses;
     uint16_t lid;
     bool ethernet, iwarp;
     enum ibv_mtu mtu;
     uint32_t reads; /* at a time, of one queue pair */
-    uint32_t receives_most;
-    char name[120]; /* for people: device, port, address */
-    bool armed;     /* its next completion will make the channel readable */
+    uint32_t receives_most, sends_most, completions_most;
+    uint32_t inline_most; /* bytes within a work request */
+    char name[120];       /* for people: device, port, address */
+    bool armed;           /* its next completion will make the channel readable */
+    bool down;            /* its port is, as it has said */
+    bool gone;            /* it has been taken away */
 
     struct ibv_mr **chunk[TRANSPORT_SEGMENT_MAX]; /* of this PE's segments, NULL until asked for */
     struct ibv_mr *slots_mr;
-    struct message_bytes *inbox; /* where messages arrive */
-    struct ibv_mr *inbox_mr;
+    struct message_bytes **inbox; /* where messages arrive: blocks, made as links are */
+    struct ibv_mr **inbox_mr;
     uint32_t inbox_room, inbox_posted;
+    uint32_t works_left; /* work requests for whose completions the queue still has room */
 };
 
 /* ibv_reg_dmabuf_mr */
@@ -138,14 +219,23 @@ struct verbs {
     int opened, nics; /* of them those in use; 0: everything goes below */
     enum transport_way way;             /* to memory of a device's own */
     register_dma_buf *register_dma_buf; /* NULL: this libibverbs has none */
-    struct link **to;                             /* [PE]: NULL until it is first talked to */
-    struct link *links;                           /* list of those */
-    char *slots;                                  /* SLOTS of SLOT_BYTES */
+    struct link **to;  /* [PE]: NULL until it is first talked to */
+    struct link *links; /* list of those */
+    char *slots;        /* SLOTS of SLOT_BYTES */
     int slot_free[SLOTS], slots_left;
-    int wait_fd;    /* epoll: that of the transport below, and the NICs' channels */
-    bool held_back; /* some link has batched requests, or something unsaid */
+    uint32_t share;     /* receives for each peer, of what each NIC has */
+    int queue_pairs;    /* between two NICs */
+    int wait_fd;        /* epoll: that of the transport below, and the NICs' channels */
+    bool held_back;     /* some link has batched requests, or something unsaid */
+    int stopping;       /* paths that wait for their completions to be drained */
+    unsigned rounds;
     int events;
 };
+
+static inline bool is_after(uint32_t a, uint32_t b)
+{
+    return (int32_t)(a - b) > 0;
+}
 
 extern const struct transport_ops gshmem_transport __attribute__((visibility("default")));
 
@@ -157,9 +247,10 @@ int nics_find(const struct transport_config *config, struct nic nic[NICS_MOST], 
               size_t why_size);
 gshmem_status_t nic_open(struct verbs *v, struct nic *nic);
 void nic_close(struct verbs *v, struct nic *nic);
-/* Room in the queue of receives for one more queue pair. */
-gshmem_status_t nic_add_receives(struct verbs *v, struct nic *nic, int pe);
+/* Room in the queue of receives for one more peer; false: there is none left. */
+bool nic_add_receives(struct verbs *v, struct nic *nic);
 bool nic_receive_again(struct nic *nic, uint32_t index);
+struct message_bytes *nic_inbox(const struct nic *nic, uint64_t index);
 
 /* ---- memory.c ---- */
 
@@ -197,38 +288,94 @@ gshmem_status_t reach_publish(const struct verbs *v, void *address, size_t capac
 /* Whether that PE has a NIC which could talk to one of this PE's; false: why not. */
 bool reach_might(const struct verbs *v, int pe, char *why, size_t why_size);
 
+/* ---- path.c ---- */
+
+/* Both NULL where there is no memory for it. */
+struct path *path_create(struct verbs *v, struct link *l, uint32_t number);
+/* Makes its queue pair, and offers it; false, with the reason: it cannot be made. */
+bool path_begin(struct verbs *v, struct path *p, char *why, size_t why_size);
+void path_hear(struct verbs *v, struct path *p, const struct note *n);
+void path_say_rest(struct verbs *v, struct path *p);
+/* It can be used from here on. */
+void path_come_up(struct verbs *v, struct path *p);
+void path_end(struct path *p); /* nothing is read or written for it any more */
+void path_free(struct path *p);
+
+/* ---- mend.c ---- */
+
+/* It has broken: what has arrived by it is found out, and the rest goes by others. */
+void mend_break(struct verbs *v, struct path *p, const char *why);
+void mend_hear(struct verbs *v, struct path *p, const struct note *n);
+/* Ends it, if both sides have said what came. */
+void mend_go_on(struct verbs *v, struct path *p);
+/* All completions of a NIC's have been taken. */
+void mend_drained(struct verbs *v, const struct nic *nic);
+/* What the NICs say of themselves. */
+void mend_watch(struct verbs *v);
+/* Tries paths that are down again, now and then. */
+void mend_retry(struct verbs *v);
+
 /* ---- link.c ---- */
 
 gshmem_status_t link_open(struct verbs *v, int pe, struct link **out);
 void link_heard(struct verbs *v, int from, const unsigned char *note, size_t bytes);
 void link_say_rest(struct verbs *v, struct link *l);
-/* Whether it is up by now: its first message has arrived there, and the other's here. */
-void link_try(struct verbs *v, struct link *l);
-/* There is no way for it by NICs, as has just been found out: its requests go below. */
-void link_give_up(struct verbs *v, struct link *l, const char *why);
+/* false: later */
+bool link_say(struct verbs *v, struct link *l, const struct note *n);
+/* A path of it has come, or gone: which are used now, and whether any. */
+void link_settle(struct verbs *v, struct link *l);
 /* All its requests end with that; the transport's user is told why, unless why is NULL. */
 void link_fail(struct verbs *v, struct link *l, gshmem_status_t status, const char *why);
 void link_close(struct verbs *v, struct link *l);
+bool link_is_busy(const struct link *l);
 /* There is other memory in the peer's segment from here on. */
 void link_forget(struct link *l, int segment, uint64_t offset, uint64_t bytes);
+/* Room for the keys of the peer's chunks. */
+bool link_remember(struct link *l, const struct note *offer);
+
+/* ---- post.c ---- */
+
+/* The next work request of a path, to be filled in, for so many bytes; NULL: no room. `kept`: it may
+ * use the room that is kept for replies and questions. */
+struct ibv_send_wr *post_next(struct verbs *v, struct path *p, enum work_kind kind, uint32_t op,
+                              uint64_t at, uint64_t bytes, bool kept);
+/* What it carries: within it, or from memory that is kept until it is done. */
+void post_within(struct path *p, struct ibv_send_wr *wr, const void *data, uint32_t bytes);
+bool post_message(struct verbs *v, struct path *p, enum work_kind kind, uint32_t op,
+                  const struct message *m); /* false: no room */
+/* Gives the queue pair what has been collected; false: not all of it, yet. */
+bool post_batch(struct verbs *v, struct path *p);
 
 /* ---- issue.c ---- */
 
 gshmem_status_t issue_post(struct verbs *v, struct link *l,
                            const struct transport_request *request);
-/* Gives the queue pair what it can take, in order. */
+/* Gives queue pairs what they can take. */
 void issue_more(struct verbs *v, struct link *l);
 void issue_batched(struct verbs *v, struct link *l);
-bool issue_message(struct verbs *v, struct link *l, const struct message *m); /* false: no room */
+/* Work that did not arrive is to be issued again. */
+void issue_again(struct link *l, const struct work *w);
+
+/* ---- finish.c ---- */
+
 /* Ends the requests that are done, in order. */
-void issue_finish(struct verbs *v, struct link *l);
+void finish_some(struct verbs *v, struct link *l);
 /* Hands all requests to the transport below. */
-void issue_below(struct verbs *v, struct link *l);
+void finish_below(struct verbs *v, struct link *l);
+/* Where a request's data is: here, or in its copy. */
+void *finish_data(const struct verbs *v, const struct op *op);
 
 /* ---- complete.c ---- */
 
 int complete_some(struct verbs *v); /* how much happened */
 /* All that can be done for a link: ends what is done, replies, and gives the queue pair more. */
 void complete_go_on(struct verbs *v, struct link *l);
+
+/* ---- serve.c ---- */
+
+/* Carries out a message; false: it makes no sense. */
+bool serve_message(struct verbs *v, struct link *l, const struct message *m);
+void serve_replies(struct verbs *v, struct link *l);
+bool serve_take_reply(struct verbs *v, struct link *l, const struct message *m);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "check.h"
 
-enum { QPS = 64, KEYS = 4096, WORKS = 4096, WCS = 16384, RECEIVES_MOST = 4096 };
+enum { QPS = 1024, KEYS = 65536, WORKS = 4096, WCS = 65536, RECEIVES_MOST = 65536, CONTEXTS = 64 };
 
 struct fake_count fake;
 bool (*fake_is_gpu)(const void *at, size_t bytes);
@@ -26,6 +26,8 @@ struct pair {
     struct ibv_qp qp;
     enum ibv_qp_state state;
     uint32_t peer, depth, inline_most;
+    uint32_t packets;      /* the number of the next packet that it would take */
+    uint32_t packet_bytes;
     bool unsignalled_left; /* since the last one that was signalled */
     uint32_t unfinished;   /* work requests that no completion has told of */
     struct work *work;     /* [WORKS] */
@@ -35,15 +37,15 @@ struct pair {
 struct completions {
     struct ibv_cq cq;
     struct ibv_wc *wc; /* [WCS] */
-    uint32_t first, end;
+    uint32_t first, end, most;
     uint32_t events;
     bool asked;
 };
 
 struct receives {
     struct ibv_srq srq;
-    struct ibv_recv_wr wr[RECEIVES_MOST];
-    struct ibv_sge sge[RECEIVES_MOST];
+    struct ibv_recv_wr *wr; /* [RECEIVES_MOST] */
+    struct ibv_sge *sge;
     uint32_t first, end, most;
 };
 
@@ -67,19 +69,31 @@ static unsigned draw(unsigned n)
 
 /* ---- Objects ---- */
 
-static struct ibv_device device = {.name = "fake0", .transport_type = IBV_TRANSPORT_IB};
-static struct ibv_device *devices[] = {&device, NULL};
+static struct ibv_device device[FAKE_DEVICES] = {
+    {.name = "fake0", .transport_type = IBV_TRANSPORT_IB},
+    {.name = "fake1", .transport_type = IBV_TRANSPORT_IB},
+    {.name = "fake2", .transport_type = IBV_TRANSPORT_IB},
+};
+static bool down[FAKE_DEVICES];
+static struct context {
+    struct ibv_context *context;
+    int told; /* write end of its events */
+} contexts[CONTEXTS];
 
 struct ibv_device **ibv_get_device_list(int *n)
 {
+    struct ibv_device **list = calloc(FAKE_DEVICES + 1, sizeof *list);
+
     if (n)
-        *n = 1;
-    return devices;
+        *n = fake.devices;
+    for (int i = 0; i < fake.devices; i++)
+        list[i] = &device[i];
+    return list;
 }
 
 void ibv_free_device_list(struct ibv_device **list)
 {
-    CHECK(list == devices);
+    free(list);
 }
 
 const char *ibv_get_device_name(struct ibv_device *d)
@@ -100,7 +114,14 @@ static int ask(struct ibv_cq *cq, int solicited);
 struct ibv_context *ibv_open_device(struct ibv_device *d)
 {
     struct ibv_context *c = calloc(1, sizeof *c);
+    int fd[2], i = 0;
 
+    while (i < CONTEXTS && contexts[i].context)
+        i++;
+    CHECK(i < CONTEXTS);
+    CHECK_EQ(pipe(fd), 0);
+    contexts[i] = (struct context){c, fd[1]};
+    c->async_fd = fd[0];
     c->device = d;
     c->ops.poll_cq = poll_cq;
     c->ops.post_send = post_send;
@@ -112,16 +133,39 @@ struct ibv_context *ibv_open_device(struct ibv_device *d)
 
 int ibv_close_device(struct ibv_context *c)
 {
+    for (int i = 0; i < CONTEXTS; i++) {
+        if (contexts[i].context == c) {
+            close(contexts[i].told);
+            contexts[i].context = NULL;
+        }
+    }
+    close(c->async_fd);
     open_things--;
     free(c);
     return 0;
+}
+
+int ibv_get_async_event(struct ibv_context *c, struct ibv_async_event *e)
+{
+    return read(c->async_fd, e, sizeof *e) == sizeof *e ? 0 : -1;
+}
+
+void ibv_ack_async_event(struct ibv_async_event *e)
+{
+    (void)e;
 }
 
 int ibv_query_device(struct ibv_context *c, struct ibv_device_attr *a)
 {
     (void)c;
     *a = (struct ibv_device_attr){
-        .phys_port_cnt = 1, .max_qp_rd_atom = 8, .max_srq = 1, .max_srq_wr = RECEIVES_MOST};
+        .phys_port_cnt = 1,
+        .max_qp_rd_atom = 8,
+        .max_srq = 1,
+        .max_srq_wr = fake.receives_most,
+        .max_qp_wr = fake.sends_most,
+        .max_cqe = fake.completions_most,
+    };
     return 0;
 }
 
@@ -201,7 +245,9 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *c, int n, void *context,
 {
     struct completions *q = calloc(1, sizeof *q);
 
-    (void)n, (void)vector;
+    (void)vector;
+    CHECK(n <= fake.completions_most);
+    q->most = (uint32_t)n;
     q->wc = calloc(WCS, sizeof *q->wc);
     q->cq = (struct ibv_cq){.context = c, .channel = channel, .cq_context = context};
     open_things++;
@@ -222,7 +268,9 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
 {
     struct receives *r = calloc(1, sizeof *r);
 
-    CHECK(a->attr.max_wr <= RECEIVES_MOST);
+    CHECK(a->attr.max_wr <= (uint32_t)fake.receives_most);
+    r->wr = calloc(RECEIVES_MOST, sizeof *r->wr);
+    r->sge = calloc(RECEIVES_MOST, sizeof *r->sge);
     r->srq = (struct ibv_srq){.context = pd->context, .pd = pd};
     r->most = a->attr.max_wr;
     open_things++;
@@ -232,6 +280,8 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
 int ibv_destroy_srq(struct ibv_srq *srq)
 {
     open_things--;
+    free(((struct receives *)srq)->wr);
+    free(((struct receives *)srq)->sge);
     free(srq);
     return 0;
 }
@@ -325,7 +375,13 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
 {
     struct pair *p = calloc(1, sizeof *p);
 
-    CHECK(next_pair < QPS && a->qp_type == IBV_QPT_RC && a->srq && a->cap.max_inline_data <= 512);
+    CHECK(next_pair < QPS && a->qp_type == IBV_QPT_RC && a->srq);
+    CHECK(a->cap.max_send_wr <= (uint32_t)fake.sends_most && a->cap.max_send_sge == 1);
+    if (a->cap.max_inline_data > (uint32_t)fake.inline_most) {
+        free(p);
+        errno = EINVAL;
+        return NULL;
+    }
     p->work = calloc(WORKS, sizeof *p->work);
     p->qp = (struct ibv_qp){.context = pd->context,
                             .pd = pd,
@@ -340,19 +396,41 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
     return &p->qp;
 }
 
+static void break_down(struct pair *p, uint32_t at, enum ibv_wc_status first);
+
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *a, int mask)
 {
     struct pair *p = (struct pair *)qp;
 
     CHECK(mask & IBV_QP_STATE);
+    if (a->qp_state == IBV_QPS_ERR) {
+        break_down(p, p->first, IBV_WC_WR_FLUSH_ERR);
+        return 0;
+    }
     CHECK_EQ(a->qp_state, p->state + 1);
     if (a->qp_state == IBV_QPS_RTR && way_in && --way_in == 0) {
         errno = ENETUNREACH;
         return ENETUNREACH;
     }
     p->state = a->qp_state;
-    if (a->qp_state == IBV_QPS_RTR)
+    if (a->qp_state == IBV_QPS_RTR) {
         p->peer = a->dest_qp_num;
+        p->packets = a->rq_psn;
+        p->packet_bytes = 128u << a->path_mtu;
+    }
+    return 0;
+}
+
+int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *a, int mask, struct ibv_qp_init_attr *init)
+{
+    struct pair *p = (struct pair *)qp;
+
+    (void)init;
+    CHECK_EQ(mask, IBV_QP_RQ_PSN);
+    CHECK_EQ(p->state, IBV_QPS_ERR); /* else it could take more meanwhile */
+    if (fake.tells_no_packet)
+        return EIO;
+    a->rq_psn = p->packets & 0xffffff;
     return 0;
 }
 
@@ -373,7 +451,7 @@ static void complete(struct ibv_cq *cq, struct ibv_wc wc)
 {
     struct completions *q = (struct completions *)cq;
 
-    CHECK(q->end - q->first < WCS);
+    CHECK(q->end - q->first < q->most); /* it would overflow */
     q->wc[q->end++ % WCS] = wc;
     q->events += q->asked;
     q->asked = false;
@@ -424,13 +502,19 @@ static int post_receive(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_
     return 0;
 }
 
-static char *registered(uint32_t key, uint64_t at, uint64_t bytes, int access)
+static char *registered(const struct ibv_pd *pd, uint32_t key, uint64_t at, uint64_t bytes, int access)
 {
     CHECK(key < KEYS && keys[key].used);
     CHECK((keys[key].access & access) == access);
+    CHECK(keys[key].mr.pd == pd);
     CHECK(at >= (uintptr_t)keys[key].mr.addr &&
           at + bytes <= (uintptr_t)keys[key].mr.addr + keys[key].mr.length);
     return keys[key].view + (at - (uintptr_t)keys[key].mr.addr);
+}
+
+static int device_of(const struct pair *p)
+{
+    return (int)(p->qp.context->device - device);
 }
 
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
@@ -438,7 +522,7 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
     struct pair *p = (struct pair *)qp;
     int refused = refuse_in && --refuse_in == 0 ? refuse_error : 0;
 
-    CHECK_EQ(p->state, IBV_QPS_RTS);
+    CHECK(p->state == IBV_QPS_RTS || p->state == IBV_QPS_ERR);
     fake.posts++;
     for (; wr; wr = wr->next) {
         if (refused && !wr->next) {
@@ -447,8 +531,10 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
         }
         struct work *w = &p->work[p->end % WORKS];
         CHECK(p->unfinished < p->depth && p->end - p->first < WORKS);
-        CHECK(wr->num_sge == 1);
-        *w = (struct work){.wr = *wr, .sge = *wr->sg_list};
+        CHECK(wr->num_sge <= 1);
+        *w = (struct work){.wr = *wr};
+        if (wr->num_sge)
+            w->sge = *wr->sg_list;
         if (wr->send_flags & IBV_SEND_INLINE) {
             CHECK(w->sge.length <= p->inline_most);
             memcpy(w->inlined, (void *)(uintptr_t)w->sge.addr, w->sge.length);
@@ -457,15 +543,18 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
         p->unfinished++;
         fake.works++;
         fake.signalled += (wr->send_flags & IBV_SEND_SIGNALED) != 0;
+        fake.of_device[device_of(p)]++;
     }
+    if (p->state == IBV_QPS_ERR)
+        break_down(p, p->first, IBV_WC_WR_FLUSH_ERR);
     return 0;
 }
 
-static const void *source(const struct work *w)
+static const void *source(const struct pair *p, const struct work *w)
 {
     return w->wr.send_flags & IBV_SEND_INLINE
                ? (const void *)w->inlined
-               : registered(w->sge.lkey, w->sge.addr, w->sge.length, 0);
+               : registered(p->qp.pd, w->sge.lkey, w->sge.addr, w->sge.length, 0);
 }
 
 static void deliver(struct pair *from, struct pair *to, const struct work *w)
@@ -476,9 +565,8 @@ static void deliver(struct pair *from, struct pair *to, const struct work *w)
     const struct ibv_sge *place = &r->sge[r->first % RECEIVES_MOST];
     uint64_t id = r->wr[r->first++ % RECEIVES_MOST].wr_id;
     CHECK(w->sge.length <= place->length);
-    memcpy(registered(place->lkey, place->addr, w->sge.length, IBV_ACCESS_LOCAL_WRITE), source(w),
-           w->sge.length);
-    (void)from;
+    memcpy(registered(to->qp.pd, place->lkey, place->addr, w->sge.length, IBV_ACCESS_LOCAL_WRITE),
+           source(from, w), w->sge.length);
     complete(to->qp.recv_cq, (struct ibv_wc){.wr_id = id,
                                              .status = IBV_WC_SUCCESS,
                                              .opcode = IBV_WC_RECV,
@@ -486,10 +574,12 @@ static void deliver(struct pair *from, struct pair *to, const struct work *w)
                                              .qp_num = to->qp.qp_num});
 }
 
-static void do_read(struct work *w)
+static void do_read(struct pair *p, struct work *w)
 {
-    memcpy(registered(w->sge.lkey, w->sge.addr, w->sge.length, IBV_ACCESS_LOCAL_WRITE),
-           registered(w->wr.wr.rdma.rkey, w->wr.wr.rdma.remote_addr, w->sge.length,
+    const struct pair *to = pairs[p->peer];
+
+    memcpy(registered(p->qp.pd, w->sge.lkey, w->sge.addr, w->sge.length, IBV_ACCESS_LOCAL_WRITE),
+           registered(to->qp.pd, w->wr.wr.rdma.rkey, w->wr.wr.rdma.remote_addr, w->sge.length,
                       IBV_ACCESS_REMOTE_READ),
            w->sge.length);
     w->late = false;
@@ -501,7 +591,7 @@ static void catch_up(struct pair *p, uint32_t end)
 {
     for (uint32_t i = p->first; i != end; i++) {
         if (p->work[i % WORKS].late)
-            do_read(&p->work[i % WORKS]);
+            do_read(p, &p->work[i % WORKS]);
     }
 }
 
@@ -517,14 +607,40 @@ static void tell(struct pair *p, uint32_t end)
     }
 }
 
-static void break_down(struct pair *p, uint32_t at)
+static void break_down(struct pair *p, uint32_t at, enum ibv_wc_status first)
 {
-    for (enum ibv_wc_status status = fail_status; at != p->end; status = IBV_WC_WR_FLUSH_ERR, at++)
+    for (enum ibv_wc_status status = first; at != p->end; status = IBV_WC_WR_FLUSH_ERR, at++)
         complete(p->qp.send_cq, (struct ibv_wc){.wr_id = p->work[at % WORKS].wr.wr_id,
                                                 .status = status,
                                                 .qp_num = p->qp.qp_num});
     p->first = p->end;
+    p->unfinished = 0;
     p->state = IBV_QPS_ERR;
+}
+
+static bool takes(const struct pair *from, const struct pair *to)
+{
+    return to && (to->state == IBV_QPS_RTR || to->state == IBV_QPS_RTS) && !down[device_of(from)] &&
+           !down[device_of(to)];
+}
+
+/* One work request of p's, at the other side. */
+static void execute(struct pair *p, struct pair *to, struct work *w)
+{
+    CHECK(w->sge.length <= 1u << 31);
+    to->packets += w->sge.length ? (w->sge.length - 1) / to->packet_bytes + 1 : 1;
+    if (w->wr.opcode == IBV_WR_RDMA_WRITE) {
+        if (w->sge.length)
+            memcpy(registered(to->qp.pd, w->wr.wr.rdma.rkey, w->wr.wr.rdma.remote_addr,
+                              w->sge.length, IBV_ACCESS_REMOTE_WRITE),
+                   source(p, w), w->sge.length);
+        fake.writes++;
+    } else if (w->wr.opcode == IBV_WR_RDMA_READ) {
+        w->late = true;
+    } else {
+        deliver(p, to, w);
+        fake.sends++;
+    }
 }
 
 /* Some of a queue pair's work. */
@@ -538,27 +654,20 @@ static bool run(struct pair *p)
     for (uint32_t i = begin; i != end; i++) {
         struct work *w = &p->work[i % WORKS];
         struct pair *to = p->peer < QPS ? pairs[p->peer] : NULL;
-        if ((fail_in && --fail_in == 0) || !to || to->state < IBV_QPS_RTR) {
-            if (!fail_status)
-                fail_status = IBV_WC_RETRY_EXC_ERR;
-            catch_up(p, i);
-            tell(p, i);
-            break_down(p, i);
-            return true;
-        }
+        bool fails = fail_in && --fail_in == 0;
         if (w->wr.send_flags & IBV_SEND_FENCE)
             catch_up(p, i);
-        if (w->wr.opcode == IBV_WR_RDMA_WRITE) {
-            memcpy(registered(w->wr.wr.rdma.rkey, w->wr.wr.rdma.remote_addr, w->sge.length,
-                              IBV_ACCESS_REMOTE_WRITE),
-                   source(w), w->sge.length);
-            fake.writes++;
-        } else if (w->wr.opcode == IBV_WR_RDMA_READ) {
-            w->late = true;
-        } else {
-            deliver(p, to, w);
-            fake.sends++;
+        if (fails || !takes(p, to)) {
+            if (fake.loses_answers && fails && takes(p, to) && draw(2))
+                execute(p, to, w); /* all has arrived, but no word of it comes back */
+            if (!fake.loses_answers) {
+                catch_up(p, i);
+                tell(p, i);
+            }
+            break_down(p, p->first, fails ? fail_status : IBV_WC_RETRY_EXC_ERR);
+            return true;
         }
+        execute(p, to, w);
     }
     catch_up(p, end);
     tell(p, end);
@@ -569,8 +678,8 @@ bool fake_run(void)
 {
     bool some = false;
 
-    for (int i = 0, begin = (int)draw(QPS); i < QPS; i++) {
-        struct pair *p = pairs[(begin + i) % QPS];
+    for (int i = 0, begin = (int)draw((unsigned)next_pair + 1); i < next_pair; i++) {
+        struct pair *p = pairs[(begin + i) % next_pair];
         if (p)
             some |= run(p) || p->first != p->end;
     }
@@ -583,8 +692,14 @@ void fake_begin(unsigned seed)
 {
     drawn = seed;
     next_pair = next_key = fail_in = refuse_in = memory_in = way_in = 0;
-    fail_status = 0;
-    fake = (struct fake_count){.gids = 3};
+    fail_status = IBV_WC_RETRY_EXC_ERR;
+    memset(down, 0, sizeof down);
+    fake = (struct fake_count){.gids = 3,
+                               .devices = 1,
+                               .inline_most = 512,
+                               .sends_most = 4096,
+                               .completions_most = WCS,
+                               .receives_most = 4096};
 }
 
 void fake_end(void)
@@ -607,6 +722,28 @@ void fake_refuse_post(int nth, int error)
 void fake_refuse_memory(int nth)
 {
     memory_in = nth;
+}
+
+void fake_port(int which, bool up)
+{
+    struct ibv_async_event e = {.element.port_num = 1,
+                                .event_type = up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR};
+
+    down[which] = !up;
+    fake_event(which, e);
+}
+
+void fake_cut(int which)
+{
+    down[which] = true;
+}
+
+void fake_event(int which, struct ibv_async_event e)
+{
+    for (int i = 0; i < CONTEXTS; i++) {
+        if (contexts[i].context && contexts[i].context->device == &device[which])
+            CHECK_EQ(write(contexts[i].told, &e, sizeof e), sizeof e);
+    }
 }
 
 void fake_refuse_way(int nth)

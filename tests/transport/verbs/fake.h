@@ -24,8 +24,16 @@ void fake_fail(int nth, enum ibv_wc_status status);
 void fake_refuse_post(int nth, int error);
 /* The nth registration from now on fails with ENOMEM. */
 void fake_refuse_memory(int nth);
+
 /* The nth queue pair from now on that is told of its peer finds no way to it. */
 void fake_refuse_way(int nth);
+/* A port's link goes down, which it says, or comes back; or it is cut off without a word. */
+void fake_port(int device, bool up);
+void fake_cut(int device);
+/* What all who have that device open hear. */
+void fake_event(int device, struct ibv_async_event e);
+
+enum { FAKE_DEVICES = 3 };
 
 extern struct fake_count {
     int posts; /* calls of ibv_post_send */
@@ -33,6 +41,11 @@ extern struct fake_count {
     int writes, reads, sends;
     int signalled;
     int registered; /* there are now */
+    int of_device[FAKE_DEVICES]; /* work requests of each */
+    /* What may be changed before PEs are opened: */
+    int devices, inline_most, sends_most, completions_most, receives_most;
+    bool loses_answers;   /* where a queue pair breaks, what it had just done is not reported */
+    bool tells_no_packet; /* ibv_query_qp fails */
     int infiniband; /* what ports that are asked from now on are of; else Ethernet */
     int dma_bufs, peermems; /* registrations of a GPU's memory, counted */
     int no_dma_buf, peermem; /* whether such can be made */

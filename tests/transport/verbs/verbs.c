@@ -1,343 +1,20 @@
-/* The verbs transport without a NIC and without a runtime: two PEs in one process over the fake of
- * libibverbs, with a transport below that carries notes and keeps count of requests. */
-#define _GNU_SOURCE
-#include <stdarg.h>
+/* The verbs transport without a NIC and without a runtime: data, order, connecting, errors. */
+#include "pes.h"
+
 #include <stdlib.h>
-
-#include "check.h"
-#include "fake.h"
-#include "gshmem/rma.h"
-#include "gshmem/type.h"
-#include "runtime/base/settings.h"
-#include "transport/verbs/verbs.h"
-
-enum { PES = 2, SEGMENT = 40 << 20, NOTES = 64 };
-
-struct pe {
-    struct transport *t;
-    struct transport_config config;
-    struct transport below;
-    int lost;
-    char why[400];
-    int passed_down;
-    struct {
-        int to;
-        size_t bytes;
-        unsigned char text[TRANSPORT_NOTE_MAX];
-    } note[NOTES];
-    int notes;
-    int says_nothing; /* where it publishes its address */
-    int full; /* so many calls of say are answered with TRANSPORT_FULL */
-    char *memory;
-};
-
-static struct pe pe[PES];
-static char complaint[400];
-
-/* ---- What the transport is lent ---- */
-
-static gshmem_status_t complain(gshmem_status_t status, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(complaint, sizeof complaint, format, args);
-    va_end(args);
-    return status;
-}
-
-static void be_silent(const char *format, ...)
-{
-    (void)format;
-}
-
-static uint64_t apply(void *context, enum gshmem_amo amo, int type, void *target, uint64_t operand,
-                      uint64_t compare)
-{
-    uint64_t old = *(uint64_t *)target;
-
-    (void)context, (void)compare;
-    CHECK_EQ(type, GSHMEM_TYPE_UINT64);
-    CHECK_EQ(amo, GSHMEM_AMO_ADD);
-    *(uint64_t *)target = old + operand;
-    return old;
-}
-
-static void lost(void *context, int which, gshmem_status_t status, const char *why)
-{
-    struct pe *p = context;
-
-    CHECK(which == 1 - (int)(p - pe) && status);
-    snprintf(p->why, sizeof p->why, "%s", why);
-    p->lost++;
-}
-
-static gshmem_status_t find(void *context, int which, void *address, size_t capacity, size_t *bytes)
-{
-    (void)context;
-    *bytes = 0;
-    return pe[which].says_nothing
-               ? GSHMEM_OK
-               : gshmem_transport.address(pe[which].t, address, capacity, bytes);
-}
-
-static int64_t number(int setting)
-{
-    return settings_number((enum setting)setting);
-}
-
-static const char *text(int setting)
-{
-    return settings_string((enum setting)setting);
-}
-
-/* ---- The transport below ---- */
-
-static struct pe *owner(struct transport *t)
-{
-    return (struct pe *)(void *)((char *)t - offsetof(struct pe, below));
-}
-
-static gshmem_status_t below_post(struct transport *t, const struct transport_request *r)
-{
-    owner(t)->passed_down++;
-    r->done(r->tag, GSHMEM_OK);
-    return GSHMEM_OK;
-}
-
-static gshmem_status_t below_say(struct transport *t, int to, const void *note, size_t bytes)
-{
-    struct pe *p = owner(t);
-
-    if (p->full && p->full--)
-        return TRANSPORT_FULL;
-    CHECK(p->notes < NOTES && bytes <= TRANSPORT_NOTE_MAX);
-    p->note[p->notes].to = to;
-    p->note[p->notes].bytes = bytes;
-    memcpy(p->note[p->notes++].text, note, bytes);
-    return GSHMEM_OK;
-}
-
-static gshmem_status_t below_progress(struct transport *t, int *events)
-{
-    (void)t;
-    *events = 0;
-    return GSHMEM_OK;
-}
-
-static void below_begin(struct transport *t, const struct transport_config *config)
-{
-    (void)t, (void)config;
-}
-
-static void below_lose(struct transport *t, int which, gshmem_status_t status)
-{
-    (void)t, (void)which, (void)status;
-}
-
-static int below_no(struct transport *t)
-{
-    (void)t;
-    return 0;
-}
-
-static int below_fd(struct transport *t)
-{
-    (void)t;
-    return -1;
-}
-
-static void below_close(struct transport *t)
-{
-    (void)t;
-}
-
-static gshmem_status_t below_address(struct transport *t, void *address, size_t capacity,
-                                     size_t *bytes)
-{
-    (void)t, (void)address, (void)capacity;
-    *bytes = 0;
-    return GSHMEM_OK;
-}
-
-static const struct transport_ops below_ops = {.name = "below",
-                                               .address = below_address,
-                                               .begin = below_begin,
-                                               .post = below_post,
-                                               .progress = below_progress,
-                                               .say = below_say,
-                                               .lose = below_lose,
-                                               .arm = below_no,
-                                               .busy = below_no,
-                                               .wait_fd = below_fd,
-                                               .close = below_close};
-
-/* ---- Two PEs ---- */
-
-static void open_pe(int me, bool device)
-{
-    struct pe *p = &pe[me];
-
-    *p = (struct pe){.below = {&below_ops}, .memory = calloc(1, SEGMENT)};
-    p->config = (struct transport_config){.size = sizeof p->config,
-                                          .fail = complain,
-                                          .info = be_silent,
-                                          .pe = me,
-                                          .n_pes = PES,
-                                          .context = p,
-                                          .find = find,
-                                          .apply = apply,
-                                          .lost = lost,
-                                          .number = number,
-                                          .text = text,
-                                          .below = &p->below};
-    CHECK_EQ(gshmem_transport.open(&p->config, &p->t), GSHMEM_OK);
-    p->config.segments = 1;
-    p->config.segment[0].base = p->memory;
-    p->config.segment[0].bytes = SEGMENT;
-    if (device)
-        p->config.device = (struct device *)p; /* some */
-    gshmem_transport.begin(p->t, &p->config);
-}
-
-static void carry_notes(int from)
-{
-    int n = pe[from].notes;
-
-    for (int i = 0; i < n; i++)
-        gshmem_transport.hear(pe[1 - from].t, from, pe[from].note[i].text, pe[from].note[i].bytes);
-    pe[from].notes -= n;
-    memmove(pe[from].note, pe[from].note + n, (size_t)pe[from].notes * sizeof pe[from].note[0]);
-}
-
-static bool drive(void)
-{
-    bool some = fake_run();
-    int events;
-
-    for (int i = 0; i < PES; i++) {
-        carry_notes(i);
-        CHECK_EQ(gshmem_transport.progress(pe[i].t, &events), GSHMEM_OK);
-        some |= events > 0;
-    }
-    return some;
-}
-
-static int ok, not_ok, posted, last_tag;
-static bool any_order; /* both PEs post */
-static gshmem_status_t last_status;
-
-static void done(void *tag, gshmem_status_t status)
-{
-    CHECK((intptr_t)tag > last_tag || any_order); /* as they were posted, of one PE */
-    last_tag = (int)(intptr_t)tag;
-    *(status ? &not_ok : &ok) += 1;
-    last_status = status ? status : last_status;
-}
-
-static gshmem_status_t try_post(int from, struct transport_request r)
-{
-    r.pe = 1 - from;
-    r.done = done;
-    r.tag = (void *)(intptr_t)(posted + 1);
-    posted++;
-    gshmem_status_t status = gshmem_transport.post(pe[from].t, &r);
-    posted -= status != GSHMEM_OK;
-    return status;
-}
-
-static void post(int from, struct transport_request r)
-{
-    gshmem_status_t status;
-    int rounds = 0;
-
-    while ((status = try_post(from, r)) == TRANSPORT_FULL && rounds++ < 10000)
-        drive();
-    CHECK_EQ(status, GSHMEM_OK);
-}
-
-static void settle(void)
-{
-    for (int rounds = 0; ok + not_ok < posted; rounds++) {
-        drive();
-        if (rounds == 100000)
-            CHECK_FAIL("%d of %d requests have ended", ok + not_ok, posted);
-    }
-}
-
-static void begin(unsigned seed)
-{
-    ok = not_ok = posted = last_tag = 0;
-    last_status = GSHMEM_OK;
-    complaint[0] = 0;
-    fake_begin(seed);
-    open_pe(0, false);
-    open_pe(1, false);
-}
-
-static void end(void)
-{
-    for (int i = 0; i < PES; i++) {
-        gshmem_transport.close(pe[i].t);
-        free(pe[i].memory);
-    }
-    CHECK_EQ(fake.registered, 0);
-    fake_end();
-}
-
-static struct transport_request put(void *from, uint64_t offset, uint64_t bytes)
-{
-    return (struct transport_request){
-        .kind = TRANSPORT_PUT, .local = from, .offset = offset, .bytes = bytes};
-}
-
-static struct transport_request get(void *to, uint64_t offset, uint64_t bytes)
-{
-    return (struct transport_request){
-        .kind = TRANSPORT_GET, .local = to, .offset = offset, .bytes = bytes};
-}
-
-static struct transport_request add(uint64_t offset, uint64_t operand, uint64_t *old)
-{
-    return (struct transport_request){.kind = TRANSPORT_ATOMIC,
-                                      .offset = offset,
-                                      .amo = GSHMEM_AMO_ADD,
-                                      .type = GSHMEM_TYPE_UINT64,
-                                      .operand = operand,
-                                      .old = old};
-}
-
-static struct transport_request with_signal(struct transport_request r, int op, uint64_t offset,
-                                            uint64_t value)
-{
-    r.signal_op = op;
-    r.signal_offset = offset;
-    r.signal_value = value;
-    return r;
-}
-
-static uint64_t *word(int which, uint64_t offset)
-{
-    return (uint64_t *)(void *)(pe[which].memory + offset);
-}
+#include <string.h>
 
 /* ---- Data ---- */
 
-static void fill(char *at, size_t bytes, unsigned seed)
-{
-    for (size_t i = 0; i < bytes; i++)
-        at[i] = (char)(i * 31 + seed);
-}
-
 /* All ways that data can take: in the work request, by a slot, from the heap and from the program's
  * own memory, across chunks; there and back. */
-static void sizes(unsigned seed)
+static void sizes(unsigned seed, int devices)
 {
     static const uint64_t all[] = {1,    7,    8,       128,      129, 192,
                                    4096, 4097, 1 << 20, 33 << 20, 0};
     static char own[33 << 20], back[33 << 20];
 
-    begin(seed);
+    begin_with(seed, devices);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         const uint64_t offset = 5 + i;
         char *source = i % 2 ? own : pe[0].memory + 3;
@@ -387,12 +64,12 @@ static void sources_are_copied(void)
 /* ---- Order ---- */
 
 /* Random requests both ways, of both kinds of path, against a model that does them in order. */
-static void in_order(unsigned seed)
+static void in_order(unsigned seed, int devices)
 {
     enum { WORDS = 16, STEPS = 3000 };
     static uint64_t model[2][WORDS], old[STEPS], expected[STEPS], value[STEPS];
 
-    begin(seed);
+    begin_with(seed, devices);
     memset(model, 0, sizeof model);
     srand(seed);
     for (int i = 0; i < STEPS; i++) {
@@ -450,14 +127,6 @@ static void in_order(unsigned seed)
 
 /* ---- What it costs ---- */
 
-static void warm_up(void)
-{
-    uint64_t value = 1;
-
-    post(0, put(&value, 0, 8));
-    settle();
-}
-
 /* A put with a signal is one work request more than a put, posted together; many small puts are few
  * posts, and few completions. */
 static void economy(void)
@@ -497,21 +166,14 @@ static void both_at_once(unsigned seed)
     uint64_t value = 5;
 
     begin(seed);
-    for (int i = 0; i < 2; i++) { /* by turns: tags must rise */
+    for (int i = 0; i < 2; i++) {
         struct transport_request r = put(&value, 8 * (uint64_t)i, 8);
         r.flags = TRANSPORT_MORE;
-        r.pe = 1 - i;
-        r.done = done;
-        r.tag = (void *)(intptr_t)++posted;
-        if (i)
-            last_tag = -1;
-        CHECK_EQ(gshmem_transport.post(pe[i].t, &r), GSHMEM_OK);
+        CHECK_EQ(try_post(i, r), GSHMEM_OK);
     }
     pe[0].full = pe[1].full = 2;
-    for (int rounds = 0; ok < 2 && rounds < 1000; rounds++) {
-        last_tag = -1;
+    for (int rounds = 0; ok < 2 && rounds < 1000; rounds++)
         drive();
-    }
     CHECK_EQ(ok, 2);
     CHECK(*word(1, 0) == 5 && *word(0, 8) == 5);
     end();
@@ -521,8 +183,7 @@ static void without_nic_on_one_side(void)
 {
     static char data[8192];
 
-    ok = not_ok = posted = last_tag = 0;
-    fake_begin(1);
+    prepare(1);
     open_pe(0, false);
     open_pe(1, true);
     post(0, put(data, 0, 8));
@@ -542,15 +203,15 @@ static void post_both(void)
 {
     static uint64_t value = 5;
 
-    any_order = true;
     for (int i = 0; i < 2; i++) {
         post(i, put(&value, 8, 8));
         post(i, add(16, 1, NULL));
     }
     settle();
-    any_order = false;
     CHECK_EQ(ok, 4);
     CHECK_EQ(pe[0].lost + pe[1].lost, 0);
+    CHECK(*word(0, 8) == 5 && *word(1, 8) == 5);
+    CHECK(*word(0, 16) == 1 && *word(1, 16) == 1);
 }
 
 static void go_below(void)
@@ -558,7 +219,6 @@ static void go_below(void)
     post_both();
     CHECK_EQ(pe[0].passed_down, 2);
     CHECK_EQ(pe[1].passed_down, 2);
-    CHECK(*word(0, 8) == 0 && *word(1, 8) == 0); /* nothing went both ways */
     end();
 }
 
@@ -571,14 +231,14 @@ static void other_uses_one_below_alone(void)
     pe[1].says_nothing = 1;
     post(0, put(&value, 0, 8));
     CHECK_EQ(pe[0].passed_down, 1);
+    CHECK_EQ(pe[0].notes, 0);
     CHECK_EQ(fake.works, 0);
     end();
 }
 
 static void of_other_kind(void)
 {
-    ok = not_ok = posted = last_tag = 0;
-    fake_begin(1);
+    prepare(1);
     open_pe(0, false);
     fake.infiniband = 1;
     open_pe(1, false);
@@ -593,12 +253,16 @@ static void no_way(unsigned seed)
     go_below();
 }
 
-/* Or only by the first message, of either. */
+/* Or only by what is sent first, of either. */
 static void nothing_gets_through(unsigned seed)
 {
     begin(seed);
-    fake_fail(1 + (int)seed % 2, IBV_WC_RETRY_EXC_ERR);
+    fake_cut(0);
     go_below();
+    begin(seed);
+    fake_fail(1 + (int)seed % 2, IBV_WC_RETRY_EXC_ERR);
+    post_both();
+    end();
 }
 
 static void nonsense_in_notes(void)
@@ -629,6 +293,17 @@ static void nonsense_in_notes(void)
 
 /* ---- Errors ---- */
 
+/* What is the request's own fault. */
+static bool ends_link(enum ibv_wc_status status)
+{
+    return status == IBV_WC_LOC_LEN_ERR || status == IBV_WC_LOC_QP_OP_ERR ||
+           status == IBV_WC_LOC_EEC_OP_ERR || status == IBV_WC_LOC_PROT_ERR ||
+           status == IBV_WC_MW_BIND_ERR || status == IBV_WC_LOC_ACCESS_ERR ||
+           status == IBV_WC_REM_INV_REQ_ERR || status == IBV_WC_REM_ACCESS_ERR ||
+           status == IBV_WC_LOC_RDD_VIOL_ERR || status == IBV_WC_REM_INV_RD_REQ_ERR ||
+           status == IBV_WC_INV_EECN_ERR || status == IBV_WC_INV_EEC_STATE_ERR;
+}
+
 static void every_status(void)
 {
     static char data[8192];
@@ -642,33 +317,44 @@ static void every_status(void)
         for (int i = 0; i < 5; i++)
             post(0, put(data, 0, 64));
         settle();
-        CHECK_EQ(not_ok, 7);
-        CHECK_EQ(pe[0].lost, 1);
-        CHECK(strstr(pe[0].why, "fake0 port 1, 0.0.0.1") && strstr(pe[0].why, "status"));
-        CHECK_EQ(last_status, status == IBV_WC_RETRY_EXC_ERR || status == IBV_WC_RNR_RETRY_EXC_ERR
-                                  ? GSHMEM_ERR_PEER_DEAD
-                                  : GSHMEM_ERR_TRANSPORT);
-        CHECK(try_post(0, put(data, 0, 8)) == last_status);
+        CHECK_EQ(not_ok, ends_link((enum ibv_wc_status)status) ? 7 : 0);
+        CHECK_EQ(pe[0].lost, not_ok > 0);
+        CHECK_EQ(pe[0].passed_down, not_ok ? 0 : 7);
+        if (not_ok) {
+            CHECK_HAS(pe[0].why, "fake0 port 1, 0.0.0.1");
+            CHECK_HAS(pe[0].why, "put: a status (status");
+            CHECK_EQ(last_status, GSHMEM_ERR_TRANSPORT);
+            CHECK(try_post(0, put(data, 0, 8)) == last_status);
+        } else {
+            CHECK_HAS(pe[0].told, "PE 1: fake0 port 1, 0.0.0.1");
+        }
         end();
     }
 }
 
+/* Those that were taken are not posted again; the others are, when there is room. */
 static void posting_fails_in_the_middle(void)
 {
     uint64_t value = 1;
 
-    begin(1);
-    warm_up();
-    fake_refuse_post(1, ENOMEM);
-    for (int i = 0; i < 8; i++) {
-        struct transport_request r = put(&value, 0, 8);
-        r.flags = TRANSPORT_MORE;
-        post(0, r);
+    for (int error = 0; error < 2; error++) {
+        begin(1);
+        warm_up();
+        struct fake_count before = fake;
+        post(0, put(&value, 64, 8));
+        fake_refuse_post(1, error ? EINVAL : ENOMEM);
+        for (int i = 0; i < 8; i++) {
+            struct transport_request r = put(&value, 0, 8);
+            r.flags = TRANSPORT_MORE;
+            post(0, r);
+        }
+        settle();
+        CHECK_EQ(not_ok + pe[0].lost, 0);
+        if (!error)
+            CHECK_EQ(fake.works - before.works, 9);
+        CHECK_EQ(pe[0].passed_down > 0, error);
+        end();
     }
-    settle();
-    CHECK_EQ(not_ok, 8);
-    CHECK_EQ(pe[0].lost, 1);
-    end();
 }
 
 static void memory_that_cannot_be_registered(void)
@@ -733,7 +419,7 @@ static void bad_message(struct message m)
     settle();
     m.from = 0;
     m.number = m.number ? m.number : v->to[1]->said + 1;
-    CHECK(issue_message(v, v->to[1], &m));
+    CHECK(post_message(v, v->to[1]->up[0], WORK_OTHER, 0, &m));
     issue_batched(v, v->to[1]);
     for (int i = 0; i < 100; i++)
         drive();
@@ -777,10 +463,10 @@ int main(void)
 {
     CHECK_EQ(settings_load(), GSHMEM_OK);
     for (unsigned seed = 1; seed <= 3; seed++)
-        sizes(seed);
+        sizes(seed, (int)seed);
     sources_are_copied();
     for (unsigned seed = 1; seed <= 40; seed++)
-        in_order(seed);
+        in_order(seed, 1 + (int)seed % 3);
     economy();
     for (unsigned seed = 1; seed <= 20; seed++)
         both_at_once(seed);

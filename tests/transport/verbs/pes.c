@@ -1,0 +1,359 @@
+#define _GNU_SOURCE
+#include "pes.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+struct pe pe[PES];
+char complaint[400];
+
+/* ---- What the transport is lent ---- */
+
+static gshmem_status_t complain(gshmem_status_t status, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(complaint, sizeof complaint, format, args);
+    va_end(args);
+    return status;
+}
+
+/* One line after another, which PE's it is is not said: PE 0's, in what asks. */
+static void be_told(const char *format, ...)
+{
+    size_t used = strlen(pe[0].told);
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(pe[0].told + used, sizeof pe[0].told - used, format, args);
+    va_end(args);
+}
+
+static uint64_t apply(void *context, enum gshmem_amo amo, int type, void *target, uint64_t operand,
+                      uint64_t compare)
+{
+    uint64_t old = *(uint64_t *)target;
+
+    (void)context, (void)compare;
+    CHECK_EQ(type, GSHMEM_TYPE_UINT64);
+    CHECK_EQ(amo, GSHMEM_AMO_ADD);
+    *(uint64_t *)target = old + operand;
+    return old;
+}
+
+static void lost(void *context, int which, gshmem_status_t status, const char *why)
+{
+    struct pe *p = context;
+
+    CHECK(which == 1 - (int)(p - pe) && status);
+    snprintf(p->why, sizeof p->why, "%s", why);
+    p->lost++;
+}
+
+int queue_pairs = 1;
+
+static gshmem_status_t find(void *context, int which, void *address, size_t capacity, size_t *bytes)
+{
+    (void)context;
+    *bytes = 0;
+    return pe[which].says_nothing
+               ? GSHMEM_OK
+               : gshmem_transport.address(pe[which].t, address, capacity, bytes);
+}
+
+static int64_t number(int setting)
+{
+    if (setting == SETTING_IB_QP_PER_PEER)
+        return queue_pairs;
+    return settings_number((enum setting)setting);
+}
+
+static const char *text(int setting)
+{
+    return settings_string((enum setting)setting);
+}
+
+/* ---- The transport below ---- */
+
+static struct pe *owner(struct transport *t)
+{
+    return (struct pe *)(void *)((char *)t - offsetof(struct pe, below));
+}
+
+/* Carries out a request at once, in order. */
+static gshmem_status_t below_post(struct transport *t, const struct transport_request *r)
+{
+    struct pe *p = owner(t);
+    char *there = pe[1 - (int)(p - pe)].memory;
+    uint64_t *word = (uint64_t *)(void *)(there + r->offset);
+    uint64_t *signal = (uint64_t *)(void *)(there + r->signal_offset);
+
+    p->passed_down++;
+    if (r->kind == TRANSPORT_ATOMIC) {
+        uint64_t old = *word;
+        *word += r->operand;
+        if (r->old)
+            *r->old = old;
+    } else if (r->bytes) {
+        memcpy(r->kind == TRANSPORT_PUT ? there + r->offset : r->local,
+               r->kind == TRANSPORT_PUT ? r->local : there + r->offset, r->bytes);
+    }
+    if (r->signal_op)
+        *signal = r->signal_op == GSHMEM_SIGNAL_ADD ? *signal + r->signal_value : r->signal_value;
+    r->done(r->tag, GSHMEM_OK);
+    return GSHMEM_OK;
+}
+
+static gshmem_status_t below_say(struct transport *t, int to, const void *note, size_t bytes)
+{
+    struct pe *p = owner(t);
+
+    if (p->full && p->full--)
+        return TRANSPORT_FULL;
+    CHECK(p->notes < NOTES && bytes <= TRANSPORT_NOTE_MAX);
+    p->note[p->notes].to = to;
+    p->note[p->notes].bytes = bytes;
+    memcpy(p->note[p->notes++].text, note, bytes);
+    return GSHMEM_OK;
+}
+
+static gshmem_status_t below_progress(struct transport *t, int *events)
+{
+    (void)t;
+    *events = 0;
+    return GSHMEM_OK;
+}
+
+static void below_begin(struct transport *t, const struct transport_config *config)
+{
+    (void)t, (void)config;
+}
+
+static void below_lose(struct transport *t, int which, gshmem_status_t status)
+{
+    (void)t, (void)which, (void)status;
+}
+
+static int below_no(struct transport *t)
+{
+    (void)t;
+    return 0;
+}
+
+static int below_fd(struct transport *t)
+{
+    (void)t;
+    return -1;
+}
+
+static void below_close(struct transport *t)
+{
+    (void)t;
+}
+
+static gshmem_status_t below_address(struct transport *t, void *address, size_t capacity,
+                                     size_t *bytes)
+{
+    (void)t, (void)address, (void)capacity;
+    *bytes = 0;
+    return GSHMEM_OK;
+}
+
+static const struct transport_ops below_ops = {.name = "below",
+                                               .address = below_address,
+                                               .begin = below_begin,
+                                               .post = below_post,
+                                               .progress = below_progress,
+                                               .say = below_say,
+                                               .lose = below_lose,
+                                               .arm = below_no,
+                                               .busy = below_no,
+                                               .wait_fd = below_fd,
+                                               .close = below_close};
+
+/* ---- Two PEs ---- */
+
+void open_pe(int me, bool device)
+{
+    struct pe *p = &pe[me];
+
+    *p = (struct pe){.below = {&below_ops}, .memory = calloc(1, SEGMENT)};
+    p->config = (struct transport_config){.size = sizeof p->config,
+                                          .fail = complain,
+                                          .info = be_told,
+                                          .pe = me,
+                                          .n_pes = PES,
+                                          .context = p,
+                                          .find = find,
+                                          .apply = apply,
+                                          .lost = lost,
+                                          .number = number,
+                                          .text = text,
+                                          .below = &p->below};
+    CHECK_EQ(gshmem_transport.open(&p->config, &p->t), GSHMEM_OK);
+    p->config.segments = 1;
+    p->config.segment[0].base = p->memory;
+    p->config.segment[0].bytes = SEGMENT;
+    if (device)
+        p->config.device = (struct device *)p; /* some */
+    gshmem_transport.begin(p->t, &p->config);
+}
+
+void carry_notes(int from)
+{
+    int n = pe[from].notes;
+
+    for (int i = 0; i < n; i++)
+        gshmem_transport.hear(pe[1 - from].t, from, pe[from].note[i].text, pe[from].note[i].bytes);
+    pe[from].notes -= n;
+    memmove(pe[from].note, pe[from].note + n, (size_t)pe[from].notes * sizeof pe[from].note[0]);
+}
+
+bool drive(void)
+{
+    bool some = fake_run();
+    int events;
+
+    for (int i = 0; i < PES; i++) {
+        carry_notes(i);
+        CHECK_EQ(gshmem_transport.progress(pe[i].t, &events), GSHMEM_OK);
+        some |= events > 0;
+    }
+    return some;
+}
+
+int ok, not_ok, posted;
+static int last_tag[PES];
+gshmem_status_t last_status;
+
+static void done(void *tag, gshmem_status_t status)
+{
+    int *last = &last_tag[(intptr_t)tag % PES];
+
+    CHECK((intptr_t)tag > *last); /* in the order in which they were posted, of this PE */
+    *last = (int)(intptr_t)tag;
+    *(status ? &not_ok : &ok) += 1;
+    last_status = status ? status : last_status;
+}
+
+gshmem_status_t try_post(int from, struct transport_request r)
+{
+    r.pe = 1 - from;
+    r.done = done;
+    r.tag = (void *)(intptr_t)((posted + 1) * PES + from);
+    posted++;
+    gshmem_status_t status = gshmem_transport.post(pe[from].t, &r);
+    posted -= status != GSHMEM_OK;
+    return status;
+}
+
+void post(int from, struct transport_request r)
+{
+    gshmem_status_t status;
+    int rounds = 0;
+
+    while ((status = try_post(from, r)) == TRANSPORT_FULL && rounds++ < 10000)
+        drive();
+    if (status)
+        CHECK_FAIL("a request is refused with %d: PE 0: %s; PE 1: %s; %s", status, pe[0].why, pe[1].why,
+                   complaint);
+}
+
+void settle(void)
+{
+    for (int rounds = 0; ok + not_ok < posted; rounds++) {
+        drive();
+        if (rounds == 100000)
+            CHECK_FAIL("%d of %d requests have ended", ok + not_ok, posted);
+    }
+}
+
+/* What NICs are like is still to be said: see fake.h. */
+void prepare(unsigned seed)
+{
+    ok = not_ok = posted = last_tag[0] = last_tag[1] = 0;
+    last_status = GSHMEM_OK;
+    complaint[0] = 0;
+    fake_begin(seed);
+}
+
+void open_both(void)
+{
+    open_pe(0, false);
+    open_pe(1, false);
+}
+
+void begin(unsigned seed)
+{
+    prepare(seed);
+    open_both();
+}
+
+/* So many NICs each. */
+void begin_with(unsigned seed, int devices)
+{
+    prepare(seed);
+    fake.devices = devices;
+    open_both();
+}
+
+void end(void)
+{
+    for (int i = 0; i < PES; i++) {
+        gshmem_transport.close(pe[i].t);
+        free(pe[i].memory);
+    }
+    CHECK_EQ(fake.registered, 0);
+    fake_end();
+}
+
+struct transport_request put(void *from, uint64_t offset, uint64_t bytes)
+{
+    return (struct transport_request){
+        .kind = TRANSPORT_PUT, .local = from, .offset = offset, .bytes = bytes};
+}
+
+struct transport_request get(void *to, uint64_t offset, uint64_t bytes)
+{
+    return (struct transport_request){
+        .kind = TRANSPORT_GET, .local = to, .offset = offset, .bytes = bytes};
+}
+
+struct transport_request add(uint64_t offset, uint64_t operand, uint64_t *old)
+{
+    return (struct transport_request){.kind = TRANSPORT_ATOMIC,
+                                      .offset = offset,
+                                      .amo = GSHMEM_AMO_ADD,
+                                      .type = GSHMEM_TYPE_UINT64,
+                                      .operand = operand,
+                                      .old = old};
+}
+
+struct transport_request with_signal(struct transport_request r, int op, uint64_t offset,
+                                            uint64_t value)
+{
+    r.signal_op = op;
+    r.signal_offset = offset;
+    r.signal_value = value;
+    return r;
+}
+
+uint64_t *word(int which, uint64_t offset)
+{
+    return (uint64_t *)(void *)(pe[which].memory + offset);
+}
+
+void fill(char *at, size_t bytes, unsigned seed)
+{
+    for (size_t i = 0; i < bytes; i++)
+        at[i] = (char)(i * 31 + seed);
+}
+
+void warm_up(void)
+{
+    uint64_t value = 1;
+
+    post(0, put(&value, 0, 8));
+    settle();
+}

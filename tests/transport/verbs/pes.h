@@ -1,0 +1,61 @@
+/* Two PEs in one process, each with a verbs transport, over the fake of libibverbs; and between them a
+ * transport below, which carries notes and carries out requests at once. */
+#ifndef VERBS_PES_H
+#define VERBS_PES_H
+
+#include "check.h"
+#include "fake.h"
+#include "gshmem/rma.h"
+#include "gshmem/type.h"
+#include "runtime/base/settings.h"
+#include "transport/verbs/verbs.h"
+
+enum { PES = 2, SEGMENT = 40 << 20, NOTES = 64 };
+
+struct pe {
+    struct transport *t;
+    struct transport_config config;
+    struct transport below;
+    int lost;
+    char why[400], told[4000];
+    int passed_down;
+    struct {
+        int to;
+        size_t bytes;
+        unsigned char text[TRANSPORT_NOTE_MAX];
+    } note[NOTES];
+    int notes;
+    int says_nothing; /* where it publishes its address */
+    int full; /* so many calls of say are answered with TRANSPORT_FULL */
+    char *memory;
+};
+
+extern struct pe pe[PES];
+extern char complaint[400];  /* the last failure that was logged */
+extern int queue_pairs;      /* GSHMEM_IB_QP_PER_PEER */
+extern int ok, not_ok, posted; /* requests */
+extern gshmem_status_t last_status; /* of those that failed */
+
+/* Opens both PEs' transports; what NICs are like is said between the first two (see fake.h). */
+void prepare(unsigned seed);
+void open_pe(int me, bool device);
+void open_both(void);
+void begin(unsigned seed);
+void begin_with(unsigned seed, int devices);
+void end(void);
+
+void carry_notes(int from);
+bool drive(void); /* one round of all; whether anything happened */
+gshmem_status_t try_post(int from, struct transport_request r);
+void post(int from, struct transport_request r); /* drives while the queue is full */
+void settle(void);                               /* drives until all requests have ended */
+
+struct transport_request put(void *from, uint64_t offset, uint64_t bytes);
+struct transport_request get(void *to, uint64_t offset, uint64_t bytes);
+struct transport_request add(uint64_t offset, uint64_t operand, uint64_t *old);
+struct transport_request with_signal(struct transport_request r, int op, uint64_t offset, uint64_t value);
+uint64_t *word(int which, uint64_t offset); /* of a PE's memory */
+void fill(char *at, size_t bytes, unsigned seed);
+void warm_up(void); /* both have talked */
+
+#endif

@@ -1,0 +1,332 @@
+/* A queue pair from one of this PE's NICs to one of the peer's: how it is made.
+ *
+ * Each side makes its own when it first wants to talk or hears that the other does, and offers it;
+ * with the other's offer it can receive, and says so; with the other's word it sends. If both begin
+ * at once the two offers cross, and are the same path all the same. One that has been down is tried
+ * with an empty write before anything else is given to it. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/settings.h"
+#include "transport/verbs/note.h"
+#include "transport/verbs/verbs.h"
+
+struct path *path_create(struct verbs *v, struct link *l, uint32_t number)
+{
+    struct path *p = calloc(1, sizeof *p);
+
+    if (!p)
+        return NULL;
+    p->link = l;
+    p->number = number;
+    p->nic = &v->nic[number % NICS_MOST];
+    p->state = PATH_DOWN;
+    return p;
+}
+
+void path_end(struct path *p)
+{
+    if (p->qp)
+        ibv_destroy_qp(p->qp);
+    p->qp = NULL;
+    p->batch_first = p->batched = 0;
+    p->peer_ready = false;
+    p->unsaid &= SAY_NONE | SAY_STOPPED;
+}
+
+void path_free(struct path *p)
+{
+    path_end(p);
+    if (p->kept_mr)
+        ibv_dereg_mr(p->kept_mr);
+    free(p->kept);
+    free(p);
+}
+
+/* ---- The queue pair ---- */
+
+/* With as much within work requests as the NIC takes, which it says by refusing more. */
+static struct ibv_qp *create(struct path *p)
+{
+    struct nic *nic = p->nic;
+    struct ibv_qp_init_attr want = {
+        .send_cq = nic->cq,
+        .recv_cq = nic->cq,
+        .srq = nic->srq,
+        .qp_type = IBV_QPT_RC,
+        .cap = {.max_send_wr = nic->sends_most, .max_send_sge = 1},
+    };
+
+    for (;; nic->inline_most /= 2) {
+        want.cap.max_inline_data = nic->inline_most;
+        struct ibv_qp *qp = ibv_create_qp(nic->pd, &want);
+        if (qp || nic->inline_most == 0)
+            return qp;
+    }
+}
+
+/* Where what is sent stays until it is done, for NICs that do not take it within work requests. */
+static bool keep_texts(struct path *p)
+{
+    const size_t bytes = SEND_DEPTH * sizeof *p->kept;
+
+    if (p->kept_mr || p->nic->inline_most >= sizeof *p->kept)
+        return true;
+    if (!p->kept && !(p->kept = calloc(SEND_DEPTH, sizeof *p->kept)))
+        return false;
+    p->kept_mr = ibv_reg_mr(p->nic->pd, p->kept, bytes, IBV_ACCESS_LOCAL_WRITE);
+    return p->kept_mr != NULL;
+}
+
+static bool make_queue_pair(struct verbs *v, struct path *p)
+{
+    struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
+                               .pkey_index = p->nic->pkey_index,
+                               .port_num = (uint8_t)p->nic->port,
+                               .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ};
+    const uint8_t receives = (uint8_t)(1u << (p->nic - v->nic));
+
+    if (!(p->link->receiving & receives) && !nic_add_receives(v, p->nic))
+        return false;
+    p->link->receiving |= receives;
+    return (p->qp = create(p)) && keep_texts(p) &&
+           !ibv_modify_qp(p->qp, &init,
+                          IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+}
+
+bool path_begin(struct verbs *v, struct path *p, char *why, size_t why_size)
+{
+    p->life++;
+    if (p->nic->gone || !make_queue_pair(v, p)) {
+        snprintf(why, why_size, "verbs: %s: a queue pair to PE %d: %s", p->nic->name, p->link->pe,
+                 p->nic->gone ? "the NIC is gone" : strerror(errno));
+        path_end(p);
+        p->state = PATH_DOWN;
+        p->tried = true;
+        p->unsaid = SAY_NONE;
+        path_say_rest(v, p);
+        return false;
+    }
+    p->first_packet = ((uint32_t)v->config.pe * 0x9e3779b1u + (uint32_t)p->link->pe * 0x85ebca6bu +
+                       p->life * 0xc2b2ae35u) >> 8;
+    p->packet = p->packet_done = p->first_packet;
+    p->fence = p->fence_read = p->last_read = p->done = p->sends;
+    p->receives = p->drained = p->stopped_here = p->stopped_there = false;
+    p->state = PATH_ASKED;
+    p->unsaid = SAY_OFFER;
+    path_say_rest(v, p);
+    return true;
+}
+
+static bool can_receive(struct verbs *v, struct path *p, const struct note *o)
+{
+    const struct nic *nic = p->nic;
+    const enum ibv_mtu mtu = o->mtu < (uint32_t)nic->mtu ? (enum ibv_mtu)o->mtu : nic->mtu;
+    int mine = 0, theirs = 0;
+    struct ibv_qp_attr a = {
+        .qp_state = IBV_QPS_RTR,
+        .path_mtu = mtu,
+        .dest_qp_num = o->queue,
+        .rq_psn = o->packet,
+        .max_dest_rd_atomic = (uint8_t)nic->reads,
+        .min_rnr_timer = 12,
+        .ah_attr = {.dlid = o->lid,
+                    .sl = (uint8_t)v->config.number(SETTING_IB_SL),
+                    .port_num = (uint8_t)nic->port,
+                    .is_global = nic->ethernet || o->lid == 0,
+                    .grh = {.traffic_class = (uint8_t)v->config.number(SETTING_IB_TRAFFIC_CLASS),
+                            .hop_limit = 64}},
+    };
+
+    errno = ENETUNREACH;
+    if (!choose_pair(nic->address, nic->addresses, o->address, o->addresses,
+                     v->config.pe < p->link->pe, &mine, &theirs))
+        return false;
+    a.ah_attr.grh.dgid = o->address[theirs].gid;
+    a.ah_attr.grh.sgid_index = nic->address[mine].index;
+    p->packet_shift = 7 + (int)mtu; /* IBV_MTU_256 is 1 */
+    return ibv_modify_qp(p->qp, &a,
+                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                             IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0;
+}
+
+static bool can_send(struct verbs *v, struct path *p, const struct note *o)
+{
+    uint32_t reads = o->reads < p->nic->reads ? o->reads : p->nic->reads;
+    struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTS,
+                            .timeout = (uint8_t)v->config.number(SETTING_IB_TIMEOUT),
+                            .retry_cnt = (uint8_t)v->config.number(SETTING_IB_RETRY),
+                            .rnr_retry = 6,
+                            .sq_psn = p->first_packet,
+                            .max_rd_atomic = (uint8_t)reads};
+
+    return ibv_modify_qp(p->qp, &a,
+                         IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                             IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC) == 0;
+}
+
+/* ---- What is said ---- */
+
+static void make_offer(const struct verbs *v, const struct path *p, struct note *n)
+{
+    const struct nic *nic = p->nic;
+
+    n->queue = p->qp->qp_num;
+    n->packet = p->first_packet;
+    n->mtu = (uint32_t)nic->mtu;
+    n->reads = nic->reads;
+    n->nics = (uint32_t)v->nics;
+    n->window = (v->share - 4) / 2;
+    n->lid = nic->lid;
+    n->ethernet = nic->ethernet;
+    n->addresses = nic->addresses;
+    memcpy(n->address, nic->address, sizeof n->address);
+    n->segments = (uint32_t)v->config.segments;
+    for (int i = 0; i < v->config.segments; i++) {
+        n->base[i] = (uintptr_t)v->config.segment[i].base;
+        n->bytes[i] = v->config.segment[i].bytes;
+    }
+}
+
+void path_say_rest(struct verbs *v, struct path *p)
+{
+    static const struct {
+        unsigned what;
+        enum note_kind kind;
+    } notes[] = {{SAY_NONE, NOTE_NONE},
+                 {SAY_OFFER, NOTE_OFFER},
+                 {SAY_READY, NOTE_READY},
+                 {SAY_STOPPED, NOTE_STOPPED}};
+
+    for (int i = 0; i < 4; i++) {
+        struct note n = {.kind = notes[i].kind};
+        if (!(p->unsaid & notes[i].what))
+            continue;
+        if (n.kind == NOTE_STOPPED)
+            n = p->stopped[0];
+        n.path = p->number;
+        n.life = p->life;
+        if (n.kind == NOTE_OFFER)
+            make_offer(v, p, &n);
+        if (!link_say(v, p->link, &n))
+            break;
+        p->unsaid &= ~notes[i].what;
+    }
+    v->held_back |= p->unsaid != 0;
+}
+
+/* ---- What is heard ---- */
+
+void path_come_up(struct verbs *v, struct path *p)
+{
+    p->state = PATH_UP;
+    if (p->tried)
+        v->config.info("verbs: PE %d is reached by %s again", p->link->pe, p->nic->name);
+    p->tried = true;
+    v->events++;
+    v->held_back = true; /* for all that waited */
+    link_settle(v, p->link);
+}
+
+static void begin_sending(struct verbs *v, struct path *p)
+{
+    struct ibv_send_wr *wr;
+
+    if (!p->tried) {
+        path_come_up(v, p);
+        return;
+    }
+    p->state = PATH_TRIED;
+    if ((wr = post_next(v, p, WORK_OTHER, 0, 0, 0, true))) {
+        wr->opcode = IBV_WR_RDMA_WRITE;
+        wr->num_sge = 0;
+        wr->wr.rdma.remote_addr = 0;
+        wr->wr.rdma.rkey = 0;
+        post_batch(v, p);
+    } else {
+        mend_break(v, p, "trying it: no room");
+    }
+}
+
+static void give_up(struct verbs *v, struct path *p, const char *why)
+{
+    v->config.info("verbs: PE %d is not reached by %s: %s", p->link->pe, p->nic->name, why);
+    path_end(p);
+    p->state = p->tried ? PATH_DOWN : PATH_NONE;
+    p->tried = true;
+    link_settle(v, p->link);
+}
+
+static void refuse(struct verbs *v, struct path *p, const char *why)
+{
+    give_up(v, p, why);
+    p->unsaid |= SAY_NONE;
+    path_say_rest(v, p);
+}
+
+static void take_offer(struct verbs *v, struct path *p, const struct note *o)
+{
+    if (o->ethernet != p->nic->ethernet) {
+        refuse(v, p, "one of the two has InfiniBand, the other Ethernet");
+        return;
+    }
+    if (!link_remember(p->link, o)) {
+        link_fail(v, p->link, GSHMEM_ERR_MEMORY, "verbs: out of memory for its keys");
+        return;
+    }
+    if (!can_receive(v, p, o) || !can_send(v, p, o)) {
+        char why[200];
+        snprintf(why, sizeof why, "%s (GSHMEM_IB_GID_INDEX and GSHMEM_IB_HCA choose another address)",
+                 strerror(errno));
+        refuse(v, p, why);
+        return;
+    }
+    p->unsaid |= SAY_READY;
+    p->receives = true;
+    p->state = PATH_READY;
+    path_say_rest(v, p);
+    if (p->peer_ready)
+        begin_sending(v, p);
+}
+
+/* The other tries it again, or for the first time since this side could not. */
+static bool follow(struct verbs *v, struct path *p, const struct note *n)
+{
+    char why[300];
+
+    if (n->kind != NOTE_OFFER || (p->state != PATH_DOWN && p->state != PATH_NONE))
+        return false;
+    p->tried = true;
+    if (path_begin(v, p, why, sizeof why))
+        return true;
+    v->config.info("%s", why);
+    return false;
+}
+
+void path_hear(struct verbs *v, struct path *p, const struct note *n)
+{
+    if (n->life != p->life) {
+        if ((int32_t)(n->life - p->life) > 1)
+            link_fail(v, p->link, GSHMEM_ERR_TRANSPORT, "verbs: it speaks of what has not been yet");
+        else if ((int32_t)(n->life - p->life) == 1 && follow(v, p, n))
+            take_offer(v, p, n);
+        return; /* else it is of a life that is over */
+    }
+    if (n->kind == NOTE_STOPPED || (n->kind == NOTE_NONE && p->state == PATH_STOPPING)) {
+        mend_hear(v, p, n);
+    } else if (p->state != PATH_ASKED && p->state != PATH_READY) {
+        return; /* it broke meanwhile, and the other has been told, or will be */
+    } else if (n->kind == NOTE_NONE) {
+        give_up(v, p, "it has no NIC for this one");
+    } else if (n->kind == NOTE_OFFER && p->state == PATH_ASKED) {
+        take_offer(v, p, n);
+    } else if (n->kind == NOTE_READY && !p->peer_ready) {
+        p->peer_ready = true;
+        if (p->state == PATH_READY)
+            begin_sending(v, p);
+    } else {
+        link_fail(v, p->link, GSHMEM_ERR_TRANSPORT, "verbs: it sent an offer that makes no sense");
+    }
+}
