@@ -37,6 +37,7 @@ static gshmem_status_t apply_afar(struct context *c, const struct target *t, enu
     if (old)
         return network_errand(job->network, &request, names[op], old);
     request.flags = TRANSPORT_MORE;
+    network_loosen(job->network, &request);
     return network_post(job->network, &c->pending, &request, names[op]);
 }
 

@@ -202,6 +202,21 @@ int network_wait_fd(const struct network *n)
     return n->far ? n->far->ops->wait_fd(n->far) : -1;
 }
 
+/* ---- Order ---- */
+
+/* Relaxed: a fence orders what its own thread posts, and what others post once they know of it. */
+void network_fence(struct network *n)
+{
+    if (n->far)
+        atomic_fetch_add_explicit(&n->fences, 1, memory_order_relaxed);
+}
+
+void network_loosen(struct network *n, struct transport_request *request)
+{
+    request->flags |= TRANSPORT_LOOSE;
+    request->epoch = atomic_load_explicit(&n->fences, memory_order_relaxed);
+}
+
 /* ---- Life ---- */
 
 /* The module's, or NULL with the reason. */

@@ -104,6 +104,11 @@ bool network_any_lost(const struct network *n);
 /* From here on peers may go: what they leave open is no failure to speak of. */
 void network_expect_end(struct network *n);
 
+/* A fence, of any context: what is posted from here on is not loose towards what was before. */
+void network_fence(struct network *n);
+/* Leaves a request's order to the transport, but for fences. */
+void network_loosen(struct network *n, struct transport_request *request);
+
 /* Posts a request of a context (its done and tag are filled in here); where the queue to that PE is
  * full, drives until there is room. `call` is for messages. */
 gshmem_status_t network_post(struct network *n, struct pending *pending,

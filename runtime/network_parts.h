@@ -26,6 +26,7 @@ struct network {
     char nearest[256]; /* what GSHMEM_TCP_IF=nearest comes to */
     pthread_mutex_t lock; /* transports, channels, flights, and the starter's fetch */
     _Atomic int at_the_door; /* threads that wait for the lock, to post */
+    _Atomic uint32_t fences; /* of all contexts */
     struct flight *spare;
     struct job *job;
     uint8_t *program;     /* [PE]: an enum program, looked up when first asked for */

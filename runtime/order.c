@@ -2,8 +2,8 @@
  *
  * To a mapped peer an operation is a load or a store of this CPU, complete when it is done; what is
  * left is to keep stores in order (fence), and to have them seen by all before anything that follows,
- * later loads included (quiet). To any other, a transport carries out what it is given in order, so
- * fence has nothing to add; quiet waits until all of it is done. */
+ * later loads included (quiet). To any other, a transport is told of the fence with the next request,
+ * and keeps the order without anybody's waiting; quiet waits until all is done. */
 #include <stdatomic.h>
 
 #include "runtime/context.h"
@@ -13,6 +13,7 @@ gshmem_status_t gshmem_ctx_fence(gshmem_ctx_t ctx)
 {
     if (!context_find(ctx, "gshmem_fence"))
         return last_error_status();
+    network_fence(job->network);
     /* pairs with the acquire of whoever reads what is stored after it (wait_until, signal_fetch) */
     atomic_thread_fence(memory_order_acq_rel);
     return GSHMEM_OK;

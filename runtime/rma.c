@@ -12,6 +12,7 @@
 static gshmem_status_t send_put(struct context *c, struct transport_request *put, bool nbi,
                                 const char *call)
 {
+    network_loosen(job->network, put);
     if (!nbi && put->bytes > TRANSPORT_COPIED)
         return network_put(job->network, &c->pending, put, call);
     return network_post(job->network, &c->pending, put, call);
@@ -50,6 +51,7 @@ static gshmem_status_t get_afar(struct context *c, const struct target *t, void 
     if (!nbi)
         return network_errand(job->network, &request, call, NULL);
     request.flags = TRANSPORT_MORE;
+    network_loosen(job->network, &request);
     return network_post(job->network, &c->pending, &request, call);
 }
 

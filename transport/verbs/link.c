@@ -238,13 +238,6 @@ void link_forget(struct link *l, int segment, uint64_t offset, uint64_t bytes)
 {
     for (uint64_t c = (offset + CHUNK_BYTES - 1) / CHUNK_BYTES;
          l->key[segment] && c * CHUNK_BYTES < offset + bytes; c++)
-        l->key[segment][c] = 0;
-}
-
-void link_forget(struct link *l, int segment, uint64_t offset, uint64_t bytes)
-{
-    for (uint64_t c = (offset + CHUNK_BYTES - 1) / CHUNK_BYTES;
-         l->key[segment] && c * CHUNK_BYTES < offset + bytes; c++)
         memset(&l->key[segment][c * (uint64_t)l->rails], 0, (size_t)l->rails * sizeof *l->key[segment]);
 }
 
