@@ -7,6 +7,8 @@
 #ifndef GSHMEM_CUDA_SCAN_CUH
 #define GSHMEM_CUDA_SCAN_CUH
 
+#include <cuda_bf16.h>
+
 #include "gshmem/device/half.h"
 #include "gshmem_device.h"
 

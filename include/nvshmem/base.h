@@ -12,18 +12,20 @@
 #endif
 #if defined(__cplusplus) && !defined(GSHMEM_NO_HALF) && __has_include(<cuda_fp16.h>) &&                 \
     __has_include(<cuda_bf16.h>)
-#include <cuda_fp16.h>
-#include <cuda_bf16.h>
 #define NVSHMEM_HALF 1
 #endif
 #endif
 
 #ifdef GSHMEM_CUDA
 #ifdef NVSHMEM_HALF
-#include "gshmem/device/half.h"
+#include "gshmem/device/half.h" /* and <cuda_fp16.h> */
 #endif
 #define NVSHMEM_EITHER GSHMEM_EITHER /* for the host and for kernels */
 #else
+#ifdef NVSHMEM_HALF
+#include <cuda_fp16.h>
+#include <cuda_bf16.h>
+#endif
 #define NVSHMEM_EITHER static inline
 #endif
 

@@ -1,5 +1,6 @@
 /* Collectives of blocks that a switch between GPUs takes a part in; for tests/sass/multicast. */
 #include <gshmem/device/half.h>
+#include <cuda_bf16.h>
 
 #define REDUCE(name, type, operation)                                                              \
     __global__ void name(gshmem_status_t *status, type *dest, const type *source, size_t n)        \
