@@ -24,6 +24,15 @@ KERNELS = (
     r"|kernel-error-(put_own|atomic_odd|flag_op|g_pe)-(mapped|local|tcp)")
 DEATHS = r"kernel-death-.*"
 LITMUS = r"litmus-(atomics|message|quiet|signals)-(mapped|local|tcp)-2"
+# Of the cuda device beside a simulated driver: each program on the kinds of machines that differ most in
+# what they go through, with few PEs.
+CUDA = (
+    r"(capture|collectives|cumodule|host_calls|on_stream)-(peers|no-access)-run-2"
+    r"|(capture|collectives|host_calls|on_stream|hosts-usual|heap-usual|faults-usual)-hosts2-2"
+    r"|(heap-(peers|ipc|no-access)|proxy-(mapped|unmapped|no-access-slow))-run-2|misuse-peers-run-3"
+    r"|multicast-(all|growth-(create|add|bind))-run-2|symmetric-(peers|no-access|kernels)-run-2"
+    r"|buffer-(fault-)?run-2|(growth|request)-.*|export-.*|death-descriptors|stream_death"
+    r"|stalled-(here|there)")
 COMPILERS = {"gcc": {"CC": "gcc", "CXX": "g++"}, "clang": {"CC": "clang", "CXX": "clang++"}}
 OTHER_LAUNCHER = re.compile(r"mpirun|hydra|srun|pmi")
 
@@ -96,7 +105,7 @@ def matching(tree, suite, pattern):
 
 def sanitized(name, root, tree, compiler, sanitizer, most, *kernels):
     """The checked suites again, with up to `most` PEs, in a build that watches memory or threads; and
-    of the suites of kernels the tests with these names."""
+    of the suites of kernels and of the cuda device the tests with these names."""
     if not shutil.which(compiler):
         return [Case("all", "skipped", f"{compiler} is not installed")]
     path = os.path.join(tree.path, "extra", name)
@@ -117,7 +126,7 @@ def sanitized(name, root, tree, compiler, sanitizer, most, *kernels):
         env["GSHMEM_TEST_RUN"] = os.path.join(tree.path, "bootstrap", "run", "gshmemrun")
     extra = Tree(root, path, options, env)
     kernels = re.compile("|".join(kernels))
-    problem = extra.build(CHECKED) or extra.build(["kernel", "litmus"], kernels)
+    problem = extra.build(CHECKED) or extra.build(["kernel", "litmus", "cuda"], kernels)
     if problem:
         return [Case("build", "failed", "does not build", problem)]
     if sanitizer == "thread":  # its shadow memory collides with some address layouts
@@ -125,7 +134,7 @@ def sanitized(name, root, tree, compiler, sanitizer, most, *kernels):
     cases = [Case("build", "passed")]
     for suite in CHECKED:
         cases += selected(extra, suite, most)
-    for suite in ("kernel", "litmus"):
+    for suite in ("kernel", "litmus", "cuda"):
         cases += matching(extra, suite, kernels)
     return cases + matching(extra, "hosts", OVER_HOSTS)
 
@@ -186,10 +195,10 @@ BUILDS = {
     "clang-werror": (warnings, ["clang"]),
     "bare": (bare, []),
     "install": (install, []),
-    "gcc-asan": (sanitized, ["gcc", "address,undefined", 4, KERNELS, DEATHS, LITMUS]),
+    "gcc-asan": (sanitized, ["gcc", "address,undefined", 4, KERNELS, DEATHS, LITMUS, CUDA]),
     "clang-asan": (sanitized, ["clang", "address,undefined", 2]),
     # to make a fiber known takes gcc's ThreadSanitizer ten times as long as clang's
-    "gcc-tsan": (sanitized, ["gcc", "thread", 2, LITMUS]),
+    "gcc-tsan": (sanitized, ["gcc", "thread", 2, LITMUS, CUDA]),
     "clang-tsan": (sanitized, ["clang", "thread", 2, KERNELS, LITMUS]),
     "clang-fuzz": (fuzz, []),
 }
