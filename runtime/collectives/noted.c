@@ -12,7 +12,7 @@ gshmem_status_t broadcast_noted(struct call *c)
     gshmem_status_t status;
 
     g->brought = c->bytes;
-    if (g->my == c->root)
+    if (g->my == c->root && c->bytes)
         memcpy(group_note(g)->data, c->source.mine, c->bytes);
     if ((status = call_meet(c)))
         return status;
