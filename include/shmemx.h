@@ -1,6 +1,6 @@
-/* What OpenSHMEM leaves to its libraries. GSHMEM adds nothing to the standard here (its own API is in
- * gshmem.h, and may be used beside this one), but knows the names under which other libraries had what
- * has become standard since. */
+/* What OpenSHMEM leaves to its libraries. GSHMEM's own API is in gshmem.h, and may be used beside this one;
+ * here are names of other libraries: for what has become standard since, and a clock that many programs
+ * read. */
 #ifndef SHMEMX_H
 #define SHMEMX_H
 
@@ -22,6 +22,14 @@
 #define shmemx_ctx_session_stop      shmem_ctx_session_stop
 #define SHMEMX_CTX_SESSION_BATCH     SHMEM_CTX_SESSION_BATCH
 #define SHMEMX_CTX_SESSION_TOTAL_OPS SHMEM_CTX_SESSION_TOTAL_OPS
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+SHMEM_API double shmemx_wtime(void); /* seconds, since some time in the past */
+#ifdef __cplusplus
+}
+#endif
 
 #define SHMEMX_TEAM_NODE GSHMEM_TEAM_HOST /* the PEs of this machine */
 

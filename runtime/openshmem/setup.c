@@ -2,8 +2,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "runtime/openshmem/openshmem.h"
+#include "shmemx.h"
 
 /* Where inline code looks for mapped peers: nowhere once a tool wants to see every call. Which tools
  * there are is settled when the program is loaded. */
@@ -168,6 +170,14 @@ void pshmem_info_get_name(char *name)
     strcpy(name, SHMEM_VENDOR_STRING);
 }
 WEAK(shmem_info_get_name)
+
+double shmemx_wtime(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
 
 void pshmem_pcontrol(int level, ...)
 {

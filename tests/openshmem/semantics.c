@@ -40,6 +40,8 @@ static void try_setup(void)
         shmem_long_p(&here, 100 + me, next);
     shmem_barrier_all();
     CHECK_EQ(here, 100 + before);
+    double then = shmemx_wtime();
+    CHECK(shmemx_wtime() >= then);
     shmem_pcontrol(0);
     shmem_pcontrol(2, "anything", 1.0);
 }
