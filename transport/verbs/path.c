@@ -41,6 +41,7 @@ void path_free(struct path *p)
     path_end(p);
     if (p->kept_mr)
         ibv_dereg_mr(p->kept_mr);
+    free(p->stopped);
     free(p->kept);
     free(p);
 }

@@ -51,7 +51,7 @@ static void lost(void *context, int which, gshmem_status_t status, const char *w
     p->lost++;
 }
 
-int queue_pairs = 1;
+int queue_pairs = 1, job_pes = PES;
 
 static gshmem_status_t find(void *context, int which, void *address, size_t capacity, size_t *bytes)
 {
@@ -183,7 +183,7 @@ void open_pe(int me, bool device)
                                           .fail = complain,
                                           .info = be_told,
                                           .pe = me,
-                                          .n_pes = PES,
+                                          .n_pes = job_pes,
                                           .context = p,
                                           .find = find,
                                           .apply = apply,
