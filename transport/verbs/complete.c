@@ -16,7 +16,8 @@ static const struct {
     const char *advice;
 } errors[] = {
     [IBV_WC_LOC_LEN_ERR] = {LINK_FAILS, GSHMEM_ERR_TRANSPORT, "longer than this side's queue pair takes"},
-    [IBV_WC_LOC_QP_OP_ERR] = {LINK_FAILS, GSHMEM_ERR_TRANSPORT, "a request that this NIC cannot do"},
+    /* also what soft-RoCE says of packets that its interface, which is down, does not take */
+    [IBV_WC_LOC_QP_OP_ERR] = {PATH_BREAKS, 0, "this NIC cannot send it, or not now"},
     [IBV_WC_LOC_EEC_OP_ERR] = {LINK_FAILS, GSHMEM_ERR_TRANSPORT, "a request that this NIC cannot do"},
     [IBV_WC_LOC_PROT_ERR] = {LINK_FAILS, GSHMEM_ERR_TRANSPORT,
                              "memory of this PE that is not registered as it should be"},

@@ -296,7 +296,7 @@ static void nonsense_in_notes(void)
 /* What is the request's own fault. */
 static bool ends_link(enum ibv_wc_status status)
 {
-    return status == IBV_WC_LOC_LEN_ERR || status == IBV_WC_LOC_QP_OP_ERR ||
+    return status == IBV_WC_LOC_LEN_ERR ||
            status == IBV_WC_LOC_EEC_OP_ERR || status == IBV_WC_LOC_PROT_ERR ||
            status == IBV_WC_MW_BIND_ERR || status == IBV_WC_LOC_ACCESS_ERR ||
            status == IBV_WC_REM_INV_REQ_ERR || status == IBV_WC_REM_ACCESS_ERR ||
