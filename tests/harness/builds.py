@@ -23,6 +23,7 @@ KERNELS = (
     r"|kernel-units-(mapped|local|tcp)"
     r"|kernel-error-(put_own|atomic_odd|flag_op|g_pe)-(mapped|local|tcp)")
 DEATHS = r"kernel-death-.*"
+OPENSHMEM = r"openshmem-(semantics|classic)-(run-2|hosts2-4)|openshmem-profiled-linked-run"
 LITMUS = r"litmus-(atomics|message|quiet|signals)-(mapped|local|tcp)-2"
 # Of the cuda device beside a simulated driver: each program on the kinds of machines that differ most in
 # what they go through, with few PEs.
@@ -105,7 +106,7 @@ def matching(tree, suite, pattern):
 
 def sanitized(name, root, tree, compiler, sanitizer, most, *kernels):
     """The checked suites again, with up to `most` PEs, in a build that watches memory or threads; and
-    of the suites of kernels and of the cuda device the tests with these names."""
+    of the suites of kernels, of the cuda device and of shmem.h the tests with these names."""
     if not shutil.which(compiler):
         return [Case("all", "skipped", f"{compiler} is not installed")]
     path = os.path.join(tree.path, "extra", name)
@@ -125,8 +126,8 @@ def sanitized(name, root, tree, compiler, sanitizer, most, *kernels):
     if sanitizer == "thread":  # it does not follow how gshmemrun makes processes, and it has no threads
         env["GSHMEM_TEST_RUN"] = os.path.join(tree.path, "bootstrap", "run", "gshmemrun")
     extra = Tree(root, path, options, env)
-    kernels = re.compile("|".join(kernels))
-    problem = extra.build(CHECKED) or extra.build(["kernel", "litmus", "cuda"], kernels)
+    kernels = re.compile("|".join((OPENSHMEM, *kernels)))
+    problem = extra.build(CHECKED) or extra.build(["kernel", "litmus", "cuda", "openshmem"], kernels)
     if problem:
         return [Case("build", "failed", "does not build", problem)]
     if sanitizer == "thread":  # its shadow memory collides with some address layouts
@@ -134,7 +135,7 @@ def sanitized(name, root, tree, compiler, sanitizer, most, *kernels):
     cases = [Case("build", "passed")]
     for suite in CHECKED:
         cases += selected(extra, suite, most)
-    for suite in ("kernel", "litmus", "cuda"):
+    for suite in ("kernel", "litmus", "cuda", "openshmem"):
         cases += matching(extra, suite, kernels)
     return cases + matching(extra, "hosts", OVER_HOSTS)
 
