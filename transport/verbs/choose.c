@@ -153,7 +153,6 @@ static void find_addresses(struct port *p, int from, int to)
         freeifaddrs(interfaces);
 }
 
-/* iWARP's connections have addresses of IP's; what its port has is none that could be used. */
 static void choose_addresses(const struct transport_config *c, struct port *p)
 {
     const int asked = (int)c->number(SETTING_IB_GID_INDEX);
@@ -277,13 +276,14 @@ static void look_at_port(const struct transport_config *c, struct port *p)
     const char *inactive = why_not_active(p);
     if (inactive)
         snprintf(p->why, sizeof p->why, "%s", inactive);
-    else if (p->iwarp)
-        snprintf(p->why, sizeof p->why, "is of iWARP, which this build does not use");
+    else if (p->iwarp && !cm_is_there())
+        snprintf(p->why, sizeof p->why, "is of iWARP, and librdmacm.so.1 is not installed, or was not "
+                                        "when GSHMEM was built (Debian: librdmacm1, librdmacm-dev)");
     else if (p->device_attr.max_srq == 0)
         snprintf(p->why, sizeof p->why, "has no shared receive queues, without which it is not used");
-    else
+    else if (!p->iwarp)
         choose_addresses(c, p);
-    if (!p->why[0])
+    if (!p->why[0] && !p->iwarp)
         choose_pkey(c, p);
 }
 

@@ -51,6 +51,8 @@ bool choose_pair(const struct port_address *mine, int n_mine, const struct port_
  * devices do not tell. */
 uint32_t choose_inline(struct ibv_pd *pd, struct ibv_cq *cq, uint32_t most);
 
+bool cm_is_there(void); /* cm.c: what connects iWARP's queue pairs */
+
 void choose_address_text(const union ibv_gid *gid, char *text, size_t size); /* "10.0.0.1" */
 const char *choose_rank_text(unsigned rank);                                 /* "RoCE v2, IPv4" */
 unsigned choose_rate(const struct ibv_port_attr *attr); /* Gbit/s of all lanes */

@@ -174,7 +174,7 @@ static struct ibv_mr *register_alone(struct verbs *v, struct nic *nic, struct op
     if (*mr)
         return *mr;
     *mr = memory_register(v, nic, r->local, r->bytes, gpu_has(v, r->local, r->bytes),
-                          r->kind == TRANSPORT_GET ? IBV_ACCESS_LOCAL_WRITE : 0);
+                          r->kind == TRANSPORT_GET ? nic_reads_into(nic) : 0);
     if (!*mr)
         op->failure = v->config.fail(GSHMEM_ERR_TRANSPORT,
                                      "verbs: %s: registering %llu B of this PE's memory: %s "
@@ -214,7 +214,7 @@ static struct path *next_path(const struct link *l, const struct op *op, uint64_
     const uint64_t all = op->request.bytes;
 
     *bytes = all - op->at;
-    if (l->ups == 1 || all < 2 * STRIPE_BYTES)
+    if (l->ups == 1 || all < 2 * STRIPE_BYTES || l->up[0]->nic->iwarp)
         return l->up[0];
     uint64_t stripe = (all / (unsigned)l->ups + 4095) & ~4095ull;
     if (stripe < STRIPE_BYTES)
@@ -301,7 +301,7 @@ static bool has_stripes_elsewhere(const struct link *l, const struct op *op)
 static bool issue_put(struct verbs *v, struct link *l, struct op *op)
 {
     const struct transport_request *r = &op->request;
-    const bool adds = r->signal_op == GSHMEM_SIGNAL_ADD;
+    const bool told = l->up[0]->nic->iwarp, adds = r->signal_op == GSHMEM_SIGNAL_ADD || told;
 
     if (op->at == 0 && r->bytes <= MESSAGE_DATA && (adds || has_unapplied(l)))
         return send_put(v, l, op, true);
@@ -309,6 +309,8 @@ static bool issue_put(struct verbs *v, struct link *l, struct op *op)
         return false;
     if (!move(v, l, op) || op->failure)
         return op->failure != GSHMEM_OK;
+    if (told) /* that a write of iWARP's has arrived shows what comes behind it */
+        return send_put(v, l, op, false);
     if (!r->signal_op)
         return true;
     if (!has_stripes_elsewhere(l, op))

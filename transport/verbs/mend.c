@@ -14,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "transport/verbs/cm.h"
 #include "transport/verbs/note.h"
 #include "transport/verbs/verbs.h"
 
@@ -60,7 +61,7 @@ static void tell_what_came(struct verbs *v, struct path *p)
     p->stopped[0] = (struct note){.kind = NOTE_STOPPED,
                                   .heard = p->link->heard_number,
                                   .replied = p->link->replied};
-    if (!p->nic->gone && p->receives && ibv_query_qp(p->qp, &a, IBV_QP_RQ_PSN, &unused) == 0) {
+    if (!p->nic->gone && !p->nic->iwarp && p->receives && ibv_query_qp(p->qp, &a, IBV_QP_RQ_PSN, &unused) == 0) {
         p->stopped[0].knows_packet = true;
         p->stopped[0].next_packet = a.rq_psn & 0xffffff;
     }
@@ -246,6 +247,7 @@ static void take_event(struct verbs *v, struct nic *nic, const struct ibv_async_
 
 void mend_watch(struct verbs *v)
 {
+    cm_watch(v);
     for (int i = 0; i < v->opened; i++) {
         struct ibv_async_event e;
         while (ibv_get_async_event(v->nic[i].context, &e) == 0) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "transport/verbs/choose.h"
+#include "transport/verbs/cm.h"
 #include "transport/verbs/verbs.h"
 
 enum { COMPLETIONS = 16384, READS_MOST = 16 };
@@ -16,6 +17,10 @@ static void describe(struct nic *nic, const char *device)
 {
     char address[50];
 
+    if (nic->iwarp) { /* its address is found when it is opened */
+        snprintf(nic->name, sizeof nic->name, "%s port %d, iWARP", device, nic->port);
+        return;
+    }
     choose_address_text(&nic->address[0].gid, address, sizeof address);
     snprintf(nic->name, sizeof nic->name, "%s port %d, %s (GID %d)", device, nic->port, address,
              nic->address[0].index);
@@ -52,7 +57,7 @@ static void take_ports(struct nic nic[NICS_MOST], int *taken, struct port *ports
     size_t used = 0;
 
     for (int i = 0; i < usable && *taken < NICS_MOST; i++) {
-        if (i && ports[i].ethernet != ports[0].ethernet)
+        if (i && (ports[i].ethernet != ports[0].ethernet || ports[i].iwarp != ports[0].iwarp))
             continue; /* several carry one link's data: they are of one kind */
         take_port(&nic[*taken], &ports[i]);
         snprintf(why + used, why_size - used, "%s%s", used ? "; " : "", nic[*taken].name);
@@ -143,7 +148,7 @@ bool nic_add_receives(struct verbs *v, struct nic *nic)
 static gshmem_status_t reach_slots(const struct verbs *v, struct nic *nic)
 {
     nic->slots_mr =
-        ibv_reg_mr(nic->pd, v->slots, (size_t)SLOTS * SLOT_BYTES, IBV_ACCESS_LOCAL_WRITE);
+        ibv_reg_mr(nic->pd, v->slots, (size_t)SLOTS * SLOT_BYTES, nic_reads_into(nic));
     return nic->slots_mr ? GSHMEM_OK : GSHMEM_ERR_MEMORY;
 }
 
@@ -155,6 +160,18 @@ static uint32_t completions_of(const struct verbs *v, const struct nic *nic)
 
     wanted = (wanted < COMPLETIONS ? wanted : COMPLETIONS) + nic->inbox_room;
     return wanted < nic->completions_most ? (uint32_t)wanted : nic->completions_most;
+}
+
+static bool listen_for_peers(struct nic *nic)
+{
+    const size_t used = strlen(nic->name);
+    char address[50];
+
+    if (!cm_open(nic))
+        return false;
+    choose_address_text(&nic->address[0].gid, address, sizeof address);
+    snprintf(nic->name + used, sizeof nic->name - used, ", %s", address);
+    return true;
 }
 
 gshmem_status_t nic_open(struct verbs *v, struct nic *nic)
@@ -172,7 +189,8 @@ gshmem_status_t nic_open(struct verbs *v, struct nic *nic)
         fcntl(nic->channel->fd, F_SETFL, O_NONBLOCK) ||
         fcntl(nic->context->async_fd, F_SETFL, O_NONBLOCK) ||
         !(nic->cq = ibv_create_cq(nic->context, (int)completions, NULL, nic->channel, 0)) ||
-        !(nic->srq = ibv_create_srq(nic->pd, &receives)) || reach_slots(v, nic))
+        !(nic->srq = ibv_create_srq(nic->pd, &receives)) || reach_slots(v, nic) ||
+        (nic->iwarp && !listen_for_peers(nic)))
         return v->config.fail(GSHMEM_ERR_TRANSPORT,
                               "verbs: %s: %s (ulimit -l limits what may be pinned; "
                               "GSHMEM_TRANSPORT=tcp does without)",
@@ -180,8 +198,15 @@ gshmem_status_t nic_open(struct verbs *v, struct nic *nic)
     return GSHMEM_OK;
 }
 
+/* What a read of iWARP's brings is written by the other side. */
+int nic_reads_into(const struct nic *nic)
+{
+    return IBV_ACCESS_LOCAL_WRITE | (nic->iwarp ? IBV_ACCESS_REMOTE_WRITE : 0);
+}
+
 void nic_close(struct verbs *v, struct nic *nic)
 {
+    cm_close(nic);
     memory_release(v, nic);
     if (nic->slots_mr)
         ibv_dereg_mr(nic->slots_mr);

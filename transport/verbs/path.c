@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "runtime/base/settings.h"
+#include "transport/verbs/cm.h"
 #include "transport/verbs/note.h"
 #include "transport/verbs/verbs.h"
 
@@ -28,6 +29,9 @@ struct path *path_create(struct verbs *v, struct link *l, uint32_t number)
 
 void path_end(struct path *p)
 {
+    if (p->nic->iwarp)
+        cm_end(p);
+    p->heard = false;
     if (p->qp)
         ibv_destroy_qp(p->qp);
     p->qp = NULL;
@@ -94,7 +98,8 @@ static bool make_queue_pair(struct verbs *v, struct path *p)
     p->link->receiving |= receives;
     return (p->qp = create(p)) && keep_texts(p) &&
            !ibv_modify_qp(p->qp, &init,
-                          IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+                          IBV_QP_STATE | IBV_QP_ACCESS_FLAGS |
+                              (p->nic->iwarp ? 0 : IBV_QP_PKEY_INDEX | IBV_QP_PORT));
 }
 
 bool path_begin(struct verbs *v, struct path *p, char *why, size_t why_size)
@@ -223,8 +228,8 @@ void path_say_rest(struct verbs *v, struct path *p)
 void path_come_up(struct verbs *v, struct path *p)
 {
     p->state = PATH_UP;
-    if (p->tried)
-        v->config.info("verbs: PE %d is reached by %s again", p->link->pe, p->nic->name);
+    v->config.info("verbs: PE %d is reached by %s%s", p->link->pe, p->nic->name,
+                   p->tried ? " again" : "");
     p->tried = true;
     v->events++;
     v->held_back = true; /* for all that waited */
@@ -260,36 +265,59 @@ static void give_up(struct verbs *v, struct path *p, const char *why)
     link_settle(v, p->link);
 }
 
-static void refuse(struct verbs *v, struct path *p, const char *why)
+void path_refuse(struct verbs *v, struct path *p, const char *why)
 {
     give_up(v, p, why);
     p->unsaid |= SAY_NONE;
     path_say_rest(v, p);
 }
 
-static void take_offer(struct verbs *v, struct path *p, const struct note *o)
+static void can_receive_now(struct verbs *v, struct path *p)
 {
-    if (o->ethernet != p->nic->ethernet) {
-        refuse(v, p, "one of the two has InfiniBand, the other Ethernet");
-        return;
-    }
-    if (!link_remember(p->link, o)) {
-        link_fail(v, p->link, GSHMEM_ERR_MEMORY, "verbs: out of memory for its keys");
-        return;
-    }
-    if (!can_receive(v, p, o) || !can_send(v, p, o)) {
-        char why[200];
-        snprintf(why, sizeof why, "%s (GSHMEM_IB_GID_INDEX and GSHMEM_IB_HCA choose another address)",
-                 strerror(errno));
-        refuse(v, p, why);
-        return;
-    }
     p->unsaid |= SAY_READY;
     p->receives = true;
     p->state = PATH_READY;
     path_say_rest(v, p);
     if (p->peer_ready)
         begin_sending(v, p);
+}
+
+void path_connected(struct verbs *v, struct path *p)
+{
+    if (!p->heard || p->state != PATH_ASKED)
+        return; /* its offer is on its way */
+    v->connecting -= p->connecting;
+    p->connecting = false;
+    can_receive_now(v, p);
+}
+
+static void take_offer(struct verbs *v, struct path *p, const struct note *o)
+{
+    if (o->ethernet != p->nic->ethernet) {
+        path_refuse(v, p, "one of the two has InfiniBand, the other Ethernet");
+        return;
+    }
+    if (!link_remember(p->link, o)) {
+        link_fail(v, p->link, GSHMEM_ERR_MEMORY, "verbs: out of memory for its keys");
+        return;
+    }
+    p->heard = true;
+    if (p->nic->iwarp) {
+        p->packet_shift = 7 + (int)p->nic->mtu;
+        if (!cm_connect(v, p, o))
+            path_refuse(v, p, strerror(errno));
+        else if (p->connected)
+            path_connected(v, p);
+        return;
+    }
+    if (!can_receive(v, p, o) || !can_send(v, p, o)) {
+        char why[200];
+        snprintf(why, sizeof why, "%s (GSHMEM_IB_GID_INDEX and GSHMEM_IB_HCA choose another address)",
+                 strerror(errno));
+        path_refuse(v, p, why);
+        return;
+    }
+    can_receive_now(v, p);
 }
 
 /* The other tries it again, or for the first time since this side could not. */

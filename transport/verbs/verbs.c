@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "runtime/base/settings.h"
+#include "transport/verbs/cm.h"
 #include "transport/verbs/preflight.h"
 #include "transport/verbs/verbs.h"
 
@@ -36,7 +37,7 @@ static gshmem_status_t open_nic(struct verbs *v, struct nic *nic)
     /* with very many PEs those that come last, when all is given out, are reached from below */
     share = share < RECEIVES_LEAST ? RECEIVES_LEAST : share;
     v->share = share < v->share ? share : v->share;
-    if (!watch(v, nic->channel->fd) || !watch(v, nic->context->async_fd))
+    if (!watch(v, nic->channel->fd) || !watch(v, nic->context->async_fd) || !watch(v, cm_fd(nic)))
         return v->config.fail(GSHMEM_ERR_SYSTEM, "verbs: %s", strerror(errno));
     return GSHMEM_OK;
 }
@@ -133,6 +134,8 @@ static gshmem_status_t verbs_progress(struct transport *base, int *events)
 
     v->events = 0;
     mend_retry(v);
+    if (v->connecting)
+        cm_watch(v);
     if (v->held_back)
         send_held(v);
     v->events += complete_some(v);

@@ -43,6 +43,8 @@ enum {
 struct verbs;
 struct link;
 struct note; /* note.h */
+struct cm;   /* cm.c */
+struct rdma_cm_id;
 
 /* ---- One request on its way to one PE ---- */
 
@@ -106,6 +108,9 @@ struct path {
     bool peer_ready;       /* it said so before its offer was heard */
 
     bool drained, stopped_here, stopped_there;
+    struct rdma_cm_id *connection; /* of iWARP's, which is made beside the queue pair: */
+    bool connecting, connected, heard; /* heard: the other's offer */
+    uint32_t peer_queue, peer_packet;
     struct note *stopped; /* [2], while it stops: what this side says then, and the other */
 
     uint32_t sends, done; /* work requests, counted for ever */
@@ -199,6 +204,7 @@ struct nic {
     bool down;            /* its port is, as it has said */
     bool gone;            /* it has been taken away */
 
+    struct cm *cm; /* iWARP's */
     struct ibv_mr **chunk[TRANSPORT_SEGMENT_MAX]; /* of this PE's segments, NULL until asked for */
     struct ibv_mr *slots_mr;
     struct message_bytes **inbox; /* where messages arrive: blocks, made as links are */
@@ -227,6 +233,7 @@ struct verbs {
     int queue_pairs;    /* between two NICs */
     int wait_fd;        /* epoll: that of the transport below, and the NICs' channels */
     bool held_back;     /* some link has batched requests, or something unsaid */
+    int connecting;     /* paths of iWARP's */
     int stopping;       /* paths that wait for their completions to be drained */
     unsigned rounds;
     int events;
@@ -247,6 +254,7 @@ int nics_find(const struct transport_config *config, struct nic nic[NICS_MOST], 
               size_t why_size);
 gshmem_status_t nic_open(struct verbs *v, struct nic *nic);
 void nic_close(struct verbs *v, struct nic *nic);
+int nic_reads_into(const struct nic *nic); /* the rights that memory needs for it */
 /* Room in the queue of receives for one more peer; false: there is none left. */
 bool nic_add_receives(struct verbs *v, struct nic *nic);
 bool nic_receive_again(struct nic *nic, uint32_t index);
@@ -298,6 +306,9 @@ void path_hear(struct verbs *v, struct path *p, const struct note *n);
 void path_say_rest(struct verbs *v, struct path *p);
 /* It can be used from here on. */
 void path_come_up(struct verbs *v, struct path *p);
+/* It finds no way, and the other is told. */
+void path_refuse(struct verbs *v, struct path *p, const char *why);
+void path_connected(struct verbs *v, struct path *p); /* of iWARP's */
 void path_end(struct path *p); /* nothing is read or written for it any more */
 void path_free(struct path *p);
 

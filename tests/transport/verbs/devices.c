@@ -6,9 +6,16 @@
 #include <string.h>
 
 #include "check.h"
+#include "transport/verbs/choose.h"
 
 struct fake_device fake_devices[FAKE_DEVICES + 1];
 int fake_open;
+bool fake_connects_iwarp;
+
+bool cm_is_there(void)
+{
+    return fake_connects_iwarp;
+}
 
 static struct ibv_device devices[FAKE_DEVICES];
 static struct ibv_device *list[FAKE_DEVICES + 1];

@@ -4,6 +4,7 @@
 #define FAKE_DEVICES_H
 
 #include <infiniband/verbs.h>
+#include <stdbool.h>
 
 enum { FAKE_DEVICES = 4, FAKE_PORTS = 2, FAKE_GIDS = 6, FAKE_PKEYS = 4 };
 
@@ -30,6 +31,7 @@ struct fake_device {
 };
 
 extern struct fake_device fake_devices[FAKE_DEVICES + 1];
+extern bool fake_connects_iwarp; /* librdmacm is there */
 extern int fake_open; /* contexts, domains, queues that have not been closed */
 
 #endif

@@ -1,0 +1,360 @@
+/* Queue pairs of iWARP's, which are connected by librdmacm: RDMA over TCP streams of the NIC's own.
+ *
+ * Each PE listens at an address of its NIC and puts that into its offers. Of two PEs the lower one
+ * connects, whoever began, so that there is never a second connection; by what it sends along the other
+ * knows which of its queue pairs is meant, and that its offer has been read. Both then say that they can
+ * receive, as they do of any queue pair.
+ *
+ * The library is opened when there is such a NIC; without its header this is built without. */
+#include "transport/verbs/cm.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "transport/verbs/choose.h"
+#include "transport/verbs/note.h"
+
+#if __has_include(<rdma/rdma_cma.h>)
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <rdma/rdma_cma.h>
+#include <stdlib.h>
+
+enum { RESOLVE_MS = 2000, GREETING_BYTES = 24, EVENTS_MOST = 16 };
+
+/* ---- The library ---- */
+
+#define FUNCTIONS(X)                                                                               \
+    X(create_event_channel) X(destroy_event_channel) X(create_id) X(destroy_id) X(bind_addr)       \
+    X(listen) X(resolve_addr) X(resolve_route) X(connect) X(accept) X(reject) X(disconnect)        \
+    X(get_cm_event) X(ack_cm_event) X(get_src_port)
+
+static struct {
+    bool tried, found;
+#define X(name) __typeof__(rdma_##name) *name;
+    FUNCTIONS(X)
+#undef X
+} cm;
+
+bool cm_is_there(void)
+{
+    void *library;
+
+    if (cm.tried)
+        return cm.found;
+    cm.tried = true;
+    library = dlopen("librdmacm.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!library)
+        library = RTLD_DEFAULT;
+    cm.found = true;
+#define X(name) cm.found &= (cm.name = (__typeof__(cm.name))dlsym(library, "rdma_" #name)) != NULL;
+    FUNCTIONS(X)
+#undef X
+    return cm.found;
+}
+
+/* ---- Listening ---- */
+
+struct cm {
+    struct rdma_event_channel *channel;
+    struct rdma_cm_id *listener;
+};
+
+static void to_gid(const struct sockaddr *from, union ibv_gid *gid)
+{
+    memset(gid, 0, sizeof *gid);
+    if (from->sa_family == AF_INET6) {
+        memcpy(gid->raw, &((const struct sockaddr_in6 *)from)->sin6_addr, 16);
+        return;
+    }
+    gid->raw[10] = gid->raw[11] = 0xff;
+    memcpy(gid->raw + 12, &((const struct sockaddr_in *)from)->sin_addr, 4);
+}
+
+static void from_gid(const union ibv_gid *gid, uint16_t port, struct sockaddr_storage *to)
+{
+    static const unsigned char ipv4[12] = {[10] = 0xff, [11] = 0xff};
+    struct sockaddr_in *v4 = (struct sockaddr_in *)to;
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)to;
+
+    memset(to, 0, sizeof *to);
+    if (memcmp(gid->raw, ipv4, 12) == 0) {
+        v4->sin_family = AF_INET;
+        v4->sin_port = htons(port);
+        memcpy(&v4->sin_addr, gid->raw + 12, 4);
+    } else {
+        v6->sin6_family = AF_INET6;
+        v6->sin6_port = htons(port);
+        memcpy(&v6->sin6_addr, gid->raw, 16);
+    }
+}
+
+/* Listens at that address, if it is this NIC's. */
+static bool listen_at(struct nic *nic, const struct sockaddr *address)
+{
+    struct sockaddr_storage any_port = {0};
+    struct rdma_cm_id *id;
+
+    memcpy(&any_port, address,
+           address->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
+    if (cm.create_id(nic->cm->channel, &id, NULL, RDMA_PS_TCP))
+        return false;
+    if (cm.bind_addr(id, (struct sockaddr *)&any_port) || !id->verbs ||
+        strcmp(ibv_get_device_name(id->verbs->device), ibv_get_device_name(nic->context->device)) ||
+        cm.listen(id, 128)) {
+        cm.destroy_id(id);
+        return false;
+    }
+    nic->cm->listener = id;
+    nic->lid = ntohs(cm.get_src_port(id));
+    to_gid(address, &nic->address[0].gid);
+    nic->address[0].index = 0;
+    nic->addresses = 1;
+    return true;
+}
+
+static bool is_of_use(const struct ifaddrs *i, int family)
+{
+    return i->ifa_addr && i->ifa_addr->sa_family == family && i->ifa_flags & IFF_UP &&
+           !(i->ifa_flags & IFF_LOOPBACK) &&
+           (family == AF_INET ||
+            !IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)i->ifa_addr)->sin6_addr));
+}
+
+bool cm_open(struct nic *nic)
+{
+    static const int families[] = {AF_INET, AF_INET6};
+    struct ifaddrs *all = NULL;
+
+    if (!cm_is_there() || !(nic->cm = calloc(1, sizeof *nic->cm)) ||
+        !(nic->cm->channel = cm.create_event_channel()) ||
+        fcntl(nic->cm->channel->fd, F_SETFL, O_NONBLOCK) || getifaddrs(&all))
+        return false;
+    for (int f = 0; f < 2; f++) {
+        for (const struct ifaddrs *i = all; i && !nic->cm->listener; i = i->ifa_next) {
+            if (is_of_use(i, families[f]))
+                listen_at(nic, i->ifa_addr);
+        }
+    }
+    freeifaddrs(all);
+    errno = EADDRNOTAVAIL;
+    return nic->cm->listener != NULL;
+}
+
+int cm_fd(const struct nic *nic)
+{
+    return nic->cm ? nic->cm->channel->fd : -1;
+}
+
+void cm_close(struct nic *nic)
+{
+    if (!nic->cm)
+        return;
+    if (nic->cm->listener)
+        cm.destroy_id(nic->cm->listener);
+    if (nic->cm->channel)
+        cm.destroy_event_channel(nic->cm->channel);
+    free(nic->cm);
+    nic->cm = NULL;
+}
+
+/* ---- Connecting ---- */
+
+static void greet(const struct verbs *v, const struct path *p, unsigned char *text)
+{
+    const uint32_t number[] = {NOTE_MAGIC, (uint32_t)v->config.pe, p->number, p->life,
+                               p->peer_queue, p->peer_packet};
+
+    for (int i = 0; i < 6; i++)
+        note_put32(text + 4 * i, number[i]);
+}
+
+bool cm_connect(struct verbs *v, struct path *p, const struct note *offer)
+{
+    struct sockaddr_storage mine, theirs;
+
+    p->peer_queue = offer->queue;
+    p->peer_packet = offer->packet;
+    p->connecting = true;
+    v->connecting++;
+    if (v->config.pe > p->link->pe)
+        return true; /* the other does */
+    from_gid(&p->nic->address[0].gid, 0, &mine);
+    from_gid(&offer->address[0].gid, offer->lid, &theirs);
+    return offer->addresses > 0 && !cm.create_id(p->nic->cm->channel, &p->connection, p, RDMA_PS_TCP) &&
+           !cm.resolve_addr(p->connection, (struct sockaddr *)&mine, (struct sockaddr *)&theirs,
+                            RESOLVE_MS);
+}
+
+void cm_end(struct path *p)
+{
+    if (p->connecting)
+        p->link->verbs->connecting--;
+    p->connecting = p->connected = false;
+    if (!p->connection)
+        return;
+    cm.disconnect(p->connection);
+    cm.destroy_id(p->connection);
+    p->connection = NULL;
+}
+
+static struct rdma_conn_param parameters(const struct path *p)
+{
+    const uint8_t reads = (uint8_t)p->nic->reads;
+
+    return (struct rdma_conn_param){.responder_resources = reads,
+                                    .initiator_depth = reads,
+                                    .retry_count = 7,
+                                    .srq = 1,
+                                    .qp_num = p->qp->qp_num};
+}
+
+static bool connect_now(struct verbs *v, struct path *p)
+{
+    struct rdma_conn_param param = parameters(p);
+    unsigned char greeting[GREETING_BYTES];
+
+    greet(v, p, greeting);
+    param.private_data = greeting;
+    param.private_data_len = sizeof greeting;
+    return cm.connect(p->connection, &param) == 0;
+}
+
+/* Which queue pair of this PE's somebody wants who has read its offer. */
+static struct path *wanted(struct verbs *v, const unsigned char *text, size_t bytes)
+{
+    uint32_t number[6];
+
+    if (bytes < GREETING_BYTES)
+        return NULL;
+    for (int i = 0; i < 6; i++)
+        number[i] = note_get32(text + 4 * i);
+    struct link *l = number[0] == NOTE_MAGIC && number[1] < (uint32_t)v->config.n_pes ? v->to[number[1]]
+                                                                                       : NULL;
+    for (int i = 0; l && i < l->paths; i++) {
+        struct path *p = l->path[i];
+        if (p->number == number[2] && p->life == number[3] && p->state == PATH_ASKED && p->qp &&
+            p->qp->qp_num == number[4] && p->first_packet == number[5] && !p->connection &&
+            p->link->pe < v->config.pe)
+            return p;
+    }
+    return NULL;
+}
+
+static void accept_from(struct verbs *v, struct rdma_cm_id *id, const unsigned char *text, size_t bytes)
+{
+    struct path *p = wanted(v, text, bytes);
+    struct rdma_conn_param param;
+
+    if (p) {
+        param = parameters(p);
+        id->context = p;
+        if (cm.accept(id, &param) == 0) {
+            p->connection = id;
+            return;
+        }
+    }
+    cm.reject(id, NULL, 0);
+    cm.destroy_id(id);
+}
+
+static void take_event(struct verbs *v, struct path *p, enum rdma_cm_event_type type, int status)
+{
+    char why[100];
+
+    switch (type) {
+    case RDMA_CM_EVENT_ADDR_RESOLVED:
+        if (cm.resolve_route(p->connection, RESOLVE_MS))
+            path_refuse(v, p, strerror(errno));
+        return;
+    case RDMA_CM_EVENT_ROUTE_RESOLVED:
+        if (!connect_now(v, p))
+            path_refuse(v, p, strerror(errno));
+        return;
+    case RDMA_CM_EVENT_ESTABLISHED:
+        p->connected = true;
+        path_connected(v, p);
+        return;
+    case RDMA_CM_EVENT_DISCONNECTED:
+    case RDMA_CM_EVENT_DEVICE_REMOVAL:
+        mend_break(v, p, "its connection has ended");
+        return;
+    case RDMA_CM_EVENT_TIMEWAIT_EXIT:
+        return;
+    default:
+        snprintf(why, sizeof why, "no connection: %s", strerror(status < 0 ? -status : status));
+        if (p->state == PATH_ASKED)
+            path_refuse(v, p, why);
+        else
+            mend_break(v, p, why);
+    }
+}
+
+void cm_watch(struct verbs *v)
+{
+    for (int i = 0; i < v->opened; i++) {
+        struct rdma_cm_event *e;
+        for (int n = 0; v->nic[i].cm && n < EVENTS_MOST &&
+                        cm.get_cm_event(v->nic[i].cm->channel, &e) == 0; n++) {
+            const struct rdma_cm_event copy = *e;
+            unsigned char text[GREETING_BYTES];
+            size_t bytes = copy.param.conn.private_data ? copy.param.conn.private_data_len : 0;
+            bytes = bytes < sizeof text ? bytes : sizeof text;
+            if (bytes)
+                memcpy(text, copy.param.conn.private_data, bytes);
+            cm.ack_cm_event(e); /* before its connection can be ended */
+            v->events++;
+            if (copy.event == RDMA_CM_EVENT_CONNECT_REQUEST)
+                accept_from(v, copy.id, text, bytes);
+            else if (copy.id->context)
+                take_event(v, copy.id->context, copy.event, copy.status);
+        }
+    }
+}
+
+#else /* ---- Without the header ---- */
+
+bool cm_is_there(void)
+{
+    return false;
+}
+
+bool cm_open(struct nic *nic)
+{
+    (void)nic;
+    errno = ENOSYS;
+    return false;
+}
+
+int cm_fd(const struct nic *nic)
+{
+    (void)nic;
+    return -1;
+}
+
+void cm_close(struct nic *nic)
+{
+    (void)nic;
+}
+
+bool cm_connect(struct verbs *v, struct path *p, const struct note *offer)
+{
+    (void)v, (void)p, (void)offer;
+    return false;
+}
+
+void cm_end(struct path *p)
+{
+    (void)p;
+}
+
+void cm_watch(struct verbs *v)
+{
+    (void)v;
+}
+
+#endif
