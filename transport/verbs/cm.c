@@ -6,6 +6,7 @@
  * receive, as they do of any queue pair.
  *
  * The library is opened when there is such a NIC; without its header this is built without. */
+#define _GNU_SOURCE
 #include "transport/verbs/cm.h"
 
 #include <errno.h>
@@ -47,9 +48,10 @@ bool cm_is_there(void)
     if (cm.tried)
         return cm.found;
     cm.tried = true;
-    library = dlopen("librdmacm.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (!library)
-        library = RTLD_DEFAULT;
+    library = RTLD_DEFAULT; /* where the program has it already */
+    if (!dlsym(library, "rdma_create_id") &&
+        !(library = dlopen("librdmacm.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)))
+        return false;
     cm.found = true;
 #define X(name) cm.found &= (cm.name = (__typeof__(cm.name))dlsym(library, "rdma_" #name)) != NULL;
     FUNCTIONS(X)
@@ -117,10 +119,11 @@ static bool listen_at(struct nic *nic, const struct sockaddr *address)
     return true;
 }
 
-static bool is_of_use(const struct ifaddrs *i, int family)
+/* The loopback's are the last resort. */
+static bool is_of_use(const struct ifaddrs *i, int family, bool loopback)
 {
     return i->ifa_addr && i->ifa_addr->sa_family == family && i->ifa_flags & IFF_UP &&
-           !(i->ifa_flags & IFF_LOOPBACK) &&
+           !(i->ifa_flags & IFF_LOOPBACK) == !loopback &&
            (family == AF_INET ||
             !IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)i->ifa_addr)->sin6_addr));
 }
@@ -134,9 +137,9 @@ bool cm_open(struct nic *nic)
         !(nic->cm->channel = cm.create_event_channel()) ||
         fcntl(nic->cm->channel->fd, F_SETFL, O_NONBLOCK) || getifaddrs(&all))
         return false;
-    for (int f = 0; f < 2; f++) {
+    for (int f = 0; f < 4; f++) {
         for (const struct ifaddrs *i = all; i && !nic->cm->listener; i = i->ifa_next) {
-            if (is_of_use(i, families[f]))
+            if (is_of_use(i, families[f % 2], f >= 2))
                 listen_at(nic, i->ifa_addr);
         }
     }

@@ -192,9 +192,10 @@ gshmem_status_t nic_open(struct verbs *v, struct nic *nic)
         !(nic->srq = ibv_create_srq(nic->pd, &receives)) || reach_slots(v, nic) ||
         (nic->iwarp && !listen_for_peers(nic)))
         return v->config.fail(GSHMEM_ERR_TRANSPORT,
-                              "verbs: %s: %s (ulimit -l limits what may be pinned; "
-                              "GSHMEM_TRANSPORT=tcp does without)",
-                              nic->name, strerror(errno));
+                              "verbs: %s: %s (%s; GSHMEM_TRANSPORT=tcp does without)", nic->name,
+                              strerror(errno),
+                              errno == EADDRNOTAVAIL ? "give its network interface an IP address"
+                                                     : "ulimit -l limits what may be pinned");
     return GSHMEM_OK;
 }
 

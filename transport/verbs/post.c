@@ -49,8 +49,10 @@ struct ibv_send_wr *post_next(struct verbs *v, struct path *p, enum work_kind ki
         return NULL;
     p->nic->works_left--;
     p->packet += packets;
-    /* a read may come back later than what is behind it; of two reads the first comes first */
-    const bool behind_reads = kind != WORK_READ && is_after(p->fence_read, p->done);
+    /* a read may come back later than what is behind it, of which iWARP would tell before; of two reads
+     * the first comes first */
+    const uint32_t read = p->nic->iwarp ? p->last_read : p->fence_read;
+    const bool behind_reads = kind != WORK_READ && is_after(read, p->done);
     p->work[p->sends % SEND_DEPTH] = (struct work){at, op, p->packet, (uint8_t)kind, behind_reads};
     p->sends++;
 

@@ -210,6 +210,25 @@ static void not_usable(void)
     done();
 }
 
+/* iWARP's ports have no addresses of their own, and need another library. */
+static void iwarp(void)
+{
+    struct fake_device d = roce("iw0");
+
+    d.transport = IBV_TRANSPORT_IWARP;
+    memset(d.port[0].gid, 0, sizeof d.port[0].gid);
+    devices(d, roce("mlx5_0"));
+    fake_connects_iwarp = false;
+    look(NULL, NULL);
+    CHECK_EQ(usable, 1);
+    CHECK_HAS(ports[1].why, "librdmacm.so.1 is not installed");
+    done();
+    fake_connects_iwarp = true;
+    look("GSHMEM_IB_HCA", "iw0");
+    CHECK(usable == 1 && ports[0].iwarp && ports[0].addresses == 0);
+    done();
+}
+
 /* ---- Two sides ---- */
 
 static struct port_address address(const char *of, unsigned rank, unsigned prefix)
@@ -260,6 +279,7 @@ int main(void)
     as_asked();
     mistakes();
     not_usable();
+    iwarp();
     pairs();
     return 0;
 }

@@ -22,6 +22,13 @@ struct work {
     bool late; /* a read that has been put off */
 };
 
+struct placing {
+    struct placing *next;
+    char *to;
+    size_t bytes;
+    char data[];
+};
+
 struct pair {
     struct ibv_qp qp;
     enum ibv_qp_state state;
@@ -31,6 +38,7 @@ struct pair {
     bool unsignalled_left; /* since the last one that was signalled */
     uint32_t unfinished;   /* work requests that no completion has told of */
     struct work *work;     /* [WORKS] */
+    struct placing *placing; /* writes of iWARP's that have come and are not in memory yet */
     uint32_t first, end;
 };
 
@@ -86,8 +94,10 @@ struct ibv_device **ibv_get_device_list(int *n)
 
     if (n)
         *n = fake.devices;
-    for (int i = 0; i < fake.devices; i++)
+    for (int i = 0; i < fake.devices; i++) {
+        device[i].transport_type = fake.iwarp ? IBV_TRANSPORT_IWARP : IBV_TRANSPORT_IB;
         list[i] = &device[i];
+    }
     return list;
 }
 
@@ -427,6 +437,7 @@ int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *a, int mask, struct ibv_
 
     (void)init;
     CHECK_EQ(mask, IBV_QP_RQ_PSN);
+    CHECK(!fake.iwarp); /* it has no such numbers */
     CHECK_EQ(p->state, IBV_QPS_ERR); /* else it could take more meanwhile */
     if (fake.tells_no_packet)
         return EIO;
@@ -440,6 +451,11 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 
     pairs[qp->qp_num] = NULL;
     open_things--;
+    while (p->placing) {
+        struct placing *first = p->placing;
+        p->placing = first->next;
+        free(first);
+    }
     free(p->work);
     free(p);
     return 0;
@@ -539,6 +555,9 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
             CHECK(w->sge.length <= p->inline_most);
             memcpy(w->inlined, (void *)(uintptr_t)w->sge.addr, w->sge.length);
         }
+        /* completions of iWARP's pass reads that are due */
+        for (uint32_t i = p->first; fake.iwarp && i != p->end && wr->opcode != IBV_WR_RDMA_READ; i++)
+            CHECK(p->work[i % WORKS].wr.opcode != IBV_WR_RDMA_READ || wr->send_flags & IBV_SEND_FENCE);
         p->end++;
         p->unfinished++;
         fake.works++;
@@ -574,11 +593,33 @@ static void deliver(struct pair *from, struct pair *to, const struct work *w)
                                              .qp_num = to->qp.qp_num});
 }
 
+/* Those that came last first. */
+static void place_all(struct pair *p)
+{
+    while (p->placing) {
+        struct placing *first = p->placing;
+        memcpy(first->to, first->data, first->bytes);
+        p->placing = first->next;
+        free(first);
+    }
+}
+
+static void place_later(struct pair *p, char *to, const void *data, size_t bytes)
+{
+    struct placing *new = malloc(sizeof *new + bytes);
+
+    *new = (struct placing){p->placing, to, bytes};
+    memcpy(new->data, data, bytes);
+    p->placing = new;
+}
+
 static void do_read(struct pair *p, struct work *w)
 {
     const struct pair *to = pairs[p->peer];
 
-    memcpy(registered(p->qp.pd, w->sge.lkey, w->sge.addr, w->sge.length, IBV_ACCESS_LOCAL_WRITE),
+    place_all(p);
+    memcpy(registered(p->qp.pd, w->sge.lkey, w->sge.addr, w->sge.length,
+                      IBV_ACCESS_LOCAL_WRITE | (fake.iwarp ? IBV_ACCESS_REMOTE_WRITE : 0)),
            registered(to->qp.pd, w->wr.wr.rdma.rkey, w->wr.wr.rdma.remote_addr, w->sge.length,
                       IBV_ACCESS_REMOTE_READ),
            w->sge.length);
@@ -630,14 +671,18 @@ static void execute(struct pair *p, struct pair *to, struct work *w)
     CHECK(w->sge.length <= 1u << 31);
     to->packets += w->sge.length ? (w->sge.length - 1) / to->packet_bytes + 1 : 1;
     if (w->wr.opcode == IBV_WR_RDMA_WRITE) {
-        if (w->sge.length)
-            memcpy(registered(to->qp.pd, w->wr.wr.rdma.rkey, w->wr.wr.rdma.remote_addr,
-                              w->sge.length, IBV_ACCESS_REMOTE_WRITE),
-                   source(p, w), w->sge.length);
+        char *at = !w->sge.length ? NULL
+                                  : registered(to->qp.pd, w->wr.wr.rdma.rkey, w->wr.wr.rdma.remote_addr,
+                                               w->sge.length, IBV_ACCESS_REMOTE_WRITE);
+        if (at && fake.iwarp)
+            place_later(p, at, source(p, w), w->sge.length);
+        else if (at)
+            memcpy(at, source(p, w), w->sge.length);
         fake.writes++;
     } else if (w->wr.opcode == IBV_WR_RDMA_READ) {
         w->late = true;
     } else {
+        place_all(p);
         deliver(p, to, w);
         fake.sends++;
     }
@@ -649,6 +694,8 @@ static bool run(struct pair *p)
     uint32_t end = p->first + draw(p->end - p->first + 1);
     uint32_t begin = p->first;
 
+    if (p->placing && draw(8) == 0)
+        place_all(p);
     if (p->state != IBV_QPS_RTS || begin == end)
         return false;
     for (uint32_t i = begin; i != end; i++) {
@@ -749,4 +796,13 @@ void fake_event(int which, struct ibv_async_event e)
 void fake_refuse_way(int nth)
 {
     way_in = nth;
+}
+
+void fake_connect(uint32_t a, uint32_t b)
+{
+    CHECK(pairs[a] && pairs[b] && pairs[a]->state == IBV_QPS_INIT && pairs[b]->state == IBV_QPS_INIT);
+    pairs[a]->peer = b;
+    pairs[b]->peer = a;
+    pairs[a]->state = pairs[b]->state = IBV_QPS_RTS;
+    pairs[a]->packet_bytes = pairs[b]->packet_bytes = 1024;
 }

@@ -30,6 +30,8 @@ void fake_refuse_way(int nth);
 /* A port's link goes down, which it says, or comes back; or it is cut off without a word. */
 void fake_port(int device, bool up);
 void fake_cut(int device);
+/* Two queue pairs of iWARP's are each other's from here on. */
+void fake_connect(uint32_t a, uint32_t b);
 /* What all who have that device open hear. */
 void fake_event(int device, struct ibv_async_event e);
 
@@ -46,6 +48,8 @@ extern struct fake_count {
     int devices, inline_most, sends_most, completions_most, receives_most;
     bool loses_answers;   /* where a queue pair breaks, what it had just done is not reported */
     bool tells_no_packet; /* ibv_query_qp fails */
+    bool iwarp; /* NICs are of it: writes are placed late, and fake_cm.c connects queue pairs */
+    bool refuses_connections;
     int infiniband; /* what ports that are asked from now on are of; else Ethernet */
     int dma_bufs, peermems; /* registrations of a GPU's memory, counted */
     int no_dma_buf, peermem; /* whether such can be made */
