@@ -234,10 +234,10 @@ static void mistakes(void)
     CHECK_EQ(gshmem_buffer_unregister_symmetric(shared + PART, PART), GSHMEM_ERR_ARGUMENT);
     CHECK_EQ(gshmem_buffer_unregister_symmetric(b.at, b.bytes), GSHMEM_ERR_ARGUMENT);
     /* beyond it are addresses, and no memory */
-    CHECK(gshmem_long_put((long *)(void *)(shared + b.bytes), &got, 1, right) ||
-          gshmem_quiet());
-    CHECK(gshmem_long_put((long *)(void *)(shared + b.bytes) - 1, (long[2]){1, 2}, 2, right) ||
-          gshmem_quiet());
+    CHECK_FAILS(gshmem_long_put((long *)(void *)(shared + b.bytes), &got, 1, right),
+                GSHMEM_ERR_NOT_SYMMETRIC, "it is not all in a buffer that");
+    CHECK_FAILS(gshmem_long_put((long *)(void *)(shared + b.bytes) - 1, (long[2]){1, 2}, 2, right),
+                GSHMEM_ERR_NOT_SYMMETRIC, "it is not all in a buffer that");
     use_all(shared, &b, 1);
     CHECK_OK(gshmem_buffer_unregister_symmetric(shared, b.bytes));
     CHECK_EQ(gshmem_buffer_unregister_symmetric(shared, b.bytes), GSHMEM_ERR_ARGUMENT);

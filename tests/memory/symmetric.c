@@ -224,6 +224,14 @@ static void gone_meanwhile(void)
     CHECK_OK(gshmem_buffer_unregister_symmetric(shared, 2 * PAGE));
     CHECK_EQ(mine[0], 9);
     CHECK_EQ(munmap(mine, 2 * PAGE), 0);
+
+    mine = pages(2 * PAGE);
+    shared = gshmem_buffer_register_symmetric(mine, 2 * PAGE, 0);
+    CHECK(shared);
+    CHECK_EQ(munmap(mine + PAGE, PAGE), 0);
+    CHECK_OK(gshmem_buffer_unregister_symmetric(shared, 2 * PAGE));
+    CHECK_EQ(msync(mine + PAGE, PAGE, MS_ASYNC), -1); /* nothing is there */
+    CHECK_EQ(munmap(mine, PAGE), 0);
 }
 
 int main(void)
