@@ -88,7 +88,7 @@ static void flushed_at_once(void)
 
     for (unsigned seed = 1; seed <= 10; seed++) {
         prepare(seed);
-        fake.completions_most = 300;
+        fake.completions_most = 220;
         open_both();
         warm_up();
         fake_fail(50, IBV_WC_RETRY_EXC_ERR);

@@ -367,6 +367,7 @@ int main(void)
         fences_hold(seed);
     for (unsigned seed = 1; seed <= 60; seed++)
         nothing_is_lost(seed, 1 + (int)seed % FAKE_DEVICES);
+    nothing_is_lost(373, 2); /* a reply by a note, and a later one by a path */
     for (unsigned seed = 1; seed <= 30; seed++)
         signals_are_used_up(seed, 1 + (int)seed % FAKE_DEVICES);
     CHECK(disturbances > 100);
