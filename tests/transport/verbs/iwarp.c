@@ -133,13 +133,13 @@ static void ends(void)
 int main(void)
 {
     CHECK_EQ(settings_load(), GSHMEM_OK);
-    for (unsigned seed = 1; seed <= 5; seed++) {
+    for (unsigned seed = 1; seed <= 3; seed++) {
         sizes(seed);
         mixed(seed);
         flags(seed, GSHMEM_SIGNAL_SET);
         flags(seed, GSHMEM_SIGNAL_ADD);
     }
-    for (unsigned seed = 1; seed <= 20; seed++) {
+    for (unsigned seed = 1; seed <= 6; seed++) {
         both_connect(seed);
         no_connection(seed);
     }
