@@ -8,10 +8,9 @@
  * those that return an int answer 0, or why not. What is not offered does not compile, and the
  * compiler's message names what to use (nvshmem/missing.h).
  *
- * As NVSHMEM's does, it brings <cuda_fp16.h>, and with other compilers than nvcc <cuda_bf16.h> and <cuda.h>,
- * which take that a fifth of a second each: CUDA sources for GPUs that use bfloat16, or call the driver, include
- * those, before this or after. Sources without half and bfloat16 can define GSHMEM_NO_HALF before, and save as
- * much again. */
+ * As NVSHMEM's does, it brings <cuda_fp16.h> and <cuda_bf16.h>, which take nvcc longer than all that is
+ * here: sources without half and bfloat16 can define GSHMEM_NO_HALF before. It brings <cuda.h> with other
+ * compilers than nvcc: CUDA sources for GPUs that call the driver include that themselves. */
 #ifndef NVSHMEM_H
 #define NVSHMEM_H
 

@@ -25,7 +25,7 @@
 
 #ifdef GSHMEM_CUDA
 #ifdef NVSHMEM_HALF
-#include "gshmem/device/half.h" /* and <cuda_fp16.h> */
+#include "gshmem/device/half.h"
 #endif
 #define NVSHMEM_EITHER GSHMEM_EITHER /* for the host and for kernels */
 #else

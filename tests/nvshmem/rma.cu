@@ -2,8 +2,6 @@
  * blocks, each to the PE on the right and with its answer checked there. */
 #include "check.h"
 
-#include <cuda_bf16.h> /* after nvshmem.h, and in teams.cu before it */
-
 enum { N = 500, THREADS = 64 };
 
 struct area { /* written by the left neighbour, but for `source` */

@@ -1,6 +1,4 @@
 /* Teams made by NVSHMEM's names, and what threads, warps, blocks and the host do in them. */
-#include <cuda_bf16.h> /* before nvshmem.h, and in rma.cu after it */
-
 #include "check.h"
 
 enum { N = 300 };
