@@ -71,6 +71,7 @@ PROGRAMS = [
            arguments=[[name, "3"] for name in ["wait", "meet", "gather", "exit"]]),
     *[litmus(name) for name in ["atomics", "message", "quiet", "signals"]],
     *[nvshmem(name) for name in ["graph", "jacobi", "on_stream", "pipeline", "ring", "rma", "teams"]],
+    nvshmem("virtual", flags=["-lcuda"]),
     nvshmem("uniqueid", {MAPPED: [2]}, alone=True, arguments=[["1"], ["2"], ["4"]]),
     *[example(name) for name in ["alltoallv", "gups", "halo2d", "nvshmem-ring", "nvshmem-train",
                                  "pingpong", "ring"]],
@@ -81,6 +82,7 @@ PROGRAMS = [
 
 EXCLUDED = {
     "tests/kernel/units_second.cu": "a part of units",
+    "tests/nvshmem/symmetric.cu": "pages of the CPU's; virtual is the same with pieces of a GPU's memory",
     "tests/nvshmem/errors.cu": "what is said of mistakes is the same on all devices",
     "tests/nvshmem/mpi.cu": "needs an MPI; examples of it are compiled elsewhere",
     "examples/mpi.cu": "needs an MPI that takes GPU memory",

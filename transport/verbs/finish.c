@@ -50,6 +50,7 @@ void finish_some(struct verbs *v, struct link *l)
                                                                                    : op->failure;
         void (*done)(void *tag, gshmem_status_t status) = op->request.done;
         void *tag = op->request.tag;
+        const uint32_t joined_end = op->joined_end;
 
         if (!status && op->request.kind == TRANSPORT_GET && op->slot >= 0)
             status = gpu_deliver(v, op->request.local, finish_data(v, op), op->request.bytes);
@@ -59,6 +60,10 @@ void finish_some(struct verbs *v, struct link *l)
         l->done++;
         v->events++;
         done(tag, status);
+        while (l->joined_first != joined_end) {
+            const struct joined j = l->joined[l->joined_first++ % JOINED];
+            j.done(j.tag, status);
+        }
     }
 }
 

@@ -420,12 +420,64 @@ static bool is_below_for_ever(const struct link *l)
     return true;
 }
 
+static bool is_small_put(const struct transport_request *r)
+{
+    return r->kind == TRANSPORT_PUT && r->flags & TRANSPORT_LOOSE && !r->signal_op && !r->sent &&
+           r->bytes && r->bytes <= SMALL_BYTES;
+}
+
+/* Whether `next` goes to where `r` ends, with no fence between them, and within a chunk. */
+static bool continues(const struct link *l, const struct transport_request *r,
+                      const struct transport_request *next)
+{
+    return next->segment == r->segment && next->epoch == r->epoch &&
+           next->offset == r->offset + r->bytes && r->bytes + next->bytes <= SMALL_BYTES &&
+           next->offset % CHUNK_BYTES && next->offset % CHUNK_BYTES + next->bytes <= CHUNK_BYTES &&
+           next->offset + next->bytes <= l->bytes[next->segment];
+}
+
+/* A small put right behind the last one, which the queue pair has not been given yet, becomes part
+ * of it: one packet for both. */
+static bool join(struct verbs *v, struct link *l, const struct transport_request *next)
+{
+    if (l->posted == l->done || l->state != LINK_UP || !is_small_put(next))
+        return false;
+    struct op *op = op_at(l, l->posted - 1);
+    struct path *p = l->up[0];
+    const struct work *w = &p->work[(p->sends - 1) % SEND_DEPTH];
+    const uint64_t bytes = op->request.bytes + next->bytes;
+
+    if (!op->issued || op->below != BELOW_NOT || !is_small_put(&op->request) ||
+        !continues(l, &op->request, next))
+        return false;
+    if (p->batched == p->batch_first || w->kind != WORK_WRITE || w->op != l->posted - 1 ||
+        bytes > p->nic->inline_most || l->joined_next - l->joined_first == JOINED ||
+        gpu_fetch(v, op->small + op->request.bytes, next->local, next->bytes))
+        return false;
+    p->sge[p->batched - 1].length = (uint32_t)bytes;
+    op->request.bytes = op->at = bytes;
+    l->joined[l->joined_next++ % JOINED] = (struct joined){next->done, next->tag};
+    op->joined_end = l->joined_next;
+    return true;
+}
+
+/* Small puts wait for each other while an earlier one is on its way: its completion, or the next round
+ * of progress, gives them to the queue pair all at once. */
+static bool may_wait(const struct link *l, const struct transport_request *r)
+{
+    const struct path *p = l->ups ? l->up[0] : NULL;
+
+    return p && is_small_put(r) && p->sends - p->done > p->batched - p->batch_first;
+}
+
 gshmem_status_t issue_post(struct verbs *v, struct link *l, const struct transport_request *request)
 {
     if (l->state == LINK_FAILED)
         return l->failure;
     if (l->state == LINK_BELOW && l->posted == l->done && is_below_for_ever(l))
         return v->below->ops->post(v->below, request);
+    if (join(v, l, request))
+        return GSHMEM_OK;
     if (l->posted - l->done == OPS)
         return TRANSPORT_FULL;
 
@@ -435,6 +487,7 @@ gshmem_status_t issue_post(struct verbs *v, struct link *l, const struct transpo
     op->at = 0;
     op->used = 0;
     op->wants_reply = op->issued = op->fenced = op->held = false;
+    op->joined_end = l->joined_next;
     op->below = BELOW_NOT;
     op->failure = GSHMEM_OK;
     gshmem_status_t status = keep_data(v, op);
@@ -442,7 +495,9 @@ gshmem_status_t issue_post(struct verbs *v, struct link *l, const struct transpo
         return status;
     l->posted++;
     issue_more(v, l);
-    if (request->flags & TRANSPORT_MORE || l->state != LINK_UP)
+    if (l->state != LINK_UP)
+        v->settled = false;
+    if (request->flags & TRANSPORT_MORE || l->state != LINK_UP || may_wait(l, request))
         v->held_back = true;
     else
         issue_batched(v, l);

@@ -71,7 +71,10 @@ gshmem_status_t link_open(struct verbs *v, int pe, struct link **out)
     struct link *l = calloc(1, sizeof *l);
     char why[300];
 
-    if (!l || !(l->op = calloc(OPS, sizeof *l->op))) {
+    if (!l || !(l->op = calloc(OPS, sizeof *l->op)) ||
+        !(l->joined = calloc(JOINED, sizeof *l->joined))) {
+        if (l)
+            free(l->op);
         free(l);
         return v->config.fail(GSHMEM_ERR_MEMORY, "verbs: out of memory for a link to PE %d", pe);
     }
@@ -249,6 +252,7 @@ void link_close(struct verbs *v, struct link *l)
         path_free(l->path[i]);
     for (int i = 0; i < TRANSPORT_SEGMENT_MAX; i++)
         free(l->key[i]);
+    free(l->joined);
     free(l->op);
     free(l);
 }

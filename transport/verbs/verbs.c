@@ -126,11 +126,23 @@ static void send_held(struct verbs *v)
     }
 }
 
+/* Looking at the transport below takes a system call, and it has little to do where all links are up. */
+static bool below_is_due(struct verbs *v)
+{
+    if (v->settled && v->turns-- > 0)
+        return false;
+    v->turns = BELOW_ROUNDS;
+    v->settled = v->links != NULL;
+    for (const struct link *l = v->links; l && v->settled; l = l->next)
+        v->settled = l->state == LINK_UP;
+    return true;
+}
+
 static gshmem_status_t verbs_progress(struct transport *base, int *events)
 {
     struct verbs *v = (struct verbs *)base;
+    gshmem_status_t status = GSHMEM_OK;
     int others = 0;
-    gshmem_status_t status;
 
     v->events = 0;
     mend_retry(v);
@@ -139,7 +151,8 @@ static gshmem_status_t verbs_progress(struct transport *base, int *events)
     if (v->held_back)
         send_held(v);
     v->events += complete_some(v);
-    status = v->below->ops->progress(v->below, &others);
+    if (below_is_due(v))
+        status = v->below->ops->progress(v->below, &others);
     *events = v->events + others + v->held_back;
     return status;
 }
@@ -181,6 +194,7 @@ static int verbs_arm(struct transport *base)
     mend_watch(v);
     /* what came before the notice was asked for brings none */
     v->events = 0;
+    v->settled = false; /* who wakes up may have been woken by it */
     return complete_some(v) + v->events + v->held_back + v->below->ops->arm(v->below) > 0 || !armed;
 }
 

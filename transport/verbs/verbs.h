@@ -34,6 +34,8 @@ enum {
     PATHS_MOST = NICS_MOST * QUEUE_PAIRS_MOST,
     STRIPE_BYTES = 64 << 10, /* at least so much goes by each path, or all by one */
     PACKETS_MOST = 1 << 22,  /* on their way by one path: their numbers have 24 bits */
+    JOINED = 1024,           /* requests that are part of others, of a link; a power of two */
+    BELOW_ROUNDS = 16,       /* from one look at the transport below to the next, while it has nothing to do */
 };
 
 #define CHUNK_BYTES (16ull << 20) /* of a segment: registered, and its key asked for, at once */
@@ -66,7 +68,14 @@ struct op {
     int slot;                 /* for its data; -1: none */
     struct ibv_mr *mr[NICS_MOST]; /* of memory that was registered for it alone */
     uint64_t value;               /* a signal's, on its way */
+    uint32_t joined_end;          /* those that are part of it come before this one of the link's */
     unsigned char small[SMALL_BYTES];
+};
+
+/* A put that has become part of the one before it. */
+struct joined {
+    void (*done)(void *tag, gshmem_status_t status);
+    void *tag;
 };
 
 /* ---- One queue pair, from one of this PE's NICs to one of the peer's ---- */
@@ -157,6 +166,8 @@ struct link {
 
     struct op *op;                  /* [OPS] */
     uint32_t posted, issuing, done; /* requests, counted for ever */
+    struct joined *joined;          /* [JOINED] */
+    uint32_t joined_first, joined_next;
     uint32_t below_left;            /* that the transport below carries */
     uint32_t held;                  /* whose signals wait */
     uint32_t epoch;                 /* of the last that was issued */
@@ -236,6 +247,8 @@ struct verbs {
     int connecting;     /* paths of iWARP's */
     int stopping;       /* paths that wait for their completions to be drained */
     unsigned rounds;
+    unsigned turns;     /* until the transport below is looked at again */
+    bool settled;       /* it had nothing to do for any link when that was last looked at */
     int events;
 };
 

@@ -19,6 +19,7 @@ struct pe {
     int lost;
     char why[400], told[4000];
     int passed_down;
+    int looks; /* at the transport below */
     struct {
         int to;
         size_t bytes;

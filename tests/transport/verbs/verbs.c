@@ -159,6 +159,84 @@ static void economy(void)
     end();
 }
 
+static void post_word(uint64_t at, uint64_t value, uint32_t epoch)
+{
+    struct transport_request r = put(&value, at, 8);
+
+    r.flags = TRANSPORT_LOOSE;
+    r.epoch = epoch;
+    post(0, r);
+}
+
+/* While a small put is on its way those behind it wait for each other, and what goes on where the last
+ * ends is one work request with it, up to a fence. */
+static void neighbours(void)
+{
+    enum { N = 200 };
+
+    begin(1);
+    warm_up();
+    struct fake_count before = fake;
+    for (uint64_t i = 0; i < N; i++)
+        post_word(8 * i, i + 1, i >= N / 2);
+    settle();
+    for (uint64_t i = 0; i < N; i++)
+        CHECK_EQ(*word(1, 8 * i), i + 1);
+    CHECK_EQ(fake.works - before.works, 1 + (N / 2 - 1 + 15) / 16 + (N / 2 + 15) / 16);
+    CHECK_EQ(fake.posts - before.posts, 2);
+    before = fake;
+    for (uint64_t i = 0; i < 20; i++)
+        post_word(16 * i, i, 0); /* not where the last ends */
+    settle();
+    CHECK_EQ(fake.works - before.works, 20);
+    CHECK_EQ(fake.posts - before.posts, 2);
+    CHECK_EQ(*word(1, 16 * 19), 19);
+    CHECK_EQ(*word(1, 16 * 18 + 8), 38);
+    before = fake;
+    for (uint64_t i = 0; i < 4; i++) /* into the next chunk, which has a key of its own */
+        post_word(CHUNK_BYTES - 16 + 8 * i, 100 + i, 0);
+    settle();
+    for (uint64_t i = 0; i < 4; i++)
+        CHECK_EQ(*word(1, CHUNK_BYTES - 16 + 8 * i), 100 + i);
+    CHECK_EQ(not_ok, 0);
+    end();
+}
+
+/* They end together, and break and are mended together. */
+static void neighbours_fail(enum ibv_wc_status status)
+{
+    enum { N = 50 };
+
+    begin(1);
+    warm_up();
+    const int before = ok + not_ok;
+    fake_fail(2, status);
+    for (uint64_t i = 0; i < N; i++)
+        post_word(8 * i, i + 1, 0);
+    settle();
+    CHECK_EQ(ok + not_ok - before, N);
+    CHECK_EQ(not_ok > 0, status == IBV_WC_REM_ACCESS_ERR);
+    for (uint64_t i = 0; i < N && !not_ok; i++)
+        CHECK_EQ(*word(1, 8 * i), i + 1);
+    end();
+}
+
+/* The transport below is asked less often where it has nothing to do. */
+static void below_is_left_alone(void)
+{
+    begin(1);
+    pe[0].looks = 0;
+    for (int i = 0; i < 32; i++)
+        drive();
+    CHECK_EQ(pe[0].looks, 32);
+    warm_up();
+    pe[0].looks = 0;
+    for (int i = 0; i < 320; i++)
+        drive();
+    CHECK(pe[0].looks >= 10 && pe[0].looks <= 40);
+    end();
+}
+
 /* ---- Connecting ---- */
 
 static void both_at_once(unsigned seed)
@@ -468,6 +546,10 @@ int main(void)
     for (unsigned seed = 1; seed <= 40; seed++)
         in_order(seed, 1 + (int)seed % 3);
     economy();
+    neighbours();
+    neighbours_fail(IBV_WC_REM_ACCESS_ERR);
+    neighbours_fail(IBV_WC_RETRY_EXC_ERR);
+    below_is_left_alone();
     for (unsigned seed = 1; seed <= 20; seed++)
         both_at_once(seed);
     without_nic_on_one_side();
