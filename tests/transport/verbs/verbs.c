@@ -311,6 +311,10 @@ static void other_uses_one_below_alone(void)
     CHECK_EQ(pe[0].passed_down, 1);
     CHECK_EQ(pe[0].notes, 0);
     CHECK_EQ(fake.works, 0);
+    pe[0].looks = 0;
+    for (int i = 0; i < 32; i++)
+        drive();
+    CHECK_EQ(pe[0].looks, 32); /* at what carries all */
     end();
 }
 
