@@ -14,11 +14,16 @@
 #include <string.h>
 #include <time.h>
 
+#include "runtime/base/settings.h"
 #include "transport/verbs/cm.h"
 #include "transport/verbs/note.h"
 #include "transport/verbs/verbs.h"
 
-enum { RETRIES_MOST = 5, ROUNDS = 1024 }; /* at most 2^5 s between tries */
+enum {
+    RETRIES_MOST = 5, /* at most 2^5 s between tries */
+    ROUNDS = 1024,
+    LISTEN_NS = 1000 * 1000 * 1000,
+};
 
 static uint64_t now_ns(void)
 {
@@ -245,8 +250,37 @@ static void take_event(struct verbs *v, struct nic *nic, const struct ibv_async_
     }
 }
 
+/* A NIC goes on answering for a process that stands still: who owes replies, and has sent no message for
+ * as long as TCP would wait for an answer, is taken for dead. Time in which this process stood still
+ * itself does not count. */
+static void listen_to_all(struct verbs *v)
+{
+    const uint64_t now = v->links ? now_ns() : 0, since = now - v->listened_at;
+    const int64_t patience = v->config.number(SETTING_PEER_TIMEOUT);
+    char why[200];
+
+    v->listened_at = now;
+    for (struct link *l = v->links; l; l = l->next) {
+        if (l->state != LINK_UP || l->said == l->replied || l->replied != l->replied_then ||
+            l->heard_number != l->heard_then) {
+            l->replied_then = l->replied;
+            l->heard_then = l->heard_number;
+            l->silent_ns = 0;
+            continue;
+        }
+        l->silent_ns += since < LISTEN_NS ? since : LISTEN_NS;
+        if (l->silent_ns / 1000000000u < (uint64_t)patience)
+            continue;
+        snprintf(why, sizeof why,
+                 "verbs: it owes a reply and has sent no message for %d s (GSHMEM_PEER_TIMEOUT)",
+                 (int)patience);
+        link_fail(v, l, GSHMEM_ERR_PEER_DEAD, why);
+    }
+}
+
 void mend_watch(struct verbs *v)
 {
+    listen_to_all(v);
     cm_watch(v);
     for (int i = 0; i < v->opened; i++) {
         struct ibv_async_event e;

@@ -177,6 +177,8 @@ struct link {
     uint32_t last_update;        /* the last of those said that changes memory */
     uint32_t fence_update;       /* and the last before the fence */
     uint32_t heard_number;       /* of the other's messages */
+    uint32_t replied_then, heard_then; /* when it was last listened to, */
+    uint64_t silent_ns;                /* and for how long it has owed replies and sent nothing */
     uint32_t window;             /* messages without reply that the other has room for */
     uint64_t *key[TRANSPORT_SEGMENT_MAX]; /* [chunk][rails] of the peer's */
     int rails;                            /* NICs of the peer's that there are keys for */
@@ -247,6 +249,7 @@ struct verbs {
     int connecting;     /* paths of iWARP's */
     int stopping;       /* paths that wait for their completions to be drained */
     unsigned rounds;
+    uint64_t listened_at; /* ns */
     unsigned turns;     /* until the transport below is looked at again */
     bool settled;       /* it had nothing to do for any link when that was last looked at */
     int events;
@@ -334,7 +337,7 @@ void mend_hear(struct verbs *v, struct path *p, const struct note *n);
 void mend_go_on(struct verbs *v, struct path *p);
 /* All completions of a NIC's have been taken. */
 void mend_drained(struct verbs *v, const struct nic *nic);
-/* What the NICs say of themselves. */
+/* What the NICs say of themselves, and peers that say nothing. */
 void mend_watch(struct verbs *v);
 /* Tries paths that are down again, now and then. */
 void mend_retry(struct verbs *v);

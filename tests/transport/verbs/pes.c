@@ -51,7 +51,7 @@ static void lost(void *context, int which, gshmem_status_t status, const char *w
     p->lost++;
 }
 
-int queue_pairs = 1, job_pes = PES;
+int queue_pairs = 1, job_pes = PES, peer_timeout = 10;
 
 static gshmem_status_t find(void *context, int which, void *address, size_t capacity, size_t *bytes)
 {
@@ -66,6 +66,8 @@ static int64_t number(int setting)
 {
     if (setting == SETTING_IB_QP_PER_PEER)
         return queue_pairs;
+    if (setting == SETTING_PEER_TIMEOUT)
+        return peer_timeout;
     return settings_number((enum setting)setting);
 }
 

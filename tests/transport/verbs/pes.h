@@ -34,6 +34,7 @@ struct pe {
 extern struct pe pe[PES];
 extern char complaint[400];  /* the last failure that was logged */
 extern int queue_pairs;      /* GSHMEM_IB_QP_PER_PEER */
+extern int peer_timeout;     /* GSHMEM_PEER_TIMEOUT */
 extern int job_pes;          /* of which two are here */
 extern int ok, not_ok, posted; /* requests */
 extern gshmem_status_t last_status; /* of those that failed */

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* ---- Data ---- */
 
@@ -473,6 +474,35 @@ static void beyond_the_end(void)
     end();
 }
 
+/* The NIC of a PE that stands still takes messages for it; who only writes to it does not mind. */
+static void stands_still(void)
+{
+    const uint64_t second = 1000000000u;
+    struct timespec t;
+    uint64_t now, until, value = 5;
+
+    begin(1);
+    warm_up();
+    peer_timeout = 1;
+    for (int asks = 0; asks < 2; asks++) {
+        post(0, asks ? add(0, 1, NULL) : put(&value, 8, 8));
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        until = (uint64_t)t.tv_sec * second + (uint64_t)t.tv_nsec + (asks ? 60 : 2) * second;
+        do {
+            int events;
+            CHECK_EQ(gshmem_transport.progress(pe[0].t, &events), GSHMEM_OK);
+            fake_run();
+            clock_gettime(CLOCK_MONOTONIC, &t);
+            now = (uint64_t)t.tv_sec * second + (uint64_t)t.tv_nsec;
+        } while (!pe[0].lost && now < until);
+        CHECK_EQ(pe[0].lost, asks);
+    }
+    CHECK(strstr(pe[0].why, "owes a reply and has sent no message for 1 s"));
+    CHECK_EQ(last_status, GSHMEM_ERR_PEER_DEAD);
+    peer_timeout = 10;
+    end();
+}
+
 static void lost_by_others(void)
 {
     static char data[8192];
@@ -568,6 +598,7 @@ int main(void)
     posting_fails_in_the_middle();
     memory_that_cannot_be_registered();
     beyond_the_end();
+    stands_still();
     lost_by_others();
     hostile();
     many_messages();
