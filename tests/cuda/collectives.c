@@ -118,7 +118,7 @@ static void store(enum gshmem_type type, void *at, size_t i, int value)
         ((double *)at)[i] = value;
         break;
     case GSHMEM_TYPE_COMPLEXD:
-        ((double complex *)at)[i] = CMPLX(value, 3 * value);
+        ((double complex *)at)[i] = value * (1 + 3 * _Complex_I);
         break;
     case GSHMEM_TYPE_HALF:
         ((uint16_t *)at)[i] = gshmem_half_of_float((float)value);
