@@ -6,30 +6,18 @@ type, NAME for its name in functions, BITS for a size. Each form of communicatio
 with a context.
 """
 
-C = {
-    'float': 'float', 'double': 'double', 'longdouble': 'long double', 'char': 'char',
-    'schar': 'signed char', 'short': 'short', 'int': 'int', 'long': 'long',
-    'longlong': 'long long', 'uchar': 'unsigned char', 'ushort': 'unsigned short',
-    'uint': 'unsigned int', 'ulong': 'unsigned long', 'ulonglong': 'unsigned long long',
-    'int8': 'int8_t', 'int16': 'int16_t', 'int32': 'int32_t', 'int64': 'int64_t',
-    'uint8': 'uint8_t', 'uint16': 'uint16_t', 'uint32': 'uint32_t', 'uint64': 'uint64_t',
-    'size': 'size_t', 'ptrdiff': 'ptrdiff_t',
-    'complexf': 'float _Complex', 'complexd': 'double _Complex',
-}
-RMA = '''float double longdouble char schar short int long longlong uchar ushort uint ulong ulonglong
-    int8 int16 int32 int64 uint8 uint16 uint32 uint64 size ptrdiff'''
-AMO = 'int long longlong uint ulong ulonglong int32 int64 uint32 uint64 size ptrdiff'
-EXTENDED = 'float double ' + AMO
-BITWISE = 'uint ulong ulonglong int32 int64 uint32 uint64'
-WAIT = 'short ushort ' + AMO
-BIT_REDUCE = 'uchar ushort uint ulong ulonglong int8 int16 int32 int64 uint8 uint16 uint32 uint64 size'
-SUM_REDUCE = RMA + ' complexf complexd'
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / 'typed'))
+from standard import AMO, BITS as BIT_REDUCE, BITWISE, C, EXTENDED, RMA, SIZES  # noqa: E402
+from standard import SUMS as SUM_REDUCE, WAIT  # noqa: E402
+
 OLD = 'float double int long longlong'
 OLD_AMO = 'int long longlong'
 OLD_WAIT = 'short int long longlong'
 OLD_ORDER = OLD_WAIT + ' float double longdouble'
 OLD_SUM = OLD_ORDER + ' complexf complexd'
-SIZES = '8 16 32 64 128'
 
 COPY = 'TYPE *dest, const TYPE *source, size_t nelems, int pe'
 STRIDED = 'TYPE *dest, const TYPE *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe'
