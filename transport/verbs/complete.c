@@ -7,9 +7,11 @@
 
 /* ---- Errors ---- */
 
-enum fate { PATH_BREAKS, LINK_FAILS };
+enum fate { PATH_BREAKS, LINK_FAILS, PEER_REFUSED };
 
-/* What is a fault of the way goes another way; what is one of the request would fail there too. */
+/* What is a fault of the way goes another way; what is one of the request would fail there too. What the
+ * peer refused is what a process that dies refuses as well, whose memory goes before its connections:
+ * the link fails with that when the peer has shown that it lives (mend.c). */
 static const struct {
     enum fate fate;
     gshmem_status_t status;
@@ -26,8 +28,8 @@ static const struct {
     [IBV_WC_BAD_RESP_ERR] = {PATH_BREAKS, 0, "the other side answered what was not asked"},
     [IBV_WC_LOC_ACCESS_ERR] = {LINK_FAILS, GSHMEM_ERR_TRANSPORT,
                                "memory of this PE that is not registered as it should be"},
-    [IBV_WC_REM_INV_REQ_ERR] = {LINK_FAILS, GSHMEM_ERR_TRANSPORT, "the other side refused it"},
-    [IBV_WC_REM_ACCESS_ERR] = {LINK_FAILS, GSHMEM_ERR_TRANSPORT,
+    [IBV_WC_REM_INV_REQ_ERR] = {PEER_REFUSED, GSHMEM_ERR_TRANSPORT, "the other side refused it"},
+    [IBV_WC_REM_ACCESS_ERR] = {PEER_REFUSED, GSHMEM_ERR_TRANSPORT,
                                "the other side has taken back what it let this PE reach"},
     [IBV_WC_REM_OP_ERR] = {PATH_BREAKS, 0, "the other side could not carry it out"},
     [IBV_WC_RETRY_EXC_ERR] = {PATH_BREAKS, 0,
@@ -58,10 +60,13 @@ static void explain(struct verbs *v, struct path *p, const struct ibv_wc *wc)
     snprintf(why, sizeof why, "verbs: %s: %s: %s (status %d, vendor's %u): %s", p->nic->name,
              operation[w->kind], ibv_wc_status_str(wc->status), wc->status, wc->vendor_err,
              known ? errors[wc->status].advice : "unknown");
-    if (fate == LINK_FAILS)
+    if (fate == LINK_FAILS) {
         link_fail(v, p->link, errors[wc->status].status, why);
-    else
-        mend_break(v, p, why);
+        return;
+    }
+    if (fate == PEER_REFUSED && !p->link->refused[0])
+        snprintf(p->link->refused, sizeof p->link->refused, "%s", why);
+    mend_break(v, p, why);
 }
 
 /* ---- Messages ---- */

@@ -150,6 +150,10 @@ static void end_stopping(struct verbs *v, struct path *p)
     struct link *l = p->link;
     const bool carried_messages = l->messenger == p;
 
+    if (l->refused[0]) { /* and it lives, as it has just said */
+        link_fail(v, l, GSHMEM_ERR_TRANSPORT, l->refused);
+        return;
+    }
     if (!makes_sense(p) || (has_writes(p) && !p->stopped[1].knows_packet)) {
         char why[300];
         snprintf(why, sizeof why, "verbs: %s: %u work requests were on their way, and it cannot tell "

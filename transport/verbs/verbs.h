@@ -161,6 +161,7 @@ struct link {
     uint16_t lacks;         /* paths of the peer's that this side has not, and has not said so yet */
     uint8_t receiving;      /* NICs that have receives for it */
     bool mended;            /* messages may have come twice */
+    char refused[400];      /* what the peer would not do; "": nothing */
     uint64_t retry_at;    /* ns: when paths that are down are tried again */
     unsigned retries;
 

@@ -186,39 +186,7 @@ static void nothing_is_lost(unsigned seed, int devices)
     model[0] = 1; /* warm_up's */
     srand(seed);
     for (int i = 0; i < STEPS; i++) {
-        const int at = rand() % WORDS, other = rand() % WORDS;
-        struct transport_request r;
-
-        value[i] = (uint64_t)i * 1000003 + 1;
-        expected[i] = old[i] = 0;
-        switch (rand() % 5) {
-        case 0:
-            r = put(&value[i], 8 * (uint64_t)at, 8);
-            model[at] = value[i];
-            break;
-        case 1:
-            r = with_signal(put(&value[i], 8 * (uint64_t)at, 8), GSHMEM_SIGNAL_SET,
-                            8 * (uint64_t)other, (uint64_t)i);
-            model[at] = value[i];
-            model[other] = (uint64_t)i;
-            break;
-        case 2:
-            r = with_signal(put(&value[i], 8 * (uint64_t)at, 8), GSHMEM_SIGNAL_ADD,
-                            8 * (uint64_t)other, 3);
-            model[at] = value[i];
-            model[other] += 3;
-            break;
-        case 3:
-            r = add(8 * (uint64_t)at, 7, rand() % 2 ? &old[i] : NULL);
-            expected[i] = r.old ? model[at] : 0;
-            model[at] += 7;
-            break;
-        default:
-            r = get(&old[i], 8 * (uint64_t)at, 8);
-            expected[i] = model[at];
-        }
-        r.flags = rand() % 2 ? TRANSPORT_MORE : 0;
-        post(0, r);
+        post(0, draw(i, WORDS, model, &value[i], &old[i], &expected[i]));
         disturb(devices);
         if (rand() % 4 == 0)
             drive();

@@ -341,6 +341,43 @@ struct transport_request with_signal(struct transport_request r, int op, uint64_
     return r;
 }
 
+struct transport_request draw(int i, int words, uint64_t *model, uint64_t *value, uint64_t *old,
+                              uint64_t *expected)
+{
+    const int at = rand() % words, other = rand() % words;
+    struct transport_request r;
+
+    *value = (uint64_t)i * 1000003 + 1;
+    *expected = *old = 0;
+    switch (rand() % 5) {
+    case 0:
+        r = put(value, 8 * (uint64_t)at, 8);
+        model[at] = *value;
+        break;
+    case 1:
+        r = with_signal(put(value, 8 * (uint64_t)at, 8), GSHMEM_SIGNAL_SET, 8 * (uint64_t)other,
+                        (uint64_t)i);
+        model[at] = *value;
+        model[other] = (uint64_t)i;
+        break;
+    case 2:
+        r = with_signal(put(value, 8 * (uint64_t)at, 8), GSHMEM_SIGNAL_ADD, 8 * (uint64_t)other, 3);
+        model[at] = *value;
+        model[other] += 3;
+        break;
+    case 3:
+        r = add(8 * (uint64_t)at, 7, rand() % 2 ? old : NULL);
+        *expected = r.old ? model[at] : 0;
+        model[at] += 7;
+        break;
+    default:
+        r = get(old, 8 * (uint64_t)at, 8);
+        *expected = model[at];
+    }
+    r.flags = rand() % 2 ? TRANSPORT_MORE : 0;
+    return r;
+}
+
 uint64_t *word(int which, uint64_t offset)
 {
     return (uint64_t *)(void *)(pe[which].memory + offset);

@@ -57,6 +57,10 @@ struct transport_request put(void *from, uint64_t offset, uint64_t bytes);
 struct transport_request get(void *to, uint64_t offset, uint64_t bytes);
 struct transport_request add(uint64_t offset, uint64_t operand, uint64_t *old);
 struct transport_request with_signal(struct transport_request r, int op, uint64_t offset, uint64_t value);
+/* A request of any kind, at random, on the first `words` words of the other PE's memory, and what it does
+ * to a model of them; *old: what is to become *expected. */
+struct transport_request draw(int i, int words, uint64_t *model, uint64_t *value, uint64_t *old,
+                              uint64_t *expected);
 uint64_t *word(int which, uint64_t offset); /* of a PE's memory */
 void fill(char *at, size_t bytes, unsigned seed);
 void warm_up(void); /* both have talked */

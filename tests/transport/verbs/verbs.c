@@ -74,39 +74,10 @@ static void in_order(unsigned seed, int devices)
     memset(model, 0, sizeof model);
     srand(seed);
     for (int i = 0; i < STEPS; i++) {
-        const int from = rand() % 8 == 0, at = rand() % WORDS, other = rand() % WORDS;
-        uint64_t *there = model[1 - from];
-        struct transport_request r;
+        const int from = rand() % 8 == 0;
+        struct transport_request r =
+            draw(i, WORDS, model[1 - from], &value[i], &old[i], &expected[i]);
 
-        value[i] = (uint64_t)i * 1000003 + 1;
-        expected[i] = old[i] = 0;
-        switch (rand() % 5) {
-        case 0:
-            r = put(&value[i], 8 * (uint64_t)at, 8);
-            there[at] = value[i];
-            break;
-        case 1:
-            r = with_signal(put(&value[i], 8 * (uint64_t)at, 8), GSHMEM_SIGNAL_SET,
-                            8 * (uint64_t)other, (uint64_t)i);
-            there[at] = value[i];
-            there[other] = (uint64_t)i;
-            break;
-        case 2:
-            r = with_signal(put(&value[i], 8 * (uint64_t)at, 8), GSHMEM_SIGNAL_ADD,
-                            8 * (uint64_t)other, 3);
-            there[at] = value[i];
-            there[other] += 3;
-            break;
-        case 3:
-            r = add(8 * (uint64_t)at, 7, rand() % 2 ? &old[i] : NULL);
-            expected[i] = r.old ? there[at] : 0;
-            there[at] += 7;
-            break;
-        default:
-            r = get(&old[i], 8 * (uint64_t)at, 8);
-            expected[i] = there[at];
-        }
-        r.flags = rand() % 2 ? TRANSPORT_MORE : 0;
         if (from != 0) /* the order between both PEs' requests is nobody's */
             settle();
         post(from, r);
@@ -474,6 +445,27 @@ static void beyond_the_end(void)
     end();
 }
 
+/* A process that dies loses its memory first: what its NIC refuses then is told as its death. */
+static void refuses_as_it_dies(void)
+{
+    uint64_t value = 5;
+    int events;
+
+    begin(1);
+    warm_up();
+    fake_fail(1, IBV_WC_REM_ACCESS_ERR);
+    post(0, put(&value, 8, 8));
+    for (int i = 0; i < 100; i++) {
+        fake_run();
+        CHECK_EQ(gshmem_transport.progress(pe[0].t, &events), GSHMEM_OK);
+    }
+    CHECK_EQ(pe[0].lost + not_ok, 0); /* nobody knows yet */
+    gshmem_transport.lose(pe[0].t, 1, GSHMEM_ERR_PEER_DEAD);
+    CHECK_EQ(not_ok, 1);
+    CHECK_EQ(last_status, GSHMEM_ERR_PEER_DEAD);
+    end();
+}
+
 /* The NIC of a PE that stands still takes messages for it; who only writes to it does not mind. */
 static void stands_still(void)
 {
@@ -598,6 +590,7 @@ int main(void)
     posting_fails_in_the_middle();
     memory_that_cannot_be_registered();
     beyond_the_end();
+    refuses_as_it_dies();
     stands_still();
     lost_by_others();
     hostile();
