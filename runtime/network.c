@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "runtime/base/atomic_type.h"
 #include "runtime/base/clock.h"
@@ -254,16 +255,25 @@ void network_verbs_report(transport_line *line, void *to)
         ops->report(&config, line, to);
 }
 
+/* Most machines have none: they are spared libibverbs. */
+static bool system_has_rdma(void)
+{
+    return access("/sys/class/infiniband", F_OK) == 0;
+}
+
 /* Verbs on top of TCP, where they can be used: TCP then brings its notes, and what its NICs cannot. */
 static gshmem_status_t add_verbs(struct network *n)
 {
     int64_t asked = settings_number(SETTING_TRANSPORT);
     char why[300];
-    const struct transport_ops *ops = asked == TRANSPORT_ONLY_TCP ? NULL
-                                                                  : find_verbs(why, sizeof why);
 
     if (asked == TRANSPORT_ONLY_TCP)
         return GSHMEM_OK;
+    if (asked == TRANSPORT_AUTO && !system_has_rdma()) {
+        log_info("transport verbs is not used: this machine has no RDMA device");
+        return GSHMEM_OK;
+    }
+    const struct transport_ops *ops = find_verbs(why, sizeof why);
     const int usable = ops ? ops->usable(&n->config, why, sizeof why) : 0;
     if (usable < 0)
         return fail(GSHMEM_ERR_ARGUMENT, "%s", why);

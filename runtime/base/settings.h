@@ -33,7 +33,7 @@
       "microseconds a wait spins before it yields; -1: long where each PE has a core, else short") \
     X(WATCHDOG, "WATCHDOG", NULL, SECONDS, "0", "0..86400",                                        \
       "report a wait that lasts longer than this many seconds; 0: never")                          \
-    X(TRANSPORT, "TRANSPORT", NULL, CHOICE, "tcp", "auto|tcp|verbs",                               \
+    X(TRANSPORT, "TRANSPORT", NULL, CHOICE, "auto", "auto|tcp|verbs",                              \
       "how other hosts are reached; auto: by verbs where both have a NIC for it, else TCP")        \
     X(TCP_IF, "TCP_IF", NULL, STRING, "", NULL,                                                    \
       "networks for TCP: interfaces and subnets, e.g. eth1,10.0.0.0/8; nearest: those nearest to "  \
