@@ -95,6 +95,7 @@ void loop_lock(struct run *r, uint64_t n);
 
 void loop_broadcast(struct run *r, uint64_t n);
 void loop_sum_reduce(struct run *r, uint64_t n);
+void loop_sum_reduce_double(struct run *r, uint64_t n);
 void loop_fcollect(struct run *r, uint64_t n);
 void loop_collect(struct run *r, uint64_t n);
 void loop_alltoall(struct run *r, uint64_t n);

@@ -15,7 +15,6 @@ enum {
     LINE = 64,
     SLOTS_MAX = 64,
     SPREAD_MOST = 16 << 20, /* bytes of a buffer, where nobody gave sizes */
-    OPERATIONS_LEAST = 200, /* timed one by one: fewer have no 99th percentile */
     OPERATIONS_MOST = 1 << 20,
 };
 
@@ -241,8 +240,8 @@ static bool measure_each(struct bench *b, const struct benchmark *what, struct r
     bool kept = true;
     uint64_t n = result->iterations * (uint64_t)b->options->rounds;
 
-    if (n < OPERATIONS_LEAST)
-        n = OPERATIONS_LEAST;
+    if (n < (uint64_t)b->options->least)
+        n = (uint64_t)b->options->least;
     if (n > OPERATIONS_MOST)
         n = OPERATIONS_MOST;
     result->timed = "operation";

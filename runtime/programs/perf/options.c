@@ -54,6 +54,16 @@ static bool take_rounds(struct options *o, const char *value)
     return true;
 }
 
+static bool take_least(struct options *o, const char *value)
+{
+    long least;
+
+    if (!parse_whole(value, 1, 1000000, &least))
+        return false;
+    o->least = (int)least;
+    return true;
+}
+
 static bool take_time(struct options *o, const char *value)
 {
     long microseconds;
@@ -126,6 +136,8 @@ static const struct {
      "microseconds that a block of operations should take (500)"},
     {"--each", NULL, take_each, "",
      "time single operations of all PEs instead of blocks; it is so where PEs share CPUs"},
+    {"--least", "N", take_least, "a number from 1 to 1000000",
+     "operations to time where they are timed one by one (200: fewer have no 99th percentile)"},
     {"--window", "SIZE", take_window, "a size such as 4M, or 0",
      "operations take turns on this much memory (4M); 0: always on the same"},
     {"--percentiles", "LIST", take_percentiles, "names out of median,min,max,mean,p99,p99.9,…",
@@ -211,7 +223,7 @@ static bool take_option(struct options *o, int argc, char **argv, int *i, char *
 
 bool options_parse(struct options *o, int argc, char **argv, char *why, size_t why_size)
 {
-    *o = (struct options){.rounds = 20, .block_ns = 500e3, .window = 4 << 20};
+    *o = (struct options){.rounds = 20, .least = 200, .block_ns = 500e3, .window = 4 << 20};
     take_percentiles(o, "median,min,p99");
     for (int i = 1; i < argc; i++) {
         if (argv[i][0] == '-') {

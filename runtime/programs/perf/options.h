@@ -18,6 +18,7 @@ struct options {
     bool csv;
     bool each;       /* time single operations, not blocks of them */
     int rounds;      /* blocks measured */
+    int least;       /* operations measured, where they are timed one by one */
     double block_ns; /* that a block should take */
     size_t window;   /* bytes of buffers that operations take turns on; 0: always the same one */
     int n_sizes;     /* 0: each benchmark's own */

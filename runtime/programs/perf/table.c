@@ -51,6 +51,8 @@ const struct benchmark benchmarks[] = {
      "broadcast from PE 0"},
     {"sum_reduce", ALL, NANOSECONDS, 1, COLLECTIVE_SIZES, 8, 0, loop_sum_reduce, NULL,
      "sum of longs over all PEs, result on all"},
+    {"sum_reduce_double", ALL, NANOSECONDS, 1, COLLECTIVE_SIZES, 8, 0, loop_sum_reduce_double, NULL,
+     "sum of doubles over all PEs, result on all"},
     {"fcollect", ALL, NANOSECONDS, 1, COLLECTIVE_SIZES, 8, 1, loop_fcollect, NULL,
      "fcollect, size given by each PE"},
     {"collect", ALL, NANOSECONDS, 1, COLLECTIVE_SIZES, 8, 1, loop_collect, NULL,

@@ -187,6 +187,11 @@ static inline void lib_sum_reduce(long *dest, const long *source, size_t n)
     MPI_Allreduce(source, dest, (int)n, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
 }
 
+static inline void lib_sum_reduce_double(double *dest, const double *source, size_t n)
+{
+    MPI_Allreduce(source, dest, (int)n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
 static inline void lib_fcollect(void *dest, const void *source, size_t bytes)
 {
     MPI_Allgather(source, (int)bytes, MPI_BYTE, dest, (int)bytes, MPI_BYTE, MPI_COMM_WORLD);

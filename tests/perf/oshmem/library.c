@@ -24,7 +24,7 @@ long *lib_next_sync_work(void)
     return sync_work[++sync_turn % TURNS];
 }
 
-long *lib_next_reduce_work(size_t n)
+void *lib_next_reduce_work(size_t n)
 {
     size_t longs = n / 2 + 1 + _SHMEM_REDUCE_MIN_WRKDATA_SIZE;
 

@@ -1,4 +1,5 @@
-/* What gshmem-perf measures, in OpenSHMEM 1.4's words as Open MPI spells them: the peer to beat. */
+/* What gshmem-perf measures, in OpenSHMEM 1.4's words: as Open MPI has them, the peer to beat, and as
+ * GSHMEM's own shmem.h has them, for programs that were written for either. */
 #ifndef PERF_LIBRARY_H
 #define PERF_LIBRARY_H
 
@@ -7,7 +8,11 @@
 #include <stdio.h>
 #include <shmem.h>
 
-#define LIB_PROGRAM    "oshmem-perf"
+#ifdef OSHMEM_MAJOR_VERSION
+#define LIB_PROGRAM "oshmem-perf"
+#else
+#define LIB_PROGRAM "shmem-perf"
+#endif
 #define LIB_HAS_SIGNAL 0 /* 1.5 */
 #define LIB_HAS_SYNC   1
 #define LIB_HAS_LOCK   1
@@ -15,7 +20,7 @@
 int lib_init(void);
 /* Work arrays for the next collective, the second for a reduction of n elements. */
 long *lib_next_sync_work(void);
-long *lib_next_reduce_work(size_t n);
+void *lib_next_reduce_work(size_t n);
 
 static inline void lib_finalize(void)
 {
@@ -24,8 +29,12 @@ static inline void lib_finalize(void)
 
 static inline void lib_name(char name[64])
 {
+#ifdef OSHMEM_MAJOR_VERSION
     snprintf(name, 64, "Open MPI OSHMEM %d.%d.%d", OSHMEM_MAJOR_VERSION, OSHMEM_MINOR_VERSION,
              OSHMEM_RELEASE_VERSION);
+#else
+    snprintf(name, 64, "GSHMEM's OpenSHMEM %d.%d", SHMEM_MAJOR_VERSION, SHMEM_MINOR_VERSION);
+#endif
 }
 
 static inline int lib_my_pe(void)
@@ -152,6 +161,12 @@ static inline void lib_sum_reduce(long *dest, const long *source, size_t n)
 {
     shmem_long_sum_to_all(dest, (long *)source, (int)n, 0, 0, shmem_n_pes(),
                           lib_next_reduce_work(n), lib_next_sync_work());
+}
+
+static inline void lib_sum_reduce_double(double *dest, const double *source, size_t n)
+{
+    shmem_double_sum_to_all(dest, (double *)source, (int)n, 0, 0, shmem_n_pes(),
+                            lib_next_reduce_work(n), lib_next_sync_work());
 }
 
 static inline void lib_fcollect(void *dest, const void *source, size_t bytes)

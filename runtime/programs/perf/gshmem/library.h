@@ -172,6 +172,11 @@ static inline void lib_sum_reduce(long *dest, const long *source, size_t n)
     lib_must(gshmem_long_sum_reduce(GSHMEM_TEAM_WORLD, dest, source, n));
 }
 
+static inline void lib_sum_reduce_double(double *dest, const double *source, size_t n)
+{
+    lib_must(gshmem_double_sum_reduce(GSHMEM_TEAM_WORLD, dest, source, n));
+}
+
 static inline void lib_fcollect(void *dest, const void *source, size_t bytes)
 {
     lib_must(gshmem_fcollectmem(GSHMEM_TEAM_WORLD, dest, source, bytes));
