@@ -115,7 +115,7 @@ GSHMEM_KERNELS_TOO_END
  * realloc does both. One thread at a time: threads that allocate at once make PEs disagree. */
 GSHMEM_API void *gshmem_malloc(size_t bytes);
 GSHMEM_API void *gshmem_calloc(size_t count, size_t bytes); /* zero on every PE */
-/* alignment: a power of two, from sizeof(void *) to 2 MiB. */
+/* alignment: a power of two, from sizeof(void *) to 1 GiB, or to 2 MiB in GPU memory. */
 GSHMEM_API void *gshmem_align(size_t alignment, size_t bytes);
 /* hints: GSHMEM_MALLOC_…, or-ed, or 0. */
 GSHMEM_API void *gshmem_malloc_with_hints(size_t bytes, long hints);

@@ -163,7 +163,8 @@ gshmem_status_t host_share(struct host *host, const struct rendezvous_address *l
     if (status)
         return status;
     host->arena_bytes = arena_bytes(host);
-    if ((status = device_arena_map(host->fd, host->arena_bytes, &at)))
+    size_t heap = host_heap_offset(&host->layout, host->index);
+    if ((status = device_arena_map(host->fd, host->arena_bytes, heap, &at)))
         return status;
     host->arena = at;
     host->control = at;

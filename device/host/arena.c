@@ -32,10 +32,10 @@ gshmem_status_t device_arena_create(size_t bytes, int *out)
     return GSHMEM_OK;
 }
 
-/* At a multiple of 2 MiB: huge pages need it, and so do objects that are to be aligned that far. */
-gshmem_status_t device_arena_map(int fd, size_t bytes, void **at)
+/* Objects of the heap can be aligned as far as the heap is; for huge pages 2 MiB would do. */
+gshmem_status_t device_arena_map(int fd, size_t bytes, size_t aligned, void **at)
 {
-    const size_t step = 2 << 20;
+    const size_t step = DEVICE_ARENA_ALIGNMENT;
     size_t reserved = bytes + step;
     char *p = mmap(NULL, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
@@ -44,7 +44,7 @@ gshmem_status_t device_arena_map(int fd, size_t bytes, void **at)
                     "reserving %zu MiB of address space for the symmetric heaps of this host: %s; "
                     "lower GSHMEM_HEAP_MAX or raise the limit (ulimit -v)",
                     bytes >> 20, strerror(errno));
-    size_t before = -(uintptr_t)p & (step - 1), after = step - before;
+    size_t before = -((uintptr_t)p + aligned) & (step - 1), after = step - before;
     if (before)
         munmap(p, before);
     if (after)

@@ -24,6 +24,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
 #include "runtime/collectives/collectives.h"
+#include "runtime/facade.h"
 #include "runtime/job.h"
 #include "runtime/memory/allocator.h"
 #include "runtime/memory/device_heap.h"
@@ -34,7 +35,7 @@
 enum {
     SMALL_ALIGNMENT = 16,
     LINE = 64,               /* objects of a cache line or more begin at one */
-    HUGE_PAGE = 2 << 20,     /* and those of a huge page or more there; no alignment goes further */
+    HUGE_PAGE = 2 << 20,     /* and those of a huge page or more there */
     GIVE_BACK_MIN = 1 << 20, /* less is not worth the system call and the page faults after it */
     DUMP_MAX = 64 << 20      /* of the heap that goes into a core dump */
 };
@@ -427,6 +428,19 @@ void *gshmem_malloc(size_t bytes)
     return h ? allocate(h, &r) : NULL;
 }
 
+void *gshmem_path_malloc(size_t bytes)
+{
+    uint64_t largest = 0;
+    struct request r;
+    struct heap *h = heap_enter(&r, HEAP_MALLOC, bytes);
+
+    if (!h)
+        return NULL;
+    r.largest = &largest;
+    void *object = allocate(h, &r);
+    return largest ? gshmem_malloc(largest) : object;
+}
+
 void *gshmem_calloc(size_t count, size_t bytes)
 {
     struct request r;
@@ -442,6 +456,11 @@ void *gshmem_calloc(size_t count, size_t bytes)
     return allocate(h, &r);
 }
 
+static size_t most_alignment(const struct heap *h)
+{
+    return h->device ? HUGE_PAGE : DEVICE_ARENA_ALIGNMENT;
+}
+
 void *gshmem_align(size_t alignment, size_t bytes)
 {
     struct request r;
@@ -454,10 +473,10 @@ void *gshmem_align(size_t alignment, size_t bytes)
         request_refuse(&r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT,
                        "alignment %zu is not a power of two of at least %zu", alignment,
                        sizeof(void *));
-    else if (alignment > HUGE_PAGE)
+    else if (alignment > most_alignment(h))
         request_refuse(&r, REQUEST_MISUSE, GSHMEM_ERR_UNSUPPORTED,
-                       "alignment %zu: at most %d is possible, which is how heaps are aligned",
-                       alignment, HUGE_PAGE);
+                       "alignment %zu: at most %zu is possible, which is how heaps are aligned",
+                       alignment, most_alignment(h));
     return allocate(h, &r);
 }
 

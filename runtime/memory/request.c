@@ -139,6 +139,10 @@ gshmem_status_t request_agree(const struct request *r)
             if (max[word])
                 return explain_refusal(r, word);
         } else if (min[word] != max[word]) {
+            if (word == REQUEST_BYTES && r->largest) {
+                *r->largest = max[word];
+                return GSHMEM_ERR_MISMATCH;
+            }
             return explain_difference(r, word);
         }
     }

@@ -12,7 +12,7 @@ static bool completes(bool acts)
 
 void *pshmem_malloc(size_t size)
 {
-    return completes(size > 0) ? gshmem_malloc(size) : NULL;
+    return completes(size > 0) ? gshmem_path_malloc(size) : NULL;
 }
 WEAK(shmem_malloc)
 
@@ -24,6 +24,8 @@ WEAK(shmem_calloc)
 
 void *pshmem_align(size_t alignment, size_t size)
 {
+    if (alignment == 1 || alignment == 2 || alignment == 4) /* as old programs ask for them */
+        alignment = sizeof(void *);
     return completes(size > 0) ? gshmem_align(alignment, size) : NULL;
 }
 WEAK(shmem_align)

@@ -62,9 +62,11 @@ static void try_memory(void)
         a = shmem_realloc(a, 1 << 20);
         CHECK_EQ(a[4999], 7);
         CHECK(!shmem_realloc(a, 0));
-        a = shmem_align(1 << 16, 100);
-        CHECK_EQ((uintptr_t)a % (1 << 16), 0);
-        shmem_free(a);
+        for (size_t alignment = 1; alignment <= 32u << 20; alignment *= 4) {
+            a = shmem_align(alignment, 100);
+            CHECK(a && (uintptr_t)a % alignment == 0);
+            shmem_free(a);
+        }
         uint64_t *s = shmem_malloc_with_hints(
             8, SHMEM_MALLOC_SIGNAL_REMOTE | SHMEM_MALLOC_ATOMICS_REMOTE | 0x10000L);
         *s = 0;
@@ -73,6 +75,17 @@ static void try_memory(void)
         CHECK_EQ(shmem_signal_wait_until(s, SHMEM_CMP_NE, 0), before + 1);
         shmem_free(s);
     }
+    /* As 1.1 had it, PEs may ask for different sizes. */
+    unsigned char *mine = shmem_malloc(10u + 100u * (unsigned)me), *yours;
+    memset(mine, 0xff, 10u + 100u * (unsigned)me);
+    CHECK((yours = malloc(10u + 100u * (unsigned)next)));
+    memset(yours, me, 10u + 100u * (unsigned)next);
+    shmem_barrier_all();
+    shmem_putmem(mine, yours, 10u + 100u * (unsigned)next, next);
+    shmem_barrier_all();
+    CHECK(mine[0] == before && mine[9 + 100 * me] == before);
+    free(yours);
+    shmem_free(mine);
     /* What is under way when free is called arrives before the memory is gone. */
     long *a = shmem_malloc(8), *b = shmem_calloc(1, 8);
     *a = me;
