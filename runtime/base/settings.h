@@ -57,6 +57,8 @@
     X(IB_QP_PER_PEER, "IB_QP_PER_PEER", NULL, COUNT, "1", "1..4",                                   \
       "queue pairs between two NICs; what is large goes by all of them")                           \
     X(IB_RETRY, "IB_RETRY", NULL, COUNT, "6", "0..6", "how often")                                \
+    X(IB_GATHER, "IB_GATHER", NULL, COUNT, "8", "0..64",                                           \
+      "small puts that wait for each other go as one message if there are so many; 0: never")      \
     X(PEER_TIMEOUT, "PEER_TIMEOUT", NULL, SECONDS, "10", "1..3600",                                \
       "seconds after which a PE on another host that owes an answer and has sent nothing at all is "  \
       "taken for dead")                                                                            \

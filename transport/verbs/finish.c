@@ -28,7 +28,7 @@ static void release(struct verbs *v, struct op *op)
 
 static bool is_over(const struct link *l, const struct op *op)
 {
-    if (op->below != BELOW_NOT)
+    if (op->below != BELOW_NOT || op->parts)
         return op->below == BELOW_DONE;
     if (l->state == LINK_FAILED)
         return true;
@@ -55,6 +55,7 @@ void finish_some(struct verbs *v, struct link *l)
         if (!status && op->request.kind == TRANSPORT_GET && op->slot >= 0)
             status = gpu_deliver(v, op->request.local, finish_data(v, op), op->request.bytes);
         release(v, op);
+        l->gathered_first += op->gathered != NULL;
         if (l->issuing == l->done)
             l->issuing++;
         l->done++;
@@ -111,7 +112,7 @@ void finish_below(struct verbs *v, struct link *l)
 {
     while (l->state == LINK_BELOW && l->issuing != l->posted) {
         struct op *op = &l->op[l->issuing % OPS];
-        if (!op->issued && !carry(v, l, op))
+        if (!op->issued && !(op->gathered ? gather_carry(v, l, op) : carry(v, l, op)))
             break;
         op->issued = true;
         l->issuing++;

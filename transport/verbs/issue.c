@@ -69,7 +69,7 @@ static bool may_use(const struct link *l, const struct path *p)
     return true;
 }
 
-static bool has_unapplied(const struct link *l)
+bool issue_has_unapplied(const struct link *l)
 {
     return is_after(l->fence_update, l->replied);
 }
@@ -90,7 +90,7 @@ static bool send_question(struct verbs *v, struct link *l, enum work_kind kind, 
     return true;
 }
 
-static bool send_update(struct verbs *v, struct link *l, struct op *op, struct message *m)
+bool issue_update(struct verbs *v, struct link *l, struct op *op, struct message *m)
 {
     if (!send_question(v, l, WORK_MESSAGE, number_of(l, op), m, l->window))
         return false;
@@ -113,7 +113,7 @@ static bool send_put(struct verbs *v, struct link *l, struct op *op, bool data)
                         .a = r->signal_offset,
                         .b = r->signal_value};
 
-    return send_update(v, l, op, &m);
+    return issue_update(v, l, op, &m);
 }
 
 static bool send_atomic(struct verbs *v, struct link *l, struct op *op)
@@ -128,7 +128,7 @@ static bool send_atomic(struct verbs *v, struct link *l, struct op *op)
                         .a = r->operand,
                         .b = r->compare};
 
-    return send_update(v, l, op, &m);
+    return issue_update(v, l, op, &m);
 }
 
 /* ---- Keys ---- */
@@ -259,6 +259,26 @@ static bool move(struct verbs *v, struct link *l, struct op *op)
     return true;
 }
 
+bool issue_small(struct verbs *v, struct link *l, struct op *op, uint64_t at,
+                 const struct message_put *put)
+{
+    struct path *p = l->up[0];
+    uint64_t bytes = put->bytes;
+    uint32_t key;
+
+    if (!may_use(l, p) || !find_key(v, l, p, put->segment, put->offset, &bytes, &key))
+        return false;
+    struct ibv_send_wr *wr = post_next(v, p, WORK_WRITE, number_of(l, op), at, bytes, false);
+    if (!wr)
+        return false;
+    wr->opcode = IBV_WR_RDMA_WRITE;
+    wr->wr.rdma.remote_addr = l->base[put->segment] + put->offset;
+    wr->wr.rdma.rkey = key;
+    post_within(p, wr, put->data, (uint32_t)bytes);
+    note_sent(op, p);
+    return true;
+}
+
 /* The signal that is set: seen after the data, since it is written behind it. */
 static bool set_signal(struct verbs *v, struct link *l, struct op *op)
 {
@@ -303,9 +323,9 @@ static bool issue_put(struct verbs *v, struct link *l, struct op *op)
     const struct transport_request *r = &op->request;
     const bool told = l->up[0]->nic->iwarp, adds = r->signal_op == GSHMEM_SIGNAL_ADD || told;
 
-    if (op->at == 0 && r->bytes <= MESSAGE_DATA && (adds || has_unapplied(l)))
+    if (op->at == 0 && r->bytes <= MESSAGE_DATA && (adds || issue_has_unapplied(l)))
         return send_put(v, l, op, true);
-    if (op->at == 0 && has_unapplied(l))
+    if (op->at == 0 && issue_has_unapplied(l))
         return false;
     if (!move(v, l, op) || op->failure)
         return op->failure != GSHMEM_OK;
@@ -322,14 +342,18 @@ static bool issue_put(struct verbs *v, struct link *l, struct op *op)
 
 static bool issue_one(struct verbs *v, struct link *l, struct op *op)
 {
+    if (op->gathered && gather_waits(v, l, op))
+        return false;
     if (!op->fenced && !fence(l, op))
         return false;
     op->fenced = true;
+    if (op->gathered)
+        return gather_issue(v, l, op);
     switch (op->request.kind) {
     case TRANSPORT_PUT:
         return issue_put(v, l, op);
     case TRANSPORT_GET:
-        return (op->at || !has_unapplied(l)) && move(v, l, op);
+        return (op->at || !issue_has_unapplied(l)) && move(v, l, op);
     default:
         return send_atomic(v, l, op);
     }
@@ -388,7 +412,6 @@ static gshmem_status_t keep_data(struct verbs *v, struct op *op)
     const struct transport_request *r = &op->request;
     uint64_t in_segment = r->bytes;
 
-    op->slot = -1;
     if (r->kind == TRANSPORT_ATOMIC || r->bytes > SLOT_BYTES || r->bytes == 0)
         return GSHMEM_OK;
     if (r->kind == TRANSPORT_PUT && r->bytes <= SMALL_BYTES)
@@ -420,54 +443,22 @@ static bool is_below_for_ever(const struct link *l)
     return true;
 }
 
-static bool is_small_put(const struct transport_request *r)
+struct op *issue_open(struct link *l, const struct transport_request *request)
 {
-    return r->kind == TRANSPORT_PUT && r->flags & TRANSPORT_LOOSE && !r->signal_op && !r->sent &&
-           r->bytes && r->bytes <= SMALL_BYTES;
-}
+    struct op *op = op_at(l, l->posted);
 
-/* Whether `next` goes to where `r` ends, with no fence between them, and within a chunk. */
-static bool continues(const struct link *l, const struct transport_request *r,
-                      const struct transport_request *next)
-{
-    return next->segment == r->segment && next->epoch == r->epoch &&
-           next->offset == r->offset + r->bytes && r->bytes + next->bytes <= SMALL_BYTES &&
-           next->offset % CHUNK_BYTES && next->offset % CHUNK_BYTES + next->bytes <= CHUNK_BYTES &&
-           next->offset + next->bytes <= l->bytes[next->segment];
-}
-
-/* A small put right behind the last one, which the queue pair has not been given yet, becomes part
- * of it: one packet for both. */
-static bool join(struct verbs *v, struct link *l, const struct transport_request *next)
-{
-    if (l->posted == l->done || l->state != LINK_UP || !is_small_put(next))
-        return false;
-    struct op *op = op_at(l, l->posted - 1);
-    struct path *p = l->up[0];
-    const struct work *w = &p->work[(p->sends - 1) % SEND_DEPTH];
-    const uint64_t bytes = op->request.bytes + next->bytes;
-
-    if (!op->issued || op->below != BELOW_NOT || !is_small_put(&op->request) ||
-        !continues(l, &op->request, next))
-        return false;
-    if (p->batched == p->batch_first || w->kind != WORK_WRITE || w->op != l->posted - 1 ||
-        bytes > p->nic->inline_most || l->joined_next - l->joined_first == JOINED ||
-        gpu_fetch(v, op->small + op->request.bytes, next->local, next->bytes))
-        return false;
-    p->sge[p->batched - 1].length = (uint32_t)bytes;
-    op->request.bytes = op->at = bytes;
-    l->joined[l->joined_next++ % JOINED] = (struct joined){next->done, next->tag};
+    op->request = *request;
+    op->link = l;
+    op->at = 0;
+    op->used = 0;
+    op->wants_reply = op->issued = op->fenced = op->held = false;
     op->joined_end = l->joined_next;
-    return true;
-}
-
-/* Small puts wait for each other while an earlier one is on its way: its completion, or the next round
- * of progress, gives them to the queue pair all at once. */
-static bool may_wait(const struct link *l, const struct transport_request *r)
-{
-    const struct path *p = l->ups ? l->up[0] : NULL;
-
-    return p && is_small_put(r) && p->sends - p->done > p->batched - p->batch_first;
+    op->below = BELOW_NOT;
+    op->parts = 0;
+    op->gathered = NULL;
+    op->failure = GSHMEM_OK;
+    op->slot = -1;
+    return op;
 }
 
 gshmem_status_t issue_post(struct verbs *v, struct link *l, const struct transport_request *request)
@@ -476,28 +467,18 @@ gshmem_status_t issue_post(struct verbs *v, struct link *l, const struct transpo
         return l->failure;
     if (l->state == LINK_BELOW && l->posted == l->done && is_below_for_ever(l))
         return v->below->ops->post(v->below, request);
-    if (join(v, l, request))
-        return GSHMEM_OK;
+    if (gather_takes(l, request))
+        return gather_post(v, l, request);
     if (l->posted - l->done == OPS)
         return TRANSPORT_FULL;
-
-    struct op *op = op_at(l, l->posted);
-    op->request = *request;
-    op->link = l;
-    op->at = 0;
-    op->used = 0;
-    op->wants_reply = op->issued = op->fenced = op->held = false;
-    op->joined_end = l->joined_next;
-    op->below = BELOW_NOT;
-    op->failure = GSHMEM_OK;
-    gshmem_status_t status = keep_data(v, op);
+    gshmem_status_t status = keep_data(v, issue_open(l, request));
     if (status)
         return status;
     l->posted++;
     issue_more(v, l);
     if (l->state != LINK_UP)
         v->settled = false;
-    if (request->flags & TRANSPORT_MORE || l->state != LINK_UP || may_wait(l, request))
+    if (request->flags & TRANSPORT_MORE || l->state != LINK_UP)
         v->held_back = true;
     else
         issue_batched(v, l);

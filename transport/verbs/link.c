@@ -72,9 +72,12 @@ gshmem_status_t link_open(struct verbs *v, int pe, struct link **out)
     char why[300];
 
     if (!l || !(l->op = calloc(OPS, sizeof *l->op)) ||
-        !(l->joined = calloc(JOINED, sizeof *l->joined))) {
-        if (l)
+        !(l->joined = calloc(JOINED, sizeof *l->joined)) ||
+        !(l->gathered = calloc(GATHERS, sizeof *l->gathered))) {
+        if (l) {
+            free(l->joined);
             free(l->op);
+        }
         free(l);
         return v->config.fail(GSHMEM_ERR_MEMORY, "verbs: out of memory for a link to PE %d", pe);
     }
@@ -252,6 +255,7 @@ void link_close(struct verbs *v, struct link *l)
         path_free(l->path[i]);
     for (int i = 0; i < TRANSPORT_SEGMENT_MAX; i++)
         free(l->key[i]);
+    free(l->gathered);
     free(l->joined);
     free(l->op);
     free(l);

@@ -103,6 +103,21 @@ static bool do_put(struct verbs *v, const struct message *m)
     return !signal || !gpu_signal(v, m->signal_segment, signal, m->signal_op, m->b);
 }
 
+static bool do_puts(struct verbs *v, const struct message *m)
+{
+    const unsigned char *at = m->data;
+    struct message_put put = {.offset = 0};
+
+    for (uint32_t left = m->bytes, taken; left; at += taken, left -= taken) {
+        char *to;
+        if (!(taken = message_next_put(at, left, &put)) ||
+            !(to = segment_at(&v->config, put.segment, put.offset, put.bytes)) ||
+            gpu_store(v, put.segment, to, put.data, put.bytes))
+            return false;
+    }
+    return true;
+}
+
 static bool do_atomic(struct verbs *v, const struct message *m, uint64_t *old)
 {
     uint64_t bytes = atomic_type_bytes(m->type);
@@ -144,9 +159,9 @@ bool serve_message(struct verbs *v, struct link *l, const struct message *m)
     if (m->number != l->heard_number + 1) /* or it came by a path that broke, and again after */
         return l->mended && !is_after(m->number, l->heard_number);
     l->heard_number = m->number;
-    if (m->kind == MESSAGE_PUT) {
+    if (m->kind == MESSAGE_PUT || m->kind == MESSAGE_PUTS) {
         l->owes_reply = true;
-        return do_put(v, m);
+        return m->kind == MESSAGE_PUT ? do_put(v, m) : do_puts(v, m);
     }
     if (m->kind == MESSAGE_ATOMIC && !do_atomic(v, m, &answer.a))
         return false;

@@ -60,6 +60,8 @@ static gshmem_status_t verbs_open(const struct transport_config *config, struct 
         v->slot_free[i] = i;
     v->slots_left = SLOTS;
     v->share = RECEIVES;
+    v->gather_from = (uint32_t)config->number(SETTING_IB_GATHER);
+    v->gather_from = v->gather_from ? v->gather_from : UINT32_MAX;
     v->queue_pairs = (int)config->number(SETTING_IB_QP_PER_PEER);
     int found = nics_find(config, v->nic, why, sizeof why);
     v->nics = v->opened = found > 0 ? found : 0;

@@ -35,6 +35,7 @@ enum {
     STRIPE_BYTES = 64 << 10, /* at least so much goes by each path, or all by one */
     PACKETS_MOST = 1 << 22,  /* on their way by one path: their numbers have 24 bits */
     JOINED = 1024,           /* requests that are part of others, of a link; a power of two */
+    GATHERS = 32, /* collections of small puts that are not done, of a link; a power of two */
     BELOW_ROUNDS = 16,       /* from one look at the transport below to the next, while it has nothing to do */
 };
 
@@ -63,6 +64,8 @@ struct op {
     bool fenced;              /* what must be before it has been marked */
     bool held;                /* all but its signal, which waits for stripes on other paths */
     uint8_t below;            /* an enum op_below */
+    uint16_t parts;           /* of those gathered in it, that the transport below carries */
+    struct gathered *gathered; /* small puts, this and those that are part of it; NULL: it is alone */
     uint32_t number;          /* of that message */
     gshmem_status_t failure;  /* its own, not the link's */
     int slot;                 /* for its data; -1: none */
@@ -76,6 +79,17 @@ struct op {
 struct joined {
     void (*done)(void *tag, gshmem_status_t status);
     void *tag;
+};
+
+/* Small puts that travel together, as in a message of them (message.h). */
+struct gathered {
+    struct message_put last;
+    uint16_t bytes, puts; /* of text, and as many in it */
+    uint16_t head;        /* where the last begins */
+    bool of_device;       /* some go to memory that only the owner's device can touch */
+    unsigned round;       /* when it was last asked for, */
+    uint32_t then;        /* and how many requests were joined to others by then */
+    unsigned char text[MESSAGE_PUTS_DATA];
 };
 
 /* ---- One queue pair, from one of this PE's NICs to one of the peer's ---- */
@@ -169,6 +183,8 @@ struct link {
     uint32_t posted, issuing, done; /* requests, counted for ever */
     struct joined *joined;          /* [JOINED] */
     uint32_t joined_first, joined_next;
+    struct gathered *gathered;      /* [GATHERS] */
+    uint32_t gathered_first, gathered_next;
     uint32_t below_left;            /* that the transport below carries */
     uint32_t held;                  /* whose signals wait */
     uint32_t epoch;                 /* of the last that was issued */
@@ -243,6 +259,7 @@ struct verbs {
     struct link *links; /* list of those */
     char *slots;        /* SLOTS of SLOT_BYTES */
     int slot_free[SLOTS], slots_left;
+    uint32_t gather_from; /* so many small puts that wait for each other go as one message */
     uint32_t share;     /* receives for each peer, of what each NIC has */
     int queue_pairs;    /* between two NICs */
     int wait_fd;        /* epoll: that of the transport below, and the NICs' channels */
@@ -383,6 +400,26 @@ void issue_more(struct verbs *v, struct link *l);
 void issue_batched(struct verbs *v, struct link *l);
 /* Work that did not arrive is to be issued again. */
 void issue_again(struct link *l, const struct work *w);
+/* An op that is not posted yet, behind the last; there is one. */
+struct op *issue_open(struct link *l, const struct transport_request *request);
+/* Parts of an op; false: not now. A message that changes memory, */
+bool issue_update(struct verbs *v, struct link *l, struct op *op, struct message *m);
+/* and a write within a chunk, of what stays where it is until then; `at`: of the op's bytes. */
+bool issue_small(struct verbs *v, struct link *l, struct op *op, uint64_t at,
+                 const struct message_put *put);
+/* Whether what changes memory as a message may not have done so, which a fence wants done. */
+bool issue_has_unapplied(const struct link *l);
+
+/* ---- gather.c ---- */
+
+/* Whether a request may wait for more of its kind, and */
+bool gather_takes(const struct link *l, const struct transport_request *request);
+/* lets it; TRANSPORT_FULL: there is no room. */
+gshmem_status_t gather_post(struct verbs *v, struct link *l, const struct transport_request *request);
+bool gather_waits(struct verbs *v, struct link *l, const struct op *op);
+bool gather_issue(struct verbs *v, struct link *l, struct op *op);
+/* Hands them to the transport below; false: not all of them, yet. */
+bool gather_carry(struct verbs *v, struct link *l, struct op *op);
 
 /* ---- finish.c ---- */
 

@@ -91,6 +91,8 @@ static gshmem_status_t below_post(struct transport *t, const struct transport_re
     uint64_t *word = (uint64_t *)(void *)(there + r->offset);
     uint64_t *signal = (uint64_t *)(void *)(there + r->signal_offset);
 
+    if (p->full_below && p->full_below--)
+        return TRANSPORT_FULL;
     p->passed_down++;
     if (r->kind == TRANSPORT_ATOMIC) {
         uint64_t old = *word;

@@ -28,6 +28,7 @@ struct pe {
     int notes;
     int says_nothing; /* where it publishes its address */
     int full; /* so many calls of say are answered with TRANSPORT_FULL */
+    int full_below; /* and of post */
     char *memory;
 };
 

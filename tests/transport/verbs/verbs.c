@@ -155,13 +155,13 @@ static void neighbours(void)
     for (uint64_t i = 0; i < N; i++)
         CHECK_EQ(*word(1, 8 * i), i + 1);
     CHECK_EQ(fake.works - before.works, 1 + (N / 2 - 1 + 15) / 16 + (N / 2 + 15) / 16);
-    CHECK_EQ(fake.posts - before.posts, 2);
+    CHECK(fake.posts - before.posts <= 3);
     before = fake;
     for (uint64_t i = 0; i < 20; i++)
         post_word(16 * i, i, 0); /* not where the last ends */
     settle();
-    CHECK_EQ(fake.works - before.works, 20);
-    CHECK_EQ(fake.posts - before.posts, 2);
+    CHECK_EQ(fake.writes - before.writes, 1);
+    CHECK_EQ(fake.sends - before.sends, 2); /* the others, and the reply */
     CHECK_EQ(*word(1, 16 * 19), 19);
     CHECK_EQ(*word(1, 16 * 18 + 8), 38);
     before = fake;

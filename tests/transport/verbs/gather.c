@@ -1,0 +1,412 @@
+/* Small puts that travel together: what they cost, order, hostile messages, paths that break. */
+#include "pes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORDS = 512, STRIDE = 64, AREA = WORDS * STRIDE };
+
+static uint64_t place(int i)
+{
+    return (uint64_t)i * STRIDE;
+}
+
+static struct transport_request loose(struct transport_request r, uint32_t epoch)
+{
+    r.flags = TRANSPORT_LOOSE | TRANSPORT_MORE;
+    r.epoch = epoch;
+    return r;
+}
+
+static void post_word(uint64_t at, uint64_t value, uint32_t epoch)
+{
+    post(0, loose(put(&value, at, 8), epoch));
+}
+
+/* ---- The message ---- */
+
+/* What is encoded is decoded, whatever comes behind what. */
+static void round_trips(unsigned seed)
+{
+    unsigned char text[MESSAGE_PUT_FAR + MESSAGE_PUT_MOST];
+    struct message_put last = {.offset = 0}, seen = {.offset = 0};
+
+    srand(seed);
+    for (int i = 0; i < 20000; i++) {
+        const uint64_t step = (uint64_t)rand() << (rand() % 3 * 8) >> rand() % 32;
+        struct message_put next = {
+            .segment = (uint8_t)(rand() % 4 ? last.segment : rand() % TRANSPORT_SEGMENT_MAX),
+            .bytes = (uint8_t)(1 + rand() % MESSAGE_PUT_MOST),
+            .offset = (rand() % 2 ? last.offset + step : last.offset - step) &
+                      ((1ull << MESSAGE_PUT_OFFSET_BITS) - 1)};
+        const uint32_t head = message_put_head(text, &last, &next);
+
+        memset(text + head, i, next.bytes);
+        CHECK_EQ(message_next_put(text, head + next.bytes - 1u, &(struct message_put){0}), 0);
+        CHECK_EQ(message_next_put(text, head + next.bytes, &seen), head + next.bytes);
+        CHECK(seen.segment == next.segment && seen.bytes == next.bytes && seen.offset == next.offset &&
+              seen.data == text + head);
+        last = next;
+    }
+}
+
+/* ---- What it costs ---- */
+
+/* `n` puts that are not neighbours, behind one that is on its way, take so many more packets. */
+static void packets(int n, int few, int most)
+{
+    begin(1);
+    warm_up();
+    struct fake_count before = fake;
+    for (int i = 0; i < n + 1; i++)
+        post_word(place(i), (uint64_t)i + 1, 0);
+    settle();
+    for (int i = 0; i < n + 1; i++)
+        CHECK_EQ(*word(1, place(i)), (uint64_t)i + 1);
+    CHECK_EQ(fake.writes - before.writes, 1 + few);
+    const int sent = fake.sends - before.sends; /* the messages, and at most a reply to each */
+    CHECK(few ? sent == 0 : sent > 1 && sent <= 2 * most);
+    CHECK_EQ(not_ok, 0);
+    end();
+}
+
+/* A lone put, and those that nobody is before, do not wait for anything. */
+static void nobody_waits_alone(void)
+{
+    begin(1);
+    warm_up();
+    for (int i = 0; i < 5; i++) {
+        struct fake_count before = fake;
+        post_word(place(i), 7, 0);
+        for (int events, rounds = 0; rounds < 1; rounds++)
+            CHECK_EQ(gshmem_transport.progress(pe[0].t, &events), GSHMEM_OK);
+        CHECK_EQ(fake.posts - before.posts, 1);
+        settle();
+    }
+    end();
+}
+
+/* Those that stop coming go after a round. */
+static void nobody_waits_long(void)
+{
+    int events;
+
+    begin(1);
+    warm_up();
+    struct fake_count before = fake;
+    struct transport_request first = put(&(uint64_t){1}, 0, 8);
+    post(0, first);
+    CHECK_EQ(fake.works - before.works, 1);
+    for (int i = 1; i < 4; i++) {
+        post_word(place(i), 2, 0);
+        CHECK_EQ(gshmem_transport.progress(pe[0].t, &events), GSHMEM_OK);
+        CHECK_EQ(fake.works - before.works, 1);
+    }
+    for (int i = 0; i < 2; i++)
+        CHECK_EQ(gshmem_transport.progress(pe[0].t, &events), GSHMEM_OK);
+    CHECK_EQ(fake.works - before.works, 4);
+    settle();
+    end();
+}
+
+/* The owner does nothing: there are no more messages than its window, and puts that find no room are
+ * told so. */
+static void window(void)
+{
+    int taken = 0, events;
+    gshmem_status_t status;
+
+    begin(1);
+    warm_up();
+    struct fake_count before = fake;
+    do {
+        uint64_t value = (uint64_t)taken + 1;
+        status = try_post(0, loose(put(&value, place(taken), 8), 0));
+        taken += status == GSHMEM_OK;
+        fake_run();
+        CHECK_EQ(gshmem_transport.progress(pe[0].t, &events), GSHMEM_OK);
+    } while (status == GSHMEM_OK && taken < 10000);
+    CHECK_EQ(status, TRANSPORT_FULL);
+    CHECK(taken > WINDOW);
+    CHECK(fake.sends - before.sends <= WINDOW);
+    settle();
+    for (int i = 0; i < taken; i++)
+        CHECK_EQ(*word(1, place(i)), (uint64_t)i + 1);
+    end();
+}
+
+/* ---- Order ---- */
+
+/* What is behind a fence is seen with all that was put before it: a mark, as a put, as a signal that is set
+ * under a put of any size, or as one that is added; and a get behind one gets it. */
+static void fences_hold(unsigned seed)
+{
+    enum { EPOCHS = 60, LARGE = 9000, MARK = 8 << 20 };
+    static char large[LARGE];
+    static uint64_t back;
+
+    begin_with(seed, 1 + (int)seed % FAKE_DEVICES);
+    srand(seed);
+    uint32_t epoch = 0;
+    for (uint64_t e = 1; e <= EPOCHS; e++) {
+        const int n = 1 + rand() % 60;
+        for (int i = 0; i < n; i++)
+            post_word(place(i), e, epoch);
+        epoch++;
+        switch (rand() % 4) {
+        case 0:
+            post_word(MARK, e, epoch);
+            break;
+        case 1:
+            post(0, loose(with_signal(put(large, MARK + 64, rand() % 2 ? 8 : LARGE), GSHMEM_SIGNAL_SET, MARK, e), epoch));
+            break;
+        case 2:
+            post(0, loose(with_signal(put(large, MARK + 64, 8), GSHMEM_SIGNAL_ADD, MARK, 1), epoch));
+            break;
+        default:
+            post(0, loose(get(&back, place(n - 1), 8), epoch));
+            settle();
+            CHECK_EQ(back, e);
+            post_word(MARK, e, epoch);
+        }
+        for (int rounds = 0; *word(1, MARK) != e; rounds++) {
+            CHECK(rounds < 100000);
+            drive();
+        }
+        for (int i = 0; i < n; i++)
+            CHECK_EQ(*word(1, place(i)), e);
+        epoch += (uint32_t)rand() % 2;
+    }
+    settle();
+    CHECK_EQ(not_ok, 0);
+    end();
+}
+
+/* What is not loose is neither overtaken nor overtakes. */
+static void others_keep_their_place(void)
+{
+    begin(1);
+    warm_up();
+    for (uint64_t i = 1; i <= 300; i++) {
+        for (int k = 0; k < 12; k++)
+            post_word(place(k), i, 0);
+        post(0, put(&i, place(11), 8));
+        uint64_t more = i + 1000;
+        post(0, put(&more, place(11), 8));
+    }
+    settle();
+    CHECK_EQ(*word(1, place(11)), 1300);
+    end();
+}
+
+/* ---- Paths that break ---- */
+
+/* The owner takes what has come at once; what came again would be seen. */
+static void take_words(uint64_t *due, int *taken)
+{
+    for (int i = 0; i < WORDS; i++) {
+        if (due[i] && *word(1, place(i)) == due[i]) {
+            *word(1, place(i)) = ~due[i];
+            due[i] = 0;
+            ++*taken;
+        }
+    }
+}
+
+static void nothing_is_lost(unsigned seed, int devices)
+{
+    static uint64_t due[WORDS], value;
+    static unsigned away;
+    int taken = 0, given = 0;
+
+    memset(due, 0, sizeof due);
+    prepare(seed);
+    fake.devices = devices;
+    fake.loses_answers = seed % 2;
+    open_both();
+    warm_up();
+    *word(1, 0) = 0;
+    srand(seed);
+    for (int i = 0; i < 4000; i++) {
+        const int at = rand() % WORDS;
+        if (!due[at]) {
+            value++;
+            post(0, loose(put(&value, place(at), 8), (uint32_t)i / 700));
+            due[at] = value;
+            given++;
+        }
+        if (rand() % 200 == 0)
+            fake_fail(1 + rand() % 4, rand() % 2 ? IBV_WC_RETRY_EXC_ERR : IBV_WC_GENERAL_ERR);
+        if (rand() % 400 == 0)
+            fake_port((int)(away = (unsigned)rand() % (unsigned)devices), false);
+        if (rand() % 100 == 0)
+            fake_port((int)away, true);
+        if (rand() % 100 == 0)
+            pe[0].full_below = rand() % 40;
+        if (rand() % 8 == 0) {
+            for (int who = 0; who < PES; who++)
+                mend_watch((struct verbs *)pe[who].t);
+            drive();
+            take_words(due, &taken);
+        }
+    }
+    settle();
+    take_words(due, &taken);
+    CHECK_EQ(taken, given);
+    for (int i = 0; i < WORDS; i++)
+        CHECK(*word(1, place(i)) == 0 || *word(1, place(i)) >> 32); /* as the owner left it */
+    CHECK_EQ(not_ok + pe[0].lost + pe[1].lost, 0);
+    end();
+}
+
+/* The nth work request fails, be it a write, a message or one of several writes. */
+static void each_fails(enum ibv_wc_status status)
+{
+    for (int nth = 1; nth <= 12; nth++) {
+        begin(1);
+        warm_up();
+        const int before = ok + not_ok;
+        fake_fail(nth, status);
+        for (int i = 0; i < 100; i++) {
+            post_word(place(i), (uint64_t)i + 1, 0);
+            if (i % 25 < 5) /* so that some are few */
+                for (int events, k = 0; k < 3; k++)
+                    CHECK_EQ(gshmem_transport.progress(pe[0].t, &events), GSHMEM_OK);
+        }
+        settle();
+        CHECK_EQ(ok + not_ok - before, 100);
+        CHECK_EQ(not_ok > 0, status == IBV_WC_REM_ACCESS_ERR);
+        for (int i = 0; i < 100 && !not_ok; i++)
+            CHECK_EQ(*word(1, place(i)), (uint64_t)i + 1);
+        end();
+    }
+}
+
+/* The only path is lost with all of it on its way, and the transport below is full now and then. */
+static void goes_below(void)
+{
+    begin(1);
+    warm_up();
+    for (int i = 0; i < WORDS; i++)
+        post_word(place(i), (uint64_t)i + 1, 0);
+    fake_cut(0);
+    fake_port(0, false);
+    mend_watch((struct verbs *)pe[0].t);
+    for (int rounds = 0; ok + not_ok < posted; rounds++) {
+        CHECK(rounds < 100000);
+        pe[0].full_below = rounds % 3;
+        drive();
+    }
+    for (int i = 0; i < WORDS; i++)
+        CHECK_EQ(*word(1, place(i)), (uint64_t)i + 1);
+    CHECK(pe[0].passed_down > WORDS / 2);
+    CHECK_EQ(not_ok, 0);
+    end();
+}
+
+/* ---- Hostile messages ---- */
+
+static void bad_puts(const void *text, uint16_t bytes)
+{
+    struct message m = {.kind = MESSAGE_PUTS, .bytes = bytes, .data = text};
+
+    begin(1);
+    warm_up();
+    struct verbs *v = (struct verbs *)pe[0].t;
+    memset(pe[1].memory, 0, 64);
+    m.number = v->to[1]->said + 1;
+    CHECK(post_message(v, v->to[1]->up[0], WORK_OTHER, 0, &m));
+    issue_batched(v, v->to[1]);
+    for (int i = 0; i < 100; i++)
+        drive();
+    CHECK_EQ(pe[1].lost, 1);
+    CHECK_HAS(pe[1].why, "makes no sense");
+    end();
+}
+
+static uint16_t write_put(unsigned char *at, uint8_t segment, uint64_t offset, uint8_t bytes)
+{
+    const struct message_put none = {.segment = 255}, put = {segment, bytes, offset, NULL};
+
+    const uint32_t head = message_put_head(at, &none, &put);
+    memset(at + head, 1, bytes);
+    return (uint16_t)(head + bytes);
+}
+
+static void hostile(void)
+{
+    unsigned char text[MESSAGE_PUTS_DATA] = {0};
+    uint16_t bytes;
+
+    bad_puts(text, write_put(text, 1, 0, 8));             /* no such segment */
+    bad_puts(text, write_put(text, 254, 0, 8));
+    bad_puts(text, write_put(text, 0, SEGMENT, 1));       /* beyond its end */
+    bad_puts(text, write_put(text, 0, SEGMENT - 7, 8));
+    bad_puts(text, write_put(text, 0, (1ull << 48) - 1, 128));
+    bytes = write_put(text, 0, 0, 8);
+    for (uint16_t left = 1; left < bytes; left++)         /* truncated */
+        bad_puts(text, left);
+    bad_puts(text, (uint16_t)(bytes + 2));                /* less than a head behind it */
+    text[bytes] = 7;
+    text[bytes + 1] = 0xff, text[bytes + 2] = 0xff;       /* before the segment's beginning */
+    bad_puts(text, (uint16_t)(bytes + 3 + 8));
+    text[bytes] = 127;                                    /* more than there is */
+    text[bytes + 1] = 0, text[bytes + 2] = 0;
+    bad_puts(text, (uint16_t)(bytes + 3 + 127));
+}
+
+/* What the decoder takes of any bytes lies within them. */
+static void noise(unsigned seed)
+{
+    struct message_bytes in;
+    struct message m;
+
+    srand(seed);
+    for (int i = 0; i < 50000; i++) {
+        const uint32_t bytes = (uint32_t)rand() % (sizeof in + 1);
+        for (uint32_t k = 0; k < bytes; k++)
+            in.at[k] = (unsigned char)rand();
+        in.at[0] = MESSAGE_PUTS;
+        in.at[1] = rand() % 8 == 0;
+        if (bytes > MESSAGE_PUTS_HEAD && rand() % 8) {
+            message_put64(in.at, MESSAGE_PUTS | (uint64_t)(bytes - MESSAGE_PUTS_HEAD) << 16);
+        }
+        if (!message_decode(&in, bytes, &m))
+            continue;
+        CHECK(m.kind == MESSAGE_PUTS && m.bytes == bytes - MESSAGE_PUTS_HEAD);
+        const unsigned char *at = m.data, *end = at + m.bytes;
+        struct message_put put = {.offset = 0};
+        while (at < end) {
+            const uint32_t taken = message_next_put(at, (uint32_t)(end - at), &put);
+            if (!taken)
+                break;
+            CHECK(put.data >= at && put.data + put.bytes == at + taken && at + taken <= end);
+            at += taken;
+        }
+    }
+}
+
+int main(void)
+{
+    CHECK_EQ(settings_load(), GSHMEM_OK);
+    for (unsigned seed = 1; seed <= 5; seed++) {
+        round_trips(seed);
+        noise(seed);
+    }
+    packets(100, 0, 6);
+    packets(20, 0, 1);
+    packets(7, 7, 0);
+    nobody_waits_alone();
+    nobody_waits_long();
+    window();
+    for (unsigned seed = 1; seed <= 40; seed++)
+        fences_hold(seed);
+    others_keep_their_place();
+    each_fails(IBV_WC_RETRY_EXC_ERR);
+    each_fails(IBV_WC_REM_ACCESS_ERR);
+    for (unsigned seed = 1; seed <= 60; seed++)
+        nothing_is_lost(seed, 1 + (int)seed % FAKE_DEVICES);
+    goes_below();
+    hostile();
+    return 0;
+}
