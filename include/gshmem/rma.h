@@ -31,6 +31,10 @@ GSHMEM_DEVICE size_t gshmem_bytes(size_t n, size_t element)
     return GSHMEM_UNLIKELY(n > SIZE_MAX / element) ? SIZE_MAX : n * element;
 }
 
+/* Copies a kibibyte or more in whatever way is best for so many. The objects are mapped here and are the same
+ * or do not overlap. */
+GSHMEM_API void gshmem_path_copy(void *to, const void *from, size_t bytes);
+
 /* A copy that moves an aligned 8- or 4-byte object in one access, so that a flag is never torn. */
 static inline void gshmem_copy(void *to, const void *from, size_t bytes)
 {
@@ -38,8 +42,10 @@ static inline void gshmem_copy(void *to, const void *from, size_t bytes)
         memcpy(to, from, 8);
     else if (bytes == 4)
         memcpy(to, from, 4);
-    else
+    else if (GSHMEM_LIKELY(bytes < 1024))
         memcpy(to, from, bytes);
+    else
+        gshmem_path_copy(to, from, bytes);
 }
 
 GSHMEM_KERNELS_TOO_BEGIN

@@ -2,6 +2,7 @@
 #ifndef GSHMEM_RUNTIME_CALL_H
 #define GSHMEM_RUNTIME_CALL_H
 
+#include "gshmem/rma.h"
 #include "runtime/collectives/combine.h"
 #include "runtime/collectives/group.h"
 

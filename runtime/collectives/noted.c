@@ -13,11 +13,11 @@ gshmem_status_t broadcast_noted(struct call *c)
 
     g->brought = c->bytes;
     if (g->my == c->root && c->bytes)
-        memcpy(group_note(g)->data, c->source.mine, c->bytes);
+        gshmem_copy(group_note(g)->data, c->source.mine, c->bytes);
     if ((status = call_meet(c)))
         return status;
     if (c->bytes && !(c->spare_root && g->my == c->root))
-        memcpy(c->dest.mine, group_read(g, c->root)->data, c->bytes);
+        gshmem_copy(c->dest.mine, group_read(g, c->root)->data, c->bytes);
     return GSHMEM_OK;
 }
 
@@ -28,11 +28,11 @@ gshmem_status_t collect_noted(struct call *c)
 
     g->brought = c->bytes;
     if (c->bytes)
-        memcpy(group_note(g)->data, c->source.mine, c->bytes);
+        gshmem_copy(group_note(g)->data, c->source.mine, c->bytes);
     if ((status = call_meet(c)))
         return status;
     for (int i = 0; i < g->n && c->bytes; i++)
-        memcpy(c->dest.mine + (size_t)i * c->bytes, group_read(g, i)->data, c->bytes);
+        gshmem_copy(c->dest.mine + (size_t)i * c->bytes, group_read(g, i)->data, c->bytes);
     return GSHMEM_OK;
 }
 
@@ -44,11 +44,11 @@ gshmem_status_t alltoall_noted(struct call *c)
 
     g->brought = (size_t)g->n * c->bytes;
     if (c->bytes)
-        memcpy(group_note(g)->data, c->source.mine, (size_t)g->n * c->bytes);
+        gshmem_copy(group_note(g)->data, c->source.mine, (size_t)g->n * c->bytes);
     if ((status = call_meet(c)))
         return status;
     for (int i = 0; i < g->n && c->bytes; i++)
-        memcpy(c->dest.mine + (size_t)i * c->bytes,
+        gshmem_copy(c->dest.mine + (size_t)i * c->bytes,
                group_read(g, i)->data + (size_t)g->my * c->bytes, c->bytes);
     return GSHMEM_OK;
 }
@@ -82,7 +82,7 @@ static void combine_notes(const struct call *c, int first, int last, size_t offs
     const void *value = group_read(g, first)->data + offset;
 
     if (first == last && c->bytes)
-        memcpy(out, value, c->bytes);
+        gshmem_copy(out, value, c->bytes);
     for (int i = first + 1; i <= last; i++) {
         c->combine(out, value, group_read(g, i)->data + offset, c->n);
         value = out;
@@ -93,7 +93,7 @@ static gshmem_status_t exchange(struct call *c, size_t bytes)
 {
     c->group->brought = bytes;
     if (bytes)
-        memcpy(group_note(c->group)->data, c->source.mine, bytes);
+        gshmem_copy(group_note(c->group)->data, c->source.mine, bytes);
     return call_meet(c);
 }
 

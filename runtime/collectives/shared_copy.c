@@ -28,12 +28,12 @@ gshmem_status_t broadcast_shared(struct call *c)
     if (pushed > c->bytes)
         pushed = c->bytes;
     if (g->my != c->root) {
-        memcpy(c->dest.mine + pushed, place_at(g, &c->source, c->root) + pushed, c->bytes - pushed);
+        gshmem_copy(c->dest.mine + pushed, place_at(g, &c->source, c->root) + pushed, c->bytes - pushed);
     } else if (in_place) {
         for (int step = 1; step < g->n; step++)
-            memcpy(place_at(g, &c->dest, call_after(g, step)), c->source.mine, pushed);
+            gshmem_copy(place_at(g, &c->dest, call_after(g, step)), c->source.mine, pushed);
     } else if (!c->spare_root) {
-        memcpy(c->dest.mine, c->source.mine, c->bytes);
+        gshmem_copy(c->dest.mine, c->source.mine, c->bytes);
     }
     return call_meet(c);
 }
@@ -46,7 +46,7 @@ static void give_to_all(const struct call *c, size_t at)
     for (int step = 1; step <= g->n; step++) {
         char *to = place_at(g, &c->dest, call_after(g, step)) + at;
         if (to != c->source.mine)
-            memcpy(to, c->source.mine, c->bytes);
+            gshmem_copy(to, c->source.mine, c->bytes);
     }
 }
 
@@ -72,7 +72,7 @@ gshmem_status_t collect_sized(struct call *c)
 
     note->value = c->bytes;
     if (c->bytes && c->bytes <= NOTE_BYTES)
-        memcpy(note->data, c->source.mine, c->bytes);
+        gshmem_copy(note->data, c->source.mine, c->bytes);
     c->signature = signature_make(c->what, signature_mix(0, c->dest.offset));
     if ((status = call_meet(c)))
         return status;
@@ -93,7 +93,7 @@ gshmem_status_t collect_sized(struct call *c)
     for (int i = 0; i < g->n; i++) {
         size_t bytes = group_read(g, i)->value;
         if (bytes && bytes <= NOTE_BYTES)
-            memcpy(c->dest.mine + at, group_read(g, i)->data, bytes);
+            gshmem_copy(c->dest.mine + at, group_read(g, i)->data, bytes);
         at += bytes;
     }
     if (!larger)
@@ -114,7 +114,7 @@ gshmem_status_t alltoall_shared(struct call *c)
         return status;
     for (int step = 1; step <= g->n; step++) {
         int i = call_after(g, step);
-        memcpy(place_at(g, &c->dest, i) + (size_t)g->my * c->bytes,
+        gshmem_copy(place_at(g, &c->dest, i) + (size_t)g->my * c->bytes,
                c->source.mine + (size_t)i * c->bytes, c->bytes);
     }
     return call_meet(c);

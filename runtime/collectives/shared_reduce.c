@@ -39,7 +39,7 @@ static void combine_sources(const struct call *c, size_t first, size_t n, void *
     const void *value = place_at(g, &c->source, 0) + first * c->element;
 
     if (g->n == 1)
-        memcpy(out, value, n * c->element);
+        gshmem_copy(out, value, n * c->element);
     for (int i = 1; i < g->n; i++) {
         c->combine(out, value, place_at(g, &c->source, i) + first * c->element, n);
         value = out;
@@ -59,7 +59,7 @@ gshmem_status_t reduce_shared(struct call *c)
         n = block_of(c, part.end - at);
         combine_sources(c, at, n, block);
         for (int step = 0; step < g->n; step++)
-            memcpy(place_at(g, &c->dest, call_after(g, step)) + at * c->element, block,
+            gshmem_copy(place_at(g, &c->dest, call_after(g, step)) + at * c->element, block,
                    n * c->element);
     }
     return call_meet(c);
@@ -79,7 +79,7 @@ gshmem_status_t reducescatter_shared(struct call *c)
         combine_sources(c, (size_t)g->my * c->n + at, n, block);
         if (in_place && (status = call_meet(c)))
             break;
-        memcpy(c->dest.mine + at * c->element, block, n * c->element);
+        gshmem_copy(c->dest.mine + at * c->element, block, n * c->element);
     }
     return status || in_place ? status : call_meet(c);
 }
@@ -102,12 +102,12 @@ static gshmem_status_t scan_shared(struct call *c, bool inclusive)
             const char *source = place_at(g, &c->source, i) + at * c->element;
             char *dest = place_at(g, &c->dest, i) + at * c->element;
             if (i == 0)
-                memcpy(sum, source, bytes);
+                gshmem_copy(sum, source, bytes);
             else
                 c->combine(sum, sum, source, n);
-            memcpy(dest, inclusive ? sum : next, bytes);
+            gshmem_copy(dest, inclusive ? sum : next, bytes);
             if (!inclusive)
-                memcpy(next, sum, bytes);
+                gshmem_copy(next, sum, bytes);
         }
     }
     return call_meet(c);

@@ -57,6 +57,11 @@ gshmem_status_t gshmem_path_get(gshmem_ctx_t ctx, void *dest, const void *source
     return answer;
 }
 
+void gshmem_path_copy(void *to, const void *from, size_t bytes)
+{
+    memcpy(to, from, bytes);
+}
+
 gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo op, int type, void *target,
                                    uint64_t operand, uint64_t compare, uint64_t *old, int pe)
 {
