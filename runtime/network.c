@@ -171,11 +171,11 @@ bool network_try_round(struct network *n)
     return some;
 }
 
-bool network_drive(struct network *n, uint64_t now)
+bool network_drive(struct network *n)
 {
     if (!has_proxy(n))
         return false;
-    proxy_stand_aside(&n->proxy, now);
+    proxy_stand_aside(&n->proxy);
     return network_try_round(n);
 }
 

@@ -159,9 +159,8 @@ void network_look_around(struct network *n);
 
 /* ---- Waits ---- */
 
-/* One round of progress if no other thread is at it; whether anything happened. For waits; now: the
- * clock. */
-bool network_drive(struct network *n, uint64_t now);
+/* One round of progress if no other thread is at it; whether anything happened. For waits. */
+bool network_drive(struct network *n);
 /* Before a sleep on network_wait_fd: whether there is something to do already. */
 bool network_arm(struct network *n);
 /* Sleeps until something arrives, at most that long. */

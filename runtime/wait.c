@@ -18,7 +18,7 @@ enum {
     SPIN_CROWDED_NS = 300,       /* another PE needs this CPU to make the wait end */
     YIELD_NS = 2 * 1000 * 1000,  /* then let others run; after that, sleep */
     YIELD_ALONE_NS = 2000,       /* a yield that takes less has let nobody run: */
-    YIELD_STEPS = 8,             /* the next is that many steps later */
+    YIELD_STEPS = 32,            /* the next is that many steps later */
     SERVED_NS = 200 * 1000,      /* after something arrived, another is likely: be awake for it */
     NAP_LEAST_NS = 50 * 1000,
     NAP_MOST_NS = 1000 * 1000,
@@ -26,6 +26,7 @@ enum {
 };
 
 uint32_t wait_spins = 100;
+static uint64_t yield_alone_ns = YIELD_ALONE_NS; /* and a look at the clock */
 
 void wait_calibrate(bool crowded, bool drives)
 {
@@ -37,6 +38,12 @@ void wait_calibrate(bool crowded, bool drives)
     for (int i = 0; i < SAMPLES; i++)
         clock_pause();
     uint64_t taken = clock_ns() - start;
+    uint64_t look = taken;
+    for (int i = 0; i < SAMPLES; i++) {
+        uint64_t before = clock_ns(), one = clock_ns() - before;
+        look = one < look ? one : look;
+    }
+    yield_alone_ns = YIELD_ALONE_NS + look;
     wait_spins = (uint32_t)(spin * SAMPLES / (taken ? taken : 1));
 }
 
@@ -132,12 +139,13 @@ static void nap(uint64_t ns)
     }
 }
 
-/* Whether driving the network brought something: perhaps what is waited for. */
-static bool serve(struct wait *w, uint64_t now)
+/* Whether driving the network brought something: perhaps what is waited for. The clock is left alone
+ * until something is to be decided by it: it is a system call where the system does not trust the CPU's. */
+static bool serve(struct wait *w)
 {
-    if (!job->network || !network_drive(job->network, now))
+    if (!job->network || !network_drive(job->network))
         return false;
-    w->served = now;
+    w->has_served = true;
     return true;
 }
 
@@ -146,31 +154,39 @@ static bool begin_slow_step(struct wait *w, uint64_t now, gshmem_status_t *statu
 {
     if (!w->since) /* the spin is over: from here on time is looked at */
         w->since = w->checked = now;
+    if (w->has_served)
+        w->served = now;
+    w->has_served = false;
     *status = check(w, now);
     return now - w->since >= YIELD_NS && now - w->served >= SERVED_NS;
 }
+
+/* Steps that a thread makes without a yield, or a look at the clock. */
+static _Thread_local uint32_t patience;
 
 /* Where nobody else wants this CPU, a yield only costs time: one that came back at once is not
  * repeated for some steps. */
 static void let_others_run(uint64_t now)
 {
-    static _Thread_local uint32_t patience;
-
-    if (patience) {
-        patience--;
-        return;
-    }
     sched_yield();
-    patience = clock_ns() - now < YIELD_ALONE_NS ? YIELD_STEPS : 0;
+    patience = clock_ns() - now < yield_alone_ns ? YIELD_STEPS : 0;
+}
+
+static bool is_patient(const struct wait *w)
+{
+    if (!patience || w->naps)
+        return false;
+    patience--;
+    return true;
 }
 
 gshmem_status_t wait_slowly(struct wait *w)
 {
-    uint64_t now = clock_ns();
     gshmem_status_t status;
 
-    if (serve(w, now))
+    if (serve(w) || is_patient(w))
         return GSHMEM_OK;
+    uint64_t now = clock_ns();
     if (!begin_slow_step(w, now, &status))
         let_others_run(now);
     else if (!status)
@@ -188,9 +204,9 @@ gshmem_status_t wait_step_on(struct wait *w, _Atomic uint32_t *word, uint32_t se
         clock_pause();
         return GSHMEM_OK;
     }
-    uint64_t now = clock_ns();
-    if (serve(w, now))
+    if (serve(w) || is_patient(w))
         return GSHMEM_OK;
+    uint64_t now = clock_ns();
     if (!begin_slow_step(w, now, &status)) {
         let_others_run(now);
     } else if (!status) {

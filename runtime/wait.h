@@ -27,8 +27,9 @@ struct wait {
     uint32_t naps;
     uint64_t since;      /* ns, the end of the spin; 0: not yet */
     uint64_t checked;    /* ns, when the peers were last looked at */
-    uint64_t served;     /* ns, when driving the network last brought something */
+    uint64_t served;     /* ns, when driving the network was last seen to have brought something */
     uint64_t limit;      /* ns to wait at most, 0: for ever */
+    bool has_served;     /* since then */
     bool reported;       /* the watchdog has spoken */
 };
 
@@ -51,7 +52,7 @@ static inline void wait_begin(struct wait *w, const char *what, gshmem_team_t te
     w->since = 0;
     w->limit = 0;
     w->served = 0;
-    w->reported = false;
+    w->has_served = w->reported = false;
 }
 
 /* After the spin: drives the network, yields, then sleeps for ever longer times up to a bound; checks

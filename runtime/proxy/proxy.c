@@ -24,8 +24,20 @@ static void nap(uint64_t ns)
     nanosleep(&time, NULL);
 }
 
+/* When a thread that waits last drove, as far as the proxy can know; now: the clock. */
+static uint64_t last_driven(struct proxy *p, uint64_t now)
+{
+    uint64_t drives = atomic_load(&p->drives); /* seq_cst: pairs with proxy_stand_aside */
+
+    if (drives != p->drives_seen)
+        p->driven = now;
+    p->drives_seen = drives;
+    return p->driven;
+}
+
 static void sleep_until_woken(struct proxy *p)
 {
+    uint64_t now = clock_ns();
     struct pollfd wake[2] = {{.fd = network_wait_fd(p->network), .events = POLLIN},
                              {.fd = p->wake_fd, .events = POLLIN}};
     struct timespec most = {.tv_nsec = p->pace.bounded ? (long)p->pace.sleep_ns : NAP_NS};
@@ -33,7 +45,7 @@ static void sleep_until_woken(struct proxy *p)
 
     atomic_store(&p->watching, true); /* seq_cst: pairs with proxy_stand_aside */
     /* Who writes a command then looks whether the proxy sleeps (fence_all_threads). */
-    if (network_fall_asleep(p->network) && !pace_driven(clock_ns(), atomic_load(&p->driven))) {
+    if (network_fall_asleep(p->network) && !pace_driven(now, last_driven(p, now))) {
         if (ppoll(wake, 2, &most, NULL) < 0 && errno != EINTR) {
             log_error("proxy: poll: %s", strerror(errno));
             nap(PACE_ASIDE_NS);
@@ -59,7 +71,7 @@ static void step(struct proxy *p)
     bool kernels = atomic_load_explicit(&p->kernels, memory_order_acquire);
     uint64_t now = clock_ns();
     enum pace_step next =
-        pace_before(&p->pace, now, atomic_load_explicit(&p->driven, memory_order_relaxed));
+        pace_before(&p->pace, now, last_driven(p, now));
 
     if (kernels && !p->pace.bounded)
         choose_pace(p);

@@ -24,8 +24,10 @@ struct proxy {
     _Atomic bool stopping;
     _Atomic bool kernels;    /* there are channels to take from */
     _Atomic bool watching;   /* it sleeps until something arrives */
-    _Atomic uint64_t driven; /* ns, when a thread that waits last drove, */
-    _Atomic uint64_t drove;  /* and when the proxy did */
+    _Atomic uint64_t drives; /* how often threads that wait have driven: they need no clock for it */
+    uint64_t drives_seen;    /* by the proxy, */
+    uint64_t driven;         /* ns, when it last saw that somebody had */
+    _Atomic uint64_t drove;  /* ns, when it last drove itself */
 };
 
 /* May be called again: does nothing if it runs. */
@@ -38,11 +40,11 @@ void proxy_serve_kernels(struct proxy *p);
 
 /* Says that the calling thread drives now. A proxy that still watched for arrivals would be woken by
  * each of them, which costs whoever sends some microseconds: it is sent aside. */
-static inline void proxy_stand_aside(struct proxy *p, uint64_t now)
+static inline void proxy_stand_aside(struct proxy *p)
 {
     /* seq_cst: pairs with sleep_until_woken: either this sees that the proxy watches, or the proxy
      * sees that it is not needed */
-    atomic_store(&p->driven, now);
+    atomic_fetch_add(&p->drives, 1);
     if (atomic_load(&p->watching) && atomic_exchange(&p->watching, false))
         proxy_wake(p);
 }

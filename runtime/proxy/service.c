@@ -188,7 +188,7 @@ void network_help(struct network *n)
     if (proxy_is_at_it(&n->proxy, now))
         return;
     if (network_shares_cpu(n))
-        proxy_stand_aside(&n->proxy, now);
+        proxy_stand_aside(&n->proxy);
     network_try_round(n);
 }
 
