@@ -86,24 +86,25 @@ GSHMEM_DEVICE void gshmem_channel_write(const struct gshmem_channel *c, uint64_t
 
 /* ---- The consumer's side ---- */
 
-/* Reads the slot at a position into *slot (phase bits off) if all of it is there; else 0. */
+/* Reads the slot there into *slot (phase bits off) if all of it is there; else 0. */
+static inline int gshmem_slot_read(const uint64_t *at, uint64_t phase, struct gshmem_slot *slot)
+{
+    /* acquire: pairs with the release in gshmem_channel_write */
+    slot->word[0] = gshmem_load_acquire(at) ^ phase;
+    slot->word[1] = gshmem_load_relaxed(at + 1) ^ phase;
+    slot->word[2] = gshmem_load_relaxed(at + 2) ^ phase;
+    slot->word[3] = gshmem_load_relaxed(at + 3) ^ phase;
+    return !((slot->word[0] | slot->word[1] | slot->word[2] | slot->word[3]) & GSHMEM_SLOT_PHASE);
+}
+
+/* Reads the slot at a position. */
 static inline int gshmem_channel_read(const uint64_t *ring, uint64_t position, uint32_t slots_log2,
                                       struct gshmem_slot *slot)
 {
-    uint64_t phase = gshmem_slot_phase(position, slots_log2);
-    const uint64_t *at =
-        ring + (position & ((UINT64_C(1) << slots_log2) - 1)) * GSHMEM_SLOT_WORDS;
-    /* acquire: pairs with the release in gshmem_channel_write */
-    uint64_t first = gshmem_load_acquire(at);
-    uint64_t differs = first ^ phase;
+    const uint64_t number = position & ((UINT64_C(1) << slots_log2) - 1);
 
-    slot->word[0] = first & ~GSHMEM_SLOT_PHASE;
-    for (int i = 1; i < 4; i++) {
-        uint64_t word = gshmem_load_relaxed(at + i);
-        differs |= word ^ phase;
-        slot->word[i] = word & ~GSHMEM_SLOT_PHASE;
-    }
-    return !(differs & GSHMEM_SLOT_PHASE);
+    return gshmem_slot_read(ring + number * GSHMEM_SLOT_WORDS, gshmem_slot_phase(position, slots_log2),
+                            slot);
 }
 
 /* Lets producers write all slots before `tail` again; the consumer must be done with reading them. */

@@ -8,13 +8,20 @@
 #include "runtime/proxy/command.h"
 
 enum {
-    BATCH_COMMANDS = 64, /* taken from one channel before the others have their turn, */
-    BATCH_BYTES = 256 * 1024, /* or as many as copy this much */
+    BATCH_SLOTS = 64, /* taken from one channel before the others have their turn, */
+    BATCH_BYTES = 256 * 1024, /* or as many as bring this much */
 };
 
-static struct passage *passage_at(const struct proxy_channel *c, uint64_t position)
+static inline struct passage *passage_at(const struct proxy_channel *c, uint64_t position)
 {
-    return &c->passage[position & ((UINT64_C(1) << c->slots_log2) - 1)];
+    return &c->passage[position & c->mask];
+}
+
+/* The slot at a position, if all of it is there. */
+static inline bool read_slot(const struct proxy_channel *c, uint64_t position, struct gshmem_slot *slot)
+{
+    return gshmem_slot_read(c->ring + (position & c->mask) * GSHMEM_SLOT_WORDS,
+                            gshmem_slot_phase(position, c->slots_log2), slot);
 }
 
 /* ---- Ending ---- */
@@ -43,15 +50,18 @@ void channel_answer(const struct proxy_way *way, const struct proxy_answer *a)
 /* Passes over all that has landed, up to the first that has not. */
 static void settle(struct proxy_channel *c)
 {
+    const uint64_t taken = c->taken;
+    uint64_t finished = c->finished;
     const struct passage *p;
 
-    while (c->finished != c->taken && (p = passage_at(c, c->finished))->landed) {
+    while (finished != taken && (p = passage_at(c, finished))->landed) {
         if (p->answer.status && !p->answer.wanted) {
             c->failures++;
             c->failure = (gshmem_status_t)p->answer.status;
         }
-        c->finished += p->slots;
+        finished += p->slots;
     }
+    c->finished = finished;
 }
 
 static void end(struct passage *p, gshmem_status_t status)
@@ -61,27 +71,36 @@ static void end(struct passage *p, gshmem_status_t status)
     if (!status && p->result)
         status = give_result(p);
     p->answer.status = (uint8_t)status;
+    p->landed = true;
     if (status && p->raises)
         way->raise(way->context, status, &p->answer);
     else
         channel_answer(way, &p->answer);
-    p->landed = true;
-    settle(p->channel);
 }
 
-/* Called by transports. */
-static void land(void *tag, gshmem_status_t status)
+static __attribute__((noinline)) void land_and_tell(struct passage *p, gshmem_status_t status)
 {
-    struct passage *p = tag;
-
     if (status && p->raises)
-        fail_silently(status, "%s in a kernel with PE %d: %s", p->call, p->pe,
+        fail_silently(status, "%s in a kernel with PE %d: %s", command_name(p), command_pe(p),
                       gshmem_status_text(status));
     end(p, status);
 }
 
+/* Called by transports. That it has landed is all that is said of most: what follows from it is found
+ * for many at once (settle). */
+static void land(void *tag, gshmem_status_t status)
+{
+    struct passage *p = tag;
+
+    if (status || !p->plain)
+        land_and_tell(p, status);
+    else
+        p->landed = true;
+}
+
 void channel_publish(struct proxy_channel *c)
 {
+    settle(c);
     if (c->finished == c->published)
         return;
     c->published = c->finished;
@@ -93,52 +112,64 @@ void channel_publish(struct proxy_channel *c)
 
 /* ---- Taking ---- */
 
-struct taken {
-    struct gshmem_command first, second;
-    bool pair;
-    bool bad; /* marked `more`, but what follows does not continue it: the next slot is left alone */
-};
+enum step { STEP_TAKEN, STEP_FULL, STEP_UNWRITTEN };
 
-static bool read_command(const struct proxy_channel *c, uint64_t position,
-                         struct gshmem_command *command)
+/* ---- The fast way: an element, or bytes from memory, into the heap, and nobody waits ---- */
+
+/* What the request for it has of its own; false: the general way has more to say. */
+static inline bool translate_plain(const struct proxy_way *way, uint64_t kind,
+                                   const struct gshmem_command *m, struct passage *p,
+                                   struct transport_request *r)
 {
-    struct gshmem_slot slot;
+    const uint64_t offset = m->address - way->heap, heap_bytes = way->heap_bytes;
+    const uint64_t bytes = kind == GSHMEM_COMMAND_VALUE ? m->type : m->size;
 
-    if (!gshmem_channel_read(c->ring, position, c->slots_log2, &slot))
+    if (m->pe >= (uint32_t)way->n_pes || offset >= heap_bytes || bytes > heap_bytes - offset)
         return false;
-    *command = gshmem_command_decode(slot);
-    return true;
+    r->tag = p;
+    r->pe = (int)m->pe;
+    r->offset = offset;
+    r->bytes = bytes;
+    if (kind == GSHMEM_COMMAND_VALUE) {
+        p->answer.value[0] = m->local;
+        p->answer.value[1] = m->size;
+        r->flags = TRANSPORT_MORE | TRANSPORT_KEPT;
+        r->local = p->answer.value;
+        return command_is_element(m->type);
+    }
+    r->flags = TRANSPORT_MORE;
+    r->local = (void *)(uintptr_t)m->local;
+    return bytes && way->is_memory(way->context, m->local, bytes);
 }
 
-/* The next command, if all of it is there. */
-static bool look(const struct proxy_channel *c, struct taken *t)
+/* Fills in what is looked at when it has landed without a failure, or when one is told. */
+static inline void fill_plain(struct passage *p, struct proxy_channel *c, uint64_t word)
 {
-    if (!read_command(c, c->taken, &t->first))
-        return false;
-    t->pair = false;
-    t->bad = t->first.more;
-    if (!command_may_have_more(&t->first))
-        return true;
-    if (!read_command(c, c->taken + 1, &t->second))
-        return false;
-    t->pair = command_continues(&t->first, &t->second);
-    t->bad = !t->pair;
-    return true;
+    p->answer.status = 0;
+    p->answer.wanted = false;
+    p->slots = 1;
+    p->plain = true;
+    p->landed = p->raises = p->signals = false;
+    p->channel = c;
+    p->word = word;
 }
 
-static void fill(struct passage *p, struct proxy_channel *c, const struct taken *t)
+/* ---- The general way ---- */
+
+static void fill(struct passage *p, struct proxy_channel *c, uint64_t word,
+                 const struct gshmem_command *first, const struct gshmem_command *second)
 {
-    const struct gshmem_command *whom = t->pair && t->second.responds ? &t->second : &t->first;
+    const struct gshmem_command *whom = second && second->responds ? second : first;
 
     *p = (struct passage){
-        .channel = c,
-        .call = command_call(&t->first, t->pair ? &t->second : NULL),
-        .pe = (int32_t)t->first.pe,
         .answer = {.wanted = whom->responds,
                    .tag = (uint8_t)whom->tag,
                    .response = (uint16_t)whom->response},
-        .slots = t->pair ? 2 : 1,
-        .raises = t->first.raises || (t->pair && t->second.raises),
+        .channel = c,
+        .word = word,
+        .slots = second ? 2 : 1,
+        .signals = second && second->kind == GSHMEM_COMMAND_SIGNAL,
+        .raises = first->raises || (second && second->raises),
     };
 }
 
@@ -150,61 +181,122 @@ static void raise_given(struct passage *p, gshmem_status_t status)
     fail(status, "a call in a kernel failed: %s", gshmem_status_text(status));
     way->raise(way->context, status, &p->answer);
     p->landed = true;
-    settle(p->channel);
 }
 
-/* Begins the command. False: the transport has no room, and nothing has happened. */
-static bool begin(struct proxy_channel *c, const struct taken *t, uint64_t *bytes)
+/* The slot after the next, if that goes on with `first`. Where it does not, it is left alone. */
+static enum step look_on(const struct proxy_channel *c, const struct gshmem_command *first,
+                         struct gshmem_command *second, bool *pair)
+{
+    struct gshmem_slot slot;
+
+    *pair = false;
+    if (!command_may_have_more(first))
+        return STEP_TAKEN;
+    if (!read_slot(c, c->taken + 1, &slot))
+        return STEP_UNWRITTEN;
+    *second = gshmem_command_decode(slot);
+    *pair = command_continues(first, second);
+    return STEP_TAKEN;
+}
+
+static __attribute__((noinline)) enum step take_any(struct proxy_channel *c, uint64_t *bytes)
 {
     struct passage *p = passage_at(c, c->taken);
-    struct transport_request request = {.bytes = 0};
-    gshmem_status_t status = GSHMEM_OK;
+    struct gshmem_command first, second;
+    struct transport_request request;
+    struct gshmem_slot slot;
+    bool pair;
 
-    fill(p, c, t);
-    c->taken += p->slots; /* before the post, in which it may land */
-    if (t->first.kind == GSHMEM_COMMAND_RAISE && !t->bad && t->first.type) {
-        raise_given(p, (gshmem_status_t)t->first.type);
-        return true;
+    if (!read_slot(c, c->taken, &slot))
+        return STEP_UNWRITTEN;
+    first = gshmem_command_decode(slot);
+    if (look_on(c, &first, &second, &pair) == STEP_UNWRITTEN)
+        return STEP_UNWRITTEN;
+    fill(p, c, slot.word[0], &first, pair ? &second : NULL);
+    if (first.kind == GSHMEM_COMMAND_RAISE && !first.more && first.type) {
+        raise_given(p, (gshmem_status_t)first.type);
+        c->taken += p->slots;
+        return STEP_TAKEN;
     }
-    if (t->bad)
-        status = fail(GSHMEM_ERR_ARGUMENT,
-                      "%s in a kernel: its command has a second part that does not belong to it",
-                      p->call);
-    else
-        status = command_translate(&t->first, t->pair ? &t->second : NULL, c->way, p, &request);
-    if (status) {
+    gshmem_status_t status =
+        first.more && !pair
+            ? fail(GSHMEM_ERR_ARGUMENT,
+                   "%s in a kernel: its command has a second part that does not belong to it",
+                   command_name(p))
+            : command_translate(&first, pair ? &second : NULL, c->way, p, &request);
+    if (!status) {
+        request.done = land;
+        request.tag = p;
+        status = c->way->post(c->way->context, &request);
+        if (status == TRANSPORT_FULL)
+            return STEP_FULL;
+        *bytes += request.bytes;
+        if (status)
+            land(p, status);
+    } else {
         end(p, status);
-        return true;
     }
-    request.done = land;
-    request.tag = p;
-    status = c->way->post(c->way->context, &request);
-    if (status == TRANSPORT_FULL) {
-        c->taken -= p->slots;
-        return false;
-    }
+    c->taken += p->slots;
+    return STEP_TAKEN;
+}
+
+static inline enum step take_one(struct proxy_channel *c, const struct gshmem_slot *slot,
+                                 uint64_t *bytes)
+{
+    const uint64_t kind = command_plain_kind(slot->word[0]);
+    struct passage *p = passage_at(c, c->taken);
+
+    if (kind != GSHMEM_COMMAND_VALUE && kind != GSHMEM_COMMAND_PUT)
+        return take_any(c, bytes);
+    const struct gshmem_command m = gshmem_command_decode(*slot);
+    if (!translate_plain(c->way, kind, &m, p, &c->plain))
+        return take_any(c, bytes);
+    fill_plain(p, c, slot->word[0]);
+    gshmem_status_t status = c->way->post(c->way->context, &c->plain);
+    if (status == TRANSPORT_FULL)
+        return STEP_FULL;
     if (status)
         land(p, status);
-    *bytes += request.bytes;
-    return true;
+    *bytes += c->plain.bytes;
+    c->taken++;
+    return STEP_TAKEN;
+}
+
+/* ---- All of them ---- */
+
+/* Any command finds a record for each of its slots, at most two. The first position that may find none. */
+static uint64_t records_end(const struct proxy_channel *c)
+{
+    return c->finished + c->mask;
+}
+
+void channel_begin(struct proxy_channel *c)
+{
+    c->mask = (UINT64_C(1) << c->slots_log2) - 1;
+    c->plain = (struct transport_request){
+        .kind = TRANSPORT_PUT, .segment = c->way->heap_segment, .done = land};
 }
 
 bool channel_take(struct proxy_channel *c)
 {
-    const uint64_t slots = UINT64_C(1) << c->slots_log2;
-    uint64_t before = c->taken, bytes = 0;
-    struct taken t;
+    const uint64_t before = c->taken;
+    uint64_t end = before + BATCH_SLOTS, bytes = 0;
+    enum step step = STEP_TAKEN;
+    struct gshmem_slot slot;
 
-    c->stuck = false;
-    for (int i = 0; i < BATCH_COMMANDS && bytes < BATCH_BYTES && look(c, &t); i++) {
-        /* Any command finds a record for each of its slots, at most two. */
-        c->stuck = c->taken + 2 - c->finished > slots || !begin(c, &t, &bytes);
-        if (c->stuck)
+    if (end > records_end(c)) {
+        settle(c);
+        end = end < records_end(c) ? end : records_end(c);
+    }
+    while (c->taken < end && bytes < BATCH_BYTES && read_slot(c, c->taken, &slot)) {
+        step = take_one(c, &slot, &bytes);
+        if (step != STEP_TAKEN)
             break;
     }
     if (c->taken != before)
         gshmem_channel_give_back(c->tail, c->taken);
     channel_publish(c);
+    c->stuck = step == STEP_FULL || (c->taken >= end && c->taken >= records_end(c));
     return c->taken != before;
 }
 
@@ -212,13 +304,14 @@ bool channel_has_work(const struct proxy_channel *c)
 {
     struct gshmem_slot slot;
 
-    return !c->stuck && gshmem_channel_read(c->ring, c->taken, c->slots_log2, &slot);
+    return !c->stuck && read_slot(c, c->taken, &slot);
 }
 
 bool channel_overdue(struct proxy_channel *c, uint64_t now, uint64_t limit, char *text, size_t size)
 {
     struct gshmem_slot slot;
 
+    settle(c);
     if (c->finished != c->watched.finished || c->finished == c->taken) {
         c->watched.finished = c->finished;
         c->watched.since = now;
@@ -229,11 +322,11 @@ bool channel_overdue(struct proxy_channel *c, uint64_t now, uint64_t limit, char
         return false;
     c->watched.reported = true;
     const struct passage *first = passage_at(c, c->finished);
-    bool more = gshmem_channel_read(c->ring, c->taken, c->slots_log2, &slot);
+    bool more = read_slot(c, c->taken, &slot);
     snprintf(text, size,
              "%s in a kernel, to PE %d, at position %llu of its channel: nothing has been completed for "
              "%llu s; %llu positions are posted and not done%s",
-             first->call, first->pe, (unsigned long long)c->finished,
+             command_name(first), command_pe(first), (unsigned long long)c->finished,
              (unsigned long long)((now - c->watched.since) / 1000000000u),
              (unsigned long long)(c->taken - c->finished), more ? ", more wait behind them" : "");
     return true;

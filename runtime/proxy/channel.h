@@ -17,16 +17,19 @@
 
 /* What a kernel waits for, if it does. */
 struct proxy_answer {
-    bool wanted;
-    uint8_t status;
-    uint8_t tag;
-    uint16_t response;
     uint64_t value[2];
+    uint16_t response;
+    uint8_t tag;
+    uint8_t status;
+    bool wanted;
 };
 
 /* How commands reach PEs. */
 struct proxy_way {
     int n_pes; /* of the job */
+    /* The segment that nearly all commands are about: what lies in it is found without `aim`. */
+    uint64_t heap, heap_bytes;
+    int heap_segment;
     struct gshmem_response *response; /* [GSHMEM_RESPONSES] */
     /* Where pe's copy of the bytes at `mine` is, as a transport names it; fails with a line that says
      * what is wrong with them. `call` is what the kernel called ("put"); pe is one of the job's. */
@@ -46,20 +49,23 @@ struct proxy_way {
 
 /* A command that has been taken, until it and all before it are done. */
 struct passage {
-    struct proxy_channel *channel;
-    const char *call;           /* for messages */
     struct proxy_answer answer; /* also has the value that it sends, or brings */
-    void *result;               /* where an atomic's old value goes in memory; NULL: nowhere */
-    int32_t pe;
     uint8_t slots;
+    bool plain;    /* nobody is to be told of its end but who waits for quiet */
+    bool landed;
+    bool raises;
+    bool signals;  /* a signal is its second part */
     uint8_t bytes; /* of the value or result */
-    bool raises, landed;
+    struct proxy_channel *channel;
+    uint64_t word; /* the command's first, for messages */
+    void *result;  /* where an atomic's old value goes in memory; NULL: nowhere */
 };
 
 struct proxy_channel {
     const struct proxy_way *way;
     const uint64_t *ring;
     uint32_t slots_log2;
+    uint64_t mask; /* slots - 1 */
     uint64_t taken;
     uint64_t finished;
     bool stuck; /* a command is there, but no record or no room in its transport */
@@ -67,6 +73,7 @@ struct proxy_channel {
     uint64_t failures;
     gshmem_status_t failure; /* the last */
     struct passage *passage; /* [slots], by position */
+    struct transport_request plain; /* what requests of plain puts have in common */
     struct {                 /* for the watchdog: what had been finished when it looked, */
         uint64_t finished;
         uint64_t since;      /* ns, since when that is so, */
@@ -76,6 +83,8 @@ struct proxy_channel {
     uint64_t *tail, *done, *failed; /* as in struct gshmem_device_channel; written here alone */
 };
 
+/* Before the first channel_take, when all above is filled in. */
+void channel_begin(struct proxy_channel *c);
 /* Takes what is there, up to a bound; whether it took anything. */
 bool channel_take(struct proxy_channel *c);
 /* Tells kernels how far the commands have come, if that has changed. */

@@ -36,13 +36,23 @@ static const char *name_of(uint32_t kind, uint32_t amo)
     return calls[kind < KINDS ? kind : 0];
 }
 
-const char *command_call(const struct gshmem_command *first, const struct gshmem_command *second)
+static struct gshmem_command command_of(const struct passage *p)
 {
-    if (first->kind == GSHMEM_COMMAND_REFUSE)
-        return first->type ? name_of(first->type, first->amo) : "fence or quiet";
-    if (second && second->kind == GSHMEM_COMMAND_SIGNAL)
-        return "put_signal";
-    return name_of(first->kind, first->amo);
+    return gshmem_command_decode((struct gshmem_slot){.word = {p->word}});
+}
+
+const char *command_name(const struct passage *p)
+{
+    const struct gshmem_command c = command_of(p);
+
+    if (c.kind == GSHMEM_COMMAND_REFUSE)
+        return c.type ? name_of(c.type, c.amo) : "fence or quiet";
+    return p->signals ? "put_signal" : name_of(c.kind, c.amo);
+}
+
+int command_pe(const struct passage *p)
+{
+    return (int)command_of(p).pe;
 }
 
 /* ---- Pairs ---- */
@@ -75,7 +85,7 @@ struct translation {
 static gshmem_status_t aim(const struct translation *t, const struct gshmem_command *c,
                            uint64_t bytes, int *segment, uint64_t *offset)
 {
-    return t->way->aim(t->way->context, c->address, bytes, (int)t->first->pe, t->passage->call,
+    return t->way->aim(t->way->context, c->address, bytes, (int)t->first->pe, command_name(t->passage),
                        segment, offset);
 }
 
@@ -86,7 +96,7 @@ static gshmem_status_t check_local(const struct translation *t, uint64_t address
     return fail(GSHMEM_ERR_ARGUMENT,
                 "%s in a kernel of %llu B with PE %u: this process has no memory at its local "
                 "address %#llx",
-                t->passage->call, (unsigned long long)bytes, t->first->pe,
+                command_name(t->passage), (unsigned long long)bytes, t->first->pe,
                 (unsigned long long)address);
 }
 
@@ -110,8 +120,8 @@ static gshmem_status_t element(const struct translation *t, enum transport_kind 
     const struct gshmem_command *c = t->first;
     struct transport_request *r = t->request;
 
-    if (c->type == 0 || c->type > 16 || c->type & (c->type - 1))
-        return fail(GSHMEM_ERR_ARGUMENT, "%s in a kernel: no element has %u B", t->passage->call,
+    if (!command_is_element(c->type))
+        return fail(GSHMEM_ERR_ARGUMENT, "%s in a kernel: no element has %u B", command_name(t->passage),
                     c->type);
     t->passage->bytes = (uint8_t)c->type;
     t->passage->answer.value[0] = kind == TRANSPORT_PUT ? c->local : 0;
@@ -129,7 +139,7 @@ static gshmem_status_t check_aligned(const struct translation *t, const struct g
     if (c->address % bytes == 0)
         return GSHMEM_OK;
     return fail(GSHMEM_ERR_ARGUMENT, "%s in a kernel: %#llx is not aligned to its %zu bytes",
-                t->passage->call, (unsigned long long)c->address, bytes);
+                command_name(t->passage), (unsigned long long)c->address, bytes);
 }
 
 /* A signal of its own is one with no data before it. */
@@ -141,7 +151,7 @@ static gshmem_status_t add_signal(const struct translation *t, const struct gshm
     if (c->amo != GSHMEM_SIGNAL_SET && c->amo != GSHMEM_SIGNAL_ADD)
         return fail(GSHMEM_ERR_ARGUMENT,
                     "%s in a kernel: signal_op is %u; it is GSHMEM_SIGNAL_SET or GSHMEM_SIGNAL_ADD",
-                    t->passage->call, c->amo);
+                    command_name(t->passage), c->amo);
     if ((status = check_aligned(t, c, sizeof(uint64_t))))
         return status;
     r->kind = TRANSPORT_PUT;
@@ -190,11 +200,11 @@ static gshmem_status_t refuse(const struct translation *t)
 
     if (c->local)
         return fail(GSHMEM_ERR_ARGUMENT,
-                    "%s in a kernel at %#llx: the context is GSHMEM_CTX_INVALID", t->passage->call,
+                    "%s in a kernel at %#llx: the context is GSHMEM_CTX_INVALID", command_name(t->passage),
                     (unsigned long long)c->address);
     return fail(GSHMEM_ERR_ARGUMENT,
                 "%s in a kernel with PE %lld at %#llx: its context has no such PE",
-                t->passage->call, (long long)c->size, (unsigned long long)c->address);
+                command_name(t->passage), (long long)c->size, (unsigned long long)c->address);
 }
 
 gshmem_status_t command_translate(const struct gshmem_command *first,
@@ -211,7 +221,7 @@ gshmem_status_t command_translate(const struct gshmem_command *first,
         return refuse_wait(first);
     if (first->kind != GSHMEM_COMMAND_REFUSE && first->pe >= (uint32_t)way->n_pes)
         return fail(GSHMEM_ERR_ARGUMENT, "%s in a kernel with PE %u: the job has PEs 0..%d",
-                    p->call, first->pe, way->n_pes - 1);
+                    command_name(p), first->pe, way->n_pes - 1);
     switch (first->kind) {
     case GSHMEM_COMMAND_PUT:
         status = copy(&t, TRANSPORT_PUT);

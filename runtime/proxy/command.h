@@ -5,13 +5,28 @@
 #include "gshmem/device/command.h"
 #include "runtime/proxy/channel.h"
 
+/* The kind of a command that is marked for nothing else: one slot, and nobody waits for its answer. Of
+ * any other a number that is no kind. By its first word. */
+static inline uint64_t command_plain_kind(uint64_t word)
+{
+    const struct gshmem_command all = {.kind = 31, .responds = 1, .more = 1, .raises = 1};
+
+    return word & gshmem_command_encode(&all).word[0];
+}
+
+static inline bool command_is_element(uint32_t bytes)
+{
+    return bytes && bytes <= 16 && !(bytes & (bytes - 1));
+}
+
 /* Whether a command that is marked `more` may be, and so is read with the next slot. */
 bool command_may_have_more(const struct gshmem_command *first);
 /* Whether that is what the next slot can add to it. */
 bool command_continues(const struct gshmem_command *first, const struct gshmem_command *second);
 
-/* What the kernel called, for messages. second: NULL if there is none. */
-const char *command_call(const struct gshmem_command *first, const struct gshmem_command *second);
+/* What the kernel called, and with which PE, for messages. */
+const char *command_name(const struct passage *p);
+int command_pe(const struct passage *p);
 
 /* The request for it; all of *r but done and tag. What it sends or brings lies in *p, which must
  * outlive it. Fails with a line that says what is wrong. */

@@ -12,6 +12,7 @@
 #include "runtime/base/settings.h"
 #include "device/device.h"
 #include "runtime/context.h"
+#include "runtime/memory/device_heap.h"
 #include "runtime/memory/registration.h"
 #include "runtime/network_parts.h"
 #include "runtime/proxy/kernels.h"
@@ -118,6 +119,7 @@ void network_raise(struct network *n)
 gshmem_status_t network_serve_kernels(struct network *n, struct gshmem_response *response,
                                       uint32_t *asleep)
 {
+    const int heap = n->job->device_heap ? SEGMENT_DEVICE : SEGMENT_HEAP;
     gshmem_status_t status = GSHMEM_OK;
 
     pthread_mutex_lock(&n->lock);
@@ -127,6 +129,10 @@ gshmem_status_t network_serve_kernels(struct network *n, struct gshmem_response 
     syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
     n->way = (struct proxy_way){
         .n_pes = n->job->n_pes,
+        .heap = (uintptr_t)n->config.segment[heap].base,
+        .heap_bytes = n->job->device_heap ? device_heap_span(n->job->device_heap)
+                                          : n->config.segment[heap].bytes,
+        .heap_segment = heap,
         .response = response,
         .aim = aim_command,
         .is_memory = is_memory,
@@ -147,6 +153,7 @@ gshmem_status_t network_add_channel(struct network *n, struct proxy_channel *c)
     gshmem_status_t status = GSHMEM_OK;
 
     c->way = &n->way;
+    channel_begin(c);
     pthread_mutex_lock(&n->lock);
     if (n->channels == n->channels_room) {
         int room = n->channels_room ? 2 * n->channels_room : 8;

@@ -91,6 +91,8 @@ static inline void fake_raise(void *context, gshmem_status_t status,
 
 static struct proxy_way fake_way = {
     .n_pes = FAKE_PES,
+    .heap_bytes = FAKE_BYTES,
+    .heap_segment = 1,
     .response = fake_response,
     .aim = fake_aim,
     .is_memory = fake_is_memory,
@@ -130,6 +132,8 @@ static inline void fake_begin(void)
         .done = &fake_done,
         .failed = &fake_failed,
     };
+    fake_way.heap = (uintptr_t)fake_heap;
+    channel_begin(&fake_channel);
     fake_device = (struct gshmem_device_channel){
         .ring = {fake_ring, &fake_tail, &fake_ticket, &fake_tail_copy, FAKE_SLOTS, FAKE_LOG2},
         .done = &fake_done,

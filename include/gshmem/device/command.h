@@ -109,6 +109,7 @@ GSHMEM_DEVICE struct gshmem_slot gshmem_command_encode(const struct gshmem_comma
     return slot;
 }
 
+/* Of a slot without its phase bits, as gshmem_channel_read leaves it. */
 static inline struct gshmem_command gshmem_command_decode(struct gshmem_slot slot)
 {
     uint64_t w = slot.word[0];
@@ -124,8 +125,8 @@ static inline struct gshmem_command gshmem_command_decode(struct gshmem_slot slo
     c.more = w >> 57 & 1;
     c.raises = w >> 58 & 1;
     c.address = slot.word[1];
-    c.local = (slot.word[2] & ~GSHMEM_SLOT_PHASE) | (w >> 59 & 1) << 63;
-    c.size = (slot.word[3] & ~GSHMEM_SLOT_PHASE) | (w >> 60 & 1) << 63;
+    c.local = slot.word[2] | (w << 4 & GSHMEM_SLOT_PHASE);
+    c.size = slot.word[3] | (w << 3 & GSHMEM_SLOT_PHASE);
     return c;
 }
 
