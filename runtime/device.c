@@ -1,5 +1,7 @@
+#define _GNU_SOURCE
 #include "runtime/device.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -96,18 +98,42 @@ static void tell_of_nics(struct job *j, const struct device_config *config)
                  nics_distance_text(nearest.distance));
 }
 
-void device_nearest_interfaces(int index, char *list, size_t size)
+/* Of the GPU that this PE would take; "": there is none. */
+static void find_gpu(int index, char pci[16])
 {
     struct device_config config = device_config_of(index, false);
     struct device_report r;
     char why[400];
     const struct device_ops *cuda = device_find_cuda(why, sizeof why);
 
+    pci[0] = 0;
+    if (!cuda || !cuda->usable(&config, why, sizeof why))
+        return;
+    cuda->report(&config, &r);
+    snprintf(pci, 16, "%.15s", r.pci);
+}
+
+void device_find_center(int index, bool kernels, struct nic_center *center, int *nodes)
+{
+    const int64_t asked = settings_number(SETTING_DEVICE);
+    cpu_set_t cpus;
+
+    *center = (struct nic_center){.node = -1};
+    if (asked == DEVICE_CUDA || (asked == DEVICE_AUTO && kernels))
+        find_gpu(index, center->pci);
+    if (sched_getaffinity(0, sizeof cpus, &cpus))
+        CPU_ZERO(&cpus);
+    center->node = nics_node_of("/sys", &cpus, nodes);
+}
+
+void device_nearest_interfaces(int index, char *list, size_t size)
+{
+    char pci[16];
+
+    find_gpu(index, pci);
     list[0] = 0;
-    if (cuda && cuda->usable(&config, why, sizeof why)) {
-        cuda->report(&config, &r);
-        nics_nearest("/sys", r.pci, list, size);
-    }
+    if (pci[0])
+        nics_nearest("/sys", pci, list, size);
     log_info("GSHMEM_TCP_IF=nearest: %s", list[0] ? list : "all, as it cannot be told which that is");
 }
 

@@ -19,6 +19,7 @@
 #include "runtime/job.h"
 #include "runtime/memory/device_heap.h"
 #include "runtime/memory/symmetric.h"
+#include "runtime/proxy/modules.h"
 
 enum {
     FAREWELL_MS = 2000, /* how long finalize lets the last answers take */
@@ -105,6 +106,16 @@ static const char *setting_text(int setting)
 static int64_t setting_number(int setting)
 {
     return settings_number((enum setting)setting);
+}
+
+static int distance(void *context, const char *device, const char **text)
+{
+    return nics_distance("/sys", context, device, text);
+}
+
+static int nic_distance(void *context, const char *device, const char **text)
+{
+    return distance(&((struct network *)context)->center, device, text);
 }
 
 /* ---- Driving ---- */
@@ -247,10 +258,14 @@ bool network_verbs_usable(char *why, size_t why_size)
 
 void network_verbs_report(transport_line *line, void *to)
 {
-    const struct transport_config config = {.number = setting_number, .text = setting_text};
+    struct nic_center center;
+    const struct transport_config config = {
+        .number = setting_number, .text = setting_text, .context = &center, .distance = distance};
     char why[300];
     const struct transport_ops *ops = find_verbs(why, sizeof why);
+    int parts;
 
+    device_find_center(0, true, &center, &parts);
     if (ops)
         ops->report(&config, line, to);
 }
@@ -274,6 +289,8 @@ static gshmem_status_t add_verbs(struct network *n)
         return GSHMEM_OK;
     }
     const struct transport_ops *ops = find_verbs(why, sizeof why);
+    if (ops)
+        device_find_center(n->config.turn, modules_any("cuda"), &n->center, &n->config.parts);
     const int usable = ops ? ops->usable(&n->config, why, sizeof why) : 0;
     if (usable < 0)
         return fail(GSHMEM_ERR_ARGUMENT, "%s", why);
@@ -326,6 +343,8 @@ gshmem_status_t network_open(struct job *j, void *address, size_t capacity, size
         .number = setting_number,
         .text = setting_text,
         .heard = heard,
+        .distance = nic_distance,
+        .turn = j->host.index,
     };
     j->network = n;
     *bytes = 0;

@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "runtime/network.h"
+#include "runtime/nics.h"
 #include "runtime/proxy/channel.h"
 #include "runtime/proxy/pages.h"
 #include "runtime/proxy/proxy.h"
@@ -24,6 +25,7 @@ struct network {
     struct transport *local; /* to this host, for kernels; NULL if there are none */
     struct transport_config config;
     char nearest[256]; /* what GSHMEM_TCP_IF=nearest comes to */
+    struct nic_center center; /* where this PE is, as far as NICs are concerned */
     pthread_mutex_t lock; /* transports, channels, flights, and the starter's fetch */
     _Atomic int at_the_door; /* threads that wait for the lock, to post */
     _Atomic uint32_t fences; /* of all contexts */

@@ -97,6 +97,82 @@ static enum nic_distance distance(const struct place *a, const struct place *b)
                : NIC_ELSEWHERE;
 }
 
+/* The device at that PCI address; false: there is none, or it is no address. */
+static bool find_device(const char *sys, const char *pci, struct place *p)
+{
+    char link[PATH_MAX], address[16] = "";
+
+    *p = (struct place){.node = -1};
+    for (size_t i = 0; pci && pci[i] && i < sizeof address - 1; i++)
+        address[i] = (char)tolower((unsigned char)pci[i]); /* as /sys writes it */
+    return is_address(address, strlen(address)) &&
+           snprintf(link, sizeof link, "%s/bus/pci/devices/%s", sys, address) < (int)sizeof link &&
+           find_place(link, p);
+}
+
+/* ---- From where a PE is ---- */
+
+/* Of "0-3,8,10-11", as the system lists CPUs: all of `cpus`. */
+static bool list_has(const char *list, const cpu_set_t *cpus)
+{
+    int left = CPU_COUNT(cpus);
+
+    while (isdigit((unsigned char)*list)) {
+        char *end;
+        long first = strtol(list, &end, 10), last = *end == '-' ? strtol(end + 1, &end, 10) : first;
+        for (long cpu = first; cpu <= last && cpu < CPU_SETSIZE; cpu++)
+            left -= CPU_ISSET(cpu, cpus) != 0;
+        list = end + (*end == ',');
+    }
+    return left == 0;
+}
+
+int nics_node_of(const char *sys, const cpu_set_t *cpus, int *nodes)
+{
+    enum { GAP_MOST = 64 }; /* in their numbers */
+    char path[PATH_MAX], list[8192];
+    int found = -1;
+
+    *nodes = 0;
+    for (int node = 0, last = 0; node - last < GAP_MOST; node++) {
+        if (snprintf(path, sizeof path, "%s/devices/system/node/node%d/cpulist", sys, node) >=
+            (int)sizeof path)
+            break;
+        FILE *f = fopen(path, "re");
+        if (!f)
+            continue;
+        last = node;
+        if (fgets(list, sizeof list, f) && isdigit((unsigned char)list[0])) { /* else it is memory alone */
+            ++*nodes;
+            found = CPU_COUNT(cpus) && list_has(list, cpus) ? node : found;
+        }
+        fclose(f);
+    }
+    return found;
+}
+
+enum nic_distance nics_distance(const char *sys, const struct nic_center *center, const char *rdma,
+                                const char **text)
+{
+    char link[PATH_MAX];
+    struct place gpu, card;
+    enum nic_distance d = NIC_UNKNOWN;
+
+    *text = "";
+    if (snprintf(link, sizeof link, "%s/class/infiniband/%s/device", sys, rdma) >= (int)sizeof link ||
+        !find_place(link, &card))
+        return NIC_UNKNOWN;
+    if (find_device(sys, center->pci, &gpu)) {
+        d = distance(&gpu, &card);
+        *text = nics_distance_text(d);
+    } else if (center->node >= 0 && card.node >= 0) {
+        d = card.node == center->node ? NIC_SAME_NODE : NIC_ELSEWHERE;
+        *text = d == NIC_SAME_NODE ? "on the NUMA node of this PE's CPUs"
+                                   : "on another NUMA node than this PE's CPUs";
+    }
+    return d;
+}
+
 /* ---- Cards ---- */
 
 struct survey {
@@ -176,13 +252,8 @@ static int nearer(const void *left, const void *right)
 int nics_survey(const char *sys, const char *pci, struct nic *nics, int most)
 {
     struct survey s = {.sys = sys};
-    char link[PATH_MAX], address[16] = "";
 
-    for (size_t i = 0; pci && pci[i] && i < sizeof address - 1; i++)
-        address[i] = (char)tolower((unsigned char)pci[i]); /* as /sys writes it */
-    if (!is_address(address, strlen(address)) ||
-        snprintf(link, sizeof link, "%s/bus/pci/devices/%s", sys, address) >= (int)sizeof link ||
-        !find_place(link, &s.gpu))
+    if (!find_device(sys, pci, &s.gpu))
         s.gpu.n = 0;
     look_into(&s, "infiniband");
     look_into(&s, "net");

@@ -20,7 +20,7 @@
 struct device; /* device/device.h */
 
 #define TRANSPORT_VERSION     2
-#define TRANSPORT_ADDRESS_MAX 128 /* bytes that a PE publishes for its peers to find it */
+#define TRANSPORT_ADDRESS_MAX 160 /* bytes that a PE publishes for its peers to find it */
 #define TRANSPORT_SEGMENT_MAX 16
 #define TRANSPORT_NOTE_MAX    1024 /* bytes of a note, by which one transport uses another */
 
@@ -135,6 +135,12 @@ struct transport_config {
     /* A PE has sent a note to the transport above this one. */
     void (*heard)(void *context, int from, const void *note, size_t bytes);
     enum transport_way way; /* the best there is for the device's memory */
+    /* How far an RDMA device is from where this PE is, its GPU or its CPUs, 0 the nearest; and that in words,
+     * "" where it cannot be told. NULL: all are alike. */
+    int (*distance)(void *context, const char *device, const char **text);
+    /* What is equally near is shared out by a PE's number on its host, from 0; it may have been dealt with the
+     * others to that many parts of the machine in turn (0: to one), or they to one after the other. */
+    int turn, parts;
 };
 
 struct transport {

@@ -41,7 +41,7 @@
     X(TCP_CONGESTION, "TCP_CONGESTION", NULL, STRING, "", NULL,                                    \
       "congestion control of TCP's streams; empty: the system's, but BBR on long ways only")        \
     X(IB_HCA, "IB_HCA", NULL, STRING, "", NULL,                                                    \
-      "RDMA devices that verbs may use, and ports of them, e.g. mlx5_0,mlx5_2:1; empty: any")       \
+      "RDMA devices that verbs may use, e.g. mlx5_0,mlx5_2:1; empty: any but slow ones")       \
     X(IB_PORT, "IB_PORT", NULL, COUNT, "0", "0..254", "port of RDMA devices; 0: any")                  \
     X(IB_GID_INDEX, "IB_GID_INDEX", NULL, COUNT, "-1", "-1..255",                                  \
       "address of the RDMA port by its index; -1: an IPv4 one of RoCE v2, or the best there is")   \

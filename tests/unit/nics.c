@@ -24,13 +24,21 @@ static void make_folder(const char *below)
     CHECK(mkdir(path, 0700) == 0 || access(path, F_OK) == 0);
 }
 
-static void write_number(const char *below, const char *name, int value)
+static void write_line(const char *below, const char *name, const char *line)
 {
     char path[400];
 
     snprintf(path, sizeof path, "%s/%s/%s", sys, below, name);
     FILE *f = fopen(path, "w");
-    CHECK(f && fprintf(f, "%d\n", value) > 0 && fclose(f) == 0);
+    CHECK(f && fprintf(f, "%s\n", line) > 0 && fclose(f) == 0);
+}
+
+static void write_number(const char *below, const char *name, int value)
+{
+    char text[20];
+
+    snprintf(text, sizeof text, "%d", value);
+    write_line(below, name, text);
 }
 
 static void link_to(const char *from, const char *below)
@@ -155,6 +163,49 @@ static void nearest(void)
     CHECK_STR(list, "");
 }
 
+/* From the GPU where there is one, else from the node that all of the CPUs are of. */
+static void centers(void)
+{
+    const struct nic_center gpu_there = {"0000:8A:00.0", 0}, nowhere = {"", -1};
+    struct nic_center cpus = {"", 0};
+    const char *text;
+    cpu_set_t set;
+    int nodes;
+
+    CHECK_EQ(nics_distance(sys, &gpu_there, "mlx5_10", &text), NIC_SAME_SWITCH);
+    CHECK_HAS(text, "PCIe switch");
+    CHECK_EQ(nics_distance(sys, &gpu_there, "mlx5_2", &text), NIC_ELSEWHERE);
+    CHECK_EQ(nics_distance(sys, &gpu_there, "mlx5_77", &text), NIC_UNKNOWN);
+    CHECK_STR(text, "");
+    CHECK_EQ(nics_distance(sys, &nowhere, "mlx5_10", &text), NIC_UNKNOWN);
+    CHECK_STR(text, "");
+    CHECK_EQ(nics_distance(sys, &cpus, "mlx5_2", &text), NIC_SAME_NODE);
+    CHECK_EQ(nics_distance(sys, &cpus, "mlx5_10", &text), NIC_ELSEWHERE);
+    CHECK_HAS(text, "another NUMA node than this PE's CPUs");
+
+    CPU_ZERO(&set);
+    CPU_SET(9, &set);
+    CHECK_EQ(nics_node_of(sys, &set, &nodes), -1);
+    CHECK_EQ(nodes, 0);
+    make_folder("devices/system/node/node0");
+    make_folder("devices/system/node/node2");
+    make_folder("devices/system/node/node3");
+    write_line("devices/system/node/node0", "cpulist", "0-3,8-11");
+    write_line("devices/system/node/node2", "cpulist", "4-7,12");
+    write_line("devices/system/node/node3", "cpulist", ""); /* memory alone */
+    CHECK_EQ(nics_node_of(sys, &set, &nodes), 0);
+    CHECK_EQ(nodes, 2);
+    CPU_SET(0, &set);
+    CHECK_EQ(nics_node_of(sys, &set, &nodes), 0);
+    CPU_SET(12, &set);
+    CHECK_EQ(nics_node_of(sys, &set, &nodes), -1);
+    CPU_ZERO(&set);
+    CHECK_EQ(nics_node_of(sys, &set, &nodes), -1);
+    CPU_SET(12, &set);
+    CPU_SET(5, &set);
+    CHECK_EQ(nics_node_of(sys, &set, &nodes), 2);
+}
+
 static void ways(void)
 {
     char why[300];
@@ -189,6 +240,7 @@ int main(void)
     order();
     no_gpu();
     nearest();
+    centers();
     ways();
     return 0;
 }

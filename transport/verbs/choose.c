@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "runtime/base/settings.h"
+#include "transport/verbs/rails.h"
 
 /* ---- Words ---- */
 
@@ -189,6 +190,14 @@ static bool same_subnet(const struct port_address *a, const struct port_address 
            (!rest || ((a->gid.raw[bits / 8] ^ b->gid.raw[bits / 8]) & rest) == 0);
 }
 
+/* Those of the link alone are the same everywhere. */
+uint32_t choose_subnet(const struct port_address *a)
+{
+    if (!a->prefix || a->rank == RANK_V2_LINK || (a->rank == RANK_V1 && a->gid.raw[0] == 0xfe))
+        return 0;
+    return rails_subnet(a->gid.raw, a->prefix);
+}
+
 /* Whether packets of the one can be for the other at all. */
 static bool can_talk(const struct port_address *a, const struct port_address *b)
 {
@@ -352,10 +361,81 @@ static int better(const void *left, const void *right)
 
     if (!a->why[0] != !b->why[0])
         return a->why[0] ? 1 : -1;
+    if (a->spare != b->spare)
+        return a->spare ? 1 : -1;
+    if (a->distance != b->distance)
+        return a->distance < b->distance ? -1 : 1;
     if (choose_rate(&a->attr) != choose_rate(&b->attr))
         return choose_rate(&a->attr) > choose_rate(&b->attr) ? -1 : 1;
     int order = strverscmp(a->device, b->device);
     return order ? order : a->number - b->number;
+}
+
+/* One that has less than half the rate of the fastest is left out, near or not: stripes are equal, so that
+ * it would hold the others up. Whoever names ports has all of those. */
+static void mark_spares(const struct transport_config *c, struct port *ports, int n)
+{
+    unsigned fastest = 0;
+
+    for (int i = 0; i < n; i++) {
+        if (!ports[i].why[0] && choose_rate(&ports[i].attr) > fastest)
+            fastest = choose_rate(&ports[i].attr);
+    }
+    for (int i = 0; i < n; i++)
+        ports[i].spare = !ports[i].why[0] && !*c->text(SETTING_IB_HCA) &&
+                         2 * choose_rate(&ports[i].attr) < fastest;
+}
+
+static bool equally_good(const struct port *a, const struct port *b)
+{
+    return !a->why[0] && !b->why[0] && a->spare == b->spare && a->distance == b->distance &&
+           choose_rate(&a->attr) == choose_rate(&b->attr);
+}
+
+static void reverse(struct port *first, struct port *last)
+{
+    for (; first < last; first++, last--) {
+        const struct port p = *first;
+        *first = *last;
+        *last = p;
+    }
+}
+
+/* Which of n a PE begins with. Launchers deal PEs to the parts of a machine one by one, or fill one after
+ * the other: in steps of `parts` one would come back to the same, after lcm(n, parts) steps, and goes on by
+ * one there instead, so that the PEs of one part begin with different ones either way. */
+static int turn_of(const struct transport_config *c, int n)
+{
+    const int parts = c->parts > 0 ? c->parts : 1;
+    int lap = n;
+
+    while (lap % parts)
+        lap += n;
+    return (c->turn + c->turn / lap) % n;
+}
+
+static void share_out(const struct transport_config *c, struct port *ports, int n)
+{
+    for (int first = 0, end; first < n; first = end) {
+        for (end = first + 1; end < n && equally_good(&ports[first], &ports[end]);)
+            end++;
+        const int by = turn_of(c, end - first);
+        if (!by)
+            continue;
+        reverse(&ports[first], &ports[first + by - 1]);
+        reverse(&ports[first + by], &ports[end - 1]);
+        reverse(&ports[first], &ports[end - 1]);
+    }
+}
+
+/* Among all devices of the host, whatever the settings say, so that hosts which are built alike agree. */
+static int place_of(struct ibv_device **list, const char *device, int port)
+{
+    int place = port - 1;
+
+    for (struct ibv_device **d = list; d && *d; d++)
+        place += 2 * (strverscmp(ibv_get_device_name(*d), device) < 0);
+    return place < 255 ? place : 255;
 }
 
 int choose_ports(const struct transport_config *config, struct port *ports, int most, int *usable)
@@ -371,14 +451,18 @@ int choose_ports(const struct transport_config *config, struct port *ports, int 
         for (int number = 1, end = ports_of(*d); number <= end && n < most; number++) {
             if (!is_wanted(config, name, number))
                 continue;
-            ports[n] = (struct port){.number = number};
+            ports[n] = (struct port){.number = number, .where = "", .place = place_of(list, name, number)};
+            if (config->distance)
+                ports[n].distance = config->distance(config->context, name, &ports[n].where);
             add_port(config, *d, &ports[n]);
             *usable += !ports[n++].why[0];
         }
     }
     if (list)
         ibv_free_device_list(list);
+    mark_spares(config, ports, n);
     qsort(ports, (size_t)n, sizeof *ports, better);
+    share_out(config, ports, n);
     return n;
 }
 

@@ -30,12 +30,17 @@ struct port {
     struct port_address address[ADDRESSES_MOST]; /* the best first, or the one that was asked for */
     int addresses;
     uint16_t pkey_index;
+    int place;         /* among the host's, by their names */
+    int distance;      /* from where this PE is, 0 the nearest; and that in words, "": it cannot be told */
+    const char *where;
+    bool spare;        /* usable, and not used, as there are much faster ones */
     char why[240]; /* it is not usable: why, and what to do; "": it is */
     bool mistaken; /* as a setting asks for what it has not */
 };
 
-/* All ports that the settings do not leave out, those that are usable first, the fastest before
- * others. How many; *usable of them can be used. Their contexts are the caller's: choose_release. */
+/* All ports that the settings do not leave out, in the order in which this PE would use them, those that
+ * cannot be used last. How many; *usable of them can be used. Their contexts are the caller's:
+ * choose_release. */
 int choose_ports(const struct transport_config *config, struct port *ports, int most, int *usable);
 void choose_release(struct port *ports, int n);
 /* In a line, why none is usable; true: as a setting asks for what is not there. */
@@ -52,6 +57,9 @@ bool choose_pair(const struct port_address *mine, int n_mine, const struct port_
 uint32_t choose_inline(struct ibv_pd *pd, struct ibv_cq *cq, uint32_t most);
 
 bool cm_is_there(void); /* cm.c: what connects iWARP's queue pairs */
+
+/* The network that an address is of, as rails are told apart by it; 0: it does not tell. */
+uint32_t choose_subnet(const struct port_address *a);
 
 void choose_address_text(const union ibv_gid *gid, char *text, size_t size); /* "10.0.0.1" */
 const char *choose_rank_text(unsigned rank);                                 /* "RoCE v2, IPv4" */

@@ -145,7 +145,7 @@ static bool find_key(struct verbs *v, struct link *l, const struct path *p, int 
                   "verbs: its symmetric memory ends before this address");
         return false;
     }
-    const uint64_t found = l->key[segment][chunk * (uint64_t)l->rails + p->number % NICS_MOST];
+    const uint64_t found = l->key[segment][chunk * (uint64_t)l->rails + p->number % RAILS_MOST];
     *bytes = *bytes < to_end ? *bytes : to_end;
     *key = (uint32_t)found;
     if (found)
@@ -416,7 +416,8 @@ static gshmem_status_t keep_data(struct verbs *v, struct op *op)
         return GSHMEM_OK;
     if (r->kind == TRANSPORT_PUT && r->bytes <= SMALL_BYTES)
         return gpu_fetch(v, op->small, r->local, r->bytes);
-    if (r->kind == TRANSPORT_GET && v->nics && memory_of(v, &v->nic[0], r->local, &in_segment) &&
+    if (r->kind == TRANSPORT_GET && op->link->pairs &&
+        memory_of(v, &v->nic[op->link->rail[0].mine], r->local, &in_segment) &&
         in_segment == r->bytes)
         return GSHMEM_OK; /* straight to its place */
     if (v->slots_left == 0)

@@ -10,14 +10,14 @@
 
 /* ---- Which paths are used ---- */
 
-/* What is small goes by one path for as long as it is up, so that it keeps its order; to different PEs
- * by different ones. */
-static void choose_messenger(struct verbs *v, struct link *l)
+/* What is small goes by one path for as long as it is up, so that it keeps its order: the best, as rails
+ * are in that order, and as the others wait for it to come up first. */
+static void choose_messenger(struct link *l)
 {
     int first = 0;
 
     if (!l->messenger || (l->messenger->state != PATH_UP && l->messenger->state != PATH_STOPPING))
-        l->messenger = l->ups ? l->up[(v->config.pe + l->pe) % l->ups] : NULL;
+        l->messenger = l->ups ? l->up[0] : NULL;
     while (first < l->ups && l->up[first] != l->messenger)
         first++;
     if (first < l->ups) {
@@ -26,9 +26,16 @@ static void choose_messenger(struct verbs *v, struct link *l)
     }
 }
 
+/* It has neither come up yet, nor failed to. */
+static bool is_coming(const struct path *p)
+{
+    return (p->state == PATH_ASKED || p->state == PATH_READY) && !p->tried;
+}
+
 void link_settle(struct verbs *v, struct link *l)
 {
     const enum link_state before = l->state;
+    const bool best_is_coming = l->paths && is_coming(l->path[0]);
     bool stopping = false, coming = false;
 
     if (l->state == LINK_FAILED)
@@ -39,10 +46,11 @@ void link_settle(struct verbs *v, struct link *l)
         if (p->state == PATH_UP)
             l->up[l->ups++] = p;
         stopping |= p->state == PATH_STOPPING;
-        coming |= (p->state == PATH_ASKED || p->state == PATH_READY) && !p->tried;
+        coming |= is_coming(p);
     }
-    choose_messenger(v, l);
-    if (stopping || (l->ups && l->below_left) || (!l->ups && coming))
+    if (!best_is_coming)
+        choose_messenger(l);
+    if (stopping || (l->ups && l->below_left) || (!l->ups && coming) || best_is_coming)
         l->state = LINK_WAITS;
     else
         l->state = l->ups ? LINK_UP : LINK_BELOW;
@@ -55,8 +63,8 @@ void link_settle(struct verbs *v, struct link *l)
 static bool add_paths(struct verbs *v, struct link *l)
 {
     for (int q = 0; q < v->queue_pairs; q++) {
-        for (int i = 0; i < v->nics; i++) {
-            struct path *p = path_create(v, l, (uint32_t)(q * NICS_MOST + i));
+        for (int i = 0; i < l->pairs; i++) {
+            struct path *p = path_create(v, l, (uint32_t)(q * RAILS_MOST + i));
             if (!p)
                 return false;
             p->index = l->paths;
@@ -83,7 +91,8 @@ gshmem_status_t link_open(struct verbs *v, int pe, struct link **out)
     }
     l->verbs = v;
     l->pe = pe;
-    if (!reach_might(v, pe, why, sizeof why)) {
+    l->pairs = reach_find(v, pe, l->rail, why, sizeof why);
+    if (!l->pairs) {
         v->config.info("verbs: PE %d: %s", pe, why);
     } else if (!add_paths(v, l)) {
         link_close(v, l);
@@ -103,7 +112,7 @@ gshmem_status_t link_open(struct verbs *v, int pe, struct link **out)
 bool link_remember(struct link *l, const struct note *o)
 {
     if (!l->rails) {
-        l->rails = (int)(o->nics < (uint32_t)l->verbs->nics ? o->nics : (uint32_t)l->verbs->nics);
+        l->rails = o->nics < (uint32_t)l->pairs ? (int)o->nics : l->pairs;
         l->window = o->window < WINDOW ? o->window : WINDOW;
         if (l->window > (l->verbs->share - 4) / 2)
             l->window = (l->verbs->share - 4) / 2;

@@ -13,10 +13,13 @@ enum { COMPLETIONS = 16384, READS_MOST = 16 };
 
 /* ---- Which ---- */
 
-static void describe(struct nic *nic, const char *device)
+static void describe(struct nic *nic, const struct port *p)
 {
+    const char *device = p->device;
     char address[50];
 
+    snprintf(nic->chosen, sizeof nic->chosen, "%u Gbit/s%s%s", choose_rate(&p->attr), p->where[0] ? ", " : "",
+             p->where);
     if (nic->iwarp) { /* its address is found when it is opened */
         snprintf(nic->name, sizeof nic->name, "%s port %d, iWARP", device, nic->port);
         return;
@@ -48,22 +51,23 @@ static void take_port(struct nic *nic, struct port *p)
     nic->receives_most = (uint32_t)p->device_attr.max_srq_wr;
     nic->completions_most = (uint32_t)p->device_attr.max_cqe;
     nic->inline_most = sizeof(struct message_bytes);
-    describe(nic, p->device);
+    nic->place = (uint8_t)p->place;
+    nic->distance = (uint8_t)p->distance;
+    describe(nic, p);
 }
 
 static void take_ports(struct nic nic[NICS_MOST], int *taken, struct port *ports, int usable, char *why,
                        size_t why_size)
 {
-    size_t used = 0;
-
     for (int i = 0; i < usable && *taken < NICS_MOST; i++) {
-        if (i && (ports[i].ethernet != ports[0].ethernet || ports[i].iwarp != ports[0].iwarp))
+        if (ports[i].spare || ports[i].ethernet != ports[0].ethernet || ports[i].iwarp != ports[0].iwarp)
             continue; /* several carry one link's data: they are of one kind */
-        take_port(&nic[*taken], &ports[i]);
-        snprintf(why + used, why_size - used, "%s%s", used ? "; " : "", nic[*taken].name);
-        used += strlen(why + used);
-        ++*taken;
+        take_port(&nic[(*taken)++], &ports[i]);
     }
+    if (*taken > 1)
+        snprintf(why, why_size, "%s, and %d more", nic[0].name, *taken - 1);
+    else
+        snprintf(why, why_size, "%s", nic[0].name);
 }
 
 int nics_find(const struct transport_config *c, struct nic nic[NICS_MOST], char *why,

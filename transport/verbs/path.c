@@ -22,7 +22,7 @@ struct path *path_create(struct verbs *v, struct link *l, uint32_t number)
         return NULL;
     p->link = l;
     p->number = number;
-    p->nic = &v->nic[number % NICS_MOST];
+    p->nic = &v->nic[l->rail[number % RAILS_MOST].mine];
     p->state = PATH_DOWN;
     return p;
 }
@@ -183,7 +183,7 @@ static void make_offer(const struct verbs *v, const struct path *p, struct note 
     n->packet = p->first_packet;
     n->mtu = (uint32_t)nic->mtu;
     n->reads = nic->reads;
-    n->nics = (uint32_t)v->nics;
+    n->nics = (uint32_t)p->link->pairs;
     n->window = (v->share - 4) / 2;
     n->lid = nic->lid;
     n->ethernet = nic->ethernet;

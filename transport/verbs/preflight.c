@@ -77,11 +77,14 @@ static void say_port(const struct report *r, const struct port *p, bool used)
         r->line(r->to, name, text);
         return;
     }
-    snprintf(text, sizeof text, "%s, %u Gbit/s, MTU %s%s",
+    snprintf(text, sizeof text, "%s, %u Gbit/s, MTU %s%s%s%s",
              p->iwarp      ? "active, iWARP"
              : p->ethernet ? "active, Ethernet (RoCE)"
                            : "active, InfiniBand",
-             choose_rate(&p->attr), mtus[mtu], used ? "  <- used by verbs" : "");
+             choose_rate(&p->attr), mtus[mtu], p->where[0] ? ", " : "", p->where,
+             used       ? "  <- used by verbs"
+             : p->spare ? "; not used, as others have more than twice that rate (GSHMEM_IB_HCA names it)"
+                        : "");
     r->line(r->to, name, text);
     say_addresses(r, p);
     say_limits(r, p);
@@ -129,7 +132,8 @@ void preflight_report(const struct transport_config *config, const char *sys, tr
     int usable = 0, n = ports ? choose_ports(config, ports, PORTS_MOST, &usable) : 0;
 
     for (int i = 0; i < n; i++)
-        say_port(&r, &ports[i], i == 0);
+        say_port(&r, &ports[i], !ports[i].spare && ports[i].ethernet == ports[0].ethernet &&
+                                    ports[i].iwarp == ports[0].iwarp);
     if (n == 0 && ports) {
         char why[300];
         if (choose_explain(config, ports, n, why, sizeof why))

@@ -129,17 +129,18 @@ static bool do_atomic(struct verbs *v, const struct message *m, uint64_t *old)
 }
 
 /* All of them, or none. */
-static void find_keys(struct verbs *v, const struct message *m, struct message *answer)
+static void find_keys(struct verbs *v, const struct link *l, const struct message *m, struct message *answer)
 {
     uint64_t pair[2] = {0};
 
     if (m->segment >= v->config.segments)
         return;
-    for (int i = 0; i < m->amo && i < v->nics; i++) {
+    for (int i = 0; i < m->amo && i < l->pairs; i++) {
+        struct nic *nic = &v->nic[l->rail[i].mine];
         struct ibv_mr *mr = NULL;
-        if (v->nic[i].gone)
+        if (nic->gone)
             continue;
-        if (!(mr = memory_of_chunk(v, &v->nic[i], m->segment, m->offset))) {
+        if (!(mr = memory_of_chunk(v, nic, m->segment, m->offset))) {
             answer->signal_op = 0;
             return;
         }
@@ -166,7 +167,7 @@ bool serve_message(struct verbs *v, struct link *l, const struct message *m)
     if (m->kind == MESSAGE_ATOMIC && !do_atomic(v, m, &answer.a))
         return false;
     if (m->kind == MESSAGE_KEY)
-        find_keys(v, m, &answer);
+        find_keys(v, l, m, &answer);
     if (m->kind == MESSAGE_ATOMIC && !m->signal_op)
         l->owes_reply = true;
     else

@@ -65,6 +65,8 @@ static gshmem_status_t verbs_open(const struct transport_config *config, struct 
     v->queue_pairs = (int)config->number(SETTING_IB_QP_PER_PEER);
     int found = nics_find(config, v->nic, why, sizeof why);
     v->nics = v->opened = found > 0 ? found : 0;
+    for (int i = 0; i < v->nics; i++)
+        config->info("verbs: NIC %d of this PE: %s: %s", i + 1, v->nic[i].name, v->nic[i].chosen);
     if (v->wait_fd < 0 || !v->to || !v->slots || !v->nics)
         status = config->fail(GSHMEM_ERR_TRANSPORT, "verbs: %s", v->nics ? strerror(errno) : why);
     for (int i = 0; i < v->nics && !status; i++)

@@ -13,6 +13,7 @@
 #include "transport/transport.h"
 #include "transport/verbs/choose.h"
 #include "transport/verbs/message.h"
+#include "transport/verbs/rails.h"
 
 enum {
     OPS = 256,         /* requests at a time to one PE; a power of two */
@@ -29,9 +30,8 @@ enum {
     INBOX_BLOCK = 1024, /* places that are registered at once */
     REPLIES = 64,       /* a power of two, above 2 * WINDOW */
     POLL = 32,
-    NICS_MOST = 4,        /* of one PE */
     QUEUE_PAIRS_MOST = 4, /* between two NICs */
-    PATHS_MOST = NICS_MOST * QUEUE_PAIRS_MOST,
+    PATHS_MOST = RAILS_MOST * QUEUE_PAIRS_MOST,
     STRIPE_BYTES = 64 << 10, /* at least so much goes by each path, or all by one */
     PACKETS_MOST = 1 << 22,  /* on their way by one path: their numbers have 24 bits */
     JOINED = 1024,           /* requests that are part of others, of a link; a power of two */
@@ -119,7 +119,7 @@ struct path {
     struct link *link;
     struct nic *nic;
     int index;       /* among its link's */
-    uint32_t number; /* the same on both sides: NIC and queue pair */
+    uint32_t number; /* the same on both sides: rail and queue pair */
     enum path_state state;
     uint32_t life;
     bool tried;      /* it has been up, or could not be made: no request waits for it any more */
@@ -198,7 +198,9 @@ struct link {
     uint64_t silent_ns;                /* and for how long it has owed replies and sent nothing */
     uint32_t window;             /* messages without reply that the other has room for */
     uint64_t *key[TRANSPORT_SEGMENT_MAX]; /* [chunk][rails] of the peer's */
-    int rails;                            /* NICs of the peer's that there are keys for */
+    struct rail rail[RAILS_MOST];         /* pairs of NICs, */
+    int pairs;                            /* how many, */
+    int rails;                            /* and for how many of them there are keys */
     uint64_t bytes[TRANSPORT_SEGMENT_MAX]; /* of its segments */
     uint64_t base[TRANSPORT_SEGMENT_MAX];
     bool asking; /* for the keys that the next request lacks: */
@@ -229,7 +231,9 @@ struct nic {
     uint32_t reads; /* at a time, of one queue pair */
     uint32_t receives_most, sends_most, completions_most;
     uint32_t inline_most; /* bytes within a work request */
-    char name[120];       /* for people: device, port, address */
+    uint8_t place, distance; /* as in struct rail_end */
+    char name[120];       /* for people: device, port, address; */
+    char chosen[80];      /* and why it was */
     bool armed;           /* its next completion will make the channel readable */
     bool down;            /* its port is, as it has said */
     bool gone;            /* it has been taken away */
@@ -327,8 +331,8 @@ gshmem_status_t gpu_apply(struct verbs *v, unsigned segment, enum gshmem_amo amo
 
 /* Says behind the address of the transport below, of *bytes bytes, that this PE uses verbs. */
 gshmem_status_t reach_publish(const struct verbs *v, void *address, size_t capacity, size_t *bytes);
-/* Whether that PE has a NIC which could talk to one of this PE's; false: why not. */
-bool reach_might(const struct verbs *v, int pe, char *why, size_t why_size);
+/* Which of this PE's NICs could talk to which of that one's, the best pair first; 0: none, and why. */
+int reach_find(const struct verbs *v, int pe, struct rail rail[RAILS_MOST], char *why, size_t why_size);
 
 /* ---- path.c ---- */
 

@@ -22,7 +22,16 @@ static const char *text(int setting)
     return settings_string((enum setting)setting);
 }
 
-static const struct transport_config config = {.number = number, .text = text};
+static int distances[FAKE_DEVICES]; /* of mlx5_0 and on */
+
+static int distance(void *context, const char *device, const char **where)
+{
+    (void)context;
+    *where = "there";
+    return distances[atoi(device + 5)];
+}
+
+static struct transport_config config = {.number = number, .text = text, .distance = distance};
 
 /* With these settings ("GSHMEM_…=…" or NULL). */
 static void look(const char *variable, const char *value)
@@ -229,6 +238,94 @@ static void iwarp(void)
     done();
 }
 
+/* ---- Where a PE is ---- */
+
+static struct fake_device of_speed(const char *name, int speed, int width)
+{
+    struct fake_device d = roce(name);
+
+    d.port[0].speed = speed;
+    d.port[0].width = width;
+    return d;
+}
+
+static void order_is(const char *expected)
+{
+    char names[200] = "";
+
+    look(NULL, NULL);
+    for (int i = 0; i < found; i++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s%s", i ? " " : "",
+                 ports[i].device + 5, ports[i].spare ? "(spare)" : "");
+    CHECK_STR(names, expected);
+    done();
+}
+
+/* The nearest first, but those that are much slower than others: not at all, unless they are asked for. */
+static void near_or_fast(void)
+{
+    memset(fake_devices, 0, sizeof fake_devices);
+    fake_devices[0] = of_speed("mlx5_0", 32, 1);  /* 25 Gbit/s */
+    fake_devices[1] = of_speed("mlx5_1", 128, 2); /* 400 */
+    fake_devices[2] = of_speed("mlx5_2", 64, 2);  /* 200 */
+    fake_devices[3] = of_speed("mlx5_3", 128, 2);
+    order_is("1 3 2 0(spare)");
+    memcpy(distances, (int[FAKE_DEVICES]){0, 3, 1, 3}, sizeof distances);
+    order_is("2 1 3 0(spare)"); /* half as fast is fast enough */
+    memcpy(distances, (int[FAKE_DEVICES]){0, 3, 1, 0}, sizeof distances);
+    order_is("3 2 1 0(spare)");
+    setenv("GSHMEM_IB_HCA", "mlx5_0,mlx5_1", 1);
+    order_is("0 1");
+    unsetenv("GSHMEM_IB_HCA");
+    fake_devices[3].port[0].state = IBV_PORT_DOWN;
+    fake_devices[1].port[0].state = IBV_PORT_DOWN;
+    fake_devices[2].port[0].state = IBV_PORT_DOWN;
+    order_is("0 3 2 1"); /* all that is left is fast enough */
+    memset(distances, 0, sizeof distances);
+}
+
+/* By names, whatever the settings leave out. */
+static void places(void)
+{
+    devices(infiniband("mlx5_10"), infiniband("mlx5_9"));
+    look("GSHMEM_IB_HCA", "mlx5_10");
+    CHECK(found == 2 && ports[0].number == 2 && ports[0].place == 3 && ports[1].place == 2);
+    done();
+}
+
+/* PEs of a host with as many NICs at each of its NUMA nodes, dealt to these one by one or one node after
+ * the other: how many begin with each NIC differs by one at most. */
+static void shared_out(int nodes, int nics, int pes_of_node, bool dealt)
+{
+    static const char *const names[] = {"mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3",
+                                        "mlx5_4", "mlx5_5", "mlx5_6", "mlx5_7"};
+
+    memset(fake_devices, 0, sizeof fake_devices);
+    for (int i = 0; i < nodes * nics; i++)
+        fake_devices[i] = roce(names[i]);
+    config.parts = nodes;
+    for (int node = 0; node < nodes; node++) {
+        int users[FAKE_DEVICES] = {0}, least = 100, most = 0;
+        for (int i = 0; i < nodes * nics; i++)
+            distances[i] = i / nics == node ? 2 : 3;
+        for (int i = 0; i < pes_of_node; i++) {
+            config.turn = dealt ? i * nodes + node : node * pes_of_node + i;
+            look(NULL, NULL);
+            for (int k = 0; k < nodes * nics; k++)
+                CHECK_EQ(ports[k].distance, k < nics ? 2 : 3);
+            users[ports[0].place / 2]++;
+            done();
+        }
+        for (int i = node * nics; i < (node + 1) * nics; i++) {
+            least = users[i] < least ? users[i] : least;
+            most = users[i] > most ? users[i] : most;
+        }
+        CHECK(most - least <= 1);
+    }
+    config.parts = config.turn = 0;
+    memset(distances, 0, sizeof distances);
+}
+
 /* ---- Two sides ---- */
 
 static struct port_address address(const char *of, unsigned rank, unsigned prefix)
@@ -280,6 +377,16 @@ int main(void)
     mistakes();
     not_usable();
     iwarp();
+    near_or_fast();
+    places();
+    for (int nodes = 1; nodes <= 4; nodes *= 2) {
+        for (int nics = 1; nics * nodes <= FAKE_DEVICES; nics++) {
+            for (int pes = nics; pes <= 8; pes += nics) {
+                shared_out(nodes, nics, pes, true);
+                shared_out(nodes, nics, pes, false);
+            }
+        }
+    }
     pairs();
     return 0;
 }

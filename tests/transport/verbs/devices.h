@@ -6,7 +6,7 @@
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 
-enum { FAKE_DEVICES = 4, FAKE_PORTS = 2, FAKE_GIDS = 6, FAKE_PKEYS = 4 };
+enum { FAKE_DEVICES = 8, FAKE_PORTS = 2, FAKE_GIDS = 6, FAKE_PKEYS = 4 };
 
 struct fake_port {
     enum ibv_port_state state;

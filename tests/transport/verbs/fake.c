@@ -81,6 +81,11 @@ static struct ibv_device device[FAKE_DEVICES] = {
     {.name = "fake0", .transport_type = IBV_TRANSPORT_IB},
     {.name = "fake1", .transport_type = IBV_TRANSPORT_IB},
     {.name = "fake2", .transport_type = IBV_TRANSPORT_IB},
+    {.name = "fake3", .transport_type = IBV_TRANSPORT_IB},
+    {.name = "fake4", .transport_type = IBV_TRANSPORT_IB},
+    {.name = "fake5", .transport_type = IBV_TRANSPORT_IB},
+    {.name = "fake6", .transport_type = IBV_TRANSPORT_IB},
+    {.name = "fake7", .transport_type = IBV_TRANSPORT_IB},
 };
 static bool down[FAKE_DEVICES];
 static struct context {
@@ -196,7 +201,12 @@ int ibv_query_port(struct ibv_context *c, uint8_t port, struct _compat_ibv_port_
 int _ibv_query_gid_ex(struct ibv_context *c, uint32_t port, uint32_t index, struct ibv_gid_entry *e,
                       uint32_t flags, size_t size)
 {
-    (void)c, (void)port, (void)flags, (void)size;
+    (void)port, (void)flags, (void)size;
+    if (fake.infiniband) {
+        *e = (struct ibv_gid_entry){.gid_type = IBV_GID_TYPE_IB, .gid.raw = {0xfe, 0x80, [15] = 1}};
+        e->gid.raw[7] = fake.rails_told ? (unsigned char)(c->device - device) : 0;
+        return index ? ENODATA : 0;
+    }
     *e = (struct ibv_gid_entry){.gid_type = index ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_ROCE_V1};
     if (index >= (uint32_t)fake.gids)
         return ENODATA;
@@ -662,7 +672,7 @@ static void break_down(struct pair *p, uint32_t at, enum ibv_wc_status first)
 static bool takes(const struct pair *from, const struct pair *to)
 {
     return to && (to->state == IBV_QPS_RTR || to->state == IBV_QPS_RTS) && !down[device_of(from)] &&
-           !down[device_of(to)];
+           !down[device_of(to)] && (!fake.rails || device_of(from) == device_of(to));
 }
 
 /* One work request of p's, at the other side. */

@@ -35,7 +35,7 @@ void fake_connect(uint32_t a, uint32_t b);
 /* What all who have that device open hear. */
 void fake_event(int device, struct ibv_async_event e);
 
-enum { FAKE_DEVICES = 3 };
+enum { FAKE_DEVICES = 8 };
 
 extern struct fake_count {
     int posts; /* calls of ibv_post_send */
@@ -51,6 +51,8 @@ extern struct fake_count {
     bool iwarp; /* NICs are of it: writes are placed late, and fake_cm.c connects queue pairs */
     bool refuses_connections;
     int infiniband; /* what ports that are asked from now on are of; else Ethernet */
+    bool rails;     /* devices of one number reach each other, and no others; */
+    bool rails_told; /* and their addresses say so */
     int dma_bufs, peermems; /* registrations of a GPU's memory, counted */
     int no_dma_buf, peermem; /* whether such can be made */
     int gids; /* how many addresses the port has: of RoCE v1, then v2 of IPv6, then v2 of IPv4 */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORDS = 16 };
+enum { WORDS = 16, DEVICES = 3 };
 
 /* ---- Stripes ---- */
 
@@ -14,7 +14,7 @@ static void all_nics_carry(void)
     static char data[6 << 20];
     uint64_t value = 1;
 
-    for (int devices = 1; devices <= FAKE_DEVICES; devices++) {
+    for (int devices = 1; devices <= DEVICES; devices++) {
         begin_with(1, devices);
         warm_up();
         for (int i = 0; i < 20; i++)
@@ -45,7 +45,7 @@ static void signals_wait_for_stripes(unsigned seed, int op)
     static char data[ROUNDS][BYTES];
 
     queue_pairs = 1 + (int)seed % 2;
-    begin_with(seed, 1 + (int)seed % FAKE_DEVICES);
+    begin_with(seed, 1 + (int)seed % DEVICES);
     warm_up();
     *word(1, 0) = 0;
     for (int i = 0; i < ROUNDS; i++) {
@@ -103,7 +103,7 @@ static void fences_hold(unsigned seed)
     uint64_t mark[EPOCHS];
 
     queue_pairs = 1 + (int)seed % 3;
-    begin_with(seed, 1 + (int)seed % FAKE_DEVICES);
+    begin_with(seed, 1 + (int)seed % DEVICES);
     srand(seed);
     for (uint32_t e = 0; e < EPOCHS; e++) {
         struct transport_request r[4];
@@ -334,12 +334,12 @@ int main(void)
     for (unsigned seed = 1; seed <= 20; seed++)
         fences_hold(seed);
     for (unsigned seed = 1; seed <= 60; seed++)
-        nothing_is_lost(seed, 1 + (int)seed % FAKE_DEVICES);
+        nothing_is_lost(seed, 1 + (int)seed % DEVICES);
     nothing_is_lost(373, 2); /* a reply by a note, and a later one by a path */
     for (unsigned seed = 1; seed <= 30; seed++)
-        signals_are_used_up(seed, 1 + (int)seed % FAKE_DEVICES);
+        signals_are_used_up(seed, 1 + (int)seed % DEVICES);
     CHECK(disturbances > 100);
-    for (int devices = 1; devices <= FAKE_DEVICES; devices++)
+    for (int devices = 1; devices <= DEVICES; devices++)
         down_and_up(devices);
     taken_away(false);
     taken_away(true);

@@ -51,7 +51,13 @@ static void lost(void *context, int which, gshmem_status_t status, const char *w
     p->lost++;
 }
 
-int queue_pairs = 1, job_pes = PES, peer_timeout = 10;
+int queue_pairs = 1, job_pes = PES, peer_timeout = 10, turns[PES], distance[PES][FAKE_DEVICES];
+
+static int distance_of(void *context, const char *device, const char **where)
+{
+    *where = "somewhere";
+    return distance[(struct pe *)context - pe][device[4] - '0'];
+}
 
 static gshmem_status_t find(void *context, int which, void *address, size_t capacity, size_t *bytes)
 {
@@ -194,7 +200,9 @@ void open_pe(int me, bool device)
                                           .lost = lost,
                                           .number = number,
                                           .text = text,
-                                          .below = &p->below};
+                                          .below = &p->below,
+                                          .distance = distance_of,
+                                          .turn = turns[me]};
     CHECK_EQ(gshmem_transport.open(&p->config, &p->t), GSHMEM_OK);
     p->config.segments = 1;
     p->config.segment[0].base = p->memory;

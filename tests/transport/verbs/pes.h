@@ -37,6 +37,8 @@ extern char complaint[400];  /* the last failure that was logged */
 extern int queue_pairs;      /* GSHMEM_IB_QP_PER_PEER */
 extern int peer_timeout;     /* GSHMEM_PEER_TIMEOUT */
 extern int job_pes;          /* of which two are here */
+extern int turns[PES];       /* their numbers on their hosts, */
+extern int distance[PES][FAKE_DEVICES]; /* and how far NICs are from them */
 extern int ok, not_ok, posted; /* requests */
 extern gshmem_status_t last_status; /* of those that failed */
 

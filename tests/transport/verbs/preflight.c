@@ -27,10 +27,10 @@ static void line(void *to, const char *name, const char *what)
     snprintf(said + used, sizeof said - used, "[%s] %s\n", name, what);
 }
 
+static struct transport_config config = {.number = number, .text = text};
+
 static void report(const char *sys)
 {
-    static const struct transport_config config = {.number = number, .text = text};
-
     said[0] = 0;
     CHECK_EQ(settings_load(), GSHMEM_OK);
     preflight_report(&config, sys, line, said);
@@ -63,6 +63,36 @@ static void two_ports(void)
     CHECK_HAS(said, "[mlx5_0:1] no: is down (ip link set");
     CHECK_HAS(said, "[mlx5_1:1] no: cannot be opened: Permission denied (give this user");
     CHECK(strstr(said, "mlx5_0:2") < strstr(said, "mlx5_0:1"));
+}
+
+static int distance(void *context, const char *device, const char **where)
+{
+    (void)context;
+    *where = device[5] == '1' ? "here" : "";
+    return device[5] != '1';
+}
+
+/* The nearest is the first, and a slow one is not used. */
+static void near_and_slow(void)
+{
+    config.distance = distance;
+    for (int i = 0; i < 3; i++) {
+        static const char *const names[] = {"mlx5_0", "mlx5_1", "mlx5_2"};
+        fake_devices[i] = (struct fake_device){
+            .name = names[i],
+            .transport = IBV_TRANSPORT_IB,
+            .ports = 1,
+            .port = {{.state = IBV_PORT_ACTIVE, .mtu = IBV_MTU_4096, .speed = i == 2 ? 32 : 128, .width = 2,
+                      .gid = {{FAKE_IB, "fe80::1"}}}}};
+    }
+    report("/nowhere");
+    CHECK_HAS(said, "[mlx5_1:1] active, InfiniBand, 400 Gbit/s, MTU 4096, here  <- used by verbs\n");
+    CHECK_HAS(said, "[mlx5_0:1] active, InfiniBand, 400 Gbit/s, MTU 4096  <- used by verbs\n");
+    CHECK_HAS(said, "[mlx5_2:1] active, InfiniBand, 100 Gbit/s, MTU 4096; not used, as others have more "
+                    "than twice that rate (GSHMEM_IB_HCA names it)\n");
+    CHECK(strstr(said, "mlx5_1:1") < strstr(said, "mlx5_0:1"));
+    config.distance = NULL;
+    memset(fake_devices, 0, sizeof fake_devices);
 }
 
 static void a_mistake(void)
@@ -98,6 +128,7 @@ static void unknown(void)
 
 int main(void)
 {
+    near_and_slow();
     two_ports();
     a_mistake();
     unknown();

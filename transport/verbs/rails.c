@@ -1,0 +1,110 @@
+/* Pairs of NICs.
+ *
+ * NICs that are known to be of one subnet reach each other; where there are such, no others are paired, as
+ * rails of a network need not be joined. Of the pairs that are left those come first that are nearest to
+ * their two PEs; of equally near ones those in the same place on their hosts, which mostly hang on the same
+ * switch; then those that their PEs prefer. */
+#include "transport/verbs/rails.h"
+
+#include <string.h>
+
+static const char magic[4] = {'G', 'S', 'H', 'v'};
+
+/* ---- Published ---- */
+
+size_t rails_encode(unsigned char *to, size_t room, const struct rail_end *end, int n)
+{
+    const size_t bytes = RAILS_HEAD + (size_t)n * RAILS_END + 1;
+
+    if (room < bytes)
+        return 0;
+    memcpy(to, magic, sizeof magic);
+    to[4] = RAILS_VERSION;
+    for (int i = 0; i < n; i++) {
+        unsigned char *at = to + RAILS_HEAD + i * RAILS_END;
+        for (int k = 0; k < 4; k++)
+            at[k] = (unsigned char)(end[i].subnet >> 8 * k);
+        at[4] = end[i].place;
+        at[5] = (unsigned char)(end[i].distance | end[i].kind << 4);
+    }
+    to[bytes - 1] = (unsigned char)n;
+    return bytes;
+}
+
+int rails_decode(const unsigned char *in, size_t bytes, struct rail_end end[NICS_MOST])
+{
+    const int n = bytes ? in[bytes - 1] : 0;
+    const size_t all = RAILS_HEAD + (size_t)n * RAILS_END + 1;
+
+    if (bytes < all || n > NICS_MOST)
+        return -1;
+    in += bytes - all;
+    if (memcmp(in, magic, sizeof magic) != 0 || in[4] != RAILS_VERSION)
+        return -1;
+    for (int i = 0; i < n; i++) {
+        const unsigned char *at = in + RAILS_HEAD + i * RAILS_END;
+        end[i] = (struct rail_end){.place = at[4], .distance = at[5] & 15, .kind = at[5] >> 4};
+        for (int k = 0; k < 4; k++)
+            end[i].subnet |= (uint32_t)at[k] << 8 * k;
+        if (end[i].kind >= RAIL_KINDS)
+            return -1;
+    }
+    return n;
+}
+
+uint32_t rails_subnet(const unsigned char address[16], unsigned prefix)
+{
+    uint32_t digest = 2166136261u ^ prefix;
+
+    for (unsigned i = 0; i < 16 && i * 8 < prefix; i++) {
+        const unsigned rest = prefix - i * 8, mask = rest >= 8 ? 0xff : 0xff00u >> rest & 0xff;
+        digest = (digest ^ (address[i] & mask)) * 16777619u;
+    }
+    return digest ? digest : 1;
+}
+
+/* ---- Pairs ---- */
+
+static bool same_subnet(const struct rail_end *a, const struct rail_end *b)
+{
+    return a->kind == b->kind && a->subnet && a->subnet == b->subnet;
+}
+
+/* Less is better. */
+static uint32_t worth(const struct rail_end *a, const struct rail_end *b, int i, int j, bool first)
+{
+    const uint32_t far = a->distance + b->distance, apart = a->place != b->place;
+
+    return ((far * 2 + apart) * 2 * NICS_MOST + (uint32_t)(i + j)) * NICS_MOST + (uint32_t)(first ? i : j);
+}
+
+int rails_pair(const struct rail_end *mine, int n_mine, const struct rail_end *theirs, int n_theirs,
+               bool first, struct rail rail[RAILS_MOST])
+{
+    unsigned my_taken = 0, their_taken = 0;
+    bool known = false;
+    int n = 0;
+
+    for (int i = 0; i < n_mine; i++) {
+        for (int j = 0; j < n_theirs; j++)
+            known |= same_subnet(&mine[i], &theirs[j]);
+    }
+    for (; n < RAILS_MOST; n++) {
+        uint32_t best = UINT32_MAX;
+        for (int i = 0; i < n_mine; i++) {
+            for (int j = 0; j < n_theirs; j++) {
+                const uint32_t w = worth(&mine[i], &theirs[j], i, j, first);
+                if (my_taken >> i & 1 || their_taken >> j & 1 || mine[i].kind != theirs[j].kind ||
+                    (known && !same_subnet(&mine[i], &theirs[j])) || w >= best)
+                    continue;
+                best = w;
+                rail[n] = (struct rail){(uint8_t)i, (uint8_t)j};
+            }
+        }
+        if (best == UINT32_MAX)
+            break;
+        my_taken |= 1u << rail[n].mine;
+        their_taken |= 1u << rail[n].theirs;
+    }
+    return n;
+}
