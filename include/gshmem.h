@@ -187,7 +187,8 @@ GSHMEM_KERNELS_TOO_END
 
 /* New teams out of parent; collective over parent. Members get a new team; all others, and all PEs
  * on failure, GSHMEM_TEAM_INVALID. Requests that differ between PEs, or are refused on one, fail on
- * all. `stride` may be negative or 0 (with size 1). config may be NULL. */
+ * all; only of teams of one PE each PE may ask for its own. `stride` may be negative or 0 (with size 1).
+ * config may be NULL. */
 GSHMEM_API gshmem_status_t gshmem_team_split_strided(gshmem_team_t parent, int start, int stride,
                                                      int size, const gshmem_team_config_t *config,
                                                      long config_mask, gshmem_team_t *new_team);

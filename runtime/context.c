@@ -220,6 +220,11 @@ gshmem_status_t context_aim(struct context *c, const void *mine, size_t bytes, i
     if (target->here || aim_at_device(ctx, mine, bytes, pe, target) ||
         context_aim_afar(c, mine, bytes, pe, target))
         return GSHMEM_OK;
+    if (bytes == 0) { /* nothing may be anywhere, also at NULL */
+        static char nothing;
+        target->here = &nothing;
+        return GSHMEM_OK;
+    }
     return context_refuse(ctx, mine, bytes, pe, call);
 }
 

@@ -68,7 +68,8 @@ gshmem_status_t gshmem_path_put(gshmem_ctx_t ctx, void *dest, const void *source
         return device_heap_copy(job->device_heap, t.device, source, bytes);
     if (!t.here)
         return put_afar(c, &t, source, bytes, nbi, "put");
-    gshmem_copy(t.here, source, bytes);
+    if (bytes)
+        gshmem_copy(t.here, source, bytes);
     return GSHMEM_OK;
 }
 
@@ -85,7 +86,8 @@ gshmem_status_t gshmem_path_get(gshmem_ctx_t ctx, void *dest, const void *source
         return device_heap_copy(job->device_heap, dest, t.device, bytes);
     if (!t.here)
         return get_afar(c, &t, dest, bytes, nbi, "get");
-    gshmem_copy(dest, t.here, bytes);
+    if (bytes)
+        gshmem_copy(dest, t.here, bytes);
     return GSHMEM_OK;
 }
 
@@ -334,8 +336,10 @@ static gshmem_status_t put_signal(gshmem_ctx_t ctx, void *dest, const void *sour
 
     if (!c)
         return last_error_status();
-    if ((status = aim_signal(c, sig_addr, signal_op, pe, call, &flag)) ||
-        (status = context_aim(c, dest, bytes, pe, call, &data)))
+    if ((status = aim_signal(c, sig_addr, signal_op, pe, call, &flag)))
+        return status;
+    data = flag; /* where nothing is put */
+    if (bytes && (status = context_aim(c, dest, bytes, pe, call, &data)))
         return status;
     /* Of a PE of another host the GPU memory may be mapped, and the host memory is not: the data is there when
      * the signal is sent after it, and else the signal goes the data's way. */

@@ -23,6 +23,10 @@ static const char usage[] =
     "  --bind core|none  give each PE a core of its own, in turn; none, the default: any CPU\n"
     "  --help, --version\n"
     "\n"
+    "So that scripts written for other launchers work: --bind-to (hwthread and core are core, the\n"
+    "rest none), --np; without effect are --oversubscribe, --allow-run-as-root, --map-by WORD,\n"
+    "--rank-by WORD, --mca NAME VALUE, -genvall, -envall; each with one dash or two.\n"
+    "\n"
     "PE 0 has gshmemrun's standard input, the others have /dev/null. INT, TERM, HUP, QUIT, TSTP\n"
     "and CONT sent to gshmemrun reach every process of the job, USR1 and USR2 every PE.\n"
     "\n"
@@ -39,13 +43,24 @@ static const char usage[] =
     "Exit status: 0; a PE's own; 1 when the job failed otherwise; 2 bad usage; 124 timeout;\n"
     "126 PROGRAM cannot be executed; 127 PROGRAM not found.\n";
 
-enum { HOSTS = 256, TAG_OUTPUT, TIMEOUT, BIND, HELP, VERSION };
+enum { HOSTS = 256, TAG_OUTPUT, TIMEOUT, BIND, BIND_TO, IGNORED, IGNORED_PAIR, HELP, VERSION };
 
 static const struct option long_options[] = {
     {"hosts", required_argument, NULL, HOSTS},
     {"tag-output", no_argument, NULL, TAG_OUTPUT},
     {"timeout", required_argument, NULL, TIMEOUT},
     {"bind", required_argument, NULL, BIND},
+    {"bind-to", required_argument, NULL, BIND_TO},
+    {"np", required_argument, NULL, 'n'},
+    {"n", required_argument, NULL, 'n'},
+    {"x", required_argument, NULL, 'x'},
+    {"oversubscribe", no_argument, NULL, IGNORED},
+    {"allow-run-as-root", no_argument, NULL, IGNORED},
+    {"map-by", required_argument, NULL, IGNORED},
+    {"rank-by", required_argument, NULL, IGNORED},
+    {"mca", required_argument, NULL, IGNORED_PAIR},
+    {"genvall", no_argument, NULL, IGNORED},
+    {"envall", no_argument, NULL, IGNORED},
     {"help", no_argument, NULL, HELP},
     {"version", no_argument, NULL, VERSION},
     {NULL, 0, NULL, 0},
@@ -154,6 +169,14 @@ static bool take(struct options *o, int option, int *status)
         return parse_timeout(optarg, &o->timeout_ms);
     case BIND:
         return parse_bind(optarg, &o->bind_core);
+    case BIND_TO:
+        o->bind_core = strcmp(optarg, "core") == 0 || strcmp(optarg, "hwthread") == 0;
+        return true;
+    case IGNORED:
+        return true;
+    case IGNORED_PAIR:
+        say("--mca %s: expected a name and a value", optarg);
+        return bad_usage();
     case HELP:
         *status = fputs(usage, stdout) < 0 || fflush(stdout) ? 1 : 0;
         return false;
@@ -176,9 +199,11 @@ bool options_parse(int argc, char **argv, struct options *o, int *status)
         return bad_usage();
     argv[0] = name; /* as getopt's messages begin */
     /* +: what follows the program's name is the program's. */
-    while ((option = getopt_long(argc, argv, "+n:x:", long_options, NULL)) >= 0) {
-        if (option == 'n' && strcmp(optarg, "p") == 0 && optind < argc)
-            optarg = argv[optind++]; /* -np N */
+    while ((option = getopt_long_only(argc, argv, "+n:x:", long_options, NULL)) >= 0) {
+        if (option == IGNORED_PAIR && optind < argc) {
+            optind++;
+            option = IGNORED;
+        }
         if (!take(o, option, status))
             return false;
     }

@@ -209,7 +209,7 @@ static bool abort_job(struct server *s, int pe, const unsigned char *message, si
         return end_job(s, 1, "PE %d: a damaged ABORT of %zu bytes", pe, bytes);
     /* As a process's exit would cut it, but what is not 0 stays so. */
     int status = m.status && !(m.status & 0xff) ? 1 : m.status & 0xff;
-    if (m.bytes == 0 && status == 0)
+    if (status == 0) /* as the program wants it: nothing to tell */
         return end_job(s, 0, "%s", "");
     return end_job(s, status, "PE %d ended the job with status %d%s%.*s", pe, status,
                    m.bytes ? ": " : "", (int)m.bytes, m.bytes ? m.why : "");

@@ -88,13 +88,20 @@ EXTENSIONS_TOP = '''\
  * shmem/functions.h is; not to be edited. */
 
 '''
-_STANDARDISED = ('ibput', 'ibget', 'sum_inscan', 'sum_exscan')
+_STANDARDISED = ('Put with signal', 'Waits and tests', 'Data movement of teams', 'Reductions', 'Scans')
+
+
+def _was_an_extension(family, name):
+    return family in _STANDARDISED or name.startswith('ib') or \
+        (name.startswith('atomic') and name.endswith('_nbi'))
 
 
 def extensions():
-    names = ['shmem_' + name for name in _STANDARDISED]
+    chosen = [o.name for family in families() for o in family.operations
+              if _was_an_extension(family.name, o.name)]
+    names = ['shmem_' + name for name in chosen]
     for _, _, listed in typed_families():
-        names += [f.name for f in listed if f.operation.name in _STANDARDISED]
+        names += [f.name for f in listed if f.operation.name in chosen]
     return EXTENSIONS_TOP + ''.join('#define %s %s\n' % (name.replace('shmem_', 'shmemx_', 1), name)
                                     for name in names)
 

@@ -51,7 +51,7 @@ static inline void gshmem_copy(void *to, const void *from, size_t bytes)
 GSHMEM_KERNELS_TOO_BEGIN
 
 /* Copies bytes from source to dest on pe. Returns when source may be reused; the data is complete
- * at pe after a later gshmem_quiet or barrier. bytes may be 0. */
+ * at pe after a later gshmem_quiet or barrier. bytes may be 0; then dest and source may be anything. */
 static inline gshmem_status_t gshmem_ctx_putmem(gshmem_ctx_t ctx, void *dest, const void *source,
                                                 size_t bytes, int pe)
 {

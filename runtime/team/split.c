@@ -112,7 +112,10 @@ gshmem_status_t gshmem_team_split_strided(gshmem_team_t parent, int start, int s
                                "%s: %d PEs from %d with stride %d: the parent team has PEs 0..%d, "
                                "and none may be in the new one twice",
                                s.call, size, start, stride, last_pe));
-    s.hash = signature_mix(signature_mix((uint64_t)start, (uint64_t)stride), (uint64_t)size);
+    /* A team of one concerns nobody else, so that each PE may ask for its own. */
+    s.hash = (uint64_t)size;
+    if (size > 1)
+        s.hash = signature_mix(signature_mix((uint64_t)start, (uint64_t)stride), s.hash);
     return split_make(&s, SPLIT_STRIDED, list_strided(s.parent, start, stride, size), size,
                       new_team);
 }

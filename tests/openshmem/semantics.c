@@ -125,6 +125,51 @@ static void try_invalid(void)
     shmem_ctx_session_stop(SHMEM_CTX_INVALID);
 }
 
+/* Nothing may come from anywhere, and go there. */
+static void try_nothing(void)
+{
+    static uint64_t signal;
+    long *none = NULL;
+    void *volatile nowhere = NULL; /* for compilers that see a NULL and warn */
+
+    shmem_putmem(nowhere, nowhere, 0, next);
+    shmem_getmem(nowhere, nowhere, 0, next);
+    shmem_putmem_nbi(nowhere, nowhere, 0, next);
+    shmem_getmem_nbi(nowhere, nowhere, 0, next);
+    shmem_long_put(none, none, 0, me);
+    shmem_long_iput(none, none, 1, 1, 0, next);
+    shmem_long_iget(none, none, 1, 1, 0, next);
+    shmem_long_ibput(none, none, 1, 1, 1, 0, next);
+    shmem_long_ibget(none, none, 1, 1, 1, 0, next);
+    shmem_long_put_signal(none, none, 0, &signal, 1, SHMEM_SIGNAL_ADD, next);
+    CHECK_EQ(shmem_signal_wait_until(&signal, SHMEM_CMP_GE, 1), 1);
+    CHECK_ZERO(shmem_broadcastmem(SHMEM_TEAM_WORLD, NULL, NULL, 0, 0));
+    CHECK_ZERO(shmem_long_fcollect(SHMEM_TEAM_WORLD, NULL, NULL, 0));
+    CHECK_ZERO(shmem_long_alltoalls(SHMEM_TEAM_WORLD, NULL, NULL, 1, 1, 0));
+    CHECK_ZERO(shmem_long_sum_reduce(SHMEM_TEAM_WORLD, NULL, NULL, 0));
+}
+
+/* Each PE asks for a team of its own; and all make more teams than they keep. */
+static void try_many_teams(void)
+{
+    enum { TEAMS = 100 };
+    static long one[2] = {7, 0};
+    shmem_team_t alone, team[TEAMS];
+
+    CHECK_ZERO(shmem_team_split_strided(SHMEM_TEAM_WORLD, me, 1, 1, NULL, 0, &alone));
+    CHECK_EQ(shmem_team_n_pes(alone), 1);
+    CHECK_EQ(shmem_team_translate_pe(alone, 0, SHMEM_TEAM_WORLD), me);
+    CHECK_ZERO(shmem_long_sum_reduce(alone, &one[1], &one[0], 1));
+    CHECK_EQ(one[1], 7);
+    shmem_team_destroy(alone);
+    for (int i = 0; i < TEAMS; i++) {
+        CHECK_ZERO(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 1 + i % n_pes, NULL, 0, &team[i]));
+        CHECK_EQ(team[i] != SHMEM_TEAM_INVALID, me <= i % n_pes);
+    }
+    for (int i = 0; i < TEAMS; i++)
+        shmem_team_destroy(team[i]);
+}
+
 static void try_context(shmem_team_t team, long options)
 {
     static long cell, got;
@@ -397,6 +442,8 @@ int main(void)
     try_setup();
     try_memory();
     try_invalid();
+    try_nothing();
+    try_many_teams();
     try_teams();
     try_order();
     try_bytes();
