@@ -1,15 +1,63 @@
-/* Small puts that travel together.
+/* Small puts and updates that travel together.
  *
- * While something is on its way to a PE, loose puts of up to 128 B to it wait for each other, and what
- * goes on where the last one ends is one with it. Many that do not (GSHMEM_IB_GATHER) go as one message,
- * which the owner's proxy carries out: one packet, its acknowledgement and a share in a reply, where
- * each would have been a packet and its acknowledgement. A few go as writes, which need nobody there.
+ * While something is on its way to a PE, what is small and loose waits for more of its kind, and what
+ * goes on where the last put ends is one with it. Many puts that do not (GSHMEM_IB_GATHER) go as one
+ * message, which the owner's proxy carries out: one packet, its acknowledgement and a share in a reply,
+ * where each would have been a packet and its acknowledgement. A few go as writes, which need nobody
+ * there. Updates without a result, signals that are added among them, would be messages of their
+ * own, and so always go as one.
  *
  * Those of one collection are of one epoch. They are one op, the first of them, of which the others
  * are parts (struct joined): it is issued, issued again, ended and handed below as one. */
 #include <string.h>
 
+#include "gshmem/rma.h"
+#include "gshmem/type.h"
 #include "transport/verbs/verbs.h"
+
+/* ---- What can be collected ---- */
+
+/* False: it cannot be one of several. */
+static bool describe(const struct transport_request *r, struct message_change *c)
+{
+    if (r->kind == TRANSPORT_PUT && !r->signal_op) {
+        *c = (struct message_change){
+            .segment = (uint8_t)r->segment, .bytes = (uint8_t)r->bytes, .offset = r->offset};
+        return r->bytes - 1 < MESSAGE_CHANGE_MOST && !r->sent;
+    }
+    if (r->kind == TRANSPORT_PUT) {
+        *c = (struct message_change){.segment = (uint8_t)r->signal_segment,
+                                     .amo = GSHMEM_AMO_ADD,
+                                     .type = GSHMEM_TYPE_UINT64,
+                                     .offset = r->signal_offset};
+        return r->signal_op == GSHMEM_SIGNAL_ADD && r->bytes == 0 && !r->sent;
+    }
+    *c = (struct message_change){.segment = (uint8_t)r->segment,
+                                 .amo = (uint8_t)r->amo,
+                                 .type = (uint8_t)r->type,
+                                 .offset = r->offset};
+    return r->kind == TRANSPORT_ATOMIC && !r->old && r->amo != GSHMEM_AMO_COMPARE_SWAP;
+}
+
+/* Whether it is there, in one chunk: others are refused, or taken apart, on their own. */
+static bool is_there(const struct link *l, const struct message_change *c)
+{
+    const uint64_t bytes = c->bytes ? c->bytes : 8;
+
+    return c->offset < l->bytes[c->segment] && bytes <= l->bytes[c->segment] - c->offset &&
+           c->offset / CHUNK_BYTES == (c->offset + bytes - 1) / CHUNK_BYTES &&
+           c->offset >> MESSAGE_CHANGE_OFFSET_BITS == 0;
+}
+
+bool gather_takes(const struct link *l, const struct transport_request *r)
+{
+    struct message_change c;
+
+    if (l->state != LINK_UP || !(r->flags & TRANSPORT_LOOSE) || !describe(r, &c))
+        return false;
+    return (l->up[0]->sends != l->up[0]->done || l->said != l->replied || l->issuing != l->posted) &&
+           is_there(l, &c);
+}
 
 /* ---- Collecting ---- */
 
@@ -18,55 +66,49 @@ static struct op *last_op(const struct link *l)
     return l->posted == l->done ? NULL : &l->op[(l->posted - 1) % OPS];
 }
 
-static bool is_on_its_way(const struct link *l, const struct path *p)
+/* Whether a put is one with the last. */
+static bool continues(const struct gathered *g, const struct message_change *c)
 {
-    return p->sends - p->done > p->batched - p->batch_first || l->said != l->replied;
+    return g->last.bytes && c->bytes && c->segment == g->last.segment &&
+           c->offset == g->last.offset + g->last.bytes &&
+           c->bytes + g->last.bytes <= MESSAGE_CHANGE_MOST && c->offset % CHUNK_BYTES;
 }
 
-bool gather_takes(const struct link *l, const struct transport_request *r)
+static gshmem_status_t add_data(struct verbs *v, const struct transport_request *r, unsigned char *at)
 {
-    if (r->kind != TRANSPORT_PUT || !(r->flags & TRANSPORT_LOOSE) || r->signal_op || r->sent ||
-        r->bytes - 1 >= MESSAGE_PUT_MOST || l->state != LINK_UP)
-        return false;
-    /* of one chunk, and there: others are taken apart, or refused, on their own */
-    return (l->up[0]->sends != l->up[0]->done || l->said != l->replied || l->issuing != l->posted) &&
-           r->offset / CHUNK_BYTES == (r->offset + r->bytes - 1) / CHUNK_BYTES &&
-           r->offset < l->bytes[r->segment] && r->bytes <= l->bytes[r->segment] - r->offset &&
-           r->offset >> MESSAGE_PUT_OFFSET_BITS == 0;
-}
-
-/* Whether it is one with the last put. */
-static bool continues(const struct message_put *last, const struct transport_request *r)
-{
-    return r->segment == last->segment && r->offset == last->offset + last->bytes &&
-           r->bytes + last->bytes <= MESSAGE_PUT_MOST && r->offset % CHUNK_BYTES;
+    if (r->kind == TRANSPORT_PUT && !r->signal_op)
+        return gpu_fetch(v, at, r->local, r->bytes);
+    message_put64(at, r->kind == TRANSPORT_PUT ? r->signal_value : r->operand);
+    return GSHMEM_OK;
 }
 
 /* TRANSPORT_FULL: it has no room in this collection. */
 static gshmem_status_t add(struct verbs *v, struct gathered *g, const struct transport_request *r)
 {
-    const struct message_put put = {.segment = (uint8_t)r->segment, .bytes = (uint8_t)r->bytes,
-                                    .offset = r->offset};
-    unsigned char head[MESSAGE_PUT_FAR];
-    const bool on = g->puts && continues(&g->last, r);
-    const uint32_t head_bytes = on ? 0 : message_put_head(head, &g->last, &put);
+    unsigned char head[MESSAGE_CHANGE_FAR + 1];
+    struct message_change c;
 
-    if (g->bytes + head_bytes + r->bytes > sizeof g->text)
+    describe(r, &c);
+    const bool on = continues(g, &c);
+    const uint32_t head_bytes = on ? 0 : message_change_head(head, &g->last, &c);
+    const uint32_t bytes = head_bytes + (c.bytes ? c.bytes : 8u);
+    if (g->bytes + bytes > sizeof g->text)
         return TRANSPORT_FULL;
-    gshmem_status_t status = gpu_fetch(v, g->text + g->bytes + head_bytes, r->local, r->bytes);
+    gshmem_status_t status = add_data(v, r, g->text + g->bytes + head_bytes);
     if (status)
         return status;
     if (on) {
-        g->text[g->head] = (unsigned char)(g->text[g->head] + r->bytes);
-        g->last.bytes = (uint8_t)(g->last.bytes + r->bytes);
+        g->text[g->head] = (unsigned char)(g->text[g->head] + c.bytes);
+        g->last.bytes = (uint8_t)(g->last.bytes + c.bytes);
     } else {
         memcpy(g->text + g->bytes, head, head_bytes);
         g->head = g->bytes;
-        g->last = put;
-        g->puts++;
-        g->of_device |= v->config.segment[r->segment].of_device != 0;
+        g->last = c;
+        g->changes++;
+        g->updates |= c.bytes == 0;
+        g->of_device |= c.bytes && v->config.segment[c.segment].of_device;
     }
-    g->bytes = (uint16_t)(g->bytes + head_bytes + r->bytes);
+    g->bytes = (uint16_t)(g->bytes + bytes);
     return GSHMEM_OK;
 }
 
@@ -75,8 +117,8 @@ static gshmem_status_t join(struct verbs *v, struct link *l, const struct transp
 {
     struct op *op = last_op(l);
 
-    if (!op || !op->gathered || op->issued || op->at || op->request.epoch != r->epoch ||
-        l->joined_next - l->joined_first == JOINED)
+    if (!op || !op->gathered || op->issued || op->at || op->gathered->closed ||
+        op->request.epoch != r->epoch || l->joined_next - l->joined_first == JOINED)
         return TRANSPORT_FULL;
     gshmem_status_t status = add(v, op->gathered, r);
     if (status)
@@ -86,27 +128,35 @@ static gshmem_status_t join(struct verbs *v, struct link *l, const struct transp
     return GSHMEM_OK;
 }
 
+static gshmem_status_t begin(struct verbs *v, struct link *l, const struct transport_request *r)
+{
+    struct gathered *g = &l->gathered[l->gathered_next % GATHERS];
+
+    if (l->posted - l->done == OPS || l->gathered_next - l->gathered_first == GATHERS)
+        return TRANSPORT_FULL;
+    g->last = (struct message_change){.segment = UINT8_MAX}; /* far from any */
+    g->bytes = g->changes = 0;
+    g->updates = g->of_device = g->closed = false;
+    g->round = v->rounds;
+    g->then = l->joined_next - 1; /* it has grown by itself */
+    gshmem_status_t status = add(v, g, r);
+    if (status)
+        return status;
+    issue_open(l, r)->gathered = g;
+    l->gathered_next++;
+    l->posted++;
+    return GSHMEM_OK;
+}
+
 gshmem_status_t gather_post(struct verbs *v, struct link *l, const struct transport_request *r)
 {
     gshmem_status_t status = join(v, l, r);
 
     if (status != TRANSPORT_FULL)
         return status;
-    if (l->posted - l->done == OPS || l->gathered_next - l->gathered_first == GATHERS)
-        return TRANSPORT_FULL;
-    struct gathered *g = &l->gathered[l->gathered_next % GATHERS];
-    g->last = (struct message_put){.offset = 0};
-    g->bytes = g->puts = 0;
-    g->of_device = false;
-    g->round = v->rounds;
-    g->then = l->joined_next - 1; /* it has grown by itself */
-    if ((status = add(v, g, r)))
-        return status;
     const struct op *before = last_op(l);
-    struct op *op = issue_open(l, r);
-    op->gathered = g;
-    l->gathered_next++;
-    l->posted++;
+    if ((status = begin(v, l, r)))
+        return status;
     v->held_back = true;
     issue_more(v, l); /* the one before it, which grows no more */
     if (before && before->gathered && before->wants_reply)
@@ -114,16 +164,21 @@ gshmem_status_t gather_post(struct verbs *v, struct link *l, const struct transp
     return GSHMEM_OK;
 }
 
+static bool is_on_its_way(const struct link *l, const struct path *p)
+{
+    return p->sends - p->done > p->batched - p->batch_first || l->said != l->replied;
+}
+
 /* Until a round of progress finds nothing on its way, or comes after one in which nothing joined it. */
 bool gather_waits(struct verbs *v, struct link *l, const struct op *op)
 {
     struct gathered *g = op->gathered;
 
-    if (op != last_op(l) || op->at)
-        return false;
-    if (g->round != v->rounds && (g->then == l->joined_next || !is_on_its_way(l, l->up[0])))
+    if (op != last_op(l) || op->at || g->closed)
         return false;
     if (g->round != v->rounds) {
+        if (g->then == l->joined_next || !is_on_its_way(l, l->up[0]))
+            return false;
         g->round = v->rounds;
         g->then = l->joined_next;
     }
@@ -136,30 +191,31 @@ bool gather_waits(struct verbs *v, struct link *l, const struct op *op)
 /* A GPU's memory is better written by the NIC than copied to by the owner's proxy, one by one. */
 static bool goes_as_message(const struct verbs *v, const struct link *l, const struct gathered *g)
 {
-    return issue_has_unapplied(l) || l->up[0]->nic->iwarp || (g->puts >= v->gather_from && !g->of_device);
+    return g->updates || issue_has_unapplied(l) || l->up[0]->nic->iwarp ||
+           (g->changes >= v->gather_from && !g->of_device);
 }
 
-/* The put that begins at `at`: how many bytes it takes. */
-static uint32_t take_apart(const struct gathered *g, uint32_t at, struct message_put *put)
+/* The one that begins at `at`: how many bytes it takes. */
+static uint32_t take_apart(const struct gathered *g, uint32_t at, struct message_change *c)
 {
-    return message_next_put(g->text + at, g->bytes - at, put);
+    return message_next_change(g->text + at, g->bytes - at, c);
 }
 
 bool gather_issue(struct verbs *v, struct link *l, struct op *op)
 {
     const struct gathered *g = op->gathered;
-    struct message m = {.kind = MESSAGE_PUTS, .bytes = g->bytes, .data = g->text};
-    struct message_put put = {.offset = 0};
+    struct message m = {.kind = MESSAGE_CHANGES, .bytes = g->bytes, .data = g->text};
+    struct message_change c = {.offset = 0};
 
     if (op->at == 0 && goes_as_message(v, l, g))
         return issue_update(v, l, op, &m);
     if (issue_has_unapplied(l))
         return false;
     for (uint32_t at = 0, taken; at < g->bytes; at += taken) {
-        taken = take_apart(g, at, &put);
+        taken = take_apart(g, at, &c);
         if (at < op->at)
             continue;
-        if (!issue_small(v, l, op, at, &put))
+        if (!issue_small(v, l, op, at, &c))
             return false;
         op->at = at + taken;
     }
@@ -181,16 +237,23 @@ static void part_carried(void *tag, gshmem_status_t status)
         link_settle(l->verbs, l);
 }
 
-static bool carry_part(struct verbs *v, struct link *l, struct op *op, const struct message_put *put)
+/* One of them, in the order in which they were posted; false: the transport below is full. */
+static bool carry_part(struct verbs *v, struct link *l, struct op *op, const struct message_change *c)
 {
-    struct transport_request r = op->request;
+    struct transport_request r = {.kind = c->bytes ? TRANSPORT_PUT : TRANSPORT_ATOMIC,
+                                  .flags = TRANSPORT_MORE,
+                                  .pe = l->pe,
+                                  .segment = c->segment,
+                                  .offset = c->offset,
+                                  .local = (void *)(uintptr_t)c->data,
+                                  .bytes = c->bytes,
+                                  .amo = (enum gshmem_amo)c->amo,
+                                  .type = c->type,
+                                  .done = part_carried,
+                                  .tag = op};
 
-    r.segment = put->segment;
-    r.offset = put->offset;
-    r.local = (void *)(uintptr_t)put->data;
-    r.bytes = put->bytes;
-    r.done = part_carried;
-    r.tag = op;
+    if (c->bytes == 0)
+        r.operand = message_get64(c->data);
     op->parts++;
     l->below_left++;
     gshmem_status_t status = v->below->ops->post(v->below, &r);
@@ -204,18 +267,38 @@ static bool carry_part(struct verbs *v, struct link *l, struct op *op, const str
     return true;
 }
 
+/* Takes off what comes before `at`; what is there is far then, for which there is room: so was the first. */
+static void cut(struct gathered *g, uint32_t at)
+{
+    const struct message_change none = {.segment = UINT8_MAX};
+    struct message_change c = {.offset = 0};
+    unsigned char head[MESSAGE_CHANGE_FAR + 1];
+
+    for (uint32_t i = 0; i <= at;)
+        i += take_apart(g, i, &c);
+    const uint32_t head_bytes = message_change_head(head, &none, &c);
+    const uint32_t rest = (uint32_t)(g->text + g->bytes - c.data);
+    memmove(g->text + head_bytes, c.data, rest);
+    memcpy(g->text, head, head_bytes);
+    g->bytes = (uint16_t)(head_bytes + rest);
+    g->closed = true;
+}
+
 bool gather_carry(struct verbs *v, struct link *l, struct op *op)
 {
     struct gathered *g = op->gathered;
-    struct message_put put = {.offset = 0};
+    struct message_change c = {.offset = 0};
 
     for (uint32_t at = 0, taken; at < g->bytes; at += taken) {
-        taken = take_apart(g, at, &put);
+        taken = take_apart(g, at, &c);
         if (at < op->at)
             continue;
-        if (l->state != LINK_BELOW || !carry_part(v, l, op, &put))
+        if (l->state != LINK_BELOW || !carry_part(v, l, op, &c)) {
+            if (at)
+                cut(g, at);
+            op->at = 0;
             return false;
-        op->at = at + taken;
+        }
     }
     op->below = op->parts ? BELOW_CARRIES : BELOW_DONE;
     return true;

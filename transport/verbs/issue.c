@@ -260,7 +260,7 @@ static bool move(struct verbs *v, struct link *l, struct op *op)
 }
 
 bool issue_small(struct verbs *v, struct link *l, struct op *op, uint64_t at,
-                 const struct message_put *put)
+                 const struct message_change *put)
 {
     struct path *p = l->up[0];
     uint64_t bytes = put->bytes;

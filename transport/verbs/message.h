@@ -2,8 +2,8 @@
  * answers.
  *
  * 64 bytes, little-endian, and for a put its data behind them; or 16, and behind them several small
- * puts (gather.c), so packed that a message of them is no longer than one of a single put: what a PE
- * keeps ready for its peers' messages does not grow by them. Messages of one PE are numbered from 1;
+ * puts and updates (gather.c), so packed that a message of them is no longer than one of a single put:
+ * what a PE keeps ready for its peers' messages does not grow by them. Messages of one PE are numbered from 1;
  * they are carried out in order, and the reply to number n says that all up to n are done. */
 #ifndef GSHMEM_TRANSPORT_VERBS_MESSAGE_H
 #define GSHMEM_TRANSPORT_VERBS_MESSAGE_H
@@ -16,12 +16,13 @@
 enum {
     MESSAGE_HEAD = 64,
     MESSAGE_DATA = 192, /* of a put */
-    MESSAGE_PUTS_HEAD = 16,
-    MESSAGE_PUTS_DATA = MESSAGE_HEAD + MESSAGE_DATA - MESSAGE_PUTS_HEAD, /* of several */
-    MESSAGE_PUT_NEAR = 3, /* the heads of one of those */
-    MESSAGE_PUT_FAR = 8,
-    MESSAGE_PUT_MOST = 128, /* and its data */
-    MESSAGE_PUT_OFFSET_BITS = 48,
+    MESSAGE_CHANGES_HEAD = 16,
+    MESSAGE_CHANGES_DATA = MESSAGE_HEAD + MESSAGE_DATA - MESSAGE_CHANGES_HEAD,
+    MESSAGE_CHANGE_NEAR = 3, /* the heads of one of those */
+    MESSAGE_CHANGE_FAR = 8,
+    MESSAGE_CHANGE_MOST = 127,  /* bytes that it puts */
+    MESSAGE_CHANGE_UPDATE = 9, /* behind the head of an update */
+    MESSAGE_CHANGE_OFFSET_BITS = 48,
 };
 
 struct message_bytes {
@@ -33,7 +34,7 @@ enum message_kind {
     MESSAGE_ATOMIC,
     MESSAGE_KEY,   /* asks for the key of chunk `offset` of a segment */
     MESSAGE_REPLY, /* to `number`: `a` is the old value of an atomic, or a key */
-    MESSAGE_PUTS,  /* `bytes` bytes of puts follow */
+    MESSAGE_CHANGES, /* `bytes` bytes of puts and updates follow */
 };
 
 struct message {
@@ -43,7 +44,7 @@ struct message {
     uint32_t number;
     uint64_t offset;
     uint64_t a, b;    /* operand and compare; a signal's offset and value */
-    const void *data; /* of a put that is to be sent, or the puts */
+    const void *data; /* of a put that is to be sent, or the changes */
 };
 
 static inline void message_put64(unsigned char *at, uint64_t value)
@@ -65,11 +66,11 @@ static inline uint32_t message_encode(struct message_bytes *to, const struct mes
 {
     unsigned char *at = to->at;
 
-    if (m->kind == MESSAGE_PUTS) {
+    if (m->kind == MESSAGE_CHANGES) {
         message_put64(at, m->kind | (uint64_t)m->bytes << 16);
         message_put64(at + 8, (uint64_t)m->from << 32 | m->number);
-        memcpy(at + MESSAGE_PUTS_HEAD, m->data, m->bytes);
-        return MESSAGE_PUTS_HEAD + m->bytes;
+        memcpy(at + MESSAGE_CHANGES_HEAD, m->data, m->bytes);
+        return MESSAGE_CHANGES_HEAD + m->bytes;
     }
     memset(at, 0, MESSAGE_HEAD);
     at[0] = m->kind;
@@ -88,17 +89,17 @@ static inline uint32_t message_encode(struct message_bytes *to, const struct mes
     return MESSAGE_HEAD + (m->kind == MESSAGE_PUT ? m->bytes : 0);
 }
 
-static inline bool message_decode_puts(const unsigned char *at, uint32_t bytes, struct message *m)
+static inline bool message_decode_changes(const unsigned char *at, uint32_t bytes, struct message *m)
 {
     const uint64_t head = message_get64(at), who = message_get64(at + 8), data = head >> 16;
 
-    if (head >> 8 & 0xff || data == 0 || data > MESSAGE_PUTS_DATA || bytes != MESSAGE_PUTS_HEAD + data)
+    if (head >> 8 & 0xff || data == 0 || data > MESSAGE_CHANGES_DATA || bytes != MESSAGE_CHANGES_HEAD + data)
         return false;
-    *m = (struct message){.kind = MESSAGE_PUTS,
+    *m = (struct message){.kind = MESSAGE_CHANGES,
                           .bytes = (uint16_t)data,
                           .from = (uint32_t)(who >> 32),
                           .number = (uint32_t)who,
-                          .data = at + MESSAGE_PUTS_HEAD};
+                          .data = at + MESSAGE_CHANGES_HEAD};
     return true;
 }
 
@@ -107,8 +108,8 @@ static inline bool message_decode(const struct message_bytes *in, uint32_t bytes
 {
     const unsigned char *at = in->at;
 
-    if (bytes > MESSAGE_PUTS_HEAD && at[0] == MESSAGE_PUTS)
-        return message_decode_puts(at, bytes, m);
+    if (bytes > MESSAGE_CHANGES_HEAD && at[0] == MESSAGE_CHANGES)
+        return message_decode_changes(at, bytes, m);
     if (bytes < MESSAGE_HEAD || at[0] < MESSAGE_PUT || at[0] > MESSAGE_REPLY || at[6] || at[7])
         return false;
     uint64_t data = message_get64(at + 8), who = message_get64(at + 16);
@@ -131,57 +132,71 @@ static inline bool message_decode(const struct message_bytes *in, uint32_t bytes
     return true;
 }
 
-/* ---- Several puts ---- */
+/* ---- Several puts and updates ---- */
 
-/* One after the other: a head and its data. A near one has in its head the number of its bytes, less
- * one, and in two bytes how far from the beginning of the last one it begins; a far one a set bit above
- * that number, then the offset, and the segment. The first comes as if behind one at the beginning
- * of segment 0. */
-struct message_put {
+/* One after the other: a head, and what is put. The head of a near one has the number of its bytes, less
+ * one, and in two bytes how far from the beginning of the last one it begins; that of a far one a set
+ * bit above that number, the offset, and the segment. An update has a number that no put has; behind its
+ * head come the operation, with the type, and the operand. The first is a far one. */
+struct message_change {
     uint8_t segment;
-    uint8_t bytes; /* 1 ... MESSAGE_PUT_MOST */
+    uint8_t bytes; /* 1 … MESSAGE_CHANGE_MOST; 0: an update */
+    uint8_t amo, type;
     uint64_t offset;
-    const unsigned char *data;
+    const unsigned char *data; /* or the operand, of 8 bytes */
 };
 
-/* The head of `next`, which comes behind `last`; how many bytes it takes. */
-static inline uint32_t message_put_head(unsigned char *at, const struct message_put *last,
-                                        const struct message_put *next)
+/* All of `next` but the data, or the operand, which comes behind `last`; how many bytes that takes. */
+static inline uint32_t message_change_head(unsigned char *at, const struct message_change *last,
+                                           const struct message_change *next)
 {
     const uint64_t distance = next->offset - last->offset;
+    const unsigned char number = next->bytes ? (unsigned char)(next->bytes - 1) : MESSAGE_CHANGE_MOST;
+    uint32_t head = MESSAGE_CHANGE_NEAR;
 
     if (next->segment == last->segment && distance == (uint64_t)(int16_t)distance) {
-        at[0] = (unsigned char)(next->bytes - 1);
+        at[0] = number;
         at[1] = (unsigned char)distance;
         at[2] = (unsigned char)(distance >> 8);
-        return MESSAGE_PUT_NEAR;
+    } else {
+        message_put64(at, (uint64_t)next->segment << 56 | next->offset << 8 | 0x80 | number);
+        head = MESSAGE_CHANGE_FAR;
     }
-    message_put64(at, (uint64_t)next->segment << 56 | next->offset << 8 | 0x80 |
-                          (uint64_t)(next->bytes - 1));
-    return MESSAGE_PUT_FAR;
+    if (next->bytes)
+        return head;
+    at[head] = (unsigned char)(next->type << 3 | next->amo);
+    return head + 1;
 }
 
-/* The next put, of so many bytes that are left; `put` is the one before it, and then this one. How many
+/* The next of them, of so many bytes that are left; `c` is the one before it, and then this one. How many
  * bytes it takes; 0: no PE of this version sends such. */
-static inline uint32_t message_next_put(const unsigned char *at, uint32_t left, struct message_put *put)
+static inline uint32_t message_next_change(const unsigned char *at, uint32_t left,
+                                           struct message_change *c)
 {
-    uint32_t head = MESSAGE_PUT_NEAR;
+    const uint32_t head = left && at[0] & 0x80 ? MESSAGE_CHANGE_FAR : MESSAGE_CHANGE_NEAR;
 
-    if (left < MESSAGE_PUT_NEAR || (at[0] & 0x80 && left < MESSAGE_PUT_FAR))
+    if (left < head)
         return 0;
-    put->bytes = (uint8_t)((at[0] & 0x7f) + 1);
-    if (at[0] & 0x80) {
+    c->bytes = (uint8_t)((at[0] & 0x7f) + 1);
+    if (head == MESSAGE_CHANGE_FAR) {
         const uint64_t place = message_get64(at) >> 8;
-        put->segment = (uint8_t)(place >> MESSAGE_PUT_OFFSET_BITS);
-        put->offset = place & ((1ull << MESSAGE_PUT_OFFSET_BITS) - 1);
-        head = MESSAGE_PUT_FAR;
+        c->segment = (uint8_t)(place >> MESSAGE_CHANGE_OFFSET_BITS);
+        c->offset = place & ((1ull << MESSAGE_CHANGE_OFFSET_BITS) - 1);
     } else {
-        put->offset += (uint64_t)(int16_t)(at[1] | at[2] << 8);
+        c->offset += (uint64_t)(int16_t)(at[1] | at[2] << 8);
     }
-    if (left - head < put->bytes)
+    const bool update = c->bytes > MESSAGE_CHANGE_MOST;
+    const uint32_t rest = update ? MESSAGE_CHANGE_UPDATE : c->bytes;
+    if (left - head < rest)
         return 0;
-    put->data = at + head;
-    return head + put->bytes;
+    c->data = at + head;
+    if (update) {
+        c->bytes = 0;
+        c->amo = c->data[0] & 7;
+        c->type = c->data[0] >> 3;
+        c->data++;
+    }
+    return head + rest;
 }
 
 #endif

@@ -103,21 +103,6 @@ static bool do_put(struct verbs *v, const struct message *m)
     return !signal || !gpu_signal(v, m->signal_segment, signal, m->signal_op, m->b);
 }
 
-static bool do_puts(struct verbs *v, const struct message *m)
-{
-    const unsigned char *at = m->data;
-    struct message_put put = {.offset = 0};
-
-    for (uint32_t left = m->bytes, taken; left; at += taken, left -= taken) {
-        char *to;
-        if (!(taken = message_next_put(at, left, &put)) ||
-            !(to = segment_at(&v->config, put.segment, put.offset, put.bytes)) ||
-            gpu_store(v, put.segment, to, put.data, put.bytes))
-            return false;
-    }
-    return true;
-}
-
 static bool do_atomic(struct verbs *v, const struct message *m, uint64_t *old)
 {
     uint64_t bytes = atomic_type_bytes(m->type);
@@ -126,6 +111,33 @@ static bool do_atomic(struct verbs *v, const struct message *m, uint64_t *old)
     if (!at || m->amo > GSHMEM_AMO_XOR)
         return false;
     return !gpu_apply(v, m->segment, (enum gshmem_amo)m->amo, m->type, at, m->a, m->b, old);
+}
+
+static bool do_update(struct verbs *v, const struct message_change *c)
+{
+    const struct message update = {.segment = c->segment,
+                                   .offset = c->offset,
+                                   .amo = c->amo,
+                                   .type = c->type,
+                                   .a = message_get64(c->data)};
+    uint64_t old;
+
+    return c->amo != GSHMEM_AMO_COMPARE_SWAP && do_atomic(v, &update, &old);
+}
+
+static bool do_changes(struct verbs *v, const struct message *m)
+{
+    const unsigned char *at = m->data;
+    struct message_change c = {.offset = 0};
+
+    for (uint32_t left = m->bytes, taken; left; at += taken, left -= taken) {
+        if (!(taken = message_next_change(at, left, &c)))
+            return false;
+        char *to = c.bytes ? segment_at(&v->config, c.segment, c.offset, c.bytes) : NULL;
+        if (c.bytes ? !to || gpu_store(v, c.segment, to, c.data, c.bytes) : !do_update(v, &c))
+            return false;
+    }
+    return true;
 }
 
 /* All of them, or none. */
@@ -160,9 +172,9 @@ bool serve_message(struct verbs *v, struct link *l, const struct message *m)
     if (m->number != l->heard_number + 1) /* or it came by a path that broke, and again after */
         return l->mended && !is_after(m->number, l->heard_number);
     l->heard_number = m->number;
-    if (m->kind == MESSAGE_PUT || m->kind == MESSAGE_PUTS) {
+    if (m->kind == MESSAGE_PUT || m->kind == MESSAGE_CHANGES) {
         l->owes_reply = true;
-        return m->kind == MESSAGE_PUT ? do_put(v, m) : do_puts(v, m);
+        return m->kind == MESSAGE_PUT ? do_put(v, m) : do_changes(v, m);
     }
     if (m->kind == MESSAGE_ATOMIC && !do_atomic(v, m, &answer.a))
         return false;

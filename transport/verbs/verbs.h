@@ -35,7 +35,7 @@ enum {
     STRIPE_BYTES = 64 << 10, /* at least so much goes by each path, or all by one */
     PACKETS_MOST = 1 << 22,  /* on their way by one path: their numbers have 24 bits */
     JOINED = 1024,           /* requests that are part of others, of a link; a power of two */
-    GATHERS = 32, /* collections of small puts that are not done, of a link; a power of two */
+    GATHERS = 32, /* collections of what is small that are not done, of a link; a power of two */
     BELOW_ROUNDS = 16,       /* from one look at the transport below to the next, while it has nothing to do */
 };
 
@@ -65,7 +65,7 @@ struct op {
     bool held;                /* all but its signal, which waits for stripes on other paths */
     uint8_t below;            /* an enum op_below */
     uint16_t parts;           /* of those gathered in it, that the transport below carries */
-    struct gathered *gathered; /* small puts, this and those that are part of it; NULL: it is alone */
+    struct gathered *gathered; /* what is small, this and all that is part of it; NULL: it is alone */
     uint32_t number;          /* of that message */
     gshmem_status_t failure;  /* its own, not the link's */
     int slot;                 /* for its data; -1: none */
@@ -75,21 +75,23 @@ struct op {
     unsigned char small[SMALL_BYTES];
 };
 
-/* A put that has become part of the one before it. */
+/* A request that has become part of the one before it. */
 struct joined {
     void (*done)(void *tag, gshmem_status_t status);
     void *tag;
 };
 
-/* Small puts that travel together, as in a message of them (message.h). */
+/* Small puts and updates that travel together, as in a message of them (message.h). */
 struct gathered {
-    struct message_put last;
-    uint16_t bytes, puts; /* of text, and as many in it */
-    uint16_t head;        /* where the last begins */
-    bool of_device;       /* some go to memory that only the owner's device can touch */
+    struct message_change last;
+    uint16_t bytes, changes; /* of text, and as many in it */
+    uint16_t head;           /* where the last begins */
+    bool updates;            /* there are such */
+    bool of_device; /* some are puts to memory that only the owner's device can touch */
+    bool closed;    /* nothing joins them any more */
     unsigned round;       /* when it was last asked for, */
     uint32_t then;        /* and how many requests were joined to others by then */
-    unsigned char text[MESSAGE_PUTS_DATA];
+    unsigned char text[MESSAGE_CHANGES_DATA];
 };
 
 /* ---- One queue pair, from one of this PE's NICs to one of the peer's ---- */
@@ -410,7 +412,7 @@ struct op *issue_open(struct link *l, const struct transport_request *request);
 bool issue_update(struct verbs *v, struct link *l, struct op *op, struct message *m);
 /* and a write within a chunk, of what stays where it is until then; `at`: of the op's bytes. */
 bool issue_small(struct verbs *v, struct link *l, struct op *op, uint64_t at,
-                 const struct message_put *put);
+                 const struct message_change *put);
 /* Whether what changes memory as a message may not have done so, which a fence wants done. */
 bool issue_has_unapplied(const struct link *l);
 

@@ -1,4 +1,4 @@
-/* Small puts that travel together: what they cost, order, hostile messages, paths that break. */
+/* Small puts and updates that travel together: what they cost, order, hostile messages, paths that break. */
 #include "pes.h"
 
 #include <stdlib.h>
@@ -23,29 +23,39 @@ static void post_word(uint64_t at, uint64_t value, uint32_t epoch)
     post(0, loose(put(&value, at, 8), epoch));
 }
 
+/* Adds one, as an atomic or as a signal. */
+static void post_one(uint64_t at, bool signal, uint32_t epoch)
+{
+    struct transport_request nothing = put(NULL, 0, 0);
+
+    post(0, loose(signal ? with_signal(nothing, GSHMEM_SIGNAL_ADD, at, 1) : add(at, 1, NULL), epoch));
+}
+
 /* ---- The message ---- */
 
 /* What is encoded is decoded, whatever comes behind what. */
 static void round_trips(unsigned seed)
 {
-    unsigned char text[MESSAGE_PUT_FAR + MESSAGE_PUT_MOST];
-    struct message_put last = {.offset = 0}, seen = {.offset = 0};
+    unsigned char text[MESSAGE_CHANGE_FAR + MESSAGE_CHANGE_MOST] = {0};
+    struct message_change last = {.offset = 0}, seen = {.offset = 0};
 
     srand(seed);
     for (int i = 0; i < 20000; i++) {
         const uint64_t step = (uint64_t)rand() << (rand() % 3 * 8) >> rand() % 32;
-        struct message_put next = {
+        struct message_change next = {
             .segment = (uint8_t)(rand() % 4 ? last.segment : rand() % TRANSPORT_SEGMENT_MAX),
-            .bytes = (uint8_t)(1 + rand() % MESSAGE_PUT_MOST),
+            .bytes = (uint8_t)(rand() % (MESSAGE_CHANGE_MOST + 1)),
+            .amo = (uint8_t)(rand() % 8),
+            .type = (uint8_t)(rand() % 32),
             .offset = (rand() % 2 ? last.offset + step : last.offset - step) &
-                      ((1ull << MESSAGE_PUT_OFFSET_BITS) - 1)};
-        const uint32_t head = message_put_head(text, &last, &next);
+                      ((1ull << MESSAGE_CHANGE_OFFSET_BITS) - 1)};
+        const uint32_t head = message_change_head(text, &last, &next), bytes = next.bytes ? next.bytes : 8;
 
-        memset(text + head, i, next.bytes);
-        CHECK_EQ(message_next_put(text, head + next.bytes - 1u, &(struct message_put){0}), 0);
-        CHECK_EQ(message_next_put(text, head + next.bytes, &seen), head + next.bytes);
+        CHECK_EQ(message_next_change(text, head + bytes - 1, &(struct message_change){0}), 0);
+        CHECK_EQ(message_next_change(text, head + bytes, &seen), head + bytes);
         CHECK(seen.segment == next.segment && seen.bytes == next.bytes && seen.offset == next.offset &&
               seen.data == text + head);
+        CHECK(next.bytes || (seen.amo == next.amo && seen.type == next.type));
         last = next;
     }
 }
@@ -66,6 +76,31 @@ static void packets(int n, int few, int most)
     CHECK_EQ(fake.writes - before.writes, 1 + few);
     const int sent = fake.sends - before.sends; /* the messages, and at most a reply to each */
     CHECK(few ? sent == 0 : sent > 1 && sent <= 2 * most);
+    CHECK_EQ(not_ok, 0);
+    end();
+}
+
+/* Updates without a result are messages, each or together. */
+static void updates_share_packets(void)
+{
+    begin(1);
+    warm_up();
+    struct fake_count before = fake;
+    for (int i = 0; i < 201; i++)
+        post_one(place(i % 7), i % 2, 0);
+    settle();
+    for (int i = 0; i < 7; i++)
+        CHECK_EQ(*word(1, place(i)), (i == 0) + 201 / 7 + (i < 201 % 7));
+    CHECK_EQ(fake.writes - before.writes, 0);
+    CHECK(fake.sends - before.sends <= 2 * (1 + (200 * 12 + 239) / 240));
+    before = fake;
+    uint64_t old = 0;
+    post_one(place(0), false, 0);
+    post(0, loose(add(place(0), 1, &old), 0)); /* this has one, and goes by itself */
+    post_one(place(0), false, 0);
+    settle();
+    CHECK_EQ(*word(1, place(0)), 30 + 3);
+    CHECK(old >= 30 && old <= 32);
     CHECK_EQ(not_ok, 0);
     end();
 }
@@ -141,17 +176,21 @@ static void window(void)
  * under a put of any size, or as one that is added; and a get behind one gets it. */
 static void fences_hold(unsigned seed)
 {
-    enum { EPOCHS = 60, LARGE = 9000, MARK = 8 << 20 };
+    enum { EPOCHS = 60, LARGE = 9000, MARK = 8 << 20, COUNTER = 4 << 20 };
     static char large[LARGE];
     static uint64_t back;
+    uint64_t count = 0;
 
     begin_with(seed, 1 + (int)seed % FAKE_DEVICES);
     srand(seed);
     uint32_t epoch = 0;
     for (uint64_t e = 1; e <= EPOCHS; e++) {
         const int n = 1 + rand() % 60;
-        for (int i = 0; i < n; i++)
+        for (int i = 0; i < n; i++) {
             post_word(place(i), e, epoch);
+            if (rand() % 4 == 0)
+                post_one(COUNTER, rand() % 2, epoch), count++;
+        }
         epoch++;
         switch (rand() % 4) {
         case 0:
@@ -164,9 +203,9 @@ static void fences_hold(unsigned seed)
             post(0, loose(with_signal(put(large, MARK + 64, 8), GSHMEM_SIGNAL_ADD, MARK, 1), epoch));
             break;
         default:
-            post(0, loose(get(&back, place(n - 1), 8), epoch));
+            post(0, loose(get(&back, rand() % 2 ? place(n - 1) : COUNTER, 8), epoch));
             settle();
-            CHECK_EQ(back, e);
+            CHECK(back == e || back == count);
             post_word(MARK, e, epoch);
         }
         for (int rounds = 0; *word(1, MARK) != e; rounds++) {
@@ -175,6 +214,7 @@ static void fences_hold(unsigned seed)
         }
         for (int i = 0; i < n; i++)
             CHECK_EQ(*word(1, place(i)), e);
+        CHECK_EQ(*word(1, COUNTER), count);
         epoch += (uint32_t)rand() % 2;
     }
     settle();
@@ -215,8 +255,10 @@ static void take_words(uint64_t *due, int *taken)
 
 static void nothing_is_lost(unsigned seed, int devices)
 {
+    enum { COUNTERS = 8 };
     static uint64_t due[WORDS], value;
     static unsigned away;
+    uint64_t counts[COUNTERS] = {0};
     int taken = 0, given = 0;
 
     memset(due, 0, sizeof due);
@@ -234,6 +276,11 @@ static void nothing_is_lost(unsigned seed, int devices)
             post(0, loose(put(&value, place(at), 8), (uint32_t)i / 700));
             due[at] = value;
             given++;
+        }
+        for (int more = rand() % 3; more; more--) {
+            const unsigned which = (unsigned)rand() % COUNTERS;
+            post_one(AREA + 8 * which, rand() % 2, (uint32_t)i / 700);
+            counts[which]++;
         }
         if (rand() % 200 == 0)
             fake_fail(1 + rand() % 4, rand() % 2 ? IBV_WC_RETRY_EXC_ERR : IBV_WC_GENERAL_ERR);
@@ -253,6 +300,8 @@ static void nothing_is_lost(unsigned seed, int devices)
     settle();
     take_words(due, &taken);
     CHECK_EQ(taken, given);
+    for (int i = 0; i < COUNTERS; i++)
+        CHECK_EQ(*word(1, AREA + 8 * (uint64_t)i), counts[i]);
     for (int i = 0; i < WORDS; i++)
         CHECK(*word(1, place(i)) == 0 || *word(1, place(i)) >> 32); /* as the owner left it */
     CHECK_EQ(not_ok + pe[0].lost + pe[1].lost, 0);
@@ -287,8 +336,11 @@ static void goes_below(void)
 {
     begin(1);
     warm_up();
-    for (int i = 0; i < WORDS; i++)
+    for (int i = 0; i < WORDS; i++) {
         post_word(place(i), (uint64_t)i + 1, 0);
+        if (i > WORDS / 2)
+            post_one(AREA, i % 2, 0);
+    }
     fake_cut(0);
     fake_port(0, false);
     mend_watch((struct verbs *)pe[0].t);
@@ -299,6 +351,7 @@ static void goes_below(void)
     }
     for (int i = 0; i < WORDS; i++)
         CHECK_EQ(*word(1, place(i)), (uint64_t)i + 1);
+    CHECK_EQ(*word(1, AREA), WORDS / 2 - 1);
     CHECK(pe[0].passed_down > WORDS / 2);
     CHECK_EQ(not_ok, 0);
     end();
@@ -308,7 +361,7 @@ static void goes_below(void)
 
 static void bad_puts(const void *text, uint16_t bytes)
 {
-    struct message m = {.kind = MESSAGE_PUTS, .bytes = bytes, .data = text};
+    struct message m = {.kind = MESSAGE_CHANGES, .bytes = bytes, .data = text};
 
     begin(1);
     warm_up();
@@ -326,16 +379,16 @@ static void bad_puts(const void *text, uint16_t bytes)
 
 static uint16_t write_put(unsigned char *at, uint8_t segment, uint64_t offset, uint8_t bytes)
 {
-    const struct message_put none = {.segment = 255}, put = {segment, bytes, offset, NULL};
+    const struct message_change none = {.segment = 255}, put = {.segment = segment, .bytes = bytes, .offset = offset};
 
-    const uint32_t head = message_put_head(at, &none, &put);
+    const uint32_t head = message_change_head(at, &none, &put);
     memset(at + head, 1, bytes);
     return (uint16_t)(head + bytes);
 }
 
 static void hostile(void)
 {
-    unsigned char text[MESSAGE_PUTS_DATA] = {0};
+    unsigned char text[MESSAGE_CHANGES_DATA] = {0};
     uint16_t bytes;
 
     bad_puts(text, write_put(text, 1, 0, 8));             /* no such segment */
@@ -350,9 +403,29 @@ static void hostile(void)
     text[bytes] = 7;
     text[bytes + 1] = 0xff, text[bytes + 2] = 0xff;       /* before the segment's beginning */
     bad_puts(text, (uint16_t)(bytes + 3 + 8));
-    text[bytes] = 127;                                    /* more than there is */
+    text[bytes] = 126;                                    /* more than there is */
     text[bytes + 1] = 0, text[bytes + 2] = 0;
-    bad_puts(text, (uint16_t)(bytes + 3 + 127));
+    bad_puts(text, (uint16_t)(bytes + 3 + 126));
+}
+
+static void bad_update(uint8_t amo, uint8_t type, uint64_t offset)
+{
+    const struct message_change none = {.segment = 255}, c = {.amo = amo, .type = type, .offset = offset};
+    unsigned char text[MESSAGE_CHANGES_DATA] = {0};
+    const uint16_t bytes = (uint16_t)(message_change_head(text, &none, &c) + 8);
+
+    bad_puts(text, bytes);
+    bad_puts(text, (uint16_t)(bytes - 1));
+}
+
+static void hostile_updates(void)
+{
+    bad_update(GSHMEM_AMO_ADD, GSHMEM_TYPE_UINT64, 4); /* across words */
+    bad_update(GSHMEM_AMO_ADD, GSHMEM_TYPE_UINT32, 2);
+    bad_update(GSHMEM_AMO_ADD, GSHMEM_TYPE_UINT64, SEGMENT);
+    bad_update(GSHMEM_AMO_ADD, GSHMEM_TYPE_INT8, 0); /* no type of an atomic's */
+    bad_update(GSHMEM_AMO_ADD, 31, 0);
+    bad_update(GSHMEM_AMO_COMPARE_SWAP, GSHMEM_TYPE_UINT64, 0); /* that would lack an operand */
 }
 
 /* What the decoder takes of any bytes lies within them. */
@@ -366,21 +439,21 @@ static void noise(unsigned seed)
         const uint32_t bytes = (uint32_t)rand() % (sizeof in + 1);
         for (uint32_t k = 0; k < bytes; k++)
             in.at[k] = (unsigned char)rand();
-        in.at[0] = MESSAGE_PUTS;
+        in.at[0] = MESSAGE_CHANGES;
         in.at[1] = rand() % 8 == 0;
-        if (bytes > MESSAGE_PUTS_HEAD && rand() % 8) {
-            message_put64(in.at, MESSAGE_PUTS | (uint64_t)(bytes - MESSAGE_PUTS_HEAD) << 16);
+        if (bytes > MESSAGE_CHANGES_HEAD && rand() % 8) {
+            message_put64(in.at, MESSAGE_CHANGES | (uint64_t)(bytes - MESSAGE_CHANGES_HEAD) << 16);
         }
         if (!message_decode(&in, bytes, &m))
             continue;
-        CHECK(m.kind == MESSAGE_PUTS && m.bytes == bytes - MESSAGE_PUTS_HEAD);
+        CHECK(m.kind == MESSAGE_CHANGES && m.bytes == bytes - MESSAGE_CHANGES_HEAD);
         const unsigned char *at = m.data, *end = at + m.bytes;
-        struct message_put put = {.offset = 0};
+        struct message_change put = {.offset = 0};
         while (at < end) {
-            const uint32_t taken = message_next_put(at, (uint32_t)(end - at), &put);
+            const uint32_t taken = message_next_change(at, (uint32_t)(end - at), &put);
             if (!taken)
                 break;
-            CHECK(put.data >= at && put.data + put.bytes == at + taken && at + taken <= end);
+            CHECK(put.data > at && put.data + (put.bytes ? put.bytes : 8) == at + taken && at + taken <= end);
             at += taken;
         }
     }
@@ -396,6 +469,7 @@ int main(void)
     packets(100, 0, 6);
     packets(20, 0, 1);
     packets(7, 7, 0);
+    updates_share_packets();
     nobody_waits_alone();
     nobody_waits_long();
     window();
@@ -408,5 +482,6 @@ int main(void)
         nothing_is_lost(seed, 1 + (int)seed % FAKE_DEVICES);
     goes_below();
     hostile();
+    hostile_updates();
     return 0;
 }
