@@ -81,7 +81,8 @@ static void try_disagreement(void)
 
     if (n == 1)
         return;
-    CHECK_FAILS(gshmem_team_split_strided(GSHMEM_TEAM_WORLD, me == 0, 1, 1, NULL, 0, &team),
+    CHECK_FAILS(gshmem_team_split_strided(GSHMEM_TEAM_WORLD, me == 0, me == 0 ? -1 : 1, 2, NULL, 0,
+                                          &team),
                 GSHMEM_ERR_MISMATCH, "other arguments");
     CHECK_EQ(team, GSHMEM_TEAM_INVALID);
     if (me == n - 1)
