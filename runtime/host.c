@@ -56,6 +56,21 @@ static gshmem_status_t find_neighbours(struct host *host, const struct bootstrap
     return GSHMEM_OK;
 }
 
+void host_spread(const struct host *host, const struct bootstrap *b)
+{
+    cpu_set_t all, one;
+
+    if (!host->crowded || sched_getaffinity(0, sizeof all, &all) != 0)
+        return;
+    int turn = (b->one_machine ? b->pe : host->index) % CPU_COUNT(&all), cpu = 0;
+    while (!CPU_ISSET(cpu, &all) || turn-- > 0)
+        cpu++;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    if (sched_setaffinity(0, sizeof one, &one) == 0)
+        sched_setaffinity(0, sizeof all, &all);
+}
+
 /* ---- How large ---- */
 
 /* One number from a file that holds one, or 0. */

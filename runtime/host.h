@@ -98,6 +98,10 @@ gshmem_status_t host_share(struct host *host, const struct rendezvous_address *l
 gshmem_status_t host_join(struct host *host, int pe, uint32_t data_segments, uint64_t data_digest);
 /* Says that this PE leaves in good order, and unmaps. */
 void host_stop(struct host *host);
+/* Where PEs share CPUs, moves each to the one that is its turn, and binds none. Left alone the system takes
+ * tenths of a second to deal out processes that never sleep, and until then every round waits for those
+ * of the fullest CPU: 4.7 us where 1.6 would do, 4 PEs on 2 CPUs. */
+void host_spread(const struct host *host, const struct bootstrap *b);
 
 /* A PE is lost to the job: it has died, or, on another host, cannot be reached any more. So say those
  * who noticed, and all on this host act on it, since they wait for each other too. Whether it is news. */

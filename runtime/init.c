@@ -203,6 +203,7 @@ static gshmem_status_t start_job(const gshmem_init_attr_t *attr)
         let_go_of_starter(b);
         return status;
     }
+    host_spread(&j->host, b);
     tell(j);
     return GSHMEM_OK;
 }

@@ -55,6 +55,12 @@ static inline void wait_begin(struct wait *w, const char *what, gshmem_team_t te
     w->has_served = w->reported = false;
 }
 
+/* For a wait that a spin cannot see the end of: who is waited for needs this CPU to run. */
+static inline void wait_without_spin(struct wait *w)
+{
+    w->spins = wait_spins;
+}
+
 /* After the spin: drives the network, yields, then sleeps for ever longer times up to a bound; checks
  * for failure. */
 gshmem_status_t wait_slowly(struct wait *w);

@@ -84,7 +84,8 @@ bool far_prepare(struct group *g, const struct job *j)
         return false;
     sort_members(f, g, j);
     int n_local = g->n - f->n_away;
-    f->local = group_create(n_local, my_place(f, j, n_local), f->local_pe, j->host.crowded);
+    f->local = group_create(n_local, my_place(f, j, n_local), f->local_pe,
+                            j->host.crowded ? j->host.cpus : 0);
     f->copies = calloc((size_t)f->n_away, sizeof *f->copies);
     g->meet = meet_far;
     return f->local && f->copies;

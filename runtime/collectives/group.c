@@ -28,7 +28,7 @@ static const char *const collective_name[COLLECTIVE_COUNT] = {
     [COLLECTIVE_AGREE] = "malloc, free or another call on the heap",
 };
 
-struct group *group_create(int n, int my, const int *pe, bool crowded)
+struct group *group_create(int n, int my, const int *pe, int cpus)
 {
     struct group *g = calloc(1, sizeof *g + (size_t)n * sizeof g->sync[0]);
 
@@ -36,10 +36,11 @@ struct group *group_create(int n, int my, const int *pe, bool crowded)
         return NULL;
     g->n = n;
     g->my = my;
-    g->crowded = crowded;
+    g->crowded = cpus > 0;
+    g->cpus = cpus;
     g->pe = pe;
     g->brought = NOTE_BYTES;
-    g->meet = table_meeting(n, crowded);
+    g->meet = table_meeting(n, g->crowded);
     return g;
 }
 
@@ -215,6 +216,10 @@ gshmem_status_t meet_hub(struct group *g, uint32_t signature, const char *call)
         wait_wake(&hub->generation, &hub->sleepers);
     } else {
         wait_begin(&w, call, g->team);
+        /* So many cannot all be running: some want this CPU. With 4 members on 2 CPUs 1.45 us a round
+         * for 1.75, with 8 of them 4.4 for 5.3. */
+        if (g->n - (int)(sum & COUNT_MASK) >= g->cpus)
+            wait_without_spin(&w);
         /* acquire: pairs with the release above */
         while (((now = atomic_load_explicit(&hub->generation, memory_order_acquire)) & ~1u) !=
                over) {

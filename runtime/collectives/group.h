@@ -18,7 +18,8 @@ struct far;
 struct group {
     int n;
     int my;
-    bool crowded;             /* members share CPUs */
+    bool crowded;             /* members share CPUs, */
+    int cpus;                 /* so many */
     uint32_t round;           /* how many have begun; members agree on it */
     gshmem_status_t broken;   /* why members can meet no more: one has died, or the job ended */
     struct far *far;          /* if members are on several hosts: far.h; else NULL */
@@ -62,9 +63,10 @@ static inline uint64_t signature_mix(uint64_t hash, uint64_t value)
     return hash ^ hash >> 32;
 }
 
-/* n members, of which this PE is number my; pe must outlive the group. The caller fills in team and
- * sync, with blocks in a clean state. NULL: out of memory. */
-struct group *group_create(int n, int my, const int *pe, bool crowded);
+/* n members, of which this PE is number my; cpus: as in the group, 0 if each has one for itself; pe must
+ * outlive the group. The caller fills in team and sync, with blocks in a clean state. NULL: out of
+ * memory. */
+struct group *group_create(int n, int my, const int *pe, int cpus);
 void group_destroy(struct group *g);
 
 /* The three ways to meet; runtime/collectives/table.c says which is used when. */

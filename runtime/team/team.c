@@ -59,7 +59,7 @@ struct team *team_create(struct job *j, int *members, int n, const char *call)
     if (t) {
         *t = (struct team){.id = GSHMEM_TEAM_INVALID, .n_pes = n, .members = members};
         if (make_tables(j, t) &&
-            (t->group = group_create(n, t->my_pe, members, j->host.crowded)) &&
+            (t->group = group_create(n, t->my_pe, members, j->host.crowded ? j->host.cpus : 0)) &&
             far_prepare(t->group, j) && kernels_make_team(j, t))
             return t;
         team_free(t);

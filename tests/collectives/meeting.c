@@ -81,7 +81,7 @@ static void try_way(int way, int n)
 
     for (int i = 0; i < n; i++) {
         member[i].way = ways[way].name;
-        member[i].group = group_create(n, i, pe, false);
+        member[i].group = group_create(n, i, pe, 0);
         CHECK(member[i].group != NULL);
         member[i].group->meet = ways[way].meet;
         for (int j = 0; j < n; j++)
