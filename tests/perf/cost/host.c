@@ -1,0 +1,59 @@
+/* A small put of the host's and the quiet behind it, from the call to its return: the runtime's part and the
+ * transport's, over the fake of libibverbs that the unit tests have. The job is one of one PE that is made to
+ * believe in a second one, on another host. For tests/perf/instructions, which counts within `measured`. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "pair.h"
+#include "runtime/context.h"
+#include "runtime/network_parts.h"
+#include "runtime/team/team.h"
+
+enum { STRIDE = 256, BATCH_MOST = 64 }; /* puts that are no neighbours */
+
+static uint64_t value = 7;
+static char *heap;
+
+void measured(int batch);
+
+__attribute__((noinline)) void measured(int batch)
+{
+    for (int i = 1; i <= batch; i++)
+        gshmem_putmem_nbi(heap + i * STRIDE, &value, sizeof value, 1);
+    gshmem_quiet();
+}
+
+static void add_pe(struct transport *far)
+{
+    static int members[] = {0, 1}, index_of[] = {0, -1};
+    static uintptr_t peer[2];
+    static _Atomic bool lost[2];
+
+    heap = (char *)job->heap_peer[0];
+    job->n_pes = 2;
+    job->team[GSHMEM_TEAM_WORLD]->members = members;
+    job->host.index_of = index_of;
+    job->host.lost = lost;
+    peer[0] = (uintptr_t)heap;
+    gshmem_ctx_default->n_pes = 2;
+    gshmem_ctx_default->heap.peer = peer;
+    job->network->far = far;
+    atomic_store(&job->network->proxy.runs, true); /* it is this thread that drives */
+}
+
+int main(int argc, char **argv)
+{
+    const int puts = argc == 3 ? atoi(argv[1]) : 0, batch = argc == 3 ? atoi(argv[2]) : 0;
+
+    CHECK(puts > 0 && batch > 0 && batch <= BATCH_MOST && puts % batch == 0);
+    CHECK_EQ(gshmem_init(), GSHMEM_OK);
+    add_pe(pair_open(SEGMENT_HEAP));
+    gshmem_putmem_nbi(heap, &value, sizeof value, 1);
+    pair_settle(); /* the key is known from here on */
+    for (int done = 0; done < puts; done += batch)
+        measured(batch);
+    CHECK_EQ(pair_word(0), value);
+    CHECK_EQ(pair_word((uint64_t)batch * STRIDE), value);
+    _exit(0); /* a job that has been told such things cannot be finalized */
+}
