@@ -48,6 +48,8 @@ enum transport_flags {
     TRANSPORT_KEPT = 2,
     /* It needs no order with those before it, or behind it, that are loose too and of the same epoch. */
     TRANSPORT_LOOSE = 4,
+    /* Nobody waits for it to be done: its answer may come with another's, or some time later. */
+    TRANSPORT_UNASKED = 8,
 };
 
 /* A put of at most this many bytes has been copied when post returns: its source may be reused; unless

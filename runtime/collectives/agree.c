@@ -18,6 +18,7 @@ gshmem_status_t collective_agree(struct team *t, const char *call, const uint64_
 
     if (g->broken)
         return group_refuse_broken(g, call);
+    g->brought = sizeof theirs; /* whatever the call: they must agree on it */
     memcpy(group_note(g)->data, mine, bytes);
     if ((status = group_meet(g, signature_make(COLLECTIVE_AGREE, 0), call)))
         return status;

@@ -43,13 +43,18 @@ static inline gshmem_status_t call_meet(struct call *c)
     return group_meet(c->group, c->signature, c->name);
 }
 
-/* The first round of an algorithm that touches the members' own objects: those must be the same
- * ones everywhere. */
-static inline gshmem_status_t call_enter(struct call *c)
+/* From here on the members' own objects must be the same ones everywhere. */
+static inline void call_name_objects(struct call *c)
 {
     uint64_t hash = signature_mix(c->signature, c->dest.offset);
 
     c->signature = signature_make(c->what, signature_mix(hash, c->source.offset));
+}
+
+/* The first round of an algorithm that touches those objects. */
+static inline gshmem_status_t call_enter(struct call *c)
+{
+    call_name_objects(c);
     return call_meet(c);
 }
 

@@ -12,12 +12,28 @@
  * different ones; that the sender's group is broken for good, and, above these bits, why. */
 enum { MIXED = 2, BROKEN = 4, BROKEN_BITS = 3 };
 
+enum {
+    INBOX_TEAMS = 8,         /* teams in the first slots have an inbox, */
+    INBOX_BYTES = 1024 * 1024, /* of two halves of that size */
+};
+
 struct far {
     struct group *local;      /* the members on this host */
-    int *local_pe;            /* [local->n]: PEs of the job */
+    int *local_pe;            /* [local->n]: PEs of the job, */
+    int *local_member;        /* and members */
     int hosts;
     int my_host;              /* among them, in the order of their first members */
     int *leader;              /* [hosts]: the member that speaks for it */
+    int *first;               /* [hosts + 1]: how many members are on the hosts before it */
+    int *host;                /* [n]: each member's */
+    int *place;               /* [n]: by host, and there by number: where its note is in an inbox */
+    int pairs;                /* most members of a host times the members on others */
+    char *inbox[2];           /* this host's leader's, by parity of the round; NULL: none */
+    struct load {
+        enum cargo kind;
+        int from;
+        size_t bytes;
+    } coming, last;           /* what rounds carry; `bytes` of the coming one is the group's `brought` */
     bool *away;               /* [n] */
     int n_away;
     struct team_sync *copies; /* [n_away]: where notes from other hosts are put */
@@ -47,13 +63,28 @@ static void sort_members(struct far *f, const struct group *g, const struct job 
             h++;
         if (h == f->hosts)
             f->leader[f->hosts++] = i;
+        f->host[i] = h;
+        f->place[i] = f->first[h + 1]++;
         f->away[i] = j->host.index_of[g->pe[i]] < 0;
         f->n_away += f->away[i];
         if (!f->away[i]) {
             f->my_host = h;
+            f->local_member[n_local] = i;
             f->local_pe[n_local++] = g->pe[i];
         }
     }
+}
+
+/* From how many members a host has, and each member's number there, to where they begin. */
+static void find_places(struct far *f, int n)
+{
+    for (int h = 0; h < f->hosts; h++) {
+        int pairs = f->first[h + 1] * (n - f->first[h + 1]);
+        f->pairs = pairs > f->pairs ? pairs : f->pairs;
+        f->first[h + 1] += f->first[h];
+    }
+    for (int i = 0; i < n; i++)
+        f->place[i] += f->first[f->host[i]];
 }
 
 static int my_place(const struct far *f, const struct job *j, int n)
@@ -77,12 +108,17 @@ bool far_prepare(struct group *g, const struct job *j)
     struct far *f = g->far = calloc(1, sizeof *f);
     if (!f)
         return false;
-    f->leader = malloc((size_t)g->n * sizeof *f->leader);
-    f->local_pe = malloc((size_t)g->n * sizeof *f->local_pe);
+    f->leader = malloc((size_t)g->n * 5 * sizeof *f->leader);
+    f->first = calloc((size_t)g->n + 1, sizeof *f->first);
     f->away = calloc((size_t)g->n, sizeof *f->away);
-    if (!f->leader || !f->local_pe || !f->away)
+    if (!f->leader || !f->first || !f->away)
         return false;
+    f->local_pe = f->leader + g->n;
+    f->local_member = f->local_pe + g->n;
+    f->host = f->local_member + g->n;
+    f->place = f->host + g->n;
     sort_members(f, g, j);
+    find_places(f, g->n);
     int n_local = g->n - f->n_away;
     f->local = group_create(n_local, my_place(f, j, n_local), f->local_pe,
                             j->host.crowded ? j->host.cpus : 0);
@@ -97,13 +133,25 @@ void far_free(struct far *f)
         return;
     group_destroy(f->local);
     free(f->leader);
-    free(f->local_pe);
+    free(f->first);
     free(f->away);
     free(f->copies);
     free(f);
 }
 
-/* The inner group's blocks lie behind those of all teams. */
+size_t far_system_bytes(void)
+{
+    return (size_t)2 * INBOX_TEAMS * INBOX_BYTES;
+}
+
+/* In a PE's system memory; both are the same on all. */
+static uint64_t inbox_offset(int slot, unsigned int parity)
+{
+    return 2 * (uint64_t)TEAM_MAX * sizeof(struct team_sync) +
+           ((uint64_t)slot * 2 + parity) * INBOX_BYTES;
+}
+
+/* The inner group's blocks lie behind those of all teams, inboxes behind them. */
 void far_install(struct group *g, const struct job *j, int slot)
 {
     struct far *f = g->far;
@@ -117,6 +165,138 @@ void far_install(struct group *g, const struct job *j, int slot)
         f->local->sync[i] =
             (struct team_sync *)j->system_peer[f->local_pe[i]] + TEAM_MAX + slot;
     f->local->team = slot;
+    for (unsigned int parity = 0; parity < 2 && slot < INBOX_TEAMS; parity++)
+        f->inbox[parity] = (char *)j->system_peer[f->local_pe[0]] + inbox_offset(slot, parity);
+}
+
+int far_hosts(const struct group *g)
+{
+    return g->far->hosts;
+}
+
+int far_my_host(const struct group *g)
+{
+    return g->far->my_host;
+}
+
+const struct group *far_neighbours(const struct group *g)
+{
+    return g->far->local;
+}
+
+const int *far_local(const struct group *g)
+{
+    return g->far->local_member;
+}
+
+/* ---- Cargo ---- */
+
+/* Of a note with so many bytes of data, in an inbox. */
+static size_t note_bytes(size_t bytes)
+{
+    return offsetof(struct note, data) + bytes;
+}
+
+static size_t whole_lines(size_t bytes)
+{
+    return (bytes + SYNC_LINE - 1) / SYNC_LINE * SYNC_LINE;
+}
+
+size_t far_most(const struct group *g, enum cargo kind)
+{
+    const struct far *f = g->far;
+    size_t n = kind == CARGO_NOTES   ? (size_t)g->n
+               : kind == CARGO_HOSTS ? (size_t)f->hosts
+               : kind == CARGO_PAIRS ? 2 * (size_t)f->pairs /* one half for what goes out */
+                                     : 1;
+    size_t each = f->inbox[0] ? INBOX_BYTES / n / SYNC_LINE * SYNC_LINE : 0;
+
+    return kind == CARGO_NOTES || kind == CARGO_ONE ? each > SYNC_LINE ? each - note_bytes(0) : 0 : each;
+}
+
+void far_load(struct group *g, enum cargo kind, int from, size_t bytes)
+{
+    g->brought = bytes;
+    g->far->coming = (struct load){.kind = kind, .from = from};
+}
+
+/* Whether it travels with the leaders' words. */
+static bool fits(const struct group *g, const struct load *l)
+{
+    return l->bytes <= far_most(g, l->kind);
+}
+
+static struct note *note_of(const struct group *g, int i, uint32_t round, const struct load *l)
+{
+    const struct far *f = g->far;
+    size_t place = l->kind == CARGO_ONE ? 0 : (size_t)f->place[i];
+
+    if (!fits(g, l))
+        return &g->sync[i]->note[round & 1];
+    return (struct note *)(void *)(f->inbox[round & 1] + place * whole_lines(note_bytes(l->bytes)));
+}
+
+static struct load coming(const struct group *g)
+{
+    struct load l = g->far->coming;
+
+    l.bytes = g->brought;
+    return l;
+}
+
+struct note *far_note(const struct group *g)
+{
+    struct load l = coming(g);
+
+    return note_of(g, g->my, g->round + 1, &l);
+}
+
+const struct note *far_read(const struct group *g, int i)
+{
+    return note_of(g, i, g->round, &g->far->last);
+}
+
+char *far_part(const struct group *g, int h)
+{
+    return g->far->inbox[(g->round + 1) & 1] + (size_t)h * whole_lines(g->brought);
+}
+
+const char *far_part_read(const struct group *g, int h)
+{
+    return g->far->inbox[g->round & 1] + (size_t)h * whole_lines(g->far->last.bytes);
+}
+
+/* Of CARGO_PAIRS: where what host `from` has for host `to` begins in the inbox of either, in pieces. In
+ * the first half lies what goes out, in the second what has come. */
+static size_t pairs_before(const struct far *f, int from, int to, bool out)
+{
+    int ours = out ? from : to, others = out ? to : from;
+    size_t members = (size_t)(f->first[ours + 1] - f->first[ours]);
+    size_t before = (size_t)f->first[others];
+
+    if (others > ours)
+        before -= members;
+    return members * before;
+}
+
+static size_t pair_of(const struct group *g, int from, int to, bool out)
+{
+    const struct far *f = g->far;
+    int there = f->host[to], here = f->host[from];
+    size_t row = (size_t)(f->place[from] - f->first[here]), column = (size_t)(f->place[to] - f->first[there]);
+
+    return pairs_before(f, here, there, out) + row * (size_t)(f->first[there + 1] - f->first[there]) + column;
+}
+
+char *far_out(const struct group *g, int i)
+{
+    return g->far->inbox[(g->round + 1) & 1] + pair_of(g, g->my, i, true) * g->brought;
+}
+
+const char *far_in(const struct group *g, int i)
+{
+    return g->far->inbox[g->round & 1] + INBOX_BYTES / 2 +
+           pair_of(g, i, g->my, false) * g->far->last.bytes;
 }
 
 /* ---- Between hosts ---- */
@@ -126,7 +306,14 @@ static uint64_t block_offset(const struct group *g, size_t within)
     return (uint64_t)g->team * sizeof(struct team_sync) + within;
 }
 
-static gshmem_status_t tell(struct group *g, int leader, int step, uint64_t word, const char *call)
+/* A piece of an inbox, on its way to another's: from where it is here to where it belongs there. */
+struct piece {
+    size_t from, to, bytes;
+};
+
+/* The word that says that this host has arrived, behind a piece of the cargo. */
+static gshmem_status_t tell(struct group *g, int leader, int step, uint64_t word, struct piece p,
+                            const char *call)
 {
     size_t parity = word >> 32 & 1; /* of the round */
     uint64_t offset =
@@ -134,9 +321,12 @@ static gshmem_status_t tell(struct group *g, int leader, int step, uint64_t word
                             (size_t)step * sizeof g->sync[0]->step[0] + parity * 8);
     struct transport_request signal = {
         .kind = TRANSPORT_PUT,
+        .flags = TRANSPORT_UNASKED,
         .pe = g->pe[leader],
         .segment = SEGMENT_SYSTEM,
-        .offset = offset,
+        .offset = p.bytes ? inbox_offset(g->team, parity) + p.to : offset,
+        .local = p.bytes ? g->far->inbox[parity] + p.from : NULL,
+        .bytes = p.bytes,
         .signal_op = GSHMEM_SIGNAL_SET,
         .signal_segment = SEGMENT_SYSTEM,
         .signal_offset = offset,
@@ -144,6 +334,60 @@ static gshmem_status_t tell(struct group *g, int leader, int step, uint64_t word
     };
 
     return network_post(job->network, &g->far->pending, &signal, call);
+}
+
+static gshmem_status_t give(struct group *g, int leader, struct piece p, const char *call)
+{
+    unsigned int parity = g->round & 1;
+    struct transport_request put = {
+        .kind = TRANSPORT_PUT,
+        .flags = TRANSPORT_UNASKED,
+        .pe = g->pe[leader],
+        .segment = SEGMENT_SYSTEM,
+        .offset = inbox_offset(g->team, parity) + p.to,
+        .local = g->far->inbox[parity] + p.from,
+        .bytes = p.bytes,
+    };
+
+    return p.bytes ? network_post(job->network, &g->far->pending, &put, call) : GSHMEM_OK;
+}
+
+/* Of what the round carries, that of `count` hosts from `first` on, which follow each other. */
+static struct piece cargo_of(const struct group *g, int first, int count)
+{
+    const struct far *f = g->far;
+    const struct load *l = &f->last;
+    size_t note = whole_lines(note_bytes(l->bytes)), part = whole_lines(l->bytes), at, bytes;
+
+    if (l->kind == CARGO_ONE) {
+        bool ours = f->host[l->from] >= first && f->host[l->from] < first + count;
+        return (struct piece){.bytes = ours ? note_bytes(l->bytes) : 0};
+    }
+    if (l->kind == CARGO_HOSTS) {
+        at = (size_t)first * part;
+        bytes = (size_t)count * part;
+    } else {
+        at = (size_t)f->first[first] * note;
+        bytes = (size_t)(f->first[first + count] - f->first[first]) * note;
+    }
+    return (struct piece){at, at, bytes};
+}
+
+/* That of `count` hosts up to this one, around the beginning if need be, and the word. */
+static gshmem_status_t tell_of_hosts(struct group *g, int to, int step, uint64_t word, int count,
+                                     bool carries, const char *call)
+{
+    struct far *f = g->far;
+    int first = f->my_host - count + 1, around = first < 0 ? -first : 0;
+    struct piece none = {0, 0, 0};
+    gshmem_status_t status = GSHMEM_OK;
+
+    if (!carries || f->last.kind == CARGO_PAIRS)
+        return tell(g, to, step, word, none, call);
+    if (around)
+        status = give(g, to, cargo_of(g, f->hosts - around, around), call);
+    return status ? status
+                  : tell(g, to, step, word, cargo_of(g, first + around, count - around), call);
 }
 
 static bool is_broken(uint64_t word)
@@ -165,41 +409,82 @@ static gshmem_status_t break_off(struct group *g, gshmem_status_t status, const 
     for (int step = 0, distance = 1; f->local->my == 0 && distance < f->hosts; step++, distance *= 2) {
         int to = f->leader[(f->my_host + distance) % f->hosts];
         for (uint64_t parity = 0; parity < 2 && !network_lost(job->network, g->pe[to]); parity++)
-            tell(g, to, step, parity << 32 | word, call); /* who cannot be told has gone itself */
+            tell(g, to, step, parity << 32 | word, (struct piece){0, 0, 0}, call); /* or it has gone itself */
     }
     return fail_silently(status, "%s", why);
 }
 
-/* Dissemination as in group.c, among leaders; the words arrive as signals. */
-static gshmem_status_t meet_leaders(struct group *g, uint32_t *heard, const char *call)
+/* What each host has for each other goes straight there. Between two of them it goes before the word; where
+ * there are more the word may come another way, and waits until the others have theirs. */
+static gshmem_status_t send_pairs(struct group *g, struct piece *last, const char *call)
 {
     struct far *f = g->far;
-    unsigned int parity = g->round & 1;
+    size_t members = (size_t)(f->first[f->my_host + 1] - f->first[f->my_host]);
+    gshmem_status_t status = GSHMEM_OK;
+
+    for (int step = 1; step < f->hosts && !status; step++) {
+        int h = (f->my_host + step) % f->hosts;
+        size_t pairs = members * (size_t)(f->first[h + 1] - f->first[h]);
+        *last = (struct piece){pairs_before(f, f->my_host, h, true) * f->last.bytes,
+                               INBOX_BYTES / 2 + pairs_before(f, f->my_host, h, false) * f->last.bytes,
+                               pairs * f->last.bytes};
+        if (f->hosts > 2)
+            status = give(g, f->leader[h], *last, call);
+    }
+    if (f->hosts > 2 && !status)
+        status = network_quiet(&f->pending, call);
+    if (f->hosts > 2)
+        last->bytes = 0;
+    return status;
+}
+
+/* The word that the host `distance` before this one sends with that step. */
+static gshmem_status_t hear(struct group *g, int step, int distance, uint32_t *heard, struct wait *w,
+                            const char *call)
+{
+    struct far *f = g->far;
+    _Atomic uint64_t *from = &g->sync[g->my]->step[step].word[g->round & 1];
     gshmem_status_t status;
+    uint64_t word;
+
+    /* acquire: pairs with the release by which the transport stores a signal */
+    while ((word = atomic_load_explicit(from, memory_order_acquire)) >> 32 != g->round &&
+           !is_broken(word)) {
+        if ((status = wait_slowly(w))) /* nobody of this host can end it: drive from the start */
+            return status;
+    }
+    if (is_broken(word))
+        return fail((gshmem_status_t)((uint32_t)word >> BROKEN_BITS),
+                    "%s on team %d: PE %d, on another host, cannot reach all of its members", call,
+                    g->team, g->pe[f->leader[(f->my_host + f->hosts - distance) % f->hosts]]);
+    if ((uint32_t)word != *heard)
+        *heard = MIXED;
+    return GSHMEM_OK;
+}
+
+/* Dissemination as in group.c, among leaders; the words arrive as signals, behind what the sender has
+ * of the cargo and the receiver has not. */
+static gshmem_status_t meet_leaders(struct group *g, uint32_t *heard, bool carries, const char *call)
+{
+    struct far *f = g->far;
+    struct piece pairs = {0, 0, 0};
+    gshmem_status_t status = GSHMEM_OK;
     struct wait w;
 
+    if (carries && f->last.kind == CARGO_PAIRS)
+        status = send_pairs(g, &pairs, call);
     wait_begin(&w, call, g->team);
-    for (int step = 0, distance = 1; distance < f->hosts; step++, distance *= 2) {
+    for (int step = 0, distance = 1; distance < f->hosts && !status; step++, distance *= 2) {
         int to = f->leader[(f->my_host + distance) % f->hosts];
-        _Atomic uint64_t *from = &g->sync[g->my]->step[step].word[parity];
-        uint64_t word;
+        int count = distance < f->hosts - distance ? distance : f->hosts - distance;
+        uint64_t word = (uint64_t)g->round << 32 | *heard;
 
-        if ((status = tell(g, to, step, (uint64_t)g->round << 32 | *heard, call)))
-            return status;
-        /* acquire: pairs with the release by which the transport stores a signal */
-        while ((word = atomic_load_explicit(from, memory_order_acquire)) >> 32 != g->round &&
-               !is_broken(word)) {
-            if ((status = wait_step(&w)))
-                return status;
-        }
-        if (is_broken(word))
-            return fail((gshmem_status_t)((uint32_t)word >> BROKEN_BITS),
-                        "%s on team %d: PE %d, on another host, cannot reach all of its members", call,
-                        g->team, g->pe[f->leader[(f->my_host + f->hosts - distance) % f->hosts]]);
-        if ((uint32_t)word != *heard)
-            *heard = MIXED;
+        status = pairs.bytes ? tell(g, to, step, word, pairs, call)
+                             : tell_of_hosts(g, to, step, word, count, carries, call);
+        if (!status)
+            status = hear(g, step, distance, heard, &w, call);
     }
-    return GSHMEM_OK;
+    return status;
 }
 
 /* Copies of the notes of members on other hosts, `bytes` of their data. */
@@ -210,6 +495,8 @@ static gshmem_status_t fetch_notes(struct group *g, size_t bytes, const char *ca
     gshmem_status_t status = GSHMEM_OK, waited;
 
     for (int i = 0; i < g->n && !status; i++) {
+        if (f->last.kind == CARGO_ONE && bytes && i != f->last.from)
+            continue;
         struct transport_request get = {
             .kind = TRANSPORT_GET,
             .flags = TRANSPORT_MORE,
@@ -226,32 +513,34 @@ static gshmem_status_t fetch_notes(struct group *g, size_t bytes, const char *ca
     return status ? status : waited;
 }
 
-/* How much of a note this round's readers will want. */
-static size_t bytes_wanted(struct group *g, uint32_t signature)
+/* Whether this round carries anything; the next will carry notes, of which nothing is known. */
+static bool unload(struct group *g, uint32_t signature)
 {
-    size_t brought = g->brought;
+    struct far *f = g->far;
 
+    f->last = coming(g);
+    f->coming = (struct load){.kind = CARGO_NOTES};
     g->brought = NOTE_BYTES;
     switch ((enum collective)(signature >> 1 & 15)) {
     case COLLECTIVE_SYNC:
     case COLLECTIVE_DESTROY:
     case COLLECTIVE_REFUSED:
-        return SIZE_MAX; /* not even who wrote it */
+        return false; /* not even who wrote it */
     default:
-        return brought;
+        return true;
     }
 }
 
 /* ---- One round ---- */
 
 /* All neighbours have arrived: their leader asks the other hosts, and passes the answer on. */
-static gshmem_status_t ask_others(struct group *g, uint32_t *heard, const char *call)
+static gshmem_status_t ask_others(struct group *g, uint32_t *heard, bool carries, const char *call)
 {
     struct group *local = g->far->local;
     gshmem_status_t status = GSHMEM_OK, met;
 
     if (local->my == 0) {
-        status = meet_leaders(g, heard, call);
+        status = meet_leaders(g, heard, carries, call);
         group_note(local)->value = (uint64_t)status << 32 | *heard;
     }
     if ((met = group_meet(local, signature_make(COLLECTIVE_SYNC, 0), call)))
@@ -267,7 +556,7 @@ static gshmem_status_t ask_others(struct group *g, uint32_t *heard, const char *
 
 gshmem_status_t meet_far(struct group *g, uint32_t signature, const char *call)
 {
-    size_t wanted = bytes_wanted(g, signature);
+    bool wanted = unload(g, signature), carries = wanted && fits(g, &g->far->last);
     uint32_t heard = signature;
     gshmem_status_t status, local;
 
@@ -280,15 +569,22 @@ gshmem_status_t meet_far(struct group *g, uint32_t signature, const char *call)
         return break_off(g, local, call);
     if (local)
         heard = MIXED;
-    if ((status = ask_others(g, &heard, call)))
+    if ((status = ask_others(g, &heard, carries && !local, call)))
         return break_off(g, status, call);
     if (local)
         return local; /* and has been explained */
-    if (heard != signature)
-        wanted = 0;
-    if (wanted != SIZE_MAX && (status = fetch_notes(g, wanted, call)))
+    if (heard == signature && (!wanted || carries))
+        return GSHMEM_OK;
+    if ((status = fetch_notes(g, heard == signature ? g->far->last.bytes : 0, call)))
         return break_off(g, status, call);
     return heard == signature ? GSHMEM_OK : group_explain_mismatch(g, signature, call);
+}
+
+gshmem_status_t far_meet_neighbours(struct group *g, uint32_t signature, const char *call)
+{
+    gshmem_status_t status = group_meet(g->far->local, signature, call);
+
+    return status && status != GSHMEM_ERR_MISMATCH ? break_off(g, status, call) : status;
 }
 
 /* When all have met once more, all that they wanted from each other's blocks has been fetched. The

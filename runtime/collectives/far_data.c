@@ -1,7 +1,6 @@
-/* Collectives of far groups whose data does not fit into notes.
- *
- * Data moves between members by the library's own put and get, all of a phase in flight at once;
- * rounds separate the phases. Results are combined in the order of the members, as everywhere. */
+/* Collectives of far groups whose data moves by the library's own put and get, from member to member, all
+ * of a phase in flight at once; rounds separate the phases. Results are combined in the order of the
+ * members. What fits into rounds goes with them: far_cargo.c. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +35,7 @@ static gshmem_status_t meet_and_tell(struct call *c, gshmem_status_t mine)
 {
     struct group *g = c->group;
 
+    g->brought = 0;
     group_note(g)->value = (uint64_t)mine;
     gshmem_status_t status = meet(c);
     for (int i = 0; i < g->n && !status && !mine; i++) {
@@ -70,7 +70,7 @@ static gshmem_status_t give_to_all(struct call *c, size_t at)
     return status;
 }
 
-gshmem_status_t broadcast_far(struct call *c)
+gshmem_status_t broadcast_put(struct call *c)
 {
     gshmem_status_t status = enter(c);
 
@@ -81,19 +81,19 @@ gshmem_status_t broadcast_far(struct call *c)
     return finish(c, status);
 }
 
-gshmem_status_t collect_far(struct call *c)
+gshmem_status_t collect_put(struct call *c)
 {
     gshmem_status_t status = enter(c);
 
     return status ? status : finish(c, give_to_all(c, (size_t)c->group->my * c->bytes));
 }
 
-gshmem_status_t collect_far_at(struct call *c, size_t my_place, bool mine)
+gshmem_status_t collect_put_at(struct call *c, size_t my_place, bool mine)
 {
     return finish(c, mine ? give_to_all(c, my_place) : GSHMEM_OK);
 }
 
-gshmem_status_t alltoall_far(struct call *c)
+gshmem_status_t alltoall_put(struct call *c)
 {
     struct group *g = c->group;
     gshmem_status_t status = enter(c);
@@ -232,7 +232,7 @@ static gshmem_status_t reduce_by_shares(struct call *c)
 }
 
 /* Of little data a share is not worth its way. */
-gshmem_status_t reduce_far(struct call *c)
+gshmem_status_t reduce_put(struct call *c)
 {
     if (c->group->n > 2 && c->bytes >= SHARED_BYTES)
         return reduce_by_shares(c);

@@ -67,7 +67,7 @@ __attribute__((cold)) gshmem_status_t group_explain_mismatch(struct group *g, ui
 {
     for (int i = 0; i < g->n; i++) {
         /* acquire: as in meet_flat; the word was stored before the member arrived */
-        uint64_t word = atomic_load_explicit(&group_read(g, i)->word, memory_order_acquire);
+        uint64_t word = atomic_load_explicit(&g->sync[i]->note[g->round & 1].word, memory_order_acquire);
         if ((uint32_t)word == signature)
             continue;
         if (signature == COLLECTIVE_REFUSED) /* it has said what was wrong */

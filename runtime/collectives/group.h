@@ -23,7 +23,8 @@ struct group {
     uint32_t round;           /* how many have begun; members agree on it */
     gshmem_status_t broken;   /* why members can meet no more: one has died, or the job ended */
     struct far *far;          /* if members are on several hosts: far.h; else NULL */
-    size_t brought;           /* of a note, what the coming round's readers want; for far groups */
+    size_t brought;           /* of a note, what the coming round's readers want; for far groups, which
+                                 want to know it before the note is filled in */
     gshmem_team_t team;       /* for reports */
     const int *pe;            /* [n]: PEs of the job, for reports */
     gshmem_status_t (*meet)(struct group *g, uint32_t signature, const char *call);
@@ -74,16 +75,21 @@ gshmem_status_t meet_flat(struct group *g, uint32_t signature, const char *call)
 gshmem_status_t meet_dissemination(struct group *g, uint32_t signature, const char *call);
 gshmem_status_t meet_hub(struct group *g, uint32_t signature, const char *call);
 
-/* My note of the coming round, to be filled in before group_meet. */
+/* The same two for far groups: far.h. */
+struct note *far_note(const struct group *g);
+const struct note *far_read(const struct group *g, int i);
+
+/* My note of the coming round, to be filled in before group_meet; of far groups `brought` bytes. Its
+ * word is the round's own. */
 static inline struct note *group_note(struct group *g)
 {
-    return &g->sync[g->my]->note[(g->round + 1) & 1];
+    return g->far ? far_note(g) : &g->sync[g->my]->note[(g->round + 1) & 1];
 }
 
 /* A member's note of the round that is over; valid until the next group_meet. */
 static inline const struct note *group_read(const struct group *g, int i)
 {
-    return &g->sync[i]->note[g->round & 1];
+    return g->far ? far_read(g, i) : &g->sync[i]->note[g->round & 1];
 }
 
 /* One round. Members that arrive with different signatures all get GSHMEM_ERR_MISMATCH, and the

@@ -57,10 +57,11 @@ gshmem_status_t alltoalls_noted(struct call *c)
 {
     struct group *g = c->group;
     size_t all = (size_t)g->n * c->n;
-    char *note = group_note(g)->data, *dest = c->dest.mine;
+    char *note, *dest = c->dest.mine;
     gshmem_status_t status;
 
     g->brought = all * c->element;
+    note = group_note(g)->data;
     for (size_t i = 0; i < all; i++)
         memcpy(note + i * c->element, c->source.mine + i * (size_t)c->sst * c->element, c->element);
     if ((status = call_meet(c)))

@@ -67,7 +67,7 @@ gshmem_status_t collect_sized(struct call *c)
     struct group *g = c->group;
     struct note *note = group_note(g);
     size_t at = 0, my_place = 0;
-    bool larger = false;
+    size_t largest = 0;
     gshmem_status_t status;
 
     note->value = c->bytes;
@@ -87,7 +87,7 @@ gshmem_status_t collect_sized(struct call *c)
         if (i == g->my)
             my_place = at;
         at += bytes;
-        larger |= bytes > NOTE_BYTES;
+        largest = bytes > largest ? bytes : largest;
     }
     at = 0;
     for (int i = 0; i < g->n; i++) {
@@ -96,10 +96,10 @@ gshmem_status_t collect_sized(struct call *c)
             gshmem_copy(c->dest.mine + at, group_read(g, i)->data, bytes);
         at += bytes;
     }
-    if (!larger)
+    if (largest <= NOTE_BYTES)
         return GSHMEM_OK;
     if (g->far)
-        return collect_far_at(c, my_place, c->bytes > NOTE_BYTES);
+        return collect_far(c, my_place, largest);
     if (c->bytes > NOTE_BYTES)
         give_to_all(c, my_place);
     return call_meet(c);

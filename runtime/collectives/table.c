@@ -102,11 +102,11 @@ algorithm_fn *table_algorithm(enum collective what, size_t bytes, int n, bool cr
 
 /* Between hosts a round takes the network's time whatever it carries: all that fits goes by note. */
 static algorithm_fn *const far_algorithms[COLLECTIVE_COUNT][2] = {
-    [COLLECTIVE_BROADCAST] = {broadcast_noted, broadcast_far},
-    [COLLECTIVE_FCOLLECT] = {collect_noted, collect_far},
-    [COLLECTIVE_ALLTOALL] = {alltoall_noted, alltoall_far},
+    [COLLECTIVE_BROADCAST] = {broadcast_far, broadcast_far},
+    [COLLECTIVE_FCOLLECT] = {fcollect_far, fcollect_far},
+    [COLLECTIVE_ALLTOALL] = {alltoall_far, alltoall_far},
     [COLLECTIVE_ALLTOALLS] = {alltoalls_noted, alltoalls_far},
-    [COLLECTIVE_REDUCE] = {reduce_noted, reduce_far},
+    [COLLECTIVE_REDUCE] = {reduce_far, reduce_far},
     [COLLECTIVE_REDUCESCATTER] = {reducescatter_noted, reducescatter_far},
     [COLLECTIVE_INSCAN] = {inscan_noted, inscan_far},
     [COLLECTIVE_EXSCAN] = {exscan_noted, exscan_far},

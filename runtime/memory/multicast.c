@@ -217,8 +217,8 @@ static bool greet(struct team *t, const struct greeting *mine, struct handover_a
     struct group *g = t->group;
     bool all = true;
 
-    memcpy(group_note(g)->data, mine, sizeof *mine);
     g->brought = sizeof *mine;
+    memcpy(group_note(g)->data, mine, sizeof *mine);
     if (group_meet(g, signature_make(COLLECTIVE_SPLIT, sizeof *mine), "multicast"))
         return false;
     *end = mine->everywhere;

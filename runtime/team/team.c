@@ -10,7 +10,8 @@
 
 size_t team_system_bytes(void)
 {
-    return 2 * (size_t)TEAM_MAX * sizeof(struct team_sync); /* a far group has an inner one */
+    return 2 * (size_t)TEAM_MAX * sizeof(struct team_sync) /* a far group has an inner one */
+           + far_system_bytes();
 }
 
 /* ---- Making and freeing ---- */
