@@ -19,7 +19,8 @@ const char *atomic_name(int op)
     return (unsigned)op < AMO_COUNT ? names[op] : NULL;
 }
 
-/* Its owner's proxy applies it, with the same CPU's atomics as those who have it mapped. */
+/* Its owner's proxy applies it, with the same CPU's atomics as those who have it mapped; or its NIC, which
+ * then does so for all. */
 static gshmem_status_t apply_afar(struct context *c, const struct target *t, enum gshmem_amo op,
                                   int type, uint64_t operand, uint64_t compare, uint64_t *old)
 {
@@ -34,7 +35,9 @@ static gshmem_status_t apply_afar(struct context *c, const struct target *t, enu
         .compare = compare,
     };
 
-    if (old)
+    /* To PEs of this host there is a shorter way, too, which fences keep in order by doing nothing: what
+     * their NICs do is over on return. */
+    if (old || t->here)
         return network_errand(job->network, &request, names[op], old);
     request.flags = TRANSPORT_MORE;
     network_loosen(job->network, &request);
@@ -79,7 +82,7 @@ gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo op, int typ
         return status;
     if (target_there.device)
         return apply_by_device(&target_there, op, type, operand, compare, old);
-    if (!target_there.here)
+    if (!target_there.here || (target_there.by_nic && op != GSHMEM_AMO_FETCH))
         return apply_afar(c, &target_there, op, type, operand, compare, old);
     uint64_t was = atomic_apply(op, type, target_there.here, operand, compare);
     if (old)

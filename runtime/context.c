@@ -4,6 +4,7 @@
 #include "device/device.h"
 #include "runtime/facade.h"
 #include "runtime/memory/device_heap.h"
+#include "runtime/memory/nic_heap.h"
 #include "runtime/memory/symmetric.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/team/team.h"
@@ -103,6 +104,19 @@ void *context_reach_library(const struct gshmem_ctx *ctx, const void *mine, size
         return (void *)(ctx->data.peer[pe] - job->data.segment[0].offset + s->offset + offset);
     }
     return NULL;
+}
+
+/* In the part of the heap that NICs update. */
+static bool aim_at_nics(const struct gshmem_ctx *ctx, const void *mine, size_t bytes, int pe,
+                        struct target *target)
+{
+    if (!nic_heap_find(job, mine, bytes, &target->offset))
+        return false;
+    target->pe = job->team[ctx->team]->members[pe];
+    target->segment = SEGMENT_NIC;
+    target->here = nic_heap_there(job, target->pe, target->offset);
+    target->by_nic = true;
+    return true;
 }
 
 /* Behind the device's heap there are holes: between what the program has lent to it. */
@@ -214,9 +228,12 @@ gshmem_status_t context_aim(struct context *c, const void *mine, size_t bytes, i
         return fail(GSHMEM_ERR_ARGUMENT, "%s of %zu B with PE %d: the %s has PEs 0..%d", call, bytes,
                     pe, ctx->team == GSHMEM_TEAM_WORLD ? "job" : "context's team", ctx->n_pes - 1);
     target->here = gshmem_ctx_reach(&c->view, mine, bytes, pe);
+    target->device = NULL;
+    target->by_nic = false;
+    if (!target->here && aim_at_nics(ctx, mine, bytes, pe, target))
+        return GSHMEM_OK;
     if (!target->here)
         target->here = context_reach_library(ctx, mine, bytes, pe);
-    target->device = NULL;
     if (target->here || aim_at_device(ctx, mine, bytes, pe, target) ||
         context_aim_afar(c, mine, bytes, pe, target))
         return GSHMEM_OK;

@@ -13,6 +13,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
 #include "runtime/memory/data.h"
+#include "runtime/network.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/team/team.h"
 #include "runtime/wait.h"
@@ -118,7 +119,7 @@ static uint64_t heap_limit(int n)
     return whole_pages(least > most ? least : most);
 }
 
-static gshmem_status_t plan(struct host *host, int n_pes)
+static gshmem_status_t plan(struct host *host, int n_pes, int n_hosts)
 {
     struct data_segments data;
     gshmem_status_t status = data_find(&data);
@@ -133,6 +134,8 @@ static gshmem_status_t plan(struct host *host, int n_pes)
         .data_bytes = whole_pages(data.bytes),
         .heap_bytes = heap_limit(host->n),
     };
+    if (network_may_have_nics(n_hosts))
+        host->layout.nic_bytes = host->layout.heap_bytes;
     return GSHMEM_OK;
 }
 
@@ -153,7 +156,7 @@ gshmem_status_t host_open(struct host *host, const struct bootstrap *b,
     memset(address, 0, sizeof *address);
     if ((status = find_neighbours(host, b)) || host->index != 0)
         return status;
-    if ((status = plan(host, b->n_pes)) || (status = device_arena_create(arena_bytes(host), &host->fd)))
+    if ((status = plan(host, b->n_pes, b->n_hosts)) || (status = device_arena_create(arena_bytes(host), &host->fd)))
         return status;
     if (host->n > 1 && !(status = rendezvous_open(&host->rendezvous)))
         *address = host->rendezvous.address;

@@ -4,7 +4,7 @@
  * leader, makes it and hands its descriptor to the others over a Unix socket. Every PE maps the
  * whole of it once, so that peers' heaps need no mapping of their own, ever:
  *
- *     control | slot of PE 0: system, data, heap | slot of PE 1 | …        (PEs by index on the host)
+ *     control | slot of PE 0: system, data, heap, NICs' heap | slot of PE 1 | …    (by index on the host)
  *
  * The file is sparse; memory is taken when it is first touched. */
 #ifndef GSHMEM_RUNTIME_HOST_H
@@ -27,6 +27,7 @@ struct host_layout {
     uint64_t system_bytes; /* of a slot: the library's own symmetric memory */
     uint64_t data_bytes;   /* of a slot: room for the program's global and static variables */
     uint64_t heap_bytes;   /* of a slot: the limit of the symmetric heap */
+    uint64_t nic_bytes;    /* of a slot: and of the part of it that NICs update (memory/nic_heap.h) */
 };
 
 /* What a PE shows its neighbours; written by its owner alone. */
@@ -70,7 +71,7 @@ struct host {
 /* The offsets of a slot's parts in the arena. */
 static inline size_t host_slot_bytes(const struct host_layout *l)
 {
-    return l->system_bytes + l->data_bytes + l->heap_bytes;
+    return l->system_bytes + l->data_bytes + l->heap_bytes + l->nic_bytes;
 }
 
 static inline size_t host_system_offset(const struct host_layout *l, int index)
@@ -86,6 +87,11 @@ static inline size_t host_data_offset(const struct host_layout *l, int index)
 static inline size_t host_heap_offset(const struct host_layout *l, int index)
 {
     return host_data_offset(l, index) + l->data_bytes;
+}
+
+static inline size_t host_nic_offset(const struct host_layout *l, int index)
+{
+    return host_heap_offset(l, index) + l->heap_bytes;
 }
 
 /* Finds this host's PEs; the leader makes the shared memory. *address is what the leader publishes

@@ -44,6 +44,7 @@ struct job {
     enum nic_way nic_way;        /* how NICs get at its memory, where that is its own */
     struct device_heap *device_heap; /* the symmetric heap in the device's own memory, and what is */
     struct heap *device_objects;     /* allocated in it; NULL where the device has none */
+    struct heap *nic_objects;        /* and in what NICs update; NULL where none can */
     struct registrations *registered; /* memory of the program's own, */
     struct symmetric *symmetric;      /* and what of it is symmetric */
     struct data_segments data;   /* the program's variables */

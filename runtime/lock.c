@@ -44,7 +44,7 @@ static gshmem_status_t check_lock(long *lock, const char *call, int *home)
     uintptr_t offset = (uintptr_t)lock - view->heap.base;
     if (offset >= view->heap.bytes)
         offset = (uintptr_t)lock - view->data.base;
-    if (mine.device)
+    if (mine.device || mine.by_nic)
         offset = mine.offset;
     *home = (int)(offset / 64 % (uintptr_t)job->n_pes);
     return GSHMEM_OK;

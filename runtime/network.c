@@ -63,6 +63,8 @@ static char *mapped(void *context, int pe, int segment)
         return (char *)j->heap_peer[pe];
     if (segment == SEGMENT_DEVICE)
         return (char *)device_heap_start_of(j->device_heap, pe);
+    if (segment == SEGMENT_NIC)
+        return j->heap_peer[pe] ? (char *)j->heap_peer[pe] + j->host.layout.heap_bytes : NULL;
     const struct data_segment *s = &j->data.segment[segment - SEGMENT_DATA];
     if (pe == j->pe)
         return (char *)s->base;
@@ -256,6 +258,25 @@ bool network_verbs_usable(char *why, size_t why_size)
     return ops && ops->usable(&config, why, why_size) > 0;
 }
 
+bool network_may_have_nics(int hosts)
+{
+    return hosts > 1 && settings_number(SETTING_TRANSPORT) != TRANSPORT_ONLY_TCP;
+}
+
+int network_nics_update(struct network *n, char *why, size_t why_size)
+{
+    int answer = 0;
+
+    if (!n->far) {
+        snprintf(why, why_size, "the job is on one host");
+        return 0;
+    }
+    pthread_mutex_lock(&n->lock);
+    answer = n->far->ops->updates(n->far, why, why_size);
+    pthread_mutex_unlock(&n->lock);
+    return answer;
+}
+
 void network_verbs_report(transport_line *line, void *to)
 {
     struct nic_center center;
@@ -387,6 +408,8 @@ static void name_segments(struct network *n)
                                                        : TRANSPORT_BY_STAGING;
         n->config.staging = (uint64_t)settings_number(SETTING_STAGING);
     }
+    s[SEGMENT_NIC] = (struct transport_segment){
+        .base = s[SEGMENT_HEAP].base + s[SEGMENT_HEAP].bytes, .bytes = j->host.layout.nic_bytes, .by_nic = true};
     for (int i = 0; i < j->data.n; i++)
         s[SEGMENT_DATA + i] = (struct transport_segment){.base = (char *)j->data.segment[i].base,
                                                          .bytes = j->data.segment[i].bytes};

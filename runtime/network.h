@@ -27,6 +27,7 @@ enum {
     SEGMENT_SYSTEM,
     SEGMENT_HEAP,
     SEGMENT_DEVICE, /* the heap in the device's own memory, and what is before it; empty without one */
+    SEGMENT_NIC,    /* what NICs update of the heap in host memory; empty without such NICs */
     SEGMENT_DATA    /* and on: the executable's, then libraries' */
 };
 
@@ -87,6 +88,11 @@ enum { TRANSPORT_AUTO, TRANSPORT_ONLY_TCP, TRANSPORT_VERBS };
 bool network_verbs_usable(char *why, size_t why_size);
 /* What it has to say of this machine's NICs; nothing where its module cannot be loaded. */
 void network_verbs_report(transport_line *line, void *to);
+
+/* Whether a job on so many hosts might use NICs, by its settings. Needs no job. */
+bool network_may_have_nics(int hosts);
+/* Whether this PE's NICs make atomics: see transport_ops.updates. */
+int network_nics_update(struct network *n, char *why, size_t why_size);
 
 /* Whether a NIC holds some of these bytes of this PE's symmetric memory: then their pages must stay. */
 bool network_pins(struct network *n, const void *mine, size_t bytes);

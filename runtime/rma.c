@@ -326,6 +326,29 @@ static gshmem_status_t put_signal_afar(struct context *c, const struct target *d
     return send_put(c, &request, nbi, call);
 }
 
+/* To a PE of this host: the data is there when its NIC is asked to make the signal, and that is over on
+ * return, as fences expect of such PEs. */
+static gshmem_status_t put_signal_by_nic_here(const struct target *data, const struct target *flag,
+                                              const void *source, size_t bytes, uint64_t value,
+                                              int signal_op, const char *call)
+{
+    struct transport_request request = {
+        .kind = TRANSPORT_ATOMIC,
+        .pe = flag->pe,
+        .segment = flag->segment,
+        .offset = flag->offset,
+        .amo = signal_op == GSHMEM_SIGNAL_ADD ? GSHMEM_AMO_ADD : GSHMEM_AMO_SET,
+        .type = GSHMEM_TYPE_UINT64,
+        .operand = value,
+    };
+
+    if (bytes)
+        gshmem_copy(data->here, source, bytes);
+    /* pairs with the acquire in gshmem_signal_fetch and the waits */
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    return network_errand(job->network, &request, call, NULL);
+}
+
 static gshmem_status_t put_signal(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes,
                                   uint64_t *sig_addr, uint64_t signal, int signal_op, int pe,
                                   bool nbi, const char *call)
@@ -355,6 +378,8 @@ static gshmem_status_t put_signal(gshmem_ctx_t ctx, void *dest, const void *sour
         return put_signal_by_device(&data, &flag, source, bytes, signal, signal_op);
     if (!flag.here)
         return put_signal_afar(c, &data, &flag, source, bytes, signal, signal_op, nbi, call);
+    if (flag.by_nic)
+        return put_signal_by_nic_here(&data, &flag, source, bytes, signal, signal_op, call);
     if (bytes)
         gshmem_copy(data.here, source, bytes);
     update_signal(flag.here, signal, signal_op);

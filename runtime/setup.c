@@ -3,6 +3,7 @@
 
 #include "runtime/context.h"
 #include "runtime/memory/device_heap.h"
+#include "runtime/memory/nic_heap.h"
 #include "runtime/team/team.h"
 
 int gshmem_my_pe(void)
@@ -32,6 +33,8 @@ static void *find_mapped(const struct gshmem_ctx *view, const void *address, int
     there = gshmem_ctx_reach((gshmem_ctx_t)view, address, 1, pe);
     if (!there)
         there = context_reach_library(view, address, 1, pe);
+    if (!there && job && nic_heap_find(job, address, 1, &offset))
+        there = nic_heap_there(job, job->team[view->team]->members[pe], offset);
     if (!there && job && job->device_heap && device_heap_find(job->device_heap, address, 1, &offset))
         there = (void *)device_heap_there(job->device_heap, job->team[view->team]->members[pe],
                                           offset, true);

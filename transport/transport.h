@@ -33,6 +33,7 @@ struct transport_segment {
     const uint64_t *there; /* so many of the bytes are there now; NULL: all */
     int (*lent)(void *context, uint64_t offset, uint64_t bytes); /* and these, behind them; NULL: none */
     void *context;
+    int by_nic; /* atomics and signals in it are made by its owner's NIC, for all PEs, and never otherwise */
 };
 
 enum transport_kind {
@@ -202,6 +203,9 @@ struct transport_ops {
     /* These bytes of a segment of a device's are to be other memory from here on, here and on all PEs:
      * what is held of them, or known of theirs, is forgotten. Nobody's requests touch them. */
     void (*forget)(struct transport *t, int segment, uint64_t offset, uint64_t bytes);
+    /* Whether this PE's NICs make atomics, so that there may be segments with `by_nic`, and a short reason
+     * for people either way. 0: no; PEs with the same number can make them for each other. */
+    int (*updates)(struct transport *t, char *why, size_t why_size);
 };
 
 extern const struct transport_ops transport_local, transport_tcp;

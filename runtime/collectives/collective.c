@@ -9,6 +9,7 @@
 #include "runtime/context.h"
 #include "runtime/facade.h"
 #include "runtime/memory/device_heap.h"
+#include "runtime/memory/nic_heap.h"
 #include "runtime/ranges.h"
 #include "runtime/team/team.h"
 
@@ -62,6 +63,13 @@ static __attribute__((cold)) gshmem_status_t refuse_place(const struct call *c,
 static gshmem_status_t find_library_place(const struct call *c, const struct team *t,
                                           struct place *p, const char *which, size_t bytes)
 {
+    uint64_t offset_in_nics;
+
+    if (nic_heap_find(job, p->mine, bytes, &offset_in_nics)) {
+        p->peer = t->view.heap.peer;
+        p->offset = t->view.heap.bytes + offset_in_nics;
+        return GSHMEM_OK;
+    }
     for (int i = 1; i < job->data.n && t->data_mapped; i++) {
         const struct data_segment *s = &job->data.segment[i];
         size_t offset = (uintptr_t)p->mine - s->base;
@@ -247,7 +255,8 @@ gshmem_status_t gshmem_collectmem(gshmem_team_t team, void *dest, const void *so
         return refuse(&c, status);
     const struct gshmem_segment *segment =
         c.dest.peer == t->view.heap.peer ? &t->view.heap : &t->view.data;
-    c.dest_capacity = dest && c.dest.offset < segment->bytes ? segment->bytes - c.dest.offset : 0;
+    const size_t end = segment->bytes + (c.dest.offset < segment->bytes ? 0 : job->host.layout.nic_bytes);
+    c.dest_capacity = dest && c.dest.offset < end ? end - c.dest.offset : 0;
     c.bytes = bytes;
     return collect_sized(&c);
 }

@@ -8,7 +8,8 @@
  * was given back to the system, and reads as zero.
  *
  * Where the device has a heap of its own there are two: that one, and the one in host memory for those
- * who ask for it (GSHMEM_MALLOC_HOST). */
+ * who ask for it (GSHMEM_MALLOC_HOST). Where NICs make atomics there is one more, for those who ask for that
+ * (GSHMEM_MALLOC_ATOMICS_REMOTE): nic_heap.h. */
 #define _GNU_SOURCE
 #include "runtime/memory/heap.h"
 
@@ -29,6 +30,7 @@
 #include "runtime/memory/allocator.h"
 #include "runtime/memory/device_heap.h"
 #include "runtime/memory/multicast.h"
+#include "runtime/memory/nic_heap.h"
 #include "runtime/memory/request.h"
 #include "runtime/memory/symmetric.h"
 
@@ -45,6 +47,7 @@ struct heap {
     struct allocator *objects;
     struct device_heap *device; /* whose memory it is; NULL: the host's, and all below is for that */
     const struct host *host; /* whose file the memory is in */
+    size_t in_file; /* where in it */
     char *base;
     size_t limit;
     size_t touched;
@@ -52,6 +55,7 @@ struct heap {
     size_t dumped; /* up to here it goes into a core dump */
     bool met;      /* all hosts have agreed on the limit */
     bool huge;     /* huge pages are wanted and not yet asked for */
+    bool of_nics;  /* that which NICs update, and whether they can, once all have met */
 };
 
 /* ---- The memory under the objects ---- */
@@ -110,9 +114,7 @@ static bool discard(const struct heap *h, size_t begin, size_t end)
     if (first >= last)
         return true;
     return !(job && network_pins(job->network, h->base + first, last - first)) &&
-           device_arena_discard(h->host->fd,
-                                host_heap_offset(&h->host->layout, h->host->index) + first,
-                                last - first) == GSHMEM_OK;
+           device_arena_discard(h->host->fd, h->in_file + first, last - first) == GSHMEM_OK;
 }
 
 /* An object was freed: the end of the heap that is no longer used goes back, and so do large
@@ -297,7 +299,8 @@ static size_t find(const struct heap *h, struct request *r, const void *ptr, siz
 
     if (!ptr)
         return HEAP_NOWHERE;
-    r->word[REQUEST_OBJECT] = (1 + offset) | (h->device ? REQUEST_OF_DEVICE : 0);
+    r->word[REQUEST_OBJECT] =
+        (1 + offset) | (h->device ? REQUEST_OF_DEVICE : h->of_nics ? REQUEST_OF_NICS : 0);
     if (offset >= h->limit) {
         refuse_outside(h, r, ptr);
         return HEAP_NOWHERE;
@@ -329,24 +332,51 @@ static size_t find(const struct heap *h, struct request *r, const void *ptr, siz
 
 /* ---- Calls ---- */
 
+/* What this PE says of its NICs, and in `why` for people; 0: objects that NICs would update are the heap's. */
+static uint64_t offer_nics(char *why, size_t why_size)
+{
+    if (!job->device_objects && job->nic_objects)
+        return (uint64_t)network_nics_update(job->network, why, why_size);
+    snprintf(why, why_size, job->device_objects ? "the heap is in memory of a GPU" : "no NIC is to be used (GSHMEM_TRANSPORT)");
+    return 0;
+}
+
+/* All PEs can, and for each other; or none does. */
+static gshmem_status_t decide_on_nics(uint64_t least, uint64_t most, uint64_t mine, size_t limit, const char *why)
+{
+    struct heap *h = job->nic_objects;
+    const bool can = least && least == most;
+
+    log_info("objects for remote atomics (GSHMEM_MALLOC_ATOMICS_REMOTE) are updated by %s: %s",
+             can ? "NICs" : "their owners' CPUs",
+             can || !mine ? why : "NICs of other PEs do not make atomics, or are of another kind");
+    if (h)
+        h->of_nics = can;
+    return can ? lower_limit(h, limit) : GSHMEM_OK;
+}
+
 /* Limits differ from host to host, and the same call must find the same place everywhere: before the first
- * object, PEs of several hosts agree on the least. Memory of a device's is that of all or of none. */
+ * object, PEs of several hosts agree on the least. Memory of a device's is that of all or of none, and so is
+ * what NICs update. */
 static gshmem_status_t meet(struct heap *host, struct heap *device, const char *call)
 {
-    const uint64_t mine[4] = {host->limit, device ? device->limit : 0,
+    char why[300];
+    const uint64_t mine[6] = {host->limit, device ? device->limit : 0,
                               device ? device_heap_addresses(device->device) : 0,
-                              device && domain_possible(job)};
-    uint64_t least[4], most[4];
+                              device && domain_possible(job), offer_nics(why, sizeof why),
+                              job->nic_objects ? job->nic_objects->limit : 0};
+    uint64_t least[6], most[6];
     gshmem_status_t status;
 
-    if ((status = collective_agree(job->team[GSHMEM_TEAM_WORLD], call, mine, least, most, 4)))
+    if ((status = collective_agree(job->team[GSHMEM_TEAM_WORLD], call, mine, least, most, 6)))
         return status;
     if (most[1] && !least[1])
         return fail(GSHMEM_ERR_MISMATCH,
                     "%s: this PE has its heap in %s memory, PEs of another host have theirs in %s "
                     "memory: GSHMEM_DEVICE=cuda, or =host, for all PEs",
                     call, device ? "GPU" : "host", device ? "host" : "GPU");
-    status = lower_limit(host, least[0]);
+    if (!(status = lower_limit(host, least[0])))
+        status = decide_on_nics(least[4], most[4], mine[4], least[5], why);
     if (!status && device) {
         status = lower_limit(device, least[1]);
         device_heap_meet(device->device, least[1], most[1], least[2]);
@@ -371,9 +401,13 @@ struct heap *heap_enter(struct request *r, enum heap_call call, size_t bytes)
     return job->device_objects ? job->device_objects : job->heap;
 }
 
-/* The one that ptr is in, of two. */
+/* The one that ptr is in. */
 static struct heap *heap_of(struct heap *h, const void *ptr)
 {
+    uint64_t offset;
+
+    if (job->nic_objects && nic_heap_find(job, ptr, 0, &offset))
+        return job->nic_objects;
     return (uintptr_t)ptr - (uintptr_t)job->heap->base < job->heap->limit ? job->heap : h;
 }
 
@@ -493,7 +527,11 @@ void *gshmem_malloc_with_hints(size_t bytes, long hints)
     if (hints & ~known)
         request_refuse(&r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT, "hints %#lx: only %#lx are known",
                        (unsigned long)hints, (unsigned long)known);
-    return allocate(hints & GSHMEM_MALLOC_HOST ? job->heap : h, &r);
+    if (hints & GSHMEM_MALLOC_HOST)
+        h = job->heap;
+    if (hints & GSHMEM_MALLOC_ATOMICS_REMOTE && job->nic_objects && job->nic_objects->of_nics)
+        h = job->nic_objects;
+    return allocate(h, &r);
 }
 
 static void release(struct heap *h, size_t offset, size_t bytes)
@@ -627,6 +665,7 @@ gshmem_status_t heap_start(struct job *j)
 {
     j->heap = new_heap((struct heap){
         .host = &j->host,
+        .in_file = host_heap_offset(&j->host.layout, j->host.index),
         .base = (char *)j->heap_peer[j->pe],
         .limit = j->host.layout.heap_bytes,
         .page = (size_t)sysconf(_SC_PAGESIZE),
@@ -634,6 +673,14 @@ gshmem_status_t heap_start(struct job *j)
         .huge = settings_number(SETTING_HUGE_PAGES) == 0 && j->host.layout.heap_bytes > HUGE_PAGE,
     });
     if (!j->heap)
+        return GSHMEM_ERR_MEMORY;
+    if (j->host.layout.nic_bytes && !(j->nic_objects = new_heap((struct heap){
+                                          .host = &j->host,
+                                          .in_file = host_nic_offset(&j->host.layout, j->host.index),
+                                          .base = (char *)nic_heap_base(j),
+                                          .limit = j->host.layout.nic_bytes,
+                                          .page = j->heap->page,
+                                      })))
         return GSHMEM_ERR_MEMORY;
     if (!j->device_heap)
         return GSHMEM_OK;
@@ -663,6 +710,7 @@ static void end_heap(const struct job *j, struct heap *h)
 void heap_stop(struct job *j)
 {
     end_heap(j, j->device_objects);
+    end_heap(j, j->nic_objects);
     end_heap(j, j->heap);
-    j->heap = j->device_objects = NULL;
+    j->heap = j->nic_objects = j->device_objects = NULL;
 }

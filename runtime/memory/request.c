@@ -62,8 +62,10 @@ static void describe(enum request_word word, uint64_t value, char *text, size_t 
     case REQUEST_OBJECT:
         if (v)
             snprintf(text, size, "passes the object at offset %#llx of the heap%s",
-                     (v & ~REQUEST_OF_DEVICE) - 1,
-                     v & REQUEST_OF_DEVICE ? " in GPU memory" : "");
+                     (v & ~(REQUEST_OF_DEVICE | REQUEST_OF_NICS)) - 1,
+                     v & REQUEST_OF_DEVICE ? " in GPU memory"
+                     : v & REQUEST_OF_NICS ? " that NICs update"
+                                           : "");
         else
             snprintf(text, size, "passes NULL");
         break;

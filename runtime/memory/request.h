@@ -38,7 +38,8 @@ enum request_word {
     REQUEST_WORDS
 };
 
-#define REQUEST_OF_DEVICE (UINT64_C(1) << 62) /* with an object's offset: in the device's heap */
+#define REQUEST_OF_DEVICE (UINT64_C(1) << 62) /* with an object's offset: in the device's heap, */
+#define REQUEST_OF_NICS   (UINT64_C(1) << 61) /* or in what NICs update */
 
 struct request {
     uint64_t word[REQUEST_WORDS];

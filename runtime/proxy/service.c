@@ -50,6 +50,7 @@ static bool is_memory(void *context, uint64_t address, uint64_t bytes)
 
     return has_memory(&n->config.segment[SEGMENT_DEVICE], address, bytes) ||
            has_memory(&n->config.segment[SEGMENT_HEAP], address, bytes) ||
+           has_memory(&n->config.segment[SEGMENT_NIC], address, bytes) ||
            registration_holds(n->job->registered, address, bytes) ||
            n->job->device->ops->owns(n->job->device, (const void *)(uintptr_t)address, bytes) ||
            pages_exist(&n->pages, address, bytes);
@@ -65,10 +66,18 @@ static gshmem_status_t store_result(void *context, void *to, const void *from, s
     return GSHMEM_OK;
 }
 
+/* What NICs alone update goes to them, of whichever PE. */
+static bool is_for_nic(const struct transport_request *r)
+{
+    return r->kind == TRANSPORT_ATOMIC ? r->segment == SEGMENT_NIC
+                                       : r->signal_op && r->signal_segment == SEGMENT_NIC;
+}
+
 static gshmem_status_t post_command(void *context, const struct transport_request *request)
 {
     struct network *n = context;
-    struct transport *t = n->job->host.index_of[request->pe] >= 0 ? n->local : n->far;
+    const bool here = n->job->host.index_of[request->pe] >= 0 && !is_for_nic(request);
+    struct transport *t = here ? n->local : n->far;
 
     if (network_lost(n, request->pe))
         return fail_silently(GSHMEM_ERR_PEER_DEAD,

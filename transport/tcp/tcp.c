@@ -395,6 +395,13 @@ static void tcp_forget(struct transport *base, int segment, uint64_t offset, uin
     (void)base, (void)segment, (void)offset, (void)bytes; /* it holds nothing */
 }
 
+static int tcp_updates(struct transport *base, char *why, size_t why_size)
+{
+    (void)base;
+    snprintf(why, why_size, "TCP has no NIC for it");
+    return 0;
+}
+
 const struct transport_ops transport_tcp = {
     .size = sizeof(struct transport_ops),
     .version = TRANSPORT_VERSION,
@@ -416,4 +423,5 @@ const struct transport_ops transport_tcp = {
     .close = tcp_close,
     .report = tcp_report,
     .forget = tcp_forget,
+    .updates = tcp_updates,
 };

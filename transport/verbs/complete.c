@@ -51,7 +51,8 @@ static void explain(struct verbs *v, struct path *p, const struct ibv_wc *wc)
                                             [WORK_READ] = "get",
                                             [WORK_SIGNAL] = "signal",
                                             [WORK_MESSAGE] = "atomic or message",
-                                            [WORK_OTHER] = "reply"};
+                                            [WORK_OTHER] = "reply",
+                                            [WORK_UPDATE] = "atomic"};
     const bool known = (unsigned)wc->status < sizeof errors / sizeof errors[0];
     const enum fate fate = known ? errors[wc->status].fate : PATH_BREAKS;
     const struct work *w = &p->work[((uint32_t)wc->wr_id - 1) % SEND_DEPTH];
@@ -125,6 +126,8 @@ static struct link *sent(struct verbs *v, const struct ibv_wc *wc)
 
 void complete_go_on(struct verbs *v, struct link *l)
 {
+    if (l->held)
+        atomics_look(v, l);
     finish_some(v, l);
     if (l->state != LINK_FAILED)
         serve_replies(v, l);

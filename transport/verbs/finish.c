@@ -54,6 +54,8 @@ void finish_some(struct verbs *v, struct link *l)
 
         if (!status && op->request.kind == TRANSPORT_GET && op->slot >= 0)
             status = gpu_deliver(v, op->request.local, finish_data(v, op), op->request.bytes);
+        if (!status && op->updates)
+            atomics_deliver(l, op);
         release(v, op);
         l->gathered_first += op->gathered != NULL;
         if (l->issuing == l->done)
@@ -87,6 +89,12 @@ static bool carry(struct verbs *v, struct link *l, struct op *op)
 {
     struct transport_request r = op->request;
 
+    if (atomics_have(v, &r)) {
+        const bool failed = atomics_wait(v, op);
+        op->below = failed ? BELOW_DONE : BELOW_NOT;
+        v->held_back = true;
+        return failed;
+    }
     if (r.kind != TRANSPORT_ATOMIC) {
         r.local = (char *)finish_data(v, op) + op->at;
         r.offset += op->at;

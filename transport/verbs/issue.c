@@ -301,18 +301,41 @@ static bool set_signal(struct verbs *v, struct link *l, struct op *op)
     return true;
 }
 
+/* What the owner's NIC does to a word that nobody else updates. */
+static bool update_by_nic(struct verbs *v, struct link *l, struct op *op)
+{
+    struct path *p = l->updater;
+    uint64_t word, bytes = 8;
+    uint32_t key;
+    int segment;
+
+    if (!p || p->state != PATH_UP)
+        return atomics_wait(v, op);
+    atomics_where(op, &segment, &word);
+    if (!may_use(l, p) || !find_key(v, l, p, segment, word, &bytes, &key) ||
+        !atomics_post(v, l, op, number_of(l, op), key))
+        return op->failure != GSHMEM_OK;
+    if (!op->failure)
+        note_sent(op, p);
+    return true;
+}
+
 static bool send_signal(struct verbs *v, struct link *l, struct op *op)
 {
+    if (atomics_have(v, &op->request))
+        return update_by_nic(v, l, op);
     return op->request.signal_op == GSHMEM_SIGNAL_ADD ? send_put(v, l, op, false)
                                                       : set_signal(v, l, op);
 }
 
 /* Whether stripes of it are on their way by other paths than the one that its signal takes. */
-static bool has_stripes_elsewhere(const struct link *l, const struct op *op)
+static bool has_stripes_elsewhere(const struct verbs *v, const struct link *l, const struct op *op)
 {
+    const struct path *signals = atomics_have(v, &op->request) ? l->updater : l->up[0];
+
     for (int i = 0; i < l->paths; i++) {
         const struct path *p = l->path[i];
-        if (op->used >> i & 1 && p != l->up[0] && is_after(op->end[i], p->done))
+        if (op->used >> i & 1 && p != signals && is_after(op->end[i], p->done))
             return true;
     }
     return false;
@@ -322,8 +345,9 @@ static bool issue_put(struct verbs *v, struct link *l, struct op *op)
 {
     const struct transport_request *r = &op->request;
     const bool told = l->up[0]->nic->iwarp, adds = r->signal_op == GSHMEM_SIGNAL_ADD || told;
+    const bool by_nic = atomics_have(v, r);
 
-    if (op->at == 0 && r->bytes <= MESSAGE_DATA && (adds || issue_has_unapplied(l)))
+    if (!by_nic && op->at == 0 && r->bytes <= MESSAGE_DATA && (adds || issue_has_unapplied(l)))
         return send_put(v, l, op, true);
     if (op->at == 0 && issue_has_unapplied(l))
         return false;
@@ -333,7 +357,7 @@ static bool issue_put(struct verbs *v, struct link *l, struct op *op)
         return send_put(v, l, op, false);
     if (!r->signal_op)
         return true;
-    if (!has_stripes_elsewhere(l, op))
+    if (!has_stripes_elsewhere(v, l, op))
         return send_signal(v, l, op);
     op->held = true;
     l->held++;
@@ -355,21 +379,24 @@ static bool issue_one(struct verbs *v, struct link *l, struct op *op)
     case TRANSPORT_GET:
         return (op->at || !issue_has_unapplied(l)) && move(v, l, op);
     default:
-        return send_atomic(v, l, op);
+        return atomics_have(v, &op->request) ? update_by_nic(v, l, op) : send_atomic(v, l, op);
     }
 }
 
-/* Signals that stripes held back. */
+/* Signals that stripes held back, and updates that are to be tried again. */
 static void send_held(struct verbs *v, struct link *l)
 {
     for (uint32_t i = l->done; i != l->issuing && l->held && l->state == LINK_UP; i++) {
         struct op *op = op_at(l, i);
-        if (!op->held || has_stripes_elsewhere(l, op))
+        if (!op->held || op->updates || has_stripes_elsewhere(v, l, op))
             continue;
-        if (!send_signal(v, l, op))
-            return;
         op->held = false;
         l->held--;
+        if (send_signal(v, l, op))
+            continue;
+        op->held = true;
+        l->held++;
+        return;
     }
 }
 
@@ -399,7 +426,7 @@ void issue_again(struct link *l, const struct work *w)
     if ((w->kind == WORK_WRITE || w->kind == WORK_READ) && w->at < op->at)
         op->at = w->at;
     l->held -= op->held;
-    op->issued = op->held = op->fenced = false;
+    op->issued = op->held = op->updates = op->fenced = false;
     if (is_after(l->issuing, w->op))
         l->issuing = w->op;
 }
@@ -452,7 +479,8 @@ struct op *issue_open(struct link *l, const struct transport_request *request)
     op->link = l;
     op->at = 0;
     op->used = 0;
-    op->wants_reply = op->issued = op->fenced = op->held = false;
+    op->wants_reply = op->issued = op->fenced = op->held = op->updates = false;
+    op->waits_since = 0;
     op->joined_end = l->joined_next;
     op->below = BELOW_NOT;
     op->parts = 0;
@@ -466,7 +494,8 @@ gshmem_status_t issue_post(struct verbs *v, struct link *l, const struct transpo
 {
     if (l->state == LINK_FAILED)
         return l->failure;
-    if (l->state == LINK_BELOW && l->posted == l->done && is_below_for_ever(l))
+    if (l->state == LINK_BELOW && l->posted == l->done && is_below_for_ever(l) &&
+        !atomics_have(v, request))
         return v->below->ops->post(v->below, request);
     if (gather_takes(l, request))
         return gather_post(v, l, request);

@@ -60,15 +60,25 @@ void link_settle(struct verbs *v, struct link *l)
     v->held_back = true;
 }
 
-static bool add_paths(struct verbs *v, struct link *l)
+/* To PEs of this host, and to this one itself, there goes nothing but what NICs update. */
+static bool is_here(const struct verbs *v, int pe)
 {
-    for (int q = 0; q < v->queue_pairs; q++) {
+    return v->config.mapped && v->config.mapped(v->config.context, pe, 0);
+}
+
+static bool add_paths(struct verbs *v, struct link *l, int updater)
+{
+    const int queue_pairs = is_here(v, l->pe) ? 1 : v->queue_pairs;
+
+    for (int q = 0; q < queue_pairs; q++) {
         for (int i = 0; i < l->pairs; i++) {
             struct path *p = path_create(v, l, (uint32_t)(q * RAILS_MOST + i));
             if (!p)
                 return false;
             p->index = l->paths;
             l->path[l->paths++] = p;
+            if (q == 0 && i == updater)
+                l->updater = p;
         }
     }
     return true;
@@ -77,6 +87,7 @@ static bool add_paths(struct verbs *v, struct link *l)
 gshmem_status_t link_open(struct verbs *v, int pe, struct link **out)
 {
     struct link *l = calloc(1, sizeof *l);
+    int updater = -1;
     char why[300];
 
     if (!l || !(l->op = calloc(OPS, sizeof *l->op)) ||
@@ -91,10 +102,10 @@ gshmem_status_t link_open(struct verbs *v, int pe, struct link **out)
     }
     l->verbs = v;
     l->pe = pe;
-    l->pairs = reach_find(v, pe, l->rail, why, sizeof why);
+    l->pairs = reach_find(v, pe, is_here(v, pe), l->rail, &updater, why, sizeof why);
     if (!l->pairs) {
         v->config.info("verbs: PE %d: %s", pe, why);
-    } else if (!add_paths(v, l)) {
+    } else if (!add_paths(v, l, updater)) {
         link_close(v, l);
         return v->config.fail(GSHMEM_ERR_MEMORY, "verbs: out of memory for a link to PE %d", pe);
     }
@@ -136,6 +147,10 @@ bool link_say(struct verbs *v, struct link *l, const struct note *n)
     unsigned char text[TRANSPORT_NOTE_MAX];
     size_t bytes = note_encode(text, n);
 
+    if (l->pe == v->config.pe) { /* a queue pair that is its own other end */
+        link_heard(v, l->pe, text, bytes);
+        return true;
+    }
     /* Any failure but a full queue is the peer's loss, of which the transport below tells. */
     return v->below->ops->say(v->below, l->pe, text, bytes) != TRANSPORT_FULL;
 }
@@ -264,6 +279,7 @@ void link_close(struct verbs *v, struct link *l)
         path_free(l->path[i]);
     for (int i = 0; i < TRANSPORT_SEGMENT_MAX; i++)
         free(l->key[i]);
+    atomics_free(l);
     free(l->gathered);
     free(l->joined);
     free(l->op);

@@ -150,8 +150,8 @@ struct ibv_mr *memory_of_chunk(struct verbs *v, struct nic *nic, unsigned segmen
     const uint64_t bytes = there_now(s, begin);
     if (!bytes)
         return NULL;
-    *mr = memory_register(v, nic, s->base + begin, bytes, s->of_device,
-                          ACCESS_OF_PEERS);
+    const int updates = s->by_nic && nic->updates ? IBV_ACCESS_REMOTE_ATOMIC : 0;
+    *mr = memory_register(v, nic, s->base + begin, bytes, s->of_device, ACCESS_OF_PEERS | updates);
     if (!*mr)
         v->config.fail(GSHMEM_ERR_TRANSPORT,
                        "verbs: %s: registering %llu KiB of symmetric memory%s: %s%s", nic->name,

@@ -125,7 +125,7 @@ static bool has_writes(const struct path *p)
 {
     for (uint32_t i = p->done; i != p->sends; i++) {
         enum work_kind kind = p->work[i % SEND_DEPTH].kind;
-        if (kind == WORK_WRITE || kind == WORK_SIGNAL)
+        if (kind == WORK_WRITE || kind == WORK_SIGNAL || kind == WORK_UPDATE)
             return true;
     }
     return false;
@@ -164,8 +164,11 @@ static void end_stopping(struct verbs *v, struct path *p)
     const uint32_t reads_done = find_reads_done(p);
     l->op[l->issuing % OPS].fenced = false; /* it waited for what may be issued again */
     for (uint32_t i = p->done; i != p->sends; i++) {
+        const struct work *w = &p->work[i % SEND_DEPTH];
         if (!has_arrived(p, i, reads_done))
-            issue_again(l, &p->work[i % SEND_DEPTH]);
+            issue_again(l, w);
+        else if (w->kind == WORK_UPDATE && !is_after(reads_done, i))
+            atomics_unanswered(v, l, w);
     }
     if (carried_messages)
         forget_messages(l, &p->stopped[1]);

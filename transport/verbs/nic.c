@@ -43,6 +43,7 @@ static void take_port(struct nic *nic, struct port *p)
     nic->mtu = p->attr.active_mtu;
     nic->ethernet = p->ethernet;
     nic->iwarp = p->iwarp;
+    nic->updates = p->device_attr.atomic_cap != IBV_ATOMIC_NONE && !p->iwarp;
     nic->pkey_index = p->pkey_index;
     nic->addresses = p->addresses;
     memcpy(nic->address, p->address, sizeof nic->address);

@@ -90,7 +90,8 @@ static bool make_queue_pair(struct verbs *v, struct path *p)
     struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
                                .pkey_index = p->nic->pkey_index,
                                .port_num = (uint8_t)p->nic->port,
-                               .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ};
+                               .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                                                  (p->nic->updates ? IBV_ACCESS_REMOTE_ATOMIC : 0)};
     const uint8_t receives = (uint8_t)(1u << (p->nic - v->nic));
 
     if (!(p->link->receiving & receives) && !nic_add_receives(v, p->nic))
@@ -216,9 +217,11 @@ void path_say_rest(struct verbs *v, struct path *p)
         n.life = p->life;
         if (n.kind == NOTE_OFFER)
             make_offer(v, p, &n);
-        if (!link_say(v, p->link, &n))
+        p->unsaid &= ~notes[i].what; /* before the answer comes, which is at once of this PE's own */
+        if (!link_say(v, p->link, &n)) {
+            p->unsaid |= notes[i].what;
             break;
-        p->unsaid &= ~notes[i].what;
+        }
     }
     v->held_back |= p->unsaid != 0;
 }
@@ -278,7 +281,7 @@ static void can_receive_now(struct verbs *v, struct path *p)
     p->receives = true;
     p->state = PATH_READY;
     path_say_rest(v, p);
-    if (p->peer_ready)
+    if (p->peer_ready && p->state == PATH_READY)
         begin_sending(v, p);
 }
 

@@ -108,3 +108,40 @@ int rails_pair(const struct rail_end *mine, int n_mine, const struct rail_end *t
     }
     return n;
 }
+
+/* ---- Who updates ---- */
+
+int rails_updater(const struct rail_end *end, int n)
+{
+    int first = 0;
+
+    for (int i = 1; i < n; i++) {
+        if (end[i].place < end[first].place)
+            first = i;
+    }
+    return first;
+}
+
+int rails_of_updaters(const struct rail_end *mine, int n_mine, const struct rail_end *theirs, int n_theirs,
+                      struct rail rail[RAILS_MOST])
+{
+    rail[0] = (struct rail){(uint8_t)rails_updater(mine, n_mine), (uint8_t)rails_updater(theirs, n_theirs)};
+    return 1;
+}
+
+int rails_with_updaters(const struct rail_end *mine, int n_mine, const struct rail_end *theirs, int n_theirs,
+                        struct rail rail[RAILS_MOST], int n)
+{
+    const int i = rails_updater(mine, n_mine), j = rails_updater(theirs, n_theirs);
+    bool has_mine = false, has_theirs = false;
+
+    for (int k = 0; k < n; k++) {
+        has_mine |= rail[k].mine == i;
+        has_theirs |= rail[k].theirs == j;
+    }
+    if (!n || (has_mine && has_theirs) || !same_subnet(&mine[i], &theirs[j]) || mine[i].place != theirs[j].place)
+        return n;
+    n -= n == RAILS_MOST;
+    rail[n] = (struct rail){(uint8_t)i, (uint8_t)j};
+    return n + 1;
+}

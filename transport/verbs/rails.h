@@ -38,6 +38,16 @@ int rails_decode(const unsigned char *in, size_t bytes, struct rail_end end[NICS
 int rails_pair(const struct rail_end *mine, int n_mine, const struct rail_end *theirs, int n_theirs,
                bool first, struct rail rail[RAILS_MOST]);
 
+/* Which of a PE's NICs makes all updates of its memory that NICs make (atomics.c): the one that is first
+ * on its host, so that all PEs' are on one rail, if there are rails. */
+int rails_updater(const struct rail_end *end, int n);
+/* Those of both PEs alone, as a pair: 1. */
+int rails_of_updaters(const struct rail_end *mine, int n_mine, const struct rail_end *theirs, int n_theirs,
+                      struct rail rail[RAILS_MOST]);
+/* Has both PEs' in some pair; how many there are now. */
+int rails_with_updaters(const struct rail_end *mine, int n_mine, const struct rail_end *theirs, int n_theirs,
+                        struct rail rail[RAILS_MOST], int n);
+
 /* Of an address of 128 bits, of which so many are its network's; not 0. */
 uint32_t rails_subnet(const unsigned char address[16], unsigned prefix);
 

@@ -49,7 +49,8 @@ gshmem_status_t reach_publish(const struct verbs *v, void *address, size_t capac
     return GSHMEM_OK;
 }
 
-int reach_find(const struct verbs *v, int pe, struct rail rail[RAILS_MOST], char *why, size_t why_size)
+int reach_find(const struct verbs *v, int pe, bool here, struct rail rail[RAILS_MOST], int *updater,
+               char *why, size_t why_size)
 {
     unsigned char address[TRANSPORT_ADDRESS_MAX];
     struct rail_end own[NICS_MOST], other[NICS_MOST];
@@ -70,9 +71,25 @@ int reach_find(const struct verbs *v, int pe, struct rail rail[RAILS_MOST], char
                  v->below->ops->name);
         return 0;
     }
-    const int rails = rails_pair(own, n, other, others, v->config.pe < pe, rail);
+    int rails = rails_pair(own, n, other, others, v->config.pe < pe, rail);
     if (!rails)
         snprintf(why, why_size, "it has %s, this PE %s", kinds_text(kinds(other, others)),
                  kinds_text(kinds(own, n)));
+    else if (here) /* for updates alone */
+        rails = rails_of_updaters(own, n, other, others, rail);
+    else if (!v->config.device) /* memory of a GPU's is updated by that GPU */
+        rails = rails_with_updaters(own, n, other, others, rail, rails);
+    *updater = rails - 1;
+    while (*updater >= 0 && rail[*updater].theirs != rails_updater(other, others))
+        --*updater;
     return rails;
+}
+
+int reach_updater(const struct verbs *v, uint32_t *fabric)
+{
+    struct rail_end own[NICS_MOST] = {{0}};
+    const int n = own_ends(v, own), i = rails_updater(own, n);
+
+    *fabric = n == 1 ? (own[i].kind + 1u) << 8 : own[i].subnet ^ (uint32_t)(own[i].place + 1) * 0x9e3779b1u;
+    return i;
 }

@@ -275,6 +275,11 @@ static void verbs_forget(struct transport *base, int segment, uint64_t offset, u
     v->below->ops->forget(v->below, segment, offset, bytes);
 }
 
+static int verbs_updates(struct transport *base, char *why, size_t why_size)
+{
+    return atomics_possible((struct verbs *)base, why, why_size);
+}
+
 const struct transport_ops gshmem_transport = {
     .size = sizeof(struct transport_ops),
     .version = TRANSPORT_VERSION,
@@ -296,4 +301,5 @@ const struct transport_ops gshmem_transport = {
     .close = verbs_close,
     .report = report,
     .forget = verbs_forget,
+    .updates = verbs_updates,
 };

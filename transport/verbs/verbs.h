@@ -46,6 +46,7 @@ enum {
 struct verbs;
 struct link;
 struct note; /* note.h */
+struct updates; /* atomics.c */
 struct cm;   /* cm.c */
 struct rdma_cm_id;
 
@@ -63,6 +64,7 @@ struct op {
     bool issued;
     bool fenced;              /* what must be before it has been marked */
     bool held;                /* all but its signal, which waits for stripes on other paths */
+    bool updates;           /* it has given a NIC something to update; held: which has to succeed */
     uint8_t below;            /* an enum op_below */
     uint16_t parts;           /* of those gathered in it, that the transport below carries */
     struct gathered *gathered; /* what is small, this and all that is part of it; NULL: it is alone */
@@ -71,6 +73,8 @@ struct op {
     int slot;                 /* for its data; -1: none */
     struct ibv_mr *mr[NICS_MOST]; /* of memory that was registered for it alone */
     uint64_t value;               /* a signal's, on its way */
+    uint64_t expected;            /* what the NIC is to find where it updates */
+    uint64_t waits_since;         /* ns, for the path to that NIC; 0: it does not */
     uint32_t joined_end;          /* those that are part of it come before this one of the link's */
     unsigned char small[SMALL_BYTES];
 };
@@ -107,7 +111,7 @@ enum path_state {
 };
 
 /* What a work request that is not known to be done was for. */
-enum work_kind { WORK_WRITE, WORK_READ, WORK_SIGNAL, WORK_MESSAGE, WORK_OTHER };
+enum work_kind { WORK_WRITE, WORK_READ, WORK_SIGNAL, WORK_MESSAGE, WORK_OTHER, WORK_UPDATE };
 
 struct work {
     uint64_t at; /* of the op's bytes, where this piece of them begins */
@@ -188,7 +192,9 @@ struct link {
     struct gathered *gathered;      /* [GATHERS] */
     uint32_t gathered_first, gathered_next;
     uint32_t below_left;            /* that the transport below carries */
-    uint32_t held;                  /* whose signals wait */
+    uint32_t held;                  /* whose signals wait, or updates */
+    struct path *updater;           /* the path to that NIC of the peer's which makes its updates; or NULL */
+    struct updates *updates;        /* NULL until there are some */
     uint32_t epoch;                 /* of the last that was issued */
     bool ordered;                   /* that one was not to be overtaken */
 
@@ -229,6 +235,7 @@ struct nic {
     int addresses;
     uint16_t lid;
     bool ethernet, iwarp;
+    bool updates; /* it makes atomics */
     enum ibv_mtu mtu;
     uint32_t reads; /* at a time, of one queue pair */
     uint32_t receives_most, sends_most, completions_most;
@@ -333,8 +340,14 @@ gshmem_status_t gpu_apply(struct verbs *v, unsigned segment, enum gshmem_amo amo
 
 /* Says behind the address of the transport below, of *bytes bytes, that this PE uses verbs. */
 gshmem_status_t reach_publish(const struct verbs *v, void *address, size_t capacity, size_t *bytes);
-/* Which of this PE's NICs could talk to which of that one's, the best pair first; 0: none, and why. */
-int reach_find(const struct verbs *v, int pe, struct rail rail[RAILS_MOST], char *why, size_t why_size);
+/* Which of this PE's NICs could talk to which of that one's, the best pair first; 0: none, and why. `here`:
+ * it is of this host, or this one. *updater: the pair whose other end makes updates there, or -1. */
+int reach_find(const struct verbs *v, int pe, bool here, struct rail rail[RAILS_MOST], int *updater,
+               char *why, size_t why_size);
+
+/* Which of this PE's NICs makes updates of its memory; and what PEs have in common whose such NICs can be
+ * taken to reach each other: they are the only ones, or of one network and rail. */
+int reach_updater(const struct verbs *v, uint32_t *fabric);
 
 /* ---- path.c ---- */
 
@@ -426,6 +439,26 @@ bool gather_waits(struct verbs *v, struct link *l, const struct op *op);
 bool gather_issue(struct verbs *v, struct link *l, struct op *op);
 /* Hands them to the transport below; false: not all of them, yet. */
 bool gather_carry(struct verbs *v, struct link *l, struct op *op);
+
+/* ---- atomics.c: what NICs update ---- */
+
+/* Whether a request has a part that the owner's NIC alone may do. */
+bool atomics_have(const struct verbs *v, const struct transport_request *r);
+/* What transport_ops.updates answers. */
+int atomics_possible(const struct verbs *v, char *why, size_t why_size);
+/* The word that such a request updates. */
+void atomics_where(const struct op *op, int *segment, uint64_t *word);
+/* Posts the update; false: no room. It holds the request, if the NIC may find what makes it try again. */
+bool atomics_post(struct verbs *v, struct link *l, struct op *op, uint32_t number, uint32_t key);
+/* The link's updater is not up; false: it is waited for, true: the request has failed. */
+bool atomics_wait(struct verbs *v, struct op *op);
+/* What has come back, to requests that are held for it. */
+void atomics_look(struct verbs *v, struct link *l);
+/* The result, to whom it is for. */
+void atomics_deliver(struct link *l, const struct op *op);
+/* A NIC has made the update, and the path broke before its answer came. */
+void atomics_unanswered(struct verbs *v, struct link *l, const struct work *w);
+void atomics_free(struct link *l);
 
 /* ---- finish.c ---- */
 
