@@ -176,7 +176,8 @@ static void window(void)
  * under a put of any size, or as one that is added; and a get behind one gets it. */
 static void fences_hold(unsigned seed)
 {
-    enum { EPOCHS = 60, LARGE = 9000, MARK = 8 << 20, COUNTER = 4 << 20 };
+    enum { EPOCHS = 60, LARGE = 9000, MARK = 8 << 20, COUNTER = 4 << 20, HUGE_AT = 10 << 20, HUGE_BYTES = 600 << 10 };
+    static char huge[HUGE_BYTES];
     static char large[LARGE];
     static uint64_t back;
     uint64_t count = 0;
@@ -186,6 +187,10 @@ static void fences_hold(unsigned seed)
     uint32_t epoch = 0;
     for (uint64_t e = 1; e <= EPOCHS; e++) {
         const int n = 1 + rand() % 60;
+        const uint64_t huge_bytes = rand() % 4 ? 0 : HUGE_BYTES;
+        memset(huge, (int)e, huge_bytes);
+        if (huge_bytes)
+            post(0, loose(put(huge, HUGE_AT, huge_bytes), epoch));
         for (int i = 0; i < n; i++) {
             post_word(place(i), e, epoch);
             if (rand() % 4 == 0)
@@ -215,6 +220,7 @@ static void fences_hold(unsigned seed)
         for (int i = 0; i < n; i++)
             CHECK_EQ(*word(1, place(i)), e);
         CHECK_EQ(*word(1, COUNTER), count);
+        CHECK(memcmp(pe[1].memory + HUGE_AT, huge, huge_bytes) == 0);
         epoch += (uint32_t)rand() % 2;
     }
     settle();
@@ -261,12 +267,16 @@ static void nothing_is_lost(unsigned seed, int devices)
     uint64_t counts[COUNTERS] = {0};
     int taken = 0, given = 0;
 
+    const bool updates = seed % 4 < 2; /* else collections are of few puts, and are writes */
+
     memset(due, 0, sizeof due);
     prepare(seed);
     fake.devices = devices;
     fake.loses_answers = seed % 2;
     open_both();
     warm_up();
+    pe[0].full_below = seed % 7 > 1 ? (int)seed % 7 : 0;
+    pe[0].late_below = seed % 5 < 3;
     *word(1, 0) = 0;
     srand(seed);
     for (int i = 0; i < 4000; i++) {
@@ -277,7 +287,7 @@ static void nothing_is_lost(unsigned seed, int devices)
             due[at] = value;
             given++;
         }
-        for (int more = rand() % 3; more; more--) {
+        for (int more = updates ? rand() % 3 : 0; more; more--) {
             const unsigned which = (unsigned)rand() % COUNTERS;
             post_one(AREA + 8 * which, rand() % 2, (uint32_t)i / 700);
             counts[which]++;
@@ -288,9 +298,7 @@ static void nothing_is_lost(unsigned seed, int devices)
             fake_port((int)(away = (unsigned)rand() % (unsigned)devices), false);
         if (rand() % 100 == 0)
             fake_port((int)away, true);
-        if (rand() % 100 == 0)
-            pe[0].full_below = rand() % 40;
-        if (rand() % 8 == 0) {
+        if (rand() % (updates ? 8 : 3) == 0) {
             for (int who = 0; who < PES; who++)
                 mend_watch((struct verbs *)pe[who].t);
             drive();
@@ -332,7 +340,7 @@ static void each_fails(enum ibv_wc_status status)
 }
 
 /* The only path is lost with all of it on its way, and the transport below is full now and then. */
-static void goes_below(void)
+static void goes_below(int full)
 {
     begin(1);
     warm_up();
@@ -344,16 +352,45 @@ static void goes_below(void)
     fake_cut(0);
     fake_port(0, false);
     mend_watch((struct verbs *)pe[0].t);
-    for (int rounds = 0; ok + not_ok < posted; rounds++) {
-        CHECK(rounds < 100000);
-        pe[0].full_below = rounds % 3;
-        drive();
-    }
+    pe[0].full_below = full;
+    settle();
     for (int i = 0; i < WORDS; i++)
         CHECK_EQ(*word(1, place(i)), (uint64_t)i + 1);
     CHECK_EQ(*word(1, AREA), WORDS / 2 - 1);
     CHECK(pe[0].passed_down > WORDS / 2);
     CHECK_EQ(not_ok, 0);
+    end();
+}
+
+/* The peer is lost when the transport below has taken some parts of a collection and not the others: it
+ * does not end before they do. */
+static void lost_with_parts_below(void)
+{
+    int events;
+
+    begin(1);
+    warm_up();
+    for (int i = 0; i < 15; i++)
+        post_word(place(i), (uint64_t)i + 1, 0);
+    fake_cut(0);
+    fake_port(0, false);
+    for (int who = 0; who < PES; who++)
+        mend_watch((struct verbs *)pe[who].t);
+    pe[0].late_below = true;
+    pe[0].full_below = 6;
+    for (int rounds = 0; pe[0].calls_below < 6; rounds++) {
+        CHECK(rounds < 1000);
+        drive();
+    }
+    pe[0].full_below = 1;
+    CHECK(pe[0].lates >= 4 && ok + not_ok < posted);
+    gshmem_transport.lose(pe[0].t, 1, GSHMEM_ERR_PEER_DEAD);
+    while (pe[0].lates) {
+        CHECK(ok + not_ok < posted);
+        CHECK_EQ(gshmem_transport.progress(pe[0].t, &events), GSHMEM_OK);
+    }
+    CHECK_EQ(gshmem_transport.progress(pe[0].t, &events), GSHMEM_OK);
+    CHECK_EQ(ok + not_ok, posted);
     end();
 }
 
@@ -480,7 +517,9 @@ int main(void)
     each_fails(IBV_WC_REM_ACCESS_ERR);
     for (unsigned seed = 1; seed <= 60; seed++)
         nothing_is_lost(seed, 1 + (int)seed % FAKE_DEVICES);
-    goes_below();
+    for (int full = 2; full < 8; full++)
+        goes_below(full);
+    lost_with_parts_below();
     hostile();
     hostile_updates();
     return 0;

@@ -89,15 +89,15 @@ static struct pe *owner(struct transport *t)
     return (struct pe *)(void *)((char *)t - offsetof(struct pe, below));
 }
 
-/* Carries out a request at once, in order. */
+/* Carries out a request at once, in order; that it is done is told then, or by progress, which tells
+ * of one at a time. */
 static gshmem_status_t below_post(struct transport *t, const struct transport_request *r)
 {
     struct pe *p = owner(t);
     char *there = pe[1 - (int)(p - pe)].memory;
     uint64_t *word = (uint64_t *)(void *)(there + r->offset);
     uint64_t *signal = (uint64_t *)(void *)(there + r->signal_offset);
-
-    if (p->full_below && p->full_below--)
+    if (p->full_below && ++p->calls_below % p->full_below == 0)
         return TRANSPORT_FULL;
     p->passed_down++;
     if (r->kind == TRANSPORT_ATOMIC) {
@@ -111,7 +111,10 @@ static gshmem_status_t below_post(struct transport *t, const struct transport_re
     }
     if (r->signal_op)
         *signal = r->signal_op == GSHMEM_SIGNAL_ADD ? *signal + r->signal_value : r->signal_value;
-    r->done(r->tag, GSHMEM_OK);
+    if (p->late_below && p->lates < LATE)
+        p->late[p->lates++] = *r;
+    else
+        r->done(r->tag, GSHMEM_OK);
     return GSHMEM_OK;
 }
 
@@ -130,8 +133,15 @@ static gshmem_status_t below_say(struct transport *t, int to, const void *note, 
 
 static gshmem_status_t below_progress(struct transport *t, int *events)
 {
-    owner(t)->looks++;
-    *events = 0;
+    struct pe *p = owner(t);
+
+    p->looks++;
+    *events = p->lates > 0;
+    if (p->lates) {
+        const struct transport_request first = p->late[0];
+        memmove(p->late, p->late + 1, (size_t)--p->lates * sizeof first);
+        first.done(first.tag, GSHMEM_OK);
+    }
     return GSHMEM_OK;
 }
 

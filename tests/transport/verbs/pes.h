@@ -10,7 +10,7 @@
 #include "runtime/base/settings.h"
 #include "transport/verbs/verbs.h"
 
-enum { PES = 2, SEGMENT = 40 << 20, NOTES = 64 };
+enum { PES = 2, SEGMENT = 40 << 20, NOTES = 64, LATE = 1024 };
 
 struct pe {
     struct transport *t;
@@ -28,7 +28,10 @@ struct pe {
     int notes;
     int says_nothing; /* where it publishes its address */
     int full; /* so many calls of say are answered with TRANSPORT_FULL */
-    int full_below; /* and of post */
+    int full_below, calls_below; /* and every so manyth call of post, unless it is 0 */
+    bool late_below; /* what has been posted there ends in progress, one after the other */
+    struct transport_request late[LATE];
+    int lates;
     char *memory;
 };
 
