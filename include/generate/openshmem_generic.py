@@ -1,7 +1,8 @@
 """shmem/generic.h: OpenSHMEM's names without a type, by C11 generic selection or C++ overloading."""
 
 from generic import _backslashed
-from openshmem_table import distinct, families, is_collective, old_atomics, parameters, returned, types
+from openshmem_table import (distinct, families, is_collective, old_atomics, parameters, returned,
+                             to_all_functions, typed_functions, types)
 from table import function_name
 from text import function, section
 
@@ -75,25 +76,40 @@ def _c():
     return C_TOP + out + macros + C_SYNC
 
 
-def _overload(operation, t, c_type, context, cast):
-    listed = parameters(operation, c_type, context)
-    arguments = ', '.join(cast(declaration, name) for declaration, name in listed)
-    returns = returned(operation, c_type)
-    call = '%s(%s);' % (function_name(operation, t.name, context, 'shmem_'), arguments)
+def _overload(operation, t, context):
+    listed = parameters(operation, t.c, context)
+    returns = returned(operation, t.c)
+    call = '%s(%s);' % (function_name(operation, t.name, context, 'shmem_'),
+                        ', '.join(name for _, name in listed))
     return function(returns, 'shmem_' + operation.name, [d for d, _ in listed],
                     [('' if returns == 'void' else 'return ') + call]) + '\n'
 
 
-def _cast(t):
-    def cast(declaration, name):
-        if '*' not in declaration:
-            return name
-        return '(%s%s *)%s' % ('const ' * declaration.startswith('const'), t.c, name)
-    return cast
+def _of_cpp_complex(names, f):
+    """The function f for std::complex, by all of names."""
+    real = 'float' if f.type.size == 8 else 'double'
+    listed = [(d.replace(f.type.c, 'Complex<%s>' % real), name) for d, name in f.parameters]
+    arguments = ', '.join(
+        '(%s%s *)%s' % ('const ' * d.startswith('const'), f.type.c, name) if 'Complex' in d else name
+        for d, name in listed)
+    body = ['static_assert(sizeof(Complex<%s>) == sizeof(%s), "complex numbers");' % (real, f.type.c),
+            '%s%s(%s);' % ('' if f.returns == 'void' else 'return ', f.name, arguments)]
+    return ''.join('template <template <class> class Complex>\n'
+                   + function(f.returns, name, [d for d, _ in listed], body) + '\n' for name in names)
+
+
+def _cpp_complex():
+    listed = [f for family in families() for o in family.operations for f in typed_functions(o)]
+    out = ''
+    for f in listed + to_all_functions():
+        if f.type and f.type.kind == 'complex':
+            of_team = f.parameters[0][0].startswith('shmem_team_t')
+            out += _of_cpp_complex(['shmem_' + f.operation.name] * of_team + [f.name], f)
+    return out
 
 
 def _cpp():
-    out = std = ''
+    out = ''
     for title, rows in _operations():
         out += section(title)
         for operation, kinds in rows:
@@ -101,19 +117,17 @@ def _cpp():
                 if operation.name == 'wait_until' and t.name == 'long':
                     continue  # is a C function by this name
                 for context in (False, True) if operation.context else (False,):
-                    out += _overload(operation, t, t.c, context, lambda _, name: name)
-                if t.kind == 'complex':
-                    real = 'float' if t.size == 8 else 'double'
-                    std += _overload(operation, t, 'std::complex<%s>' % real, False, _cast(t))
+                    out += _overload(operation, t, context)
     return (out + '''\
 static inline int shmem_sync(shmem_team_t team)
 {
     return shmem_team_sync(team);
 }
 
-/* C++ has complex numbers under a name of its own; for programs that know it. */
-#if defined _GLIBCXX_COMPLEX || defined _LIBCPP_COMPLEX
-''' + std + '#endif\n')
+/* C++ has complex numbers under a name of its own, std::complex; <complex> would cost 0.25 s to know it. */
+#if __cplusplus >= 201103L
+
+''' + _cpp_complex() + '#endif\n')
 
 
 def generic():
