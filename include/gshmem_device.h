@@ -5,8 +5,10 @@
  * same meaning: every thread that calls one performs it. Those ending in _warp and _block are called
  * by all threads of a warp or block with the same arguments, and perform it once, together: what any
  * of the threads wrote before the call is what is sent, and all have the answer. Nonblocking forms
- * (_nbi) return before it is complete; gshmem_quiet completes what this PE has issued on the context,
- * from whichever thread.
+ * (_nbi) return before it is complete; gshmem_quiet completes what this PE has issued on the context
+ * before, from whichever thread, and gshmem_fence orders it before what the calling thread issues next.
+ * What another thread issued is before the call if that thread has been met since (__syncthreads, a flag
+ * and __threadfence).
  *
  * Where a peer's memory is mapped, an operation is done by loads and stores of the calling threads.
  * Elsewhere it is a command to the PE's proxy thread (gshmem/device/command.h). Waits in kernels end

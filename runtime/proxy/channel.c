@@ -112,7 +112,18 @@ void channel_publish(struct proxy_channel *c)
 
 /* ---- Taking ---- */
 
-enum step { STEP_TAKEN, STEP_FULL, STEP_UNWRITTEN };
+enum step {
+    STEP_TAKEN,
+    STEP_FULL,      /* its transport has no room */
+    STEP_UNWRITTEN, /* not all of it is there */
+    STEP_FENCED,    /* it waits for other channels */
+};
+
+/* Relaxed: who issues after a fence of the host has heard of it from who passed it. */
+static inline uint32_t epoch_of(const struct proxy_way *way)
+{
+    return atomic_load_explicit(way->fences, memory_order_relaxed);
+}
 
 /* ---- The fast way: an element, or bytes from memory, into the heap, and nobody waits ---- */
 
@@ -130,14 +141,15 @@ static inline bool translate_plain(const struct proxy_way *way, uint64_t kind,
     r->pe = (int)m->pe;
     r->offset = offset;
     r->bytes = bytes;
+    r->epoch = epoch_of(way);
     if (kind == GSHMEM_COMMAND_VALUE) {
         p->answer.value[0] = m->local;
         p->answer.value[1] = m->size;
-        r->flags = TRANSPORT_MORE | TRANSPORT_KEPT;
+        r->flags = TRANSPORT_MORE | TRANSPORT_LOOSE | TRANSPORT_KEPT;
         r->local = p->answer.value;
         return command_is_element(m->type);
     }
-    r->flags = TRANSPORT_MORE;
+    r->flags = TRANSPORT_MORE | TRANSPORT_LOOSE;
     r->local = (void *)(uintptr_t)m->local;
     return bytes && way->is_memory(way->context, m->local, bytes);
 }
@@ -199,6 +211,29 @@ static enum step look_on(const struct proxy_channel *c, const struct gshmem_comm
     return STEP_TAKEN;
 }
 
+/* Whether it is a fence, and something is not posted yet that it stands behind: in this channel all is,
+ * and in the others of its context when they have come to its positions. */
+static bool is_held_back(const struct proxy_channel *c, const struct gshmem_command *m)
+{
+    const uint64_t position[GSHMEM_FENCE_CHANNELS - 1] = {m->address, m->local, m->size};
+    bool waits = false;
+
+    for (uint32_t i = 0; i < GSHMEM_FENCE_CHANNELS - 1; i++)
+        waits |= c->other[i] && c->other[i]->taken < position[i];
+    return m->kind == GSHMEM_COMMAND_FENCE && waits;
+}
+
+/* What is posted from here on is of the next epoch. */
+static enum step pass_fence(struct proxy_channel *c, const struct gshmem_command *fence, struct passage *p)
+{
+    if (is_held_back(c, fence))
+        return STEP_FENCED;
+    atomic_fetch_add_explicit(c->way->fences, 1, memory_order_relaxed);
+    c->taken += p->slots;
+    end(p, GSHMEM_OK);
+    return STEP_TAKEN;
+}
+
 static __attribute__((noinline)) enum step take_any(struct proxy_channel *c, uint64_t *bytes)
 {
     struct passage *p = passage_at(c, c->taken);
@@ -218,6 +253,8 @@ static __attribute__((noinline)) enum step take_any(struct proxy_channel *c, uin
         c->taken += p->slots;
         return STEP_TAKEN;
     }
+    if (first.kind == GSHMEM_COMMAND_FENCE && !first.more)
+        return pass_fence(c, &first, p);
     gshmem_status_t status =
         first.more && !pair
             ? fail(GSHMEM_ERR_ARGUMENT,
@@ -227,6 +264,7 @@ static __attribute__((noinline)) enum step take_any(struct proxy_channel *c, uin
     if (!status) {
         request.done = land;
         request.tag = p;
+        request.epoch = epoch_of(c->way);
         status = c->way->post(c->way->context, &request);
         if (status == TRANSPORT_FULL)
             return STEP_FULL;
@@ -304,7 +342,10 @@ bool channel_has_work(const struct proxy_channel *c)
 {
     struct gshmem_slot slot;
 
-    return !c->stuck && read_slot(c, c->taken, &slot);
+    if (c->stuck || !read_slot(c, c->taken, &slot))
+        return false;
+    const struct gshmem_command m = gshmem_command_decode(slot);
+    return !is_held_back(c, &m);
 }
 
 bool channel_overdue(struct proxy_channel *c, uint64_t now, uint64_t limit, char *text, size_t size)

@@ -25,6 +25,7 @@ static const char *const calls[] = {
     [GSHMEM_COMMAND_REFUSE] = "a call",
     [GSHMEM_COMMAND_REFUSE_COLLECTIVE] = "a collective",
     [GSHMEM_COMMAND_REFUSE_WAIT] = "a wait",
+    [GSHMEM_COMMAND_FENCE] = "fence",
 };
 
 enum { KINDS = sizeof calls / sizeof calls[0] };
@@ -214,7 +215,7 @@ gshmem_status_t command_translate(const struct gshmem_command *first,
     const struct translation t = {first, second, way, p, r};
     gshmem_status_t status = GSHMEM_OK;
 
-    *r = (struct transport_request){.flags = TRANSPORT_MORE, .pe = (int)first->pe};
+    *r = (struct transport_request){.flags = TRANSPORT_MORE | TRANSPORT_LOOSE, .pe = (int)first->pe};
     if (first->kind == GSHMEM_COMMAND_REFUSE_COLLECTIVE)
         return refuse_collective(first);
     if (first->kind == GSHMEM_COMMAND_REFUSE_WAIT)

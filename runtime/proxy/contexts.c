@@ -35,8 +35,20 @@ static bool make_channel(struct device *d, struct kernel_channel *c, struct gshm
         .done_copy = &c->device->done_copy,
         .failed = &c->shared->failed,
         .failed_seen = &c->device->failed_seen,
+        .fenced = &c->device->fenced,
     };
     return memory_tell(d, view, &seen, sizeof seen) == GSHMEM_OK;
+}
+
+/* Those that a fence in a channel speaks of. */
+static void name_others(struct kernel_context *k, int own)
+{
+    int other = (int)GSHMEM_FENCE_CHANNELS - k->channels;
+
+    for (int i = 0; i < k->channels && other >= 0; i++) {
+        if (i != own)
+            k->own[own].proxy.other[other++] = &k->own[i].proxy;
+    }
 }
 
 void kernels_free_context(struct job *j, struct kernel_context *k)
@@ -69,8 +81,10 @@ gshmem_status_t kernels_make_context(struct job *j, int channels, struct kernel_
         k->channel = memory_of_device(j->device, (size_t)channels * sizeof *k->channel);
         made = k->view && k->channel;
     }
-    for (int i = 0; i < channels && made; i++)
+    for (int i = 0; i < channels && made; i++) {
         made = make_channel(j->device, &k->own[i], &k->channel[i]);
+        name_others(k, i);
+    }
     if (!made)
         status = fail(GSHMEM_ERR_MEMORY, "out of memory for %d channels of kernels", channels);
     for (int i = 0; i < channels && !status; i++)
@@ -119,19 +133,21 @@ bool kernels_close_context(struct job *j, struct context *c)
 
 /* ---- Quiet, for the host ---- */
 
+enum { CHANNELS_MOST = 64 };
+
 /* What a wait knows of a place that a kernel has taken and not written. */
 struct unwritten {
     uint64_t position;
     uint64_t since; /* ns; 0: there is none */
 };
 
-/* Whether the proxy has come to a place that nothing was written to for so long. */
-static bool never_written(const struct kernel_channel *c, struct unwritten *u, uint64_t ns)
+/* Whether the proxy has come to a place before `target` that nothing was written to for so long. */
+static bool never_written(const struct kernel_channel *c, uint64_t target, struct unwritten *u, uint64_t ns)
 {
     uint64_t tail = gshmem_load_relaxed(c->proxy.tail), now = clock_ns();
     struct gshmem_slot slot;
 
-    if (gshmem_channel_read(c->proxy.ring, tail, c->proxy.slots_log2, &slot)) {
+    if (tail >= target || gshmem_channel_read(c->proxy.ring, tail, c->proxy.slots_log2, &slot)) {
         u->since = 0;
     } else if (!u->since || u->position != tail) {
         u->position = tail;
@@ -140,13 +156,25 @@ static bool never_written(const struct kernel_channel *c, struct unwritten *u, u
     return u->since && now - u->since > ns;
 }
 
-/* Until all positions before `target` are done. A kernel that was ended between taking a place and
- * writing it leaves one behind that all others wait for. */
-static gshmem_status_t wait_for(struct kernel_channel *c, uint64_t target, const char *call,
+/* The same of any channel: a fence in one waits for what is to come in the others. */
+static bool any_never_written(const struct kernel_context *k, const uint64_t *target, struct unwritten *u,
+                              uint64_t ns)
+{
+    bool any = false;
+
+    for (int i = 0; i < k->channels; i++)
+        any |= never_written(&k->own[i], target[i], &u[i], ns);
+    return any;
+}
+
+/* Until all positions of channel i before its target are done. A kernel that was ended between taking a
+ * place and writing it leaves one behind that all others wait for. */
+static gshmem_status_t wait_for(struct kernel_context *k, int i, const uint64_t *target, const char *call,
                                 bool last)
 {
     const uint64_t most = (last ? UNWRITTEN_LAST_S : UNWRITTEN_S) * UINT64_C(1000000000);
-    struct unwritten u = {.since = 0};
+    struct unwritten u[CHANNELS_MOST] = {{.since = 0}};
+    struct kernel_channel *c = &k->own[i];
     gshmem_status_t status = GSHMEM_OK;
     uint64_t done = 0;
     struct wait w;
@@ -154,14 +182,14 @@ static gshmem_status_t wait_for(struct kernel_channel *c, uint64_t target, const
     wait_begin(&w, call, GSHMEM_TEAM_WORLD);
     /* acquire: pairs with the release in channel_publish */
     while (!status && !c->abandoned &&
-           (done = gshmem_load_acquire(c->proxy.done) & ~GSHMEM_DONE_FAILED) < target) {
+           (done = gshmem_load_acquire(c->proxy.done) & ~GSHMEM_DONE_FAILED) < target[i]) {
         status = wait_slowly(&w);
-        if (!status && never_written(c, &u, most)) {
+        if (!status && any_never_written(k, target, u, most)) {
             c->abandoned = last;
             return fail(GSHMEM_ERR_DEVICE,
                         "%s: of %llu operations in kernels the first was begun and never came: its "
                         "kernel has ended or does not run",
-                        call, (unsigned long long)(target - done));
+                        call, (unsigned long long)(target[i] - done));
         }
     }
     return status;
@@ -170,10 +198,13 @@ static gshmem_status_t wait_for(struct kernel_channel *c, uint64_t target, const
 gshmem_status_t kernels_quiet(struct kernel_context *k, const char *call, bool last)
 {
     gshmem_status_t status = GSHMEM_OK;
+    uint64_t target[CHANNELS_MOST];
 
+    for (int i = 0; i < k->channels; i++)
+        target[i] = memory_ask(k->device, &k->own[i].device->ticket);
     for (int i = 0; i < k->channels && !status; i++) {
         struct kernel_channel *c = &k->own[i];
-        status = wait_for(c, memory_ask(k->device, &c->device->ticket), call, last);
+        status = wait_for(k, i, target, call, last);
         uint64_t failed = gshmem_load_relaxed(&c->shared->failed);
         if (!status && failed >> 8 != c->told)
             status = (gshmem_status_t)(failed & 255);

@@ -23,6 +23,7 @@ struct channel_of_device {
     _Alignas(KERNEL_LINE) uint64_t tail_copy;
     _Alignas(KERNEL_LINE) uint64_t done_copy;
     _Alignas(KERNEL_LINE) uint64_t failed_seen;
+    _Alignas(KERNEL_LINE) uint64_t fenced;
 };
 
 struct kernel_channel {

@@ -142,6 +142,7 @@ gshmem_status_t network_serve_kernels(struct network *n, struct gshmem_response 
         .heap_bytes = n->job->device_heap ? device_heap_span(n->job->device_heap)
                                           : n->config.segment[heap].bytes,
         .heap_segment = heap,
+        .fences = &n->fences,
         .response = response,
         .aim = aim_command,
         .is_memory = is_memory,

@@ -73,6 +73,19 @@ static struct gshmem_device_ctx own_memory(const struct job *j, const struct tea
     };
 }
 
+/* Whether some of what kernels may reach on the team's PEs is not mapped for them. What becomes mapped
+ * later (kernels_show_domain) is not found out again: fences are then told without need. */
+static bool is_proxied(const struct job *j, const struct team *t)
+{
+    const struct kernel_tables *tables = &t->kernel->tables;
+    bool mapped = j->kernels->mapped;
+
+    for (int i = 0; i < t->n_pes && mapped; i++)
+        mapped = j->device_heap ? device_heap_there(j->device_heap, t->members[i], 0, true) != 0
+                                : tables->heap[i] && (tables->data[i] || !t->view.data.bytes);
+    return !mapped;
+}
+
 struct gshmem_device_ctx kernels_view(const struct job *j, const struct team *t,
                                       const struct kernel_context *on)
 {
@@ -84,6 +97,7 @@ struct gshmem_device_ctx kernels_view(const struct job *j, const struct team *t,
     view.team = t->view.team;
     view.channels = (uint32_t)on->channels;
     view.channel = on->channel;
+    view.proxied = is_proxied(j, t);
     view.world = t->kernel->tables.world;
     view.job = &k->device->job;
     return view;

@@ -2,6 +2,7 @@
  * them come in order, and a count of puts with signals says that all their data is there.
  *
  *  - In order: sets, and p's, of growing values with fences between them are never seen to shrink.
+ *  - Updates before a fence are there when what comes after it is seen.
  *  - Without a fence a signal may overtake a put before it: after a quiet both are there, no more.
  *  - Adds from all PEs, by all ways, make the exact sum.
  *  - Puts with add-signals from many blocks: when the count is complete, so is the data. */
@@ -54,6 +55,46 @@ static void test_in_order(const struct litmus *l)
     litmus_check(l, "sets and p's in order");
     CHECK_OK(gshmem_free(s.signal));
     CHECK_OK(gshmem_free(s.word));
+}
+
+/* ---- Updates, and what comes after them ------------------------------------------------------- */
+
+/* What updates, owners carry out where NICs must not; what follows is stored by another way, and could be
+ * there first. */
+__global__ void updates(uint64_t *count, uint64_t *sum, uint64_t *word, int to, uint64_t seed, int rounds,
+                        struct found *found)
+{
+    if (blockIdx.x == 0) {
+        for (int r = 1; r <= rounds; r++) {
+            EXPECT(found, gshmem_uint64_atomic_add(count, 1, to), GSHMEM_OK);
+            EXPECT(found, gshmem_signal_add(sum, 1, to), GSHMEM_OK);
+            EXPECT(found, gshmem_fence(), GSHMEM_OK);
+            EXPECT(found, gshmem_uint64_p(word, r, to), GSHMEM_OK);
+            litmus_delay(seed, r);
+        }
+        return;
+    }
+    for (uint64_t seen = 0; seen < (uint64_t)rounds;) {
+        uint64_t now = gshmem_signal_wait_until(word, GSHMEM_CMP_GT, seen);
+        uint64_t count_now = gshmem_signal_wait_until(count, GSHMEM_CMP_GE, 0);
+        uint64_t sum_now = gshmem_signal_wait_until(sum, GSHMEM_CMP_GE, 0);
+
+        if (count_now < now)
+            EXPECT(found, count_now, now);
+        if (sum_now < now)
+            EXPECT(found, sum_now, now);
+        seen = now;
+    }
+}
+
+static void test_updates(const struct litmus *l)
+{
+    uint64_t *words = symmetric_array<uint64_t>(3);
+
+    updates<<<2, 1>>>(words, words + 1, words + 2, (gshmem_my_pe() + 1) % gshmem_n_pes(), l->seed,
+                      l->rounds, l->found);
+    litmus_check(l, "updates, fence, p");
+    CHECK_OK(gshmem_free(words));
 }
 
 /* ---- Overtaking ------------------------------------------------------------------------------- */
@@ -225,6 +266,7 @@ int main(int argc, char **argv)
     struct litmus l = litmus_begin(argc, argv);
 
     test_in_order(&l);
+    test_updates(&l);
     test_overtake(&l);
     test_add(&l);
     test_count(&l);

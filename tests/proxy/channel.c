@@ -262,6 +262,58 @@ static void test_raises(void)
     CHECK_EQ(fake_failed >> 8, 1);
 }
 
+static struct gshmem_command fence_behind(uint64_t position)
+{
+    return (struct gshmem_command){.kind = GSHMEM_COMMAND_FENCE, .address = position};
+}
+
+/* A fence waits for what is before it in other channels, and parts what goes before it from what comes
+ * after, without waiting for either to be done. */
+static void test_fence(void)
+{
+    fake_begin();
+    fake_other.taken = 5;
+    write_one(value(1, 1));
+    write_one(fetch_add(1));
+    write_one(fence_behind(7));
+    write_one(value(1, 2));
+    write_pair(put(1, 0, 8), signal_on(1, 64));
+    CHECK(channel_take(&fake_channel));
+    CHECK_EQ(fake_tail, 2);
+    CHECK(!channel_take(&fake_channel));
+    CHECK(!channel_has_work(&fake_channel));
+    fake_other.taken = 6;
+    CHECK(!channel_has_work(&fake_channel));
+    CHECK(!channel_take(&fake_channel));
+    fake_other.taken = 7;
+    CHECK(channel_has_work(&fake_channel)); /* though it has not looked itself */
+    CHECK(channel_take(&fake_channel));
+    CHECK_EQ(fake_tail, 6);
+    CHECK_EQ(fake_requests, 4);
+    for (int i = 0; i < 4; i++)
+        CHECK(fake_request[i].flags & TRANSPORT_LOOSE);
+    CHECK_EQ(fake_request[0].epoch, fake_request[1].epoch);
+    CHECK_EQ(fake_request[2].epoch, fake_request[1].epoch + 1);
+    CHECK_EQ(fake_request[3].epoch, fake_request[2].epoch);
+    fake_end(0, GSHMEM_OK);
+    fake_end(0, GSHMEM_OK);
+    CHECK_EQ(fake_done, 3); /* the fence needs no end of its own */
+
+    atomic_fetch_add(&fake_fences, 1); /* one of the host's */
+    write_one(value(1, 3));
+    CHECK(channel_take(&fake_channel));
+    CHECK_EQ(fake_request[2].epoch, fake_request[1].epoch + 1);
+
+    fake_begin(); /* a context of one channel */
+    fake_channel.other[0] = NULL;
+    write_one(fence_behind(1000));
+    write_one(answered(fence_behind(1000), 3, 4));
+    CHECK(channel_take(&fake_channel));
+    CHECK_EQ(fake_done, 2);
+    CHECK_EQ(fake_response[3].answer, 4 << 8);
+    CHECK_EQ(fake_requests, 0);
+}
+
 struct bad {
     struct gshmem_command c;
     const char *part; /* of what is said */
@@ -364,8 +416,9 @@ static uint64_t random64(void)
 /* All bits random, or a good command with a few of them turned. */
 static struct gshmem_slot random_slot(void)
 {
-    struct gshmem_command good[] = {put(1, 64, 100), value(2, 5), signal_on(3, 64), fetch_add(0)};
-    struct gshmem_slot slot = gshmem_command_encode(&good[random64() % 4]);
+    struct gshmem_command good[] = {put(1, 64, 100), value(2, 5), signal_on(3, 64), fetch_add(0),
+                                    fence_behind(9)};
+    struct gshmem_slot slot = gshmem_command_encode(&good[random64() % 5]);
 
     for (uint64_t i = random64() % 4; i > 0; i--)
         slot.word[random64() % 4] ^= UINT64_C(1) << random64() % 64;
@@ -462,6 +515,7 @@ int main(void)
     test_atomics();
     test_failures();
     test_raises();
+    test_fence();
     test_refusals();
     test_bad_pairs();
     test_garbage();

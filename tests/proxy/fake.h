@@ -29,6 +29,7 @@ static struct passage fake_passage[FAKE_SLOTS];
 /* What the transport has been given, and not ended. */
 static struct transport_request fake_request[FAKE_MOST];
 static int fake_requests;
+static _Atomic uint32_t fake_fences;
 static int fake_room;                /* it takes this many more */
 static gshmem_status_t fake_refusal; /* what post answers, if not 0 */
 static bool fake_at_once;            /* it ends requests within post */
@@ -93,6 +94,7 @@ static struct proxy_way fake_way = {
     .n_pes = FAKE_PES,
     .heap_bytes = FAKE_BYTES,
     .heap_segment = 1,
+    .fences = &fake_fences,
     .response = fake_response,
     .aim = fake_aim,
     .is_memory = fake_is_memory,
@@ -111,6 +113,7 @@ static inline void fake_raise(void *context, gshmem_status_t status,
 
 static struct proxy_channel fake_channel;
 static struct gshmem_device_channel fake_device;
+static struct proxy_channel fake_other; /* of which the test says how far it has come */
 
 static inline void fake_begin(void)
 {
@@ -134,6 +137,9 @@ static inline void fake_begin(void)
     };
     fake_way.heap = (uintptr_t)fake_heap;
     channel_begin(&fake_channel);
+    fake_other = (struct proxy_channel){.taken = UINT64_MAX};
+    fake_channel.other[0] = &fake_other;
+    fake_fences = 0;
     fake_device = (struct gshmem_device_channel){
         .ring = {fake_ring, &fake_tail, &fake_ticket, &fake_tail_copy, FAKE_SLOTS, FAKE_LOG2},
         .done = &fake_done,

@@ -29,7 +29,13 @@ enum gshmem_command_kind {
     GSHMEM_COMMAND_REFUSE_COLLECTIVE, /* the same for a gshmem_collective in `type`; amo says why */
     GSHMEM_COMMAND_REFUSE_WAIT, /* the same for a gshmem_wait_call in `amo`, of variables of `type` bytes
                                    at `address`; `local` is its cmp, `size` a gshmem_wait_lack */
+    GSHMEM_COMMAND_FENCE, /* what is behind it may not overtake what is before it in its channel, nor
+                             what is before three positions in the context's other channels, in their
+                             order: `address`, `local`, `size`; of fewer the last of these */
 };
+
+/* A context with more channels waits in a fence until the proxy has taken what is in the others. */
+#define GSHMEM_FENCE_CHANNELS 4u
 
 enum gshmem_collective {
     GSHMEM_COLLECTIVE_SYNC = 1, /* or barrier */

@@ -5,17 +5,66 @@
 #include "gshmem/device/post.h"
 
 /* To a mapped peer: this thread's stores in order, for all; gets need not wait for them, which
- * would take a full fence. To any other the calling thread's commands go through one channel and
- * arrive in its order: nothing to add. */
-GSHMEM_KERNEL gshmem_status_t gshmem_kernel_fence(gshmem_ctx_t ctx)
+ * would take a full fence. */
+GSHMEM_KERNEL void gshmem_kernel_fence_stores(void)
 {
-    if (!gshmem_kernel_exists(gshmem_kernel_ctx(ctx)))
-        return GSHMEM_ERR_ARGUMENT;
 #ifdef __CUDA_ARCH__
     asm volatile("fence.acq_rel.sys;" ::: "memory");
 #else
     __threadfence_system();
 #endif
+}
+
+/* To any other peer: the proxy is told where the fence is, in all channels of the context. What had been
+ * issued there before the fence, by whomever, has a smaller position than the tickets read here, and
+ * the proxy comes to it first, however late it is written to the ring; what this thread issues from now
+ * on is behind the command.
+ *
+ * The positions are read before the command takes its own: so no two fences can each wait for what is
+ * behind the other. And if all tickets are what the last fence of this channel left, nothing has been
+ * issued since, and it will do (tests/model/fence.pml). */
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_fence_on(const struct gshmem_device_ctx *c)
+{
+    const uint32_t own = gshmem_kernel_block() & (c->channels - 1);
+    const struct gshmem_device_channel *channel = &c->channel[own];
+    struct gshmem_command command = {};
+    uint64_t sum = 0, end = 0;
+    gshmem_status_t status = GSHMEM_OK;
+
+    command.kind = GSHMEM_COMMAND_FENCE;
+#pragma unroll 1
+    for (uint32_t i = 0; i < c->channels; i++) {
+        uint64_t ticket = gshmem_device_load(c->channel[i].ring.ticket);
+        sum += ticket;
+        if (i == own) {
+            end = ticket;
+        } else if (c->channels <= GSHMEM_FENCE_CHANNELS) {
+            command.address = command.local;
+            command.local = command.size;
+            command.size = ticket;
+        } else if (!status && gshmem_device_load(c->channel[i].ring.tail_copy) < ticket) {
+            status = gshmem_kernel_wait_taken(c, &c->channel[i], ticket);
+        }
+    }
+    gshmem_kernel_fence_stores(); /* and the tickets are read before one is taken */
+    if (status || sum == gshmem_device_load(channel->fenced))
+        return status;
+    sum -= end;
+    status = gshmem_kernel_post(c, channel, 1, gshmem_command_encode(&command),
+                                gshmem_kernel_second(NULL), &end);
+    gshmem_device_store(channel->fenced, sum + end);
+    return status;
+}
+
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_fence(gshmem_ctx_t ctx)
+{
+    const struct gshmem_device_ctx *c = gshmem_kernel_ctx(ctx);
+
+    if (!gshmem_kernel_exists(c))
+        return GSHMEM_ERR_ARGUMENT;
+    if (c->proxied)
+        return gshmem_kernel_fence_on(c);
+    gshmem_kernel_fence_stores();
     return GSHMEM_OK;
 }
 

@@ -11,7 +11,7 @@
 #include "gshmem/channel.h"
 #include "gshmem/context.h"
 
-#define GSHMEM_DEVICE_STATE_VERSION 2u
+#define GSHMEM_DEVICE_STATE_VERSION 3u
 
 /* A channel and how far its commands have come. Positions are counted in slots: a command is done
  * when `done` is beyond its last one. What the proxy has taken off the ring (its tail) has been
@@ -22,6 +22,8 @@ struct gshmem_device_channel {
     uint64_t *done_copy;    /* a value that done has had, with that bit */
     const uint64_t *failed; /* shared: failures so far << 8 | the last one's gshmem_status_t */
     uint64_t *failed_seen;  /* the value of it that a quiet has answered with */
+    uint64_t *fenced;       /* with the device: the sum of all channels' tickets behind a fence in this
+                               one, if nothing was issued meanwhile */
 };
 #define GSHMEM_DONE_FAILED (UINT64_C(1) << 63) /* `failed` is not 0 */
 
@@ -47,6 +49,7 @@ struct gshmem_device_ctx {
     int32_t my_pe;
     gshmem_team_t team;
     uint32_t channels; /* a power of two; a block always uses the same one */
+    uint32_t proxied;  /* 0: all of its memory is mapped, so that no fence need be told the proxy */
     const struct gshmem_device_channel *channel;
     const int32_t *world; /* [pe of the team]: its number in the job */
     const struct gshmem_device_job *job;
