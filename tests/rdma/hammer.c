@@ -10,7 +10,7 @@
 
 #include "../pe/pe.h"
 
-enum { MOST_PES = 16, WORDS = 4, BYTES = 9000, THREADS = 2 };
+enum { MOST_PES = 16, WORDS = 4, BYTES = 9000, THREADS = 2, SLOTS = 24 };
 
 /* Symmetric: what everybody updates, */
 static struct {
@@ -26,6 +26,12 @@ static struct {
     unsigned char data[BYTES];
 } box[MOST_PES];
 
+/* What each thread of each PE puts, word by word, not one beside the other. */
+static struct {
+    uint64_t whole;
+    uint64_t slot[SLOTS][3];
+} table[MOST_PES][THREADS];
+
 static int rounds;
 
 /* ---- Updates ---- */
@@ -39,6 +45,30 @@ static void swap_up(uint64_t *at, int pe)
         CHECK_OK(gshmem_uint64_atomic_compare_swap_nbi(&old, at, seen, seen + 1, pe));
         CHECK_OK(gshmem_quiet());
     } while (old != seen);
+}
+
+/* ---- Many small puts, and behind a fence the word that they are there ---- */
+
+static void scatter(int thread, uint64_t round)
+{
+    for (int pe = 0; pe < n; pe++) {
+        for (int i = 0; i < SLOTS; i++)
+            CHECK_OK(gshmem_uint64_p(&table[me][thread].slot[(unsigned)(i * 7) % SLOTS][round % 3], round, pe));
+    }
+    CHECK_OK(gshmem_fence());
+    for (int pe = 0; pe < n; pe++)
+        CHECK_OK(gshmem_uint64_p(&table[me][thread].whole, round, pe));
+}
+
+static void check_tables(void)
+{
+    for (int pe = 0; pe < n; pe++) {
+        for (int thread = 0; thread < THREADS; thread++) {
+            const uint64_t round = __atomic_load_n(&table[pe][thread].whole, __ATOMIC_ACQUIRE);
+            for (int i = 0; round && i < SLOTS; i++)
+                CHECK(__atomic_load_n(&table[pe][thread].slot[i][round % 3], __ATOMIC_RELAXED) >= round);
+        }
+    }
 }
 
 /* One of each kind on one word of one PE; `last`: the ticket that this thread had from it before.
@@ -66,6 +96,9 @@ static void *update_all(void *argument)
             int w = (i + begin) % WORDS, to = (pe + i) % n;
             update(w, to, &last[to][w]);
         }
+        if (i % 4 == 0)
+            scatter(begin, (uint64_t)i + 1);
+        check_tables();
     }
     return NULL;
 }

@@ -84,15 +84,31 @@ static struct link *sender(struct verbs *v, const struct nic *nic, uint32_t queu
     return NULL;
 }
 
+/* Whose queue pair that is, for what does not say so truly. */
+static struct link *sender_by_queue(struct verbs *v, const struct nic *nic, uint32_t queue)
+{
+    struct link *l = v->links;
+
+    while (l && sender(v, nic, queue, (uint32_t)l->pe) != l)
+        l = l->next;
+    return l;
+}
+
 static struct link *received(struct verbs *v, struct nic *nic, const struct ibv_wc *wc)
 {
     const uint64_t index = wc->wr_id & ~RECEIVED;
     struct link *l = NULL;
     struct message m;
+    bool makes_sense = true;
 
-    if (wc->status == IBV_WC_SUCCESS && message_decode(nic_inbox(nic, index), wc->byte_len, &m))
-        l = sender(v, nic, wc->qp_num, m.from);
-    if (l && !serve_message(v, l, &m))
+    if (wc->status == IBV_WC_SUCCESS) {
+        if (message_decode(nic_inbox(nic, index), wc->byte_len, &m))
+            l = sender(v, nic, wc->qp_num, m.from);
+        makes_sense = l && serve_message(v, l, &m);
+        if (!l)
+            l = sender_by_queue(v, nic, wc->qp_num);
+    }
+    if (l && !makes_sense)
         link_fail(v, l, GSHMEM_ERR_TRANSPORT,
                   "verbs: it sent a message that makes no sense, or not for symmetric memory");
     if (!nic_receive_again(nic, (uint32_t)index))

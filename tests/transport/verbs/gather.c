@@ -396,10 +396,8 @@ static void lost_with_parts_below(void)
 
 /* ---- Hostile messages ---- */
 
-static void bad_puts(const void *text, uint16_t bytes)
+static void bad_message(struct message m)
 {
-    struct message m = {.kind = MESSAGE_CHANGES, .bytes = bytes, .data = text};
-
     begin(1);
     warm_up();
     struct verbs *v = (struct verbs *)pe[0].t;
@@ -412,6 +410,11 @@ static void bad_puts(const void *text, uint16_t bytes)
     CHECK_EQ(pe[1].lost, 1);
     CHECK_HAS(pe[1].why, "makes no sense");
     end();
+}
+
+static void bad_puts(const void *text, uint16_t bytes)
+{
+    bad_message((struct message){.kind = MESSAGE_CHANGES, .bytes = bytes, .data = text});
 }
 
 static uint16_t write_put(unsigned char *at, uint8_t segment, uint64_t offset, uint8_t bytes)
@@ -428,6 +431,12 @@ static void hostile(void)
     unsigned char text[MESSAGE_CHANGES_DATA] = {0};
     uint16_t bytes;
 
+    bad_puts(text, 0);
+    bad_message((struct message){.kind = 0});
+    bad_message((struct message){.kind = MESSAGE_CHANGES + 1});
+    write_put(text, 0, 0, 8);
+    bad_message((struct message){.kind = MESSAGE_CHANGES, .bytes = 16, .data = text, .from = 1}); /* not who it is */
+    bad_message((struct message){.kind = MESSAGE_CHANGES, .bytes = 16, .data = text, .from = 77});
     bad_puts(text, write_put(text, 1, 0, 8));             /* no such segment */
     bad_puts(text, write_put(text, 254, 0, 8));
     bad_puts(text, write_put(text, 0, SEGMENT, 1));       /* beyond its end */
