@@ -54,8 +54,8 @@ enum gshmem_thread_level {
     GSHMEM_THREAD_MULTIPLE
 };
 
-enum gshmem_cmp {
-    GSHMEM_CMP_EQ = 1,
+enum gshmem_cmp { /* numbered as most of OpenSHMEM's libraries and NVSHMEM do */
+    GSHMEM_CMP_EQ,
     GSHMEM_CMP_NE,
     GSHMEM_CMP_GT,
     GSHMEM_CMP_LE,

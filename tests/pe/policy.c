@@ -53,7 +53,7 @@ static void test_return(void)
 {
     gshmem_raise(GSHMEM_ERR_TRANSPORT); /* GSHMEM_ON_ERROR=return: carries on */
     cell = 6;
-    CHECK_EQ(gshmem_signal_wait_until(&cell, 0, 1), 0);
+    CHECK_EQ(gshmem_signal_wait_until(&cell, 7, 1), 0);
     CHECK_EQ(gshmem_last_error(NULL), GSHMEM_ERR_ARGUMENT);
     CHECK_EQ(seen.calls, 3);
 }

@@ -71,8 +71,8 @@ static void test_waits(void)
     size_t index[2];
     short *odd = (short *)(void *)((char *)two + 1);
 
-    CHECK_FAILS(gshmem_uint32_wait_until(two, 0, 1), GSHMEM_ERR_ARGUMENT, "cmp is 0");
-    CHECK_FAILS(gshmem_uint32_wait_until(two, 7, 1), GSHMEM_ERR_ARGUMENT, "cmp is 7");
+    CHECK_FAILS(gshmem_uint32_wait_until(two, -1, 1), GSHMEM_ERR_ARGUMENT, "cmp is -1");
+    CHECK_FAILS(gshmem_uint32_wait_until(two, 6, 1), GSHMEM_ERR_ARGUMENT, "cmp is 6");
     CHECK_FAILS(gshmem_uint32_wait_until(NULL, GSHMEM_CMP_EQ, 1), GSHMEM_ERR_ARGUMENT, "at (nil)");
     CHECK_FAILS(gshmem_short_wait_until(odd, GSHMEM_CMP_EQ, 1), GSHMEM_ERR_ARGUMENT, "aligned");
     CHECK_FAILS(gshmem_uint32_wait_until_all(two, 2, NULL, -3, 1), GSHMEM_ERR_ARGUMENT, "cmp is -3");
