@@ -190,6 +190,25 @@ gshmem_status_t meet_dissemination(struct group *g, uint32_t signature, const ch
 enum { COUNT_BITS = 20 };
 #define COUNT_MASK (((uint64_t)1 << COUNT_BITS) - 1)
 
+uint64_t group_announce(struct group *g, uint32_t signature)
+{
+    uint64_t word = (uint64_t)(g->round + 1) << 32 | signature, same = 0;
+
+    /* relaxed: published by the release below */
+    atomic_store_explicit(&group_note(g)->word, word, memory_order_relaxed);
+    /* acq_rel: release pairs with the acquire of those who come later: what I bring is ready, and what I want
+     * may be written. What they then write I see by the generation. */
+    uint64_t before = atomic_fetch_or_explicit(&g->sync[0]->announced, (uint64_t)1 << g->my,
+                                               memory_order_acq_rel);
+    for (uint64_t left = before; left; left &= left - 1) {
+        int i = __builtin_ctzll(left);
+        const struct note *theirs = &g->sync[i]->note[(g->round + 1) & 1];
+        if (atomic_load_explicit(&theirs->word, memory_order_relaxed) == word)
+            same |= (uint64_t)1 << i;
+    }
+    return same;
+}
+
 gshmem_status_t meet_hub(struct group *g, uint32_t signature, const char *call)
 {
     struct team_sync *hub = g->sync[0];
@@ -211,6 +230,7 @@ gshmem_status_t meet_hub(struct group *g, uint32_t signature, const char *call)
         now = over | (sum != arrival * (uint64_t)g->n);
         /* relaxed: nobody arrives again before it sees the generation */
         atomic_store_explicit(&hub->arrivals, 0, memory_order_relaxed);
+        atomic_store_explicit(&hub->announced, 0, memory_order_relaxed);
         /* release: pairs with the acquire below */
         atomic_store_explicit(&hub->generation, now, memory_order_release);
         wait_wake(&hub->generation, &hub->sleepers);

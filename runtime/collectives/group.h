@@ -92,6 +92,11 @@ static inline const struct note *group_read(const struct group *g, int i)
     return g->far ? far_read(g, i) : &g->sync[i]->note[g->round & 1];
 }
 
+/* For up to 64 members that meet at the hub, before group_meet: says that this one has come to the coming
+ * round. Returns, as bits, who has come before it to make the same call. Of any two members exactly one is
+ * told of the other, and may do for both what they have to do with each other. */
+uint64_t group_announce(struct group *g, uint32_t signature);
+
 /* One round. Members that arrive with different signatures all get GSHMEM_ERR_MISMATCH, and the
  * group goes on; after any other failure it is broken. */
 static inline gshmem_status_t group_meet(struct group *g, uint32_t signature, const char *call)

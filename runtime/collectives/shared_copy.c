@@ -105,6 +105,15 @@ gshmem_status_t collect_sized(struct call *c)
     return call_meet(c);
 }
 
+/* alltoall: what one member has for another. */
+static void give_block(const struct call *c, int from, int to)
+{
+    const struct group *g = c->group;
+
+    gshmem_copy(place_at(g, &c->dest, to) + (size_t)from * c->bytes,
+                place_at(g, &c->source, from) + (size_t)to * c->bytes, c->bytes);
+}
+
 gshmem_status_t alltoall_shared(struct call *c)
 {
     struct group *g = c->group;
@@ -112,11 +121,23 @@ gshmem_status_t alltoall_shared(struct call *c)
 
     if (status)
         return status;
-    for (int step = 1; step <= g->n; step++) {
-        int i = call_after(g, step);
-        gshmem_copy(place_at(g, &c->dest, i) + (size_t)g->my * c->bytes,
-               c->source.mine + (size_t)i * c->bytes, c->bytes);
+    for (int step = 1; step <= g->n; step++)
+        give_block(c, g->my, call_after(g, step));
+    return call_meet(c);
+}
+
+/* In one round: of two members the one that comes later copies for both. */
+gshmem_status_t alltoall_paired(struct call *c)
+{
+    struct group *g = c->group;
+
+    call_name_objects(c);
+    for (uint64_t left = group_announce(g, c->signature); left; left &= left - 1) {
+        int i = __builtin_ctzll(left);
+        give_block(c, i, g->my);
+        give_block(c, g->my, i);
     }
+    give_block(c, g->my, g->my);
     return call_meet(c);
 }
 

@@ -32,8 +32,10 @@ struct team_sync {
     struct note note[2];
 
     /* The hub, used in the first member's block: arrivals counts in its low bits and sums up the
-     * signatures above them; generation is round << 1 | whether they differed. */
+     * signatures above them; announced has a bit for each member that may be served already;
+     * generation is round << 1 | whether they differed. */
     _Alignas(SYNC_LINE) _Atomic uint64_t arrivals;
+    _Atomic uint64_t announced;
     _Alignas(SYNC_LINE) _Atomic uint32_t generation;
     _Atomic uint32_t sleepers;
 

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #define ANY SIZE_MAX
+enum { PAIRED_BYTES = 48 * 1024 };
 enum crowding { ALONE, CROWDED, EITHER }; /* whether each member has a CPU for itself */
 
 static bool fits(enum crowding row, bool crowded)
@@ -45,7 +46,12 @@ static const struct {
  *
  * Crowded, a round costs microseconds, and whatever fits into a note goes there:
  *     reduce, 4 members  2.1  3.5     2.1  3.5     2.5  3.5     2.9  3.7
- *     reduce, 8 members  7.6  10.9    6.8  11.0    8.2  14.6    9.0  12.2 */
+ *     reduce, 8 members  7.6  10.9    6.8  11.0    8.2  14.6    9.0  12.2
+ * An alltoall in pairs takes one round, too, but gives the last to come more work than its share, in
+ * other CPUs' caches. Paired and shared, by bytes of one block:
+ *                             1 KiB         4 KiB        16 KiB        64 KiB
+ *     alltoall, 4 members  3.2   5.0     4.0   5.6     6.8   6.7    17.1  11.2
+ *     alltoall, 8 members  8.8  12.8    10.7  13.5    22.5  20.9    58.1  50.5 */
 static const struct row {
     enum crowding crowding;
     size_t bytes;
@@ -59,6 +65,7 @@ static const struct row {
                              {ALONE, 1024, ANY, collect_noted},
                              {EITHER, ANY, ANY, collect_shared}},
     [COLLECTIVE_ALLTOALL] = {{CROWDED, NOTE_BYTES, ANY, alltoall_noted},
+                             {CROWDED, PAIRED_BYTES, 64, alltoall_paired},
                              {ALONE, 2048, ANY, alltoall_noted},
                              {EITHER, ANY, ANY, alltoall_shared}},
     [COLLECTIVE_ALLTOALLS] = {{CROWDED, NOTE_BYTES, ANY, alltoalls_noted},

@@ -20,7 +20,7 @@ algorithm_fn *table_far_algorithm(enum collective what, size_t bytes);
 algorithm_fn broadcast_noted, collect_noted, alltoall_noted, alltoalls_noted, reduce_noted,
     reducescatter_noted, inscan_noted, exscan_noted;
 /* … and those that work on the members' memory, between a round to begin and a round to end. */
-algorithm_fn broadcast_shared, collect_shared, alltoall_shared, alltoalls_shared, reduce_shared,
+algorithm_fn broadcast_shared, collect_shared, alltoall_paired, alltoall_shared, alltoalls_shared, reduce_shared,
     reducescatter_shared, inscan_shared, exscan_shared;
 /* … and those of groups on several hosts: by cargo where it fits … */
 algorithm_fn broadcast_far, fcollect_far, alltoall_far, reduce_far;

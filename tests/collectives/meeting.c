@@ -1,7 +1,8 @@
 /* How members meet, with threads for members, so that ThreadSanitizer sees all of it.
  *
  * Each round carries a number from each member; everyone checks everyone's. Members come with skew,
- * and sometimes with different signatures, which all must notice. */
+ * and sometimes with different signatures, which all must notice. At the hub each pair of members is told
+ * of one another once, to the later one. */
 #include <pthread.h>
 #include <stdint.h>
 #include <time.h>
@@ -44,6 +45,23 @@ static uint64_t value_of(uint32_t round, int i)
     return (uint64_t)round * 1000 + (uint64_t)i;
 }
 
+static uint32_t served[MOST][MOST]; /* the last round in which the pair was */
+
+static uint32_t *pair_of(int i, int j)
+{
+    return i < j ? &served[i][j] : &served[j][i];
+}
+
+static void serve_earlier(struct group *g, uint32_t signature)
+{
+    for (uint64_t left = group_announce(g, signature); left; left &= left - 1) {
+        uint32_t *pair = pair_of(g->my, __builtin_ctzll(left));
+        if (*pair == g->round + 1)
+            CHECK_FAIL("round %u: member %d serves a pair again", g->round + 1, g->my);
+        *pair = g->round + 1;
+    }
+}
+
 static void *run(void *argument)
 {
     struct member *m = argument;
@@ -56,9 +74,11 @@ static void *run(void *argument)
         note->value = value_of(r, g->my);
         memcpy(note->data, &note->value, sizeof note->value);
         come_late(r, g->my);
-        gshmem_status_t status =
-            group_meet(g, signature_make(odd_one == g->my ? COLLECTIVE_REDUCE : COLLECTIVE_SYNC, r),
-                       "meeting");
+        uint32_t signature =
+            signature_make(odd_one == g->my ? COLLECTIVE_REDUCE : COLLECTIVE_SYNC, r);
+        if (g->meet == meet_hub)
+            serve_earlier(g, signature);
+        gshmem_status_t status = group_meet(g, signature, "meeting");
         if (status != (differ ? GSHMEM_ERR_MISMATCH : GSHMEM_OK))
             CHECK_FAIL("%s, %d members, round %u: %s", m->way, g->n, r, gshmem_status_name(status));
         come_late(r + 77, g->my);
@@ -68,6 +88,9 @@ static void *run(void *argument)
             if (group_read(g, i)->value != value_of(r, i) || data != value_of(r, i))
                 CHECK_FAIL("%s, %d members, round %u: member %d reads %llu of member %d", m->way,
                            g->n, r, g->my, (unsigned long long)data, i);
+            bool paired = g->meet == meet_hub && i != g->my && !differ;
+            if (paired && *pair_of(g->my, i) != r)
+                CHECK_FAIL("%d members, round %u: nobody served %d and %d", g->n, r, g->my, i);
         }
     }
     CHECK_EQ(group_farewell(g, "farewell"), GSHMEM_OK);
@@ -79,6 +102,7 @@ static void try_way(int way, int n)
 {
     struct member member[MOST];
 
+    memset(served, 0, sizeof served);
     for (int i = 0; i < n; i++) {
         member[i].way = ways[way].name;
         member[i].group = group_create(n, i, pe, 0);
