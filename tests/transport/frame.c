@@ -48,6 +48,8 @@ static void requests(void)
     for (int at = 6; at < 8; at++) {
         request_encode(bytes, &f);
         bytes[at] = 1;
+        CHECK_EQ(request_decode(bytes, &d), at == 7); /* nobody asks for the answer of a put */
+        bytes[at] = 2;
         CHECK(!request_decode(bytes, &d));
     }
     f.signal_op = 0; /* such a put may have more to come, and nothing else may */

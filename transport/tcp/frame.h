@@ -18,7 +18,7 @@
 #include "transport/transport.h"
 
 enum {
-    FRAME_VERSION = 3,
+    FRAME_VERSION = 4,
     HELLO_BYTES = 64,
     NONCE_BYTES = 32,
     PROOF_BYTES = 32,
@@ -107,6 +107,7 @@ struct request_frame {
     uint8_t signal_op;      /* of a put; 0: none */
     uint8_t signal_segment;
     uint8_t more;           /* of a put without a signal: the next request is the rest of it */
+    uint8_t unasked;        /* of a put: nobody waits for its answer */
     uint64_t offset;
     uint64_t bytes;         /* of the data: behind this frame (put), or asked for (get) */
     uint64_t a;             /* operand, or the signal's offset */
@@ -116,7 +117,7 @@ struct request_frame {
 static inline void request_encode(unsigned char out[REQUEST_BYTES], const struct request_frame *f)
 {
     const unsigned char small[8] = {f->kind,      f->segment, f->amo, f->type,
-                                    f->signal_op, f->signal_segment, f->more};
+                                    f->signal_op, f->signal_segment, f->more, f->unasked};
 
     memcpy(out, small, 8);
     frame_put64(out + 8, f->offset);
@@ -135,13 +136,15 @@ static inline bool request_decode(const unsigned char in[REQUEST_BYTES], struct 
         .signal_op = in[4],
         .signal_segment = in[5],
         .more = in[6],
+        .unasked = in[7],
         .offset = frame_get64(in + 8),
         .bytes = frame_get64(in + 16),
         .a = frame_get64(in + 24),
         .b = frame_get64(in + 32),
     };
     bool may_have_more = f->kind == FRAME_PUT && f->signal_op == 0;
-    return f->kind >= FRAME_PUT && f->kind <= FRAME_NOTE && f->more <= may_have_more && in[7] == 0;
+    return f->kind >= FRAME_PUT && f->kind <= FRAME_NOTE && f->more <= may_have_more &&
+           f->unasked <= (f->kind == FRAME_PUT);
 }
 
 /* ---- Answer: kind 1, zero 7, number 8, value 8 ---- */

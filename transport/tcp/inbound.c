@@ -21,7 +21,8 @@
 #include "transport/tcp/inbound.h"
 
 enum {
-    OWED_MOST = 32,    /* requests without an answer, while that may wait */
+    OWED_MOST = 32,    /* requests without an answer, while that may wait; */
+    UNASKED_MOST = 128, /* and while nobody waits for it */
     VISIT_BYTES = 4 << 20, /* are received from one PE, then others have their turn */
     LATE_NS = 20000,   /* an answer that waited longer makes that many prompt: */
     PROMPT_ANSWERS = 256,
@@ -43,6 +44,12 @@ static void drop(struct tcp *t, struct inbound *i)
     for (struct inbound **o = &t->owed; *o; o = &(*o)->next_owed) {
         if (*o == i) {
             *o = i->next_owed;
+            break;
+        }
+    }
+    for (struct inbound **o = &t->unasked; *o; o = &(*o)->next_unasked) {
+        if (*o == i) {
+            *o = i->next_unasked;
             break;
         }
     }
@@ -150,6 +157,8 @@ static bool postpone(struct tcp *t, struct inbound *i, const struct request_fram
 void inbound_end_put(struct tcp *t, struct inbound *i, const struct request_frame *f)
 {
     i->number++;
+    if (!f->unasked)
+        i->asked = i->number;
     i->signalled = f->signal_op;
     t->events++;
     if (f->signal_op)
@@ -460,10 +469,25 @@ static bool may_owe(struct tcp *t, struct inbound *i)
     return true;
 }
 
+/* An answer that nobody waits for goes with another, or when nothing has come for a while: in a round of
+ * leaders who tell each other something the call would be half of what it takes. */
+static bool may_wait(struct tcp *t, struct inbound *i)
+{
+    if (i->answered < i->asked || i->number - i->answered >= UNASKED_MOST)
+        return false;
+    if (!i->unasked) {
+        i->unasked = true;
+        i->next_unasked = t->unasked;
+        t->unasked = i;
+        tcp_start_ticking(t); /* it comes, should this PE do something else for long */
+    }
+    return true;
+}
+
 /* One answer for all puts of this round, then out with them. */
 static bool send_answers(struct tcp *t, struct inbound *i, bool owing)
 {
-    if (i->answered != i->number && !(owing && may_owe(t, i)) &&
+    if (i->answered != i->number && !(owing && (may_wait(t, i) || may_owe(t, i))) &&
         queue_has_room(&i->out, ANSWER_BYTES, 1))
         answer(i, ANSWER_DONE, 0);
     if (!queue_send(&i->out, i->stream.fd))
@@ -481,6 +505,19 @@ void inbound_send_owed(struct tcp *t)
         struct inbound *i = t->owed;
         t->owed = i->next_owed;
         i->owes = false;
+        if (!send_answers(t, i, false))
+            drop(t, i);
+    }
+    for_another_pe_end();
+}
+
+void inbound_send_unasked(struct tcp *t)
+{
+    for_another_pe_begin();
+    while (t->unasked) {
+        struct inbound *i = t->unasked;
+        t->unasked = i->next_unasked;
+        i->unasked = false;
         if (!send_answers(t, i, false))
             drop(t, i);
     }

@@ -23,9 +23,12 @@ struct inbound {
     bool goodbye;
     uint64_t number;        /* of requests carried out */
     uint64_t answered;      /* the last number that an answer told */
+    uint64_t asked;         /* the last one whose answer somebody waits for */
     bool signalled;         /* the last of them set a signal */
     bool owes;              /* is in the list of those whose answer may wait */
     struct inbound *next_owed;
+    bool unasked;           /* is in the list of those whose answers nobody waits for */
+    struct inbound *next_unasked;
     struct request_frame put; /* whose data is arriving */
     char *data_at;
     uint64_t data_left;

@@ -18,7 +18,7 @@ void outbound_complete(struct tcp *t, struct outbound *o, uint64_t number, gshme
     while (o->answered < number) {
         struct waiting *w = waiting_of(o, ++o->answered);
         gshmem_status_t how = w->failure ? (gshmem_status_t)w->failure : status;
-        t->awaited -= o->answered == o->posted;
+        t->awaited -= o->answered == o->asked;
         t->events++;
         if (!w->part)
             w->done(w->tag, how);
@@ -438,15 +438,19 @@ struct waiting *outbound_enqueue(struct tcp *t, struct outbound *o, const struct
     unsigned char frame[REQUEST_BYTES];
     struct request_frame f = {.segment = (uint8_t)r->segment, .offset = r->offset, .bytes = r->bytes};
 
-    t->awaited += o->answered == o->posted;
-    t->asked = &o->stream;
     struct waiting *w = waiting_of(o, ++o->posted);
 
+    if (!(r->flags & TRANSPORT_UNASKED)) {
+        t->awaited += o->answered >= o->asked;
+        t->asked = &o->stream;
+        o->asked = o->posted;
+    }
     *w = (struct waiting){.done = r->done, .tag = r->tag, .due = ANSWER_DONE, .part = part};
     switch (r->kind) {
     case TRANSPORT_PUT:
         f.kind = FRAME_PUT;
         f.more = part;
+        f.unasked = r->flags & TRANSPORT_UNASKED ? 1 : 0;
         f.signal_op = (uint8_t)r->signal_op;
         f.signal_segment = (uint8_t)r->signal_segment;
         f.a = r->signal_offset;
@@ -500,7 +504,7 @@ gshmem_status_t outbound_post(struct tcp *t, const struct transport_request *r)
     }
     if (!outbound_has_room(o, copied ? r->bytes : 0))
         return TRANSPORT_FULL;
-    bool answers_due = o->posted != o->answered;
+    bool answers_due = o->answered < o->asked;
     outbound_enqueue(t, o, r, false);
     tcp_start_ticking(t);
     /* Held back only while an answer is on its way, whose arrival sends the rest if nothing else

@@ -41,6 +41,7 @@ struct outbound {
     int silent;               /* ticks, while it owes an answer */
     int told;                 /* how many of the losses it has been told */
     uint64_t posted;          /* requests, the number of the last */
+    uint64_t asked;           /* the last whose answer somebody waits for */
     uint64_t answered;
     uint64_t accepted;        /* what has been answered, and may still be on its way to the device */
     struct backlog *backlog;  /* NULL until a put comes from memory of the device's */

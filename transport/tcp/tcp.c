@@ -20,6 +20,7 @@ enum {
     STRANGERS_MOST = 128, /* connections at a time that have not greeted; others queue */
     LOOK_AROUND = 8,      /* rounds of progress from one look at all streams to the next, while */
     LIKELY_ROUNDS = 100,  /* something came from the likely ones within that many */
+    UNASKED_ROUNDS = 300, /* in which nothing came: time for answers that nobody waits for */
     TICK_MOST_MS = 1000,
 };
 
@@ -169,6 +170,7 @@ static bool listener_ready(struct tcp *t, struct stream *s, uint32_t events)
 static void tidy(struct tcp *t)
 {
     t->ticked = false;
+    inbound_send_unasked(t);
     inbound_drop_silent(t);
     if (t->strangers < STRANGERS_MOST)
         pause_accepting(t, false);
@@ -310,6 +312,8 @@ static gshmem_status_t tcp_progress(struct transport *base, int *events)
         tidy(t);
     if (t->owed && !t->events)
         inbound_send_owed(t);
+    if (t->unasked && t->idle > UNASKED_ROUNDS)
+        inbound_send_unasked(t);
     if (t->staging_out || t->staging_in)
         advance_staged(t);
     t->idle = t->events ? 0 : t->idle + 1;

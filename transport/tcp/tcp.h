@@ -36,11 +36,12 @@ struct tcp {
     int losses;               /* and how many they are */
     bool *met;                /* [PE]: it has opened its stream; whoever says so again is another */
     bool held_back;           /* some outbound has more to send than it was asked to */
-    int awaited;              /* outbounds with answers due */
+    int awaited;              /* outbounds with answers due that somebody waits for */
     struct stream *asked;     /* the outbound that was sent the last request, or NULL */
     struct stream *last;      /* the inbound that brought the last requests, or NULL */
     struct stream *regular;   /* the same, if it brought those before them too */
     struct inbound *owed;     /* list of those whose answer waits for a quiet round */
+    struct inbound *unasked;  /* list of those whose answers nobody waits for */
     uint64_t owed_since;      /* ns */
     uint32_t prompt;          /* so many answers must not wait */
     uint32_t round;           /* of progress, counted */
@@ -100,6 +101,7 @@ void outbound_close_all(struct tcp *t);
 
 void inbound_accept(struct tcp *t, int fd);
 void inbound_send_owed(struct tcp *t);
+void inbound_send_unasked(struct tcp *t);
 bool inbound_advance(struct tcp *t);
 void inbound_drop_silent(struct tcp *t); /* the strangers that have been given time enough */
 bool inbound_busy(const struct tcp *t);
