@@ -324,6 +324,9 @@ static void speak(struct transport *t, int fd, const uint8_t *data, size_t bytes
     }
     while (progress(t) + listen_to_answers(fd) > 0)
         ;
+    for (int quiet = 0; quiet < 400 && transport_tcp.busy(t); quiet++)
+        progress(t); /* then come answers that nobody waits for */
+    listen_to_answers(fd);
 }
 
 /* All that was answered, against the model; of a stream that was refused a part may be missing. */
