@@ -53,7 +53,8 @@ bool gather_takes(const struct link *l, const struct transport_request *r)
 {
     struct message_change c;
 
-    if (l->state != LINK_UP || !(r->flags & TRANSPORT_LOOSE) || !describe(r, &c))
+    if (l->state != LINK_UP || !(r->flags & TRANSPORT_LOOSE) || !describe(r, &c) ||
+        atomics_have(l->verbs, r))
         return false;
     return (l->up[0]->sends != l->up[0]->done || l->said != l->replied || l->issuing != l->posted) &&
            is_there(l, &c);

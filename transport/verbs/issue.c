@@ -379,7 +379,9 @@ static bool issue_one(struct verbs *v, struct link *l, struct op *op)
     case TRANSPORT_GET:
         return (op->at || !issue_has_unapplied(l)) && move(v, l, op);
     default:
-        return atomics_have(v, &op->request) ? update_by_nic(v, l, op) : send_atomic(v, l, op);
+        if (!atomics_have(v, &op->request))
+            return send_atomic(v, l, op);
+        return !issue_has_unapplied(l) && update_by_nic(v, l, op);
     }
 }
 
