@@ -63,6 +63,7 @@ static bool make(struct staging *s)
         s->failed = true;
         return false;
     }
+    s->bytes = bytes;
     struct staged *next = s->buffer;
     char *at = s->memory;
     for (enum staging_way way = 0; way < STAGING_WAYS; way++) {

@@ -53,6 +53,7 @@ struct staged_list {
 struct staging {
     const struct transport_config *config; /* its device is NULL: there is nothing to stage */
     char *memory;          /* NULL until it is first needed */
+    size_t bytes;          /* of it */
     struct staged *buffer; /* all */
     struct staged *spare[STAGING_WAYS][2];
     int buffers;

@@ -78,8 +78,10 @@ static struct link *sender(struct verbs *v, const struct nic *nic, uint32_t queu
     struct link *l = from < (uint32_t)v->config.n_pes ? v->to[from] : NULL;
 
     for (int i = 0; l && i < l->paths; i++) {
-        if (l->path[i]->nic == nic && l->path[i]->qp && l->path[i]->qp->qp_num == queue)
+        if (l->path[i]->nic == nic && l->path[i]->qp && l->path[i]->qp->qp_num == queue) {
+            l->heard_by = l->path[i];
             return l;
+        }
     }
     return NULL;
 }
@@ -144,6 +146,8 @@ void complete_go_on(struct verbs *v, struct link *l)
 {
     if (l->held)
         atomics_look(v, l);
+    if (l->stage)
+        stage_go_on(v, l);
     finish_some(v, l);
     if (l->state != LINK_FAILED)
         serve_replies(v, l);

@@ -32,7 +32,7 @@ static bool is_over(const struct link *l, const struct op *op)
         return op->below == BELOW_DONE;
     if (l->state == LINK_FAILED)
         return true;
-    if (!op->issued || op->held || (op->wants_reply && is_after(op->number, l->replied)))
+    if (!op->issued || op->held || op->pieces || (op->wants_reply && is_after(op->number, l->replied)))
         return false;
     for (unsigned used = op->used; used; used &= used - 1) {
         int i = __builtin_ctz(used);
@@ -120,6 +120,8 @@ void finish_below(struct verbs *v, struct link *l)
 {
     while (l->state == LINK_BELOW && l->issuing != l->posted) {
         struct op *op = &l->op[l->issuing % OPS];
+        if (!op->issued && !stage_to_below(l, op))
+            break;
         if (!op->issued && !(op->gathered ? gather_carry(v, l, op) : carry(v, l, op)))
             break;
         op->issued = true;

@@ -193,7 +193,7 @@ bool gather_waits(struct verbs *v, struct link *l, const struct op *op)
 static bool goes_as_message(const struct verbs *v, const struct link *l, const struct gathered *g)
 {
     return g->updates || issue_has_unapplied(l) || l->up[0]->nic->iwarp ||
-           (g->changes >= v->gather_from && !g->of_device);
+           (g->of_device ? l->gpu_below : g->changes >= v->gather_from);
 }
 
 /* The one that begins at `at`: how many bytes it takes. */

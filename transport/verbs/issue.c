@@ -19,7 +19,7 @@ static struct op *op_at(struct link *l, uint32_t number)
     return &l->op[number % OPS];
 }
 
-static uint32_t number_of(const struct link *l, const struct op *op)
+uint32_t issue_number(const struct link *l, const struct op *op)
 {
     return l->done + (((uint32_t)(op - l->op) - l->done) % OPS);
 }
@@ -41,7 +41,7 @@ void issue_batched(struct verbs *v, struct link *l)
 /* ---- Order ---- */
 
 /* Marks what the next request may not overtake; false: a signal before it is still held back. */
-static bool fence(struct link *l, const struct op *op)
+static bool fence(struct link *l, struct op *op)
 {
     const bool ordered = !(op->request.flags & TRANSPORT_LOOSE);
 
@@ -56,6 +56,7 @@ static bool fence(struct link *l, const struct op *op)
     l->fence_update = l->last_update;
     l->epoch = op->request.epoch;
     l->ordered = ordered;
+    op->behind = true;
     return true;
 }
 
@@ -92,7 +93,7 @@ static bool send_question(struct verbs *v, struct link *l, enum work_kind kind, 
 
 bool issue_update(struct verbs *v, struct link *l, struct op *op, struct message *m)
 {
-    if (!send_question(v, l, WORK_MESSAGE, number_of(l, op), m, l->window))
+    if (!send_question(v, l, WORK_MESSAGE, issue_number(l, op), m, l->window))
         return false;
     op->wants_reply = true;
     op->number = l->last_update = l->said;
@@ -103,12 +104,13 @@ bool issue_update(struct verbs *v, struct link *l, struct op *op, struct message
 static bool send_put(struct verbs *v, struct link *l, struct op *op, bool data)
 {
     const struct transport_request *r = &op->request;
+    const bool signals = !atomics_have(v, r); /* else its NIC does, and not for a message */
     struct message m = {.kind = MESSAGE_PUT,
                         .segment = (uint8_t)r->segment,
                         .bytes = (uint16_t)(data ? r->bytes : 0),
                         .offset = data ? r->offset : 0,
                         .data = finish_data(v, op),
-                        .signal_op = (uint8_t)r->signal_op,
+                        .signal_op = (uint8_t)(signals ? r->signal_op : 0),
                         .signal_segment = (uint8_t)r->signal_segment,
                         .a = r->signal_offset,
                         .b = r->signal_value};
@@ -165,8 +167,7 @@ static bool find_key(struct verbs *v, struct link *l, const struct path *p, int 
 
 /* ---- Memory of this side ---- */
 
-/* Registers the program's own memory for this request alone. */
-static struct ibv_mr *register_alone(struct verbs *v, struct nic *nic, struct op *op)
+struct ibv_mr *issue_register_alone(struct verbs *v, struct nic *nic, struct op *op)
 {
     const struct transport_request *r = &op->request;
     struct ibv_mr **mr = &op->mr[nic - v->nic];
@@ -174,7 +175,9 @@ static struct ibv_mr *register_alone(struct verbs *v, struct nic *nic, struct op
     if (*mr)
         return *mr;
     *mr = memory_register(v, nic, r->local, r->bytes, gpu_has(v, r->local, r->bytes),
-                          r->kind == TRANSPORT_GET ? nic_reads_into(nic) : 0);
+                          op->staged ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ
+                          : r->kind == TRANSPORT_GET ? nic_reads_into(nic)
+                                                     : 0);
     if (!*mr)
         op->failure = v->config.fail(GSHMEM_ERR_TRANSPORT,
                                      "verbs: %s: registering %llu B of this PE's memory: %s "
@@ -196,7 +199,7 @@ static bool local_piece(struct verbs *v, struct nic *nic, struct op *op, uint64_
         mr = memory_of(v, nic, at + op->at, &covered);
         if (!mr && covered)
             op->failure = GSHMEM_ERR_TRANSPORT;
-        else if (!mr && (mr = register_alone(v, nic, op)))
+        else if (!mr && (mr = issue_register_alone(v, nic, op)))
             covered = *bytes;
     }
     if (!mr)
@@ -240,7 +243,7 @@ static bool move(struct verbs *v, struct link *l, struct op *op)
             return false;
         if (!within && !local_piece(v, p->nic, op, &bytes, &here))
             return op->failure != GSHMEM_OK;
-        struct ibv_send_wr *wr = post_next(v, p, reads ? WORK_READ : WORK_WRITE, number_of(l, op),
+        struct ibv_send_wr *wr = post_next(v, p, reads ? WORK_READ : WORK_WRITE, issue_number(l, op),
                                            op->at, bytes, false);
         if (!wr)
             return false;
@@ -268,7 +271,7 @@ bool issue_small(struct verbs *v, struct link *l, struct op *op, uint64_t at,
 
     if (!may_use(l, p) || !find_key(v, l, p, put->segment, put->offset, &bytes, &key))
         return false;
-    struct ibv_send_wr *wr = post_next(v, p, WORK_WRITE, number_of(l, op), at, bytes, false);
+    struct ibv_send_wr *wr = post_next(v, p, WORK_WRITE, issue_number(l, op), at, bytes, false);
     if (!wr)
         return false;
     wr->opcode = IBV_WR_RDMA_WRITE;
@@ -289,7 +292,7 @@ static bool set_signal(struct verbs *v, struct link *l, struct op *op)
 
     if (!may_use(l, p) || !find_key(v, l, p, r->signal_segment, r->signal_offset, &bytes, &key))
         return false;
-    struct ibv_send_wr *wr = post_next(v, p, WORK_SIGNAL, number_of(l, op), 0, 8, false);
+    struct ibv_send_wr *wr = post_next(v, p, WORK_SIGNAL, issue_number(l, op), 0, 8, false);
     if (!wr)
         return false;
     op->value = r->signal_value;
@@ -313,19 +316,25 @@ static bool update_by_nic(struct verbs *v, struct link *l, struct op *op)
         return atomics_wait(v, op);
     atomics_where(op, &segment, &word);
     if (!may_use(l, p) || !find_key(v, l, p, segment, word, &bytes, &key) ||
-        !atomics_post(v, l, op, number_of(l, op), key))
+        !atomics_post(v, l, op, issue_number(l, op), key))
         return op->failure != GSHMEM_OK;
     if (!op->failure)
         note_sent(op, p);
     return true;
 }
 
+/* A signal that the owner gives, as others update that word too, or NICs do not get there. */
+static bool tells_signal(const struct verbs *v, const struct link *l, const struct transport_request *r)
+{
+    return r->signal_op == GSHMEM_SIGNAL_ADD ||
+           (r->signal_op && stage_is_far(v, l, r->signal_segment));
+}
+
 static bool send_signal(struct verbs *v, struct link *l, struct op *op)
 {
     if (atomics_have(v, &op->request))
         return update_by_nic(v, l, op);
-    return op->request.signal_op == GSHMEM_SIGNAL_ADD ? send_put(v, l, op, false)
-                                                      : set_signal(v, l, op);
+    return tells_signal(v, l, &op->request) ? send_put(v, l, op, false) : set_signal(v, l, op);
 }
 
 /* Whether stripes of it are on their way by other paths than the one that its signal takes. */
@@ -341,12 +350,35 @@ static bool has_stripes_elsewhere(const struct verbs *v, const struct link *l, c
     return false;
 }
 
+/* Of a request that is staged: the owner gives it behind the data, but one that its NIC gives has to wait. */
+static bool send_signal_behind(struct verbs *v, struct link *l, struct op *op)
+{
+    if (!op->request.signal_op || op->failure)
+        return true;
+    if (!atomics_have(v, &op->request))
+        return send_put(v, l, op, false);
+    return !op->pieces && update_by_nic(v, l, op);
+}
+
+/* Little data, by a message, for a signal that only a NIC gives: true when it is there. */
+static bool send_small_before(struct verbs *v, struct link *l, struct op *op)
+{
+    if (!op->wants_reply && !send_put(v, l, op, true))
+        return false;
+    v->held_back = true;
+    return !is_after(op->number, l->replied);
+}
+
 static bool issue_put(struct verbs *v, struct link *l, struct op *op)
 {
     const struct transport_request *r = &op->request;
-    const bool told = l->up[0]->nic->iwarp, adds = r->signal_op == GSHMEM_SIGNAL_ADD || told;
-    const bool by_nic = atomics_have(v, r);
+    const bool told = l->up[0]->nic->iwarp, by_nic = atomics_have(v, r);
+    const bool far = stage_is_far(v, l, r->segment), adds = told || far || tells_signal(v, l, r);
 
+    if (op->staged || stage_needs(v, l, op))
+        return stage_issue(v, l, op) && send_signal_behind(v, l, op);
+    if (by_nic && far && r->bytes)
+        return send_small_before(v, l, op) && update_by_nic(v, l, op);
     if (!by_nic && op->at == 0 && r->bytes <= MESSAGE_DATA && (adds || issue_has_unapplied(l)))
         return send_put(v, l, op, true);
     if (op->at == 0 && issue_has_unapplied(l))
@@ -377,6 +409,8 @@ static bool issue_one(struct verbs *v, struct link *l, struct op *op)
     case TRANSPORT_PUT:
         return issue_put(v, l, op);
     case TRANSPORT_GET:
+        if (op->staged || stage_needs(v, l, op))
+            return stage_issue(v, l, op);
         return (op->at || !issue_has_unapplied(l)) && move(v, l, op);
     default:
         if (!atomics_have(v, &op->request))
@@ -433,6 +467,17 @@ void issue_again(struct link *l, const struct work *w)
         l->issuing = w->op;
 }
 
+void issue_unheard(struct link *l, uint32_t heard)
+{
+    for (uint32_t i = l->done; i != l->posted; i++) {
+        const struct op *op = op_at(l, i);
+        const struct work w = {.op = i, .kind = WORK_MESSAGE};
+        if (op->wants_reply && is_after(op->number, heard))
+            issue_again(l, &w);
+    }
+    stage_forget(l, heard);
+}
+
 /* ---- Posting ---- */
 
 /* What is small is copied now; TRANSPORT_FULL: there is no slot for it. */
@@ -481,7 +526,8 @@ struct op *issue_open(struct link *l, const struct transport_request *request)
     op->link = l;
     op->at = 0;
     op->used = 0;
-    op->wants_reply = op->issued = op->fenced = op->held = op->updates = false;
+    op->wants_reply = op->issued = op->fenced = op->held = op->updates = op->behind = op->staged = false;
+    op->pieces = 0;
     op->waits_since = 0;
     op->joined_end = l->joined_next;
     op->below = BELOW_NOT;

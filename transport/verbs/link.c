@@ -122,6 +122,7 @@ gshmem_status_t link_open(struct verbs *v, int pe, struct link **out)
 
 bool link_remember(struct link *l, const struct note *o)
 {
+    l->gpu_below = o->gpu_below;
     if (!l->rails) {
         l->rails = o->nics < (uint32_t)l->pairs ? (int)o->nics : l->pairs;
         l->window = o->window < WINDOW ? o->window : WINDOW;
@@ -230,7 +231,8 @@ bool link_is_busy(const struct link *l)
 {
     if (l->state == LINK_FAILED)
         return false;
-    if (l->posted != l->done || l->reply_next != l->reply_end || l->owes_reply || l->lacks)
+    if (l->posted != l->done || l->reply_next != l->reply_end || l->owes_reply || l->lacks ||
+        stage_is_busy(l))
         return true;
     for (int i = 0; i < l->paths; i++) {
         const struct path *p = l->path[i];
@@ -259,6 +261,7 @@ void link_fail(struct verbs *v, struct link *l, gshmem_status_t status, const ch
         p->unsaid = 0;
         p->state = PATH_NONE;
     }
+    stage_end(l);
     finish_some(v, l);
     if (why)
         v->config.lost(v->config.context, l->pe, status, why);
@@ -281,6 +284,7 @@ void link_close(struct verbs *v, struct link *l)
         free(l->key[i]);
     atomics_free(l);
     free(l->gathered);
+    free(l->stage);
     free(l->joined);
     free(l->op);
     free(l);

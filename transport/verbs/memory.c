@@ -137,7 +137,7 @@ struct ibv_mr *memory_of_chunk(struct verbs *v, struct nic *nic, unsigned segmen
     const struct transport_segment *s = &v->config.segment[segment];
     const uint64_t begin = chunk * CHUNK_BYTES, chunks = (s->bytes + CHUNK_BYTES - 1) / CHUNK_BYTES;
 
-    if (chunk >= chunks)
+    if (chunk >= chunks || (s->of_device && v->gpu_below))
         return NULL;
     if (!nic->chunk[segment] && !(nic->chunk[segment] = calloc(chunks, sizeof *nic->chunk[segment]))) {
         v->config.fail(GSHMEM_ERR_MEMORY, "verbs: out of memory for %llu registrations",

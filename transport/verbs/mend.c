@@ -63,6 +63,8 @@ static void tell_what_came(struct verbs *v, struct path *p)
     struct ibv_qp_attr a = {0};
     struct ibv_qp_init_attr unused;
 
+    if (p == p->link->heard_by)
+        stage_unhear(p->link);
     p->stopped[0] = (struct note){.kind = NOTE_STOPPED,
                                   .heard = p->link->heard_number,
                                   .replied = p->link->replied};
@@ -170,8 +172,10 @@ static void end_stopping(struct verbs *v, struct path *p)
         else if (w->kind == WORK_UPDATE && !is_after(reads_done, i))
             atomics_unanswered(v, l, w);
     }
-    if (carried_messages)
+    if (carried_messages) {
+        issue_unheard(l, p->stopped[1].heard);
         forget_messages(l, &p->stopped[1]);
+    }
     p->nic->works_left += p->sends - p->done;
     p->done = p->sends;
     path_end(p);

@@ -35,6 +35,8 @@ enum message_kind {
     MESSAGE_KEY,   /* asks for the key of chunk `offset` of a segment */
     MESSAGE_REPLY, /* to `number`: `a` is the old value of an atomic, or a key */
     MESSAGE_CHANGES, /* `bytes` bytes of puts and updates follow */
+    MESSAGE_TAKE,    /* `b`: of so many bytes, and a key in the upper half, at address `a` of this PE's: */
+    MESSAGE_GIVE,    /* their data is to be fetched, or to be put there; `amo`: behind all before it */
 };
 
 struct message {
@@ -110,7 +112,8 @@ static inline bool message_decode(const struct message_bytes *in, uint32_t bytes
 
     if (bytes > MESSAGE_CHANGES_HEAD && at[0] == MESSAGE_CHANGES)
         return message_decode_changes(at, bytes, m);
-    if (bytes < MESSAGE_HEAD || at[0] < MESSAGE_PUT || at[0] > MESSAGE_REPLY || at[6] || at[7])
+    if (bytes < MESSAGE_HEAD || at[0] < MESSAGE_PUT || at[0] > MESSAGE_GIVE || at[0] == MESSAGE_CHANGES ||
+        at[6] || at[7])
         return false;
     uint64_t data = message_get64(at + 8), who = message_get64(at + 16);
     if (data > MESSAGE_DATA || bytes != MESSAGE_HEAD + data || (data && at[0] != MESSAGE_PUT) ||

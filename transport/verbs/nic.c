@@ -153,7 +153,8 @@ bool nic_add_receives(struct verbs *v, struct nic *nic)
 static gshmem_status_t reach_slots(const struct verbs *v, struct nic *nic)
 {
     nic->slots_mr =
-        ibv_reg_mr(nic->pd, v->slots, (size_t)SLOTS * SLOT_BYTES, nic_reads_into(nic));
+        ibv_reg_mr(nic->pd, v->slots, (size_t)SLOTS * SLOT_BYTES,
+                   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
     return nic->slots_mr ? GSHMEM_OK : GSHMEM_ERR_MEMORY;
 }
 
@@ -216,6 +217,8 @@ void nic_close(struct verbs *v, struct nic *nic)
     memory_release(v, nic);
     if (nic->slots_mr)
         ibv_dereg_mr(nic->slots_mr);
+    if (nic->stage_mr)
+        ibv_dereg_mr(nic->stage_mr);
     for (uint32_t i = 0; nic->inbox_mr && i <= nic->inbox_room / INBOX_BLOCK; i++) {
         if (nic->inbox_mr[i])
             ibv_dereg_mr(nic->inbox_mr[i]);

@@ -41,6 +41,7 @@ struct note {
     uint32_t queue, packet, mtu, reads, nics, window, segments;
     uint16_t lid;
     bool ethernet;
+    bool gpu_below; /* NICs there do not get at GPU memory */
     struct port_address address[ADDRESSES_MOST];
     int addresses;
     uint64_t base[TRANSPORT_SEGMENT_MAX], bytes[TRANSPORT_SEGMENT_MAX];
@@ -70,7 +71,7 @@ static inline uint32_t note_get32(const unsigned char *at)
 static inline size_t note_encode_offer(unsigned char *to, const struct note *n)
 {
     const uint32_t number[] = {
-        n->queue, n->packet, n->mtu, n->reads, n->ethernet | (uint32_t)n->addresses << 8,
+        n->queue, n->packet, n->mtu, n->reads, n->ethernet | (uint32_t)n->gpu_below << 1 | (uint32_t)n->addresses << 8,
         n->nics,  n->window, n->segments | (uint32_t)n->lid << 16};
     unsigned char *at = to + NOTE_OFFER_HEAD;
 
@@ -126,6 +127,7 @@ static inline bool note_decode_offer(const unsigned char *in, size_t bytes, stru
     n->mtu = number[2];
     n->reads = number[3];
     n->ethernet = number[4] & 1;
+    n->gpu_below = number[4] >> 1 & 1;
     n->addresses = (int)(number[4] >> 8);
     n->nics = number[5];
     n->window = number[6];

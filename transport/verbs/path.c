@@ -188,6 +188,7 @@ static void make_offer(const struct verbs *v, const struct path *p, struct note 
     n->window = (v->share - 4) / 2;
     n->lid = nic->lid;
     n->ethernet = nic->ethernet;
+    n->gpu_below = v->gpu_below;
     n->addresses = nic->addresses;
     memcpy(n->address, nic->address, sizeof n->address);
     n->segments = (uint32_t)v->config.segments;

@@ -48,7 +48,7 @@ static bool send_reply(struct verbs *v, struct link *l, const struct message *m)
 void serve_replies(struct verbs *v, struct link *l)
 {
     if (l->owes_reply)
-        reply(v, l, (struct message){.number = l->heard_number});
+        reply(v, l, (struct message){.number = l->served_number});
     while (l->reply_next != l->reply_end && send_reply(v, l, &l->reply[l->reply_next % REPLIES]))
         l->reply_next++;
     v->held_back |= l->reply_next != l->reply_end;
@@ -163,15 +163,11 @@ static void find_keys(struct verbs *v, const struct link *l, const struct messag
     answer->b = pair[1];
 }
 
-bool serve_message(struct verbs *v, struct link *l, const struct message *m)
+bool serve_do(struct verbs *v, struct link *l, const struct message *m)
 {
     struct message answer = {.number = m->number};
 
-    if (m->kind == MESSAGE_REPLY)
-        return serve_take_reply(v, l, m);
-    if (m->number != l->heard_number + 1) /* or it came by a path that broke, and again after */
-        return l->mended && !is_after(m->number, l->heard_number);
-    l->heard_number = m->number;
+    l->served_number = m->number;
     if (m->kind == MESSAGE_PUT || m->kind == MESSAGE_CHANGES) {
         l->owes_reply = true;
         return m->kind == MESSAGE_PUT ? do_put(v, m) : do_changes(v, m);
@@ -185,4 +181,14 @@ bool serve_message(struct verbs *v, struct link *l, const struct message *m)
     else
         reply(v, l, answer);
     return true;
+}
+
+bool serve_message(struct verbs *v, struct link *l, const struct message *m)
+{
+    if (m->kind == MESSAGE_REPLY)
+        return serve_take_reply(v, l, m);
+    if (m->number != l->heard_number + 1) /* or it came by a path that broke, and again after */
+        return l->mended && !is_after(m->number, l->heard_number);
+    l->heard_number = m->number;
+    return stage_hears(l, m) ? stage_hear(v, l, m) : serve_do(v, l, m);
 }

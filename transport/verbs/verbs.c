@@ -102,10 +102,10 @@ static void verbs_begin(struct transport *base, const struct transport_config *c
     if (config->device && memory_of_device(v, why, sizeof why)) {
         config->info("verbs: NICs get at GPU memory %s", why);
     } else if (config->device) {
-        v->nics = 0;
-        config->info("verbs: the heap is in memory of a GPU, and goes over %s: %s",
-                     v->below->ops->name, why);
+        v->gpu_below = true;
+        config->info("verbs: GPU memory is copied through pinned buffers (GSHMEM_STAGING): %s", why);
     }
+    staging_open(&v->staging, &v->config);
     v->below->ops->begin(v->below, config);
 }
 
@@ -149,6 +149,8 @@ static gshmem_status_t verbs_progress(struct transport *base, int *events)
     int others = 0;
 
     v->events = 0;
+    if (staging_busy(&v->staging))
+        staging_look(&v->staging);
     mend_retry(v);
     if (v->connecting)
         cm_watch(v);
@@ -252,6 +254,7 @@ static void verbs_close(struct transport *base)
     }
     for (int i = 0; i < v->opened; i++)
         nic_close(v, &v->nic[i]);
+    staging_close(&v->staging);
     free(v->slots);
     if (v->wait_fd >= 0)
         close(v->wait_fd);

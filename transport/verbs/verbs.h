@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "transport/transport.h"
+#include "transport/staging.h"
 #include "transport/verbs/choose.h"
 #include "transport/verbs/message.h"
 #include "transport/verbs/rails.h"
@@ -48,6 +49,7 @@ struct link;
 struct note; /* note.h */
 struct updates; /* atomics.c */
 struct cm;   /* cm.c */
+struct stage; /* stage.c */
 struct rdma_cm_id;
 
 /* ---- One request on its way to one PE ---- */
@@ -65,6 +67,9 @@ struct op {
     bool fenced;              /* what must be before it has been marked */
     bool held;                /* all but its signal, which waits for stripes on other paths */
     bool updates;           /* it has given a NIC something to update; held: which has to succeed */
+    bool behind;              /* a fence */
+    bool staged;              /* through buffers, by pieces: */
+    uint16_t pieces;          /* those that are not done */
     uint8_t below;            /* an enum op_below */
     uint16_t parts;           /* of those gathered in it, that the transport below carries */
     struct gathered *gathered; /* what is small, this and all that is part of it; NULL: it is alone */
@@ -201,7 +206,11 @@ struct link {
     uint32_t said, replied;      /* messages, and those that have their reply */
     uint32_t last_update;        /* the last of those said that changes memory */
     uint32_t fence_update;       /* and the last before the fence */
-    uint32_t heard_number;       /* of the other's messages */
+    uint32_t heard_number;       /* of the other's messages, */
+    uint32_t served_number;      /* and of those that have been carried out */
+    struct path *heard_by;       /* where the last came from */
+    struct stage *stage;         /* NULL until something is staged */
+    bool gpu_below;              /* the other's NICs do not get at its GPU's memory */
     uint32_t replied_then, heard_then; /* when it was last listened to, */
     uint64_t silent_ns;                /* and for how long it has owed replies and sent nothing */
     uint32_t window;             /* messages without reply that the other has room for */
@@ -249,7 +258,7 @@ struct nic {
 
     struct cm *cm; /* iWARP's */
     struct ibv_mr **chunk[TRANSPORT_SEGMENT_MAX]; /* of this PE's segments, NULL until asked for */
-    struct ibv_mr *slots_mr;
+    struct ibv_mr *slots_mr, *stage_mr; /* NULL until something is staged */
     struct message_bytes **inbox; /* where messages arrive: blocks, made as links are */
     struct ibv_mr **inbox_mr;
     uint32_t inbox_room, inbox_posted;
@@ -268,6 +277,8 @@ struct verbs {
     int opened, nics; /* of them those in use; 0: everything goes below */
     enum transport_way way;             /* to memory of a device's own */
     register_dma_buf *register_dma_buf; /* NULL: this libibverbs has none */
+    bool gpu_below;                     /* NICs do not get at it: it is staged */
+    struct staging staging;
     struct link **to;  /* [PE]: NULL until it is first talked to */
     struct link *links; /* list of those */
     char *slots;        /* SLOTS of SLOT_BYTES */
@@ -417,8 +428,12 @@ gshmem_status_t issue_post(struct verbs *v, struct link *l,
 /* Gives queue pairs what they can take. */
 void issue_more(struct verbs *v, struct link *l);
 void issue_batched(struct verbs *v, struct link *l);
-/* Work that did not arrive is to be issued again. */
+/* Work that did not arrive is to be issued again; so are messages behind that number. */
 void issue_again(struct link *l, const struct work *w);
+void issue_unheard(struct link *l, uint32_t heard);
+uint32_t issue_number(const struct link *l, const struct op *op); /* a request's, of its link's */
+/* Registers the program's own memory for this request alone. */
+struct ibv_mr *issue_register_alone(struct verbs *v, struct nic *nic, struct op *op);
 /* An op that is not posted yet, behind the last; there is one. */
 struct op *issue_open(struct link *l, const struct transport_request *request);
 /* Parts of an op; false: not now. A message that changes memory, */
@@ -475,7 +490,29 @@ int complete_some(struct verbs *v); /* how much happened */
 /* All that can be done for a link: ends what is done, replies, and gives the queue pair more. */
 void complete_go_on(struct verbs *v, struct link *l);
 
+/* ---- stage.c: through pinned buffers, where NICs do not get at a GPU's memory ---- */
+
+/* Whether a segment of the other's is such memory. */
+bool stage_is_far(const struct verbs *v, const struct link *l, int segment);
+bool stage_needs(const struct verbs *v, const struct link *l, const struct op *op);
+/* Asks for all of a request's data, the signal excepted; false: not now. */
+bool stage_issue(struct verbs *v, struct link *l, struct op *op);
+/* Before the transport below carries the rest of a request; false: some of it is still to be answered. */
+bool stage_to_below(struct link *l, struct op *op);
+/* What the other has not heard up to there is to be asked again. */
+void stage_forget(struct link *l, uint32_t heard);
+/* Whether a message waits for those before it, or for data; and to take such. */
+bool stage_hears(const struct link *l, const struct message *m);
+bool stage_hear(struct verbs *v, struct link *l, const struct message *m);
+/* The path by which they came has broken: those not carried out have not come. */
+void stage_unhear(struct link *l);
+void stage_go_on(struct verbs *v, struct link *l);
+bool stage_is_busy(const struct link *l);
+void stage_end(struct link *l);
+
 /* ---- serve.c ---- */
+
+bool serve_do(struct verbs *v, struct link *l, const struct message *m); /* in its turn */
 
 /* Carries out a message; false: it makes no sense. */
 bool serve_message(struct verbs *v, struct link *l, const struct message *m);

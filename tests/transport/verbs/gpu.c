@@ -4,8 +4,10 @@
  *
  *     unit-transport-verbs-gpu MODULE */
 #include <dlfcn.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "device/device.h"
 #include "fake.h"
@@ -34,7 +36,9 @@ struct pe {
 };
 
 static struct pe pe[PES];
+static bool stages; /* one of the two does */
 static struct device *device; /* of both */
+static uint64_t pool = 4 << 20; /* of pinned buffers */
 static int ok, posted;
 static gshmem_status_t failed;
 
@@ -147,9 +151,24 @@ static gshmem_status_t below_address(struct transport *t, void *address, size_t 
     return GSHMEM_OK;
 }
 
+/* Carries out a put or a get at once. */
 static gshmem_status_t below_post(struct transport *t, const struct transport_request *r)
 {
-    owner(t)->passed_down++;
+    struct pe *p = owner(t), *other = &pe[1 - (int)(p - pe)];
+    char *there = other->config.segment[r->segment].base + r->offset;
+    char *signal = other->config.segment[r->signal_segment].base + r->signal_offset;
+    uint64_t value;
+
+    p->passed_down++;
+    CHECK(r->kind != TRANSPORT_ATOMIC);
+    if (r->bytes)
+        CHECK_EQ(device->ops->copy(device, r->kind == TRANSPORT_PUT ? there : r->local,
+                                   r->kind == TRANSPORT_PUT ? r->local : there, r->bytes), GSHMEM_OK);
+    if (r->signal_op) {
+        CHECK_EQ(device->ops->copy(device, &value, signal, 8), GSHMEM_OK);
+        value = r->signal_op == GSHMEM_SIGNAL_ADD ? value + r->signal_value : r->signal_value;
+        CHECK_EQ(device->ops->copy(device, signal, &value, 8), GSHMEM_OK);
+    }
     r->done(r->tag, GSHMEM_OK);
     return GSHMEM_OK;
 }
@@ -245,16 +264,16 @@ static void open_pe(int me, enum transport_way way)
     p->config.device = device;
     p->config.on_device = on_device;
     p->config.way = way;
+    p->config.staging = pool;
     gshmem_transport.begin(p->t, &p->config);
 }
 
-static void begin(unsigned seed, enum transport_way way)
+static void begin_both(enum transport_way of_first, enum transport_way of_second)
 {
     ok = posted = 0;
     failed = GSHMEM_OK;
-    open_pe(0, way);
-    open_pe(1, way);
-    (void)seed;
+    open_pe(0, of_first);
+    open_pe(1, of_second);
 }
 
 static void end(void)
@@ -294,9 +313,13 @@ static void done(void *tag, gshmem_status_t status)
 
 static void settle(void)
 {
-    for (int rounds = 0; ok < posted; rounds++) {
+    const time_t begun = time(NULL);
+
+    while (ok < posted) {
         drive();
-        if (rounds == 100000)
+        if (stages)
+            sched_yield(); /* the device copies by threads of its own */
+        if (time(NULL) > begun + 100)
             CHECK_FAIL("%d of %d requests have ended", ok, posted);
     }
     CHECK_EQ(failed, GSHMEM_OK);
@@ -309,11 +332,13 @@ static void post(struct transport_request r)
 
     r.pe = 1;
     r.done = done;
-    while ((status = gshmem_transport.post(pe[0].t, &r)) == TRANSPORT_FULL && rounds++ < 10000)
+    while ((status = gshmem_transport.post(pe[0].t, &r)) == TRANSPORT_FULL && rounds++ < 10000000)
         drive();
     CHECK_EQ(status, GSHMEM_OK);
     posted++;
 }
+
+static int disturbances;
 
 static void copy(void *to, const void *from, size_t bytes)
 {
@@ -440,19 +465,159 @@ static void growth(void)
             CHECK_EQ(device->ops->heap_shrink(device, &pe[i].heap, 32 << 20), 32 << 20);
             pe[i].there = 32 << 20;
         }
-        CHECK(fake.registered < registered);
+        CHECK(stages || fake.registered < registered);
     }
 }
 
-static void all(enum transport_way way)
+static void all(enum transport_way way, enum transport_way of_other)
 {
-    begin(1, way);
+    begin_both(way, of_other);
+    stages = ((struct verbs *)pe[0].t)->gpu_below || ((struct verbs *)pe[1].t)->gpu_below;
     sizes();
     flags(GSHMEM_SIGNAL_SET);
     flags(GSHMEM_SIGNAL_ADD);
     atomics();
     growth();
     CHECK_EQ(pe[0].passed_down, 0);
+}
+
+/* ---- Through pinned buffers, while paths break ---- */
+
+enum { STEPS = 240, SOURCES = 12, AREA = 3 << 20, PUT_MOST = 1 << 20, GET_MOST = 1 << 16 };
+enum { GPU_AREA = 5 << 20, GPU_SOURCES = 16 << 20, GPU_LANDINGS = 32 << 20 }; /* in the heap */
+
+static char model[SEGMENTS][AREA]; /* what the other's memory is to be like */
+static char *host_sources, *host_landings, *data;
+static struct {
+    char *at;
+    uint64_t bytes;
+    char expected[GET_MOST];
+} landing[STEPS];
+
+static uint64_t area_of(int segment)
+{
+    return segment == GPU ? GPU_AREA : 0;
+}
+
+static void draw_get(int i, int segment, uint64_t at, struct transport_request *r)
+{
+    r->kind = TRANSPORT_GET;
+    r->local = landing[i].at = rand() % 2 ? at_of(0, GPU, GPU_LANDINGS + (uint64_t)i * GET_MOST)
+                                          : host_landings + (uint64_t)i * GET_MOST;
+    landing[i].bytes = r->bytes;
+    memcpy(landing[i].expected, model[segment] + at, r->bytes);
+}
+
+static void draw_put(int i, int segment, uint64_t at, struct transport_request *r)
+{
+    const uint64_t source = (uint64_t)(i % SOURCES) * PUT_MOST;
+
+    r->local = rand() % 2 ? at_of(0, GPU, GPU_SOURCES + source) : host_sources + source;
+    fill(data, r->bytes, (unsigned)i * 7);
+    copy(r->local, data, r->bytes);
+    memcpy(model[segment] + at, data, r->bytes);
+    if (rand() % 2) {
+        const int of = rand() % 2 ? GPU : HOST;
+        uint64_t value = (uint64_t)i + 1;
+        *r = (struct transport_request){.kind = r->kind, .segment = r->segment, .local = r->local,
+                                        .offset = r->offset, .bytes = r->bytes,
+                                        .signal_op = rand() % 2 ? GSHMEM_SIGNAL_ADD : GSHMEM_SIGNAL_SET,
+                                        .signal_segment = of, .signal_offset = area_of(of) + 8,
+                                        .signal_value = value};
+        uint64_t before;
+        memcpy(&before, model[of] + 8, 8);
+        value += r->signal_op == GSHMEM_SIGNAL_ADD ? before : 0;
+        memcpy(model[of] + 8, &value, 8);
+    }
+}
+
+/* Puts and gets between memory of both kinds, anywhere; their first 64 bytes are for signals. */
+static void draw(int i)
+{
+    static const uint64_t sizes[] = {1, 8, 100, 192, 193, 4096, 4097, 60000, 300000, PUT_MOST};
+    const int segment = rand() % 2 ? GPU : HOST;
+    const bool puts = rand() % 3;
+    struct transport_request r = {.kind = TRANSPORT_PUT, .segment = segment,
+                                  .bytes = sizes[rand() % (puts ? 10 : 8)]};
+    const uint64_t at = 64 + (uint64_t)rand() % (AREA - r.bytes - 64);
+
+    r.offset = area_of(segment) + at;
+    if (i % SOURCES == 0)
+        settle(); /* sources are free again */
+    (puts ? draw_put : draw_get)(i, segment, at, &r);
+    r.flags = rand() % 2 ? TRANSPORT_MORE : 0;
+    post(r);
+}
+
+static void disturb(int devices)
+{
+    static int away = -1;
+
+    if (rand() % 10 == 0)
+        fake_fail(1 + rand() % 6, IBV_WC_RETRY_EXC_ERR);
+    if (rand() % 20 == 0) {
+        disturbances++;
+        if (away >= 0 && away < devices)
+            fake_port(away, true);
+        away = away >= 0 ? -1 : rand() % devices;
+        if (away >= 0)
+            fake_port(away, false);
+    }
+    for (int i = 0; i < PES; i++)
+        mend_watch((struct verbs *)pe[i].t);
+}
+
+static void check_all(unsigned seed)
+{
+    for (int segment = 0; segment < SEGMENTS; segment++) {
+        copy(data, at_of(1, segment, area_of(segment)), AREA);
+        for (int i = 0; i < AREA; i++) {
+            if (data[i] != model[segment][i])
+                CHECK_FAIL("seed %u: byte %d of segment %d is %d, not %d", seed, i, segment, data[i],
+                           model[segment][i]);
+        }
+    }
+    for (int i = 0; i < STEPS; i++) {
+        if (!landing[i].at)
+            continue;
+        copy(data, landing[i].at, landing[i].bytes);
+        if (memcmp(data, landing[i].expected, landing[i].bytes) != 0)
+            CHECK_FAIL("seed %u: request %d got something else", seed, i);
+    }
+}
+
+/* Requests in order against a model: none is lost, none overtakes another, whatever paths do. */
+static void nothing_is_lost(unsigned seed, int devices, bool breaks, enum transport_way way,
+                            enum transport_way of_other)
+{
+    fake_begin(seed);
+    fake.devices = devices;
+    fake.loses_answers = seed % 2;
+    fake.peermem = 1;
+    begin_both(way, of_other);
+    for (int i = 0; i < PES; i++)
+        grow(&pe[i], 64 << 20);
+    srand(seed);
+    host_sources = malloc(SOURCES * PUT_MOST);
+    host_landings = malloc(STEPS * GET_MOST);
+    data = calloc(1, AREA);
+    memset(model, 0, sizeof model);
+    memset(landing, 0, sizeof landing);
+    copy(at_of(1, GPU, GPU_AREA), data, AREA);
+    for (int i = 0; i < STEPS; i++) {
+        draw(i);
+        if (breaks)
+            disturb(devices);
+        for (int k = rand() % 6; k; k--)
+            drive();
+    }
+    settle();
+    check_all(seed);
+    CHECK(breaks || pe[0].passed_down == 0);
+    end();
+    free(host_sources);
+    free(host_landings);
+    free(data);
 }
 
 int main(int argc, char **argv)
@@ -480,32 +645,41 @@ int main(int argc, char **argv)
     fake_export = export;
 
     fake_begin(1);
-    all(TRANSPORT_BY_DMA_BUF);
+    all(TRANSPORT_BY_DMA_BUF, TRANSPORT_BY_DMA_BUF);
     CHECK(fake.dma_bufs > 0 && fake.peermems == 0);
     end();
 
     fake_begin(2);
     fake.peermem = 1;
-    all(TRANSPORT_BY_PEERMEM);
+    all(TRANSPORT_BY_PEERMEM, TRANSPORT_BY_PEERMEM);
     CHECK(fake.peermems > 0 && fake.dma_bufs == 0);
     end();
 
     fake_begin(3); /* a kernel or a NIC's driver that knows no dma-bufs */
     fake.no_dma_buf = fake.peermem = 1;
-    all(TRANSPORT_BY_DMA_BUF);
+    all(TRANSPORT_BY_DMA_BUF, TRANSPORT_BY_DMA_BUF);
     CHECK(fake.peermems > 0);
     end();
 
-    for (int nothing = 0; nothing < 2; nothing++) {
-        uint64_t value = 1;
+    for (int way = 0; way < 3; way++) { /* one of the two, the other, both */
+        pool = way ? 4 << 20 : 64 << 10;
         fake_begin(4);
-        fake.no_dma_buf = 1;
-        begin(4, nothing ? TRANSPORT_BY_DMA_BUF : TRANSPORT_BY_STAGING);
-        post((struct transport_request){.kind = TRANSPORT_PUT, .segment = GPU, .local = &value, .bytes = 8});
-        settle();
-        CHECK_EQ(pe[0].passed_down, 1);
+        fake.peermem = 1;
+        all(way == 1 ? TRANSPORT_BY_PEERMEM : TRANSPORT_BY_STAGING,
+            way == 0 ? TRANSPORT_BY_PEERMEM : TRANSPORT_BY_STAGING);
         end();
     }
+    fake_begin(5); /* what was to be registered cannot be */
+    fake.no_dma_buf = 1;
+    all(TRANSPORT_BY_DMA_BUF, TRANSPORT_BY_DMA_BUF);
+    end();
+    for (unsigned seed = 1; seed <= 15; seed++) {
+        pool = seed % 2 ? 4 << 20 : 256 << 10;
+        nothing_is_lost(seed, 1 + (int)seed % 3, seed > 3,
+                        seed % 3 == 1 ? TRANSPORT_BY_PEERMEM : TRANSPORT_BY_STAGING,
+                        seed % 3 == 2 ? TRANSPORT_BY_PEERMEM : TRANSPORT_BY_STAGING);
+    }
+    CHECK(disturbances > 50);
     device->ops = real;
     ops.close(device);
     return 0;
