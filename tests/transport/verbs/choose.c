@@ -346,6 +346,18 @@ static void pair_is(const struct port_address *a, int n, const struct port_addre
     CHECK(i == left && j == right && k == right && l == left);
 }
 
+/* By which rails are told apart; an address of the link alone is of any. */
+static void subnets(void)
+{
+    const struct port_address a = address("::ffff:10.0.1.1", 4, 96 + 24), b = address("::ffff:10.0.1.9", 4, 96 + 24);
+    const struct port_address c = address("::ffff:10.0.2.1", 4, 96 + 24), ib = address("fe80::7", 5, 64);
+    const struct port_address link = address("fe80::7", 2, 64), unknown = address("::ffff:10.0.1.1", 4, 0);
+
+    CHECK(choose_subnet(&a) && choose_subnet(&a) == choose_subnet(&b));
+    CHECK(choose_subnet(&c) != choose_subnet(&a));
+    CHECK(choose_subnet(&link) == 0 && choose_subnet(&unknown) == 0 && choose_subnet(&ib) != 0);
+}
+
 static void pairs(void)
 {
     enum { V1 = 1, LINK, IPV6, IPV4, IB };
@@ -387,6 +399,7 @@ int main(void)
             }
         }
     }
+    subnets();
     pairs();
     return 0;
 }

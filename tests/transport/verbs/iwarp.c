@@ -130,6 +130,29 @@ static void ends(void)
     end();
 }
 
+/* The lower one connects as soon as it has the other's offer; its own may come later than the
+ * connection, and until then the other knows nothing of its memory. */
+static void connected_before_its_offer(void)
+{
+    uint64_t value = 3;
+    int events;
+
+    begin_iwarp(1);
+    for (int i = 0; i < PES; i++)
+        post(i, put(&value, 8 + 8 * (uint64_t)i, 8));
+    for (int rounds = 0; rounds < 3000; rounds++) {
+        fake_run();
+        carry_notes(1);
+        for (int i = 0; i < PES; i++)
+            CHECK_EQ(gshmem_transport.progress(pe[i].t, &events), GSHMEM_OK);
+    }
+    CHECK_EQ(ok, 0);
+    settle();
+    CHECK(*word(1, 8) == 3 && *word(0, 16) == 3);
+    CHECK_EQ(not_ok + pe[0].lost + pe[1].lost + pe[0].passed_down + pe[1].passed_down, 0);
+    end();
+}
+
 int main(void)
 {
     CHECK_EQ(settings_load(), GSHMEM_OK);
@@ -143,6 +166,7 @@ int main(void)
         both_connect(seed);
         no_connection(seed);
     }
+    connected_before_its_offer();
     ends();
     return 0;
 }
