@@ -545,7 +545,8 @@ static void draw(int i)
     if (i % SOURCES == 0)
         settle(); /* sources are free again */
     (puts ? draw_put : draw_get)(i, segment, at, &r);
-    r.flags = rand() % 2 ? TRANSPORT_MORE : 0;
+    r.flags = (rand() % 2 ? TRANSPORT_MORE : 0) | (rand() % 2 ? TRANSPORT_LOOSE : 0);
+    r.epoch = (uint32_t)i; /* behind a fence all the same */
     post(r);
 }
 
