@@ -117,7 +117,9 @@ GSHMEM_API void *gshmem_malloc(size_t bytes);
 GSHMEM_API void *gshmem_calloc(size_t count, size_t bytes); /* zero on every PE */
 /* alignment: a power of two, from sizeof(void *) to 1 GiB, or to 2 MiB in GPU memory. */
 GSHMEM_API void *gshmem_align(size_t alignment, size_t bytes);
-/* hints: GSHMEM_MALLOC_…, or-ed, or 0. */
+/* hints: GSHMEM_MALLOC_…, or-ed, or 0. GSHMEM_MALLOC_ATOMICS_REMOTE: for objects that are updated, by atomics,
+ * locks and signals, by PEs of other hosts above all; where all PEs have NICs for it these make all such
+ * updates, which others then wait less long for, and the owner and PEs of its host longer. */
 GSHMEM_API void *gshmem_malloc_with_hints(size_t bytes, long hints);
 /* Keeps the contents up to the smaller size, wherever the object then is. On failure NULL, and ptr
  * is as it was. NULL for ptr allocates; 0 bytes frees. */

@@ -119,13 +119,15 @@ static bool as_sum(const struct update *u, uint64_t *sum)
     return u->amo == GSHMEM_AMO_ADD && !real && (!u->half || u->within == upper);
 }
 
-static uint64_t *seen_of(const struct link *l, uint64_t word)
+/* What is known of a word, or else what a request has found there itself: two words that share a place
+ * must not make each other's requests begin anew for ever. */
+static uint64_t *seen_of(const struct link *l, uint64_t word, uint64_t found)
 {
     const unsigned at = word / 8 % SEEN;
 
     if (l->updates->seen[at].at != word) {
         l->updates->seen[at].at = word;
-        l->updates->seen[at].value = 0;
+        l->updates->seen[at].value = found;
     }
     return &l->updates->seen[at].value;
 }
@@ -195,7 +197,7 @@ bool atomics_wait(struct verbs *v, struct op *op)
 static void fill_in(struct verbs *v, struct link *l, struct op *op, const struct update *u,
                     struct ibv_send_wr *wr)
 {
-    uint64_t *seen = seen_of(l, u->word), sum, next;
+    uint64_t *seen = seen_of(l, u->word, op->expected), sum, next;
 
     op->expected = *seen;
     if (as_sum(u, &sum)) {
@@ -264,7 +266,7 @@ void atomics_look(struct verbs *v, struct link *l)
             l->held--;
             v->events++;
         } else {
-            *seen_of(l, u.word) = result;
+            *seen_of(l, u.word, result) = op->expected = result;
             op->updates = false; /* and so it is posted again */
         }
     }
@@ -278,7 +280,7 @@ void atomics_deliver(struct link *l, const struct op *op)
 
     as_sum(&u, &sum);
     if (op->expected != result)
-        *seen_of(l, u.word) = result + sum;
+        *seen_of(l, u.word, 0) = result + sum;
     if (op->request.kind == TRANSPORT_ATOMIC && op->request.old)
         *op->request.old = object_of(&u, result);
 }

@@ -48,6 +48,8 @@ gshmem_status_t gpu_apply(struct verbs *v, unsigned segment, enum gshmem_amo amo
     const struct device_update u = {
         .op = amo, .type = type, .at = at, .operand = operand, .compare = compare};
 
+    if (v->config.segment[segment].by_nic) /* no peer of this version asks for that */
+        return GSHMEM_ERR_UNSUPPORTED;
     if (v->config.segment[segment].of_device)
         return v->config.device->ops->update(v->config.device, &u, old);
     *old = v->config.apply(v->config.context, amo, type, at, operand, compare);
@@ -58,6 +60,8 @@ gshmem_status_t gpu_signal(struct verbs *v, unsigned segment, uint64_t *at, int 
 {
     uint64_t old;
 
+    if (v->config.segment[segment].by_nic)
+        return GSHMEM_ERR_UNSUPPORTED;
     if (!v->config.segment[segment].of_device) {
         segment_signal(at, op, value);
         return GSHMEM_OK;

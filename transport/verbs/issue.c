@@ -528,7 +528,7 @@ struct op *issue_open(struct link *l, const struct transport_request *request)
     op->used = 0;
     op->wants_reply = op->issued = op->fenced = op->held = op->updates = op->behind = op->staged = false;
     op->pieces = 0;
-    op->waits_since = 0;
+    op->waits_since = op->expected = 0;
     op->joined_end = l->joined_next;
     op->below = BELOW_NOT;
     op->parts = 0;

@@ -17,6 +17,7 @@ LOOP(set, lib_set(r->counter, (long)i, r->peer))
 LOOP(add, lib_add(r->counter, 3, r->peer))
 LOOP(inc, lib_inc(r->counter, r->peer))
 LOOP(fetch_add, use(lib_fetch_add(r->counter, 3, r->peer)))
+LOOP(fetch_add_hinted, use(lib_fetch_add(r->hinted, 3, r->peer)))
 LOOP(fetch_inc, use(lib_fetch_inc(r->counter, r->peer)))
 LOOP(swap, use(lib_swap(r->counter, (long)i, r->peer)))
 

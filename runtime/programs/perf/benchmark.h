@@ -17,7 +17,8 @@ struct run {
     char *source;
     char *dest;
     long *flag;    /* what ping-pong waits on, alone in its cache line */
-    long *counter; /* what atomics update */
+    long *counter; /* what atomics update, */
+    long *hinted;  /* and from memory that was asked for with a hint that they will; or NULL */
     long *lock;
     long turn; /* ping-pongs made so far: flags count on from one loop to the next */
 };
@@ -83,6 +84,7 @@ void loop_set(struct run *r, uint64_t n);
 void loop_add(struct run *r, uint64_t n);
 void loop_inc(struct run *r, uint64_t n);
 void loop_fetch_add(struct run *r, uint64_t n);
+void loop_fetch_add_hinted(struct run *r, uint64_t n);
 void loop_fetch_inc(struct run *r, uint64_t n);
 void loop_swap(struct run *r, uint64_t n);
 void loop_compare_swap(struct run *r, uint64_t n);

@@ -103,6 +103,11 @@ bool bench_start(struct bench *b, const struct options *o)
     b->run.flag = &b->board->flag;
     b->run.counter = &b->board->counter;
     b->run.lock = &b->board->lock;
+#if LIB_HAS_HINTS
+    if (!(b->run.hinted = lib_alloc_for_atomics(64)))
+        return false;
+    memset(b->run.hinted, 0, 64);
+#endif
 
     struct place mine;
     place_find(&mine);
@@ -123,6 +128,9 @@ bool bench_start(struct bench *b, const struct options *o)
 void bench_stop(struct bench *b)
 {
     lib_barrier_all();
+#if LIB_HAS_HINTS
+    lib_free(b->run.hinted);
+#endif
     lib_free(b->board);
 }
 

@@ -31,6 +31,10 @@ const struct benchmark benchmarks[] = {
     {"add", ONE, NANOSECONDS, 1, NULL, 1, 0, loop_add, NULL, "atomic add to a long"},
     {"inc", ONE, NANOSECONDS, 1, NULL, 1, 0, loop_inc, NULL, "atomic increment of a long"},
     {"fetch_add", ONE, NANOSECONDS, 1, NULL, 1, 0, loop_fetch_add, NULL, "atomic fetch and add"},
+#if LIB_HAS_HINTS
+    {"fetch_add_hinted", ONE, NANOSECONDS, 1, NULL, 1, 0, loop_fetch_add_hinted, NULL,
+     "the same, of memory asked for with a hint for atomics"},
+#endif
     {"fetch_inc", ONE, NANOSECONDS, 1, NULL, 1, 0, loop_fetch_inc, NULL,
      "atomic fetch and increment"},
     {"swap", ONE, NANOSECONDS, 1, NULL, 1, 0, loop_swap, NULL, "atomic swap"},

@@ -13,6 +13,7 @@
 #define LIB_PROGRAM    "mpi-perf"
 #define LIB_HAS_SIGNAL 0
 #define LIB_HAS_SYNC   1
+#define LIB_HAS_HINTS  0
 #define LIB_HAS_LOCK   0
 
 extern MPI_Win lib_window;

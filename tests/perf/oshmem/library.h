@@ -15,6 +15,7 @@
 #endif
 #define LIB_HAS_SIGNAL 0 /* 1.5 */
 #define LIB_HAS_SYNC   1
+#define LIB_HAS_HINTS  0
 #define LIB_HAS_LOCK   1
 
 int lib_init(void);

@@ -19,7 +19,8 @@ struct work {
     struct ibv_send_wr wr;
     struct ibv_sge sge;
     unsigned char inlined[512];
-    bool late; /* a read that has been put off */
+    bool late; /* a read that has been put off, or an atomic whose answer has */
+    uint64_t result;
 };
 
 struct placing {
@@ -176,6 +177,7 @@ int ibv_query_device(struct ibv_context *c, struct ibv_device_attr *a)
     *a = (struct ibv_device_attr){
         .phys_port_cnt = 1,
         .max_qp_rd_atom = 8,
+        .atomic_cap = fake.atomics ? IBV_ATOMIC_HCA : IBV_ATOMIC_NONE,
         .max_srq = 1,
         .max_srq_wr = fake.receives_most,
         .max_qp_wr = fake.sends_most,
@@ -623,10 +625,35 @@ static void place_later(struct pair *p, char *to, const void *data, size_t bytes
     p->placing = new;
 }
 
+static bool is_atomic(const struct work *w)
+{
+    return w->wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || w->wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
+}
+
+static void do_atomic(const struct pair *to, struct work *w)
+{
+    uint64_t *at = (uint64_t *)(void *)registered(to->qp.pd, w->wr.wr.atomic.rkey, w->wr.wr.atomic.remote_addr,
+                                                  8, IBV_ACCESS_REMOTE_ATOMIC);
+
+    CHECK(fake.atomics && (uintptr_t)at % 8 == 0 && w->sge.length == 8);
+    w->result = *at;
+    if (w->wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
+        *at += w->wr.wr.atomic.compare_add;
+    else if (*at == w->wr.wr.atomic.compare_add)
+        *at = w->wr.wr.atomic.swap;
+    w->late = true;
+    fake.updates++;
+}
+
 static void do_read(struct pair *p, struct work *w)
 {
     const struct pair *to = pairs[p->peer];
 
+    if (is_atomic(w)) {
+        memcpy(registered(p->qp.pd, w->sge.lkey, w->sge.addr, 8, IBV_ACCESS_LOCAL_WRITE), &w->result, 8);
+        w->late = false;
+        return;
+    }
     place_all(p);
     memcpy(registered(p->qp.pd, w->sge.lkey, w->sge.addr, w->sge.length,
                       IBV_ACCESS_LOCAL_WRITE | (fake.iwarp ? IBV_ACCESS_REMOTE_WRITE : 0)),
@@ -691,6 +718,8 @@ static void execute(struct pair *p, struct pair *to, struct work *w)
         fake.writes++;
     } else if (w->wr.opcode == IBV_WR_RDMA_READ) {
         w->late = true;
+    } else if (is_atomic(w)) {
+        do_atomic(to, w);
     } else {
         place_all(p);
         deliver(p, to, w);

@@ -40,12 +40,13 @@ enum { FAKE_DEVICES = 8 };
 extern struct fake_count {
     int posts; /* calls of ibv_post_send */
     int works; /* work requests */
-    int writes, reads, sends;
+    int writes, reads, sends, updates;
     int signalled;
     int registered; /* there are now */
     int of_device[FAKE_DEVICES]; /* work requests of each */
     /* What may be changed before PEs are opened: */
     int devices, inline_most, sends_most, completions_most, receives_most;
+    bool atomics;         /* NICs make them */
     bool loses_answers;   /* where a queue pair breaks, what it had just done is not reported */
     bool tells_no_packet; /* ibv_query_qp fails */
     bool iwarp; /* NICs are of it: writes are placed late, and fake_cm.c connects queue pairs */

@@ -4,7 +4,10 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "runtime/base/atomic_type.h"
+
 struct pe pe[PES];
+bool with_counters;
 char complaint[400];
 
 /* ---- What the transport is lent ---- */
@@ -33,13 +36,27 @@ static void be_told(const char *format, ...)
 static uint64_t apply(void *context, enum gshmem_amo amo, int type, void *target, uint64_t operand,
                       uint64_t compare)
 {
-    uint64_t old = *(uint64_t *)target;
+    const struct pe *p = context;
+    uint64_t old;
 
-    (void)context, (void)compare;
+    /* what NICs update nobody else does */
+    CHECK((uintptr_t)target - (uintptr_t)p->counters >= COUNTERS * sizeof *p->counters);
+    if (with_counters)
+        return atomic_apply(amo, type, target, operand, compare);
+    old = *(uint64_t *)target;
     CHECK_EQ(type, GSHMEM_TYPE_UINT64);
     CHECK_EQ(amo, GSHMEM_AMO_ADD);
     *(uint64_t *)target = old + operand;
     return old;
+}
+
+/* Of a PE itself: others are on other hosts. */
+static char *mapped(void *context, int which, int segment)
+{
+    struct pe *p = context;
+
+    (void)segment;
+    return which == (int)(p - pe) ? p->memory : NULL;
 }
 
 static void lost(void *context, int which, gshmem_status_t status, const char *why)
@@ -208,6 +225,7 @@ void open_pe(int me, bool device)
                                           .find = find,
                                           .apply = apply,
                                           .lost = lost,
+                                          .mapped = mapped,
                                           .number = number,
                                           .text = text,
                                           .below = &p->below,
@@ -217,6 +235,12 @@ void open_pe(int me, bool device)
     p->config.segments = 1;
     p->config.segment[0].base = p->memory;
     p->config.segment[0].bytes = SEGMENT;
+    if (with_counters) {
+        p->counters = calloc(COUNTERS, sizeof *p->counters);
+        p->config.segments = 2;
+        p->config.segment[1] = (struct transport_segment){
+            .base = (char *)p->counters, .bytes = COUNTERS * sizeof *p->counters, .by_nic = true};
+    }
     if (device)
         p->config.device = (struct device *)p; /* some */
     gshmem_transport.begin(p->t, &p->config);
@@ -259,15 +283,20 @@ static void done(void *tag, gshmem_status_t status)
     last_status = status ? status : last_status;
 }
 
-gshmem_status_t try_post(int from, struct transport_request r)
+gshmem_status_t try_post_to(int from, int to, struct transport_request r)
 {
-    r.pe = 1 - from;
+    r.pe = to;
     r.done = done;
     r.tag = (void *)(intptr_t)((posted + 1) * PES + from);
     posted++;
     gshmem_status_t status = gshmem_transport.post(pe[from].t, &r);
     posted -= status != GSHMEM_OK;
     return status;
+}
+
+gshmem_status_t try_post(int from, struct transport_request r)
+{
+    return try_post_to(from, 1 - from, r);
 }
 
 void post(int from, struct transport_request r)
@@ -325,6 +354,7 @@ void end(void)
     for (int i = 0; i < PES; i++) {
         gshmem_transport.close(pe[i].t);
         free(pe[i].memory);
+        free(pe[i].counters);
     }
     CHECK_EQ(fake.registered, 0);
     fake_end();

@@ -10,7 +10,7 @@
 #include "runtime/base/settings.h"
 #include "transport/verbs/verbs.h"
 
-enum { PES = 2, SEGMENT = 40 << 20, NOTES = 64, LATE = 1024 };
+enum { COUNTERS = 512, PES = 2, SEGMENT = 40 << 20, NOTES = 64, LATE = 1024 };
 
 struct pe {
     struct transport *t;
@@ -33,8 +33,10 @@ struct pe {
     struct transport_request late[LATE];
     int lates;
     char *memory;
+    uint64_t *counters; /* a segment that NICs update, or NULL */
 };
 
+extern bool with_counters;   /* of PEs that are opened from now on */
 extern struct pe pe[PES];
 extern char complaint[400];  /* the last failure that was logged */
 extern int queue_pairs;      /* GSHMEM_IB_QP_PER_PEER */
@@ -56,6 +58,7 @@ void end(void);
 void carry_notes(int from);
 bool drive(void); /* one round of all; whether anything happened */
 gshmem_status_t try_post(int from, struct transport_request r);
+gshmem_status_t try_post_to(int from, int to, struct transport_request r); /* to itself, too */
 void post(int from, struct transport_request r); /* drives while the queue is full */
 void settle(void);                               /* drives until all requests have ended */
 

@@ -10,6 +10,7 @@
 #define LIB_PROGRAM    "gshmem-perf"
 #define LIB_HAS_SIGNAL 1
 #define LIB_HAS_SYNC   1
+#define LIB_HAS_HINTS  1
 #define LIB_HAS_LOCK   1
 
 /* A benchmark of calls that fail would be fast and wrong: the error policy ends the job instead. */
@@ -49,6 +50,12 @@ static inline int lib_n_pes(void)
 static inline void *lib_alloc(size_t bytes)
 {
     return gshmem_align(4096, bytes);
+}
+
+/* For atomics of other PEs above all; small. */
+static inline void *lib_alloc_for_atomics(size_t bytes)
+{
+    return gshmem_malloc_with_hints(bytes, GSHMEM_MALLOC_ATOMICS_REMOTE);
 }
 
 static inline void lib_free(void *ptr)
