@@ -149,9 +149,10 @@ void complete_go_on(struct verbs *v, struct link *l)
     if (l->stage)
         stage_go_on(v, l);
     finish_some(v, l);
-    if (l->state != LINK_FAILED)
+    if (l->state != LINK_FAILED && (l->owes_reply || l->reply_next != l->reply_end))
         serve_replies(v, l);
-    issue_more(v, l);
+    if (l->issuing != l->posted || l->held)
+        issue_more(v, l);
     if (l->state == LINK_BELOW) {
         finish_below(v, l);
         finish_some(v, l);

@@ -18,12 +18,13 @@ static void release(struct verbs *v, struct op *op)
 {
     if (op->slot >= 0)
         v->slot_free[v->slots_left++] = op->slot;
-    for (int i = 0; i < v->opened; i++) {
+    op->slot = -1;
+    for (int i = 0; op->registered && i < v->opened; i++) {
         if (op->mr[i])
             ibv_dereg_mr(op->mr[i]);
         op->mr[i] = NULL;
     }
-    op->slot = -1;
+    op->registered = false;
 }
 
 static bool is_over(const struct link *l, const struct op *op)

@@ -174,6 +174,7 @@ struct ibv_mr *issue_register_alone(struct verbs *v, struct nic *nic, struct op 
 
     if (*mr)
         return *mr;
+    op->registered = true;
     *mr = memory_register(v, nic, r->local, r->bytes, gpu_has(v, r->local, r->bytes),
                           op->staged ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ
                           : r->kind == TRANSPORT_GET ? nic_reads_into(nic)
@@ -538,6 +539,53 @@ struct op *issue_open(struct link *l, const struct transport_request *request)
     return op;
 }
 
+static bool is_small_put(const struct transport_request *r)
+{
+    return r->kind == TRANSPORT_PUT && r->flags & TRANSPORT_LOOSE && !r->signal_op && !r->sent &&
+           r->bytes - 1 < SMALL_BYTES;
+}
+
+/* The key for all of a put's bytes, of up[0]'s NIC; 0: it is not known, or there is none for all. */
+static uint64_t known_key(const struct link *l, const struct transport_request *r)
+{
+    const uint64_t *key = l->key[r->segment], bytes = l->bytes[r->segment];
+
+    if (!key || r->offset >= bytes || r->bytes > bytes - r->offset ||
+        r->offset % CHUNK_BYTES + r->bytes > CHUNK_BYTES)
+        return 0;
+    return key[r->offset / CHUNK_BYTES * (uint64_t)l->rails + l->up[0]->number % RAILS_MOST];
+}
+
+/* The common case in one go: a small put while no request before it is under way. So it has nothing to
+ * keep in order with, or to wait for, and leaves at once, though more may follow: those gather meanwhile.
+ * False: it goes the general way, like all others. */
+static bool write_at_once(struct verbs *v, struct link *l, const struct transport_request *r)
+{
+    struct path *p = l->up[0];
+    uint64_t key;
+
+    if (l->state != LINK_UP || !is_small_put(r) || p->nic->iwarp || v->config.device ||
+        !(key = known_key(l, r)))
+        return false;
+    struct ibv_send_wr *wr = post_next(v, p, WORK_WRITE, l->posted, 0, r->bytes, false);
+    if (!wr)
+        return false;
+    struct op *op = issue_open(l, r);
+    gshmem_copy(op->small, r->local, r->bytes);
+    wr->opcode = IBV_WR_RDMA_WRITE;
+    wr->wr.rdma.remote_addr = l->base[r->segment] + r->offset;
+    wr->wr.rdma.rkey = (uint32_t)key;
+    post_within(p, wr, op->small, (uint32_t)r->bytes);
+    op->at = r->bytes;
+    op->issued = op->fenced = true;
+    note_sent(op, p);
+    l->epoch = r->epoch;
+    l->ordered = false;
+    l->issuing = ++l->posted;
+    post_batch(v, p);
+    return true;
+}
+
 gshmem_status_t issue_post(struct verbs *v, struct link *l, const struct transport_request *request)
 {
     if (l->state == LINK_FAILED)
@@ -545,6 +593,8 @@ gshmem_status_t issue_post(struct verbs *v, struct link *l, const struct transpo
     if (l->state == LINK_BELOW && l->posted == l->done && is_below_for_ever(l) &&
         !atomics_have(v, request))
         return v->below->ops->post(v->below, request);
+    if (l->posted == l->done && write_at_once(v, l, request))
+        return GSHMEM_OK;
     if (gather_takes(l, request))
         return gather_post(v, l, request);
     if (l->posted - l->done == OPS)

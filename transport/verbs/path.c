@@ -116,6 +116,7 @@ bool path_begin(struct verbs *v, struct path *p, char *why, size_t why_size)
         path_say_rest(v, p);
         return false;
     }
+    p->mark = (uint64_t)(p->life & 7) << 60 | (uint64_t)p->index << 56 | (uint64_t)p->link->pe << 32;
     p->first_packet = ((uint32_t)v->config.pe * 0x9e3779b1u + (uint32_t)p->link->pe * 0x85ebca6bu +
                        p->life * 0xc2b2ae35u) >> 8;
     p->packet = p->packet_done = p->first_packet;

@@ -57,8 +57,7 @@ struct ibv_send_wr *post_next(struct verbs *v, struct path *p, enum work_kind ki
     p->sends++;
 
     struct ibv_send_wr *wr = &p->wr[p->batched];
-    wr->wr_id = (uint64_t)(p->life & 7) << 60 | (uint64_t)p->index << 56 |
-                (uint64_t)p->link->pe << 32 | p->sends;
+    wr->wr_id = p->mark | p->sends;
     wr->sg_list = &p->sge[p->batched];
     wr->num_sge = 1;
     wr->send_flags = behind_reads ? IBV_SEND_FENCE : 0;

@@ -70,6 +70,7 @@ struct op {
     bool behind;              /* a fence */
     bool staged;              /* through buffers, by pieces: */
     uint16_t pieces;          /* those that are not done */
+    bool registered;          /* some of mr are there */
     uint8_t below;            /* an enum op_below */
     uint16_t parts;           /* of those gathered in it, that the transport below carries */
     struct gathered *gathered; /* what is small, this and all that is part of it; NULL: it is alone */
@@ -133,6 +134,7 @@ struct path {
     uint32_t number; /* the same on both sides: rail and queue pair */
     enum path_state state;
     uint32_t life;
+    uint64_t mark;   /* of its work requests of this life: the upper half of their wr_id */
     bool tried;      /* it has been up, or could not be made: no request waits for it any more */
     unsigned unsaid; /* enum say */
     struct ibv_qp *qp;
