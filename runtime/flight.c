@@ -38,8 +38,11 @@ static void land(void *tag, gshmem_status_t status)
         f->network->spare = over;
         landed++;
     }
-    /* release: pairs with the acquire in network_quiet: what a get brought is there */
-    atomic_fetch_add_explicit(&p->done, landed, memory_order_release);
+    /* release: pairs with the acquire in network_quiet: what a get brought is there. Only who holds the
+     * lock counts here, and in take_off. */
+    atomic_store_explicit(&p->done,
+                          atomic_load_explicit(&p->done, memory_order_relaxed) + landed,
+                          memory_order_release);
 }
 
 /* A flight at the end of the context's order, or NULL: out of memory. */
@@ -57,7 +60,8 @@ static struct flight *take_off(struct network *n, struct pending *p, int pe)
     else
         p->first = f;
     p->last = f;
-    atomic_fetch_add_explicit(&p->issued, 1, memory_order_relaxed);
+    atomic_store_explicit(&p->issued, atomic_load_explicit(&p->issued, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
     return f;
 }
 
@@ -71,15 +75,33 @@ static gshmem_status_t fail_afar(gshmem_status_t status, int pe, const char *cal
     return fail(status, "%s: PE %d, on another host, has died or cannot be reached", call, pe);
 }
 
+/* Where the queue to that PE is full: drives until it takes the request. With the lock held. */
+static gshmem_status_t post_when_there_is_room(struct network *n, struct transport_request *request,
+                                               const char *call)
+{
+    gshmem_status_t status = TRANSPORT_FULL;
+    struct wait w;
+
+    wait_begin(&w, call, WAIT_FOR_NETWORK);
+    while (status == TRANSPORT_FULL) {
+        int events = 0;
+        if ((status = n->far->ops->progress(n->far, &events)))
+            break;
+        pthread_mutex_unlock(&n->lock);
+        status = events ? GSHMEM_OK : wait_step(&w);
+        network_enter(n);
+        if (!status)
+            status = n->far->ops->post(n->far, request);
+    }
+    return status;
+}
+
 static gshmem_status_t post(struct network *n, struct pending *pending,
                             struct transport_request *request, struct departure *departure,
                             const char *call)
 {
-    struct wait w;
-
     if (network_lost(n, request->pe))
         return fail_afar(GSHMEM_ERR_PEER_DEAD, request->pe, call);
-    wait_begin(&w, call, WAIT_FOR_NETWORK);
     network_enter(n);
     struct flight *flight = take_off(n, pending, request->pe);
     if (!flight) {
@@ -93,20 +115,14 @@ static gshmem_status_t post(struct network *n, struct pending *pending,
     request->done = land;
     request->tag = flight;
     gshmem_status_t status = n->far->ops->post(n->far, request);
-    while (status == TRANSPORT_FULL) {
-        int events = 0;
-        if ((status = n->far->ops->progress(n->far, &events)))
-            break;
-        pthread_mutex_unlock(&n->lock);
-        status = events ? GSHMEM_OK : wait_step(&w);
-        network_enter(n);
-        if (!status)
-            status = n->far->ops->post(n->far, request);
-    }
+    if (status == TRANSPORT_FULL)
+        status = post_when_there_is_room(n, request, call);
     if (status)
         land(flight, GSHMEM_OK); /* the caller is told here and now */
     pthread_mutex_unlock(&n->lock);
-    if (status && network_lost(n, request->pe))
+    if (!status)
+        return GSHMEM_OK;
+    if (network_lost(n, request->pe))
         return fail_afar(status, request->pe, call);
     if (status == GSHMEM_ERR_PEER_DEAD)
         return fail_silently(status, "%s: PE %d has left the job", call, request->pe);

@@ -18,7 +18,8 @@ enum {
     SPIN_CROWDED_NS = 300,       /* another PE needs this CPU to make the wait end */
     YIELD_NS = 2 * 1000 * 1000,  /* then let others run; after that, sleep */
     YIELD_ALONE_NS = 2000,       /* a yield that takes less has let nobody run: */
-    YIELD_STEPS = 32,            /* the next is that many steps later */
+    YIELD_STEPS = 8,             /* the next is that many steps later, */
+    YIELD_STEPS_ALONE = 128,     /* or, where every PE has a CPU, that many */
     SERVED_NS = 200 * 1000,      /* after something arrived, another is likely: be awake for it */
     NAP_LEAST_NS = 50 * 1000,
     NAP_MOST_NS = 1000 * 1000,
@@ -26,7 +27,7 @@ enum {
 };
 
 uint32_t wait_spins = 100;
-static uint64_t yield_alone_ns = YIELD_ALONE_NS; /* and a look at the clock */
+static bool cpus_are_shared;
 
 void wait_calibrate(bool crowded, bool drives)
 {
@@ -38,12 +39,7 @@ void wait_calibrate(bool crowded, bool drives)
     for (int i = 0; i < SAMPLES; i++)
         clock_pause();
     uint64_t taken = clock_ns() - start;
-    uint64_t look = taken;
-    for (int i = 0; i < SAMPLES; i++) {
-        uint64_t before = clock_ns(), one = clock_ns() - before;
-        look = one < look ? one : look;
-    }
-    yield_alone_ns = YIELD_ALONE_NS + look;
+    cpus_are_shared = crowded;
     wait_spins = (uint32_t)(spin * SAMPLES / (taken ? taken : 1));
 }
 
@@ -164,12 +160,15 @@ static bool begin_slow_step(struct wait *w, uint64_t now, gshmem_status_t *statu
 /* Steps that a thread makes without a yield, or a look at the clock. */
 static _Thread_local uint32_t patience;
 
-/* Where nobody else wants this CPU, a yield only costs time: one that came back at once is not
- * repeated for some steps. */
+/* Where nobody else wants this CPU, a yield only costs time: where PEs have none of their own, one that came
+ * back at once is not repeated for some steps. */
 static void let_others_run(uint64_t now)
 {
     sched_yield();
-    patience = clock_ns() - now < yield_alone_ns ? YIELD_STEPS : 0;
+    if (!cpus_are_shared)
+        patience = YIELD_STEPS_ALONE;
+    else
+        patience = clock_ns() - now < YIELD_ALONE_NS ? YIELD_STEPS : 0;
 }
 
 static bool is_patient(const struct wait *w)

@@ -37,7 +37,7 @@ enum {
     PACKETS_MOST = 1 << 22,  /* on their way by one path: their numbers have 24 bits */
     JOINED = 1024,           /* requests that are part of others, of a link; a power of two */
     GATHERS = 32, /* collections of what is small that are not done, of a link; a power of two */
-    BELOW_ROUNDS = 16,       /* from one look at the transport below to the next, while it has nothing to do */
+    BELOW_ROUNDS = 64,       /* from one look at the transport below to the next, while it has nothing to do */
 };
 
 #define CHUNK_BYTES (16ull << 20) /* of a segment: registered, and its key asked for, at once */
