@@ -205,7 +205,7 @@ static void below_is_left_alone(void)
     pe[0].looks = 0;
     for (int i = 0; i < 320; i++)
         drive();
-    CHECK(pe[0].looks >= 10 && pe[0].looks <= 40);
+    CHECK(pe[0].looks >= 3 && pe[0].looks <= 10);
     end();
 }
 
