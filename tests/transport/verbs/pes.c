@@ -40,7 +40,7 @@ static uint64_t apply(void *context, enum gshmem_amo amo, int type, void *target
     uint64_t old;
 
     /* what NICs update nobody else does */
-    CHECK((uintptr_t)target - (uintptr_t)p->counters >= COUNTERS * sizeof *p->counters);
+    CHECK((uintptr_t)target - (uintptr_t)p->counters >= COUNTER_WORDS * sizeof *p->counters);
     if (with_counters)
         return atomic_apply(amo, type, target, operand, compare);
     old = *(uint64_t *)target;
@@ -236,10 +236,10 @@ void open_pe(int me, bool device)
     p->config.segment[0].base = p->memory;
     p->config.segment[0].bytes = SEGMENT;
     if (with_counters) {
-        p->counters = calloc(COUNTERS, sizeof *p->counters);
+        p->counters = calloc(COUNTER_WORDS, sizeof *p->counters);
         p->config.segments = 2;
         p->config.segment[1] = (struct transport_segment){
-            .base = (char *)p->counters, .bytes = COUNTERS * sizeof *p->counters, .by_nic = true};
+            .base = (char *)p->counters, .bytes = COUNTER_WORDS * sizeof *p->counters, .by_nic = true};
     }
     if (device)
         p->config.device = (struct device *)p; /* some */

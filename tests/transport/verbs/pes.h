@@ -10,7 +10,7 @@
 #include "runtime/base/settings.h"
 #include "transport/verbs/verbs.h"
 
-enum { COUNTERS = 512, PES = 2, SEGMENT = 40 << 20, NOTES = 64, LATE = 1024 };
+enum { COUNTER_WORDS = 512, PES = 2, SEGMENT = 40 << 20, NOTES = 64, LATE = 1024 };
 
 struct pe {
     struct transport *t;
