@@ -59,17 +59,21 @@ static void test_in_order(const struct litmus *l)
 
 /* ---- Updates, and what comes after them ------------------------------------------------------- */
 
+#define UPDATES_WORDS 256u /* more than travels together with updates */
+
 /* What updates, owners carry out where NICs must not; what follows is stored by another way, and could be
  * there first. */
-__global__ void updates(uint64_t *count, uint64_t *sum, uint64_t *word, int to, uint64_t seed, int rounds,
-                        struct found *found)
+__global__ void updates(uint64_t *count, uint64_t *sum, uint64_t *word, uint64_t *draft, int to, uint64_t seed,
+                        int rounds, struct found *found)
 {
     if (blockIdx.x == 0) {
         for (int r = 1; r <= rounds; r++) {
             EXPECT(found, gshmem_uint64_atomic_add(count, 1, to), GSHMEM_OK);
             EXPECT(found, gshmem_signal_add(sum, 1, to), GSHMEM_OK);
             EXPECT(found, gshmem_fence(), GSHMEM_OK);
-            EXPECT(found, gshmem_uint64_p(word, r, to), GSHMEM_OK);
+            draft[UPDATES_WORDS - 1] = r;
+            EXPECT(found, gshmem_putmem(word + 1 - UPDATES_WORDS, draft, UPDATES_WORDS * sizeof *draft, to),
+                   GSHMEM_OK);
             litmus_delay(seed, r);
         }
         return;
@@ -89,12 +93,14 @@ __global__ void updates(uint64_t *count, uint64_t *sum, uint64_t *word, int to, 
 
 static void test_updates(const struct litmus *l)
 {
-    uint64_t *words = symmetric_array<uint64_t>(3);
+    uint64_t *words = symmetric_array<uint64_t>(2 + UPDATES_WORDS);
+    uint64_t *draft = shared_array<uint64_t>(UPDATES_WORDS);
 
-    updates<<<2, 1>>>(words, words + 1, words + 2, (gshmem_my_pe() + 1) % gshmem_n_pes(), l->seed,
-                      l->rounds, l->found);
-    litmus_check(l, "updates, fence, p");
+    updates<<<2, 1>>>(words, words + 1, words + 1 + UPDATES_WORDS, draft,
+                      (gshmem_my_pe() + 1) % gshmem_n_pes(), l->seed, l->rounds, l->found);
+    litmus_check(l, "updates, fence, put");
     CHECK_OK(gshmem_free(words));
+    CHECK_CUDA(cudaFree(draft));
 }
 
 /* ---- Overtaking ------------------------------------------------------------------------------- */
