@@ -180,10 +180,25 @@ struct errand {
     uint64_t value;
 };
 
+/* One is kept for the next: calls that wait for an answer come one after the other. */
+static struct errand *errand_begin(struct network *n)
+{
+    /* acquire: pairs with the release in errand_end */
+    struct errand *e = atomic_exchange_explicit(&n->idle_errand, NULL, memory_order_acquire);
+
+    return e ? e : calloc(1, sizeof *e);
+}
+
+static void errand_end(struct network *n, struct errand *e)
+{
+    /* acquire: pairs with the release of who left the other there, which ends here */
+    free(atomic_exchange_explicit(&n->idle_errand, e, memory_order_acq_rel));
+}
+
 gshmem_status_t network_errand(struct network *n, struct transport_request *request,
                                const char *call, uint64_t *value)
 {
-    struct errand *e = calloc(1, sizeof *e);
+    struct errand *e = errand_begin(n);
     gshmem_status_t status;
 
     if (!e)
@@ -194,7 +209,9 @@ gshmem_status_t network_errand(struct network *n, struct transport_request *requ
         status = network_quiet(&e->pending, call);
     if (!status && value)
         *value = e->value;
-    if (!pending_any(&e->pending))
+    if (!status)
+        errand_end(n, e);
+    else if (!pending_any(&e->pending))
         free(e);
     return status;
 }

@@ -469,6 +469,7 @@ void network_stop(struct job *j)
         n->spare = f->next;
         free(f);
     }
+    free(n->idle_errand);
     pthread_mutex_destroy(&n->lock);
     free(n->program);
     free(n->told);

@@ -30,6 +30,7 @@ struct network {
     _Atomic int at_the_door; /* threads that wait for the lock, to post */
     _Atomic uint32_t fences; /* of all contexts */
     struct flight *spare;
+    _Atomic(struct errand *) idle_errand;
     struct job *job;
     uint8_t *program;     /* [PE]: an enum program, looked up when first asked for */
     _Atomic bool ending;
