@@ -236,7 +236,8 @@ extern const struct device_ops device_host;
 /* Memory of `bytes` bytes that other processes can map through *fd; pages are taken as they are
  * first touched, and its size is fixed. It is gone when nobody holds or maps it any more. */
 gshmem_status_t device_arena_create(size_t bytes, int *fd);
-/* Maps all of it for loads and stores; *at is where, and *at + aligned a multiple of the alignment. */
+/* Maps all of it for loads and stores; *at is where, and *at + aligned a multiple of the alignment.
+ */
 #define DEVICE_ARENA_ALIGNMENT ((size_t)1 << 30)
 gshmem_status_t device_arena_map(int fd, size_t bytes, size_t aligned, void **at);
 void device_arena_unmap(void *at, size_t bytes);

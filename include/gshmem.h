@@ -117,9 +117,10 @@ GSHMEM_API void *gshmem_malloc(size_t bytes);
 GSHMEM_API void *gshmem_calloc(size_t count, size_t bytes); /* zero on every PE */
 /* alignment: a power of two, from sizeof(void *) to 1 GiB, or to 2 MiB in GPU memory. */
 GSHMEM_API void *gshmem_align(size_t alignment, size_t bytes);
-/* hints: GSHMEM_MALLOC_…, or-ed, or 0. GSHMEM_MALLOC_ATOMICS_REMOTE: for objects that are updated, by atomics,
- * locks and signals, by PEs of other hosts above all; where all PEs have NICs for it these make all such
- * updates, which others then wait less long for, and the owner and PEs of its host longer. */
+/* hints: GSHMEM_MALLOC_…, or-ed, or 0. GSHMEM_MALLOC_ATOMICS_REMOTE: for objects that are updated,
+ * by atomics, locks and signals, by PEs of other hosts above all; where all PEs have NICs for it
+ * these make all such updates, which others then wait less long for, and the owner and PEs of its
+ * host longer. */
 GSHMEM_API void *gshmem_malloc_with_hints(size_t bytes, long hints);
 /* Keeps the contents up to the smaller size, wherever the object then is. On failure NULL, and ptr
  * is as it was. NULL for ptr allocates; 0 bytes frees. */
@@ -189,8 +190,8 @@ GSHMEM_KERNELS_TOO_END
 
 /* New teams out of parent; collective over parent. Members get a new team; all others, and all PEs
  * on failure, GSHMEM_TEAM_INVALID. Requests that differ between PEs, or are refused on one, fail on
- * all; only of teams of one PE each PE may ask for its own. `stride` may be negative or 0 (with size 1).
- * config may be NULL. */
+ * all; only of teams of one PE each PE may ask for its own. `stride` may be negative or 0 (with
+ * size 1). config may be NULL. */
 GSHMEM_API gshmem_status_t gshmem_team_split_strided(gshmem_team_t parent, int start, int stride,
                                                      int size, const gshmem_team_config_t *config,
                                                      long config_mask, gshmem_team_t *new_team);

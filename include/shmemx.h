@@ -66,7 +66,8 @@ extern "C" {
 #define HAVE_SHMEMX_WTIME
 SHMEM_API double shmemx_wtime(void); /* seconds, since some time in the past */
 
-/* For libraries that have to tell threads apart by something that the program knows; nothing is done here. */
+/* For libraries that have to tell threads apart by something that the program knows; nothing is
+ * done here. */
 SHMEM_API void shmemx_register_gettid(uint64_t (*gettid)(void));
 #ifdef __cplusplus
 }

@@ -19,8 +19,8 @@ const char *atomic_name(int op)
     return (unsigned)op < AMO_COUNT ? names[op] : NULL;
 }
 
-/* Its owner's proxy applies it, with the same CPU's atomics as those who have it mapped; or its NIC, which
- * then does so for all. */
+/* Its owner's proxy applies it, with the same CPU's atomics as those who have it mapped; or its
+ * NIC, which then does so for all. */
 static gshmem_status_t apply_afar(struct context *c, const struct target *t, enum gshmem_amo op,
                                   int type, uint64_t operand, uint64_t compare, uint64_t *old)
 {
@@ -35,8 +35,8 @@ static gshmem_status_t apply_afar(struct context *c, const struct target *t, enu
         .compare = compare,
     };
 
-    /* To PEs of this host there is a shorter way, too, which fences keep in order by doing nothing: what
-     * their NICs do is over on return. */
+    /* To PEs of this host there is a shorter way, too, which fences keep in order by doing nothing:
+     * what their NICs do is over on return. */
     if (old || t->here)
         return network_errand(job->network, &request, names[op], old);
     request.flags = TRANSPORT_MORE;

@@ -219,7 +219,8 @@ bool context_aim_afar(const struct context *c, const void *mine, size_t bytes, i
     return target->segment < SEGMENT_DATA || network_same_program(job->network, world);
 }
 
-/* The common case of what is not mapped, in one go: it is in the heap, and the PE on another host. */
+/* The common case of what is not mapped, in one go: it is in the heap, and the PE on another host.
+ */
 static bool aim_at_far_heap(const struct gshmem_ctx *ctx, const void *mine, size_t bytes, int pe,
                             struct target *target)
 {

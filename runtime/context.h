@@ -19,7 +19,8 @@ struct context {
 struct target {
     void *here;      /* NULL: not mapped, and the rest counts */
     void *device;    /* where the device finds it, to copy to and from; NULL: a transport does */
-    bool by_nic;     /* its owner's NIC alone updates it, through the transport; `here` is for the rest */
+    bool by_nic; /* its owner's NIC alone updates it, through the transport; `here` is for the rest
+                  */
     int pe;          /* of the job */
     int segment;
     uint64_t offset; /* in the segment; in the device's heap for objects */

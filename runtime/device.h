@@ -17,8 +17,8 @@ void device_stop(struct job *j);
 /* The network interfaces that are nearest to the GPU that this PE would take, with commas; "": there is no
  * GPU, or it cannot be told. */
 void device_nearest_interfaces(int index, char *list, size_t size);
-/* Where the PE with this index on its host is, as far as NICs are concerned; `kernels`: whether a program has
- * such for GPUs. *nodes: of the machine's memory, how many there are. */
+/* Where the PE with this index on its host is, as far as NICs are concerned; `kernels`: whether a
+ * program has such for GPUs. *nodes: of the machine's memory, how many there are. */
 void device_find_center(int index, bool kernels, struct nic_center *center, int *nodes);
 
 /* The cuda device's module; NULL: it is not installed, and why. */

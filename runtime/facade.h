@@ -5,7 +5,8 @@
 
 #include "gshmem.h"
 
-/* As gshmem_malloc, but that PEs may ask for different sizes, as in OpenSHMEM 1.1: all get the largest. */
+/* As gshmem_malloc, but that PEs may ask for different sizes, as in OpenSHMEM 1.1: all get the
+ * largest. */
 GSHMEM_API void *gshmem_path_malloc(size_t bytes);
 
 /* Words of a work array that making a team of an active set takes; all 0 before and after. */

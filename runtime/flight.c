@@ -38,8 +38,8 @@ static void land(void *tag, gshmem_status_t status)
         f->network->spare = over;
         landed++;
     }
-    /* release: pairs with the acquire in network_quiet: what a get brought is there. Only who holds the
-     * lock counts here, and in take_off. */
+    /* release: pairs with the acquire in network_quiet: what a get brought is there. Only who holds
+     * the lock counts here, and in take_off. */
     atomic_store_explicit(&p->done,
                           atomic_load_explicit(&p->done, memory_order_relaxed) + landed,
                           memory_order_release);

@@ -156,7 +156,8 @@ gshmem_status_t host_open(struct host *host, const struct bootstrap *b,
     memset(address, 0, sizeof *address);
     if ((status = find_neighbours(host, b)) || host->index != 0)
         return status;
-    if ((status = plan(host, b->n_pes, b->n_hosts)) || (status = device_arena_create(arena_bytes(host), &host->fd)))
+    if ((status = plan(host, b->n_pes, b->n_hosts)) ||
+        (status = device_arena_create(arena_bytes(host), &host->fd)))
         return status;
     if (host->n > 1 && !(status = rendezvous_open(&host->rendezvous)))
         *address = host->rendezvous.address;

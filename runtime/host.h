@@ -4,7 +4,8 @@
  * leader, makes it and hands its descriptor to the others over a Unix socket. Every PE maps the
  * whole of it once, so that peers' heaps need no mapping of their own, ever:
  *
- *     control | slot of PE 0: system, data, heap, NICs' heap | slot of PE 1 | …    (by index on the host)
+ *     control | slot of PE 0: system, data, heap, NICs' heap | slot of PE 1 | …    (by index on the
+ * host)
  *
  * The file is sparse; memory is taken when it is first touched. */
 #ifndef GSHMEM_RUNTIME_HOST_H
@@ -27,7 +28,7 @@ struct host_layout {
     uint64_t system_bytes; /* of a slot: the library's own symmetric memory */
     uint64_t data_bytes;   /* of a slot: room for the program's global and static variables */
     uint64_t heap_bytes;   /* of a slot: the limit of the symmetric heap */
-    uint64_t nic_bytes;    /* of a slot: and of the part of it that NICs update (memory/nic_heap.h) */
+    uint64_t nic_bytes; /* of a slot: and of the part of it that NICs update (memory/nic_heap.h) */
 };
 
 /* What a PE shows its neighbours; written by its owner alone. */
@@ -104,9 +105,9 @@ gshmem_status_t host_share(struct host *host, const struct rendezvous_address *l
 gshmem_status_t host_join(struct host *host, int pe, uint32_t data_segments, uint64_t data_digest);
 /* Says that this PE leaves in good order, and unmaps. */
 void host_stop(struct host *host);
-/* Where PEs share CPUs, moves each to the one that is its turn, and binds none. Left alone the system takes
- * tenths of a second to deal out processes that never sleep, and until then every round waits for those
- * of the fullest CPU: 4.7 us where 1.6 would do, 4 PEs on 2 CPUs. */
+/* Where PEs share CPUs, moves each to the one that is its turn, and binds none. Left alone the
+ * system takes tenths of a second to deal out processes that never sleep, and until then every
+ * round waits for those of the fullest CPU: 4.7 us where 1.6 would do, 4 PEs on 2 CPUs. */
 void host_spread(const struct host *host, const struct bootstrap *b);
 
 /* A PE is lost to the job: it has died, or, on another host, cannot be reached any more. So say those

@@ -408,8 +408,10 @@ static void name_segments(struct network *n)
                                                        : TRANSPORT_BY_STAGING;
         n->config.staging = (uint64_t)settings_number(SETTING_STAGING);
     }
-    s[SEGMENT_NIC] = (struct transport_segment){
-        .base = s[SEGMENT_HEAP].base + s[SEGMENT_HEAP].bytes, .bytes = j->host.layout.nic_bytes, .by_nic = true};
+    s[SEGMENT_NIC] =
+        (struct transport_segment){.base = s[SEGMENT_HEAP].base + s[SEGMENT_HEAP].bytes,
+                                   .bytes = j->host.layout.nic_bytes,
+                                   .by_nic = true};
     for (int i = 0; i < j->data.n; i++)
         s[SEGMENT_DATA + i] = (struct transport_segment){.base = (char *)j->data.segment[i].base,
                                                          .bytes = j->data.segment[i].bytes};

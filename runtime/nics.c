@@ -142,7 +142,8 @@ int nics_node_of(const char *sys, const cpu_set_t *cpus, int *nodes)
         if (!f)
             continue;
         last = node;
-        if (fgets(list, sizeof list, f) && isdigit((unsigned char)list[0])) { /* else it is memory alone */
+        if (fgets(list, sizeof list, f) &&
+            isdigit((unsigned char)list[0])) { /* else it is memory alone */
             ++*nodes;
             found = CPU_COUNT(cpus) && list_has(list, cpus) ? node : found;
         }
@@ -159,7 +160,8 @@ enum nic_distance nics_distance(const char *sys, const struct nic_center *center
     enum nic_distance d = NIC_UNKNOWN;
 
     *text = "";
-    if (snprintf(link, sizeof link, "%s/class/infiniband/%s/device", sys, rdma) >= (int)sizeof link ||
+    if (snprintf(link, sizeof link, "%s/class/infiniband/%s/device", sys, rdma) >=
+            (int)sizeof link ||
         !find_place(link, &card))
         return NIC_UNKNOWN;
     if (find_device(sys, center->pci, &gpu)) {

@@ -1,6 +1,6 @@
-/* Which network cards are near a GPU, or near the memory of the CPUs that a PE runs on: what of the way
- * between them both share, by the tree of PCI devices that the system shows under /sys. And how a card
- * gets at a GPU's memory. */
+/* Which network cards are near a GPU, or near the memory of the CPUs that a PE runs on: what of the
+ * way between them both share, by the tree of PCI devices that the system shows under /sys. And how
+ * a card gets at a GPU's memory. */
 #ifndef GSHMEM_RUNTIME_NICS_H
 #define GSHMEM_RUNTIME_NICS_H
 
@@ -39,7 +39,8 @@ struct nic_center {
     int node;     /* else the NUMA node that all its CPUs are of; -1: of none, or of several */
 };
 
-/* The node of all those CPUs; -1: they are of several, or it cannot be told. *nodes: how many there are. */
+/* The node of all those CPUs; -1: they are of several, or it cannot be told. *nodes: how many there
+ * are. */
 int nics_node_of(const char *sys, const cpu_set_t *cpus, int *nodes);
 /* How far from there an RDMA device is, and that in words; "": it cannot be told. */
 enum nic_distance nics_distance(const char *sys, const struct nic_center *center, const char *rdma,

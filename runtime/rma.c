@@ -326,8 +326,8 @@ static gshmem_status_t put_signal_afar(struct context *c, const struct target *d
     return send_put(c, &request, nbi, call);
 }
 
-/* To a PE of this host: the data is there when its NIC is asked to make the signal, and that is over on
- * return, as fences expect of such PEs. */
+/* To a PE of this host: the data is there when its NIC is asked to make the signal, and that is
+ * over on return, as fences expect of such PEs. */
 static gshmem_status_t put_signal_by_nic_here(const struct target *data, const struct target *flag,
                                               const void *source, size_t bytes, uint64_t value,
                                               int signal_op, const char *call)

@@ -135,8 +135,9 @@ static void nap(uint64_t ns)
     }
 }
 
-/* Whether driving the network brought something: perhaps what is waited for. The clock is left alone
- * until something is to be decided by it: it is a system call where the system does not trust the CPU's. */
+/* Whether driving the network brought something: perhaps what is waited for. The clock is left
+ * alone until something is to be decided by it: it is a system call where the system does not trust
+ * the CPU's. */
 static bool serve(struct wait *w)
 {
     if (!job->network || !network_drive(job->network))
@@ -160,8 +161,8 @@ static bool begin_slow_step(struct wait *w, uint64_t now, gshmem_status_t *statu
 /* Steps that a thread makes without a yield, or a look at the clock. */
 static _Thread_local uint32_t patience;
 
-/* Where nobody else wants this CPU, a yield only costs time: where PEs have none of their own, one that came
- * back at once is not repeated for some steps. */
+/* Where nobody else wants this CPU, a yield only costs time: where PEs have none of their own, one
+ * that came back at once is not repeated for some steps. */
 static void let_others_run(uint64_t now)
 {
     sched_yield();

@@ -33,7 +33,8 @@ struct transport_segment {
     const uint64_t *there; /* so many of the bytes are there now; NULL: all */
     int (*lent)(void *context, uint64_t offset, uint64_t bytes); /* and these, behind them; NULL: none */
     void *context;
-    int by_nic; /* atomics and signals in it are made by its owner's NIC, for all PEs, and never otherwise */
+    int by_nic; /* atomics and signals in it are made by its owner's NIC, for all PEs, and never
+                   otherwise */
 };
 
 enum transport_kind {
@@ -138,11 +139,13 @@ struct transport_config {
     /* A PE has sent a note to the transport above this one. */
     void (*heard)(void *context, int from, const void *note, size_t bytes);
     enum transport_way way; /* the best there is for the device's memory */
-    /* How far an RDMA device is from where this PE is, its GPU or its CPUs, 0 the nearest; and that in words,
+    /* How far an RDMA device is from where this PE is, its GPU or its CPUs, 0 the nearest; and that
+     * in words,
      * "" where it cannot be told. NULL: all are alike. */
     int (*distance)(void *context, const char *device, const char **text);
-    /* What is equally near is shared out by a PE's number on its host, from 0; it may have been dealt with the
-     * others to that many parts of the machine in turn (0: to one), or they to one after the other. */
+    /* What is equally near is shared out by a PE's number on its host, from 0; it may have been
+     * dealt with the others to that many parts of the machine in turn (0: to one), or they to one
+     * after the other. */
     int turn, parts;
 };
 
@@ -203,8 +206,9 @@ struct transport_ops {
     /* These bytes of a segment of a device's are to be other memory from here on, here and on all PEs:
      * what is held of them, or known of theirs, is forgotten. Nobody's requests touch them. */
     void (*forget)(struct transport *t, int segment, uint64_t offset, uint64_t bytes);
-    /* Whether this PE's NICs make atomics, so that there may be segments with `by_nic`, and a short reason
-     * for people either way. 0: no; PEs with the same number can make them for each other. */
+    /* Whether this PE's NICs make atomics, so that there may be segments with `by_nic`, and a short
+     * reason for people either way. 0: no; PEs with the same number can make them for each other.
+     */
     int (*updates)(struct transport *t, char *why, size_t why_size);
 };
 

@@ -103,8 +103,8 @@ static inline int gshmem_channel_read(const uint64_t *ring, uint64_t position, u
 {
     const uint64_t number = position & ((UINT64_C(1) << slots_log2) - 1);
 
-    return gshmem_slot_read(ring + number * GSHMEM_SLOT_WORDS, gshmem_slot_phase(position, slots_log2),
-                            slot);
+    return gshmem_slot_read(ring + number * GSHMEM_SLOT_WORDS,
+                            gshmem_slot_phase(position, slots_log2), slot);
 }
 
 /* Lets producers write all slots before `tail` again; the consumer must be done with reading them. */

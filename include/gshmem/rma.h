@@ -31,8 +31,8 @@ GSHMEM_DEVICE size_t gshmem_bytes(size_t n, size_t element)
     return GSHMEM_UNLIKELY(n > SIZE_MAX / element) ? SIZE_MAX : n * element;
 }
 
-/* Copies a kibibyte or more in whatever way is best for so many. The objects are mapped here and are the same
- * or do not overlap. */
+/* Copies a kibibyte or more in whatever way is best for so many. The objects are mapped here and
+ * are the same or do not overlap. */
 GSHMEM_API void gshmem_path_copy(void *to, const void *from, size_t bytes);
 
 /* A copy that moves an aligned 8- or 4-byte object in one access, so that a flag is never torn. */
@@ -51,7 +51,8 @@ static inline void gshmem_copy(void *to, const void *from, size_t bytes)
 GSHMEM_KERNELS_TOO_BEGIN
 
 /* Copies bytes from source to dest on pe. Returns when source may be reused; the data is complete
- * at pe after a later gshmem_quiet or barrier. bytes may be 0; then dest and source may be anything. */
+ * at pe after a later gshmem_quiet or barrier. bytes may be 0; then dest and source may be
+ * anything. */
 static inline gshmem_status_t gshmem_ctx_putmem(gshmem_ctx_t ctx, void *dest, const void *source,
                                                 size_t bytes, int pe)
 {

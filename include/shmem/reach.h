@@ -22,9 +22,9 @@ SHMEM_ALWAYS void *gshmem_shmem_address(uintptr_t peer, size_t offset)
     return (void *)(peer + offset);
 }
 
-/* Where pe's copy of the object at mine is mapped here; NULL: call the library, which is also better at
- * copies of so many bytes than the compiler. What gshmem_ctx_reach does, which is static and so not for
- * bodies that are not. */
+/* Where pe's copy of the object at mine is mapped here; NULL: call the library, which is also
+ * better at copies of so many bytes than the compiler. What gshmem_ctx_reach does, which is static
+ * and so not for bodies that are not. */
 SHMEM_ALWAYS void *gshmem_shmem_reach(shmem_ctx_t ctx, const void *mine, size_t bytes, int pe)
 {
     const struct gshmem_ctx *view = gshmem_shmem_view;

@@ -255,7 +255,8 @@ gshmem_status_t gshmem_collectmem(gshmem_team_t team, void *dest, const void *so
         return refuse(&c, status);
     const struct gshmem_segment *segment =
         c.dest.peer == t->view.heap.peer ? &t->view.heap : &t->view.data;
-    const size_t end = segment->bytes + (c.dest.offset < segment->bytes ? 0 : job->host.layout.nic_bytes);
+    const size_t end =
+        segment->bytes + (c.dest.offset < segment->bytes ? 0 : job->host.layout.nic_bytes);
     c.dest_capacity = dest && c.dest.offset < end ? end - c.dest.offset : 0;
     c.bytes = bytes;
     return collect_sized(&c);

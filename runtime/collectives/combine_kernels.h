@@ -1,6 +1,6 @@
 /* The kernels of reductions, generated from two tables: types, and what each operation is for them.
- * Included once for each set of instructions that they are compiled for, with COMBINE_KERNELS the name of
- * what comes out.
+ * Included once for each set of instructions that they are compiled for, with COMBINE_KERNELS the
+ * name of what comes out.
  *
  * The loops are plain, so that the compiler vectorises them. omp simd: out may be a or b, element
  * by element, and it need not look for other overlaps. Scalar are long double, and complex products

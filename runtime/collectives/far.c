@@ -33,7 +33,7 @@ struct far {
         enum cargo kind;
         int from;
         size_t bytes;
-    } coming, last;           /* what rounds carry; `bytes` of the coming one is the group's `brought` */
+    } coming, last; /* what rounds carry; `bytes` of the coming one is the group's `brought` */
     bool *away;               /* [n] */
     int n_away;
     struct team_sync *copies; /* [n_away]: where notes from other hosts are put */
@@ -211,7 +211,8 @@ size_t far_most(const struct group *g, enum cargo kind)
                                      : 1;
     size_t each = f->inbox[0] ? INBOX_BYTES / n / SYNC_LINE * SYNC_LINE : 0;
 
-    return kind == CARGO_NOTES || kind == CARGO_ONE ? each > SYNC_LINE ? each - note_bytes(0) : 0 : each;
+    return kind == CARGO_NOTES || kind == CARGO_ONE ? each > SYNC_LINE ? each - note_bytes(0) : 0
+                                                    : each;
 }
 
 void far_load(struct group *g, enum cargo kind, int from, size_t bytes)
@@ -266,8 +267,8 @@ const char *far_part_read(const struct group *g, int h)
     return g->far->inbox[g->round & 1] + (size_t)h * whole_lines(g->far->last.bytes);
 }
 
-/* Of CARGO_PAIRS: where what host `from` has for host `to` begins in the inbox of either, in pieces. In
- * the first half lies what goes out, in the second what has come. */
+/* Of CARGO_PAIRS: where what host `from` has for host `to` begins in the inbox of either, in
+ * pieces. In the first half lies what goes out, in the second what has come. */
 static size_t pairs_before(const struct far *f, int from, int to, bool out)
 {
     int ours = out ? from : to, others = out ? to : from;
@@ -283,9 +284,11 @@ static size_t pair_of(const struct group *g, int from, int to, bool out)
 {
     const struct far *f = g->far;
     int there = f->host[to], here = f->host[from];
-    size_t row = (size_t)(f->place[from] - f->first[here]), column = (size_t)(f->place[to] - f->first[there]);
+    size_t row = (size_t)(f->place[from] - f->first[here]),
+           column = (size_t)(f->place[to] - f->first[there]);
 
-    return pairs_before(f, here, there, out) + row * (size_t)(f->first[there + 1] - f->first[there]) + column;
+    return pairs_before(f, here, there, out) +
+           row * (size_t)(f->first[there + 1] - f->first[there]) + column;
 }
 
 char *far_out(const struct group *g, int i)
@@ -409,13 +412,15 @@ static gshmem_status_t break_off(struct group *g, gshmem_status_t status, const 
     for (int step = 0, distance = 1; f->local->my == 0 && distance < f->hosts; step++, distance *= 2) {
         int to = f->leader[(f->my_host + distance) % f->hosts];
         for (uint64_t parity = 0; parity < 2 && !network_lost(job->network, g->pe[to]); parity++)
-            tell(g, to, step, parity << 32 | word, (struct piece){0, 0, 0}, call); /* or it has gone itself */
+            tell(g, to, step, parity << 32 | word, (struct piece){0, 0, 0},
+                 call); /* or it has gone itself */
     }
     return fail_silently(status, "%s", why);
 }
 
-/* What each host has for each other goes straight there. Between two of them it goes before the word; where
- * there are more the word may come another way, and waits until the others have theirs. */
+/* What each host has for each other goes straight there. Between two of them it goes before the
+ * word; where there are more the word may come another way, and waits until the others have theirs.
+ */
 static gshmem_status_t send_pairs(struct group *g, struct piece *last, const char *call)
 {
     struct far *f = g->far;
@@ -425,9 +430,10 @@ static gshmem_status_t send_pairs(struct group *g, struct piece *last, const cha
     for (int step = 1; step < f->hosts && !status; step++) {
         int h = (f->my_host + step) % f->hosts;
         size_t pairs = members * (size_t)(f->first[h + 1] - f->first[h]);
-        *last = (struct piece){pairs_before(f, f->my_host, h, true) * f->last.bytes,
-                               INBOX_BYTES / 2 + pairs_before(f, f->my_host, h, false) * f->last.bytes,
-                               pairs * f->last.bytes};
+        *last =
+            (struct piece){pairs_before(f, f->my_host, h, true) * f->last.bytes,
+                           INBOX_BYTES / 2 + pairs_before(f, f->my_host, h, false) * f->last.bytes,
+                           pairs * f->last.bytes};
         if (f->hosts > 2)
             status = give(g, f->leader[h], *last, call);
     }
@@ -462,8 +468,8 @@ static gshmem_status_t hear(struct group *g, int step, int distance, uint32_t *h
     return GSHMEM_OK;
 }
 
-/* Dissemination as in group.c, among leaders; the words arrive as signals, behind what the sender has
- * of the cargo and the receiver has not. */
+/* Dissemination as in group.c, among leaders; the words arrive as signals, behind what the sender
+ * has of the cargo and the receiver has not. */
 static gshmem_status_t meet_leaders(struct group *g, uint32_t *heard, bool carries, const char *call)
 {
     struct far *f = g->far;

@@ -3,10 +3,11 @@
  * The members on one host are a group of their own, which meets in memory; the first of each, the
  * leaders, tell each other who has arrived; then each lets its neighbours go.
  *
- * What a round carries travels with what leaders tell each other, one message for a pair of hosts: it
- * lies in the leader's inbox, where its neighbours have written theirs and find the others'. Where a
- * team has no inbox, or a round's cargo does not fit, notes of members on other hosts are fetched when
- * all have arrived, into copies; what reads notes need not know where they are from. */
+ * What a round carries travels with what leaders tell each other, one message for a pair of hosts:
+ * it lies in the leader's inbox, where its neighbours have written theirs and find the others'.
+ * Where a team has no inbox, or a round's cargo does not fit, notes of members on other hosts are
+ * fetched when all have arrived, into copies; what reads notes need not know where they are from.
+ */
 #ifndef GSHMEM_RUNTIME_FAR_H
 #define GSHMEM_RUNTIME_FAR_H
 
@@ -17,8 +18,8 @@
 struct job;
 struct far;
 
-/* What a round carries; `brought` of the group is how much of each. Rounds alternate between the halves
- * of an inbox, as they do between notes, and for the same reason (sync.h). */
+/* What a round carries; `brought` of the group is how much of each. Rounds alternate between the
+ * halves of an inbox, as they do between notes, and for the same reason (sync.h). */
 enum cargo {
     CARGO_NOTES, /* every member's note, to all */
     CARGO_ONE,   /* the note of one */

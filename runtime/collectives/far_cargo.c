@@ -1,9 +1,11 @@
-/* Collectives of far groups whose data travels with rounds: one message for a pair of hosts, which the
- * leaders send, from an inbox that their neighbours fill to one from which others take what is theirs.
+/* Collectives of far groups whose data travels with rounds: one message for a pair of hosts, which
+ * the leaders send, from an inbox that their neighbours fill to one from which others take what is
+ * theirs.
  *
- * Nobody's dest is written by others, so no round is needed before or after; and nothing is answered.
- * What is larger than an inbox goes in pieces. Results are combined in an order that is always the same:
- * the members of a host in theirs, then hosts in the order of their first members. */
+ * Nobody's dest is written by others, so no round is needed before or after; and nothing is
+ * answered. What is larger than an inbox goes in pieces. Results are combined in an order that is
+ * always the same: the members of a host in theirs, then hosts in the order of their first members.
+ */
 #include <string.h>
 
 #include "runtime/collectives/far.h"
@@ -16,8 +18,8 @@ enum {
     PAIR_LEAST = 4 * 1024,   /* and so does what would take many rounds */
 };
 
-/* What does not fit into a note may touch the objects in other ways, in other teams: it is the same call
- * only on the same objects. */
+/* What does not fit into a note may touch the objects in other ways, in other teams: it is the same
+ * call only on the same objects. */
 static gshmem_status_t run(struct call *c, algorithm_fn *algorithm, size_t brought)
 {
     if (brought > NOTE_BYTES)
@@ -142,8 +144,8 @@ gshmem_status_t alltoall_far(struct call *c)
 
 /* ---- Combining ---- */
 
-/* From `bytes` bytes of the neighbours' sources, at `at`, this member's share to its place in the part
- * that is their host's. Shares are whole lines. */
+/* From `bytes` bytes of the neighbours' sources, at `at`, this member's share to its place in the
+ * part that is their host's. Shares are whole lines. */
 static void combine_share(struct call *c, size_t at, size_t bytes)
 {
     struct group *g = c->group;
@@ -151,14 +153,16 @@ static void combine_share(struct call *c, size_t at, size_t bytes)
     size_t members = (size_t)far_neighbours(g)->n, my = (size_t)far_neighbours(g)->my;
     size_t lines = (bytes + SYNC_LINE - 1) / SYNC_LINE;
     size_t share = (lines + members - 1) / members * SYNC_LINE / c->element * c->element;
-    size_t first = least(my * share, bytes), end = my + 1 == members ? bytes : least(first + share, bytes);
+    size_t first = least(my * share, bytes),
+           end = my + 1 == members ? bytes : least(first + share, bytes);
     char *out = far_part(g, far_my_host(g)) + first;
     const char *value = place_at(g, &c->source, local[0]) + at + first;
 
     if (members == 1 && end > first)
         memcpy(out, value, end - first);
     for (size_t l = 1; l < members && end > first; l++, value = out)
-        c->combine(out, value, place_at(g, &c->source, local[l]) + at + first, (end - first) / c->element);
+        c->combine(out, value, place_at(g, &c->source, local[l]) + at + first,
+                   (end - first) / c->element);
 }
 
 static void combine_parts(struct call *c, size_t at, size_t bytes)
@@ -171,8 +175,8 @@ static void combine_parts(struct call *c, size_t at, size_t bytes)
         c->combine(out, value, far_part_read(g, h), bytes / c->element);
 }
 
-/* Neighbours look into each other's sources only when all have come, and before the round in which they
- * tell other hosts; what comes of it is written behind that round, so dest may be source. */
+/* Neighbours look into each other's sources only when all have come, and before the round in which
+ * they tell other hosts; what comes of it is written behind that round, so dest may be source. */
 static gshmem_status_t reduce_by_hosts(struct call *c)
 {
     struct group *g = c->group;

@@ -1,6 +1,6 @@
-/* Collectives of far groups whose data moves by the library's own put and get, from member to member, all
- * of a phase in flight at once; rounds separate the phases. Results are combined in the order of the
- * members. What fits into rounds goes with them: far_cargo.c. */
+/* Collectives of far groups whose data moves by the library's own put and get, from member to
+ * member, all of a phase in flight at once; rounds separate the phases. Results are combined in the
+ * order of the members. What fits into rounds goes with them: far_cargo.c. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -67,7 +67,8 @@ __attribute__((cold)) gshmem_status_t group_explain_mismatch(struct group *g, ui
 {
     for (int i = 0; i < g->n; i++) {
         /* acquire: as in meet_flat; the word was stored before the member arrived */
-        uint64_t word = atomic_load_explicit(&g->sync[i]->note[g->round & 1].word, memory_order_acquire);
+        uint64_t word =
+            atomic_load_explicit(&g->sync[i]->note[g->round & 1].word, memory_order_acquire);
         if ((uint32_t)word == signature)
             continue;
         if (signature == COLLECTIVE_REFUSED) /* it has said what was wrong */
@@ -196,8 +197,8 @@ uint64_t group_announce(struct group *g, uint32_t signature)
 
     /* relaxed: published by the release below */
     atomic_store_explicit(&group_note(g)->word, word, memory_order_relaxed);
-    /* acq_rel: release pairs with the acquire of those who come later: what I bring is ready, and what I want
-     * may be written. What they then write I see by the generation. */
+    /* acq_rel: release pairs with the acquire of those who come later: what I bring is ready, and
+     * what I want may be written. What they then write I see by the generation. */
     uint64_t before = atomic_fetch_or_explicit(&g->sync[0]->announced, (uint64_t)1 << g->my,
                                                memory_order_acq_rel);
     for (uint64_t left = before; left; left &= left - 1) {
@@ -244,9 +245,9 @@ gshmem_status_t meet_hub(struct group *g, uint32_t signature, const char *call)
         wait_wake(&hub->generation, &hub->sleepers);
     } else {
         wait_begin(&w, call, g->team);
-        /* So many cannot all be running: some want this CPU. Fewer may be, and are worth a wait of a
-         * microsecond, since a yield in vain costs two switches. With 4 members on 2 CPUs 1.45 us a round
-         * for 1.75, with 8 of them 4.4 for 5.3; where CPUs are far apart 1.75 for 2.4. */
+        /* So many cannot all be running: some want this CPU. Fewer may be, and are worth a wait of
+         * a microsecond, since a yield in vain costs two switches. With 4 members on 2 CPUs 1.45 us
+         * a round for 1.75, with 8 of them 4.4 for 5.3; where CPUs are far apart 1.75 for 2.4. */
         if (g->n - (int)(sum & COUNT_MASK) >= g->cpus)
             wait_without_spin(&w);
         else

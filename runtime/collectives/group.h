@@ -23,8 +23,8 @@ struct group {
     uint32_t round;           /* how many have begun; members agree on it */
     gshmem_status_t broken;   /* why members can meet no more: one has died, or the job ended */
     struct far *far;          /* if members are on several hosts: far.h; else NULL */
-    size_t brought;           /* of a note, what the coming round's readers want; for far groups, which
-                                 want to know it before the note is filled in */
+    size_t brought; /* of a note, what the coming round's readers want; for far groups, which
+                       want to know it before the note is filled in */
     gshmem_team_t team;       /* for reports */
     const int *pe;            /* [n]: PEs of the job, for reports */
     gshmem_status_t (*meet)(struct group *g, uint32_t signature, const char *call);
@@ -64,9 +64,9 @@ static inline uint64_t signature_mix(uint64_t hash, uint64_t value)
     return hash ^ hash >> 32;
 }
 
-/* n members, of which this PE is number my; cpus: as in the group, 0 if each has one for itself; pe must
- * outlive the group. The caller fills in team and sync, with blocks in a clean state. NULL: out of
- * memory. */
+/* n members, of which this PE is number my; cpus: as in the group, 0 if each has one for itself; pe
+ * must outlive the group. The caller fills in team and sync, with blocks in a clean state. NULL:
+ * out of memory. */
 struct group *group_create(int n, int my, const int *pe, int cpus);
 void group_destroy(struct group *g);
 
@@ -92,9 +92,9 @@ static inline const struct note *group_read(const struct group *g, int i)
     return g->far ? far_read(g, i) : &g->sync[i]->note[g->round & 1];
 }
 
-/* For up to 64 members that meet at the hub, before group_meet: says that this one has come to the coming
- * round. Returns, as bits, who has come before it to make the same call. Of any two members exactly one is
- * told of the other, and may do for both what they have to do with each other. */
+/* For up to 64 members that meet at the hub, before group_meet: says that this one has come to the
+ * coming round. Returns, as bits, who has come before it to make the same call. Of any two members
+ * exactly one is told of the other, and may do for both what they have to do with each other. */
 uint64_t group_announce(struct group *g, uint32_t signature);
 
 /* One round. Members that arrive with different signatures all get GSHMEM_ERR_MISMATCH, and the

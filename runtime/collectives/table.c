@@ -19,8 +19,8 @@ static bool fits(enum crowding row, bool crowded)
 }
 
 /* Flat: 0.08 with 2 members. Crowded, what counts is to switch as little as possible between
- * members: 1.5 with 4, 4.4 with 8, of which a switch takes 1.2. Beyond 8 lines to read, dissemination reads fewer (by count: there
- * were no more than 2 CPUs to measure it with). */
+ * members: 1.5 with 4, 4.4 with 8, of which a switch takes 1.2. Beyond 8 lines to read,
+ * dissemination reads fewer (by count: there were no more than 2 CPUs to measure it with). */
 static const struct {
     enum crowding crowding;
     size_t members;

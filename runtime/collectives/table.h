@@ -20,13 +20,13 @@ algorithm_fn *table_far_algorithm(enum collective what, size_t bytes);
 algorithm_fn broadcast_noted, collect_noted, alltoall_noted, alltoalls_noted, reduce_noted,
     reducescatter_noted, inscan_noted, exscan_noted;
 /* … and those that work on the members' memory, between a round to begin and a round to end. */
-algorithm_fn broadcast_shared, collect_shared, alltoall_paired, alltoall_shared, alltoalls_shared, reduce_shared,
-    reducescatter_shared, inscan_shared, exscan_shared;
+algorithm_fn broadcast_shared, collect_shared, alltoall_paired, alltoall_shared, alltoalls_shared,
+    reduce_shared, reducescatter_shared, inscan_shared, exscan_shared;
 /* … and those of groups on several hosts: by cargo where it fits … */
 algorithm_fn broadcast_far, fcollect_far, alltoall_far, reduce_far;
 /* … and else by puts to members on other hosts, and gets from them. */
-algorithm_fn broadcast_put, collect_put, alltoall_put, alltoalls_far, reduce_put, reducescatter_far, inscan_far,
-    exscan_far;
+algorithm_fn broadcast_put, collect_put, alltoall_put, alltoalls_far, reduce_put, reducescatter_far,
+    inscan_far, exscan_far;
 /* collect with sizes of its own on each member is noted, and one of the others for what is larger. */
 algorithm_fn collect_sized;
 gshmem_status_t collect_far(struct call *c, size_t my_place, size_t largest);

@@ -1,7 +1,8 @@
 /* Copies of more than a few lines, between objects that are mapped here.
  *
- * libc's memcpy is good below a kibibyte and wherever nothing better is known. On AMD's processors of
- * today two things beat it, measured on Zen 5, GB/s of one core, and the same with both cores at it:
+ * libc's memcpy is good below a kibibyte and wherever nothing better is known. On AMD's processors
+ * of today two things beat it, measured on Zen 5, GB/s of one core, and the same with both cores at
+ * it:
  *
  *                                    4 KiB  16 KiB  64 KiB  256 KiB  1 MiB  8 MiB  16 MiB  64 MiB
  *     libc (glibc 2.36)                142     165     127      132     57     53      30      21
@@ -9,10 +10,10 @@
  *     512-bit loads and stores         265     267      96      125     59     61      33      21
  *     the same past the caches          23      89      36       40     41     42      39      27
  *
- * so: wide moves while both objects fit into the first cache, and rep movsb above, which libc gives up
- * at the size of the second cache and which is as good as any where memory is the limit. With dest
- * at the beginning of a line it is faster by half up to 128 KiB. Other processors take the way of
- * their libc, which has been tuned for them. */
+ * so: wide moves while both objects fit into the first cache, and rep movsb above, which libc gives
+ * up at the size of the second cache and which is as good as any where memory is the limit. With
+ * dest at the beginning of a line it is faster by half up to 128 KiB. Other processors take the way
+ * of their libc, which has been tuned for them. */
 #include <string.h>
 #include <unistd.h>
 

@@ -7,9 +7,9 @@
  * A PE manages the memory of its own heap alone. Memory above `touched` was never handed out, or
  * was given back to the system, and reads as zero.
  *
- * Where the device has a heap of its own there are two: that one, and the one in host memory for those
- * who ask for it (GSHMEM_MALLOC_HOST). Where NICs make atomics there is one more, for those who ask for that
- * (GSHMEM_MALLOC_ATOMICS_REMOTE): nic_heap.h. */
+ * Where the device has a heap of its own there are two: that one, and the one in host memory for
+ * those who ask for it (GSHMEM_MALLOC_HOST). Where NICs make atomics there is one more, for those
+ * who ask for that (GSHMEM_MALLOC_ATOMICS_REMOTE): nic_heap.h. */
 #define _GNU_SOURCE
 #include "runtime/memory/heap.h"
 
@@ -332,17 +332,21 @@ static size_t find(const struct heap *h, struct request *r, const void *ptr, siz
 
 /* ---- Calls ---- */
 
-/* What this PE says of its NICs, and in `why` for people; 0: objects that NICs would update are the heap's. */
+/* What this PE says of its NICs, and in `why` for people; 0: objects that NICs would update are the
+ * heap's. */
 static uint64_t offer_nics(char *why, size_t why_size)
 {
     if (!job->device_objects && job->nic_objects)
         return (uint64_t)network_nics_update(job->network, why, why_size);
-    snprintf(why, why_size, job->device_objects ? "the heap is in memory of a GPU" : "no NIC is to be used (GSHMEM_TRANSPORT)");
+    snprintf(why, why_size,
+             job->device_objects ? "the heap is in memory of a GPU"
+                                 : "no NIC is to be used (GSHMEM_TRANSPORT)");
     return 0;
 }
 
 /* All PEs can, and for each other; or none does. */
-static gshmem_status_t decide_on_nics(uint64_t least, uint64_t most, uint64_t mine, size_t limit, const char *why)
+static gshmem_status_t decide_on_nics(uint64_t least, uint64_t most, uint64_t mine, size_t limit,
+                                      const char *why)
 {
     struct heap *h = job->nic_objects;
     const bool can = least && least == most;
@@ -355,9 +359,9 @@ static gshmem_status_t decide_on_nics(uint64_t least, uint64_t most, uint64_t mi
     return can ? lower_limit(h, limit) : GSHMEM_OK;
 }
 
-/* Limits differ from host to host, and the same call must find the same place everywhere: before the first
- * object, PEs of several hosts agree on the least. Memory of a device's is that of all or of none, and so is
- * what NICs update. */
+/* Limits differ from host to host, and the same call must find the same place everywhere: before
+ * the first object, PEs of several hosts agree on the least. Memory of a device's is that of all or
+ * of none, and so is what NICs update. */
 static gshmem_status_t meet(struct heap *host, struct heap *device, const char *call)
 {
     char why[300];

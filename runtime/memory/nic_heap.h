@@ -1,10 +1,11 @@
-/* The part of the heap that NICs update: objects of gshmem_malloc_with_hints(…, GSHMEM_MALLOC_ATOMICS_REMOTE)
- * in jobs over several hosts whose PEs all have NICs that make atomics.
+/* The part of the heap that NICs update: objects of gshmem_malloc_with_hints(…,
+ * GSHMEM_MALLOC_ATOMICS_REMOTE) in jobs over several hosts whose PEs all have NICs that make
+ * atomics.
  *
- * An update there is a work request to one NIC of the owner's, whoever asks for it, the owner and the PEs
- * of its host included; CPUs only read and write it. It lies right behind the heap in host memory, beyond
- * the limit that inline code checks: what is updated inline elsewhere goes out of line here, and nothing
- * else pays for that. */
+ * An update there is a work request to one NIC of the owner's, whoever asks for it, the owner and
+ * the PEs of its host included; CPUs only read and write it. It lies right behind the heap in host
+ * memory, beyond the limit that inline code checks: what is updated inline elsewhere goes out of
+ * line here, and nothing else pays for that. */
 #ifndef GSHMEM_RUNTIME_NIC_HEAP_H
 #define GSHMEM_RUNTIME_NIC_HEAP_H
 
@@ -17,7 +18,8 @@ static inline uintptr_t nic_heap_base(const struct job *j)
 }
 
 /* Whether these bytes of this PE's are in it, and where, from its beginning. */
-static inline bool nic_heap_find(const struct job *j, const void *mine, size_t bytes, uint64_t *offset)
+static inline bool nic_heap_find(const struct job *j, const void *mine, size_t bytes,
+                                 uint64_t *offset)
 {
     const size_t at = (uintptr_t)mine - nic_heap_base(j);
 

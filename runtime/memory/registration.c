@@ -108,7 +108,8 @@ static bool overlap(uintptr_t at, size_t bytes, uintptr_t other, size_t other_by
 
 bool registration_in_heap(const struct job *j, uintptr_t at, size_t bytes)
 {
-    return overlap(at, bytes, j->heap_peer[j->pe], j->host.layout.heap_bytes + j->host.layout.nic_bytes) ||
+    return overlap(at, bytes, j->heap_peer[j->pe],
+                   j->host.layout.heap_bytes + j->host.layout.nic_bytes) ||
            (j->device_heap && overlap(at, bytes, (uintptr_t)device_heap_base(j->device_heap),
                                       device_heap_addresses(j->device_heap)));
 }

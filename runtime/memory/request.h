@@ -46,8 +46,8 @@ struct request {
     char why[320]; /* what REQUEST_MISUSE or REQUEST_MEMORY is about */
     bool said;     /* which has been logged */
 
-    /* If not NULL, PEs may ask for different sizes, to find the largest here. The call does not stand then,
-     * and is to be made again with that. */
+    /* If not NULL, PEs may ask for different sizes, to find the largest here. The call does not
+     * stand then, and is to be made again with that. */
     uint64_t *largest;
 };
 

@@ -18,7 +18,8 @@ static inline struct passage *passage_at(const struct proxy_channel *c, uint64_t
 }
 
 /* The slot at a position, if all of it is there. */
-static inline bool read_slot(const struct proxy_channel *c, uint64_t position, struct gshmem_slot *slot)
+static inline bool read_slot(const struct proxy_channel *c, uint64_t position,
+                             struct gshmem_slot *slot)
 {
     return gshmem_slot_read(c->ring + (position & c->mask) * GSHMEM_SLOT_WORDS,
                             gshmem_slot_phase(position, c->slots_log2), slot);
@@ -86,8 +87,8 @@ static __attribute__((noinline)) void land_and_tell(struct passage *p, gshmem_st
     end(p, status);
 }
 
-/* Called by transports. That it has landed is all that is said of most: what follows from it is found
- * for many at once (settle). */
+/* Called by transports. That it has landed is all that is said of most: what follows from it is
+ * found for many at once (settle). */
 static void land(void *tag, gshmem_status_t status)
 {
     struct passage *p = tag;
@@ -211,8 +212,8 @@ static enum step look_on(const struct proxy_channel *c, const struct gshmem_comm
     return STEP_TAKEN;
 }
 
-/* Whether it is a fence, and something is not posted yet that it stands behind: in this channel all is,
- * and in the others of its context when they have come to its positions. */
+/* Whether it is a fence, and something is not posted yet that it stands behind: in this channel all
+ * is, and in the others of its context when they have come to its positions. */
 static bool is_held_back(const struct proxy_channel *c, const struct gshmem_command *m)
 {
     const uint64_t position[GSHMEM_FENCE_CHANNELS - 1] = {m->address, m->local, m->size};
@@ -224,7 +225,8 @@ static bool is_held_back(const struct proxy_channel *c, const struct gshmem_comm
 }
 
 /* What is posted from here on is of the next epoch. */
-static enum step pass_fence(struct proxy_channel *c, const struct gshmem_command *fence, struct passage *p)
+static enum step pass_fence(struct proxy_channel *c, const struct gshmem_command *fence,
+                            struct passage *p)
 {
     if (is_held_back(c, fence))
         return STEP_FENCED;
@@ -302,7 +304,8 @@ static inline enum step take_one(struct proxy_channel *c, const struct gshmem_sl
 
 /* ---- All of them ---- */
 
-/* Any command finds a record for each of its slots, at most two. The first position that may find none. */
+/* Any command finds a record for each of its slots, at most two. The first position that may find
+ * none. */
 static uint64_t records_end(const struct proxy_channel *c)
 {
     return c->finished + c->mask;

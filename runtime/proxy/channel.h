@@ -31,7 +31,8 @@ struct proxy_way {
     /* The segment that nearly all commands are about: what lies in it is found without `aim`. */
     uint64_t heap, heap_bytes;
     int heap_segment;
-    _Atomic uint32_t *fences; /* that the PE has passed, on the host too: what requests name their epoch by */
+    _Atomic uint32_t
+        *fences; /* that the PE has passed, on the host too: what requests name their epoch by */
     struct gshmem_response *response; /* [GSHMEM_RESPONSES] */
     /* Where pe's copy of the bytes at `mine` is, as a transport names it; fails with a line that says
      * what is wrong with them. `call` is what the kernel called ("put"); pe is one of the job's. */
@@ -76,7 +77,8 @@ struct proxy_channel {
     gshmem_status_t failure; /* the last */
     struct passage *passage; /* [slots], by position */
     struct transport_request plain; /* what requests of plain puts have in common */
-    struct proxy_channel *other[GSHMEM_FENCE_CHANNELS - 1]; /* of its context; fewer are the last of these */
+    struct proxy_channel
+        *other[GSHMEM_FENCE_CHANNELS - 1]; /* of its context; fewer are the last of these */
     struct {                 /* for the watchdog: what had been finished when it looked, */
         uint64_t finished;
         uint64_t since;      /* ns, since when that is so, */
@@ -94,7 +96,8 @@ bool channel_take(struct proxy_channel *c);
 void channel_publish(struct proxy_channel *c);
 /* Gives an answer that raise has put off. */
 void channel_answer(const struct proxy_way *way, const struct proxy_answer *a);
-/* Whether a command has come since channel_take, or was more than it took at a time, and could be taken. */
+/* Whether a command has come since channel_take, or was more than it took at a time, and could be
+ * taken. */
 bool channel_has_work(const struct proxy_channel *c);
 
 /* For the watchdog, now and then: whether what is under way has not moved for `limit` ns; once for each

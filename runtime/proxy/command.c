@@ -86,8 +86,8 @@ struct translation {
 static gshmem_status_t aim(const struct translation *t, const struct gshmem_command *c,
                            uint64_t bytes, int *segment, uint64_t *offset)
 {
-    return t->way->aim(t->way->context, c->address, bytes, (int)t->first->pe, command_name(t->passage),
-                       segment, offset);
+    return t->way->aim(t->way->context, c->address, bytes, (int)t->first->pe,
+                       command_name(t->passage), segment, offset);
 }
 
 static gshmem_status_t check_local(const struct translation *t, uint64_t address, uint64_t bytes)
@@ -122,8 +122,8 @@ static gshmem_status_t element(const struct translation *t, enum transport_kind 
     struct transport_request *r = t->request;
 
     if (!command_is_element(c->type))
-        return fail(GSHMEM_ERR_ARGUMENT, "%s in a kernel: no element has %u B", command_name(t->passage),
-                    c->type);
+        return fail(GSHMEM_ERR_ARGUMENT, "%s in a kernel: no element has %u B",
+                    command_name(t->passage), c->type);
     t->passage->bytes = (uint8_t)c->type;
     t->passage->answer.value[0] = kind == TRANSPORT_PUT ? c->local : 0;
     t->passage->answer.value[1] = kind == TRANSPORT_PUT ? c->size : 0;
@@ -201,8 +201,8 @@ static gshmem_status_t refuse(const struct translation *t)
 
     if (c->local)
         return fail(GSHMEM_ERR_ARGUMENT,
-                    "%s in a kernel at %#llx: the context is GSHMEM_CTX_INVALID", command_name(t->passage),
-                    (unsigned long long)c->address);
+                    "%s in a kernel at %#llx: the context is GSHMEM_CTX_INVALID",
+                    command_name(t->passage), (unsigned long long)c->address);
     return fail(GSHMEM_ERR_ARGUMENT,
                 "%s in a kernel with PE %lld at %#llx: its context has no such PE",
                 command_name(t->passage), (long long)c->size, (unsigned long long)c->address);

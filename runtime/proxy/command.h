@@ -5,8 +5,8 @@
 #include "gshmem/device/command.h"
 #include "runtime/proxy/channel.h"
 
-/* The kind of a command that is marked for nothing else: one slot, and nobody waits for its answer. Of
- * any other a number that is no kind. By its first word. */
+/* The kind of a command that is marked for nothing else: one slot, and nobody waits for its answer.
+ * Of any other a number that is no kind. By its first word. */
 static inline uint64_t command_plain_kind(uint64_t word)
 {
     const struct gshmem_command all = {.kind = 31, .responds = 1, .more = 1, .raises = 1};

@@ -142,7 +142,8 @@ struct unwritten {
 };
 
 /* Whether the proxy has come to a place before `target` that nothing was written to for so long. */
-static bool never_written(const struct kernel_channel *c, uint64_t target, struct unwritten *u, uint64_t ns)
+static bool never_written(const struct kernel_channel *c, uint64_t target, struct unwritten *u,
+                          uint64_t ns)
 {
     uint64_t tail = gshmem_load_relaxed(c->proxy.tail), now = clock_ns();
     struct gshmem_slot slot;
@@ -157,8 +158,8 @@ static bool never_written(const struct kernel_channel *c, uint64_t target, struc
 }
 
 /* The same of any channel: a fence in one waits for what is to come in the others. */
-static bool any_never_written(const struct kernel_context *k, const uint64_t *target, struct unwritten *u,
-                              uint64_t ns)
+static bool any_never_written(const struct kernel_context *k, const uint64_t *target,
+                              struct unwritten *u, uint64_t ns)
 {
     bool any = false;
 
@@ -167,10 +168,10 @@ static bool any_never_written(const struct kernel_context *k, const uint64_t *ta
     return any;
 }
 
-/* Until all positions of channel i before its target are done. A kernel that was ended between taking a
- * place and writing it leaves one behind that all others wait for. */
-static gshmem_status_t wait_for(struct kernel_context *k, int i, const uint64_t *target, const char *call,
-                                bool last)
+/* Until all positions of channel i before its target are done. A kernel that was ended between
+ * taking a place and writing it leaves one behind that all others wait for. */
+static gshmem_status_t wait_for(struct kernel_context *k, int i, const uint64_t *target,
+                                const char *call, bool last)
 {
     const uint64_t most = (last ? UNWRITTEN_LAST_S : UNWRITTEN_S) * UINT64_C(1000000000);
     struct unwritten u[CHANNELS_MOST] = {{.since = 0}};

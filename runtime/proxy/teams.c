@@ -73,8 +73,9 @@ static struct gshmem_device_ctx own_memory(const struct job *j, const struct tea
     };
 }
 
-/* Whether some of what kernels may reach on the team's PEs is not mapped for them, or NICs' to update. What
- * becomes mapped later (kernels_show_domain) is not found out again: fences are then told without need. */
+/* Whether some of what kernels may reach on the team's PEs is not mapped for them, or NICs' to
+ * update. What becomes mapped later (kernels_show_domain) is not found out again: fences are then
+ * told without need. */
 static bool is_proxied(const struct job *j, const struct team *t)
 {
     const struct kernel_tables *tables = &t->kernel->tables;

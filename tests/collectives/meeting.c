@@ -1,8 +1,8 @@
 /* How members meet, with threads for members, so that ThreadSanitizer sees all of it.
  *
  * Each round carries a number from each member; everyone checks everyone's. Members come with skew,
- * and sometimes with different signatures, which all must notice. At the hub each pair of members is told
- * of one another once, to the later one. */
+ * and sometimes with different signatures, which all must notice. At the hub each pair of members
+ * is told of one another once, to the later one. */
 #include <pthread.h>
 #include <stdint.h>
 #include <time.h>

@@ -1,5 +1,5 @@
-/* Copies of all sizes around the limits between ways to copy, from and to any place in a line: what was to
- * be copied is there, and nothing beside it has changed. */
+/* Copies of all sizes around the limits between ways to copy, from and to any place in a line: what
+ * was to be copied is there, and nothing beside it has changed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +24,8 @@ static void try_copy(size_t bytes, size_t source, size_t dest)
 
 int main(void)
 {
-    static const size_t around[] = {1024, 2048, 4096, 16 << 10, 24 << 10, 32 << 10, 64 << 10, 1 << 20};
+    static const size_t around[] = {1024,     2048,     4096,     16 << 10,
+                                    24 << 10, 32 << 10, 64 << 10, 1 << 20};
     static const size_t place[] = {0, 1, 7, 8, 31, 32, 63, 64, 65, 127};
     enum { PLACES = sizeof place / sizeof place[0], AROUND = sizeof around / sizeof around[0] };
 

@@ -163,7 +163,8 @@ static void try_many_teams(void)
     CHECK_EQ(one[1], 7);
     shmem_team_destroy(alone);
     for (int i = 0; i < TEAMS; i++) {
-        CHECK_ZERO(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 1 + i % n_pes, NULL, 0, &team[i]));
+        CHECK_ZERO(
+            shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 1 + i % n_pes, NULL, 0, &team[i]));
         CHECK_EQ(team[i] != SHMEM_TEAM_INVALID, me <= i % n_pes);
     }
     for (int i = 0; i < TEAMS; i++)

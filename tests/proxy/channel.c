@@ -267,8 +267,8 @@ static struct gshmem_command fence_behind(uint64_t position)
     return (struct gshmem_command){.kind = GSHMEM_COMMAND_FENCE, .address = position};
 }
 
-/* A fence waits for what is before it in other channels, and parts what goes before it from what comes
- * after, without waiting for either to be done. */
+/* A fence waits for what is before it in other channels, and parts what goes before it from what
+ * comes after, without waiting for either to be done. */
 static void test_fence(void)
 {
     fake_begin();

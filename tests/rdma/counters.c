@@ -1,6 +1,7 @@
-/* Objects for remote atomics (GSHMEM_MALLOC_ATOMICS_REMOTE), updated by all PEs at once: their owner, PEs
- * of its host, PEs of another, two threads of each. All kinds of updates of all types that there are; no
- * update is lost or made twice, and who sees a signal there sees the data before it.
+/* Objects for remote atomics (GSHMEM_MALLOC_ATOMICS_REMOTE), updated by all PEs at once: their
+ * owner, PEs of its host, PEs of another, two threads of each. All kinds of updates of all types
+ * that there are; no update is lost or made twice, and who sees a signal there sees the data before
+ * it.
  *
  *     counters [ROUNDS]
  *
@@ -149,9 +150,9 @@ static void pass_data(void)
         for (int pe = 0; pe < n; pe++) {
             CHECK_OK(gshmem_uint64_wait_until(&box[pe].taken, GSHMEM_CMP_GE, (uint64_t)round - 1));
             fill(from[pe], bytes, me, (unsigned)round);
-            CHECK_OK(gshmem_putmem_signal_nbi(box[me].data, from[pe], bytes, &box[me].full,
-                                              round % 2 ? (uint64_t)round : 1,
-                                              round % 2 ? GSHMEM_SIGNAL_SET : GSHMEM_SIGNAL_ADD, pe));
+            CHECK_OK(gshmem_putmem_signal_nbi(
+                box[me].data, from[pe], bytes, &box[me].full, round % 2 ? (uint64_t)round : 1,
+                round % 2 ? GSHMEM_SIGNAL_SET : GSHMEM_SIGNAL_ADD, pe));
         }
         for (int pe = 0; pe < n; pe++) {
             CHECK_EQ(gshmem_signal_wait_until(&box[pe].full, GSHMEM_CMP_GE, (uint64_t)round), round);

@@ -53,7 +53,8 @@ static void scatter(int thread, uint64_t round)
 {
     for (int pe = 0; pe < n; pe++) {
         for (int i = 0; i < SLOTS; i++)
-            CHECK_OK(gshmem_uint64_p(&table[me][thread].slot[(unsigned)(i * 7) % SLOTS][round % 3], round, pe));
+            CHECK_OK(gshmem_uint64_p(&table[me][thread].slot[(unsigned)(i * 7) % SLOTS][round % 3],
+                                     round, pe));
     }
     CHECK_OK(gshmem_fence());
     for (int pe = 0; pe < n; pe++)
@@ -66,7 +67,8 @@ static void check_tables(void)
         for (int thread = 0; thread < THREADS; thread++) {
             const uint64_t round = __atomic_load_n(&table[pe][thread].whole, __ATOMIC_ACQUIRE);
             for (int i = 0; round && i < SLOTS; i++)
-                CHECK(__atomic_load_n(&table[pe][thread].slot[i][round % 3], __ATOMIC_RELAXED) >= round);
+                CHECK(__atomic_load_n(&table[pe][thread].slot[i][round % 3], __ATOMIC_RELAXED) >=
+                      round);
         }
     }
 }

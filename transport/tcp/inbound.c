@@ -469,8 +469,8 @@ static bool may_owe(struct tcp *t, struct inbound *i)
     return true;
 }
 
-/* An answer that nobody waits for goes with another, or when nothing has come for a while: in a round of
- * leaders who tell each other something the call would be half of what it takes. */
+/* An answer that nobody waits for goes with another, or when nothing has come for a while: in a
+ * round of leaders who tell each other something the call would be half of what it takes. */
 static bool may_wait(struct tcp *t, struct inbound *i)
 {
     if (i->answered < i->asked || i->number - i->answered >= UNASKED_MOST)

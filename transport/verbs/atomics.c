@@ -1,10 +1,12 @@
-/* Updates that a NIC makes: atomics and signals in memory that no CPU updates (transport_segment.by_nic).
+/* Updates that a NIC makes: atomics and signals in memory that no CPU updates
+ * (transport_segment.by_nic).
  *
- * All PEs ask the same NIC of the owner's (rails_updater), by that path of their links which leads there; the
- * owner itself and the PEs of its host have links for nothing else. NICs add 64-bit words and compare and swap them. What is
- * neither is a swap for what it makes of the word as it was seen last, which is tried again with what the
- * NIC has found there instead: one round trip if nobody came between, two if nothing was known of the word.
- * Until it is done the request is held, so that nothing behind a fence overtakes it. */
+ * All PEs ask the same NIC of the owner's (rails_updater), by that path of their links which leads
+ * there; the owner itself and the PEs of its host have links for nothing else. NICs add 64-bit
+ * words and compare and swap them. What is neither is a swap for what it makes of the word as it
+ * was seen last, which is tried again with what the NIC has found there instead: one round trip if
+ * nobody came between, two if nothing was known of the word. Until it is done the request is held,
+ * so that nothing behind a fence overtakes it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,8 +107,8 @@ static uint64_t with_object(const struct update *u, uint64_t word, uint64_t obje
     return word;
 }
 
-/* What a NIC adds to the word, where that is all there is to do: a carry goes nowhere from a whole word,
- * nor from its upper half. */
+/* What a NIC adds to the word, where that is all there is to do: a carry goes nowhere from a whole
+ * word, nor from its upper half. */
 static bool as_sum(const struct update *u, uint64_t *sum)
 {
     const bool real = u->type == GSHMEM_TYPE_FLOAT || u->type == GSHMEM_TYPE_DOUBLE;
@@ -119,8 +121,8 @@ static bool as_sum(const struct update *u, uint64_t *sum)
     return u->amo == GSHMEM_AMO_ADD && !real && (!u->half || u->within == upper);
 }
 
-/* What is known of a word, or else what a request has found there itself: two words that share a place
- * must not make each other's requests begin anew for ever. */
+/* What is known of a word, or else what a request has found there itself: two words that share a
+ * place must not make each other's requests begin anew for ever. */
 static uint64_t *seen_of(const struct link *l, uint64_t word, uint64_t found)
 {
     const unsigned at = word / 8 % SEEN;
@@ -138,7 +140,8 @@ static bool make_room(struct link *l)
 {
     struct updates *a = calloc(1, sizeof *a);
 
-    if (a && (a->mr = ibv_reg_mr(l->updater->nic->pd, a->result, sizeof a->result, IBV_ACCESS_LOCAL_WRITE))) {
+    if (a && (a->mr = ibv_reg_mr(l->updater->nic->pd, a->result, sizeof a->result,
+                                 IBV_ACCESS_LOCAL_WRITE))) {
         l->updates = a;
         return true;
     }
@@ -160,7 +163,8 @@ void atomics_free(struct link *l)
 static void refuse(struct verbs *v, struct op *op, const char *why)
 {
     op->failure = v->config.fail(GSHMEM_ERR_TRANSPORT,
-                                 "verbs: PE %d: an update of memory that NICs alone update: %s", op->link->pe, why);
+                                 "verbs: PE %d: an update of memory that NICs alone update: %s",
+                                 op->link->pe, why);
 }
 
 static uint64_t now_ns(void)
@@ -192,8 +196,8 @@ bool atomics_wait(struct verbs *v, struct op *op)
     return false;
 }
 
-/* Fills in what the NIC is to do, and what it is expected to find. Behind what is posted here the word
- * has, as far as is known, what this makes of it. */
+/* Fills in what the NIC is to do, and what it is expected to find. Behind what is posted here the
+ * word has, as far as is known, what this makes of it. */
 static void fill_in(struct verbs *v, struct link *l, struct op *op, const struct update *u,
                     struct ibv_send_wr *wr)
 {
@@ -209,7 +213,8 @@ static void fill_in(struct verbs *v, struct link *l, struct op *op, const struct
     if (u->amo == GSHMEM_AMO_COMPARE_SWAP)
         op->expected = with_object(u, *seen, u->compare);
     next = op->expected;
-    v->config.apply(v->config.context, u->amo, u->type, (char *)&next + u->within, u->operand, u->compare);
+    v->config.apply(v->config.context, u->amo, u->type, (char *)&next + u->within, u->operand,
+                    u->compare);
     wr->opcode = IBV_WR_ATOMIC_CMP_AND_SWP;
     wr->wr.atomic.compare_add = op->expected;
     wr->wr.atomic.swap = next;
@@ -244,8 +249,8 @@ bool atomics_post(struct verbs *v, struct link *l, struct op *op, uint32_t numbe
 
 /* ---- Results ---- */
 
-/* Whether it is over with what the NIC has found: what was expected, or, for a compare-and-swap of half a
- * word, another half than it was to replace. */
+/* Whether it is over with what the NIC has found: what was expected, or, for a compare-and-swap of
+ * half a word, another half than it was to replace. */
 static bool is_enough(const struct update *u, const struct op *op, uint64_t result)
 {
     return result == op->expected || (u->amo == GSHMEM_AMO_COMPARE_SWAP &&
@@ -301,8 +306,9 @@ void atomics_unanswered(struct verbs *v, struct link *l, const struct work *w)
         return; /* nobody waits for what the NIC has found */
     l->held -= op->held;
     op->held = op->updates = false;
-    op->failure = v->config.fail(GSHMEM_ERR_TRANSPORT,
-                                 "verbs: PE %d: an update of memory that NICs alone update was on its way when "
-                                 "its path broke: its NIC has taken it, and what it found there is lost",
-                                 l->pe);
+    op->failure = v->config.fail(
+        GSHMEM_ERR_TRANSPORT,
+        "verbs: PE %d: an update of memory that NICs alone update was on its way when "
+        "its path broke: its NIC has taken it, and what it found there is lost",
+        l->pe);
 }

@@ -371,8 +371,8 @@ static int better(const void *left, const void *right)
     return order ? order : a->number - b->number;
 }
 
-/* One that has less than half the rate of the fastest is left out, near or not: stripes are equal, so that
- * it would hold the others up. Whoever names ports has all of those. */
+/* One that has less than half the rate of the fastest is left out, near or not: stripes are equal,
+ * so that it would hold the others up. Whoever names ports has all of those. */
 static void mark_spares(const struct transport_config *c, struct port *ports, int n)
 {
     unsigned fastest = 0;
@@ -401,9 +401,10 @@ static void reverse(struct port *first, struct port *last)
     }
 }
 
-/* Which of n a PE begins with. Launchers deal PEs to the parts of a machine one by one, or fill one after
- * the other: in steps of `parts` one would come back to the same, after lcm(n, parts) steps, and goes on by
- * one there instead, so that the PEs of one part begin with different ones either way. */
+/* Which of n a PE begins with. Launchers deal PEs to the parts of a machine one by one, or fill one
+ * after the other: in steps of `parts` one would come back to the same, after lcm(n, parts) steps,
+ * and goes on by one there instead, so that the PEs of one part begin with different ones either
+ * way. */
 static int turn_of(const struct transport_config *c, int n)
 {
     const int parts = c->parts > 0 ? c->parts : 1;
@@ -428,7 +429,8 @@ static void share_out(const struct transport_config *c, struct port *ports, int 
     }
 }
 
-/* Among all devices of the host, whatever the settings say, so that hosts which are built alike agree. */
+/* Among all devices of the host, whatever the settings say, so that hosts which are built alike
+ * agree. */
 static int place_of(struct ibv_device **list, const char *device, int port)
 {
     int place = port - 1;
@@ -451,7 +453,8 @@ int choose_ports(const struct transport_config *config, struct port *ports, int 
         for (int number = 1, end = ports_of(*d); number <= end && n < most; number++) {
             if (!is_wanted(config, name, number))
                 continue;
-            ports[n] = (struct port){.number = number, .where = "", .place = place_of(list, name, number)};
+            ports[n] =
+                (struct port){.number = number, .where = "", .place = place_of(list, name, number)};
             if (config->distance)
                 ports[n].distance = config->distance(config->context, name, &ports[n].where);
             add_port(config, *d, &ports[n]);

@@ -31,15 +31,16 @@ struct port {
     int addresses;
     uint16_t pkey_index;
     int place;         /* among the host's, by their names */
-    int distance;      /* from where this PE is, 0 the nearest; and that in words, "": it cannot be told */
+    int distance; /* from where this PE is, 0 the nearest; and that in words, "": it cannot be told
+                   */
     const char *where;
     bool spare;        /* usable, and not used, as there are much faster ones */
     char why[240]; /* it is not usable: why, and what to do; "": it is */
     bool mistaken; /* as a setting asks for what it has not */
 };
 
-/* All ports that the settings do not leave out, in the order in which this PE would use them, those that
- * cannot be used last. How many; *usable of them can be used. Their contexts are the caller's:
+/* All ports that the settings do not leave out, in the order in which this PE would use them, those
+ * that cannot be used last. How many; *usable of them can be used. Their contexts are the caller's:
  * choose_release. */
 int choose_ports(const struct transport_config *config, struct port *ports, int most, int *usable);
 void choose_release(struct port *ports, int n);

@@ -33,7 +33,8 @@ static bool is_over(const struct link *l, const struct op *op)
         return op->below == BELOW_DONE;
     if (l->state == LINK_FAILED)
         return true;
-    if (!op->issued || op->held || op->pieces || (op->wants_reply && is_after(op->number, l->replied)))
+    if (!op->issued || op->held || op->pieces ||
+        (op->wants_reply && is_after(op->number, l->replied)))
         return false;
     for (unsigned used = op->used; used; used &= used - 1) {
         int i = __builtin_ctz(used);

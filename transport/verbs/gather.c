@@ -1,11 +1,11 @@
 /* Small puts and updates that travel together.
  *
- * While something is on its way to a PE, what is small and loose waits for more of its kind, and what
- * goes on where the last put ends is one with it. Many puts that do not (GSHMEM_IB_GATHER) go as one
- * message, which the owner's proxy carries out: one packet, its acknowledgement and a share in a reply,
- * where each would have been a packet and its acknowledgement. A few go as writes, which need nobody
- * there. Updates without a result, signals that are added among them, would be messages of their
- * own, and so always go as one.
+ * While something is on its way to a PE, what is small and loose waits for more of its kind, and
+ * what goes on where the last put ends is one with it. Many puts that do not (GSHMEM_IB_GATHER) go
+ * as one message, which the owner's proxy carries out: one packet, its acknowledgement and a share
+ * in a reply, where each would have been a packet and its acknowledgement. A few go as writes,
+ * which need nobody there. Updates without a result, signals that are added among them, would be
+ * messages of their own, and so always go as one.
  *
  * Those of one collection are of one epoch. They are one op, the first of them, of which the others
  * are parts (struct joined): it is issued, issued again, ended and handed below as one. */
@@ -75,7 +75,8 @@ static bool continues(const struct gathered *g, const struct message_change *c)
            c->bytes + g->last.bytes <= MESSAGE_CHANGE_MOST && c->offset % CHUNK_BYTES;
 }
 
-static gshmem_status_t add_data(struct verbs *v, const struct transport_request *r, unsigned char *at)
+static gshmem_status_t add_data(struct verbs *v, const struct transport_request *r,
+                                unsigned char *at)
 {
     if (r->kind == TRANSPORT_PUT && !r->signal_op)
         return gpu_fetch(v, at, r->local, r->bytes);
@@ -170,7 +171,8 @@ static bool is_on_its_way(const struct link *l, const struct path *p)
     return p->sends - p->done > p->batched - p->batch_first || l->said != l->replied;
 }
 
-/* Until a round of progress finds nothing on its way, or comes after one in which nothing joined it. */
+/* Until a round of progress finds nothing on its way, or comes after one in which nothing joined
+ * it. */
 bool gather_waits(struct verbs *v, struct link *l, const struct op *op)
 {
     struct gathered *g = op->gathered;
@@ -239,7 +241,8 @@ static void part_carried(void *tag, gshmem_status_t status)
 }
 
 /* One of them, in the order in which they were posted; false: the transport below is full. */
-static bool carry_part(struct verbs *v, struct link *l, struct op *op, const struct message_change *c)
+static bool carry_part(struct verbs *v, struct link *l, struct op *op,
+                       const struct message_change *c)
 {
     struct transport_request r = {.kind = c->bytes ? TRANSPORT_PUT : TRANSPORT_ATOMIC,
                                   .flags = TRANSPORT_MORE,
@@ -268,7 +271,8 @@ static bool carry_part(struct verbs *v, struct link *l, struct op *op, const str
     return true;
 }
 
-/* Takes off what comes before `at`; what is there is far then, for which there is room: so was the first. */
+/* Takes off what comes before `at`; what is there is far then, for which there is room: so was the
+ * first. */
 static void cut(struct gathered *g, uint32_t at)
 {
     const struct message_change none = {.segment = UINT8_MAX};

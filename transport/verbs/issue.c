@@ -176,7 +176,8 @@ struct ibv_mr *issue_register_alone(struct verbs *v, struct nic *nic, struct op 
         return *mr;
     op->registered = true;
     *mr = memory_register(v, nic, r->local, r->bytes, gpu_has(v, r->local, r->bytes),
-                          op->staged ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ
+                          op->staged ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+                                           IBV_ACCESS_REMOTE_READ
                           : r->kind == TRANSPORT_GET ? nic_reads_into(nic)
                                                      : 0);
     if (!*mr)
@@ -325,7 +326,8 @@ static bool update_by_nic(struct verbs *v, struct link *l, struct op *op)
 }
 
 /* A signal that the owner gives, as others update that word too, or NICs do not get there. */
-static bool tells_signal(const struct verbs *v, const struct link *l, const struct transport_request *r)
+static bool tells_signal(const struct verbs *v, const struct link *l,
+                         const struct transport_request *r)
 {
     return r->signal_op == GSHMEM_SIGNAL_ADD ||
            (r->signal_op && stage_is_far(v, l, r->signal_segment));
@@ -351,7 +353,8 @@ static bool has_stripes_elsewhere(const struct verbs *v, const struct link *l, c
     return false;
 }
 
-/* Of a request that is staged: the owner gives it behind the data, but one that its NIC gives has to wait. */
+/* Of a request that is staged: the owner gives it behind the data, but one that its NIC gives has
+ * to wait. */
 static bool send_signal_behind(struct verbs *v, struct link *l, struct op *op)
 {
     if (!op->request.signal_op || op->failure)
@@ -527,7 +530,8 @@ struct op *issue_open(struct link *l, const struct transport_request *request)
     op->link = l;
     op->at = 0;
     op->used = 0;
-    op->wants_reply = op->issued = op->fenced = op->held = op->updates = op->behind = op->staged = false;
+    op->wants_reply = op->issued = op->fenced = op->held = op->updates = op->behind = op->staged =
+        false;
     op->pieces = 0;
     op->waits_since = op->expected = 0;
     op->joined_end = l->joined_next;
@@ -556,9 +560,9 @@ static uint64_t known_key(const struct link *l, const struct transport_request *
     return key[r->offset / CHUNK_BYTES * (uint64_t)l->rails + l->up[0]->number % RAILS_MOST];
 }
 
-/* The common case in one go: a small put while no request before it is under way. So it has nothing to
- * keep in order with, or to wait for, and leaves at once, though more may follow: those gather meanwhile.
- * False: it goes the general way, like all others. */
+/* The common case in one go: a small put while no request before it is under way. So it has nothing
+ * to keep in order with, or to wait for, and leaves at once, though more may follow: those gather
+ * meanwhile. False: it goes the general way, like all others. */
 static bool write_at_once(struct verbs *v, struct link *l, const struct transport_request *r)
 {
     struct path *p = l->up[0];

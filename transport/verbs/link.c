@@ -10,8 +10,8 @@
 
 /* ---- Which paths are used ---- */
 
-/* What is small goes by one path for as long as it is up, so that it keeps its order: the best, as rails
- * are in that order, and as the others wait for it to come up first. */
+/* What is small goes by one path for as long as it is up, so that it keeps its order: the best, as
+ * rails are in that order, and as the others wait for it to come up first. */
 static void choose_messenger(struct link *l)
 {
     int first = 0;

@@ -2,9 +2,10 @@
  * answers.
  *
  * 64 bytes, little-endian, and for a put its data behind them; or 16, and behind them several small
- * puts and updates (gather.c), so packed that a message of them is no longer than one of a single put:
- * what a PE keeps ready for its peers' messages does not grow by them. Messages of one PE are numbered from 1;
- * they are carried out in order, and the reply to number n says that all up to n are done. */
+ * puts and updates (gather.c), so packed that a message of them is no longer than one of a single
+ * put: what a PE keeps ready for its peers' messages does not grow by them. Messages of one PE are
+ * numbered from 1; they are carried out in order, and the reply to number n says that all up to n
+ * are done. */
 #ifndef GSHMEM_TRANSPORT_VERBS_MESSAGE_H
 #define GSHMEM_TRANSPORT_VERBS_MESSAGE_H
 
@@ -32,11 +33,12 @@ struct message_bytes {
 enum message_kind {
     MESSAGE_PUT = 1, /* `bytes` bytes follow, perhaps none, then the signal if there is one */
     MESSAGE_ATOMIC,
-    MESSAGE_KEY,   /* asks for the key of chunk `offset` of a segment */
-    MESSAGE_REPLY, /* to `number`: `a` is the old value of an atomic, or a key */
+    MESSAGE_KEY,     /* asks for the key of chunk `offset` of a segment */
+    MESSAGE_REPLY,   /* to `number`: `a` is the old value of an atomic, or a key */
     MESSAGE_CHANGES, /* `bytes` bytes of puts and updates follow */
-    MESSAGE_TAKE,    /* `b`: of so many bytes, and a key in the upper half, at address `a` of this PE's: */
-    MESSAGE_GIVE,    /* their data is to be fetched, or to be put there; `amo`: behind all before it */
+    MESSAGE_TAKE,    /* `b`: of so many bytes, and a key in the upper half, at address `a` of this
+                        PE's: */
+    MESSAGE_GIVE, /* their data is to be fetched, or to be put there; `amo`: behind all before it */
 };
 
 struct message {
@@ -95,7 +97,8 @@ static inline bool message_decode_changes(const unsigned char *at, uint32_t byte
 {
     const uint64_t head = message_get64(at), who = message_get64(at + 8), data = head >> 16;
 
-    if (head >> 8 & 0xff || data == 0 || data > MESSAGE_CHANGES_DATA || bytes != MESSAGE_CHANGES_HEAD + data)
+    if (head >> 8 & 0xff || data == 0 || data > MESSAGE_CHANGES_DATA ||
+        bytes != MESSAGE_CHANGES_HEAD + data)
         return false;
     *m = (struct message){.kind = MESSAGE_CHANGES,
                           .bytes = (uint16_t)data,
@@ -112,8 +115,8 @@ static inline bool message_decode(const struct message_bytes *in, uint32_t bytes
 
     if (bytes > MESSAGE_CHANGES_HEAD && at[0] == MESSAGE_CHANGES)
         return message_decode_changes(at, bytes, m);
-    if (bytes < MESSAGE_HEAD || at[0] < MESSAGE_PUT || at[0] > MESSAGE_GIVE || at[0] == MESSAGE_CHANGES ||
-        at[6] || at[7])
+    if (bytes < MESSAGE_HEAD || at[0] < MESSAGE_PUT || at[0] > MESSAGE_GIVE ||
+        at[0] == MESSAGE_CHANGES || at[6] || at[7])
         return false;
     uint64_t data = message_get64(at + 8), who = message_get64(at + 16);
     if (data > MESSAGE_DATA || bytes != MESSAGE_HEAD + data || (data && at[0] != MESSAGE_PUT) ||
@@ -137,10 +140,11 @@ static inline bool message_decode(const struct message_bytes *in, uint32_t bytes
 
 /* ---- Several puts and updates ---- */
 
-/* One after the other: a head, and what is put. The head of a near one has the number of its bytes, less
- * one, and in two bytes how far from the beginning of the last one it begins; that of a far one a set
- * bit above that number, the offset, and the segment. An update has a number that no put has; behind its
- * head come the operation, with the type, and the operand. The first is a far one. */
+/* One after the other: a head, and what is put. The head of a near one has the number of its bytes,
+ * less one, and in two bytes how far from the beginning of the last one it begins; that of a far
+ * one a set bit above that number, the offset, and the segment. An update has a number that no put
+ * has; behind its head come the operation, with the type, and the operand. The first is a far one.
+ */
 struct message_change {
     uint8_t segment;
     uint8_t bytes; /* 1 … MESSAGE_CHANGE_MOST; 0: an update */
@@ -149,12 +153,14 @@ struct message_change {
     const unsigned char *data; /* or the operand, of 8 bytes */
 };
 
-/* All of `next` but the data, or the operand, which comes behind `last`; how many bytes that takes. */
+/* All of `next` but the data, or the operand, which comes behind `last`; how many bytes that takes.
+ */
 static inline uint32_t message_change_head(unsigned char *at, const struct message_change *last,
                                            const struct message_change *next)
 {
     const uint64_t distance = next->offset - last->offset;
-    const unsigned char number = next->bytes ? (unsigned char)(next->bytes - 1) : MESSAGE_CHANGE_MOST;
+    const unsigned char number =
+        next->bytes ? (unsigned char)(next->bytes - 1) : MESSAGE_CHANGE_MOST;
     uint32_t head = MESSAGE_CHANGE_NEAR;
 
     if (next->segment == last->segment && distance == (uint64_t)(int16_t)distance) {
@@ -171,8 +177,8 @@ static inline uint32_t message_change_head(unsigned char *at, const struct messa
     return head + 1;
 }
 
-/* The next of them, of so many bytes that are left; `c` is the one before it, and then this one. How many
- * bytes it takes; 0: no PE of this version sends such. */
+/* The next of them, of so many bytes that are left; `c` is the one before it, and then this one.
+ * How many bytes it takes; 0: no PE of this version sends such. */
 static inline uint32_t message_next_change(const unsigned char *at, uint32_t left,
                                            struct message_change *c)
 {

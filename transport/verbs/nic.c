@@ -18,8 +18,8 @@ static void describe(struct nic *nic, const struct port *p)
     const char *device = p->device;
     char address[50];
 
-    snprintf(nic->chosen, sizeof nic->chosen, "%u Gbit/s%s%s", choose_rate(&p->attr), p->where[0] ? ", " : "",
-             p->where);
+    snprintf(nic->chosen, sizeof nic->chosen, "%u Gbit/s%s%s", choose_rate(&p->attr),
+             p->where[0] ? ", " : "", p->where);
     if (nic->iwarp) { /* its address is found when it is opened */
         snprintf(nic->name, sizeof nic->name, "%s port %d, iWARP", device, nic->port);
         return;
@@ -61,7 +61,8 @@ static void take_ports(struct nic nic[NICS_MOST], int *taken, struct port *ports
                        size_t why_size)
 {
     for (int i = 0; i < usable && *taken < NICS_MOST; i++) {
-        if (ports[i].spare || ports[i].ethernet != ports[0].ethernet || ports[i].iwarp != ports[0].iwarp)
+        if (ports[i].spare || ports[i].ethernet != ports[0].ethernet ||
+            ports[i].iwarp != ports[0].iwarp)
             continue; /* several carry one link's data: they are of one kind */
         take_port(&nic[(*taken)++], &ports[i]);
     }

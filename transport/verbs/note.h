@@ -70,9 +70,15 @@ static inline uint32_t note_get32(const unsigned char *at)
 
 static inline size_t note_encode_offer(unsigned char *to, const struct note *n)
 {
-    const uint32_t number[] = {
-        n->queue, n->packet, n->mtu, n->reads, n->ethernet | (uint32_t)n->gpu_below << 1 | (uint32_t)n->addresses << 8,
-        n->nics,  n->window, n->segments | (uint32_t)n->lid << 16};
+    const uint32_t number[] = {n->queue,
+                               n->packet,
+                               n->mtu,
+                               n->reads,
+                               n->ethernet | (uint32_t)n->gpu_below << 1 |
+                                   (uint32_t)n->addresses << 8,
+                               n->nics,
+                               n->window,
+                               n->segments | (uint32_t)n->lid << 16};
     unsigned char *at = to + NOTE_OFFER_HEAD;
 
     for (int i = 0; i < 8; i++)

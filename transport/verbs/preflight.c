@@ -82,9 +82,10 @@ static void say_port(const struct report *r, const struct port *p, bool used)
              : p->ethernet ? "active, Ethernet (RoCE)"
                            : "active, InfiniBand",
              choose_rate(&p->attr), mtus[mtu], p->where[0] ? ", " : "", p->where,
-             used       ? "  <- used by verbs"
-             : p->spare ? "; not used, as others have more than twice that rate (GSHMEM_IB_HCA names it)"
-                        : "");
+             used ? "  <- used by verbs"
+             : p->spare
+                 ? "; not used, as others have more than twice that rate (GSHMEM_IB_HCA names it)"
+                 : "");
     r->line(r->to, name, text);
     say_addresses(r, p);
     say_limits(r, p);

@@ -1,9 +1,9 @@
 /* Pairs of NICs.
  *
- * NICs that are known to be of one subnet reach each other; where there are such, no others are paired, as
- * rails of a network need not be joined. Of the pairs that are left those come first that are nearest to
- * their two PEs; of equally near ones those in the same place on their hosts, which mostly hang on the same
- * switch; then those that their PEs prefer. */
+ * NICs that are known to be of one subnet reach each other; where there are such, no others are
+ * paired, as rails of a network need not be joined. Of the pairs that are left those come first
+ * that are nearest to their two PEs; of equally near ones those in the same place on their hosts,
+ * which mostly hang on the same switch; then those that their PEs prefer. */
 #include "transport/verbs/rails.h"
 
 #include <string.h>
@@ -75,7 +75,8 @@ static uint32_t worth(const struct rail_end *a, const struct rail_end *b, int i,
 {
     const uint32_t far = a->distance + b->distance, apart = a->place != b->place;
 
-    return ((far * 2 + apart) * 2 * NICS_MOST + (uint32_t)(i + j)) * NICS_MOST + (uint32_t)(first ? i : j);
+    return ((far * 2 + apart) * 2 * NICS_MOST + (uint32_t)(i + j)) * NICS_MOST +
+           (uint32_t)(first ? i : j);
 }
 
 int rails_pair(const struct rail_end *mine, int n_mine, const struct rail_end *theirs, int n_theirs,
@@ -122,15 +123,16 @@ int rails_updater(const struct rail_end *end, int n)
     return first;
 }
 
-int rails_of_updaters(const struct rail_end *mine, int n_mine, const struct rail_end *theirs, int n_theirs,
-                      struct rail rail[RAILS_MOST])
+int rails_of_updaters(const struct rail_end *mine, int n_mine, const struct rail_end *theirs,
+                      int n_theirs, struct rail rail[RAILS_MOST])
 {
-    rail[0] = (struct rail){(uint8_t)rails_updater(mine, n_mine), (uint8_t)rails_updater(theirs, n_theirs)};
+    rail[0] = (struct rail){(uint8_t)rails_updater(mine, n_mine),
+                            (uint8_t)rails_updater(theirs, n_theirs)};
     return 1;
 }
 
-int rails_with_updaters(const struct rail_end *mine, int n_mine, const struct rail_end *theirs, int n_theirs,
-                        struct rail rail[RAILS_MOST], int n)
+int rails_with_updaters(const struct rail_end *mine, int n_mine, const struct rail_end *theirs,
+                        int n_theirs, struct rail rail[RAILS_MOST], int n)
 {
     const int i = rails_updater(mine, n_mine), j = rails_updater(theirs, n_theirs);
     bool has_mine = false, has_theirs = false;
@@ -139,7 +141,8 @@ int rails_with_updaters(const struct rail_end *mine, int n_mine, const struct ra
         has_mine |= rail[k].mine == i;
         has_theirs |= rail[k].theirs == j;
     }
-    if (!n || (has_mine && has_theirs) || !same_subnet(&mine[i], &theirs[j]) || mine[i].place != theirs[j].place)
+    if (!n || (has_mine && has_theirs) || !same_subnet(&mine[i], &theirs[j]) ||
+        mine[i].place != theirs[j].place)
         return n;
     n -= n == RAILS_MOST;
     rail[n] = (struct rail){(uint8_t)i, (uint8_t)j};

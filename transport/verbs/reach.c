@@ -90,6 +90,7 @@ int reach_updater(const struct verbs *v, uint32_t *fabric)
     struct rail_end own[NICS_MOST] = {{0}};
     const int n = own_ends(v, own), i = rails_updater(own, n);
 
-    *fabric = n == 1 ? (own[i].kind + 1u) << 8 : own[i].subnet ^ (uint32_t)(own[i].place + 1) * 0x9e3779b1u;
+    *fabric = n == 1 ? (own[i].kind + 1u) << 8
+                     : own[i].subnet ^ (uint32_t)(own[i].place + 1) * 0x9e3779b1u;
     return i;
 }

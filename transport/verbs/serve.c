@@ -141,7 +141,8 @@ static bool do_changes(struct verbs *v, const struct message *m)
 }
 
 /* All of them, or none. */
-static void find_keys(struct verbs *v, const struct link *l, const struct message *m, struct message *answer)
+static void find_keys(struct verbs *v, const struct link *l, const struct message *m,
+                      struct message *answer)
 {
     uint64_t pair[2] = {0};
 

@@ -1,14 +1,16 @@
 /* Memory of GPUs that NICs cannot get at, here or there: large requests go through pinned buffers
  * (transport/staging.h), a piece at a time, several of them on their way.
  *
- * Who asks tells the owner where the data of a piece is, or is to be, in its own memory: in a buffer where
- * that is a GPU's out of reach, else in its place. The owner's proxy fetches it from there, or puts it
- * there, through a buffer of its own where that is needed, and replies when it is done. So a buffer
- * that waits for another PE is one of those for what goes out, and one that serves others is free again
- * whatever they do: PEs that ask each other for all they have can always be served.
+ * Who asks tells the owner where the data of a piece is, or is to be, in its own memory: in a
+ * buffer where that is a GPU's out of reach, else in its place. The owner's proxy fetches it from
+ * there, or puts it there, through a buffer of its own where that is needed, and replies when it is
+ * done. So a buffer that waits for another PE is one of those for what goes out, and one that
+ * serves others is free again whatever they do: PEs that ask each other for all they have can
+ * always be served.
  *
- * An owner moves a piece by the path that the message came by. If that breaks, it forgets what it has not
- * carried out, as if that had never come, and who asked asks again. Messages behind a piece wait for it. */
+ * An owner moves a piece by the path that the message came by. If that breaks, it forgets what it
+ * has not carried out, as if that had never come, and who asked asks again. Messages behind a piece
+ * wait for it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +19,8 @@
 #include "transport/verbs/verbs.h"
 
 enum { PIECES = 32, HEARD = 64, PIECE_MOST = STAGING_LARGE };
-_Static_assert((int)PIECES > (int)WINDOW && (int)HEARD > (int)WINDOW + 1, "as many as can be without reply");
+_Static_assert((int)PIECES > (int)WINDOW && (int)HEARD > (int)WINDOW + 1,
+               "as many as can be without reply");
 
 enum piece_state { PIECE_COPIED, PIECE_READY, PIECE_ASKED, PIECE_LANDS, PIECE_DONE };
 
@@ -70,8 +73,9 @@ static struct heard *heard_at(struct stage *s, uint32_t i)
 static struct ibv_mr *pool_of(struct verbs *v, struct nic *nic)
 {
     if (!nic->stage_mr && staging_ready(&v->staging))
-        nic->stage_mr = ibv_reg_mr(nic->pd, v->staging.memory, v->staging.bytes,
-                                   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+        nic->stage_mr =
+            ibv_reg_mr(nic->pd, v->staging.memory, v->staging.bytes,
+                       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
     return nic->stage_mr;
 }
 
@@ -105,7 +109,8 @@ bool stage_needs(const struct verbs *v, const struct link *l, const struct op *o
 
     if (!(v->gpu_below || l->gpu_below) || r->kind == TRANSPORT_ATOMIC || !r->bytes)
         return false;
-    return (stage_is_far(v, l, r->segment) && (r->kind == TRANSPORT_GET || r->bytes > MESSAGE_DATA)) ||
+    return (stage_is_far(v, l, r->segment) &&
+            (r->kind == TRANSPORT_GET || r->bytes > MESSAGE_DATA)) ||
            is_far_here(v, op);
 }
 
@@ -116,8 +121,8 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* The next piece of a request, which is that of nobody else's registration, here or there; false: later,
- * or op->failure says why. */
+/* The next piece of a request, which is that of nobody else's registration, here or there; false:
+ * later, or op->failure says why. */
 static bool make_piece(struct verbs *v, struct link *l, struct op *op)
 {
     const struct transport_request *r = &op->request;
@@ -154,8 +159,8 @@ static bool make_piece(struct verbs *v, struct link *l, struct op *op)
 }
 
 /* Where its data is in this PE's memory, as the messenger's NIC knows it. */
-static struct ibv_mr *find_local(struct verbs *v, struct link *l, struct op *op, const struct piece *p,
-                                 uint64_t *address)
+static struct ibv_mr *find_local(struct verbs *v, struct link *l, struct op *op,
+                                 const struct piece *p, uint64_t *address)
 {
     struct nic *nic = l->up[0]->nic;
     char *at = p->buffer ? p->buffer->at : (char *)finish_data(v, op) + p->at;
@@ -180,10 +185,11 @@ static bool ask(struct verbs *v, struct link *l, struct op *op, struct piece *p)
     struct ibv_mr *mr = find_local(v, l, op, p, &address);
 
     if (!mr) {
-        op->failure = op->failure ? op->failure
-                                  : v->config.fail(GSHMEM_ERR_TRANSPORT,
-                                                   "verbs: %s does not register what is to be staged",
-                                                   l->up[0]->nic->name);
+        op->failure = op->failure
+                          ? op->failure
+                          : v->config.fail(GSHMEM_ERR_TRANSPORT,
+                                           "verbs: %s does not register what is to be staged",
+                                           l->up[0]->nic->name);
         return false;
     }
     struct message m = {.kind = r->kind == TRANSPORT_PUT ? MESSAGE_TAKE : MESSAGE_GIVE,
@@ -286,7 +292,8 @@ static void land(struct verbs *v, struct link *l)
             gshmem_status_t status = GSHMEM_OK;
             const bool lands = p->buffer && op->request.kind == TRANSPORT_GET;
             if (lands)
-                status = staging_begin(p->buffer, (char *)op->request.local + p->at, p->buffer->at, p->bytes);
+                status = staging_begin(p->buffer, (char *)op->request.local + p->at, p->buffer->at,
+                                       p->bytes);
             if (lands && !status)
                 p->state = PIECE_LANDS;
             else
@@ -484,8 +491,9 @@ void stage_go_on(struct verbs *v, struct link *l)
     if (l->state != LINK_FAILED)
         land(v, l);
     if (l->state != LINK_FAILED && l->heard_by && !serve(v, l))
-        link_fail(v, l, GSHMEM_ERR_TRANSPORT,
-                  "verbs: what it asked for, of GPU memory through pinned buffers, could not be done");
+        link_fail(
+            v, l, GSHMEM_ERR_TRANSPORT,
+            "verbs: what it asked for, of GPU memory through pinned buffers, could not be done");
 }
 
 bool stage_is_busy(const struct link *l)

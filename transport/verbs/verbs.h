@@ -37,7 +37,8 @@ enum {
     PACKETS_MOST = 1 << 22,  /* on their way by one path: their numbers have 24 bits */
     JOINED = 1024,           /* requests that are part of others, of a link; a power of two */
     GATHERS = 32, /* collections of what is small that are not done, of a link; a power of two */
-    BELOW_ROUNDS = 64,       /* from one look at the transport below to the next, while it has nothing to do */
+    BELOW_ROUNDS =
+        64, /* from one look at the transport below to the next, while it has nothing to do */
 };
 
 #define CHUNK_BYTES (16ull << 20) /* of a segment: registered, and its key asked for, at once */
@@ -73,7 +74,8 @@ struct op {
     bool registered;          /* some of mr are there */
     uint8_t below;            /* an enum op_below */
     uint16_t parts;           /* of those gathered in it, that the transport below carries */
-    struct gathered *gathered; /* what is small, this and all that is part of it; NULL: it is alone */
+    struct gathered
+        *gathered; /* what is small, this and all that is part of it; NULL: it is alone */
     uint32_t number;          /* of that message */
     gshmem_status_t failure;  /* its own, not the link's */
     int slot;                 /* for its data; -1: none */
@@ -200,7 +202,7 @@ struct link {
     uint32_t gathered_first, gathered_next;
     uint32_t below_left;            /* that the transport below carries */
     uint32_t held;                  /* whose signals wait, or updates */
-    struct path *updater;           /* the path to that NIC of the peer's which makes its updates; or NULL */
+    struct path *updater; /* the path to that NIC of the peer's which makes its updates; or NULL */
     struct updates *updates;        /* NULL until there are some */
     uint32_t epoch;                 /* of the last that was issued */
     bool ordered;                   /* that one was not to be overtaken */
@@ -353,13 +355,14 @@ gshmem_status_t gpu_apply(struct verbs *v, unsigned segment, enum gshmem_amo amo
 
 /* Says behind the address of the transport below, of *bytes bytes, that this PE uses verbs. */
 gshmem_status_t reach_publish(const struct verbs *v, void *address, size_t capacity, size_t *bytes);
-/* Which of this PE's NICs could talk to which of that one's, the best pair first; 0: none, and why. `here`:
- * it is of this host, or this one. *updater: the pair whose other end makes updates there, or -1. */
+/* Which of this PE's NICs could talk to which of that one's, the best pair first; 0: none, and why.
+ * `here`: it is of this host, or this one. *updater: the pair whose other end makes updates there,
+ * or -1. */
 int reach_find(const struct verbs *v, int pe, bool here, struct rail rail[RAILS_MOST], int *updater,
                char *why, size_t why_size);
 
-/* Which of this PE's NICs makes updates of its memory; and what PEs have in common whose such NICs can be
- * taken to reach each other: they are the only ones, or of one network and rail. */
+/* Which of this PE's NICs makes updates of its memory; and what PEs have in common whose such NICs
+ * can be taken to reach each other: they are the only ones, or of one network and rail. */
 int reach_updater(const struct verbs *v, uint32_t *fabric);
 
 /* ---- path.c ---- */
@@ -451,7 +454,8 @@ bool issue_has_unapplied(const struct link *l);
 /* Whether a request may wait for more of its kind, and */
 bool gather_takes(const struct link *l, const struct transport_request *request);
 /* lets it; TRANSPORT_FULL: there is no room. */
-gshmem_status_t gather_post(struct verbs *v, struct link *l, const struct transport_request *request);
+gshmem_status_t gather_post(struct verbs *v, struct link *l,
+                            const struct transport_request *request);
 bool gather_waits(struct verbs *v, struct link *l, const struct op *op);
 bool gather_issue(struct verbs *v, struct link *l, struct op *op);
 /* Hands them to the transport below; false: not all of them, yet. */
@@ -465,7 +469,8 @@ bool atomics_have(const struct verbs *v, const struct transport_request *r);
 int atomics_possible(const struct verbs *v, char *why, size_t why_size);
 /* The word that such a request updates. */
 void atomics_where(const struct op *op, int *segment, uint64_t *word);
-/* Posts the update; false: no room. It holds the request, if the NIC may find what makes it try again. */
+/* Posts the update; false: no room. It holds the request, if the NIC may find what makes it try
+ * again. */
 bool atomics_post(struct verbs *v, struct link *l, struct op *op, uint32_t number, uint32_t key);
 /* The link's updater is not up; false: it is waited for, true: the request has failed. */
 bool atomics_wait(struct verbs *v, struct op *op);
@@ -499,7 +504,8 @@ bool stage_is_far(const struct verbs *v, const struct link *l, int segment);
 bool stage_needs(const struct verbs *v, const struct link *l, const struct op *op);
 /* Asks for all of a request's data, the signal excepted; false: not now. */
 bool stage_issue(struct verbs *v, struct link *l, struct op *op);
-/* Before the transport below carries the rest of a request; false: some of it is still to be answered. */
+/* Before the transport below carries the rest of a request; false: some of it is still to be
+ * answered. */
 bool stage_to_below(struct link *l, struct op *op);
 /* What the other has not heard up to there is to be asked again. */
 void stage_forget(struct link *l, uint32_t heard);

@@ -15,14 +15,14 @@ GSHMEM_KERNEL void gshmem_kernel_fence_stores(void)
 #endif
 }
 
-/* To any other peer: the proxy is told where the fence is, in all channels of the context. What had been
- * issued there before the fence, by whomever, has a smaller position than the tickets read here, and
- * the proxy comes to it first, however late it is written to the ring; what this thread issues from now
- * on is behind the command.
+/* To any other peer: the proxy is told where the fence is, in all channels of the context. What had
+ * been issued there before the fence, by whomever, has a smaller position than the tickets read
+ * here, and the proxy comes to it first, however late it is written to the ring; what this thread
+ * issues from now on is behind the command.
  *
- * The positions are read before the command takes its own: so no two fences can each wait for what is
- * behind the other. And if all tickets are what the last fence of this channel left, nothing has been
- * issued since, and it will do (tests/model/fence.pml). */
+ * The positions are read before the command takes its own: so no two fences can each wait for what
+ * is behind the other. And if all tickets are what the last fence of this channel left, nothing has
+ * been issued since, and it will do (tests/model/fence.pml). */
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_fence_on(const struct gshmem_device_ctx *c)
 {
     const uint32_t own = gshmem_kernel_block() & (c->channels - 1);

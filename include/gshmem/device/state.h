@@ -22,8 +22,8 @@ struct gshmem_device_channel {
     uint64_t *done_copy;    /* a value that done has had, with that bit */
     const uint64_t *failed; /* shared: failures so far << 8 | the last one's gshmem_status_t */
     uint64_t *failed_seen;  /* the value of it that a quiet has answered with */
-    uint64_t *fenced;       /* with the device: the sum of all channels' tickets behind a fence in this
-                               one, if nothing was issued meanwhile */
+    uint64_t *fenced; /* with the device: the sum of all channels' tickets behind a fence in this
+                         one, if nothing was issued meanwhile */
 };
 #define GSHMEM_DONE_FAILED (UINT64_C(1) << 63) /* `failed` is not 0 */
 

@@ -15,5 +15,6 @@ LOOP(collect, lib_collect(run_dest(r, i), run_source(r, i), r->size))
 LOOP(alltoall, lib_alltoall(run_dest(r, i), run_source(r, i), r->size))
 LOOP(sum_reduce,
      lib_sum_reduce((long *)run_dest(r, i), (const long *)run_source(r, i), r->size / sizeof(long)))
-LOOP(sum_reduce_double, lib_sum_reduce_double((double *)run_dest(r, i), (const double *)run_source(r, i),
-                                              r->size / sizeof(double)))
+LOOP(sum_reduce_double,
+     lib_sum_reduce_double((double *)run_dest(r, i), (const double *)run_source(r, i),
+                           r->size / sizeof(double)))

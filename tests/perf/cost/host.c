@@ -1,6 +1,7 @@
-/* A small put of the host's and the quiet behind it, from the call to its return: the runtime's part and the
- * transport's, over the fake of libibverbs that the unit tests have. The job is one of one PE that is made to
- * believe in a second one, on another host. For tests/perf/instructions, which counts within `measured`. */
+/* A small put of the host's and the quiet behind it, from the call to its return: the runtime's
+ * part and the transport's, over the fake of libibverbs that the unit tests have. The job is one of
+ * one PE that is made to believe in a second one, on another host. For tests/perf/instructions,
+ * which counts within `measured`. */
 #include <stdlib.h>
 #include <unistd.h>
 

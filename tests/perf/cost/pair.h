@@ -4,8 +4,8 @@
 
 #include "transport/transport.h"
 
-/* Opens both, with a segment of that number, and lets them talk; the one of PE 0 drives the fake NIC with its
- * own progress. */
+/* Opens both, with a segment of that number, and lets them talk; the one of PE 0 drives the fake
+ * NIC with its own progress. */
 struct transport *pair_open(int segment);
 /* The word at that offset of PE 1's segment. */
 uint64_t pair_word(uint64_t offset);

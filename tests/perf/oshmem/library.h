@@ -1,5 +1,5 @@
-/* What gshmem-perf measures, in OpenSHMEM 1.4's words: as Open MPI has them, the peer to beat, and as
- * GSHMEM's own shmem.h has them, for programs that were written for either. */
+/* What gshmem-perf measures, in OpenSHMEM 1.4's words: as Open MPI has them, the peer to beat, and
+ * as GSHMEM's own shmem.h has them, for programs that were written for either. */
 #ifndef PERF_LIBRARY_H
 #define PERF_LIBRARY_H
 

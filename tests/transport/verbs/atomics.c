@@ -1,5 +1,5 @@
-/* Updates that NICs make: all kinds of them, of objects that are words and halves of words, by two PEs at
- * once, one of which is the owner; and what becomes of them when a path breaks. */
+/* Updates that NICs make: all kinds of them, of objects that are words and halves of words, by two
+ * PEs at once, one of which is the owner; and what becomes of them when a path breaks. */
 #include "pes.h"
 
 #include <stdlib.h>
@@ -9,11 +9,17 @@
 
 enum { WORDS = 8, STEPS = 2000 };
 
-static struct transport_request update(enum gshmem_amo amo, int type, uint64_t offset, uint64_t operand,
-                                       uint64_t compare, uint64_t *old)
+static struct transport_request update(enum gshmem_amo amo, int type, uint64_t offset,
+                                       uint64_t operand, uint64_t compare, uint64_t *old)
 {
-    return (struct transport_request){.kind = TRANSPORT_ATOMIC, .segment = 1, .offset = offset, .amo = amo,
-                                      .type = type, .operand = operand, .compare = compare, .old = old};
+    return (struct transport_request){.kind = TRANSPORT_ATOMIC,
+                                      .segment = 1,
+                                      .offset = offset,
+                                      .amo = amo,
+                                      .type = type,
+                                      .operand = operand,
+                                      .compare = compare,
+                                      .old = old};
 }
 
 static void start(unsigned seed, int devices)
@@ -115,7 +121,8 @@ static void economy(void)
     CHECK_EQ(old, 5);
     post_to(0, 1, update(GSHMEM_AMO_COMPARE_SWAP, GSHMEM_TYPE_UINT64, 0, 7, 10, &old));
     post_to(0, 1, update(GSHMEM_AMO_FETCH, GSHMEM_TYPE_UINT64, 0, 0, 0, &old));
-    post_to(0, 1, update(GSHMEM_AMO_SET, GSHMEM_TYPE_UINT64, 0, 9, 0, NULL)); /* of what was seen last */
+    post_to(0, 1,
+            update(GSHMEM_AMO_SET, GSHMEM_TYPE_UINT64, 0, 9, 0, NULL)); /* of what was seen last */
     settle();
     CHECK_EQ(old, 7);
     CHECK_EQ(fake.works - before.works, 4);
@@ -139,7 +146,9 @@ static void two_agents(unsigned seed, int devices)
             post_to(from, 1, update(GSHMEM_AMO_ADD, GSHMEM_TYPE_UINT64, 0, 1, 0, NULL));
             post_to(from, 1, update(GSHMEM_AMO_ADD, GSHMEM_TYPE_UINT32, 8, 1, 0, NULL));
             post_to(from, 1, update(GSHMEM_AMO_ADD, GSHMEM_TYPE_INT32, 12, (uint64_t)-1, 0, NULL));
-            post_to(from, 1, update(GSHMEM_AMO_XOR, GSHMEM_TYPE_UINT64, 16, 1ull << (i % 32 + 32 * from), 0, NULL));
+            post_to(from, 1,
+                    update(GSHMEM_AMO_XOR, GSHMEM_TYPE_UINT64, 16, 1ull << (i % 32 + 32 * from), 0,
+                           NULL));
         }
         drive();
     }
@@ -198,7 +207,8 @@ static void words_that_share_a_place(void)
 
 /* ---- A path breaks ---- */
 
-/* Each update is made once; whoever waits for what a NIC has found hears that it is lost, where it is. */
+/* Each update is made once; whoever waits for what a NIC has found hears that it is lost, where it
+ * is. */
 static void once(unsigned seed, int from)
 {
     static uint64_t old[STEPS];
@@ -213,7 +223,8 @@ static void once(unsigned seed, int from)
         if (i % 20 == 3)
             fake_fail(1 + (int)(seed + (unsigned)i) % 7, IBV_WC_RETRY_EXC_ERR);
         for (int k = 0; k < 5; k++) {
-            post_to(from, 1, update(GSHMEM_AMO_ADD, GSHMEM_TYPE_UINT64, 0, 1, 0, k == 2 ? &old[i] : NULL));
+            post_to(from, 1,
+                    update(GSHMEM_AMO_ADD, GSHMEM_TYPE_UINT64, 0, 1, 0, k == 2 ? &old[i] : NULL));
             post_to(from, 1, update(GSHMEM_AMO_FETCH, GSHMEM_TYPE_UINT64, 0, 0, 0, &old[0]));
         }
         settle_mending();

@@ -263,7 +263,8 @@ static void order_is(const char *expected)
     done();
 }
 
-/* The nearest first, but those that are much slower than others: not at all, unless they are asked for. */
+/* The nearest first, but those that are much slower than others: not at all, unless they are asked
+ * for. */
 static void near_or_fast(void)
 {
     memset(fake_devices, 0, sizeof fake_devices);
@@ -295,8 +296,8 @@ static void places(void)
     done();
 }
 
-/* PEs of a host with as many NICs at each of its NUMA nodes, dealt to these one by one or one node after
- * the other: how many begin with each NIC differs by one at most. */
+/* PEs of a host with as many NICs at each of its NUMA nodes, dealt to these one by one or one node
+ * after the other: how many begin with each NIC differs by one at most. */
 static void shared_out(int nodes, int nics, int pes_of_node, bool dealt)
 {
     static const char *const names[] = {"mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3",
@@ -351,9 +352,12 @@ static void pair_is(const struct port_address *a, int n, const struct port_addre
 /* By which rails are told apart; an address of the link alone is of any. */
 static void subnets(void)
 {
-    const struct port_address a = address("::ffff:10.0.1.1", 4, 96 + 24), b = address("::ffff:10.0.1.9", 4, 96 + 24);
-    const struct port_address c = address("::ffff:10.0.2.1", 4, 96 + 24), ib = address("fe80::7", 5, 64);
-    const struct port_address link = address("fe80::7", 2, 64), unknown = address("::ffff:10.0.1.1", 4, 0);
+    const struct port_address a = address("::ffff:10.0.1.1", 4, 96 + 24),
+                              b = address("::ffff:10.0.1.9", 4, 96 + 24);
+    const struct port_address c = address("::ffff:10.0.2.1", 4, 96 + 24),
+                              ib = address("fe80::7", 5, 64);
+    const struct port_address link = address("fe80::7", 2, 64),
+                              unknown = address("::ffff:10.0.1.1", 4, 0);
 
     CHECK(choose_subnet(&a) && choose_subnet(&a) == choose_subnet(&b));
     CHECK(choose_subnet(&c) != choose_subnet(&a));

@@ -632,8 +632,8 @@ static bool is_atomic(const struct work *w)
 
 static void do_atomic(const struct pair *to, struct work *w)
 {
-    uint64_t *at = (uint64_t *)(void *)registered(to->qp.pd, w->wr.wr.atomic.rkey, w->wr.wr.atomic.remote_addr,
-                                                  8, IBV_ACCESS_REMOTE_ATOMIC);
+    uint64_t *at = (uint64_t *)(void *)registered(
+        to->qp.pd, w->wr.wr.atomic.rkey, w->wr.wr.atomic.remote_addr, 8, IBV_ACCESS_REMOTE_ATOMIC);
 
     CHECK(fake.atomics && (uintptr_t)at % 8 == 0 && w->sge.length == 8);
     w->result = *at;
@@ -650,7 +650,8 @@ static void do_read(struct pair *p, struct work *w)
     const struct pair *to = pairs[p->peer];
 
     if (is_atomic(w)) {
-        memcpy(registered(p->qp.pd, w->sge.lkey, w->sge.addr, 8, IBV_ACCESS_LOCAL_WRITE), &w->result, 8);
+        memcpy(registered(p->qp.pd, w->sge.lkey, w->sge.addr, 8, IBV_ACCESS_LOCAL_WRITE),
+               &w->result, 8);
         w->late = false;
         return;
     }

@@ -1,4 +1,5 @@
-/* Small puts and updates that travel together: what they cost, order, hostile messages, paths that break. */
+/* Small puts and updates that travel together: what they cost, order, hostile messages, paths that
+ * break. */
 #include "pes.h"
 
 #include <stdlib.h>
@@ -28,7 +29,8 @@ static void post_one(uint64_t at, bool signal, uint32_t epoch)
 {
     struct transport_request nothing = put(NULL, 0, 0);
 
-    post(0, loose(signal ? with_signal(nothing, GSHMEM_SIGNAL_ADD, at, 1) : add(at, 1, NULL), epoch));
+    post(0,
+         loose(signal ? with_signal(nothing, GSHMEM_SIGNAL_ADD, at, 1) : add(at, 1, NULL), epoch));
 }
 
 /* ---- The message ---- */
@@ -49,12 +51,13 @@ static void round_trips(unsigned seed)
             .type = (uint8_t)(rand() % 32),
             .offset = (rand() % 2 ? last.offset + step : last.offset - step) &
                       ((1ull << MESSAGE_CHANGE_OFFSET_BITS) - 1)};
-        const uint32_t head = message_change_head(text, &last, &next), bytes = next.bytes ? next.bytes : 8;
+        const uint32_t head = message_change_head(text, &last, &next),
+                       bytes = next.bytes ? next.bytes : 8;
 
         CHECK_EQ(message_next_change(text, head + bytes - 1, &(struct message_change){0}), 0);
         CHECK_EQ(message_next_change(text, head + bytes, &seen), head + bytes);
-        CHECK(seen.segment == next.segment && seen.bytes == next.bytes && seen.offset == next.offset &&
-              seen.data == text + head);
+        CHECK(seen.segment == next.segment && seen.bytes == next.bytes &&
+              seen.offset == next.offset && seen.data == text + head);
         CHECK(next.bytes || (seen.amo == next.amo && seen.type == next.type));
         last = next;
     }
@@ -172,11 +175,18 @@ static void window(void)
 
 /* ---- Order ---- */
 
-/* What is behind a fence is seen with all that was put before it: a mark, as a put, as a signal that is set
- * under a put of any size, or as one that is added; and a get behind one gets it. */
+/* What is behind a fence is seen with all that was put before it: a mark, as a put, as a signal
+ * that is set under a put of any size, or as one that is added; and a get behind one gets it. */
 static void fences_hold(unsigned seed)
 {
-    enum { EPOCHS = 60, LARGE = 9000, MARK = 8 << 20, COUNTER = 4 << 20, HUGE_AT = 10 << 20, HUGE_BYTES = 600 << 10 };
+    enum {
+        EPOCHS = 60,
+        LARGE = 9000,
+        MARK = 8 << 20,
+        COUNTER = 4 << 20,
+        HUGE_AT = 10 << 20,
+        HUGE_BYTES = 600 << 10
+    };
     static char huge[HUGE_BYTES];
     static char large[LARGE];
     static uint64_t back;
@@ -202,7 +212,9 @@ static void fences_hold(unsigned seed)
             post_word(MARK, e, epoch);
             break;
         case 1:
-            post(0, loose(with_signal(put(large, MARK + 64, rand() % 2 ? 8 : LARGE), GSHMEM_SIGNAL_SET, MARK, e), epoch));
+            post(0, loose(with_signal(put(large, MARK + 64, rand() % 2 ? 8 : LARGE),
+                                      GSHMEM_SIGNAL_SET, MARK, e),
+                          epoch));
             break;
         case 2:
             post(0, loose(with_signal(put(large, MARK + 64, 8), GSHMEM_SIGNAL_ADD, MARK, 1), epoch));
@@ -362,8 +374,8 @@ static void goes_below(int full)
     end();
 }
 
-/* The peer is lost when the transport below has taken some parts of a collection and not the others: it
- * does not end before they do. */
+/* The peer is lost when the transport below has taken some parts of a collection and not the
+ * others: it does not end before they do. */
 static void lost_with_parts_below(void)
 {
     int events;
@@ -419,7 +431,8 @@ static void bad_puts(const void *text, uint16_t bytes)
 
 static uint16_t write_put(unsigned char *at, uint8_t segment, uint64_t offset, uint8_t bytes)
 {
-    const struct message_change none = {.segment = 255}, put = {.segment = segment, .bytes = bytes, .offset = offset};
+    const struct message_change none = {.segment = 255},
+                                put = {.segment = segment, .bytes = bytes, .offset = offset};
 
     const uint32_t head = message_change_head(at, &none, &put);
     memset(at + head, 1, bytes);
@@ -435,7 +448,8 @@ static void hostile(void)
     bad_message((struct message){.kind = 0});
     bad_message((struct message){.kind = MESSAGE_CHANGES + 1});
     write_put(text, 0, 0, 8);
-    bad_message((struct message){.kind = MESSAGE_CHANGES, .bytes = 16, .data = text, .from = 1}); /* not who it is */
+    bad_message((struct message){
+        .kind = MESSAGE_CHANGES, .bytes = 16, .data = text, .from = 1}); /* not who it is */
     bad_message((struct message){.kind = MESSAGE_CHANGES, .bytes = 16, .data = text, .from = 77});
     bad_puts(text, write_put(text, 1, 0, 8));             /* no such segment */
     bad_puts(text, write_put(text, 254, 0, 8));
@@ -456,7 +470,8 @@ static void hostile(void)
 
 static void bad_update(uint8_t amo, uint8_t type, uint64_t offset)
 {
-    const struct message_change none = {.segment = 255}, c = {.amo = amo, .type = type, .offset = offset};
+    const struct message_change none = {.segment = 255},
+                                c = {.amo = amo, .type = type, .offset = offset};
     unsigned char text[MESSAGE_CHANGES_DATA] = {0};
     const uint16_t bytes = (uint16_t)(message_change_head(text, &none, &c) + 8);
 
@@ -499,7 +514,8 @@ static void noise(unsigned seed)
             const uint32_t taken = message_next_change(at, (uint32_t)(end - at), &put);
             if (!taken)
                 break;
-            CHECK(put.data > at && put.data + (put.bytes ? put.bytes : 8) == at + taken && at + taken <= end);
+            CHECK(put.data > at && put.data + (put.bytes ? put.bytes : 8) == at + taken &&
+                  at + taken <= end);
             at += taken;
         }
     }

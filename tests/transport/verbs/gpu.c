@@ -163,7 +163,8 @@ static gshmem_status_t below_post(struct transport *t, const struct transport_re
     CHECK(r->kind != TRANSPORT_ATOMIC);
     if (r->bytes)
         CHECK_EQ(device->ops->copy(device, r->kind == TRANSPORT_PUT ? there : r->local,
-                                   r->kind == TRANSPORT_PUT ? r->local : there, r->bytes), GSHMEM_OK);
+                                   r->kind == TRANSPORT_PUT ? r->local : there, r->bytes),
+                 GSHMEM_OK);
     if (r->signal_op) {
         CHECK_EQ(device->ops->copy(device, &value, signal, 8), GSHMEM_OK);
         value = r->signal_op == GSHMEM_SIGNAL_ADD ? value + r->signal_value : r->signal_value;
@@ -519,10 +520,15 @@ static void draw_put(int i, int segment, uint64_t at, struct transport_request *
     if (rand() % 2) {
         const int of = rand() % 2 ? GPU : HOST;
         uint64_t value = (uint64_t)i + 1;
-        *r = (struct transport_request){.kind = r->kind, .segment = r->segment, .local = r->local,
-                                        .offset = r->offset, .bytes = r->bytes,
-                                        .signal_op = rand() % 2 ? GSHMEM_SIGNAL_ADD : GSHMEM_SIGNAL_SET,
-                                        .signal_segment = of, .signal_offset = area_of(of) + 8,
+        *r = (struct transport_request){.kind = r->kind,
+                                        .segment = r->segment,
+                                        .local = r->local,
+                                        .offset = r->offset,
+                                        .bytes = r->bytes,
+                                        .signal_op =
+                                            rand() % 2 ? GSHMEM_SIGNAL_ADD : GSHMEM_SIGNAL_SET,
+                                        .signal_segment = of,
+                                        .signal_offset = area_of(of) + 8,
                                         .signal_value = value};
         uint64_t before;
         memcpy(&before, model[of] + 8, 8);

@@ -1,5 +1,5 @@
-/* Several NICs at different distances: which of them two PEs use, whether their networks are joined or not,
- * and how the PEs of a host share them out. */
+/* Several NICs at different distances: which of them two PEs use, whether their networks are joined
+ * or not, and how the PEs of a host share them out. */
 #include "pes.h"
 
 static char data[2 << 20];
@@ -58,9 +58,9 @@ static void stop(void)
     end();
 }
 
-/* So many PEs on each of two hosts with so many NICs, all equally near: PEs of the same number on both
- * hosts use one NIC of their own for what is small, as far as there are some, and four for what is
- * large. */
+/* So many PEs on each of two hosts with so many NICs, all equally near: PEs of the same number on
+ * both hosts use one NIC of their own for what is small, as far as there are some, and four for
+ * what is large. */
 static void shared_out(int pes, int nics)
 {
     int users[FAKE_DEVICES] = {0};
@@ -82,8 +82,8 @@ static void shared_out(int pes, int nics)
     turns[0] = turns[1] = 0;
 }
 
-/* Any two PEs, on hosts whose rails are not joined: what is said of them in addresses is used, or else
- * their places; either way every byte gets there by verbs. */
+/* Any two PEs, on hosts whose rails are not joined: what is said of them in addresses is used, or
+ * else their places; either way every byte gets there by verbs. */
 static void rails_are_kept(bool told)
 {
     for (int nics = 1; nics <= FAKE_DEVICES; nics++) {

@@ -238,8 +238,10 @@ void open_pe(int me, bool device)
     if (with_counters) {
         p->counters = calloc(COUNTER_WORDS, sizeof *p->counters);
         p->config.segments = 2;
-        p->config.segment[1] = (struct transport_segment){
-            .base = (char *)p->counters, .bytes = COUNTER_WORDS * sizeof *p->counters, .by_nic = true};
+        p->config.segment[1] =
+            (struct transport_segment){.base = (char *)p->counters,
+                                       .bytes = COUNTER_WORDS * sizeof *p->counters,
+                                       .by_nic = true};
     }
     if (device)
         p->config.device = (struct device *)p; /* some */

@@ -78,18 +78,21 @@ static void near_and_slow(void)
     config.distance = distance;
     for (int i = 0; i < 3; i++) {
         static const char *const names[] = {"mlx5_0", "mlx5_1", "mlx5_2"};
-        fake_devices[i] = (struct fake_device){
-            .name = names[i],
-            .transport = IBV_TRANSPORT_IB,
-            .ports = 1,
-            .port = {{.state = IBV_PORT_ACTIVE, .mtu = IBV_MTU_4096, .speed = i == 2 ? 32 : 128, .width = 2,
-                      .gid = {{FAKE_IB, "fe80::1"}}}}};
+        fake_devices[i] = (struct fake_device){.name = names[i],
+                                               .transport = IBV_TRANSPORT_IB,
+                                               .ports = 1,
+                                               .port = {{.state = IBV_PORT_ACTIVE,
+                                                         .mtu = IBV_MTU_4096,
+                                                         .speed = i == 2 ? 32 : 128,
+                                                         .width = 2,
+                                                         .gid = {{FAKE_IB, "fe80::1"}}}}};
     }
     report("/nowhere");
     CHECK_HAS(said, "[mlx5_1:1] active, InfiniBand, 400 Gbit/s, MTU 4096, here  <- used by verbs\n");
     CHECK_HAS(said, "[mlx5_0:1] active, InfiniBand, 400 Gbit/s, MTU 4096  <- used by verbs\n");
-    CHECK_HAS(said, "[mlx5_2:1] active, InfiniBand, 100 Gbit/s, MTU 4096; not used, as others have more "
-                    "than twice that rate (GSHMEM_IB_HCA names it)\n");
+    CHECK_HAS(said,
+              "[mlx5_2:1] active, InfiniBand, 100 Gbit/s, MTU 4096; not used, as others have more "
+              "than twice that rate (GSHMEM_IB_HCA names it)\n");
     CHECK(strstr(said, "mlx5_1:1") < strstr(said, "mlx5_0:1"));
     config.distance = NULL;
     memset(fake_devices, 0, sizeof fake_devices);

@@ -38,7 +38,8 @@ static void there_and_back(void)
 
 static void subnets(void)
 {
-    unsigned char a[16] = {[10] = 0xff, 0xff, 10, 0, 1, 1}, b[16] = {[10] = 0xff, 0xff, 10, 0, 1, 200};
+    unsigned char a[16] = {[10] = 0xff, 0xff, 10, 0, 1, 1},
+                  b[16] = {[10] = 0xff, 0xff, 10, 0, 1, 200};
 
     CHECK_EQ(rails_subnet(a, 120), rails_subnet(b, 120));
     CHECK(rails_subnet(a, 121) != rails_subnet(b, 121)); /* they differ in that bit */
@@ -72,8 +73,8 @@ static void pairs_are(const char *of, const char *and, const char *expected)
     CHECK_EQ(rails_pair(b, m, a, n, false, there), rails);
     for (int i = 0; i < rails; i++) {
         CHECK(here[i].mine == there[i].theirs && here[i].theirs == there[i].mine);
-        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%d-%d", i ? " " : "", here[i].mine,
-                 here[i].theirs);
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%d-%d", i ? " " : "",
+                 here[i].mine, here[i].theirs);
     }
     CHECK_STR(text, expected);
 }
