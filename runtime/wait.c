@@ -161,15 +161,16 @@ static bool begin_slow_step(struct wait *w, uint64_t now, gshmem_status_t *statu
 /* Steps that a thread makes without a yield, or a look at the clock. */
 static _Thread_local uint32_t patience;
 
-/* Where nobody else wants this CPU, a yield only costs time: where PEs have none of their own, one
- * that came back at once is not repeated for some steps. */
+/* Where nobody else wants this CPU, a yield only costs time: one that came back at once is not
+ * repeated for some steps. For many, where PEs have a CPU each, unless hosts share them as
+ * containers do. */
 static void let_others_run(uint64_t now)
 {
     sched_yield();
-    if (!cpus_are_shared)
-        patience = YIELD_STEPS_ALONE;
+    if (clock_ns() - now >= YIELD_ALONE_NS)
+        patience = 0;
     else
-        patience = clock_ns() - now < YIELD_ALONE_NS ? YIELD_STEPS : 0;
+        patience = cpus_are_shared ? YIELD_STEPS : YIELD_STEPS_ALONE;
 }
 
 static bool is_patient(const struct wait *w)
