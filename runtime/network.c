@@ -258,9 +258,17 @@ bool network_verbs_usable(char *why, size_t why_size)
     return ops && ops->usable(&config, why, why_size) > 0;
 }
 
+/* Most machines have none: they are spared libibverbs, and a part of the heap for NICs. */
+static bool system_has_rdma(void)
+{
+    return access("/sys/class/infiniband", F_OK) == 0;
+}
+
 bool network_may_have_nics(int hosts)
 {
-    return hosts > 1 && settings_number(SETTING_TRANSPORT) != TRANSPORT_ONLY_TCP;
+    const int64_t asked = settings_number(SETTING_TRANSPORT);
+
+    return hosts > 1 && (asked == TRANSPORT_VERBS || (asked == TRANSPORT_AUTO && system_has_rdma()));
 }
 
 int network_nics_update(struct network *n, char *why, size_t why_size)
@@ -289,12 +297,6 @@ void network_verbs_report(transport_line *line, void *to)
     device_find_center(0, true, &center, &parts);
     if (ops)
         ops->report(&config, line, to);
-}
-
-/* Most machines have none: they are spared libibverbs. */
-static bool system_has_rdma(void)
-{
-    return access("/sys/class/infiniband", F_OK) == 0;
 }
 
 /* Verbs on top of TCP, where they can be used: TCP then brings its notes, and what its NICs cannot. */

@@ -89,7 +89,8 @@ bool network_verbs_usable(char *why, size_t why_size);
 /* What it has to say of this machine's NICs; nothing where its module cannot be loaded. */
 void network_verbs_report(transport_line *line, void *to);
 
-/* Whether a job on so many hosts might use NICs, by its settings. Needs no job. */
+/* Whether a job on so many hosts might use NICs, by its settings and what
+ * this machine shows. Needs no job. */
 bool network_may_have_nics(int hosts);
 /* Whether this PE's NICs make atomics: see transport_ops.updates. */
 int network_nics_update(struct network *n, char *why, size_t why_size);
