@@ -9,7 +9,7 @@
 #include "transport/verbs/cm.h"
 #include "transport/verbs/verbs.h"
 
-enum { COMPLETIONS = 16384, READS_MOST = 16 };
+enum { COMPLETIONS = 16384, READS_MOST = 16, SOFT_ROCE = 0xffffff /* as a vendor */ };
 
 /* ---- Which ---- */
 
@@ -44,6 +44,7 @@ static void take_port(struct nic *nic, struct port *p)
     nic->ethernet = p->ethernet;
     nic->iwarp = p->iwarp;
     nic->updates = p->device_attr.atomic_cap != IBV_ATOMIC_NONE && !p->iwarp;
+    nic->dozes = p->device_attr.vendor_id == SOFT_ROCE;
     nic->pkey_index = p->pkey_index;
     nic->addresses = p->addresses;
     memcpy(nic->address, p->address, sizeof nic->address);
