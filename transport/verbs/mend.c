@@ -23,7 +23,6 @@ enum {
     RETRIES_MOST = 5, /* at most 2^5 s between tries */
     ROUNDS = 1024,
     LISTEN_NS = 1000 * 1000 * 1000,
-    NUDGE_NS = 5 * 1000 * 1000,
 };
 
 static uint64_t now_ns(void)
@@ -290,30 +289,9 @@ static void listen_to_all(struct verbs *v)
     }
 }
 
-/* Soft-RoCE may sleep over its work: what waits for reads before it (IBV_SEND_FENCE) is looked at
- * again when the last of them has come, unless that happens just while it begins to wait. Work that
- * is added wakes it up. */
-static void nudge_all(struct verbs *v)
-{
-    if (v->listened_at - v->nudged_at < NUDGE_NS)
-        return;
-    v->nudged_at = v->listened_at;
-    for (struct link *l = v->links; l; l = l->next) {
-        for (int i = 0; i < l->paths; i++) {
-            struct path *p = l->path[i];
-            const uint32_t at = p->sends == p->done ? 0 : p->done + 1;
-            if (p->nic->dozes && p->state == PATH_UP && at && p->busy_at == at &&
-                p->nudged_at != at && path_probe(v, p))
-                p->nudged_at = at;
-            p->busy_at = at;
-        }
-    }
-}
-
 void mend_watch(struct verbs *v)
 {
     listen_to_all(v);
-    nudge_all(v);
     cm_watch(v);
     for (int i = 0; i < v->opened; i++) {
         struct ibv_async_event e;

@@ -44,7 +44,7 @@ static void take_port(struct nic *nic, struct port *p)
     nic->ethernet = p->ethernet;
     nic->iwarp = p->iwarp;
     nic->updates = p->device_attr.atomic_cap != IBV_ATOMIC_NONE && !p->iwarp;
-    nic->dozes = p->device_attr.vendor_id == SOFT_ROCE;
+    nic->cannot_fence = p->device_attr.vendor_id == SOFT_ROCE;
     nic->pkey_index = p->pkey_index;
     nic->addresses = p->addresses;
     memcpy(nic->address, p->address, sizeof nic->address);

@@ -241,29 +241,24 @@ void path_come_up(struct verbs *v, struct path *p)
     link_settle(v, p->link);
 }
 
-bool path_probe(struct verbs *v, struct path *p)
-{
-    struct ibv_send_wr *wr = post_next(v, p, WORK_OTHER, 0, 0, 0, true);
-
-    if (!wr)
-        return false;
-    wr->opcode = IBV_WR_RDMA_WRITE;
-    wr->num_sge = 0;
-    wr->wr.rdma.remote_addr = 0;
-    wr->wr.rdma.rkey = 0;
-    post_batch(v, p);
-    return true;
-}
-
 static void begin_sending(struct verbs *v, struct path *p)
 {
+    struct ibv_send_wr *wr;
+
     if (!p->tried) {
         path_come_up(v, p);
         return;
     }
     p->state = PATH_TRIED;
-    if (!path_probe(v, p))
+    if ((wr = post_next(v, p, WORK_OTHER, 0, 0, 0, true))) {
+        wr->opcode = IBV_WR_RDMA_WRITE;
+        wr->num_sge = 0;
+        wr->wr.rdma.remote_addr = 0;
+        wr->wr.rdma.rkey = 0;
+        post_batch(v, p);
+    } else {
         mend_break(v, p, "trying it: no room");
+    }
 }
 
 static void give_up(struct verbs *v, struct path *p, const char *why)

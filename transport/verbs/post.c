@@ -42,17 +42,22 @@ struct ibv_send_wr *post_next(struct verbs *v, struct path *p, enum work_kind ki
     const uint32_t packets = bytes ? (uint32_t)((bytes - 1) >> p->packet_shift) + 1 : 1;
     const uint32_t depth = p->nic->sends_most - (kept ? 0 : p->nic->sends_most / 8);
 
+    /* a read may come back later than what is behind it, of which iWARP would tell before; of two reads
+     * the first comes first */
+    const uint32_t read = p->nic->iwarp ? p->last_read : p->fence_read;
+    const bool behind_reads = kind != WORK_READ && is_after(read, p->done);
+
     if (p->sends - p->done >= depth || p->nic->works_left == 0 ||
         p->packet + packets - p->packet_done > PACKETS_MOST)
+        return NULL;
+    /* soft-RoCE stands still for ever when it repeats what has IBV_SEND_FENCE, and its answer comes just
+     * then */
+    if (behind_reads && p->nic->cannot_fence)
         return NULL;
     if (p->batched == BATCH && !post_batch(v, p))
         return NULL;
     p->nic->works_left--;
     p->packet += packets;
-    /* a read may come back later than what is behind it, of which iWARP would tell before; of two reads
-     * the first comes first */
-    const uint32_t read = p->nic->iwarp ? p->last_read : p->fence_read;
-    const bool behind_reads = kind != WORK_READ && is_after(read, p->done);
     p->work[p->sends % SEND_DEPTH] = (struct work){at, op, p->packet, (uint8_t)kind, behind_reads};
     p->sends++;
 

@@ -155,7 +155,6 @@ struct path {
     uint32_t fence;       /* those before the last fence */
     uint32_t last_read, fence_read; /* the last that reads, and the last before the fence */
     uint32_t packet, packet_done;
-    uint32_t busy_at, nudged_at; /* done + 1 when it was last seen to have work, and awoken; or 0 */
     uint32_t batch_first, batched;  /* of wr: not given to the queue pair yet */
     struct work work[SEND_DEPTH];
     struct ibv_send_wr wr[BATCH];
@@ -250,7 +249,7 @@ struct nic {
     uint16_t lid;
     bool ethernet, iwarp;
     bool updates; /* it makes atomics */
-    bool dozes;   /* it may forget to go on: mend.c */
+    bool cannot_fence; /* work behind reads is held back here */
     enum ibv_mtu mtu;
     uint32_t reads; /* at a time, of one queue pair */
     uint32_t receives_most, sends_most, completions_most;
@@ -298,7 +297,6 @@ struct verbs {
     int stopping;       /* paths that wait for their completions to be drained */
     unsigned rounds;
     uint64_t listened_at; /* ns */
-    uint64_t nudged_at;
     unsigned turns;     /* until the transport below is looked at again */
     bool settled;       /* it had nothing to do for any link when that was last looked at */
     int events;
@@ -376,8 +374,6 @@ struct path *path_create(struct verbs *v, struct link *l, uint32_t number);
 bool path_begin(struct verbs *v, struct path *p, char *why, size_t why_size);
 void path_hear(struct verbs *v, struct path *p, const struct note *n);
 void path_say_rest(struct verbs *v, struct path *p);
-/* Writes nothing, which arrives or breaks the path; false: there is no room. */
-bool path_probe(struct verbs *v, struct path *p);
 /* It can be used from here on. */
 void path_come_up(struct verbs *v, struct path *p);
 /* It finds no way, and the other is told. */

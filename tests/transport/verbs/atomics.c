@@ -205,28 +205,6 @@ static void words_that_share_a_place(void)
     stop();
 }
 
-/* A NIC that forgets what waits for an answer is reminded of it. */
-static void dozing(unsigned seed)
-{
-    uint64_t old = 0;
-
-    prepare(seed);
-    fake.atomics = fake.dozes = with_counters = true;
-    open_both();
-    for (uint64_t i = 0; i < 20; i++) {
-        post_to(0, 1, update(GSHMEM_AMO_ADD, GSHMEM_TYPE_UINT64, 0, 1, 0, &old));
-        post_to(0, 1, update(GSHMEM_AMO_ADD, GSHMEM_TYPE_UINT64, 0, 1, 0, NULL));
-        for (int rounds = 0; ok < posted; rounds++) {
-            CHECK(rounds < 10000000); /* which take seconds; it is reminded after milliseconds */
-            drive();
-        }
-        CHECK_EQ(old, 2 * i);
-        CHECK_EQ(pe[1].counters[0], 2 * i + 2);
-    }
-    CHECK_EQ(not_ok, 0);
-    stop();
-}
-
 /* ---- A path breaks ---- */
 
 /* Each update is made once; whoever waits for what a NIC has found hears that it is lost, where it
@@ -334,7 +312,6 @@ int main(void)
         once(seed, (int)seed % 2);
         swaps_are_not_repeated(seed);
     }
-    dozing(1);
     economy();
     words_that_share_a_place();
     no_other_way();

@@ -47,7 +47,7 @@ extern struct fake_count {
     /* What may be changed before PEs are opened: */
     int devices, inline_most, sends_most, completions_most, receives_most;
     bool atomics;         /* NICs make them */
-    bool dozes; /* what waits for reads before it may be forgotten until more is posted */
+    bool soft;            /* they are soft-RoCE, which must not be asked to wait for reads */
     bool loses_answers;   /* where a queue pair breaks, what it had just done is not reported */
     bool tells_no_packet; /* ibv_query_qp fails */
     bool iwarp; /* NICs are of it: writes are placed late, and fake_cm.c connects queue pairs */
