@@ -22,15 +22,16 @@ SHMEM_ALWAYS void *gshmem_shmem_address(uintptr_t peer, size_t offset)
     return (void *)(peer + offset);
 }
 
-/* Where pe's copy of the object at mine is mapped here; NULL: call the library, which is also
- * better at copies of so many bytes than the compiler. What gshmem_ctx_reach does, which is static
- * and so not for bodies that are not. */
+/* Copies a kibibyte or more in whatever way is best for so many: gshmem_path_copy (gshmem/rma.h), by
+ * way of a variable, so that a program need not be linked with the library that has it. */
+extern GSHMEM_API void (*const gshmem_shmem_copy_much)(void *to, const void *from, size_t bytes);
+
+/* Where pe's copy of the object at mine is mapped here; NULL: call the library. What gshmem_ctx_reach
+ * does, which is static and so not for bodies that are not. */
 SHMEM_ALWAYS void *gshmem_shmem_reach(shmem_ctx_t ctx, const void *mine, size_t bytes, int pe)
 {
     const struct gshmem_ctx *view = gshmem_shmem_view;
 
-    if (GSHMEM_UNLIKELY(bytes >= 1024))
-        return NULL;
     if (ctx != SHMEM_CTX_DEFAULT) {
         if (GSHMEM_UNLIKELY(ctx == SHMEM_CTX_INVALID || view->n_pes == 0))
             return NULL;
@@ -68,8 +69,10 @@ SHMEM_ALWAYS void gshmem_shmem_copy(void *to, const void *from, size_t bytes)
         __builtin_memcpy(to, from, 8);
     else if (bytes == 4)
         __builtin_memcpy(to, from, 4);
-    else
+    else if (GSHMEM_LIKELY(bytes < 1024))
         __builtin_memcpy(to, from, bytes);
+    else
+        gshmem_shmem_copy_much(to, from, bytes);
 }
 
 #endif

@@ -10,6 +10,8 @@
 /* Where inline code looks for mapped peers: nowhere once a tool wants to see every call. Which tools
  * there are is settled when the program is loaded. */
 GSHMEM_API const struct gshmem_ctx *gshmem_shmem_view;
+GSHMEM_API void (*const gshmem_shmem_copy_much)(void *to, const void *from,
+                                                size_t bytes) = gshmem_path_copy;
 
 static __attribute__((constructor)) void choose_view(void)
 {
