@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "runtime/job.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,12 +68,25 @@ gshmem_status_t job_map_peers(struct job *j)
     return GSHMEM_OK;
 }
 
+/* What the program has printed, unless that would have to wait: for another thread that prints, or
+ * for somebody to read. */
+static void keep_printed(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+
+    if (poll(&out, 1, 0) != 1 || ftrylockfile(stdout) != 0)
+        return;
+    fflush_unlocked(stdout);
+    funlockfile(stdout);
+}
+
 void job_abort(int exit_status, const char *why)
 {
     static _Thread_local bool ending;
 
     if (job && !ending) {
         ending = true; /* a failure while ending ends it at once */
+        keep_printed();
         host_abort(&job->host, job->pe, exit_status, why);
         host_exit_status(&job->host, &exit_status); /* the first to end the job gives its status */
         job->bootstrap->ops->abort(job->bootstrap, exit_status, why);
