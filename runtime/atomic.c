@@ -39,8 +39,7 @@ static gshmem_status_t apply_afar(struct context *c, const struct target *t, enu
      * what their NICs do is over on return. */
     if (old || t->here)
         return network_errand(job->network, &request, names[op], old);
-    request.flags = TRANSPORT_MORE;
-    network_loosen(job->network, &request);
+    request.flags = TRANSPORT_MORE | TRANSPORT_LOOSE;
     return network_post(job->network, &c->pending, &request, names[op]);
 }
 

@@ -79,15 +79,11 @@ gshmem_status_t context_quiet_all(struct job *j, const char *call)
     return status;
 }
 
-struct context *context_find(gshmem_ctx_t handle, const char *call)
+struct context *context_find_none(gshmem_ctx_t handle, const char *call)
 {
-    if (!job && job_require(call))
-        return NULL;
-    if (handle == GSHMEM_CTX_INVALID) {
+    if (!job_require(call) && handle == GSHMEM_CTX_INVALID)
         fail(GSHMEM_ERR_ARGUMENT, "%s: the context is GSHMEM_CTX_INVALID", call);
-        return NULL;
-    }
-    return (struct context *)gshmem_ctx_resolve(handle);
+    return NULL;
 }
 
 /* ---- Addresses that inline code could not translate ---- */
@@ -219,32 +215,14 @@ bool context_aim_afar(const struct context *c, const void *mine, size_t bytes, i
     return target->segment < SEGMENT_DATA || network_same_program(job->network, world);
 }
 
-/* The common case of what is not mapped, in one go: it is in the heap, and the PE on another host.
- */
-static bool aim_at_far_heap(const struct gshmem_ctx *ctx, const void *mine, size_t bytes, int pe,
-                            struct target *target)
-{
-    const size_t offset = (uintptr_t)mine - ctx->heap.base;
-
-    if (offset >= ctx->heap.bytes || bytes > ctx->heap.bytes - offset || ctx->heap.peer[pe])
-        return false;
-    const int world = job->team[ctx->team]->members[pe];
-    if (job->host.index_of[world] >= 0)
-        return false;
-    *target = (struct target){.pe = world, .segment = SEGMENT_HEAP, .offset = offset};
-    return true;
-}
-
-gshmem_status_t context_aim(struct context *c, const void *mine, size_t bytes, int pe,
-                            const char *call, struct target *target)
+gshmem_status_t context_aim_anywhere(struct context *c, const void *mine, size_t bytes, int pe,
+                                     const char *call, struct target *target)
 {
     const struct gshmem_ctx *ctx = &c->view;
 
     if (pe < 0 || pe >= ctx->n_pes)
         return fail(GSHMEM_ERR_ARGUMENT, "%s of %zu B with PE %d: the %s has PEs 0..%d", call, bytes,
                     pe, ctx->team == GSHMEM_TEAM_WORLD ? "job" : "context's team", ctx->n_pes - 1);
-    if (aim_at_far_heap(ctx, mine, bytes, pe, target))
-        return GSHMEM_OK;
     target->here = gshmem_ctx_reach(&c->view, mine, bytes, pe);
     target->device = NULL;
     target->by_nic = false;

@@ -5,6 +5,7 @@
 #include "gshmem/atomic.h"
 #include "gshmem/context.h"
 #include "runtime/job.h"
+#include "runtime/team/team.h"
 
 struct kernel_context; /* runtime/proxy/kernels.h */
 
@@ -36,13 +37,38 @@ void context_serve_kernels(struct kernel_context *k, const struct gshmem_device_
 /* Completes what all contexts have in flight; the first failure. */
 gshmem_status_t context_quiet_all(struct job *j, const char *call);
 
+struct context *context_find_none(gshmem_ctx_t handle, const char *call);
+
 /* The context of a handle, or NULL after one logged line that names `call`. */
-struct context *context_find(gshmem_ctx_t handle, const char *call);
+static inline struct context *context_find(gshmem_ctx_t handle, const char *call)
+{
+    if (GSHMEM_UNLIKELY(!job || handle == GSHMEM_CTX_INVALID))
+        return context_find_none(handle, call);
+    return (struct context *)gshmem_ctx_resolve(handle);
+}
 
 /* Finds pe's copy of the bytes at `mine`. On failure one line says which of the two was wrong, the
  * PE or the address, and how; `call` is what the caller was asked to do. */
-gshmem_status_t context_aim(struct context *c, const void *mine, size_t bytes, int pe,
-                            const char *call, struct target *target);
+gshmem_status_t context_aim_anywhere(struct context *c, const void *mine, size_t bytes, int pe,
+                                     const char *call, struct target *target);
+
+/* The common case of what is not mapped in one go: it is in the heap, and the PE on another host. */
+static inline gshmem_status_t context_aim(struct context *c, const void *mine, size_t bytes, int pe,
+                                          const char *call, struct target *target)
+{
+    const struct gshmem_ctx *ctx = &c->view;
+    const size_t offset = (uintptr_t)mine - ctx->heap.base;
+
+    if ((unsigned)pe < (unsigned)ctx->n_pes && offset < ctx->heap.bytes &&
+        bytes <= ctx->heap.bytes - offset && !ctx->heap.peer[pe]) {
+        const int world = job->team[ctx->team]->members[pe];
+        if (job->host.index_of[world] < 0) {
+            *target = (struct target){.pe = world, .segment = SEGMENT_HEAP, .offset = offset};
+            return GSHMEM_OK;
+        }
+    }
+    return context_aim_anywhere(c, mine, bytes, pe, call, target);
+}
 
 /* The same as a transport would name it; false: it is not symmetric, or that PE is on this host. */
 bool context_aim_afar(const struct context *c, const void *mine, size_t bytes, int pe,

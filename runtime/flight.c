@@ -46,15 +46,16 @@ static void land(void *tag, gshmem_status_t status)
 }
 
 /* A flight at the end of the context's order, or NULL: out of memory. */
-static struct flight *take_off(struct network *n, struct pending *p, int pe)
+static inline struct flight *take_off(struct network *n, struct pending *p, int pe,
+                                      struct departure *departure)
 {
     struct flight *f = n->spare;
 
-    if (f)
+    if (GSHMEM_LIKELY(f))
         n->spare = f->next;
     else if (!(f = malloc(sizeof *f)))
         return NULL;
-    *f = (struct flight){.network = n, .pending = p, .pe = pe};
+    *f = (struct flight){.network = n, .pending = p, .pe = pe, .departure = departure};
     if (p->first)
         p->last->next = f;
     else
@@ -87,7 +88,7 @@ static gshmem_status_t post_when_there_is_room(struct network *n, struct transpo
         int events = 0;
         if ((status = n->far->ops->progress(n->far, &events)))
             break;
-        pthread_mutex_unlock(&n->lock);
+        mutex_give(&n->lock);
         status = events ? GSHMEM_OK : wait_step(&w);
         network_enter(n);
         if (!status)
@@ -96,30 +97,15 @@ static gshmem_status_t post_when_there_is_room(struct network *n, struct transpo
     return status;
 }
 
-static gshmem_status_t post(struct network *n, struct pending *pending,
-                            struct transport_request *request, struct departure *departure,
-                            const char *call)
+/* What the transport has not taken at once. Gives the lock back. */
+static gshmem_status_t post_on(struct network *n, struct transport_request *request,
+                               gshmem_status_t status, const char *call)
 {
-    if (network_lost(n, request->pe))
-        return fail_afar(GSHMEM_ERR_PEER_DEAD, request->pe, call);
-    network_enter(n);
-    struct flight *flight = take_off(n, pending, request->pe);
-    if (!flight) {
-        pthread_mutex_unlock(&n->lock);
-        return fail(GSHMEM_ERR_MEMORY, "%s: out of memory for a request in flight", call);
-    }
-    if (departure)
-        departure->flight = flight;
-    flight->departure = departure;
-    request->sent = departure ? depart : NULL;
-    request->done = land;
-    request->tag = flight;
-    gshmem_status_t status = n->far->ops->post(n->far, request);
     if (status == TRANSPORT_FULL)
         status = post_when_there_is_room(n, request, call);
     if (status)
-        land(flight, GSHMEM_OK); /* the caller is told here and now */
-    pthread_mutex_unlock(&n->lock);
+        land(request->tag, GSHMEM_OK); /* the caller is told here and now */
+    mutex_give(&n->lock);
     if (!status)
         return GSHMEM_OK;
     if (network_lost(n, request->pe))
@@ -127,6 +113,29 @@ static gshmem_status_t post(struct network *n, struct pending *pending,
     if (status == GSHMEM_ERR_PEER_DEAD)
         return fail_silently(status, "%s: PE %d has left the job", call, request->pe);
     return status;
+}
+
+static inline gshmem_status_t post(struct network *n, struct pending *pending,
+                                   struct transport_request *request, struct departure *departure,
+                                   const char *call)
+{
+    if (GSHMEM_UNLIKELY(network_lost(n, request->pe)))
+        return fail_afar(GSHMEM_ERR_PEER_DEAD, request->pe, call);
+    network_enter(n);
+    struct flight *flight = take_off(n, pending, request->pe, departure);
+    if (GSHMEM_UNLIKELY(!flight)) {
+        mutex_give(&n->lock);
+        return fail(GSHMEM_ERR_MEMORY, "%s: out of memory for a request in flight", call);
+    }
+    request->epoch = atomic_load_explicit(&n->fences, memory_order_relaxed);
+    request->sent = departure ? depart : NULL;
+    request->done = land;
+    request->tag = flight;
+    gshmem_status_t status = n->far->ops->post(n->far, request);
+    if (GSHMEM_UNLIKELY(status))
+        return post_on(n, request, status, call);
+    mutex_give(&n->lock);
+    return GSHMEM_OK;
 }
 
 gshmem_status_t network_post(struct network *n, struct pending *pending,
@@ -150,27 +159,53 @@ gshmem_status_t network_put(struct network *n, struct pending *pending,
         status = wait_slowly(&w);
     if (!status)
         return d.status ? fail_afar(d.status, request->pe, call) : GSHMEM_OK;
-    pthread_mutex_lock(&n->lock);
+    mutex_take(&n->lock);
     if (!atomic_load_explicit(&d.gone, memory_order_relaxed))
-        d.flight->departure = NULL;
-    pthread_mutex_unlock(&n->lock);
+        ((struct flight *)request->tag)->departure = NULL;
+    mutex_give(&n->lock);
     return status;
 }
 
-gshmem_status_t network_quiet(struct pending *pending, const char *call)
+static bool is_done(const struct pending *p, uint64_t target)
 {
-    uint64_t target = atomic_load_explicit(&pending->issued, memory_order_relaxed);
+    /* acquire: pairs with the release in land */
+    return atomic_load_explicit(&p->done, memory_order_acquire) >= target;
+}
+
+static gshmem_status_t first_failure(struct pending *p, const char *call)
+{
+    uint64_t failure = atomic_exchange_explicit(&p->failed, 0, memory_order_relaxed);
+
+    if (!failure) /* another quiet has told of it */
+        return GSHMEM_OK;
+    return fail_afar((gshmem_status_t)(uint32_t)failure, (int)(failure >> 32), call);
+}
+
+static gshmem_status_t wait_until_done(const struct pending *p, uint64_t target, const char *call)
+{
     gshmem_status_t status = GSHMEM_OK;
     struct wait w;
 
     wait_begin(&w, call, WAIT_FOR_NETWORK);
-    /* acquire: pairs with the release in land */
-    while (!status && atomic_load_explicit(&pending->done, memory_order_acquire) < target)
-        status = wait_slowly(&w); /* nobody else's store can end this: drive from the start */
-    if (status || !atomic_load_explicit(&pending->failed, memory_order_relaxed))
-        return status;
-    uint64_t failure = atomic_exchange_explicit(&pending->failed, 0, memory_order_relaxed);
-    return fail_afar((gshmem_status_t)(uint32_t)failure, (int)(failure >> 32), call);
+    while (!status && !is_done(p, target))
+        status = wait_slowly(&w);
+    return status;
+}
+
+/* Nobody else's store can end it: it drives from the start. */
+gshmem_status_t network_quiet(struct pending *pending, const char *call)
+{
+    const uint64_t target = atomic_load_explicit(&pending->issued, memory_order_relaxed);
+    gshmem_status_t status;
+
+    if (!is_done(pending, target)) {
+        network_drive(job->network);
+        if (!is_done(pending, target) && (status = wait_until_done(pending, target, call)))
+            return status;
+    }
+    if (GSHMEM_LIKELY(!atomic_load_explicit(&pending->failed, memory_order_relaxed)))
+        return GSHMEM_OK;
+    return first_failure(pending, call);
 }
 
 /* A context of one request. It outlives the call if the wait for it is cut short, since its answer

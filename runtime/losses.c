@@ -85,9 +85,9 @@ void network_look_around(struct network *n)
         n->looked = now;
         look_at_next(n);
     }
-    pthread_mutex_lock(&n->lock);
+    mutex_take(&n->lock);
     pass_on(n);
-    pthread_mutex_unlock(&n->lock);
+    mutex_give(&n->lock);
 }
 
 bool network_lost(const struct network *n, int pe)

@@ -122,29 +122,39 @@ static int nic_distance(void *context, const char *device, const char **text)
 
 /* ---- Driving ---- */
 
-static bool drive(struct network *n)
+/* Logs its own failures. */
+static int progress(struct transport *t)
 {
-    int events = 0, turns = 0;
+    int events = 0;
+
+    if (t)
+        t->ops->progress(t, &events);
+    return events;
+}
+
+static bool drive_for_kernels(struct network *n)
+{
     bool took = false;
+    int events;
 
     for (int i = 0; i < n->channels; i++)
         took |= channel_take(n->channel[i]);
-    if (n->far)
-        n->far->ops->progress(n->far, &events); /* logs its own failures */
-    if (n->local)
-        n->local->ops->progress(n->local, &turns);
-    events += turns;
+    events = progress(n->far) + progress(n->local);
     for (int i = 0; events && i < n->channels; i++)
         channel_publish(n->channel[i]);
     return took || events > 0;
 }
 
-void network_enter(struct network *n)
+/* With no kernels there is neither a channel nor a transport to this host. */
+static inline bool drive(struct network *n)
 {
-    if (pthread_mutex_trylock(&n->lock) == 0)
-        return;
+    return n->local ? drive_for_kernels(n) : progress(n->far) > 0;
+}
+
+void network_wait_to_enter(struct network *n)
+{
     atomic_fetch_add_explicit(&n->at_the_door, 1, memory_order_relaxed);
-    pthread_mutex_lock(&n->lock);
+    mutex_take(&n->lock);
     atomic_fetch_sub_explicit(&n->at_the_door, 1, memory_order_relaxed);
 }
 
@@ -160,9 +170,9 @@ static void let_in(struct network *n)
 
 bool network_round(struct network *n)
 {
-    pthread_mutex_lock(&n->lock);
+    mutex_take(&n->lock);
     bool some = drive(n);
-    pthread_mutex_unlock(&n->lock);
+    mutex_give(&n->lock);
     if (atomic_load_explicit(&n->at_the_door, memory_order_relaxed))
         let_in(n);
     return some;
@@ -177,10 +187,10 @@ static bool has_proxy(const struct network *n)
 /* Whoever holds the lock drives already, for all. */
 bool network_try_round(struct network *n)
 {
-    if (pthread_mutex_trylock(&n->lock) != 0)
+    if (!mutex_try(&n->lock))
         return false;
     bool some = drive(n);
-    pthread_mutex_unlock(&n->lock);
+    mutex_give(&n->lock);
     return some;
 }
 
@@ -196,9 +206,9 @@ bool network_arm(struct network *n)
 {
     if (!n->far)
         return false;
-    pthread_mutex_lock(&n->lock);
+    mutex_take(&n->lock);
     bool some = n->far->ops->arm(n->far);
-    pthread_mutex_unlock(&n->lock);
+    mutex_give(&n->lock);
     return some;
 }
 
@@ -223,12 +233,6 @@ void network_fence(struct network *n)
 {
     if (n->far)
         atomic_fetch_add_explicit(&n->fences, 1, memory_order_relaxed);
-}
-
-void network_loosen(struct network *n, struct transport_request *request)
-{
-    request->flags |= TRANSPORT_LOOSE;
-    request->epoch = atomic_load_explicit(&n->fences, memory_order_relaxed);
 }
 
 /* ---- Life ---- */
@@ -279,9 +283,9 @@ int network_nics_update(struct network *n, char *why, size_t why_size)
         snprintf(why, why_size, "the job is on one host");
         return 0;
     }
-    pthread_mutex_lock(&n->lock);
+    mutex_take(&n->lock);
     answer = n->far->ops->updates(n->far, why, why_size);
-    pthread_mutex_unlock(&n->lock);
+    mutex_give(&n->lock);
     return answer;
 }
 
@@ -348,7 +352,6 @@ gshmem_status_t network_open(struct job *j, void *address, size_t capacity, size
 
     if (!n)
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory");
-    pthread_mutex_init(&n->lock, NULL);
     n->job = j;
     n->config = (struct transport_config){
         .size = sizeof n->config,
@@ -474,7 +477,6 @@ void network_stop(struct job *j)
         free(f);
     }
     free(n->idle_errand);
-    pthread_mutex_destroy(&n->lock);
     free(n->program);
     free(n->told);
     free(n);
@@ -506,9 +508,9 @@ bool network_pins(struct network *n, const void *mine, size_t bytes)
 
     if (!n || !n->far || !network_locate(n, mine, bytes, &segment, &offset))
         return false;
-    pthread_mutex_lock(&n->lock);
+    mutex_take(&n->lock);
     bool pinned = n->far->ops->pins(n->far, segment, offset, bytes);
-    pthread_mutex_unlock(&n->lock);
+    mutex_give(&n->lock);
     return pinned;
 }
 
@@ -518,9 +520,9 @@ void network_forget(struct network *n, const void *mine, size_t bytes)
 
     if (!n || !n->far || !bytes)
         return;
-    pthread_mutex_lock(&n->lock);
+    mutex_take(&n->lock);
     n->far->ops->forget(n->far, SEGMENT_DEVICE, (uintptr_t)mine - (uintptr_t)s->base, bytes);
-    pthread_mutex_unlock(&n->lock);
+    mutex_give(&n->lock);
 }
 
 void network_expect_end(struct network *n)
@@ -544,8 +546,8 @@ bool network_runs_same(struct network *n, int pe)
 
 bool network_same_program(struct network *n, int pe)
 {
-    pthread_mutex_lock(&n->lock);
+    mutex_take(&n->lock);
     bool same = network_runs_same(n, pe);
-    pthread_mutex_unlock(&n->lock);
+    mutex_give(&n->lock);
     return same;
 }

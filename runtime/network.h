@@ -34,7 +34,6 @@ enum {
 /* A thread that waits for no more than that its data has left. All belongs to who holds the network's
  * lock, until it is gone. */
 struct departure {
-    struct flight *flight;
     gshmem_status_t status; /* a failure that came first */
     _Atomic bool gone;
 };
@@ -113,11 +112,9 @@ void network_expect_end(struct network *n);
 
 /* A fence, of any context: what is posted from here on is not loose towards what was before. */
 void network_fence(struct network *n);
-/* Leaves a request's order to the transport, but for fences. */
-void network_loosen(struct network *n, struct transport_request *request);
 
-/* Posts a request of a context (its done and tag are filled in here); where the queue to that PE is
- * full, drives until there is room. `call` is for messages. */
+/* Posts a request of a context (its epoch, done and tag are filled in here); where the queue to that
+ * PE is full, drives until there is room. `call` is for messages. */
 gshmem_status_t network_post(struct network *n, struct pending *pending,
                              struct transport_request *request, const char *call);
 /* Posts a put, and waits until its source may be used again. */

@@ -3,8 +3,7 @@
 #ifndef GSHMEM_RUNTIME_NETWORK_PARTS_H
 #define GSHMEM_RUNTIME_NETWORK_PARTS_H
 
-#include <pthread.h>
-
+#include "runtime/base/mutex.h"
 #include "runtime/network.h"
 #include "runtime/nics.h"
 #include "runtime/proxy/channel.h"
@@ -26,7 +25,7 @@ struct network {
     struct transport_config config;
     char nearest[256]; /* what GSHMEM_TCP_IF=nearest comes to */
     struct nic_center center; /* where this PE is, as far as NICs are concerned */
-    pthread_mutex_t lock; /* transports, channels, flights, and the starter's fetch */
+    struct mutex lock; /* transports, channels, flights, and the starter's fetch */
     _Atomic int at_the_door; /* threads that wait for the lock, to post */
     _Atomic uint32_t fences; /* of all contexts */
     struct flight *spare;
@@ -55,8 +54,15 @@ void network_be_told(void *context, int from, int pe);
 
 /* With the lock held: network_same_program. */
 bool network_runs_same(struct network *n, int pe);
+void network_wait_to_enter(struct network *n);
+
 /* Takes the lock, even from a proxy that is at it without a pause. */
-void network_enter(struct network *n);
+static inline void network_enter(struct network *n)
+{
+    if (!mutex_try(&n->lock))
+        network_wait_to_enter(n);
+}
+
 /* network_round, if no other thread has the lock: who has it drives for all. */
 bool network_try_round(struct network *n);
 

@@ -12,7 +12,6 @@
 static gshmem_status_t send_put(struct context *c, struct transport_request *put, bool nbi,
                                 const char *call)
 {
-    network_loosen(job->network, put);
     if (!nbi && put->bytes > TRANSPORT_COPIED)
         return network_put(job->network, &c->pending, put, call);
     return network_post(job->network, &c->pending, put, call);
@@ -23,7 +22,7 @@ static gshmem_status_t put_afar(struct context *c, const struct target *t, const
 {
     struct transport_request request = {
         .kind = TRANSPORT_PUT,
-        .flags = nbi || bytes <= TRANSPORT_COPIED ? TRANSPORT_MORE : 0,
+        .flags = TRANSPORT_LOOSE | (nbi || bytes <= TRANSPORT_COPIED ? TRANSPORT_MORE : 0),
         .pe = t->pe,
         .segment = t->segment,
         .offset = t->offset,
@@ -50,8 +49,7 @@ static gshmem_status_t get_afar(struct context *c, const struct target *t, void 
         return GSHMEM_OK;
     if (!nbi)
         return network_errand(job->network, &request, call, NULL);
-    request.flags = TRANSPORT_MORE;
-    network_loosen(job->network, &request);
+    request.flags = TRANSPORT_MORE | TRANSPORT_LOOSE;
     return network_post(job->network, &c->pending, &request, call);
 }
 
@@ -311,7 +309,7 @@ static gshmem_status_t put_signal_afar(struct context *c, const struct target *d
 {
     struct transport_request request = {
         .kind = TRANSPORT_PUT,
-        .flags = nbi ? TRANSPORT_MORE : 0,
+        .flags = TRANSPORT_LOOSE | (nbi ? TRANSPORT_MORE : 0),
         .pe = data->pe,
         .segment = data->segment,
         .offset = data->offset,

@@ -111,11 +111,11 @@ void network_raise(struct network *n)
 
     if (!atomic_load_explicit(&n->raised, memory_order_relaxed))
         return; /* a glance without the lock; who adds one wakes the proxy */
-    pthread_mutex_lock(&n->lock);
+    mutex_take(&n->lock);
     int count = atomic_load_explicit(&n->raised, memory_order_relaxed);
     memcpy(raise, n->raise, (size_t)count * sizeof raise[0]);
     atomic_store_explicit(&n->raised, 0, memory_order_relaxed);
-    pthread_mutex_unlock(&n->lock);
+    mutex_give(&n->lock);
     for (int i = 0; i < count; i++) {
         fail_silently(raise[i].status, "%s", raise[i].text);
         gshmem_raise(raise[i].status);
@@ -131,7 +131,7 @@ gshmem_status_t network_serve_kernels(struct network *n, struct gshmem_response 
     const int heap = n->job->device_heap ? SEGMENT_DEVICE : SEGMENT_HEAP;
     gshmem_status_t status = GSHMEM_OK;
 
-    pthread_mutex_lock(&n->lock);
+    mutex_take(&n->lock);
     if (!n->local && !(status = transport_local.open(&n->config, &n->local)))
         n->local->ops->begin(n->local, &n->config);
     n->asleep = asleep;
@@ -151,7 +151,7 @@ gshmem_status_t network_serve_kernels(struct network *n, struct gshmem_response 
         .raise = raise_command,
         .context = n,
     };
-    pthread_mutex_unlock(&n->lock);
+    mutex_give(&n->lock);
     if (status || (status = proxy_start(&n->proxy, n)))
         return status;
     proxy_serve_kernels(&n->proxy);
@@ -164,7 +164,7 @@ gshmem_status_t network_add_channel(struct network *n, struct proxy_channel *c)
 
     c->way = &n->way;
     channel_begin(c);
-    pthread_mutex_lock(&n->lock);
+    mutex_take(&n->lock);
     if (n->channels == n->channels_room) {
         int room = n->channels_room ? 2 * n->channels_room : 8;
         struct proxy_channel **more = realloc(n->channel, (size_t)room * sizeof *more);
@@ -177,18 +177,18 @@ gshmem_status_t network_add_channel(struct network *n, struct proxy_channel *c)
     }
     if (!status)
         n->channel[n->channels++] = c;
-    pthread_mutex_unlock(&n->lock);
+    mutex_give(&n->lock);
     return status;
 }
 
 void network_remove_channel(struct network *n, struct proxy_channel *c)
 {
-    pthread_mutex_lock(&n->lock);
+    mutex_take(&n->lock);
     for (int i = 0; i < n->channels; i++) {
         if (n->channel[i] == c)
             n->channel[i--] = n->channel[--n->channels];
     }
-    pthread_mutex_unlock(&n->lock);
+    mutex_give(&n->lock);
 }
 
 bool network_shares_cpu(const struct network *n)
@@ -229,7 +229,7 @@ static void fence_all_threads(void)
 
 bool network_fall_asleep(struct network *n)
 {
-    pthread_mutex_lock(&n->lock);
+    mutex_take(&n->lock);
     bool work = n->local && n->local->ops->busy(n->local);
     if (n->asleep) {
         __atomic_store_n(n->asleep, 1, __ATOMIC_RELAXED);
@@ -238,16 +238,16 @@ bool network_fall_asleep(struct network *n)
     for (int i = 0; i < n->channels && !work; i++)
         work = channel_has_work(n->channel[i]);
     work = work || (n->far && n->far->ops->arm(n->far));
-    pthread_mutex_unlock(&n->lock);
+    mutex_give(&n->lock);
     return !work;
 }
 
 void network_wake_up(struct network *n)
 {
-    pthread_mutex_lock(&n->lock);
+    mutex_take(&n->lock);
     if (n->asleep)
         __atomic_store_n(n->asleep, 0, __ATOMIC_RELAXED);
-    pthread_mutex_unlock(&n->lock);
+    mutex_give(&n->lock);
 }
 
 static void watch_channels(struct network *n)
@@ -257,12 +257,12 @@ static void watch_channels(struct network *n)
 
     if (!limit)
         return;
-    pthread_mutex_lock(&n->lock);
+    mutex_take(&n->lock);
     for (int i = 0; i < n->channels; i++) {
         if (channel_overdue(n->channel[i], clock_ns(), limit, text, sizeof text))
             log_line(LOG_ERROR, "watchdog: %s", text);
     }
-    pthread_mutex_unlock(&n->lock);
+    mutex_give(&n->lock);
 }
 
 void network_look_after(struct network *n)
