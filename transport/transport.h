@@ -19,7 +19,7 @@
 
 struct device; /* device/device.h */
 
-#define TRANSPORT_VERSION     2
+#define TRANSPORT_VERSION     3
 #define TRANSPORT_ADDRESS_MAX 160 /* bytes that a PE publishes for its peers to find it */
 #define TRANSPORT_SEGMENT_MAX 16
 #define TRANSPORT_NOTE_MAX    1024 /* bytes of a note, by which one transport uses another */
@@ -58,26 +58,31 @@ enum transport_flags {
  * the request says that it is kept. */
 #define TRANSPORT_COPIED 4096
 
+/* As small as it can be, since each is filled in, and copied, once. */
 struct transport_request {
-    enum transport_kind kind;
-    unsigned flags;
-    int pe;
-    int segment;      /* the remote address: a segment and an offset into it */
+    uint8_t kind;     /* an enum transport_kind, */
+    uint8_t flags;    /* and some of enum transport_flags */
+    uint8_t segment;  /* the remote address: a segment and an offset into it, */
+    int pe;           /* of that PE */
     uint64_t offset;
     void *local;      /* source of a put, destination of a get; any memory of this process */
     uint64_t bytes;
 
     /* A put's signal, an update of a 64-bit word that is seen only after the data; signal_op 0: none. */
-    int signal_op;
-    int signal_segment;
-    uint64_t signal_offset;
-    uint64_t signal_value;
-
-    /* An atomic, as in gshmem_path_atomic. */
-    enum gshmem_amo amo;
-    int type;
-    uint64_t operand;
-    uint64_t compare;
+    uint8_t signal_op;
+    uint8_t signal_segment;
+    /* An atomic, as in gshmem_path_atomic: an enum gshmem_amo and an enum gshmem_type. */
+    uint8_t amo;
+    uint8_t type;
+    uint32_t epoch; /* of a loose one: how many fences its issuer has passed */
+    union {
+        uint64_t signal_offset;
+        uint64_t operand;
+    };
+    union {
+        uint64_t signal_value;
+        uint64_t compare;
+    };
     uint64_t *old;
 
     /* For who needs the source of a put again before the put is done, else NULL: called, from post or
@@ -87,8 +92,6 @@ struct transport_request {
      * to all PEs, or with the failure that ended it. The request itself need not live until then. */
     void (*done)(void *tag, gshmem_status_t status);
     void *tag;
-
-    uint32_t epoch; /* of a loose one: how many fences its issuer has passed */
 };
 
 /* How NICs get at memory of a device's own: those that know neither of the others have it copied. */

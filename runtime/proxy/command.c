@@ -84,10 +84,14 @@ struct translation {
 
 /* The first part says which PE, also for the second. */
 static gshmem_status_t aim(const struct translation *t, const struct gshmem_command *c,
-                           uint64_t bytes, int *segment, uint64_t *offset)
+                           uint64_t bytes, uint8_t *segment, uint64_t *offset)
 {
-    return t->way->aim(t->way->context, c->address, bytes, (int)t->first->pe,
-                       command_name(t->passage), segment, offset);
+    int number = 0;
+    gshmem_status_t status = t->way->aim(t->way->context, c->address, bytes, (int)t->first->pe,
+                                         command_name(t->passage), &number, offset);
+
+    *segment = (uint8_t)number;
+    return status;
 }
 
 static gshmem_status_t check_local(const struct translation *t, uint64_t address, uint64_t bytes)
@@ -156,7 +160,7 @@ static gshmem_status_t add_signal(const struct translation *t, const struct gshm
     if ((status = check_aligned(t, c, sizeof(uint64_t))))
         return status;
     r->kind = TRANSPORT_PUT;
-    r->signal_op = (int)c->amo;
+    r->signal_op = (uint8_t)c->amo;
     r->signal_value = c->local;
     status = aim(t, c, sizeof(uint64_t), &r->signal_segment, &r->signal_offset);
     if (c == t->first) {
@@ -181,8 +185,8 @@ static gshmem_status_t atomic(const struct translation *t)
     t->passage->answer.value[0] = t->passage->answer.value[1] = 0;
     t->passage->bytes = (uint8_t)bytes;
     r->kind = TRANSPORT_ATOMIC;
-    r->amo = (enum gshmem_amo)c->amo;
-    r->type = (int)c->type;
+    r->amo = (uint8_t)c->amo;
+    r->type = (uint8_t)c->type;
     r->operand = c->local;
     r->compare = c->size;
     r->old = t->passage->answer.wanted || t->second ? t->passage->answer.value : NULL;

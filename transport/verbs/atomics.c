@@ -14,7 +14,7 @@
 
 #include "runtime/base/atomic_type.h"
 #include "runtime/base/settings.h"
-#include "transport/verbs/verbs.h"
+#include "transport/verbs/post.h"
 
 enum { SEEN = 64 }; /* words whose value is remembered, of a link; a power of two */
 
@@ -234,7 +234,7 @@ bool atomics_post(struct verbs *v, struct link *l, struct op *op, uint32_t numbe
         refuse(v, op, "no memory for its result (ulimit -l limits what may be pinned)");
         return true;
     }
-    struct ibv_send_wr *wr = post_next(v, p, WORK_UPDATE, number, 0, 8, false);
+    struct ibv_send_wr *wr = post_next(v, p, WORK_UPDATE, number, 0, 8);
     if (!wr)
         return false;
     wr->wr.atomic.remote_addr = l->base[u.segment] + u.word;

@@ -19,7 +19,9 @@ static void release(struct verbs *v, struct op *op)
     if (op->slot >= 0)
         v->slot_free[v->slots_left++] = op->slot;
     op->slot = -1;
-    for (int i = 0; op->registered && i < v->opened; i++) {
+    if (GSHMEM_LIKELY(!op->registered))
+        return;
+    for (int i = 0; i < v->opened; i++) {
         if (op->mr[i])
             ibv_dereg_mr(op->mr[i]);
         op->mr[i] = NULL;

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "gshmem/rma.h"
-#include "transport/verbs/verbs.h"
+#include "transport/verbs/post.h"
 
 static struct op *op_at(struct link *l, uint32_t number)
 {
@@ -28,14 +28,6 @@ static void note_sent(struct op *op, const struct path *p)
 {
     op->end[p->index] = p->sends;
     op->used |= (uint16_t)(1u << p->index);
-}
-
-void issue_batched(struct verbs *v, struct link *l)
-{
-    for (int i = 0; i < l->paths; i++) {
-        if (l->path[i]->batched)
-            post_batch(v, l->path[i]);
-    }
 }
 
 /* ---- Order ---- */
@@ -246,7 +238,7 @@ static bool move(struct verbs *v, struct link *l, struct op *op)
         if (!within && !local_piece(v, p->nic, op, &bytes, &here))
             return op->failure != GSHMEM_OK;
         struct ibv_send_wr *wr = post_next(v, p, reads ? WORK_READ : WORK_WRITE, issue_number(l, op),
-                                           op->at, bytes, false);
+                                           op->at, bytes);
         if (!wr)
             return false;
         wr->opcode = reads ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
@@ -273,7 +265,7 @@ bool issue_small(struct verbs *v, struct link *l, struct op *op, uint64_t at,
 
     if (!may_use(l, p) || !find_key(v, l, p, put->segment, put->offset, &bytes, &key))
         return false;
-    struct ibv_send_wr *wr = post_next(v, p, WORK_WRITE, issue_number(l, op), at, bytes, false);
+    struct ibv_send_wr *wr = post_next(v, p, WORK_WRITE, issue_number(l, op), at, bytes);
     if (!wr)
         return false;
     wr->opcode = IBV_WR_RDMA_WRITE;
@@ -294,7 +286,7 @@ static bool set_signal(struct verbs *v, struct link *l, struct op *op)
 
     if (!may_use(l, p) || !find_key(v, l, p, r->signal_segment, r->signal_offset, &bytes, &key))
         return false;
-    struct ibv_send_wr *wr = post_next(v, p, WORK_SIGNAL, issue_number(l, op), 0, 8, false);
+    struct ibv_send_wr *wr = post_next(v, p, WORK_SIGNAL, issue_number(l, op), 0, 8);
     if (!wr)
         return false;
     op->value = r->signal_value;
@@ -550,7 +542,7 @@ static bool is_small_put(const struct transport_request *r)
 }
 
 /* The key for all of a put's bytes, of up[0]'s NIC; 0: it is not known, or there is none for all. */
-static uint64_t known_key(const struct link *l, const struct transport_request *r)
+static inline uint64_t known_key(const struct link *l, const struct transport_request *r)
 {
     const uint64_t *key = l->key[r->segment], bytes = l->bytes[r->segment];
 
@@ -565,13 +557,12 @@ static uint64_t known_key(const struct link *l, const struct transport_request *
  * meanwhile. False: it goes the general way, like all others. */
 static bool write_at_once(struct verbs *v, struct link *l, const struct transport_request *r)
 {
-    struct path *p = l->up[0];
+    struct path *p = l->direct;
     uint64_t key;
 
-    if (l->state != LINK_UP || !is_small_put(r) || p->nic->iwarp || v->config.device ||
-        !(key = known_key(l, r)))
+    if (!p || !is_small_put(r) || !(key = known_key(l, r)))
         return false;
-    struct ibv_send_wr *wr = post_next(v, p, WORK_WRITE, l->posted, 0, r->bytes, false);
+    struct ibv_send_wr *wr = post_next(v, p, WORK_WRITE, l->posted, 0, r->bytes);
     if (!wr)
         return false;
     struct op *op = issue_open(l, r);
@@ -590,15 +581,14 @@ static bool write_at_once(struct verbs *v, struct link *l, const struct transpor
     return true;
 }
 
-gshmem_status_t issue_post(struct verbs *v, struct link *l, const struct transport_request *request)
+static gshmem_status_t post_in_turn(struct verbs *v, struct link *l,
+                                    const struct transport_request *request)
 {
     if (l->state == LINK_FAILED)
         return l->failure;
     if (l->state == LINK_BELOW && l->posted == l->done && is_below_for_ever(l) &&
         !atomics_have(v, request))
         return v->below->ops->post(v->below, request);
-    if (l->posted == l->done && write_at_once(v, l, request))
-        return GSHMEM_OK;
     if (gather_takes(l, request))
         return gather_post(v, l, request);
     if (l->posted - l->done == OPS)
@@ -615,4 +605,11 @@ gshmem_status_t issue_post(struct verbs *v, struct link *l, const struct transpo
     else
         issue_batched(v, l);
     return GSHMEM_OK; /* if the link broke just now, done has been called with that */
+}
+
+gshmem_status_t issue_post(struct verbs *v, struct link *l, const struct transport_request *request)
+{
+    if (l->posted == l->done && write_at_once(v, l, request))
+        return GSHMEM_OK;
+    return post_in_turn(v, l, request);
 }

@@ -54,6 +54,8 @@ void link_settle(struct verbs *v, struct link *l)
         l->state = LINK_WAITS;
     else
         l->state = l->ups ? LINK_UP : LINK_BELOW;
+    l->direct =
+        l->state == LINK_UP && !l->up[0]->nic->iwarp && !v->config.device ? l->up[0] : NULL;
     if (l->state == LINK_BELOW && before != LINK_BELOW)
         v->config.info("verbs: PE %d is reached by %s%s", l->pe, v->below->ops->name,
                        l->mended ? ", until a path comes back" : ": there is no path of verbs to it");
@@ -250,7 +252,7 @@ void link_fail(struct verbs *v, struct link *l, gshmem_status_t status, const ch
         return;
     l->state = LINK_FAILED;
     l->failure = status;
-    l->messenger = NULL;
+    l->direct = l->messenger = NULL;
     l->ups = 0;
     for (int i = 0; i < l->paths; i++) {
         struct path *p = l->path[i];

@@ -12,7 +12,7 @@
 #include "runtime/base/settings.h"
 #include "transport/verbs/cm.h"
 #include "transport/verbs/note.h"
-#include "transport/verbs/verbs.h"
+#include "transport/verbs/post.h"
 
 struct path *path_create(struct verbs *v, struct link *l, uint32_t number)
 {
@@ -250,7 +250,7 @@ static void begin_sending(struct verbs *v, struct path *p)
         return;
     }
     p->state = PATH_TRIED;
-    if ((wr = post_next(v, p, WORK_OTHER, 0, 0, 0, true))) {
+    if ((wr = post_next_kept(v, p, WORK_OTHER, 0, 0))) {
         wr->opcode = IBV_WR_RDMA_WRITE;
         wr->num_sge = 0;
         wr->wr.rdma.remote_addr = 0;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "transport/verbs/verbs.h"
+#include "transport/verbs/post.h"
 
 bool post_batch(struct verbs *v, struct path *p)
 {
@@ -36,59 +36,10 @@ bool post_batch(struct verbs *v, struct path *p)
     return false;
 }
 
-struct ibv_send_wr *post_next(struct verbs *v, struct path *p, enum work_kind kind, uint32_t op,
-                              uint64_t at, uint64_t bytes, bool kept)
-{
-    const uint32_t packets = bytes ? (uint32_t)((bytes - 1) >> p->packet_shift) + 1 : 1;
-    const uint32_t depth = p->nic->sends_most - (kept ? 0 : p->nic->sends_most / 8);
-
-    /* a read may come back later than what is behind it, of which iWARP would tell before; of two reads
-     * the first comes first */
-    const uint32_t read = p->nic->iwarp ? p->last_read : p->fence_read;
-    const bool behind_reads = kind != WORK_READ && is_after(read, p->done);
-
-    if (p->sends - p->done >= depth || p->nic->works_left == 0 ||
-        p->packet + packets - p->packet_done > PACKETS_MOST)
-        return NULL;
-    /* soft-RoCE stands still for ever when it repeats what has IBV_SEND_FENCE, and its answer comes just
-     * then */
-    if (behind_reads && p->nic->cannot_fence)
-        return NULL;
-    if (p->batched == BATCH && !post_batch(v, p))
-        return NULL;
-    p->nic->works_left--;
-    p->packet += packets;
-    p->work[p->sends % SEND_DEPTH] = (struct work){at, op, p->packet, (uint8_t)kind, behind_reads};
-    p->sends++;
-
-    struct ibv_send_wr *wr = &p->wr[p->batched];
-    wr->wr_id = p->mark | p->sends;
-    wr->sg_list = &p->sge[p->batched];
-    wr->num_sge = 1;
-    wr->send_flags = behind_reads ? IBV_SEND_FENCE : 0;
-    if (p->batched != p->batch_first)
-        wr[-1].next = wr;
-    p->batched++;
-    return wr;
-}
-
-void post_within(struct path *p, struct ibv_send_wr *wr, const void *data, uint32_t bytes)
-{
-    if (bytes <= p->nic->inline_most) {
-        *wr->sg_list = (struct ibv_sge){(uintptr_t)data, bytes, 0};
-        wr->send_flags |= IBV_SEND_INLINE;
-        return;
-    }
-    struct message_bytes *kept = &p->kept[(p->sends - 1) % SEND_DEPTH];
-    if (kept->at != data)
-        memcpy(kept, data, bytes);
-    *wr->sg_list = (struct ibv_sge){(uintptr_t)kept, bytes, p->kept_mr->lkey};
-}
-
 bool post_message(struct verbs *v, struct path *p, enum work_kind kind, uint32_t op,
                   const struct message *m)
 {
-    struct ibv_send_wr *wr = post_next(v, p, kind, op, 0, sizeof(struct message_bytes), true);
+    struct ibv_send_wr *wr = post_next_kept(v, p, kind, op, sizeof(struct message_bytes));
 
     if (!wr)
         return false;

@@ -16,6 +16,7 @@
 
 #include "device/device.h"
 #include "transport/segment.h"
+#include "transport/verbs/post.h"
 #include "transport/verbs/verbs.h"
 
 enum { PIECES = 32, HEARD = 64, PIECE_MOST = STAGING_LARGE };
@@ -360,7 +361,7 @@ static bool move(struct verbs *v, struct link *l, struct heard *h, struct ibv_sg
     struct path *p = l->heard_by;
     struct ibv_send_wr *wr;
 
-    if (p->state != PATH_UP || !(wr = post_next(v, p, WORK_OTHER, 0, 0, h->bytes, false)))
+    if (p->state != PATH_UP || !(wr = post_next(v, p, WORK_OTHER, 0, 0, h->bytes)))
         return false;
     wr->opcode = h->m.kind == MESSAGE_TAKE ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
     wr->wr.rdma.remote_addr = h->m.a + h->moved;

@@ -186,6 +186,7 @@ struct link {
     int paths;
     struct path *up[PATHS_MOST]; /* those that are up; the first takes what is small, and messages */
     int ups;
+    struct path *direct; /* that one, where puts of the CPU's memory can be plain writes; or NULL */
     struct path *messenger; /* that one, until what came by it is known; NULL: none is up */
     uint16_t lacks;         /* paths of the peer's that this side has not, and has not said so yet */
     uint8_t receiving;      /* NICs that have receives for it */
@@ -414,14 +415,8 @@ void link_forget(struct link *l, int segment, uint64_t offset, uint64_t bytes);
 /* Room for the keys of the peer's chunks. */
 bool link_remember(struct link *l, const struct note *offer);
 
-/* ---- post.c ---- */
+/* ---- post.c; the rest of it is inline in post.h ---- */
 
-/* The next work request of a path, to be filled in, for so many bytes; NULL: no room. `kept`: it may
- * use the room that is kept for replies and questions. */
-struct ibv_send_wr *post_next(struct verbs *v, struct path *p, enum work_kind kind, uint32_t op,
-                              uint64_t at, uint64_t bytes, bool kept);
-/* What it carries: within it, or from memory that is kept until it is done. */
-void post_within(struct path *p, struct ibv_send_wr *wr, const void *data, uint32_t bytes);
 bool post_message(struct verbs *v, struct path *p, enum work_kind kind, uint32_t op,
                   const struct message *m); /* false: no room */
 /* Gives the queue pair what has been collected; false: not all of it, yet. */
@@ -433,7 +428,14 @@ gshmem_status_t issue_post(struct verbs *v, struct link *l,
                            const struct transport_request *request);
 /* Gives queue pairs what they can take. */
 void issue_more(struct verbs *v, struct link *l);
-void issue_batched(struct verbs *v, struct link *l);
+static inline void issue_batched(struct verbs *v, struct link *l)
+{
+    for (int i = 0; i < l->paths; i++) {
+        if (l->path[i]->batched)
+            post_batch(v, l->path[i]);
+    }
+}
+
 /* Work that did not arrive is to be issued again; so are messages behind that number. */
 void issue_again(struct link *l, const struct work *w);
 void issue_unheard(struct link *l, uint32_t heard);
