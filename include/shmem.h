@@ -26,6 +26,11 @@
 #define SHMEM_MAX_NAME_LEN  64
 #define SHMEM_VENDOR_STRING "GSHMEM " GSHMEM_VERSION_TEXT
 
+/* By these macros bindings of other languages know a library that has all of the standard. To one
+ * without them they give their own functions where they think that some are missing. */
+#define SHMEM_DEF_H
+#define SHMEM_FUNCTION_ATTRIBUTES GSHMEM_API
+
 #define SHMEM_THREAD_SINGLE     0
 #define SHMEM_THREAD_FUNNELED   1
 #define SHMEM_THREAD_SERIALIZED 2
@@ -77,10 +82,12 @@
 
 /* ---- Handles --------------------------------------------------------------------------------- */
 
-typedef gshmem_team_t shmem_team_t;
-#define SHMEM_TEAM_INVALID GSHMEM_TEAM_INVALID
-#define SHMEM_TEAM_WORLD   GSHMEM_TEAM_WORLD
-#define SHMEM_TEAM_SHARED  GSHMEM_TEAM_SHARED
+/* One more than the number of a team in gshmem.h, and nobody follows it: a pointer because handles are
+ * pointers in all other libraries, and bindings of other languages write eight bytes of one. */
+typedef struct shmem_team *shmem_team_t;
+#define SHMEM_TEAM_INVALID ((shmem_team_t)0)
+#define SHMEM_TEAM_WORLD   ((shmem_team_t)1)
+#define SHMEM_TEAM_SHARED  ((shmem_team_t)2)
 
 typedef struct {
     int num_contexts;

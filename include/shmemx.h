@@ -73,6 +73,6 @@ SHMEM_API void shmemx_register_gettid(uint64_t (*gettid)(void));
 }
 #endif
 
-#define SHMEMX_TEAM_NODE GSHMEM_TEAM_HOST /* the PEs of this machine */
+#define SHMEMX_TEAM_NODE ((shmem_team_t)3) /* the PEs of this machine */
 
 #endif

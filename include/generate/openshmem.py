@@ -242,7 +242,7 @@ def _native_name(f):
 
 
 def _definition_body(f):
-    arguments = [name for _, name in f.parameters]
+    arguments = ['team_number(team)' if name == 'team' else name for _, name in f.parameters]
     name = f.operation.name
     if name == 'wait':
         return ['settle(gshmem_%s_wait_until(ivar, GSHMEM_CMP_NE, cmp_value));' % f.type.name]

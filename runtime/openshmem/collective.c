@@ -15,39 +15,39 @@ WEAK(shmem_sync_all)
 
 int pshmem_team_sync(shmem_team_t team)
 {
-    return (int)gshmem_team_sync(team);
+    return (int)gshmem_team_sync(team_number(team));
 }
 WEAK(shmem_team_sync)
 
 int pshmem_broadcastmem(shmem_team_t team, void *dest, const void *source, size_t nelems,
                         int PE_root)
 {
-    return (int)gshmem_broadcastmem(team, dest, source, nelems, PE_root);
+    return (int)gshmem_broadcastmem(team_number(team), dest, source, nelems, PE_root);
 }
 WEAK(shmem_broadcastmem)
 
 int pshmem_collectmem(shmem_team_t team, void *dest, const void *source, size_t nelems)
 {
-    return (int)gshmem_collectmem(team, dest, source, nelems);
+    return (int)gshmem_collectmem(team_number(team), dest, source, nelems);
 }
 WEAK(shmem_collectmem)
 
 int pshmem_fcollectmem(shmem_team_t team, void *dest, const void *source, size_t nelems)
 {
-    return (int)gshmem_fcollectmem(team, dest, source, nelems);
+    return (int)gshmem_fcollectmem(team_number(team), dest, source, nelems);
 }
 WEAK(shmem_fcollectmem)
 
 int pshmem_alltoallmem(shmem_team_t team, void *dest, const void *source, size_t nelems)
 {
-    return (int)gshmem_alltoallmem(team, dest, source, nelems);
+    return (int)gshmem_alltoallmem(team_number(team), dest, source, nelems);
 }
 WEAK(shmem_alltoallmem)
 
 int pshmem_alltoallsmem(shmem_team_t team, void *dest, const void *source, ptrdiff_t dst,
                         ptrdiff_t sst, size_t nelems)
 {
-    return (int)gshmem_alltoallsmem(team, dest, source, dst, sst, 1, nelems);
+    return (int)gshmem_alltoallsmem(team_number(team), dest, source, dst, sst, 1, nelems);
 }
 WEAK(shmem_alltoallsmem)
 

@@ -20,6 +20,19 @@ static inline void settle(gshmem_status_t status)
         gshmem_raise(status);
 }
 
+/* A team by its number; no team for what is no handle. */
+static inline gshmem_team_t team_number(shmem_team_t team)
+{
+    intptr_t number = (intptr_t)team - 1;
+
+    return number == (gshmem_team_t)number ? (gshmem_team_t)number : GSHMEM_TEAM_INVALID;
+}
+
+static inline shmem_team_t team_handle(gshmem_team_t number)
+{
+    return (shmem_team_t)((intptr_t)number + 1);
+}
+
 /* The team of an active set; GSHMEM_TEAM_INVALID after a failure was handed to the error policy. */
 static inline gshmem_team_t active_set(const char *call, int start, int log_stride, int size,
                                        long *sync)

@@ -156,7 +156,7 @@ WEAK(shmem_ptr)
 
 void *pshmem_team_ptr(shmem_team_t team, const void *dest, int pe)
 {
-    return team == SHMEM_TEAM_INVALID ? NULL : gshmem_team_ptr(team, dest, pe);
+    return team == SHMEM_TEAM_INVALID ? NULL : gshmem_team_ptr(team_number(team), dest, pe);
 }
 WEAK(shmem_team_ptr)
 

@@ -100,17 +100,21 @@ static void try_memory(void)
 
 static void try_invalid(void)
 {
-    shmem_team_t team = 77, other = 77;
+    shmem_team_t team = (shmem_team_t)77, other = team;
     shmem_team_config_t config = {3};
     shmem_ctx_t ctx = SHMEM_CTX_DEFAULT;
 
+    /* bindings of other languages pass handles as pointers, garbage too */
+    CHECK_EQ(sizeof(shmem_team_t), sizeof(void *));
+    CHECK_EQ(shmem_team_n_pes((shmem_team_t)&me), -1);
+    CHECK_EQ(shmem_team_n_pes((shmem_team_t)((uintptr_t)SHMEM_TEAM_WORLD + ((uintptr_t)1 << 32))), -1);
     CHECK_EQ(shmem_team_my_pe(SHMEM_TEAM_INVALID), -1);
     CHECK_EQ(shmem_team_n_pes(SHMEM_TEAM_INVALID), -1);
     CHECK_EQ(shmem_team_translate_pe(SHMEM_TEAM_INVALID, 0, SHMEM_TEAM_WORLD), -1);
     CHECK_EQ(shmem_team_translate_pe(SHMEM_TEAM_WORLD, 0, SHMEM_TEAM_INVALID), -1);
     CHECK(shmem_team_split_strided(SHMEM_TEAM_INVALID, 0, 1, 1, NULL, 0, &team) != 0);
     CHECK(team == SHMEM_TEAM_INVALID);
-    team = 77;
+    team = (shmem_team_t)77;
     CHECK(shmem_team_split_2d(SHMEM_TEAM_INVALID, 1, NULL, 0, &team, NULL, 0, &other) != 0);
     CHECK(team == SHMEM_TEAM_INVALID && other == SHMEM_TEAM_INVALID);
     CHECK(shmem_team_get_config(SHMEM_TEAM_INVALID, SHMEM_TEAM_NUM_CONTEXTS, &config) != 0);
@@ -181,7 +185,7 @@ static void try_context(shmem_team_t team, long options)
 
     CHECK_ZERO(shmem_team_create_ctx(team, options, &ctx));
     CHECK_ZERO(shmem_ctx_get_team(ctx, &of));
-    CHECK_EQ(of, team);
+    CHECK(of == team);
     shmem_ctx_session_start(ctx, SHMEM_CTX_SESSION_BATCH, &expected, SHMEM_CTX_SESSION_TOTAL_OPS);
     shmem_ctx_session_start(ctx, 0, NULL, 0);
     cell = -1;
