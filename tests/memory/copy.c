@@ -5,21 +5,30 @@
 
 #include "check.h"
 #include "gshmem.h"
+#include "runtime/memory/copy.h"
 
 enum { MOST = 2 << 20, MARGIN = 192 };
 
 static unsigned char *from, *to, *expected;
 
-static void try_copy(size_t bytes, size_t source, size_t dest)
+typedef void copy_fn(void *to, const void *from, size_t bytes);
+
+static void try_way(const char *way, copy_fn *copy, size_t bytes, size_t source, size_t dest)
 {
     size_t all = MARGIN + bytes + MARGIN;
 
     memset(to, 0xa5, all);
     memset(expected, 0xa5, all);
     memcpy(expected + dest, from + source, bytes);
-    gshmem_path_copy(to + dest, from + source, bytes);
+    copy(to + dest, from + source, bytes);
     if (memcmp(to, expected, all) != 0)
-        CHECK_FAIL("%zu B from place %zu to %zu", bytes, source, dest);
+        CHECK_FAIL("%s: %zu B from place %zu to %zu", way, bytes, source, dest);
+}
+
+static void try_copy(size_t bytes, size_t source, size_t dest)
+{
+    try_way("copy", gshmem_path_copy, bytes, source, dest);
+    try_way("past the caches", copy_past_caches, bytes, source, dest);
 }
 
 int main(void)
@@ -42,6 +51,8 @@ int main(void)
                     try_copy(around[a] + more * (i + 1), place[i], place[j]);
     for (size_t bytes = 1024; bytes < 1024 + 640; bytes++)
         try_copy(bytes, bytes % 61, bytes % 67);
+    for (size_t bytes = 0; bytes < 200; bytes++)
+        try_way("past the caches", copy_past_caches, bytes, bytes % 61, bytes % 67);
     memcpy(to, from, 100000);
     gshmem_path_copy(to, to, 100000); /* a put to oneself may be onto itself */
     CHECK(memcmp(to, from, 100000) == 0);
