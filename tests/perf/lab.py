@@ -89,9 +89,11 @@ class Values:
         self.of = {}
         self.raw = []
 
+    STATISTICS = ("median", "min", "p99", "mean")  # the last not everywhere
+
     def add(self, round_, how, pes, benchmark, size, unit, **found):
         self.raw.append([round_, how, pes, benchmark, size or "", unit,
-                         *(found.get(s, "") for s in ("median", "min", "p99"))])
+                         *(found.get(s, "") for s in self.STATISTICS)])
         for statistic, value in found.items():
             self.of.setdefault((how, pes, benchmark, size, statistic), []).append(float(value))
 
@@ -99,17 +101,17 @@ class Values:
         for row in csv.DictReader(io.StringIO(text)):
             self.add(round_, how, int(row["pes"]), row["benchmark"],
                      int(row["size"]) if row["size"] else None, row["unit"],
-                     **{s: row[s] for s in ("median", "min", "p99")})
+                     **{s: row[s] for s in self.STATISTICS if s in row})
 
     def write(self, file):
         writer = csv.writer(file)
-        writer.writerow(["round", "library", "pes", "benchmark", "size", "unit", "median", "min", "p99"])
+        writer.writerow(["round", "library", "pes", "benchmark", "size", "unit", *self.STATISTICS])
         writer.writerows(self.raw)
 
     def read(self, lines):
         """What `write` has written."""
         for row in csv.DictReader(lines):
-            found = {s: row[s] for s in ("median", "min", "p99") if row[s]}
+            found = {s: row[s] for s in self.STATISTICS if row.get(s)}
             self.add(row["round"], row["library"], int(row["pes"]), row["benchmark"],
                      int(row["size"]) if row["size"] else None, row["unit"], **found)
 
