@@ -129,15 +129,6 @@ static void give_block(const struct call *c, int from, int to)
                 place_at(g, &c->source, from) + (size_t)to * c->bytes, c->bytes);
 }
 
-/* What is read is in no cache either, and that is when to spare them pays only from several times
- * their size on. */
-static bool is_past_caches(const struct call *c)
-{
-    size_t n = (size_t)c->group->n;
-
-    return n * n * c->bytes / 4 > copy_cache_bytes();
-}
-
 gshmem_status_t alltoall_shared(struct call *c)
 {
     struct group *g = c->group;
@@ -145,7 +136,8 @@ gshmem_status_t alltoall_shared(struct call *c)
 
     if (status)
         return status;
-    bool past = is_past_caches(c);
+    size_t n = (size_t)g->n;
+    bool past = n * n * c->bytes > copy_cache_bytes();
     for (int step = 1; step <= g->n; step++) {
         int to = call_after(g, step);
         if (past)
