@@ -26,10 +26,11 @@
 #define SHMEM_MAX_NAME_LEN  64
 #define SHMEM_VENDOR_STRING "GSHMEM " GSHMEM_VERSION_TEXT
 
-/* By these macros bindings of other languages know a library that has all of the standard. To one
- * without them they give their own functions where they think that some are missing. */
+/* By these macros, which other libraries have, bindings of other languages know one that has all of the
+ * standard: without them they give it functions of their own. Some programs ask for the last. */
 #define SHMEM_DEF_H
 #define SHMEM_FUNCTION_ATTRIBUTES GSHMEM_API
+#define OSHMEM_SPEC_VERSION (SHMEM_MAJOR_VERSION * 10000 + SHMEM_MINOR_VERSION * 100)
 
 #define SHMEM_THREAD_SINGLE     0
 #define SHMEM_THREAD_FUNNELED   1

@@ -5,6 +5,11 @@
 
 #include "check.h"
 
+/* What programs ask the headers of other libraries. */
+#if OSHMEM_SPEC_VERSION < 10600 || !defined SHMEM_DEF_H || !defined SHMEM_FUNCTION_ATTRIBUTES
+#error a program takes this library for an old or an unknown one
+#endif
+
 enum { THREADS = 4, ROUNDS = 100 };
 
 static int me, n_pes, next, before;
