@@ -18,7 +18,7 @@
 #include "tests/check.h"
 #include "transport/verbs/verbs.h"
 
-enum { HOST, GPU, SEGMENTS };
+enum { HOST, GPU, COUNTERS /* which NICs update */, SEGMENTS };
 enum { PES = 2, HOST_BYTES = 4 << 20, LIMIT = 128 << 20, NOTES = 64 };
 
 struct pe {
@@ -30,6 +30,7 @@ struct pe {
     struct device_heap_map heap;
     uint64_t there;
     char *memory, *own; /* host memory; GPU memory that is not in the heap */
+    uint64_t counters[512];
     int lost, passed_down, notes, updates;
     size_t bytes[NOTES];
     unsigned char note[NOTES][TRANSPORT_NOTE_MAX];
@@ -95,8 +96,8 @@ static uint64_t apply(void *context, enum gshmem_amo amo, int type, void *target
     uint64_t old = *(uint64_t *)target;
 
     (void)context, (void)type, (void)compare;
-    CHECK_EQ(amo, GSHMEM_AMO_ADD);
-    *(uint64_t *)target = old + operand;
+    CHECK(amo == GSHMEM_AMO_ADD || amo == GSHMEM_AMO_SET);
+    *(uint64_t *)target = amo == GSHMEM_AMO_ADD ? old + operand : operand;
     return old;
 }
 
@@ -262,6 +263,8 @@ static void open_pe(int me, enum transport_way way)
         (struct transport_segment){.base = p->memory, .bytes = HOST_BYTES};
     p->config.segment[GPU] = (struct transport_segment){
         .base = (char *)p->heap.base, .bytes = LIMIT, .of_device = 1, .there = &p->there};
+    p->config.segment[COUNTERS] = (struct transport_segment){
+        .base = (char *)p->counters, .bytes = sizeof p->counters, .by_nic = true};
     p->config.device = device;
     p->config.on_device = on_device;
     p->config.way = way;
@@ -273,6 +276,7 @@ static void begin_both(enum transport_way of_first, enum transport_way of_second
 {
     ok = posted = 0;
     failed = GSHMEM_OK;
+    fake.atomics = true;
     open_pe(0, of_first);
     open_pe(1, of_second);
 }
@@ -391,25 +395,26 @@ static void sizes(void)
     }
 }
 
-/* A flag in GPU memory, set or added to, is not seen before the data. */
-static void flags(int op)
+/* A flag, set or added to, is not seen before the data in GPU memory. */
+static void flags(int op, int segment)
 {
-    enum { ROUNDS = 30, BYTES = 9000, FLAG = 20 << 20 };
+    enum { ROUNDS = 30, BYTES = 9000 };
     static char data[BYTES], found[BYTES];
+    const uint64_t at = segment == GPU ? 20 << 20 : 8;
     uint64_t before, flag;
 
-    copy(&before, at_of(1, GPU, FLAG), 8);
+    copy(&before, at_of(1, segment, at), 8);
     for (unsigned round = 1; round <= ROUNDS; round++) {
         const uint64_t bytes = round % 3 == 0 ? BYTES : round % 3 == 1 ? 8 : 1000;
         fill(data, bytes, round * 3 + (unsigned)op);
         copy(at_of(0, GPU, 4096), data, bytes);
         post((struct transport_request){.kind = TRANSPORT_PUT, .segment = GPU,
                                         .local = at_of(0, GPU, 4096), .offset = 8192, .bytes = bytes,
-                                        .signal_op = op, .signal_segment = GPU, .signal_offset = FLAG,
+                                        .signal_op = op, .signal_segment = segment, .signal_offset = at,
                                         .signal_value = op == GSHMEM_SIGNAL_SET ? before + round : 1});
         do {
             drive();
-            copy(&flag, at_of(1, GPU, FLAG), 8);
+            copy(&flag, at_of(1, segment, at), 8);
         } while (flag != before + round);
         copy(found, at_of(1, GPU, 8192), bytes);
         CHECK(memcmp(found, data, bytes) == 0);
@@ -475,8 +480,10 @@ static void all(enum transport_way way, enum transport_way of_other)
     begin_both(way, of_other);
     stages = ((struct verbs *)pe[0].t)->gpu_below || ((struct verbs *)pe[1].t)->gpu_below;
     sizes();
-    flags(GSHMEM_SIGNAL_SET);
-    flags(GSHMEM_SIGNAL_ADD);
+    for (int segment = GPU; segment <= COUNTERS; segment++) {
+        flags(GSHMEM_SIGNAL_SET, segment);
+        flags(GSHMEM_SIGNAL_ADD, segment);
+    }
     atomics();
     growth();
     CHECK_EQ(pe[0].passed_down, 0);
@@ -487,7 +494,7 @@ static void all(enum transport_way way, enum transport_way of_other)
 enum { STEPS = 240, SOURCES = 12, AREA = 3 << 20, PUT_MOST = 1 << 20, GET_MOST = 1 << 16 };
 enum { GPU_AREA = 5 << 20, GPU_SOURCES = 16 << 20, GPU_LANDINGS = 32 << 20 }; /* in the heap */
 
-static char model[SEGMENTS][AREA]; /* what the other's memory is to be like */
+static char model[COUNTERS][AREA]; /* what the other's memory is to be like */
 static char *host_sources, *host_landings, *data;
 static struct {
     char *at;
@@ -576,7 +583,7 @@ static void disturb(int devices)
 
 static void check_all(unsigned seed)
 {
-    for (int segment = 0; segment < SEGMENTS; segment++) {
+    for (int segment = HOST; segment <= GPU; segment++) {
         copy(data, at_of(1, segment, area_of(segment)), AREA);
         for (int i = 0; i < AREA; i++) {
             if (data[i] != model[segment][i])
