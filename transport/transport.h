@@ -52,6 +52,9 @@ enum transport_flags {
     TRANSPORT_LOOSE = 4,
     /* Nobody waits for it to be done: its answer may come with another's, or some time later. */
     TRANSPORT_UNASKED = 8,
+    /* A put with a signal, from and to memory of the CPU's, that needs no order with any other request
+     * to that PE: it may overtake those before it, and be overtaken. */
+    TRANSPORT_UNORDERED = 16,
 };
 
 /* A put of at most this many bytes has been copied when post returns: its source may be reused; unless

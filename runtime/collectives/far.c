@@ -314,9 +314,10 @@ struct piece {
     size_t from, to, bytes;
 };
 
-/* The word that says that this host has arrived, behind a piece of the cargo. */
+/* The word that says that this host has arrived, behind a piece of the cargo; flags: how it may
+ * travel. */
 static gshmem_status_t tell(struct group *g, int leader, int step, uint64_t word, struct piece p,
-                            const char *call)
+                            unsigned flags, const char *call)
 {
     size_t parity = word >> 32 & 1; /* of the round */
     uint64_t offset =
@@ -324,7 +325,7 @@ static gshmem_status_t tell(struct group *g, int leader, int step, uint64_t word
                             (size_t)step * sizeof g->sync[0]->step[0] + parity * 8);
     struct transport_request signal = {
         .kind = TRANSPORT_PUT,
-        .flags = TRANSPORT_UNASKED,
+        .flags = TRANSPORT_UNASKED | flags,
         .pe = g->pe[leader],
         .segment = SEGMENT_SYSTEM,
         .offset = p.bytes ? inbox_offset(g->team, parity) + p.to : offset,
@@ -386,11 +387,12 @@ static gshmem_status_t tell_of_hosts(struct group *g, int to, int step, uint64_t
     gshmem_status_t status = GSHMEM_OK;
 
     if (!carries || f->last.kind == CARGO_PAIRS)
-        return tell(g, to, step, word, none, call);
+        return tell(g, to, step, word, none, TRANSPORT_UNORDERED, call);
     if (around)
         status = give(g, to, cargo_of(g, f->hosts - around, around), call);
     return status ? status
-                  : tell(g, to, step, word, cargo_of(g, first + around, count - around), call);
+                  : tell(g, to, step, word, cargo_of(g, first + around, count - around),
+                         around ? 0 : TRANSPORT_UNORDERED, call);
 }
 
 static bool is_broken(uint64_t word)
@@ -412,7 +414,7 @@ static gshmem_status_t break_off(struct group *g, gshmem_status_t status, const 
     for (int step = 0, distance = 1; f->local->my == 0 && distance < f->hosts; step++, distance *= 2) {
         int to = f->leader[(f->my_host + distance) % f->hosts];
         for (uint64_t parity = 0; parity < 2 && !network_lost(job->network, g->pe[to]); parity++)
-            tell(g, to, step, parity << 32 | word, (struct piece){0, 0, 0},
+            tell(g, to, step, parity << 32 | word, (struct piece){0, 0, 0}, TRANSPORT_UNORDERED,
                  call); /* or it has gone itself */
     }
     return fail_silently(status, "%s", why);
@@ -485,7 +487,7 @@ static gshmem_status_t meet_leaders(struct group *g, uint32_t *heard, bool carri
         int count = distance < f->hosts - distance ? distance : f->hosts - distance;
         uint64_t word = (uint64_t)g->round << 32 | *heard;
 
-        status = pairs.bytes ? tell(g, to, step, word, pairs, call)
+        status = pairs.bytes ? tell(g, to, step, word, pairs, TRANSPORT_UNORDERED, call)
                              : tell_of_hosts(g, to, step, word, count, carries, call);
         if (!status)
             status = hear(g, step, distance, heard, &w, call);

@@ -41,6 +41,13 @@ struct fetched {
 };
 static struct fetched fetched, expected;
 
+/* What words may be written to, and what lies beside it. */
+enum { REACHED = 64 };
+struct memory {
+    unsigned char before[64], segment[REACHED], after[64];
+} __attribute__((aligned(64)));
+static struct memory memory, expected_memory;
+
 static struct address listening; /* the peer's */
 static int listener = -1;
 static int ended, losses;
@@ -108,6 +115,27 @@ static bool brings(int number)
     return asked[number].kind != TRANSPORT_PUT && asked[number].bytes;
 }
 
+/* How many bytes of a word there are; *broken: it is none, or points to where it may not. */
+static size_t model_word(const uint8_t *data, size_t bytes, bool *broken)
+{
+    struct request_frame f;
+    uint64_t number;
+
+    *broken = !request_decode(data, &f) || f.segment || f.bytes > REACHED ||
+              f.offset > REACHED - f.bytes || (f.signal_op != 1 && f.signal_op != 2) ||
+              f.signal_segment || f.a % 8 || f.a > REACHED - 8;
+    if (*broken)
+        return 0;
+    size_t have = bytes - REQUEST_BYTES < f.bytes ? bytes - REQUEST_BYTES : f.bytes;
+    memcpy(expected_memory.segment + f.offset, data + REQUEST_BYTES, have);
+    if (have == f.bytes) {
+        memcpy(&number, expected_memory.segment + f.a, 8);
+        number = f.signal_op == 1 ? f.b : number + f.b;
+        memcpy(expected_memory.segment + f.a, &number, 8);
+    }
+    return REQUEST_BYTES + have;
+}
+
 /* How many requests the answers end, by success or the failure that they tell; *broken: they break the
  * rules. */
 static int model_answers(const uint8_t *data, size_t bytes, bool *goodbye, bool *broken)
@@ -120,6 +148,15 @@ static int model_answers(const uint8_t *data, size_t bytes, bool *goodbye, bool 
         left[number] = asked[number].bytes;
     *goodbye = *broken = false;
     for (; bytes >= ANSWER_BYTES; data += ANSWER_BYTES, bytes -= ANSWER_BYTES) {
+        while (bytes >= REQUEST_BYTES && data[0] == FRAME_PUT) {
+            size_t taken = model_word(data, bytes, broken);
+            if (*broken)
+                return over;
+            data += taken;
+            bytes -= taken;
+        }
+        if (bytes < ANSWER_BYTES || data[0] == FRAME_PUT)
+            return over;
         if (!answer_decode(data, &a)) {
             *broken = true;
             return over;
@@ -289,7 +326,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     struct transport_config config = {.size = sizeof config, .fail = complain, .info = be_silent,
                                       .n_pes = 2, .one_machine = 1, .find = find, .apply = apply,
-                                      .lost = lose};
+                                      .lost = lose, .segments = 1,
+                                      .segment = {{.base = (char *)memory.segment, .bytes = REACHED}}};
     struct transport *t;
     bool goodbye = false, broken = true, greeted;
     int over = 0;
@@ -304,6 +342,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     int free_before = next_descriptor();
     memset(&fetched, 0xc5, sizeof fetched);
     memset(&expected, 0xc5, sizeof expected);
+    memset(&memory, 0xc5, sizeof memory);
+    memset(&expected_memory, 0xc5, sizeof expected_memory);
     ended = losses = 0;
     memset(failure, 0, sizeof failure);
 
@@ -320,6 +360,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         MUST(number <= over ? status_of[number] == failure[number] : status_of[number] != GSHMEM_OK);
     MUST(over == REQUESTS || !broken || status_of[over + 1] == GSHMEM_ERR_TRANSPORT);
     MUST(memcmp(&fetched, &expected, sizeof fetched) == 0);
+    MUST(memcmp(&memory, &expected_memory, sizeof memory) == 0);
     MUST(losses == !(goodbye && over == REQUESTS)); /* who has left owes nothing */
     close(fd);
     transport_tcp.close(t);
@@ -339,11 +380,20 @@ static size_t say(uint8_t *at, enum answer_kind kind, uint64_t number, uint64_t 
     return ANSWER_BYTES + value;
 }
 
+static size_t say_word(uint8_t *at, uint64_t offset, uint64_t bytes)
+{
+    request_encode(at, &(struct request_frame){.kind = FRAME_PUT, .unasked = 1, .offset = offset,
+                                               .bytes = bytes, .signal_op = 2, .a = 48, .b = 5});
+    memset(at + REQUEST_BYTES, 0x77, bytes);
+    return REQUEST_BYTES + bytes;
+}
+
 /* All right but for one answer, a little wrong: the number-th; none if there is no such. */
 static size_t answers(unsigned wrong, uint8_t *data)
 {
     size_t n = 0;
 
+    n += say_word(data + n, 8, 40);
     n += say(data + n, ANSWER_DONE, 1, 0);
     if (wrong == 1)
         n += say(data + n, ANSWER_VALUE, 2, LARGE);
@@ -359,6 +409,7 @@ static size_t answers(unsigned wrong, uint8_t *data)
     } else {
         n += say(data + n, ANSWER_DATA, 2, wrong == 2 ? LARGE + 1 : wrong == 3 ? LARGE - 1 : LARGE);
     }
+    n += say_word(data + n, wrong == 15 ? 50 : 0, 16);
     n += say(data + n, wrong == 4 ? ANSWER_DATA : ANSWER_VALUE, 3, 8);
     if (wrong == 5)
         n += say(data + n, ANSWER_DONE, 5, 0);
@@ -380,7 +431,7 @@ size_t fuzz_seed(unsigned number, uint8_t *data, size_t capacity)
 {
     static const uint8_t at_a_time[] = {0, 23, 100};
 
-    if (number >= 3 * 15 || capacity < 4096)
+    if (number >= 3 * 16 || capacity < 4096)
         return 0;
     data[0] = at_a_time[number % 3];
     memset(data + 1, 0, CHALLENGE_BYTES);

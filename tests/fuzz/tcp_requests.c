@@ -262,6 +262,8 @@ static void model_stream(const uint8_t *data, size_t bytes)
             model_get(&f);
         } else if (f.kind == FRAME_ATOMIC) {
             model_atomic(&f);
+        } else if (f.kind == FRAME_HEARD) {
+            said.refused = f.offset != 0; /* nothing was said that could be */
         } else if (f.kind == FRAME_LOST) {
             said.refused = f.offset >= PES;
             said.tellings += !said.refused;
@@ -558,6 +560,7 @@ size_t fuzz_seed(unsigned number, uint8_t *data, size_t capacity)
         return bytes ? n + bytes : 0;
     }
     n += right_requests(data + n);
+    REQUEST("", .kind = FRAME_HEARD);
     REQUEST("", .kind = FRAME_GOODBYE);
     return n;
 }

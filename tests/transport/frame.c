@@ -43,7 +43,7 @@ static void requests(void)
     CHECK(d.offset == f.offset && d.bytes == f.bytes && d.a == f.a && d.b == f.b);
     for (int kind = 0; kind < 256; kind++) {
         bytes[0] = (unsigned char)kind;
-        CHECK_EQ(request_decode(bytes, &d), kind >= FRAME_PUT && kind <= FRAME_NOTE);
+        CHECK_EQ(request_decode(bytes, &d), kind >= FRAME_PUT && kind <= FRAME_HEARD);
     }
     for (int at = 6; at < 8; at++) {
         request_encode(bytes, &f);
@@ -69,7 +69,7 @@ static void answers(void)
     unsigned char bytes[ANSWER_BYTES];
 
     answer_encode(bytes, &a);
-    CHECK(memcmp(bytes, "\2\0\0\0\0\0\0\0" "\10\7\6\5\4\3\2\1" "\xf8\xf7\xf6\xf5\xf4\xf3\xf2\xf1",
+    CHECK(memcmp(bytes, "\21\0\0\0\0\0\0\0" "\10\7\6\5\4\3\2\1" "\xf8\xf7\xf6\xf5\xf4\xf3\xf2\xf1",
                  ANSWER_BYTES) == 0);
     CHECK(answer_decode(bytes, &d));
     CHECK(d.kind == a.kind && d.number == a.number && d.value == a.value);

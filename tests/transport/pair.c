@@ -121,12 +121,14 @@ int drive(void)
 
 int ok, not_ok, posted, last_tag;
 
+static int last_of[PES]; /* PEs */
+
 static void done(void *tag, gshmem_status_t status)
 {
-    int number = (int)(intptr_t)tag;
+    int number = (int)((intptr_t)tag / PES), from = (int)((intptr_t)tag % PES);
 
-    CHECK(number > last_tag); /* in the order in which they were posted */
-    last_tag = number;
+    CHECK(number > last_of[from]); /* in the order in which it posted them */
+    last_tag = last_of[from] = number;
     *(status ? &not_ok : &ok) += 1;
 }
 
@@ -135,7 +137,7 @@ gshmem_status_t try_post(int from, struct transport_request r)
     if (r.pe == from)
         r.pe = 1 - from;
     r.done = done;
-    r.tag = (void *)(intptr_t)(posted + 1);
+    r.tag = (void *)((intptr_t)(posted + 1) * PES + from);
     gshmem_status_t status = transport_tcp.post(pe[from].t, &r);
     posted += status == GSHMEM_OK;
     return status;
@@ -164,6 +166,7 @@ void settle(void)
 void begin(void)
 {
     ok = not_ok = posted = last_tag = complaints = 0;
+    memset(last_of, 0, sizeof last_of);
     open_pe(0);
     open_pe(1);
 }

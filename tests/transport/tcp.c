@@ -72,6 +72,63 @@ static void signal_after_data(void)
     close_pe(1);
 }
 
+/* What PE 1 tells PE 0 goes on the stream that PE 0 has opened: all of it, each signal after its data,
+ * whatever goes the other way, and however much it is. */
+static void words(void)
+{
+    enum { MOST = 1 << 20, MANY = 1000 };
+    static const uint64_t size[] = {0, 8, 40, TRANSPORT_COPIED, TRANSPORT_COPIED + 1, 100000, MOST};
+    static long value = 3;
+    char *source = malloc(MOST), *back = malloc(MOST);
+    uint64_t *flag, told = 0, end = clock_ns() + 60000000000ull;
+
+    CHECK(source && back);
+    begin();
+    flag = (uint64_t *)(void *)segment_of(0);
+    post(0, (struct transport_request){.kind = TRANSPORT_PUT, .local = &value, .bytes = 8});
+    settle();
+    for (unsigned i = 0; i < sizeof size / sizeof size[0]; i++) {
+        memset(source, (int)i + 1, MOST);
+        post(0, (struct transport_request){.kind = TRANSPORT_GET, .local = back, .bytes = MOST});
+        drive();
+        post(1, (struct transport_request){.kind = TRANSPORT_PUT, .offset = 64, .local = source,
+                                           .flags = TRANSPORT_UNASKED | TRANSPORT_UNORDERED,
+                                           .bytes = size[i], .signal_op = GSHMEM_SIGNAL_ADD,
+                                           .signal_value = 1});
+        for (told++; *flag != told; drive())
+            CHECK(clock_ns() < end);
+        for (uint64_t b = 0; b < size[i]; b++)
+            CHECK_EQ(segment_of(0)[64 + b], i + 1);
+        settle();
+        CHECK_EQ(back[0], 3);
+    }
+    for (int i = 0; i < MANY; i++)
+        post(1, (struct transport_request){.kind = TRANSPORT_PUT, .offset = 64, .local = source,
+                                           .flags = TRANSPORT_UNASKED | TRANSPORT_UNORDERED,
+                                           .bytes = 4000, .signal_op = GSHMEM_SIGNAL_ADD, .signal_value = 1});
+    settle();
+    CHECK_EQ(*flag, told + MANY);
+    CHECK_EQ(not_ok, 0);
+    CHECK(!((struct tcp *)pe[1].t)->to[0]);
+    free(source);
+    free(back);
+    close_pe(0);
+    close_pe(1);
+
+    begin(); /* and who ends with some on their way is told so */
+    post(0, (struct transport_request){.kind = TRANSPORT_PUT, .local = &value, .bytes = 8});
+    settle();
+    for (int i = 0; i < 3; i++)
+        post(1, (struct transport_request){.kind = TRANSPORT_PUT, .local = &value, .bytes = 8,
+                                           .flags = TRANSPORT_UNASKED | TRANSPORT_UNORDERED,
+                                           .signal_op = GSHMEM_SIGNAL_SET});
+    close_pe(0);
+    settle();
+    CHECK_EQ(not_ok, 3);
+    CHECK_EQ(pe[1].lost, 1);
+    close_pe(1);
+}
+
 enum { REUSED = 6 << 20 };
 
 static char *reused;
@@ -79,7 +136,7 @@ static int sent_tag;
 
 static void scribble(void *tag)
 {
-    sent_tag = (int)(intptr_t)tag;
+    sent_tag = (int)((intptr_t)tag / PES);
     CHECK(sent_tag > last_tag); /* before it is done */
     memset(reused, 0xee, REUSED);
 }
@@ -296,6 +353,7 @@ int main(void)
     CHECK_EQ(settings_load(), GSHMEM_OK);
     sizes();
     signal_after_data();
+    words();
     source_again();
     back_pressure();
     news();

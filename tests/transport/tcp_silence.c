@@ -45,6 +45,36 @@ static void silent_peer(void)
     expect_patience("10");
 }
 
+/* The same of a PE that has been told something on its own stream. */
+static void silent_hearer(void)
+{
+    uint64_t start, end = clock_ns() + 40000000000ull;
+    struct transport_request word = small_put(0);
+
+    word.flags = TRANSPORT_UNASKED | TRANSPORT_UNORDERED;
+    word.signal_op = GSHMEM_SIGNAL_SET;
+    expect_patience("1");
+    begin();
+    post(0, small_put(1));
+    post(1, word); /* on a stream of its own, or on that which has just come */
+    settle();
+    post(1, word);
+    settle();
+    for (start = clock_ns(); clock_ns() - start < 2500000000u;)
+        drive_one(1);
+    CHECK_EQ(pe[1].lost, 0);
+    start = clock_ns();
+    post(1, word);
+    while (!not_ok && clock_ns() < end)
+        drive_one(1);
+    CHECK_EQ(not_ok, 1);
+    CHECK_EQ(pe[1].lost, 1);
+    CHECK(clock_ns() - start >= 1000000000u);
+    close_pe(0);
+    close_pe(1);
+    expect_patience("10");
+}
+
 /* A put whose data comes slowly: its sender is told again and again that it is being taken, and has
  * patience as long as it hears that. */
 static void slow_put(void)
@@ -109,6 +139,7 @@ int main(void)
 {
     CHECK_EQ(settings_load(), GSHMEM_OK);
     silent_peer();
+    silent_hearer();
     slow_put();
     slow_answer();
     return 0;

@@ -169,7 +169,8 @@ static void requests_that_break_the_rules(void)
 {
 #define BAD(...) bad_request((struct request_frame){__VA_ARGS__})
     BAD(.kind = 0);
-    BAD(.kind = FRAME_NOTE + 1);
+    BAD(.kind = FRAME_HEARD + 1);
+    BAD(.kind = FRAME_HEARD, .offset = 1);
     BAD(.kind = FRAME_NOTE, .bytes = TRANSPORT_NOTE_MAX + 1);
     BAD(.kind = FRAME_LOST, .offset = PES);
     BAD(.kind = FRAME_LOST, .offset = (uint64_t)1 << 32);
@@ -192,6 +193,50 @@ static void requests_that_break_the_rules(void)
     BAD(.kind = FRAME_ATOMIC, .amo = 200, .type = GSHMEM_TYPE_UINT64);
 }
 
+/* A PE of the job that has been connected to, and says this where answers are due. */
+static void bad_word(struct request_frame f)
+{
+    unsigned char frame[REQUEST_BYTES + 64];
+
+    begin();
+    pe[0].config.segment[1] = (struct transport_segment){
+        .base = pe[0].config.segment[0].base, .bytes = SEGMENT, .of_device = true};
+    pe[0].config.segments = 2;
+    transport_tcp.begin(pe[0].t, &pe[0].config);
+    int door = stand_in_for(1);
+    post(0, small_put(1));
+    int fd = greet_at(door, SECRET_BYTE);
+    f.kind = f.kind ? f.kind : FRAME_PUT;
+    request_encode(frame, &f);
+    memset(frame + REQUEST_BYTES, 0xee, 64);
+    send_all(fd, frame, sizeof frame);
+    settle();
+    CHECK_EQ(not_ok, 1);
+    CHECK_EQ(pe[0].lost, 1);
+    untouched(0);
+    close(fd);
+    close(door);
+    close_pe(0);
+    close_pe(1);
+}
+
+static void words_that_break_the_rules(void)
+{
+#define BAD_WORD(...) bad_word((struct request_frame){__VA_ARGS__})
+    BAD_WORD(.bytes = 64);
+    BAD_WORD(.kind = FRAME_GET, .bytes = 64);
+    BAD_WORD(.signal_op = 3, .bytes = 64);
+    BAD_WORD(.signal_op = 1, .segment = 2, .bytes = 64);
+    BAD_WORD(.signal_op = 1, .segment = 1, .bytes = 64);
+    BAD_WORD(.signal_op = 1, .signal_segment = 1, .bytes = 64);
+    BAD_WORD(.signal_op = 1, .signal_segment = 200, .bytes = 64);
+    BAD_WORD(.signal_op = 1, .offset = SEGMENT - 63, .bytes = 64);
+    BAD_WORD(.signal_op = 1, .offset = 64, .bytes = UINT64_MAX - 32);
+    BAD_WORD(.signal_op = 1, .a = 4, .bytes = 64);
+    BAD_WORD(.signal_op = 1, .a = SEGMENT, .bytes = 64);
+    BAD_WORD(.signal_op = 1, .more = 1, .bytes = 64);
+}
+
 int main(void)
 {
     CHECK_EQ(settings_load(), GSHMEM_OK);
@@ -201,5 +246,6 @@ int main(void)
     said_again();
     silent_strangers();
     requests_that_break_the_rules();
+    words_that_break_the_rules();
     return 0;
 }

@@ -2,9 +2,9 @@
  *
  * Every ordered pair of PEs has a stream of its own. On it the two first greet each other
  * (greeting.h); then the one that opened it sends requests (a put's data follows its frame), the other
- * answers (a get's data follows).
+ * answers (a get's data follows), and between them words (words.c), which look as puts do.
  * Requests are numbered from 1 by their place; they are carried out in order, and an answer for
- * number n says that all up to n are done, so puts need no answer each.
+ * number n says that all up to n are done, so puts need no answer each. So are words, on their own.
  *
  * Encoders and decoders stand side by side; a decoder reports what no PE of this version sends. */
 #ifndef GSHMEM_TRANSPORT_TCP_FRAME_H
@@ -18,7 +18,7 @@
 #include "transport/transport.h"
 
 enum {
-    FRAME_VERSION = 4,
+    FRAME_VERSION = 5,
     HELLO_BYTES = 64,
     NONCE_BYTES = 32,
     PROOF_BYTES = 32,
@@ -97,6 +97,7 @@ enum frame_kind {
     FRAME_GOODBYE, /* the last: nothing follows, and the end of the stream is no accident */
     FRAME_LOST,    /* no request, without number and answer: the PE `offset` is lost to the job */
     FRAME_NOTE,    /* likewise: `bytes` bytes follow, for the transport that uses this one */
+    FRAME_HEARD,   /* likewise: of the words on this stream, the first `offset` have been heard */
 };
 
 struct request_frame {
@@ -143,14 +144,30 @@ static inline bool request_decode(const unsigned char in[REQUEST_BYTES], struct 
         .b = frame_get64(in + 32),
     };
     bool may_have_more = f->kind == FRAME_PUT && f->signal_op == 0;
-    return f->kind >= FRAME_PUT && f->kind <= FRAME_NOTE && f->more <= may_have_more &&
+    return f->kind >= FRAME_PUT && f->kind <= FRAME_HEARD && f->more <= may_have_more &&
            f->unasked <= (f->kind == FRAME_PUT);
+}
+
+/* Of a put, with its signal if it has one. */
+static inline struct request_frame request_of_put(const struct transport_request *r)
+{
+    return (struct request_frame){
+        .kind = FRAME_PUT,
+        .segment = (uint8_t)r->segment,
+        .signal_op = (uint8_t)r->signal_op,
+        .signal_segment = (uint8_t)r->signal_segment,
+        .unasked = r->flags & TRANSPORT_UNASKED ? 1 : 0,
+        .offset = r->offset,
+        .bytes = r->bytes,
+        .a = r->signal_offset,
+        .b = r->signal_value,
+    };
 }
 
 /* ---- Answer: kind 1, zero 7, number 8, value 8 ---- */
 
 enum answer_kind {
-    ANSWER_DONE = 1, /* all requests up to `number` are done */
+    ANSWER_DONE = 16, /* all requests up to `number` are done. Kinds below are those of requests */
     ANSWER_DATA,     /* all before it are, and `value` bytes follow: the next, or all, of what the get of
                         that number asked for; with the last of them it is done */
     ANSWER_VALUE,    /* as DONE, and `value` is what the atomic of that number found */

@@ -59,6 +59,9 @@ static void drop(struct tcp *t, struct inbound *i)
             break;
         }
     }
+    if (i->pe >= 0)
+        t->from[i->pe] = NULL;
+    words_end(t, i, i->words, GSHMEM_ERR_PEER_DEAD);
     effects_end(i);
     queue_abandon(&i->out, staging_give);
     t->strangers -= i->pe < 0;
@@ -114,6 +117,7 @@ static bool take_proof(struct tcp *t, struct inbound *i)
     i->in_first += PROOF_BYTES;
     i->pe = i->claimed;
     t->met[i->pe] = true;
+    t->from[i->pe] = i;
     t->strangers--;
     return true;
 }
@@ -260,6 +264,16 @@ static bool comes_too_early(const struct tcp *t, const struct request_frame *f)
            !(f->segment < t->config.segments && t->config.segment[f->segment].of_device);
 }
 
+/* Who says so now and then has nothing else to do, and may wait for its own answers. */
+static bool take_heard(struct tcp *t, struct inbound *i, uint64_t number)
+{
+    if (number < i->words_heard || number > i->words)
+        return refuse(t, i, "that it has heard what was not said");
+    words_end(t, i, number, GSHMEM_OK);
+    i->asked = i->number;
+    return true;
+}
+
 static bool take_request(struct tcp *t, struct inbound *i)
 {
     struct request_frame f;
@@ -280,6 +294,8 @@ static bool take_request(struct tcp *t, struct inbound *i)
         return take_get(t, i, &f);
     case FRAME_ATOMIC:
         return take_atomic(t, i, &f);
+    case FRAME_HEARD:
+        return take_heard(t, i, f.offset);
     case FRAME_LOST:
         if (f.offset >= (uint64_t)t->config.n_pes)
             return refuse(t, i, "news of a PE that does not exist");
@@ -368,7 +384,7 @@ static bool ended(struct tcp *t, struct inbound *i, int error)
 {
     char why[160];
 
-    if (i->pe < 0 || i->goodbye)
+    if (i->pe < 0 || (i->goodbye && i->words == i->words_heard))
         return false;
     tcp_explain_end(t, error, why, sizeof why);
     t->config.lost(t->config.context, i->pe, GSHMEM_ERR_PEER_DEAD, why);
@@ -424,6 +440,7 @@ static bool receive(struct tcp *t, struct inbound *i)
         if (n <= 0)
             return ended(t, i, n < 0 ? errno : 0);
         t->events++;
+        i->heard = true;
         visit += (size_t)n;
         if (placed && !data_arrived(t, i, placed))
             return false;
@@ -524,13 +541,6 @@ void inbound_send_unasked(struct tcp *t)
     for_another_pe_end();
 }
 
-/* Who brings requests again and again is asked for more before the others are. */
-static void note_visit(struct tcp *t, struct inbound *i)
-{
-    t->regular = t->last == &i->stream ? &i->stream : NULL;
-    t->last = &i->stream;
-}
-
 /* What has taken effect made room for more. */
 static bool go_on(struct tcp *t, struct inbound *i)
 {
@@ -564,7 +574,7 @@ static bool serve(struct tcp *t, struct inbound *i, uint32_t events)
          before_left = left)
         fine = digest(t, i) && send_answers(t, i, true);
     if (i->number != before)
-        note_visit(t, i);
+        tcp_note_visit(t, &i->stream);
     if (!fine)
         drop(t, i);
     return fine;
@@ -647,10 +657,43 @@ void inbound_drop_silent(struct tcp *t)
     }
 }
 
+/* Whether it is given up: it owes an answer, and has been silent for long. */
+static bool is_given_up(struct tcp *t, struct inbound *i)
+{
+    char why[160];
+
+    if ((i->silent - 1) * t->tick_ms < t->peer_seconds * 1000)
+        return false;
+    if (!inbound_ready(t, &i->stream, EPOLLIN))
+        return true;
+    if (i->heard)
+        return false; /* it has spoken, only this PE has been slow to hear it */
+    tcp_explain_silence(t, why, sizeof why);
+    t->config.lost(t->config.context, i->pe, GSHMEM_ERR_PEER_DEAD, why);
+    drop(t, i);
+    return true;
+}
+
+bool inbound_watch(struct tcp *t)
+{
+    bool any = false;
+
+    for (struct inbound *i = t->served, *next; i; i = next) {
+        next = i->next;
+        bool owes = i->words != i->words_heard;
+        i->silent = i->heard || !owes ? 0 : i->silent + 1;
+        i->heard = false;
+        if (owes && !is_given_up(t, i))
+            any |= i->words != i->words_heard;
+    }
+    return any;
+}
+
 bool inbound_busy(const struct tcp *t)
 {
     for (const struct inbound *i = t->served; i; i = i->next) {
-        if (i->pe >= 0 && (!queue_empty(&i->out) || i->answered != i->number || effects_any(i)))
+        if (i->pe >= 0 && (!queue_empty(&i->out) || i->answered != i->number ||
+                           i->words != i->words_heard || effects_any(i)))
             return true;
     }
     return false;
@@ -664,6 +707,7 @@ void inbound_close_all(struct tcp *t)
             answer(i, ANSWER_GOODBYE, 0);
             queue_send(&i->out, i->stream.fd);
         }
+        words_end(t, i, i->words, GSHMEM_ERR_ABORTED);
         drop(t, i);
     }
 }

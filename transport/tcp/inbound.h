@@ -7,11 +7,18 @@
 
 enum {
     INBOUND_READ = 64 * 1024,
+    WORDS_MOST = 256,   /* on their way to one PE; a power of two */
     EFFECTS_MOST = 128, /* that wait, of one stream; a power of two */
     COPY_MOST = 4096,  /* a get's data, larger is sent from where it is */
 };
 
 struct effects;
+
+/* A word that the other PE has not said to have heard. */
+struct word {
+    void (*done)(void *tag, gshmem_status_t status);
+    void *tag;
+};
 
 struct inbound {
     struct stream stream;
@@ -37,10 +44,15 @@ struct inbound {
     struct effects *effects;  /* what has been taken and waits for copies; NULL: there never was any */
     uint32_t waiting;         /* how many of these there are */
     uint32_t held;            /* buffers of the staging pool */
+    uint64_t words;           /* that this PE has said to the other on this stream, */
+    uint64_t words_heard;     /* and how many of them are known to have come */
+    bool heard;               /* something has come since the last tick */
+    int silent;               /* ticks, while an answer to words is due */
     bool staging;             /* is in the list of those with something staged */
     struct inbound *next_staging;
     struct queue out;
     size_t in_first, in_end;
+    struct word word[WORDS_MOST]; /* by number */
     unsigned char in[INBOUND_READ];
 };
 

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "runtime/base/sanitizer.h"
 #include "transport/tcp/greeting.h"
 #include "transport/tcp/outbound.h"
 
@@ -53,6 +54,8 @@ static void fail_peer(struct tcp *t, struct outbound *o, gshmem_status_t status,
         return;
     o->failed = true;
     o->failure = status;
+    if (t->last == &o->stream)
+        t->last = t->regular = NULL;
     if (o->stream.fd >= 0)
         close(o->stream.fd); /* which takes it out of epoll */
     o->stream.fd = -1;
@@ -166,6 +169,16 @@ static bool take_failure(struct tcp *t, struct outbound *o, const struct answer_
     return true;
 }
 
+static bool take_word(struct tcp *t, struct outbound *o)
+{
+    struct request_frame f;
+
+    if (!request_decode(o->in + o->in_first, &f) || !words_begin(t, o, &f))
+        return refuse(t, o, "a put that may not come this way");
+    o->in_first += REQUEST_BYTES;
+    return true;
+}
+
 static bool take_answer(struct tcp *t, struct outbound *o)
 {
     struct answer_frame a;
@@ -202,8 +215,23 @@ static void data_arrived(struct tcp *t, struct outbound *o, size_t bytes)
 {
     o->data_at += bytes;
     o->data_left -= bytes;
-    if (o->data_left == 0 && waiting_of(o, o->data_number)->bytes == 0)
+    if (o->data_left == 0 && o->hears)
+        words_take(t, o);
+    else if (o->data_left == 0 && waiting_of(o, o->data_number)->bytes == 0)
         accept_up_to(t, o, o->data_number);
+}
+
+/* A word's data is the other PE's doing, a get's is this thread's. */
+static void begin_data(const struct outbound *o)
+{
+    if (o->hears)
+        for_another_pe_begin();
+}
+
+static void end_data(const struct outbound *o)
+{
+    if (o->hears)
+        for_another_pe_end();
 }
 
 /* From the buffer to its place; how much, which is nothing where that has to wait. */
@@ -217,12 +245,29 @@ static size_t take_data(struct tcp *t, struct outbound *o, size_t have)
             return 0;
         part = part < s->room ? part : s->room;
     }
+    begin_data(o);
     memcpy(s ? s->at : o->data_at, o->in + o->in_first, part);
+    end_data(o);
     o->in_first += part;
     if (s)
         landing_push(o, s, part);
     data_arrived(t, o, part);
     return part;
+}
+
+static bool is_word(const struct outbound *o)
+{
+    return o->in[o->in_first] == FRAME_PUT;
+}
+
+static size_t least_frame(const struct outbound *o)
+{
+    return o->in_end > o->in_first && is_word(o) ? REQUEST_BYTES : ANSWER_BYTES;
+}
+
+static bool take_frame(struct tcp *t, struct outbound *o)
+{
+    return is_word(o) ? take_word(t, o) : take_answer(t, o);
 }
 
 /* Goes through what is in the buffer. False: the stream is over. */
@@ -235,8 +280,8 @@ static bool digest(struct tcp *t, struct outbound *o)
                 return false;
         } else if (o->data_left && have && take_data(t, o, have)) {
             continue;
-        } else if (o->greeted && !o->data_left && have >= ANSWER_BYTES) {
-            if (!take_answer(t, o))
+        } else if (o->greeted && !o->data_left && have >= least_frame(o)) {
+            if (!take_frame(t, o))
                 return false;
         } else {
             if (o->in_first && have)
@@ -257,7 +302,10 @@ static ssize_t receive_some(struct outbound *o, char *place, size_t straight, si
     if (straight < o->data_left)
         room = 0; /* what follows is data yet */
     *wanted = straight + room;
-    return tcp_receive(o->stream.fd, place, straight, o->in + o->in_end, room);
+    begin_data(o);
+    ssize_t n = tcp_receive(o->stream.fd, place, straight, o->in + o->in_end, room);
+    end_data(o);
+    return n;
 }
 
 static bool receive(struct tcp *t, struct outbound *o)
@@ -436,7 +484,11 @@ struct waiting *outbound_enqueue(struct tcp *t, struct outbound *o, const struct
                                  bool part)
 {
     unsigned char frame[REQUEST_BYTES];
-    struct request_frame f = {.segment = (uint8_t)r->segment, .offset = r->offset, .bytes = r->bytes};
+    struct request_frame f =
+        r->kind == TRANSPORT_PUT
+            ? request_of_put(r)
+            : (struct request_frame){
+                  .segment = (uint8_t)r->segment, .offset = r->offset, .bytes = r->bytes};
 
     struct waiting *w = waiting_of(o, ++o->posted);
 
@@ -448,13 +500,7 @@ struct waiting *outbound_enqueue(struct tcp *t, struct outbound *o, const struct
     *w = (struct waiting){.done = r->done, .tag = r->tag, .due = ANSWER_DONE, .part = part};
     switch (r->kind) {
     case TRANSPORT_PUT:
-        f.kind = FRAME_PUT;
         f.more = part;
-        f.unasked = r->flags & TRANSPORT_UNASKED ? 1 : 0;
-        f.signal_op = (uint8_t)r->signal_op;
-        f.signal_segment = (uint8_t)r->signal_segment;
-        f.a = r->signal_offset;
-        f.b = r->signal_value;
         break;
     case TRANSPORT_GET:
         f.kind = FRAME_GET;
@@ -607,9 +653,7 @@ static void give_up(struct tcp *t, struct outbound *o)
     }
     if (!receive(t, o) || o->heard)
         return; /* it has spoken, only this PE has been slow to hear it */
-    snprintf(why, sizeof why,
-             "tcp: it owes an answer and has sent nothing for %d s (GSHMEM_PEER_TIMEOUT)",
-             t->peer_seconds);
+    tcp_explain_silence(t, why, sizeof why);
     fail_peer(t, o, GSHMEM_ERR_PEER_DEAD, why);
 }
 
@@ -621,10 +665,11 @@ bool outbound_watch(struct tcp *t)
         bool heard = o->heard || !owes(o);
         o->silent = heard ? 0 : o->silent + 1;
         o->heard = false;
+        words_say_heard(t, o);
         /* the first of these ticks may have come right after the request */
         if ((o->silent - 1) * t->tick_ms >= t->peer_seconds * 1000)
             give_up(t, o);
-        any |= owes(o);
+        any |= owes(o) || o->hears;
     }
     return any;
 }
@@ -634,7 +679,7 @@ bool outbound_watch(struct tcp *t)
 bool outbound_busy(const struct tcp *t)
 {
     for (const struct outbound *o = t->open; o; o = o->next) {
-        if (owes(o) || !backlog_empty(o))
+        if (owes(o) || !backlog_empty(o) || (!o->failed && o->words != o->words_said))
             return true;
     }
     return false;
@@ -655,6 +700,13 @@ void outbound_goodbye(struct tcp *t, int milliseconds)
                 break;
         }
     }
+}
+
+void outbound_say_heard(struct tcp *t)
+{
+    t->unsaid = false;
+    for (struct outbound *o = t->open; o; o = o->next)
+        words_say_heard(t, o);
 }
 
 void outbound_close_all(struct tcp *t)

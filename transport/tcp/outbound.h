@@ -47,6 +47,10 @@ struct outbound {
     struct backlog *backlog;  /* NULL until a put comes from memory of the device's */
     struct staged_list landing; /* gets' data on its way to such memory */
     uint32_t held;            /* buffers of the staging pool */
+    uint64_t words;           /* that the other PE has said on this stream, */
+    uint64_t words_said;      /* and how many it has been told to have been heard */
+    struct request_frame word; /* one that comes */
+    bool hears;               /* `data_left` is of that */
     bool staging;             /* is in the list of those with something staged */
     struct outbound *next_staging;
     struct queue out;

@@ -59,6 +59,12 @@ void tcp_tune(struct tcp *t, int fd)
     congestion_begin(t, fd); /* the listener has shown that it can be */
 }
 
+void tcp_explain_silence(const struct tcp *t, char *why, size_t size)
+{
+    snprintf(why, size, "tcp: it owes an answer and has sent nothing for %d s (GSHMEM_PEER_TIMEOUT)",
+             t->peer_seconds);
+}
+
 void tcp_explain_end(const struct tcp *t, int error, char *why, size_t size)
 {
     if (error == ETIMEDOUT)
@@ -76,6 +82,13 @@ ssize_t tcp_receive(int fd, void *place, size_t bytes, void *buffer, size_t room
     if (bytes && room)
         return recvmsg(fd, &message, MSG_DONTWAIT);
     return bytes ? recv(fd, place, bytes, MSG_DONTWAIT) : recv(fd, buffer, room, MSG_DONTWAIT);
+}
+
+/* Who brings something again and again is asked for more before the others are. */
+void tcp_note_visit(struct tcp *t, struct stream *s)
+{
+    t->regular = t->last == s ? s : NULL;
+    t->last = s;
 }
 
 /* One socket for both families where the machine has IPv6, else for IPv4. */
@@ -174,7 +187,9 @@ static void tidy(struct tcp *t)
     inbound_drop_silent(t);
     if (t->strangers < STRANGERS_MOST)
         pause_accepting(t, false);
-    if (!outbound_watch(t) && !t->strangers)
+    bool owed = outbound_watch(t);
+    owed |= inbound_watch(t);
+    if (!owed && !t->strangers)
         tick_every(t, 0);
 }
 
@@ -215,12 +230,13 @@ static gshmem_status_t tcp_open(const struct transport_config *config, struct tr
     t->peer_seconds = (int)settings_number(SETTING_PEER_TIMEOUT);
     t->tick_ms = t->peer_seconds < 8 ? t->peer_seconds * TICK_MOST_MS / 8 : TICK_MOST_MS;
     t->to = calloc((size_t)config->n_pes, sizeof *t->to);
+    t->from = calloc((size_t)config->n_pes, sizeof *t->from);
     t->met = calloc((size_t)config->n_pes, sizeof *t->met);
     t->lost = malloc((size_t)config->n_pes * sizeof *t->lost);
     t->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     t->timer = (struct stream){
         .ready = timer_ready, .fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
-    if (!t->to || !t->met || !t->lost || t->epoll_fd < 0 || t->timer.fd < 0 ||
+    if (!t->to || !t->from || !t->met || !t->lost || t->epoll_fd < 0 || t->timer.fd < 0 ||
         !tcp_watch(t, &t->timer, EPOLLIN)) {
         tcp_close(&t->base);
         return config->fail(GSHMEM_ERR_SYSTEM, "tcp: %s", strerror(errno));
@@ -263,7 +279,10 @@ static void tcp_begin(struct transport *base, const struct transport_config *con
 
 static gshmem_status_t tcp_post(struct transport *base, const struct transport_request *request)
 {
-    return outbound_post((struct tcp *)base, request);
+    struct tcp *t = (struct tcp *)base;
+    struct inbound *way = words_way(t, request);
+
+    return way ? words_post(t, way, request) : outbound_post(t, request);
 }
 
 /* Asks the streams that most likely have something, without asking first which have: a system call
@@ -276,7 +295,7 @@ static bool try_likely(struct tcp *t)
 
     if (regular)
         regular->ready(t, regular, EPOLLIN);
-    if (asked)
+    if (asked && asked != regular)
         asked->ready(t, asked, EPOLLIN);
     return (regular || asked) && t->round % LOOK_AROUND;
 }
@@ -290,6 +309,13 @@ static void advance_staged(struct tcp *t)
     some |= outbound_advance(t);
     some |= inbound_advance(t);
     t->events += some || t->staging.given != given;
+}
+
+/* Both at once: who waits for one in a last quiet may wait for the other as well. */
+static void answer_unasked(struct tcp *t)
+{
+    inbound_send_unasked(t);
+    outbound_say_heard(t);
 }
 
 static gshmem_status_t tcp_progress(struct transport *base, int *events)
@@ -312,8 +338,8 @@ static gshmem_status_t tcp_progress(struct transport *base, int *events)
         tidy(t);
     if (t->owed && !t->events)
         inbound_send_owed(t);
-    if (t->unasked && t->idle > UNASKED_ROUNDS)
-        inbound_send_unasked(t);
+    if ((t->unasked || t->unsaid) && t->idle > UNASKED_ROUNDS)
+        answer_unasked(t);
     if (t->staging_out || t->staging_in)
         advance_staged(t);
     t->idle = t->events ? 0 : t->idle + 1;
@@ -333,10 +359,19 @@ static int tcp_wait_fd(struct transport *base)
     return ((struct tcp *)base)->epoll_fd;
 }
 
+/* Its descriptor is that of epoll, which needs no asking. Who sleeps may sleep for long: what was put
+ * off until there is nothing else to do is done before. */
 static int tcp_arm(struct transport *base)
 {
-    (void)base;
-    return 0; /* its descriptor is that of epoll, which needs no asking */
+    struct tcp *t = (struct tcp *)base;
+
+    if (t->owed)
+        inbound_send_owed(t);
+    if (t->unasked || t->unsaid)
+        answer_unasked(t);
+    if (t->held_back)
+        outbound_send_held(t);
+    return 0;
 }
 
 static gshmem_status_t tcp_say(struct transport *base, int pe, const void *note, size_t bytes)
@@ -383,6 +418,7 @@ static void tcp_close(struct transport *base)
     if (t->epoll_fd >= 0)
         close(t->epoll_fd);
     free(t->to);
+    free(t->from);
     free(t->met);
     free(t->lost);
     free(t);

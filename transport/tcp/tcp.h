@@ -34,14 +34,16 @@ struct tcp {
     struct inbound *served;   /* list of the streams that others opened */
     int *lost;                /* the PEs whose loss is to be told, in the order in which it came, */
     int losses;               /* and how many they are */
+    struct inbound **from;    /* [PE]: the stream that it has opened, or NULL */
     bool *met;                /* [PE]: it has opened its stream; whoever says so again is another */
     bool held_back;           /* some outbound has more to send than it was asked to */
     int awaited;              /* outbounds with answers due that somebody waits for */
     struct stream *asked;     /* the outbound that was sent the last request, or NULL */
-    struct stream *last;      /* the inbound that brought the last requests, or NULL */
+    struct stream *last;      /* the stream that brought the last requests, or words; or NULL */
     struct stream *regular;   /* the same, if it brought those before them too */
     struct inbound *owed;     /* list of those whose answer waits for a quiet round */
     struct inbound *unasked;  /* list of those whose answers nobody waits for */
+    bool unsaid;              /* some outbound has brought words, and its PE is not told that they came */
     uint64_t owed_since;      /* ns */
     uint32_t prompt;          /* so many answers must not wait */
     uint32_t round;           /* of progress, counted */
@@ -67,7 +69,11 @@ bool tcp_watch(struct tcp *t, struct stream *s, uint32_t events);   /* adds it t
 void tcp_want_out(struct tcp *t, struct stream *s, bool wanted);
 void tcp_tune(struct tcp *t, int fd);                               /* options of a new socket */
 void tcp_start_ticking(struct tcp *t);
-/* Why a connection ended, for people; error 0: the peer closed it. */
+/* That stream has brought something to do. */
+void tcp_note_visit(struct tcp *t, struct stream *s);
+/* Why a connection ended, for people: the peer owes an answer and is silent; or by that error, 0: the
+ * peer closed it. */
+void tcp_explain_silence(const struct tcp *t, char *why, size_t size);
 void tcp_explain_end(const struct tcp *t, int error, char *why, size_t size);
 
 /* Takes what has arrived: up to `bytes` bytes to where they belong, those behind them to a buffer with
@@ -90,6 +96,7 @@ gshmem_status_t outbound_say(struct tcp *t, int pe, const void *note, size_t byt
 void outbound_send_held(struct tcp *t);
 void outbound_tell(struct tcp *t, int lost);
 bool outbound_busy(const struct tcp *t);
+void outbound_say_heard(struct tcp *t); /* to all whose words have come */
 /* Goes on with what is staged, or waits for a buffer; whether anything could. */
 bool outbound_advance(struct tcp *t);
 /* At each tick: gives up those that owe an answer and have been silent for long. Whether any owes. */
@@ -103,8 +110,24 @@ void inbound_accept(struct tcp *t, int fd);
 void inbound_send_owed(struct tcp *t);
 void inbound_send_unasked(struct tcp *t);
 bool inbound_advance(struct tcp *t);
+/* As outbound_watch, of the PEs that owe an answer to words. */
+bool inbound_watch(struct tcp *t);
 void inbound_drop_silent(struct tcp *t); /* the strangers that have been given time enough */
 bool inbound_busy(const struct tcp *t);
 void inbound_close_all(struct tcp *t);
+
+/* ---- words.c ---- */
+
+/* The stream on which that request can go as a word, or NULL. */
+struct inbound *words_way(const struct tcp *t, const struct transport_request *request);
+gshmem_status_t words_post(struct tcp *t, struct inbound *i, const struct transport_request *request);
+/* Those up to `number` are over. */
+void words_end(struct tcp *t, struct inbound *i, uint64_t number, gshmem_status_t status);
+/* One comes. False: it is against the rules. */
+bool words_begin(struct tcp *t, struct outbound *o, const struct request_frame *f);
+/* Its data has come. */
+void words_take(struct tcp *t, struct outbound *o);
+/* Tells, with what is sent next, how many have been heard. */
+void words_say_heard(struct tcp *t, struct outbound *o);
 
 #endif
