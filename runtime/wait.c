@@ -16,7 +16,8 @@
 enum {
     SPIN_ALONE_NS = 100 * 1000,  /* every PE has a CPU: longer than most skews between them */
     SPIN_CROWDED_NS = 300,       /* another PE needs this CPU to make the wait end */
-    YIELD_NS = 2 * 1000 * 1000,  /* then let others run; after that, sleep */
+    YIELD_NS = 2 * 1000 * 1000,  /* then let others run; after that, sleep, */
+    YIELD_SHARED_NS = 100 * 1000, /* or, where others do run then, after that */
     YIELD_ALONE_NS = 2000,       /* a yield that takes less has let nobody run: */
     YIELD_STEPS = 8,             /* the next is that many steps later, */
     YIELD_STEPS_ALONE = 128,     /* or, where every PE has a CPU, that many */
@@ -28,6 +29,7 @@ enum {
 
 uint32_t wait_spins = 100;
 static bool cpus_are_shared;
+static bool has_network;
 
 void wait_calibrate(bool crowded, bool drives)
 {
@@ -40,6 +42,7 @@ void wait_calibrate(bool crowded, bool drives)
         clock_pause();
     uint64_t taken = clock_ns() - start;
     cpus_are_shared = crowded;
+    has_network = drives;
     wait_spins = (uint32_t)(spin * SAMPLES / (taken ? taken : 1));
 }
 
@@ -146,7 +149,15 @@ static bool serve(struct wait *w)
     return true;
 }
 
-/* Whether it is time to sleep rather than yield. */
+/* Steps that a thread makes without a yield, or a look at the clock. */
+static _Thread_local uint32_t patience;
+
+/* In a job of several hosts: the last yield has let others run. */
+static _Thread_local bool shares_cpu;
+
+/* Whether it is time to sleep rather than yield. A yield lets run only who is of the same control
+ * group, or session, until the system takes the CPU from all of these: PEs of another host that has
+ * the CPU too, as containers do, would get it after 1 to 2 ms. */
 static bool begin_slow_step(struct wait *w, uint64_t now, gshmem_status_t *status)
 {
     if (!w->since) /* the spin is over: from here on time is looked at */
@@ -155,11 +166,9 @@ static bool begin_slow_step(struct wait *w, uint64_t now, gshmem_status_t *statu
         w->served = now;
     w->has_served = false;
     *status = check(w, now);
-    return now - w->since >= YIELD_NS && now - w->served >= SERVED_NS;
+    return shares_cpu ? now - w->since >= YIELD_SHARED_NS && now - w->served >= YIELD_SHARED_NS
+                      : now - w->since >= YIELD_NS && now - w->served >= SERVED_NS;
 }
-
-/* Steps that a thread makes without a yield, or a look at the clock. */
-static _Thread_local uint32_t patience;
 
 /* Where nobody else wants this CPU, a yield only costs time: one that came back at once is not
  * repeated for some steps. For many, where PEs have a CPU each, unless hosts share them as
@@ -167,7 +176,10 @@ static _Thread_local uint32_t patience;
 static void let_others_run(uint64_t now)
 {
     sched_yield();
-    if (clock_ns() - now >= YIELD_ALONE_NS)
+    bool alone = clock_ns() - now < YIELD_ALONE_NS;
+
+    shares_cpu = has_network && !alone;
+    if (!alone)
         patience = 0;
     else
         patience = cpus_are_shared ? YIELD_STEPS : YIELD_STEPS_ALONE;
