@@ -12,7 +12,8 @@
 #include "runtime/collectives/table.h"
 
 enum {
-    NOTED_PAIRS = 8 * 1024,  /* alltoall: of less, what others need not see may travel too */
+    NOTED_PAIRS = 8 * 1024,  /* alltoall: of less, what others need not see may travel too; */
+    NOTED_ALONE = 1024,      /* so much where each host has one member */
     NOTED_SUMS = 4 * 1024,   /* reductions: of less, all combine all */
     PAIR_BYTES = 128 * 1024, /* alltoall: more than that goes straight to its place, */
     PAIR_LEAST = 4 * 1024,   /* and so does what would take many rounds */
@@ -135,7 +136,10 @@ gshmem_status_t alltoall_far(struct call *c)
 {
     size_t all = (size_t)c->group->n * c->bytes, most = far_most(c->group, CARGO_PAIRS);
 
-    if (all <= NOTE_BYTES || (all <= NOTED_PAIRS && all <= far_most(c->group, CARGO_NOTES)))
+    bool alone = c->group->n == far_hosts(c->group); /* with no neighbour to meet once more */
+    size_t noted = alone && most >= c->bytes ? NOTED_ALONE : NOTED_PAIRS;
+
+    if (all <= noted && (all <= NOTE_BYTES || all <= far_most(c->group, CARGO_NOTES)))
         return run(c, alltoall_noted, all);
     if (c->bytes <= PAIR_BYTES && (c->bytes <= most || most >= PAIR_LEAST))
         return run(c, alltoall_pairs, all);
