@@ -127,8 +127,8 @@ def old_atomic_functions():
 
 def wait_functions():
     operation = Operation('wait', 'wait', 'status', 'T *ivar, T cmp_value')
-    return [Function('shmem_%s_wait' % name, 'void', parameters(operation, BY_NAME[name].c, False),
-                     operation, BY_NAME[name], None, False) for name in _TO_ALL_BITS.split()]
+    return [Function('shmem_%s_wait' % t.name, 'void', parameters(operation, t.c, False),
+                     operation, t, None, False) for t in types(operation)]
 
 
 def to_all_functions():

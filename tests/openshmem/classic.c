@@ -225,6 +225,16 @@ static void try_old_names(void)
     OLD_WAIT(int, int)
     OLD_WAIT(long, long)
     OLD_WAIT(longlong, long long)
+    OLD_WAIT(ushort, unsigned short)
+    OLD_WAIT(uint, unsigned)
+    OLD_WAIT(ulong, unsigned long)
+    OLD_WAIT(ulonglong, unsigned long long)
+    OLD_WAIT(int32, int32_t)
+    OLD_WAIT(int64, int64_t)
+    OLD_WAIT(uint32, uint32_t)
+    OLD_WAIT(uint64, uint64_t)
+    OLD_WAIT(size, size_t)
+    OLD_WAIT(ptrdiff, ptrdiff_t)
 
     shmem_long_p(&word, 1, to);
     shmem_wait(&word, 0);

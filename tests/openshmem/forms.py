@@ -15,8 +15,9 @@ from standard import SUMS as SUM_REDUCE, WAIT  # noqa: E402
 
 OLD = 'float double int long longlong'
 OLD_AMO = 'int long longlong'
-OLD_WAIT = 'short int long longlong'
-OLD_ORDER = OLD_WAIT + ' float double longdouble'
+OLD_BITS = 'short int long longlong'
+OLD_WAIT = OLD_BITS + ' ushort uint ulong ulonglong int32 int64 uint32 uint64 size ptrdiff'
+OLD_ORDER = OLD_BITS + ' float double longdouble'
 OLD_SUM = OLD_ORDER + ' complexf complexd'
 
 COPY = 'TYPE *dest, const TYPE *source, size_t nelems, int pe'
@@ -129,8 +130,8 @@ def collectives():
         for bits in '32', '64':
             forms += plain('void shmem_%s%s(void *, const void *, %ssize_t nelems%s, %s)' % (
                 name, bits, before, after, SET))
-    for op, kinds, old in (('and', BIT_REDUCE, OLD_WAIT), ('or', BIT_REDUCE, OLD_WAIT),
-                           ('xor', BIT_REDUCE, OLD_WAIT), ('max', RMA, OLD_ORDER),
+    for op, kinds, old in (('and', BIT_REDUCE, OLD_BITS), ('or', BIT_REDUCE, OLD_BITS),
+                           ('xor', BIT_REDUCE, OLD_BITS), ('max', RMA, OLD_ORDER),
                            ('min', RMA, OLD_ORDER), ('sum', SUM_REDUCE, OLD_SUM),
                            ('prod', SUM_REDUCE, OLD_SUM)):
         forms += typed('shmem_NAME_%s_reduce' % op, kinds, 'int', TEAM + 'size_t nreduce')
