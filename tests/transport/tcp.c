@@ -76,7 +76,7 @@ static void signal_after_data(void)
  * whatever goes the other way, and however much it is. */
 static void words(void)
 {
-    enum { MOST = 1 << 20, MANY = 1000 };
+    enum { MOST = 5 << 20, MANY = 1000 };
     static const uint64_t size[] = {0, 8, 40, TRANSPORT_COPIED, TRANSPORT_COPIED + 1, 100000, MOST};
     static long value = 3;
     char *source = malloc(MOST), *back = malloc(MOST);
