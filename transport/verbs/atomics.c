@@ -27,50 +27,6 @@ struct updates {
     struct ibv_mr *mr;
 };
 
-/* What a request wants of one word. */
-struct update {
-    enum gshmem_amo amo;
-    int type;
-    uint64_t operand, compare;
-    int segment;
-    uint64_t word;   /* its offset */
-    unsigned within; /* where in it the object begins */
-    bool half;       /* and whether it is half of it */
-};
-
-static struct update update_of(const struct op *op)
-{
-    const struct transport_request *r = &op->request;
-    struct update u = {r->amo, r->type, r->operand, r->compare, r->segment, r->offset, 0, false};
-
-    if (r->kind == TRANSPORT_ATOMIC) {
-        u.half = atomic_type_bytes(r->type) == 4;
-        u.within = (unsigned)(r->offset & 7);
-        u.word = r->offset - u.within;
-        return u;
-    }
-    u.amo = r->signal_op == GSHMEM_SIGNAL_ADD ? GSHMEM_AMO_ADD : GSHMEM_AMO_SET;
-    u.type = GSHMEM_TYPE_UINT64;
-    u.operand = r->signal_value;
-    u.segment = r->signal_segment;
-    u.word = r->signal_offset;
-    return u;
-}
-
-bool atomics_have(const struct verbs *v, const struct transport_request *r)
-{
-    return r->kind == TRANSPORT_ATOMIC ? v->config.segment[r->segment].by_nic
-                                       : r->signal_op && v->config.segment[r->signal_segment].by_nic;
-}
-
-void atomics_where(const struct op *op, int *segment, uint64_t *word)
-{
-    const struct update u = update_of(op);
-
-    *segment = u.segment;
-    *word = u.word;
-}
-
 int atomics_possible(const struct verbs *v, char *why, size_t why_size)
 {
     uint32_t fabric;
@@ -225,9 +181,9 @@ static void fill_in(struct verbs *v, struct link *l, struct op *op, const struct
     l->held++;
 }
 
-bool atomics_post(struct verbs *v, struct link *l, struct op *op, uint32_t number, uint32_t key)
+bool atomics_post(struct verbs *v, struct link *l, struct op *op, const struct update *u,
+                  uint32_t number, uint32_t key)
 {
-    const struct update u = update_of(op);
     struct path *p = l->updater;
 
     if (!l->updates && !make_room(l)) {
@@ -237,11 +193,11 @@ bool atomics_post(struct verbs *v, struct link *l, struct op *op, uint32_t numbe
     struct ibv_send_wr *wr = post_next(v, p, WORK_UPDATE, number, 0, 8);
     if (!wr)
         return false;
-    wr->wr.atomic.remote_addr = l->base[u.segment] + u.word;
+    wr->wr.atomic.remote_addr = l->base[u->segment] + u->word;
     wr->wr.atomic.rkey = key;
     *wr->sg_list =
         (struct ibv_sge){(uintptr_t)&l->updates->result[number % OPS], 8, l->updates->mr->lkey};
-    fill_in(v, l, op, &u, wr);
+    fill_in(v, l, op, u, wr);
     op->updates = true;
     p->last_read = p->sends; /* it answers as late as a read */
     return true;
@@ -264,7 +220,7 @@ void atomics_look(struct verbs *v, struct link *l)
         left -= op->held;
         if (!op->held || !op->updates || is_after(op->end[l->updater->index], l->updater->done))
             continue;
-        const struct update u = update_of(op);
+        const struct update u = atomics_update(op);
         const uint64_t result = l->updates->result[i % OPS];
         if (is_enough(&u, op, result)) {
             op->held = false;
@@ -279,7 +235,7 @@ void atomics_look(struct verbs *v, struct link *l)
 
 void atomics_deliver(struct link *l, const struct op *op)
 {
-    const struct update u = update_of(op);
+    const struct update u = atomics_update(op);
     const uint64_t result = l->updates->result[op - l->op];
     uint64_t sum = 0;
 
@@ -295,7 +251,7 @@ void atomics_deliver(struct link *l, const struct op *op)
 void atomics_unanswered(struct verbs *v, struct link *l, const struct work *w)
 {
     struct op *op = &l->op[w->op % OPS];
-    const struct update u = update_of(op);
+    const struct update u = atomics_update(op);
     uint64_t sum;
 
     if (u.amo == GSHMEM_AMO_FETCH) {

@@ -302,15 +302,14 @@ static bool set_signal(struct verbs *v, struct link *l, struct op *op)
 static bool update_by_nic(struct verbs *v, struct link *l, struct op *op)
 {
     struct path *p = l->updater;
-    uint64_t word, bytes = 8;
+    uint64_t bytes = 8;
     uint32_t key;
-    int segment;
 
     if (!p || p->state != PATH_UP)
         return atomics_wait(v, op);
-    atomics_where(op, &segment, &word);
-    if (!may_use(l, p) || !find_key(v, l, p, segment, word, &bytes, &key) ||
-        !atomics_post(v, l, op, issue_number(l, op), key))
+    const struct update u = atomics_update(op);
+    if (!may_use(l, p) || !find_key(v, l, p, u.segment, u.word, &bytes, &key) ||
+        !atomics_post(v, l, op, &u, issue_number(l, op), key))
         return op->failure != GSHMEM_OK;
     if (!op->failure)
         note_sent(op, p);
@@ -541,26 +540,36 @@ static bool is_small_put(const struct transport_request *r)
            r->bytes - 1 < SMALL_BYTES;
 }
 
-/* The key for all of a put's bytes, of up[0]'s NIC; 0: it is not known, or there is none for all. */
-static inline uint64_t known_key(const struct link *l, const struct transport_request *r)
+/* The key for all of those bytes, of a path's NIC; 0: it is not known, or there is none for all. */
+static inline uint64_t known_key(const struct link *l, const struct path *p, int segment,
+                                 uint64_t offset, uint64_t bytes)
 {
-    const uint64_t *key = l->key[r->segment], bytes = l->bytes[r->segment];
+    const uint64_t *key = l->key[segment], all = l->bytes[segment];
 
-    if (!key || r->offset >= bytes || r->bytes > bytes - r->offset ||
-        r->offset % CHUNK_BYTES + r->bytes > CHUNK_BYTES)
+    if (!key || offset >= all || bytes > all - offset || offset % CHUNK_BYTES + bytes > CHUNK_BYTES)
         return 0;
-    return key[r->offset / CHUNK_BYTES * (uint64_t)l->rails + l->up[0]->number % RAILS_MOST];
+    return key[offset / CHUNK_BYTES * (uint64_t)l->rails + p->number % RAILS_MOST];
 }
 
-/* The common case in one go: a small put while no request before it is under way. So it has nothing
- * to keep in order with, or to wait for, and leaves at once, though more may follow: those gather
- * meanwhile. False: it goes the general way, like all others. */
+/* The common cases in one go: a small put, or an update by a NIC, while no request before it is under
+ * way. So it has nothing to keep in order with, or to wait for, and leaves at once, though more may
+ * follow: those gather meanwhile. False: it goes the general way, like all others. */
+static inline void leave(struct verbs *v, struct link *l, struct op *op, struct path *p)
+{
+    op->issued = op->fenced = true;
+    note_sent(op, p);
+    l->epoch = op->request.epoch;
+    l->ordered = !(op->request.flags & TRANSPORT_LOOSE);
+    l->issuing = ++l->posted;
+    post_batch(v, p);
+}
+
 static bool write_at_once(struct verbs *v, struct link *l, const struct transport_request *r)
 {
     struct path *p = l->direct;
     uint64_t key;
 
-    if (!p || !is_small_put(r) || !(key = known_key(l, r)))
+    if (!p || !is_small_put(r) || !(key = known_key(l, p, r->segment, r->offset, r->bytes)))
         return false;
     struct ibv_send_wr *wr = post_next(v, p, WORK_WRITE, l->posted, 0, r->bytes);
     if (!wr)
@@ -572,12 +581,23 @@ static bool write_at_once(struct verbs *v, struct link *l, const struct transpor
     wr->wr.rdma.rkey = (uint32_t)key;
     post_within(p, wr, op->small, (uint32_t)r->bytes);
     op->at = r->bytes;
-    op->issued = op->fenced = true;
-    note_sent(op, p);
-    l->epoch = r->epoch;
-    l->ordered = false;
-    l->issuing = ++l->posted;
-    post_batch(v, p);
+    leave(v, l, op, p);
+    return true;
+}
+
+static bool update_at_once(struct verbs *v, struct link *l, const struct transport_request *r)
+{
+    struct path *p = l->updater;
+    uint64_t key;
+
+    if (r->kind != TRANSPORT_ATOMIC || l->state != LINK_UP || !l->updates || p->state != PATH_UP ||
+        !atomics_have(v, r) || !(key = known_key(l, p, r->segment, r->offset & ~7ull, 8)))
+        return false;
+    struct op *op = issue_open(l, r);
+    const struct update u = atomics_update(op);
+    if (!atomics_post(v, l, op, &u, l->posted, (uint32_t)key))
+        return false;
+    leave(v, l, op, p);
     return true;
 }
 
@@ -589,7 +609,7 @@ static gshmem_status_t post_in_turn(struct verbs *v, struct link *l,
     if (l->state == LINK_BELOW && l->posted == l->done && is_below_for_ever(l) &&
         !atomics_have(v, request))
         return v->below->ops->post(v->below, request);
-    if (gather_takes(l, request))
+    if (l->posted != l->done && gather_takes(l, request))
         return gather_post(v, l, request);
     if (l->posted - l->done == OPS)
         return TRANSPORT_FULL;
@@ -609,7 +629,7 @@ static gshmem_status_t post_in_turn(struct verbs *v, struct link *l,
 
 gshmem_status_t issue_post(struct verbs *v, struct link *l, const struct transport_request *request)
 {
-    if (l->posted == l->done && write_at_once(v, l, request))
+    if (l->posted == l->done && (write_at_once(v, l, request) || update_at_once(v, l, request)))
         return GSHMEM_OK;
     return post_in_turn(v, l, request);
 }

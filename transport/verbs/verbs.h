@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/base/atomic_type.h"
 #include "transport/transport.h"
 #include "transport/staging.h"
 #include "transport/verbs/choose.h"
@@ -466,15 +467,51 @@ bool gather_carry(struct verbs *v, struct link *l, struct op *op);
 
 /* ---- atomics.c: what NICs update ---- */
 
+/* What a request wants of one word. */
+struct update {
+    enum gshmem_amo amo;
+    int type;
+    int segment;
+    uint64_t operand, compare;
+    uint64_t word;   /* its offset */
+    unsigned within; /* where in it the object begins */
+    bool half;       /* and whether it is half of it */
+};
+
 /* Whether a request has a part that the owner's NIC alone may do. */
-bool atomics_have(const struct verbs *v, const struct transport_request *r);
+static inline bool atomics_have(const struct verbs *v, const struct transport_request *r)
+{
+    if (r->kind == TRANSPORT_ATOMIC)
+        return v->config.segment[r->segment].by_nic;
+    return r->signal_op && v->config.segment[r->signal_segment].by_nic;
+}
+
 /* What transport_ops.updates answers. */
 int atomics_possible(const struct verbs *v, char *why, size_t why_size);
-/* The word that such a request updates. */
-void atomics_where(const struct op *op, int *segment, uint64_t *word);
+static inline struct update atomics_update(const struct op *op)
+{
+    const struct transport_request *r = &op->request;
+
+    if (r->kind == TRANSPORT_ATOMIC)
+        return (struct update){.amo = (enum gshmem_amo)r->amo,
+                               .type = r->type,
+                               .segment = r->segment,
+                               .operand = r->operand,
+                               .compare = r->compare,
+                               .word = r->offset & ~7ull,
+                               .within = r->offset & 7,
+                               .half = atomic_type_bytes(r->type) == 4};
+    return (struct update){.amo = r->signal_op == GSHMEM_SIGNAL_ADD ? GSHMEM_AMO_ADD : GSHMEM_AMO_SET,
+                           .type = GSHMEM_TYPE_UINT64,
+                           .segment = r->signal_segment,
+                           .operand = r->signal_value,
+                           .word = r->signal_offset};
+}
+
 /* Posts the update; false: no room. It holds the request, if the NIC may find what makes it try
  * again. */
-bool atomics_post(struct verbs *v, struct link *l, struct op *op, uint32_t number, uint32_t key);
+bool atomics_post(struct verbs *v, struct link *l, struct op *op, const struct update *u,
+                  uint32_t number, uint32_t key);
 /* The link's updater is not up; false: it is waited for, true: the request has failed. */
 bool atomics_wait(struct verbs *v, struct op *op);
 /* What has come back, to requests that are held for it. */
