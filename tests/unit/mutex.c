@@ -14,12 +14,13 @@ static _Atomic bool overlapped;
 
 static void take_turn(int i)
 {
-    if (atomic_fetch_add(&within, 1) != 0)
+    /* relaxed: nothing but the mutex may order the turns */
+    if (atomic_fetch_add_explicit(&within, 1, memory_order_relaxed) != 0)
         atomic_store(&overlapped, true);
     turns++;
     if (i % 64 == 0)
         sched_yield(); /* while it is held, so that the others find it taken, and sleep */
-    atomic_fetch_sub(&within, 1);
+    atomic_fetch_sub_explicit(&within, 1, memory_order_relaxed);
 }
 
 static void *take_turns(void *argument)

@@ -52,6 +52,22 @@ static bool fence(struct link *l, struct op *op)
     return true;
 }
 
+static void move_up(uint32_t *mark, uint32_t done)
+{
+    if (!is_after(*mark, done))
+        *mark = done;
+}
+
+void issue_move_marks(struct link *l)
+{
+    for (int i = 0; i < l->paths; i++) {
+        move_up(&l->path[i]->fence, l->path[i]->done);
+        move_up(&l->path[i]->fence_read, l->path[i]->done);
+        move_up(&l->path[i]->last_read, l->path[i]->done);
+    }
+    move_up(&l->fence_update, l->replied);
+}
+
 /* Whether what went by other paths before the fence is done. */
 static bool may_use(const struct link *l, const struct path *p)
 {

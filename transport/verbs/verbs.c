@@ -137,8 +137,10 @@ static bool below_is_due(struct verbs *v)
         return false;
     v->turns = BELOW_ROUNDS;
     v->settled = v->links != NULL;
-    for (const struct link *l = v->links; l && v->settled; l = l->next)
-        v->settled = l->state == LINK_UP;
+    for (struct link *l = v->links; l; l = l->next) {
+        v->settled &= l->state == LINK_UP;
+        issue_move_marks(l);
+    }
     return true;
 }
 

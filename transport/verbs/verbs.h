@@ -437,6 +437,9 @@ static inline void issue_batched(struct verbs *v, struct link *l)
     }
 }
 
+/* To be called now and then: marks of what is long done would seem to lie ahead when 2^31 work
+ * requests have followed, which may be some minutes. */
+void issue_move_marks(struct link *l);
 /* Work that did not arrive is to be issued again; so are messages behind that number. */
 void issue_again(struct link *l, const struct work *w);
 void issue_unheard(struct link *l, uint32_t heard);
