@@ -1,11 +1,12 @@
 /* Fuzz target: what arrives on a TCP stream that another opened, from its hello on.
  *
  * An input is a byte that says who speaks (bit 0: a stranger, whose hello is part of the input, and
- * what its proof differs by from the right one; else a PE, that is greeted for it; bit 1: it reads no answers before it has said everything), a byte
- * for how many bytes arrive at a time (0: all), and the bytes. Beside the transport a model, which
- * knows nothing but the wire's description, carries out the same requests on memory of its own: both
- * must agree about every byte of the segments and of what lies around them, about the answers, and
- * about whether the stream was ended, and with how many lines. */
+ * what its proof differs by from the right one; else a PE, that is greeted for it; bit 1: it reads no
+ * answers before it has said everything), a byte for how many bytes arrive at a time (0: all), and the
+ * bytes. Beside the transport a model, which knows nothing but the wire's description, carries out the
+ * same requests on memory of its own: both must agree about every byte of the segments and of what
+ * lies around them, about the answers, and about whether the stream was ended, and with how many
+ * lines. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
-/* The transport's part of a small put over verbs, or of a fetch-add that the NIC makes, up to its completion, over the fake of libibverbs that
- * the unit tests have: posting, and polling of the PE that posts. For tests/perf/instructions, which counts
- * within `measured`. */
+/* The transport's part of a small put over verbs, or of a fetch-add that the NIC makes, up to its
+ * completion, over the fake of libibverbs that the unit tests have: posting, and polling of the PE
+ * that posts. For tests/perf/instructions, which counts within `measured`. */
 #include <stdlib.h>
 #include <string.h>
 
