@@ -567,9 +567,7 @@ static inline uint64_t known_key(const struct link *l, const struct path *p, int
     return key[offset / CHUNK_BYTES * (uint64_t)l->rails + p->number % RAILS_MOST];
 }
 
-/* The common cases in one go: a small put, or an update by a NIC, while no request before it is under
- * way. So it has nothing to keep in order with, or to wait for, and leaves at once, though more may
- * follow: those gather meanwhile. False: it goes the general way, like all others. */
+/* Its one work request is all of it. */
 static inline void leave(struct verbs *v, struct link *l, struct op *op, struct path *p)
 {
     op->issued = op->fenced = true;
@@ -580,6 +578,9 @@ static inline void leave(struct verbs *v, struct link *l, struct op *op, struct 
     post_batch(v, p);
 }
 
+/* The common cases in one go: a small put, or an update by a NIC, while no request before it is under
+ * way. So it has nothing to keep in order with, or to wait for, and leaves at once, though more may
+ * follow: those gather meanwhile. False: it goes the general way, like all others. */
 static bool write_at_once(struct verbs *v, struct link *l, const struct transport_request *r)
 {
     struct path *p = l->direct;
