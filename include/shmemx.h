@@ -36,6 +36,7 @@
 #define shmemx_team_split_2d       shmem_team_split_2d
 #define shmemx_team_destroy        shmem_team_destroy
 #define shmemx_team_sync           shmem_team_sync
+#define shmemx_sync                shmem_sync
 #define shmemx_team_ptr            shmem_team_ptr
 #define shmemx_broadcastmem        shmem_broadcastmem
 #define shmemx_collectmem          shmem_collectmem

@@ -10,8 +10,9 @@ import re
 from string import Template
 
 import native
+from generic import _backslashed
 from openshmem_table import (ATTRIBUTES, UNTYPED, OLD_ATOMICS, Function, families, is_collective,
-                             old_atomic_functions, to_all_functions, typed_functions,
+                             old_atomic_functions, to_all_functions, typed_functions, types,
                              wait_functions)
 from table import function_name, sized_name
 from text import comment, function, section, wrap_list
@@ -70,7 +71,17 @@ def functions():
 /* OpenSHMEM 1.6's functions, without a type and with, for shmem.h. Generated from the table that
  * gshmem/typed.h is made from (include/generate in the sources); not to be edited. */
 
-''' + _prototypes(lambda name: name))
+''' + _prototypes(lambda name: name) + _each_type())
+
+
+def _each_type():
+    """A list of types for programs, by the name that suites know it by and where they ask for it."""
+    put = families()[0].operations[0]
+    lines = ['    each(%s, %s);' % (t.name, t.c) for t in types(put)]
+    lines[-1] = lines[-1].rstrip(';')
+    return ('/* each(NAME, TYPE) of the types that put and get have, with semicolons between. */\n'
+            '#ifdef SHMEM_INTERNAL_INCLUDE\n'
+            + _backslashed(['#define SHMEM_DECLARE_FOR_RMA(each)'] + lines) + '#endif\n')
 
 
 def profiling():
@@ -93,7 +104,7 @@ _STANDARDISED = ('Put with signal', 'Waits and tests', 'Data movement of teams',
 
 def _was_an_extension(family, name):
     return family in _STANDARDISED or name.startswith('ib') or \
-        (name.startswith('atomic') and name.endswith('_nbi'))
+        (name.startswith('atomic') and name.endswith(('_nbi', '_and', '_or', '_xor')))
 
 
 def extensions():

@@ -1,8 +1,8 @@
 """shmem/generic.h: OpenSHMEM's names without a type, by C11 generic selection or C++ overloading."""
 
 from generic import _backslashed
-from openshmem_table import (distinct, families, is_collective, old_atomics, parameters, returned,
-                             to_all_functions, typed_functions, types)
+from openshmem_table import (atomics_by_old_names, distinct, families, is_collective, parameters,
+                             returned, to_all_functions, typed_functions, types)
 from table import function_name
 from text import function, section
 
@@ -31,21 +31,79 @@ C_SYNC = '''\
 '''
 
 
+OLD_ATOMICS_TITLE = 'Deprecated: atomics'
+
+
 def _operations():
     """[(title, [(operation, types)])]"""
-    return ([(f.name, [(o, types(o)) for o in f.operations]) for f in families()]
-            + [('Deprecated: atomics', old_atomics())])
+    return [(f.name, [(o, types(o)) for o in f.operations]) for f in families()]
+
+
+def _one_variable(operation):
+    """Waits and tests that programs give the address of a volatile variable."""
+    return operation.name in ('wait_until', 'test')
+
+
+def _more(operation, kinds):
+    """[(pointer, its name in functions)] of what programs pass beyond the standard's types."""
+    if _one_variable(operation):
+        return [('volatile %s *' % t.c, 'volatile_' + t.name) for t in distinct(kinds)]
+    if operation.types == 'reduce_bits':
+        return [('long long *', 'longlong')]
+    return []
 
 
 def _key(operation, kinds):
-    return (operation.parameters.startswith('const T *'), tuple(t.name for t in distinct(kinds)))
+    return (operation.parameters.startswith('const T *'), tuple(t.name for t in distinct(kinds)),
+            tuple(_more(operation, kinds)))
 
 
-def _c_list(name, kinds, const):
+def _c_list(name, kinds, const, more):
     lines = ['    %s%s *: before##%s##after,' % (c, t.c, t.name)
              for t in distinct(kinds) for c in (['', 'const '] if const else [''])]
+    lines += ['    %s: before##%s##after,' % row for row in more]
     lines[-1] = lines[-1].rstrip(',')
     return _backslashed(['#define %s(before, after)' % name] + lines) + '\n'
+
+
+def _call(operation, t, listed, cast):
+    """A body that calls the function for t with its pointers of another type."""
+    call = '%s(%s);' % (function_name(operation, t.name, prefix='shmem_'),
+                        ', '.join(cast(d) + name for d, name in listed))
+    return [('' if returned(operation, t.c) == 'void' else 'return ') + call]
+
+
+def _of_volatile(operation, t, name):
+    listed = parameters(operation, t.c, False)
+    declarations = ['volatile ' + d if '*' in d else d for d, _ in listed]
+    return function(returned(operation, t.c), name, declarations,
+                    _call(operation, t, listed, lambda d: '(%s *)' % t.c if '*' in d else '')) + '\n'
+
+
+def _of_long_long(operation, kinds, name):
+    """A reduction of long long, which is an int64_t that compilers tell from long."""
+    t = next(t for t in kinds if t.name == 'int64')
+    listed = parameters(operation, 'long long', False)
+
+    def cast(declaration):
+        if '*' not in declaration:
+            return ''
+        return '(const int64_t *)' if declaration.startswith('const') else '(int64_t *)'
+
+    return function('int', name, [d for d, _ in listed], _call(operation, t, listed, cast)) + '\n'
+
+
+def _c_more():
+    out = '/* What programs pass beyond the standard: volatile variables, and the bits of long long. */\n'
+    for _, rows in _operations():
+        for operation, kinds in rows:
+            if _one_variable(operation):
+                for t in distinct(kinds):
+                    name = 'shmem_volatile_%s_%s' % (t.name, operation.name)
+                    out += _of_volatile(operation, t, name)
+            elif operation.types == 'reduce_bits':
+                out += _of_long_long(operation, kinds, 'shmem_longlong_' + operation.name)
+    return out
 
 
 def _c_macro(operation, list_name):
@@ -71,17 +129,20 @@ def _c():
             key = _key(operation, kinds)
             if key not in lists:
                 lists[key] = 'SHMEM_OVER_%d' % len(lists)
-                out += _c_list(lists[key], kinds, key[0])
+                out += _c_list(lists[key], kinds, key[0], key[2])
             macros += _c_macro(operation, lists[key]) + '\n'
-    return C_TOP + out + macros + C_SYNC
+    macros += section(OLD_ATOMICS_TITLE) + ''.join(
+        '#define shmem_%s(...) shmem_%s(__VA_ARGS__)\n' % (old.name, new.name)
+        for old, new, _ in atomics_by_old_names()) + '\n'
+    return C_TOP + _c_more() + out + macros + C_SYNC
 
 
-def _overload(operation, t, context):
+def _overload(operation, t, context, name=None):
     listed = parameters(operation, t.c, context)
     returns = returned(operation, t.c)
     call = '%s(%s);' % (function_name(operation, t.name, context, 'shmem_'),
                         ', '.join(name for _, name in listed))
-    return function(returns, 'shmem_' + operation.name, [d for d, _ in listed],
+    return function(returns, 'shmem_' + (name or operation.name), [d for d, _ in listed],
                     [('' if returns == 'void' else 'return ') + call]) + '\n'
 
 
@@ -118,6 +179,16 @@ def _cpp():
                     continue  # is a C function by this name
                 for context in (False, True) if operation.context else (False,):
                     out += _overload(operation, t, context)
+            if _one_variable(operation):
+                out += ''.join(_of_volatile(operation, t, 'shmem_' + operation.name)
+                               for t in distinct(kinds))
+                out += ''.join(_of_volatile(operation, t, 'shmem_%s_%s' % (t.name, operation.name))
+                               for t in kinds)
+            elif operation.types == 'reduce_bits':
+                out += _of_long_long(operation, kinds, 'shmem_' + operation.name)
+    out += section(OLD_ATOMICS_TITLE) + ''.join(
+        _overload(new, t, False, old.name) for old, new, kinds in atomics_by_old_names()
+        for t in distinct(kinds))
     return (out + '''\
 static inline int shmem_sync(shmem_team_t team)
 {

@@ -125,6 +125,13 @@ def old_atomic_functions():
             for o, kinds in old_atomics() for t in kinds]
 
 
+def atomics_by_old_names():
+    """[(operation under its old name, operation, types of the latter)]: without a type the old names take
+    what the new ones do."""
+    rows = [(old, _ATOMICS['atomic_' + new]) for old, (new, _) in OLD_ATOMICS.items()]
+    return [(o._replace(name=old, context=False), o, types(o)) for old, o in rows]
+
+
 def wait_functions():
     operation = Operation('wait', 'wait', 'status', 'T *ivar, T cmp_value')
     return [Function('shmem_%s_wait' % t.name, 'void', parameters(operation, t.c, False),
