@@ -11,9 +11,9 @@ from string import Template
 
 import native
 from generic import _backslashed
-from openshmem_table import (ATTRIBUTES, UNTYPED, OLD_ATOMICS, Function, families, is_collective,
-                             old_atomic_functions, to_all_functions, typed_functions, types,
-                             wait_functions)
+from openshmem_table import (ATTRIBUTES, UNTYPED, OLD_ATOMICS, Function, atomics_by_old_names,
+                             families, is_collective, old_atomic_functions, to_all_functions,
+                             typed_functions, types, wait_functions)
 from table import function_name, sized_name
 from text import comment, function, section, wrap_list
 
@@ -71,7 +71,15 @@ def functions():
 /* OpenSHMEM 1.6's functions, without a type and with, for shmem.h. Generated from the table that
  * gshmem/typed.h is made from (include/generate in the sources); not to be edited. */
 
-''' + _prototypes(lambda name: name) + _each_type())
+''' + _prototypes(lambda name: name) + _old_names() + _each_type())
+
+
+def _old_names():
+    """Old names of atomics that the standard gave a few types, and other libraries all."""
+    return ('/* Deprecated atomics of the types for which the standard never had them. */\n'
+            + ''.join('#define shmem_%s_%s shmem_%s_%s\n' % (t.name, old.name, t.name, new.name)
+                      for old, new, kinds in atomics_by_old_names() for t in kinds
+                      if t.name not in OLD_ATOMICS[old.name][1].split()) + '\n')
 
 
 def _each_type():

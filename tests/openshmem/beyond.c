@@ -48,6 +48,8 @@ static void list_of_types(void)
 static void deprecated_atomics(void)
 {
     static float real;
+    static uint32_t half;
+    static size_t size;
 
     OLD_NAMES(int);
     OLD_NAMES(long long);
@@ -62,6 +64,13 @@ static void deprecated_atomics(void)
     shmem_set(&real, 0.5F, to);
     CHECK(shmem_swap(&real, 1.5F, to) == 0.5F);
     CHECK(shmem_fetch(&real, to) == 1.5F);
+
+    shmem_uint32_set(&half, UINT32_MAX, to);
+    CHECK_EQ(shmem_uint32_swap(&half, 1, to), UINT32_MAX);
+    shmem_size_inc(&size, to);
+    CHECK_EQ(shmem_size_fadd(&size, SIZE_MAX, to), 1);
+    CHECK_EQ(shmem_size_cswap(&size, 0, 2, to), 0);
+    CHECK_EQ(shmem_size_fetch(&size, to), 2);
 }
 
 /* In the upper half of a type: who takes it for a narrower one sees 0. */
