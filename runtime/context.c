@@ -54,26 +54,12 @@ void context_stop(struct job *j)
     j->contexts = j->left_contexts = NULL;
 }
 
-static gshmem_status_t quiet(struct context *c, const char *call, bool last)
-{
-    /* seq_cst: of two PEs that each put, quiet and get, one at least must see the other's put */
-    atomic_thread_fence(memory_order_seq_cst);
-    gshmem_status_t status = network_quiet(&c->pending, call);
-    gshmem_status_t kernels = c->kernel ? kernels_quiet(c->kernel, call, last) : GSHMEM_OK;
-    return status ? status : kernels;
-}
-
-gshmem_status_t context_quiet(struct context *c, const char *call)
-{
-    return quiet(c, call, false);
-}
-
 gshmem_status_t context_quiet_all(struct job *j, const char *call)
 {
-    gshmem_status_t status = quiet(&default_context, call, true);
+    gshmem_status_t status = context_quiet(&default_context, call, true);
 
     for (struct context *c = j->contexts; c; c = c->next) {
-        gshmem_status_t one = quiet(c, call, true);
+        gshmem_status_t one = context_quiet(c, call, true);
         status = status ? status : one;
     }
     return status;
@@ -322,7 +308,7 @@ gshmem_status_t gshmem_ctx_destroy(gshmem_ctx_t ctx)
     if (!c)
         return fail(GSHMEM_ERR_ARGUMENT,
                     "gshmem_ctx_destroy: %p is no context, or was destroyed before", (void *)ctx);
-    status = quiet(c, "gshmem_ctx_destroy", true);
+    status = context_quiet(c, "gshmem_ctx_destroy", true);
     let_go(c);
     return status;
 }

@@ -5,9 +5,8 @@
 #include "gshmem/atomic.h"
 #include "gshmem/context.h"
 #include "runtime/job.h"
+#include "runtime/proxy/kernels.h"
 #include "runtime/team/team.h"
-
-struct kernel_context; /* runtime/proxy/kernels.h */
 
 struct context {
     struct gshmem_ctx view; /* first: a handle points at it */
@@ -52,21 +51,27 @@ static inline struct context *context_find(gshmem_ctx_t handle, const char *call
 gshmem_status_t context_aim_anywhere(struct context *c, const void *mine, size_t bytes, int pe,
                                      const char *call, struct target *target);
 
-/* The common case of what is not mapped in one go: it is in the heap, and the PE on another host. */
+/* The common case of what is not mapped: it is in the heap, *offset behind its start, and the PE,
+ * *world of the job, on another host. */
+static inline bool context_aim_far_heap(const struct context *c, const void *mine, size_t bytes,
+                                        int pe, int *world, uint64_t *offset)
+{
+    const struct gshmem_ctx *ctx = &c->view;
+
+    *offset = (uintptr_t)mine - ctx->heap.base;
+    if ((unsigned)pe >= (unsigned)ctx->n_pes || *offset >= ctx->heap.bytes ||
+        bytes > ctx->heap.bytes - *offset || ctx->heap.peer[pe])
+        return false;
+    *world = job->team[ctx->team]->members[pe];
+    return job->host.index_of[*world] < 0;
+}
+
 static inline gshmem_status_t context_aim(struct context *c, const void *mine, size_t bytes, int pe,
                                           const char *call, struct target *target)
 {
-    const struct gshmem_ctx *ctx = &c->view;
-    const size_t offset = (uintptr_t)mine - ctx->heap.base;
-
-    if ((unsigned)pe < (unsigned)ctx->n_pes && offset < ctx->heap.bytes &&
-        bytes <= ctx->heap.bytes - offset && !ctx->heap.peer[pe]) {
-        const int world = job->team[ctx->team]->members[pe];
-        if (job->host.index_of[world] < 0) {
-            *target = (struct target){.pe = world, .segment = SEGMENT_HEAP, .offset = offset};
-            return GSHMEM_OK;
-        }
-    }
+    *target = (struct target){.segment = SEGMENT_HEAP};
+    if (context_aim_far_heap(c, mine, bytes, pe, &target->pe, &target->offset))
+        return GSHMEM_OK;
     return context_aim_anywhere(c, mine, bytes, pe, call, target);
 }
 
@@ -84,8 +89,17 @@ gshmem_status_t context_update_device(const struct target *t, enum gshmem_amo op
 /* Says that this is not done to an object in GPU memory. */
 gshmem_status_t context_refuse_device(const void *address, const char *call);
 
-/* What gshmem_ctx_quiet does. */
-gshmem_status_t context_quiet(struct context *c, const char *call);
+/* What gshmem_ctx_quiet does; last: nothing is issued in it any more. */
+static inline gshmem_status_t context_quiet(struct context *c, const char *call, bool last)
+{
+    /* seq_cst: of two PEs that each put, quiet and get, one at least must see the other's put */
+    atomic_thread_fence(memory_order_seq_cst);
+    gshmem_status_t status = network_quiet(&c->pending, call);
+    if (GSHMEM_LIKELY(!c->kernel))
+        return status;
+    gshmem_status_t kernels = kernels_quiet(c->kernel, call, last);
+    return status ? status : kernels;
+}
 
 /* "atomic_add", …; NULL if there is no such operation. */
 const char *atomic_name(int op);

@@ -98,8 +98,9 @@ static gshmem_status_t post_when_there_is_room(struct network *n, struct transpo
 }
 
 /* What the transport has not taken at once. Gives the lock back. */
-static gshmem_status_t post_on(struct network *n, struct transport_request *request,
-                               gshmem_status_t status, const char *call)
+__attribute__((noinline)) static gshmem_status_t post_on(struct network *n,
+                                                         struct transport_request *request,
+                                                         gshmem_status_t status, const char *call)
 {
     if (status == TRANSPORT_FULL)
         status = post_when_there_is_room(n, request, call);
@@ -119,7 +120,7 @@ static inline gshmem_status_t post(struct network *n, struct pending *pending,
                                    struct transport_request *request, struct departure *departure,
                                    const char *call)
 {
-    if (GSHMEM_UNLIKELY(network_lost(n, request->pe)))
+    if (GSHMEM_UNLIKELY(host_lost(&n->job->host, request->pe)))
         return fail_afar(GSHMEM_ERR_PEER_DEAD, request->pe, call);
     network_enter(n);
     struct flight *flight = take_off(n, pending, request->pe, departure);
@@ -142,6 +143,22 @@ gshmem_status_t network_post(struct network *n, struct pending *pending,
                              struct transport_request *request, const char *call)
 {
     return post(n, pending, request, NULL, call);
+}
+
+gshmem_status_t network_put_to_heap(struct pending *pending, int pe, uint64_t offset,
+                                    const void *source, size_t bytes)
+{
+    struct transport_request put = {
+        .kind = TRANSPORT_PUT,
+        .flags = TRANSPORT_LOOSE | TRANSPORT_MORE,
+        .pe = pe,
+        .segment = SEGMENT_HEAP,
+        .offset = offset,
+        .local = (void *)source,
+        .bytes = bytes,
+    };
+
+    return post(job->network, pending, &put, NULL, "put");
 }
 
 gshmem_status_t network_put(struct network *n, struct pending *pending,
@@ -172,7 +189,7 @@ static bool is_done(const struct pending *p, uint64_t target)
     return atomic_load_explicit(&p->done, memory_order_acquire) >= target;
 }
 
-static gshmem_status_t first_failure(struct pending *p, const char *call)
+__attribute__((noinline)) static gshmem_status_t first_failure(struct pending *p, const char *call)
 {
     uint64_t failure = atomic_exchange_explicit(&p->failed, 0, memory_order_relaxed);
 
@@ -181,7 +198,8 @@ static gshmem_status_t first_failure(struct pending *p, const char *call)
     return fail_afar((gshmem_status_t)(uint32_t)failure, (int)(failure >> 32), call);
 }
 
-static gshmem_status_t wait_until_done(const struct pending *p, uint64_t target, const char *call)
+__attribute__((noinline)) static gshmem_status_t wait_until_done(const struct pending *p,
+                                                                 uint64_t target, const char *call)
 {
     gshmem_status_t status = GSHMEM_OK;
     struct wait w;

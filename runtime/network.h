@@ -117,6 +117,10 @@ void network_fence(struct network *n);
  * PE is full, drives until there is room. `call` is for messages. */
 gshmem_status_t network_post(struct network *n, struct pending *pending,
                              struct transport_request *request, const char *call);
+/* A put into another PE's heap in one go, for most of them: of what is copied on its way, or stays
+ * where it is until it is done. */
+gshmem_status_t network_put_to_heap(struct pending *pending, int pe, uint64_t offset,
+                                    const void *source, size_t bytes);
 /* Posts a put, and waits until its source may be used again. */
 gshmem_status_t network_put(struct network *n, struct pending *pending,
                             struct transport_request *request, const char *call);

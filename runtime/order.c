@@ -24,7 +24,7 @@ gshmem_status_t gshmem_ctx_quiet(gshmem_ctx_t ctx)
     struct context *c = context_find(ctx, "gshmem_quiet");
     RANGE("gshmem_quiet");
 
-    return c ? context_quiet(c, "gshmem_quiet") : last_error_status();
+    return c ? context_quiet(c, "gshmem_quiet", false) : last_error_status();
 }
 
 gshmem_status_t gshmem_ctx_pe_quiet(gshmem_ctx_t ctx, const int *target_pes, size_t n)
@@ -43,7 +43,7 @@ gshmem_status_t gshmem_ctx_pe_quiet(gshmem_ctx_t ctx, const int *target_pes, siz
                         c->view.team == GSHMEM_TEAM_WORLD ? "job" : "context's team",
                         c->view.n_pes - 1);
     }
-    return context_quiet(c, "gshmem_pe_quiet");
+    return context_quiet(c, "gshmem_pe_quiet", false);
 }
 
 gshmem_status_t gshmem_fence(void)

@@ -53,15 +53,14 @@ static gshmem_status_t get_afar(struct context *c, const struct target *t, void 
     return network_post(job->network, &c->pending, &request, call);
 }
 
-gshmem_status_t gshmem_path_put(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes,
-                                int pe, int nbi)
+__attribute__((noinline)) static gshmem_status_t
+put_anywhere(struct context *c, void *dest, const void *source, size_t bytes, int pe, bool nbi)
 {
-    struct context *c = context_find(ctx, "put");
     struct target t;
-    gshmem_status_t status;
+    gshmem_status_t status = context_aim(c, dest, bytes, pe, "put", &t);
 
-    if (!c || (status = context_aim(c, dest, bytes, pe, "put", &t)))
-        return last_error_status();
+    if (status)
+        return status;
     if (t.device)
         return device_heap_copy(job->device_heap, t.device, source, bytes);
     if (!t.here)
@@ -69,6 +68,21 @@ gshmem_status_t gshmem_path_put(gshmem_ctx_t ctx, void *dest, const void *source
     if (bytes)
         gshmem_copy(t.here, source, bytes);
     return GSHMEM_OK;
+}
+
+gshmem_status_t gshmem_path_put(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes,
+                                int pe, int nbi)
+{
+    struct context *c = context_find(ctx, "put");
+    uint64_t offset;
+    int world;
+
+    if (!c)
+        return last_error_status();
+    if ((nbi || bytes <= TRANSPORT_COPIED) &&
+        context_aim_far_heap(c, dest, bytes, pe, &world, &offset))
+        return network_put_to_heap(&c->pending, world, offset, source, bytes);
+    return put_anywhere(c, dest, source, bytes, pe, nbi);
 }
 
 gshmem_status_t gshmem_path_get(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes,

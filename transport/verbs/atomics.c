@@ -92,8 +92,16 @@ static uint64_t *seen_of(const struct link *l, uint64_t word, uint64_t found)
 
 /* ---- The first time ---- */
 
-static bool make_room(struct link *l)
+static void refuse(struct verbs *v, struct op *op, const char *why)
 {
+    op->failure = v->config.fail(GSHMEM_ERR_TRANSPORT,
+                                 "verbs: PE %d: an update of memory that NICs alone update: %s",
+                                 op->link->pe, why);
+}
+
+bool atomics_make_room(struct verbs *v, struct op *op)
+{
+    struct link *l = op->link;
     struct updates *a = calloc(1, sizeof *a);
 
     if (a && (a->mr = ibv_reg_mr(l->updater->nic->pd, a->result, sizeof a->result,
@@ -102,6 +110,7 @@ static bool make_room(struct link *l)
         return true;
     }
     free(a);
+    refuse(v, op, "no memory for its result (ulimit -l limits what may be pinned)");
     return false;
 }
 
@@ -115,13 +124,6 @@ void atomics_free(struct link *l)
 }
 
 /* ---- Posting ---- */
-
-static void refuse(struct verbs *v, struct op *op, const char *why)
-{
-    op->failure = v->config.fail(GSHMEM_ERR_TRANSPORT,
-                                 "verbs: PE %d: an update of memory that NICs alone update: %s",
-                                 op->link->pe, why);
-}
 
 static uint64_t now_ns(void)
 {
@@ -152,10 +154,10 @@ bool atomics_wait(struct verbs *v, struct op *op)
     return false;
 }
 
-/* Fills in what the NIC is to do, and what it is expected to find. Behind what is posted here the
+/* What the NIC is to do, and what it is expected to find. Behind what is posted here the
  * word has, as far as is known, what this makes of it. */
-static void fill_in(struct verbs *v, struct link *l, struct op *op, const struct update *u,
-                    struct ibv_send_wr *wr)
+static void choose_update(struct verbs *v, struct link *l, struct op *op, const struct update *u,
+                          struct ibv_send_wr *wr)
 {
     uint64_t *seen = seen_of(l, u->word, op->expected), sum, next;
 
@@ -181,26 +183,18 @@ static void fill_in(struct verbs *v, struct link *l, struct op *op, const struct
     l->held++;
 }
 
-bool atomics_post(struct verbs *v, struct link *l, struct op *op, const struct update *u,
-                  uint32_t number, uint32_t key)
+void atomics_fill_in(struct verbs *v, struct op *op, const struct update *u, uint32_t key,
+                     struct ibv_send_wr *wr)
 {
-    struct path *p = l->updater;
+    struct link *l = op->link;
 
-    if (!l->updates && !make_room(l)) {
-        refuse(v, op, "no memory for its result (ulimit -l limits what may be pinned)");
-        return true;
-    }
-    struct ibv_send_wr *wr = post_next(v, p, WORK_UPDATE, number, 0, 8);
-    if (!wr)
-        return false;
     wr->wr.atomic.remote_addr = l->base[u->segment] + u->word;
     wr->wr.atomic.rkey = key;
     *wr->sg_list =
-        (struct ibv_sge){(uintptr_t)&l->updates->result[number % OPS], 8, l->updates->mr->lkey};
-    fill_in(v, l, op, u, wr);
+        (struct ibv_sge){(uintptr_t)&l->updates->result[op - l->op], 8, l->updates->mr->lkey};
+    choose_update(v, l, op, u, wr);
     op->updates = true;
-    p->last_read = p->sends; /* it answers as late as a read */
-    return true;
+    l->updater->last_read = l->updater->sends; /* it answers as late as a read */
 }
 
 /* ---- Results ---- */

@@ -123,7 +123,23 @@ __attribute__((noinline)) static struct link *received(struct verbs *v, struct n
 
 /* ---- All ---- */
 
-static struct link *sent(struct verbs *v, const struct ibv_wc *wc)
+/* The common end in one go, of a request that went alone, by a path that has nothing more under
+ * way; whether that was all there was to do for the link. */
+static inline bool end_alone(struct verbs *v, struct link *l)
+{
+    struct op *op = &l->op[l->done % OPS];
+
+    l->alone = NULL;
+    if (op->updates)
+        atomics_deliver(l, op);
+    l->done++;
+    v->events++;
+    op->request.done(op->request.tag, GSHMEM_OK);
+    return l->posted == l->done && !l->owes_reply && l->reply_next == l->reply_end && !l->stage;
+}
+
+/* The link for which there may be more to do now, or NULL. */
+static inline struct link *sent(struct verbs *v, struct nic *nic, const struct ibv_wc *wc)
 {
     struct link *l = v->to[wc->wr_id >> 32 & 0xffffff];
     const unsigned index = wc->wr_id >> 56 & 15;
@@ -131,18 +147,18 @@ static struct link *sent(struct verbs *v, const struct ibv_wc *wc)
     if (!l || l->state == LINK_FAILED || (int)index >= l->paths)
         return NULL;
     struct path *p = l->path[index];
-    if (!p->qp || (p->life & 7) != (wc->wr_id >> 60 & 7))
+    if (!p->qp || (wc->wr_id ^ p->mark) >> 32)
         return NULL; /* of a queue pair that is no more */
     if (wc->status != IBV_WC_SUCCESS) {
         explain(v, p, wc);
         return l;
     }
-    p->nic->works_left += (uint32_t)wc->wr_id - p->done;
+    nic->works_left += (uint32_t)wc->wr_id - p->done;
     p->done = (uint32_t)wc->wr_id;
     p->packet_done = p->work[(p->done - 1) % SEND_DEPTH].packet_end;
     if (p->state == PATH_TRIED)
         path_come_up(v, p);
-    return l;
+    return l->alone == p && p->done == p->sends && end_alone(v, l) ? NULL : l;
 }
 
 void complete_go_on(struct verbs *v, struct link *l)
@@ -168,7 +184,7 @@ static void take(struct verbs *v, struct nic *nic, const struct ibv_wc *wc, int 
     struct link *touched = NULL;
 
     for (int i = 0; i < n; i++) {
-        struct link *l = wc[i].wr_id & RECEIVED ? received(v, nic, &wc[i]) : sent(v, &wc[i]);
+        struct link *l = wc[i].wr_id & RECEIVED ? received(v, nic, &wc[i]) : sent(v, nic, &wc[i]);
         if (touched && touched != l)
             complete_go_on(v, touched);
         touched = l;
@@ -182,8 +198,7 @@ int complete_some(struct verbs *v)
     struct ibv_wc wc[POLL];
     int all = 0;
 
-    for (int i = 0; i < v->nics; i++) {
-        struct nic *nic = &v->nic[i];
+    for (struct nic *nic = v->nic, *end = nic + v->nics; nic != end; nic++) {
         const int n = ibv_poll_cq(nic->cq, POLL, wc);
         if (n > 0) {
             take(v, nic, wc, n);

@@ -324,11 +324,15 @@ static bool update_by_nic(struct verbs *v, struct link *l, struct op *op)
     if (!p || p->state != PATH_UP)
         return atomics_wait(v, op);
     const struct update u = atomics_update(op);
-    if (!may_use(l, p) || !find_key(v, l, p, u.segment, u.word, &bytes, &key) ||
-        !atomics_post(v, l, op, &u, issue_number(l, op), key))
+    if (!may_use(l, p) || !find_key(v, l, p, u.segment, u.word, &bytes, &key))
         return op->failure != GSHMEM_OK;
-    if (!op->failure)
-        note_sent(op, p);
+    if (!l->updates && !atomics_make_room(v, op))
+        return true;
+    struct ibv_send_wr *wr = post_next(v, p, WORK_UPDATE, issue_number(l, op), 0, 8);
+    if (!wr)
+        return false;
+    atomics_fill_in(v, op, &u, key, wr);
+    note_sent(op, p);
     return true;
 }
 
@@ -468,6 +472,7 @@ void issue_again(struct link *l, const struct work *w)
 
     if (w->kind == WORK_OTHER)
         return;
+    l->alone = NULL;
     if (w->kind == WORK_MESSAGE)
         op->wants_reply = false;
     if ((w->kind == WORK_WRITE || w->kind == WORK_READ) && w->at < op->at)
@@ -535,18 +540,10 @@ struct op *issue_open(struct link *l, const struct transport_request *request)
 
     op->request = *request;
     op->link = l;
-    op->at = 0;
-    op->used = 0;
-    op->wants_reply = op->issued = op->fenced = op->held = op->updates = op->behind = op->staged =
-        false;
-    op->pieces = 0;
-    op->waits_since = op->expected = 0;
-    op->joined_end = l->joined_next;
-    op->below = BELOW_NOT;
-    op->parts = 0;
-    op->gathered = NULL;
-    op->failure = GSHMEM_OK;
     op->slot = -1;
+    op->joined_end = l->joined_next;
+    memset((char *)op + offsetof(struct op, at), 0,
+           offsetof(struct op, small) - offsetof(struct op, at));
     return op;
 }
 
@@ -567,20 +564,22 @@ static inline uint64_t known_key(const struct link *l, const struct path *p, int
     return key[offset / CHUNK_BYTES * (uint64_t)l->rails + p->number % RAILS_MOST];
 }
 
-/* Its one work request is all of it. */
+/* Its one work request is all of it, unless that may have to be made again. */
 static inline void leave(struct verbs *v, struct link *l, struct op *op, struct path *p)
 {
     op->issued = op->fenced = true;
     note_sent(op, p);
+    l->alone = op->held ? NULL : p;
     l->epoch = op->request.epoch;
     l->ordered = !(op->request.flags & TRANSPORT_LOOSE);
     l->issuing = ++l->posted;
-    post_batch(v, p);
+    post_collected(v, p);
 }
 
-/* The common cases in one go: a small put, or an update by a NIC, while no request before it is under
- * way. So it has nothing to keep in order with, or to wait for, and leaves at once, though more may
- * follow: those gather meanwhile. False: it goes the general way, like all others. */
+/* The common cases in one go: a small put, or an update by a NIC, while no request before it is
+ * under way, nor anything else by its path. So it has nothing to keep in order with, or to wait
+ * for, and leaves at once, though more may follow: those gather meanwhile. False: it goes the
+ * general way, like all others. */
 static bool write_at_once(struct verbs *v, struct link *l, const struct transport_request *r)
 {
     struct path *p = l->direct;
@@ -588,7 +587,7 @@ static bool write_at_once(struct verbs *v, struct link *l, const struct transpor
 
     if (!p || !is_small_put(r) || !(key = known_key(l, p, r->segment, r->offset, r->bytes)))
         return false;
-    struct ibv_send_wr *wr = post_next(v, p, WORK_WRITE, l->posted, 0, r->bytes);
+    struct ibv_send_wr *wr = post_alone(p, WORK_WRITE, l->posted);
     if (!wr)
         return false;
     struct op *op = issue_open(l, r);
@@ -610,16 +609,18 @@ static bool update_at_once(struct verbs *v, struct link *l, const struct transpo
     if (r->kind != TRANSPORT_ATOMIC || l->state != LINK_UP || !l->updates || p->state != PATH_UP ||
         !atomics_have(v, r) || !(key = known_key(l, p, r->segment, r->offset & ~7ull, 8)))
         return false;
+    struct ibv_send_wr *wr = post_alone(p, WORK_UPDATE, l->posted);
+    if (!wr)
+        return false;
     struct op *op = issue_open(l, r);
     const struct update u = atomics_update(op);
-    if (!atomics_post(v, l, op, &u, l->posted, (uint32_t)key))
-        return false;
+    atomics_fill_in(v, op, &u, (uint32_t)key, wr);
     leave(v, l, op, p);
     return true;
 }
 
-static gshmem_status_t post_in_turn(struct verbs *v, struct link *l,
-                                    const struct transport_request *request)
+__attribute__((noinline)) static gshmem_status_t
+post_in_turn(struct verbs *v, struct link *l, const struct transport_request *request)
 {
     if (l->state == LINK_FAILED)
         return l->failure;

@@ -21,7 +21,6 @@
 
 enum {
     RETRIES_MOST = 5, /* at most 2^5 s between tries */
-    ROUNDS = 1024,
     LISTEN_NS = 1000 * 1000 * 1000,
 };
 
@@ -248,7 +247,7 @@ static void take_event(struct verbs *v, struct nic *nic, const struct ibv_async_
         nic->down = false;
         for (struct link *l = v->links; l; l = l->next)
             l->retry_at = l->retries = 0;
-        v->rounds = ROUNDS - 1; /* now */
+        v->rounds = RETRY_ROUNDS - 1; /* now */
         return;
     case IBV_EVENT_DEVICE_FATAL:
     case IBV_EVENT_CQ_ERR:
@@ -318,8 +317,6 @@ static void try_again(struct verbs *v, struct link *l)
 
 void mend_retry(struct verbs *v)
 {
-    if (++v->rounds % ROUNDS)
-        return;
     mend_watch(v);
     uint64_t now = v->links ? now_ns() : 0;
     for (struct link *l = v->links; l; l = l->next) {

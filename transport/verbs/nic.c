@@ -50,6 +50,7 @@ static void take_port(struct nic *nic, struct port *p)
     memcpy(nic->address, p->address, sizeof nic->address);
     nic->reads = (uint32_t)least(p->device_attr.max_qp_rd_atom, READS_MOST);
     nic->sends_most = (uint32_t)least(p->device_attr.max_qp_wr, SEND_DEPTH);
+    nic->sends_free = nic->sends_most - nic->sends_most / 8;
     nic->receives_most = (uint32_t)p->device_attr.max_srq_wr;
     nic->completions_most = (uint32_t)p->device_attr.max_cqe;
     nic->inline_most = sizeof(struct message_bytes);

@@ -24,6 +24,8 @@ struct path *path_create(struct verbs *v, struct link *l, uint32_t number)
     p->number = number;
     p->nic = &v->nic[l->rail[number % RAILS_MOST].mine];
     p->state = PATH_DOWN;
+    for (int i = 0; i < BATCH; i++)
+        p->wr[i].sg_list = &p->sge[i];
     return p;
 }
 

@@ -9,21 +9,10 @@
 
 #include "transport/verbs/post.h"
 
-bool post_batch(struct verbs *v, struct path *p)
+bool post_refused(struct verbs *v, struct path *p, const struct ibv_send_wr *bad, int error)
 {
-    struct ibv_send_wr *bad = NULL;
     char why[200];
-    int error;
 
-    if (p->batch_first == p->batched)
-        return true;
-    p->wr[p->batched - 1].next = NULL;
-    p->wr[p->batched - 1].send_flags |= IBV_SEND_SIGNALED; /* for all before it too */
-    error = ibv_post_send(p->qp, &p->wr[p->batch_first], &bad);
-    if (!error) {
-        p->batch_first = p->batched = 0;
-        return true;
-    }
     /* those before the bad one have been taken; where the queue was full it will not stay so */
     if (bad >= p->wr + p->batch_first && bad < p->wr + p->batched)
         p->batch_first = (uint32_t)(bad - p->wr);
@@ -34,6 +23,15 @@ bool post_batch(struct verbs *v, struct path *p)
     snprintf(why, sizeof why, "posting: %s", strerror(error));
     mend_break(v, p, why);
     return false;
+}
+
+bool post_batch(struct verbs *v, struct path *p)
+{
+    if (p->batch_first == p->batched)
+        return true;
+    p->wr[p->batched - 1].next = NULL;
+    p->wr[p->batched - 1].send_flags |= IBV_SEND_SIGNALED; /* for all before it too */
+    return post_collected(v, p);
 }
 
 bool post_message(struct verbs *v, struct path *p, enum work_kind kind, uint32_t op,

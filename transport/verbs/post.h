@@ -6,6 +6,41 @@
 
 #include "transport/verbs/verbs.h"
 
+/* Not all of what was collected has been taken; false. */
+bool post_refused(struct verbs *v, struct path *p, const struct ibv_send_wr *bad, int error);
+
+/* Gives the queue pair what has been collected, and made a batch of; false: not all of it, yet. */
+static inline bool post_collected(struct verbs *v, struct path *p)
+{
+    struct ibv_send_wr *bad = NULL;
+    const int error = ibv_post_send(p->qp, &p->wr[p->batch_first], &bad);
+
+    if (GSHMEM_UNLIKELY(error))
+        return post_refused(v, p, bad, error);
+    p->batch_first = p->batched = 0;
+    return true;
+}
+
+/* A work request that is a batch of its own: while nothing else is under way by its path, which
+ * leaves little to ask for. To be filled in, and given away by post_collected; NULL: something is.
+ */
+static inline struct ibv_send_wr *post_alone(struct path *p, enum work_kind kind, uint32_t op)
+{
+    struct ibv_send_wr *wr = p->wr;
+
+    if (p->sends != p->done || p->nic->works_left == 0)
+        return NULL;
+    p->nic->works_left--;
+    p->batched = 1;
+    p->work[p->sends % SEND_DEPTH] =
+        (struct work){.op = op, .packet_end = ++p->packet, .kind = (uint8_t)kind};
+    wr->wr_id = p->mark | ++p->sends;
+    wr->next = NULL;
+    wr->num_sge = 1;
+    wr->send_flags = IBV_SEND_SIGNALED;
+    return wr;
+}
+
 /* To be filled in; NULL: there is no room for so many packets, or so many are under way. */
 static inline struct ibv_send_wr *post_take(struct verbs *v, struct path *p, enum work_kind kind,
                                             uint32_t op, uint64_t at, uint64_t bytes, uint32_t most)
@@ -32,7 +67,6 @@ static inline struct ibv_send_wr *post_take(struct verbs *v, struct path *p, enu
 
     struct ibv_send_wr *wr = &p->wr[p->batched];
     wr->wr_id = p->mark | p->sends;
-    wr->sg_list = &p->sge[p->batched];
     wr->num_sge = 1;
     wr->send_flags = behind_reads ? IBV_SEND_FENCE : 0;
     if (p->batched != p->batch_first)
@@ -45,7 +79,7 @@ static inline struct ibv_send_wr *post_take(struct verbs *v, struct path *p, enu
 static inline struct ibv_send_wr *post_next(struct verbs *v, struct path *p, enum work_kind kind,
                                             uint32_t op, uint64_t at, uint64_t bytes)
 {
-    return post_take(v, p, kind, op, at, bytes, p->nic->sends_most - p->nic->sends_most / 8);
+    return post_take(v, p, kind, op, at, bytes, p->nic->sends_free);
 }
 
 /* For replies and questions, for which some room is kept. */

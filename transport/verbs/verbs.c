@@ -109,15 +109,21 @@ static void verbs_begin(struct transport *base, const struct transport_config *c
     v->below->ops->begin(v->below, config);
 }
 
+__attribute__((noinline)) static gshmem_status_t post_first(struct verbs *v,
+                                                            const struct transport_request *request)
+{
+    struct link *l;
+    gshmem_status_t status = link_open(v, request->pe, &l);
+
+    return status ? status : issue_post(v, l, request);
+}
+
 static gshmem_status_t verbs_post(struct transport *base, const struct transport_request *request)
 {
     struct verbs *v = (struct verbs *)base;
     struct link *l = v->to[request->pe];
-    gshmem_status_t status;
 
-    if (!l && (status = link_open(v, request->pe, &l)))
-        return status;
-    return issue_post(v, l, request);
+    return l ? issue_post(v, l, request) : post_first(v, request);
 }
 
 /* What was to wait for more has waited a round. */
@@ -153,7 +159,8 @@ static gshmem_status_t verbs_progress(struct transport *base, int *events)
     v->events = 0;
     if (staging_busy(&v->staging))
         staging_look(&v->staging);
-    mend_retry(v);
+    if (++v->rounds % RETRY_ROUNDS == 0)
+        mend_retry(v);
     if (v->connecting)
         cm_watch(v);
     if (v->held_back)

@@ -40,6 +40,7 @@ enum {
     GATHERS = 32, /* collections of what is small that are not done, of a link; a power of two */
     BELOW_ROUNDS =
         64, /* from one look at the transport below to the next, while it has nothing to do */
+    RETRY_ROUNDS = 1024, /* and at paths that are down */
 };
 
 #define CHUNK_BYTES (16ull << 20) /* of a segment: registered, and its key asked for, at once */
@@ -61,30 +62,33 @@ enum op_below { BELOW_NOT, BELOW_CARRIES, BELOW_DONE };
 struct op {
     struct transport_request request;
     struct link *link;
-    uint64_t at;              /* bytes that have been given to queue pairs */
     uint32_t end[PATHS_MOST]; /* done when so many work requests of those paths are, */
-    uint16_t used;            /* which are these; a bit each */
-    bool wants_reply;         /* and, as a message went out, when its reply has come */
-    bool issued;
-    bool fenced;              /* what must be before it has been marked */
-    bool held;                /* all but its signal, which waits for stripes on other paths */
-    bool updates;           /* it has given a NIC something to update; held: which has to succeed */
-    bool behind;              /* a fence */
-    bool staged;              /* through buffers, by pieces: */
-    uint16_t pieces;          /* those that are not done */
-    bool registered;          /* some of mr are there */
-    uint8_t below;            /* an enum op_below */
-    uint16_t parts;           /* of those gathered in it, that the transport below carries */
-    struct gathered
-        *gathered; /* what is small, this and all that is part of it; NULL: it is alone */
-    uint32_t number;          /* of that message */
-    gshmem_status_t failure;  /* its own, not the link's */
+    uint32_t number;          /* and when the reply to this message has come, if `wants_reply` */
     int slot;                 /* for its data; -1: none */
     struct ibv_mr *mr[NICS_MOST]; /* of memory that was registered for it alone */
+    bool registered;              /* some of them are there */
     uint64_t value;               /* a signal's, on its way */
-    uint64_t expected;            /* what the NIC is to find where it updates */
-    uint64_t waits_since;         /* ns, for the path to that NIC; 0: it does not */
     uint32_t joined_end;          /* those that are part of it come before this one of the link's */
+
+    struct {         /* all of it zero at first: */
+        uint64_t at; /* bytes that have been given to queue pairs */
+        struct gathered
+            *gathered;     /* what is small, this and all that is part of it; NULL: it is alone */
+        uint64_t expected; /* what the NIC is to find where it updates */
+        uint64_t waits_since;    /* ns, for the path to that NIC; 0: it does not */
+        gshmem_status_t failure; /* its own, not the link's */
+        uint16_t used;           /* paths, a bit each: see `end` */
+        uint16_t parts;          /* of those gathered in it, that the transport below carries */
+        uint16_t pieces;         /* those that are not done, where it is staged */
+        uint8_t below;           /* an enum op_below */
+        bool wants_reply;
+        bool issued;
+        bool fenced;  /* what must be before it has been marked */
+        bool held;    /* all but its signal, which waits for stripes on other paths */
+        bool updates; /* it has given a NIC something to update; held: which has to succeed */
+        bool behind;  /* a fence */
+        bool staged;  /* through buffers, by pieces */
+    };
     unsigned char small[SMALL_BYTES];
 };
 
@@ -188,6 +192,8 @@ struct link {
     struct path *up[PATHS_MOST]; /* those that are up; the first takes what is small, and messages */
     int ups;
     struct path *direct; /* that one, where puts of the CPU's memory can be plain writes; or NULL */
+    struct path *alone;  /* by which the first request went, if nothing is to be done for it but to
+                            hear  that its one work request is; or NULL */
     struct path *messenger; /* that one, until what came by it is known; NULL: none is up */
     uint16_t lacks;         /* paths of the peer's that this side has not, and has not said so yet */
     uint8_t receiving;      /* NICs that have receives for it */
@@ -255,6 +261,7 @@ struct nic {
     enum ibv_mtu mtu;
     uint32_t reads; /* at a time, of one queue pair */
     uint32_t receives_most, sends_most, completions_most;
+    uint32_t sends_free;  /* of sends_most, for requests: the rest is for replies and questions */
     uint32_t inline_most; /* bytes within a work request */
     uint8_t place, distance; /* as in struct rail_end */
     char name[120];       /* for people: device, port, address; */
@@ -395,7 +402,7 @@ void mend_go_on(struct verbs *v, struct path *p);
 void mend_drained(struct verbs *v, const struct nic *nic);
 /* What the NICs say of themselves, and peers that say nothing. */
 void mend_watch(struct verbs *v);
-/* Tries paths that are down again, now and then. */
+/* To be called now and then: tries paths that are down again. */
 void mend_retry(struct verbs *v);
 
 /* ---- link.c ---- */
@@ -511,10 +518,12 @@ static inline struct update atomics_update(const struct op *op)
                            .word = r->signal_offset};
 }
 
-/* Posts the update; false: no room. It holds the request, if the NIC may find what makes it try
- * again. */
-bool atomics_post(struct verbs *v, struct link *l, struct op *op, const struct update *u,
-                  uint32_t number, uint32_t key);
+/* For the results of a link's updates, before the first; false: op->failure says why not. */
+bool atomics_make_room(struct verbs *v, struct op *op);
+/* The work request for an update, the last one of the link's updater. It holds the op, if the NIC
+ * may find what makes it try again. */
+void atomics_fill_in(struct verbs *v, struct op *op, const struct update *u, uint32_t key,
+                     struct ibv_send_wr *wr);
 /* The link's updater is not up; false: it is waited for, true: the request has failed. */
 bool atomics_wait(struct verbs *v, struct op *op);
 /* What has come back, to requests that are held for it. */

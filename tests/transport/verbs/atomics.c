@@ -239,6 +239,26 @@ static void once(unsigned seed, int from)
     stop();
 }
 
+/* One that is alone on its way does not come to an end by what the path carries when it is tried again. */
+static void alone_when_it_breaks(void)
+{
+    uint64_t old;
+
+    start(1, 1);
+    post_to(0, 1, update(GSHMEM_AMO_ADD, GSHMEM_TYPE_UINT64, 0, 1, 0, NULL));
+    settle();
+    for (uint64_t i = 1; i < 20; i++) {
+        old = 0;
+        fake_fail(1, IBV_WC_RETRY_EXC_ERR);
+        post_to(0, 1, update(GSHMEM_AMO_ADD, GSHMEM_TYPE_UINT64, 0, 1, 0, &old));
+        settle_mending();
+        CHECK_EQ(old, i);
+        CHECK_EQ(pe[1].counters[0], i + 1);
+    }
+    CHECK_EQ(not_ok, 0);
+    stop();
+}
+
 /* A swap that may have been made is not made again. */
 static void swaps_are_not_repeated(unsigned seed)
 {
@@ -314,6 +334,7 @@ int main(void)
     }
     economy();
     words_that_share_a_place();
+    alone_when_it_breaks();
     no_other_way();
     who_can();
     return 0;
