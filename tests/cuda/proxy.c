@@ -258,6 +258,7 @@ static void calls_of_driver(long *gpu, int right)
     long asked = count("cuPointerGetAttribute");
     CHECK_EQ(perform(state.ctx.channel, put, COMMANDS), 0);
     CHECK_EQ(count("cuPointerGetAttribute"), asked);
+    CHECK_OK(gshmem_barrier_all()); /* the other end's are over, too */
     asked = count("cuMemcpyAsync");
     CHECK_EQ(perform(state.ctx.channel, put, COMMANDS), 0);
     CHECK(count("cuMemcpyAsync") - asked <= 2 * COMMANDS + 3); /* both ends, and three of perform's own */
