@@ -62,17 +62,29 @@ SHMEM_ALWAYS size_t gshmem_shmem_bytes(size_t n, size_t element)
     return GSHMEM_UNLIKELY(n > SIZE_MAX / element) ? SIZE_MAX : n * element;
 }
 
-/* A copy that moves an aligned 8- or 4-byte object in one access, so that a flag is never torn. */
+/* As gshmem_copy and what it is made of (gshmem/rma.h), which says why. */
+SHMEM_ALWAYS void gshmem_shmem_copy_end_last(char *to, const char *from, size_t bytes)
+{
+    size_t most = bytes - 8;
+
+    __asm__("" : "+r"(most));
+    __builtin_memcpy(to, from, most);
+    __asm__ volatile("" : : : "memory");
+    __builtin_memcpy(to + most, from + most, 8);
+}
+
 SHMEM_ALWAYS void gshmem_shmem_copy(void *to, const void *from, size_t bytes)
 {
     if (bytes == 8)
         __builtin_memcpy(to, from, 8);
     else if (bytes == 4)
         __builtin_memcpy(to, from, 4);
-    else if (GSHMEM_LIKELY(bytes < 1024))
+    else if (GSHMEM_UNLIKELY(bytes >= 1024))
+        gshmem_shmem_copy_much(to, from, bytes);
+    else if (bytes < 8 || __builtin_constant_p(bytes))
         __builtin_memcpy(to, from, bytes);
     else
-        gshmem_shmem_copy_much(to, from, bytes);
+        gshmem_shmem_copy_end_last((char *)to, (const char *)from, bytes);
 }
 
 #endif
