@@ -107,6 +107,7 @@ typedef struct {
     size_t total_ops; /* how many operations are expected at most */
 } shmem_ctx_session_config_t;
 #define SHMEM_CTX_SESSION_BATCH     0x1L
+#define SHMEM_CTX_SESSION_SAME_AMO  0x2L
 #define SHMEM_CTX_SESSION_TOTAL_OPS 0x1L
 
 /* ---- Functions ------------------------------------------------------------------------------- */

@@ -192,7 +192,7 @@ static void try_context(shmem_team_t team, long options)
     CHECK_ZERO(shmem_ctx_get_team(ctx, &of));
     CHECK(of == team);
     shmem_ctx_session_start(ctx, SHMEM_CTX_SESSION_BATCH, &expected, SHMEM_CTX_SESSION_TOTAL_OPS);
-    shmem_ctx_session_start(ctx, 0, NULL, 0);
+    shmem_ctx_session_start(ctx, SHMEM_CTX_SESSION_SAME_AMO, NULL, 0);
     cell = -1;
     shmem_team_sync(team);
     shmem_ctx_long_p(ctx, &cell, my, (my + 1) % n); /* numbers are the team's */
