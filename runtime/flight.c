@@ -24,9 +24,9 @@ static void land(void *tag, gshmem_status_t status)
     uint64_t none = 0, failure = (uint64_t)f->pe << 32 | (uint64_t)status;
     uint64_t landed = 0;
 
-    if (status && f->departure)
+    if (GSHMEM_UNLIKELY(status && f->departure))
         f->departure->status = status; /* told at once, and not by the next quiet */
-    else if (status)
+    else if (GSHMEM_UNLIKELY(status))
         atomic_compare_exchange_strong_explicit(&p->failed, &none, failure, memory_order_relaxed,
                                                 memory_order_relaxed);
     depart(f);

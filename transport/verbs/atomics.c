@@ -231,11 +231,12 @@ void atomics_deliver(struct link *l, const struct op *op)
 {
     const struct update u = atomics_update(op);
     const uint64_t result = l->updates->result[op - l->op];
-    uint64_t sum = 0;
+    uint64_t sum;
 
-    as_sum(&u, &sum);
-    if (op->expected != result)
+    if (GSHMEM_UNLIKELY(op->expected != result)) {
+        as_sum(&u, &sum);
         *seen_of(l, u.word, 0) = result + sum;
+    }
     if (op->request.kind == TRANSPORT_ATOMIC && op->request.old)
         *op->request.old = object_of(&u, result);
 }
