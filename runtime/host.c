@@ -27,6 +27,19 @@ static uint64_t whole_pages(uint64_t bytes)
 
 /* ---- Who is here ---- */
 
+/* A launcher that binds gives every PE CPUs of its own: then the mask says nothing of the whole. */
+static void count_cpus(struct host *host, int sharers)
+{
+    cpu_set_t mask;
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    int mine = sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : (int)online;
+    bool bound = mine < online && (long)mine * sharers <= online;
+
+    host->sharers = sharers;
+    host->cpus = bound ? mine * sharers : mine;
+    host->crowded = sharers > host->cpus;
+}
+
 static gshmem_status_t find_neighbours(struct host *host, const struct bootstrap *b)
 {
     host->index_of = malloc((size_t)b->n_pes * sizeof *host->index_of);
@@ -46,15 +59,36 @@ static gshmem_status_t find_neighbours(struct host *host, const struct bootstrap
         if (host->index_of[pe] >= 0)
             host->pe[host->index_of[pe]] = pe;
     }
-    /* A launcher that binds gives every PE CPUs of its own: then the mask says nothing of the whole. */
-    cpu_set_t mask;
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-    int mine = sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : (int)online;
-    host->sharers = b->one_machine ? b->n_pes : host->n;
-    bool bound = mine < online && (long)mine * host->sharers <= online;
-    host->cpus = bound ? mine * host->sharers : mine;
-    host->crowded = host->sharers > host->cpus;
+    count_cpus(host, b->one_machine ? b->n_pes : host->n);
     return GSHMEM_OK;
+}
+
+uint64_t host_machine(void)
+{
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    uint64_t machine = 0xcbf29ce484222325; /* FNV-1a */
+    int c, n = 0;
+
+    while (f && (c = fgetc(f)) != EOF && ++n)
+        machine = (machine ^ (uint64_t)c) * 0x100000001b3;
+    if (f)
+        fclose(f);
+    return n ? machine : 0;
+}
+
+void host_join_machine(struct host *host, const struct bootstrap *b)
+{
+    host->contained = true;
+    for (int pe = 0; pe < b->n_pes; pe++)
+        host->before += b->host[pe] < b->host[b->pe];
+    count_cpus(host, b->n_pes);
+}
+
+int host_turn(const struct host *host, const struct bootstrap *b, int cpus)
+{
+    if (host->contained)
+        return (int)((int64_t)(host->before + host->index) * cpus / b->n_pes);
+    return (b->one_machine ? b->pe : host->index) % cpus;
 }
 
 void host_spread(const struct host *host, const struct bootstrap *b)
@@ -63,7 +97,7 @@ void host_spread(const struct host *host, const struct bootstrap *b)
 
     if (!host->crowded || sched_getaffinity(0, sizeof all, &all) != 0)
         return;
-    int turn = (b->one_machine ? b->pe : host->index) % CPU_COUNT(&all), cpu = 0;
+    int turn = host_turn(host, b, CPU_COUNT(&all)), cpu = 0;
     while (!CPU_ISSET(cpu, &all) || turn-- > 0)
         cpu++;
     CPU_ZERO(&one);

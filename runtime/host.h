@@ -59,6 +59,8 @@ struct host {
     int sharers;           /* PEs that use this machine's CPUs: more, where its hosts are pretended */
     int cpus;              /* that this PE's affinity mask and those of the sharers may use */
     bool crowded;          /* more PEs than CPUs: whoever waits must let others run */
+    bool contained;        /* all hosts of the job are on one machine, as containers can be; */
+    int before;            /* then: how many PEs are on those before this one */
     int fd;
     char *arena;
     size_t arena_bytes;
@@ -105,6 +107,21 @@ gshmem_status_t host_share(struct host *host, const struct rendezvous_address *l
 gshmem_status_t host_join(struct host *host, int pe, uint32_t data_segments, uint64_t data_digest);
 /* Says that this PE leaves in good order, and unmaps. */
 void host_stop(struct host *host);
+/* This machine, by a number that its containers share; 0: not known. Not to tell hosts apart:
+ * machines that were copied while they ran have the same. */
+uint64_t host_machine(void);
+/* All hosts are on this machine, and their PEs share its CPUs. */
+void host_join_machine(struct host *host, const struct bootstrap *b);
+/* How many of the CPUs that PEs share are for those of this host. */
+static inline int host_cpus(const struct host *host)
+{
+    int cpus = host->contained ? host->cpus * host->n / host->sharers : host->cpus;
+
+    return cpus > 1 ? cpus : 1;
+}
+/* Which of so many shared CPUs is this PE's. PEs of a host stay together where hosts share them: a
+ * yield lets run those of the same host only (wait.c). */
+int host_turn(const struct host *host, const struct bootstrap *b, int cpus);
 /* Where PEs share CPUs, moves each to the one that is its turn, and binds none. Left alone the
  * system takes tenths of a second to deal out processes that never sleep, and until then every
  * round waits for those of the fullest CPU: 4.7 us where 1.6 would do, 4 PEs on 2 CPUs. */

@@ -84,13 +84,30 @@ static void let_go_of_starter(struct bootstrap *b)
         b->ops->close(b);
 }
 
+/* Whether all hosts are on one machine: the first and the last speak for those between them, so
+ * that this costs the same in any job. It decides how PEs wait, and nothing else. */
+static gshmem_status_t compare_machines(struct job *j, uint64_t own, uint64_t first)
+{
+    struct job_blob last;
+    gshmem_status_t status;
+
+    if (j->bootstrap->one_machine || !own || first != own)
+        return GSHMEM_OK;
+    if (!(status = job_fetch(j, j->n_pes - 1, &last)) && last.machine == own)
+        host_join_machine(&j->host, j->bootstrap);
+    return status;
+}
+
 /* Tells the other PEs how to reach this one, and learns what it needs to know of them: one round of
  * the starter. */
 static gshmem_status_t exchange(struct job *j, struct rendezvous_address *leader,
                                 unsigned char secret[32])
 {
     struct bootstrap *b = j->bootstrap;
-    struct job_blob own = {.data_segments = (uint32_t)j->data.n, .data_digest = j->data.digest}, theirs;
+    struct job_blob own = {.data_segments = (uint32_t)j->data.n,
+                           .data_digest = j->data.digest,
+                           .machine = host_machine()};
+    struct job_blob theirs;
     bool alone = b->n_hosts == 1;
     gshmem_status_t status;
     size_t bytes = 0;
@@ -113,7 +130,7 @@ static gshmem_status_t exchange(struct job *j, struct rendezvous_address *leader
     if (!alone && (status = job_fetch(j, 0, &theirs)))
         return status;
     memcpy(secret, theirs.secret, 32);
-    return GSHMEM_OK;
+    return alone ? GSHMEM_OK : compare_machines(j, own.machine, theirs.machine);
 }
 
 /* Moves the program's variables into the memory that the host shares. */
@@ -139,8 +156,11 @@ static void tell(const struct job *j)
     log_info("PE %d of %d, %d on this host (%d CPUs%s), started by %s; heap up to %zu MiB; %d "
              "segments of program data, %zu KiB",
              j->pe, j->n_pes, j->host.n, j->host.cpus,
-             j->host.crowded ? ", so PEs share them" : "", j->bootstrap->ops->name,
-             (size_t)j->host.layout.heap_bytes >> 20, j->data.n, j->data.bytes >> 10);
+             !j->host.crowded    ? ""
+             : j->host.contained ? ", which PEs of all hosts share"
+                                 : ", so PEs share them",
+             j->bootstrap->ops->name, (size_t)j->host.layout.heap_bytes >> 20, j->data.n,
+             j->data.bytes >> 10);
 }
 
 /* All that can fail between knowing who this PE is and being part of the job. */
@@ -152,7 +172,7 @@ static gshmem_status_t join(struct job *j)
 
     if ((status = data_find(&j->data)) || (status = exchange(j, &leader, secret)))
         return status;
-    wait_calibrate(j->host.crowded, network_is_far(j->network));
+    wait_calibrate(j->host.crowded, network_is_far(j->network), j->host.contained);
     if ((status = host_share(&j->host, &leader)) || (status = share_data(j)) ||
         (status = device_start(j)) || (status = device_heap_prepare(j)) ||
         (status = host_join(&j->host, j->pe, (uint32_t)j->data.n, j->data.digest)) ||

@@ -69,6 +69,7 @@ struct job_blob {
     struct rendezvous_address rendezvous; /* of the leader of its host */
     unsigned char secret[32];             /* the job's: PE 0's counts, the others' are zero */
     uint64_t data_digest;                 /* as in host_member */
+    uint64_t machine;                     /* host_machine */
     uint32_t data_segments;
     uint32_t transport_bytes;
     unsigned char transport[TRANSPORT_ADDRESS_MAX];

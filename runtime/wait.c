@@ -14,14 +14,15 @@
 #include "runtime/team/team.h"
 
 enum {
-    SPIN_ALONE_NS = 100 * 1000,  /* every PE has a CPU: longer than most skews between them */
-    SPIN_CROWDED_NS = 300,       /* another PE needs this CPU to make the wait end */
-    YIELD_NS = 2 * 1000 * 1000,  /* then let others run; after that, sleep, */
-    YIELD_SHARED_NS = 100 * 1000, /* or, where others do run then, after that */
-    YIELD_ALONE_NS = 2000,       /* a yield that takes less has let nobody run: */
-    YIELD_STEPS = 8,             /* the next is that many steps later, */
-    YIELD_STEPS_ALONE = 128,     /* or, where every PE has a CPU, that many */
-    SERVED_NS = 200 * 1000,      /* after something arrived, another is likely: be awake for it */
+    SPIN_ALONE_NS = 100 * 1000,   /* every PE has a CPU: longer than most skews between them */
+    SPIN_CROWDED_NS = 300,        /* another PE needs this CPU to make the wait end */
+    YIELD_NS = 2 * 1000 * 1000,   /* then let others run; after that, sleep, */
+    YIELD_SHARED_NS = 100 * 1000, /* or, where others do run then, after that; */
+    YIELD_HOSTS_NS = 20 * 1000,   /* or where PEs of other hosts are known to want this CPU */
+    YIELD_ALONE_NS = 2000,        /* a yield that takes less has let nobody run: */
+    YIELD_STEPS = 8,              /* the next is that many steps later, */
+    YIELD_STEPS_ALONE = 128,      /* or, where every PE has a CPU, that many */
+    SERVED_NS = 200 * 1000,       /* after something arrived, another is likely: be awake for it */
     NAP_LEAST_NS = 50 * 1000,
     NAP_MOST_NS = 1000 * 1000,
     CHECK_NS = 20 * 1000 * 1000, /* how often to look whether those waited for still live */
@@ -30,8 +31,9 @@ enum {
 uint32_t wait_spins = 100;
 static bool cpus_are_shared;
 static bool has_network;
+static bool hosts_share_cpus;
 
-void wait_calibrate(bool crowded, bool drives)
+void wait_calibrate(bool crowded, bool drives, bool contained)
 {
     enum { SAMPLES = 64 };
     int64_t us = settings_number(SETTING_SPIN_US);
@@ -43,6 +45,7 @@ void wait_calibrate(bool crowded, bool drives)
     uint64_t taken = clock_ns() - start;
     cpus_are_shared = crowded;
     has_network = drives;
+    hosts_share_cpus = crowded && contained;
     wait_spins = (uint32_t)(spin * SAMPLES / (taken ? taken : 1));
 }
 
@@ -157,7 +160,8 @@ static _Thread_local bool shares_cpu;
 
 /* Whether it is time to sleep rather than yield. A yield lets run only who is of the same control
  * group, or session, until the system takes the CPU from all of these: PEs of another host that has
- * the CPU too, as containers do, would get it after 1 to 2 ms. */
+ * the CPU too, as containers do, would get it after 1 to 2 ms. That a yield comes back at once says
+ * nothing of them. */
 static bool begin_slow_step(struct wait *w, uint64_t now, gshmem_status_t *status)
 {
     if (!w->since) /* the spin is over: from here on time is looked at */
@@ -166,8 +170,10 @@ static bool begin_slow_step(struct wait *w, uint64_t now, gshmem_status_t *statu
         w->served = now;
     w->has_served = false;
     *status = check(w, now);
-    return shares_cpu ? now - w->since >= YIELD_SHARED_NS && now - w->served >= YIELD_SHARED_NS
-                      : now - w->since >= YIELD_NS && now - w->served >= SERVED_NS;
+    uint64_t soon = hosts_share_cpus ? YIELD_HOSTS_NS : shares_cpu ? YIELD_SHARED_NS : 0;
+
+    return now - w->since >= (soon ? soon : YIELD_NS) &&
+           now - w->served >= (soon ? soon : SERVED_NS);
 }
 
 /* Where nobody else wants this CPU, a yield only costs time: one that came back at once is not
@@ -185,8 +191,12 @@ static void let_others_run(uint64_t now)
         patience = cpus_are_shared ? YIELD_STEPS : YIELD_STEPS_ALONE;
 }
 
-static bool is_patient(const struct wait *w)
+static bool is_patient(struct wait *w)
 {
+    if (w->patience) {
+        w->patience--;
+        return true;
+    }
     if (!patience || w->naps)
         return false;
     patience--;
@@ -215,6 +225,12 @@ gshmem_status_t wait_step_on(struct wait *w, _Atomic uint32_t *word, uint32_t se
     if (w->spins < wait_spins) {
         w->spins++;
         clock_pause();
+        return GSHMEM_OK;
+    }
+    /* The others may be all that is missing, and not the network. */
+    if (!w->has_yielded && !patience) {
+        w->has_yielded = true;
+        let_others_run(clock_ns());
         return GSHMEM_OK;
     }
     if (serve(w) || is_patient(w))

@@ -30,7 +30,9 @@ struct wait {
     uint64_t served;     /* ns, when driving the network was last seen to have brought something */
     uint64_t limit;      /* ns to wait at most, 0: for ever */
     bool has_served;     /* since then */
+    bool has_yielded;    /* wait_step_on has let others run, before anything else */
     bool reported;       /* the watchdog has spoken */
+    uint32_t patience;   /* steps that it drives without a yield */
 };
 
 /* In place of a team: no PE is waited for but the network, which itself ends what a lost PE owes. The
@@ -40,8 +42,8 @@ struct wait {
 extern uint32_t wait_spins; /* steps that only pause, before the first yield; set at init */
 
 /* Sets wait_spins for this machine: long where each PE has a CPU, short where they share, and where
- * whoever waits must also drive the network. */
-void wait_calibrate(bool crowded, bool drives);
+ * whoever waits must also drive the network; contained: hosts share this machine. */
+void wait_calibrate(bool crowded, bool drives, bool contained);
 
 static inline void wait_begin(struct wait *w, const char *what, gshmem_team_t team)
 {
@@ -52,13 +54,21 @@ static inline void wait_begin(struct wait *w, const char *what, gshmem_team_t te
     w->since = 0;
     w->limit = 0;
     w->served = 0;
-    w->has_served = w->reported = false;
+    w->has_served = w->has_yielded = w->reported = false;
+    w->patience = 0;
 }
 
 /* For a wait that a spin cannot see the end of: who is waited for needs this CPU to run. */
 static inline void wait_without_spin(struct wait *w)
 {
     w->spins = wait_spins;
+}
+
+/* For a wait for the network while the other PEs of this host wait for this one: for some 15 us, in
+ * which the answer of a host that is not late comes, a yield to them would cost two switches. */
+static inline void wait_for_others(struct wait *w)
+{
+    w->patience = 32;
 }
 
 /* After the spin: drives the network, yields, then sleeps for ever longer times up to a bound; checks

@@ -121,7 +121,7 @@ bool far_prepare(struct group *g, const struct job *j)
     find_places(f, g->n);
     int n_local = g->n - f->n_away;
     f->local = group_create(n_local, my_place(f, j, n_local), f->local_pe,
-                            j->host.crowded ? j->host.cpus : 0);
+                            j->host.crowded ? host_cpus(&j->host) : 0);
     f->copies = calloc((size_t)f->n_away, sizeof *f->copies);
     g->meet = meet_far;
     return f->local && f->copies;
@@ -482,6 +482,8 @@ static gshmem_status_t meet_leaders(struct group *g, uint32_t *heard, bool carri
     if (carries && f->last.kind == CARGO_PAIRS)
         status = send_pairs(g, &pairs, call);
     wait_begin(&w, call, g->team);
+    if (f->local->n > 1)
+        wait_for_others(&w);
     for (int step = 0, distance = 1; distance < f->hosts && !status; step++, distance *= 2) {
         int to = f->leader[(f->my_host + distance) % f->hosts];
         int count = distance < f->hosts - distance ? distance : f->hosts - distance;

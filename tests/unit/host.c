@@ -1,0 +1,65 @@
+/* PEs of hosts that share a machine: whether they have a CPU each, and which is whose turn. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "../check.h"
+#include "bootstrap/bootstrap.h"
+#include "runtime/host.h"
+
+enum { HOSTS = 2 };
+
+/* PE i of n, on host i / (n / hosts), or dealt out one by one. */
+static int turn_of(int i, int n, int hosts, bool dealt, int cpus)
+{
+    int *where = malloc((size_t)n * sizeof *where);
+    struct bootstrap b = {.pe = i, .n_pes = n, .n_hosts = hosts, .host = where};
+    struct host h = {.n = n / hosts, .index = dealt ? i / hosts : i % (n / hosts)};
+
+    CHECK(where);
+    for (int pe = 0; pe < n; pe++)
+        where[pe] = dealt ? pe % hosts : pe / (n / hosts);
+    host_join_machine(&h, &b);
+    CHECK(h.contained);
+    int turn = host_turn(&h, &b, cpus);
+    free(where);
+    return turn;
+}
+
+static void members_stay_together(void)
+{
+    for (int i = 0; i < 8; i++) {
+        CHECK_EQ(turn_of(i, 8, HOSTS, false, 2), i / 4);
+        CHECK_EQ(turn_of(i, 8, HOSTS, true, 2), i % 2);
+        CHECK_EQ(turn_of(i, 8, HOSTS, false, 4), i / 2);
+        CHECK_EQ(turn_of(i, 8, HOSTS, true, 4), i % 2 * 2 + i / 4);
+        CHECK_EQ(turn_of(i, 8, 4, false, 1), 0);
+    }
+}
+
+/* More PEs than there are CPUs, however many that is; each host alone would have enough. */
+static void all_hosts_count(void)
+{
+    int online = (int)sysconf(_SC_NPROCESSORS_ONLN), n = online * 2 * HOSTS;
+    int *where = calloc((size_t)n, sizeof *where);
+    struct bootstrap b = {.n_pes = n, .n_hosts = HOSTS, .host = where};
+    struct host h = {.n = n / HOSTS};
+
+    CHECK(where);
+    for (int pe = 0; pe < n; pe++)
+        where[pe] = pe / (n / HOSTS);
+    host_join_machine(&h, &b);
+    CHECK_EQ(h.sharers, n);
+    CHECK_EQ(h.before, 0);
+    CHECK(h.crowded && h.cpus <= online);
+    CHECK_EQ(host_cpus(&h), h.cpus > 1 ? h.cpus / HOSTS : 1);
+    free(where);
+}
+
+int main(void)
+{
+    CHECK(host_machine() != 0);
+    CHECK(host_machine() == host_machine());
+    members_stay_together();
+    all_hosts_count();
+    return 0;
+}
