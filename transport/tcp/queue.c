@@ -5,7 +5,9 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-enum { VECTORS = 64 };
+#include "transport/tcp/calls.h"
+
+enum { VECTORS = 64, SENDING = MSG_NOSIGNAL | MSG_DONTWAIT };
 
 static struct piece *last_piece(struct queue *q)
 {
@@ -95,7 +97,9 @@ bool queue_send(struct queue *q, int fd)
     while (!queue_empty(q)) {
         struct iovec vector[VECTORS];
         struct msghdr message = {.msg_iov = vector, .msg_iovlen = (size_t)gather(q, vector)};
-        ssize_t sent = sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t sent = message.msg_iovlen == 1
+                           ? call_send(fd, vector->iov_base, vector->iov_len, SENDING)
+                           : call_sendmsg(fd, &message, SENDING);
         if (sent < 0)
             return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
         drop(q, (size_t)sent);

@@ -13,12 +13,14 @@
 
 #include "runtime/base/settings.h"
 #include "transport/tcp/address.h"
+#include "transport/tcp/calls.h"
 #include "transport/tcp/tcp.h"
 
 enum {
     EVENTS = 64,
     STRANGERS_MOST = 128, /* connections at a time that have not greeted; others queue */
-    LOOK_AROUND = 8,      /* rounds of progress from one look at all streams to the next, while */
+    LOOK_LEAST = 8,       /* rounds of progress from one look at all streams to the next, */
+    LOOK_MOST = 32,       /* and where looks find nothing but what is asked anyway, while */
     LIKELY_ROUNDS = 100,  /* something came from the likely ones within that many */
     UNASKED_ROUNDS = 300, /* in which nothing came: time for answers that nobody waits for */
     TICK_MOST_MS = 1000,
@@ -81,7 +83,7 @@ ssize_t tcp_receive(int fd, void *place, size_t bytes, void *buffer, size_t room
 
     if (bytes && room)
         return recvmsg(fd, &message, MSG_DONTWAIT);
-    return bytes ? recv(fd, place, bytes, MSG_DONTWAIT) : recv(fd, buffer, room, MSG_DONTWAIT);
+    return call_recv(fd, bytes ? place : buffer, bytes ? bytes : room, MSG_DONTWAIT);
 }
 
 /* Who brings something again and again is asked for more before the others are. */
@@ -297,7 +299,28 @@ static bool try_likely(struct tcp *t)
         regular->ready(t, regular, EPOLLIN);
     if (asked && asked != regular)
         asked->ready(t, asked, EPOLLIN);
-    return (regular || asked) && t->round % LOOK_AROUND;
+    return (regular || asked) && t->round - t->looked < t->look_after;
+}
+
+/* All that have something, now that some time has passed since the last look; as epoll_wait. */
+static int look_around(struct tcp *t)
+{
+    struct epoll_event event[EVENTS];
+    int n = epoll_wait(t->epoll_fd, event, EVENTS, 0);
+    bool others = false;
+
+    for (int i = 0; i < n; i++)
+        others |= event[i].data.ptr != t->regular && event[i].data.ptr != t->asked;
+    t->looked = t->round;
+    if (others || !t->look_after)
+        t->look_after = LOOK_LEAST;
+    else if (t->look_after < LOOK_MOST)
+        t->look_after *= 2;
+    for (int i = 0; i < n; i++) {
+        struct stream *s = event[i].data.ptr;
+        s->ready(t, s, event[i].events);
+    }
+    return n;
 }
 
 /* Where a buffer was given back, somebody else can go on. */
@@ -321,7 +344,6 @@ static void answer_unasked(struct tcp *t)
 static gshmem_status_t tcp_progress(struct transport *base, int *events)
 {
     struct tcp *t = (struct tcp *)base;
-    struct epoll_event event[EVENTS];
     int n = 0;
 
     t->events = 0;
@@ -329,11 +351,7 @@ static gshmem_status_t tcp_progress(struct transport *base, int *events)
     if (t->held_back)
         outbound_send_held(t);
     if (!try_likely(t))
-        n = epoll_wait(t->epoll_fd, event, EVENTS, 0);
-    for (int i = 0; i < n; i++) {
-        struct stream *s = event[i].data.ptr;
-        s->ready(t, s, event[i].events);
-    }
+        n = look_around(t);
     if (t->ticked)
         tidy(t);
     if (t->owed && !t->events)

@@ -47,6 +47,8 @@ struct tcp {
     uint64_t owed_since;      /* ns */
     uint32_t prompt;          /* so many answers must not wait */
     uint32_t round;           /* of progress, counted */
+    uint32_t looked;          /* the round that looked at all streams last, */
+    uint32_t look_after;      /* and how many later the next will */
     uint32_t idle;            /* rounds since something came */
     struct staging staging;   /* for memory of the device's */
     struct outbound *staging_out; /* list of those with something in it, or that wait for some of it */
