@@ -58,6 +58,16 @@ static inline gshmem_status_t call_enter(struct call *c)
     return call_meet(c);
 }
 
+/* What member i has brought to the round that is over, where all of it fits into notes. Nobody
+ * reads its own note, but source, unless dest is in its place: a load from a line that is still on
+ * its way from another CPU, which has read what was there before, holds up those behind it. */
+static inline const char *call_brought_by(const struct call *c, int i)
+{
+    if (i == c->group->my && c->source.mine != c->dest.mine)
+        return c->source.mine;
+    return group_read(c->group, i)->data;
+}
+
 /* The members in an order that begins after this one, so that not all begin at the same. */
 static inline int call_after(const struct group *g, int step)
 {

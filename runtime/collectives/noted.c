@@ -32,7 +32,7 @@ gshmem_status_t collect_noted(struct call *c)
     if ((status = call_meet(c)))
         return status;
     for (int i = 0; i < g->n && c->bytes; i++)
-        gshmem_copy(c->dest.mine + (size_t)i * c->bytes, group_read(g, i)->data, c->bytes);
+        gshmem_copy(c->dest.mine + (size_t)i * c->bytes, call_brought_by(c, i), c->bytes);
     return GSHMEM_OK;
 }
 
@@ -49,7 +49,7 @@ gshmem_status_t alltoall_noted(struct call *c)
         return status;
     for (int i = 0; i < g->n && c->bytes; i++)
         gshmem_copy(c->dest.mine + (size_t)i * c->bytes,
-               group_read(g, i)->data + (size_t)g->my * c->bytes, c->bytes);
+                    call_brought_by(c, i) + (size_t)g->my * c->bytes, c->bytes);
     return GSHMEM_OK;
 }
 
@@ -79,13 +79,13 @@ gshmem_status_t alltoalls_noted(struct call *c)
 /* out = what members first … last have at `offset` in their notes, combined in this order. */
 static void combine_notes(const struct call *c, int first, int last, size_t offset, void *out)
 {
-    const struct group *g = c->group;
-    const void *value = group_read(g, first)->data + offset;
-
-    if (first == last && c->bytes)
+    if (!c->bytes)
+        return;
+    const void *value = call_brought_by(c, first) + offset;
+    if (first == last)
         gshmem_copy(out, value, c->bytes);
     for (int i = first + 1; i <= last; i++) {
-        c->combine(out, value, group_read(g, i)->data + offset, c->n);
+        c->combine(out, value, call_brought_by(c, i) + offset, c->n);
         value = out;
     }
 }

@@ -79,6 +79,11 @@ gshmem_status_t collect_shared(struct call *c)
     return call_meet(c);
 }
 
+static size_t size_brought_by(const struct call *c, int i)
+{
+    return i == c->group->my ? c->bytes : group_read(c->group, i)->value;
+}
+
 /* Sizes are exchanged with the first round, and with them all blocks that fit into notes. If there
  * are larger ones, those are then given to all by their owners. */
 gshmem_status_t collect_sized(struct call *c)
@@ -97,7 +102,7 @@ gshmem_status_t collect_sized(struct call *c)
         return status;
 
     for (int i = 0; i < g->n; i++) {
-        size_t bytes = group_read(g, i)->value;
+        size_t bytes = size_brought_by(c, i);
         if (bytes > c->dest_capacity - at)
             return fail(GSHMEM_ERR_NOT_SYMMETRIC,
                         "%s: with the %zu B of PE %d, dest runs past the end of symmetric memory, "
@@ -110,9 +115,9 @@ gshmem_status_t collect_sized(struct call *c)
     }
     at = 0;
     for (int i = 0; i < g->n; i++) {
-        size_t bytes = group_read(g, i)->value;
+        size_t bytes = size_brought_by(c, i);
         if (bytes && bytes <= NOTE_BYTES)
-            gshmem_copy(c->dest.mine + at, group_read(g, i)->data, bytes);
+            gshmem_copy(c->dest.mine + at, call_brought_by(c, i), bytes);
         at += bytes;
     }
     if (largest <= NOTE_BYTES)
