@@ -47,9 +47,9 @@ static inline void gshmem_copy_end_last(char *to, const char *from, size_t bytes
     memcpy(to + most, from + most, 8);
 }
 
-/* A copy that moves an aligned 8- or 4-byte object in one access, so that a flag is never torn. Old
- * programs poll on the last word of what a put writes, and clear it: libc's memcpy may write that
- * before the rest, and twice. (What compilers make of a constant size does neither.) */
+/* A copy that moves an aligned 8-, 4- or 2-byte object in one access, so that a flag is never torn.
+ * Old programs poll on the last word of what a put writes, and clear it: libc's memcpy may write
+ * that before the rest, and twice. (What compilers make of a constant size does neither.) */
 static inline void gshmem_copy(void *to, const void *from, size_t bytes)
 {
     if (bytes == 8)
@@ -58,6 +58,8 @@ static inline void gshmem_copy(void *to, const void *from, size_t bytes)
         memcpy(to, from, 4);
     else if (GSHMEM_UNLIKELY(bytes >= 1024))
         gshmem_path_copy(to, from, bytes);
+    else if (bytes == 2)
+        memcpy(to, from, 2);
     else if (bytes < 8 || __builtin_constant_p(bytes))
         memcpy(to, from, bytes);
     else

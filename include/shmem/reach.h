@@ -81,6 +81,8 @@ SHMEM_ALWAYS void gshmem_shmem_copy(void *to, const void *from, size_t bytes)
         __builtin_memcpy(to, from, 4);
     else if (GSHMEM_UNLIKELY(bytes >= 1024))
         gshmem_shmem_copy_much(to, from, bytes);
+    else if (bytes == 2)
+        __builtin_memcpy(to, from, 2);
     else if (bytes < 8 || __builtin_constant_p(bytes))
         __builtin_memcpy(to, from, bytes);
     else

@@ -2,12 +2,10 @@
  *
  * libc's memcpy is good below a kibibyte and wherever nothing better is known. On AMD's processors
  * of today two things beat it, wide moves and rep movsb; by one core of Zen 5, GB/s where objects
- * take turns and all of them lie in the second cache, or in the third, and ns where another core has
- * just read dest:
- *                                     second cache             third    dest read by another
- *                                1 KiB 2 KiB 4 KiB 16 KiB     16 KiB    4 KiB 16 KiB 64 KiB
- *     libc (glibc 2.36)             70    69   102    121         67       50    325   1640
- *     512-bit loads and stores      95   105   115    125         56      170   2150   8600
+ * take turns and all of them lie in the second cache, or in the third, and ns where another core
+ * has just read dest: second cache             third    dest read by another 1 KiB 2 KiB 4 KiB 16
+ * KiB     16 KiB    4 KiB 16 KiB 64 KiB libc (glibc 2.36)             70    69   102    121 67 50
+ * 325   1640 512-bit loads and stores      95   105   115    125         56      170   2150   8600
  *     rep movsb, dest aligned       70   101   105    125         67       45    320   1640
  *
  * A string move needs some time to begin, but then it waits for no line of dest: it does not ask
@@ -16,10 +14,11 @@
  * 257 GB/s of 4 KiB for 138; nobody needs that.) So: wide moves below 2 KiB and rep movsb above,
  * which libc gives up at the size of the second cache (1 MiB: 57 GB/s for 69). With dest at the
  * beginning of a line it is faster by half up to 128 KiB. Other processors take the way of their
- * libc, which has been tuned for them.
+ * libc, which has been tuned for them, but for the last eight bytes (gshmem_copy says why).
  *
- * Stores past the caches are slower wherever dest fits into the last cache. Beyond it, where all cores
- * copy at the same time, they leave the cache to what is read (GB/s of two cores, 32 MiB of cache):
+ * Stores past the caches are slower wherever dest fits into the last cache. Beyond it, where all
+ * cores copy at the same time, they leave the cache to what is read (GB/s of two cores, 32 MiB of
+ * cache):
  *
  *                         each 16 MiB to 2, 4, 8 dests     each N MiB to one, N = 16, 32, 64, 128
  *     rep movsb               66    58    57                     73    61    50    46
@@ -48,7 +47,7 @@ typedef void copy_fn(char *to, const char *from, size_t bytes);
 
 static void copy_by_libc(char *to, const char *from, size_t bytes)
 {
-    memcpy(to, from, bytes);
+    gshmem_copy_end_last(to, from, bytes);
 }
 
 /* bytes: at least a line, in both of these. The last line is moved by itself, wherever it begins. */
@@ -194,12 +193,12 @@ size_t copy_cache_bytes(void)
 
 void gshmem_path_copy(void *to, const void *from, size_t bytes)
 {
-    memcpy(to, from, bytes);
+    gshmem_copy_end_last(to, from, bytes);
 }
 
 void copy_past_caches(void *to, const void *from, size_t bytes)
 {
-    memcpy(to, from, bytes);
+    gshmem_copy(to, from, bytes);
 }
 
 size_t copy_cache_bytes(void)

@@ -7,8 +7,10 @@
  * it was given them. */
 #include "check.h"
 
-static long dest[256], source[256];
-static const volatile char *flag; /* eight bytes */
+enum { LONGS = 1024 };
+
+static long dest[LONGS], source[LONGS];
+static const volatile char *flag; /* eight bytes, or all that are put */
 static int told;
 
 __attribute__((visibility("default"))) void *memcpy(void *restrict to, const void *restrict from,
@@ -25,7 +27,7 @@ __attribute__((visibility("default"))) void *memcpy(void *restrict to, const voi
 
 static void expect(size_t bytes)
 {
-    flag = (const volatile char *)dest + bytes - 8;
+    flag = (const volatile char *)dest + (bytes < 8 ? 0 : bytes - 8);
     told = 0;
     for (size_t i = 0; i < sizeof source; i++)
         ((volatile char *)source)[i] = (char)(bytes + 3 * i + 1);
@@ -56,10 +58,15 @@ int main(void)
         shmem_int_put_nbi((int *)dest, (int *)source, n, me);
         check(n * sizeof(int));
     }
-    for (size_t n = 9; n < 1024; n++) {
+    for (size_t n = 9; n <= sizeof dest; n++) {
         expect(n);
         shmem_putmem(dest, source, n, me);
         check(n);
+    }
+    for (size_t n = 1; n <= 4; n *= 2) {
+        expect(n * sizeof(short));
+        shmem_short_put((short *)dest, (short *)source, n, me);
+        check(n * sizeof(short));
     }
     shmem_finalize();
     return 0;
