@@ -6,6 +6,7 @@
 #include <linux/futex.h>
 #include <sched.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -19,7 +20,8 @@ enum {
     YIELD_NS = 2 * 1000 * 1000,   /* then let others run; after that, sleep, */
     YIELD_SHARED_NS = 100 * 1000, /* or, where others do run then, after that; */
     YIELD_HOSTS_NS = 20 * 1000,   /* or where PEs of other hosts are known to want this CPU */
-    YIELD_ALONE_NS = 2000,        /* a yield that takes less has let nobody run: */
+    YIELD_ALONE_NS = 2000,        /* a yield that takes less has let nobody run; */
+    YIELDS_ASKED = 16,            /* of those that take more, one is asked about of so many */
     YIELD_STEPS = 8,              /* the next is that many steps later, */
     YIELD_STEPS_ALONE = 128,      /* or, where every PE has a CPU, that many */
     SERVED_NS = 200 * 1000,       /* after something arrived, another is likely: be awake for it */
@@ -176,13 +178,33 @@ static bool begin_slow_step(struct wait *w, uint64_t now, gshmem_status_t *statu
            now - w->served >= (soon ? soon : SERVED_NS);
 }
 
-/* Where nobody else wants this CPU, a yield only costs time: one that came back at once is not
+/* Whether a yield of so many ns has let others run. One that came back at once has not. Of one that
+ * took its time that is not certain: where system calls are slow, as on an emulated processor, all
+ * do. So where it decides who sleeps the system is asked, now and then, how often it has given the
+ * CPU away. */
+static bool others_ran(uint64_t took)
+{
+    static _Thread_local unsigned yields;
+    static _Thread_local long switches;
+    static _Thread_local bool ran;
+    struct rusage usage;
+
+    if (took < YIELD_ALONE_NS || !has_network)
+        return took >= YIELD_ALONE_NS;
+    if (yields++ % YIELDS_ASKED == 0 && getrusage(RUSAGE_THREAD, &usage) == 0) {
+        ran = usage.ru_nivcsw - switches >= YIELDS_ASKED / 2;
+        switches = usage.ru_nivcsw;
+    }
+    return ran;
+}
+
+/* Where nobody else wants this CPU, a yield only costs time: one that let nobody run is not
  * repeated for some steps. For many, where PEs have a CPU each, unless hosts share them as
  * containers do. */
 static void let_others_run(uint64_t now)
 {
     sched_yield();
-    bool alone = clock_ns() - now < YIELD_ALONE_NS;
+    bool alone = !others_ran(clock_ns() - now);
 
     shares_cpu = has_network && !alone;
     if (!alone)
