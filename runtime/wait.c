@@ -19,7 +19,7 @@ enum {
     SPIN_CROWDED_NS = 300,        /* another PE needs this CPU to make the wait end */
     YIELD_NS = 2 * 1000 * 1000,   /* then let others run; after that, sleep, */
     YIELD_SHARED_NS = 100 * 1000, /* or, where others do run then, after that; */
-    YIELD_HOSTS_NS = 20 * 1000,   /* or where PEs of other hosts are known to want this CPU */
+    YIELD_HOSTS_NS = 100 * 1000,  /* or where PEs of other hosts are known to want this CPU */
     YIELD_ALONE_NS = 2000,        /* a yield that takes less has let nobody run; */
     YIELDS_ASKED = 16,            /* of those that take more, one is asked about of so many */
     YIELD_STEPS = 8,              /* the next is that many steps later, */
