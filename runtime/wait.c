@@ -18,8 +18,8 @@ enum {
     SPIN_ALONE_NS = 100 * 1000,   /* every PE has a CPU: longer than most skews between them */
     SPIN_CROWDED_NS = 300,        /* another PE needs this CPU to make the wait end */
     YIELD_NS = 2 * 1000 * 1000,   /* then let others run; after that, sleep, */
-    YIELD_SHARED_NS = 100 * 1000, /* or, where others do run then, after that; */
-    YIELD_HOSTS_NS = 100 * 1000,  /* or where PEs of other hosts are known to want this CPU */
+    YIELD_SHARED_NS = 100 * 1000, /* or after that, where others do run then, or PEs of other
+                                     hosts are known to want this CPU */
     YIELD_ALONE_NS = 2000,        /* a yield that takes less has let nobody run; */
     YIELDS_ASKED = 16,            /* of those that take more, one is asked about of so many */
     YIELD_STEPS = 8,              /* the next is that many steps later, */
@@ -172,10 +172,9 @@ static bool begin_slow_step(struct wait *w, uint64_t now, gshmem_status_t *statu
         w->served = now;
     w->has_served = false;
     *status = check(w, now);
-    uint64_t soon = hosts_share_cpus ? YIELD_HOSTS_NS : shares_cpu ? YIELD_SHARED_NS : 0;
-
-    return now - w->since >= (soon ? soon : YIELD_NS) &&
-           now - w->served >= (soon ? soon : SERVED_NS);
+    return hosts_share_cpus || shares_cpu
+               ? now - w->since >= YIELD_SHARED_NS && now - w->served >= YIELD_SHARED_NS
+               : now - w->since >= YIELD_NS && now - w->served >= SERVED_NS;
 }
 
 /* Whether a yield of so many ns has let others run. One that came back at once has not. Of one that

@@ -193,7 +193,7 @@ struct link {
     int ups;
     struct path *direct; /* that one, where puts of the CPU's memory can be plain writes; or NULL */
     struct path *alone;  /* by which the first request went, if nothing is to be done for it but to
-                            hear  that its one work request is; or NULL */
+                            hear that its one work request is; or NULL */
     struct path *messenger; /* that one, until what came by it is known; NULL: none is up */
     uint16_t lacks;         /* paths of the peer's that this side has not, and has not said so yet */
     uint8_t receiving;      /* NICs that have receives for it */
