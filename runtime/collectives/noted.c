@@ -36,15 +36,20 @@ gshmem_status_t collect_noted(struct call *c)
     return GSHMEM_OK;
 }
 
-/* bytes: of one block; the note holds those for all members. */
+/* bytes: of one block; the note has room for those for all members, this one's own included, which
+ * stays where it is. */
 gshmem_status_t alltoall_noted(struct call *c)
 {
     struct group *g = c->group;
+    size_t before = (size_t)g->my * c->bytes, after = (size_t)(g->n - 1 - g->my) * c->bytes;
     gshmem_status_t status;
 
     g->brought = (size_t)g->n * c->bytes;
-    if (c->bytes)
-        gshmem_copy(group_note(g)->data, c->source.mine, (size_t)g->n * c->bytes);
+    if (before)
+        gshmem_copy(group_note(g)->data, c->source.mine, before);
+    if (after)
+        gshmem_copy(group_note(g)->data + before + c->bytes, c->source.mine + before + c->bytes,
+                    after);
     if ((status = call_meet(c)))
         return status;
     for (int i = 0; i < g->n && c->bytes; i++)

@@ -15,13 +15,14 @@ static size_t share_of(size_t bytes, int n)
     return (bytes / (size_t)n + SYNC_LINE - 1) & ~(size_t)(SYNC_LINE - 1);
 }
 
-/* Everyone fetches from the root. Where the root has nothing to fetch itself (dest is source), it
- * takes a share of the others' work: the first of n shares of each. */
+/* Everyone fetches from the root. Where the root has nothing to fetch itself (dest is source, or is
+ * to stay as it is), it takes a share of the others' work: the first of n shares of each. */
 gshmem_status_t broadcast_shared(struct call *c)
 {
     struct group *g = c->group;
     bool in_place = c->dest.mine == c->source.mine;
-    size_t pushed = in_place ? share_of(c->bytes, g->n) : 0;
+    bool is_free = in_place || c->spare_root;
+    size_t pushed = is_free ? share_of(c->bytes, g->n) : 0;
     gshmem_status_t status = call_enter(c);
 
     if (status)
@@ -31,10 +32,10 @@ gshmem_status_t broadcast_shared(struct call *c)
     if (g->my != c->root) {
         gshmem_copy(c->dest.mine + pushed, place_at(g, &c->source, c->root) + pushed,
                     c->bytes - pushed);
-    } else if (in_place) {
+    } else if (is_free) {
         for (int step = 1; step < g->n; step++)
             gshmem_copy(place_at(g, &c->dest, call_after(g, step)), c->source.mine, pushed);
-    } else if (!c->spare_root) {
+    } else {
         gshmem_copy(c->dest.mine, c->source.mine, c->bytes);
     }
     return call_meet(c);
@@ -84,6 +85,19 @@ static size_t size_brought_by(const struct call *c, int i)
     return i == c->group->my ? c->bytes : group_read(c->group, i)->value;
 }
 
+/* Source may lie where it goes to, and nowhere else in the `all` bytes of dest. */
+static gshmem_status_t check_apart(const struct call *c, size_t my_place, size_t all)
+{
+    uintptr_t dest = (uintptr_t)c->dest.mine, source = (uintptr_t)c->source.mine;
+
+    if (!c->bytes || source + c->bytes <= dest || dest + all <= source || source == dest + my_place)
+        return GSHMEM_OK;
+    return fail(GSHMEM_ERR_ARGUMENT,
+                "%s on team %d: dest (%p, %zu B of all members) and source (%p, %zu B) overlap",
+                c->name, c->group->team, (void *)c->dest.mine, all, (void *)c->source.mine,
+                c->bytes);
+}
+
 /* Sizes are exchanged with the first round, and with them all blocks that fit into notes. If there
  * are larger ones, those are then given to all by their owners. */
 gshmem_status_t collect_sized(struct call *c)
@@ -113,6 +127,8 @@ gshmem_status_t collect_sized(struct call *c)
         at += bytes;
         largest = bytes > largest ? bytes : largest;
     }
+    if ((status = check_apart(c, my_place, at)))
+        return largest > NOTE_BYTES ? group_refuse(g, c->name, status) : status;
     at = 0;
     for (int i = 0; i < g->n; i++) {
         size_t bytes = size_brought_by(c, i);

@@ -10,7 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SYNC_LINE = 64, SYNC_BLOCK = 8192, SYNC_STEPS = 16, NOTE_BYTES = 3 * 1024 - 16 };
+enum {
+    SYNC_LINE = 64,
+    SYNC_BLOCK = 10 * 1024,
+    SYNC_STEPS = 16,
+    NOTE_BYTES = 3 * 1024 - 16, /* most of what goes by note is no larger: table.c */
+    NOTE_ROOM = 4 * 1024,
+};
 
 /* What a member says when it arrives at a round, and what it brings: data that fits rides in the
  * same cache lines, so that a small collective costs no more than a barrier.
@@ -23,7 +29,7 @@ enum { SYNC_LINE = 64, SYNC_BLOCK = 8192, SYNC_STEPS = 16, NOTE_BYTES = 3 * 1024
 struct note {
     _Alignas(SYNC_LINE) _Atomic uint64_t word; /* round << 32 | signature; written last */
     uint64_t value;                            /* a number that rides along */
-    _Alignas(16) char data[NOTE_BYTES];
+    _Alignas(16) char data[NOTE_ROOM];
 };
 
 enum { SYNC_UNUSED = SYNC_BLOCK - 2 * (int)sizeof(struct note) - (3 + SYNC_STEPS) * SYNC_LINE };

@@ -2,10 +2,12 @@
  *
  * libc's memcpy is good below a kibibyte and wherever nothing better is known. On AMD's processors
  * of today two things beat it, wide moves and rep movsb; by one core of Zen 5, GB/s where objects
- * take turns and all of them lie in the second cache, or in the third, and ns where another core
- * has just read dest: second cache             third    dest read by another 1 KiB 2 KiB 4 KiB 16
- * KiB     16 KiB    4 KiB 16 KiB 64 KiB libc (glibc 2.36)             70    69   102    121 67 50
- * 325   1640 512-bit loads and stores      95   105   115    125         56      170   2150   8600
+ * take turns and all of them lie in the second cache, or in the third, and ns where another core has
+ * just read dest:
+ *                                     second cache             third    dest read by another
+ *                                1 KiB 2 KiB 4 KiB 16 KiB     16 KiB    4 KiB 16 KiB 64 KiB
+ *     libc (glibc 2.36)             70    69   102    121         67       50    325   1640
+ *     512-bit loads and stores      95   105   115    125         56      170   2150   8600
  *     rep movsb, dest aligned       70   101   105    125         67       45    320   1640
  *
  * A string move needs some time to begin, but then it waits for no line of dest: it does not ask

@@ -3,6 +3,8 @@
  * until the call. No synchronisation but that of the collectives themselves. */
 #include "groups.h"
 
+#include "runtime/facade.h"
+
 enum { LARGE = (1 << 20) + 3, GUARD = 64 };
 
 static const size_t sizes[] = {0,    1,    7,    8,    63,   64,    65,   255,
@@ -64,6 +66,26 @@ static void try_broadcast(const struct members *m, size_t bytes, int root)
         memcpy(both, source, bytes);
     CHECK_OK(gshmem_broadcastmem(m->team, both, both, bytes, root));
     compare("broadcast in place", m, bytes, bytes);
+
+    fill(bytes);
+    for (size_t i = 0; i < bytes; i++)
+        expected[i] = m->my == root ? 0xee : byte_of(m->pe[root], i);
+    CHECK_OK(gshmem_path_broadcast_others(m->team, dirty(bytes), source, bytes, root));
+    memset(source, 0xdd, bytes);
+    compare("broadcast to others", m, bytes, bytes);
+}
+
+static void try_collect_in_place(const struct members *m, size_t bytes)
+{
+    size_t all = bytes * (size_t)m->n;
+
+    fill(bytes);
+    for (size_t i = 0; i < all; i++)
+        expected[i] = byte_of(m->pe[i / bytes], i % bytes);
+    unsigned char *to = dirty(all), *mine = to + (size_t)m->my * bytes;
+    memcpy(mine, source, bytes);
+    CHECK_OK(gshmem_collectmem(m->team, to, mine, bytes));
+    compare("collect in place", m, bytes, all);
 }
 
 static void try_fcollect(const struct members *m, size_t bytes)
@@ -149,6 +171,7 @@ static void try_all(const struct members *m)
         try_broadcast(m, bytes, root);
         try_fcollect(m, bytes < 100000 ? bytes : share);
         try_collect(m, bytes < 100000 ? bytes : share);
+        try_collect_in_place(m, bytes < 100000 ? bytes : share);
         try_alltoall(m, bytes < 100000 ? bytes : share);
         if (bytes < 10000) {
             try_alltoalls(m, bytes / 8, 8, 1, 3);

@@ -98,6 +98,17 @@ static void try_disagreement(void)
     CHECK_FAILS(
         gshmem_fcollectmem(GSHMEM_TEAM_WORLD, object + 32768 + 64 * (me == 0), object, 4100),
         GSHMEM_ERR_MISMATCH, "other arguments");
+    /* small: the others have all they want; large: it does not take place */
+    if (me == 0) {
+        CHECK_FAILS(gshmem_collectmem(GSHMEM_TEAM_WORLD, object, object + 1, 8),
+                    GSHMEM_ERR_ARGUMENT, "overlap");
+        CHECK_FAILS(gshmem_collectmem(GSHMEM_TEAM_WORLD, object, object + 1, 4100),
+                    GSHMEM_ERR_ARGUMENT, "overlap");
+    } else {
+        CHECK_OK(gshmem_collectmem(GSHMEM_TEAM_WORLD, object, object + 49152, 8));
+        CHECK_FAILS(gshmem_collectmem(GSHMEM_TEAM_WORLD, object, object + 49152, 4100),
+                    GSHMEM_ERR_MISMATCH, "bad arguments");
+    }
     if (me == 0)
         CHECK_FAILS(gshmem_barrier_all(), GSHMEM_ERR_MISMATCH, "called reduce");
     else
@@ -132,6 +143,9 @@ static void try_arguments(void)
     CHECK_FAILS(gshmem_alltoallsmem(w, object, object + 32768, 0, 1, 8, 1), GSHMEM_ERR_ARGUMENT,
                 "strides");
     CHECK_FAILS(gshmem_collectmem(w, on_stack, object, 8), GSHMEM_ERR_NOT_SYMMETRIC, "dest");
+    CHECK_FAILS(gshmem_collectmem(w, object, object + n * 8 - 1, 8), GSHMEM_ERR_ARGUMENT,
+                "overlap");
+    CHECK_FAILS(gshmem_collectmem(w, object, object + 1, 4100), GSHMEM_ERR_ARGUMENT, "overlap");
 #define REDUCE(type, op, dest, source, n)                                                          \
     gshmem_reduce(w, GSHMEM_TYPE_##type, GSHMEM_OP_##op, dest, source, n)
     CHECK_FAILS(REDUCE(DOUBLE, XOR, object, object, 1), GSHMEM_ERR_ARGUMENT,
