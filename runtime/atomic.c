@@ -21,8 +21,9 @@ const char *atomic_name(int op)
 
 /* Its owner's proxy applies it, with the same CPU's atomics as those who have it mapped; or its
  * NIC, which then does so for all. */
-static gshmem_status_t apply_afar(struct context *c, const struct target *t, enum gshmem_amo op,
-                                  int type, uint64_t operand, uint64_t compare, uint64_t *old)
+static GSHMEM_HOT gshmem_status_t apply_afar(struct context *c, const struct target *t,
+                                             enum gshmem_amo op, int type, uint64_t operand,
+                                             uint64_t compare, uint64_t *old)
 {
     struct transport_request request = {
         .kind = TRANSPORT_ATOMIC,
@@ -61,8 +62,9 @@ static gshmem_status_t apply_by_device(const struct target *t, enum gshmem_amo o
     return status;
 }
 
-gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo op, int type, void *target,
-                                   uint64_t operand, uint64_t compare, uint64_t *old, int pe)
+GSHMEM_HOT gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo op, int type,
+                                              void *target, uint64_t operand, uint64_t compare,
+                                              uint64_t *old, int pe)
 {
     size_t bytes = atomic_type_bytes(type);
     struct target target_there;

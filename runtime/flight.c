@@ -6,7 +6,7 @@
 #include "runtime/wait.h"
 
 /* Both are called by the transport, with the lock held. */
-static void depart(void *tag)
+static GSHMEM_HOT void depart(void *tag)
 {
     struct flight *f = tag;
     struct departure *d = f->departure;
@@ -17,7 +17,7 @@ static void depart(void *tag)
         atomic_store_explicit(&d->gone, true, memory_order_release);
 }
 
-static void land(void *tag, gshmem_status_t status)
+static GSHMEM_HOT void land(void *tag, gshmem_status_t status)
 {
     struct flight *f = tag;
     struct pending *p = f->pending;
@@ -139,14 +139,14 @@ static inline gshmem_status_t post(struct network *n, struct pending *pending,
     return GSHMEM_OK;
 }
 
-gshmem_status_t network_post(struct network *n, struct pending *pending,
-                             struct transport_request *request, const char *call)
+GSHMEM_HOT gshmem_status_t network_post(struct network *n, struct pending *pending,
+                                        struct transport_request *request, const char *call)
 {
     return post(n, pending, request, NULL, call);
 }
 
-gshmem_status_t network_put_to_heap(struct pending *pending, int pe, uint64_t offset,
-                                    const void *source, size_t bytes)
+GSHMEM_HOT gshmem_status_t network_put_to_heap(struct pending *pending, int pe, uint64_t offset,
+                                               const void *source, size_t bytes)
 {
     struct transport_request put = {
         .kind = TRANSPORT_PUT,
@@ -161,8 +161,8 @@ gshmem_status_t network_put_to_heap(struct pending *pending, int pe, uint64_t of
     return post(job->network, pending, &put, NULL, "put");
 }
 
-gshmem_status_t network_put(struct network *n, struct pending *pending,
-                            struct transport_request *request, const char *call)
+GSHMEM_HOT gshmem_status_t network_put(struct network *n, struct pending *pending,
+                                       struct transport_request *request, const char *call)
 {
     struct departure d = {.status = GSHMEM_OK};
     gshmem_status_t status = post(n, pending, request, &d, call);
@@ -211,7 +211,7 @@ __attribute__((noinline)) static gshmem_status_t wait_until_done(const struct pe
 }
 
 /* Nobody else's store can end it: it drives from the start. */
-gshmem_status_t network_quiet(struct pending *pending, const char *call)
+GSHMEM_HOT gshmem_status_t network_quiet(struct pending *pending, const char *call)
 {
     const uint64_t target = atomic_load_explicit(&pending->issued, memory_order_relaxed);
     gshmem_status_t status;
@@ -248,8 +248,8 @@ static void errand_end(struct network *n, struct errand *e)
     free(atomic_exchange_explicit(&n->idle_errand, e, memory_order_acq_rel));
 }
 
-gshmem_status_t network_errand(struct network *n, struct transport_request *request,
-                               const char *call, uint64_t *value)
+GSHMEM_HOT gshmem_status_t network_errand(struct network *n, struct transport_request *request,
+                                          const char *call, uint64_t *value)
 {
     struct errand *e = errand_begin(n);
     gshmem_status_t status;

@@ -194,7 +194,7 @@ bool network_try_round(struct network *n)
     return some;
 }
 
-bool network_drive(struct network *n)
+GSHMEM_HOT bool network_drive(struct network *n)
 {
     if (!has_proxy(n))
         return false;

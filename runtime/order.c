@@ -19,7 +19,7 @@ gshmem_status_t gshmem_ctx_fence(gshmem_ctx_t ctx)
     return GSHMEM_OK;
 }
 
-gshmem_status_t gshmem_ctx_quiet(gshmem_ctx_t ctx)
+GSHMEM_HOT gshmem_status_t gshmem_ctx_quiet(gshmem_ctx_t ctx)
 {
     struct context *c = context_find(ctx, "gshmem_quiet");
     RANGE("gshmem_quiet");
@@ -51,7 +51,7 @@ gshmem_status_t gshmem_fence(void)
     return gshmem_ctx_fence(GSHMEM_CTX_DEFAULT);
 }
 
-gshmem_status_t gshmem_quiet(void)
+GSHMEM_HOT gshmem_status_t gshmem_quiet(void)
 {
     return gshmem_ctx_quiet(GSHMEM_CTX_DEFAULT);
 }

@@ -224,7 +224,7 @@ static bool is_patient(struct wait *w)
     return true;
 }
 
-gshmem_status_t wait_slowly(struct wait *w)
+GSHMEM_HOT gshmem_status_t wait_slowly(struct wait *w)
 {
     gshmem_status_t status;
 

@@ -30,6 +30,7 @@
 #define GSHMEM_API           __attribute__((visibility("default")))
 #define GSHMEM_LIKELY(x)     __builtin_expect(!!(x), 1)
 #define GSHMEM_UNLIKELY(x)   __builtin_expect(!!(x), 0)
+#define GSHMEM_HOT           __attribute__((hot)) /* on the way of small operations: these lie together */
 
 /* Teams are small numbers: constants can be used in initialisers, and a destroyed team is noticed. */
 typedef int32_t gshmem_team_t;

@@ -1,20 +1,60 @@
 #define _GNU_SOURCE
 #include "runtime/base/mutex.h"
 
+#include <limits.h>
 #include <linux/futex.h>
 #include <stddef.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Who has slept does not know whether others still do, and so leaves it as wanted. */
-void mutex_wait(struct mutex *m)
+enum { SLEEPS = 4 }; /* of one who wants it, before it is promised */
+
+static void sleep_while(struct mutex *m, uint32_t state)
 {
-    /* acquire: pairs with the release in mutex_give */
-    while (atomic_exchange_explicit(&m->state, MUTEX_WANTED, memory_order_acquire) != MUTEX_FREE)
-        syscall(SYS_futex, &m->state, FUTEX_WAIT_PRIVATE, MUTEX_WANTED, NULL, NULL, 0);
+    syscall(SYS_futex, &m->state, FUTEX_WAIT_PRIVATE, state, NULL, NULL, 0);
 }
 
-void mutex_wake(struct mutex *m)
+/* What who wants it makes of what it has seen. Who has slept does not know whether others still do,
+ * and so leaves it as wanted when it takes it. */
+static uint32_t next_state(uint32_t seen, bool promised, int slept)
 {
-    syscall(SYS_futex, &m->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    if (seen == MUTEX_FREE || (seen == MUTEX_GIVEN && promised))
+        return MUTEX_WANTED;
+    if (seen == MUTEX_TAKEN || seen == MUTEX_WANTED)
+        return slept < SLEEPS ? MUTEX_WANTED : MUTEX_PROMISED;
+    return seen;
+}
+
+void mutex_wait(struct mutex *m)
+{
+    uint32_t seen = atomic_load_explicit(&m->state, memory_order_relaxed);
+    bool promised = false;
+
+    for (int slept = 0;;) {
+        const uint32_t next = next_state(seen, promised, slept);
+        /* acquire: pairs with the releases of who gave it back */
+        if (next != seen && !atomic_compare_exchange_weak_explicit(
+                                &m->state, &seen, next, memory_order_acquire, memory_order_relaxed))
+            continue;
+        if (seen == MUTEX_FREE || (seen == MUTEX_GIVEN && promised))
+            return;
+        promised |= next == MUTEX_PROMISED && next != seen;
+        sleep_while(m, next);
+        slept++;
+        seen = atomic_load_explicit(&m->state, memory_order_relaxed);
+    }
+}
+
+void mutex_give_away(struct mutex *m)
+{
+    uint32_t seen = atomic_load_explicit(&m->state, memory_order_relaxed), next;
+
+    /* release: pairs with the acquire of who takes it next */
+    do {
+        next = seen == MUTEX_PROMISED ? MUTEX_GIVEN : MUTEX_FREE;
+    } while (!atomic_compare_exchange_weak_explicit(&m->state, &seen, next, memory_order_release,
+                                                    memory_order_relaxed));
+    /* the system does not know which of them it was promised to */
+    syscall(SYS_futex, &m->state, FUTEX_WAKE_PRIVATE, next == MUTEX_GIVEN ? INT_MAX : 1, NULL, NULL,
+            0);
 }

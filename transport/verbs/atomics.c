@@ -183,8 +183,8 @@ static void choose_update(struct verbs *v, struct link *l, struct op *op, const 
     l->held++;
 }
 
-void atomics_fill_in(struct verbs *v, struct op *op, const struct update *u, uint32_t key,
-                     struct ibv_send_wr *wr)
+GSHMEM_HOT void atomics_fill_in(struct verbs *v, struct op *op, const struct update *u,
+                                uint32_t key, struct ibv_send_wr *wr)
 {
     struct link *l = op->link;
 
@@ -227,7 +227,7 @@ void atomics_look(struct verbs *v, struct link *l)
     }
 }
 
-void atomics_deliver(struct link *l, const struct op *op)
+GSHMEM_HOT void atomics_deliver(struct link *l, const struct op *op)
 {
     const struct update u = atomics_update(op);
     const uint64_t result = l->updates->result[op - l->op];

@@ -193,7 +193,7 @@ static void take(struct verbs *v, struct nic *nic, const struct ibv_wc *wc, int 
         complete_go_on(v, touched);
 }
 
-int complete_some(struct verbs *v)
+GSHMEM_HOT int complete_some(struct verbs *v)
 {
     struct ibv_wc wc[POLL];
     int all = 0;

@@ -645,7 +645,8 @@ post_in_turn(struct verbs *v, struct link *l, const struct transport_request *re
     return GSHMEM_OK; /* if the link broke just now, done has been called with that */
 }
 
-gshmem_status_t issue_post(struct verbs *v, struct link *l, const struct transport_request *request)
+GSHMEM_HOT gshmem_status_t issue_post(struct verbs *v, struct link *l,
+                                      const struct transport_request *request)
 {
     if (l->posted == l->done && (write_at_once(v, l, request) || update_at_once(v, l, request)))
         return GSHMEM_OK;

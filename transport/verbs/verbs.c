@@ -118,7 +118,8 @@ __attribute__((noinline)) static gshmem_status_t post_first(struct verbs *v,
     return status ? status : issue_post(v, l, request);
 }
 
-static gshmem_status_t verbs_post(struct transport *base, const struct transport_request *request)
+static GSHMEM_HOT gshmem_status_t verbs_post(struct transport *base,
+                                             const struct transport_request *request)
 {
     struct verbs *v = (struct verbs *)base;
     struct link *l = v->to[request->pe];
@@ -150,7 +151,7 @@ static bool below_is_due(struct verbs *v)
     return true;
 }
 
-static gshmem_status_t verbs_progress(struct transport *base, int *events)
+static GSHMEM_HOT gshmem_status_t verbs_progress(struct transport *base, int *events)
 {
     struct verbs *v = (struct verbs *)base;
     gshmem_status_t status = GSHMEM_OK;
