@@ -201,7 +201,7 @@ bool context_aim_afar(const struct context *c, const void *mine, size_t bytes, i
     return target->segment < SEGMENT_DATA || network_same_program(job->network, world);
 }
 
-gshmem_status_t context_aim_anywhere(struct context *c, const void *mine, size_t bytes, int pe,
+GSHMEM_HOT gshmem_status_t context_aim_anywhere(struct context *c, const void *mine, size_t bytes, int pe,
                                      const char *call, struct target *target)
 {
     const struct gshmem_ctx *ctx = &c->view;

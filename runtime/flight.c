@@ -245,7 +245,10 @@ static struct errand *errand_begin(struct network *n)
 static void errand_end(struct network *n, struct errand *e)
 {
     /* acquire: pairs with the release of who left the other there, which ends here */
-    free(atomic_exchange_explicit(&n->idle_errand, e, memory_order_acq_rel));
+    struct errand *other = atomic_exchange_explicit(&n->idle_errand, e, memory_order_acq_rel);
+
+    if (GSHMEM_UNLIKELY(other))
+        free(other);
 }
 
 GSHMEM_HOT gshmem_status_t network_errand(struct network *n, struct transport_request *request,
