@@ -242,7 +242,10 @@ bool host_alive(const struct host *host, int index)
     /* pairs with the release in host_join and host_stop: before 1 there is no lock to look at */
     if (index == host->index || atomic_load_explicit(&m->ready, memory_order_acquire) != 1)
         return true;
-    return fcntl(host->fd, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+    if (fcntl(host->fd, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK)
+        return true;
+    /* it may have left just now, which is no death */
+    return atomic_load_explicit(&m->ready, memory_order_acquire) != 1;
 }
 
 gshmem_status_t host_join(struct host *host, int pe, uint32_t data_segments, uint64_t data_digest)

@@ -107,14 +107,21 @@ static uintptr_t interrupted_at(const ucontext_t *context)
 #endif
 }
 
+/* The signal is blocked in here, until other fibers are to run: signals that came faster than a slow
+ * machine handles them would lie on each other until the fiber's stack is full. Those that come after
+ * that find no code of the program, so there are never more than two. */
 static void interrupt(int signal, siginfo_t *info, void *context)
 {
     int saved = errno;
+    sigset_t again;
 
-    (void)signal;
     (void)info;
-    if (thread_self() && known(interrupted_at(context)))
+    if (thread_self() && known(interrupted_at(context))) {
+        sigemptyset(&again);
+        sigaddset(&again, signal);
+        pthread_sigmask(SIG_UNBLOCK, &again, NULL);
         gshmem_host_yield();
+    }
     errno = saved;
 }
 
@@ -188,8 +195,8 @@ void watch_kernels(void)
 
 void watch_start(struct worker *workers, unsigned count)
 {
-    struct sigaction before, ours = {.sa_sigaction = interrupt,
-                                     .sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER};
+    struct sigaction before,
+        ours = {.sa_sigaction = interrupt, .sa_flags = SA_SIGINFO | SA_RESTART};
 
     /* ThreadSanitizer delays signals; and the program may use this one. */
     if (under_tsan() || sigaction(WATCH_SIGNAL, NULL, &before) != 0 ||

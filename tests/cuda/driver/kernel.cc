@@ -1,7 +1,6 @@
 /* The stand-in for the library's kernel in the simulation: its source, compiled for the CPU, as a block
  * of one thread. What device code asks of the host device is answered here for such a block. */
 #include <cuda_runtime.h>
-#include <sched.h>
 #include <time.h>
 
 /* The module it is a part of is known to the library by its (simulated) GPU memory. */
@@ -32,9 +31,13 @@ unsigned gshmem_host_thread_rank(void)
     return 0;
 }
 
+/* By sleep: with sched_yield here two jobs at once brought whole machines to a halt for minutes (Linux
+ * 6.18 gives who yields no CPU again for long, in a session of its own beside others). */
 void gshmem_host_yield(void)
 {
-    sched_yield();
+    const struct timespec moment = {0, 1};
+
+    nanosleep(&moment, NULL);
 }
 
 void gshmem_host_progress(void)
