@@ -31,8 +31,8 @@ unsigned gshmem_host_thread_rank(void)
     return 0;
 }
 
-/* By sleep: with sched_yield here two jobs at once brought whole machines to a halt for minutes (Linux
- * 6.18 gives who yields no CPU again for long, in a session of its own beside others). */
+/* By sleep: with sched_yield here two jobs at once, each in a session of its own, kept all else on the
+ * machine from running for minutes (Linux 6.18: the kernel's own threads were overdue by 195 s). */
 void gshmem_host_yield(void)
 {
     const struct timespec moment = {0, 1};
