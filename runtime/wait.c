@@ -12,6 +12,7 @@
 
 #include "runtime/base/settings.h"
 #include "runtime/job.h"
+#include "runtime/patience.h"
 #include "runtime/team/team.h"
 
 enum {
@@ -23,6 +24,7 @@ enum {
     YIELD_ALONE_NS = 2000,        /* a yield that takes less has let nobody run; */
     YIELDS_ASKED = 16,            /* of those that take more, one is asked about of so many */
     YIELD_STEPS = 8,              /* the next is that many steps later, */
+    YIELD_STEPS_DRIVING = 4,      /* or, where each is a system call, that many, */
     YIELD_STEPS_ALONE = 128,      /* or, where every PE has a CPU, that many */
     SERVED_NS = 200 * 1000,       /* after something arrived, another is likely: be awake for it */
     NAP_LEAST_NS = 50 * 1000,
@@ -208,14 +210,23 @@ static void let_others_run(uint64_t now)
     shares_cpu = has_network && !alone;
     if (!alone)
         patience = 0;
+    else if (!cpus_are_shared)
+        patience = YIELD_STEPS_ALONE;
     else
-        patience = cpus_are_shared ? YIELD_STEPS : YIELD_STEPS_ALONE;
+        patience = has_network ? YIELD_STEPS_DRIVING : YIELD_STEPS;
+}
+
+static _Thread_local struct patience with_hosts;
+
+void wait_for_others(struct wait *w)
+{
+    w->patience = patience_begin(&with_hosts);
 }
 
 static bool is_patient(struct wait *w)
 {
     if (w->patience) {
-        w->patience--;
+        w->patience = patience_step(&with_hosts, w->patience);
         return true;
     }
     if (!patience || w->naps)

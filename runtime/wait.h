@@ -64,12 +64,9 @@ static inline void wait_without_spin(struct wait *w)
     w->spins = wait_spins;
 }
 
-/* For a wait for the network while the other PEs of this host wait for this one: for some 15 us, in
- * which the answer of a host that is not late comes, a yield to them would cost two switches. */
-static inline void wait_for_others(struct wait *w)
-{
-    w->patience = 32;
-}
+/* For a wait for the network while the other PEs of this host wait for this one: a yield to them would
+ * cost two switches, and may not be worth it (patience.h). */
+void wait_for_others(struct wait *w);
 
 /* After the spin: drives the network, yields, then sleeps for ever longer times up to a bound; checks
  * for failure. */
