@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "../check.h"
 #include "runtime/base/log.h"
 
 static int ends[2], kept;

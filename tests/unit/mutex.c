@@ -2,7 +2,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "check.h"
+#include "../check.h"
 #include "runtime/base/mutex.h"
 
 enum { THREADS = 4, TURNS = 5000 };

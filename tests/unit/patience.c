@@ -1,6 +1,6 @@
 /* Patience with another host, which is played here: kept with one that answers in time, lost with one that
  * does not, and found again. */
-#include "check.h"
+#include "../check.h"
 #include "runtime/patience.h"
 
 enum { ANSWER = 10, NEVER = 1000 }; /* after so many steps */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "../check.h"
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
 
