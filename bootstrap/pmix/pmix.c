@@ -428,6 +428,23 @@ static pmix_status_t initialize(pmix_proc_t *self)
     return status;
 }
 
+/* The launcher ends what waits for a PE that finalizes, though it comes back: a fence of others that have
+ * begun the next exchange already (seen of PMIx 4.2: "PARTIAL SUCCESS"). So a process finalizes at its end
+ * alone. */
+static void let_go(void)
+{
+    PMIx_Finalize(NULL, 0);
+}
+
+static void hold(void)
+{
+    static bool holds;
+    pmix_proc_t self;
+
+    if (!holds && PMIx_Init(&self, NULL, 0) == PMIX_SUCCESS) /* once more: it counts */
+        holds = atexit(let_go) == 0;
+}
+
 static gshmem_status_t join(struct pmix *p)
 {
     pmix_status_t lost = PMIX_ERR_LOST_CONNECTION;
@@ -439,6 +456,7 @@ static gshmem_status_t join(struct pmix *p)
             "PMIX_NAMESPACE=%s and PMIX_RANK=%s say that a PMIx launcher started this "
             "process, but it cannot be reached: PMIx_Init: %s",
             getenv("PMIX_NAMESPACE"), getenv("PMIX_RANK"), PMIx_Error_string(status));
+    hold();
     atomic_store_explicit(&launcher_lost, false, memory_order_relaxed);
     PMIx_Register_event_handler(&lost, 1, NULL, 0, on_lost, registered, NULL);
     gshmem_status_t answer = get_number(p, PMIX_JOB_SIZE, PES_LIMIT, &p->base.n_pes);
