@@ -137,8 +137,11 @@ static void switch_away(struct worker *w, struct thread *self)
 
 static void block_settle(struct worker *w, struct block *b);
 
+/* The worker goes on in nobody's name: what follows may run code of the program (a grid's closure ends with its
+ * last thread), where a signal would have a thread yield that is no more. */
 static void thread_gone(struct thread *t)
 {
+    worker_here->self = NULL;
     t->stack = NULL;
     t->warp->live &= ~(1u << t->lane);
     t->block->live--;
