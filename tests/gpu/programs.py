@@ -90,6 +90,7 @@ EXCLUDED = {
     "tests/device/race.cu": "mistakes that the host device's sanitizers find",
     "tests/device/failures.cu": "what the host device says of kernels that cannot go on",
     "tests/device/flood.cu": "about a signal of the host device",
+    "tests/device/release.cu": "about a signal of the host device",
     "tests/device/once.cu": "not CUDA, but a header of the host device",
 }
 

@@ -87,29 +87,63 @@ static bool one_of(const char *word, const char *const *list)
 
 /* --- Running the compiler --- */
 
+static const int ends[] = {SIGHUP, SIGINT, SIGTERM};
+static volatile sig_atomic_t interrupted; /* by which signal; 0 where by none */
+static volatile sig_atomic_t running;     /* the compiler's process; 0 where none runs */
+
+/* The compiler ends of it, and then we do, cleaning up. */
+static void interrupt(int signal_number)
+{
+    interrupted = signal_number;
+    if (running > 0)
+        kill(running, signal_number);
+}
+
+/* What is done of the signals that end us. Those that are ignored, as below nohup, stay so, here and in the
+ * compiler. */
+static void on_signals(void (*handler)(int))
+{
+    struct sigaction now, then = {.sa_handler = handler, .sa_flags = SA_RESTART};
+
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        if (sigaction(ends[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+            sigaction(ends[i], &then, NULL);
+    }
+}
+
 /* Starts a command; what it writes goes to *from where that is wanted. */
 static pid_t start(const struct command *c, int *from)
 {
-    int ends[2] = {-1, -1};
+    int way[2] = {-1, -1};
+    sigset_t held, before;
 
     fflush(NULL);
-    if (from && pipe(ends) != 0)
+    if (from && pipe(way) != 0)
         return -1;
+    sigemptyset(&held);
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        sigaddset(&held, ends[i]);
+    sigprocmask(SIG_BLOCK, &held, &before); /* until both know what to do of them */
     pid_t pid = fork();
     if (pid == 0) {
-        signal(SIGINT, SIG_DFL);
+        on_signals(SIG_DFL);
+        sigprocmask(SIG_SETMASK, &before, NULL);
         if (from) {
-            dup2(ends[1], STDOUT_FILENO);
-            close(ends[0]);
-            close(ends[1]);
+            dup2(way[1], STDOUT_FILENO);
+            close(way[0]);
+            close(way[1]);
         }
         execvp(c->words[0], c->words);
         fprintf(stderr, "gshmem-hostcc: %s: %s\n", c->words[0], strerror(errno));
         _exit(127);
     }
+    running = pid > 0 ? pid : 0;
+    if (running && interrupted)
+        kill(pid, interrupted);
+    sigprocmask(SIG_SETMASK, &before, NULL);
     if (from) {
-        close(ends[1]);
-        *from = ends[0];
+        close(way[1]);
+        *from = way[0];
     }
     return pid;
 }
@@ -126,6 +160,7 @@ static int finish(pid_t pid)
         if (errno != EINTR)
             return 1;
     }
+    running = 0;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -447,7 +482,7 @@ int main(int argc, char **argv)
     } else if (job.thread_sanitizer) {
         add(&job.options, "--param=tsan-distinguish-volatile=1");
     }
-    signal(SIGINT, SIG_IGN); /* the compiler ends of it, and then we do, cleaning up */
+    on_signals(interrupt);
     if (job.compile_only || job.assemble_only || job.preprocess_only || job.check_only) {
         status = separately(&job);
         if (!status && job.other_inputs)
@@ -460,5 +495,9 @@ int main(int argc, char **argv)
     clear(&job.compiler);
     clear(&job.options);
     clear(&job.rest);
+    if (interrupted) {
+        signal(interrupted, SIG_DFL);
+        raise(interrupted);
+    }
     return status;
 }
