@@ -91,21 +91,6 @@ int host_turn(const struct host *host, const struct bootstrap *b, int cpus)
     return (b->one_machine ? b->pe : host->index) % cpus;
 }
 
-void host_spread(const struct host *host, const struct bootstrap *b)
-{
-    cpu_set_t all, one;
-
-    if (!host->crowded || sched_getaffinity(0, sizeof all, &all) != 0)
-        return;
-    int turn = host_turn(host, b, CPU_COUNT(&all)), cpu = 0;
-    while (!CPU_ISSET(cpu, &all) || turn-- > 0)
-        cpu++;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    if (sched_setaffinity(0, sizeof one, &one) == 0)
-        sched_setaffinity(0, sizeof all, &all);
-}
-
 /* ---- How large ---- */
 
 /* One number from a file that holds one, or 0. */

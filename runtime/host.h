@@ -122,10 +122,6 @@ static inline int host_cpus(const struct host *host)
 /* Which of so many shared CPUs is this PE's. PEs of a host stay together where hosts share them: a
  * yield lets run those of the same host only (wait.c). */
 int host_turn(const struct host *host, const struct bootstrap *b, int cpus);
-/* Where PEs share CPUs, moves each to the one that is its turn, and binds none. Left alone the
- * system takes tenths of a second to deal out processes that never sleep, and until then every
- * round waits for those of the fullest CPU: 4.7 us where 1.6 would do, 4 PEs on 2 CPUs. */
-void host_spread(const struct host *host, const struct bootstrap *b);
 
 /* A PE is lost to the job: it has died, or, on another host, cannot be reached any more. So say those
  * who noticed, and all on this host act on it, since they wait for each other too. Whether it is news. */

@@ -12,6 +12,7 @@
 #include "runtime/base/settings.h"
 #include "runtime/context.h"
 #include "runtime/device.h"
+#include "runtime/home.h"
 #include "runtime/job.h"
 #include "runtime/memory/device_heap.h"
 #include "runtime/memory/heap.h"
@@ -223,7 +224,7 @@ static gshmem_status_t start_job(const gshmem_init_attr_t *attr)
         let_go_of_starter(b);
         return status;
     }
-    host_spread(&j->host, b);
+    home_find(&j->host, b);
     tell(j);
     return GSHMEM_OK;
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "runtime/base/settings.h"
+#include "runtime/home.h"
 #include "runtime/job.h"
 #include "runtime/patience.h"
 #include "runtime/team/team.h"
@@ -204,6 +205,7 @@ static bool others_ran(uint64_t took)
  * containers do. */
 static void let_others_run(uint64_t now)
 {
+    home_return(now);
     sched_yield();
     bool alone = !others_ran(clock_ns() - now);
 

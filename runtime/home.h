@@ -1,0 +1,20 @@
+/* Where PEs share CPUs, each has one that is its own by turns (host_turn): it begins there, and goes back when
+ * the system has moved it. Nobody is bound: where others need that CPU the system moves it again, and it comes
+ * back less and less often. */
+#ifndef GSHMEM_RUNTIME_HOME_H
+#define GSHMEM_RUNTIME_HOME_H
+
+#include <stdint.h>
+
+struct bootstrap;
+struct host;
+
+/* Moves this thread home, if PEs share CPUs. Left alone the system takes tenths of a second to deal out
+ * processes that never sleep, and until then every round waits for those of the fullest CPU: 4.7 us where
+ * 1.6 would do, 4 PEs on 2 CPUs. */
+void home_find(const struct host *host, const struct bootstrap *b);
+
+/* From time to time, in the waits of the thread that found it: back, if it is elsewhere. */
+void home_return(uint64_t now);
+
+#endif

@@ -1,0 +1,155 @@
+/* Where PEs share CPUs (runtime/home.c): each goes to the one that is its turn and is bound to none, comes back
+ * when the system has moved it, less and less often where that moves it again, and stays away from CPUs that it
+ * was told to keep away from. The system's part is played here. */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <stdbool.h>
+
+#include "../check.h"
+
+static cpu_set_t mask;
+static int runs_on, moves;
+static bool refuses;
+
+static int played_cpu(void)
+{
+    return runs_on;
+}
+
+static int played_get(pid_t pid, size_t bytes, cpu_set_t *to)
+{
+    CHECK(pid == 0 && bytes == sizeof mask);
+    *to = mask;
+    return refuses ? -1 : 0;
+}
+
+/* Moves who is not where it may be, as the system does. */
+static int played_set(pid_t pid, size_t bytes, const cpu_set_t *to)
+{
+    CHECK(pid == 0 && bytes == sizeof mask);
+    mask = *to;
+    moves += !CPU_ISSET(runs_on, &mask);
+    while (!CPU_ISSET(runs_on, &mask))
+        runs_on = (runs_on + 1) % CPU_SETSIZE;
+    return 0;
+}
+
+#define sched_getcpu      played_cpu
+#define sched_getaffinity played_get
+#define sched_setaffinity played_set
+#include "runtime/home.c"
+#undef sched_getcpu
+#undef sched_getaffinity
+#undef sched_setaffinity
+
+static const uint64_t ms = 1000 * 1000;
+static const struct bootstrap *nobody; /* host_turn is played, too */
+static int turn;
+
+int host_turn(const struct host *host, const struct bootstrap *b, int cpus)
+{
+    CHECK(host->crowded && b == nobody && turn < cpus);
+    return turn;
+}
+
+/* On CPUs 2, 3 and 5, of which `index` is this PE's. */
+static void begin(int index)
+{
+    struct host h = {.crowded = true};
+
+    CPU_ZERO(&mask);
+    CPU_SET(2, &mask);
+    CPU_SET(3, &mask);
+    CPU_SET(5, &mask);
+    turn = index;
+    runs_on = 2;
+    moves = 0;
+    home_find(&h, nobody);
+}
+
+static void goes_to_its_turn(void)
+{
+    static const int expected[] = {2, 3, 5};
+
+    for (int i = 0; i < 3; i++) {
+        begin(i);
+        CHECK_EQ(runs_on, expected[i]);
+        CHECK_EQ(CPU_COUNT(&mask), 3);
+    }
+}
+
+/* How often it moves in a second in which it is asked every 0.1 ms, while the system sends it away each so many
+ * ms; 0: never. */
+static int moves_in_a_second(uint64_t since, int sent_away)
+{
+    moves = 0;
+    for (int i = 0; i < 10000; i++) {
+        if (sent_away && i % (10 * sent_away) == 0)
+            runs_on = 2;
+        home_return(since + (uint64_t)i * ms / 10);
+    }
+    return moves;
+}
+
+static void comes_back(void)
+{
+    uint64_t now = 1000 * ms;
+
+    begin(1);
+    home_return(now);
+    CHECK_EQ(moves_in_a_second(now, 0), 0);
+    now += 1000 * ms;
+    runs_on = 5;
+    home_return(now);
+    CHECK_EQ(runs_on, 3);
+    CHECK_EQ(CPU_COUNT(&mask), 3);
+    runs_on = 5; /* the system insists */
+    home_return(now + ms);
+    CHECK_EQ(runs_on, 5);
+    home_return(now + 4 * ms);
+    CHECK_EQ(runs_on, 3);
+}
+
+static void gives_way(void)
+{
+    begin(1);
+    int first = moves_in_a_second(1000 * ms, 1), later = moves_in_a_second(3000 * ms, 1);
+    CHECK(first >= 5 && first <= 12);
+    CHECK(later >= 3 && later <= 5);
+    CHECK_EQ(moves_in_a_second(5000 * ms, 0), 1); /* the last time; and is at ease again: */
+    int again = moves_in_a_second(7000 * ms, 100);
+    CHECK(again >= 9);
+}
+
+static void keeps_away(void)
+{
+    begin(1);
+    CPU_CLR(3, &mask);
+    runs_on = 5;
+    CHECK_EQ(moves_in_a_second(1000 * ms, 0), 0);
+    CHECK_EQ(CPU_COUNT(&mask), 2);
+    CPU_SET(3, &mask);
+    refuses = true;
+    CHECK_EQ(moves_in_a_second(3000 * ms, 0), 0);
+    refuses = false;
+}
+
+static void has_none(void)
+{
+    struct host roomy = {.crowded = false};
+
+    begin(1);
+    home_find(&roomy, nobody);
+    runs_on = 5;
+    CHECK_EQ(moves_in_a_second(1000 * ms, 0), 0);
+}
+
+int main(void)
+{
+    goes_to_its_turn();
+    comes_back();
+    gives_way();
+    keeps_away();
+    has_none();
+    return 0;
+}
