@@ -15,6 +15,14 @@ HERE = pathlib.Path(__file__).resolve().parent
 MIB = 1 << 20
 
 
+def in_turn(names, round_):
+    """The names, another one first in each round: a machine that slows down in waves else finds the same
+    library at the same place of each."""
+    names = list(names)
+    first = round_ % len(names)
+    return names[first:] + names[:first]
+
+
 class Lab:
     """Where things are, and how each library's program is started."""
 
