@@ -543,12 +543,20 @@ static bool unload(struct group *g, uint32_t signature)
 
 /* ---- One round ---- */
 
+/* The members of this host; there is nobody to meet where it has one. */
+static gshmem_status_t meet_local(struct group *g, uint32_t signature, const char *call)
+{
+    return g->far->local->n > 1 ? group_meet(g->far->local, signature, call) : GSHMEM_OK;
+}
+
 /* All neighbours have arrived: their leader asks the other hosts, and passes the answer on. */
 static gshmem_status_t ask_others(struct group *g, uint32_t *heard, bool carries, const char *call)
 {
     struct group *local = g->far->local;
     gshmem_status_t status = GSHMEM_OK, met;
 
+    if (local->n == 1)
+        return meet_leaders(g, heard, carries, call);
     if (local->my == 0) {
         status = meet_leaders(g, heard, carries, call);
         group_note(local)->value = (uint64_t)status << 32 | *heard;
@@ -574,7 +582,7 @@ gshmem_status_t meet_far(struct group *g, uint32_t signature, const char *call)
      * by this store's host, that this PE has arrived */
     atomic_store_explicit(&g->sync[g->my]->note[g->round & 1].word,
                           (uint64_t)g->round << 32 | signature, memory_order_release);
-    local = group_meet(g->far->local, signature, call);
+    local = meet_local(g, signature, call);
     if (local && local != GSHMEM_ERR_MISMATCH)
         return break_off(g, local, call);
     if (local)
@@ -592,7 +600,7 @@ gshmem_status_t meet_far(struct group *g, uint32_t signature, const char *call)
 
 gshmem_status_t far_meet_neighbours(struct group *g, uint32_t signature, const char *call)
 {
-    gshmem_status_t status = group_meet(g->far->local, signature, call);
+    gshmem_status_t status = meet_local(g, signature, call);
 
     return status && status != GSHMEM_ERR_MISMATCH ? break_off(g, status, call) : status;
 }
