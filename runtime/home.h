@@ -1,4 +1,4 @@
-/* Where PEs share CPUs, each has one that is its own by turns (host_turn): it begins there, and goes back when
+/* Where PEs share CPUs, each has one of them for its home (host_turn): it begins there, and goes back when
  * the system has moved it. Nobody is bound: where others need that CPU the system moves it again, and it comes
  * back less and less often. */
 #ifndef GSHMEM_RUNTIME_HOME_H
