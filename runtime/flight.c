@@ -17,25 +17,32 @@ static GSHMEM_HOT void depart(void *tag)
         atomic_store_explicit(&d->gone, true, memory_order_release);
 }
 
+__attribute__((noinline)) static void tell(struct flight *f, gshmem_status_t status)
+{
+    uint64_t none = 0, failure = (uint64_t)f->pe << 32 | (uint64_t)status;
+
+    if (status && f->departure)
+        f->departure->status = status; /* told at once, and not by the next quiet */
+    else if (status)
+        atomic_compare_exchange_strong_explicit(&f->pending->failed, &none, failure,
+                                                memory_order_relaxed, memory_order_relaxed);
+    depart(f);
+}
+
 static GSHMEM_HOT void land(void *tag, gshmem_status_t status)
 {
     struct flight *f = tag;
     struct pending *p = f->pending;
-    uint64_t none = 0, failure = (uint64_t)f->pe << 32 | (uint64_t)status;
+    struct network *n = f->network;
     uint64_t landed = 0;
 
-    if (GSHMEM_UNLIKELY(status && f->departure))
-        f->departure->status = status; /* told at once, and not by the next quiet */
-    else if (GSHMEM_UNLIKELY(status))
-        atomic_compare_exchange_strong_explicit(&p->failed, &none, failure, memory_order_relaxed,
-                                                memory_order_relaxed);
-    depart(f);
+    if (GSHMEM_UNLIKELY(status || f->departure))
+        tell(f, status);
     f->landed = true;
-    while (p->first && p->first->landed) {
-        struct flight *over = p->first;
-        p->first = over->next;
-        over->next = f->network->spare;
-        f->network->spare = over;
+    for (f = p->first; f && f->landed; f = p->first) {
+        p->first = f->next;
+        f->next = n->spare;
+        n->spare = f;
         landed++;
     }
     /* release: pairs with the acquire in network_quiet: what a get brought is there. Only who holds
@@ -97,11 +104,14 @@ static gshmem_status_t post_when_there_is_room(struct network *n, struct transpo
     return status;
 }
 
-/* What the transport has not taken at once. Gives the lock back. */
+/* What the transport has not taken at once. Gives the lock back, and so has a request of its own: others may
+ * fill in network.to_heap meanwhile. */
 __attribute__((noinline)) static gshmem_status_t post_on(struct network *n,
-                                                         struct transport_request *request,
+                                                         const struct transport_request *asked,
                                                          gshmem_status_t status, const char *call)
 {
+    struct transport_request own = *asked, *request = &own;
+
     if (status == TRANSPORT_FULL)
         status = post_when_there_is_room(n, request, call);
     if (status)
@@ -116,14 +126,13 @@ __attribute__((noinline)) static gshmem_status_t post_on(struct network *n,
     return status;
 }
 
-static inline gshmem_status_t post(struct network *n, struct pending *pending,
-                                   struct transport_request *request, struct departure *departure,
-                                   const char *call)
+/* With the lock held, which it gives back. */
+static inline gshmem_status_t post_held(struct network *n, struct pending *pending,
+                                        struct transport_request *request,
+                                        struct departure *departure, const char *call)
 {
-    if (GSHMEM_UNLIKELY(host_lost(&n->job->host, request->pe)))
-        return fail_afar(GSHMEM_ERR_PEER_DEAD, request->pe, call);
-    network_enter(n);
     struct flight *flight = take_off(n, pending, request->pe, departure);
+
     if (GSHMEM_UNLIKELY(!flight)) {
         mutex_give(&n->lock);
         return fail(GSHMEM_ERR_MEMORY, "%s: out of memory for a request in flight", call);
@@ -139,6 +148,16 @@ static inline gshmem_status_t post(struct network *n, struct pending *pending,
     return GSHMEM_OK;
 }
 
+static inline gshmem_status_t post(struct network *n, struct pending *pending,
+                                   struct transport_request *request, struct departure *departure,
+                                   const char *call)
+{
+    if (GSHMEM_UNLIKELY(host_lost(&n->job->host, request->pe)))
+        return fail_afar(GSHMEM_ERR_PEER_DEAD, request->pe, call);
+    network_enter(n);
+    return post_held(n, pending, request, departure, call);
+}
+
 GSHMEM_HOT gshmem_status_t network_post(struct network *n, struct pending *pending,
                                         struct transport_request *request, const char *call)
 {
@@ -148,17 +167,17 @@ GSHMEM_HOT gshmem_status_t network_post(struct network *n, struct pending *pendi
 GSHMEM_HOT gshmem_status_t network_put_to_heap(struct pending *pending, int pe, uint64_t offset,
                                                const void *source, size_t bytes)
 {
-    struct transport_request put = {
-        .kind = TRANSPORT_PUT,
-        .flags = TRANSPORT_LOOSE | TRANSPORT_MORE,
-        .pe = pe,
-        .segment = SEGMENT_HEAP,
-        .offset = offset,
-        .local = (void *)source,
-        .bytes = bytes,
-    };
+    struct network *n = job->network;
+    struct transport_request *put = &n->to_heap;
 
-    return post(job->network, pending, &put, NULL, "put");
+    if (GSHMEM_UNLIKELY(host_lost(&job->host, pe)))
+        return fail_afar(GSHMEM_ERR_PEER_DEAD, pe, "put");
+    network_enter(n);
+    put->pe = pe;
+    put->offset = offset;
+    put->local = (void *)source;
+    put->bytes = bytes;
+    return post_held(n, pending, put, NULL, "put");
 }
 
 GSHMEM_HOT gshmem_status_t network_put(struct network *n, struct pending *pending,

@@ -372,6 +372,8 @@ gshmem_status_t network_open(struct job *j, void *address, size_t capacity, size
         .distance = nic_distance,
         .turn = j->host.index,
     };
+    n->to_heap = (struct transport_request){
+        .kind = TRANSPORT_PUT, .flags = TRANSPORT_LOOSE | TRANSPORT_MORE, .segment = SEGMENT_HEAP};
     j->network = n;
     *bytes = 0;
     n->program = calloc((size_t)j->n_pes, sizeof *n->program);

@@ -29,6 +29,7 @@ struct network {
     _Atomic int at_the_door; /* threads that wait for the lock, to post */
     _Atomic uint32_t fences; /* of all contexts */
     struct flight *spare;
+    struct transport_request to_heap; /* of puts into heaps, but for what each has of its own */
     _Atomic(struct errand *) idle_errand;
     struct job *job;
     uint8_t *program;     /* [PE]: an enum program, looked up when first asked for */

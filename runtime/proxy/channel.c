@@ -156,14 +156,13 @@ static inline bool translate_plain(const struct proxy_way *way, uint64_t kind,
 }
 
 /* Fills in what is looked at when it has landed without a failure, or when one is told. */
-static inline void fill_plain(struct passage *p, struct proxy_channel *c, uint64_t word)
+static inline void fill_plain(struct passage *p, uint64_t word)
 {
     p->answer.status = 0;
     p->answer.wanted = false;
     p->slots = 1;
     p->plain = true;
     p->landed = p->raises = p->signals = false;
-    p->channel = c;
     p->word = word;
 }
 
@@ -286,17 +285,20 @@ static inline enum step take_one(struct proxy_channel *c, const struct gshmem_sl
     const uint64_t kind = command_plain_kind(slot->word[0]);
     struct passage *p = passage_at(c, c->taken);
 
-    if (kind != GSHMEM_COMMAND_VALUE && kind != GSHMEM_COMMAND_PUT)
-        return take_any(c, bytes);
     const struct gshmem_command m = gshmem_command_decode(*slot);
-    if (!translate_plain(c->way, kind, &m, p, &c->plain))
+    const bool plain = kind == GSHMEM_COMMAND_VALUE
+                           ? translate_plain(c->way, GSHMEM_COMMAND_VALUE, &m, p, &c->plain)
+                           : kind == GSHMEM_COMMAND_PUT &&
+                                 translate_plain(c->way, GSHMEM_COMMAND_PUT, &m, p, &c->plain);
+    if (!plain)
         return take_any(c, bytes);
-    fill_plain(p, c, slot->word[0]);
+    fill_plain(p, slot->word[0]);
     gshmem_status_t status = c->way->post(c->way->context, &c->plain);
-    if (status == TRANSPORT_FULL)
-        return STEP_FULL;
-    if (status)
+    if (GSHMEM_UNLIKELY(status)) {
+        if (status == TRANSPORT_FULL)
+            return STEP_FULL;
         land(p, status);
+    }
     *bytes += c->plain.bytes;
     c->taken++;
     return STEP_TAKEN;
@@ -316,6 +318,8 @@ void channel_begin(struct proxy_channel *c)
     c->mask = (UINT64_C(1) << c->slots_log2) - 1;
     c->plain = (struct transport_request){
         .kind = TRANSPORT_PUT, .segment = c->way->heap_segment, .done = land};
+    for (uint64_t i = 0; i <= c->mask; i++)
+        c->passage[i].channel = c;
 }
 
 bool channel_take(struct proxy_channel *c)

@@ -16,7 +16,9 @@ static inline uint64_t command_plain_kind(uint64_t word)
 
 static inline bool command_is_element(uint32_t bytes)
 {
-    return bytes && bytes <= 16 && !(bytes & (bytes - 1));
+    const uint32_t sizes = 1u << 1 | 1u << 2 | 1u << 4 | 1u << 8 | 1u << 16;
+
+    return bytes < 32 && sizes >> bytes & 1;
 }
 
 /* Whether a command that is marked `more` may be, and so is read with the next slot. */

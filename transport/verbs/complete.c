@@ -123,25 +123,28 @@ __attribute__((noinline)) static struct link *received(struct verbs *v, struct n
 
 /* ---- All ---- */
 
-/* The common end in one go, of a request that went alone, by a path that has nothing more under
- * way; whether that was all there was to do for the link. */
-static inline bool end_alone(struct verbs *v, struct link *l)
+/* The common end in one go, of a request that went alone, as one packet; whether that was all there was
+ * to do for the link. */
+static inline bool end_alone(struct link *l)
 {
     struct op *op = &l->op[l->done % OPS];
+    struct path *p = l->alone_by;
 
-    l->alone = NULL;
+    p->nic->works_left++;
+    p->done++;
+    p->packet_done++;
+    l->alone = NONE_ALONE;
     if (op->updates)
         atomics_deliver(l, op);
     l->done++;
-    v->events++;
     op->request.done(op->request.tag, GSHMEM_OK);
     return l->posted == l->done && !l->owes_reply && l->reply_next == l->reply_end && !l->stage;
 }
 
-/* The link for which there may be more to do now, or NULL. */
-static inline struct link *sent(struct verbs *v, struct nic *nic, const struct ibv_wc *wc)
+/* Of any other work request. */
+__attribute__((noinline)) static struct link *sent(struct verbs *v, struct nic *nic, struct link *l,
+                                                   const struct ibv_wc *wc)
 {
-    struct link *l = v->to[wc->wr_id >> 32 & 0xffffff];
     const unsigned index = wc->wr_id >> 56 & 15;
 
     if (!l || l->state == LINK_FAILED || (int)index >= l->paths)
@@ -158,7 +161,18 @@ static inline struct link *sent(struct verbs *v, struct nic *nic, const struct i
     p->packet_done = p->work[(p->done - 1) % SEND_DEPTH].packet_end;
     if (p->state == PATH_TRIED)
         path_come_up(v, p);
-    return l->alone == p && p->done == p->sends && end_alone(v, l) ? NULL : l;
+    return l;
+}
+
+/* The link for which there may be more to do now, or NULL. */
+static inline struct link *completed(struct verbs *v, struct nic *nic, const struct ibv_wc *wc)
+{
+    if (wc->wr_id & RECEIVED)
+        return received(v, nic, wc);
+    struct link *l = v->to[wc->wr_id >> 32 & 0xffffff];
+    if (l && wc->wr_id == l->alone && wc->status == IBV_WC_SUCCESS)
+        return end_alone(l) ? NULL : l;
+    return sent(v, nic, l, wc);
 }
 
 void complete_go_on(struct verbs *v, struct link *l)
@@ -184,7 +198,7 @@ static void take(struct verbs *v, struct nic *nic, const struct ibv_wc *wc, int 
     struct link *touched = NULL;
 
     for (int i = 0; i < n; i++) {
-        struct link *l = wc[i].wr_id & RECEIVED ? received(v, nic, &wc[i]) : sent(v, nic, &wc[i]);
+        struct link *l = completed(v, nic, &wc[i]);
         if (touched && touched != l)
             complete_go_on(v, touched);
         touched = l;

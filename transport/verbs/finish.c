@@ -61,7 +61,7 @@ void finish_some(struct verbs *v, struct link *l)
         if (!status && op->updates)
             atomics_deliver(l, op);
         release(v, op);
-        l->alone = NULL;
+        l->alone = NONE_ALONE;
         l->gathered_first += op->gathered != NULL;
         if (l->issuing == l->done)
             l->issuing++;

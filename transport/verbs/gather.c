@@ -110,7 +110,7 @@ static gshmem_status_t add(struct verbs *v, struct gathered *g, const struct tra
         g->updates |= c.bytes == 0;
         g->of_device |= c.bytes && v->config.segment[c.segment].of_device;
     }
-    g->bytes = (uint16_t)(g->bytes + bytes);
+    g->bytes += bytes;
     return GSHMEM_OK;
 }
 
@@ -144,9 +144,67 @@ static gshmem_status_t begin(struct verbs *v, struct link *l, const struct trans
     gshmem_status_t status = add(v, g, r);
     if (status)
         return status;
-    issue_open(l, r)->gathered = g;
+    g->op = issue_open(l, r);
+    g->op->gathered = g;
+    l->collecting = l->direct ? g : NULL;
     l->gathered_next++;
     l->posted++;
+    return GSHMEM_OK;
+}
+
+/* Last of all, and so a jump. */
+__attribute__((noinline)) static gshmem_status_t copy(void *to, const void *from, uint64_t bytes)
+{
+    gshmem_copy(to, from, bytes);
+    return GSHMEM_OK;
+}
+
+/* Another, with a head of so many bytes. */
+static inline uint32_t begin_change(struct gathered *g, const struct transport_request *r,
+                                    uint32_t head)
+{
+    g->head = g->bytes;
+    g->bytes += head;
+    g->changes++;
+    g->last.segment = r->segment;
+    g->last.bytes = (uint8_t)r->bytes;
+    g->last.offset = r->offset;
+    return head;
+}
+
+/* The same for most puts of the CPU's memory in one go. */
+GSHMEM_HOT gshmem_status_t gather_more(struct verbs *v, struct link *l,
+                                       const struct transport_request *r)
+{
+    struct gathered *g = l->collecting;
+    const uint64_t bytes = r->bytes, distance = r->offset - g->last.offset;
+    const uint64_t room = sizeof g->text - g->bytes;
+    unsigned char *at = g->text + g->bytes;
+
+    if ((r->kind | r->signal_op) || !(r->flags & TRANSPORT_LOOSE) ||
+        bytes - 1 >= MESSAGE_CHANGE_MOST || g->op->request.epoch != r->epoch ||
+        r->offset % CHUNK_BYTES + bytes > CHUNK_BYTES || r->offset + bytes > l->bytes[r->segment] ||
+        room < MESSAGE_CHANGE_NEAR + bytes || l->joined_next - l->joined_first == JOINED)
+        return issue_in_turn(v, l, r);
+    if (!message_is_near(&g->last, r->segment, distance)) {
+        if (room < MESSAGE_CHANGE_FAR + bytes)
+            return issue_in_turn(v, l, r);
+        message_change_far(at, r->segment, r->offset, bytes);
+        at += begin_change(g, r, MESSAGE_CHANGE_FAR);
+    } else if (distance == g->last.bytes && distance && distance + bytes <= MESSAGE_CHANGE_MOST &&
+               r->offset % CHUNK_BYTES) {
+        g->last.bytes = (uint8_t)(distance + bytes);
+        g->text[g->head] = (unsigned char)(g->text[g->head] + bytes);
+    } else {
+        message_change_near(at, distance, bytes);
+        at += begin_change(g, r, MESSAGE_CHANGE_NEAR);
+    }
+    g->bytes += (uint32_t)bytes;
+    l->joined[l->joined_next % JOINED] = (struct joined){r->done, r->tag};
+    g->op->joined_end = ++l->joined_next;
+    if (GSHMEM_UNLIKELY(bytes != 8))
+        return copy(at, r->local, bytes);
+    memcpy(at, r->local, 8);
     return GSHMEM_OK;
 }
 
@@ -204,12 +262,19 @@ static uint32_t take_apart(const struct gathered *g, uint32_t at, struct message
     return message_next_change(g->text + at, g->bytes - at, c);
 }
 
+static void goes(struct link *l, const struct gathered *g)
+{
+    if (l->collecting == g)
+        l->collecting = NULL;
+}
+
 bool gather_issue(struct verbs *v, struct link *l, struct op *op)
 {
     const struct gathered *g = op->gathered;
-    struct message m = {.kind = MESSAGE_CHANGES, .bytes = g->bytes, .data = g->text};
+    struct message m = {.kind = MESSAGE_CHANGES, .bytes = (uint16_t)g->bytes, .data = g->text};
     struct message_change c = {.offset = 0};
 
+    goes(l, g);
     if (op->at == 0 && goes_as_message(v, l, g))
         return issue_update(v, l, op, &m);
     if (issue_has_unapplied(l))
@@ -285,7 +350,7 @@ static void cut(struct gathered *g, uint32_t at)
     const uint32_t rest = (uint32_t)(g->text + g->bytes - c.data);
     memmove(g->text + head_bytes, c.data, rest);
     memcpy(g->text, head, head_bytes);
-    g->bytes = (uint16_t)(head_bytes + rest);
+    g->bytes = head_bytes + rest;
     g->closed = true;
 }
 
@@ -294,6 +359,7 @@ bool gather_carry(struct verbs *v, struct link *l, struct op *op)
     struct gathered *g = op->gathered;
     struct message_change c = {.offset = 0};
 
+    goes(l, g);
     for (uint32_t at = 0, taken; at < g->bytes; at += taken) {
         taken = take_apart(g, at, &c);
         if (at < op->at)

@@ -277,11 +277,12 @@ bool issue_small(struct verbs *v, struct link *l, struct op *op, uint64_t at,
 {
     struct path *p = l->up[0];
     uint64_t bytes = put->bytes;
-    uint32_t key;
+    uint32_t key = l->near.key;
 
-    if (!may_use(l, p) || !find_key(v, l, p, put->segment, put->offset, &bytes, &key))
+    if (!may_use(l, p) || (!(p == l->direct && is_near(l, put->segment, put->offset, bytes)) &&
+                           !find_key(v, l, p, put->segment, put->offset, &bytes, &key)))
         return false;
-    struct ibv_send_wr *wr = post_next(v, p, WORK_WRITE, issue_number(l, op), at, bytes);
+    struct ibv_send_wr *wr = post_next(v, p, WORK_WRITE, issue_number(l, op), at, 0); /* a packet */
     if (!wr)
         return false;
     wr->opcode = IBV_WR_RDMA_WRITE;
@@ -472,7 +473,7 @@ void issue_again(struct link *l, const struct work *w)
 
     if (w->kind == WORK_OTHER)
         return;
-    l->alone = NULL;
+    l->alone = NONE_ALONE;
     if (w->kind == WORK_MESSAGE)
         op->wants_reply = false;
     if ((w->kind == WORK_WRITE || w->kind == WORK_READ) && w->at < op->at)
@@ -538,6 +539,7 @@ struct op *issue_open(struct link *l, const struct transport_request *request)
 {
     struct op *op = op_at(l, l->posted);
 
+    l->collecting = NULL;
     op->request = *request;
     op->link = l;
     op->slot = -1;
@@ -547,11 +549,11 @@ struct op *issue_open(struct link *l, const struct transport_request *request)
     return op;
 }
 
-static bool is_small_put(const struct transport_request *r)
-{
-    return r->kind == TRANSPORT_PUT && r->flags & TRANSPORT_LOOSE && !r->signal_op && !r->sent &&
-           r->bytes - 1 < SMALL_BYTES;
-}
+/* ---- The common cases in one go ----
+ *
+ * A small put, or an update by a NIC, while no request before it is under way, nor anything else by
+ * its path. So it has nothing to keep in order with, or to wait for, and leaves at once, though more
+ * may follow: those gather meanwhile. What is false goes the general way, like all others. */
 
 /* The key for all of those bytes, of a path's NIC; 0: it is not known, or there is none for all. */
 static inline uint64_t known_key(const struct link *l, const struct path *p, int segment,
@@ -564,40 +566,55 @@ static inline uint64_t known_key(const struct link *l, const struct path *p, int
     return key[offset / CHUNK_BYTES * (uint64_t)l->rails + p->number % RAILS_MOST];
 }
 
-/* Its one work request is all of it, unless that may have to be made again. */
-static inline void leave(struct verbs *v, struct link *l, struct op *op, struct path *p)
+__attribute__((noinline)) static bool come_near(struct link *l, const struct transport_request *r)
 {
-    op->issued = op->fenced = true;
-    note_sent(op, p);
-    l->alone = op->held ? NULL : p;
-    l->epoch = op->request.epoch;
-    l->ordered = !(op->request.flags & TRANSPORT_LOOSE);
-    l->issuing = ++l->posted;
-    post_collected(v, p);
+    const uint64_t from = r->offset / CHUNK_BYTES * CHUNK_BYTES,
+                   key = known_key(l, l->direct, r->segment, r->offset, r->bytes);
+
+    if (!key)
+        return false;
+    const uint64_t all = l->bytes[r->segment] - from;
+    l->near = (struct near){.from = from,
+                            .bytes = all < CHUNK_BYTES ? all : CHUNK_BYTES,
+                            .base = l->base[r->segment],
+                            .key = (uint32_t)key,
+                            .segment = r->segment};
+    return true;
 }
 
-/* The common cases in one go: a small put, or an update by a NIC, while no request before it is
- * under way, nor anything else by its path. So it has nothing to keep in order with, or to wait
- * for, and leaves at once, though more may follow: those gather meanwhile. False: it goes the
- * general way, like all others. */
+/* Its one work request is all of it. */
+static inline void leave(struct link *l, struct op *op, struct path *p)
+{
+    op->issued = op->fenced = true;
+    op->end[p->index] = p->sends;
+    op->used = (uint16_t)(1u << p->index);
+    l->alone = p->mark | p->sends;
+    l->alone_by = p;
+    l->epoch = op->request.epoch;
+    l->issuing = ++l->posted;
+}
+
 static bool write_at_once(struct verbs *v, struct link *l, const struct transport_request *r)
 {
     struct path *p = l->direct;
-    uint64_t key;
 
-    if (!p || !is_small_put(r) || !(key = known_key(l, p, r->segment, r->offset, r->bytes)))
-        return false;
-    struct ibv_send_wr *wr = post_alone(p, WORK_WRITE, l->posted);
-    if (!wr)
+    /* who asks for `sent` is told when it is done, which is about then */
+    if (!p || (r->kind | r->signal_op) || !(r->flags & TRANSPORT_LOOSE) ||
+        r->bytes - 1 >= p->lone_most ||
+        (GSHMEM_UNLIKELY(!is_near(l, r->segment, r->offset, r->bytes)) && !come_near(l, r)) ||
+        !post_begin_alone(p, WORK_WRITE, l->posted))
         return false;
     struct op *op = issue_open(l, r);
     gshmem_copy(op->small, r->local, r->bytes);
-    wr->opcode = IBV_WR_RDMA_WRITE;
-    wr->wr.rdma.remote_addr = l->base[r->segment] + r->offset;
-    wr->wr.rdma.rkey = (uint32_t)key;
-    post_within(p, wr, op->small, (uint32_t)r->bytes);
+    p->lone.wr_id = p->mark | p->sends;
+    p->lone.wr.rdma.remote_addr = l->near.base + r->offset;
+    p->lone.wr.rdma.rkey = l->near.key;
+    p->lone_sge.addr = (uintptr_t)op->small;
+    p->lone_sge.length = (uint32_t)r->bytes;
     op->at = r->bytes;
-    leave(v, l, op, p);
+    l->ordered = false;
+    leave(l, op, p);
+    post_lone(v, p);
     return true;
 }
 
@@ -607,20 +624,24 @@ static bool update_at_once(struct verbs *v, struct link *l, const struct transpo
     uint64_t key;
 
     if (r->kind != TRANSPORT_ATOMIC || l->state != LINK_UP || !l->updates || p->state != PATH_UP ||
-        !atomics_have(v, r) || !(key = known_key(l, p, r->segment, r->offset & ~7ull, 8)))
-        return false;
-    struct ibv_send_wr *wr = post_alone(p, WORK_UPDATE, l->posted);
-    if (!wr)
+        !atomics_have(v, r) || !(key = known_key(l, p, r->segment, r->offset & ~7ull, 8)) ||
+        !post_begin_alone(p, WORK_UPDATE, l->posted))
         return false;
     struct op *op = issue_open(l, r);
     const struct update u = atomics_update(op);
-    atomics_fill_in(v, op, &u, (uint32_t)key, wr);
-    leave(v, l, op, p);
+    atomics_fill_in(v, op, &u, (uint32_t)key, post_take_alone(p));
+    l->ordered = !(r->flags & TRANSPORT_LOOSE);
+    leave(l, op, p);
+    if (op->held) /* it may have to be made again */
+        l->alone = NONE_ALONE;
+    post_collected(v, p);
     return true;
 }
 
-__attribute__((noinline)) static gshmem_status_t
-post_in_turn(struct verbs *v, struct link *l, const struct transport_request *request)
+/* ---- The general way ---- */
+
+gshmem_status_t issue_in_turn(struct verbs *v, struct link *l,
+                              const struct transport_request *request)
 {
     if (l->state == LINK_FAILED)
         return l->failure;
@@ -645,10 +666,19 @@ post_in_turn(struct verbs *v, struct link *l, const struct transport_request *re
     return GSHMEM_OK; /* if the link broke just now, done has been called with that */
 }
 
+/* Apart, so that others are not slowed down by the registers that it takes. */
+__attribute__((noinline)) static GSHMEM_HOT gshmem_status_t
+post_first(struct verbs *v, struct link *l, const struct transport_request *request)
+{
+    const bool went = write_at_once(v, l, request) || update_at_once(v, l, request);
+
+    return went ? GSHMEM_OK : issue_in_turn(v, l, request);
+}
+
 GSHMEM_HOT gshmem_status_t issue_post(struct verbs *v, struct link *l,
                                       const struct transport_request *request)
 {
-    if (l->posted == l->done && (write_at_once(v, l, request) || update_at_once(v, l, request)))
-        return GSHMEM_OK;
-    return post_in_turn(v, l, request);
+    if (l->posted == l->done)
+        return post_first(v, l, request);
+    return l->collecting ? gather_more(v, l, request) : issue_in_turn(v, l, request);
 }

@@ -56,6 +56,8 @@ void link_settle(struct verbs *v, struct link *l)
         l->state = l->ups ? LINK_UP : LINK_BELOW;
     l->direct =
         l->state == LINK_UP && !l->up[0]->nic->iwarp && !v->config.device ? l->up[0] : NULL;
+    l->near.bytes = 0; /* its key is of one NIC */
+    l->collecting = NULL;
     if (l->state == LINK_BELOW && before != LINK_BELOW)
         v->config.info("verbs: PE %d is reached by %s%s", l->pe, v->below->ops->name,
                        l->mended ? ", until a path comes back" : ": there is no path of verbs to it");
@@ -104,6 +106,7 @@ gshmem_status_t link_open(struct verbs *v, int pe, struct link **out)
     }
     l->verbs = v;
     l->pe = pe;
+    l->alone = NONE_ALONE;
     l->pairs = reach_find(v, pe, is_here(v, pe), l->rail, &updater, why, sizeof why);
     if (!l->pairs) {
         v->config.info("verbs: PE %d: %s", pe, why);
@@ -253,6 +256,7 @@ void link_fail(struct verbs *v, struct link *l, gshmem_status_t status, const ch
     l->state = LINK_FAILED;
     l->failure = status;
     l->direct = l->messenger = NULL;
+    l->collecting = NULL;
     l->ups = 0;
     for (int i = 0; i < l->paths; i++) {
         struct path *p = l->path[i];
@@ -271,6 +275,7 @@ void link_fail(struct verbs *v, struct link *l, gshmem_status_t status, const ch
 
 void link_forget(struct link *l, int segment, uint64_t offset, uint64_t bytes)
 {
+    l->near.bytes = 0;
     for (uint64_t c = (offset + CHUNK_BYTES - 1) / CHUNK_BYTES;
          l->key[segment] && c * CHUNK_BYTES < offset + bytes; c++)
         memset(&l->key[segment][c * (uint64_t)l->rails], 0, (size_t)l->rails * sizeof *l->key[segment]);

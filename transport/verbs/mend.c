@@ -47,6 +47,7 @@ void mend_break(struct verbs *v, struct path *p, const char *why)
     }
     ibv_modify_qp(p->qp, &error, IBV_QP_STATE); /* a NIC that is gone takes nothing either */
     p->batch_first = p->batched = 0;
+    p->link->alone = NONE_ALONE;
     p->unsaid = 0;
     p->state = PATH_STOPPING;
     p->tried = true;

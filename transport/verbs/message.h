@@ -153,22 +153,40 @@ struct message_change {
     const unsigned char *data; /* or the operand, of 8 bytes */
 };
 
+static inline bool message_is_near(const struct message_change *last, uint8_t segment,
+                                   uint64_t distance)
+{
+    return segment == last->segment && distance == (uint64_t)(int16_t)distance;
+}
+
+/* The head of a near one, and that of a far one. An update's has MESSAGE_CHANGE_MOST + 1 bytes. */
+static inline void message_change_near(unsigned char *at, uint64_t distance, uint64_t bytes)
+{
+    const uint16_t far = htole16((uint16_t)distance);
+
+    at[0] = (unsigned char)(bytes - 1);
+    memcpy(at + 1, &far, sizeof far);
+}
+
+static inline void message_change_far(unsigned char *at, uint8_t segment, uint64_t offset,
+                                      uint64_t bytes)
+{
+    message_put64(at, (uint64_t)segment << 56 | offset << 8 | 0x80 | (bytes - 1));
+}
+
 /* All of `next` but the data, or the operand, which comes behind `last`; how many bytes that takes.
  */
 static inline uint32_t message_change_head(unsigned char *at, const struct message_change *last,
                                            const struct message_change *next)
 {
     const uint64_t distance = next->offset - last->offset;
-    const unsigned char number =
-        next->bytes ? (unsigned char)(next->bytes - 1) : MESSAGE_CHANGE_MOST;
+    const uint64_t bytes = next->bytes ? next->bytes : MESSAGE_CHANGE_MOST + 1;
     uint32_t head = MESSAGE_CHANGE_NEAR;
 
-    if (next->segment == last->segment && distance == (uint64_t)(int16_t)distance) {
-        at[0] = number;
-        at[1] = (unsigned char)distance;
-        at[2] = (unsigned char)(distance >> 8);
+    if (message_is_near(last, next->segment, distance)) {
+        message_change_near(at, distance, bytes);
     } else {
-        message_put64(at, (uint64_t)next->segment << 56 | next->offset << 8 | 0x80 | number);
+        message_change_far(at, next->segment, next->offset, bytes);
         head = MESSAGE_CHANGE_FAR;
     }
     if (next->bytes)

@@ -26,6 +26,10 @@ struct path *path_create(struct verbs *v, struct link *l, uint32_t number)
     p->state = PATH_DOWN;
     for (int i = 0; i < BATCH; i++)
         p->wr[i].sg_list = &p->sge[i];
+    p->lone = (struct ibv_send_wr){.sg_list = &p->lone_sge,
+                                   .num_sge = 1,
+                                   .opcode = IBV_WR_RDMA_WRITE,
+                                   .send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE};
     return p;
 }
 
@@ -122,6 +126,7 @@ bool path_begin(struct verbs *v, struct path *p, char *why, size_t why_size)
     p->first_packet = ((uint32_t)v->config.pe * 0x9e3779b1u + (uint32_t)p->link->pe * 0x85ebca6bu +
                        p->life * 0xc2b2ae35u) >> 8;
     p->packet = p->packet_done = p->first_packet;
+    p->lone_most = p->nic->inline_most < SMALL_BYTES ? p->nic->inline_most : SMALL_BYTES;
     p->fence = p->fence_read = p->last_read = p->done = p->sends;
     p->receives = p->drained = p->stopped_here = p->stopped_there = false;
     p->state = PATH_ASKED;

@@ -25,6 +25,16 @@ bool post_refused(struct verbs *v, struct path *p, const struct ibv_send_wr *bad
     return false;
 }
 
+/* It is one that was collected, and none of them taken. */
+void post_lone_refused(struct verbs *v, struct path *p, int error)
+{
+    p->sge[0] = p->lone_sge;
+    p->wr[0] = p->lone;
+    p->wr[0].sg_list = p->sge;
+    p->batched = 1;
+    post_refused(v, p, p->wr, error);
+}
+
 bool post_batch(struct verbs *v, struct path *p)
 {
     if (p->batch_first == p->batched)

@@ -21,24 +21,41 @@ static inline bool post_collected(struct verbs *v, struct path *p)
     return true;
 }
 
-/* A work request that is a batch of its own: while nothing else is under way by its path, which
- * leaves little to ask for. To be filled in, and given away by post_collected; NULL: something is.
- */
-static inline struct ibv_send_wr *post_alone(struct path *p, enum work_kind kind, uint32_t op)
+/* A work request of one packet while nothing else is under way by its path, which leaves little to ask
+ * for, is counted and remembered; false: something is. */
+static inline bool post_begin_alone(struct path *p, enum work_kind kind, uint32_t op)
+{
+    if (p->sends != p->done || p->nic->works_left == 0)
+        return false;
+    p->nic->works_left--;
+    p->work[p->sends++ % SEND_DEPTH] =
+        (struct work){.op = op, .packet_end = ++p->packet, .kind = (uint8_t)kind};
+    return true;
+}
+
+/* That one, as a batch of its own: to be filled in, and given away by post_collected. */
+static inline struct ibv_send_wr *post_take_alone(struct path *p)
 {
     struct ibv_send_wr *wr = p->wr;
 
-    if (p->sends != p->done || p->nic->works_left == 0)
-        return NULL;
-    p->nic->works_left--;
     p->batched = 1;
-    p->work[p->sends % SEND_DEPTH] =
-        (struct work){.op = op, .packet_end = ++p->packet, .kind = (uint8_t)kind};
-    wr->wr_id = p->mark | ++p->sends;
+    wr->wr_id = p->mark | p->sends;
     wr->next = NULL;
     wr->num_sge = 1;
     wr->send_flags = IBV_SEND_SIGNALED;
     return wr;
+}
+
+void post_lone_refused(struct verbs *v, struct path *p, int error);
+
+/* Gives the queue pair p->lone. */
+static inline void post_lone(struct verbs *v, struct path *p)
+{
+    struct ibv_send_wr *bad;
+    const int error = ibv_post_send(p->qp, &p->lone, &bad);
+
+    if (GSHMEM_UNLIKELY(error))
+        post_lone_refused(v, p, error);
 }
 
 /* To be filled in; NULL: there is no room for so many packets, or so many are under way. */

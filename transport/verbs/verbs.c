@@ -137,18 +137,20 @@ static void send_held(struct verbs *v)
     }
 }
 
-/* Looking at the transport below takes a system call, and it has little to do where all links are up. */
-static bool below_is_due(struct verbs *v)
+/* What is seen to now and then: looking at the transport below takes a system call, and it has little
+ * to do where all links are up. */
+__attribute__((noinline)) static gshmem_status_t look_around(struct verbs *v, int *events)
 {
-    if (v->settled && v->turns-- > 0)
-        return false;
-    v->turns = BELOW_ROUNDS;
+    if (v->rounds % RETRY_ROUNDS == 0)
+        mend_retry(v);
+    if (v->connecting)
+        cm_watch(v);
     v->settled = v->links != NULL;
     for (struct link *l = v->links; l; l = l->next) {
         v->settled &= l->state == LINK_UP;
         issue_move_marks(l);
     }
-    return true;
+    return v->below->ops->progress(v->below, events);
 }
 
 static GSHMEM_HOT gshmem_status_t verbs_progress(struct transport *base, int *events)
@@ -160,15 +162,11 @@ static GSHMEM_HOT gshmem_status_t verbs_progress(struct transport *base, int *ev
     v->events = 0;
     if (staging_busy(&v->staging))
         staging_look(&v->staging);
-    if (++v->rounds % RETRY_ROUNDS == 0)
-        mend_retry(v);
-    if (v->connecting)
-        cm_watch(v);
     if (v->held_back)
         send_held(v);
     v->events += complete_some(v);
-    if (below_is_due(v))
-        status = v->below->ops->progress(v->below, &others);
+    if (++v->rounds % BELOW_ROUNDS == 0 || !v->settled)
+        status = look_around(v, &others);
     *events = v->events + others + v->held_back;
     return status;
 }

@@ -46,6 +46,7 @@ enum {
 #define CHUNK_BYTES (16ull << 20) /* of a segment: registered, and its key asked for, at once */
 
 #define RECEIVED (1ull << 63) /* in wr_id: the rest is the number of the place in the inbox */
+#define NONE_ALONE UINT64_MAX /* no work request's */
 
 struct verbs;
 struct link;
@@ -100,9 +101,10 @@ struct joined {
 
 /* Small puts and updates that travel together, as in a message of them (message.h). */
 struct gathered {
+    struct op *op; /* the first, whose parts the others are */
     struct message_change last;
-    uint16_t bytes, changes; /* of text, and as many in it */
-    uint16_t head;           /* where the last begins */
+    uint32_t bytes, changes; /* of text, and as many in it */
+    uint32_t head;           /* where the last begins */
     bool updates;            /* there are such */
     bool of_device; /* some are puts to memory that only the owner's device can touch */
     bool closed;    /* nothing joins them any more */
@@ -164,6 +166,9 @@ struct path {
     struct work work[SEND_DEPTH];
     struct ibv_send_wr wr[BATCH];
     struct ibv_sge sge[BATCH];
+    struct ibv_send_wr lone; /* a small put's that goes alone, but for what each has of its own */
+    struct ibv_sge lone_sge;
+    uint32_t lone_most; /* its bytes; 0: the NIC takes none within a work request */
     struct message_bytes text[BATCH];
     struct message_bytes *kept; /* [SEND_DEPTH]: what NICs cannot take inline, until it is done */
     struct ibv_mr *kept_mr;
@@ -181,6 +186,14 @@ enum link_state {
 /* What is said on the way, and has not been taken by the transport below yet. */
 enum say { SAY_OFFER = 1, SAY_READY = 2, SAY_NONE = 4, SAY_STOPPED = 8 };
 
+/* A piece of one of the peer's segments, and what it takes to write there. */
+struct near {
+    uint64_t from, bytes; /* 0: none */
+    uint64_t base;        /* the peer's address of offset 0 */
+    uint32_t key;
+    int segment;
+};
+
 struct link {
     struct link *next;
     struct verbs *verbs;
@@ -192,8 +205,10 @@ struct link {
     struct path *up[PATHS_MOST]; /* those that are up; the first takes what is small, and messages */
     int ups;
     struct path *direct; /* that one, where puts of the CPU's memory can be plain writes; or NULL */
-    struct path *alone;  /* by which the first request went, if nothing is to be done for it but to
-                            hear that its one work request is; or NULL */
+    uint64_t alone; /* wr_id of the first request's one work request, if nothing is to be done for it
+                       but to hear that it is done; or NONE_ALONE */
+    struct path *alone_by;
+    struct near near; /* where the last small put went that was alone */
     struct path *messenger; /* that one, until what came by it is known; NULL: none is up */
     uint16_t lacks;         /* paths of the peer's that this side has not, and has not said so yet */
     uint8_t receiving;      /* NICs that have receives for it */
@@ -208,6 +223,7 @@ struct link {
     uint32_t joined_first, joined_next;
     struct gathered *gathered;      /* [GATHERS] */
     uint32_t gathered_first, gathered_next;
+    struct gathered *collecting; /* the last, while more of the CPU's memory may join it; or NULL */
     uint32_t below_left;            /* that the transport below carries */
     uint32_t held;                  /* whose signals wait, or updates */
     struct path *updater; /* the path to that NIC of the peer's which makes its updates; or NULL */
@@ -306,7 +322,6 @@ struct verbs {
     int stopping;       /* paths that wait for their completions to be drained */
     unsigned rounds;
     uint64_t listened_at; /* ns */
-    unsigned turns;     /* until the transport below is looked at again */
     bool settled;       /* it had nothing to do for any link when that was last looked at */
     int events;
 };
@@ -314,6 +329,13 @@ struct verbs {
 static inline bool is_after(uint32_t a, uint32_t b)
 {
     return (int32_t)(a - b) > 0;
+}
+
+static inline bool is_near(const struct link *l, int segment, uint64_t offset, uint64_t bytes)
+{
+    const uint64_t at = offset - l->near.from;
+
+    return at < l->near.bytes && bytes <= l->near.bytes - at && segment == l->near.segment;
 }
 
 extern const struct transport_ops gshmem_transport __attribute__((visibility("default")));
@@ -434,6 +456,9 @@ bool post_batch(struct verbs *v, struct path *p);
 
 gshmem_status_t issue_post(struct verbs *v, struct link *l,
                            const struct transport_request *request);
+/* The general way for any. */
+gshmem_status_t issue_in_turn(struct verbs *v, struct link *l,
+                              const struct transport_request *request);
 /* Gives queue pairs what they can take. */
 void issue_more(struct verbs *v, struct link *l);
 static inline void issue_batched(struct verbs *v, struct link *l)
@@ -465,6 +490,9 @@ bool issue_has_unapplied(const struct link *l);
 
 /* ---- gather.c ---- */
 
+/* What comes while some are collected. */
+gshmem_status_t gather_more(struct verbs *v, struct link *l,
+                            const struct transport_request *request);
 /* Whether a request may wait for more of its kind, and */
 bool gather_takes(const struct link *l, const struct transport_request *request);
 /* lets it; TRANSPORT_FULL: there is no room. */

@@ -1,6 +1,7 @@
 /* The proxy's part of a small put: a command is taken from a channel and handed to a transport, which
  * keeps it; it ends, and that is published. For tests/perf/instructions, which counts within
  * `measured`. */
+#define FAKE_LOG2 8
 #include "../../proxy/fake.h"
 
 void measured(void);

@@ -4,11 +4,21 @@
 
 static struct transport_ops ops;
 
+__attribute__((noinline)) void aside(void)
+{
+    int events;
+
+    while (fake_run())
+        ;
+    CHECK_EQ(gshmem_transport.progress(pe[1].t, &events), GSHMEM_OK);
+    while (fake_run())
+        ;
+}
+
 /* What the fake NIC has been given is done by the time its completions are asked for. */
 static gshmem_status_t progress(struct transport *t, int *events)
 {
-    while (fake_run())
-        ;
+    aside();
     return gshmem_transport.progress(t, events);
 }
 

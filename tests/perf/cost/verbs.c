@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../transport/verbs/pes.h"
+#include "pair.h"
 
 static uint64_t value = 7, old;
 static bool fetches;
@@ -34,8 +35,7 @@ __attribute__((noinline)) void measured(int batch)
         post(0, r);
     }
     while (ok + not_ok < posted) {
-        while (fake_run())
-            ;
+        aside();
         CHECK_EQ(gshmem_transport.progress(pe[0].t, &events), GSHMEM_OK);
     }
 }

@@ -63,6 +63,129 @@ static void round_trips(unsigned seed)
     }
 }
 
+/* ---- What may go together ---- */
+
+/* Puts of all sizes, to places near each other, of two segments and on both sides of the end of a chunk;
+ * some give a signal, some keep their order. */
+static void mixed(unsigned seed)
+{
+    enum { N = 120, APART = 200 };
+    const uint64_t from = seed % 2 ? CHUNK_BYTES - N / 2 * APART - 60 : place(N + 1);
+    static unsigned char data[N][APART];
+    static uint64_t signal[N];
+    unsigned char *there;
+
+    with_counters = true;
+    prepare(seed);
+    fake.atomics = true;
+    open_both();
+    with_counters = false;
+    warm_up();
+    srand(seed);
+    for (int i = 0; i < N; i++) {
+        const bool other = rand() % 8 == 0;
+        const uint64_t bytes = rand() % 2 ? 8 : 1 + (uint64_t)rand() % (APART - 1);
+        struct transport_request r =
+            put(data[i], other ? (uint64_t)i * 16 : from + (uint64_t)i * APART, other ? 8 : bytes);
+
+        memset(data[i], 0, APART);
+        memset(data[i], i + 1, r.bytes);
+        r.segment = other;
+        signal[i] = rand() % 8 == 0 && !other;
+        if (signal[i])
+            r = with_signal(r, GSHMEM_SIGNAL_SET, place(i + 1), 1);
+        r = loose(r, 0);
+        if (rand() % 16 == 0)
+            r.flags = TRANSPORT_MORE;
+        if (other)
+            signal[i] = 2;
+        post(0, r);
+        if (rand() % 32 == 0)
+            drive();
+    }
+    settle();
+    CHECK_EQ(not_ok + pe[0].lost, 0);
+    for (int i = 0; i < N; i++) {
+        there = signal[i] == 2 ? (unsigned char *)&pe[1].counters[2 * i]
+                               : (unsigned char *)pe[1].memory + from + i * APART;
+        CHECK(memcmp(there, data[i], signal[i] == 2 ? 16 : APART) == 0);
+        CHECK_EQ(*word(1, place(i + 1)), signal[i] == 1);
+    }
+    end();
+}
+
+/* Two that meet where a chunk ends are two all the same: it has a key of its own. */
+static void meet_at_the_end_of_a_chunk(void)
+{
+    begin(1);
+    warm_up();
+    for (int round = 0; round < 2; round++) { /* then keys are known */
+        struct fake_count before = fake;
+        post_word(CHUNK_BYTES + 64, 1, 0);
+        post_word(CHUNK_BYTES - 8, 2, 0);
+        post_word(CHUNK_BYTES, 3, 0);
+        settle();
+        CHECK_EQ(*word(1, CHUNK_BYTES - 8), 2);
+        CHECK_EQ(*word(1, CHUNK_BYTES), 3);
+        CHECK_EQ(not_ok, 0);
+        if (round)
+            CHECK_EQ(fake.writes - before.writes, 3);
+    }
+    end();
+}
+
+/* A put to where an update has just been. */
+static void meet_an_update(void)
+{
+    begin(1);
+    warm_up();
+    for (uint64_t i = 0; i < 20; i++) {
+        post_word(place(1), i, 0);
+        post_one(place(2), i % 2, 0);
+        post_word(place(2), 100 * i, 0);
+        post_word(place(3), i, 0);
+        settle();
+        CHECK(*word(1, place(2)) - 100 * i <= 1); /* in whichever order */
+        CHECK_EQ(*word(1, place(3)), i);
+    }
+    CHECK_EQ(not_ok, 0);
+    end();
+}
+
+/* More than can be on their way. */
+static void very_many(void)
+{
+    enum { N = 5000 };
+    unsigned char one = 1;
+
+    begin(1);
+    warm_up();
+    const int before = ok;
+    for (uint64_t i = 0; i < N; i++)
+        post(0, loose(put(&one, 64 + 2 * i, 1), 0));
+    settle();
+    CHECK_EQ(ok - before, N);
+    for (int i = 0; i < N; i++)
+        CHECK_EQ(pe[1].memory[64 + 2 * i] + 2 * pe[1].memory[65 + 2 * i], 1);
+    end();
+}
+
+/* None is taken in that does not end in its segment. */
+static void beyond_the_end(void)
+{
+    begin(1);
+    warm_up();
+    post_word(SEGMENT - 64, 1, 0);
+    settle();
+    post_word(SEGMENT - 64, 2, 0);
+    post_word(SEGMENT - 32, 3, 0);
+    post_word(SEGMENT - 7, 4, 0);
+    settle();
+    CHECK(not_ok > 0);
+    CHECK_HAS(pe[0].why, "ends before");
+    end();
+}
+
 /* ---- What it costs ---- */
 
 /* `n` puts that are not neighbours, behind one that is on its way, take so many more packets. */
@@ -254,6 +377,36 @@ static void others_keep_their_place(void)
     }
     settle();
     CHECK_EQ(*word(1, place(11)), 1300);
+    end();
+}
+
+/* One that keeps its order does not travel with what is collected, which may overtake stripes. */
+static void ordered_behind_stripes(unsigned seed)
+{
+    enum { LARGE = 16, BYTES = 3 * STRIPE_BYTES, FROM = 1 << 20 };
+    static char data[LARGE * BYTES];
+
+    begin_with(seed, 2);
+    warm_up();
+    post_word(place(3), 1, 0);
+    settle();
+    for (uint64_t round = 1; round <= 3; round++) {
+        memset(data, (int)round, sizeof data);
+        for (uint64_t i = 0; i < LARGE; i++)
+            post(0, loose(put(data + i * BYTES, FROM + i * BYTES, BYTES), 0));
+        post_word(place(0), round, 0);
+        post_word(place(1), round, 0);
+        struct transport_request r = put(&round, place(2), 8);
+        r.flags = TRANSPORT_MORE;
+        post(0, r);
+        while (*word(1, place(2)) != round)
+            drive();
+        CHECK(memcmp(pe[1].memory + FROM, data, sizeof data) == 0);
+        CHECK_EQ(*word(1, place(0)), round);
+        CHECK_EQ(*word(1, place(1)), round);
+        settle();
+    }
+    CHECK_EQ(not_ok, 0);
     end();
 }
 
@@ -528,6 +681,12 @@ int main(void)
         round_trips(seed);
         noise(seed);
     }
+    for (unsigned seed = 1; seed <= 60; seed++)
+        mixed(seed);
+    meet_at_the_end_of_a_chunk();
+    meet_an_update();
+    very_many();
+    beyond_the_end();
     packets(100, 0, 6);
     packets(20, 0, 1);
     packets(7, 7, 0);
@@ -538,6 +697,8 @@ int main(void)
     for (unsigned seed = 1; seed <= 40; seed++)
         fences_hold(seed);
     others_keep_their_place();
+    for (unsigned seed = 1; seed <= 20; seed++)
+        ordered_behind_stripes(seed);
     each_fails(IBV_WC_RETRY_EXC_ERR);
     each_fails(IBV_WC_REM_ACCESS_ERR);
     for (unsigned seed = 1; seed <= 60; seed++)
