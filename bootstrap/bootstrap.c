@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "bootstrap/builtin.h"
+#include "bootstrap/pmi/wire.h"
 #include "runtime/base/log.h"
 #include "runtime/base/module.h"
 #include "runtime/base/settings.h"
@@ -22,7 +23,8 @@ typedef enum bootstrap_found wants_module(const struct bootstrap_request *reques
 static wants_module wants_mpi, wants_pmix;
 
 /* In the order in which they are asked. What the program itself says comes first, then the starter
- * nearest to this process: gshmemrun may itself run inside a launcher's job. */
+ * nearest to this process: gshmemrun may itself run inside a launcher's job, and mpiexec.hydra inside a PMIx
+ * launcher's (is_further). */
 static const struct starter {
     const char *name;
     const struct bootstrap_ops *ops; /* NULL: in a module */
@@ -146,19 +148,38 @@ static enum bootstrap_found look(const struct starter *s, const struct bootstrap
     return (*ops)->detect(request, why, why_size);
 }
 
+/* Whether this is not the launcher that has started the process, but one in whose job that one runs: hydra's processes
+ * there have the variables of both. So have those of a hydra that starts its proxies by a srun with PMIx. */
+static bool is_further(const struct starter *s, char *why, size_t why_size)
+{
+    if (s->wants != wants_pmix || !pmi_wire_is_inherited())
+        return false;
+    snprintf(why, why_size, "PMI_FD is an open connection: a PMI-1 launcher is nearer to this process");
+    return true;
+}
+
 /* A launcher's traces that nothing could use: N jobs of one would be a silent lie. */
-static gshmem_status_t refuse_alone(void)
+static const struct trace *find_trace(void)
 {
     for (size_t i = 0; i < sizeof traces / sizeof traces[0]; i++) {
         const char *value = getenv(traces[i].variable);
         if (value && (!traces[i].counts || atoi(value) > 1))
-            return fail(GSHMEM_ERR_BOOTSTRAP,
-                        "%s=%s says that a launcher started this process, but none can be reached: "
-                        "start with gshmemrun, mpirun, mpiexec.hydra, srun --mpi=pmix or "
-                        "--mpi=pmi2; or set GSHMEM_BOOTSTRAP=single for a job of one",
-                        traces[i].variable, value);
+            return &traces[i];
     }
-    return GSHMEM_OK;
+    return NULL;
+}
+
+static gshmem_status_t refuse_alone(void)
+{
+    const struct trace *trace = find_trace();
+
+    if (!trace)
+        return GSHMEM_OK;
+    return fail(GSHMEM_ERR_BOOTSTRAP,
+                "%s=%s says that a launcher started this process, but none can be reached: "
+                "start with gshmemrun, mpirun, mpiexec.hydra, srun --mpi=pmix or "
+                "--mpi=pmi2; or set GSHMEM_BOOTSTRAP=single for a job of one",
+                trace->variable, getenv(trace->variable));
 }
 
 /* A name of the table, or the path of somebody's own module. */
@@ -194,6 +215,8 @@ static gshmem_status_t open_detected(const struct bootstrap_request *request,
             if (status)
                 return status;
         }
+        if (is_further(&starters[i], why, sizeof why))
+            continue;
         enum bootstrap_found found = look(&starters[i], request, &ops, why, sizeof why);
         if (found == BOOTSTRAP_BROKEN)
             return fail(GSHMEM_ERR_BOOTSTRAP, "bootstrap %s: %s", starters[i].name, why);
@@ -217,6 +240,8 @@ gshmem_status_t bootstrap_open(const struct bootstrap_request *request, struct b
 size_t bootstrap_survey(struct bootstrap_report *reports, size_t capacity)
 {
     struct bootstrap_request request = {.size = sizeof request, .fail = fail};
+    /* What is asked for by name is taken without a look at the others; and one that is found leaves no traces unused. */
+    bool decided = strcmp(settings_string(SETTING_BOOTSTRAP), "auto") != 0, named = decided;
     size_t n = 0;
 
     for (; n < STARTERS && n < capacity; n++) {
@@ -225,7 +250,15 @@ size_t bootstrap_survey(struct bootstrap_report *reports, size_t capacity)
 
         r->name = starters[n].name;
         r->why[0] = 0;
-        r->found = look(&starters[n], &request, &ops, r->why, sizeof r->why);
+        r->found = !named && is_further(&starters[n], r->why, sizeof r->why)
+                       ? BOOTSTRAP_ABSENT
+                       : look(&starters[n], &request, &ops, r->why, sizeof r->why);
+        if (starters[n].ops == &bootstrap_single && !decided && find_trace()) {
+            r->found = BOOTSTRAP_BROKEN;
+            snprintf(r->why, sizeof r->why, "%s is set by a launcher, and none can be reached",
+                     find_trace()->variable);
+        }
+        decided |= r->found == BOOTSTRAP_PRESENT;
     }
     return n;
 }

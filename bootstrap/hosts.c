@@ -1,11 +1,18 @@
 #define _GNU_SOURCE
 #include "bootstrap/hosts.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { NAME_BYTES = 65 }; /* of a host's name on Linux, with its final zero */
+enum {
+    SYSTEM_NAME_BYTES = 65, /* of a host's name on Linux, with its final zero */
+    CUT_BYTES = 63,         /* a name as long as a DNS label may be */
+    BOOT_DIGITS = 23,       /* of a boot's number that are enough to tell two from each other */
+};
+_Static_assert(SYSTEM_NAME_BYTES + 1 + BOOT_DIGITS <= HOSTS_NAME_BYTES && HOSTS_NAME_BYTES <= BOOTSTRAP_BLOB_MAX,
+               "a name and a boot's number fit, and are carried");
 
 struct named {
     const char *name;
@@ -57,18 +64,34 @@ int hosts_by_name(const char *const *name, int n_pes, int *host)
     return hosts_by_number(host, n_pes, n_pes, host);
 }
 
-static gshmem_status_t exchange(struct bootstrap *b, char (*text)[NAME_BYTES], const char **name)
+void hosts_own_name(char name[HOSTS_NAME_BYTES])
 {
-    char self[NAME_BYTES] = "";
+    char boot[BOOT_DIGITS + 1] = "";
+
+    if (gethostname(name, SYSTEM_NAME_BYTES) != 0)
+        name[0] = 0;
+    name[SYSTEM_NAME_BYTES - 1] = 0;
+    size_t n = strlen(name);
+    if (n > 0 && n < CUT_BYTES)
+        return;
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (f && fgets(boot, sizeof boot, f))
+        snprintf(name + n, HOSTS_NAME_BYTES - n, "#%s", boot);
+    if (f)
+        fclose(f);
+}
+
+static gshmem_status_t exchange(struct bootstrap *b, char (*text)[HOSTS_NAME_BYTES], const char **name)
+{
+    char self[HOSTS_NAME_BYTES] = "";
     size_t bytes;
 
-    if (gethostname(self, sizeof self - 1) != 0)
-        self[0] = 0;
+    hosts_own_name(self);
     gshmem_status_t status = b->ops->publish(b, self, strlen(self));
     if (!status)
         status = b->ops->fence(b);
     for (int pe = 0; !status && pe < b->n_pes; pe++) {
-        status = b->ops->fetch(b, pe, text[pe], NAME_BYTES - 1, &bytes);
+        status = b->ops->fetch(b, pe, text[pe], HOSTS_NAME_BYTES - 1, &bytes);
         name[pe] = text[pe];
     }
     return status;
@@ -76,7 +99,7 @@ static gshmem_status_t exchange(struct bootstrap *b, char (*text)[NAME_BYTES], c
 
 int hosts_by_exchange(struct bootstrap *b, int *host, gshmem_status_t *status)
 {
-    char(*text)[NAME_BYTES] = calloc((size_t)b->n_pes, sizeof *text);
+    char(*text)[HOSTS_NAME_BYTES] = calloc((size_t)b->n_pes, sizeof *text);
     const char **name = calloc((size_t)b->n_pes, sizeof *name);
     int hosts = 0;
 

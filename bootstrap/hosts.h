@@ -8,6 +8,12 @@
 
 #include "bootstrap/bootstrap.h"
 
+enum { HOSTS_NAME_BYTES = 96 };
+
+/* What PEs of this host, and they alone, have in common: its name. Names of 63 bytes and more may have been cut, as
+ * Kubernetes does, and be those of several hosts: the boot's number follows such a one. */
+void hosts_own_name(char name[HOSTS_NAME_BYTES]);
+
 /* name[pe]: the host's name. Sets host[pe] and returns how many hosts there are, or 0 when out of
  * memory. */
 int hosts_by_name(const char *const *name, int n_pes, int *host);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/descriptor.h"
 
 uint64_t stream_deadline(int seconds)
 {
@@ -54,7 +55,7 @@ static int connected(int fd, uint64_t deadline)
 
 int stream_connect(const struct sockaddr *to, socklen_t bytes, uint64_t deadline)
 {
-    int fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = descriptor_keep(socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 
     if (fd < 0)
         return -1;

@@ -15,7 +15,7 @@
 #include "device/request.h"
 #include "gshmem/status.h"
 
-#define DEVICE_VERSION 4
+#define DEVICE_VERSION 7
 
 struct gshmem_device_module;
 
@@ -87,11 +87,20 @@ struct device_finding {
     char text[240];
 };
 
-enum { DEVICE_FINDINGS_MOST = 8 };
+enum { DEVICE_FINDINGS_MOST = 9 };
+
+/* Whether kernels that have seen what came behind some data that NICs have written to memory of the device's see that
+ * data. */
+enum device_nic_order {
+    DEVICE_NIC_ORDERED, /* all kernels of the machine do */
+    DEVICE_NIC_FLUSHED, /* when `flush` has been called in between */
+    DEVICE_NIC_UNORDERED, /* it cannot be called: NICs are to write nothing there */
+};
 
 struct device_report {
     char pci[16]; /* where the unit is: 0000:65:00.0; "" */
     bool dma_buf; /* export_range works */
+    enum device_nic_order nic_order;
     int n;
     struct device_finding finding[DEVICE_FINDINGS_MOST];
 };
@@ -114,6 +123,9 @@ struct device_ops {
     const char *(*text)(const struct device *d);
     /* Makes this thread's calls of the device's own API, such as a module's, go to this device. */
     gshmem_status_t (*bind)(struct device *d);
+    /* The same until leave, whatever the thread had chosen, which it has again then. */
+    gshmem_status_t (*enter)(struct device *d);
+    void (*leave)(struct device *d);
 
     /* All zero; NULL: there is none left. */
     void *(*allocate)(struct device *d, enum device_memory kind, size_t bytes);
@@ -163,6 +175,15 @@ struct device_ops {
     /* An atomic with regard to those of kernels, also of other PEs' devices, done on return and after all copies that have been
      * started before. old: the bits the object had; NULL: not wanted. */
     gshmem_status_t (*update)(struct device *d, const struct device_update *u, uint64_t *old);
+    /* The same, begun: a kernel of the program's that fills a GPU holds it up for as long as it likes, and who
+     * drives the network must not wait for that. Copies that are started later do not wait for it. *ticket 0:
+     * too many are under way, try again. */
+    gshmem_status_t (*update_start)(struct device *d, const struct device_update *u, uint64_t *ticket);
+    /* Whether that is over, without waiting for it; then *old and *status say how it went, and the ticket is no
+     * more. */
+    bool (*update_done)(struct device *d, uint64_t ticket, uint64_t *old, gshmem_status_t *status);
+    /* Nobody will ask for it any more. */
+    void (*update_forget)(struct device *d, uint64_t ticket);
     /* Copies as `copy` does, and returns at once. They are made in the order in which they are started;
      * *ticket is of use until as many as DEVICE_COPIES_MOST have been started after it. */
     gshmem_status_t (*copy_start)(struct device *d, void *to, const void *from, size_t bytes,
@@ -227,6 +248,14 @@ struct device_ops {
      * domain that this one is in. Pieces follow by their handles, without descriptors. */
     gshmem_status_t (*heap_open_afar)(struct device *d, const struct device_card *card, uint64_t limit,
                                       uint64_t window, struct device_heap_map *map);
+
+    /* Whether calls that stream_call was given are still to be made: on streams, or in graphs that were
+     * launched. */
+    bool (*streams_busy)(struct device *d);
+
+    /* What NICs have written to memory of the device's is seen by all kernels from here on, also by those that run.
+     * May be called by any thread, and does not wait for kernels. */
+    gshmem_status_t (*flush)(struct device *d);
 };
 
 extern const struct device_ops device_host;
@@ -240,6 +269,8 @@ gshmem_status_t device_arena_create(size_t bytes, int *fd);
  */
 #define DEVICE_ARENA_ALIGNMENT ((size_t)1 << 30)
 gshmem_status_t device_arena_map(int fd, size_t bytes, size_t aligned, void **at);
+/* Maps a part of it at that address, and nowhere else: 0, or an errno. */
+int device_arena_map_at(int fd, size_t offset, size_t bytes, void *at);
 void device_arena_unmap(void *at, size_t bytes);
 /* Gives pages back that were touched; they read as zero afterwards. */
 gshmem_status_t device_arena_discard(int fd, size_t offset, size_t bytes);

@@ -11,6 +11,8 @@
 #ifndef GSHMEM_H
 #define GSHMEM_H
 
+#include "gshmem_names_begin.h"
+
 #include "gshmem/base.h"
 #include "gshmem/type.h"
 #include "gshmem/context.h"
@@ -52,7 +54,13 @@ typedef struct {
 
 GSHMEM_API gshmem_status_t gshmem_init_attr(const gshmem_init_attr_t *attr);
 
-/* Completes what this PE has outstanding, waits for the others, frees everything. Collective. */
+/* Completes what this PE has outstanding, waits for the others, frees everything. Collective. A PE that calls
+ * exit(0) or returns from main does the same.
+ *
+ * A collective call that needs a PE which has left in one of these ways, the wait for a lock that it holds, or for an
+ * update (wait_until) when all other PEs have left and this one has neither another thread nor kernels, ends the job
+ * with a line that says so; with GSHMEM_ON_ERROR=return or an error handler it fails with GSHMEM_ERR_PEER_DEAD
+ * instead. */
 GSHMEM_API gshmem_status_t gshmem_finalize(void);
 
 /* Whether the library is initialised. Callable at any time, from any thread. */
@@ -131,7 +139,8 @@ GSHMEM_API void *gshmem_realloc(void *ptr, size_t bytes);
 GSHMEM_API gshmem_status_t gshmem_free(void *ptr);
 
 /* The program's global and static variables are symmetric without asking. A child made by fork gets
- * a copy of its own of them, and goes on sharing the heap.
+ * a copy of its own of them, and goes on sharing the heap. It is no PE: calls in it answer
+ * GSHMEM_ERR_STATE, and its parent is not touched by them.
  *
  * Makes the global and static variables of the shared library that contains `inside` symmetric, as
  * those of the executable are. Call before gshmem_init, on all PEs in the same order (for example
@@ -229,6 +238,10 @@ GSHMEM_KERNELS_TOO_BEGIN
  * quiet: all operations of this PE before it are complete and visible to all PEs on return.
  * pe_quiet: the same for one PE.
  *
+ * "Of this PE" means: that it has issued on the context, from whichever thread, on the host or in a kernel, if
+ * the call comes after them (in the same thread, or a thread that has met the other since: by a lock,
+ * __syncthreads, cudaStreamSynchronize or the order of a stream, a flag with a fence of memory).
+ *
  * An operation on a PE that is lost (it has died, or somebody of the job has given it up) fails with
  * GSHMEM_ERR_PEER_DEAD, itself or in the next quiet. Not so where that PE's memory is mapped, as on the
  * same host (gshmem_ptr is not NULL): operations are loads and stores there, which cannot tell; its
@@ -290,9 +303,11 @@ GSHMEM_API gshmem_status_t gshmem_alltoallsmem(gshmem_team_t team, void *dest, c
                                                size_t n);
 GSHMEM_KERNELS_TOO_BEGIN
 /* dest[j] on every PE becomes the reduction by op of source[j] of all PEs. In place. The order in
- * which values are combined depends on the team's size and n alone, so results repeat; but in blocks of
- * GPUs that a switch connects, where it is the switch that adds large arrays of floating-point numbers up,
- * or compares halves (GSHMEM_CUDA_MULTICAST=off: it does not). All PEs get the same bits even then. */
+ * which values are combined depends on the team, type and n, on which of its PEs share a node, and on whose
+ * memory dest and source are in, and on nothing that happens at run time: results repeat where PEs are placed
+ * alike. On one node it is the order of the PEs. But in blocks of GPUs that a switch connects it is the switch
+ * that adds large arrays of floating-point numbers up, or compares halves (GSHMEM_CUDA_MULTICAST=off: it does
+ * not). All PEs get the same bits even then. */
 GSHMEM_API gshmem_status_t gshmem_reduce(gshmem_team_t team, enum gshmem_type type,
                                          enum gshmem_op op, void *dest, const void *source,
                                          size_t n);
@@ -312,8 +327,12 @@ GSHMEM_API gshmem_status_t gshmem_exscan(gshmem_team_t team, enum gshmem_type ty
 /* ---- Locks ----------------------------------------------------------------------------------- */
 
 /* A lock is a symmetric long, 0 at first, the same object on all PEs. Fair: PEs get it in the order
- * in which they asked. set waits; test returns 0 if it took the lock and 1 if another PE has it, -1
- * on failure. clear completes this PE's operations before it lets go. */
+ * in which they asked, and threads of a PE, with GSHMEM_THREAD_MULTIPLE, in that in which they did. set
+ * waits; test returns 0 if it took the lock, 1 if a PE has it, this one too, and -1 on failure. clear
+ * completes this PE's operations before it lets go, and lets go also when one of them has failed.
+ *
+ * A lock is lost, and GSHMEM_ERR_PEER_DEAD the answer to who waits for it, when a PE has died that held it,
+ * or waited for it before the asking one, or where its queue begins. The death of others changes nothing. */
 GSHMEM_API gshmem_status_t gshmem_set_lock(long *lock);
 GSHMEM_API gshmem_status_t gshmem_clear_lock(long *lock);
 GSHMEM_API int gshmem_test_lock(long *lock);
@@ -328,4 +347,5 @@ GSHMEM_API int gshmem_test_lock(long *lock);
 #include "gshmem/typed.h" /* generated */
 #endif
 
+#include "gshmem_names_end.h"
 #endif

@@ -7,9 +7,8 @@
  * what any of the threads wrote before the call is what is sent, and all have the answer.
  * Nonblocking forms
  * (_nbi) return before it is complete; gshmem_quiet completes what this PE has issued on the
- * context before, from whichever thread, and gshmem_fence orders it before what the calling thread
- * issues next. What another thread issued is before the call if that thread has been met since
- * (__syncthreads, a flag and __threadfence).
+ * context before, from whichever thread, on the host too, and gshmem_fence orders it before what the
+ * calling thread issues next (gshmem.h, Order).
  *
  * Where a peer's memory is mapped, an operation is done by loads and stores of the calling threads.
  * Elsewhere it is a command to the PE's proxy thread (gshmem/device/command.h). Waits in kernels
@@ -19,6 +18,8 @@
  * of all these PEs must be able to run at the same time. */
 #ifndef GSHMEM_DEVICE_H
 #define GSHMEM_DEVICE_H
+
+#include "gshmem_names_begin.h"
 
 #ifndef __CUDACC__
 #error "gshmem_device.h is for CUDA sources: compile this with gshmemcc as a .cu file"
@@ -41,5 +42,7 @@
 #include "gshmem/device/reduce.h"
 #include "gshmem/device/typed.h" /* generated */
 #include "gshmem/collective_launch.h"
+
+#include "gshmem_names_end.h"
 
 #endif

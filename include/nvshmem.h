@@ -8,11 +8,17 @@
  * those that return an int answer 0, or why not. What is not offered does not compile, and the
  * compiler's message names what to use (nvshmem/missing.h).
  *
- * As NVSHMEM's does, it brings <cuda_fp16.h> and <cuda_bf16.h>, which take nvcc longer than all that is
+ * In a job that nvshmem_init or its kin began, a put, get, atomic or signal of a PE to itself takes any
+ * memory of its own, symmetric or not, as NVSHMEM's do; kernels' do so in the default context.
+ *
+ * As NVSHMEM's does, it brings <assert.h>, <errno.h>, <limits.h> and, to CUDA sources,
+ * <cooperative_groups.h>; and <cuda_fp16.h> and <cuda_bf16.h>, which take nvcc longer than all that is
  * here: sources without half and bfloat16 can define GSHMEM_NO_HALF before. It brings <cuda.h> with other
  * compilers than nvcc: CUDA sources for GPUs that call the driver include that themselves. */
 #ifndef NVSHMEM_H
 #define NVSHMEM_H
+
+#include "gshmem_names_begin.h"
 
 #include "gshmem.h"
 #include "nvshmem/base.h"
@@ -21,12 +27,16 @@
 
 static inline void nvshmem_init(void)
 {
-    gshmem_raise(gshmem_init());
+    gshmem_status_t status = gshmem_init();
+
+    gshmem_raise(status ? status : gshmem_path_own_memory());
 }
 
 static inline int nvshmem_init_thread(int requested, int *provided)
 {
-    return (int)gshmem_init_thread(requested, provided);
+    gshmem_status_t status = gshmem_init_thread(requested, provided);
+
+    return (int)(status ? status : gshmem_path_own_memory());
 }
 
 static inline void nvshmem_query_thread(int *provided)
@@ -238,5 +248,7 @@ NVSHMEM_EITHER uint64_t nvshmem_signal_wait_until(uint64_t *sig_addr, int cmp, u
 #include "nvshmem/typed.h"
 #endif
 #include "nvshmemx.h"
+
+#include "gshmem_names_end.h"
 
 #endif

@@ -3,6 +3,8 @@
 #ifndef NVSHMEMX_H
 #define NVSHMEMX_H
 
+#include "gshmem_names_begin.h"
+
 #include "nvshmem.h"
 #include "nvshmem/start.h"
 #include "nvshmem/launch.h"
@@ -167,5 +169,7 @@ static inline int nvshmemx_alltoallmem_on_stream(nvshmem_team_t team, void *dest
 }
 
 #include "nvshmem/missing.h"
+
+#include "gshmem_names_end.h"
 
 #endif

@@ -7,6 +7,8 @@
 #ifndef PSHMEM_H
 #define PSHMEM_H
 
+#include "gshmem_names_begin.h"
+
 #ifndef SHMEM_NO_INLINE
 #define SHMEM_NO_INLINE /* C++ does not let a tool define what it has inline */
 #endif
@@ -21,4 +23,6 @@ extern "C" {
 #ifdef __cplusplus
 }
 #endif
+
+#include "gshmem_names_end.h"
 #endif

@@ -12,6 +12,8 @@
 #ifndef SHMEM_H
 #define SHMEM_H
 
+#include "gshmem_names_begin.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -133,4 +135,5 @@ extern "C" {
 #include "shmem/generic.h"
 #endif
 
+#include "gshmem_names_end.h"
 #endif

@@ -4,6 +4,8 @@
 #ifndef SHMEMX_H
 #define SHMEMX_H
 
+#include "gshmem_names_begin.h"
+
 #include "shmem.h"
 
 #include "shmem/extensions.h"
@@ -75,5 +77,7 @@ SHMEM_API void shmemx_register_gettid(uint64_t (*gettid)(void));
 #endif
 
 #define SHMEMX_TEAM_NODE ((shmem_team_t)3) /* the PEs of this machine */
+
+#include "gshmem_names_end.h"
 
 #endif

@@ -41,7 +41,7 @@ static GSHMEM_HOT gshmem_status_t apply_afar(struct context *c, const struct tar
     if (old || t->here)
         return network_errand(job->network, &request, names[op], old);
     request.flags = TRANSPORT_MORE | TRANSPORT_LOOSE;
-    return network_post(job->network, &c->pending, &request, names[op]);
+    return network_post(job->network, c->pending, &request, names[op]);
 }
 
 /* On GPU memory: a copy of 4 or 8 bytes, aligned, is made in one piece, and the GPU is asked for all

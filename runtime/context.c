@@ -14,9 +14,19 @@ static struct context default_context, no_context;
 struct gshmem_ctx *const gshmem_ctx_default = &default_context.view;
 struct gshmem_ctx *const gshmem_ctx_none = &no_context.view;
 
-void context_start(struct job *j)
+gshmem_status_t context_start(struct job *j)
 {
-    default_context = (struct context){.view = j->team[GSHMEM_TEAM_WORLD]->view};
+    struct pending *pending = j->device->ops->allocate(j->device, DEVICE_MEMORY_SHARED, sizeof *pending);
+
+    if (!pending)
+        return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for the default context");
+    default_context = (struct context){.view = j->team[GSHMEM_TEAM_WORLD]->view, .pending = pending};
+    return GSHMEM_OK;
+}
+
+struct pending *context_default_pending(void)
+{
+    return default_context.pending;
 }
 
 void context_serve_kernels(struct kernel_context *k, const struct gshmem_device_ctx *view)
@@ -25,10 +35,21 @@ void context_serve_kernels(struct kernel_context *k, const struct gshmem_device_
     default_context.view.device = view;
 }
 
+struct own_context {
+    struct context context;
+    struct pending pending;
+};
+
 /* A handle is its address, also for kernels. */
-static struct context *new_context(struct job *j)
+static struct context *new_context(struct job *j, const struct gshmem_ctx *view)
 {
-    return j->device->ops->allocate(j->device, DEVICE_MEMORY_SHARED, sizeof(struct context));
+    struct own_context *c = j->device->ops->allocate(j->device, DEVICE_MEMORY_SHARED, sizeof *c);
+
+    if (!c)
+        return NULL;
+    c->context.view = *view;
+    c->context.pending = &c->pending;
+    return &c->context;
 }
 
 static void free_context(struct job *j, struct context *c)
@@ -46,9 +67,25 @@ static void free_list(struct job *j, struct context *c)
     }
 }
 
+/* A child's copy of its parent's, kept where a search for leaks finds it. */
+static struct pending *volatile parents_pending;
+
+void context_leave_parent(struct job *j)
+{
+    parents_pending = default_context.pending;
+    default_context = (struct context){.view = {.n_pes = 0}};
+    /* memory that a GPU's driver has pinned is not there in a child */
+    for (struct context *c = j->device->ops == &device_host ? j->contexts : NULL; c; c = c->next)
+        c->view.n_pes = 0;
+}
+
 void context_stop(struct job *j)
 {
+    struct pending *pending = default_context.pending;
+
     default_context = (struct context){.view = {.n_pes = 0}};
+    if (pending)
+        j->device->ops->release(j->device, DEVICE_MEMORY_SHARED, pending);
     free_list(j, j->contexts);
     free_list(j, j->left_contexts);
     j->contexts = j->left_contexts = NULL;
@@ -114,6 +151,7 @@ gshmem_status_t context_refuse(const struct gshmem_ctx *ctx, const void *address
     uintptr_t mine = (uintptr_t)address;
     size_t in_heap = mine - ctx->heap.base;
     size_t in_data = mine - ctx->data.base;
+    const int world = job->team[ctx->team]->members[pe];
     uint64_t in_device;
 
     if (job->device_heap && device_heap_find(job->device_heap, address, 0, &in_device)) {
@@ -141,6 +179,10 @@ gshmem_status_t context_refuse(const struct gshmem_ctx *ctx, const void *address
         return fail(GSHMEM_ERR_NOT_SYMMETRIC,
                     "%s of %zu B at %p: it would run past the end of the program's variables (%p)",
                     call, bytes, (void *)mine, (void *)(ctx->data.base + ctx->data.bytes));
+    if (in_data < ctx->data.bytes && job->host.index_of[world] < 0 && !job_has_blob(job, world))
+        return fail(GSHMEM_ERR_BOOTSTRAP,
+                    "%s of %zu B at %p: it is a variable of the program, and whether PE %d runs the same one is not "
+                    "known; a line above says why", call, bytes, (void *)mine, pe);
     if (in_data < ctx->data.bytes && !ctx->data.peer[pe])
         return fail(GSHMEM_ERR_NOT_SYMMETRIC,
                     "%s of %zu B at %p: it is a variable of the program, and PE %d runs another "
@@ -201,6 +243,30 @@ bool context_aim_afar(const struct context *c, const void *mine, size_t bytes, i
     return target->segment < SEGMENT_DATA || network_same_program(job->network, world);
 }
 
+/* Memory of this PE's own. What begins in a symmetric segment runs past its end, and is refused. */
+static bool aim_at_own(const struct gshmem_ctx *ctx, const void *mine, struct target *target)
+{
+    void *at = (void *)(uintptr_t)mine;
+    uint64_t offset;
+
+    if (!mine || (uintptr_t)mine - ctx->heap.base < ctx->heap.bytes ||
+        (uintptr_t)mine - ctx->data.base < ctx->data.bytes ||
+        (job->device_heap && device_heap_find(job->device_heap, mine, 0, &offset)))
+        return false;
+    *(job->device->ops->owns(job->device, mine, 1) ? &target->device : &target->here) = at;
+    return true;
+}
+
+gshmem_status_t gshmem_path_own_memory(void)
+{
+    gshmem_status_t status = job_require("nvshmem_init");
+
+    if (status)
+        return status;
+    job->own_memory = true;
+    return kernels_take_own_memory(job);
+}
+
 GSHMEM_HOT gshmem_status_t context_aim_anywhere(struct context *c, const void *mine, size_t bytes, int pe,
                                      const char *call, struct target *target)
 {
@@ -218,6 +284,8 @@ GSHMEM_HOT gshmem_status_t context_aim_anywhere(struct context *c, const void *m
         target->here = context_reach_library(ctx, mine, bytes, pe);
     if (target->here || aim_at_device(ctx, mine, bytes, pe, target) ||
         context_aim_afar(c, mine, bytes, pe, target))
+        return GSHMEM_OK;
+    if (pe == ctx->my_pe && job->own_memory && aim_at_own(ctx, mine, target))
         return GSHMEM_OK;
     if (bytes == 0) { /* nothing may be anywhere, also at NULL */
         static char nothing;
@@ -242,10 +310,9 @@ static gshmem_status_t create(gshmem_team_t handle, long options, gshmem_ctx_t *
     if (options & ~known)
         return fail(GSHMEM_ERR_ARGUMENT, "%s: options %#lx has bits that are no GSHMEM_CTX_… option",
                     call, options);
-    struct context *c = new_context(job);
+    struct context *c = new_context(job, &team->view);
     if (!c)
         return fail(GSHMEM_ERR_MEMORY, "%s: out of memory", call);
-    c->view = team->view;
     c->view.options = (uint32_t)options;
     gshmem_status_t status = kernels_open_context(job, c);
     if (status) {
@@ -276,7 +343,7 @@ gshmem_status_t gshmem_ctx_create(long options, gshmem_ctx_t *ctx)
 static void let_go(struct context *c)
 {
     c->view.n_pes = 0;
-    if (!pending_any(&c->pending) && kernels_close_context(job, c)) {
+    if (!pending_any(c->pending) && kernels_close_context(job, c)) {
         free_context(job, c);
         return;
     }

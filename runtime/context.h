@@ -10,7 +10,7 @@
 
 struct context {
     struct gshmem_ctx view; /* first: a handle points at it */
-    struct pending pending; /* what it has in flight to PEs that are not mapped */
+    struct pending *pending; /* what it has in flight to PEs that are not mapped, where kernels see it */
     struct kernel_context *kernel; /* its channels; NULL where there are no kernels */
     struct context *next;   /* in the job's list */
 };
@@ -26,9 +26,13 @@ struct target {
     uint64_t offset; /* in the segment; in the device's heap for objects */
 };
 
+/* In a child of fork: no operation finds a PE mapped any more. */
+void context_leave_parent(struct job *j);
 /* Opens and closes the default context; stop also frees those that the program left. */
-void context_start(struct job *j);
+gshmem_status_t context_start(struct job *j);
 void context_stop(struct job *j);
+/* What the default context has in flight. */
+struct pending *context_default_pending(void);
 
 /* What kernels have of the default context. */
 void context_serve_kernels(struct kernel_context *k, const struct gshmem_device_ctx *view);
@@ -94,7 +98,7 @@ static inline gshmem_status_t context_quiet(struct context *c, const char *call,
 {
     /* seq_cst: of two PEs that each put, quiet and get, one at least must see the other's put */
     atomic_thread_fence(memory_order_seq_cst);
-    gshmem_status_t status = network_quiet(&c->pending, call);
+    gshmem_status_t status = network_quiet(c->pending, call);
     if (GSHMEM_LIKELY(!c->kernel))
         return status;
     gshmem_status_t kernels = kernels_quiet(c->kernel, call, last);

@@ -71,6 +71,12 @@ enum nic_way device_nic_way(const struct device_report *r, char *why, size_t why
     static const enum nic_way asked[] = {0, NIC_BY_DMA_BUF, NIC_BY_PEERMEM, NIC_BY_STAGING};
     const int64_t choice = settings_number(SETTING_IB_GPU);
 
+    if (r->nic_order == DEVICE_NIC_UNORDERED && settings_number(SETTING_CUDA_FLUSH) != FLUSH_OFF &&
+        asked[choice] != NIC_BY_STAGING) {
+        snprintf(why, why_size, "the GPU does not order what NICs write, and its driver cannot flush it "
+                                "(GSHMEM_CUDA_FLUSH=off takes the risk)");
+        return NIC_BY_STAGING;
+    }
     if (choice == 0)
         return nics_choose_way("/sys", r->dma_buf, why, why_size);
     snprintf(why, why_size, "GSHMEM_IB_GPU asks for it");
@@ -86,11 +92,14 @@ static void tell_of_nics(struct job *j, const struct device_config *config)
     char why[300];
 
     j->nic_way = NIC_BY_STAGING;
+    j->flushes = settings_number(SETTING_CUDA_FLUSH) == FLUSH_ON;
     if (!j->device->ops->own_heap || (j->bootstrap->n_hosts == 1 && !log_enabled(LOG_INFO)))
         return;
     j->device->ops->report(config, &r);
     j->nic_way = device_nic_way(&r, why, sizeof why);
     log_info("NICs get at GPU memory by %s: %s", nics_way_name(j->nic_way), why);
+    if (settings_number(SETTING_CUDA_FLUSH) == FLUSH_AUTO)
+        j->flushes = j->nic_way != NIC_BY_STAGING && r.nic_order == DEVICE_NIC_FLUSHED;
     if (!log_enabled(LOG_INFO))
         return;
     if (nics_survey("/sys", r.pci, &nearest, 1))

@@ -6,13 +6,21 @@
 #include <stddef.h>
 
 #include "device/device.h"
+#include "runtime/job.h"
 #include "runtime/nics.h"
 
-struct job;
+enum { FLUSH_AUTO, FLUSH_ON, FLUSH_OFF }; /* the choices of GSHMEM_CUDA_FLUSH */
 
 /* Opens j->device, and says (info) which and why. */
 gshmem_status_t device_start(struct job *j);
 void device_stop(struct job *j);
+
+/* For who has seen what came behind data that a NIC may have written to a GPU's memory (a signal, a barrier): kernels
+ * that run see that data, too, from here on. Nothing where the GPU sees to that itself. */
+static inline gshmem_status_t device_settle(void)
+{
+    return GSHMEM_LIKELY(!job || !job->flushes) ? GSHMEM_OK : job->device->ops->flush(job->device);
+}
 
 /* The network interfaces that are nearest to the GPU that this PE would take, with commas; "": there is no
  * GPU, or it cannot be told. */

@@ -48,6 +48,16 @@ void gshmem_set_error_handler(gshmem_error_handler_t handler, void *context)
     pthread_mutex_unlock(&policy_lock);
 }
 
+bool error_ends_job(void)
+{
+    enum { ABORT };
+
+    pthread_mutex_lock(&policy_lock);
+    bool handled = policy.handler != NULL;
+    pthread_mutex_unlock(&policy_lock);
+    return !handled && settings_number(SETTING_ON_ERROR) == ABORT;
+}
+
 void gshmem_raise(gshmem_status_t status)
 {
     enum { ABORT };

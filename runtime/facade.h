@@ -14,9 +14,12 @@ enum { ACTIVE_SET_WORDS = 8 };
 
 /* The team of the PEs start, start + 2^log_stride, … of the job, `size` of them, which this PE is one of.
  * The first call for a set makes it, collectively over the set alone, by means of the symmetric array
- * sync; later ones are local. The team lives as long as the job. */
+ * sync; later ones are local. But where a PE is in many sets it is made for each call. */
 GSHMEM_API gshmem_status_t gshmem_path_active_set(int start, int log_stride, int size, long *sync,
                                                   const char *call, gshmem_team_t *team);
+
+/* After the collective of an active set, on all members: the end of the team, if it was made for this one. */
+GSHMEM_API gshmem_status_t gshmem_path_leave_set(gshmem_team_t team);
 
 /* As gshmem_broadcastmem, but that the root's own dest stays as it is. */
 GSHMEM_API gshmem_status_t gshmem_path_broadcast_others(gshmem_team_t team, void *dest,

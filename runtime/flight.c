@@ -1,4 +1,5 @@
 /* Requests of threads to PEs that are not mapped, from their post until they are done. */
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "runtime/job.h"
@@ -19,13 +20,15 @@ static GSHMEM_HOT void depart(void *tag)
 
 __attribute__((noinline)) static void tell(struct flight *f, gshmem_status_t status)
 {
-    uint64_t none = 0, failure = (uint64_t)f->pe << 32 | (uint64_t)status;
+    /* Only who holds the lock writes it. One that nobody has been told of gives way: told of the later one, a
+     * quiet that saw the earlier one cannot have taken it for told. */
+    uint64_t number = (atomic_load_explicit(&f->pending->failed, memory_order_relaxed) >> 32) + 1;
+    uint64_t failure = number << 32 | (uint64_t)f->pe << 8 | (uint64_t)status;
 
     if (status && f->departure)
         f->departure->status = status; /* told at once, and not by the next quiet */
     else if (status)
-        atomic_compare_exchange_strong_explicit(&f->pending->failed, &none, failure,
-                                                memory_order_relaxed, memory_order_relaxed);
+        atomic_store_explicit(&f->pending->failed, failure, memory_order_relaxed);
     depart(f);
 }
 
@@ -73,14 +76,20 @@ static inline struct flight *take_off(struct network *n, struct pending *p, int 
     return f;
 }
 
-/* What went wrong with memory of a device, here or there, is told by who has it. */
+static _Thread_local bool unheeded; /* nobody waits for what is asked, and a failure is not said */
+
+/* What went wrong with memory of a device, here or there, is told by who has it. A PE that is lost is lost
+ * to all calls alike, however its transport found that. */
 static gshmem_status_t fail_afar(gshmem_status_t status, int pe, const char *call)
 {
     if (status == GSHMEM_ERR_DEVICE || status == GSHMEM_ERR_MEMORY || status == GSHMEM_ERR_UNSUPPORTED ||
-        status == GSHMEM_ERR_NOT_SYMMETRIC)
+        status == GSHMEM_ERR_NOT_SYMMETRIC || status == GSHMEM_ERR_SYSTEM)
         return fail(status, "%s: with PE %d, on another host: %s; a line above, or of that PE, says why",
                     call, pe, gshmem_status_text(status));
-    return fail(status, "%s: PE %d, on another host, has died or cannot be reached", call, pe);
+    if (unheeded)
+        return fail_silently(status, "%s: PE %d has left the job, or has died", call, pe);
+    return fail(network_lost(job->network, pe) ? GSHMEM_ERR_PEER_DEAD : status,
+                "%s: PE %d, on another host, has died or cannot be reached", call, pe);
 }
 
 /* Where the queue to that PE is full: drives until it takes the request. With the lock held. */
@@ -154,6 +163,9 @@ static inline gshmem_status_t post(struct network *n, struct pending *pending,
 {
     if (GSHMEM_UNLIKELY(host_lost(&n->job->host, request->pe)))
         return fail_afar(GSHMEM_ERR_PEER_DEAD, request->pe, call);
+    gshmem_status_t status = network_meet(n, request->pe);
+    if (GSHMEM_UNLIKELY(status))
+        return status;
     network_enter(n);
     return post_held(n, pending, request, departure, call);
 }
@@ -172,6 +184,9 @@ GSHMEM_HOT gshmem_status_t network_put_to_heap(struct pending *pending, int pe, 
 
     if (GSHMEM_UNLIKELY(host_lost(&job->host, pe)))
         return fail_afar(GSHMEM_ERR_PEER_DEAD, pe, "put");
+    gshmem_status_t status = network_meet(n, pe);
+    if (GSHMEM_UNLIKELY(status))
+        return status;
     network_enter(n);
     put->pe = pe;
     put->offset = offset;
@@ -208,13 +223,13 @@ static bool is_done(const struct pending *p, uint64_t target)
     return atomic_load_explicit(&p->done, memory_order_acquire) >= target;
 }
 
-__attribute__((noinline)) static gshmem_status_t first_failure(struct pending *p, const char *call)
+__attribute__((noinline)) static gshmem_status_t take_failure(struct pending *p, const char *call)
 {
-    uint64_t failure = atomic_exchange_explicit(&p->failed, 0, memory_order_relaxed);
+    uint64_t failure = atomic_load_explicit(&p->failed, memory_order_relaxed);
 
-    if (!failure) /* another quiet has told of it */
-        return GSHMEM_OK;
-    return fail_afar((gshmem_status_t)(uint32_t)failure, (int)(failure >> 32), call);
+    if (atomic_exchange_explicit(&p->told, failure, memory_order_relaxed) == failure)
+        return GSHMEM_OK; /* by another quiet */
+    return fail_afar((gshmem_status_t)(failure & 255), (int)(failure >> 8 & 0xffffff), call);
 }
 
 __attribute__((noinline)) static gshmem_status_t wait_until_done(const struct pending *p,
@@ -240,9 +255,10 @@ GSHMEM_HOT gshmem_status_t network_quiet(struct pending *pending, const char *ca
         if (!is_done(pending, target) && (status = wait_until_done(pending, target, call)))
             return status;
     }
-    if (GSHMEM_LIKELY(!atomic_load_explicit(&pending->failed, memory_order_relaxed)))
+    if (GSHMEM_LIKELY(atomic_load_explicit(&pending->failed, memory_order_relaxed) ==
+                      atomic_load_explicit(&pending->told, memory_order_relaxed)))
         return GSHMEM_OK;
-    return first_failure(pending, call);
+    return take_failure(pending, call);
 }
 
 /* A context of one request. It outlives the call if the wait for it is cut short, since its answer
@@ -270,6 +286,29 @@ static void errand_end(struct network *n, struct errand *e)
         free(other);
 }
 
+struct pending *network_errands_begin(struct network *n, const char *call)
+{
+    struct errand *e = errand_begin(n);
+
+    if (!e)
+        fail(GSHMEM_ERR_MEMORY, "%s: out of memory for requests in flight", call);
+    return e ? &e->pending : NULL;
+}
+
+gshmem_status_t network_errands_end(struct network *n, struct pending *pending, gshmem_status_t status,
+                                    const char *call)
+{
+    struct errand *e = (struct errand *)((char *)pending - offsetof(struct errand, pending));
+    gshmem_status_t waited = network_quiet(pending, call);
+
+    status = status ? status : waited;
+    if (!status)
+        errand_end(n, e);
+    else if (!pending_any(pending))
+        free(e);
+    return status;
+}
+
 GSHMEM_HOT gshmem_status_t network_errand(struct network *n, struct transport_request *request,
                                           const char *call, uint64_t *value)
 {
@@ -289,4 +328,11 @@ GSHMEM_HOT gshmem_status_t network_errand(struct network *n, struct transport_re
     else if (!pending_any(&e->pending))
         free(e);
     return status;
+}
+
+void network_remark(struct network *n, struct transport_request *request, const char *call)
+{
+    unheeded = true;
+    (void)network_errand(n, request, call, NULL);
+    unheeded = false;
 }

@@ -22,11 +22,6 @@ struct letter {
     unsigned char text[HANDOVER_LETTER_MAX];
 };
 
-union control {
-    struct cmsghdr header;
-    char space[CMSG_SPACE(sizeof(int))];
-};
-
 _Static_assert(sizeof(struct handover_address) == 32, "shown to others as bytes");
 
 static gshmem_status_t open_one(struct handover *h, int which)
@@ -34,13 +29,15 @@ static gshmem_status_t open_one(struct handover *h, int which)
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     socklen_t length = sizeof name;
     const size_t header = offsetof(struct sockaddr_un, sun_path) + 1;
-    int fd = h->fd[which] = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int on = 1;
+    int fd = h->fd[which] = descriptor_keep(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 
     /* An address of the family alone lets the kernel choose a name that is free. */
-    if (fd < 0 || bind(fd, (struct sockaddr *)&name, sizeof(sa_family_t)) != 0 ||
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0 ||
+        bind(fd, (struct sockaddr *)&name, sizeof(sa_family_t)) != 0 ||
         getsockname(fd, (struct sockaddr *)&name, &length) != 0 || length <= header ||
         length - header > sizeof h->address.name[which])
-        return fail(GSHMEM_ERR_SYSTEM, "a Unix socket for this host's PEs: %s", strerror(errno));
+        return fail(GSHMEM_ERR_SYSTEM, "a Unix socket for this host's PEs: %s", log_errno(errno));
     h->address.name_bytes[which] = (uint8_t)(length - header);
     memcpy(h->address.name[which], name.sun_path + 1, length - header);
     return GSHMEM_OK;
@@ -76,7 +73,7 @@ static bool send_letter(const struct handover *h, const struct handover_address 
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     const int which = h->round % 2;
-    union control control = {.space = {0}};
+    union descriptor_control control = {.space = {0}};
     struct iovec data = {l, offsetof(struct letter, text) + bytes};
     struct msghdr message = {.msg_name = &name, .msg_iov = &data, .msg_iovlen = 1};
 
@@ -88,7 +85,7 @@ static bool send_letter(const struct handover *h, const struct handover_address 
     memcpy(l->token, to->token, sizeof l->token);
     if (fd >= 0) {
         message.msg_control = &control;
-        message.msg_controllen = sizeof control.space;
+        message.msg_controllen = CMSG_SPACE(sizeof fd);
         control.header.cmsg_level = SOL_SOCKET;
         control.header.cmsg_type = SCM_RIGHTS;
         control.header.cmsg_len = CMSG_LEN(sizeof fd);
@@ -111,7 +108,7 @@ static bool is_ours(const struct handover *h, const struct letter *l, int n)
 static bool read_letter(const struct handover *h, int n, size_t bytes, struct letter *l, int *index,
                         int *fd)
 {
-    union control control;
+    union descriptor_control control;
     struct iovec data = {l, sizeof *l};
     struct msghdr message = {.msg_iov = &data,
                              .msg_iovlen = 1,
@@ -122,7 +119,10 @@ static bool read_letter(const struct handover *h, int n, size_t bytes, struct le
     if (got < 0)
         return false;
     *fd = descriptor_take(&message);
-    *index = (size_t)got == offsetof(struct letter, text) + bytes && is_ours(h, l, n) ? l->index : -1;
+    *index = descriptor_sender_is_ours(&message) && (size_t)got == offsetof(struct letter, text) + bytes &&
+                     is_ours(h, l, n)
+                 ? l->index
+                 : -1;
     return true;
 }
 
@@ -164,7 +164,8 @@ static void take_some(struct exchange *e)
         if (index < 0 || e->come[index]) {
             if (fd >= 0)
                 close(fd);
-            log_warn("a process that is not of this job wrote to this PE: ignored");
+            if (e->h->refused++ == 0) /* one line is enough to look into it */
+                log_warn("a process that is not of this job wrote to this PE: ignored (said once)");
             continue;
         }
         memcpy(e->letters + (size_t)index * e->bytes, l.text, e->bytes);

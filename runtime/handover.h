@@ -26,6 +26,7 @@ struct handover_address {
 struct handover {
     int fd[2];
     uint32_t round; /* exchanges so far */
+    uint32_t refused; /* letters of strangers */
     struct handover_address address;
 };
 

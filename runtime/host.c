@@ -10,9 +10,12 @@
 #include <unistd.h>
 
 #include "device/device.h"
+#include "runtime/base/file_limit.h"
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
+#include "runtime/departures.h"
 #include "runtime/memory/data.h"
+#include "runtime/memory/place.h"
 #include "runtime/network.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/team/team.h"
@@ -27,17 +30,64 @@ static uint64_t whole_pages(uint64_t bytes)
 
 /* ---- Who is here ---- */
 
-/* A launcher that binds gives every PE CPUs of its own: then the mask says nothing of the whole. */
-static void count_cpus(struct host *host, int sharers)
+static struct host_cpus own_cpus(void)
 {
+    struct host_cpus own = {{0}};
     cpu_set_t mask;
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-    int mine = sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : (int)online;
-    bool bound = mine < online && (long)mine * sharers <= online;
 
-    host->sharers = sharers;
-    host->cpus = bound ? mine * sharers : mine;
-    host->crowded = sharers > host->cpus;
+    _Static_assert(CPU_SETSIZE <= 64 * sizeof own.word / sizeof own.word[0], "a mask fits");
+    if (sched_getaffinity(0, sizeof mask, &mask) != 0)
+        return own;
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        own.word[cpu / 64] |= (uint64_t)(CPU_ISSET(cpu, &mask) != 0) << cpu % 64;
+    return own;
+}
+
+uint64_t host_cpus_digest(void)
+{
+    struct host_cpus own = own_cpus();
+    uint64_t digest = 0xcbf29ce484222325; /* FNV-1a, by words */
+
+    for (size_t w = 0; w < sizeof own.word / sizeof own.word[0]; w++)
+        digest = (digest ^ own.word[w]) * 0x100000001b3;
+    return digest;
+}
+
+/* These are the CPUs of this host's PEs. Other hosts of the machine use the same ones, or as many for each
+ * PE of their own. */
+static void count_cpus(struct host *host, const struct host_cpus *cpus)
+{
+    int online = (int)sysconf(_SC_NPROCESSORS_ONLN), n = 0;
+
+    for (size_t w = 0; w < sizeof cpus->word / sizeof cpus->word[0]; w++)
+        n += __builtin_popcountll(cpus->word[w]);
+    if (n == 0)
+        n = online;
+    else if (host->apart && (n = (int)((int64_t)n * host->sharers / host->n)) > online)
+        n = online;
+    host->cpus = n;
+    host->crowded = host->sharers > host->cpus;
+}
+
+/* A launcher that binds gives every PE CPUs of its own, and masks can differ in size: only all of them
+ * together say how many there are, and only then do all PEs say the same. */
+static void agree_on_cpus(struct host *host)
+{
+    struct host_cpus all = {{0}};
+    bool known = true;
+
+    for (int i = 0; i < host->n; i++) {
+        const struct host_cpus *theirs = &host->control->member[i].cpus;
+        uint64_t any = 0;
+        for (size_t w = 0; w < sizeof all.word / sizeof all.word[0]; w++) {
+            all.word[w] |= theirs->word[w];
+            any |= theirs->word[w];
+        }
+        known &= any != 0;
+    }
+    if (!known)
+        all = (struct host_cpus){{0}};
+    count_cpus(host, &all);
 }
 
 static gshmem_status_t find_neighbours(struct host *host, const struct bootstrap *b)
@@ -59,7 +109,9 @@ static gshmem_status_t find_neighbours(struct host *host, const struct bootstrap
         if (host->index_of[pe] >= 0)
             host->pe[host->index_of[pe]] = pe;
     }
-    count_cpus(host, b->one_machine ? b->n_pes : host->n);
+    host->sharers = b->one_machine ? b->n_pes : host->n;
+    struct host_cpus own = own_cpus();
+    count_cpus(host, &own);
     return GSHMEM_OK;
 }
 
@@ -81,7 +133,9 @@ void host_join_machine(struct host *host, const struct bootstrap *b)
     host->contained = true;
     for (int pe = 0; pe < b->n_pes; pe++)
         host->before += b->host[pe] < b->host[b->pe];
-    count_cpus(host, b->n_pes);
+    host->sharers = b->n_pes;
+    struct host_cpus own = own_cpus();
+    count_cpus(host, &own);
 }
 
 int host_turn(const struct host *host, const struct bootstrap *b, int cpus)
@@ -107,8 +161,7 @@ static uint64_t number_in(const char *path)
     return value;
 }
 
-/* This machine's memory, or what a container leaves of it. */
-static uint64_t memory_bytes(void)
+uint64_t host_memory_bytes(void)
 {
     static const char *const limits[] = {"/sys/fs/cgroup/memory.max",
                                          "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
@@ -128,7 +181,7 @@ static uint64_t heap_limit(int n)
     uint64_t least = (uint64_t)settings_number(SETTING_HEAP_SIZE);
 
     if (most == 0) {
-        most = memory_bytes() / (uint64_t)n / HUGE_PAGE * HUGE_PAGE;
+        most = host_memory_bytes() / (uint64_t)n / HUGE_PAGE * HUGE_PAGE;
         if (most < 64u << 20)
             most = 64u << 20;
     } else if (least > most) {
@@ -149,7 +202,8 @@ static gshmem_status_t plan(struct host *host, int n_pes, int n_hosts)
         .control_bytes =
             whole_pages(sizeof(struct host_control) + (size_t)host->n * sizeof(struct host_member) +
                         (size_t)n_pes * sizeof *host->lost),
-        .system_bytes = whole_pages(team_system_bytes() + kernels_system_bytes()),
+        .system_bytes = whole_pages(team_system_bytes() + kernels_system_bytes() +
+                                    departures_system_bytes(n_pes)),
         .data_bytes = whole_pages(data.bytes),
         .heap_bytes = heap_limit(host->n),
     };
@@ -212,53 +266,68 @@ gshmem_status_t host_share(struct host *host, const struct rendezvous_address *l
 
 /* ---- Who is alive ---- */
 
-/* Every PE holds a lock on its byte of the file. The system lets go of it when the process ends,
- * however it ends, and tells anyone who asks. */
-static struct flock member_lock(int index)
-{
-    return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = index, .l_len = 1};
-}
-
-bool host_alive(const struct host *host, int index)
+bool host_alive(struct host *host, int index)
 {
     struct host_member *m = &host->control->member[index];
-    struct flock lock = member_lock(index);
 
-    /* pairs with the release in host_join and host_stop: before 1 there is no lock to look at */
-    if (index == host->index || atomic_load_explicit(&m->ready, memory_order_acquire) != 1)
+    /* acquire: pairs with the release in host_join, host_fail and host_leave */
+    uint32_t state = atomic_load_explicit(&m->state, memory_order_acquire);
+
+    if (index == host->index || state == HOST_ABSENT || state == HOST_LEFT)
         return true;
-    if (fcntl(host->fd, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK)
+    if (state == HOST_FAILED)
+        return false;
+    if (liveness_of(&host->liveness, host->fd, index))
         return true;
     /* it may have left just now, which is no death */
-    return atomic_load_explicit(&m->ready, memory_order_acquire) != 1;
+    return atomic_load_explicit(&m->state, memory_order_acquire) == HOST_LEFT;
+}
+
+const char *host_fate(const struct host *host, int index)
+{
+    return atomic_load_explicit(&host->control->member[index].state, memory_order_acquire) == HOST_FAILED
+               ? "has failed in gshmem_init or gshmem_finalize"
+               : "has died";
+}
+
+/* Waits until the PE with this index has shown itself. */
+static gshmem_status_t await_member(struct host *host, int index, struct wait *w)
+{
+    gshmem_status_t status = GSHMEM_OK;
+    uint32_t state;
+
+    /* acquire: pairs with the release in host_join and host_fail */
+    while (!(state = atomic_load_explicit(&host->control->member[index].state, memory_order_acquire)) && !status)
+        status = wait_step(w);
+    if (!status && state == HOST_FAILED)
+        status = fail(GSHMEM_ERR_PEER_DEAD, "gshmem_init: PE %d (process %d) %s", host->pe[index],
+                      (int)host->control->member[index].pid, host_fate(host, index));
+    return status;
 }
 
 gshmem_status_t host_join(struct host *host, int pe, uint32_t data_segments, uint64_t data_digest)
 {
     struct host_member *me = &host->control->member[host->index];
-    struct flock lock = member_lock(host->index);
-    gshmem_status_t status = GSHMEM_OK;
+    gshmem_status_t status = liveness_begin(&host->liveness, host->fd, host->index);
     struct wait w;
 
-    if (fcntl(host->fd, F_SETLK, &lock) != 0)
-        return fail(GSHMEM_ERR_SYSTEM, "start-up: locking this PE's byte of the symmetric heap: %s",
-                    strerror(errno));
+    if (status)
+        return status;
     me->pe = pe;
     me->pid = getpid();
     me->data_segments = data_segments;
     me->data_digest = data_digest;
-    /* release: whoever sees 1 sees the fields and the lock */
-    atomic_store_explicit(&me->ready, 1, memory_order_release);
+    me->cpus = own_cpus();
+    me->heap_base = place_wanted();
+    /* release: whoever sees this sees the fields and the lock */
+    atomic_store_explicit(&me->state, HOST_HERE, memory_order_release);
 
     wait_begin(&w, "gshmem_init", GSHMEM_TEAM_INVALID);
     w.limit = (uint64_t)settings_number(SETTING_INIT_TIMEOUT) * 1000000000u;
-    for (int i = 0; i < host->n && !status; i++) {
-        struct host_member *m = &host->control->member[i];
-        while (!atomic_load_explicit(&m->ready, memory_order_acquire)) { /* release above */
-            if ((status = wait_step(&w)))
-                break;
-        }
-    }
+    for (int i = 0; i < host->n && !status; i++)
+        status = await_member(host, i, &w);
+    if (!status)
+        agree_on_cpus(host);
     return status;
 }
 
@@ -299,13 +368,49 @@ bool host_exit_status(const struct host *host, int *exit_status)
     return aborted != 0;
 }
 
+/* The same of a PE that has the file, but could not map it: who has sees it there. */
+static void fail_in_file(const struct host *host)
+{
+    const size_t at = offsetof(struct host_control, member) + (size_t)host->index * sizeof(struct host_member);
+    const int32_t pid = getpid();
+    const uint32_t failed = HOST_FAILED;
+
+    if (!file_limit_allows(at + sizeof(struct host_member)) ||
+        pwrite(host->fd, &pid, sizeof pid, (off_t)(at + offsetof(struct host_member, pid))) != sizeof pid ||
+        pwrite(host->fd, &failed, sizeof failed, (off_t)(at + offsetof(struct host_member, state))) != sizeof failed)
+        log_warn("start-up: the other PEs of this host cannot be told of the failure: %s", strerror(errno));
+}
+
+void host_fail(struct host *host, int pe)
+{
+    if (!host->control && host->fd >= 0) {
+        fail_in_file(host);
+        return;
+    }
+    if (!host->control)
+        return;
+    host->control->member[host->index].pid = getpid();
+    /* release: pairs with the acquire in host_alive and await_member */
+    atomic_store_explicit(&host->control->member[host->index].state, HOST_FAILED, memory_order_release);
+    host_lose(host, pe);
+}
+
+void host_leave(struct host *host)
+{
+    uint32_t here = HOST_HERE;
+
+    /* release: pairs with the acquire in host_alive */
+    atomic_compare_exchange_strong_explicit(&host->control->member[host->index].state, &here, HOST_LEFT,
+                                            memory_order_release, memory_order_relaxed);
+}
+
 void host_stop(struct host *host)
 {
     if (host->arena) {
-        /* release: pairs with the acquire in host_alive */
-        atomic_store_explicit(&host->control->member[host->index].ready, 2, memory_order_release);
+        host_leave(host);
         device_arena_unmap(host->arena, host->arena_bytes);
     }
+    liveness_end(&host->liveness);
     if (host->rendezvous.fd >= 0)
         rendezvous_close(&host->rendezvous);
     if (host->fd >= 0)

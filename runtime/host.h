@@ -20,6 +20,7 @@
 #include "device/card.h"
 #include "gshmem/status.h"
 #include "runtime/handover.h"
+#include "runtime/liveness.h"
 #include "runtime/rendezvous.h"
 
 /* Decided by the leader, the same for all PEs of the host. All are multiples of 2 MiB. */
@@ -31,16 +32,29 @@ struct host_layout {
     uint64_t nic_bytes; /* of a slot: and of the part of it that NICs update (memory/nic_heap.h) */
 };
 
+enum host_state {
+    HOST_ABSENT, /* it has not come yet, */
+    HOST_HERE,   /* the fields below are valid, and its lock tells whether it lives, */
+    HOST_LEFT,   /* it has left in good order, */
+    HOST_FAILED, /* its gshmem_init or gshmem_finalize failed: it is as lost to the others as a PE that died */
+};
+
+/* Bit i % 64 of word i / 64 for CPU i; all zero: not known. */
+struct host_cpus {
+    uint64_t word[16];
+};
+
 /* What a PE shows its neighbours; written by its owner alone. */
 struct host_member {
-    _Atomic uint32_t ready;    /* 1: the fields below are valid; 2: has left in good order */
+    _Atomic uint32_t state;    /* enum host_state */
     int32_t pe;
     int32_t pid;
     uint32_t data_segments;    /* how many, and a digest of their sizes and the program's identity: */
     uint64_t data_digest;      /* data is symmetric between PEs whose digests are the same */
     struct handover_address handover; /* and where it has a heap in memory of a device's own */
     struct device_card card;
-    char pad[8];
+    struct host_cpus cpus;     /* that it may run on */
+    uint64_t heap_base;        /* place_wanted */
 };
 _Static_assert(sizeof(struct host_member) % 64 == 0, "two PEs do not share a cache line");
 
@@ -57,8 +71,9 @@ struct host {
     int n;                 /* how many there are */
     int *pe;               /* [n]: their PEs, ascending */
     int sharers;           /* PEs that use this machine's CPUs: more, where its hosts are pretended */
-    int cpus;              /* that this PE's affinity mask and those of the sharers may use */
-    bool crowded;          /* more PEs than CPUs: whoever waits must let others run */
+    int cpus;              /* that the sharers may use; the same on all PEs of the host (host_join), */
+    bool crowded;          /* and so is this: more PEs than CPUs: whoever waits must let others run */
+    bool apart;            /* each host of this machine has CPUs of its own */
     bool contained;        /* all hosts of the job are on one machine, as containers can be; */
     int before;            /* then: how many PEs are on those before this one */
     int fd;
@@ -66,6 +81,7 @@ struct host {
     size_t arena_bytes;
     struct host_layout layout;
     struct host_control *control;
+    struct liveness liveness;
     _Atomic bool *lost;    /* [PE of the job], behind the control's members */
     struct rendezvous rendezvous; /* the leader's, until all have come */
     int *index_of;         /* [PE of the job]: its index on this host, -1 if it is elsewhere */
@@ -97,19 +113,29 @@ static inline size_t host_nic_offset(const struct host_layout *l, int index)
     return host_heap_offset(l, index) + l->heap_bytes;
 }
 
+/* This machine's memory, or what a container leaves of it. */
+uint64_t host_memory_bytes(void);
+
 /* Finds this host's PEs; the leader makes the shared memory. *address is what the leader publishes
  * for the others (zero for them). */
 gshmem_status_t host_open(struct host *host, const struct bootstrap *b,
                           struct rendezvous_address *address);
 /* Hands the memory to the others, or receives it from the leader, and maps it. */
 gshmem_status_t host_share(struct host *host, const struct rendezvous_address *leader);
-/* Shows this PE to its neighbours and waits until they all show themselves. */
+/* Shows this PE to its neighbours and waits until they all show themselves. From here on all of them have
+ * the same `cpus` and `crowded`, which decide how they meet; before, each has its own guess. */
 gshmem_status_t host_join(struct host *host, int pe, uint32_t data_segments, uint64_t data_digest);
-/* Says that this PE leaves in good order, and unmaps. */
+/* Tells the neighbours that this PE's gshmem_init or gshmem_finalize failed, so that none of them waits for it. */
+void host_fail(struct host *host, int pe);
+/* Says that this PE leaves in good order, unless its start-up failed. */
+void host_leave(struct host *host);
+/* The same, and unmaps. */
 void host_stop(struct host *host);
 /* This machine, by a number that its containers share; 0: not known. Not to tell hosts apart:
  * machines that were copied while they ran have the same. */
 uint64_t host_machine(void);
+/* A number that is the same on PEs that may use the same CPUs. */
+uint64_t host_cpus_digest(void);
 /* All hosts are on this machine, and their PEs share its CPUs. */
 void host_join_machine(struct host *host, const struct bootstrap *b);
 /* How many of the CPUs that PEs share are for those of this host. */
@@ -145,6 +171,8 @@ bool host_exit_status(const struct host *host, int *exit_status);
 
 /* Whether the PE with this index on the host still runs (or has left in good order). One system
  * call; for the slow part of waits. */
-bool host_alive(const struct host *host, int index);
+bool host_alive(struct host *host, int index);
+/* What has become of one that is not: "has died", for messages. */
+const char *host_fate(const struct host *host, int index);
 
 #endif

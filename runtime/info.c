@@ -12,6 +12,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
 #include "runtime/device.h"
+#include "runtime/host.h"
 #include "runtime/memory/data.h"
 #include "runtime/network.h"
 #include "runtime/nics.h"
@@ -36,15 +37,19 @@ static void print_bootstraps(FILE *to)
 {
     struct bootstrap_report reports[16];
     size_t n = bootstrap_survey(reports, sizeof reports / sizeof reports[0]);
-    bool taken = false;
+    const char *asked = settings_string(SETTING_BOOTSTRAP);
+    bool any = strcmp(asked, "auto") == 0, taken = false;
 
-    fprintf(to, "\nStart-up (first \"yes\" is used; GSHMEM_BOOTSTRAP chooses)\n");
+    fprintf(to, "\nStart-up (the first that is not \"no\" is used; GSHMEM_BOOTSTRAP chooses)\n");
     for (size_t i = 0; i < n; i++) {
-        bool use = !taken && reports[i].found == BOOTSTRAP_PRESENT;
+        bool present = reports[i].found == BOOTSTRAP_PRESENT;
+        bool use = any ? !taken && reports[i].found != BOOTSTRAP_ABSENT : strcmp(asked, reports[i].name) == 0;
         taken |= use;
         fprintf(to, "  %-8s %-7s %s%s\n", reports[i].name, found_name(reports[i].found),
-                reports[i].why, use ? "  <- used" : "");
+                reports[i].why, !use ? "" : present ? "  <- used" : "  <- gshmem_init fails by this");
     }
+    if (!taken)
+        fprintf(to, "  %s  <- asked for\n", asked);
 }
 
 /* The first line of a small file, without its end; "" if it cannot be read. */
@@ -94,6 +99,11 @@ static void print_memory(FILE *to)
                 data.bytes >> 10);
 }
 
+static void print_line(void *to, const char *name, const char *text)
+{
+    fprintf(to, "  %-14s %s\n", name, text);
+}
+
 static void print_transports(FILE *to)
 {
     int64_t asked = settings_number(SETTING_TRANSPORT);
@@ -104,16 +114,12 @@ static void print_transports(FILE *to)
     bool usable = transport_tcp.usable(NULL, why, sizeof why);
     fprintf(to, "  %-8s %-7s %s%s\n", "tcp", usable ? "yes" : "no", why,
             usable ? "  <- used to PEs of other hosts" : "");
+    transport_tcp.report(NULL, print_line, to);
     usable = network_verbs_usable(why, sizeof why);
     fprintf(to, "  %-8s %-7s %s%s\n", "verbs", usable ? "yes" : "no", why,
             !usable                    ? ""
             : asked == TRANSPORT_ONLY_TCP ? "  (GSHMEM_TRANSPORT=auto takes it)"
                                           : "  <- used, where the other has such a NIC too");
-}
-
-static void print_line(void *to, const char *name, const char *text)
-{
-    fprintf(to, "  %-14s %s\n", name, text);
 }
 
 static void print_rdma(FILE *to)
@@ -223,11 +229,25 @@ int gshmem_info_print(FILE *to)
     return 0;
 }
 
-int gshmem_info_print_settings(FILE *to)
+static const char *automatic(enum setting s, char *text, size_t size)
+{
+    cpu_set_t mask;
+
+    if (s == SETTING_HEAP_MAX)
+        snprintf(text, size, "here: %llu MiB for all PEs", (unsigned long long)host_memory_bytes() >> 20);
+    else if (s == SETTING_HOST_THREADS && sched_getaffinity(0, sizeof mask, &mask) == 0)
+        snprintf(text, size, "here: %d", CPU_COUNT(&mask));
+    return text;
+}
+
+int gshmem_info_print_settings(FILE *to, const char *pattern)
 {
     gshmem_status_t status = settings_load();
 
-    settings_print(to);
+    if (settings_print(to, pattern, automatic) == 0) {
+        fprintf(stderr, "gshmem-info: no setting has \"%s\" in its name or description\n", pattern);
+        return 1;
+    }
     settings_warn_unknown();
     return status ? 1 : 0;
 }

@@ -8,6 +8,6 @@
 
 /* Exported for the program of that name; not part of the API. */
 GSHMEM_API int gshmem_info_print(FILE *to);
-GSHMEM_API int gshmem_info_print_settings(FILE *to);
+GSHMEM_API int gshmem_info_print_settings(FILE *to, const char *pattern); /* NULL: all */
 
 #endif

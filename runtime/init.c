@@ -1,22 +1,31 @@
 /* The life of the job: from gshmem_init to gshmem_finalize, and its other ends. */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "runtime/base/alike.h"
 #include "runtime/base/settings.h"
+#include "runtime/collectives/collectives.h"
+#include "runtime/collectives/far.h"
+#include "runtime/collectives/group.h"
 #include "runtime/context.h"
+#include "runtime/departures.h"
 #include "runtime/device.h"
 #include "runtime/home.h"
 #include "runtime/job.h"
+#include "runtime/lock.h"
 #include "runtime/memory/device_heap.h"
 #include "runtime/memory/heap.h"
 #include "runtime/memory/multicast.h"
+#include "runtime/memory/place.h"
 #include "runtime/memory/registration.h"
 #include "runtime/memory/symmetric.h"
 #include "runtime/proxy/kernels.h"
@@ -28,7 +37,12 @@
 static pthread_mutex_t init_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static int depth;                       /* gshmem_init calls not yet finalized */
 static struct bootstrap *starter;       /* kept for the next job of this process */
-static pid_t owner;                     /* the process that initialised; not its children */
+static _Atomic pid_t owner;             /* the process that initialised; not its children */
+static bool registered;                 /* at_exit is to be called, */
+static atomic_bool starting_first;      /* or will be when the job that begins now has begun */
+static int ended_at_exit;               /* gshmem_init calls that at_exit has finalized, */
+static gshmem_status_t status_at_exit;  /* and how that went */
+static int given_status = -1;           /* that somebody has ended this process's last job with; -1: nobody has */
 
 /* ---- Start ---- */
 
@@ -41,14 +55,39 @@ static void free_job(struct job *j)
     domain_stop(j);
     heap_stop(j);
     team_stop(j);
+    lock_stop(j);
+    departures_stop(j);
     device_heap_stop(j);
     device_stop(j);
+    place_end(j);
     host_stop(&j->host);
     free(j->heap_peer);
     free(j->data_peer);
     free(j->system_peer);
+    job_forget_blobs(j);
+    pthread_mutex_destroy(&j->fetching);
     pthread_mutex_destroy(&j->lock);
     free(j);
+}
+
+/* Nobody else would end this process, computing or waiting. What the job is in the middle of, a start or an
+ * end, is given a moment to be through with. */
+static void launcher_lost(const char *why)
+{
+    const struct timespec moment = {.tv_nsec = 10 * 1000 * 1000};
+    bool quiet = false;
+
+    for (int i = 0; i < 100 && !(quiet = pthread_mutex_trylock(&init_lock) == 0); i++)
+        nanosleep(&moment, NULL);
+    if (quiet && !job) {
+        pthread_mutex_unlock(&init_lock);
+        return;
+    }
+    signal(SIGPIPE, SIG_IGN); /* who read what this process writes has gone as well */
+    log_error("%s: it has died, and this PE ends", why);
+    if (quiet)
+        host_abort(&job->host, job->pe, 1, why);
+    _exit(1);
 }
 
 /* A starter named by the program serves one job; one found in the environment serves all jobs of the
@@ -64,6 +103,7 @@ static gshmem_status_t find_starter(const gshmem_init_attr_t *attr, struct boots
         .uid = attr->uid,
         .pe = attr->pe,
         .n_pes = attr->n_pes,
+        .lost = launcher_lost,
     };
     bool given = attr->mpi_comm || attr->uid;
     gshmem_status_t status;
@@ -85,39 +125,57 @@ static void let_go_of_starter(struct bootstrap *b)
         b->ops->close(b);
 }
 
-/* Whether all hosts are on one machine: the first and the last speak for those between them, so
- * that this costs the same in any job. It decides how PEs wait, and nothing else. */
-static gshmem_status_t compare_machines(struct job *j, uint64_t own, uint64_t first)
+/* Whether all hosts are on one machine, and whether each has CPUs of its own there: the first and the last
+ * PE speak for those between them, so that this costs the same in any job, and all come to the same. It
+ * decides how PEs wait, and how those of a host meet. */
+static gshmem_status_t compare_machines(struct job *j, uint64_t own, const struct job_blob *first)
 {
+    bool one_machine = j->bootstrap->one_machine;
     struct job_blob last;
     gshmem_status_t status;
 
-    if (j->bootstrap->one_machine || !own || first != own)
+    if (!one_machine && (!own || first->machine != own))
         return GSHMEM_OK;
-    if (!(status = job_fetch(j, j->n_pes - 1, &last)) && last.machine == own)
+    if ((status = job_fetch(j, j->n_pes - 1, &last)) || (!one_machine && last.machine != own))
+        return status;
+    j->host.apart = first->cpus != last.cpus;
+    if (!one_machine)
         host_join_machine(&j->host, j->bootstrap);
-    return status;
+    return GSHMEM_OK;
+}
+
+/* This PE has nothing to tell the others, who are on their way to the fence: it comes there with an empty blob, so that
+ * they do not wait; and tells the lowest PE of its host, which waits for it next. */
+static gshmem_status_t exchange_failure(struct job *j, gshmem_status_t status)
+{
+    struct bootstrap *b = j->bootstrap;
+    struct job_blob leader;
+    char text[512];
+
+    snprintf(text, sizeof text, "%s", last_error_text());
+    if (!b->ops->publish(b, "", 0) && !b->ops->fence(b) && j->host.pe && j->host.index > 0 &&
+        !job_fetch(j, j->host.pe[0], &leader))
+        rendezvous_tell_failure(&leader.rendezvous, j->host.index);
+    return fail_silently(status, "%s", text);
 }
 
 /* Tells the other PEs how to reach this one, and learns what it needs to know of them: one round of
  * the starter. */
-static gshmem_status_t exchange(struct job *j, struct rendezvous_address *leader,
-                                unsigned char secret[32])
+static gshmem_status_t exchange(struct job *j, const gshmem_uniqueid_t *uid,
+                                struct rendezvous_address *leader)
 {
     struct bootstrap *b = j->bootstrap;
-    struct job_blob own = {.data_segments = (uint32_t)j->data.n,
-                           .data_digest = j->data.digest,
-                           .machine = host_machine()};
+    struct job_blob own = {.machine = host_machine(), .cpus = host_cpus_digest()};
     struct job_blob theirs;
     bool alone = b->n_hosts == 1;
     gshmem_status_t status;
     size_t bytes = 0;
 
-    if ((status = host_open(&j->host, b, &own.rendezvous)) ||
-        (status = network_open(j, own.transport, sizeof own.transport, &bytes)))
-        return status;
-    if (!alone && j->pe == 0 && getrandom(own.secret, sizeof own.secret, 0) != sizeof own.secret)
-        return fail(GSHMEM_ERR_SYSTEM, "start-up: getrandom: %s", strerror(errno));
+    if ((status = host_open(&j->host, b, &own.rendezvous)) || (status = data_find(&j->data)) ||
+        (status = network_open(j, uid, own.transport, sizeof own.transport, &bytes, own.public_key)))
+        return exchange_failure(j, status);
+    own.data_segments = (uint32_t)j->data.n;
+    own.data_digest = j->data.digest;
     own.transport_bytes = (uint32_t)bytes;
     bytes += offsetof(struct job_blob, transport);
     if (alone && j->host.index != 0)
@@ -130,8 +188,7 @@ static gshmem_status_t exchange(struct job *j, struct rendezvous_address *leader
     *leader = theirs.rendezvous;
     if (!alone && (status = job_fetch(j, 0, &theirs)))
         return status;
-    memcpy(secret, theirs.secret, 32);
-    return alone ? GSHMEM_OK : compare_machines(j, own.machine, theirs.machine);
+    return alone ? GSHMEM_OK : compare_machines(j, own.machine, &theirs);
 }
 
 /* Moves the program's variables into the memory that the host shares. */
@@ -165,20 +222,21 @@ static void tell(const struct job *j)
 }
 
 /* All that can fail between knowing who this PE is and being part of the job. */
-static gshmem_status_t join(struct job *j)
+static gshmem_status_t join(struct job *j, const gshmem_uniqueid_t *uid)
 {
     struct rendezvous_address leader;
-    unsigned char secret[32];
     gshmem_status_t status;
 
-    if ((status = data_find(&j->data)) || (status = exchange(j, &leader, secret)))
+    if ((status = exchange(j, uid, &leader)))
         return status;
     wait_calibrate(j->host.crowded, network_is_far(j->network), j->host.contained);
     if ((status = host_share(&j->host, &leader)) || (status = share_data(j)) ||
         (status = device_start(j)) || (status = device_heap_prepare(j)) ||
-        (status = host_join(&j->host, j->pe, (uint32_t)j->data.n, j->data.digest)) ||
-        (status = job_map_peers(j)) || (status = device_heap_start(j)) ||
-        (status = network_start(j, secret)) || (status = team_start(j)))
+        (status = host_join(&j->host, j->pe, (uint32_t)j->data.n, j->data.digest)))
+        return status;
+    wait_calibrate(j->host.crowded, network_is_far(j->network), j->host.contained); /* now agreed */
+    if ((status = job_map_peers(j)) || (status = place_heap(j)) || (status = device_heap_start(j)) ||
+        (status = network_start(j)) || (status = team_start(j)))
         return status;
     if ((status = heap_start(j)) || (status = registration_start(j)) ||
         (status = symmetric_start(j)))
@@ -212,12 +270,14 @@ static gshmem_status_t start_job(const gshmem_init_attr_t *attr)
                       .bootstrap = b,
                       .host = {.fd = -1, .rendezvous.fd = -1}};
     pthread_mutex_init(&j->lock, NULL);
+    pthread_mutex_init(&j->fetching, NULL);
     job = j; /* waits look at it */
-    if (!(status = join(j))) {
-        context_start(j);
+    if (!(status = join(j, attr->uid)) && !(status = context_start(j)))
         status = kernels_start(j);
-    }
     if (status) {
+        /* The others may be through with their own start-up, and would wait for this PE. */
+        network_fail(j);
+        host_fail(&j->host, j->pe);
         context_stop(j);
         job = NULL;
         free_job(j);
@@ -226,64 +286,261 @@ static gshmem_status_t start_job(const gshmem_init_attr_t *attr)
     }
     home_find(&j->host, b);
     tell(j);
+    given_status = -1;
     return GSHMEM_OK;
 }
 
 /* ---- End ---- */
 
-static gshmem_status_t stop_job(void)
+/* Who waits for this PE in another call says so, and ends the job: a launcher that saw this PE fail first would end it
+ * without that line. */
+static void let_others_say(const struct job *j)
 {
-    struct bootstrap *b = job->bootstrap;
-    struct job *j = job;
+    const struct timespec moment = {.tv_nsec = 2000000};
+    int status;
+
+    for (int i = 0; i < 500 && !host_exit_status(&j->host, &status); i++)
+        nanosleep(&moment, NULL);
+}
+
+/* What this PE has told in rounds that went well arrives before the news that it has failed, which goes another way. */
+static void let_words_arrive(const struct job *j)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+    bool arrived = false;
+
+    for (int i = 0; i < 2000 && !arrived; i++) {
+        arrived = true;
+        for (int t = 0; t < TEAM_MAX; t++)
+            arrived &= !j->team[t] || !j->team[t]->group->far || far_has_told(j->team[t]->group);
+        if (!arrived)
+            nanosleep(&moment, NULL);
+    }
+}
+
+/* This PE's part in the job: after this nobody touches its memory, nor it that of others. */
+static gshmem_status_t leave_job(struct job *j, enum departure_way way)
+{
     gshmem_status_t status = streams_drain(), met = context_quiet_all(j, "gshmem_finalize");
 
     status = status ? status : met;
     network_expect_end(j->network);
-    /* After this barrier nobody touches this PE's memory, so it can go. */
-    met = gshmem_barrier_all();
+    met = collective_finalize(j, "gshmem_finalize", way);
+    if (met == GSHMEM_ERR_MISMATCH)
+        let_others_say(j);
+    if (met) { /* it has not met the others, and they must not wait for it */
+        let_words_arrive(j);
+        network_fail(j);
+        host_fail(&j->host, j->pe);
+    }
     status = status ? status : met;
     kernels_retire(j);
     if (j->device_heap) {
         /* Memory that others still map must not go: CUDA IPC says so. */
         device_heap_leave(j);
-        met = gshmem_barrier_all();
+        met = collective_finalize(j, "gshmem_finalize", way);
         status = status ? status : met;
     }
+    return status;
+}
+
+/* Another thread ends this process in the middle of the job, and does so with a status: what it uses stays until then. */
+static void stay_where_it_ends_elsewhere(void)
+{
+    if (!job_ends_elsewhere())
+        return;
+    pthread_mutex_unlock(&init_lock); /* handlers of the program may want it, which run in that thread */
+    for (;;)
+        pause();
+}
+
+static void end_job(struct job *j)
+{
+    struct bootstrap *b = j->bootstrap;
+
+    stay_where_it_ends_elsewhere();
+    host_exit_status(&j->host, &given_status);
     network_stop(j); /* before the contexts: what could not be completed ends in them */
     context_stop(j);
     job = NULL;
     free_job(j);
     let_go_of_starter(b);
     log_identify(-1);
+}
+
+/* The same for a process that ends while threads may be in the library: what they look at stays, until it has gone
+ * with the process. */
+static void end_job_but_for_threads(struct job *j)
+{
+    network_rest(j);
+    host_leave(&j->host);
+    pthread_mutex_lock(&j->fetching); /* nobody asks the starter any more */
+    job_end_with_process(j);
+    let_go_of_starter(j->bootstrap);
+}
+
+static gshmem_status_t stop_job(enum departure_way way)
+{
+    struct job *j = job;
+    gshmem_status_t status = leave_job(j, way);
+
+    end_job(j);
     return status;
 }
 
+/* Ends the job, since this process goes without having left it. */
+static void leave_badly(int status, const char *why)
+{
+    job_begin_to_end();
+    log_error("%s", why);
+    host_abort(&job->host, job->pe, job_exit_code(status), why);
+    job->bootstrap->ops->abort(job->bootstrap, job_exit_code(status), why);
+}
+
+static void exit_at_once(int status)
+{
+    fflush(NULL);
+    _exit(status);
+}
+
+/* Whether main has returned or the program has called exit: by who has called the function exit, which runs this. */
+static enum departure_way find_way(void)
+{
+    void *frame[16];
+    int n = backtrace(frame, 16);
+    Dl_info libc, caller;
+
+    if (!dladdr((void *)(uintptr_t)exit, &libc))
+        return LEFT_BY_END;
+    for (int i = n - 1; i > 0; i--) {
+        /* -1: the call may be the last thing in that function */
+        if (dladdr((char *)frame[i] - 1, &caller) && caller.dli_saddr == libc.dli_saddr)
+            return i + 1 < n && dladdr(frame[i + 1], &caller) && caller.dli_fbase != libc.dli_fbase
+                       ? LEFT_BY_EXIT
+                       : LEFT_BY_RETURN;
+    }
+    return LEFT_BY_END;
+}
+
+/* Whether no other thread asks the launcher, nor this one, in whose midst a signal has come. */
+static bool can_fetch(struct job *j)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+
+    for (int i = 0; i < 5000; i++) {
+        if (pthread_mutex_trylock(&j->fetching) == 0) {
+            pthread_mutex_unlock(&j->fetching);
+            return true;
+        }
+        nanosleep(&moment, NULL);
+    }
+    return false;
+}
+
+/* A process cannot leave the job in good order from within a call that others wait in: an exit from a signal's handler,
+ * or from another thread. What it was in the middle of, as a sentence; false: it can. */
+static bool in_the_middle(struct job *j, char *why, size_t size)
+{
+    const char *call = depth == 0 ? "gshmem_init or gshmem_finalize" : NULL;
+
+    for (int i = 0; i < TEAM_MAX && !call; i++) {
+        const struct group *g = j->team[i] ? j->team[i]->group : NULL;
+        call = g ? group_under_way(g) : NULL;
+        if (g && !call && g->far) /* neighbours meet alone, too */
+            call = group_under_way(far_neighbours(g));
+    }
+    if (!call && (!network_can_enter(j) || !can_fetch(j)))
+        call = "a call that uses the network";
+    if (call)
+        snprintf(why, size, "PE %d exited in the middle of %s", j->pe, call);
+    return call != NULL;
+}
+
 /* A program that returns from main has finished in good order; one that exits with a failure has
- * not, and its peers must not wait for it. */
+ * not, and its peers must not wait for it, nor this for another thread that is in gshmem_init. */
 static void at_exit(int status, void *unused)
 {
+    gshmem_status_t end = GSHMEM_OK;
+    char why[120];
+
     (void)unused;
     if (getpid() != owner)
         return;
-    if (job && host_exit_status(&job->host, &status)) {
-        /* The job has been given a status; a PE that then fails for that reason does not change it. */
-        fflush(NULL);
-        _exit(status);
-    }
-    if (job && status != 0) {
-        char why[64];
+    if (status != 0 && job) {
+        if (host_exit_status(&job->host, &status))
+            exit_at_once(status);
         snprintf(why, sizeof why, "PE %d exited with status %d before gshmem_finalize", job->pe,
                  status);
-        log_error("%s", why);
-        host_abort(&job->host, job->pe, status, why);
-        job->bootstrap->ops->abort(job->bootstrap, status, why);
+        leave_badly(status, why);
+        if (!(status & 0xff)) /* the system would make 0 of it */
+            exit_at_once(job_exit_code(status));
         return;
     }
-    if (job)
-        stop_job();
+    pthread_mutex_lock(&init_lock); /* another thread may be in gshmem_init or gshmem_finalize */
+    if (job && host_exit_status(&job->host, &status)) /* the job has been given one, which does not change any more, */
+        exit_at_once(status);
+    if (!job && status == 0 && given_status >= 0) /* also where it was finalized after that, and main takes no notice */
+        exit_at_once(given_status);
+    if (job && in_the_middle(job, why, sizeof why)) {
+        leave_badly(1, why);
+        exit_at_once(1);
+    }
+    if (job) {
+        end = leave_job(job, find_way());
+        if (job->thread_level == GSHMEM_THREAD_MULTIPLE)
+            end_job_but_for_threads(job);
+        else
+            end_job(job);
+    }
     if (starter)
         starter->ops->close(starter);
     starter = NULL;
+    /* Handlers and destructors that were registered before gshmem_init run after this, and may finalize. */
+    ended_at_exit = depth;
+    status_at_exit = end;
+    depth = 0;
+    registered = false;
+    pthread_mutex_unlock(&init_lock);
+    /* What this PE has sent to a lost one may not have arrived, or another waits for this one elsewhere, and nobody
+     * asks for the status. */
+    if (end == GSHMEM_ERR_PEER_DEAD || end == GSHMEM_ERR_MISMATCH)
+        exit_at_once(1);
+}
+
+/* at_exit itself is registered after all that a start brings, a driver's handlers among it, and so is called before. */
+static void at_early_exit(int status, void *unused)
+{
+    if (starting_first)
+        at_exit(status, unused);
+}
+
+/* A child's copies of what its parent has, kept where a search for leaks finds them. */
+static struct job *volatile parents_job;
+static struct bootstrap *volatile parents_starter;
+
+/* A child has its parent's memory, sockets and epoll sets, but not its threads, nor its part in the job: from
+ * here on it has no job, so that every call is refused, and nothing of the parent's is touched. */
+static void leave_parent(void)
+{
+    init_lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP; /* a thread that is gone may hold it */
+    if (!job && !starter)
+        return;
+    if (job) {
+        context_leave_parent(job);
+        network_leave_parent(job);
+    }
+    parents_job = job;
+    parents_starter = starter;
+    job = NULL;
+    starter = NULL;
+    depth = 0;
+    job_forked = true;
+    log_identify(-1);
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, leave_parent);
 }
 
 static gshmem_status_t check_attr(const gshmem_init_attr_t *attr)
@@ -304,17 +561,26 @@ static gshmem_status_t check_attr(const gshmem_init_attr_t *attr)
 
 gshmem_status_t gshmem_init_attr(const gshmem_init_attr_t *attr)
 {
-    static bool registered;
-    gshmem_status_t status = check_attr(attr);
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    gshmem_status_t status = job_forked ? job_require("gshmem_init") : check_attr(attr);
 
     if (status)
         return status;
+    pthread_once(&once, watch_forks);
     pthread_mutex_lock(&init_lock);
-    if (depth == 0) {
-        status = start_job(attr);
+    if (job && job_is_over(job)) {
+        status = job_stay("gshmem_init");
+    } else if (depth == 0) {
         owner = getpid();
+        starting_first = !registered && on_exit(at_early_exit, NULL) == 0;
+        log_starts(true);
+        status = start_job(attr);
+        log_starts(false);
+        if (status)
+            alike_linger();
         if (!registered)
             registered = on_exit(at_exit, NULL) == 0;
+        starting_first = false;
     }
     if (!status)
         depth++;
@@ -342,10 +608,14 @@ gshmem_status_t gshmem_finalize(void)
     gshmem_status_t status = GSHMEM_OK;
 
     pthread_mutex_lock(&init_lock);
-    if (depth == 0)
+    if (depth == 0 && ended_at_exit > 0) {
+        ended_at_exit--;
+        status = status_at_exit;
+    } else if (depth == 0) {
         status = job_require("gshmem_finalize");
-    else if (--depth == 0)
-        status = stop_job();
+    } else if (--depth == 0) {
+        status = stop_job(LEFT_BY_FINALIZE);
+    }
     pthread_mutex_unlock(&init_lock);
     return status;
 }
@@ -363,7 +633,7 @@ void job_let_go(void)
 
 int gshmem_initialized(void)
 {
-    return job != NULL;
+    return job && !job_is_over(job);
 }
 
 int gshmem_query_thread(void)

@@ -34,29 +34,48 @@ static void pass_on(struct network *n)
     }
 }
 
+/* In gshmem_finalize others may be through with theirs, and a PE that this one has to tell something else there
+ * (departures.c) is gone. Had it died, those that it has talked to would fail in their finalize, and tell. */
 void network_lose(void *context, int pe, gshmem_status_t status, const char *why)
 {
     struct network *n = context;
-    bool news = host_lose(&n->job->host, pe);
 
-    (void)status;
+    if (is_ending(n) && status == GSHMEM_ERR_UNREACHABLE) {
+        log_line(LOG_DEBUG, "PE %d has left: %s", pe, why);
+        return;
+    }
+    bool news = host_lose(&n->job->host, pe);
     log_line(is_ending(n) ? LOG_DEBUG : news ? LOG_ERROR : LOG_INFO,
              "PE %d cannot be reached any more: %s", pe, why);
     pass_on(n);
 }
 
+/* What holds for this PE does not for its neighbours, to whom that PE listens. */
+void network_be_refused(void *context, int pe)
+{
+    struct network *n = context;
+
+    if (is_ending(n) || host_lost(&n->job->host, pe) ||
+        atomic_exchange_explicit(&n->refused[pe], true, memory_order_relaxed))
+        return;
+    atomic_store_explicit(&n->refusals, true, memory_order_relaxed);
+    log_line(LOG_ERROR, "PE %d has given this PE up, which was silent for too long, and takes nothing from it "
+                        "any more", pe);
+}
+
 /* Who has been given up is not listened to: it may have been stopped for a while, and take those for
- * lost who have left it. And who lives on this host is known better here. */
+ * lost who have left it. And who lives on this host is known better here. In gshmem_finalize too, where a PE tells
+ * that its own has failed: who leaves in good order tells nobody. */
 void network_be_told(void *context, int from, int pe)
 {
     struct network *n = context;
     struct host *host = &n->job->host;
 
     if (pe == n->job->pe)
-        log_line(LOG_INFO, "PE %d, or another that told it so, has given this PE up", from);
-    if (is_ending(n) || host->index_of[pe] >= 0 || host_lost(host, from) || !host_lose(host, pe))
+        network_be_refused(n, from);
+    if (host->index_of[pe] >= 0 || host_lost(host, from) || !host_lose(host, pe))
         return;
-    log_line(LOG_ERROR, "PE %d cannot be reached any more, says PE %d", pe, from);
+    log_line(is_ending(n) ? LOG_DEBUG : LOG_ERROR, "PE %d cannot be reached any more, says PE %d", pe, from);
     pass_on(n);
 }
 
@@ -70,8 +89,8 @@ static void look_at_next(struct network *n)
         if (host_alive(host, index))
             return;
         if (host_lose(host, pe))
-            log_line(LOG_ERROR, "PE %d (process %d) has died", pe,
-                     (int)host->control->member[index].pid);
+            log_line(LOG_ERROR, "PE %d (process %d) %s", pe, (int)host->control->member[index].pid,
+                     host_fate(host, index));
     }
 }
 
@@ -92,10 +111,10 @@ void network_look_around(struct network *n)
 
 bool network_lost(const struct network *n, int pe)
 {
-    return host_lost(&n->job->host, pe);
+    return host_lost(&n->job->host, pe) || atomic_load_explicit(&n->refused[pe], memory_order_relaxed);
 }
 
 bool network_any_lost(const struct network *n)
 {
-    return host_losses(&n->job->host) != 0;
+    return host_losses(&n->job->host) != 0 || atomic_load_explicit(&n->refusals, memory_order_relaxed);
 }

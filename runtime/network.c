@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,18 +24,36 @@
 
 enum {
     FAREWELL_MS = 2000, /* how long finalize lets the last answers take */
+    DESCRIPTORS_SPARE = 256, /* for all but streams, the program's own among them */
     LET_IN_NS = 100 * 1000,
+    ENTER_MS = 5000, /* many times as long as anybody holds the lock */
 };
 
 enum program { PROGRAM_UNKNOWN, PROGRAM_SAME, PROGRAM_OTHER };
 
 /* ---- What the transport calls ---- */
 
+/* What a PE has published, with the lock held: the starter is not asked here. TRANSPORT_FULL: it will be, without the
+ * lock. A failure is told once to who meets it; the next asks again. */
+static gshmem_status_t recall(struct network *n, int pe, struct job_blob *blob)
+{
+    if (!network_has_met(n, pe))
+        return TRANSPORT_FULL;
+    if (job_has_blob(n->job, pe))
+        return job_fetch(n->job, pe, blob);
+    const int status = atomic_load_explicit(&n->answer, memory_order_relaxed);
+    atomic_store_explicit(&n->asked, 0, memory_order_relaxed);
+    if (!status) /* there was no memory to keep it in */
+        return fail(GSHMEM_ERR_MEMORY, "out of memory for what PE %d has published", pe);
+    return fail_silently((gshmem_status_t)status, "PE %d cannot be reached: %s; a line above says why", pe,
+                         gshmem_status_text((gshmem_status_t)status));
+}
+
 static gshmem_status_t find(void *context, int pe, void *address, size_t capacity, size_t *bytes)
 {
     struct network *n = context;
     struct job_blob blob;
-    gshmem_status_t status = job_fetch(n->job, pe, &blob);
+    gshmem_status_t status = recall(n, pe, &blob);
 
     if (status)
         return status;
@@ -43,6 +62,22 @@ static gshmem_status_t find(void *context, int pe, void *address, size_t capacit
                     blob.transport_bytes);
     memcpy(address, blob.transport, blob.transport_bytes);
     *bytes = blob.transport_bytes;
+    return GSHMEM_OK;
+}
+
+/* Agreed on when two PEs first meet, since that takes 0.1 ms. */
+static gshmem_status_t key(void *context, int pe, unsigned char out[TRANSPORT_KEY_BYTES])
+{
+    struct network *n = context;
+    struct peer_key *k = &n->key[pe];
+    struct job_blob blob;
+    gshmem_status_t status;
+
+    if (!k->known && ((status = recall(n, pe, &blob)) ||
+                      (status = keys_agree(&n->keys, n->job->pe, pe, blob.public_key, k->key))))
+        return status;
+    k->known = true;
+    memcpy(out, k->key, sizeof k->key);
     return GSHMEM_OK;
 }
 
@@ -168,20 +203,45 @@ static void let_in(struct network *n)
         sched_yield();
 }
 
+/* acquire: pairs with the release in proxy_start */
+static bool has_proxy(const struct network *n)
+{
+    return atomic_load_explicit(&n->proxy.runs, memory_order_acquire);
+}
+
+/* Without the lock: network_has_met. One thread asks, for all; others go on driving. */
+__attribute__((noinline)) static bool ask_of_wanted(struct network *n)
+{
+    if (atomic_exchange_explicit(&n->asking, true, memory_order_acquire)) /* pairs with the release below */
+        return false;
+    const int wanted = atomic_exchange_explicit(&n->wanted, 0, memory_order_relaxed);
+
+    if (wanted) {
+        gshmem_status_t answer = network_look_up(n, wanted - 1);
+        atomic_store_explicit(&n->answer, (int)answer, memory_order_relaxed);
+        atomic_store_explicit(&n->asked, wanted, memory_order_release); /* pairs with the acquire in network_has_met */
+    }
+    atomic_store_explicit(&n->asking, false, memory_order_release);
+    if (wanted && has_proxy(n)) /* which may have gone to sleep meanwhile; nothing else tells it */
+        proxy_wake(&n->proxy);
+    return wanted != 0;
+}
+
+static inline bool is_wanted(const struct network *n)
+{
+    return GSHMEM_UNLIKELY(atomic_load_explicit(&n->wanted, memory_order_relaxed));
+}
+
 bool network_round(struct network *n)
 {
     mutex_take(&n->lock);
     bool some = drive(n);
     mutex_give(&n->lock);
+    if (is_wanted(n))
+        some |= ask_of_wanted(n);
     if (atomic_load_explicit(&n->at_the_door, memory_order_relaxed))
         let_in(n);
     return some;
-}
-
-/* acquire: pairs with the release in proxy_start */
-static bool has_proxy(const struct network *n)
-{
-    return atomic_load_explicit(&n->proxy.runs, memory_order_acquire);
 }
 
 /* Whoever holds the lock drives already, for all. */
@@ -191,7 +251,7 @@ bool network_try_round(struct network *n)
         return false;
     bool some = drive(n);
     mutex_give(&n->lock);
-    return some;
+    return is_wanted(n) ? ask_of_wanted(n) || some : some;
 }
 
 GSHMEM_HOT bool network_drive(struct network *n)
@@ -246,6 +306,10 @@ static const struct transport_ops *find_verbs(char *why, size_t why_size)
         snprintf(why, why_size,
                  "module gshmem-verbs.so is of another version of GSHMEM (interface %u, expected %u)",
                  ops->version, TRANSPORT_VERSION);
+        return NULL;
+    }
+    if (ops && strcmp(ops->settings, settings_layout) != 0) {
+        snprintf(why, why_size, "module gshmem-verbs.so is of another version of GSHMEM (it knows other settings)");
         return NULL;
     }
     if (!ops && strstr(why, "libibverbs.so"))
@@ -329,7 +393,12 @@ static gshmem_status_t add_verbs(struct network *n)
     }
     n->config.below = n->far;
     log_info("transport verbs: %s", why);
-    return ops->open(&n->config, &n->far);
+    gshmem_status_t status = ops->open(&n->config, &n->far);
+    if (!status || asked == TRANSPORT_VERBS)
+        return status;
+    log_warn("transport verbs is not used, as it could not be opened: other hosts are reached by tcp");
+    n->config.below = NULL;
+    return GSHMEM_OK;
 }
 
 static gshmem_status_t choose(struct network *n)
@@ -345,7 +414,26 @@ static gshmem_status_t choose(struct network *n)
     return status ? status : add_verbs(n);
 }
 
-gshmem_status_t network_open(struct job *j, void *address, size_t capacity, size_t *bytes)
+/* Each PE of another host may take two: one stream each way. Who has not room for all of them begins all the
+ * same, as most programs talk to a few. */
+static void allow_streams(const struct job *j)
+{
+    const rlim_t need = 2 * (rlim_t)(j->n_pes - j->host.n) + DESCRIPTORS_SPARE;
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= need)
+        return;
+    limit.rlim_cur = need < limit.rlim_max ? need : limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) == 0)
+        log_info("start-up: up to %llu open files from here on, for connections (ulimit -n)",
+                 (unsigned long long)limit.rlim_cur);
+    if (limit.rlim_cur < need)
+        log_info("start-up: connections to all PEs of other hosts need %llu open files, and the limit is %llu "
+                 "(ulimit -Hn)", (unsigned long long)need, (unsigned long long)limit.rlim_cur);
+}
+
+gshmem_status_t network_open(struct job *j, const gshmem_uniqueid_t *uid, void *address, size_t capacity,
+                             size_t *bytes, unsigned char public_key[X25519_BYTES])
 {
     struct network *n = calloc(1, sizeof *n);
     gshmem_status_t status;
@@ -362,8 +450,10 @@ gshmem_status_t network_open(struct job *j, void *address, size_t capacity, size
         .one_machine = j->bootstrap->one_machine,
         .context = n,
         .find = find,
+        .key = key,
         .apply = apply,
         .lost = network_lose,
+        .refused = network_be_refused,
         .told = network_be_told,
         .mapped = mapped,
         .number = setting_number,
@@ -378,10 +468,18 @@ gshmem_status_t network_open(struct job *j, void *address, size_t capacity, size
     *bytes = 0;
     n->program = calloc((size_t)j->n_pes, sizeof *n->program);
     n->told = calloc((size_t)j->n_pes, sizeof *n->told);
-    if (!n->program || !n->told)
+    n->refused = calloc((size_t)j->n_pes, sizeof *n->refused);
+    if (!n->program || !n->told || !n->refused)
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %d PEs", j->n_pes);
     if (j->bootstrap->n_hosts == 1)
         return GSHMEM_OK;
+    allow_streams(j);
+    if (!(n->key = calloc((size_t)j->n_pes, sizeof *n->key)) ||
+        !(j->blob = calloc((size_t)j->n_pes, sizeof *j->blob)))
+        return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %d PEs", j->n_pes);
+    if ((status = keys_draw(&n->keys, uid)))
+        return status;
+    memcpy(public_key, n->keys.public, X25519_BYTES);
     if (strcmp(settings_string(SETTING_TCP_IF), "nearest") == 0)
         device_nearest_interfaces(j->host.index, n->nearest, sizeof n->nearest);
     n->config.nearest = n->nearest;
@@ -423,14 +521,16 @@ static void name_segments(struct network *n)
         s[SEGMENT_DATA + i] = (struct transport_segment){.base = (char *)j->data.segment[i].base,
                                                          .bytes = j->data.segment[i].bytes};
     n->config.segments = SEGMENT_DATA + j->data.n;
+    n->config.flushes = j->flushes;
 }
 
-gshmem_status_t network_start(struct job *j, const unsigned char secret[32])
+gshmem_status_t network_start(struct job *j)
 {
     struct network *n = j->network;
 
+    if (!n->config.below && settings_number(SETTING_CUDA_FLUSH) == FLUSH_AUTO)
+        j->flushes = false; /* no NIC writes to a GPU */
     name_segments(n);
-    memcpy(n->config.secret, secret, sizeof n->config.secret);
     if (!n->far)
         return GSHMEM_OK;
     n->far->ops->begin(n->far, &n->config);
@@ -456,6 +556,59 @@ static void send_last(struct network *n)
     }
 }
 
+bool network_can_enter(struct job *j)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+    struct network *n = j->network;
+
+    for (int i = 0; n && i < ENTER_MS; i++) {
+        if (mutex_try(&n->lock)) {
+            mutex_give(&n->lock);
+            return true;
+        }
+        nanosleep(&moment, NULL);
+    }
+    return !n;
+}
+
+void network_rest(struct job *j)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+    uint64_t end = clock_ns() + FAREWELL_MS * 1000000ull;
+    struct network *n = j->network;
+    bool busy = n && n->far;
+
+    if (!n || !has_proxy(n))
+        return;
+    while (busy && clock_ns() < end) {
+        mutex_take(&n->lock);
+        busy = n->far->ops->busy(n->far);
+        mutex_give(&n->lock);
+        if (busy) /* the proxy sends */
+            nanosleep(&moment, NULL);
+    }
+    proxy_end_thread(&n->proxy);
+}
+
+void network_fail(struct job *j)
+{
+    struct network *n = j->network;
+    int events;
+
+    if (!n || !n->far || !has_proxy(n))
+        return;
+    mutex_take(&n->lock);
+    n->far->ops->tell(n->far, j->pe);
+    (void)n->far->ops->progress(n->far, &events); /* a failure of it is one of a job that has failed already */
+    mutex_give(&n->lock);
+}
+
+void network_leave_parent(struct job *j)
+{
+    if (j->network && j->network->far)
+        j->network->far->ops->leave_parent(j->network->far);
+}
+
 void network_stop(struct job *j)
 {
     struct network *n = j->network;
@@ -479,8 +632,13 @@ void network_stop(struct job *j)
         free(f);
     }
     free(n->idle_errand);
+    if (n->key)
+        explicit_bzero(n->key, (size_t)j->n_pes * sizeof *n->key);
+    free(n->key);
+    keys_forget(&n->keys);
     free(n->program);
     free(n->told);
+    free(n->refused);
     free(n);
     j->network = NULL;
 }
@@ -538,7 +696,7 @@ bool network_runs_same(struct network *n, int pe)
 
     if (n->job->host.index_of[pe] >= 0)
         return n->job->data_peer[pe] != 0;
-    if (n->program[pe] == PROGRAM_UNKNOWN && !job_fetch(n->job, pe, &blob))
+    if (n->program[pe] == PROGRAM_UNKNOWN && !recall(n, pe, &blob))
         n->program[pe] = blob.data_segments == (uint32_t)n->job->data.n &&
                                  blob.data_digest == n->job->data.digest
                              ? PROGRAM_SAME
@@ -546,8 +704,17 @@ bool network_runs_same(struct network *n, int pe)
     return n->program[pe] == PROGRAM_SAME;
 }
 
+gshmem_status_t network_look_up(struct network *n, int pe)
+{
+    struct job_blob blob;
+
+    return job_fetch(n->job, pe, &blob);
+}
+
 bool network_same_program(struct network *n, int pe)
 {
+    if (network_meet(n, pe))
+        return false;
     mutex_take(&n->lock);
     bool same = network_runs_same(n, pe);
     mutex_give(&n->lock);

@@ -16,6 +16,7 @@
 
 #include "gshmem/base.h"
 #include "gshmem/device/state.h"
+#include "runtime/keys.h"
 #include "transport/transport.h"
 
 struct job;
@@ -50,11 +51,12 @@ struct flight {
 
 /* What a context has in flight. Positions count what it issued; `done` is the position up to which
  * all is done, though the network may finish things in any other order. All but the atomics belongs
- * to who holds the network's lock. */
+ * to who holds the network's lock, who alone writes these, but for `told`. */
 struct pending {
-    _Atomic uint64_t issued;
+    _Atomic uint64_t issued; /* as in struct gshmem_host_operations, which kernels see here: these four */
     _Atomic uint64_t done;
-    _Atomic uint64_t failed; /* the first failure nobody has been told of: its status, below its PE */
+    _Atomic uint64_t failed;
+    _Atomic uint64_t told;
     struct flight *first; /* not done, in the order of their positions */
     struct flight *last;
 };
@@ -66,13 +68,22 @@ static inline bool pending_any(const struct pending *p)
 }
 
 /* Before the PEs' blobs are exchanged: sets j->network, and opens a transport if there are other
- * hosts: *address is this PE's part of its blob. */
-gshmem_status_t network_open(struct job *j, void *address, size_t capacity, size_t *bytes);
-/* Once memory is mapped: serves peers and starts the proxy thread, if there are other hosts. secret:
- * the job's. */
-gshmem_status_t network_start(struct job *j, const unsigned char secret[32]);
+ * hosts: *address and the public key are this PE's part of its blob. uid: what the job was begun with, or
+ * NULL. */
+gshmem_status_t network_open(struct job *j, const gshmem_uniqueid_t *uid, void *address, size_t capacity,
+                             size_t *bytes, unsigned char public_key[X25519_BYTES]);
+/* Once memory is mapped: serves peers and starts the proxy thread, if there are other hosts. */
+gshmem_status_t network_start(struct job *j);
 /* Whether there are other hosts. */
 bool network_is_far(const struct network *n);
+/* Tells other hosts that this PE's gshmem_init or gshmem_finalize failed: it is lost to them. */
+void network_fail(struct job *j);
+/* In a child of fork: leaves nothing open that shows peers that its parent lives. */
+void network_leave_parent(struct job *j);
+/* Whether this thread can have the network's lock: a signal's handler that has interrupted who holds it never can. */
+bool network_can_enter(struct job *j);
+/* Sends what is still to be sent to PEs that may wait for it, and drives no more; what other threads may be at stays. */
+void network_rest(struct job *j);
 /* Ends what is left of it. The caller has made sure that all PEs are done with each other. */
 void network_stop(struct job *j);
 
@@ -124,7 +135,7 @@ gshmem_status_t network_put_to_heap(struct pending *pending, int pe, uint64_t of
 /* Posts a put, and waits until its source may be used again. */
 gshmem_status_t network_put(struct network *n, struct pending *pending,
                             struct transport_request *request, const char *call);
-/* Waits until all that was issued in `pending` before the call is done; returns the first failure
+/* Waits until all that was issued in `pending` before the call is done; returns the last failure
  * since the last quiet. */
 gshmem_status_t network_quiet(struct pending *pending, const char *call);
 
@@ -133,12 +144,24 @@ gshmem_status_t network_quiet(struct pending *pending, const char *call);
 gshmem_status_t network_errand(struct network *n, struct transport_request *request,
                                const char *call, uint64_t *value);
 
+/* The same for what nobody relies on: the PE may have left, which is not said. */
+void network_remark(struct network *n, struct transport_request *request, const char *call);
+
+/* The same for many requests of one call: a place for what they have under way, apart from what the program has, whose
+ * failures are not this call's. NULL: out of memory, which has been said. */
+struct pending *network_errands_begin(struct network *n, const char *call);
+/* Waits until they are done, and gives the place back. Returns `status`, of the posts, or else the first failure. */
+gshmem_status_t network_errands_end(struct network *n, struct pending *pending, gshmem_status_t status,
+                                    const char *call);
+
 /* ---- Kernels ---- */
 
 /* Starts the proxy if need be, and lets channels reach this host's PEs too. *asleep is shared with
  * kernels: whether the proxy wants to be woken. */
 gshmem_status_t network_serve_kernels(struct network *n, struct gshmem_response *response,
                                       uint32_t *asleep);
+/* Whether commands that have been taken are still carried out on this host. */
+bool network_local_busy(struct network *n);
 /* Begins to take commands off a channel; ends it. */
 gshmem_status_t network_add_channel(struct network *n, struct proxy_channel *c);
 void network_remove_channel(struct network *n, struct proxy_channel *c);

@@ -1,4 +1,5 @@
-/* fence and quiet.
+/* fence and quiet. Both speak of what the PE has issued on the context, in kernels too: kernels' part is in
+ * include/gshmem/device/order.h and proxy/contexts.c, and proxy/README.md has the rule.
  *
  * To a mapped peer an operation is a load or a store of this CPU, complete when it is done; what is
  * left is to keep stores in order (fence), and to have them seen by all before anything that follows,
@@ -11,8 +12,13 @@
 
 gshmem_status_t gshmem_ctx_fence(gshmem_ctx_t ctx)
 {
-    if (!context_find(ctx, "gshmem_fence"))
+    struct context *c = context_find(ctx, "gshmem_fence");
+    gshmem_status_t status;
+
+    if (!c)
         return last_error_status();
+    if (c->kernel && (status = kernels_fence(c->kernel, "gshmem_fence")))
+        return status;
     network_fence(job->network);
     /* pairs with the acquire of whoever reads what is stored after it (wait_until, signal_fetch) */
     atomic_thread_fence(memory_order_acq_rel);

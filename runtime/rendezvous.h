@@ -34,4 +34,7 @@ gshmem_status_t rendezvous_ask(const struct rendezvous_address *address, int ind
                                int timeout_seconds, void *letter, size_t letter_bytes,
                                int *descriptor);
 
+/* In place of that: tells the leader that the start-up of this PE has failed, so that it waits for it no longer. */
+void rendezvous_tell_failure(const struct rendezvous_address *address, int index);
+
 #endif

@@ -5,6 +5,14 @@
 #include "runtime/context.h"
 #include "runtime/memory/device_heap.h"
 
+/* The object that is not symmetric. Where there is nothing to copy it may be anything. */
+static gshmem_status_t check_local(const void *local, size_t bytes, const char *which, const char *call)
+{
+    if (GSHMEM_LIKELY(local || !bytes))
+        return GSHMEM_OK;
+    return fail(GSHMEM_ERR_ARGUMENT, "%s of %zu B: %s is NULL", call, bytes, which);
+}
+
 /* ---- To PEs that are not mapped ---- */
 
 /* Small data is copied on the way; larger is sent from where it is, so that a put whose source must be
@@ -13,8 +21,8 @@ static gshmem_status_t send_put(struct context *c, struct transport_request *put
                                 const char *call)
 {
     if (!nbi && put->bytes > TRANSPORT_COPIED)
-        return network_put(job->network, &c->pending, put, call);
-    return network_post(job->network, &c->pending, put, call);
+        return network_put(job->network, c->pending, put, call);
+    return network_post(job->network, c->pending, put, call);
 }
 
 static gshmem_status_t put_afar(struct context *c, const struct target *t, const void *source,
@@ -33,10 +41,9 @@ static gshmem_status_t put_afar(struct context *c, const struct target *t, const
     return send_put(c, &request, nbi, call);
 }
 
-static gshmem_status_t get_afar(struct context *c, const struct target *t, void *dest, size_t bytes,
-                                bool nbi, const char *call)
+static inline struct transport_request get_request(const struct target *t, void *dest, size_t bytes)
 {
-    struct transport_request request = {
+    return (struct transport_request){
         .kind = TRANSPORT_GET,
         .pe = t->pe,
         .segment = t->segment,
@@ -44,13 +51,25 @@ static gshmem_status_t get_afar(struct context *c, const struct target *t, void 
         .local = dest,
         .bytes = bytes,
     };
+}
+
+static gshmem_status_t post_get(struct pending *pending, const struct target *t, void *dest, size_t bytes,
+                                const char *call)
+{
+    struct transport_request request = get_request(t, dest, bytes);
+
+    request.flags = TRANSPORT_MORE | TRANSPORT_LOOSE;
+    return network_post(job->network, pending, &request, call);
+}
+
+static gshmem_status_t get_afar(struct context *c, const struct target *t, void *dest, size_t bytes,
+                                bool nbi, const char *call)
+{
+    struct transport_request request = get_request(t, dest, bytes);
 
     if (bytes == 0)
         return GSHMEM_OK;
-    if (!nbi)
-        return network_errand(job->network, &request, call, NULL);
-    request.flags = TRANSPORT_MORE | TRANSPORT_LOOSE;
-    return network_post(job->network, &c->pending, &request, call);
+    return nbi ? post_get(c->pending, t, dest, bytes, call) : network_errand(job->network, &request, call, NULL);
 }
 
 __attribute__((noinline)) static gshmem_status_t
@@ -77,11 +96,11 @@ GSHMEM_HOT gshmem_status_t gshmem_path_put(gshmem_ctx_t ctx, void *dest, const v
     uint64_t offset;
     int world;
 
-    if (!c)
+    if (!c || check_local(source, bytes, "source", "put"))
         return last_error_status();
     if ((nbi || bytes <= TRANSPORT_COPIED) &&
         context_aim_far_heap(c, dest, bytes, pe, &world, &offset))
-        return network_put_to_heap(&c->pending, world, offset, source, bytes);
+        return network_put_to_heap(c->pending, world, offset, source, bytes);
     return put_anywhere(c, dest, source, bytes, pe, nbi);
 }
 
@@ -92,7 +111,7 @@ GSHMEM_HOT gshmem_status_t gshmem_path_get(gshmem_ctx_t ctx, void *dest, const v
     struct target t;
     gshmem_status_t status;
 
-    if (!c || (status = context_aim(c, source, bytes, pe, "get", &t)))
+    if (!c || check_local(dest, bytes, "dest", "get") || (status = context_aim(c, source, bytes, pe, "get", &t)))
         return last_error_status();
     if (t.device)
         return device_heap_copy(job->device_heap, dest, t.device, bytes);
@@ -180,19 +199,21 @@ static gshmem_status_t put_blocks_afar(struct context *c, struct target t, const
     return status;
 }
 
-/* All blocks are asked for at once, then waited for. */
-static gshmem_status_t get_blocks_afar(struct context *c, struct target t, char *dest,
-                                       const struct strided *s, size_t n, const char *call)
+/* All blocks are asked for at once, then waited for, also when it broke off half-way. */
+static gshmem_status_t get_blocks_afar(struct target t, char *dest, const struct strided *s, size_t n,
+                                       const char *call)
 {
-    gshmem_status_t status = GSHMEM_OK, waited;
+    struct pending *pending = network_errands_begin(job->network, call);
+    gshmem_status_t status = GSHMEM_OK;
 
+    if (!pending)
+        return GSHMEM_ERR_MEMORY;
     for (size_t i = 0; i < n && !status; i++) {
-        status = get_afar(c, &t, dest, s->run, true, call);
+        status = post_get(pending, &t, dest, s->run, call);
         t.offset += s->from_step;
         dest += s->to_step;
     }
-    waited = network_quiet(&c->pending, call); /* also when it broke off half-way */
-    return status ? status : waited;
+    return network_errands_end(job->network, pending, status, call);
 }
 
 static gshmem_status_t put_strided(const char *call, gshmem_ctx_t ctx, void *dest,
@@ -208,6 +229,8 @@ static gshmem_status_t put_strided(const char *call, gshmem_ctx_t ctx, void *des
         return last_error_status();
     if (n && block)
         status = check_strides(call, dst, sst, block, element, n, &s);
+    if (!status)
+        status = check_local(source, s.from_span, "source", call);
     if (!status)
         status = context_aim(c, dest, s.to_span, pe, call, &t);
     if (status || !s.run)
@@ -234,13 +257,15 @@ static gshmem_status_t get_strided(const char *call, gshmem_ctx_t ctx, void *des
     if (n && block)
         status = check_strides(call, dst, sst, block, element, n, &s);
     if (!status)
+        status = check_local(dest, s.to_span, "dest", call);
+    if (!status)
         status = context_aim(c, source, s.from_span, pe, call, &t);
     if (status || !s.run)
         return status;
     if (t.device)
         return copy_blocks_by_device(dest, t.device, &s, n);
     if (!t.here)
-        return get_blocks_afar(c, t, dest, &s, n, call);
+        return get_blocks_afar(t, dest, &s, n, call);
     copy_blocks(dest, t.here, s.to_step, s.from_step, s.run, n);
     return GSHMEM_OK;
 }
@@ -371,7 +396,8 @@ static gshmem_status_t put_signal(gshmem_ctx_t ctx, void *dest, const void *sour
 
     if (!c)
         return last_error_status();
-    if ((status = aim_signal(c, sig_addr, signal_op, pe, call, &flag)))
+    if ((status = aim_signal(c, sig_addr, signal_op, pe, call, &flag)) ||
+        (status = check_local(source, bytes, "source", call)))
         return status;
     data = flag; /* where nothing is put */
     if (bytes && (status = context_aim(c, dest, bytes, pe, call, &data)))

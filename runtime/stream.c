@@ -6,6 +6,7 @@
  * other would mix them up. As a stream can only wait for work that is on a stream already, this order
  * never runs against the streams' own. Those in graphs have no turn: their graphs have an order. */
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,8 +21,12 @@
 
 static struct queue queues[TEAM_MAX];
 static pthread_mutex_t put_lock = PTHREAD_MUTEX_INITIALIZER;
-static atomic_size_t under_way;
 static atomic_bool requested; /* there may be requests on streams */
+
+/* The number of the job whose operations are performed; it goes up when they have been waited for. Those that
+ * come to their turn later, as a death may let streams be left behind, find that their job is over. */
+static _Atomic uint64_t current = 1;
+static atomic_size_t performing;
 
 static void wait_for_turn(const struct request *r)
 {
@@ -33,42 +38,66 @@ static void wait_for_turn(const struct request *r)
         ;
 }
 
-static void begins(void)
-{
-    atomic_fetch_add_explicit(&under_way, 1, memory_order_relaxed);
-}
-
-static void ends(void)
+static void leave(void)
 {
     /* release: with the acquire in streams_drain, so that a job ends after what is done in it */
-    atomic_fetch_sub_explicit(&under_way, 1, memory_order_release);
+    atomic_fetch_sub_explicit(&performing, 1, memory_order_release);
+}
+
+/* Whether the job of r goes on; it does until leave(). */
+static bool enter(const struct request *r)
+{
+    /* seq_cst, both, as in streams_drain: one of the two sees the other */
+    atomic_fetch_add(&performing, 1);
+    if (atomic_load(&current) == r->job)
+        return true;
+    leave();
+    return false;
+}
+
+static void next_turn(const struct request *r)
+{
+    if (r->queue) /* release: with the acquire in wait_for_turn */
+        atomic_fetch_add_explicit(&r->queue->done, 1, memory_order_release);
 }
 
 static void perform(void *argument)
 {
-    const struct request *r = argument;
+    struct request *r = argument;
 
-    if (r->captured)
-        begins();
+    r->came = true;
+    if (!enter(r)) {
+        if (r->captured)
+            gshmem_raise(fail(GSHMEM_ERR_STATE, "an operation in a graph: the job that it was captured in is over"));
+        return;
+    }
     if (r->queue)
         wait_for_turn(r);
     gshmem_raise(r->run(r));
-    if (r->queue) /* release: with the acquire in wait_for_turn */
-        atomic_fetch_add_explicit(&r->queue->done, 1, memory_order_release);
-    ends();
+    next_turn(r);
+    leave();
+}
+
+/* The device makes this call no more; or never has, where a kernel failed before it on the stream. */
+static void over(void *argument)
+{
+    struct request *r = argument;
+
+    if (!r->came && enter(r)) {
+        next_turn(r);
+        leave();
+    }
+    free(r);
 }
 
 /* With put_lock. */
-static gshmem_status_t put_under_way(gshmem_stream_t stream, struct request *r)
+static gshmem_status_t put_in_turn(gshmem_stream_t stream, struct request *r)
 {
     if (r->queue)
         r->turn = r->queue->put++;
-    begins();
-    gshmem_status_t status = job->device->ops->stream_call(job->device, stream, perform, r, free);
+    gshmem_status_t status = job->device->ops->stream_call(job->device, stream, perform, r, over);
     if (status && r->queue)
         r->queue->put--;
-    if (status)
-        ends();
     return status;
 }
 
@@ -76,7 +105,7 @@ static gshmem_status_t put_captured(gshmem_stream_t stream, struct request *r)
 {
     r->captured = true;
     r->queue = NULL;
-    return job->device->ops->stream_call(job->device, stream, perform, r, free);
+    return job->device->ops->stream_call(job->device, stream, perform, r, over);
 }
 
 static gshmem_status_t put_on(gshmem_stream_t stream, const char *call, const struct request *wanted)
@@ -94,9 +123,10 @@ static gshmem_status_t put_on(gshmem_stream_t stream, const char *call, const st
     if (!r)
         return fail(GSHMEM_ERR_MEMORY, "%s: no memory for the request (%zu B)", call, sizeof *r);
     *r = *wanted;
+    r->job = atomic_load_explicit(&current, memory_order_relaxed);
     pthread_mutex_lock(&put_lock);
     status = job->device->ops->stream_is_captured(job->device, stream) ? put_captured(stream, r)
-                                                    : put_under_way(stream, r);
+                                                    : put_in_turn(stream, r);
     pthread_mutex_unlock(&put_lock);
     if (status)
         free(r);
@@ -123,9 +153,18 @@ gshmem_status_t streams_drain(void)
     if (atomic_exchange_explicit(&requested, false, memory_order_relaxed))
         status = job->device->ops->streams_wait(job->device);
     wait_begin(&w, "gshmem_finalize: what is on streams", GSHMEM_TEAM_WORLD);
-    /* acquire: with the release in ends */
-    while (!status && atomic_load_explicit(&under_way, memory_order_acquire))
+    while (!status && job->device->ops->streams_busy(job->device))
         status = wait_step(&w);
+    /* seq_cst, as in enter */
+    atomic_fetch_add(&current, 1);
+    /* Those that are being performed end: what cut the wait short ends theirs. acquire: with the release in
+     * leave */
+    while (atomic_load_explicit(&performing, memory_order_acquire))
+        sched_yield();
+    for (int i = 0; i < TEAM_MAX; i++) {
+        queues[i].put = 0;
+        atomic_store_explicit(&queues[i].done, 0, memory_order_relaxed);
+    }
     return status;
 }
 

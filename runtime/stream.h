@@ -5,7 +5,8 @@
 #include "gshmem/status.h"
 #include "runtime/job.h"
 
-/* Waits until all that was put on streams is done. */
+/* Waits until all is done that was put on streams, and in graphs that were launched. Nothing of this job is
+ * performed after it, also where a death or the abort cuts the wait short. */
 gshmem_status_t streams_drain(void);
 
 #endif

@@ -38,7 +38,9 @@ struct request {
     struct queue *queue; /* of a collective: it has its turn */
     uint64_t turn;
     _Alignas(16) unsigned char value[16];
-    bool captured; /* it is not under way before its graph is launched and has come to it */
+    bool captured; /* in a graph: it is made as often as that is launched, or never */
+    bool came;     /* its stream has come to it */
+    uint64_t job;  /* in which it was put there */
 };
 
 /* Puts it on a stream of a device that takes requests. */

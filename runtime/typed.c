@@ -1,7 +1,8 @@
 /* What typed inline code falls back on when its answer is a value: failures go to the error policy. */
 #include <string.h>
 
-#include "gshmem.h"
+#include "runtime/base/log.h"
+#include "runtime/context.h"
 
 void gshmem_path_g(gshmem_ctx_t ctx, void *value, const void *source, size_t bytes, int pe)
 {
@@ -30,6 +31,10 @@ GSHMEM_HOT gshmem_status_t gshmem_path_atomic_fetch(gshmem_ctx_t ctx, enum gshme
                                                     uint64_t compare, void *fetch, int pe)
 {
     uint64_t old;
+
+    if (!fetch)
+        return fail(GSHMEM_ERR_ARGUMENT, "%s%s_nbi with PE %d at %p: fetch is NULL",
+                    op < GSHMEM_AMO_ADD ? "atomic_" : "atomic_fetch_", atomic_name(op) + strlen("atomic_"), pe, target);
     gshmem_status_t status = gshmem_path_atomic(ctx, op, type, target, operand, compare, &old, pe);
 
     if (status)

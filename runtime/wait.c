@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "runtime/base/settings.h"
+#include "runtime/departures.h"
 #include "runtime/home.h"
 #include "runtime/job.h"
 #include "runtime/patience.h"
@@ -68,33 +69,42 @@ static gshmem_status_t check_aborted(const struct wait *w)
                          w->what, control->aborted_by, aborted - 1, control->why);
 }
 
-/* The first member of the team that has died, as a PE of the job; -1: none. */
-static int find_dead(gshmem_team_t handle)
+static bool has_died(int pe)
 {
-    const struct host *host = &job->host;
-    const struct team *team =
-        handle >= 0 && handle < TEAM_MAX ? job->team[handle] : NULL; /* NULL: anyone */
-    int n = team ? team->n_pes : handle == WAIT_FOR_NETWORK ? 0 : host->n;
+    int index = job->host.index_of[pe];
 
+    return index >= 0 ? !host_alive(&job->host, index) : network_lost(job->network, pe);
+}
+
+/* The first of those waited for that has died, as a PE of the job; -1: none. */
+static int find_dead(const struct wait *w)
+{
+    const struct team *team =
+        w->team >= 0 && w->team < TEAM_MAX ? job->team[w->team] : NULL; /* NULL: anyone of this host */
+    int n = team ? team->n_pes : w->team == WAIT_FOR_NETWORK ? 0 : job->host.n;
+
+    if (w->only >= 0)
+        return has_died(w->only) ? w->only : -1;
     for (int i = 0; i < n; i++) {
-        int index = team ? host->index_of[team->members[i]] : i;
-        if (index >= 0 ? !host_alive(host, index) : network_lost(job->network, team->members[i]))
-            return team ? team->members[i] : host->pe[i];
+        int pe = team ? team->members[i] : job->host.pe[i];
+        if (has_died(pe))
+            return pe;
     }
     return -1;
 }
 
 static gshmem_status_t check_peers(const struct wait *w)
 {
-    int dead = find_dead(w->team);
+    int dead = find_dead(w);
 
     if (dead < 0)
         return GSHMEM_OK;
     if (job->host.index_of[dead] < 0)
         return fail(GSHMEM_ERR_PEER_DEAD, "%s: PE %d, on another host, has died or cannot be reached",
                     w->what, dead);
-    return fail(GSHMEM_ERR_PEER_DEAD, "%s: PE %d (process %d) has died", w->what, dead,
-                (int)job->host.control->member[job->host.index_of[dead]].pid);
+    const int index = job->host.index_of[dead];
+    return fail(GSHMEM_ERR_PEER_DEAD, "%s: PE %d (process %d) %s", w->what, dead,
+                (int)job->host.control->member[index].pid, host_fate(&job->host, index));
 }
 
 static void watch(struct wait *w, uint64_t waited)
@@ -114,7 +124,7 @@ static void watch(struct wait *w, uint64_t waited)
 /* Called between yields and naps: the cheap look every time, the dear ones now and then. */
 static gshmem_status_t check(struct wait *w, uint64_t now)
 {
-    gshmem_status_t status = check_aborted(w);
+    gshmem_status_t status = job_is_over(job) ? job_stay(w->what) : check_aborted(w);
 
     if (status || now - w->checked < CHECK_NS)
         return status;
@@ -123,7 +133,18 @@ static gshmem_status_t check(struct wait *w, uint64_t now)
     if (w->limit && now - w->since > w->limit)
         return fail(GSHMEM_ERR_TIMEOUT, "%s: the other PEs have not come within %llu s", w->what,
                     (unsigned long long)(w->limit / 1000000000u));
-    return check_peers(w);
+    if (now - w->since >= w->grace)
+        status = check_peers(w);
+    return status ? status : departures_check(w, now);
+}
+
+gshmem_status_t wait_look(const struct wait *w)
+{
+    gshmem_status_t status = check_aborted(w);
+
+    if (!status)
+        status = check_peers(w);
+    return status ? status : departures_check(w, clock_ns());
 }
 
 /* ---- How to pass the time ---- */

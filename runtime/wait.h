@@ -23,12 +23,14 @@
 struct wait {
     const char *what;    /* for reports: the public name of the call that waits */
     gshmem_team_t team;  /* whose members are waited for; GSHMEM_TEAM_WORLD if anyone may be meant */
+    int only;            /* the one PE of the job that is waited for; -1: all of the team are; WAIT_FOR_UPDATE */
     uint32_t spins;
     uint32_t naps;
     uint64_t since;      /* ns, the end of the spin; 0: not yet */
     uint64_t checked;    /* ns, when the peers were last looked at */
     uint64_t served;     /* ns, when driving the network was last seen to have brought something */
     uint64_t limit;      /* ns to wait at most, 0: for ever */
+    uint64_t grace;      /* ns that it goes on for though somebody has died */
     bool has_served;     /* since then */
     bool has_yielded;    /* wait_step_on has let others run, before anything else */
     bool reported;       /* the watchdog has spoken */
@@ -38,6 +40,9 @@ struct wait {
 /* In place of a team: no PE is waited for but the network, which itself ends what a lost PE owes. The
  * loss of others is no concern of such a wait. */
 #define WAIT_FOR_NETWORK ((gshmem_team_t)-2)
+
+/* In place of the one PE: any PE may end it, by an update of this one's memory. It fails when all others have left. */
+enum { WAIT_FOR_UPDATE = -2 };
 
 extern uint32_t wait_spins; /* steps that only pause, before the first yield; set at init */
 
@@ -49,10 +54,11 @@ static inline void wait_begin(struct wait *w, const char *what, gshmem_team_t te
 {
     w->what = what;
     w->team = team;
+    w->only = -1;
     w->spins = 0;
     w->naps = 0;
     w->since = 0;
-    w->limit = 0;
+    w->limit = w->grace = 0;
     w->served = 0;
     w->has_served = w->has_yielded = w->reported = false;
     w->patience = 0;
@@ -81,6 +87,10 @@ static inline gshmem_status_t wait_step(struct wait *w)
     }
     return wait_slowly(w);
 }
+
+/* Whether such a wait would end at once, for a call that answers instead of waiting. A system call for each
+ * PE of this host that it would wait for. */
+gshmem_status_t wait_look(const struct wait *w);
 
 /* Like wait_step, but sleeps on the word while it has the value seen, where the one who changes it
  * calls wait_wake; *sleepers counts those who do. */

@@ -5,9 +5,12 @@
  * subtraction and one comparison, whatever was asked. */
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "runtime/context.h"
+#include "runtime/departures.h"
+#include "runtime/device.h"
 #include "runtime/memory/device_heap.h"
 #include "runtime/ranges.h"
 #include "runtime/wait.h"
@@ -138,6 +141,30 @@ static gshmem_status_t check_one(const char *call, enum gshmem_type type, const 
     return status ? status : check_aligned(call, type, ivar);
 }
 
+static void print_value(char *text, size_t size, enum gshmem_type type, uint64_t value)
+{
+    if (type_is_signed(type))
+        snprintf(text, size, "%lld", (long long)value);
+    else
+        snprintf(text, size, "%llu", (unsigned long long)value);
+}
+
+/* The comparison that a range was made of: range_of, read backwards. */
+static gshmem_status_t fail_alone(const char *call, gshmem_status_t status, enum gshmem_type type, const void *at,
+                                  const struct range *r, uint64_t seen)
+{
+    const uint64_t least = type_is_signed(type) ? (uint64_t)INT64_MIN : 0;
+    const bool to_value = r->span && r->first == least;
+    const char *const comparison[] = {!r->span ? "==" : to_value ? "<=" : ">=", !r->span ? "!=" : to_value ? ">" : "<"};
+    char is[24], wanted[24], what[120];
+
+    print_value(is, sizeof is, type, seen);
+    print_value(wanted, sizeof wanted, type, to_value ? r->first + r->span : r->first);
+    snprintf(what, sizeof what, "the variable at %p, which is %s and has to be %s %s", at, is, comparison[r->outside],
+             wanted);
+    return departures_fail_alone(call, status, what);
+}
+
 /* wait_for, of a variable that the CPU cannot touch. A copy that fails ends it at once. */
 static gshmem_status_t wait_for_copy(const char *call, enum gshmem_type type, const void *at,
                                      struct range r, uint64_t *seen)
@@ -146,13 +173,14 @@ static gshmem_status_t wait_for_copy(const char *call, enum gshmem_type type, co
     struct wait w;
 
     wait_begin(&w, call, GSHMEM_TEAM_WORLD);
+    w.only = WAIT_FOR_UPDATE;
     for (;;) {
         if ((looked = load_from_device(type, at, seen)))
             return looked;
         if (range_has(&r, *seen))
-            return GSHMEM_OK;
+            return device_settle();
         if (status)
-            return status;
+            return fail_alone(call, status, type, at, &r, *seen);
         status = wait_step(&w);
     }
 }
@@ -170,12 +198,13 @@ static gshmem_status_t wait_for(const char *call, enum gshmem_type type, const v
     if (in_device(at))
         return wait_for_copy(call, type, at, r, seen);
     wait_begin(&w, call, GSHMEM_TEAM_WORLD);
+    w.only = WAIT_FOR_UPDATE;
     for (;;) {
         *seen = load(type, at);
         if (range_has(&r, *seen))
-            return GSHMEM_OK;
+            return device_settle();
         if (status)
-            return status;
+            return fail_alone(call, status, type, at, &r, *seen);
         status = wait_step(&w);
     }
 }
@@ -209,7 +238,10 @@ int gshmem_path_test_one(enum gshmem_type type, const void *ivar, int cmp, uint6
         return 0;
     }
     struct range r = range_of(type_is_signed(type), cmp, value);
-    return range_has(&r, seen);
+    if (!range_has(&r, seen))
+        return 0;
+    gshmem_raise(device_settle());
+    return 1;
 }
 
 uint64_t gshmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t value)
@@ -298,9 +330,11 @@ static gshmem_status_t set_describe(struct set *s, const char *call, enum gshmem
     return set_look(s);
 }
 
-static void set_end(struct set *s)
+/* The answer of a call that is through; `ended`: with what it was to look for. */
+static gshmem_status_t set_end(struct set *s, gshmem_status_t answer, bool ended)
 {
     free(s->copies);
+    return answer || !ended ? answer : device_settle();
 }
 
 static bool set_leaves_out(const struct set *s, size_t i)
@@ -381,8 +415,7 @@ gshmem_status_t gshmem_path_wait_all(enum gshmem_type type, const void *ivars, s
         if (!set_leaves_out(&s, i))
             answer = wait_for(call, type, s.there + i * s.bytes, set_range(&s, i), &seen);
     }
-    set_end(&s);
-    return answer;
+    return set_end(&s, answer, false);
 }
 
 int gshmem_path_test_all(enum gshmem_type type, const void *ivars, size_t nelems, const int *status,
@@ -395,9 +428,9 @@ int gshmem_path_test_all(enum gshmem_type type, const void *ivars, size_t nelems
 
     while (!answer && i < nelems && (set_leaves_out(&s, i) || set_satisfied(&s, i)))
         i++;
-    set_end(&s);
-    gshmem_raise(answer);
-    return !answer && i == nelems;
+    const bool all = !answer && i == nelems;
+    gshmem_raise(set_end(&s, answer, all));
+    return all;
 }
 
 size_t gshmem_path_test_any(enum gshmem_type type, const void *ivars, size_t nelems,
@@ -408,8 +441,7 @@ size_t gshmem_path_test_any(enum gshmem_type type, const void *ivars, size_t nel
                                           nelems, status, cmp, values, vector);
     size_t found = answer ? SIZE_MAX : set_find_any(&s, set_start(&s));
 
-    set_end(&s);
-    gshmem_raise(answer);
+    gshmem_raise(set_end(&s, answer, found != SIZE_MAX));
     return found;
 }
 
@@ -424,17 +456,25 @@ size_t gshmem_path_test_some(enum gshmem_type type, const void *ivars, size_t ne
     if (!answer)
         answer = check_indices("test_some", indices, nelems);
     size_t found = answer ? 0 : set_find_some(&s, indices);
-    set_end(&s);
-    gshmem_raise(answer);
+    gshmem_raise(set_end(&s, answer, found != 0));
     return found;
 }
 
-/* Between two looks. */
+/* Between two looks, of which there is one more after a failure: what was waited for may have come with it. */
 static gshmem_status_t set_wait(const struct set *s, struct wait *w)
 {
-    gshmem_status_t answer = wait_step(w);
+    gshmem_status_t answer = wait_step(w), look = set_look(s);
 
-    return answer ? answer : set_look(s);
+    return answer ? answer : look;
+}
+
+static gshmem_status_t set_fail_alone(const struct set *s, const char *call, gshmem_status_t status)
+{
+    char what[120];
+
+    snprintf(what, sizeof what, "the %zu variables at %p, none of which has a value that is waited for", s->n,
+             (const void *)s->there);
+    return departures_fail_alone(call, status, what);
 }
 
 size_t gshmem_path_wait_any(enum gshmem_type type, const void *ivars, size_t nelems,
@@ -449,12 +489,14 @@ size_t gshmem_path_wait_any(enum gshmem_type type, const void *ivars, size_t nel
 
     if (!answer)
         answer = set_describe(&s, call, type, ivars, nelems, status, cmp, values, vector);
-    bool empty = !answer && set_is_empty(&s);
+    const bool refused = answer != GSHMEM_OK, empty = !refused && set_is_empty(&s);
     wait_begin(&w, call, GSHMEM_TEAM_WORLD);
-    while (!answer && !empty && (found = set_find_any(&s, set_start(&s))) == SIZE_MAX)
+    w.only = WAIT_FOR_UPDATE;
+    while (!empty && !refused && (found = set_find_any(&s, set_start(&s))) == SIZE_MAX && !answer)
         answer = set_wait(&s, &w);
-    set_end(&s);
-    gshmem_raise(answer);
+    if (!refused)
+        answer = found == SIZE_MAX ? set_fail_alone(&s, call, answer) : GSHMEM_OK;
+    gshmem_raise(set_end(&s, answer, found != SIZE_MAX));
     return found;
 }
 
@@ -473,11 +515,13 @@ size_t gshmem_path_wait_some(enum gshmem_type type, const void *ivars, size_t ne
         answer = set_describe(&s, call, type, ivars, nelems, status, cmp, values, vector);
     if (!answer)
         answer = check_indices(call, indices, nelems);
-    bool empty = !answer && set_is_empty(&s);
+    const bool refused = answer != GSHMEM_OK, empty = !refused && set_is_empty(&s);
     wait_begin(&w, call, GSHMEM_TEAM_WORLD);
-    while (!answer && !empty && (found = set_find_some(&s, indices)) == 0)
+    w.only = WAIT_FOR_UPDATE;
+    while (!empty && !refused && (found = set_find_some(&s, indices)) == 0 && !answer)
         answer = set_wait(&s, &w);
-    set_end(&s);
-    gshmem_raise(answer);
+    if (!refused)
+        answer = found == 0 ? set_fail_alone(&s, call, answer) : GSHMEM_OK;
+    gshmem_raise(set_end(&s, answer, found != 0));
     return found;
 }

@@ -59,9 +59,12 @@
 #ifdef GSHMEM_H
 #define CHECK_OK(call)                                                                             \
     do {                                                                                           \
+        const char *check_line = "";                                                               \
         gshmem_status_t check_status = (call);                                                     \
-        if (check_status)                                                                          \
-            CHECK_FAIL("%s: %s", #call, gshmem_status_name(check_status));                         \
+        if (check_status) {                                                                        \
+            gshmem_last_error(&check_line);                                                        \
+            CHECK_FAIL("%s: %s: %s", #call, gshmem_status_name(check_status), check_line);         \
+        }                                                                                          \
     } while (0)
 
 /* That call fails with this status, and that the line it left names the culprit. */

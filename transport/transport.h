@@ -19,7 +19,8 @@
 
 struct device; /* device/device.h */
 
-#define TRANSPORT_VERSION     3
+#define TRANSPORT_VERSION     6
+#define TRANSPORT_KEY_BYTES   32
 #define TRANSPORT_ADDRESS_MAX 160 /* bytes that a PE publishes for its peers to find it */
 #define TRANSPORT_SEGMENT_MAX 16
 #define TRANSPORT_NOTE_MAX    1024 /* bytes of a note, by which one transport uses another */
@@ -110,22 +111,29 @@ struct transport_config {
     int pe;
     int n_pes;
     int one_machine; /* all PEs are on this machine, though on pretended hosts: loopback will do */
-    unsigned char secret[32]; /* the job's; only its PEs know it */
     int segments;
     struct transport_segment segment[TRANSPORT_SEGMENT_MAX]; /* what peers may reach, and no more */
 
     const char *nearest; /* networks that are nearest to this PE's GPU, as in GSHMEM_TCP_IF; "": any */
 
     void *context; /* for the calls below */
-    /* The address that pe published. May be called from post. */
+    /* The address that pe published. May be called from post, and does not block. */
     gshmem_status_t (*find)(void *context, int pe, void *address, size_t capacity, size_t *bytes);
+    /* The key that this PE and that one have, and nobody else. The first call for a PE takes 0.1 ms. May be
+     * called from post and progress, and does not block: TRANSPORT_FULL says that the starter is being asked, and
+     * that the call is to be made again in a later round. */
+    gshmem_status_t (*key)(void *context, int pe, unsigned char key[TRANSPORT_KEY_BYTES]);
     /* Carries out an atomic on this PE's memory, for a peer; returns the old value. The address has
      * been checked against the segments, and for alignment. */
     uint64_t (*apply)(void *context, enum gshmem_amo amo, int type, void *target, uint64_t operand,
                       uint64_t compare);
     /* A peer cannot be reached any more. All requests to it have been ended, or will be before the
-     * next progress returns; later ones end at once. */
+     * next progress returns; later ones end at once. GSHMEM_ERR_UNREACHABLE: it has never been spoken to, or has
+     * said that it leaves, and may have left in good order. */
     void (*lost)(void *context, int pe, gshmem_status_t status, const char *why);
+    /* That PE has given this one up, and takes nothing from it any more: requests to it end with
+     * GSHMEM_ERR_PEER_DEAD. It is not lost to others. */
+    void (*refused)(void *context, int pe);
     /* `from`, another PE, says that it has lost that PE, or has been told so. */
     void (*told)(void *context, int from, int pe);
     /* Where that segment of a PE of this host begins, mapped here; NULL: it is not. */
@@ -153,6 +161,7 @@ struct transport_config {
      * dealt with the others to that many parts of the machine in turn (0: to one), or they to one
      * after the other. */
     int turn, parts;
+    int flushes; /* what NICs write to the device's memory its kernels see after the device's flush only */
 };
 
 struct transport {
@@ -166,6 +175,7 @@ struct transport_ops {
     size_t size;      /* of this struct */
     uint32_t version; /* TRANSPORT_VERSION */
     const char *name;
+    const char *settings; /* settings_layout, as it was compiled; NULL: it asks for none by config->number */
 
     /* Whether it can be used on this machine, and a short reason for people either way. Negative: a
      * setting asks for what is not there. */
@@ -174,7 +184,7 @@ struct transport_ops {
     gshmem_status_t (*open)(const struct transport_config *config, struct transport **out);
     /* What this PE must publish, at most TRANSPORT_ADDRESS_MAX bytes. */
     gshmem_status_t (*address)(struct transport *t, void *address, size_t capacity, size_t *bytes);
-    /* The config again, with what was not known at open: segments and secret. Before it, nobody is
+    /* The config again, with what was not known at open: segments, and the keys of peers. Before it, nobody is
      * served; after it, anybody may be. */
     void (*begin)(struct transport *t, const struct transport_config *config);
     /* Begins a request. GSHMEM_OK: it was taken, and done will be called. Any other status: it was
@@ -216,6 +226,9 @@ struct transport_ops {
      * reason for people either way. 0: no; PEs with the same number can make them for each other.
      */
     int (*updates)(struct transport *t, char *why, size_t why_size);
+    /* Called in a child of fork: closes what peers take for the life of the parent, and touches nothing else,
+     * as another thread of the parent's may have been in the middle of anything. */
+    void (*leave_parent)(struct transport *t);
 };
 
 extern const struct transport_ops transport_local, transport_tcp;

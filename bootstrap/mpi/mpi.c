@@ -2,7 +2,8 @@
  * PEs.
  *
  * A module, built once for each MPI (their libraries differ where their headers agree), and opened
- * for the MPI that is in the process. All it does goes over a duplicate of the communicator. */
+ * for the MPI that is in the process. All it does goes over a duplicate of the communicator, by calls that do not
+ * block, so that a rank which does not come costs the others GSHMEM_INIT_TIMEOUT and no more. */
 #define _GNU_SOURCE
 #include <mpi.h>
 
@@ -31,6 +32,7 @@ struct mpi {
     struct record mine;
     struct record *all; /* [n_pes] */
     int *host;
+    int abandoned; /* a call that was given up may still write into this, and use the communicator */
 };
 
 static gshmem_status_t mpi_failed(const struct mpi *m, const char *call, int error)
@@ -42,19 +44,20 @@ static gshmem_status_t mpi_failed(const struct mpi *m, const char *call, int err
     return m->core.fail(GSHMEM_ERR_BOOTSTRAP, "MPI: %s: %s", call, text);
 }
 
-/* Waits for a collective, at most the timeout; MPI itself would wait for ever. On a timeout the
- * request and its buffers must stay as they are. */
+/* Waits for a collective, at most the timeout; MPI itself would wait for ever. Where it fails the request goes on,
+ * and its buffers stay as they are for as long as the process lives. */
 static gshmem_status_t await(struct mpi *m, MPI_Request *request, const char *call)
 {
     struct timespec now, pause = {.tv_nsec = 50000};
     time_t end = 0;
 
     for (int tries = 0;; tries++) {
-        int done, error = MPI_Test(request, &done, MPI_STATUS_IGNORE);
+        int done = 0, error = MPI_Test(request, &done, MPI_STATUS_IGNORE);
+        m->abandoned = !done;
+        if (error == MPI_SUCCESS && done)
+            return GSHMEM_OK;
         if (error != MPI_SUCCESS)
             return mpi_failed(m, call, error);
-        if (done)
-            return GSHMEM_OK;
         clock_gettime(CLOCK_MONOTONIC, &now);
         if (tries == 0)
             end = now.tv_sec + m->core.timeout_seconds;
@@ -132,44 +135,40 @@ static enum bootstrap_found mpi_detect(const struct bootstrap_request *request, 
     return BOOTSTRAP_PRESENT;
 }
 
-/* Each host's lowest rank names it: MPI knows who can share memory. */
 static gshmem_status_t find_hosts(struct mpi *m)
 {
-    MPI_Comm host;
-    int n = m->base.n_pes, lowest = m->base.pe;
-    int error = MPI_Comm_split_type(m->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+    gshmem_status_t status = GSHMEM_OK;
 
-    if (error != MPI_SUCCESS)
-        return mpi_failed(m, "MPI_Comm_split_type", error);
-    error = MPI_Bcast(&lowest, 1, MPI_INT, 0, host);
-    MPI_Comm_free(&host);
-    if (error == MPI_SUCCESS)
-        error = MPI_Allgather(&lowest, 1, MPI_INT, m->host, 1, MPI_INT, m->comm);
-    if (error != MPI_SUCCESS)
-        return mpi_failed(m, "MPI_Allgather", error);
-    m->base.n_hosts = hosts_by_number(m->host, n, n, m->host);
-    return m->base.n_hosts ? GSHMEM_OK
-                           : m->core.fail(GSHMEM_ERR_MEMORY, "MPI: out of memory for %d PEs", n);
+    m->base.n_hosts = hosts_by_exchange(&m->base, m->host, &status);
+    return m->base.n_hosts ? status : m->core.fail(GSHMEM_ERR_MEMORY, "MPI: out of memory for %d PEs", m->base.n_pes);
 }
 
 static gshmem_status_t join(struct mpi *m)
 {
+    MPI_Request request;
     MPI_Comm given;
-    int error;
+    int error, inter = 0;
 
     memcpy(&given, m->core.mpi_comm, sizeof given);
     if (given == MPI_COMM_NULL)
         return m->core.fail(GSHMEM_ERR_ARGUMENT, "MPI: the communicator is MPI_COMM_NULL");
-    if ((error = MPI_Comm_dup(given, &m->comm)) != MPI_SUCCESS)
-        return mpi_failed(m, "MPI_Comm_dup", error);
-    MPI_Comm_set_errhandler(m->comm, MPI_ERRORS_RETURN);
-    MPI_Comm_rank(m->comm, &m->base.pe);
-    MPI_Comm_size(m->comm, &m->base.n_pes);
+    MPI_Comm_test_inter(given, &inter);
+    if (inter)
+        return m->core.fail(GSHMEM_ERR_ARGUMENT, "MPI: the communicator is an inter-communicator, whose ranks are of two "
+                                                 "groups: make one of both by MPI_Intercomm_merge");
+    MPI_Comm_rank(given, &m->base.pe);
+    MPI_Comm_size(given, &m->base.n_pes);
     m->host = calloc((size_t)m->base.n_pes, sizeof *m->host);
     m->all = calloc((size_t)m->base.n_pes, sizeof *m->all);
     m->base.host = m->host;
     if (!m->host || !m->all)
         return m->core.fail(GSHMEM_ERR_MEMORY, "MPI: out of memory for %d PEs", m->base.n_pes);
+    if ((error = MPI_Comm_idup(given, &m->comm, &request)) != MPI_SUCCESS)
+        return mpi_failed(m, "MPI_Comm_idup", error);
+    gshmem_status_t status = await(m, &request, "MPI_Comm_idup");
+    if (status)
+        return status;
+    MPI_Comm_set_errhandler(m->comm, MPI_ERRORS_RETURN);
     return find_hosts(m);
 }
 
@@ -178,6 +177,8 @@ static void mpi_close(struct bootstrap *b)
     struct mpi *m = (struct mpi *)b;
     int ended = 0;
 
+    if (m->abandoned)
+        return;
     MPI_Finalized(&ended);
     if (!ended && m->comm != MPI_COMM_NULL)
         MPI_Comm_free(&m->comm);

@@ -290,7 +290,7 @@ static void pmi_abort(struct bootstrap *b, int status, const char *why)
 
     (void)why; /* the wire has no word for it; it has been logged */
     nanosleep(&until_read, NULL);
-    if (!p->wire.broken)
+    if (pmi_wire_is_open(&p->wire))
         pmi_wire_tell(&p->wire, "cmd=abort exitcode=%d", status);
 }
 
@@ -299,7 +299,7 @@ static void pmi_close(struct bootstrap *b)
     struct pmi *p = (struct pmi *)b;
 
     p->wire.timeout_seconds = GOODBYE_SECONDS;
-    if (!p->wire.broken)
+    if (pmi_wire_is_open(&p->wire))
         pmi_wire_ask(&p->wire, "finalize_ack", "cmd=finalize");
     release(p);
 }

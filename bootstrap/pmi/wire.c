@@ -2,7 +2,9 @@
 #include "bootstrap/pmi/wire.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +14,7 @@
 
 #include "bootstrap/pmi/mapping.h"
 #include "bootstrap/stream.h"
+#include "runtime/base/log.h"
 
 enum { SHOWN = 120 }; /* bytes of a wrong line that a message quotes */
 
@@ -24,18 +27,54 @@ static bool environment_number(const char *name, long least, long most, long *nu
     return text && pmi_number(text, least, most, number);
 }
 
-static bool is_socket(int fd)
+static bool is_socket(int fd, ino_t *inode)
 {
     struct stat s;
 
-    return fstat(fd, &s) == 0 && S_ISSOCK(s.st_mode);
+    if (fstat(fd, &s) != 0 || !S_ISSOCK(s.st_mode))
+        return false;
+    *inode = s.st_ino;
+    return true;
+}
+
+/* PMI_FD as this library found it when it was loaded. MPI_Finalize closes it, and the program's next descriptor may
+ * be another socket of that number. */
+static struct {
+    long fd;
+    ino_t inode;
+} loaded_with = {.fd = -1};
+
+__attribute__((constructor)) static void note_descriptor(void)
+{
+    long fd;
+
+    if (environment_number("PMI_FD", 0, 1 << 20, &fd) && is_socket((int)fd, &loaded_with.inode))
+        loaded_with.fd = fd;
+}
+
+bool pmi_wire_is_inherited(void)
+{
+    long fd;
+    ino_t inode;
+
+    return environment_number("PMI_FD", 0, 1 << 20, &fd) && fd == loaded_with.fd && is_socket((int)fd, &inode) &&
+           inode == loaded_with.inode;
 }
 
 static enum bootstrap_found detect_fd(char *why, size_t why_size)
 {
     long fd, size, rank;
+    ino_t inode;
+    bool open = environment_number("PMI_FD", 0, 1 << 20, &fd) && is_socket((int)fd, &inode);
 
-    if (!environment_number("PMI_FD", 0, 1 << 20, &fd) || !is_socket((int)fd)) {
+    if (loaded_with.fd >= 0 && (!open || (fd == loaded_with.fd && inode != loaded_with.inode))) {
+        snprintf(why, why_size,
+                 "the launcher's connection, PMI_FD=%s, has been closed since this program started, as MPI_Finalize "
+                 "does: call gshmem_init before",
+                 getenv("PMI_FD"));
+        return BOOTSTRAP_BROKEN;
+    }
+    if (!open) {
         snprintf(why, why_size,
                  "PMI_FD=%s is not an open socket: the launcher's connection was closed before "
                  "this program started",
@@ -90,6 +129,14 @@ enum bootstrap_found pmi_wire_detect(char *why, size_t why_size)
 
 /* ---- Lines out and in ---- */
 
+static gshmem_status_t closed(struct pmi_wire *w, const char *where)
+{
+    return w->fail(GSHMEM_ERR_BOOTSTRAP,
+                   "PMI: the launcher closed the connection before %s: it has ended, or MPI_Finalize has taken leave of "
+                   "it (call gshmem_init before)",
+                   where);
+}
+
 static gshmem_status_t send_line(struct pmi_wire *w, const char *format, va_list args)
 {
     char text[PMI_LINE_MAX + 2];
@@ -105,16 +152,19 @@ static gshmem_status_t send_line(struct pmi_wire *w, const char *format, va_list
     if (stream_write_all(w->fd, text, (size_t)n, stream_deadline(w->timeout_seconds)) == 0)
         return GSHMEM_OK;
     w->broken = true;
+    if (errno == EPIPE)
+        return closed(w, "a request");
     return w->fail(GSHMEM_ERR_BOOTSTRAP, "PMI: cannot write to the launcher: %s", strerror(errno));
 }
 
 static gshmem_status_t no_reply(struct pmi_wire *w, ssize_t n, const char *expected)
 {
+    char where[64];
+
     w->broken = true;
+    snprintf(where, sizeof where, "cmd=%s", expected);
     if (n == 0)
-        return w->fail(GSHMEM_ERR_BOOTSTRAP,
-                       "PMI: the launcher closed the connection where cmd=%s was expected",
-                       expected);
+        return closed(w, where);
     if (errno == ETIMEDOUT)
         return w->fail(GSHMEM_ERR_TIMEOUT,
                        "PMI: no cmd=%s from the launcher within %d s (GSHMEM_INIT_TIMEOUT)%s",
@@ -245,7 +295,10 @@ gshmem_status_t pmi_wire_open(struct pmi_wire *w, const struct bootstrap_request
     w->timeout_seconds = request->timeout_seconds;
     w->fd = -1;
     if (environment_number("PMI_FD", 0, 1 << 20, &number)) {
-        w->fd = (int)number;
+        /* A copy: MPI_Finalize closes the number itself, which may be somebody else's when this PE takes its leave. */
+        w->fd = fcntl((int)number, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        if (w->fd < 0)
+            return w->fail(GSHMEM_ERR_SYSTEM, "PMI_FD=%ld: a copy of it: %s", number, log_errno(errno));
         environment_number("PMI_RANK", 0, PMI_PES_LIMIT, &number);
         *pe = (int)number;
         environment_number("PMI_SIZE", 1, PMI_PES_LIMIT, &number);
@@ -254,6 +307,14 @@ gshmem_status_t pmi_wire_open(struct pmi_wire *w, const struct bootstrap_request
     }
     gshmem_status_t status = connect_port(w, getenv("PMI_PORT"));
     return status ? status : identify(w, pe, n_pes);
+}
+
+bool pmi_wire_is_open(const struct pmi_wire *w)
+{
+    struct pollfd p = {.fd = w->fd, .events = POLLIN};
+
+    /* Nothing is awaited: what can be read is the end. */
+    return !w->broken && poll(&p, 1, 0) == 0;
 }
 
 void pmi_wire_close(struct pmi_wire *w)

@@ -21,6 +21,10 @@ struct pmi_wire {
 /* Looks at the environment: absent, present, or broken with a reason. */
 enum bootstrap_found pmi_wire_detect(char *why, size_t why_size);
 
+/* Whether this program was started with the launcher's connection open. Launchers close what they have inherited, so
+ * that no other one stands between that launcher and this process. */
+bool pmi_wire_is_inherited(void);
+
 /* Connects. *pe and *n_pes are what the launcher says. */
 gshmem_status_t pmi_wire_open(struct pmi_wire *w, const struct bootstrap_request *request, int *pe,
                               int *n_pes);
@@ -35,6 +39,10 @@ gshmem_status_t pmi_wire_tell(struct pmi_wire *w, const char *format, ...)
 
 /* Decides on a failure of the last reply: "expected … in it". */
 gshmem_status_t pmi_wire_refuse(struct pmi_wire *w, const char *expected);
+
+/* Whether the launcher is still there to be told something. It is not after MPI_Finalize, which takes leave of it for
+ * the whole process. */
+bool pmi_wire_is_open(const struct pmi_wire *w);
 
 void pmi_wire_close(struct pmi_wire *w);
 

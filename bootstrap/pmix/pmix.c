@@ -9,9 +9,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 #include "bootstrap/bootstrap.h"
@@ -32,6 +34,7 @@ GSHMEM_API extern const struct bootstrap_ops gshmem_bootstrap;
 
 /* Set by an event of libpmix, whose handlers get no pointer of ours. */
 static atomic_bool launcher_lost;
+static void (*_Atomic tell_lost)(const char *why); /* the core, or NULL */
 
 /* Of the process, not of a connection: PMIx's caches outlive PMIx_Finalize. */
 static unsigned last_round;
@@ -390,6 +393,9 @@ static void on_lost(size_t id, pmix_status_t status, const pmix_proc_t *source, 
     atomic_store_explicit(&launcher_lost, true, memory_order_relaxed);
     if (done)
         done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, data);
+    void (*tell)(const char *why) = atomic_load(&tell_lost);
+    if (tell)
+        tell("PMIx has lost its connection to the launcher");
 }
 
 static void registered(pmix_status_t status, size_t id, void *data)
@@ -422,7 +428,12 @@ static pmix_status_t initialize(pmix_proc_t *self)
 
     if (swap && putenv(hash) != 0)
         swap = false;
+    /* The threads that it starts get the name of this one: runtime/threads.h takes them for none of the program's. */
+    char name[16];
+    prctl(PR_GET_NAME, name, 0, 0, 0);
+    prctl(PR_SET_NAME, "gshmem-pmix", 0, 0, 0);
     pmix_status_t status = PMIx_Init(self, NULL, 0);
+    prctl(PR_SET_NAME, name, 0, 0, 0);
     if (swap)
         putenv(offered);
     return status;
@@ -458,6 +469,8 @@ static gshmem_status_t join(struct pmix *p)
             getenv("PMIX_NAMESPACE"), getenv("PMIX_RANK"), PMIx_Error_string(status));
     hold();
     atomic_store_explicit(&launcher_lost, false, memory_order_relaxed);
+    atomic_store(&tell_lost, p->core.size >= offsetof(struct bootstrap_request, lost) + sizeof p->core.lost
+                                 ? p->core.lost : NULL);
     PMIx_Register_event_handler(&lost, 1, NULL, 0, on_lost, registered, NULL);
     gshmem_status_t answer = get_number(p, PMIX_JOB_SIZE, PES_LIMIT, &p->base.n_pes);
     if (!answer && p->self.rank >= (pmix_rank_t)p->base.n_pes)

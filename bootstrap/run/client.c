@@ -20,13 +20,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bootstrap/nearest.h"
 #include "bootstrap/run/wire.h"
+#include "runtime/base/descriptor.h"
 
 struct run {
     struct bootstrap base;
     gshmem_status_t (*fail)(gshmem_status_t status, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
     int timeout_seconds;
+    int late; /* answers that were waited for in vain, and may come yet */
     int wire;
     int lifeline;         /* -1: none could be had */
     uint32_t round;       /* that this PE published last */
@@ -73,6 +76,10 @@ static enum bootstrap_found run_detect(const struct bootstrap_request *request, 
         snprintf(why, why_size, "GSHMEM_RUN_WIRE is not set");
         return BOOTSTRAP_ABSENT;
     }
+    if (!nearest_is_gshmemrun(environ)) {
+        snprintf(why, why_size, "another launcher has started this process, from within gshmemrun's job");
+        return BOOTSTRAP_ABSENT;
+    }
     if (!environment_number("GSHMEM_RUN_PE", 0, &pe) ||
         !environment_number("GSHMEM_RUN_NPES", 1, &n_pes) || pe >= n_pes) {
         snprintf(why, why_size,
@@ -114,7 +121,8 @@ static int milliseconds_until(const struct timespec *end)
     return ms < 0 ? 0 : ms > INT_MAX ? INT_MAX : (int)ms;
 }
 
-/* The next message; *bytes is 0 when none has come after `seconds`. */
+/* The next message; *bytes is 0 when none has come after `seconds`. An answer that was not waited for to the end comes
+ * before those to later questions, and is nobody's any more. */
 static gshmem_status_t hear(struct run *r, int seconds, unsigned char *message, size_t *bytes)
 {
     struct pollfd p = {.fd = r->wire, .events = POLLIN};
@@ -130,7 +138,7 @@ static gshmem_status_t hear(struct run *r, int seconds, unsigned char *message, 
             return GSHMEM_OK;
         }
         n = ready < 0 ? -1 : recv(r->wire, message, WIRE_MAX, MSG_DONTWAIT | MSG_TRUNC);
-    } while (n < 0 && (errno == EINTR || errno == EAGAIN));
+    } while ((n < 0 && (errno == EINTR || errno == EAGAIN)) || (n > 0 && r->late && r->late--));
     if (n <= 0 || n > WIRE_MAX)
         return r->fail(GSHMEM_ERR_BOOTSTRAP, "PE %d: gshmemrun %s", r->base.pe,
                        n < 0    ? strerror(errno)
@@ -148,9 +156,11 @@ static gshmem_status_t ask(struct run *r, const unsigned char *question, size_t 
 
     if (!status)
         status = hear(r, r->timeout_seconds, reply, reply_bytes);
-    if (!status && *reply_bytes == 0)
+    if (!status && *reply_bytes == 0) {
+        r->late++;
         return r->fail(GSHMEM_ERR_TIMEOUT, "PE %d: gshmemrun has not answered for %d s", r->base.pe,
                        r->timeout_seconds);
+    }
     return status;
 }
 
@@ -173,7 +183,7 @@ static int hold_lifeline(void)
         return -1;
     fcntl(inherited, F_SETFD, FD_CLOEXEC);
     snprintf(path, sizeof path, "/proc/self/fd/%d", inherited);
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    int fd = descriptor_keep(open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC));
     if (fd < 0)
         return -1;
     if (fcntl(fd, F_SETOWN, getpid()) == 0 && fcntl(fd, F_SETSIG, SIGKILL) == 0 &&

@@ -151,7 +151,7 @@ static int whose(struct census *c, struct process *p, const pid_t *spare, size_t
     return answer;
 }
 
-size_t descendants_signal(int signal, const pid_t *spare, size_t n_spare)
+size_t descendants_signal(int signal, const pid_t *spare, size_t n_spare, pid_t but)
 {
     struct census c;
     size_t found = 0;
@@ -159,7 +159,7 @@ size_t descendants_signal(int signal, const pid_t *spare, size_t n_spare)
     take_census(&c);
     for (size_t i = 0; i < c.n; i++) {
         struct process *p = &c.process[i];
-        if (!p->zombie && whose(&c, p, spare, n_spare) == OURS && kill(p->pid, signal) == 0)
+        if (!p->zombie && whose(&c, p, spare, n_spare) == OURS && (!but || getpgid(p->pid) != but) && kill(p->pid, signal) == 0)
             found++;
     }
     free(c.process);
@@ -193,7 +193,7 @@ void descendants_end(const pid_t *spare, size_t n_spare)
     for (int rounds = 0, empty = 0; rounds < 300 && empty < 2; rounds++) {
         if (!reap(spare, n_spare))
             return;
-        empty = descendants_signal(SIGKILL, spare, n_spare) ? 0 : empty + 1;
+        empty = descendants_signal(SIGKILL, spare, n_spare, 0) ? 0 : empty + 1;
         sigtimedwait(&child, NULL, &pause);
     }
     reap(spare, n_spare);

@@ -12,6 +12,7 @@
 
 #include "bootstrap/run/descendants.h"
 #include "bootstrap/run/launch.h"
+#include "bootstrap/run/output.h"
 #include "bootstrap/run/say.h"
 
 static const int handed_on[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
@@ -48,6 +49,7 @@ bool guard_prepare(struct guard *g)
 {
     *g = (struct guard){.orders = {-1, -1}};
     g->n_spare = descendants_children(&g->spare);
+    g->strangers = g->n_spare > 0;
     if (prepare_signals(g) && descendants_adopt() && pipe2(g->orders, O_CLOEXEC) == 0)
         return true;
     say("cannot prepare to watch over the job: %s", strerror(errno));
@@ -68,10 +70,8 @@ pid_t guard_fork(struct guard *g, const char *name)
     return 0;
 }
 
-bool guard_spare(struct guard *g, pid_t output)
+static bool spare(struct guard *g, pid_t pid)
 {
-    if (output == 0)
-        return true; /* we are the output process */
     pid_t *grown = realloc(g->spare, (g->n_spare + 1) * sizeof *grown);
 
     if (!grown) {
@@ -79,14 +79,44 @@ bool guard_spare(struct guard *g, pid_t output)
         return false;
     }
     g->spare = grown;
-    g->spare[g->n_spare++] = output;
-    g->output = output;
+    g->spare[g->n_spare++] = pid;
     return true;
 }
 
-static void hand_on(struct guard *g, int signal)
+bool guard_spare(struct guard *g, pid_t output)
 {
-    unsigned char byte = (unsigned char)signal;
+    if (output == 0)
+        return true; /* we are the output process */
+    g->output = output;
+    return spare(g, output);
+}
+
+static bool is_known(const struct guard *g, pid_t pid)
+{
+    bool known = pid == g->launcher || pid == g->output;
+
+    for (size_t i = 0; i < g->n_spare && !known; i++)
+        known = g->spare[i] == pid;
+    return known;
+}
+
+/* While the launcher lives, all that the job leaves behind becomes its child. What becomes the guard's was left by a
+ * process that was there before, and is none of the job's either. */
+static void spare_orphans(struct guard *g)
+{
+    pid_t *child = NULL;
+    size_t n = g->strangers ? descendants_children(&child) : 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (!is_known(g, child[i]) && !spare(g, child[i]))
+            break;
+    }
+    free(child);
+}
+
+static void hand_on(struct guard *g, int signal, int to)
+{
+    unsigned char byte = (unsigned char)(signal | to);
 
     g->hurried |= signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
     if (write(g->orders[1], &byte, 1) != 1)
@@ -105,15 +135,14 @@ static void stop(void)
     sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-/* What the terminal's driver sends, it sends to the PEs as well: they are in our process group. */
+/* What the terminal's driver sends, it sends to all of our process group: to PEs in another, as timeout and setsid make
+ * it, it comes from here. The hang-up alone is sent to who leads the session, and to nobody else. */
 static void take_signal(struct guard *g, const siginfo_t *info)
 {
-    bool from_terminal = info->si_code == SI_KERNEL;
+    const bool from_terminal = info->si_code == SI_KERNEL;
+    const bool to_leader = info->si_signo == SIGHUP && getsid(0) == getpid();
 
-    if (!from_terminal)
-        hand_on(g, info->si_signo);
-    else
-        g->hurried |= info->si_signo != SIGTSTP;
+    hand_on(g, info->si_signo, from_terminal && !to_leader ? ORDER_OTHER_GROUPS : 0);
     if (info->si_signo == SIGTSTP)
         stop();
 }
@@ -123,6 +152,15 @@ static bool ended(pid_t *pid, int *status)
     if (*pid == 0 || waitpid(*pid, status, WNOHANG) != *pid)
         return false;
     *pid = 0;
+    return true;
+}
+
+/* Whether the output process has ended. */
+static bool output_ended(struct guard *g, int *status)
+{
+    if (!ended(&g->output, status))
+        return false;
+    g->lost |= WIFEXITED(*status) && WEXITSTATUS(*status) == OUTPUT_LOST;
     return true;
 }
 
@@ -137,7 +175,7 @@ static int watch(struct guard *g)
             continue; /* we were stopped, and go on */
         if (info.si_signo != SIGCHLD)
             take_signal(g, &info);
-        if (g->output && ended(&g->output, &status) && status != 0) {
+        if (g->output && output_ended(g, &status) && status != 0 && !g->lost) {
             say("the process that tags output has died; the job is ended");
             g->hurried = true;
             close(g->orders[1]); /* the launcher takes this for our end, and ends all */
@@ -145,6 +183,8 @@ static int watch(struct guard *g)
         }
         if (ended(&g->launcher, &status))
             return status;
+        if (info.si_signo == SIGCHLD)
+            spare_orphans(g);
     }
 }
 
@@ -156,7 +196,7 @@ static void wait_for_output(struct guard *g)
     siginfo_t info;
     int status;
 
-    while (g->output && !ended(&g->output, &status)) {
+    while (g->output && !output_ended(g, &status)) {
         int signal = sigtimedwait(&g->waited, &info, g->hurried ? &left : NULL);
         if (signal < 0 && errno == EAGAIN) {
             kill(g->output, SIGKILL);
@@ -183,7 +223,7 @@ int guard_wait(struct guard *g)
     g->hurried |= result == STATUS_TIMEOUT;
     descendants_end(g->spare, g->n_spare);
     wait_for_output(g);
-    return result;
+    return result == 0 && g->lost ? 1 : result;
 }
 
 void guard_free(struct guard *g)

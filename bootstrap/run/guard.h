@@ -10,6 +10,9 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* An order to the launcher is a byte: a signal to hand on, to those alone that are not in gshmemrun's process group. */
+enum { ORDER_OTHER_GROUPS = 0x80 };
+
 struct guard {
     sigset_t mask;   /* of signals, as gshmemrun was started with */
     sigset_t waited; /* signals to hand on, and SIGCHLD */
@@ -18,6 +21,8 @@ struct guard {
     pid_t output;   /* 0: none */
     pid_t *spare;   /* children that are none of ours: of who became gshmemrun by exec */
     size_t n_spare; /* and the output process, which ends by itself */
+    bool strangers; /* some were there before */
+    bool lost;      /* some output could not be passed on, which has been said */
     bool hurried;   /* the job was not left to end by itself */
 };
 

@@ -11,7 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bootstrap/run/chorus.h"
 #include "bootstrap/run/descendants.h"
+#include "bootstrap/run/guard.h"
 #include "bootstrap/run/links.h"
 #include "bootstrap/run/say.h"
 #include "bootstrap/run/server.h"
@@ -19,6 +21,7 @@
 
 enum {
     GRACE_MS = 500,   /* from SIGTERM to SIGKILL */
+    CHORUS_MS = 200,  /* that equal lines of other PEs are waited for, before they are counted */
     WRAPPER_MS = 200, /* that a wrapper has to end after the program it ran has died */
     EVENTS = 256,
 };
@@ -35,6 +38,7 @@ struct launch {
     struct output *output;
     struct server server;
     struct links links;
+    struct chorus chorus;
     pid_t *pid; /* [pe]; 0: has ended, or was never started */
     struct fate *fate;
     int running;  /* PEs whose process lives */
@@ -47,6 +51,7 @@ struct launch {
     int status;
     int64_t timeout_at; /* when the job has run too long; -1: never */
     int64_t kill_at;    /* when what was told to end is killed */
+    int64_t count_at;   /* when equal lines are counted; -1: none have come */
     int64_t suspect_at; /* when a PE that lives under a wrapper, but not inside, counts as dead */
     int suspect;
 };
@@ -59,7 +64,7 @@ static int64_t now_ms(void)
 /* To all that lives of the job; where /proc cannot tell, to the PEs at least. */
 static void signal_all(struct launch *l, int signal)
 {
-    if (descendants_signal(signal, NULL, 0) > 0)
+    if (descendants_signal(signal, NULL, 0, 0) > 0)
         return;
     for (int pe = 0; pe < l->options->n_pes; pe++) {
         if (l->pid[pe])
@@ -79,10 +84,20 @@ static void end_job(struct launch *l, int status)
     signal_all(l, SIGCONT); /* who is stopped cannot end */
 }
 
+/* ---- lines that PEs have alike ---- */
+
+static void hear_lines(struct launch *l)
+{
+    chorus_take(&l->chorus);
+    if (l->count_at < 0 && chorus_is_counting(&l->chorus))
+        l->count_at = now_ms() + CHORUS_MS;
+}
+
 static void end_as_server_says(struct launch *l)
 {
     if (l->ending)
         return;
+    hear_lines(l);
     if (l->server.text[0])
         say("%s", l->server.text);
     end_job(l, l->server.status);
@@ -192,6 +207,7 @@ static void pe_ended(struct launch *l, int pe, int status)
 {
     pid_t pid = l->pid[pe];
 
+    hear_lines(l); /* before what is said of its end */
     l->pid[pe] = 0;
     l->running--;
     serve_to_the_end(l, pe); /* its last words may say more than its status */
@@ -242,8 +258,14 @@ static bool reap(struct launch *l)
 
 /* ---- the guard's orders ---- */
 
-static void hand_on(struct launch *l, int signal)
+static void hand_on(struct launch *l, int order)
 {
+    const int signal = order & ~ORDER_OTHER_GROUPS;
+
+    if (order & ORDER_OTHER_GROUPS) {
+        descendants_signal(signal, NULL, 0, getpgrp());
+        return;
+    }
     /* What a terminal would send to all, all get; the rest is between the user and the PEs. */
     if (signal != SIGUSR1 && signal != SIGUSR2) {
         signal_all(l, signal);
@@ -275,7 +297,7 @@ static void take_orders(struct launch *l)
 
 static int64_t nearest(const struct launch *l)
 {
-    const int64_t all[] = {l->timeout_at, l->ending ? l->kill_at : -1, l->suspect_at};
+    const int64_t all[] = {l->timeout_at, l->ending ? l->kill_at : -1, l->suspect_at, l->count_at};
     int64_t first = -1;
 
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
@@ -302,6 +324,10 @@ static void look_at_clock(struct launch *l)
         say("the job has run for %g s, its --timeout, and is ended",
             (double)l->options->timeout_ms / 1000);
         end_job(l, STATUS_TIMEOUT);
+    }
+    if (l->count_at >= 0 && now >= l->count_at) {
+        chorus_count(&l->chorus);
+        l->count_at = -1;
     }
     if (l->suspect_at >= 0 && now >= l->suspect_at) {
         say("PE %d: its program has died without gshmem_finalize, while its wrapper (pid %d) "
@@ -333,6 +359,8 @@ static void handle(struct launch *l, const struct epoll_event *events, int n)
             continue;
         if (links_pe(events[i].data.u64) == l->orders)
             take_orders(l);
+        else if (links_pe(events[i].data.u64) == l->chorus.in)
+            hear_lines(l);
         else
             while (read(l->children, ignored, sizeof ignored) > 0)
                 ;
@@ -365,12 +393,14 @@ static bool prepare(struct launch *l)
     l->fate = calloc((size_t)n, sizeof *l->fate);
     if (l->epoll < 0 || l->children < 0 || !l->pid || !l->fate || !descendants_adopt() ||
         !links_start(&l->links, n, l->epoll) || !links_add_other(&l->links, l->orders) ||
-        !links_add_other(&l->links, l->children) ||
+        !links_add_other(&l->links, l->children) || !chorus_open(&l->chorus) ||
+        !links_add_other(&l->links, l->chorus.in) ||
         !server_start(&l->server, n, l->options->n_hosts, (uint32_t)getppid(), links_send,
                       &l->links)) {
         say("cannot prepare the job: %s", strerror(errno));
         return false;
     }
+    l->spawner->log = l->chorus.out;
     return spawner_prepare(l->spawner);
 }
 
@@ -382,9 +412,12 @@ int launch(const struct options *options, struct spawner *spawner, struct output
     if (!prepare(&l))
         return 1;
     l.timeout_at = options->timeout_ms < 0 ? -1 : now_ms() + options->timeout_ms;
-    l.suspect_at = -1;
+    l.suspect_at = l.count_at = -1;
     start_all(&l);
     attend(&l);
+    chorus_take(&l.chorus); /* the last words of PEs that have died */
+    chorus_count(&l.chorus);
+    chorus_close(&l.chorus);
     links_stop(&l.links);
     server_stop(&l.server);
     spawner_free(spawner);

@@ -12,20 +12,7 @@
 #include "bootstrap/run/output.h"
 #include "bootstrap/run/say.h"
 #include "bootstrap/run/spawn.h"
-
-/* What we open must not become standard input or output by chance. */
-static bool occupy_standard_descriptors(void)
-{
-    int fd;
-
-    do
-        fd = open("/dev/null", O_RDWR);
-    while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd < 0)
-        return false;
-    close(fd);
-    return true;
-}
+#include "runtime/base/descriptor.h"
 
 /* Keeps nothing open whose end somebody may wait for. */
 static void let_go(int fd)
@@ -90,7 +77,7 @@ int main(int argc, char **argv)
     struct spawner spawner = {.options = &options};
     int status;
 
-    if (!occupy_standard_descriptors()) {
+    if (descriptor_fill_standard() != 0) { /* what is opened must not become one of them by chance */
         say("/dev/null: %s", strerror(errno));
         return 1;
     }

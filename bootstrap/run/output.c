@@ -98,7 +98,8 @@ struct relay {
     struct stream (*stream)[2];
     int epoll;
     int open;       /* streams */
-    bool broken[2]; /* nobody reads our standard output, or error, any more */
+    bool broken[2]; /* nobody reads our standard output, or error, any more, */
+    bool failed[2]; /* or it takes nothing more, as a disk that is full: what PEs write is read and lost */
     char batch[BATCH_BYTES];
     size_t batched;
 };
@@ -122,7 +123,7 @@ static void write_out(struct relay *r, int which, const char *text, size_t n)
 {
     int fd = which ? STDERR_FILENO : STDOUT_FILENO;
 
-    while (n > 0 && !r->broken[which]) {
+    while (n > 0 && !r->broken[which] && !r->failed[which]) {
         ssize_t done = write(fd, text, n);
         if (done >= 0) {
             text += done;
@@ -130,8 +131,12 @@ static void write_out(struct relay *r, int which, const char *text, size_t n)
         } else if (errno == EAGAIN) {
             struct pollfd p = {.fd = fd, .events = POLLOUT};
             poll(&p, 1, -1);
-        } else if (errno != EINTR) {
+        } else if (errno == EPIPE) {
             r->broken[which] = true;
+        } else if (errno != EINTR) {
+            r->failed[which] = true;
+            say("--tag-output: writing standard %s: %s; what PEs write there from now on is lost",
+                which ? "error" : "output", strerror(errno));
         }
     }
 }
@@ -264,5 +269,5 @@ int output_run(struct output *o)
         end_stream(&r, i / 2, i % 2);
     close(r.epoll);
     free(r.stream);
-    return 0;
+    return r.failed[0] || r.failed[1] ? OUTPUT_LOST : 0;
 }

@@ -19,6 +19,9 @@ void output_close_writers(struct output *o);
 void output_close_writer(struct output *o, int pe);
 void output_free(struct output *o);
 
+/* What the output process exits with where it could not pass all on, and has said why. */
+enum { OUTPUT_LOST = 3 };
+
 /* Passes lines on until every PE's pipes have been closed by all who had them. */
 int output_run(struct output *o);
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bootstrap/nearest.h"
 #include "bootstrap/run/say.h"
 
 extern char **environ;
@@ -115,7 +117,7 @@ static bool make_environment(struct spawner *s)
 
     while (environ && environ[n])
         n++;
-    s->environment = calloc(n + o->n_set + 5, sizeof *s->environment);
+    s->environment = calloc(n + o->n_set + 7, sizeof *s->environment);
     if (!s->environment)
         return false;
     for (size_t i = 0; i < n; i++) {
@@ -124,10 +126,13 @@ static bool make_environment(struct spawner *s)
     }
     for (size_t i = 0; i < o->n_set; i++)
         s->environment[used++] = o->set[i];
+    snprintf(s->within_text, sizeof s->within_text, NEAREST_VARIABLE "=%" PRIx64, nearest_digest(s->environment));
+    s->environment[used++] = s->within_text;
     s->environment[used++] = s->pe_text;
     s->environment[used++] = s->n_pes_text;
     s->environment[used++] = s->wire_text;
     s->environment[used++] = s->lifeline_text;
+    s->environment[used++] = s->log_text;
     return true;
 }
 
@@ -138,6 +143,17 @@ static void name_descriptor(char *text, size_t size, const char *variable, int n
 
     fstat(fd, &st);
     snprintf(text, size, "%s=%d:%llu", variable, number, (unsigned long long)st.st_ino);
+}
+
+/* As alike.c reads it: with the inode of the standard error that the PE is given. */
+static void name_log(struct spawner *s, int error)
+{
+    struct stat st = {.st_ino = 0};
+
+    name_descriptor(s->log_text, sizeof s->log_text, "GSHMEM_RUN_LOG", s->log, s->log);
+    size_t used = strlen(s->log_text);
+    fstat(error, &st);
+    snprintf(s->log_text + used, sizeof s->log_text - used, ":%llu", (unsigned long long)st.st_ino);
 }
 
 /* ---- the descriptors ---- */
@@ -159,7 +175,8 @@ static bool make_descriptors(struct spawner *s)
     s->lifeline[0] = move_up(s->lifeline[0]);
     /* Open in gshmemrun only so that the number stays free for the PEs' wires. */
     s->wire_number = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, FIRST_NUMBER);
-    if (s->lifeline[0] < 0 || s->wire_number < 0)
+    s->log = fcntl(s->log, F_DUPFD_CLOEXEC, FIRST_NUMBER);
+    if (s->lifeline[0] < 0 || s->wire_number < 0 || s->log < 0)
         return false;
     name_descriptor(s->lifeline_text, sizeof s->lifeline_text, "GSHMEM_RUN_LIFELINE",
                     s->lifeline[0], s->lifeline[0]);
@@ -224,7 +241,7 @@ static int be_born(void *argument)
         if (b->stdio[i] != i && dup2(b->stdio[i], i) < 0)
             return stop_birth(b, "its standard input and output");
     }
-    if (dup2(b->wire, s->wire_number) < 0 || fcntl(s->lifeline[0], F_SETFD, 0) != 0)
+    if (dup2(b->wire, s->wire_number) < 0 || fcntl(s->lifeline[0], F_SETFD, 0) != 0 || fcntl(s->log, F_SETFD, 0) != 0)
         return stop_birth(b, "its wire");
     if (s->cores) {
         const struct bind_core *core = &s->cores[b->pe % s->n_cores];
@@ -262,6 +279,7 @@ pid_t spawner_start(struct spawner *s, int pe, int wire, const int stdio[3], int
 
     snprintf(s->pe_text, sizeof s->pe_text, "GSHMEM_RUN_PE=%d", pe);
     name_descriptor(s->wire_text, sizeof s->wire_text, "GSHMEM_RUN_WIRE", s->wire_number, wire);
+    name_log(s, stdio[STDERR_FILENO]);
     /* Without a copy of our memory, as posix_spawn does it, which knows no death signal. */
     uintptr_t top = ((uintptr_t)s->stack + STACK_BYTES) & ~(uintptr_t)63;
     pid_t pid = clone(be_born, (void *)top, CLONE_VM | CLONE_VFORK | SIGCHLD, &b);

@@ -1,5 +1,6 @@
 /* PE 0's door: lets the job's PEs in and turns strangers away. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -12,15 +13,22 @@
 #include "bootstrap/stream.h"
 #include "bootstrap/uid/uid.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/descriptor.h"
 
 enum {
-    STRANGERS_MAX = 64,   /* connections at one time that have not proven who they are */
-    STRANGER_SECONDS = 5, /* that each of them has for it */
+    STRANGERS_MAX = 256,  /* connections at one time that have not proven who they are */
+    STRANGER_SECONDS = 5, /* that each of them has for it, */
+    STRANGER_LEAST_MS = 50, /* or this where others want its place: a PE's answer takes a round trip, and
+                               its CPU may have others to run */
+    SOON_MS = 10,
 };
 
 struct door {
-    int listener;
+    const int *listener;
+    int listeners;
     int inside; /* PEs that have joined */
+    bool starved; /* there is no descriptor for one more */
+    int turned_away;
     struct uid_peer stranger[STRANGERS_MAX];
 };
 
@@ -34,63 +42,111 @@ static void stranger_text(const struct uid_peer *p, char *text, size_t size)
         uid_address_text(&from, text, size);
 }
 
-static void turn_away(struct uid *u, struct uid_peer *p, const char *why)
+/* Whoever scans ports does so often: one line is enough to look into it, and their number at the end. */
+static void turn_away(struct uid *u, struct door *d, struct uid_peer *p, const char *why)
 {
     char from[80];
 
-    stranger_text(p, from, sizeof from);
-    u->core.info("unique id: turned away a stranger at %s: %s", from, why);
+    if (d->turned_away++ == 0) {
+        stranger_text(p, from, sizeof from);
+        u->core.info("unique id: turned away a stranger at %s: %s", from, why);
+    }
     uid_root_drop(p);
 }
 
-/* Accepts whoever waits, as long as there is room, and greets them. */
-static void accept_strangers(struct door *d)
+static void greet(struct uid_peer *p, int fd)
 {
+    struct uid_hello hello = {.version = UID_VERSION};
+    int on = 1;
+
+    p->fd = fd;
+    p->have = 0;
+    p->since = clock_ns();
+    setsockopt(p->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (!uid_random(p->nonce, sizeof p->nonce)) {
+        uid_root_drop(p);
+        return;
+    }
+    memcpy(hello.nonce, p->nonce, sizeof hello.nonce);
+    /* A new connection takes a few bytes without waiting. */
+    if (uid_send(p->fd, UID_HELLO, &hello, sizeof hello, 0) != 0)
+        uid_root_drop(p);
+}
+
+/* The place for one more: if all are taken, that of who has waited longest and said nothing. All have just been
+ * asked for what they have said. NULL: not now. */
+static struct uid_peer *find_place(struct door *d)
+{
+    struct uid_peer *oldest = NULL;
+
     for (int i = 0; i < STRANGERS_MAX; i++) {
         struct uid_peer *p = &d->stranger[i];
-        struct uid_hello hello = {.version = UID_VERSION};
-        int on = 1;
-
-        if (p->fd >= 0)
-            continue;
-        p->fd = accept4(d->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (p->fd < 0)
-            return;
-        p->have = 0;
-        p->since = clock_ns();
-        setsockopt(p->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-        if (!uid_random(p->nonce, sizeof p->nonce)) {
-            uid_root_drop(p);
-            continue;
+            return p;
+        if (!oldest || (p->have == 0) > (oldest->have == 0) ||
+            ((p->have == 0) == (oldest->have == 0) && p->since < oldest->since))
+            oldest = p;
+    }
+    return clock_ns() - oldest->since < STRANGER_LEAST_MS * 1000000ull ? NULL : oldest;
+}
+
+/* Accepts whoever waits, as long as there is room, and greets them. */
+static void accept_strangers(struct uid *u, struct door *d)
+{
+    d->starved = false;
+    for (int i = 0; i < d->listeners; i++) {
+        struct uid_peer *p;
+        while ((p = find_place(d))) {
+            int fd = descriptor_keep(accept4(d->listener[i], NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
+            if (fd < 0) {
+                d->starved |= errno != EAGAIN && errno != EWOULDBLOCK;
+                break;
+            }
+            if (p->fd >= 0)
+                turn_away(u, d, p, "it has said nothing, and others came");
+            greet(p, fd);
         }
-        memcpy(hello.nonce, p->nonce, sizeof hello.nonce);
-        /* A new connection takes a few bytes without waiting. */
-        if (uid_send(p->fd, UID_HELLO, &hello, sizeof hello, 0) != 0)
-            uid_root_drop(p);
     }
 }
 
+/* Says that this is PE 0, which alone can. False: it has ended the connection. */
+static bool welcome_pe(const struct uid *u, const struct uid_peer *p, const struct uid_join *j)
+{
+    struct uid_welcome welcome;
+
+    uid_proof_set(welcome.proof, uid_welcome_proof(u->id.secret, p->nonce, j));
+    return uid_send(p->fd, UID_WELCOME, &welcome, sizeof welcome, stream_deadline(STRANGER_SECONDS)) == 0;
+}
+
+/* The reason is believed behind a welcome alone. */
 static gshmem_status_t refuse_pe(struct uid *u, struct uid_peer *p, const struct uid_join *j,
                                  const char *why)
 {
     char text[UID_TEXT_BYTES];
 
     snprintf(text, sizeof text, "PE %d on %s was started wrong: %s", j->pe, j->host, why);
-    uid_send_abort(p->fd, GSHMEM_ERR_MISMATCH, j->pe, text);
+    if (welcome_pe(u, p, j))
+        uid_send_abort(p->fd, GSHMEM_ERR_MISMATCH, j->pe, text);
     uid_root_drop(p);
     return uid_root_end(u, GSHMEM_ERR_MISMATCH, j->pe, text);
+}
+
+/* A PE that has waited too long for our answer, and comes again. */
+static bool has_left(const struct uid_peer *p)
+{
+    char byte;
+    ssize_t n = recv(p->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+    return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
 }
 
 static gshmem_status_t admit(struct uid *u, struct door *d, struct uid_peer *p,
                              const struct uid_join *j)
 {
     struct uid_peer *seat = &u->peer[j->pe];
-    struct uid_welcome welcome;
     bool again = seat->fd >= 0;
 
-    uid_proof_set(welcome.proof, uid_welcome_proof(u->id.secret, p->nonce, j));
-    if (uid_send(p->fd, UID_WELCOME, &welcome, sizeof welcome, stream_deadline(STRANGER_SECONDS)) !=
-        0) {
+    if (has_left(p) || !welcome_pe(u, p, j)) {
         uid_root_drop(p);
         return GSHMEM_OK;
     }
@@ -116,7 +172,7 @@ static gshmem_status_t check_stranger(struct uid *u, struct door *d, struct uid_
     if (uid_root_type(p) != UID_JOIN ||
         !uid_proof_equal(j.proof, uid_join_proof(u->id.secret, p->nonce, &j)) ||
         !uid_join_valid(&j)) {
-        turn_away(u, p, "it does not know the secret of this job's id");
+        turn_away(u, d, p, "it does not know the secret of this job's id");
         return GSHMEM_OK;
     }
     if (j.version != UID_VERSION) {
@@ -158,11 +214,11 @@ static gshmem_status_t serve_strangers(struct uid *u, struct door *d)
             uid_root_drop(p);
             break;
         case UID_WRONG:
-            turn_away(u, p, "what it says is not GSHMEM's wire");
+            turn_away(u, d, p, "what it says is not GSHMEM's wire");
             break;
         case UID_PART:
             if (now - p->since > STRANGER_SECONDS * 1000000000ull)
-                turn_away(u, p, "it has said nothing for 5 seconds");
+                turn_away(u, d, p, "it has said nothing for 5 seconds");
             break;
         }
     }
@@ -174,44 +230,58 @@ static bool not_inside(const struct uid *u, int pe)
     return u->peer[pe].fd < 0;
 }
 
+/* Until somebody says something, or comes and there is room, or it is time to look again. */
+static void wait_at_the_door(const struct door *d, int most_ms)
+{
+    struct pollfd polled[UID_ADDRESSES + STRANGERS_MAX];
+    int n = 0, taken = 0;
+
+    for (int i = 0; i < STRANGERS_MAX; i++) {
+        if (d->stranger[i].fd >= 0)
+            polled[n++] = (struct pollfd){.fd = d->stranger[i].fd, .events = POLLIN};
+    }
+    taken = n;
+    for (int i = 0; i < d->listeners && taken < STRANGERS_MAX && !d->starved; i++)
+        polled[n++] = (struct pollfd){.fd = d->listener[i], .events = POLLIN};
+    if (taken == STRANGERS_MAX || d->starved)
+        most_ms = most_ms < SOON_MS ? most_ms : SOON_MS;
+    poll(polled, (nfds_t)n, most_ms);
+}
+
 static gshmem_status_t gather(struct uid *u, struct door *d)
 {
     uint64_t deadline = stream_deadline(u->core.timeout_seconds);
     gshmem_status_t status = GSHMEM_OK;
 
     while (!status && d->inside < u->base.n_pes - 1) {
-        struct pollfd polled[1 + STRANGERS_MAX];
-        int left = stream_left_ms(deadline), n = 0, full = 1;
+        int left = stream_left_ms(deadline);
 
-        for (int i = 0; i < STRANGERS_MAX; i++) {
-            full &= d->stranger[i].fd >= 0;
-            if (d->stranger[i].fd >= 0)
-                polled[n++] = (struct pollfd){.fd = d->stranger[i].fd, .events = POLLIN};
-        }
-        if (!full)
-            polled[n++] = (struct pollfd){.fd = d->listener, .events = POLLIN};
         if (left == 0)
             return uid_root_late(u, "have not called gshmem_init_attr", not_inside);
         /* Wakes up to look at silent strangers, too. */
-        poll(polled, (nfds_t)n, left < 1000 ? left : 1000);
-        accept_strangers(d);
+        wait_at_the_door(d, left < 1000 ? left : 1000);
         status = serve_strangers(u, d);
+        if (!status)
+            accept_strangers(u, d);
     }
     return status;
 }
 
-gshmem_status_t uid_root_gather(struct uid *u, int listener)
+gshmem_status_t uid_root_gather(struct uid *u, const int *listener, int listeners)
 {
     struct door *d = calloc(1, sizeof *d);
 
     if (!d)
         return uid_root_end(u, GSHMEM_ERR_MEMORY, 0, "PE 0 is out of memory");
     d->listener = listener;
+    d->listeners = listeners;
     for (int i = 0; i < STRANGERS_MAX; i++)
         d->stranger[i].fd = -1;
     gshmem_status_t status = gather(u, d);
     for (int i = 0; i < STRANGERS_MAX; i++)
         uid_root_drop(&d->stranger[i]);
+    if (d->turned_away > 1)
+        u->core.info("unique id: turned away %d strangers", d->turned_away);
     free(d);
     return status;
 }

@@ -5,10 +5,11 @@
  *     PE 0: HELLO with a nonce        the other: JOIN with its own nonce and a proof
  *     PE 0: WELCOME with a proof, and when all are there, HOSTS
  *     each round:  the other: BLOB    PE 0: ROUND, when it has all blobs
- *     either, at any time: ABORT, with the reason
+ *     either, at any time behind the WELCOME: ABORT, with the reason
  *
  * A proof is a keyed hash of both nonces and of what is said, so that the secret itself is never
- * sent and nothing heard on the wire is good for another connection. What follows a proven JOIN is
+ * sent and nothing heard on the wire is good for another connection. Before PE 0 has proven to be it, nothing that is
+ * said at one of its addresses is believed: another host may have the same. What follows a proven JOIN is
  * not protected: it crosses the same network as the data of the program.
  *
  * Numbers are in the byte order of the PEs, which share memory and so share that too; a stranger's
@@ -22,12 +23,13 @@
 #include <stdint.h>
 
 #include "bootstrap/bootstrap.h"
+#include "bootstrap/hosts.h"
 
 enum {
-    UID_VERSION = 1,
+    UID_VERSION = 2,
     UID_NONCE_BYTES = 16,
     UID_SECRET_BYTES = 32,
-    UID_HOST_BYTES = 64, /* of a host's name with its final zero */
+    UID_HOST_BYTES = HOSTS_NAME_BYTES,
     UID_TEXT_BYTES = 240 /* of an abort's reason with its final zero */
 };
 
@@ -78,7 +80,7 @@ struct uid_abort {
 };
 
 static_assert(sizeof(struct uid_header) == 8 && sizeof(struct uid_hello) == 20 &&
-                  sizeof(struct uid_join) == 100 && sizeof(struct uid_welcome) == 8 &&
+                  sizeof(struct uid_join) == 132 && sizeof(struct uid_welcome) == 8 &&
                   sizeof(struct uid_blob) == 4 + BOOTSTRAP_BLOB_MAX &&
                   sizeof(struct uid_abort) == 8 + UID_TEXT_BYTES,
               "no padding on the wire");

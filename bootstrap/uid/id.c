@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "bootstrap/uid/siphash.h"
+#include "runtime/base/listen.h"
 #include "runtime/base/log.h"
 
 enum {
@@ -24,7 +25,8 @@ enum {
 /* Ids that this process has made, until gshmem_init_attr takes them. */
 struct listener {
     struct listener *next;
-    int fd;
+    int fd[UID_ADDRESSES]; /* as many as the id has addresses */
+    int n;
     pid_t process; /* a child of fork has the list, but must not answer for its parent */
     unsigned char secret[UID_SECRET_BYTES];
 };
@@ -90,13 +92,13 @@ void uid_address_text(const struct sockaddr_storage *address, char *text, size_t
 
 /* Which addresses others are told to try first: IPv4, then IPv6, of a network; loopback serves PEs
  * of this host alone and comes last. -1: not an address that others could use. */
-static int preference(const struct ifaddrs *i, bool v6)
+static int preference(const struct ifaddrs *i)
 {
     if (!i->ifa_addr || !(i->ifa_flags & IFF_UP))
         return -1;
     if (i->ifa_addr->sa_family == AF_INET)
         return i->ifa_flags & IFF_LOOPBACK ? 2 : 0;
-    if (i->ifa_addr->sa_family != AF_INET6 || !v6)
+    if (i->ifa_addr->sa_family != AF_INET6)
         return -1;
     const struct sockaddr_in6 *a = (const struct sockaddr_in6 *)i->ifa_addr;
     /* A link-local address means nothing without the number that an interface has on one host. */
@@ -107,7 +109,7 @@ static int preference(const struct ifaddrs *i, bool v6)
 
 static void add_address(struct uid_id *id, const struct sockaddr *address)
 {
-    unsigned char *to = id->address[id->n_addresses++];
+    unsigned char *to = id->address[id->n_addresses];
 
     if (address->sa_family == AF_INET) {
         memset(to, 0, 10);
@@ -116,9 +118,14 @@ static void add_address(struct uid_id *id, const struct sockaddr *address)
     } else {
         memcpy(to, &((const struct sockaddr_in6 *)address)->sin6_addr, 16);
     }
+    for (int i = 0; i < id->n_addresses; i++) {
+        if (memcmp(id->address[i], to, 16) == 0)
+            return; /* two interfaces may have it */
+    }
+    id->n_addresses++;
 }
 
-static gshmem_status_t find_addresses(struct uid_id *id, bool v6)
+static gshmem_status_t find_addresses(struct uid_id *id)
 {
     struct ifaddrs *all;
 
@@ -129,7 +136,7 @@ static gshmem_status_t find_addresses(struct uid_id *id, bool v6)
         for (struct ifaddrs *i = all; i; i = i->ifa_next) {
             /* The last place is kept for loopback. */
             int room = wanted < 2 ? UID_ADDRESSES - 1 : UID_ADDRESSES;
-            if (preference(i, v6) == wanted && id->n_addresses < room)
+            if (preference(i) == wanted && id->n_addresses < room)
                 add_address(id, i->ifa_addr);
         }
     }
@@ -143,52 +150,42 @@ static gshmem_status_t find_addresses(struct uid_id *id, bool v6)
 
 /* ---- Listening ---- */
 
-static int listen_on(int family, const struct sockaddr *any, socklen_t bytes)
+/* At each of the id's addresses; leaves those that can be had. */
+static gshmem_status_t start_listening(struct uid_id *id, int fd[UID_ADDRESSES], int *n)
 {
-    int off = 0, fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    struct sockaddr_storage where[UID_ADDRESSES];
+    gshmem_status_t status = find_addresses(id);
+    int all[UID_ADDRESSES];
 
-    if (fd < 0)
-        return -1;
-    /* One socket for both families. */
-    if (family == AF_INET6)
-        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-    if (bind(fd, any, bytes) == 0 && listen(fd, SOMAXCONN) == 0)
-        return fd;
-    int error = errno;
-    close(fd);
-    errno = error;
-    return -1;
-}
-
-static gshmem_status_t start_listening(struct uid_id *id, int *fd)
-{
-    const struct sockaddr_in6 any6 = {.sin6_family = AF_INET6};
-    const struct sockaddr_in any4 = {.sin_family = AF_INET};
-    struct sockaddr_storage bound;
-    socklen_t bytes = sizeof bound;
-    bool v6 = true;
-
-    *fd = listen_on(AF_INET6, (const struct sockaddr *)&any6, sizeof any6);
-    if (*fd < 0) {
-        v6 = false;
-        *fd = listen_on(AF_INET, (const struct sockaddr *)&any4, sizeof any4);
+    *n = 0;
+    if (status)
+        return status;
+    for (int i = 0; i < id->n_addresses; i++)
+        uid_address(id, i, &where[i]);
+    uint16_t port = listen_on_all(where, id->n_addresses, all);
+    for (int i = 0; port && i < id->n_addresses; i++) {
+        if (all[i] < 0)
+            continue;
+        memmove(id->address[*n], id->address[i], sizeof id->address[i]);
+        fd[(*n)++] = all[i];
     }
-    if (*fd < 0 || getsockname(*fd, (struct sockaddr *)&bound, &bytes) != 0)
-        return fail(GSHMEM_ERR_SYSTEM, "gshmem_get_uniqueid: cannot listen on a TCP port: %s",
-                    strerror(errno));
-    id->port =
-        v6 ? ((struct sockaddr_in6 *)&bound)->sin6_port : ((struct sockaddr_in *)&bound)->sin_port;
-    return find_addresses(id, v6);
+    if (*n == 0)
+        return fail(GSHMEM_ERR_SYSTEM, "gshmem_get_uniqueid: cannot listen on a TCP port: %s", log_errno(errno));
+    memset(id->address[*n], 0, sizeof id->address[0] * (size_t)(UID_ADDRESSES - *n));
+    id->n_addresses = (uint8_t)*n;
+    id->port = htons(port);
+    return GSHMEM_OK;
 }
 
-static gshmem_status_t remember(const struct uid_id *id, int fd)
+static gshmem_status_t remember(const struct uid_id *id, const int *fd, int n_fds)
 {
     struct listener *new = malloc(sizeof *new);
     int n = 0;
 
     if (!new)
         return fail(GSHMEM_ERR_MEMORY, "gshmem_get_uniqueid: out of memory");
-    *new = (struct listener){.fd = fd, .process = getpid()};
+    *new = (struct listener){.n = n_fds, .process = getpid()};
+    memcpy(new->fd, fd, sizeof *fd * (size_t)n_fds);
     memcpy(new->secret, id->secret, sizeof new->secret);
     pthread_mutex_lock(&listeners_lock);
     for (struct listener *l = listeners; l; l = l->next)
@@ -206,40 +203,41 @@ static gshmem_status_t remember(const struct uid_id *id, int fd)
                 n);
 }
 
-int uid_take_listener(const struct uid_id *id)
+int uid_take_listeners(const struct uid_id *id, int fd[UID_ADDRESSES])
 {
-    int fd = -1;
+    int n = 0;
 
     pthread_mutex_lock(&listeners_lock);
     for (struct listener **at = &listeners; *at; at = &(*at)->next) {
         struct listener *l = *at;
         if (l->process == getpid() && memcmp(l->secret, id->secret, sizeof l->secret) == 0) {
-            fd = l->fd;
+            n = l->n;
+            memcpy(fd, l->fd, sizeof l->fd);
             *at = l->next;
             free(l);
             break;
         }
     }
     pthread_mutex_unlock(&listeners_lock);
-    return fd;
+    return n;
 }
 
 GSHMEM_API gshmem_status_t gshmem_get_uniqueid(gshmem_uniqueid_t *uid)
 {
     struct uid_id id = {.magic = MAGIC};
-    int fd = -1;
+    int fd[UID_ADDRESSES], n;
 
     if (!uid)
         return fail(GSHMEM_ERR_ARGUMENT, "gshmem_get_uniqueid: uid is NULL");
     if (!uid_random(id.secret, sizeof id.secret))
         return fail(GSHMEM_ERR_SYSTEM, "gshmem_get_uniqueid: no random bytes from the system: %s",
                     strerror(errno));
-    gshmem_status_t status = start_listening(&id, &fd);
+    gshmem_status_t status = start_listening(&id, fd, &n);
     if (!status)
-        status = remember(&id, fd);
+        status = remember(&id, fd, n);
     if (status) {
-        if (fd >= 0)
-            close(fd);
+        while (n > 0)
+            close(fd[--n]);
         return status;
     }
     id.checksum = checksum(&id);

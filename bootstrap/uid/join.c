@@ -1,9 +1,11 @@
 /* PE 1 and on: find PE 0, prove who they are, and take part in its rounds. */
 #define _GNU_SOURCE
+#include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +15,15 @@
 #include "bootstrap/stream.h"
 #include "bootstrap/uid/uid.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/descriptor.h"
 
 enum {
     NEXT_ADDRESS_MS = 300, /* how long an address is given before the next is tried beside it */
-    ANSWER_SECONDS = 10,   /* that PE 0, which has greeted us, may take to let us in */
+    ANSWER_SECONDS = 10,   /* that PE 0, which has greeted us, may take to let us in; */
+    TURN_SECONDS = 3,      /* less where another address has greeted us, too: PE 0 waits 5 s for what we say there */
+    CONNECT_MS = 2000,     /* that a connection may take to be made, before it is tried anew: the system tries
+                              more and more seldom while a crowd is at PE 0's door */
+    PAUSE_MS = 100,        /* before an address is tried again */
     GRACE_SECONDS = 5,     /* that we wait longer than PE 0, so that its explanation arrives */
 };
 
@@ -24,11 +31,20 @@ enum {
 struct attempt {
     int fd; /* -1: not started, or failed */
     bool started, connected;
-    int error;     /* errno; 0: closed, or not GSHMEM */
+    bool greeted;   /* by a HELLO, which is in `in` until we have answered it */
+    bool asked;     /* we have said JOIN, at one address at a time */
+    bool again;     /* PE 0 may be there: it has closed the connection, perhaps since others came */
+    bool hangs_up;  /* it has, and may be too busy to connect to since */
+    int unanswered; /* how often we have said JOIN there for nothing */
+    uint64_t since; /* ns, of the last change */
+    int error;      /* errno; 0: closed, or not GSHMEM */
     char text[64]; /* the address */
+    unsigned char nonce[UID_NONCE_BYTES]; /* of the HELLO that we have answered */
     size_t have;
     unsigned char in[sizeof(struct uid_header) + sizeof(struct uid_hello)];
 };
+
+static_assert(sizeof(struct uid_welcome) <= sizeof(struct uid_hello), "either fits");
 
 static void give_up(struct attempt *a, int error)
 {
@@ -36,6 +52,17 @@ static void give_up(struct attempt *a, int error)
         close(a->fd);
     a->fd = -1;
     a->error = error;
+    a->since = clock_ns();
+    a->unanswered += a->asked;
+    a->connected = a->greeted = a->asked = false;
+}
+
+/* The same, but it is worth another attempt. */
+static void put_off(struct attempt *a, int error)
+{
+    give_up(a, error);
+    a->again = true;
+    a->hangs_up |= error == 0 || error == ECONNRESET || error == EPIPE;
 }
 
 static void start(struct attempt *a, const struct uid_id *id, int i)
@@ -43,36 +70,112 @@ static void start(struct attempt *a, const struct uid_id *id, int i)
     struct sockaddr_storage to;
     socklen_t bytes = uid_address(id, i, &to);
 
-    a->started = true;
+    *a = (struct attempt){.fd = -1, .started = true, .since = clock_ns(), .hangs_up = a->hangs_up,
+                          .unanswered = a->unanswered};
     uid_address_text(&to, a->text, sizeof a->text);
-    a->fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    a->fd = descriptor_keep(socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (a->fd < 0)
         a->error = errno;
     else if (connect(a->fd, (struct sockaddr *)&to, bytes) != 0 && errno != EINPROGRESS)
         give_up(a, errno);
 }
 
-/* Goes on with an attempt that poll has an event for; true when PE 0's HELLO is there. */
-static bool go_on(struct attempt *a)
+static void connected(struct attempt *a)
 {
     int error = 0, on = 1;
     socklen_t bytes = sizeof error;
 
-    if (!a->connected) {
-        getsockopt(a->fd, SOL_SOCKET, SO_ERROR, &error, &bytes);
-        if (error)
-            give_up(a, error);
-        a->connected = !error;
-        if (a->connected)
-            setsockopt(a->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-        return false;
+    getsockopt(a->fd, SOL_SOCKET, SO_ERROR, &error, &bytes);
+    if (error) {
+        give_up(a, error);
+        return;
     }
-    ssize_t n = recv(a->fd, a->in + a->have, sizeof a->in - a->have, MSG_DONTWAIT);
+    a->connected = true;
+    setsockopt(a->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+/* Reads on until the frame of a type whose payload has so many bytes is in a->in. */
+static bool receive(struct attempt *a, uint32_t type, size_t payload)
+{
+    struct uid_header h;
+    const size_t want = sizeof h + payload;
+    ssize_t n = recv(a->fd, a->in + a->have, want - a->have, MSG_DONTWAIT);
+
     if (n > 0)
         a->have += (size_t)n;
     else if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
-        give_up(a, n == 0 ? 0 : errno);
-    return a->fd >= 0 && a->have == sizeof a->in;
+        put_off(a, n == 0 ? 0 : errno);
+    if (a->fd < 0 || a->have < want)
+        return false;
+    memcpy(&h, a->in, sizeof h);
+    if (h.type == type && h.bytes == payload)
+        return true;
+    give_up(a, 0);
+    return false;
+}
+
+/* Goes on with an attempt that poll has an event for; true when the PE 0 that made our id has let us in. Nothing
+ * else that is said there is believed, an ABORT neither, as anybody may have that address. */
+static bool go_on(const struct uid *u, struct attempt *a, const struct uid_join *mine)
+{
+    struct uid_welcome welcome;
+    char byte;
+
+    if (!a->connected) {
+        connected(a);
+    } else if (!a->greeted) {
+        a->greeted = receive(a, UID_HELLO, sizeof(struct uid_hello));
+        a->since = clock_ns();
+    } else if (!a->asked) {
+        ssize_t n = recv(a->fd, &byte, 1, MSG_DONTWAIT);
+        if (n == 0)
+            put_off(a, 0); /* we have let it wait for too long */
+        else if (n > 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
+            give_up(a, n > 0 ? 0 : errno);
+    } else if (receive(a, UID_WELCOME, sizeof welcome)) {
+        memcpy(&welcome, a->in + sizeof(struct uid_header), sizeof welcome);
+        if (uid_proof_equal(welcome.proof, uid_welcome_proof(u->id.secret, a->nonce, mine)))
+            return true;
+        give_up(a, 0);
+    }
+    return false;
+}
+
+static void ask(const struct uid *u, struct attempt *a, const struct uid_join *mine)
+{
+    struct uid_join join = *mine;
+
+    memcpy(a->nonce, a->in + sizeof(struct uid_header) + offsetof(struct uid_hello, nonce), sizeof a->nonce);
+    uid_proof_set(join.proof, uid_join_proof(u->id.secret, a->nonce, &join));
+    a->asked = true;
+    a->have = 0;
+    a->since = clock_ns();
+    if (uid_send(a->fd, UID_JOIN, &join, sizeof join, 0) != 0) /* a new connection takes it without waiting */
+        put_off(a, errno);
+}
+
+/* Says JOIN at one address after the other, since PE 0 may have several of them and keeps the connection on which it
+ * heard it last. Who takes long to answer, and so may be none, gives way to who has not been asked as often. */
+static void ask_in_turn(const struct uid *u, struct attempt *tried, const struct uid_join *mine)
+{
+    struct attempt *asked = NULL, *next = NULL;
+
+    for (int i = 0; i < u->id.n_addresses; i++) {
+        struct attempt *a = &tried[i];
+        if (a->fd < 0 || !a->greeted)
+            continue;
+        if (a->asked)
+            asked = a;
+        else if (!next || a->unanswered < next->unanswered ||
+                 (a->unanswered == next->unanswered && a->since < next->since))
+            next = a;
+    }
+    if (asked && clock_ns() - asked->since < (next ? TURN_SECONDS : ANSWER_SECONDS) * 1000000000ull)
+        return;
+    if (asked)
+        put_off(asked, ETIMEDOUT);
+    if (next)
+        ask(u, next, mine);
 }
 
 /* What PE 0 says instead of what was expected: an ABORT has the reason, all else is wrong. */
@@ -120,35 +223,6 @@ static gshmem_status_t expect(struct uid *u, int fd, uint32_t type, const char *
     return GSHMEM_OK;
 }
 
-/* Answers PE 0's HELLO. *is_ours is false if this is not the PE 0 that made our id. */
-static gshmem_status_t introduce(struct uid *u, struct attempt *a, const struct uid_join *mine,
-                                 bool *is_ours)
-{
-    uint64_t deadline = stream_deadline(ANSWER_SECONDS);
-    struct uid_join join = *mine;
-    struct uid_welcome welcome;
-    struct uid_hello hello;
-    struct uid_header h;
-
-    *is_ours = false;
-    memcpy(&h, a->in, sizeof h);
-    memcpy(&hello, a->in + sizeof h, sizeof hello);
-    if (h.type != UID_HELLO || h.bytes != sizeof hello)
-        return GSHMEM_OK;
-    uid_proof_set(join.proof, uid_join_proof(u->id.secret, hello.nonce, &join));
-    if (uid_send(a->fd, UID_JOIN, &join, sizeof join, deadline) != 0 ||
-        stream_read_all(a->fd, &h, sizeof h, deadline) <= 0)
-        return GSHMEM_OK;
-    if (h.type == UID_ABORT) {
-        *is_ours = true;
-        return instead(u, a->fd, &h, "a welcome", deadline);
-    }
-    *is_ours = h.type == UID_WELCOME && h.bytes == sizeof welcome &&
-               stream_read_all(a->fd, &welcome, sizeof welcome, deadline) > 0 &&
-               uid_proof_equal(welcome.proof, uid_welcome_proof(u->id.secret, hello.nonce, &join));
-    return GSHMEM_OK;
-}
-
 static gshmem_status_t not_found(struct uid *u, const struct attempt *tried, bool late)
 {
     char text[400] = "";
@@ -156,7 +230,8 @@ static gshmem_status_t not_found(struct uid *u, const struct attempt *tried, boo
 
     for (int i = 0; i < u->id.n_addresses && used < sizeof text; i++) {
         const struct attempt *a = &tried[i];
-        const char *why = a->fd >= 0    ? a->connected ? "no word from it" : "no connection"
+        const char *why = a->hangs_up   ? "it closes connections"
+                          : a->fd >= 0  ? a->connected ? "no word from it" : "no connection"
                           : !a->started ? "not tried"
                           : a->error    ? strerror(a->error)
                                         : "somebody else listens there";
@@ -173,17 +248,22 @@ static gshmem_status_t not_found(struct uid *u, const struct attempt *tried, boo
                         "unique id: PE 0 cannot be reached at any of its addresses: %s", text);
 }
 
-/* Starts the next address when those before it have failed or take long. Is any under way? */
+/* Tries addresses again that may have it; starts the next when those before it have failed or take long. Is any under way? */
 static bool start_next(struct uid *u, struct attempt *tried, uint64_t *last)
 {
+    uint64_t now = clock_ns();
     bool open = false;
 
     for (int i = 0; i < u->id.n_addresses; i++) {
+        if (tried[i].fd >= 0 && !tried[i].connected && now - tried[i].since > CONNECT_MS * 1000000ull)
+            put_off(&tried[i], ETIMEDOUT);
+        if (tried[i].fd < 0 && tried[i].again && now - tried[i].since > PAUSE_MS * 1000000ull)
+            start(&tried[i], &u->id, i);
         if (!tried[i].started && (!open || clock_ns() - *last > NEXT_ADDRESS_MS * 1000000ull)) {
             start(&tried[i], &u->id, i);
             *last = clock_ns();
         }
-        open |= tried[i].fd >= 0;
+        open |= tried[i].fd >= 0 || tried[i].again;
     }
     return open;
 }
@@ -202,21 +282,15 @@ static gshmem_status_t find_root(struct uid *u, struct attempt *tried, const str
         for (int i = 0; i < UID_ADDRESSES; i++)
             polled[i] =
                 (struct pollfd){.fd = tried[i].fd, .events = tried[i].connected ? POLLIN : POLLOUT};
-        poll(polled, UID_ADDRESSES, left < NEXT_ADDRESS_MS ? left : NEXT_ADDRESS_MS);
+        poll(polled, UID_ADDRESSES, left < PAUSE_MS ? left : PAUSE_MS);
         for (int i = 0; i < UID_ADDRESSES; i++) {
-            bool is_ours;
-            if (tried[i].fd < 0 || !polled[i].revents || !go_on(&tried[i]))
+            if (tried[i].fd < 0 || !polled[i].revents || !go_on(u, &tried[i], mine))
                 continue;
-            gshmem_status_t status = introduce(u, &tried[i], mine, &is_ours);
-            if (status)
-                return status;
-            if (is_ours) {
-                u->root_fd = tried[i].fd;
-                tried[i].fd = -1;
-                return GSHMEM_OK;
-            }
-            give_up(&tried[i], 0);
+            u->root_fd = tried[i].fd;
+            tried[i].fd = -1;
+            return GSHMEM_OK;
         }
+        ask_in_turn(u, tried, mine);
     }
     return not_found(u, tried, false);
 }
@@ -252,8 +326,7 @@ gshmem_status_t uid_join_open(struct uid *u)
     memset(tried, 0, sizeof tried);
     for (int i = 0; i < UID_ADDRESSES; i++)
         tried[i].fd = -1;
-    if (gethostname(mine.host, sizeof mine.host - 1) != 0)
-        mine.host[0] = 0;
+    hosts_own_name(mine.host);
     if (!uid_random(mine.nonce, sizeof mine.nonce))
         return u->core.fail(GSHMEM_ERR_SYSTEM, "unique id: no random bytes from the system: %s",
                             strerror(errno));

@@ -14,7 +14,7 @@
 #include "bootstrap/uid/uid.h"
 
 enum {
-    FDS_SPARE = 128, /* descriptors beyond the PEs' connections */
+    FDS_SPARE = 384, /* descriptors, of strangers and of the program, beyond the PEs' connections */
 };
 
 /* ---- What arrives ---- */
@@ -155,8 +155,7 @@ static gshmem_status_t tell_hosts(struct uid *u)
     const char **name = calloc((size_t)n, sizeof *name);
 
     if (name) {
-        if (gethostname(u->peer[0].host, UID_HOST_BYTES - 1) != 0)
-            u->peer[0].host[0] = 0;
+        hosts_own_name(u->peer[0].host);
         for (int pe = 0; pe < n; pe++)
             name[pe] = u->peer[pe].host;
         u->base.n_hosts = hosts_by_name(name, n, u->host);
@@ -179,13 +178,14 @@ gshmem_status_t uid_root_open(struct uid *u)
         u->peer[i].fd = -1;
     if (!u->peer || !u->blob || !u->blob_bytes)
         return u->core.fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %zu PEs", n);
-    int listener = uid_take_listener(&u->id);
-    if (listener < 0)
+    int listener[UID_ADDRESSES], listeners = uid_take_listeners(&u->id, listener);
+    if (listeners == 0)
         return u->core.fail(GSHMEM_ERR_BOOTSTRAP, "unique id: PE 0 must be the process that called "
                                                   "gshmem_get_uniqueid, and use each id once");
-    if (!(status = allow_connections(u)) && !(status = uid_root_gather(u, listener)))
+    if (!(status = allow_connections(u)) && !(status = uid_root_gather(u, listener, listeners)))
         status = tell_hosts(u);
-    close(listener);
+    while (listeners > 0)
+        close(listener[--listeners]);
     return status;
 }
 

@@ -61,7 +61,7 @@ gshmem_status_t uid_root_late(struct uid *u, const char *what,
                               bool (*absent)(const struct uid *u, int pe));
 
 /* In door.c: returns when all PEs have joined. */
-gshmem_status_t uid_root_gather(struct uid *u, int listener);
+gshmem_status_t uid_root_gather(struct uid *u, const int *listener, int listeners);
 gshmem_status_t uid_root_fence(struct uid *u);
 void uid_root_abort(struct uid *u, int status, int pe, const char *text);
 

@@ -156,3 +156,35 @@ gshmem_status_t cuda_export_range(struct device *base, const void *at, size_t by
     *offset = (cuda_address)(uintptr_t)at - first;
     return GSHMEM_OK;
 }
+
+/* A driver that does not say how it is takes the GPU for one that orders nothing. */
+static int ask(const struct cuda *c, enum cuda_attribute which)
+{
+    int value = 0;
+
+    return c->driver.gpu_attribute(&value, which, c->gpu) ? 0 : value;
+}
+
+enum device_nic_order cuda_nic_order(const struct cuda *c)
+{
+    if (ask(c, CUDA_ATTRIBUTE_ORDERING) >= CUDA_ORDERED_ALL)
+        return DEVICE_NIC_ORDERED;
+    return ask(c, CUDA_ATTRIBUTE_FLUSHES) & CUDA_FLUSHES_BY_HOST && cuda_driver_has(&c->driver, CUDA_NEWER_FLUSH)
+               ? DEVICE_NIC_FLUSHED
+               : DEVICE_NIC_UNORDERED;
+}
+
+gshmem_status_t cuda_flush(struct device *base)
+{
+    struct cuda *c = cuda_of(base);
+    gshmem_status_t status = cuda_enter(c);
+    cuda_result result;
+
+    if (status)
+        return status;
+    result = c->driver.flush(CUDA_FLUSH_OF_CONTEXT, CUDA_ORDERED_ALL);
+    cuda_leave(c);
+    return result ? cuda_fail(c, result, "flushing what NICs have written to GPU %d (cuFlushGPUDirectRDMAWrites; "
+                              "GSHMEM_IB_GPU=staging does without)", c->gpu)
+                  : GSHMEM_OK;
+}

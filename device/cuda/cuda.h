@@ -44,13 +44,23 @@ struct cuda_elsewhere {
 enum { CUDA_UPDATES_MOST = 64 }; /* at one time; one more waits */
 
 /* Work of the library's own, in the order in which it comes. */
+struct cuda_updating {
+    cuda_event event; /* behind it; NULL: not needed so far */
+    cuda_gpu gpu;     /* which makes it */
+    cuda_address at;
+    uint64_t begun;   /* ns */
+    bool forgotten;   /* its place is free when it is over */
+};
+
 struct cuda_work {
     pthread_mutex_t lock;
-    cuda_stream stream;
+    cuda_stream stream;  /* copies, */
+    cuda_stream updates; /* and updates, each behind the copies that were started before it */
     cuda_event event[DEVICE_COPIES_MOST]; /* by ticket; NULL: not needed so far */
     uint64_t last; /* the last ticket given; the first is 1 */
     uint64_t done; /* known to be done, and all before it */
     struct device_answer *answer; /* [CUDA_UPDATES_MOST] */
+    struct cuda_updating updating[CUDA_UPDATES_MOST];
     uint64_t answers_free;        /* a bit for each */
     struct cuda_elsewhere *elsewhere;
     bool warned; /* that one waits for long */
@@ -190,9 +200,12 @@ gshmem_status_t cuda_pin(struct device *d, void *at, size_t bytes, bool *pinned)
 void cuda_unpin(struct device *d, void *at);
 gshmem_status_t cuda_export_range(struct device *d, const void *at, size_t bytes, int *fd,
                                   uint64_t *offset);
+enum device_nic_order cuda_nic_order(const struct cuda *c);
+gshmem_status_t cuda_flush(struct device *d);
 
 /* Puts a request on a stream. The GPU is ours; the first that needs the state of the job takes its time. */
 gshmem_status_t cuda_kernel_launch(struct cuda *c, const struct device_request *r, cuda_stream stream);
+gshmem_status_t cuda_kernel_open(struct cuda *c);
 void cuda_kernel_close(struct cuda *c);
 /* The kernel for another GPU, whose context is current. */
 gshmem_status_t cuda_kernel_load(const struct cuda *c, cuda_gpu gpu, struct cuda_code *code);
@@ -209,6 +222,11 @@ void cuda_elsewhere_close(struct cuda *c);
 gshmem_status_t cuda_work_open(struct cuda *c);
 void cuda_work_close(struct cuda *c);
 gshmem_status_t cuda_update(struct device *d, const struct device_update *u, uint64_t *old);
+gshmem_status_t cuda_update_start(struct device *d, const struct device_update *u, uint64_t *ticket);
+bool cuda_update_done(struct device *d, uint64_t ticket, uint64_t *old, gshmem_status_t *status);
+void cuda_update_forget(struct device *d, uint64_t ticket);
+/* With the GPU ours: until those are over that were forgotten, before memory that they touch is given back. */
+void cuda_work_await_forgotten(struct cuda *c);
 gshmem_status_t cuda_copy_start(struct device *d, void *to, const void *from, size_t bytes,
                                 uint64_t *ticket);
 bool cuda_copy_done(struct device *d, uint64_t ticket, gshmem_status_t *status);
@@ -219,6 +237,7 @@ gshmem_status_t cuda_stream_request(struct device *d, void *stream, const struct
 gshmem_status_t cuda_find_state(struct device *d, void *module, bool library, size_t bytes, void **state);
 bool cuda_kernels_see(struct device *d, const void *at, size_t bytes);
 gshmem_status_t cuda_streams_wait(struct device *d);
+bool cuda_streams_busy(struct device *d);
 gshmem_status_t cuda_request_start(struct device *d, const struct device_request *r, void **errand);
 bool cuda_request_done(struct device *d, void *errand, gshmem_status_t *status);
 void cuda_streams_close(struct cuda *c);

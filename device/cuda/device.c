@@ -217,8 +217,12 @@ static gshmem_status_t begin(struct cuda *c)
     if (!status && !(status = cuda_enter(c))) {
         if ((result = d->stream_create(&c->stream, CUDA_STREAM_NON_BLOCKING)))
             status = cuda_fail(c, result, "a stream for copies on GPU %d", c->gpu);
-        else if ((status = cuda_work_open(c)))
+        else if ((status = cuda_kernel_open(c)))
             d->stream_destroy(c->stream);
+        else if ((status = cuda_work_open(c))) {
+            cuda_kernel_close(c);
+            d->stream_destroy(c->stream);
+        }
         cuda_leave(c);
     }
     if (status)
@@ -279,6 +283,16 @@ static void cuda_close(struct device *base)
 static const char *cuda_name(const struct device *base)
 {
     return ((const struct cuda *)base)->text;
+}
+
+static gshmem_status_t enter(struct device *base)
+{
+    return cuda_enter(cuda_of(base));
+}
+
+static void leave(struct device *base)
+{
+    cuda_leave(cuda_of(base));
 }
 
 static gshmem_status_t bind(struct device *base)
@@ -416,6 +430,8 @@ const struct device_ops gshmem_device = {
     .close = cuda_close,
     .text = cuda_name,
     .bind = bind,
+    .enter = enter,
+    .leave = leave,
     .allocate = allocate,
     .release = release,
     .copy = copy,
@@ -433,6 +449,9 @@ const struct device_ops gshmem_device = {
     .unpin = cuda_unpin,
     .export_range = cuda_export_range,
     .update = cuda_update,
+    .update_start = cuda_update_start,
+    .update_done = cuda_update_done,
+    .update_forget = cuda_update_forget,
     .copy_start = cuda_copy_start,
     .copy_done = cuda_copy_done,
     .stream_copy = cuda_stream_copy,
@@ -454,4 +473,6 @@ const struct device_ops gshmem_device = {
     .window_follow = cuda_window_follow,
     .window_drop = cuda_window_drop,
     .heap_open_afar = cuda_heap_open_afar,
+    .streams_busy = cuda_streams_busy,
+    .flush = cuda_flush,
 };

@@ -38,6 +38,7 @@ static void find_newer_entries(struct cuda_driver *d)
 }
 
 const struct cuda_newer cuda_newer[CUDA_NEWER_NAMES] = {
+    [CUDA_NEWER_FLUSH] = {"cuFlushGPUDirectRDMAWrites", 11030, "NICs write only to GPUs that order such writes"},
     [CUDA_NEWER_EXPORT] = {"cuMemGetHandleForAddressRange", 11070, "NICs are given no dma-bufs"},
     [CUDA_NEWER_LIBRARY] = {"cuLibraryGetGlobal", 12000, "gshmem_culibrary_init fails"},
     [CUDA_NEWER_MULTICAST] = {"cuMulticast", 12010, "collectives store to each PE"},

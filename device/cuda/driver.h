@@ -47,6 +47,8 @@ enum cuda_attribute {
     CUDA_ATTRIBUTE_VMM = 102,        /* memory and addresses by themselves: cuMemCreate, cuMemMap, … */
     CUDA_ATTRIBUTE_DESCRIPTORS = 103, /* that memory goes to other processes as descriptors, */
     CUDA_ATTRIBUTE_RDMA_VMM = 110,    /* that NICs reach such memory must be asked for, */
+    CUDA_ATTRIBUTE_FLUSHES = 117,     /* who can flush what NICs have written there: a bit each */
+    CUDA_ATTRIBUTE_ORDERING = 118,    /* who sees it in its order without that: a CUDA_ORDERED */
     CUDA_ATTRIBUTE_DMA_BUF = 124,     /* or as a dma-buf to other devices, */
     CUDA_ATTRIBUTE_FABRIC = 128,      /* or as handles that an NVLink domain knows */
     CUDA_ATTRIBUTE_MULTICAST = 132,   /* that a switch stores in several at once, and combines */
@@ -74,6 +76,11 @@ enum {
     CUDA_POINTER_MAPPING_BYTES = 18, /* of one cuMemMap */
     CUDA_POINTER_MAPPING_START = 19,
     CUDA_RANGE_DMA_BUF = 1,
+    CUDA_FLUSHES_BY_HOST = 1, /* cuFlushGPUDirectRDMAWrites */
+    CUDA_FLUSH_OF_CONTEXT = 0,
+    CUDA_ORDERED_NEVER = 0,
+    CUDA_ORDERED_OWNER = 100, /* the GPU itself */
+    CUDA_ORDERED_ALL = 200,   /* and all others of the machine */
     CUDA_MEMORY_HOST = 1,
     CUDA_MEMORY_GPU = 2,
 };
@@ -197,10 +204,11 @@ struct cuda_handle { /* of the fabric, or CUDA IPC's */
        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared, cuda_stream stream,  \
        void **arguments, void **extra))
 
-/* What drivers since 11.4 have brought: with an older one a call answers CUDA_NOT_SUPPORTED. */
+/* What drivers since 11.4 have brought, or not all have: without it a call answers CUDA_NOT_SUPPORTED. */
 #define CUDA_DRIVER_NEWER(X)                                                                       \
     X(export_range, cuMemGetHandleForAddressRange,                                                 \
       (void *handle, cuda_address at, size_t bytes, int type, unsigned long long flags))           \
+    X(flush, cuFlushGPUDirectRDMAWrites, (int of, int to))                                         \
     X(library_global, cuLibraryGetGlobal,                                                          \
       (cuda_address *at, size_t *bytes, void *library, const char *name))                          \
     X(multicast_granularity, cuMulticastGetGranularity,                                            \
@@ -232,7 +240,13 @@ struct cuda_newer {
     int version;      /* the driver's that brought it */
     const char *then; /* what it is without */
 };
-enum cuda_newer_name { CUDA_NEWER_EXPORT, CUDA_NEWER_LIBRARY, CUDA_NEWER_MULTICAST, CUDA_NEWER_NAMES };
+enum cuda_newer_name {
+    CUDA_NEWER_FLUSH,
+    CUDA_NEWER_EXPORT,
+    CUDA_NEWER_LIBRARY,
+    CUDA_NEWER_MULTICAST,
+    CUDA_NEWER_NAMES
+};
 extern const struct cuda_newer cuda_newer[CUDA_NEWER_NAMES];
 bool cuda_driver_has(const struct cuda_driver *d, enum cuda_newer_name what);
 

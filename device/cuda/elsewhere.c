@@ -102,8 +102,8 @@ gshmem_status_t cuda_update_elsewhere(struct cuda *c, cuda_gpu gpu, const struct
     cuda_leave(c);
     if (status)
         return status;
-    result = c->driver.stream_wait_event(c->work.stream, e->event, 0);
-    return result ? cuda_fail(c, result, "putting work of GPU %d behind an update on GPU %d", c->gpu, gpu)
+    result = c->driver.stream_wait_event(c->work.updates, e->event, 0);
+    return result ? cuda_fail(c, result, "putting updates of GPU %d behind one on GPU %d", c->gpu, gpu)
                   : GSHMEM_OK;
 }
 

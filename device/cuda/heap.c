@@ -518,6 +518,7 @@ uint64_t cuda_heap_shrink(struct device *base, struct device_heap_map *map, uint
 
     if (!h->pieces || h->piece[h->pieces - 1].offset < bytes || cuda_enter(c))
         return h->mapped;
+    cuda_work_await_forgotten(c);
     while (h->pieces && h->piece[h->pieces - 1].offset >= bytes) {
         const struct piece *last = &h->piece[--h->pieces];
         give_back(c, h, last);

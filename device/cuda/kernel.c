@@ -1,5 +1,6 @@
-/* The kernel that performs requests (kernels.cu): its module is loaded when it is first needed,
- * told of the job as modules of programs are, and launched. */
+/* The kernel that performs requests (kernels.cu): its module is loaded with the device, since a driver that loads
+ * code may wait for kernels that run, and these for what the code is to do; told of the job, when that is first
+ * needed, as modules of programs are; and launched. */
 #include "device/cuda/cuda.h"
 
 #include <string.h>
@@ -8,8 +9,9 @@
 
 #ifdef CUDA_KERNELS
 extern const char gshmem_kernels[];
+static const char *const image = gshmem_kernels;
 #else
-#define gshmem_kernels ((const char *)NULL)
+static const char *const image = NULL; /* the library was built without nvcc, and requests say so */
 #endif
 
 enum { BLOCK_SMALL = 32, BLOCK_LARGE = 512, LARGE_BYTES = 4096 };
@@ -42,7 +44,6 @@ static struct gshmem_device_module own_module = {
 gshmem_status_t cuda_kernel_load(const struct cuda *c, cuda_gpu gpu, struct cuda_code *code)
 {
     const struct cuda_driver *d = &c->driver;
-    const char *image = gshmem_kernels;
     size_t bytes = 0;
     cuda_result result;
 
@@ -90,6 +91,11 @@ static gshmem_status_t prepare(struct cuda *c, bool job)
         status = serve(c);
     pthread_mutex_unlock(&k->serve_lock);
     return status;
+}
+
+gshmem_status_t cuda_kernel_open(struct cuda *c)
+{
+    return image ? prepare(c, false) : GSHMEM_OK;
 }
 
 void cuda_kernel_close(struct cuda *c)

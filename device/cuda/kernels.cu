@@ -28,7 +28,8 @@ template <class T> __device__ T update(T *at, int op, T operand, T compare)
         return gshmem_kernel_update<GSHMEM_AMO_OR>(at, operand, compare);
     case GSHMEM_AMO_XOR:
         return gshmem_kernel_update<GSHMEM_AMO_XOR>(at, operand, compare);
-    default:
+    default: /* SET and SWAP: cuda_update_start has refused what is no atomic. With these two as cases, and a return
+              * behind the switch, gcc 12 compiled the simulation's OR and XOR without their operand. */
         return gshmem_kernel_update<GSHMEM_AMO_SWAP>(at, operand, compare);
     }
 }

@@ -65,6 +65,20 @@ static void find_peers(const struct cuda *c, struct device_report *r)
         find(r, "peer access", true, "to GPU%s: kernels load and store there", yes);
 }
 
+static void find_order(const struct cuda *c, struct device_report *r)
+{
+    static const char *const texts[] = {
+        [DEVICE_NIC_ORDERED] = "all GPUs of the machine see what NICs write here in its order: nothing is flushed",
+        [DEVICE_NIC_FLUSHED] = "GPUs may see a signal before the data that a NIC has written: waits, barriers and gets "
+                               "flush it (GSHMEM_CUDA_FLUSH)",
+        [DEVICE_NIC_UNORDERED] = "GPUs may see a signal before the data that a NIC has written, and this driver flushes "
+                                 "nothing: NICs do not write here",
+    };
+
+    r->nic_order = cuda_nic_order(c);
+    find(r, "NIC writes", r->nic_order == DEVICE_NIC_ORDERED, "%s", texts[r->nic_order]);
+}
+
 static void find_rest(const struct cuda *c, struct device_report *r)
 {
     bool multicast = cuda_has(c, CUDA_ATTRIBUTE_MULTICAST);
@@ -82,6 +96,7 @@ static void find_rest(const struct cuda *c, struct device_report *r)
     find(r, "dma-buf", r->dma_buf, "%s",
          r->dma_buf ? "NICs can be given this GPU's memory"
                     : "not exported (it takes the driver's open kernel modules, and CUDA 11.7)");
+    find_order(c, r);
     if (!cuda_has(c, CUDA_ATTRIBUTE_REGISTERED_IN_PLACE))
         find(r, "host buffers", false,
              "kernels do not see registered host memory at its own address: pass them memory of "

@@ -43,8 +43,8 @@ template <class T> __device__ void add_step(const struct scan_step *s, bool incl
     }
 }
 
-/* Each thread has the same elements in each step. */
-__device__ void step(const struct scan *scan, const struct scan_step *s, size_t bytes)
+/* Each thread has the same elements in each step. One copy of it for both callers: it has all the types. */
+__device__ __noinline__ void step(const struct scan *scan, const struct scan_step *s, size_t bytes)
 {
     switch (scan->type) {
     case GSHMEM_TYPE_UINT8:

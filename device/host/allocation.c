@@ -1,12 +1,14 @@
 /* cudaMalloc, cudaMemcpy and their kin: memory of the host, remembered so that a wrong pointer is
  * an error and not a crash. */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "device/host/graph.h"
+#include "gshmem/context.h"
 
 enum { ALIGNMENT = 256, PITCH = 512, BUCKETS_FIRST = 64 };
 
@@ -16,6 +18,8 @@ struct allocation {
     char *at;
     size_t bytes;
     enum cudaMemoryType type;
+    bool registered; /* memory of the program's own, by cudaHostRegister */
+    int device;
 };
 
 static struct {
@@ -65,24 +69,32 @@ static bool grow(void)
     return true;
 }
 
+static bool remember_locked(struct allocation a)
+{
+    bool ok = 2 * table.used < table.room || grow();
+
+    if (ok)
+        insert(a);
+    return ok;
+}
+
 static bool remember(void *at, size_t bytes, enum cudaMemoryType type)
 {
     pthread_mutex_lock(&table.lock);
-    bool ok = 2 * table.used < table.room || grow();
-    if (ok)
-        insert((struct allocation){at, bytes, type});
+    bool ok = remember_locked((struct allocation){at, bytes, type, false, device_current()});
     pthread_mutex_unlock(&table.lock);
     return ok;
 }
 
-static bool forget(void *at, bool host)
+static bool forget(void *at, bool host, bool registered)
 {
     bool found = false;
 
     pthread_mutex_lock(&table.lock);
     for (size_t i = table.room ? place_of(at) : 0; table.room && table.slots[i].at;
          i = (i + 1) & (table.room - 1)) {
-        if (table.slots[i].at == at && (table.slots[i].type == cudaMemoryTypeHost) == host) {
+        if (table.slots[i].at == at && (table.slots[i].type == cudaMemoryTypeHost) == host &&
+            table.slots[i].registered == registered) {
             table.slots[i].at = &freed;
             found = true;
             break;
@@ -92,20 +104,45 @@ static bool forget(void *at, bool host)
     return found;
 }
 
+/* What has at least one of the bytes; NULL: nothing. With the lock. */
+static const struct allocation *find_any(const char *at, size_t bytes)
+{
+    for (size_t i = 0; i < table.room; i++) {
+        const struct allocation *a = &table.slots[i];
+        if (a->at && a->at != &freed && at < a->at + a->bytes && a->at < at + bytes)
+            return a;
+    }
+    return NULL;
+}
+
+/* Symmetric memory is the device's: this PE's part of the heap, and what is mapped of others'. The job's
+ * library is there or not. */
+static bool is_symmetric(const void *pointer)
+{
+    struct gshmem_ctx *const *world = dlsym(RTLD_DEFAULT, "gshmem_ctx_default");
+    const struct gshmem_ctx *c = world ? *world : NULL;
+
+    for (int pe = 0; c && pe < c->n_pes; pe++) {
+        uintptr_t base = pe == c->my_pe ? c->heap.base : c->heap.peer[pe];
+        if (base && (uintptr_t)pointer - base < c->heap.bytes)
+            return true;
+    }
+    return false;
+}
+
 static bool look_up(const void *pointer, struct allocation *found)
 {
-    const char *p = pointer;
-    bool ok = false;
-
     pthread_mutex_lock(&table.lock);
-    for (size_t i = 0; !ok && i < table.room; i++) {
-        const struct allocation *a = &table.slots[i];
-        ok = a->at && a->at != &freed && p >= a->at && p < a->at + a->bytes;
-        if (ok)
-            *found = *a;
-    }
+    const struct allocation *a = find_any(pointer, 1);
+    if (a)
+        *found = *a;
     pthread_mutex_unlock(&table.lock);
-    return ok;
+    if (a)
+        return true;
+    if (!virtual_is_mapped(pointer) && !is_symmetric(pointer))
+        return false;
+    *found = (struct allocation){.type = cudaMemoryTypeDevice, .device = device_current()};
+    return true;
 }
 
 static cudaError_t allocate(void **pointer, size_t bytes, enum cudaMemoryType type)
@@ -114,6 +151,8 @@ static cudaError_t allocate(void **pointer, size_t bytes, enum cudaMemoryType ty
 
     if (!pointer)
         return report_error(cudaErrorInvalidValue);
+    if (device_error())
+        return report_error(device_error());
     if (!bytes) {
         *pointer = NULL;
         return cudaSuccess;
@@ -136,7 +175,7 @@ static cudaError_t release(void *pointer, bool host)
     if (!work_may_wait())
         return report_error(cudaErrorNotPermitted);
     cudaError_t error = work_wait_all();
-    if (!forget(pointer, host))
+    if (!forget(pointer, host, false))
         return report_error(cudaErrorInvalidValue);
     free(pointer);
     return report_error(error);
@@ -198,7 +237,7 @@ cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream)
 
 static void free_later(void *pointer)
 {
-    if (forget(pointer, false))
+    if (forget(pointer, false, false))
         free(pointer);
 }
 
@@ -212,15 +251,32 @@ cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream)
     return pointer ? cudaLaunchHostFunc(stream, free_later, pointer) : cudaSuccess;
 }
 
+/* Every page is within reach of the device; but copies of pinned memory do not wait. */
 cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned flags)
 {
-    (void)flags; /* every page is within reach of the device */
-    return pointer && bytes ? cudaSuccess : report_error(cudaErrorInvalidValue);
+    cudaError_t error = cudaSuccess;
+
+    (void)flags;
+    if (!pointer || !bytes || (uintptr_t)pointer > UINTPTR_MAX - bytes)
+        return report_error(cudaErrorInvalidValue);
+    if (device_error())
+        return report_error(device_error());
+    pthread_mutex_lock(&table.lock);
+    const struct allocation *a = find_any(pointer, bytes);
+    if (a)
+        error = a->type == cudaMemoryTypeHost ? cudaErrorHostMemoryAlreadyRegistered : cudaErrorInvalidValue;
+    else if (!remember_locked(
+                 (struct allocation){pointer, bytes, cudaMemoryTypeHost, true, device_current()}))
+        error = cudaErrorMemoryAllocation;
+    pthread_mutex_unlock(&table.lock);
+    return report_error(error);
 }
 
 cudaError_t cudaHostUnregister(void *pointer)
 {
-    return pointer ? cudaSuccess : report_error(cudaErrorInvalidValue);
+    if (!pointer)
+        return report_error(cudaErrorInvalidValue);
+    return report_error(forget(pointer, true, true) ? device_error() : cudaErrorHostMemoryNotRegistered);
 }
 
 cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned flags)
@@ -233,14 +289,16 @@ cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned flags)
 
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *pointer)
 {
-    struct allocation a = {.type = cudaMemoryTypeUnregistered};
+    struct allocation a = {.type = cudaMemoryTypeUnregistered, .device = -1};
 
     if (!attributes)
         return report_error(cudaErrorInvalidValue);
+    if (device_error())
+        return report_error(device_error());
     bool known = look_up(pointer, &a);
     *attributes = (struct cudaPointerAttributes){
         .type = a.type,
-        .device = known ? device_current() : -1,
+        .device = a.device,
         .devicePointer = known ? (void *)(uintptr_t)pointer : NULL,
         .hostPointer = known ? (void *)(uintptr_t)pointer : NULL,
     };
@@ -249,6 +307,8 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, c
 
 /* --- Copies and fills --- */
 
+enum { STAGED_MOST = 64 << 10 }; /* as much as CUDA copies aside, so that the call need not wait */
+
 struct rows {
     void *to;
     const void *from; /* NULL: a fill with value */
@@ -256,18 +316,34 @@ struct rows {
     size_t to_pitch, from_pitch, width, height;
 };
 
-static cudaError_t move(struct rows r, cudaStream_t handle, bool wait)
+/* The rows of `from` in memory of the work's own, close together; false: no memory. */
+static bool stage(struct work *w)
+{
+    char *copy = malloc(w->move.bytes * w->move.rows);
+
+    if (!copy)
+        return false;
+    for (size_t row = 0; row < w->move.rows; row++)
+        memcpy(copy + row * w->move.bytes, w->move.from + row * w->move.from_pitch, w->move.bytes);
+    w->move.from = w->move.staged = copy;
+    w->move.from_pitch = w->move.bytes;
+    return true;
+}
+
+/* staged: `from` may change when the call has returned; then this waits if it is more than a little. */
+static cudaError_t move(struct rows r, cudaStream_t handle, bool wait, bool staged)
 {
     struct CUstream_st *stream = stream_find(handle);
     bool empty = !r.width || !r.height;
 
+    if (device_error())
+        return report_error(device_error());
     if (!stream)
         return report_error(cudaErrorInvalidResourceHandle);
-    if (!empty &&
-        (!r.to || (r.height > 1 && (r.to_pitch < r.width || (r.from && r.from_pitch < r.width)))))
+    if (!empty && !r.to)
         return report_error(cudaErrorInvalidValue);
-    if (wait && !work_may_wait())
-        return report_error(cudaErrorNotPermitted);
+    if (!empty && (r.to_pitch < r.width || (r.from && r.from_pitch < r.width)))
+        return report_error(r.from ? cudaErrorInvalidPitchValue : cudaErrorInvalidValue);
     struct work *w = work_new(empty ? WORK_NOTHING : r.from ? WORK_COPY : WORK_FILL);
     if (!w)
         return report_error(cudaErrorMemoryAllocation);
@@ -278,6 +354,12 @@ static cudaError_t move(struct rows r, cudaStream_t handle, bool wait)
     w->move.rows = r.height;
     w->move.to_pitch = r.to_pitch;
     w->move.from_pitch = r.from_pitch;
+    if (staged && !wait && w->kind == WORK_COPY && !stream_is_captured(stream))
+        wait = r.width > STAGED_MOST / r.height || !stage(w);
+    if (wait && !work_may_wait()) {
+        work_drop(w);
+        return report_error(cudaErrorNotPermitted);
+    }
     cudaError_t error = work_submit(w, stream, NULL);
     if (wait && !error && !w->capture)
         work_wait(w);
@@ -293,27 +375,57 @@ static bool pageable(const void *host)
     return !look_up(host, &a);
 }
 
+static bool is_host(const void *at)
+{
+    struct allocation a;
+
+    return !look_up(at, &a) || a.type == cudaMemoryTypeHost;
+}
+
+/* Whether the call returns when the copy is done: to memory that its owner may look at, and from host memory to
+ * host memory. */
+static bool copy_waits(const struct rows *r, enum cudaMemcpyKind kind)
+{
+    switch (kind) {
+    case cudaMemcpyHostToHost:
+        return true;
+    case cudaMemcpyDeviceToHost:
+        return pageable(r->to);
+    case cudaMemcpyDefault:
+        return pageable(r->to) || (is_host(r->to) && is_host(r->from));
+    default:
+        return false;
+    }
+}
+
 static cudaError_t copy(struct rows r, enum cudaMemcpyKind kind, cudaStream_t stream, bool wait)
 {
-    wait = wait || (kind == cudaMemcpyHostToDevice && pageable(r.from)) ||
-           (kind == cudaMemcpyDeviceToHost && pageable(r.to));
     if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault)
         return report_error(cudaErrorInvalidMemcpyDirection);
     if (!r.from && r.width && r.height)
         return report_error(cudaErrorInvalidValue);
-    return move(r, stream, wait);
+    return move(r, stream, wait || copy_waits(&r, kind),
+                (kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDefault) && pageable(r.from));
+}
+
+/* Of memory that the host can look at a fill is done when the call returns. */
+static cudaError_t fill(struct rows r)
+{
+    struct allocation a;
+
+    return move(r, NULL, !look_up(r.to, &a) || a.type != cudaMemoryTypeDevice, false);
 }
 
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
 {
-    return copy((struct rows){.to = to, .from = from, .width = bytes, .height = 1}, kind, NULL,
+    return copy((struct rows){to, from, 0, bytes, bytes, bytes, 1}, kind, NULL,
                 true);
 }
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
                             cudaStream_t stream)
 {
-    return copy((struct rows){.to = to, .from = from, .width = bytes, .height = 1}, kind, stream,
+    return copy((struct rows){to, from, 0, bytes, bytes, bytes, 1}, kind, stream,
                 false);
 }
 
@@ -348,16 +460,16 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
 
 cudaError_t cudaMemset(void *to, int value, size_t bytes)
 {
-    return move((struct rows){.to = to, .value = value, .width = bytes, .height = 1}, NULL, false);
+    return fill((struct rows){.to = to, .value = value, .to_pitch = bytes, .width = bytes, .height = 1});
 }
 
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
 {
-    return move((struct rows){.to = to, .value = value, .width = bytes, .height = 1}, stream,
-                false);
+    return move((struct rows){.to = to, .value = value, .to_pitch = bytes, .width = bytes, .height = 1}, stream,
+                false, false);
 }
 
 cudaError_t cudaMemset2D(void *to, size_t pitch, int value, size_t width, size_t height)
 {
-    return move((struct rows){to, NULL, value, pitch, 0, width, height}, NULL, false);
+    return fill((struct rows){to, NULL, value, pitch, 0, width, height});
 }

@@ -8,15 +8,26 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "runtime/base/descriptor.h"
+#include "runtime/base/file_limit.h"
 #include "runtime/base/log.h"
+
+static int set_size(int fd, size_t bytes)
+{
+    if (!file_limit_allows(bytes)) {
+        errno = EFBIG;
+        return -1;
+    }
+    return ftruncate(fd, (off_t)bytes);
+}
 
 gshmem_status_t device_arena_create(size_t bytes, int *out)
 {
-    int fd = memfd_create("gshmem", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int fd = descriptor_keep(memfd_create("gshmem", MFD_CLOEXEC | MFD_ALLOW_SEALING));
 
     if (fd < 0)
-        return fail(GSHMEM_ERR_SYSTEM, "memfd_create for the symmetric heap: %s", strerror(errno));
-    if (ftruncate(fd, (off_t)bytes) != 0) {
+        return fail(GSHMEM_ERR_SYSTEM, "memfd_create for the symmetric heap: %s", log_errno(errno));
+    if (set_size(fd, bytes) != 0) {
         int error = errno;
         close(fd);
         return fail(GSHMEM_ERR_MEMORY,
@@ -63,6 +74,20 @@ gshmem_status_t device_arena_map(int fd, size_t bytes, size_t aligned, void **at
     madvise(p, bytes, MADV_DONTDUMP);
     *at = p;
     return GSHMEM_OK;
+}
+
+int device_arena_map_at(int fd, size_t offset, size_t bytes, void *at)
+{
+    void *p = mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, fd, (off_t)offset);
+
+    if (p == MAP_FAILED)
+        return errno;
+    if (p != at) { /* systems before 4.17 take the address for a wish */
+        munmap(p, bytes);
+        return EEXIST;
+    }
+    madvise(p, bytes, MADV_DONTDUMP); /* as all of it */
+    return 0;
 }
 
 void device_arena_unmap(void *at, size_t bytes)

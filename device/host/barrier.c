@@ -190,6 +190,8 @@ void gshmem_host_barrier_grid(const char *file, int line)
 
     if (!self)
         return;
+    if (!self->block->grid->cooperative)
+        gshmem_host_trap("a barrier of the grid in a launch that is not cooperative", file, line);
     gshmem_host_barrier_block(GSHMEM_HOST_BARRIER, 0, file, line);
     if (self == self->block->threads)
         meet_other_blocks(self, file, line);

@@ -232,6 +232,8 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
 {
     if (!free_bytes || !total)
         return report_error(cudaErrorInvalidValue);
+    if (device_error())
+        return report_error(device_error());
     *free_bytes = memory_bytes(_SC_AVPHYS_PAGES);
     *total = memory_bytes(_SC_PHYS_PAGES);
     return cudaSuccess;

@@ -2,25 +2,33 @@
  *
  * There is one, whatever its number. But a program for GPUs gives each PE of a host its own, and ends
  * where there are fewer: so there are as many numbers as the launcher says that this host has PEs. */
+#define _GNU_SOURCE
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "bootstrap/nearest.h"
 #include "device/host/work.h"
 #include "runtime/base/settings.h"
 
 static __thread int current;
 static int count;
 
-/* The first number of each, as launchers put it: SLURM's is "4(x2)". The last resort counts the PEs of
- * other hosts too. */
+/* The first number of each, as launchers put it: SLURM's is "4(x2)". In the order in which bootstrap.c asks them, a
+ * launcher that is not the nearest left out. The last resort counts the PEs of other hosts too. */
 static int count_told(void)
 {
-    static const char *const by[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
-                                     "SLURM_STEP_TASKS_PER_NODE", "GSHMEM_RUN_NPES", "PMI_SIZE"};
+    static const struct {
+        const char *variable;
+        enum { RUN, PMIX, ANY } of;
+    } by[] = {{"GSHMEM_RUN_NPES", RUN}, {"OMPI_COMM_WORLD_LOCAL_SIZE", PMIX}, {"MPI_LOCALNRANKS", ANY},
+              {"SLURM_STEP_TASKS_PER_NODE", ANY}, {"PMI_SIZE", ANY}};
 
     for (size_t i = 0; i < sizeof by / sizeof by[0]; i++) {
-        const char *text = getenv(by[i]);
+        const char *text = getenv(by[i].variable);
         long n = text ? strtol(text, NULL, 10) : 0;
 
+        if ((by[i].of == RUN && !nearest_is_gshmemrun(environ)) || (by[i].of == PMIX && nearest_is_pmi()))
+            continue;
         if (n > 0 && n <= DEVICES_MAX)
             return (int)n;
     }

@@ -289,7 +289,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph)
         return report_error(cudaErrorInvalidValue);
     graph_drop(graph->graph);
     free(graph);
-    return cudaSuccess;
+    return report_error(device_error());
 }
 
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec, cudaGraph_t graph,
@@ -303,7 +303,7 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec, cudaGraph_t gra
         return report_error(cudaErrorMemoryAllocation);
     made->graph = graph_keep(graph->graph);
     *exec = made;
-    return cudaSuccess;
+    return report_error(device_error());
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
@@ -345,12 +345,17 @@ static struct work *again(const struct work *w, struct graph *g)
         to->run = from->run;
         to->blocks = from->blocks;
         atomic_init(&to->left, from->blocks);
+        made->launch.code = w->launch.code;
+        code_begins(made->launch.code);
     } else if (w->kind == WORK_CALL) {
         made->call = w->call;
+        if (w->call.library)
+            call_begins(made);
     } else {
         made->move = w->move;
+        made->move.staged = NULL; /* the graph's */
     }
-    if (w->kind == WORK_GRID || w->kind == WORK_CALL)
+    if (w->kind != WORK_NOTHING)
         made->borrows = graph_keep(g);
     return made;
 }
@@ -359,6 +364,10 @@ static struct work *again(const struct work *w, struct graph *g)
 static void let_go(struct work **made, unsigned count, bool started)
 {
     for (unsigned i = 0; i < count; i++) {
+        if (!started && made[i]->kind == WORK_CALL)
+            call_ends(made[i]);
+        if (!started && made[i]->kind == WORK_GRID)
+            code_ends(made[i]->launch.code);
         if (!started && made[i]->borrows)
             graph_drop(made[i]->borrows);
         work_drop(made[i]);
@@ -399,6 +408,8 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t handle)
 
     if (!exec || !s)
         return report_error(exec ? cudaErrorInvalidResourceHandle : cudaErrorInvalidValue);
+    if (device_error())
+        return report_error(device_error());
     if (graph_refuses(s)) {
         log_error("cudaGraphLaunch: a graph cannot be captured in another on the host device");
         return report_error(cudaErrorStreamCaptureUnsupported);

@@ -106,6 +106,7 @@ struct grid {
     uint64_t blocks, next_block;
     atomic_uint_fast64_t left; /* blocks that have not ended */
     atomic_bool failed;        /* its threads end at their next wait */
+    atomic_int why;            /* then: the cudaError_t */
     atomic_bool warned;        /* of barriers that do not match */
     char started, ended;       /* addresses for ThreadSanitizer */
 
@@ -123,7 +124,10 @@ struct worker {
     struct thread *last;
     struct block *starting; /* has threads that were never run */
     unsigned queued;
-    unsigned blocks, threads; /* resident here */
+    /* Resident here, or promised to the cooperative launch that is being taken. The worker lowers them when a
+     * block ends; all else happens under the pool's lock. */
+    atomic_uint blocks, threads;
+    unsigned promised;      /* blocks of that launch that this worker has yet to take; under the lock */
     unsigned spins, rounds, forbear; /* without progress, see gshmem_host_yield() */
     atomic_uint_fast64_t switches; /* of fibers, so that the watch sees one that never waits */
     atomic_bool busy;              /* runs fibers, for the watch */
@@ -149,10 +153,16 @@ struct capacity {
     size_t stack_size;
 };
 bool workers_start(struct capacity *capacity);
+/* From here on a child made by fork finds the device failed: this process has threads for it. */
+void work_watch_forks(void);
+/* In such a child, which has no workers. */
+void workers_leave_parent(void);
 /* Hands over a grid whose first part is filled in. */
 void grid_submit(struct grid *grid);
 /* Marks it as failed: its threads end at their next wait, and blocks not taken never start. */
 void grid_fail(struct grid *grid);
+/* The same with an error that tells more than cudaErrorLaunchFailure. */
+void grid_fail_for(struct grid *grid, int error);
 
 /* The caller's thread waits until another one readies it. */
 static inline void thread_park(struct thread *self, enum thread_state state, const char *file,
@@ -165,6 +175,9 @@ _Noreturn void thread_drop(struct thread *self);
 
 /* Address for ThreadSanitizer of the one order of all __threadfence(). */
 extern char fence_clock;
+
+/* shared.c: the dynamic shared memory of a block that begins; false: no memory. */
+bool shared_begin(struct block *block);
 
 /* barrier.c and warp.c: the thread has ended; who waits for it waits no more. */
 void barrier_thread_ended(struct block *block);
@@ -179,7 +192,8 @@ void report_grid_deadlock(const struct block *block, const char *file, int line)
 void watch_start(struct worker *workers, unsigned count);
 void watch_stop(void);
 void watch_kernels(void);               /* a worker becomes busy */
-void watch_code(const void *function);  /* a kernel in code that may be interrupted */
+void watch_code(const void *function);  /* a kernel in code that may be interrupted, */
+void watch_forget(const void *function); /* and one that is to be unloaded */
 
 /* ---- What thread_park needs, here because __syncthreads is little else ---- */
 

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "device/host/work.h"
 #include "runtime/base/log.h"
@@ -10,26 +11,105 @@ enum { GRID_X_MAX = 0x7fffffff, GRID_YZ_MAX = 65535, BLOCK_Z_MAX = 64, NESTED_MA
 
 /* --- Kernels --- */
 
+struct code {
+    struct gshmem_host_kernel *kernel;
+    atomic_uint under_way; /* launches */
+    struct code *next;
+};
+
 static pthread_mutex_t kernels_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct gshmem_host_kernel *kernels;
+static struct code *kernels;
+static struct code *left_behind; /* their launches are still under way while the process exits */
+static atomic_bool exits, exit_is_told; /* the process does; and says so to the kernels that are known */
+
+void code_begins(struct code *code)
+{
+    atomic_fetch_add_explicit(&code->under_way, 1, memory_order_relaxed);
+}
+
+void code_ends(struct code *code)
+{
+    /* Release: with the acquire in wait_until_left. */
+    atomic_fetch_sub_explicit(&code->under_way, 1, memory_order_release);
+}
+
+/* Its library may be about to go: what is under way runs its code. Where the process exits, kernels that wait for
+ * what never comes are left behind. */
+static void wait_until_left(struct code *code)
+{
+    static const struct timespec nap = {.tv_nsec = 50000};
+
+    while (!atomic_load_explicit(&exits, memory_order_relaxed) && work_may_wait() &&
+           atomic_load_explicit(&code->under_way, memory_order_acquire))
+        nanosleep(&nap, NULL);
+}
+
+static void tell_of_exit(void)
+{
+    atomic_store_explicit(&exits, true, memory_order_relaxed);
+}
+
+/* Runs before the kernels' destructors do, since it is registered after their constructors ran. */
+static void hear_of_exit(void)
+{
+    if (!atomic_load_explicit(&exit_is_told, memory_order_relaxed) &&
+        !atomic_exchange_explicit(&exit_is_told, true, memory_order_relaxed) && atexit(tell_of_exit) != 0)
+        log_warn("no memory to hear of the process's exit: kernels that run then are waited for");
+}
 
 void gshmem_host_register(struct gshmem_host_kernel *kernel)
 {
+    struct code *code = calloc(1, sizeof *code);
+
+    if (!code) {
+        log_error("no memory for a kernel's record: its launches fail");
+        return;
+    }
+    code->kernel = kernel;
+    kernel->own = code;
     pthread_mutex_lock(&kernels_lock);
     watch_code(kernel->function);
-    kernel->next = kernels;
-    kernels = kernel;
+    code->next = kernels;
+    kernels = code;
+    atomic_store_explicit(&exit_is_told, false, memory_order_relaxed);
+    pthread_mutex_unlock(&kernels_lock);
+}
+
+void gshmem_host_unregister(struct gshmem_host_kernel *kernel)
+{
+    struct code *code = kernel->own;
+
+    if (!code)
+        return;
+    wait_until_left(code);
+    pthread_mutex_lock(&kernels_lock);
+    for (struct code **link = &kernels; *link; link = &(*link)->next) {
+        if (*link == code) {
+            *link = code->next;
+            watch_forget(kernel->function);
+            break;
+        }
+    }
+    pthread_mutex_unlock(&kernels_lock);
+    kernel->own = NULL;
+    if (!atomic_load_explicit(&code->under_way, memory_order_acquire)) {
+        free(code);
+        return;
+    }
+    pthread_mutex_lock(&kernels_lock);
+    code->next = left_behind;
+    left_behind = code;
     pthread_mutex_unlock(&kernels_lock);
 }
 
 static struct gshmem_host_kernel *kernel_find(const void *function)
 {
     pthread_mutex_lock(&kernels_lock);
-    struct gshmem_host_kernel *k = kernels;
-    while (k && k->function != function)
-        k = k->next;
+    struct code *code = kernels;
+    while (code && code->kernel->function != function)
+        code = code->next;
     pthread_mutex_unlock(&kernels_lock);
-    return k;
+    return code ? code->kernel : NULL;
 }
 
 /* --- Launches --- */
@@ -101,8 +181,12 @@ static cudaError_t check(const struct gshmem_host_kernel *kernel, const struct c
                   kernel->name, c->shared, most, SHARED_MAX);
         return cudaErrorInvalidValue;
     }
-    if (!workers_start(&capacity))
+    if (!workers_start(&capacity)) {
+        if (work_is_parents())
+            log_error("kernel %s: this process is a child made by fork, and the host device's threads are its "
+                      "parent's: it can launch no kernels (cudaErrorInitializationError)", kernel->name);
         return cudaErrorInitializationError;
+    }
     if (c->cooperative && blocks > (uint64_t)blocks_at_once(&capacity, threads) * capacity.workers) {
         log_error("kernel %s: a cooperative launch of %llu blocks of %u threads; %u of them fit at "
                   "once (more with GSHMEM_HOST_THREADS)",
@@ -123,6 +207,8 @@ static cudaError_t launch(struct gshmem_host_kernel *kernel, const struct config
         return error;
     if (!stream)
         return cudaErrorInvalidResourceHandle;
+    if (!kernel->own)
+        return cudaErrorInvalidDeviceFunction;
     struct work *w = work_new(WORK_GRID);
     if (!w)
         return cudaErrorMemoryAllocation;
@@ -137,7 +223,12 @@ static cudaError_t launch(struct gshmem_host_kernel *kernel, const struct config
     g->blocks = (uint64_t)c->grid.x * c->grid.y * c->grid.z;
     atomic_init(&g->left, g->blocks);
     w->launch.release = release;
+    w->launch.code = kernel->own;
+    hear_of_exit();
+    code_begins(kernel->own);
     error = work_submit(w, stream, NULL);
+    if (error || w->capture) /* then its launches count */
+        code_ends(kernel->own);
     work_drop(w);
     return error;
 }

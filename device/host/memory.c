@@ -36,6 +36,11 @@ static const char *text(const struct device *d)
     return "the CPU";
 }
 
+static void leave(struct device *d)
+{
+    (void)d;
+}
+
 static gshmem_status_t bind(struct device *d)
 {
     (void)d;
@@ -70,6 +75,7 @@ static gshmem_status_t copy(struct device *d, void *to, const void *from, size_t
 gshmem_status_t host_stream_call(void *stream, void (*function)(void *), void *argument,
                                  void (*release)(void *));
 bool host_stream_is_captured(void *stream);
+bool host_streams_busy(void);
 
 static gshmem_status_t stream_call(struct device *d, void *stream, void (*function)(void *),
                                    void *argument, void (*over)(void *))
@@ -82,6 +88,12 @@ static bool stream_is_captured(struct device *d, void *stream)
 {
     (void)d;
     return host_stream_is_captured(stream);
+}
+
+static bool streams_busy(struct device *d)
+{
+    (void)d;
+    return host_streams_busy();
 }
 
 static bool owns(struct device *d, const void *at, size_t bytes)
@@ -192,6 +204,25 @@ static gshmem_status_t update(struct device *d, const struct device_update *u, u
     if (old)
         *old = was;
     return GSHMEM_OK;
+}
+
+/* For memory of a device's own, which a transport may not wait for: there is none. */
+static gshmem_status_t refuse_update_start(struct device *d, const struct device_update *u, uint64_t *ticket)
+{
+    (void)d, (void)u, (void)ticket;
+    return fail(GSHMEM_ERR_UNSUPPORTED, "the host device has no memory that the CPU cannot update by itself");
+}
+
+static bool update_done(struct device *d, uint64_t ticket, uint64_t *old, gshmem_status_t *status)
+{
+    (void)d, (void)ticket, (void)old;
+    *status = GSHMEM_ERR_UNSUPPORTED;
+    return true;
+}
+
+static void update_forget(struct device *d, uint64_t ticket)
+{
+    (void)d, (void)ticket;
 }
 
 static gshmem_status_t copy_start(struct device *d, void *to, const void *from, size_t bytes,
@@ -373,6 +404,13 @@ static void report(const struct device_config *config, struct device_report *r)
     *r = (struct device_report){.n = 0};
 }
 
+/* NICs and the CPUs that kernels run on see one memory. */
+static gshmem_status_t flush(struct device *d)
+{
+    (void)d;
+    return GSHMEM_OK;
+}
+
 const struct device_ops device_host = {
     .size = sizeof(struct device_ops),
     .version = DEVICE_VERSION,
@@ -383,6 +421,8 @@ const struct device_ops device_host = {
     .close = host_close,
     .text = text,
     .bind = bind,
+    .enter = bind,
+    .leave = leave,
     .allocate = allocate,
     .release = release,
     .copy = copy,
@@ -400,6 +440,9 @@ const struct device_ops device_host = {
     .unpin = unpin,
     .export_range = export_range,
     .update = update,
+    .update_start = refuse_update_start,
+    .update_done = update_done,
+    .update_forget = update_forget,
     .copy_start = copy_start,
     .copy_done = copy_done,
     .stream_copy = stream_copy,
@@ -421,4 +464,6 @@ const struct device_ops device_host = {
     .window_follow = window_follow,
     .window_drop = window_drop,
     .heap_open_afar = heap_open_afar,
+    .streams_busy = streams_busy,
+    .flush = flush,
 };

@@ -1,12 +1,15 @@
 /* Small things a kernel asks for: shared memory, fences, time, an end. */
 #define _GNU_SOURCE
+#include <assert.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sched.h>
 
 #include "device/host/grid.h"
 #include "device/host/sanitizer.h"
+#include "gshmem/host/cuda_runtime_api.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 
@@ -96,10 +99,18 @@ void *gshmem_host_shared_dynamic(void)
     if (!self)
         return NULL;
     struct block *b = self->block;
-    if (!b->dynamic_shared && b->grid->dynamic_shared)
-        b->dynamic_shared = allocate(b, b->grid->dynamic_shared, DYNAMIC_ALIGN);
-    order_acquire(&b->allocated);
     return b->dynamic_shared;
+}
+
+bool shared_begin(struct block *b)
+{
+    size_t bytes = (b->grid->dynamic_shared + DYNAMIC_ALIGN - 1) / DYNAMIC_ALIGN * DYNAMIC_ALIGN;
+
+    if (bytes && posix_memalign(&b->dynamic_shared, DYNAMIC_ALIGN, bytes) != 0)
+        return false;
+    b->shared_bytes = bytes;
+    order_release(&b->allocated);
+    return true;
 }
 
 /* --- Order and time --- */
@@ -146,6 +157,28 @@ uint64_t gshmem_host_clock(void)
     return clock_ns();
 }
 
+static _Noreturn void end_launch(struct thread *self, cudaError_t error, const char *what, const char *file,
+                                 int line)
+{
+    log_error("kernel %s: %s at %s:%d, block (%u,%u,%u), thread (%u,%u,%u); the launch fails",
+              self->block->grid->name, what, file, line, self->block->index.x,
+              self->block->index.y, self->block->index.z, self->index.x, self->index.y,
+              self->index.z);
+    grid_fail_for(self->block->grid, (int)error);
+    thread_drop(self);
+}
+
+void gshmem_host_name_thread(char *text, size_t size)
+{
+    const struct thread *t = thread_self();
+
+    if (t)
+        snprintf(text, size, "kernel %s, block (%u,%u,%u), thread (%u,%u,%u)", t->block->grid->name,
+                 t->block->index.x, t->block->index.y, t->block->index.z, t->index.x, t->index.y, t->index.z);
+    else
+        snprintf(text, size, "a kernel");
+}
+
 void gshmem_host_trap(const char *what, const char *file, int line)
 {
     struct thread *self = thread_self();
@@ -154,10 +187,21 @@ void gshmem_host_trap(const char *what, const char *file, int line)
         log_error("%s at %s:%d, outside of a kernel", what, file, line);
         abort();
     }
-    log_error("kernel %s: %s at %s:%d, block (%u,%u,%u), thread (%u,%u,%u); the launch fails",
-              self->block->grid->name, what, file, line, self->block->index.x,
-              self->block->index.y, self->block->index.z, self->index.x, self->index.y,
-              self->index.z);
-    grid_fail(self->block->grid);
-    thread_drop(self);
+    end_launch(self, cudaErrorLaunchFailure, what, file, line);
+}
+
+void gshmem_host_assert_fail(const char *assertion, const char *file, unsigned line, const char *function)
+{
+    struct thread *self = thread_self();
+    char what[400];
+
+    if (!self)
+        __assert_fail(assertion, file, line, function);
+    snprintf(what, sizeof what, "assertion `%s' failed", assertion);
+    end_launch(self, cudaErrorAssert, what, file, (int)line);
+}
+
+int gshmem_host_grid_is_cooperative(void)
+{
+    return thread_self() && thread_self()->block->grid->cooperative;
 }

@@ -16,6 +16,8 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, i
     (void)priority;
     if (!stream || flags & ~(unsigned)cudaStreamNonBlocking)
         return report_error(cudaErrorInvalidValue);
+    if (device_error())
+        return report_error(device_error());
     struct CUstream_st *s = stream_new(!(flags & cudaStreamNonBlocking));
     if (!s)
         return report_error(cudaErrorMemoryAllocation);
@@ -40,7 +42,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
     if (!s || !stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread)
         return report_error(cudaErrorInvalidResourceHandle);
     stream_destroy(s);
-    return cudaSuccess;
+    return report_error(device_error());
 }
 
 /* The latest work of a stream; NULL and success if it never had any. */
@@ -79,6 +81,11 @@ static cudaError_t add_point(struct CUstream_st *stream, struct work *also, stru
 {
     struct work *w = work_new(WORK_NOTHING);
 
+    if (device_error()) {
+        if (w)
+            work_drop(w);
+        return report_error(device_error());
+    }
     if (!w)
         return report_error(cudaErrorMemoryAllocation);
     cudaError_t error = work_submit(w, stream, also);
@@ -118,12 +125,37 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
 
 /* --- Host functions --- */
 
-cudaError_t gshmem_host_call(cudaStream_t stream, cudaHostFn_t function, void *argument,
-                             void (*release)(void *argument))
+static atomic_uint_fast64_t calls; /* gshmem_host_call's, under way */
+
+void call_begins(struct work *w)
+{
+    w->call.counted = true;
+    atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
+}
+
+void call_ends(struct work *w)
+{
+    if (!w->call.counted)
+        return;
+    w->call.counted = false;
+    /* Release: with the acquire below. */
+    atomic_fetch_sub_explicit(&calls, 1, memory_order_release);
+}
+
+int gshmem_host_calls_under_way(void)
+{
+    /* Acquire: who sees that there are none sees what they did. */
+    return atomic_load_explicit(&calls, memory_order_acquire) != 0;
+}
+
+static cudaError_t call(cudaStream_t stream, cudaHostFn_t function, void *argument,
+                        void (*release)(void *argument), bool after_failure)
 {
     struct CUstream_st *s = stream_find(stream);
-    struct work *w = s && function ? work_new(WORK_CALL) : NULL;
 
+    if (device_error())
+        return report_error(device_error());
+    struct work *w = s && function ? work_new(WORK_CALL) : NULL;
     if (!s)
         return report_error(cudaErrorInvalidResourceHandle);
     if (!function)
@@ -133,9 +165,21 @@ cudaError_t gshmem_host_call(cudaStream_t stream, cudaHostFn_t function, void *a
     w->call.function = function;
     w->call.argument = argument;
     w->call.release = release;
+    w->call.after_failure = after_failure;
+    w->call.library = release && !after_failure;
+    if (w->call.library)
+        call_begins(w);
     cudaError_t error = work_submit(w, s, NULL);
+    if (error || w->capture) /* then its launches count */
+        call_ends(w);
     work_drop(w);
     return report_error(error);
+}
+
+cudaError_t gshmem_host_call(cudaStream_t stream, cudaHostFn_t function, void *argument,
+                             void (*release)(void *argument))
+{
+    return call(stream, function, argument, release, false);
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *argument)
@@ -166,7 +210,7 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t call
     if (!c)
         return report_error(cudaErrorMemoryAllocation);
     *c = (struct callback){callback, stream, argument};
-    cudaError_t error = gshmem_host_call(stream, run_callback, c, free);
+    cudaError_t error = call(stream, run_callback, c, free, true); /* it is told of failures */
     if (error)
         free(c);
     return error;
@@ -184,7 +228,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
         return report_error(cudaErrorMemoryAllocation);
     e->flags = flags;
     *event = e;
-    return cudaSuccess;
+    return report_error(device_error());
 }
 
 cudaError_t cudaEventCreate(cudaEvent_t *event)
@@ -199,7 +243,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
     if (event->recorded)
         work_drop(event->recorded);
     free(event);
-    return cudaSuccess;
+    return report_error(device_error());
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "device/device.h"
 #include "runtime/base/log.h"
@@ -10,31 +11,45 @@
 gshmem_status_t host_stream_call(void *stream, void (*function)(void *), void *argument,
                                  void (*release)(void *));
 bool host_stream_is_captured(void *stream);
+bool host_streams_busy(void);
 
-/* Of <cuda_runtime_api.h> for the host device; NULL: nothing in this process can have made a stream.
- * Each returns a cudaError_t. */
+/* Of <cuda_runtime_api.h> for the host device. Each returns a cudaError_t. */
 static struct {
     int (*call)(void *stream, void (*function)(void *), void *argument, void (*release)(void *));
     int (*is_capturing)(void *stream, int *status);
-} device;
+    int (*busy)(void);
+    atomic_bool found;
+    pthread_mutex_t lock;
+} device = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void find_device(void)
+static bool find_device(void)
 {
     void *library = dlopen("libgshmem_host.so.0", RTLD_LAZY | RTLD_NOLOAD);
 
     if (!library)
-        return;
+        return false;
     /* By its handle: another library may have functions of these names. */
     *(void **)&device.is_capturing = dlsym(library, "cudaStreamIsCapturing");
     *(void **)&device.call = dlsym(library, "gshmem_host_call");
+    *(void **)&device.busy = dlsym(library, "gshmem_host_calls_under_way");
+    if (device.call && device.is_capturing && device.busy)
+        return true;
+    dlclose(library);
+    return false;
 }
 
+/* False: nothing in this process can have made a stream. A library with kernels may bring the device later,
+ * and it stays from the first time that it is found. */
 static bool have_streams(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-    pthread_once(&once, find_device);
-    return device.call && device.is_capturing;
+    /* Acquire: with the release below. */
+    if (atomic_load_explicit(&device.found, memory_order_acquire))
+        return true;
+    pthread_mutex_lock(&device.lock);
+    bool found = atomic_load_explicit(&device.found, memory_order_relaxed) || find_device();
+    atomic_store_explicit(&device.found, found, memory_order_release);
+    pthread_mutex_unlock(&device.lock);
+    return found;
 }
 
 gshmem_status_t host_stream_call(void *stream, void (*function)(void *), void *argument,
@@ -63,4 +78,9 @@ bool host_stream_is_captured(void *stream)
     int status = 0;
 
     return have_streams() && !device.is_capturing(stream, &status) && status;
+}
+
+bool host_streams_busy(void)
+{
+    return have_streams() && device.busy();
 }

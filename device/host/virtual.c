@@ -9,6 +9,7 @@
 
 #include "gshmem/host/cuda.h"
 #include "gshmem/host/cuda_runtime_api.h"
+#include "device/host/work.h"
 
 enum { GRANULE = 2 << 20 };
 
@@ -165,6 +166,14 @@ static struct piece *find_mapped(const char *at)
 }
 
 /* Its memory goes when nobody has a handle of it, and it is not mapped. */
+bool virtual_is_mapped(const void *at)
+{
+    pthread_mutex_lock(&lock);
+    bool mapped = find_mapped(at) != NULL;
+    pthread_mutex_unlock(&lock);
+    return mapped;
+}
+
 static void let_go(struct piece *p)
 {
     if (p->handles || p->at)

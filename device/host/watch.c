@@ -34,22 +34,36 @@ struct range {
     uintptr_t from, to;
 };
 
+/* Entries are never moved: signals come at any time. One without kernels is empty, and used again. */
 static struct {
     pthread_mutex_t lock;
-    struct range list[RANGES_MAX];
+    struct {
+        atomic_uintptr_t from, to; /* to: 0 while it is empty or being filled */
+        unsigned kernels;          /* registered in it */
+    } list[RANGES_MAX];
     atomic_uint count; /* released after the entry it counts */
 } ranges = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static bool known(uintptr_t at)
+/* The number of the range; RANGES_MAX: none. */
+static unsigned find_range(uintptr_t at)
 {
     /* Acquire: with the release in add_range(). */
     unsigned n = atomic_load_explicit(&ranges.count, memory_order_acquire);
 
     for (unsigned i = 0; i < n; i++) {
-        if (at >= ranges.list[i].from && at < ranges.list[i].to)
-            return true;
+        /* Acquire: `from` is what `to` was stored after, or newer and then `to` has changed. */
+        uintptr_t to = atomic_load_explicit(&ranges.list[i].to, memory_order_acquire);
+        uintptr_t from = atomic_load_explicit(&ranges.list[i].from, memory_order_acquire);
+
+        if (at >= from && at < to && to == atomic_load_explicit(&ranges.list[i].to, memory_order_relaxed))
+            return i;
     }
-    return false;
+    return RANGES_MAX;
+}
+
+static bool known(uintptr_t at)
+{
+    return find_range(at) < RANGES_MAX;
 }
 
 static bool range_of(const struct dl_phdr_info *module, uintptr_t at, struct range *found)
@@ -69,27 +83,43 @@ static bool range_of(const struct dl_phdr_info *module, uintptr_t at, struct ran
 static int add_range(struct dl_phdr_info *module, size_t size, void *function)
 {
     struct range range;
-    unsigned n = atomic_load_explicit(&ranges.count, memory_order_relaxed);
+    unsigned n = atomic_load_explicit(&ranges.count, memory_order_relaxed), i = 0;
 
     (void)size;
     if (!range_of(module, (uintptr_t)function, &range))
         return 0;
+    while (i < n && ranges.list[i].kernels)
+        i++;
     /* An allocator in the same piece may hold its lock where it is interrupted. */
     uintptr_t allocator = (uintptr_t)malloc;
-    if (n < RANGES_MAX && !(allocator >= range.from && allocator < range.to)) {
-        ranges.list[n] = range;
-        atomic_store_explicit(&ranges.count, n + 1, memory_order_release);
+    if (i < RANGES_MAX && !(allocator >= range.from && allocator < range.to)) {
+        ranges.list[i].kernels = 1;
+        atomic_store_explicit(&ranges.list[i].from, range.from, memory_order_release);
+        /* Release: with the acquire in find_range(). */
+        atomic_store_explicit(&ranges.list[i].to, range.to, memory_order_release);
+        if (i == n)
+            atomic_store_explicit(&ranges.count, n + 1, memory_order_release);
     }
     return 1;
 }
 
 void watch_code(const void *function)
 {
-    if (known((uintptr_t)function))
-        return;
     pthread_mutex_lock(&ranges.lock);
-    if (!known((uintptr_t)function))
+    unsigned i = find_range((uintptr_t)function);
+    if (i < RANGES_MAX)
+        ranges.list[i].kernels++;
+    else
         dl_iterate_phdr(add_range, (void *)(uintptr_t)function);
+    pthread_mutex_unlock(&ranges.lock);
+}
+
+void watch_forget(const void *function)
+{
+    pthread_mutex_lock(&ranges.lock);
+    unsigned i = find_range((uintptr_t)function);
+    if (i < RANGES_MAX && --ranges.list[i].kernels == 0)
+        atomic_store_explicit(&ranges.list[i].to, 0, memory_order_release);
     pthread_mutex_unlock(&ranges.lock);
 }
 
@@ -163,6 +193,7 @@ static bool look(bool *busy)
 static void *watch_main(void *unused)
 {
     (void)unused;
+    pthread_setname_np(pthread_self(), "gshmem-watch");
     pthread_mutex_lock(&watch.lock);
     while (!watch.stop) {
         bool busy, stuck = look(&busy);

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "device/host/graph.h"
 #include "device/host/sanitizer.h"
@@ -12,9 +13,12 @@
 
 enum { WAIT_SPIN_NS = 30000 };
 
+#define HELPER_NAME "gshmem-helper"
+
 pthread_mutex_t work_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t finished = PTHREAD_COND_INITIALIZER;
 static unsigned waiters;
+static bool forked; /* this process is a child of one whose threads did the device's work */
 
 static struct CUstream_st legacy = {.blocking = true};
 static struct CUstream_st *streams;
@@ -50,6 +54,8 @@ static void drop_locked(struct work *w)
 {
     if (!w || --w->references)
         return;
+    if (w->kind == WORK_COPY)
+        free(w->move.staged);
     free(w->dependents);
     free(w);
 }
@@ -71,6 +77,8 @@ bool work_is_done(const struct work *w)
 
 static void do_move(const struct work *w)
 {
+    if (device_error())
+        return;
     for (size_t row = 0; row < w->move.rows; row++) {
         char *to = w->move.to + row * w->move.to_pitch;
 
@@ -81,11 +89,20 @@ static void do_move(const struct work *w)
     }
 }
 
-static void do_call(const struct work *w)
+/* Under the name of the thread that made this one: threads that the program's function starts have it, too, and are
+ * none of the library's (runtime/proxy/left_alone.h). */
+static _Thread_local char program_name[16];
+
+static void do_call(struct work *w)
 {
-    w->call.function(w->call.argument);
+    if (!device_error() || w->call.after_failure) {
+        prctl(PR_SET_NAME, program_name, 0, 0, 0);
+        w->call.function(w->call.argument);
+        prctl(PR_SET_NAME, HELPER_NAME, 0, 0, 0);
+    }
     if (w->call.release && !w->borrows)
         w->call.release(w->call.argument);
+    call_ends(w);
 }
 
 static void finish(struct work *w);
@@ -94,6 +111,8 @@ static void *helper_main(void *unused)
 {
     (void)unused;
     in_host_function = true;
+    prctl(PR_GET_NAME, program_name, 0, 0, 0);
+    prctl(PR_SET_NAME, HELPER_NAME, 0, 0, 0);
     for (;;) {
         pthread_mutex_lock(&work_lock);
         while (!helpers.first) {
@@ -117,10 +136,38 @@ static void *helper_main(void *unused)
     return NULL;
 }
 
+/* A child has none of these threads: as on a GPU the device has failed for it, and waits find nothing. What its
+ * parent has under way stays its parent's. */
+static void leave_parent(void)
+{
+    forked = true;
+    work_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; /* a thread that is gone may hold it */
+    workers_leave_parent();
+    device_failed(cudaErrorInitializationError);
+}
+
+static void register_child(void)
+{
+    pthread_atfork(NULL, NULL, leave_parent);
+}
+
+void work_watch_forks(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, register_child);
+}
+
+bool work_is_parents(void)
+{
+    return forked;
+}
+
 static void give_to_helper(struct work *w)
 {
     pthread_t id;
 
+    work_watch_forks();
     pthread_mutex_lock(&work_lock);
     w->next = NULL;
     *helpers.end = w;
@@ -144,7 +191,7 @@ static void grid_done(struct grid *grid)
 
     order_acquire(&grid->ended);
     if (atomic_load_explicit(&grid->failed, memory_order_relaxed))
-        device_failed(cudaErrorLaunchFailure);
+        device_failed((cudaError_t)atomic_load_explicit(&grid->why, memory_order_relaxed));
     if (!w->borrows)
         w->launch.release(grid->closure);
     finish(w);
@@ -193,19 +240,61 @@ static void start(struct work *w, bool here)
     }
 }
 
-static void finish(struct work *w)
+/* w is over; returns what can start now. */
+static struct work *end(struct work *w)
 {
+    struct code *code = w->kind == WORK_GRID ? w->launch.code : NULL;
     struct graph *borrowed = w->borrows;
     struct work *ready = mark_done(w);
 
     if (borrowed)
         graph_drop(borrowed);
+    if (code)
+        code_ends(code);
+    return ready;
+}
 
+/* A kernel behind one that has failed: it only ends. Many may be in line, so this goes without recursion. */
+static struct work *skip(struct work *w)
+{
+    if (!w->borrows)
+        w->launch.release(w->launch.grid.closure);
+    return end(w);
+}
+
+static void start_all(struct work *ready)
+{
     while (ready) {
-        w = ready;
+        struct work *w = ready;
         ready = w->next;
-        start(w, false);
+        if (w->kind != WORK_GRID || !device_error()) {
+            start(w, false);
+            continue;
+        }
+        struct work *more = skip(w);
+        if (more) {
+            struct work *last = more;
+            while (last->next)
+                last = last->next;
+            last->next = ready;
+            ready = more;
+        }
     }
+}
+
+static void finish(struct work *w)
+{
+    start_all(end(w));
+}
+
+/* What was submitted, and waits for nothing. */
+static void start_here(struct work *w)
+{
+    w->next = NULL;
+    if (w->kind == WORK_GRID)
+        start_all(w); /* a kernel may have failed since the launch was looked at */
+    else
+        start(w, true);
 }
 
 /* --- Order --- */
@@ -308,7 +397,7 @@ cudaError_t work_submit(struct work *w, struct CUstream_st *stream, struct work 
     w->references++;
     pthread_mutex_unlock(&work_lock);
     if (ready)
-        start(w, true);
+        start_here(w);
     return cudaSuccess;
 }
 
@@ -320,7 +409,7 @@ void work_submit_after(struct work *w, struct work *first, struct work *second)
     bool ready = order(w, NULL, after);
     pthread_mutex_unlock(&work_lock);
     if (ready)
-        start(w, true);
+        start_here(w);
 }
 
 /* --- Streams --- */
@@ -378,12 +467,41 @@ bool streams_captured(bool any)
     return found;
 }
 
+bool stream_is_captured(struct CUstream_st *stream)
+{
+    pthread_mutex_lock(&work_lock);
+    bool captured = stream->capture != NULL;
+    pthread_mutex_unlock(&work_lock);
+    return captured;
+}
+
+/* ---- A thread's own stream, which goes when the thread does and its work is done ---- */
+
+static __thread struct CUstream_st *mine;
+static pthread_key_t thread_ends;
+static bool hears_of_ends;
+
+static void destroy_mine(void *stream)
+{
+    mine = NULL;
+    stream_destroy(stream);
+}
+
+static void hear_of_ends(void)
+{
+    hears_of_ends = pthread_key_create(&thread_ends, destroy_mine) == 0;
+}
+
 static struct CUstream_st *per_thread(void)
 {
-    static __thread struct CUstream_st *mine;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-    if (!mine)
-        mine = stream_new(true);
+    if (mine)
+        return mine;
+    pthread_once(&once, hear_of_ends);
+    mine = stream_new(true);
+    if (mine && hears_of_ends)
+        pthread_setspecific(thread_ends, mine);
     return mine;
 }
 
@@ -407,6 +525,8 @@ void work_wait(struct work *w)
 {
     uint64_t until = clock_ns() + WAIT_SPIN_NS;
 
+    if (forked)
+        return;
     while (!work_is_done(w) && clock_ns() < until)
         sched_yield();
     if (!work_is_done(w)) {
@@ -447,7 +567,7 @@ cudaError_t work_wait_all(void)
         if (w)
             w->references++;
         pthread_mutex_unlock(&work_lock);
-        if (!w)
+        if (!w || forked)
             return device_error();
         work_wait(w);
         work_drop(w);

@@ -26,6 +26,7 @@ enum work_kind {
 };
 
 struct graph;
+struct code;
 
 struct work {
     enum work_kind kind;
@@ -44,17 +45,22 @@ struct work {
         struct {
             struct grid grid;
             void (*release)(void *closure);
+            struct code *code; /* what it runs */
         } launch;
         struct {
             char *to;
             const char *from;
             size_t bytes, rows, to_pitch, from_pitch;
             int value;
+            char *staged; /* NULL, or its own memory, which `from` is in */
         } move;
         struct {
             cudaHostFn_t function;
             void *argument;
             void (*release)(void *argument); /* NULL: it is the program's */
+            bool library;                    /* gshmem_host_call's, */
+            bool counted;                    /* which is under way */
+            bool after_failure;              /* called also if a kernel has failed before */
         } call;
     };
 };
@@ -95,6 +101,16 @@ struct graph *graph_capturing(uint64_t number);
 bool streams_captured(bool any);
 /* All streams' latest work; for cudaDeviceSynchronize. */
 cudaError_t work_wait_all(void);
+/* A call of gshmem_host_call's is to be made, or has been, or will not be. */
+void call_begins(struct work *work);
+void call_ends(struct work *work);
+/* A launch of a kernel is to come, or is over: nothing of the kernel's library is needed for it any more. */
+void code_begins(struct code *code);
+void code_ends(struct code *code);
+/* Whether what the stream is given now goes into a graph. */
+bool stream_is_captured(struct CUstream_st *stream);
+/* Whether memory of cuMemCreate's is mapped there. */
+bool virtual_is_mapped(const void *at);
 /* False in kernels and host functions, where most of the API must not be called. */
 bool work_may_wait(void);
 
@@ -103,6 +119,8 @@ cudaError_t report_error(cudaError_t error);
 /* Is there a device of this number, and which one has this thread chosen? */
 bool device_exists(int device);
 int device_current(void);
+/* Whether this process is a child made by fork, and the device's threads are its parent's. */
+bool work_is_parents(void);
 /* The error of a kernel that failed, which stays, or cudaSuccess. */
 cudaError_t device_error(void);
 void device_failed(cudaError_t error);

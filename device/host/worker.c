@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "device/host/sanitizer.h"
+#include "gshmem/host/cuda_runtime_api.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
@@ -34,6 +35,7 @@ __thread uint3 threadIdx GSHMEM_HOST_THREAD_LOCAL;
 __thread uint3 blockIdx GSHMEM_HOST_THREAD_LOCAL;
 __thread dim3 blockDim GSHMEM_HOST_THREAD_LOCAL;
 __thread dim3 gridDim GSHMEM_HOST_THREAD_LOCAL;
+__thread void *gshmem_host_dynamic_here GSHMEM_HOST_THREAD_LOCAL;
 __thread int gshmem_host_patience GSHMEM_HOST_THREAD_LOCAL = PATIENCE;
 __thread struct worker *worker_here __attribute__((tls_model("initial-exec")));
 
@@ -43,6 +45,7 @@ static struct pool {
     struct grid *grids, **end;  /* with blocks that nobody has taken */
     atomic_bool pending;        /* grids is not empty */
     atomic_uint running;        /* grids that were submitted and have not ended */
+    struct grid *together;      /* the cooperative launch whose blocks are promised to workers */
     unsigned asleep;
     bool stop;
     struct worker *workers;
@@ -71,6 +74,7 @@ static void become(struct worker *w, struct thread *t)
         blockIdx = t->block->index;
         blockDim = t->block->grid->block_size;
         gridDim = t->block->grid->size;
+        gshmem_host_dynamic_here = t->block->dynamic_shared;
     }
 }
 
@@ -159,6 +163,7 @@ static void thread_main(void *argument)
         struct block *b = t->block;
 
         order_acquire(&b->grid->started);
+        order_acquire(&b->allocated);
         b->grid->run(b->grid->closure);
         order_release(&b->ended);
         thread_gone(t);
@@ -321,6 +326,10 @@ static struct block *block_make(struct worker *w, struct grid *grid, uint64_t nu
         return NULL;
     *b = (struct block){.grid = grid, .index = place(number, grid->size), .size = size,
                         .live = size, .warps = b->warps};
+    if (!shared_begin(b)) {
+        free(b);
+        return NULL;
+    }
     for (unsigned i = 0; i < size; i++) {
         struct warp *warp = &b->warps[i / WARP_SIZE];
 
@@ -342,6 +351,12 @@ static void blocks_ended(struct grid *grid, uint64_t count)
     grid->done(grid);
 }
 
+static void make_room(struct worker *w, unsigned blocks, unsigned threads)
+{
+    atomic_fetch_sub_explicit(&w->blocks, blocks, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&w->threads, threads, memory_order_relaxed);
+}
+
 static void block_end(struct worker *w, struct block *b)
 {
     struct grid *grid = b->grid;
@@ -355,8 +370,7 @@ static void block_end(struct worker *w, struct block *b)
     free(b->shared);
     free(b->dynamic_shared);
     stand_in_for(own);
-    w->blocks--;
-    w->threads -= b->size;
+    make_room(w, 1, b->size);
     w->block = NULL;
     if (w->starting == b)
         w->starting = NULL;
@@ -387,12 +401,25 @@ static void block_settle(struct worker *w, struct block *b)
 
 /* --- Workers --- */
 
-static bool fits(const struct worker *w, const struct grid *grid)
+static unsigned threads_of(const struct grid *grid)
 {
-    dim3 shape = grid->block_size;
+    return grid->block_size.x * grid->block_size.y * grid->block_size.z;
+}
 
-    return w->blocks < pool.capacity.blocks &&
-           w->threads + shape.x * shape.y * shape.z <= pool.capacity.threads;
+/* How many more blocks of `threads` threads fit here. */
+static unsigned room(struct worker *w, unsigned threads)
+{
+    unsigned by_blocks = pool.capacity.blocks - atomic_load_explicit(&w->blocks, memory_order_relaxed);
+    unsigned by_threads =
+        (pool.capacity.threads - atomic_load_explicit(&w->threads, memory_order_relaxed)) / threads;
+
+    return by_blocks < by_threads ? by_blocks : by_threads;
+}
+
+static void take_room(struct worker *w, unsigned threads)
+{
+    atomic_fetch_add_explicit(&w->blocks, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&w->threads, threads, memory_order_relaxed);
 }
 
 /* Takes grid out of the list; under the lock. */
@@ -406,19 +433,93 @@ static void unlist(struct grid **link)
     atomic_store_explicit(&pool.pending, pool.grids != NULL, memory_order_relaxed);
 }
 
-/* The next block that fits here; number is its place in the grid. */
-static struct grid *claim_block(struct worker *w, uint64_t *number)
+static void call_all_workers(void)
+{
+    for (unsigned i = 0; i < pool.capacity.workers; i++)
+        atomic_store_explicit(&pool.workers[i].attention, true, memory_order_relaxed);
+    pthread_cond_broadcast(&pool.work);
+}
+
+/* The blocks of a cooperative launch wait for each other, so it gets room for all of them or none: two that
+ * had a part each would wait for ever for the rest. One at a time is promised its places, which its blocks
+ * then take without waiting for anybody. */
+static bool together_fits(const struct grid *grid)
+{
+    uint64_t all = 0;
+
+    if (pool.together)
+        return false;
+    for (unsigned i = 0; i < pool.capacity.workers; i++)
+        all += room(&pool.workers[i], threads_of(grid));
+    return all >= grid->blocks;
+}
+
+/* In turn, so that all workers have as many, where they have the room. */
+static void promise(struct grid *grid)
+{
+    pool.together = grid;
+    for (uint64_t left = grid->blocks, i = 0; left; i++) {
+        struct worker *w = &pool.workers[i % pool.capacity.workers];
+
+        if (room(w, threads_of(grid))) {
+            take_room(w, threads_of(grid));
+            w->promised++;
+            left--;
+        }
+    }
+    call_all_workers();
+}
+
+/* A launch that failed needs no more places. */
+static void break_promise(void)
+{
+    for (unsigned i = 0; i < pool.capacity.workers; i++) {
+        struct worker *w = &pool.workers[i];
+
+        make_room(w, w->promised, w->promised * threads_of(pool.together));
+        w->promised = 0;
+    }
+    pool.together = NULL;
+    call_all_workers();
+}
+
+/* Whether a block of the grid can be taken here; under the lock. A cooperative launch may get its promise. */
+static bool takes(struct worker *w, struct grid *grid)
+{
+    if (!grid->cooperative)
+        return room(w, threads_of(grid)) > 0;
+    if (together_fits(grid))
+        promise(grid);
+    return grid == pool.together && w->promised;
+}
+
+/* Where in the list a grid is that a block can be taken of; *NULL: there is none. */
+static struct grid **find_grid(struct worker *w)
 {
     struct grid **link = &pool.grids;
 
-    pthread_mutex_lock(&pool.lock);
-    while (*link && !fits(w, *link))
+    while (*link && !takes(w, *link))
         link = &(*link)->next;
+    return link;
+}
+
+/* The next block that fits here; number is its place in the grid. */
+static struct grid *claim_block(struct worker *w, uint64_t *number)
+{
+    pthread_mutex_lock(&pool.lock);
+    struct grid **link = find_grid(w);
     struct grid *grid = *link;
     if (grid) {
         *number = grid->next_block++;
-        if (grid->next_block == grid->blocks)
+        if (grid->cooperative)
+            w->promised--;
+        else
+            take_room(w, threads_of(grid));
+        if (grid->next_block == grid->blocks) {
             unlist(link);
+            if (grid == pool.together)
+                pool.together = NULL;
+        }
     }
     /* Under the lock: a grid that is submitted after this sets it again. */
     if (!grid || !pool.grids)
@@ -437,30 +538,38 @@ static void take_block(struct worker *w)
     struct grid *grid = claim_block(w, &number);
     if (!grid)
         return;
-    unsigned threads = grid->block_size.x * grid->block_size.y * grid->block_size.z;
+    unsigned threads = threads_of(grid);
     struct block *b = stack_reserve(&w->stacks, threads) ? block_make(w, grid, number) : NULL;
     if (!b) {
         log_error("kernel %s: no memory for a block of %u threads and their stacks", grid->name,
                   threads);
         grid_fail(grid);
+        make_room(w, 1, threads);
         blocks_ended(grid, 1);
         return;
     }
     w->starting = b;
-    w->blocks++;
-    w->threads += b->size;
 }
 
 void grid_fail(struct grid *grid)
 {
-    uint64_t unclaimed = 0;
+    grid_fail_for(grid, cudaErrorLaunchFailure);
+}
 
+void grid_fail_for(struct grid *grid, int error)
+{
+    uint64_t unclaimed = 0;
+    int none = 0;
+
+    atomic_compare_exchange_strong(&grid->why, &none, error);
     atomic_store_explicit(&grid->failed, true, memory_order_relaxed);
     pthread_mutex_lock(&pool.lock);
     for (struct grid **link = &pool.grids; *link; link = &(*link)->next) {
         if (*link == grid) {
             unclaimed = grid->blocks - grid->next_block;
             unlist(link);
+            if (grid == pool.together)
+                break_promise();
             break;
         }
     }
@@ -492,7 +601,7 @@ static void drop_failed(struct worker *w)
 }
 
 /* False: the pool closes. */
-static bool wait_for_work(void)
+static bool wait_for_work(struct worker *w)
 {
     uint64_t until = clock_ns() + IDLE_SPIN_NS;
     bool stop;
@@ -501,7 +610,7 @@ static bool wait_for_work(void)
         sched_yield();
     pthread_mutex_lock(&pool.lock);
     pool.asleep++;
-    while (!pool.grids && !pool.stop)
+    while (!*find_grid(w) && !pool.stop)
         pthread_cond_wait(&pool.work, &pool.lock);
     pool.asleep--;
     stop = pool.stop;
@@ -515,6 +624,7 @@ static void *worker_main(void *argument)
     bool open = true;
 
     worker_here = w;
+    pthread_setname_np(pthread_self(), "gshmem-worker");
     context_adopt(&w->main);
     if (under_tsan())
         w->tsan_end = __tsan_create_fiber(0);
@@ -533,7 +643,7 @@ static void *worker_main(void *argument)
             w->self = NULL;
         } else if (!w->first && !w->starting) {
             atomic_store(&w->busy, false);
-            open = wait_for_work();
+            open = wait_for_work(w);
         }
     }
     if (under_tsan())
@@ -591,7 +701,15 @@ static void start_all(void)
             n++;
     }
     pool.capacity.workers = n;
+    work_watch_forks();
     watch_start(pool.workers, n);
+}
+
+void workers_leave_parent(void)
+{
+    pool.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    pool.capacity.workers = 0;
+    atomic_store_explicit(&pool.running, 1, memory_order_relaxed); /* workers_stop leaves them alone */
 }
 
 bool workers_start(struct capacity *capacity)

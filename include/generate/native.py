@@ -94,7 +94,7 @@ REAL = {
 ATOMIC = '''
 $T *there = ($T *)gshmem_ctx_reach_atomic(ctx, $TARGET, sizeof *$TARGET, pe);
 
-if (GSHMEM_UNLIKELY(!there))
+if (GSHMEM_UNLIKELY($REFUSED))
     $PATH
 $STATEMENTS$FINISH
 '''
@@ -127,6 +127,7 @@ def _atomic(operation, t):
         path = 'return gshmem_path_atomic(%s, NULL, pe);' % arguments
         finish = 'return GSHMEM_OK;'
     return Template(ATOMIC).safe_substitute(TARGET=target, PATH=path,
+                                            REFUSED='!there || !fetch' if nbi else '!there',
                                             STATEMENTS=statements and statements + '\n',
                                             FINISH=finish)
 

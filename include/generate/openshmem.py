@@ -6,13 +6,12 @@ p, g and atomics exist inline, too: where the peer is mapped they are carried ou
 call the function of the library, by a name that tools can take the place of.
 """
 
-import re
 from string import Template
 
 import native
 from generic import _backslashed
 from openshmem_table import (ATTRIBUTES, UNTYPED, OLD_ATOMICS, Function, atomics_by_old_names,
-                             families, is_collective, old_atomic_functions, to_all_functions,
+                             families, is_collective, old_atomic_functions, parse, to_all_functions,
                              typed_functions, types, wait_functions)
 from table import function_name, sized_name
 from text import comment, function, section, wrap_list
@@ -43,13 +42,6 @@ def prototype(returns, name, declarations, attribute=''):
     space = '' if returns.endswith('*') else ' '
     tail = (' ' + attribute if attribute else '') + ';'
     return wrap_list('SHMEM_API ' + returns + space + name + '(', declarations, ')' + tail)
-
-
-def parse(text):
-    """Of 'int shmem_f(int a, long b)': what it returns, its name, its declarations."""
-    head, declarations = text[:-1].split('(', 1)
-    returns, name = re.match(r'(.*?)(\w+)$', head).groups()
-    return returns.strip(), name, declarations.split(', ')
 
 
 def _prototypes(rename):
@@ -140,7 +132,7 @@ INLINE_TOP = '''\
 PUT = '''
 void *there = gshmem_shmem_reach($CTX, dest, $BYTES, pe);
 
-if (GSHMEM_UNLIKELY(!there))
+if (GSHMEM_UNLIKELY(!there || !source))
     $SLOW;
 else
     gshmem_shmem_copy(there, source, $BYTES);
@@ -148,7 +140,7 @@ else
 GET = '''
 const void *there = gshmem_shmem_reach($CTX, source, $BYTES, pe);
 
-if (GSHMEM_UNLIKELY(!there))
+if (GSHMEM_UNLIKELY(!there || !dest))
     $SLOW;
 else
     gshmem_shmem_copy(dest, there, $BYTES);
@@ -173,7 +165,7 @@ return value;
 ATOMIC = '''
 $T *there = ($T *)gshmem_shmem_reach_atomic($CTX, $TARGET, sizeof *$TARGET, pe);
 
-if (GSHMEM_UNLIKELY(!there)) {
+if (GSHMEM_UNLIKELY($REFUSED)) {
     $SLOW;
     return;
 }
@@ -201,7 +193,8 @@ def _atomic(f):
     finish = '*fetch = %s;' % old if nbi else 'return %s;' % old if f.operation.returns == 'T' else ''
     text = ATOMIC_VALUE if f.operation.returns == 'T' else ATOMIC
     return Template(text).safe_substitute(
-        TARGET='source' if name == 'fetch' else 'dest', STATEMENTS=statements and statements + '\n',
+        TARGET='source' if name == 'fetch' else 'dest', REFUSED='!there || !fetch' if nbi else '!there',
+        STATEMENTS=statements and statements + '\n',
         FINISH=finish)
 
 
@@ -269,7 +262,7 @@ def _definition_body(f):
         op = name[:-len('_to_all')].upper()
         return ['gshmem_team_t team = active_set("%s", PE_start, logPE_stride, PE_size, pSync);' % f.name,
                 '', '(void)pWrk;', 'if (team != GSHMEM_TEAM_INVALID)',
-                '    settle(gshmem_reduce(team, %s, GSHMEM_OP_%s, dest, source, (size_t)nreduce));' % (
+                '    settle_set(team, gshmem_reduce(team, %s, GSHMEM_OP_%s, dest, source, (size_t)nreduce));' % (
                     native.type_constant(f.type), op)]
     if name in OLD_ATOMICS:
         call = 'gshmem_%s_atomic_%s(%s)' % (f.type.name, OLD_ATOMICS[name][0], ', '.join(arguments))

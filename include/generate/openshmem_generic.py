@@ -1,8 +1,8 @@
 """shmem/generic.h: OpenSHMEM's names without a type, by C11 generic selection or C++ overloading."""
 
 from generic import _backslashed
-from openshmem_table import (atomics_by_old_names, distinct, families, is_collective, parameters,
-                             returned, to_all_functions, typed_functions, types)
+from openshmem_table import (BY_CONTEXT, UNTYPED, atomics_by_old_names, distinct, families,
+                             is_collective, parameters, parse, returned, to_all_functions, typed_functions, types)
 from table import function_name
 from text import function, section
 
@@ -121,6 +121,12 @@ def _c_macro(operation, list_name):
         '        ' + over % 'shmem_' + ')(__VA_ARGS__)'])
 
 
+def _c_by_context(name):
+    return _backslashed(['#define %s(...)' % name, '    _Generic(SHMEM_FIRST(__VA_ARGS__, 0),',
+                         '        shmem_ctx_t: %s,' % name.replace('shmem_', 'shmem_ctx_', 1),
+                         '        default: %s)(__VA_ARGS__)' % name])
+
+
 def _c():
     lists, out, macros = {}, '', ''
     for title, rows in _operations():
@@ -131,6 +137,7 @@ def _c():
                 lists[key] = 'SHMEM_OVER_%d' % len(lists)
                 out += _c_list(lists[key], kinds, key[0], key[2])
             macros += _c_macro(operation, lists[key]) + '\n'
+    macros += section('Signals') + ''.join(_c_by_context(name) + '\n' for name in BY_CONTEXT)
     macros += section(OLD_ATOMICS_TITLE) + ''.join(
         '#define shmem_%s(...) shmem_%s(__VA_ARGS__)\n' % (old.name, new.name)
         for old, new, _ in atomics_by_old_names()) + '\n'
@@ -169,6 +176,18 @@ def _cpp_complex():
     return out
 
 
+def _cpp_by_context():
+    """Overloads whose first argument is a context."""
+    out = ''
+    for text in (text for _, _, listed in UNTYPED for text in listed):
+        returns, name, declarations = parse(text)
+        plain = name.replace('shmem_ctx_', 'shmem_', 1)
+        if name != plain and plain in BY_CONTEXT:
+            names = ', '.join(d.split()[-1].lstrip('*') for d in declarations)
+            out += function(returns, plain, declarations, ['%s(%s);' % (name, names)]) + '\n'
+    return out
+
+
 def _cpp():
     out = ''
     for title, rows in _operations():
@@ -186,6 +205,7 @@ def _cpp():
                                for t in kinds)
             elif operation.types == 'reduce_bits':
                 out += _of_long_long(operation, kinds, 'shmem_' + operation.name)
+    out += section('Signals') + _cpp_by_context()
     out += section(OLD_ATOMICS_TITLE) + ''.join(
         _overload(new, t, False, old.name) for old, new, kinds in atomics_by_old_names()
         for t in distinct(kinds))

@@ -5,6 +5,7 @@ From these lists come the prototypes in shmem/functions.h and pshmem's, the inli
 without a type, and the definitions in runtime/openshmem.
 """
 
+import re
 from typing import NamedTuple
 
 from table import (BY_NAME, FAMILIES, REDUCTIONS, SIZES, Family, Operation, function_name,
@@ -244,5 +245,16 @@ UNTYPED = [
       'void shmem_set_cache_line_inv(void *dest)', 'void shmem_clear_cache_line_inv(void *dest)',
       'void shmem_udcflush(void)', 'void shmem_udcflush_line(void *dest)']),
 ]
+
+
+def parse(text):
+    """Of 'int shmem_f(int a, long b)': what it returns, its name, its declarations."""
+    head, declarations = text[:-1].split('(', 1)
+    returns, name = re.match(r'(.*?)(\w+)$', head).groups()
+    return returns.strip(), name, declarations.split(', ')
+
+
+# Functions of no type that a name without ctx_ selects by whether the first argument is a context.
+BY_CONTEXT = ['shmem_signal_add', 'shmem_signal_set']
 
 ATTRIBUTES = {'shmem_global_exit': '__attribute__((noreturn))'}

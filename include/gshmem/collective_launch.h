@@ -3,6 +3,8 @@
 #ifndef GSHMEM_COLLECTIVE_LAUNCH_H
 #define GSHMEM_COLLECTIVE_LAUNCH_H
 
+#include "gshmem_names_begin.h"
+
 #include "gshmem/stream.h"
 
 static inline cudaError_t gshmem_blocks_at_once(const void *func, dim3 block, size_t shared,
@@ -66,5 +68,7 @@ static inline gshmem_status_t gshmem_collective_launch(const void *func, dim3 gr
         error = cudaLaunchCooperativeKernel(func, grid, block, arguments, shared, stream);
     return gshmem_path_cuda("gshmem_collective_launch", (int)error, cudaGetErrorString(error));
 }
+
+#include "gshmem_names_end.h"
 
 #endif

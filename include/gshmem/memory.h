@@ -155,16 +155,6 @@ GSHMEM_DEVICE uint32_t gshmem_device_load_32(const uint32_t *at)
 #endif
 }
 
-/* Orders nothing; the value is whole. */
-GSHMEM_DEVICE void gshmem_device_store(uint64_t *at, uint64_t value)
-{
-#if defined(__CUDA_ARCH__)
-    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
-#else
-    __atomic_store_n(at, value, __ATOMIC_RELAXED);
-#endif
-}
-
 /* Everything earlier than the gshmem_raise_to that stored the value is visible to what is later. */
 GSHMEM_DEVICE uint64_t gshmem_device_load_acquire(const uint64_t *at)
 {

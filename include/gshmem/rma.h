@@ -21,6 +21,10 @@ GSHMEM_API gshmem_status_t gshmem_path_put(gshmem_ctx_t ctx, void *dest, const v
 GSHMEM_API gshmem_status_t gshmem_path_get(gshmem_ctx_t ctx, void *dest, const void *source,
                                            size_t bytes, int pe, int nbi);
 
+/* From now until the job ends an operation of a PE on itself takes any memory of its own, as NVSHMEM's do,
+ * where the address of an object on one's own PE is the object's: for nvshmem.h. */
+GSHMEM_API gshmem_status_t gshmem_path_own_memory(void);
+
 /* A get of one object that returns no status: zeros after a failure was handed to the error policy. */
 GSHMEM_API void gshmem_path_g(gshmem_ctx_t ctx, void *value, const void *source, size_t bytes,
                               int pe);
@@ -76,7 +80,7 @@ static inline gshmem_status_t gshmem_ctx_putmem(gshmem_ctx_t ctx, void *dest, co
 {
     void *there = gshmem_ctx_reach(ctx, dest, bytes, pe);
 
-    if (GSHMEM_UNLIKELY(!there))
+    if (GSHMEM_UNLIKELY(!there || !source))
         return gshmem_path_put(ctx, dest, source, bytes, pe, 0);
     gshmem_copy(there, source, bytes);
     return GSHMEM_OK;
@@ -88,7 +92,7 @@ static inline gshmem_status_t gshmem_ctx_getmem(gshmem_ctx_t ctx, void *dest, co
 {
     const void *there = gshmem_ctx_reach(ctx, source, bytes, pe);
 
-    if (GSHMEM_UNLIKELY(!there))
+    if (GSHMEM_UNLIKELY(!there || !dest))
         return gshmem_path_get(ctx, dest, source, bytes, pe, 0);
     gshmem_copy(dest, there, bytes);
     return GSHMEM_OK;
@@ -100,7 +104,7 @@ static inline gshmem_status_t gshmem_ctx_putmem_nbi(gshmem_ctx_t ctx, void *dest
 {
     void *there = gshmem_ctx_reach(ctx, dest, bytes, pe);
 
-    if (GSHMEM_UNLIKELY(!there))
+    if (GSHMEM_UNLIKELY(!there || !source))
         return gshmem_path_put(ctx, dest, source, bytes, pe, 1);
     gshmem_copy(there, source, bytes);
     return GSHMEM_OK;
@@ -112,7 +116,7 @@ static inline gshmem_status_t gshmem_ctx_getmem_nbi(gshmem_ctx_t ctx, void *dest
 {
     const void *there = gshmem_ctx_reach(ctx, source, bytes, pe);
 
-    if (GSHMEM_UNLIKELY(!there))
+    if (GSHMEM_UNLIKELY(!there || !dest))
         return gshmem_path_get(ctx, dest, source, bytes, pe, 1);
     gshmem_copy(dest, there, bytes);
     return GSHMEM_OK;

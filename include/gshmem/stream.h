@@ -19,6 +19,8 @@
 #ifndef GSHMEM_STREAM_H
 #define GSHMEM_STREAM_H
 
+#include "gshmem_names_begin.h"
+
 #include "gshmem/base.h"
 #include "gshmem/type.h"
 
@@ -140,4 +142,6 @@ GSHMEM_API gshmem_status_t gshmem_path_not_cooperative(int device);
 #ifdef __cplusplus
 }
 #endif
+
+#include "gshmem_names_end.h"
 #endif

@@ -2,6 +2,10 @@
 #ifndef NVSHMEM_BASE_H
 #define NVSHMEM_BASE_H
 
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+
 #include "gshmem.h"
 
 #if defined(__has_include)
@@ -24,6 +28,7 @@
 #endif
 
 #ifdef GSHMEM_CUDA
+#include <cooperative_groups.h>
 #ifdef NVSHMEM_HALF
 #include "gshmem/device/half.h"
 #endif

@@ -88,7 +88,8 @@ static inline int nvshmemx_init_attr(unsigned int flags, nvshmemx_init_attr_t *a
         /* PEs that are threads, and jobs of another OpenSHMEM library */
         return NVSHMEMX_ERROR_NOT_SUPPORTED;
     }
-    return (int)gshmem_init_attr(&attr);
+    gshmem_status_t status = gshmem_init_attr(&attr);
+    return (int)(status ? status : gshmem_path_own_memory());
 }
 
 static inline int nvshmemx_hostlib_init_attr(unsigned int flags, nvshmemx_init_attr_t *attr)

@@ -14,6 +14,9 @@
 enum log_level { LOG_NONE, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 void log_identify(int pe); /* -1: not yet a PE */
+/* While a PE starts, its warnings and errors are most likely those of all PEs, and are written once (alike.h). So is
+ * at all times that PEs' calls differ. */
+void log_starts(bool does);
 void log_set_level(enum log_level level);
 bool log_enabled(enum log_level level);
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -31,6 +34,9 @@ void log_vline(enum log_level level, const char *format, va_list args);
 /* The same as log_info and log_warn, as functions: for tables that modules are given. */
 void log_info_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_warn_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* What strerror says of an errno; where a limit of the process is at fault, with its number and what changes it. */
+const char *log_errno(int error);
 
 /* Decides a failure: logs the line as an error, remembers both for gshmem_last_error() of this
  * thread, and returns status, so that `return fail(GSHMEM_ERR_…, "…", …);` says it all. */

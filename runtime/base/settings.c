@@ -3,13 +3,15 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/base/log.h"
+#include "runtime/base/spelling.h"
 
-enum setting_kind { STRING, CHOICE, SIZE, SECONDS, COUNT };
+enum setting_kind { STRING, CHOICE, SIZE, SIZE_OR_AUTO, SECONDS, COUNT, COUNT_OR_AUTO };
 
 struct setting_row {
     const char *variable; /* with its prefix */
@@ -29,7 +31,7 @@ static const struct setting_row rows[SETTING_COUNT] = {
 
 struct setting_value {
     int64_t number;
-    char *owned;        /* a copy of the environment's text; NULL: the default holds */
+    char *owned;        /* a copy of the environment's text, CHOICE: the table's word; NULL: the default holds */
     char source[40];    /* the variable it came from */
 };
 
@@ -38,18 +40,37 @@ static struct setting_value values[SETTING_COUNT];
 /* Variables of the launcher's wire and of the tests' tools; not settings, so not listed. */
 static const char *const foreign[] = {"GSHMEM_RUN_", "GSHMEM_TEST_"};
 
+/* Digits with a point in them, whatever the locale's point is; the rest of the text, or NULL. */
+static const char *parse_decimal(const char *text, double *value)
+{
+    double scale = 1;
+    int digits = 0;
+    bool point = false;
+
+    for (*value = 0;; text++) {
+        if (isdigit((unsigned char)*text)) {
+            *value = *value * 10 + (*text - '0');
+            scale *= point ? 10 : 1;
+            digits++;
+        } else if (*text == '.' && !point) {
+            point = true;
+        } else {
+            break;
+        }
+    }
+    *value /= scale;
+    return digits ? text : NULL;
+}
+
 bool settings_parse_size(const char *text, int64_t *bytes)
 {
     static const char units[] = "KMGTP";
-    char *end;
+    double value;
 
     while (isspace((unsigned char)*text))
         text++;
-    if (!isdigit((unsigned char)*text) && *text != '.')
-        return false; /* no sign, no inf, no nan */
-    errno = 0;
-    double value = strtod(text, &end);
-    if (errno || end == text || strpbrk(text, "xXpP") == text + 1)
+    const char *end = parse_decimal(text, &value);
+    if (!end)
         return false;
 
     const char *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
@@ -84,6 +105,21 @@ static int choice_index(const char *choices, const char *text)
     }
 }
 
+static bool is_one_of(const char *text, const char *choices)
+{
+    return choice_index(choices, text) >= 0;
+}
+
+/* A choice by its own word; a switch also by what other programs call on and off. */
+static int choose(const char *choices, const char *text)
+{
+    int off = choice_index(choices, "off"), i = choice_index(choices, text);
+
+    if (i >= 0 || off < 0 || strchr(strchr(choices, '|') + 1, '|'))
+        return i;
+    return is_one_of(text, "0|no|false") ? off : is_one_of(text, "1|yes|true|on") ? !off : -1;
+}
+
 static bool whole_number(const char *text, int64_t *number)
 {
     char *end;
@@ -103,26 +139,37 @@ static bool in_range(const struct setting_row *row, int64_t number)
 
     if (sscanf(row->range, "%23[^.]..%23s", low, high) != 2)
         return false;
-    if (row->kind == SIZE)
+    if (row->kind == SIZE || row->kind == SIZE_OR_AUTO)
         return settings_parse_size(low, &least) && settings_parse_size(high, &most) &&
                number >= least && number <= most;
     return whole_number(low, &least) && whole_number(high, &most) && number >= least &&
            number <= most;
 }
 
+static bool is_or_auto(const struct setting_row *row)
+{
+    return row->kind == SIZE_OR_AUTO || row->kind == COUNT_OR_AUTO;
+}
+
 static bool parse(const struct setting_row *row, const char *text, int64_t *number)
 {
+    if (is_or_auto(row) && strcasecmp(text, "auto") == 0) {
+        *number = atoll(row->range); /* the least: -1 or 0 */
+        return true;
+    }
     *number = 0;
     switch (row->kind) {
     case STRING:
         return true;
     case CHOICE:
-        *number = choice_index(row->range, text);
+        *number = choose(row->range, text);
         return *number >= 0;
     case SIZE:
+    case SIZE_OR_AUTO:
         return settings_parse_size(text, number) && in_range(row, *number);
     case SECONDS:
     case COUNT:
+    case COUNT_OR_AUTO:
         return whole_number(text, number) && in_range(row, *number);
     }
     return false;
@@ -143,49 +190,31 @@ static const char *find(const struct setting_row *row, char *source, size_t size
     return text;
 }
 
+static char *choice_word(const char *choices, int i)
+{
+    while (i-- > 0)
+        choices += strcspn(choices, "|") + 1;
+    return strndup(choices, strcspn(choices, "|"));
+}
+
 static gshmem_status_t load_one(enum setting s)
 {
     const struct setting_row *row = &rows[s];
     struct setting_value next = {.owned = NULL};
     const char *text = find(row, next.source, sizeof next.source);
 
+    if (!parse(row, text ? text : row->initial, &next.number))
+        return fail(GSHMEM_ERR_ARGUMENT, "%s=%s: expected %s%s%s (%s)", next.source, text,
+                    is_or_auto(row) ? "auto, or " : "",
+                    row->kind == SIZE || row->kind == SIZE_OR_AUTO ? "a size like 512M in " : "", row->range,
+                    row->text);
     if (!text)
         next.source[0] = 0;
-    else if (!(next.owned = strdup(text)))
+    else if (!(next.owned = row->kind == CHOICE ? choice_word(row->range, (int)next.number) : strdup(text)))
         return fail(GSHMEM_ERR_MEMORY, "reading %s: out of memory", next.source);
-    if (!parse(row, text ? text : row->initial, &next.number)) {
-        gshmem_status_t status =
-            fail(GSHMEM_ERR_ARGUMENT, "%s=%s: expected %s%s (%s)", next.source, text,
-                 row->kind == SIZE ? "a size like 512M in " : "", row->range, row->text);
-        free(next.owned);
-        return status;
-    }
     free(values[s].owned);
     values[s] = next;
     return GSHMEM_OK;
-}
-
-/* Edit distance, for "did you mean"; the names are short. */
-static unsigned distance(const char *a, const char *b)
-{
-    unsigned row[48];
-    size_t m = strlen(b);
-
-    if (m + 1 > sizeof row / sizeof row[0])
-        return 99;
-    for (size_t j = 0; j <= m; j++)
-        row[j] = (unsigned)j;
-    for (unsigned i = 1; *a; a++, i++) {
-        unsigned diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= m; j++) {
-            unsigned swap = diagonal + (*a != b[j - 1]);
-            diagonal = row[j];
-            unsigned best = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
-            row[j] = swap < best ? swap : best;
-        }
-    }
-    return row[m];
 }
 
 static void warn_unknown(const char *entry)
@@ -203,7 +232,7 @@ static void warn_unknown(const char *entry)
             return;
     }
     for (int s = 0; s < SETTING_COUNT; s++) {
-        unsigned d = distance(name, rows[s].variable);
+        unsigned d = spelling_distance(name, rows[s].variable);
         if (d == 0)
             return;
         if (d < best) {
@@ -219,13 +248,14 @@ static void warn_unknown(const char *entry)
 
 gshmem_status_t settings_load(void)
 {
+    gshmem_status_t first = GSHMEM_OK;
+
     for (int s = 0; s < SETTING_COUNT; s++) {
         gshmem_status_t status = load_one((enum setting)s);
-        if (status)
-            return status;
+        first = first ? first : status;
     }
     log_set_level((enum log_level)values[SETTING_LOG].number);
-    return GSHMEM_OK;
+    return first;
 }
 
 void settings_warn_unknown(void)
@@ -258,19 +288,41 @@ const char *settings_variable(enum setting s)
     return rows[s].variable;
 }
 
-void settings_print(FILE *to)
+static bool is_asked_for(const struct setting_row *row, const char *pattern)
 {
+    char wild[128];
+
+    if (!pattern)
+        return true;
+    snprintf(wild, sizeof wild, "*%s*", pattern);
+    return fnmatch(wild, row->variable, FNM_CASEFOLD) == 0 || fnmatch(wild, row->text, FNM_CASEFOLD) == 0 ||
+           (row->aliases && fnmatch(wild, row->aliases, FNM_CASEFOLD) == 0);
+}
+
+int settings_print(FILE *to, const char *pattern, settings_automatic *automatic)
+{
+    int n = 0;
+
     for (int s = 0; s < SETTING_COUNT; s++) {
         const struct setting_row *row = &rows[s];
         const char *source = settings_source((enum setting)s);
+        bool is_auto = is_or_auto(row) && values[s].number == atoll(row->range);
+        char here[80] = "", value[100];
 
-        fprintf(to, "%-22s %-10s %s%s%s%s", row->variable, settings_string((enum setting)s),
-                row->text, row->range ? " [" : "", row->range ? row->range : "",
-                row->range ? "]" : "");
+        if (!is_asked_for(row, pattern))
+            continue;
+        n++;
+        if (is_auto)
+            automatic((enum setting)s, here, sizeof here);
+        snprintf(value, sizeof value, "%s%s%s%s", is_auto ? "auto" : settings_string((enum setting)s),
+                 here[0] ? " (" : "", here, here[0] ? ")" : "");
+        fprintf(to, "%-22s %-10s %s%s%s%s%s", row->variable, value, row->text, row->range ? " [" : "",
+                is_or_auto(row) ? "auto, " : "", row->range ? row->range : "", row->range ? "]" : "");
         if (row->aliases)
             fprintf(to, " also: %s", row->aliases);
         if (source)
             fprintf(to, " (set by %s)", source);
         fputc('\n', to);
     }
+    return n;
 }

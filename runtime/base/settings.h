@@ -12,7 +12,9 @@
 
 #include "gshmem/status.h"
 
-/*        id, variable without GSHMEM_, other names (comma separated), kind, default, choices or range, text */
+/* Switches are choices with "off": 0, no and false mean that; 1, yes, true and on mean the other one.
+ * …_OR_AUTO: "auto" stands for the least number of the range.
+ *        id, variable without GSHMEM_, other names (comma separated), kind, default, choices or range, text */
 #define SETTINGS_TABLE(X)                                                                          \
     X(LOG, "LOG", NULL, CHOICE, "warn", "none|error|warn|info|debug",                              \
       "how much is said on stderr")                                                                \
@@ -25,12 +27,15 @@
     X(HEAP_SIZE, "HEAP_SIZE",                                                                      \
       "SHMEM_SYMMETRIC_SIZE,SMA_SYMMETRIC_SIZE,NVSHMEM_SYMMETRIC_SIZE", SIZE, "0", "0..64T",       \
       "symmetric heap every PE must at least be able to grow to, e.g. 2G")                         \
-    X(HEAP_MAX, "HEAP_MAX", NULL, SIZE, "0", "0..64T",                                             \
-      "limit of the symmetric heap per PE; 0: this machine's memory, shared by its PEs")           \
+    X(HEAP_MAX, "HEAP_MAX", NULL, SIZE_OR_AUTO, "auto", "0..64T",                                  \
+      "limit of the symmetric heap per PE; auto: this machine's memory, shared by its PEs")        \
+    X(HEAP_BASE, "HEAP_BASE", NULL, STRING, "", NULL,                                              \
+      "address of the symmetric heap in host memory, the same in all PEs: same, or one such as "    \
+      "0x200000000000; empty: any")                                                                \
     X(HUGE_PAGES, "HUGE_PAGES", NULL, CHOICE, "auto", "auto|off",                                  \
       "ask for huge pages for heap beyond its first 2 MiB")                                        \
-    X(SPIN_US, "SPIN_US", NULL, COUNT, "-1", "-1..1000000",                                        \
-      "microseconds a wait spins before it yields; -1: long where each PE has a core, else short") \
+    X(SPIN_US, "SPIN_US", NULL, COUNT_OR_AUTO, "auto", "-1..1000000",                              \
+      "microseconds a wait spins before it yields; auto: long where each PE has a core, else short") \
     X(WATCHDOG, "WATCHDOG", NULL, SECONDS, "0", "0..86400",                                        \
       "report a wait that lasts longer than this many seconds; 0: never")                          \
     X(TRANSPORT, "TRANSPORT", NULL, CHOICE, "auto", "auto|tcp|verbs",                              \
@@ -42,14 +47,14 @@
       "congestion control of TCP's streams; empty: the system's, but BBR on long ways only")        \
     X(IB_HCA, "IB_HCA", NULL, STRING, "", NULL,                                                    \
       "RDMA devices that verbs may use, e.g. mlx5_0,mlx5_2:1; empty: any but slow ones")       \
-    X(IB_PORT, "IB_PORT", NULL, COUNT, "0", "0..254", "port of RDMA devices; 0: any")                  \
-    X(IB_GID_INDEX, "IB_GID_INDEX", NULL, COUNT, "-1", "-1..255",                                  \
-      "address of the RDMA port by its index; -1: an IPv4 one of RoCE v2, or the best there is")   \
+    X(IB_PORT, "IB_PORT", NULL, COUNT_OR_AUTO, "auto", "0..254", "port of RDMA devices; auto: any") \
+    X(IB_GID_INDEX, "IB_GID_INDEX", NULL, COUNT_OR_AUTO, "auto", "-1..255",                        \
+      "address of the RDMA port by its index; auto: an IPv4 one of RoCE v2, or the best there is") \
     X(IB_SL, "IB_SL", NULL, COUNT, "0", "0..15", "service level of queue pairs")                   \
     X(IB_TRAFFIC_CLASS, "IB_TRAFFIC_CLASS", NULL, COUNT, "0", "0..255",                            \
       "traffic class of queue pairs (RoCE: DSCP times four)")                                      \
-    X(IB_PKEY, "IB_PKEY", NULL, COUNT, "0", "0..65535",                                           \
-      "partition of queue pairs, as 0x8001; 0: the port's first")                                  \
+    X(IB_PKEY, "IB_PKEY", NULL, COUNT_OR_AUTO, "auto", "0..65535",                                 \
+      "partition of queue pairs, as 0x8001; auto: the port's first")                               \
     X(IB_TIMEOUT, "IB_TIMEOUT", NULL, COUNT, "14", "1..31",                                        \
       "a packet without answer is sent again after 4.1 us times two to this")                      \
     X(IB_GPU, "IB_GPU", NULL, CHOICE, "auto", "auto|dma-buf|peermem|staging",                      \
@@ -57,6 +62,8 @@
     X(IB_QP_PER_PEER, "IB_QP_PER_PEER", NULL, COUNT, "1", "1..4",                                   \
       "queue pairs between two NICs; what is large goes by all of them")                           \
     X(IB_RETRY, "IB_RETRY", NULL, COUNT, "6", "0..6", "how often")                                \
+    X(IB_ORDER, "IB_ORDER", NULL, CHOICE, "auto", "auto|strict|relaxed",                           \
+      "whether NICs place writes of a queue pair in order; auto: what is known of the device, see gshmem-info") \
     X(IB_GATHER, "IB_GATHER", NULL, COUNT, "8", "0..64",                                           \
       "small puts that wait for each other go as one message if there are so many; 0: never")      \
     X(PEER_TIMEOUT, "PEER_TIMEOUT", NULL, SECONDS, "10", "1..3600",                                \
@@ -64,12 +71,12 @@
       "taken for dead")                                                                            \
     X(STAGING, "STAGING", NULL, SIZE, "16M", "64K..64G",                                           \
       "pinned memory through which GPU memory goes to other hosts and comes from them")            \
-    X(MAPPED, "MAPPED", NULL, COUNT, "1", "0..1",                                                  \
-      "0: kernels reach even the PEs of their host through the proxy")                             \
+    X(MAPPED, "MAPPED", NULL, CHOICE, "on", "off|on",                                              \
+      "off: kernels reach even the PEs of their host through the proxy")                           \
     X(CHANNELS, "CHANNELS", NULL, COUNT, "4", "1..64",                                             \
       "channels from kernels to the proxy, a power of two; a context has one of its own")          \
-    X(PROXY_CPU, "PROXY_CPU", NULL, COUNT, "-1", "-1..1023",                                       \
-      "CPU that the proxy thread runs on; -1: any")                                                \
+    X(PROXY_CPU, "PROXY_CPU", NULL, COUNT_OR_AUTO, "auto", "-1..1023",                             \
+      "CPU that the proxy thread runs on; auto: any")                                              \
     X(PROXY_IDLE_US, "PROXY_IDLE_US", NULL, COUNT, "200", "0..10000000",                           \
       "microseconds that the proxy spins after it had work for kernels")                           \
     X(DEVICE, "DEVICE", NULL, CHOICE, "auto", "auto|cuda|host",                                    \
@@ -82,12 +89,14 @@
       "let a switch between GPUs store in all of a team, and combine; off: as without one")        \
     X(CUDA_DOMAIN, "CUDA_DOMAIN", NULL, CHOICE, "auto", "auto|off",                                \
       "map GPU memory of other hosts that are in the same NVLink domain; off: the network does")   \
+    X(CUDA_FLUSH, "CUDA_FLUSH", NULL, CHOICE, "auto", "auto|on|off",                               \
+      "flush what NICs have written to GPU memory before it is used; auto: where the GPU needs it") \
     X(NVTX, "NVTX", NULL, CHOICE, "off", "off|on",                                                 \
       "mark collectives, waits, quiet and calls on streams as ranges for NVIDIA's profilers")      \
-    X(HOST_THREADS, "HOST_THREADS", NULL, COUNT, "0", "0..1024",                                   \
-      "threads that run kernels on the host device; 0: one for each CPU")                          \
-    X(HOST_DEVICES, "HOST_DEVICES", NULL, COUNT, "0", "0..1024",                                   \
-      "numbers that programs find the host device under; 0: one for each PE of the host")          \
+    X(HOST_THREADS, "HOST_THREADS", NULL, COUNT_OR_AUTO, "auto", "0..1024",                        \
+      "threads that run kernels on the host device; auto: one for each CPU")                       \
+    X(HOST_DEVICES, "HOST_DEVICES", NULL, COUNT_OR_AUTO, "auto", "0..1024",                        \
+      "numbers that programs find the host device under; auto: one for each PE of the host")       \
     X(HOST_STACK, "HOST_STACK", NULL, SIZE, "64K", "16K..1G",                                      \
       "stack of each CUDA thread on the host device; four times this under sanitizers")            \
     X(MODULE_DIR, "MODULE_DIR", NULL, STRING, "", NULL,                                            \
@@ -100,18 +109,27 @@ enum setting {
     SETTING_COUNT
 };
 
-/* Reads the environment; a bad value fails, and the settings before it in the table are taken. */
+/* The table as a module was compiled with it: it asks for settings, and compares choices, by their places there. */
+#define X(id, name, aliases, kind, initial, range, text) #id " " #kind " " #range "\n"
+static const char settings_layout[] __attribute__((unused)) = SETTINGS_TABLE(X);
+#undef X
+
+/* Reads the environment. A bad value fails, after the others are read: what is wrong is said once for each. */
 gshmem_status_t settings_load(void);
 /* A warning for each GSHMEM_… variable that no row names; for one PE of a job to call. */
 void settings_warn_unknown(void);
 
 int64_t settings_number(enum setting s); /* SIZE in bytes, SECONDS, COUNT; CHOICE: its index */
-const char *settings_string(enum setting s);
+const char *settings_string(enum setting s); /* as it was given; CHOICE: the word in the table */
 /* The variable that gave the value ("GSHMEM_HEAP_SIZE"), or NULL if it is the default. */
 const char *settings_source(enum setting s);
 const char *settings_variable(enum setting s); /* "GSHMEM_HEAP_SIZE", for messages */
 
-void settings_print(FILE *to); /* one line a setting: variable, value, where from, meaning */
+/* What "auto" comes to here, written to text; or "". */
+typedef const char *settings_automatic(enum setting s, char *text, size_t size);
+/* One line a setting: variable, value, meaning, where the value is from. Only those that have the words of `pattern`
+ * in them (NULL: all); * and ? are as in file names. Returns how many. */
+int settings_print(FILE *to, const char *pattern, settings_automatic *automatic);
 
 /* "64", "16K", "1.5G", "2MiB" to bytes; false if it is not a size. */
 bool settings_parse_size(const char *text, int64_t *bytes);

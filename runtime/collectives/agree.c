@@ -8,6 +8,19 @@
 
 static_assert(COLLECTIVE_AGREE_MAX * sizeof(uint64_t) <= NOTE_BYTES, "the numbers fit into a note");
 
+gshmem_status_t collective_finalize(struct job *j, const char *call, enum departure_way way)
+{
+    struct group *g = j->team[GSHMEM_TEAM_WORLD]->group;
+    gshmem_status_t completed = gshmem_quiet(), status = group_check(g, call);
+
+    if (!status) {
+        g->sync[g->my]->note[(g->round + 1) & 1].value = way; /* also where notes travel elsewhere: group_left */
+        departures_begin(j, way);
+        status = group_meet(g, signature_make(COLLECTIVE_FINALIZE, 0), call);
+    }
+    return completed ? completed : status;
+}
+
 gshmem_status_t collective_agree(struct team *t, const char *call, const uint64_t *mine,
                                  uint64_t *min, uint64_t *max, int n)
 {
@@ -16,8 +29,8 @@ gshmem_status_t collective_agree(struct team *t, const char *call, const uint64_
     size_t bytes = (size_t)n * sizeof *mine;
     gshmem_status_t status;
 
-    if (g->broken)
-        return group_refuse_broken(g, call);
+    if ((status = group_check(g, call)))
+        return status;
     g->brought = sizeof theirs; /* whatever the call: they must agree on it */
     memcpy(group_note(g)->data, mine, bytes);
     if ((status = group_meet(g, signature_make(COLLECTIVE_AGREE, 0), call)))

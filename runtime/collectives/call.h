@@ -10,8 +10,16 @@
 struct place {
     char *mine;
     const uintptr_t *peer; /* [member]: of the segment it lies in */
-    uintptr_t offset;      /* in that segment */
+    uintptr_t offset;      /* in that segment, */
+    uint64_t name;         /* and what is the same on all PEs of the job: PLACE_IN_… */
+    size_t room;           /* bytes from there to the end of what is symmetric */
 };
+
+/* Added to a place's offset in its part of symmetric memory: where that part begins can differ from node to
+ * node. */
+#define PLACE_IN_DATA (UINT64_C(1) << 62)
+#define PLACE_IN_NICS (UINT64_C(2) << 62)
+#define PLACE_NOWHERE (UINT64_C(3) << 62) /* of 0 bytes: at any address, also NULL */
 
 struct call {
     const char *name; /* of the public function */
@@ -27,7 +35,6 @@ struct call {
     size_t n, element;
     /* alltoalls */
     ptrdiff_t dst, sst;
-    size_t dest_capacity; /* collect: bytes from dest to the end of its segment */
 };
 
 typedef gshmem_status_t algorithm_fn(struct call *c);
@@ -46,9 +53,9 @@ static inline gshmem_status_t call_meet(struct call *c)
 /* From here on the members' own objects must be the same ones everywhere. */
 static inline void call_name_objects(struct call *c)
 {
-    uint64_t hash = signature_mix(c->signature, c->dest.offset);
+    uint64_t hash = signature_mix(c->signature, c->dest.name);
 
-    c->signature = signature_make(c->what, signature_mix(hash, c->source.offset));
+    c->signature = signature_make(c->what, signature_mix(hash, c->source.name));
 }
 
 /* The first round of an algorithm that touches those objects. */

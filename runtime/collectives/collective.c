@@ -7,6 +7,7 @@
 #include "runtime/collectives/device.h"
 #include "runtime/collectives/table.h"
 #include "runtime/context.h"
+#include "runtime/device.h"
 #include "runtime/facade.h"
 #include "runtime/memory/device_heap.h"
 #include "runtime/memory/nic_heap.h"
@@ -28,10 +29,9 @@ static inline struct team *begin(struct call *c, gshmem_team_t handle)
     if (GSHMEM_UNLIKELY(!t))
         return NULL;
     c->group = t->group;
-    if (GSHMEM_UNLIKELY(t->group->broken)) {
-        group_refuse_broken(t->group, c->name);
+    if (GSHMEM_UNLIKELY(t->group->broken || host_losses(&job->host) != t->group->losses) &&
+        group_check(t->group, c->name))
         return NULL;
-    }
     return t;
 }
 
@@ -68,6 +68,8 @@ static gshmem_status_t find_library_place(const struct call *c, const struct tea
     if (nic_heap_find(job, p->mine, bytes, &offset_in_nics)) {
         p->peer = t->view.heap.peer;
         p->offset = t->view.heap.bytes + offset_in_nics;
+        p->name = PLACE_IN_NICS + offset_in_nics;
+        p->room = job->host.layout.nic_bytes - offset_in_nics;
         return GSHMEM_OK;
     }
     for (int i = 1; i < job->data.n && t->data_mapped; i++) {
@@ -77,6 +79,8 @@ static gshmem_status_t find_library_place(const struct call *c, const struct tea
             continue;
         p->peer = t->view.data.peer;
         p->offset = s->offset - job->data.segment[0].offset + offset;
+        p->name = PLACE_IN_DATA + p->offset;
+        p->room = s->bytes - offset;
         return GSHMEM_OK;
     }
     return refuse_place(c, t, which, p->mine, bytes);
@@ -90,38 +94,59 @@ static inline gshmem_status_t find_place(const struct call *c, const struct team
     const struct gshmem_ctx *view = &t->view;
     size_t offset = (uintptr_t)address - view->heap.base;
 
-    *p = (struct place){(char *)(uintptr_t)address, view->heap.peer, offset};
+    *p = (struct place){(char *)(uintptr_t)address, view->heap.peer, offset, offset,
+                        view->heap.bytes - offset};
     if (GSHMEM_LIKELY(offset < view->heap.bytes && bytes <= view->heap.bytes - offset))
         return GSHMEM_OK;
     if (bytes == 0) {
-        p->offset = 0;
+        p->offset = p->room = 0;
+        p->name = PLACE_NOWHERE;
         return GSHMEM_OK;
     }
     offset = (uintptr_t)address - view->data.base;
     if (offset < view->data.bytes && bytes <= view->data.bytes - offset && t->data_mapped) {
         p->peer = view->data.peer;
         p->offset = offset;
+        p->name = PLACE_IN_DATA + offset;
+        p->room = view->data.bytes - offset;
         return GSHMEM_OK;
     }
     return find_library_place(c, t, p, which, bytes);
 }
 
-/* Both objects, dest of `to` and source of `from` bytes; they may not overlap, except that they may
- * be the same where in_place. */
-static inline gshmem_status_t find_places(struct call *c, const struct team *t, void *dest,
-                                          size_t to, const void *source, size_t from, bool in_place)
+/* Both objects, dest of `to` and source of `from` bytes. */
+static inline gshmem_status_t find_both(struct call *c, const struct team *t, void *dest, size_t to,
+                                        const void *source, size_t from)
 {
-    gshmem_status_t status;
+    gshmem_status_t status = find_place(c, t, &c->dest, "dest", dest, to);
 
-    if ((status = find_place(c, t, &c->dest, "dest", dest, to)) ||
-        (status = find_place(c, t, &c->source, "source", source, from)))
-        return status;
+    return status ? status : find_place(c, t, &c->source, "source", source, from);
+}
+
+static inline bool overlap(const void *dest, size_t to, const void *source, size_t from)
+{
     uintptr_t d = (uintptr_t)dest, s = (uintptr_t)source;
-    if (GSHMEM_LIKELY(d + to <= s || s + from <= d || !to || !from || (in_place && d == s)))
-        return GSHMEM_OK;
+
+    return d + to > s && s + from > d && to && from;
+}
+
+static gshmem_status_t refuse_overlap(const struct call *c, const struct team *t, const void *dest, size_t to,
+                                      const void *source, size_t from, bool in_place)
+{
     return fail(GSHMEM_ERR_ARGUMENT,
                 "%s on team %d: dest (%p, %zu B) and source (%p, %zu B) overlap%s", c->name, t->id,
                 dest, to, source, from, in_place ? " and are not the same" : "");
+}
+
+/* They may not overlap, except that they may be the same where in_place. */
+static inline gshmem_status_t find_places(struct call *c, const struct team *t, void *dest,
+                                          size_t to, const void *source, size_t from, bool in_place)
+{
+    gshmem_status_t status = find_both(c, t, dest, to, source, from);
+
+    if (GSHMEM_LIKELY(status || !overlap(dest, to, source, from) || (in_place && dest == source)))
+        return status;
+    return refuse_overlap(c, t, dest, to, source, from, in_place);
 }
 
 static inline gshmem_status_t run(struct call *c, uint64_t hash, size_t brought)
@@ -150,7 +175,8 @@ static inline gshmem_status_t sync_team(gshmem_team_t team, const char *name)
 
     if (!begin(&c, team))
         return last_error_status();
-    return group_meet(c.group, signature_make(COLLECTIVE_SYNC, 0), name);
+    gshmem_status_t status = group_meet(c.group, signature_make(COLLECTIVE_SYNC, 0), name);
+    return status ? status : device_settle();
 }
 
 gshmem_status_t gshmem_team_sync(gshmem_team_t team)
@@ -166,9 +192,12 @@ gshmem_status_t gshmem_sync_all(void)
 static gshmem_status_t barrier_team(gshmem_team_t team, const char *call)
 {
     RANGE(call);
-    gshmem_status_t status = job ? gshmem_quiet() : job_require(call);
+    gshmem_status_t status = job ? gshmem_quiet() : job_require(call), met;
 
-    return status ? status : sync_team(team, call);
+    if (!job)
+        return status;
+    met = sync_team(team, call); /* also where the quiet failed: others wait for this PE */
+    return status ? status : met;
 }
 
 gshmem_status_t gshmem_barrier(gshmem_team_t team)
@@ -253,11 +282,6 @@ gshmem_status_t gshmem_collectmem(gshmem_team_t team, void *dest, const void *so
     if ((status = find_place(&c, t, &c.dest, "dest", dest, dest ? 1 : 0)) ||
         (status = find_place(&c, t, &c.source, "source", source, bytes)))
         return refuse(&c, status);
-    const struct gshmem_segment *segment =
-        c.dest.peer == t->view.heap.peer ? &t->view.heap : &t->view.data;
-    const size_t end =
-        segment->bytes + (c.dest.offset < segment->bytes ? 0 : job->host.layout.nic_bytes);
-    c.dest_capacity = dest && c.dest.offset < end ? end - c.dest.offset : 0;
     c.bytes = bytes;
     return collect_sized(&c);
 }
@@ -316,10 +340,30 @@ static gshmem_status_t find_extent(const struct call *c, size_t n, ptrdiff_t str
     *bytes = 0;
     if (n == 0)
         return GSHMEM_OK;
-    if ((status = multiply(c, n - 1, (size_t)stride, &last)) ||
-        (status = multiply(c, last + 1, element, bytes)))
+    if ((status = multiply(c, n - 1, (size_t)stride, &last)))
         return status;
-    return GSHMEM_OK;
+    if (last == SIZE_MAX)
+        return fail(GSHMEM_ERR_ARGUMENT, "%s: %zu elements with a stride of %td are more than there can be",
+                    c->name, n, stride);
+    return multiply(c, last + 1, element, bytes);
+}
+
+/* Of two arrays of n elements, so many bytes apart in each: whether an element of one overlaps one of the other.
+ * Fields of the elements of one array do not. */
+static bool elements_overlap(uintptr_t a, size_t a_step, uintptr_t b, size_t b_step, size_t element, size_t n)
+{
+    size_t i = 0, j = 0;
+
+    while (i < n && j < n) {
+        const uintptr_t in_a = a + i * a_step, in_b = b + j * b_step;
+        if (in_a + element <= in_b)
+            i++;
+        else if (in_b + element <= in_a)
+            j++;
+        else
+            return true;
+    }
+    return false;
 }
 
 gshmem_status_t gshmem_alltoallsmem(gshmem_team_t team, void *dest, const void *source,
@@ -347,8 +391,12 @@ gshmem_status_t gshmem_alltoallsmem(gshmem_team_t team, void *dest, const void *
         (status = multiply(&c, elements, element, &all)) ||
         (status = find_extent(&c, elements, dst, element, &to)) ||
         (status = find_extent(&c, elements, sst, element, &from)) ||
-        (status = find_places(&c, t, dest, to, source, from, false)))
+        (status = find_both(&c, t, dest, to, source, from)))
         return refuse(&c, status);
+    if (overlap(dest, to, source, from) &&
+        elements_overlap((uintptr_t)dest, (size_t)dst * element, (uintptr_t)source, (size_t)sst * element, element,
+                         elements))
+        return refuse(&c, refuse_overlap(&c, t, dest, to, source, from, false));
     c.bytes = n * element;
     c.n = n;
     c.element = element;

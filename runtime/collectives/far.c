@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "runtime/base/log.h"
+#include "runtime/context.h"
 #include "runtime/job.h"
+#include "runtime/team/team.h"
 #include "runtime/wait.h"
 
 /* What leaders may hear in place of a signature, and is none (see signature_make): that there are two
@@ -37,7 +39,9 @@ struct far {
     bool *away;               /* [n] */
     int n_away;
     struct team_sync *copies; /* [n_away]: where notes from other hosts are put */
-    struct pending pending;
+    struct pending pending;   /* what rounds have under way, */
+    struct context context;   /* and what collectives put and get between them, */
+    struct pending moving;    /* of which this is under way */
 };
 
 bool far_is_away(const struct group *g, int i)
@@ -165,8 +169,17 @@ void far_install(struct group *g, const struct job *j, int slot)
         f->local->sync[i] =
             (struct team_sync *)j->system_peer[f->local_pe[i]] + TEAM_MAX + slot;
     f->local->team = slot;
-    for (unsigned int parity = 0; parity < 2 && slot < INBOX_TEAMS; parity++)
-        f->inbox[parity] = (char *)j->system_peer[f->local_pe[0]] + inbox_offset(slot, parity);
+    for (unsigned int parity = 0; parity < 2; parity++)
+        f->inbox[parity] = slot < INBOX_TEAMS
+                               ? (char *)j->system_peer[f->local_pe[0]] + inbox_offset(slot, parity)
+                               : NULL;
+}
+
+gshmem_ctx_t far_context(const struct group *g)
+{
+    if (!g->far->context.view.n_pes)
+        g->far->context = (struct context){.view = job->team[GSHMEM_TEAM_WORLD]->view, .pending = &g->far->moving};
+    return &g->far->context.view;
 }
 
 int far_hosts(const struct group *g)
@@ -221,10 +234,12 @@ void far_load(struct group *g, enum cargo kind, int from, size_t bytes)
     g->far->coming = (struct load){.kind = kind, .from = from};
 }
 
-/* Whether it travels with the leaders' words. */
+/* Whether it travels with the leaders' words. Without an inbox nothing does, not even a note of no bytes. */
 static bool fits(const struct group *g, const struct load *l)
 {
-    return l->bytes <= far_most(g, l->kind);
+    const size_t most = far_most(g, l->kind);
+
+    return most && l->bytes <= most;
 }
 
 static struct note *note_of(const struct group *g, int i, uint32_t round, const struct load *l)
@@ -400,12 +415,18 @@ static bool is_broken(uint64_t word)
     return ((uint32_t)word & ((1u << BROKEN_BITS) - 1)) == BROKEN;
 }
 
+bool far_has_told(const struct group *g)
+{
+    return !pending_any(&g->far->pending);
+}
+
 /* For good: no member of this host comes to another round. All leaders that would wait for this one
  * hear of it whatever they wait for, and tell the others in turn: some may have nothing to do with
- * who was lost. */
-static gshmem_status_t break_off(struct group *g, gshmem_status_t status, const char *call)
+ * who was lost. A round that is over here is over: who is still in it has all that this leader had for it. */
+gshmem_status_t far_break_off(struct group *g, gshmem_status_t status, const char *call)
 {
     struct far *f = g->far;
+    const uint32_t rounds = group_under_way(g) ? 2 : 1;
     uint32_t word = (uint32_t)status << BROKEN_BITS | BROKEN;
     char why[256];
 
@@ -413,9 +434,9 @@ static gshmem_status_t break_off(struct group *g, gshmem_status_t status, const 
     g->broken = status;
     for (int step = 0, distance = 1; f->local->my == 0 && distance < f->hosts; step++, distance *= 2) {
         int to = f->leader[(f->my_host + distance) % f->hosts];
-        for (uint64_t parity = 0; parity < 2 && !network_lost(job->network, g->pe[to]); parity++)
-            tell(g, to, step, parity << 32 | word, (struct piece){0, 0, 0}, TRANSPORT_UNORDERED,
-                 call); /* or it has gone itself */
+        for (uint32_t i = 0; i < rounds && !network_lost(job->network, g->pe[to]); i++)
+            tell(g, to, step, (uint64_t)((g->round + 1 - i) & 1) << 32 | word, (struct piece){0, 0, 0},
+                 TRANSPORT_UNORDERED, call); /* or it has gone itself */
     }
     return fail_silently(status, "%s", why);
 }
@@ -452,14 +473,15 @@ static gshmem_status_t hear(struct group *g, int step, int distance, uint32_t *h
 {
     struct far *f = g->far;
     _Atomic uint64_t *from = &g->sync[g->my]->step[step].word[g->round & 1];
-    gshmem_status_t status;
+    gshmem_status_t status = GSHMEM_OK;
     uint64_t word;
 
     /* acquire: pairs with the release by which the transport stores a signal */
     while ((word = atomic_load_explicit(from, memory_order_acquire)) >> 32 != g->round &&
            !is_broken(word)) {
-        if ((status = wait_slowly(w))) /* nobody of this host can end it: drive from the start */
+        if (status) /* and one more look has shown nothing either, as in group.c */
             return status;
+        status = wait_slowly(w); /* nobody of this host can end it: drive from the start */
     }
     if (is_broken(word))
         return fail((gshmem_status_t)((uint32_t)word >> BROKEN_BITS),
@@ -535,6 +557,7 @@ static bool unload(struct group *g, uint32_t signature)
     case COLLECTIVE_SYNC:
     case COLLECTIVE_DESTROY:
     case COLLECTIVE_REFUSED:
+    case COLLECTIVE_FINALIZE:
         return false; /* not even who wrote it */
     default:
         return true;
@@ -572,46 +595,71 @@ static gshmem_status_t ask_others(struct group *g, uint32_t *heard, bool carries
     return status;
 }
 
-gshmem_status_t meet_far(struct group *g, uint32_t signature, const char *call)
+/* What this member shows to those on other hosts that want to know whom they differ from. release: one that
+ * fetches this note does so after it was told, in the end by this store's host, that this PE has come. */
+static void show_signature(struct group *g, uint32_t round, uint32_t signature)
+{
+    atomic_store_explicit(&g->sync[g->my]->note[round & 1].word, (uint64_t)round << 32 | signature,
+                          memory_order_release);
+}
+
+/* The rest of a round, once the neighbours have met, as `local` tells. */
+static gshmem_status_t meet_hosts(struct group *g, uint32_t signature, gshmem_status_t local,
+                                  const char *call)
 {
     bool wanted = unload(g, signature), carries = wanted && fits(g, &g->far->last);
     uint32_t heard = signature;
-    gshmem_status_t status, local;
+    gshmem_status_t status;
 
-    /* release: a member on another host that fetches this note does so after it was told, in the end
-     * by this store's host, that this PE has arrived */
-    atomic_store_explicit(&g->sync[g->my]->note[g->round & 1].word,
-                          (uint64_t)g->round << 32 | signature, memory_order_release);
-    local = meet_local(g, signature, call);
     if (local && local != GSHMEM_ERR_MISMATCH)
-        return break_off(g, local, call);
+        return far_break_off(g, local, call);
     if (local)
         heard = MIXED;
     if ((status = ask_others(g, &heard, carries && !local, call)))
-        return break_off(g, status, call);
+        return far_break_off(g, status, call);
     if (local)
         return local; /* and has been explained */
     if (heard == signature && (!wanted || carries))
         return GSHMEM_OK;
     if ((status = fetch_notes(g, heard == signature ? g->far->last.bytes : 0, call)))
-        return break_off(g, status, call);
+        return far_break_off(g, status, call);
     return heard == signature ? GSHMEM_OK : group_explain_mismatch(g, signature, call);
+}
+
+gshmem_status_t meet_far(struct group *g, uint32_t signature, const char *call)
+{
+    show_signature(g, g->round, signature);
+    return meet_hosts(g, signature, meet_local(g, signature, call), call);
+}
+
+gshmem_status_t far_enter_neighbours(struct group *g, uint32_t signature, const char *call)
+{
+    gshmem_status_t local;
+
+    show_signature(g, g->round + 1, signature);
+    local = meet_local(g, signature, call);
+    if (!local)
+        return GSHMEM_OK;
+    group_begin_round(g, call);
+    return group_end_round(g, meet_hosts(g, signature, local, call));
 }
 
 gshmem_status_t far_meet_neighbours(struct group *g, uint32_t signature, const char *call)
 {
     gshmem_status_t status = meet_local(g, signature, call);
 
-    return status && status != GSHMEM_ERR_MISMATCH ? break_off(g, status, call) : status;
+    return status && status != GSHMEM_ERR_MISMATCH ? far_break_off(g, status, call) : status;
 }
 
 /* When all have met once more, all that they wanted from each other's blocks has been fetched. The
  * words that this member told are heard by then, but not yet answered for; the group is theirs. */
 gshmem_status_t far_farewell(struct group *g, const char *call)
 {
-    gshmem_status_t status = group_meet(g, signature_make(COLLECTIVE_SYNC, 0), call);
+    gshmem_status_t status = group_meet(g, signature_make(COLLECTIVE_SYNC, 0), call), local;
 
-    if (!status)
-        status = network_quiet(&g->far->pending, call);
-    return status ? status : group_farewell(g->far->local, call);
+    if (status)
+        return status;
+    status = network_quiet(&g->far->pending, call);
+    local = group_farewell(g->far->local, call); /* also after a failure: neighbours wait for this member */
+    return status ? status : local;
 }

@@ -39,6 +39,10 @@ void far_install(struct group *g, const struct job *j, int slot);
 /* The way to meet, and to part, of far groups. */
 gshmem_status_t meet_far(struct group *g, uint32_t signature, const char *call);
 gshmem_status_t far_farewell(struct group *g, const char *call);
+/* Whether all that this member has told others in rounds has arrived, or never will. */
+bool far_has_told(const struct group *g);
+/* Breaks a far group, with that failure, which has been logged, and tells the other hosts' leaders. */
+gshmem_status_t far_break_off(struct group *g, gshmem_status_t status, const char *call);
 
 /* Whether member i is on another host: it has no memory here. */
 bool far_is_away(const struct group *g, int i);
@@ -55,6 +59,10 @@ const char *far_part_read(const struct group *g, int h);
 char *far_out(const struct group *g, int i);
 const char *far_in(const struct group *g, int i);
 
+/* The context of the group's own puts and gets, by PE of the job: what the program has under way in its
+ * contexts, and how that fared, is none of a collective's business. */
+gshmem_ctx_t far_context(const struct group *g);
+
 int far_hosts(const struct group *g);
 int far_my_host(const struct group *g);
 /* The members on this host, and the way in which they alone meet. */
@@ -62,5 +70,9 @@ const struct group *far_neighbours(const struct group *g);
 /* The members on this host by their numbers in g, in order. */
 const int *far_local(const struct group *g);
 gshmem_status_t far_meet_neighbours(struct group *g, uint32_t signature, const char *call);
+/* The first meeting of a call, where neighbours work on each other's memory before they meet other hosts.
+ * A neighbour that makes another call has come to a round of all: if there is one, this becomes that round,
+ * so that nobody meets more often than the others, and fails. */
+gshmem_status_t far_enter_neighbours(struct group *g, uint32_t signature, const char *call);
 
 #endif

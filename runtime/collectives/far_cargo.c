@@ -187,8 +187,8 @@ static gshmem_status_t reduce_by_hosts(struct call *c)
     size_t most = far_most(g, CARGO_HOSTS) / c->element * c->element;
     gshmem_status_t status;
 
-    if ((status = far_meet_neighbours(g, c->signature, c->name)))
-        return status == GSHMEM_ERR_MISMATCH ? call_meet(c) : status; /* which tells other hosts */
+    if ((status = far_enter_neighbours(g, c->signature, c->name)))
+        return status;
     for (size_t at = 0, bytes; at < c->bytes && !status; at += bytes) {
         bytes = least(c->bytes - at, most);
         far_load(g, CARGO_HOSTS, 0, bytes);

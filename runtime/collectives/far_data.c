@@ -29,8 +29,7 @@ static gshmem_status_t enter(struct call *c)
     return call_enter(c);
 }
 
-/* A round in which each says how it fared: the first failure of any is that of all, where a result is
- * made of what all did. */
+/* A round in which each says how it fared: the first failure of any is that of all. */
 static gshmem_status_t meet_and_tell(struct call *c, gshmem_status_t mine)
 {
     struct group *g = c->group;
@@ -48,12 +47,12 @@ static gshmem_status_t meet_and_tell(struct call *c, gshmem_status_t mine)
 
 /* ---- Moving ---- */
 
-/* Completes what this member has put and got, and meets the others. */
+/* Completes what this member has put and got, and meets the others, which have not got all if that failed. */
 static gshmem_status_t finish(struct call *c, gshmem_status_t status)
 {
-    gshmem_status_t quiet = gshmem_quiet(), met = meet(c);
+    gshmem_status_t quiet = gshmem_ctx_quiet(far_context(c->group));
 
-    return status ? status : quiet ? quiet : met;
+    return meet_and_tell(c, status ? status : quiet);
 }
 
 /* bytes of mine to the same place of every member's dest. */
@@ -65,7 +64,8 @@ static gshmem_status_t give_to_all(struct call *c, size_t at)
     for (int step = 1; step <= g->n && c->bytes && !status; step++) {
         int i = call_after(g, step);
         if (i != g->my || (c->dest.mine + at != c->source.mine && !c->spare_root))
-            status = gshmem_putmem_nbi(c->dest.mine + at, c->source.mine, c->bytes, g->pe[i]);
+            status = gshmem_ctx_putmem_nbi(far_context(g), c->dest.mine + at, c->source.mine, c->bytes,
+                                           g->pe[i]);
     }
     return status;
 }
@@ -102,8 +102,8 @@ gshmem_status_t alltoall_put(struct call *c)
         return status;
     for (int step = 1; step <= g->n && !status; step++) {
         int i = call_after(g, step);
-        status = gshmem_putmem_nbi(c->dest.mine + (size_t)g->my * c->bytes,
-                                   c->source.mine + (size_t)i * c->bytes, c->bytes, g->pe[i]);
+        status = gshmem_ctx_putmem_nbi(far_context(g), c->dest.mine + (size_t)g->my * c->bytes,
+                                       c->source.mine + (size_t)i * c->bytes, c->bytes, g->pe[i]);
     }
     return finish(c, status);
 }
@@ -118,7 +118,7 @@ gshmem_status_t alltoalls_far(struct call *c)
         return status;
     for (int step = 1; step <= g->n && !status; step++) {
         int i = call_after(g, step);
-        status = gshmem_ctx_iputmem(GSHMEM_CTX_DEFAULT, c->dest.mine + (size_t)g->my * to,
+        status = gshmem_ctx_iputmem(far_context(g), c->dest.mine + (size_t)g->my * to,
                                     c->source.mine + (size_t)i * from, c->dst, c->sst, c->element,
                                     c->n, g->pe[i]);
     }
@@ -141,9 +141,9 @@ static gshmem_status_t get_pieces(struct call *c, const struct range *r, size_t 
     gshmem_status_t status = GSHMEM_OK, quiet;
 
     for (int i = r->first; i <= r->last && !status; i++)
-        status = gshmem_getmem_nbi(pieces + (size_t)(i - r->first) * bytes,
-                                   c->source.mine + r->offset + at, bytes, c->group->pe[i]);
-    quiet = gshmem_quiet();
+        status = gshmem_ctx_getmem_nbi(far_context(c->group), pieces + (size_t)(i - r->first) * bytes,
+                                       c->source.mine + r->offset + at, bytes, c->group->pe[i]);
+    quiet = gshmem_ctx_quiet(far_context(c->group));
     return status ? status : quiet;
 }
 
@@ -201,9 +201,9 @@ static gshmem_status_t reduce_share(struct call *c, size_t at, size_t bytes, cha
         return met ? met : lost;
     combine_pieces(c, &all, bytes, pieces);
     for (int step = 1; step <= c->group->n && !lost; step++)
-        lost = gshmem_putmem_nbi(c->dest.mine + at, pieces, bytes,
-                                 c->group->pe[call_after(c->group, step)]);
-    quiet = gshmem_quiet(); /* the pieces are free again */
+        lost = gshmem_ctx_putmem_nbi(far_context(c->group), c->dest.mine + at, pieces, bytes,
+                                     c->group->pe[call_after(c->group, step)]);
+    quiet = gshmem_ctx_quiet(far_context(c->group)); /* the pieces are free again */
     return lost ? lost : quiet;
 }
 

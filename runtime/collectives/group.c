@@ -9,6 +9,8 @@
 #include "runtime/base/log.h"
 #include "runtime/collectives/far.h"
 #include "runtime/collectives/table.h"
+#include "runtime/departures.h"
+#include "runtime/job.h"
 #include "runtime/wait.h"
 
 static const char *const collective_name[COLLECTIVE_COUNT] = {
@@ -26,6 +28,7 @@ static const char *const collective_name[COLLECTIVE_COUNT] = {
     [COLLECTIVE_SPLIT] = "team split",
     [COLLECTIVE_DESTROY] = "team destroy",
     [COLLECTIVE_AGREE] = "malloc, free or another call on the heap",
+    [COLLECTIVE_FINALIZE] = "finalize",
 };
 
 struct group *group_create(int n, int my, const int *pe, int cpus)
@@ -53,6 +56,8 @@ void group_destroy(struct group *g)
 
 /* ---- When members do not agree ---- */
 
+#define GROUP_FINALIZE signature_make(COLLECTIVE_FINALIZE, 0)
+
 static const char *name_of(uint64_t word)
 {
     unsigned int what = (uint32_t)word >> 1 & 15;
@@ -73,6 +78,10 @@ __attribute__((cold)) gshmem_status_t group_explain_mismatch(struct group *g, ui
             continue;
         if (signature == COLLECTIVE_REFUSED) /* it has said what was wrong */
             break;
+        if ((uint32_t)word == GROUP_FINALIZE)
+            return departures_fail(call, g->pe[i], departures_way(g->pe[i], g->sync[i]->note[g->round & 1].value));
+        if (signature == GROUP_FINALIZE) /* the other says it */
+            return fail_silently(GSHMEM_ERR_MISMATCH, "%s: PE %d is still in %s", call, g->pe[i], name_of(word));
         if ((uint32_t)word == COLLECTIVE_REFUSED)
             return fail(GSHMEM_ERR_MISMATCH,
                         "%s on team %d: PE %d made %s, so this collective did not take place", call,
@@ -97,12 +106,31 @@ gshmem_status_t group_refuse(struct group *g, const char *call, gshmem_status_t 
     return status;
 }
 
-gshmem_status_t group_refuse_broken(const struct group *g, const char *call)
+static gshmem_status_t refuse_broken(const struct group *g, const char *call)
 {
     return fail(g->broken,
                 "%s on team %d: an earlier collective of it failed (%s), and its members can meet "
                 "no more",
                 call, g->team, gshmem_status_text(g->broken));
+}
+
+gshmem_status_t group_check(struct group *g, const char *call)
+{
+    const uint32_t losses = host_losses(&job->host);
+
+    if (g->broken)
+        return refuse_broken(g, call);
+    if (losses == g->losses)
+        return GSHMEM_OK;
+    for (int i = 0; i < g->n; i++) {
+        if (!network_lost(job->network, g->pe[i]))
+            continue;
+        g->broken = fail(GSHMEM_ERR_PEER_DEAD, "%s on team %d: PE %d has died or cannot be reached", call,
+                         g->team, g->pe[i]);
+        return g->far ? far_break_off(g, g->broken, call) : g->broken;
+    }
+    g->losses = losses;
+    return GSHMEM_OK;
 }
 
 static inline uint64_t word_make(const struct group *g, uint32_t signature)
@@ -273,6 +301,7 @@ gshmem_status_t meet_hub(struct group *g, uint32_t signature, const char *call)
 gshmem_status_t group_farewell(struct group *g, const char *call)
 {
     _Atomic uint32_t *heard = &g->sync[g->my]->farewells;
+    gshmem_status_t status = GSHMEM_OK;
     struct wait w;
 
     if (g->far)
@@ -284,10 +313,48 @@ gshmem_status_t group_farewell(struct group *g, const char *call)
     wait_begin(&w, call, g->team);
     /* acquire: pairs with the release above */
     while (atomic_load_explicit(heard, memory_order_acquire) != (uint32_t)g->n - 1) {
-        if ((g->broken = wait_step(&w)))
-            return g->broken;
+        if (status) /* and one more look has shown nothing either */
+            return g->broken = status;
+        status = wait_step(&w);
     }
     return GSHMEM_OK;
+}
+
+/* ---- Members that have left the job ---- */
+
+int group_left(const struct group *g, int i)
+{
+    for (int parity = 0; parity < 2; parity++) {
+        const struct note *note = &g->sync[i]->note[parity];
+        /* acquire: pairs with the release of the word, or of what comes behind it */
+        if ((uint32_t)atomic_load_explicit(&note->word, memory_order_acquire) == GROUP_FINALIZE)
+            return (int)note->value;
+    }
+    return 0;
+}
+
+size_t group_word_offset(const struct group *g)
+{
+    return (size_t)g->team * sizeof(struct team_sync) + offsetof(struct team_sync, note) +
+           (g->round & 1) * sizeof(struct note) + offsetof(struct note, word);
+}
+
+uint64_t group_word(const struct group *g, int i)
+{
+    return atomic_load_explicit(&g->sync[i]->note[g->round & 1].word, memory_order_relaxed);
+}
+
+bool group_has_come(const struct group *g, int i)
+{
+    return group_word(g, i) >> 32 == g->round;
+}
+
+/* In the job's own group it comes to one more round, where it is alone; in others to none. */
+bool group_cannot_come(const struct group *g, uint64_t word)
+{
+    if (g->team == GSHMEM_TEAM_WORLD)
+        return word == word_make(g, GROUP_FINALIZE);
+    return word >> 32 != g->round;
 }
 
 void group_missing(const struct group *g, char *text, size_t size)

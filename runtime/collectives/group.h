@@ -21,7 +21,9 @@ struct group {
     bool crowded;             /* members share CPUs, */
     int cpus;                 /* so many */
     uint32_t round;           /* how many have begun; members agree on it */
+    _Atomic(const char *) under_way; /* the call whose round has begun and is not over, for other threads; or NULL */
     gshmem_status_t broken;   /* why members can meet no more: one has died, or the job ended */
+    uint32_t losses;          /* of the job, when this group last looked whether a member is lost */
     struct far *far;          /* if members are on several hosts: far.h; else NULL */
     size_t brought; /* of a note, what the coming round's readers want; for far groups, which
                        want to know it before the note is filled in */
@@ -47,6 +49,7 @@ enum collective {
     COLLECTIVE_SPLIT,
     COLLECTIVE_DESTROY,
     COLLECTIVE_AGREE,
+    COLLECTIVE_FINALIZE,
     COLLECTIVE_COUNT
 };
 
@@ -99,17 +102,37 @@ uint64_t group_announce(struct group *g, uint32_t signature);
 
 /* One round. Members that arrive with different signatures all get GSHMEM_ERR_MISMATCH, and the
  * group goes on; after any other failure it is broken. */
-static inline gshmem_status_t group_meet(struct group *g, uint32_t signature, const char *call)
+static inline void group_begin_round(struct group *g, const char *call)
 {
     g->round++;
-    return g->meet(g, signature, call);
+    /* relaxed, as below: who looks from another thread decides nothing by it but that it is not NULL */
+    atomic_store_explicit(&g->under_way, call, memory_order_relaxed);
+}
+
+static inline gshmem_status_t group_end_round(struct group *g, gshmem_status_t status)
+{
+    atomic_store_explicit(&g->under_way, NULL, memory_order_relaxed);
+    return status;
+}
+
+static inline gshmem_status_t group_meet(struct group *g, uint32_t signature, const char *call)
+{
+    group_begin_round(g, call);
+    return group_end_round(g, g->meet(g, signature, call));
+}
+
+/* The call whose round has begun and is not over; NULL: there is none. */
+static inline const char *group_under_way(const struct group *g)
+{
+    return atomic_load_explicit(&g->under_way, memory_order_relaxed);
 }
 
 /* For a member whose arguments were refused with this status, before it has met: takes part in the
  * round so that the others do not wait for it but fail too. Returns the status. */
 gshmem_status_t group_refuse(struct group *g, const char *call, gshmem_status_t status);
-/* The failure of a call on a broken group. */
-gshmem_status_t group_refuse_broken(const struct group *g, const char *call);
+/* Before a call's first round: the failure of a call on a group that is broken, or breaks here, since a
+ * member is lost that may still run and take part. */
+gshmem_status_t group_check(struct group *g, const char *call);
 
 /* Says, after a round, whom this member's signature differs from; returns GSHMEM_ERR_MISMATCH. */
 gshmem_status_t group_explain_mismatch(struct group *g, uint32_t signature, const char *call);
@@ -117,6 +140,18 @@ gshmem_status_t group_explain_mismatch(struct group *g, uint32_t signature, cons
 /* The last round of a group: on return no other member touches this one's block any more, so that
  * it can be cleaned and used by another team. */
 gshmem_status_t group_farewell(struct group *g, const char *call);
+
+/* Whether member i of the job's group, which is on this host, has come to COLLECTIVE_FINALIZE: what it says with
+ * its note, or 0. */
+int group_left(const struct group *g, int i);
+/* Where, in a member's system memory, its note of this group's latest round has its word; and that of a member on
+ * this host. */
+size_t group_word_offset(const struct group *g);
+uint64_t group_word(const struct group *g, int i);
+/* Whether a member on this host has come to the latest round. */
+bool group_has_come(const struct group *g, int i);
+/* Whether a member that has left the job, and has that word, is missing in the latest round for good. */
+bool group_cannot_come(const struct group *g, uint64_t word);
 
 /* "PEs 3, 5 and 7 have not arrived at sync"; empty if all have. */
 void group_missing(const struct group *g, char *text, size_t size);

@@ -85,17 +85,72 @@ static size_t size_brought_by(const struct call *c, int i)
     return i == c->group->my ? c->bytes : group_read(c->group, i)->value;
 }
 
-/* Source may lie where it goes to, and nowhere else in the `all` bytes of dest. */
-static gshmem_status_t check_apart(const struct call *c, size_t my_place, size_t all)
-{
-    uintptr_t dest = (uintptr_t)c->dest.mine, source = (uintptr_t)c->source.mine;
+/* What a member of a collect says of its objects, behind the data that its note has: with that all judge alike
+ * whether the call can be made. */
+struct objects {
+    uint64_t room; /* from dest on: nodes can have heaps of different sizes */
+    int64_t ahead; /* how far behind dest source begins */
+};
+static_assert(NOTE_BYTES % _Alignof(struct objects) == 0 && NOTE_BYTES + sizeof(struct objects) <= NOTE_ROOM,
+              "they fit behind the data");
 
-    if (!c->bytes || source + c->bytes <= dest || dest + all <= source || source == dest + my_place)
+static size_t objects_at(size_t bytes)
+{
+    const size_t align = _Alignof(struct objects), data = bytes <= NOTE_BYTES ? bytes : 0;
+
+    return (data + align - 1) / align * align;
+}
+
+static void say_objects(const struct call *c, struct note *note)
+{
+    const struct objects o = {c->dest.room, (int64_t)((uintptr_t)c->source.mine - (uintptr_t)c->dest.mine)};
+
+    memcpy(note->data + objects_at(c->bytes), &o, sizeof o);
+}
+
+static struct objects objects_of(const struct call *c, int i)
+{
+    const struct note *note = group_read(c->group, i);
+    struct objects o;
+
+    memcpy(&o, note->data + objects_at(size_brought_by(c, i)), sizeof o);
+    return o;
+}
+
+static size_t least_room(const struct call *c)
+{
+    size_t least = c->dest.room;
+
+    for (int i = 0; i < c->group->n; i++) {
+        const struct objects o = objects_of(c, i);
+        least = o.room < least ? o.room : least;
+    }
+    return least;
+}
+
+/* Each member's source may lie where it goes to, and nowhere else in the `all` bytes of dest. */
+static gshmem_status_t check_apart(const struct call *c, size_t all)
+{
+    struct group *g = c->group;
+    int other = -1;
+    size_t at = 0;
+
+    for (int i = 0; i < g->n; i++) {
+        const size_t bytes = size_brought_by(c, i);
+        const int64_t ahead = objects_of(c, i).ahead;
+        bool apart = !bytes || ahead + (int64_t)bytes <= 0 || ahead >= (int64_t)all || ahead == (int64_t)at;
+        if (!apart && i == g->my)
+            return fail(GSHMEM_ERR_ARGUMENT,
+                        "%s on team %d: dest (%p, %zu B of all members) and source (%p, %zu B) overlap", c->name,
+                        g->team, (void *)c->dest.mine, all, (void *)c->source.mine, bytes);
+        other = apart ? other : i;
+        at += bytes;
+    }
+    if (other < 0)
         return GSHMEM_OK;
-    return fail(GSHMEM_ERR_ARGUMENT,
-                "%s on team %d: dest (%p, %zu B of all members) and source (%p, %zu B) overlap",
-                c->name, c->group->team, (void *)c->dest.mine, all, (void *)c->source.mine,
-                c->bytes);
+    return fail(GSHMEM_ERR_MISMATCH,
+                "%s on team %d: dest and source of PE %d overlap, so this collective did not take place", c->name,
+                g->team, g->pe[other]);
 }
 
 /* Sizes are exchanged with the first round, and with them all blocks that fit into notes. If there
@@ -103,32 +158,35 @@ static gshmem_status_t check_apart(const struct call *c, size_t my_place, size_t
 gshmem_status_t collect_sized(struct call *c)
 {
     struct group *g = c->group;
-    struct note *note = group_note(g);
     size_t at = 0, my_place = 0;
     size_t largest = 0;
     gshmem_status_t status;
 
+    g->brought = NOTE_BYTES + sizeof(struct objects); /* of those who bring the most */
+    struct note *note = group_note(g);
     note->value = c->bytes;
+    say_objects(c, note);
     if (c->bytes && c->bytes <= NOTE_BYTES)
         gshmem_copy(note->data, c->source.mine, c->bytes);
-    c->signature = signature_make(c->what, signature_mix(0, c->dest.offset));
+    c->signature = signature_make(c->what, signature_mix(0, c->dest.name));
     if ((status = call_meet(c)))
         return status;
 
+    const size_t room = g->far ? least_room(c) : c->dest.room;
     for (int i = 0; i < g->n; i++) {
         size_t bytes = size_brought_by(c, i);
-        if (bytes > c->dest_capacity - at)
+        if (bytes > room - at)
             return fail(GSHMEM_ERR_NOT_SYMMETRIC,
                         "%s: with the %zu B of PE %d, dest runs past the end of symmetric memory, "
                         "%zu B from its start",
-                        c->name, bytes, g->pe[i], c->dest_capacity);
+                        c->name, bytes, g->pe[i], room);
         if (i == g->my)
             my_place = at;
         at += bytes;
         largest = bytes > largest ? bytes : largest;
     }
-    if ((status = check_apart(c, my_place, at)))
-        return largest > NOTE_BYTES ? group_refuse(g, c->name, status) : status;
+    if ((status = check_apart(c, at)))
+        return status;
     at = 0;
     for (int i = 0; i < g->n; i++) {
         size_t bytes = size_brought_by(c, i);

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "runtime/base/log.h"
-#include "runtime/job.h"
 
 /* Libraries that asked, by an address inside; they may before there is a job to hang this on. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -50,6 +49,43 @@ static uint64_t digest_more(uint64_t digest, const void *bytes, size_t n)
     return digest;
 }
 
+/* Where there is no build id: what the object's file has in memory that nobody writes, its code for one, in words. The
+ * dynamic linker changes that in objects with relocations of text alone. AddressSanitizer has bytes in it that are
+ * nobody's. */
+__attribute__((no_sanitize("address"))) static uint64_t digest_content(uint64_t digest, const struct dl_phdr_info *object)
+{
+    typedef uint64_t __attribute__((aligned(1), may_alias)) word_anywhere;
+
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &object->dlpi_phdr[i];
+        const char *at = (const char *)(object->dlpi_addr + p->p_vaddr);
+        uint64_t word;
+
+        if (p->p_type != PT_LOAD || !(p->p_flags & PF_R) || p->p_flags & PF_W)
+            continue;
+        for (size_t have = 0; have + sizeof word <= p->p_filesz; have += sizeof word) {
+            word = *(const word_anywhere *)(at + have); /* memcpy would be watched */
+            digest = (digest ^ word) * 1099511628211u;
+            digest ^= digest >> 32;
+        }
+    }
+    return digest;
+}
+
+static bool has_text_relocations(const struct dl_phdr_info *object)
+{
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &object->dlpi_phdr[i];
+        const ElfW(Dyn) *d = (const void *)(object->dlpi_addr + p->p_vaddr);
+
+        for (; p->p_type == PT_DYNAMIC && d->d_tag != DT_NULL; d++) {
+            if (d->d_tag == DT_TEXTREL || (d->d_tag == DT_FLAGS && d->d_un.d_val & DF_TEXTREL))
+                return true;
+        }
+    }
+    return false;
+}
+
 /* The linker's build id, where there is one among the notes. */
 static uint64_t digest_build_id(uint64_t digest, uintptr_t notes, size_t size)
 {
@@ -71,6 +107,8 @@ static uint64_t digest_build_id(uint64_t digest, uintptr_t notes, size_t size)
 
 static void digest_object(uint64_t *digest, const struct dl_phdr_info *object)
 {
+    bool identified = false;
+
     for (int i = 0; i < object->dlpi_phnum; i++) {
         const ElfW(Phdr) *p = &object->dlpi_phdr[i];
 
@@ -78,9 +116,14 @@ static void digest_object(uint64_t *digest, const struct dl_phdr_info *object)
             uint64_t shape[] = {p->p_vaddr, p->p_filesz, p->p_memsz, p->p_flags};
             *digest = digest_more(*digest, shape, sizeof shape);
         }
-        if (p->p_type == PT_NOTE)
-            *digest = digest_build_id(*digest, object->dlpi_addr + p->p_vaddr, p->p_memsz);
+        if (p->p_type == PT_NOTE) {
+            uint64_t before = *digest;
+            *digest = digest_build_id(before, object->dlpi_addr + p->p_vaddr, p->p_memsz);
+            identified |= *digest != before;
+        }
     }
+    if (!identified && !has_text_relocations(object))
+        *digest = digest_content(*digest, object);
 }
 
 static void add_segment(struct search *s, uintptr_t begin, uintptr_t end, uintptr_t file_end,
@@ -197,7 +240,7 @@ gshmem_status_t data_find(struct data_segments *segments)
     return status;
 }
 
-static gshmem_status_t ask(const void *inside)
+static gshmem_status_t ask(const void *inside, bool *of_library)
 {
     struct search s = search(inside, NULL);
 
@@ -205,6 +248,7 @@ static gshmem_status_t ask(const void *inside)
         return fail(GSHMEM_ERR_ARGUMENT,
                     "gshmem_symmetric_data: %p is not a variable of the program or of a library",
                     inside);
+    *of_library = !s.executable;
     if (s.executable)
         return GSHMEM_OK; /* its variables are symmetric without asking */
     for (int i = 0; i < asked_count; i++) {
@@ -218,14 +262,10 @@ static gshmem_status_t ask(const void *inside)
     return GSHMEM_OK;
 }
 
-gshmem_status_t gshmem_symmetric_data(const void *inside)
+gshmem_status_t data_ask(const void *inside, bool *of_library)
 {
-    if (job)
-        return fail(GSHMEM_ERR_STATE, "gshmem_symmetric_data: to be called before gshmem_init");
-    if (!inside)
-        return fail(GSHMEM_ERR_ARGUMENT, "gshmem_symmetric_data: NULL is not a variable");
     pthread_mutex_lock(&lock);
-    gshmem_status_t status = ask(inside);
+    gshmem_status_t status = ask(inside, of_library);
     pthread_mutex_unlock(&lock);
     return status;
 }

@@ -7,6 +7,7 @@
 #ifndef GSHMEM_RUNTIME_DATA_H
 #define GSHMEM_RUNTIME_DATA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,15 +28,21 @@ struct data_segments {
     /* The executable's first, then those of libraries, in the order in which they asked. */
     struct data_segment segment[DATA_SEGMENT_MAX];
     size_t bytes;    /* of all, as laid out in a slot */
-    uint64_t digest; /* sizes and build identity: the same program on another PE */
+    uint64_t digest; /* sizes and build id, or content: the same program on another PE */
 };
 
 /* Finds them. An executable without writable data gives none. */
 gshmem_status_t data_find(struct data_segments *segments);
 
+/* Counts the writable segments of the library that has this variable among them, at the next data_find;
+ * *of_library: it is one, and not the executable, whose count anyway. */
+gshmem_status_t data_ask(const void *inside, bool *of_library);
+
 /* Moves a segment into fd at offset, keeping address and contents. Not undone at finalize: the
  * variables go on living there until the next job or the end of the process, and one duplicate of
  * fd per segment stays open for it. A child made by fork gets a private copy. */
 gshmem_status_t data_share(const struct data_segment *segment, int fd, size_t offset);
+/* In a child for whose copy there was no memory: its variables are its parent's. */
+bool data_is_parents(void);
 
 #endif

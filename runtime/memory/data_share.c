@@ -22,6 +22,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "runtime/base/file_limit.h"
 #include "runtime/base/log.h"
 
 /* Segments that live in a file; they outlive the job, and so does this. */
@@ -191,9 +192,17 @@ static void after_fork_in_parent(void)
     pthread_mutex_unlock(&lock);
 }
 
+static bool is_parents;
+
+bool data_is_parents(void)
+{
+    return is_parents;
+}
+
 static void after_fork_in_child(void)
 {
     for (int i = 0; i < moved_count; i++) {
+        is_parents |= !copy_for_child[i];
         if (copy_for_child[i])
             mremap(copy_for_child[i], moved[i].bytes, moved[i].bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
                    (void *)moved[i].base);
@@ -228,10 +237,15 @@ static gshmem_status_t move(const struct data_segment *s, int fd, size_t offset)
         return fail(GSHMEM_ERR_UNSUPPORTED, "symmetric variables: more than %d segments",
                     DATA_SEGMENT_MAX);
 
-    struct moved after = {s->base, s->bytes, offset, fcntl(fd, F_DUPFD_CLOEXEC, 0), s->protection};
+    if (!file_limit_allows(offset + s->bytes))
+        return fail(GSHMEM_ERR_SYSTEM, "symmetric variables: %zu MiB into the file that this host's PEs share: %s; this PE's "
+                                       "limit on file sizes is lower than that of the host's lowest PE (ulimit -f)",
+                    (offset + s->bytes) >> 20, strerror(EFBIG));
+
+    struct moved after = {s->base, s->bytes, offset, fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), s->protection};
     if (after.fd < 0)
         return fail(GSHMEM_ERR_SYSTEM, "symmetric variables: duplicating a descriptor: %s",
-                    strerror(errno));
+                    log_errno(errno));
 
     /* From here to the mapping: no writes to variables. */
     bool ok = before ? copy_moved(before, fd, offset) : copy_private(s, fd, offset);

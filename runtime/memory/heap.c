@@ -69,7 +69,7 @@ static void ask_for_huge_pages(struct heap *h)
     /* Whoever touches a page first makes it, so ask for all heaps mapped here. If the system has
      * none to offer it says so, and nothing is lost. */
     for (int i = 0; i < host->n; i++) {
-        char *heap = host->arena + host_heap_offset(&host->layout, i);
+        char *heap = i == host->index ? h->base : host->arena + host_heap_offset(&host->layout, i);
         if (madvise(heap + HUGE_PAGE, h->limit - HUGE_PAGE, MADV_HUGEPAGE) != 0) {
             log_info("huge pages: this system offers none for shared memory");
             return;
@@ -251,15 +251,22 @@ static void refuse_size(const struct heap *h, struct request *r, size_t bytes, s
                        amount(largest).text);
 }
 
+/* What an object of that size has, whatever its alignment was asked to be, and wherever it grew. */
+static size_t natural_alignment(size_t bytes)
+{
+    return bytes < LINE ? SMALL_ALIGNMENT : LINE;
+}
+
 /* Where the new object is, or HEAP_NOWHERE. */
 static size_t take(struct heap *h, struct request *r, size_t bytes, size_t alignment)
 {
-    size_t natural = bytes < LINE ? SMALL_ALIGNMENT : LINE, offset;
+    size_t welcome, offset;
 
-    if (alignment < natural)
-        alignment = natural;
+    if (alignment < natural_alignment(bytes))
+        alignment = natural_alignment(bytes);
     /* A huge page boundary is welcome, and not worth failing for. */
-    if ((bytes < HUGE_PAGE || !allocator_take(h->objects, bytes, HUGE_PAGE, &offset)) &&
+    welcome = alignment < HUGE_PAGE ? HUGE_PAGE : alignment;
+    if ((bytes < HUGE_PAGE || !allocator_take(h->objects, bytes, welcome, &offset)) &&
         !allocator_take(h->objects, bytes, alignment, &offset)) {
         refuse_size(h, r, bytes, alignment);
         return HEAP_NOWHERE;
@@ -365,15 +372,21 @@ static gshmem_status_t decide_on_nics(uint64_t least, uint64_t most, uint64_t mi
 static gshmem_status_t meet(struct heap *host, struct heap *device, const char *call)
 {
     char why[300];
-    const uint64_t mine[6] = {host->limit, device ? device->limit : 0,
+    const uint64_t mine[7] = {host->limit, device ? device->limit : 0,
                               device ? device_heap_addresses(device->device) : 0,
                               device && domain_possible(job), offer_nics(why, sizeof why),
-                              job->nic_objects ? job->nic_objects->limit : 0};
-    uint64_t least[6], most[6];
+                              job->nic_objects ? job->nic_objects->limit : 0,
+                              (uintptr_t)job->placed};
+    uint64_t least[7], most[7];
     gshmem_status_t status;
 
-    if ((status = collective_agree(job->team[GSHMEM_TEAM_WORLD], call, mine, least, most, 6)))
+    if ((status = collective_agree(job->team[GSHMEM_TEAM_WORLD], call, mine, least, most, 7)))
         return status;
+    if (least[6] != most[6])
+        return fail(GSHMEM_ERR_MISMATCH,
+                    "%s: GSHMEM_HEAP_BASE asks for another address here than on other PEs, or for none: set it alike for "
+                    "all (%#llx..%#llx, here %#llx)",
+                    call, (unsigned long long)least[6], (unsigned long long)most[6], (unsigned long long)mine[6]);
     if (most[1] && !least[1])
         return fail(GSHMEM_ERR_MISMATCH,
                     "%s: this PE has its heap in %s memory, PEs of another host have theirs in %s "
@@ -587,16 +600,18 @@ static size_t move(struct heap *h, struct request *r, size_t offset, size_t befo
             allocator_give(h->objects, to);
         return HEAP_NOWHERE;
     }
-    gshmem_status_t status =
-        to == HEAP_NOWHERE ? GSHMEM_OK : copy(h, to, offset, before < bytes ? before : bytes);
+    gshmem_status_t status = GSHMEM_OK;
+    if (to != HEAP_NOWHERE) {
+        touch(h, to, bytes); /* by the copy: what is there is no longer zero, whatever the others say */
+        status = copy(h, to, offset, before < bytes ? before : bytes);
+    }
     if (status)
         request_refuse_failed(r, status);
     if (request_agree(r) != GSHMEM_OK) {
         if (to != HEAP_NOWHERE)
-            allocator_give(h->objects, to);
+            release(h, to, bytes);
         return HEAP_NOWHERE;
     }
-    touch(h, to, bytes);
     release(h, offset, before);
     return to;
 }
@@ -620,7 +635,7 @@ void *gshmem_realloc(void *ptr, size_t bytes)
         release(h, offset, before);
         return leave(h, HEAP_NOWHERE);
     }
-    if (allocator_resize(h->objects, offset, bytes))
+    if (offset % natural_alignment(bytes) == 0 && allocator_resize(h->objects, offset, bytes))
         return leave(h, resize(h, &r, offset, before, bytes) ? offset : HEAP_NOWHERE);
     return leave(h, move(h, &r, offset, before, bytes));
 }

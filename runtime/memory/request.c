@@ -126,15 +126,16 @@ static gshmem_status_t explain_refusal(const struct request *r, enum request_wor
                          request_name(r), (int)pe);
 }
 
-gshmem_status_t request_agree(const struct request *r)
+gshmem_status_t request_agree(const struct request *asked)
 {
     uint64_t min[REQUEST_WORDS], max[REQUEST_WORDS];
+    struct request own = *asked, *r = &own;
     gshmem_status_t status = gshmem_quiet();
 
-    if (!status)
-        status = collective_agree(job->team[GSHMEM_TEAM_WORLD], request_name(r), r->word, min, max,
-                                  REQUEST_WORDS);
-    if (status)
+    if (status && !r->word[REQUEST_MISUSE] && !r->word[REQUEST_MEMORY])
+        request_refuse_failed(r, status); /* on all PEs, which wait for this one */
+    if ((status = collective_agree(job->team[GSHMEM_TEAM_WORLD], request_name(r), r->word, min, max,
+                                   REQUEST_WORDS)))
         return status;
     for (enum request_word word = 0; word < REQUEST_WORDS; word++) {
         if (word == REQUEST_MISUSE || word == REQUEST_MEMORY) {

@@ -60,7 +60,7 @@ void pshmem_barrier(int PE_start, int logPE_stride, int PE_size, long *pSync)
     gshmem_team_t team = TEAM("shmem_barrier");
 
     if (team != GSHMEM_TEAM_INVALID)
-        settle(gshmem_barrier(team));
+        settle_set(team, gshmem_barrier(team));
 }
 WEAK(shmem_barrier)
 
@@ -69,7 +69,7 @@ void pshmem_sync(int PE_start, int logPE_stride, int PE_size, long *pSync)
     gshmem_team_t team = TEAM("shmem_sync");
 
     if (team != GSHMEM_TEAM_INVALID)
-        settle(gshmem_team_sync(team));
+        settle_set(team, gshmem_team_sync(team));
 }
 WEAK(shmem_sync)
 
@@ -81,8 +81,9 @@ WEAK(shmem_sync)
         gshmem_team_t team = TEAM("shmem_broadcast" #bits);                                        \
                                                                                                    \
         if (team != GSHMEM_TEAM_INVALID) /* the root's dest stays as it is */                      \
-            settle(gshmem_path_broadcast_others(team, dest, source,                                \
-                                                gshmem_bytes(nelems, bits / 8), PE_root));         \
+            settle_set(team, gshmem_path_broadcast_others(team, dest, source,                      \
+                                                          gshmem_bytes(nelems, bits / 8),          \
+                                                          PE_root));                               \
     }                                                                                              \
     WEAK(shmem_broadcast##bits)                                                                    \
                                                                                                    \
@@ -93,7 +94,7 @@ WEAK(shmem_sync)
         gshmem_team_t team = TEAM("shmem_alltoalls" #bits);                                        \
                                                                                                    \
         if (team != GSHMEM_TEAM_INVALID)                                                           \
-            settle(gshmem_alltoallsmem(team, dest, source, dst, sst, bits / 8, nelems));           \
+            settle_set(team, gshmem_alltoallsmem(team, dest, source, dst, sst, bits / 8, nelems)); \
     }                                                                                              \
     WEAK(shmem_alltoalls##bits)
 
@@ -104,7 +105,8 @@ WEAK(shmem_sync)
         gshmem_team_t team = TEAM("shmem_" #name #bits);                                           \
                                                                                                    \
         if (team != GSHMEM_TEAM_INVALID)                                                           \
-            settle(gshmem_##name##mem(team, dest, source, gshmem_bytes(nelems, bits / 8)));        \
+            settle_set(team, gshmem_##name##mem(team, dest, source,                                \
+                                                gshmem_bytes(nelems, bits / 8)));                  \
     }                                                                                              \
     WEAK(shmem_##name##bits)
 

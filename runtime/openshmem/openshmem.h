@@ -43,6 +43,14 @@ static inline gshmem_team_t active_set(const char *call, int start, int log_stri
     return team;
 }
 
+/* After a collective of an active set. */
+static inline void settle_set(gshmem_team_t team, gshmem_status_t status)
+{
+    gshmem_status_t left = gshmem_path_leave_set(team);
+
+    settle(status ? status : left);
+}
+
 /* Whether the names of all functions that exist inline lead to this library. */
 bool openshmem_is_own(void);
 

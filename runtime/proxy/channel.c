@@ -82,8 +82,7 @@ static void end(struct passage *p, gshmem_status_t status)
 static __attribute__((noinline)) void land_and_tell(struct passage *p, gshmem_status_t status)
 {
     if (status && p->raises)
-        fail_silently(status, "%s in a kernel with PE %d: %s", command_name(p), command_pe(p),
-                      gshmem_status_text(status));
+        fail(status, "%s in a kernel with PE %d: %s", command_name(p), command_pe(p), gshmem_status_text(status));
     end(p, status);
 }
 
@@ -115,7 +114,7 @@ void channel_publish(struct proxy_channel *c)
 
 enum step {
     STEP_TAKEN,
-    STEP_FULL,      /* its transport has no room */
+    STEP_FULL,      /* its transport has no room, or its PE is not known yet */
     STEP_UNWRITTEN, /* not all of it is there */
     STEP_FENCED,    /* it waits for other channels */
 };
@@ -256,12 +255,19 @@ static __attribute__((noinline)) enum step take_any(struct proxy_channel *c, uin
     }
     if (first.kind == GSHMEM_COMMAND_FENCE && !first.more)
         return pass_fence(c, &first, p);
+    if (first.kind == GSHMEM_COMMAND_FLUSH && !first.more) {
+        c->taken += p->slots;
+        end(p, c->way->flush(c->way->context));
+        return STEP_TAKEN;
+    }
     gshmem_status_t status =
         first.more && !pair
             ? fail(GSHMEM_ERR_ARGUMENT,
                    "%s in a kernel: its command has a second part that does not belong to it",
                    command_name(p))
             : command_translate(&first, pair ? &second : NULL, c->way, p, &request);
+    if (status == TRANSPORT_FULL)
+        return STEP_FULL;
     if (!status) {
         request.done = land;
         request.tag = p;

@@ -44,6 +44,8 @@ struct proxy_way {
     gshmem_status_t (*store)(void *context, void *to, const void *from, size_t bytes);
     /* As a transport's post; to whichever transport that PE is reached by. */
     gshmem_status_t (*post)(void *context, const struct transport_request *request);
+    /* What NICs have written to the device's memory is seen by kernels from here on. */
+    gshmem_status_t (*flush)(void *context);
     /* Hands a failure to the error policy, with the text of the last error of this thread, and then
      * gives the answer: not at once, since the policy is the program's, and a lock is held. */
     void (*raise)(void *context, gshmem_status_t status, const struct proxy_answer *then);

@@ -26,6 +26,7 @@ static const char *const calls[] = {
     [GSHMEM_COMMAND_REFUSE_COLLECTIVE] = "a collective",
     [GSHMEM_COMMAND_REFUSE_WAIT] = "a wait",
     [GSHMEM_COMMAND_FENCE] = "fence",
+    [GSHMEM_COMMAND_FLUSH] = "a wait",
 };
 
 enum { KINDS = sizeof calls / sizeof calls[0] };
@@ -203,6 +204,17 @@ static gshmem_status_t refuse(const struct translation *t)
 {
     const struct gshmem_command *c = t->first;
 
+    if (c->local == GSHMEM_REFUSED_NULL && c->type == 0)
+        return fail(GSHMEM_ERR_ARGUMENT, "pe_quiet in a kernel: target_pes is NULL and n is %llu",
+                    (unsigned long long)c->size);
+    if (c->local == GSHMEM_REFUSED_NULL)
+        return fail(GSHMEM_ERR_ARGUMENT, "%s in a kernel of %llu B at %#llx: %s is NULL", command_name(t->passage),
+                    (unsigned long long)c->size, (unsigned long long)c->address,
+                    c->type == GSHMEM_COMMAND_PUT   ? "source"
+                    : c->type == GSHMEM_COMMAND_GET ? "dest"
+                                                    : "fetch");
+    if (c->local && c->type == 0)
+        return fail(GSHMEM_ERR_ARGUMENT, "fence or quiet in a kernel: the context is GSHMEM_CTX_INVALID");
     if (c->local)
         return fail(GSHMEM_ERR_ARGUMENT,
                     "%s in a kernel at %#llx: the context is GSHMEM_CTX_INVALID",

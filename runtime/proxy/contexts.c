@@ -1,4 +1,5 @@
-/* Kernels' contexts: their channels, made and freed; and quiet, as the host sees it. */
+/* Kernels' contexts: their channels, made and freed; and fence and quiet, as the host sees them. */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
@@ -11,6 +12,12 @@ enum {
     UNWRITTEN_S = 10,     /* how long a quiet waits for what a kernel began to write, */
     UNWRITTEN_LAST_S = 2, /* and where kernels have ended */
 };
+
+static_assert(offsetof(struct pending, issued) == offsetof(struct gshmem_host_operations, issued) &&
+                  offsetof(struct pending, done) == offsetof(struct gshmem_host_operations, done) &&
+                  offsetof(struct pending, failed) == offsetof(struct gshmem_host_operations, failed) &&
+                  offsetof(struct pending, told) == offsetof(struct gshmem_host_operations, told),
+              "kernels look at what the host has in flight");
 
 static bool make_channel(struct device *d, struct kernel_channel *c, struct gshmem_device_channel *view)
 {
@@ -35,7 +42,6 @@ static bool make_channel(struct device *d, struct kernel_channel *c, struct gshm
         .done_copy = &c->device->done_copy,
         .failed = &c->shared->failed,
         .failed_seen = &c->device->failed_seen,
-        .fenced = &c->device->fenced,
     };
     return memory_tell(d, view, &seen, sizeof seen) == GSHMEM_OK;
 }
@@ -68,7 +74,8 @@ void kernels_free_context(struct job *j, struct kernel_context *k)
     free(k);
 }
 
-gshmem_status_t kernels_make_context(struct job *j, int channels, struct kernel_context **out)
+gshmem_status_t kernels_make_context(struct job *j, int channels, struct pending *pending,
+                                     struct kernel_context **out)
 {
     struct kernel_context *k = calloc(1, sizeof *k + (size_t)channels * sizeof k->own[0]);
     gshmem_status_t status = GSHMEM_OK;
@@ -76,6 +83,8 @@ gshmem_status_t kernels_make_context(struct job *j, int channels, struct kernel_
 
     if (k) {
         k->device = j->device;
+        k->network = j->network;
+        k->host = network_is_far(j->network) ? (struct gshmem_host_operations *)pending : NULL;
         k->channels = channels;
         k->view = memory_of_device(j->device, sizeof *k->view);
         k->channel = memory_of_device(j->device, (size_t)channels * sizeof *k->channel);
@@ -103,13 +112,14 @@ gshmem_status_t kernels_open_context(struct job *j, struct context *c)
 
     if (!j->kernels)
         return GSHMEM_OK;
-    if ((status = kernels_make_context(j, 1, &c->kernel)))
+    if ((status = kernels_make_context(j, 1, c->pending, &c->kernel)))
         return status;
     const struct gshmem_device_ctx view = kernels_view(j, t, c->kernel);
     if ((status = memory_tell(j->device, c->kernel->view, &view, sizeof view)))
-        return status;
-    c->view.device = c->kernel->view;
-    return GSHMEM_OK;
+        kernels_end_context(j, c);
+    else
+        c->view.device = c->kernel->view;
+    return status;
 }
 
 void kernels_end_context(struct job *j, struct context *c)
@@ -123,15 +133,16 @@ bool kernels_close_context(struct job *j, struct context *c)
 {
     for (int i = 0; c->kernel && i < c->kernel->channels; i++) {
         const struct kernel_channel *own = &c->kernel->own[i];
-        if ((gshmem_load_acquire(own->proxy.done) & ~GSHMEM_DONE_FAILED) !=
-            memory_ask(j->device, &own->device->ticket))
+        uint64_t issued;
+        if (memory_ask(j->device, &own->device->ticket, &issued) != GSHMEM_OK ||
+            (gshmem_load_acquire(own->proxy.done) & ~GSHMEM_DONE_FAILED) != issued)
             return false;
     }
     kernels_end_context(j, c);
     return true;
 }
 
-/* ---- Quiet, for the host ---- */
+/* ---- Fence and quiet, for the host ---- */
 
 enum { CHANNELS_MOST = 64 };
 
@@ -168,48 +179,113 @@ static bool any_never_written(const struct kernel_context *k, const uint64_t *ta
     return any;
 }
 
-/* Until all positions of channel i before its target are done. A kernel that was ended between
+enum stage { STAGE_POSTED, STAGE_DONE };
+
+/* acquire: pairs with the releases in gshmem_channel_give_back and channel_publish */
+static uint64_t come_to(const struct kernel_channel *c, enum stage stage)
+{
+    return stage == STAGE_DONE ? gshmem_load_acquire(c->proxy.done) & ~GSHMEM_DONE_FAILED
+                               : gshmem_load_acquire(c->proxy.tail);
+}
+
+/* Until all positions of channel i before its target have come to that stage. A kernel that was ended between
  * taking a place and writing it leaves one behind that all others wait for. */
-static gshmem_status_t wait_for(struct kernel_context *k, int i, const uint64_t *target,
+static gshmem_status_t wait_for(struct kernel_context *k, int i, const uint64_t *target, enum stage stage,
                                 const char *call, bool last)
 {
     const uint64_t most = (last ? UNWRITTEN_LAST_S : UNWRITTEN_S) * UINT64_C(1000000000);
     struct unwritten u[CHANNELS_MOST] = {{.since = 0}};
     struct kernel_channel *c = &k->own[i];
     gshmem_status_t status = GSHMEM_OK;
-    uint64_t done = 0;
+    uint64_t now = 0;
     struct wait w;
 
-    wait_begin(&w, call, GSHMEM_TEAM_WORLD);
-    /* acquire: pairs with the release in channel_publish */
-    while (!status && !c->abandoned &&
-           (done = gshmem_load_acquire(c->proxy.done) & ~GSHMEM_DONE_FAILED) < target[i]) {
+    wait_begin(&w, call, WAIT_FOR_NETWORK);
+    while (!status && !atomic_load_explicit(&c->abandoned, memory_order_relaxed) &&
+           (now = come_to(c, stage)) < target[i]) {
         status = wait_slowly(&w);
         if (!status && any_never_written(k, target, u, most)) {
-            c->abandoned = last;
+            atomic_store_explicit(&c->abandoned, last, memory_order_relaxed);
             return fail(GSHMEM_ERR_DEVICE,
                         "%s: of %llu operations in kernels the first was begun and never came: its "
                         "kernel has ended or does not run",
-                        call, (unsigned long long)(target[i] - done));
+                        call, (unsigned long long)(target[i] - now));
         }
     }
     return status;
 }
 
-gshmem_status_t kernels_quiet(struct kernel_context *k, const char *call, bool last)
+/* What is issued in each channel; where the device cannot tell that, nothing is known to be complete. */
+static gshmem_status_t ask_tickets(const struct kernel_context *k, uint64_t target[CHANNELS_MOST])
 {
     gshmem_status_t status = GSHMEM_OK;
-    uint64_t target[CHANNELS_MOST];
 
-    for (int i = 0; i < k->channels; i++)
-        target[i] = memory_ask(k->device, &k->own[i].device->ticket);
-    for (int i = 0; i < k->channels && !status; i++) {
-        struct kernel_channel *c = &k->own[i];
-        status = wait_for(k, i, target, call, last);
-        uint64_t failed = gshmem_load_relaxed(&c->shared->failed);
-        if (!status && failed >> 8 != c->told)
-            status = (gshmem_status_t)(failed & 255);
-        c->told = failed >> 8;
+    for (int i = 0; i < k->channels && !status; i++)
+        status = memory_ask(k->device, &k->own[i].device->ticket, &target[i]);
+    return status;
+}
+
+static gshmem_status_t wait_for_all(struct kernel_context *k, const uint64_t *target, enum stage stage,
+                                    const char *call, bool last)
+{
+    gshmem_status_t status = GSHMEM_OK;
+
+    for (int i = 0; i < k->channels; i++) {
+        gshmem_status_t one = wait_for(k, i, target, stage, call, last);
+        status = status ? status : one;
     }
+    return status;
+}
+
+/* A failure that neither a quiet of the host has answered with nor one of a kernel. */
+static gshmem_status_t take_failure(struct kernel_context *k, struct kernel_channel *c, const char *call)
+{
+    const uint64_t failed = gshmem_load_relaxed(c->proxy.failed);
+    uint64_t *seen = &c->device->failed_seen, told;
+
+    if (atomic_exchange_explicit(&c->told, failed, memory_order_relaxed) == failed)
+        return GSHMEM_OK;
+    if (k->device->ops->own_heap) { /* which has no atomics for the CPU; two quiets at once may both tell */
+        if (memory_ask(k->device, seen, &told) != GSHMEM_OK)
+            told = 0;
+        if (told < failed)
+            memory_tell(k->device, seen, &failed, sizeof failed);
+    } else {
+        told = gshmem_raise_to(seen, failed);
+    }
+    if (told >= failed)
+        return GSHMEM_OK;
+    return fail_silently((gshmem_status_t)(failed & 255), "%s: an operation in a kernel has failed: %s", call,
+                         gshmem_status_text((gshmem_status_t)(failed & 255)));
+}
+
+gshmem_status_t kernels_fence(struct kernel_context *k, const char *call)
+{
+    uint64_t target[CHANNELS_MOST];
+    gshmem_status_t status;
+    bool done = true;
+
+    if ((status = ask_tickets(k, target)))
+        return status;
+    for (int i = 0; i < k->channels; i++)
+        done &= come_to(&k->own[i], STAGE_DONE) >= target[i];
+    if (done)
+        return GSHMEM_OK;
+    status = wait_for_all(k, target, STAGE_POSTED, call, false);
+    if (!status && network_local_busy(k->network))
+        status = wait_for_all(k, target, STAGE_DONE, call, false);
+    return status;
+}
+
+gshmem_status_t kernels_quiet(struct kernel_context *k, const char *call, bool last)
+{
+    uint64_t target[CHANNELS_MOST];
+    gshmem_status_t status;
+
+    if ((status = ask_tickets(k, target)))
+        return status;
+    status = wait_for_all(k, target, STAGE_DONE, call, last);
+    for (int i = 0; i < k->channels && !status; i++)
+        status = take_failure(k, &k->own[i], call);
     return status;
 }

@@ -15,7 +15,7 @@ static gshmem_status_t make_tables(struct device *d, struct kernels *k, int n_pe
     k->device = memory_of_device(d, sizeof *k->device);
     k->nowhere = memory_of_device(d, (size_t)n_pes * sizeof *k->nowhere);
     k->dead = calloc((size_t)n_pes, sizeof *k->dead);
-    if (!k->shared || !k->device || !k->nowhere || !k->dead)
+    if (!k->shared || !k->device || !k->nowhere || !k->dead || !departures_watch_begin(&k->left, n_pes))
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for kernels' view of the job");
     const struct gshmem_device_job seen = {
         .failure = &k->shared->failure,
@@ -68,7 +68,7 @@ static gshmem_status_t make(struct job *j)
     k->mapped = settings_number(SETTING_MAPPED) != 0;
     if ((status = make_tables(j->device, k, j->n_pes)) ||
         (status = network_serve_kernels(j->network, k->shared->response, &k->shared->asleep)) ||
-        (status = kernels_make_context(j, (int)channels, &k->context)) ||
+        (status = kernels_make_context(j, (int)channels, context_default_pending(), &k->context)) ||
         (status = make_teams(j)) || (status = make_contexts(j)))
         return status;
     k->state = (struct gshmem_device_state){
@@ -76,6 +76,8 @@ static gshmem_status_t make(struct job *j)
         .version = GSHMEM_DEVICE_STATE_VERSION,
         .ctx = kernels_view(j, j->team[GSHMEM_TEAM_WORLD], k->context),
     };
+    k->state.ctx.own = j->own_memory;
+    k->state.flushes = j->flushes;
     context_serve_kernels(k->context, &k->state.ctx);
     log_info("kernels: %lld channels of %d commands; PEs of this host are %s", (long long)channels,
              1 << CHANNEL_SLOTS_LOG2,
@@ -83,16 +85,31 @@ static gshmem_status_t make(struct job *j)
     return GSHMEM_OK;
 }
 
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, modules_leave_parent);
+}
+
 gshmem_status_t kernels_start(struct job *j)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     gshmem_status_t status;
 
     if (!modules_any(j->device->ops->name))
         return GSHMEM_OK;
+    pthread_once(&once, watch_forks); /* after those who make a child's variables its own */
     if (!(j->kernels = calloc(1, sizeof *j->kernels)))
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for kernels' view of the job");
     if ((status = make(j)))
         return status;
+    return modules_fill(&j->kernels->state);
+}
+
+gshmem_status_t kernels_take_own_memory(struct job *j)
+{
+    if (!j->kernels)
+        return GSHMEM_OK;
+    j->kernels->state.ctx.own = 1;
     return modules_fill(&j->kernels->state);
 }
 
@@ -121,6 +138,7 @@ void kernels_stop(struct job *j)
     memory_free_of_device(j->device, k->device);
     memory_free_of_device(j->device, k->nowhere);
     free(k->dead);
+    departures_watch_end(&k->left);
     free(k);
     j->kernels = NULL;
 }

@@ -17,6 +17,8 @@ struct team;
 /* If there are modules with device code: makes j->kernels, and gives all of them the state. */
 gshmem_status_t kernels_start(struct job *j);
 const struct gshmem_device_state *kernels_state(const struct job *j);
+/* Operations in the default context take any memory of this PE's own with itself (gshmem_path_own_memory). */
+gshmem_status_t kernels_take_own_memory(struct job *j);
 /* Takes the state away from them: kernels of programs that go on find no job. */
 void kernels_retire(struct job *j);
 /* Frees it, after network_stop. */
@@ -38,6 +40,10 @@ gshmem_status_t kernels_open_context(struct job *j, struct context *c);
 bool kernels_close_context(struct job *j, struct context *c);
 void kernels_end_context(struct job *j, struct context *c);
 
+/* Waits until all commands that kernels have written for this context are posted, so that what is posted
+ * behind the network's next fence keeps their order; those to PEs of this host until they are done, since the
+ * host's own operations on these are stores. */
+gshmem_status_t kernels_fence(struct kernel_context *k, const char *call);
 /* Waits until all commands are done that kernels have written for this context. last: kernels have
  * ended, and what one of them began but never wrote will not come. */
 gshmem_status_t kernels_quiet(struct kernel_context *k, const char *call, bool last);

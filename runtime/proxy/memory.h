@@ -45,14 +45,13 @@ static inline void memory_tell_pointer(struct device *d, const void *to, uintptr
         __atomic_store_n((uintptr_t *)(uintptr_t)to, value, __ATOMIC_RELEASE);
 }
 
-/* A word that kernels count in; 0 after a failure, which has been logged. */
-static inline uint64_t memory_ask(struct device *d, const uint64_t *at)
+/* A word that kernels count in. A failure has been logged. */
+static inline gshmem_status_t memory_ask(struct device *d, const uint64_t *at, uint64_t *value)
 {
-    uint64_t value = 0;
-
-    if (!d->ops->own_heap)
-        return gshmem_load_relaxed(at);
-    return d->ops->copy(d, &value, at, sizeof value) ? 0 : value;
+    if (d->ops->own_heap)
+        return d->ops->copy(d, value, at, sizeof *value);
+    *value = gshmem_load_relaxed(at);
+    return GSHMEM_OK;
 }
 
 #endif

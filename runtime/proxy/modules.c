@@ -2,11 +2,13 @@
 #include "runtime/proxy/modules.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "device/device.h"
 #include "gshmem/stream.h"
 #include "runtime/job.h"
+#include "runtime/memory/data.h"
 #include "runtime/network.h"
 #include "runtime/proxy/kernels.h"
 
@@ -37,7 +39,13 @@ gshmem_status_t module_fill(struct gshmem_device_module *m, const struct gshmem_
     }
     if (!m->fill)
         return driver_module_fill(m, state);
+    /* The module copies to whatever GPU is current in this thread, which may be any: name the PE's. */
+    gshmem_status_t status = j ? j->device->ops->enter(j->device) : GSHMEM_OK;
+    if (status)
+        return status;
     error = m->fill(state);
+    if (j)
+        j->device->ops->leave(j->device);
     if (!error)
         return GSHMEM_OK;
     return fail(GSHMEM_ERR_DEVICE,
@@ -57,6 +65,18 @@ gshmem_status_t modules_fill(const struct gshmem_device_state *state)
     }
     pthread_mutex_unlock(&lock);
     return status;
+}
+
+void modules_leave_parent(void)
+{
+    const struct gshmem_device_state none = {.size = sizeof none,
+                                             .version = GSHMEM_DEVICE_STATE_VERSION};
+
+    lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; /* a thread that is gone may hold it */
+    for (struct gshmem_device_module *m = data_is_parents() ? NULL : first; m; m = m->next) {
+        if (m->fill && strcmp(m->device, device_host.name) == 0)
+            m->fill(&none);
+    }
 }
 
 static bool fits(const struct gshmem_device_module *m)
@@ -104,6 +124,26 @@ void gshmem_device_unregister(struct gshmem_device_module *module)
         }
     }
     pthread_mutex_unlock(&lock);
+}
+
+void gshmem_device_without_job(const char *where, int raises)
+{
+    static _Atomic bool said;
+
+    if (!atomic_exchange_explicit(&said, true, memory_order_relaxed)) {
+        if (job_forked)
+            job_require(where);
+        else
+            fail(GSHMEM_ERR_STATE, "%s: a call of GSHMEM in it: call gshmem_init first (or the job has been finalized)",
+                 where);
+    }
+    if (raises)
+        gshmem_raise(fail_silently(GSHMEM_ERR_STATE, "%s: a call of GSHMEM while there is no job", where));
+}
+
+void gshmem_device_say_where(const char *where)
+{
+    log_error("that call was made in %s", where);
 }
 
 void gshmem_device_help(void)

@@ -10,6 +10,9 @@
 bool modules_any(const char *device);
 /* Gives all of them a state; the first failure, logged. */
 gshmem_status_t modules_fill(const struct gshmem_device_state *state);
+/* In a child made by fork: kernels on CPU threads find no job, and not their parent's. After its variables have become
+ * its own. */
+void modules_leave_parent(void);
 /* As gshmem_device_register does, and says how it went. */
 gshmem_status_t modules_add(struct gshmem_device_module *m);
 gshmem_status_t module_fill(struct gshmem_device_module *m, const struct gshmem_device_state *state);

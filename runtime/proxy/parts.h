@@ -3,6 +3,7 @@
 #define GSHMEM_PROXY_PARTS_H
 
 #include "gshmem/device/state.h"
+#include "runtime/departures.h"
 #include "runtime/proxy/channel.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/proxy/memory.h"
@@ -23,19 +24,20 @@ struct channel_of_device {
     _Alignas(KERNEL_LINE) uint64_t tail_copy;
     _Alignas(KERNEL_LINE) uint64_t done_copy;
     _Alignas(KERNEL_LINE) uint64_t failed_seen;
-    _Alignas(KERNEL_LINE) uint64_t fenced;
 };
 
 struct kernel_channel {
     struct proxy_channel proxy;
     struct channel_shared *shared;
     struct channel_of_device *device;
-    uint64_t told;  /* failures that a quiet of the host has answered with */
-    bool abandoned; /* what is not done will never be */
+    _Atomic uint64_t told;  /* the value of `failed` that a quiet has answered with, as far as the host knows */
+    _Atomic bool abandoned; /* what is not done will never be */
 };
 
 struct kernel_context {
     struct device *device; /* whose memory it is in */
+    struct network *network;
+    struct gshmem_host_operations *host; /* as in struct gshmem_device_ctx */
     struct gshmem_device_ctx *view;
     struct gshmem_device_channel *channel; /* [channels], with the device */
     int channels;
@@ -52,7 +54,7 @@ struct kernel_team {
     struct device *device; /* whose memory it is in */
     struct gshmem_device_team *view;
     struct gshmem_device_rounds *rounds;
-    uint64_t *failure;
+    uint64_t *failure, *waiting; /* one allocation */
     struct kernel_tables tables;
 };
 
@@ -77,6 +79,7 @@ struct kernels {
     bool mapped;
     int looked_at; /* the PE of this host whose life was asked for last */
     bool *dead;    /* [PE of the job] */
+    struct departures_watch left; /* the proxy's */
 };
 
 /* The PEs of a team, on the channels of a context. */
@@ -84,7 +87,8 @@ struct gshmem_device_ctx kernels_view(const struct job *j, const struct team *t,
                                       const struct kernel_context *on);
 
 /* A context with that many channels, which the network takes from; its view is not filled in. */
-gshmem_status_t kernels_make_context(struct job *j, int channels, struct kernel_context **out);
+gshmem_status_t kernels_make_context(struct job *j, int channels, struct pending *pending,
+                                     struct kernel_context **out);
 void kernels_free_context(struct job *j, struct kernel_context *k);
 
 #endif

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runtime/base/descriptor.h"
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
 #include "runtime/network.h"
@@ -95,6 +96,7 @@ static void step(struct proxy *p)
     if (kernels)
         network_raise(p->network);
     if (pace_look(&p->pace, now)) {
+        left_alone_look(&p->left_alone, now);
         network_look_around(p->network);
         if (kernels)
             network_look_after(p->network);
@@ -135,9 +137,10 @@ gshmem_status_t proxy_start(struct proxy *p, struct network *n)
         return GSHMEM_OK;
     p->network = n;
     p->pace = (struct pace){.bounded = false};
-    p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    p->left_alone = (struct left_alone){.exits = false};
+    p->wake_fd = descriptor_keep(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (p->wake_fd < 0)
-        return fail(GSHMEM_ERR_SYSTEM, "start-up: eventfd: %s", strerror(errno));
+        return fail(GSHMEM_ERR_SYSTEM, "start-up: eventfd: %s", log_errno(errno));
     /* Signals are the program's, and are delivered to its threads. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -168,13 +171,18 @@ void proxy_wake(struct proxy *p)
         log_error("proxy: it cannot be woken: %s", strerror(errno));
 }
 
+void proxy_end_thread(struct proxy *p)
+{
+    atomic_store_explicit(&p->stopping, true, memory_order_relaxed);
+    proxy_wake(p);
+    pthread_join(p->thread, NULL);
+}
+
 void proxy_stop(struct proxy *p)
 {
     if (!atomic_load_explicit(&p->runs, memory_order_relaxed))
         return;
-    atomic_store_explicit(&p->stopping, true, memory_order_relaxed);
-    proxy_wake(p);
-    pthread_join(p->thread, NULL);
+    proxy_end_thread(p);
     close(p->wake_fd);
     atomic_store_explicit(&p->runs, false, memory_order_relaxed);
 }

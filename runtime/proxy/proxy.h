@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "gshmem/status.h"
+#include "runtime/proxy/left_alone.h"
 #include "runtime/proxy/pace.h"
 
 struct network;
@@ -19,6 +20,7 @@ struct proxy {
     struct network *network;
     pthread_t thread;
     struct pace pace;
+    struct left_alone left_alone;
     int wake_fd;             /* written to: there is work, or the end */
     _Atomic bool runs;
     _Atomic bool stopping;
@@ -33,6 +35,8 @@ struct proxy {
 /* May be called again: does nothing if it runs. */
 gshmem_status_t proxy_start(struct proxy *p, struct network *n);
 void proxy_stop(struct proxy *p);
+/* Ends the thread of one that runs; all else stays, for threads that may be at it, until the process ends. */
+void proxy_end_thread(struct proxy *p);
 void proxy_wake(struct proxy *p);
 
 /* From here on there are kernels, whose commands nobody announces. */

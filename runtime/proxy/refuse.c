@@ -1,7 +1,10 @@
 #include "runtime/proxy/refuse.h"
 
+#include <stdio.h>
+
 #include "gshmem/base.h"
 #include "runtime/base/log.h"
+#include "runtime/departures.h"
 
 static const char *const collectives[] = {
     [0] = "a collective",
@@ -23,6 +26,7 @@ gshmem_status_t refuse_collective(const struct gshmem_command *c)
 {
     const char *name = collectives[c->type < COLLECTIVES ? c->type : 0];
     long long team = (long long)c->local;
+    char call[80];
 
     switch (c->amo) {
     case GSHMEM_FAULT_TEAM:
@@ -58,6 +62,9 @@ gshmem_status_t refuse_collective(const struct gshmem_command *c)
                     "%s in a kernel on team %lld: another PE called something else, with other sizes "
                     "or objects, or could not make the call",
                     name, team);
+    case GSHMEM_FAULT_LEFT:
+        snprintf(call, sizeof call, "%s in a kernel on team %lld", name, team);
+        return departures_say(call, (int)gshmem_failure_pe(c->size), (enum departure_way)gshmem_failure_way(c->size));
     default:
         return fail(GSHMEM_ERR_ARGUMENT, "%s in a kernel: fault %u is none of this version's", name,
                     c->amo);

@@ -25,10 +25,12 @@ static gshmem_status_t aim_command(void *context, uint64_t mine, uint64_t bytes,
 {
     struct network *n = context;
     const void *at = (const void *)(uintptr_t)mine;
+    const bool here = network_locate(n, at, bytes, segment, offset);
     char what[64];
 
-    if (network_locate(n, at, bytes, segment, offset) &&
-        (*segment < SEGMENT_DATA || network_runs_same(n, pe)))
+    if (here && *segment >= SEGMENT_DATA && !network_has_met(n, pe))
+        return TRANSPORT_FULL;
+    if (here && (*segment < SEGMENT_DATA || network_runs_same(n, pe)))
         return GSHMEM_OK;
     snprintf(what, sizeof what, "%s in a kernel", call);
     return context_refuse(&n->job->team[GSHMEM_TEAM_WORLD]->view, at, bytes, pe, what);
@@ -73,6 +75,13 @@ static bool is_for_nic(const struct transport_request *r)
                                        : r->signal_op && r->signal_segment == SEGMENT_NIC;
 }
 
+static gshmem_status_t flush(void *context)
+{
+    struct device *d = ((struct network *)context)->job->device;
+
+    return d->ops->flush(d);
+}
+
 static gshmem_status_t post_command(void *context, const struct transport_request *request)
 {
     struct network *n = context;
@@ -83,6 +92,8 @@ static gshmem_status_t post_command(void *context, const struct transport_reques
         return fail_silently(GSHMEM_ERR_PEER_DEAD,
                              "an operation in a kernel: PE %d has died or cannot be reached",
                              request->pe);
+    if (!here && !network_has_met(n, request->pe))
+        return TRANSPORT_FULL;
     return t->ops->post(t, request);
 }
 
@@ -148,6 +159,7 @@ gshmem_status_t network_serve_kernels(struct network *n, struct gshmem_response 
         .is_memory = is_memory,
         .store = store_result,
         .post = post_command,
+        .flush = flush,
         .raise = raise_command,
         .context = n,
     };
@@ -156,6 +168,14 @@ gshmem_status_t network_serve_kernels(struct network *n, struct gshmem_response 
         return status;
     proxy_serve_kernels(&n->proxy);
     return GSHMEM_OK;
+}
+
+bool network_local_busy(struct network *n)
+{
+    mutex_take(&n->lock);
+    bool busy = n->local && n->local->ops->busy(n->local);
+    mutex_give(&n->lock);
+    return busy;
 }
 
 gshmem_status_t network_add_channel(struct network *n, struct proxy_channel *c)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/base/clock.h"
 #include "runtime/memory/device_heap.h"
 #include "runtime/memory/multicast.h"
 #include "runtime/proxy/parts.h"
@@ -98,6 +99,7 @@ struct gshmem_device_ctx kernels_view(const struct job *j, const struct team *t,
     view.team = t->view.team;
     view.channels = (uint32_t)on->channels;
     view.channel = on->channel;
+    view.host = on->host;
     view.proxied = is_proxied(j, t);
     view.world = t->kernel->tables.world;
     view.job = &k->device->job;
@@ -156,7 +158,8 @@ bool kernels_make_team(struct job *j, struct team *t)
         return false;
     struct team_of_device *d = memory_of_device(j->device, sizeof *d + n * sizeof d->table[0]);
     made->device = j->device;
-    made->failure = memory_shared(j->device, sizeof *made->failure);
+    made->failure = memory_shared(j->device, 2 * sizeof *made->failure);
+    made->waiting = made->failure ? made->failure + 1 : NULL;
     made->view = d ? &d->team : NULL;
     if (!d || !made->failure)
         return false;
@@ -185,6 +188,7 @@ void kernels_show_team(struct job *j, struct team *t)
         .sync = sync_block(j, t->id),
         .rounds = t->kernel->rounds,
         .failure = t->kernel->failure,
+        .waiting = t->kernel->waiting,
         .multicast = multicast_base(t),
         .multicast_bytes = k->mapped ? multicast_bytes(t) : 0,
     };
@@ -279,6 +283,44 @@ static void look_for_dead(struct job *j)
     }
 }
 
+/* Those that wait for who has left fail, and their kernel says so, unless what they wait for has come before. */
+static void show_departed(struct job *j)
+{
+    const unsigned char *way = j->kernels->left.way;
+
+    for (int i = 0; i < TEAM_MAX; i++) {
+        const struct team *t = j->team[i];
+        for (int m = 0; t && t->kernel && m < t->n_pes && !*t->kernel->failure; m++) {
+            const int pe = t->members[m];
+            if (way[pe]) /* release: pairs with the acquire in gshmem_kernel_hear, for the words of who has left */
+                gshmem_store_release(t->kernel->failure,
+                                     gshmem_failure_left(GSHMEM_ERR_PEER_DEAD, (uint32_t)pe, way[pe]));
+        }
+    }
+}
+
+static bool any_waits(const struct job *j)
+{
+    for (int i = 0; i < TEAM_MAX; i++) {
+        if (j->team[i] && j->team[i]->kernel && gshmem_load_relaxed(j->team[i]->kernel->waiting))
+            return true;
+    }
+    return false;
+}
+
+/* A request is posted without the lock, which threads have while they wait for other PEs. */
+static void look_for_departed(struct job *j)
+{
+    pthread_mutex_lock(&j->lock);
+    const bool waits = any_waits(j);
+    pthread_mutex_unlock(&j->lock);
+    if (!departures_watch_look(j, &j->kernels->left, waits, clock_ns()))
+        return;
+    pthread_mutex_lock(&j->lock);
+    show_departed(j);
+    pthread_mutex_unlock(&j->lock);
+}
+
 void kernels_look_after(struct job *j)
 {
     struct kernels *k = j->kernels;
@@ -292,4 +334,5 @@ void kernels_look_after(struct job *j)
     else
         look_for_dead(j);
     pthread_mutex_unlock(&j->lock);
+    look_for_departed(j);
 }

@@ -2,22 +2,23 @@
  *
  * They need a slot that is free on all of them, as slots.c has it for those that have a parent. Here the
  * first PE of the set leads: the others tell it, in its copy of the array, which slots they use, and it
- * answers in theirs. Once all have installed the team it says so, and from then on the team is like any
- * other. All words are 0 again before anybody leaves: the array is the program's to use again.
+ * answers in theirs. Then they tell it whether they have claimed the slot, and from its answer on the team
+ * is like any other. All words are 0 again before anybody leaves: the array is the program's to use again.
  *
- * A PE that is about to take a slot for another team says that it is busy; then all try again. Splits
- * go first, so that two PEs do not put each other off for ever. */
+ * Teams stay for the next use of their set while half of all slots are free for others. Beyond that a set's
+ * team is made for one collective, and its slot is given back. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/collectives/group.h"
 #include "runtime/facade.h"
-#include "runtime/team/team.h"
+#include "runtime/team/slots.h"
 
-enum { SLOT_WORDS = TEAM_MAX / 64 };
 enum { ARRIVED, USED, BUSY = USED + SLOT_WORDS, ANSWER, WORDS };
 _Static_assert((int)WORDS <= (int)ACTIVE_SET_WORDS, "the array holds them");
 
-enum { AGAIN = 1, NONE_FREE, FIRST_SLOT }; /* answers; more: a slot */
+/* Answers; more: a slot, and TEAM_MAX more than that for a team that does not stay. */
+enum { AGAIN = 1, NONE_FREE, ALL_HAVE, FIRST_SLOT };
 
 struct meeting {
     const char *call;
@@ -68,96 +69,94 @@ static void answer(struct meeting *m, long value)
         note(m, gshmem_long_atomic_set(&m->sync[ANSWER], value, member(m->set, i)));
 }
 
-/* What the leader makes of all members' words and its own. */
-static long decide(const uint64_t used[SLOT_WORDS], bool busy)
+static uint64_t number_of(const struct active_set *set)
 {
-    if (busy)
-        return AGAIN;
-    for (int w = 0; w < SLOT_WORDS; w++) {
-        if (~used[w])
-            return FIRST_SLOT + w * 64 + __builtin_ctzll(~used[w]);
-    }
-    return NONE_FREE;
+    return (uint64_t)set->start << 40 ^ (uint64_t)set->size << 8 ^ (uint64_t)set->log_stride;
 }
 
-static long lead(struct meeting *m, uint64_t used[SLOT_WORDS], bool busy)
+/* What the leader makes of all members' words and its own. */
+static long decide(const struct meeting *m, const struct slots_offer *all, uint64_t attempt)
 {
-    if (m->set->size > 1)
-        take(m, ARRIVED, GSHMEM_CMP_EQ, m->set->size - 1);
+    gshmem_team_t slot = slots_choose(all->free, number_of(m->set), attempt);
+
+    if (slot == GSHMEM_TEAM_INVALID)
+        return all->busy ? AGAIN : NONE_FREE;
+    return FIRST_SLOT + slot + (slots_count(all->free) > TEAM_MAX / 2 ? 0 : TEAM_MAX);
+}
+
+/* The leader waits until all others have told; whether one of them is busy. */
+static bool gather(struct meeting *m)
+{
+    if (m->set->size == 1)
+        return false;
+    take(m, ARRIVED, GSHMEM_CMP_EQ, m->set->size - 1);
+    return !m->status && __atomic_exchange_n(&m->sync[BUSY], 0, __ATOMIC_RELAXED) != 0;
+}
+
+static long lead(struct meeting *m, struct slots_offer *o, uint64_t attempt)
+{
+    o->busy |= gather(m);
     for (int w = 0; w < SLOT_WORDS && m->set->size > 1 && !m->status; w++)
-        used[w] |= (uint64_t)__atomic_exchange_n(&m->sync[USED + w], 0, __ATOMIC_RELAXED);
-    if (m->set->size > 1 && !m->status)
-        busy |= __atomic_exchange_n(&m->sync[BUSY], 0, __ATOMIC_RELAXED) != 0;
-    long value = decide(used, busy);
+        o->free[w] &= ~(uint64_t)__atomic_exchange_n(&m->sync[USED + w], 0, __ATOMIC_RELAXED);
+    long value = decide(m, o, attempt);
     answer(m, value);
     return value;
 }
 
-static long follow(struct meeting *m, const uint64_t used[SLOT_WORDS], bool busy)
+static void say_busy(struct meeting *m)
+{
+    if (!m->status)
+        note(m, gshmem_long_atomic_set(&m->sync[BUSY], 1, m->set->start));
+}
+
+static long follow(struct meeting *m, const struct slots_offer *o)
 {
     for (int w = 0; w < SLOT_WORDS && !m->status; w++) {
-        if (used[w])
-            note(m, gshmem_uint64_atomic_or((uint64_t *)&m->sync[USED + w], used[w],
+        if (~o->free[w])
+            note(m, gshmem_uint64_atomic_or((uint64_t *)&m->sync[USED + w], ~o->free[w],
                                             m->set->start));
     }
-    if (busy && !m->status)
-        note(m, gshmem_long_atomic_set(&m->sync[BUSY], 1, m->set->start));
+    if (o->busy)
+        say_busy(m);
     return report(m);
 }
 
-/* The slots this PE uses, all if it has no memory for a team; false: another thread offers some now. */
-static bool begin_offer(const struct team *t, uint64_t used[SLOT_WORDS])
+/* Whether all have it: from then on nobody looks at a block that another team has left. */
+static bool compare_claims(struct meeting *m, bool mine)
 {
-    uint64_t splitting = 0;
-    bool mine;
-
-    memset(used, t ? 0 : 0xff, SLOT_WORDS * sizeof *used);
-    pthread_mutex_lock(&job->lock);
-    for (int w = 0; w < SLOT_WORDS; w++)
-        splitting |= job->splitting[w];
-    mine = !job->offering && !splitting;
-    if (mine)
-        job->offering = true;
-    for (int i = 0; i < TEAM_MAX; i++)
-        used[i / 64] |= (uint64_t)(job->team[i] != NULL) << i % 64;
-    pthread_mutex_unlock(&job->lock);
-    return mine;
+    if (!m->leads) {
+        if (!mine)
+            say_busy(m);
+        return report(m) == ALL_HAVE;
+    }
+    bool all = !gather(m) && mine;
+    answer(m, all ? ALL_HAVE : AGAIN);
+    return all;
 }
 
-static void end_offer(struct team *t, gshmem_team_t slot, bool mine)
-{
-    pthread_mutex_lock(&job->lock);
-    if (slot != GSHMEM_TEAM_INVALID)
-        team_install(job, t, slot);
-    if (mine)
-        job->offering = false;
-    pthread_mutex_unlock(&job->lock);
-}
-
+/* t: NULL if this PE has no memory for it. After a failure in which others may have come to use the team it
+ * is still installed. */
 static gshmem_status_t install(struct meeting *m, struct team *t)
 {
-    uint64_t used[SLOT_WORDS];
-    long found;
-
-    do {
-        bool mine = begin_offer(t, used);
-        found = m->leads ? lead(m, used, !mine) : follow(m, used, !mine);
-        end_offer(t, m->status || found < FIRST_SLOT ? GSHMEM_TEAM_INVALID : found - FIRST_SLOT,
-                  mine);
-    } while (found == AGAIN && !m->status);
-    if (m->status)
-        return m->status;
-    if (found == NONE_FREE)
-        return fail(GSHMEM_ERR_MEMORY,
-                    "%s: no team slot is free on all PEs of the active set: a PE can be in %d teams "
-                    "and active sets at a time",
-                    m->call, TEAM_MAX - GSHMEM_TEAM_HOST - 1);
-    /* All have it: nobody looks at a block that another team has left. */
-    if (m->leads && m->set->size > 1) {
-        take(m, ARRIVED, GSHMEM_CMP_EQ, m->set->size - 1);
-        answer(m, AGAIN);
-    } else if (!m->leads) {
-        report(m);
+    for (uint64_t attempt = 0; !m->status; attempt++) {
+        struct slots_offer o = {{0}, 0};
+        if (t)
+            o = slots_offer();
+        long found = m->leads ? lead(m, &o, attempt) : follow(m, &o);
+        if (m->status || found == AGAIN)
+            continue;
+        if (found == NONE_FREE)
+            return fail(GSHMEM_ERR_MEMORY,
+                        "%s: no team slot is free on all PEs of the active set: a PE can be in %d teams "
+                        "and active sets at a time",
+                        m->call, TEAM_MAX - GSHMEM_TEAM_HOST - 1);
+        t->passing = found >= FIRST_SLOT + TEAM_MAX;
+        bool mine = slots_claim(t, (gshmem_team_t)((found - FIRST_SLOT) % TEAM_MAX));
+        bool all = compare_claims(m, mine);
+        if (mine)
+            slots_settle(t, all || m->status);
+        if (all)
+            break;
     }
     return m->status;
 }
@@ -225,7 +224,8 @@ static gshmem_status_t make(struct active_set *set, long *sync, const char *call
         return status;
     }
     set->team = t->id;
-    remember(set);
+    if (!t->passing)
+        remember(set);
     return GSHMEM_OK;
 }
 
@@ -248,4 +248,11 @@ gshmem_status_t gshmem_path_active_set(int start, int log_stride, int size, long
         return status;
     *team = set.team;
     return GSHMEM_OK;
+}
+
+gshmem_status_t gshmem_path_leave_set(gshmem_team_t team)
+{
+    const struct team *t = team >= 0 && team < TEAM_MAX && job ? job->team[team] : NULL;
+
+    return t && t->passing ? gshmem_team_destroy(team) : GSHMEM_OK;
 }

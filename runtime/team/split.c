@@ -30,8 +30,8 @@ static gshmem_status_t split_begin(struct split *s, gshmem_team_t parent, gshmem
         *new_team = GSHMEM_TEAM_INVALID;
     if (!(s->parent = team_find(parent, s->call)))
         return last_error_status();
-    if (s->parent->group->broken)
-        return group_refuse_broken(s->parent->group, s->call);
+    if (group_check(s->parent->group, s->call))
+        return last_error_status();
     if (!new_team)
         return refuse(s, fail(GSHMEM_ERR_ARGUMENT, "%s: new_team is NULL", s->call));
     if (s->config_mask & ~GSHMEM_TEAM_NUM_CONTEXTS)
@@ -46,12 +46,10 @@ static gshmem_status_t split_begin(struct split *s, gshmem_team_t parent, gshmem
 }
 
 /* Makes the team of `n` PEs of the job in members, which it comes to own; NULL: not enough memory
- * for them. Collective over the parent: ends in a round of it, after which all members' sync blocks
- * are clean. */
+ * for them. Collective over the parent. */
 static gshmem_status_t split_make(const struct split *s, enum split_kind kind, int *members, int n,
                                   gshmem_team_t *new_team)
 {
-    struct group *g = s->parent->group;
     uint64_t hash = signature_mix(s->hash, (uint64_t)kind << 32 | (uint32_t)s->config_mask);
     struct team *t = NULL;
     bool member = false;
@@ -73,11 +71,10 @@ static gshmem_status_t split_make(const struct split *s, enum split_kind kind, i
         t->config = *s->config;
 
     if ((status = slots_install(s->parent, t, signature, s->call))) {
-        team_free(t);
+        if (t && t->id == GSHMEM_TEAM_INVALID)
+            team_free(t); /* else it goes with the job */
         return status;
     }
-    if ((status = group_meet(g, signature, s->call)))
-        return status; /* the parent is broken; the new team goes with the job */
     if (t) {
         multicast_begin(job, t);
         *new_team = t->id;
@@ -210,8 +207,8 @@ gshmem_status_t gshmem_team_destroy(gshmem_team_t handle)
         return last_error_status();
     if (handle <= GSHMEM_TEAM_HOST)
         return fail(GSHMEM_ERR_ARGUMENT, "%s: team %d is predefined and stays", call, handle);
-    if (t->group->broken)
-        return group_refuse_broken(t->group, call);
+    if ((status = group_check(t->group, call)))
+        return status;
     if (t->contexts > 0)
         return group_refuse(t->group, call,
                             fail(GSHMEM_ERR_STATE,

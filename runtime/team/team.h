@@ -21,6 +21,7 @@ struct team {
     struct gshmem_ctx view;
     bool owns_tables; /* false where view's tables are the job's own */
 
+    bool passing;     /* of an active set, and made for one collective alone: active.c */
     bool data_mapped; /* all members run the same program, so its variables are symmetric */
 
     struct group *group;        /* how the members meet */

@@ -1,21 +1,94 @@
 /* A PE whose job is an MPI communicator, of the MPI that this program is compiled with.
  *
  *     given rounds|abort|split [NUMBER]      the world; split: even and odd ranks are two jobs
- *     given early|late                       before MPI_Init, after MPI_Finalize: refused */
+ *     given early|late                       before MPI_Init, after MPI_Finalize: refused
+ *     given inter                            a communicator of two groups: refused
+ *     given absent                           rank 0 comes alone, and the others when it has given up
+ *     given lagging                          rank 0 comes to a round when the others have given it up */
 #include <mpi.h>
 
 #include "check.h"
 #include "drive.h"
 #include "runtime/base/log.h"
 
-static void refuse(MPI_Comm *comm, const char *part)
+static void refuse_with(gshmem_status_t status, MPI_Comm *comm, const char *part)
 {
     struct bootstrap_request request = drive_request();
     struct bootstrap *b;
 
     request.mpi_comm = comm;
-    CHECK_EQ(bootstrap_open(&request, &b), GSHMEM_ERR_BOOTSTRAP);
+    CHECK_EQ(bootstrap_open(&request, &b), status);
     CHECK_HAS(last_error_text(), part);
+}
+
+static void refuse(MPI_Comm *comm, const char *part)
+{
+    refuse_with(GSHMEM_ERR_BOOTSTRAP, comm, part);
+}
+
+static void refuse_two_groups(int rank)
+{
+    MPI_Comm half, both;
+
+    MPI_Comm_split(MPI_COMM_WORLD, rank > 0, rank, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, rank > 0 ? 0 : 1, 7, &both);
+    refuse_with(GSHMEM_ERR_ARGUMENT, &both, "MPI_Intercomm_merge");
+    MPI_Comm_free(&both);
+    MPI_Comm_free(&half);
+}
+
+static struct bootstrap_request brief(MPI_Comm *comm)
+{
+    struct bootstrap_request request = drive_request();
+
+    request.mpi_comm = comm;
+    request.timeout_seconds = 1;
+    return request;
+}
+
+/* Each gets a time-out of its own, whoever comes first. */
+static void come_apart(MPI_Comm *comm, int rank)
+{
+    struct bootstrap_request request = brief(comm);
+    struct bootstrap *b;
+
+    if (rank == 0)
+        CHECK_EQ(bootstrap_open(&request, &b), GSHMEM_ERR_TIMEOUT);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank != 0)
+        CHECK_EQ(bootstrap_open(&request, &b), GSHMEM_ERR_TIMEOUT);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* What a round that was given up still brings must not come to lie in memory that has another use by then. */
+static void lag(MPI_Comm *comm, int rank)
+{
+    enum { BLOCKS = 400, BYTES = 16 * 1024, FILL = 0x5a };
+    struct bootstrap_request request = brief(comm);
+    static unsigned char *block[BLOCKS];
+    struct bootstrap *b;
+
+    CHECK_EQ(bootstrap_open(&request, &b), GSHMEM_OK);
+    CHECK_EQ(b->ops->publish(b, "0123456789abcdef", 16), GSHMEM_OK);
+    if (rank != 0) {
+        CHECK_EQ(b->ops->fence(b), GSHMEM_ERR_TIMEOUT);
+        b->ops->close(b);
+        for (int i = 0; i < BLOCKS; i++) {
+            size_t bytes = (size_t)(i + 1) * BYTES / BLOCKS; /* of every size that a part of it can have */
+            CHECK(block[i] = malloc(bytes));
+            memset(block[i], FILL, bytes);
+        }
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) {
+        b->ops->fence(b); /* the others are not told apart from late ones: either is right */
+        b->ops->close(b);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; rank != 0 && i < BLOCKS; i++) {
+        for (size_t k = 0; k < (size_t)(i + 1) * BYTES / BLOCKS; k++)
+            CHECK_EQ(block[i][k], FILL);
+    }
 }
 
 int main(int argc, char **argv)
@@ -31,6 +104,14 @@ int main(int argc, char **argv)
     }
     MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (strcmp(what, "inter") == 0 || strcmp(what, "absent") == 0 || strcmp(what, "lagging") == 0) {
+        if (strcmp(what, "inter") == 0)
+            refuse_two_groups(rank);
+        else
+            (strcmp(what, "absent") == 0 ? come_apart : lag)(&comm, rank);
+        MPI_Finalize();
+        return 0;
+    }
     if (strcmp(what, "split") == 0)
         MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &comm);
     MPI_Comm_rank(comm, &rank);

@@ -1,5 +1,10 @@
 /* Hosts are numbered by their lowest PEs, whatever they are called. */
+#define _GNU_SOURCE
 #include "bootstrap/hosts.h"
+
+#include <sched.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "check.h"
 
@@ -7,6 +12,22 @@ static void check(const int *got, const int *expected, int n)
 {
     for (int pe = 0; pe < n; pe++)
         CHECK_EQ(got[pe], expected[pe]);
+}
+
+/* Names that may have been cut are not taken for the whole of what a host is. */
+static void check_own_name(void)
+{
+    char name[65], own[HOSTS_NAME_BYTES];
+
+    for (size_t n = 62; n <= 64 && unshare(CLONE_NEWUTS) == 0; n++) { /* which takes root */
+        memset(name, 'h', n);
+        name[n] = 0;
+        CHECK_EQ(sethostname(name, n), 0);
+        hosts_own_name(own);
+        CHECK_EQ(strncmp(own, name, n), 0);
+        CHECK_EQ(own[n], n < 63 ? 0 : '#');
+        CHECK_EQ(strlen(own + n), n < 63 ? 0 : 24);
+    }
 }
 
 int main(void)
@@ -20,5 +41,6 @@ int main(void)
     check(number, (int[]){0, 1, 0, 2, 1, 3}, 6);
     CHECK_EQ(hosts_by_name(names, 1, host), 1);
     CHECK_EQ(host[0], 0);
+    check_own_name();
     return 0;
 }

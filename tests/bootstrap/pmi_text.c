@@ -100,6 +100,8 @@ static void bad_maps_are_refused(void)
         "(vector,(0,0,0))",
         "(vector,(0,1,0))",
         "(vector, (0,1,2))",
+        "(vector,(0;1,4))",
+        "(vector,(0,1,4;)",
         "(vector,(0,1,2),)",
         "(vector,(0,1,2);)",
         "(vector,(1048576,1,1))",

@@ -53,7 +53,7 @@ static void headers_are_held_to_their_type(void)
     } cases[] = {
         {{UID_HELLO, 20}, true},
         {{UID_HELLO, 21}, false},
-        {{UID_JOIN, 100}, true},
+        {{UID_JOIN, 132}, true},
         {{UID_JOIN, 0}, false},
         {{UID_WELCOME, 8}, true},
         {{UID_HOSTS, 12}, true},

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -182,18 +183,28 @@ static void strangers_do_not_matter(void)
     close(half);
 }
 
-/* More strangers than PE 0 speaks to at one time, all of them silent. */
+/* Far more strangers than PE 0 speaks to at one time, all of them silent, and as many as this process may have
+ * connections. They are there before any other PE. */
 static void a_crowd_only_delays(void)
 {
+    enum { MOST = 10000, SPARE = 50 };
     gshmem_uniqueid_t uid;
-    pid_t root = start_root(&uid, 2, 25, (struct ending){GSHMEM_OK, ""});
-    int fd[70];
+    static int fd[MOST];
+    struct rlimit limit;
+    int n = 0;
 
-    for (int i = 0; i < 70; i++)
-        fd[i] = knock(&uid);
-    finish(start_pe(&uid, 1, 2, 25, (struct ending){GSHMEM_OK, ""}));
+    pid_t root = start_root(&uid, 3, 25, (struct ending){GSHMEM_OK, ""});
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = limit.rlim_max < MOST + SPARE ? limit.rlim_max : MOST + SPARE;
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    while (n < MOST && n + SPARE < (int)limit.rlim_cur)
+        fd[n++] = knock(&uid);
+    CHECK(n > 500);
+    pid_t other = start_pe(&uid, 2, 3, 25, (struct ending){GSHMEM_OK, ""});
+    finish(start_pe(&uid, 1, 3, 25, (struct ending){GSHMEM_OK, ""}));
+    finish(other);
     finish(root);
-    for (int i = 0; i < 70; i++)
+    for (int i = 0; i < n; i++)
         close(fd[i]);
 }
 
@@ -286,40 +297,61 @@ static void wrong_ids_are_refused(void)
     finish(start_pe(&uid, 1, 2, 1, (struct ending){GSHMEM_ERR_UNREACHABLE, "Connection refused"}));
 }
 
-enum impostor { SAYS_NONSENSE, DOES_NOT_KNOW, HANGS_UP, BAD_HOSTS, BAD_ROUND, HUGE_ROUND };
+enum impostor { SAYS_NONSENSE, DOES_NOT_KNOW, ENDS_THE_JOB, HANGS_UP, BAD_HOSTS, BAD_ROUND, HUGE_ROUND };
+
+static void hear_join(int fd, struct uid_hello *hello, struct uid_join *j)
+{
+    struct uid_header h;
+
+    *hello = (struct uid_hello){.version = UID_VERSION};
+    frame(fd, UID_HELLO, hello, sizeof *hello);
+    hear(fd, &h, sizeof h);
+    hear(fd, j, sizeof *j);
+}
 
 static void answer_join(int fd, const struct uid_id *id, bool knows)
 {
-    struct uid_hello hello = {.version = UID_VERSION};
+    struct uid_hello hello;
     struct uid_welcome welcome;
-    struct uid_header h;
     struct uid_join j;
     unsigned char secret[UID_SECRET_BYTES];
 
     memcpy(secret, id->secret, sizeof secret);
     secret[20] ^= !knows;
-    frame(fd, UID_HELLO, &hello, sizeof hello);
-    hear(fd, &h, sizeof h);
-    hear(fd, &j, sizeof j);
+    hear_join(fd, &hello, &j);
     uid_proof_set(welcome.proof, uid_welcome_proof(secret, hello.nonce, &j));
     frame(fd, UID_WELCOME, &welcome, sizeof welcome);
 }
 
 /* Serves a PE 1 of 2 on the id's own port, wrongly. */
-static void impersonate(int listener, const struct uid_id *id, enum impostor how)
+static void impersonate(const int *listener, int listeners, const struct uid_id *id, enum impostor how)
 {
     static const int32_t hosts[2] = {0, 0}, far[2] = {0, 99};
     static const unsigned char round[4 + 2 * 2] = {1, 0, 0, 0, 0xff, 0xff, 0, 0};
     struct uid_header huge = {UID_ROUND, 0x7fffffff};
-    struct pollfd ready = {.fd = listener, .events = POLLIN};
+    struct uid_abort a = {.status = GSHMEM_ERR_ABORTED, .text = "so there"};
+    struct uid_hello hello;
+    struct uid_join j;
+    struct pollfd ready[UID_ADDRESSES];
+    int i = 0;
 
-    while (poll(&ready, 1, 700) > 0) { /* PE 1 tries each address */
-        int fd = accept(listener, NULL, NULL);
+    for (int k = 0; k < listeners; k++)
+        ready[k] = (struct pollfd){.fd = listener[k], .events = POLLIN};
+    while (poll(ready, (nfds_t)listeners, 700) > 0) { /* PE 1 tries each address */
+        for (i = 0; !ready[i].revents; i++)
+            ;
+        int fd = accept4(listener[i], NULL, NULL, 0);
         if (fd < 0)
             continue;
         if (how == SAYS_NONSENSE)
             say(fd, "HTTP/1.1 400 Bad Request and more than that", 43);
         if (how == HANGS_UP || how == SAYS_NONSENSE) {
+            close(fd);
+            continue;
+        }
+        if (how == ENDS_THE_JOB) { /* without a proof that it is PE 0 */
+            hear_join(fd, &hello, &j);
+            frame(fd, UID_ABORT, &a, sizeof a);
             close(fd);
             continue;
         }
@@ -344,7 +376,8 @@ static void impostors_are_noticed(void)
     static const struct ending endings[] = {
         [SAYS_NONSENSE] = {GSHMEM_ERR_UNREACHABLE, "somebody else listens there"},
         [DOES_NOT_KNOW] = {GSHMEM_ERR_UNREACHABLE, "somebody else listens there"},
-        [HANGS_UP] = {GSHMEM_ERR_UNREACHABLE, "somebody else listens there"},
+        [ENDS_THE_JOB] = {GSHMEM_ERR_UNREACHABLE, "somebody else listens there"},
+        [HANGS_UP] = {GSHMEM_ERR_TIMEOUT, "it closes connections"}, /* as PE 0 does in a crowd */
         [BAD_HOSTS] = {GSHMEM_ERR_BOOTSTRAP, "says PE 1 is on host 99"},
         [BAD_ROUND] = {GSHMEM_ERR_BOOTSTRAP, "is not round 1"},
         [HUGE_ROUND] = {GSHMEM_ERR_BOOTSTRAP, "expected all blobs from PE 0, got a frame"},
@@ -355,18 +388,71 @@ static void impostors_are_noticed(void)
         struct uid_id id;
         CHECK_EQ(gshmem_get_uniqueid(&uid), GSHMEM_OK);
         CHECK(uid_id_decode(&uid, &id));
-        pid_t pe = start_pe(&uid, 1, 2, 10, endings[how]);
-        int listener = uid_take_listener(&id);
-        impersonate(listener, &id, (enum impostor)how);
+        pid_t pe = start_pe(&uid, 1, 2, how == HANGS_UP ? 2 : 10, endings[how]);
+        int listener[UID_ADDRESSES], listeners = uid_take_listeners(&id, listener);
+        impersonate(listener, listeners, &id, (enum impostor)how);
         finish(pe);
-        close(listener);
+        while (listeners > 0)
+            close(listener[--listeners]);
     }
+}
+
+static void change_id(gshmem_uniqueid_t *uid, struct uid_id *id)
+{
+    static const unsigned char no_key[16];
+
+    id->checksum = (uint32_t)siphash(no_key, id, offsetof(struct uid_id, checksum));
+    memcpy(uid->opaque, id, sizeof *id);
+}
+
+/* On a PE's own host somebody else may listen at addresses that PE 0 has on its host, greet as PE 0 does, and then keep
+ * silent: for ever, so that the PE, which comes to PE 0's own address last, must not wait for it. */
+static void silent_impostors_only_delay(void)
+{
+    enum { SILENT = 3 };
+    struct sockaddr_in at = {.sin_family = AF_INET};
+    struct uid_hello hello = {.version = UID_VERSION};
+    gshmem_uniqueid_t uid;
+    struct pollfd door[SILENT];
+    struct uid_id id;
+
+    pid_t root = start_root(&uid, 2, 25, (struct ending){GSHMEM_OK, ""});
+    CHECK(uid_id_decode(&uid, &id));
+    at.sin_port = id.port;
+    id.n_addresses = SILENT + 1;
+    for (int i = 0; i <= SILENT; i++) {
+        const unsigned char mapped[16] = {[10] = 0xff, 0xff, 127, 0, 0, (unsigned char)(i < SILENT ? 77 + i : 1)};
+        memcpy(id.address[i], mapped, sizeof mapped);
+        memcpy(&at.sin_addr, mapped + 12, sizeof at.sin_addr);
+        if (i == SILENT)
+            break;
+        door[i] = (struct pollfd){.fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), .events = POLLIN};
+        CHECK_EQ(bind(door[i].fd, (struct sockaddr *)&at, sizeof at), 0);
+        CHECK_EQ(listen(door[i].fd, 100), 0);
+    }
+    change_id(&uid, &id);
+    pid_t other = start_pe(&uid, 1, 2, 25, (struct ending){GSHMEM_OK, ""}), ended;
+    int status;
+    while ((ended = waitpid(other, &status, WNOHANG)) == 0) {
+        if (poll(door, SILENT, 20) <= 0)
+            continue;
+        for (int i = 0; i < SILENT; i++) {
+            int fd = door[i].revents ? accept(door[i].fd, NULL, NULL) : -1;
+            if (fd >= 0)
+                frame(fd, UID_HELLO, &hello, sizeof hello); /* it stays open */
+        }
+    }
+    CHECK_EQ(ended, other);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    finish(root);
+    for (int i = 0; i < SILENT; i++)
+        close(door[i].fd);
 }
 
 /* An id that names IPv6 alone works as well; left out on a machine without it. */
 static void ipv6_is_enough(void)
 {
-    static const unsigned char loopback[16] = {[15] = 1}, no_key[16];
+    static const unsigned char loopback[16] = {[15] = 1};
     gshmem_uniqueid_t uid;
     struct uid_id id;
     int probe = socket(AF_INET6, SOCK_STREAM, 0);
@@ -380,8 +466,7 @@ static void ipv6_is_enough(void)
     CHECK(uid_id_decode(&uid, &id));
     memcpy(id.address[0], loopback, sizeof loopback);
     id.n_addresses = 1;
-    id.checksum = (uint32_t)siphash(no_key, &id, offsetof(struct uid_id, checksum));
-    memcpy(uid.opaque, &id, sizeof id);
+    change_id(&uid, &id);
     finish(start_pe(&uid, 1, 2, 20, (struct ending){GSHMEM_OK, ""}));
     finish(root);
 }
@@ -399,6 +484,7 @@ int main(void)
     the_missing_are_named();
     wrong_ids_are_refused();
     impostors_are_noticed();
+    silent_impostors_only_delay();
     ipv6_is_enough();
     a_crowd_only_delays();
     return 0;

@@ -182,6 +182,25 @@ static void try_all(const struct members *m)
     try_variables(m);
 }
 
+/* From one field of the elements of an array to another: they overlap as a whole, and not one by one. */
+static void try_fields(const struct members *m, size_t n)
+{
+    struct pair {
+        uint64_t to, from;
+    } *pairs = (struct pair *)dest;
+    size_t all = n * (size_t)m->n;
+
+    for (size_t i = 0; i < all; i++)
+        pairs[i] = (struct pair){.to = 0, .from = (uint64_t)m->my << 32 | i};
+    CHECK_OK(gshmem_team_sync(m->team));
+    CHECK_OK(gshmem_alltoallsmem(m->team, &pairs[0].to, &pairs[0].from, 2, 2, 8, n));
+    for (size_t i = 0; i < all; i++) {
+        CHECK_EQ(pairs[i].to, i / n << 32 | ((size_t)m->my * n + i % n));
+        CHECK_EQ(pairs[i].from, (uint64_t)m->my << 32 | i);
+    }
+    CHECK_OK(gshmem_team_sync(m->team));
+}
+
 int main(void)
 {
     struct members teams[8];
@@ -197,6 +216,10 @@ int main(void)
         call = (uint64_t)i * 10000; /* the same on all members, who have been in different teams */
         if (teams[i].my >= 0)
             try_all(&teams[i]);
+    }
+    for (int i = 0; i < count; i++) {
+        for (size_t n = 1; n <= 2000 && teams[i].my >= 0; n = n * 7 + 1)
+            try_fields(&teams[i], n);
     }
     members_free(teams, count);
     free(expected);

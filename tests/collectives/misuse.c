@@ -1,8 +1,11 @@
 /* Mistakes: every one is answered by a status and a line that says what was wrong, on all PEs that
  * are concerned, nobody hangs, and the team works afterwards. */
+#include <stdbool.h>
+
 #include "groups.h"
 
 static char *object; /* 64 KiB, symmetric */
+static char *heap_begin; /* 8 KiB, at the very beginning of the heap */
 
 /* The team still works: everyone hears of everyone. */
 static void check_alive(gshmem_team_t team)
@@ -98,16 +101,17 @@ static void try_disagreement(void)
     CHECK_FAILS(
         gshmem_fcollectmem(GSHMEM_TEAM_WORLD, object + 32768 + 64 * (me == 0), object, 4100),
         GSHMEM_ERR_MISMATCH, "other arguments");
-    /* small: the others have all they want; large: it does not take place */
-    if (me == 0) {
-        CHECK_FAILS(gshmem_collectmem(GSHMEM_TEAM_WORLD, object, object + 1, 8),
-                    GSHMEM_ERR_ARGUMENT, "overlap");
-        CHECK_FAILS(gshmem_collectmem(GSHMEM_TEAM_WORLD, object, object + 1, 4100),
-                    GSHMEM_ERR_ARGUMENT, "overlap");
-    } else {
-        CHECK_OK(gshmem_collectmem(GSHMEM_TEAM_WORLD, object, object + 49152, 8));
-        CHECK_FAILS(gshmem_collectmem(GSHMEM_TEAM_WORLD, object, object + 49152, 4100),
-                    GSHMEM_ERR_MISMATCH, "bad arguments");
+    /* Small or large, it takes place on all or on none; that objects overlap shows when all sizes are known. */
+    for (size_t bytes = 8; bytes <= 4100; bytes *= 8) {
+        memset(object, 1, 49152);
+        memset(object + 49152, 2, 4100);
+        if (me == 0)
+            CHECK_FAILS(gshmem_collectmem(GSHMEM_TEAM_WORLD, object, object + 1, bytes), GSHMEM_ERR_ARGUMENT, "overlap");
+        else
+            CHECK_FAILS(gshmem_collectmem(GSHMEM_TEAM_WORLD, object, object + 49152, bytes), GSHMEM_ERR_MISMATCH,
+                        "of PE 0 overlap");
+        for (int i = 0; i < 49152; i++)
+            CHECK_EQ(object[i], 1);
     }
     if (me == 0)
         CHECK_FAILS(gshmem_barrier_all(), GSHMEM_ERR_MISMATCH, "called reduce");
@@ -124,10 +128,70 @@ static void try_disagreement(void)
     check_alive(GSHMEM_TEAM_WORLD);
 }
 
+enum { LARGE = 6000 }; /* elements of what no note carries */
+
+static int64_t *to, *from;
+
+/* The same call with n elements, or with another source that is not symmetric. */
+static gshmem_status_t call_large(int which, size_t n, void *source)
+{
+    const gshmem_team_t w = GSHMEM_TEAM_WORLD;
+    void *s = source ? source : from;
+
+    switch (which) {
+    case 0:
+        return gshmem_broadcastmem(w, to, s, n * 8, 0);
+    case 1:
+        return gshmem_fcollectmem(w, to, s, n * 8);
+    case 2:
+        return gshmem_alltoallmem(w, to, s, n * 8);
+    case 3:
+        return gshmem_alltoallsmem(w, to, s, 1, 1, 8, n);
+    case 4:
+        return gshmem_reduce(w, GSHMEM_TYPE_INT64, GSHMEM_OP_SUM, to, s, n);
+    case 5:
+        return gshmem_reducescatter(w, GSHMEM_TYPE_INT64, GSHMEM_OP_SUM, to, s, n);
+    case 6:
+        return gshmem_inscan(w, GSHMEM_TYPE_INT64, to, s, n);
+    default:
+        return gshmem_exscan(w, GSHMEM_TYPE_INT64, to, s, n);
+    }
+}
+
+/* Of a large call, which takes several meetings, one PE after the other makes another one: nobody meets more
+ * often than the others, and all fail. */
+static void try_large_disagreement(void)
+{
+    int n = gshmem_n_pes(), me = gshmem_my_pe();
+    int64_t on_stack[1];
+    gshmem_team_t team;
+
+    if (n == 1)
+        return;
+    CHECK((to = gshmem_malloc((size_t)n * LARGE * 8)));
+    CHECK((from = gshmem_calloc((size_t)n, LARGE * 8)));
+    for (int which = 0; which < 8; which++) {
+        for (int odd = 0; odd < n; odd++) {
+            bool mine = odd == me;
+            CHECK_EQ(call_large(which, LARGE, mine ? on_stack : NULL),
+                     mine ? GSHMEM_ERR_NOT_SYMMETRIC : GSHMEM_ERR_MISMATCH);
+            CHECK_EQ(call_large(which, mine ? LARGE / 2 : LARGE, NULL), GSHMEM_ERR_MISMATCH);
+            CHECK_EQ(mine ? gshmem_sync_all() : call_large(which, LARGE, NULL), GSHMEM_ERR_MISMATCH);
+            CHECK_EQ(mine ? gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, n, NULL, 0, &team)
+                          : call_large(which, LARGE, NULL),
+                     GSHMEM_ERR_MISMATCH);
+            CHECK_OK(call_large(which, LARGE, NULL));
+        }
+        check_alive(GSHMEM_TEAM_WORLD);
+    }
+    CHECK_OK(gshmem_free(from));
+    CHECK_OK(gshmem_free(to));
+}
+
 static void try_arguments(void)
 {
     gshmem_team_t w = GSHMEM_TEAM_WORLD;
-    int n = gshmem_n_pes();
+    int n = gshmem_n_pes(), me = gshmem_my_pe();
     char on_stack[64] = {0};
 
     CHECK_FAILS(gshmem_broadcastmem(w, object, object, 8, n), GSHMEM_ERR_ARGUMENT, "root");
@@ -136,12 +200,20 @@ static void try_arguments(void)
     CHECK_FAILS(gshmem_broadcastmem(w, object, NULL, 8, 0), GSHMEM_ERR_NOT_SYMMETRIC, "source");
     CHECK_FAILS(gshmem_broadcastmem(w, object, object + 4, 8, 0), GSHMEM_ERR_ARGUMENT, "overlap");
     CHECK_FAILS(gshmem_fcollectmem(w, object, object, 8), GSHMEM_ERR_ARGUMENT, "overlap");
+    CHECK_FAILS(gshmem_alltoallsmem(w, object, object + 16, 2, 2, 8, 2), GSHMEM_ERR_ARGUMENT, "overlap");
+    CHECK_FAILS(gshmem_alltoallsmem(w, object, object + 12, 2, 3, 8, 9), GSHMEM_ERR_ARGUMENT, "overlap");
     CHECK_FAILS(gshmem_fcollectmem(w, object, object, SIZE_MAX / 2 + 1),
                 n == 1 ? GSHMEM_ERR_NOT_SYMMETRIC : GSHMEM_ERR_ARGUMENT, n == 1 ? "end" : "more");
     CHECK_FAILS(gshmem_alltoallmem(w, object, object + (n * 8 - 1), 8), GSHMEM_ERR_ARGUMENT,
                 "overlap");
     CHECK_FAILS(gshmem_alltoallsmem(w, object, object + 32768, 0, 1, 8, 1), GSHMEM_ERR_ARGUMENT,
                 "strides");
+    /* extents that are 2^64 elements, or as many bytes */
+    if (n == 3)
+        CHECK_FAILS(gshmem_alltoallsmem(w, object, object + 32768, SIZE_MAX / 5, 1, 8, 2), GSHMEM_ERR_ARGUMENT,
+                    "stride of 3689348814741910323");
+    CHECK_FAILS(gshmem_alltoallsmem(w, object, object + 32768, (ptrdiff_t)1 << 62, 1, 8, 2), GSHMEM_ERR_ARGUMENT,
+                "more than");
     CHECK_FAILS(gshmem_collectmem(w, on_stack, object, 8), GSHMEM_ERR_NOT_SYMMETRIC, "dest");
     CHECK_FAILS(gshmem_collectmem(w, object, object + n * 8 - 1, 8), GSHMEM_ERR_ARGUMENT,
                 "overlap");
@@ -160,6 +232,9 @@ static void try_arguments(void)
     CHECK_OK(REDUCE(INT64, SUM, NULL, on_stack, 0));
     CHECK_OK(gshmem_alltoallmem(w, NULL, NULL, 0));
     CHECK_OK(gshmem_collectmem(w, NULL, NULL, 0));
+    /* One PE gives nothing, and nowhere; the others where the heap begins: all fail, and go on together. */
+    if (n > 1)
+        CHECK_FAILS(gshmem_collectmem(w, me == 1 ? NULL : heap_begin, object, me == 1 ? 0 : 64), GSHMEM_ERR_MISMATCH, "collect");
     check_alive(w);
 }
 
@@ -182,14 +257,17 @@ int main(void)
     CHECK_FAILS(gshmem_barrier_all(), GSHMEM_ERR_STATE, "gshmem_init");
     CHECK_EQ(gshmem_team_my_pe(GSHMEM_TEAM_WORLD), -1);
     CHECK_OK(gshmem_init());
+    heap_begin = gshmem_malloc(8192);
     object = gshmem_malloc(65536);
     CHECK(object != NULL);
     try_handles();
     try_splits();
     try_disagreement();
+    try_large_disagreement();
     try_arguments();
     try_contexts();
     CHECK_OK(gshmem_free(object));
+    CHECK_OK(gshmem_free(heap_begin));
     CHECK_OK(gshmem_finalize());
     return 0;
 }

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "groups.h"
+#include "runtime/facade.h"
 
 enum { THREADS = 4, STEPS = 150, ROOM = 4096 };
 
@@ -46,6 +47,66 @@ static void *work(void *argument)
     return NULL;
 }
 
+/* ---- Teams made at once, by PEs that come in different orders ---- */
+
+enum { CROSSINGS = 3 };
+
+static gshmem_team_t first;
+
+static void split(gshmem_team_t parent)
+{
+    gshmem_team_t part;
+
+    CHECK_OK(gshmem_team_split_strided(parent, 0, 1, gshmem_n_pes(), NULL, 0, &part));
+    CHECK_OK(gshmem_team_sync(part));
+    CHECK_OK(gshmem_team_destroy(part));
+}
+
+static void *split_first(void *unused)
+{
+    split(first);
+    return unused;
+}
+
+/* PE 0 splits a team in a thread, which waits for the others; meanwhile it makes another one, for which the
+ * others have come. `set`: an active set of all PEs but the last in place of a team. */
+static void cross(gshmem_team_t second, long *set)
+{
+    const int n = gshmem_n_pes(), me = gshmem_my_pe();
+    gshmem_team_t team;
+    pthread_t thread;
+
+    if (me == 0) {
+        CHECK_EQ(pthread_create(&thread, NULL, split_first, NULL), 0);
+        nanosleep(&(struct timespec){.tv_nsec = 50 * 1000 * 1000}, NULL); /* or it tries nothing */
+    }
+    if (!set) {
+        split(second);
+    } else if (me < n - 1) {
+        CHECK_OK(gshmem_path_active_set(0, 0, n - 1, set, "test", &team));
+        CHECK_OK(gshmem_team_sync(team));
+    }
+    if (me == 0)
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+    else
+        split(first);
+}
+
+static void cross_orders(void)
+{
+    static long set[ACTIVE_SET_WORDS];
+    gshmem_team_t second;
+
+    CHECK_OK(gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, gshmem_n_pes(), NULL, 0, &first));
+    CHECK_OK(gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, gshmem_n_pes(), NULL, 0, &second));
+    for (int i = 0; i < CROSSINGS; i++)
+        cross(second, NULL);
+    if (gshmem_n_pes() > 2) /* of all PEs it would be the world */
+        cross(second, set);
+    CHECK_OK(gshmem_team_destroy(second));
+    CHECK_OK(gshmem_team_destroy(first));
+}
+
 int main(void)
 {
     struct worker workers[THREADS];
@@ -71,6 +132,7 @@ int main(void)
         CHECK_EQ(pthread_join(workers[i].thread, NULL), 0);
     for (int i = 0; i < THREADS; i++)
         CHECK_OK(gshmem_team_destroy(workers[i].team));
+    cross_orders();
     CHECK_OK(gshmem_free(room));
     CHECK_OK(gshmem_finalize());
     return 0;

@@ -57,6 +57,7 @@ static void live(const gshmem_uniqueid_t *uid, int pe)
 {
     gshmem_init_attr_t attr = {.uid = uid, .pe = pe, .n_pes = PES};
     char *found = malloc(BYTES);
+    gshmem_team_t living;
     int other = 1 - pe;
 
     CHECK(found);
@@ -64,6 +65,7 @@ static void live(const gshmem_uniqueid_t *uid, int pe)
     CHECK_OK(gshmem_init_attr(&attr));
     char *gpu = gshmem_calloc(1, BYTES), *own = gshmem_malloc(BYTES);
     CHECK(gpu && own);
+    CHECK_OK(gshmem_team_split_strided(GSHMEM_TEAM_WORLD, 0, 1, VICTIM, NULL, 0, &living));
     memset(found, 40 + pe, BYTES);
     CHECK_OK(gshmem_putmem(own, found, BYTES, pe));
     CHECK_OK(gshmem_barrier_all());
@@ -78,6 +80,7 @@ static void live(const gshmem_uniqueid_t *uid, int pe)
     for (int i = 0; i < BYTES; i++)
         CHECK_EQ(found[i], 40 + pe);
     free(found);
+    CHECK_OK(gshmem_team_sync(living)); /* gshmem_finalize waits for nobody, as it fails */
     CHECK_EQ(gshmem_finalize(), GSHMEM_ERR_PEER_DEAD);
 }
 

@@ -147,6 +147,35 @@ static void refusals(gshmem_stream_t s)
     CHECK_OK(gshmem_free(words));
 }
 
+/* This PE with itself in GPU memory of the program's that is not symmetric, which is for nvshmem.h alone. */
+static void own_memory(gshmem_stream_t s)
+{
+    long block[4] = {5, 6, 7, 8}, got[4] = {0};
+    cuda_address at;
+
+    CHECK_EQ(driver.allocate(&at, 4096), CUDA_OK);
+    long *mine = (long *)(uintptr_t)at;
+    CHECK_FAILS(gshmem_putmem(mine, block, sizeof block, me), GSHMEM_ERR_NOT_SYMMETRIC, "not symmetric");
+    CHECK_OK(gshmem_path_own_memory());
+    CHECK_OK(gshmem_putmem(mine, block, sizeof block, me));
+    CHECK_OK(gshmem_putmem_signal(mine + 4, block, sizeof block, (uint64_t *)(mine + 8), 3,
+                                  GSHMEM_SIGNAL_SET, me));
+    CHECK_EQ(gshmem_long_atomic_fetch_add(mine, 10, me), 5);
+    CHECK_OK(gshmem_long_p(mine + 1, 66, me));
+    CHECK_EQ(gshmem_long_g(mine, me), 15);
+    CHECK_OK(gshmem_getmem(got, mine, sizeof got, me));
+    CHECK_EQ(got[1], 66);
+    CHECK_EQ(gshmem_long_g(mine + 7, me), 8);
+    CHECK_EQ(gshmem_long_g(mine + 8, me), 3);
+    CHECK_OK(gshmem_putmem_on_stream(mine + 12, mine, sizeof block, me, s));
+    CHECK_OK(gshmem_getmem_on_stream(got, mine + 12, sizeof got, me, s));
+    finish(s);
+    CHECK_EQ(got[0], 15);
+    if (n > 1)
+        CHECK_FAILS(gshmem_putmem(mine, block, sizeof block, right), GSHMEM_ERR_NOT_SYMMETRIC, "not symmetric");
+    CHECK_EQ(driver.free(at), CUDA_OK);
+}
+
 int main(void)
 {
     setenv("GSHMEM_ON_ERROR", "return", 1);
@@ -166,6 +195,7 @@ int main(void)
         collectives(s, 3);
         collectives(other, LARGE);
         order(s, other);
+        own_memory(s);
         long *words = zeros(4);
         CHECK_OK(gshmem_long_p_on_stream(words, 1, right, s)); /* finalize waits for it */
         end_stream(other);

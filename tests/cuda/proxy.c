@@ -264,6 +264,33 @@ static void calls_of_driver(long *gpu, int right)
     CHECK(count("cuMemcpyAsync") - asked <= 2 * COMMANDS + 3); /* both ends, and three of perform's own */
 }
 
+/* What kernels have issued is counted in the GPU's memory: where that cannot be read, nothing is known to be
+ * complete. */
+static void uncounted(gshmem_ctx_t ctx, long *lock)
+{
+    enum { ILLEGAL_ADDRESS = 700 };
+    void (*sim_fail)(const char *call, long nth, int result);
+
+    *(void **)&sim_fail = dlsym(driver.library, "sim_fail");
+    CHECK(sim_fail);
+    sim_fail("cuMemcpyAsync", 1, ILLEGAL_ADDRESS);
+    CHECK_EQ(gshmem_ctx_quiet(ctx), GSHMEM_ERR_DEVICE);
+    CHECK_OK(gshmem_ctx_quiet(ctx));
+    sim_fail("cuMemcpyAsync", 1, ILLEGAL_ADDRESS);
+    CHECK_EQ(gshmem_ctx_fence(ctx), GSHMEM_ERR_DEVICE);
+    CHECK_OK(gshmem_ctx_fence(ctx));
+    /* nor whether a lock is free */
+    sim_fail("cuMemcpyAsync", 1, ILLEGAL_ADDRESS);
+    CHECK_EQ(gshmem_test_lock(lock), -1);
+    sim_fail("cuMemcpyAsync", 1, ILLEGAL_ADDRESS);
+    CHECK_EQ(gshmem_set_lock(lock), GSHMEM_ERR_DEVICE);
+    CHECK_OK(gshmem_set_lock(lock));
+    CHECK_EQ(gshmem_test_lock(lock), 1);
+    sim_fail("cuMemcpyAsync", 1, ILLEGAL_ADDRESS);
+    CHECK_EQ(gshmem_clear_lock(lock), GSHMEM_ERR_DEVICE);
+    CHECK_OK(gshmem_clear_lock(lock));
+}
+
 int main(void)
 {
     gshmem_device_register(&module);
@@ -286,6 +313,12 @@ int main(void)
     CHECK_OK(gshmem_ctx_create(0, &ctx));
     CHECK(ctx->device);
     CHECK_OK(gshmem_ctx_quiet(ctx));
+    for (int pe = 0; pe < n; pe++) { /* one at a time: no proxy copies, nor does another PE want the lock */
+        CHECK_OK(gshmem_barrier_all());
+        if (pe == me)
+            uncounted(ctx, gpu + 28);
+        CHECK_OK(gshmem_barrier_all());
+    }
     CHECK_OK(gshmem_ctx_destroy(ctx));
     close_gpu();
     CHECK_OK(gshmem_finalize());

@@ -2,6 +2,9 @@
  * of where its threads wait, and a later launch fails too, until the device is reset. */
 #include "device.h"
 
+#include <assert.h>
+#include <cooperative_groups.h>
+
 __global__ void barrier_and_shuffle(int *out)
 {
     if (threadIdx.x < 48)
@@ -55,6 +58,28 @@ __global__ void too_much_shared()
 }
 #endif
 
+__global__ void assertion(int *at)
+{
+    if (blockIdx.x == 1)
+        assert(*at == 1);
+}
+
+__global__ void grid_barrier(int *valid)
+{
+    *valid = cooperative_groups::this_grid().is_valid();
+    cooperative_groups::this_grid().sync();
+}
+
+static void count_calls(void *calls)
+{
+    ++*(int *)calls;
+}
+
+static void count_failures(cudaStream_t, cudaError_t error, void *failures)
+{
+    *(int *)failures += error != cudaSuccess;
+}
+
 __global__ void harmless(int *out)
 {
     *out += 1;
@@ -63,7 +88,7 @@ __global__ void harmless(int *out)
 int main(int argc, char **argv)
 {
     const char *which = argc > 1 ? argv[1] : "";
-    int *out = shared_array<int>(1);
+    int *out = shared_array<int>(3);
 
     if (strcmp(which, "barrier_and_shuffle") == 0)
         barrier_and_shuffle<<<1, 64>>>(out);
@@ -73,6 +98,10 @@ int main(int argc, char **argv)
         grid_without_one<<<6, 64>>>(out);
     else if (strcmp(which, "trap") == 0)
         trap<<<4, 32>>>();
+    else if (strcmp(which, "assertion") == 0)
+        assertion<<<2, 1>>>(out);
+    else if (strcmp(which, "grid_barrier") == 0)
+        grid_barrier<<<1, 1>>>(out);
 #ifndef __NVCC__
     else if (strcmp(which, "too_much_shared") == 0)
         too_much_shared<<<1, 32>>>();
@@ -85,11 +114,34 @@ int main(int argc, char **argv)
     } else
         CHECK_FAIL("usage: failures KERNEL");
 
-    CHECK_CUDA(cudaGetLastError());
-    CHECK_EQ(cudaDeviceSynchronize(), cudaErrorLaunchFailure);
+    /* Nothing behind it is done; it is put there before or after the kernel has failed. */
+    const cudaError_t error = strcmp(which, "assertion") == 0 ? cudaErrorAssert : cudaErrorLaunchFailure;
+    int calls = 0, failures = 0, before = 0;
+    (void)cudaGetLastError();
+    for (int i = 0; i < 2000; i++)
+        harmless<<<1, 1>>>(out + 1);
+    (void)cudaLaunchHostFunc(0, count_calls, &calls);
+    cudaError_t told = cudaStreamAddCallback(0, count_failures, &failures, 0);
+    (void)cudaMemcpyAsync(&before, out + 2, sizeof before, cudaMemcpyDeviceToHost, 0);
+    CHECK_EQ(cudaDeviceSynchronize(), error);
+    CHECK_EQ(out[1], 0);
+    CHECK_EQ(calls, 0);
+    CHECK_EQ(failures, told == cudaSuccess);
+    CHECK_EQ(out[0], 0); /* is_valid */
     harmless<<<1, 1>>>(out);
-    CHECK_EQ(cudaGetLastError(), cudaErrorLaunchFailure);
-    CHECK_EQ(cudaStreamSynchronize(0), cudaErrorLaunchFailure);
+    CHECK_EQ(cudaGetLastError(), error);
+    CHECK_EQ(cudaStreamSynchronize(0), error);
+    void *none;
+    cudaStream_t stream;
+    cudaEvent_t event;
+    CHECK_EQ(cudaMalloc(&none, 4), error);
+    CHECK_EQ(cudaMallocManaged(&none, 4), error);
+    CHECK_EQ(cudaStreamCreate(&stream), error);
+    CHECK_EQ(cudaEventCreate(&event), error);
+    CHECK_EQ(cudaMemcpy(out, out + 1, 4, cudaMemcpyDefault), error);
+    CHECK_EQ(cudaMemset(out, 1, 4), error);
+    CHECK_EQ(cudaLaunchHostFunc(0, count_calls, &calls), error);
+    CHECK_EQ(cudaGetLastError(), error);
     CHECK_CUDA(cudaDeviceReset());
     *out = 0;
     for (int i = 0; i < 50; i++)

@@ -49,6 +49,19 @@ __global__ void tiles(int *out)
                                (tile.any(0) ? 1 : 0) + (tile.all(1) ? 2 : 0);
 }
 
+/* A tile knows its place in what it is a part of. */
+__global__ void tiles_of_tiles(unsigned *out)
+{
+    cg::thread_block block = cg::this_thread_block();
+    cg::thread_block_tile<16, cg::thread_block> outer = cg::tiled_partition<16>(block);
+    auto inner = cg::tiled_partition<4>(outer);
+    cg::thread_block_tile<4> same = inner;
+
+    out[block.thread_rank()] = outer.meta_group_rank() * 1000 + outer.meta_group_size() * 100 +
+                               inner.meta_group_rank() * 10 + inner.meta_group_size();
+    out[blockDim.x + block.thread_rank()] = same.meta_group_rank() * 10 + same.meta_group_size();
+}
+
 __global__ void together(int *count)
 {
     if (threadIdx.x % 2) {
@@ -67,6 +80,14 @@ int main()
     CHECK_LAUNCH();
     for (int i = 0; i < 64; i++)
         CHECK_EQ(out[i], (i / 8 * 8 * 8 + 28) * 1000 + 80 + 2);
+    unsigned *places = shared_array<unsigned>(128);
+    tiles_of_tiles<<<1, 64>>>(places);
+    CHECK_LAUNCH();
+    for (unsigned i = 0; i < 64; i++) {
+        CHECK_EQ(places[i], i / 16 * 1000 + 4 * 100 + i % 16 / 4 * 10 + 4);
+        CHECK_EQ(places[64 + i], i % 16 / 4 * 10 + 4);
+    }
+    CHECK_CUDA(cudaFree(places));
     *out = 0;
     together<<<1, 64>>>(out);
     CHECK_LAUNCH();

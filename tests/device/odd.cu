@@ -103,6 +103,97 @@ __global__ void use_tiles(int *out)
     out[threadIdx.x] = pointer->b.a + (int)wide;
 }
 
+/* Lambdas use what is shared, and have no copy of it. */
+__global__ void in_lambdas(int *out)
+{
+    __shared__ int words[64], total;
+    int add = 1;
+    auto at = [=](int i) { return words[i] + add; };
+    auto of_itself = [=](int words) mutable { return words; };
+    auto declares = [=] {
+        int total = 5;
+        return total;
+    };
+    auto nested = [=, &add]() -> int {
+        auto inner = [=] { return total + words[0]; };
+        return inner() + add - 1;
+    };
+    auto by_type = [=](decltype(total + 0) i) -> decltype(words[0] + total) { return i + total; };
+    auto by_reference = [&] { return [=] { return total; }(); };
+
+    words[threadIdx.x] = threadIdx.x + 10;
+    if (threadIdx.x == 0)
+        total = 1000;
+    __syncthreads();
+    out[threadIdx.x] = at(63 - threadIdx.x) + nested() + by_reference() + of_itself(7) + declares() + by_type(2);
+}
+
+/* Cases behind a declaration. */
+__global__ void in_switch(int *out, int which)
+{
+    switch (which) {
+    case 0:
+        __shared__ int one;
+        extern __shared__ int some[];
+        one = some[1] = 7;
+        out[0] = one + some[1];
+        break;
+    case 1:
+        if (which)
+            switch (out[1]) {
+            default:
+                __shared__ int another[2];
+                another[1] = 9;
+                out[0] = another[1];
+                break;
+            case 99:
+                out[0] = 98;
+            }
+        break;
+    default:
+        out[0] = 3;
+    }
+}
+
+/* One for all kernels of the file, seen as one likes. */
+extern __shared__ __align__(16) unsigned char everywhere[];
+
+__device__ int everywhere_at(int i)
+{
+    return reinterpret_cast<const int *>(everywhere)[i];
+}
+
+__global__ void by_casts(int *out)
+{
+    int *words = (int *)everywhere;
+    float *floats = reinterpret_cast<float *>(everywhere + 64 * sizeof(int));
+
+    words[threadIdx.x] = threadIdx.x + blockIdx.x;
+    floats[threadIdx.x] = 0.5f;
+    __syncthreads();
+    out[blockIdx.x * blockDim.x + threadIdx.x] = everywhere_at(63 - threadIdx.x) + (int)(2 * floats[threadIdx.x]);
+}
+
+static void check_shared()
+{
+    int *out = shared_array<int>(256);
+
+    in_lambdas<<<1, 64>>>(out);
+    CHECK_LAUNCH();
+    for (int i = 0; i < 64; i++)
+        CHECK_EQ(out[i], 63 - i + 11 + 1010 + 1000 + 7 + 5 + 1002);
+    for (int which = 0; which < 3; which++) {
+        in_switch<<<1, 1, 64>>>(out, which);
+        CHECK_LAUNCH();
+        CHECK_EQ(out[0], which == 0 ? 14 : which == 1 ? 9 : 3);
+    }
+    by_casts<<<4, 64, 64 * (sizeof(int) + sizeof(float))>>>(out);
+    CHECK_LAUNCH();
+    for (int i = 0; i < 256; i++)
+        CHECK_EQ(out[i], 63 - i % 64 + i / 64 + 1);
+    CHECK_CUDA(cudaFree(out));
+}
+
 #define DECLARE(type, name, count) __shared__ type name[count]
 #define KERNEL(name, type)                                                                         \
     __global__ void name(type *out)                                                                \
@@ -134,6 +225,7 @@ static int launch_inside(int *out)
 
 int main()
 {
+    check_shared();
     int *out = shared_array<int>(64);
     std::ostringstream stream;
     with_kernels object, *pointer = &object;

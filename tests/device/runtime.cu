@@ -113,6 +113,8 @@ static void check_properties()
     CHECK_CUDA_FAILS(cudaSetDevice(-1), cudaErrorInvalidDevice);
     if (const char *wanted = getenv("GSHMEM_HOST_DEVICES"))
         CHECK_EQ(n, atoi(wanted));
+    if (const char *wanted = getenv("GSHMEM_TEST_DEVICES")) // by what launchers say
+        CHECK_EQ(n, atoi(wanted));
     for (int i = n - 1; i >= 0; i--) {
         CHECK_CUDA(cudaSetDevice(i));
         CHECK_CUDA(cudaGetDevice(&device));

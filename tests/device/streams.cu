@@ -1,6 +1,8 @@
 /* Streams, events and host functions: what is in order, what runs beside, what is waited for. */
 #include "device.h"
 
+#include <malloc.h>
+#include <pthread.h>
 #include <time.h>
 
 static void pause_ms(long ms)
@@ -165,11 +167,15 @@ static void check_many()
     CHECK_CUDA(cudaFree(gate));
 }
 
-static cudaError_t from_host_function;
+static cudaError_t from_host_function[2];
+static char many[1 << 20], *place;
 
-static void calls_back(void *)
+static void calls_back(void *stream)
 {
-    from_host_function = cudaStreamSynchronize(0);
+    from_host_function[0] = cudaStreamSynchronize(0);
+    /* of more than is copied aside */
+    from_host_function[1] =
+        cudaMemcpyAsync(place, many, sizeof many, cudaMemcpyHostToDevice, (cudaStream_t)stream);
 }
 
 /* What a host function may not do is an error and no hang. */
@@ -178,12 +184,48 @@ static void check_misuse()
     cudaStream_t stream, wrong;
 
     CHECK_CUDA(cudaStreamCreate(&stream));
-    CHECK_CUDA(cudaLaunchHostFunc(stream, calls_back, nullptr));
+    CHECK_CUDA(cudaMalloc(&place, sizeof many));
+    CHECK_CUDA(cudaLaunchHostFunc(stream, calls_back, stream));
     CHECK_CUDA(cudaStreamSynchronize(stream));
-    CHECK_EQ(from_host_function, cudaErrorNotPermitted);
+    CHECK_EQ(from_host_function[0], cudaErrorNotPermitted);
+    CHECK_EQ(from_host_function[1], cudaErrorNotPermitted);
+    CHECK_CUDA(cudaFree(place));
     CHECK_CUDA(cudaStreamDestroy(stream));
     CHECK_CUDA_FAILS(cudaStreamCreateWithFlags(&wrong, 0xff), cudaErrorInvalidValue);
     CHECK_CUDA_FAILS(cudaEventRecord(nullptr, 0), cudaErrorInvalidResourceHandle);
+}
+
+/* A thread's own stream goes with it, and its work is done. */
+static void *use_own(void *count)
+{
+    append<<<1, 1, 0, cudaStreamPerThread>>>((int *)count + 1, (int *)count, 5);
+    return nullptr;
+}
+
+static void check_threads()
+{
+    enum { THREADS = 2000 };
+#ifdef __NVCC__ /* CUDA keeps what it likes */
+    const size_t most = (size_t)-1 / 2;
+#else
+    const size_t most = 100 * THREADS / 2;
+#endif
+    int *count = shared_array<int>(1 + THREADS);
+    size_t before = 0;
+
+    for (int i = 0; i < THREADS; i++) {
+        pthread_t thread;
+        if (i == THREADS / 2) {
+            CHECK_CUDA(cudaDeviceSynchronize());
+            before = mallinfo2().uordblks;
+        }
+        CHECK_EQ(pthread_create(&thread, nullptr, use_own, count), 0);
+        CHECK_EQ(pthread_join(thread, nullptr), 0);
+        CHECK_CUDA(cudaDeviceSynchronize()); /* they are in no order among themselves */
+    }
+    CHECK_EQ(count[0], THREADS);
+    CHECK(mallinfo2().uordblks < before + most); /* sanitizers say 0 */
+    CHECK_CUDA(cudaFree(count));
 }
 
 int main()
@@ -192,6 +234,7 @@ int main()
     check_events();
     check_default_stream();
     check_many();
+    check_threads();
     check_misuse();
     return 0;
 }

@@ -279,6 +279,10 @@ int main()
     check_shuffles<unsigned long long>();
     check_shuffles<float>();
     check_shuffles<double>();
+    check_shuffles<bool>(); /* promoted to int, and back */
+    check_shuffles<char>();
+    check_shuffles<unsigned char>();
+    check_shuffles<short>();
     check_votes();
     check_matches();
     CHECK_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));

@@ -50,7 +50,7 @@ static struct memory memory, expected_memory;
 
 static struct address listening; /* the peer's */
 static int listener = -1;
-static int ended, losses;
+static int ended, losses, refusals;
 static gshmem_status_t status_of[REQUESTS + 1], failure[REQUESTS + 1]; /* by number; the latter: told */
 
 /* ---- What the transport is lent ---- */
@@ -86,6 +86,13 @@ static void lose(void *context, int pe, gshmem_status_t status, const char *why)
     (void)context;
     MUST(pe == 1 && status && why[0] && !strchr(why, '\n'));
     losses++;
+}
+
+static void refuse(void *context, int pe)
+{
+    (void)context;
+    MUST(pe == 1);
+    refusals++;
 }
 
 static void done(void *tag, gshmem_status_t status)
@@ -138,7 +145,7 @@ static size_t model_word(const uint8_t *data, size_t bytes, bool *broken)
 
 /* How many requests the answers end, by success or the failure that they tell; *broken: they break the
  * rules. */
-static int model_answers(const uint8_t *data, size_t bytes, bool *goodbye, bool *broken)
+static int model_answers(const uint8_t *data, size_t bytes, bool *goodbye, bool *refused, bool *broken)
 {
     struct answer_frame a;
     uint64_t left[REQUESTS + 1];
@@ -146,7 +153,7 @@ static int model_answers(const uint8_t *data, size_t bytes, bool *goodbye, bool 
 
     for (int number = 1; number <= REQUESTS; number++)
         left[number] = asked[number].bytes;
-    *goodbye = *broken = false;
+    *goodbye = *refused = *broken = false;
     for (; bytes >= ANSWER_BYTES; data += ANSWER_BYTES, bytes -= ANSWER_BYTES) {
         while (bytes >= REQUEST_BYTES && data[0] == FRAME_PUT) {
             size_t taken = model_word(data, bytes, broken);
@@ -164,6 +171,10 @@ static int model_answers(const uint8_t *data, size_t bytes, bool *goodbye, bool 
         if (a.kind == ANSWER_GOODBYE) {
             *goodbye = true;
             continue;
+        }
+        if (a.kind == ANSWER_REFUSED) {
+            *refused = true;
+            return over;
         }
         if (a.kind == ANSWER_DONE && a.number == (uint64_t)over)
             continue;
@@ -224,6 +235,16 @@ static void begin_listening(void)
     memcpy(listening.ip[0].s6_addr + 12, &name.sin_addr, 4);
 }
 
+static const unsigned char secret[TRANSPORT_KEY_BYTES] = "the key of two PEs is 32 bytes";
+
+static gshmem_status_t key(void *context, int which, unsigned char out[TRANSPORT_KEY_BYTES])
+{
+    (void)context;
+    MUST(which == 1);
+    memcpy(out, secret, sizeof secret);
+    return GSHMEM_OK;
+}
+
 static void progress(struct transport *t)
 {
     int events;
@@ -262,8 +283,7 @@ static void hear(struct transport *t, int fd, unsigned char *heard, size_t bytes
 static int connect_peer(struct transport *t, const uint8_t wrong[CHALLENGE_BYTES], bool *greeted)
 {
     const struct linger reset = {1, 0}; /* leaves no port behind that waits */
-    const unsigned char secret[32] = {0};
-    unsigned char heard[PROOF_BYTES + REQUESTS * REQUEST_BYTES + 8], hello[HELLO_BYTES];
+    unsigned char heard[REQUESTS * REQUEST_BYTES + 8], welcome[ANSWER_BYTES], hello[HELLO_BYTES + PROOF_BYTES];
     unsigned char challenge[CHALLENGE_BYTES] = {11}, proof[PROOF_BYTES];
 
     for (int number = 1; number <= REQUESTS; number++)
@@ -280,8 +300,11 @@ static int connect_peer(struct transport *t, const uint8_t wrong[CHALLENGE_BYTES
     }
     MUST(send(fd, challenge, sizeof challenge, MSG_NOSIGNAL) == sizeof challenge);
     if (*greeted) {
-        hear(t, fd, heard, sizeof heard);
+        hear(t, fd, heard, PROOF_BYTES);
         MUST(memcmp(heard, proof, sizeof proof) == 0);
+        answer_encode(welcome, &(struct answer_frame){.kind = ANSWER_DONE});
+        MUST(send(fd, welcome, sizeof welcome, MSG_NOSIGNAL) == sizeof welcome);
+        hear(t, fd, heard, sizeof heard);
     }
     return fd;
 }
@@ -325,11 +348,11 @@ static int next_descriptor(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     struct transport_config config = {.size = sizeof config, .fail = complain, .info = be_silent,
-                                      .n_pes = 2, .one_machine = 1, .find = find, .apply = apply,
-                                      .lost = lose, .segments = 1,
+                                      .n_pes = 2, .one_machine = 1, .find = find, .key = key, .apply = apply,
+                                      .lost = lose, .refused = refuse, .segments = 1,
                                       .segment = {{.base = (char *)memory.segment, .bytes = REACHED}}};
     struct transport *t;
-    bool goodbye = false, broken = true, greeted;
+    bool goodbye = false, refused = false, broken = true, greeted;
     int over = 0;
 
     if (bytes < 1 + CHALLENGE_BYTES)
@@ -344,7 +367,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     memset(&expected, 0xc5, sizeof expected);
     memset(&memory, 0xc5, sizeof memory);
     memset(&expected_memory, 0xc5, sizeof expected_memory);
-    ended = losses = 0;
+    ended = losses = refusals = 0;
     memset(failure, 0, sizeof failure);
 
     MUST(transport_tcp.open(&config, &t) == GSHMEM_OK);
@@ -353,7 +376,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     bytes -= CHALLENGE_BYTES;
     answer(t, fd, data + 1, bytes - 1, data[-CHALLENGE_BYTES]);
     if (greeted)
-        over = model_answers(data + 1, bytes - 1, &goodbye, &broken);
+        over = model_answers(data + 1, bytes - 1, &goodbye, &refused, &broken);
 
     MUST(ended == REQUESTS);
     for (int number = 1; number <= REQUESTS; number++)
@@ -361,7 +384,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     MUST(over == REQUESTS || !broken || status_of[over + 1] == GSHMEM_ERR_TRANSPORT);
     MUST(memcmp(&fetched, &expected, sizeof fetched) == 0);
     MUST(memcmp(&memory, &expected_memory, sizeof memory) == 0);
-    MUST(losses == !(goodbye && over == REQUESTS)); /* who has left owes nothing */
+    MUST(losses == !(refused || (goodbye && over == REQUESTS))); /* who has left owes nothing */
+    MUST(refusals == refused);
     close(fd);
     transport_tcp.close(t);
     MUST(ended == REQUESTS && next_descriptor() == free_before);

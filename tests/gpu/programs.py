@@ -69,18 +69,24 @@ PROGRAMS = [
            env={"GSHMEM_ON_ERROR": "return"}),
     kernel("death", {MAPPED: [3], LOCAL: [3]}, alone=True,
            arguments=[[name, "3"] for name in ["wait", "meet", "gather", "exit"]]),
-    *[litmus(name) for name in ["atomics", "message", "quiet", "signals"]],
-    *[nvshmem(name) for name in ["graph", "jacobi", "on_stream", "pipeline", "ring", "rma", "teams"]],
+    kernel("flush", {MAPPED: [1, 2]}, arguments=[["on"]], env={"GSHMEM_CUDA_FLUSH": "on"}),
+    kernel("finalize", {MAPPED: [3]}, alone=True, arguments=[["graph"], ["death"]]),
+    *[litmus(name) for name in ["atomics", "both", "message", "quiet", "signals"]],
+    *[nvshmem(name) for name in ["graph", "jacobi", "on_stream", "own", "pipeline", "ring", "rma", "teams"]],
     nvshmem("virtual", flags=["-lcuda"]),
     nvshmem("uniqueid", {MAPPED: [2]}, alone=True, arguments=[["1"], ["2"], ["4"]]),
     *[example(name) for name in ["alltoallv", "gups", "halo2d", "nvshmem-ring", "nvshmem-train",
                                  "pingpong", "ring"]],
     example("nccl", package="nccl", own_gpu=True),
-    *[device(name) for name in ["atomics", "block", "copy", "graphs", "groups", "launch", "odd",
-                                "runtime", "small", "spin", "streams", "warp"]],
+    *[device(name) for name in ["arithmetic", "atomics", "block", "copies", "copy", "graphs", "groups",
+                                "launch", "odd", "runtime", "small", "spin", "streams", "together", "warp"]],
 ]
 
 EXCLUDED = {
+    "tests/kernel/forked.cu": "about threads of the host device; a GPU's driver refuses its parent's children",
+    "tests/kernel/left.cu": "ends the job by a failure, as no program here may",
+    "tests/kernel/overlap.cu": "the host device stops threads at their fences, as no GPU can",
+    "tests/kernel/slow_launcher.cu": "about which thread of the host asks the launcher; takes six PEs",
     "tests/kernel/units_second.cu": "a part of units",
     "tests/nvshmem/symmetric.cu": "pages of the CPU's; virtual is the same with pieces of a GPU's memory",
     "tests/nvshmem/errors.cu": "what is said of mistakes is the same on all devices",
@@ -91,6 +97,7 @@ EXCLUDED = {
     "tests/device/failures.cu": "what the host device says of kernels that cannot go on",
     "tests/device/flood.cu": "about a signal of the host device",
     "tests/device/release.cu": "about a signal of the host device",
+    "tests/device/plugin.cu": "a library of a test of the host device's",
     "tests/device/once.cu": "not CUDA, but a header of the host device",
 }
 

@@ -10,7 +10,7 @@ import tempfile
 import time
 
 sys.dont_write_bytecode = True
-from jobs import GSHMEMRUN, Job, check, check_end, finish  # noqa: E402
+from jobs import GSHMEMRUN, Job, Process, check, check_end, finish  # noqa: E402
 
 # A script whose children do as they like: one in the background, one in a session of its own, one
 # that ignores SIGTERM, and one that has lost its parents.
@@ -73,6 +73,20 @@ def output_killed():
     check(not job.left(), "something is left of a job whose output process was killed")
 
 
+def strangers_orphans_are_spared():
+    """Nor is what such a child leaves behind when it ends during the job."""
+    script = (f"sh -c 'sleep 61 & echo $!; exec 1>&-; sleep 0.3' & exec {GSHMEMRUN} -n 1 sleep 1")
+    shell = subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE, text=True)
+    stranger = int(shell.stdout.readline())
+    check(shell.wait(60) == 0, f"the job ended with {shell.returncode}")
+    try:
+        check(Process(stranger).state not in "ZX", "what a stranger left behind was killed")
+        os.kill(stranger, signal.SIGKILL)
+    except (FileNotFoundError, ProcessLookupError):
+        check(False, "what a stranger left behind was killed")
+    shell.stdout.close()
+
+
 def strangers_are_spared():
     """Children of who became gshmemrun by exec are none of its business."""
     job = Job("-n", 1, "true")
@@ -116,6 +130,7 @@ def main():
     killed("guard", -9, "gshmemrun itself was killed")
     both_killed(sys.argv[1])
     output_killed()
+    strangers_orphans_are_spared()
     strangers_are_spared()
     stubborn()
     told_first()

@@ -21,6 +21,17 @@ for i in range(200):
 """
 
 
+# Without tags the program itself sees that the disk is full.
+WRITES = """
+import sys
+try:
+    for i in range(10000): sys.stdout.write("a line of a program\\n")
+    sys.stdout.flush()
+except OSError as e:
+    sys.stderr.write(str(e)); sys.stderr.flush(); import os; os._exit(1)
+"""
+
+
 def lines_are_whole():
     job = Job("-n", 4, "--tag-output", PYTHON, "-c", PIECES)
     out, err = check_end(job, 0, "tagged lines")
@@ -86,6 +97,25 @@ def reader_that_is_stuck():
         job.process.communicate()
 
 
+def help_to_a_disk_that_is_full():
+    for option in ("--help", "--version"):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([GSHMEMRUN, option], stdout=full, stderr=subprocess.PIPE, text=True, timeout=30)
+        check(done.returncode == 1 and "gshmemrun: writing standard output: No space" in done.stderr,
+              f"{option}: {done.returncode}, {done.stderr!r}")
+
+
+def disk_that_is_full():
+    """What cannot be written is said, and no reason to kill PEs."""
+    for tag in ([], ["--tag-output"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([GSHMEMRUN, "-n", "2", *tag, PYTHON, "-c", WRITES], stdout=full,
+                                  stderr=subprocess.PIPE, text=True, timeout=60)
+        check(done.returncode == 1, f"{tag}: status {done.returncode} with a full disk")
+        check("No space left on device" in done.stderr, f"{tag}: {done.stderr!r}")
+        check("signal" not in done.stderr, f"{tag}: {done.stderr!r}")
+
+
 def main():
     lines_are_whole()
     odd_lines()
@@ -93,6 +123,8 @@ def main():
     closed_streams()
     reader_that_leaves()
     reader_that_is_stuck()
+    disk_that_is_full()
+    help_to_a_disk_that_is_full()
     finish()
 
 

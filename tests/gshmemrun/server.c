@@ -201,6 +201,8 @@ static void broken(void)
     ends_with(hello(1) && publish(1, 1, "") && say_round(1, WIRE_WHO, 1), 1,
               "outside of its fence");
     ends_with(hello(1) && fetch(1, 0, 0), 1, "PE 1: FETCH of round 0");
+    ends_with(hello(1) && publish(1, 1, "") && fetch(1, 1, 0), 1,
+              "PE 1: FETCH of round 1, but it has published 1 and 0 is complete");
     ends_with(hello(1) && fetch(1, 1, 3), 1, "PE 1: FETCH of PE 3, the job has PEs 0..2");
     ends_with(hello(1) && fetch(1, 1, 0xffffffff), 1, "PE 1: FETCH of PE 4294967295");
     ends_with(hello(1) && say_round(1, WIRE_RELEASED, 0), 1,

@@ -120,10 +120,32 @@ def keys(directory):
     t.key(b"\x03")
     check_end(t.job, 130, "Ctrl-C", "was killed by signal 2")
 
+    for group in ("setsid", "timeout 60"):
+        t = Terminal("-n", 2, *group.split(), "sleep", 60)
+        t.job.wait_for(lambda ps: sum(p.name == "sleep" for p in ps) == 2, "PEs in groups of their own")
+        t.key(b"\x03")
+        t.job.process.wait(20)
+        check(t.job.process.returncode not in (0, None), f"{group}: Ctrl-C ended with {t.job.process.returncode}")
+        check(not t.job.left(), f"{group}: something is left")
+
     t = Terminal("-n", 2, "sh", "-c", "read line && echo got $line || echo nothing")
     t.key(b"hello\n")
     out, _ = check_end(t.job, 0, "standard input from a terminal")
     check(sorted(out.split("\n")) == ["", "got hello", "nothing"], f"stdin: {out!r}")
+
+
+def hang_up(directory):
+    """A terminal that goes sends its signal to who leads the session, gshmemrun, which hands it on, once."""
+    t = Terminal("-n", 2, "bash", "-c", TRAP, f"{directory}/log")
+    for pe in range(2):
+        wait_lines(t.job, directory, pe, [])
+    os.close(t.master)
+    for pe in range(2):
+        wait_lines(t.job, directory, pe, ["HUP"])
+    t.job.process.send_signal(signal.SIGTERM)
+    check_end(t.job, 0, "a job without its terminal")
+    for pe in range(2):
+        check(lines(directory, pe) == ["HUP", "TERM"], f"PE {pe} was sent {lines(directory, pe)}")
 
 
 def main():
@@ -138,6 +160,8 @@ def main():
     stopped_and_continued()
     with tempfile.TemporaryDirectory() as directory:
         keys(directory)
+    with tempfile.TemporaryDirectory() as directory:
+        hang_up(directory)
     finish()
 
 

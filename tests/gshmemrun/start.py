@@ -19,11 +19,11 @@ def status_of(*arguments, **more):
 
 
 def state():
-    """Nothing of gshmemrun's own shows in a PE but the two descriptors meant for it."""
+    """Nothing of gshmemrun's own shows in a PE but the three descriptors meant for it."""
     for tag in ([], ["--tag-output"]):
         done = status_of("-n", 1, *tag, "sh", "-c", "ls /proc/$$/fd; :")
         got = sorted(int(line.split()[-1]) for line in done.stdout.splitlines())
-        check(got == [0, 1, 2, 100, 101],
+        check(got == [0, 1, 2, 100, 101, 102],
               f"{tag}: the descriptors of a PE: {done.stdout!r}")
     done = status_of("-n", 1, "grep", "^Sig[BI]", "/proc/self/status")
     mine = subprocess.run(["grep", "^Sig[BI]", "/proc/self/status"], stdout=subprocess.PIPE,

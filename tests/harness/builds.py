@@ -4,15 +4,16 @@ import dataclasses
 import os
 import re
 import shutil
+from concurrent import futures
 
-from . import installed
+from . import installed, syntax
 from .report import Case
 from .suites import Tree
 
 # Suites that sanitizers run again. The typed ones are long to compile, and much alike.
-CHECKED = ["unit", "pe", "collectives", "memory", "proxy"]
+CHECKED = ["unit", "transport", "pe", "collectives", "memory", "proxy"]
 # Tests of one thread, and long, which a sanitizer of threads has nothing to say of.
-ONE_THREAD = re.compile(r"transport-verbs.*")
+ONE_THREAD = re.compile(r"transport-verbs(?!-ways).*")
 # And of those over pretended hosts, whose PEs serve each other by a thread, these few.
 OVER_HOSTS = re.compile(r"(context|lock|order|signal|strided)-hosts2-2|(mixed|teams|threads)-hosts2-3")
 # Of what kernels call: each program on each path, with the fewest PEs, also with the threads of a block
@@ -35,24 +36,32 @@ CUDA = (
     r"|(heap-(peers|ipc|no-access)|proxy-(mapped|unmapped|no-access-slow))-run-2|misuse-peers-run-3"
     r"|multicast-(all|growth-(create|add|bind))-run-2|symmetric-(peers|no-access|kernels)-run-2"
     r"|buffer-(fault-)?run-2|(growth|request)-.*|export-.*|death-descriptors|stream_death"
-    r"|stalled-(here|there)")
+    r"|stalled-(here|there)|verbs-updates")
+# What is run of the core alone.
+BARE = re.compile(r"(context|identity|rma|setup|signal|threads)-run-[12]")
+# The suites of which sanitizers run some again.
+SOME = ["kernel", "litmus", "cuda", "openshmem", "soak"]
 COMPILERS = {"gcc": {"CC": "gcc", "CXX": "g++"}, "clang": {"CC": "clang", "CXX": "clang++"}}
 OTHER_LAUNCHER = re.compile(r"mpirun|hydra|srun|pmi")
 
 
 def warnings(name, root, tree, compiler):
-    """Everything, tests included, without a warning. Where the regular build was held to it already, that
-    is the proof. gcc sees some things only when it optimises; clang without, and where it does optimise,
-    for its sanitizers, it is held to them too."""
+    """All C and C++ sources of the regular build, tests included, without a warning of this compiler. Where the regular
+    build was held to it already, that is the proof. gcc sees some things only when it optimises; clang's
+    front end sees all, so that it translates nothing here. Programs with kernels are held to clang in its build
+    for ThreadSanitizer."""
     if not shutil.which(compiler):
         return [Case("no-warnings", "skipped", f"{compiler} is not installed")]
     if tree.compiler() == compiler and tree.is_strict():
         return [Case("no-warnings", "passed")]
-    options = ["--werror"] + (["-Doptimization=0"] if compiler == "clang" else [])
-    extra = Tree(root, os.path.join(tree.path, "extra", name), options, COMPILERS[compiler])
-    problem = extra.build()
-    if problem:
-        return [Case("no-warnings", "failed", "does not build", problem)]
+    commands = syntax.commands(tree.path, COMPILERS[compiler], optimise=compiler == "gcc")
+    if not commands:
+        return [Case("no-warnings", "failed", "the regular build has no compile_commands.json")]
+    with futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        said = list(pool.map(lambda c: tree.command(*c, cwd=tree.path), commands))
+    wrong = [output for status, output in said if status]
+    if wrong:
+        return [Case("no-warnings", "failed", f"{len(wrong)} of {len(commands)} sources", "\n".join(wrong[:20]))]
     return [Case("no-warnings", "passed")]
 
 
@@ -60,11 +69,11 @@ def bare(name, root, tree):
     """Without any module: the core is all there is, and it needs libc and threads alone."""
     options = [f"-D{module}=disabled" for module in ("pmix", "mpi", "verbs", "cuda")]
     extra = Tree(root, os.path.join(tree.path, "extra", name), options)
-    problem = extra.build(["unit", "pe"])
+    problem = extra.build(["pe"], BARE)
     if problem:
         return [Case("build", "failed", "does not build", problem)]
     cases = [Case("build", "passed"), core_needs_libc(extra), no_modules(extra)]
-    return cases + selected(extra, "unit", 0) + selected(extra, "pe", 2)
+    return cases + matching(extra, "pe", BARE)
 
 
 def core_needs_libc(tree):
@@ -136,7 +145,7 @@ def sanitized(name, root, tree, compiler, sanitizer, suites, most, *kernels):
     extra = Tree(root, path, options, env)
     kernels = re.compile("|".join((OPENSHMEM, *kernels)))
     problem = (suites and extra.build(suites)) or \
-        extra.build(["kernel", "litmus", "cuda", "openshmem"], kernels) or \
+        extra.build(SOME, kernels) or \
         extra.build(["hosts"], OVER_HOSTS)
     if problem:
         return [Case("build", "failed", "does not build", problem)]
@@ -145,7 +154,7 @@ def sanitized(name, root, tree, compiler, sanitizer, suites, most, *kernels):
     cases = [Case("build", "passed")]
     for suite in suites:
         cases += selected(extra, suite, most, ONE_THREAD if sanitizer == "thread" else None)
-    for suite in ("kernel", "litmus", "cuda", "openshmem"):
+    for suite in SOME:
         cases += matching(extra, suite, kernels)
     return cases + matching(extra, "hosts", OVER_HOSTS)
 
@@ -183,7 +192,7 @@ def fuzz(name, root, tree):
 
 
 def quickstart(name, root, tree):
-    """The first command of the README, from elsewhere; and what it says to a mistake."""
+    """The first command of the README, from elsewhere; what it offers at its end; what it says to a mistake."""
     if tree.path != os.path.join(root, "build"):
         return [Case("demo", "skipped", "quickstart builds in ./build, and these tests are of another")]
     script = os.path.join(root, "quickstart")
@@ -191,8 +200,19 @@ def quickstart(name, root, tree):
     shown = status == 0 and "hello from PE 3 of 4" in output
     mistake, usage = tree.command(script, "--no-such-option")
     told = mistake == 2 and "unknown argument: --no-such-option" in usage
-    return [Case("demo", "passed" if shown else "failed", detail=output),
-            Case("usage", "passed" if told else "failed", detail=usage)]
+    cases = [Case("demo", "passed" if shown else "failed", detail=output),
+             Case("usage", "passed" if told else "failed", detail=usage)]
+    _, after = output.partition("Three commands worth trying\n")[::2]
+    offered = [line.strip() for line in after.splitlines() if re.match(r"  \S", line)]
+    fails = [command for command in offered[:-1] if tree.command("sh", "-c", command, timeout=120)[0]]
+    cases.append(Case("commands", "passed" if len(offered) == 3 and not fails else "failed",
+                      "these are offered at the end and fail", "\n".join(fails or offered)))
+    # the first command compiles no test
+    status, commands = tree.command("ninja", "-C", tree.path, "-t", "commands", "without-tests")
+    tests = [line for line in commands.splitlines() if re.search(r" -o tests/", line)]
+    cases.append(Case("no-tests", "failed" if status or tests else "passed",
+                      "the target without-tests", "\n".join(tests) or commands[-500:]))
+    return cases
 
 
 def install(name, root, tree):
@@ -210,10 +230,13 @@ BUILDS = {
     "clang-asan": (sanitized, ["clang", "address,undefined", CHECKED, 2]),
     "gcc-tsan": (sanitized, ["gcc", "thread", CHECKED, 2, LITMUS, CUDA]),
     # to make a fiber known takes gcc's ThreadSanitizer ten times as long as clang's; they are one
-    # library otherwise, so that one of the two is enough for all else
-    "clang-tsan": (sanitized, ["clang", "thread", [], 0, KERNELS, LITMUS]),
+    # library otherwise, so that clang's is enough
+    "clang-tsan": (sanitized, ["clang", "thread", CHECKED, 2, KERNELS, LITMUS, CUDA]),
     "clang-fuzz": (fuzz, []),
 }
+
+# Left to soaks, beside the suite of that name: of each sanitizer one compiler's is enough.
+SOAK = ["soak", "clang-asan", "gcc-tsan"]
 
 
 def run(name, root, tree):

@@ -26,13 +26,20 @@ int main(void)
 }
 """
 
+SUBPROJECT = """\
+project('user', 'c')
+executable('program', 'program.c', dependencies: dependency('gshmem'))
+dependency('gshmem-shmem')
+"""
+
 
 class Installed:
     def __init__(self, root, path):
         self.path = path
         self.prefix = os.path.join(path, "prefix")
         self.tree = Tree(root, os.path.join(path, "build"),
-                         [f"--prefix={self.prefix}", "--libdir=lib", "-Dtests=false"])
+                         [f"--prefix={self.prefix}", "--libdir=lib", "-Dtests=false",
+                          "-Dgpu_code=ptx"])
         self.bin = os.path.join(self.prefix, "bin")
         self.lib = os.path.join(self.prefix, "lib")
         self.tree.env["PKG_CONFIG_PATH"] = os.path.join(self.lib, "pkgconfig")
@@ -123,6 +130,27 @@ class Installed:
             cases.append(self.case(f"openshmem-{name}", status, output))
         return cases
 
+    def as_subproject(self):
+        """A Meson project that has GSHMEM in its subprojects folder, and builds the C library alone."""
+        project = os.path.join(self.path, "project")
+        self.tree.env["PKG_CONFIG_PATH"] = ""  # a copy that is installed would be taken first
+        shutil.rmtree(project, ignore_errors=True)
+        os.makedirs(os.path.join(project, "subprojects"))
+        os.symlink(self.tree.root, os.path.join(project, "subprojects", "gshmem"))
+        shutil.copy(self.source(), project)
+        with open(os.path.join(project, "meson.build"), "w", encoding="utf-8") as f:
+            f.write(SUBPROJECT)
+        build = os.path.join(project, "build")
+        without = [f"-Dgshmem:{module}=disabled" for module in ("pmix", "mpi", "verbs", "cuda")]
+        status, output = self.tree.command("meson", "setup", *without, build, project)
+        launcher = os.path.join("subprojects", "gshmem", "bootstrap", "run", "gshmemrun")
+        if status == 0:
+            status, output = self.tree.command("ninja", "-C", build, "program", launcher)
+        if status:
+            return [self.case("subproject", status, output)]
+        return [Case("subproject", "passed"),
+                self.run("subproject-runs", [os.path.join(build, launcher)], os.path.join(build, "program"))]
+
     def headers(self):
         """Each language that may include them, at its strictest."""
         cases = []
@@ -162,4 +190,4 @@ def check(root, path):
     if cases[0].outcome == "failed":
         return cases
     return cases + [copy.symbols(), copy.info()] + copy.headers() + copy.with_pkg_config() + \
-        copy.with_gshmemcc() + copy.with_openshmem()
+        copy.with_gshmemcc() + copy.with_openshmem() + copy.as_subproject()

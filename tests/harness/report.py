@@ -2,6 +2,9 @@
 
 import collections
 import dataclasses
+import threading
+
+from . import budget
 
 
 @dataclasses.dataclass
@@ -31,16 +34,57 @@ HEAD = "suite            passed  failed  skipped   seconds"
 
 
 class Report:
-    """Prints each suite when it has ended, and all that needs attention at the end."""
+    """Prints each suite when it has ended, and all that needs attention at the end.
 
-    def __init__(self, to):
+    Nothing is forgiven twice: a test that failed and passed when it was run again counts as failed where the record
+    shows that of one of its last runs too, or where the run is strict. Then a skip fails as well, unless its reason
+    is one of those that `listed` knows."""
+
+    def __init__(self, to, record, strict=False, listed=lambda reason: True, budget=None):
         self.to = to
+        self.record = record
+        self.strict = strict
+        self.listed = listed
+        self.budget = budget or {}
         self.suites = []
+        self.shown = False  # a line that is not to stay
+        self.lock = threading.Lock()  # suites end side by side
 
     def say(self, text=""):
+        if self.shown:
+            print("\r\033[K", end="", file=self.to)
+            self.shown = False
         print(text, file=self.to, flush=True)
 
+    def begin(self, name, others):
+        """For who watches a terminal: what is run now, and how long it and the others will take by the record."""
+        if not self.to.isatty():
+            return
+        with self.lock:
+            self.show(name, others)
+
+    def show(self, name, others):
+        times = [self.record.seconds(suite) for suite in [name] + others]
+        left = f", {int(sum(t for t in times if t) // 60) + 1} min left" if all(times) else ""
+        print(f"\r\033[K{name} … ({len(others)} more suites{left})", end="", file=self.to, flush=True)
+        self.shown = True
+
+    def judge(self, suite, case):
+        if case.unsteady and (self.strict or self.record.was_unsteady(suite.name, case.name)):
+            when = "" if self.strict else ", for the second time in ten runs"
+            case.outcome, case.reason = "failed", f"it passed when run again{when}; first: {case.reason}"
+        elif case.outcome == "skipped" and self.strict and not self.listed(case.reason):
+            case.outcome, case.detail = "failed", "such a skip is not in tests/skips: SKIP: " + case.reason
+            case.reason = "skipped"
+
     def add(self, suite):
+        with self.lock:
+            self.take(suite)
+
+    def take(self, suite):
+        for case in suite.cases:
+            self.judge(suite, case)
+        self.record.add(suite)
         if not self.suites:
             self.say()
             self.say(HEAD)
@@ -64,7 +108,7 @@ class Report:
             for case in suite.cases:
                 if case.outcome != "failed" and not case.unsteady:
                     continue
-                kind = "unsteady: passed when run again alone" if case.unsteady else "failed"
+                kind = "failed" if case.outcome == "failed" else "unsteady: passed when run again alone"
                 self.say(f"\n{kind}: {suite.name}/{case.name} ({case.reason or 'see below'})")
                 for line in case.detail.strip().splitlines()[-DETAIL_LINES:]:
                     self.say("    " + line)
@@ -77,6 +121,11 @@ class Report:
         self.say()
         self.say_skipped()
         self.say_failed()
+        unsteady = [f"{s.name}/{c.name}" for s in self.suites for c in s.cases if c.unsteady]
         self.say()
+        if over := budget.exceeded(self.budget, self.suites):
+            self.say(over)
+        if unsteady:
+            self.say(f"unsteady: {', '.join(unsteady)}")
         self.say(f"{total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped")
         return 1 if total["failed"] or not total["passed"] else 0

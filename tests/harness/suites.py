@@ -4,11 +4,19 @@ import json
 import os
 import subprocess
 
+from . import interrupt
 from .report import Case
 
 # The order in which a person wants to hear of them; others follow by name.
 FIRST = ["unit", "typed", "memory", "pe", "collectives"]
-LAST = ["examples", "kill", "fuzz", "perf"]
+LAST = ["examples", "kill", "fuzz", "perf", "rdma", "nvcc", "soak"]
+
+# What mostly waits, for other machines, for launchers and for the clock: it is run beside builds.
+WAITING = ["bootstrap", "failure", "hosts", "rdma"]
+COMPILING = ["nvcc"]
+
+# How the regular build is configured. What nvcc makes machine code of is tried by the suites nvcc and sass.
+REGULAR = ["--werror", "-Dgpu_code=ptx"]
 
 AGAIN_MOST = 4  # failures of a suite that may be bad luck; more are something else
 
@@ -23,10 +31,12 @@ class Tree:
         self.env = dict(env or {})  # over what the environment is when a command starts
         self.prefix = []  # of the command that runs tests
 
-    def command(self, *arguments, timeout=None):
-        """(exit status, output); commands never read our stdin."""
+    def command(self, *arguments, timeout=None, cwd=None):
+        """(exit status, output), in the root if not elsewhere; commands never read our stdin. None begins in a run that is being interrupted."""
+        if interrupt.is_under_way():
+            return 1, "interrupted"
         try:
-            done = subprocess.run(arguments, cwd=self.root, env=dict(os.environ, **self.env),
+            done = subprocess.run(arguments, cwd=cwd or self.root, env=dict(os.environ, **self.env),
                                   timeout=timeout, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, text=True, errors="replace")
         except subprocess.TimeoutExpired as e:

@@ -1,5 +1,6 @@
 /* Collectives that kernels call wrongly, all PEs alike or one of them: each gets its status, nobody
  * hangs, nothing is written, and the team works on. */
+#include "gshmem/device/half.h"
 #include "kernel/collective.h"
 
 enum { N = 64, BIG = 100000 };
@@ -70,6 +71,12 @@ static __device__ void expect_one(const struct objects *o, bool it, gshmem_statu
     still_works(o);
 }
 
+template <class T> static __device__ gshmem_status_t sum_of(const struct objects *o, size_t bytes)
+{
+    return gshmem_kernel_reduce<GSHMEM_SCOPE_BLOCK, T, GSHMEM_OP_SUM>(GSHMEM_TEAM_WORLD, (T *)o->dest,
+                                                                      (const T *)o->source, bytes / sizeof(T));
+}
+
 static __global__ void one_of_them(struct objects o, int which)
 {
     const gshmem_team_t world = GSHMEM_TEAM_WORLD;
@@ -98,6 +105,9 @@ static __global__ void one_of_them(struct objects o, int which)
                    gshmem_reduce_block(world, GSHMEM_TYPE_INT32, it ? GSHMEM_OP_MIN : GSHMEM_OP_MAX,
                                        o.dest, o.source, bytes / 4),
                    differ);
+        expect_one(&o, it, it ? sum_of<__nv_bfloat16>(&o, bytes) : sum_of<__half>(&o, bytes), differ);
+        expect_one(&o, it, it ? sum_of<int>(&o, bytes) : sum_of<unsigned>(&o, bytes), differ);
+        expect_one(&o, it, it ? sum_of<int>(&o, bytes) : sum_of<float>(&o, bytes), differ);
     }
 }
 

@@ -26,6 +26,7 @@ struct target {
     uint64_t *signal; /* symmetric; never set */
     size_t bytes;
     int pe;
+    char *large; /* symmetric, 4 MiB */
 };
 
 /* Each thread goes on until it gets a status. */
@@ -59,6 +60,14 @@ __global__ void get_from_it(struct target t, gshmem_status_t *status)
         one = gshmem_getmem(t.source + thread * 16, t.dest, 8, t.pe);
     while (!one);
     status[thread] = one;
+}
+
+/* Its failure goes to the error policy, which ends the job, with a line that names the call. */
+__global__ void fetch_from_it(struct target t, gshmem_status_t *status)
+{
+    while (!gshmem_uint64_g(t.signal, t.pe))
+        ;
+    *status = GSHMEM_OK;
 }
 
 /* More than the channel and the network take at once, again and again: a fast machine brings the first
@@ -103,6 +112,35 @@ __global__ void gather_with_it(struct target t, gshmem_status_t *status)
     status[threadIdx.x] = one;
 }
 
+/* More than is done soon. */
+__global__ void put_to_neighbour(char *dest, char *source, size_t bytes, int times, int pe)
+{
+    for (int i = 0; i < times; i++)
+        gshmem_putmem_nbi(dest, source, bytes, pe);
+}
+
+/* Those that are left: what the kernel was told of is not told again, and a quiet of the host waits for what
+ * kernels have put to the living, and finds nothing wrong with that. */
+static void go_on_without_it(struct target t)
+{
+    enum { TIMES = 24 };
+    const size_t bytes = (size_t)4 << 20;
+    const int left = gshmem_n_pes() - 1, next = (gshmem_my_pe() + 1) % left;
+    char *source = shared_array<char>(bytes), last = 0;
+
+    CHECK_OK(gshmem_quiet());
+    memset(source, 42, bytes);
+    put_to_neighbour<<<1, 1>>>(t.large, source, bytes, TIMES, next);
+    CHECK_LAUNCH();
+    CHECK_OK(gshmem_quiet());
+    CHECK_OK(gshmem_getmem(&last, t.large + bytes - 1, 1, next));
+    CHECK_EQ(last, 42);
+    CHECK_OK(gshmem_signal_set(t.signal, 7, next));
+    (void)gshmem_quiet(); /* the neighbour may be gone before it has acknowledged that */
+    while (__atomic_load_n(t.signal, __ATOMIC_ACQUIRE) != 7) /* the neighbour needs this PE until then */
+        usleep(1000);
+}
+
 static const struct scenario {
     const char *name;
     void (*kernel)(struct target t, gshmem_status_t *status);
@@ -113,6 +151,7 @@ static const struct scenario {
     {"wait", wait_for_it, 4, 33, GSHMEM_ERR_PEER_DEAD, false},
     {"put", put_to_it, 1, 1, GSHMEM_ERR_PEER_DEAD, false},
     {"get", get_from_it, 3, 8, GSHMEM_ERR_PEER_DEAD, false},
+    {"fetch", fetch_from_it, 1, 1, GSHMEM_ERR_PEER_DEAD, false},
     {"meet", meet_it, 1, 33, GSHMEM_ERR_PEER_DEAD, false},
     {"gather", gather_with_it, 1, 33, GSHMEM_ERR_PEER_DEAD, false},
     {"full", fill_it, 1, 1, GSHMEM_ERR_PEER_DEAD, true},
@@ -152,6 +191,7 @@ static void be_pe(const struct scenario *s, const gshmem_uniqueid_t *uid, int pe
     t.dest = symmetric_array<char>(t.bytes);
     t.signal = symmetric_array<uint64_t>(1);
     t.pe = last_pe();
+    t.large = symmetric_array<char>((size_t)4 << 20);
     last_waits_for_all();
     if (pe == last_pe())
         be_last(s);
@@ -165,6 +205,8 @@ static void be_pe(const struct scenario *s, const gshmem_uniqueid_t *uid, int pe
         gshmem_ptr(t.dest, t.pe) ? s->expected : GSHMEM_ERR_PEER_DEAD;
     for (int i = 0; i < threads; i++)
         CHECK_EQ(status[i], expected);
+    if (s->kernel == put_to_it)
+        go_on_without_it(t);
 }
 
 static void host_of_my_own(int pe)
@@ -195,7 +237,7 @@ int main(int argc, char **argv)
             s = &one;
     }
     if (!s || n < 2 || n > 64)
-        CHECK_FAIL("usage: death wait|put|get|meet|gather|full|silent|exit N [hosts]");
+        CHECK_FAIL("usage: death wait|put|get|fetch|meet|gather|full|silent|exit N [hosts]");
     bool hosts = argc > 3 && strcmp(argv[3], "hosts") == 0;
 
     if (hosts)

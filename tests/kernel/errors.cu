@@ -9,7 +9,8 @@ enum mistake {
     PUT_PE, GET_PE, NBI_PE, PUT_OWN, GET_OWN, PUT_END, GET_END, FLAG_OWN, FLAG_OP, FLAG_ODD, FLAG_PE,
     P_PE, P_OWN, ATOMIC_OWN, ATOMIC_ODD, NO_CTX, BLOCK_OWN, WARP_PE, G_OWN, G_PE, FETCH_PE, QUIET_PE,
     WAIT_CMP, WAIT_NULL, ALL_ODD, VALUES_NULL, FLAG_WAIT_CMP, ANY_CMP, SOME_NULL, TEST_ODD, TESTS_CMP,
-    TESTS_NULL
+    TESTS_NULL, NOTHING, PUT_NULL, GET_NULL, NBI_NULL, FLAG_NULL, STRIDED_NULL, FETCH_NULL, QUIET_NULL, QUIET_CTX,
+    FENCE_CTX
 };
 
 struct objects {
@@ -18,6 +19,7 @@ struct objects {
     size_t end;  /* more than there is */
     int none;    /* no PE */
     int other;
+    uint64_t *null; /* which no compiler knows */
 };
 
 __device__ gshmem_status_t alone(enum mistake mistake, struct objects o)
@@ -63,6 +65,30 @@ __device__ gshmem_status_t alone(enum mistake mistake, struct objects o)
         return gshmem_int_wait_until(NULL, GSHMEM_CMP_EQ, 1);
     case ALL_ODD:
         return gshmem_uint64_wait_until_all((uint64_t *)(o.word + 4), 2, NULL, GSHMEM_CMP_NE, 1);
+    case NOTHING: /* which is nowhere, also at NULL, and no mistake */
+        if (gshmem_putmem(NULL, own, 0, o.other) || gshmem_putmem_nbi(NULL, NULL, 0, o.other) ||
+            gshmem_getmem(own, NULL, 0, o.other) || gshmem_getmem_nbi(NULL, NULL, 0, o.other) ||
+            gshmem_putmem(own, own, 0, o.other))
+            return GSHMEM_ERR_MISMATCH;
+        return gshmem_putmem(NULL, NULL, 0, o.none); /* but there is such a PE, or not */
+    case PUT_NULL:
+        return gshmem_putmem(word, o.null, 24, o.other);
+    case GET_NULL:
+        return gshmem_getmem(o.null, word, 24, o.other);
+    case NBI_NULL:
+        return gshmem_uint64_put_nbi(word, o.null, 1, o.other);
+    case FLAG_NULL:
+        return gshmem_putmem_signal(word, o.null, 8, word + 1, 1, GSHMEM_SIGNAL_SET, o.other);
+    case STRIDED_NULL:
+        return gshmem_uint64_iget(o.null, word, 1, 2, 3, o.other);
+    case FETCH_NULL:
+        return gshmem_uint64_atomic_fetch_add_nbi(o.null, word, 1, o.other);
+    case QUIET_NULL:
+        return gshmem_pe_quiet((const int *)o.null, 2);
+    case QUIET_CTX:
+        return gshmem_ctx_quiet(GSHMEM_CTX_INVALID);
+    case FENCE_CTX:
+        return gshmem_ctx_fence(GSHMEM_CTX_INVALID);
     case VALUES_NULL:
         return gshmem_uint64_wait_until_all_vector(word, 2, NULL, GSHMEM_CMP_NE, NULL);
     default:
@@ -163,6 +189,16 @@ static const struct {
     {"wait_null", WAIT_NULL, GSHMEM_ERR_ARGUMENT},
     {"all_odd", ALL_ODD, GSHMEM_ERR_ARGUMENT},
     {"values_null", VALUES_NULL, GSHMEM_ERR_ARGUMENT},
+    {"nothing", NOTHING, GSHMEM_ERR_ARGUMENT},
+    {"put_null", PUT_NULL, GSHMEM_ERR_ARGUMENT},
+    {"get_null", GET_NULL, GSHMEM_ERR_ARGUMENT},
+    {"nbi_null", NBI_NULL, GSHMEM_ERR_ARGUMENT},
+    {"flag_null", FLAG_NULL, GSHMEM_ERR_ARGUMENT},
+    {"strided_null", STRIDED_NULL, GSHMEM_ERR_ARGUMENT},
+    {"fetch_null", FETCH_NULL, GSHMEM_ERR_ARGUMENT},
+    {"quiet_null", QUIET_NULL, GSHMEM_ERR_ARGUMENT},
+    {"quiet_ctx", QUIET_CTX, GSHMEM_ERR_ARGUMENT},
+    {"fence_ctx", FENCE_CTX, GSHMEM_ERR_ARGUMENT},
     {"flag_wait_cmp", FLAG_WAIT_CMP, GSHMEM_OK},
     {"any_cmp", ANY_CMP, GSHMEM_OK},
     {"some_null", SOME_NULL, GSHMEM_OK},
@@ -176,7 +212,7 @@ int main(int argc, char **argv)
     CHECK_OK(gshmem_init());
     struct found *found = shared_array<struct found>(1);
     struct objects o = {symmetric_array<char>(64), shared_array<char>(64), (size_t)1 << 40,
-                        gshmem_n_pes() + 4, 0};
+                        gshmem_n_pes() + 4, 0, NULL};
     bool known = false;
 
     set_bytes(o.word, 0x11, 64);

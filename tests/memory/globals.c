@@ -1,5 +1,6 @@
 /* Global and static variables, of the program and of a library, reached from other PEs. */
 #define _GNU_SOURCE
+#include <sched.h>
 #include <stdint.h>
 #include <sys/wait.h>
 
@@ -67,6 +68,27 @@ static void atomics_and_collectives(void)
 }
 
 #ifdef ASKS
+/* Where the library is differs from PE to PE, and where its lock has its home does not. */
+static void lock_of_a_library(void)
+{
+    enum { TIMES = 500 };
+    long value;
+
+    for (int i = 0; i < TIMES; i++) {
+        CHECK_OK(gshmem_set_lock(library_lock()));
+        CHECK_OK(gshmem_getmem(&value, &library_table[600], sizeof value, 0));
+        sched_yield(); /* whoever should not be here comes now */
+        value++;
+        CHECK_OK(gshmem_putmem(&library_table[600], &value, sizeof value, 0));
+        CHECK_OK(gshmem_clear_lock(library_lock()));
+    }
+    CHECK_OK(gshmem_barrier_all());
+    if (me == 0)
+        CHECK_EQ(library_table[600], TIMES * n);
+    library_table[600] = 0;
+    CHECK_OK(gshmem_barrier_all());
+}
+
 static void in_a_library(void)
 {
     long value = 3000 + me;
@@ -84,6 +106,14 @@ static void in_a_library(void)
     CHECK_EQ(value, 3000 + me);
     CHECK_OK(gshmem_barrier_all());
     library_counter = 100;
+    *library_hidden() = 10 + me;
+    CHECK_OK(gshmem_collectmem(GSHMEM_TEAM_WORLD, library_area(), library_hidden(), sizeof value));
+    for (int pe = 0; pe < n; pe++)
+        CHECK_EQ(library_area()[pe], 10 + pe);
+    /* From its end to that of its library's variables are only a few pages. */
+    CHECK_FAILS(gshmem_collectmem(GSHMEM_TEAM_WORLD, &library_area()[LIBRARY_AREA - 1], sparse, sizeof sparse),
+                GSHMEM_ERR_NOT_SYMMETRIC, "runs past the end");
+    lock_of_a_library();
 }
 #else
 static void in_a_library(void)

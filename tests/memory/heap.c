@@ -78,6 +78,14 @@ static void alignments(void)
     }
     for (int i = 0; i < 22; i++)
         CHECK_OK(gshmem_free(objects[i]));
+    /* Beyond a huge page, for objects of less, and of more than that. */
+    for (size_t alignment = (size_t)4 << 20; alignment <= (size_t)16 << 20; alignment *= 2) {
+        void *small = gshmem_align(alignment, 100), *large = gshmem_align(alignment, (size_t)3 << 20);
+        CHECK(small && (uintptr_t)small % alignment == 0);
+        CHECK(large && (uintptr_t)large % alignment == 0);
+        CHECK_OK(gshmem_free(small));
+        CHECK_OK(gshmem_free(large));
+    }
     void *large = gshmem_malloc(5 * MIB);
     CHECK_EQ((uintptr_t)large % (2 * MIB), 0);
     CHECK_OK(gshmem_free(large));
@@ -182,6 +190,18 @@ static void realloc_in_all_ways(void)
     CHECK(!gshmem_realloc(b, 0));
     CHECK_FAILS(gshmem_free(b), GSHMEM_ERR_ARGUMENT, "freed before");
     CHECK_OK(gshmem_free(wall));
+    /* Small objects lie closer together than those of a cache line, which they may become. */
+    unsigned char *small[4];
+    for (int i = 0; i < 4; i++)
+        CHECK((small[i] = gshmem_malloc(16)) != NULL);
+    for (int i = 3; i >= 0; i--) {
+        fill(small[i], i, 16);
+        CHECK((small[i] = gshmem_realloc(small[i], 4096)) != NULL);
+        check_alignment(small[i], 4096);
+        check(small[i], i, 16);
+    }
+    for (int i = 0; i < 4; i++)
+        CHECK_OK(gshmem_free(small[i]));
 }
 
 static void memory_goes_back(void)

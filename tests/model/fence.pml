@@ -1,25 +1,26 @@
 /* Fences of kernels (include/gshmem/device/order.h, runtime/proxy/channel.c), for spin.
  *
- * A context has two channels. In each, a thread issues one command, and others that have nothing to do
- * with it issue theirs before and after; a position may be taken long before it is written. A third
- * thread learns of both commands, fences and issues one more in a channel of its choice; a fourth does
- * the same after it. The proxy takes from either channel what is at its head. Properties: it takes what
- * comes after a fence when it has taken all that was issued before that; and all of it in the end.
+ * A context has two channels. In each, a thread issues one command; a position may be taken long before it is
+ * written. A third thread learns of both commands, fences and issues one more in a channel of its choice. A
+ * fourth issues a command at any time, also in the middle of that fence; a fifth learns of it, fences, also at
+ * the same time, and issues one more. The proxy takes from either channel what is at its head. Properties: it
+ * takes what comes after a fence when it has taken all that was issued before that; and all of it in the end.
  *
  * Mutants, which must fail:
  *     -DOWN_CHANNEL    a fence speaks of its own channel alone
  *     -DAS_WRITTEN     the proxy passes a fence when there is nothing to be seen in the other ring
  *     -DTICKET_FIRST   a fence takes its position before it reads those of other channels
- *     -DANY_FENCE      a fence is left out after one in any channel, and not in its own
+ *     -DEQUAL_SUM      a fence is left out where the sum of tickets is what the last one of its channel left
  */
 #define CHANNELS 2
-#define SLOTS 7           /* of each ring, which is not gone round; one is left */
+#define SLOTS 8           /* of each ring, which is not gone round; one is left */
 
 #define EMPTY 0
-#define NOISE 1
-#define FIRST 2           /* before the fences: FIRST + c in channel c */
-#define SECOND 4          /* behind them: SECOND, SECOND + 1 */
-#define FENCE 6
+#define FIRST 2           /* before the fence: FIRST + c in channel c */
+#define SECOND 4          /* behind it */
+#define LATE 5
+#define AFTER_LATE 6      /* behind a fence that comes after LATE */
+#define FENCE 7
 
 typedef channel {
     byte ticket;
@@ -29,16 +30,10 @@ typedef channel {
     byte position[SLOTS]; /* of a fence: in the other channel */
 };
 channel c[CHANNELS];
-#ifdef ANY_FENCE
-byte fenced_anywhere;
-#define known fenced_anywhere
-#else
-#define known c[own].fenced
-#endif
 
 byte issued = 0;          /* commands of the first two threads that are over */
-bit posted[6];            /* what the proxy has taken */
-byte fencers = 0;
+bit late_issued = 0;
+bit posted[7];            /* what the proxy has taken */
 
 inline issue(own, command)
 {
@@ -54,19 +49,23 @@ proctype first(byte own)
     issued++
 }
 
-proctype noise(byte own)
+proctype late()
 {
     byte at;
 
-    issue(own, NOISE)
+    if
+    :: issue(0, LATE)
+    :: issue(1, LATE)
+    fi;
+    late_issued = 1
 }
 
 /* Reading the other's ticket and one's own are two steps, as is taking one. */
-proctype fencer(byte number)
+proctype fencer(byte then)
 {
-    byte own, at, other, mine, behind;
+    byte own, at, other, mine;
 
-    issued == 2;
+    (then == SECOND && issued == 2) || (then == AFTER_LATE && late_issued);
     if
     :: own = 0
     :: own = 1
@@ -80,7 +79,9 @@ proctype fencer(byte number)
     other = c[1 - own].ticket;
     mine = c[own].ticket;
     if
-    :: other + mine == known
+#ifdef EQUAL_SUM
+    :: other + mine == c[own].fenced
+#endif
     :: else ->
         atomic { at = c[own].ticket; c[own].ticket++ };
 #ifdef OWN_CHANNEL
@@ -89,10 +90,10 @@ proctype fencer(byte number)
         c[own].position[at] = other;
 #endif
         c[own].what[at] = FENCE;
-        known = other + at + 1
+        c[own].fenced = other + at + 1
     fi;
 #endif
-    issue(own, SECOND + number)
+    issue(own, then)
 }
 
 #define head(i) c[i].what[c[i].taken]
@@ -105,7 +106,8 @@ proctype fencer(byte number)
 inline take(i)
 {
     if
-    :: head(i) >= SECOND && head(i) < FENCE -> assert(posted[FIRST] && posted[FIRST + 1])
+    :: head(i) == SECOND -> assert(posted[FIRST] && posted[FIRST + 1])
+    :: head(i) == AFTER_LATE -> assert(posted[LATE])
     :: else
     fi;
     if
@@ -120,7 +122,7 @@ proctype proxy()
     do
     :: atomic { head(0) != EMPTY && (head(0) != FENCE || may_pass(0)) -> take(0) }
     :: atomic { head(1) != EMPTY && (head(1) != FENCE || may_pass(1)) -> take(1) }
-    :: posted[FIRST] && posted[FIRST + 1] && posted[SECOND] && posted[SECOND + 1] -> break
+    :: posted[FIRST] && posted[FIRST + 1] && posted[SECOND] && posted[AFTER_LATE] -> break
     od
 }
 
@@ -128,11 +130,10 @@ init
 {
     atomic {
         run proxy();
-        run noise(0);
-        run noise(1);
         run first(0);
         run first(1);
-        run fencer(0);
-        run fencer(1)
+        run late();
+        run fencer(SECOND);
+        run fencer(AFTER_LATE)
     }
 }

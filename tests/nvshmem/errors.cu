@@ -32,7 +32,7 @@ int main(int argc, char **argv)
     if (strcmp(what, "host_p") == 0)
         nvshmem_int_p(at, 1, 77);
     else if (strcmp(what, "host_put") == 0)
-        nvshmem_int_put(&mine + 1, at, 1, 0);
+        nvshmem_int_put(&mine + 1, at, 1, 1);
     else if (strcmp(what, "host_wait") == 0)
         nvshmem_int_wait_until(at, 99, 1);
     else if (strcmp(what, "kernel_p") == 0)

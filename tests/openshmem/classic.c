@@ -143,6 +143,21 @@ static void try_sets(void)
     check_sync("active sets");
 }
 
+/* With one slot for a team left on all PEs, any number of sets can be used, one after the other. */
+static void try_many_sets(void)
+{
+    shmem_team_t team[300];
+    int n = 0;
+
+    while (n < 300 && shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n_pes, NULL, 0, &team[n]) == 0)
+        n++;
+    CHECK(n > 0 && n < 300);
+    shmem_team_destroy(team[--n]);
+    try_sets();
+    while (n > 0)
+        shmem_team_destroy(team[--n]);
+}
+
 /* Sets that lie beside each other at the same time, with the same pSync. */
 static void try_halves(void)
 {
@@ -277,6 +292,7 @@ int main(void)
     n_pes = _num_pes();
     CHECK(n_pes <= MOST);
     try_old_names();
+    try_many_sets();
     try_sets();
     try_halves();
     return 0; /* ends the job in good order, as it ought to */

@@ -54,6 +54,29 @@ static void test_many(void)
     barrier();
 }
 
+/* What is under way on a context is complete when it is destroyed. */
+static void test_destroy_completes(void)
+{
+    enum { BYTES = 1 << 20, ROUNDS = 10 };
+    unsigned char *there = gshmem_malloc(BYTES), *here = malloc(BYTES);
+    gshmem_ctx_t ctx;
+
+    CHECK(there && here);
+    for (int round = 1; round <= ROUNDS; round++) {
+        memset(there, round, BYTES);
+        memset(here, 0, BYTES);
+        barrier();
+        CHECK_OK(gshmem_ctx_create(0, &ctx));
+        CHECK_OK(gshmem_ctx_getmem_nbi(ctx, here, there, BYTES, right()));
+        CHECK_OK(gshmem_ctx_destroy(ctx));
+        CHECK_EQ(here[0], round);
+        CHECK_EQ(here[BYTES - 1], round);
+        barrier();
+    }
+    free(here);
+    CHECK_OK(gshmem_free(there));
+}
+
 /* The last PE first: number i of the team is PE n-1-i. */
 static void test_team(void)
 {
@@ -145,6 +168,7 @@ int main(void)
     begin();
     test_create();
     test_many();
+    test_destroy_completes();
     test_team();
     test_smaller_team();
     test_invalid();

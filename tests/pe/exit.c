@@ -2,6 +2,7 @@
  *
  *     exit global STATUS    the last PE calls gshmem_global_exit
  *     exit return STATUS    the last PE returns STATUS from main
+ *     exit exit STATUS      and calls exit with it
  *     exit error            the last PE makes a mistake where no status can be returned
  *
  * All others wait, compute or sleep meanwhile. */
@@ -37,6 +38,8 @@ int main(int argc, char **argv)
         gshmem_global_exit(status);
     if (strcmp(how, "return") == 0)
         return status;
+    if (strcmp(how, "exit") == 0)
+        exit(status);
     if (strcmp(how, "error") == 0)
         gshmem_signal_wait_until(&(uint64_t){0}, 99, 1); /* no such comparison */
     CHECK_FAIL("still here");

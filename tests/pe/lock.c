@@ -98,8 +98,9 @@ static void test_mixed(void)
         CHECK_OK(gshmem_set_lock(&other)); /* two at once */
     }
     barrier();
-    if (me != 0)
-        CHECK_EQ(gshmem_test_lock(mine), 1);
+    CHECK_EQ(gshmem_test_lock(mine), 1); /* whoever has it */
+    if (me == 0)
+        CHECK_FAILS(gshmem_set_lock(mine), GSHMEM_ERR_STATE, "would wait for itself");
     barrier();
     if (me == 0) {
         CHECK_OK(gshmem_clear_lock(mine));
@@ -141,6 +142,28 @@ static void test_fair(void)
             CHECK_EQ(order[i], i + 1);
     }
     barrier();
+}
+
+/* What is under way is complete when clear_lock returns. */
+static void test_completes_gets(void)
+{
+    enum { BYTES = 1 << 20 };
+    unsigned char *there = gshmem_malloc(BYTES), *here = malloc(BYTES);
+
+    CHECK(there && here);
+    for (int round = 1; round <= 5; round++) {
+        memset(there, round, BYTES);
+        memset(here, 0, BYTES);
+        barrier();
+        CHECK_OK(gshmem_set_lock(&lock));
+        CHECK_OK(gshmem_getmem_nbi(here, there, BYTES, right()));
+        CHECK_OK(gshmem_clear_lock(&lock));
+        CHECK_EQ(here[0], round);
+        CHECK_EQ(here[BYTES - 1], round);
+        barrier();
+    }
+    free(here);
+    CHECK_OK(gshmem_free(there));
 }
 
 /* What was put under the lock is there for the next holder: clear_lock completes it. */
@@ -204,6 +227,7 @@ int main(void)
     test_mixed();
     test_fair();
     test_completes();
+    test_completes_gets();
     test_mistakes();
     end();
     return 0;

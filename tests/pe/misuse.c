@@ -57,6 +57,18 @@ static void test_not_symmetric(uint64_t *heap, size_t bytes)
     CHECK_FAILS(gshmem_putmem(NULL, &value, 8, 0), GSHMEM_ERR_NOT_SYMMETRIC, "not symmetric");
     CHECK_FAILS(gshmem_getmem(&value, NULL, 8, 0), GSHMEM_ERR_NOT_SYMMETRIC, "not symmetric");
     free(own);
+    /* the object that is not symmetric; of those that are copied in place, in a call, and by the network */
+    for (int pe = 0; pe < n; pe++) {
+        CHECK_FAILS(gshmem_putmem(heap, NULL, 8, pe), GSHMEM_ERR_ARGUMENT, "put of 8 B: source is NULL");
+        CHECK_FAILS(gshmem_putmem_nbi(heap, NULL, 64, pe), GSHMEM_ERR_ARGUMENT, "put of 64 B: source is NULL");
+        CHECK_FAILS(gshmem_getmem(NULL, heap, 8, pe), GSHMEM_ERR_ARGUMENT, "get of 8 B: dest is NULL");
+        CHECK_FAILS(gshmem_getmem_nbi(NULL, heap, 64, pe), GSHMEM_ERR_ARGUMENT, "get of 64 B: dest is NULL");
+        CHECK_FAILS(gshmem_uint64_atomic_fetch_add_nbi(NULL, heap, 1, pe), GSHMEM_ERR_ARGUMENT,
+                    "atomic_fetch_add_nbi with PE");
+        CHECK_FAILS(gshmem_float_atomic_swap_nbi(NULL, (float *)heap, 1, pe), GSHMEM_ERR_ARGUMENT, "fetch is NULL");
+        CHECK_OK(gshmem_putmem(heap, NULL, 0, pe));
+        CHECK_OK(gshmem_getmem(NULL, heap, 0, pe));
+    }
 
     /* far past the end of any segment */
     CHECK(gshmem_putmem(heap, &value, SIZE_MAX, 0) == GSHMEM_ERR_NOT_SYMMETRIC);
@@ -76,6 +88,9 @@ static void test_strides(uint64_t *heap)
     CHECK_FAILS(gshmem_ctx_igetmem(ctx, local, heap, 1, 0, 8, 2, 0), GSHMEM_ERR_ARGUMENT, "0");
     CHECK_FAILS(gshmem_ctx_ibputmem(ctx, heap, local, 3, 4, 4, 8, 2, 0), GSHMEM_ERR_ARGUMENT, "3");
     CHECK_FAILS(gshmem_ctx_ibgetmem(ctx, local, heap, 4, 2, 4, 8, 2, 0), GSHMEM_ERR_ARGUMENT, "2");
+    CHECK_FAILS(gshmem_ctx_iputmem(ctx, heap, NULL, 1, 1, 8, 2, n - 1), GSHMEM_ERR_ARGUMENT, "iput of 16 B: source is NULL");
+    CHECK_FAILS(gshmem_ctx_ibgetmem(ctx, NULL, heap, 4, 4, 4, 8, 2, n - 1), GSHMEM_ERR_ARGUMENT, "dest is NULL");
+    CHECK_OK(gshmem_ctx_iputmem(ctx, heap, NULL, 1, 1, 8, 0, n - 1));
     /* n elements far apart reach beyond the heap, or around the address space */
     CHECK(gshmem_ctx_iputmem(ctx, heap, local, PTRDIFF_MAX / 8, 1, 8, 3, 0) != GSHMEM_OK);
     CHECK(gshmem_ctx_iputmem(ctx, heap, local, 1, 1, 8, SIZE_MAX / 2, 0) != GSHMEM_OK);
@@ -92,6 +107,8 @@ static void test_signal(void)
                 "77");
     CHECK_FAILS(gshmem_putmem_signal_nbi(&cell[1], &value, 8, NULL, 1, GSHMEM_SIGNAL_SET, 0),
                 GSHMEM_ERR_NOT_SYMMETRIC, "signal");
+    CHECK_FAILS(gshmem_putmem_signal(&cell[1], NULL, 8, cell, 1, GSHMEM_SIGNAL_SET, 0), GSHMEM_ERR_ARGUMENT,
+                "put_signal of 8 B: source is NULL");
     CHECK_EQ(cell[0], 0);
     (void)odd;
 }

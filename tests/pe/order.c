@@ -105,6 +105,26 @@ static void test_pe_quiet_list(void)
     barrier();
 }
 
+/* A barrier completes what came before it: data of a get that is under way is there after it. */
+static void test_barrier_completes(void)
+{
+    enum { BYTES = 1 << 20, ROUNDS = 10 };
+    unsigned char *there = gshmem_malloc(BYTES), *here = malloc(BYTES);
+
+    CHECK(there && here);
+    for (int round = 1; round <= ROUNDS; round++) {
+        memset(there, round, BYTES);
+        memset(here, 0, BYTES);
+        barrier();
+        CHECK_OK(gshmem_getmem_nbi(here, there, BYTES, right()));
+        CHECK_OK(gshmem_barrier_all());
+        CHECK_EQ(here[0], round);
+        CHECK_EQ(here[BYTES - 1], round);
+    }
+    free(here);
+    CHECK_OK(gshmem_free(there));
+}
+
 int main(void)
 {
     begin();
@@ -114,6 +134,7 @@ int main(void)
         test_neighbours((enum order)order);
     test_third();
     test_pe_quiet_list();
+    test_barrier_completes();
     CHECK_OK(gshmem_ctx_destroy(ctx));
     end();
     return 0;

@@ -1,5 +1,6 @@
-/* THREAD_MULTIPLE: four threads of every PE at once put, get, signal, order and make contexts. */
+/* THREAD_MULTIPLE: four threads of every PE at once put, get, signal, order, make contexts, and share a lock. */
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 
 #include "pe.h"
@@ -15,6 +16,8 @@ static struct lane lanes[THREADS]; /* symmetric: thread t of the left neighbour 
 static uint64_t shared_total;      /* all threads of all PEs add to it */
 static pthread_barrier_t all_threads;
 static uint64_t rounds;
+static long lock;        /* of all threads of all PEs, */
+static uint64_t counted; /* for what it keeps right on PE 0 */
 
 /* To the right with a signal, through a context of its own now and then. */
 static void pass_on(struct lane *lane, int thread, uint64_t round, gshmem_ctx_t ctx)
@@ -53,6 +56,28 @@ static void fail_together(int no_such_pe)
     pthread_barrier_wait(&all_threads);
 }
 
+/* One thread of one PE at a time, also where another of the same PE asks meanwhile. */
+static void count_in_lock(uint64_t times)
+{
+    uint64_t value;
+
+    for (uint64_t i = 0; i < times; i++) {
+        while (i % 3 == 2 && gshmem_test_lock(&lock))
+            sched_yield();
+        if (i % 3 != 2)
+            CHECK_OK(gshmem_set_lock(&lock));
+        CHECK_OK(gshmem_getmem(&value, &counted, sizeof value, 0));
+        sched_yield();
+        value++;
+        CHECK_OK(gshmem_putmem(&counted, &value, sizeof value, 0));
+        if (i % 20 == 0) {
+            CHECK_EQ(gshmem_test_lock(&lock), 1);
+            CHECK_FAILS(gshmem_set_lock(&lock), GSHMEM_ERR_STATE, "would wait for itself");
+        }
+        CHECK_OK(gshmem_clear_lock(&lock));
+    }
+}
+
 static void *work(void *argument)
 {
     struct lane *lane = argument;
@@ -72,6 +97,7 @@ static void *work(void *argument)
         if (round % 500 == 0)
             fail_together(n + thread);
     }
+    count_in_lock(rounds / 10);
     return NULL;
 }
 
@@ -92,6 +118,8 @@ int main(void)
         CHECK_EQ(pthread_join(thread[i], NULL), 0);
     barrier();
 
+    if (me == 0)
+        CHECK_EQ(counted, rounds / 10 * THREADS * (uint64_t)n);
     uint64_t expected = 0;
     for (uint64_t round = 1; round <= rounds; round++) {
         if (round % (uint64_t)n == (uint64_t)me)

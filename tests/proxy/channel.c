@@ -314,6 +314,27 @@ static void test_fence(void)
     CHECK_EQ(fake_requests, 0);
 }
 
+/* The GPU is flushed before that is said, and a failure of it is. */
+static void test_flush(void)
+{
+    const struct gshmem_command flush = {.kind = GSHMEM_COMMAND_FLUSH};
+
+    fake_begin();
+    write_one(put(1, 0, 8));
+    write_one(answered(flush, 5, 6));
+    CHECK_EQ(fake_flushes, 0);
+    CHECK(channel_take(&fake_channel));
+    CHECK_EQ(fake_flushes, 1);
+    CHECK_EQ(fake_response[5].answer, 6 << 8); /* though the put is under way */
+    fake_flush_status = GSHMEM_ERR_DEVICE;
+    write_one(answered(flush, 5, 7));
+    CHECK(channel_take(&fake_channel));
+    CHECK_EQ(fake_response[5].answer, 7 << 8 | GSHMEM_ERR_DEVICE);
+    fake_flush_status = GSHMEM_OK;
+    fake_end(0, GSHMEM_OK);
+    CHECK_EQ(fake_done, 3);
+}
+
 struct bad {
     struct gshmem_command c;
     const char *part; /* of what is said */
@@ -516,6 +537,7 @@ int main(void)
     test_failures();
     test_raises();
     test_fence();
+    test_flush();
     test_refusals();
     test_bad_pairs();
     test_garbage();

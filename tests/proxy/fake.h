@@ -85,6 +85,16 @@ static inline gshmem_status_t fake_post(void *context, const struct transport_re
     return GSHMEM_OK;
 }
 
+static int fake_flushes;
+static gshmem_status_t fake_flush_status;
+
+static inline gshmem_status_t fake_flush(void *context)
+{
+    (void)context;
+    fake_flushes++;
+    return fake_flush_status;
+}
+
 static inline void fake_raise(void *context, gshmem_status_t status,
                               const struct proxy_answer *then);
 
@@ -98,6 +108,7 @@ static struct proxy_way fake_way = {
     .is_memory = fake_is_memory,
     .store = fake_store,
     .post = fake_post,
+    .flush = fake_flush,
     .raise = fake_raise,
 };
 

@@ -106,6 +106,10 @@ static void test_atomics(int pe)
     CHECK(!wait_done(channel(), issue(channel(), c, 2)));
     CHECK_EQ(result, 105);
     CHECK_EQ(fetch(pe, &words[8], 8), 7);
+    c[0].local = 9; /* it finds something else, and leaves it */
+    CHECK(!wait_done(channel(), issue(channel(), c, 2)));
+    CHECK_EQ(result, 7);
+    CHECK_EQ(fetch(pe, &words[8], 8), 7);
 }
 
 /* A signal with no data before it. */

@@ -164,6 +164,24 @@ static void pass_data(void)
     }
 }
 
+/* ---- Collectives, which find the object by its name on all hosts ---- */
+
+enum { GIVEN = 5000 };
+
+static unsigned char *given; /* by all, behind what this PE gives */
+
+static void give_to_all(void)
+{
+    unsigned char *all = given + GIVEN;
+
+    fill(given, GIVEN, me, 1);
+    CHECK_OK(gshmem_fcollectmem(GSHMEM_TEAM_WORLD, all, given, GIVEN));
+    for (int pe = 0; pe < n; pe++)
+        CHECK_FILLED(all + (size_t)pe * GIVEN, GIVEN, pe, 1);
+    CHECK_OK(gshmem_broadcastmem(GSHMEM_TEAM_WORLD, given, given, GIVEN, n - 1));
+    CHECK_FILLED(given, GIVEN, n - 1, 1);
+}
+
 /* ---- A lock ---- */
 
 static void take_turns(void)
@@ -208,8 +226,10 @@ int main(int argc, char **argv)
     CHECK(n <= MOST_PES);
     word = make(sizeof *word);
     box = make(MOST_PES * sizeof *box);
+    given = make((size_t)(n + 1) * GIVEN);
     CHECK(gshmem_ptr(word, me) == word);
     barrier();
+    give_to_all();
     take_turns();
     for (int i = 0; i < THREADS; i++)
         CHECK_EQ(pthread_create(&thread[i], NULL, update_all, &t[i]), 0);
@@ -221,6 +241,7 @@ int main(int argc, char **argv)
     barrier();
     check_updates(tokens);
     barrier();
+    CHECK_OK(gshmem_free(given));
     CHECK_OK(gshmem_free(box));
     CHECK_OK(gshmem_free(word));
     end();

@@ -75,7 +75,7 @@ static void answers(void)
     CHECK(d.kind == a.kind && d.number == a.number && d.value == a.value);
     for (int kind = 0; kind < 256; kind++) {
         bytes[0] = (unsigned char)kind;
-        CHECK_EQ(answer_decode(bytes, &d), kind >= ANSWER_DONE && kind <= ANSWER_GOODBYE);
+        CHECK_EQ(answer_decode(bytes, &d), kind >= ANSWER_DONE && kind <= ANSWER_REFUSED);
     }
     for (int at = 1; at < 8; at++) {
         answer_encode(bytes, &a);

@@ -55,6 +55,23 @@ static void lost(void *context, int which, gshmem_status_t status, const char *w
     (void)which, (void)why;
     CHECK(status != GSHMEM_OK);
     ((struct pe *)context)->lost++;
+    ((struct pe *)context)->lost_by = status;
+}
+
+static gshmem_status_t key(void *context, int which, unsigned char out[TRANSPORT_KEY_BYTES])
+{
+    (void)context;
+    CHECK(which >= 0 && which < PES);
+    memset(out, SECRET_BYTE, TRANSPORT_KEY_BYTES);
+    return GSHMEM_OK;
+}
+
+static void refused(void *context, int which)
+{
+    struct pe *p = context;
+
+    CHECK_EQ(which, p == &pe[0]);
+    p->refusals++;
 }
 
 static void told(void *context, int from, int which)
@@ -82,15 +99,16 @@ static void open_pe(int me)
 {
     struct pe *p = &pe[me];
 
+    setenv("GSHMEM_INIT_TIMEOUT", "1", 0); /* both are there: PEs that are silent are so for another reason */
+    CHECK_EQ(settings_load(), GSHMEM_OK);
     *p = (struct pe){.memory = calloc(1, SEGMENT + 2 * GUARD)};
     CHECK(p->memory);
     p->config = (struct transport_config){
         .size = sizeof p->config, .fail = complain, .info = be_silent, .pe = me, .n_pes = PES,
-        .one_machine = 1, .context = p, .find = find, .apply = add_only, .lost = lost, .told = told,
-        .heard = heard};
+        .one_machine = 1, .context = p, .find = find, .key = key, .apply = add_only, .lost = lost, .told = told,
+        .refused = refused, .heard = heard};
     CHECK_EQ(transport_tcp.open(&p->config, &p->t), GSHMEM_OK);
     CHECK_EQ(transport_tcp.address(p->t, p->address, sizeof p->address, &p->address_bytes), GSHMEM_OK);
-    memset(p->config.secret, SECRET_BYTE, sizeof p->config.secret);
     p->config.segments = 1;
     p->config.segment[0] = (struct transport_segment){.base = (char *)p->memory + GUARD, .bytes = SEGMENT};
     transport_tcp.begin(p->t, &p->config);
@@ -252,14 +270,17 @@ static void receive_all(int fd, unsigned char *data, size_t bytes)
     CHECK_FAIL("%zu bytes have not come", bytes);
 }
 
-int say_hello(unsigned char secret_byte, unsigned char challenge[CHALLENGE_BYTES],
-                     unsigned char proof[PROOF_BYTES])
+static int say_hello_as(int who, unsigned char secret_byte, unsigned char challenge[CHALLENGE_BYTES],
+                        unsigned char proof[PROOF_BYTES])
 {
-    unsigned char frame[HELLO_BYTES], secret[32];
+    unsigned char frame[HELLO_BYTES + PROOF_BYTES], secret[32];
     struct hello h = right_hello();
     int fd = dial(1);
 
+    h.from = (uint32_t)who;
     hello_encode(frame, &h);
+    memset(secret, SECRET_BYTE, sizeof secret);
+    greeting_prove_hello(secret, frame, frame + HELLO_BYTES);
     send_all(fd, frame, sizeof frame);
     receive_all(fd, challenge, CHALLENGE_BYTES);
     memset(secret, secret_byte, sizeof secret);
@@ -267,13 +288,27 @@ int say_hello(unsigned char secret_byte, unsigned char challenge[CHALLENGE_BYTES
     return fd;
 }
 
-int enter_as_pe(void)
+int say_hello(unsigned char secret_byte, unsigned char challenge[CHALLENGE_BYTES],
+              unsigned char proof[PROOF_BYTES])
 {
-    unsigned char challenge[CHALLENGE_BYTES], proof[PROOF_BYTES];
-    int fd = say_hello(SECRET_BYTE, challenge, proof);
+    return say_hello_as(0, secret_byte, challenge, proof);
+}
+
+int enter_as(int who)
+{
+    unsigned char challenge[CHALLENGE_BYTES], proof[PROOF_BYTES], welcome[ANSWER_BYTES];
+    struct answer_frame a;
+    int fd = say_hello_as(who, SECRET_BYTE, challenge, proof);
 
     send_all(fd, proof, sizeof proof);
+    receive_all(fd, welcome, sizeof welcome);
+    CHECK(answer_decode(welcome, &a) && a.kind == ANSWER_DONE && a.number == 0);
     return fd;
+}
+
+int enter_as_pe(void)
+{
+    return enter_as(0);
 }
 
 int stand_in_for(int which)
@@ -292,7 +327,8 @@ int stand_in_for(int which)
 
 int greet_at(int door, unsigned char secret_byte)
 {
-    unsigned char frame[HELLO_BYTES], secret[32], challenge[CHALLENGE_BYTES] = {1, 2, 3};
+    unsigned char frame[HELLO_BYTES + PROOF_BYTES], secret[32], challenge[CHALLENGE_BYTES] = {1, 2, 3};
+    unsigned char proof[PROOF_BYTES], welcome[ANSWER_BYTES];
     int fd = accept4(door, NULL, NULL, SOCK_CLOEXEC);
 
     CHECK(fd >= 0);
@@ -301,5 +337,10 @@ int greet_at(int door, unsigned char secret_byte)
     CHECK(!memmem(frame, sizeof frame, secret, 4));
     greeting_prove(secret, GREETING_ACCEPTOR, frame, challenge, challenge + NONCE_BYTES);
     send_all(fd, challenge, sizeof challenge);
+    if (secret_byte == SECRET_BYTE) {
+        receive_all(fd, proof, sizeof proof);
+        answer_encode(welcome, &(struct answer_frame){.kind = ANSWER_DONE});
+        send_all(fd, welcome, sizeof welcome);
+    }
     return fd;
 }

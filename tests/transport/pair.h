@@ -20,7 +20,8 @@ struct pe {
     struct transport_config config;
     unsigned char address[TRANSPORT_ADDRESS_MAX];
     size_t address_bytes;
-    int lost;
+    int lost, refusals;
+    gshmem_status_t lost_by;
     int told[8], tellings; /* by the other, of whom */
     unsigned char note[4096]; /* what was heard, one after another */
     size_t note_bytes;
@@ -66,10 +67,11 @@ struct hello right_hello(void);
 /* Says a right hello to PE 1; the proof that belongs to it, by that secret, goes to *proof. */
 int say_hello(unsigned char secret_byte, unsigned char challenge[CHALLENGE_BYTES],
               unsigned char proof[PROOF_BYTES]);
-int enter_as_pe(void);
+int enter_as_pe(void); /* 0, at PE 1 */
+int enter_as(int who); /* the same as another */
 /* A socket to which the others come in place of that PE. */
 int stand_in_for(int which);
-/* The acceptor's part, by that secret. */
+/* The acceptor's part, by that secret: with the welcome if it is right. */
 int greet_at(int door, unsigned char secret_byte);
 
 #endif

@@ -213,6 +213,36 @@ static void mixtures(void)
     end();
 }
 
+/* Whatever the socket would take, a call sends so much and no more: others have their turn. */
+static void some_at_a_time(void)
+{
+    const int room = 64 << 20;
+
+    begin(4096);
+    CHECK(setsockopt(out, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room) == 0 || errno == EPERM);
+    add(STREAM, 0);
+    CHECK(queue_send(&q, out));
+    CHECK(STREAM - q.bytes <= QUEUE_SEND_MOST);
+    drain(STREAM);
+    end();
+}
+
+/* What is yet to be sent from where it is, in whole or in part. */
+static void references(void)
+{
+    begin(1 << 20);
+    add(100, 1);
+    add(8192, 0);
+    add(100, 1);
+    CHECK(!queue_refers_to(&q, stream, 100) && !queue_refers_to(&q, stream + 8292, 100));
+    CHECK(queue_refers_to(&q, stream, 101) && queue_refers_to(&q, stream + 8291, 1));
+    CHECK(queue_refers_to(&q, stream + 4000, 8) && queue_refers_to(&q, stream, STREAM));
+    CHECK(!queue_refers_to(&q, stream + 4000, 0));
+    drain(8392);
+    CHECK(!queue_refers_to(&q, stream, STREAM));
+    end();
+}
+
 /* No signal, and an error to tell. */
 static void broken(void)
 {
@@ -235,6 +265,8 @@ int main(void)
     full_of_bytes();
     full_of_pieces();
     mixtures();
+    some_at_a_time();
+    references();
     broken();
     free(stream);
     return 0;

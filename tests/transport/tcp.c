@@ -1,9 +1,11 @@
 /* The TCP transport without a runtime: what it moves, in which order, and how it ends. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "pair.h"
@@ -348,6 +350,67 @@ static void congestion_control(void)
     CHECK(strncmp(first, "bbr", 3) != 0 && strncmp(second, "bbr", 3) != 0);
 }
 
+/* ---- Retransmission ---- */
+
+enum { RTO_MAX_MS = 44 }; /* TCP_RTO_MAX_MS */
+
+static bool kernel_is_old;
+
+/* The system's, or that of one before Linux 6.15. */
+int setsockopt(int fd, int level, int name, const void *value, socklen_t size)
+{
+    if (kernel_is_old && level == IPPROTO_TCP && name == RTO_MAX_MS) {
+        errno = ENOPROTOOPT;
+        return -1;
+    }
+    return (int)syscall(SYS_setsockopt, fd, level, name, value, size);
+}
+
+static void count_line(void *to, const char *name, const char *text)
+{
+    CHECK_STR(name, "retransmission");
+    CHECK_HAS(text, "TCP_RTO_MAX_MS");
+    *(int *)to += 1;
+}
+
+/* The time between two attempts has a bound where the system has one to give, on both ends of a stream; else
+ * the report says so. */
+static void retransmission(void)
+{
+    const int second = 1000;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), lines = 0, streams = 0;
+
+    CHECK(fd >= 0);
+    bool has_bound = setsockopt(fd, IPPROTO_TCP, RTO_MAX_MS, &second, sizeof second) == 0;
+    close(fd);
+    transport_tcp.report(NULL, count_line, &lines);
+    CHECK_EQ(lines, !has_bound);
+    kernel_is_old = true;
+    transport_tcp.report(NULL, count_line, &lines);
+    CHECK_EQ(lines, 1 + !has_bound);
+    kernel_is_old = false;
+
+    begin();
+    post(0, small_put(1));
+    settle();
+    for (fd = 3; fd < 100; fd++) {
+        struct sockaddr_storage peer;
+        socklen_t size = sizeof peer, int_size = sizeof(int);
+        int most = 0;
+        if (getpeername(fd, (struct sockaddr *)&peer, &size) != 0 ||
+            (peer.ss_family != AF_INET && peer.ss_family != AF_INET6))
+            continue;
+        streams++;
+        if (has_bound)
+            CHECK_EQ(getsockopt(fd, IPPROTO_TCP, RTO_MAX_MS, &most, &int_size), 0);
+        if (has_bound)
+            CHECK_EQ(most, second);
+    }
+    CHECK_EQ(streams, 2);
+    close_pe(0);
+    close_pe(1);
+}
+
 int main(void)
 {
     CHECK_EQ(settings_load(), GSHMEM_OK);
@@ -360,5 +423,6 @@ int main(void)
     notes();
     closes_with_requests_in_flight();
     congestion_control();
+    retransmission();
     return 0;
 }

@@ -5,8 +5,10 @@
 
 #include "pair.h"
 
+/* With one that has been heard; one that may still be starting has longer. */
 static void expect_patience(const char *seconds)
 {
+    setenv("GSHMEM_INIT_TIMEOUT", "3", 1);
     setenv("GSHMEM_PEER_TIMEOUT", seconds, 1);
     CHECK_EQ(settings_load(), GSHMEM_OK);
 }
@@ -69,6 +71,36 @@ static void silent_hearer(void)
         drive_one(1);
     CHECK_EQ(not_ok, 1);
     CHECK_EQ(pe[1].lost, 1);
+    CHECK(clock_ns() - start >= 1000000000u);
+    close_pe(0);
+    close_pe(1);
+    expect_patience("10");
+}
+
+/* A note has no answer of its own, but who stops before it has read one is given up all the same. */
+static void silent_reader(bool greeted)
+{
+    static const char note[300] = "offer";
+    uint64_t start, end = clock_ns() + 40000000000ull;
+
+    expect_patience("1");
+    begin();
+    if (greeted) {
+        post(0, small_put(1));
+        settle();
+    }
+    CHECK_EQ(pe[0].t->ops->say(pe[0].t, 1, note, sizeof note), GSHMEM_OK);
+    for (start = clock_ns(); greeted && clock_ns() - start < 2500000000u;) {
+        drive_one(0);
+        drive_one(1);
+    }
+    CHECK_EQ(pe[0].lost, 0); /* it has read it */
+    start = clock_ns();
+    if (greeted)
+        CHECK_EQ(pe[0].t->ops->say(pe[0].t, 1, note, sizeof note), GSHMEM_OK);
+    while (!pe[0].lost && clock_ns() < end)
+        drive_one(0);
+    CHECK_EQ(pe[0].lost, 1);
     CHECK(clock_ns() - start >= 1000000000u);
     close_pe(0);
     close_pe(1);
@@ -140,6 +172,8 @@ int main(void)
     CHECK_EQ(settings_load(), GSHMEM_OK);
     silent_peer();
     silent_hearer();
+    silent_reader(false);
+    silent_reader(true);
     slow_put();
     slow_answer();
     return 0;

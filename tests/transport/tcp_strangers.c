@@ -1,6 +1,7 @@
 /* The TCP transport without a runtime: who is let in at its ports, who is not, and what may be asked. */
 #define _GNU_SOURCE
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -8,12 +9,16 @@
 
 /* ---- Greetings ---- */
 
-static void bad_hello(struct hello h)
+static void bad_hello(struct hello h, int wrong_bit)
 {
-    unsigned char frame[HELLO_BYTES];
+    unsigned char frame[HELLO_BYTES + PROOF_BYTES], secret[32];
     int fd = dial(1);
 
     hello_encode(frame, &h);
+    memset(secret, SECRET_BYTE, sizeof secret);
+    greeting_prove_hello(secret, frame, frame + HELLO_BYTES);
+    if (wrong_bit >= 0)
+        frame[wrong_bit / 8] ^= (unsigned char)(1 << wrong_bit % 8);
     send_all(fd, frame, sizeof frame);
     CHECK(is_ended(fd, 30));
     close(fd);
@@ -24,10 +29,14 @@ static void strangers(void)
     struct hello h;
 
     begin();
-    h = right_hello(), h.version++, bad_hello(h);
-    h = right_hello(), h.to = 0, bad_hello(h);
-    h = right_hello(), h.from = PES, bad_hello(h);
-    h = right_hello(), h.n_pes = PES + 1, bad_hello(h);
+    h = right_hello(), h.version++, bad_hello(h, -1);
+    h = right_hello(), h.to = 0, bad_hello(h, -1);
+    h = right_hello(), h.from = PES, bad_hello(h, -1);
+    h = right_hello(), h.from = h.to, bad_hello(h, -1);
+    h = right_hello(), h.n_pes = PES + 1, bad_hello(h, -1);
+    /* of the sender, of the nonce, and of the proof */
+    h = right_hello(), bad_hello(h, 8 * 12), bad_hello(h, 8 * 30), bad_hello(h, 8 * HELLO_BYTES);
+    h = right_hello(), bad_hello(h, 8 * (HELLO_BYTES + PROOF_BYTES) - 1);
     int fd = dial(1);
     static char garbage[200000];
     memset(garbage, 'x', sizeof garbage);
@@ -86,16 +95,16 @@ static void said_again(void)
     static long value;
 
     begin();
+    int fd = say_hello(SECRET_BYTE, challenge, proof); /* before PE 0 itself does */
     post(0, (struct transport_request){.kind = TRANSPORT_PUT, .local = &value, .bytes = 8});
     settle();
-    int fd = say_hello(SECRET_BYTE, challenge, proof);
     bad_proof(fd, proof);
+    bad_hello(right_hello(), -1);
     post(0, (struct transport_request){.kind = TRANSPORT_PUT, .local = &value, .bytes = 8});
     settle();
     CHECK_EQ(not_ok, 0);
     close_pe(0);
-    fd = say_hello(SECRET_BYTE, challenge, proof);
-    bad_proof(fd, proof);
+    bad_hello(right_hello(), -1);
     untouched(1);
     CHECK_EQ(pe[1].lost + complaints, 0);
     close_pe(1);
@@ -145,6 +154,89 @@ static void silent_strangers(void)
     close_pe(1);
 }
 
+/* As many as this process may have connections to: a first contact is answered as soon as they have been
+ * accepted, and a hello that came before them all is still good. */
+static void flood(void)
+{
+    enum { MOST = 10000, SPARE = 300 };
+    unsigned char challenge[CHALLENGE_BYTES], proof[PROOF_BYTES];
+    static int fd[MOST];
+    struct rlimit limit;
+    int n = 0;
+
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = limit.rlim_max < MOST + SPARE ? limit.rlim_max : MOST + SPARE;
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    begin();
+    int early = say_hello(SECRET_BYTE, challenge, proof);
+    while (n < MOST && n + SPARE < (int)limit.rlim_cur) {
+        fd[n++] = dial(1);
+        if (n > 2000 && n % 50 == 0)
+            drive(); /* the system lets 4096 wait */
+    }
+    CHECK(n > 500);
+    struct transport_request r = small_put(0);
+    post(1, r);
+    post(0, small_put(1)); /* behind all of them */
+    settle();
+    CHECK_EQ(not_ok, 0);
+    CHECK(((struct tcp *)pe[1].t)->strangers < 200);
+    int ended = 0;
+    for (int i = 0; i < n; i++)
+        ended += is_ended(fd[i], i < n - 200 ? 30 : 0);
+    CHECK(ended >= n - 200);
+    CHECK(!is_ended(early, 0));
+    for (int i = 0; i < n; i++)
+        close(fd[i]);
+    close(early);
+    CHECK_EQ(pe[0].lost + pe[1].lost, 0);
+    close_pe(0);
+    close_pe(1);
+    limit.rlim_cur = before;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* Who overhears a hello and says it again and again, before its PE has come in, does not keep it out. */
+static void hellos_again(void)
+{
+    enum { MANY = 300 };
+    unsigned char challenge[CHALLENGE_BYTES], proof[PROOF_BYTES];
+    int fd[MANY];
+
+    begin();
+    for (int i = 0; i < MANY; i++)
+        fd[i] = say_hello(SECRET_BYTE, challenge, proof);
+    CHECK(((struct tcp *)pe[1].t)->strangers < 10);
+    post(0, small_put(1));
+    settle();
+    CHECK_EQ(ok, 1);
+    for (int i = 0; i < MANY; i++)
+        close(fd[i]);
+    CHECK_EQ(pe[0].lost + pe[1].lost, 0);
+    close_pe(0);
+    close_pe(1);
+}
+
+/* Where all PEs are on this machine nobody else finds a port of theirs. */
+static void at_the_loopback(void)
+{
+    begin();
+    const struct tcp *t = (struct tcp *)pe[1].t;
+    CHECK(t->listeners > 0);
+    for (int i = 0; i < t->listeners; i++) {
+        struct sockaddr_storage name;
+        socklen_t size = sizeof name;
+        CHECK_EQ(getsockname(t->listener[i].fd, (struct sockaddr *)&name, &size), 0);
+        if (name.ss_family == AF_INET)
+            CHECK_EQ(ntohl(((struct sockaddr_in *)&name)->sin_addr.s_addr) >> 24, 127);
+        else
+            CHECK(IN6_IS_ADDR_LOOPBACK(&((struct sockaddr_in6 *)&name)->sin6_addr));
+    }
+    close_pe(0);
+    close_pe(1);
+}
+
 /* ---- Requests ---- */
 
 /* A PE of the job, as far as its hello tells, that then sends this. */
@@ -158,7 +250,7 @@ static void bad_request(struct request_frame f)
     memset(frame + REQUEST_BYTES, 0xee, 64);
     send_all(fd, frame, sizeof frame);
     CHECK(is_ended(fd, 30));
-    CHECK_EQ(complaints, 1);
+    CHECK_EQ(pe[1].lost, 1); /* it may be waited for */
     close(fd);
     untouched(1);
     close_pe(0);
@@ -245,6 +337,9 @@ int main(void)
     impostor();
     said_again();
     silent_strangers();
+    flood();
+    hellos_again();
+    at_the_loopback();
     requests_that_break_the_rules();
     words_that_break_the_rules();
     return 0;

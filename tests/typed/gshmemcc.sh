@@ -83,6 +83,19 @@ try() {
     case $(CC=$bin/gshmemcc "$bin/gshmemcc" --show hello.c) in
     *gshmemcc*) fail "$bin: CC=gshmemcc calls itself" ;;
     esac
+    case $(CC="nice gshmemcc" timeout 10 "$bin/gshmemcc" --show hello.c) in
+    'nice cc '* | 'nice gcc '* | 'nice ccache '*) ;;
+    *) fail "$bin: CC=\"nice gshmemcc\" is not a nice compiler" ;;
+    esac
+    case $(cd "${bin%/*}" && CDPATH=. "${bin##*/}/gshmemcc" --showme:incdirs | wc -l) in
+    1) ;;
+    *) fail "CDPATH gets into the folders" ;;
+    esac
+    mkdir -p nvidia && printf '#!/bin/sh\n' >nvidia/nvcc && chmod +x nvidia/nvcc
+    case $(PATH=$PWD/nvidia:$PATH CXX='nice c++ -m64' "$bin/gshmemcc" --device=cuda --show kernel.cu 2>&1) in
+    *nvcc' -ccbin c++ '*) ;;
+    *) fail "$bin: CXX=\"nice c++\" is given to nvcc as it is" ;;
+    esac
     case $(CC='other -m64' "$bin/gshmemcc" --show hello.c 2>&1) in
     *"other: no such compiler"*) ;;
     *) fail "$bin: CC=other is not looked at" ;;
@@ -97,6 +110,11 @@ try() {
     grep -q "toaster: no such device" cu.out || fail "$bin: a wrong device: $(cat cu.out)"
     "$bin/gshmemcc" --version | grep -q "GSHMEM" || fail "$bin: --version"
     "$bin/gshmemcc" --help | grep -q -e "--show" || fail "$bin: --help"
+    "$bin/gshmemcc" -h | grep -q -e "--show" || fail "$bin: -h"
+    GSHMEM_DEVICE=HOST "$bin/gshmemcc" --show kernel.cu >cu.out 2>&1 || fail "$bin: GSHMEM_DEVICE=HOST"
+    for what in --version --help --show --showme:libs; do
+        "$bin/gshmemcc" $what hello.c 2>out >/dev/full && fail "$bin: $what to a full disk"
+    done
     "$bin/gshmemcc" no-such-file.c >out 2>&1 && fail "$bin: hides the compiler's failure"
 }
 

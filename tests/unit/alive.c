@@ -2,14 +2,17 @@
  * so first, and may do so between two looks at it. The system's answer about the lock is played here. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include "../check.h"
+#include "runtime/base/descriptor.h"
 
 static int played(int fd, int command, struct flock *lock);
 
-#define fcntl played
-#include "runtime/host.c"
+#define fcntl(fd, ...) played(fd, __VA_ARGS__)
+#include "runtime/liveness.c"
 #undef fcntl
+#include "runtime/host.c"
 
 static struct host_member *other;
 static bool locked, leaves, broken;
@@ -19,7 +22,7 @@ static int played(int fd, int command, struct flock *lock)
     (void)fd;
     CHECK(command == F_GETLK && lock->l_start == 1);
     if (leaves)
-        atomic_store(&other->ready, 2);
+        atomic_store(&other->state, HOST_LEFT);
     lock->l_type = locked ? F_WRLCK : F_UNLCK;
     return broken ? -1 : 0;
 }
@@ -27,14 +30,19 @@ static int played(int fd, int command, struct flock *lock)
 int main(void)
 {
     struct host_control *control = calloc(1, sizeof *control + 2 * sizeof *other);
-    struct host h = {.n = 2, .control = control};
+    struct host h = {.n = 2, .control = control, .fd = 2};
+    struct stat s;
 
-    CHECK(control);
+    CHECK(control && fstat(2, &s) == 0);
+    h.liveness = (struct liveness){.device = s.st_dev, .file = s.st_ino};
     other = &control->member[1];
     CHECK(host_alive(&h, 0)); /* itself */
     CHECK(host_alive(&h, 1)); /* it has not come yet */
-    atomic_store(&other->ready, 1);
+    atomic_store(&other->state, HOST_HERE);
     CHECK(!host_alive(&h, 1));
+    h.liveness.file++; /* the descriptor is of another file by now */
+    CHECK(host_alive(&h, 1) && h.liveness.closed);
+    h.liveness.file--;
     broken = true; /* nothing is known of it */
     CHECK(host_alive(&h, 1));
     broken = false;
@@ -44,6 +52,10 @@ int main(void)
     leaves = true;
     CHECK(host_alive(&h, 1));
     CHECK(host_alive(&h, 1)); /* and has left */
+    atomic_store(&other->state, HOST_FAILED);
+    locked = true; /* what it holds does not matter: it will never come */
+    CHECK(!host_alive(&h, 1));
+    CHECK_STR(host_fate(&h, 1), "has failed in gshmem_init or gshmem_finalize");
     free(control);
     return 0;
 }

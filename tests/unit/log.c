@@ -1,6 +1,8 @@
 /* Statuses, and the lines that explain them. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -86,6 +88,22 @@ static void test_long(void)
     CHECK(strchr(text, '\n') == text + n - 1);
 }
 
+/* However long the host's name. */
+static void test_host(void)
+{
+    char name[65], expected[100];
+
+    for (size_t n = 62; n <= 64 && unshare(CLONE_NEWUTS) == 0; n++) { /* which takes root */
+        memset(name, 'h', n);
+        name[n] = 0;
+        CHECK_EQ(sethostname(name, n), 0);
+        capture();
+        fail(GSHMEM_ERR_ARGUMENT, "text");
+        snprintf(expected, sizeof expected, "[%s] error: text\n", name);
+        CHECK_HAS(captured(), expected);
+    }
+}
+
 static void *other_thread(void *nothing)
 {
     CHECK_EQ(last_error_status(), GSHMEM_OK);
@@ -111,6 +129,7 @@ int main(void)
     test_line();
     test_levels();
     test_long();
+    test_host();
     test_threads();
     return 0;
 }

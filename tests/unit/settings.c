@@ -1,4 +1,6 @@
 /* Settings: sizes, ranges, choices, other names, and what is said of mistakes. */
+#include <locale.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -59,6 +61,88 @@ static void test_values(void)
     unsetenv("GSHMEM_HEAP_SIZE");
     unsetenv("GSHMEM_ON_ERROR");
     unsetenv("GSHMEM_INIT_TIMEOUT");
+}
+
+/* One whose decimal point is a comma: the system's, or one made here, as most machines have English alone. False where
+ * it can not even be made. */
+static bool have_comma_locale(void)
+{
+    static const char *const commas[] = {"de_DE.UTF-8", "de_DE", "fr_FR.UTF-8", "fr_FR", "ru_RU.UTF-8", "pt_BR.UTF-8"};
+    char folder[] = "/tmp/gshmem-locale-XXXXXX", command[200];
+    bool made;
+
+    for (size_t i = 0; i < sizeof commas / sizeof commas[0]; i++)
+        if (setlocale(LC_ALL, commas[i]))
+            return true;
+    CHECK(mkdtemp(folder));
+    snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 >/dev/null 2>&1", folder);
+    made = system(command) == 0 && setenv("LOCPATH", folder, 1) == 0 && setlocale(LC_ALL, "de_DE.UTF-8");
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    CHECK_EQ(system(command), 0);
+    unsetenv("LOCPATH");
+    return made;
+}
+
+/* A decimal point is one in every locale; the shell of a German user says LC_ALL=de_DE. */
+static void test_locale(void)
+{
+    if (!have_comma_locale())
+        printf("no locale with a decimal comma: not tried\n");
+    CHECK_EQ(size_of("1.5G"), 3LL << 29);
+    CHECK_EQ(size_of("1,5G"), -1);
+    setlocale(LC_ALL, "C");
+}
+
+static int64_t number_of(enum setting s, const char *text)
+{
+    setenv(settings_variable(s), text, 1);
+    int64_t number = settings_load() ? -100 : settings_number(s);
+    unsetenv(settings_variable(s));
+    return number;
+}
+
+static void test_switches(void)
+{
+    static const char *const on[] = {"on", "ON", "1", "yes", "true", "True"};
+    static const char *const off[] = {"off", "OFF", "0", "no", "false"};
+
+    for (size_t i = 0; i < sizeof on / sizeof on[0]; i++) {
+        CHECK_EQ(number_of(SETTING_NVTX, on[i]), 1);
+        CHECK_EQ(number_of(SETTING_MAPPED, on[i]), 1);
+        CHECK_EQ(number_of(SETTING_HUGE_PAGES, on[i]), 0); /* auto|off */
+    }
+    for (size_t i = 0; i < sizeof off / sizeof off[0]; i++) {
+        CHECK_EQ(number_of(SETTING_NVTX, off[i]), 0);
+        CHECK_EQ(number_of(SETTING_MAPPED, off[i]), 0);
+        CHECK_EQ(number_of(SETTING_HUGE_PAGES, off[i]), 1);
+    }
+    CHECK_EQ(number_of(SETTING_NVTX, "2"), -100);
+    CHECK_EQ(number_of(SETTING_LOG, "1"), -100); /* no switch */
+    CHECK_EQ(number_of(SETTING_SPIN_US, "auto"), -1);
+    CHECK_EQ(number_of(SETTING_SPIN_US, "-1"), -1);
+    CHECK_EQ(number_of(SETTING_HEAP_MAX, "AUTO"), 0);
+    CHECK_EQ(number_of(SETTING_HEAP_MAX, "2M"), 2 << 20);
+    setenv("GSHMEM_DEVICE", "CUDA", 1);
+    CHECK_EQ(settings_load(), GSHMEM_OK);
+    CHECK_STR(settings_string(SETTING_DEVICE), "cuda");
+    unsetenv("GSHMEM_DEVICE");
+    CHECK_EQ(settings_load(), GSHMEM_OK);
+}
+
+/* One bad value hides no other: not another bad one, not what the good ones are. */
+static void test_all_are_read(void)
+{
+    setenv("GSHMEM_LOG", "loud", 1);
+    setenv("GSHMEM_WATCHDOG", "7", 1);
+    setenv("GSHMEM_MAPPED", "perhaps", 1);
+    CHECK_EQ(settings_load(), GSHMEM_ERR_ARGUMENT);
+    CHECK_EQ(settings_number(SETTING_WATCHDOG), 7);
+    unsetenv("GSHMEM_LOG");
+    unsetenv("GSHMEM_WATCHDOG");
+    CHECK_EQ(settings_load(), GSHMEM_ERR_ARGUMENT); /* the other */
+    CHECK_HAS(last_error_text(), "GSHMEM_MAPPED=perhaps: expected off|on");
+    unsetenv("GSHMEM_MAPPED");
+    CHECK_EQ(settings_load(), GSHMEM_OK);
 }
 
 static void test_refused(void)
@@ -124,6 +208,26 @@ static void test_unknown(void)
     CHECK_STR(warning_of("SHMEM_DEBUG"), "");
 }
 
+static const char *automatic(enum setting s, char *text, size_t size)
+{
+    if (s == SETTING_HOST_THREADS)
+        snprintf(text, size, "here: 12");
+    return text;
+}
+
+static void test_pattern(void)
+{
+    FILE *to = fopen("/dev/null", "w");
+
+    CHECK(to);
+    CHECK_EQ(settings_print(to, "gshmem_nvtx", automatic), 1);
+    CHECK_EQ(settings_print(to, "sma_symmetric", automatic), 1); /* another name */
+    CHECK_EQ(settings_print(to, "IB*GPU", automatic), 1);
+    CHECK(settings_print(to, "heap", automatic) >= 3);
+    CHECK_EQ(settings_print(to, "coffee", automatic), 0);
+    fclose(to);
+}
+
 static void test_print(void)
 {
     char *text;
@@ -133,11 +237,19 @@ static void test_print(void)
     CHECK(to);
     setenv("GSHMEM_WATCHDOG", "9", 1);
     CHECK_EQ(settings_load(), GSHMEM_OK);
-    settings_print(to);
+    setenv("GSHMEM_NVTX", "yes", 1);
+    setenv("GSHMEM_HOST_THREADS", "0", 1);
+    CHECK_EQ(settings_load(), GSHMEM_OK);
+    CHECK_EQ(settings_print(to, NULL, automatic), SETTING_COUNT);
+    unsetenv("GSHMEM_HOST_THREADS");
+    unsetenv("GSHMEM_NVTX");
     fclose(to);
     for (int s = 0; s < SETTING_COUNT; s++)
         CHECK_HAS(text, settings_variable((enum setting)s));
     CHECK_HAS(text, "(set by GSHMEM_WATCHDOG)");
+    CHECK_HAS(text, "GSHMEM_NVTX            on ");
+    CHECK_HAS(text, "GSHMEM_HOST_THREADS    auto (here: 12) ");
+    CHECK_HAS(text, "GSHMEM_PROXY_CPU       auto ");
     free(text);
 }
 
@@ -148,6 +260,10 @@ int main(void)
     test_values();
     test_unknown(); /* before GSHMEM_LOG has been refused: its level stays as it was */
     test_refused();
+    test_locale();
+    test_switches();
+    test_all_are_read();
+    test_pattern();
     test_print();
     return 0;
 }

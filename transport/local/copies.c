@@ -1,5 +1,6 @@
 /* Requests to PEs of this host that memory of a device's own has a part in: the device copies, several
- * requests at a time, and updates in place. */
+ * requests at a time, and updates in place. Nobody waits for it here: an update may take as long as the kernels that
+ * fill the GPU. */
 #include "device/device.h"
 #include "gshmem/base.h"
 #include "gshmem/type.h"
@@ -33,22 +34,6 @@ bool copies_take(struct local *t, const struct transport_request *r)
     return t->config.device && (copies_any(t) || touches_device(t, r));
 }
 
-/* ---- Updates: done on return, after all copies that have been started ---- */
-
-static gshmem_status_t apply(struct local *t, const struct transport_request *r)
-{
-    char *at = local_reach(t, r->pe, r->segment, r->offset);
-    const struct device_update u = {
-        .op = r->amo, .type = r->type, .at = at, .operand = r->operand, .compare = r->compare};
-
-    if (!at)
-        return local_refuse(t, r->pe);
-    gshmem_status_t status = t->config.device->ops->update(t->config.device, &u, r->old);
-    if (!status)
-        r->done(r->tag, GSHMEM_OK);
-    return status;
-}
-
 /* ---- Puts and gets ---- */
 
 struct ends {
@@ -74,9 +59,9 @@ static bool must_be_copied(const struct transport_request *r)
            !(r->flags & TRANSPORT_KEPT);
 }
 
-/* *started: the device is at it; else it is done. */
+/* c->copies: the device is at it; else it is done. */
 static gshmem_status_t move_data(struct local *t, const struct transport_request *r, char *there,
-                                 struct copying *c, bool *started)
+                                 struct copying *c)
 {
     struct device *d = t->config.device;
     void *to = r->kind == TRANSPORT_GET ? r->local : there;
@@ -90,30 +75,46 @@ static gshmem_status_t move_data(struct local *t, const struct transport_request
     }
     if (must_be_copied(r))
         return d->ops->copy(d, to, from, r->bytes);
-    *started = true;
+    c->copies = true;
     return d->ops->copy_start(d, to, from, r->bytes, &c->ticket);
 }
 
-/* Behind the data: what the device does is done in order. */
+/* Behind the data: copies are made in order, and all else when they are over. */
 static gshmem_status_t signal(struct local *t, const struct transport_request *r, uint64_t *flag,
-                              struct copying *c, bool *started)
+                              struct copying *c)
 {
     struct device *d = t->config.device;
-    const struct device_update add = {.op = GSHMEM_AMO_ADD, .type = GSHMEM_TYPE_UINT64, .at = flag,
-                                      .operand = r->signal_value};
 
     if (!flag)
         return GSHMEM_OK;
     if (!is_of_device(t, r->signal_segment)) {
-        c->flag = *started ? flag : NULL;
+        c->flag = c->copies ? flag : NULL;
         if (!c->flag)
             local_signal(flag, r->signal_op, r->signal_value);
         return GSHMEM_OK;
     }
-    if (r->signal_op != GSHMEM_SIGNAL_SET)
-        return d->ops->update(d, &add, NULL);
-    *started = true;
-    return d->ops->copy_start(d, flag, &c->value, sizeof c->value, &c->ticket);
+    if (r->signal_op == GSHMEM_SIGNAL_SET) {
+        gshmem_status_t status = d->ops->copy_start(d, flag, &c->value, sizeof c->value, &c->ticket);
+        c->copies |= !status;
+        return status;
+    }
+    c->updates = true;
+    c->update = (struct device_update){
+        .op = GSHMEM_AMO_ADD, .type = GSHMEM_TYPE_UINT64, .at = flag, .operand = r->signal_value};
+    return GSHMEM_OK;
+}
+
+static gshmem_status_t find_atomic(struct local *t, const struct transport_request *r, struct copying *c)
+{
+    char *at = local_reach(t, r->pe, r->segment, r->offset);
+
+    if (!at)
+        return local_refuse(t, r->pe);
+    c->updates = true;
+    c->old = r->old;
+    c->update = (struct device_update){
+        .op = r->amo, .type = r->type, .at = at, .operand = r->operand, .compare = r->compare};
+    return GSHMEM_OK;
 }
 
 static struct copying *copying_at(struct local *t, uint32_t at)
@@ -121,35 +122,35 @@ static struct copying *copying_at(struct local *t, uint32_t at)
     return &t->copying[at % LOCAL_COPIES];
 }
 
-/* Whether it has to wait: what the CPU does itself, for all that the device is at. */
+/* Whether it has to wait: what the CPU does itself, for all that the device is at; and all, for an update. */
 static bool must_wait(struct local *t, const struct transport_request *r)
 {
     if (!copies_any(t))
         return false;
     return t->end - t->first == LOCAL_COPIES || copying_at(t, t->end - 1)->flag ||
-           must_be_copied(r) || !touches_device(t, r) ||
+           copying_at(t, t->end - 1)->updates || must_be_copied(r) || !touches_device(t, r) ||
            (r->kind == TRANSPORT_PUT && r->bytes && !is_data_on_device(t, r));
 }
 
 gshmem_status_t copies_post(struct local *t, const struct transport_request *r)
 {
     struct copying *c = copying_at(t, t->end);
-    bool started = false, signalled = false;
     gshmem_status_t status;
     struct ends e;
 
     if (must_wait(t, r))
         return TRANSPORT_FULL;
-    if (r->kind == TRANSPORT_ATOMIC)
-        return apply(t, r);
-    if ((status = find_ends(t, r, &e)))
-        return status;
     *c = (struct copying){
         .done = r->done, .tag = r->tag, .signal_op = r->signal_op, .value = r->signal_value};
-    if ((status = move_data(t, r, e.there, c, &started)))
-        return status;
-    c->failure = signal(t, r, e.flag, c, started ? &started : &signalled);
-    if (started || (signalled && !c->failure)) {
+    if (r->kind == TRANSPORT_ATOMIC) {
+        if ((status = find_atomic(t, r, c)))
+            return status;
+    } else {
+        if ((status = find_ends(t, r, &e)) || (status = move_data(t, r, e.there, c)))
+            return status;
+        c->failure = signal(t, r, e.flag, c);
+    }
+    if (c->copies || c->updates) {
         t->end++;
         return GSHMEM_OK;
     }
@@ -158,15 +159,35 @@ gshmem_status_t copies_post(struct local *t, const struct transport_request *r)
     return c->failure;
 }
 
-bool copies_advance(struct local *t)
+/* Whether the device is through with it; then *status says how it went. */
+static bool is_over(struct local *t, struct copying *c, gshmem_status_t *status)
 {
     struct device *d = t->config.device;
+    uint64_t old = 0;
+
+    *status = GSHMEM_OK;
+    if (c->copies && !d->ops->copy_done(d, c->ticket, status))
+        return false;
+    *status = *status ? *status : c->failure;
+    if (*status || !c->updates)
+        return true;
+    c->copies = false;
+    if (!c->updating && (*status = d->ops->update_start(d, &c->update, &c->updating)))
+        return true;
+    if (!c->updating || !d->ops->update_done(d, c->updating, &old, status))
+        return false;
+    if (!*status && c->old)
+        *c->old = old;
+    return true;
+}
+
+bool copies_advance(struct local *t)
+{
     uint32_t before = t->first;
     gshmem_status_t status;
 
-    while (copies_any(t) && d->ops->copy_done(d, copying_at(t, t->first)->ticket, &status)) {
+    while (copies_any(t) && is_over(t, copying_at(t, t->first), &status)) {
         const struct copying c = *copying_at(t, t->first++);
-        status = status ? status : c.failure;
         if (c.flag && !status)
             local_signal(c.flag, c.signal_op, c.value);
         c.done(c.tag, status);

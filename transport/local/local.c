@@ -309,6 +309,11 @@ static int local_updates(struct transport *base, char *why, size_t why_size)
     return 0;
 }
 
+static void local_leave_parent(struct transport *base)
+{
+    (void)base; /* it has no connections */
+}
+
 const struct transport_ops transport_local = {
     .size = sizeof(struct transport_ops),
     .version = TRANSPORT_VERSION,
@@ -331,4 +336,5 @@ const struct transport_ops transport_local = {
     .report = local_report,
     .forget = local_forget,
     .updates = local_updates,
+    .leave_parent = local_leave_parent,
 };

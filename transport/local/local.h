@@ -5,15 +5,21 @@
 
 #include <stdbool.h>
 
+#include "device/device.h"
 #include "transport/transport.h"
 
 enum { LOCAL_COPIES = 16 }; /* under way at a time; a power of two */
 
-/* A request that the device is at. */
+/* A request that the device is at: it copies, and then it updates, if there is something for it to do. */
 struct copying {
     void (*done)(void *tag, gshmem_status_t status);
     void *tag;
-    uint64_t ticket;        /* of its last copy */
+    uint64_t ticket;        /* of its last copy; */
+    bool copies;            /* there is one */
+    bool updates;           /* an atomic, or a signal that adds: */
+    struct device_update update;
+    uint64_t updating;      /* its ticket; 0: it has not begun */
+    uint64_t *old;          /* where the old value goes, or NULL */
     gshmem_status_t failure;
     uint64_t *flag;         /* a signal in host memory, set when the data is there; NULL: none */
     int signal_op;

@@ -3,11 +3,14 @@
 
 #include <arpa/inet.h>
 #include <ctype.h>
+#include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "runtime/base/log.h"
 
 enum { CHOICE_MOST = 80 }; /* bytes of one name or subnet in GSHMEM_TCP_IF */
 
@@ -111,6 +114,10 @@ static bool is_sensible(const char *chosen, char *reason, size_t size)
 
 static void add(struct address *a, const struct in6_addr *ip)
 {
+    for (int i = 0; i < a->n; i++) {
+        if (IN6_ARE_ADDR_EQUAL(&a->ip[i], ip))
+            return; /* two interfaces may have it */
+    }
     if (a->n < ADDRESS_MOST)
         a->ip[a->n++] = *ip;
 }
@@ -153,7 +160,7 @@ bool address_own(uint16_t port, const char *chosen, struct address *a, char *rea
     if (!is_sensible(chosen, reason, size))
         return false;
     if (getifaddrs(&list) != 0) {
-        snprintf(reason, size, "this machine's network interfaces cannot be listed");
+        snprintf(reason, size, "this machine's network interfaces cannot be listed: %s", log_errno(errno));
         return false;
     }
     collect(list, chosen, false, true, a);

@@ -154,18 +154,19 @@ static void drop_failed(struct tcp *t, struct outbound *o, struct entry *e)
 {
     struct backlog *b = o->backlog;
     struct staged_list rest = {NULL, NULL};
+    struct entry failed = *e; /* `done` may post, and so must find it gone */
 
     while (b->copying.first && b->copying.first->number == b->first)
         staged_append(&rest, staged_remove(&b->copying));
     staging_abandon(&rest);
-    if (e->queued) {
-        e->r.bytes = 0;
-        e->r.signal_op = 0;
-        outbound_enqueue(t, o, &e->r, false)->failure = (uint8_t)e->failure;
-    } else {
-        e->r.done(e->r.tag, e->failure);
-    }
     remove_first(b);
+    if (failed.queued) {
+        failed.r.bytes = 0;
+        failed.r.signal_op = 0;
+        outbound_enqueue(t, o, &failed.r, false)->failure = (uint8_t)failed.failure;
+    } else {
+        failed.r.done(failed.r.tag, failed.failure);
+    }
 }
 
 /* The first entry, or its next part. False: it has to wait. */

@@ -19,12 +19,14 @@ struct effect {
     uint64_t begun;  /* of a get's data, copied or being so, */
     uint64_t queued; /* and queued */
     struct staged *flag; /* a signal on its way */
+    uint64_t update;     /* the device's ticket for an atomic, or a signal that adds; 0: none is under way */
 };
 
 struct effects {
     uint32_t first, end;        /* counted for ever */
     struct staged_list reading; /* gets' data on its way from the device, in order */
     gshmem_status_t put_failure; /* of a piece of the put whose end comes next, or of a part before */
+    bool updating;               /* the first waits for an update by the device */
     struct effect effect[EFFECTS_MOST];
 };
 
@@ -89,13 +91,33 @@ static bool is_of_device(const struct tcp *t, unsigned segment)
     return t->config.segment[segment].of_device;
 }
 
-static gshmem_status_t update(struct tcp *t, enum gshmem_amo amo, int type, void *at, uint64_t operand,
-                              uint64_t compare, uint64_t *old)
+/* Whether it has been made, or has failed: e->failure. The device may be long at it: who drives does not wait, and
+ * serves others meanwhile. */
+static bool update(struct tcp *t, struct inbound *i, struct effect *e, enum gshmem_amo amo, int type, void *at, uint64_t operand,
+                   uint64_t compare, uint64_t *old)
 {
     const struct device_update u = {
         .op = amo, .type = type, .at = at, .operand = operand, .compare = compare};
+    struct device *d = t->config.device;
 
-    return t->config.device->ops->update(t->config.device, &u, old);
+    if (!e->update) {
+        if ((e->failure = d->ops->update_start(d, &u, &e->update)))
+            return true;
+        t->updates += e->update != 0;
+    }
+    if (!e->update || !d->ops->update_done(d, e->update, old, &e->failure)) {
+        i->effects->updating = true;
+        tcp_start_ticking(t);
+        return false;
+    }
+    t->updates--;
+    e->update = 0;
+    return true;
+}
+
+bool effects_updating(const struct inbound *i)
+{
+    return i->effects && i->effects->updating;
 }
 
 /* A flag in memory of the device's: a copy of its 8 bytes sets it. False: that is under way, or waits. */
@@ -122,16 +144,17 @@ static bool set_flag(struct tcp *t, struct effect *e, char *at)
     return true;
 }
 
-static bool signal_device(struct tcp *t, struct effect *e)
+static bool signal_device(struct tcp *t, struct inbound *i, struct effect *e)
 {
     char *at = segment_at(&t->config, e->f.signal_segment, e->f.a, 8);
+    uint64_t old;
 
-    if (!at) /* the heap has shrunk meanwhile */
+    if (!at && !e->update) /* the heap has shrunk meanwhile */
         e->failure = GSHMEM_ERR_NOT_SYMMETRIC;
     else if (e->f.signal_op == GSHMEM_SIGNAL_SET)
         return set_flag(t, e, at);
     else
-        e->failure = update(t, GSHMEM_AMO_ADD, GSHMEM_TYPE_UINT64, at, e->f.b, 0, NULL);
+        return update(t, i, e, GSHMEM_AMO_ADD, GSHMEM_TYPE_UINT64, at, e->f.b, 0, &old);
     return true;
 }
 
@@ -149,7 +172,7 @@ static bool finish_put(struct tcp *t, struct inbound *i, struct effect *e)
     if (!e->failure)
         e->failure = all->put_failure;
     if (!e->failure && e->f.signal_op && is_of_device(t, e->f.signal_segment)) {
-        if (!signal_device(t, e))
+        if (!signal_device(t, i, e))
             return false;
         if (!e->failure)
             e->f.signal_op = 0; /* done */
@@ -252,8 +275,10 @@ static bool apply(struct tcp *t, struct inbound *i, struct effect *e)
         inbound_serve_atomic(t, i, &e->f);
         return true;
     }
-    e->failure = at ? update(t, (enum gshmem_amo)e->f.amo, e->f.type, at, e->f.a, e->f.b, &old)
-                    : GSHMEM_ERR_NOT_SYMMETRIC;
+    if (!at && !e->update)
+        e->failure = GSHMEM_ERR_NOT_SYMMETRIC;
+    else if (!update(t, i, e, (enum gshmem_amo)e->f.amo, e->f.type, at, e->f.a, e->f.b, &old))
+        return false;
     if (e->failure) {
         answer_failure(i, e->failure);
         return true;
@@ -276,7 +301,7 @@ static bool take_effect(struct tcp *t, struct inbound *i, struct effect *e)
         staging_give(e->landing);
         return true;
     }
-    if (!inbound_has_room(i))
+    if (!inbound_has_room(i) || inbound_changes_what_is_sent(t, i, &e->f))
         return false;
     if (e->f.kind == FRAME_PUT)
         return finish_put(t, i, e);
@@ -301,6 +326,7 @@ bool effects_advance(struct tcp *t, struct inbound *i)
         while (i->waiting && take_effect(t, i, effect_at(all, all->first))) {
             all->first++;
             i->waiting--;
+            all->updating = false;
         }
         if (all->first == before)
             return some;
@@ -309,7 +335,7 @@ bool effects_advance(struct tcp *t, struct inbound *i)
     }
 }
 
-void effects_end(struct inbound *i)
+void effects_end(struct tcp *t, struct inbound *i)
 {
     struct effects *all = i->effects;
     struct staged_list rest = {NULL, NULL};
@@ -324,6 +350,10 @@ void effects_end(struct inbound *i)
             staged_append(&rest, e->landing);
         if (e->flag)
             staged_append(&rest, e->flag);
+        if (e->update) {
+            t->config.device->ops->update_forget(t->config.device, e->update);
+            t->updates--;
+        }
     }
     staging_abandon(&rest);
     staging_abandon(&all->reading);

@@ -1,7 +1,7 @@
 /* What travels on a stream: three kinds of message, each a fixed number of bytes, little-endian.
  *
  * Every ordered pair of PEs has a stream of its own. On it the two first greet each other
- * (greeting.h); then the one that opened it sends requests (a put's data follows its frame), the other
+ * (greeting.h), and the acceptor's first answer, DONE of number 0, tells that it will listen; then the one that opened it sends requests (a put's data follows its frame), the other
  * answers (a get's data follows), and between them words (words.c), which look as puts do.
  * Requests are numbered from 1 by their place; they are carried out in order, and an answer for
  * number n says that all up to n are done, so puts need no answer each. So are words, on their own.
@@ -18,8 +18,8 @@
 #include "transport/transport.h"
 
 enum {
-    FRAME_VERSION = 5,
-    HELLO_BYTES = 64,
+    FRAME_VERSION = 6,
+    HELLO_BYTES = 64, /* and a proof */
     NONCE_BYTES = 32,
     PROOF_BYTES = 32,
     CHALLENGE_BYTES = NONCE_BYTES + PROOF_BYTES, /* the answer to a hello */
@@ -173,6 +173,7 @@ enum answer_kind {
     ANSWER_VALUE,    /* as DONE, and `value` is what the atomic of that number found */
     ANSWER_FAILED,   /* all before it are done, and that one has failed: `value` is the status */
     ANSWER_GOODBYE,  /* the last: the PE leaves in good order */
+    ANSWER_REFUSED,  /* the last: the PE has given the other one up, and takes nothing from it */
 };
 
 struct answer_frame {
@@ -196,7 +197,7 @@ static inline bool answer_decode(const unsigned char in[ANSWER_BYTES], struct an
         if (in[i])
             return false;
     }
-    return f->kind >= ANSWER_DONE && f->kind <= ANSWER_GOODBYE;
+    return f->kind >= ANSWER_DONE && f->kind <= ANSWER_REFUSED;
 }
 
 #endif

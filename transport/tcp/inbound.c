@@ -1,6 +1,6 @@
 /* The streams that other PEs opened: their requests come in, the answers go out.
  *
- * What arrives is not trusted: until a stream has shown that it knows the job's secret it may greet and
+ * What arrives is not trusted: until a stream has shown that it has the key of the PE that it says it is, it may greet and
  * nothing else, and what a peer asks for is checked against the symmetric segments before a byte is moved. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,13 +24,13 @@ enum {
     OWED_MOST = 32,    /* requests without an answer, while that may wait; */
     UNASKED_MOST = 128, /* and while nobody waits for it */
     VISIT_BYTES = 4 << 20, /* are received from one PE, then others have their turn */
-    LATE_NS = 20000,   /* an answer that waited longer makes that many prompt: */
+    LATE_NS = 20000,   /* an answer waits no longer for a round in which nothing comes; one that did, since
+                          nobody drove meanwhile, makes that many prompt: */
     PROMPT_ANSWERS = 256,
+    SILENT_MOST = 128, /* connections at a time without a right hello */
+    SILENT_MS = 5000,  /* that each has for it, where no others want its place */
+    CLAIMS_MOST = 4,   /* with a right hello of the same PE, and no proof yet */
 };
-
-/* How long a connection may take to say hello; and while others have to wait at the door for it. */
-#define STRANGER_NS         5000000000ull
-#define STRANGER_CROWDED_NS 1000000000ull
 
 static void drop(struct tcp *t, struct inbound *i)
 {
@@ -62,49 +62,107 @@ static void drop(struct tcp *t, struct inbound *i)
     if (i->pe >= 0)
         t->from[i->pe] = NULL;
     words_end(t, i, i->words, GSHMEM_ERR_PEER_DEAD);
-    effects_end(i);
+    effects_end(t, i);
     queue_abandon(&i->out, staging_give);
     t->strangers -= i->pe < 0;
-    close(i->stream.fd);
+    t->silent -= i->claimed < 0;
+    tcp_end_stream(t, &i->stream);
     free(i);
 }
 
-/* Ends a stream that broke the rules, with a line for people. Returns false, as its users do. */
+/* To be dropped when nobody is in the middle of anything: there may be an event for it yet. */
+static void doom(struct tcp *t, struct inbound *i)
+{
+    i->doomed = t->doomed = true;
+}
+
+void inbound_drop_doomed(struct tcp *t)
+{
+    t->doomed = false;
+    for (struct inbound *i = t->served, *next; i; i = next) {
+        next = i->next;
+        if (i->doomed)
+            drop(t, i);
+    }
+}
+
+/* Ends a stream that broke the rules, with a line for people. Returns false, as its users do. A PE whose
+ * stream is closed is lost: it may be waited for here. */
 static bool refuse(struct tcp *t, struct inbound *i, const char *what)
 {
+    char why[160];
+
     if (i->pe < 0) {
-        /* Whoever scans ports does so often; one line is enough to look into it. */
-        log_line(t->warned ? LOG_INFO : LOG_WARN, "tcp: a connection was refused: %s", what);
-        t->warned = true;
+        /* Whoever scans ports does so often; one line is enough to look into it, and their number at the end. */
+        if (t->refusals++ == 0)
+            log_warn("tcp: a connection was refused: %s", what);
+        else
+            log_debug("tcp: a connection was refused: %s", what);
     } else {
-        t->config.fail(GSHMEM_ERR_TRANSPORT, "tcp: the connection from PE %d was closed: it sent %s",
-                       i->pe, what);
+        snprintf(why, sizeof why, "tcp: its connection was closed here: it sent %s", what);
+        t->events++;
+        t->config.lost(t->config.context, i->pe, GSHMEM_ERR_TRANSPORT, why);
     }
     return false;
 }
 
 /* ---- Hello ---- */
 
-static bool take_hello(struct tcp *t, struct inbound *i)
+/* Who has overheard a hello of a PE that is about to come in can say it again and again. The oldest gives
+ * way, and if that was the PE itself it comes once more. */
+static void make_room_for_claim(struct tcp *t, int pe)
+{
+    struct inbound *oldest = NULL;
+    int claims = 0;
+
+    for (struct inbound *i = t->served; i; i = i->next) {
+        if (i->pe < 0 && i->claimed == pe && !i->doomed) {
+            claims++;
+            oldest = i;
+        }
+    }
+    if (claims >= CLAIMS_MOST)
+        doom(t, oldest);
+}
+
+static bool take_hello(struct tcp *t, struct inbound *i, size_t have)
 {
     const unsigned char *said = i->in + i->in_first;
-    unsigned char challenge[CHALLENGE_BYTES];
+    unsigned char challenge[CHALLENGE_BYTES], key[TRANSPORT_KEY_BYTES], proof[PROOF_BYTES];
     struct hello h;
+    gshmem_status_t status;
 
     if (!hello_decode(said, &h))
         return refuse(t, i, "it does not speak this protocol");
     if (h.version != FRAME_VERSION)
         return refuse(t, i, "it is of another version of GSHMEM");
     if (h.to != (uint32_t)t->config.pe || h.n_pes != (uint32_t)t->config.n_pes ||
-        h.from >= h.n_pes)
+        h.from >= h.n_pes || h.from == h.to)
         return refuse(t, i, "it is meant for another PE");
+    if (have < HELLO_BYTES + PROOF_BYTES)
+        return true;
+    status = t->config.key(t->config.context, (int)h.from, key);
+    if ((i->unkeyed = status == TRANSPORT_FULL)) {
+        t->unkeyed = true;
+        return true;
+    }
+    if (status)
+        return refuse(t, i, "there is no key for the PE that it says it is");
+    greeting_prove_hello(key, said, proof);
+    if (!hmac_same(said + HELLO_BYTES, proof))
+        return refuse(t, i, "it is not of this job");
+    make_room_for_claim(t, (int)h.from);
+    if (t->met[h.from])
+        return refuse(t, i, "it says that it is a PE that has come before");
     if (!greeting_draw(challenge))
         return refuse(t, i, "the system has no random numbers");
-    greeting_prove(t->config.secret, GREETING_ACCEPTOR, said, challenge, challenge + NONCE_BYTES);
-    greeting_prove(t->config.secret, GREETING_OPENER, said, challenge, i->proof);
+    greeting_prove(key, GREETING_ACCEPTOR, said, challenge, challenge + NONCE_BYTES);
+    greeting_prove(key, GREETING_OPENER, said, challenge, i->proof);
     queue_add_copy(&i->out, challenge, sizeof challenge);
     i->claimed = (int)h.from;
-    i->in_first += HELLO_BYTES;
+    i->age = 0;
+    t->silent--;
+    i->in_first += HELLO_BYTES + PROOF_BYTES;
     return true;
 }
 
@@ -112,20 +170,35 @@ static bool take_proof(struct tcp *t, struct inbound *i)
 {
     if (!hmac_same(i->in + i->in_first, i->proof))
         return refuse(t, i, "it is not of this job");
+    if (t->gone[i->claimed]) {
+        inbound_answer(i, ANSWER_REFUSED, 0, 0);
+        queue_send(&i->out, i->stream.fd);
+        return false; /* it has not been heard since it was given up, and has nothing more to say */
+    }
     if (t->met[i->claimed])
         return refuse(t, i, "it says that it is a PE that has come before");
     i->in_first += PROOF_BYTES;
+    inbound_answer(i, ANSWER_DONE, 0, 0); /* it may send requests */
     i->pe = i->claimed;
     t->met[i->pe] = true;
     t->from[i->pe] = i;
     t->strangers--;
+    if (outbound_is_greeted(t, i->pe))
+        inbound_spare_probes(t, i->pe);
     return true;
+}
+
+/* Both streams between two PEs lead to the same host, and one of them is enough to notice that it has vanished. */
+void inbound_spare_probes(struct tcp *t, int pe)
+{
+    if (t->from[pe])
+        tcp_probe(t->from[pe]->stream.fd, false);
 }
 
 static bool take_greeting(struct tcp *t, struct inbound *i, size_t have)
 {
     if (i->claimed < 0)
-        return have < HELLO_BYTES || take_hello(t, i);
+        return have < HELLO_BYTES || take_hello(t, i, have);
     return have < PROOF_BYTES || take_proof(t, i);
 }
 
@@ -274,6 +347,31 @@ static bool take_heard(struct tcp *t, struct inbound *i, uint64_t number)
     return true;
 }
 
+/* A get's data is sent from where it is: what changes that memory has to wait until it has left. */
+bool inbound_changes_what_is_sent(const struct tcp *t, const struct inbound *i, const struct request_frame *f)
+{
+    const char *signal;
+
+    if (queue_empty(&i->out) || (f->kind != FRAME_PUT && f->kind != FRAME_ATOMIC))
+        return false;
+    const uint64_t bytes = f->kind == FRAME_PUT ? f->bytes : atomic_type_bytes(f->type);
+    const char *at = segment_at(&t->config, f->segment, f->offset, bytes);
+    if (at && queue_refers_to(&i->out, at, bytes))
+        return true;
+    if (f->kind != FRAME_PUT || !f->signal_op)
+        return false;
+    signal = segment_at(&t->config, f->signal_segment, f->a, 8);
+    return signal && queue_refers_to(&i->out, signal, 8);
+}
+
+/* The other PE ends its streams; that it lives on is nobody else's to doubt. */
+static bool be_given_up(struct tcp *t, struct inbound *i)
+{
+    i->refused = true;
+    t->config.refused(t->config.context, i->pe);
+    return true;
+}
+
 static bool take_request(struct tcp *t, struct inbound *i)
 {
     struct request_frame f;
@@ -282,7 +380,7 @@ static bool take_request(struct tcp *t, struct inbound *i)
         return refuse(t, i, "a request that is none of this version's");
     if (f.kind == FRAME_NOTE && !i->goodbye)
         return take_note(t, i, &f);
-    if (effects_any(i) && comes_too_early(t, &f))
+    if ((effects_any(i) && comes_too_early(t, &f)) || inbound_changes_what_is_sent(t, i, &f))
         return true; /* it stays in the buffer */
     i->in_first += REQUEST_BYTES;
     if (i->goodbye)
@@ -299,6 +397,8 @@ static bool take_request(struct tcp *t, struct inbound *i)
     case FRAME_LOST:
         if (f.offset >= (uint64_t)t->config.n_pes)
             return refuse(t, i, "news of a PE that does not exist");
+        if (f.offset == (uint64_t)t->config.pe)
+            return be_given_up(t, i);
         t->config.told(t->config.context, i->pe, (int)f.offset);
         return true;
     default:
@@ -384,9 +484,11 @@ static bool ended(struct tcp *t, struct inbound *i, int error)
 {
     char why[160];
 
-    if (i->pe < 0 || (i->goodbye && i->words == i->words_heard))
+    if (i->pe < 0 || (i->goodbye && i->words == i->words_heard) || i->refused ||
+        outbound_is_refused(t, i->pe))
         return false;
     tcp_explain_end(t, error, why, sizeof why);
+    t->events++;
     t->config.lost(t->config.context, i->pe, GSHMEM_ERR_PEER_DEAD, why);
     return false;
 }
@@ -480,7 +582,10 @@ static bool may_owe(struct tcp *t, struct inbound *i)
     if (!i->owes) {
         i->owes = true;
         i->next_owed = t->owed;
-        t->owed_since = t->owed ? t->owed_since : clock_ns();
+        if (!t->owed) {
+            t->owed_since = clock_ns();
+            t->owed_round = t->round;
+        }
         t->owed = i;
     }
     return true;
@@ -494,11 +599,24 @@ static bool may_wait(struct tcp *t, struct inbound *i)
         return false;
     if (!i->unasked) {
         i->unasked = true;
+        t->unasked_since = t->unasked || t->unsaid ? t->unasked_since : t->round;
         i->next_unasked = t->unasked;
         t->unasked = i;
         tcp_start_ticking(t); /* it comes, should this PE do something else for long */
     }
     return true;
+}
+
+/* The system does not take answers any more. What the peer has sent before is read first: it may have left
+ * in good order. */
+static bool broken(struct tcp *t, struct inbound *i, int error)
+{
+    return receive(t, i) && ended(t, i, error);
+}
+
+static bool flush(struct tcp *t, struct inbound *i)
+{
+    return queue_send(&i->out, i->stream.fd) || broken(t, i, errno);
 }
 
 /* One answer for all puts of this round, then out with them. */
@@ -507,22 +625,52 @@ static bool send_answers(struct tcp *t, struct inbound *i, bool owing)
     if (i->answered != i->number && !(owing && (may_wait(t, i) || may_owe(t, i))) &&
         queue_has_room(&i->out, ANSWER_BYTES, 1))
         answer(i, ANSWER_DONE, 0);
-    if (!queue_send(&i->out, i->stream.fd))
-        return ended(t, i, errno);
+    if (!flush(t, i))
+        return false;
     tcp_want_out(t, &i->stream, !queue_empty(&i->out));
     return true;
 }
 
+/* Sends answers, and serves the requests in the buffer that lacked room for theirs. */
+static bool answer_and_serve(struct tcp *t, struct inbound *i, bool owing)
+{
+    bool fine = send_answers(t, i, owing);
+
+    for (size_t left, before = SIZE_MAX;
+         fine && queue_empty(&i->out) && i->pe >= 0 && !i->data_left &&
+         (left = i->in_end - i->in_first) >= REQUEST_BYTES && left < before;
+         before = left)
+        fine = digest(t, i) && send_answers(t, i, owing);
+    return fine;
+}
+
+/* The same of what came with the device's in between, which may wait for the queue as well. Whoever empties the
+ * queue does this: no event comes for them where the socket has taken all answers at once. */
+static bool answer_and_go_on(struct tcp *t, struct inbound *i, bool owing)
+{
+    bool fine = answer_and_serve(t, i, owing);
+
+    while (fine && effects_any(i) && queue_empty(&i->out) && effects_advance(t, i))
+        fine = answer_and_serve(t, i, owing);
+    return fine;
+}
+
+/* The round that began it need not look at the clock. */
+bool inbound_owes_long(const struct tcp *t)
+{
+    return t->round != t->owed_round && clock_ns() - t->owed_since > LATE_NS;
+}
+
 void inbound_send_owed(struct tcp *t)
 {
-    if (clock_ns() - t->owed_since > LATE_NS)
+    if (inbound_owes_long(t))
         t->prompt = PROMPT_ANSWERS;
     for_another_pe_begin();
     while (t->owed) {
         struct inbound *i = t->owed;
         t->owed = i->next_owed;
         i->owes = false;
-        if (!send_answers(t, i, false))
+        if (!answer_and_go_on(t, i, false))
             drop(t, i);
     }
     for_another_pe_end();
@@ -535,7 +683,7 @@ void inbound_send_unasked(struct tcp *t)
         struct inbound *i = t->unasked;
         t->unasked = i->next_unasked;
         i->unasked = false;
-        if (!send_answers(t, i, false))
+        if (!answer_and_go_on(t, i, false))
             drop(t, i);
     }
     for_another_pe_end();
@@ -556,7 +704,9 @@ static bool serve(struct tcp *t, struct inbound *i, uint32_t events)
     uint64_t before = i->number;
     bool fine = true;
 
-    if (events & EPOLLOUT && (fine = queue_send(&i->out, i->stream.fd)))
+    if (i->doomed)
+        return true;
+    if (events & EPOLLOUT && (fine = flush(t, i)))
         fine = digest(t, i); /* there may be room for answers now */
     if (fine && events & (EPOLLIN | EPOLLERR | EPOLLHUP))
         fine = receive(t, i);
@@ -565,19 +715,22 @@ static bool serve(struct tcp *t, struct inbound *i, uint32_t events)
     if (fine)
         show_life(t, i);
     if (fine)
-        fine = send_answers(t, i, true);
-    /* Requests that lacked room for their answers have it again; no event will say so, since the
-     * socket took the answers at once. */
-    for (size_t left, before_left = SIZE_MAX;
-         fine && queue_empty(&i->out) && i->pe >= 0 && !i->data_left &&
-         (left = i->in_end - i->in_first) >= REQUEST_BYTES && left < before_left;
-         before_left = left)
-        fine = digest(t, i) && send_answers(t, i, true);
+        fine = answer_and_go_on(t, i, true);
     if (i->number != before)
         tcp_note_visit(t, &i->stream);
     if (!fine)
         drop(t, i);
     return fine;
+}
+
+void inbound_try_keys(struct tcp *t)
+{
+    t->unkeyed = false;
+    for (struct inbound *i = t->served, *next; i; i = next) {
+        next = i->next;
+        if (i->unkeyed && !i->doomed && !(digest(t, i) && send_answers(t, i, false)))
+            drop(t, i);
+    }
 }
 
 static bool inbound_ready(struct tcp *t, struct stream *s, uint32_t events)
@@ -642,19 +795,72 @@ void inbound_accept(struct tcp *t, int fd)
     i->next = t->served;
     t->served = i;
     t->strangers++;
+    t->silent++;
+}
+
+static bool is_silent(const struct inbound *i)
+{
+    return i->claimed < 0 && !i->doomed;
+}
+
+/* Has it looked at once more: its hello may be there, and this PE have been slow to read it. */
+static void end_silent(struct tcp *t, struct inbound *i, const char *why)
+{
+    if (inbound_ready(t, &i->stream, EPOLLIN) && is_silent(i)) {
+        refuse(t, i, why);
+        drop(t, i);
+    }
+}
+
+/* Who has waited longest, and said nothing, gives way to the next: so that a flood of strangers delays who
+ * belongs here by no more than it takes to accept them. */
+void inbound_make_room(struct tcp *t)
+{
+    struct inbound *oldest = NULL;
+
+    if (t->silent < SILENT_MOST)
+        return;
+    for (struct inbound *i = t->served; i; i = i->next) {
+        if (is_silent(i))
+            oldest = i;
+    }
+    if (oldest)
+        end_silent(t, oldest, "it said nothing, and others came");
 }
 
 void inbound_drop_silent(struct tcp *t)
 {
-    uint64_t now = clock_ns(), limit = t->paused ? STRANGER_CROWDED_NS : STRANGER_NS;
+    const int ms = t->peer_seconds * 1000;
 
     for (struct inbound *i = t->served, *next; i; i = next) {
         next = i->next;
-        if (i->pe < 0 && now - i->since > limit) {
-            refuse(t, i, "it said nothing");
-            drop(t, i);
-        }
+        if (i->pe >= 0 || ++i->age * t->tick_ms <= (i->claimed < 0 && !i->unkeyed ? SILENT_MS : ms))
+            continue;
+        if (i->claimed < 0)
+            end_silent(t, i, i->unkeyed ? "the starter has not told in time of the PE that it says it is"
+                                        : "it said nothing");
+        else if (inbound_ready(t, &i->stream, EPOLLIN) && i->pe < 0)
+            drop(t, i); /* it comes again if it is a PE */
     }
+}
+
+/* It may live on, and is told then; as far as it can be without waiting. */
+static void say_given_up(struct inbound *i)
+{
+    if (!inbound_has_room(i))
+        return;
+    inbound_answer(i, ANSWER_REFUSED, 0, 0);
+    queue_send(&i->out, i->stream.fd);
+}
+
+void inbound_cut_off(struct tcp *t, int pe)
+{
+    struct inbound *i = t->from[pe];
+
+    if (!i || i->goodbye)
+        return;
+    say_given_up(i);
+    drop(t, i);
 }
 
 /* Whether it is given up: it owes an answer, and has been silent for long. */
@@ -670,7 +876,20 @@ static bool is_given_up(struct tcp *t, struct inbound *i)
         return false; /* it has spoken, only this PE has been slow to hear it */
     tcp_explain_silence(t, why, sizeof why);
     t->config.lost(t->config.context, i->pe, GSHMEM_ERR_PEER_DEAD, why);
+    say_given_up(i);
     drop(t, i);
+    return true;
+}
+
+/* To one whose request the device has not carried out for as long as a tick: this PE lives. False: it is gone. */
+static bool say_alive(struct tcp *t, struct inbound *i)
+{
+    if (!queue_empty(&i->out) || !queue_has_room(&i->out, ANSWER_BYTES, 1))
+        return true;
+    answer(i, ANSWER_DONE, 0);
+    if (!flush(t, i))
+        return false;
+    tcp_want_out(t, &i->stream, !queue_empty(&i->out));
     return true;
 }
 
@@ -680,6 +899,13 @@ bool inbound_watch(struct tcp *t)
 
     for (struct inbound *i = t->served, *next; i; i = next) {
         next = i->next;
+        if (effects_updating(i)) {
+            any = true;
+            if (!say_alive(t, i)) {
+                drop(t, i);
+                continue;
+            }
+        }
         bool owes = i->words != i->words_heard;
         i->silent = i->heard || !owes ? 0 : i->silent + 1;
         i->heard = false;

@@ -26,8 +26,12 @@ struct inbound {
     int pe;                 /* -1: a stranger, it has not proved to be one */
     int claimed;            /* the PE it says it is; -1: it has not said hello, */
     unsigned char proof[PROOF_BYTES]; /* and what shows that it belongs to the job */
-    uint64_t since;         /* ns, when it was accepted; then, when it was last told that we live */
+    int age;                /* of a stranger, in ticks since it came, or said hello */
+    bool unkeyed;           /* its hello stays in the buffer until the starter has told of the PE that it says it is */
+    bool doomed;            /* nothing more is read of it */
+    uint64_t since;         /* ns, when it was last told that we live */
     bool goodbye;
+    bool refused;           /* the other PE has given this one up */
     uint64_t number;        /* of requests carried out */
     uint64_t answered;      /* the last number that an answer told */
     uint64_t asked;         /* the last one whose answer somebody waits for */
@@ -61,6 +65,8 @@ struct inbound {
 void inbound_answer(struct inbound *i, enum answer_kind kind, uint64_t number, uint64_t value);
 /* Room for the answers to one more request; who reads none gets none until it does. */
 bool inbound_has_room(const struct inbound *i);
+/* Whether that request would change what a get before it has yet to send from its place: it has to wait. */
+bool inbound_changes_what_is_sent(const struct tcp *t, const struct inbound *i, const struct request_frame *f);
 void inbound_serve_get(struct tcp *t, struct inbound *i, const struct request_frame *f);
 void inbound_serve_atomic(struct tcp *t, struct inbound *i, const struct request_frame *f);
 void inbound_end_put(struct tcp *t, struct inbound *i, const struct request_frame *f);
@@ -86,6 +92,8 @@ void effects_push(struct tcp *t, struct inbound *i, struct staged *b, size_t byt
 /* Goes on with what can go on; whether anything did. */
 bool effects_advance(struct tcp *t, struct inbound *i);
 /* The stream has ended: nothing more takes effect. */
-void effects_end(struct inbound *i);
+/* Whether the device is at an update for it, which may take long. */
+bool effects_updating(const struct inbound *i);
+void effects_end(struct tcp *t, struct inbound *i);
 
 #endif

@@ -48,28 +48,63 @@ static void end_all(struct tcp *t, struct outbound *o, gshmem_status_t status)
     backlog_end(o, status);
 }
 
-static void fail_peer(struct tcp *t, struct outbound *o, gshmem_status_t status, const char *why)
+static void close_stream(struct tcp *t, struct outbound *o)
+{
+    if (t->last == &o->stream)
+        t->last = t->regular = NULL;
+    if (t->asked == &o->stream)
+        t->asked = NULL;
+    tcp_end_stream(t, &o->stream);
+    o->again_at = 0;
+}
+
+void outbound_fail(struct tcp *t, struct outbound *o, gshmem_status_t status, const char *why)
 {
     if (o->failed)
         return;
     o->failed = true;
     o->failure = status;
-    if (t->last == &o->stream)
-        t->last = t->regular = NULL;
-    if (o->stream.fd >= 0)
-        close(o->stream.fd); /* which takes it out of epoll */
-    o->stream.fd = -1;
+    close_stream(t, o);
+    t->events++;
     if (!o->goodbye || o->answered != o->posted || !backlog_empty(o))
-        t->config.lost(t->config.context, o->pe, status, why);
+        t->config.lost(t->config.context, o->pe, o->goodbye || !o->greeted ? GSHMEM_ERR_UNREACHABLE : status, why);
     end_all(t, o, status);
+}
+
+void outbound_fail_here(struct tcp *t, struct outbound *o, gshmem_status_t status, const char *why)
+{
+    t->config.fail(status, "no connection to PE %d: %s", o->pe, why);
+    close_stream(t, o);
+    o->failed = true; /* what done calls posts nothing here meanwhile */
+    o->failure = status;
+    end_all(t, o, status);
+    o->failed = false;
+    o->resting = true;
+    o->posted = o->asked = o->answered = o->accepted = 0; /* nothing of it was sent */
+}
+
+bool outbound_refused(struct tcp *t, struct outbound *o)
+{
+    if (o->failed)
+        return false;
+    o->failed = o->refused = true;
+    o->failure = GSHMEM_ERR_PEER_DEAD;
+    close_stream(t, o);
+    t->config.refused(t->config.context, o->pe);
+    end_all(t, o, GSHMEM_ERR_PEER_DEAD);
+    return false;
 }
 
 static void lose(struct tcp *t, struct outbound *o, int error)
 {
     char why[160];
 
+    if (!o->greeted) {
+        opening_ended(t, o, TROUBLE_ENDED, error);
+        return;
+    }
     tcp_explain_end(t, error, why, sizeof why);
-    fail_peer(t, o, GSHMEM_ERR_PEER_DEAD, why);
+    outbound_fail(t, o, GSHMEM_ERR_PEER_DEAD, why);
 }
 
 static bool refuse(struct tcp *t, struct outbound *o, const char *what)
@@ -77,52 +112,8 @@ static bool refuse(struct tcp *t, struct outbound *o, const char *what)
     char why[160];
 
     snprintf(why, sizeof why, "tcp: PE %d sent %s", o->pe, what);
-    fail_peer(t, o, GSHMEM_ERR_TRANSPORT, why);
+    outbound_fail(t, o, GSHMEM_ERR_TRANSPORT, why);
     return false;
-}
-
-/* ---- Greeting ---- */
-
-/* On a new connection, which has room for this. */
-static bool say(struct tcp *t, struct outbound *o, const void *data, size_t bytes)
-{
-    ssize_t n = send(o->stream.fd, data, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
-
-    if (n == (ssize_t)bytes)
-        return true;
-    lose(t, o, n < 0 ? errno : ENOBUFS);
-    return false;
-}
-
-static bool say_hello(struct tcp *t, struct outbound *o)
-{
-    struct hello h = {.version = FRAME_VERSION,
-                      .from = (uint32_t)t->config.pe,
-                      .to = (uint32_t)o->pe,
-                      .n_pes = (uint32_t)t->config.n_pes};
-
-    if (!greeting_draw(h.nonce)) {
-        fail_peer(t, o, GSHMEM_ERR_SYSTEM, "tcp: the system has no random numbers");
-        return false;
-    }
-    hello_encode(o->hello, &h);
-    return say(t, o, o->hello, sizeof o->hello);
-}
-
-static bool take_challenge(struct tcp *t, struct outbound *o)
-{
-    const unsigned char *nonce = o->in + o->in_first;
-    unsigned char proof[PROOF_BYTES];
-
-    greeting_prove(t->config.secret, GREETING_ACCEPTOR, o->hello, nonce, proof);
-    if (!hmac_same(nonce + NONCE_BYTES, proof)) {
-        fail_peer(t, o, GSHMEM_ERR_TRANSPORT, "tcp: who answers at its address is not of this job");
-        return false;
-    }
-    greeting_prove(t->config.secret, GREETING_OPENER, o->hello, nonce, proof);
-    o->in_first += CHALLENGE_BYTES;
-    o->greeted = true;
-    return say(t, o, proof, sizeof proof);
 }
 
 /* ---- Answers ---- */
@@ -188,6 +179,8 @@ static bool take_answer(struct tcp *t, struct outbound *o)
     o->in_first += ANSWER_BYTES;
     if (a.kind == ANSWER_GOODBYE)
         return o->goodbye = true;
+    if (a.kind == ANSWER_REFUSED)
+        return outbound_refused(t, o);
     if (a.number <= o->accepted || a.number > o->posted) {
         /* DONE may repeat what another answer has said */
         return a.kind == ANSWER_DONE && a.number == o->accepted
@@ -275,8 +268,8 @@ static bool digest(struct tcp *t, struct outbound *o)
 {
     for (;;) {
         size_t have = o->in_end - o->in_first;
-        if (!o->greeted && have >= CHALLENGE_BYTES) {
-            if (!take_challenge(t, o))
+        if (!o->greeted && have >= (o->proven ? ANSWER_BYTES : CHALLENGE_BYTES)) {
+            if (!opening_take(t, o, have))
                 return false;
         } else if (o->data_left && have && take_data(t, o, have)) {
             continue;
@@ -364,6 +357,8 @@ bool outbound_flush(struct tcp *t, struct outbound *o)
     do {
         add_losses(t, o);
         if (!queue_send(&o->out, o->stream.fd)) {
+            if (errno == EPIPE || errno == ECONNRESET)
+                break; /* the end of the stream is read, behind what the peer said before it */
             lose(t, o, errno);
             return false;
         }
@@ -374,56 +369,6 @@ bool outbound_flush(struct tcp *t, struct outbound *o)
 
 /* ---- Connecting ---- */
 
-/* Begins to connect to the next of the peer's addresses that can be tried at all. */
-static bool try_next(struct tcp *t, struct outbound *o, int error)
-{
-    while (o->candidate < o->address.n) {
-        struct sockaddr_storage where;
-        socklen_t size = address_socket(&o->address, o->candidate++, &where);
-        int fd = socket(where.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-        if (fd < 0) {
-            error = errno;
-            continue;
-        }
-        tcp_tune(t, fd);
-        if (connect(fd, (struct sockaddr *)&where, size) == 0 || errno == EINPROGRESS) {
-            o->stream.fd = fd;
-            o->stream.wants_out = true;
-            if (tcp_watch(t, &o->stream, EPOLLIN | EPOLLOUT))
-                return true;
-        }
-        error = errno;
-        close(fd);
-        o->stream.fd = -1;
-    }
-    char list[100];
-    address_print(&o->address, list, sizeof list);
-    char why[200];
-    snprintf(why, sizeof why, "tcp: connecting to %s: %s (GSHMEM_TCP_IF chooses the network)", list,
-             strerror(error));
-    fail_peer(t, o, GSHMEM_ERR_UNREACHABLE, why);
-    return false;
-}
-
-static bool connection_made(struct tcp *t, struct outbound *o)
-{
-    int error = 0;
-    socklen_t size = sizeof error;
-
-    if (getsockopt(o->stream.fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0)
-        error = errno;
-    if (error) {
-        close(o->stream.fd);
-        o->stream.fd = -1;
-        return try_next(t, o, error);
-    }
-    o->connected = true;
-    congestion_suit(t, o->stream.fd);
-    tcp_want_out(t, &o->stream, false);
-    return say_hello(t, o);
-}
-
 static bool outbound_ready(struct tcp *t, struct stream *s, uint32_t events)
 {
     struct outbound *o = (struct outbound *)s;
@@ -431,8 +376,8 @@ static bool outbound_ready(struct tcp *t, struct stream *s, uint32_t events)
     if (!o->connected) {
         if (!(events & (EPOLLOUT | EPOLLERR | EPOLLHUP)))
             return true;
-        if (!connection_made(t, o) || !o->connected)
-            return !o->failed;
+        if (!opening_connected(t, o))
+            return false;
     }
     if (events & (EPOLLIN | EPOLLERR | EPOLLHUP) && !receive(t, o))
         return false;
@@ -467,7 +412,7 @@ static gshmem_status_t open_stream(struct tcp *t, int pe, struct outbound **out)
     t->to[pe] = o;
     o->next = t->open;
     t->open = o;
-    try_next(t, o, 0);
+    o->resting = true;
     *out = o;
     return GSHMEM_OK;
 }
@@ -539,6 +484,8 @@ gshmem_status_t outbound_post(struct tcp *t, const struct transport_request *r)
 
     if (!o && (status = open_stream(t, r->pe, &o)))
         return status;
+    if (o->resting)
+        opening_begin(t, o);
     if (o->failed)
         return o->failure;
     if (t->config.device) {
@@ -563,21 +510,36 @@ gshmem_status_t outbound_post(struct tcp *t, const struct transport_request *r)
     return GSHMEM_OK; /* if the stream broke just now, done has been called with that */
 }
 
+static void ignore(void *tag, gshmem_status_t status)
+{
+    (void)tag, (void)status;
+}
+
+/* A note has no answer. The empty put behind it has one, so that a peer that stopped before it read the
+ * note is noticed. */
 gshmem_status_t outbound_say(struct tcp *t, int pe, const void *note, size_t bytes)
 {
+    const struct transport_request behind = {
+        .kind = TRANSPORT_PUT, .flags = TRANSPORT_UNASKED, .pe = pe, .done = ignore};
     unsigned char frame[REQUEST_BYTES];
     struct outbound *o = t->to[pe];
     gshmem_status_t status;
 
     if (!o && (status = open_stream(t, pe, &o)))
         return status;
+    if (o->resting)
+        opening_begin(t, o);
     if (o->failed)
         return o->failure;
-    if (!queue_has_room(&o->out, REQUEST_BYTES + bytes, 2))
-        return TRANSPORT_FULL;
+    if (!queue_has_room(&o->out, REQUEST_BYTES + bytes, 2) || (!o->greeted && o->shortage))
+        return TRANSPORT_FULL; /* nobody waits yet for what comes of it */
+    o->notes |= !o->greeted;
     request_encode(frame, &(struct request_frame){.kind = FRAME_NOTE, .bytes = bytes});
     queue_add_copy(&o->out, frame, sizeof frame);
     queue_add_copy(&o->out, note, bytes);
+    if (outbound_has_room(o, 0)) /* else enough is waiting for answers */
+        outbound_enqueue(t, o, &behind, false);
+    tcp_start_ticking(t);
     t->held_back = true; /* as in outbound_tell */
     return GSHMEM_OK;
 }
@@ -641,20 +603,40 @@ static bool owes(const struct outbound *o)
     return !o->failed && (o->posted != o->answered || !queue_empty(&o->out));
 }
 
+/* It may live on, and is told then; as far as it can be without waiting. */
+static void say_given_up(struct outbound *o)
+{
+    unsigned char frame[REQUEST_BYTES];
+
+    if (!o->greeted || !queue_has_room(&o->out, sizeof frame, 1))
+        return;
+    request_encode(frame, &(struct request_frame){.kind = FRAME_LOST, .offset = (uint64_t)o->pe});
+    queue_add_copy(&o->out, frame, sizeof frame);
+    queue_send(&o->out, o->stream.fd);
+}
+
 static void give_up(struct tcp *t, struct outbound *o)
 {
     char why[160];
 
-    if (!o->connected) {
-        o->silent = 0;
-        close(o->stream.fd);
-        try_next(t, o, ETIMEDOUT);
+    if (!receive(t, o))
+        return;
+    if (o->heard) { /* it has spoken, only this PE has been slow to hear it */
+        outbound_flush(t, o); /* which may have waited for what it said */
         return;
     }
-    if (!receive(t, o) || o->heard)
-        return; /* it has spoken, only this PE has been slow to hear it */
     tcp_explain_silence(t, why, sizeof why);
-    fail_peer(t, o, GSHMEM_ERR_PEER_DEAD, why);
+    say_given_up(o);
+    outbound_fail(t, o, GSHMEM_ERR_PEER_DEAD, why);
+}
+
+/* Whoever was slow itself looks first at what has come. */
+static void watch_opening(struct tcp *t, struct outbound *o)
+{
+    if (o->connected && receive(t, o) && o->greeted)
+        outbound_flush(t, o);
+    if (!o->greeted && !o->failed && !o->resting)
+        opening_tick(t, o);
 }
 
 bool outbound_watch(struct tcp *t)
@@ -662,6 +644,12 @@ bool outbound_watch(struct tcp *t)
     bool any = false;
 
     for (struct outbound *o = t->open; o; o = o->next) {
+        if (!o->greeted) {
+            if (!o->failed && !o->resting)
+                watch_opening(t, o);
+            any |= !o->failed && !o->resting;
+            continue;
+        }
         bool heard = o->heard || !owes(o);
         o->silent = heard ? 0 : o->silent + 1;
         o->heard = false;
@@ -675,6 +663,26 @@ bool outbound_watch(struct tcp *t)
 }
 
 /* ---- The end ---- */
+
+bool outbound_is_greeted(const struct tcp *t, int pe)
+{
+    return t->to[pe] && t->to[pe]->greeted && !t->to[pe]->failed;
+}
+
+bool outbound_is_refused(const struct tcp *t, int pe)
+{
+    return t->to[pe] && t->to[pe]->refused;
+}
+
+void outbound_cut_off(struct tcp *t, int pe)
+{
+    struct outbound *o = t->to[pe];
+
+    if (!o || o->failed || o->goodbye)
+        return;
+    say_given_up(o);
+    outbound_fail(t, o, GSHMEM_ERR_PEER_DEAD, "tcp: it is lost to the job");
+}
 
 bool outbound_busy(const struct tcp *t)
 {
@@ -705,8 +713,10 @@ void outbound_goodbye(struct tcp *t, int milliseconds)
 void outbound_say_heard(struct tcp *t)
 {
     t->unsaid = false;
-    for (struct outbound *o = t->open; o; o = o->next)
+    for (struct outbound *o = t->open; o; o = o->next) {
         words_say_heard(t, o);
+        t->unsaid |= !o->failed && o->words != o->words_said; /* for want of room */
+    }
 }
 
 void outbound_close_all(struct tcp *t)
@@ -714,8 +724,7 @@ void outbound_close_all(struct tcp *t)
     while (t->open) {
         struct outbound *o = t->open;
         t->open = o->next;
-        if (o->stream.fd >= 0)
-            close(o->stream.fd);
+        close_stream(t, o);
         o->failed = true; /* what done calls posts nothing more here */
         o->failure = GSHMEM_ERR_ABORTED;
         end_all(t, o, GSHMEM_ERR_ABORTED);

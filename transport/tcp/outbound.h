@@ -26,17 +26,39 @@ struct waiting {
 
 struct backlog;
 
+/* Why a connection has not become a stream. */
+enum trouble {
+    TROUBLE_CONNECTING, /* it was not made */
+    TROUBLE_ENDED,      /* it ended before both had greeted */
+    TROUBLE_SILENT,     /* the other side said nothing */
+    TROUBLE_STRANGER,   /* the other side is not of the job */
+};
+
 struct outbound {
     struct stream stream;
     struct outbound *next;
     int pe;
     bool connected;
-    bool greeted;             /* each has proved to the other that it is of the job */
+    bool proven;              /* the peer has proved that it is of the job, and been sent our proof */
+    bool greeted;             /* the peer has said that ours is good */
     bool goodbye;             /* the peer has left in good order */
     bool failed;
+    bool refused;             /* the peer has given this PE up */
     gshmem_status_t failure;
     struct address address;   /* the peer's, and how far down its list this is */
     int candidate;
+    bool resting;             /* nothing is under way: the next request opens the stream */
+    bool may_recover;         /* one of the addresses may lead to the peer if it is tried again */
+    bool was_connected;
+    bool notes;               /* some wait for the stream to be opened */
+    int shortage;             /* errno, where this system had too little of something; else 0 */
+    enum trouble trouble;     /* what came of the last attempt, */
+    int error;                /* and its errno; 0: the other side closed the connection */
+    int patience;             /* seconds for the opening, */
+    int opening;              /* and ticks that it has taken, */
+    int attempt;              /* those at this address among them */
+    int pause_ms;             /* between the last two rounds of all addresses */
+    uint64_t again_at;        /* ns, when the next begins; 0: not waiting */
     bool heard;               /* something has come since the last tick */
     int silent;               /* ticks, while it owes an answer */
     int told;                 /* how many of the losses it has been told */
@@ -58,7 +80,8 @@ struct outbound {
 
     /* Answers: frames gather in `in`; a get's data goes from there, then from the socket, to where
      * it belongs. */
-    unsigned char hello[HELLO_BYTES];
+    unsigned char hello[HELLO_BYTES + PROOF_BYTES];
+    unsigned char key[TRANSPORT_KEY_BYTES]; /* that the peer and this PE have */
     char *data_at;
     uint64_t data_left;       /* of those bytes that the last answer announced */
     uint64_t data_number;
@@ -88,6 +111,27 @@ void outbound_complete(struct tcp *t, struct outbound *o, uint64_t number, gshme
 bool outbound_flush(struct tcp *t, struct outbound *o);
 /* Has it looked after by outbound_advance, until nothing of it is staged any more. */
 void outbound_stage(struct tcp *t, struct outbound *o);
+
+/* Ends the stream and all requests. The peer is lost to the job, */
+void outbound_fail(struct tcp *t, struct outbound *o, gshmem_status_t status, const char *why);
+/* or not: the reason is here, and later requests try again; */
+void outbound_fail_here(struct tcp *t, struct outbound *o, gshmem_status_t status, const char *why);
+/* or this PE is lost to the peer. Returns false, as its users do. */
+bool outbound_refused(struct tcp *t, struct outbound *o);
+
+/* ---- opening.c ---- */
+
+/* Begins to open a stream that is resting. It may have failed on return. */
+void opening_begin(struct tcp *t, struct outbound *o);
+/* Its socket says how connecting has ended. False: not well. */
+bool opening_connected(struct tcp *t, struct outbound *o);
+/* Takes the next part of the greeting from the buffer, if all of it is there. False: the connection is over. */
+bool opening_take(struct tcp *t, struct outbound *o, size_t have);
+/* The connection has come to nothing: goes on with the next address, or later. False: nothing is under
+ * way now. */
+bool opening_ended(struct tcp *t, struct outbound *o, enum trouble trouble, int error);
+/* At each tick while a stream is being opened. */
+void opening_tick(struct tcp *t, struct outbound *o);
 
 /* ---- backlog.c ---- */
 

@@ -39,24 +39,36 @@ void queue_add_reference(struct queue *q, const void *data, size_t bytes, queue_
     q->bytes += bytes;
 }
 
-/* The queue's first bytes as vectors; a piece of the ring may wrap and takes two. */
-static int gather(const struct queue *q, struct iovec *vector)
+bool queue_refers_to(const struct queue *q, const void *at, size_t bytes)
+{
+    for (uint32_t i = q->first; i != q->end; i++) {
+        const struct piece *p = &q->piece[i % QUEUE_PIECES];
+        if (bytes && p->data && p->data < (const char *)at + bytes && (const char *)at < p->data + p->bytes)
+            return true;
+    }
+    return false;
+}
+
+/* The queue's first bytes, `most` at most, as vectors; a piece of the ring may wrap and takes two. */
+static int gather(const struct queue *q, struct iovec *vector, size_t most)
 {
     size_t ring = q->ring_first;
     int n = 0;
 
-    for (uint32_t i = q->first; i != q->end && n + 2 <= VECTORS; i++) {
+    for (uint32_t i = q->first; i != q->end && n + 2 <= VECTORS && most; i++) {
         const struct piece *p = &q->piece[i % QUEUE_PIECES];
+        const size_t bytes = p->bytes < most ? p->bytes : most;
+        most -= bytes;
         if (p->data) {
-            vector[n++] = (struct iovec){(void *)p->data, p->bytes};
+            vector[n++] = (struct iovec){(void *)p->data, bytes};
             continue;
         }
         size_t at = ring % QUEUE_RING;
-        size_t before_wrap = QUEUE_RING - at < p->bytes ? QUEUE_RING - at : p->bytes;
+        size_t before_wrap = QUEUE_RING - at < bytes ? QUEUE_RING - at : bytes;
         vector[n++] = (struct iovec){(void *)(q->ring + at), before_wrap};
-        if (before_wrap < p->bytes)
-            vector[n++] = (struct iovec){(void *)q->ring, p->bytes - before_wrap};
-        ring += p->bytes;
+        if (before_wrap < bytes)
+            vector[n++] = (struct iovec){(void *)q->ring, bytes - before_wrap};
+        ring += bytes;
     }
     return n;
 }
@@ -94,15 +106,16 @@ void queue_abandon(struct queue *q, queue_sent *sent)
 
 bool queue_send(struct queue *q, int fd)
 {
-    while (!queue_empty(q)) {
+    for (size_t all = 0; !queue_empty(q) && all < QUEUE_SEND_MOST;) {
         struct iovec vector[VECTORS];
-        struct msghdr message = {.msg_iov = vector, .msg_iovlen = (size_t)gather(q, vector)};
+        struct msghdr message = {.msg_iov = vector, .msg_iovlen = (size_t)gather(q, vector, QUEUE_SEND_MOST - all)};
         ssize_t sent = message.msg_iovlen == 1
                            ? call_send(fd, vector->iov_base, vector->iov_len, SENDING)
                            : call_sendmsg(fd, &message, SENDING);
         if (sent < 0)
             return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
         drop(q, (size_t)sent);
+        all += (size_t)sent;
     }
     return true;
 }

@@ -12,6 +12,7 @@
 enum {
     QUEUE_RING = 64 * 1024, /* a power of two */
     QUEUE_PIECES = 512,     /* likewise */
+    QUEUE_SEND_MOST = 4 << 20,
 };
 
 /* Called when the last byte of a reference has been sent; it adds nothing to the queue. */
@@ -46,6 +47,9 @@ static inline bool queue_has_room(const struct queue *q, size_t copied, uint32_t
            q->end - q->first + pieces + 1 <= QUEUE_PIECES;
 }
 
+/* Whether some of these bytes are yet to be sent from where they are. */
+bool queue_refers_to(const struct queue *q, const void *at, size_t bytes);
+
 /* Appends; the caller has made sure of room. What add_reference names must stay until it is sent. */
 void queue_add_copy(struct queue *q, const void *data, size_t bytes);
 void queue_add_reference(struct queue *q, const void *data, size_t bytes, queue_sent *sent,
@@ -54,7 +58,8 @@ void queue_add_reference(struct queue *q, const void *data, size_t bytes, queue_
 /* Nothing of it will be sent: calls that `sent`, and no other, for its references. */
 void queue_abandon(struct queue *q, queue_sent *sent);
 
-/* Sends what the socket takes. False: the connection is broken (errno). */
+/* Sends what the socket takes, up to QUEUE_SEND_MOST bytes: a reader who keeps up would keep the sender
+ * there, and the network's lock. False: the connection is broken (errno). */
 bool queue_send(struct queue *q, int fd);
 
 #endif

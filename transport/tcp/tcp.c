@@ -11,6 +11,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "runtime/base/clock.h"
+#include "runtime/base/descriptor.h"
+#include "runtime/base/listen.h"
+#include "runtime/base/log.h"
 #include "runtime/base/settings.h"
 #include "transport/tcp/address.h"
 #include "transport/tcp/calls.h"
@@ -18,46 +22,114 @@
 
 enum {
     EVENTS = 64,
-    STRANGERS_MOST = 128, /* connections at a time that have not greeted; others queue */
+    DESCRIPTORS_MOST = 1 << 20,
+    ACCEPTS_MOST = 64,    /* connections taken in a round */
     LOOK_LEAST = 8,       /* rounds of progress from one look at all streams to the next, */
     LOOK_MOST = 32,       /* and where looks find nothing but what is asked anyway, while */
     LIKELY_ROUNDS = 100,  /* something came from the likely ones within that many */
-    UNASKED_ROUNDS = 300, /* in which nothing came: time for answers that nobody waits for */
+    UNASKED_ROUNDS = 300, /* in which nothing came: time for answers that nobody waits for, */
+    UNASKED_ROUNDS_MOST = 4096, /* which wait for no more rounds where others keep this PE busy */
     TICK_MOST_MS = 1000,
+    PROBE_LEAST_S = 2,          /* of silence on a stream, or more where there are many PEs: */
+    PES_PER_PROBE_SECOND = 32,
 };
 
 /* ---- Sockets ---- */
+
+static void note_watched(struct tcp *t, int fd, bool watched)
+{
+    const uint64_t bit = 1ull << fd % 64;
+
+    if (fd >= DESCRIPTORS_MOST)
+        return;
+    if (watched)
+        t->watched[fd / 64] |= bit;
+    else
+        t->watched[fd / 64] &= ~bit;
+}
 
 bool tcp_watch(struct tcp *t, struct stream *s, uint32_t events)
 {
     struct epoll_event e = {.events = events, .data.ptr = s};
 
-    return epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, s->fd, &e) == 0;
+    if (epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, s->fd, &e) != 0)
+        return false;
+    note_watched(t, s->fd, true);
+    return true;
+}
+
+/* close() alone leaves the stream in the set while a child of fork has the socket too: epoll would go on
+ * to report it, by an address where there is nothing any more. */
+void tcp_end_stream(struct tcp *t, struct stream *s)
+{
+    if (s->fd < 0)
+        return;
+    epoll_ctl(t->epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
+    note_watched(t, s->fd, false); /* before another has that number */
+    close(s->fd);
+    s->fd = -1;
+    s->wants_out = false;
 }
 
 void tcp_want_out(struct tcp *t, struct stream *s, bool wanted)
 {
     struct epoll_event e = {.events = EPOLLIN | (wanted ? EPOLLOUT : 0), .data.ptr = s};
 
+    if (wanted)
+        t->look_after = 0; /* others have their turn before more of this stream is sent */
     if (s->wants_out == wanted)
         return;
     if (epoll_ctl(t->epoll_fd, EPOLL_CTL_MOD, s->fd, &e) == 0)
         s->wants_out = wanted;
 }
 
+/* glibc's header does not have it yet. */
+#ifndef TCP_RTO_MAX_MS
+#define TCP_RTO_MAX_MS 44
+#endif
+
+/* What is lost is sent again after ever longer times, up to two minutes: after some outages of a second or two
+ * the next time is in none of the moments in which the network was back, until the peer is given up. A
+ * second is the least that the system takes for a bound. False: it has none to give. */
+static bool bound_retransmission(int fd)
+{
+    const int most_ms = 1000;
+
+    return setsockopt(fd, IPPROTO_TCP, TCP_RTO_MAX_MS, &most_ms, sizeof most_ms) == 0;
+}
+
+/* So many seconds of silence, then the other host is probed. The system answers each probe: where there are many PEs
+ * the probes of idle streams would keep it so busy that it lost them, and live hosts would count as gone. */
+static int seconds_to_probe(const struct tcp *t)
+{
+    int seconds = t->config.n_pes / PES_PER_PROBE_SECOND;
+
+    seconds = seconds < t->peer_seconds / 2 ? seconds : t->peer_seconds / 2;
+    return seconds > PROBE_LEAST_S ? seconds : PROBE_LEAST_S;
+}
+
+void tcp_probe(int fd, bool wanted)
+{
+    const int on = wanted;
+
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+}
+
 void tcp_tune(struct tcp *t, int fd)
 {
-    const int on = 1, idle = 2, every = 1;
+    const int on = 1, idle = seconds_to_probe(t), every = 1;
     const unsigned most_ms = (unsigned)t->peer_seconds * 1000;
 
     /* What is sent is due at once; what may wait is held back in our own queue. */
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    /* A host that vanishes says nothing: both ways to notice, with and without data on its way. */
-    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    /* A host that vanishes says nothing: both ways to notice, with and without data on its way. The one machine of
+     * pretended hosts takes nobody with it but this PE too, and loses probes where there are thousands of streams. */
+    tcp_probe(fd, !t->on_loopback);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every, sizeof every);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &t->peer_seconds, sizeof t->peer_seconds);
     setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &most_ms, sizeof most_ms);
+    bound_retransmission(fd); /* or not: tcp_report says so */
     congestion_begin(t, fd); /* the listener has shown that it can be */
 }
 
@@ -93,40 +165,6 @@ void tcp_note_visit(struct tcp *t, struct stream *s)
     t->last = s;
 }
 
-/* One socket for both families where the machine has IPv6, else for IPv4. */
-static int listen_any(uint16_t *port)
-{
-    const int on = 1, off = 0;
-    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_ANY_INIT};
-    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)};
-    struct sockaddr *name = (struct sockaddr *)&v6;
-    socklen_t size = sizeof v6;
-    int fd = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-    if (fd >= 0 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) == 0 &&
-        bind(fd, name, size) == 0) {
-        /* bound */
-    } else {
-        if (fd >= 0)
-            close(fd);
-        name = (struct sockaddr *)&v4;
-        size = sizeof v4;
-        fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-        if (fd < 0 || bind(fd, name, size) != 0)
-            goto failed;
-    }
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (listen(fd, 4096) != 0 || getsockname(fd, name, &size) != 0)
-        goto failed;
-    *port = ntohs(name->sa_family == AF_INET6 ? v6.sin6_port : v4.sin_port);
-    return fd;
-
-failed:
-    if (fd >= 0)
-        close(fd);
-    return -1;
-}
-
 /* ---- Ticks ---- */
 
 static void tick_every(struct tcp *t, int ms)
@@ -158,27 +196,58 @@ static bool timer_ready(struct tcp *t, struct stream *s, uint32_t events)
 
 static void pause_accepting(struct tcp *t, bool paused)
 {
-    struct epoll_event e = {.events = paused ? 0 : EPOLLIN, .data.ptr = &t->listener};
-
-    if (t->paused != paused && epoll_ctl(t->epoll_fd, EPOLL_CTL_MOD, t->listener.fd, &e) == 0)
-        t->paused = paused;
+    if (t->paused == paused)
+        return;
+    for (int i = 0; i < t->listeners; i++) {
+        struct epoll_event e = {.events = paused ? 0 : EPOLLIN, .data.ptr = &t->listener[i]};
+        epoll_ctl(t->epoll_fd, EPOLL_CTL_MOD, t->listener[i].fd, &e);
+    }
+    t->paused = paused;
 }
 
-/* Who connects waits in the kernel while too many others have not said who they are, or while there
- * are no descriptors: a flood of strangers delays a PE, but takes no more than this. */
+/* Not at once: who gives way to the next may have an event in the same batch. */
 static bool listener_ready(struct tcp *t, struct stream *s, uint32_t events)
 {
-    int fd = -1;
+    (void)s, (void)events;
+    t->knocked = true;
+    return true;
+}
 
-    (void)events;
-    while (t->strangers < STRANGERS_MOST &&
-           (fd = accept4(s->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0)
+/* So many at a time, then PEs have their turn. While there are no descriptors, who connects waits in the
+ * kernel until the next tick. */
+static void accept_some(struct tcp *t, struct stream *listener)
+{
+    for (int i = 0; i < ACCEPTS_MOST; i++) {
+        int fd = descriptor_keep(accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
+        if (fd < 0) {
+            if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+                pause_accepting(t, true);
+            break;
+        }
+        inbound_make_room(t);
         inbound_accept(t, fd);
-    if (t->strangers == STRANGERS_MOST || (fd < 0 && (errno == EMFILE || errno == ENFILE)))
-        pause_accepting(t, true);
+    }
+}
+
+static void open_door(struct tcp *t)
+{
+    t->knocked = false;
+    for (int i = 0; i < t->listeners; i++)
+        accept_some(t, &t->listener[i]);
     if (t->paused || t->strangers)
         tcp_start_ticking(t);
-    return true;
+}
+
+/* Who was given up is told so, as far as it can be without waiting. */
+static void cut_off(struct tcp *t)
+{
+    t->cut = false;
+    for (int pe = 0; pe < t->config.n_pes; pe++) {
+        if (t->gone[pe]) {
+            outbound_cut_off(t, pe);
+            inbound_cut_off(t, pe);
+        }
+    }
 }
 
 /* Not by the timer itself: whom it drops may have an event in the same batch. */
@@ -187,11 +256,10 @@ static void tidy(struct tcp *t)
     t->ticked = false;
     inbound_send_unasked(t);
     inbound_drop_silent(t);
-    if (t->strangers < STRANGERS_MOST)
-        pause_accepting(t, false);
+    pause_accepting(t, false);
     bool owed = outbound_watch(t);
     owed |= inbound_watch(t);
-    if (!owed && !t->strangers)
+    if (!owed && !t->strangers && !t->paused)
         tick_every(t, 0);
 }
 
@@ -228,23 +296,48 @@ static gshmem_status_t tcp_open(const struct transport_config *config, struct tr
     t->base.ops = &transport_tcp;
     t->config = *config;
     staging_open(&t->staging, &t->config);
-    t->listener.fd = -1;
+    t->again.fd = -1;
+    t->begun = clock_ns();
     t->peer_seconds = (int)settings_number(SETTING_PEER_TIMEOUT);
     t->tick_ms = t->peer_seconds < 8 ? t->peer_seconds * TICK_MOST_MS / 8 : TICK_MOST_MS;
     t->to = calloc((size_t)config->n_pes, sizeof *t->to);
     t->from = calloc((size_t)config->n_pes, sizeof *t->from);
     t->met = calloc((size_t)config->n_pes, sizeof *t->met);
+    t->gone = calloc((size_t)config->n_pes, sizeof *t->gone);
     t->lost = malloc((size_t)config->n_pes * sizeof *t->lost);
-    t->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    t->watched = calloc(DESCRIPTORS_MOST / 64, sizeof *t->watched);
+    t->epoll_fd = descriptor_keep(epoll_create1(EPOLL_CLOEXEC));
     t->timer = (struct stream){
-        .ready = timer_ready, .fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
-    if (!t->to || !t->from || !t->met || !t->lost || t->epoll_fd < 0 || t->timer.fd < 0 ||
-        !tcp_watch(t, &t->timer, EPOLLIN)) {
+        .ready = timer_ready, .fd = descriptor_keep(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK))};
+    if (!t->to || !t->from || !t->met || !t->gone || !t->lost || !t->watched || t->epoll_fd < 0 || t->timer.fd < 0 ||
+        !tcp_watch(t, &t->timer, EPOLLIN) || !opening_prepare(t)) {
         tcp_close(&t->base);
-        return config->fail(GSHMEM_ERR_SYSTEM, "tcp: %s", strerror(errno));
+        return config->fail(GSHMEM_ERR_SYSTEM, "tcp: %s", log_errno(errno));
     }
     *out = &t->base;
     return GSHMEM_OK;
+}
+
+/* Leaves those addresses that can be had. */
+static bool listen_everywhere(struct tcp *t, struct address *own)
+{
+    struct sockaddr_storage where[ADDRESS_MOST];
+    int fd[ADDRESS_MOST], n = own->n;
+    bool watched = true;
+
+    for (int i = 0; i < n; i++)
+        address_socket(own, i, &where[i]);
+    own->port = listen_on_all(where, n, fd);
+    own->n = 0;
+    for (int i = 0; own->port && i < n; i++) {
+        if (fd[i] < 0)
+            continue;
+        own->ip[own->n++] = own->ip[i];
+        struct stream *s = &t->listener[t->listeners++];
+        *s = (struct stream){.ready = listener_ready, .fd = fd[i]};
+        watched &= tcp_watch(t, s, EPOLLIN);
+    }
+    return own->n && watched;
 }
 
 static gshmem_status_t tcp_address(struct transport *base, void *address, size_t capacity,
@@ -253,18 +346,21 @@ static gshmem_status_t tcp_address(struct transport *base, void *address, size_t
     struct tcp *t = (struct tcp *)base;
     struct address own;
     char reason[200];
-    uint16_t port = 0;
 
-    t->listener = (struct stream){.ready = listener_ready, .fd = listen_any(&port)};
-    if (t->listener.fd < 0 || !tcp_watch(t, &t->listener, EPOLLIN))
-        return t->config.fail(GSHMEM_ERR_SYSTEM, "tcp: no socket to listen on: %s", strerror(errno));
-    if (!congestion_begin(t, t->listener.fd))
+    t->on_loopback = strcmp(networks(t), "lo") == 0;
+    if (!address_own(0, networks(t), &own, reason, sizeof reason))
+        return t->config.fail(GSHMEM_ERR_TRANSPORT, "tcp: %s", reason);
+    if (!listen_everywhere(t, &own))
+        return t->config.fail(GSHMEM_ERR_SYSTEM, "tcp: no socket to listen on at %s: %s", reason,
+                              log_errno(errno));
+    if (!congestion_begin(t, t->listener[0].fd))
         return t->config.fail(GSHMEM_ERR_ARGUMENT,
                               "tcp: GSHMEM_TCP_CONGESTION=%s: %s; sysctl "
                               "net.ipv4.tcp_allowed_congestion_control lists what there is",
                               settings_string(SETTING_TCP_CONGESTION), strerror(errno));
-    if (!address_own(port, networks(t), &own, reason, sizeof reason))
-        return t->config.fail(GSHMEM_ERR_TRANSPORT, "tcp: %s", reason);
+    for (int i = 1; i < t->listeners; i++)
+        congestion_begin(t, t->listener[i].fd);
+    address_print(&own, reason, sizeof reason);
     *bytes = address_encode(&own, address, capacity);
     t->config.info("tcp: reachable at %s", reason);
     if (t->congestion[0])
@@ -276,7 +372,10 @@ static gshmem_status_t tcp_address(struct transport *base, void *address, size_t
 /* Until segments, secret and peers are known nobody is listened to. */
 static void tcp_begin(struct transport *base, const struct transport_config *config)
 {
-    ((struct tcp *)base)->config = *config;
+    struct tcp *t = (struct tcp *)base;
+
+    t->config = *config;
+    t->begun = clock_ns();
 }
 
 static gshmem_status_t tcp_post(struct transport *base, const struct transport_request *request)
@@ -352,16 +451,28 @@ static gshmem_status_t tcp_progress(struct transport *base, int *events)
         outbound_send_held(t);
     if (!try_likely(t))
         n = look_around(t);
+    if (t->again_due)
+        opening_try_again(t);
     if (t->ticked)
         tidy(t);
-    if (t->owed && !t->events)
+    if (t->unkeyed)
+        inbound_try_keys(t);
+    if (t->knocked)
+        open_door(t);
+    if (t->doomed)
+        inbound_drop_doomed(t);
+    if (t->cut)
+        cut_off(t);
+    if (t->owed && (!t->events || inbound_owes_long(t)))
         inbound_send_owed(t);
-    if ((t->unasked || t->unsaid) && t->idle > UNASKED_ROUNDS)
+    if ((t->unasked || t->unsaid) &&
+        (t->idle > UNASKED_ROUNDS || t->round - t->unasked_since > UNASKED_ROUNDS_MOST))
         answer_unasked(t);
     if (t->staging_out || t->staging_in)
         advance_staged(t);
     t->idle = t->events ? 0 : t->idle + 1;
-    *events = t->events + (t->owed != NULL) + t->held_back + staging_busy(&t->staging);
+    *events = t->events + t->cut + (t->owed != NULL) + t->held_back + staging_busy(&t->staging) +
+              t->updates;
     return n < 0 && errno != EINTR
                ? t->config.fail(GSHMEM_ERR_TRANSPORT, "tcp: epoll_wait: %s", strerror(errno))
                : GSHMEM_OK;
@@ -378,10 +489,12 @@ static int tcp_wait_fd(struct transport *base)
 }
 
 /* Its descriptor is that of epoll, which needs no asking. Who sleeps may sleep for long: what was put
- * off until there is nothing else to do is done before. */
+ * off until there is nothing else to do is done before. That may serve requests, and one of them may
+ * bring what the caller is about to sleep for. */
 static int tcp_arm(struct transport *base)
 {
     struct tcp *t = (struct tcp *)base;
+    const int before = t->events;
 
     if (t->owed)
         inbound_send_owed(t);
@@ -389,7 +502,7 @@ static int tcp_arm(struct transport *base)
         answer_unasked(t);
     if (t->held_back)
         outbound_send_held(t);
-    return 0;
+    return t->events != before;
 }
 
 static gshmem_status_t tcp_say(struct transport *base, int pe, const void *note, size_t bytes)
@@ -402,10 +515,13 @@ static void tcp_hear(struct transport *base, int from, const void *note, size_t 
     (void)base, (void)from, (void)note, (void)bytes; /* nobody speaks to it */
 }
 
-/* Its own streams tell it. */
+/* Carried out with the next round: this may be called in the middle of one. */
 static void tcp_lose(struct transport *base, int pe, gshmem_status_t status)
 {
-    (void)base, (void)pe, (void)status;
+    struct tcp *t = (struct tcp *)base;
+
+    (void)status;
+    t->gone[pe] = t->cut = true;
 }
 
 static int tcp_pins(struct transport *base, int segment, uint64_t offset, uint64_t bytes)
@@ -429,28 +545,53 @@ static void tcp_close(struct transport *base)
     outbound_close_all(t);
     inbound_close_all(t);
     staging_close(&t->staging);
-    if (t->listener.fd >= 0)
-        close(t->listener.fd);
-    if (t->timer.fd >= 0)
-        close(t->timer.fd);
+    for (int i = 0; i < t->listeners; i++)
+        tcp_end_stream(t, &t->listener[i]);
+    tcp_end_stream(t, &t->timer);
+    tcp_end_stream(t, &t->again);
+    if (t->refusals > 1)
+        log_warn("tcp: %llu connections were refused", (unsigned long long)t->refusals);
     if (t->epoll_fd >= 0)
         close(t->epoll_fd);
     free(t->to);
     free(t->from);
     free(t->met);
+    free(t->gone);
     free(t->lost);
+    free(t->watched);
     free(t);
 }
 
-/* What `usable` says is all. */
+/* What `usable` does not say. */
 static void tcp_report(const struct transport_config *config, transport_line *line, void *to)
 {
-    (void)config, (void)line, (void)to;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    (void)config;
+    if (fd < 0)
+        return;
+    if (!bound_retransmission(fd))
+        line(to, "retransmission", "this kernel does not bound the time between two attempts (TCP_RTO_MAX_MS, Linux "
+             "6.15): outages of a second or two in a row may end a job, though the network comes back "
+             "in between; a higher GSHMEM_PEER_TIMEOUT helps");
+    close(fd);
 }
 
 static void tcp_forget(struct transport *base, int segment, uint64_t offset, uint64_t bytes)
 {
     (void)base, (void)segment, (void)offset, (void)bytes; /* it holds nothing */
+}
+
+/* As long as any process has a stream's socket, the other side of it sees no end. The child's copies are not taken out
+ * of the epoll set, which is the parent's too. */
+static void tcp_leave_parent(struct transport *base)
+{
+    const struct tcp *t = (struct tcp *)base;
+
+    for (int i = 0; i < DESCRIPTORS_MOST / 64; i++) {
+        for (uint64_t left = t->watched[i]; left; left &= left - 1)
+            close(i * 64 + __builtin_ctzll(left));
+    }
 }
 
 static int tcp_updates(struct transport *base, char *why, size_t why_size)
@@ -482,4 +623,5 @@ const struct transport_ops transport_tcp = {
     .report = tcp_report,
     .forget = tcp_forget,
     .updates = tcp_updates,
+    .leave_parent = tcp_leave_parent,
 };

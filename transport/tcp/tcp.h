@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "transport/staging.h"
+#include "transport/tcp/address.h"
 #include "transport/tcp/frame.h"
 #include "transport/tcp/queue.h"
 #include "transport/transport.h"
@@ -28,7 +29,10 @@ struct tcp {
     struct transport base;
     struct transport_config config;
     int epoll_fd;
-    struct stream listener;
+    uint64_t *watched;        /* a bit for each descriptor in that set, for children of fork */
+    struct stream listener[ADDRESS_MOST]; /* one for each address */
+    int listeners;
+    bool on_loopback;         /* these are of the loopback alone */
     struct outbound **to;     /* [PE]: NULL until it is first talked to */
     struct outbound *open;    /* list of those */
     struct inbound *served;   /* list of the streams that others opened */
@@ -44,7 +48,9 @@ struct tcp {
     struct inbound *owed;     /* list of those whose answer waits for a quiet round */
     struct inbound *unasked;  /* list of those whose answers nobody waits for */
     bool unsaid;              /* some outbound has brought words, and its PE is not told that they came */
-    uint64_t owed_since;      /* ns */
+    uint32_t unasked_since;   /* the round from which on one of these two was to be said */
+    uint64_t owed_since;      /* ns, */
+    uint32_t owed_round;      /* and the round */
     uint32_t prompt;          /* so many answers must not wait */
     uint32_t round;           /* of progress, counted */
     uint32_t looked;          /* the round that looked at all streams last, */
@@ -53,13 +59,24 @@ struct tcp {
     struct staging staging;   /* for memory of the device's */
     struct outbound *staging_out; /* list of those with something in it, or that wait for some of it */
     struct inbound *staging_in;
+    int updates; /* of memory of the device's, for others, which it is at */
     int events;               /* of this progress */
-    int strangers;            /* streams in `served` that have not greeted */
+    int strangers;            /* streams in `served` that have not greeted, */
+    int silent;               /* and those of them that have not said a right hello */
+    bool unkeyed;             /* the hellos of some wait for what the starter says */
+    bool doomed;              /* some are to be dropped */
+    bool *gone;               /* [PE]: it is lost to the job, and not listened to; */
+    bool cut;                 /* some of them may have streams yet */
+    bool knocked;             /* somebody waits to be accepted */
     bool paused;              /* no more are accepted for the moment */
+    uint64_t begun;           /* ns, when this PE was ready for others */
+    struct stream again;      /* a timer for openings that wait, */
+    uint64_t again_at;        /* ns; 0: it is not set */
+    bool again_due;
     struct stream timer;      /* ticks while answers are due, or strangers are at the door */
     bool ticking;
     bool ticked;
-    bool warned;              /* a stranger's refusal has been told */
+    uint64_t refusals;        /* of strangers; the first has been told */
     char congestion[17];      /* the system's for long ways, where ours begin with another; "" */
     int peer_seconds;         /* how long a silent peer is believed to live */
     int tick_ms;              /* a part of it */
@@ -68,8 +85,10 @@ struct tcp {
 /* ---- tcp.c ---- */
 
 bool tcp_watch(struct tcp *t, struct stream *s, uint32_t events);   /* adds it to epoll */
+void tcp_end_stream(struct tcp *t, struct stream *s); /* takes it out of epoll, and closes it */
 void tcp_want_out(struct tcp *t, struct stream *s, bool wanted);
 void tcp_tune(struct tcp *t, int fd);                               /* options of a new socket */
+void tcp_probe(int fd, bool wanted); /* whether the system asks the other host if it is there; at first it does */
 void tcp_start_ticking(struct tcp *t);
 /* That stream has brought something to do. */
 void tcp_note_visit(struct tcp *t, struct stream *s);
@@ -103,18 +122,33 @@ void outbound_say_heard(struct tcp *t); /* to all whose words have come */
 bool outbound_advance(struct tcp *t);
 /* At each tick: gives up those that owe an answer and have been silent for long. Whether any owes. */
 bool outbound_watch(struct tcp *t);
+void outbound_cut_off(struct tcp *t, int pe); /* likewise */
+bool outbound_is_greeted(const struct tcp *t, int pe);
+bool outbound_is_refused(const struct tcp *t, int pe); /* by that PE, which has given this one up */
 void outbound_goodbye(struct tcp *t, int milliseconds); /* says it to all that are open, and sends */
 void outbound_close_all(struct tcp *t);
+
+/* ---- opening.c ---- */
+
+bool opening_prepare(struct tcp *t);
+void opening_try_again(struct tcp *t); /* those that are to be by now */
 
 /* ---- inbound.c ---- */
 
 void inbound_accept(struct tcp *t, int fd);
 void inbound_send_owed(struct tcp *t);
+/* Whether such an answer has waited for long, though other requests come in every round. */
+bool inbound_owes_long(const struct tcp *t);
 void inbound_send_unasked(struct tcp *t);
 bool inbound_advance(struct tcp *t);
 /* As outbound_watch, of the PEs that owe an answer to words. */
 bool inbound_watch(struct tcp *t);
-void inbound_drop_silent(struct tcp *t); /* the strangers that have been given time enough */
+void inbound_make_room(struct tcp *t);   /* for one more stranger */
+void inbound_drop_silent(struct tcp *t); /* at each tick: the strangers that have been given time enough */
+void inbound_drop_doomed(struct tcp *t);
+void inbound_try_keys(struct tcp *t);    /* of hellos that wait for them */
+void inbound_spare_probes(struct tcp *t, int pe); /* another stream to it is probed */
+void inbound_cut_off(struct tcp *t, int pe); /* says that it is lost to the job, and ends its stream */
 bool inbound_busy(const struct tcp *t);
 void inbound_close_all(struct tcp *t);
 

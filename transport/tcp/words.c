@@ -96,6 +96,7 @@ void words_take(struct tcp *t, struct outbound *o)
     o->hears = false;
     o->words++;
     t->events++;
+    t->unasked_since = t->unasked || t->unsaid ? t->unasked_since : t->round;
     t->unsaid = true;
     tcp_note_visit(t, &o->stream);
     if (o->words - o->words_said >= UNSAID_MOST)

@@ -102,8 +102,10 @@ static void refuse(struct verbs *v, struct op *op, const char *why)
 bool atomics_make_room(struct verbs *v, struct op *op)
 {
     struct link *l = op->link;
-    struct updates *a = calloc(1, sizeof *a);
+    struct updates *a = memory_pages(sizeof *a);
 
+    if (a)
+        memset(a, 0, sizeof *a);
     if (a && (a->mr = ibv_reg_mr(l->updater->nic->pd, a->result, sizeof a->result,
                                  IBV_ACCESS_LOCAL_WRITE))) {
         l->updates = a;
@@ -191,7 +193,7 @@ GSHMEM_HOT void atomics_fill_in(struct verbs *v, struct op *op, const struct upd
     wr->wr.atomic.remote_addr = l->base[u->segment] + u->word;
     wr->wr.atomic.rkey = key;
     *wr->sg_list =
-        (struct ibv_sge){(uintptr_t)&l->updates->result[op - l->op], 8, l->updates->mr->lkey};
+        (struct ibv_sge){(uintptr_t)&l->updates->result[issue_number(l, op) % OPS], 8, l->updates->mr->lkey};
     choose_update(v, l, op, u, wr);
     op->updates = true;
     l->updater->last_read = l->updater->sends; /* it answers as late as a read */
@@ -210,7 +212,7 @@ static bool is_enough(const struct update *u, const struct op *op, uint64_t resu
 void atomics_look(struct verbs *v, struct link *l)
 {
     for (uint32_t i = l->done, left = l->held; i != l->issuing && left; i++) {
-        struct op *op = &l->op[i % OPS];
+        struct op *op = op_of(l, i);
         left -= op->held;
         if (!op->held || !op->updates || is_after(op->end[l->updater->index], l->updater->done))
             continue;
@@ -230,7 +232,7 @@ void atomics_look(struct verbs *v, struct link *l)
 GSHMEM_HOT void atomics_deliver(struct link *l, const struct op *op)
 {
     const struct update u = atomics_update(op);
-    const uint64_t result = l->updates->result[op - l->op];
+    const uint64_t result = l->updates->result[issue_number(l, op) % OPS];
     uint64_t sum;
 
     if (GSHMEM_UNLIKELY(op->expected != result)) {
@@ -245,7 +247,7 @@ GSHMEM_HOT void atomics_deliver(struct link *l, const struct op *op)
 
 void atomics_unanswered(struct verbs *v, struct link *l, const struct work *w)
 {
-    struct op *op = &l->op[w->op % OPS];
+    struct op *op = op_of(l, w->op);
     const struct update u = atomics_update(op);
     uint64_t sum;
 
@@ -260,6 +262,7 @@ void atomics_unanswered(struct verbs *v, struct link *l, const struct work *w)
     op->failure = v->config.fail(
         GSHMEM_ERR_TRANSPORT,
         "verbs: PE %d: an update of memory that NICs alone update was on its way when "
-        "its path broke: its NIC has taken it, and what it found there is lost",
+        "its path broke: its NIC has taken it, and what it found there is lost (a longer GSHMEM_IB_TIMEOUT lets a path "
+        "outlast a network that finds a new way: 18 waits for up to 7.5 s)",
         l->pe);
 }

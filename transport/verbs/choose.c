@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "runtime/base/settings.h"
+#include "transport/verbs/known.h"
 #include "transport/verbs/rails.h"
 
 /* ---- Words ---- */
@@ -46,7 +47,7 @@ void choose_address_text(const union ibv_gid *gid, char *text, size_t size)
         snprintf(text, size, "?");
 }
 
-unsigned choose_rate(const struct ibv_port_attr *attr)
+static unsigned rate_of(const struct ibv_port_attr *attr)
 {
     static const struct {
         unsigned code, tenths;
@@ -62,6 +63,22 @@ unsigned choose_rate(const struct ibv_port_attr *attr)
     for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++)
         lanes = attr->active_width == widths[i].code ? widths[i].lanes : lanes;
     return tenths * lanes / 10;
+}
+
+/* The kernel tells programs of no speed above NDR's: XDR is that, too. Its files tell, as "800 Gb/sec (4X XDR)"; those of
+ * a kernel that does not know a speed tell the lowest. */
+static unsigned rate_in_files(const struct port *p)
+{
+    char path[IBV_SYSFS_PATH_MAX + 40];
+    unsigned rate = 0;
+
+    snprintf(path, sizeof path, "%s/ports/%d/rate", p->context->device->ibdev_path, p->number);
+    FILE *f = fopen(path, "re");
+    if (f && fscanf(f, "%u", &rate) != 1)
+        rate = 0;
+    if (f)
+        fclose(f);
+    return rate;
 }
 
 /* Adds to a line what has room in it. */
@@ -282,6 +299,8 @@ static void look_at_port(const struct transport_config *c, struct port *p)
         return;
     }
     p->ethernet = p->attr.link_layer == IBV_LINK_LAYER_ETHERNET;
+    const unsigned rate = rate_of(&p->attr), in_files = rate_in_files(p);
+    p->rate = rate > in_files ? rate : in_files;
     const char *inactive = why_not_active(p);
     if (inactive)
         snprintf(p->why, sizeof p->why, "%s", inactive);
@@ -294,6 +313,13 @@ static void look_at_port(const struct transport_config *c, struct port *p)
         choose_addresses(c, p);
     if (!p->why[0] && !p->iwarp)
         choose_pkey(c, p);
+}
+
+bool choose_again(const struct transport_config *c, struct port *p)
+{
+    p->device_attr.max_srq = 1; /* it has been used already */
+    look_at_port(c, p);
+    return !p->why[0];
 }
 
 /* One item of GSHMEM_IB_HCA: "mlx5_0" or "mlx5_0:1". */
@@ -323,6 +349,14 @@ static bool is_wanted(const struct transport_config *c, const char *device, int 
     return false;
 }
 
+/* What a device does not promise, as far as is known, is not relied on. */
+static bool may_reorder(const struct transport_config *c, const struct ibv_device_attr *device)
+{
+    const char *order = c->text(SETTING_IB_ORDER);
+
+    return strcmp(order, "auto") == 0 ? !known_of(device)->ordered : strcmp(order, "relaxed") == 0;
+}
+
 /* The device is opened for each port anew, so that each can be closed by itself. */
 static void add_port(const struct transport_config *c, struct ibv_device *device, struct port *p)
 {
@@ -336,6 +370,7 @@ static void add_port(const struct transport_config *c, struct ibv_device *device
                      : "");
     else
         look_at_port(c, p);
+    p->reorders = may_reorder(c, &p->device_attr);
     if (p->why[0] && p->context) {
         ibv_close_device(p->context);
         p->context = NULL;
@@ -365,31 +400,33 @@ static int better(const void *left, const void *right)
         return a->spare ? 1 : -1;
     if (a->distance != b->distance)
         return a->distance < b->distance ? -1 : 1;
-    if (choose_rate(&a->attr) != choose_rate(&b->attr))
-        return choose_rate(&a->attr) > choose_rate(&b->attr) ? -1 : 1;
+    if (a->rate != b->rate)
+        return a->rate > b->rate ? -1 : 1;
     int order = strverscmp(a->device, b->device);
     return order ? order : a->number - b->number;
 }
 
 /* One that has less than half the rate of the fastest is left out, near or not: stripes are equal,
  * so that it would hold the others up. Whoever names ports has all of those. */
+/* A port whose rate is of a kind that came later than this table is not slow. */
 static void mark_spares(const struct transport_config *c, struct port *ports, int n)
 {
     unsigned fastest = 0;
 
     for (int i = 0; i < n; i++) {
-        if (!ports[i].why[0] && choose_rate(&ports[i].attr) > fastest)
-            fastest = choose_rate(&ports[i].attr);
+        if (!ports[i].why[0] && ports[i].rate > fastest)
+            fastest = ports[i].rate;
     }
-    for (int i = 0; i < n; i++)
-        ports[i].spare = !ports[i].why[0] && !*c->text(SETTING_IB_HCA) &&
-                         2 * choose_rate(&ports[i].attr) < fastest;
+    for (int i = 0; i < n; i++) {
+        const unsigned rate = ports[i].rate;
+        ports[i].spare = !ports[i].why[0] && !*c->text(SETTING_IB_HCA) && rate && 2 * rate < fastest;
+    }
 }
 
 static bool equally_good(const struct port *a, const struct port *b)
 {
     return !a->why[0] && !b->why[0] && a->spare == b->spare && a->distance == b->distance &&
-           choose_rate(&a->attr) == choose_rate(&b->attr);
+           a->rate == b->rate;
 }
 
 static void reverse(struct port *first, struct port *last)

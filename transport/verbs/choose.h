@@ -26,6 +26,7 @@ struct port {
     struct ibv_context *context; /* open where it is usable, else NULL; of its own */
     struct ibv_port_attr attr;
     struct ibv_device_attr device_attr;
+    unsigned rate; /* Gbit/s of all lanes; 0: of a kind that is not known */
     bool ethernet, iwarp;
     struct port_address address[ADDRESSES_MOST]; /* the best first, or the one that was asked for */
     int addresses;
@@ -34,6 +35,7 @@ struct port {
     int distance; /* from where this PE is, 0 the nearest; and that in words, "": it cannot be told
                    */
     const char *where;
+    bool reorders;     /* it may place writes of a queue pair in another order than that in which they were posted */
     bool spare;        /* usable, and not used, as there are much faster ones */
     char why[240]; /* it is not usable: why, and what to do; "": it is */
     bool mistaken; /* as a setting asks for what it has not */
@@ -44,6 +46,9 @@ struct port {
  * choose_release. */
 int choose_ports(const struct transport_config *config, struct port *ports, int most, int *usable);
 void choose_release(struct port *ports, int n);
+/* What can have changed of a port that is in use, by its context and number: addresses, LID, MTU and partition. False:
+ * it cannot be used now. */
+bool choose_again(const struct transport_config *config, struct port *p);
 /* In a line, why none is usable; true: as a setting asks for what is not there. */
 bool choose_explain(const struct transport_config *config, const struct port *ports, int n,
                     char *why, size_t why_size);
@@ -64,6 +69,5 @@ uint32_t choose_subnet(const struct port_address *a);
 
 void choose_address_text(const union ibv_gid *gid, char *text, size_t size); /* "10.0.0.1" */
 const char *choose_rank_text(unsigned rank);                                 /* "RoCE v2, IPv4" */
-unsigned choose_rate(const struct ibv_port_attr *attr); /* Gbit/s of all lanes */
 
 #endif

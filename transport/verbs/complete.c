@@ -73,13 +73,15 @@ __attribute__((noinline)) static void explain(struct verbs *v, struct path *p,
 
 /* ---- Messages ---- */
 
-/* Which link a message belongs to; NULL: to none that there is. */
+/* Which link a message belongs to; NULL: to none that there is. What a path brings after this side has said what came
+ * by it will come again, by another. */
 static struct link *sender(struct verbs *v, const struct nic *nic, uint32_t queue, uint32_t from)
 {
     struct link *l = from < (uint32_t)v->config.n_pes ? v->to[from] : NULL;
 
     for (int i = 0; l && i < l->paths; i++) {
-        if (l->path[i]->nic == nic && l->path[i]->qp && l->path[i]->qp->qp_num == queue) {
+        const struct path *p = l->path[i];
+        if (p->nic == nic && p->qp && p->qp->qp_num == queue && !(p->state == PATH_STOPPING && p->stopped_here)) {
             l->heard_by = l->path[i];
             return l;
         }
@@ -127,7 +129,7 @@ __attribute__((noinline)) static struct link *received(struct verbs *v, struct n
  * to do for the link. */
 static inline bool end_alone(struct link *l)
 {
-    struct op *op = &l->op[l->done % OPS];
+    struct op *op = op_of(l, l->done);
     struct path *p = l->alone_by;
 
     p->nic->works_left++;
@@ -153,6 +155,7 @@ __attribute__((noinline)) static struct link *sent(struct verbs *v, struct nic *
     if (!p->qp || (wc->wr_id ^ p->mark) >> 32)
         return NULL; /* of a queue pair that is no more */
     if (wc->status != IBV_WC_SUCCESS) {
+        p->failed = (uint32_t)wc->wr_id;
         explain(v, p, wc);
         return l;
     }

@@ -9,6 +9,7 @@
  *
  * Those of one collection are of one epoch. They are one op, the first of them, of which the others
  * are parts (struct joined): it is issued, issued again, ended and handed below as one. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "gshmem/rma.h"
@@ -64,7 +65,7 @@ bool gather_takes(const struct link *l, const struct transport_request *r)
 
 static struct op *last_op(const struct link *l)
 {
-    return l->posted == l->done ? NULL : &l->op[(l->posted - 1) % OPS];
+    return l->posted == l->done ? NULL : op_of(l, l->posted - 1);
 }
 
 /* Whether a put is one with the last. */
@@ -130,11 +131,20 @@ static gshmem_status_t join(struct verbs *v, struct link *l, const struct transp
     return GSHMEM_OK;
 }
 
+/* Most peers are never sent so much at once. */
+static bool make_room(struct link *l)
+{
+    if (!l->joined)
+        l->joined = calloc(JOINED, sizeof *l->joined);
+    return l->joined && (l->gathered = calloc(GATHERS, sizeof *l->gathered));
+}
+
 static gshmem_status_t begin(struct verbs *v, struct link *l, const struct transport_request *r)
 {
+    if (!l->gathered && !make_room(l))
+        return v->config.fail(GSHMEM_ERR_MEMORY, "verbs: out of memory for small puts to PE %d", l->pe);
     struct gathered *g = &l->gathered[l->gathered_next % GATHERS];
-
-    if (l->posted - l->done == OPS || l->gathered_next - l->gathered_first == GATHERS)
+    if (l->gathered_next - l->gathered_first == GATHERS || !issue_has_room(v, l))
         return TRANSPORT_FULL;
     g->last = (struct message_change){.segment = UINT8_MAX}; /* far from any */
     g->bytes = g->changes = 0;
@@ -214,12 +224,13 @@ gshmem_status_t gather_post(struct verbs *v, struct link *l, const struct transp
 
     if (status != TRANSPORT_FULL)
         return status;
-    const struct op *before = last_op(l);
+    const bool is_first = l->posted == l->done;
+    const uint32_t before = l->posted - 1;
     if ((status = begin(v, l, r)))
         return status;
     v->held_back = true;
     issue_more(v, l); /* the one before it, which grows no more */
-    if (before && before->gathered && before->wants_reply)
+    if (!is_first && op_of(l, before)->gathered && op_of(l, before)->wants_reply)
         issue_batched(v, l); /* the owner can begin with it */
     return GSHMEM_OK;
 }
@@ -252,7 +263,7 @@ bool gather_waits(struct verbs *v, struct link *l, const struct op *op)
 /* A GPU's memory is better written by the NIC than copied to by the owner's proxy, one by one. */
 static bool goes_as_message(const struct verbs *v, const struct link *l, const struct gathered *g)
 {
-    return g->updates || issue_has_unapplied(l) || l->up[0]->nic->iwarp ||
+    return g->updates || issue_has_unapplied(l) || issue_waits_for_writes(l) || l->up[0]->nic->iwarp ||
            (g->of_device ? l->gpu_below : g->changes >= v->gather_from);
 }
 
@@ -292,19 +303,6 @@ bool gather_issue(struct verbs *v, struct link *l, struct op *op)
 
 /* ---- Below ---- */
 
-static void part_carried(void *tag, gshmem_status_t status)
-{
-    struct op *op = tag;
-    struct link *l = op->link;
-
-    op->failure = op->failure ? op->failure : status;
-    if (--op->parts == 0 && op->below == BELOW_CARRIES)
-        op->below = BELOW_DONE;
-    l->verbs->held_back = true;
-    if (--l->below_left == 0)
-        link_settle(l->verbs, l);
-}
-
 /* One of them, in the order in which they were posted; false: the transport below is full. */
 static bool carry_part(struct verbs *v, struct link *l, struct op *op,
                        const struct message_change *c)
@@ -317,23 +315,11 @@ static bool carry_part(struct verbs *v, struct link *l, struct op *op,
                                   .local = (void *)(uintptr_t)c->data,
                                   .bytes = c->bytes,
                                   .amo = (enum gshmem_amo)c->amo,
-                                  .type = c->type,
-                                  .done = part_carried,
-                                  .tag = op};
+                                  .type = c->type};
 
     if (c->bytes == 0)
         r.operand = message_get64(c->data);
-    op->parts++;
-    l->below_left++;
-    gshmem_status_t status = v->below->ops->post(v->below, &r);
-    if (status == TRANSPORT_FULL) {
-        op->parts--;
-        l->below_left--;
-        return false;
-    }
-    if (status)
-        part_carried(op, status);
-    return true;
+    return finish_part_below(v, l, op, &r);
 }
 
 /* Takes off what comes before `at`; what is there is far then, for which there is room: so was the
@@ -371,6 +357,6 @@ bool gather_carry(struct verbs *v, struct link *l, struct op *op)
             return false;
         }
     }
-    op->below = op->parts ? BELOW_CARRIES : BELOW_DONE;
+    finish_all_below(op);
     return true;
 }

@@ -1,5 +1,6 @@
 /* What the proxy itself does with memory of a device's own, which NICs write and read but the CPU cannot
- * touch: copies of what is small, and updates that peers ask for. */
+ * touch: copies of what is small, and updates that peers ask for. A copy is waited for, as it needs no room
+ * among the GPU's kernels; an update does, may take as long as they run, and is asked for again. */
 #include <string.h>
 
 #include "device/device.h"
@@ -29,6 +30,11 @@ gshmem_status_t gpu_deliver(struct verbs *v, void *to, const void *from, uint64_
     return GSHMEM_OK;
 }
 
+gshmem_status_t gpu_flush(struct verbs *v)
+{
+    return v->config.device->ops->flush(v->config.device);
+}
+
 /* ---- For peers ---- */
 
 gshmem_status_t gpu_store(struct verbs *v, unsigned segment, char *at, const void *data, uint64_t bytes)
@@ -42,31 +48,47 @@ gshmem_status_t gpu_store(struct verbs *v, unsigned segment, char *at, const voi
     return GSHMEM_OK;
 }
 
-gshmem_status_t gpu_apply(struct verbs *v, unsigned segment, enum gshmem_amo amo, int type, void *at,
-                          uint64_t operand, uint64_t compare, uint64_t *old)
+enum served gpu_apply(struct verbs *v, unsigned segment, const struct device_update *u,
+                      uint64_t *ticket, uint64_t *old)
 {
-    const struct device_update u = {
-        .op = amo, .type = type, .at = at, .operand = operand, .compare = compare};
+    struct device *d = v->config.device;
+    gshmem_status_t status;
 
     if (v->config.segment[segment].by_nic) /* no peer of this version asks for that */
-        return GSHMEM_ERR_UNSUPPORTED;
-    if (v->config.segment[segment].of_device)
-        return v->config.device->ops->update(v->config.device, &u, old);
-    *old = v->config.apply(v->config.context, amo, type, at, operand, compare);
-    return GSHMEM_OK;
+        return SERVED_NEVER;
+    if (!v->config.segment[segment].of_device) {
+        *old = v->config.apply(v->config.context, (enum gshmem_amo)u->op, u->type, u->at, u->operand, u->compare);
+        return SERVED;
+    }
+    if (!*ticket && d->ops->update_start(d, u, ticket))
+        return SERVED_NEVER;
+    if (!*ticket || !d->ops->update_done(d, *ticket, old, &status))
+        return SERVED_LATER;
+    *ticket = 0;
+    return status ? SERVED_NEVER : SERVED;
 }
 
-gshmem_status_t gpu_signal(struct verbs *v, unsigned segment, uint64_t *at, int op, uint64_t value)
+void gpu_forget(struct verbs *v, uint64_t *ticket)
 {
+    if (*ticket)
+        v->config.device->ops->update_forget(v->config.device, *ticket);
+    *ticket = 0;
+}
+
+enum served gpu_signal(struct verbs *v, unsigned segment, uint64_t *at, int op, uint64_t value,
+                       uint64_t *ticket)
+{
+    const struct device_update add = {
+        .op = GSHMEM_AMO_ADD, .type = GSHMEM_TYPE_UINT64, .at = at, .operand = value};
+    struct device *d = v->config.device;
     uint64_t old;
 
     if (v->config.segment[segment].by_nic)
-        return GSHMEM_ERR_UNSUPPORTED;
-    if (!v->config.segment[segment].of_device) {
-        segment_signal(at, op, value);
-        return GSHMEM_OK;
-    }
-    if (op == GSHMEM_SIGNAL_SET)
-        return v->config.device->ops->copy(v->config.device, at, &value, sizeof value);
-    return gpu_apply(v, segment, GSHMEM_AMO_ADD, GSHMEM_TYPE_UINT64, at, value, 0, &old);
+        return SERVED_NEVER;
+    if (v->config.segment[segment].of_device)
+        return op == GSHMEM_SIGNAL_ADD ? gpu_apply(v, segment, &add, ticket, &old)
+               : d->ops->copy(d, at, &value, sizeof value) ? SERVED_NEVER
+                                                           : SERVED;
+    segment_signal(at, op, value);
+    return SERVED;
 }

@@ -2,26 +2,23 @@
  *
  * Puts are writes, gets reads. What a NIC must not do, since CPUs do it to the same memory (atomics,
  * signals that are added), goes to the owner as a message. A put's signal that is set is a write
- * behind the put's own, on the same queue pair: nobody waits in between.
+ * behind the put's own, on the same queue pair: nobody waits in between. Where NICs do not place writes in order
+ * (path.reorders) that signal is a message, too, which the owner is given when all before it is in its place.
  *
  * Order is kept where it is asked for: between two requests that are not both loose, or of different
- * epochs, is a fence. What is behind a fence waits until what went before it by other paths is done,
- * and until messages that went before it are applied; small puts do not wait for those but become
+ * epochs, is a fence. What is behind a fence waits until what went before it by other paths, or by one that
+ * reorders, is done, and until messages that went before it are applied; small puts do not wait for those but become
  * messages too, and messages do not wait for them at all. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "gshmem/rma.h"
 #include "transport/verbs/post.h"
 
-static struct op *op_at(struct link *l, uint32_t number)
-{
-    return &l->op[number % OPS];
-}
-
 uint32_t issue_number(const struct link *l, const struct op *op)
 {
-    return l->done + (((uint32_t)(op - l->op) - l->done) % OPS);
+    return l->done + (((uint32_t)(op - l->op) - l->done) & (l->depth - 1));
 }
 
 static void note_sent(struct op *op, const struct path *p)
@@ -37,8 +34,10 @@ static bool fence(struct link *l, struct op *op)
 {
     const bool ordered = !(op->request.flags & TRANSPORT_LOOSE);
 
-    if (!ordered && !l->ordered && op->request.epoch == l->epoch)
+    if (op->fenced || (!ordered && !l->ordered && op->request.epoch == l->epoch)) {
+        op->fenced = true;
         return true;
+    }
     if (l->held)
         return false;
     for (int i = 0; i < l->paths; i++) {
@@ -48,7 +47,7 @@ static bool fence(struct link *l, struct op *op)
     l->fence_update = l->last_update;
     l->epoch = op->request.epoch;
     l->ordered = ordered;
-    op->behind = true;
+    op->behind = op->fenced = true;
     return true;
 }
 
@@ -68,8 +67,8 @@ void issue_move_marks(struct link *l)
     move_up(&l->fence_update, l->replied);
 }
 
-/* Whether what went by other paths before the fence is done. */
-static bool may_use(const struct link *l, const struct path *p)
+/* Whether what went before the fence is done, by other paths than that one. */
+static bool others_are_done(const struct link *l, const struct path *p)
 {
     for (int i = 0; i < l->ups; i++) {
         if (l->up[i] != p && is_after(l->up[i]->fence, l->up[i]->done))
@@ -78,9 +77,28 @@ static bool may_use(const struct link *l, const struct path *p)
     return true;
 }
 
+/* Whether a path's next write, read or update comes behind all that went before the fence. A message always does, if
+ * others are done: it is told to the owner when all before it is in its place. */
+static bool may_use(const struct link *l, const struct path *p)
+{
+    return others_are_done(l, p) && !(p->reorders && is_after(p->fence, p->done));
+}
+
 bool issue_has_unapplied(const struct link *l)
 {
     return is_after(l->fence_update, l->replied);
+}
+
+bool issue_may_go_below(struct link *l, struct op *op)
+{
+    return fence(l, op) && !issue_has_unapplied(l);
+}
+
+bool issue_waits_for_writes(const struct link *l)
+{
+    const struct path *p = l->up[0];
+
+    return p->reorders && is_after(p->fence, p->done);
 }
 
 /* ---- Messages ---- */
@@ -89,7 +107,7 @@ bool issue_has_unapplied(const struct link *l)
 static bool send_question(struct verbs *v, struct link *l, enum work_kind kind, uint32_t op,
                           struct message *m, uint32_t most)
 {
-    if (l->said - l->replied >= most || !may_use(l, l->up[0]))
+    if (l->said - l->replied >= most || !others_are_done(l, l->up[0]))
         return false;
     m->from = (uint32_t)v->config.pe;
     m->number = l->said + 1;
@@ -188,53 +206,121 @@ struct ibv_mr *issue_register_alone(struct verbs *v, struct nic *nic, struct op 
                                            IBV_ACCESS_REMOTE_READ
                           : r->kind == TRANSPORT_GET ? nic_reads_into(nic)
                                                      : 0);
-    if (!*mr)
-        op->failure = v->config.fail(GSHMEM_ERR_TRANSPORT,
-                                     "verbs: %s: registering %llu B of this PE's memory: %s "
-                                     "(ulimit -l limits what may be pinned)",
-                                     nic->name, (unsigned long long)r->bytes, strerror(errno));
+    if (!*mr) {
+        if (!v->refusal_said)
+            v->config.fail(GSHMEM_ERR_TRANSPORT,
+                           "verbs: %s: registering %llu B of this PE's memory: %s (ulimit -l limits what may be "
+                           "pinned): all to PE %d goes by TCP from here on, and to others for which it is so",
+                           nic->name, (unsigned long long)r->bytes, strerror(errno), op->link->pe);
+        v->refusal_said = true;
+        link_go_below(v, op->link, "this PE's memory cannot be registered");
+    }
     return *mr;
 }
 
-/* The next bytes of a request that are registered here; false: op->failure says why. */
-static bool local_piece(struct verbs *v, struct nic *nic, struct op *op, uint64_t *bytes,
+/* The bytes of a request from `from` on that are registered here; false: op->failure says why. */
+static bool local_piece(struct verbs *v, struct nic *nic, struct op *op, uint64_t from, uint64_t *bytes,
                         struct ibv_sge *sge)
 {
     const struct transport_request *r = &op->request;
-    char *at = op->slot >= 0 ? v->slots + (size_t)op->slot * SLOT_BYTES : r->local;
+    char *at = (op->slot >= 0 ? v->slots + (size_t)op->slot * SLOT_BYTES : (char *)r->local) + from;
     uint64_t covered = *bytes;
     struct ibv_mr *mr = nic->slots_mr;
 
     if (op->slot < 0) {
-        mr = memory_of(v, nic, at + op->at, &covered);
+        mr = memory_of(v, nic, at, &covered);
         if (!mr && covered)
-            op->failure = GSHMEM_ERR_TRANSPORT;
+            link_go_below(v, op->link, "this PE's memory cannot be registered");
         else if (!mr && (mr = issue_register_alone(v, nic, op)))
             covered = *bytes;
     }
     if (!mr)
         return false;
     *bytes = covered;
-    *sge = (struct ibv_sge){(uintptr_t)at + op->at, (uint32_t)covered, mr->lkey};
+    *sge = (struct ibv_sge){(uintptr_t)at, (uint32_t)covered, mr->lkey};
     return true;
 }
 
 /* ---- Requests ---- */
 
-/* What is large goes by all paths, in stripes. The path for the next bytes, and how many of them. */
-static struct path *next_path(const struct link *l, const struct op *op, uint64_t *bytes)
+/* What is large goes by all paths, in stripes. The path for the bytes from `at` on, and how many of them. */
+static struct path *next_path(const struct link *l, const struct op *op, uint64_t at, uint64_t *bytes)
 {
     const uint64_t all = op->request.bytes;
 
-    *bytes = all - op->at;
     if (l->ups == 1 || all < 2 * STRIPE_BYTES || l->up[0]->nic->iwarp)
         return l->up[0];
     uint64_t stripe = (all / (unsigned)l->ups + 4095) & ~4095ull;
     if (stripe < STRIPE_BYTES)
         stripe = STRIPE_BYTES;
-    uint64_t left = stripe - op->at % stripe;
+    uint64_t left = stripe - at % stripe;
     *bytes = *bytes < left ? *bytes : left;
-    return l->up[op->at / stripe % (unsigned)l->ups];
+    return l->up[at / stripe % (unsigned)l->ups];
+}
+
+bool issue_next_piece(const struct op *op, uint64_t *at, uint64_t *bytes)
+{
+    *at = op->hole ? op->hole->at : op->at;
+    *bytes = op->hole ? op->hole->bytes : op->request.bytes - op->at;
+    return *bytes > 0;
+}
+
+void issue_took_piece(struct op *op, uint64_t bytes)
+{
+    struct hole *h = op->hole;
+
+    if (!h) {
+        op->at += bytes;
+        return;
+    }
+    h->at += bytes;
+    h->bytes -= bytes;
+    if (h->bytes == 0) {
+        op->hole = h->next;
+        free(h);
+    }
+}
+
+/* These bytes are to go again. What ends where the op has got to is given back; what lies before that is
+ * a hole. false: out of memory. */
+static bool lose_piece(struct op *op, uint64_t at, uint64_t bytes)
+{
+    struct hole **next = &op->hole, *before = NULL, *h;
+
+    while (*next && (*next)->at < at) {
+        before = *next;
+        next = &before->next;
+    }
+    if (before && before->at + before->bytes == at) {
+        before->bytes += bytes;
+        h = before;
+    } else {
+        if (!(h = malloc(sizeof *h)))
+            return false;
+        *h = (struct hole){*next, at, bytes};
+        *next = h;
+    }
+    if (h->next && h->at + h->bytes == h->next->at) {
+        struct hole *joined = h->next;
+        h->bytes += joined->bytes;
+        h->next = joined->next;
+        free(joined);
+    }
+    return true;
+}
+
+/* The last hole is none if nothing lies behind it. */
+static void give_back(struct op *op)
+{
+    struct hole **last = &op->hole;
+
+    while (*last && (*last)->next)
+        last = &(*last)->next;
+    if (*last && (*last)->at + (*last)->bytes == op->at) {
+        op->at = (*last)->at;
+        free(*last);
+        *last = NULL;
+    }
 }
 
 /* Writes or reads the rest; false: not now. */
@@ -243,31 +329,30 @@ static bool move(struct verbs *v, struct link *l, struct op *op)
     const struct transport_request *r = &op->request;
     const bool reads = r->kind == TRANSPORT_GET, within = !reads && r->bytes <= SMALL_BYTES;
 
-    while (op->at < r->bytes) {
-        uint64_t bytes;
+    for (uint64_t at, bytes; issue_next_piece(op, &at, &bytes);) {
         struct ibv_sge here = {0};
         uint32_t key;
-        struct path *p = next_path(l, op, &bytes);
+        struct path *p = next_path(l, op, at, &bytes);
 
-        if (!may_use(l, p) || !find_key(v, l, p, r->segment, r->offset + op->at, &bytes, &key))
+        if (!may_use(l, p) || !find_key(v, l, p, r->segment, r->offset + at, &bytes, &key))
             return false;
-        if (!within && !local_piece(v, p->nic, op, &bytes, &here))
+        if (!within && !local_piece(v, p->nic, op, at, &bytes, &here))
             return op->failure != GSHMEM_OK;
         struct ibv_send_wr *wr = post_next(v, p, reads ? WORK_READ : WORK_WRITE, issue_number(l, op),
-                                           op->at, bytes);
+                                           at, bytes);
         if (!wr)
             return false;
         wr->opcode = reads ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
-        wr->wr.rdma.remote_addr = l->base[r->segment] + r->offset + op->at;
+        wr->wr.rdma.remote_addr = l->base[r->segment] + r->offset + at;
         wr->wr.rdma.rkey = key;
         if (within)
-            post_within(p, wr, op->small + op->at, (uint32_t)bytes);
+            post_within(p, wr, op->small + at, (uint32_t)bytes);
         else
             *wr->sg_list = here;
         if (reads)
             p->last_read = p->sends;
         note_sent(op, p);
-        op->at += bytes;
+        issue_took_piece(op, bytes);
     }
     return true;
 }
@@ -337,12 +422,13 @@ static bool update_by_nic(struct verbs *v, struct link *l, struct op *op)
     return true;
 }
 
-/* A signal that the owner gives, as others update that word too, or NICs do not get there. */
+/* A signal that the owner gives, as others update that word too, or NICs do not get there, or it would not be written
+ * behind its data. */
 static bool tells_signal(const struct verbs *v, const struct link *l,
                          const struct transport_request *r)
 {
     return r->signal_op == GSHMEM_SIGNAL_ADD ||
-           (r->signal_op && stage_is_far(v, l, r->signal_segment));
+           (r->signal_op && (l->up[0]->reorders || stage_is_far(v, l, r->signal_segment)));
 }
 
 static bool send_signal(struct verbs *v, struct link *l, struct op *op)
@@ -352,14 +438,16 @@ static bool send_signal(struct verbs *v, struct link *l, struct op *op)
     return tells_signal(v, l, &op->request) ? send_put(v, l, op, false) : set_signal(v, l, op);
 }
 
-/* Whether stripes of it are on their way by other paths than the one that its signal takes. */
-static bool has_stripes_elsewhere(const struct verbs *v, const struct link *l, const struct op *op)
+/* Whether data of it is on its way that its signal might overtake: by other paths than the signal's; or by that one, if
+ * it reorders and the signal is no message. */
+static bool may_be_overtaken(const struct verbs *v, const struct link *l, const struct op *op)
 {
-    const struct path *signals = atomics_have(v, &op->request) ? l->updater : l->up[0];
+    const bool by_nic = atomics_have(v, &op->request);
+    const struct path *signals = by_nic ? l->updater : l->up[0];
 
     for (int i = 0; i < l->paths; i++) {
         const struct path *p = l->path[i];
-        if (op->used >> i & 1 && p != signals && is_after(op->end[i], p->done))
+        if (op->used >> i & 1 && (p != signals || (by_nic && p->reorders)) && is_after(op->end[i], p->done))
             return true;
     }
     return false;
@@ -395,7 +483,8 @@ static bool issue_put(struct verbs *v, struct link *l, struct op *op)
         return stage_issue(v, l, op) && send_signal_behind(v, l, op);
     if (by_nic && far && r->bytes)
         return send_small_before(v, l, op) && update_by_nic(v, l, op);
-    if (!by_nic && op->at == 0 && r->bytes <= MESSAGE_DATA && (adds || issue_has_unapplied(l)))
+    if (!by_nic && op->at == 0 && r->bytes <= MESSAGE_DATA &&
+        (adds || issue_has_unapplied(l) || issue_waits_for_writes(l)))
         return send_put(v, l, op, true);
     if (op->at == 0 && issue_has_unapplied(l))
         return false;
@@ -405,7 +494,7 @@ static bool issue_put(struct verbs *v, struct link *l, struct op *op)
         return send_put(v, l, op, false);
     if (!r->signal_op)
         return true;
-    if (!has_stripes_elsewhere(v, l, op))
+    if (!may_be_overtaken(v, l, op))
         return send_signal(v, l, op);
     op->held = true;
     l->held++;
@@ -416,9 +505,8 @@ static bool issue_one(struct verbs *v, struct link *l, struct op *op)
 {
     if (op->gathered && gather_waits(v, l, op))
         return false;
-    if (!op->fenced && !fence(l, op))
+    if (!fence(l, op))
         return false;
-    op->fenced = true;
     if (op->gathered)
         return gather_issue(v, l, op);
     switch (op->request.kind) {
@@ -439,8 +527,8 @@ static bool issue_one(struct verbs *v, struct link *l, struct op *op)
 static void send_held(struct verbs *v, struct link *l)
 {
     for (uint32_t i = l->done; i != l->issuing && l->held && l->state == LINK_UP; i++) {
-        struct op *op = op_at(l, i);
-        if (!op->held || op->updates || has_stripes_elsewhere(v, l, op))
+        struct op *op = op_of(l, i);
+        if (!op->held || op->updates || may_be_overtaken(v, l, op))
             continue;
         op->held = false;
         l->held--;
@@ -457,7 +545,7 @@ void issue_more(struct verbs *v, struct link *l)
     if (l->held)
         send_held(v, l);
     while (l->state == LINK_UP && l->issuing != l->posted) {
-        struct op *op = op_at(l, l->issuing);
+        struct op *op = op_of(l, l->issuing);
         if (!op->issued && !issue_one(v, l, op))
             break;
         op->issued = true;
@@ -467,27 +555,31 @@ void issue_more(struct verbs *v, struct link *l)
     }
 }
 
-void issue_again(struct link *l, const struct work *w)
+bool issue_again(struct link *l, const struct work *w)
 {
-    struct op *op = op_at(l, w->op);
+    struct op *op = op_of(l, w->op);
 
     if (w->kind == WORK_OTHER)
-        return;
+        return true;
     l->alone = NONE_ALONE;
     if (w->kind == WORK_MESSAGE)
         op->wants_reply = false;
-    if ((w->kind == WORK_WRITE || w->kind == WORK_READ) && w->at < op->at)
-        op->at = w->at;
+    if (op->gathered && w->kind == WORK_WRITE) /* its parts go in order, by one path */
+        op->at = w->at < op->at ? w->at : op->at;
+    else if ((w->kind == WORK_WRITE || w->kind == WORK_READ) && !lose_piece(op, w->at, w->bytes))
+        return false;
+    give_back(op);
     l->held -= op->held;
     op->issued = op->held = op->updates = op->fenced = false;
     if (is_after(l->issuing, w->op))
         l->issuing = w->op;
+    return true;
 }
 
 void issue_unheard(struct link *l, uint32_t heard)
 {
     for (uint32_t i = l->done; i != l->posted; i++) {
-        const struct op *op = op_at(l, i);
+        const struct op *op = op_of(l, i);
         const struct work w = {.op = i, .kind = WORK_MESSAGE};
         if (op->wants_reply && is_after(op->number, heard))
             issue_again(l, &w);
@@ -496,6 +588,13 @@ void issue_unheard(struct link *l, uint32_t heard)
 }
 
 /* ---- Posting ---- */
+
+/* Links whose peers have stopped keep their slots for long: one link gets a quarter of them at most, and
+ * of the last quarter a few, so that some are left for others. */
+static bool may_take_slot(const struct verbs *v, const struct link *l)
+{
+    return v->slots_left && l->slots < (v->slots_left > SLOTS / 4 ? SLOTS / 4 : SLOTS_LEAST);
+}
 
 /* What is small is copied now; TRANSPORT_FULL: there is no slot for it. */
 static gshmem_status_t keep_data(struct verbs *v, struct op *op)
@@ -511,7 +610,7 @@ static gshmem_status_t keep_data(struct verbs *v, struct op *op)
         memory_of(v, &v->nic[op->link->rail[0].mine], r->local, &in_segment) &&
         in_segment == r->bytes)
         return GSHMEM_OK; /* straight to its place */
-    if (v->slots_left == 0)
+    if (!may_take_slot(v, op->link))
         return TRANSPORT_FULL;
     const int slot = v->slot_free[v->slots_left - 1];
     gshmem_status_t status =
@@ -521,6 +620,7 @@ static gshmem_status_t keep_data(struct verbs *v, struct op *op)
     if (status)
         return status;
     v->slots_left--;
+    op->link->slots++;
     op->slot = slot;
     return GSHMEM_OK;
 }
@@ -535,9 +635,40 @@ static bool is_below_for_ever(const struct link *l)
     return true;
 }
 
+/* A peer that is seldom talked to has few requests under way, and little room. More is made while nobody knows where they
+ * are: neither a work request that waits for its batch, nor the transport below. */
+static bool make_room(struct verbs *v, struct link *l)
+{
+    const uint32_t depth = l->depth * 4 < OPS ? l->depth * 4 : OPS;
+    struct op *more;
+
+    issue_batched(v, l);
+    for (int i = 0; i < l->paths; i++) {
+        if (l->path[i]->batched != l->path[i]->batch_first)
+            return false;
+    }
+    if (l->state == LINK_FAILED || l->below_left || l->depth == OPS || !(more = calloc(depth, sizeof *more)))
+        return false;
+    for (uint32_t i = l->done; i != l->posted; i++) {
+        struct op *to = &more[i & (depth - 1)];
+        *to = *op_of(l, i);
+        if (to->gathered)
+            to->gathered->op = to;
+    }
+    free(l->op);
+    l->op = more;
+    l->depth = depth;
+    return true;
+}
+
+bool issue_has_room(struct verbs *v, struct link *l)
+{
+    return l->posted - l->done < l->depth || make_room(v, l);
+}
+
 struct op *issue_open(struct link *l, const struct transport_request *request)
 {
-    struct op *op = op_at(l, l->posted);
+    struct op *op = op_of(l, l->posted);
 
     l->collecting = NULL;
     op->request = *request;
@@ -602,7 +733,7 @@ static bool write_at_once(struct verbs *v, struct link *l, const struct transpor
     if (!p || (r->kind | r->signal_op) || !(r->flags & TRANSPORT_LOOSE) ||
         r->bytes - 1 >= p->lone_most ||
         (GSHMEM_UNLIKELY(!is_near(l, r->segment, r->offset, r->bytes)) && !come_near(l, r)) ||
-        !post_begin_alone(p, WORK_WRITE, l->posted))
+        !post_begin_alone(p, WORK_WRITE, l->posted, (uint32_t)r->bytes))
         return false;
     struct op *op = issue_open(l, r);
     gshmem_copy(op->small, r->local, r->bytes);
@@ -625,7 +756,7 @@ static bool update_at_once(struct verbs *v, struct link *l, const struct transpo
 
     if (r->kind != TRANSPORT_ATOMIC || l->state != LINK_UP || !l->updates || p->state != PATH_UP ||
         !atomics_have(v, r) || !(key = known_key(l, p, r->segment, r->offset & ~7ull, 8)) ||
-        !post_begin_alone(p, WORK_UPDATE, l->posted))
+        !post_begin_alone(p, WORK_UPDATE, l->posted, 8))
         return false;
     struct op *op = issue_open(l, r);
     const struct update u = atomics_update(op);
@@ -640,6 +771,17 @@ static bool update_at_once(struct verbs *v, struct link *l, const struct transpo
 
 /* ---- The general way ---- */
 
+/* Whether a NIC has work of this link's, whose completion wakes who drives the network. */
+static bool answers_are_due(const struct link *l)
+{
+    for (int i = 0; i < l->ups; i++) {
+        const struct path *p = l->up[i];
+        if (p->sends - p->done > p->batched - p->batch_first)
+            return true;
+    }
+    return false;
+}
+
 gshmem_status_t issue_in_turn(struct verbs *v, struct link *l,
                               const struct transport_request *request)
 {
@@ -650,7 +792,7 @@ gshmem_status_t issue_in_turn(struct verbs *v, struct link *l,
         return v->below->ops->post(v->below, request);
     if (l->posted != l->done && gather_takes(l, request))
         return gather_post(v, l, request);
-    if (l->posted - l->done == OPS)
+    if (!issue_has_room(v, l))
         return TRANSPORT_FULL;
     gshmem_status_t status = keep_data(v, issue_open(l, request));
     if (status)
@@ -659,7 +801,7 @@ gshmem_status_t issue_in_turn(struct verbs *v, struct link *l,
     issue_more(v, l);
     if (l->state != LINK_UP)
         v->settled = false;
-    if (request->flags & TRANSPORT_MORE || l->state != LINK_UP)
+    if (l->state != LINK_UP || (request->flags & TRANSPORT_MORE && answers_are_due(l)))
         v->held_back = true;
     else
         issue_batched(v, l);

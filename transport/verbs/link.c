@@ -60,7 +60,9 @@ void link_settle(struct verbs *v, struct link *l)
     l->collecting = NULL;
     if (l->state == LINK_BELOW && before != LINK_BELOW)
         v->config.info("verbs: PE %d is reached by %s%s", l->pe, v->below->ops->name,
-                       l->mended ? ", until a path comes back" : ": there is no path of verbs to it");
+                       l->below_for_good ? " from here on"
+                       : l->mended       ? ", until a path comes back"
+                                         : ": there is no path of verbs to it");
     v->held_back = true;
 }
 
@@ -94,16 +96,11 @@ gshmem_status_t link_open(struct verbs *v, int pe, struct link **out)
     int updater = -1;
     char why[300];
 
-    if (!l || !(l->op = calloc(OPS, sizeof *l->op)) ||
-        !(l->joined = calloc(JOINED, sizeof *l->joined)) ||
-        !(l->gathered = calloc(GATHERS, sizeof *l->gathered))) {
-        if (l) {
-            free(l->joined);
-            free(l->op);
-        }
+    if (!l || !(l->op = calloc(OPS_FIRST, sizeof *l->op))) {
         free(l);
         return v->config.fail(GSHMEM_ERR_MEMORY, "verbs: out of memory for a link to PE %d", pe);
     }
+    l->depth = OPS_FIRST;
     l->verbs = v;
     l->pe = pe;
     l->alone = NONE_ALONE;
@@ -161,8 +158,19 @@ bool link_say(struct verbs *v, struct link *l, const struct note *n)
     return v->below->ops->say(v->below, l->pe, text, bytes) != TRANSPORT_FULL;
 }
 
+/* So that the peer waits for nothing more of this link's. */
+static void say_broken(struct verbs *v, struct link *l)
+{
+    const struct note broken = {.kind = NOTE_BROKEN};
+
+    l->broken_unsaid = !link_say(v, l, &broken);
+    v->held_back |= l->broken_unsaid;
+}
+
 void link_say_rest(struct verbs *v, struct link *l)
 {
+    if (l->broken_unsaid)
+        say_broken(v, l);
     if (l->state == LINK_FAILED)
         return;
     for (uint32_t number = 0; l->lacks && number < PATHS_MOST; number++) {
@@ -192,6 +200,8 @@ static void take_note(struct verbs *v, struct link *l, const struct note *n)
     struct path *p = find_path(l, n->path);
     struct message m;
 
+    if (n->kind == NOTE_ALIVE)
+        return; /* it has been heard */
     if (n->kind == NOTE_BROKEN) {
         link_fail(v, l, GSHMEM_ERR_TRANSPORT, "verbs: it has given up what led to this PE");
     } else if (n->kind == NOTE_REPLY) {
@@ -222,18 +232,20 @@ void link_heard(struct verbs *v, int from, const unsigned char *text, size_t byt
         return;
     }
     if (l && l->state == LINK_FAILED) {
-        struct note broken = {.kind = NOTE_BROKEN};
         if (n.kind != NOTE_BROKEN)
-            link_say(v, l, &broken);
+            say_broken(v, l);
         return;
     }
-    if (l ||
-        !link_open(v, from, &l)) /* has logged why not; the other will hear nothing, and say so */
+    if (l || !link_open(v, from, &l)) { /* which has logged why not: the other waits in vain, and notices */
+        l->heard_now = true;
         take_note(v, l, &n);
+    }
 }
 
 bool link_is_busy(const struct link *l)
 {
+    if (l->broken_unsaid)
+        return true;
     if (l->state == LINK_FAILED)
         return false;
     if (l->posted != l->done || l->reply_next != l->reply_end || l->owes_reply || l->lacks ||
@@ -271,6 +283,13 @@ void link_fail(struct verbs *v, struct link *l, gshmem_status_t status, const ch
     finish_some(v, l);
     if (why)
         v->config.lost(v->config.context, l->pe, status, why);
+}
+
+void link_go_below(struct verbs *v, struct link *l, const char *why)
+{
+    l->below_for_good = true;
+    for (int i = 0; i < l->paths && l->state != LINK_FAILED; i++)
+        mend_break(v, l->path[i], why);
 }
 
 void link_forget(struct link *l, int segment, uint64_t offset, uint64_t bytes)

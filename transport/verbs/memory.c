@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "device/device.h"
@@ -55,6 +57,13 @@ static struct ibv_mr *register_by_dma_buf(struct verbs *v, struct nic *nic, void
     return mr;
 }
 
+void *memory_pages(size_t bytes)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    return aligned_alloc(page, (bytes + page - 1) & ~(page - 1));
+}
+
 struct ibv_mr *memory_register(struct verbs *v, struct nic *nic, void *at, uint64_t bytes,
                                bool of_device, int access)
 {
@@ -82,6 +91,62 @@ static uint64_t there_now(const struct transport_segment *s, uint64_t begin)
             most = middle - 1;
     }
     return least;
+}
+
+/* What is registered of the CPU's memory at a time, at most. */
+static uint64_t largest_chunk(const struct verbs *v)
+{
+    uint64_t largest = 0;
+
+    for (int i = 0; i < v->config.segments; i++) {
+        const struct transport_segment *s = &v->config.segment[i];
+        if (!s->of_device && s->bytes > largest)
+            largest = s->bytes;
+    }
+    return largest < CHUNK_BYTES ? largest : CHUNK_BYTES;
+}
+
+/* With all NICs at once, as each counts its own. The NIC that does not; NULL: all do. */
+static const struct nic *try_all(struct verbs *v, void *at, uint64_t bytes, int *error)
+{
+    struct ibv_mr *mr[NICS_MOST];
+    int n = 0;
+
+    while (n < v->nics && (mr[n] = ibv_reg_mr(v->nic[n].pd, at, bytes, ACCESS_OF_PEERS)))
+        n++;
+    *error = errno;
+    for (int i = 0; i < n; i++)
+        ibv_dereg_mr(mr[i]);
+    return n < v->nics ? &v->nic[n] : NULL;
+}
+
+bool memory_can_be_registered(struct verbs *v)
+{
+    const uint64_t bytes = largest_chunk(v);
+    struct rlimit limit;
+    int error;
+
+    if (!bytes || getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return true;
+    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED)
+        return true; /* nothing is known */
+    const struct nic *refuses = try_all(v, at, bytes, &error);
+    munmap(at, bytes);
+    if (!refuses) {
+        v->config.info("verbs: %llu KiB could be registered with each NIC, which is as much as is registered at a time; "
+                       "whether all that peers will use can be was not tried: the limit is %llu KiB (ulimit -l), and "
+                       "a peer for which it is too little is reached by %s",
+                       (unsigned long long)bytes >> 10, (unsigned long long)limit.rlim_cur >> 10,
+                       v->below->ops->name);
+        return true;
+    }
+    v->config.fail(GSHMEM_ERR_TRANSPORT,
+                   "verbs: %s: %llu KiB of memory cannot be registered, which is what is registered at a time: %s; the "
+                   "limit is %llu KiB (ulimit -l): this PE uses %s alone. Raise it, or set GSHMEM_TRANSPORT=tcp",
+                   refuses->name, (unsigned long long)bytes >> 10, strerror(error),
+                   (unsigned long long)limit.rlim_cur >> 10, v->below->ops->name);
+    return false;
 }
 
 /* By that way, the first bytes of this PE's heap in the device's memory with all NICs. */
@@ -152,7 +217,7 @@ struct ibv_mr *memory_of_chunk(struct verbs *v, struct nic *nic, unsigned segmen
         return NULL;
     const int updates = s->by_nic && nic->updates ? IBV_ACCESS_REMOTE_ATOMIC : 0;
     *mr = memory_register(v, nic, s->base + begin, bytes, s->of_device, ACCESS_OF_PEERS | updates);
-    if (!*mr)
+    if (!*mr && !v->refusal_said)
         v->config.fail(GSHMEM_ERR_TRANSPORT,
                        "verbs: %s: registering %llu KiB of symmetric memory%s: %s%s", nic->name,
                        (unsigned long long)bytes >> 10, s->of_device ? " of a GPU's" : "",
@@ -160,6 +225,7 @@ struct ibv_mr *memory_of_chunk(struct verbs *v, struct nic *nic, unsigned segmen
                        errno == ENOMEM && !s->of_device ? " (ulimit -l limits what may be pinned: raise it, or "
                                          "GSHMEM_TRANSPORT=tcp)"
                                        : "");
+    v->refusal_said |= !*mr;
     return *mr;
 }
 

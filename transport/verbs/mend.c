@@ -2,7 +2,8 @@
  *
  * What a NIC has not reported as done may have arrived all the same. To write it once more would be
  * wrong: who waited for it may have gone on, and changed that memory. So both sides end their queue
- * pair, which then takes nothing any more, take all completions, and tell each other what has come:
+ * pair, which then takes nothing any more, take all completions, and tell each other what has come (what a NIC
+ * reports later than that is not taken):
  * the number of the packet that the queue pair expects next, and the numbers of the last message and
  * of the last reply. What had not arrived is issued again, in order, by the paths that are left, or by
  * the transport below where none is; it stands still for that long.
@@ -21,7 +22,8 @@
 
 enum {
     RETRIES_MOST = 5, /* at most 2^5 s between tries */
-    LISTEN_NS = 1000 * 1000 * 1000,
+    DRAIN_NS = 1000 * 1000 * 1000,
+    LISTEN_NS = 1000 * 1000 * 1000, /* more between two looks: this process was stopped itself */
 };
 
 static uint64_t now_ns(void)
@@ -45,7 +47,10 @@ void mend_break(struct verbs *v, struct path *p, const char *why)
         link_fail(v, p->link, GSHMEM_ERR_MEMORY, "verbs: out of memory to mend its path");
         return;
     }
-    ibv_modify_qp(p->qp, &error, IBV_QP_STATE); /* a NIC that is gone takes nothing either */
+    if (!p->resolving) /* else nobody has been told yet that it can receive, and the kernel is at it */
+        ibv_modify_qp(p->qp, &error, IBV_QP_STATE); /* a NIC that is gone takes nothing either */
+    p->given = p->sends - (p->batched - p->batch_first);
+    p->broke_at = now_ns();
     p->batch_first = p->batched = 0;
     p->link->alone = NONE_ALONE;
     p->unsaid = 0;
@@ -57,7 +62,7 @@ void mend_break(struct verbs *v, struct path *p, const char *why)
     link_settle(v, p->link);
 }
 
-/* By now all messages that came by it have been carried out. */
+/* By now all messages that came by it have been carried out, or stay to be. */
 static void tell_what_came(struct verbs *v, struct path *p)
 {
     struct ibv_qp_attr a = {0};
@@ -68,7 +73,8 @@ static void tell_what_came(struct verbs *v, struct path *p)
     p->stopped[0] = (struct note){.kind = NOTE_STOPPED,
                                   .heard = p->link->heard_number,
                                   .replied = p->link->replied};
-    if (!p->nic->gone && !p->nic->iwarp && p->receives && ibv_query_qp(p->qp, &a, IBV_QP_RQ_PSN, &unused) == 0) {
+    if (!p->nic->gone && p->nic->tells_packet && !p->nic->iwarp && p->receives &&
+        ibv_query_qp(p->qp, &a, IBV_QP_RQ_PSN, &unused) == 0) {
         p->stopped[0].knows_packet = true;
         p->stopped[0].next_packet = a.rq_psn & 0xffffff;
     }
@@ -87,7 +93,7 @@ static bool has_arrived(const struct path *p, uint32_t number, uint32_t reads_do
 
     switch (w->kind) {
     case WORK_MESSAGE:
-        return !is_after(l->op[w->op % OPS].number, n->heard);
+        return !is_after(op_of(l, w->op)->number, n->heard);
     case WORK_READ:
         return is_after(reads_done, number);
     case WORK_OTHER:
@@ -164,12 +170,15 @@ static void end_stopping(struct verbs *v, struct path *p)
         return;
     }
     const uint32_t reads_done = find_reads_done(p);
-    l->op[l->issuing % OPS].fenced = false; /* it waited for what may be issued again */
+    op_of(l, l->issuing)->fenced = false; /* it waited for what may be issued again */
     for (uint32_t i = p->done; i != p->sends; i++) {
         const struct work *w = &p->work[i % SEND_DEPTH];
-        if (!has_arrived(p, i, reads_done))
-            issue_again(l, w);
-        else if (w->kind == WORK_UPDATE && !is_after(reads_done, i))
+        if (!has_arrived(p, i, reads_done)) {
+            if (!issue_again(l, w)) {
+                link_fail(v, l, GSHMEM_ERR_MEMORY, "verbs: out of memory to send again what did not arrive");
+                return;
+            }
+        } else if (w->kind == WORK_UPDATE && !is_after(reads_done, i))
             atomics_unanswered(v, l, w);
     }
     if (carried_messages) {
@@ -204,6 +213,14 @@ void mend_hear(struct verbs *v, struct path *p, const struct note *n)
     mend_go_on(v, p);
 }
 
+/* A queue pair that has broken tells the end of all that it was given, perhaps some polls later. A NIC that has gone
+ * tells nothing more, and one that forgets some is not waited for for ever. */
+static bool is_drained(const struct path *p)
+{
+    return p->nic->gone || !is_after(p->given, p->done) || !is_after(p->given, p->failed) ||
+           now_ns() - p->broke_at > DRAIN_NS;
+}
+
 void mend_drained(struct verbs *v, const struct nic *nic)
 {
     for (struct link *l = v->links; l; l = l->next) {
@@ -211,7 +228,7 @@ void mend_drained(struct verbs *v, const struct nic *nic)
             struct path *p = l->path[i];
             if (p->state != PATH_STOPPING || p->nic != nic)
                 continue;
-            if (!p->drained) {
+            if (!p->drained && is_drained(p)) {
                 p->drained = true;
                 v->stopping--;
                 tell_what_came(v, p);
@@ -243,9 +260,13 @@ static void take_event(struct verbs *v, struct nic *nic, const struct ibv_async_
         break_all(v, nic, "its port has gone down");
         return;
     case IBV_EVENT_PORT_ACTIVE:
+    case IBV_EVENT_GID_CHANGE:
+    case IBV_EVENT_LID_CHANGE:
+    case IBV_EVENT_CLIENT_REREGISTER:
         if (e->element.port_num != nic->port)
             return;
-        nic->down = false;
+        nic->down &= e->event_type != IBV_EVENT_PORT_ACTIVE;
+        nic_ask_again(v, nic); /* for first offers, too */
         for (struct link *l = v->links; l; l = l->next)
             l->retry_at = l->retries = 0;
         v->rounds = RETRY_ROUNDS - 1; /* now */
@@ -261,30 +282,74 @@ static void take_event(struct verbs *v, struct nic *nic, const struct ibv_async_
     }
 }
 
-/* A NIC goes on answering for a process that stands still: who owes replies, and has sent no message for
- * as long as TCP would wait for an answer, is taken for dead. Time in which this process stood still
- * itself does not count. */
+/* What the peer owes this PE now, for a person to read; NULL: nothing. */
+static const char *what_is_owed(const struct link *l)
+{
+    bool tried = false; /* then a reply waits for what comes of that: send_reply */
+
+    if (l->state == LINK_FAILED)
+        return NULL;
+    for (int i = 0; i < l->paths; i++) {
+        const struct path *p = l->path[i];
+        tried |= p->state == PATH_TRIED;
+        if ((p->state == PATH_ASKED || p->state == PATH_READY) && !p->connecting && !p->resolving &&
+            !(p->unsaid & SAY_OFFER))
+            return "its part of a queue pair";
+        if (p->state == PATH_STOPPING && !p->stopped_there)
+            return "what it has received by a path that broke";
+    }
+    return (l->state == LINK_UP || (l->state == LINK_BELOW && !tried)) && l->said != l->replied ? "a reply" : NULL;
+}
+
+/* How long the peer may owe something in silence. A PE that has never been heard may still be starting. */
+static int64_t silence_most(const struct verbs *v, const struct link *l)
+{
+    const int64_t peer = v->config.number(SETTING_PEER_TIMEOUT), start = v->config.number(SETTING_INIT_TIMEOUT);
+
+    return l->heard_any || peer > start ? peer : start;
+}
+
+/* A connection of iWARP's that does not come costs its path, not the peer: the word of that goes by the
+ * transport below, which knows whether the peer lives. */
+static void end_late_connections(struct verbs *v, struct link *l, uint64_t since)
+{
+    for (int i = 0; i < l->paths && l->state != LINK_FAILED; i++) {
+        struct path *p = l->path[i];
+        p->connecting_ns = p->connecting ? p->connecting_ns + since : 0;
+        if (p->connecting_ns / 1000000000u >= (uint64_t)v->config.number(SETTING_INIT_TIMEOUT))
+            path_refuse(v, p, "no connection has come up in time (GSHMEM_INIT_TIMEOUT)");
+    }
+}
+
+/* A NIC answers for a process that is stopped, and the transport below acknowledges nothing that was
+ * said: a peer that owes something and sends nothing for that long is taken for dead. Time in which
+ * this process was stopped itself does not count. */
 static void listen_to_all(struct verbs *v)
 {
-    const uint64_t now = v->links ? now_ns() : 0, since = now - v->listened_at;
-    const int64_t patience = v->config.number(SETTING_PEER_TIMEOUT);
+    const uint64_t now = v->links ? now_ns() : 0;
+    const uint64_t since = now - v->listened_at < LISTEN_NS ? now - v->listened_at : LISTEN_NS;
     char why[200];
 
     v->listened_at = now;
     for (struct link *l = v->links; l; l = l->next) {
-        if (l->state != LINK_UP || l->said == l->replied || l->replied != l->replied_then ||
-            l->heard_number != l->heard_then) {
+        if (v->connecting)
+            end_late_connections(v, l, since);
+        const char *owed = what_is_owed(l);
+        const bool owed_then = l->owed_then; /* else it has not been silent for all of that time */
+        l->owed_then = owed != NULL;
+        if (!owed || !owed_then || l->heard_now || l->replied != l->replied_then || l->heard_number != l->heard_then) {
+            l->heard_any |= l->heard_now;
+            l->heard_now = false;
             l->replied_then = l->replied;
             l->heard_then = l->heard_number;
             l->silent_ns = 0;
             continue;
         }
-        l->silent_ns += since < LISTEN_NS ? since : LISTEN_NS;
-        if (l->silent_ns / 1000000000u < (uint64_t)patience)
+        l->silent_ns += since;
+        if (l->silent_ns / 1000000000u < (uint64_t)silence_most(v, l))
             continue;
-        snprintf(why, sizeof why,
-                 "verbs: it owes a reply and has sent no message for %d s (GSHMEM_PEER_TIMEOUT)",
-                 (int)patience);
+        snprintf(why, sizeof why, "verbs: it owes %s and has sent nothing for %d s (%s)", owed,
+                 (int)silence_most(v, l), l->heard_any ? "GSHMEM_PEER_TIMEOUT" : "GSHMEM_INIT_TIMEOUT");
         link_fail(v, l, GSHMEM_ERR_PEER_DEAD, why);
     }
 }
@@ -303,15 +368,21 @@ void mend_watch(struct verbs *v)
     }
 }
 
+/* Paths that are down, be it since they broke or since their first queue pair could not be made. */
 static void try_again(struct verbs *v, struct link *l)
 {
+    bool tried = false;
     char why[300];
 
-    for (int i = 0; i < l->paths; i++) {
+    for (int i = 0; i < l->paths && l->state != LINK_FAILED; i++) {
         struct path *p = l->path[i];
-        if (p->state == PATH_DOWN && !p->nic->down && !p->unsaid)
-            path_begin(v, p, why, sizeof why);
+        if (p->state != PATH_DOWN || p->nic->down || p->unsaid)
+            continue;
+        tried = true;
+        path_begin(v, p, why, sizeof why);
     }
+    if (!tried)
+        return;
     l->retries += l->retries < RETRIES_MOST;
     l->retry_at = now_ns() + (1000000000ull << l->retries);
 }
@@ -321,7 +392,7 @@ void mend_retry(struct verbs *v)
     mend_watch(v);
     uint64_t now = v->links ? now_ns() : 0;
     for (struct link *l = v->links; l; l = l->next) {
-        if (l->mended && l->state != LINK_FAILED && now >= l->retry_at)
+        if (l->state != LINK_FAILED && !l->below_for_good && now >= l->retry_at)
             try_again(v, l);
     }
 }

@@ -7,9 +7,10 @@
 
 #include "transport/verbs/choose.h"
 #include "transport/verbs/cm.h"
+#include "transport/verbs/known.h"
 #include "transport/verbs/verbs.h"
 
-enum { COMPLETIONS = 16384, READS_MOST = 16, SOFT_ROCE = 0xffffff /* as a vendor */ };
+enum { COMPLETIONS = 16384, READS_MOST = 16 };
 
 /* ---- Which ---- */
 
@@ -18,8 +19,8 @@ static void describe(struct nic *nic, const struct port *p)
     const char *device = p->device;
     char address[50];
 
-    snprintf(nic->chosen, sizeof nic->chosen, "%u Gbit/s%s%s", choose_rate(&p->attr),
-             p->where[0] ? ", " : "", p->where);
+    snprintf(nic->chosen, sizeof nic->chosen, "%u Gbit/s%s%s%s", p->rate,
+             p->where[0] ? ", " : "", p->where, p->reorders ? ", may reorder writes" : "");
     if (nic->iwarp) { /* its address is found when it is opened */
         snprintf(nic->name, sizeof nic->name, "%s port %d, iWARP", device, nic->port);
         return;
@@ -34,21 +35,43 @@ static int least(int a, int b)
     return a < b ? a : b;
 }
 
-static void take_port(struct nic *nic, struct port *p)
+/* All that can change while the NIC is in use. */
+static void take_addresses(struct nic *nic, const struct port *p)
 {
-    nic->context = p->context;
-    p->context = NULL; /* it is the NIC's now */
-    nic->port = p->number;
     nic->lid = p->attr.lid;
     nic->mtu = p->attr.active_mtu;
-    nic->ethernet = p->ethernet;
-    nic->iwarp = p->iwarp;
-    nic->updates = p->device_attr.atomic_cap != IBV_ATOMIC_NONE && !p->iwarp;
-    nic->cannot_fence = p->device_attr.vendor_id == SOFT_ROCE;
+    nic->needs_grh = p->attr.flags & IBV_QPF_GRH_REQUIRED;
     nic->pkey_index = p->pkey_index;
     nic->addresses = p->addresses;
     memcpy(nic->address, p->address, sizeof nic->address);
+}
+
+void nic_ask_again(const struct verbs *v, struct nic *nic)
+{
+    struct port p = {.context = nic->context, .number = nic->port};
+
+    if (!nic->iwarp && choose_again(&v->config, &p)) /* else with the next offer */
+        take_addresses(nic, &p);
+}
+
+static void take_port(struct nic *nic, struct port *p)
+{
+    const struct known *known = known_of(&p->device_attr);
+
+    nic->context = p->context;
+    p->context = NULL; /* it is the NIC's now */
+    nic->port = p->number;
+    take_addresses(nic, p);
+    nic->ethernet = p->ethernet;
+    nic->iwarp = p->iwarp;
+    nic->updates = p->device_attr.atomic_cap != IBV_ATOMIC_NONE && !p->iwarp;
+    nic->reorders = p->reorders;
+    nic->tells_packet = known->tells_packet;
+    nic->cannot_fence = known->cannot_fence;
     nic->reads = (uint32_t)least(p->device_attr.max_qp_rd_atom, READS_MOST);
+    nic->reads_asked = (uint32_t)least(p->device_attr.max_qp_init_rd_atom, READS_MOST);
+    if (nic->reads_asked == 0) /* its driver does not say */
+        nic->reads_asked = nic->reads;
     nic->sends_most = (uint32_t)least(p->device_attr.max_qp_wr, SEND_DEPTH);
     nic->sends_free = nic->sends_most - nic->sends_most / 8;
     nic->receives_most = (uint32_t)p->device_attr.max_srq_wr;
@@ -132,7 +155,7 @@ static bool add_block(struct nic *nic)
 
     if (nic->inbox_posted % INBOX_BLOCK || nic->inbox_mr[block])
         return true;
-    if (!nic->inbox[block] && !(nic->inbox[block] = malloc(bytes)))
+    if (!nic->inbox[block] && !(nic->inbox[block] = memory_pages(bytes)))
         return false;
     nic->inbox_mr[block] = ibv_reg_mr(nic->pd, nic->inbox[block], bytes, IBV_ACCESS_LOCAL_WRITE);
     return nic->inbox_mr[block] != NULL;

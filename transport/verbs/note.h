@@ -21,10 +21,11 @@ enum note_kind {
     NOTE_STOPPED,   /* it sends and takes no more; this is what it has taken */
     NOTE_REPLY,     /* a message's reply, for which no path is left */
     NOTE_BROKEN,    /* no path ever again: this link has been given up */
+    NOTE_ALIVE,     /* a reply is due, and takes its time */
 };
 
 enum {
-    NOTE_VERSION = 2,
+    NOTE_VERSION = 4,
     NOTE_MAGIC = 0x76485347, /* "GSHv" */
     NOTE_HEAD = 20,
     NOTE_ADDRESS = 20,
@@ -42,6 +43,7 @@ struct note {
     uint16_t lid;
     bool ethernet;
     bool gpu_below; /* NICs there do not get at GPU memory */
+    bool reorders;  /* as in struct nic */
     struct port_address address[ADDRESSES_MOST];
     int addresses;
     uint64_t base[TRANSPORT_SEGMENT_MAX], bytes[TRANSPORT_SEGMENT_MAX];
@@ -74,7 +76,7 @@ static inline size_t note_encode_offer(unsigned char *to, const struct note *n)
                                n->packet,
                                n->mtu,
                                n->reads,
-                               n->ethernet | (uint32_t)n->gpu_below << 1 |
+                               n->ethernet | (uint32_t)n->gpu_below << 1 | (uint32_t)n->reorders << 2 |
                                    (uint32_t)n->addresses << 8,
                                n->nics,
                                n->window,
@@ -134,6 +136,7 @@ static inline bool note_decode_offer(const unsigned char *in, size_t bytes, stru
     n->reads = number[3];
     n->ethernet = number[4] & 1;
     n->gpu_below = number[4] >> 1 & 1;
+    n->reorders = number[4] >> 2 & 1;
     n->addresses = (int)(number[4] >> 8);
     n->nics = number[5];
     n->window = number[6];
@@ -170,6 +173,7 @@ static inline bool note_decode(const unsigned char *in, size_t bytes, struct not
     case NOTE_READY:
     case NOTE_NONE:
     case NOTE_BROKEN:
+    case NOTE_ALIVE:
         return bytes == NOTE_HEAD;
     case NOTE_STOPPED:
         if (bytes != NOTE_STOPPED_BYTES || note_get32(in + NOTE_HEAD) > 1)

@@ -13,6 +13,9 @@
 #include "transport/verbs/cm.h"
 #include "transport/verbs/note.h"
 #include "transport/verbs/post.h"
+#include "transport/verbs/resolve.h"
+
+enum { SUBNET_PREFIX_BYTES = 8 }; /* of a GID of InfiniBand's */
 
 struct path *path_create(struct verbs *v, struct link *l, uint32_t number)
 {
@@ -38,6 +41,7 @@ void path_end(struct path *p)
     if (p->nic->iwarp)
         cm_end(p);
     p->heard = false;
+    resolve_abandon(p);
     if (p->qp)
         ibv_destroy_qp(p->qp);
     p->qp = NULL;
@@ -58,7 +62,8 @@ void path_free(struct path *p)
 
 /* ---- The queue pair ---- */
 
-/* With as much within work requests as the NIC takes, which it says by refusing more. */
+/* With as much within work requests as the NIC takes, which it says by EINVAL for more. Any other failure
+ * is of something else that is used up, and says nothing of the next queue pair, or of those there are. */
 static struct ibv_qp *create(struct path *p)
 {
     struct nic *nic = p->nic;
@@ -70,10 +75,12 @@ static struct ibv_qp *create(struct path *p)
         .cap = {.max_send_wr = nic->sends_most, .max_send_sge = 1},
     };
 
-    for (;; nic->inline_most /= 2) {
-        want.cap.max_inline_data = nic->inline_most;
+    for (uint32_t most = nic->inline_most;; most /= 2) {
+        want.cap.max_inline_data = most;
         struct ibv_qp *qp = ibv_create_qp(nic->pd, &want);
-        if (qp || nic->inline_most == 0)
+        if (qp)
+            p->inline_most = nic->inline_most = most;
+        if (qp || errno != EINVAL || most == 0)
             return qp;
     }
 }
@@ -83,9 +90,9 @@ static bool keep_texts(struct path *p)
 {
     const size_t bytes = SEND_DEPTH * sizeof *p->kept;
 
-    if (p->kept_mr || p->nic->inline_most >= sizeof *p->kept)
+    if (p->kept_mr || p->inline_most >= sizeof *p->kept)
         return true;
-    if (!p->kept && !(p->kept = calloc(SEND_DEPTH, sizeof *p->kept)))
+    if (!p->kept && !(p->kept = memory_pages(bytes)))
         return false;
     p->kept_mr = ibv_reg_mr(p->nic->pd, p->kept, bytes, IBV_ACCESS_LOCAL_WRITE);
     return p->kept_mr != NULL;
@@ -109,25 +116,27 @@ static bool make_queue_pair(struct verbs *v, struct path *p)
                               (p->nic->iwarp ? 0 : IBV_QP_PKEY_INDEX | IBV_QP_PORT));
 }
 
+/* A life begins with its queue pair. One that cannot be made leaves the path as it was, so that both
+ * sides go on counting the same lives. */
 bool path_begin(struct verbs *v, struct path *p, char *why, size_t why_size)
 {
-    p->life++;
+    if (p->tried) /* something of its NIC's may have changed */
+        nic_ask_again(v, p->nic);
     if (p->nic->gone || !make_queue_pair(v, p)) {
         snprintf(why, why_size, "verbs: %s: a queue pair to PE %d: %s", p->nic->name, p->link->pe,
                  p->nic->gone ? "the NIC is gone" : strerror(errno));
         path_end(p);
         p->state = PATH_DOWN;
         p->tried = true;
-        p->unsaid = SAY_NONE;
-        path_say_rest(v, p);
         return false;
     }
+    p->life++;
     p->mark = (uint64_t)(p->life & 7) << 60 | (uint64_t)p->index << 56 | (uint64_t)p->link->pe << 32;
     p->first_packet = ((uint32_t)v->config.pe * 0x9e3779b1u + (uint32_t)p->link->pe * 0x85ebca6bu +
                        p->life * 0xc2b2ae35u) >> 8;
     p->packet = p->packet_done = p->first_packet;
-    p->lone_most = p->nic->inline_most < SMALL_BYTES ? p->nic->inline_most : SMALL_BYTES;
-    p->fence = p->fence_read = p->last_read = p->done = p->sends;
+    p->lone_most = p->inline_most < SMALL_BYTES ? p->inline_most : SMALL_BYTES;
+    p->fence = p->fence_read = p->last_read = p->done = p->failed = p->sends;
     p->receives = p->drained = p->stopped_here = p->stopped_there = false;
     p->state = PATH_ASKED;
     p->unsaid = SAY_OFFER;
@@ -135,12 +144,12 @@ bool path_begin(struct verbs *v, struct path *p, char *why, size_t why_size)
     return true;
 }
 
-static bool can_receive(struct verbs *v, struct path *p, const struct note *o)
+static bool find_way(struct verbs *v, struct path *p, const struct note *o, struct ibv_qp_attr *receive)
 {
     const struct nic *nic = p->nic;
     const enum ibv_mtu mtu = o->mtu < (uint32_t)nic->mtu ? (enum ibv_mtu)o->mtu : nic->mtu;
     int mine = 0, theirs = 0;
-    struct ibv_qp_attr a = {
+    *receive = (struct ibv_qp_attr){
         .qp_state = IBV_QPS_RTR,
         .path_mtu = mtu,
         .dest_qp_num = o->queue,
@@ -159,27 +168,27 @@ static bool can_receive(struct verbs *v, struct path *p, const struct note *o)
     if (!choose_pair(nic->address, nic->addresses, o->address, o->addresses,
                      v->config.pe < p->link->pe, &mine, &theirs))
         return false;
-    a.ah_attr.grh.dgid = o->address[theirs].gid;
-    a.ah_attr.grh.sgid_index = nic->address[mine].index;
+    receive->ah_attr.grh.dgid = o->address[theirs].gid;
+    receive->ah_attr.grh.sgid_index = nic->address[mine].index;
+    receive->ah_attr.is_global |=
+        nic->needs_grh || memcmp(nic->address[mine].gid.raw, o->address[theirs].gid.raw,
+                                 SUBNET_PREFIX_BYTES) != 0; /* through a router */
     p->packet_shift = 7 + (int)mtu; /* IBV_MTU_256 is 1 */
-    return ibv_modify_qp(p->qp, &a,
-                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-                             IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0;
+    return true;
 }
 
-static bool can_send(struct verbs *v, struct path *p, const struct note *o)
+/* That there is a way to the other's, and what it is: by threads, since the kernel may look for it for long. */
+static bool begin_resolving(struct verbs *v, struct path *p, const struct note *o)
 {
-    uint32_t reads = o->reads < p->nic->reads ? o->reads : p->nic->reads;
-    struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTS,
-                            .timeout = (uint8_t)v->config.number(SETTING_IB_TIMEOUT),
-                            .retry_cnt = (uint8_t)v->config.number(SETTING_IB_RETRY),
-                            .rnr_retry = 6,
-                            .sq_psn = p->first_packet,
-                            .max_rd_atomic = (uint8_t)reads};
+    uint32_t reads = o->reads < p->nic->reads_asked ? o->reads : p->nic->reads_asked;
+    struct ibv_qp_attr receive, send = {.qp_state = IBV_QPS_RTS,
+                                        .timeout = (uint8_t)v->config.number(SETTING_IB_TIMEOUT),
+                                        .retry_cnt = (uint8_t)v->config.number(SETTING_IB_RETRY),
+                                        .rnr_retry = 6,
+                                        .sq_psn = p->first_packet,
+                                        .max_rd_atomic = (uint8_t)reads};
 
-    return ibv_modify_qp(p->qp, &a,
-                         IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                             IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC) == 0;
+    return find_way(v, p, o, &receive) && resolve_begin(v, p, &receive, &send);
 }
 
 /* ---- What is said ---- */
@@ -197,6 +206,7 @@ static void make_offer(const struct verbs *v, const struct path *p, struct note 
     n->lid = nic->lid;
     n->ethernet = nic->ethernet;
     n->gpu_below = v->gpu_below;
+    n->reorders = nic->reorders;
     n->addresses = nic->addresses;
     memcpy(n->address, nic->address, sizeof n->address);
     n->segments = (uint32_t)v->config.segments;
@@ -314,6 +324,7 @@ static void take_offer(struct verbs *v, struct path *p, const struct note *o)
         return;
     }
     p->heard = true;
+    p->reorders = p->nic->reorders || o->reorders;
     if (p->nic->iwarp) {
         p->packet_shift = 7 + (int)p->nic->mtu;
         if (!cm_connect(v, p, o))
@@ -322,27 +333,38 @@ static void take_offer(struct verbs *v, struct path *p, const struct note *o)
             path_connected(v, p);
         return;
     }
-    if (!can_receive(v, p, o) || !can_send(v, p, o)) {
-        char why[200];
-        snprintf(why, sizeof why, "%s (GSHMEM_IB_GID_INDEX and GSHMEM_IB_HCA choose another address)",
-                 strerror(errno));
-        path_refuse(v, p, why);
+    if (!begin_resolving(v, p, o))
+        path_resolved(v, p, errno);
+}
+
+void path_resolved(struct verbs *v, struct path *p, int error)
+{
+    char why[200];
+
+    if (p->state != PATH_ASKED)
+        return; /* it has stopped, and ends with its queue pair */
+    if (!error) {
+        can_receive_now(v, p);
         return;
     }
-    can_receive_now(v, p);
+    snprintf(why, sizeof why, "%s (GSHMEM_IB_GID_INDEX and GSHMEM_IB_HCA choose another address)", strerror(error));
+    path_refuse(v, p, why);
 }
 
 /* The other tries it again, or for the first time since this side could not. */
 static bool follow(struct verbs *v, struct path *p, const struct note *n)
 {
-    char why[300];
+    char why[300] = "verbs: memory cannot be registered, and no path is of use";
 
     if (n->kind != NOTE_OFFER || (p->state != PATH_DOWN && p->state != PATH_NONE))
         return false;
     p->tried = true;
-    if (path_begin(v, p, why, sizeof why))
+    if (!p->link->below_for_good && path_begin(v, p, why, sizeof why))
         return true;
     v->config.info("%s", why);
+    p->life = n->life; /* the other's began: it ends with this answer, on both sides */
+    p->unsaid = SAY_NONE;
+    path_say_rest(v, p);
     return false;
 }
 
@@ -361,7 +383,7 @@ void path_hear(struct verbs *v, struct path *p, const struct note *n)
         return; /* it broke meanwhile, and the other has been told, or will be */
     } else if (n->kind == NOTE_NONE) {
         give_up(v, p, "it has no NIC for this one");
-    } else if (n->kind == NOTE_OFFER && p->state == PATH_ASKED) {
+    } else if (n->kind == NOTE_OFFER && p->state == PATH_ASKED && !p->heard) {
         take_offer(v, p, n);
     } else if (n->kind == NOTE_READY && !p->peer_ready) {
         p->peer_ready = true;

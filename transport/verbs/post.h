@@ -23,13 +23,13 @@ static inline bool post_collected(struct verbs *v, struct path *p)
 
 /* A work request of one packet while nothing else is under way by its path, which leaves little to ask
  * for, is counted and remembered; false: something is. */
-static inline bool post_begin_alone(struct path *p, enum work_kind kind, uint32_t op)
+static inline bool post_begin_alone(struct path *p, enum work_kind kind, uint32_t op, uint32_t bytes)
 {
     if (p->sends != p->done || p->nic->works_left == 0)
         return false;
     p->nic->works_left--;
     p->work[p->sends++ % SEND_DEPTH] =
-        (struct work){.op = op, .packet_end = ++p->packet, .kind = (uint8_t)kind};
+        (struct work){.op = op, .packet_end = ++p->packet, .kind = (uint8_t)kind, .bytes = bytes};
     return true;
 }
 
@@ -79,7 +79,7 @@ static inline struct ibv_send_wr *post_take(struct verbs *v, struct path *p, enu
         return NULL;
     p->nic->works_left--;
     p->packet += packets;
-    p->work[p->sends % SEND_DEPTH] = (struct work){at, op, p->packet, (uint8_t)kind, behind_reads};
+    p->work[p->sends % SEND_DEPTH] = (struct work){at, op, p->packet, (uint8_t)kind, behind_reads, (uint32_t)bytes};
     p->sends++;
 
     struct ibv_send_wr *wr = &p->wr[p->batched];
@@ -110,7 +110,7 @@ static inline struct ibv_send_wr *post_next_kept(struct verbs *v, struct path *p
 static inline void post_within(struct path *p, struct ibv_send_wr *wr, const void *data,
                                uint32_t bytes)
 {
-    if (bytes <= p->nic->inline_most) {
+    if (bytes <= p->inline_most) {
         *wr->sg_list = (struct ibv_sge){(uintptr_t)data, bytes, 0};
         wr->send_flags |= IBV_SEND_INLINE;
         return;

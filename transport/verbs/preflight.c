@@ -8,7 +8,10 @@
 #include <string.h>
 
 #include "transport/verbs/choose.h"
+#include "transport/verbs/known.h"
+#include "runtime/base/settings.h"
 #include "transport/verbs/preflight.h"
+#include "transport/verbs/verbs.h"
 
 struct report {
     transport_line *line;
@@ -58,11 +61,34 @@ static void say_limits(const struct report *r, const struct port *p)
              d->max_qp, d->max_qp_wr, d->max_qp_rd_atom, d->max_cq, d->max_cqe, d->max_srq,
              d->max_srq_wr, d->max_mr);
     r->line(r->to, "", text);
+    if (!p->iwarp) {
+        snprintf(text, sizeof text, "writes of a queue pair are %s (%s; GSHMEM_IB_ORDER)",
+                 p->reorders ? "taken to be placed in any order, and signals are given by the owner's CPU"
+                             : "placed in order",
+                 known_of(d)->name);
+        r->line(r->to, "", text);
+    }
     snprintf(text, sizeof text, "%u B or more within a request; atomics %s", inline_of(p->context),
              d->atomic_cap == IBV_ATOMIC_NONE
                  ? "are not the NIC's, and are the owner's CPU's"
                  : "could be the NIC's, and are the owner's CPU's, as CPUs update the same words");
     r->line(r->to, "", text);
+}
+
+/* Of peers that are talked to, over one NIC. */
+static void say_cost(const struct report *r, const struct transport_config *config)
+{
+    const int queue_pairs = (int)config->number(SETTING_IB_QP_PER_PEER);
+    uint64_t here, of_nic;
+    char text[300];
+
+    link_cost(queue_pairs, &here, &of_nic);
+    snprintf(text, sizeof text,
+             "a peer takes %llu KiB, and some %llu KiB of its NIC's queues, for each pair of NICs (GSHMEM_IB_QP_PER_PEER=%d): "
+             "%llu and %llu MiB for 1,024 peers; more for those that are given more at once",
+             (unsigned long long)here >> 10, (unsigned long long)of_nic >> 10, queue_pairs,
+             (unsigned long long)here >> 10, (unsigned long long)of_nic >> 10);
+    r->line(r->to, "peers", text);
 }
 
 static void say_port(const struct report *r, const struct port *p, bool used)
@@ -81,7 +107,7 @@ static void say_port(const struct report *r, const struct port *p, bool used)
              p->iwarp      ? "active, iWARP"
              : p->ethernet ? "active, Ethernet (RoCE)"
                            : "active, InfiniBand",
-             choose_rate(&p->attr), mtus[mtu], p->where[0] ? ", " : "", p->where,
+             p->rate, mtus[mtu], p->where[0] ? ", " : "", p->where,
              used ? "  <- used by verbs"
              : p->spare
                  ? "; not used, as others have more than twice that rate (GSHMEM_IB_HCA names it)"
@@ -135,6 +161,8 @@ void preflight_report(const struct transport_config *config, const char *sys, tr
     for (int i = 0; i < n; i++)
         say_port(&r, &ports[i], !ports[i].spare && ports[i].ethernet == ports[0].ethernet &&
                                     ports[i].iwarp == ports[0].iwarp);
+    if (usable)
+        say_cost(&r, config);
     if (n == 0 && ports) {
         char why[300];
         if (choose_explain(config, ports, n, why, sizeof why))

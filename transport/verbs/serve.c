@@ -4,6 +4,7 @@
  * symmetric segments all the same. */
 #include <string.h>
 
+#include "device/device.h"
 #include "runtime/base/atomic_type.h"
 #include "transport/segment.h"
 #include "transport/verbs/note.h"
@@ -61,8 +62,10 @@ static bool take_keys(struct verbs *v, struct link *l, const struct message *m)
     uint64_t *key = &l->key[l->asked_segment][l->asked_chunk * (uint64_t)l->rails];
 
     l->asking = false;
-    if (!m->signal_op)
-        link_fail(v, l, GSHMEM_ERR_TRANSPORT, "verbs: it could not register its memory");
+    if (!m->signal_op && v->config.segment[l->asked_segment].by_nic)
+        link_fail(v, l, GSHMEM_ERR_TRANSPORT, "verbs: it could not register its memory, which NICs alone update");
+    else if (!m->signal_op)
+        link_go_below(v, l, "its memory cannot be registered");
     for (int i = 0; i < l->rails; i++) {
         if (m->signal_op >> i & 1)
             key[i] = 1ull << 32 | (uint32_t)(pair[i / 2] >> 32 * (i % 2));
@@ -77,7 +80,7 @@ bool serve_take_reply(struct verbs *v, struct link *l, const struct message *m)
     if (!is_after(m->number, l->replied))
         return l->mended; /* it has come before a path broke, and again after */
     for (uint32_t i = l->done; i != l->posted; i++) {
-        struct op *op = &l->op[i % OPS];
+        struct op *op = op_of(l, i);
         if (op->wants_reply && op->number == m->number && op->request.kind == TRANSPORT_ATOMIC &&
             op->request.old)
             memcpy(op->request.old, &m->a, 8);
@@ -88,32 +91,37 @@ bool serve_take_reply(struct verbs *v, struct link *l, const struct message *m)
 
 /* ---- Requests ---- */
 
-static bool do_put(struct verbs *v, const struct message *m)
+static enum served do_put(struct verbs *v, const struct message *m, struct serving *s)
 {
     const struct transport_config *c = &v->config;
+    const bool begun = s->update != 0; /* the heap may have shrunk since */
     char *at = segment_at(c, m->segment, m->offset, m->bytes);
     uint64_t *signal = NULL;
 
     if (m->signal_op)
         signal = (uint64_t *)(void *)segment_at_aligned(c, m->signal_segment, m->a, 8);
-    if (!at || m->signal_op > GSHMEM_SIGNAL_ADD || (m->signal_op && !signal))
-        return false;
-    if (m->bytes && gpu_store(v, m->segment, at, m->data, m->bytes))
-        return false;
-    return !signal || !gpu_signal(v, m->signal_segment, signal, m->signal_op, m->b);
+    if (!begun && ((!at && !s->stored) || m->signal_op > GSHMEM_SIGNAL_ADD || (m->signal_op && !signal)))
+        return SERVED_NEVER;
+    if (m->bytes && !s->stored && gpu_store(v, m->segment, at, m->data, m->bytes))
+        return SERVED_NEVER;
+    s->stored = true;
+    return m->signal_op ? gpu_signal(v, m->signal_segment, signal, m->signal_op, m->b, &s->update) : SERVED;
 }
 
-static bool do_atomic(struct verbs *v, const struct message *m, uint64_t *old)
+static enum served do_atomic(struct verbs *v, const struct message *m, struct serving *s, uint64_t *old)
 {
-    uint64_t bytes = atomic_type_bytes(m->type);
-    char *at = bytes ? segment_at_aligned(&v->config, m->segment, m->offset, bytes) : NULL;
+    const uint64_t bytes = atomic_type_bytes(m->type);
+    const struct device_update u = {
+        .op = (enum gshmem_amo)m->amo,
+        .type = m->type,
+        .at = bytes ? segment_at_aligned(&v->config, m->segment, m->offset, bytes) : NULL,
+        .operand = m->a,
+        .compare = m->b};
 
-    if (!at || m->amo > GSHMEM_AMO_XOR)
-        return false;
-    return !gpu_apply(v, m->segment, (enum gshmem_amo)m->amo, m->type, at, m->a, m->b, old);
+    return (u.at || s->update) && m->amo <= GSHMEM_AMO_XOR ? gpu_apply(v, m->segment, &u, &s->update, old) : SERVED_NEVER;
 }
 
-static bool do_update(struct verbs *v, const struct message_change *c)
+static enum served do_update(struct verbs *v, const struct message_change *c, struct serving *s)
 {
     const struct message update = {.segment = c->segment,
                                    .offset = c->offset,
@@ -122,22 +130,32 @@ static bool do_update(struct verbs *v, const struct message_change *c)
                                    .a = message_get64(c->data)};
     uint64_t old;
 
-    return c->amo != GSHMEM_AMO_COMPARE_SWAP && do_atomic(v, &update, &old);
+    return c->amo != GSHMEM_AMO_COMPARE_SWAP ? do_atomic(v, &update, s, &old) : SERVED_NEVER;
 }
 
-static bool do_changes(struct verbs *v, const struct message *m)
+static enum served do_change(struct verbs *v, const struct message_change *c, struct serving *s)
 {
-    const unsigned char *at = m->data;
-    struct message_change c = {.offset = 0};
+    char *to;
 
-    for (uint32_t left = m->bytes, taken; left; at += taken, left -= taken) {
-        if (!(taken = message_next_change(at, left, &c)))
-            return false;
-        char *to = c.bytes ? segment_at(&v->config, c.segment, c.offset, c.bytes) : NULL;
-        if (c.bytes ? !to || gpu_store(v, c.segment, to, c.data, c.bytes) : !do_update(v, &c))
-            return false;
+    if (c->bytes == 0)
+        return do_update(v, c, s);
+    to = segment_at(&v->config, c->segment, c->offset, c->bytes);
+    return to && !gpu_store(v, c->segment, to, c->data, c->bytes) ? SERVED : SERVED_NEVER;
+}
+
+static enum served do_changes(struct verbs *v, const struct message *m, struct serving *s)
+{
+    while (s->taken < m->bytes) {
+        struct message_change c = s->last;
+        const uint32_t taken = message_next_change((const unsigned char *)m->data + s->taken,
+                                                   m->bytes - s->taken, &c);
+        const enum served how = taken ? do_change(v, &c, s) : SERVED_NEVER;
+        if (how != SERVED)
+            return how;
+        s->taken += taken;
+        s->last = c;
     }
-    return true;
+    return SERVED;
 }
 
 /* All of them, or none. */
@@ -164,32 +182,46 @@ static void find_keys(struct verbs *v, const struct link *l, const struct messag
     answer->b = pair[1];
 }
 
-bool serve_do(struct verbs *v, struct link *l, const struct message *m)
+enum served serve_do(struct verbs *v, struct link *l, const struct message *m, struct serving *s)
 {
     struct message answer = {.number = m->number};
+    enum served how = SERVED;
 
-    l->served_number = m->number;
-    if (m->kind == MESSAGE_PUT || m->kind == MESSAGE_CHANGES) {
-        l->owes_reply = true;
-        return m->kind == MESSAGE_PUT ? do_put(v, m) : do_changes(v, m);
-    }
-    if (m->kind == MESSAGE_ATOMIC && !do_atomic(v, m, &answer.a))
-        return false;
-    if (m->kind == MESSAGE_KEY)
-        find_keys(v, l, m, &answer);
-    if (m->kind == MESSAGE_ATOMIC && !m->signal_op)
-        l->owes_reply = true;
+    if (m->kind == MESSAGE_PUT)
+        how = do_put(v, m, s);
+    else if (m->kind == MESSAGE_CHANGES)
+        how = do_changes(v, m, s);
+    else if (m->kind == MESSAGE_ATOMIC)
+        how = do_atomic(v, m, s, &answer.a);
     else
+        find_keys(v, l, m, &answer);
+    if (how != SERVED)
+        return how;
+    l->served_number = m->number;
+    if (m->kind == MESSAGE_KEY || (m->kind == MESSAGE_ATOMIC && m->signal_op))
         reply(v, l, answer);
-    return true;
+    else
+        l->owes_reply = true;
+    return SERVED;
 }
 
 bool serve_message(struct verbs *v, struct link *l, const struct message *m)
 {
+    struct serving s = {.update = 0};
+    enum served how;
+
     if (m->kind == MESSAGE_REPLY)
         return serve_take_reply(v, l, m);
     if (m->number != l->heard_number + 1) /* or it came by a path that broke, and again after */
         return l->mended && !is_after(m->number, l->heard_number);
     l->heard_number = m->number;
-    return stage_hears(l, m) ? stage_hear(v, l, m) : serve_do(v, l, m);
+    if (stage_hears(l, m))
+        return stage_hear(v, l, m, &s);
+    how = serve_do(v, l, m, &s);
+    if (how != SERVED_LATER)
+        return how == SERVED;
+    if (stage_hear(v, l, m, &s))
+        return true;
+    gpu_forget(v, &s.update);
+    return false;
 }

@@ -8,18 +8,25 @@
  * serves others is free again whatever they do: PEs that ask each other for all they have can
  * always be served.
  *
- * An owner moves a piece by the path that the message came by. If that breaks, it forgets what it
- * has not carried out, as if that had never come, and who asked asks again. Messages behind a piece
- * wait for it. */
+ * An owner moves a piece by the path that the message came by. If that breaks, it forgets the first piece
+ * that it has not carried out and all behind it, as if they had never come, and who asked asks again.
+ * Messages behind a piece wait for it.
+ *
+ * So do messages behind one that has the device update memory, which may take as long as kernels fill it. That
+ * one needs no path: it stays when its path breaks, as it may be half done. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "device/device.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/settings.h"
 #include "transport/segment.h"
+#include "transport/verbs/note.h"
 #include "transport/verbs/post.h"
 #include "transport/verbs/verbs.h"
 
-enum { PIECES = 32, HEARD = 64, PIECE_MOST = STAGING_LARGE };
+enum { PIECES = 32, HEARD = 64, PIECE_MOST = STAGING_LARGE, ALIVE_NS = 1000 * 1000 * 1000 };
 _Static_assert((int)PIECES > (int)WINDOW && (int)HEARD > (int)WINDOW + 1,
                "as many as can be without reply");
 
@@ -38,7 +45,8 @@ enum heard_state { HEARD_WAITS, HEARD_MOVES, HEARD_COPIED, HEARD_DONE };
 /* A message of the other's that is not carried out yet. */
 struct heard {
     struct message m;
-    enum heard_state state;
+    struct serving serving; /* of one without data to move, */
+    enum heard_state state; /* and of one with such: */
     uint64_t moved, bytes; /* of it: all there is, and now */
     uint32_t end;          /* the work request that moves them */
     struct staged *buffer;
@@ -51,6 +59,7 @@ struct stage {
     uint32_t held;        /* buffers for what goes out */
     struct heard heard[HEARD];
     uint32_t heard_first, heard_next;
+    uint64_t told_ns; /* when it was last said that this PE lives, or the wait for an update began; 0: there is none */
 };
 
 static struct stage *stage_of(struct verbs *v, struct link *l)
@@ -77,6 +86,13 @@ static struct ibv_mr *pool_of(struct verbs *v, struct nic *nic)
         nic->stage_mr =
             ibv_reg_mr(nic->pd, v->staging.memory, v->staging.bytes,
                        IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+    if (!nic->stage_mr && !v->staging.failed && !v->refusal_said) {
+        v->refusal_said = true;
+        v->config.fail(GSHMEM_ERR_TRANSPORT,
+                       "verbs: %s: registering %llu KiB of pinned buffers (GSHMEM_STAGING): %s (ulimit -l limits what "
+                       "may be pinned): GPU memory goes by TCP",
+                       nic->name, (unsigned long long)v->staging.bytes >> 10, strerror(errno));
+    }
     return nic->stage_mr;
 }
 
@@ -186,11 +202,7 @@ static bool ask(struct verbs *v, struct link *l, struct op *op, struct piece *p)
     struct ibv_mr *mr = find_local(v, l, op, p, &address);
 
     if (!mr) {
-        op->failure = op->failure
-                          ? op->failure
-                          : v->config.fail(GSHMEM_ERR_TRANSPORT,
-                                           "verbs: %s does not register what is to be staged",
-                                           l->up[0]->nic->name);
+        link_go_below(v, l, "what is to be staged cannot be registered");
         return false;
     }
     struct message m = {.kind = r->kind == TRANSPORT_PUT ? MESSAGE_TAKE : MESSAGE_GIVE,
@@ -288,7 +300,7 @@ static void land(struct verbs *v, struct link *l)
 
     for (uint32_t i = s->first; i != s->next; i++) {
         struct piece *p = piece_at(s, i);
-        struct op *op = &l->op[p->op % OPS];
+        struct op *op = op_of(l, p->op);
         if (p->state == PIECE_ASKED && !is_after(p->number, l->replied)) {
             gshmem_status_t status = GSHMEM_OK;
             const bool lands = p->buffer && op->request.kind == TRANSPORT_GET;
@@ -334,14 +346,14 @@ bool stage_hears(const struct link *l, const struct message *m)
     return is_of_data(m) || (l->stage && l->stage->heard_first != l->stage->heard_next);
 }
 
-bool stage_hear(struct verbs *v, struct link *l, const struct message *m)
+bool stage_hear(struct verbs *v, struct link *l, const struct message *m, const struct serving *begun)
 {
     struct stage *s = stage_of(v, l);
 
     if (!s || s->heard_next - s->heard_first == HEARD)
         return false;
     struct heard *h = heard_at(s, s->heard_next);
-    *h = (struct heard){.m = *m};
+    *h = (struct heard){.m = *m, .serving = *begun};
     if (is_of_data(m)) {
         const uint64_t bytes = m->b & 0xffffffff;
         if (!bytes || bytes > PIECE_MOST || !segment_at(&v->config, m->segment, m->offset, bytes))
@@ -372,23 +384,31 @@ static bool move(struct verbs *v, struct link *l, struct heard *h, struct ibv_sg
     return true;
 }
 
-static bool move_directly(struct verbs *v, struct link *l, struct heard *h, char *at)
+/* What the NIC is to move cannot be registered: the link goes below, and the other asks there. */
+static void give_up(struct verbs *v, struct link *l)
+{
+    link_go_below(v, l, "what is to be staged cannot be registered");
+}
+
+static void move_directly(struct verbs *v, struct link *l, struct heard *h, char *at)
 {
     h->bytes = (h->m.b & 0xffffffff) - h->moved;
     struct ibv_mr *mr = memory_of(v, l->heard_by->nic, at, &h->bytes);
 
     if (mr)
         move(v, l, h, (struct ibv_sge){(uintptr_t)at, (uint32_t)h->bytes, mr->lkey});
-    return mr != NULL;
+    else
+        give_up(v, l);
 }
 
-static bool move_buffer(struct verbs *v, struct link *l, struct heard *h)
+static void move_buffer(struct verbs *v, struct link *l, struct heard *h)
 {
     struct ibv_mr *mr = pool_of(v, l->heard_by->nic);
 
     if (mr)
         move(v, l, h, (struct ibv_sge){(uintptr_t)h->buffer->at, (uint32_t)h->bytes, mr->lkey});
-    return mr != NULL;
+    else
+        give_up(v, l);
 }
 
 static bool copy(struct heard *h, void *to, const void *from)
@@ -416,13 +436,18 @@ static bool go_on(struct verbs *v, struct link *l, struct heard *h)
     at += h->moved;
     switch (h->state) {
     case HEARD_WAITS:
-        if (!far)
-            return move_directly(v, l, h, at);
+        if (!far) {
+            move_directly(v, l, h, at);
+            return true;
+        }
         h->bytes = (h->m.b & 0xffffffff) - h->moved;
         if (!h->buffer && !(h->buffer = staging_take(&v->staging, STAGING_IN, h->bytes, NULL)))
             return !v->staging.failed;
         h->bytes = least(h->bytes, h->buffer->room);
-        return takes ? move_buffer(v, l, h) : copy(h, h->buffer->at, at);
+        if (!takes)
+            return copy(h, h->buffer->at, at);
+        move_buffer(v, l, h);
+        return true;
     case HEARD_MOVES:
         if (is_after(h->end, l->heard_by->done))
             return true;
@@ -435,54 +460,102 @@ static bool go_on(struct verbs *v, struct link *l, struct heard *h)
             return true;
         if (h->buffer->copied)
             return false;
-        if (!takes)
-            return move_buffer(v, l, h);
-        end_part(h);
+        if (takes)
+            end_part(h);
+        else
+            move_buffer(v, l, h);
         return true;
     default:
         return true;
     }
 }
 
-/* What has been heard, in its order: pieces overlap, but for those behind a fence; other messages do
- * not. */
+/* The device takes its time for an update. Who waits for the reply is told now and then that this PE lives, and
+ * would give it up otherwise (see listen_to_all in mend.c). */
+static void say_alive(struct verbs *v, struct link *l)
+{
+    const uint64_t patience = (uint64_t)v->config.number(SETTING_PEER_TIMEOUT) * 1000000000u;
+    const uint64_t now = clock_ns(), since = now - l->stage->told_ns;
+    const struct note alive = {.kind = NOTE_ALIVE};
+
+    if (!l->stage->told_ns ||
+        ((since >= ALIVE_NS || since >= patience / 8) && link_say(v, l, &alive)))
+        l->stage->told_ns = now;
+}
+
+/* The next step of a piece, or several; false: it has failed. */
+static bool move_on(struct verbs *v, struct link *l, struct heard *h)
+{
+    for (enum heard_state before = HEARD_DONE; h->state != before;) {
+        before = h->state;
+        if (!go_on(v, l, h))
+            return false;
+    }
+    if (h->state == HEARD_DONE && h == heard_at(l->stage, l->stage->heard_first)) {
+        l->served_number = h->m.number;
+        l->owes_reply = true;
+        l->stage->heard_first++;
+    }
+    return true;
+}
+
+/* The first, which is none of data. */
+static enum served serve_first(struct verbs *v, struct link *l)
+{
+    struct stage *s = l->stage;
+    struct heard *h = heard_at(s, s->heard_first);
+    const enum served how = serve_do(v, l, &h->m, &h->serving);
+
+    if (how == SERVED_LATER) {
+        say_alive(v, l);
+    } else if (how == SERVED) {
+        s->heard_first++;
+        s->told_ns = 0;
+    }
+    return how;
+}
+
+/* What has been heard, in its order. A piece that is behind no fence overlaps what is before it, be that other
+ * pieces or an update; a piece behind a fence does not, nor does any other message. */
 static bool serve(struct verbs *v, struct link *l)
 {
     struct stage *s = l->stage;
 
     for (uint32_t i = s->heard_first; is_after(s->heard_next, i); i++) {
         struct heard *h = heard_at(s, i);
-        const bool first = i == s->heard_first;
-        if (!first && (h->m.amo || !is_of_data(&h->m)))
+        const bool first = i == s->heard_first, data = is_of_data(&h->m);
+        if (!first && (h->m.amo || !data))
             break;
-        if (!is_of_data(&h->m)) {
-            s->heard_first++;
-            if (!serve_do(v, l, &h->m))
-                return false;
-            continue;
-        }
-        for (enum heard_state before = HEARD_DONE; h->state != before;) {
-            before = h->state;
-            if (!go_on(v, l, h))
-                return false;
-        }
-        if (first && h->state == HEARD_DONE) {
-            l->served_number = h->m.number;
-            l->owes_reply = true;
-            s->heard_first++;
-        }
+        if (data ? !move_on(v, l, h) : serve_first(v, l) == SERVED_NEVER)
+            return false;
     }
     v->held_back |= s->heard_first != s->heard_next;
     return true;
+}
+
+/* From that one on nothing has come. */
+static void drop_heard(struct link *l, uint32_t from)
+{
+    struct stage *s = l->stage;
+
+    for (; s->heard_next != from; s->heard_next--) {
+        struct heard *h = heard_at(s, s->heard_next - 1);
+        let_go(&h->buffer);
+        gpu_forget(l->verbs, &h->serving.update);
+    }
 }
 
 void stage_unhear(struct link *l)
 {
     struct stage *s = l->stage;
 
-    for (; s && s->heard_next != s->heard_first; s->heard_next--)
-        let_go(&heard_at(s, s->heard_next - 1)->buffer);
-    l->heard_number = l->served_number;
+    if (!s)
+        return;
+    uint32_t from = s->heard_first;
+    while (from != s->heard_next && !is_of_data(&heard_at(s, from)->m))
+        from++;
+    l->heard_number = l->served_number + (from - s->heard_first);
+    drop_heard(l, from);
 }
 
 /* ---- All ---- */
@@ -491,10 +564,9 @@ void stage_go_on(struct verbs *v, struct link *l)
 {
     if (l->state != LINK_FAILED)
         land(v, l);
-    if (l->state != LINK_FAILED && l->heard_by && !serve(v, l))
-        link_fail(
-            v, l, GSHMEM_ERR_TRANSPORT,
-            "verbs: what it asked for, of GPU memory through pinned buffers, could not be done");
+    if (l->state != LINK_FAILED && !serve(v, l))
+        link_fail(v, l, GSHMEM_ERR_TRANSPORT,
+                  "verbs: what it asked for, of GPU memory, could not be done");
 }
 
 bool stage_is_busy(const struct link *l)
@@ -511,7 +583,8 @@ void stage_end(struct link *l)
         if (p->state == PIECE_DONE)
             continue;
         let_go(&p->buffer);
-        l->op[p->op % OPS].pieces--;
+        op_of(l, p->op)->pieces--;
     }
-    stage_unhear(l);
+    if (s)
+        drop_heard(l, s->heard_first);
 }

@@ -1,13 +1,16 @@
 /* The transport over verbs: its life, and what drives it. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "runtime/base/descriptor.h"
 #include "runtime/base/settings.h"
 #include "transport/verbs/cm.h"
 #include "transport/verbs/preflight.h"
+#include "transport/verbs/resolve.h"
 #include "transport/verbs/verbs.h"
 
 static int usable(const struct transport_config *config, char *why, size_t why_size)
@@ -53,9 +56,9 @@ static gshmem_status_t verbs_open(const struct transport_config *config, struct 
     if (!v)
         return config->fail(GSHMEM_ERR_MEMORY, "verbs: out of memory");
     v->config = *config;
-    v->wait_fd = epoll_create1(EPOLL_CLOEXEC);
+    v->wait_fd = descriptor_keep(epoll_create1(EPOLL_CLOEXEC));
     v->to = calloc((size_t)config->n_pes, sizeof *v->to);
-    v->slots = malloc((size_t)SLOTS * SLOT_BYTES);
+    v->slots = memory_pages((size_t)SLOTS * SLOT_BYTES);
     for (int i = 0; i < SLOTS; i++)
         v->slot_free[i] = i;
     v->slots_left = SLOTS;
@@ -63,6 +66,11 @@ static gshmem_status_t verbs_open(const struct transport_config *config, struct 
     v->gather_from = (uint32_t)config->number(SETTING_IB_GATHER);
     v->gather_from = v->gather_from ? v->gather_from : UINT32_MAX;
     v->queue_pairs = (int)config->number(SETTING_IB_QP_PER_PEER);
+    /* Else a write after a fork gives this process other pages than those that NICs know, on kernels before 5.12. */
+    int unsafe = ibv_fork_init();
+    if (unsafe)
+        config->info("verbs: a child of fork may spoil this PE's queues on kernels before 5.12: ibv_fork_init: %s",
+                     strerror(unsafe));
     int found = nics_find(config, v->nic, why, sizeof why);
     v->nics = v->opened = found > 0 ? found : 0;
     for (int i = 0; i < v->nics; i++)
@@ -99,9 +107,11 @@ static void verbs_begin(struct transport *base, const struct transport_config *c
     char why[200];
 
     v->config = *config;
-    if (config->device && memory_of_device(v, why, sizeof why)) {
+    if (!memory_can_be_registered(v))
+        v->nics = 0;
+    if (v->nics && config->device && memory_of_device(v, why, sizeof why)) {
         config->info("verbs: NICs get at GPU memory %s", why);
-    } else if (config->device) {
+    } else if (v->nics && config->device) {
         v->gpu_below = true;
         config->info("verbs: GPU memory is copied through pinned buffers (GSHMEM_STAGING): %s", why);
     }
@@ -145,6 +155,7 @@ __attribute__((noinline)) static gshmem_status_t look_around(struct verbs *v, in
         mend_retry(v);
     if (v->connecting)
         cm_watch(v);
+    resolve_look(v);
     v->settled = v->links != NULL;
     for (struct link *l = v->links; l; l = l->next) {
         v->settled &= l->state == LINK_UP;
@@ -260,6 +271,7 @@ static void verbs_close(struct transport *base)
         v->to[l->pe] = NULL;
         link_close(v, l);
     }
+    resolve_close(v);
     for (int i = 0; i < v->opened; i++)
         nic_close(v, &v->nic[i]);
     staging_close(&v->staging);
@@ -291,9 +303,18 @@ static int verbs_updates(struct transport *base, char *why, size_t why_size)
     return atomics_possible((struct verbs *)base, why, why_size);
 }
 
+/* The NICs' connections live on in the child, but the peers learn from the transport below that this PE has ended. */
+static void verbs_leave_parent(struct transport *base)
+{
+    struct verbs *v = (struct verbs *)base;
+
+    v->below->ops->leave_parent(v->below);
+}
+
 const struct transport_ops gshmem_transport = {
     .size = sizeof(struct transport_ops),
     .version = TRANSPORT_VERSION,
+    .settings = settings_layout,
     .name = "verbs",
     .usable = usable,
     .open = verbs_open,
@@ -313,4 +334,5 @@ const struct transport_ops gshmem_transport = {
     .report = report,
     .forget = verbs_forget,
     .updates = verbs_updates,
+    .leave_parent = verbs_leave_parent,
 };

@@ -18,13 +18,15 @@
 #include "transport/verbs/rails.h"
 
 enum {
-    OPS = 256,         /* requests at a time to one PE; a power of two */
+    OPS = 256,         /* requests at a time to one PE; a power of two, as is */
+    OPS_FIRST = 8,     /* the room for them until more are under way at once */
     SMALL_BYTES = 128, /* a put's data up to here travels in the work request */
     SLOT_BYTES = TRANSPORT_COPIED,
     SLOTS = 512,      /* for what is copied on its way, of all links */
-    SEND_DEPTH = 512, /* work requests of a path; a power of two */
+    SLOTS_LEAST = 4,  /* of one link, when few are left */
+    SEND_DEPTH = 128, /* work requests of a path; a power of two */
     SEND_LEAST = 64,  /* and no NIC takes fewer */
-    BATCH = 32,       /* work requests posted at once */
+    BATCH = 16,       /* work requests posted at once */
     WINDOW = 24,      /* messages to one PE that have no reply yet */
     /* what a peer can have on its way to this PE: messages, replies, and two questions for keys */
     RECEIVES = 2 * WINDOW + 4,
@@ -53,8 +55,11 @@ struct link;
 struct note; /* note.h */
 struct updates; /* atomics.c */
 struct cm;   /* cm.c */
+struct resolver;  /* resolve.c: threads, */
+struct resolving; /* and a queue pair that they are at */
 struct stage; /* stage.c */
 struct rdma_cm_id;
+struct device_update; /* device/device.h */
 
 /* ---- One request on its way to one PE ---- */
 
@@ -72,7 +77,8 @@ struct op {
     uint32_t joined_end;          /* those that are part of it come before this one of the link's */
 
     struct {         /* all of it zero at first: */
-        uint64_t at; /* bytes that have been given to queue pairs */
+        uint64_t at; /* bytes that have been given to queue pairs, but for */
+        struct hole *hole; /* these; NULL: none */
         struct gathered
             *gathered;     /* what is small, this and all that is part of it; NULL: it is alone */
         uint64_t expected; /* what the NIC is to find where it updates */
@@ -91,6 +97,13 @@ struct op {
         bool staged;  /* through buffers, by pieces */
     };
     unsigned char small[SMALL_BYTES];
+};
+
+/* Bytes of a request that a path was given and that did not arrive by it, while what lies behind them was
+ * given to others. */
+struct hole {
+    struct hole *next; /* further behind, and not adjacent */
+    uint64_t at, bytes;
 };
 
 /* A request that has become part of the one before it. */
@@ -134,6 +147,7 @@ struct work {
     uint32_t packet_end; /* the number of the packet behind its last */
     uint8_t kind;
     bool behind_reads; /* the NIC held it back until all reads before it had come */
+    uint32_t bytes;    /* of the op's */
 };
 
 struct path {
@@ -150,12 +164,18 @@ struct path {
     uint32_t first_packet; /* its number */
     int packet_shift;      /* log2 of a packet's bytes */
     bool receives;         /* it knows which packet it would take */
+    bool reorders;         /* one of its two NICs does: its writes are in no order until they are done */
     bool peer_ready;       /* it said so before its offer was heard */
 
     bool drained, stopped_here, stopped_there;
+    uint32_t given, failed; /* the last work request of its queue pair when it broke; the last that has failed */
+    uint64_t broke_at;     /* ns */
     struct rdma_cm_id *connection; /* of iWARP's, which is made beside the queue pair: */
-    bool connecting, connected, heard; /* heard: the other's offer */
+    bool connecting, connected;
+    uint64_t connecting_ns;            /* for how long */
     uint32_t peer_queue, peer_packet;
+    bool heard;                  /* the other's offer, in this life */
+    struct resolving *resolving; /* its queue pair is being told of that; or NULL */
     struct note *stopped; /* [2], while it stops: what this side says then, and the other */
 
     uint32_t sends, done; /* work requests, counted for ever */
@@ -168,7 +188,8 @@ struct path {
     struct ibv_sge sge[BATCH];
     struct ibv_send_wr lone; /* a small put's that goes alone, but for what each has of its own */
     struct ibv_sge lone_sge;
-    uint32_t lone_most; /* its bytes; 0: the NIC takes none within a work request */
+    uint32_t inline_most; /* bytes within a work request of its queue pair */
+    uint32_t lone_most;   /* of `lone`; 0: none go within it */
     struct message_bytes text[BATCH];
     struct message_bytes *kept; /* [SEND_DEPTH]: what NICs cannot take inline, until it is done */
     struct ibv_mr *kept_mr;
@@ -213,18 +234,21 @@ struct link {
     uint16_t lacks;         /* paths of the peer's that this side has not, and has not said so yet */
     uint8_t receiving;      /* NICs that have receives for it */
     bool mended;            /* messages may have come twice */
+    bool below_for_good;    /* some memory cannot be registered: no path is tried again */
     char refused[400];      /* what the peer would not do; "": nothing */
     uint64_t retry_at;    /* ns: when paths that are down are tried again */
     unsigned retries;
 
-    struct op *op;                  /* [OPS] */
+    struct op *op;                  /* [depth]: see op_of */
+    uint32_t depth;
     uint32_t posted, issuing, done; /* requests, counted for ever */
-    struct joined *joined;          /* [JOINED] */
+    struct joined *joined;          /* [JOINED]; NULL until something is gathered, as is */
     uint32_t joined_first, joined_next;
     struct gathered *gathered;      /* [GATHERS] */
     uint32_t gathered_first, gathered_next;
     struct gathered *collecting; /* the last, while more of the CPU's memory may join it; or NULL */
     uint32_t below_left;            /* that the transport below carries */
+    int slots;                      /* of the transport's, that its requests hold */
     uint32_t held;                  /* whose signals wait, or updates */
     struct path *updater; /* the path to that NIC of the peer's which makes its updates; or NULL */
     struct updates *updates;        /* NULL until there are some */
@@ -239,8 +263,11 @@ struct link {
     struct path *heard_by;       /* where the last came from */
     struct stage *stage;         /* NULL until something is staged */
     bool gpu_below;              /* the other's NICs do not get at its GPU's memory */
+    bool heard_now, heard_any; /* notes: since it was last listened to, and ever */
+    bool broken_unsaid;        /* it has failed, and the peer has not been told */
+    bool owed_then;            /* the peer owed something when it was last listened to */
     uint32_t replied_then, heard_then; /* when it was last listened to, */
-    uint64_t silent_ns;                /* and for how long it has owed replies and sent nothing */
+    uint64_t silent_ns;                /* and for how long it has owed something and sent nothing */
     uint32_t window;             /* messages without reply that the other has room for */
     uint64_t *key[TRANSPORT_SEGMENT_MAX]; /* [chunk][rails] of the peer's */
     struct rail rail[RAILS_MOST];         /* pairs of NICs, */
@@ -253,9 +280,25 @@ struct link {
     uint64_t asked_chunk;
     uint32_t asked_number;
 
-    bool owes_reply;               /* to heard_number */
+    bool owes_reply;               /* to served_number */
     struct message reply[REPLIES]; /* the last ones; those from reply_next on are yet to be sent */
     uint32_t reply_next, reply_end;
+};
+
+/* ---- A message of the other's that this PE carries out ---- */
+
+enum served {
+    SERVED,
+    SERVED_LATER, /* not to its end: the device is at an update */
+    SERVED_NEVER, /* it makes no sense, or has failed */
+};
+
+/* How far it has got; all of it zero at first. */
+struct serving {
+    uint64_t update;            /* the device's ticket for one that is under way; 0: none is */
+    uint32_t taken;             /* bytes of its changes that are made, */
+    struct message_change last; /* the last of those, */
+    bool stored;                /* or a put's data is in its place */
 };
 
 /* ---- A NIC that this PE uses ---- */
@@ -274,11 +317,14 @@ struct nic {
     bool ethernet, iwarp;
     bool updates; /* it makes atomics */
     bool cannot_fence; /* work behind reads is held back here */
+    bool reorders;     /* it may place writes of a queue pair in another order than theirs */
+    bool tells_packet; /* which packet a queue pair would take next */
     enum ibv_mtu mtu;
-    uint32_t reads; /* at a time, of one queue pair */
+    uint32_t reads, reads_asked; /* at a time, of one queue pair: by others here, and by this side */
+    bool needs_grh; /* InfiniBand's port takes nothing without a global header */
     uint32_t receives_most, sends_most, completions_most;
     uint32_t sends_free;  /* of sends_most, for requests: the rest is for replies and questions */
-    uint32_t inline_most; /* bytes within a work request */
+    uint32_t inline_most; /* bytes within a work request of the next queue pair, as far as is known */
     uint8_t place, distance; /* as in struct rail_end */
     char name[120];       /* for people: device, port, address; */
     char chosen[80];      /* and why it was */
@@ -308,6 +354,7 @@ struct verbs {
     enum transport_way way;             /* to memory of a device's own */
     register_dma_buf *register_dma_buf; /* NULL: this libibverbs has none */
     bool gpu_below;                     /* NICs do not get at it: it is staged */
+    bool refusal_said;                  /* that some memory cannot be registered: once is enough */
     struct staging staging;
     struct link **to;  /* [PE]: NULL until it is first talked to */
     struct link *links; /* list of those */
@@ -319,6 +366,8 @@ struct verbs {
     int wait_fd;        /* epoll: that of the transport below, and the NICs' channels */
     bool held_back;     /* some link has batched requests, or something unsaid */
     int connecting;     /* paths of iWARP's */
+    struct resolver *resolver; /* NULL until one is needed */
+    int resolving;      /* queue pairs that it was given, and that have not been taken back */
     int stopping;       /* paths that wait for their completions to be drained */
     unsigned rounds;
     uint64_t listened_at; /* ns */
@@ -329,6 +378,12 @@ struct verbs {
 static inline bool is_after(uint32_t a, uint32_t b)
 {
     return (int32_t)(a - b) > 0;
+}
+
+/* Of a number that has been given to a request which is not done, or to the next one. */
+static inline struct op *op_of(const struct link *l, uint32_t number)
+{
+    return &l->op[number & (l->depth - 1)];
 }
 
 static inline bool is_near(const struct link *l, int segment, uint64_t offset, uint64_t bytes)
@@ -348,6 +403,8 @@ int nics_find(const struct transport_config *config, struct nic nic[NICS_MOST], 
               size_t why_size);
 gshmem_status_t nic_open(struct verbs *v, struct nic *nic);
 void nic_close(struct verbs *v, struct nic *nic);
+/* Its addresses, which have another place in the port's table, or are others, after its link was down. */
+void nic_ask_again(const struct verbs *v, struct nic *nic);
 int nic_reads_into(const struct nic *nic); /* the rights that memory needs for it */
 /* Room in the queue of receives for one more peer; false: there is none left. */
 bool nic_add_receives(struct verbs *v, struct nic *nic);
@@ -365,9 +422,14 @@ struct ibv_mr *memory_of_chunk(struct verbs *v, struct nic *nic, unsigned segmen
 bool memory_is_pinned(const struct verbs *v, int segment, uint64_t offset, uint64_t bytes);
 void memory_forget(struct verbs *v, int segment, uint64_t offset, uint64_t bytes);
 void memory_release(struct verbs *v, struct nic *nic);
+/* Whole pages for what NICs read and write, to be freed: on kernels before 5.12 a child of fork does not get the pages
+ * that are registered, and would miss what else lay there (see ibv_fork_init). */
+void *memory_pages(size_t bytes);
 /* Any memory of this process. */
 struct ibv_mr *memory_register(struct verbs *v, struct nic *nic, void *at, uint64_t bytes,
                                bool of_device, int access);
+/* Tries whether a limit of the process leaves room for what is registered at a time; if not, that has been said. */
+bool memory_can_be_registered(struct verbs *v);
 /* Whether all NICs get at memory of the device's, and how, or why not. */
 bool memory_of_device(struct verbs *v, char *why, size_t why_size);
 
@@ -377,11 +439,17 @@ bool gpu_has(const struct verbs *v, const void *at, uint64_t bytes);
 /* From any memory of this process to the CPU's, and back. */
 gshmem_status_t gpu_fetch(struct verbs *v, void *to, const void *from, uint64_t bytes);
 gshmem_status_t gpu_deliver(struct verbs *v, void *to, const void *from, uint64_t bytes);
+/* What NICs have written to its memory is seen by kernels that run. */
+gshmem_status_t gpu_flush(struct verbs *v);
 /* In a segment of this PE's, for a peer. */
 gshmem_status_t gpu_store(struct verbs *v, unsigned segment, char *at, const void *data, uint64_t bytes);
-gshmem_status_t gpu_signal(struct verbs *v, unsigned segment, uint64_t *at, int op, uint64_t value);
-gshmem_status_t gpu_apply(struct verbs *v, unsigned segment, enum gshmem_amo amo, int type, void *at,
-                          uint64_t operand, uint64_t compare, uint64_t *old);
+/* Updates. SERVED_LATER: the device is at it, or at too many others, and the same call with the same
+ * *ticket, 0 at first, is to come again. */
+enum served gpu_signal(struct verbs *v, unsigned segment, uint64_t *at, int op, uint64_t value,
+                       uint64_t *ticket);
+enum served gpu_apply(struct verbs *v, unsigned segment, const struct device_update *u,
+                      uint64_t *ticket, uint64_t *old);
+void gpu_forget(struct verbs *v, uint64_t *ticket); /* nobody asks for it again */
 
 /* ---- reach.c ---- */
 
@@ -410,6 +478,8 @@ void path_come_up(struct verbs *v, struct path *p);
 /* It finds no way, and the other is told. */
 void path_refuse(struct verbs *v, struct path *p, const char *why);
 void path_connected(struct verbs *v, struct path *p); /* of iWARP's */
+/* Its queue pair has been told of its peer, or cannot be. */
+void path_resolved(struct verbs *v, struct path *p, int error);
 void path_end(struct path *p); /* nothing is read or written for it any more */
 void path_free(struct path *p);
 
@@ -436,12 +506,25 @@ void link_say_rest(struct verbs *v, struct link *l);
 bool link_say(struct verbs *v, struct link *l, const struct note *n);
 /* A path of it has come, or gone: which are used now, and whether any. */
 void link_settle(struct verbs *v, struct link *l);
+/* Memory that it takes cannot be registered: what has not arrived, and all that follows, goes by the transport
+ * below. */
+void link_go_below(struct verbs *v, struct link *l, const char *why);
 /* All its requests end with that; the transport's user is told why, unless why is NULL. */
 void link_fail(struct verbs *v, struct link *l, gshmem_status_t status, const char *why);
 void link_close(struct verbs *v, struct link *l);
 bool link_is_busy(const struct link *l);
 /* There is other memory in the peer's segment from here on. */
 void link_forget(struct link *l, int segment, uint64_t offset, uint64_t bytes);
+/* Bytes that a peer takes at first with so many queue pairs: of this PE's, and within a NIC or beside it. */
+static inline void link_cost(int queue_pairs, uint64_t *here, uint64_t *of_nic)
+{
+    enum { WORK_BYTES = 64 + sizeof(struct message_bytes) }; /* as ConnectX has it: what is within it, and its head */
+
+    *here = sizeof(struct link) + OPS_FIRST * sizeof(struct op) + RECEIVES * sizeof(struct message_bytes) +
+            (unsigned)queue_pairs * sizeof(struct path);
+    *of_nic = (unsigned)queue_pairs * (SEND_DEPTH * WORK_BYTES + RECEIVES * 64);
+}
+
 /* Room for the keys of the peer's chunks. */
 bool link_remember(struct link *l, const struct note *offer);
 
@@ -472,12 +555,18 @@ static inline void issue_batched(struct verbs *v, struct link *l)
 /* To be called now and then: marks of what is long done would seem to lie ahead when 2^31 work
  * requests have followed, which may be some minutes. */
 void issue_move_marks(struct link *l);
-/* Work that did not arrive is to be issued again; so are messages behind that number. */
-void issue_again(struct link *l, const struct work *w);
+/* Which bytes of an op a path is to be given next; false: none are left. And so many of them were. */
+bool issue_next_piece(const struct op *op, uint64_t *at, uint64_t *bytes);
+void issue_took_piece(struct op *op, uint64_t bytes);
+/* Work that did not arrive is to be issued again (false: out of memory); so are messages behind that
+ * number. */
+bool issue_again(struct link *l, const struct work *w);
 void issue_unheard(struct link *l, uint32_t heard);
 uint32_t issue_number(const struct link *l, const struct op *op); /* a request's, of its link's */
 /* Registers the program's own memory for this request alone. */
 struct ibv_mr *issue_register_alone(struct verbs *v, struct nic *nic, struct op *op);
+/* Whether there is room for one more; ops may lie elsewhere then. */
+bool issue_has_room(struct verbs *v, struct link *l);
 /* An op that is not posted yet, behind the last; there is one. */
 struct op *issue_open(struct link *l, const struct transport_request *request);
 /* Parts of an op; false: not now. A message that changes memory, */
@@ -487,6 +576,11 @@ bool issue_small(struct verbs *v, struct link *l, struct op *op, uint64_t at,
                  const struct message_change *put);
 /* Whether what changes memory as a message may not have done so, which a fence wants done. */
 bool issue_has_unapplied(const struct link *l);
+/* Before the transport below carries a request: whether all messages before its fence have been applied. What they
+ * update may take its time, while other requests overtake them. */
+bool issue_may_go_below(struct link *l, struct op *op);
+/* Whether the next write would have to wait for others, as its path reorders; a message would not. */
+bool issue_waits_for_writes(const struct link *l);
 
 /* ---- gather.c ---- */
 
@@ -568,6 +662,10 @@ void atomics_free(struct link *l);
 void finish_some(struct verbs *v, struct link *l);
 /* Hands all requests to the transport below. */
 void finish_below(struct verbs *v, struct link *l);
+/* A part of an op for that transport (its end is filled in here); false: it is full. */
+bool finish_part_below(struct verbs *v, struct link *l, struct op *op, struct transport_request *r);
+/* The last part has been handed to it. */
+void finish_all_below(struct op *op);
 /* Where a request's data is: here, or in its copy. */
 void *finish_data(const struct verbs *v, const struct op *op);
 
@@ -577,7 +675,7 @@ int complete_some(struct verbs *v); /* how much happened */
 /* All that can be done for a link: ends what is done, replies, and gives the queue pair more. */
 void complete_go_on(struct verbs *v, struct link *l);
 
-/* ---- stage.c: through pinned buffers, where NICs do not get at a GPU's memory ---- */
+/* ---- stage.c: through pinned buffers, where NICs do not get at a GPU's memory; and what waits for a GPU ---- */
 
 /* Whether a segment of the other's is such memory. */
 bool stage_is_far(const struct verbs *v, const struct link *l, int segment);
@@ -591,8 +689,9 @@ bool stage_to_below(struct link *l, struct op *op);
 void stage_forget(struct link *l, uint32_t heard);
 /* Whether a message waits for those before it, or for data; and to take such. */
 bool stage_hears(const struct link *l, const struct message *m);
-bool stage_hear(struct verbs *v, struct link *l, const struct message *m);
-/* The path by which they came has broken: those not carried out have not come. */
+bool stage_hear(struct verbs *v, struct link *l, const struct message *m, const struct serving *begun);
+/* The path by which they came has broken: the first whose data that path was to move has not come, nor what is
+ * behind it. What is before it stays. */
 void stage_unhear(struct link *l);
 void stage_go_on(struct verbs *v, struct link *l);
 bool stage_is_busy(const struct link *l);
@@ -600,7 +699,8 @@ void stage_end(struct link *l);
 
 /* ---- serve.c ---- */
 
-bool serve_do(struct verbs *v, struct link *l, const struct message *m); /* in its turn */
+/* Goes on with a message, in its turn. */
+enum served serve_do(struct verbs *v, struct link *l, const struct message *m, struct serving *s);
 
 /* Carries out a message; false: it makes no sense. */
 bool serve_message(struct verbs *v, struct link *l, const struct message *m);

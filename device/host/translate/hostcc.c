@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "runtime/base/descriptor.h"
 #include "translate.h"
 
 /* A command line that grows. */
@@ -461,6 +462,10 @@ int main(int argc, char **argv)
     struct job job = {.folder = ""};
     int i = 1, status;
 
+    if (descriptor_fill_standard() != 0) { /* pipes and files must not become one of them */
+        fprintf(stderr, "gshmem-hostcc: /dev/null: %s\n", strerror(errno));
+        return 1;
+    }
     if (argc == 2 && strcmp(argv[1], "--translate") == 0)
         return !translate_source(STDIN_FILENO, stdout) || fflush(stdout) != 0;
     for (; i < argc && strcmp(argv[i], "--") != 0; i++)

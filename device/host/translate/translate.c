@@ -9,10 +9,14 @@
  *                                    gshmem_host::kernel<void(int a), k>::launch("k", b); }
  *     __shared__ T a[3], b;        struct s { T a[3], b; }; auto &a = shared<s>().a; auto &b = …
  *     extern __shared__ T a[];     T *a = dynamic shared memory
+ *     [=](int i) { return a[i]; }  [=](int i) { auto &a = shared<s>().a; { return a[i]; } }
  *
  * So a __global__ function becomes the call that launches it, with C++'s own rules for overloads,
  * template arguments and conversions; its parameters are captured by the lambda. Lines stay where
- * they are: what the compiler says is about the user's own. */
+ * they are: what the compiler says is about the user's own.
+ *
+ * What is __shared__ has static storage for CUDA: lambdas do not copy it, and a case of a switch may stand behind
+ * it. Here it is a reference, so lambdas that would copy it name it again, and of a switch it stands in front. */
 #define _GNU_SOURCE
 #include <stdarg.h>
 #include <stdlib.h>
@@ -545,6 +549,51 @@ static bool outside_functions(const struct translation *t, size_t i)
     return true;
 }
 
+/* The { of the block that token i is in, or count. */
+static size_t block_start(const struct translation *t, size_t i)
+{
+    const struct source *s = &t->source;
+
+    while (i-- > 0) {
+        if (is(t, i, "}") || is(t, i, ")") || is(t, i, "]"))
+            i = token_opening(s, i);
+        else if (is(t, i, "{"))
+            return i;
+        if (i >= s->count)
+            break;
+    }
+    return s->count;
+}
+
+/* The word switch whose block begins at token open, or count. */
+static size_t switch_of(const struct translation *t, size_t open)
+{
+    size_t condition = open && open < t->source.count && is(t, open - 1, ")") ? token_opening(&t->source, open - 1)
+                                                                             : t->source.count;
+
+    return condition && condition < t->source.count && is(t, condition - 1, "switch") ? condition - 1
+                                                                                     : t->source.count;
+}
+
+/* Puts what declares shared memory where the declaration from `start` on stands; or, of a block that is a
+ * switch's, before that, in a block of their own. */
+static void declare(struct translation *t, size_t start, const char *text)
+{
+    size_t open = block_start(t, start), word = switch_of(t, open), none = t->source.count;
+    size_t close = word < none ? token_closing(&t->source, open) : none;
+
+    if (close >= none) {
+        edits_insert(&t->edits, start_of(t, start), "%s", text);
+        return;
+    }
+    edits_insert(&t->edits, start_of(t, word), "{ %s; ", text);
+    edits_insert(&t->edits, end_of(t, close), " }");
+}
+
+/* extern __shared__ T name[], outside of functions: a name of the library's own variable for it. */
+static const char everywhere[] =
+    "extern __thread %s *%s __asm__(\"gshmem_host_dynamic_here\") __attribute__((tls_model(\"initial-exec\")))";
+
 static void translate_dynamic(struct translation *t, size_t start, size_t end)
 {
     const struct source *s = &t->source;
@@ -554,19 +603,90 @@ static void translate_dynamic(struct translation *t, size_t start, size_t end)
         complain(t, start, "extern __shared__ declares one array without a size: T name[]");
         return;
     }
-    struct text type = type_text(t, start, name_at, true);
+    struct text type = type_text(t, start, name_at, true), text = {NULL, 0};
     char *name = text_of(t, name_at, name_at + 1);
-    if (!type.bytes || !name)
-        t->edits.out_of_memory = true;
-    else if (outside_functions(t, start))
-        edits_insert(&t->edits, start_of(t, start),
-                     "static const ::gshmem_host::dynamic_shared<%s> %s{}", type.bytes, name);
+    if (type.bytes && name && outside_functions(t, start))
+        append(&text, everywhere, type.bytes, name);
+    else if (type.bytes && name)
+        append(&text, "%s *%s = (%s *)gshmem_host_shared_dynamic()", type.bytes, name, type.bytes);
+    if (text.bytes)
+        declare(t, start, text.bytes);
     else
-        edits_insert(&t->edits, start_of(t, start), "%s *%s = (%s *)gshmem_host_shared_dynamic()",
-                     type.bytes, name, type.bytes);
+        t->edits.out_of_memory = true;
     edits_remove(&t->edits, start_of(t, start), start_of(t, end));
+    free(text.bytes);
     free(type.bytes);
     free(name);
+}
+
+/* ---- Lambdas ---- */
+
+/* The { of the lambda that begins with the [ at i and copies what it names ([=…]), or count. */
+static size_t copying_lambda(const struct translation *t, size_t i)
+{
+    const struct source *s = &t->source;
+
+    if (!is(t, i + 1, "=") || !(is(t, i + 2, "]") || is(t, i + 2, ",")))
+        return s->count;
+    for (i = token_closing(s, i) + 1; i < s->count && !is(t, i, "{"); i++) {
+        if (is(t, i, ";") || is(t, i, ")") || is(t, i, "}"))
+            return s->count;
+        if (is(t, i, "("))
+            i = token_closing(s, i);
+        if (i >= s->count)
+            break;
+    }
+    return i;
+}
+
+static bool is_named(const struct translation *t, size_t from, size_t to, const char *name)
+{
+    for (size_t i = from; i < to; i++) {
+        if (is(t, i, name))
+            return true;
+    }
+    return false;
+}
+
+/* Whether the lambda from the [ at i to its body captures it expressly, or has a parameter of that name. What else
+ * names it there, a decltype, takes no copy. */
+static bool declares(const struct translation *t, size_t i, size_t body, const char *name)
+{
+    const struct source *s = &t->source;
+    static const char *const behind[] = {",", ")", "=", "[", NULL};
+    size_t captures = token_closing(s, i), open = captures + 1;
+
+    if (is_named(t, i, captures, name))
+        return true;
+    while (open < body && !is(t, open, "("))
+        open++;
+    for (size_t j = open + 1, end = open < body ? token_closing(s, open) : 0; j < end; j++) {
+        if (is(t, j, "(") || is(t, j, "[") || is(t, j, "{"))
+            j = token_closing(s, j);
+        else if (is(t, j, name) && is_any(t, j + 1, behind))
+            return true;
+    }
+    return false;
+}
+
+/* Lambdas in the block of the declaration that ends at `end` name what it declares by themselves, unless a
+ * parameter has that name. The body keeps a block of its own, in which it may declare another of it. */
+static void name_in_lambdas(struct translation *t, size_t end, const char *name, const char *number)
+{
+    const struct source *s = &t->source;
+    size_t open = block_start(t, end), stop = open < s->count ? token_closing(s, open) : s->count;
+
+    for (size_t i = end; i < stop; i++) {
+        size_t body = is(t, i, "[") ? copying_lambda(t, i) : s->count;
+        size_t close = body < s->count ? token_closing(s, body) : s->count;
+
+        if (close >= s->count || declares(t, i, body, name) || !is_named(t, body, close, name))
+            continue;
+        edits_insert(&t->edits, end_of(t, body),
+                     " auto &%s __attribute__((unused)) = ::gshmem_host::shared<gshmem_host_shared_%s>().%s; {",
+                     name, number, name);
+        edits_insert(&t->edits, start_of(t, close), "}");
+    }
 }
 
 static void translate_static(struct translation *t, size_t start, size_t end)
@@ -585,22 +705,29 @@ static void translate_static(struct translation *t, size_t start, size_t end)
         free(type.bytes);
         return;
     }
-    edits_insert(&t->edits, start_of(t, start),
-                 "struct gshmem_host_shared_%s { %s; }; gshmem_host_shared_%s &gshmem_host_here_%s "
-                 "= ::gshmem_host::shared<gshmem_host_shared_%s>()",
-                 number, type.bytes ? type.bytes : "", number, number, number);
+    struct text text = {NULL, 0};
+    append(&text,
+           "struct gshmem_host_shared_%s { %s; }; gshmem_host_shared_%s &gshmem_host_here_%s "
+           "= ::gshmem_host::shared<gshmem_host_shared_%s>()",
+           number, type.bytes ? type.bytes : "", number, number, number);
     for (size_t i = start; i < end;) {
         size_t stop = item_end(t, i, end), name_at = declared_name(t, i, stop);
         char *name = name_at < stop ? text_of(t, name_at, name_at + 1) : NULL;
 
-        if (name)
-            edits_insert(&t->edits, start_of(t, start), "; auto &%s = gshmem_host_here_%s.%s", name,
-                         number, name);
-        else
+        if (name) {
+            append(&text, "; auto &%s = gshmem_host_here_%s.%s", name, number, name);
+            name_in_lambdas(t, end, name, number);
+        } else {
             complain(t, start, "cannot find the name that this __shared__ declares");
+        }
         free(name);
         i = stop + 1;
     }
+    if (text.bytes)
+        declare(t, start, text.bytes);
+    else
+        t->edits.out_of_memory = true;
+    free(text.bytes);
     edits_remove(&t->edits, start_of(t, start), start_of(t, end));
     free(type.bytes);
 }

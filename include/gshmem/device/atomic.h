@@ -70,6 +70,7 @@ GSHMEM_KERNEL T gshmem_kernel_update(T *there, T operand, T compare)
     typename gshmem_word<sizeof(T)>::type *at = (typename gshmem_word<sizeof(T)>::type *)there;
     typename gshmem_word<sizeof(T)>::type bits = gshmem_bits_of(operand);
 
+    static_assert(amo >= GSHMEM_AMO_FETCH && amo <= GSHMEM_AMO_XOR, "an atomic that has a case here");
     switch (amo) {
     case GSHMEM_AMO_FETCH:
         gshmem_kernel_may_wait();
@@ -88,9 +89,10 @@ GSHMEM_KERNEL T gshmem_kernel_update(T *there, T operand, T compare)
         return gshmem_of_bits<T>(atomicOr_system(at, bits));
     case GSHMEM_AMO_XOR:
         return gshmem_of_bits<T>(atomicXor_system(at, bits));
-    default:
-        return gshmem_kernel_add(there, operand);
+    case GSHMEM_AMO_ADD:
+        break;
     }
+    return gshmem_kernel_add(there, operand);
 }
 
 /* NULL also for an object that is not aligned to its size. */
@@ -138,6 +140,16 @@ gshmem_kernel_post_atomic(const struct gshmem_device_ctx *c, struct gshmem_comma
         return gshmem_kernel_issue(c, &command, fetch ? &result : NULL, bytes, pe, NULL);
     command.pe = (uint32_t)c->world[pe];
     return gshmem_kernel_ask(c, &command, fetch ? &result : NULL, NULL);
+}
+
+/* The same of one whose old value has to go somewhere. */
+GSHMEM_KERNEL_RARE gshmem_status_t
+gshmem_kernel_post_atomic_fetch(const struct gshmem_device_ctx *c, struct gshmem_command command,
+                                size_t bytes, void *fetch, int pe)
+{
+    if (!fetch && gshmem_kernel_has_pe(c, pe))
+        return gshmem_kernel_refuse_null(c, command, bytes);
+    return gshmem_kernel_post_atomic(c, command, bytes, fetch, pe);
 }
 
 /* The old value's bits; 0 after a failure, which goes to the error policy. */
@@ -197,8 +209,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_atomic_fetch_nbi(gshmem_ctx_t ctx, T
     const struct gshmem_device_ctx *c = gshmem_kernel_ctx(ctx);
     T *there = gshmem_kernel_reach_atomic(c, target, pe);
 
-    if (!there)
-        return gshmem_kernel_post_atomic(
+    if (!there || !fetch)
+        return gshmem_kernel_post_atomic_fetch(
             c,
             gshmem_kernel_atomic_command(amo, gshmem_type_of<T>(), target, gshmem_bits_of(operand),
                                          gshmem_bits_of(compare)),

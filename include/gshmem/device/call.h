@@ -179,8 +179,8 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_call_meet(const struct gshmem_k
 {
     gshmem_kernel_load_round<scope>(r, call->source);
     gshmem_status_t status = gshmem_kernel_meet<scope>(r, GSHMEM_OK);
-    if (status == GSHMEM_ERR_MISMATCH && gshmem_kernel_rank<scope>() == 0)
-        gshmem_kernel_fault(call->handle, call->what, GSHMEM_FAULT_OTHERS, NULL, 0);
+    if (status && gshmem_kernel_rank<scope>() == 0)
+        gshmem_kernel_explain(r->team, call->what, status);
     return status;
 }
 

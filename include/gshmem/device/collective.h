@@ -29,8 +29,8 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_sync_team(gshmem_team_t team)
     if (barrier && gshmem_kernel_rank<scope>() == 0)
         mine = gshmem_kernel_quiet(GSHMEM_CTX_DEFAULT);
     gshmem_status_t status = gshmem_kernel_meet<scope>(&r, mine);
-    if (status == GSHMEM_ERR_MISMATCH && gshmem_kernel_rank<scope>() == 0)
-        gshmem_kernel_fault(team, GSHMEM_COLLECTIVE_SYNC, GSHMEM_FAULT_OTHERS, NULL, 0);
+    if (status && gshmem_kernel_rank<scope>() == 0)
+        gshmem_kernel_explain(t, GSHMEM_COLLECTIVE_SYNC, status);
     return status;
 }
 

@@ -24,14 +24,15 @@ enum gshmem_command_kind {
     GSHMEM_COMMAND_SIGNAL,  /* amo is an enum gshmem_signal_op */
     GSHMEM_COMMAND_RAISE,   /* hands the gshmem_status_t in `type` to the error policy, and answers */
     GSHMEM_COMMAND_REFUSE,  /* nothing: says that a call (a kind in `type`, 0: fence or quiet, and its
-                               amo) has a PE (in `size`) or, if `local` is not 0, a context that is
-                               none, and answers with the status */
+                               amo) has a mistake, a gshmem_refusal in `local`, and answers with the
+                               status */
     GSHMEM_COMMAND_REFUSE_COLLECTIVE, /* the same for a gshmem_collective in `type`; amo says why */
     GSHMEM_COMMAND_REFUSE_WAIT, /* the same for a gshmem_wait_call in `amo`, of variables of `type` bytes
                                    at `address`; `local` is its cmp, `size` a gshmem_wait_lack */
     GSHMEM_COMMAND_FENCE, /* what is behind it may not overtake what is before it in its channel, nor
                              what is before three positions in the context's other channels, in their
                              order: `address`, `local`, `size`; of fewer the last of these */
+    GSHMEM_COMMAND_FLUSH, /* nothing: answers when kernels see what NICs have written to the GPU's memory */
 };
 
 /* A context with more channels waits in a fence until the proxy has taken what is in the others. */
@@ -67,7 +68,29 @@ enum gshmem_collective_fault {
     GSHMEM_FAULT_OTHERS,    /* another PE made another call, or could not make this one */
     GSHMEM_FAULT_STRIDES,   /* one is not positive: dst in `address`, sst in `size` */
     GSHMEM_FAULT_MEMBERS,   /* the team has more than `size` */
+    GSHMEM_FAULT_LEFT,      /* a PE has left the job: `size` is the team's failure, which says which */
 };
+
+/* A team's failure: which PE of the job has left it, and how; none: 0. */
+GSHMEM_DEVICE uint64_t gshmem_failure_left(uint32_t status, uint32_t pe, uint32_t way)
+{
+    return status | way << 8 | (uint64_t)pe << 32;
+}
+
+GSHMEM_DEVICE uint32_t gshmem_failure_status(uint64_t failure)
+{
+    return failure & 255;
+}
+
+GSHMEM_DEVICE uint32_t gshmem_failure_way(uint64_t failure)
+{
+    return failure >> 8 & 255;
+}
+
+GSHMEM_DEVICE uint32_t gshmem_failure_pe(uint64_t failure)
+{
+    return (uint32_t)(failure >> 32);
+}
 
 enum gshmem_wait_call {
     GSHMEM_WAIT_UNTIL = 1,
@@ -79,6 +102,12 @@ enum gshmem_wait_call {
     GSHMEM_WAIT_TEST_ALL,
     GSHMEM_WAIT_TEST_ANY,
     GSHMEM_WAIT_TEST_SOME,
+};
+
+enum gshmem_refusal {
+    GSHMEM_REFUSED_PE,  /* there is none of the number in `size` */
+    GSHMEM_REFUSED_CTX, /* the context is none */
+    GSHMEM_REFUSED_NULL /* the object that is not symmetric is NULL, of `size` bytes, or PEs */
 };
 
 enum gshmem_wait_lack { GSHMEM_LACKS_NOTHING, GSHMEM_LACKS_VALUES, GSHMEM_LACKS_INDICES };
@@ -143,6 +172,12 @@ GSHMEM_DEVICE int gshmem_command_publishes(struct gshmem_slot slot)
     uint64_t kind = slot.word[0] & 31, more = slot.word[0] >> 57 & 1;
 
     return kind == GSHMEM_COMMAND_PUT || kind == GSHMEM_COMMAND_GET || more;
+}
+
+/* Whether a failure of it goes to the error policy, since its caller gets no status. */
+GSHMEM_DEVICE int gshmem_command_raises(struct gshmem_slot slot)
+{
+    return (slot.word[0] >> 58 & 1) || (slot.word[0] & 31) == GSHMEM_COMMAND_RAISE;
 }
 
 /* Marks a command with where its answer goes. */

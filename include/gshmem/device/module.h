@@ -34,6 +34,7 @@ static struct gshmem_device_module gshmem_device_module_here = {
     NULL,
 };
 
+#ifdef GSHMEM_HOST_DEVICE
 __attribute__((constructor)) static void gshmem_device_module_begin(void)
 {
     gshmem_device_register(&gshmem_device_module_here);
@@ -43,5 +44,20 @@ __attribute__((destructor)) static void gshmem_device_module_end(void)
 {
     gshmem_device_unregister(&gshmem_device_module_here);
 }
+
+#else
+/* An object, whose constructor runs behind all functions of this translation unit that are constructors: one of
+ * these makes the variables that are filled known to CUDA. */
+static struct gshmem_device_registration {
+    gshmem_device_registration()
+    {
+        gshmem_device_register(&gshmem_device_module_here);
+    }
+    ~gshmem_device_registration()
+    {
+        gshmem_device_unregister(&gshmem_device_module_here);
+    }
+} gshmem_device_registered;
+#endif
 
 #endif

@@ -209,8 +209,9 @@ GSHMEM_KERNEL_RARE size_t gshmem_kernel_spread(const struct gshmem_device_team *
 
 /* The members' elements at source combined by the switch: into out alone, or (everywhere) into all
  * members' copies of it. How many bytes, whole words of them; 0: not by the switch. */
-template <int scope, class T, bool everywhere>
-GSHMEM_KERNEL size_t gshmem_kernel_switch(int op, const struct gshmem_device_team *t, T *out,
+template <int scope, class T>
+GSHMEM_KERNEL size_t gshmem_kernel_switch(bool everywhere, int op,
+                                          const struct gshmem_device_team *t, T *out,
                                           const T *source, size_t bytes)
 {
     const size_t words = bytes / sizeof(struct gshmem_switch_word);
@@ -242,9 +243,9 @@ GSHMEM_KERNEL size_t gshmem_kernel_spread(const struct gshmem_device_team *, voi
     return 0;
 }
 
-template <int scope, class T, bool everywhere>
-GSHMEM_KERNEL size_t gshmem_kernel_switch(int, const struct gshmem_device_team *, T *, const T *,
-                                          size_t)
+template <int scope, class T>
+GSHMEM_KERNEL size_t gshmem_kernel_switch(bool, int, const struct gshmem_device_team *, T *,
+                                          const T *, size_t)
 {
     return 0;
 }

@@ -18,27 +18,25 @@ GSHMEM_KERNEL void gshmem_kernel_fence_stores(void)
 /* To any other peer: the proxy is told where the fence is, in all channels of the context. What had
  * been issued there before the fence, by whomever, has a smaller position than the tickets read
  * here, and the proxy comes to it first, however late it is written to the ring; what this thread
- * issues from now on is behind the command.
+ * issues from now on is behind the command. What the host had issued is posted already.
  *
  * The positions are read before the command takes its own: so no two fences can each wait for what
- * is behind the other. And if all tickets are what the last fence of this channel left, nothing has
- * been issued since, and it will do (tests/model/fence.pml). */
+ * is behind the other. No fence is left out, whatever the tickets are: they are read one after the
+ * other, and may have been equal at no moment (tests/model/fence.pml). */
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_fence_on(const struct gshmem_device_ctx *c)
 {
     const uint32_t own = gshmem_kernel_block() & (c->channels - 1);
-    const struct gshmem_device_channel *channel = &c->channel[own];
     struct gshmem_command command = {};
-    uint64_t sum = 0, end = 0;
     gshmem_status_t status = GSHMEM_OK;
+    uint64_t end;
 
     command.kind = GSHMEM_COMMAND_FENCE;
 #pragma unroll 1
     for (uint32_t i = 0; i < c->channels; i++) {
         uint64_t ticket = gshmem_device_load(c->channel[i].ring.ticket);
-        sum += ticket;
-        if (i == own) {
-            end = ticket;
-        } else if (c->channels <= GSHMEM_FENCE_CHANNELS) {
+        if (i == own)
+            continue;
+        if (c->channels <= GSHMEM_FENCE_CHANNELS) {
             command.address = command.local;
             command.local = command.size;
             command.size = ticket;
@@ -47,13 +45,10 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_fence_on(const struct gshmem_de
         }
     }
     gshmem_kernel_fence_stores(); /* and the tickets are read before one is taken */
-    if (status || sum == gshmem_device_load(channel->fenced))
+    if (status)
         return status;
-    sum -= end;
-    status = gshmem_kernel_post(c, channel, 1, gshmem_command_encode(&command),
-                                gshmem_kernel_second(NULL), &end);
-    gshmem_device_store(channel->fenced, sum + end);
-    return status;
+    return gshmem_kernel_post(c, &c->channel[own], 1, gshmem_command_encode(&command),
+                              gshmem_kernel_second(NULL), &end);
 }
 
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_fence(gshmem_ctx_t ctx)
@@ -61,11 +56,11 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_fence(gshmem_ctx_t ctx)
     const struct gshmem_device_ctx *c = gshmem_kernel_ctx(ctx);
 
     if (!gshmem_kernel_exists(c))
-        return GSHMEM_ERR_ARGUMENT;
+        return gshmem_kernel_refuse(c, {}, 0, false);
     if (c->proxied)
         return gshmem_kernel_fence_on(c);
     gshmem_kernel_fence_stores();
-    return GSHMEM_OK;
+    return c->n_pes ? GSHMEM_OK : gshmem_kernel_without_job(false);
 }
 
 /* Waits until all of a channel before `end` is done; what has failed there is answered once. It
@@ -85,20 +80,44 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_quiet_to(const struct gshmem_device_
     return status;
 }
 
-/* Waits on positions: of every channel of the context, what had been issued when it was called. */
+/* Until all is done that the host had issued on the context; what has failed there is answered once. */
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_quiet_host(const struct gshmem_device_ctx *c)
+{
+    struct gshmem_host_operations *host = c->host;
+    const uint64_t end = gshmem_load_relaxed(&host->issued);
+    struct gshmem_kernel_wait w = {};
+    gshmem_status_t status = GSHMEM_OK;
+
+    /* acquire: pairs with the release of who counts it: what a get brought is there, and the failure */
+    while (gshmem_load_acquire(&host->done) < end && !status)
+        status = gshmem_kernel_wait_proxy(&w, c->job->failure);
+    gshmem_kernel_waited();
+    const uint64_t failed = gshmem_load_relaxed(&host->failed);
+    if (status || failed == gshmem_load_relaxed(&host->told))
+        return status;
+    gshmem_store_relaxed(&host->told, failed);
+    return (gshmem_status_t)(failed & 255);
+}
+
+/* Waits on positions: of every channel of the context, what had been issued when it was called, and of
+ * the host. */
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_quiet_on(const struct gshmem_device_ctx *c)
 {
     gshmem_status_t status = GSHMEM_OK;
 
     if (!gshmem_kernel_exists(c))
-        return GSHMEM_ERR_ARGUMENT;
+        return gshmem_kernel_refuse(c, {}, 0, false);
     __threadfence_system();
     if (c->n_pes == 0)
-        return GSHMEM_ERR_STATE;
+        return gshmem_kernel_without_job(false);
     for (uint32_t i = 0; i < c->channels; i++) {
         const struct gshmem_device_channel *channel = &c->channel[i];
         gshmem_status_t one =
             gshmem_kernel_quiet_to(c, channel, gshmem_device_load(channel->ring.ticket));
+        status = status ? status : one;
+    }
+    if (c->host) {
+        gshmem_status_t one = gshmem_kernel_quiet_host(c);
         status = status ? status : one;
     }
     return status;
@@ -114,6 +133,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_pe_quiet(gshmem_ctx_t ctx, const int
 {
     const struct gshmem_device_ctx *c = gshmem_kernel_ctx(ctx);
 
+    if (c && n && !target_pes)
+        return gshmem_kernel_refuse_null(c, {}, n);
     for (size_t i = 0; c && i < n; i++) {
         if (!gshmem_kernel_has_pe(c, target_pes[i]))
             return gshmem_kernel_refuse(c, {}, target_pes[i], false);

@@ -65,6 +65,13 @@ GSHMEM_KERNEL void *gshmem_kernel_mapped(uintptr_t address)
 #endif
 }
 
+/* An object that is not symmetric is this PE's own or nobody's; what begins in a symmetric segment runs past
+ * its end. */
+GSHMEM_KERNEL_RARE void *gshmem_kernel_own(const struct gshmem_device_ctx *c, const void *mine, int pe)
+{
+    return c->own && pe == c->my_pe && mine && !gshmem_kernel_symmetric(c, mine, 0) ? (void *)mine : NULL;
+}
+
 /* Where pe's copy of the `bytes` bytes at `mine` is mapped; NULL: it is not, or is not symmetric, or
  * there is no such PE. */
 GSHMEM_KERNEL void *gshmem_kernel_reach(const struct gshmem_device_ctx *c, const void *mine,
@@ -75,7 +82,9 @@ GSHMEM_KERNEL void *gshmem_kernel_reach(const struct gshmem_device_ctx *c, const
     if (!gshmem_kernel_has_pe(c, pe))
         return NULL;
     const uintptr_t *peer = gshmem_kernel_peers(c, mine, bytes, &offset);
-    return peer && peer[pe] ? gshmem_kernel_mapped(peer[pe] + offset) : NULL;
+    if (!peer)
+        return gshmem_kernel_own(c, mine, pe);
+    return peer[pe] ? gshmem_kernel_mapped(peer[pe] + offset) : NULL;
 }
 
 /* ---- Commands ------------------------------------------------------------------------------- */
@@ -208,6 +217,21 @@ GSHMEM_KERNEL bool gshmem_kernel_claim(const struct gshmem_device_job *job, uint
     return false;
 }
 
+/* The proxy has said what was wrong with a call; whose it was it does not know. */
+GSHMEM_KERNEL_RARE void gshmem_kernel_say_where(gshmem_status_t status)
+{
+#ifdef GSHMEM_HOST_DEVICE
+    char where[200];
+
+    if (status != GSHMEM_ERR_ARGUMENT && status != GSHMEM_ERR_NOT_SYMMETRIC)
+        return;
+    gshmem_host_name_thread(where, sizeof where);
+    gshmem_device_say_where(where);
+#else
+    (void)status;
+#endif
+}
+
 /* Asks by a slot that was taken, and gives it back. */
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_ask_by(const struct gshmem_device_ctx *c, uint32_t slot,
                                                    uint32_t tag, uint32_t n,
@@ -233,7 +257,25 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_ask_by(const struct gshmem_device_ct
         value[1] = gshmem_load_relaxed(&r->value[1]);
     }
     gshmem_let_go(&c->job->response_owner[slot], tag << 1);
+    if (answer & 255)
+        gshmem_kernel_say_where((gshmem_status_t)(answer & 255));
     return (gshmem_status_t)(answer & 255);
+}
+
+/* Before gshmem_init, or after gshmem_finalize. The host device says so, once; a GPU has nobody to ask for that.
+ * raises: the caller gets no status; it goes to the error policy, or ends the kernel of a GPU. */
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_without_job(bool raises)
+{
+#ifdef GSHMEM_HOST_DEVICE
+    char where[200];
+
+    gshmem_host_name_thread(where, sizeof where);
+    gshmem_device_without_job(where, raises);
+#else
+    if (raises)
+        __trap();
+#endif
+    return GSHMEM_ERR_STATE;
 }
 
 /* Slots of commands come by value: they stay in registers. A lane that has taken a response slot asks
@@ -250,7 +292,7 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_ask_slots(const struct gshmem_d
     uint32_t slot, tag;
 
     if (!c->job)
-        return GSHMEM_ERR_STATE;
+        return gshmem_kernel_without_job(gshmem_command_raises(first));
     while (!answered && !status) {
         answered = gshmem_kernel_claim(c->job, &slot, &tag);
         status = answered ? gshmem_kernel_ask_by(c, slot, tag, n, first, second, value)
@@ -276,6 +318,23 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_ask(const struct gshmem_device_ctx *
                                    gshmem_kernel_second(second), value);
 }
 
+/* ---- Data of NICs ---------------------------------------------------------------------------- */
+
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_flush(void)
+{
+    struct gshmem_command command = {};
+
+    command.kind = GSHMEM_COMMAND_FLUSH;
+    return gshmem_kernel_ask(&gshmem_device_here.ctx, &command, NULL, NULL);
+}
+
+/* For who has seen what came behind data that a NIC may have written to this GPU's memory: sees that data, too, from
+ * here on, on GPUs that do not see to that themselves. */
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_settle(void)
+{
+    return GSHMEM_LIKELY(!gshmem_device_here.flushes) ? GSHMEM_OK : gshmem_kernel_flush();
+}
+
 /* ---- Failures ------------------------------------------------------------------------------- */
 
 /* Has the proxy say, as it does for the host's calls, that there is no such PE, or no such context:
@@ -291,9 +350,25 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_refuse(const struct gshmem_devi
     command.amo = about.amo;
     command.raises = raises;
     command.address = about.address;
-    command.local = !c;
+    command.local = c ? GSHMEM_REFUSED_PE : GSHMEM_REFUSED_CTX;
     command.size = (uint64_t)(int64_t)pe;
     return gshmem_kernel_ask(c ? c : &gshmem_device_here.ctx, &command, NULL, NULL);
+}
+
+/* The same of a call whose object that is not symmetric is NULL: the source of a put, what a get or an atomic
+ * brings, the PEs of pe_quiet. */
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_refuse_null(const struct gshmem_device_ctx *c,
+                                                             struct gshmem_command about, size_t size)
+{
+    struct gshmem_command command = {};
+
+    command.kind = GSHMEM_COMMAND_REFUSE;
+    command.type = about.kind;
+    command.amo = about.amo;
+    command.address = about.address;
+    command.local = GSHMEM_REFUSED_NULL;
+    command.size = size;
+    return gshmem_kernel_ask(c, &command, NULL, NULL);
 }
 
 /* Hands a failure to the error policy, from functions that return no status. */
@@ -307,6 +382,16 @@ GSHMEM_KERNEL_RARE void gshmem_kernel_raise(const struct gshmem_device_ctx *c,
     gshmem_kernel_ask(c, &command, NULL, NULL);
 }
 
+/* gshmem_kernel_settle, for calls that return no status: false where that has failed, which they would not tell. */
+GSHMEM_KERNEL bool gshmem_kernel_has_settled(void)
+{
+    gshmem_status_t status = gshmem_kernel_settle();
+
+    if (status)
+        gshmem_kernel_raise(&gshmem_device_here.ctx, status);
+    return !status;
+}
+
 /* A command that is answered by a quiet, but at once if it is known to be wrong. */
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_issue(const struct gshmem_device_ctx *c,
                                                   struct gshmem_command *command,
@@ -318,8 +403,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_issue(const struct gshmem_device_ctx
     if (!gshmem_kernel_has_pe(c, pe))
         return gshmem_kernel_refuse(c, *command, pe, false);
     command->pe = (uint32_t)c->world[pe];
-    if (!gshmem_kernel_symmetric(c, (const void *)command->address, bytes))
-        return gshmem_kernel_ask(c, command, second, NULL);
+    if (!gshmem_kernel_symmetric(c, (const void *)command->address, bytes)) /* nothing may be anywhere, also at NULL */
+        return bytes || second ? gshmem_kernel_ask(c, command, second, NULL) : GSHMEM_OK;
     return gshmem_kernel_post(c, gshmem_kernel_channel(c), second ? 2 : 1,
                               gshmem_command_encode(command), gshmem_kernel_second(second),
                               end ? end : &ignored);

@@ -13,9 +13,10 @@
 /* ---- Combining ------------------------------------------------------------------------------ */
 
 /* As on the host: integers wrap, and min and max take the second if neither is less or more. What
- * is called with a constant has no switch left. */
+ * is called with a constant has no switch left. Who calls has looked whether the operation exists. */
 template <class T> GSHMEM_KERNEL T gshmem_kernel_combine(int op, T x, T y)
 {
+    static_assert(GSHMEM_OP_XOR + 1 == GSHMEM_OP_COUNT, "all operations have a case here");
     const bool real = (T)0.5 != (T)0;
     typedef unsigned long long bits;
 
@@ -32,9 +33,10 @@ template <class T> GSHMEM_KERNEL T gshmem_kernel_combine(int op, T x, T y)
         return (T)((bits)x & (bits)y);
     case GSHMEM_OP_OR:
         return (T)((bits)x | (bits)y);
-    default:
+    case GSHMEM_OP_XOR:
         return (T)((bits)x ^ (bits)y);
     }
+    return x;
 }
 
 /* What is combined with the first operand, in order. */
@@ -223,62 +225,57 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_combine_members(int op,
 /* What differs between reductions of equal size. */
 template <class T> GSHMEM_KERNEL uint32_t gshmem_kernel_variant(int op)
 {
-    return (uint32_t)op << 5 | (uint32_t)((T)0.5 != (T)0) << 4 | (uint32_t)((T)-1 < (T)0) << 3 |
-           (uint32_t)sizeof(T) >> 1;
+    static_assert((int)GSHMEM_OP_COUNT <= 8 && (int)GSHMEM_TYPE_COUNT <= 32, "both fit into 8 bits");
+    return (uint32_t)op << 5 | (uint32_t)gshmem_type_of<T>();
 }
 
-/* In place works, as no other member reads or writes this one's part, of any member. */
+/* Both calls. n: elements of the source that a reduce-scatter gives a member. A reduction in place works,
+ * as no other member reads or writes this one's part, of any member. In place, a reduce-scatter's dest is a
+ * part of the source that another member reads: the own part, which none reads, takes the result until all
+ * have done with theirs. */
 template <int scope, class T>
-GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_large(int op, const struct gshmem_device_team *t,
-                                                         const struct gshmem_kernel_call *call)
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_large(bool scatters, int op,
+                                                         const struct gshmem_device_team *t,
+                                                         const struct gshmem_kernel_call *call,
+                                                         size_t n)
 {
     const struct gshmem_kernel_part part = gshmem_kernel_part(&t->ctx, call->dest_bytes);
-    const T *source = (const T *)((const char *)call->source + part.begin);
-    T *mine = (T *)((char *)call->dest + part.begin);
+    const size_t begin = scatters ? (uint32_t)t->ctx.my_pe * n * sizeof(T) : part.begin;
+    const size_t bytes = scatters ? n * sizeof(T) : part.bytes;
+    T *source = (T *)((char *)call->source + begin), *dest = (T *)call->dest;
+    T *mine = !scatters                    ? (T *)((char *)dest + begin)
+              : call->dest == call->source ? source
+                                           : dest;
     gshmem_status_t status = gshmem_kernel_open<scope>(t, call);
 
     if (status)
         return status;
-    const size_t done = gshmem_kernel_switch<scope, T, true>(op, t, mine, source, part.bytes);
-    const size_t left = part.bytes - done;
-    mine += done / sizeof(T);
-    status = gshmem_kernel_combine_members<scope>(op, t, mine, source + done / sizeof(T),
+    const size_t done = gshmem_kernel_switch<scope, T>(!scatters, op, t, mine, source, bytes);
+    const size_t left = bytes - done;
+    T *rest = mine + done / sizeof(T);
+    status = gshmem_kernel_combine_members<scope>(op, t, rest, source + done / sizeof(T),
                                                   left / sizeof(T));
-    gshmem_kernel_sync<scope>();
-    if (!status)
-        status = gshmem_kernel_send_all<scope>(&t->ctx, mine, mine, left);
-    return gshmem_kernel_close<scope>(t, call, status);
-}
-
-/* In place, dest is a part of the source that another member reads. The own part, which none reads,
- * takes the result until all have done with theirs. */
-template <int scope, class T>
-GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reducescatter_large(
-    int op, const struct gshmem_device_team *t, const struct gshmem_kernel_call *call, size_t n)
-{
-    T *dest = (T *)call->dest, *part = (T *)call->source + (size_t)t->ctx.my_pe * n;
-    T *result = call->dest == call->source ? part : dest;
-    gshmem_status_t status = gshmem_kernel_open<scope>(t, call);
-
-    if (status)
-        return status;
-    const size_t done =
-        gshmem_kernel_switch<scope, T, false>(op, t, result, part, n * sizeof(T)) / sizeof(T);
-    status = gshmem_kernel_combine_members<scope>(op, t, result + done, part + done, n - done);
+    if (!scatters) {
+        gshmem_kernel_sync<scope>();
+        if (!status)
+            status = gshmem_kernel_send_all<scope>(&t->ctx, rest, rest, left);
+        return gshmem_kernel_close<scope>(t, call, status);
+    }
     status = gshmem_kernel_close<scope>(t, call, status);
-    if (!status && result != dest)
-        gshmem_kernel_copy_apart<scope>(dest, result, n * sizeof(T));
+    if (!status && mine != dest)
+        gshmem_kernel_copy_apart<scope>(dest, mine, n * sizeof(T));
     gshmem_kernel_sync<scope>();
     return status;
 }
 
-/* Both calls. n: elements that a member gets. */
-template <int scope, class T, enum gshmem_collective what>
-GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_by(int op, gshmem_team_t team, T *dest,
+/* Both calls, inline: who knows which has no trace of the other. n: elements that a member gets. */
+template <int scope, class T>
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_by(enum gshmem_collective what, int op,
+                                                      gshmem_team_t team, T *dest,
                                                       const T *source, size_t n)
 {
     GSHMEM_ONE_FOR_ALL(
-        scope, (gshmem_kernel_reduce_by<GSHMEM_SCOPE_THREAD, T, what>(op, team, dest, source, n)));
+        scope, (gshmem_kernel_reduce_by<GSHMEM_SCOPE_THREAD, T>(what, op, team, dest, source, n)));
     const bool scatters = what == GSHMEM_COLLECTIVE_REDUCESCATTER;
     const struct gshmem_device_team *t = gshmem_kernel_team(team);
     const size_t bytes = gshmem_kernel_times(n, sizeof(T));
@@ -289,10 +286,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_by(int op, gshmem_team_t team
 
     if (!gshmem_kernel_enter<scope>(t, &call, &status))
         return status;
-    if (scatters && !gshmem_kernel_small_each(t, all))
-        return gshmem_kernel_reducescatter_large<scope, T>(op, t, &call, n);
-    if (!scatters && all > GSHMEM_DEVICE_SYNC_DATA)
-        return gshmem_kernel_reduce_large<scope, T>(op, t, &call);
+    if (scatters ? !gshmem_kernel_small_each(t, all) : all > GSHMEM_DEVICE_SYNC_DATA)
+        return gshmem_kernel_reduce_large<scope, T>(scatters, op, t, &call, n);
 
     struct gshmem_kernel_round r = gshmem_kernel_round(t, gshmem_kernel_signature(&t->ctx, &call));
     r.brings = scatters ? GSHMEM_BRINGS_EACH : GSHMEM_BRINGS_ALL;
@@ -308,7 +303,7 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_reduce(gshmem_team_t team, T *d
                                                         const T *source, size_t n)
 {
     static_assert(op < GSHMEM_OP_AND || (T)0.5 == (T)0, "and, or and xor are for integers");
-    return gshmem_kernel_reduce_by<scope, T, GSHMEM_COLLECTIVE_REDUCE>(op, team, dest, source, n);
+    return gshmem_kernel_reduce_by<scope>(GSHMEM_COLLECTIVE_REDUCE, op, team, dest, source, n);
 }
 
 template <int scope, class T, int op>
@@ -316,8 +311,7 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_reducescatter(gshmem_team_t tea
                                                                const T *source, size_t n)
 {
     static_assert(op < GSHMEM_OP_AND || (T)0.5 == (T)0, "and, or and xor are for integers");
-    return gshmem_kernel_reduce_by<scope, T, GSHMEM_COLLECTIVE_REDUCESCATTER>(op, team, dest,
-                                                                              source, n);
+    return gshmem_kernel_reduce_by<scope>(GSHMEM_COLLECTIVE_REDUCESCATTER, op, team, dest, source, n);
 }
 
 /* ---- With the type and the operation known at run time -------------------------------------- */
@@ -345,11 +339,7 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_reduce_as(enum gshmem_collectiv
                                                            gshmem_team_t team, void *dest,
                                                            const void *source, size_t n)
 {
-    return what == GSHMEM_COLLECTIVE_REDUCE
-               ? gshmem_kernel_reduce_by<scope, T, GSHMEM_COLLECTIVE_REDUCE>(
-                     op, team, (T *)dest, (const T *)source, n)
-               : gshmem_kernel_reduce_by<scope, T, GSHMEM_COLLECTIVE_REDUCESCATTER>(
-                     op, team, (T *)dest, (const T *)source, n);
+    return gshmem_kernel_reduce_by<scope>(what, op, team, (T *)dest, (const T *)source, n);
 }
 
 template <int scope>

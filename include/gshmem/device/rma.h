@@ -25,6 +25,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post_put(const struct gshmem_device_
     command.address = (uint64_t)(uintptr_t)dest;
     command.local = (uint64_t)(uintptr_t)source;
     command.size = bytes;
+    if (!source && bytes && gshmem_kernel_has_pe(c, pe))
+        return gshmem_kernel_refuse_null(c, command, bytes);
     /* A signal that would be refused is to be known of now. */
     if (gshmem_kernel_has_pe(c, pe) &&
         ((!nbi && bytes > GSHMEM_COPIED) ||
@@ -51,8 +53,12 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post_get(const struct gshmem_device_
     command.address = (uint64_t)(uintptr_t)source;
     command.local = (uint64_t)(uintptr_t)dest;
     command.size = bytes;
+    if (!dest && bytes && gshmem_kernel_has_pe(c, pe))
+        return gshmem_kernel_refuse_null(c, command, bytes);
     if (nbi || !gshmem_kernel_has_pe(c, pe))
         return gshmem_kernel_issue(c, &command, NULL, bytes, pe, end);
+    if (bytes == 0)
+        return GSHMEM_OK;
     command.pe = (uint32_t)c->world[pe];
     return gshmem_kernel_ask(c, &command, NULL, NULL);
 }
@@ -68,7 +74,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_put(gshmem_ctx_t ctx, void *dest, co
     gshmem_status_t status = GSHMEM_OK;
 
     gshmem_kernel_sync<scope>();
-    if (there) {
+    if (there && source) {
         gshmem_kernel_copy<scope>(there, source, bytes);
         if (!nbi)
             gshmem_kernel_sync<scope>();
@@ -88,7 +94,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_get(gshmem_ctx_t ctx, void *dest, co
     gshmem_status_t status = GSHMEM_OK;
 
     gshmem_kernel_sync<scope>();
-    if (there) {
+    if (there && dest) {
         gshmem_kernel_copy<scope>(dest, there, bytes);
         if (!nbi)
             gshmem_kernel_sync<scope>();
@@ -217,6 +223,10 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_strided(gshmem_ctx_t ctx, void *dest
         return GSHMEM_OK;
     if (dst < 1 || sst < 1 || (size_t)dst < block || (size_t)sst < block)
         return GSHMEM_ERR_ARGUMENT;
+    if (put && !source)
+        return gshmem_kernel_put<scope, false>(ctx, dest, source, run, pe); /* which says so */
+    if (!put && !dest)
+        return gshmem_kernel_get<scope, false>(ctx, dest, source, run, pe);
     return put ? gshmem_kernel_put_blocks<scope>(ctx, (char *)dest, (const char *)source, to, from,
                                                  run, n, pe)
                : gshmem_kernel_get_blocks<scope>(ctx, (char *)dest, (const char *)source, to, from,
@@ -284,7 +294,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_put_signal(gshmem_ctx_t ctx, void *d
     gshmem_status_t status = GSHMEM_OK;
 
     gshmem_kernel_sync<scope>();
-    if (there && flag && good) {
+    if (there && flag && good && source) {
         gshmem_kernel_copy<scope>(there, source, bytes);
         gshmem_kernel_sync<scope>();
         if (gshmem_kernel_rank<scope>() == 0)
@@ -461,7 +471,8 @@ GSHMEM_EITHER gshmem_status_t gshmem_signal_op(uint64_t *sig_addr, uint64_t sign
 GSHMEM_KERNEL uint64_t gshmem_kernel_signal_fetch(const uint64_t *sig_addr)
 {
     gshmem_kernel_may_wait();
-    return gshmem_load_acquire(sig_addr);
+    const uint64_t seen = gshmem_load_acquire(sig_addr);
+    return gshmem_kernel_has_settled() ? seen : 0;
 }
 
 GSHMEM_EITHER uint64_t gshmem_signal_fetch(const uint64_t *sig_addr)

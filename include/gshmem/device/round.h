@@ -144,20 +144,28 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_tell(const struct gshmem_kernel_roun
                                         link.bytes, &signal, (int)link.to);
 }
 
-/* Waits for the word of link k: the signature that came with it, and what was written before. */
+/* Waits for the word of link k: the signature that came with it, and what was written before. A failure is
+ * followed by one more look: who has left, or died, may have told its word before. */
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_hear(const struct gshmem_kernel_round *r, uint32_t k,
                                                  uint32_t *signature)
 {
+    const struct gshmem_device_team *t = r->team;
     struct gshmem_kernel_wait w = {};
     gshmem_status_t status = GSHMEM_OK;
     uint64_t word;
 
     /* acquire: pairs with the release in gshmem_kernel_tell, or of who carries a put_signal out */
-    while ((word = gshmem_load_acquire(&r->word[k])) >> 32 != r->number && !status)
-        status = gshmem_kernel_wait_step(&w, r->team->failure);
+    while ((word = gshmem_load_acquire(&r->word[k])) >> 32 != r->number && !status) {
+        if (gshmem_kernel_wait_step(&w, t->failure)) /* acquire: pairs with the release in kernels_look_after */
+            status = (gshmem_status_t)gshmem_failure_status(gshmem_load_acquire(t->failure));
+        else if (w.turns % GSHMEM_TURNS_LONG == 0)
+            gshmem_store_relaxed(t->waiting, (uint64_t)r->number);
+    }
+    if (w.turns >= GSHMEM_TURNS_LONG)
+        gshmem_store_relaxed(t->waiting, 0);
     gshmem_kernel_waited();
     *signature = (uint32_t)word;
-    return status;
+    return word >> 32 == r->number ? GSHMEM_OK : status;
 }
 
 /* The data of some links, where it can be stored; all threads together. */
@@ -188,7 +196,30 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_fault(gshmem_team_t team, uint3
     command.address = (uint64_t)(uintptr_t)address;
     command.local = (uint64_t)(int64_t)team;
     command.size = size;
+    command.raises = fault == GSHMEM_FAULT_LEFT;
     return gshmem_kernel_ask(&gshmem_device_here.ctx, &command, NULL, NULL);
+}
+
+/* Says why a round failed, if that has not been said; by one thread. */
+GSHMEM_KERNEL_RARE void gshmem_kernel_explain(const struct gshmem_device_team *t, uint32_t collective,
+                                              gshmem_status_t status)
+{
+    if (status == GSHMEM_ERR_MISMATCH) {
+        gshmem_kernel_fault(t->ctx.team, collective, GSHMEM_FAULT_OTHERS, NULL, 0);
+    } else if (status == GSHMEM_ERR_PEER_DEAD) {
+        const uint64_t failure = gshmem_load_relaxed(t->failure);
+        if (gshmem_failure_way(failure))
+            gshmem_kernel_fault(t->ctx.team, collective, GSHMEM_FAULT_LEFT, NULL, failure);
+    }
+}
+
+/* All threads have heard what they wait for: what came before it is seen by all. */
+template <int scope> GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_settle_all(gshmem_status_t status)
+{
+    status = gshmem_kernel_agree<scope>(status);
+    if (!status && gshmem_kernel_rank<scope>() == 0)
+        status = gshmem_kernel_settle();
+    return gshmem_kernel_agree<scope>(status);
 }
 
 /* One round. A sync of the threads, which see what was brought. `mine` is what the caller has found
@@ -219,6 +250,8 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_meet(const struct gshmem_kernel
             if (heard != signature)
                 signature = 0;
         }
+        if (gshmem_device_here.flushes)
+            status = gshmem_kernel_settle_all<scope>(status);
         if (end < links)
             status = gshmem_kernel_agree<scope>(status);
     }

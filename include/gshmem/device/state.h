@@ -11,7 +11,7 @@
 #include "gshmem/channel.h"
 #include "gshmem/context.h"
 
-#define GSHMEM_DEVICE_STATE_VERSION 3u
+#define GSHMEM_DEVICE_STATE_VERSION 6u
 
 /* A channel and how far its commands have come. Positions are counted in slots: a command is done
  * when `done` is beyond its last one. What the proxy has taken off the ring (its tail) has been
@@ -22,10 +22,18 @@ struct gshmem_device_channel {
     uint64_t *done_copy;    /* a value that done has had, with that bit */
     const uint64_t *failed; /* shared: failures so far << 8 | the last one's gshmem_status_t */
     uint64_t *failed_seen;  /* the value of it that a quiet has answered with */
-    uint64_t *fenced; /* with the device: the sum of all channels' tickets behind a fence in this
-                         one, if nothing was issued meanwhile */
 };
 #define GSHMEM_DONE_FAILED (UINT64_C(1) << 63) /* `failed` is not 0 */
+
+/* What the host has issued on a context to PEs that it has not mapped. Shared; `told` alone is written by
+ * kernels, too. */
+struct gshmem_host_operations {
+    uint64_t issued; /* operations so far, */
+    uint64_t done;   /* and how many of the first of them are done */
+    uint64_t failed; /* 0, or the last failure: in its low byte a gshmem_status_t, above it the PE (24 bits) and
+                        the number of the failure, so that no two are equal */
+    uint64_t told;   /* the value of it that a quiet has answered with */
+};
 
 /* Where answers come that a thread waits for: a fetched value, or the status of one operation. Who
  * asks takes a slot, and its next tag with it; the answer has come when the slot has that tag. */
@@ -50,7 +58,9 @@ struct gshmem_device_ctx {
     gshmem_team_t team;
     uint32_t channels; /* a power of two; a block always uses the same one */
     uint32_t proxied;  /* 0: all of its memory is mapped, so that no fence need be told the proxy */
+    uint32_t own;      /* 1: operations of my_pe on itself take memory that is not symmetric, too */
     const struct gshmem_device_channel *channel;
+    struct gshmem_host_operations *host; /* NULL: the host reaches all PEs by loads and stores */
     const int32_t *world; /* [pe of the team]: its number in the job */
     const struct gshmem_device_job *job;
 };
@@ -82,7 +92,9 @@ struct gshmem_device_team {
     struct gshmem_device_rounds *rounds;
     char *scratch; /* free between the rounds of a call */
     size_t scratch_bytes;
-    const uint64_t *failure; /* shared: 0, or the gshmem_status_t all its collectives end with */
+    const uint64_t *failure; /* shared: 0, or the gshmem_status_t all its collectives end with; above its byte
+                                (gshmem_failure_left): the PE that has left the job, and how */
+    uint64_t *waiting;       /* shared: the round that a thread has waited in for long; 0: none */
     uint64_t multicast;       /* the address that stands for the members' heaps, for the first */
     uint64_t multicast_bytes; /* so many bytes of them; 0: there is none */
 };
@@ -101,6 +113,7 @@ struct gshmem_device_state {
     uint32_t size; /* of this struct */
     uint32_t version;
     struct gshmem_device_ctx ctx; /* the default context; n_pes is 0 while there is no job */
+    uint32_t flushes; /* 1: what NICs have written to this GPU's memory is seen when the proxy has flushed it */
 };
 
 /* A module with device code, registered by its static constructor. */
@@ -127,6 +140,11 @@ GSHMEM_API void gshmem_device_unregister(struct gshmem_device_module *module);
  * bring: the same if the proxy may have a part in it. */
 GSHMEM_API void gshmem_device_help(void);
 GSHMEM_API void gshmem_device_receive(void);
+/* After the line that says what was wrong with a call in a kernel of the host device: which kernel, block and
+ * thread called. */
+GSHMEM_API void gshmem_device_say_where(const char *where);
+/* For a call in a kernel of the host device, and in which, while there is no job: says so, once. */
+GSHMEM_API void gshmem_device_without_job(const char *where, int raises);
 
 #ifdef __cplusplus
 }

@@ -10,6 +10,13 @@ struct gshmem_kernel_wait {
     unsigned turns;
 };
 
+/* So many turns are a long wait: the proxy looks whether those waited for have left the job. */
+#ifdef GSHMEM_HOST_DEVICE
+#define GSHMEM_TURNS_LONG 256
+#else
+#define GSHMEM_TURNS_LONG 65536
+#endif
+
 /* For what another PE writes. GSHMEM_OK, or what *failure says: then it will not come. `failure` is
  * read now and then: for a GPU that is a trip to the host's memory. */
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_step(struct gshmem_kernel_wait *w,

@@ -46,7 +46,7 @@ template <class T> GSHMEM_KERNEL bool gshmem_kernel_comparable(const T *ivars, i
 
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_require_job(void)
 {
-    return gshmem_device_here.ctx.n_pes ? GSHMEM_OK : GSHMEM_ERR_STATE;
+    return gshmem_device_here.ctx.n_pes ? GSHMEM_OK : gshmem_kernel_without_job(false);
 }
 
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_look_again(struct gshmem_kernel_wait *w)
@@ -121,14 +121,16 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_until(const T *ivar, int cmp, T
     if (!status && !gshmem_kernel_comparable(ivar, cmp))
         return gshmem_kernel_refuse_wait(GSHMEM_WAIT_UNTIL, sizeof(T), ivar, cmp,
                                          GSHMEM_LACKS_NOTHING, false);
-    return status ? status : gshmem_kernel_wait_for(ivar, cmp, value, &seen);
+    if (!status)
+        status = gshmem_kernel_wait_for(ivar, cmp, value, &seen);
+    return status ? status : gshmem_kernel_settle();
 }
 
 template <class T> GSHMEM_KERNEL int gshmem_kernel_test(const T *ivar, int cmp, T value)
 {
     gshmem_kernel_may_wait();
     if (gshmem_kernel_comparable(ivar, cmp))
-        return gshmem_kernel_compare(gshmem_kernel_load_acquire(ivar), cmp, value);
+        return gshmem_kernel_compare(gshmem_kernel_load_acquire(ivar), cmp, value) && gshmem_kernel_has_settled();
     gshmem_kernel_refuse_wait(GSHMEM_WAIT_TEST, sizeof(T), ivar, cmp, GSHMEM_LACKS_NOTHING, true);
     return 0;
 }
@@ -145,6 +147,8 @@ GSHMEM_KERNEL uint64_t gshmem_kernel_signal_wait_until(const uint64_t *sig_addr,
     }
     if (!status)
         status = gshmem_kernel_wait_for(sig_addr, cmp, value, &seen);
+    if (!status)
+        status = gshmem_kernel_settle();
     if (status)
         gshmem_kernel_raise_wait(status);
     return seen;
@@ -262,7 +266,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_all(struct gshmem_kernel_set<T>
         if (gshmem_kernel_set_has(&s, i))
             status = gshmem_kernel_wait_for(&s.ivars[i], s.cmp, s.values[i * s.value_step], &seen);
     }
-    return status;
+    return status ? status : gshmem_kernel_settle();
 }
 
 template <class T> GSHMEM_KERNEL size_t gshmem_kernel_wait_any(struct gshmem_kernel_set<T> s)
@@ -278,6 +282,8 @@ template <class T> GSHMEM_KERNEL size_t gshmem_kernel_wait_any(struct gshmem_ker
     while (!status && (found = gshmem_kernel_find_any(&s)) == SIZE_MAX)
         status = gshmem_kernel_look_again(&w);
     gshmem_kernel_waited();
+    if (!status)
+        status = gshmem_kernel_settle();
     if (status)
         gshmem_kernel_raise_wait(status);
     return found;
@@ -297,6 +303,8 @@ GSHMEM_KERNEL size_t gshmem_kernel_wait_some(struct gshmem_kernel_set<T> s, size
     while (!status && (found = gshmem_kernel_find_some(&s, indices)) == 0)
         status = gshmem_kernel_look_again(&w);
     gshmem_kernel_waited();
+    if (!status)
+        status = gshmem_kernel_settle();
     if (status)
         gshmem_kernel_raise_wait(status);
     return found;
@@ -310,23 +318,26 @@ template <class T> GSHMEM_KERNEL int gshmem_kernel_test_all(struct gshmem_kernel
     gshmem_kernel_may_wait();
     while (!status && i < s.n && (!gshmem_kernel_set_has(&s, i) || gshmem_kernel_satisfied(&s, i)))
         i++;
-    return !status && i == s.n;
+    return !status && i == s.n && gshmem_kernel_has_settled();
 }
 
 template <class T> GSHMEM_KERNEL size_t gshmem_kernel_test_any(struct gshmem_kernel_set<T> s)
 {
     gshmem_kernel_may_wait();
-    return gshmem_kernel_set_check(&s, GSHMEM_WAIT_TEST_ANY, true) ? SIZE_MAX
-                                                                   : gshmem_kernel_find_any(&s);
+    if (gshmem_kernel_set_check(&s, GSHMEM_WAIT_TEST_ANY, true))
+        return SIZE_MAX;
+    const size_t found = gshmem_kernel_find_any(&s);
+    return found == SIZE_MAX || gshmem_kernel_has_settled() ? found : SIZE_MAX;
 }
 
 template <class T>
 GSHMEM_KERNEL size_t gshmem_kernel_test_some(struct gshmem_kernel_set<T> s, size_t *indices)
 {
     gshmem_kernel_may_wait();
-    return gshmem_kernel_some_check(&s, indices, GSHMEM_WAIT_TEST_SOME)
-               ? 0
-               : gshmem_kernel_find_some(&s, indices);
+    if (gshmem_kernel_some_check(&s, indices, GSHMEM_WAIT_TEST_SOME))
+        return 0;
+    const size_t found = gshmem_kernel_find_some(&s, indices);
+    return found == 0 || gshmem_kernel_has_settled() ? found : 0;
 }
 
 #endif

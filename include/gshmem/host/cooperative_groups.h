@@ -3,6 +3,8 @@
 #ifndef GSHMEM_HOST_COOPERATIVE_GROUPS_H
 #define GSHMEM_HOST_COOPERATIVE_GROUPS_H
 
+#include "gshmem_names_begin.h"
+
 #include "cuda_runtime.h"
 
 namespace cooperative_groups
@@ -14,7 +16,7 @@ class grid_group
   public:
     bool is_valid() const
     {
-        return true;
+        return gshmem_host_grid_is_cooperative();
     }
     void sync(GSHMEM_HOST_PLACE) const
     {
@@ -123,16 +125,21 @@ template <unsigned Size, class Parent = void> class thread_block_tile : public w
 {
     static_assert(Size && Size <= 32 && (Size & (Size - 1)) == 0, "tiles are powers of two to 32");
 
+    template <unsigned, class> friend class thread_block_tile;
+    unsigned rank, count; /* among those that the parent was cut into */
+
   public:
-    thread_block_tile()
+    thread_block_tile(unsigned threads_before, unsigned threads)
         : warp_group((Size == 32 ? 0xffffffffu : (1u << Size) - 1)
                          << (gshmem_host_lane() & ~(Size - 1)),
-                     gshmem_host_lane() & ~(Size - 1), Size)
+                     gshmem_host_lane() & ~(Size - 1), Size),
+          rank(threads_before / Size), count((threads + Size - 1) / Size)
     {
     }
     /* Of what it is a part is in the type only. */
     template <class Other>
-    thread_block_tile(const thread_block_tile<Size, Other> &) : thread_block_tile()
+    thread_block_tile(const thread_block_tile<Size, Other> &other)
+        : warp_group(other), rank(other.rank), count(other.count)
     {
     }
     unsigned ballot(int predicate, GSHMEM_HOST_PLACE) const
@@ -157,11 +164,11 @@ template <unsigned Size, class Parent = void> class thread_block_tile : public w
     }
     unsigned meta_group_rank() const
     {
-        return gshmem_host_thread_rank() / Size;
+        return rank;
     }
     unsigned meta_group_size() const
     {
-        return (blockDim.x * blockDim.y * blockDim.z + Size - 1) / Size;
+        return count;
     }
 };
 
@@ -193,9 +200,9 @@ static inline thread_block this_thread_block()
 }
 
 template <unsigned Size, class Parent>
-static inline thread_block_tile<Size, Parent> tiled_partition(const Parent &)
+static inline thread_block_tile<Size, Parent> tiled_partition(const Parent &parent)
 {
-    return thread_block_tile<Size, Parent>();
+    return thread_block_tile<Size, Parent>(parent.thread_rank(), parent.num_threads());
 }
 
 static inline coalesced_group coalesced_threads(GSHMEM_HOST_PLACE)
@@ -209,5 +216,7 @@ template <class Group> static inline void sync(const Group &group, GSHMEM_HOST_P
 }
 
 } /* namespace cooperative_groups */
+
+#include "gshmem_names_end.h"
 
 #endif

@@ -4,6 +4,8 @@
 #ifndef GSHMEM_HOST_CUDA_H
 #define GSHMEM_HOST_CUDA_H
 
+#include "gshmem_names_begin.h"
+
 #include <stddef.h>
 
 #ifdef __cplusplus
@@ -111,4 +113,6 @@ CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc
 #ifdef __cplusplus
 }
 #endif
+
+#include "gshmem_names_end.h"
 #endif

@@ -2,6 +2,8 @@
 #ifndef GSHMEM_HOST_CUDA_BF16_H
 #define GSHMEM_HOST_CUDA_BF16_H
 
+#include "gshmem_names_begin.h"
+
 #include "small_float.h"
 
 typedef gshmem_host::small<gshmem_host::bfloat16_format> __nv_bfloat16;
@@ -11,5 +13,7 @@ typedef __nv_bfloat16 nv_bfloat16;
 typedef __nv_bfloat162 nv_bfloat162;
 
 GSHMEM_HOST_SMALL_NAMES(__nv_bfloat16, __nv_bfloat162, bfloat16, bfloat162)
+
+#include "gshmem_names_end.h"
 
 #endif

@@ -2,6 +2,8 @@
 #ifndef GSHMEM_HOST_CUDA_FP16_H
 #define GSHMEM_HOST_CUDA_FP16_H
 
+#include "gshmem_names_begin.h"
+
 #include "small_float.h"
 
 typedef gshmem_host::small<gshmem_host::half_format> __half;
@@ -13,5 +15,7 @@ typedef __half nv_half;
 typedef __half2 nv_half2;
 
 GSHMEM_HOST_SMALL_NAMES(__half, __half2, half, half2)
+
+#include "gshmem_names_end.h"
 
 #endif

@@ -3,11 +3,16 @@
 #ifndef GSHMEM_HOST_CUDA_RUNTIME_H
 #define GSHMEM_HOST_CUDA_RUNTIME_H
 
+#include "gshmem_names_begin.h"
+
 #include "cuda_runtime_api.h"
 
 #ifdef __cplusplus
 
-/* nvcc brings these unasked, and programs rely on it. */
+/* nvcc brings these unasked, and programs rely on it. An assertion of a kernel's ends its launch. */
+#ifdef __CUDACC__
+#define __assert_fail gshmem_host_assert_fail
+#endif
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -45,4 +50,5 @@
 
 #endif
 
+#include "gshmem_names_end.h"
 #endif

@@ -7,6 +7,9 @@
 #ifndef GSHMEM_HOST_CUDA_RUNTIME_API_H
 #define GSHMEM_HOST_CUDA_RUNTIME_API_H
 
+#include "gshmem_names_begin.h"
+
+#include <limits.h> /* as CUDA's driver_types.h does */
 #include <stddef.h>
 
 #include "vector_types.h"
@@ -40,6 +43,8 @@ extern "C" {
     X(LaunchTimeout, 702, "the launch timed out and was terminated")                               \
     X(PeerAccessAlreadyEnabled, 704, "peer access is already enabled")                             \
     X(PeerAccessNotEnabled, 705, "peer access has not been enabled")                               \
+    X(HostMemoryAlreadyRegistered, 712, "part or all of the requested memory range is already mapped") \
+    X(HostMemoryNotRegistered, 713, "pointer does not correspond to a registered memory region")   \
     X(Assert, 710, "device-side assert triggered")                                                 \
     X(LaunchFailure, 719, "unspecified launch failure")                                            \
     X(CooperativeLaunchTooLarge, 720, "too many blocks in cooperative launch")                     \
@@ -369,6 +374,8 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const voi
  * more: when it has been made, or with the graph that it was captured in. */
 cudaError_t gshmem_host_call(cudaStream_t stream, cudaHostFn_t function, void *argument,
                              void (*release)(void *argument));
+/* Whether such calls are still to be made, or are being made: on streams, or in graphs that were launched. */
+int gshmem_host_calls_under_way(void);
 
 #ifdef __cplusplus
 }
@@ -387,5 +394,7 @@ static inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_
 }
 #endif
 #pragma GCC visibility pop
+
+#include "gshmem_names_end.h"
 
 #endif

@@ -65,6 +65,22 @@ static inline int __all_sync(unsigned mask, int predicate, GSHMEM_HOST_PLACE)
 namespace gshmem_host
 {
 
+/* What CUDA's overloads take a value as: integers below int are promoted. */
+template <class T> struct exchanged {
+    typedef T type;
+};
+#define GSHMEM_HOST_PROMOTED(small)                                                                \
+    template <> struct exchanged<small> {                                                          \
+        typedef int type;                                                                          \
+    };
+GSHMEM_HOST_PROMOTED(bool)
+GSHMEM_HOST_PROMOTED(char)
+GSHMEM_HOST_PROMOTED(signed char)
+GSHMEM_HOST_PROMOTED(unsigned char)
+GSHMEM_HOST_PROMOTED(short)
+GSHMEM_HOST_PROMOTED(unsigned short)
+#undef GSHMEM_HOST_PROMOTED
+
 template <class T> inline uint64_t to_bits(T value)
 {
     static_assert(sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8,
@@ -82,17 +98,20 @@ template <class T> inline T from_bits(uint64_t bits)
 }
 
 template <class T>
-inline T shuffle(unsigned mask, T value, unsigned source, const char *file, int line)
+inline typename exchanged<T>::type shuffle(unsigned mask, T value, unsigned source, const char *file, int line)
 {
-    return from_bits<T>(gshmem_host_warp(GSHMEM_HOST_WARP_SHUFFLE, mask, to_bits(value), source,
-                                         file, line));
+    typedef typename exchanged<T>::type type;
+
+    return from_bits<type>(gshmem_host_warp(GSHMEM_HOST_WARP_SHUFFLE, mask, to_bits<type>(value), source,
+                                            file, line));
 }
 
 } /* namespace gshmem_host */
 
 /* Lanes work in groups of width, a power of two; who asks beyond its group gets its own value. */
 template <class T>
-inline T __shfl_sync(unsigned mask, T value, int source, int width = 32, GSHMEM_HOST_PLACE)
+inline typename gshmem_host::exchanged<T>::type
+__shfl_sync(unsigned mask, T value, int source, int width = 32, GSHMEM_HOST_PLACE)
 {
     unsigned w = (unsigned)width, first = gshmem_host_lane() & ~(w - 1);
 
@@ -100,7 +119,8 @@ inline T __shfl_sync(unsigned mask, T value, int source, int width = 32, GSHMEM_
 }
 
 template <class T>
-inline T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, GSHMEM_HOST_PLACE)
+inline typename gshmem_host::exchanged<T>::type
+__shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, GSHMEM_HOST_PLACE)
 {
     unsigned lane = gshmem_host_lane(), within = lane & ((unsigned)width - 1);
 
@@ -108,8 +128,8 @@ inline T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, 
 }
 
 template <class T>
-inline T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32,
-                          GSHMEM_HOST_PLACE)
+inline typename gshmem_host::exchanged<T>::type
+__shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, GSHMEM_HOST_PLACE)
 {
     unsigned w = (unsigned)width, lane = gshmem_host_lane(), within = lane & (w - 1);
 
@@ -117,7 +137,8 @@ inline T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32
 }
 
 template <class T>
-inline T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32, GSHMEM_HOST_PLACE)
+inline typename gshmem_host::exchanged<T>::type
+__shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32, GSHMEM_HOST_PLACE)
 {
     unsigned w = (unsigned)width, lane = gshmem_host_lane(), source = lane ^ (unsigned)lanes;
 
@@ -127,7 +148,7 @@ inline T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32, GSHM
 
 template <class T> inline unsigned __match_any_sync(unsigned mask, T value, GSHMEM_HOST_PLACE)
 {
-    return (unsigned)gshmem_host_warp(GSHMEM_HOST_WARP_MATCH, mask, gshmem_host::to_bits(value), 0,
+    return (unsigned)gshmem_host_warp(GSHMEM_HOST_WARP_MATCH, mask, gshmem_host::to_bits<typename gshmem_host::exchanged<T>::type>(value), 0,
                                       file, line);
 }
 
@@ -135,7 +156,7 @@ template <class T>
 inline unsigned __match_all_sync(unsigned mask, T value, int *predicate, GSHMEM_HOST_PLACE)
 {
     unsigned same = (unsigned)gshmem_host_warp(GSHMEM_HOST_WARP_MATCH_ALL, mask,
-                                               gshmem_host::to_bits(value), 0, file, line);
+                                               gshmem_host::to_bits<typename gshmem_host::exchanged<T>::type>(value), 0, file, line);
     *predicate = same != 0;
     return same;
 }

@@ -8,6 +8,73 @@
 #include <stdlib.h>
 #include <string.h>
 
+namespace gshmem_host
+{
+
+/* A whole number as an integer: the nearest that there is. NaN is 0, or the integer with the highest bit alone
+ * where one of the two has 64 bits, as on a GPU. */
+template <class To, class From> inline To to_integer(From x)
+{
+    const bool is_signed = (To)-1 < (To)1;
+    const int bits = 8 * (int)sizeof(To);
+    const From limit = (From)ldexp(1.0, bits - is_signed);
+    const uint64_t highest = (uint64_t)1 << (bits - 1);
+
+    if (x != x)
+        return sizeof(To) < 8 && sizeof(From) < 8 ? (To)0 : (To)highest;
+    if (x >= limit)
+        return (To)(is_signed ? highest - 1 : ~(uint64_t)0);
+    if (x < (is_signed ? -limit : (From)0))
+        return is_signed ? (To)highest : (To)0;
+    return (To)x;
+}
+
+/* sin(pi * (quarters / 2 + x)): of so small an x that the product loses nothing. */
+inline double sine_of_quarters(double x, int quarters)
+{
+    const double y = quarters & 1 ? cos(x * 3.14159265358979323846) : sin(x * 3.14159265358979323846);
+
+    return quarters & 2 ? -y : y;
+}
+
+/* What is left of x without its whole quarters of a turn, which are counted: both without an error. */
+inline double without_quarters(double x, int *quarters)
+{
+    const double turn = fmod(x, 2.0), whole = rint(2 * turn);
+
+    *quarters = whole != whole ? 0 : (int)whole;
+    return turn - whole / 2;
+}
+
+inline double sine_of_turns(double x)
+{
+    int quarters;
+    const double rest = without_quarters(x, &quarters), y = sine_of_quarters(rest, quarters);
+
+    return y == 0 ? copysign(0.0, x) : y;
+}
+
+inline double cosine_of_turns(double x)
+{
+    int quarters;
+    const double rest = without_quarters(x, &quarters), y = sine_of_quarters(rest, quarters + 1);
+
+    return y == 0 ? 0.0 : y;
+}
+
+/* Of a number and a NaN, the number; of two zeros, the negative one is the smaller. */
+template <class T> inline T least(T a, T b)
+{
+    return a != a ? b : b != b ? a : a == b ? (__builtin_signbit(a) ? a : b) : a < b ? a : b;
+}
+
+template <class T> inline T most(T a, T b)
+{
+    return a != a ? b : b != b ? a : a == b ? (__builtin_signbit(a) ? b : a) : a < b ? b : a;
+}
+
+} /* namespace gshmem_host */
+
 #define GSHMEM_HOST_MIN_MAX(type)                                                                  \
     static inline constexpr type min(type a, type b)                                               \
     {                                                                                              \
@@ -46,25 +113,24 @@ GSHMEM_HOST_MIN_MAX_MIXED(unsigned long long, long long, unsigned long long)
 #undef GSHMEM_HOST_MIN_MAX
 #undef GSHMEM_HOST_MIN_MAX_MIXED
 
-/* Of a number and a NaN, the number. */
 static inline float min(float a, float b)
 {
-    return fminf(a, b);
+    return gshmem_host::least(a, b);
 }
 
 static inline float max(float a, float b)
 {
-    return fmaxf(a, b);
+    return gshmem_host::most(a, b);
 }
 
 static inline double min(double a, double b)
 {
-    return fmin(a, b);
+    return gshmem_host::least(a, b);
 }
 
 static inline double max(double a, double b)
 {
-    return fmax(a, b);
+    return gshmem_host::most(a, b);
 }
 
 #define GSHMEM_HOST_MATH1(type, name, expression)                                                  \
@@ -86,10 +152,10 @@ GSHMEM_HOST_MATH1(float, rsqrtf, 1.0f / sqrtf(x))
 GSHMEM_HOST_MATH1(double, rsqrt, 1.0 / sqrt(x))
 GSHMEM_HOST_MATH1(float, rcbrtf, 1.0f / cbrtf(x))
 GSHMEM_HOST_MATH1(double, rcbrt, 1.0 / cbrt(x))
-GSHMEM_HOST_MATH1(float, sinpif, sinf(x * 3.14159265358979323846f))
-GSHMEM_HOST_MATH1(float, cospif, cosf(x * 3.14159265358979323846f))
-GSHMEM_HOST_MATH1(double, sinpi, sin(x * 3.14159265358979323846))
-GSHMEM_HOST_MATH1(double, cospi, cos(x * 3.14159265358979323846))
+GSHMEM_HOST_MATH1(float, sinpif, (float)gshmem_host::sine_of_turns(x))
+GSHMEM_HOST_MATH1(float, cospif, (float)gshmem_host::cosine_of_turns(x))
+GSHMEM_HOST_MATH1(double, sinpi, gshmem_host::sine_of_turns(x))
+GSHMEM_HOST_MATH1(double, cospi, gshmem_host::cosine_of_turns(x))
 GSHMEM_HOST_MATH1(float, __saturatef, x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f)
 GSHMEM_HOST_MATH1(float, __frsqrt_rn, 1.0f / sqrtf(x))
 GSHMEM_HOST_MATH1(float, __fsqrt_rn, sqrtf(x))
@@ -155,23 +221,23 @@ GSHMEM_HOST_BITS(__double_as_longlong, double, long long)
 GSHMEM_HOST_BITS(__longlong_as_double, long long, double)
 #undef GSHMEM_HOST_BITS
 
-/* To integers, rounded in each of the four ways; and back, to the nearest. */
+/* To integers, rounded in each of the four ways, to the nearest that there is; and back. */
 #define GSHMEM_HOST_ROUND(of, name, to, f)                                                         \
     static inline to __##of##2##name##_rn(of x)                                                    \
     {                                                                                              \
-        return (to)rint##f(x);                                                                     \
+        return gshmem_host::to_integer<to>(rint##f(x));                                                                     \
     }                                                                                              \
     static inline to __##of##2##name##_rz(of x)                                                    \
     {                                                                                              \
-        return (to)x;                                                                              \
+        return gshmem_host::to_integer<to>(trunc##f(x));                                           \
     }                                                                                              \
     static inline to __##of##2##name##_rd(of x)                                                    \
     {                                                                                              \
-        return (to)floor##f(x);                                                                    \
+        return gshmem_host::to_integer<to>(floor##f(x));                                                                    \
     }                                                                                              \
     static inline to __##of##2##name##_ru(of x)                                                    \
     {                                                                                              \
-        return (to)ceil##f(x);                                                                     \
+        return gshmem_host::to_integer<to>(ceil##f(x));                                                                     \
     }                                                                                              \
     static inline of __##name##2##of##_rn(to x)                                                    \
     {                                                                                              \
@@ -189,11 +255,19 @@ GSHMEM_HOST_ROUND(double, ull, unsigned long long, )
 #define GSHMEM_HOST_ROUND(name, to)                                                                \
     static inline to __double2##name##_rn(double x)                                                \
     {                                                                                              \
-        return (to)rint(x);                                                                        \
+        return gshmem_host::to_integer<to>(rint(x));                                                                       \
     }                                                                                              \
     static inline to __double2##name##_rz(double x)                                                \
     {                                                                                              \
-        return (to)x;                                                                              \
+        return gshmem_host::to_integer<to>(trunc(x));                                              \
+    }                                                                                              \
+    static inline to __double2##name##_rd(double x)                                                \
+    {                                                                                              \
+        return gshmem_host::to_integer<to>(floor(x));                                              \
+    }                                                                                              \
+    static inline to __double2##name##_ru(double x)                                                \
+    {                                                                                              \
+        return gshmem_host::to_integer<to>(ceil(x));                                               \
     }                                                                                              \
     static inline double __##name##2double_rn(to x)                                                \
     {                                                                                              \

@@ -93,8 +93,9 @@ int gshmem_host_barrier_block(enum gshmem_host_barrier kind, int predicate, cons
                               int line);
 /* They meet, one of them does the work while the others wait, and all return what it returned. */
 int gshmem_host_once_block(int (*work)(void *argument), void *argument, const char *file, int line);
-/* All blocks of a cooperative launch. */
+/* All blocks of a cooperative launch; any other fails. */
 void gshmem_host_barrier_grid(const char *file, int line);
+int gshmem_host_grid_is_cooperative(void);
 
 /* What the threads of a warp named in mask do together: each hands in a value and gets one back. */
 enum gshmem_host_warp {
@@ -125,12 +126,21 @@ unsigned gshmem_host_active_mask(const char *file, int line);
 void gshmem_host_fence(void);
 void gshmem_host_sleep(unsigned nanoseconds);
 uint64_t gshmem_host_clock(void); /* nanoseconds */
+/* The kernel, block and thread that calls, in words. */
+void gshmem_host_name_thread(char *text, size_t size);
 void gshmem_host_trap(const char *what, const char *file, int line) __attribute__((noreturn));
+#ifndef __cplusplus
+/* What assert() calls in CUDA sources, on either side: <assert.h> declares it there, by this name for its own. */
+void gshmem_host_assert_fail(const char *assertion, const char *file, unsigned line, const char *function)
+    __attribute__((noreturn));
+#endif
 
 /* Shared memory: each declaration has a number, each block memory of its own for it. */
 unsigned gshmem_host_shared_number(void);
 void *gshmem_host_shared(unsigned number, size_t bytes, size_t align);
 void *gshmem_host_shared_dynamic(void);
+/* The same, which arrays of `extern __shared__` outside of functions are names for. */
+extern __thread void *gshmem_host_dynamic_here GSHMEM_HOST_THREAD_LOCAL;
 
 /* A __global__ function, as the translator registers it. unpack calls it with a launch's array of
  * pointers to arguments. */
@@ -139,9 +149,11 @@ struct gshmem_host_kernel {
     const char *name;
     void (*unpack)(void **arguments);
     size_t dynamic_shared_max; /* cudaFuncAttributeMaxDynamicSharedMemorySize; 0: the default */
-    struct gshmem_host_kernel *next;
+    void *own; /* the library's */
 };
 void gshmem_host_register(struct gshmem_host_kernel *kernel);
+/* Its library is unloaded, or the program ends. */
+void gshmem_host_unregister(struct gshmem_host_kernel *kernel);
 
 /* <<<grid, block, shared, stream>>> of the launch that follows on this OS thread. */
 void gshmem_host_configure(dim3 grid, dim3 block, size_t shared, cudaStream_t stream);

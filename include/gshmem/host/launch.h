@@ -27,12 +27,14 @@ template <class T> struct plain<T &> {
     typedef T type;
 };
 
-template <class Signature, Signature *function> struct kernel;
+/* Hidden, or libraries with kernels of one name would share what is the first one's. */
+#define GSHMEM_HOST_HIDDEN __attribute__((visibility("hidden")))
+template <class Signature, Signature *function> struct GSHMEM_HOST_HIDDEN kernel;
 
 /* One of these for each __global__ function, or instance of a template of them. The function itself
  * is the call that launches: its body is a lambda that has captured the arguments. */
 template <class... Parameter, void (*function)(Parameter...)>
-struct kernel<void(Parameter...), function> {
+struct GSHMEM_HOST_HIDDEN kernel<void(Parameter...), function> {
     template <size_t... I> static void call(void **arguments, indices<I...>)
     {
         (void)arguments;
@@ -66,6 +68,10 @@ struct kernel<void(Parameter...), function> {
         {
             gshmem_host_register(&record);
         }
+        ~registration()
+        {
+            gshmem_host_unregister(&record);
+        }
     };
     static registration registered;
 };
@@ -75,7 +81,7 @@ typename kernel<void(Parameter...), function>::registration
     kernel<void(Parameter...), function>::registered;
 
 /* Declaration is a struct around what stood after __shared__. */
-template <class Declaration> struct shared_number {
+template <class Declaration> struct GSHMEM_HOST_HIDDEN shared_number {
     static const unsigned value;
 };
 template <class Declaration>
@@ -87,13 +93,7 @@ template <class Declaration> inline Declaration &shared()
         shared_number<Declaration>::value, sizeof(Declaration), alignof(Declaration)));
 }
 
-/* extern __shared__ T name[], outside of functions. */
-template <class T> struct dynamic_shared {
-    operator T *() const
-    {
-        return static_cast<T *>(gshmem_host_shared_dynamic());
-    }
-};
+#undef GSHMEM_HOST_HIDDEN
 
 } /* namespace gshmem_host */
 

@@ -54,6 +54,20 @@ inline float to_odd(long double value)
     return gshmem_single_of(near == 0 ? 1 | (value < 0 ? 0x80000000u : 0u) : away ? bits + 1 : bits - 1);
 }
 
+/* a * b + c, rounded to odd. Of two small numbers double has the product without an error; and the sum's error
+ * is a double. */
+inline double fused(double a, double b, double c)
+{
+    const double product = a * b, sum = product + c, other = sum - product;
+    const double error = (product - (sum - other)) + (c - other);
+    uint64_t bits;
+
+    if (!(error != 0) || !__builtin_isfinite(sum))
+        return sum;
+    memcpy(&bits, &sum, sizeof bits);
+    return bits & 1 ? sum : nextafter(sum, error > 0 ? INFINITY : -INFINITY);
+}
+
 /* All that can be done with a number: CUDA's names, found by the type of an argument. */
 template <class Format> struct small {
     struct raw {
@@ -107,7 +121,7 @@ template <class Format> struct small {
 #define GSHMEM_HOST_SMALL_OPERATOR(sign, name)                                                     \
     friend small operator sign(small a, small b)                                                   \
     {                                                                                              \
-        return small((float)a sign(float) b);                                                      \
+        return small((double)(float)a sign(double)(float) b);                                      \
     }                                                                                              \
     friend small &operator sign##=(small &a, small b)                                              \
     {                                                                                              \
@@ -123,6 +137,7 @@ template <class Format> struct small {
     GSHMEM_HOST_SMALL_OPERATOR(/, __hdiv)
 #undef GSHMEM_HOST_SMALL_OPERATOR
 
+/* Nothing compares with a NaN by the plain names, not even by "not equal"; all does by those that end with u. */
 #define GSHMEM_HOST_SMALL_COMPARE(sign, name)                                                      \
     friend bool operator sign(small a, small b)                                                    \
     {                                                                                              \
@@ -130,7 +145,11 @@ template <class Format> struct small {
     }                                                                                              \
     friend bool name(small a, small b)                                                             \
     {                                                                                              \
-        return a sign b;                                                                           \
+        return !__hisnan(a) && !__hisnan(b) && a sign b;                                           \
+    }                                                                                              \
+    friend bool name##u(small a, small b)                                                          \
+    {                                                                                              \
+        return __hisnan(a) || __hisnan(b) || a sign b;                                             \
     }
     GSHMEM_HOST_SMALL_COMPARE(==, __heq)
     GSHMEM_HOST_SMALL_COMPARE(!=, __hne)
@@ -169,15 +188,15 @@ template <class Format> struct small {
 
     friend small __hfma(small a, small b, small c)
     {
-        return small((double)(float)a * (double)(float)b + (double)(float)c);
+        return small(fused((float)a, (float)b, (float)c));
     }
     friend small __hmin(small a, small b)
     {
-        return small(fminf(a, b));
+        return small(least((float)a, (float)b));
     }
     friend small __hmax(small a, small b)
     {
-        return small(fmaxf(a, b));
+        return small(most((float)a, (float)b));
     }
     friend bool __hisnan(small a)
     {
@@ -227,26 +246,30 @@ template <class Format> struct alignas(4) small_pair {
     GSHMEM_HOST_SMALL_OPERATOR(/, __h2div)
 #undef GSHMEM_HOST_SMALL_OPERATOR
 
-/* 1 and 0 of each; and whether both. */
-#define GSHMEM_HOST_SMALL_COMPARE(sign, each, both)                                                \
+/* 1 and 0 of each; and whether both. Of NaN as for one number. */
+#define GSHMEM_HOST_SMALL_EACH(one, each, both)                                                    \
+    friend small_pair each(small_pair a, small_pair b)                                             \
+    {                                                                                              \
+        return small_pair((float)one(a.x, b.x), (float)one(a.y, b.y));                             \
+    }                                                                                              \
+    friend bool both(small_pair a, small_pair b)                                                   \
+    {                                                                                              \
+        return one(a.x, b.x) && one(a.y, b.y);                                                     \
+    }
+#define GSHMEM_HOST_SMALL_COMPARE(sign, name)                                                      \
     friend bool operator sign(small_pair a, small_pair b)                                          \
     {                                                                                              \
         return a.x sign b.x && a.y sign b.y;                                                       \
     }                                                                                              \
-    friend small_pair each(small_pair a, small_pair b)                                             \
-    {                                                                                              \
-        return small_pair((float)(a.x sign b.x), (float)(a.y sign b.y));                           \
-    }                                                                                              \
-    friend bool both(small_pair a, small_pair b)                                                   \
-    {                                                                                              \
-        return a sign b;                                                                           \
-    }
-    GSHMEM_HOST_SMALL_COMPARE(==, __heq2, __hbeq2)
-    GSHMEM_HOST_SMALL_COMPARE(!=, __hne2, __hbne2)
-    GSHMEM_HOST_SMALL_COMPARE(<, __hlt2, __hblt2)
-    GSHMEM_HOST_SMALL_COMPARE(<=, __hle2, __hble2)
-    GSHMEM_HOST_SMALL_COMPARE(>, __hgt2, __hbgt2)
-    GSHMEM_HOST_SMALL_COMPARE(>=, __hge2, __hbge2)
+    GSHMEM_HOST_SMALL_EACH(__h##name, __h##name##2, __hb##name##2)                                 \
+    GSHMEM_HOST_SMALL_EACH(__h##name##u, __h##name##u2, __hb##name##u2)
+    GSHMEM_HOST_SMALL_COMPARE(==, eq)
+    GSHMEM_HOST_SMALL_COMPARE(!=, ne)
+    GSHMEM_HOST_SMALL_COMPARE(<, lt)
+    GSHMEM_HOST_SMALL_COMPARE(<=, le)
+    GSHMEM_HOST_SMALL_COMPARE(>, gt)
+    GSHMEM_HOST_SMALL_COMPARE(>=, ge)
+#undef GSHMEM_HOST_SMALL_EACH
 #undef GSHMEM_HOST_SMALL_COMPARE
 
 #define GSHMEM_HOST_SMALL_OF(name, of_one)                                                         \
@@ -346,7 +369,9 @@ template <class Format> struct alignas(4) small_pair {
     GSHMEM_HOST_SMALL_INTEGER(number, one, ull, unsigned long long)
 #define GSHMEM_HOST_SMALL_INTEGER(number, one, name, type)                                         \
     GSHMEM_HOST_SMALL_NAME(number, __##name##2##one##_rn, (type a), number(a))                     \
-    GSHMEM_HOST_SMALL_NAME(type, __##one##2##name##_rn, (number a), (type)rintf(a))                \
-    GSHMEM_HOST_SMALL_NAME(type, __##one##2##name##_rz, (number a), (type)(float)a)
+    GSHMEM_HOST_SMALL_NAME(type, __##one##2##name##_rn, (number a), gshmem_host::to_integer<type>(rintf(a)))   \
+    GSHMEM_HOST_SMALL_NAME(type, __##one##2##name##_rd, (number a), gshmem_host::to_integer<type>(floorf(a)))  \
+    GSHMEM_HOST_SMALL_NAME(type, __##one##2##name##_ru, (number a), gshmem_host::to_integer<type>(ceilf(a)))   \
+    GSHMEM_HOST_SMALL_NAME(type, __##one##2##name##_rz, (number a), gshmem_host::to_integer<type>(truncf(a)))
 
 #endif

@@ -21,6 +21,7 @@ struct run {
     long *hinted;  /* and from memory that was asked for with a hint that they will; or NULL */
     long *lock;
     long turn; /* ping-pongs made so far: flags count on from one loop to the next */
+    uint64_t late_ns; /* how long this loop has waited for a peer that was late on purpose */
 };
 
 static inline char *run_source(const struct run *r, uint64_t i)
@@ -64,6 +65,7 @@ struct benchmark {
     void (*loop)(struct run *r, uint64_t n);
     double (*once)(void); /* instead of a loop: a value that each PE already has */
     const char *text;
+    int operations; /* so many are timed, each by itself; 0: as many as the options ask for */
 };
 
 extern const struct benchmark benchmarks[]; /* ends with a row without a name */
@@ -94,6 +96,8 @@ void loop_signal_pingpong(struct run *r, uint64_t n);
 void loop_barrier_all(struct run *r, uint64_t n);
 void loop_sync_all(struct run *r, uint64_t n);
 void loop_lock(struct run *r, uint64_t n);
+void loop_late_wait(struct run *r, uint64_t n);
+void loop_late_barrier(struct run *r, uint64_t n);
 
 void loop_broadcast(struct run *r, uint64_t n);
 void loop_sum_reduce(struct run *r, uint64_t n);

@@ -7,6 +7,7 @@
  * Options: names of benchmarks; --rounds N; --format csv. A sample is a round: a kernel that reads
  * the clock, makes some operations and reads it again; so it is of as many operations as "samples"
  * says. */
+#include "../../base/printed.h"
 #include "device_collectives.h"
 
 #include <stdio.h>
@@ -297,5 +298,5 @@ int main(int argc, char **argv)
     cudaFree(j.begin);
     cudaFree(j.ready);
     gshmem_free(j.board);
-    return gshmem_finalize() || !good;
+    return printed("gshmem-perf-device", gshmem_finalize() || !good);
 }

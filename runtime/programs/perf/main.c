@@ -1,6 +1,7 @@
 /* gshmem-perf: measures the library it is built with; see README.md. */
 #include <stdio.h>
 
+#include "../../base/printed.h"
 #include "measure.h"
 #include "report.h"
 #include "startup.h"
@@ -50,6 +51,14 @@ static bool run(const struct options *o)
     return good;
 }
 
+static void print_version(FILE *to)
+{
+    char name[64] = "";
+
+    lib_name(name);
+    fprintf(to, LIB_PROGRAM " (%s)\n", name);
+}
+
 /* The command line is read first and judged after the start, when it is known who is PE 0: a
  * mistake in it is then told once. */
 int main(int argc, char **argv)
@@ -65,12 +74,12 @@ int main(int argc, char **argv)
         status = 2;
         if (lib_my_pe() == 0)
             fprintf(stderr, LIB_PROGRAM ": %s\n", why);
-    } else if (o.help || o.list) {
+    } else if (o.help || o.list || o.version) {
         if (lib_my_pe() == 0)
-            (o.help ? options_help : options_list)(stdout);
+            (o.help ? options_help : o.list ? options_list : print_version)(stdout);
     } else {
         status = run(&o) ? 0 : 1;
     }
     lib_finalize();
-    return status;
+    return printed(LIB_PROGRAM, status);
 }

@@ -252,14 +252,17 @@ static bool measure_each(struct bench *b, const struct benchmark *what, struct r
         n = (uint64_t)b->options->least;
     if (n > OPERATIONS_MOST)
         n = OPERATIONS_MOST;
+    if (what->operations)
+        n = (uint64_t)what->operations;
     result->timed = "operation";
     lib_barrier_all();
-    for (uint64_t i = 0, before = machine_ns(), now; i < n; i++, before = now) {
+    for (uint64_t i = 0, before = machine_ns(), now; i < n && takes_part(b, what); i++, before = now) {
+        b->run.late_ns = 0;
         what->loop(&b->run, 1);
         now = machine_ns();
         if (b->run.pe == 0 && kept)
-            kept =
-                samples_add(&result->samples, in_unit(what, b->run.size, (double)(now - before)));
+            kept = samples_add(&result->samples,
+                               in_unit(what, b->run.size, (double)(now - before) - (double)b->run.late_ns));
     }
     return kept;
 }
@@ -289,8 +292,8 @@ bool bench_measure(struct bench *b, const struct benchmark *what, size_t size,
     if (what->once) {
         kept = measure_once(b, what, result);
     } else {
-        result->iterations = calibrate(b, what);
-        if (what->who == ALL && (b->options->each || b->crowded))
+        result->iterations = what->operations ? 1 : calibrate(b, what);
+        if (what->operations || (what->who == ALL && (b->options->each || b->crowded)))
             kept = measure_each(b, what, result);
         else
             kept = measure_blocks(b, what, result);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../base/spelling.h" /* the one header that is not of this folder: others measure with it, too */
 #include "benchmark.h"
 #include "options.h"
 #include <library.h>
@@ -15,6 +16,12 @@ static bool take_help(struct options *o, const char *value)
 {
     (void)value;
     return o->help = true;
+}
+
+static bool take_version(struct options *o, const char *value)
+{
+    (void)value;
+    return o->version = true;
 }
 
 static bool take_list(struct options *o, const char *value)
@@ -144,7 +151,9 @@ static const struct {
      "the columns (median,min,p99), also max, mean, and any pNN"},
     {"--format", "text|csv", take_format, "text or csv", "how PE 0 prints (text)"},
     {"--list", NULL, take_list, "", "list the benchmarks and end"},
-    {"--help", NULL, take_help, "", "print this and end"},
+    {"--version", NULL, take_version, "", "name the library that is measured, and end"},
+    {"--help", NULL, take_help, "", "print this and end (also -h)"},
+    {"-h", NULL, take_help, "", NULL},
 };
 
 int sizes_parse(const char *text, size_t size[SIZES_MAX])
@@ -221,6 +230,18 @@ static bool take_option(struct options *o, int argc, char **argv, int *i, char *
     return wrong(why, why_size, "unknown option %s; --help lists them", argument);
 }
 
+static bool no_benchmark(const char *name, char *why, size_t why_size)
+{
+    const struct benchmark *nearest = benchmarks;
+
+    for (const struct benchmark *b = benchmarks; b->name; b++)
+        if (spelling_distance(name, b->name) < spelling_distance(name, nearest->name))
+            nearest = b;
+    if (spelling_distance(name, nearest->name) <= 3)
+        return wrong(why, why_size, "no benchmark %s; did you mean %s? (--list lists them)", name, nearest->name);
+    return wrong(why, why_size, "no benchmark %s; --list lists them", name);
+}
+
 bool options_parse(struct options *o, int argc, char **argv, char *why, size_t why_size)
 {
     *o = (struct options){.rounds = 20, .least = 200, .block_ns = 500e3, .window = 4 << 20};
@@ -234,7 +255,7 @@ bool options_parse(struct options *o, int argc, char **argv, char *why, size_t w
         if (o->n_selected == SELECTED_MAX)
             return wrong(why, why_size, "more than %d benchmarks", SELECTED_MAX);
         if (!(o->selected[o->n_selected++] = benchmark_find(argv[i])))
-            return wrong(why, why_size, "no benchmark %s; --list lists them", argv[i]);
+            return no_benchmark(argv[i], why, why_size);
     }
     return true;
 }
@@ -255,8 +276,9 @@ void options_help(FILE *to)
                 "Measures the named benchmarks, or all. Start it with any launcher, e.g.\n"
                 "    gshmemrun -n 2 --bind core " LIB_PROGRAM " put get --sizes 8,1M\n\n");
     for (size_t t = 0; t < sizeof(table) / sizeof(table[0]); t++)
-        fprintf(to, "  %-13s %-9s %s\n", table[t].name, table[t].value ? table[t].value : "",
-                table[t].text);
+        if (table[t].text)
+            fprintf(to, "  %-13s %-9s %s\n", table[t].name, table[t].value ? table[t].value : "",
+                    table[t].text);
 }
 
 void options_list(FILE *to)

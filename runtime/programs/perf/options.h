@@ -14,6 +14,7 @@ struct benchmark;
 
 struct options {
     bool help;
+    bool version;
     bool list;
     bool csv;
     bool each;       /* time single operations, not blocks of them */

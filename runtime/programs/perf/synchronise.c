@@ -1,5 +1,8 @@
-/* Loops in which PEs wait for each other: ping-pong, barriers, locks. */
+/* Loops in which PEs wait for each other: ping-pong, barriers, locks; and for one that is late on purpose. */
+#include <time.h>
+
 #include "benchmark.h"
+#include "machine.h"
 #include <library.h>
 
 void loop_pingpong(struct run *r, uint64_t n)
@@ -59,3 +62,48 @@ void loop_lock(struct run *r, uint64_t n)
     }
 }
 #endif
+
+/* ---- Late peers: size is by how many microseconds ----
+ *
+ * What counts is the time of both, without the time that the peer was away, which it tells itself: no clock
+ * of another machine is read. */
+
+/* Sleeps, and tells all for how long. */
+static void be_late(struct run *r)
+{
+    uint64_t begin = machine_ns();
+    const struct timespec time = {.tv_sec = (time_t)(r->size / 1000000), .tv_nsec = (long)(r->size % 1000000) * 1000};
+
+    nanosleep(&time, NULL);
+    const long slept = (long)(machine_ns() - begin);
+    for (int pe = 0; pe < r->n_pes; pe++)
+        lib_p(r->counter, slept, pe);
+    lib_quiet();
+}
+
+void loop_late_wait(struct run *r, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        long turn = ++r->turn;
+        if (r->pe == 0) {
+            lib_p(r->flag, turn, 1);
+            lib_wait_until_equal(r->flag, turn);
+            r->late_ns += (uint64_t)*(volatile long *)r->counter;
+        } else {
+            lib_wait_until_equal(r->flag, turn);
+            be_late(r);
+            lib_p(r->flag, turn, 0);
+        }
+    }
+}
+
+void loop_late_barrier(struct run *r, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        if (r->pe == 1)
+            be_late(r);
+        lib_barrier_all();
+        r->late_ns += (uint64_t)*(volatile long *)r->counter;
+        lib_barrier_all();
+    }
+}

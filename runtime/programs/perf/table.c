@@ -7,6 +7,7 @@
 
 #define RMA_SIZES        "1-16M"
 #define COLLECTIVE_SIZES "8-1M*8"
+#define LATENESS         "100,1000,10000,100000"
 
 const struct benchmark benchmarks[] = {
     {"init", ALL, NANOSECONDS, 1, NULL, 1, 0, NULL, once_init,
@@ -68,6 +69,10 @@ const struct benchmark benchmarks[] = {
     {"lock_all", ALL, NANOSECONDS, 1, NULL, 1, 0, loop_lock, NULL,
      "set and clear of a lock that all PEs want"},
 #endif
+    {"late_wait", PAIR, NANOSECONDS, 1, LATENESS, 1, 0, loop_late_wait, NULL,
+     "round trip of p and wait_until, without the time by which the peer is late: size in microseconds", 20},
+    {"late_barrier", ALL, NANOSECONDS, 1, LATENESS, 1, 0, loop_late_barrier, NULL,
+     "two barriers, without the time by which PE 1 is late for the first: size in microseconds", 20},
     {0},
 };
 

@@ -1,6 +1,7 @@
 /* The stand-in for the library's kernel in the simulation: its source, compiled for the CPU, as a block
  * of one thread. What device code asks of the host device is answered here for such a block. */
 #include <cuda_runtime.h>
+#include <stdio.h>
 #include <time.h>
 
 /* The module it is a part of is known to the library by its (simulated) GPU memory. */
@@ -65,6 +66,11 @@ uint64_t gshmem_host_clock(void)
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void gshmem_host_name_thread(char *text, size_t size)
+{
+    snprintf(text, size, "a kernel of the library's");
 }
 
 void sim_perform(const struct device_request *r)

@@ -153,6 +153,8 @@ SIM_API cuda_result cuPointerGetAttribute(void *value, int which, cuda_address a
 
 bool sim_attribute(int *value, enum cuda_attribute which)
 {
+    if (sim_nic_attribute(value, which))
+        return true;
     if (which > CUDA_ATTRIBUTE_RDMA_VMM && sim_setting("SIM_VERSION", 13000) < 11070)
         return false; /* that driver knows none such */
     switch (which) {

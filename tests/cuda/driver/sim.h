@@ -21,6 +21,9 @@
  *     SIM_JOINED=0          but have not joined it
  *     SIM_MULTICAST=1       a switch connects its GPUs
  *     SIM_DMA_BUF=1         it exports dma-bufs
+ *     SIM_ORDERING=0        kernels that run may see a word that a NIC has written before what it wrote earlier;
+ *                           -1: nor does the driver say how that is
+ *     SIM_FLUSHES=0         the driver does not flush such writes
  *     SIM_IN_PLACE=0        GPUs do not see registered host memory at its own address
  *     SIM_FAIL=cuMemCreate@3=2   the third call of cuMemCreate answers 2; several with commas; @0: all
  *     SIM_FAIL_PE=1         only in that PE of gshmemrun
@@ -66,6 +69,12 @@ SIM_API void sim_fail(const char *call, long nth, int result);
 SIM_API long sim_calls(const char *call);
 /* The same way: a kernel that fills a GPU runs there from now on, or ends; none begins while it does. */
 SIM_API void sim_occupy(cuda_gpu gpu, bool occupy);
+/* The same way, for a test that plays the NIC: it writes to GPU memory, and reads, which flushes what it wrote. */
+SIM_API void sim_nic_write(cuda_address at, const void *data, size_t bytes);
+SIM_API void sim_nic_flush(void);
+/* The same way: what a kernel that runs sees there; false: nothing is. */
+SIM_API bool sim_look(void *to, cuda_address at, size_t bytes);
+bool sim_nic_attribute(int *value, enum cuda_attribute which);
 long sim_setting(const char *name, long otherwise);
 void sim_lock(void);
 void sim_unlock(void);

@@ -269,6 +269,7 @@ SIM_API cuda_result cuStreamSynchronize(cuda_stream stream)
         return CUDA_INVALID_CONTEXT;
     if (s->graph)
         return CUDA_CAPTURE_UNSUPPORTED;
+    sim_nic_flush();
     pthread_mutex_lock(&lock);
     await(s);
     result = s->failed;
@@ -308,6 +309,8 @@ static cuda_result put(cuda_stream stream, const struct operation *wanted)
 
     if (!s)
         return CUDA_INVALID_CONTEXT;
+    if (wanted->kind != RECORD && wanted->kind != WAIT)
+        sim_nic_flush();
     if (s->graph && (wanted->kind == RECORD || wanted->kind == WAIT))
         return CUDA_CAPTURE_UNSUPPORTED; /* graphs of one stream is all that this simulates */
     if (!(o = malloc(sizeof *o)))
@@ -421,6 +424,7 @@ SIM_API cuda_result cuEventSynchronize(cuda_event event)
     cuda_result result;
 
     SIM_ENTER();
+    sim_nic_flush();
     pthread_mutex_lock(&lock);
     while (e->done < e->recorded) {
         want(e->on);

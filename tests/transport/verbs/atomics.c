@@ -230,7 +230,7 @@ static void once(unsigned seed, int from)
         settle_mending();
         wanted += 5;
         if (not_ok > before)
-            CHECK_HAS(complaint, "has taken it");
+            CHECK_HAS(complaint, "has taken it, and what it found there is lost (a longer GSHMEM_IB_TIMEOUT");
     }
     made = pe[1].counters[0] - 1;
     CHECK_EQ(made, wanted); /* those whose answer was lost, too */
@@ -279,6 +279,38 @@ static void swaps_are_not_repeated(unsigned seed)
     stop();
 }
 
+/* A driver answers the packet that a queue pair began with, whatever came since. Nothing but updates has gone by that
+ * one, as what is small goes by a nearer NIC's: none of them is made twice, and the link fails. */
+static bool copied_packets(unsigned seed)
+{
+    enum { N = 6 };
+
+    distance[1][0] = 5;
+    prepare(seed);
+    fake.devices = 2;
+    fake.atomics = fake.copies_packet = fake.loses_answers = true;
+    fake.soft = false;
+    with_counters = true;
+    open_both();
+    post_to(0, 1, add(0, 1, NULL));
+    settle();
+    const struct link *l = ((struct verbs *)pe[0].t)->to[1];
+    while (l->ups < 2)
+        drive();
+    CHECK(l->updater != l->up[0]);
+    fake_fail(2 + (int)seed % N, IBV_WC_RETRY_EXC_ERR); /* the first is the question for the key */
+    for (int i = 0; i < N; i++)
+        post_to(0, 1, update(GSHMEM_AMO_ADD, GSHMEM_TYPE_UINT64, 0, 1, 0, NULL));
+    settle_mending();
+    const uint64_t made = pe[1].counters[0];
+    CHECK(made <= N);
+    CHECK(made == N || not_ok);
+    const bool failed = not_ok > 0;
+    stop();
+    distance[1][0] = 0;
+    return failed;
+}
+
 /* The one NIC does not come back: whoever needs it fails, and does not go another way. */
 static void no_other_way(void)
 {
@@ -304,6 +336,38 @@ static void no_other_way(void)
     stop();
 }
 
+/* Nor does it for a signal whose data went by several paths, all of which is there. */
+static void no_other_way_for_a_signal(void)
+{
+    enum { BYTES = 2 << 20, AT = 4096 };
+    static char data[BYTES];
+    struct transport_request r = with_signal(put(data, AT, BYTES), GSHMEM_SIGNAL_SET, 0, 3);
+
+    peer_timeout = 0;
+    start(1, 2);
+    warm_up();
+    while (((struct verbs *)pe[0].t)->to[1]->ups < 2)
+        drive();
+    post_to(0, 1, put(data, AT, BYTES)); /* keys are asked for */
+    settle();
+    memset(data, 7, BYTES);
+    r.signal_segment = 1;
+    post_to(0, 1, r);
+    while (memcmp(pe[1].memory + AT, data, BYTES) != 0)
+        fake_run(); /* and nobody asks what has been reported */
+    fake_port(0, false);
+    fake_port(1, false);
+    for (int i = 0; i < PES; i++)
+        mend_watch((struct verbs *)pe[i].t);
+    settle();
+    CHECK_EQ(not_ok, 1);
+    CHECK_HAS(complaint, "cannot be reached any more");
+    CHECK_EQ(pe[1].counters[0], 0);
+    CHECK_EQ(pe[0].passed_down, 0);
+    peer_timeout = 10;
+    stop();
+}
+
 /* ---- Who can ---- */
 
 static void who_can(void)
@@ -325,6 +389,8 @@ static void who_can(void)
 
 int main(void)
 {
+    int failures = 0;
+
     for (unsigned seed = 1; seed <= 12; seed++) {
         all_kinds(seed, 1 + (int)seed % 3, (int)seed % 2);
         two_agents(seed, 1 + (int)seed % 2);
@@ -336,6 +402,10 @@ int main(void)
     words_that_share_a_place();
     alone_when_it_breaks();
     no_other_way();
+    no_other_way_for_a_signal();
+    for (unsigned seed = 1; seed <= 20; seed++)
+        failures += copied_packets(seed);
+    CHECK(failures > 0);
     who_can();
     return 0;
 }

@@ -1,6 +1,8 @@
 /* Which ports, addresses and partitions of RDMA devices are taken, and what is said of the others. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 
 #include "check.h"
 #include "devices.h"
@@ -108,9 +110,9 @@ static void by_itself(void)
     CHECK_EQ(usable, 2);
     CHECK_STR(ports[0].device, "mlx5_1"); /* 200 Gbit/s before 100, and one that is not up at the end */
     CHECK_EQ(ports[0].number, 2);
-    CHECK_EQ(choose_rate(&ports[0].attr), 200);
+    CHECK_EQ(ports[0].rate, 200);
     CHECK_STR(ports[1].device, "mlx5_0");
-    CHECK_EQ(choose_rate(&ports[1].attr), 100);
+    CHECK_EQ(ports[1].rate, 100);
     CHECK_EQ(ports[2].number, 1);
     CHECK_HAS(ports[2].why, "subnet manager");
     CHECK_EQ(ports[0].address[0].prefix, 64);
@@ -277,6 +279,9 @@ static void near_or_fast(void)
     order_is("2 1 3 0(spare)"); /* half as fast is fast enough */
     memcpy(distances, (int[FAKE_DEVICES]){0, 3, 1, 0}, sizeof distances);
     order_is("3 2 1 0(spare)");
+    fake_devices[2].port[0].speed = 3; /* none that is known */
+    order_is("3 2 1 0(spare)");
+    fake_devices[2].port[0].speed = 64;
     setenv("GSHMEM_IB_HCA", "mlx5_0,mlx5_1", 1);
     order_is("0 1");
     unsetenv("GSHMEM_IB_HCA");
@@ -285,6 +290,65 @@ static void near_or_fast(void)
     fake_devices[2].port[0].state = IBV_PORT_DOWN;
     order_is("0 3 2 1"); /* all that is left is fast enough */
     memset(distances, 0, sizeof distances);
+}
+
+/* The kernel's files of a device, whose ports have that rate there. */
+static void write_rates(const char *folder, const char *first, const char *second)
+{
+    const char *const rates[] = {first, second};
+    char path[200];
+
+    snprintf(path, sizeof path, "%s/ports", folder);
+    CHECK(mkdir(path, 0700) == 0 || errno == EEXIST);
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/ports/%d", folder, i + 1);
+        CHECK(mkdir(path, 0700) == 0 || errno == EEXIST);
+        snprintf(path, sizeof path, "%s/ports/%d/rate", folder, i + 1);
+        FILE *f = fopen(path, "w");
+        CHECK(f && fputs(rates[i], f) >= 0 && fclose(f) == 0);
+    }
+}
+
+static void remove_rates(const char *folder)
+{
+    static const char *const names[] = {"ports/1/rate", "ports/2/rate", "ports/1", "ports/2", "ports", ""};
+    char path[200];
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        CHECK_EQ(remove(path), 0);
+    }
+}
+
+/* An XDR port's speed is told as NDR's, 400 Gbit/s, but for the kernel's files. A rate there that is too low is that of a
+ * kernel which does not know the speed. */
+static void rates_of_files(void)
+{
+    const char *temporary = getenv("TMPDIR");
+    char folder[100];
+
+    snprintf(folder, sizeof folder, "%s/rates-XXXXXX", temporary ? temporary : "/tmp");
+    CHECK(mkdtemp(folder));
+    write_rates(folder, "800 Gb/sec (4X XDR)\n", "2.5 Gb/sec (1X SDR)\n");
+    memset(fake_devices, 0, sizeof fake_devices);
+    fake_devices[0] = of_speed("mlx5_0", 128, 2);
+    fake_devices[1] = of_speed("mlx5_1", 128, 2);
+    fake_devices[1].files = folder;
+    fake_devices[1].ports = 2;
+    fake_devices[1].port[1] = fake_devices[1].port[0];
+    look(NULL, NULL);
+    CHECK_EQ(found, 3);
+    CHECK_STR(ports[0].device, "mlx5_1");
+    CHECK(ports[0].number == 1 && ports[0].rate == 800);
+    CHECK(ports[1].rate == 400 && ports[2].rate == 400);
+    done();
+    write_rates(folder, "800 Gb/sec (4X XDR)\n", "nonsense\n");
+    fake_devices[0].port[0].speed = 32; /* 100 Gbit/s, a quarter of what the XDR port is told as */
+    look(NULL, NULL);
+    CHECK(ports[0].rate == 800 && ports[1].rate == 400 && ports[2].rate == 100);
+    CHECK(!ports[1].spare && ports[2].spare);
+    done();
+    remove_rates(folder);
 }
 
 /* By names, whatever the settings leave out. */
@@ -396,6 +460,7 @@ int main(void)
     not_usable();
     iwarp();
     near_or_fast();
+    rates_of_files();
     places();
     for (int nodes = 1; nodes <= 4; nodes *= 2) {
         for (int nics = 1; nics * nodes <= FAKE_DEVICES; nics++) {

@@ -40,6 +40,8 @@ struct ibv_device **ibv_get_device_list(int *n)
     for (; fake_devices[i].name; i++) {
         devices[i] = (struct ibv_device){.transport_type = fake_devices[i].transport};
         strcpy(devices[i].name, fake_devices[i].name);
+        if (fake_devices[i].files)
+            strcpy(devices[i].ibdev_path, fake_devices[i].files);
         list[i] = &devices[i];
     }
     list[i] = NULL;

@@ -26,6 +26,7 @@ struct fake_device {
     int cannot_open; /* an errno */
     int no_shared_receives;
     uint32_t inline_most;
+    const char *files; /* its folder in /sys; NULL: it has none */
     int ports;
     struct fake_port port[FAKE_PORTS];
 };

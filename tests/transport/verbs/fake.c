@@ -1,6 +1,7 @@
 #include "fake.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +13,18 @@
 enum { QPS = 1024, KEYS = 65536, WORKS = 4096, WCS = 65536, RECEIVES_MOST = 65536, CONTEXTS = 64 };
 
 struct fake_count fake;
+
+/* Of all that follows: queue pairs are told of their peers by other threads. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t released = PTHREAD_COND_INITIALIZER;
+static bool holds_ways;
+static pthread_t holder;
+
 bool (*fake_is_gpu)(const void *at, size_t bytes);
+void (*fake_look)(void);
 int (*fake_export)(const void *at, size_t bytes, uint64_t *offset);
+void (*fake_gpu_write)(void *at, const void *data, size_t bytes);
+void (*fake_gpu_read)(void);
 
 struct work {
     struct ibv_send_wr wr;
@@ -23,9 +34,15 @@ struct work {
     uint64_t result;
 };
 
+/* Memory as a NIC finds it. */
+struct place {
+    char *view;
+    void *gpu; /* its address, if it is a GPU's; else NULL */
+};
+
 struct placing {
     struct placing *next;
-    char *to;
+    struct place to;
     size_t bytes;
     char data[];
 };
@@ -35,6 +52,7 @@ struct pair {
     enum ibv_qp_state state;
     uint32_t peer, depth, inline_most;
     uint32_t packets;      /* the number of the next packet that it would take */
+    uint32_t first_packet; /* and of the first */
     uint32_t packet_bytes;
     bool unsignalled_left; /* since the last one that was signalled */
     uint32_t unfinished;   /* work requests that no completion has told of */
@@ -46,7 +64,7 @@ struct pair {
 struct completions {
     struct ibv_cq cq;
     struct ibv_wc *wc; /* [WCS] */
-    uint32_t first, end, most;
+    uint32_t first, end, most, shown; /* up to there they can be polled */
     uint32_t events;
     bool asked;
 };
@@ -65,10 +83,16 @@ static struct {
     bool used;
     char *view; /* where the fake itself reads and writes it; the same, but of a GPU's */
 } keys[KEYS];
-static int next_pair, next_key, fail_in, refuse_in, refuse_error, memory_in, way_in;
+static int next_pair, next_key, fail_in, refuse_in, refuse_error, memory_in, way_in, refuse_pairs;
 static enum ibv_wc_status fail_status;
 static unsigned drawn;
 static int open_things;
+
+/* Soft-RoCE does not. */
+static bool reorders(void)
+{
+    return fake.reorders && !fake.soft;
+}
 
 static unsigned draw(unsigned n)
 {
@@ -92,7 +116,15 @@ static bool down[FAKE_DEVICES];
 static struct context {
     struct ibv_context *context;
     int told; /* write end of its events */
+    uint64_t pinned;
 } contexts[CONTEXTS];
+
+int ibv_fork_init(void)
+{
+    CHECK_EQ(next_key, fake.fork_safe ? next_key : 0); /* too late */
+    fake.fork_safe = true;
+    return 0;
+}
 
 struct ibv_device **ibv_get_device_list(int *n)
 {
@@ -136,7 +168,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *d)
         i++;
     CHECK(i < CONTEXTS);
     CHECK_EQ(pipe(fd), 0);
-    contexts[i] = (struct context){c, fd[1]};
+    contexts[i] = (struct context){.context = c, .told = fd[1]};
     c->async_fd = fd[0];
     c->device = d;
     c->ops.poll_cq = poll_cq;
@@ -177,12 +209,15 @@ int ibv_query_device(struct ibv_context *c, struct ibv_device_attr *a)
     *a = (struct ibv_device_attr){
         .phys_port_cnt = 1,
         .max_qp_rd_atom = 8,
+        .max_qp_init_rd_atom = 4,
         .atomic_cap = fake.atomics ? IBV_ATOMIC_HCA : IBV_ATOMIC_NONE,
         .max_srq = 1,
         .max_srq_wr = fake.receives_most,
         .max_qp_wr = fake.sends_most,
         .max_cqe = fake.completions_most,
-        .vendor_id = fake.soft ? 0xffffff : 0,
+        /* Intel's, soft-RoCE, or a ConnectX-8 or -5 */
+        .vendor_id = fake.copies_packet ? 0x8086 : fake.soft ? 0xffffff : 0x02c9,
+        .vendor_part_id = reorders() ? 4131 : 4119,
     };
     return 0;
 }
@@ -197,7 +232,9 @@ int ibv_query_port(struct ibv_context *c, uint8_t port, struct _compat_ibv_port_
     a->state = IBV_PORT_ACTIVE;
     a->active_mtu = IBV_MTU_1024;
     a->link_layer = fake.infiniband ? IBV_LINK_LAYER_INFINIBAND : IBV_LINK_LAYER_ETHERNET;
-    a->gid_tbl_len = 3;
+    a->gid_tbl_len = 2 * FAKE_GIDS;
+    a->lid = (uint16_t)fake.lid;
+    a->flags = fake.needs_grh ? IBV_QPF_GRH_REQUIRED : 0;
     return 0;
 }
 
@@ -210,6 +247,9 @@ int _ibv_query_gid_ex(struct ibv_context *c, uint32_t port, uint32_t index, stru
         e->gid.raw[7] = fake.rails_told ? (unsigned char)(c->device - device) : 0;
         return index ? ENODATA : 0;
     }
+    if ((index < FAKE_GIDS) == fake.gids_moved)
+        return ENODATA;
+    index %= FAKE_GIDS;
     *e = (struct ibv_gid_entry){.gid_type = index ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_ROCE_V1};
     if (index >= (uint32_t)fake.gids)
         return ENODATA;
@@ -361,15 +401,39 @@ static struct ibv_mr *register_gpu(struct ibv_pd *pd, void *at, size_t bytes, in
     return register_view(pd, at, bytes, access, view);
 }
 
+static struct context *context_of(const struct ibv_pd *pd)
+{
+    struct context *c = contexts;
+
+    while (c->context != pd->context)
+        c++;
+    return c;
+}
+
+static uint64_t pages_of(const void *at, size_t bytes)
+{
+    return (((uintptr_t)at + bytes + 4095) & ~4095ull) - ((uintptr_t)at & ~4095ull);
+}
+
+/* As the kernel counts: each PE has opened the device for itself. */
+static bool exceeds_limit(const struct ibv_pd *pd, const void *at, size_t bytes)
+{
+    return fake.pins_most && context_of(pd)->pinned + pages_of(at, bytes) > fake.pins_most;
+}
+
 #undef ibv_reg_mr
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *at, size_t bytes, int access)
 {
-    if (memory_in && --memory_in == 0) {
+    CHECK(fake.fork_safe);
+    fake.partial_pages += (uintptr_t)at % 4096 != 0;
+    if (fake_is_gpu && fake_is_gpu(at, bytes))
+        return register_gpu(pd, at, bytes, access);
+    if ((memory_in && --memory_in == 0) || exceeds_limit(pd, at, bytes)) {
         errno = ENOMEM;
         return NULL;
     }
-    return fake_is_gpu && fake_is_gpu(at, bytes) ? register_gpu(pd, at, bytes, access)
-                                                 : register_view(pd, at, bytes, access, at);
+    context_of(pd)->pinned += pages_of(at, bytes);
+    return register_view(pd, at, bytes, access, at);
 }
 
 /* What the header calls for rights that may be given or not; compilers that do not optimise link it. */
@@ -385,6 +449,8 @@ int ibv_dereg_mr(struct ibv_mr *mr)
     if (keys[mr->lkey].view != mr->addr) {
         uintptr_t page = (uintptr_t)keys[mr->lkey].view & 4095;
         munmap(keys[mr->lkey].view - page, mr->length + page);
+    } else {
+        context_of(mr->pd)->pinned -= pages_of(mr->addr, mr->length);
     }
     keys[mr->lkey].used = false;
     fake.registered--;
@@ -394,12 +460,18 @@ int ibv_dereg_mr(struct ibv_mr *mr)
 
 /* ---- Queue pairs ---- */
 
-struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
+static struct ibv_qp *create_pair(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
 {
     struct pair *p = calloc(1, sizeof *p);
 
     CHECK(next_pair < QPS && a->qp_type == IBV_QPT_RC && a->srq);
     CHECK(a->cap.max_send_wr <= (uint32_t)fake.sends_most && a->cap.max_send_sge == 1);
+    if (refuse_pairs) {
+        refuse_pairs--;
+        free(p);
+        errno = ENOMEM;
+        return NULL;
+    }
     if (a->cap.max_inline_data > (uint32_t)fake.inline_most) {
         free(p);
         errno = EINVAL;
@@ -419,9 +491,26 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
     return &p->qp;
 }
 
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
+{
+    pthread_mutex_lock(&lock);
+    struct ibv_qp *qp = create_pair(pd, a);
+    pthread_mutex_unlock(&lock);
+    return qp;
+}
+
 static void break_down(struct pair *p, uint32_t at, enum ibv_wc_status first);
 
-int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *a, int mask)
+/* As long as the kernel looks for a neighbour. */
+static void look_for_way(void)
+{
+    if (holds_ways && pthread_equal(pthread_self(), holder))
+        CHECK_FAIL("%s", "what drives the network waits until a neighbour is found");
+    while (holds_ways)
+        pthread_cond_wait(&released, &lock);
+}
+
+static int modify(struct ibv_qp *qp, struct ibv_qp_attr *a, int mask)
 {
     struct pair *p = (struct pair *)qp;
 
@@ -431,17 +520,37 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *a, int mask)
         return 0;
     }
     CHECK_EQ(a->qp_state, p->state + 1);
+    if (a->qp_state == IBV_QPS_RTR)
+        look_for_way();
     if (a->qp_state == IBV_QPS_RTR && way_in && --way_in == 0) {
         errno = ENETUNREACH;
         return ENETUNREACH;
     }
+    if (a->qp_state == IBV_QPS_RTR && !fake.infiniband && !fake.iwarp &&
+        (a->ah_attr.grh.sgid_index < FAKE_GIDS) == fake.gids_moved) {
+        errno = ENODEV;
+        return ENODEV;
+    }
+    if (a->qp_state == IBV_QPS_RTR && fake.needs_grh && !a->ah_attr.is_global) {
+        errno = EINVAL;
+        return EINVAL;
+    }
+    CHECK(a->qp_state != IBV_QPS_RTS || a->max_rd_atomic <= 4);
     p->state = a->qp_state;
     if (a->qp_state == IBV_QPS_RTR) {
         p->peer = a->dest_qp_num;
-        p->packets = a->rq_psn;
+        p->packets = p->first_packet = a->rq_psn;
         p->packet_bytes = 128u << a->path_mtu;
     }
     return 0;
+}
+
+int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *a, int mask)
+{
+    pthread_mutex_lock(&lock);
+    const int error = modify(qp, a, mask);
+    pthread_mutex_unlock(&lock);
+    return error;
 }
 
 int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *a, int mask, struct ibv_qp_init_attr *init)
@@ -454,7 +563,7 @@ int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *a, int mask, struct ibv_
     CHECK_EQ(p->state, IBV_QPS_ERR); /* else it could take more meanwhile */
     if (fake.tells_no_packet)
         return EIO;
-    a->rq_psn = p->packets & 0xffffff;
+    a->rq_psn = (fake.copies_packet ? p->first_packet : p->packets) & 0xffffff;
     return 0;
 }
 
@@ -462,7 +571,9 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 {
     struct pair *p = (struct pair *)qp;
 
+    pthread_mutex_lock(&lock);
     pairs[qp->qp_num] = NULL;
+    pthread_mutex_unlock(&lock);
     open_things--;
     while (p->placing) {
         struct placing *first = p->placing;
@@ -491,8 +602,12 @@ static int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc)
     struct completions *q = (struct completions *)cq;
     int n = 0;
 
-    while (n < most && q->first != q->end)
+    if (!fake.late)
+        q->shown = q->end;
+    while (n < most && q->first != q->shown)
         wc[n++] = q->wc[q->first++ % WCS];
+    if (q->shown != q->end && draw(40) == 0)
+        q->shown++;
     return n;
 }
 
@@ -531,14 +646,33 @@ static int post_receive(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_
     return 0;
 }
 
-static char *registered(const struct ibv_pd *pd, uint32_t key, uint64_t at, uint64_t bytes, int access)
+static struct place place_of(const struct ibv_pd *pd, uint32_t key, uint64_t at, uint64_t bytes, int access)
 {
     CHECK(key < KEYS && keys[key].used);
     CHECK((keys[key].access & access) == access);
     CHECK(keys[key].mr.pd == pd);
     CHECK(at >= (uintptr_t)keys[key].mr.addr &&
           at + bytes <= (uintptr_t)keys[key].mr.addr + keys[key].mr.length);
-    return keys[key].view + (at - (uintptr_t)keys[key].mr.addr);
+    return (struct place){.view = keys[key].view + (at - (uintptr_t)keys[key].mr.addr),
+                          .gpu = keys[key].view != keys[key].mr.addr ? (void *)(uintptr_t)at : NULL};
+}
+
+static void store(struct place to, const void *data, size_t bytes)
+{
+    if (to.gpu && fake_gpu_write)
+        fake_gpu_write(to.gpu, data, bytes);
+    else
+        memcpy(to.view, data, bytes);
+}
+
+/* For reading, and for what is never a GPU's. */
+static char *registered(const struct ibv_pd *pd, uint32_t key, uint64_t at, uint64_t bytes, int access)
+{
+    const struct place p = place_of(pd, key, at, bytes, access);
+
+    if (p.gpu && fake_gpu_read)
+        fake_gpu_read();
+    return p.view;
 }
 
 static int device_of(const struct pair *p)
@@ -546,7 +680,7 @@ static int device_of(const struct pair *p)
     return (int)(p->qp.context->device - device);
 }
 
-static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+static int take_works(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
     struct pair *p = (struct pair *)qp;
     int refused = refuse_in && --refuse_in == 0 ? refuse_error : 0;
@@ -582,6 +716,14 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
     return 0;
 }
 
+static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+    pthread_mutex_lock(&lock);
+    const int error = take_works(qp, wr, bad);
+    pthread_mutex_unlock(&lock);
+    return error;
+}
+
 static const void *source(const struct pair *p, const struct work *w)
 {
     return w->wr.send_flags & IBV_SEND_INLINE
@@ -597,8 +739,8 @@ static void deliver(struct pair *from, struct pair *to, const struct work *w)
     const struct ibv_sge *place = &r->sge[r->first % RECEIVES_MOST];
     uint64_t id = r->wr[r->first++ % RECEIVES_MOST].wr_id;
     CHECK(w->sge.length <= place->length);
-    memcpy(registered(to->qp.pd, place->lkey, place->addr, w->sge.length, IBV_ACCESS_LOCAL_WRITE),
-           source(from, w), w->sge.length);
+    store(place_of(to->qp.pd, place->lkey, place->addr, w->sge.length, IBV_ACCESS_LOCAL_WRITE), source(from, w),
+          w->sge.length);
     complete(to->qp.recv_cq, (struct ibv_wc){.wr_id = id,
                                              .status = IBV_WC_SUCCESS,
                                              .opcode = IBV_WC_RECV,
@@ -611,13 +753,15 @@ static void place_all(struct pair *p)
 {
     while (p->placing) {
         struct placing *first = p->placing;
-        memcpy(first->to, first->data, first->bytes);
+        store(first->to, first->data, first->bytes);
         p->placing = first->next;
         free(first);
+        if (fake_look)
+            fake_look();
     }
 }
 
-static void place_later(struct pair *p, char *to, const void *data, size_t bytes)
+static void place_later(struct pair *p, struct place to, const void *data, size_t bytes)
 {
     struct placing *new = malloc(sizeof *new + bytes);
 
@@ -657,11 +801,11 @@ static void do_read(struct pair *p, struct work *w)
         return;
     }
     place_all(p);
-    memcpy(registered(p->qp.pd, w->sge.lkey, w->sge.addr, w->sge.length,
-                      IBV_ACCESS_LOCAL_WRITE | (fake.iwarp ? IBV_ACCESS_REMOTE_WRITE : 0)),
-           registered(to->qp.pd, w->wr.wr.rdma.rkey, w->wr.wr.rdma.remote_addr, w->sge.length,
-                      IBV_ACCESS_REMOTE_READ),
-           w->sge.length);
+    store(place_of(p->qp.pd, w->sge.lkey, w->sge.addr, w->sge.length,
+                   IBV_ACCESS_LOCAL_WRITE | (fake.iwarp ? IBV_ACCESS_REMOTE_WRITE : 0)),
+          registered(to->qp.pd, w->wr.wr.rdma.rkey, w->wr.wr.rdma.remote_addr, w->sge.length,
+                     IBV_ACCESS_REMOTE_READ),
+          w->sge.length);
     w->late = false;
     fake.reads++;
 }
@@ -682,6 +826,8 @@ static void tell(struct pair *p, uint32_t end)
         struct work *w = &p->work[p->first % WORKS];
         if (!(w->wr.send_flags & IBV_SEND_SIGNALED))
             continue;
+        if (reorders())
+            place_all(p);
         complete(p->qp.send_cq, (struct ibv_wc){.wr_id = w->wr.wr_id, .qp_num = p->qp.qp_num});
         p->unfinished = p->end - p->first - 1;
     }
@@ -689,6 +835,10 @@ static void tell(struct pair *p, uint32_t end)
 
 static void break_down(struct pair *p, uint32_t at, enum ibv_wc_status first)
 {
+    for (int i = 0; reorders() && i < next_pair; i++) { /* what has come is in its place when nothing more can */
+        if (pairs[i] && (pairs[i] == p || pairs[i]->peer == p->qp.qp_num))
+            place_all(pairs[i]);
+    }
     for (enum ibv_wc_status status = first; at != p->end; status = IBV_WC_WR_FLUSH_ERR, at++)
         complete(p->qp.send_cq, (struct ibv_wc){.wr_id = p->work[at % WORKS].wr.wr_id,
                                                 .status = status,
@@ -710,13 +860,14 @@ static void execute(struct pair *p, struct pair *to, struct work *w)
     CHECK(w->sge.length <= 1u << 31);
     to->packets += w->sge.length ? (w->sge.length - 1) / to->packet_bytes + 1 : 1;
     if (w->wr.opcode == IBV_WR_RDMA_WRITE) {
-        char *at = !w->sge.length ? NULL
-                                  : registered(to->qp.pd, w->wr.wr.rdma.rkey, w->wr.wr.rdma.remote_addr,
-                                               w->sge.length, IBV_ACCESS_REMOTE_WRITE);
-        if (at && fake.iwarp)
+        struct place at = {.view = NULL};
+        if (w->sge.length)
+            at = place_of(to->qp.pd, w->wr.wr.rdma.rkey, w->wr.wr.rdma.remote_addr, w->sge.length,
+                          IBV_ACCESS_REMOTE_WRITE);
+        if (at.view && (fake.iwarp || reorders()))
             place_later(p, at, source(p, w), w->sge.length);
-        else if (at)
-            memcpy(at, source(p, w), w->sge.length);
+        else if (at.view)
+            store(at, source(p, w), w->sge.length);
         fake.writes++;
     } else if (w->wr.opcode == IBV_WR_RDMA_READ) {
         w->late = true;
@@ -766,20 +917,30 @@ bool fake_run(void)
 {
     bool some = false;
 
+    pthread_mutex_lock(&lock);
     for (int i = 0, begin = (int)draw((unsigned)next_pair + 1); i < next_pair; i++) {
         struct pair *p = pairs[(begin + i) % next_pair];
         if (p)
             some |= run(p) || p->first != p->end;
     }
+    pthread_mutex_unlock(&lock);
     return some;
 }
 
 /* ---- Plans ---- */
 
+/* What the environment asks for, of a whole suite. */
+static bool has_switch(const char *name)
+{
+    const char *all = getenv("FAKE_NIC");
+
+    return all && strstr(all, name);
+}
+
 void fake_begin(unsigned seed)
 {
     drawn = seed;
-    next_pair = next_key = fail_in = refuse_in = memory_in = way_in = 0;
+    next_pair = next_key = fail_in = refuse_in = memory_in = way_in = refuse_pairs = 0;
     fail_status = IBV_WC_RETRY_EXC_ERR;
     memset(down, 0, sizeof down);
     fake = (struct fake_count){.gids = 3,
@@ -788,6 +949,9 @@ void fake_begin(unsigned seed)
                                .sends_most = 4096,
                                .completions_most = WCS,
                                .receives_most = 4096};
+    fake.reorders = has_switch("reorders");
+    fake.late = has_switch("late");
+    fake.moves = has_switch("moves");
 }
 
 void fake_end(void)
@@ -812,12 +976,35 @@ void fake_refuse_memory(int nth)
     memory_in = nth;
 }
 
+void fake_refuse_pairs(int n)
+{
+    refuse_pairs = n;
+}
+
+void fake_hold_ways(bool hold)
+{
+    pthread_mutex_lock(&lock);
+    holds_ways = hold;
+    holder = pthread_self();
+    pthread_cond_broadcast(&released);
+    pthread_mutex_unlock(&lock);
+}
+
+bool fake_holds_ways(void)
+{
+    pthread_mutex_lock(&lock);
+    const bool holds = holds_ways;
+    pthread_mutex_unlock(&lock);
+    return holds;
+}
+
 void fake_port(int which, bool up)
 {
     struct ibv_async_event e = {.element.port_num = 1,
                                 .event_type = up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR};
 
     down[which] = !up;
+    fake.gids_moved ^= fake.moves && up;
     fake_event(which, e);
 }
 

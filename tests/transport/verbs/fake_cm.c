@@ -159,6 +159,8 @@ FAKE int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
     struct id *i = (struct id *)id;
 
     i->queue = param->qp_num;
+    if (fake.loses_connections)
+        return 0;
     for (int n = 0; n < IDS; n++) {
         struct rdma_cm_id *new;
         if (!ids[n] || !ids[n]->listens || ids[n]->port != i->wanted)

@@ -218,7 +218,8 @@ static void updates_share_packets(void)
     for (int i = 0; i < 7; i++)
         CHECK_EQ(*word(1, place(i)), (i == 0) + 201 / 7 + (i < 201 % 7));
     CHECK_EQ(fake.writes - before.writes, 0);
-    CHECK(fake.sends - before.sends <= 2 * (1 + (200 * 12 + 239) / 240));
+    if (!fake.late) /* else more are alone, as nothing is known to be under way */
+        CHECK(fake.sends - before.sends <= 2 * (1 + (200 * 12 + 239) / 240));
     before = fake;
     uint64_t old = 0;
     post_one(place(0), false, 0);
@@ -252,7 +253,7 @@ static void nobody_waits_long(void)
 {
     int events;
 
-    begin(1);
+    begin_strict(1);
     warm_up();
     struct fake_count before = fake;
     struct transport_request first = put(&(uint64_t){1}, 0, 8);
@@ -570,7 +571,7 @@ static void bad_message(struct message m)
     m.number = v->to[1]->said + 1;
     CHECK(post_message(v, v->to[1]->up[0], WORK_OTHER, 0, &m));
     issue_batched(v, v->to[1]);
-    for (int i = 0; i < 100; i++)
+    for (int i = 0; i < 10000 && !pe[1].lost; i++)
         drive();
     CHECK_EQ(pe[1].lost, 1);
     CHECK_HAS(pe[1].why, "makes no sense");

@@ -4,6 +4,8 @@
 
 #include "pes.h"
 
+#include "runtime/base/clock.h"
+
 static void begin_iwarp(unsigned seed)
 {
     prepare(seed);
@@ -118,6 +120,26 @@ static void no_connection(unsigned seed)
     end();
 }
 
+/* Neither an answer nor a refusal: the path is given up in time, the peer is not. */
+static void connection_never_comes(void)
+{
+    uint64_t value = 1;
+
+    begin_iwarp(1);
+    fake.loses_connections = true;
+    init_timeout = 1;
+    for (int i = 0; i < 2; i++)
+        post(i, put(&value, 8, 8));
+    for (const uint64_t until = clock_ns() + 60000000000u; ok < 2 && clock_ns() < until;)
+        drive();
+    CHECK_EQ(ok, 2);
+    CHECK_EQ(pe[0].lost + pe[1].lost, 0);
+    CHECK_EQ(pe[0].passed_down + pe[1].passed_down, 2);
+    CHECK_HAS(pe[0].told, "GSHMEM_INIT_TIMEOUT");
+    init_timeout = 60;
+    end();
+}
+
 /* One ends: the other hears of it by its connection. */
 static void ends(void)
 {
@@ -167,6 +189,7 @@ int main(void)
         no_connection(seed);
     }
     connected_before_its_offer();
+    connection_never_comes();
     ends();
     return 0;
 }

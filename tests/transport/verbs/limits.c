@@ -5,6 +5,8 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 
 /* Requests of all kinds and sizes, against a model. */
 static void do_all_kinds(unsigned seed)
@@ -127,6 +129,32 @@ static void few_receives(void)
     job_pes = PES;
 }
 
+/* A peer that has stopped holds a part of what is for all: others find some left. */
+static void slots_are_shared(void)
+{
+    static char data[1000];
+    struct verbs *v;
+    int taken = 0;
+
+    begin(1);
+    warm_up();
+    v = (struct verbs *)pe[0].t;
+    while (try_post(0, put(data, 4096, sizeof data)) == GSHMEM_OK)
+        taken++;
+    CHECK_EQ(taken, SLOTS / 4);
+    settle();
+    CHECK_EQ(v->slots_left, SLOTS);
+    CHECK_EQ(v->to[1]->slots, 0);
+    v->slots_left = SLOTS / 4; /* as if others had taken the rest */
+    for (taken = 0; try_post(0, put(data, 4096, sizeof data)) == GSHMEM_OK; taken++)
+        ;
+    CHECK_EQ(taken, SLOTS_LEAST);
+    settle();
+    v->slots_left = SLOTS;
+    CHECK_EQ(not_ok, 0);
+    end();
+}
+
 static size_t used_by_open(int pes)
 {
     job_pes = pes;
@@ -136,7 +164,7 @@ static size_t used_by_open(int pes)
     open_pe(0, false);
     size_t used = mallinfo2().uordblks + mallinfo2().hblkhd - before;
     gshmem_transport.close(pe[0].t);
-    free(pe[0].memory);
+    munmap(pe[0].memory, SEGMENT);
     fake_end();
     job_pes = PES;
     return used;
@@ -149,6 +177,62 @@ static void untouched_peers(void)
 
     if (few) /* not where a sanitizer allocates */
         CHECK((many - few) / 10000 <= 128);
+}
+
+/* Of one that is seldom talked to: 32 KiB, with its part of what is made for several (NICs' receives). */
+static void seldom_talked_to(void)
+{
+    uint64_t here, of_nic;
+
+    mallopt(M_MMAP_THRESHOLD, 1 << 20); /* what the fake has of a queue pair is larger, and not counted */
+    begin(1);
+    warm_up();
+    const size_t before = mallinfo2().uordblks;
+    gshmem_transport.lose(pe[0].t, 1, GSHMEM_ERR_PEER_DEAD);
+    struct verbs *v = (struct verbs *)pe[0].t;
+    struct link *l = v->links;
+    v->links = v->to[1] = NULL;
+    link_close(v, l);
+    const size_t used = before - mallinfo2().uordblks;
+    link_cost(1, &here, &of_nic);
+    CHECK(here <= 32 << 10 && of_nic <= 64 << 10);
+    if (before) /* not where a sanitizer allocates */
+        CHECK(used <= here);
+    end();
+}
+
+/* More is under way at once than there is room for at first, and a few never take more. */
+static void room_is_made(void)
+{
+    static uint64_t data[OPS], old[OPS];
+
+    begin(1);
+    warm_up();
+    const struct link *l = ((struct verbs *)pe[0].t)->to[1];
+    for (int i = 0; i < 100; i++) {
+        post(0, add(8, 1, NULL));
+        settle();
+    }
+    CHECK_EQ(l->depth, OPS_FIRST);
+    CHECK(!l->joined && !l->gathered);
+    *word(1, 8) = 0;
+    for (int i = 0; i < OPS; i++) {
+        struct transport_request r = i % 3 ? add(8, 1, &old[i]) : put(&data[i], 4096 + 8 * (uint64_t)i, 8);
+        data[i] = (uint64_t)i + 1;
+        r.flags = TRANSPORT_MORE; /* not loose: none is part of another */
+        CHECK_EQ(try_post(0, r), GSHMEM_OK);
+    }
+    CHECK_EQ(l->depth, OPS);
+    CHECK_EQ(try_post(0, put(data, 64, 8)), TRANSPORT_FULL);
+    settle();
+    for (int i = 0, adds = 0; i < OPS; i++) {
+        if (i % 3)
+            CHECK_EQ(old[i], (uint64_t)adds++);
+        else
+            CHECK_EQ(*word(1, 4096 + 8 * (uint64_t)i), data[i]);
+    }
+    CHECK_EQ(not_ok + pe[0].lost + pe[0].passed_down, 0);
+    end();
 }
 
 /* So many work requests later, of which none is under way. */
@@ -183,6 +267,144 @@ static void counts_wrap(void)
     end();
 }
 
+/* On kernels before 5.12 the library asks for that a child of fork does not get pages that NICs know. So it asks
+ * before anything is registered, which the fake checks, and nothing else lies on pages of its own. */
+static void forks_are_safe(void)
+{
+    uint64_t old = 1;
+    char data[2000] = {1};
+
+    with_counters = true;
+    prepare(1);
+    fake.atomics = true;
+    fake.inline_most = 0;
+    open_both();
+    warm_up();
+    post(0, put(data, 64, sizeof data));
+    struct transport_request r = add(0, 1, &old);
+    r.segment = 1;
+    post(0, r);
+    settle();
+    CHECK(fake.updates == 1 && old == 0);
+    CHECK(fake.fork_safe);
+    CHECK_EQ(fake.partial_pages, 0);
+    end();
+    with_counters = false;
+}
+
+/* ---- Who may pin little ---- */
+
+static char large[33 << 20], back[33 << 20];
+
+static void move_large(uint64_t offset, uint64_t bytes)
+{
+    fill(large, bytes, (unsigned)bytes);
+    memset(back, 0, bytes);
+    post(0, put(large, offset, bytes));
+    post(0, get(back, offset, bytes));
+    settle();
+    CHECK(memcmp(back, large, bytes) == 0);
+}
+
+/* So many MiB may be pinned. All requests are carried out: by verbs as long as there is room, which may end in the middle
+ * of a run, or from below at once where there is none for a chunk. What was tried is told at start. */
+static void pins_little(rlim_t mib, bool begins_by_verbs, bool ends_by_verbs, const char *said)
+{
+    struct rlimit before, limit;
+    char why[300];
+
+    CHECK_EQ(getrlimit(RLIMIT_MEMLOCK, &before), 0);
+    limit = before;
+    limit.rlim_cur = mib << 20 < before.rlim_max ? mib << 20 : before.rlim_max;
+    CHECK_EQ(setrlimit(RLIMIT_MEMLOCK, &limit), 0);
+    prepare(1);
+    fake.pins_most = mib << 20;
+    fake.atomics = true;
+    open_both();
+    CHECK_HAS(begins_by_verbs ? pe[0].told : complaint, said);
+    CHECK_EQ(gshmem_transport.updates(pe[0].t, why, sizeof why) > 0, begins_by_verbs); /* else NICs alone would update */
+    do_all_kinds(1);
+    CHECK_EQ(pe[0].passed_down == 0, begins_by_verbs);
+    move_large(4096, sizeof large - 4096);
+    CHECK_EQ(pe[0].passed_down == 0, ends_by_verbs);
+    CHECK_EQ(not_ok + pe[0].lost + pe[1].lost, 0);
+    end();
+    CHECK_EQ(setrlimit(RLIMIT_MEMLOCK, &before), 0);
+}
+
+/* Paths that are down are tried again at once. */
+static void time_passes(void)
+{
+    for (int i = 0; i < PES; i++) {
+        struct verbs *v = (struct verbs *)pe[i].t;
+        if (v->to[1 - i])
+            v->to[1 - i]->retry_at = 0;
+        mend_retry(v);
+    }
+}
+
+/* Requests of both PEs anywhere, of all sizes, while either may meet its limit at any time: each is carried out, once. */
+static void both_meet_limits(unsigned seed)
+{
+    enum { STEPS = 400, PLACES = 5, PLACE = 8 << 20 };
+    static const uint64_t sizes[] = {8, 100, 128, 5000, 300000};
+    uint64_t sums[PES][PLACES] = {{0}}, value;
+
+    prepare(seed);
+    fake.pins_most = (uint64_t)(3 + seed % 40) << 20;
+    fake.loses_answers = seed % 2;
+    fake.devices = 1 + (int)seed % 3;
+    open_both();
+    srand(seed);
+    fill(large, sizeof large, seed);
+    for (int i = 0; i < PES; i++) {
+        pe[i].late_below = seed % 4 > 1;
+        pe[i].full_below = seed % 4 == 3 ? 3 : 0;
+    }
+    for (int i = 0; i < STEPS; i++) {
+        const int from = rand() % PES, at = rand() % PLACES;
+        const uint64_t bytes = sizes[rand() % 5], offset = (uint64_t)at * PLACE;
+        char *local = rand() % 2 ? pe[from].memory + offset + PLACE / 2 : large + offset % sizeof large / 2;
+        struct transport_request r;
+
+        switch (rand() % 3) {
+        case 0:
+            r = with_signal(put(local, offset + 64, bytes), GSHMEM_SIGNAL_ADD, offset, 1);
+            sums[1 - from][at]++;
+            break;
+        case 1:
+            r = get(rand() % 2 ? (char *)&value : back + offset % sizeof back / 2, offset + 64, 8);
+            break;
+        default:
+            r = add(offset, 3, NULL);
+            sums[1 - from][at] += 3;
+        }
+        r.flags = (rand() % 2 ? TRANSPORT_MORE : 0) | (rand() % 2 ? TRANSPORT_LOOSE : 0);
+        post(from, r);
+        if (rand() % 4 == 0)
+            drive();
+        if (rand() % 16 == 0)
+            time_passes();
+    }
+    settle();
+    CHECK_EQ(not_ok + pe[0].lost + pe[1].lost, 0);
+    for (int which = 0; which < PES; which++) {
+        for (int at = 0; at < PLACES; at++)
+            CHECK_EQ(*word(which, (uint64_t)at * PLACE), sums[which][at]);
+    }
+    end();
+}
+
+/* That systems begin with 8 MiB holds no chunk. */
+static void usual_limits(void)
+{
+    pins_little(8, false, false, "(ulimit -l): this PE uses below alone");
+    pins_little(16, false, false, "(ulimit -l): this PE uses below alone");
+    pins_little(24, true, false, "16384 KiB could be registered with each NIC");
+    pins_little(40, true, false, "whether all that peers will use can be was not tried");
+    pins_little(1024, true, true, "whether all that peers will use can be was not tried");
+}
+
 int main(void)
 {
     CHECK_EQ(settings_load(), GSHMEM_OK);
@@ -191,6 +413,13 @@ int main(void)
     short_queues();
     flushed_at_once();
     few_receives();
+    slots_are_shared();
     untouched_peers();
+    seldom_talked_to();
+    room_is_made();
+    forks_are_safe();
+    usual_limits();
+    for (unsigned seed = 1; seed <= 60; seed++)
+        both_meet_limits(seed);
     return 0;
 }

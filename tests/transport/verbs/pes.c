@@ -3,8 +3,10 @@
 
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "runtime/base/atomic_type.h"
+#include "transport/verbs/resolve.h"
 
 struct pe pe[PES];
 bool with_counters;
@@ -68,7 +70,7 @@ static void lost(void *context, int which, gshmem_status_t status, const char *w
     p->lost++;
 }
 
-int queue_pairs = 1, job_pes = PES, peer_timeout = 10, turns[PES], distance[PES][FAKE_DEVICES];
+int queue_pairs = 1, job_pes = PES, peer_timeout = 10, init_timeout = 60, turns[PES], distance[PES][FAKE_DEVICES];
 
 static int distance_of(void *context, const char *device, const char **where)
 {
@@ -91,6 +93,8 @@ static int64_t number(int setting)
         return queue_pairs;
     if (setting == SETTING_PEER_TIMEOUT)
         return peer_timeout;
+    if (setting == SETTING_INIT_TIMEOUT)
+        return init_timeout;
     return settings_number((enum setting)setting);
 }
 
@@ -215,7 +219,9 @@ void open_pe(int me, bool device)
 {
     struct pe *p = &pe[me];
 
-    *p = (struct pe){.below = {&below_ops}, .memory = calloc(1, SEGMENT)};
+    *p = (struct pe){.below = {&below_ops},
+                     .memory = mmap(NULL, SEGMENT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)};
+    CHECK(p->memory != MAP_FAILED);
     p->config = (struct transport_config){.size = sizeof p->config,
                                           .fail = complain,
                                           .info = be_told,
@@ -236,7 +242,8 @@ void open_pe(int me, bool device)
     p->config.segment[0].base = p->memory;
     p->config.segment[0].bytes = SEGMENT;
     if (with_counters) {
-        p->counters = calloc(COUNTER_WORDS, sizeof *p->counters);
+        p->counters = aligned_alloc(4096, COUNTER_WORDS * sizeof *p->counters);
+        memset(p->counters, 0, COUNTER_WORDS * sizeof *p->counters);
         p->config.segments = 2;
         p->config.segment[1] =
             (struct transport_segment){.base = (char *)p->counters,
@@ -266,6 +273,8 @@ bool drive(void)
     for (int i = 0; i < PES; i++) {
         carry_notes(i);
         CHECK_EQ(gshmem_transport.progress(pe[i].t, &events), GSHMEM_OK);
+        if (!fake_holds_ways()) /* in rounds, whatever other threads do */
+            resolve_wait((struct verbs *)pe[i].t);
         some |= events > 0;
     }
     return some;
@@ -306,7 +315,7 @@ void post(int from, struct transport_request r)
     gshmem_status_t status;
     int rounds = 0;
 
-    while ((status = try_post(from, r)) == TRANSPORT_FULL && rounds++ < 10000)
+    while ((status = try_post(from, r)) == TRANSPORT_FULL && rounds++ < 100000)
         drive();
     if (status)
         CHECK_FAIL("a request is refused with %d: PE 0: %s; PE 1: %s; %s", status, pe[0].why, pe[1].why,
@@ -344,6 +353,13 @@ void begin(unsigned seed)
     open_both();
 }
 
+void begin_strict(unsigned seed)
+{
+    prepare(seed);
+    fake.reorders = false;
+    open_both();
+}
+
 /* So many NICs each. */
 void begin_with(unsigned seed, int devices)
 {
@@ -356,7 +372,7 @@ void end(void)
 {
     for (int i = 0; i < PES; i++) {
         gshmem_transport.close(pe[i].t);
-        free(pe[i].memory);
+        munmap(pe[i].memory, SEGMENT);
         free(pe[i].counters);
     }
     CHECK_EQ(fake.registered, 0);

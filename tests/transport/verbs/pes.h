@@ -41,6 +41,7 @@ extern struct pe pe[PES];
 extern char complaint[400];  /* the last failure that was logged */
 extern int queue_pairs;      /* GSHMEM_IB_QP_PER_PEER */
 extern int peer_timeout;     /* GSHMEM_PEER_TIMEOUT */
+extern int init_timeout;     /* GSHMEM_INIT_TIMEOUT */
 extern int job_pes;          /* of which two are here */
 extern int turns[PES];       /* their numbers on their hosts, */
 extern int distance[PES][FAKE_DEVICES]; /* and how far NICs are from them */
@@ -52,6 +53,7 @@ void prepare(unsigned seed);
 void open_pe(int me, bool device);
 void open_both(void);
 void begin(unsigned seed);
+void begin_strict(unsigned seed); /* NICs keep the order of writes, whatever the environment says of them */
 void begin_with(unsigned seed, int devices);
 void end(void);
 

@@ -1,4 +1,4 @@
-#include "transport/tcp/hmac.h"
+#include "runtime/base/hmac.h"
 
 #include <endian.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* HMAC-SHA256 against the published examples: FIPS 180 and RFC 4231. */
-#include "check.h"
-#include "transport/tcp/hmac.h"
+#include "../check.h"
+#include "runtime/base/hmac.h"
 
 static void expect(const unsigned char got[SHA256_BYTES], const char *hex)
 {

@@ -1,6 +1,6 @@
 /* HMAC-SHA256 (RFC 2104, FIPS 180-4): shows that one knows a key, without telling it. */
-#ifndef GSHMEM_TRANSPORT_TCP_HMAC_H
-#define GSHMEM_TRANSPORT_TCP_HMAC_H
+#ifndef GSHMEM_BASE_HMAC_H
+#define GSHMEM_BASE_HMAC_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,0 +1,399 @@
+/* Who has left the job, and what the others wait for in vain.
+ *
+ * A PE that leaves meets all others in a collective of its own, COLLECTIVE_FINALIZE, and serves their puts and gets
+ * until they come, too. Its notes tell the PEs of its host that it has left, and how, and which rounds of their
+ * teams it has come to before. Who waits on another host finds the same in PE 0's table of those who have left,
+ * and then in the notes of these. Both sides begin to talk to PE 0 when they have waited for a while, and one PE
+ * of each host does: so a job that ends at once, or waits for a moment, sends nothing for this. */
+#include "runtime/departures.h"
+
+#include <stdlib.h>
+
+#include "device/device.h"
+#include "runtime/collectives/far.h"
+#include "runtime/collectives/group.h"
+#include "runtime/job.h"
+#include "runtime/proxy/kernels.h"
+#include "runtime/team/team.h"
+#include "runtime/threads.h"
+#include "runtime/wait.h"
+
+enum {
+    TELL_NS = 600 * 1000 * 1000, /* how long who has left waits for the others before it tells PE 0, */
+    ASK_NS = 400 * 1000 * 1000,  /* and how long others wait before they ask it, and how often they do; */
+    HOSTS_ASKING = 32,           /* as much longer for each so many hosts, all of which come to PE 0's door */
+    ALONE_NS = 2000 * 1000 * 1000, /* how long who is alone waits before that is said */
+};
+
+static const char *const way_name[] = {
+    [LEFT_BY_EXIT] = "by exit(0)",
+    [LEFT_BY_RETURN] = "by a return from main",
+    [LEFT_BY_END] = "by exit(0) or a return from main",
+    [LEFT_BY_FINALIZE] = "by gshmem_finalize",
+};
+
+size_t departures_system_bytes(int n_pes)
+{
+    return (size_t)n_pes;
+}
+
+static uint64_t for_so_many_hosts(uint64_t ns)
+{
+    return ns * (1 + (uint64_t)job->bootstrap->n_hosts / HOSTS_ASKING);
+}
+
+static size_t table_offset(void)
+{
+    return team_system_bytes() + kernels_system_bytes();
+}
+
+/* PE 0's, where it is on this host. */
+static _Atomic unsigned char *table_here(const struct job *j)
+{
+    return j->system_peer[0] ? (_Atomic unsigned char *)(j->system_peer[0] + table_offset()) : NULL;
+}
+
+static struct group *world(const struct job *j)
+{
+    return j->team[GSHMEM_TEAM_WORLD]->group;
+}
+
+gshmem_status_t departures_say(const char *call, int pe, enum departure_way way)
+{
+    const char *how = way > LEFT_NOT && way <= LEFT_BY_FINALIZE ? way_name[way] : "in good order";
+
+    return fail(GSHMEM_ERR_PEER_DEAD, "%s: PE %d has left the job %s, and takes part in this call no more: PEs must "
+                "make the same collective calls, and give back locks, before they leave", call, pe, how);
+}
+
+gshmem_status_t departures_fail(const char *call, int pe, enum departure_way way)
+{
+    gshmem_status_t status = departures_say(call, pe, way);
+
+    if (error_ends_job())
+        job_abort(1, last_error_text());
+    return status;
+}
+
+/* Those of this host have met each other first, without a word of it. */
+enum departure_way departures_way(int pe, uint64_t noted)
+{
+    return (enum departure_way)(job->host.index_of[pe] < 0 ? (int)noted : group_left(world(job), pe));
+}
+
+/* ---- Who leaves ---- */
+
+void departures_begin(struct job *j, enum departure_way way)
+{
+    _Atomic unsigned char *table = table_here(j);
+
+    j->leaving = way;
+    if (table) /* relaxed: who finds it looks at the notes before it acts on it */
+        atomic_store_explicit(&table[j->pe], (unsigned char)way, memory_order_relaxed);
+}
+
+void departures_stop(struct job *j)
+{
+    free(j->told_left);
+    j->told_left = NULL;
+}
+
+/* For all of this host that have left: the first of these does it. Where it fails PE 0 may be through with its own
+ * finalize, or is lost, which ends more. */
+static void tell(struct job *j)
+{
+    static const unsigned char way_byte[] = {0, 1, 2, 3, 4};
+    const struct host *host = &j->host;
+
+    if (j->host.index_of[0] >= 0 || (!j->told_left && !(j->told_left = calloc((size_t)host->n, 1))))
+        return;
+    for (int i = 0; i < host->index; i++) {
+        if (group_left(world(j), host->pe[i]))
+            return;
+    }
+    for (int i = host->index; i < host->n; i++) {
+        int way = i == host->index ? j->leaving : group_left(world(j), host->pe[i]);
+        struct transport_request put = {.kind = TRANSPORT_PUT,
+                                        .pe = 0,
+                                        .segment = SEGMENT_SYSTEM,
+                                        .offset = table_offset() + (size_t)host->pe[i],
+                                        .local = (void *)(uintptr_t)&way_byte[way],
+                                        .bytes = 1};
+        if (!way || j->told_left[i])
+            continue;
+        j->told_left[i] = true;
+        network_remark(j->network, &put, "gshmem_finalize");
+    }
+}
+
+/* ---- Who waits ---- */
+
+static gshmem_status_t fetch(struct job *j, int pe, size_t offset, void *to, size_t bytes, const char *call)
+{
+    struct transport_request get = {.kind = TRANSPORT_GET,
+                                    .pe = pe,
+                                    .segment = SEGMENT_SYSTEM,
+                                    .offset = offset,
+                                    .local = to,
+                                    .bytes = bytes};
+
+    return network_errand(j->network, &get, call, NULL);
+}
+
+/* Whether PEs of other hosts are asked about: after a while, and not too often. */
+static bool is_due(const struct wait *w, uint64_t now)
+{
+    static _Thread_local uint64_t asked;
+
+    const uint64_t pause = for_so_many_hosts(ASK_NS);
+
+    if (!network_is_far(job->network) || now - w->since < pause || now - asked < pause)
+        return false;
+    asked = now;
+    return true;
+}
+
+/* What PE 0 knows; NULL: nothing, or it cannot be asked. The caller frees it. */
+static unsigned char *ask(struct job *j, const char *call)
+{
+    _Atomic unsigned char *here = table_here(j);
+    unsigned char *table = malloc((size_t)j->n_pes);
+
+    if (!table)
+        return NULL;
+    for (int pe = 0; here && pe < j->n_pes; pe++)
+        table[pe] = atomic_load_explicit(&here[pe], memory_order_relaxed);
+    if (here || fetch(j, 0, table_offset(), table, (size_t)j->n_pes, call) == GSHMEM_OK)
+        return table;
+    free(table);
+    return NULL;
+}
+
+/* Whether another PE of this host waits in the same round, and asks for both. */
+static bool other_asks(const struct group *g)
+{
+    for (int i = 0; i < g->my; i++) {
+        if (job->host.index_of[g->pe[i]] >= 0 && group_has_come(g, i))
+            return true;
+    }
+    return false;
+}
+
+/* Members on other hosts, which their notes tell about. */
+static gshmem_status_t check_away(const struct wait *w, const struct group *g)
+{
+    unsigned char *table = other_asks(g) ? NULL : ask(job, w->what);
+    gshmem_status_t status = GSHMEM_OK;
+
+    for (int i = 0; table && i < g->n && !status; i++) {
+        int pe = g->pe[i];
+        uint64_t word;
+        if (table[pe] && job->host.index_of[pe] < 0 &&
+            fetch(job, pe, group_word_offset(g), &word, sizeof word, w->what) == GSHMEM_OK &&
+            group_cannot_come(g, word))
+            status = departures_fail(w->what, pe, (enum departure_way)table[pe]);
+    }
+    free(table);
+    return status;
+}
+
+/* Members on this host, in a round that is under way. */
+static gshmem_status_t check_here(const struct wait *w, const struct group *g)
+{
+    for (int i = 0; i < g->n; i++) {
+        if (job->host.index_of[g->pe[i]] < 0)
+            continue;
+        int way = group_left(world(job), g->pe[i]);
+        if (way && group_cannot_come(g, group_word(g, i)))
+            return departures_fail(w->what, g->pe[i], (enum departure_way)way);
+    }
+    return GSHMEM_OK;
+}
+
+/* Where no round is under way all members have come to the latest. */
+static gshmem_status_t check_team(const struct wait *w, uint64_t now)
+{
+    const struct group *g = job->team[w->team]->group;
+    gshmem_status_t status = GSHMEM_OK;
+
+    if (group_under_way(g))
+        status = check_here(w, g);
+    else if (g->far && group_under_way(far_neighbours(g)))
+        return check_here(w, far_neighbours(g));
+    else
+        return GSHMEM_OK;
+    return !status && g->far && is_due(w, now) ? check_away(w, g) : status;
+}
+
+/* By the last wait for one PE. */
+static _Thread_local struct {
+    int pe;
+    enum departure_way way;
+} found;
+
+static gshmem_status_t check_one(const struct wait *w, uint64_t now)
+{
+    int way = LEFT_NOT;
+
+    if (job->host.index_of[w->only] >= 0) {
+        way = group_left(world(job), w->only);
+    } else if (is_due(w, now)) {
+        unsigned char *table = ask(job, w->what);
+        way = table ? table[w->only] : LEFT_NOT;
+        free(table);
+    }
+    if (!way)
+        return GSHMEM_OK;
+    found.pe = w->only;
+    found.way = (enum departure_way)way;
+    return fail_silently(GSHMEM_ERR_PEER_DEAD, "%s: PE %d has left the job", w->what, w->only);
+}
+
+/* Whether all other PEs are known to have left; those of other hosts are asked about now and then. */
+static bool all_have_left(const struct wait *w, uint64_t now)
+{
+    const struct host *host = &job->host;
+    unsigned char *table;
+    bool all = true;
+
+    for (int i = 0; i < host->n; i++) {
+        if (i != host->index && !group_left(world(job), host->pe[i]))
+            return false;
+    }
+    if (host->n == job->n_pes)
+        return true;
+    if (!is_due(w, now) || !(table = ask(job, w->what)))
+        return false;
+    for (int pe = 0; all && pe < job->n_pes; pe++)
+        all = table[pe] || host->index_of[pe] >= 0;
+    free(table);
+    return all;
+}
+
+/* All that PEs have sent is complete before they leave. What is left then are this PE's other threads, and its
+ * kernels. */
+static gshmem_status_t check_update(const struct wait *w, uint64_t now)
+{
+    static _Thread_local uint64_t looked;
+    static atomic_bool said;
+
+    if (now - w->since < ASK_NS || now - looked < ASK_NS || !all_have_left(w, now))
+        return GSHMEM_OK;
+    looked = now;
+    /* A GPU may be at something of the program's that this library knows nothing of. */
+    if (job->n_pes > 1 && !job->kernels && !job->device->ops->own_heap && threads_of_program() == 0) {
+        found.pe = WAIT_FOR_UPDATE;
+        found.way = LEFT_BY_END;
+        return fail_silently(GSHMEM_ERR_PEER_DEAD, "%s: all other PEs have left the job", w->what);
+    }
+    if (now - w->since >= ALONE_NS && !atomic_exchange(&said, true))
+        log_warn("%s: %s: only another thread, a kernel or a signal's handler of this PE can end this wait", w->what,
+                 job->n_pes > 1 ? "all other PEs have left the job" : "this PE is the only one");
+    return GSHMEM_OK;
+}
+
+gshmem_status_t departures_fail_alone(const char *call, gshmem_status_t status, const char *what)
+{
+    if (status != GSHMEM_ERR_PEER_DEAD || found.pe != WAIT_FOR_UPDATE || found.way == LEFT_NOT)
+        return status;
+    found.way = LEFT_NOT;
+    fail(GSHMEM_ERR_PEER_DEAD, "%s: all other PEs have left the job, and nobody is left who could change %s", call,
+         what);
+    if (error_ends_job())
+        job_abort(1, last_error_text());
+    return GSHMEM_ERR_PEER_DEAD;
+}
+
+gshmem_status_t departures_fail_found(const char *call, gshmem_status_t status, int pe)
+{
+    if (status != GSHMEM_ERR_PEER_DEAD || found.pe != pe || found.way == LEFT_NOT)
+        return status;
+    enum departure_way way = found.way;
+    found.way = LEFT_NOT;
+    return departures_fail(call, pe, way);
+}
+
+gshmem_status_t departures_check(const struct wait *w, uint64_t now)
+{
+    if (!job->team[GSHMEM_TEAM_WORLD] || w->team < 0 || w->team >= TEAM_MAX || !job->team[w->team])
+        return GSHMEM_OK;
+    if (job->leaving) {
+        if (network_is_far(job->network) && now - w->since >= for_so_many_hosts(TELL_NS))
+            tell(job);
+        return GSHMEM_OK;
+    }
+    if (w->only == WAIT_FOR_UPDATE)
+        return check_update(w, now);
+    return w->only >= 0 ? check_one(w, now) : check_team(w, now);
+}
+
+/* ---- Without a wait: for kernels' collectives ---- */
+
+bool departures_watch_begin(struct departures_watch *w, int n_pes)
+{
+    *w = (struct departures_watch){.way = calloc(2, (size_t)n_pes)};
+    w->table = w->way ? w->way + n_pes : NULL;
+    return w->way;
+}
+
+void departures_watch_end(struct departures_watch *w)
+{
+    free(w->way);
+    w->way = NULL;
+}
+
+static bool note(struct departures_watch *w, int pe, int way)
+{
+    bool news = way && !w->way[pe];
+
+    if (news)
+        w->way[pe] = (unsigned char)way;
+    return news;
+}
+
+/* What an earlier call asked for has come, or is there anyway. A request that failed has brought nothing. */
+static bool note_table(struct job *j, struct departures_watch *w)
+{
+    const _Atomic unsigned char *here = table_here(j);
+    bool news = false;
+
+    if (!here && (pending_any(&w->pending) || !w->asked))
+        return false;
+    for (int pe = 0; pe < j->n_pes; pe++) {
+        if (j->host.index_of[pe] < 0)
+            news |= note(w, pe, here ? atomic_load_explicit(&here[pe], memory_order_acquire) : w->table[pe]);
+    }
+    return news;
+}
+
+static void ask_for_table(struct job *j, struct departures_watch *w)
+{
+    struct transport_request get = {.kind = TRANSPORT_GET,
+                                    .pe = 0,
+                                    .segment = SEGMENT_SYSTEM,
+                                    .offset = table_offset(),
+                                    .local = w->table,
+                                    .bytes = (size_t)j->n_pes};
+
+    network_post(j->network, &w->pending, &get, "a collective in a kernel");
+}
+
+bool departures_watch_look(struct job *j, struct departures_watch *w, bool asks, uint64_t now)
+{
+    bool news = false;
+
+    if (!w->way || j->leaving || !j->team[GSHMEM_TEAM_WORLD])
+        return false;
+    for (int i = 0; i < j->host.n; i++) {
+        if (i != j->host.index)
+            news |= note(w, j->host.pe[i], group_left(world(j), j->host.pe[i]));
+    }
+    if (!network_is_far(j->network))
+        return news;
+    news |= note_table(j, w);
+    if (asks && !table_here(j) && now - w->asked >= ASK_NS && !pending_any(&w->pending)) {
+        w->asked = now;
+        ask_for_table(j, w);
+    }
+    return news;
+}

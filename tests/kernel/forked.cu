@@ -1,0 +1,65 @@
+/* A child that a PE makes by fork launches a kernel: it finds no job, and nothing of its parent's, where the device
+ * has done nothing yet ("first"); or the launch fails, as on a GPU, where the parent has launched kernels before
+ * ("later"). Either ends, says why, and leaves the parent as it was.
+ *
+ *     forked first|later */
+#include <sys/wait.h>
+
+#include "kernel.h"
+
+static long variable; /* symmetric, too */
+
+__global__ void put(long *word, int pe, gshmem_status_t *status)
+{
+    status[0] = gshmem_long_p(word, 7, pe);
+    status[1] = gshmem_barrier_all();
+    status[2] = gshmem_quiet();
+}
+
+static int be_child(bool later, long *word, int pe, gshmem_status_t *status)
+{
+    put<<<1, 1>>>(word, pe, status);
+    const cudaError_t error = cudaDeviceSynchronize();
+
+    CHECK_EQ(error, later ? cudaErrorInitializationError : cudaSuccess);
+    for (int i = 0; i < 3; i++)
+        CHECK_EQ(status[i], later ? GSHMEM_OK : GSHMEM_ERR_STATE);
+    variable = 5;
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const bool later = argc > 1 && strcmp(argv[1], "later") == 0;
+    int ended;
+
+    CHECK_OK(gshmem_init());
+    const int next = (gshmem_my_pe() + 1) % gshmem_n_pes();
+    gshmem_status_t *status = (gshmem_status_t *)calloc(3, sizeof *status);
+    long *word = (long *)gshmem_calloc(1, sizeof *word);
+    CHECK(word && status);
+    if (later) {
+        put<<<1, 1>>>(word, next, status);
+        CHECK_LAUNCH();
+        CHECK_OK(gshmem_barrier_all());
+        *word = 0;
+    }
+    CHECK_OK(gshmem_barrier_all());
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0)
+        exit(be_child(later, word, next, status));
+    CHECK_EQ(waitpid(child, &ended, 0), child);
+    CHECK(WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
+    CHECK_OK(gshmem_barrier_all());
+    CHECK_EQ(*word, 0);
+    CHECK_EQ(variable, 0);
+    CHECK_OK(gshmem_barrier_all());
+    put<<<1, 1>>>(word, next, status);
+    CHECK_LAUNCH();
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(status[i]);
+    CHECK_EQ(*word, 7);
+    CHECK_OK(gshmem_finalize());
+    return 0;
+}

@@ -1,0 +1,95 @@
+/* A program that runs with standard input, output and error closed: what it prints, and what the library says of
+ * its mistakes, goes into none of the library's files and sockets.
+ *
+ *     closed [N]    N: without a launcher, by a unique id */
+#include <fcntl.h>
+#include <sys/wait.h>
+
+#include "pe.h"
+
+static int standard_error; /* a copy, for what goes wrong */
+static long cell;
+
+static void still_closed(const char *when)
+{
+    for (int fd = 0; fd < 3; fd++) {
+        char path[40], name[100] = "";
+
+        if (fcntl(fd, F_GETFD) < 0)
+            continue;
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        if (readlink(path, name, sizeof name - 1) < 0)
+            name[0] = 0;
+        dup2(standard_error, STDERR_FILENO);
+        CHECK_FAIL("%s: descriptor %d is %s", when, fd, name);
+    }
+}
+
+static void be_pe(const gshmem_init_attr_t *attr)
+{
+    gshmem_status_t status = attr ? gshmem_init_attr(attr) : gshmem_init();
+
+    still_closed("gshmem_init");
+    me = gshmem_my_pe();
+    n = gshmem_n_pes();
+    for (int i = 0; i < 20000; i++)
+        printf("a line that nobody will read, %d\n", i);
+    fflush(stdout);
+    for (int pe = 0; !status && pe < n; pe++) /* to PEs of other hosts a stream is opened */
+        status = gshmem_long_atomic_inc(&cell, pe);
+    if (!status)
+        gshmem_putmem(&(char){0}, &(char){0}, 1, n); /* no such PE: a line is written */
+    if (!status)
+        status = gshmem_barrier_all();
+    still_closed("gshmem_barrier_all");
+    const long seen = cell;
+    void *memory = gshmem_malloc(1 << 20);
+    if (!status)
+        status = gshmem_finalize();
+    still_closed("gshmem_finalize");
+    dup2(standard_error, STDERR_FILENO);
+    CHECK_EQ(status, GSHMEM_OK);
+    CHECK(memory);
+    CHECK_EQ(seen, n);
+}
+
+static void be_pe_of_id(const gshmem_uniqueid_t *uid, int pe, int n_pes)
+{
+    gshmem_init_attr_t attr = {.uid = uid, .pe = pe, .n_pes = n_pes};
+
+    be_pe(&attr);
+}
+
+int main(int argc, char **argv)
+{
+    const int n_pes = argc > 1 ? atoi(argv[1]) : 0;
+    gshmem_uniqueid_t uid;
+
+    standard_error = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 100);
+    CHECK(standard_error >= 0);
+    for (int fd = 0; fd < 3; fd++)
+        close(fd);
+    if (!n_pes) {
+        be_pe(NULL);
+        return 0;
+    }
+    if (gshmem_get_uniqueid(&uid))
+        return 1;
+    still_closed("gshmem_get_uniqueid");
+    for (int pe = 1; pe < n_pes; pe++) {
+        pid_t child = fork();
+        if (child < 0)
+            return 1;
+        if (child == 0) {
+            be_pe_of_id(&uid, pe, n_pes);
+            return 0;
+        }
+    }
+    be_pe_of_id(&uid, 0, n_pes);
+    for (int pe = 1; pe < n_pes; pe++) {
+        int status;
+        CHECK(wait(&status) > 0);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    return 0;
+}

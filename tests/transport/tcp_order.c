@@ -1,0 +1,114 @@
+/* The TCP transport without a runtime: requests that are not loose keep their order. */
+#include <stdlib.h>
+
+#include "../../device/device.h"
+#include "pair.h"
+
+static void progress(int which)
+{
+    int events;
+
+    CHECK_EQ(transport_tcp.progress(pe[which].t, &events), GSHMEM_OK);
+}
+
+/* ---- A device of PE 1's ---- */
+
+static uint64_t started, over; /* copies: over when the test says */
+static char device_memory[4096];
+
+static void *allocate(struct device *d, enum device_memory kind, size_t bytes)
+{
+    (void)d, (void)kind;
+    return calloc(1, bytes);
+}
+
+static void release(struct device *d, enum device_memory kind, void *at)
+{
+    (void)d, (void)kind;
+    free(at);
+}
+
+static gshmem_status_t copy_start(struct device *d, void *to, const void *from, size_t bytes, uint64_t *ticket)
+{
+    (void)d;
+    memcpy(to, from, bytes);
+    *ticket = ++started;
+    return GSHMEM_OK;
+}
+
+static bool copy_done(struct device *d, uint64_t ticket, gshmem_status_t *status)
+{
+    (void)d;
+    *status = GSHMEM_OK;
+    return ticket <= over;
+}
+
+static int on_device(void *context, const void *at, uint64_t bytes)
+{
+    (void)context, (void)bytes;
+    return (const char *)at >= device_memory && (const char *)at < device_memory + sizeof device_memory;
+}
+
+static void add_device(void)
+{
+    static const struct device_ops ops = {.size = sizeof ops, .allocate = allocate, .release = release,
+                                          .copy_start = copy_start, .copy_done = copy_done};
+    static struct device device = {&ops};
+    struct transport_config *c = &((struct tcp *)pe[1].t)->config;
+
+    started = over = 0;
+    c->device = &device;
+    c->on_device = on_device;
+    c->staging = 1 << 20;
+    c->segment[c->segments++] =
+        (struct transport_segment){.base = device_memory, .bytes = sizeof device_memory, .of_device = true};
+}
+
+/* ---- Gets ---- */
+
+/* A put behind a get of the same memory, and the signal of one: the get brings what was there before. Also where all
+ * of them wait for a put to memory of the device's. */
+static void puts_wait_for_gets(bool behind_copy)
+{
+    enum { BYTES = 6 << 20, LAST = BYTES - 8 };
+    static char into[BYTES], zeros[BYTES];
+    uint64_t value = 7;
+    struct transport_request puts[3] = {
+        {.kind = TRANSPORT_PUT, .pe = 1, .local = &value, .bytes = 8, .offset = LAST},
+        {.kind = TRANSPORT_PUT, .pe = 1, .signal_op = GSHMEM_SIGNAL_SET, .signal_offset = LAST, .signal_value = 7},
+        {.kind = TRANSPORT_ATOMIC, .pe = 1, .amo = GSHMEM_AMO_ADD, .type = GSHMEM_TYPE_UINT64, .offset = LAST,
+         .operand = 7}};
+
+    for (int i = 0; i < 3; i++) {
+        begin();
+        memset(into, 1, sizeof into);
+        post(0, (struct transport_request){.kind = TRANSPORT_GET, .pe = 1, .local = into, .bytes = 8});
+        settle(); /* the stream is there */
+        if (behind_copy) {
+            add_device();
+            post(0, (struct transport_request){.kind = TRANSPORT_PUT, .pe = 1, .segment = 1, .local = &value, .bytes = 8});
+        }
+        post(0, (struct transport_request){.kind = TRANSPORT_GET, .pe = 1, .local = into, .bytes = BYTES});
+        post(0, puts[i]);
+        for (int rounds = 0; rounds < 200; rounds++)
+            progress(1); /* which reads both before PE 0 has taken what it asked for */
+        CHECK_EQ(started, behind_copy);
+        over = started;
+        for (int rounds = 0; rounds < 200; rounds++)
+            progress(1);
+        settle();
+        CHECK(memcmp(into, zeros, BYTES) == 0);
+        CHECK(memcmp(segment_of(1) + LAST, &value, 8) == 0);
+        CHECK_EQ(not_ok, 0);
+        close_pe(0);
+        close_pe(1);
+    }
+}
+
+int main(void)
+{
+    CHECK_EQ(settings_load(), GSHMEM_OK);
+    puts_wait_for_gets(false);
+    puts_wait_for_gets(true);
+    return 0;
+}
