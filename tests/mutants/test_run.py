@@ -25,7 +25,7 @@ test('sick', find_program('false'), suite: 'one')
 test('skipped', find_program('skip.sh'), suite: 'one')
 test('patient', find_program('patient.sh'), suite: 'one', timeout: 600)
 """,
-    "meson_options.txt": "option('nvcc', type: 'feature')\n",
+    "meson_options.txt": "option('gpu_code', type: 'combo', choices: ['none'])\n",
     "answer.txt": "What was asked is not known.\n\nThe answer is\n42\n",
     "make.sh": """#!/bin/sh
 number=$(tail -n 1 "$1")

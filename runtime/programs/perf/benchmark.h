@@ -21,6 +21,7 @@ struct run {
     long *hinted;  /* and from memory that was asked for with a hint that they will; or NULL */
     long *lock;
     long turn; /* ping-pongs made so far: flags count on from one loop to the next */
+    long late_turn; /* the same for loops of all PEs, downwards from 0: others made no ping-pongs */
     uint64_t late_ns; /* how long this loop has waited for a peer that was late on purpose */
 };
 

@@ -72,7 +72,7 @@ const struct benchmark benchmarks[] = {
     {"late_wait", PAIR, NANOSECONDS, 1, LATENESS, 1, 0, loop_late_wait, NULL,
      "round trip of p and wait_until, without the time by which the peer is late: size in microseconds", 20},
     {"late_barrier", ALL, NANOSECONDS, 1, LATENESS, 1, 0, loop_late_barrier, NULL,
-     "two barriers, without the time by which PE 1 is late for the first: size in microseconds", 20},
+     "two barriers, without the time by which the last PE is late for the first: size in microseconds", 20},
     {0},
 };
 
