@@ -1,0 +1,137 @@
+/* The map of symmetric memory: which segments there are, where each PE's copy of them is, and who
+ * makes atomics on the objects in them. docs/address-map.md has the picture.
+ *
+ * The map is filled at start-up and as heaps grow (map_fill.c, device_heap.c), and read by all.
+ * map_find is the one function that compares an address with segments; map_resolve adds how a PE's
+ * copy is reached. Inline code (gshmem/context.h) has a short form of both, for mapped copies of
+ * the heap and of the executable's variables, and comes here with all else.
+ *
+ * Knows numbers and tables alone: no job, no transport and no device. */
+#ifndef GSHMEM_RUNTIME_MEMORY_MAP_H
+#define GSHMEM_RUNTIME_MEMORY_MAP_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gshmem/base.h"
+#include "gshmem/status.h"
+#include "runtime/memory/data.h"
+
+/* Segments by number, the same on all PEs. */
+enum {
+    SEGMENT_SYSTEM, /* the library's own part: team_sync blocks, one per team slot */
+    SEGMENT_HEAP,   /* in host memory */
+    SEGMENT_DEVICE, /* the heap in the device's own memory, and the library's part before it */
+    SEGMENT_NIC,    /* objects that NICs update, right behind the heap in host memory */
+    SEGMENT_DATA,   /* and on: variables of the executable, then those of libraries */
+    SEGMENT_MAX = SEGMENT_DATA + DATA_SEGMENT_MAX,
+    SEGMENT_NONE = SEGMENT_MAX
+};
+
+/* The agent that makes all atomics and signals on an object: two agents could lose an update. */
+enum updater {
+    UPDATER_CPU, /* CPUs of the owner's node, and its proxy for other nodes */
+    UPDATER_GPU, /* the owner's GPU and those that map its memory; CPUs ask it to */
+    UPDATER_NIC, /* the owner's NIC, for the owner as well */
+};
+
+/* How this PE reaches a PE's copy of an object; from WAY_NOT_SYMMETRIC on: why it cannot. */
+enum way {
+    WAY_MAPPED,  /* by loads and stores at `at` */
+    WAY_DEVICE,  /* by copies that the device makes, at `at` */
+    WAY_NETWORK, /* by a transport, to which segment and offset are the object's name */
+    WAY_NOT_SYMMETRIC,
+    WAY_PAST_END,        /* the first byte is in the segment, the last is not */
+    WAY_UNREGISTERED,    /* behind the heap, and not all in one buffer that was lent to it */
+    WAY_UNKNOWN_PROGRAM, /* a variable, and what that PE runs is not known yet: map_learn_program */
+    WAY_OTHER_PROGRAM,   /* a variable, and that PE runs another program */
+    WAY_UNREACHABLE,     /* that PE's copy is not mapped, and no transport leads to it */
+};
+
+/* Where an object is: made once for an operation, and passed on. */
+struct location {
+    void *at;        /* WAY_MAPPED, WAY_DEVICE; else NULL */
+    uint64_t offset; /* in the segment */
+    int32_t pe;      /* of the job */
+    uint8_t segment; /* SEGMENT_NONE: the address is in none */
+    uint8_t updater; /* an enum updater */
+    uint8_t way;     /* an enum way */
+    bool reserved;   /* the library's own: no object of the program */
+};
+
+struct segment {
+    uintptr_t base;    /* of this PE's own copy */
+    uint64_t bytes;    /* of addresses; 0: there is no such segment */
+    uint64_t reserved; /* so many at the beginning are the library's own */
+    uint64_t solid;    /* behind these are holes between the buffers that are lent to it */
+    bool (*lent)(const void *context, uint64_t offset, uint64_t bytes);
+    const void *context;
+    const uint64_t *there; /* so many of the solid bytes have memory now; NULL: all */
+    uint8_t updater;       /* an enum updater */
+    bool variables;        /* a PE that runs another program has none of them */
+    /* [PE of the job]: where its copy begins; 0: not mapped. NULL: no PE's is. */
+    uintptr_t *mapped; /* for loads and stores of CPUs */
+    uintptr_t *copied; /* for copies that the device makes */
+    uintptr_t *loaded; /* for loads and stores of the device's kernels */
+};
+
+enum program { PROGRAM_UNKNOWN, PROGRAM_SAME, PROGRAM_OTHER };
+
+struct memory_map {
+    int pe, n_pes;
+    int segments; /* numbers from here on are not in use */
+    struct segment segment[SEGMENT_MAX];
+    bool *local;              /* [PE]: on this node, so that no transport leads to it */
+    _Atomic uint8_t *program; /* [PE]: an enum program */
+};
+
+gshmem_status_t map_open(struct memory_map *m, int pe, int n_pes);
+void map_close(struct memory_map *m);
+
+/* Adds a segment. Its tables are made here, and say that no PE's copy is mapped: the first of them,
+ * or the other two for memory of the device's. */
+gshmem_status_t map_add(struct memory_map *m, int number, struct segment s, bool of_device);
+
+/* Finds the segment that all these bytes of this PE's are in, and the offset; l->way is of no PE.
+ * false: l->way says why not, and l->segment where they begin. 0 bytes are where `mine` is. */
+bool map_find(const struct memory_map *m, const void *mine, uint64_t bytes, struct location *l);
+
+/* Finds pe's copy of the bytes at `mine`: {segment, offset, way}. */
+void map_resolve(const struct memory_map *m, const void *mine, uint64_t bytes, int pe,
+                 struct location *l);
+
+/* Whether it can be reached, and is the program's. */
+static inline bool location_is_reached(const struct location *l)
+{
+    return l->way <= WAY_NETWORK && !l->reserved;
+}
+
+/* Where pe's copy of a segment begins, for CPUs; 0: it is not mapped. */
+static inline uintptr_t map_mapped(const struct memory_map *m, int segment, int pe)
+{
+    return m->segment[segment].mapped ? m->segment[segment].mapped[pe] : 0;
+}
+
+/* The agent that updates the object at this PE's address; of what is not symmetric: the CPU. */
+enum updater map_updater(const struct memory_map *m, const void *mine);
+
+/* Whether all these bytes are in a segment, and have memory now. */
+bool map_has_memory(const struct memory_map *m, const void *mine, uint64_t bytes);
+
+/* Whether some of these bytes are of a heap. */
+bool map_overlaps_heap(const struct memory_map *m, uintptr_t at, uint64_t bytes);
+
+/* What that PE runs; once known it stays. */
+static inline enum program map_program(const struct memory_map *m, int pe)
+{
+    return (enum program)atomic_load_explicit(&m->program[pe], memory_order_relaxed);
+}
+static inline void map_learn_program(struct memory_map *m, int pe, bool same)
+{
+    atomic_store_explicit(&m->program[pe], same ? PROGRAM_SAME : PROGRAM_OTHER,
+                          memory_order_relaxed);
+}
+
+#endif
