@@ -21,9 +21,9 @@ const char *atomic_name(int op)
 
 /* Its owner's proxy applies it, with the same CPU's atomics as those who have it mapped; or its
  * NIC, which then does so for all. */
-static GSHMEM_HOT gshmem_status_t apply_afar(struct context *c, const struct target *t,
-                                             enum gshmem_amo op, int type, uint64_t operand,
-                                             uint64_t compare, uint64_t *old)
+static GSHMEM_HOT gshmem_status_t apply_remote(struct context *c, const struct location *t,
+                                               enum gshmem_amo op, int type, uint64_t operand,
+                                               uint64_t compare, uint64_t *old)
 {
     struct transport_request request = {
         .kind = TRANSPORT_ATOMIC,
@@ -38,7 +38,7 @@ static GSHMEM_HOT gshmem_status_t apply_afar(struct context *c, const struct tar
 
     /* To PEs of this host there is a shorter way, too, which fences keep in order by doing nothing:
      * what their NICs do is over on return. */
-    if (old || t->here)
+    if (old || t->way == WAY_MAPPED)
         return network_errand(job->network, &request, names[op], old);
     request.flags = TRANSPORT_MORE | TRANSPORT_LOOSE;
     return network_post(job->network, c->pending, &request, names[op]);
@@ -46,7 +46,7 @@ static GSHMEM_HOT gshmem_status_t apply_afar(struct context *c, const struct tar
 
 /* On GPU memory: a copy of 4 or 8 bytes, aligned, is made in one piece, and the GPU is asked for all
  * else. The CPU's own atomics would be another agent's beside the GPU's, and one could be lost. */
-static gshmem_status_t apply_by_device(const struct target *t, enum gshmem_amo op, int type,
+static gshmem_status_t apply_by_device(const struct location *t, enum gshmem_amo op, int type,
                                        uint64_t operand, uint64_t compare, uint64_t *old)
 {
     size_t bytes = atomic_type_bytes(type);
@@ -54,12 +54,43 @@ static gshmem_status_t apply_by_device(const struct target *t, enum gshmem_amo o
     uint64_t was = 0;
 
     if (op == GSHMEM_AMO_SET && !old)
-        return device_heap_copy(job->device_heap, t->device, &operand, bytes);
+        return device_heap_copy(job->device_heap, t->at, &operand, bytes);
     if (op != GSHMEM_AMO_FETCH)
         return context_update_device(t, op, type, operand, compare, old);
-    if (!(status = device_heap_copy(job->device_heap, &was, t->device, bytes)) && old)
+    if (!(status = device_heap_copy(job->device_heap, &was, t->at, bytes)) && old)
         *old = was;
     return status;
+}
+
+static gshmem_status_t apply_mapped(const struct location *t, enum gshmem_amo op, int type,
+                                    uint64_t operand, uint64_t compare, uint64_t *old)
+{
+    const uint64_t was = atomic_apply(op, type, t->at, operand, compare);
+
+    if (old)
+        *old = was;
+    return GSHMEM_OK;
+}
+
+/* Whoever updates the object does it, reached in the one way that leads there. All may read it. */
+static inline gshmem_status_t apply(struct context *c, const struct location *t, enum gshmem_amo op,
+                                    int type, uint64_t operand, uint64_t compare, uint64_t *old)
+{
+    const bool remote = t->way == WAY_NETWORK;
+
+    switch ((enum updater)t->updater) {
+    case UPDATER_GPU:
+        return remote ? apply_remote(c, t, op, type, operand, compare, old)
+                      : apply_by_device(t, op, type, operand, compare, old);
+    case UPDATER_NIC:
+        return remote || op != GSHMEM_AMO_FETCH
+                   ? apply_remote(c, t, op, type, operand, compare, old)
+                   : apply_mapped(t, op, type, operand, compare, old);
+    case UPDATER_CPU:
+        break;
+    }
+    return remote ? apply_remote(c, t, op, type, operand, compare, old)
+                  : apply_mapped(t, op, type, operand, compare, old);
 }
 
 GSHMEM_HOT gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo op, int type,
@@ -67,7 +98,7 @@ GSHMEM_HOT gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo 
                                               uint64_t *old, int pe)
 {
     size_t bytes = atomic_type_bytes(type);
-    struct target target_there;
+    struct location there;
 
     if ((unsigned)op >= AMO_COUNT || bytes == 0)
         return fail(GSHMEM_ERR_ARGUMENT, "atomic operation %d on type %d does not exist", (int)op,
@@ -78,15 +109,6 @@ GSHMEM_HOT gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo 
     struct context *c = context_find(ctx, names[op]);
     if (!c)
         return last_error_status();
-    gshmem_status_t status = context_aim(c, target, bytes, pe, names[op], &target_there);
-    if (status)
-        return status;
-    if (target_there.device)
-        return apply_by_device(&target_there, op, type, operand, compare, old);
-    if (!target_there.here || (target_there.by_nic && op != GSHMEM_AMO_FETCH))
-        return apply_afar(c, &target_there, op, type, operand, compare, old);
-    uint64_t was = atomic_apply(op, type, target_there.here, operand, compare);
-    if (old)
-        *old = was;
-    return GSHMEM_OK;
+    gshmem_status_t status = context_resolve(c, target, bytes, pe, names[op], &there);
+    return status ? status : apply(c, &there, op, type, operand, compare, old);
 }

@@ -3,9 +3,6 @@
 #include <stdatomic.h>
 #include "device/device.h"
 #include "runtime/facade.h"
-#include "runtime/memory/device_heap.h"
-#include "runtime/memory/nic_heap.h"
-#include "runtime/memory/symmetric.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/team/team.h"
 
@@ -111,97 +108,82 @@ struct context *context_find_none(gshmem_ctx_t handle, const char *call)
 
 /* ---- Addresses that inline code could not translate ---- */
 
-void *context_reach_library(const struct gshmem_ctx *ctx, const void *mine, size_t bytes, int pe)
+bool context_look_up(const struct gshmem_ctx *ctx, const void *mine, size_t bytes, int pe,
+                     struct location *l)
 {
-    for (int i = 1; i < job->data.n; i++) {
-        const struct data_segment *s = &job->data.segment[i];
-        size_t offset = (uintptr_t)mine - s->base;
-        if (offset >= s->bytes || bytes > s->bytes - offset || !ctx->data.peer[pe])
-            continue;
-        if (pe == ctx->my_pe)
-            return (void *)(uintptr_t)mine;
-        return (void *)(ctx->data.peer[pe] - job->data.segment[0].offset + s->offset + offset);
-    }
-    return NULL;
-}
-
-/* In the part of the heap that NICs update. */
-static bool aim_at_nics(const struct gshmem_ctx *ctx, const void *mine, size_t bytes, int pe,
-                        struct target *target)
-{
-    if (!nic_heap_find(job, mine, bytes, &target->offset))
-        return false;
-    target->pe = job->team[ctx->team]->members[pe];
-    target->segment = SEGMENT_NIC;
-    target->here = nic_heap_there(job, target->pe, target->offset);
-    target->by_nic = true;
-    return true;
-}
-
-/* Behind the device's heap there are holes: between what the program has lent to it. */
-static bool is_there(const void *mine, size_t bytes, uint64_t offset)
-{
-    return offset < device_heap_limit(job->device_heap) ||
-           symmetric_holds(job->symmetric, (uintptr_t)mine, bytes);
-}
-
-gshmem_status_t context_refuse(const struct gshmem_ctx *ctx, const void *address, size_t bytes,
-                               int pe, const char *call)
-{
-    uintptr_t mine = (uintptr_t)address;
-    size_t in_heap = mine - ctx->heap.base;
-    size_t in_data = mine - ctx->data.base;
     const int world = job->team[ctx->team]->members[pe];
-    uint64_t in_device;
 
-    if (job->device_heap && device_heap_find(job->device_heap, address, 0, &in_device)) {
-        if (bytes > device_heap_addresses(job->device_heap) - in_device)
-            return fail(GSHMEM_ERR_NOT_SYMMETRIC,
-                        "%s of %zu B at %p: it would run past the end of the symmetric heap (%p)",
-                        call, bytes, address,
-                        (void *)(device_heap_base(job->device_heap) +
-                                 device_heap_addresses(job->device_heap)));
-        if (!is_there(address, bytes, in_device))
-            return fail(GSHMEM_ERR_NOT_SYMMETRIC,
-                        "%s of %zu B at %p: it is not all in a buffer that "
-                        "gshmem_buffer_register_symmetric has made symmetric",
-                        call, bytes, address);
+    map_resolve(&job->map, mine, bytes, world, l);
+    if (GSHMEM_UNLIKELY(l->way == WAY_UNKNOWN_PROGRAM)) {
+        network_learn_program(job->network, world);
+        map_resolve(&job->map, mine, bytes, world, l);
+    }
+    return location_is_reached(l);
+}
+
+static gshmem_status_t refuse_unreachable(const struct location *l, size_t bytes, int pe,
+                                          const char *call)
+{
+    if (l->updater == UPDATER_GPU)
         return fail(GSHMEM_ERR_UNREACHABLE,
                     "%s of %zu B: the GPU memory of PE %d cannot be reached from this PE "
                     "(GSHMEM_LOG=info says why)",
                     call, bytes, pe);
-    }
-    if (in_heap < ctx->heap.bytes && bytes > ctx->heap.bytes - in_heap)
+    return fail(GSHMEM_ERR_UNREACHABLE, "%s of %zu B: PE %d cannot be reached from this PE", call,
+                bytes, pe);
+}
+
+static gshmem_status_t refuse_past_end(const struct location *l, const void *address, size_t bytes,
+                                       const char *call)
+{
+    const struct segment *s = &job->map.segment[l->segment];
+
+    return fail(GSHMEM_ERR_NOT_SYMMETRIC,
+                "%s of %zu B at %p: it would run past the end of the %s (%p)", call, bytes, address,
+                s->variables ? "program's variables" : "symmetric heap",
+                (void *)(s->base + (l->offset < s->solid ? s->solid : s->bytes)));
+}
+
+gshmem_status_t context_refuse(const struct location *l, const void *address, size_t bytes, int pe,
+                               const char *call)
+{
+    switch (l->reserved ? WAY_NOT_SYMMETRIC : (enum way)l->way) {
+    case WAY_PAST_END:
+        return refuse_past_end(l, address, bytes, call);
+    case WAY_UNREGISTERED:
         return fail(GSHMEM_ERR_NOT_SYMMETRIC,
-                    "%s of %zu B at %p: it would run past the end of the symmetric heap (%p)", call,
-                    bytes, (void *)mine, (void *)(ctx->heap.base + ctx->heap.bytes));
-    if (in_data < ctx->data.bytes && bytes > ctx->data.bytes - in_data)
-        return fail(GSHMEM_ERR_NOT_SYMMETRIC,
-                    "%s of %zu B at %p: it would run past the end of the program's variables (%p)",
-                    call, bytes, (void *)mine, (void *)(ctx->data.base + ctx->data.bytes));
-    if (in_data < ctx->data.bytes && job->host.index_of[world] < 0 && !job_has_blob(job, world))
+                    "%s of %zu B at %p: it is not all in a buffer that "
+                    "gshmem_buffer_register_symmetric has made symmetric",
+                    call, bytes, address);
+    case WAY_UNKNOWN_PROGRAM:
         return fail(GSHMEM_ERR_BOOTSTRAP,
-                    "%s of %zu B at %p: it is a variable of the program, and whether PE %d runs the same one is not "
-                    "known; a line above says why", call, bytes, (void *)mine, pe);
-    if (in_data < ctx->data.bytes && !ctx->data.peer[pe])
+                    "%s of %zu B at %p: it is a variable of the program, and whether PE %d runs "
+                    "the same one is not known; a line above says why",
+                    call, bytes, address, pe);
+    case WAY_OTHER_PROGRAM:
         return fail(GSHMEM_ERR_NOT_SYMMETRIC,
                     "%s of %zu B at %p: it is a variable of the program, and PE %d runs another "
                     "program",
-                    call, bytes, (void *)mine, pe);
-    if (in_heap < ctx->heap.bytes || in_data < ctx->data.bytes)
-        return fail(GSHMEM_ERR_UNREACHABLE, "%s of %zu B: PE %d cannot be reached from this PE",
-                    call, bytes, pe);
+                    call, bytes, address, pe);
+    case WAY_MAPPED:
+    case WAY_DEVICE:
+    case WAY_NETWORK:
+    case WAY_UNREACHABLE:
+        return refuse_unreachable(l, bytes, pe, call);
+    case WAY_NOT_SYMMETRIC:
+        break;
+    }
     return fail(GSHMEM_ERR_NOT_SYMMETRIC,
                 "%s of %zu B at %p with PE %d: that address is not symmetric: it is neither from "
                 "gshmem_malloc nor a global or static variable of the program",
-                call, bytes, (void *)mine, pe);
+                call, bytes, address, pe);
 }
 
-gshmem_status_t context_update_device(const struct target *t, enum gshmem_amo op, int type,
+gshmem_status_t context_update_device(const struct location *l, enum gshmem_amo op, int type,
                                       uint64_t operand, uint64_t compare, uint64_t *old)
 {
     const struct device_update update = {
-        .op = op, .type = type, .at = t->device, .operand = operand, .compare = compare};
+        .op = op, .type = type, .at = l->at, .operand = operand, .compare = compare};
 
     return job->device->ops->update(job->device, &update, old);
 }
@@ -214,46 +196,15 @@ gshmem_status_t context_refuse_device(const void *address, const char *call)
                 call, address);
 }
 
-/* In the device's own memory; false: it is not there, or that PE's is out of reach. */
-static bool aim_at_device(const struct gshmem_ctx *ctx, const void *mine, size_t bytes, int pe,
-                          struct target *target)
-{
-    uint64_t offset;
-
-    if (!job->device_heap || !device_heap_find(job->device_heap, mine, bytes, &offset) ||
-        !is_there(mine, bytes, offset))
-        return false;
-    target->pe = job->team[ctx->team]->members[pe];
-    target->offset = offset;
-    target->device =
-        (void *)device_heap_there(job->device_heap, target->pe, offset, false);
-    return target->device != NULL;
-}
-
-bool context_aim_afar(const struct context *c, const void *mine, size_t bytes, int pe,
-                      struct target *target)
-{
-    const struct gshmem_ctx *ctx = &c->view;
-    int world = job->team[ctx->team]->members[pe];
-
-    if (job->host.index_of[world] >= 0 ||
-        !network_locate(job->network, mine, bytes, &target->segment, &target->offset))
-        return false;
-    target->pe = world;
-    return target->segment < SEGMENT_DATA || network_same_program(job->network, world);
-}
-
 /* Memory of this PE's own. What begins in a symmetric segment runs past its end, and is refused. */
-static bool aim_at_own(const struct gshmem_ctx *ctx, const void *mine, struct target *target)
+static bool resolve_own(const void *mine, struct location *l)
 {
-    void *at = (void *)(uintptr_t)mine;
-    uint64_t offset;
-
-    if (!mine || (uintptr_t)mine - ctx->heap.base < ctx->heap.bytes ||
-        (uintptr_t)mine - ctx->data.base < ctx->data.bytes ||
-        (job->device_heap && device_heap_find(job->device_heap, mine, 0, &offset)))
+    if (!mine || l->segment != SEGMENT_NONE)
         return false;
-    *(job->device->ops->owns(job->device, mine, 1) ? &target->device : &target->here) = at;
+    const bool of_device = job->device->ops->owns(job->device, mine, 1);
+    l->at = (void *)(uintptr_t)mine;
+    l->way = of_device ? WAY_DEVICE : WAY_MAPPED;
+    l->updater = of_device ? UPDATER_GPU : UPDATER_CPU;
     return true;
 }
 
@@ -267,32 +218,23 @@ gshmem_status_t gshmem_path_own_memory(void)
     return kernels_take_own_memory(job);
 }
 
-GSHMEM_HOT gshmem_status_t context_aim_anywhere(struct context *c, const void *mine, size_t bytes, int pe,
-                                     const char *call, struct target *target)
+GSHMEM_HOT gshmem_status_t context_resolve_any(struct context *c, const void *mine, size_t bytes,
+                                               int pe, const char *call, struct location *l)
 {
+    static char nothing;
     const struct gshmem_ctx *ctx = &c->view;
 
     if (pe < 0 || pe >= ctx->n_pes)
         return fail(GSHMEM_ERR_ARGUMENT, "%s of %zu B with PE %d: the %s has PEs 0..%d", call, bytes,
                     pe, ctx->team == GSHMEM_TEAM_WORLD ? "job" : "context's team", ctx->n_pes - 1);
-    target->here = gshmem_ctx_reach(&c->view, mine, bytes, pe);
-    target->device = NULL;
-    target->by_nic = false;
-    if (!target->here && aim_at_nics(ctx, mine, bytes, pe, target))
+    if (context_look_up(ctx, mine, bytes, pe, l) ||
+        (pe == ctx->my_pe && job->own_memory && resolve_own(mine, l)))
         return GSHMEM_OK;
-    if (!target->here)
-        target->here = context_reach_library(ctx, mine, bytes, pe);
-    if (target->here || aim_at_device(ctx, mine, bytes, pe, target) ||
-        context_aim_afar(c, mine, bytes, pe, target))
-        return GSHMEM_OK;
-    if (pe == ctx->my_pe && job->own_memory && aim_at_own(ctx, mine, target))
-        return GSHMEM_OK;
-    if (bytes == 0) { /* nothing may be anywhere, also at NULL */
-        static char nothing;
-        target->here = &nothing;
-        return GSHMEM_OK;
-    }
-    return context_refuse(ctx, mine, bytes, pe, call);
+    if (bytes > 0)
+        return context_refuse(l, mine, bytes, pe, call);
+    /* nothing may be anywhere, also at NULL */
+    *l = (struct location){.at = &nothing, .pe = l->pe, .segment = SEGMENT_NONE, .way = WAY_MAPPED};
+    return GSHMEM_OK;
 }
 
 /* ---- The program's contexts ---- */

@@ -15,17 +15,6 @@ struct context {
     struct context *next;   /* in the job's list */
 };
 
-/* A PE's copy of a symmetric object: where it is mapped here, or how a transport names it. */
-struct target {
-    void *here;      /* NULL: not mapped, and the rest counts */
-    void *device;    /* where the device finds it, to copy to and from; NULL: a transport does */
-    bool by_nic; /* its owner's NIC alone updates it, through the transport; `here` is for the rest
-                  */
-    int pe;          /* of the job */
-    int segment;
-    uint64_t offset; /* in the segment; in the device's heap for objects */
-};
-
 /* In a child of fork: no operation finds a PE mapped any more. */
 void context_leave_parent(struct job *j);
 /* Opens and closes the default context; stop also frees those that the program left. */
@@ -52,13 +41,13 @@ static inline struct context *context_find(gshmem_ctx_t handle, const char *call
 
 /* Finds pe's copy of the bytes at `mine`. On failure one line says which of the two was wrong, the
  * PE or the address, and how; `call` is what the caller was asked to do. */
-gshmem_status_t context_aim_anywhere(struct context *c, const void *mine, size_t bytes, int pe,
-                                     const char *call, struct target *target);
+gshmem_status_t context_resolve_any(struct context *c, const void *mine, size_t bytes, int pe,
+                                    const char *call, struct location *l);
 
-/* The common case of what is not mapped: it is in the heap, *offset behind its start, and the PE,
- * *world of the job, on another host. */
-static inline bool context_aim_far_heap(const struct context *c, const void *mine, size_t bytes,
-                                        int pe, int *world, uint64_t *offset)
+/* The common case of what is not mapped, without the map: the object is in the heap, *offset behind
+ * its start, and the PE, *world of the job, is on another node. */
+static inline bool context_is_remote_heap(const struct context *c, const void *mine, size_t bytes,
+                                          int pe, int *world, uint64_t *offset)
 {
     const struct gshmem_ctx *ctx = &c->view;
 
@@ -67,28 +56,29 @@ static inline bool context_aim_far_heap(const struct context *c, const void *min
         bytes > ctx->heap.bytes - *offset || ctx->heap.peer[pe])
         return false;
     *world = job->team[ctx->team]->members[pe];
-    return job->host.index_of[*world] < 0;
+    return true;
 }
 
-static inline gshmem_status_t context_aim(struct context *c, const void *mine, size_t bytes, int pe,
-                                          const char *call, struct target *target)
+static inline gshmem_status_t context_resolve(struct context *c, const void *mine, size_t bytes,
+                                              int pe, const char *call, struct location *l)
 {
-    *target = (struct target){.segment = SEGMENT_HEAP};
-    if (context_aim_far_heap(c, mine, bytes, pe, &target->pe, &target->offset))
+    *l = (struct location){.segment = SEGMENT_HEAP, .updater = UPDATER_CPU, .way = WAY_NETWORK};
+    if (context_is_remote_heap(c, mine, bytes, pe, &l->pe, &l->offset))
         return GSHMEM_OK;
-    return context_aim_anywhere(c, mine, bytes, pe, call, target);
+    return context_resolve_any(c, mine, bytes, pe, call, l);
 }
 
-/* The same as a transport would name it; false: it is not symmetric, or that PE is on this host. */
-bool context_aim_afar(const struct context *c, const void *mine, size_t bytes, int pe,
-                      struct target *target);
+/* The same for any PE of the view's team, without a word; false: it is not reached, or not the
+ * program's. May ask the starter what that PE runs. */
+bool context_look_up(const struct gshmem_ctx *ctx, const void *mine, size_t bytes, int pe,
+                     struct location *l);
 
-/* Says what is wrong with that address, which is not symmetric or not to be reached on pe. */
-gshmem_status_t context_refuse(const struct gshmem_ctx *ctx, const void *address, size_t bytes,
-                               int pe, const char *call);
+/* Says why this is no object of the program's, or not reached; pe as the caller gave it. */
+gshmem_status_t context_refuse(const struct location *l, const void *address, size_t bytes, int pe,
+                               const char *call);
 
-/* An atomic on an object in the device's memory, t->device, which the device makes. */
-gshmem_status_t context_update_device(const struct target *t, enum gshmem_amo op, int type,
+/* An atomic on an object in the device's memory, which the device makes. */
+gshmem_status_t context_update_device(const struct location *l, enum gshmem_amo op, int type,
                                       uint64_t operand, uint64_t compare, uint64_t *old);
 /* Says that this is not done to an object in GPU memory. */
 gshmem_status_t context_refuse_device(const void *address, const char *call);
@@ -107,8 +97,5 @@ static inline gshmem_status_t context_quiet(struct context *c, const char *call,
 
 /* "atomic_add", …; NULL if there is no such operation. */
 const char *atomic_name(int op);
-
-/* Where pe's copy of a library's variable is mapped (the executable's are in the view), or NULL. */
-void *context_reach_library(const struct gshmem_ctx *ctx, const void *mine, size_t bytes, int pe);
 
 #endif

@@ -50,7 +50,9 @@ static size_t table_offset(void)
 /* PE 0's, where it is on this host. */
 static _Atomic unsigned char *table_here(const struct job *j)
 {
-    return j->system_peer[0] ? (_Atomic unsigned char *)(j->system_peer[0] + table_offset()) : NULL;
+    const uintptr_t system = map_mapped(&j->map, SEGMENT_SYSTEM, 0);
+
+    return system ? (_Atomic unsigned char *)(system + table_offset()) : NULL;
 }
 
 static struct group *world(const struct job *j)

@@ -29,7 +29,7 @@ struct host_layout {
     uint64_t system_bytes; /* of a slot: the library's own symmetric memory */
     uint64_t data_bytes;   /* of a slot: room for the program's global and static variables */
     uint64_t heap_bytes;   /* of a slot: the limit of the symmetric heap */
-    uint64_t nic_bytes; /* of a slot: and of the part of it that NICs update (memory/nic_heap.h) */
+    uint64_t nic_bytes;    /* of a slot: and of what NICs update behind it (memory/README.md) */
 };
 
 enum host_state {

@@ -24,6 +24,7 @@
 #include "runtime/lock.h"
 #include "runtime/memory/device_heap.h"
 #include "runtime/memory/heap.h"
+#include "runtime/memory/map_fill.h"
 #include "runtime/memory/multicast.h"
 #include "runtime/memory/place.h"
 #include "runtime/memory/registration.h"
@@ -61,9 +62,7 @@ static void free_job(struct job *j)
     device_stop(j);
     place_end(j);
     host_stop(&j->host);
-    free(j->heap_peer);
-    free(j->data_peer);
-    free(j->system_peer);
+    map_close(&j->map);
     job_forget_blobs(j);
     pthread_mutex_destroy(&j->fetching);
     pthread_mutex_destroy(&j->lock);
@@ -235,7 +234,7 @@ static gshmem_status_t join(struct job *j, const gshmem_uniqueid_t *uid)
         (status = host_join(&j->host, j->pe, (uint32_t)j->data.n, j->data.digest)))
         return status;
     wait_calibrate(j->host.crowded, network_is_far(j->network), j->host.contained); /* now agreed */
-    if ((status = job_map_peers(j)) || (status = place_heap(j)) || (status = device_heap_start(j)) ||
+    if ((status = map_fill(j)) || (status = place_heap(j)) || (status = device_heap_start(j)) ||
         (status = network_start(j)) || (status = team_start(j)))
         return status;
     if ((status = heap_start(j)) || (status = registration_start(j)) ||

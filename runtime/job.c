@@ -92,37 +92,6 @@ void job_forget_blobs(struct job *j)
     free(j->blob);
 }
 
-static bool same_program(const struct job *j, int index)
-{
-    const struct host_member *mine = &j->host.control->member[j->host.index];
-    const struct host_member *theirs = &j->host.control->member[index];
-
-    return mine->data_segments == theirs->data_segments && mine->data_digest == theirs->data_digest;
-}
-
-gshmem_status_t job_map_peers(struct job *j)
-{
-    const struct host *host = &j->host;
-    size_t n = (size_t)j->n_pes;
-
-    j->heap_peer = calloc(n, sizeof *j->heap_peer);
-    j->data_peer = calloc(n, sizeof *j->data_peer);
-    j->system_peer = calloc(n, sizeof *j->system_peer);
-    if (!j->heap_peer || !j->data_peer || !j->system_peer)
-        return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %d PEs", j->n_pes);
-    for (int i = 0; i < host->n; i++) {
-        uintptr_t arena = (uintptr_t)host->arena;
-        j->system_peer[host->pe[i]] = arena + host_system_offset(&host->layout, i);
-        j->heap_peer[host->pe[i]] = arena + host_heap_offset(&host->layout, i);
-        if (j->data.n && same_program(j, i))
-            j->data_peer[host->pe[i]] = arena + host_data_offset(&host->layout, i);
-    }
-    /* The data part of a slot begins with the executable's segment; mine is also where it always was. */
-    if (j->data.n)
-        j->data_peer[j->pe] = j->data.segment[0].base;
-    return GSHMEM_OK;
-}
-
 /* What the program has printed, unless that would have to wait: for another thread that prints, or
  * for somebody to read. */
 static void keep_printed(void)

@@ -15,6 +15,7 @@
 #include "runtime/host.h"
 #include "runtime/keys.h"
 #include "runtime/memory/data.h"
+#include "runtime/memory/map.h"
 #include "runtime/network.h"
 #include "runtime/nics.h"
 
@@ -54,13 +55,9 @@ struct job {
     struct registrations *registered; /* memory of the program's own, */
     struct symmetric *symmetric;      /* and what of it is symmetric */
     struct data_segments data;   /* the program's variables */
-
-    /* Where each PE's segments are mapped here, by PE of the job; 0: not mapped. */
-    uintptr_t *heap_peer;
+    struct memory_map map;       /* where all that is symmetric is, of all PEs */
     void *placed; /* this PE's heap once more, where GSHMEM_HEAP_BASE has it; NULL: there is none */
     size_t placed_bytes;
-    uintptr_t *data_peer;
-    uintptr_t *system_peer; /* the library's own part: team_sync blocks, one per team slot */
 
     struct team *team[TEAM_MAX];  /* by gshmem_team_t; NULL: no such team */
     int claims;                   /* how many of them not all members are known to have: team/slots.h */
@@ -111,9 +108,6 @@ extern bool job_forked; /* this process is a child, made by fork, of one that ha
 /* The job, if it has begun; it does not end, and none begins, until it is let go of. */
 struct job *job_hold(void);
 void job_let_go(void);
-
-/* Makes the job's tables of where peers are mapped, from the host's memory. */
-gshmem_status_t job_map_peers(struct job *j);
 
 /* Fails with GSHMEM_ERR_STATE and a line naming `call` if there is no job. */
 gshmem_status_t job_require(const char *call);

@@ -53,17 +53,16 @@ _Static_assert(sizeof(long) == 8 && sizeof(struct lock_halves) == 8, "a long hol
 static gshmem_status_t find_home(long *lock, const char *call, int *home)
 {
     struct context *c = context_find(GSHMEM_CTX_DEFAULT, call);
-    uint64_t offset;
-    int segment;
+    struct location l;
 
     if (!c)
         return last_error_status();
     if ((uintptr_t)lock % sizeof(long))
         return fail(GSHMEM_ERR_ARGUMENT, "%s: lock %p is not aligned to 8 bytes", call,
                     (void *)lock);
-    if (!network_locate(job->network, lock, sizeof *lock, &segment, &offset) || segment == SEGMENT_SYSTEM)
-        return context_refuse(&c->view, lock, sizeof *lock, job->pe, call);
-    *home = (int)(offset / 64 % (uint64_t)job->n_pes);
+    if (!map_find(&job->map, lock, sizeof *lock, &l) || l.reserved)
+        return context_refuse(&l, lock, sizeof *lock, job->pe, call);
+    *home = (int)(l.offset / 64 % (uint64_t)job->n_pes);
     return GSHMEM_OK;
 }
 

@@ -14,11 +14,9 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/module.h"
 #include "runtime/base/settings.h"
-#include "runtime/context.h"
 #include "runtime/device.h"
 #include "device/device.h"
 #include "runtime/job.h"
-#include "runtime/memory/device_heap.h"
 #include "runtime/memory/symmetric.h"
 #include "runtime/proxy/modules.h"
 
@@ -28,8 +26,6 @@ enum {
     LET_IN_NS = 100 * 1000,
     ENTER_MS = 5000, /* many times as long as anybody holds the lock */
 };
-
-enum program { PROGRAM_UNKNOWN, PROGRAM_SAME, PROGRAM_OTHER };
 
 /* ---- What the transport calls ---- */
 
@@ -90,41 +86,27 @@ static uint64_t apply(void *context, enum gshmem_amo amo, int type, void *target
 
 static char *mapped(void *context, int pe, int segment)
 {
-    const struct job *j = ((struct network *)context)->job;
+    const struct segment *s = &((struct network *)context)->job->map.segment[segment];
+    const uintptr_t *peer = s->updater == UPDATER_GPU ? s->copied : s->mapped;
 
-    if (segment == SEGMENT_SYSTEM)
-        return (char *)j->system_peer[pe];
-    if (segment == SEGMENT_HEAP)
-        return (char *)j->heap_peer[pe];
-    if (segment == SEGMENT_DEVICE)
-        return (char *)device_heap_start_of(j->device_heap, pe);
-    if (segment == SEGMENT_NIC)
-        return j->heap_peer[pe] ? (char *)j->heap_peer[pe] + j->host.layout.heap_bytes : NULL;
-    const struct data_segment *s = &j->data.segment[segment - SEGMENT_DATA];
-    if (pe == j->pe)
-        return (char *)s->base;
-    return j->data_peer[pe] ? (char *)j->data_peer[pe] - j->data.segment[0].offset + s->offset : NULL;
+    return peer ? (char *)peer[pe] : NULL;
 }
 
-/* Of a heap in memory of the device's, from where all of it begins. */
+/* Of the heap in memory of the device's, from where all of it begins. */
 static int lent(void *context, uint64_t offset, uint64_t bytes)
 {
-    const struct job *j = ((struct network *)context)->job;
-
-    return symmetric_holds(j->symmetric, device_heap_start_of(j->device_heap, j->pe) + offset, bytes);
+    return symmetric_lent(((struct network *)context)->job, offset, bytes);
 }
 
 /* Most of what is asked about is in a heap, which the driver need not be asked about. */
 static int on_device(void *context, const void *at, uint64_t bytes)
 {
     const struct network *n = context;
-    const struct transport_segment *device = &n->config.segment[SEGMENT_DEVICE];
-    const struct transport_segment *heap = &n->config.segment[SEGMENT_HEAP];
+    struct location l;
 
-    if ((uintptr_t)at - (uintptr_t)device->base < device->bytes)
-        return true;
-    if ((uintptr_t)at - (uintptr_t)heap->base < heap->bytes)
-        return false;
+    map_find(&n->job->map, at, 0, &l);
+    if (l.segment != SEGMENT_NONE)
+        return l.updater == UPDATER_GPU;
     return n->job->device->ops->owns(n->job->device, at, bytes);
 }
 
@@ -466,10 +448,9 @@ gshmem_status_t network_open(struct job *j, const gshmem_uniqueid_t *uid, void *
         .kind = TRANSPORT_PUT, .flags = TRANSPORT_LOOSE | TRANSPORT_MORE, .segment = SEGMENT_HEAP};
     j->network = n;
     *bytes = 0;
-    n->program = calloc((size_t)j->n_pes, sizeof *n->program);
     n->told = calloc((size_t)j->n_pes, sizeof *n->told);
     n->refused = calloc((size_t)j->n_pes, sizeof *n->refused);
-    if (!n->program || !n->told || !n->refused)
+    if (!n->told || !n->refused)
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %d PEs", j->n_pes);
     if (j->bootstrap->n_hosts == 1)
         return GSHMEM_OK;
@@ -488,40 +469,36 @@ gshmem_status_t network_open(struct job *j, const gshmem_uniqueid_t *uid, void *
     return n->far->ops->address(n->far, address, capacity, bytes);
 }
 
+/* The map's, as transports see it. */
 static void name_segments(struct network *n)
 {
     const struct job *j = n->job;
-    struct transport_segment *s = n->config.segment;
 
-    s[SEGMENT_SYSTEM] = (struct transport_segment){.base = (char *)j->system_peer[j->pe],
-                                                   .bytes = j->host.layout.system_bytes};
-    s[SEGMENT_HEAP] = (struct transport_segment){.base = (char *)j->heap_peer[j->pe],
-                                                 .bytes = j->host.layout.heap_bytes};
-    if (j->device_heap) {
-        char *start = (char *)device_heap_start_of(j->device_heap, j->pe);
-        s[SEGMENT_DEVICE] = (struct transport_segment){
-            .base = start,
-            .bytes = (size_t)(device_heap_base(j->device_heap) - start) + device_heap_addresses(j->device_heap),
-            .of_device = true,
-            .there = device_heap_there_now(j->device_heap),
-            .lent = lent,
-            .context = n};
-        n->config.device = j->device;
-        n->config.on_device = on_device;
-        n->config.way = j->nic_way == NIC_BY_DMA_BUF   ? TRANSPORT_BY_DMA_BUF
-                        : j->nic_way == NIC_BY_PEERMEM ? TRANSPORT_BY_PEERMEM
-                                                       : TRANSPORT_BY_STAGING;
-        n->config.staging = (uint64_t)settings_number(SETTING_STAGING);
-    }
-    s[SEGMENT_NIC] =
-        (struct transport_segment){.base = s[SEGMENT_HEAP].base + s[SEGMENT_HEAP].bytes,
-                                   .bytes = j->host.layout.nic_bytes,
-                                   .by_nic = true};
-    for (int i = 0; i < j->data.n; i++)
-        s[SEGMENT_DATA + i] = (struct transport_segment){.base = (char *)j->data.segment[i].base,
-                                                         .bytes = j->data.segment[i].bytes};
     n->config.segments = SEGMENT_DATA + j->data.n;
-    n->config.flushes = j->flushes;
+    for (int i = 0; i < n->config.segments; i++) {
+        const struct segment *s = &j->map.segment[i];
+        n->config.segment[i] = (struct transport_segment){
+            .base = (char *)s->base,
+            .bytes = s->bytes,
+            .of_device = s->updater == UPDATER_GPU,
+            .there = s->there,
+            .lent = s->lent ? lent : NULL,
+            .context = n,
+            .by_nic = s->updater == UPDATER_NIC,
+        };
+    }
+}
+
+static void serve_device_heap(struct network *n)
+{
+    const struct job *j = n->job;
+
+    n->config.device = j->device;
+    n->config.on_device = on_device;
+    n->config.way = j->nic_way == NIC_BY_DMA_BUF   ? TRANSPORT_BY_DMA_BUF
+                    : j->nic_way == NIC_BY_PEERMEM ? TRANSPORT_BY_PEERMEM
+                                                   : TRANSPORT_BY_STAGING;
+    n->config.staging = (uint64_t)settings_number(SETTING_STAGING);
 }
 
 gshmem_status_t network_start(struct job *j)
@@ -531,6 +508,9 @@ gshmem_status_t network_start(struct job *j)
     if (!n->config.below && settings_number(SETTING_CUDA_FLUSH) == FLUSH_AUTO)
         j->flushes = false; /* no NIC writes to a GPU */
     name_segments(n);
+    if (j->device_heap)
+        serve_device_heap(n);
+    n->config.flushes = j->flushes;
     if (!n->far)
         return GSHMEM_OK;
     n->far->ops->begin(n->far, &n->config);
@@ -636,52 +616,31 @@ void network_stop(struct job *j)
         explicit_bzero(n->key, (size_t)j->n_pes * sizeof *n->key);
     free(n->key);
     keys_forget(&n->keys);
-    free(n->program);
     free(n->told);
     free(n->refused);
     free(n);
     j->network = NULL;
 }
 
-bool network_locate(const struct network *n, const void *mine, size_t bytes, int *segment,
-                    uint64_t *offset)
-{
-    for (int i = SEGMENT_SYSTEM; i < n->config.segments; i++) {
-        const struct transport_segment *s = &n->config.segment[i];
-        size_t at = (uintptr_t)mine - (uintptr_t)s->base;
-        if (at < s->bytes && bytes <= s->bytes - at) {
-            /* Behind the heap are holes between what the program has lent to it. */
-            if (s->lent && at >= device_heap_span(n->job->device_heap) && !s->lent(s->context, at, bytes))
-                return false;
-            *segment = i;
-            *offset = at;
-            return true;
-        }
-    }
-    return false;
-}
-
 bool network_pins(struct network *n, const void *mine, size_t bytes)
 {
-    uint64_t offset;
-    int segment;
+    struct location l;
 
-    if (!n || !n->far || !network_locate(n, mine, bytes, &segment, &offset))
+    if (!n || !n->far || !map_find(&n->job->map, mine, bytes, &l))
         return false;
     mutex_take(&n->lock);
-    bool pinned = n->far->ops->pins(n->far, segment, offset, bytes);
+    bool pinned = n->far->ops->pins(n->far, l.segment, l.offset, bytes);
     mutex_give(&n->lock);
     return pinned;
 }
 
 void network_forget(struct network *n, const void *mine, size_t bytes)
 {
-    const struct transport_segment *s = n ? &n->config.segment[SEGMENT_DEVICE] : NULL;
-
     if (!n || !n->far || !bytes)
         return;
     mutex_take(&n->lock);
-    n->far->ops->forget(n->far, SEGMENT_DEVICE, (uintptr_t)mine - (uintptr_t)s->base, bytes);
+    n->far->ops->forget(n->far, SEGMENT_DEVICE,
+                        (uintptr_t)mine - n->job->map.segment[SEGMENT_DEVICE].base, bytes);
     mutex_give(&n->lock);
 }
 
@@ -692,16 +651,14 @@ void network_expect_end(struct network *n)
 
 bool network_runs_same(struct network *n, int pe)
 {
+    struct memory_map *map = &n->job->map;
     struct job_blob blob;
 
-    if (n->job->host.index_of[pe] >= 0)
-        return n->job->data_peer[pe] != 0;
-    if (n->program[pe] == PROGRAM_UNKNOWN && !recall(n, pe, &blob))
-        n->program[pe] = blob.data_segments == (uint32_t)n->job->data.n &&
-                                 blob.data_digest == n->job->data.digest
-                             ? PROGRAM_SAME
-                             : PROGRAM_OTHER;
-    return n->program[pe] == PROGRAM_SAME;
+    if (map_program(map, pe) == PROGRAM_UNKNOWN && !recall(n, pe, &blob))
+        map_learn_program(map, pe,
+                          blob.data_segments == (uint32_t)n->job->data.n &&
+                              blob.data_digest == n->job->data.digest);
+    return map_program(map, pe) == PROGRAM_SAME;
 }
 
 gshmem_status_t network_look_up(struct network *n, int pe)
@@ -711,12 +668,11 @@ gshmem_status_t network_look_up(struct network *n, int pe)
     return job_fetch(n->job, pe, &blob);
 }
 
-bool network_same_program(struct network *n, int pe)
+void network_learn_program(struct network *n, int pe)
 {
     if (network_meet(n, pe))
-        return false;
+        return;
     mutex_take(&n->lock);
-    bool same = network_runs_same(n, pe);
+    network_runs_same(n, pe);
     mutex_give(&n->lock);
-    return same;
 }

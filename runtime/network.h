@@ -23,15 +23,6 @@ struct job;
 struct network;
 struct proxy_channel;
 
-/* Segments by number, the same on all PEs. */
-enum {
-    SEGMENT_SYSTEM,
-    SEGMENT_HEAP,
-    SEGMENT_DEVICE, /* the heap in the device's own memory, and what is before it; empty without one */
-    SEGMENT_NIC,    /* what NICs update of the heap in host memory; empty without such NICs */
-    SEGMENT_DATA    /* and on: the executable's, then libraries' */
-};
-
 /* A thread that waits for no more than that its data has left. All belongs to who holds the network's
  * lock, until it is gone. */
 struct departure {
@@ -87,10 +78,6 @@ void network_rest(struct job *j);
 /* Ends what is left of it. The caller has made sure that all PEs are done with each other. */
 void network_stop(struct job *j);
 
-/* Where a symmetric address of this PE lies: its segment and offset; false: in none. */
-bool network_locate(const struct network *n, const void *mine, size_t bytes, int *segment,
-                    uint64_t *offset);
-
 /* The choices of GSHMEM_TRANSPORT. */
 enum { TRANSPORT_AUTO, TRANSPORT_ONLY_TCP, TRANSPORT_VERBS };
 
@@ -112,8 +99,9 @@ bool network_pins(struct network *n, const void *mine, size_t bytes);
  * others: no PE has anything under way with them, and all call this. */
 void network_forget(struct network *n, const void *mine, size_t bytes);
 
-/* Whether that PE runs the same program, so that variables have the same places. */
-bool network_same_program(struct network *n, int pe);
+/* Learns for the map whether that PE runs the same program, so that variables have the same places:
+ * asks the starter, which may take its time. Where there is no answer it stays unknown. */
+void network_learn_program(struct network *n, int pe);
 
 /* Whether that PE is lost to the job: it has died, or somebody has given it up. */
 bool network_lost(const struct network *n, int pe);

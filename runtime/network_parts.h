@@ -44,7 +44,6 @@ struct network {
     struct job *job;
     struct keys keys;
     struct peer_key *key; /* [PE]: those agreed on with each, when first asked for */
-    uint8_t *program;     /* [PE]: an enum program, looked up when first asked for */
     _Atomic bool ending;
     _Atomic bool *refused; /* [PE]: it has given this PE up, */
     _Atomic bool refusals; /* and some have */
@@ -68,7 +67,7 @@ void network_lose(void *context, int pe, gshmem_status_t status, const char *why
 void network_be_refused(void *context, int pe);
 void network_be_told(void *context, int from, int pe);
 
-/* With the lock held: network_same_program. */
+/* With the lock held, and without a wait: whether that PE is known to run the same program. */
 bool network_runs_same(struct network *n, int pe);
 void network_wait_to_enter(struct network *n);
 

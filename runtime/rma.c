@@ -25,7 +25,7 @@ static gshmem_status_t send_put(struct context *c, struct transport_request *put
     return network_post(job->network, c->pending, put, call);
 }
 
-static gshmem_status_t put_afar(struct context *c, const struct target *t, const void *source,
+static gshmem_status_t put_remote(struct context *c, const struct location *t, const void *source,
                                 size_t bytes, bool nbi, const char *call)
 {
     struct transport_request request = {
@@ -41,7 +41,8 @@ static gshmem_status_t put_afar(struct context *c, const struct target *t, const
     return send_put(c, &request, nbi, call);
 }
 
-static inline struct transport_request get_request(const struct target *t, void *dest, size_t bytes)
+static inline struct transport_request get_request(const struct location *t, void *dest,
+                                                   size_t bytes)
 {
     return (struct transport_request){
         .kind = TRANSPORT_GET,
@@ -53,8 +54,8 @@ static inline struct transport_request get_request(const struct target *t, void 
     };
 }
 
-static gshmem_status_t post_get(struct pending *pending, const struct target *t, void *dest, size_t bytes,
-                                const char *call)
+static gshmem_status_t post_get(struct pending *pending, const struct location *t, void *dest,
+                                size_t bytes, const char *call)
 {
     struct transport_request request = get_request(t, dest, bytes);
 
@@ -62,8 +63,8 @@ static gshmem_status_t post_get(struct pending *pending, const struct target *t,
     return network_post(job->network, pending, &request, call);
 }
 
-static gshmem_status_t get_afar(struct context *c, const struct target *t, void *dest, size_t bytes,
-                                bool nbi, const char *call)
+static gshmem_status_t get_remote(struct context *c, const struct location *t, void *dest,
+                                  size_t bytes, bool nbi, const char *call)
 {
     struct transport_request request = get_request(t, dest, bytes);
 
@@ -72,21 +73,38 @@ static gshmem_status_t get_afar(struct context *c, const struct target *t, void 
     return nbi ? post_get(c->pending, t, dest, bytes, call) : network_errand(job->network, &request, call, NULL);
 }
 
+/* ---- To all PEs ---- */
+
+/* What is not reached by the network is mapped, or the device's. */
+static gshmem_status_t copy_to(const struct location *t, const void *source, size_t bytes)
+{
+    if (t->way == WAY_DEVICE)
+        return device_heap_copy(job->device_heap, t->at, source, bytes);
+    if (bytes)
+        gshmem_copy(t->at, source, bytes);
+    return GSHMEM_OK;
+}
+
+static gshmem_status_t copy_from(void *dest, const struct location *t, size_t bytes)
+{
+    if (t->way == WAY_DEVICE)
+        return device_heap_copy(job->device_heap, dest, t->at, bytes);
+    if (bytes)
+        gshmem_copy(dest, t->at, bytes);
+    return GSHMEM_OK;
+}
+
 __attribute__((noinline)) static gshmem_status_t
 put_anywhere(struct context *c, void *dest, const void *source, size_t bytes, int pe, bool nbi)
 {
-    struct target t;
-    gshmem_status_t status = context_aim(c, dest, bytes, pe, "put", &t);
+    struct location t;
+    gshmem_status_t status = context_resolve(c, dest, bytes, pe, "put", &t);
 
     if (status)
         return status;
-    if (t.device)
-        return device_heap_copy(job->device_heap, t.device, source, bytes);
-    if (!t.here)
-        return put_afar(c, &t, source, bytes, nbi, "put");
-    if (bytes)
-        gshmem_copy(t.here, source, bytes);
-    return GSHMEM_OK;
+    if (t.way == WAY_NETWORK)
+        return put_remote(c, &t, source, bytes, nbi, "put");
+    return copy_to(&t, source, bytes);
 }
 
 GSHMEM_HOT gshmem_status_t gshmem_path_put(gshmem_ctx_t ctx, void *dest, const void *source,
@@ -99,7 +117,7 @@ GSHMEM_HOT gshmem_status_t gshmem_path_put(gshmem_ctx_t ctx, void *dest, const v
     if (!c || check_local(source, bytes, "source", "put"))
         return last_error_status();
     if ((nbi || bytes <= TRANSPORT_COPIED) &&
-        context_aim_far_heap(c, dest, bytes, pe, &world, &offset))
+        context_is_remote_heap(c, dest, bytes, pe, &world, &offset))
         return network_put_to_heap(c->pending, world, offset, source, bytes);
     return put_anywhere(c, dest, source, bytes, pe, nbi);
 }
@@ -108,18 +126,15 @@ GSHMEM_HOT gshmem_status_t gshmem_path_get(gshmem_ctx_t ctx, void *dest, const v
                                            size_t bytes, int pe, int nbi)
 {
     struct context *c = context_find(ctx, "get");
-    struct target t;
+    struct location t;
     gshmem_status_t status;
 
-    if (!c || check_local(dest, bytes, "dest", "get") || (status = context_aim(c, source, bytes, pe, "get", &t)))
+    if (!c || check_local(dest, bytes, "dest", "get") ||
+        (status = context_resolve(c, source, bytes, pe, "get", &t)))
         return last_error_status();
-    if (t.device)
-        return device_heap_copy(job->device_heap, dest, t.device, bytes);
-    if (!t.here)
-        return get_afar(c, &t, dest, bytes, nbi, "get");
-    if (bytes)
-        gshmem_copy(dest, t.here, bytes);
-    return GSHMEM_OK;
+    if (t.way == WAY_NETWORK)
+        return get_remote(c, &t, dest, bytes, nbi, "get");
+    return copy_from(dest, &t, bytes);
 }
 
 /* ---- Strided ---- */
@@ -186,13 +201,13 @@ static gshmem_status_t copy_blocks_by_device(char *to, const char *from, const s
 }
 
 /* Block by block. Blocks that are copied on the way leave together. */
-static gshmem_status_t put_blocks_afar(struct context *c, struct target t, const char *source,
+static gshmem_status_t put_blocks_remote(struct context *c, struct location t, const char *source,
                                        const struct strided *s, size_t n, const char *call)
 {
     gshmem_status_t status = GSHMEM_OK;
 
     for (size_t i = 0; i < n && !status; i++) {
-        status = put_afar(c, &t, source, s->run, false, call);
+        status = put_remote(c, &t, source, s->run, false, call);
         t.offset += s->to_step;
         source += s->from_step;
     }
@@ -200,8 +215,8 @@ static gshmem_status_t put_blocks_afar(struct context *c, struct target t, const
 }
 
 /* All blocks are asked for at once, then waited for, also when it broke off half-way. */
-static gshmem_status_t get_blocks_afar(struct target t, char *dest, const struct strided *s, size_t n,
-                                       const char *call)
+static gshmem_status_t get_blocks_remote(struct location t, char *dest, const struct strided *s,
+                                         size_t n, const char *call)
 {
     struct pending *pending = network_errands_begin(job->network, call);
     gshmem_status_t status = GSHMEM_OK;
@@ -223,7 +238,7 @@ static gshmem_status_t put_strided(const char *call, gshmem_ctx_t ctx, void *des
     struct context *c = context_find(ctx, call);
     struct strided s = {.to_span = 0};
     gshmem_status_t status = GSHMEM_OK;
-    struct target t;
+    struct location t;
 
     if (!c)
         return last_error_status();
@@ -232,14 +247,14 @@ static gshmem_status_t put_strided(const char *call, gshmem_ctx_t ctx, void *des
     if (!status)
         status = check_local(source, s.from_span, "source", call);
     if (!status)
-        status = context_aim(c, dest, s.to_span, pe, call, &t);
+        status = context_resolve(c, dest, s.to_span, pe, call, &t);
     if (status || !s.run)
         return status;
-    if (t.device)
-        return copy_blocks_by_device(t.device, source, &s, n);
-    if (!t.here)
-        return put_blocks_afar(c, t, source, &s, n, call);
-    copy_blocks(t.here, source, s.to_step, s.from_step, s.run, n);
+    if (t.way == WAY_NETWORK)
+        return put_blocks_remote(c, t, source, &s, n, call);
+    if (t.way == WAY_DEVICE)
+        return copy_blocks_by_device(t.at, source, &s, n);
+    copy_blocks(t.at, source, s.to_step, s.from_step, s.run, n);
     return GSHMEM_OK;
 }
 
@@ -250,7 +265,7 @@ static gshmem_status_t get_strided(const char *call, gshmem_ctx_t ctx, void *des
     struct context *c = context_find(ctx, call);
     struct strided s = {.to_span = 0};
     gshmem_status_t status = GSHMEM_OK;
-    struct target t;
+    struct location t;
 
     if (!c)
         return last_error_status();
@@ -259,14 +274,14 @@ static gshmem_status_t get_strided(const char *call, gshmem_ctx_t ctx, void *des
     if (!status)
         status = check_local(dest, s.to_span, "dest", call);
     if (!status)
-        status = context_aim(c, source, s.from_span, pe, call, &t);
+        status = context_resolve(c, source, s.from_span, pe, call, &t);
     if (status || !s.run)
         return status;
-    if (t.device)
-        return copy_blocks_by_device(dest, t.device, &s, n);
-    if (!t.here)
-        return get_blocks_afar(t, dest, &s, n, call);
-    copy_blocks(dest, t.here, s.to_step, s.from_step, s.run, n);
+    if (t.way == WAY_NETWORK)
+        return get_blocks_remote(t, dest, &s, n, call);
+    if (t.way == WAY_DEVICE)
+        return copy_blocks_by_device(dest, t.at, &s, n);
+    copy_blocks(dest, t.at, s.to_step, s.from_step, s.run, n);
     return GSHMEM_OK;
 }
 
@@ -296,8 +311,8 @@ gshmem_status_t gshmem_ctx_ibgetmem(gshmem_ctx_t ctx, void *dest, const void *so
 
 /* ---- Signals ---- */
 
-static gshmem_status_t aim_signal(struct context *c, uint64_t *sig_addr, int signal_op, int pe,
-                                  const char *call, struct target *target)
+static gshmem_status_t resolve_signal(struct context *c, uint64_t *sig_addr, int signal_op, int pe,
+                                      const char *call, struct location *t)
 {
     if (signal_op != GSHMEM_SIGNAL_SET && signal_op != GSHMEM_SIGNAL_ADD)
         return fail(GSHMEM_ERR_ARGUMENT,
@@ -306,11 +321,11 @@ static gshmem_status_t aim_signal(struct context *c, uint64_t *sig_addr, int sig
     if ((uintptr_t)sig_addr % sizeof *sig_addr)
         return fail(GSHMEM_ERR_ARGUMENT, "%s: sig_addr %p is not aligned to 8 bytes", call,
                     (void *)sig_addr);
-    return context_aim(c, sig_addr, sizeof *sig_addr, pe, call, target);
+    return context_resolve(c, sig_addr, sizeof *sig_addr, pe, call, t);
 }
 
 /* release: pairs with the acquire in gshmem_signal_fetch and the waits: who sees it sees the data */
-static void update_signal(uint64_t *there, uint64_t signal, int signal_op)
+static void update_signal_mapped(uint64_t *there, uint64_t signal, int signal_op)
 {
     if (signal_op == GSHMEM_SIGNAL_SET)
         __atomic_store_n(there, signal, __ATOMIC_RELEASE);
@@ -318,31 +333,55 @@ static void update_signal(uint64_t *there, uint64_t signal, int signal_op)
         __atomic_fetch_add(there, signal, __ATOMIC_RELEASE);
 }
 
-/* The copies are done one after the other, so that the signal comes last. Where it is in GPU memory a copy
- * of its 8 bytes sets it, and the GPU adds to it. */
-static gshmem_status_t put_signal_by_device(const struct target *data, const struct target *flag,
-                                            const void *source, size_t bytes, uint64_t value,
-                                            int signal_op)
+/* A copy of the 8 bytes sets a signal in GPU memory, and the GPU adds to it. */
+static gshmem_status_t update_signal_by_device(const struct location *flag, uint64_t signal,
+                                               int signal_op)
 {
-    gshmem_status_t status = GSHMEM_OK;
+    if (signal_op == GSHMEM_SIGNAL_ADD)
+        return context_update_device(flag, GSHMEM_AMO_ADD, GSHMEM_TYPE_UINT64, signal, 0, NULL);
+    return device_heap_copy(job->device_heap, flag->at, &signal, sizeof signal);
+}
 
-    if (bytes && data->device)
-        status = device_heap_copy(job->device_heap, data->device, source, bytes);
-    else if (bytes)
-        gshmem_copy(data->here, source, bytes);
-    if (status)
-        return status;
-    if (flag->device && signal_op == GSHMEM_SIGNAL_ADD)
-        return context_update_device(flag, GSHMEM_AMO_ADD, GSHMEM_TYPE_UINT64, value, 0, NULL);
-    if (flag->device)
-        return device_heap_copy(job->device_heap, flag->device, &value, sizeof value);
-    update_signal(flag->here, value, signal_op);
+/* To a PE of this host: the data is there when its NIC is asked to make the signal, and that is
+ * over on return, as fences expect of such PEs. */
+static gshmem_status_t update_signal_by_nic(const struct location *flag, uint64_t signal,
+                                            int signal_op, const char *call)
+{
+    struct transport_request request = {
+        .kind = TRANSPORT_ATOMIC,
+        .pe = flag->pe,
+        .segment = flag->segment,
+        .offset = flag->offset,
+        .amo = signal_op == GSHMEM_SIGNAL_ADD ? GSHMEM_AMO_ADD : GSHMEM_AMO_SET,
+        .type = GSHMEM_TYPE_UINT64,
+        .operand = signal,
+    };
+
+    /* pairs with the acquire in gshmem_signal_fetch and the waits */
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    return network_errand(job->network, &request, call, NULL);
+}
+
+/* Of a PE that is reached without the network, once its data is there. Whoever updates the object
+ * does it. */
+static gshmem_status_t update_signal(const struct location *flag, uint64_t signal, int signal_op,
+                                     const char *call)
+{
+    switch ((enum updater)flag->updater) {
+    case UPDATER_GPU:
+        return update_signal_by_device(flag, signal, signal_op);
+    case UPDATER_NIC:
+        return update_signal_by_nic(flag, signal, signal_op, call);
+    case UPDATER_CPU:
+        break;
+    }
+    update_signal_mapped(flag->at, signal, signal_op);
     return GSHMEM_OK;
 }
 
 /* One request for both: the transport keeps the signal behind the data. */
-static gshmem_status_t put_signal_afar(struct context *c, const struct target *data,
-                                       const struct target *signal, const void *source,
+static gshmem_status_t put_signal_remote(struct context *c, const struct location *data,
+                                       const struct location *signal, const void *source,
                                        size_t bytes, uint64_t value, int signal_op, bool nbi,
                                        const char *call)
 {
@@ -363,65 +402,34 @@ static gshmem_status_t put_signal_afar(struct context *c, const struct target *d
     return send_put(c, &request, nbi, call);
 }
 
-/* To a PE of this host: the data is there when its NIC is asked to make the signal, and that is
- * over on return, as fences expect of such PEs. */
-static gshmem_status_t put_signal_by_nic_here(const struct target *data, const struct target *flag,
-                                              const void *source, size_t bytes, uint64_t value,
-                                              int signal_op, const char *call)
-{
-    struct transport_request request = {
-        .kind = TRANSPORT_ATOMIC,
-        .pe = flag->pe,
-        .segment = flag->segment,
-        .offset = flag->offset,
-        .amo = signal_op == GSHMEM_SIGNAL_ADD ? GSHMEM_AMO_ADD : GSHMEM_AMO_SET,
-        .type = GSHMEM_TYPE_UINT64,
-        .operand = value,
-    };
-
-    if (bytes)
-        gshmem_copy(data->here, source, bytes);
-    /* pairs with the acquire in gshmem_signal_fetch and the waits */
-    __atomic_thread_fence(__ATOMIC_RELEASE);
-    return network_errand(job->network, &request, call, NULL);
-}
-
 static gshmem_status_t put_signal(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes,
                                   uint64_t *sig_addr, uint64_t signal, int signal_op, int pe,
                                   bool nbi, const char *call)
 {
     struct context *c = context_find(ctx, call);
-    struct target data, flag;
+    struct location data, flag;
     gshmem_status_t status;
 
     if (!c)
         return last_error_status();
-    if ((status = aim_signal(c, sig_addr, signal_op, pe, call, &flag)) ||
+    if ((status = resolve_signal(c, sig_addr, signal_op, pe, call, &flag)) ||
         (status = check_local(source, bytes, "source", call)))
         return status;
     data = flag; /* where nothing is put */
-    if (bytes && (status = context_aim(c, dest, bytes, pe, call, &data)))
+    if (bytes && (status = context_resolve(c, dest, bytes, pe, call, &data)))
         return status;
     /* Of a PE of another host the GPU memory may be mapped, and the host memory is not: the data is there when
      * the signal is sent after it, and else the signal goes the data's way. */
-    if (data.device && !flag.device && !flag.here) {
-        if (bytes && (status = device_heap_copy(job->device_heap, data.device, source, bytes)))
+    if (data.way == WAY_DEVICE && flag.way == WAY_NETWORK) {
+        if (bytes && (status = copy_to(&data, source, bytes)))
             return status;
-        return put_signal_afar(c, &flag, &flag, NULL, 0, signal, signal_op, nbi, call);
+        return put_signal_remote(c, &flag, &flag, NULL, 0, signal, signal_op, nbi, call);
     }
-    if (bytes && flag.device && !data.device && !data.here &&
-        context_aim_afar(c, sig_addr, sizeof *sig_addr, pe, &flag))
-        return put_signal_afar(c, &data, &flag, source, bytes, signal, signal_op, nbi, call);
-    if (data.device || flag.device)
-        return put_signal_by_device(&data, &flag, source, bytes, signal, signal_op);
-    if (!flag.here)
-        return put_signal_afar(c, &data, &flag, source, bytes, signal, signal_op, nbi, call);
-    if (flag.by_nic)
-        return put_signal_by_nic_here(&data, &flag, source, bytes, signal, signal_op, call);
-    if (bytes)
-        gshmem_copy(data.here, source, bytes);
-    update_signal(flag.here, signal, signal_op);
-    return GSHMEM_OK;
+    if (data.way == WAY_NETWORK || flag.way == WAY_NETWORK)
+        return put_signal_remote(c, &data, &flag, source, bytes, signal, signal_op, nbi, call);
+    if (bytes && (status = copy_to(&data, source, bytes)))
+        return status;
+    return update_signal(&flag, signal, signal_op, call);
 }
 
 gshmem_status_t gshmem_ctx_putmem_signal(gshmem_ctx_t ctx, void *dest, const void *source,

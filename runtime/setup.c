@@ -2,8 +2,6 @@
 #include <stdio.h>
 
 #include "runtime/context.h"
-#include "runtime/memory/device_heap.h"
-#include "runtime/memory/nic_heap.h"
 #include "runtime/team/team.h"
 
 int gshmem_my_pe(void)
@@ -18,44 +16,30 @@ int gshmem_n_pes(void)
 
 int gshmem_pe_accessible(int pe)
 {
-    return job && pe >= 0 && pe < job->n_pes && (job->heap_peer[pe] != 0 || job->network);
+    return job && pe >= 0 && pe < job->n_pes && (job->map.local[pe] || job->network);
 }
 
-/* The same translation as an operation's, without a word about what is not symmetric: these are
+/* The same look-up as an operation's, without a word about what is not symmetric: these are
  * questions, and "no" is an answer. */
 static void *find_mapped(const struct gshmem_ctx *view, const void *address, int pe)
 {
-    uint64_t offset;
-    void *there;
+    struct location l;
 
     if (pe < 0 || pe >= view->n_pes)
         return NULL;
-    there = gshmem_ctx_reach((gshmem_ctx_t)view, address, 1, pe);
-    if (!there)
-        there = context_reach_library(view, address, 1, pe);
-    if (!there && job && nic_heap_find(job, address, 1, &offset))
-        there = nic_heap_there(job, job->team[view->team]->members[pe], offset);
-    if (!there && job && job->device_heap && device_heap_find(job->device_heap, address, 1, &offset))
-        there = (void *)device_heap_there(job->device_heap, job->team[view->team]->members[pe],
-                                          offset, true);
-    return there;
+    map_resolve(&job->map, address, 1, job->team[view->team]->members[pe], &l);
+    if (l.reserved || l.way != WAY_DEVICE)
+        return l.reserved ? NULL : l.at;
+    const uintptr_t loaded = job->map.segment[l.segment].loaded[l.pe];
+    return loaded ? (void *)(loaded + l.offset) : NULL;
 }
 
 int gshmem_addr_accessible(const void *addr, int pe)
 {
-    uint64_t offset;
-    int segment;
+    struct location l;
 
-    if (find_mapped(gshmem_ctx_default, addr, pe))
-        return 1;
-    if (!gshmem_pe_accessible(pe))
-        return 0;
-    if (job->device_heap && job->host.index_of[pe] >= 0)
-        return device_heap_find(job->device_heap, addr, 1, &offset) &&
-               device_heap_there(job->device_heap, pe, offset, false) != 0;
-    return job->host.index_of[pe] < 0 &&
-           network_locate(job->network, addr, 1, &segment, &offset) &&
-           (segment < SEGMENT_DATA || network_same_program(job->network, pe));
+    return pe >= 0 && pe < gshmem_ctx_default->n_pes &&
+           context_look_up(gshmem_ctx_default, addr, 1, pe, &l);
 }
 
 void *gshmem_ptr(const void *dest, int pe)

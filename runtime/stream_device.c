@@ -53,12 +53,12 @@ static gshmem_status_t put_request(gshmem_stream_t stream, const struct device_r
 
 /* ---- Put and get ---- */
 
-static gshmem_status_t aim(const char *call, const void *mine, size_t bytes, int pe,
-                           struct target *t)
+static gshmem_status_t resolve(const char *call, const void *mine, size_t bytes, int pe,
+                               struct location *t)
 {
     struct context *c = context_find(GSHMEM_CTX_DEFAULT, call);
 
-    return c ? context_aim(c, mine, bytes, pe, call, t) : last_error_status();
+    return c ? context_resolve(c, mine, bytes, pe, call, t) : last_error_status();
 }
 
 static gshmem_status_t put_copy(gshmem_stream_t stream, const char *call, const struct request *r)
@@ -66,14 +66,14 @@ static gshmem_status_t put_copy(gshmem_stream_t stream, const char *call, const 
     const bool get = r->what == DEVICE_GET;
     const struct device_request request = request_of(r, r->what);
     gshmem_status_t status;
-    struct target t;
+    struct location t;
 
-    if ((status = aim(call, get ? r->source : r->dest, r->n, r->pe, &t)))
+    if ((status = resolve(call, get ? r->source : r->dest, r->n, r->pe, &t)))
         return status;
-    if (!t.device)
+    if (t.way != WAY_DEVICE)
         return put_request(stream, &request);
-    return job->device->ops->stream_copy(job->device, stream, get ? r->dest : t.device,
-                                         get ? t.device : r->source, r->n);
+    return job->device->ops->stream_copy(job->device, stream, get ? r->dest : t.at,
+                                         get ? t.at : r->source, r->n);
 }
 
 /* From the first byte to the last of n elements, a stride apart; 0: more than there can be. */
@@ -93,7 +93,7 @@ static gshmem_status_t put_strided(gshmem_stream_t stream, const char *call,
     const bool get = r->what == DEVICE_IGET;
     const struct device_request request = request_of(r, r->what);
     gshmem_status_t status;
-    struct target t;
+    struct location t;
 
     if (r->n == 0 || r->element == 0)
         return GSHMEM_OK;
@@ -106,7 +106,7 @@ static gshmem_status_t put_strided(gshmem_stream_t stream, const char *call,
         return fail(GSHMEM_ERR_ARGUMENT,
                     "%s: %zu elements of %zu B with strides %td and %td exceed memory", call, r->n,
                     r->element, r->dst, r->sst);
-    if ((status = aim(call, get ? r->source : r->dest, get ? from : to, r->pe, &t)) ||
+    if ((status = resolve(call, get ? r->source : r->dest, get ? from : to, r->pe, &t)) ||
         (status = require_visible(call, get ? r->dest : r->source, get ? to : from)))
         return status;
     return put_request(stream, &request);
@@ -116,11 +116,11 @@ static gshmem_status_t put_p(gshmem_stream_t stream, const char *call, const str
 {
     struct device_request request = request_of(r, DEVICE_P);
     gshmem_status_t status;
-    struct target t;
+    struct location t;
 
     if (r->n != 1 && r->n != 2 && r->n != 4 && r->n != 8 && r->n != 16)
         return fail(GSHMEM_ERR_ARGUMENT, "%s: no element has %zu B", call, r->n);
-    if ((status = aim(call, r->dest, r->n, r->pe, &t)))
+    if ((status = resolve(call, r->dest, r->n, r->pe, &t)))
         return status;
     memcpy(request.value, r->value, sizeof request.value);
     return put_request(stream, &request);
@@ -130,7 +130,7 @@ static gshmem_status_t put_p(gshmem_stream_t stream, const char *call, const str
 
 static gshmem_status_t check_signal(const char *call, const struct request *r)
 {
-    struct target t;
+    struct location t;
 
     if (r->signal_op != GSHMEM_SIGNAL_SET && r->signal_op != GSHMEM_SIGNAL_ADD)
         return fail(GSHMEM_ERR_ARGUMENT,
@@ -139,7 +139,7 @@ static gshmem_status_t check_signal(const char *call, const struct request *r)
     if ((uintptr_t)r->sig_addr % sizeof *r->sig_addr)
         return fail(GSHMEM_ERR_ARGUMENT, "%s: sig_addr %p is not aligned to 8 bytes", call,
                     (void *)r->sig_addr);
-    return aim(call, r->sig_addr, sizeof *r->sig_addr, r->pe, &t);
+    return resolve(call, r->sig_addr, sizeof *r->sig_addr, r->pe, &t);
 }
 
 /* The signal, and before it the data, which may be a copy. */
@@ -147,18 +147,18 @@ static gshmem_status_t put_signal(gshmem_stream_t stream, const char *call, cons
 {
     struct device_request request = request_of(r, r->what);
     gshmem_status_t status;
-    struct target data;
+    struct location data;
 
     request.op = r->signal_op;
     if ((status = check_signal(call, r)))
         return status;
     if (r->what == DEVICE_SIGNAL)
         return put_request(stream, &request);
-    if ((status = aim(call, r->dest, r->n, r->pe, &data)))
+    if ((status = resolve(call, r->dest, r->n, r->pe, &data)))
         return status;
-    if (!data.device)
+    if (data.way != WAY_DEVICE)
         return put_request(stream, &request);
-    if ((status = job->device->ops->stream_copy(job->device, stream, data.device, r->source, r->n)))
+    if ((status = job->device->ops->stream_copy(job->device, stream, data.at, r->source, r->n)))
         return status;
     request.call = DEVICE_SIGNAL;
     return put_request(stream, &request);

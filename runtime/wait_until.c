@@ -109,10 +109,7 @@ static gshmem_status_t check_aligned(const char *call, enum gshmem_type type, co
 /* In GPU memory the CPU looks at variables by copies of them. */
 static bool in_device(const void *at)
 {
-    uint64_t offset;
-
-    return GSHMEM_UNLIKELY(job && job->device_heap) &&
-           device_heap_find(job->device_heap, at, 1, &offset);
+    return GSHMEM_UNLIKELY(job && job->device_heap) && map_updater(&job->map, at) == UPDATER_GPU;
 }
 
 static gshmem_status_t load_from_device(enum gshmem_type type, const void *at, uint64_t *value)

@@ -9,8 +9,6 @@
 #include "runtime/context.h"
 #include "runtime/device.h"
 #include "runtime/facade.h"
-#include "runtime/memory/device_heap.h"
-#include "runtime/memory/nic_heap.h"
 #include "runtime/ranges.h"
 #include "runtime/team/team.h"
 
@@ -37,20 +35,20 @@ static inline struct team *begin(struct call *c, gshmem_team_t handle)
 
 static __attribute__((cold)) gshmem_status_t refuse_place(const struct call *c,
                                                           const struct team *t, const char *which,
+                                                          const struct location *l,
                                                           const void *address, size_t bytes)
 {
-    uintptr_t in_data = (uintptr_t)address - t->view.data.base;
-    uintptr_t in_heap = (uintptr_t)address - t->view.heap.base;
-    uint64_t offset;
+    const struct segment *s = &job->map.segment[l->segment];
+    const bool ours = l->segment != SEGMENT_NONE && !l->reserved;
 
-    if (job->device_heap && device_heap_find(job->device_heap, address, 0, &offset))
+    if (ours && l->updater == UPDATER_GPU)
         return context_refuse_device(address, c->name);
-    if (in_data < t->view.data.bytes && !t->data_mapped)
+    if (ours && s->variables && !t->data_mapped)
         return fail(GSHMEM_ERR_NOT_SYMMETRIC,
                     "%s on team %d: %s (%p) is a variable of the program, and not all members run "
                     "the same program",
                     c->name, t->id, which, address);
-    if (in_data < t->view.data.bytes || in_heap < t->view.heap.bytes)
+    if (ours)
         return fail(GSHMEM_ERR_NOT_SYMMETRIC,
                     "%s on team %d: %s (%p, %zu B) runs past the end of symmetric memory", c->name,
                     t->id, which, address, bytes);
@@ -60,30 +58,28 @@ static __attribute__((cold)) gshmem_status_t refuse_place(const struct call *c,
                 c->name, t->id, which, address, bytes);
 }
 
-static gshmem_status_t find_library_place(const struct call *c, const struct team *t,
-                                          struct place *p, const char *which, size_t bytes)
+/* Members' copies lie as the tables of the team's view say, of the heap or of the executable's
+ * variables. What NICs update is behind the heap, libraries' variables behind the executable's. */
+static gshmem_status_t find_other_place(const struct call *c, const struct team *t, struct place *p,
+                                        const char *which, size_t bytes)
 {
-    uint64_t offset_in_nics;
+    struct location l;
+    const bool found = map_find(&job->map, p->mine, bytes, &l);
+    const struct segment *s = &job->map.segment[l.segment];
 
-    if (nic_heap_find(job, p->mine, bytes, &offset_in_nics)) {
-        p->peer = t->view.heap.peer;
-        p->offset = t->view.heap.bytes + offset_in_nics;
-        p->name = PLACE_IN_NICS + offset_in_nics;
-        p->room = job->host.layout.nic_bytes - offset_in_nics;
-        return GSHMEM_OK;
-    }
-    for (int i = 1; i < job->data.n && t->data_mapped; i++) {
-        const struct data_segment *s = &job->data.segment[i];
-        size_t offset = (uintptr_t)p->mine - s->base;
-        if (offset >= s->bytes || bytes > s->bytes - offset)
-            continue;
+    if (!found || l.reserved || l.updater == UPDATER_GPU || (s->variables && !t->data_mapped))
+        return refuse_place(c, t, which, &l, p->mine, bytes);
+    p->room = s->bytes - l.offset;
+    if (s->variables) {
+        const struct data_segment *of = &job->data.segment[l.segment - SEGMENT_DATA];
         p->peer = t->view.data.peer;
-        p->offset = s->offset - job->data.segment[0].offset + offset;
+        p->offset = of->offset - job->data.segment[0].offset + l.offset;
         p->name = PLACE_IN_DATA + p->offset;
-        p->room = s->bytes - offset;
-        return GSHMEM_OK;
+    } else {
+        p->offset = t->view.heap.bytes + l.offset;
+        p->name = PLACE_IN_NICS + l.offset;
     }
-    return refuse_place(c, t, which, p->mine, bytes);
+    return GSHMEM_OK;
 }
 
 /* Where all members' copies of the object at address are. Any address will do for 0 bytes. */
@@ -103,15 +99,7 @@ static inline gshmem_status_t find_place(const struct call *c, const struct team
         p->name = PLACE_NOWHERE;
         return GSHMEM_OK;
     }
-    offset = (uintptr_t)address - view->data.base;
-    if (offset < view->data.bytes && bytes <= view->data.bytes - offset && t->data_mapped) {
-        p->peer = view->data.peer;
-        p->offset = offset;
-        p->name = PLACE_IN_DATA + offset;
-        p->room = view->data.bytes - offset;
-        return GSHMEM_OK;
-    }
-    return find_library_place(c, t, p, which, bytes);
+    return find_other_place(c, t, p, which, bytes);
 }
 
 /* Both objects, dest of `to` and source of `from` bytes. */
@@ -215,11 +203,9 @@ gshmem_status_t gshmem_barrier_all(void)
 /* One is enough: the members' kernels say what is wrong with the other. */
 static inline bool is_for_device(const void *dest, const void *source)
 {
-    uint64_t offset;
-
     return GSHMEM_UNLIKELY(job && job->device_heap) &&
-           (device_heap_find(job->device_heap, dest, 0, &offset) ||
-            device_heap_find(job->device_heap, source, 0, &offset));
+           (map_updater(&job->map, dest) == UPDATER_GPU ||
+            map_updater(&job->map, source) == UPDATER_GPU);
 }
 
 /* ---- Moving data ---- */

@@ -165,13 +165,15 @@ void far_install(struct group *g, const struct job *j, int slot)
         if (f->away[i])
             g->sync[i] = &f->copies[copy++];
     }
-    for (int i = 0; i < f->local->n; i++)
-        f->local->sync[i] =
-            (struct team_sync *)j->system_peer[f->local_pe[i]] + TEAM_MAX + slot;
+    for (int i = 0; i < f->local->n; i++) {
+        const uintptr_t system = map_mapped(&j->map, SEGMENT_SYSTEM, f->local_pe[i]);
+        f->local->sync[i] = (struct team_sync *)system + TEAM_MAX + slot;
+    }
     f->local->team = slot;
     for (unsigned int parity = 0; parity < 2; parity++)
         f->inbox[parity] = slot < INBOX_TEAMS
-                               ? (char *)j->system_peer[f->local_pe[0]] + inbox_offset(slot, parity)
+                               ? (char *)map_mapped(&j->map, SEGMENT_SYSTEM, f->local_pe[0]) +
+                                     inbox_offset(slot, parity)
                                : NULL;
 }
 

@@ -9,6 +9,7 @@
 #include "runtime/base/settings.h"
 #include "runtime/handover.h"
 #include "runtime/job.h"
+#include "runtime/memory/symmetric.h"
 #include "runtime/proxy/kernels.h"
 
 /* ---- Growing ---- */
@@ -200,6 +201,7 @@ gshmem_status_t device_heap_prepare(struct job *j)
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %zu PEs", n);
     d->device = j->device;
     d->host = &j->host;
+    d->pes = j->n_pes;
     d->system = system;
     if ((status = handover_open(&d->handover)))
         return status;
@@ -241,6 +243,21 @@ static gshmem_status_t agree_on_limit(const struct job *j, uint64_t *limit, uint
     return GSHMEM_OK;
 }
 
+static struct segment segment_of(const struct job *j)
+{
+    const struct device_heap *d = j->device_heap;
+
+    return (struct segment){
+        .base = d->map[d->host->index].base,
+        .bytes = d->addresses,
+        .reserved = d->system,
+        .lent = symmetric_lent,
+        .context = j,
+        .there = &d->mine,
+        .updater = UPDATER_GPU,
+    };
+}
+
 gshmem_status_t device_heap_start(struct job *j)
 {
     const struct host_member *member = j->host.control->member;
@@ -263,7 +280,12 @@ gshmem_status_t device_heap_start(struct job *j)
     for (int i = 0; i < j->host.n && !status; i++)
         status = j->device->ops->heap_open(j->device, i == j->host.index ? NULL : &member[i].card,
                                            limit, window, &d->map[i]);
-    return status ? status : device_heap_reach(d, 1, "start-up");
+    if (status || (status = device_heap_reach(d, 1, "start-up")) ||
+        (status = map_add(&j->map, SEGMENT_DEVICE, segment_of(j), true)))
+        return status;
+    d->segment = &j->map.segment[SEGMENT_DEVICE];
+    device_heap_enter_map(d);
+    return GSHMEM_OK;
 }
 
 void device_heap_leave(struct job *j)
@@ -278,6 +300,8 @@ void device_heap_leave(struct job *j)
         d->device->ops->heap_close(d->device, &d->far[i].map);
     if (d)
         d->fars = 0;
+    if (d && d->segment)
+        device_heap_enter_map(d);
 }
 
 void device_heap_stop(struct job *j)
@@ -302,7 +326,7 @@ void device_heap_stop(struct job *j)
 
 char *device_heap_base(const struct device_heap *d)
 {
-    return (char *)device_heap_system(d) + d->system;
+    return (char *)d->map[d->host->index].base + d->system;
 }
 
 uint64_t device_heap_limit(const struct device_heap *d)
@@ -320,22 +344,7 @@ void device_heap_meet(struct device_heap *d, uint64_t least, uint64_t most, uint
     d->limit = d->system + least;
     d->window = window_after(d->system + most);
     d->window_end = d->system + addresses;
-}
-
-const uint64_t *device_heap_there_now(const struct device_heap *d)
-{
-    return &d->mine;
-}
-
-uintptr_t device_heap_system(const struct device_heap *d)
-{
-    return d->map[d->host->index].base;
-}
-
-bool device_heap_find(const struct device_heap *d, const void *mine, uint64_t bytes, uint64_t *offset)
-{
-    *offset = (uintptr_t)mine - (uintptr_t)device_heap_base(d);
-    return *offset < device_heap_addresses(d) && bytes <= device_heap_addresses(d) - *offset;
+    d->segment->solid = d->limit;
 }
 
 /* NULL: it is of another host, and not mapped. */
@@ -346,18 +355,14 @@ static const struct device_heap_map *map_of(const struct device_heap *d, int pe)
     return index < 0 ? domain_map_of(d, pe) : &d->map[index];
 }
 
-uintptr_t device_heap_there(const struct device_heap *d, int pe, uint64_t offset, bool loads)
+void device_heap_enter_map(struct device_heap *d)
 {
-    const struct device_heap_map *map = map_of(d, pe);
-
-    return map && map->own && (map->loads || !loads) ? map->base + d->system + offset : 0;
-}
-
-uintptr_t device_heap_start_of(const struct device_heap *d, int pe)
-{
-    const struct device_heap_map *map = map_of(d, pe);
-
-    return map && map->own ? map->base : 0;
+    d->segment->solid = d->limit;
+    for (int pe = 0; pe < d->pes; pe++) {
+        const struct device_heap_map *map = map_of(d, pe);
+        d->segment->copied[pe] = map && map->own ? map->base : 0;
+        d->segment->loaded[pe] = map && map->own && map->loads ? map->base : 0;
+    }
 }
 
 /* ---- For multicast ---- */

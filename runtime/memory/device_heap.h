@@ -34,19 +34,6 @@ uint64_t device_heap_limit(const struct device_heap *d);
 uint64_t device_heap_addresses(const struct device_heap *d);
 /* The least limit of all hosts, the most, and the least number of addresses. */
 void device_heap_meet(struct device_heap *d, uint64_t least, uint64_t most, uint64_t addresses);
-/* The library's own part, before it: kernels' sync blocks. */
-uintptr_t device_heap_system(const struct device_heap *d);
-
-/* Where an address of this PE's heap is in the PE's of the job; false: it is not in it. *there is 0 where
- * it cannot be reached. loads: by kernels; else by copies. */
-bool device_heap_find(const struct device_heap *d, const void *mine, uint64_t bytes, uint64_t *offset);
-uintptr_t device_heap_there(const struct device_heap *d, int pe, uint64_t offset, bool loads);
-
-/* How much there is now of all of it, the library's own part included; changes as it grows. */
-const uint64_t *device_heap_there_now(const struct device_heap *d);
-/* Where all of it begins, the library's own part included; 0 where it cannot be reached by copies. */
-uintptr_t device_heap_start_of(const struct device_heap *d, int pe);
-
 /* Makes sure that there is memory up to `end`, on all PEs of this host, which must all call it with the same. */
 gshmem_status_t device_heap_reach(struct device_heap *d, uint64_t end, const char *call);
 /* Up to here there is memory on all of them. */

@@ -17,6 +17,8 @@ struct far_heap {
 struct device_heap {
     struct device *device;
     const struct host *host;
+    int pes; /* of the job */
+    struct segment *segment; /* of the map of symmetric memory: what others know of all this */
     pthread_mutex_t pieces; /* held while the device's list of this PE's changes, and while it is read */
     void *letters;          /* for multicast: [PEs of the host] */
     int *letter_fds;
@@ -52,6 +54,8 @@ _Static_assert(sizeof(struct news) <= HANDOVER_LETTER_MAX, "it is a letter");
 /* The lowest PE's failure is everybody's; who is to blame has logged it. */
 gshmem_status_t device_heap_failure(const struct device_heap *d, const struct news *news,
                                     const char *call);
+/* Tells the map of symmetric memory how far heaps reach, and where each PE's is mapped here. */
+void device_heap_enter_map(struct device_heap *d);
 /* Of a PE of another host; NULL: it is not mapped. */
 const struct device_heap_map *domain_map_of(const struct device_heap *d, int pe);
 void device_heap_close_all(const struct device_heap *d, const int *fds);

@@ -161,6 +161,7 @@ gshmem_status_t domain_start(struct job *j, const char *call)
     if ((status = tell_all(d, &mine)))
         return status;
     take_first_pieces(d);
+    device_heap_enter_map(d);
     if (d->fars)
         log_info("the GPU memory of %d PEs of other hosts is mapped, by NVLink", d->fars);
     return kernels_show_domain(j);
@@ -199,6 +200,7 @@ void domain_stop(struct job *j)
 
     if (!d || !d->letters_afar)
         return;
-    heap_release(j, (size_t)(d->letters_afar - (char *)j->heap_peer[j->pe]), ((size_t)j->n_pes + 1) * sizeof(union letter));
+    heap_release(j, (size_t)(d->letters_afar - (char *)j->map.segment[SEGMENT_HEAP].base),
+                 ((size_t)j->n_pes + 1) * sizeof(union letter));
     d->letters_afar = NULL;
 }

@@ -9,7 +9,7 @@
  *
  * Where the device has a heap of its own there are two: that one, and the one in host memory for
  * those who ask for it (GSHMEM_MALLOC_HOST). Where NICs make atomics there is one more, for those
- * who ask for that (GSHMEM_MALLOC_ATOMICS_REMOTE): nic_heap.h. */
+ * who ask for that (GSHMEM_MALLOC_ATOMICS_REMOTE), right behind that in host memory. */
 #define _GNU_SOURCE
 #include "runtime/memory/heap.h"
 
@@ -30,7 +30,6 @@
 #include "runtime/memory/allocator.h"
 #include "runtime/memory/device_heap.h"
 #include "runtime/memory/multicast.h"
-#include "runtime/memory/nic_heap.h"
 #include "runtime/memory/request.h"
 #include "runtime/memory/symmetric.h"
 
@@ -278,25 +277,24 @@ static size_t take(struct heap *h, struct request *r, size_t bytes, size_t align
 /* Why ptr cannot be an object of this heap, when it is not even inside it. */
 static void refuse_outside(const struct heap *h, struct request *r, const void *ptr)
 {
+    struct location l;
+
     for (int pe = 0; pe < job->n_pes; pe++) {
-        if (job->heap_peer[pe] && (uintptr_t)ptr - job->heap_peer[pe] < h->limit) {
+        const uintptr_t base = map_mapped(&job->map, SEGMENT_HEAP, pe);
+        if (base && (uintptr_t)ptr - base < h->limit) {
             request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_NOT_SYMMETRIC,
                            "%p is PE %d's copy of an object: pass this PE's own address of it", ptr,
                            pe);
             return;
         }
     }
-    for (int i = 0; i < job->data.n; i++) {
-        const struct data_segment *s = &job->data.segment[i];
-        if ((uintptr_t)ptr - s->base < s->bytes) {
-            request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_NOT_SYMMETRIC,
-                           "%p is a variable of the program, not from gshmem_malloc", ptr);
-            return;
-        }
-    }
-    request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_NOT_SYMMETRIC,
-                   "%p is not in the symmetric heap, which is at %p..%p", ptr, (void *)h->base,
-                   (void *)(h->base + h->limit));
+    if (map_find(&job->map, ptr, 0, &l) && job->map.segment[l.segment].variables)
+        request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_NOT_SYMMETRIC,
+                       "%p is a variable of the program, not from gshmem_malloc", ptr);
+    else
+        request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_NOT_SYMMETRIC,
+                       "%p is not in the symmetric heap, which is at %p..%p", ptr, (void *)h->base,
+                       (void *)(h->base + h->limit));
 }
 
 /* The object at ptr and its size; HEAP_NOWHERE if ptr is NULL or is refused. */
@@ -421,11 +419,12 @@ struct heap *heap_enter(struct request *r, enum heap_call call, size_t bytes)
 /* The one that ptr is in. */
 static struct heap *heap_of(struct heap *h, const void *ptr)
 {
-    uint64_t offset;
+    struct location l;
 
-    if (job->nic_objects && nic_heap_find(job, ptr, 0, &offset))
+    map_find(&job->map, ptr, 0, &l);
+    if (l.segment == SEGMENT_NIC && job->nic_objects)
         return job->nic_objects;
-    return (uintptr_t)ptr - (uintptr_t)job->heap->base < job->heap->limit ? job->heap : h;
+    return l.segment == SEGMENT_HEAP ? job->heap : h;
 }
 
 void heap_leave(void)
@@ -685,7 +684,7 @@ gshmem_status_t heap_start(struct job *j)
     j->heap = new_heap((struct heap){
         .host = &j->host,
         .in_file = host_heap_offset(&j->host.layout, j->host.index),
-        .base = (char *)j->heap_peer[j->pe],
+        .base = (char *)j->map.segment[SEGMENT_HEAP].base,
         .limit = j->host.layout.heap_bytes,
         .page = (size_t)sysconf(_SC_PAGESIZE),
         .met = !network_is_far(j->network),
@@ -696,7 +695,7 @@ gshmem_status_t heap_start(struct job *j)
     if (j->host.layout.nic_bytes && !(j->nic_objects = new_heap((struct heap){
                                           .host = &j->host,
                                           .in_file = host_nic_offset(&j->host.layout, j->host.index),
-                                          .base = (char *)nic_heap_base(j),
+                                          .base = (char *)j->map.segment[SEGMENT_NIC].base,
                                           .limit = j->host.layout.nic_bytes,
                                           .page = j->heap->page,
                                       })))

@@ -430,10 +430,11 @@ uint64_t multicast_bytes(const struct team *t)
 void *gshmem_mc_ptr(gshmem_team_t handle, const void *ptr)
 {
     const struct team *t = team_find(handle, "gshmem_mc_ptr");
-    uint64_t offset;
+    struct location l;
 
-    if (!t || !t->multicast || !device_heap_find(job->device_heap, ptr, 1, &offset) ||
-        offset >= multicast_bytes(t))
+    if (!t || !t->multicast || !map_find(&job->map, ptr, 1, &l) || l.segment != SEGMENT_DEVICE ||
+        l.reserved)
         return NULL;
-    return (void *)(multicast_base(t) + offset);
+    l.offset -= job->map.segment[SEGMENT_DEVICE].reserved;
+    return l.offset < multicast_bytes(t) ? (void *)(multicast_base(t) + l.offset) : NULL;
 }

@@ -16,6 +16,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
 #include "runtime/job.h"
+#include "runtime/memory/map_fill.h"
 
 /* Above what programs and their heaps take, below where systems put mappings. */
 #define SAME UINT64_C(0x200000000000)
@@ -99,7 +100,7 @@ gshmem_status_t place_heap(struct job *j)
     }
     j->placed = (void *)at;
     j->placed_bytes = bytes;
-    j->heap_peer[j->pe] = at;
+    map_move_heap(j, at);
     return GSHMEM_OK;
 }
 

@@ -101,19 +101,6 @@ bool registration_overlaps(struct registrations *r, uintptr_t at, size_t bytes)
 
 /* ---- What may be registered ---- */
 
-static bool overlap(uintptr_t at, size_t bytes, uintptr_t other, size_t other_bytes)
-{
-    return at < other + other_bytes && other < at + bytes;
-}
-
-bool registration_in_heap(const struct job *j, uintptr_t at, size_t bytes)
-{
-    return overlap(at, bytes, j->heap_peer[j->pe],
-                   j->host.layout.heap_bytes + j->host.layout.nic_bytes) ||
-           (j->device_heap && overlap(at, bytes, (uintptr_t)device_heap_base(j->device_heap),
-                                      device_heap_addresses(j->device_heap)));
-}
-
 static bool exists(struct job *j, void *at, size_t bytes, bool *of_device)
 {
     struct pages fresh = {.known = {0}};
@@ -142,7 +129,7 @@ static gshmem_status_t check(struct job *j, void *addr, size_t bytes, bool *of_d
     if (!addr || bytes == 0 || bytes > UINTPTR_MAX - at)
         return fail(GSHMEM_ERR_ARGUMENT, "gshmem_buffer_register: %zu B at %p are no buffer", bytes,
                     addr);
-    if (registration_in_heap(j, at, bytes))
+    if (map_overlaps_heap(&j->map, at, bytes))
         return fail(GSHMEM_ERR_ARGUMENT,
                     "gshmem_buffer_register: %zu B at %p overlap the symmetric heap, which is "
                     "registered by itself",

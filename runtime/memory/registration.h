@@ -21,7 +21,5 @@ void registration_stop(struct job *j);
 bool registration_holds(struct registrations *r, uint64_t address, uint64_t bytes);
 /* Whether some of it is in any. */
 bool registration_overlaps(struct registrations *r, uintptr_t at, size_t bytes);
-/* Whether some of it is in the symmetric heap. */
-bool registration_in_heap(const struct job *j, uintptr_t at, size_t bytes);
 
 #endif

@@ -80,12 +80,14 @@ static bool find_mine(struct symmetric *s, uintptr_t mine, size_t bytes, struct 
     return any;
 }
 
-bool symmetric_holds(struct symmetric *s, uint64_t address, uint64_t bytes)
+bool symmetric_lent(const void *context, uint64_t offset, uint64_t bytes)
 {
+    const struct job *j = context;
+    const uintptr_t address = j->map.segment[SEGMENT_DEVICE].base + offset;
     struct lent l;
     size_t inside;
 
-    return find(s, (uintptr_t)address, &l, &inside) && bytes <= l.bytes - inside;
+    return find(j->symmetric, address, &l, &inside) && bytes <= l.bytes - inside;
 }
 
 bool symmetric_is_at(const void *address)
@@ -194,7 +196,7 @@ static bool check(const void *addr, size_t bytes, int flags, struct request *r)
         request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT,
                        "%zu B at %p overlap the %zu B at %p that are registered already", bytes, addr,
                        l.bytes, (void *)l.mine);
-    else if (registration_in_heap(job, at, bytes))
+    else if (map_overlaps_heap(&job->map, at, bytes))
         request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT,
                        "%zu B at %p overlap the symmetric heap, which is symmetric by itself", bytes,
                        addr);

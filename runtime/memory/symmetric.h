@@ -20,7 +20,8 @@ void symmetric_stop(struct job *j);
 
 /* Whether one begins at this address of the heap. */
 bool symmetric_is_at(const void *address);
-/* Whether all of it is in one; for the proxy, with addresses in the heap. */
-bool symmetric_holds(struct symmetric *s, uint64_t address, uint64_t bytes);
+/* Whether all these bytes are in one, which lie so far behind the beginning of the heap in the
+ * device's memory. For the map of the job that `context` is. */
+bool symmetric_lent(const void *context, uint64_t offset, uint64_t bytes);
 
 #endif

@@ -25,24 +25,23 @@ static gshmem_status_t aim_command(void *context, uint64_t mine, uint64_t bytes,
 {
     struct network *n = context;
     const void *at = (const void *)(uintptr_t)mine;
-    const bool here = network_locate(n, at, bytes, segment, offset);
+    struct location l;
     char what[64];
 
-    if (here && *segment >= SEGMENT_DATA && !network_has_met(n, pe))
-        return TRANSPORT_FULL;
-    if (here && (*segment < SEGMENT_DATA || network_runs_same(n, pe)))
+    map_resolve(&n->job->map, at, bytes, pe, &l);
+    if (l.way == WAY_UNKNOWN_PROGRAM) {
+        if (!network_has_met(n, pe))
+            return TRANSPORT_FULL;
+        network_runs_same(n, pe);
+        map_resolve(&n->job->map, at, bytes, pe, &l);
+    }
+    *segment = l.segment;
+    *offset = l.offset;
+    /* The local transport refuses a PE of this node whose memory is not mapped. */
+    if (l.way <= WAY_NETWORK || l.way == WAY_UNREACHABLE)
         return GSHMEM_OK;
     snprintf(what, sizeof what, "%s in a kernel", call);
-    return context_refuse(&n->job->team[GSHMEM_TEAM_WORLD]->view, at, bytes, pe, what);
-}
-
-static bool has_memory(const struct transport_segment *s, uint64_t address, uint64_t bytes)
-{
-    const uint64_t at = address - (uintptr_t)s->base;
-    /* relaxed: it grows before any kernel knows that it has */
-    const uint64_t there = s->there ? __atomic_load_n(s->there, __ATOMIC_RELAXED) : s->bytes;
-
-    return at < there && bytes <= there - at;
+    return context_refuse(&l, at, bytes, pe, what);
 }
 
 /* Most are in a heap; asking the device takes calls of its driver, five of them for GPUs. */
@@ -50,9 +49,7 @@ static bool is_memory(void *context, uint64_t address, uint64_t bytes)
 {
     struct network *n = context;
 
-    return has_memory(&n->config.segment[SEGMENT_DEVICE], address, bytes) ||
-           has_memory(&n->config.segment[SEGMENT_HEAP], address, bytes) ||
-           has_memory(&n->config.segment[SEGMENT_NIC], address, bytes) ||
+    return map_has_memory(&n->job->map, (const void *)(uintptr_t)address, bytes) ||
            registration_holds(n->job->registered, address, bytes) ||
            n->job->device->ops->owns(n->job->device, (const void *)(uintptr_t)address, bytes) ||
            pages_exist(&n->pages, address, bytes);
@@ -69,10 +66,13 @@ static gshmem_status_t store_result(void *context, void *to, const void *from, s
 }
 
 /* What NICs alone update goes to them, of whichever PE. */
-static bool is_for_nic(const struct transport_request *r)
+static bool is_for_nic(const struct network *n, const struct transport_request *r)
 {
-    return r->kind == TRANSPORT_ATOMIC ? r->segment == SEGMENT_NIC
-                                       : r->signal_op && r->signal_segment == SEGMENT_NIC;
+    const struct segment *s = n->job->map.segment;
+
+    return r->kind == TRANSPORT_ATOMIC
+               ? s[r->segment].updater == UPDATER_NIC
+               : r->signal_op && s[r->signal_segment].updater == UPDATER_NIC;
 }
 
 static gshmem_status_t flush(void *context)
@@ -85,7 +85,7 @@ static gshmem_status_t flush(void *context)
 static gshmem_status_t post_command(void *context, const struct transport_request *request)
 {
     struct network *n = context;
-    const bool here = n->job->host.index_of[request->pe] >= 0 && !is_for_nic(request);
+    const bool here = n->job->host.index_of[request->pe] >= 0 && !is_for_nic(n, request);
     struct transport *t = here ? n->local : n->far;
 
     if (network_lost(n, request->pe))
@@ -149,9 +149,8 @@ gshmem_status_t network_serve_kernels(struct network *n, struct gshmem_response 
     syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
     n->way = (struct proxy_way){
         .n_pes = n->job->n_pes,
-        .heap = (uintptr_t)n->config.segment[heap].base,
-        .heap_bytes = n->job->device_heap ? device_heap_span(n->job->device_heap)
-                                          : n->config.segment[heap].bytes,
+        .heap = n->job->map.segment[heap].base,
+        .heap_bytes = n->job->map.segment[heap].solid,
         .heap_segment = heap,
         .fences = &n->fences,
         .response = response,

@@ -23,8 +23,9 @@ size_t kernels_system_bytes(void)
 /* Where a PE's blocks begin, for kernels: in host memory, or before its heap in the device's. */
 static uintptr_t sync_blocks(const struct job *j)
 {
-    return j->device_heap ? device_heap_system(j->device_heap)
-                          : j->system_peer[j->pe] + team_system_bytes();
+    const struct segment *s = j->map.segment;
+
+    return j->device_heap ? s[SEGMENT_DEVICE].base : s[SEGMENT_SYSTEM].base + team_system_bytes();
 }
 
 static struct gshmem_device_sync *sync_block(const struct job *j, gshmem_team_t slot)
@@ -58,19 +59,19 @@ static struct gshmem_device_ctx own_memory(const struct job *j, const struct tea
 {
     const struct kernels *k = j->kernels;
     const struct kernel_tables *tables = &t->kernel->tables;
-    const struct device_heap *d = j->device_heap;
+    const struct segment *d = &j->map.segment[SEGMENT_DEVICE];
+    const struct segment *system = &j->map.segment[SEGMENT_SYSTEM];
 
-    if (d)
+    if (j->device_heap)
         return (struct gshmem_device_ctx){
-            .heap = segment(k, (uintptr_t)device_heap_base(d), device_heap_addresses(d),
-                            tables->heap),
+            .heap = segment(k, d->base + d->reserved, d->bytes - d->reserved, tables->heap),
             .data = {0, 0, k->nowhere},
-            .system = segment(k, device_heap_system(d), kernels_system_bytes(), tables->system),
+            .system = segment(k, d->base, d->reserved, tables->system),
         };
     return (struct gshmem_device_ctx){
         .heap = segment(k, t->view.heap.base, t->view.heap.bytes, tables->heap),
         .data = segment(k, t->view.data.base, t->view.data.bytes, tables->data),
-        .system = segment(k, j->system_peer[j->pe], j->host.layout.system_bytes, tables->system),
+        .system = segment(k, system->base, system->bytes, tables->system),
     };
 }
 
@@ -83,7 +84,7 @@ static bool is_proxied(const struct job *j, const struct team *t)
     bool mapped = j->kernels->mapped && !j->host.layout.nic_bytes;
 
     for (int i = 0; i < t->n_pes && mapped; i++)
-        mapped = j->device_heap ? device_heap_there(j->device_heap, t->members[i], 0, true) != 0
+        mapped = j->device_heap ? j->map.segment[SEGMENT_DEVICE].loaded[t->members[i]] != 0
                                 : tables->heap[i] && (tables->data[i] || !t->view.data.bytes);
     return !mapped;
 }
@@ -116,18 +117,20 @@ struct team_of_device {
 /* CPU threads read the job's tables, and need one of their own for the system memory of some of its PEs. */
 static void make_tables_for_cpu(struct job *j, struct team *t, struct team_of_device *d)
 {
-    t->kernel->tables = (struct kernel_tables){t->view.heap.peer, t->view.data.peer, j->system_peer,
+    t->kernel->tables = (struct kernel_tables){t->view.heap.peer, t->view.data.peer,
+                                               j->map.segment[SEGMENT_SYSTEM].mapped,
                                                t->members};
     if (!t->owns_tables)
         return;
     for (int i = 0; i < t->n_pes; i++)
-        d->table[i] = j->system_peer[t->members[i]];
+        d->table[i] = map_mapped(&j->map, SEGMENT_SYSTEM, t->members[i]);
     t->kernel->tables.system = d->table;
 }
 
 /* A GPU reads none of the job's. */
 static bool make_tables_for_gpu(struct job *j, struct team *t, struct team_of_device *d)
 {
+    const struct segment *s = &j->map.segment[SEGMENT_DEVICE];
     size_t n = (size_t)t->n_pes, bytes = 3 * n * sizeof(uintptr_t);
     uintptr_t *table = calloc(3 * n, sizeof *table);
     int32_t *world = (int32_t *)(table + 2 * n);
@@ -135,9 +138,9 @@ static bool make_tables_for_gpu(struct job *j, struct team *t, struct team_of_de
     if (!table)
         return false;
     for (size_t i = 0; i < n; i++) {
-        uintptr_t heap = device_heap_there(j->device_heap, t->members[i], 0, true);
-        table[i] = heap;
-        table[n + i] = heap ? heap - kernels_system_bytes() : 0;
+        const uintptr_t system = s->loaded[t->members[i]];
+        table[i] = system ? system + s->reserved : 0;
+        table[n + i] = system;
         world[i] = t->members[i];
     }
     t->kernel->tables = (struct kernel_tables){d->table, NULL, d->table + n,

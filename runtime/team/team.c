@@ -20,7 +20,9 @@ size_t team_system_bytes(void)
 static bool make_tables(struct job *j, struct team *t)
 {
     size_t n = (size_t)t->n_pes;
-    uintptr_t *heap = j->heap_peer, *data = j->data_peer;
+    const struct segment *heaps = &j->map.segment[SEGMENT_HEAP];
+    const struct segment *variables = &j->map.segment[SEGMENT_DATA];
+    uintptr_t *heap = heaps->mapped, *data = variables->mapped;
     bool all = t->n_pes == j->n_pes;
 
     t->my_pe = -1;
@@ -28,7 +30,7 @@ static bool make_tables(struct job *j, struct team *t)
     for (int i = 0; i < t->n_pes; i++) {
         all &= t->members[i] == i;
         /* On other hosts it is not mapped anyway; whether it is the same program is seen in use. */
-        t->data_mapped &= j->data_peer[t->members[i]] != 0 || j->host.index_of[t->members[i]] < 0;
+        t->data_mapped &= variables->mapped[t->members[i]] || !j->map.local[t->members[i]];
         if (t->members[i] == j->pe)
             t->my_pe = i;
     }
@@ -38,14 +40,14 @@ static bool make_tables(struct job *j, struct team *t)
             return false;
         data = heap + n;
         for (size_t i = 0; i < n; i++) {
-            heap[i] = j->heap_peer[t->members[i]];
-            data[i] = j->data_peer[t->members[i]];
+            heap[i] = heaps->mapped[t->members[i]];
+            data[i] = variables->mapped[t->members[i]];
         }
     }
     t->owns_tables = !all;
     t->view = (struct gshmem_ctx){
-        .heap = {j->heap_peer[j->pe], j->host.layout.heap_bytes, heap},
-        .data = {j->data_peer[j->pe], j->data.n ? j->data.segment[0].bytes : 0, data},
+        .heap = {heaps->base, heaps->bytes, heap},
+        .data = {variables->base, variables->bytes, data},
         .n_pes = t->n_pes,
         .my_pe = t->my_pe,
         .team = GSHMEM_TEAM_INVALID,
@@ -85,7 +87,7 @@ void team_free(struct team *t)
 
 void team_install(struct job *j, struct team *t, gshmem_team_t slot)
 {
-    struct team_sync *mine = (struct team_sync *)j->system_peer[j->pe] + slot;
+    struct team_sync *mine = (struct team_sync *)j->map.segment[SEGMENT_SYSTEM].base + slot;
 
     /* What an earlier team left: its members are done with this block (see group_farewell), and
      * those of this team wait for each other before they look at it. */
@@ -95,7 +97,8 @@ void team_install(struct job *j, struct team *t, gshmem_team_t slot)
             memset(mine + TEAM_MAX, 0, sizeof *mine);
     }
     for (int i = 0; i < t->n_pes; i++) {
-        uintptr_t there = j->system_peer[t->members[i]]; /* 0: on another host */
+        const uintptr_t there = map_mapped(&j->map, SEGMENT_SYSTEM, t->members[i]);
+        /* 0: on another node */
         t->group->sync[i] = there ? (struct team_sync *)there + slot : NULL;
     }
     if (t->group->far)

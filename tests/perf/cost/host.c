@@ -31,7 +31,7 @@ static void add_pe(struct transport *far)
     static uintptr_t peer[2];
     static _Atomic bool lost[2];
 
-    heap = (char *)job->heap_peer[0];
+    heap = (char *)job->map.segment[SEGMENT_HEAP].base;
     job->n_pes = 2;
     job->team[GSHMEM_TEAM_WORLD]->members = members;
     job->host.index_of = index_of;

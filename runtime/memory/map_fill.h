@@ -1,0 +1,17 @@
+/* How the map of symmetric memory is filled from what the job has. */
+#ifndef GSHMEM_RUNTIME_MEMORY_MAP_FILL_H
+#define GSHMEM_RUNTIME_MEMORY_MAP_FILL_H
+
+#include <stdint.h>
+
+#include "gshmem/status.h"
+
+struct job;
+
+/* The segments in host memory, once all PEs of the node have shown themselves. The heap in the
+ * device's memory enters itself (device_heap.c). */
+gshmem_status_t map_fill(struct job *j);
+/* This PE's heap in host memory, and what NICs update behind it, are at another address. */
+void map_move_heap(struct job *j, uintptr_t base);
+
+#endif
