@@ -1,7 +1,8 @@
 """The places that docs/reading.md names exist: `file` and `file:function`, in backquotes, from the root of the repository.
 
 A function exists where the file defines it: its name stands outside of all braces, with parameters and a body, or is the
-name of a struct with a body. Also: each relative link in docs/ and in a README leads to a file.
+name of a struct with a body. Also: each relative link in docs/ and in a README leads to a file, and each docs/decisions/NNNN
+that a comment or a page names is a record.
 
 Usage: names.py ROOT"""
 import os
@@ -12,6 +13,8 @@ PAGES = ("docs/reading.md",)  # whose places are checked
 PLACE = re.compile(r"`([\w.+-]+(?:/[\w.+-]+)+)(?::(\w+))?`")
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 SKIPPED = ("build", ".git", "subprojects")
+RECORD = re.compile(r"docs/decisions/(\d{4})\b")
+RECORDED = (".c", ".h", ".cu", ".cuh", ".md", ".build", ".py")  # the files that name records
 
 
 def outside_braces(source):
@@ -86,10 +89,25 @@ def wrong_links(root, page):
     ]
 
 
+def wrong_records(root):
+    folder = os.path.join(root, "docs", "decisions")
+    there = {name[:4] for name in (os.listdir(folder) if os.path.isdir(folder) else [])}
+    lines = []
+    for folder, folders, files in os.walk(root):
+        folders[:] = [f for f in folders if not f.startswith(SKIPPED)]
+        for path in sorted(os.path.join(folder, file) for file in files if file.endswith(RECORDED)):
+            for number in RECORD.findall(read(path)):
+                if number not in there:
+                    lines.append(f"{os.path.relpath(path, root)}: there is no record {number}")
+    return lines
+
+
 def wrong(root):
-    return [line for page in PAGES for line in wrong_places(root, page)] + [
-        line for page in sorted(pages_with_links(root)) for line in wrong_links(root, page)
-    ]
+    return (
+        [line for page in PAGES for line in wrong_places(root, page)]
+        + [line for page in sorted(pages_with_links(root)) for line in wrong_links(root, page)]
+        + wrong_records(root)
+    )
 
 
 if __name__ == "__main__":

@@ -42,6 +42,12 @@ class Names(unittest.TestCase):
         self.assertEqual(self.tree("`a/b.c:defined` `a/c.c:defined`"), ["docs/reading.md: there is no a/c.c"])
         self.assertEqual(self.tree("`a/b.c:defined` [it](b.c)"), ["docs/reading.md: the link b.c leads nowhere"])
 
+    def test_record(self):
+        record = "docs/decisions/" + "0001"  # in two parts, or this file would name one
+        self.assertEqual(
+            self.tree(f"`a/b.c:defined` {record}"), ["docs/reading.md: there is no record 0001"]
+        )
+
     def test_nothing(self):
         self.assertEqual(len(self.tree("no place")), 1)
 
