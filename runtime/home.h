@@ -9,8 +9,8 @@
 struct bootstrap;
 struct host;
 
-/* Moves this thread home, if PEs share CPUs. Left alone the system takes tenths of a second to spread
- * processes that never sleep, and until then every round waits for those of the fullest CPU
+/* Moves this thread home, if PEs share CPUs. Left alone the system takes tenths of a second to
+ * spread processes that never sleep, and until then every round waits for those of the fullest CPU
  * (docs/decisions/0004). */
 void home_find(const struct host *host, const struct bootstrap *b);
 

@@ -1,9 +1,9 @@
-/* A lock that costs one atomic step to take and one to release while no other thread wants it, inline
- * (docs/decisions/0005). A thread that finds it taken sleeps.
+/* A lock that costs one atomic step to take and one to release while no other thread wants it,
+ * inline (docs/decisions/0005). A thread that finds it taken sleeps.
  *
- * A thread that is woken may find it taken again, by the thread that released it and goes on at once.
- * So a thread that was overtaken some times makes the holder promise it. tests/model/mutex.pml is a
- * model of this. */
+ * A thread that is woken may find it taken again, by the thread that released it and goes on at
+ * once. So a thread that was overtaken some times makes the holder promise it.
+ * tests/model/mutex.pml is a model of this. */
 #ifndef GSHMEM_BASE_MUTEX_H
 #define GSHMEM_BASE_MUTEX_H
 

@@ -161,7 +161,8 @@ gshmem_status_t meet_flat(struct group *g, uint32_t signature, const char *call)
         _Atomic uint64_t *theirs = &g->sync[i]->note[parity].word;
         uint64_t word;
 
-        if (i == g->my) /* a load from the line just written holds up those behind it: docs/decisions/0006 */
+        /* a load from the line just written holds up those behind it (docs/decisions/0006) */
+        if (i == g->my)
             continue;
         /* acquire: pairs with the release above */
         while ((word = atomic_load_explicit(theirs, memory_order_acquire)) >> 32 != g->round) {

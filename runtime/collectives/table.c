@@ -30,12 +30,12 @@ static const struct {
     {ALONE, ANY, meet_dissemination},
 };
 
-/* Noted collectives take one round, shared ones two. Alone, noted and shared meet where the one copy
- * more of a note takes as long as a round. Noted reductions and scans combine all data on every member,
- * shared ones a part on each: with more members the limit is lower in proportion. Crowded, a round
- * costs microseconds, and nearly all that fits into a note goes there, but for what reads all members'
- * notes. An alltoall in pairs takes one round, too, but gives the last to arrive more work than its
- * share, in other CPUs' caches. */
+/* Noted collectives take one round, shared ones two. Alone, noted and shared meet where the one
+ * copy more of a note takes as long as a round. Noted reductions and scans combine all data on
+ * every member, shared ones a part on each: with more members the limit is lower in proportion.
+ * Crowded, a round costs microseconds, and nearly all that fits into a note goes there, but for
+ * what reads all members' notes. An alltoall in pairs takes one round, too, but gives the last to
+ * arrive more work than its share, in other CPUs' caches. */
 static const struct row {
     enum crowding crowding;
     size_t bytes;

@@ -1,11 +1,11 @@
 /* Copies of more than a few lines, between objects that are mapped here.
  *
- * On AMD's processors of today wide moves beat libc's memcpy below 2 KiB, and a string move (rep movsb)
- * with dest at the beginning of a line from there on: it takes time to begin, but does not wait for the
- * old contents of dest, and a put goes where another PE reads. Other processors take the way of their
- * libc, but for the last eight bytes (gshmem_copy says why). Stores past the caches are used where all
- * dests together do not fit into the last cache, on Intel's processors from a fifth of it on.
- * docs/decisions/0008 has the figures. */
+ * On AMD's processors of today wide moves beat libc's memcpy below 2 KiB, and a string move (rep
+ * movsb) with dest at the beginning of a line from there on: it takes time to begin, but does not
+ * wait for the old contents of dest, and a put goes where another PE reads. Other processors take
+ * the way of their libc, but for the last eight bytes (gshmem_copy says why). Stores past the
+ * caches are used where all dests together do not fit into the last cache, on Intel's processors
+ * from a fifth of it on. docs/decisions/0008 has the figures. */
 #include <stdbool.h>
 #include <string.h>
 

@@ -229,8 +229,8 @@ void network_help(struct network *n)
     network_try_round(n);
 }
 
-/* A call where there is nothing to do is two loads: a wait for a mapped peer must not wake the proxy
- * (docs/decisions/0005). */
+/* A call where there is nothing to do is two loads: a wait for a mapped peer must not wake the
+ * proxy (docs/decisions/0005). */
 void network_receive(struct network *n)
 {
     if (n->far || !__atomic_load_n(n->asleep, __ATOMIC_RELAXED))

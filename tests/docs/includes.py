@@ -31,7 +31,8 @@ def includes(root):
         with open(os.path.join(root, path), encoding="utf-8") as file:
             text = file.read()
         for name in INCLUDE.findall(text):
-            for place in (name, "include/" + name, os.path.normpath(os.path.join(os.path.dirname(path), name))):
+            beside = os.path.normpath(os.path.join(os.path.dirname(path), name))
+            for place in (name, "include/" + name, beside):
                 if place in files:
                     yield path, place
                     break

@@ -1,8 +1,8 @@
-"""The places that docs/reading.md names exist: `file` and `file:function`, in backquotes, from the root of the repository.
+"""The places that docs/reading.md names exist: `file` and `file:function`, from the root.
 
-A function exists where the file defines it: its name stands outside of all braces, with parameters and a body, or is the
-name of a struct with a body. Also: each relative link in docs/ and in a README leads to a file, and each docs/decisions/NNNN
-that a comment or a page names is a record.
+A function exists where the file defines it: its name stands outside of all braces, with parameters
+and a body, or is the name of a struct with a body. Also: each relative link in docs/ and in a README
+leads to a file, and each docs/decisions/NNNN that a comment or a page names is a record.
 
 Usage: names.py ROOT"""
 import os
@@ -12,14 +12,16 @@ import sys
 PAGES = ("docs/reading.md",)  # whose places are checked
 PLACE = re.compile(r"`([\w.+-]+(?:/[\w.+-]+)+)(?::(\w+))?`")
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
+COMMENT = r"//[^\n]*|/\*.*?\*/"
+QUOTED = r'"(?:\\.|[^"\\\n])*"' + "|" + r"'(?:\\.|[^'\\\n])+'"
 SKIPPED = ("build", ".git", "subprojects")
 RECORD = re.compile(r"docs/decisions/(\d{4})\b")
 RECORDED = (".c", ".h", ".cu", ".cuh", ".md", ".build", ".py")  # the files that name records
 
 
 def outside_braces(source):
-    """The source without comments, strings, lines of the preprocessor, and what is within braces, each of which is `{}`."""
-    source = re.sub(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', " ", source, flags=re.S)
+    """The source without comments, strings and the preprocessor's lines; what is in braces is `{}`."""
+    source = re.sub(COMMENT + "|" + QUOTED, " ", source, flags=re.S)
     source = re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", "", source, flags=re.M)
     source = re.sub(r"\bextern\s+\{", "", source)  # extern "C" {, whose string is gone
     kept, depth = [], 0

@@ -1,4 +1,4 @@
-"""That names.py notices a wrong name, a file that is not there and a link that leads nowhere, in a small tree."""
+"""That names.py notices what is wrong: names, files, links, records, in a small tree."""
 import os
 import sys
 import tempfile
@@ -32,21 +32,22 @@ class Names(unittest.TestCase):
                 file.write(text)
         return names.wrong(folder.name)
 
+    def expect(self, page, line):
+        self.assertEqual(self.tree(page), ["docs/reading.md: " + line])
+
     def test_right(self):
-        page = "`a/b.c:defined` `a/b.c:templated` `a/b.c:shape` `a/b.c` [it](../a/b.c#L1) [else](https://x.org)"
-        self.assertEqual(self.tree(page), [])
+        places = "`a/b.c:defined` `a/b.c:templated` `a/b.c:shape` `a/b.c`"
+        self.assertEqual(self.tree(places + " [it](../a/b.c#L1) [else](https://x.org)"), [])
 
     def test_wrong(self):
         for name in ("define", "declared", "within", "commented", "N"):
-            self.assertEqual(self.tree(f"`a/b.c:{name}`"), [f"docs/reading.md: a/b.c does not define {name}"])
-        self.assertEqual(self.tree("`a/b.c:defined` `a/c.c:defined`"), ["docs/reading.md: there is no a/c.c"])
-        self.assertEqual(self.tree("`a/b.c:defined` [it](b.c)"), ["docs/reading.md: the link b.c leads nowhere"])
+            self.expect(f"`a/b.c:{name}`", f"a/b.c does not define {name}")
+        self.expect("`a/b.c:defined` `a/c.c:defined`", "there is no a/c.c")
+        self.expect("`a/b.c:defined` [it](b.c)", "the link b.c leads nowhere")
 
     def test_record(self):
         record = "docs/decisions/" + "0001"  # in two parts, or this file would name one
-        self.assertEqual(
-            self.tree(f"`a/b.c:defined` {record}"), ["docs/reading.md: there is no record 0001"]
-        )
+        self.expect(f"`a/b.c:defined` {record}", "there is no record 0001")
 
     def test_nothing(self):
         self.assertEqual(len(self.tree("no place")), 1)

@@ -567,9 +567,10 @@ static void show_life(struct tcp *t, struct inbound *i)
     i->since = now;
 }
 
-/* Behind a signal the response may wait for a round in which nothing arrives: a thread waits for the
- * signal and should go on before anything else (docs/decisions/0010). A thread that goes on to compute
- * does not come back soon, and the proxy thread must respond: for a while no response waits then. */
+/* Behind a signal the response may wait for a round in which nothing arrives: a thread waits for
+ * the signal and should go on before anything else (docs/decisions/0010). A thread that goes on to
+ * compute does not come back soon, and the proxy thread must respond: for a while no response waits
+ * then. */
 static bool may_owe(struct tcp *t, struct inbound *i)
 {
     if (!i->signalled || i->number - i->answered >= OWED_MOST)
