@@ -9,9 +9,9 @@
 struct bootstrap;
 struct host;
 
-/* Moves this thread home, if PEs share CPUs. Left alone the system takes tenths of a second to deal out
- * processes that never sleep, and until then every round waits for those of the fullest CPU: 4.7 us where
- * 1.6 would do, 4 PEs on 2 CPUs. */
+/* Moves this thread home, if PEs share CPUs. Left alone the system takes tenths of a second to
+ * spread processes that never sleep, and until then every round waits for those of the fullest CPU
+ * (docs/decisions/0004). */
 void home_find(const struct host *host, const struct bootstrap *b);
 
 /* From time to time, in the waits of the thread that found it: back, if it is elsewhere. */

@@ -1,6 +1,7 @@
-/* Whether a wait for another host holds this CPU for some 15 us, in which the answer of a host that is not
- * late comes, rather than let the PEs run that wait for this one. It pays unless that host is late again
- * and again: it may need this very CPU. Nothing but arithmetic, so that a test can be the other host. */
+/* Whether a wait for another node holds this CPU for some 15 us, in which the message of a node
+ * that is not late arrives, rather than let the PEs run that wait for this one. That pays unless
+ * the other node is late again and again, since it may need this very CPU (docs/decisions/0004).
+ * Nothing but arithmetic, so that a test can be the other node. */
 #ifndef GSHMEM_RUNTIME_PATIENCE_H
 #define GSHMEM_RUNTIME_PATIENCE_H
 

@@ -182,10 +182,10 @@ static gshmem_status_t wait_for_copy(const char *call, enum gshmem_type type, co
     }
 }
 
-/* *seen becomes the value that ended the wait, or the last one seen before it failed. Looks once more
- * after a failure: what was waited for may have come with it. There is a pause between any two looks,
- * from the first on: polling without it takes the cache line from its writer again and again, and made
- * half a round trip of p and wait_until 64 ns where it is 26 with it. */
+/* seen becomes the value that ended the wait, or the last one seen before it failed. Looks once
+ * more after a failure: what was waited for may have come with it. There is a pause between any two
+ * polls, from the first on: without it they take the cache line from its writer again and again
+ * (docs/decisions/0026). */
 static gshmem_status_t wait_for(const char *call, enum gshmem_type type, const void *at,
                                 struct range r, uint64_t *seen)
 {

@@ -417,9 +417,8 @@ static char *environment_entry(const char *name)
 }
 
 /* Launchers with a PMIx before 5 offer to keep the job's data in shared files (ds21, ds12) or at
- * the server (hash). Opening the files costs 9 ms of the 12 ms that PMIx_Init takes, and saves a
- * round trip for each blob; we fetch few. PMIx takes the choice from the environment alone: putenv
- * swaps a pointer there, and swaps it back. */
+ * the server (hash), which is faster to begin with (docs/decisions/0027). PMIx takes the choice
+ * from the environment alone: putenv swaps a pointer there, and swaps it back. */
 static pmix_status_t initialize(pmix_proc_t *self)
 {
     static char hash[] = "PMIX_GDS_MODULE=hash";

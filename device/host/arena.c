@@ -69,8 +69,8 @@ gshmem_status_t device_arena_map(int fd, size_t bytes, size_t aligned, void **at
         munmap(p, bytes);
         return status;
     }
-    /* A core dump reads all that is mapped, and memory that was never touched would come to be by
-     * being read: 1 GiB of it took 14 s. Whoever wants a part in a dump says so. */
+    /* A core dump reads all that is mapped, and memory that was never touched would come to exist
+     * by being read, which takes seconds (docs/decisions/0020). */
     madvise(p, bytes, MADV_DONTDUMP);
     *at = p;
     return GSHMEM_OK;

@@ -1,8 +1,8 @@
 /* Stacks, and switching from one to another: the whole of what a fiber needs from the machine.
  *
  * A stack that is not running keeps its registers on itself, below sp. Switching saves what the
- * calling convention asks a function to keep, and no signal mask or floating-point mode: 4 ns where
- * ucontext takes 160. The sanitizers are told of every switch. Knows nothing of CUDA. */
+ * calling convention asks a function to keep, and no signal mask or floating-point mode
+ * (docs/decisions/0020). The sanitizers are told of every switch. Knows nothing of CUDA. */
 #ifndef GSHMEM_DEVICE_HOST_CONTEXT_H
 #define GSHMEM_DEVICE_HOST_CONTEXT_H
 

@@ -43,7 +43,7 @@ struct __attribute__((aligned(CACHE_LINE))) thread {
     /* What it waits for, if it waits, and where in the user's source. */
     uint8_t state; /* enum thread_state */
     const char *file;
-    int line; /* the last that barriers and yields touch: one cache line, which a third was worth */
+    int line; /* the last that barriers and yields touch: all of it is one cache line */
 
     /* Its part of what a warp does together. */
     enum gshmem_host_warp kind;

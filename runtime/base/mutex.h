@@ -1,9 +1,9 @@
-/* A lock that costs one atomic step to take and one to give back while nobody else wants it, inline:
- * the C library's own cost a put and its quiet some 230 instructions. Who finds it taken sleeps.
+/* A lock that costs one atomic step to take and one to release while no other thread wants it,
+ * inline (docs/decisions/0005). A thread that finds it taken sleeps.
  *
- * Who is woken may find it taken again, by the one who gave it back and goes on at once: that is the
- * faster way, as long as it does not go on for ever. So who has been overtaken some times makes the
- * holder promise it. tests/model/mutex.pml is a model of this. */
+ * A thread that is woken may find it taken again, by the thread that released it and goes on at
+ * once. So a thread that was overtaken some times makes the holder promise it.
+ * tests/model/mutex.pml is a model of this. */
 #ifndef GSHMEM_BASE_MUTEX_H
 #define GSHMEM_BASE_MUTEX_H
 

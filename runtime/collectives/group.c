@@ -161,7 +161,8 @@ gshmem_status_t meet_flat(struct group *g, uint32_t signature, const char *call)
         _Atomic uint64_t *theirs = &g->sync[i]->note[parity].word;
         uint64_t word;
 
-        if (i == g->my) /* a load from the line just written holds up those behind it: README.md */
+        /* a load from the line just written holds up those behind it (docs/decisions/0006) */
+        if (i == g->my)
             continue;
         /* acquire: pairs with the release above */
         while ((word = atomic_load_explicit(theirs, memory_order_acquire)) >> 32 != g->round) {
@@ -276,8 +277,7 @@ gshmem_status_t meet_hub(struct group *g, uint32_t signature, const char *call)
     } else {
         wait_begin(&w, call, g->team);
         /* So many cannot all be running: some want this CPU. Fewer may be, and are worth a wait of
-         * a microsecond, since a yield in vain costs two switches. With 4 members on 2 CPUs 1.45 us
-         * a round for 1.75, with 8 of them 4.4 for 5.3; where CPUs are far apart 1.75 for 2.4. */
+         * a microsecond, since a yield in vain costs two switches (docs/decisions/0006). */
         if (g->n - (int)(sum & COUNT_MASK) >= g->cpus)
             wait_without_spin(&w);
         else

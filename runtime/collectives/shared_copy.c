@@ -50,8 +50,7 @@ static void copy(char *to, const char *from, size_t bytes, bool past_caches)
 }
 
 /* Puts bytes of mine at the same place in every member's dest, which are `all` bytes together. In
- * pieces, so that each is read from afar for the first of them alone: 1 MiB takes 27 us for 34 with
- * 2 members, 100 for 150 with 4 on 2 CPUs. */
+ * chunks, so that each is read from memory for the first member alone (docs/decisions/0006). */
 static void give_to_all(const struct call *c, size_t at, size_t all)
 {
     enum { PIECE = 128 * 1024, PIECE_PAST = 512 * 1024 };

@@ -2,8 +2,8 @@
  * fits is taken.
  *
  * Rows look at nothing that could differ between members: the size of the data is compared when
- * they meet, and they all see the same host. Measured with 2 CPUs (EPYC, 2.6 GHz), medians in µs;
- * limits are in bytes that one member brings. */
+ * they meet, and they all see the same node. Limits are in bytes that one member brings; the
+ * measurements behind each are in docs/decisions/0006. */
 #include "runtime/collectives/table.h"
 
 #include <assert.h>
@@ -18,9 +18,8 @@ static bool fits(enum crowding row, bool crowded)
     return row == EITHER || (row == CROWDED) == crowded;
 }
 
-/* Flat: 0.08 with 2 members. Crowded, what counts is to switch as little as possible between
- * members: 1.5 with 4, 4.4 with 8, of which a switch takes 1.2. Beyond 8 lines to read,
- * dissemination reads fewer (by count: there were no more than 2 CPUs to measure it with). */
+/* Where members share CPUs, what counts is to switch as little as possible between them. Beyond 8
+ * lines to read, dissemination reads fewer. */
 static const struct {
     enum crowding crowding;
     size_t members;
@@ -31,40 +30,12 @@ static const struct {
     {ALONE, ANY, meet_dissemination},
 };
 
-/* Noted collectives take one round, shared ones two.
- *
- * Alone, a round costs 0.07, and the notes cost one more copy: noted and shared meet where that
- * copy takes as long as the round:
- *     2 members           256          1024          2048          3040
- *     broadcast       .09  .16     .11  .16      .14  .17      .22  .18
- *     fcollect        .10  .16     .16  .18      .20  .18      .34  .20
- *     alltoall        .10  .15     .12  .16      .17  .17      .24  .18
- *     reduce          .12  .17     .18  .18      .24  .20      .39  .20
- *     reducescatter   .11  .15     .14  .17      .17  .19      .23  .19
- *     inscan          .09  .17     .13  .19      .17  .20      .28  .23
- * On a Xeon, where a line takes 0.08 and a round 0.15, a note's lines, which another CPU has read,
- * cost more than the round from 512 B on:
- *                         256           512          1024          2048
- *     fcollect        .34  .38     .50  .51      .68  .54
- *     alltoall        .31  .35     .35  .38      .50  .42      .69  .43
- *     reduce          .36  .46     .52  .47      .65  .52
- * Noted reductions and scans combine all data on every member, shared ones a part on each: with
- * more members the limit is lower in proportion.
- *
- * Crowded, a round costs microseconds, and nearly all that fits into a note goes there:
- *     reduce, 4 members  2.1  3.5     2.1  3.5     2.5  3.5     2.9  3.7
- *     reduce, 8 members  7.6  10.9    6.8  11.0    8.2  14.6    9.0  12.2
- * On the Xeon a broadcast of 4 KiB by note takes 3.0 for 4.0, with 8 members 9.1 for 12.9; fcollect
- * and reduce, of which all members' notes are read, take as long or longer with 4 KiB as in two
- * rounds.
- *
- * An alltoall in pairs takes one round, too, but gives the last to come more work than its share, in
- * other CPUs' caches. Paired and shared, by bytes of one block:
- *                             1 KiB         4 KiB        16 KiB        64 KiB
- *     alltoall, 4 members  3.2   5.0     4.0   5.6     6.8   6.7    17.1  11.2
- *     alltoall, 8 members  8.8  12.8    10.7  13.5    22.5  20.9    58.1  50.5
- * By note blocks of 1 KiB take 4.0 for 4.5 of the pairs with 4 members on the Xeon, and 14.9 for 12.7
- * with 8. */
+/* Noted collectives take one round, shared ones two. Alone, noted and shared meet where the one
+ * copy more of a note takes as long as a round. Noted reductions and scans combine all data on
+ * every member, shared ones a part on each: with more members the limit is lower in proportion.
+ * Crowded, a round costs microseconds, and nearly all that fits into a note goes there, but for
+ * what reads all members' notes. An alltoall in pairs takes one round, too, but gives the last to
+ * arrive more work than its share, in other CPUs' caches. */
 static const struct row {
     enum crowding crowding;
     size_t bytes;

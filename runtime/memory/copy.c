@@ -1,38 +1,11 @@
 /* Copies of more than a few lines, between objects that are mapped here.
  *
- * libc's memcpy is good below a kibibyte and wherever nothing better is known. On AMD's processors
- * of today two things beat it, wide moves and rep movsb; by one core of Zen 5, GB/s where objects
- * take turns and all of them lie in the second cache, or in the third, and ns where another core has
- * just read dest:
- *                                     second cache             third    dest read by another
- *                                1 KiB 2 KiB 4 KiB 16 KiB     16 KiB    4 KiB 16 KiB 64 KiB
- *     libc (glibc 2.36)             70    69   102    121         67       50    325   1640
- *     512-bit loads and stores      95   105   115    125         56      170   2150   8600
- *     rep movsb, dest aligned       70   101   105    125         67       45    320   1640
- *
- * A string move needs some time to begin, but then it waits for no line of dest: it does not ask
- * what was in it, and that is what counts, since a put goes where another PE reads. (An object that
- * a core copies onto the same place again and again stays in its first cache, where wide moves do
- * 257 GB/s of 4 KiB for 138; nobody needs that.) So: wide moves below 2 KiB and rep movsb above,
- * which libc gives up at the size of the second cache (1 MiB: 57 GB/s for 69). With dest at the
- * beginning of a line it is faster by half up to 128 KiB. Other processors take the way of their
- * libc, which has been tuned for them, but for the last eight bytes (gshmem_copy says why).
- *
- * Stores past the caches are slower wherever dest fits into the last cache. Beyond it, where all
- * cores copy at the same time, they leave the cache to what is read (GB/s of two cores, 32 MiB of
- * cache):
- *
- *                         each 16 MiB to 2, 4, 8 dests     each N MiB to one, N = 16, 32, 64, 128
- *     rep movsb               66    58    57                     73    61    50    46
- *     past the caches         74    79    78                     81    55    52    53
- *
- * On Intel's of today (one with 260 MiB of last cache, two cores) libc is as good as anything within
- * the caches: 12 GB/s of 64 KiB, 1 MiB and 8 MiB by memcpy, rep movsb and wide moves alike, with
- * prefetches of source or dest or without, with pages of 4 KiB or 2 MiB. Beyond them it falls to 5,
- * and stores past the caches do 14: where both cores copied 24 MiB each they did 13 and 16, where
- * 28 MiB, 7 and 14. A program that reads dest and writes source again has 2.4 and 3.4 GB/s of
- * 32 MiB then; within the caches it is the slower for such stores, by a sixth to a quarter. So: from
- * a fifth of the cache on, for all dests together. */
+ * On AMD's processors of today wide moves beat libc's memcpy below 2 KiB, and a string move (rep
+ * movsb) with dest at the beginning of a line from there on: it takes time to begin, but does not
+ * wait for the old contents of dest, and a put goes where another PE reads. Other processors take
+ * the way of their libc, but for the last eight bytes (gshmem_copy says why). Stores past the
+ * caches are used where all dests together do not fit into the last cache, on Intel's processors
+ * from a fifth of it on. docs/decisions/0008 has the figures. */
 #include <stdbool.h>
 #include <string.h>
 

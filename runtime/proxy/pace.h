@@ -40,8 +40,8 @@ static inline bool pace_driven(uint64_t now, uint64_t driven)
     return (int64_t)(now - driven) < PACE_LATELY_NS;
 }
 
-/* Before driving: whether somebody else does. The longer others have, the longer they are left alone:
- * waking each 0.1 ms beside them took a sixth of their time. */
+/* Before it makes progress: whether another thread does. The longer others have, the longer the
+ * proxy leaves them alone (docs/decisions/0005). */
 static inline enum pace_step pace_before(struct pace *p, uint64_t now, uint64_t driven)
 {
     if (!pace_driven(now, driven)) {

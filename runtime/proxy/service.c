@@ -20,7 +20,7 @@
 
 /* ---- What channels call, with the lock held ---- */
 
-static gshmem_status_t aim_command(void *context, uint64_t mine, uint64_t bytes, int pe,
+static gshmem_status_t resolve_command(void *context, uint64_t mine, uint64_t bytes, int pe,
                                    const char *call, int *segment, uint64_t *offset)
 {
     struct network *n = context;
@@ -154,7 +154,7 @@ gshmem_status_t network_serve_kernels(struct network *n, struct gshmem_response 
         .heap_segment = heap,
         .fences = &n->fences,
         .response = response,
-        .aim = aim_command,
+        .aim = resolve_command,
         .is_memory = is_memory,
         .store = store_result,
         .post = post_command,
@@ -228,8 +228,8 @@ void network_help(struct network *n)
     network_try_round(n);
 }
 
-/* A call where there is nothing to do is two loads: waking the proxy at each wait for a mapped peer
- * took 3 us, in which that peer began to wait and woke its own. */
+/* A call where there is nothing to do is two loads: a wait for a mapped peer must not wake the
+ * proxy (docs/decisions/0005). */
 void network_receive(struct network *n)
 {
     if (n->far || !__atomic_load_n(n->asleep, __ATOMIC_RELAXED))

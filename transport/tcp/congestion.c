@@ -2,10 +2,10 @@
  * for another kind of network.
  *
  * BBR, the default of some systems, sends by a timer that it sets anew every few packets. On a long
- * way that does good; between hosts of one network the timer takes longer than the sending, in a
- * virtual machine above all: a stream of 1.5 GB/s instead of 5. So a stream begins with one that
- * needs no timer, CUBIC (Linux's own default) or else Reno, which every user may choose, and gets BBR
- * back where the way turns out to be long. The other way round would not do: the timer stays. */
+ * path that does good; between nodes of one network the timer takes longer than the sending
+ * (docs/decisions/0010). So a stream begins with one that needs no timer, CUBIC (Linux's own
+ * default) or else Reno, which every user may choose, and gets BBR back where the path turns out to
+ * be long. The other way round would not do: the timer stays. */
 #define _GNU_SOURCE
 #include <netinet/in.h>
 #include <netinet/tcp.h>

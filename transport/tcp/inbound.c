@@ -567,10 +567,10 @@ static void show_life(struct tcp *t, struct inbound *i)
     i->since = now;
 }
 
-/* Behind a signal the answer may wait for a round in which nothing comes: somebody waits for the
- * signal and should go on before anything else (half a round trip of put_signal took 11 us, and takes
- * 8). Who goes on to compute does not come back soon, and the proxy thread must answer: for a while
- * no answer waits then. */
+/* Behind a signal the response may wait for a round in which nothing arrives: a thread waits for
+ * the signal and should go on before anything else (docs/decisions/0010). A thread that goes on to
+ * compute does not come back soon, and the proxy thread must respond: for a while no response waits
+ * then. */
 static bool may_owe(struct tcp *t, struct inbound *i)
 {
     if (!i->signalled || i->number - i->answered >= OWED_MOST)
