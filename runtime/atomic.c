@@ -78,15 +78,15 @@ static inline gshmem_status_t apply(struct context *c, const struct location *t,
 {
     const bool remote = t->way == WAY_NETWORK;
 
-    switch ((enum updater)t->updater) {
-    case UPDATER_GPU:
+    switch ((enum atomicity)t->atomicity) {
+    case ATOMICITY_GPU:
         return remote ? apply_remote(c, t, op, type, operand, compare, old)
                       : apply_by_device(t, op, type, operand, compare, old);
-    case UPDATER_NIC:
+    case ATOMICITY_NIC:
         return remote || op != GSHMEM_AMO_FETCH
                    ? apply_remote(c, t, op, type, operand, compare, old)
                    : apply_mapped(t, op, type, operand, compare, old);
-    case UPDATER_CPU:
+    case ATOMICITY_CPU:
         break;
     }
     return remote ? apply_remote(c, t, op, type, operand, compare, old)

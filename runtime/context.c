@@ -124,7 +124,7 @@ bool context_look_up(const struct gshmem_ctx *ctx, const void *mine, size_t byte
 static gshmem_status_t refuse_unreachable(const struct location *l, size_t bytes, int pe,
                                           const char *call)
 {
-    if (l->updater == UPDATER_GPU)
+    if (l->atomicity == ATOMICITY_GPU)
         return fail(GSHMEM_ERR_UNREACHABLE,
                     "%s of %zu B: the GPU memory of PE %d cannot be reached from this PE "
                     "(GSHMEM_LOG=info says why)",
@@ -141,7 +141,7 @@ static gshmem_status_t refuse_past_end(const struct location *l, const void *add
     return fail(GSHMEM_ERR_NOT_SYMMETRIC,
                 "%s of %zu B at %p: it would run past the end of the %s (%p)", call, bytes, address,
                 s->variables ? "program's variables" : "symmetric heap",
-                (void *)(s->base + (l->offset < s->solid ? s->solid : s->bytes)));
+                (void *)(s->base + (l->offset < s->own_bytes ? s->own_bytes : s->bytes)));
 }
 
 gshmem_status_t context_refuse(const struct location *l, const void *address, size_t bytes, int pe,
@@ -204,7 +204,7 @@ static bool resolve_own(const void *mine, struct location *l)
     const bool of_device = job->device->ops->owns(job->device, mine, 1);
     l->at = (void *)(uintptr_t)mine;
     l->way = of_device ? WAY_DEVICE : WAY_MAPPED;
-    l->updater = of_device ? UPDATER_GPU : UPDATER_CPU;
+    l->atomicity = of_device ? ATOMICITY_GPU : ATOMICITY_CPU;
     return true;
 }
 

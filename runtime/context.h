@@ -62,7 +62,7 @@ static inline bool context_is_remote_heap(const struct context *c, const void *m
 static inline gshmem_status_t context_resolve(struct context *c, const void *mine, size_t bytes,
                                               int pe, const char *call, struct location *l)
 {
-    *l = (struct location){.segment = SEGMENT_HEAP, .updater = UPDATER_CPU, .way = WAY_NETWORK};
+    *l = (struct location){.segment = SEGMENT_HEAP, .atomicity = ATOMICITY_CPU, .way = WAY_NETWORK};
     if (context_is_remote_heap(c, mine, bytes, pe, &l->pe, &l->offset))
         return GSHMEM_OK;
     return context_resolve_any(c, mine, bytes, pe, call, l);

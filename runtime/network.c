@@ -87,7 +87,7 @@ static uint64_t apply(void *context, enum gshmem_amo amo, int type, void *target
 static char *mapped(void *context, int pe, int segment)
 {
     const struct segment *s = &((struct network *)context)->job->map.segment[segment];
-    const uintptr_t *peer = s->updater == UPDATER_GPU ? s->copied : s->mapped;
+    const uintptr_t *peer = s->atomicity == ATOMICITY_GPU ? s->copied : s->mapped;
 
     return peer ? (char *)peer[pe] : NULL;
 }
@@ -95,7 +95,7 @@ static char *mapped(void *context, int pe, int segment)
 /* Of the heap in memory of the device's, from where all of it begins. */
 static int lent(void *context, uint64_t offset, uint64_t bytes)
 {
-    return symmetric_lent(((struct network *)context)->job, offset, bytes);
+    return symmetric_imported(((struct network *)context)->job, offset, bytes);
 }
 
 /* Most of what is asked about is in a heap, which the driver need not be asked about. */
@@ -106,7 +106,7 @@ static int on_device(void *context, const void *at, uint64_t bytes)
 
     map_find(&n->job->map, at, 0, &l);
     if (l.segment != SEGMENT_NONE)
-        return l.updater == UPDATER_GPU;
+        return l.atomicity == ATOMICITY_GPU;
     return n->job->device->ops->owns(n->job->device, at, bytes);
 }
 
@@ -480,11 +480,11 @@ static void name_segments(struct network *n)
         n->config.segment[i] = (struct transport_segment){
             .base = (char *)s->base,
             .bytes = s->bytes,
-            .of_device = s->updater == UPDATER_GPU,
+            .of_device = s->atomicity == ATOMICITY_GPU,
             .there = s->there,
-            .lent = s->lent ? lent : NULL,
+            .lent = s->imported ? lent : NULL,
             .context = n,
-            .by_nic = s->updater == UPDATER_NIC,
+            .by_nic = s->atomicity == ATOMICITY_NIC,
         };
     }
 }

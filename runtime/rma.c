@@ -367,12 +367,12 @@ static gshmem_status_t update_signal_by_nic(const struct location *flag, uint64_
 static gshmem_status_t update_signal(const struct location *flag, uint64_t signal, int signal_op,
                                      const char *call)
 {
-    switch ((enum updater)flag->updater) {
-    case UPDATER_GPU:
+    switch ((enum atomicity)flag->atomicity) {
+    case ATOMICITY_GPU:
         return update_signal_by_device(flag, signal, signal_op);
-    case UPDATER_NIC:
+    case ATOMICITY_NIC:
         return update_signal_by_nic(flag, signal, signal_op, call);
-    case UPDATER_CPU:
+    case ATOMICITY_CPU:
         break;
     }
     update_signal_mapped(flag->at, signal, signal_op);

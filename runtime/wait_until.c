@@ -109,7 +109,8 @@ static gshmem_status_t check_aligned(const char *call, enum gshmem_type type, co
 /* In GPU memory the CPU looks at variables by copies of them. */
 static bool in_device(const void *at)
 {
-    return GSHMEM_UNLIKELY(job && job->device_heap) && map_updater(&job->map, at) == UPDATER_GPU;
+    return GSHMEM_UNLIKELY(job && job->device_heap) &&
+           map_atomicity(&job->map, at) == ATOMICITY_GPU;
 }
 
 static gshmem_status_t load_from_device(enum gshmem_type type, const void *at, uint64_t *value)

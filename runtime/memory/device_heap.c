@@ -251,10 +251,10 @@ static struct segment segment_of(const struct job *j)
         .base = d->map[d->host->index].base,
         .bytes = d->addresses,
         .reserved = d->system,
-        .lent = symmetric_lent,
+        .imported = symmetric_imported,
         .context = j,
         .there = &d->mine,
-        .updater = UPDATER_GPU,
+        .atomicity = ATOMICITY_GPU,
     };
 }
 
@@ -344,7 +344,7 @@ void device_heap_meet(struct device_heap *d, uint64_t least, uint64_t most, uint
     d->limit = d->system + least;
     d->window = window_after(d->system + most);
     d->window_end = d->system + addresses;
-    d->segment->solid = d->limit;
+    d->segment->own_bytes = d->limit;
 }
 
 /* NULL: it is of another host, and not mapped. */
@@ -357,7 +357,7 @@ static const struct device_heap_map *map_of(const struct device_heap *d, int pe)
 
 void device_heap_enter_map(struct device_heap *d)
 {
-    d->segment->solid = d->limit;
+    d->segment->own_bytes = d->limit;
     for (int pe = 0; pe < d->pes; pe++) {
         const struct device_heap_map *map = map_of(d, pe);
         d->segment->copied[pe] = map && map->own ? map->base : 0;

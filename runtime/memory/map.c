@@ -47,11 +47,11 @@ gshmem_status_t map_add(struct memory_map *m, int number, struct segment s, bool
 /* Of bytes that begin in the segment. */
 static enum way check_end(const struct segment *s, uint64_t offset, uint64_t bytes)
 {
-    const uint64_t end = offset < s->solid ? s->solid : s->bytes;
+    const uint64_t end = offset < s->own_bytes ? s->own_bytes : s->bytes;
 
     if (bytes > end - offset)
         return WAY_PAST_END;
-    if (offset >= s->solid && bytes && !s->lent(s->context, offset, bytes))
+    if (offset >= s->own_bytes && bytes && !s->imported(s->context, offset, bytes))
         return WAY_UNREGISTERED;
     return WAY_UNREACHABLE;
 }
@@ -70,7 +70,7 @@ GSHMEM_HOT bool map_find(const struct memory_map *m, const void *mine, uint64_t 
             .offset = offset,
             .pe = m->pe,
             .segment = (uint8_t)i,
-            .updater = s->updater,
+            .atomicity = s->atomicity,
             .way = (uint8_t)check_end(s, offset, bytes),
             .reserved = offset < s->reserved,
         };
@@ -109,12 +109,12 @@ GSHMEM_HOT void map_resolve(const struct memory_map *m, const void *mine, uint64
 
 /* ---- Questions about memory of this PE's ---- */
 
-enum updater map_updater(const struct memory_map *m, const void *mine)
+enum atomicity map_atomicity(const struct memory_map *m, const void *mine)
 {
     struct location l;
 
     map_find(m, mine, 0, &l);
-    return (enum updater)l.updater;
+    return (enum atomicity)l.atomicity;
 }
 
 bool map_has_memory(const struct memory_map *m, const void *mine, uint64_t bytes)
@@ -126,7 +126,7 @@ bool map_has_memory(const struct memory_map *m, const void *mine, uint64_t bytes
     const struct segment *s = &m->segment[l.segment];
     /* relaxed: it grows before any kernel knows that it has */
     const uint64_t there = s->there ? __atomic_load_n(s->there, __ATOMIC_RELAXED) : s->bytes;
-    return l.offset >= s->solid || (l.offset < there && bytes <= there - l.offset);
+    return l.offset >= s->own_bytes || (l.offset < there && bytes <= there - l.offset);
 }
 
 bool map_overlaps_heap(const struct memory_map *m, uintptr_t at, uint64_t bytes)

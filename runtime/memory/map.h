@@ -1,5 +1,5 @@
-/* The map of symmetric memory: which segments there are, where each PE's copy of them is, and who
- * makes atomics on the objects in them. docs/address-map.md has the picture.
+/* The map of symmetric memory: which segments there are, where each PE's copy of them is, and the
+ * atomicity domain of the objects in them. docs/address-map.md has the picture.
  *
  * The map is filled at start-up and as heaps grow (map_fill.c, device_heap.c), and read by all.
  * map_find is the one function that compares an address with segments; map_resolve adds how a PE's
@@ -30,11 +30,12 @@ enum {
     SEGMENT_NONE = SEGMENT_MAX
 };
 
-/* The agent that makes all atomics and signals on an object: two agents could lose an update. */
-enum updater {
-    UPDATER_CPU, /* CPUs of the owner's node, and its proxy for other nodes */
-    UPDATER_GPU, /* the owner's GPU and those that map its memory; CPUs ask it to */
-    UPDATER_NIC, /* the owner's NIC, for the owner as well */
+/* The atomicity domain of an object: the one agent that makes all atomics and signals on it. Two
+ * agents could lose an update. */
+enum atomicity {
+    ATOMICITY_CPU, /* CPUs of the target's node, and its proxy for other nodes */
+    ATOMICITY_GPU, /* the target's GPU and those that map its memory; CPUs ask it to */
+    ATOMICITY_NIC, /* the target's NIC, also for the target itself */
 };
 
 /* How this PE reaches a PE's copy of an object; from WAY_NOT_SYMMETRIC on: why it cannot. */
@@ -44,7 +45,7 @@ enum way {
     WAY_NETWORK, /* by a transport, to which segment and offset are the object's name */
     WAY_NOT_SYMMETRIC,
     WAY_PAST_END,        /* the first byte is in the segment, the last is not */
-    WAY_UNREGISTERED,    /* behind the heap, and not all in one buffer that was lent to it */
+    WAY_UNREGISTERED,    /* behind the heap, and not all in one buffer imported into it */
     WAY_UNKNOWN_PROGRAM, /* a variable, and what that PE runs is not known yet: map_learn_program */
     WAY_OTHER_PROGRAM,   /* a variable, and that PE runs another program */
     WAY_UNREACHABLE,     /* that PE's copy is not mapped, and no transport leads to it */
@@ -56,20 +57,21 @@ struct location {
     uint64_t offset; /* in the segment */
     int32_t pe;      /* of the job */
     uint8_t segment; /* SEGMENT_NONE: the address is in none */
-    uint8_t updater; /* an enum updater */
+    uint8_t atomicity; /* an enum atomicity */
     uint8_t way;     /* an enum way */
     bool reserved;   /* the library's own: no object of the program */
 };
 
 struct segment {
-    uintptr_t base;    /* of this PE's own copy */
-    uint64_t bytes;    /* of addresses; 0: there is no such segment */
-    uint64_t reserved; /* so many at the beginning are the library's own */
-    uint64_t solid;    /* behind these are holes between the buffers that are lent to it */
-    bool (*lent)(const void *context, uint64_t offset, uint64_t bytes);
+    uintptr_t base;     /* of this PE's own copy */
+    uint64_t bytes;     /* of addresses; 0: there is no such segment */
+    uint64_t reserved;  /* so many at the beginning are the library's own */
+    uint64_t own_bytes; /* behind these are buffers that are imported into it, and holes */
+    /* Whether all these bytes are in one such buffer; NULL: there are none. */
+    bool (*imported)(const void *context, uint64_t offset, uint64_t bytes);
     const void *context;
-    const uint64_t *there; /* so many of the solid bytes have memory now; NULL: all */
-    uint8_t updater;       /* an enum updater */
+    const uint64_t *there; /* so many of its own bytes have memory now; NULL: all */
+    uint8_t atomicity;     /* an enum atomicity */
     bool variables;        /* a PE that runs another program has none of them */
     /* [PE of the job]: where its copy begins; 0: not mapped. NULL: no PE's is. */
     uintptr_t *mapped; /* for loads and stores of CPUs */
@@ -114,8 +116,8 @@ static inline uintptr_t map_mapped(const struct memory_map *m, int segment, int 
     return m->segment[segment].mapped ? m->segment[segment].mapped[pe] : 0;
 }
 
-/* The agent that updates the object at this PE's address; of what is not symmetric: the CPU. */
-enum updater map_updater(const struct memory_map *m, const void *mine);
+/* The atomicity domain of the object at this PE's address; of what is not symmetric: the CPU's. */
+enum atomicity map_atomicity(const struct memory_map *m, const void *mine);
 
 /* Whether all these bytes are in a segment, and have memory now. */
 bool map_has_memory(const struct memory_map *m, const void *mine, uint64_t bytes);

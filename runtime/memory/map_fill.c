@@ -15,11 +15,11 @@ static gshmem_status_t add_segments(struct job *j)
     const struct host_layout *l = &j->host.layout;
     const struct segment system = {.bytes = l->system_bytes,
                                    .reserved = l->system_bytes,
-                                   .solid = l->system_bytes},
-                         heap = {.bytes = l->heap_bytes, .solid = l->heap_bytes},
+                                   .own_bytes = l->system_bytes},
+                         heap = {.bytes = l->heap_bytes, .own_bytes = l->heap_bytes},
                          nics = {.bytes = l->nic_bytes,
-                                 .solid = l->nic_bytes,
-                                 .updater = UPDATER_NIC};
+                                 .own_bytes = l->nic_bytes,
+                                 .atomicity = ATOMICITY_NIC};
     gshmem_status_t status;
 
     if ((status = map_add(&j->map, SEGMENT_SYSTEM, system, false)) ||
@@ -31,7 +31,7 @@ static gshmem_status_t add_segments(struct job *j)
         const size_t bytes = j->data.segment[i].bytes;
         const struct segment variables = {.base = j->data.segment[i].base,
                                           .bytes = bytes,
-                                          .solid = bytes,
+                                          .own_bytes = bytes,
                                           .variables = true};
         status = map_add(&j->map, SEGMENT_DATA + i, variables, false);
     }

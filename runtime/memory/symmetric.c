@@ -80,7 +80,7 @@ static bool find_mine(struct symmetric *s, uintptr_t mine, size_t bytes, struct 
     return any;
 }
 
-bool symmetric_lent(const void *context, uint64_t offset, uint64_t bytes)
+bool symmetric_imported(const void *context, uint64_t offset, uint64_t bytes)
 {
     const struct job *j = context;
     const uintptr_t address = j->map.segment[SEGMENT_DEVICE].base + offset;

@@ -22,6 +22,6 @@ void symmetric_stop(struct job *j);
 bool symmetric_is_at(const void *address);
 /* Whether all these bytes are in one, which lie so far behind the beginning of the heap in the
  * device's memory. For the map of the job that `context` is. */
-bool symmetric_lent(const void *context, uint64_t offset, uint64_t bytes);
+bool symmetric_imported(const void *context, uint64_t offset, uint64_t bytes);
 
 #endif

@@ -71,8 +71,8 @@ static bool is_for_nic(const struct network *n, const struct transport_request *
     const struct segment *s = n->job->map.segment;
 
     return r->kind == TRANSPORT_ATOMIC
-               ? s[r->segment].updater == UPDATER_NIC
-               : r->signal_op && s[r->signal_segment].updater == UPDATER_NIC;
+               ? s[r->segment].atomicity == ATOMICITY_NIC
+               : r->signal_op && s[r->signal_segment].atomicity == ATOMICITY_NIC;
 }
 
 static gshmem_status_t flush(void *context)
@@ -150,7 +150,7 @@ gshmem_status_t network_serve_kernels(struct network *n, struct gshmem_response 
     n->way = (struct proxy_way){
         .n_pes = n->job->n_pes,
         .heap = n->job->map.segment[heap].base,
-        .heap_bytes = n->job->map.segment[heap].solid,
+        .heap_bytes = n->job->map.segment[heap].own_bytes,
         .heap_segment = heap,
         .fences = &n->fences,
         .response = response,

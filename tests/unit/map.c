@@ -17,12 +17,12 @@ enum { PES = 4, ME = 1, NEIGHBOUR = 0, REMOTE = 2, STRANGER = 3, RESERVED = 0x18
 #define SYSTEM_BYTES  (3 * PAGE)
 #define HEAP_BYTES    (7 * PAGE + 24) /* sizes need not be powers of two, nor pages */
 #define NIC_BYTES     (5 * PAGE)
-#define DEVICE_SOLID  (9 * PAGE + 8)
+#define DEVICE_OWN  (9 * PAGE + 8)
 #define DEVICE_BYTES  (40 * PAGE)
 #define DATA_BYTES    (3 * PAGE)
 #define LIBRARY_BYTES (1 * PAGE + 4)
 
-/* Lent to the heap in the device's memory: two buffers that touch, and one by itself. */
+/* Imported into the heap in the device's memory: two buffers that touch, and one by itself. */
 static const struct {
     uint64_t offset, bytes;
 } buffer[] = {{12 * PAGE, PAGE}, {13 * PAGE, 3 * PAGE}, {20 * PAGE, 40}};
@@ -30,7 +30,7 @@ static const struct {
 static uint64_t there = 4 * PAGE;
 static int asked; /* how often */
 
-static bool lent(const void *context, uint64_t offset, uint64_t bytes)
+static bool imported(const void *context, uint64_t offset, uint64_t bytes)
 {
     CHECK(context == buffer);
     asked++;
@@ -42,12 +42,12 @@ static bool lent(const void *context, uint64_t offset, uint64_t bytes)
 }
 
 static void add(struct memory_map *m, int number, uintptr_t base, uint64_t bytes,
-                enum updater updater)
+                enum atomicity atomicity)
 {
     const struct segment s = {.base = base,
                               .bytes = bytes,
-                              .solid = bytes,
-                              .updater = updater,
+                              .own_bytes = bytes,
+                              .atomicity = atomicity,
                               .variables = number >= SEGMENT_DATA};
 
     CHECK_EQ(map_add(m, number, s, false), GSHMEM_OK);
@@ -61,11 +61,11 @@ static void add_device(struct memory_map *m)
     const struct segment s = {.base = DEVICE,
                               .bytes = DEVICE_BYTES,
                               .reserved = RESERVED,
-                              .solid = DEVICE_SOLID,
-                              .lent = lent,
+                              .own_bytes = DEVICE_OWN,
+                              .imported = imported,
                               .context = buffer,
                               .there = &there,
-                              .updater = UPDATER_GPU};
+                              .atomicity = ATOMICITY_GPU};
 
     CHECK_EQ(map_add(m, SEGMENT_DEVICE, s, true), GSHMEM_OK);
     m->segment[SEGMENT_DEVICE].copied[ME] = m->segment[SEGMENT_DEVICE].loaded[ME] = DEVICE;
@@ -76,13 +76,13 @@ static void fill(struct memory_map *m)
 {
     CHECK_EQ(map_open(m, ME, PES), GSHMEM_OK);
     m->local[ME] = m->local[NEIGHBOUR] = true;
-    add(m, SEGMENT_SYSTEM, SYSTEM, SYSTEM_BYTES, UPDATER_CPU);
+    add(m, SEGMENT_SYSTEM, SYSTEM, SYSTEM_BYTES, ATOMICITY_CPU);
     m->segment[SEGMENT_SYSTEM].reserved = SYSTEM_BYTES;
-    add(m, SEGMENT_HEAP, HEAP, HEAP_BYTES, UPDATER_CPU);
+    add(m, SEGMENT_HEAP, HEAP, HEAP_BYTES, ATOMICITY_CPU);
     add_device(m);
-    add(m, SEGMENT_NIC, NICS, NIC_BYTES, UPDATER_NIC);
-    add(m, SEGMENT_DATA, DATA, DATA_BYTES, UPDATER_CPU);
-    add(m, SEGMENT_DATA + 1, LIBRARY, LIBRARY_BYTES, UPDATER_CPU);
+    add(m, SEGMENT_NIC, NICS, NIC_BYTES, ATOMICITY_NIC);
+    add(m, SEGMENT_DATA, DATA, DATA_BYTES, ATOMICITY_CPU);
+    add(m, SEGMENT_DATA + 1, LIBRARY, LIBRARY_BYTES, ATOMICITY_CPU);
     map_learn_program(m, ME, true);
     map_learn_program(m, NEIGHBOUR, true);
     map_learn_program(m, STRANGER, false);
@@ -120,37 +120,38 @@ static void expect_nowhere(const struct memory_map *m, uint64_t address, uint64_
 }
 
 /* The first byte, the last, all, and one too many at either end; `way`: for PEs of this node. */
-static void check_ends(const struct memory_map *m, int number, enum way way, enum updater updater)
+static void check_ends(const struct memory_map *m, int number, enum way way,
+                       enum atomicity atomicity)
 {
     const struct segment *s = &m->segment[number];
     const enum way other = s->variables ? WAY_OTHER_PROGRAM : WAY_NETWORK;
-    const uint64_t end = s->base + s->solid;
+    const uint64_t end = s->base + s->own_bytes;
 
     for (int pe = 0; pe < PES; pe++) {
         const enum way due = pe <= ME ? way : pe == STRANGER ? other : WAY_NETWORK;
         if (pe == REMOTE && s->variables)
             continue; /* check_programs */
         expect(m, s->base, 1, pe, due, number, 0);
-        expect(m, s->base, s->solid, pe, due, number, 0);
-        expect(m, end - 1, 1, pe, due, number, s->solid - 1);
+        expect(m, s->base, s->own_bytes, pe, due, number, 0);
+        expect(m, end - 1, 1, pe, due, number, s->own_bytes - 1);
         expect(m, s->base, 0, pe, due, number, 0);
-        expect(m, end - 1, 0, pe, due, number, s->solid - 1);
-        expect(m, s->base, s->solid + 1, pe, WAY_PAST_END, number, 0);
-        expect(m, end - 1, 2, pe, WAY_PAST_END, number, s->solid - 1);
+        expect(m, end - 1, 0, pe, due, number, s->own_bytes - 1);
+        expect(m, s->base, s->own_bytes + 1, pe, WAY_PAST_END, number, 0);
+        expect(m, end - 1, 2, pe, WAY_PAST_END, number, s->own_bytes - 1);
         expect(m, s->base + 8, UINT64_MAX, pe, WAY_PAST_END, number, 8);
-        CHECK_EQ(resolve(m, s->base, 1, pe).updater, updater);
-        CHECK_EQ(resolve(m, end - 1, 2, pe).updater, updater);
+        CHECK_EQ(resolve(m, s->base, 1, pe).atomicity, atomicity);
+        CHECK_EQ(resolve(m, end - 1, 2, pe).atomicity, atomicity);
     }
 }
 
 static void check_segments(const struct memory_map *m)
 {
-    check_ends(m, SEGMENT_SYSTEM, WAY_MAPPED, UPDATER_CPU);
-    check_ends(m, SEGMENT_HEAP, WAY_MAPPED, UPDATER_CPU);
-    check_ends(m, SEGMENT_NIC, WAY_MAPPED, UPDATER_NIC);
-    check_ends(m, SEGMENT_DEVICE, WAY_DEVICE, UPDATER_GPU);
-    check_ends(m, SEGMENT_DATA, WAY_MAPPED, UPDATER_CPU);
-    check_ends(m, SEGMENT_DATA + 1, WAY_MAPPED, UPDATER_CPU);
+    check_ends(m, SEGMENT_SYSTEM, WAY_MAPPED, ATOMICITY_CPU);
+    check_ends(m, SEGMENT_HEAP, WAY_MAPPED, ATOMICITY_CPU);
+    check_ends(m, SEGMENT_NIC, WAY_MAPPED, ATOMICITY_NIC);
+    check_ends(m, SEGMENT_DEVICE, WAY_DEVICE, ATOMICITY_GPU);
+    check_ends(m, SEGMENT_DATA, WAY_MAPPED, ATOMICITY_CPU);
+    check_ends(m, SEGMENT_DATA + 1, WAY_MAPPED, ATOMICITY_CPU);
 }
 
 /* One byte before and one behind; and where one segment follows another, that one's. */
@@ -192,12 +193,12 @@ static void check_reserved(const struct memory_map *m)
     }
 }
 
-/* Behind the heap in the device's memory there is what was lent to it, and nothing else. */
-static void check_lent(const struct memory_map *m)
+/* Behind the heap in the device's memory are the buffers imported into it, and nothing else. */
+static void check_imported(const struct memory_map *m)
 {
     const uint64_t first = DEVICE + buffer[0].offset, alone = DEVICE + buffer[2].offset;
 
-    expect(m, DEVICE + DEVICE_SOLID, 1, ME, WAY_UNREGISTERED, SEGMENT_DEVICE, DEVICE_SOLID);
+    expect(m, DEVICE + DEVICE_OWN, 1, ME, WAY_UNREGISTERED, SEGMENT_DEVICE, DEVICE_OWN);
     expect(m, first - 1, 1, ME, WAY_UNREGISTERED, SEGMENT_DEVICE, buffer[0].offset - 1);
     expect(m, first, 1, ME, WAY_DEVICE, SEGMENT_DEVICE, buffer[0].offset);
     expect(m, first, PAGE, NEIGHBOUR, WAY_DEVICE, SEGMENT_DEVICE, buffer[0].offset);
@@ -210,8 +211,8 @@ static void check_lent(const struct memory_map *m)
     expect(m, DEVICE + DEVICE_BYTES - 1, 1, ME, WAY_UNREGISTERED, SEGMENT_DEVICE, DEVICE_BYTES - 1);
     expect(m, DEVICE + DEVICE_BYTES - 1, 2, ME, WAY_PAST_END, SEGMENT_DEVICE, DEVICE_BYTES - 1);
     asked = 0;
-    expect(m, DEVICE + DEVICE_SOLID - 8, 8, ME, WAY_DEVICE, SEGMENT_DEVICE, DEVICE_SOLID - 8);
-    CHECK_EQ(map_updater(m, (void *)(uintptr_t)(DEVICE + DEVICE_SOLID)), UPDATER_GPU);
+    expect(m, DEVICE + DEVICE_OWN - 8, 8, ME, WAY_DEVICE, SEGMENT_DEVICE, DEVICE_OWN - 8);
+    CHECK_EQ(map_atomicity(m, (void *)(uintptr_t)(DEVICE + DEVICE_OWN)), ATOMICITY_GPU);
     CHECK_EQ(asked, 0); /* it takes a lock */
 }
 
@@ -237,19 +238,19 @@ static void check_growth(struct memory_map *m)
 {
     struct segment *s = &m->segment[SEGMENT_DEVICE];
     void *last = (void *)(uintptr_t)(DEVICE + there - 1);
-    void *lent_to_it = (void *)(uintptr_t)(DEVICE + buffer[0].offset);
+    void *in_buffer = (void *)(uintptr_t)(DEVICE + buffer[0].offset);
 
     CHECK(map_has_memory(m, last, 1));
     CHECK(!map_has_memory(m, last, 2));
     CHECK(!map_has_memory(m, (char *)last + 1, 1));
-    CHECK(map_has_memory(m, lent_to_it, PAGE));
-    CHECK(!map_has_memory(m, lent_to_it, PAGE + 1));
+    CHECK(map_has_memory(m, in_buffer, PAGE));
+    CHECK(!map_has_memory(m, in_buffer, PAGE + 1));
     CHECK(map_has_memory(m, (void *)(uintptr_t)HEAP, HEAP_BYTES));
     CHECK(!map_has_memory(m, (void *)(uintptr_t)HEAP, HEAP_BYTES + 1));
     there += 3;
     CHECK(map_has_memory(m, last, 4));
     CHECK(!map_has_memory(m, last, 5));
-    s->solid = 8 * PAGE;
+    s->own_bytes = 8 * PAGE;
     expect(m, DEVICE + 8 * PAGE - 1, 1, ME, WAY_DEVICE, SEGMENT_DEVICE, 8 * PAGE - 1);
     expect(m, DEVICE + 8 * PAGE, 1, ME, WAY_UNREGISTERED, SEGMENT_DEVICE, 8 * PAGE);
     s->copied[REMOTE] = DEVICE + AFAR;
@@ -277,11 +278,12 @@ static void check_overlap(const struct memory_map *m)
 /* Most jobs have no device with memory of its own, and no NICs; some programs have no variables. */
 static void check_few(void)
 {
+    const struct segment heap = {HEAP, 24, .own_bytes = 24}, none = {.variables = true};
     struct memory_map m;
 
     CHECK_EQ(map_open(&m, 0, 1), GSHMEM_OK);
-    CHECK_EQ(map_add(&m, SEGMENT_HEAP, (struct segment){HEAP, 24, .solid = 24}, false), GSHMEM_OK);
-    CHECK_EQ(map_add(&m, SEGMENT_DATA, (struct segment){.variables = true}, false), GSHMEM_OK);
+    CHECK_EQ(map_add(&m, SEGMENT_HEAP, heap, false), GSHMEM_OK);
+    CHECK_EQ(map_add(&m, SEGMENT_DATA, none, false), GSHMEM_OK);
     CHECK_EQ(map_mapped(&m, SEGMENT_HEAP, 0), 0);
     m.segment[SEGMENT_HEAP].mapped[0] = HEAP;
     CHECK_EQ(map_mapped(&m, SEGMENT_HEAP, 0), HEAP);
@@ -289,7 +291,7 @@ static void check_few(void)
     CHECK_EQ(resolve(&m, HEAP + 16, 8, 0).way, WAY_MAPPED);
     CHECK_EQ(resolve(&m, HEAP + 24, 1, 0).way, WAY_NOT_SYMMETRIC);
     CHECK_EQ(resolve(&m, 0, 1, 0).way, WAY_NOT_SYMMETRIC);
-    CHECK_EQ(map_updater(&m, NULL), UPDATER_CPU);
+    CHECK_EQ(map_atomicity(&m, NULL), ATOMICITY_CPU);
     CHECK(!map_overlaps_heap(&m, 0, 8));
     map_close(&m);
     map_close(&m);
@@ -303,7 +305,7 @@ int main(void)
     check_segments(&m);
     check_outside(&m);
     check_reserved(&m);
-    check_lent(&m);
+    check_imported(&m);
     check_programs(&m);
     check_growth(&m);
     check_overlap(&m);
