@@ -228,7 +228,7 @@ static gshmem_status_t toy_progress(struct transport *base, int *events)
     struct epoll_event e[ROUND];
     int fd;
 
-    *events = epoll_wait(t->epoll, e, ROUND, 0) == ROUND; /* only to hear of what comes from here on */
+    *events = epoll_wait(t->epoll, e, ROUND, 0) == ROUND; /* what comes later is told anew */
     while ((fd = accept4(t->door, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
         add_link(t, fd, -1, false);
     for (struct link *l = t->links; l; l = l->next) {
