@@ -125,8 +125,15 @@ int drive(struct bootstrap *b, int argc, char **argv)
         sleep(30);
         return 0;
     }
-    if (strcmp(what, "die") == 0)
+    if (strcmp(what, "die") == 0 || (strcmp(what, "dead") == 0 && b->pe == b->n_pes - 1))
         raise(SIGKILL);
+    if (strcmp(what, "dead") == 0) {
+        CHECK_EQ(b->ops->publish(b, "x", 1), GSHMEM_OK);
+        CHECK(b->ops->fence(b) != GSHMEM_OK); /* if we are not ended in here */
+        return 1;
+    }
+    if (strcmp(what, "conform") == 0)
+        drive_conform(b);
     drive_rounds(b, 5);
     drive_hosts(b, number);
     if (strcmp(what, "leave") == 0 && b->pe != 0)
