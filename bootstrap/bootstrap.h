@@ -73,7 +73,8 @@ struct bootstrap_ops {
     gshmem_status_t (*fence)(struct bootstrap *b);
     /* pe's blob of this round into blob (capacity bytes); *bytes is its length. May be called at
      * any time until the next publish, any number of times, while other PEs are in the next round
-     * or have left. A PE that is not there, or too little room, is a failure that changes nothing. */
+     * or have left. A PE that is not there, or too little room, is GSHMEM_ERR_ARGUMENT, and nothing
+     * is changed. */
     gshmem_status_t (*fetch)(struct bootstrap *b, int pe, void *blob, size_t capacity,
                              size_t *bytes);
     /* Asks the starter to end the whole job with this exit status; the caller then exits. */

@@ -100,7 +100,7 @@ static void check_refusals(struct bootstrap *b, int round)
     CHECK_EQ(b->ops->fetch(b, -1, blob, sizeof blob, &bytes), GSHMEM_ERR_ARGUMENT);
     CHECK_EQ(b->ops->fetch(b, b->n_pes, blob, sizeof blob, &bytes), GSHMEM_ERR_ARGUMENT);
     if (size_of(other, round) > 0)
-        CHECK(b->ops->fetch(b, other, blob, size_of(other, round) - 1, &bytes) != GSHMEM_OK);
+        CHECK_EQ(b->ops->fetch(b, other, blob, size_of(other, round) - 1, &bytes), GSHMEM_ERR_ARGUMENT);
     CHECK_EQ(bytes, 77);
     CHECK_EQ(blob[0], 0);
     check_blob(b, other, round);

@@ -1,8 +1,7 @@
 /* A starter as small as one can be: a directory of files that all PEs see. ../conform.c tries it.
  *
- * `start` makes the directory, starts the PEs, and says in their environment where it is, which of
- * them each is, and how many there are. A PE's blob of a round is a file, which is whole when it
- * has its name. */
+ * `start` makes the directory, starts the PEs, and tells them where it is, which of them each is,
+ * and how many there are. A PE's blob of a round is a file, which is whole when it has its name. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>
