@@ -18,8 +18,9 @@ static inline bool transport_is_complete(const struct transport_ops *ops)
 }
 
 /* It can be used everywhere. */
-static inline int transport_usable(const struct transport_ops *ops, const struct transport_config *config,
-                                   char *why, size_t why_size)
+static inline int transport_usable(const struct transport_ops *ops,
+                                   const struct transport_config *config, char *why,
+                                   size_t why_size)
 {
     if (ops->usable)
         return ops->usable(config, why, why_size);
@@ -55,7 +56,8 @@ static inline int transport_arm(struct transport *t)
 }
 
 /* It carries no notes, so that no transport can stand on it. */
-static inline gshmem_status_t transport_say(struct transport *t, int pe, const void *note, size_t bytes)
+static inline gshmem_status_t transport_say(struct transport *t, int pe, const void *note,
+                                            size_t bytes)
 {
     return t->ops->say ? t->ops->say(t, pe, note, bytes) : GSHMEM_ERR_UNSUPPORTED;
 }
@@ -87,15 +89,17 @@ static inline int transport_busy(struct transport *t)
 }
 
 /* `usable` says all. */
-static inline void transport_report(const struct transport_ops *ops, const struct transport_config *config,
-                                    transport_line *line, void *to)
+static inline void transport_report(const struct transport_ops *ops,
+                                    const struct transport_config *config, transport_line *line,
+                                    void *to)
 {
     if (ops->report)
         ops->report(config, line, to);
 }
 
 /* It holds nothing of any memory. */
-static inline void transport_forget(struct transport *t, int segment, uint64_t offset, uint64_t bytes)
+static inline void transport_forget(struct transport *t, int segment, uint64_t offset,
+                                    uint64_t bytes)
 {
     if (t->ops->forget)
         t->ops->forget(t, segment, offset, bytes);

@@ -100,7 +100,8 @@ static void check_refusals(struct bootstrap *b, int round)
     CHECK_EQ(b->ops->fetch(b, -1, blob, sizeof blob, &bytes), GSHMEM_ERR_ARGUMENT);
     CHECK_EQ(b->ops->fetch(b, b->n_pes, blob, sizeof blob, &bytes), GSHMEM_ERR_ARGUMENT);
     if (size_of(other, round) > 0)
-        CHECK_EQ(b->ops->fetch(b, other, blob, size_of(other, round) - 1, &bytes), GSHMEM_ERR_ARGUMENT);
+        CHECK_EQ(b->ops->fetch(b, other, blob, size_of(other, round) - 1, &bytes),
+                 GSHMEM_ERR_ARGUMENT);
     CHECK_EQ(bytes, 77);
     CHECK_EQ(blob[0], 0);
     check_blob(b, other, round);
@@ -115,7 +116,7 @@ void drive_conform(struct bootstrap *b)
         publish(b, round);
         CHECK_EQ(b->ops->fence(b), GSHMEM_OK);
         if (round % 4 == 2 && b->pe == round % b->n_pes)
-            usleep(30000); /* the others are in the next round already */
+            usleep(30000);                     /* the others are in the next round already */
         for (int i = 0; i < 2 * b->n_pes; i++) /* any number of times */
             check_blob(b, (b->pe * 5 + i) % b->n_pes, round);
         if (round % 4 == 3)

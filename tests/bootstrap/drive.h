@@ -19,8 +19,8 @@ void drive_hosts(struct bootstrap *b, int hosts);
 void drive_conform(struct bootstrap *b);
 
 /* What the command line asks for: "conform", "rounds [HOSTS]", "abort STATUS", "leave" (PE 0 exits
- * early), "absent" (the last PE never publishes), "dead" (the last PE dies instead), "die" (all do, by a
- * signal, at once). Returns the exit status. */
+ * early), "absent" (the last PE never publishes), "dead" (the last PE dies instead), "die" (all
+ * do, by a signal, at once). Returns the exit status. */
 int drive(struct bootstrap *b, int argc, char **argv);
 
 #endif

@@ -12,8 +12,8 @@ enum { SECONDS = 60 /* under sanitizers, on a crowded machine */ };
 static void check_ops(const struct transport_ops *ops)
 {
     if (ops->size != sizeof *ops || ops->version != TRANSPORT_VERSION)
-        CHECK_FAIL("its ops are of interface %u with %zu bytes, expected %d with %zu", ops->version, ops->size,
-                   TRANSPORT_VERSION, sizeof *ops);
+        CHECK_FAIL("its ops are of interface %u with %zu bytes, expected %d with %zu", ops->version,
+                   ops->size, TRANSPORT_VERSION, sizeof *ops);
     if (!transport_is_complete(ops))
         CHECK_FAIL("it has no %s, which has no default", !ops->name    ? "name"
                                                          : !ops->open  ? "open"
@@ -46,7 +46,8 @@ static bool run(const struct scenario *s)
     CHECK_EQ(waitpid(child, &status, 0), child);
     printf("%-16s %s", s->name, status == 0 ? "passed" : "FAILED");
     if (WIFSIGNALED(status))
-        printf(" by signal %d%s", WTERMSIG(status), WTERMSIG(status) == SIGALRM ? ": it took too long" : "");
+        printf(" by signal %d%s", WTERMSIG(status),
+               WTERMSIG(status) == SIGALRM ? ": it took too long" : "");
     printf(" (%d ms)\n", (int)((clock_ns() - begin) / 1000000));
     return status == 0;
 }

@@ -1,7 +1,7 @@
 /* What every transport must do, whatever it is made of: transport/transport.h as a program.
  *
- * Each scenario runs in a process of its own, on three PEs that this process drives in turn (world.c);
- * where a scenario needs PEs that die, some of them live in children of it. */
+ * Each scenario runs in a process of its own, on three PEs that this process drives in turn
+ * (world.c); where a scenario needs PEs that die, some of them live in children of it. */
 #ifndef GSHMEM_TESTS_TRANSPORT_CONFORM_H
 #define GSHMEM_TESTS_TRANSPORT_CONFORM_H
 
@@ -31,13 +31,17 @@ struct pe {
     struct transport *t;     /* NULL: not in this process, or not any more */
     struct transport *below; /* what it stands on, or NULL */
     struct transport_config config;
-    char *memory[2];         /* of its two segments, between guards */
-    bool stands_still;       /* it is not driven */
-    int lost[PES];           /* how often it has lost each PE, */
+    char *memory[2];              /* of its two segments, between guards */
+    bool stands_still;            /* it is not driven */
+    int lost[PES];                /* how often it has lost each PE, */
     gshmem_status_t lost_by[PES]; /* the last time for that reason, */
-    int refused[PES];        /* has been given up by each, */
-    int told[PES][PES];      /* and has been told by each of each */
-    struct { int from; size_t bytes; unsigned char text[TRANSPORT_NOTE_MAX]; } heard[LOG];
+    int refused[PES];             /* has been given up by each, */
+    int told[PES][PES];           /* and has been told by each of each */
+    struct {
+        int from;
+        size_t bytes;
+        unsigned char text[TRANSPORT_NOTE_MAX];
+    } heard[LOG];
     int notes;
 };
 
@@ -66,7 +70,8 @@ bool drive(void);
 #define DRIVE_UNTIL(condition)                                                                     \
     for (uint64_t drive_end = deadline(10); !(condition); drive()) {                               \
         if (is_past(drive_end))                                                                    \
-            CHECK_FAIL("has not come in 10 s: %s; %d of %d requests have ended", #condition, ended, posted); \
+            CHECK_FAIL("has not come in 10 s: %s; %d of %d requests have ended", #condition,       \
+                       ended, posted);                                                             \
     }
 uint64_t deadline(int seconds);
 bool is_past(uint64_t end);
@@ -81,7 +86,8 @@ void settle_well(void);                          /* and none has failed */
 struct transport_request put(int to, const void *source, uint64_t offset, uint64_t bytes);
 struct transport_request get(int from, void *to, uint64_t offset, uint64_t bytes);
 struct transport_request add(int at, uint64_t offset, uint64_t operand, uint64_t *old);
-struct transport_request with_signal(struct transport_request r, int op, uint64_t offset, uint64_t value);
+struct transport_request with_signal(struct transport_request r, int op, uint64_t offset,
+                                     uint64_t value);
 
 char *at(int which, uint64_t offset); /* in the first segment */
 uint64_t word(int which, uint64_t offset);
@@ -97,7 +103,8 @@ struct scenario {
     bool needs_processes; /* of PEs of their own */
 };
 
-extern const struct scenario data_scenarios[], flow_scenarios[], end_scenarios[]; /* each up to NULL */
+extern const struct scenario data_scenarios[], flow_scenarios[],
+    end_scenarios[]; /* each up to NULL */
 
 int conform(const struct subject *what, int argc, char **argv);
 

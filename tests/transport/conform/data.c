@@ -5,11 +5,12 @@
 
 enum { FLAG = 8, DATA = 4096, MOST = 5 * (1 << 20) + 3 };
 
-static const uint64_t sizes[] = {0,    1,    2,     3,     7,     8,     9,      63,       65,  127,
+static const uint64_t sizes[] = {0,    1,    2,    3,     7,     8,     9,      63,      65,  127,
                                  4095, 4096, 4097, 32769, 65535, 65537, 300001, 1 << 20, MOST};
 enum { SIZES = sizeof sizes / sizeof sizes[0] };
 
-/* Puts and gets of all sizes, from and to places of any alignment, change these bytes and no others. */
+/* Puts and gets of all sizes, from and to places of any alignment, change these bytes and no
+ * others. */
 static void all_sizes(void)
 {
     char *source = malloc(MOST + 16), *back = malloc(MOST + 16);
@@ -66,7 +67,8 @@ static void both_segments(void)
     world_end();
 }
 
-/* The source of a small put may be used again when post has returned; that of a kept one is left alone. */
+/* The source of a small put may be used again when post has returned; that of a kept one is left
+ * alone. */
 static void sources_are_copied(void)
 {
     enum { TIMES = 300 };
@@ -137,7 +139,8 @@ static void signals(void)
         const uint64_t bytes = sizes[s % SIZES], before = value;
         value = op == GSHMEM_SIGNAL_ADD ? value + 5 : 1000 * s + 7;
         fill(source, bytes, s);
-        post(0, with_signal(put(1, source, DATA, bytes), op, FLAG, op == GSHMEM_SIGNAL_ADD ? 5 : value));
+        post(0, with_signal(put(1, source, DATA, bytes), op, FLAG,
+                            op == GSHMEM_SIGNAL_ADD ? 5 : value));
         DRIVE_UNTIL(word(1, FLAG) != before);
         CHECK_EQ(word(1, FLAG), value);
         check_filled(at(1, DATA), bytes, s);
@@ -166,7 +169,7 @@ static void done_is_visible(void)
 /* All operations on all types, the old value asked for or not, against a model. */
 static void atomics(void)
 {
-    static const uint8_t types[] = {GSHMEM_TYPE_INT32, GSHMEM_TYPE_INT64, GSHMEM_TYPE_UINT32,
+    static const uint8_t types[] = {GSHMEM_TYPE_INT32,  GSHMEM_TYPE_INT64, GSHMEM_TYPE_UINT32,
                                     GSHMEM_TYPE_UINT64, GSHMEM_TYPE_FLOAT, GSHMEM_TYPE_DOUBLE};
     uint64_t model = 12;
 
@@ -202,9 +205,10 @@ static void atomics(void)
 
 /* ---- Order ---- */
 
-/* One request, at random, on `words` words from offset 0 of PE `to`, and what it does to a model of them. */
-static struct transport_request draw(int to, int words, uint64_t *model, uint64_t *value, uint64_t *old,
-                                     uint64_t *expected, unsigned *seed)
+/* One request, at random, on `words` words from offset 0 of PE `to`, and what it does to a model
+ * of them. */
+static struct transport_request draw(int to, int words, uint64_t *model, uint64_t *value,
+                                     uint64_t *old, uint64_t *expected, unsigned *seed)
 {
     const int first = rand_r(seed) % words, other = rand_r(seed) % words;
     struct transport_request r = put(to, value, 8 * (uint64_t)first, 8);
@@ -237,8 +241,8 @@ static struct transport_request draw(int to, int words, uint64_t *model, uint64_
     return r;
 }
 
-/* Requests to one PE are carried out there in their order: many at random, against a model; to two PEs
- * at once, each with its own order. */
+/* Requests to one PE are carried out there in their order: many at random, against a model; to two
+ * PEs at once, each with its own order. */
 static void in_order(void)
 {
     enum { WORDS = 16, STEPS = 8000 };
@@ -263,7 +267,8 @@ static void in_order(void)
     world_end();
 }
 
-/* A get brings what was there before the requests behind it, and after those before it, large ones too. */
+/* A get brings what was there before the requests behind it, and after those before it, large ones
+ * too. */
 static void gets_in_order(void)
 {
     char *first = malloc(MOST), *second = malloc(MOST), *back = malloc(MOST);
@@ -315,8 +320,8 @@ static void epochs(void)
     world_end();
 }
 
-/* Puts that need no order, and whose end nobody waits for, come all the same, each with its own signal
- * behind its data, and end. */
+/* Puts that need no order, and whose end nobody waits for, come all the same, each with its own
+ * signal behind its data, and end. */
 static void unordered(void)
 {
     enum { MANY = 500, BYTES = 4000 };

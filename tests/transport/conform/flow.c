@@ -81,8 +81,9 @@ static void both_ways(void)
             for (int to = 0; to < PES; to++) {
                 if (to == from)
                     continue;
-                post(from, with_signal(put(to, source[from], DATA + (uint64_t)(1 + from) * BYTES, BYTES),
-                                       GSHMEM_SIGNAL_ADD, FLAG, 1));
+                post(from,
+                     with_signal(put(to, source[from], DATA + (uint64_t)(1 + from) * BYTES, BYTES),
+                                 GSHMEM_SIGNAL_ADD, FLAG, 1));
                 post(from, get(to, back[from][to], DATA, BYTES));
             }
         }
@@ -92,7 +93,8 @@ static void both_ways(void)
             for (int from = 0; from < PES; from++) {
                 if (from == to)
                     continue;
-                check_filled(at(to, DATA + (uint64_t)(1 + from) * BYTES), BYTES, 10 * round + (unsigned)from);
+                check_filled(at(to, DATA + (uint64_t)(1 + from) * BYTES), BYTES,
+                             10 * round + (unsigned)from);
                 check_filled(back[to][from], BYTES, 10 * round + (unsigned)from);
             }
         }
@@ -151,7 +153,8 @@ static void *look(void *arg)
     return NULL;
 }
 
-/* A thread that only waits for the signal sees the data behind it, at any moment within a round too. */
+/* A thread that only waits for the signal sees the data behind it, at any moment within a round
+ * too. */
 static void seen_by_another_thread(void)
 {
     static char data[SEEN_BYTES];
@@ -172,8 +175,8 @@ static void seen_by_another_thread(void)
 
 /* ---- Sleep ---- */
 
-/* PEs that progress only when their descriptor, or arm, says so, or progress has said that it is to be
- * called again soon: all requests end without a sleep that runs its full length. */
+/* PEs that progress only when their descriptor, or arm, says so, or progress has said that it is
+ * to be called again soon: all requests end without a sleep that runs its full length. */
 static void asleep(void)
 {
     static char data[BYTES], back[BYTES];
@@ -210,7 +213,8 @@ static void asleep(void)
                 any |= again[i] || (again[i] = transport_arm(pe[i].t) != 0);
             any |= posted < wanted || ended == posted || subject.drive;
             if (poll(fd, PES, any ? 0 : 3000) == 0 && !any && fd[0].fd >= 0)
-                CHECK_FAIL("nobody has been woken for 3 s, and %d of %d requests have ended", ended, posted);
+                CHECK_FAIL("nobody has been woken for 3 s, and %d of %d requests have ended", ended,
+                           posted);
         }
         settle_well();
         check_filled(back, BYTES, 1);

@@ -149,7 +149,8 @@ bool is_past(uint64_t end)
 
 static char *guarded(size_t bytes)
 {
-    char *memory = mmap(NULL, bytes + 2 * GUARD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *memory =
+        mmap(NULL, bytes + 2 * GUARD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     CHECK(memory != MAP_FAILED);
     memset(memory, GUARD_BYTE, GUARD);
@@ -166,7 +167,8 @@ static void check_guards(char *memory, size_t bytes)
 
 void world_share(void)
 {
-    published = mmap(NULL, sizeof *published, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    published =
+        mmap(NULL, sizeof *published, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(published != MAP_FAILED);
 }
 
@@ -176,11 +178,24 @@ void world_open(int which)
     char why[300] = "";
 
     *p = (struct pe){.memory = {guarded(SEGMENT), guarded(SMALL)}};
-    p->config = (struct transport_config){
-        .size = sizeof p->config, .fail = complain, .info = say_nothing, .pe = which, .n_pes = PES,
-        .one_machine = 1, .context = p, .find = find, .key = key, .apply = apply, .lost = lose,
-        .refused = be_refused, .told = be_told, .heard = hear, .mapped = mapped, .number = number,
-        .text = text, .turn = which};
+    p->config = (struct transport_config){.size = sizeof p->config,
+                                          .fail = complain,
+                                          .info = say_nothing,
+                                          .pe = which,
+                                          .n_pes = PES,
+                                          .one_machine = 1,
+                                          .context = p,
+                                          .find = find,
+                                          .key = key,
+                                          .apply = apply,
+                                          .lost = lose,
+                                          .refused = be_refused,
+                                          .told = be_told,
+                                          .heard = hear,
+                                          .mapped = mapped,
+                                          .number = number,
+                                          .text = text,
+                                          .turn = which};
     if (subject.below) {
         CHECK(transport_usable(subject.below, &p->config, why, sizeof why) > 0);
         CHECK_EQ(subject.below->open(&p->config, &p->below), GSHMEM_OK);
@@ -191,16 +206,19 @@ void world_open(int which)
     CHECK_EQ(subject.ops->open(&p->config, &p->t), GSHMEM_OK);
     CHECK(p->t && p->t->ops == subject.ops);
     CHECK_EQ(transport_address(p->t, published->address[which], TRANSPORT_ADDRESS_MAX,
-                               &published->bytes[which]), GSHMEM_OK);
+                               &published->bytes[which]),
+             GSHMEM_OK);
     CHECK(published->bytes[which] <= TRANSPORT_ADDRESS_MAX);
-    __atomic_fetch_add(&published->opened, 1, __ATOMIC_RELEASE); /* pairs with the acquire of world_start */
+    __atomic_fetch_add(&published->opened, 1,
+                       __ATOMIC_RELEASE); /* pairs with the acquire of world_start */
 }
 
 void world_start(int which)
 {
     struct pe *p = &pe[which];
 
-    for (uint64_t end = deadline(10); __atomic_load_n(&published->opened, __ATOMIC_ACQUIRE) < PES;) {
+    for (uint64_t end = deadline(10);
+         __atomic_load_n(&published->opened, __ATOMIC_ACQUIRE) < PES;) {
         CHECK(!is_past(end));
         usleep(100);
     }
@@ -341,24 +359,32 @@ void settle_well(void)
 
 struct transport_request put(int to, const void *source, uint64_t offset, uint64_t bytes)
 {
-    return (struct transport_request){.kind = TRANSPORT_PUT, .pe = to, .local = (void *)(uintptr_t)source,
-                                      .offset = offset, .bytes = bytes};
+    return (struct transport_request){.kind = TRANSPORT_PUT,
+                                      .pe = to,
+                                      .local = (void *)(uintptr_t)source,
+                                      .offset = offset,
+                                      .bytes = bytes};
 }
 
 struct transport_request get(int from, void *to, uint64_t offset, uint64_t bytes)
 {
-    return (struct transport_request){.kind = TRANSPORT_GET, .pe = from, .local = to, .offset = offset,
-                                      .bytes = bytes};
+    return (struct transport_request){
+        .kind = TRANSPORT_GET, .pe = from, .local = to, .offset = offset, .bytes = bytes};
 }
 
 struct transport_request add(int at_pe, uint64_t offset, uint64_t operand, uint64_t *old)
 {
-    return (struct transport_request){.kind = TRANSPORT_ATOMIC, .pe = at_pe, .offset = offset,
-                                      .amo = GSHMEM_AMO_ADD, .type = GSHMEM_TYPE_UINT64, .operand = operand,
+    return (struct transport_request){.kind = TRANSPORT_ATOMIC,
+                                      .pe = at_pe,
+                                      .offset = offset,
+                                      .amo = GSHMEM_AMO_ADD,
+                                      .type = GSHMEM_TYPE_UINT64,
+                                      .operand = operand,
                                       .old = old};
 }
 
-struct transport_request with_signal(struct transport_request r, int op, uint64_t offset, uint64_t value)
+struct transport_request with_signal(struct transport_request r, int op, uint64_t offset,
+                                     uint64_t value)
 {
     r.signal_op = (uint8_t)op;
     r.signal_offset = offset;
@@ -392,7 +418,7 @@ void check_filled(const void *from, size_t bytes, unsigned seed)
 {
     for (size_t i = 0; i < bytes; i++) {
         if (((const unsigned char *)from)[i] != byte_of(i, seed))
-            CHECK_FAIL("byte %zu of %zu is %d, expected %d", i, bytes, ((const unsigned char *)from)[i],
-                       byte_of(i, seed));
+            CHECK_FAIL("byte %zu of %zu is %d, expected %d", i, bytes,
+                       ((const unsigned char *)from)[i], byte_of(i, seed));
     }
 }

@@ -1,4 +1,5 @@
-/* The verbs transport as any other: over the fake of libibverbs, and over TCP for what is below it. */
+/* The verbs transport as any other: over the fake of libibverbs, and over TCP for what is below
+ * it. */
 #include "../conform/conform.h"
 
 #include "fake.h"
@@ -25,8 +26,12 @@ static bool drive_nics(struct transport *t[PES])
 
 int main(int argc, char **argv)
 {
-    static const struct subject verbs = {.ops = &gshmem_transport, .below = &transport_tcp, .begin = begin,
-                                         .drive = drive_nics, .end = fake_end, .in_one_process = true};
+    static const struct subject verbs = {.ops = &gshmem_transport,
+                                         .below = &transport_tcp,
+                                         .begin = begin,
+                                         .drive = drive_nics,
+                                         .end = fake_end,
+                                         .in_one_process = true};
 
     return conform(&verbs, argc - 1, argv + 1);
 }
