@@ -65,12 +65,16 @@ struct bootstrap_ops {
                                    size_t why_size);
     /* Connects. May block until all PEs have called it, at most timeout_seconds. */
     gshmem_status_t (*open)(const struct bootstrap_request *request, struct bootstrap **out);
-    /* Starts a new round and gives this PE's blob for it (at most BOOTSTRAP_BLOB_MAX bytes). */
+    /* Starts a new round and gives this PE's blob for it (at most BOOTSTRAP_BLOB_MAX bytes, else
+     * GSHMEM_ERR_ARGUMENT, and no round is started). The blob has been copied when it returns. */
     gshmem_status_t (*publish)(struct bootstrap *b, const void *blob, size_t bytes);
-    /* Returns when all PEs have published for this round and any blob of it can be fetched. */
+    /* Returns when all PEs have published for this round and any blob of it can be fetched; with a
+     * failure if one has not within timeout_seconds, or cannot any more, or the job is ended. */
     gshmem_status_t (*fence)(struct bootstrap *b);
     /* pe's blob of this round into blob (capacity bytes); *bytes is its length. May be called at
-     * any time until the next publish. */
+     * any time until the next publish, any number of times, while other PEs are in the next round
+     * or have left. A PE that is not there, or too little room, is GSHMEM_ERR_ARGUMENT, and nothing
+     * is changed. */
     gshmem_status_t (*fetch)(struct bootstrap *b, int pe, void *blob, size_t capacity,
                              size_t *bytes);
     /* Asks the starter to end the whole job with this exit status; the caller then exits. */

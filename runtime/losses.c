@@ -8,6 +8,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/job.h"
 #include "runtime/network_parts.h"
+#include "transport/optional.h"
 
 #define LOOK_NS 500000000ull
 
@@ -28,8 +29,8 @@ static void pass_on(struct network *n)
     for (int pe = 0; pe < n->job->n_pes; pe++) {
         if (!n->told[pe] && host_lost(host, pe)) {
             n->told[pe] = true;
-            n->far->ops->tell(n->far, pe);
-            n->far->ops->lose(n->far, pe, GSHMEM_ERR_PEER_DEAD);
+            transport_tell(n->far, pe);
+            transport_lose(n->far, pe, GSHMEM_ERR_PEER_DEAD);
         }
     }
 }

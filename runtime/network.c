@@ -19,6 +19,7 @@
 #include "runtime/job.h"
 #include "runtime/memory/symmetric.h"
 #include "runtime/proxy/modules.h"
+#include "transport/optional.h"
 
 enum {
     FAREWELL_MS = 2000, /* how long finalize lets the last answers take */
@@ -114,7 +115,7 @@ static void heard(void *context, int from, const void *note, size_t bytes)
 {
     struct network *n = context;
 
-    n->far->ops->hear(n->far, from, note, bytes);
+    transport_hear(n->far, from, note, bytes);
 }
 
 static const char *setting_text(int setting)
@@ -249,7 +250,7 @@ bool network_arm(struct network *n)
     if (!n->far)
         return false;
     mutex_take(&n->lock);
-    bool some = n->far->ops->arm(n->far);
+    bool some = transport_arm(n->far);
     mutex_give(&n->lock);
     return some;
 }
@@ -265,7 +266,7 @@ void network_nap(struct network *n, uint64_t ns)
 
 int network_wait_fd(const struct network *n)
 {
-    return n->far ? n->far->ops->wait_fd(n->far) : -1;
+    return n->far ? transport_wait_fd(n->far) : -1;
 }
 
 /* ---- Order ---- */
@@ -290,8 +291,12 @@ static const struct transport_ops *find_verbs(char *why, size_t why_size)
                  ops->version, TRANSPORT_VERSION);
         return NULL;
     }
-    if (ops && strcmp(ops->settings, settings_layout) != 0) {
+    if (ops && ops->settings && strcmp(ops->settings, settings_layout) != 0) {
         snprintf(why, why_size, "module gshmem-verbs.so is of another version of GSHMEM (it knows other settings)");
+        return NULL;
+    }
+    if (ops && !transport_is_complete(ops)) {
+        snprintf(why, why_size, "module gshmem-verbs.so leaves a slot of gshmem_transport empty that has no default");
         return NULL;
     }
     if (!ops && strstr(why, "libibverbs.so"))
@@ -305,7 +310,7 @@ bool network_verbs_usable(char *why, size_t why_size)
     const struct transport_config config = {.number = setting_number, .text = setting_text};
     const struct transport_ops *ops = find_verbs(why, why_size);
 
-    return ops && ops->usable(&config, why, why_size) > 0;
+    return ops && transport_usable(ops, &config, why, why_size) > 0;
 }
 
 /* Most machines have none: they are spared libibverbs, and a part of the heap for NICs. */
@@ -330,7 +335,7 @@ int network_nics_update(struct network *n, char *why, size_t why_size)
         return 0;
     }
     mutex_take(&n->lock);
-    answer = n->far->ops->updates(n->far, why, why_size);
+    answer = transport_updates(n->far, why, why_size);
     mutex_give(&n->lock);
     return answer;
 }
@@ -346,7 +351,7 @@ void network_verbs_report(transport_line *line, void *to)
 
     device_find_center(0, true, &center, &parts);
     if (ops)
-        ops->report(&config, line, to);
+        transport_report(ops, &config, line, to);
 }
 
 /* Verbs on top of TCP, where they can be used: TCP then brings its notes, and what its NICs cannot. */
@@ -364,7 +369,7 @@ static gshmem_status_t add_verbs(struct network *n)
     const struct transport_ops *ops = find_verbs(why, sizeof why);
     if (ops)
         device_find_center(n->config.turn, modules_any("cuda"), &n->center, &n->config.parts);
-    const int usable = ops ? ops->usable(&n->config, why, sizeof why) : 0;
+    const int usable = ops ? transport_usable(ops, &n->config, why, sizeof why) : 0;
     if (usable < 0)
         return fail(GSHMEM_ERR_ARGUMENT, "%s", why);
     if (!usable) {
@@ -466,7 +471,7 @@ gshmem_status_t network_open(struct job *j, const gshmem_uniqueid_t *uid, void *
     n->config.nearest = n->nearest;
     if ((status = choose(n)))
         return status;
-    return n->far->ops->address(n->far, address, capacity, bytes);
+    return transport_address(n->far, address, capacity, bytes);
 }
 
 /* The map's, as transports see it. */
@@ -527,7 +532,7 @@ static void send_last(struct network *n)
 {
     uint64_t end = clock_ns() + FAREWELL_MS * 1000000ull;
 
-    while (n->far->ops->busy(n->far) && clock_ns() < end) {
+    while (transport_busy(n->far) && clock_ns() < end) {
         int events;
         if (n->far->ops->progress(n->far, &events))
             break;
@@ -562,7 +567,7 @@ void network_rest(struct job *j)
         return;
     while (busy && clock_ns() < end) {
         mutex_take(&n->lock);
-        busy = n->far->ops->busy(n->far);
+        busy = transport_busy(n->far);
         mutex_give(&n->lock);
         if (busy) /* the proxy sends */
             nanosleep(&moment, NULL);
@@ -578,7 +583,7 @@ void network_fail(struct job *j)
     if (!n || !n->far || !has_proxy(n))
         return;
     mutex_take(&n->lock);
-    n->far->ops->tell(n->far, j->pe);
+    transport_tell(n->far, j->pe);
     (void)n->far->ops->progress(n->far, &events); /* a failure of it is one of a job that has failed already */
     mutex_give(&n->lock);
 }
@@ -586,7 +591,7 @@ void network_fail(struct job *j)
 void network_leave_parent(struct job *j)
 {
     if (j->network && j->network->far)
-        j->network->far->ops->leave_parent(j->network->far);
+        transport_leave_parent(j->network->far);
 }
 
 void network_stop(struct job *j)
@@ -629,7 +634,7 @@ bool network_pins(struct network *n, const void *mine, size_t bytes)
     if (!n || !n->far || !map_find(&n->job->map, mine, bytes, &l))
         return false;
     mutex_take(&n->lock);
-    bool pinned = n->far->ops->pins(n->far, l.segment, l.offset, bytes);
+    bool pinned = transport_pins(n->far, l.segment, l.offset, bytes);
     mutex_give(&n->lock);
     return pinned;
 }
@@ -639,8 +644,8 @@ void network_forget(struct network *n, const void *mine, size_t bytes)
     if (!n || !n->far || !bytes)
         return;
     mutex_take(&n->lock);
-    n->far->ops->forget(n->far, SEGMENT_DEVICE,
-                        (uintptr_t)mine - n->job->map.segment[SEGMENT_DEVICE].base, bytes);
+    transport_forget(n->far, SEGMENT_DEVICE,
+                     (uintptr_t)mine - n->job->map.segment[SEGMENT_DEVICE].base, bytes);
     mutex_give(&n->lock);
 }
 

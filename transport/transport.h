@@ -7,7 +7,9 @@
  * which a transport may order all the same; requests to different PEs are not ordered.
  *
  * It knows PEs, segments and offsets; nothing of contexts, channels, teams or heaps. A transport is
- * one `const struct transport_ops`, every slot filled. */
+ * one `const struct transport_ops`. Slots marked "optional" may be NULL: transport/optional.h says what
+ * that means, and is how everybody calls them. README.md says how to write a transport, and
+ * tests/transport/conform tries one. */
 #ifndef GSHMEM_TRANSPORT_H
 #define GSHMEM_TRANSPORT_H
 
@@ -19,7 +21,7 @@
 
 struct device; /* device/device.h */
 
-#define TRANSPORT_VERSION     6
+#define TRANSPORT_VERSION     7
 #define TRANSPORT_KEY_BYTES   32
 #define TRANSPORT_ADDRESS_MAX 160 /* bytes that a PE publishes for its peers to find it */
 #define TRANSPORT_SEGMENT_MAX 16
@@ -129,7 +131,7 @@ struct transport_config {
                       uint64_t compare);
     /* A peer cannot be reached any more. All requests to it have been ended, or will be before the
      * next progress returns; later ones end at once. GSHMEM_ERR_UNREACHABLE: it has never been spoken to, or has
-     * said that it leaves, and may have left in good order. */
+     * said that it leaves, and may have left in good order. May be called again for the same PE. */
     void (*lost)(void *context, int pe, gshmem_status_t status, const char *why);
     /* That PE has given this one up, and takes nothing from it any more: requests to it end with
      * GSHMEM_ERR_PEER_DEAD. It is not lost to others. */
@@ -177,57 +179,63 @@ struct transport_ops {
     const char *name;
     const char *settings; /* settings_layout, as it was compiled; NULL: it asks for none by config->number */
 
-    /* Whether it can be used on this machine, and a short reason for people either way. Negative: a
-     * setting asks for what is not there. */
+    /* Optional. Whether it can be used on this machine, and a short reason for people either way.
+     * Negative: a setting asks for what is not there. */
     int (*usable)(const struct transport_config *config, char *why, size_t why_size);
     /* Prepares to be reached; connects to nobody. */
     gshmem_status_t (*open)(const struct transport_config *config, struct transport **out);
-    /* What this PE must publish, at most TRANSPORT_ADDRESS_MAX bytes. */
+    /* Optional. What this PE must publish, at most TRANSPORT_ADDRESS_MAX bytes. */
     gshmem_status_t (*address)(struct transport *t, void *address, size_t capacity, size_t *bytes);
     /* The config again, with what was not known at open: segments, and the keys of peers. Before it, nobody is
      * served; after it, anybody may be. */
     void (*begin)(struct transport *t, const struct transport_config *config);
     /* Begins a request. GSHMEM_OK: it was taken, and done will be called. Any other status: it was
-     * not, done will not be called; TRANSPORT_FULL asks to progress and post it again. */
+     * not, done will not be called; TRANSPORT_FULL asks to progress and post it again. A request that
+     * leaves the peer's segments is refused here, or ends with a failure; it changes no memory, and
+     * the peer may end its connection for it, which makes it `lost` to the two of them. */
     gshmem_status_t (*post)(struct transport *t, const struct transport_request *request);
     /* Sends, receives, serves peers and completes, as far as that goes without waiting; *events is
      * how much happened, and whether it is to be called again soon (0: only when wait_fd says so). A
      * failure is the transport's own; a peer's goes to `lost`. */
     gshmem_status_t (*progress)(struct transport *t, int *events);
-    /* Tells all PEs that this one has talked to, and those it is yet to talk to, that a PE is lost; no
-     * more than once for each. Nothing is posted for it, and nothing answered. */
+    /* Optional. Tells all PEs that this one has talked to, and those it is yet to talk to, that a PE
+     * is lost; no more than once for each. Nothing is posted for it, and nothing answered. */
     void (*tell)(struct transport *t, int lost);
-    /* A descriptor that becomes readable when progress has something to do; for a thread that wants
-     * to sleep. Valid until close. -1: progress never has. */
+    /* Optional. A descriptor that becomes readable when progress has something to do; for a thread
+     * that wants to sleep. Valid until close. -1: there is none, or progress never has. */
     int (*wait_fd)(struct transport *t);
-    /* Called before a thread sleeps on wait_fd: whether progress has something to do already. */
+    /* Optional. Called before a thread sleeps on wait_fd: whether progress has something to do already. */
     int (*arm)(struct transport *t);
-    /* A note to the transport above this one at that PE: notes come in order, and are not lost while
-     * the PE lives. TRANSPORT_FULL: later. What cannot carry notes answers GSHMEM_ERR_UNSUPPORTED. */
+    /* Optional. A note to the transport above this one at that PE: notes come in order, and are not
+     * lost while the PE lives. TRANSPORT_FULL: later. */
     gshmem_status_t (*say)(struct transport *t, int pe, const void *note, size_t bytes);
-    /* A note to this transport has come: see `heard`. */
+    /* Optional. A note to this transport has come: see `heard`. */
     void (*hear)(struct transport *t, int from, const void *note, size_t bytes);
-    /* That PE is lost to the job, as the runtime has learned: requests to it end, with that. */
+    /* Optional. That PE is lost to the job, as the runtime has learned: requests to it end, with a
+     * failure, before the next progress returns. The PE is told so where it can be (`refused`). May be
+     * called from within config->lost, as `tell` may. */
     void (*lose)(struct transport *t, int pe, gshmem_status_t status);
-    /* Whether some of these bytes of a segment are held in memory for a NIC, so that their pages must
-     * not be given back. */
+    /* Optional. Whether some of these bytes of a segment are held in memory for a NIC, so that their
+     * pages must not be given back. */
     int (*pins)(struct transport *t, int segment, uint64_t offset, uint64_t bytes);
-    /* Whether requests or replies of this PE are still on their way (for finalize). */
+    /* Optional. Whether requests or replies of this PE are still on their way (for finalize). */
     int (*busy)(struct transport *t);
     /* Ends it; requests that are not done end with GSHMEM_ERR_ABORTED. */
     void (*close)(struct transport *t);
-    /* What there is of it on this machine, and of what cannot be used why not, and what to do. Of the
-     * config it is given settings alone, and by now nothing need be open. */
+    /* Optional. What there is of it on this machine, and of what cannot be used why not, and what to
+     * do. Of the config it is given settings alone, and by now nothing need be open. */
     void (*report)(const struct transport_config *config, transport_line *line, void *to);
-    /* These bytes of a segment of a device's are to be other memory from here on, here and on all PEs:
-     * what is held of them, or known of theirs, is forgotten. Nobody's requests touch them. */
+    /* Optional. These bytes of a segment of a device's are to be other memory from here on, here and
+     * on all PEs: what is held of them, or known of theirs, is forgotten. Nobody's requests touch
+     * them. */
     void (*forget)(struct transport *t, int segment, uint64_t offset, uint64_t bytes);
-    /* Whether this PE's NICs make atomics, so that there may be segments with `by_nic`, and a short
-     * reason for people either way. 0: no; PEs with the same number can make them for each other.
-     */
+    /* Optional. Whether this PE's NICs make atomics, so that there may be segments with `by_nic`, and
+     * a short reason for people either way. 0: no; PEs with the same number can make them for each
+     * other. */
     int (*updates)(struct transport *t, char *why, size_t why_size);
-    /* Called in a child of fork: closes what peers take for the life of the parent, and touches nothing else,
-     * as another thread of the parent's may have been in the middle of anything. */
+    /* Optional. Called in a child of fork: closes what peers take for the life of the parent, and
+     * touches nothing else, as another thread of the parent's may have been in the middle of
+     * anything. */
     void (*leave_parent)(struct transport *t);
 };
 

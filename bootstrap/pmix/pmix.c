@@ -295,7 +295,7 @@ static gshmem_status_t pmix_fetch(struct bootstrap *b, int pe, void *blob, size_
     size_t n = a->bytes ? a->bytes - 1 : 0;
     if (!a->bytes || n > capacity) {
         status =
-            p->core.fail(GSHMEM_ERR_BOOTSTRAP,
+            p->core.fail(a->bytes ? GSHMEM_ERR_ARGUMENT : GSHMEM_ERR_BOOTSTRAP,
                          "PMIx: the blob of PE %d has %zu bytes, room is for %zu", pe, n, capacity);
     } else {
         memcpy(blob, a->blob + 1, n);

@@ -17,6 +17,7 @@
 #include "runtime/network_parts.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/team/team.h"
+#include "transport/optional.h"
 
 /* ---- What channels call, with the lock held ---- */
 
@@ -172,7 +173,7 @@ gshmem_status_t network_serve_kernels(struct network *n, struct gshmem_response 
 bool network_local_busy(struct network *n)
 {
     mutex_take(&n->lock);
-    bool busy = n->local && n->local->ops->busy(n->local);
+    bool busy = n->local && transport_busy(n->local);
     mutex_give(&n->lock);
     return busy;
 }
@@ -249,14 +250,14 @@ static void fence_all_threads(void)
 bool network_fall_asleep(struct network *n)
 {
     mutex_take(&n->lock);
-    bool work = n->local && n->local->ops->busy(n->local);
+    bool work = n->local && transport_busy(n->local);
     if (n->asleep) {
         __atomic_store_n(n->asleep, 1, __ATOMIC_RELAXED);
         fence_all_threads();
     }
     for (int i = 0; i < n->channels && !work; i++)
         work = channel_has_work(n->channel[i]);
-    work = work || (n->far && n->far->ops->arm(n->far));
+    work = work || (n->far && transport_arm(n->far));
     mutex_give(&n->lock);
     return !work;
 }

@@ -125,12 +125,20 @@ int drive(struct bootstrap *b, int argc, char **argv)
         sleep(30);
         return 0;
     }
-    if (strcmp(what, "die") == 0)
+    if (strcmp(what, "die") == 0 || (strcmp(what, "dead") == 0 && b->pe == b->n_pes - 1))
         raise(SIGKILL);
+    if (strcmp(what, "dead") == 0) {
+        CHECK_EQ(b->ops->publish(b, "x", 1), GSHMEM_OK);
+        CHECK(b->ops->fence(b) != GSHMEM_OK); /* if we are not ended in here */
+        b->ops->close(b);
+        return 1;
+    }
+    if (strcmp(what, "conform") == 0)
+        drive_conform(b);
     drive_rounds(b, 5);
     drive_hosts(b, number);
     if (strcmp(what, "leave") == 0 && b->pe != 0)
-        usleep(300000); /* PE 0 has mostly gone by then; what the last fence brought must still be here */
+        usleep(300000); /* PE 0 has left by then; what the last fence brought is still here */
     if (strcmp(what, "leave") == 0) {
         char name[BOOTSTRAP_BLOB_MAX];
         size_t bytes = 0;

@@ -15,8 +15,12 @@ void drive_rounds(struct bootstrap *b, int rounds);
 /* That the host map is what the PEs' own host names say, and has so many hosts (0: any number). */
 void drive_hosts(struct bootstrap *b, int hosts);
 
-/* What the command line asks for: "rounds [HOSTS]", "abort STATUS", "leave" (PE 0 exits early),
- * "absent" (the last PE never publishes), "die" (by a signal, at once). Returns the exit status. */
+/* All that bootstrap.h promises of a starter while nothing goes wrong. */
+void drive_conform(struct bootstrap *b);
+
+/* What the command line asks for: "conform", "rounds [HOSTS]", "abort STATUS", "leave" (PE 0 exits
+ * early), "absent" (the last PE never publishes), "dead" (the last PE dies instead), "die" (all
+ * do, by a signal, at once). Returns the exit status. */
 int drive(struct bootstrap *b, int argc, char **argv);
 
 #endif

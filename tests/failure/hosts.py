@@ -24,7 +24,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 with open(os.path.join(os.environ["HOSTS_DIR"], "list"), encoding="ascii") as hosts:
     HOSTS = len(list(hosts))
 CUT_SECONDS = 2
-PEER_TIMEOUT = 5  # a live PE of a loaded machine has been seen to get no CPU for 2 s
+PEER_TIMEOUT = 5  # a loaded machine's PEs and network have to be sooner
 
 
 class Words:
@@ -152,7 +152,7 @@ def lose(launcher, program, file, how, per_host):
     time.sleep(0.2)  # most are in their calls; one that begins after the loss has to fail as well
     words[1] = time.monotonic_ns()
     strike(how)
-    job.wait(lambda: words[2] == survivors, "calls that need the lost host end")
+    job.wait(lambda: words[2] >= survivors, "calls that need the lost host end")
     job.wait(lambda: words[3] == survivors, "what needs it not goes on, and finalize returns")
     print(job.end())
 

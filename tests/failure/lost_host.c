@@ -6,7 +6,7 @@
  *
  * The last third of the PEs are on the host that will be lost. FILE is of 32 bytes, four numbers: how
  * many PEs are ready; when the host was lost (ns of the monotonic clock), once it was; how many
- * PEs have seen its loss; how many are through. */
+ * PEs have seen its loss, and how many have done without it, together; how many are through. */
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -46,6 +46,14 @@ static uint64_t now(void)
 static void tell(int what)
 {
     __atomic_fetch_add(&file[what], 1, __ATOMIC_SEQ_CST);
+}
+
+/* Returns when each of those who are left has come here for the nth time. */
+static void all_have(unsigned nth)
+{
+    tell(SEEN);
+    while (file[SEEN] < nth * (uint64_t)survivors)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
 /* ---- What is under way: each runs until a call fails, and gives what that says ---- */
@@ -151,6 +159,7 @@ static void go_on(gshmem_team_t left)
         CHECK_EQ(sum, survivors);
         CHECK_OK(gshmem_team_sync(left));
     }
+    all_have(2); /* a PE whose finalize fails, as below, is lost to those who are still in that sync */
     /* and what does need them fails again, at the latest when it is waited for */
     gshmem_status_t status = gshmem_putmem(&cell, &word, 8, victim);
     status = status ? status : gshmem_quiet();
@@ -182,9 +191,7 @@ int main(int argc, char **argv)
     }
     const char *call = calls[me % CALLS].name;
     check_loss(call, calls[me % CALLS].run());
-    tell(SEEN);
-    while (file[SEEN] < (uint64_t)survivors)
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    all_have(1);
     gshmem_quiet(); /* a call that learnt of the loss from others may have left a request behind */
     go_on(left);
     while (gshmem_finalize() != GSHMEM_OK && gshmem_initialized())

@@ -110,17 +110,17 @@ class Tree:
         failed = [c for c in cases if c.outcome == "failed"]
         if not failed or len(failed) > AGAIN_MOST:
             return cases
-        again = self.run_tests(suite, [c.name for c in failed], 2 * timeouts, 1)
+        again = self.run_tests(suite, [c.name for c in failed], 2 * timeouts, 1, "-again")
         passed = {c.name for c in again if c.outcome == "passed"}
         return [c.made_unsteady() if c.outcome == "failed" and c.name in passed else c
                 for c in cases]
 
-    def run_tests(self, suite, names, timeouts, jobs):
-        log = os.path.join(self.path, "meson-logs", f"run-{suite}.json")
+    def run_tests(self, suite, names, timeouts, jobs, which=""):
+        log = os.path.join(self.path, "meson-logs", f"run-{suite}{which}.json")
         if os.path.exists(log):
             os.unlink(log)
         command = self.prefix + ["meson", "test", "-C", self.path, "--no-rebuild", "--suite",
-                                 suite, "--logbase", f"run-{suite}", "--timeout-multiplier", str(timeouts)]
+                                 suite, "--logbase", f"run-{suite}{which}", "--timeout-multiplier", str(timeouts)]
         if jobs:
             command += ["--num-processes", str(jobs)]
         status, output = self.command(*command, *names)

@@ -231,46 +231,6 @@ static gshmem_status_t local_progress(struct transport *base, int *events)
     return GSHMEM_OK;
 }
 
-/* Whom it reaches learns of losses from the memory that the host shares. */
-static void local_tell(struct transport *t, int lost)
-{
-    (void)t, (void)lost;
-}
-
-static int local_wait_fd(struct transport *base)
-{
-    (void)base;
-    return -1;
-}
-
-static int local_arm(struct transport *base)
-{
-    (void)base;
-    return 0;
-}
-
-static gshmem_status_t local_say(struct transport *base, int pe, const void *note, size_t bytes)
-{
-    (void)base, (void)pe, (void)note, (void)bytes;
-    return GSHMEM_ERR_UNSUPPORTED;
-}
-
-static void local_hear(struct transport *base, int from, const void *note, size_t bytes)
-{
-    (void)base, (void)from, (void)note, (void)bytes;
-}
-
-static void local_lose(struct transport *base, int pe, gshmem_status_t status)
-{
-    (void)base, (void)pe, (void)status; /* memory of the dead can still be copied */
-}
-
-static int local_pins(struct transport *base, int segment, uint64_t offset, uint64_t bytes)
-{
-    (void)base, (void)segment, (void)offset, (void)bytes;
-    return 0;
-}
-
 static int local_busy(struct transport *base)
 {
     const struct local *t = (struct local *)base;
@@ -291,29 +251,6 @@ static void local_close(struct transport *base)
     free(t);
 }
 
-/* What `usable` says is all. */
-static void local_report(const struct transport_config *config, transport_line *line, void *to)
-{
-    (void)config, (void)line, (void)to;
-}
-
-static void local_forget(struct transport *base, int segment, uint64_t offset, uint64_t bytes)
-{
-    (void)base, (void)segment, (void)offset, (void)bytes; /* it holds nothing */
-}
-
-static int local_updates(struct transport *base, char *why, size_t why_size)
-{
-    (void)base;
-    snprintf(why, why_size, "on one host there is no NIC in between");
-    return 0;
-}
-
-static void local_leave_parent(struct transport *base)
-{
-    (void)base; /* it has no connections */
-}
-
 const struct transport_ops transport_local = {
     .size = sizeof(struct transport_ops),
     .version = TRANSPORT_VERSION,
@@ -324,17 +261,6 @@ const struct transport_ops transport_local = {
     .begin = local_begin,
     .post = local_post,
     .progress = local_progress,
-    .tell = local_tell,
-    .wait_fd = local_wait_fd,
-    .arm = local_arm,
-    .say = local_say,
-    .hear = local_hear,
-    .lose = local_lose,
-    .pins = local_pins,
-    .busy = local_busy,
+    .busy = local_busy, /* no .lose: memory of the dead can still be copied */
     .close = local_close,
-    .report = local_report,
-    .forget = local_forget,
-    .updates = local_updates,
-    .leave_parent = local_leave_parent,
 };

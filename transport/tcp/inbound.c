@@ -726,11 +726,13 @@ static bool serve(struct tcp *t, struct inbound *i, uint32_t events)
 void inbound_try_keys(struct tcp *t)
 {
     t->unkeyed = false;
+    for_another_pe_begin();
     for (struct inbound *i = t->served, *next; i; i = next) {
         next = i->next;
         if (i->unkeyed && !i->doomed && !(digest(t, i) && send_answers(t, i, false)))
             drop(t, i);
     }
+    for_another_pe_end();
 }
 
 static bool inbound_ready(struct tcp *t, struct stream *s, uint32_t events)

@@ -510,11 +510,6 @@ static gshmem_status_t tcp_say(struct transport *base, int pe, const void *note,
     return outbound_say((struct tcp *)base, pe, note, bytes);
 }
 
-static void tcp_hear(struct transport *base, int from, const void *note, size_t bytes)
-{
-    (void)base, (void)from, (void)note, (void)bytes; /* nobody speaks to it */
-}
-
 /* Carried out with the next round: this may be called in the middle of one. */
 static void tcp_lose(struct transport *base, int pe, gshmem_status_t status)
 {
@@ -522,12 +517,6 @@ static void tcp_lose(struct transport *base, int pe, gshmem_status_t status)
 
     (void)status;
     t->gone[pe] = t->cut = true;
-}
-
-static int tcp_pins(struct transport *base, int segment, uint64_t offset, uint64_t bytes)
-{
-    (void)base, (void)segment, (void)offset, (void)bytes;
-    return 0;
 }
 
 static int tcp_busy(struct transport *base)
@@ -577,11 +566,6 @@ static void tcp_report(const struct transport_config *config, transport_line *li
     close(fd);
 }
 
-static void tcp_forget(struct transport *base, int segment, uint64_t offset, uint64_t bytes)
-{
-    (void)base, (void)segment, (void)offset, (void)bytes; /* it holds nothing */
-}
-
 /* As long as any process has a stream's socket, the other side of it sees no end. The child's copies are not taken out
  * of the epoll set, which is the parent's too. */
 static void tcp_leave_parent(struct transport *base)
@@ -592,13 +576,6 @@ static void tcp_leave_parent(struct transport *base)
         for (uint64_t left = t->watched[i]; left; left &= left - 1)
             close(i * 64 + __builtin_ctzll(left));
     }
-}
-
-static int tcp_updates(struct transport *base, char *why, size_t why_size)
-{
-    (void)base;
-    snprintf(why, why_size, "TCP has no NIC for it");
-    return 0;
 }
 
 const struct transport_ops transport_tcp = {
@@ -615,13 +592,9 @@ const struct transport_ops transport_tcp = {
     .wait_fd = tcp_wait_fd,
     .arm = tcp_arm,
     .say = tcp_say,
-    .hear = tcp_hear,
     .lose = tcp_lose,
-    .pins = tcp_pins,
     .busy = tcp_busy,
     .close = tcp_close,
     .report = tcp_report,
-    .forget = tcp_forget,
-    .updates = tcp_updates,
     .leave_parent = tcp_leave_parent,
 };

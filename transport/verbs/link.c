@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "transport/optional.h"
 #include "transport/verbs/note.h"
 #include "transport/verbs/verbs.h"
 
@@ -155,7 +156,7 @@ bool link_say(struct verbs *v, struct link *l, const struct note *n)
         return true;
     }
     /* Any failure but a full queue is the peer's loss, of which the transport below tells. */
-    return v->below->ops->say(v->below, l->pe, text, bytes) != TRANSPORT_FULL;
+    return transport_say(v->below, l->pe, text, bytes) != TRANSPORT_FULL;
 }
 
 /* So that the peer waits for nothing more of this link's. */

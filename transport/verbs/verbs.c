@@ -8,6 +8,7 @@
 
 #include "runtime/base/descriptor.h"
 #include "runtime/base/settings.h"
+#include "transport/optional.h"
 #include "transport/verbs/cm.h"
 #include "transport/verbs/preflight.h"
 #include "transport/verbs/resolve.h"
@@ -79,7 +80,7 @@ static gshmem_status_t verbs_open(const struct transport_config *config, struct 
         status = config->fail(GSHMEM_ERR_TRANSPORT, "verbs: %s", v->nics ? strerror(errno) : why);
     for (int i = 0; i < v->nics && !status; i++)
         status = open_nic(v, &v->nic[i]);
-    if (!status && !watch(v, config->below->ops->wait_fd(config->below)))
+    if (!status && !watch(v, transport_wait_fd(config->below)))
         status = config->fail(GSHMEM_ERR_SYSTEM, "verbs: %s", strerror(errno));
     if (status) {
         verbs_close(&v->base); /* `below` stays the caller's */
@@ -96,7 +97,7 @@ static gshmem_status_t verbs_address(struct transport *base, void *address, size
 {
     struct verbs *v = (struct verbs *)base;
 
-    gshmem_status_t status = v->below->ops->address(v->below, address, capacity, bytes);
+    gshmem_status_t status = transport_address(v->below, address, capacity, bytes);
 
     return status ? status : reach_publish(v, address, capacity, bytes);
 }
@@ -186,7 +187,7 @@ static void verbs_tell(struct transport *base, int lost)
 {
     struct verbs *v = (struct verbs *)base;
 
-    v->below->ops->tell(v->below, lost);
+    transport_tell(v->below, lost);
 }
 
 static int verbs_wait_fd(struct transport *base)
@@ -220,13 +221,7 @@ static int verbs_arm(struct transport *base)
     /* what came before the notice was asked for brings none */
     v->events = 0;
     v->settled = false; /* who wakes up may have been woken by it */
-    return complete_some(v) + v->events + v->held_back + v->below->ops->arm(v->below) > 0 || !armed;
-}
-
-static gshmem_status_t verbs_say(struct transport *base, int pe, const void *note, size_t bytes)
-{
-    (void)base, (void)pe, (void)note, (void)bytes;
-    return GSHMEM_ERR_UNSUPPORTED;
+    return complete_some(v) + v->events + v->held_back + transport_arm(v->below) > 0 || !armed;
 }
 
 static void verbs_hear(struct transport *base, int from, const void *note, size_t bytes)
@@ -240,7 +235,7 @@ static void verbs_lose(struct transport *base, int pe, gshmem_status_t status)
 
     if (v->to[pe])
         link_fail(v, v->to[pe], status, NULL);
-    v->below->ops->lose(v->below, pe, status);
+    transport_lose(v->below, pe, status);
 }
 
 static int verbs_pins(struct transport *base, int segment, uint64_t offset, uint64_t bytes)
@@ -256,7 +251,7 @@ static int verbs_busy(struct transport *base)
         if (link_is_busy(l))
             return 1;
     }
-    return v->below->ops->busy(v->below);
+    return transport_busy(v->below);
 }
 
 static void verbs_close(struct transport *base)
@@ -295,7 +290,7 @@ static void verbs_forget(struct transport *base, int segment, uint64_t offset, u
     for (struct link *l = v->links; l; l = l->next)
         link_forget(l, segment, offset, bytes);
     memory_forget(v, segment, offset, bytes);
-    v->below->ops->forget(v->below, segment, offset, bytes);
+    transport_forget(v->below, segment, offset, bytes);
 }
 
 static int verbs_updates(struct transport *base, char *why, size_t why_size)
@@ -308,7 +303,7 @@ static void verbs_leave_parent(struct transport *base)
 {
     struct verbs *v = (struct verbs *)base;
 
-    v->below->ops->leave_parent(v->below);
+    transport_leave_parent(v->below);
 }
 
 const struct transport_ops gshmem_transport = {
@@ -325,7 +320,6 @@ const struct transport_ops gshmem_transport = {
     .tell = verbs_tell,
     .wait_fd = verbs_wait_fd,
     .arm = verbs_arm,
-    .say = verbs_say,
     .hear = verbs_hear,
     .lose = verbs_lose,
     .pins = verbs_pins,
