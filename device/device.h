@@ -246,7 +246,7 @@ struct device_ops {
     void (*window_drop)(struct device *d, struct device_heap_map *map, uint64_t offset, uint64_t bytes);
     /* As heap_open, of a PE of another host: an `own` of NULL, and nothing logged, where it is not in the
      * domain that this one is in. Pieces follow by their handles, without descriptors. */
-    gshmem_status_t (*heap_open_afar)(struct device *d, const struct device_card *card, uint64_t limit,
+    gshmem_status_t (*heap_open_remote)(struct device *d, const struct device_card *card, uint64_t limit,
                                       uint64_t window, struct device_heap_map *map);
 
     /* Whether calls that stream_call was given are still to be made: on streams, or in graphs that were

@@ -1,22 +1,22 @@
 /* Who has left the job, and what the others wait for in vain.
  *
  * A PE that leaves meets all others in a collective of its own, COLLECTIVE_FINALIZE, and serves their puts and gets
- * until they come, too. Its notes tell the PEs of its host that it has left, and how, and which rounds of their
- * teams it has come to before. Who waits on another host finds the same in PE 0's table of those who have left,
+ * until they come, too. Its notes tell the PEs of its node that it has left, and how, and which rounds of their
+ * teams it has come to before. Who waits on another node finds the same in PE 0's table of those who have left,
  * and then in the notes of these. Both sides begin to talk to PE 0 when they have waited for a while, and one PE
- * of each host does: so a job that ends at once, or waits for a moment, sends nothing for this. */
+ * of each node does: so a job that ends at once, or waits for a moment, sends nothing for this. */
 #include "runtime/departures.h"
 
 #include <stdlib.h>
 
 #include "device/device.h"
-#include "runtime/collectives/far.h"
+#include "runtime/collectives/internode.h"
 #include "runtime/collectives/group.h"
 #include "runtime/job.h"
 #include "runtime/proxy/kernels.h"
-#include "runtime/team/team.h"
+#include "runtime/teams/team.h"
 #include "runtime/threads.h"
-#include "runtime/wait.h"
+#include "runtime/network/wait.h"
 
 enum {
     TELL_NS = 600 * 1000 * 1000, /* how long who has left waits for the others before it tells PE 0, */
@@ -47,7 +47,7 @@ static size_t table_offset(void)
     return team_system_bytes() + kernels_system_bytes();
 }
 
-/* PE 0's, where it is on this host. */
+/* PE 0's, where it is on this node. */
 static _Atomic unsigned char *table_here(const struct job *j)
 {
     const uintptr_t system = map_mapped(&j->map, SEGMENT_SYSTEM, 0);
@@ -77,10 +77,10 @@ gshmem_status_t departures_fail(const char *call, int pe, enum departure_way way
     return status;
 }
 
-/* Those of this host have met each other first, without a word of it. */
+/* Those of this node have met each other first, without a word of it. */
 enum departure_way departures_way(int pe, uint64_t noted)
 {
-    return (enum departure_way)(job->host.index_of[pe] < 0 ? (int)noted : group_left(world(job), pe));
+    return (enum departure_way)(job->node.index_of[pe] < 0 ? (int)noted : group_left(world(job), pe));
 }
 
 /* ---- Who leaves ---- */
@@ -100,25 +100,25 @@ void departures_stop(struct job *j)
     j->told_left = NULL;
 }
 
-/* For all of this host that have left: the first of these does it. Where it fails PE 0 may be through with its own
+/* For all of this node that have left: the first of these does it. Where it fails PE 0 may be through with its own
  * finalize, or is lost, which ends more. */
 static void tell(struct job *j)
 {
     static const unsigned char way_byte[] = {0, 1, 2, 3, 4};
-    const struct host *host = &j->host;
+    const struct node *node = &j->node;
 
-    if (j->host.index_of[0] >= 0 || (!j->told_left && !(j->told_left = calloc((size_t)host->n, 1))))
+    if (j->node.index_of[0] >= 0 || (!j->told_left && !(j->told_left = calloc((size_t)node->n, 1))))
         return;
-    for (int i = 0; i < host->index; i++) {
-        if (group_left(world(j), host->pe[i]))
+    for (int i = 0; i < node->index; i++) {
+        if (group_left(world(j), node->pe[i]))
             return;
     }
-    for (int i = host->index; i < host->n; i++) {
-        int way = i == host->index ? j->leaving : group_left(world(j), host->pe[i]);
+    for (int i = node->index; i < node->n; i++) {
+        int way = i == node->index ? j->leaving : group_left(world(j), node->pe[i]);
         struct transport_request put = {.kind = TRANSPORT_PUT,
                                         .pe = 0,
                                         .segment = SEGMENT_SYSTEM,
-                                        .offset = table_offset() + (size_t)host->pe[i],
+                                        .offset = table_offset() + (size_t)node->pe[i],
                                         .local = (void *)(uintptr_t)&way_byte[way],
                                         .bytes = 1};
         if (!way || j->told_left[i])
@@ -149,7 +149,7 @@ static bool is_due(const struct wait *w, uint64_t now)
 
     const uint64_t pause = for_so_many_hosts(ASK_NS);
 
-    if (!network_is_far(job->network) || now - w->since < pause || now - asked < pause)
+    if (!network_is_needed(job->network) || now - w->since < pause || now - asked < pause)
         return false;
     asked = now;
     return true;
@@ -171,11 +171,11 @@ static unsigned char *ask(struct job *j, const char *call)
     return NULL;
 }
 
-/* Whether another PE of this host waits in the same round, and asks for both. */
+/* Whether another PE of this node waits in the same round, and asks for both. */
 static bool other_asks(const struct group *g)
 {
     for (int i = 0; i < g->my; i++) {
-        if (job->host.index_of[g->pe[i]] >= 0 && group_has_come(g, i))
+        if (job->node.index_of[g->pe[i]] >= 0 && group_has_come(g, i))
             return true;
     }
     return false;
@@ -190,7 +190,7 @@ static gshmem_status_t check_away(const struct wait *w, const struct group *g)
     for (int i = 0; table && i < g->n && !status; i++) {
         int pe = g->pe[i];
         uint64_t word;
-        if (table[pe] && job->host.index_of[pe] < 0 &&
+        if (table[pe] && job->node.index_of[pe] < 0 &&
             fetch(job, pe, group_word_offset(g), &word, sizeof word, w->what) == GSHMEM_OK &&
             group_cannot_come(g, word))
             status = departures_fail(w->what, pe, (enum departure_way)table[pe]);
@@ -199,11 +199,11 @@ static gshmem_status_t check_away(const struct wait *w, const struct group *g)
     return status;
 }
 
-/* Members on this host, in a round that is under way. */
+/* Members on this node, in a round that is under way. */
 static gshmem_status_t check_here(const struct wait *w, const struct group *g)
 {
     for (int i = 0; i < g->n; i++) {
-        if (job->host.index_of[g->pe[i]] < 0)
+        if (job->node.index_of[g->pe[i]] < 0)
             continue;
         int way = group_left(world(job), g->pe[i]);
         if (way && group_cannot_come(g, group_word(g, i)))
@@ -220,11 +220,11 @@ static gshmem_status_t check_team(const struct wait *w, uint64_t now)
 
     if (group_under_way(g))
         status = check_here(w, g);
-    else if (g->far && group_under_way(far_neighbours(g)))
-        return check_here(w, far_neighbours(g));
+    else if (g->internode && group_under_way(internode_neighbours(g)))
+        return check_here(w, internode_neighbours(g));
     else
         return GSHMEM_OK;
-    return !status && g->far && is_due(w, now) ? check_away(w, g) : status;
+    return !status && g->internode && is_due(w, now) ? check_away(w, g) : status;
 }
 
 /* By the last wait for one PE. */
@@ -237,7 +237,7 @@ static gshmem_status_t check_one(const struct wait *w, uint64_t now)
 {
     int way = LEFT_NOT;
 
-    if (job->host.index_of[w->only] >= 0) {
+    if (job->node.index_of[w->only] >= 0) {
         way = group_left(world(job), w->only);
     } else if (is_due(w, now)) {
         unsigned char *table = ask(job, w->what);
@@ -254,20 +254,20 @@ static gshmem_status_t check_one(const struct wait *w, uint64_t now)
 /* Whether all other PEs are known to have left; those of other hosts are asked about now and then. */
 static bool all_have_left(const struct wait *w, uint64_t now)
 {
-    const struct host *host = &job->host;
+    const struct node *node = &job->node;
     unsigned char *table;
     bool all = true;
 
-    for (int i = 0; i < host->n; i++) {
-        if (i != host->index && !group_left(world(job), host->pe[i]))
+    for (int i = 0; i < node->n; i++) {
+        if (i != node->index && !group_left(world(job), node->pe[i]))
             return false;
     }
-    if (host->n == job->n_pes)
+    if (node->n == job->n_pes)
         return true;
     if (!is_due(w, now) || !(table = ask(job, w->what)))
         return false;
     for (int pe = 0; all && pe < job->n_pes; pe++)
-        all = table[pe] || host->index_of[pe] >= 0;
+        all = table[pe] || node->index_of[pe] >= 0;
     free(table);
     return all;
 }
@@ -320,7 +320,7 @@ gshmem_status_t departures_check(const struct wait *w, uint64_t now)
     if (!job->team[GSHMEM_TEAM_WORLD] || w->team < 0 || w->team >= TEAM_MAX || !job->team[w->team])
         return GSHMEM_OK;
     if (job->leaving) {
-        if (network_is_far(job->network) && now - w->since >= for_so_many_hosts(TELL_NS))
+        if (network_is_needed(job->network) && now - w->since >= for_so_many_hosts(TELL_NS))
             tell(job);
         return GSHMEM_OK;
     }
@@ -362,7 +362,7 @@ static bool note_table(struct job *j, struct departures_watch *w)
     if (!here && (pending_any(&w->pending) || !w->asked))
         return false;
     for (int pe = 0; pe < j->n_pes; pe++) {
-        if (j->host.index_of[pe] < 0)
+        if (j->node.index_of[pe] < 0)
             news |= note(w, pe, here ? atomic_load_explicit(&here[pe], memory_order_acquire) : w->table[pe]);
     }
     return news;
@@ -386,11 +386,11 @@ bool departures_watch_look(struct job *j, struct departures_watch *w, bool asks,
 
     if (!w->way || j->leaving || !j->team[GSHMEM_TEAM_WORLD])
         return false;
-    for (int i = 0; i < j->host.n; i++) {
-        if (i != j->host.index)
-            news |= note(w, j->host.pe[i], group_left(world(j), j->host.pe[i]));
+    for (int i = 0; i < j->node.n; i++) {
+        if (i != j->node.index)
+            news |= note(w, j->node.pe[i], group_left(world(j), j->node.pe[i]));
     }
-    if (!network_is_far(j->network))
+    if (!network_is_needed(j->network))
         return news;
     news |= note_table(j, w);
     if (asks && !table_here(j) && now - w->asked >= ASK_NS && !pending_any(&w->pending)) {

@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 #include "gshmem/status.h"
-#include "runtime/network.h"
+#include "runtime/network/network.h"
 
-struct host;
+struct node;
 struct job;
 struct wait;
 

@@ -9,7 +9,7 @@
 #include "runtime/base/module.h"
 #include "runtime/base/settings.h"
 #include "runtime/job.h"
-#include "runtime/nics.h"
+#include "runtime/network/nics.h"
 #include "runtime/proxy/modules.h"
 #include "runtime/ranges.h"
 
@@ -149,7 +149,7 @@ void device_nearest_interfaces(int index, char *list, size_t size)
 gshmem_status_t device_start(struct job *j)
 {
     int64_t asked = settings_number(SETTING_DEVICE);
-    struct device_config config = device_config_of(j->host.index, j->bootstrap->n_hosts > 1);
+    struct device_config config = device_config_of(j->node.index, j->bootstrap->n_hosts > 1);
     bool kernels = modules_any("cuda");
     gshmem_status_t status;
 

@@ -7,7 +7,7 @@
 
 #include "device/device.h"
 #include "runtime/job.h"
-#include "runtime/nics.h"
+#include "runtime/network/nics.h"
 
 enum { FLUSH_AUTO, FLUSH_ON, FLUSH_OFF }; /* the choices of GSHMEM_CUDA_FLUSH */
 
@@ -25,7 +25,7 @@ static inline gshmem_status_t device_settle(void)
 /* The network interfaces that are nearest to the GPU that this PE would take, with commas; "": there is no
  * GPU, or it cannot be told. */
 void device_nearest_interfaces(int index, char *list, size_t size);
-/* Where the PE with this index on its host is, as far as NICs are concerned; `kernels`: whether a
+/* Where the PE with this index on its node is, as far as NICs are concerned; `kernels`: whether a
  * program has such for GPUs. *nodes: of the machine's memory, how many there are. */
 void device_find_center(int index, bool kernels, struct nic_center *center, int *nodes);
 
@@ -33,7 +33,7 @@ void device_find_center(int index, bool kernels, struct nic_center *center, int 
 const struct device_ops *device_find_cuda(char *why, size_t why_size);
 /* How NICs are to get at memory of the GPU that has been reported on, and why. */
 enum nic_way device_nic_way(const struct device_report *r, char *why, size_t why_size);
-/* What a device is asked for, for the PE with this index on its host. */
+/* What a device is asked for, for the PE with this index on its node. */
 struct device_config device_config_of(int index, bool hosts);
 
 #endif

@@ -14,14 +14,14 @@
 #include "runtime/base/alike.h"
 #include "runtime/base/settings.h"
 #include "runtime/collectives/collectives.h"
-#include "runtime/collectives/far.h"
+#include "runtime/collectives/internode.h"
 #include "runtime/collectives/group.h"
-#include "runtime/context.h"
+#include "runtime/operations/context.h"
 #include "runtime/departures.h"
 #include "runtime/device.h"
-#include "runtime/home.h"
+#include "runtime/node/affinity.h"
 #include "runtime/job.h"
-#include "runtime/lock.h"
+#include "runtime/operations/lock.h"
 #include "runtime/memory/device_heap.h"
 #include "runtime/memory/heap.h"
 #include "runtime/memory/map_fill.h"
@@ -30,9 +30,9 @@
 #include "runtime/memory/registration.h"
 #include "runtime/memory/symmetric.h"
 #include "runtime/proxy/kernels.h"
-#include "runtime/stream.h"
-#include "runtime/team/team.h"
-#include "runtime/wait.h"
+#include "runtime/streams/stream.h"
+#include "runtime/teams/team.h"
+#include "runtime/network/wait.h"
 
 /* Recursive: what is loaded while a job begins may bring kernels. */
 static pthread_mutex_t init_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
@@ -61,7 +61,7 @@ static void free_job(struct job *j)
     device_heap_stop(j);
     device_stop(j);
     place_end(j);
-    host_stop(&j->host);
+    node_stop(&j->node);
     map_close(&j->map);
     job_forget_blobs(j);
     pthread_mutex_destroy(&j->fetching);
@@ -85,7 +85,7 @@ static void launcher_lost(const char *why)
     signal(SIGPIPE, SIG_IGN); /* who read what this process writes has gone as well */
     log_error("%s: it has died, and this PE ends", why);
     if (quiet)
-        host_abort(&job->host, job->pe, 1, why);
+        node_abort(&job->node, job->pe, 1, why);
     _exit(1);
 }
 
@@ -126,7 +126,7 @@ static void let_go_of_starter(struct bootstrap *b)
 
 /* Whether all hosts are on one machine, and whether each has CPUs of its own there: the first and the last
  * PE speak for those between them, so that this costs the same in any job, and all come to the same. It
- * decides how PEs wait, and how those of a host meet. */
+ * decides how PEs wait, and how those of a node meet. */
 static gshmem_status_t compare_machines(struct job *j, uint64_t own, const struct job_blob *first)
 {
     bool one_machine = j->bootstrap->one_machine;
@@ -137,14 +137,14 @@ static gshmem_status_t compare_machines(struct job *j, uint64_t own, const struc
         return GSHMEM_OK;
     if ((status = job_fetch(j, j->n_pes - 1, &last)) || (!one_machine && last.machine != own))
         return status;
-    j->host.apart = first->cpus != last.cpus;
+    j->node.apart = first->cpus != last.cpus;
     if (!one_machine)
-        host_join_machine(&j->host, j->bootstrap);
+        node_join_machine(&j->node, j->bootstrap);
     return GSHMEM_OK;
 }
 
 /* This PE has nothing to tell the others, who are on their way to the fence: it comes there with an empty blob, so that
- * they do not wait; and tells the lowest PE of its host, which waits for it next. */
+ * they do not wait; and tells the lowest PE of its node, which waits for it next. */
 static gshmem_status_t exchange_failure(struct job *j, gshmem_status_t status)
 {
     struct bootstrap *b = j->bootstrap;
@@ -152,9 +152,9 @@ static gshmem_status_t exchange_failure(struct job *j, gshmem_status_t status)
     char text[512];
 
     snprintf(text, sizeof text, "%s", last_error_text());
-    if (!b->ops->publish(b, "", 0) && !b->ops->fence(b) && j->host.pe && j->host.index > 0 &&
-        !job_fetch(j, j->host.pe[0], &leader))
-        rendezvous_tell_failure(&leader.rendezvous, j->host.index);
+    if (!b->ops->publish(b, "", 0) && !b->ops->fence(b) && j->node.pe && j->node.index > 0 &&
+        !job_fetch(j, j->node.pe[0], &leader))
+        rendezvous_tell_failure(&leader.rendezvous, j->node.index);
     return fail_silently(status, "%s", text);
 }
 
@@ -164,25 +164,25 @@ static gshmem_status_t exchange(struct job *j, const gshmem_uniqueid_t *uid,
                                 struct rendezvous_address *leader)
 {
     struct bootstrap *b = j->bootstrap;
-    struct job_blob own = {.machine = host_machine(), .cpus = host_cpus_digest()};
+    struct job_blob own = {.machine = node_machine(), .cpus = node_cpus_digest()};
     struct job_blob theirs;
     bool alone = b->n_hosts == 1;
     gshmem_status_t status;
     size_t bytes = 0;
 
-    if ((status = host_open(&j->host, b, &own.rendezvous)) || (status = data_find(&j->data)) ||
+    if ((status = node_open(&j->node, b, &own.rendezvous)) || (status = data_find(&j->data)) ||
         (status = network_open(j, uid, own.transport, sizeof own.transport, &bytes, own.public_key)))
         return exchange_failure(j, status);
     own.data_segments = (uint32_t)j->data.n;
     own.data_digest = j->data.digest;
     own.transport_bytes = (uint32_t)bytes;
     bytes += offsetof(struct job_blob, transport);
-    if (alone && j->host.index != 0)
+    if (alone && j->node.index != 0)
         bytes = 0; /* nobody will ask */
     if ((status = b->ops->publish(b, &own, bytes)) || (status = b->ops->fence(b)))
         return status;
     theirs = own;
-    if (j->host.index != 0 && (status = job_fetch(j, j->host.pe[0], &theirs)))
+    if (j->node.index != 0 && (status = job_fetch(j, j->node.pe[0], &theirs)))
         return status;
     *leader = theirs.rendezvous;
     if (!alone && (status = job_fetch(j, 0, &theirs)))
@@ -190,10 +190,10 @@ static gshmem_status_t exchange(struct job *j, const gshmem_uniqueid_t *uid,
     return alone ? GSHMEM_OK : compare_machines(j, own.machine, &theirs);
 }
 
-/* Moves the program's variables into the memory that the host shares. */
+/* Moves the program's variables into the memory that the node shares. */
 static gshmem_status_t share_data(struct job *j)
 {
-    const struct host_layout *layout = &j->host.layout;
+    const struct node_layout *layout = &j->node.layout;
     gshmem_status_t status = GSHMEM_OK;
 
     if (j->data.bytes > layout->data_bytes) {
@@ -203,8 +203,8 @@ static gshmem_status_t share_data(struct job *j)
         j->data = (struct data_segments){.n = 0};
     }
     for (int i = 0; i < j->data.n && !status; i++)
-        status = data_share(&j->data.segment[i], j->host.fd,
-                            host_data_offset(layout, j->host.index) + j->data.segment[i].offset);
+        status = data_share(&j->data.segment[i], j->node.fd,
+                            node_data_offset(layout, j->node.index) + j->data.segment[i].offset);
     return status;
 }
 
@@ -212,11 +212,11 @@ static void tell(const struct job *j)
 {
     log_info("PE %d of %d, %d on this host (%d CPUs%s), started by %s; heap up to %zu MiB; %d "
              "segments of program data, %zu KiB",
-             j->pe, j->n_pes, j->host.n, j->host.cpus,
-             !j->host.crowded    ? ""
-             : j->host.contained ? ", which PEs of all hosts share"
+             j->pe, j->n_pes, j->node.n, j->node.cpus,
+             !j->node.oversubscribed    ? ""
+             : j->node.contained ? ", which PEs of all hosts share"
                                  : ", so PEs share them",
-             j->bootstrap->ops->name, (size_t)j->host.layout.heap_bytes >> 20, j->data.n,
+             j->bootstrap->ops->name, (size_t)j->node.layout.heap_bytes >> 20, j->data.n,
              j->data.bytes >> 10);
 }
 
@@ -228,12 +228,12 @@ static gshmem_status_t join(struct job *j, const gshmem_uniqueid_t *uid)
 
     if ((status = exchange(j, uid, &leader)))
         return status;
-    wait_calibrate(j->host.crowded, network_is_far(j->network), j->host.contained);
-    if ((status = host_share(&j->host, &leader)) || (status = share_data(j)) ||
+    wait_calibrate(j->node.oversubscribed, network_is_needed(j->network), j->node.contained);
+    if ((status = node_share(&j->node, &leader)) || (status = share_data(j)) ||
         (status = device_start(j)) || (status = device_heap_prepare(j)) ||
-        (status = host_join(&j->host, j->pe, (uint32_t)j->data.n, j->data.digest)))
+        (status = node_join(&j->node, j->pe, (uint32_t)j->data.n, j->data.digest)))
         return status;
-    wait_calibrate(j->host.crowded, network_is_far(j->network), j->host.contained); /* now agreed */
+    wait_calibrate(j->node.oversubscribed, network_is_needed(j->network), j->node.contained); /* now agreed */
     if ((status = map_fill(j)) || (status = place_heap(j)) || (status = device_heap_start(j)) ||
         (status = network_start(j)) || (status = team_start(j)))
         return status;
@@ -267,7 +267,7 @@ static gshmem_status_t start_job(const gshmem_init_attr_t *attr)
                       .n_pes = b->n_pes,
                       .thread_level = attr->thread_level,
                       .bootstrap = b,
-                      .host = {.fd = -1, .rendezvous.fd = -1}};
+                      .node = {.fd = -1, .rendezvous.fd = -1}};
     pthread_mutex_init(&j->lock, NULL);
     pthread_mutex_init(&j->fetching, NULL);
     job = j; /* waits look at it */
@@ -276,14 +276,14 @@ static gshmem_status_t start_job(const gshmem_init_attr_t *attr)
     if (status) {
         /* The others may be through with their own start-up, and would wait for this PE. */
         network_fail(j);
-        host_fail(&j->host, j->pe);
+        node_fail(&j->node, j->pe);
         context_stop(j);
         job = NULL;
         free_job(j);
         let_go_of_starter(b);
         return status;
     }
-    home_find(&j->host, b);
+    affinity_begin(&j->node, b);
     tell(j);
     given_status = -1;
     return GSHMEM_OK;
@@ -298,7 +298,7 @@ static void let_others_say(const struct job *j)
     const struct timespec moment = {.tv_nsec = 2000000};
     int status;
 
-    for (int i = 0; i < 500 && !host_exit_status(&j->host, &status); i++)
+    for (int i = 0; i < 500 && !node_exit_status(&j->node, &status); i++)
         nanosleep(&moment, NULL);
 }
 
@@ -311,7 +311,7 @@ static void let_words_arrive(const struct job *j)
     for (int i = 0; i < 2000 && !arrived; i++) {
         arrived = true;
         for (int t = 0; t < TEAM_MAX; t++)
-            arrived &= !j->team[t] || !j->team[t]->group->far || far_has_told(j->team[t]->group);
+            arrived &= !j->team[t] || !j->team[t]->group->internode || internode_has_told(j->team[t]->group);
         if (!arrived)
             nanosleep(&moment, NULL);
     }
@@ -330,7 +330,7 @@ static gshmem_status_t leave_job(struct job *j, enum departure_way way)
     if (met) { /* it has not met the others, and they must not wait for it */
         let_words_arrive(j);
         network_fail(j);
-        host_fail(&j->host, j->pe);
+        node_fail(&j->node, j->pe);
     }
     status = status ? status : met;
     kernels_retire(j);
@@ -358,7 +358,7 @@ static void end_job(struct job *j)
     struct bootstrap *b = j->bootstrap;
 
     stay_where_it_ends_elsewhere();
-    host_exit_status(&j->host, &given_status);
+    node_exit_status(&j->node, &given_status);
     network_stop(j); /* before the contexts: what could not be completed ends in them */
     context_stop(j);
     job = NULL;
@@ -372,7 +372,7 @@ static void end_job(struct job *j)
 static void end_job_but_for_threads(struct job *j)
 {
     network_rest(j);
-    host_leave(&j->host);
+    node_leave(&j->node);
     pthread_mutex_lock(&j->fetching); /* nobody asks the starter any more */
     job_end_with_process(j);
     let_go_of_starter(j->bootstrap);
@@ -392,7 +392,7 @@ static void leave_badly(int status, const char *why)
 {
     job_begin_to_end();
     log_error("%s", why);
-    host_abort(&job->host, job->pe, job_exit_code(status), why);
+    node_abort(&job->node, job->pe, job_exit_code(status), why);
     job->bootstrap->ops->abort(job->bootstrap, job_exit_code(status), why);
 }
 
@@ -445,8 +445,8 @@ static bool in_the_middle(struct job *j, char *why, size_t size)
     for (int i = 0; i < TEAM_MAX && !call; i++) {
         const struct group *g = j->team[i] ? j->team[i]->group : NULL;
         call = g ? group_under_way(g) : NULL;
-        if (g && !call && g->far) /* neighbours meet alone, too */
-            call = group_under_way(far_neighbours(g));
+        if (g && !call && g->internode) /* neighbours meet alone, too */
+            call = group_under_way(internode_neighbours(g));
     }
     if (!call && (!network_can_enter(j) || !can_fetch(j)))
         call = "a call that uses the network";
@@ -466,7 +466,7 @@ static void at_exit(int status, void *unused)
     if (getpid() != owner)
         return;
     if (status != 0 && job) {
-        if (host_exit_status(&job->host, &status))
+        if (node_exit_status(&job->node, &status))
             exit_at_once(status);
         snprintf(why, sizeof why, "PE %d exited with status %d before gshmem_finalize", job->pe,
                  status);
@@ -476,7 +476,7 @@ static void at_exit(int status, void *unused)
         return;
     }
     pthread_mutex_lock(&init_lock); /* another thread may be in gshmem_init or gshmem_finalize */
-    if (job && host_exit_status(&job->host, &status)) /* the job has been given one, which does not change any more, */
+    if (job && node_exit_status(&job->node, &status)) /* the job has been given one, which does not change any more, */
         exit_at_once(status);
     if (!job && status == 0 && given_status >= 0) /* also where it was finalized after that, and main takes no notice */
         exit_at_once(given_status);

@@ -128,8 +128,8 @@ void job_abort(int exit_status, const char *why)
     job_begin_to_end();
     keep_printed();
     if (job && !job_is_over(job)) {
-        host_abort(&job->host, job->pe, exit_status, why);
-        host_exit_status(&job->host, &exit_status); /* the first to end the job gives its status */
+        node_abort(&job->node, job->pe, exit_status, why);
+        node_exit_status(&job->node, &exit_status); /* the first to end the job gives its status */
         job->bootstrap->ops->abort(job->bootstrap, exit_status, why);
     }
     _exit(exit_status);

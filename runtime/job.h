@@ -12,12 +12,12 @@
 #include "bootstrap/bootstrap.h"
 #include "gshmem.h"
 #include "runtime/base/log.h"
-#include "runtime/host.h"
-#include "runtime/keys.h"
+#include "runtime/node/node.h"
+#include "runtime/network/keys.h"
 #include "runtime/memory/data.h"
 #include "runtime/memory/map.h"
-#include "runtime/network.h"
-#include "runtime/nics.h"
+#include "runtime/network/network.h"
+#include "runtime/network/nics.h"
 
 struct job_blob;
 struct team;
@@ -42,10 +42,10 @@ struct job {
     int thread_level;
     atomic_bool own_memory; /* operations of this PE on itself take memory that is not symmetric, too */
     struct bootstrap *bootstrap; /* outlives the job object */
-    struct host host;            /* the PEs on this machine and the memory they share */
+    struct node node;            /* the PEs on this machine and the memory they share */
     struct network *network;     /* to PEs on other hosts, and what kernels ask of any */
     struct kernels *kernels;     /* what they see of the job; NULL where no module has kernels */
-    struct heap *heap;           /* what is allocated in the symmetric heap in host memory */
+    struct heap *heap;           /* what is allocated in the symmetric heap in node memory */
     struct device *device;       /* where kernels run */
     enum nic_way nic_way;        /* how NICs get at its memory, where that is its own, */
     bool flushes;                /* and whether what they write there is flushed before kernels use it */
@@ -67,20 +67,20 @@ struct job {
     struct context *left_contexts; /* and those it has destroyed, with something still under way */
     atomic_bool over;             /* the process ends, and what it has mapped stays until then: job_stay */
     atomic_int leaving;           /* this PE leaves: an enum departure_way, */
-    bool *told_left;              /* and has told PE 0 of those on its host that do; departures.c */
+    bool *told_left;              /* and has told PE 0 of those on its node that do; departures.c */
     struct lock_turn *turns;      /* threads of this PE that have, or wait for, a lock: lock.c */
-    struct job_blob *_Atomic *blob; /* [PE]: those fetched from the starter; NULL where all PEs are on one host */
+    struct job_blob *_Atomic *blob; /* [PE]: those fetched from the starter; NULL where all PEs are on one node */
     pthread_mutex_t fetching;       /* held while the starter is asked, which may take its time */
     pthread_mutex_t lock;         /* teams, contexts, turns and allocation; never held while waiting */
 };
 
 /* What a PE publishes at start-up. Only as much of it as is used is sent: `transport` is the end. */
 struct job_blob {
-    struct rendezvous_address rendezvous; /* of the leader of its host */
-    unsigned char public_key[X25519_BYTES]; /* keys.h; zero where the job is on one host */
-    uint64_t data_digest;                 /* as in host_member */
-    uint64_t machine;                     /* host_machine, */
-    uint64_t cpus;                        /* host_cpus_digest */
+    struct rendezvous_address rendezvous; /* of the leader of its node */
+    unsigned char public_key[X25519_BYTES]; /* keys.h; zero where the job is on one node */
+    uint64_t data_digest;                 /* as in node_member */
+    uint64_t machine;                     /* node_machine, */
+    uint64_t cpus;                        /* node_cpus_digest */
     uint32_t data_segments;
     uint32_t transport_bytes;
     unsigned char transport[TRANSPORT_ADDRESS_MAX];

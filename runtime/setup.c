@@ -1,8 +1,8 @@
 /* Questions about the job: who am I, who can be reached, which version is this. */
 #include <stdio.h>
 
-#include "runtime/context.h"
-#include "runtime/team/team.h"
+#include "runtime/operations/context.h"
+#include "runtime/teams/team.h"
 
 int gshmem_my_pe(void)
 {

@@ -146,8 +146,8 @@ cuda_result cuda_export(struct cuda *c, cuda_piece piece, struct device_piece *o
 cuda_result cuda_import(struct cuda *c, const struct device_piece *given, cuda_piece *piece);
 int cuda_handle_type(const struct cuda *c);
 /* The same for PEs of other hosts, where this one is in a domain: memory of the heap, which is made for it. */
-cuda_result cuda_export_afar(struct cuda *c, cuda_piece piece, struct device_piece *out);
-cuda_result cuda_import_afar(struct cuda *c, const struct device_piece *given, cuda_piece *piece);
+cuda_result cuda_export_remote(struct cuda *c, cuda_piece piece, struct device_piece *out);
+cuda_result cuda_import_remote(struct cuda *c, const struct device_piece *given, cuda_piece *piece);
 /* How memory is made that the heap consists of. */
 struct cuda_allocation cuda_allocation_of(const struct cuda *c);
 
@@ -162,7 +162,7 @@ gshmem_status_t cuda_heap_follow(struct device *d, struct device_heap_map *map,
 uint64_t cuda_heap_shrink(struct device *d, struct device_heap_map *map, uint64_t bytes);
 void cuda_heap_close(struct device *d, struct device_heap_map *map);
 
-gshmem_status_t cuda_heap_open_afar(struct device *d, const struct device_card *card, uint64_t limit,
+gshmem_status_t cuda_heap_open_remote(struct device *d, const struct device_card *card, uint64_t limit,
                                     uint64_t window, struct device_heap_map *map);
 
 /* Whether this PE's GPU is in a domain, where there are PEs on other hosts; else c->domain stays empty. */

@@ -472,7 +472,7 @@ const struct device_ops gshmem_device = {
     .window_take = cuda_window_take,
     .window_follow = cuda_window_follow,
     .window_drop = cuda_window_drop,
-    .heap_open_afar = cuda_heap_open_afar,
+    .heap_open_remote = cuda_heap_open_remote,
     .streams_busy = cuda_streams_busy,
     .flush = cuda_flush,
 };

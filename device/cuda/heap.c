@@ -241,7 +241,7 @@ gshmem_status_t cuda_heap_open(struct device *base, const struct device_card *ca
     return GSHMEM_OK;
 }
 
-gshmem_status_t cuda_heap_open_afar(struct device *base, const struct device_card *card, uint64_t limit,
+gshmem_status_t cuda_heap_open_remote(struct device *base, const struct device_card *card, uint64_t limit,
                                     uint64_t window, struct device_heap_map *map)
 {
     struct cuda *c = cuda_of(base);
@@ -254,7 +254,7 @@ gshmem_status_t cuda_heap_open_afar(struct device *base, const struct device_car
         return GSHMEM_OK;
     if (!(h = calloc(1, sizeof *h)))
         return c->config.fail(GSHMEM_ERR_MEMORY, "cuda: out of memory");
-    *h = (struct heap){.afar = true, .gpu = -1, .reader = c->gpu, .limit = limit};
+    *h = (struct heap){.remote = true, .gpu = -1, .reader = c->gpu, .limit = limit};
     if ((status = reserve(c, h, window))) {
         free(h);
         return status;
@@ -323,7 +323,7 @@ cuda_result cuda_export(struct cuda *c, cuda_piece piece, struct device_piece *o
     return result;
 }
 
-cuda_result cuda_export_afar(struct cuda *c, cuda_piece piece, struct device_piece *out)
+cuda_result cuda_export_remote(struct cuda *c, cuda_piece piece, struct device_piece *out)
 {
     return c->domain.member && c->share != SHARE_FABRIC
                ? c->driver.export_piece(out->handle, piece, CUDA_HANDLE_FABRIC, 0)
@@ -332,12 +332,12 @@ cuda_result cuda_export_afar(struct cuda *c, cuda_piece piece, struct device_pie
 
 static gshmem_status_t export_piece(struct cuda *c, cuda_piece piece, struct device_piece *out)
 {
-    cuda_result result = cuda_export(c, piece, out), afar;
+    cuda_result result = cuda_export(c, piece, out), remote;
 
-    if (!result && (afar = cuda_export_afar(c, piece, out))) {
+    if (!result && (remote = cuda_export_remote(c, piece, out))) {
         if (out->fd >= 0)
             close(out->fd);
-        return cuda_fail(c, afar, "making memory of GPU %d known to other hosts by fabric handles", c->gpu);
+        return cuda_fail(c, remote, "making memory of GPU %d known to other hosts by fabric handles", c->gpu);
     }
     return result ? cuda_fail(c, result, "making memory of GPU %d known to other processes by %s",
                               c->gpu, cuda_share_name(c->share))
@@ -420,7 +420,7 @@ cuda_result cuda_import(struct cuda *c, const struct device_piece *given, cuda_p
     return c->driver.import_piece(piece, handle, CUDA_HANDLE_FABRIC);
 }
 
-cuda_result cuda_import_afar(struct cuda *c, const struct device_piece *given, cuda_piece *piece)
+cuda_result cuda_import_remote(struct cuda *c, const struct device_piece *given, cuda_piece *piece)
 {
     unsigned char handle[sizeof given->handle];
 
@@ -434,10 +434,10 @@ static gshmem_status_t import_piece(struct cuda *c, struct heap *h, const struct
     cuda_result result;
     cuda_piece piece;
 
-    if ((result = h->afar ? cuda_import_afar(c, given, &piece) : cuda_import(c, given, &piece)))
+    if ((result = h->remote ? cuda_import_remote(c, given, &piece) : cuda_import(c, given, &piece)))
         return cuda_fail(c, result, "taking over %llu MiB of a PE's heap by %s",
                          (unsigned long long)given->bytes >> 20,
-                         cuda_share_name(h->afar ? SHARE_FABRIC : c->share));
+                         cuda_share_name(h->remote ? SHARE_FABRIC : c->share));
     status = map_piece(c, h, piece, given->bytes);
     c->driver.release(piece);
     return status;
@@ -535,7 +535,7 @@ void cuda_heap_close(struct device *base, struct device_heap_map *map)
 
     if (!h)
         return;
-    c->domain.heaps -= h->afar;
+    c->domain.heaps -= h->remote;
     cuda_heap_shrink(base, map, 0);
     forget_far_heap(c, h);
     cuda_window_drop(base, map, 0, h->reserved);

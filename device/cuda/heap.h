@@ -11,7 +11,7 @@ struct piece {
 
 struct heap {
     bool mine;
-    bool afar;       /* of a PE of another host, in the same domain */
+    bool remote;       /* of a PE of another host, in the same domain */
     cuda_gpu gpu;    /* where the memory lies; -1: on another host */
     cuda_gpu reader; /* who may load and store: c->gpu or gpu */
     cuda_address base;

@@ -89,7 +89,7 @@ static gshmem_status_t take(struct cuda *c, struct heap *h, cuda_address at, siz
         if ((result = cuda_export(c, piece, out)))
             status = cuda_fail(c, result, "making %zu MiB at %#llx known to other processes by %s",
                                bytes >> 20, at, cuda_share_name(c->share));
-        else if (c->domain.heaps && (result = cuda_export_afar(c, piece, out)))
+        else if (c->domain.heaps && (result = cuda_export_remote(c, piece, out)))
             status = cuda_fail(c, result, "making %zu MiB at %#llx known to other hosts by fabric handles",
                                bytes >> 20, at);
         else
@@ -131,10 +131,10 @@ static gshmem_status_t import(struct cuda *c, struct heap *h, const struct devic
     cuda_result result;
     cuda_piece piece;
 
-    if ((result = h->afar ? cuda_import_afar(c, given, &piece) : cuda_import(c, given, &piece)))
+    if ((result = h->remote ? cuda_import_remote(c, given, &piece) : cuda_import(c, given, &piece)))
         return cuda_fail(c, result, "taking over %llu MiB that a PE lends to its heap by %s",
                          (unsigned long long)given->bytes >> 20,
-                         cuda_share_name(h->afar ? SHARE_FABRIC : c->share));
+                         cuda_share_name(h->remote ? SHARE_FABRIC : c->share));
     status = cuda_heap_map(c, h, piece, given->offset, given->bytes);
     c->driver.release(piece);
     return status;

@@ -18,7 +18,7 @@ static bool usable(const struct device_config *config, char *why, size_t why_siz
     return true;
 }
 
-static gshmem_status_t host_open(const struct device_config *config, struct device **out)
+static gshmem_status_t node_open(const struct device_config *config, struct device **out)
 {
     (void)config;
     *out = &the_host;
@@ -314,7 +314,7 @@ static uint64_t heap_piece(struct device *d, const struct device_heap_map *map, 
     return 0;
 }
 
-static gshmem_status_t heap_open_afar(struct device *d, const struct device_card *card, uint64_t limit,
+static gshmem_status_t heap_open_remote(struct device *d, const struct device_card *card, uint64_t limit,
                                       uint64_t window, struct device_heap_map *map)
 {
     return heap_open(d, card, limit, window, map);
@@ -417,7 +417,7 @@ const struct device_ops device_host = {
     .name = "host",
     .own_heap = false,
     .usable = usable,
-    .open = host_open,
+    .open = node_open,
     .close = host_close,
     .text = text,
     .bind = bind,
@@ -463,7 +463,7 @@ const struct device_ops device_host = {
     .window_take = window_take,
     .window_follow = window_follow,
     .window_drop = window_drop,
-    .heap_open_afar = heap_open_afar,
+    .heap_open_remote = heap_open_remote,
     .streams_busy = streams_busy,
     .flush = flush,
 };

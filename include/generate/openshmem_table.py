@@ -2,7 +2,7 @@
 and its functions without a type.
 
 From these lists come the prototypes in shmem/functions.h and pshmem's, the inline forms, the names
-without a type, and the definitions in runtime/openshmem.
+without a type, and the definitions in runtime/facades/openshmem.
 """
 
 import re
@@ -151,7 +151,7 @@ def to_all_functions():
     return result
 
 
-# ---- Without types: written by hand in runtime/openshmem ----
+# ---- Without types: written by hand in runtime/facades/openshmem ----
 
 _SET = _ACTIVE + 'long *pSync'
 

@@ -14,7 +14,7 @@
 #include "runtime/base/descriptor.h"
 
 enum {
-    KEPT_MOST = 8, /* lines of this process that the others of its host look for */
+    KEPT_MOST = 8, /* lines of this process that the others of its node look for */
     LINGER_US = 200 * 1000,
 };
 
@@ -59,9 +59,9 @@ static bool give_to_gshmemrun(int fd, const char *line, size_t prefix, size_t le
     return send(fd, &m, offsetof(struct alike_message, line) + length, MSG_DONTWAIT | MSG_NOSIGNAL) > 0;
 }
 
-/* ---- the first of this host writes ---- */
+/* ---- the first of this node writes ---- */
 
-/* A name of the job's that its PEs on this host have in common, and no other job. */
+/* A name of the job's that its PEs on this node have in common, and no other job. */
 static bool job_name(char *name, size_t size)
 {
     const char *pmix = getenv("PMIX_NAMESPACE"), *slurm = getenv("SLURM_JOB_ID"), *step = getenv("SLURM_STEP_ID");
@@ -71,7 +71,7 @@ static bool job_name(char *name, size_t size)
     else if (slurm && step)
         snprintf(name, size, "%s.%s", slurm, step);
     else if (getenv("PMI_FD"))
-        snprintf(name, size, "%d", (int)getppid()); /* hydra's proxy of this host */
+        snprintf(name, size, "%d", (int)getppid()); /* hydra's proxy of this node */
     else
         return false;
     return true;

@@ -1,6 +1,6 @@
 /* Lines that all PEs of a job are likely to have alike: of a setting that is wrong, of a call that differs. One PE's
  * is enough. Under gshmemrun the PE hands the line to gshmemrun, which writes the first at once and counts those that
- * are equal; under other launchers the first PE of a host writes it, and the others find that it did. */
+ * are equal; under other launchers the first PE of a node writes it, and the others find that it did. */
 #ifndef GSHMEM_BASE_ALIKE_H
 #define GSHMEM_BASE_ALIKE_H
 
@@ -21,7 +21,7 @@ void alike_start(void);
 /* True: somebody else has written the line, or will. False: the caller writes it. */
 bool alike_take(const char *line, size_t prefix, size_t length);
 
-/* Before a PE gives up: leaves the others of its host the time to find that it wrote their line, too. */
+/* Before a PE gives up: leaves the others of its node the time to find that it wrote their line, too. */
 void alike_linger(void);
 
 #endif

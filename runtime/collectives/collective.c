@@ -6,11 +6,11 @@
 #include "runtime/collectives/call.h"
 #include "runtime/collectives/device.h"
 #include "runtime/collectives/table.h"
-#include "runtime/context.h"
+#include "runtime/operations/context.h"
 #include "runtime/device.h"
-#include "runtime/facade.h"
+#include "runtime/facades/extensions.h"
 #include "runtime/ranges.h"
-#include "runtime/team/team.h"
+#include "runtime/teams/team.h"
 
 /* ---- What all calls begin with ---- */
 
@@ -27,7 +27,7 @@ static inline struct team *begin(struct call *c, gshmem_team_t handle)
     if (GSHMEM_UNLIKELY(!t))
         return NULL;
     c->group = t->group;
-    if (GSHMEM_UNLIKELY(t->group->broken || host_losses(&job->host) != t->group->losses) &&
+    if (GSHMEM_UNLIKELY(t->group->broken || node_losses(&job->node) != t->group->losses) &&
         group_check(t->group, c->name))
         return NULL;
     return t;
@@ -140,9 +140,9 @@ static inline gshmem_status_t find_places(struct call *c, const struct team *t, 
 static inline gshmem_status_t run(struct call *c, uint64_t hash, size_t brought)
 {
     c->signature = signature_make(c->what, hash);
-    if (GSHMEM_UNLIKELY(c->group->far != NULL))
-        return table_far_algorithm(c->what, brought)(c);
-    return table_algorithm(c->what, brought, c->group->n, c->group->crowded)(c);
+    if (GSHMEM_UNLIKELY(c->group->internode != NULL))
+        return table_internode_algorithm(c->what, brought)(c);
+    return table_algorithm(c->what, brought, c->group->n, c->group->oversubscribed)(c);
 }
 
 /* a * b, and *product on no overflow: sizes beyond memory are refused as what they are. */

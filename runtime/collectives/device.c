@@ -3,8 +3,8 @@
 #include <time.h>
 
 #include "device/device.h"
-#include "runtime/team/team.h"
-#include "runtime/wait.h"
+#include "runtime/teams/team.h"
+#include "runtime/network/wait.h"
 
 /* A kernel that cannot go on ends by the failure word that the proxy sets, and is waited for until
  * then: it may still write to objects of the call's. */

@@ -7,11 +7,11 @@
 
 #include "gshmem.h"
 #include "runtime/base/log.h"
-#include "runtime/collectives/far.h"
+#include "runtime/collectives/internode.h"
 #include "runtime/collectives/table.h"
 #include "runtime/departures.h"
 #include "runtime/job.h"
-#include "runtime/wait.h"
+#include "runtime/network/wait.h"
 
 static const char *const collective_name[COLLECTIVE_COUNT] = {
     [COLLECTIVE_REFUSED] = "a call with bad arguments",
@@ -39,18 +39,18 @@ struct group *group_create(int n, int my, const int *pe, int cpus)
         return NULL;
     g->n = n;
     g->my = my;
-    g->crowded = cpus > 0;
+    g->oversubscribed = cpus > 0;
     g->cpus = cpus;
     g->pe = pe;
     g->brought = NOTE_BYTES;
-    g->meet = table_meeting(n, g->crowded);
+    g->meet = table_meeting(n, g->oversubscribed);
     return g;
 }
 
 void group_destroy(struct group *g)
 {
     if (g)
-        far_free(g->far);
+        internode_free(g->internode);
     free(g);
 }
 
@@ -116,7 +116,7 @@ static gshmem_status_t refuse_broken(const struct group *g, const char *call)
 
 gshmem_status_t group_check(struct group *g, const char *call)
 {
-    const uint32_t losses = host_losses(&job->host);
+    const uint32_t losses = node_losses(&job->node);
 
     if (g->broken)
         return refuse_broken(g, call);
@@ -127,7 +127,7 @@ gshmem_status_t group_check(struct group *g, const char *call)
             continue;
         g->broken = fail(GSHMEM_ERR_PEER_DEAD, "%s on team %d: PE %d has died or cannot be reached", call,
                          g->team, g->pe[i]);
-        return g->far ? far_break_off(g, g->broken, call) : g->broken;
+        return g->internode ? internode_break_off(g, g->broken, call) : g->broken;
     }
     g->losses = losses;
     return GSHMEM_OK;
@@ -304,8 +304,8 @@ gshmem_status_t group_farewell(struct group *g, const char *call)
     gshmem_status_t status = GSHMEM_OK;
     struct wait w;
 
-    if (g->far)
-        return far_farewell(g, call);
+    if (g->internode)
+        return internode_farewell(g, call);
     for (int i = 0; i < g->n; i++) {
         if (i != g->my) /* release: pairs with the acquire below; my reads of i's block are over */
             atomic_fetch_add_explicit(&g->sync[i]->farewells, 1, memory_order_release);
@@ -370,7 +370,7 @@ void group_missing(const struct group *g, char *text, size_t size)
     for (int i = 0; i < g->n; i++) {
         uint64_t word =
             atomic_load_explicit(&g->sync[i]->note[round & 1].word, memory_order_relaxed);
-        if (word >> 32 == round || far_is_away(g, i)) /* of those nothing is known here */
+        if (word >> 32 == round || internode_is_away(g, i)) /* of those nothing is known here */
             continue;
         missing++;
         if (used + 48 >= size)

@@ -1,6 +1,6 @@
 /* A group: members whose memory is mapped here, and how they meet.
  *
- * Everything a collective does between PEs of one host is made of rounds. In a round every member
+ * Everything a collective does between PEs of one node is made of rounds. In a round every member
  * arrives with a note and leaves when all have arrived; then each may read all notes. A round is a
  * barrier, carries small data, and shows whether all members make the same call.
  *
@@ -13,19 +13,19 @@
 #include "gshmem/base.h"
 #include "runtime/collectives/sync.h"
 
-struct far;
+struct internode;
 
 struct group {
     int n;
     int my;
-    bool crowded;             /* members share CPUs, */
+    bool oversubscribed;             /* members share CPUs, */
     int cpus;                 /* so many */
     uint32_t round;           /* how many have begun; members agree on it */
     _Atomic(const char *) under_way; /* the call whose round has begun and is not over, for other threads; or NULL */
     gshmem_status_t broken;   /* why members can meet no more: one has died, or the job ended */
     uint32_t losses;          /* of the job, when this group last looked whether a member is lost */
-    struct far *far;          /* if members are on several hosts: far.h; else NULL */
-    size_t brought; /* of a note, what the coming round's readers want; for far groups, which
+    struct internode *internode;          /* if members are on several hosts: internode.h; else NULL */
+    size_t brought; /* of a note, what the coming round's readers want; for internode groups, which
                        want to know it before the note is filled in */
     gshmem_team_t team;       /* for reports */
     const int *pe;            /* [n]: PEs of the job, for reports */
@@ -78,21 +78,21 @@ gshmem_status_t meet_flat(struct group *g, uint32_t signature, const char *call)
 gshmem_status_t meet_dissemination(struct group *g, uint32_t signature, const char *call);
 gshmem_status_t meet_hub(struct group *g, uint32_t signature, const char *call);
 
-/* The same two for far groups: far.h. */
-struct note *far_note(const struct group *g);
-const struct note *far_read(const struct group *g, int i);
+/* The same two for internode groups: internode.h. */
+struct note *internode_note(const struct group *g);
+const struct note *internode_read(const struct group *g, int i);
 
-/* My note of the coming round, to be filled in before group_meet; of far groups `brought` bytes. Its
+/* My note of the coming round, to be filled in before group_meet; of internode groups `brought` bytes. Its
  * word is the round's own. */
 static inline struct note *group_note(struct group *g)
 {
-    return g->far ? far_note(g) : &g->sync[g->my]->note[(g->round + 1) & 1];
+    return g->internode ? internode_note(g) : &g->sync[g->my]->note[(g->round + 1) & 1];
 }
 
 /* A member's note of the round that is over; valid until the next group_meet. */
 static inline const struct note *group_read(const struct group *g, int i)
 {
-    return g->far ? far_read(g, i) : &g->sync[i]->note[g->round & 1];
+    return g->internode ? internode_read(g, i) : &g->sync[i]->note[g->round & 1];
 }
 
 /* For up to 64 members that meet at the hub, before group_meet: says that this one has come to the
@@ -141,14 +141,14 @@ gshmem_status_t group_explain_mismatch(struct group *g, uint32_t signature, cons
  * it can be cleaned and used by another team. */
 gshmem_status_t group_farewell(struct group *g, const char *call);
 
-/* Whether member i of the job's group, which is on this host, has come to COLLECTIVE_FINALIZE: what it says with
+/* Whether member i of the job's group, which is on this node, has come to COLLECTIVE_FINALIZE: what it says with
  * its note, or 0. */
 int group_left(const struct group *g, int i);
 /* Where, in a member's system memory, its note of this group's latest round has its word; and that of a member on
- * this host. */
+ * this node. */
 size_t group_word_offset(const struct group *g);
 uint64_t group_word(const struct group *g, int i);
-/* Whether a member on this host has come to the latest round. */
+/* Whether a member on this node has come to the latest round. */
 bool group_has_come(const struct group *g, int i);
 /* Whether a member that has left the job, and has that word, is missing in the latest round for good. */
 bool group_cannot_come(const struct group *g, uint64_t word);

@@ -88,7 +88,7 @@ static size_t size_brought_by(const struct call *c, int i)
  * whether the call can be made. */
 struct objects {
     uint64_t room; /* from dest on: nodes can have heaps of different sizes */
-    int64_t ahead; /* how far behind dest source begins */
+    int64_t ahead; /* how internode behind dest source begins */
 };
 static_assert(NOTE_BYTES % _Alignof(struct objects) == 0 && NOTE_BYTES + sizeof(struct objects) <= NOTE_ROOM,
               "they fit behind the data");
@@ -171,7 +171,7 @@ gshmem_status_t collect_sized(struct call *c)
     if ((status = call_meet(c)))
         return status;
 
-    const size_t room = g->far ? least_room(c) : c->dest.room;
+    const size_t room = g->internode ? least_room(c) : c->dest.room;
     for (int i = 0; i < g->n; i++) {
         size_t bytes = size_brought_by(c, i);
         if (bytes > room - at)
@@ -195,8 +195,8 @@ gshmem_status_t collect_sized(struct call *c)
     }
     if (largest <= NOTE_BYTES)
         return GSHMEM_OK;
-    if (g->far)
-        return collect_far(c, my_place, largest);
+    if (g->internode)
+        return internode_collect(c, my_place, largest);
     if (c->bytes > NOTE_BYTES)
         give_to_all(c, my_place, (size_t)g->n * at);
     return call_meet(c);

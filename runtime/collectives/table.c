@@ -11,11 +11,11 @@
 
 #define ANY SIZE_MAX
 enum { PAIRED_BYTES = 48 * 1024 };
-enum crowding { ALONE, CROWDED, EITHER }; /* whether each member has a CPU for itself */
+enum crowding { ALONE, OVERSUBSCRIBED, EITHER }; /* whether each member has a CPU for itself */
 
-static bool fits(enum crowding row, bool crowded)
+static bool fits(enum crowding row, bool oversubscribed)
 {
-    return row == EITHER || (row == CROWDED) == crowded;
+    return row == EITHER || (row == OVERSUBSCRIBED) == oversubscribed;
 }
 
 /* Where members share CPUs, what counts is to switch as little as possible between them. Beyond 8
@@ -25,7 +25,7 @@ static const struct {
     size_t members;
     meeting_fn *meet;
 } meetings[] = {
-    {CROWDED, ANY, meet_hub},
+    {OVERSUBSCRIBED, ANY, meet_hub},
     {ALONE, 8, meet_flat},
     {ALONE, ANY, meet_dissemination},
 };
@@ -42,67 +42,67 @@ static const struct row {
     size_t members;
     algorithm_fn *run;
 } algorithms[COLLECTIVE_COUNT][4] = {
-    [COLLECTIVE_BROADCAST] = {{CROWDED, NOTE_ROOM, ANY, broadcast_noted},
+    [COLLECTIVE_BROADCAST] = {{OVERSUBSCRIBED, NOTE_ROOM, ANY, broadcast_noted},
                               {ALONE, 2048, ANY, broadcast_noted},
                               {EITHER, ANY, ANY, broadcast_shared}},
-    [COLLECTIVE_FCOLLECT] = {{CROWDED, NOTE_BYTES, ANY, collect_noted},
+    [COLLECTIVE_FCOLLECT] = {{OVERSUBSCRIBED, NOTE_BYTES, ANY, collect_noted},
                              {ALONE, 512, ANY, collect_noted},
                              {EITHER, ANY, ANY, collect_shared}},
-    [COLLECTIVE_ALLTOALL] = {{CROWDED, NOTE_ROOM, ANY, alltoall_noted},
-                             {CROWDED, PAIRED_BYTES, 64, alltoall_paired},
+    [COLLECTIVE_ALLTOALL] = {{OVERSUBSCRIBED, NOTE_ROOM, ANY, alltoall_noted},
+                             {OVERSUBSCRIBED, PAIRED_BYTES, 64, alltoall_paired},
                              {ALONE, 512, ANY, alltoall_noted},
                              {EITHER, ANY, ANY, alltoall_shared}},
-    [COLLECTIVE_ALLTOALLS] = {{CROWDED, NOTE_BYTES, ANY, alltoalls_noted},
+    [COLLECTIVE_ALLTOALLS] = {{OVERSUBSCRIBED, NOTE_BYTES, ANY, alltoalls_noted},
                               {ALONE, 2048, ANY, alltoalls_noted},
                               {EITHER, ANY, ANY, alltoalls_shared}},
-    [COLLECTIVE_REDUCE] = {{CROWDED, NOTE_BYTES, ANY, reduce_noted},
+    [COLLECTIVE_REDUCE] = {{OVERSUBSCRIBED, NOTE_BYTES, ANY, reduce_noted},
                            {ALONE, 256, ANY, reduce_noted},
                            {EITHER, ANY, ANY, reduce_shared}},
-    [COLLECTIVE_REDUCESCATTER] = {{CROWDED, NOTE_BYTES, ANY, reducescatter_noted},
+    [COLLECTIVE_REDUCESCATTER] = {{OVERSUBSCRIBED, NOTE_BYTES, ANY, reducescatter_noted},
                                   {ALONE, 2048, ANY, reducescatter_noted},
                                   {EITHER, ANY, ANY, reducescatter_shared}},
-    [COLLECTIVE_INSCAN] = {{CROWDED, NOTE_BYTES, ANY, inscan_noted},
+    [COLLECTIVE_INSCAN] = {{OVERSUBSCRIBED, NOTE_BYTES, ANY, inscan_noted},
                            {ALONE, 2048, 2, inscan_noted},
                            {ALONE, 512, ANY, inscan_noted},
                            {EITHER, ANY, ANY, inscan_shared}},
-    [COLLECTIVE_EXSCAN] = {{CROWDED, NOTE_BYTES, ANY, exscan_noted},
+    [COLLECTIVE_EXSCAN] = {{OVERSUBSCRIBED, NOTE_BYTES, ANY, exscan_noted},
                            {ALONE, 2048, 2, exscan_noted},
                            {ALONE, 512, ANY, exscan_noted},
                            {EITHER, ANY, ANY, exscan_shared}},
 };
 static_assert(NOTE_BYTES >= 2048, "what the rows send by note fits into one");
 
-meeting_fn *table_meeting(int n, bool crowded)
+meeting_fn *table_meeting(int n, bool oversubscribed)
 {
     size_t i = 0;
 
-    while (!fits(meetings[i].crowding, crowded) || meetings[i].members < (size_t)n)
+    while (!fits(meetings[i].crowding, oversubscribed) || meetings[i].members < (size_t)n)
         i++;
     return meetings[i].meet;
 }
 
-algorithm_fn *table_algorithm(enum collective what, size_t bytes, int n, bool crowded)
+algorithm_fn *table_algorithm(enum collective what, size_t bytes, int n, bool oversubscribed)
 {
     const struct row *row = algorithms[what];
 
-    while (row->bytes < bytes || row->members < (size_t)n || !fits(row->crowding, crowded))
+    while (row->bytes < bytes || row->members < (size_t)n || !fits(row->crowding, oversubscribed))
         row++;
     return row->run;
 }
 
 /* Between hosts a round takes the network's time whatever it carries: all that fits goes by note. */
-static algorithm_fn *const far_algorithms[COLLECTIVE_COUNT][2] = {
-    [COLLECTIVE_BROADCAST] = {broadcast_far, broadcast_far},
-    [COLLECTIVE_FCOLLECT] = {fcollect_far, fcollect_far},
-    [COLLECTIVE_ALLTOALL] = {alltoall_far, alltoall_far},
-    [COLLECTIVE_ALLTOALLS] = {alltoalls_noted, alltoalls_far},
-    [COLLECTIVE_REDUCE] = {reduce_far, reduce_far},
-    [COLLECTIVE_REDUCESCATTER] = {reducescatter_noted, reducescatter_far},
-    [COLLECTIVE_INSCAN] = {inscan_noted, inscan_far},
-    [COLLECTIVE_EXSCAN] = {exscan_noted, exscan_far},
+static algorithm_fn *const internode_algorithms[COLLECTIVE_COUNT][2] = {
+    [COLLECTIVE_BROADCAST] = {internode_broadcast, internode_broadcast},
+    [COLLECTIVE_FCOLLECT] = {internode_fcollect, internode_fcollect},
+    [COLLECTIVE_ALLTOALL] = {internode_alltoall, internode_alltoall},
+    [COLLECTIVE_ALLTOALLS] = {alltoalls_noted, internode_alltoalls},
+    [COLLECTIVE_REDUCE] = {internode_reduce, internode_reduce},
+    [COLLECTIVE_REDUCESCATTER] = {reducescatter_noted, internode_reducescatter},
+    [COLLECTIVE_INSCAN] = {inscan_noted, internode_inscan},
+    [COLLECTIVE_EXSCAN] = {exscan_noted, internode_exscan},
 };
 
-algorithm_fn *table_far_algorithm(enum collective what, size_t bytes)
+algorithm_fn *table_internode_algorithm(enum collective what, size_t bytes)
 {
-    return far_algorithms[what][bytes > NOTE_BYTES];
+    return internode_algorithms[what][bytes > NOTE_BYTES];
 }

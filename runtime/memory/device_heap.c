@@ -7,7 +7,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
-#include "runtime/handover.h"
+#include "runtime/node/handover.h"
 #include "runtime/job.h"
 #include "runtime/memory/symmetric.h"
 #include "runtime/proxy/kernels.h"
@@ -23,14 +23,14 @@ static void set_mine(struct device_heap *d, uint64_t bytes)
 gshmem_status_t device_heap_failure(const struct device_heap *d, const struct news *news,
                                     const char *call)
 {
-    const struct host *host = d->host;
+    const struct node *node = d->node;
 
-    if (news[host->index].status)
-        return (gshmem_status_t)news[host->index].status;
-    for (int i = 0; i < host->n; i++) {
+    if (news[node->index].status)
+        return (gshmem_status_t)news[node->index].status;
+    for (int i = 0; i < node->n; i++) {
         if (news[i].status)
             return fail_silently((gshmem_status_t)news[i].status,
-                                 "%s: refused by PE %d, which says why", call, host->pe[i]);
+                                 "%s: refused by PE %d, which says why", call, node->pe[i]);
     }
     return GSHMEM_OK;
 }
@@ -40,7 +40,7 @@ static void shrink(struct device_heap *d, uint64_t end)
     const struct device_ops *ops = d->device->ops;
 
     d->everywhere = UINT64_MAX;
-    for (int i = 0; i < d->host->n; i++) {
+    for (int i = 0; i < d->node->n; i++) {
         if (!d->map[i].own)
             continue;
         pthread_mutex_lock(&d->pieces);
@@ -48,11 +48,11 @@ static void shrink(struct device_heap *d, uint64_t end)
         pthread_mutex_unlock(&d->pieces);
         if (left < d->everywhere)
             d->everywhere = left;
-        if (i == d->host->index)
+        if (i == d->node->index)
             set_mine(d, left);
     }
-    for (int i = 0; i < d->fars; i++)
-        ops->heap_shrink(d->device, &d->far[i].map, end);
+    for (int i = 0; i < d->remotes; i++)
+        ops->heap_shrink(d->device, &d->remote[i].map, end);
 }
 
 /* This PE's part, before the others know of it. */
@@ -63,7 +63,7 @@ static void grow_mine(struct device_heap *d, uint64_t end, struct news *mine)
         return;
     pthread_mutex_lock(&d->pieces);
     mine->status =
-        d->device->ops->heap_grow(d->device, &d->map[d->host->index], end, &mine->piece);
+        d->device->ops->heap_grow(d->device, &d->map[d->node->index], end, &mine->piece);
     pthread_mutex_unlock(&d->pieces);
     if (mine->status)
         mine->piece = (struct device_piece){.offset = d->mine, .fd = -1};
@@ -77,9 +77,9 @@ static gshmem_status_t follow_others(struct device_heap *d, struct news *news, c
     gshmem_status_t status = GSHMEM_OK;
 
     d->everywhere = d->mine;
-    for (int i = 0; i < d->host->n; i++) {
+    for (int i = 0; i < d->node->n; i++) {
         struct device_piece *piece = &news[i].piece;
-        if (i == d->host->index)
+        if (i == d->node->index)
             continue;
         piece->fd = fds[i];
         if (piece->offset + piece->bytes < d->everywhere)
@@ -94,7 +94,7 @@ static gshmem_status_t follow_others(struct device_heap *d, struct news *news, c
 
 void device_heap_close_all(const struct device_heap *d, const int *fds)
 {
-    for (int i = 0; i < d->host->n; i++) {
+    for (int i = 0; i < d->node->n; i++) {
         if (fds[i] >= 0)
             close(fds[i]);
     }
@@ -104,8 +104,8 @@ void device_heap_close_all(const struct device_heap *d, const int *fds)
 static gshmem_status_t grow(struct device_heap *d, uint64_t end, struct news *news, int *fds,
                             const char *call)
 {
-    const struct host *host = d->host;
-    struct news *mine = &news[host->index], own;
+    const struct node *node = d->node;
+    struct news *mine = &news[node->index], own;
     gshmem_status_t status;
 
     grow_mine(d, end, &own);
@@ -122,7 +122,7 @@ static gshmem_status_t grow(struct device_heap *d, uint64_t end, struct news *ne
     }
     own = (struct news){.status = follow_others(d, news, fds)};
     if (!own.status && d->everywhere >= d->system && mine->piece.offset == 0)
-        own.status = d->device->ops->fill(d->device, (void *)d->map[host->index].base, 0, d->system);
+        own.status = d->device->ops->fill(d->device, (void *)d->map[node->index].base, 0, d->system);
     if ((status = handover_exchange(&d->handover, &d->circle, call, &own, sizeof own, -1, news, fds)))
         return status;
     device_heap_close_all(d, fds);
@@ -136,8 +136,8 @@ static void undo(struct device_heap *d, uint64_t end, gshmem_status_t status, st
 {
     const struct news none = {.piece.fd = -1};
 
-    for (int i = 0; i < d->host->n; i++) {
-        if (i != d->host->index && d->map[i].own)
+    for (int i = 0; i < d->node->n; i++) {
+        if (i != d->node->index && d->map[i].own)
             d->device->ops->heap_shrink(d->device, &d->map[i], end);
     }
     if (status != GSHMEM_ERR_PEER_DEAD && status != GSHMEM_ERR_ABORTED)
@@ -147,7 +147,7 @@ static void undo(struct device_heap *d, uint64_t end, gshmem_status_t status, st
 
 gshmem_status_t device_heap_reach(struct device_heap *d, uint64_t end, const char *call)
 {
-    const size_t n = (size_t)d->host->n;
+    const size_t n = (size_t)d->node->n;
     uint64_t before = d->everywhere;
     gshmem_status_t status;
 
@@ -180,7 +180,7 @@ void device_heap_cut(struct device_heap *d, uint64_t end)
 
 gshmem_status_t device_heap_prepare(struct job *j)
 {
-    struct host_member *me = &j->host.control->member[j->host.index];
+    struct node_member *me = &j->node.control->member[j->node.index];
     uint64_t least = (uint64_t)settings_number(SETTING_HEAP_SIZE);
     uint64_t most = (uint64_t)settings_number(SETTING_HEAP_MAX);
     uint64_t system = kernels_system_bytes();
@@ -188,7 +188,7 @@ gshmem_status_t device_heap_prepare(struct job *j)
 
     if (!j->device->ops->own_heap)
         return GSHMEM_OK;
-    const size_t n = (size_t)j->host.n;
+    const size_t n = (size_t)j->node.n;
     struct device_heap *d = calloc(1, sizeof *d + n * sizeof d->map[0]);
     if (!d)
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %zu PEs", n);
@@ -200,7 +200,7 @@ gshmem_status_t device_heap_prepare(struct job *j)
     if (!d->letters || !d->letter_fds)
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %zu PEs", n);
     d->device = j->device;
-    d->host = &j->host;
+    d->node = &j->node;
     d->pes = j->n_pes;
     d->system = system;
     if ((status = handover_open(&d->handover)))
@@ -225,16 +225,16 @@ static uint64_t window_after(uint64_t limit)
 /* All have one, or none has: then the largest that all can have. */
 static gshmem_status_t agree_on_limit(const struct job *j, uint64_t *limit, uint64_t *window)
 {
-    const struct host_member *member = j->host.control->member;
+    const struct node_member *member = j->node.control->member;
 
     *limit = *window = UINT64_MAX;
-    for (int i = 0; i < j->host.n; i++) {
-        if (member[i].card.present != member[j->host.index].card.present)
+    for (int i = 0; i < j->node.n; i++) {
+        if (member[i].card.present != member[j->node.index].card.present)
             return fail(GSHMEM_ERR_MISMATCH,
                         "start-up: PE %d has its heap in GPU memory and PE %d in host memory: "
                         "GSHMEM_DEVICE=cuda, or =host, for all PEs",
-                        member[i].card.present ? j->host.pe[i] : j->pe,
-                        member[i].card.present ? j->pe : j->host.pe[i]);
+                        member[i].card.present ? j->node.pe[i] : j->pe,
+                        member[i].card.present ? j->pe : j->node.pe[i]);
         if (member[i].card.heap_most < *limit)
             *limit = member[i].card.heap_most;
         if (member[i].card.window < *window)
@@ -248,7 +248,7 @@ static struct segment segment_of(const struct job *j)
     const struct device_heap *d = j->device_heap;
 
     return (struct segment){
-        .base = d->map[d->host->index].base,
+        .base = d->map[d->node->index].base,
         .bytes = d->addresses,
         .reserved = d->system,
         .imported = symmetric_imported,
@@ -260,7 +260,7 @@ static struct segment segment_of(const struct job *j)
 
 gshmem_status_t device_heap_start(struct job *j)
 {
-    const struct host_member *member = j->host.control->member;
+    const struct node_member *member = j->node.control->member;
     struct device_heap *d = j->device_heap;
     gshmem_status_t status;
     uint64_t limit, window;
@@ -275,10 +275,10 @@ gshmem_status_t device_heap_start(struct job *j)
     d->limit = d->limit_here = limit;
     d->window = window_after(limit);
     d->addresses = d->window_end = limit + window;
-    d->circle = (struct handover_circle){j->host.n, j->host.index, &member[0].handover,
+    d->circle = (struct handover_circle){j->node.n, j->node.index, &member[0].handover,
                                          sizeof member[0], GSHMEM_TEAM_HOST};
-    for (int i = 0; i < j->host.n && !status; i++)
-        status = j->device->ops->heap_open(j->device, i == j->host.index ? NULL : &member[i].card,
+    for (int i = 0; i < j->node.n && !status; i++)
+        status = j->device->ops->heap_open(j->device, i == j->node.index ? NULL : &member[i].card,
                                            limit, window, &d->map[i]);
     if (status || (status = device_heap_reach(d, 1, "start-up")) ||
         (status = map_add(&j->map, SEGMENT_DEVICE, segment_of(j), true)))
@@ -292,14 +292,14 @@ void device_heap_leave(struct job *j)
 {
     struct device_heap *d = j->device_heap;
 
-    for (int i = 0; d && i < j->host.n; i++) {
-        if (i != j->host.index)
+    for (int i = 0; d && i < j->node.n; i++) {
+        if (i != j->node.index)
             d->device->ops->heap_close(d->device, &d->map[i]);
     }
-    for (int i = 0; d && i < d->fars; i++)
-        d->device->ops->heap_close(d->device, &d->far[i].map);
+    for (int i = 0; d && i < d->remotes; i++)
+        d->device->ops->heap_close(d->device, &d->remote[i].map);
     if (d)
-        d->fars = 0;
+        d->remotes = 0;
     if (d && d->segment)
         device_heap_enter_map(d);
 }
@@ -311,12 +311,12 @@ void device_heap_stop(struct job *j)
     if (!d)
         return;
     device_heap_leave(j);
-    d->device->ops->heap_close(d->device, &d->map[j->host.index]);
+    d->device->ops->heap_close(d->device, &d->map[j->node.index]);
     handover_close(&d->handover);
     pthread_mutex_destroy(&d->pieces);
     free(d->letters);
     free(d->letter_fds);
-    free(d->far);
+    free(d->remote);
     free(d->lent);
     free(d);
     j->device_heap = NULL;
@@ -326,7 +326,7 @@ void device_heap_stop(struct job *j)
 
 char *device_heap_base(const struct device_heap *d)
 {
-    return (char *)d->map[d->host->index].base + d->system;
+    return (char *)d->map[d->node->index].base + d->system;
 }
 
 uint64_t device_heap_limit(const struct device_heap *d)
@@ -347,10 +347,10 @@ void device_heap_meet(struct device_heap *d, uint64_t least, uint64_t most, uint
     d->segment->own_bytes = d->limit;
 }
 
-/* NULL: it is of another host, and not mapped. */
+/* NULL: it is of another node, and not mapped. */
 static const struct device_heap_map *map_of(const struct device_heap *d, int pe)
 {
-    int index = d->host->index_of[pe];
+    int index = d->node->index_of[pe];
 
     return index < 0 ? domain_map_of(d, pe) : &d->map[index];
 }
@@ -380,7 +380,7 @@ uint64_t device_heap_span(const struct device_heap *d)
 uint64_t device_heap_piece(struct device_heap *d, uint64_t offset)
 {
     pthread_mutex_lock(&d->pieces);
-    uint64_t bytes = d->device->ops->heap_piece(d->device, &d->map[d->host->index], offset);
+    uint64_t bytes = d->device->ops->heap_piece(d->device, &d->map[d->node->index], offset);
     pthread_mutex_unlock(&d->pieces);
     return bytes;
 }
@@ -396,7 +396,7 @@ uint64_t device_heap_kept(struct device_heap *d, uint64_t end)
 
 const struct device_heap_map *device_heap_mine(const struct device_heap *d)
 {
-    return &d->map[d->host->index];
+    return &d->map[d->node->index];
 }
 
 void device_heap_circle(struct device_heap *d, struct handover **handover,

@@ -1,7 +1,7 @@
 /* PEs of other hosts whose GPUs NVLink connects with this PE's: their heaps mapped here, as those of the
- * PEs of this host are, and all others left to the network.
+ * PEs of this node are, and all others left to the network.
  *
- * Pieces go by handles that are bytes, so that host memory and a collective carry them: what each PE of the
+ * Pieces go by handles that are bytes, so that node memory and a collective carry them: what each PE of the
  * job tells, all PEs get. Who cannot map another's heap at all reaches it by the network; from the first
  * piece that it could map on it has to map all, as kernels are told of heaps and not of pieces.
  *
@@ -33,7 +33,7 @@ union letter {
 
 static union letter *letter_of(const struct device_heap *d, int pe)
 {
-    return (union letter *)(void *)d->letters_afar + pe;
+    return (union letter *)(void *)d->letters_remote + pe;
 }
 
 static bool take_room(struct device_heap *d, struct job *j)
@@ -41,8 +41,8 @@ static bool take_room(struct device_heap *d, struct job *j)
     struct request r = {.word = {[REQUEST_CALL] = HEAP_MALLOC}};
     size_t offset = heap_take(&r, ((size_t)j->n_pes + 1) * sizeof(union letter), 64);
 
-    d->letters_afar = offset == HEAP_NOWHERE ? NULL : heap_base() + offset;
-    return d->letters_afar;
+    d->letters_remote = offset == HEAP_NOWHERE ? NULL : heap_base() + offset;
+    return d->letters_remote;
 }
 
 /* All PEs of the job have taken the same room, or none has. */
@@ -59,56 +59,56 @@ static gshmem_status_t tell_all(struct device_heap *d, const union letter *mine)
 bool domain_possible(const struct job *j)
 {
     static const unsigned char none[sizeof((struct device_card *)0)->domain];
-    const struct device_card *card = &j->host.control->member[j->host.index].card;
+    const struct device_card *card = &j->node.control->member[j->node.index].card;
 
     return j->device_heap && memcmp(card->domain, none, sizeof none) != 0;
 }
 
 bool domain_exists(const struct device_heap *d)
 {
-    return d->letters_afar != NULL;
+    return d->letters_remote != NULL;
 }
 
 const struct device_heap_map *domain_map_of(const struct device_heap *d, int pe)
 {
-    int low = 0, high = d->fars;
+    int low = 0, high = d->remotes;
 
     while (low < high) {
         int middle = low + (high - low) / 2;
-        if (d->far[middle].pe < pe)
+        if (d->remote[middle].pe < pe)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < d->fars && d->far[low].pe == pe ? &d->far[low].map : NULL;
+    return low < d->remotes && d->remote[low].pe == pe ? &d->remote[low].map : NULL;
 }
 
-/* Where that PE is in the domain and on another host. */
+/* Where that PE is in the domain and on another node. */
 static gshmem_status_t open_heap(struct device_heap *d, int pe)
 {
     const union letter l = *letter_of(d, pe);
     struct device_heap_map map = {.own = NULL};
-    struct far_heap *more;
+    struct remote_heap *more;
     gshmem_status_t status;
 
-    if (d->host->index_of[pe] >= 0 || !l.who.card.present || l.who.addresses < l.who.limit)
+    if (d->node->index_of[pe] >= 0 || !l.who.card.present || l.who.addresses < l.who.limit)
         return GSHMEM_OK;
-    status = d->device->ops->heap_open_afar(d->device, &l.who.card, l.who.limit,
+    status = d->device->ops->heap_open_remote(d->device, &l.who.card, l.who.limit,
                                             l.who.addresses - l.who.limit, &map);
     if (status || !map.own)
         return status;
-    if (!(more = realloc(d->far, (size_t)(d->fars + 1) * sizeof *more))) {
+    if (!(more = realloc(d->remote, (size_t)(d->remotes + 1) * sizeof *more))) {
         d->device->ops->heap_close(d->device, &map);
-        return fail(GSHMEM_ERR_MEMORY, "out of memory for %d PEs of other hosts", d->fars + 1);
+        return fail(GSHMEM_ERR_MEMORY, "out of memory for %d PEs of other hosts", d->remotes + 1);
     }
-    d->far = more;
-    more[d->fars++] = (struct far_heap){pe, map};
+    d->remote = more;
+    more[d->remotes++] = (struct remote_heap){pe, map};
     return GSHMEM_OK;
 }
 
 /* ---- What they have ---- */
 
-static gshmem_status_t follow(struct device_heap *d, struct far_heap *f, bool lent)
+static gshmem_status_t follow(struct device_heap *d, struct remote_heap *f, bool lent)
 {
     struct device_piece piece = letter_of(d, f->pe)->what.piece;
 
@@ -124,24 +124,24 @@ static void take_first_pieces(struct device_heap *d)
 {
     int kept = 0;
 
-    for (int i = 0; i < d->fars; i++) {
-        if (!follow(d, &d->far[i], false)) {
-            d->far[kept++] = d->far[i];
+    for (int i = 0; i < d->remotes; i++) {
+        if (!follow(d, &d->remote[i], false)) {
+            d->remote[kept++] = d->remote[i];
             continue;
         }
         log_info("PE %d, on another host, is in this PE's NVLink domain, and its heap cannot be mapped: the "
                  "network reaches it",
-                 d->far[i].pe);
-        d->device->ops->heap_close(d->device, &d->far[i].map);
+                 d->remote[i].pe);
+        d->device->ops->heap_close(d->device, &d->remote[i].map);
     }
-    d->fars = kept;
+    d->remotes = kept;
 }
 
 gshmem_status_t domain_start(struct job *j, const char *call)
 {
     struct device_heap *d = j->device_heap;
     union letter mine = {
-        .who = {.card = j->host.control->member[j->host.index].card, d->limit_here, d->addresses}};
+        .who = {.card = j->node.control->member[j->node.index].card, d->limit_here, d->addresses}};
     gshmem_status_t status;
 
     if (!take_room(d, j))
@@ -151,10 +151,10 @@ gshmem_status_t domain_start(struct job *j, const char *call)
         return status;
     for (int pe = 0; pe < j->n_pes && !status; pe++)
         status = open_heap(d, pe);
-    for (int i = 0; status && i < d->fars; i++)
-        d->device->ops->heap_close(d->device, &d->far[i].map);
+    for (int i = 0; status && i < d->remotes; i++)
+        d->device->ops->heap_close(d->device, &d->remote[i].map);
     if (status) { /* what it is was said; the others need not wait */
-        d->fars = 0;
+        d->remotes = 0;
         log_info("no PE of another host is mapped here: the network reaches them");
     }
     mine = (union letter){.what = {.piece = d->grown}};
@@ -162,8 +162,8 @@ gshmem_status_t domain_start(struct job *j, const char *call)
         return status;
     take_first_pieces(d);
     device_heap_enter_map(d);
-    if (d->fars)
-        log_info("the GPU memory of %d PEs of other hosts is mapped, by NVLink", d->fars);
+    if (d->remotes)
+        log_info("the GPU memory of %d PEs of other hosts is mapped, by NVLink", d->remotes);
     return kernels_show_domain(j);
 }
 
@@ -179,8 +179,8 @@ gshmem_status_t domain_follow(struct device_heap *d, bool lent, const char *call
             mine.what.piece = lent ? d->lent[i] : d->grown;
         if ((told = tell_all(d, &mine)))
             return told;
-        for (int k = 0; k < d->fars && !status; k++)
-            status = follow(d, &d->far[k], lent);
+        for (int k = 0; k < d->remotes && !status; k++)
+            status = follow(d, &d->remote[k], lent);
         more = false;
         for (int pe = 0; pe < job->n_pes; pe++)
             more |= letter_of(d, pe)->what.more != 0;
@@ -198,9 +198,9 @@ void domain_stop(struct job *j)
 {
     struct device_heap *d = j->device_heap;
 
-    if (!d || !d->letters_afar)
+    if (!d || !d->letters_remote)
         return;
-    heap_release(j, (size_t)(d->letters_afar - (char *)j->map.segment[SEGMENT_HEAP].base),
+    heap_release(j, (size_t)(d->letters_remote - (char *)j->map.segment[SEGMENT_HEAP].base),
                  ((size_t)j->n_pes + 1) * sizeof(union letter));
-    d->letters_afar = NULL;
+    d->letters_remote = NULL;
 }

@@ -7,9 +7,9 @@
  * A PE manages the memory of its own heap alone. Memory above `touched` was never handed out, or
  * was given back to the system, and reads as zero.
  *
- * Where the device has a heap of its own there are two: that one, and the one in host memory for
+ * Where the device has a heap of its own there are two: that one, and the one in node memory for
  * those who ask for it (GSHMEM_MALLOC_HOST). Where NICs make atomics there is one more, for those
- * who ask for that (GSHMEM_MALLOC_ATOMICS_REMOTE), right behind that in host memory. */
+ * who ask for that (GSHMEM_MALLOC_ATOMICS_REMOTE), right behind that in node memory. */
 #define _GNU_SOURCE
 #include "runtime/memory/heap.h"
 
@@ -25,7 +25,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
 #include "runtime/collectives/collectives.h"
-#include "runtime/facade.h"
+#include "runtime/facades/extensions.h"
 #include "runtime/job.h"
 #include "runtime/memory/allocator.h"
 #include "runtime/memory/device_heap.h"
@@ -42,10 +42,10 @@ enum {
 };
 
 struct heap {
-    pthread_mutex_t calls; /* one call at a time, also while it waits for other PEs; the host heap's */
+    pthread_mutex_t calls; /* one call at a time, also while it waits for other PEs; the node heap's */
     struct allocator *objects;
-    struct device_heap *device; /* whose memory it is; NULL: the host's, and all below is for that */
-    const struct host *host; /* whose file the memory is in */
+    struct device_heap *device; /* whose memory it is; NULL: the node's, and all below is for that */
+    const struct node *node; /* whose file the memory is in */
     size_t in_file; /* where in it */
     char *base;
     size_t limit;
@@ -62,13 +62,13 @@ struct heap {
 /* Once the heap grows beyond its first huge page; small jobs are better off with small ones. */
 static void ask_for_huge_pages(struct heap *h)
 {
-    const struct host *host = h->host;
+    const struct node *node = h->node;
 
     h->huge = false;
     /* Whoever touches a page first makes it, so ask for all heaps mapped here. If the system has
      * none to offer it says so, and nothing is lost. */
-    for (int i = 0; i < host->n; i++) {
-        char *heap = i == host->index ? h->base : host->arena + host_heap_offset(&host->layout, i);
+    for (int i = 0; i < node->n; i++) {
+        char *heap = i == node->index ? h->base : node->arena + node_heap_offset(&node->layout, i);
         if (madvise(heap + HUGE_PAGE, h->limit - HUGE_PAGE, MADV_HUGEPAGE) != 0) {
             log_info("huge pages: this system offers none for shared memory");
             return;
@@ -113,7 +113,7 @@ static bool discard(const struct heap *h, size_t begin, size_t end)
     if (first >= last)
         return true;
     return !(job && network_pins(job->network, h->base + first, last - first)) &&
-           device_arena_discard(h->host->fd, h->in_file + first, last - first) == GSHMEM_OK;
+           device_arena_discard(h->node->fd, h->in_file + first, last - first) == GSHMEM_OK;
 }
 
 /* An object was freed: the end of the heap that is no longer used goes back, and so do large
@@ -164,7 +164,7 @@ static gshmem_status_t copy(const struct heap *h, size_t to, size_t from, size_t
     return GSHMEM_OK;
 }
 
-/* Makes sure that there is memory up to that offset, on all PEs; host memory comes with its first
+/* Makes sure that there is memory up to that offset, on all PEs; node memory comes with its first
  * touch. */
 static gshmem_status_t reach(struct heap *h, size_t end, struct request *r)
 {
@@ -174,7 +174,7 @@ static gshmem_status_t reach(struct heap *h, size_t end, struct request *r)
         return GSHMEM_OK;
     uint64_t before = device_heap_everywhere(h->device);
     status = device_heap_reach(h->device, end, request_name(r));
-    if (network_is_far(job->network) && status != GSHMEM_ERR_PEER_DEAD &&
+    if (network_is_needed(job->network) && status != GSHMEM_ERR_PEER_DEAD &&
         status != GSHMEM_ERR_ABORTED) {
         /* Other hosts have grown by themselves, or have not. */
         if (status)
@@ -364,13 +364,13 @@ static gshmem_status_t decide_on_nics(uint64_t least, uint64_t most, uint64_t mi
     return can ? lower_limit(h, limit) : GSHMEM_OK;
 }
 
-/* Limits differ from host to host, and the same call must find the same place everywhere: before
+/* Limits differ from node to node, and the same call must find the same place everywhere: before
  * the first object, PEs of several hosts agree on the least. Memory of a device's is that of all or
  * of none, and so is what NICs update. */
-static gshmem_status_t meet(struct heap *host, struct heap *device, const char *call)
+static gshmem_status_t meet(struct heap *node, struct heap *device, const char *call)
 {
     char why[300];
-    const uint64_t mine[7] = {host->limit, device ? device->limit : 0,
+    const uint64_t mine[7] = {node->limit, device ? device->limit : 0,
                               device ? device_heap_addresses(device->device) : 0,
                               device && domain_possible(job), offer_nics(why, sizeof why),
                               job->nic_objects ? job->nic_objects->limit : 0,
@@ -390,7 +390,7 @@ static gshmem_status_t meet(struct heap *host, struct heap *device, const char *
                     "%s: this PE has its heap in %s memory, PEs of another host have theirs in %s "
                     "memory: GSHMEM_DEVICE=cuda, or =host, for all PEs",
                     call, device ? "GPU" : "host", device ? "host" : "GPU");
-    if (!(status = lower_limit(host, least[0])))
+    if (!(status = lower_limit(node, least[0])))
         status = decide_on_nics(least[4], most[4], mine[4], least[5], why);
     if (!status && device) {
         status = lower_limit(device, least[1]);
@@ -398,7 +398,7 @@ static gshmem_status_t meet(struct heap *host, struct heap *device, const char *
         if (!status && most[3])
             status = domain_start(job, call);
     }
-    host->met = status == GSHMEM_OK;
+    node->met = status == GSHMEM_OK;
     return status;
 }
 
@@ -682,21 +682,21 @@ static struct heap *new_heap(struct heap values)
 gshmem_status_t heap_start(struct job *j)
 {
     j->heap = new_heap((struct heap){
-        .host = &j->host,
-        .in_file = host_heap_offset(&j->host.layout, j->host.index),
+        .node = &j->node,
+        .in_file = node_heap_offset(&j->node.layout, j->node.index),
         .base = (char *)j->map.segment[SEGMENT_HEAP].base,
-        .limit = j->host.layout.heap_bytes,
+        .limit = j->node.layout.heap_bytes,
         .page = (size_t)sysconf(_SC_PAGESIZE),
-        .met = !network_is_far(j->network),
-        .huge = settings_number(SETTING_HUGE_PAGES) == 0 && j->host.layout.heap_bytes > HUGE_PAGE,
+        .met = !network_is_needed(j->network),
+        .huge = settings_number(SETTING_HUGE_PAGES) == 0 && j->node.layout.heap_bytes > HUGE_PAGE,
     });
     if (!j->heap)
         return GSHMEM_ERR_MEMORY;
-    if (j->host.layout.nic_bytes && !(j->nic_objects = new_heap((struct heap){
-                                          .host = &j->host,
-                                          .in_file = host_nic_offset(&j->host.layout, j->host.index),
+    if (j->node.layout.nic_bytes && !(j->nic_objects = new_heap((struct heap){
+                                          .node = &j->node,
+                                          .in_file = node_nic_offset(&j->node.layout, j->node.index),
                                           .base = (char *)j->map.segment[SEGMENT_NIC].base,
-                                          .limit = j->host.layout.nic_bytes,
+                                          .limit = j->node.layout.nic_bytes,
                                           .page = j->heap->page,
                                       })))
         return GSHMEM_ERR_MEMORY;

@@ -19,7 +19,7 @@ void heap_stop(struct job *j);
  * leave, and a request to fill in; NULL: there is no job, or PEs of several hosts do not fit together. */
 struct heap *heap_enter(struct request *r, enum heap_call call, size_t bytes);
 void heap_leave(void);
-/* An object in the host's memory, with the heap held: where, from its beginning, or HEAP_NOWHERE. */
+/* An object in the node's memory, with the heap held: where, from its beginning, or HEAP_NOWHERE. */
 size_t heap_take(struct request *r, size_t bytes, size_t alignment);
 void heap_release(struct job *j, size_t offset, size_t bytes);
 char *heap_base(void);

@@ -4,15 +4,15 @@
 
 static bool same_program(const struct job *j, int index)
 {
-    const struct host_member *mine = &j->host.control->member[j->host.index];
-    const struct host_member *theirs = &j->host.control->member[index];
+    const struct node_member *mine = &j->node.control->member[j->node.index];
+    const struct node_member *theirs = &j->node.control->member[index];
 
     return mine->data_segments == theirs->data_segments && mine->data_digest == theirs->data_digest;
 }
 
 static gshmem_status_t add_segments(struct job *j)
 {
-    const struct host_layout *l = &j->host.layout;
+    const struct node_layout *l = &j->node.layout;
     const struct segment system = {.bytes = l->system_bytes,
                                    .reserved = l->system_bytes,
                                    .own_bytes = l->system_bytes},
@@ -42,19 +42,19 @@ static gshmem_status_t add_segments(struct job *j)
 static void enter_peer(struct job *j, int index)
 {
     struct segment *s = j->map.segment;
-    const struct host_layout *l = &j->host.layout;
-    const uintptr_t arena = (uintptr_t)j->host.arena;
-    const int pe = j->host.pe[index];
+    const struct node_layout *l = &j->node.layout;
+    const uintptr_t arena = (uintptr_t)j->node.arena;
+    const int pe = j->node.pe[index];
 
     j->map.local[pe] = true;
-    s[SEGMENT_SYSTEM].mapped[pe] = arena + host_system_offset(l, index);
-    s[SEGMENT_HEAP].mapped[pe] = arena + host_heap_offset(l, index);
+    s[SEGMENT_SYSTEM].mapped[pe] = arena + node_system_offset(l, index);
+    s[SEGMENT_HEAP].mapped[pe] = arena + node_heap_offset(l, index);
     if (l->nic_bytes)
         s[SEGMENT_NIC].mapped[pe] = s[SEGMENT_HEAP].mapped[pe] + l->heap_bytes;
     map_learn_program(&j->map, pe, j->data.n && same_program(j, index));
     for (int i = 0; i < j->data.n && map_program(&j->map, pe) == PROGRAM_SAME; i++)
         s[SEGMENT_DATA + i].mapped[pe] =
-            arena + host_data_offset(l, index) + j->data.segment[i].offset;
+            arena + node_data_offset(l, index) + j->data.segment[i].offset;
 }
 
 gshmem_status_t map_fill(struct job *j)
@@ -64,7 +64,7 @@ gshmem_status_t map_fill(struct job *j)
 
     if (status || (status = add_segments(j)))
         return status;
-    for (int i = 0; i < j->host.n; i++)
+    for (int i = 0; i < j->node.n; i++)
         enter_peer(j, i);
     s[SEGMENT_SYSTEM].base = s[SEGMENT_SYSTEM].mapped[j->pe];
     map_move_heap(j, s[SEGMENT_HEAP].mapped[j->pe]);
@@ -79,6 +79,6 @@ void map_move_heap(struct job *j, uintptr_t base)
     struct segment *s = j->map.segment;
 
     s[SEGMENT_HEAP].base = s[SEGMENT_HEAP].mapped[j->pe] = base;
-    if (j->host.layout.nic_bytes)
-        s[SEGMENT_NIC].base = s[SEGMENT_NIC].mapped[j->pe] = base + j->host.layout.heap_bytes;
+    if (j->node.layout.nic_bytes)
+        s[SEGMENT_NIC].base = s[SEGMENT_NIC].mapped[j->pe] = base + j->node.layout.heap_bytes;
 }

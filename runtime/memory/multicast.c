@@ -7,7 +7,7 @@
 #include "runtime/collectives/group.h"
 #include "runtime/memory/device_heap.h"
 #include "runtime/proxy/kernels.h"
-#include "runtime/team/team.h"
+#include "runtime/teams/team.h"
 
 struct multicast {
     struct device *device;
@@ -17,7 +17,7 @@ struct multicast {
     uint64_t covered; /* from where heaps begin, the library's own part included */
     bool ended;       /* it could not follow: what is covered stays for who has an address of it, */
     bool whole;       /* and no more are given, as an object might go beyond */
-    int index[];      /* [n]: of the members on this host */
+    int index[];      /* [n]: of the members on this node */
 };
 
 /* What PEs tell each other in each step. */
@@ -28,7 +28,7 @@ struct step {
 };
 _Static_assert(sizeof(struct step) <= HANDOVER_LETTER_MAX, "it is a letter");
 
-/* Among whom a step is made: the members of a team that begins, or all PEs of the host. */
+/* Among whom a step is made: the members of a team that begins, or all PEs of the node. */
 struct talk {
     struct handover *handover;
     const struct handover_circle *circle;
@@ -47,30 +47,30 @@ static bool same_unit(const struct device_card *a, const struct device_card *b)
 
 static bool can_have(const struct job *j, const struct team *t)
 {
-    const struct host_member *member = j->host.control->member;
-    const struct device_card *mine = &member[j->host.index].card;
+    const struct node_member *member = j->node.control->member;
+    const struct device_card *mine = &member[j->node.index].card;
 
     if (!j->device_heap || t->n_pes < 2)
         return false;
     for (int i = 0; i < t->n_pes; i++) {
-        int index = j->host.index_of[t->members[i]];
+        int index = j->node.index_of[t->members[i]];
         if (index < 0 || !member[index].card.multicast || member[index].card.share != mine->share)
             return false;
         for (int k = 0; k < i; k++) {
-            if (same_unit(&member[index].card, &member[j->host.index_of[t->members[k]]].card))
+            if (same_unit(&member[index].card, &member[j->node.index_of[t->members[k]]].card))
                 return false;
         }
     }
     return true;
 }
 
-/* Whether some team of this host could: the same answer on all of its PEs. */
+/* Whether some team of this node could: the same answer on all of its PEs. */
 static bool any_can(const struct job *j)
 {
-    const struct host_member *member = j->host.control->member;
+    const struct node_member *member = j->node.control->member;
     const struct device_card *first = NULL;
 
-    for (int i = 0; i < j->host.n; i++) {
+    for (int i = 0; i < j->node.n; i++) {
         if (!member[i].card.multicast)
             continue;
         if (first && !same_unit(first, &member[i].card))
@@ -197,7 +197,7 @@ static struct multicast *open_one(struct job *j, const struct team *t)
         return NULL;
     *m = (struct multicast){.device = j->device, .users = 1, .n = t->n_pes, .me = t->my_pe};
     for (int i = 0; i < t->n_pes; i++)
-        m->index[i] = j->host.index_of[t->members[i]];
+        m->index[i] = j->node.index_of[t->members[i]];
     if (!j->device->ops->multicast_open(j->device, device_heap_span(j->device_heap), &m->map))
         return m;
     free(m);
@@ -262,12 +262,12 @@ static struct multicast *make(struct job *j, struct team *t)
     return m;
 }
 
-/* A team of all of the host's PEs uses what that of the host has, whatever their order. */
+/* A team of all of the node's PEs uses what that of the node has, whatever their order. */
 static struct multicast *find_shared(const struct job *j, const struct team *t)
 {
-    const struct team *host = j->team[GSHMEM_TEAM_HOST];
+    const struct team *node = j->team[GSHMEM_TEAM_HOST];
 
-    return t->n_pes == j->host.n && host && host != t ? host->multicast : NULL;
+    return t->n_pes == j->node.n && node && node != t ? node->multicast : NULL;
 }
 
 void multicast_begin(struct job *j, struct team *t)
@@ -311,10 +311,10 @@ void multicast_end(struct job *j, struct team *t)
 static void collect(struct job *j, struct multicast *mine[TEAM_MAX])
 {
     pthread_mutex_lock(&j->lock);
-    const struct team *host = j->team[GSHMEM_TEAM_HOST];
+    const struct team *node = j->team[GSHMEM_TEAM_HOST];
     for (int i = 0; i < TEAM_MAX; i++) {
         const struct team *t = j->team[i];
-        bool shared = t && t != host && t->multicast == host->multicast;
+        bool shared = t && t != node && t->multicast == node->multicast;
         mine[i] = t && !shared ? t->multicast : NULL;
         if (mine[i])
             mine[i]->users++;
@@ -332,7 +332,7 @@ static void show_all(struct job *j)
     pthread_mutex_unlock(&j->lock);
 }
 
-/* In which slots anybody of the host has one. Other threads may make or destroy teams meanwhile: a
+/* In which slots anybody of the node has one. Other threads may make or destroy teams meanwhile: a
  * member that has none any more, or not yet, ends the following of that team, and hangs nobody. */
 struct slots {
     uint64_t used[TEAM_MAX / 64];

@@ -1,7 +1,7 @@
 /* Which teams have multicast addresses: one that stands for an object's copies on all members at
- * once, where the device offers it and the members are on units of their own on one host.
+ * once, where the device offers it and the members are on units of their own on one node.
  *
- * A team of all PEs of the host shares the host's; others have one of their own, which comes and
+ * A team of all PEs of the node shares the node's; others have one of their own, which comes and
  * goes with the team. It covers all of the heap, and follows as that grows; where it cannot, the
  * team goes on without. */
 #ifndef GSHMEM_RUNTIME_MULTICAST_H

@@ -16,7 +16,7 @@
 
 struct lent {
     uintptr_t at;   /* in this PE's heap */
-    size_t offset;  /* of that, in the host's heap, or in the room that a device's has for it */
+    size_t offset;  /* of that, in the node's heap, or in the room that a device's has for it */
     uintptr_t mine; /* where the program has it */
     size_t bytes;
 };
@@ -49,7 +49,7 @@ static int count_to(const struct symmetric *s, uintptr_t address)
     return low;
 }
 
-/* The one with that address in it, and how far in; false: none. */
+/* The one with that address in it, and how remote in; false: none. */
 static bool find(struct symmetric *s, uintptr_t address, struct lent *found, size_t *inside)
 {
     if (!s) /* the job has not begun */
@@ -135,7 +135,7 @@ static void take_out(struct symmetric *s, uintptr_t at)
 
 /* ---- What may be registered ---- */
 
-/* On the host device. */
+/* On the node device. */
 static bool can_be_shared(const void *addr, size_t bytes, struct request *r)
 {
     char why[120];
@@ -208,16 +208,16 @@ static bool check(const void *addr, size_t bytes, int flags, struct request *r)
     return false;
 }
 
-/* ---- On the host device ---- */
+/* ---- On the node device ---- */
 
 static size_t file_offset(const struct job *j, const struct lent *l)
 {
-    return host_heap_offset(&j->host.layout, j->host.index) + l->offset;
+    return node_heap_offset(&j->node.layout, j->node.index) + l->offset;
 }
 
 static void unshare(const struct job *j, const struct lent *l)
 {
-    if (!symmetric_host_unshare((void *)l->mine, l->bytes, j->host.fd, file_offset(j, l)))
+    if (!symmetric_host_unshare((void *)l->mine, l->bytes, j->node.fd, file_offset(j, l)))
         log_info("the %zu B at %p that were registered as symmetric are no longer there, or cannot be made "
                  "private again: they are left as they are",
                  l->bytes, (void *)l->mine);
@@ -234,7 +234,7 @@ static bool lend_to_host(struct request *r, struct lent *l)
     if (request_agree(r))
         goto release;
     l->at = (uintptr_t)heap_base() + l->offset;
-    shared = symmetric_host_share((void *)l->mine, l->bytes, (char *)l->at, job->host.fd,
+    shared = symmetric_host_share((void *)l->mine, l->bytes, (char *)l->at, job->node.fd,
                                    file_offset(job, l));
     if (!shared)
         request_refuse(r, REQUEST_MEMORY, GSHMEM_ERR_SYSTEM, "mapping %zu B of the heap at %p: %s",
@@ -264,7 +264,7 @@ static bool take_room(struct request *r, struct lent *l)
     return true;
 }
 
-/* Among the PEs of the host, then among hosts. */
+/* Among the PEs of the node, then among hosts. */
 static bool lend_to_device(struct request *r, struct lent *l)
 {
     struct device_heap *d = job->device_heap;
@@ -274,7 +274,7 @@ static bool lend_to_device(struct request *r, struct lent *l)
 
     if (!status) {
         status = device_heap_lend(d, (void *)l->mine, l->bytes, window + l->offset, request_name(r));
-        if (network_is_far(job->network) && status != GSHMEM_ERR_PEER_DEAD &&
+        if (network_is_needed(job->network) && status != GSHMEM_ERR_PEER_DEAD &&
             status != GSHMEM_ERR_ABORTED) {
             bool here = !status;
             if (!here)

@@ -1,6 +1,6 @@
 /* Private memory of this process made memory that PEs share, where it is.
  *
- * Its contents move into the file that all PEs of the host map, and the pages of the file take the place
+ * Its contents move into the file that all PEs of the node map, and the pages of the file take the place
  * of its own: the program goes on with its addresses, and peers see the same bytes. That is done to
  * private memory that is nobody's else's business: no file, no stack, and whole pages of it. */
 #ifndef GSHMEM_RUNTIME_SYMMETRIC_HOST_H

@@ -1,12 +1,12 @@
 /* Memory of the program's own that is lent to the heap in a device's memory: behind what the heap can
- * grow to, in all processes of the host, piece by piece. */
+ * grow to, in all processes of the node, piece by piece. */
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "runtime/base/log.h"
 #include "runtime/memory/device_heap_parts.h"
 
-/* Room for what all PEs of the host tell. */
+/* Room for what all PEs of the node tell. */
 struct told {
     struct news *news;
     int *fds;
@@ -21,13 +21,13 @@ uint64_t device_heap_window(const struct device_heap *d, uint64_t *bytes)
 static gshmem_status_t take_mine(struct device_heap *d, const char *at, uint64_t bytes, uint64_t offset,
                                  struct device_piece *piece)
 {
-    struct device_heap_map *map = &d->map[d->host->index];
+    struct device_heap_map *map = &d->map[d->node->index];
 
     *piece = (struct device_piece){.offset = offset, .fd = -1};
     return bytes ? d->device->ops->window_take(d->device, map, at, bytes, offset, piece) : GSHMEM_OK;
 }
 
-/* Others than PEs of this host may want them too. */
+/* Others than PEs of this node may want them too. */
 static gshmem_status_t keep(struct device_heap *d, const struct device_piece *piece)
 {
     struct device_piece *more = realloc(d->lent, (size_t)(d->lents + 1) * sizeof *more);
@@ -43,9 +43,9 @@ static gshmem_status_t follow_others(struct device_heap *d, const struct told *t
 {
     gshmem_status_t status = GSHMEM_OK;
 
-    for (int i = 0; i < d->host->n; i++) {
+    for (int i = 0; i < d->node->n; i++) {
         struct device_piece *piece = &t->news[i].piece;
-        if (i == d->host->index)
+        if (i == d->node->index)
             continue;
         piece->fd = t->fds[i];
         if (piece->bytes && d->map[i].own && !status)
@@ -60,7 +60,7 @@ static gshmem_status_t follow_others(struct device_heap *d, const struct told *t
 static gshmem_status_t lend_next(struct device_heap *d, const struct told *t, const char *at,
                                  uint64_t bytes, uint64_t offset, uint64_t *taken, const char *call)
 {
-    struct news *mine = &t->news[d->host->index], own = {.status = GSHMEM_OK};
+    struct news *mine = &t->news[d->node->index], own = {.status = GSHMEM_OK};
     gshmem_status_t status;
 
     if (!(own.status = take_mine(d, at, bytes, offset, &own.piece)) && own.piece.bytes &&
@@ -92,7 +92,7 @@ static gshmem_status_t lend_next(struct device_heap *d, const struct told *t, co
 
 static bool any_has_more(const struct device_heap *d, const struct told *t)
 {
-    for (int i = 0; i < d->host->n; i++) {
+    for (int i = 0; i < d->node->n; i++) {
         if (t->news[i].more)
             return true;
     }
@@ -102,7 +102,7 @@ static bool any_has_more(const struct device_heap *d, const struct told *t)
 gshmem_status_t device_heap_lend(struct device_heap *d, const void *at, uint64_t bytes, uint64_t offset,
                                  const char *call)
 {
-    const size_t n = (size_t)d->host->n;
+    const size_t n = (size_t)d->node->n;
     struct told t = {.news = calloc(n, sizeof *t.news + sizeof *t.fds)};
     uint64_t done = 0, taken;
     gshmem_status_t status;
@@ -124,10 +124,10 @@ gshmem_status_t device_heap_lend(struct device_heap *d, const void *at, uint64_t
 
 void device_heap_return(struct device_heap *d, uint64_t offset, uint64_t bytes)
 {
-    for (int i = 0; i < d->host->n; i++) {
+    for (int i = 0; i < d->node->n; i++) {
         if (d->map[i].own)
             d->device->ops->window_drop(d->device, &d->map[i], d->system + offset, bytes);
     }
-    for (int i = 0; i < d->fars; i++)
-        d->device->ops->window_drop(d->device, &d->far[i].map, d->system + offset, bytes);
+    for (int i = 0; i < d->remotes; i++)
+        d->device->ops->window_drop(d->device, &d->remote[i].map, d->system + offset, bytes);
 }

@@ -119,7 +119,7 @@ enum step {
     STEP_FENCED,    /* it waits for other channels */
 };
 
-/* Relaxed: who issues after a fence of the host has heard of it from who passed it. */
+/* Relaxed: who issues after a fence of the node has heard of it from who passed it. */
 static inline uint32_t epoch_of(const struct proxy_way *way)
 {
     return atomic_load_explicit(way->fences, memory_order_relaxed);

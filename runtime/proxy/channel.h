@@ -32,7 +32,7 @@ struct proxy_way {
     uint64_t heap, heap_bytes;
     int heap_segment;
     _Atomic uint32_t
-        *fences; /* that the PE has passed, on the host too: what requests name their epoch by */
+        *fences; /* that the PE has passed, on the node too: what requests name their epoch by */
     struct gshmem_response *response; /* [GSHMEM_RESPONSES] */
     /* Where pe's copy of the bytes at `mine` is, as a transport names it; fails with a line that says
      * what is wrong with them. `call` is what the kernel called ("put"); pe is one of the job's. */

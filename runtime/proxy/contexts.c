@@ -1,12 +1,12 @@
-/* Kernels' contexts: their channels, made and freed; and fence and quiet, as the host sees them. */
+/* Kernels' contexts: their channels, made and freed; and fence and quiet, as the node sees them. */
 #include <assert.h>
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/context.h"
+#include "runtime/operations/context.h"
 #include "runtime/proxy/parts.h"
-#include "runtime/team/team.h"
-#include "runtime/wait.h"
+#include "runtime/teams/team.h"
+#include "runtime/network/wait.h"
 
 enum {
     UNWRITTEN_S = 10,     /* how long a quiet waits for what a kernel began to write, */
@@ -84,7 +84,7 @@ gshmem_status_t kernels_make_context(struct job *j, int channels, struct pending
     if (k) {
         k->device = j->device;
         k->network = j->network;
-        k->host = network_is_far(j->network) ? (struct gshmem_host_operations *)pending : NULL;
+        k->node = network_is_needed(j->network) ? (struct gshmem_host_operations *)pending : NULL;
         k->channels = channels;
         k->view = memory_of_device(j->device, sizeof *k->view);
         k->channel = memory_of_device(j->device, (size_t)channels * sizeof *k->channel);
@@ -142,7 +142,7 @@ bool kernels_close_context(struct job *j, struct context *c)
     return true;
 }
 
-/* ---- Fence and quiet, for the host ---- */
+/* ---- Fence and quiet, for the node ---- */
 
 enum { CHANNELS_MOST = 64 };
 
@@ -237,7 +237,7 @@ static gshmem_status_t wait_for_all(struct kernel_context *k, const uint64_t *ta
     return status;
 }
 
-/* A failure that neither a quiet of the host has answered with nor one of a kernel. */
+/* A failure that neither a quiet of the node has answered with nor one of a kernel. */
 static gshmem_status_t take_failure(struct kernel_context *k, struct kernel_channel *c, const char *call)
 {
     const uint64_t failed = gshmem_load_relaxed(c->proxy.failed);

@@ -4,10 +4,10 @@
 
 #include "device/device.h"
 #include "runtime/base/settings.h"
-#include "runtime/context.h"
+#include "runtime/operations/context.h"
 #include "runtime/proxy/modules.h"
 #include "runtime/proxy/parts.h"
-#include "runtime/team/team.h"
+#include "runtime/teams/team.h"
 
 static gshmem_status_t make_tables(struct device *d, struct kernels *k, int n_pes)
 {

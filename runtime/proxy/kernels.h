@@ -41,8 +41,8 @@ bool kernels_close_context(struct job *j, struct context *c);
 void kernels_end_context(struct job *j, struct context *c);
 
 /* Waits until all commands that kernels have written for this context are posted, so that what is posted
- * behind the network's next fence keeps their order; those to PEs of this host until they are done, since the
- * host's own operations on these are stores. */
+ * behind the network's next fence keeps their order; those to PEs of this node until they are done, since the
+ * node's own operations on these are stores. */
 gshmem_status_t kernels_fence(struct kernel_context *k, const char *call);
 /* Waits until all commands are done that kernels have written for this context. last: kernels have
  * ended, and what one of them began but never wrote will not come. */

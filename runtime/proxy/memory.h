@@ -1,4 +1,4 @@
-/* Memory that kernels use, as the job's device has it. On the host device there is but one kind; a GPU's own
+/* Memory that kernels use, as the job's device has it. On the node device there is but one kind; a GPU's own
  * the CPU cannot touch, so that all of it is read and written by these. */
 #ifndef GSHMEM_PROXY_MEMORY_H
 #define GSHMEM_PROXY_MEMORY_H
@@ -14,7 +14,7 @@ static inline void *memory_shared(struct device *d, size_t bytes)
     return d->ops->allocate(d, DEVICE_MEMORY_SHARED, bytes);
 }
 
-/* With the device: written by the host before kernels know of it, then theirs. */
+/* With the device: written by the node before kernels know of it, then theirs. */
 static inline void *memory_of_device(struct device *d, size_t bytes)
 {
     return d->ops->allocate(d, DEVICE_MEMORY_OWN, bytes);

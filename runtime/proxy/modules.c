@@ -9,7 +9,7 @@
 #include "gshmem/stream.h"
 #include "runtime/job.h"
 #include "runtime/memory/data.h"
-#include "runtime/network.h"
+#include "runtime/network/network.h"
 #include "runtime/proxy/kernels.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

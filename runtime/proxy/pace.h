@@ -21,11 +21,11 @@ enum {
     PACE_ASIDE_NS = 100 * 1000,       /* how long driving is left to it, at first */
     PACE_ASIDE_MOST_NS = 1000 * 1000, /* and after a while, where no kernels wait for the proxy */
     PACE_LOOK_NS = 20 * 1000 * 1000,  /* how often to look whether the other PEs live */
-    PACE_NAP_NS = 1000 * 1000,        /* the first sleep after work; then twice as long, up to a look */
+    PACE_SLEEP_NS = 1000 * 1000,        /* the first sleep after work; then twice as long, up to a look */
 };
 
 struct pace {
-    bool crowded;      /* spinning takes a CPU from those who are waited for */
+    bool oversubscribed;      /* spinning takes a CPU from those who are waited for */
     bool bounded;      /* work may come that wakes nobody */
     uint64_t idle_ns;  /* how long to spin after there was work */
     uint64_t sleep_ns; /* where bounded, how long to sleep next */
@@ -62,10 +62,10 @@ static inline enum pace_step pace_after(struct pace *p, uint64_t now, bool worke
         p->sleep_ns = 0;
     }
     if (now - p->worked < p->idle_ns)
-        return p->crowded ? PACE_YIELD : PACE_SPIN;
+        return p->oversubscribed ? PACE_YIELD : PACE_SPIN;
     if (worked)
         return PACE_SPIN;
-    p->sleep_ns = p->sleep_ns ? 2 * p->sleep_ns : PACE_NAP_NS;
+    p->sleep_ns = p->sleep_ns ? 2 * p->sleep_ns : PACE_SLEEP_NS;
     if (p->sleep_ns > PACE_LOOK_NS)
         p->sleep_ns = PACE_LOOK_NS;
     return PACE_SLEEP;

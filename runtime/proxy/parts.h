@@ -30,14 +30,14 @@ struct kernel_channel {
     struct proxy_channel proxy;
     struct channel_shared *shared;
     struct channel_of_device *device;
-    _Atomic uint64_t told;  /* the value of `failed` that a quiet has answered with, as far as the host knows */
+    _Atomic uint64_t told;  /* the value of `failed` that a quiet has answered with, as far as the node knows */
     _Atomic bool abandoned; /* what is not done will never be */
 };
 
 struct kernel_context {
     struct device *device; /* whose memory it is in */
     struct network *network;
-    struct gshmem_host_operations *host; /* as in struct gshmem_device_ctx */
+    struct gshmem_host_operations *node; /* as in struct gshmem_device_ctx */
     struct gshmem_device_ctx *view;
     struct gshmem_device_channel *channel; /* [channels], with the device */
     int channels;
@@ -77,7 +77,7 @@ struct kernels {
     struct kernel_context *context; /* the default one */
     uintptr_t *nowhere; /* [PE of the job]: 0, for kernels that are not to map anything */
     bool mapped;
-    int looked_at; /* the PE of this host whose life was asked for last */
+    int looked_at; /* the PE of this node whose life was asked for last */
     bool *dead;    /* [PE of the job] */
     struct departures_watch left; /* the proxy's */
 };

@@ -13,10 +13,10 @@
 #include "runtime/base/descriptor.h"
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
-#include "runtime/network.h"
+#include "runtime/network/network.h"
 
 /* A proxy that waits for the network alone still looks around that often. */
-enum { NAP_NS = 500 * 1000 * 1000 };
+enum { SLEEP_NS = 500 * 1000 * 1000 };
 
 static void nap(uint64_t ns)
 {
@@ -41,7 +41,7 @@ static void sleep_until_woken(struct proxy *p)
     uint64_t now = clock_ns();
     struct pollfd wake[2] = {{.fd = network_wait_fd(p->network), .events = POLLIN},
                              {.fd = p->wake_fd, .events = POLLIN}};
-    struct timespec most = {.tv_nsec = p->pace.bounded ? (long)p->pace.sleep_ns : NAP_NS};
+    struct timespec most = {.tv_nsec = p->pace.bounded ? (long)p->pace.sleep_ns : SLEEP_NS};
     uint64_t count;
 
     atomic_store(&p->watching, true); /* seq_cst: pairs with proxy_stand_aside */
@@ -63,7 +63,7 @@ static void choose_pace(struct proxy *p)
 {
     p->pace.idle_ns = (uint64_t)settings_number(SETTING_PROXY_IDLE_US) * 1000;
     p->pace.bounded = true;
-    p->pace.crowded = network_shares_cpu(p->network);
+    p->pace.oversubscribed = network_shares_cpu(p->network);
 }
 
 static void step(struct proxy *p)

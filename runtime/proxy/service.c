@@ -11,12 +11,12 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/settings.h"
 #include "device/device.h"
-#include "runtime/context.h"
+#include "runtime/operations/context.h"
 #include "runtime/memory/device_heap.h"
 #include "runtime/memory/registration.h"
-#include "runtime/network_parts.h"
+#include "runtime/network/parts.h"
 #include "runtime/proxy/kernels.h"
-#include "runtime/team/team.h"
+#include "runtime/teams/team.h"
 #include "transport/optional.h"
 
 /* ---- What channels call, with the lock held ---- */
@@ -86,8 +86,8 @@ static gshmem_status_t flush(void *context)
 static gshmem_status_t post_command(void *context, const struct transport_request *request)
 {
     struct network *n = context;
-    const bool here = n->job->host.index_of[request->pe] >= 0 && !is_for_nic(n, request);
-    struct transport *t = here ? n->local : n->far;
+    const bool here = n->job->node.index_of[request->pe] >= 0 && !is_for_nic(n, request);
+    struct transport *t = here ? n->local : n->remote;
 
     if (network_lost(n, request->pe))
         return fail_silently(GSHMEM_ERR_PEER_DEAD,
@@ -213,7 +213,7 @@ void network_remove_channel(struct network *n, struct proxy_channel *c)
 
 bool network_shares_cpu(const struct network *n)
 {
-    return n->job->host.cpus < 2 * n->job->host.sharers;
+    return n->job->node.cpus < 2 * n->job->node.sharers;
 }
 
 void network_help(struct network *n)
@@ -233,7 +233,7 @@ void network_help(struct network *n)
  * proxy (docs/decisions/0005). */
 void network_receive(struct network *n)
 {
-    if (n->far || !__atomic_load_n(n->asleep, __ATOMIC_RELAXED))
+    if (n->remote || !__atomic_load_n(n->asleep, __ATOMIC_RELAXED))
         network_help(n);
 }
 
@@ -257,7 +257,7 @@ bool network_fall_asleep(struct network *n)
     }
     for (int i = 0; i < n->channels && !work; i++)
         work = channel_has_work(n->channel[i]);
-    work = work || (n->far && transport_arm(n->far));
+    work = work || (n->remote && transport_arm(n->remote));
     mutex_give(&n->lock);
     return !work;
 }

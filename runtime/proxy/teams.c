@@ -8,7 +8,7 @@
 #include "runtime/memory/device_heap.h"
 #include "runtime/memory/multicast.h"
 #include "runtime/proxy/parts.h"
-#include "runtime/team/team.h"
+#include "runtime/teams/team.h"
 
 static_assert(sizeof(struct gshmem_device_sync) <= GSHMEM_DEVICE_SYNC_BYTES, "a team's block");
 
@@ -20,7 +20,7 @@ size_t kernels_system_bytes(void)
            (size_t)GSHMEM_DEVICE_SCRATCH_TEAMS * GSHMEM_DEVICE_SCRATCH_BYTES;
 }
 
-/* Where a PE's blocks begin, for kernels: in host memory, or before its heap in the device's. */
+/* Where a PE's blocks begin, for kernels: in node memory, or before its heap in the device's. */
 static uintptr_t sync_blocks(const struct job *j)
 {
     const struct segment *s = j->map.segment;
@@ -81,7 +81,7 @@ static struct gshmem_device_ctx own_memory(const struct job *j, const struct tea
 static bool is_proxied(const struct job *j, const struct team *t)
 {
     const struct kernel_tables *tables = &t->kernel->tables;
-    bool mapped = j->kernels->mapped && !j->host.layout.nic_bytes;
+    bool mapped = j->kernels->mapped && !j->node.layout.nic_bytes;
 
     for (int i = 0; i < t->n_pes && mapped; i++)
         mapped = j->device_heap ? j->map.segment[SEGMENT_DEVICE].loaded[t->members[i]] != 0
@@ -100,7 +100,7 @@ struct gshmem_device_ctx kernels_view(const struct job *j, const struct team *t,
     view.team = t->view.team;
     view.channels = (uint32_t)on->channels;
     view.channel = on->channel;
-    view.host = on->host;
+    view.host = on->node;
     view.proxied = is_proxied(j, t);
     view.world = t->kernel->tables.world;
     view.job = &k->device->job;
@@ -183,7 +183,7 @@ void kernels_show_team(struct job *j, struct team *t)
         if (k->dead[t->members[i]])
             *t->kernel->failure = GSHMEM_ERR_PEER_DEAD;
     }
-    /* What an earlier team left there; as with the host's blocks, its members are done with it. */
+    /* What an earlier team left there; as with the node's blocks, its members are done with it. */
     if (t->id > GSHMEM_TEAM_HOST)
         j->device->ops->fill(j->device, sync_block(j, t->id), 0, GSHMEM_DEVICE_SYNC_BYTES);
     struct gshmem_device_team view = {
@@ -256,7 +256,7 @@ static void mark_dead(struct job *j, int pe)
     struct kernels *k = j->kernels;
 
     k->dead[pe] = true;
-    host_lose(&j->host, pe); /* so that what is asked of it by way of the proxy fails */
+    node_lose(&j->node, pe); /* so that what is asked of it by way of the proxy fails */
     gshmem_store_relaxed(&k->shared->failure, GSHMEM_ERR_PEER_DEAD);
     for (int i = 0; i < TEAM_MAX; i++) {
         const struct team *t = j->team[i];
@@ -268,16 +268,16 @@ static void mark_dead(struct job *j, int pe)
     log_error("kernels: PE %d has died or cannot be reached: their waits end", pe);
 }
 
-/* A few PEs of this host at a time, and all of the others, which costs no system calls. */
+/* A few PEs of this node at a time, and all of the others, which costs no system calls. */
 static void look_for_dead(struct job *j)
 {
     struct kernels *k = j->kernels;
-    int n = j->host.n < LOOKS_AT_ONCE ? j->host.n : LOOKS_AT_ONCE;
+    int n = j->node.n < LOOKS_AT_ONCE ? j->node.n : LOOKS_AT_ONCE;
 
     for (int i = 0; i < n; i++) {
-        k->looked_at = (k->looked_at + 1) % j->host.n;
-        int pe = j->host.pe[k->looked_at];
-        if (!k->dead[pe] && !host_alive(&j->host, k->looked_at))
+        k->looked_at = (k->looked_at + 1) % j->node.n;
+        int pe = j->node.pe[k->looked_at];
+        if (!k->dead[pe] && !node_alive(&j->node, k->looked_at))
             mark_dead(j, pe);
     }
     for (int pe = 0; network_any_lost(j->network) && pe < j->n_pes; pe++) {
@@ -332,7 +332,7 @@ void kernels_look_after(struct job *j)
     if (k->shared->failure == GSHMEM_ERR_ABORTED)
         return;
     pthread_mutex_lock(&j->lock);
-    if (host_exit_status(&j->host, &ignored))
+    if (node_exit_status(&j->node, &ignored))
         fail_all(j, GSHMEM_ERR_ABORTED);
     else
         look_for_dead(j);

@@ -123,11 +123,11 @@ int main(void)
 {
     static struct job nobody; /* waits look at it */
 
-    nobody.host.control = calloc(1, sizeof *nobody.host.control);
+    nobody.node.control = calloc(1, sizeof *nobody.node.control);
     job = &nobody;
     log_set_level(LOG_NONE);
     blocks = aligned_alloc(SYNC_LINE, MOST * sizeof *blocks);
-    CHECK(nobody.host.control && blocks);
+    CHECK(nobody.node.control && blocks);
     memset(blocks, 0, MOST * sizeof *blocks);
     for (int i = 0; i < MOST; i++)
         pe[i] = i;
@@ -136,6 +136,6 @@ int main(void)
             try_way(way, n);
     }
     free(blocks);
-    free(nobody.host.control);
+    free(nobody.node.control);
     return 0;
 }

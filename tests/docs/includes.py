@@ -19,7 +19,7 @@ def sources(root):
 
 
 def room(path):
-    """A folder below the top, but for include/, which is one room, and runtime/programs."""
+    """A folder below the top, but for include/, which is one room, and runtime/tools."""
     parts = path.split("/")
     return parts[0] if parts[0] == "include" or len(parts) == 2 else "/".join(parts[:2])
 

@@ -29,7 +29,7 @@ def build(session, name, command):
 
 
 def build_gshmem(session, architecture):
-    return build(session, "gshmem", [session.path("runtime/programs/gshmemcc"),
+    return build(session, "gshmem", [session.path("runtime/tools/gshmemcc"),
                                      f"--device={session.device}", *architecture])
 
 

@@ -52,7 +52,7 @@ def preamble(session, now):
     for name, driver, memory, capability in machine.gpus():
         say(f"GPU {name}, {memory}, compute capability {capability}, driver {driver}")
     say((machine.output("nvcc", "--version") or "no nvcc").splitlines()[-1])
-    info = session.path("runtime/programs/gshmem-info")
+    info = session.path("runtime/tools/gshmem-info")
     if os.path.exists(info):
         say(session.run([info], 60, {"GSHMEM_DEVICE": "cuda"})[1], loud=False)
     pes = max(session.options.pes)

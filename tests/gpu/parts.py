@@ -9,8 +9,8 @@ import machine
 from compare import compare
 from programs import EXCLUDED, HOSTS, LOCAL, PROGRAMS, unnamed
 
-OUTPUTS = ["libgshmem.so", "bootstrap/run/gshmemrun", "runtime/programs/gshmemcc",
-           "runtime/programs/gshmem-info"]
+OUTPUTS = ["libgshmem.so", "bootstrap/run/gshmemrun", "runtime/tools/gshmemcc",
+           "runtime/tools/gshmem-info"]
 
 
 def chosen(session, part=None):
@@ -51,7 +51,7 @@ def architecture(session):
 
 
 def compiler(session, program):
-    command = [session.path("runtime/programs/gshmemcc"), f"--device={session.device}", "-O2",
+    command = [session.path("runtime/tools/gshmemcc"), f"--device={session.device}", "-O2",
                "-I" + os.path.join(session.root, "tests"), *program.flags]
     return command + architecture(session)
 
@@ -140,8 +140,8 @@ def run_part(part):
 def perf(session):
     """Figures, not judged here."""
     target = executable(session, "perf")
-    source = os.path.join(session.root, "runtime/programs/perf/device.cu")
-    command = [session.path("runtime/programs/gshmemcc"), f"--device={session.device}", "-O3",
+    source = os.path.join(session.root, "runtime/tools/perf/device.cu")
+    command = [session.path("runtime/tools/gshmemcc"), f"--device={session.device}", "-O3",
                *architecture(session)]
     if not session.check("compile gshmem-perf-device", [*command, source, "-o", target], 400):
         return

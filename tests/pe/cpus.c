@@ -1,4 +1,4 @@
-/* PEs of a node whose affinity masks differ: all of them decide alike whether the node is crowded, and meet
+/* PEs of a node whose affinity masks differ: all of them decide alike whether the node is oversubscribed, and meet
  * in the same way. The machine is played: it has CPUS_ONLINE CPUs, this PE may use CPUS_ALLOWED of them, and
  * the last PE CPUS_LAST. The line of GSHMEM_LOG=info tells what the PEs found. */
 #define _GNU_SOURCE

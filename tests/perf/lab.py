@@ -29,7 +29,7 @@ class Lab:
     def __init__(self, options):
         build = pathlib.Path(options.build).resolve()
         self.build = build
-        self.perf = build / "runtime/programs/perf/gshmem-perf"
+        self.perf = build / "runtime/tools/perf/gshmem-perf"
         self.run = build / "bootstrap/run/gshmemrun"
         self.twin = build / "tests/perf"
         self.mpirun = shutil.which("mpirun.openmpi") or shutil.which("mpirun")

@@ -12,7 +12,7 @@ static void test_idle(void)
     CHECK_EQ(pace_after(&p, 101000, false), PACE_SLEEP);
     CHECK_EQ(pace_after(&p, 101001, false), PACE_SLEEP);
     CHECK_EQ(pace_after(&p, 102000, true), PACE_SPIN);
-    p.crowded = true;
+    p.oversubscribed = true;
     CHECK_EQ(pace_after(&p, 102500, false), PACE_YIELD);
     CHECK_EQ(pace_after(&p, 103000, false), PACE_SLEEP);
 }
@@ -35,7 +35,7 @@ static void test_sleep(void)
     for (int again = 0; again < 2; again++) {
         pace_after(&p, now, true);
         CHECK_EQ(pace_after(&p, now, false), PACE_SLEEP);
-        CHECK_EQ(p.sleep_ns, PACE_NAP_NS);
+        CHECK_EQ(p.sleep_ns, PACE_SLEEP_NS);
         for (int i = 0; i < 10; i++) {
             slept = p.sleep_ns;
             now += slept;

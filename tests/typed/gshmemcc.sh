@@ -118,7 +118,7 @@ try() {
     "$bin/gshmemcc" no-such-file.c >out 2>&1 && fail "$bin: hides the compiler's failure"
 }
 
-try "$build/runtime/programs"
+try "$build/runtime/tools"
 
 DESTDIR=$folder/stage "$meson" install -C "$build" --no-rebuild >install.out 2>&1 ||
     fail "meson install: $(tail -3 install.out)"

@@ -1,4 +1,4 @@
-/* Whether a PE of this host lives (runtime/host.c): its lock goes with its process, but one that leaves says
+/* Whether a PE of this host lives (runtime/node/node.c): its lock goes with its process, but one that leaves says
  * so first, and may do so between two looks at it. The system's answer about the lock is played here. */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -10,11 +10,11 @@
 static int played(int fd, int command, struct flock *lock);
 
 #define fcntl(fd, ...) played(fd, __VA_ARGS__)
-#include "runtime/liveness.c"
+#include "runtime/node/liveness.c"
 #undef fcntl
-#include "runtime/host.c"
+#include "runtime/node/node.c"
 
-static struct host_member *other;
+static struct node_member *other;
 static bool locked, leaves, broken;
 
 static int played(int fd, int command, struct flock *lock)
@@ -22,40 +22,40 @@ static int played(int fd, int command, struct flock *lock)
     (void)fd;
     CHECK(command == F_GETLK && lock->l_start == 1);
     if (leaves)
-        atomic_store(&other->state, HOST_LEFT);
+        atomic_store(&other->state, NODE_LEFT);
     lock->l_type = locked ? F_WRLCK : F_UNLCK;
     return broken ? -1 : 0;
 }
 
 int main(void)
 {
-    struct host_control *control = calloc(1, sizeof *control + 2 * sizeof *other);
-    struct host h = {.n = 2, .control = control, .fd = 2};
+    struct node_control *control = calloc(1, sizeof *control + 2 * sizeof *other);
+    struct node h = {.n = 2, .control = control, .fd = 2};
     struct stat s;
 
     CHECK(control && fstat(2, &s) == 0);
     h.liveness = (struct liveness){.device = s.st_dev, .file = s.st_ino};
     other = &control->member[1];
-    CHECK(host_alive(&h, 0)); /* itself */
-    CHECK(host_alive(&h, 1)); /* it has not come yet */
-    atomic_store(&other->state, HOST_HERE);
-    CHECK(!host_alive(&h, 1));
+    CHECK(node_alive(&h, 0)); /* itself */
+    CHECK(node_alive(&h, 1)); /* it has not come yet */
+    atomic_store(&other->state, NODE_HERE);
+    CHECK(!node_alive(&h, 1));
     h.liveness.file++; /* the descriptor is of another file by now */
-    CHECK(host_alive(&h, 1) && h.liveness.closed);
+    CHECK(node_alive(&h, 1) && h.liveness.closed);
     h.liveness.file--;
     broken = true; /* nothing is known of it */
-    CHECK(host_alive(&h, 1));
+    CHECK(node_alive(&h, 1));
     broken = false;
     locked = true;
-    CHECK(host_alive(&h, 1));
+    CHECK(node_alive(&h, 1));
     locked = false;
     leaves = true;
-    CHECK(host_alive(&h, 1));
-    CHECK(host_alive(&h, 1)); /* and has left */
-    atomic_store(&other->state, HOST_FAILED);
+    CHECK(node_alive(&h, 1));
+    CHECK(node_alive(&h, 1)); /* and has left */
+    atomic_store(&other->state, NODE_FAILED);
     locked = true; /* what it holds does not matter: it will never come */
-    CHECK(!host_alive(&h, 1));
-    CHECK_STR(host_fate(&h, 1), "has failed in gshmem_init or gshmem_finalize");
+    CHECK(!node_alive(&h, 1));
+    CHECK_STR(node_fate(&h, 1), "has failed in gshmem_init or gshmem_finalize");
     free(control);
     return 0;
 }

@@ -6,10 +6,10 @@
 #include <sys/wait.h>
 
 #include "../check.h"
-#include "runtime/handover.c"
-#include "runtime/host.h"
+#include "runtime/node/handover.c"
+#include "runtime/node/node.h"
 #include "runtime/job.h"
-#include "runtime/rendezvous.h"
+#include "runtime/node/rendezvous.h"
 
 enum { FDS_MOST = 4, STRANGER = 12345 };
 
@@ -155,9 +155,9 @@ int main(void)
 {
     static struct job alone;
 
-    alone.host.control = calloc(1, sizeof *alone.host.control);
+    alone.node.control = calloc(1, sizeof *alone.node.control);
     job = &alone;
-    CHECK(alone.host.control);
+    CHECK(alone.node.control);
     for (int i = 0; i < 2; i++) {
         CHECK_EQ(handover_open(&pe[i]), GSHMEM_OK);
         address[i] = pe[i].address;
@@ -167,6 +167,6 @@ int main(void)
     another_users_memory_is_refused();
     for (int i = 0; i < 2; i++)
         handover_close(&pe[i]);
-    free(alone.host.control);
+    free(alone.node.control);
     return 0;
 }

@@ -1,4 +1,4 @@
-/* Where PEs share CPUs (runtime/home.c): each goes to the one that is its turn and is bound to none, comes back
+/* Where PEs share CPUs (runtime/node/affinity.c): each goes to the one that is its turn and is bound to none, comes back
  * when the system has moved it, less and less often where that moves it again, and stays away from CPUs that it
  * was told to keep away from. The system's part is played here. */
 #define _GNU_SOURCE
@@ -37,25 +37,25 @@ static int played_set(pid_t pid, size_t bytes, const cpu_set_t *to)
 #define sched_getcpu      played_cpu
 #define sched_getaffinity played_get
 #define sched_setaffinity played_set
-#include "runtime/home.c"
+#include "runtime/node/affinity.c"
 #undef sched_getcpu
 #undef sched_getaffinity
 #undef sched_setaffinity
 
 static const uint64_t ms = 1000 * 1000;
-static const struct bootstrap *nobody; /* host_turn is played, too */
+static const struct bootstrap *nobody; /* node_turn is played, too */
 static int turn;
 
-int host_turn(const struct host *host, const struct bootstrap *b, int cpus)
+int node_turn(const struct node *host, const struct bootstrap *b, int cpus)
 {
-    CHECK(host->crowded && b == nobody && turn < cpus);
+    CHECK(host->oversubscribed && b == nobody && turn < cpus);
     return turn;
 }
 
 /* On CPUs 2, 3 and 5, of which `index` is this PE's. */
 static void begin(int index)
 {
-    struct host h = {.crowded = true};
+    struct node h = {.oversubscribed = true};
 
     CPU_ZERO(&mask);
     CPU_SET(2, &mask);
@@ -64,7 +64,7 @@ static void begin(int index)
     turn = index;
     runs_on = 2;
     moves = 0;
-    home_find(&h, nobody);
+    affinity_begin(&h, nobody);
 }
 
 static void goes_to_its_turn(void)
@@ -86,7 +86,7 @@ static int moves_in_a_second(uint64_t since, int sent_away)
     for (int i = 0; i < 10000; i++) {
         if (sent_away && i % (10 * sent_away) == 0)
             runs_on = 2;
-        home_return(since + (uint64_t)i * ms / 10);
+        affinity_return(since + (uint64_t)i * ms / 10);
     }
     return moves;
 }
@@ -96,17 +96,17 @@ static void comes_back(void)
     uint64_t now = 1000 * ms;
 
     begin(1);
-    home_return(now);
+    affinity_return(now);
     CHECK_EQ(moves_in_a_second(now, 0), 0);
     now += 1000 * ms;
     runs_on = 5;
-    home_return(now);
+    affinity_return(now);
     CHECK_EQ(runs_on, 3);
     CHECK_EQ(CPU_COUNT(&mask), 3);
     runs_on = 5; /* the system insists */
-    home_return(now + ms);
+    affinity_return(now + ms);
     CHECK_EQ(runs_on, 5);
-    home_return(now + 4 * ms);
+    affinity_return(now + 4 * ms);
     CHECK_EQ(runs_on, 3);
 }
 
@@ -136,10 +136,10 @@ static void keeps_away(void)
 
 static void has_none(void)
 {
-    struct host roomy = {.crowded = false};
+    struct node roomy = {.oversubscribed = false};
 
     begin(1);
-    home_find(&roomy, nobody);
+    affinity_begin(&roomy, nobody);
     runs_on = 5;
     CHECK_EQ(moves_in_a_second(1000 * ms, 0), 0);
 }

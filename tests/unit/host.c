@@ -4,7 +4,7 @@
 
 #include "../check.h"
 #include "bootstrap/bootstrap.h"
-#include "runtime/host.h"
+#include "runtime/node/node.h"
 
 enum { HOSTS = 2 };
 
@@ -13,14 +13,14 @@ static int turn_of(int i, int n, int hosts, bool dealt, int cpus)
 {
     int *where = malloc((size_t)n * sizeof *where);
     struct bootstrap b = {.pe = i, .n_pes = n, .n_hosts = hosts, .host = where};
-    struct host h = {.n = n / hosts, .index = dealt ? i / hosts : i % (n / hosts)};
+    struct node h = {.n = n / hosts, .index = dealt ? i / hosts : i % (n / hosts)};
 
     CHECK(where);
     for (int pe = 0; pe < n; pe++)
         where[pe] = dealt ? pe % hosts : pe / (n / hosts);
-    host_join_machine(&h, &b);
+    node_join_machine(&h, &b);
     CHECK(h.contained);
-    int turn = host_turn(&h, &b, cpus);
+    int turn = node_turn(&h, &b, cpus);
     free(where);
     return turn;
 }
@@ -42,23 +42,23 @@ static void all_hosts_count(void)
     int online = (int)sysconf(_SC_NPROCESSORS_ONLN), n = online * 2 * HOSTS;
     int *where = calloc((size_t)n, sizeof *where);
     struct bootstrap b = {.n_pes = n, .n_hosts = HOSTS, .host = where};
-    struct host h = {.n = n / HOSTS};
+    struct node h = {.n = n / HOSTS};
 
     CHECK(where);
     for (int pe = 0; pe < n; pe++)
         where[pe] = pe / (n / HOSTS);
-    host_join_machine(&h, &b);
+    node_join_machine(&h, &b);
     CHECK_EQ(h.sharers, n);
     CHECK_EQ(h.before, 0);
-    CHECK(h.crowded && h.cpus <= online);
-    CHECK_EQ(host_cpus(&h), h.cpus > 1 ? h.cpus / HOSTS : 1);
+    CHECK(h.oversubscribed && h.cpus <= online);
+    CHECK_EQ(node_cpus(&h), h.cpus > 1 ? h.cpus / HOSTS : 1);
     free(where);
 }
 
 int main(void)
 {
-    CHECK(host_machine() != 0);
-    CHECK(host_machine() == host_machine());
+    CHECK(node_machine() != 0);
+    CHECK(node_machine() == node_machine());
     members_stay_together();
     all_hosts_count();
     return 0;

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "../check.h"
-#include "runtime/nics.h"
+#include "runtime/network/nics.h"
 
 static char sys[] = "/tmp/gshmem-nics-XXXXXX";
 
@@ -81,8 +81,8 @@ static const char gpu[] = SWITCH0 "0000:02:01.0/0000:03:00.0";
 static const char near_card[] = SWITCH0 "0000:02:02.0/0000:04:00.0";
 static const char port_card[] = "pci0000:00/0000:00:01.0/0000:05:00.0";
 static const char node_card[] = "pci0000:40/0000:40:01.0/0000:41:00.0";
-static const char far_card[] = SWITCH1 "0000:82:01.0/0000:83:00.0";
-static const char far_gpu[] = SWITCH1 "0000:82:02.0/0000:8a:00.0";
+static const char internode_card[] = SWITCH1 "0000:82:01.0/0000:83:00.0";
+static const char internode_gpu[] = SWITCH1 "0000:82:02.0/0000:8a:00.0";
 
 static void make_tree(void)
 {
@@ -92,15 +92,15 @@ static void make_tree(void)
     make_device(near_card, 0);
     make_device(port_card, 0);
     make_device(node_card, 0);
-    make_device(far_card, 1);
-    make_device(far_gpu, 1);
-    make_card("infiniband", "mlx5_10", far_card, "");
-    make_card("net", "ib9", far_card, "");
+    make_device(internode_card, 1);
+    make_device(internode_gpu, 1);
+    make_card("infiniband", "mlx5_10", internode_card, "");
+    make_card("net", "ib9", internode_card, "");
     make_card("infiniband", "mlx5_2", near_card, "");
     make_card("net", "ib2", near_card, "");
     make_card("net", "eth0", node_card, "");
     make_card("infiniband", "mlx5_0", port_card, "");
-    make_card("net", "eth1", far_card, "/virtio0");        /* a second interface of a card */
+    make_card("net", "eth1", internode_card, "/virtio0");        /* a second interface of a card */
     make_card("net", "wire", "platform/soc/ethernet", ""); /* none of PCI's */
 }
 

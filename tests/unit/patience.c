@@ -1,20 +1,20 @@
 /* Patience with another host, which is played here: kept with one that answers in time, lost with one that
  * does not, and found again. */
 #include "../check.h"
-#include "runtime/patience.h"
+#include "runtime/network/backoff.h"
 
 enum { ANSWER = 10, NEVER = 1000 }; /* after so many steps */
 
-static struct patience patience;
+static struct backoff backoff;
 static int steps; /* of the last wait */
 
 static void one_wait(int answer)
 {
-    uint32_t left = patience_begin(&patience);
+    uint32_t left = backoff_begin(&backoff);
 
     CHECK(left == 0 || left == PATIENCE_STEPS);
     for (steps = 0; left && steps < answer; steps++)
-        left = patience_step(&patience, left);
+        left = backoff_step(&backoff, left);
 }
 
 /* How many of so many waits were patient. */

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "../check.h"
-#include "runtime/preflight.h"
+#include "runtime/network/preflight.h"
 
 static char root[] = "/tmp/gshmem-preflight-XXXXXX";
 static char said[4000];

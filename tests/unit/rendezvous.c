@@ -1,4 +1,4 @@
-/* How a host's memory is handed over (runtime/rendezvous.c) while an interval timer interrupts every call, where
+/* How a host's memory is handed over (runtime/node/rendezvous.c) while an interval timer interrupts every call, where
  * descriptors run out, and where the leader has not waited for one that stood still. */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 #include "../check.h"
 #include "runtime/base/log.h"
-#include "runtime/rendezvous.h"
+#include "runtime/node/rendezvous.h"
 
 enum { SECONDS = 20, PAUSE_US = 100 * 1000, LIMIT = 64 };
 

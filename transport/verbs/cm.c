@@ -284,7 +284,7 @@ static void take_event(struct verbs *v, struct path *p, enum rdma_cm_event_type 
         return;
     case RDMA_CM_EVENT_DISCONNECTED:
     case RDMA_CM_EVENT_DEVICE_REMOVAL:
-        mend_break(v, p, "its connection has ended");
+        failover_break(v, p, "its connection has ended");
         return;
     case RDMA_CM_EVENT_TIMEWAIT_EXIT:
         return;
@@ -293,7 +293,7 @@ static void take_event(struct verbs *v, struct path *p, enum rdma_cm_event_type 
         if (p->state == PATH_ASKED)
             path_refuse(v, p, why);
         else
-            mend_break(v, p, why);
+            failover_break(v, p, why);
     }
 }
 

@@ -11,7 +11,7 @@ enum fate { PATH_BREAKS, LINK_FAILS, PEER_REFUSED };
 
 /* What is a fault of the way goes another way; what is one of the request would fail there too. What the
  * peer refused is what a process that dies refuses as well, whose memory goes before its connections:
- * the link fails with that when the peer has shown that it lives (mend.c). */
+ * the link fails with that when the peer has shown that it lives (recover.c). */
 static const struct {
     enum fate fate;
     gshmem_status_t status;
@@ -68,7 +68,7 @@ __attribute__((noinline)) static void explain(struct verbs *v, struct path *p,
     }
     if (fate == PEER_REFUSED && !p->link->refused[0])
         snprintf(p->link->refused, sizeof p->link->refused, "%s", why);
-    mend_break(v, p, why);
+    failover_break(v, p, why);
 }
 
 /* ---- Messages ---- */
@@ -224,7 +224,7 @@ GSHMEM_HOT int complete_some(struct verbs *v)
             v->config.fail(GSHMEM_ERR_TRANSPORT, "verbs: %s: polling for completions failed", nic->name);
         }
         if (v->stopping && n < POLL)
-            mend_drained(v, nic);
+            failover_drained(v, nic);
     }
     return all;
 }

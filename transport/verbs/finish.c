@@ -93,7 +93,7 @@ void finish_some(struct verbs *v, struct link *l)
         if (GSHMEM_UNLIKELY(status != GSHMEM_OK))
             free_holes(op);
         l->alone = NONE_ALONE;
-        l->gathered_first += op->gathered != NULL;
+        l->coalesced_first += op->coalesced != NULL;
         if (l->issuing == l->done)
             l->issuing++;
         l->done++;
@@ -217,7 +217,7 @@ void finish_below(struct verbs *v, struct link *l)
         struct op *op = op_of(l, l->issuing);
         if (!op->issued && (!issue_may_go_below(l, op) || !stage_to_below(l, op)))
             break;
-        if (!op->issued && !(op->gathered ? gather_carry(v, l, op) : carry(v, l, op)))
+        if (!op->issued && !(op->coalesced ? coalesce_carry(v, l, op) : carry(v, l, op)))
             break;
         op->issued = true;
         l->issuing++;

@@ -503,12 +503,12 @@ static bool issue_put(struct verbs *v, struct link *l, struct op *op)
 
 static bool issue_one(struct verbs *v, struct link *l, struct op *op)
 {
-    if (op->gathered && gather_waits(v, l, op))
+    if (op->coalesced && coalesce_waits(v, l, op))
         return false;
     if (!fence(l, op))
         return false;
-    if (op->gathered)
-        return gather_issue(v, l, op);
+    if (op->coalesced)
+        return coalesce_issue(v, l, op);
     switch (op->request.kind) {
     case TRANSPORT_PUT:
         return issue_put(v, l, op);
@@ -564,7 +564,7 @@ bool issue_again(struct link *l, const struct work *w)
     l->alone = NONE_ALONE;
     if (w->kind == WORK_MESSAGE)
         op->wants_reply = false;
-    if (op->gathered && w->kind == WORK_WRITE) /* its parts go in order, by one path */
+    if (op->coalesced && w->kind == WORK_WRITE) /* its parts go in order, by one path */
         op->at = w->at < op->at ? w->at : op->at;
     else if ((w->kind == WORK_WRITE || w->kind == WORK_READ) && !lose_piece(op, w->at, w->bytes))
         return false;
@@ -652,8 +652,8 @@ static bool make_room(struct verbs *v, struct link *l)
     for (uint32_t i = l->done; i != l->posted; i++) {
         struct op *to = &more[i & (depth - 1)];
         *to = *op_of(l, i);
-        if (to->gathered)
-            to->gathered->op = to;
+        if (to->coalesced)
+            to->coalesced->op = to;
     }
     free(l->op);
     l->op = more;
@@ -684,7 +684,7 @@ struct op *issue_open(struct link *l, const struct transport_request *request)
  *
  * A small put, or an update by a NIC, while no request before it is under way, nor anything else by
  * its path. So it has nothing to keep in order with, or to wait for, and leaves at once, though more
- * may follow: those gather meanwhile. What is false goes the general way, like all others. */
+ * may follow: those coalesce meanwhile. What is false goes the general way, like all others. */
 
 /* The key for all of those bytes, of a path's NIC; 0: it is not known, or there is none for all. */
 static inline uint64_t known_key(const struct link *l, const struct path *p, int segment,
@@ -790,8 +790,8 @@ gshmem_status_t issue_in_turn(struct verbs *v, struct link *l,
     if (l->state == LINK_BELOW && l->posted == l->done && is_below_for_ever(l) &&
         !atomics_have(v, request))
         return v->below->ops->post(v->below, request);
-    if (l->posted != l->done && gather_takes(l, request))
-        return gather_post(v, l, request);
+    if (l->posted != l->done && coalesce_takes(l, request))
+        return coalesce_post(v, l, request);
     if (!issue_has_room(v, l))
         return TRANSPORT_FULL;
     gshmem_status_t status = keep_data(v, issue_open(l, request));
@@ -822,5 +822,5 @@ GSHMEM_HOT gshmem_status_t issue_post(struct verbs *v, struct link *l,
 {
     if (l->posted == l->done)
         return post_first(v, l, request);
-    return l->collecting ? gather_more(v, l, request) : issue_in_turn(v, l, request);
+    return l->collecting ? coalesce_more(v, l, request) : issue_in_turn(v, l, request);
 }

@@ -62,7 +62,7 @@ void link_settle(struct verbs *v, struct link *l)
     if (l->state == LINK_BELOW && before != LINK_BELOW)
         v->config.info("verbs: PE %d is reached by %s%s", l->pe, v->below->ops->name,
                        l->below_for_good ? " from here on"
-                       : l->mended       ? ", until a path comes back"
+                       : l->recovered       ? ", until a path comes back"
                                          : ": there is no path of verbs to it");
     v->held_back = true;
 }
@@ -182,7 +182,7 @@ void link_say_rest(struct verbs *v, struct link *l)
     for (int i = 0; i < l->paths && l->state != LINK_FAILED; i++) {
         if (l->path[i]->unsaid)
             path_say_rest(v, l->path[i]);
-        mend_go_on(v, l->path[i]);
+        failover_go_on(v, l->path[i]);
     }
     v->held_back |= l->lacks != 0;
 }
@@ -290,7 +290,7 @@ void link_go_below(struct verbs *v, struct link *l, const char *why)
 {
     l->below_for_good = true;
     for (int i = 0; i < l->paths && l->state != LINK_FAILED; i++)
-        mend_break(v, l->path[i], why);
+        failover_break(v, l->path[i], why);
 }
 
 void link_forget(struct link *l, int segment, uint64_t offset, uint64_t bytes)
@@ -310,7 +310,7 @@ void link_close(struct verbs *v, struct link *l)
     for (int i = 0; i < TRANSPORT_SEGMENT_MAX; i++)
         free(l->key[i]);
     atomics_free(l);
-    free(l->gathered);
+    free(l->coalesced);
     free(l->stage);
     free(l->joined);
     free(l->op);

@@ -2,7 +2,7 @@
  * answers.
  *
  * 64 bytes, little-endian, and for a put its data behind them; or 16, and behind them several small
- * puts and updates (gather.c), so packed that a message of them is no longer than one of a single
+ * puts and updates (coalesce.c), so packed that a message of them is no longer than one of a single
  * put: what a PE keeps ready for its peers' messages does not grow by them. Messages of one PE are
  * numbered from 1; they are carried out in order, but that pieces without a fence may overtake an update of GPU
  * memory, and the reply to number n says that all up to n are done. */

@@ -1,4 +1,4 @@
-/* What two PEs tell each other over the transport below, to make queue pairs and to mend them.
+/* What two PEs tell each other over the transport below, to make queue pairs and to recover them.
  *
  * Little-endian numbers of 4 bytes, the first five the same in all: magic, version, kind, path and
  * life. A path is made anew after it has broken: lives tell what was said of one queue pair from what

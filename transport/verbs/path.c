@@ -274,7 +274,7 @@ static void begin_sending(struct verbs *v, struct path *p)
         wr->wr.rdma.rkey = 0;
         post_batch(v, p);
     } else {
-        mend_break(v, p, "trying it: no room");
+        failover_break(v, p, "trying it: no room");
     }
 }
 
@@ -378,7 +378,7 @@ void path_hear(struct verbs *v, struct path *p, const struct note *n)
         return; /* else it is of a life that is over */
     }
     if (n->kind == NOTE_STOPPED || (n->kind == NOTE_NONE && p->state == PATH_STOPPING)) {
-        mend_hear(v, p, n);
+        failover_hear(v, p, n);
     } else if (p->state != PATH_ASKED && p->state != PATH_READY) {
         return; /* it broke meanwhile, and the other has been told, or will be */
     } else if (n->kind == NOTE_NONE) {

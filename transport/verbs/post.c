@@ -2,7 +2,7 @@
  * are known to be done.
  *
  * The numbers of their packets are remembered too: if the path breaks, the peer's NIC knows the
- * number of the next packet it would have taken, and so which of them have arrived (mend.c). */
+ * number of the next packet it would have taken, and so which of them have arrived (recover.c). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,7 @@ bool post_refused(struct verbs *v, struct path *p, const struct ibv_send_wr *bad
         return false;
     }
     snprintf(why, sizeof why, "posting: %s", strerror(error));
-    mend_break(v, p, why);
+    failover_break(v, p, why);
     return false;
 }
 

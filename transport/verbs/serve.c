@@ -78,7 +78,7 @@ bool serve_take_reply(struct verbs *v, struct link *l, const struct message *m)
     if (is_after(m->number, l->said))
         return false;
     if (!is_after(m->number, l->replied))
-        return l->mended; /* it has come before a path broke, and again after */
+        return l->recovered; /* it has come before a path broke, and again after */
     for (uint32_t i = l->done; i != l->posted; i++) {
         struct op *op = op_of(l, i);
         if (op->wants_reply && op->number == m->number && op->request.kind == TRANSPORT_ATOMIC &&
@@ -213,7 +213,7 @@ bool serve_message(struct verbs *v, struct link *l, const struct message *m)
     if (m->kind == MESSAGE_REPLY)
         return serve_take_reply(v, l, m);
     if (m->number != l->heard_number + 1) /* or it came by a path that broke, and again after */
-        return l->mended && !is_after(m->number, l->heard_number);
+        return l->recovered && !is_after(m->number, l->heard_number);
     l->heard_number = m->number;
     if (stage_hears(l, m))
         return stage_hear(v, l, m, &s);

@@ -64,8 +64,8 @@ static gshmem_status_t verbs_open(const struct transport_config *config, struct 
         v->slot_free[i] = i;
     v->slots_left = SLOTS;
     v->share = RECEIVES;
-    v->gather_from = (uint32_t)config->number(SETTING_IB_GATHER);
-    v->gather_from = v->gather_from ? v->gather_from : UINT32_MAX;
+    v->coalesce_from = (uint32_t)config->number(SETTING_IB_GATHER);
+    v->coalesce_from = v->coalesce_from ? v->coalesce_from : UINT32_MAX;
     v->queue_pairs = (int)config->number(SETTING_IB_QP_PER_PEER);
     /* Else a write after a fork gives this process other pages than those that NICs know, on kernels before 5.12. */
     int unsafe = ibv_fork_init();
@@ -153,7 +153,7 @@ static void send_held(struct verbs *v)
 __attribute__((noinline)) static gshmem_status_t look_around(struct verbs *v, int *events)
 {
     if (v->rounds % RETRY_ROUNDS == 0)
-        mend_retry(v);
+        failover_retry(v);
     if (v->connecting)
         cm_watch(v);
     resolve_look(v);
@@ -217,7 +217,7 @@ static int verbs_arm(struct transport *base)
 
     for (int i = 0; i < v->opened; i++)
         armed &= arm_nic(&v->nic[i]);
-    mend_watch(v);
+    failover_watch(v);
     /* what came before the notice was asked for brings none */
     v->events = 0;
     v->settled = false; /* who wakes up may have been woken by it */

@@ -39,7 +39,7 @@ enum {
     STRIPE_BYTES = 64 << 10, /* at least so much goes by each path, or all by one */
     PACKETS_MOST = 1 << 22,  /* on their way by one path: their numbers have 24 bits */
     JOINED = 1024,           /* requests that are part of others, of a link; a power of two */
-    GATHERS = 32, /* collections of what is small that are not done, of a link; a power of two */
+    COALESCED_MOST = 32, /* collections of what is small that are not done, of a link; a power of two */
     BELOW_ROUNDS =
         64, /* from one look at the transport below to the next, while it has nothing to do */
     RETRY_ROUNDS = 1024, /* and at paths that are down */
@@ -79,13 +79,13 @@ struct op {
     struct {         /* all of it zero at first: */
         uint64_t at; /* bytes that have been given to queue pairs, but for */
         struct hole *hole; /* these; NULL: none */
-        struct gathered
-            *gathered;     /* what is small, this and all that is part of it; NULL: it is alone */
+        struct coalesced
+            *coalesced;     /* what is small, this and all that is part of it; NULL: it is alone */
         uint64_t expected; /* what the NIC is to find where it updates */
         uint64_t waits_since;    /* ns, for the path to that NIC; 0: it does not */
         gshmem_status_t failure; /* its own, not the link's */
         uint16_t used;           /* paths, a bit each: see `end` */
-        uint16_t parts;          /* of those gathered in it, that the transport below carries */
+        uint16_t parts;          /* of those coalesced in it, that the transport below carries */
         uint16_t pieces;         /* those that are not done, where it is staged */
         uint8_t below;           /* an enum op_below */
         bool wants_reply;
@@ -113,7 +113,7 @@ struct joined {
 };
 
 /* Small puts and updates that travel together, as in a message of them (message.h). */
-struct gathered {
+struct coalesced {
     struct op *op; /* the first, whose parts the others are */
     struct message_change last;
     uint32_t bytes, changes; /* of text, and as many in it */
@@ -233,7 +233,7 @@ struct link {
     struct path *messenger; /* that one, until what came by it is known; NULL: none is up */
     uint16_t lacks;         /* paths of the peer's that this side has not, and has not said so yet */
     uint8_t receiving;      /* NICs that have receives for it */
-    bool mended;            /* messages may have come twice */
+    bool recovered;            /* messages may have come twice */
     bool below_for_good;    /* some memory cannot be registered: no path is tried again */
     char refused[400];      /* what the peer would not do; "": nothing */
     uint64_t retry_at;    /* ns: when paths that are down are tried again */
@@ -242,11 +242,11 @@ struct link {
     struct op *op;                  /* [depth]: see op_of */
     uint32_t depth;
     uint32_t posted, issuing, done; /* requests, counted for ever */
-    struct joined *joined;          /* [JOINED]; NULL until something is gathered, as is */
+    struct joined *joined;          /* [JOINED]; NULL until something is coalesced, as is */
     uint32_t joined_first, joined_next;
-    struct gathered *gathered;      /* [GATHERS] */
-    uint32_t gathered_first, gathered_next;
-    struct gathered *collecting; /* the last, while more of the CPU's memory may join it; or NULL */
+    struct coalesced *coalesced;      /* [COALESCED_MOST] */
+    uint32_t coalesced_first, coalesced_next;
+    struct coalesced *collecting; /* the last, while more of the CPU's memory may join it; or NULL */
     uint32_t below_left;            /* that the transport below carries */
     int slots;                      /* of the transport's, that its requests hold */
     uint32_t held;                  /* whose signals wait, or updates */
@@ -360,7 +360,7 @@ struct verbs {
     struct link *links; /* list of those */
     char *slots;        /* SLOTS of SLOT_BYTES */
     int slot_free[SLOTS], slots_left;
-    uint32_t gather_from; /* so many small puts that wait for each other go as one message */
+    uint32_t coalesce_from; /* so many small puts that wait for each other go as one message */
     uint32_t share;     /* receives for each peer, of what each NIC has */
     int queue_pairs;    /* between two NICs */
     int wait_fd;        /* epoll: that of the transport below, and the NICs' channels */
@@ -483,19 +483,19 @@ void path_resolved(struct verbs *v, struct path *p, int error);
 void path_end(struct path *p); /* nothing is read or written for it any more */
 void path_free(struct path *p);
 
-/* ---- mend.c ---- */
+/* ---- recover.c ---- */
 
 /* It has broken: what has arrived by it is found out, and the rest goes by others. */
-void mend_break(struct verbs *v, struct path *p, const char *why);
-void mend_hear(struct verbs *v, struct path *p, const struct note *n);
+void failover_break(struct verbs *v, struct path *p, const char *why);
+void failover_hear(struct verbs *v, struct path *p, const struct note *n);
 /* Ends it, if both sides have said what came. */
-void mend_go_on(struct verbs *v, struct path *p);
+void failover_go_on(struct verbs *v, struct path *p);
 /* All completions of a NIC's have been taken. */
-void mend_drained(struct verbs *v, const struct nic *nic);
+void failover_drained(struct verbs *v, const struct nic *nic);
 /* What the NICs say of themselves, and peers that say nothing. */
-void mend_watch(struct verbs *v);
+void failover_watch(struct verbs *v);
 /* To be called now and then: tries paths that are down again. */
-void mend_retry(struct verbs *v);
+void failover_retry(struct verbs *v);
 
 /* ---- link.c ---- */
 
@@ -582,20 +582,20 @@ bool issue_may_go_below(struct link *l, struct op *op);
 /* Whether the next write would have to wait for others, as its path reorders; a message would not. */
 bool issue_waits_for_writes(const struct link *l);
 
-/* ---- gather.c ---- */
+/* ---- coalesce.c ---- */
 
 /* What comes while some are collected. */
-gshmem_status_t gather_more(struct verbs *v, struct link *l,
+gshmem_status_t coalesce_more(struct verbs *v, struct link *l,
                             const struct transport_request *request);
 /* Whether a request may wait for more of its kind, and */
-bool gather_takes(const struct link *l, const struct transport_request *request);
+bool coalesce_takes(const struct link *l, const struct transport_request *request);
 /* lets it; TRANSPORT_FULL: there is no room. */
-gshmem_status_t gather_post(struct verbs *v, struct link *l,
+gshmem_status_t coalesce_post(struct verbs *v, struct link *l,
                             const struct transport_request *request);
-bool gather_waits(struct verbs *v, struct link *l, const struct op *op);
-bool gather_issue(struct verbs *v, struct link *l, struct op *op);
+bool coalesce_waits(struct verbs *v, struct link *l, const struct op *op);
+bool coalesce_issue(struct verbs *v, struct link *l, struct op *op);
 /* Hands them to the transport below; false: not all of them, yet. */
-bool gather_carry(struct verbs *v, struct link *l, struct op *op);
+bool coalesce_carry(struct verbs *v, struct link *l, struct op *op);
 
 /* ---- atomics.c: what NICs update ---- */
 

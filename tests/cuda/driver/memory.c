@@ -46,7 +46,7 @@ static struct mapping mappings[SIM_OBJECTS];
 static size_t used[SIM_GPUS_MOST];
 
 /* A GPU of another host, which NVLink reaches where both are in one clique of a domain. */
-static const cuda_gpu afar = SIM_GPUS_MOST;
+static const cuda_gpu remote = SIM_GPUS_MOST;
 
 #define FIND(table, condition)                                                                     \
     ({                                                                                             \
@@ -425,7 +425,7 @@ SIM_API cuda_result cuMemSetAccess(cuda_address at, size_t bytes, const struct c
         if (access[i].location.type != CUDA_LOCATION_GPU || access[i].flags != CUDA_READ_WRITE ||
             !sim_gpu_exists(gpu))
             result = CUDA_INVALID_VALUE;
-        else if (!m->multicast && m->piece->gpu != afar && !sim_reaches(gpu, m->piece->gpu))
+        else if (!m->multicast && m->piece->gpu != remote && !sim_reaches(gpu, m->piece->gpu))
             result = CUDA_PEER_ACCESS_UNSUPPORTED;
         else
             m->access |= 1u << gpu;
@@ -462,10 +462,10 @@ static struct ticket ticket_of(const struct piece *p, int type)
     return t;
 }
 
-static cuda_gpu gpu_afar(const struct ticket *t)
+static cuda_gpu gpu_remote(const struct ticket *t)
 {
     if (t->domain && t->domain == sim_domain() && t->clique == sim_clique())
-        return afar;
+        return remote;
     sim_blame("memory of another domain or clique is asked for: a driver need not find that out");
     return -1;
 }
@@ -563,7 +563,7 @@ SIM_API cuda_result cuMemImportFromShareableHandle(cuda_piece *handle, void *giv
     } else {
         memcpy(&t, given, sizeof t);
         fd = open_ticket(&t, type);
-        gpu = t.host == sim_host() ? gpu_here(t.gpu) : gpu_afar(&t);
+        gpu = t.host == sim_host() ? gpu_here(t.gpu) : gpu_remote(&t);
     }
     if (fd < 0)
         return CUDA_INVALID_VALUE;

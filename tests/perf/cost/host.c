@@ -7,9 +7,9 @@
 
 #include "check.h"
 #include "pair.h"
-#include "runtime/context.h"
-#include "runtime/network_parts.h"
-#include "runtime/team/team.h"
+#include "runtime/operations/context.h"
+#include "runtime/network/parts.h"
+#include "runtime/teams/team.h"
 
 enum { STRIDE = 256, BATCH_MOST = 64 }; /* puts that are no neighbours */
 
@@ -34,12 +34,12 @@ static void add_pe(struct transport *far)
     heap = (char *)job->map.segment[SEGMENT_HEAP].base;
     job->n_pes = 2;
     job->team[GSHMEM_TEAM_WORLD]->members = members;
-    job->host.index_of = index_of;
-    job->host.lost = lost;
+    job->node.index_of = index_of;
+    job->node.lost = lost;
     peer[0] = (uintptr_t)heap;
     gshmem_ctx_default->n_pes = 2;
     gshmem_ctx_default->heap.peer = peer;
-    job->network->far = far;
+    job->network->remote = far;
     atomic_store(&job->network->proxy.runs, true); /* it is this thread that drives */
 }
 

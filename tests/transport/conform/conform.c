@@ -7,7 +7,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/settings.h"
 
-enum { SECONDS = 60 /* under sanitizers, on a crowded machine */ };
+enum { SECONDS = 60 /* under sanitizers, on a oversubscribed machine */ };
 
 static void check_ops(const struct transport_ops *ops)
 {

@@ -358,7 +358,7 @@ static void no_other_way_for_a_signal(void)
     fake_port(0, false);
     fake_port(1, false);
     for (int i = 0; i < PES; i++)
-        mend_watch((struct verbs *)pe[i].t);
+        failover_watch((struct verbs *)pe[i].t);
     settle();
     CHECK_EQ(not_ok, 1);
     CHECK_HAS(complaint, "cannot be reached any more");

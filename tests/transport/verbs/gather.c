@@ -466,7 +466,7 @@ static void nothing_is_lost(unsigned seed, int devices)
             fake_port((int)away, true);
         if (rand() % (updates ? 8 : 3) == 0) {
             for (int who = 0; who < PES; who++)
-                mend_watch((struct verbs *)pe[who].t);
+                failover_watch((struct verbs *)pe[who].t);
             drive();
             take_words(due, &taken);
         }
@@ -517,7 +517,7 @@ static void goes_below(int full)
     }
     fake_cut(0);
     fake_port(0, false);
-    mend_watch((struct verbs *)pe[0].t);
+    failover_watch((struct verbs *)pe[0].t);
     pe[0].full_below = full;
     settle();
     for (int i = 0; i < WORDS; i++)
@@ -541,7 +541,7 @@ static void lost_with_parts_below(void)
     fake_cut(0);
     fake_port(0, false);
     for (int who = 0; who < PES; who++)
-        mend_watch((struct verbs *)pe[who].t);
+        failover_watch((struct verbs *)pe[who].t);
     pe[0].late_below = true;
     pe[0].full_below = 6;
     for (int rounds = 0; pe[0].calls_below < 6; rounds++) {

@@ -334,7 +334,7 @@ static void disturb(int devices)
             fake_port(away, false);
     }
     for (int i = 0; i < PES; i++)
-        mend_watch((struct verbs *)pe[i].t);
+        failover_watch((struct verbs *)pe[i].t);
 }
 
 static void check_all(unsigned seed)

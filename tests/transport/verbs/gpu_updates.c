@@ -179,7 +179,7 @@ static void spend(uint64_t ns)
 {
     now += ns;
     for (int i = 0; i < PES; i++)
-        mend_watch((struct verbs *)pe[i].t);
+        failover_watch((struct verbs *)pe[i].t);
     drive();
 }
 
@@ -236,7 +236,7 @@ static void change_port(int of_device, bool up)
 {
     fake_port(of_device, up);
     for (int i = 0; i < PES; i++)
-        mend_watch((struct verbs *)pe[i].t);
+        failover_watch((struct verbs *)pe[i].t);
     while (is_stopping(0) || is_stopping(1))
         drive();
 }
@@ -289,7 +289,7 @@ static void path_breaks_once(unsigned seed, int rounds)
     fake_port(0, false);
     occupy(0, false);
     for (int i = 0; i < PES; i++)
-        mend_watch((struct verbs *)pe[i].t);
+        failover_watch((struct verbs *)pe[i].t);
     for (int i = 0; i < rounds; i++)
         drive();
     change_port(0, true);

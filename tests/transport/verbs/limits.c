@@ -214,7 +214,7 @@ static void room_is_made(void)
         settle();
     }
     CHECK_EQ(l->depth, OPS_FIRST);
-    CHECK(!l->joined && !l->gathered);
+    CHECK(!l->joined && !l->coalesced);
     *word(1, 8) = 0;
     for (int i = 0; i < OPS; i++) {
         struct transport_request r = i % 3 ? add(8, 1, &old[i]) : put(&data[i], 4096 + 8 * (uint64_t)i, 8);
@@ -339,7 +339,7 @@ static void time_passes(void)
         struct verbs *v = (struct verbs *)pe[i].t;
         if (v->to[1 - i])
             v->to[1 - i]->retry_at = 0;
-        mend_retry(v);
+        failover_retry(v);
     }
 }
 

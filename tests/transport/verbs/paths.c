@@ -191,8 +191,8 @@ static void nothing_is_lost(unsigned seed, int devices)
         if (rand() % 4 == 0)
             drive();
         if (rand() % 16 == 0) {
-            mend_watch(v);
-            mend_watch((struct verbs *)pe[1].t);
+            failover_watch(v);
+            failover_watch((struct verbs *)pe[1].t);
         }
         if (rand() % 64 == 0) /* the owner writes where nothing is due: what comes again would undo it */ {
             settle();
@@ -244,7 +244,7 @@ static void signals_are_used_up(unsigned seed, int devices)
         }
         disturb(devices);
         for (int me = 0; me < PES; me++)
-            mend_watch((struct verbs *)pe[me].t);
+            failover_watch((struct verbs *)pe[me].t);
         drive();
     }
     settle();
@@ -316,7 +316,7 @@ static void down_and_up(int devices)
     warm_up();
     until_up(0, devices);
     fake_port(0, false);
-    mend_watch((struct verbs *)pe[0].t);
+    failover_watch((struct verbs *)pe[0].t);
     for (int i = 0; i < 20; i++)
         post(0, put(data, 0, sizeof data));
     settle();
@@ -364,7 +364,7 @@ static bool stripes_arrive_once(unsigned seed, bool below)
                 if (below) {
                     fake_port(0, false);
                     fake_port(1, false);
-                    mend_watch((struct verbs *)pe[0].t);
+                    failover_watch((struct verbs *)pe[0].t);
                 }
             }
         }
@@ -403,7 +403,7 @@ static void signal_goes_below(int op)
     fake_port(0, false);
     fake_port(1, false);
     for (int i = 0; i < PES; i++)
-        mend_watch((struct verbs *)pe[i].t);
+        failover_watch((struct verbs *)pe[i].t);
     post(0, get(&seen, 0, 8)); /* as is all that is not loose */
     post(0, put(&behind, 0, 8));
     settle();
@@ -447,7 +447,7 @@ static void queue_pairs_are_refused(unsigned seed, bool at_first)
             struct verbs *v = (struct verbs *)pe[me].t;
             if (v->to[1 - me] && (i + me) % 3 == 0) /* time has passed */
                 v->to[1 - me]->retry_at = 0;
-            mend_retry(v);
+            failover_retry(v);
         }
         drive();
         CHECK_EQ(pe[0].lost + pe[1].lost, 0);
@@ -494,7 +494,7 @@ static void refusals_leave_others_alone(void)
         fill((char *)data, sizeof data, (unsigned)i);
         post(0, with_signal(put(data, 64, sizeof data), GSHMEM_SIGNAL_ADD, 0, 1));
         v->to[1]->retry_at = 0;
-        mend_retry(v);
+        failover_retry(v);
         settle();
         CHECK(memcmp(pe[1].memory + 64, data, sizeof data) == 0);
     }
@@ -523,7 +523,7 @@ static void taken_away(bool writes_on_their_way)
     fake_event(0, (struct ibv_async_event){.event_type = IBV_EVENT_DEVICE_FATAL});
     fake_event(1, (struct ibv_async_event){.event_type = IBV_EVENT_DEVICE_FATAL});
     for (int i = 0; i < PES; i++)
-        mend_watch((struct verbs *)pe[i].t);
+        failover_watch((struct verbs *)pe[i].t);
     if (!writes_on_their_way)
         post(0, put(data, 0, sizeof data));
     settle();

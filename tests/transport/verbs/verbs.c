@@ -586,7 +586,7 @@ static void stopped_half_way(void)
 
     begin(2);
     warm_up();
-    mend_break((struct verbs *)pe[0].t, ((struct verbs *)pe[0].t)->to[1]->path[0], "a test");
+    failover_break((struct verbs *)pe[0].t, ((struct verbs *)pe[0].t)->to[1]->path[0], "a test");
     post(0, put(&value, 8, 8));
     drive_alone(60);
     CHECK_EQ(pe[0].lost, 1);

@@ -47,7 +47,7 @@ static void later_ways_are_held(void)
     warm_up();
     until_up(2);
     fake_port(1, false);
-    mend_watch((struct verbs *)pe[0].t);
+    failover_watch((struct verbs *)pe[0].t);
     until_up(1);
     let_events_pass();
     fake_hold_ways(true);

@@ -1,0 +1,667 @@
+#include "runtime/collectives/internode.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/log.h"
+#include "runtime/operations/context.h"
+#include "runtime/job.h"
+#include "runtime/teams/team.h"
+#include "runtime/network/wait.h"
+
+/* What leaders may hear in place of a signature, and is none (see signature_make): that there are two
+ * different ones; that the sender's group is broken for good, and, above these bits, why. */
+enum { MIXED = 2, BROKEN = 4, BROKEN_BITS = 3 };
+
+enum {
+    INBOX_TEAMS = 8,         /* teams in the first slots have an inbox, */
+    INBOX_BYTES = 1024 * 1024, /* of two halves of that size */
+};
+
+struct internode {
+    struct group *local;      /* the members on this node */
+    int *local_pe;            /* [local->n]: PEs of the job, */
+    int *local_member;        /* and members */
+    int hosts;
+    int my_host;              /* among them, in the order of their first members */
+    int *leader;              /* [hosts]: the member that speaks for it */
+    int *first;               /* [hosts + 1]: how many members are on the hosts before it */
+    int *node;                /* [n]: each member's */
+    int *place;               /* [n]: by node, and there by number: where its note is in an inbox */
+    int pairs;                /* most members of a node times the members on others */
+    char *inbox[2];           /* this node's leader's, by parity of the round; NULL: none */
+    struct load {
+        enum payload kind;
+        int from;
+        size_t bytes;
+    } coming, last; /* what rounds carry; `bytes` of the coming one is the group's `brought` */
+    bool *away;               /* [n] */
+    int n_away;
+    struct team_sync *copies; /* [n_away]: where notes from other hosts are put */
+    struct pending pending;   /* what rounds have under way, */
+    struct context context;   /* and what collectives put and get between them, */
+    struct pending moving;    /* of which this is under way */
+};
+
+bool internode_is_away(const struct group *g, int i)
+{
+    return g->internode && g->internode->away[i];
+}
+
+/* ---- Making ---- */
+
+static int host_of(const struct job *j, int pe)
+{
+    return j->bootstrap->host[pe];
+}
+
+/* Leaders in the order of the members, and the members on this node. */
+static void sort_members(struct internode *f, const struct group *g, const struct job *j)
+{
+    int n_local = 0;
+
+    for (int i = 0; i < g->n; i++) {
+        int h = 0;
+        while (h < f->hosts && host_of(j, g->pe[f->leader[h]]) != host_of(j, g->pe[i]))
+            h++;
+        if (h == f->hosts)
+            f->leader[f->hosts++] = i;
+        f->node[i] = h;
+        f->place[i] = f->first[h + 1]++;
+        f->away[i] = j->node.index_of[g->pe[i]] < 0;
+        f->n_away += f->away[i];
+        if (!f->away[i]) {
+            f->my_host = h;
+            f->local_member[n_local] = i;
+            f->local_pe[n_local++] = g->pe[i];
+        }
+    }
+}
+
+/* From how many members a node has, and each member's number there, to where they begin. */
+static void find_places(struct internode *f, int n)
+{
+    for (int h = 0; h < f->hosts; h++) {
+        int pairs = f->first[h + 1] * (n - f->first[h + 1]);
+        f->pairs = pairs > f->pairs ? pairs : f->pairs;
+        f->first[h + 1] += f->first[h];
+    }
+    for (int i = 0; i < n; i++)
+        f->place[i] += f->first[f->node[i]];
+}
+
+static int my_place(const struct internode *f, const struct job *j, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (f->local_pe[i] == j->pe)
+            return i;
+    }
+    return -1;
+}
+
+bool internode_prepare(struct group *g, const struct job *j)
+{
+    bool internode = false;
+
+    for (int i = 0; i < g->n && !internode; i++)
+        internode = j->node.index_of[g->pe[i]] < 0;
+    if (!internode)
+        return true;
+
+    struct internode *f = g->internode = calloc(1, sizeof *f);
+    if (!f)
+        return false;
+    f->leader = malloc((size_t)g->n * 5 * sizeof *f->leader);
+    f->first = calloc((size_t)g->n + 1, sizeof *f->first);
+    f->away = calloc((size_t)g->n, sizeof *f->away);
+    if (!f->leader || !f->first || !f->away)
+        return false;
+    f->local_pe = f->leader + g->n;
+    f->local_member = f->local_pe + g->n;
+    f->node = f->local_member + g->n;
+    f->place = f->node + g->n;
+    sort_members(f, g, j);
+    find_places(f, g->n);
+    int n_local = g->n - f->n_away;
+    f->local = group_create(n_local, my_place(f, j, n_local), f->local_pe,
+                            j->node.oversubscribed ? node_cpus(&j->node) : 0);
+    f->copies = calloc((size_t)f->n_away, sizeof *f->copies);
+    g->meet = internode_meet;
+    return f->local && f->copies;
+}
+
+void internode_free(struct internode *f)
+{
+    if (!f)
+        return;
+    group_destroy(f->local);
+    free(f->leader);
+    free(f->first);
+    free(f->away);
+    free(f->copies);
+    free(f);
+}
+
+size_t internode_system_bytes(void)
+{
+    return (size_t)2 * INBOX_TEAMS * INBOX_BYTES;
+}
+
+/* In a PE's system memory; both are the same on all. */
+static uint64_t inbox_offset(int slot, unsigned int parity)
+{
+    return 2 * (uint64_t)TEAM_MAX * sizeof(struct team_sync) +
+           ((uint64_t)slot * 2 + parity) * INBOX_BYTES;
+}
+
+/* The inner group's blocks lie behind those of all teams, inboxes behind them. */
+void internode_install(struct group *g, const struct job *j, int slot)
+{
+    struct internode *f = g->internode;
+    int copy = 0;
+
+    for (int i = 0; i < g->n; i++) {
+        if (f->away[i])
+            g->sync[i] = &f->copies[copy++];
+    }
+    for (int i = 0; i < f->local->n; i++) {
+        const uintptr_t system = map_mapped(&j->map, SEGMENT_SYSTEM, f->local_pe[i]);
+        f->local->sync[i] = (struct team_sync *)system + TEAM_MAX + slot;
+    }
+    f->local->team = slot;
+    for (unsigned int parity = 0; parity < 2; parity++)
+        f->inbox[parity] = slot < INBOX_TEAMS
+                               ? (char *)map_mapped(&j->map, SEGMENT_SYSTEM, f->local_pe[0]) +
+                                     inbox_offset(slot, parity)
+                               : NULL;
+}
+
+gshmem_ctx_t internode_context(const struct group *g)
+{
+    if (!g->internode->context.view.n_pes)
+        g->internode->context = (struct context){.view = job->team[GSHMEM_TEAM_WORLD]->view, .pending = &g->internode->moving};
+    return &g->internode->context.view;
+}
+
+int internode_hosts(const struct group *g)
+{
+    return g->internode->hosts;
+}
+
+int internode_my_host(const struct group *g)
+{
+    return g->internode->my_host;
+}
+
+const struct group *internode_neighbours(const struct group *g)
+{
+    return g->internode->local;
+}
+
+const int *internode_local(const struct group *g)
+{
+    return g->internode->local_member;
+}
+
+/* ---- Cargo ---- */
+
+/* Of a note with so many bytes of data, in an inbox. */
+static size_t note_bytes(size_t bytes)
+{
+    return offsetof(struct note, data) + bytes;
+}
+
+static size_t whole_lines(size_t bytes)
+{
+    return (bytes + SYNC_LINE - 1) / SYNC_LINE * SYNC_LINE;
+}
+
+size_t internode_most(const struct group *g, enum payload kind)
+{
+    const struct internode *f = g->internode;
+    size_t n = kind == PAYLOAD_NOTES   ? (size_t)g->n
+               : kind == PAYLOAD_HOSTS ? (size_t)f->hosts
+               : kind == PAYLOAD_PAIRS ? 2 * (size_t)f->pairs /* one half for what goes out */
+                                     : 1;
+    size_t each = f->inbox[0] ? INBOX_BYTES / n / SYNC_LINE * SYNC_LINE : 0;
+
+    return kind == PAYLOAD_NOTES || kind == PAYLOAD_ONE ? each > SYNC_LINE ? each - note_bytes(0) : 0
+                                                    : each;
+}
+
+void internode_load(struct group *g, enum payload kind, int from, size_t bytes)
+{
+    g->brought = bytes;
+    g->internode->coming = (struct load){.kind = kind, .from = from};
+}
+
+/* Whether it travels with the leaders' words. Without an inbox nothing does, not even a note of no bytes. */
+static bool fits(const struct group *g, const struct load *l)
+{
+    const size_t most = internode_most(g, l->kind);
+
+    return most && l->bytes <= most;
+}
+
+static struct note *note_of(const struct group *g, int i, uint32_t round, const struct load *l)
+{
+    const struct internode *f = g->internode;
+    size_t place = l->kind == PAYLOAD_ONE ? 0 : (size_t)f->place[i];
+
+    if (!fits(g, l))
+        return &g->sync[i]->note[round & 1];
+    return (struct note *)(void *)(f->inbox[round & 1] + place * whole_lines(note_bytes(l->bytes)));
+}
+
+static struct load coming(const struct group *g)
+{
+    struct load l = g->internode->coming;
+
+    l.bytes = g->brought;
+    return l;
+}
+
+struct note *internode_note(const struct group *g)
+{
+    struct load l = coming(g);
+
+    return note_of(g, g->my, g->round + 1, &l);
+}
+
+const struct note *internode_read(const struct group *g, int i)
+{
+    return note_of(g, i, g->round, &g->internode->last);
+}
+
+char *internode_part(const struct group *g, int h)
+{
+    return g->internode->inbox[(g->round + 1) & 1] + (size_t)h * whole_lines(g->brought);
+}
+
+const char *internode_part_read(const struct group *g, int h)
+{
+    return g->internode->inbox[g->round & 1] + (size_t)h * whole_lines(g->internode->last.bytes);
+}
+
+/* Of PAYLOAD_PAIRS: where what node `from` has for node `to` begins in the inbox of either, in
+ * pieces. In the first half lies what goes out, in the second what has come. */
+static size_t pairs_before(const struct internode *f, int from, int to, bool out)
+{
+    int ours = out ? from : to, others = out ? to : from;
+    size_t members = (size_t)(f->first[ours + 1] - f->first[ours]);
+    size_t before = (size_t)f->first[others];
+
+    if (others > ours)
+        before -= members;
+    return members * before;
+}
+
+static size_t pair_of(const struct group *g, int from, int to, bool out)
+{
+    const struct internode *f = g->internode;
+    int there = f->node[to], here = f->node[from];
+    size_t row = (size_t)(f->place[from] - f->first[here]),
+           column = (size_t)(f->place[to] - f->first[there]);
+
+    return pairs_before(f, here, there, out) +
+           row * (size_t)(f->first[there + 1] - f->first[there]) + column;
+}
+
+char *internode_out(const struct group *g, int i)
+{
+    return g->internode->inbox[(g->round + 1) & 1] + pair_of(g, g->my, i, true) * g->brought;
+}
+
+const char *internode_in(const struct group *g, int i)
+{
+    return g->internode->inbox[g->round & 1] + INBOX_BYTES / 2 +
+           pair_of(g, i, g->my, false) * g->internode->last.bytes;
+}
+
+/* ---- Between hosts ---- */
+
+static uint64_t block_offset(const struct group *g, size_t within)
+{
+    return (uint64_t)g->team * sizeof(struct team_sync) + within;
+}
+
+/* A piece of an inbox, on its way to another's: from where it is here to where it belongs there. */
+struct piece {
+    size_t from, to, bytes;
+};
+
+/* The word that says that this node has arrived, behind a piece of the payload; flags: how it may
+ * travel. */
+static gshmem_status_t tell(struct group *g, int leader, int step, uint64_t word, struct piece p,
+                            unsigned flags, const char *call)
+{
+    size_t parity = word >> 32 & 1; /* of the round */
+    uint64_t offset =
+        block_offset(g, offsetof(struct team_sync, step) +
+                            (size_t)step * sizeof g->sync[0]->step[0] + parity * 8);
+    struct transport_request signal = {
+        .kind = TRANSPORT_PUT,
+        .flags = TRANSPORT_UNASKED | flags,
+        .pe = g->pe[leader],
+        .segment = SEGMENT_SYSTEM,
+        .offset = p.bytes ? inbox_offset(g->team, parity) + p.to : offset,
+        .local = p.bytes ? g->internode->inbox[parity] + p.from : NULL,
+        .bytes = p.bytes,
+        .signal_op = GSHMEM_SIGNAL_SET,
+        .signal_segment = SEGMENT_SYSTEM,
+        .signal_offset = offset,
+        .signal_value = word,
+    };
+
+    return network_post(job->network, &g->internode->pending, &signal, call);
+}
+
+static gshmem_status_t give(struct group *g, int leader, struct piece p, const char *call)
+{
+    unsigned int parity = g->round & 1;
+    struct transport_request put = {
+        .kind = TRANSPORT_PUT,
+        .flags = TRANSPORT_UNASKED,
+        .pe = g->pe[leader],
+        .segment = SEGMENT_SYSTEM,
+        .offset = inbox_offset(g->team, parity) + p.to,
+        .local = g->internode->inbox[parity] + p.from,
+        .bytes = p.bytes,
+    };
+
+    return p.bytes ? network_post(job->network, &g->internode->pending, &put, call) : GSHMEM_OK;
+}
+
+/* Of what the round carries, that of `count` hosts from `first` on, which follow each other. */
+static struct piece payload_of(const struct group *g, int first, int count)
+{
+    const struct internode *f = g->internode;
+    const struct load *l = &f->last;
+    size_t note = whole_lines(note_bytes(l->bytes)), part = whole_lines(l->bytes), at, bytes;
+
+    if (l->kind == PAYLOAD_ONE) {
+        bool ours = f->node[l->from] >= first && f->node[l->from] < first + count;
+        return (struct piece){.bytes = ours ? note_bytes(l->bytes) : 0};
+    }
+    if (l->kind == PAYLOAD_HOSTS) {
+        at = (size_t)first * part;
+        bytes = (size_t)count * part;
+    } else {
+        at = (size_t)f->first[first] * note;
+        bytes = (size_t)(f->first[first + count] - f->first[first]) * note;
+    }
+    return (struct piece){at, at, bytes};
+}
+
+/* That of `count` hosts up to this one, around the beginning if need be, and the word. */
+static gshmem_status_t tell_of_hosts(struct group *g, int to, int step, uint64_t word, int count,
+                                     bool carries, const char *call)
+{
+    struct internode *f = g->internode;
+    int first = f->my_host - count + 1, around = first < 0 ? -first : 0;
+    struct piece none = {0, 0, 0};
+    gshmem_status_t status = GSHMEM_OK;
+
+    if (!carries || f->last.kind == PAYLOAD_PAIRS)
+        return tell(g, to, step, word, none, TRANSPORT_UNORDERED, call);
+    if (around)
+        status = give(g, to, payload_of(g, f->hosts - around, around), call);
+    return status ? status
+                  : tell(g, to, step, word, payload_of(g, first + around, count - around),
+                         around ? 0 : TRANSPORT_UNORDERED, call);
+}
+
+static bool is_broken(uint64_t word)
+{
+    return ((uint32_t)word & ((1u << BROKEN_BITS) - 1)) == BROKEN;
+}
+
+bool internode_has_told(const struct group *g)
+{
+    return !pending_any(&g->internode->pending);
+}
+
+/* For good: no member of this node comes to another round. All leaders that would wait for this one
+ * hear of it whatever they wait for, and tell the others in turn: some may have nothing to do with
+ * who was lost. A round that is over here is over: who is still in it has all that this leader had for it. */
+gshmem_status_t internode_break_off(struct group *g, gshmem_status_t status, const char *call)
+{
+    struct internode *f = g->internode;
+    const uint32_t rounds = group_under_way(g) ? 2 : 1;
+    uint32_t word = (uint32_t)status << BROKEN_BITS | BROKEN;
+    char why[256];
+
+    snprintf(why, sizeof why, "%s", last_error_text());
+    g->broken = status;
+    for (int step = 0, distance = 1; f->local->my == 0 && distance < f->hosts; step++, distance *= 2) {
+        int to = f->leader[(f->my_host + distance) % f->hosts];
+        for (uint32_t i = 0; i < rounds && !network_lost(job->network, g->pe[to]); i++)
+            tell(g, to, step, (uint64_t)((g->round + 1 - i) & 1) << 32 | word, (struct piece){0, 0, 0},
+                 TRANSPORT_UNORDERED, call); /* or it has gone itself */
+    }
+    return fail_silently(status, "%s", why);
+}
+
+/* What each node has for each other goes straight there. Between two of them it goes before the
+ * word; where there are more the word may come another way, and waits until the others have theirs.
+ */
+static gshmem_status_t send_pairs(struct group *g, struct piece *last, const char *call)
+{
+    struct internode *f = g->internode;
+    size_t members = (size_t)(f->first[f->my_host + 1] - f->first[f->my_host]);
+    gshmem_status_t status = GSHMEM_OK;
+
+    for (int step = 1; step < f->hosts && !status; step++) {
+        int h = (f->my_host + step) % f->hosts;
+        size_t pairs = members * (size_t)(f->first[h + 1] - f->first[h]);
+        *last =
+            (struct piece){pairs_before(f, f->my_host, h, true) * f->last.bytes,
+                           INBOX_BYTES / 2 + pairs_before(f, f->my_host, h, false) * f->last.bytes,
+                           pairs * f->last.bytes};
+        if (f->hosts > 2)
+            status = give(g, f->leader[h], *last, call);
+    }
+    if (f->hosts > 2 && !status)
+        status = network_quiet(&f->pending, call);
+    if (f->hosts > 2)
+        last->bytes = 0;
+    return status;
+}
+
+/* The word that the node `distance` before this one sends with that step. */
+static gshmem_status_t hear(struct group *g, int step, int distance, uint32_t *heard, struct wait *w,
+                            const char *call)
+{
+    struct internode *f = g->internode;
+    _Atomic uint64_t *from = &g->sync[g->my]->step[step].word[g->round & 1];
+    gshmem_status_t status = GSHMEM_OK;
+    uint64_t word;
+
+    /* acquire: pairs with the release by which the transport stores a signal */
+    while ((word = atomic_load_explicit(from, memory_order_acquire)) >> 32 != g->round &&
+           !is_broken(word)) {
+        if (status) /* and one more look has shown nothing either, as in group.c */
+            return status;
+        status = wait_slowly(w); /* nobody of this node can end it: drive from the start */
+    }
+    if (is_broken(word))
+        return fail((gshmem_status_t)((uint32_t)word >> BROKEN_BITS),
+                    "%s on team %d: PE %d, on another host, cannot reach all of its members", call,
+                    g->team, g->pe[f->leader[(f->my_host + f->hosts - distance) % f->hosts]]);
+    if ((uint32_t)word != *heard)
+        *heard = MIXED;
+    return GSHMEM_OK;
+}
+
+/* Dissemination as in group.c, among leaders; the words arrive as signals, behind what the sender
+ * has of the payload and the receiver has not. */
+static gshmem_status_t meet_leaders(struct group *g, uint32_t *heard, bool carries, const char *call)
+{
+    struct internode *f = g->internode;
+    struct piece pairs = {0, 0, 0};
+    gshmem_status_t status = GSHMEM_OK;
+    struct wait w;
+
+    if (carries && f->last.kind == PAYLOAD_PAIRS)
+        status = send_pairs(g, &pairs, call);
+    wait_begin(&w, call, g->team);
+    if (f->local->n > 1)
+        wait_for_others(&w);
+    for (int step = 0, distance = 1; distance < f->hosts && !status; step++, distance *= 2) {
+        int to = f->leader[(f->my_host + distance) % f->hosts];
+        int count = distance < f->hosts - distance ? distance : f->hosts - distance;
+        uint64_t word = (uint64_t)g->round << 32 | *heard;
+
+        status = pairs.bytes ? tell(g, to, step, word, pairs, TRANSPORT_UNORDERED, call)
+                             : tell_of_hosts(g, to, step, word, count, carries, call);
+        if (!status)
+            status = hear(g, step, distance, heard, &w, call);
+    }
+    return status;
+}
+
+/* Copies of the notes of members on other hosts, `bytes` of their data. */
+static gshmem_status_t fetch_notes(struct group *g, size_t bytes, const char *call)
+{
+    size_t at = offsetof(struct team_sync, note) + (g->round & 1) * sizeof(struct note);
+    struct internode *f = g->internode;
+    gshmem_status_t status = GSHMEM_OK, waited;
+
+    for (int i = 0; i < g->n && !status; i++) {
+        if (f->last.kind == PAYLOAD_ONE && bytes && i != f->last.from)
+            continue;
+        struct transport_request get = {
+            .kind = TRANSPORT_GET,
+            .flags = TRANSPORT_MORE,
+            .pe = g->pe[i],
+            .segment = SEGMENT_SYSTEM,
+            .offset = block_offset(g, at),
+            .local = &g->sync[i]->note[g->round & 1],
+            .bytes = offsetof(struct note, data) + bytes,
+        };
+        if (f->away[i])
+            status = network_post(job->network, &f->pending, &get, call);
+    }
+    waited = network_quiet(&f->pending, call);
+    return status ? status : waited;
+}
+
+/* Whether this round carries anything; the next will carry notes, of which nothing is known. */
+static bool unload(struct group *g, uint32_t signature)
+{
+    struct internode *f = g->internode;
+
+    f->last = coming(g);
+    f->coming = (struct load){.kind = PAYLOAD_NOTES};
+    g->brought = NOTE_BYTES;
+    switch ((enum collective)(signature >> 1 & 15)) {
+    case COLLECTIVE_SYNC:
+    case COLLECTIVE_DESTROY:
+    case COLLECTIVE_REFUSED:
+    case COLLECTIVE_FINALIZE:
+        return false; /* not even who wrote it */
+    default:
+        return true;
+    }
+}
+
+/* ---- One round ---- */
+
+/* The members of this node; there is nobody to meet where it has one. */
+static gshmem_status_t meet_local(struct group *g, uint32_t signature, const char *call)
+{
+    return g->internode->local->n > 1 ? group_meet(g->internode->local, signature, call) : GSHMEM_OK;
+}
+
+/* All neighbours have arrived: their leader asks the other hosts, and passes the answer on. */
+static gshmem_status_t ask_others(struct group *g, uint32_t *heard, bool carries, const char *call)
+{
+    struct group *local = g->internode->local;
+    gshmem_status_t status = GSHMEM_OK, met;
+
+    if (local->n == 1)
+        return meet_leaders(g, heard, carries, call);
+    if (local->my == 0) {
+        status = meet_leaders(g, heard, carries, call);
+        group_note(local)->value = (uint64_t)status << 32 | *heard;
+    }
+    if ((met = group_meet(local, signature_make(COLLECTIVE_SYNC, 0), call)))
+        return met;
+    uint64_t answer = group_read(local, 0)->value;
+    *heard = (uint32_t)answer;
+    if (answer >> 32 && !status)
+        status = fail_silently((gshmem_status_t)(answer >> 32),
+                               "%s on team %d: PE %d could not meet the other hosts", call, g->team,
+                               local->pe[0]);
+    return status;
+}
+
+/* What this member shows to those on other hosts that want to know whom they differ from. release: one that
+ * fetches this note does so after it was told, in the end by this store's node, that this PE has come. */
+static void show_signature(struct group *g, uint32_t round, uint32_t signature)
+{
+    atomic_store_explicit(&g->sync[g->my]->note[round & 1].word, (uint64_t)round << 32 | signature,
+                          memory_order_release);
+}
+
+/* The rest of a round, once the neighbours have met, as `local` tells. */
+static gshmem_status_t meet_hosts(struct group *g, uint32_t signature, gshmem_status_t local,
+                                  const char *call)
+{
+    bool wanted = unload(g, signature), carries = wanted && fits(g, &g->internode->last);
+    uint32_t heard = signature;
+    gshmem_status_t status;
+
+    if (local && local != GSHMEM_ERR_MISMATCH)
+        return internode_break_off(g, local, call);
+    if (local)
+        heard = MIXED;
+    if ((status = ask_others(g, &heard, carries && !local, call)))
+        return internode_break_off(g, status, call);
+    if (local)
+        return local; /* and has been explained */
+    if (heard == signature && (!wanted || carries))
+        return GSHMEM_OK;
+    if ((status = fetch_notes(g, heard == signature ? g->internode->last.bytes : 0, call)))
+        return internode_break_off(g, status, call);
+    return heard == signature ? GSHMEM_OK : group_explain_mismatch(g, signature, call);
+}
+
+gshmem_status_t internode_meet(struct group *g, uint32_t signature, const char *call)
+{
+    show_signature(g, g->round, signature);
+    return meet_hosts(g, signature, meet_local(g, signature, call), call);
+}
+
+gshmem_status_t internode_enter_neighbours(struct group *g, uint32_t signature, const char *call)
+{
+    gshmem_status_t local;
+
+    show_signature(g, g->round + 1, signature);
+    local = meet_local(g, signature, call);
+    if (!local)
+        return GSHMEM_OK;
+    group_begin_round(g, call);
+    return group_end_round(g, meet_hosts(g, signature, local, call));
+}
+
+gshmem_status_t internode_meet_neighbours(struct group *g, uint32_t signature, const char *call)
+{
+    gshmem_status_t status = meet_local(g, signature, call);
+
+    return status && status != GSHMEM_ERR_MISMATCH ? internode_break_off(g, status, call) : status;
+}
+
+/* When all have met once more, all that they wanted from each other's blocks has been fetched. The
+ * words that this member told are heard by then, but not yet answered for; the group is theirs. */
+gshmem_status_t internode_farewell(struct group *g, const char *call)
+{
+    gshmem_status_t status = group_meet(g, signature_make(COLLECTIVE_SYNC, 0), call), local;
+
+    if (status)
+        return status;
+    status = network_quiet(&g->internode->pending, call);
+    local = group_farewell(g->internode->local, call); /* also after a failure: neighbours wait for this member */
+    return status ? status : local;
+}

@@ -1,0 +1,213 @@
+/* Collectives of internode groups whose data travels with rounds: one message for a pair of hosts, which
+ * the leaders send, from an inbox that their neighbours fill to one from which others take what is
+ * theirs.
+ *
+ * Nobody's dest is written by others, so no round is needed before or after; and nothing is
+ * answered. What is larger than an inbox goes in pieces. Results are combined in an order that is
+ * always the same: the members of a node in theirs, then hosts in the order of their first members.
+ */
+#include <string.h>
+
+#include "runtime/collectives/internode.h"
+#include "runtime/collectives/table.h"
+
+enum {
+    NOTED_PAIRS = 8 * 1024,  /* alltoall: of less, what others need not see may travel too; */
+    NOTED_ALONE = 1024,      /* so much where each node has one member */
+    NOTED_SUMS = 4 * 1024,   /* reductions: of less, all combine all */
+    PAIR_BYTES = 128 * 1024, /* alltoall: more than that goes straight to its place, */
+    PAIR_LEAST = 4 * 1024,   /* and so does what would take many rounds */
+};
+
+/* What does not fit into a note may touch the objects in other ways, in other teams: it is the same
+ * call only on the same objects. */
+static gshmem_status_t run(struct call *c, algorithm_fn *algorithm, size_t brought)
+{
+    if (brought > NOTE_BYTES)
+        call_name_objects(c);
+    return algorithm(c);
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- Moving ---- */
+
+static gshmem_status_t broadcast_pieces(struct call *c)
+{
+    struct group *g = c->group;
+    size_t most = internode_most(g, PAYLOAD_ONE);
+    bool keeps = g->my == c->root && (c->spare_root || c->dest.mine == c->source.mine);
+    gshmem_status_t status = GSHMEM_OK;
+    size_t at = 0;
+
+    do {
+        size_t bytes = least(c->bytes - at, most);
+        internode_load(g, PAYLOAD_ONE, c->root, bytes);
+        if (g->my == c->root && bytes)
+            memcpy(group_note(g)->data, c->source.mine + at, bytes);
+        status = call_meet(c);
+        if (!status && !keeps && bytes)
+            memcpy(c->dest.mine + at, group_read(g, c->root)->data, bytes);
+        at += bytes;
+    } while (at < c->bytes && !status);
+    return status;
+}
+
+gshmem_status_t internode_broadcast(struct call *c)
+{
+    size_t most = internode_most(c->group, PAYLOAD_ONE);
+
+    if (most && (c->bytes <= most || c->group->n > internode_hosts(c->group)))
+        return run(c, broadcast_pieces, c->bytes);
+    return c->bytes <= NOTE_BYTES ? broadcast_noted(c) : broadcast_put(c);
+}
+
+gshmem_status_t internode_fcollect(struct call *c)
+{
+    if (c->bytes <= NOTE_BYTES || c->bytes <= internode_most(c->group, PAYLOAD_NOTES))
+        return run(c, collect_noted, c->bytes);
+    return collect_put(c);
+}
+
+/* The second round of collect: all know how large the largest block is. */
+gshmem_status_t internode_collect(struct call *c, size_t my_place, size_t largest)
+{
+    struct group *g = c->group;
+    gshmem_status_t status;
+    size_t at = 0;
+
+    if (largest > internode_most(g, PAYLOAD_NOTES))
+        return collect_put_at(c, my_place, c->bytes > NOTE_BYTES);
+    g->brought = largest;
+    group_note(g)->value = c->bytes;
+    if (c->bytes)
+        memcpy(group_note(g)->data, c->source.mine, c->bytes);
+    if ((status = call_meet(c)))
+        return status;
+    for (int i = 0; i < g->n; i++) {
+        const struct note *note = group_read(g, i);
+        if (note->value)
+            memcpy(c->dest.mine + at, note->data, note->value);
+        at += note->value;
+    }
+    return GSHMEM_OK;
+}
+
+/* Takes from the neighbours what they have for this member. They stay until all have. */
+static gshmem_status_t take_from_neighbours(struct call *c)
+{
+    struct group *g = c->group;
+
+    for (int l = 0; l < internode_neighbours(g)->n; l++) {
+        int i = internode_local(g)[l];
+        memcpy(c->dest.mine + (size_t)i * c->bytes,
+               place_at(g, &c->source, i) + (size_t)g->my * c->bytes, c->bytes);
+    }
+    return internode_meet_neighbours(g, signature_make(COLLECTIVE_SYNC, 0), c->name);
+}
+
+static gshmem_status_t alltoall_pairs(struct call *c)
+{
+    struct group *g = c->group;
+    size_t most = internode_most(g, PAYLOAD_PAIRS);
+    gshmem_status_t status = GSHMEM_OK;
+
+    for (size_t at = 0, bytes; at < c->bytes && !status; at += bytes) {
+        bytes = least(c->bytes - at, most);
+        internode_load(g, PAYLOAD_PAIRS, 0, bytes);
+        for (int i = 0; i < g->n; i++) {
+            if (internode_is_away(g, i))
+                memcpy(internode_out(g, i), c->source.mine + (size_t)i * c->bytes + at, bytes);
+        }
+        if ((status = call_meet(c)))
+            break;
+        for (int i = 0; i < g->n; i++) {
+            if (internode_is_away(g, i))
+                memcpy(c->dest.mine + (size_t)i * c->bytes + at, internode_in(g, i), bytes);
+        }
+    }
+    return status ? status : take_from_neighbours(c);
+}
+
+gshmem_status_t internode_alltoall(struct call *c)
+{
+    size_t all = (size_t)c->group->n * c->bytes, most = internode_most(c->group, PAYLOAD_PAIRS);
+
+    bool alone = c->group->n == internode_hosts(c->group); /* with no neighbour to meet once more */
+    size_t noted = alone && most >= c->bytes ? NOTED_ALONE : NOTED_PAIRS;
+
+    if (all <= noted && (all <= NOTE_BYTES || all <= internode_most(c->group, PAYLOAD_NOTES)))
+        return run(c, alltoall_noted, all);
+    if (c->bytes <= PAIR_BYTES && (c->bytes <= most || most >= PAIR_LEAST))
+        return run(c, alltoall_pairs, all);
+    return alltoall_put(c);
+}
+
+/* ---- Combining ---- */
+
+/* From `bytes` bytes of the neighbours' sources, at `at`, this member's share to its place in the
+ * part that is their node's. Shares are whole lines. */
+static void combine_share(struct call *c, size_t at, size_t bytes)
+{
+    struct group *g = c->group;
+    const int *local = internode_local(g);
+    size_t members = (size_t)internode_neighbours(g)->n, my = (size_t)internode_neighbours(g)->my;
+    size_t lines = (bytes + SYNC_LINE - 1) / SYNC_LINE;
+    size_t share = (lines + members - 1) / members * SYNC_LINE / c->element * c->element;
+    size_t first = least(my * share, bytes),
+           end = my + 1 == members ? bytes : least(first + share, bytes);
+    char *out = internode_part(g, internode_my_host(g)) + first;
+    const char *value = place_at(g, &c->source, local[0]) + at + first;
+
+    if (members == 1 && end > first)
+        memcpy(out, value, end - first);
+    for (size_t l = 1; l < members && end > first; l++, value = out)
+        c->combine(out, value, place_at(g, &c->source, local[l]) + at + first,
+                   (end - first) / c->element);
+}
+
+static void combine_parts(struct call *c, size_t at, size_t bytes)
+{
+    const struct group *g = c->group;
+    const char *value = internode_part_read(g, 0);
+    char *out = c->dest.mine + at;
+
+    for (int h = 1; h < internode_hosts(g); h++, value = out)
+        c->combine(out, value, internode_part_read(g, h), bytes / c->element);
+}
+
+/* Neighbours look into each other's sources only when all have come, and before the round in which
+ * they tell other hosts; what comes of it is written behind that round, so dest may be source. */
+static gshmem_status_t reduce_by_hosts(struct call *c)
+{
+    struct group *g = c->group;
+    size_t most = internode_most(g, PAYLOAD_HOSTS) / c->element * c->element;
+    gshmem_status_t status;
+
+    if ((status = internode_enter_neighbours(g, c->signature, c->name)))
+        return status;
+    for (size_t at = 0, bytes; at < c->bytes && !status; at += bytes) {
+        bytes = least(c->bytes - at, most);
+        internode_load(g, PAYLOAD_HOSTS, 0, bytes);
+        combine_share(c, at, bytes);
+        if (!(status = call_meet(c)))
+            combine_parts(c, at, bytes);
+    }
+    return status;
+}
+
+/* Where there are many hosts and few members on each, all parts are more to send than all members'
+ * shares, twice. */
+gshmem_status_t internode_reduce(struct call *c)
+{
+    const struct group *g = c->group;
+    size_t most = internode_most(g, PAYLOAD_HOSTS);
+    bool few = internode_hosts(g) <= 2 || (size_t)internode_hosts(g) * (size_t)internode_hosts(g) <= 2 * (size_t)g->n;
+
+    if (c->bytes <= NOTE_BYTES || (c->bytes <= NOTED_SUMS && c->bytes <= internode_most(g, PAYLOAD_NOTES)))
+        return run(c, reduce_noted, c->bytes);
+    return most >= SYNC_LINE && few ? run(c, reduce_by_hosts, c->bytes) : reduce_put(c);
+}

@@ -1,0 +1,338 @@
+/* Requests of threads to PEs that are not mapped, from their post until they are done. */
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "runtime/job.h"
+#include "runtime/network/parts.h"
+#include "runtime/network/wait.h"
+
+/* Both are called by the transport, with the lock held. */
+static GSHMEM_HOT void depart(void *tag)
+{
+    struct flight *f = tag;
+    struct departure *d = f->departure;
+
+    f->departure = NULL;
+    /* release: pairs with the acquire in network_put, which may end the departure's life */
+    if (d)
+        atomic_store_explicit(&d->gone, true, memory_order_release);
+}
+
+__attribute__((noinline)) static void tell(struct flight *f, gshmem_status_t status)
+{
+    /* Only who holds the lock writes it. One that nobody has been told of gives way: told of the later one, a
+     * quiet that saw the earlier one cannot have taken it for told. */
+    uint64_t number = (atomic_load_explicit(&f->pending->failed, memory_order_relaxed) >> 32) + 1;
+    uint64_t failure = number << 32 | (uint64_t)f->pe << 8 | (uint64_t)status;
+
+    if (status && f->departure)
+        f->departure->status = status; /* told at once, and not by the next quiet */
+    else if (status)
+        atomic_store_explicit(&f->pending->failed, failure, memory_order_relaxed);
+    depart(f);
+}
+
+static GSHMEM_HOT void land(void *tag, gshmem_status_t status)
+{
+    struct flight *f = tag;
+    struct pending *p = f->pending;
+    struct network *n = f->network;
+    uint64_t landed = 0;
+
+    if (GSHMEM_UNLIKELY(status || f->departure))
+        tell(f, status);
+    f->landed = true;
+    for (f = p->first; f && f->landed; f = p->first) {
+        p->first = f->next;
+        f->next = n->spare;
+        n->spare = f;
+        landed++;
+    }
+    /* release: pairs with the acquire in network_quiet: what a get brought is there. Only who holds
+     * the lock counts here, and in take_off. */
+    atomic_store_explicit(&p->done,
+                          atomic_load_explicit(&p->done, memory_order_relaxed) + landed,
+                          memory_order_release);
+}
+
+/* A flight at the end of the context's order, or NULL: out of memory. */
+static inline struct flight *take_off(struct network *n, struct pending *p, int pe,
+                                      struct departure *departure)
+{
+    struct flight *f = n->spare;
+
+    if (GSHMEM_LIKELY(f))
+        n->spare = f->next;
+    else if (!(f = malloc(sizeof *f)))
+        return NULL;
+    *f = (struct flight){.network = n, .pending = p, .pe = pe, .departure = departure};
+    if (p->first)
+        p->last->next = f;
+    else
+        p->first = f;
+    p->last = f;
+    atomic_store_explicit(&p->issued, atomic_load_explicit(&p->issued, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+    return f;
+}
+
+static _Thread_local bool unheeded; /* nobody waits for what is asked, and a failure is not said */
+
+/* What went wrong with memory of a device, here or there, is told by who has it. A PE that is lost is lost
+ * to all calls alike, however its transport found that. */
+static gshmem_status_t fail_remote(gshmem_status_t status, int pe, const char *call)
+{
+    if (status == GSHMEM_ERR_DEVICE || status == GSHMEM_ERR_MEMORY || status == GSHMEM_ERR_UNSUPPORTED ||
+        status == GSHMEM_ERR_NOT_SYMMETRIC || status == GSHMEM_ERR_SYSTEM)
+        return fail(status, "%s: with PE %d, on another host: %s; a line above, or of that PE, says why",
+                    call, pe, gshmem_status_text(status));
+    if (unheeded)
+        return fail_silently(status, "%s: PE %d has left the job, or has died", call, pe);
+    return fail(network_lost(job->network, pe) ? GSHMEM_ERR_PEER_DEAD : status,
+                "%s: PE %d, on another host, has died or cannot be reached", call, pe);
+}
+
+/* Where the queue to that PE is full: drives until it takes the request. With the lock held. */
+static gshmem_status_t post_when_there_is_room(struct network *n, struct transport_request *request,
+                                               const char *call)
+{
+    gshmem_status_t status = TRANSPORT_FULL;
+    struct wait w;
+
+    wait_begin(&w, call, WAIT_FOR_NETWORK);
+    while (status == TRANSPORT_FULL) {
+        int events = 0;
+        if ((status = n->remote->ops->progress(n->remote, &events)))
+            break;
+        mutex_give(&n->lock);
+        status = events ? GSHMEM_OK : wait_step(&w);
+        network_enter(n);
+        if (!status)
+            status = n->remote->ops->post(n->remote, request);
+    }
+    return status;
+}
+
+/* What the transport has not taken at once. Gives the lock back, and so has a request of its own: others may
+ * fill in network.to_heap meanwhile. */
+__attribute__((noinline)) static gshmem_status_t post_on(struct network *n,
+                                                         const struct transport_request *asked,
+                                                         gshmem_status_t status, const char *call)
+{
+    struct transport_request own = *asked, *request = &own;
+
+    if (status == TRANSPORT_FULL)
+        status = post_when_there_is_room(n, request, call);
+    if (status)
+        land(request->tag, GSHMEM_OK); /* the caller is told here and now */
+    mutex_give(&n->lock);
+    if (!status)
+        return GSHMEM_OK;
+    if (network_lost(n, request->pe))
+        return fail_remote(status, request->pe, call);
+    if (status == GSHMEM_ERR_PEER_DEAD)
+        return fail_silently(status, "%s: PE %d has left the job", call, request->pe);
+    return status;
+}
+
+/* With the lock held, which it gives back. */
+static inline gshmem_status_t post_held(struct network *n, struct pending *pending,
+                                        struct transport_request *request,
+                                        struct departure *departure, const char *call)
+{
+    struct flight *flight = take_off(n, pending, request->pe, departure);
+
+    if (GSHMEM_UNLIKELY(!flight)) {
+        mutex_give(&n->lock);
+        return fail(GSHMEM_ERR_MEMORY, "%s: out of memory for a request in flight", call);
+    }
+    request->epoch = atomic_load_explicit(&n->fences, memory_order_relaxed);
+    request->sent = departure ? depart : NULL;
+    request->done = land;
+    request->tag = flight;
+    gshmem_status_t status = n->remote->ops->post(n->remote, request);
+    if (GSHMEM_UNLIKELY(status))
+        return post_on(n, request, status, call);
+    mutex_give(&n->lock);
+    return GSHMEM_OK;
+}
+
+static inline gshmem_status_t post(struct network *n, struct pending *pending,
+                                   struct transport_request *request, struct departure *departure,
+                                   const char *call)
+{
+    if (GSHMEM_UNLIKELY(node_lost(&n->job->node, request->pe)))
+        return fail_remote(GSHMEM_ERR_PEER_DEAD, request->pe, call);
+    gshmem_status_t status = network_meet(n, request->pe);
+    if (GSHMEM_UNLIKELY(status))
+        return status;
+    network_enter(n);
+    return post_held(n, pending, request, departure, call);
+}
+
+GSHMEM_HOT gshmem_status_t network_post(struct network *n, struct pending *pending,
+                                        struct transport_request *request, const char *call)
+{
+    return post(n, pending, request, NULL, call);
+}
+
+GSHMEM_HOT gshmem_status_t network_put_to_heap(struct pending *pending, int pe, uint64_t offset,
+                                               const void *source, size_t bytes)
+{
+    struct network *n = job->network;
+    struct transport_request *put = &n->to_heap;
+
+    if (GSHMEM_UNLIKELY(node_lost(&job->node, pe)))
+        return fail_remote(GSHMEM_ERR_PEER_DEAD, pe, "put");
+    gshmem_status_t status = network_meet(n, pe);
+    if (GSHMEM_UNLIKELY(status))
+        return status;
+    network_enter(n);
+    put->pe = pe;
+    put->offset = offset;
+    put->local = (void *)source;
+    put->bytes = bytes;
+    return post_held(n, pending, put, NULL, "put");
+}
+
+GSHMEM_HOT gshmem_status_t network_put(struct network *n, struct pending *pending,
+                                       struct transport_request *request, const char *call)
+{
+    struct departure d = {.status = GSHMEM_OK};
+    gshmem_status_t status = post(n, pending, request, &d, call);
+    struct wait w;
+
+    if (status)
+        return status;
+    wait_begin(&w, call, WAIT_FOR_NETWORK);
+    /* acquire: pairs with the release in depart */
+    while (!status && !atomic_load_explicit(&d.gone, memory_order_acquire))
+        status = wait_slowly(&w);
+    if (!status)
+        return d.status ? fail_remote(d.status, request->pe, call) : GSHMEM_OK;
+    mutex_take(&n->lock);
+    if (!atomic_load_explicit(&d.gone, memory_order_relaxed))
+        ((struct flight *)request->tag)->departure = NULL;
+    mutex_give(&n->lock);
+    return status;
+}
+
+static bool is_done(const struct pending *p, uint64_t target)
+{
+    /* acquire: pairs with the release in land */
+    return atomic_load_explicit(&p->done, memory_order_acquire) >= target;
+}
+
+__attribute__((noinline)) static gshmem_status_t take_failure(struct pending *p, const char *call)
+{
+    uint64_t failure = atomic_load_explicit(&p->failed, memory_order_relaxed);
+
+    if (atomic_exchange_explicit(&p->told, failure, memory_order_relaxed) == failure)
+        return GSHMEM_OK; /* by another quiet */
+    return fail_remote((gshmem_status_t)(failure & 255), (int)(failure >> 8 & 0xffffff), call);
+}
+
+__attribute__((noinline)) static gshmem_status_t wait_until_done(const struct pending *p,
+                                                                 uint64_t target, const char *call)
+{
+    gshmem_status_t status = GSHMEM_OK;
+    struct wait w;
+
+    wait_begin(&w, call, WAIT_FOR_NETWORK);
+    while (!status && !is_done(p, target))
+        status = wait_slowly(&w);
+    return status;
+}
+
+/* Nobody else's store can end it: it drives from the start. */
+GSHMEM_HOT gshmem_status_t network_quiet(struct pending *pending, const char *call)
+{
+    const uint64_t target = atomic_load_explicit(&pending->issued, memory_order_relaxed);
+    gshmem_status_t status;
+
+    if (!is_done(pending, target)) {
+        network_drive(job->network);
+        if (!is_done(pending, target) && (status = wait_until_done(pending, target, call)))
+            return status;
+    }
+    if (GSHMEM_LIKELY(atomic_load_explicit(&pending->failed, memory_order_relaxed) ==
+                      atomic_load_explicit(&pending->told, memory_order_relaxed)))
+        return GSHMEM_OK;
+    return take_failure(pending, call);
+}
+
+/* A context of one request. It outlives the call if the wait for it is cut short, since its answer
+ * may still come. */
+struct errand {
+    struct pending pending;
+    uint64_t value;
+};
+
+/* One is kept for the next: calls that wait for an answer come one after the other. */
+static struct errand *errand_begin(struct network *n)
+{
+    /* acquire: pairs with the release in errand_end */
+    struct errand *e = atomic_exchange_explicit(&n->idle_errand, NULL, memory_order_acquire);
+
+    return e ? e : calloc(1, sizeof *e);
+}
+
+static void errand_end(struct network *n, struct errand *e)
+{
+    /* acquire: pairs with the release of who left the other there, which ends here */
+    struct errand *other = atomic_exchange_explicit(&n->idle_errand, e, memory_order_acq_rel);
+
+    if (GSHMEM_UNLIKELY(other))
+        free(other);
+}
+
+struct pending *network_errands_begin(struct network *n, const char *call)
+{
+    struct errand *e = errand_begin(n);
+
+    if (!e)
+        fail(GSHMEM_ERR_MEMORY, "%s: out of memory for requests in flight", call);
+    return e ? &e->pending : NULL;
+}
+
+gshmem_status_t network_errands_end(struct network *n, struct pending *pending, gshmem_status_t status,
+                                    const char *call)
+{
+    struct errand *e = (struct errand *)((char *)pending - offsetof(struct errand, pending));
+    gshmem_status_t waited = network_quiet(pending, call);
+
+    status = status ? status : waited;
+    if (!status)
+        errand_end(n, e);
+    else if (!pending_any(pending))
+        free(e);
+    return status;
+}
+
+GSHMEM_HOT gshmem_status_t network_errand(struct network *n, struct transport_request *request,
+                                          const char *call, uint64_t *value)
+{
+    struct errand *e = errand_begin(n);
+    gshmem_status_t status;
+
+    if (!e)
+        return fail(GSHMEM_ERR_MEMORY, "%s: out of memory for a request in flight", call);
+    request->old = value ? &e->value : NULL;
+    status = network_post(n, &e->pending, request, call);
+    if (!status)
+        status = network_quiet(&e->pending, call);
+    if (!status && value)
+        *value = e->value;
+    if (!status)
+        errand_end(n, e);
+    else if (!pending_any(&e->pending))
+        free(e);
+    return status;
+}
+
+void network_remark(struct network *n, struct transport_request *request, const char *call)
+{
+    unheeded = true;
+    (void)network_errand(n, request, call, NULL);
+    unheeded = false;
+}

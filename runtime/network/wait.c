@@ -1,0 +1,313 @@
+#define _GNU_SOURCE
+#include "runtime/network/wait.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "runtime/base/settings.h"
+#include "runtime/departures.h"
+#include "runtime/node/affinity.h"
+#include "runtime/job.h"
+#include "runtime/network/backoff.h"
+#include "runtime/teams/team.h"
+
+enum {
+    SPIN_ALONE_NS = 100 * 1000,   /* every PE has a CPU: longer than most skews between them */
+    SPIN_OVERSUBSCRIBED_NS = 300,        /* another PE needs this CPU to make the wait end */
+    YIELD_NS = 2 * 1000 * 1000,   /* then let others run; after that, sleep, */
+    YIELD_SHARED_NS = 100 * 1000, /* or after that, where others do run then, or PEs of other
+                                     hosts are known to want this CPU */
+    YIELD_ALONE_NS = 2000,        /* a yield that takes less has let nobody run; */
+    YIELDS_ASKED = 16,            /* of those that take more, one is asked about of so many */
+    YIELD_STEPS = 8,              /* the next is that many steps later, */
+    YIELD_STEPS_DRIVING = 4,      /* or, where each is a system call, that many, */
+    YIELD_STEPS_ALONE = 128,      /* or, where every PE has a CPU, that many */
+    SERVED_NS = 200 * 1000,       /* after something arrived, another is likely: be awake for it */
+    SLEEP_LEAST_NS = 50 * 1000,
+    SLEEP_MOST_NS = 1000 * 1000,
+    CHECK_NS = 20 * 1000 * 1000, /* how often to look whether those waited for still live */
+};
+
+uint32_t wait_spins = 100;
+static bool cpus_are_shared;
+static bool has_network;
+static bool hosts_share_cpus;
+
+void wait_calibrate(bool oversubscribed, bool drives, bool contained)
+{
+    enum { SAMPLES = 64 };
+    int64_t us = settings_number(SETTING_SPIN_US);
+    uint64_t spin = us >= 0 ? (uint64_t)us * 1000 : oversubscribed || drives ? SPIN_OVERSUBSCRIBED_NS : SPIN_ALONE_NS;
+    uint64_t start = clock_ns();
+
+    for (int i = 0; i < SAMPLES; i++)
+        clock_pause();
+    uint64_t taken = clock_ns() - start;
+    cpus_are_shared = oversubscribed;
+    has_network = drives;
+    hosts_share_cpus = oversubscribed && contained;
+    wait_spins = (uint32_t)(spin * SAMPLES / (taken ? taken : 1));
+}
+
+/* ---- What can end a wait ---- */
+
+static gshmem_status_t check_aborted(const struct wait *w)
+{
+    const struct node_control *control = job->node.control;
+    /* acquire: pairs with the release in node_abort */
+    uint32_t aborted = atomic_load_explicit(&control->aborted, memory_order_acquire);
+
+    if (!aborted)
+        return GSHMEM_OK;
+    return fail_silently(GSHMEM_ERR_ABORTED, "%s: PE %d ended the job with status %u: %.180s",
+                         w->what, control->aborted_by, aborted - 1, control->why);
+}
+
+static bool has_died(int pe)
+{
+    int index = job->node.index_of[pe];
+
+    return index >= 0 ? !node_alive(&job->node, index) : network_lost(job->network, pe);
+}
+
+/* The first of those waited for that has died, as a PE of the job; -1: none. */
+static int find_dead(const struct wait *w)
+{
+    const struct team *team =
+        w->team >= 0 && w->team < TEAM_MAX ? job->team[w->team] : NULL; /* NULL: anyone of this node */
+    int n = team ? team->n_pes : w->team == WAIT_FOR_NETWORK ? 0 : job->node.n;
+
+    if (w->only >= 0)
+        return has_died(w->only) ? w->only : -1;
+    for (int i = 0; i < n; i++) {
+        int pe = team ? team->members[i] : job->node.pe[i];
+        if (has_died(pe))
+            return pe;
+    }
+    return -1;
+}
+
+static gshmem_status_t check_peers(const struct wait *w)
+{
+    int dead = find_dead(w);
+
+    if (dead < 0)
+        return GSHMEM_OK;
+    if (job->node.index_of[dead] < 0)
+        return fail(GSHMEM_ERR_PEER_DEAD, "%s: PE %d, on another host, has died or cannot be reached",
+                    w->what, dead);
+    const int index = job->node.index_of[dead];
+    return fail(GSHMEM_ERR_PEER_DEAD, "%s: PE %d (process %d) %s", w->what, dead,
+                (int)job->node.control->member[index].pid, node_fate(&job->node, index));
+}
+
+static void watch(struct wait *w, uint64_t waited)
+{
+    int64_t seconds = settings_number(SETTING_WATCHDOG);
+    char missing[200] = "";
+
+    if (seconds == 0 || w->reported || waited < (uint64_t)seconds * 1000000000u)
+        return;
+    w->reported = true;
+    if (w->team >= 0 && w->team < TEAM_MAX && job->team[w->team])
+        team_missing(job->team[w->team], missing, sizeof missing);
+    log_line(LOG_ERROR, "watchdog: %s has waited for %llu s%s%s", w->what,
+             (unsigned long long)(waited / 1000000000u), missing[0] ? "; " : "", missing);
+}
+
+/* Called between yields and sleeps: the cheap look every time, the dear ones now and then. */
+static gshmem_status_t check(struct wait *w, uint64_t now)
+{
+    gshmem_status_t status = job_is_over(job) ? job_stay(w->what) : check_aborted(w);
+
+    if (status || now - w->checked < CHECK_NS)
+        return status;
+    w->checked = now;
+    watch(w, now - w->since);
+    if (w->limit && now - w->since > w->limit)
+        return fail(GSHMEM_ERR_TIMEOUT, "%s: the other PEs have not come within %llu s", w->what,
+                    (unsigned long long)(w->limit / 1000000000u));
+    if (now - w->since >= w->grace)
+        status = check_peers(w);
+    return status ? status : departures_check(w, now);
+}
+
+gshmem_status_t wait_look(const struct wait *w)
+{
+    gshmem_status_t status = check_aborted(w);
+
+    if (!status)
+        status = check_peers(w);
+    return status ? status : departures_check(w, clock_ns());
+}
+
+/* ---- How to pass the time ---- */
+
+static uint64_t sleep_ns(struct wait *w)
+{
+    uint64_t sleep_for = (uint64_t)SLEEP_LEAST_NS << (w->sleeps / 4 < 5 ? w->sleeps / 4 : 5);
+
+    w->sleeps++;
+    return sleep_for < SLEEP_MOST_NS ? sleep_for : SLEEP_MOST_NS;
+}
+
+static void sleep_for(uint64_t ns)
+{
+    if (job->network) {
+        network_sleep(job->network, ns);
+    } else {
+        struct timespec time = {.tv_nsec = (long)ns};
+        nanosleep(&time, NULL);
+    }
+}
+
+/* Whether driving the network brought something: perhaps what is waited for. The clock is left
+ * alone until something is to be decided by it: it is a system call where the system does not trust
+ * the CPU's. */
+static bool serve(struct wait *w)
+{
+    if (!job->network || !network_drive(job->network))
+        return false;
+    w->has_served = true;
+    return true;
+}
+
+/* Steps that a thread makes without a yield, or a look at the clock. */
+static _Thread_local uint32_t backoff;
+
+/* In a job of several hosts: the last yield has let others run. */
+static _Thread_local bool shares_cpu;
+
+/* Whether it is time to sleep rather than yield. A yield lets run only who is of the same control
+ * group, or session, until the system takes the CPU from all of these: PEs of another node that has
+ * the CPU too, as containers do, would get it after 1 to 2 ms. That a yield comes back at once says
+ * nothing of them. */
+static bool begin_slow_step(struct wait *w, uint64_t now, gshmem_status_t *status)
+{
+    if (!w->since) /* the spin is over: from here on time is looked at */
+        w->since = w->checked = now;
+    if (w->has_served)
+        w->served = now;
+    w->has_served = false;
+    *status = check(w, now);
+    return hosts_share_cpus || shares_cpu
+               ? now - w->since >= YIELD_SHARED_NS && now - w->served >= YIELD_SHARED_NS
+               : now - w->since >= YIELD_NS && now - w->served >= SERVED_NS;
+}
+
+/* Whether a yield of so many ns has let others run. One that came back at once has not. Of one that
+ * took its time that is not certain: where system calls are slow, as on an emulated processor, all
+ * do. So where it decides who sleeps the system is asked, now and then, how often it has given the
+ * CPU away. */
+static bool others_ran(uint64_t took)
+{
+    static _Thread_local unsigned yields;
+    static _Thread_local long switches;
+    static _Thread_local bool ran;
+    struct rusage usage;
+
+    if (took < YIELD_ALONE_NS || !has_network)
+        return took >= YIELD_ALONE_NS;
+    if (yields++ % YIELDS_ASKED == 0 && getrusage(RUSAGE_THREAD, &usage) == 0) {
+        ran = usage.ru_nivcsw - switches >= YIELDS_ASKED / 2;
+        switches = usage.ru_nivcsw;
+    }
+    return ran;
+}
+
+/* Where nobody else wants this CPU, a yield only costs time: one that let nobody run is not
+ * repeated for some steps. For many, where PEs have a CPU each, unless hosts share them as
+ * containers do. */
+static void let_others_run(uint64_t now)
+{
+    affinity_return(now);
+    sched_yield();
+    bool alone = !others_ran(clock_ns() - now);
+
+    shares_cpu = has_network && !alone;
+    if (!alone)
+        backoff = 0;
+    else if (!cpus_are_shared)
+        backoff = YIELD_STEPS_ALONE;
+    else
+        backoff = has_network ? YIELD_STEPS_DRIVING : YIELD_STEPS;
+}
+
+static _Thread_local struct backoff with_hosts;
+
+void wait_for_others(struct wait *w)
+{
+    w->backoff = backoff_begin(&with_hosts);
+}
+
+static bool has_backoff(struct wait *w)
+{
+    if (w->backoff) {
+        w->backoff = backoff_step(&with_hosts, w->backoff);
+        return true;
+    }
+    if (!backoff || w->sleeps)
+        return false;
+    backoff--;
+    return true;
+}
+
+GSHMEM_HOT gshmem_status_t wait_slowly(struct wait *w)
+{
+    gshmem_status_t status;
+
+    if (serve(w) || has_backoff(w))
+        return GSHMEM_OK;
+    uint64_t now = clock_ns();
+    if (!begin_slow_step(w, now, &status))
+        let_others_run(now);
+    else if (!status)
+        sleep_for(sleep_ns(w));
+    return status;
+}
+
+gshmem_status_t wait_step_on(struct wait *w, _Atomic uint32_t *word, uint32_t seen,
+                             _Atomic uint32_t *sleepers)
+{
+    gshmem_status_t status;
+
+    if (w->spins < wait_spins) {
+        w->spins++;
+        clock_pause();
+        return GSHMEM_OK;
+    }
+    /* The others may be all that is missing, and not the network. */
+    if (!w->has_yielded && !backoff) {
+        w->has_yielded = true;
+        let_others_run(clock_ns());
+        return GSHMEM_OK;
+    }
+    if (serve(w) || has_backoff(w))
+        return GSHMEM_OK;
+    uint64_t now = clock_ns();
+    if (!begin_slow_step(w, now, &status)) {
+        let_others_run(now);
+    } else if (!status) {
+        /* A dead PE wakes nobody, so sleep no longer than the next look at the peers. */
+        struct timespec most = {.tv_nsec = CHECK_NS};
+        /* seq_cst: pairs with the fence in wait_wake: either the waker sees this sleeper, or the
+         * system sees the new word and does not put it to sleep */
+        atomic_fetch_add(sleepers, 1);
+        syscall(SYS_futex, word, FUTEX_WAIT, seen, &most, NULL, 0);
+        atomic_fetch_sub(sleepers, 1);
+    }
+    return status;
+}
+
+void wait_wake(_Atomic uint32_t *word, _Atomic uint32_t *sleepers)
+{
+    atomic_thread_fence(memory_order_seq_cst); /* pairs with the increment in wait_step_on */
+    if (atomic_load_explicit(sleepers, memory_order_relaxed))
+        syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}

@@ -1,0 +1,106 @@
+/* How a PE waits: briefly as a spin, then letting others run, then asleep; and never for ever.
+ *
+ *     struct wait w;
+ *     wait_begin(&w, "barrier", team);
+ *     while (atomic_load_explicit(&flag, memory_order_acquire) != expected) {
+ *         if ((status = wait_step(&w)))
+ *             break;
+ *     }
+ *
+ * wait_step returns a failure when the job was aborted or a PE that is waited for has died, so that
+ * no wait outlives the job. It also gives the watchdog its chance to speak (GSHMEM_WATCHDOG). */
+#ifndef GSHMEM_RUNTIME_NETWORK_WAIT_H
+#define GSHMEM_RUNTIME_NETWORK_WAIT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gshmem/base.h"
+#include "gshmem/type.h"
+#include "runtime/base/clock.h"
+
+struct wait {
+    const char *what;    /* for reports: the public name of the call that waits */
+    gshmem_team_t team;  /* whose members are waited for; GSHMEM_TEAM_WORLD if anyone may be meant */
+    int only;            /* the one PE of the job that is waited for; -1: all of the team are; WAIT_FOR_UPDATE */
+    uint32_t spins;
+    uint32_t sleeps;
+    uint64_t since;      /* ns, the end of the spin; 0: not yet */
+    uint64_t checked;    /* ns, when the peers were last looked at */
+    uint64_t served;     /* ns, when driving the network was last seen to have brought something */
+    uint64_t limit;      /* ns to wait at most, 0: for ever */
+    uint64_t grace;      /* ns that it goes on for though somebody has died */
+    bool has_served;     /* since then */
+    bool has_yielded;    /* wait_step_on has let others run, before anything else */
+    bool reported;       /* the watchdog has spoken */
+    uint32_t backoff;   /* steps that it drives without a yield */
+};
+
+/* In place of a team: no PE is waited for but the network, which itself ends what a lost PE owes. The
+ * loss of others is no concern of such a wait. */
+#define WAIT_FOR_NETWORK ((gshmem_team_t)-2)
+
+/* In place of the one PE: any PE may end it, by an update of this one's memory. It fails when all others have left. */
+enum { WAIT_FOR_UPDATE = -2 };
+
+extern uint32_t wait_spins; /* steps that only pause, before the first yield; set at init */
+
+/* Sets wait_spins for this machine: long where each PE has a CPU, short where they share, and where
+ * whoever waits must also drive the network; contained: hosts share this machine. */
+void wait_calibrate(bool oversubscribed, bool drives, bool contained);
+
+static inline void wait_begin(struct wait *w, const char *what, gshmem_team_t team)
+{
+    w->what = what;
+    w->team = team;
+    w->only = -1;
+    w->spins = 0;
+    w->sleeps = 0;
+    w->since = 0;
+    w->limit = w->grace = 0;
+    w->served = 0;
+    w->has_served = w->has_yielded = w->reported = false;
+    w->backoff = 0;
+}
+
+/* For a wait that a spin cannot see the end of: who is waited for needs this CPU to run. */
+static inline void wait_without_spin(struct wait *w)
+{
+    w->spins = wait_spins;
+}
+
+/* For a wait for the network while the other PEs of this node wait for this one: a yield to them would
+ * cost two switches, and may not be worth it (backoff.h). */
+void wait_for_others(struct wait *w);
+
+/* After the spin: drives the network, yields, then sleeps for ever longer times up to a bound; checks
+ * for failure. */
+gshmem_status_t wait_slowly(struct wait *w);
+
+static inline gshmem_status_t wait_step(struct wait *w)
+{
+    if (w->spins < wait_spins) {
+        w->spins++;
+        clock_pause();
+        return GSHMEM_OK;
+    }
+    return wait_slowly(w);
+}
+
+/* Whether such a wait would end at once, for a call that answers instead of waiting. A system call for each
+ * PE of this node that it would wait for. */
+gshmem_status_t wait_look(const struct wait *w);
+
+/* Like wait_step, but sleeps on the word while it has the value seen, where the one who changes it
+ * calls wait_wake; *sleepers counts those who do. */
+gshmem_status_t wait_step_on(struct wait *w, _Atomic uint32_t *word, uint32_t seen,
+                             _Atomic uint32_t *sleepers);
+/* To be called after changing *word; a system call only if somebody sleeps. */
+void wait_wake(_Atomic uint32_t *word, _Atomic uint32_t *sleepers);
+
+/* Whether variables can be waited for as that says (wait_until.c); *bytes: the size of one. */
+gshmem_status_t wait_check(const char *call, enum gshmem_type type, const void *ivars, size_t n, int cmp,
+                           size_t *bytes);
+
+#endif

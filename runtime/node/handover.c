@@ -1,0 +1,224 @@
+#define _GNU_SOURCE
+#include "runtime/node/handover.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "runtime/base/descriptor.h"
+#include "runtime/base/log.h"
+#include "runtime/network/wait.h"
+
+struct letter {
+    unsigned char token[16]; /* the receiver's */
+    int32_t index;           /* the sender's */
+    uint32_t round;
+    unsigned char text[HANDOVER_LETTER_MAX];
+};
+
+_Static_assert(sizeof(struct handover_address) == 32, "shown to others as bytes");
+
+static gshmem_status_t open_one(struct handover *h, int which)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    socklen_t length = sizeof name;
+    const size_t header = offsetof(struct sockaddr_un, sun_path) + 1;
+    int on = 1;
+    int fd = h->fd[which] = descriptor_keep(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+
+    /* An address of the family alone lets the kernel choose a name that is free. */
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0 ||
+        bind(fd, (struct sockaddr *)&name, sizeof(sa_family_t)) != 0 ||
+        getsockname(fd, (struct sockaddr *)&name, &length) != 0 || length <= header ||
+        length - header > sizeof h->address.name[which])
+        return fail(GSHMEM_ERR_SYSTEM, "a Unix socket for this host's PEs: %s", log_errno(errno));
+    h->address.name_bytes[which] = (uint8_t)(length - header);
+    memcpy(h->address.name[which], name.sun_path + 1, length - header);
+    return GSHMEM_OK;
+}
+
+gshmem_status_t handover_open(struct handover *h)
+{
+    gshmem_status_t status;
+
+    *h = (struct handover){.fd = {-1, -1}};
+    if (getrandom(h->address.token, sizeof h->address.token, 0) != sizeof h->address.token)
+        return fail(GSHMEM_ERR_SYSTEM, "getrandom: %s", strerror(errno));
+    if (!(status = open_one(h, 0)) && !(status = open_one(h, 1)))
+        return GSHMEM_OK;
+    handover_close(h);
+    return status;
+}
+
+void handover_close(struct handover *h)
+{
+    for (int i = 0; i < 2; i++) {
+        if (h->fd[i] >= 0)
+            close(h->fd[i]);
+        h->fd[i] = -1;
+    }
+}
+
+/* ---- One letter ---- */
+
+/* True: it is on its way, or its receiver is gone, which the wait for it will tell. */
+static bool send_letter(const struct handover *h, const struct handover_address *to,
+                        struct letter *l, size_t bytes, int fd)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    const int which = h->round % 2;
+    union descriptor_control control = {.space = {0}};
+    struct iovec data = {l, offsetof(struct letter, text) + bytes};
+    struct msghdr message = {.msg_name = &name, .msg_iov = &data, .msg_iovlen = 1};
+
+    if (to->name_bytes[which] > sizeof to->name[which])
+        return true;
+    memcpy(name.sun_path + 1, to->name[which], to->name_bytes[which]);
+    message.msg_namelen =
+        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + to->name_bytes[which]);
+    memcpy(l->token, to->token, sizeof l->token);
+    if (fd >= 0) {
+        message.msg_control = &control;
+        message.msg_controllen = CMSG_SPACE(sizeof fd);
+        control.header.cmsg_level = SOL_SOCKET;
+        control.header.cmsg_type = SCM_RIGHTS;
+        control.header.cmsg_len = CMSG_LEN(sizeof fd);
+        memcpy(CMSG_DATA(&control.header), &fd, sizeof fd);
+    }
+    return sendmsg(h->fd[which], &message, MSG_NOSIGNAL) >= 0 ||
+           !(errno == EAGAIN || errno == EINTR || errno == ENOBUFS || errno == ETOOMANYREFS);
+}
+
+static bool is_ours(const struct handover *h, const struct letter *l, int n)
+{
+    unsigned char difference = 0;
+
+    for (size_t i = 0; i < sizeof l->token; i++)
+        difference |= l->token[i] ^ h->address.token[i];
+    return difference == 0 && l->index >= 0 && l->index < n && l->round == h->round;
+}
+
+/* Reads one letter that is there; false: there is none. *index: whose it is, -1: nobody's of ours. */
+static bool read_letter(const struct handover *h, int n, size_t bytes, struct letter *l, int *index,
+                        int *fd)
+{
+    union descriptor_control control;
+    struct iovec data = {l, sizeof *l};
+    struct msghdr message = {.msg_iov = &data,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof control.space};
+    ssize_t got = recvmsg(h->fd[h->round % 2], &message, MSG_CMSG_CLOEXEC);
+
+    if (got < 0)
+        return false;
+    *fd = descriptor_take(&message);
+    *index = descriptor_sender_is_ours(&message) && (size_t)got == offsetof(struct letter, text) + bytes &&
+                     is_ours(h, l, n)
+                 ? l->index
+                 : -1;
+    return true;
+}
+
+/* ---- All of them ---- */
+
+struct exchange {
+    struct handover *h;
+    const struct handover_circle *circle;
+    struct letter mine;
+    size_t bytes;
+    int fd;
+    char *letters;
+    int *fds;
+    bool *sent, *come;
+    int missing; /* letters to send, and to come */
+};
+
+static const struct handover_address *address_of(const struct handover_circle *c, int i)
+{
+    return (const struct handover_address *)((const char *)c->address + (size_t)i * c->step);
+}
+
+static void send_some(struct exchange *e)
+{
+    for (int i = 0; i < e->circle->n; i++) {
+        if (!e->sent[i] && send_letter(e->h, address_of(e->circle, i), &e->mine, e->bytes, e->fd)) {
+            e->sent[i] = true;
+            e->missing--;
+        }
+    }
+}
+
+static void take_some(struct exchange *e)
+{
+    struct letter l;
+    int index, fd;
+
+    while (read_letter(e->h, e->circle->n, e->bytes, &l, &index, &fd)) {
+        if (index < 0 || e->come[index]) {
+            if (fd >= 0)
+                close(fd);
+            if (e->h->refused++ == 0) /* one line is enough to look into it */
+                log_warn("a process that is not of this job wrote to this PE: ignored (said once)");
+            continue;
+        }
+        memcpy(e->letters + (size_t)index * e->bytes, l.text, e->bytes);
+        e->fds[index] = fd;
+        e->come[index] = true;
+        e->missing--;
+    }
+}
+
+static gshmem_status_t wait_for_all(struct exchange *e, const char *call)
+{
+    struct pollfd arrival = {.fd = e->h->fd[e->h->round % 2], .events = POLLIN};
+    gshmem_status_t status = GSHMEM_OK;
+    struct wait w;
+
+    wait_begin(&w, call, e->circle->team);
+    while (!status) {
+        send_some(e);
+        take_some(e);
+        if (!e->missing)
+            return GSHMEM_OK;
+        poll(&arrival, 1, 1); /* letters that could not be sent are tried again soon */
+        status = wait_slowly(&w);
+    }
+    return status;
+}
+
+gshmem_status_t handover_exchange(struct handover *h, const struct handover_circle *circle,
+                                  const char *call, const void *mine, size_t bytes, int fd,
+                                  void *letters, int *fds)
+{
+    const int n = circle->n;
+    struct exchange e = {.h = h, .circle = circle, .bytes = bytes, .fd = fd, .letters = letters,
+                         .fds = fds, .missing = 2 * (n - 1)};
+    gshmem_status_t status;
+
+    h->round++;
+    e.mine.index = circle->index;
+    e.mine.round = h->round;
+    memcpy(e.mine.text, mine, bytes);
+    e.sent = calloc(2 * (size_t)n, sizeof *e.sent);
+    if (!e.sent)
+        return fail(GSHMEM_ERR_MEMORY, "%s: out of memory", call);
+    e.come = e.sent + n;
+    for (int i = 0; i < n; i++)
+        fds[i] = -1;
+    e.sent[circle->index] = e.come[circle->index] = true;
+    status = wait_for_all(&e, call);
+    for (int i = 0; status && i < n; i++) {
+        if (fds[i] >= 0)
+            close(fds[i]);
+        fds[i] = -1;
+    }
+    free(e.sent);
+    return status;
+}

@@ -1,0 +1,114 @@
+/* Atomics, out of line: whatever inline code could not do. */
+#include <stdbool.h>
+
+#include "runtime/base/atomic_type.h"
+#include "runtime/operations/context.h"
+#include "runtime/memory/device_heap.h"
+
+static const char *const names[] = {
+    [GSHMEM_AMO_FETCH] = "atomic_fetch", [GSHMEM_AMO_SET] = "atomic_set",
+    [GSHMEM_AMO_SWAP] = "atomic_swap",   [GSHMEM_AMO_COMPARE_SWAP] = "atomic_compare_swap",
+    [GSHMEM_AMO_ADD] = "atomic_add",     [GSHMEM_AMO_AND] = "atomic_and",
+    [GSHMEM_AMO_OR] = "atomic_or",       [GSHMEM_AMO_XOR] = "atomic_xor",
+};
+
+enum { AMO_COUNT = sizeof names / sizeof names[0] };
+
+const char *atomic_name(int op)
+{
+    return (unsigned)op < AMO_COUNT ? names[op] : NULL;
+}
+
+/* Its owner's proxy applies it, with the same CPU's atomics as those who have it mapped; or its
+ * NIC, which then does so for all. */
+static GSHMEM_HOT gshmem_status_t apply_remote(struct context *c, const struct location *t,
+                                               enum gshmem_amo op, int type, uint64_t operand,
+                                               uint64_t compare, uint64_t *old)
+{
+    struct transport_request request = {
+        .kind = TRANSPORT_ATOMIC,
+        .pe = t->pe,
+        .segment = t->segment,
+        .offset = t->offset,
+        .amo = op,
+        .type = type,
+        .operand = operand,
+        .compare = compare,
+    };
+
+    /* To PEs of this node there is a shorter way, too, which fences keep in order by doing nothing:
+     * what their NICs do is over on return. */
+    if (old || t->way == WAY_MAPPED)
+        return network_errand(job->network, &request, names[op], old);
+    request.flags = TRANSPORT_MORE | TRANSPORT_LOOSE;
+    return network_post(job->network, c->pending, &request, names[op]);
+}
+
+/* On GPU memory: a copy of 4 or 8 bytes, aligned, is made in one piece, and the GPU is asked for all
+ * else. The CPU's own atomics would be another agent's beside the GPU's, and one could be lost. */
+static gshmem_status_t apply_by_device(const struct location *t, enum gshmem_amo op, int type,
+                                       uint64_t operand, uint64_t compare, uint64_t *old)
+{
+    size_t bytes = atomic_type_bytes(type);
+    gshmem_status_t status;
+    uint64_t was = 0;
+
+    if (op == GSHMEM_AMO_SET && !old)
+        return device_heap_copy(job->device_heap, t->at, &operand, bytes);
+    if (op != GSHMEM_AMO_FETCH)
+        return context_update_device(t, op, type, operand, compare, old);
+    if (!(status = device_heap_copy(job->device_heap, &was, t->at, bytes)) && old)
+        *old = was;
+    return status;
+}
+
+static gshmem_status_t apply_mapped(const struct location *t, enum gshmem_amo op, int type,
+                                    uint64_t operand, uint64_t compare, uint64_t *old)
+{
+    const uint64_t was = atomic_apply(op, type, t->at, operand, compare);
+
+    if (old)
+        *old = was;
+    return GSHMEM_OK;
+}
+
+/* Whoever updates the object does it, reached in the one way that leads there. All may read it. */
+static inline gshmem_status_t apply(struct context *c, const struct location *t, enum gshmem_amo op,
+                                    int type, uint64_t operand, uint64_t compare, uint64_t *old)
+{
+    const bool remote = t->way == WAY_NETWORK;
+
+    switch ((enum atomicity)t->atomicity) {
+    case ATOMICITY_GPU:
+        return remote ? apply_remote(c, t, op, type, operand, compare, old)
+                      : apply_by_device(t, op, type, operand, compare, old);
+    case ATOMICITY_NIC:
+        return remote || op != GSHMEM_AMO_FETCH
+                   ? apply_remote(c, t, op, type, operand, compare, old)
+                   : apply_mapped(t, op, type, operand, compare, old);
+    case ATOMICITY_CPU:
+        break;
+    }
+    return remote ? apply_remote(c, t, op, type, operand, compare, old)
+                  : apply_mapped(t, op, type, operand, compare, old);
+}
+
+GSHMEM_HOT gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo op, int type,
+                                              void *target, uint64_t operand, uint64_t compare,
+                                              uint64_t *old, int pe)
+{
+    size_t bytes = atomic_type_bytes(type);
+    struct location there;
+
+    if ((unsigned)op >= AMO_COUNT || bytes == 0)
+        return fail(GSHMEM_ERR_ARGUMENT, "atomic operation %d on type %d does not exist", (int)op,
+                    type);
+    if ((uintptr_t)target % bytes)
+        return fail(GSHMEM_ERR_ARGUMENT, "%s: %p is not aligned to its %zu bytes", names[op],
+                    target, bytes);
+    struct context *c = context_find(ctx, names[op]);
+    if (!c)
+        return last_error_status();
+    gshmem_status_t status = context_resolve(c, target, bytes, pe, names[op], &there);
+    return status ? status : apply(c, &there, op, type, operand, compare, old);
+}

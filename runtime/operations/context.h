@@ -1,0 +1,101 @@
+/* Contexts: what inline code reads (gshmem/context.h), and what the library keeps beside it. */
+#ifndef GSHMEM_RUNTIME_OPERATIONS_CONTEXT_H
+#define GSHMEM_RUNTIME_OPERATIONS_CONTEXT_H
+
+#include "gshmem/atomic.h"
+#include "gshmem/context.h"
+#include "runtime/job.h"
+#include "runtime/proxy/kernels.h"
+#include "runtime/teams/team.h"
+
+struct context {
+    struct gshmem_ctx view; /* first: a handle points at it */
+    struct pending *pending; /* what it has in flight to PEs that are not mapped, where kernels see it */
+    struct kernel_context *kernel; /* its channels; NULL where there are no kernels */
+    struct context *next;   /* in the job's list */
+};
+
+/* In a child of fork: no operation finds a PE mapped any more. */
+void context_leave_parent(struct job *j);
+/* Opens and closes the default context; stop also frees those that the program left. */
+gshmem_status_t context_start(struct job *j);
+void context_stop(struct job *j);
+/* What the default context has in flight. */
+struct pending *context_default_pending(void);
+
+/* What kernels have of the default context. */
+void context_serve_kernels(struct kernel_context *k, const struct gshmem_device_ctx *view);
+
+/* Completes what all contexts have in flight; the first failure. */
+gshmem_status_t context_quiet_all(struct job *j, const char *call);
+
+struct context *context_find_none(gshmem_ctx_t handle, const char *call);
+
+/* The context of a handle, or NULL after one logged line that names `call`. */
+static inline struct context *context_find(gshmem_ctx_t handle, const char *call)
+{
+    if (GSHMEM_UNLIKELY(!job || handle == GSHMEM_CTX_INVALID))
+        return context_find_none(handle, call);
+    return (struct context *)gshmem_ctx_resolve(handle);
+}
+
+/* Finds pe's copy of the bytes at `mine`. On failure one line says which of the two was wrong, the
+ * PE or the address, and how; `call` is what the caller was asked to do. */
+gshmem_status_t context_resolve_any(struct context *c, const void *mine, size_t bytes, int pe,
+                                    const char *call, struct location *l);
+
+/* The common case of what is not mapped, without the map: the object is in the heap, *offset behind
+ * its start, and the PE, *world of the job, is on another node. */
+static inline bool context_is_remote_heap(const struct context *c, const void *mine, size_t bytes,
+                                          int pe, int *world, uint64_t *offset)
+{
+    const struct gshmem_ctx *ctx = &c->view;
+
+    *offset = (uintptr_t)mine - ctx->heap.base;
+    if ((unsigned)pe >= (unsigned)ctx->n_pes || *offset >= ctx->heap.bytes ||
+        bytes > ctx->heap.bytes - *offset || ctx->heap.peer[pe])
+        return false;
+    *world = job->team[ctx->team]->members[pe];
+    return true;
+}
+
+static inline gshmem_status_t context_resolve(struct context *c, const void *mine, size_t bytes,
+                                              int pe, const char *call, struct location *l)
+{
+    *l = (struct location){.segment = SEGMENT_HEAP, .atomicity = ATOMICITY_CPU, .way = WAY_NETWORK};
+    if (context_is_remote_heap(c, mine, bytes, pe, &l->pe, &l->offset))
+        return GSHMEM_OK;
+    return context_resolve_any(c, mine, bytes, pe, call, l);
+}
+
+/* The same for any PE of the view's team, without a word; false: it is not reached, or not the
+ * program's. May ask the starter what that PE runs. */
+bool context_look_up(const struct gshmem_ctx *ctx, const void *mine, size_t bytes, int pe,
+                     struct location *l);
+
+/* Says why this is no object of the program's, or not reached; pe as the caller gave it. */
+gshmem_status_t context_refuse(const struct location *l, const void *address, size_t bytes, int pe,
+                               const char *call);
+
+/* An atomic on an object in the device's memory, which the device makes. */
+gshmem_status_t context_update_device(const struct location *l, enum gshmem_amo op, int type,
+                                      uint64_t operand, uint64_t compare, uint64_t *old);
+/* Says that this is not done to an object in GPU memory. */
+gshmem_status_t context_refuse_device(const void *address, const char *call);
+
+/* What gshmem_ctx_quiet does; last: nothing is issued in it any more. */
+static inline gshmem_status_t context_quiet(struct context *c, const char *call, bool last)
+{
+    /* seq_cst: of two PEs that each put, quiet and get, one at least must see the other's put */
+    atomic_thread_fence(memory_order_seq_cst);
+    gshmem_status_t status = network_quiet(c->pending, call);
+    if (GSHMEM_LIKELY(!c->kernel))
+        return status;
+    gshmem_status_t kernels = kernels_quiet(c->kernel, call, last);
+    return status ? status : kernels;
+}
+
+/* "atomic_add", …; NULL if there is no such operation. */
+const char *atomic_name(int op);
+
+#endif

@@ -1,0 +1,493 @@
+/* Distributed locks: a queue of PEs, each waiting on its own copy of the lock.
+ *
+ * A lock is a symmetric long of 64 bits. The copy on its home PE (chosen by where the object lies in its
+ * segment, which is the same on all PEs, so that locks spread over the job) has the queue's tail in its low
+ * half; the high half of every PE's copy is that PE's place in the queue:
+ *
+ *     high: waiting | held | lost | left | next PE + 1        low, on the home PE: last PE + 1, 0: free
+ *
+ * To enter, a PE puts itself at the tail and, if somebody was there, tells it who is next and waits
+ * for its own `waiting` to go: one exchange and one update of another PE's memory, and no polling of
+ * it. PEs get the lock in the order in which they reached the tail.
+ *
+ * A PE waits for the one before it, and for nobody else: that others die changes nothing. When the one before
+ * it is gone, nobody will ever hand it the lock, nor to those behind it. It marks its place as lost, tells the
+ * next one, who does the same, and whoever comes later finds the mark where it says that it is next.
+ *
+ * A PE that gives the lock back waits for the next one to say that it is next, but not for long: that one may be
+ * stopped, or dead. Then, and where the home cannot be asked whether there is a next one, it marks its place as
+ * left: who says later that it is next finds the mark, takes it away and has the lock. Until then the PE that
+ * left it there can take it again.
+ *
+ * In a place there is room for one thread. Threads of a PE therefore take turns before they enter. */
+#include "runtime/operations/lock.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "gshmem.h"
+#include "runtime/base/atomic_type.h"
+#include "runtime/operations/context.h"
+#include "runtime/departures.h"
+#include "runtime/network/wait.h"
+
+#define NEXT    0x0fffffffu
+#define LEFT    0x10000000u
+#define LOST    0x20000000u
+#define HELD    0x40000000u
+#define WAITING 0x80000000u
+
+enum {
+    LINK_NS = 50000000, /* how long a PE is waited for that has reached the tail and not yet said so */
+    TESTS_PER_LOOK = 64 /* a look at who lives costs a system call */
+};
+
+struct lock_halves {
+    uint32_t tail;
+    uint32_t place;
+};
+
+_Static_assert(sizeof(long) == 8 && sizeof(struct lock_halves) == 8, "a long holds both halves");
+
+static gshmem_status_t find_home(long *lock, const char *call, int *home)
+{
+    struct context *c = context_find(GSHMEM_CTX_DEFAULT, call);
+    struct location l;
+
+    if (!c)
+        return last_error_status();
+    if ((uintptr_t)lock % sizeof(long))
+        return fail(GSHMEM_ERR_ARGUMENT, "%s: lock %p is not aligned to 8 bytes", call,
+                    (void *)lock);
+    if (!map_find(&job->map, lock, sizeof *lock, &l) || l.reserved)
+        return context_refuse(&l, lock, sizeof *lock, job->pe, call);
+    *home = (int)(l.offset / 64 % (uint64_t)job->n_pes);
+    return GSHMEM_OK;
+}
+
+/* On what is mapped here. acq_rel: as atomics are that other PEs apply for this one. */
+static inline uint32_t update_here(enum gshmem_amo op, uint32_t *at, uint32_t operand, uint32_t compare)
+{
+    switch (op) {
+    case GSHMEM_AMO_FETCH:
+        return __atomic_load_n(at, __ATOMIC_ACQUIRE);
+    case GSHMEM_AMO_AND:
+        return __atomic_fetch_and(at, operand, __ATOMIC_ACQ_REL);
+    case GSHMEM_AMO_OR:
+        return __atomic_fetch_or(at, operand, __ATOMIC_ACQ_REL);
+    case GSHMEM_AMO_SWAP:
+        return __atomic_exchange_n(at, operand, __ATOMIC_ACQ_REL);
+    case GSHMEM_AMO_COMPARE_SWAP:
+        __atomic_compare_exchange_n(at, &compare, operand, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+        return compare; /* what was there, either way */
+    default:
+        return (uint32_t)atomic_apply(op, GSHMEM_TYPE_UINT32, at, operand, compare);
+    }
+}
+
+/* *old: what was there, or NULL. Only a status tells a failure from a value. */
+static inline gshmem_status_t update(enum gshmem_amo op, uint32_t *word, uint32_t operand, uint32_t compare,
+                                     uint32_t *old, int pe)
+{
+    uint32_t *there = gshmem_ctx_reach(GSHMEM_CTX_DEFAULT, word, sizeof *word, pe);
+    gshmem_status_t status = GSHMEM_OK;
+    uint64_t was = 0;
+
+    if (GSHMEM_LIKELY(there))
+        was = update_here(op, there, operand, compare);
+    else
+        status = gshmem_path_atomic(GSHMEM_CTX_DEFAULT, op, GSHMEM_TYPE_UINT32, word, operand, compare,
+                                    old ? &was : NULL, pe);
+    if (!status && old)
+        *old = (uint32_t)was;
+    return status;
+}
+
+/* This PE's own place, which may be in GPU memory. acquire: pairs with the fence and update in let_go */
+static inline gshmem_status_t load_place(struct lock_halves *l, uint32_t *place)
+{
+    if (GSHMEM_UNLIKELY(job->device_heap))
+        return update(GSHMEM_AMO_FETCH, &l->place, 0, 0, place, job->pe);
+    *place = __atomic_load_n(&l->place, __ATOMIC_ACQUIRE);
+    return GSHMEM_OK;
+}
+
+static void store_place(struct lock_halves *l, uint32_t place)
+{
+    gshmem_uint32_atomic_set(&l->place, place, job->pe);
+}
+
+static gshmem_status_t fail_lost(const char *call)
+{
+    return fail(GSHMEM_ERR_PEER_DEAD, "%s: the lock is lost: a PE that held it, or waited for it before this "
+                "one, has died or has left the job", call);
+}
+
+/* ---- Threads of this PE ---- */
+
+/* A thread that has a lock, or waits for its turn to ask for it; in the order in which they came. */
+struct lock_turn {
+    long *lock;
+    pthread_t thread;
+    _Atomic bool has_come;
+    struct lock_turn *next;
+};
+
+/* The first for that lock, or where it would be added; the caller holds job->lock. */
+static struct lock_turn **find_turn(long *lock)
+{
+    struct lock_turn **at = &job->turns;
+
+    while (*at && (*at)->lock != lock)
+        at = &(*at)->next;
+    return at;
+}
+
+/* NULL: the one who has the lock. */
+static void end_turn(long *lock, struct lock_turn *turn)
+{
+    if (job->thread_level < GSHMEM_THREAD_MULTIPLE)
+        return;
+    pthread_mutex_lock(&job->lock);
+    struct lock_turn **at = find_turn(lock);
+    while (*at && turn && *at != turn)
+        at = &(*at)->next;
+    turn = *at;
+    if (turn)
+        *at = turn->next;
+    struct lock_turn *first = *find_turn(lock);
+    if (first) /* release: pairs with the acquire in wait_for_turn */
+        atomic_store_explicit(&first->has_come, true, memory_order_release);
+    pthread_mutex_unlock(&job->lock);
+    free(turn);
+}
+
+/* The last in line; *before: the thread that has the lock, or its turn. NULL: no memory. */
+static struct lock_turn *join_turns(long *lock, bool *is_first, pthread_t *before)
+{
+    struct lock_turn *turn = calloc(1, sizeof *turn);
+
+    if (!turn)
+        return NULL;
+    turn->lock = lock;
+    turn->thread = pthread_self();
+    pthread_mutex_lock(&job->lock);
+    struct lock_turn **at = find_turn(lock);
+    *is_first = !*at;
+    *before = *at ? (*at)->thread : turn->thread;
+    while (*at)
+        at = &(*at)->next;
+    *at = turn;
+    pthread_mutex_unlock(&job->lock);
+    return turn;
+}
+
+/* The other threads see to it themselves that they do not wait for who has died. */
+static gshmem_status_t wait_for_turn(struct lock_turn *turn)
+{
+    gshmem_status_t status = GSHMEM_OK;
+    struct wait w;
+
+    wait_begin(&w, "gshmem_set_lock", WAIT_FOR_NETWORK);
+    while (!status && !atomic_load_explicit(&turn->has_come, memory_order_acquire)) /* end_turn */
+        status = wait_step(&w);
+    return status;
+}
+
+static gshmem_status_t fail_held(const char *call)
+{
+    return fail(GSHMEM_ERR_STATE, "%s: this PE holds the lock already, and would wait for itself", call);
+}
+
+static gshmem_status_t take_turn(long *lock, bool may_wait, bool *busy)
+{
+    gshmem_status_t status = GSHMEM_OK;
+    pthread_t before;
+    bool first;
+
+    *busy = false;
+    if (job->thread_level < GSHMEM_THREAD_MULTIPLE)
+        return GSHMEM_OK;
+    struct lock_turn *turn = join_turns(lock, &first, &before);
+    if (!turn)
+        return fail(GSHMEM_ERR_MEMORY, "gshmem_set_lock: out of memory");
+    if (first)
+        return GSHMEM_OK;
+    if (!may_wait)
+        *busy = true;
+    else if (pthread_equal(before, pthread_self()))
+        status = fail_held("gshmem_set_lock");
+    else
+        status = wait_for_turn(turn);
+    if (*busy || status)
+        end_turn(lock, turn);
+    return status;
+}
+
+void lock_stop(struct job *j)
+{
+    while (j->turns) {
+        struct lock_turn *turn = j->turns;
+        j->turns = turn->next;
+        free(turn);
+    }
+}
+
+/* ---- The queue of PEs ---- */
+
+/* Marks this PE's place as lost and tells the next one; false: it has just been handed the lock. */
+static bool give_up(struct lock_halves *l)
+{
+    uint32_t place = WAITING;
+
+    /* One update decides against the one that hands over, and against the one that comes next. */
+    if (update(GSHMEM_AMO_OR, &l->place, LOST, 0, &place, job->pe) == GSHMEM_OK && !(place & WAITING)) {
+        update(GSHMEM_AMO_AND, &l->place, ~LOST, 0, NULL, job->pe);
+        return false;
+    }
+    if (place & NEXT) /* should that fail, there is nobody to be told */
+        update(GSHMEM_AMO_OR, &l->place, LOST, 0, NULL, (int)(place & NEXT) - 1);
+    return true;
+}
+
+/* Until the PE before this one hands over. */
+static gshmem_status_t wait_for(struct lock_halves *l, int before)
+{
+    gshmem_status_t status = GSHMEM_OK, loaded;
+    uint32_t place = WAITING;
+    struct wait w;
+
+    wait_begin(&w, "gshmem_set_lock", GSHMEM_TEAM_WORLD);
+    w.only = before;
+    while (!(loaded = load_place(l, &place)) && place & WAITING && !(place & LOST) && !status)
+        status = wait_step(&w);
+    status = loaded ? loaded : status;
+    if (!(place & WAITING) || !give_up(l))
+        return GSHMEM_OK;
+    return status ? departures_fail_found("gshmem_set_lock", status, before) : fail_lost("gshmem_set_lock");
+}
+
+/* From the PE before this one, which has left it to whoever is next; *taken: not where that PE has taken it again
+ * meanwhile, and will hand it over. */
+static gshmem_status_t take_what_was_left(struct lock_halves *l, int before, bool *taken)
+{
+    const uint32_t left = LEFT | ((uint32_t)job->pe + 1);
+    uint32_t place = 0;
+    gshmem_status_t status = update(GSHMEM_AMO_COMPARE_SWAP, &l->place, 0, left, &place, before);
+
+    *taken = !status && place == left;
+    if (*taken)
+        status = update(GSHMEM_AMO_AND, &l->place, ~WAITING, 0, NULL, job->pe);
+    return status;
+}
+
+/* Behind the one that was at the tail. */
+static gshmem_status_t queue_up(struct lock_halves *l, int before)
+{
+    bool taken = false;
+    uint32_t place;
+    gshmem_status_t status =
+        update(GSHMEM_AMO_OR, &l->place, (uint32_t)job->pe + 1, 0, &place, before);
+
+    if (status)
+        return give_up(l) ? status : GSHMEM_OK;
+    if (place & LOST)
+        return give_up(l) ? fail_lost("gshmem_set_lock") : GSHMEM_OK;
+    if (place & LEFT && (status = take_what_was_left(l, before, &taken)))
+        return give_up(l) ? status : GSHMEM_OK;
+    return taken ? GSHMEM_OK : wait_for(l, before);
+}
+
+/* This PE has left the lock to whoever would be next, and wants it itself; *place: its own, as it is then. */
+static gshmem_status_t take_again(struct lock_halves *l, uint32_t *place)
+{
+    gshmem_status_t status = GSHMEM_OK;
+    uint32_t was = *place;
+
+    while (!status && (*place = was) & LEFT) {
+        status = update(GSHMEM_AMO_COMPARE_SWAP, &l->place, was ^ (LEFT | HELD), *place, &was, job->pe);
+        if (!status && was == *place) {
+            atomic_thread_fence(memory_order_acquire); /* pairs with the fence in gshmem_clear_lock */
+            *place ^= LEFT | HELD;
+            break;
+        }
+    }
+    return status;
+}
+
+static gshmem_status_t enter(struct lock_halves *l, int home)
+{
+    uint32_t place, last = 0;
+    gshmem_status_t status = load_place(l, &place);
+
+    if (status)
+        return status;
+    if (place & LEFT && ((status = take_again(l, &place)) || place & HELD))
+        return status;
+    if (place & HELD)
+        return fail_held("gshmem_set_lock");
+    if (place & LOST)
+        return fail_lost("gshmem_set_lock");
+    store_place(l, WAITING);
+    atomic_thread_fence(memory_order_release); /* before the tail leads others here */
+    if ((status = update(GSHMEM_AMO_SWAP, &l->tail, (uint32_t)job->pe + 1, 0, &last, home))) {
+        store_place(l, 0);
+        return status;
+    }
+    if (last && (status = queue_up(l, (int)last - 1)))
+        return status;
+    /* One update, as others may say meanwhile that they are next. Who handed over has ended the waiting. */
+    status = update(GSHMEM_AMO_XOR, &l->place, last ? HELD : HELD | WAITING, 0, NULL, job->pe);
+    atomic_thread_fence(memory_order_acquire); /* pairs with the fence in gshmem_clear_lock, and the update in let_go */
+    return status;
+}
+
+gshmem_status_t gshmem_set_lock(long *lock)
+{
+    gshmem_status_t status;
+    int home = 0;
+    bool busy;
+
+    if ((status = find_home(lock, "gshmem_set_lock", &home)) || (status = take_turn(lock, true, &busy)))
+        return status;
+    if ((status = enter((struct lock_halves *)lock, home)))
+        end_turn(lock, NULL);
+    return status;
+}
+
+/* Now and then, for who asks again and again: whether the lock can come free at all. */
+static gshmem_status_t look_after(struct lock_halves *l, int home, int last)
+{
+    static _Thread_local unsigned tests;
+    gshmem_status_t status;
+    uint32_t place = 0, tail = 0;
+    struct wait w;
+
+    if (++tests % TESTS_PER_LOOK)
+        return GSHMEM_OK;
+    wait_begin(&w, "gshmem_test_lock", GSHMEM_TEAM_WORLD);
+    w.only = last;
+    if ((status = wait_look(&w)) == GSHMEM_ERR_PEER_DEAD) {
+        /* It may have given the lock back before it left. */
+        if (!update(GSHMEM_AMO_FETCH, &l->tail, 0, 0, &tail, home) && tail != (uint32_t)last + 1)
+            return GSHMEM_OK;
+        return departures_fail_found("gshmem_test_lock", status, last);
+    }
+    if (status || (status = update(GSHMEM_AMO_FETCH, &l->place, 0, 0, &place, last)))
+        return status;
+    return place & LOST ? fail_lost("gshmem_test_lock") : GSHMEM_OK;
+}
+
+/* *taken: whether this PE has it now. */
+static gshmem_status_t try_to_enter(struct lock_halves *l, int home, bool *taken)
+{
+    uint32_t place, last = 0;
+    gshmem_status_t status = load_place(l, &place);
+
+    *taken = false;
+    if (status)
+        return status;
+    if (place & LOST)
+        return fail_lost("gshmem_test_lock");
+    if (place & LEFT) {
+        status = take_again(l, &place);
+        *taken = !status && place & HELD;
+        if (status || *taken)
+            return status;
+    }
+    if (place)
+        return GSHMEM_OK;
+    /* without a write that would take the line from whoever works with it */
+    if ((status = update(GSHMEM_AMO_FETCH, &l->tail, 0, 0, &last, home)) || last)
+        return status ? status : look_after(l, home, (int)last - 1);
+    store_place(l, HELD);
+    atomic_thread_fence(memory_order_release); /* before the tail leads others here */
+    status = update(GSHMEM_AMO_COMPARE_SWAP, &l->tail, (uint32_t)job->pe + 1, 0, &last, home);
+    *taken = !status && !last;
+    if (!*taken)
+        store_place(l, 0);
+    atomic_thread_fence(memory_order_acquire); /* pairs with the fence in gshmem_clear_lock */
+    return status;
+}
+
+int gshmem_test_lock(long *lock)
+{
+    bool busy = false, taken = false;
+    gshmem_status_t status;
+    int home = 0;
+
+    if ((status = find_home(lock, "gshmem_test_lock", &home)) || (status = take_turn(lock, false, &busy)))
+        return -1;
+    if (busy)
+        return 1;
+    status = try_to_enter((struct lock_halves *)lock, home, &taken);
+    if (!taken)
+        end_turn(lock, NULL);
+    return status ? -1 : !taken;
+}
+
+/* *next: the next PE in the queue + 1, or 0: there is none, and *is_free, or it has not said so. */
+static gshmem_status_t leave_queue(struct lock_halves *l, int home, uint32_t *next, bool *is_free)
+{
+    const uint32_t me = (uint32_t)job->pe + 1;
+    uint32_t place = 0, last = 0;
+    gshmem_status_t status = load_place(l, &place);
+    struct wait w;
+
+    if (status || (*next = place & NEXT))
+        return status;
+    if ((status = update(GSHMEM_AMO_COMPARE_SWAP, &l->tail, 0, me, &last, home)))
+        return status;
+    if ((*is_free = last == me))
+        return GSHMEM_OK;
+    /* Somebody is at the tail already and about to say who. */
+    wait_begin(&w, "gshmem_clear_lock", WAIT_FOR_NETWORK);
+    while (!status && !(status = load_place(l, &place)) && !(place & NEXT) &&
+           (!w.since || clock_ns() - w.since < LINK_NS))
+        status = wait_step(&w);
+    return (*next = place & NEXT) ? GSHMEM_OK : status;
+}
+
+/* *next: as leave_queue has it; true: there is none yet, and the lock is left to it. */
+static bool leave_behind(struct lock_halves *l, uint32_t *next)
+{
+    uint32_t place = 0;
+
+    /* One update decides against the one that comes next. */
+    update(GSHMEM_AMO_XOR, &l->place, HELD | LEFT, 0, &place, job->pe);
+    *next = place & NEXT;
+    return !*next;
+}
+
+static gshmem_status_t let_go(struct lock_halves *l, int home)
+{
+    bool is_free = false;
+    uint32_t next = 0;
+    gshmem_status_t status = leave_queue(l, home, &next, &is_free);
+
+    if (!next && !is_free && leave_behind(l, &next))
+        return status;
+    /* Mine first: once the next one has it, this PE may be asked for again. */
+    store_place(l, 0);
+    return next ? update(GSHMEM_AMO_AND, &l->place, ~WAITING, 0, NULL, (int)next - 1) : GSHMEM_OK;
+}
+
+gshmem_status_t gshmem_clear_lock(long *lock)
+{
+    struct lock_halves *l = (struct lock_halves *)lock;
+    uint32_t place;
+    int home = 0;
+    gshmem_status_t status = find_home(lock, "gshmem_clear_lock", &home);
+
+    if (status || (status = load_place(l, &place)))
+        return status;
+    if (!(place & HELD))
+        return fail(GSHMEM_ERR_STATE, "gshmem_clear_lock: this PE does not hold the lock");
+    /* An operation that failed is reported, and keeps nobody from the lock.
+     * seq_cst fence: pairs with the acquire of the next holder, in enter or try_to_enter */
+    gshmem_status_t completed = gshmem_quiet();
+    status = let_go(l, home);
+    end_turn(lock, NULL);
+    return completed ? completed : status;
+}

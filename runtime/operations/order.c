@@ -1,0 +1,68 @@
+/* fence and quiet. Both speak of what the PE has issued on the context, in kernels too: kernels' part is in
+ * include/gshmem/device/order.h and proxy/contexts.c, and proxy/README.md has the rule.
+ *
+ * To a mapped peer an operation is a load or a store of this CPU, complete when it is done; what is
+ * left is to keep stores in order (fence), and to have them seen by all before anything that follows,
+ * later loads included (quiet). To any other, a transport is told of the fence with the next request,
+ * and keeps the order without anybody's waiting; quiet waits until all is done. */
+#include <stdatomic.h>
+
+#include "runtime/operations/context.h"
+#include "runtime/ranges.h"
+
+gshmem_status_t gshmem_ctx_fence(gshmem_ctx_t ctx)
+{
+    struct context *c = context_find(ctx, "gshmem_fence");
+    gshmem_status_t status;
+
+    if (!c)
+        return last_error_status();
+    if (c->kernel && (status = kernels_fence(c->kernel, "gshmem_fence")))
+        return status;
+    network_fence(job->network);
+    /* pairs with the acquire of whoever reads what is stored after it (wait_until, signal_fetch) */
+    atomic_thread_fence(memory_order_acq_rel);
+    return GSHMEM_OK;
+}
+
+GSHMEM_HOT gshmem_status_t gshmem_ctx_quiet(gshmem_ctx_t ctx)
+{
+    struct context *c = context_find(ctx, "gshmem_quiet");
+    RANGE("gshmem_quiet");
+
+    return c ? context_quiet(c, "gshmem_quiet", false) : last_error_status();
+}
+
+gshmem_status_t gshmem_ctx_pe_quiet(gshmem_ctx_t ctx, const int *target_pes, size_t n)
+{
+    struct context *c = context_find(ctx, "gshmem_pe_quiet");
+
+    if (!c)
+        return last_error_status();
+    if (!target_pes && n)
+        return fail(GSHMEM_ERR_ARGUMENT, "gshmem_pe_quiet: target_pes is NULL and n is %zu", n);
+    for (size_t i = 0; i < n; i++) {
+        if (target_pes[i] < 0 || target_pes[i] >= c->view.n_pes)
+            return fail(GSHMEM_ERR_ARGUMENT,
+                        "gshmem_pe_quiet: target_pes[%zu] is PE %d: the %s has PEs 0..%d", i,
+                        target_pes[i],
+                        c->view.team == GSHMEM_TEAM_WORLD ? "job" : "context's team",
+                        c->view.n_pes - 1);
+    }
+    return context_quiet(c, "gshmem_pe_quiet", false);
+}
+
+gshmem_status_t gshmem_fence(void)
+{
+    return gshmem_ctx_fence(GSHMEM_CTX_DEFAULT);
+}
+
+GSHMEM_HOT gshmem_status_t gshmem_quiet(void)
+{
+    return gshmem_ctx_quiet(GSHMEM_CTX_DEFAULT);
+}
+
+gshmem_status_t gshmem_pe_quiet(const int *target_pes, size_t n)
+{
+    return gshmem_ctx_pe_quiet(GSHMEM_CTX_DEFAULT, target_pes, n);
+}

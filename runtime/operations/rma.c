@@ -1,0 +1,468 @@
+/* Put and get, out of line: strided forms, signals, and whatever inline code could not do. */
+#include <stdbool.h>
+#include <string.h>
+
+#include "runtime/operations/context.h"
+#include "runtime/memory/device_heap.h"
+
+/* The object that is not symmetric. Where there is nothing to copy it may be anything. */
+static gshmem_status_t check_local(const void *local, size_t bytes, const char *which, const char *call)
+{
+    if (GSHMEM_LIKELY(local || !bytes))
+        return GSHMEM_OK;
+    return fail(GSHMEM_ERR_ARGUMENT, "%s of %zu B: %s is NULL", call, bytes, which);
+}
+
+/* ---- To PEs that are not mapped ---- */
+
+/* Small data is copied on the way; larger is sent from where it is, so that a put whose source must be
+ * free on return waits until it has left, but not until it has arrived. */
+static gshmem_status_t send_put(struct context *c, struct transport_request *put, bool nbi,
+                                const char *call)
+{
+    if (!nbi && put->bytes > TRANSPORT_COPIED)
+        return network_put(job->network, c->pending, put, call);
+    return network_post(job->network, c->pending, put, call);
+}
+
+static gshmem_status_t put_remote(struct context *c, const struct location *t, const void *source,
+                                size_t bytes, bool nbi, const char *call)
+{
+    struct transport_request request = {
+        .kind = TRANSPORT_PUT,
+        .flags = TRANSPORT_LOOSE | (nbi || bytes <= TRANSPORT_COPIED ? TRANSPORT_MORE : 0),
+        .pe = t->pe,
+        .segment = t->segment,
+        .offset = t->offset,
+        .local = (void *)source,
+        .bytes = bytes,
+    };
+
+    return send_put(c, &request, nbi, call);
+}
+
+static inline struct transport_request get_request(const struct location *t, void *dest,
+                                                   size_t bytes)
+{
+    return (struct transport_request){
+        .kind = TRANSPORT_GET,
+        .pe = t->pe,
+        .segment = t->segment,
+        .offset = t->offset,
+        .local = dest,
+        .bytes = bytes,
+    };
+}
+
+static gshmem_status_t post_get(struct pending *pending, const struct location *t, void *dest,
+                                size_t bytes, const char *call)
+{
+    struct transport_request request = get_request(t, dest, bytes);
+
+    request.flags = TRANSPORT_MORE | TRANSPORT_LOOSE;
+    return network_post(job->network, pending, &request, call);
+}
+
+static gshmem_status_t get_remote(struct context *c, const struct location *t, void *dest,
+                                  size_t bytes, bool nbi, const char *call)
+{
+    struct transport_request request = get_request(t, dest, bytes);
+
+    if (bytes == 0)
+        return GSHMEM_OK;
+    return nbi ? post_get(c->pending, t, dest, bytes, call) : network_errand(job->network, &request, call, NULL);
+}
+
+/* ---- To all PEs ---- */
+
+/* What is not reached by the network is mapped, or the device's. */
+static gshmem_status_t copy_to(const struct location *t, const void *source, size_t bytes)
+{
+    if (t->way == WAY_DEVICE)
+        return device_heap_copy(job->device_heap, t->at, source, bytes);
+    if (bytes)
+        gshmem_copy(t->at, source, bytes);
+    return GSHMEM_OK;
+}
+
+static gshmem_status_t copy_from(void *dest, const struct location *t, size_t bytes)
+{
+    if (t->way == WAY_DEVICE)
+        return device_heap_copy(job->device_heap, dest, t->at, bytes);
+    if (bytes)
+        gshmem_copy(dest, t->at, bytes);
+    return GSHMEM_OK;
+}
+
+__attribute__((noinline)) static gshmem_status_t
+put_anywhere(struct context *c, void *dest, const void *source, size_t bytes, int pe, bool nbi)
+{
+    struct location t;
+    gshmem_status_t status = context_resolve(c, dest, bytes, pe, "put", &t);
+
+    if (status)
+        return status;
+    if (t.way == WAY_NETWORK)
+        return put_remote(c, &t, source, bytes, nbi, "put");
+    return copy_to(&t, source, bytes);
+}
+
+GSHMEM_HOT gshmem_status_t gshmem_path_put(gshmem_ctx_t ctx, void *dest, const void *source,
+                                           size_t bytes, int pe, int nbi)
+{
+    struct context *c = context_find(ctx, "put");
+    uint64_t offset;
+    int world;
+
+    if (!c || check_local(source, bytes, "source", "put"))
+        return last_error_status();
+    if ((nbi || bytes <= TRANSPORT_COPIED) &&
+        context_is_remote_heap(c, dest, bytes, pe, &world, &offset))
+        return network_put_to_heap(c->pending, world, offset, source, bytes);
+    return put_anywhere(c, dest, source, bytes, pe, nbi);
+}
+
+GSHMEM_HOT gshmem_status_t gshmem_path_get(gshmem_ctx_t ctx, void *dest, const void *source,
+                                           size_t bytes, int pe, int nbi)
+{
+    struct context *c = context_find(ctx, "get");
+    struct location t;
+    gshmem_status_t status;
+
+    if (!c || check_local(dest, bytes, "dest", "get") ||
+        (status = context_resolve(c, source, bytes, pe, "get", &t)))
+        return last_error_status();
+    if (t.way == WAY_NETWORK)
+        return get_remote(c, &t, dest, bytes, nbi, "get");
+    return copy_from(dest, &t, bytes);
+}
+
+/* ---- Strided ---- */
+
+/* Blocks of `run` bytes, to_step and from_step bytes apart. The common sizes are loops of single
+ * moves; a call per element would cost several times the move. */
+static void copy_blocks(char *to, const char *from, size_t to_step, size_t from_step, size_t run,
+                        size_t n)
+{
+    switch (run) {
+    case 4:
+        for (size_t i = 0; i < n; i++)
+            memcpy(to + i * to_step, from + i * from_step, 4);
+        break;
+    case 8:
+        for (size_t i = 0; i < n; i++)
+            memcpy(to + i * to_step, from + i * from_step, 8);
+        break;
+    default:
+        for (size_t i = 0; i < n; i++)
+            memcpy(to + i * to_step, from + i * from_step, run);
+    }
+}
+
+struct strided {
+    size_t run;       /* bytes moved at once */
+    size_t to_step;   /* bytes from one block to the next */
+    size_t from_step;
+    size_t to_span;   /* bytes from the first byte to the last */
+    size_t from_span;
+};
+
+static gshmem_status_t check_strides(const char *call, ptrdiff_t dst, ptrdiff_t sst, size_t block,
+                                     size_t element, size_t n, struct strided *s)
+{
+    size_t to_end, from_end;
+
+    if (dst < 1 || sst < 1 || (size_t)dst < block || (size_t)sst < block)
+        return fail(GSHMEM_ERR_ARGUMENT,
+                    "%s: strides are %td and %td elements; they must be at least %zu, the block",
+                    call, dst, sst, block);
+    if (__builtin_mul_overflow(block, element, &s->run) ||
+        __builtin_mul_overflow((size_t)dst, element, &s->to_step) ||
+        __builtin_mul_overflow((size_t)sst, element, &s->from_step) ||
+        __builtin_mul_overflow(n - 1, s->to_step, &to_end) ||
+        __builtin_mul_overflow(n - 1, s->from_step, &from_end) ||
+        __builtin_add_overflow(to_end, s->run, &s->to_span) ||
+        __builtin_add_overflow(from_end, s->run, &s->from_span))
+        return fail(GSHMEM_ERR_ARGUMENT,
+                    "%s: %zu blocks of %zu elements of %zu B with strides %td and %td exceed memory",
+                    call, n, block, element, dst, sst);
+    return GSHMEM_OK;
+}
+
+static gshmem_status_t copy_blocks_by_device(char *to, const char *from, const struct strided *s,
+                                             size_t n)
+{
+    gshmem_status_t status = GSHMEM_OK;
+
+    for (size_t i = 0; i < n && !status; i++)
+        status = device_heap_copy(job->device_heap, to + i * s->to_step, from + i * s->from_step,
+                                  s->run);
+    return status;
+}
+
+/* Block by block. Blocks that are copied on the way leave together. */
+static gshmem_status_t put_blocks_remote(struct context *c, struct location t, const char *source,
+                                       const struct strided *s, size_t n, const char *call)
+{
+    gshmem_status_t status = GSHMEM_OK;
+
+    for (size_t i = 0; i < n && !status; i++) {
+        status = put_remote(c, &t, source, s->run, false, call);
+        t.offset += s->to_step;
+        source += s->from_step;
+    }
+    return status;
+}
+
+/* All blocks are asked for at once, then waited for, also when it broke off half-way. */
+static gshmem_status_t get_blocks_remote(struct location t, char *dest, const struct strided *s,
+                                         size_t n, const char *call)
+{
+    struct pending *pending = network_errands_begin(job->network, call);
+    gshmem_status_t status = GSHMEM_OK;
+
+    if (!pending)
+        return GSHMEM_ERR_MEMORY;
+    for (size_t i = 0; i < n && !status; i++) {
+        status = post_get(pending, &t, dest, s->run, call);
+        t.offset += s->from_step;
+        dest += s->to_step;
+    }
+    return network_errands_end(job->network, pending, status, call);
+}
+
+static gshmem_status_t put_strided(const char *call, gshmem_ctx_t ctx, void *dest,
+                                   const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t block,
+                                   size_t element, size_t n, int pe)
+{
+    struct context *c = context_find(ctx, call);
+    struct strided s = {.to_span = 0};
+    gshmem_status_t status = GSHMEM_OK;
+    struct location t;
+
+    if (!c)
+        return last_error_status();
+    if (n && block)
+        status = check_strides(call, dst, sst, block, element, n, &s);
+    if (!status)
+        status = check_local(source, s.from_span, "source", call);
+    if (!status)
+        status = context_resolve(c, dest, s.to_span, pe, call, &t);
+    if (status || !s.run)
+        return status;
+    if (t.way == WAY_NETWORK)
+        return put_blocks_remote(c, t, source, &s, n, call);
+    if (t.way == WAY_DEVICE)
+        return copy_blocks_by_device(t.at, source, &s, n);
+    copy_blocks(t.at, source, s.to_step, s.from_step, s.run, n);
+    return GSHMEM_OK;
+}
+
+static gshmem_status_t get_strided(const char *call, gshmem_ctx_t ctx, void *dest,
+                                   const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t block,
+                                   size_t element, size_t n, int pe)
+{
+    struct context *c = context_find(ctx, call);
+    struct strided s = {.to_span = 0};
+    gshmem_status_t status = GSHMEM_OK;
+    struct location t;
+
+    if (!c)
+        return last_error_status();
+    if (n && block)
+        status = check_strides(call, dst, sst, block, element, n, &s);
+    if (!status)
+        status = check_local(dest, s.to_span, "dest", call);
+    if (!status)
+        status = context_resolve(c, source, s.from_span, pe, call, &t);
+    if (status || !s.run)
+        return status;
+    if (t.way == WAY_NETWORK)
+        return get_blocks_remote(t, dest, &s, n, call);
+    if (t.way == WAY_DEVICE)
+        return copy_blocks_by_device(dest, t.at, &s, n);
+    copy_blocks(dest, t.at, s.to_step, s.from_step, s.run, n);
+    return GSHMEM_OK;
+}
+
+gshmem_status_t gshmem_ctx_iputmem(gshmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
+                                   ptrdiff_t sst, size_t element, size_t n, int pe)
+{
+    return put_strided("iput", ctx, dest, source, dst, sst, 1, element, n, pe);
+}
+
+gshmem_status_t gshmem_ctx_igetmem(gshmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
+                                   ptrdiff_t sst, size_t element, size_t n, int pe)
+{
+    return get_strided("iget", ctx, dest, source, dst, sst, 1, element, n, pe);
+}
+
+gshmem_status_t gshmem_ctx_ibputmem(gshmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
+                                    ptrdiff_t sst, size_t block, size_t element, size_t n, int pe)
+{
+    return put_strided("ibput", ctx, dest, source, dst, sst, block, element, n, pe);
+}
+
+gshmem_status_t gshmem_ctx_ibgetmem(gshmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
+                                    ptrdiff_t sst, size_t block, size_t element, size_t n, int pe)
+{
+    return get_strided("ibget", ctx, dest, source, dst, sst, block, element, n, pe);
+}
+
+/* ---- Signals ---- */
+
+static gshmem_status_t resolve_signal(struct context *c, uint64_t *sig_addr, int signal_op, int pe,
+                                      const char *call, struct location *t)
+{
+    if (signal_op != GSHMEM_SIGNAL_SET && signal_op != GSHMEM_SIGNAL_ADD)
+        return fail(GSHMEM_ERR_ARGUMENT,
+                    "%s: signal_op is %d; it is GSHMEM_SIGNAL_SET or GSHMEM_SIGNAL_ADD", call,
+                    signal_op);
+    if ((uintptr_t)sig_addr % sizeof *sig_addr)
+        return fail(GSHMEM_ERR_ARGUMENT, "%s: sig_addr %p is not aligned to 8 bytes", call,
+                    (void *)sig_addr);
+    return context_resolve(c, sig_addr, sizeof *sig_addr, pe, call, t);
+}
+
+/* release: pairs with the acquire in gshmem_signal_fetch and the waits: who sees it sees the data */
+static void update_signal_mapped(uint64_t *there, uint64_t signal, int signal_op)
+{
+    if (signal_op == GSHMEM_SIGNAL_SET)
+        __atomic_store_n(there, signal, __ATOMIC_RELEASE);
+    else
+        __atomic_fetch_add(there, signal, __ATOMIC_RELEASE);
+}
+
+/* A copy of the 8 bytes sets a signal in GPU memory, and the GPU adds to it. */
+static gshmem_status_t update_signal_by_device(const struct location *flag, uint64_t signal,
+                                               int signal_op)
+{
+    if (signal_op == GSHMEM_SIGNAL_ADD)
+        return context_update_device(flag, GSHMEM_AMO_ADD, GSHMEM_TYPE_UINT64, signal, 0, NULL);
+    return device_heap_copy(job->device_heap, flag->at, &signal, sizeof signal);
+}
+
+/* To a PE of this node: the data is there when its NIC is asked to make the signal, and that is
+ * over on return, as fences expect of such PEs. */
+static gshmem_status_t update_signal_by_nic(const struct location *flag, uint64_t signal,
+                                            int signal_op, const char *call)
+{
+    struct transport_request request = {
+        .kind = TRANSPORT_ATOMIC,
+        .pe = flag->pe,
+        .segment = flag->segment,
+        .offset = flag->offset,
+        .amo = signal_op == GSHMEM_SIGNAL_ADD ? GSHMEM_AMO_ADD : GSHMEM_AMO_SET,
+        .type = GSHMEM_TYPE_UINT64,
+        .operand = signal,
+    };
+
+    /* pairs with the acquire in gshmem_signal_fetch and the waits */
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    return network_errand(job->network, &request, call, NULL);
+}
+
+/* Of a PE that is reached without the network, once its data is there. Whoever updates the object
+ * does it. */
+static gshmem_status_t update_signal(const struct location *flag, uint64_t signal, int signal_op,
+                                     const char *call)
+{
+    switch ((enum atomicity)flag->atomicity) {
+    case ATOMICITY_GPU:
+        return update_signal_by_device(flag, signal, signal_op);
+    case ATOMICITY_NIC:
+        return update_signal_by_nic(flag, signal, signal_op, call);
+    case ATOMICITY_CPU:
+        break;
+    }
+    update_signal_mapped(flag->at, signal, signal_op);
+    return GSHMEM_OK;
+}
+
+/* One request for both: the transport keeps the signal behind the data. */
+static gshmem_status_t put_signal_remote(struct context *c, const struct location *data,
+                                       const struct location *signal, const void *source,
+                                       size_t bytes, uint64_t value, int signal_op, bool nbi,
+                                       const char *call)
+{
+    struct transport_request request = {
+        .kind = TRANSPORT_PUT,
+        .flags = TRANSPORT_LOOSE | (nbi ? TRANSPORT_MORE : 0),
+        .pe = data->pe,
+        .segment = data->segment,
+        .offset = data->offset,
+        .local = (void *)source,
+        .bytes = bytes,
+        .signal_op = signal_op,
+        .signal_segment = signal->segment,
+        .signal_offset = signal->offset,
+        .signal_value = value,
+    };
+
+    return send_put(c, &request, nbi, call);
+}
+
+static gshmem_status_t put_signal(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes,
+                                  uint64_t *sig_addr, uint64_t signal, int signal_op, int pe,
+                                  bool nbi, const char *call)
+{
+    struct context *c = context_find(ctx, call);
+    struct location data, flag;
+    gshmem_status_t status;
+
+    if (!c)
+        return last_error_status();
+    if ((status = resolve_signal(c, sig_addr, signal_op, pe, call, &flag)) ||
+        (status = check_local(source, bytes, "source", call)))
+        return status;
+    data = flag; /* where nothing is put */
+    if (bytes && (status = context_resolve(c, dest, bytes, pe, call, &data)))
+        return status;
+    /* Of a PE of another node the GPU memory may be mapped, and the node memory is not: the data is there when
+     * the signal is sent after it, and else the signal goes the data's way. */
+    if (data.way == WAY_DEVICE && flag.way == WAY_NETWORK) {
+        if (bytes && (status = copy_to(&data, source, bytes)))
+            return status;
+        return put_signal_remote(c, &flag, &flag, NULL, 0, signal, signal_op, nbi, call);
+    }
+    if (data.way == WAY_NETWORK || flag.way == WAY_NETWORK)
+        return put_signal_remote(c, &data, &flag, source, bytes, signal, signal_op, nbi, call);
+    if (bytes && (status = copy_to(&data, source, bytes)))
+        return status;
+    return update_signal(&flag, signal, signal_op, call);
+}
+
+gshmem_status_t gshmem_ctx_putmem_signal(gshmem_ctx_t ctx, void *dest, const void *source,
+                                         size_t bytes, uint64_t *sig_addr, uint64_t signal,
+                                         int signal_op, int pe)
+{
+    return put_signal(ctx, dest, source, bytes, sig_addr, signal, signal_op, pe, false,
+                      "put_signal");
+}
+
+gshmem_status_t gshmem_ctx_putmem_signal_nbi(gshmem_ctx_t ctx, void *dest, const void *source,
+                                             size_t bytes, uint64_t *sig_addr, uint64_t signal,
+                                             int signal_op, int pe)
+{
+    return put_signal(ctx, dest, source, bytes, sig_addr, signal, signal_op, pe, true,
+                      "put_signal_nbi");
+}
+
+/* A signal by itself is one with no data before it. */
+gshmem_status_t gshmem_ctx_signal_add(gshmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe)
+{
+    return put_signal(ctx, sig_addr, NULL, 0, sig_addr, signal, GSHMEM_SIGNAL_ADD, pe, true,
+                      "signal_add");
+}
+
+gshmem_status_t gshmem_ctx_signal_set(gshmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe)
+{
+    return put_signal(ctx, sig_addr, NULL, 0, sig_addr, signal, GSHMEM_SIGNAL_SET, pe, true,
+                      "signal_set");
+}
+
+gshmem_status_t gshmem_signal_op(uint64_t *sig_addr, uint64_t signal, int signal_op, int pe)
+{
+    return put_signal(GSHMEM_CTX_DEFAULT, sig_addr, NULL, 0, sig_addr, signal, signal_op, pe, true,
+                      "signal_op");
+}

@@ -1,0 +1,49 @@
+/* What typed inline code falls back on when its answer is a value: failures go to the error policy. */
+#include <string.h>
+
+#include "runtime/base/log.h"
+#include "runtime/operations/context.h"
+
+void gshmem_path_g(gshmem_ctx_t ctx, void *value, const void *source, size_t bytes, int pe)
+{
+    gshmem_status_t status = gshmem_path_get(ctx, value, source, bytes, pe, 0);
+
+    if (status) {
+        memset(value, 0, bytes);
+        gshmem_raise(status);
+    }
+}
+
+GSHMEM_HOT uint64_t gshmem_path_atomic_value(gshmem_ctx_t ctx, enum gshmem_amo op, int type,
+                                             void *target, uint64_t operand, uint64_t compare,
+                                             int pe)
+{
+    uint64_t old = 0;
+    gshmem_status_t status = gshmem_path_atomic(ctx, op, type, target, operand, compare, &old, pe);
+
+    if (status)
+        gshmem_raise(status);
+    return old;
+}
+
+GSHMEM_HOT gshmem_status_t gshmem_path_atomic_fetch(gshmem_ctx_t ctx, enum gshmem_amo op, int type,
+                                                    void *target, uint64_t operand,
+                                                    uint64_t compare, void *fetch, int pe)
+{
+    uint64_t old;
+
+    if (!fetch)
+        return fail(GSHMEM_ERR_ARGUMENT, "%s%s_nbi with PE %d at %p: fetch is NULL",
+                    op < GSHMEM_AMO_ADD ? "atomic_" : "atomic_fetch_", atomic_name(op) + strlen("atomic_"), pe, target);
+    gshmem_status_t status = gshmem_path_atomic(ctx, op, type, target, operand, compare, &old, pe);
+
+    if (status)
+        return status;
+    if (type == GSHMEM_TYPE_INT32 || type == GSHMEM_TYPE_UINT32 || type == GSHMEM_TYPE_FLOAT) {
+        uint32_t low = (uint32_t)old;
+        memcpy(fetch, &low, sizeof low);
+    } else {
+        memcpy(fetch, &old, sizeof old);
+    }
+    return GSHMEM_OK;
+}

@@ -1,0 +1,49 @@
+/* What the parts of operations on streams know of each other: stream.c, with the calls, which the CPU
+ * makes when a stream has come to them, and device.c, where the device makes them. */
+#ifndef GSHMEM_RUNTIME_STREAMS_PARTS_H
+#define GSHMEM_RUNTIME_STREAMS_PARTS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "device/request.h"
+#include "gshmem/stream.h"
+
+/* The collectives of a team that are on streams, for the CPU. */
+struct queue {
+    uint64_t put; /* under put_lock */
+    _Atomic uint64_t done;
+};
+
+/* The arguments of any of them. */
+struct request {
+    enum device_call what;
+    gshmem_status_t (*run)(const struct request *r);
+    void *dest;
+    const void *source;
+    size_t n; /* bytes, elements or variables */
+    size_t element;
+    ptrdiff_t dst, sst;
+    int pe; /* or a root */
+    gshmem_team_t team;
+    enum gshmem_type type;
+    enum gshmem_op op;
+    uint64_t *sig_addr;
+    uint64_t signal;
+    int signal_op; /* or a comparison */
+    const int *status;
+    int vector;
+    struct queue *queue; /* of a collective: it has its turn */
+    uint64_t turn;
+    _Alignas(16) unsigned char value[16];
+    bool captured; /* in a graph: it is made as often as that is launched, or never */
+    bool came;     /* its stream has come to it */
+    uint64_t job;  /* in which it was put there */
+};
+
+/* Puts it on a stream of a device that takes requests. */
+gshmem_status_t stream_put_request(gshmem_stream_t stream, const char *call, const struct request *r);
+
+#endif

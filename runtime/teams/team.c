@@ -1,0 +1,226 @@
+/* Teams as objects: made, found, asked about, freed. How new ones are agreed on is in split.c. */
+#include "runtime/teams/team.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/collectives/internode.h"
+#include "runtime/memory/multicast.h"
+#include "runtime/proxy/kernels.h"
+
+size_t team_system_bytes(void)
+{
+    return 2 * (size_t)TEAM_MAX * sizeof(struct team_sync) /* a far group has an inner one */
+           + internode_system_bytes();
+}
+
+/* ---- Making and freeing ---- */
+
+/* Tables of a team in which every PE of the job has its own number are the job's own. */
+static bool make_tables(struct job *j, struct team *t)
+{
+    size_t n = (size_t)t->n_pes;
+    const struct segment *heaps = &j->map.segment[SEGMENT_HEAP];
+    const struct segment *variables = &j->map.segment[SEGMENT_DATA];
+    uintptr_t *heap = heaps->mapped, *data = variables->mapped;
+    bool all = t->n_pes == j->n_pes;
+
+    t->my_pe = -1;
+    t->data_mapped = true;
+    for (int i = 0; i < t->n_pes; i++) {
+        all &= t->members[i] == i;
+        /* On other hosts it is not mapped anyway; whether it is the same program is seen in use. */
+        t->data_mapped &= variables->mapped[t->members[i]] || !j->map.local[t->members[i]];
+        if (t->members[i] == j->pe)
+            t->my_pe = i;
+    }
+    if (!all) {
+        heap = calloc(2 * n, sizeof *heap);
+        if (!heap)
+            return false;
+        data = heap + n;
+        for (size_t i = 0; i < n; i++) {
+            heap[i] = heaps->mapped[t->members[i]];
+            data[i] = variables->mapped[t->members[i]];
+        }
+    }
+    t->owns_tables = !all;
+    t->view = (struct gshmem_ctx){
+        .heap = {heaps->base, heaps->bytes, heap},
+        .data = {variables->base, variables->bytes, data},
+        .n_pes = t->n_pes,
+        .my_pe = t->my_pe,
+        .team = GSHMEM_TEAM_INVALID,
+    };
+    return true;
+}
+
+struct team *team_create(struct job *j, int *members, int n, const char *call)
+{
+    struct team *t = calloc(1, sizeof *t);
+
+    if (t) {
+        *t = (struct team){.id = GSHMEM_TEAM_INVALID, .n_pes = n, .members = members};
+        if (make_tables(j, t) &&
+            (t->group = group_create(n, t->my_pe, members, j->node.oversubscribed ? j->node.cpus : 0)) &&
+            internode_prepare(t->group, j) && kernels_make_team(j, t))
+            return t;
+        team_free(t);
+    } else {
+        free(members);
+    }
+    fail(GSHMEM_ERR_MEMORY, "%s: out of memory for a team of %d PEs", call, n);
+    return NULL;
+}
+
+void team_free(struct team *t)
+{
+    if (!t)
+        return;
+    kernels_free_team(t);
+    group_destroy(t->group);
+    if (t->owns_tables)
+        free((void *)t->view.heap.peer);
+    free(t->members);
+    free(t);
+}
+
+void team_install(struct job *j, struct team *t, gshmem_team_t slot)
+{
+    struct team_sync *mine = (struct team_sync *)j->map.segment[SEGMENT_SYSTEM].base + slot;
+
+    /* What an earlier team left: its members are done with this block (see group_farewell), and
+     * those of this team wait for each other before they look at it. */
+    if (slot > GSHMEM_TEAM_HOST) {
+        memset(mine, 0, sizeof *mine);
+        if (t->group->internode)
+            memset(mine + TEAM_MAX, 0, sizeof *mine);
+    }
+    for (int i = 0; i < t->n_pes; i++) {
+        const uintptr_t there = map_mapped(&j->map, SEGMENT_SYSTEM, t->members[i]);
+        /* 0: on another node */
+        t->group->sync[i] = there ? (struct team_sync *)there + slot : NULL;
+    }
+    if (t->group->internode)
+        internode_install(t->group, j, slot);
+    t->group->team = slot;
+    t->view.team = slot;
+    t->id = slot;
+    j->team[slot] = t;
+    kernels_show_team(j, t);
+}
+
+static gshmem_status_t start_predefined(struct job *j, gshmem_team_t slot, const int *pes, int n)
+{
+    int *members = malloc((size_t)n * sizeof *members);
+    struct team *t;
+
+    if (!members)
+        return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for a team of %d PEs", n);
+    for (int i = 0; i < n; i++)
+        members[i] = pes ? pes[i] : i;
+    t = team_create(j, members, n, "start-up");
+    if (!t)
+        return GSHMEM_ERR_MEMORY;
+    team_install(j, t, slot);
+    return GSHMEM_OK;
+}
+
+gshmem_status_t team_start(struct job *j)
+{
+    gshmem_status_t status = start_predefined(j, GSHMEM_TEAM_WORLD, NULL, j->n_pes);
+
+    if (!status)
+        status = start_predefined(j, GSHMEM_TEAM_SHARED, j->node.pe, j->node.n);
+    if (!status)
+        status = start_predefined(j, GSHMEM_TEAM_HOST, j->node.pe, j->node.n);
+    return status;
+}
+
+void team_stop(struct job *j)
+{
+    for (int i = 0; i < TEAM_MAX; i++) {
+        if (j->team[i])
+            multicast_end(j, j->team[i]);
+        team_free(j->team[i]);
+        j->team[i] = NULL;
+    }
+}
+
+/* ---- Finding and asking ---- */
+
+static struct team *look_up(gshmem_team_t handle)
+{
+    return job && handle >= 0 && handle < TEAM_MAX ? job->team[handle] : NULL;
+}
+
+struct team *team_find(gshmem_team_t handle, const char *call)
+{
+    struct team *t = look_up(handle);
+
+    if (GSHMEM_LIKELY(t != NULL) || job_require(call))
+        return t;
+    if (handle == GSHMEM_TEAM_INVALID)
+        fail(GSHMEM_ERR_ARGUMENT, "%s: the team is GSHMEM_TEAM_INVALID: this PE is not a member",
+             call);
+    else if (handle < 0 || handle >= TEAM_MAX)
+        fail(GSHMEM_ERR_ARGUMENT, "%s: %d is not a team handle", call, handle);
+    else
+        fail(GSHMEM_ERR_ARGUMENT, "%s: team %d was destroyed, or never made, on this PE", call,
+             handle);
+    return NULL;
+}
+
+void team_missing(const struct team *team, char *text, size_t size)
+{
+    group_missing(team->group, text, size);
+}
+
+int gshmem_team_my_pe(gshmem_team_t handle)
+{
+    const struct team *t = look_up(handle);
+
+    return t ? t->my_pe : -1;
+}
+
+int gshmem_team_n_pes(gshmem_team_t handle)
+{
+    const struct team *t = look_up(handle);
+
+    return t ? t->n_pes : -1;
+}
+
+gshmem_status_t gshmem_team_get_config(gshmem_team_t handle, long config_mask,
+                                       gshmem_team_config_t *config)
+{
+    const struct team *t = team_find(handle, "gshmem_team_get_config");
+
+    if (!t)
+        return last_error_status();
+    if (config_mask & ~GSHMEM_TEAM_NUM_CONTEXTS)
+        return fail(GSHMEM_ERR_ARGUMENT,
+                    "gshmem_team_get_config: config_mask 0x%lx has bits beyond "
+                    "GSHMEM_TEAM_NUM_CONTEXTS",
+                    (unsigned long)config_mask);
+    if (config_mask && !config)
+        return fail(GSHMEM_ERR_ARGUMENT, "gshmem_team_get_config: config is NULL");
+    if (config_mask & GSHMEM_TEAM_NUM_CONTEXTS)
+        config->num_contexts = t->config.num_contexts;
+    return GSHMEM_OK;
+}
+
+int gshmem_team_translate_pe(gshmem_team_t src_team, int src_pe, gshmem_team_t dest_team)
+{
+    const struct team *from = look_up(src_team), *to = look_up(dest_team);
+    int pe = from ? team_world_pe(from, src_pe) : -1;
+
+    if (pe < 0 || !to)
+        return -1;
+    if (!to->owns_tables) /* numbers there are those of the job */
+        return pe;
+    for (int i = 0; i < to->n_pes; i++) {
+        if (to->members[i] == pe)
+            return i;
+    }
+    return -1;
+}

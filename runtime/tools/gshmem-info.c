@@ -1,0 +1,36 @@
+/* gshmem-info: what is here, what GSHMEM would choose, and why. */
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/tools/info.h"
+#include "runtime/base/printed.h"
+
+static const char usage[] =
+    "usage: gshmem-info [--settings [PATTERN] | --version | --help]\n"
+    "  Without an option: how a job started here would find its PEs, and what this machine offers.\n"
+    "  Run it under a launcher (mpirun -n 1 gshmem-info) to see what GSHMEM finds there.\n"
+    "  --settings   every GSHMEM_… variable, its value, range and meaning; or those that have PATTERN\n"
+    "               in their name or meaning: --settings heap, --settings 'ib*gpu'\n";
+
+static int finish(int status)
+{
+    return printed("gshmem-info", status);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 1)
+        return finish(gshmem_info_print(stdout));
+    if ((argc == 2 || argc == 3) && strcmp(argv[1], "--settings") == 0)
+        return finish(gshmem_info_print_settings(stdout, argv[2]));
+    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+        puts("gshmem-info " GSHMEM_VERSION_TEXT);
+        return finish(0);
+    }
+    if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        fputs(usage, stdout);
+        return finish(0);
+    }
+    fprintf(stderr, "gshmem-info: unknown argument %s\n%s", argv[1], usage);
+    return 2;
+}

@@ -1,0 +1,54 @@
+/* What the files of gshmem-perf-device share: the memory that kernels use, and what a benchmark is.
+ */
+#ifndef GSHMEM_PERF_DEVICE_H
+#define GSHMEM_PERF_DEVICE_H
+
+#include <gshmem.h>
+#include <stddef.h>
+
+enum { BURST = 256, TRIPS = 200, SIDE_BY_SIDE = 4, LARGE_BYTES = 1 << 20 };
+
+/* Symmetric; each on lines of its own. */
+struct board {
+    alignas(64) long value[SIDE_BY_SIDE][8];
+    alignas(64) uint64_t arrived;
+    alignas(64) long source;
+    alignas(64) char from[LARGE_BYTES];
+    alignas(64) char to[LARGE_BYTES];
+};
+
+struct job {
+    struct board *board;
+    int peer;
+    size_t bytes;                    /* of the benchmark's operation */
+    uint64_t turn;                   /* turns of ping-pong before this round */
+    unsigned *ready;                 /* blocks that are about to begin */
+    unsigned long long *begin, *end; /* [SIDE_BY_SIDE], ns */
+};
+
+enum who { ALONE, PAIR, ALL }; /* PE 0; PEs 0 and 1; or all PEs run it, and PE 0's time counts */
+enum unit { NS, MILLIONS, MEGABYTES }; /* ns each; or millions, or MB, a second of all producers */
+
+struct benchmark {
+    const char *name;
+    void (*kernel)(struct job);
+    int producers, operations; /* of each */
+    enum who who;
+    enum unit unit;
+    int threads;                                 /* of a block */
+    size_t bytes;                                /* of each operation, where the kernel asks */
+    gshmem_status_t (*node)(const struct job &); /* instead of a kernel: the node's own calls */
+};
+
+static __device__ inline unsigned long long now()
+{
+#ifdef __CUDA_ARCH__
+    unsigned long long ns;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns)::"memory");
+    return ns;
+#else
+    return (unsigned long long)clock64();
+#endif
+}
+
+#endif

@@ -1,0 +1,76 @@
+/* One line a result. In CSV what is not a result goes to stderr. */
+#include <stdio.h>
+
+#include "report.h"
+#include <library.h>
+
+void report_begin(const struct bench *b)
+{
+    const struct options *o = b->options;
+    char library[64];
+
+    lib_name(library);
+    if (b->oversubscribed)
+        fprintf(
+            o->csv ? stderr : stdout,
+            "# %d PEs share %d CPUs: they take turns, so operations of all PEs are timed one by "
+            "one\n",
+            b->pes_here, b->cpus_here);
+    if (o->csv) {
+        printf("library,benchmark,pes,cpus,size,unit");
+        for (int i = 0; i < o->n_statistics; i++)
+            printf(",%s", o->statistic[i].name);
+        printf(",samples,iterations,timed\n");
+    } else {
+        printf("# %s, %d PE%s; %d on PE 0's host, on %d CPUs\n", library, b->run.n_pes,
+               b->run.n_pes == 1 ? "" : "s", b->pes_here, b->cpus_here);
+        printf("%-16s %9s %-5s", "# benchmark", "size", "unit");
+        for (int i = 0; i < o->n_statistics; i++)
+            printf(" %11s", o->statistic[i].name);
+        printf("  samples\n");
+    }
+    fflush(stdout);
+}
+
+void report_result(const struct bench *b, const struct benchmark *what, size_t size,
+                   const struct result *result)
+{
+    const struct options *o = b->options;
+    const char *unit = benchmark_unit_name(what->unit);
+    char library[64];
+
+    if (o->csv) {
+        lib_name(library);
+        printf("%s,%s,%d,%d,", library, what->name, b->run.n_pes, b->cpus_here);
+        if (what->sizes)
+            printf("%zu", size);
+        printf(",%s", unit);
+        for (int i = 0; i < o->n_statistics; i++)
+            printf(",%.6g", samples_statistic(&result->samples, &o->statistic[i]));
+        printf(",%zu,%llu,%s\n", result->samples.n, (unsigned long long)result->iterations,
+               result->timed);
+    } else {
+        printf("%-16s ", what->name);
+        if (what->sizes)
+            printf("%9zu", size);
+        else
+            printf("%9s", "-");
+        printf(" %-5s", unit);
+        for (int i = 0; i < o->n_statistics; i++) {
+            double value = samples_statistic(&result->samples, &o->statistic[i]);
+            printf(" %11.*f", value < 1000 ? 2 : 0, value);
+        }
+        if (what->once)
+            printf("  %zu PEs\n", result->samples.n);
+        else if (*result->timed == 'o')
+            printf("  %zu operations\n", result->samples.n);
+        else
+            printf("  %zu x %llu\n", result->samples.n, (unsigned long long)result->iterations);
+    }
+    fflush(stdout);
+}
+
+void report_skip(const struct bench *b, const struct benchmark *what, const char *why)
+{
+    fprintf(b->options->csv ? stderr : stdout, "# %s: skipped: %s\n", what->name, why);
+}
