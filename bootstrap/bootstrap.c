@@ -131,8 +131,10 @@ static enum bootstrap_found missing_module(const struct starter *s, char *why, s
 }
 
 /* Asks one starter. *ops is set if it is present. */
-static enum bootstrap_found look(const struct starter *s, const struct bootstrap_request *request,
-                                 const struct bootstrap_ops **ops, char *why, size_t why_size)
+static enum bootstrap_found bootstrap_look(const struct starter *s,
+                                           const struct bootstrap_request *request,
+                                           const struct bootstrap_ops **ops, char *why,
+                                           size_t why_size)
 {
     const char *module;
 
@@ -193,7 +195,7 @@ static gshmem_status_t open_named(const char *name, const struct bootstrap_reque
 
     for (int i = 0; i < STARTERS; i++) {
         if (strcmp(name, starters[i].name) == 0)
-            found = look(&starters[i], request, &ops, why, sizeof why);
+            found = bootstrap_look(&starters[i], request, &ops, why, sizeof why);
     }
     if (strchr(name, '/') && (ops = module_ops(name, why, sizeof why)))
         found = ops->detect(request, why, sizeof why);
@@ -217,7 +219,7 @@ static gshmem_status_t open_detected(const struct bootstrap_request *request,
         }
         if (is_further(&starters[i], why, sizeof why))
             continue;
-        enum bootstrap_found found = look(&starters[i], request, &ops, why, sizeof why);
+        enum bootstrap_found found = bootstrap_look(&starters[i], request, &ops, why, sizeof why);
         if (found == BOOTSTRAP_BROKEN)
             return fail(GSHMEM_ERR_BOOTSTRAP, "bootstrap %s: %s", starters[i].name, why);
         if (found == BOOTSTRAP_PRESENT) {
@@ -252,7 +254,7 @@ size_t bootstrap_survey(struct bootstrap_report *reports, size_t capacity)
         r->why[0] = 0;
         r->found = !named && is_further(&starters[n], r->why, sizeof r->why)
                        ? BOOTSTRAP_ABSENT
-                       : look(&starters[n], &request, &ops, r->why, sizeof r->why);
+                       : bootstrap_look(&starters[n], &request, &ops, r->why, sizeof r->why);
         if (starters[n].ops == &bootstrap_single && !decided && find_trace()) {
             r->found = BOOTSTRAP_BROKEN;
             snprintf(r->why, sizeof r->why, "%s is set by a launcher, and none can be reached",

@@ -81,7 +81,8 @@ void hosts_own_name(char name[HOSTS_NAME_BYTES])
         fclose(f);
 }
 
-static gshmem_status_t exchange(struct bootstrap *b, char (*text)[HOSTS_NAME_BYTES], const char **name)
+static gshmem_status_t hosts_exchange(struct bootstrap *b, char (*text)[HOSTS_NAME_BYTES],
+                                      const char **name)
 {
     char self[HOSTS_NAME_BYTES] = "";
     size_t bytes;
@@ -104,7 +105,7 @@ int hosts_by_exchange(struct bootstrap *b, int *host, gshmem_status_t *status)
     int hosts = 0;
 
     if (text && name) {
-        *status = exchange(b, text, name);
+        *status = hosts_exchange(b, text, name);
         hosts = *status ? -1 : hosts_by_name(name, b->n_pes, host);
     }
     free(name);

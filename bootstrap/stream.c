@@ -22,7 +22,7 @@ int stream_left_ms(uint64_t deadline)
 }
 
 /* Waits until the events are there. 0, or -1 with errno. */
-static int await(int fd, short events, uint64_t deadline)
+static int stream_await(int fd, short events, uint64_t deadline)
 {
     for (;;) {
         struct pollfd p = {.fd = fd, .events = events};
@@ -41,12 +41,12 @@ static int await(int fd, short events, uint64_t deadline)
 }
 
 /* What a connect that did not wait has come to. 0, or -1 with errno. */
-static int connected(int fd, uint64_t deadline)
+static int stream_connected(int fd, uint64_t deadline)
 {
     int error;
     socklen_t bytes = sizeof error;
 
-    if (await(fd, POLLOUT, deadline) != 0 ||
+    if (stream_await(fd, POLLOUT, deadline) != 0 ||
         getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0)
         return -1;
     errno = error;
@@ -59,7 +59,8 @@ int stream_connect(const struct sockaddr *to, socklen_t bytes, uint64_t deadline
 
     if (fd < 0)
         return -1;
-    if (connect(fd, to, bytes) == 0 || (errno == EINPROGRESS && connected(fd, deadline) == 0))
+    if (connect(fd, to, bytes) == 0 ||
+        (errno == EINPROGRESS && stream_connected(fd, deadline) == 0))
         return fd;
     int error = errno;
     close(fd);
@@ -76,7 +77,7 @@ static int passing(int error)
 ssize_t stream_read(int fd, void *buffer, size_t bytes, uint64_t deadline)
 {
     for (;;) {
-        if (await(fd, POLLIN, deadline) != 0)
+        if (stream_await(fd, POLLIN, deadline) != 0)
             return -1;
         ssize_t n = recv(fd, buffer, bytes, MSG_DONTWAIT);
         if (n >= 0 || !passing(errno))
@@ -102,7 +103,7 @@ int stream_write_all(int fd, const void *buffer, size_t bytes, uint64_t deadline
     size_t done = 0;
 
     while (done < bytes) {
-        if (await(fd, POLLOUT, deadline) != 0)
+        if (stream_await(fd, POLLOUT, deadline) != 0)
             return -1;
         /* A closed peer is an error to report, not a signal that ends the program. */
         ssize_t n =

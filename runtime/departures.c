@@ -102,7 +102,7 @@ void departures_stop(struct job *j)
 
 /* For all of this node that have left: the first of these does it. Where it fails PE 0 may be through with its own
  * finalize, or is lost, which ends more. */
-static void tell(struct job *j)
+static void departures_tell(struct job *j)
 {
     static const unsigned char way_byte[] = {0, 1, 2, 3, 4};
     const struct node *node = &j->node;
@@ -130,7 +130,8 @@ static void tell(struct job *j)
 
 /* ---- Who waits ---- */
 
-static gshmem_status_t fetch(struct job *j, int pe, size_t offset, void *to, size_t bytes, const char *call)
+static gshmem_status_t departures_fetch(struct job *j, int pe, size_t offset, void *to,
+                                        size_t bytes, const char *call)
 {
     struct transport_request get = {.kind = TRANSPORT_GET,
                                     .pe = pe,
@@ -156,7 +157,7 @@ static bool is_due(const struct wait *w, uint64_t now)
 }
 
 /* What PE 0 knows; NULL: nothing, or it cannot be asked. The caller frees it. */
-static unsigned char *ask(struct job *j, const char *call)
+static unsigned char *departures_ask(struct job *j, const char *call)
 {
     _Atomic unsigned char *here = table_here(j);
     unsigned char *table = malloc((size_t)j->n_pes);
@@ -165,7 +166,7 @@ static unsigned char *ask(struct job *j, const char *call)
         return NULL;
     for (int pe = 0; here && pe < j->n_pes; pe++)
         table[pe] = atomic_load_explicit(&here[pe], memory_order_relaxed);
-    if (here || fetch(j, 0, table_offset(), table, (size_t)j->n_pes, call) == GSHMEM_OK)
+    if (here || departures_fetch(j, 0, table_offset(), table, (size_t)j->n_pes, call) == GSHMEM_OK)
         return table;
     free(table);
     return NULL;
@@ -184,14 +185,15 @@ static bool other_asks(const struct group *g)
 /* Members on other hosts, which their notes tell about. */
 static gshmem_status_t check_away(const struct wait *w, const struct group *g)
 {
-    unsigned char *table = other_asks(g) ? NULL : ask(job, w->what);
+    unsigned char *table = other_asks(g) ? NULL : departures_ask(job, w->what);
     gshmem_status_t status = GSHMEM_OK;
 
     for (int i = 0; table && i < g->n && !status; i++) {
         int pe = g->pe[i];
         uint64_t word;
         if (table[pe] && job->node.index_of[pe] < 0 &&
-            fetch(job, pe, group_word_offset(g), &word, sizeof word, w->what) == GSHMEM_OK &&
+            departures_fetch(job, pe, group_word_offset(g), &word, sizeof word, w->what) ==
+                GSHMEM_OK &&
             group_cannot_come(g, word))
             status = departures_fail(w->what, pe, (enum departure_way)table[pe]);
     }
@@ -233,14 +235,14 @@ static _Thread_local struct {
     enum departure_way way;
 } found;
 
-static gshmem_status_t check_one(const struct wait *w, uint64_t now)
+static gshmem_status_t departures_check_one(const struct wait *w, uint64_t now)
 {
     int way = LEFT_NOT;
 
     if (job->node.index_of[w->only] >= 0) {
         way = group_left(world(job), w->only);
     } else if (is_due(w, now)) {
-        unsigned char *table = ask(job, w->what);
+        unsigned char *table = departures_ask(job, w->what);
         way = table ? table[w->only] : LEFT_NOT;
         free(table);
     }
@@ -264,7 +266,7 @@ static bool all_have_left(const struct wait *w, uint64_t now)
     }
     if (node->n == job->n_pes)
         return true;
-    if (!is_due(w, now) || !(table = ask(job, w->what)))
+    if (!is_due(w, now) || !(table = departures_ask(job, w->what)))
         return false;
     for (int pe = 0; all && pe < job->n_pes; pe++)
         all = table[pe] || node->index_of[pe] >= 0;
@@ -321,12 +323,12 @@ gshmem_status_t departures_check(const struct wait *w, uint64_t now)
         return GSHMEM_OK;
     if (job->leaving) {
         if (network_is_needed(job->network) && now - w->since >= for_so_many_hosts(TELL_NS))
-            tell(job);
+            departures_tell(job);
         return GSHMEM_OK;
     }
     if (w->only == WAIT_FOR_UPDATE)
         return check_update(w, now);
-    return w->only >= 0 ? check_one(w, now) : check_team(w, now);
+    return w->only >= 0 ? departures_check_one(w, now) : check_team(w, now);
 }
 
 /* ---- Without a wait: for kernels' collectives ---- */
@@ -344,7 +346,7 @@ void departures_watch_end(struct departures_watch *w)
     w->way = NULL;
 }
 
-static bool note(struct departures_watch *w, int pe, int way)
+static bool departures_note(struct departures_watch *w, int pe, int way)
 {
     bool news = way && !w->way[pe];
 
@@ -363,7 +365,8 @@ static bool note_table(struct job *j, struct departures_watch *w)
         return false;
     for (int pe = 0; pe < j->n_pes; pe++) {
         if (j->node.index_of[pe] < 0)
-            news |= note(w, pe, here ? atomic_load_explicit(&here[pe], memory_order_acquire) : w->table[pe]);
+            news |= departures_note(
+                w, pe, here ? atomic_load_explicit(&here[pe], memory_order_acquire) : w->table[pe]);
     }
     return news;
 }
@@ -388,7 +391,7 @@ bool departures_watch_look(struct job *j, struct departures_watch *w, bool asks,
         return false;
     for (int i = 0; i < j->node.n; i++) {
         if (i != j->node.index)
-            news |= note(w, j->node.pe[i], group_left(world(j), j->node.pe[i]));
+            news |= departures_note(w, j->node.pe[i], group_left(world(j), j->node.pe[i]));
     }
     if (!network_is_needed(j->network))
         return news;

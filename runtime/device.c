@@ -108,7 +108,7 @@ static void tell_of_nics(struct job *j, const struct device_config *config)
 }
 
 /* Of the GPU that this PE would take; "": there is none. */
-static void find_gpu(int index, char pci[16])
+static void device_find_gpu(int index, char pci[16])
 {
     struct device_config config = device_config_of(index, false);
     struct device_report r;
@@ -129,7 +129,7 @@ void device_find_center(int index, bool kernels, struct nic_center *center, int 
 
     *center = (struct nic_center){.node = -1};
     if (asked == DEVICE_CUDA || (asked == DEVICE_AUTO && kernels))
-        find_gpu(index, center->pci);
+        device_find_gpu(index, center->pci);
     if (sched_getaffinity(0, sizeof cpus, &cpus))
         CPU_ZERO(&cpus);
     center->node = nics_node_of("/sys", &cpus, nodes);
@@ -139,7 +139,7 @@ void device_nearest_interfaces(int index, char *list, size_t size)
 {
     char pci[16];
 
-    find_gpu(index, pci);
+    device_find_gpu(index, pci);
     list[0] = 0;
     if (pci[0])
         nics_nearest("/sys", pci, list, size);

@@ -160,8 +160,8 @@ static gshmem_status_t exchange_failure(struct job *j, gshmem_status_t status)
 
 /* Tells the other PEs how to reach this one, and learns what it needs to know of them: one round of
  * the starter. */
-static gshmem_status_t exchange(struct job *j, const gshmem_uniqueid_t *uid,
-                                struct rendezvous_address *leader)
+static gshmem_status_t init_exchange(struct job *j, const gshmem_uniqueid_t *uid,
+                                     struct rendezvous_address *leader)
 {
     struct bootstrap *b = j->bootstrap;
     struct job_blob own = {.machine = node_machine(), .cpus = node_cpus_digest()};
@@ -208,7 +208,7 @@ static gshmem_status_t share_data(struct job *j)
     return status;
 }
 
-static void tell(const struct job *j)
+static void init_tell(const struct job *j)
 {
     log_info("PE %d of %d, %d on this host (%d CPUs%s), started by %s; heap up to %zu MiB; %d "
              "segments of program data, %zu KiB",
@@ -221,12 +221,12 @@ static void tell(const struct job *j)
 }
 
 /* All that can fail between knowing who this PE is and being part of the job. */
-static gshmem_status_t join(struct job *j, const gshmem_uniqueid_t *uid)
+static gshmem_status_t init_join(struct job *j, const gshmem_uniqueid_t *uid)
 {
     struct rendezvous_address leader;
     gshmem_status_t status;
 
-    if ((status = exchange(j, uid, &leader)))
+    if ((status = init_exchange(j, uid, &leader)))
         return status;
     wait_calibrate(j->node.oversubscribed, network_is_needed(j->network), j->node.contained);
     if ((status = node_share(&j->node, &leader)) || (status = share_data(j)) ||
@@ -271,7 +271,7 @@ static gshmem_status_t start_job(const gshmem_init_attr_t *attr)
     pthread_mutex_init(&j->lock, NULL);
     pthread_mutex_init(&j->fetching, NULL);
     job = j; /* waits look at it */
-    if (!(status = join(j, attr->uid)) && !(status = context_start(j)))
+    if (!(status = init_join(j, attr->uid)) && !(status = context_start(j)))
         status = kernels_start(j);
     if (status) {
         /* The others may be through with their own start-up, and would wait for this PE. */
@@ -284,7 +284,7 @@ static gshmem_status_t start_job(const gshmem_init_attr_t *attr)
         return status;
     }
     affinity_begin(&j->node, b);
-    tell(j);
+    init_tell(j);
     given_status = -1;
     return GSHMEM_OK;
 }
@@ -353,7 +353,7 @@ static void stay_where_it_ends_elsewhere(void)
         pause();
 }
 
-static void end_job(struct job *j)
+static void init_end_job(struct job *j)
 {
     struct bootstrap *b = j->bootstrap;
 
@@ -383,7 +383,7 @@ static gshmem_status_t stop_job(enum departure_way way)
     struct job *j = job;
     gshmem_status_t status = leave_job(j, way);
 
-    end_job(j);
+    init_end_job(j);
     return status;
 }
 
@@ -403,7 +403,7 @@ static void exit_at_once(int status)
 }
 
 /* Whether main has returned or the program has called exit: by who has called the function exit, which runs this. */
-static enum departure_way find_way(void)
+static enum departure_way init_find_way(void)
 {
     void *frame[16];
     int n = backtrace(frame, 16);
@@ -485,11 +485,11 @@ static void at_exit(int status, void *unused)
         exit_at_once(1);
     }
     if (job) {
-        end = leave_job(job, find_way());
+        end = leave_job(job, init_find_way());
         if (job->thread_level == GSHMEM_THREAD_MULTIPLE)
             end_job_but_for_threads(job);
         else
-            end_job(job);
+            init_end_job(job);
     }
     if (starter)
         starter->ops->close(starter);
@@ -519,7 +519,7 @@ static struct bootstrap *volatile parents_starter;
 
 /* A child has its parent's memory, sockets and epoll sets, but not its threads, nor its part in the job: from
  * here on it has no job, so that every call is refused, and nothing of the parent's is touched. */
-static void leave_parent(void)
+static void init_leave_parent(void)
 {
     init_lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP; /* a thread that is gone may hold it */
     if (!job && !starter)
@@ -537,9 +537,9 @@ static void leave_parent(void)
     log_identify(-1);
 }
 
-static void watch_forks(void)
+static void init_watch_forks(void)
 {
-    pthread_atfork(NULL, NULL, leave_parent);
+    pthread_atfork(NULL, NULL, init_leave_parent);
 }
 
 static gshmem_status_t check_attr(const gshmem_init_attr_t *attr)
@@ -565,7 +565,7 @@ gshmem_status_t gshmem_init_attr(const gshmem_init_attr_t *attr)
 
     if (status)
         return status;
-    pthread_once(&once, watch_forks);
+    pthread_once(&once, init_watch_forks);
     pthread_mutex_lock(&init_lock);
     if (job && job_is_over(job)) {
         status = job_stay("gshmem_init");

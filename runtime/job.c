@@ -41,7 +41,7 @@ gshmem_status_t job_stay(const char *call)
     return fail(GSHMEM_ERR_STATE, "%s: this process ends, and has left the job", call);
 }
 
-static gshmem_status_t fetch(struct job *j, int pe, struct job_blob *blob)
+static gshmem_status_t runtime_job_fetch(struct job *j, int pe, struct job_blob *blob)
 {
     const size_t least = offsetof(struct job_blob, transport);
     struct job_blob got;
@@ -71,7 +71,7 @@ gshmem_status_t job_fetch(struct job *j, int pe, struct job_blob *blob)
     if (!job_has_blob(j, pe) || !j->blob) {
         pthread_mutex_lock(&j->fetching);
         if (!j->blob || !job_has_blob(j, pe)) {
-            status = fetch(j, pe, blob);
+            status = runtime_job_fetch(j, pe, blob);
             if (!status && j->blob && (kept = malloc(sizeof *kept))) {
                 *kept = *blob;
                 atomic_store_explicit(&j->blob[pe], kept, memory_order_release); /* pairs with job_has_blob */

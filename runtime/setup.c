@@ -21,7 +21,7 @@ int gshmem_pe_accessible(int pe)
 
 /* The same look-up as an operation's, without a word about what is not symmetric: these are
  * questions, and "no" is an answer. */
-static void *find_mapped(const struct gshmem_ctx *view, const void *address, int pe)
+static void *setup_find_mapped(const struct gshmem_ctx *view, const void *address, int pe)
 {
     struct location l;
 
@@ -44,14 +44,14 @@ int gshmem_addr_accessible(const void *addr, int pe)
 
 void *gshmem_ptr(const void *dest, int pe)
 {
-    return find_mapped(gshmem_ctx_default, dest, pe);
+    return setup_find_mapped(gshmem_ctx_default, dest, pe);
 }
 
 void *gshmem_team_ptr(gshmem_team_t handle, const void *dest, int pe)
 {
     const struct team *team = team_find(handle, "gshmem_team_ptr");
 
-    return team ? find_mapped(&team->view, dest, pe) : NULL;
+    return team ? setup_find_mapped(&team->view, dest, pe) : NULL;
 }
 
 void gshmem_info_get_version(int *major, int *minor)

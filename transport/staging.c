@@ -19,7 +19,7 @@ struct plan {
     uint32_t smalls, larges; /* for each way */
 };
 
-static struct plan plan(uint64_t bytes)
+static struct plan staging_plan(uint64_t bytes)
 {
     size_t half = (bytes < STAGING_LEAST ? STAGING_LEAST : (size_t)bytes) / STAGING_WAYS;
     struct plan p = {.large = STAGING_LARGE, .smalls = (uint32_t)(half / 8 / STAGING_SMALL)};
@@ -33,8 +33,8 @@ static struct plan plan(uint64_t bytes)
     return p;
 }
 
-static char *add(struct staging *s, struct staged **next, char *at, enum staging_way way, bool large,
-                 size_t room, uint32_t n)
+static char *staging_add(struct staging *s, struct staged **next, char *at, enum staging_way way,
+                         bool large, size_t room, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++, at += room) {
         struct staged *b = (*next)++;
@@ -45,9 +45,9 @@ static char *add(struct staging *s, struct staged **next, char *at, enum staging
     return at;
 }
 
-static bool make(struct staging *s)
+static bool staging_make(struct staging *s)
 {
-    const struct plan p = plan(s->config->staging);
+    const struct plan p = staging_plan(s->config->staging);
     size_t bytes = STAGING_WAYS * (p.smalls * (size_t)STAGING_SMALL + p.larges * p.large);
     struct device *d = s->config->device;
 
@@ -67,8 +67,8 @@ static bool make(struct staging *s)
     struct staged *next = s->buffer;
     char *at = s->memory;
     for (enum staging_way way = 0; way < STAGING_WAYS; way++) {
-        at = add(s, &next, at, way, true, p.large, p.larges);
-        at = add(s, &next, at, way, false, STAGING_SMALL, p.smalls);
+        at = staging_add(s, &next, at, way, true, p.large, p.larges);
+        at = staging_add(s, &next, at, way, false, STAGING_SMALL, p.smalls);
     }
     s->share = p.larges / 3 < 2 ? 2 : p.larges / 3 > 8 ? 8 : p.larges / 3;
     s->config->info("GPU memory goes to other hosts through %zu KiB of pinned memory (GSHMEM_STAGING): "
@@ -79,7 +79,7 @@ static bool make(struct staging *s)
 
 bool staging_ready(struct staging *s)
 {
-    return s->memory || (!s->failed && make(s));
+    return s->memory || (!s->failed && staging_make(s));
 }
 
 struct staged *staging_take(struct staging *s, enum staging_way way, uint64_t bytes, uint32_t *held)
@@ -149,7 +149,7 @@ bool staging_look(struct staging *s)
 }
 
 /* Copies within this machine come to an end, and soon. */
-static void wait_for(struct staged *b)
+static void staging_wait_for(struct staged *b)
 {
     while (b->copying) {
         if (!staging_look(b->pool))
@@ -162,7 +162,7 @@ void staging_abandon(struct staged_list *list)
     struct staged *b;
 
     while ((b = staged_remove(list))) {
-        wait_for(b);
+        staging_wait_for(b);
         staging_give(b);
     }
 }
@@ -172,7 +172,7 @@ void staging_close(struct staging *s)
     struct device *d = s->config ? s->config->device : NULL;
 
     for (int i = 0; i < s->buffers && s->buffer; i++)
-        wait_for(&s->buffer[i]);
+        staging_wait_for(&s->buffer[i]);
     if (s->memory)
         d->ops->release(d, DEVICE_MEMORY_SHARED, s->memory);
     free(s->buffer);

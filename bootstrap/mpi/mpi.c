@@ -46,7 +46,7 @@ static gshmem_status_t mpi_failed(const struct mpi *m, const char *call, int err
 
 /* Waits for a collective, at most the timeout; MPI itself would wait for ever. Where it fails the request goes on,
  * and its buffers stay as they are for as long as the process lives. */
-static gshmem_status_t await(struct mpi *m, MPI_Request *request, const char *call)
+static gshmem_status_t mpi_await(struct mpi *m, MPI_Request *request, const char *call)
 {
     struct timespec now, pause = {.tv_nsec = 50000};
     time_t end = 0;
@@ -93,7 +93,7 @@ static gshmem_status_t mpi_fence(struct bootstrap *b)
 
     if (error != MPI_SUCCESS)
         return mpi_failed(m, "MPI_Iallgather", error);
-    return await(m, &request, "MPI_Iallgather");
+    return mpi_await(m, &request, "MPI_Iallgather");
 }
 
 static gshmem_status_t mpi_fetch(struct bootstrap *b, int pe, void *blob, size_t capacity,
@@ -135,7 +135,7 @@ static enum bootstrap_found mpi_detect(const struct bootstrap_request *request, 
     return BOOTSTRAP_PRESENT;
 }
 
-static gshmem_status_t find_hosts(struct mpi *m)
+static gshmem_status_t mpi_find_hosts(struct mpi *m)
 {
     gshmem_status_t status = GSHMEM_OK;
 
@@ -143,7 +143,7 @@ static gshmem_status_t find_hosts(struct mpi *m)
     return m->base.n_hosts ? status : m->core.fail(GSHMEM_ERR_MEMORY, "MPI: out of memory for %d PEs", m->base.n_pes);
 }
 
-static gshmem_status_t join(struct mpi *m)
+static gshmem_status_t mpi_join(struct mpi *m)
 {
     MPI_Request request;
     MPI_Comm given;
@@ -165,11 +165,11 @@ static gshmem_status_t join(struct mpi *m)
         return m->core.fail(GSHMEM_ERR_MEMORY, "MPI: out of memory for %d PEs", m->base.n_pes);
     if ((error = MPI_Comm_idup(given, &m->comm, &request)) != MPI_SUCCESS)
         return mpi_failed(m, "MPI_Comm_idup", error);
-    gshmem_status_t status = await(m, &request, "MPI_Comm_idup");
+    gshmem_status_t status = mpi_await(m, &request, "MPI_Comm_idup");
     if (status)
         return status;
     MPI_Comm_set_errhandler(m->comm, MPI_ERRORS_RETURN);
-    return find_hosts(m);
+    return mpi_find_hosts(m);
 }
 
 static void mpi_close(struct bootstrap *b)
@@ -196,7 +196,7 @@ static gshmem_status_t mpi_open(const struct bootstrap_request *request, struct 
     m->base.ops = &gshmem_bootstrap;
     m->core = *request;
     m->comm = MPI_COMM_NULL;
-    gshmem_status_t status = join(m);
+    gshmem_status_t status = mpi_join(m);
     if (status) {
         mpi_close(&m->base);
         return status;

@@ -10,7 +10,7 @@ struct block {
 };
 
 /* Reads a number and the character after it; false if either is not there. */
-static bool take_number(const char **text, char after, int most, int *number)
+static bool mapping_take_number(const char **text, char after, int most, int *number)
 {
     char *end;
 
@@ -24,14 +24,14 @@ static bool take_number(const char **text, char after, int most, int *number)
     return true;
 }
 
-static bool take_block(const char **text, struct block *b)
+static bool mapping_take_block(const char **text, struct block *b)
 {
     if (**text != '(')
         return false;
     (*text)++;
-    return take_number(text, ',', PMI_HOST_LIMIT - 1, &b->first) &&
-           take_number(text, ',', PMI_HOST_LIMIT - b->first, &b->hosts) &&
-           take_number(text, ')', PMI_PES_LIMIT, &b->pes);
+    return mapping_take_number(text, ',', PMI_HOST_LIMIT - 1, &b->first) &&
+           mapping_take_number(text, ',', PMI_HOST_LIMIT - b->first, &b->hosts) &&
+           mapping_take_number(text, ')', PMI_PES_LIMIT, &b->pes);
 }
 
 /* Deals PEs from next on to the block's hosts; the next PE after that. */
@@ -55,7 +55,7 @@ bool pmi_mapping_parse(const char *text, int n_pes, int *number)
     for (const char *at = text;;) {
         struct block b;
 
-        if (!take_block(&at, &b))
+        if (!mapping_take_block(&at, &b))
             return false;
         next = deal(&b, next, n_pes, number);
         if (*at == ',') {

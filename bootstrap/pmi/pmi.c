@@ -223,7 +223,7 @@ static gshmem_status_t no_memory(struct pmi *p)
     return p->wire.fail(GSHMEM_ERR_MEMORY, "PMI: out of memory for %d PEs", p->base.n_pes);
 }
 
-static gshmem_status_t find_hosts(struct pmi *p)
+static gshmem_status_t pmi_find_hosts(struct pmi *p)
 {
     int n = p->base.n_pes;
     char mapping[PMI_LINE_MAX + 1];
@@ -247,7 +247,7 @@ static gshmem_status_t find_hosts(struct pmi *p)
     return p->base.n_hosts ? status : no_memory(p);
 }
 
-static void release(struct pmi *p)
+static void pmi_release(struct pmi *p)
 {
     pmi_wire_close(&p->wire);
     free(p->host);
@@ -265,9 +265,9 @@ static gshmem_status_t pmi_open(const struct bootstrap_request *request, struct 
     if (!status)
         status = handshake(p);
     if (!status)
-        status = find_hosts(p);
+        status = pmi_find_hosts(p);
     if (status) {
-        release(p);
+        pmi_release(p);
         return status;
     }
     snprintf(p->base.job, sizeof p->base.job, "%.*s", (int)sizeof p->base.job - 1, p->kvs);
@@ -301,7 +301,7 @@ static void pmi_close(struct bootstrap *b)
     p->wire.timeout_seconds = GOODBYE_SECONDS;
     if (pmi_wire_is_open(&p->wire))
         pmi_wire_ask(&p->wire, "finalize_ack", "cmd=finalize");
-    release(p);
+    pmi_release(p);
 }
 
 const struct bootstrap_ops bootstrap_pmi = {

@@ -20,7 +20,7 @@ enum { SHOWN = 120 }; /* bytes of a wrong line that a message quotes */
 
 /* ---- What the environment says ---- */
 
-static bool environment_number(const char *name, long least, long most, long *number)
+static bool wire_environment_number(const char *name, long least, long most, long *number)
 {
     const char *text = getenv(name);
 
@@ -48,7 +48,8 @@ __attribute__((constructor)) static void note_descriptor(void)
 {
     long fd;
 
-    if (environment_number("PMI_FD", 0, 1 << 20, &fd) && is_socket((int)fd, &loaded_with.inode))
+    if (wire_environment_number("PMI_FD", 0, 1 << 20, &fd) &&
+        is_socket((int)fd, &loaded_with.inode))
         loaded_with.fd = fd;
 }
 
@@ -57,15 +58,15 @@ bool pmi_wire_is_inherited(void)
     long fd;
     ino_t inode;
 
-    return environment_number("PMI_FD", 0, 1 << 20, &fd) && fd == loaded_with.fd && is_socket((int)fd, &inode) &&
-           inode == loaded_with.inode;
+    return wire_environment_number("PMI_FD", 0, 1 << 20, &fd) && fd == loaded_with.fd &&
+           is_socket((int)fd, &inode) && inode == loaded_with.inode;
 }
 
 static enum bootstrap_found detect_fd(char *why, size_t why_size)
 {
     long fd, size, rank;
     ino_t inode;
-    bool open = environment_number("PMI_FD", 0, 1 << 20, &fd) && is_socket((int)fd, &inode);
+    bool open = wire_environment_number("PMI_FD", 0, 1 << 20, &fd) && is_socket((int)fd, &inode);
 
     if (loaded_with.fd >= 0 && (!open || (fd == loaded_with.fd && inode != loaded_with.inode))) {
         snprintf(why, why_size,
@@ -81,8 +82,8 @@ static enum bootstrap_found detect_fd(char *why, size_t why_size)
                  getenv("PMI_FD"));
         return BOOTSTRAP_BROKEN;
     }
-    if (!environment_number("PMI_SIZE", 1, PMI_PES_LIMIT, &size) ||
-        !environment_number("PMI_RANK", 0, size - 1, &rank)) {
+    if (!wire_environment_number("PMI_SIZE", 1, PMI_PES_LIMIT, &size) ||
+        !wire_environment_number("PMI_RANK", 0, size - 1, &rank)) {
         const char *r = getenv("PMI_RANK"), *s = getenv("PMI_SIZE");
         snprintf(why, why_size,
                  "PMI_FD is set, but PMI_RANK=%s and PMI_SIZE=%s are not a rank of a job",
@@ -98,7 +99,7 @@ static enum bootstrap_found detect_port(char *why, size_t why_size)
     const char *port = getenv("PMI_PORT");
     long id;
 
-    if (!strchr(port, ':') || !environment_number("PMI_ID", 0, PMI_PES_LIMIT, &id)) {
+    if (!strchr(port, ':') || !wire_environment_number("PMI_ID", 0, PMI_PES_LIMIT, &id)) {
         const char *text = getenv("PMI_ID");
         snprintf(why, why_size, "PMI_PORT=%s and PMI_ID=%s are not host:port and a number", port,
                  text ? text : "(unset)");
@@ -116,7 +117,7 @@ enum bootstrap_found pmi_wire_detect(char *why, size_t why_size)
         return detect_fd(why, why_size);
     if (getenv("PMI_PORT"))
         return detect_port(why, why_size);
-    if (getenv("PMI_RANK") && !(environment_number("PMI_SIZE", 1, 1, &size))) {
+    if (getenv("PMI_RANK") && !(wire_environment_number("PMI_SIZE", 1, 1, &size))) {
         snprintf(why, why_size,
                  "PMI_RANK=%s says that a PMI launcher started this process, but neither PMI_FD "
                  "nor PMI_PORT says how to reach it",
@@ -215,7 +216,7 @@ static gshmem_status_t check_command(struct pmi_wire *w, const char *expected)
     return pmi_wire_refuse(w, wanted);
 }
 
-static gshmem_status_t expect(struct pmi_wire *w, const char *expected)
+static gshmem_status_t wire_expect(struct pmi_wire *w, const char *expected)
 {
     gshmem_status_t status = receive_line(w, expected);
 
@@ -229,7 +230,7 @@ gshmem_status_t pmi_wire_ask(struct pmi_wire *w, const char *expected, const cha
     va_start(args, format);
     gshmem_status_t status = send_line(w, format, args);
     va_end(args);
-    return status ? status : expect(w, expected);
+    return status ? status : wire_expect(w, expected);
 }
 
 gshmem_status_t pmi_wire_tell(struct pmi_wire *w, const char *format, ...)
@@ -273,7 +274,7 @@ static gshmem_status_t identify(struct pmi_wire *w, int *pe, int *n_pes)
     gshmem_status_t status = pmi_wire_ask(w, "initack", "cmd=initack pmiid=%s", getenv("PMI_ID"));
 
     for (int line = 0; !status && line < 3; line++) {
-        status = expect(w, "set");
+        status = wire_expect(w, "set");
         if (!status && !pmi_line_number(w->line, "size", 1, PMI_PES_LIMIT, &size) &&
             !pmi_line_number(w->line, "rank", 0, PMI_PES_LIMIT, &rank) &&
             !pmi_line_number(w->line, "debug", 0, 1 << 20, &debug))
@@ -294,14 +295,14 @@ gshmem_status_t pmi_wire_open(struct pmi_wire *w, const struct bootstrap_request
     w->fail = request->fail;
     w->timeout_seconds = request->timeout_seconds;
     w->fd = -1;
-    if (environment_number("PMI_FD", 0, 1 << 20, &number)) {
+    if (wire_environment_number("PMI_FD", 0, 1 << 20, &number)) {
         /* A copy: MPI_Finalize closes the number itself, which may be somebody else's when this PE takes its leave. */
         w->fd = fcntl((int)number, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
         if (w->fd < 0)
             return w->fail(GSHMEM_ERR_SYSTEM, "PMI_FD=%ld: a copy of it: %s", number, log_errno(errno));
-        environment_number("PMI_RANK", 0, PMI_PES_LIMIT, &number);
+        wire_environment_number("PMI_RANK", 0, PMI_PES_LIMIT, &number);
         *pe = (int)number;
-        environment_number("PMI_SIZE", 1, PMI_PES_LIMIT, &number);
+        wire_environment_number("PMI_SIZE", 1, PMI_PES_LIMIT, &number);
         *n_pes = (int)number;
         return GSHMEM_OK;
     }

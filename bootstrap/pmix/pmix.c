@@ -92,7 +92,7 @@ static void answered(pmix_status_t status, void *data)
 }
 
 /* Launchers do not agree on the types of numbers. */
-static bool take_number(const pmix_value_t *v, uint64_t *number)
+static bool pmix_take_number(const pmix_value_t *v, uint64_t *number)
 {
     switch (v->type) {
     case PMIX_UINT8:
@@ -140,13 +140,13 @@ static void got(pmix_status_t status, pmix_value_t *v, void *data)
         if (a->usable)
             memcpy(a->blob, v->data.bo.bytes, a->bytes);
     } else if (status == PMIX_SUCCESS && v) {
-        a->usable = take_number(v, &a->number);
+        a->usable = pmix_take_number(v, &a->number);
     }
     answered(status, data);
 }
 
 /* Waits for the answer. On a timeout, a is no longer the caller's, and false is returned. */
-static bool await(struct answer *a, int seconds)
+static bool pmix_await(struct answer *a, int seconds)
 {
     struct timespec until;
 
@@ -162,7 +162,8 @@ static bool await(struct answer *a, int seconds)
 }
 
 /* The value of a key of pe (PMIX_RANK_WILDCARD: of the job), for the caller to free. */
-static gshmem_status_t get(struct pmix *p, pmix_rank_t pe, const char *key, struct answer **out)
+static gshmem_status_t pmix_get(struct pmix *p, pmix_rank_t pe, const char *key,
+                                struct answer **out)
 {
     struct answer *a = new_answer();
     pmix_proc_t whom = p->self;
@@ -171,7 +172,7 @@ static gshmem_status_t get(struct pmix *p, pmix_rank_t pe, const char *key, stru
         return p->core.fail(GSHMEM_ERR_MEMORY, "PMIx: out of memory");
     whom.rank = pe;
     pmix_status_t status = PMIx_Get_nb(&whom, key, NULL, 0, got, a);
-    if (status == PMIX_SUCCESS && !await(a, p->core.timeout_seconds))
+    if (status == PMIX_SUCCESS && !pmix_await(a, p->core.timeout_seconds))
         return p->core.fail(GSHMEM_ERR_TIMEOUT,
                             "PMIx: the launcher did not answer for key %s within %d s "
                             "(GSHMEM_INIT_TIMEOUT)",
@@ -194,7 +195,7 @@ static gshmem_status_t get(struct pmix *p, pmix_rank_t pe, const char *key, stru
 static gshmem_status_t get_number(struct pmix *p, const char *key, int most, int *number)
 {
     struct answer *a;
-    gshmem_status_t status = get(p, PMIX_RANK_WILDCARD, key, &a);
+    gshmem_status_t status = pmix_get(p, PMIX_RANK_WILDCARD, key, &a);
 
     if (status)
         return status;
@@ -264,7 +265,7 @@ static gshmem_status_t pmix_fence(struct bootstrap *b)
     collect.value.data.flag = true;
 
     pmix_status_t status = PMIx_Fence_nb(NULL, 0, &collect, 1, answered, a);
-    if (status == PMIX_SUCCESS && !await(a, p->core.timeout_seconds))
+    if (status == PMIX_SUCCESS && !pmix_await(a, p->core.timeout_seconds))
         return p->core.fail(GSHMEM_ERR_TIMEOUT,
                             "PMIx: not all PEs came to round %u of the exchange within %d s "
                             "(GSHMEM_INIT_TIMEOUT)",
@@ -289,7 +290,7 @@ static gshmem_status_t pmix_fetch(struct bootstrap *b, int pe, void *blob, size_
         return p->core.fail(GSHMEM_ERR_ARGUMENT, "PMIx: the blob of PE %d; the job has PEs 0..%d",
                             pe, b->n_pes - 1);
     key_of_round(key);
-    gshmem_status_t status = get(p, (pmix_rank_t)pe, key, &a);
+    gshmem_status_t status = pmix_get(p, (pmix_rank_t)pe, key, &a);
     if (status)
         return status;
     size_t n = a->bytes ? a->bytes - 1 : 0;
@@ -342,7 +343,7 @@ static bool hosts_by_launcher(struct pmix *p)
     return numbered == p->base.n_pes;
 }
 
-static gshmem_status_t find_hosts(struct pmix *p)
+static gshmem_status_t pmix_find_hosts(struct pmix *p)
 {
     int n = p->base.n_pes, local = 0;
     gshmem_status_t status = get_number(p, PMIX_LOCAL_SIZE, n, &local);
@@ -441,7 +442,7 @@ static pmix_status_t initialize(pmix_proc_t *self)
 /* The launcher ends what waits for a PE that finalizes, though it comes back: a fence of others that have
  * begun the next exchange already (seen of PMIx 4.2: "PARTIAL SUCCESS"). So a process finalizes at its end
  * alone. */
-static void let_go(void)
+static void pmix_let_go(void)
 {
     PMIx_Finalize(NULL, 0);
 }
@@ -452,10 +453,10 @@ static void hold(void)
     pmix_proc_t self;
 
     if (!holds && PMIx_Init(&self, NULL, 0) == PMIX_SUCCESS) /* once more: it counts */
-        holds = atexit(let_go) == 0;
+        holds = atexit(pmix_let_go) == 0;
 }
 
-static gshmem_status_t join(struct pmix *p)
+static gshmem_status_t pmix_join(struct pmix *p)
 {
     pmix_status_t lost = PMIX_ERR_LOST_CONNECTION;
     pmix_status_t status = initialize(&p->self);
@@ -478,7 +479,7 @@ static gshmem_status_t join(struct pmix *p)
                               p->base.n_pes);
     if (!answer) {
         p->base.pe = (int)p->self.rank;
-        answer = find_hosts(p);
+        answer = pmix_find_hosts(p);
     }
     if (answer)
         PMIx_Finalize(NULL, 0);
@@ -493,7 +494,7 @@ static gshmem_status_t pmix_open(const struct bootstrap_request *request, struct
         return request->fail(GSHMEM_ERR_MEMORY, "start-up: out of memory");
     p->base.ops = &gshmem_bootstrap;
     p->core = *request;
-    gshmem_status_t status = join(p);
+    gshmem_status_t status = pmix_join(p);
     if (status) {
         free(p->host);
         free(p);

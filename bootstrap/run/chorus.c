@@ -33,14 +33,14 @@ bool chorus_open(struct chorus *c)
     return true;
 }
 
-static void write_line(const char *line, size_t length)
+static void chorus_write_line(const char *line, size_t length)
 {
     /* A line that stderr refuses has nowhere else to go. */
     if (write(STDERR_FILENO, line, length) < 0)
         return;
 }
 
-static struct chorus_line *find(struct chorus *c, const char *text, size_t length)
+static struct chorus_line *chorus_find(struct chorus *c, const char *text, size_t length)
 {
     for (int i = 0; i < c->n_lines; i++) {
         if (c->line[i].length == length && memcmp(c->line[i].text, text, length) == 0)
@@ -50,7 +50,7 @@ static struct chorus_line *find(struct chorus *c, const char *text, size_t lengt
 }
 
 /* Without memory for it the next that is equal is written, too. */
-static void keep(struct chorus *c, const char *text, size_t length)
+static void chorus_keep(struct chorus *c, const char *text, size_t length)
 {
     size_t bytes = ((size_t)c->n_lines + 1) * sizeof *c->line;
     struct chorus_line *grown = c->n_lines < LINES_MOST ? realloc(c->line, bytes) : NULL;
@@ -64,18 +64,18 @@ static void keep(struct chorus *c, const char *text, size_t length)
     c->line[c->n_lines++] = (struct chorus_line){.length = length, .text = copy};
 }
 
-static void hear(struct chorus *c, const struct alike_message *m, size_t length)
+static void chorus_hear(struct chorus *c, const struct alike_message *m, size_t length)
 {
     if (m->prefix > length || length == 0)
         return; /* no line of the library's */
     const char *text = m->line + m->prefix;
-    struct chorus_line *known = find(c, text, length - m->prefix);
+    struct chorus_line *known = chorus_find(c, text, length - m->prefix);
     if (known) {
         known->more++;
         return;
     }
-    write_line(m->line, length);
-    keep(c, text, length - m->prefix);
+    chorus_write_line(m->line, length);
+    chorus_keep(c, text, length - m->prefix);
 }
 
 void chorus_take(struct chorus *c)
@@ -87,7 +87,7 @@ void chorus_take(struct chorus *c)
     do {
         n = recv(c->in, &m, sizeof m, MSG_DONTWAIT);
         if (n > (ssize_t)head)
-            hear(c, &m, (size_t)n - head);
+            chorus_hear(c, &m, (size_t)n - head);
     } while (n >= 0 || errno == EINTR);
 }
 

@@ -37,7 +37,7 @@ struct run {
     int host[];
 };
 
-static bool environment_number(const char *name, int least, int *number)
+static bool client_environment_number(const char *name, int least, int *number)
 {
     const char *text = getenv(name);
     char *end;
@@ -80,8 +80,8 @@ static enum bootstrap_found run_detect(const struct bootstrap_request *request, 
         snprintf(why, why_size, "another launcher has started this process, from within gshmemrun's job");
         return BOOTSTRAP_ABSENT;
     }
-    if (!environment_number("GSHMEM_RUN_PE", 0, &pe) ||
-        !environment_number("GSHMEM_RUN_NPES", 1, &n_pes) || pe >= n_pes) {
+    if (!client_environment_number("GSHMEM_RUN_PE", 0, &pe) ||
+        !client_environment_number("GSHMEM_RUN_NPES", 1, &n_pes) || pe >= n_pes) {
         snprintf(why, why_size,
                  "gshmemrun started this process, but GSHMEM_RUN_PE and "
                  "GSHMEM_RUN_NPES have been changed since");
@@ -99,7 +99,7 @@ static enum bootstrap_found run_detect(const struct bootstrap_request *request, 
     return BOOTSTRAP_PRESENT;
 }
 
-static gshmem_status_t tell(struct run *r, const unsigned char *message, size_t bytes)
+static gshmem_status_t client_tell(struct run *r, const unsigned char *message, size_t bytes)
 {
     ssize_t n;
 
@@ -123,7 +123,8 @@ static int milliseconds_until(const struct timespec *end)
 
 /* The next message; *bytes is 0 when none has come after `seconds`. An answer that was not waited for to the end comes
  * before those to later questions, and is nobody's any more. */
-static gshmem_status_t hear(struct run *r, int seconds, unsigned char *message, size_t *bytes)
+static gshmem_status_t client_hear(struct run *r, int seconds, unsigned char *message,
+                                   size_t *bytes)
 {
     struct pollfd p = {.fd = r->wire, .events = POLLIN};
     struct timespec end;
@@ -149,13 +150,13 @@ static gshmem_status_t hear(struct run *r, int seconds, unsigned char *message, 
 }
 
 /* Asks, and waits for the answer of a launcher that has nobody to wait for. */
-static gshmem_status_t ask(struct run *r, const unsigned char *question, size_t bytes,
-                           unsigned char *reply, size_t *reply_bytes)
+static gshmem_status_t client_ask(struct run *r, const unsigned char *question, size_t bytes,
+                                  unsigned char *reply, size_t *reply_bytes)
 {
-    gshmem_status_t status = tell(r, question, bytes);
+    gshmem_status_t status = client_tell(r, question, bytes);
 
     if (!status)
-        status = hear(r, r->timeout_seconds, reply, reply_bytes);
+        status = client_hear(r, r->timeout_seconds, reply, reply_bytes);
     if (!status && *reply_bytes == 0) {
         r->late++;
         return r->fail(GSHMEM_ERR_TIMEOUT, "PE %d: gshmemrun has not answered for %d s", r->base.pe,
@@ -199,7 +200,7 @@ static gshmem_status_t welcome(struct run *r)
     struct wire_welcome m;
     size_t bytes;
     struct wire_hello h = {.version = WIRE_VERSION, .pe = (uint32_t)r->base.pe};
-    gshmem_status_t status = ask(r, message, wire_encode_hello(message, &h), reply, &bytes);
+    gshmem_status_t status = client_ask(r, message, wire_encode_hello(message, &h), reply, &bytes);
 
     if (status)
         return status;
@@ -215,7 +216,7 @@ static gshmem_status_t welcome(struct run *r)
     return GSHMEM_OK;
 }
 
-static void release(struct run *r)
+static void client_release(struct run *r)
 {
     if (r->lifeline >= 0)
         close(r->lifeline);
@@ -227,8 +228,8 @@ static gshmem_status_t run_open(const struct bootstrap_request *request, struct 
 {
     int pe, n_pes, wire;
 
-    if (!environment_number("GSHMEM_RUN_PE", 0, &pe) ||
-        !environment_number("GSHMEM_RUN_NPES", 1, &n_pes) || pe >= n_pes ||
+    if (!client_environment_number("GSHMEM_RUN_PE", 0, &pe) ||
+        !client_environment_number("GSHMEM_RUN_NPES", 1, &n_pes) || pe >= n_pes ||
         !environment_descriptor("GSHMEM_RUN_WIRE", &wire))
         return request->fail(GSHMEM_ERR_BOOTSTRAP, "gshmemrun's environment is not complete");
 
@@ -244,7 +245,7 @@ static gshmem_status_t run_open(const struct bootstrap_request *request, struct 
     r->lifeline = hold_lifeline();
     gshmem_status_t status = welcome(r);
     if (status) {
-        release(r);
+        client_release(r);
         return status;
     }
     if (r->lifeline < 0 && request->info)
@@ -263,7 +264,7 @@ static gshmem_status_t run_publish(struct bootstrap *b, const void *blob, size_t
                        bytes, BOOTSTRAP_BLOB_MAX);
     pthread_mutex_lock(&r->lock);
     struct wire_publish m = {r->round + 1, (uint32_t)bytes, blob};
-    gshmem_status_t status = tell(r, message, wire_encode_publish(message, &m));
+    gshmem_status_t status = client_tell(r, message, wire_encode_publish(message, &m));
     if (!status)
         r->round++;
     pthread_mutex_unlock(&r->lock);
@@ -271,14 +272,14 @@ static gshmem_status_t run_publish(struct bootstrap *b, const void *blob, size_t
 }
 
 /* Patience is over: finds out for whom this PE waits. They may all come at this very moment. */
-static gshmem_status_t give_up(struct run *r)
+static gshmem_status_t client_give_up(struct run *r)
 {
     unsigned char message[WIRE_MAX], reply[WIRE_MAX];
     struct wire_round round = {r->round};
     struct wire_absent m;
     size_t bytes;
     gshmem_status_t status =
-        ask(r, message, wire_encode_round(message, WIRE_WHO, &round), reply, &bytes);
+        client_ask(r, message, wire_encode_round(message, WIRE_WHO, &round), reply, &bytes);
 
     if (status)
         return status;
@@ -303,11 +304,11 @@ static gshmem_status_t run_fence(struct bootstrap *b)
     size_t bytes;
 
     pthread_mutex_lock(&r->lock);
-    gshmem_status_t status = tell(r, message, wire_encode_round(message, WIRE_FENCE, &m));
+    gshmem_status_t status = client_tell(r, message, wire_encode_round(message, WIRE_FENCE, &m));
     if (!status)
-        status = hear(r, r->timeout_seconds, reply, &bytes);
+        status = client_hear(r, r->timeout_seconds, reply, &bytes);
     if (!status && bytes == 0)
-        status = give_up(r);
+        status = client_give_up(r);
     else if (!status &&
              (!wire_decode_round(reply, bytes, WIRE_RELEASED, &m) || m.round != r->round))
         status = misunderstood(r, reply, bytes);
@@ -328,7 +329,8 @@ static gshmem_status_t run_fetch(struct bootstrap *b, int pe, void *blob, size_t
         return r->fail(GSHMEM_ERR_ARGUMENT, "start-up: the blob of PE %d, the job has PEs 0..%d",
                        pe, b->n_pes - 1);
     pthread_mutex_lock(&r->lock);
-    gshmem_status_t status = ask(r, message, wire_encode_fetch(message, &question), reply, &n);
+    gshmem_status_t status =
+        client_ask(r, message, wire_encode_fetch(message, &question), reply, &n);
     pthread_mutex_unlock(&r->lock);
     if (status)
         return status;
@@ -349,7 +351,7 @@ static void run_abort(struct bootstrap *b, int status, const char *why)
     unsigned char message[WIRE_MAX];
     struct wire_abort m = {status, why ? (uint32_t)strnlen(why, WIRE_WHY_MAX) : 0, why};
 
-    (void)tell(r, message, wire_encode_abort(message, &m));
+    (void)client_tell(r, message, wire_encode_abort(message, &m));
 }
 
 /* The wire stays open, for gshmem_init may be called again, and it is how gshmemrun knows us. */
@@ -358,8 +360,8 @@ static void run_close(struct bootstrap *b)
     struct run *r = (struct run *)b;
     unsigned char message[WIRE_MAX];
 
-    (void)tell(r, message, wire_encode_goodbye(message));
-    release(r);
+    (void)client_tell(r, message, wire_encode_goodbye(message));
+    client_release(r);
 }
 
 const struct bootstrap_ops bootstrap_run = {

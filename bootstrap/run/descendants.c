@@ -167,7 +167,7 @@ size_t descendants_signal(int signal, const pid_t *spare, size_t n_spare, pid_t 
 }
 
 /* Reaps what can be reaped of what is not spared. False: no child is left. */
-static bool reap(const pid_t *spare, size_t n_spare)
+static bool descendants_reap(const pid_t *spare, size_t n_spare)
 {
     siginfo_t child;
 
@@ -191,10 +191,10 @@ void descendants_end(const pid_t *spare, size_t n_spare)
     sigaddset(&child, SIGCHLD);
     /* Twice nothing: a census may miss a process that changes its parent while it is taken. */
     for (int rounds = 0, empty = 0; rounds < 300 && empty < 2; rounds++) {
-        if (!reap(spare, n_spare))
+        if (!descendants_reap(spare, n_spare))
             return;
         empty = descendants_signal(SIGKILL, spare, n_spare, 0) ? 0 : empty + 1;
         sigtimedwait(&child, NULL, &pause);
     }
-    reap(spare, n_spare);
+    descendants_reap(spare, n_spare);
 }

@@ -91,7 +91,7 @@ bool guard_spare(struct guard *g, pid_t output)
     return spare(g, output);
 }
 
-static bool is_known(const struct guard *g, pid_t pid)
+static bool guard_is_known(const struct guard *g, pid_t pid)
 {
     bool known = pid == g->launcher || pid == g->output;
 
@@ -108,13 +108,13 @@ static void spare_orphans(struct guard *g)
     size_t n = g->strangers ? descendants_children(&child) : 0;
 
     for (size_t i = 0; i < n; i++) {
-        if (!is_known(g, child[i]) && !spare(g, child[i]))
+        if (!guard_is_known(g, child[i]) && !spare(g, child[i]))
             break;
     }
     free(child);
 }
 
-static void hand_on(struct guard *g, int signal, int to)
+static void guard_hand_on(struct guard *g, int signal, int to)
 {
     unsigned char byte = (unsigned char)(signal | to);
 
@@ -142,12 +142,12 @@ static void take_signal(struct guard *g, const siginfo_t *info)
     const bool from_terminal = info->si_code == SI_KERNEL;
     const bool to_leader = info->si_signo == SIGHUP && getsid(0) == getpid();
 
-    hand_on(g, info->si_signo, from_terminal && !to_leader ? ORDER_OTHER_GROUPS : 0);
+    guard_hand_on(g, info->si_signo, from_terminal && !to_leader ? ORDER_OTHER_GROUPS : 0);
     if (info->si_signo == SIGTSTP)
         stop();
 }
 
-static bool ended(pid_t *pid, int *status)
+static bool guard_ended(pid_t *pid, int *status)
 {
     if (*pid == 0 || waitpid(*pid, status, WNOHANG) != *pid)
         return false;
@@ -158,14 +158,14 @@ static bool ended(pid_t *pid, int *status)
 /* Whether the output process has ended. */
 static bool output_ended(struct guard *g, int *status)
 {
-    if (!ended(&g->output, status))
+    if (!guard_ended(&g->output, status))
         return false;
     g->lost |= WIFEXITED(*status) && WEXITSTATUS(*status) == OUTPUT_LOST;
     return true;
 }
 
 /* Until the launcher has ended. Returns its status as wait gives it. */
-static int watch(struct guard *g)
+static int guard_watch(struct guard *g)
 {
     siginfo_t info;
     int status;
@@ -181,7 +181,7 @@ static int watch(struct guard *g)
             close(g->orders[1]); /* the launcher takes this for our end, and ends all */
             g->orders[1] = -1;
         }
-        if (ended(&g->launcher, &status))
+        if (guard_ended(&g->launcher, &status))
             return status;
         if (info.si_signo == SIGCHLD)
             spare_orphans(g);
@@ -212,7 +212,7 @@ static void wait_for_output(struct guard *g)
 
 int guard_wait(struct guard *g)
 {
-    int status = watch(g);
+    int status = guard_watch(g);
     int result = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 
     if (WIFSIGNALED(status)) {

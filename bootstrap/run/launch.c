@@ -72,7 +72,7 @@ static void signal_all(struct launch *l, int signal)
     }
 }
 
-static void end_job(struct launch *l, int status)
+static void launch_end_job(struct launch *l, int status)
 {
     if (l->ending)
         return;
@@ -100,13 +100,13 @@ static void end_as_server_says(struct launch *l)
     hear_lines(l);
     if (l->server.text[0])
         say("%s", l->server.text);
-    end_job(l, l->server.status);
+    launch_end_job(l, l->server.status);
 }
 
 /* ---- the PEs' wires ---- */
 
 /* Takes what a PE has said, a bounded number of messages so that others get their turn. */
-static void serve(struct launch *l, int pe)
+static void launch_serve(struct launch *l, int pe)
 {
     unsigned char message[WIRE_MAX + 1]; /* a byte more, so that what is too long is seen */
     enum { TURN = 16 };
@@ -137,7 +137,7 @@ static void serve(struct launch *l, int pe)
 static void serve_to_the_end(struct launch *l, int pe)
 {
     for (int i = 0; i < 64 && l->links.link[pe].wire >= 0; i++)
-        serve(l, pe);
+        launch_serve(l, pe);
 }
 
 /* A program that a wrapper ran has ended. The wrapper knows how, and may end with its status. */
@@ -176,7 +176,7 @@ static bool start_pe(struct launch *l, int pe, int null)
     return true;
 }
 
-static bool start_all(struct launch *l)
+static bool launch_start_all(struct launch *l)
 {
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     bool started = true;
@@ -188,7 +188,7 @@ static bool start_all(struct launch *l)
     dup2(null, STDOUT_FILENO);
     close(null);
     if (!started)
-        end_job(l, l->status);
+        launch_end_job(l, l->status);
     return started;
 }
 
@@ -213,7 +213,7 @@ static void pe_ended(struct launch *l, int pe, int status)
     serve_to_the_end(l, pe); /* its last words may say more than its status */
     if (status != 0) {
         for (int other = 0; other < l->options->n_pes && !l->ending; other++)
-            serve(l, other); /* and those of another may be why it ended */
+            launch_serve(l, other); /* and those of another may be why it ended */
     }
     links_unwatch(&l->links, pe);
     links_close(&l->links, pe);
@@ -225,12 +225,12 @@ static void pe_ended(struct launch *l, int pe, int status)
         return;
     }
     say_death(pe, pid, status);
-    end_job(l, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+    launch_end_job(l, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
 }
 
 /* False: no child is left, nor anything that children left behind. Of PEs that have ended since the
  * last look, those that were killed come first: they may be why the others failed. */
-static bool reap(struct launch *l)
+static bool launch_reap(struct launch *l)
 {
     bool children_left, any = false;
     pid_t pid;
@@ -258,7 +258,7 @@ static bool reap(struct launch *l)
 
 /* ---- the guard's orders ---- */
 
-static void hand_on(struct launch *l, int order)
+static void launch_hand_on(struct launch *l, int order)
 {
     const int signal = order & ~ORDER_OTHER_GROUPS;
 
@@ -283,13 +283,13 @@ static void take_orders(struct launch *l)
     ssize_t n = read(l->orders, signals, sizeof signals);
 
     for (ssize_t i = 0; i < n; i++)
-        hand_on(l, signals[i]);
+        launch_hand_on(l, signals[i]);
     if (n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN)))
         return;
     epoll_ctl(l->epoll, EPOLL_CTL_DEL, l->orders, NULL);
     if (!l->ending)
         say("gshmemrun itself was killed; the job is ended");
-    end_job(l, 128 + SIGKILL);
+    launch_end_job(l, 128 + SIGKILL);
     l->kill_at = now_ms();
 }
 
@@ -323,7 +323,7 @@ static void look_at_clock(struct launch *l)
     if (l->timeout_at >= 0 && now >= l->timeout_at) {
         say("the job has run for %g s, its --timeout, and is ended",
             (double)l->options->timeout_ms / 1000);
-        end_job(l, STATUS_TIMEOUT);
+        launch_end_job(l, STATUS_TIMEOUT);
     }
     if (l->count_at >= 0 && now >= l->count_at) {
         chorus_count(&l->chorus);
@@ -333,7 +333,7 @@ static void look_at_clock(struct launch *l)
         say("PE %d: its program has died without gshmem_finalize, while its wrapper (pid %d) "
             "lives on; the job is ended",
             l->suspect, (int)l->pid[l->suspect]);
-        end_job(l, 1);
+        launch_end_job(l, 1);
     }
     if (l->ending && now >= l->kill_at) {
         signal_all(l, SIGKILL);
@@ -347,7 +347,7 @@ static void handle(struct launch *l, const struct epoll_event *events, int n)
 {
     for (int i = 0; i < n; i++) {
         if (links_kind(events[i].data.u64) == LINKS_WIRE)
-            serve(l, links_pe(events[i].data.u64));
+            launch_serve(l, links_pe(events[i].data.u64));
     }
     for (int i = 0; i < n; i++) {
         if (links_kind(events[i].data.u64) == LINKS_WATCH)
@@ -371,16 +371,16 @@ static void attend(struct launch *l)
 {
     struct epoll_event events[EVENTS];
 
-    while (reap(l) && !l->ended) {
+    while (launch_reap(l) && !l->ended) {
         if (l->running == 0)
-            end_job(l, 0); /* the PEs are done, but something they started is not */
+            launch_end_job(l, 0); /* the PEs are done, but something they started is not */
         int n = epoll_wait(l->epoll, events, EVENTS, patience(l));
         handle(l, events, n);
         look_at_clock(l);
     }
 }
 
-static bool prepare(struct launch *l)
+static bool launch_prepare(struct launch *l)
 {
     sigset_t child;
     int n = l->options->n_pes;
@@ -409,11 +409,11 @@ int launch(const struct options *options, struct spawner *spawner, struct output
 {
     struct launch l = {options, spawner, output, .orders = orders};
 
-    if (!prepare(&l))
+    if (!launch_prepare(&l))
         return 1;
     l.timeout_at = options->timeout_ms < 0 ? -1 : now_ms() + options->timeout_ms;
     l.suspect_at = l.count_at = -1;
-    start_all(&l);
+    launch_start_all(&l);
     attend(&l);
     chorus_take(&l.chorus); /* the last words of PEs that have died */
     chorus_count(&l.chorus);

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static bool add(struct links *l, int fd, enum links_kind kind, int number)
+static bool links_add(struct links *l, int fd, enum links_kind kind, int number)
 {
     struct epoll_event e = {.events = EPOLLIN, .data.u64 = (uint64_t)kind << 32 | (uint32_t)number};
 
@@ -36,7 +36,7 @@ void links_stop(struct links *l)
 
 bool links_add_other(struct links *l, int fd)
 {
-    return add(l, fd, LINKS_OTHER, fd);
+    return links_add(l, fd, LINKS_OTHER, fd);
 }
 
 int links_open(struct links *l, int pe)
@@ -47,7 +47,7 @@ int links_open(struct links *l, int pe)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return -1;
     if (setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0 ||
-        !add(l, ends[0], LINKS_WIRE, pe)) {
+        !links_add(l, ends[0], LINKS_WIRE, pe)) {
         close(ends[0]);
         close(ends[1]);
         return -1;
@@ -113,7 +113,7 @@ void links_watch(struct links *l, int pe, pid_t pid)
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (fd < 0)
         return; /* an old kernel: the wrapper's end will tell */
-    if (add(l, fd, LINKS_WATCH, pe))
+    if (links_add(l, fd, LINKS_WATCH, pe))
         l->link[pe].watch = fd;
     else
         close(fd);

@@ -15,7 +15,7 @@
 #include "runtime/base/descriptor.h"
 
 /* Keeps nothing open whose end somebody may wait for. */
-static void let_go(int fd)
+static void main_let_go(int fd)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -29,7 +29,7 @@ static int run_output(struct output *output)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* a stuck reader must not keep it alive */
     output_close_writers(output);
-    let_go(STDIN_FILENO);
+    main_let_go(STDIN_FILENO);
     int status = output_run(output);
     output_free(output);
     return status;
@@ -64,8 +64,8 @@ static int run_job(const struct options *options, struct spawner *spawner)
     }
     close(guard.orders[0]);
     output_free(&output);
-    let_go(STDIN_FILENO);
-    let_go(STDOUT_FILENO);
+    main_let_go(STDIN_FILENO);
+    main_let_go(STDOUT_FILENO);
     int status = guard_wait(&guard);
     guard_free(&guard);
     return status;

@@ -276,7 +276,7 @@ static bool count_pes(struct options *o)
     return true;
 }
 
-static bool check(struct options *o, bool literal)
+static bool options_check(struct options *o, bool literal)
 {
     if (!count_pes(o))
         return false;
@@ -310,7 +310,7 @@ static bool enter_folder(const char *folder)
 }
 
 /* One option. False ends parsing, with *status. */
-static bool take(struct options *o, int option, int argc, char **argv, int *status)
+static bool options_take(struct options *o, int option, int argc, char **argv, int *status)
 {
     switch (option) {
     case 'n':
@@ -376,11 +376,11 @@ bool options_parse(int argc, char **argv, struct options *o, int *status)
     argv[0] = name; /* as getopt's messages begin */
     /* +: what follows the program's name is the program's. */
     while ((option = getopt_long_only(argc, argv, "+n:x:", long_options, NULL)) >= 0) {
-        if (!take(o, option, argc, argv, status))
+        if (!options_take(o, option, argc, argv, status))
             return false;
     }
     o->program = argv + optind;
-    return check(o, optind > 1 && strcmp(argv[optind - 1], "--") == 0);
+    return options_check(o, optind > 1 && strcmp(argv[optind - 1], "--") == 0);
 }
 
 void options_free(struct options *o)

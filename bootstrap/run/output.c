@@ -141,22 +141,22 @@ static void write_out(struct relay *r, int which, const char *text, size_t n)
     }
 }
 
-static void flush(struct relay *r, int which)
+static void output_flush(struct relay *r, int which)
 {
     write_out(r, which, r->batch, r->batched);
     r->batched = 0;
 }
 
 /* One line, with or without its newline. */
-static void pass_on(struct relay *r, int pe, int which, const char *line, size_t n)
+static void output_pass_on(struct relay *r, int pe, int which, const char *line, size_t n)
 {
     bool whole = n > 0 && line[n - 1] == '\n';
 
     if (r->batched + TAG_BYTES + n + 1 > sizeof r->batch)
-        flush(r, which);
+        output_flush(r, which);
     r->batched += (size_t)snprintf(r->batch + r->batched, TAG_BYTES, "[%d] ", pe);
     if (r->batched + n + 1 > sizeof r->batch) {
-        flush(r, which); /* a long line, by itself */
+        output_flush(r, which); /* a long line, by itself */
         write_out(r, which, line, n);
     } else {
         memcpy(r->batch + r->batched, line, n);
@@ -174,19 +174,19 @@ static void pass_on_lines(struct relay *r, int pe, int which)
 
     while ((end = memchr(s->text + from, '\n', s->used - from))) {
         size_t n = (size_t)(end - (s->text + from)) + 1;
-        pass_on(r, pe, which, s->text + from, n);
+        output_pass_on(r, pe, which, s->text + from, n);
         from += n;
     }
     if (from == 0 && s->used == LINE_BYTES) {
-        pass_on(r, pe, which, s->text, s->used);
+        output_pass_on(r, pe, which, s->text, s->used);
         from = s->used;
     }
     memmove(s->text, s->text + from, s->used - from);
     s->used -= from;
-    flush(r, which);
+    output_flush(r, which);
 }
 
-static bool make_room(struct stream *s)
+static bool output_make_room(struct stream *s)
 {
     if (s->used < s->capacity)
         return true;
@@ -199,13 +199,13 @@ static bool make_room(struct stream *s)
     return true;
 }
 
-static void take(struct relay *r, int pe, int which)
+static void output_take(struct relay *r, int pe, int which)
 {
     struct stream *s = &r->stream[pe][which];
 
     if (r->o->reader[pe][which] < 0)
         return;
-    if (!make_room(s)) {
+    if (!output_make_room(s)) {
         say("--tag-output: out of memory, the rest of PE %d's output is lost", pe);
         end_stream(r, pe, which);
         return;
@@ -219,8 +219,8 @@ static void take(struct relay *r, int pe, int which)
         return;
     }
     if (s->used > 0) {
-        pass_on(r, pe, which, s->text, s->used);
-        flush(r, which);
+        output_pass_on(r, pe, which, s->text, s->used);
+        output_flush(r, which);
     }
     end_stream(r, pe, which);
 }
@@ -233,7 +233,7 @@ static void end_broken(struct relay *r)
     }
 }
 
-static bool watch(struct relay *r)
+static bool output_watch(struct relay *r)
 {
     r->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (r->epoll < 0)
@@ -252,7 +252,7 @@ int output_run(struct output *o)
     struct epoll_event events[64];
     struct relay r = {.o = o, .stream = calloc((size_t)o->n, sizeof *r.stream), .epoll = -1};
 
-    if (!r.stream || !watch(&r)) {
+    if (!r.stream || !output_watch(&r)) {
         say("--tag-output: %s", strerror(errno));
         free(r.stream);
         return 1;
@@ -260,7 +260,7 @@ int output_run(struct output *o)
     while (r.open > 0) {
         int n = epoll_wait(r.epoll, events, 64, -1);
         for (int i = 0; i < n; i++)
-            take(&r, (int)events[i].data.u32 / 2, (int)events[i].data.u32 % 2);
+            output_take(&r, (int)events[i].data.u32 / 2, (int)events[i].data.u32 % 2);
         if (n < 0 && errno != EINTR)
             break;
         end_broken(&r);

@@ -27,7 +27,7 @@ void server_stop(struct server *s)
 
 /* Ends the job; the first reason is the one that counts. */
 static bool __attribute__((format(printf, 3, 4)))
-end_job(struct server *s, int status, const char *format, ...)
+server_end_job(struct server *s, int status, const char *format, ...)
 {
     va_list args;
 
@@ -45,11 +45,11 @@ end_job(struct server *s, int status, const char *format, ...)
     return false;
 }
 
-static bool answer(struct server *s, int pe, const unsigned char *message, size_t bytes)
+static bool server_answer(struct server *s, int pe, const unsigned char *message, size_t bytes)
 {
     if (s->send(s->context, pe, message, bytes))
         return true;
-    return end_job(s, 1, "PE %d does not take the launcher's answer", pe);
+    return server_end_job(s, 1, "PE %d does not take the launcher's answer", pe);
 }
 
 static bool hello(struct server *s, int pe, const unsigned char *message, size_t bytes)
@@ -58,26 +58,28 @@ static bool hello(struct server *s, int pe, const unsigned char *message, size_t
     struct wire_hello m;
 
     if (!wire_decode_hello(message, bytes, &m))
-        return end_job(s, 1, "PE %d: a damaged HELLO of %zu bytes", pe, bytes);
+        return server_end_job(s, 1, "PE %d: a damaged HELLO of %zu bytes", pe, bytes);
     if (m.version != WIRE_VERSION)
-        return end_job(s, 1,
-                       "PE %d speaks version %u of the launcher's wire, gshmemrun speaks %d: its "
-                       "libgshmem and this gshmemrun are not of the same installation",
-                       pe, m.version, WIRE_VERSION);
+        return server_end_job(
+            s, 1,
+            "PE %d speaks version %u of the launcher's wire, gshmemrun speaks %d: its "
+            "libgshmem and this gshmemrun are not of the same installation",
+            pe, m.version, WIRE_VERSION);
     if (m.pe != (uint32_t)pe)
-        return end_job(s, 1, "PE %d says that it is PE %u", pe, m.pe);
+        return server_end_job(s, 1, "PE %d says that it is PE %u", pe, m.pe);
     if (s->pe[pe].open)
-        return end_job(s, 1,
-                       "PE %d says HELLO twice: two of its processes use GSHMEM at once, but a PE "
-                       "is one process",
-                       pe);
+        return server_end_job(
+            s, 1,
+            "PE %d says HELLO twice: two of its processes use GSHMEM at once, but a PE "
+            "is one process",
+            pe);
     s->pe[pe].open = true;
     size_t n = wire_encode_welcome(reply, &(struct wire_welcome){.version = WIRE_VERSION,
                                                                  .n_pes = (uint32_t)s->n_pes,
                                                                  .n_hosts = (uint32_t)s->n_hosts,
                                                                  .round = s->pe[pe].round,
                                                                  .job = s->job});
-    return answer(s, pe, reply, n);
+    return server_answer(s, pe, reply, n);
 }
 
 static bool publish(struct server *s, int pe, const unsigned char *message, size_t bytes)
@@ -86,10 +88,10 @@ static bool publish(struct server *s, int pe, const unsigned char *message, size
     struct wire_publish m;
 
     if (!wire_decode_publish(message, bytes, &m))
-        return end_job(s, 1, "PE %d: a damaged PUBLISH of %zu bytes", pe, bytes);
+        return server_end_job(s, 1, "PE %d: a damaged PUBLISH of %zu bytes", pe, bytes);
     if (p->round != s->released || m.round != s->released + 1)
-        return end_job(s, 1, "PE %d: PUBLISH of round %u after %u, while round %u is open", pe,
-                       m.round, p->round, s->released + 1);
+        return server_end_job(s, 1, "PE %d: PUBLISH of round %u after %u, while round %u is open",
+                              pe, m.round, p->round, s->released + 1);
     p->round = m.round;
     p->bytes[m.round & 1] = (uint16_t)m.bytes;
     memcpy(p->blob[m.round & 1], m.blob, m.bytes);
@@ -118,15 +120,16 @@ static bool fence_can_end(struct server *s)
         return true;
     for (int i = 0; i < s->n_pes; i++) {
         if (s->pe[i].gone && !s->pe[i].fenced)
-            return end_job(s, 1,
-                           "PE %d has ended without taking part in the start-up that %d other PE%s "
-                           "in",
-                           i, s->fenced, s->fenced == 1 ? " waits" : "s wait");
+            return server_end_job(
+                s, 1,
+                "PE %d has ended without taking part in the start-up that %d other PE%s "
+                "in",
+                i, s->fenced, s->fenced == 1 ? " waits" : "s wait");
     }
     return true;
 }
 
-static bool release(struct server *s)
+static bool server_release(struct server *s)
 {
     unsigned char reply[WIRE_MAX];
     size_t n;
@@ -137,25 +140,25 @@ static bool release(struct server *s)
     for (int i = 0; i < s->n_pes; i++)
         s->pe[i].fenced = false;
     for (int i = 0; i < s->n_pes; i++) {
-        if (!answer(s, i, reply, n))
+        if (!server_answer(s, i, reply, n))
             return false;
     }
     return true;
 }
 
-static bool fence(struct server *s, int pe, const unsigned char *message, size_t bytes)
+static bool server_fence(struct server *s, int pe, const unsigned char *message, size_t bytes)
 {
     struct server_pe *p = &s->pe[pe];
     struct wire_round m;
 
     if (!wire_decode_round(message, bytes, WIRE_FENCE, &m))
-        return end_job(s, 1, "PE %d: a damaged FENCE of %zu bytes", pe, bytes);
+        return server_end_job(s, 1, "PE %d: a damaged FENCE of %zu bytes", pe, bytes);
     if (m.round != p->round || p->round != s->released + 1 || p->fenced)
-        return end_job(s, 1, "PE %d: FENCE of round %u, but it has published %u%s", pe, m.round,
-                       p->round, p->fenced ? " and waits in its fence" : "");
+        return server_end_job(s, 1, "PE %d: FENCE of round %u, but it has published %u%s", pe,
+                              m.round, p->round, p->fenced ? " and waits in its fence" : "");
     p->fenced = true;
     s->fenced++;
-    return s->fenced == s->n_pes ? release(s) : fence_can_end(s);
+    return s->fenced == s->n_pes ? server_release(s) : fence_can_end(s);
 }
 
 static bool who(struct server *s, int pe, const unsigned char *message, size_t bytes)
@@ -165,40 +168,41 @@ static bool who(struct server *s, int pe, const unsigned char *message, size_t b
     int count;
 
     if (!wire_decode_round(message, bytes, WIRE_WHO, &m))
-        return end_job(s, 1, "PE %d: a damaged WHO of %zu bytes", pe, bytes);
+        return server_end_job(s, 1, "PE %d: a damaged WHO of %zu bytes", pe, bytes);
     if (m.round == 0 || m.round != s->pe[pe].round)
-        return end_job(s, 1, "PE %d: WHO of round %u, but it has published %u", pe, m.round,
-                       s->pe[pe].round);
+        return server_end_job(s, 1, "PE %d: WHO of round %u, but it has published %u", pe, m.round,
+                              s->pe[pe].round);
     if (m.round == s->released)
         return true; /* they have all come in the meantime: its answer is the RELEASED */
     if (!s->pe[pe].fenced)
-        return end_job(s, 1, "PE %d: WHO of round %u outside of its fence", pe, m.round);
+        return server_end_job(s, 1, "PE %d: WHO of round %u outside of its fence", pe, m.round);
     int first = absent_of(s, &count);
     size_t n = wire_encode_absent(reply, &(struct wire_absent){.round = m.round,
                                                                .count = (uint32_t)count,
                                                                .first = (uint32_t)first});
-    return answer(s, pe, reply, n);
+    return server_answer(s, pe, reply, n);
 }
 
-static bool fetch(struct server *s, int pe, const unsigned char *message, size_t bytes)
+static bool server_fetch(struct server *s, int pe, const unsigned char *message, size_t bytes)
 {
     unsigned char reply[WIRE_MAX];
     struct wire_fetch m;
 
     if (!wire_decode_fetch(message, bytes, &m))
-        return end_job(s, 1, "PE %d: a damaged FETCH of %zu bytes", pe, bytes);
+        return server_end_job(s, 1, "PE %d: a damaged FETCH of %zu bytes", pe, bytes);
     if (m.pe >= (uint32_t)s->n_pes)
-        return end_job(s, 1, "PE %d: FETCH of PE %u, the job has PEs 0..%d", pe, m.pe,
-                       s->n_pes - 1);
+        return server_end_job(s, 1, "PE %d: FETCH of PE %u, the job has PEs 0..%d", pe, m.pe,
+                              s->n_pes - 1);
     if (m.round == 0 || m.round != s->released || m.round != s->pe[pe].round)
-        return end_job(s, 1, "PE %d: FETCH of round %u, but it has published %u and %u is complete",
-                       pe, m.round, s->pe[pe].round, s->released);
+        return server_end_job(
+            s, 1, "PE %d: FETCH of round %u, but it has published %u and %u is complete", pe,
+            m.round, s->pe[pe].round, s->released);
     const struct server_pe *target = &s->pe[m.pe];
     size_t n = wire_encode_blob(reply, &(struct wire_blob){.round = m.round,
                                                            .pe = m.pe,
                                                            .bytes = target->bytes[m.round & 1],
                                                            .blob = target->blob[m.round & 1]});
-    return answer(s, pe, reply, n);
+    return server_answer(s, pe, reply, n);
 }
 
 static bool abort_job(struct server *s, int pe, const unsigned char *message, size_t bytes)
@@ -206,21 +210,22 @@ static bool abort_job(struct server *s, int pe, const unsigned char *message, si
     struct wire_abort m;
 
     if (!wire_decode_abort(message, bytes, &m))
-        return end_job(s, 1, "PE %d: a damaged ABORT of %zu bytes", pe, bytes);
+        return server_end_job(s, 1, "PE %d: a damaged ABORT of %zu bytes", pe, bytes);
     /* As a process's exit would cut it, but what is not 0 stays so. */
     int status = m.status && !(m.status & 0xff) ? 1 : m.status & 0xff;
     if (status == 0) /* as the program wants it: nothing to tell */
-        return end_job(s, 0, "%s", "");
-    return end_job(s, status, "PE %d ended the job with status %d%s%.*s", pe, status,
-                   m.bytes ? ": " : "", (int)m.bytes, m.bytes ? m.why : "");
+        return server_end_job(s, 0, "%s", "");
+    return server_end_job(s, status, "PE %d ended the job with status %d%s%.*s", pe, status,
+                          m.bytes ? ": " : "", (int)m.bytes, m.bytes ? m.why : "");
 }
 
 static bool goodbye(struct server *s, int pe, const unsigned char *message, size_t bytes)
 {
     if (!wire_decode_goodbye(message, bytes))
-        return end_job(s, 1, "PE %d: a damaged GOODBYE of %zu bytes", pe, bytes);
+        return server_end_job(s, 1, "PE %d: a damaged GOODBYE of %zu bytes", pe, bytes);
     if (s->pe[pe].round != s->released || s->pe[pe].fenced)
-        return end_job(s, 1, "PE %d left in the middle of start-up, round %u", pe, s->pe[pe].round);
+        return server_end_job(s, 1, "PE %d left in the middle of start-up, round %u", pe,
+                              s->pe[pe].round);
     s->pe[pe].open = false;
     return true;
 }
@@ -229,17 +234,19 @@ bool server_receive(struct server *s, int pe, const unsigned char *message, size
 {
     typedef bool handler(struct server *, int, const unsigned char *, size_t);
     static handler *const handlers[] = {
-        [WIRE_HELLO] = hello, [WIRE_PUBLISH] = publish, [WIRE_FENCE] = fence,     [WIRE_WHO] = who,
-        [WIRE_FETCH] = fetch, [WIRE_ABORT] = abort_job, [WIRE_GOODBYE] = goodbye,
+        [WIRE_HELLO] = hello,     [WIRE_PUBLISH] = publish,    [WIRE_FENCE] = server_fence,
+        [WIRE_WHO] = who,         [WIRE_FETCH] = server_fetch, [WIRE_ABORT] = abort_job,
+        [WIRE_GOODBYE] = goodbye,
     };
     uint32_t type = wire_type_of(message, bytes);
 
     if (s->ended)
         return false;
     if (type >= sizeof handlers / sizeof handlers[0] || !handlers[type])
-        return end_job(s, 1, "PE %d: a message of %zu bytes of unknown type %u", pe, bytes, type);
+        return server_end_job(s, 1, "PE %d: a message of %zu bytes of unknown type %u", pe, bytes,
+                              type);
     if (type != WIRE_HELLO && !s->pe[pe].open)
-        return end_job(s, 1, "PE %d: %s before HELLO", pe, type_names[type]);
+        return server_end_job(s, 1, "PE %d: %s before HELLO", pe, type_names[type]);
     return handlers[type](s, pe, message, bytes);
 }
 
@@ -248,10 +255,11 @@ bool server_left(struct server *s, int pe)
     if (s->ended)
         return false;
     if (s->pe[pe].open)
-        return end_job(s, 1,
-                       "PE %d exited with status 0 but without gshmem_finalize, in the middle of "
-                       "the job",
-                       pe);
+        return server_end_job(
+            s, 1,
+            "PE %d exited with status 0 but without gshmem_finalize, in the middle of "
+            "the job",
+            pe);
     if (!s->pe[pe].gone) {
         s->pe[pe].gone = true;
         s->gone++;

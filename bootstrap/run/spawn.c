@@ -159,7 +159,7 @@ static void name_log(struct spawner *s, int error)
 /* ---- the descriptors ---- */
 
 /* Moves fd to a number that is out of the way. */
-static int move_up(int fd)
+static int spawn_move_up(int fd)
 {
     int up = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_NUMBER);
 
@@ -172,7 +172,7 @@ static bool make_descriptors(struct spawner *s)
 {
     if (pipe2(s->lifeline, O_CLOEXEC) != 0)
         return false;
-    s->lifeline[0] = move_up(s->lifeline[0]);
+    s->lifeline[0] = spawn_move_up(s->lifeline[0]);
     /* Open in gshmemrun only so that the number stays free for the PEs' wires. */
     s->wire_number = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, FIRST_NUMBER);
     s->log = fcntl(s->log, F_DUPFD_CLOEXEC, FIRST_NUMBER);
@@ -256,7 +256,7 @@ static int be_born(void *argument)
 }
 
 /* Says why there is no PE, and what to exit with. */
-static int explain(const struct birth *b)
+static int spawn_explain(const struct birth *b)
 {
     const char *program = b->s->options->program[0];
 
@@ -289,6 +289,6 @@ pid_t spawner_start(struct spawner *s, int pe, int wire, const int stdio[3], int
         b.failed = "a new process";
         b.error = errno;
     }
-    *status = explain(&b);
+    *status = spawn_explain(&b);
     return 0;
 }

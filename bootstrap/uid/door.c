@@ -54,7 +54,7 @@ static void turn_away(struct uid *u, struct door *d, struct uid_peer *p, const c
     uid_root_drop(p);
 }
 
-static void greet(struct uid_peer *p, int fd)
+static void door_greet(struct uid_peer *p, int fd)
 {
     struct uid_hello hello = {.version = UID_VERSION};
     int on = 1;
@@ -75,7 +75,7 @@ static void greet(struct uid_peer *p, int fd)
 
 /* The place for one more: if all are taken, that of who has waited longest and said nothing. All have just been
  * asked for what they have said. NULL: not now. */
-static struct uid_peer *find_place(struct door *d)
+static struct uid_peer *door_find_place(struct door *d)
 {
     struct uid_peer *oldest = NULL;
 
@@ -96,7 +96,7 @@ static void accept_strangers(struct uid *u, struct door *d)
     d->starved = false;
     for (int i = 0; i < d->listeners; i++) {
         struct uid_peer *p;
-        while ((p = find_place(d))) {
+        while ((p = door_find_place(d))) {
             int fd = descriptor_keep(accept4(d->listener[i], NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
             if (fd < 0) {
                 d->starved |= errno != EAGAIN && errno != EWOULDBLOCK;
@@ -104,7 +104,7 @@ static void accept_strangers(struct uid *u, struct door *d)
             }
             if (p->fd >= 0)
                 turn_away(u, d, p, "it has said nothing, and others came");
-            greet(p, fd);
+            door_greet(p, fd);
         }
     }
 }
@@ -248,7 +248,7 @@ static void wait_at_the_door(const struct door *d, int most_ms)
     poll(polled, (nfds_t)n, most_ms);
 }
 
-static gshmem_status_t gather(struct uid *u, struct door *d)
+static gshmem_status_t door_gather(struct uid *u, struct door *d)
 {
     uint64_t deadline = stream_deadline(u->core.timeout_seconds);
     gshmem_status_t status = GSHMEM_OK;
@@ -277,7 +277,7 @@ gshmem_status_t uid_root_gather(struct uid *u, const int *listener, int listener
     d->listeners = listeners;
     for (int i = 0; i < STRANGERS_MAX; i++)
         d->stranger[i].fd = -1;
-    gshmem_status_t status = gather(u, d);
+    gshmem_status_t status = door_gather(u, d);
     for (int i = 0; i < STRANGERS_MAX; i++)
         uid_root_drop(&d->stranger[i]);
     if (d->turned_away > 1)

@@ -125,7 +125,7 @@ static void add_address(struct uid_id *id, const struct sockaddr *address)
     id->n_addresses++;
 }
 
-static gshmem_status_t find_addresses(struct uid_id *id)
+static gshmem_status_t id_find_addresses(struct uid_id *id)
 {
     struct ifaddrs *all;
 
@@ -154,7 +154,7 @@ static gshmem_status_t find_addresses(struct uid_id *id)
 static gshmem_status_t start_listening(struct uid_id *id, int fd[UID_ADDRESSES], int *n)
 {
     struct sockaddr_storage where[UID_ADDRESSES];
-    gshmem_status_t status = find_addresses(id);
+    gshmem_status_t status = id_find_addresses(id);
     int all[UID_ADDRESSES];
 
     *n = 0;
@@ -177,7 +177,7 @@ static gshmem_status_t start_listening(struct uid_id *id, int fd[UID_ADDRESSES],
     return GSHMEM_OK;
 }
 
-static gshmem_status_t remember(const struct uid_id *id, const int *fd, int n_fds)
+static gshmem_status_t id_remember(const struct uid_id *id, const int *fd, int n_fds)
 {
     struct listener *new = malloc(sizeof *new);
     int n = 0;
@@ -234,7 +234,7 @@ GSHMEM_API gshmem_status_t gshmem_get_uniqueid(gshmem_uniqueid_t *uid)
                     strerror(errno));
     gshmem_status_t status = start_listening(&id, fd, &n);
     if (!status)
-        status = remember(&id, fd, n);
+        status = id_remember(&id, fd, n);
     if (status) {
         while (n > 0)
             close(fd[--n]);

@@ -46,7 +46,7 @@ struct attempt {
 
 static_assert(sizeof(struct uid_welcome) <= sizeof(struct uid_hello), "either fits");
 
-static void give_up(struct attempt *a, int error)
+static void join_give_up(struct attempt *a, int error)
 {
     if (a->fd >= 0)
         close(a->fd);
@@ -60,12 +60,12 @@ static void give_up(struct attempt *a, int error)
 /* The same, but it is worth another attempt. */
 static void put_off(struct attempt *a, int error)
 {
-    give_up(a, error);
+    join_give_up(a, error);
     a->again = true;
     a->hangs_up |= error == 0 || error == ECONNRESET || error == EPIPE;
 }
 
-static void start(struct attempt *a, const struct uid_id *id, int i)
+static void join_start(struct attempt *a, const struct uid_id *id, int i)
 {
     struct sockaddr_storage to;
     socklen_t bytes = uid_address(id, i, &to);
@@ -77,17 +77,17 @@ static void start(struct attempt *a, const struct uid_id *id, int i)
     if (a->fd < 0)
         a->error = errno;
     else if (connect(a->fd, (struct sockaddr *)&to, bytes) != 0 && errno != EINPROGRESS)
-        give_up(a, errno);
+        join_give_up(a, errno);
 }
 
-static void connected(struct attempt *a)
+static void join_connected(struct attempt *a)
 {
     int error = 0, on = 1;
     socklen_t bytes = sizeof error;
 
     getsockopt(a->fd, SOL_SOCKET, SO_ERROR, &error, &bytes);
     if (error) {
-        give_up(a, error);
+        join_give_up(a, error);
         return;
     }
     a->connected = true;
@@ -95,7 +95,7 @@ static void connected(struct attempt *a)
 }
 
 /* Reads on until the frame of a type whose payload has so many bytes is in a->in. */
-static bool receive(struct attempt *a, uint32_t type, size_t payload)
+static bool join_receive(struct attempt *a, uint32_t type, size_t payload)
 {
     struct uid_header h;
     const size_t want = sizeof h + payload;
@@ -110,38 +110,38 @@ static bool receive(struct attempt *a, uint32_t type, size_t payload)
     memcpy(&h, a->in, sizeof h);
     if (h.type == type && h.bytes == payload)
         return true;
-    give_up(a, 0);
+    join_give_up(a, 0);
     return false;
 }
 
 /* Goes on with an attempt that poll has an event for; true when the PE 0 that made our id has let us in. Nothing
  * else that is said there is believed, an ABORT neither, as anybody may have that address. */
-static bool go_on(const struct uid *u, struct attempt *a, const struct uid_join *mine)
+static bool join_go_on(const struct uid *u, struct attempt *a, const struct uid_join *mine)
 {
     struct uid_welcome welcome;
     char byte;
 
     if (!a->connected) {
-        connected(a);
+        join_connected(a);
     } else if (!a->greeted) {
-        a->greeted = receive(a, UID_HELLO, sizeof(struct uid_hello));
+        a->greeted = join_receive(a, UID_HELLO, sizeof(struct uid_hello));
         a->since = clock_ns();
     } else if (!a->asked) {
         ssize_t n = recv(a->fd, &byte, 1, MSG_DONTWAIT);
         if (n == 0)
             put_off(a, 0); /* we have let it wait for too long */
         else if (n > 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
-            give_up(a, n > 0 ? 0 : errno);
-    } else if (receive(a, UID_WELCOME, sizeof welcome)) {
+            join_give_up(a, n > 0 ? 0 : errno);
+    } else if (join_receive(a, UID_WELCOME, sizeof welcome)) {
         memcpy(&welcome, a->in + sizeof(struct uid_header), sizeof welcome);
         if (uid_proof_equal(welcome.proof, uid_welcome_proof(u->id.secret, a->nonce, mine)))
             return true;
-        give_up(a, 0);
+        join_give_up(a, 0);
     }
     return false;
 }
 
-static void ask(const struct uid *u, struct attempt *a, const struct uid_join *mine)
+static void join_ask(const struct uid *u, struct attempt *a, const struct uid_join *mine)
 {
     struct uid_join join = *mine;
 
@@ -175,7 +175,7 @@ static void ask_in_turn(const struct uid *u, struct attempt *tried, const struct
     if (asked)
         put_off(asked, ETIMEDOUT);
     if (next)
-        ask(u, next, mine);
+        join_ask(u, next, mine);
 }
 
 /* What PE 0 says instead of what was expected: an ABORT has the reason, all else is wrong. */
@@ -211,8 +211,8 @@ static gshmem_status_t no_frame(struct uid *u, ssize_t n, const char *wanted)
 }
 
 /* Reads the header of a frame that must be of this type. */
-static gshmem_status_t expect(struct uid *u, int fd, uint32_t type, const char *wanted,
-                              uint64_t deadline, struct uid_header *h)
+static gshmem_status_t join_expect(struct uid *u, int fd, uint32_t type, const char *wanted,
+                                   uint64_t deadline, struct uid_header *h)
 {
     ssize_t n = stream_read_all(fd, h, sizeof *h, deadline);
 
@@ -249,7 +249,7 @@ static gshmem_status_t not_found(struct uid *u, const struct attempt *tried, boo
 }
 
 /* Tries addresses again that may have it; starts the next when those before it have failed or take long. Is any under way? */
-static bool start_next(struct uid *u, struct attempt *tried, uint64_t *last)
+static bool join_start_next(struct uid *u, struct attempt *tried, uint64_t *last)
 {
     uint64_t now = clock_ns();
     bool open = false;
@@ -258,9 +258,9 @@ static bool start_next(struct uid *u, struct attempt *tried, uint64_t *last)
         if (tried[i].fd >= 0 && !tried[i].connected && now - tried[i].since > CONNECT_MS * 1000000ull)
             put_off(&tried[i], ETIMEDOUT);
         if (tried[i].fd < 0 && tried[i].again && now - tried[i].since > PAUSE_MS * 1000000ull)
-            start(&tried[i], &u->id, i);
+            join_start(&tried[i], &u->id, i);
         if (!tried[i].started && (!open || clock_ns() - *last > NEXT_ADDRESS_MS * 1000000ull)) {
-            start(&tried[i], &u->id, i);
+            join_start(&tried[i], &u->id, i);
             *last = clock_ns();
         }
         open |= tried[i].fd >= 0 || tried[i].again;
@@ -273,7 +273,7 @@ static gshmem_status_t find_root(struct uid *u, struct attempt *tried, const str
 {
     uint64_t deadline = stream_deadline(u->core.timeout_seconds), last = 0;
 
-    while (start_next(u, tried, &last)) {
+    while (join_start_next(u, tried, &last)) {
         struct pollfd polled[UID_ADDRESSES];
         int left = stream_left_ms(deadline);
 
@@ -284,7 +284,7 @@ static gshmem_status_t find_root(struct uid *u, struct attempt *tried, const str
                 (struct pollfd){.fd = tried[i].fd, .events = tried[i].connected ? POLLIN : POLLOUT};
         poll(polled, UID_ADDRESSES, left < PAUSE_MS ? left : PAUSE_MS);
         for (int i = 0; i < UID_ADDRESSES; i++) {
-            if (tried[i].fd < 0 || !polled[i].revents || !go_on(u, &tried[i], mine))
+            if (tried[i].fd < 0 || !polled[i].revents || !join_go_on(u, &tried[i], mine))
                 continue;
             u->root_fd = tried[i].fd;
             tried[i].fd = -1;
@@ -300,7 +300,8 @@ static gshmem_status_t take_hosts(struct uid *u)
     uint64_t deadline = stream_deadline(u->core.timeout_seconds + GRACE_SECONDS);
     int n = u->base.n_pes, most = -1;
     struct uid_header h;
-    gshmem_status_t status = expect(u, u->root_fd, UID_HOSTS, "the map of hosts", deadline, &h);
+    gshmem_status_t status =
+        join_expect(u, u->root_fd, UID_HOSTS, "the map of hosts", deadline, &h);
 
     if (status)
         return status;
@@ -332,7 +333,7 @@ gshmem_status_t uid_join_open(struct uid *u)
                             strerror(errno));
     gshmem_status_t status = find_root(u, tried, &mine);
     for (int i = 0; i < UID_ADDRESSES; i++)
-        give_up(&tried[i], 0);
+        join_give_up(&tried[i], 0);
     return status ? status : take_hosts(u);
 }
 
@@ -348,7 +349,7 @@ gshmem_status_t uid_join_fence(struct uid *u)
     int error = errno;
     if (sent != 0 && error == ETIMEDOUT)
         return no_frame(u, -1, "room for a blob");
-    gshmem_status_t status = expect(u, u->root_fd, UID_ROUND, "all blobs", deadline, &h);
+    gshmem_status_t status = join_expect(u, u->root_fd, UID_ROUND, "all blobs", deadline, &h);
     if (status)
         return status;
     if (!uid_room(u, h.bytes)) {

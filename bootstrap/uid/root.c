@@ -134,7 +134,8 @@ static gshmem_status_t allow_connections(struct uid *u)
                         (unsigned long long)limit.rlim_cur);
 }
 
-static gshmem_status_t broadcast(struct uid *u, uint32_t type, const void *payload, size_t bytes)
+static gshmem_status_t root_broadcast(struct uid *u, uint32_t type, const void *payload,
+                                      size_t bytes)
 {
     uint64_t deadline = stream_deadline(u->core.timeout_seconds);
 
@@ -163,7 +164,7 @@ static gshmem_status_t tell_hosts(struct uid *u)
     free(name);
     if (!u->base.n_hosts)
         return uid_root_end(u, GSHMEM_ERR_MEMORY, 0, "PE 0 is out of memory");
-    return broadcast(u, UID_HOSTS, u->host, (size_t)n * sizeof *u->host);
+    return root_broadcast(u, UID_HOSTS, u->host, (size_t)n * sizeof *u->host);
 }
 
 gshmem_status_t uid_root_open(struct uid *u)
@@ -198,7 +199,7 @@ static bool not_published(const struct uid *u, int pe)
     return u->blob_bytes[pe] == NOT_YET;
 }
 
-static gshmem_status_t take_frame(struct uid *u, int pe)
+static gshmem_status_t root_take_frame(struct uid *u, int pe)
 {
     struct uid_peer *p = &u->peer[pe];
     struct uid_header h;
@@ -231,7 +232,7 @@ static gshmem_status_t serve_pe(struct uid *u, int pe)
 
     switch (uid_root_receive(&u->peer[pe], u->base.n_pes)) {
     case UID_WHOLE:
-        return take_frame(u, pe);
+        return root_take_frame(u, pe);
     case UID_PART:
         return GSHMEM_OK;
     case UID_CLOSED:
@@ -246,7 +247,7 @@ static gshmem_status_t serve_pe(struct uid *u, int pe)
 }
 
 /* Waits until all PEs' blobs are there. polled and whose have room for all. */
-static gshmem_status_t collect(struct uid *u, struct pollfd *polled, int *whose)
+static gshmem_status_t root_collect(struct uid *u, struct pollfd *polled, int *whose)
 {
     uint64_t deadline = stream_deadline(u->core.timeout_seconds);
 
@@ -286,7 +287,7 @@ gshmem_status_t uid_root_fence(struct uid *u)
     if (!polled || !whose)
         status = uid_root_end(u, GSHMEM_ERR_MEMORY, 0, "PE 0 is out of memory");
     else
-        status = collect(u, polled, whose);
+        status = root_collect(u, polled, whose);
     free(polled);
     free(whose);
     if (status)
@@ -296,5 +297,5 @@ gshmem_status_t uid_root_fence(struct uid *u)
         return uid_root_end(u, GSHMEM_ERR_MEMORY, 0, "PE 0 is out of memory");
     uid_round_encode(u->told, u->round, u->blob_bytes, u->blob, n);
     uid_round_decode(u->told, bytes, u->round, u->offset, n);
-    return broadcast(u, UID_ROUND, u->told, bytes);
+    return root_broadcast(u, UID_ROUND, u->told, bytes);
 }

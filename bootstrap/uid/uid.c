@@ -55,7 +55,7 @@ static enum bootstrap_found uid_detect(const struct bootstrap_request *request, 
     return request->uid ? BOOTSTRAP_PRESENT : BOOTSTRAP_ABSENT;
 }
 
-static void release(struct uid *u)
+static void uid_release(struct uid *u)
 {
     for (int pe = 1; u->peer && pe < u->base.n_pes; pe++) {
         if (u->peer[pe].fd >= 0)
@@ -72,7 +72,7 @@ static void release(struct uid *u)
     free(u);
 }
 
-static gshmem_status_t prepare(struct uid *u, const struct bootstrap_request *request)
+static gshmem_status_t uid_prepare(struct uid *u, const struct bootstrap_request *request)
 {
     size_t n = (size_t)request->n_pes;
 
@@ -102,11 +102,11 @@ static gshmem_status_t uid_open(const struct bootstrap_request *request, struct 
     if (!u)
         return request->fail(GSHMEM_ERR_MEMORY, "start-up: out of memory");
     u->root_fd = -1;
-    gshmem_status_t status = prepare(u, request);
+    gshmem_status_t status = uid_prepare(u, request);
     if (!status)
         status = u->base.pe == 0 ? uid_root_open(u) : uid_join_open(u);
     if (status) {
-        release(u);
+        uid_release(u);
         return status;
     }
     *out = &u->base;
@@ -174,7 +174,7 @@ static void uid_abort(struct bootstrap *b, int status, const char *why)
 
 static void uid_close(struct bootstrap *b)
 {
-    release((struct uid *)b);
+    uid_release((struct uid *)b);
 }
 
 const struct bootstrap_ops bootstrap_uid = {

@@ -15,7 +15,7 @@ static unsigned kind_of(const struct cuda *c, cuda_address at)
 }
 
 /* Where the allocation that `at` is in ends. */
-static bool end_of(const struct cuda *c, cuda_address at, cuda_address *end)
+static bool buffer_end_of(const struct cuda *c, cuda_address at, cuda_address *end)
 {
     cuda_address start = 0;
     size_t bytes = 0;
@@ -39,7 +39,7 @@ static bool is_all(const struct cuda *c, cuda_address at, size_t bytes, unsigned
     for (; at < end; at = next) {
         if (kind_of(c, at) != kind)
             return false;
-        if (!end_of(c, at, &next))
+        if (!buffer_end_of(c, at, &next))
             return kind_of(c, end - 1) == kind;
     }
     return true;
@@ -158,7 +158,7 @@ gshmem_status_t cuda_export_range(struct device *base, const void *at, size_t by
 }
 
 /* A driver that does not say how it is takes the GPU for one that orders nothing. */
-static int ask(const struct cuda *c, enum cuda_attribute which)
+static int buffer_ask(const struct cuda *c, enum cuda_attribute which)
 {
     int value = 0;
 
@@ -167,9 +167,10 @@ static int ask(const struct cuda *c, enum cuda_attribute which)
 
 enum device_nic_order cuda_nic_order(const struct cuda *c)
 {
-    if (ask(c, CUDA_ATTRIBUTE_ORDERING) >= CUDA_ORDERED_ALL)
+    if (buffer_ask(c, CUDA_ATTRIBUTE_ORDERING) >= CUDA_ORDERED_ALL)
         return DEVICE_NIC_ORDERED;
-    return ask(c, CUDA_ATTRIBUTE_FLUSHES) & CUDA_FLUSHES_BY_HOST && cuda_driver_has(&c->driver, CUDA_NEWER_FLUSH)
+    return buffer_ask(c, CUDA_ATTRIBUTE_FLUSHES) & CUDA_FLUSHES_BY_HOST &&
+                   cuda_driver_has(&c->driver, CUDA_NEWER_FLUSH)
                ? DEVICE_NIC_FLUSHED
                : DEVICE_NIC_UNORDERED;
 }

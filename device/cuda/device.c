@@ -74,8 +74,8 @@ static bool number(const char *text, int *value)
 }
 
 /* Sets *gpu, and how it came to be chosen; or says why there is none to choose. */
-static bool choose(const struct cuda_driver *d, const struct device_config *config, int *gpus,
-                   cuda_gpu *gpu, char *why, size_t why_size)
+static bool device_choose(const struct cuda_driver *d, const struct device_config *config,
+                          int *gpus, cuda_gpu *gpu, char *why, size_t why_size)
 {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
     cuda_context current = NULL;
@@ -150,7 +150,7 @@ bool cuda_find_gpu_for(const struct cuda_driver *d, const struct device_config *
 {
     char how[160], text[160];
 
-    if (!choose(d, config, gpus, gpu, how, sizeof how)) {
+    if (!device_choose(d, config, gpus, gpu, how, sizeof how)) {
         snprintf(why, why_size, "%s", how);
         return false;
     }
@@ -161,7 +161,7 @@ bool cuda_find_gpu_for(const struct cuda_driver *d, const struct device_config *
     return true;
 }
 
-static bool usable(const struct device_config *config, char *why, size_t why_size)
+static bool device_usable(const struct device_config *config, char *why, size_t why_size)
 {
     struct cuda_driver d;
     cuda_gpu gpu;
@@ -199,7 +199,7 @@ static void tell_what_driver_lacks(const struct cuda *c)
     }
 }
 
-static gshmem_status_t begin(struct cuda *c)
+static gshmem_status_t device_begin(struct cuda *c)
 {
     const struct cuda_driver *d = &c->driver;
     struct cuda_uuid uuid;
@@ -249,7 +249,7 @@ static gshmem_status_t cuda_open(const struct device_config *config, struct devi
     if (!cuda_find_gpu_for(&c->driver, config, &c->gpus, &c->gpu, why, sizeof why))
         status = config->fail(GSHMEM_ERR_DEVICE, "cuda: %s", why);
     else
-        status = begin(c);
+        status = device_begin(c);
     if (status) {
         cuda_driver_close(&c->driver);
         free(c);
@@ -285,17 +285,17 @@ static const char *cuda_name(const struct device *base)
     return ((const struct cuda *)base)->text;
 }
 
-static gshmem_status_t enter(struct device *base)
+static gshmem_status_t device_enter(struct device *base)
 {
     return cuda_enter(cuda_of(base));
 }
 
-static void leave(struct device *base)
+static void device_leave(struct device *base)
 {
     cuda_leave(cuda_of(base));
 }
 
-static gshmem_status_t bind(struct device *base)
+static gshmem_status_t device_bind(struct device *base)
 {
     struct cuda *c = cuda_of(base);
     cuda_result result = c->driver.context_set(c->context);
@@ -305,8 +305,8 @@ static gshmem_status_t bind(struct device *base)
 
 /* ---- Copies ---- */
 
-static gshmem_status_t finish(struct cuda *c, cuda_result result, const char *what, const void *to,
-                              size_t bytes)
+static gshmem_status_t device_finish(struct cuda *c, cuda_result result, const char *what,
+                                     const void *to, size_t bytes)
 {
     if (!result)
         result = c->driver.stream_wait(c->stream);
@@ -315,7 +315,7 @@ static gshmem_status_t finish(struct cuda *c, cuda_result result, const char *wh
                   : GSHMEM_OK;
 }
 
-static gshmem_status_t copy(struct device *base, void *to, const void *from, size_t bytes)
+static gshmem_status_t device_copy(struct device *base, void *to, const void *from, size_t bytes)
 {
     struct cuda *c = cuda_of(base);
     gshmem_status_t status;
@@ -324,13 +324,13 @@ static gshmem_status_t copy(struct device *base, void *to, const void *from, siz
         return GSHMEM_OK;
     if ((status = cuda_enter(c)))
         return status;
-    return finish(c,
-                  c->driver.copy_async((cuda_address)(uintptr_t)to, (cuda_address)(uintptr_t)from,
-                                       bytes, c->stream),
-                  "copying", to, bytes);
+    return device_finish(c,
+                         c->driver.copy_async((cuda_address)(uintptr_t)to,
+                                              (cuda_address)(uintptr_t)from, bytes, c->stream),
+                         "copying", to, bytes);
 }
 
-static gshmem_status_t fill(struct device *base, void *at, int byte, size_t bytes)
+static gshmem_status_t device_fill(struct device *base, void *at, int byte, size_t bytes)
 {
     struct cuda *c = cuda_of(base);
     gshmem_status_t status;
@@ -339,16 +339,15 @@ static gshmem_status_t fill(struct device *base, void *at, int byte, size_t byte
         return GSHMEM_OK;
     if ((status = cuda_enter(c)))
         return status;
-    return finish(c,
-                  c->driver.fill_async((cuda_address)(uintptr_t)at, (unsigned char)byte, bytes,
-                                       c->stream),
-                  "filling", at, bytes);
+    return device_finish(
+        c, c->driver.fill_async((cuda_address)(uintptr_t)at, (unsigned char)byte, bytes, c->stream),
+        "filling", at, bytes);
 }
 
 /* ---- Small memory ---- */
 
 /* Shared memory is pinned, and mapped for the GPU: with unified addressing at the same address. */
-static cuda_result take(struct cuda *c, enum device_memory kind, size_t bytes, void **at)
+static cuda_result device_take(struct cuda *c, enum device_memory kind, size_t bytes, void **at)
 {
     cuda_address address = 0;
     cuda_result result;
@@ -362,7 +361,7 @@ static cuda_result take(struct cuda *c, enum device_memory kind, size_t bytes, v
     return result;
 }
 
-static void release(struct device *base, enum device_memory kind, void *at)
+static void device_release(struct device *base, enum device_memory kind, void *at)
 {
     struct cuda *c = cuda_of(base);
 
@@ -375,7 +374,7 @@ static void release(struct device *base, enum device_memory kind, void *at)
     cuda_leave(c);
 }
 
-static void *allocate(struct device *base, enum device_memory kind, size_t bytes)
+static void *device_allocate(struct device *base, enum device_memory kind, size_t bytes)
 {
     struct cuda *c = cuda_of(base);
     cuda_result result;
@@ -383,7 +382,7 @@ static void *allocate(struct device *base, enum device_memory kind, size_t bytes
 
     if (cuda_enter(c))
         return NULL;
-    result = take(c, kind, bytes, &at);
+    result = device_take(c, kind, bytes, &at);
     cuda_leave(c);
     if (result) {
         cuda_fail(c, result, "%zu KiB of %s memory on GPU %d", (bytes + 1023) >> 10,
@@ -392,8 +391,8 @@ static void *allocate(struct device *base, enum device_memory kind, size_t bytes
     }
     if (kind == DEVICE_MEMORY_SHARED)
         return memset(at, 0, bytes);
-    if (fill(base, at, 0, bytes)) {
-        release(base, kind, at);
+    if (device_fill(base, at, 0, bytes)) {
+        device_release(base, kind, at);
         return NULL;
     }
     return at;
@@ -401,8 +400,9 @@ static void *allocate(struct device *base, enum device_memory kind, size_t bytes
 
 /* What the driver calls in the order of a stream may neither wait nor call the driver: there are requests
  * in place of it. */
-static gshmem_status_t stream_call(struct device *base, void *stream, void (*function)(void *),
-                                   void *argument, void (*over)(void *))
+static gshmem_status_t device_stream_call(struct device *base, void *stream,
+                                          void (*function)(void *), void *argument,
+                                          void (*over)(void *))
 {
     struct cuda *c = cuda_of(base);
 
@@ -412,7 +412,7 @@ static gshmem_status_t stream_call(struct device *base, void *stream, void (*fun
     return c->config.fail(GSHMEM_ERR_UNSUPPORTED, "cuda: stream %p takes no calls of the CPU's", stream);
 }
 
-static bool stream_is_captured(struct device *base, void *stream)
+static bool device_stream_is_captured(struct device *base, void *stream)
 {
     struct cuda *c = cuda_of(base);
     int status = 0;
@@ -425,20 +425,20 @@ const struct device_ops gshmem_device = {
     .version = DEVICE_VERSION,
     .name = "cuda",
     .own_heap = true,
-    .usable = usable,
+    .usable = device_usable,
     .open = cuda_open,
     .close = cuda_close,
     .text = cuda_name,
-    .bind = bind,
-    .enter = enter,
-    .leave = leave,
-    .allocate = allocate,
-    .release = release,
-    .copy = copy,
+    .bind = device_bind,
+    .enter = device_enter,
+    .leave = device_leave,
+    .allocate = device_allocate,
+    .release = device_release,
+    .copy = device_copy,
     .owns = cuda_owns,
-    .fill = fill,
-    .stream_call = stream_call,
-    .stream_is_captured = stream_is_captured,
+    .fill = device_fill,
+    .stream_call = device_stream_call,
+    .stream_is_captured = device_stream_is_captured,
     .describe = cuda_describe,
     .heap_open = cuda_heap_open,
     .heap_grow = cuda_heap_grow,

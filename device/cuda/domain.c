@@ -44,7 +44,7 @@ static bool open_management(struct management *m)
 }
 
 /* A GPU that is alone with its host's has no domain, or one without a name. */
-static bool ask(const struct cuda *c, struct fabric_info *info)
+static bool domain_ask(const struct cuda *c, struct fabric_info *info)
 {
     static const unsigned char none[sizeof info->cluster];
     struct management m;
@@ -93,7 +93,7 @@ void cuda_find_domain(struct cuda *c)
     struct fabric_info info = {.status = 0};
 
     if (!c->config.domain || c->share == SHARE_IPC || !cuda_has(c, CUDA_ATTRIBUTE_VMM) ||
-        !cuda_has(c, CUDA_ATTRIBUTE_FABRIC) || !ask(c, &info))
+        !cuda_has(c, CUDA_ATTRIBUTE_FABRIC) || !domain_ask(c, &info))
         return;
     c->domain.member = true;
     if (cuda_enter(c))

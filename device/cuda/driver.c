@@ -97,7 +97,7 @@ static bool new_enough(const struct cuda_driver *d, char *why, size_t why_size)
     return true;
 }
 
-static bool start(struct cuda_driver *d, char *why, size_t why_size)
+static bool driver_start(struct cuda_driver *d, char *why, size_t why_size)
 {
     const char *missing;
     cuda_result result;
@@ -128,7 +128,7 @@ bool cuda_driver_open(struct cuda_driver *d, char *why, size_t why_size)
         snprintf(why, why_size, "there is no NVIDIA driver (%s): install one, or in a container mount it", dlerror());
         return false;
     }
-    if (start(d, why, why_size))
+    if (driver_start(d, why, why_size))
         return true;
     cuda_driver_close(d);
     return false;

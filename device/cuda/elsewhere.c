@@ -47,7 +47,7 @@ static gshmem_status_t open_gpu(const struct cuda *c, struct cuda_elsewhere *e)
 }
 
 /* NULL after a logged failure. */
-static struct cuda_elsewhere *find_gpu(struct cuda *c, cuda_gpu gpu)
+static struct cuda_elsewhere *elsewhere_find_gpu(struct cuda *c, cuda_gpu gpu)
 {
     struct cuda_elsewhere *e = c->work.elsewhere;
 
@@ -73,8 +73,8 @@ static struct cuda_elsewhere *find_gpu(struct cuda *c, cuda_gpu gpu)
 }
 
 /* With its context current. */
-static gshmem_status_t launch(const struct cuda *c, const struct cuda_elsewhere *e,
-                              const struct device_request *r, cuda_event before)
+static gshmem_status_t elsewhere_launch(const struct cuda *c, const struct cuda_elsewhere *e,
+                                        const struct device_request *r, cuda_event before)
 {
     gshmem_status_t status;
     cuda_result result;
@@ -90,7 +90,7 @@ static gshmem_status_t launch(const struct cuda *c, const struct cuda_elsewhere 
 gshmem_status_t cuda_update_elsewhere(struct cuda *c, cuda_gpu gpu, const struct device_request *r,
                                       cuda_event before)
 {
-    struct cuda_elsewhere *e = find_gpu(c, gpu);
+    struct cuda_elsewhere *e = elsewhere_find_gpu(c, gpu);
     gshmem_status_t status;
     cuda_result result;
 
@@ -98,7 +98,7 @@ gshmem_status_t cuda_update_elsewhere(struct cuda *c, cuda_gpu gpu, const struct
         return GSHMEM_ERR_DEVICE;
     if ((status = cuda_enter_context(c, e->context, gpu)))
         return status;
-    status = launch(c, e, r, before);
+    status = elsewhere_launch(c, e, r, before);
     cuda_leave(c);
     if (status)
         return status;

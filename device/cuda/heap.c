@@ -174,7 +174,7 @@ static bool find_owner(const struct cuda *c, const struct device_card *card, str
     return false;
 }
 
-static gshmem_status_t reserve(struct cuda *c, struct heap *h, uint64_t window)
+static gshmem_status_t heap_reserve(struct cuda *c, struct heap *h, uint64_t window)
 {
     cuda_result result = c->driver.reserve(&h->base, h->limit + window, 0, 0, 0);
 
@@ -231,7 +231,7 @@ gshmem_status_t cuda_heap_open(struct device *base, const struct device_card *ca
         free(h);
         return GSHMEM_OK;
     }
-    if (c->share != SHARE_IPC && (status = reserve(c, h, window))) {
+    if (c->share != SHARE_IPC && (status = heap_reserve(c, h, window))) {
         free(h);
         return status;
     }
@@ -255,7 +255,7 @@ gshmem_status_t cuda_heap_open_remote(struct device *base, const struct device_c
     if (!(h = calloc(1, sizeof *h)))
         return c->config.fail(GSHMEM_ERR_MEMORY, "cuda: out of memory");
     *h = (struct heap){.remote = true, .gpu = -1, .reader = c->gpu, .limit = limit};
-    if ((status = reserve(c, h, window))) {
+    if ((status = heap_reserve(c, h, window))) {
         free(h);
         return status;
     }
@@ -496,7 +496,7 @@ uint64_t cuda_heap_piece(struct device *base, const struct device_heap_map *map,
 
 /* ---- And back ---- */
 
-static void give_back(struct cuda *c, struct heap *h, const struct piece *p)
+static void heap_give_back(struct cuda *c, struct heap *h, const struct piece *p)
 {
     cuda_result result;
 
@@ -521,7 +521,7 @@ uint64_t cuda_heap_shrink(struct device *base, struct device_heap_map *map, uint
     cuda_work_await_forgotten(c);
     while (h->pieces && h->piece[h->pieces - 1].offset >= bytes) {
         const struct piece *last = &h->piece[--h->pieces];
-        give_back(c, h, last);
+        heap_give_back(c, h, last);
         h->mapped = last->offset;
     }
     cuda_leave(c);

@@ -62,7 +62,7 @@ gshmem_status_t cuda_kernel_load(const struct cuda *c, cuda_gpu gpu, struct cuda
     return GSHMEM_OK;
 }
 
-static gshmem_status_t serve(struct cuda *c)
+static gshmem_status_t kernel_serve(struct cuda *c)
 {
     gshmem_status_t status;
 
@@ -75,7 +75,7 @@ static gshmem_status_t serve(struct cuda *c)
 }
 
 /* Two locks: to serve calls the core, which may wait for a proxy that needs the kernel loaded. */
-static gshmem_status_t prepare(struct cuda *c, bool job)
+static gshmem_status_t kernel_prepare(struct cuda *c, bool job)
 {
     struct cuda_kernel *k = &c->kernel;
     gshmem_status_t status = GSHMEM_OK;
@@ -88,14 +88,14 @@ static gshmem_status_t prepare(struct cuda *c, bool job)
         return status;
     pthread_mutex_lock(&k->serve_lock);
     if (!k->serves)
-        status = serve(c);
+        status = kernel_serve(c);
     pthread_mutex_unlock(&k->serve_lock);
     return status;
 }
 
 gshmem_status_t cuda_kernel_open(struct cuda *c)
 {
-    return image ? prepare(c, false) : GSHMEM_OK;
+    return image ? kernel_prepare(c, false) : GSHMEM_OK;
 }
 
 void cuda_kernel_close(struct cuda *c)
@@ -174,7 +174,7 @@ gshmem_status_t cuda_kernel_launch_code(const struct cuda *c, cuda_gpu gpu, cons
 gshmem_status_t cuda_kernel_launch(struct cuda *c, const struct device_request *r,
                                    cuda_stream stream)
 {
-    gshmem_status_t status = prepare(c, r->call != DEVICE_UPDATE);
+    gshmem_status_t status = kernel_prepare(c, r->call != DEVICE_UPDATE);
 
     return status ? status : cuda_kernel_launch_code(c, c->gpu, &c->kernel.code, r, stream);
 }

@@ -77,7 +77,8 @@ static struct part *add_part(struct multicast *m, uint64_t offset, uint64_t byte
     return &more[m->parts];
 }
 
-static gshmem_status_t create(struct cuda *c, const struct cuda_multicast *what, cuda_piece *object)
+static gshmem_status_t multicast_create(struct cuda *c, const struct cuda_multicast *what,
+                                        cuda_piece *object)
 {
     cuda_result result;
     size_t step = 0;
@@ -109,7 +110,7 @@ gshmem_status_t cuda_multicast_offer(struct device *base, struct device_multicas
 
     if (status)
         return status;
-    if (!(status = create(c, &what, &p->object))) {
+    if (!(status = multicast_create(c, &what, &p->object))) {
         if ((result = cuda_export(c, p->object, piece))) {
             status = without(c, result, "making a multicast object known to other processes by %s",
                              cuda_share_name(c->share));
@@ -194,7 +195,7 @@ gshmem_status_t cuda_multicast_bind(struct device *base, struct device_multicast
 
 /* ---- And back ---- */
 
-static void give_back(struct cuda *c, struct multicast *m, struct part *p)
+static void multicast_give_back(struct cuda *c, struct multicast *m, struct part *p)
 {
     cuda_result result = CUDA_OK, one;
 
@@ -217,7 +218,7 @@ void cuda_multicast_shrink(struct device *base, struct device_multicast *map, ui
     if (!m->parts || m->part[m->parts - 1].offset < bytes || cuda_enter(c))
         return;
     while (m->parts && m->part[m->parts - 1].offset >= bytes)
-        give_back(c, m, &m->part[--m->parts]);
+        multicast_give_back(c, m, &m->part[--m->parts]);
     cuda_leave(c);
 }
 

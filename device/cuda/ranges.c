@@ -17,7 +17,7 @@ static void make_domain(void)
     domain = nvtxDomainCreateA("GSHMEM");
 }
 
-static void begin(const char *name)
+static void ranges_begin(const char *name)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     const nvtxEventAttributes_t range = {
@@ -31,9 +31,9 @@ static void begin(const char *name)
     nvtxDomainRangePushEx(domain, &range);
 }
 
-static void end(void)
+static void ranges_end(void)
 {
     nvtxDomainRangePop(domain);
 }
 
-const struct device_ranges gshmem_ranges = {begin, end};
+const struct device_ranges gshmem_ranges = {ranges_begin, ranges_end};

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-__attribute__((format(printf, 4, 5))) static void find(struct device_report *r, const char *name,
-                                                       bool has, const char *format, ...)
+__attribute__((format(printf, 4, 5))) static void
+report_find(struct device_report *r, const char *name, bool has, const char *format, ...)
 {
     struct device_finding *f = &r->finding[r->n];
     va_list args;
@@ -27,16 +27,18 @@ static void find_share(const struct cuda *c, struct device_report *r)
     bool vmm = cuda_has(c, CUDA_ATTRIBUTE_VMM), fd = vmm && cuda_has(c, CUDA_ATTRIBUTE_DESCRIPTORS);
     bool fabric = vmm && cuda_has(c, CUDA_ATTRIBUTE_FABRIC);
 
-    find(r, "heap grows", fd || fabric, "%s",
-         fd ? "pieces go to other PEs of the host as descriptors"
-         : fabric
-             ? "pieces go to other PEs of the host as fabric handles"
-             : "this GPU and driver have no virtual memory management: the heap has its full size "
-               "from the start (GSHMEM_HEAP_MAX) and goes by CUDA IPC");
-    find(r, "fabric handles", fabric, "%s",
-         fabric
-             ? "PEs of other hosts in the same NVLink domain map this heap by them (GSHMEM_CUDA_DOMAIN)"
-             : "not offered (they take GPUs of one NVLink domain, and the IMEX service running)");
+    report_find(
+        r, "heap grows", fd || fabric, "%s",
+        fd ? "pieces go to other PEs of the host as descriptors"
+        : fabric
+            ? "pieces go to other PEs of the host as fabric handles"
+            : "this GPU and driver have no virtual memory management: the heap has its full size "
+              "from the start (GSHMEM_HEAP_MAX) and goes by CUDA IPC");
+    report_find(
+        r, "fabric handles", fabric, "%s",
+        fabric ? "PEs of other hosts in the same NVLink domain map this heap by them "
+                 "(GSHMEM_CUDA_DOMAIN)"
+               : "not offered (they take GPUs of one NVLink domain, and the IMEX service running)");
 }
 
 /* Which of the other GPUs this one reaches, and which not. */
@@ -54,15 +56,17 @@ static void find_peers(const struct cuda *c, struct device_report *r)
         snprintf(list + used, sizeof yes - used, " %d", gpu);
     }
     if (c->gpus == 1)
-        find(r, "peer access", false, "there is one GPU here; PEs that share it reach each other");
+        report_find(r, "peer access", false,
+                    "there is one GPU here; PEs that share it reach each other");
     else if (no[0])
-        find(r, "peer access", false,
-             "not to GPU%s: copies of the CPU's go there, kernels go through the proxy (nvidia-smi "
-             "topo "
-             "-p2p r says why; an IOMMU or ACS may be in the way)",
-             no);
+        report_find(
+            r, "peer access", false,
+            "not to GPU%s: copies of the CPU's go there, kernels go through the proxy (nvidia-smi "
+            "topo "
+            "-p2p r says why; an IOMMU or ACS may be in the way)",
+            no);
     else
-        find(r, "peer access", true, "to GPU%s: kernels load and store there", yes);
+        report_find(r, "peer access", true, "to GPU%s: kernels load and store there", yes);
 }
 
 static void find_order(const struct cuda *c, struct device_report *r)
@@ -76,7 +80,7 @@ static void find_order(const struct cuda *c, struct device_report *r)
     };
 
     r->nic_order = cuda_nic_order(c);
-    find(r, "NIC writes", r->nic_order == DEVICE_NIC_ORDERED, "%s", texts[r->nic_order]);
+    report_find(r, "NIC writes", r->nic_order == DEVICE_NIC_ORDERED, "%s", texts[r->nic_order]);
 }
 
 static void find_rest(const struct cuda *c, struct device_report *r)
@@ -84,23 +88,26 @@ static void find_rest(const struct cuda *c, struct device_report *r)
     bool multicast = cuda_has(c, CUDA_ATTRIBUTE_MULTICAST);
     bool known = cuda_driver_has(&c->driver, CUDA_NEWER_MULTICAST);
 
-    find(r, "multicast", multicast && known && c->config.multicast, "%s",
-         !known ? "this driver knows none: update it to one for CUDA 12.1 or newer"
-         : !multicast
-             ? "no NVSwitch with multicast (sm_90 or newer; is the fabric manager running?): "
-               "collectives store to each PE"
-         : c->config.multicast
-             ? "for teams of PEs on GPUs of their own (GSHMEM_CUDA_MULTICAST=off: not)"
-             : "GSHMEM_CUDA_MULTICAST=off");
+    report_find(
+        r, "multicast", multicast && known && c->config.multicast, "%s",
+        !known ? "this driver knows none: update it to one for CUDA 12.1 or newer"
+        : !multicast
+            ? "no NVSwitch with multicast (sm_90 or newer; is the fabric manager running?): "
+              "collectives store to each PE"
+        : c->config.multicast
+            ? "for teams of PEs on GPUs of their own (GSHMEM_CUDA_MULTICAST=off: not)"
+            : "GSHMEM_CUDA_MULTICAST=off");
     r->dma_buf = cuda_has(c, CUDA_ATTRIBUTE_DMA_BUF) && cuda_driver_has(&c->driver, CUDA_NEWER_EXPORT);
-    find(r, "dma-buf", r->dma_buf, "%s",
-         r->dma_buf ? "NICs can be given this GPU's memory"
+    report_find(r, "dma-buf", r->dma_buf, "%s",
+                r->dma_buf
+                    ? "NICs can be given this GPU's memory"
                     : "not exported (it takes the driver's open kernel modules, and CUDA 11.7)");
     find_order(c, r);
     if (!cuda_has(c, CUDA_ATTRIBUTE_REGISTERED_IN_PLACE))
-        find(r, "host buffers", false,
-             "kernels do not see registered host memory at its own address: pass them memory of "
-             "cudaMallocHost");
+        report_find(
+            r, "host buffers", false,
+            "kernels do not see registered host memory at its own address: pass them memory of "
+            "cudaMallocHost");
 }
 
 void cuda_report(const struct device_config *config, struct device_report *r)

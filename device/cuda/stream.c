@@ -75,7 +75,8 @@ static gshmem_status_t launch_in_order(struct cuda *c, const struct device_reque
     return GSHMEM_OK;
 }
 
-static gshmem_status_t launch(struct cuda *c, const struct device_request *r, cuda_stream stream)
+static gshmem_status_t stream_launch(struct cuda *c, const struct device_request *r,
+                                     cuda_stream stream)
 {
     gshmem_status_t status;
 
@@ -95,7 +96,7 @@ gshmem_status_t cuda_stream_request(struct device *base, void *stream,
 
     if ((status = cuda_enter(c)))
         return status;
-    status = launch(c, r, stream);
+    status = stream_launch(c, r, stream);
     cuda_leave(c);
     return status;
 }
@@ -182,7 +183,7 @@ static gshmem_status_t begin_errand(struct cuda *c, struct cuda_errand *e,
     cuda_result result;
 
     mine.answer = (uintptr_t)e->answer;
-    if ((status = launch(c, &mine, e->stream)))
+    if ((status = stream_launch(c, &mine, e->stream)))
         return status;
     result = c->driver.event_record(e->event, e->stream);
     return result ? cuda_fail(c, result, "an event on GPU %d", c->gpu) : GSHMEM_OK;

@@ -26,7 +26,8 @@ static bool find_mapping(const struct cuda *c, cuda_address at, cuda_address *st
 }
 
 /* Pieces are mapped as a whole, so that what is lent has to be whole pieces. */
-static gshmem_status_t find_piece(const struct cuda *c, cuda_address at, uint64_t most, size_t *bytes)
+static gshmem_status_t window_find_piece(const struct cuda *c, cuda_address at, uint64_t most,
+                                         size_t *bytes)
 {
     cuda_address start = 0;
 
@@ -73,8 +74,8 @@ static gshmem_status_t check_piece(struct cuda *c, cuda_piece piece, cuda_addres
     return GSHMEM_OK;
 }
 
-static gshmem_status_t take(struct cuda *c, struct heap *h, cuda_address at, size_t bytes,
-                            struct device_piece *out)
+static gshmem_status_t device_cuda_window_take(struct cuda *c, struct heap *h, cuda_address at,
+                                               size_t bytes, struct device_piece *out)
 {
     gshmem_status_t status;
     cuda_result result;
@@ -115,7 +116,8 @@ gshmem_status_t cuda_window_take(struct device *base, struct device_heap_map *ma
     if ((status = cuda_enter(c)))
         return status;
     *out = (struct device_piece){.offset = offset, .fd = -1};
-    if (!(status = find_piece(c, first, most, &bytes)) && !(status = take(c, h, first, bytes, out))) {
+    if (!(status = window_find_piece(c, first, most, &bytes)) &&
+        !(status = device_cuda_window_take(c, h, first, bytes, out))) {
         out->bytes = bytes;
         h->lent[h->lents++] = (struct piece){offset, bytes};
     }

@@ -89,7 +89,7 @@ bool cuda_copy_done(struct device *base, uint64_t ticket, gshmem_status_t *statu
 
 /* ---- Updates: a ticket is the number of a place for an answer, and one more ---- */
 
-static uint64_t now_ns(void)
+static uint64_t work_now_ns(void)
 {
     struct timespec t;
 
@@ -160,7 +160,7 @@ gshmem_status_t cuda_update_start(struct device *base, const struct device_updat
         struct cuda_updating *place = &w->updating[mine];
         place->gpu = cuda_heap_reader(c, r.dest);
         place->at = r.dest;
-        place->begun = now_ns();
+        place->begun = work_now_ns();
         r.answer = (uintptr_t)&w->answer[mine];
         if (!(status = launch_update(c, &r, place))) {
             w->answers_free &= ~(UINT64_C(1) << mine);
@@ -175,7 +175,7 @@ gshmem_status_t cuda_update_start(struct device *base, const struct device_updat
 /* Nothing that waits in here can make room; it can be said, once. */
 static void warn_of_long_wait(struct cuda *c, const struct cuda_updating *u)
 {
-    if (now_ns() - u->begun < c->config.patience * UINT64_C(1000000000) ||
+    if (work_now_ns() - u->begun < c->config.patience * UINT64_C(1000000000) ||
         __atomic_exchange_n(&c->work.warned, true, __ATOMIC_RELAXED))
         return;
     c->config.warn("cuda: an update at %#llx has been waiting for %u s for GPU %d: a kernel of one block "
@@ -239,14 +239,14 @@ enum { SPIN_NS = 200 * 1000, NAP_NS = 20 * 1000 };
 gshmem_status_t cuda_update(struct device *base, const struct device_update *u, uint64_t *old)
 {
     const struct timespec nap = {.tv_nsec = NAP_NS};
-    const uint64_t begun = now_ns();
+    const uint64_t begun = work_now_ns();
     gshmem_status_t status;
     uint64_t ticket;
 
     while (!(status = cuda_update_start(base, u, &ticket)) && !ticket)
         nanosleep(&nap, NULL);
     while (!status && !cuda_update_done(base, ticket, old, &status)) {
-        if (now_ns() - begun >= SPIN_NS)
+        if (work_now_ns() - begun >= SPIN_NS)
             nanosleep(&nap, NULL);
     }
     return status;

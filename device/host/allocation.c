@@ -30,14 +30,14 @@ static struct {
 
 static char freed; /* what a slot that is free again points to */
 
-static size_t place_of(const void *at)
+static size_t allocation_place_of(const void *at)
 {
     return (size_t)(((uintptr_t)at / ALIGNMENT) * 0x9e3779b97f4a7c15u >> 20) & (table.room - 1);
 }
 
-static void insert(struct allocation a)
+static void allocation_insert(struct allocation a)
 {
-    size_t i = place_of(a.at);
+    size_t i = allocation_place_of(a.at);
 
     while (table.slots[i].at)
         i = (i + 1) & (table.room - 1);
@@ -45,7 +45,7 @@ static void insert(struct allocation a)
     table.used++;
 }
 
-static bool grow(void)
+static bool allocation_grow(void)
 {
     struct allocation *old = table.slots;
     size_t old_room = table.room, live = 0;
@@ -63,7 +63,7 @@ static bool grow(void)
     table.used = 0;
     for (size_t i = 0; i < old_room; i++) {
         if (old[i].at && old[i].at != &freed)
-            insert(old[i]);
+            allocation_insert(old[i]);
     }
     free(old);
     return true;
@@ -71,14 +71,14 @@ static bool grow(void)
 
 static bool remember_locked(struct allocation a)
 {
-    bool ok = 2 * table.used < table.room || grow();
+    bool ok = 2 * table.used < table.room || allocation_grow();
 
     if (ok)
-        insert(a);
+        allocation_insert(a);
     return ok;
 }
 
-static bool remember(void *at, size_t bytes, enum cudaMemoryType type)
+static bool allocation_remember(void *at, size_t bytes, enum cudaMemoryType type)
 {
     pthread_mutex_lock(&table.lock);
     bool ok = remember_locked((struct allocation){at, bytes, type, false, device_current()});
@@ -86,12 +86,12 @@ static bool remember(void *at, size_t bytes, enum cudaMemoryType type)
     return ok;
 }
 
-static bool forget(void *at, bool host, bool registered)
+static bool allocation_forget(void *at, bool host, bool registered)
 {
     bool found = false;
 
     pthread_mutex_lock(&table.lock);
-    for (size_t i = table.room ? place_of(at) : 0; table.room && table.slots[i].at;
+    for (size_t i = table.room ? allocation_place_of(at) : 0; table.room && table.slots[i].at;
          i = (i + 1) & (table.room - 1)) {
         if (table.slots[i].at == at && (table.slots[i].type == cudaMemoryTypeHost) == host &&
             table.slots[i].registered == registered) {
@@ -130,7 +130,7 @@ static bool is_symmetric(const void *pointer)
     return false;
 }
 
-static bool look_up(const void *pointer, struct allocation *found)
+static bool allocation_look_up(const void *pointer, struct allocation *found)
 {
     pthread_mutex_lock(&table.lock);
     const struct allocation *a = find_any(pointer, 1);
@@ -145,7 +145,7 @@ static bool look_up(const void *pointer, struct allocation *found)
     return true;
 }
 
-static cudaError_t allocate(void **pointer, size_t bytes, enum cudaMemoryType type)
+static cudaError_t allocation_allocate(void **pointer, size_t bytes, enum cudaMemoryType type)
 {
     void *p = NULL;
 
@@ -159,7 +159,7 @@ static cudaError_t allocate(void **pointer, size_t bytes, enum cudaMemoryType ty
     }
     if (posix_memalign(&p, ALIGNMENT, bytes) != 0)
         return report_error(cudaErrorMemoryAllocation);
-    if (!remember(p, bytes, type)) {
+    if (!allocation_remember(p, bytes, type)) {
         free(p);
         return report_error(cudaErrorMemoryAllocation);
     }
@@ -168,14 +168,14 @@ static cudaError_t allocate(void **pointer, size_t bytes, enum cudaMemoryType ty
 }
 
 /* Freeing waits for the device, as on a GPU: a kernel may use it still. */
-static cudaError_t release(void *pointer, bool host)
+static cudaError_t allocation_release(void *pointer, bool host)
 {
     if (!pointer)
         return cudaSuccess;
     if (!work_may_wait())
         return report_error(cudaErrorNotPermitted);
     cudaError_t error = work_wait_all();
-    if (!forget(pointer, host, false))
+    if (!allocation_forget(pointer, host, false))
         return report_error(cudaErrorInvalidValue);
     free(pointer);
     return report_error(error);
@@ -183,7 +183,7 @@ static cudaError_t release(void *pointer, bool host)
 
 cudaError_t cudaMalloc(void **pointer, size_t bytes)
 {
-    return allocate(pointer, bytes, cudaMemoryTypeDevice);
+    return allocation_allocate(pointer, bytes, cudaMemoryTypeDevice);
 }
 
 cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height)
@@ -201,13 +201,13 @@ cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t 
 cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned flags)
 {
     (void)flags;
-    return allocate(pointer, bytes, cudaMemoryTypeManaged);
+    return allocation_allocate(pointer, bytes, cudaMemoryTypeManaged);
 }
 
 cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned flags)
 {
     (void)flags;
-    return allocate(pointer, bytes, cudaMemoryTypeHost);
+    return allocation_allocate(pointer, bytes, cudaMemoryTypeHost);
 }
 
 cudaError_t cudaMallocHost(void **pointer, size_t bytes)
@@ -217,12 +217,12 @@ cudaError_t cudaMallocHost(void **pointer, size_t bytes)
 
 cudaError_t cudaFree(void *pointer)
 {
-    return release(pointer, false);
+    return allocation_release(pointer, false);
 }
 
 cudaError_t cudaFreeHost(void *pointer)
 {
-    return release(pointer, true);
+    return allocation_release(pointer, true);
 }
 
 cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream)
@@ -237,7 +237,7 @@ cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream)
 
 static void free_later(void *pointer)
 {
-    if (forget(pointer, false, false))
+    if (allocation_forget(pointer, false, false))
         free(pointer);
 }
 
@@ -276,7 +276,8 @@ cudaError_t cudaHostUnregister(void *pointer)
 {
     if (!pointer)
         return report_error(cudaErrorInvalidValue);
-    return report_error(forget(pointer, true, true) ? device_error() : cudaErrorHostMemoryNotRegistered);
+    return report_error(allocation_forget(pointer, true, true) ? device_error()
+                                                               : cudaErrorHostMemoryNotRegistered);
 }
 
 cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned flags)
@@ -295,7 +296,7 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, c
         return report_error(cudaErrorInvalidValue);
     if (device_error())
         return report_error(device_error());
-    bool known = look_up(pointer, &a);
+    bool known = allocation_look_up(pointer, &a);
     *attributes = (struct cudaPointerAttributes){
         .type = a.type,
         .device = a.device,
@@ -331,7 +332,7 @@ static bool stage(struct work *w)
 }
 
 /* staged: `from` may change when the call has returned; then this waits if it is more than a little. */
-static cudaError_t move(struct rows r, cudaStream_t handle, bool wait, bool staged)
+static cudaError_t allocation_move(struct rows r, cudaStream_t handle, bool wait, bool staged)
 {
     struct CUstream_st *stream = stream_find(handle);
     bool empty = !r.width || !r.height;
@@ -372,14 +373,14 @@ static bool pageable(const void *host)
 {
     struct allocation a;
 
-    return !look_up(host, &a);
+    return !allocation_look_up(host, &a);
 }
 
 static bool is_host(const void *at)
 {
     struct allocation a;
 
-    return !look_up(at, &a) || a.type == cudaMemoryTypeHost;
+    return !allocation_look_up(at, &a) || a.type == cudaMemoryTypeHost;
 }
 
 /* Whether the call returns when the copy is done: to memory that its owner may look at, and from host memory to
@@ -398,35 +399,36 @@ static bool copy_waits(const struct rows *r, enum cudaMemcpyKind kind)
     }
 }
 
-static cudaError_t copy(struct rows r, enum cudaMemcpyKind kind, cudaStream_t stream, bool wait)
+static cudaError_t allocation_copy(struct rows r, enum cudaMemcpyKind kind, cudaStream_t stream,
+                                   bool wait)
 {
     if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault)
         return report_error(cudaErrorInvalidMemcpyDirection);
     if (!r.from && r.width && r.height)
         return report_error(cudaErrorInvalidValue);
-    return move(r, stream, wait || copy_waits(&r, kind),
-                (kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDefault) && pageable(r.from));
+    return allocation_move(r, stream, wait || copy_waits(&r, kind),
+                           (kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDefault) &&
+                               pageable(r.from));
 }
 
 /* Of memory that the host can look at a fill is done when the call returns. */
-static cudaError_t fill(struct rows r)
+static cudaError_t allocation_fill(struct rows r)
 {
     struct allocation a;
 
-    return move(r, NULL, !look_up(r.to, &a) || a.type != cudaMemoryTypeDevice, false);
+    return allocation_move(r, NULL, !allocation_look_up(r.to, &a) || a.type != cudaMemoryTypeDevice,
+                           false);
 }
 
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
 {
-    return copy((struct rows){to, from, 0, bytes, bytes, bytes, 1}, kind, NULL,
-                true);
+    return allocation_copy((struct rows){to, from, 0, bytes, bytes, bytes, 1}, kind, NULL, true);
 }
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
                             cudaStream_t stream)
 {
-    return copy((struct rows){to, from, 0, bytes, bytes, bytes, 1}, kind, stream,
-                false);
+    return allocation_copy((struct rows){to, from, 0, bytes, bytes, bytes, 1}, kind, stream, false);
 }
 
 cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t bytes)
@@ -447,29 +449,32 @@ cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int f
 cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch,
                          size_t width, size_t height, enum cudaMemcpyKind kind)
 {
-    return copy((struct rows){to, from, 0, to_pitch, from_pitch, width, height}, kind, NULL, true);
+    return allocation_copy((struct rows){to, from, 0, to_pitch, from_pitch, width, height}, kind,
+                           NULL, true);
 }
 
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
                               size_t width, size_t height, enum cudaMemcpyKind kind,
                               cudaStream_t stream)
 {
-    return copy((struct rows){to, from, 0, to_pitch, from_pitch, width, height}, kind, stream,
-                false);
+    return allocation_copy((struct rows){to, from, 0, to_pitch, from_pitch, width, height}, kind,
+                           stream, false);
 }
 
 cudaError_t cudaMemset(void *to, int value, size_t bytes)
 {
-    return fill((struct rows){.to = to, .value = value, .to_pitch = bytes, .width = bytes, .height = 1});
+    return allocation_fill(
+        (struct rows){.to = to, .value = value, .to_pitch = bytes, .width = bytes, .height = 1});
 }
 
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
 {
-    return move((struct rows){.to = to, .value = value, .to_pitch = bytes, .width = bytes, .height = 1}, stream,
-                false, false);
+    return allocation_move(
+        (struct rows){.to = to, .value = value, .to_pitch = bytes, .width = bytes, .height = 1},
+        stream, false, false);
 }
 
 cudaError_t cudaMemset2D(void *to, size_t pitch, int value, size_t width, size_t height)
 {
-    return fill((struct rows){to, NULL, value, pitch, 0, width, height});
+    return allocation_fill((struct rows){to, NULL, value, pitch, 0, width, height});
 }

@@ -10,7 +10,7 @@
 #include "device/host/sanitizer.h"
 
 /* waiting: how many there are beside the caller. */
-__attribute__((noinline)) static void complete(struct block *b, unsigned waiting)
+__attribute__((noinline)) static void barrier_complete(struct block *b, unsigned waiting)
 {
     if (waiting)
         threads_ready(b->waiting, b->waiting_last, waiting);
@@ -68,7 +68,7 @@ static inline void wait_there(struct thread *self, const char *file, int line)
 }
 
 /* Comes to the barrier and waits there, unless it is the last to come: then true. */
-static bool arrive(struct thread *self, const char *file, int line)
+static bool barrier_arrive(struct thread *self, const char *file, int line)
 {
     struct block *b = self->block;
 
@@ -91,8 +91,8 @@ __attribute__((noinline)) static void meet_traced(struct thread *self, const cha
     char *clock = clock_of(self->block);
 
     order_release(clock);
-    if (arrive(self, file, line))
-        complete(self->block, self->block->arrived - 1);
+    if (barrier_arrive(self, file, line))
+        barrier_complete(self->block, self->block->arrived - 1);
     order_acquire(clock);
     order_acquire(&fence_clock);
 }
@@ -112,7 +112,7 @@ int gshmem_host_barrier_block(enum gshmem_host_barrier kind, int predicate, cons
     if (!same_place(b, file, line) || under_tsan())
         meet_traced(self, file, line);
     else if (++b->arrived == b->live)
-        complete(b, b->arrived - 1);
+        barrier_complete(b, b->arrived - 1);
     else
         wait_there(self, file, line);
     return kind == GSHMEM_HOST_BARRIER ? 0 : result(worker_here->self->block, kind);
@@ -130,13 +130,13 @@ int gshmem_host_once_block(int (*work)(void *), void *argument, const char *file
 
     order_release(clock);
     b->once = true;
-    bool last = arrive(self, file, line);
+    bool last = barrier_arrive(self, file, line);
     order_acquire(clock);
     order_acquire(&fence_clock);
     if (last || b->worker == self) {
         b->result_once = work(argument);
         order_release(clock);
-        complete(b, b->arrived - 1);
+        barrier_complete(b, b->arrived - 1);
     }
     return b->result_once;
 }
@@ -146,7 +146,7 @@ void barrier_thread_ended(struct block *b)
     if (!b->arrived || b->arrived != b->live)
         return;
     if (!b->once) {
-        complete(b, b->arrived);
+        barrier_complete(b, b->arrived);
         return;
     }
     b->worker = b->waiting;

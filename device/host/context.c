@@ -146,7 +146,7 @@ static void start(unsigned entry_high, unsigned entry_low, unsigned high, unsign
     entry((void *)(((uintptr_t)high << 16 << 16) | low));
 }
 
-static void prepare(struct stack *stack, void (*entry)(void *), void *argument)
+static void host_context_prepare(struct stack *stack, void (*entry)(void *), void *argument)
 {
     uintptr_t e = (uintptr_t)entry, a = (uintptr_t)argument;
 
@@ -165,7 +165,7 @@ static void switch_registers(struct stack *from, struct stack *to)
 
 #else
 
-/* What a prepared stack returns into: calls entry(argument), both put there by prepare(). */
+/* What a prepared stack returns into: calls entry(argument), both put there by host_context_prepare(). */
 void gshmem_host_start_context(void) __attribute__((visibility("hidden")));
 
 #if defined(__x86_64__)
@@ -263,7 +263,7 @@ __asm__(".text\n"
 
 #endif
 
-static void prepare(struct stack *stack, void (*entry)(void *), void *argument)
+static void host_context_prepare(struct stack *stack, void (*entry)(void *), void *argument)
 {
     uintptr_t top = ((uintptr_t)stack->low + stack->size) & ~(uintptr_t)63;
     void **saved = (void **)top - 8 - (SAVED_WORDS + 1) / 2 * 2;
@@ -289,7 +289,7 @@ static void switch_registers(struct stack *from, struct stack *to)
 void context_prepare(struct stack *stack, void (*entry)(void *), void *argument)
 {
     stack->asan = NULL;
-    prepare(stack, entry, argument);
+    host_context_prepare(stack, entry, argument);
 }
 
 void context_entered(struct stack *stack)

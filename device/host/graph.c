@@ -76,7 +76,7 @@ void graph_drop(struct graph *g)
 
 /* --- Capture; with the lock held --- */
 
-static bool grow(void **array, unsigned count, unsigned *room, size_t size)
+static bool graph_grow(void **array, unsigned count, unsigned *room, size_t size)
 {
     if (count < *room)
         return true;
@@ -89,7 +89,7 @@ static bool grow(void **array, unsigned count, unsigned *room, size_t size)
     return true;
 }
 
-static bool join(struct graph *g, struct CUstream_st *s)
+static bool graph_join(struct graph *g, struct CUstream_st *s)
 {
     struct CUstream_st **more = realloc(g->stream, (g->streams + 1) * sizeof(struct CUstream_st *));
 
@@ -102,7 +102,7 @@ static bool join(struct graph *g, struct CUstream_st *s)
     return true;
 }
 
-static cudaError_t broken(struct graph *g, cudaError_t error)
+static cudaError_t graph_broken(struct graph *g, cudaError_t error)
 {
     g->broken = true;
     return error;
@@ -117,12 +117,12 @@ cudaError_t graph_capture(struct work *w, struct CUstream_st *stream, struct wor
     if (g->broken)
         return cudaErrorStreamCaptureInvalidated;
     if (also && !also->capture)
-        return broken(g, cudaErrorStreamCaptureIsolation);
+        return graph_broken(g, cudaErrorStreamCaptureIsolation);
     if (also && also->capture != g->capture)
-        return broken(g, cudaErrorStreamCaptureMerge);
-    if ((!stream->capture && !join(g, stream)) ||
-        !grow((void **)&g->node, g->nodes, &g->room, sizeof *g->node))
-        return broken(g, cudaErrorMemoryAllocation);
+        return graph_broken(g, cudaErrorStreamCaptureMerge);
+    if ((!stream->capture && !graph_join(g, stream)) ||
+        !graph_grow((void **)&g->node, g->nodes, &g->room, sizeof *g->node))
+        return graph_broken(g, cudaErrorMemoryAllocation);
     w->capture = g->capture;
     w->references++;
     g->node[g->nodes] = (struct node){w, {stream->captured, also ? also->node : 0}};
@@ -130,7 +130,7 @@ cudaError_t graph_capture(struct work *w, struct CUstream_st *stream, struct wor
     return cudaSuccess;
 }
 
-static void leave(struct graph *g)
+static void graph_leave(struct graph *g)
 {
     for (unsigned i = 0; i < g->streams; i++)
         g->stream[i]->capture = NULL;
@@ -145,7 +145,7 @@ struct graph *graph_forget_stream(struct CUstream_st *s)
         return NULL;
     g->broken = true;
     if (s == g->origin) {
-        leave(g);
+        graph_leave(g);
         return g;
     }
     for (unsigned i = 0; i < g->streams; i++) {
@@ -194,7 +194,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle, enum cudaStreamCaptureMo
         error = cudaErrorStreamCaptureUnsupported;
     else if (s->capture)
         error = cudaErrorIllegalState;
-    else if (!join(g, s))
+    else if (!graph_join(g, s))
         error = cudaErrorMemoryAllocation;
     if (!error) {
         g->references = 1;
@@ -229,7 +229,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t *graph)
     else if (ends && !made)
         error = cudaErrorMemoryAllocation;
     if (ends)
-        leave(g);
+        graph_leave(g);
     pthread_mutex_unlock(&work_lock);
     if (!error) {
         made->graph = g;
@@ -271,7 +271,7 @@ cudaError_t graph_refuses(struct CUstream_st *s)
 
     pthread_mutex_lock(&work_lock);
     if (s->capture)
-        error = broken(s->capture, cudaErrorStreamCaptureUnsupported);
+        error = graph_broken(s->capture, cudaErrorStreamCaptureUnsupported);
     pthread_mutex_unlock(&work_lock);
     return error;
 }
@@ -361,7 +361,7 @@ static struct work *again(const struct work *w, struct graph *g)
 }
 
 /* Work that was started goes on. */
-static void let_go(struct work **made, unsigned count, bool started)
+static void graph_let_go(struct work **made, unsigned count, bool started)
 {
     for (unsigned i = 0; i < count; i++) {
         if (!started && made[i]->kind == WORK_CALL)
@@ -383,7 +383,7 @@ static struct work **make_nodes(struct graph *g)
     for (unsigned i = 0; made && i < g->nodes; i++) {
         made[i] = again(g->node[i].work, g);
         if (!made[i]) {
-            let_go(made, i, false);
+            graph_let_go(made, i, false);
             return NULL;
         }
     }
@@ -424,7 +424,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t handle)
         error = work_submit(end, s, g->nodes ? made[g->nodes - 1] : NULL);
     }
     if (made)
-        let_go(made, g->nodes, started);
+        graph_let_go(made, g->nodes, started);
     if (!error) {
         struct work *before = exec->last;
         exec->last = end;

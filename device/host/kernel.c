@@ -161,7 +161,8 @@ static unsigned blocks_at_once(const struct capacity *c, unsigned threads)
 }
 
 /* What is wrong with a launch, said where it takes more than an error's name to know. */
-static cudaError_t check(const struct gshmem_host_kernel *kernel, const struct configuration *c)
+static cudaError_t kernel_check(const struct gshmem_host_kernel *kernel,
+                                const struct configuration *c)
 {
     struct capacity capacity;
     size_t most = kernel->dynamic_shared_max ? kernel->dynamic_shared_max : SHARED_DEFAULT;
@@ -197,10 +198,10 @@ static cudaError_t check(const struct gshmem_host_kernel *kernel, const struct c
     return device_error();
 }
 
-static cudaError_t launch(struct gshmem_host_kernel *kernel, const struct configuration *c,
-                          void *closure, void (*run)(void *), void (*release)(void *))
+static cudaError_t kernel_launch(struct gshmem_host_kernel *kernel, const struct configuration *c,
+                                 void *closure, void (*run)(void *), void (*release)(void *))
 {
-    cudaError_t error = check(kernel, c);
+    cudaError_t error = kernel_check(kernel, c);
     struct CUstream_st *stream = stream_find(c->stream);
 
     if (error)
@@ -243,7 +244,7 @@ void gshmem_host_launch(struct gshmem_host_kernel *kernel, void *closure, void (
         return;
     }
     struct configuration *c = &configured.stack[--configured.depth];
-    c->error = launch(kernel, c, closure, run, release);
+    c->error = kernel_launch(kernel, c, closure, run, release);
     if (c->error)
         release(closure);
     report_error(c->error);

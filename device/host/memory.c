@@ -10,7 +10,7 @@ enum { LINE = 64 }; /* what two sides write lies in different lines */
 
 static struct device the_host = {&device_host};
 
-static bool usable(const struct device_config *config, char *why, size_t why_size)
+static bool memory_usable(const struct device_config *config, char *why, size_t why_size)
 {
     (void)config;
     if (why_size)
@@ -18,7 +18,7 @@ static bool usable(const struct device_config *config, char *why, size_t why_siz
     return true;
 }
 
-static gshmem_status_t node_open(const struct device_config *config, struct device **out)
+static gshmem_status_t memory_node_open(const struct device_config *config, struct device **out)
 {
     (void)config;
     *out = &the_host;
@@ -36,18 +36,18 @@ static const char *text(const struct device *d)
     return "the CPU";
 }
 
-static void leave(struct device *d)
+static void memory_leave(struct device *d)
 {
     (void)d;
 }
 
-static gshmem_status_t bind(struct device *d)
+static gshmem_status_t memory_bind(struct device *d)
 {
     (void)d;
     return GSHMEM_OK;
 }
 
-static void *allocate(struct device *d, enum device_memory kind, size_t bytes)
+static void *memory_allocate(struct device *d, enum device_memory kind, size_t bytes)
 {
     size_t whole = (bytes + LINE - 1) / LINE * LINE;
     void *at = aligned_alloc(LINE, whole);
@@ -57,14 +57,14 @@ static void *allocate(struct device *d, enum device_memory kind, size_t bytes)
     return at ? memset(at, 0, whole) : NULL;
 }
 
-static void release(struct device *d, enum device_memory kind, void *at)
+static void host_memory_release(struct device *d, enum device_memory kind, void *at)
 {
     (void)d;
     (void)kind;
     free(at);
 }
 
-static gshmem_status_t copy(struct device *d, void *to, const void *from, size_t bytes)
+static gshmem_status_t memory_copy(struct device *d, void *to, const void *from, size_t bytes)
 {
     (void)d;
     memcpy(to, from, bytes);
@@ -77,14 +77,14 @@ gshmem_status_t host_stream_call(void *stream, void (*function)(void *), void *a
 bool host_stream_is_captured(void *stream);
 bool host_streams_busy(void);
 
-static gshmem_status_t stream_call(struct device *d, void *stream, void (*function)(void *),
-                                   void *argument, void (*over)(void *))
+static gshmem_status_t memory_stream_call(struct device *d, void *stream, void (*function)(void *),
+                                          void *argument, void (*over)(void *))
 {
     (void)d;
     return host_stream_call(stream, function, argument, over);
 }
 
-static bool stream_is_captured(struct device *d, void *stream)
+static bool memory_stream_is_captured(struct device *d, void *stream)
 {
     (void)d;
     return host_stream_is_captured(stream);
@@ -104,14 +104,14 @@ static bool owns(struct device *d, const void *at, size_t bytes)
     return false;
 }
 
-static gshmem_status_t fill(struct device *d, void *at, int byte, size_t bytes)
+static gshmem_status_t memory_fill(struct device *d, void *at, int byte, size_t bytes)
 {
     (void)d;
     memset(at, byte, bytes);
     return GSHMEM_OK;
 }
 
-static gshmem_status_t pin(struct device *d, void *at, size_t bytes, bool *pinned)
+static gshmem_status_t memory_pin(struct device *d, void *at, size_t bytes, bool *pinned)
 {
     (void)d;
     (void)at;
@@ -120,7 +120,7 @@ static gshmem_status_t pin(struct device *d, void *at, size_t bytes, bool *pinne
     return GSHMEM_OK;
 }
 
-static void unpin(struct device *d, void *at)
+static void memory_unpin(struct device *d, void *at)
 {
     (void)d;
     (void)at;
@@ -128,7 +128,7 @@ static void unpin(struct device *d, void *at)
 
 /* ---- It has no memory of its own ---- */
 
-static gshmem_status_t refuse(void)
+static gshmem_status_t memory_refuse(void)
 {
     return fail(GSHMEM_ERR_UNSUPPORTED, "the host device has no memory of its own");
 }
@@ -141,15 +141,15 @@ static gshmem_status_t export_range(struct device *d, const void *at, size_t byt
     (void)bytes;
     (void)fd;
     (void)offset;
-    return refuse();
+    return memory_refuse();
 }
 
-static gshmem_status_t describe(struct device *d, uint64_t most, struct device_card *card)
+static gshmem_status_t memory_describe(struct device *d, uint64_t most, struct device_card *card)
 {
     (void)d;
     (void)most;
     (void)card;
-    return refuse();
+    return memory_refuse();
 }
 
 static gshmem_status_t heap_open(struct device *d, const struct device_card *card, uint64_t limit,
@@ -160,7 +160,7 @@ static gshmem_status_t heap_open(struct device *d, const struct device_card *car
     (void)limit;
     (void)window;
     (void)map;
-    return refuse();
+    return memory_refuse();
 }
 
 static gshmem_status_t heap_grow(struct device *d, struct device_heap_map *map, uint64_t bytes,
@@ -170,7 +170,7 @@ static gshmem_status_t heap_grow(struct device *d, struct device_heap_map *map, 
     (void)map;
     (void)bytes;
     (void)piece;
-    return refuse();
+    return memory_refuse();
 }
 
 static gshmem_status_t heap_follow(struct device *d, struct device_heap_map *map,
@@ -179,7 +179,7 @@ static gshmem_status_t heap_follow(struct device *d, struct device_heap_map *map
     (void)d;
     (void)map;
     (void)piece;
-    return refuse();
+    return memory_refuse();
 }
 
 static uint64_t heap_shrink(struct device *d, struct device_heap_map *map, uint64_t bytes)
@@ -196,7 +196,7 @@ static void heap_close(struct device *d, struct device_heap_map *map)
     (void)map;
 }
 
-static gshmem_status_t update(struct device *d, const struct device_update *u, uint64_t *old)
+static gshmem_status_t memory_update(struct device *d, const struct device_update *u, uint64_t *old)
 {
     uint64_t was = atomic_apply((enum gshmem_amo)u->op, u->type, u->at, u->operand, u->compare);
 
@@ -229,7 +229,7 @@ static gshmem_status_t copy_start(struct device *d, void *to, const void *from, 
                                   uint64_t *ticket)
 {
     *ticket = 0;
-    return copy(d, to, from, bytes);
+    return memory_copy(d, to, from, bytes);
 }
 
 static bool copy_done(struct device *d, uint64_t ticket, gshmem_status_t *status)
@@ -329,7 +329,7 @@ static gshmem_status_t window_take(struct device *d, struct device_heap_map *map
     (void)bytes;
     (void)offset;
     (void)piece;
-    return refuse();
+    return memory_refuse();
 }
 
 static gshmem_status_t window_follow(struct device *d, struct device_heap_map *map,
@@ -338,7 +338,7 @@ static gshmem_status_t window_follow(struct device *d, struct device_heap_map *m
     (void)d;
     (void)map;
     (void)piece;
-    return refuse();
+    return memory_refuse();
 }
 
 static void window_drop(struct device *d, struct device_heap_map *map, uint64_t offset, uint64_t bytes)
@@ -354,7 +354,7 @@ static gshmem_status_t multicast_open(struct device *d, uint64_t limit, struct d
     (void)d;
     (void)limit;
     (void)m;
-    return refuse();
+    return memory_refuse();
 }
 
 static gshmem_status_t multicast_offer(struct device *d, struct device_multicast *m, int n,
@@ -364,7 +364,7 @@ static gshmem_status_t multicast_offer(struct device *d, struct device_multicast
     (void)m;
     (void)n;
     (void)piece;
-    return refuse();
+    return memory_refuse();
 }
 
 static gshmem_status_t multicast_join(struct device *d, struct device_multicast *m,
@@ -373,7 +373,7 @@ static gshmem_status_t multicast_join(struct device *d, struct device_multicast 
     (void)d;
     (void)m;
     (void)piece;
-    return refuse();
+    return memory_refuse();
 }
 
 static gshmem_status_t multicast_bind(struct device *d, struct device_multicast *m,
@@ -382,7 +382,7 @@ static gshmem_status_t multicast_bind(struct device *d, struct device_multicast 
     (void)d;
     (void)m;
     (void)mine;
-    return refuse();
+    return memory_refuse();
 }
 
 static void multicast_shrink(struct device *d, struct device_multicast *m, uint64_t bytes)
@@ -398,14 +398,14 @@ static void multicast_close(struct device *d, struct device_multicast *m)
     (void)m;
 }
 
-static void report(const struct device_config *config, struct device_report *r)
+static void memory_report(const struct device_config *config, struct device_report *r)
 {
     (void)config;
     *r = (struct device_report){.n = 0};
 }
 
 /* NICs and the CPUs that kernels run on see one memory. */
-static gshmem_status_t flush(struct device *d)
+static gshmem_status_t memory_flush(struct device *d)
 {
     (void)d;
     return GSHMEM_OK;
@@ -416,30 +416,30 @@ const struct device_ops device_host = {
     .version = DEVICE_VERSION,
     .name = "host",
     .own_heap = false,
-    .usable = usable,
-    .open = node_open,
+    .usable = memory_usable,
+    .open = memory_node_open,
     .close = host_close,
     .text = text,
-    .bind = bind,
-    .enter = bind,
-    .leave = leave,
-    .allocate = allocate,
-    .release = release,
-    .copy = copy,
+    .bind = memory_bind,
+    .enter = memory_bind,
+    .leave = memory_leave,
+    .allocate = memory_allocate,
+    .release = host_memory_release,
+    .copy = memory_copy,
     .owns = owns,
-    .fill = fill,
-    .stream_call = stream_call,
-    .stream_is_captured = stream_is_captured,
-    .describe = describe,
+    .fill = memory_fill,
+    .stream_call = memory_stream_call,
+    .stream_is_captured = memory_stream_is_captured,
+    .describe = memory_describe,
     .heap_open = heap_open,
     .heap_grow = heap_grow,
     .heap_follow = heap_follow,
     .heap_shrink = heap_shrink,
     .heap_close = heap_close,
-    .pin = pin,
-    .unpin = unpin,
+    .pin = memory_pin,
+    .unpin = memory_unpin,
     .export_range = export_range,
-    .update = update,
+    .update = memory_update,
     .update_start = refuse_update_start,
     .update_done = update_done,
     .update_forget = update_forget,
@@ -459,11 +459,11 @@ const struct device_ops device_host = {
     .multicast_bind = multicast_bind,
     .multicast_shrink = multicast_shrink,
     .multicast_close = multicast_close,
-    .report = report,
+    .report = memory_report,
     .window_take = window_take,
     .window_follow = window_follow,
     .window_drop = window_drop,
     .heap_open_remote = heap_open_remote,
     .streams_busy = streams_busy,
-    .flush = flush,
+    .flush = memory_flush,
 };

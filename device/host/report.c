@@ -40,7 +40,7 @@ static bool alike(const struct thread *a, const struct thread *b)
            (a->state == THREAD_AT_BARRIER || (a->mask == b->mask && a->kind == b->kind));
 }
 
-static unsigned collect(const struct block *b, struct group *groups, unsigned *more)
+static unsigned report_collect(const struct block *b, struct group *groups, unsigned *more)
 {
     unsigned n = 0;
 
@@ -80,7 +80,7 @@ static void say_group(const struct group *g)
 void report_deadlock(const struct block *b)
 {
     struct group groups[GROUPS_MAX];
-    unsigned more, n = collect(b, groups, &more);
+    unsigned more, n = report_collect(b, groups, &more);
 
     log_error("kernel %s: block (%u,%u,%u) cannot go on: its %u threads that are left wait for "
               "each other (%u have ended); the launch fails",

@@ -42,7 +42,7 @@ unsigned gshmem_host_shared_number(void)
 }
 
 /* By the worker and not by the thread that comes first, which would be no equal of the others. */
-static void *allocate(struct block *b, size_t bytes, size_t align)
+static void *shared_allocate(struct block *b, size_t bytes, size_t align)
 {
     size_t rounded = (bytes + align - 1) / align * align;
     void *p = NULL;
@@ -61,7 +61,7 @@ static void *allocate(struct block *b, size_t bytes, size_t align)
     thread_drop(thread_self());
 }
 
-static bool make_room(struct block *b, unsigned number)
+static bool shared_make_room(struct block *b, unsigned number)
 {
     unsigned room = number + 8;
     void **more = realloc(b->shared, room * sizeof *more);
@@ -81,13 +81,14 @@ void *gshmem_host_shared(unsigned number, size_t bytes, size_t align)
     if (!self)
         return NULL;
     struct block *b = self->block;
-    if (number >= b->shared_numbers && !make_room(b, number)) {
+    if (number >= b->shared_numbers && !shared_make_room(b, number)) {
         log_error("kernel %s: no memory for shared memory", b->grid->name);
         grid_fail(b->grid);
         thread_drop(self);
     }
     if (!b->shared[number])
-        b->shared[number] = allocate(b, bytes, align < sizeof(void *) ? sizeof(void *) : align);
+        b->shared[number] =
+            shared_allocate(b, bytes, align < sizeof(void *) ? sizeof(void *) : align);
     order_acquire(&b->allocated);
     return b->shared[number];
 }

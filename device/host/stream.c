@@ -56,7 +56,7 @@ static cudaError_t last_of(cudaStream_t stream, struct work **last)
     return report_error(graph_refuses(s));
 }
 
-static cudaError_t wait_for(struct work *w)
+static cudaError_t stream_wait_for(struct work *w)
 {
     if (!w)
         return report_error(device_error());
@@ -106,7 +106,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
     cudaError_t error = report_error(graph_refuses(s));
     if (error || (error = add_point(s, NULL, &w)))
         return error;
-    error = wait_for(w);
+    error = stream_wait_for(w);
     work_drop(w);
     return error;
 }
@@ -280,7 +280,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
-    return event ? wait_for(event->recorded) : report_error(cudaErrorInvalidResourceHandle);
+    return event ? stream_wait_for(event->recorded) : report_error(cudaErrorInvalidResourceHandle);
 }
 
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end)

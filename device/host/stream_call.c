@@ -22,7 +22,7 @@ static struct {
     pthread_mutex_t lock;
 } device = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static bool find_device(void)
+static bool stream_call_find_device(void)
 {
     void *library = dlopen("libgshmem_host.so.0", RTLD_LAZY | RTLD_NOLOAD);
 
@@ -46,7 +46,8 @@ static bool have_streams(void)
     if (atomic_load_explicit(&device.found, memory_order_acquire))
         return true;
     pthread_mutex_lock(&device.lock);
-    bool found = atomic_load_explicit(&device.found, memory_order_relaxed) || find_device();
+    bool found =
+        atomic_load_explicit(&device.found, memory_order_relaxed) || stream_call_find_device();
     atomic_store_explicit(&device.found, found, memory_order_release);
     pthread_mutex_unlock(&device.lock);
     return found;

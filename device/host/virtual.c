@@ -147,7 +147,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const C
 }
 
 /* With the lock held; also of a handle that is none any more. */
-static struct piece *find_piece(CUmemGenericAllocationHandle handle)
+static struct piece *virtual_find_piece(CUmemGenericAllocationHandle handle)
 {
     struct piece *p = pieces;
 
@@ -156,7 +156,7 @@ static struct piece *find_piece(CUmemGenericAllocationHandle handle)
     return p;
 }
 
-static struct piece *find_mapped(const char *at)
+static struct piece *virtual_find_mapped(const char *at)
 {
     struct piece *p = pieces;
 
@@ -169,12 +169,12 @@ static struct piece *find_mapped(const char *at)
 bool virtual_is_mapped(const void *at)
 {
     pthread_mutex_lock(&lock);
-    bool mapped = find_mapped(at) != NULL;
+    bool mapped = virtual_find_mapped(at) != NULL;
     pthread_mutex_unlock(&lock);
     return mapped;
 }
 
-static void let_go(struct piece *p)
+static void virtual_let_go(struct piece *p)
 {
     if (p->handles || p->at)
         return;
@@ -191,10 +191,10 @@ static void let_go(struct piece *p)
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 {
     pthread_mutex_lock(&lock);
-    struct piece *p = find_piece(handle);
+    struct piece *p = virtual_find_piece(handle);
     if (p) {
         p->handles--;
-        let_go(p);
+        virtual_let_go(p);
     }
     pthread_mutex_unlock(&lock);
     return p ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -203,7 +203,7 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *address)
 {
     pthread_mutex_lock(&lock);
-    struct piece *p = find_mapped(address);
+    struct piece *p = virtual_find_mapped(address);
     if (p && handle) {
         p->handles++;
         *handle = (CUmemGenericAllocationHandle)(uintptr_t)p;
@@ -306,7 +306,7 @@ CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemGeneric
     if (address % GRANULE || offset || flags)
         return CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&lock);
-    CUresult result = map_here(find_piece(handle), (char *)(uintptr_t)address, bytes);
+    CUresult result = map_here(virtual_find_piece(handle), (char *)(uintptr_t)address, bytes);
     pthread_mutex_unlock(&lock);
     return result;
 }
@@ -321,7 +321,7 @@ static CUresult unmap(struct piece *p)
     reserve_at(p->at, p->bytes);
     p->home = home;
     p->at = NULL;
-    let_go(p);
+    virtual_let_go(p);
     return CUDA_SUCCESS;
 }
 
@@ -329,7 +329,7 @@ static CUresult unmap(struct piece *p)
 static bool is_filled(char *at, size_t bytes)
 {
     for (size_t done = 0; done < bytes;) {
-        const struct piece *p = find_mapped(at + done);
+        const struct piece *p = virtual_find_mapped(at + done);
         if (!p || p->at != at + done || p->bytes > bytes - done)
             return false;
         done += p->bytes;
@@ -346,7 +346,7 @@ CUresult cuMemUnmap(CUdeviceptr address, size_t bytes)
     if (!is_filled(at, bytes))
         result = CUDA_ERROR_INVALID_VALUE;
     for (size_t done = 0, next; done < bytes && !result; done += next) {
-        struct piece *p = find_mapped(at + done);
+        struct piece *p = virtual_find_mapped(at + done);
         next = p->bytes;
         result = unmap(p);
     }

@@ -33,7 +33,7 @@ static uint32_t combine(enum gshmem_host_warp kind, uint32_t a, uint32_t b)
     }
 }
 
-static uint32_t reduce(const struct thread *lanes, enum gshmem_host_warp kind, unsigned mask)
+static uint32_t warp_reduce(const struct thread *lanes, enum gshmem_host_warp kind, unsigned mask)
 {
     unsigned first = (unsigned)__builtin_ctz(mask);
     uint32_t total = (uint32_t)lanes[first].value;
@@ -85,7 +85,7 @@ static void work_out(struct thread *lanes, enum gshmem_host_warp kind, unsigned 
         all = same_as(lanes, mask, lanes[__builtin_ctz(mask)].value) == mask ? mask : 0;
         break;
     default:
-        all = reduce(lanes, kind, mask);
+        all = warp_reduce(lanes, kind, mask);
     }
     FOR_LANES(i, mask)
     lanes[i].result = all;
@@ -116,7 +116,7 @@ static void order_all(struct thread *lanes, unsigned mask)
 }
 
 /* Works out what the lanes of mask wait for; all but self are readied. */
-static void complete(struct warp *w, unsigned mask, const struct thread *self)
+static void warp_complete(struct warp *w, unsigned mask, const struct thread *self)
 {
     enum gshmem_host_warp kind = w->threads[__builtin_ctz(mask)].kind;
 
@@ -132,8 +132,8 @@ static void complete(struct warp *w, unsigned mask, const struct thread *self)
 }
 
 /* Comes, and waits unless all others are here: then true. */
-static bool arrive(struct thread *self, enum gshmem_host_warp kind, unsigned mask, const char *file,
-                   int line)
+static bool warp_arrive(struct thread *self, enum gshmem_host_warp kind, unsigned mask,
+                        const char *file, int line)
 {
     struct warp *w = self->warp;
 
@@ -157,8 +157,8 @@ uint64_t gshmem_host_warp(enum gshmem_host_warp kind, unsigned mask, uint64_t va
         order_release(&self->arrived);
     self->value = value;
     self->source = source % WARP_SIZE;
-    if (arrive(self, kind, mask, file, line))
-        complete(self->warp, self->mask & self->warp->live, self);
+    if (warp_arrive(self, kind, mask, file, line))
+        warp_complete(self->warp, self->mask & self->warp->live, self);
     if (kind == GSHMEM_HOST_WARP_SYNC)
         order_acquire(&self->released);
     return self->result;
@@ -176,7 +176,7 @@ int gshmem_host_once_warp(unsigned mask, int (*work)(void *), void *argument, co
 
     order_release(&self->arrived);
     self->source = WARP_SIZE; /* nobody yet */
-    if (arrive(self, GSHMEM_HOST_WARP_ONCE, mask, file, line) || self->source == self->lane) {
+    if (warp_arrive(self, GSHMEM_HOST_WARP_ONCE, mask, file, line) || self->source == self->lane) {
         unsigned here = self->mask & self->warp->live;
 
         FOR_LANES(i, here)
@@ -186,7 +186,7 @@ int gshmem_host_once_warp(unsigned mask, int (*work)(void *), void *argument, co
         }
         self->value = (uint64_t)work(argument);
         order_release(&self->arrived);
-        complete(self->warp, here, self);
+        warp_complete(self->warp, here, self);
     }
     order_acquire(&self->released);
     return (int)self->result;
@@ -198,7 +198,7 @@ static void complete_without(struct warp *w, unsigned mask)
     struct thread *first = &w->threads[__builtin_ctz(mask)];
 
     if (first->kind != GSHMEM_HOST_WARP_ONCE) {
-        complete(w, mask, NULL);
+        warp_complete(w, mask, NULL);
         return;
     }
     first->source = first->lane;

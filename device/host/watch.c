@@ -66,7 +66,7 @@ static bool known(uintptr_t at)
     return find_range(at) < RANGES_MAX;
 }
 
-static bool range_of(const struct dl_phdr_info *module, uintptr_t at, struct range *found)
+static bool watch_range_of(const struct dl_phdr_info *module, uintptr_t at, struct range *found)
 {
     for (int i = 0; i < module->dlpi_phnum; i++) {
         const ElfW(Phdr) *segment = &module->dlpi_phdr[i];
@@ -86,7 +86,7 @@ static int add_range(struct dl_phdr_info *module, size_t size, void *function)
     unsigned n = atomic_load_explicit(&ranges.count, memory_order_relaxed), i = 0;
 
     (void)size;
-    if (!range_of(module, (uintptr_t)function, &range))
+    if (!watch_range_of(module, (uintptr_t)function, &range))
         return 0;
     while (i < n && ranges.list[i].kernels)
         i++;
@@ -140,7 +140,7 @@ static uintptr_t interrupted_at(const ucontext_t *context)
 /* The signal is blocked in here, until other fibers are to run: signals that came faster than a slow
  * machine handles them would lie on each other until the fiber's stack is full. Those that come after
  * that find no code of the program, so there are never more than two. */
-static void interrupt(int signal, siginfo_t *info, void *context)
+static void watch_interrupt(int signal, siginfo_t *info, void *context)
 {
     int saved = errno;
     sigset_t again;
@@ -169,7 +169,7 @@ static struct {
 } watch = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
 
 /* Interrupts the workers that have not changed fibers; true if there were any. *busy: kernels run. */
-static bool look(bool *busy)
+static bool watch_look(bool *busy)
 {
     bool stuck = false;
 
@@ -196,12 +196,12 @@ static void *watch_main(void *unused)
     pthread_setname_np(pthread_self(), "gshmem-watch");
     pthread_mutex_lock(&watch.lock);
     while (!watch.stop) {
-        bool busy, stuck = look(&busy);
+        bool busy, stuck = watch_look(&busy);
 
         if (!busy) {
             /* Order: a worker sets busy before it looks at asleep, we look at busy after. */
             atomic_store(&watch.asleep, true);
-            look(&busy);
+            watch_look(&busy);
             while (!busy && atomic_load(&watch.asleep) && !watch.stop)
                 pthread_cond_wait(&watch.wake, &watch.lock);
             atomic_store(&watch.asleep, false);
@@ -227,7 +227,7 @@ void watch_kernels(void)
 void watch_start(struct worker *workers, unsigned count)
 {
     struct sigaction before,
-        ours = {.sa_sigaction = interrupt, .sa_flags = SA_SIGINFO | SA_RESTART};
+        ours = {.sa_sigaction = watch_interrupt, .sa_flags = SA_SIGINFO | SA_RESTART};
 
     /* ThreadSanitizer delays signals; and the program may use this one. */
     if (under_tsan() || sigaction(WATCH_SIGNAL, NULL, &before) != 0 ||

@@ -105,7 +105,7 @@ static void do_call(struct work *w)
     call_ends(w);
 }
 
-static void finish(struct work *w);
+static void work_finish(struct work *w);
 
 static void *helper_main(void *unused)
 {
@@ -131,14 +131,14 @@ static void *helper_main(void *unused)
             do_call(w);
         else
             do_move(w);
-        finish(w);
+        work_finish(w);
     }
     return NULL;
 }
 
 /* A child has none of these threads: as on a GPU the device has failed for it, and waits find nothing. What its
  * parent has under way stays its parent's. */
-static void leave_parent(void)
+static void work_leave_parent(void)
 {
     forked = true;
     work_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; /* a thread that is gone may hold it */
@@ -148,7 +148,7 @@ static void leave_parent(void)
 
 static void register_child(void)
 {
-    pthread_atfork(NULL, NULL, leave_parent);
+    pthread_atfork(NULL, NULL, work_leave_parent);
 }
 
 void work_watch_forks(void)
@@ -194,7 +194,7 @@ static void grid_done(struct grid *grid)
         device_failed((cudaError_t)atomic_load_explicit(&grid->why, memory_order_relaxed));
     if (!w->borrows)
         w->launch.release(grid->closure);
-    finish(w);
+    work_finish(w);
 }
 
 /* Marks w and what ends with it as done; returns the other work that can start now. */
@@ -227,7 +227,7 @@ static struct work *mark_done(struct work *w)
     return ready;
 }
 
-static void start(struct work *w, bool here)
+static void work_start(struct work *w, bool here)
 {
     if (w->kind == WORK_GRID) {
         grid_submit(&w->launch.grid);
@@ -236,12 +236,12 @@ static void start(struct work *w, bool here)
     } else {
         if (w->kind != WORK_NOTHING)
             do_move(w);
-        finish(w);
+        work_finish(w);
     }
 }
 
 /* w is over; returns what can start now. */
-static struct work *end(struct work *w)
+static struct work *work_end(struct work *w)
 {
     struct code *code = w->kind == WORK_GRID ? w->launch.code : NULL;
     struct graph *borrowed = w->borrows;
@@ -259,16 +259,16 @@ static struct work *skip(struct work *w)
 {
     if (!w->borrows)
         w->launch.release(w->launch.grid.closure);
-    return end(w);
+    return work_end(w);
 }
 
-static void start_all(struct work *ready)
+static void work_start_all(struct work *ready)
 {
     while (ready) {
         struct work *w = ready;
         ready = w->next;
         if (w->kind != WORK_GRID || !device_error()) {
-            start(w, false);
+            work_start(w, false);
             continue;
         }
         struct work *more = skip(w);
@@ -282,9 +282,9 @@ static void start_all(struct work *ready)
     }
 }
 
-static void finish(struct work *w)
+static void work_finish(struct work *w)
 {
-    start_all(end(w));
+    work_start_all(work_end(w));
 }
 
 /* What was submitted, and waits for nothing. */
@@ -292,9 +292,9 @@ static void start_here(struct work *w)
 {
     w->next = NULL;
     if (w->kind == WORK_GRID)
-        start_all(w); /* a kernel may have failed since the launch was looked at */
+        work_start_all(w); /* a kernel may have failed since the launch was looked at */
     else
-        start(w, true);
+        work_start(w, true);
 }
 
 /* --- Order --- */
@@ -373,7 +373,7 @@ static bool order(struct work *w, const struct CUstream_st *stream, struct work 
 
 /* Streams that are being captured do nothing that the default stream could wait for, and the other
  * way round. */
-static cudaError_t note(struct work *w, struct CUstream_st *stream, struct work *also)
+static cudaError_t work_note(struct work *w, struct CUstream_st *stream, struct work *also)
 {
     if (stream->capture || (also && also->capture))
         return graph_capture(w, stream, also);
@@ -386,7 +386,7 @@ cudaError_t work_submit(struct work *w, struct CUstream_st *stream, struct work 
     struct work *const after[2] = {also, NULL};
 
     pthread_mutex_lock(&work_lock);
-    cudaError_t error = note(w, stream, also);
+    cudaError_t error = work_note(w, stream, also);
     if (error || w->capture) {
         pthread_mutex_unlock(&work_lock);
         return error;

@@ -81,7 +81,7 @@ static void become(struct worker *w, struct thread *t)
 static void thread_main(void *argument);
 
 /* The block's next thread that was never run, to run on stack. */
-static void start_next(struct worker *w, struct stack *stack)
+static void worker_start_next(struct worker *w, struct stack *stack)
 {
     struct block *b = w->starting;
     struct thread *t = &b->threads[b->started++];
@@ -101,12 +101,12 @@ static struct stack *pick_starting(struct worker *w)
         return NULL;
     struct stack *stack = stack_take(&w->stacks);
     context_prepare(stack, thread_main, stack);
-    start_next(w, stack);
+    worker_start_next(w, stack);
     return stack;
 }
 
 /* Makes a thread the running one and returns its stack; NULL: main has to see to something. */
-static inline struct stack *pick(struct worker *w)
+static inline struct stack *worker_pick(struct worker *w)
 {
     struct thread *t = w->first;
 
@@ -126,7 +126,7 @@ static struct stack *successor(struct worker *w)
     struct stack *stack = NULL;
 
     if (w->starting || !atomic_load_explicit(&w->attention, memory_order_relaxed))
-        stack = pick(w);
+        stack = worker_pick(w);
     return stack ? stack : &w->main;
 }
 
@@ -172,7 +172,7 @@ static void thread_main(void *argument)
         block_settle(w, b);
         if (!w->starting || block_failed(w->starting) || under_tsan())
             break;
-        start_next(w, stack);
+        worker_start_next(w, stack);
     }
     stack_give(&w->stacks, stack);
     context_leave(stack, successor(w));
@@ -225,7 +225,7 @@ void threads_ready(struct thread *first, struct thread *last, unsigned count)
 }
 
 /* Where nobody else wants this CPU, asking the OS only costs time. */
-static void let_others_run(struct worker *w)
+static void worker_let_others_run(struct worker *w)
 {
     uint64_t now = clock_ns();
 
@@ -246,7 +246,7 @@ static void count_spin(struct worker *w)
     else if (w->forbear)
         w->forbear--;
     else
-        let_others_run(w);
+        worker_let_others_run(w);
 }
 
 void gshmem_host_yield(void)
@@ -281,7 +281,7 @@ void gshmem_host_progress(void)
 
 /* --- Blocks --- */
 
-static uint3 place(uint64_t number, dim3 size)
+static uint3 worker_place(uint64_t number, dim3 size)
 {
     return (uint3){(unsigned)(number % size.x), (unsigned)(number / size.x % size.y),
                    (unsigned)(number / size.x / size.y)};
@@ -324,8 +324,11 @@ static struct block *block_make(struct worker *w, struct grid *grid, uint64_t nu
 
     if (!b)
         return NULL;
-    *b = (struct block){.grid = grid, .index = place(number, grid->size), .size = size,
-                        .live = size, .warps = b->warps};
+    *b = (struct block){.grid = grid,
+                        .index = worker_place(number, grid->size),
+                        .size = size,
+                        .live = size,
+                        .warps = b->warps};
     if (!shared_begin(b)) {
         free(b);
         return NULL;
@@ -336,7 +339,9 @@ static struct block *block_make(struct worker *w, struct grid *grid, uint64_t nu
         if (i % WARP_SIZE == 0)
             *warp = (struct warp){.threads = &b->threads[i]};
         warp->live |= 1u << i % WARP_SIZE;
-        b->threads[i] = (struct thread){.block = b, .warp = warp, .index = place(i, shape),
+        b->threads[i] = (struct thread){.block = b,
+                                        .warp = warp,
+                                        .index = worker_place(i, shape),
                                         .lane = (uint8_t)(i % WARP_SIZE)};
     }
     return b;
@@ -351,7 +356,7 @@ static void blocks_ended(struct grid *grid, uint64_t count)
     grid->done(grid);
 }
 
-static void make_room(struct worker *w, unsigned blocks, unsigned threads)
+static void worker_make_room(struct worker *w, unsigned blocks, unsigned threads)
 {
     atomic_fetch_sub_explicit(&w->blocks, blocks, memory_order_relaxed);
     atomic_fetch_sub_explicit(&w->threads, threads, memory_order_relaxed);
@@ -370,7 +375,7 @@ static void block_end(struct worker *w, struct block *b)
     free(b->shared);
     free(b->dynamic_shared);
     stand_in_for(own);
-    make_room(w, 1, b->size);
+    worker_make_room(w, 1, b->size);
     w->block = NULL;
     if (w->starting == b)
         w->starting = NULL;
@@ -416,7 +421,7 @@ static unsigned room(struct worker *w, unsigned threads)
     return by_blocks < by_threads ? by_blocks : by_threads;
 }
 
-static void take_room(struct worker *w, unsigned threads)
+static void worker_take_room(struct worker *w, unsigned threads)
 {
     atomic_fetch_add_explicit(&w->blocks, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&w->threads, threads, memory_order_relaxed);
@@ -462,7 +467,7 @@ static void promise(struct grid *grid)
         struct worker *w = &pool.workers[i % pool.capacity.workers];
 
         if (room(w, threads_of(grid))) {
-            take_room(w, threads_of(grid));
+            worker_take_room(w, threads_of(grid));
             w->promised++;
             left--;
         }
@@ -476,7 +481,7 @@ static void break_promise(void)
     for (unsigned i = 0; i < pool.capacity.workers; i++) {
         struct worker *w = &pool.workers[i];
 
-        make_room(w, w->promised, w->promised * threads_of(pool.together));
+        worker_make_room(w, w->promised, w->promised * threads_of(pool.together));
         w->promised = 0;
     }
     pool.together = NULL;
@@ -514,7 +519,7 @@ static struct grid *claim_block(struct worker *w, uint64_t *number)
         if (grid->cooperative)
             w->promised--;
         else
-            take_room(w, threads_of(grid));
+            worker_take_room(w, threads_of(grid));
         if (grid->next_block == grid->blocks) {
             unlist(link);
             if (grid == pool.together)
@@ -528,7 +533,7 @@ static struct grid *claim_block(struct worker *w, uint64_t *number)
     return grid;
 }
 
-static void take_block(struct worker *w)
+static void worker_take_block(struct worker *w)
 {
     uint64_t number;
 
@@ -544,7 +549,7 @@ static void take_block(struct worker *w)
         log_error("kernel %s: no memory for a block of %u threads and their stacks", grid->name,
                   threads);
         grid_fail(grid);
-        make_room(w, 1, threads);
+        worker_make_room(w, 1, threads);
         blocks_ended(grid, 1);
         return;
     }
@@ -579,7 +584,7 @@ void grid_fail_for(struct grid *grid, int error)
 }
 
 /* Ends what waits here of launches that failed. */
-static void drop_failed(struct worker *w)
+static void worker_drop_failed(struct worker *w)
 {
     while (w->first && block_failed(w->first->block)) {
         struct thread *t = w->first;
@@ -629,11 +634,11 @@ static void *worker_main(void *argument)
     if (under_tsan())
         w->tsan_end = __tsan_create_fiber(0);
     while (open) {
-        drop_failed(w);
+        worker_drop_failed(w);
         if (!w->starting)
-            take_block(w);
+            worker_take_block(w);
 
-        struct stack *stack = pick(w);
+        struct stack *stack = worker_pick(w);
         if (stack) {
             if (!atomic_load_explicit(&w->busy, memory_order_relaxed)) {
                 atomic_store(&w->busy, true);
@@ -688,7 +693,7 @@ static bool worker_start(struct worker *w, unsigned number)
     return error == 0;
 }
 
-static void start_all(void)
+static void worker_start_all(void)
 {
     if (settings_load()) /* which says what is wrong with them */
         return;
@@ -716,7 +721,7 @@ bool workers_start(struct capacity *capacity)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-    pthread_once(&once, start_all);
+    pthread_once(&once, worker_start_all);
     *capacity = pool.capacity;
     return pool.capacity.workers > 0;
 }

@@ -27,8 +27,8 @@ static uint64_t add_double(uint64_t bits, uint64_t operand)
 }
 
 /* The object's new bits. */
-static uint64_t apply(enum gshmem_amo op, int type, uint64_t old, uint64_t operand,
-                      uint64_t compare)
+static uint64_t atomic_apply_one(enum gshmem_amo op, int type, uint64_t old, uint64_t operand,
+                                 uint64_t compare)
 {
     switch (op) {
     case GSHMEM_AMO_FETCH:
@@ -61,8 +61,8 @@ static uint64_t update32(enum gshmem_amo op, int type, uint32_t *at, uint64_t op
     uint32_t old = __atomic_load_n(at, __ATOMIC_RELAXED);
 
     while (!__atomic_compare_exchange_n(
-        at, &old, (uint32_t)apply(op, type, old, (uint32_t)operand, (uint32_t)compare), true,
-        __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        at, &old, (uint32_t)atomic_apply_one(op, type, old, (uint32_t)operand, (uint32_t)compare),
+        true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         ;
     return old;
 }
@@ -72,8 +72,8 @@ static uint64_t update64(enum gshmem_amo op, int type, uint64_t *at, uint64_t op
 {
     uint64_t old = __atomic_load_n(at, __ATOMIC_RELAXED);
 
-    while (!__atomic_compare_exchange_n(at, &old, apply(op, type, old, operand, compare), true,
-                                        __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    while (!__atomic_compare_exchange_n(at, &old, atomic_apply_one(op, type, old, operand, compare),
+                                        true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         ;
     return old;
 }

@@ -42,7 +42,7 @@ static void expand(const unsigned char block[BLOCK], uint32_t w[64])
     }
 }
 
-static void take_block(struct sha *s)
+static void hmac_take_block(struct sha *s)
 {
     uint32_t w[64], v[8]; /* v: a to h of the standard */
 
@@ -62,25 +62,25 @@ static void take_block(struct sha *s)
         s->state[i] += v[i];
 }
 
-static void add(struct sha *s, const void *data, size_t bytes)
+static void hmac_add(struct sha *s, const void *data, size_t bytes)
 {
     const unsigned char *from = data;
 
     while (bytes--) {
         s->block[s->bytes++ % BLOCK] = *from++;
         if (s->bytes % BLOCK == 0)
-            take_block(s);
+            hmac_take_block(s);
     }
 }
 
-static void end(struct sha *s, unsigned char out[SHA256_BYTES])
+static void hmac_end(struct sha *s, unsigned char out[SHA256_BYTES])
 {
     const uint64_t bits = htobe64(s->bytes * 8);
 
-    add(s, "\x80", 1);
+    hmac_add(s, "\x80", 1);
     while (s->bytes % BLOCK != LENGTH_AT)
-        add(s, "", 1);
-    add(s, &bits, sizeof bits);
+        hmac_add(s, "", 1);
+    hmac_add(s, &bits, sizeof bits);
     for (int i = 0; i < 8; i++) {
         uint32_t word = htobe32(s->state[i]);
         memcpy(out + 4 * i, &word, sizeof word);
@@ -93,9 +93,9 @@ void sha256(const void *first, size_t first_bytes, const void *second, size_t se
     struct sha s = {.bytes = 0};
 
     memcpy(s.state, first_state, sizeof s.state);
-    add(&s, first, first_bytes);
-    add(&s, second, second_bytes);
-    end(&s, out);
+    hmac_add(&s, first, first_bytes);
+    hmac_add(&s, second, second_bytes);
+    hmac_end(&s, out);
 }
 
 void hmac_sha256(const void *key, size_t key_bytes, const void *message, size_t bytes,

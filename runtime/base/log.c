@@ -53,7 +53,7 @@ static size_t put_prefix(char *line, size_t size, enum log_level level)
     return n < 0 ? 0 : (size_t)n;
 }
 
-static void write_line(enum log_level level, bool alike, const char *format, va_list args)
+static void log_write_line(enum log_level level, bool alike, const char *format, va_list args)
 {
     if (!log_enabled(level))
         return;
@@ -76,7 +76,7 @@ void log_vline(enum log_level level, const char *format, va_list args)
 {
     bool alike = level <= LOG_WARN && atomic_load_explicit(&starting, memory_order_relaxed);
 
-    write_line(level, alike, format, args);
+    log_write_line(level, alike, format, args);
 }
 
 void log_line(enum log_level level, const char *format, ...)
@@ -118,7 +118,7 @@ const char *log_errno(int error)
     return text;
 }
 
-static gshmem_status_t remember(gshmem_status_t status, const char *format, va_list args)
+static gshmem_status_t log_remember(gshmem_status_t status, const char *format, va_list args)
 {
     vsnprintf(error_text, sizeof error_text, format, args);
     error_status = status;
@@ -130,7 +130,7 @@ static __attribute__((format(printf, 2, 3), cold)) void write_failure(bool alike
     va_list args;
 
     va_start(args, format);
-    write_line(LOG_ERROR, alike, format, args);
+    log_write_line(LOG_ERROR, alike, format, args);
     va_end(args);
 }
 
@@ -139,7 +139,7 @@ gshmem_status_t fail(gshmem_status_t status, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    remember(status, format, args);
+    log_remember(status, format, args);
     va_end(args);
     write_failure(status == GSHMEM_ERR_MISMATCH || atomic_load_explicit(&starting, memory_order_relaxed), "%s",
                   error_text);
@@ -151,7 +151,7 @@ gshmem_status_t fail_silently(gshmem_status_t status, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    remember(status, format, args);
+    log_remember(status, format, args);
     va_end(args);
     return status;
 }

@@ -111,7 +111,7 @@ static bool is_one_of(const char *text, const char *choices)
 }
 
 /* A choice by its own word; a switch also by what other programs call on and off. */
-static int choose(const char *choices, const char *text)
+static int settings_choose(const char *choices, const char *text)
 {
     int off = choice_index(choices, "off"), i = choice_index(choices, text);
 
@@ -151,7 +151,7 @@ static bool is_or_auto(const struct setting_row *row)
     return row->kind == SIZE_OR_AUTO || row->kind == COUNT_OR_AUTO;
 }
 
-static bool parse(const struct setting_row *row, const char *text, int64_t *number)
+static bool settings_parse(const struct setting_row *row, const char *text, int64_t *number)
 {
     if (is_or_auto(row) && strcasecmp(text, "auto") == 0) {
         *number = atoll(row->range); /* the least: -1 or 0 */
@@ -162,7 +162,7 @@ static bool parse(const struct setting_row *row, const char *text, int64_t *numb
     case STRING:
         return true;
     case CHOICE:
-        *number = choose(row->range, text);
+        *number = settings_choose(row->range, text);
         return *number >= 0;
     case SIZE:
     case SIZE_OR_AUTO:
@@ -175,7 +175,7 @@ static bool parse(const struct setting_row *row, const char *text, int64_t *numb
     return false;
 }
 
-static const char *find(const struct setting_row *row, char *source, size_t size)
+static const char *settings_find(const struct setting_row *row, char *source, size_t size)
 {
     const char *names = row->aliases ? row->aliases : "";
     const char *text = getenv(row->variable);
@@ -201,9 +201,9 @@ static gshmem_status_t load_one(enum setting s)
 {
     const struct setting_row *row = &rows[s];
     struct setting_value next = {.owned = NULL};
-    const char *text = find(row, next.source, sizeof next.source);
+    const char *text = settings_find(row, next.source, sizeof next.source);
 
-    if (!parse(row, text ? text : row->initial, &next.number))
+    if (!settings_parse(row, text ? text : row->initial, &next.number))
         return fail(GSHMEM_ERR_ARGUMENT, "%s=%s: expected %s%s%s (%s)", next.source, text,
                     is_or_auto(row) ? "auto, or " : "",
                     row->kind == SIZE || row->kind == SIZE_OR_AUTO ? "a size like 512M in " : "", row->range,

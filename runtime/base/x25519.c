@@ -34,7 +34,7 @@ static struct number decode(const unsigned char in[X25519_BYTES])
 
 /* Makes all limbs but the first less than 2^51, and the first only a little more: what is above the
  * last comes back at the first 19 times, since 2^255 = 19 modulo p. */
-static void carry(struct number *a)
+static void x25519_carry(struct number *a)
 {
     for (int i = 0; i < 4; i++) {
         a->limb[i + 1] += a->limb[i] >> 51;
@@ -48,8 +48,8 @@ static void encode(unsigned char out[X25519_BYTES], struct number a)
 {
     uint64_t above, word[4];
 
-    carry(&a);
-    carry(&a); /* below 2^255 + a little: at most p is in it once too often */
+    x25519_carry(&a);
+    x25519_carry(&a);               /* below 2^255 + a little: at most p is in it once too often */
     above = (a.limb[0] + 19) >> 51; /* whether a >= p, which is whether a + 19 >= 2^255 */
     for (int i = 1; i < 5; i++)
         above = (a.limb[i] + above) >> 51;
@@ -69,7 +69,7 @@ static void encode(unsigned char out[X25519_BYTES], struct number a)
     }
 }
 
-static struct number add(struct number a, struct number b)
+static struct number x25519_add(struct number a, struct number b)
 {
     for (int i = 0; i < 5; i++)
         a.limb[i] += b.limb[i];
@@ -86,7 +86,7 @@ static struct number subtract(struct number a, struct number b)
     return a;
 }
 
-static struct number multiply(struct number a, struct number b)
+static struct number x25519_multiply(struct number a, struct number b)
 {
     const uint64_t *x = a.limb, *y = b.limb;
     uint64_t y1 = 19 * y[1], y2 = 19 * y[2], y3 = 19 * y[3], y4 = 19 * y[4];
@@ -117,9 +117,9 @@ static struct number invert(struct number a)
     struct number power = a; /* the topmost bit, 254 */
 
     for (int bit = 253; bit >= 0; bit--) {
-        power = multiply(power, power);
+        power = x25519_multiply(power, power);
         if (bit != 2 && bit != 4)
-            power = multiply(power, a);
+            power = x25519_multiply(power, a);
     }
     return power;
 }
@@ -154,19 +154,19 @@ static void scale(unsigned char out[X25519_BYTES], const unsigned char scalar[X2
         swap_if(swap ^ bit, &x2, &x3);
         swap_if(swap ^ bit, &z2, &z3);
         swap = bit;
-        struct number a = add(x2, z2), b = subtract(x2, z2);
-        struct number c = add(x3, z3), d = subtract(x3, z3);
-        struct number aa = multiply(a, a), bb = multiply(b, b), e = subtract(aa, bb);
-        struct number da = multiply(d, a), cb = multiply(c, b);
-        struct number sum = add(da, cb), difference = subtract(da, cb);
-        x3 = multiply(sum, sum);
-        z3 = multiply(x1, multiply(difference, difference));
-        x2 = multiply(aa, bb);
-        z2 = multiply(e, add(aa, multiply(a24, e)));
+        struct number a = x25519_add(x2, z2), b = subtract(x2, z2);
+        struct number c = x25519_add(x3, z3), d = subtract(x3, z3);
+        struct number aa = x25519_multiply(a, a), bb = x25519_multiply(b, b), e = subtract(aa, bb);
+        struct number da = x25519_multiply(d, a), cb = x25519_multiply(c, b);
+        struct number sum = x25519_add(da, cb), difference = subtract(da, cb);
+        x3 = x25519_multiply(sum, sum);
+        z3 = x25519_multiply(x1, x25519_multiply(difference, difference));
+        x2 = x25519_multiply(aa, bb);
+        z2 = x25519_multiply(e, x25519_add(aa, x25519_multiply(a24, e)));
     }
     swap_if(swap, &x2, &x3);
     swap_if(swap, &z2, &z3);
-    encode(out, multiply(x2, invert(z2)));
+    encode(out, x25519_multiply(x2, invert(z2)));
     explicit_bzero(k, sizeof k);
 }
 

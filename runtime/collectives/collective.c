@@ -14,13 +14,13 @@
 
 /* ---- What all calls begin with ---- */
 
-static gshmem_status_t refuse(const struct call *c, gshmem_status_t status)
+static gshmem_status_t collective_refuse(const struct call *c, gshmem_status_t status)
 {
     return group_refuse(c->group, c->name, status);
 }
 
 /* The team of the handle, ready for a round; NULL after a logged failure. */
-static inline struct team *begin(struct call *c, gshmem_team_t handle)
+static inline struct team *collective_begin(struct call *c, gshmem_team_t handle)
 {
     struct team *t = team_find(handle, c->name);
 
@@ -83,9 +83,9 @@ static gshmem_status_t find_other_place(const struct call *c, const struct team 
 }
 
 /* Where all members' copies of the object at address are. Any address will do for 0 bytes. */
-static inline gshmem_status_t find_place(const struct call *c, const struct team *t,
-                                         struct place *p, const char *which, const void *address,
-                                         size_t bytes)
+static inline gshmem_status_t collective_find_place(const struct call *c, const struct team *t,
+                                                    struct place *p, const char *which,
+                                                    const void *address, size_t bytes)
 {
     const struct gshmem_ctx *view = &t->view;
     size_t offset = (uintptr_t)address - view->heap.base;
@@ -106,20 +106,21 @@ static inline gshmem_status_t find_place(const struct call *c, const struct team
 static inline gshmem_status_t find_both(struct call *c, const struct team *t, void *dest, size_t to,
                                         const void *source, size_t from)
 {
-    gshmem_status_t status = find_place(c, t, &c->dest, "dest", dest, to);
+    gshmem_status_t status = collective_find_place(c, t, &c->dest, "dest", dest, to);
 
-    return status ? status : find_place(c, t, &c->source, "source", source, from);
+    return status ? status : collective_find_place(c, t, &c->source, "source", source, from);
 }
 
-static inline bool overlap(const void *dest, size_t to, const void *source, size_t from)
+static inline bool collective_overlap(const void *dest, size_t to, const void *source, size_t from)
 {
     uintptr_t d = (uintptr_t)dest, s = (uintptr_t)source;
 
     return d + to > s && s + from > d && to && from;
 }
 
-static gshmem_status_t refuse_overlap(const struct call *c, const struct team *t, const void *dest, size_t to,
-                                      const void *source, size_t from, bool in_place)
+static gshmem_status_t collective_refuse_overlap(const struct call *c, const struct team *t,
+                                                 const void *dest, size_t to, const void *source,
+                                                 size_t from, bool in_place)
 {
     return fail(GSHMEM_ERR_ARGUMENT,
                 "%s on team %d: dest (%p, %zu B) and source (%p, %zu B) overlap%s", c->name, t->id,
@@ -127,17 +128,19 @@ static gshmem_status_t refuse_overlap(const struct call *c, const struct team *t
 }
 
 /* They may not overlap, except that they may be the same where in_place. */
-static inline gshmem_status_t find_places(struct call *c, const struct team *t, void *dest,
-                                          size_t to, const void *source, size_t from, bool in_place)
+static inline gshmem_status_t collective_find_places(struct call *c, const struct team *t,
+                                                     void *dest, size_t to, const void *source,
+                                                     size_t from, bool in_place)
 {
     gshmem_status_t status = find_both(c, t, dest, to, source, from);
 
-    if (GSHMEM_LIKELY(status || !overlap(dest, to, source, from) || (in_place && dest == source)))
+    if (GSHMEM_LIKELY(status || !collective_overlap(dest, to, source, from) ||
+                      (in_place && dest == source)))
         return status;
-    return refuse_overlap(c, t, dest, to, source, from, in_place);
+    return collective_refuse_overlap(c, t, dest, to, source, from, in_place);
 }
 
-static inline gshmem_status_t run(struct call *c, uint64_t hash, size_t brought)
+static inline gshmem_status_t collective_run(struct call *c, uint64_t hash, size_t brought)
 {
     c->signature = signature_make(c->what, hash);
     if (GSHMEM_UNLIKELY(c->group->internode != NULL))
@@ -146,7 +149,8 @@ static inline gshmem_status_t run(struct call *c, uint64_t hash, size_t brought)
 }
 
 /* a * b, and *product on no overflow: sizes beyond memory are refused as what they are. */
-static inline gshmem_status_t multiply(const struct call *c, size_t a, size_t b, size_t *product)
+static inline gshmem_status_t collective_multiply(const struct call *c, size_t a, size_t b,
+                                                  size_t *product)
 {
     if (GSHMEM_LIKELY(!__builtin_mul_overflow(a, b, product)))
         return GSHMEM_OK;
@@ -161,7 +165,7 @@ static inline gshmem_status_t sync_team(gshmem_team_t team, const char *name)
     struct call c = {.name = name};
     RANGE(name);
 
-    if (!begin(&c, team))
+    if (!collective_begin(&c, team))
         return last_error_status();
     gshmem_status_t status = group_meet(c.group, signature_make(COLLECTIVE_SYNC, 0), name);
     return status ? status : device_settle();
@@ -210,13 +214,13 @@ static inline bool is_for_device(const void *dest, const void *source)
 
 /* ---- Moving data ---- */
 
-static gshmem_status_t broadcast(gshmem_team_t team, void *dest, const void *source, size_t bytes,
-                                 int root, bool spare_root)
+static gshmem_status_t collective_broadcast(gshmem_team_t team, void *dest, const void *source,
+                                            size_t bytes, int root, bool spare_root)
 {
     struct call c = {.name = "gshmem_broadcastmem",
                      .what = COLLECTIVE_BROADCAST,
                      .spare_root = spare_root};
-    struct team *t = begin(&c, team);
+    struct team *t = collective_begin(&c, team);
     gshmem_status_t status;
     RANGE(c.name);
 
@@ -229,31 +233,32 @@ static gshmem_status_t broadcast(gshmem_team_t team, void *dest, const void *sou
                                                                   .source = (uintptr_t)source,
                                                                   .n = bytes});
     if (root < 0 || root >= t->n_pes)
-        return refuse(&c, fail(GSHMEM_ERR_ARGUMENT, "%s: root is PE %d, and team %d has PEs 0..%d",
-                               c.name, root, team, t->n_pes - 1));
-    if ((status = find_places(&c, t, dest, bytes, source, bytes, true)))
-        return refuse(&c, status);
+        return collective_refuse(&c, fail(GSHMEM_ERR_ARGUMENT,
+                                          "%s: root is PE %d, and team %d has PEs 0..%d", c.name,
+                                          root, team, t->n_pes - 1));
+    if ((status = collective_find_places(&c, t, dest, bytes, source, bytes, true)))
+        return collective_refuse(&c, status);
     c.bytes = bytes;
     c.root = root;
-    return run(&c, signature_mix(signature_mix(0, bytes), (uint64_t)root), bytes);
+    return collective_run(&c, signature_mix(signature_mix(0, bytes), (uint64_t)root), bytes);
 }
 
 gshmem_status_t gshmem_broadcastmem(gshmem_team_t team, void *dest, const void *source,
                                     size_t bytes, int root)
 {
-    return broadcast(team, dest, source, bytes, root, false);
+    return collective_broadcast(team, dest, source, bytes, root, false);
 }
 
 gshmem_status_t gshmem_path_broadcast_others(gshmem_team_t team, void *dest, const void *source,
                                              size_t bytes, int root)
 {
-    return broadcast(team, dest, source, bytes, root, true);
+    return collective_broadcast(team, dest, source, bytes, root, true);
 }
 
 gshmem_status_t gshmem_collectmem(gshmem_team_t team, void *dest, const void *source, size_t bytes)
 {
     struct call c = {.name = "gshmem_collectmem", .what = COLLECTIVE_COLLECT};
-    struct team *t = begin(&c, team);
+    struct team *t = collective_begin(&c, team);
     gshmem_status_t status;
     RANGE(c.name);
 
@@ -265,9 +270,9 @@ gshmem_status_t gshmem_collectmem(gshmem_team_t team, void *dest, const void *so
                                                                   .source = (uintptr_t)source,
                                                                   .n = bytes});
     /* 1: dest is wanted on all PEs, though they do not know yet how much of it. */
-    if ((status = find_place(&c, t, &c.dest, "dest", dest, dest ? 1 : 0)) ||
-        (status = find_place(&c, t, &c.source, "source", source, bytes)))
-        return refuse(&c, status);
+    if ((status = collective_find_place(&c, t, &c.dest, "dest", dest, dest ? 1 : 0)) ||
+        (status = collective_find_place(&c, t, &c.source, "source", source, bytes)))
+        return collective_refuse(&c, status);
     c.bytes = bytes;
     return collect_sized(&c);
 }
@@ -275,7 +280,7 @@ gshmem_status_t gshmem_collectmem(gshmem_team_t team, void *dest, const void *so
 gshmem_status_t gshmem_fcollectmem(gshmem_team_t team, void *dest, const void *source, size_t bytes)
 {
     struct call c = {.name = "gshmem_fcollectmem", .what = COLLECTIVE_FCOLLECT};
-    struct team *t = begin(&c, team);
+    struct team *t = collective_begin(&c, team);
     gshmem_status_t status;
     size_t all;
     RANGE(c.name);
@@ -287,17 +292,17 @@ gshmem_status_t gshmem_fcollectmem(gshmem_team_t team, void *dest, const void *s
                                                                   .dest = (uintptr_t)dest,
                                                                   .source = (uintptr_t)source,
                                                                   .n = bytes});
-    if ((status = multiply(&c, bytes, (size_t)t->n_pes, &all)) ||
-        (status = find_places(&c, t, dest, all, source, bytes, false)))
-        return refuse(&c, status);
+    if ((status = collective_multiply(&c, bytes, (size_t)t->n_pes, &all)) ||
+        (status = collective_find_places(&c, t, dest, all, source, bytes, false)))
+        return collective_refuse(&c, status);
     c.bytes = bytes;
-    return run(&c, signature_mix(0, bytes), bytes);
+    return collective_run(&c, signature_mix(0, bytes), bytes);
 }
 
 gshmem_status_t gshmem_alltoallmem(gshmem_team_t team, void *dest, const void *source, size_t bytes)
 {
     struct call c = {.name = "gshmem_alltoallmem", .what = COLLECTIVE_ALLTOALL};
-    struct team *t = begin(&c, team);
+    struct team *t = collective_begin(&c, team);
     gshmem_status_t status;
     size_t all;
     RANGE(c.name);
@@ -309,11 +314,11 @@ gshmem_status_t gshmem_alltoallmem(gshmem_team_t team, void *dest, const void *s
                                                                   .dest = (uintptr_t)dest,
                                                                   .source = (uintptr_t)source,
                                                                   .n = bytes});
-    if ((status = multiply(&c, bytes, (size_t)t->n_pes, &all)) ||
-        (status = find_places(&c, t, dest, all, source, all, false)))
-        return refuse(&c, status);
+    if ((status = collective_multiply(&c, bytes, (size_t)t->n_pes, &all)) ||
+        (status = collective_find_places(&c, t, dest, all, source, all, false)))
+        return collective_refuse(&c, status);
     c.bytes = bytes;
-    return run(&c, signature_mix(0, bytes), all);
+    return collective_run(&c, signature_mix(0, bytes), all);
 }
 
 /* From the first to the end of the last of n elements that are a stride apart. */
@@ -326,12 +331,12 @@ static gshmem_status_t find_extent(const struct call *c, size_t n, ptrdiff_t str
     *bytes = 0;
     if (n == 0)
         return GSHMEM_OK;
-    if ((status = multiply(c, n - 1, (size_t)stride, &last)))
+    if ((status = collective_multiply(c, n - 1, (size_t)stride, &last)))
         return status;
     if (last == SIZE_MAX)
         return fail(GSHMEM_ERR_ARGUMENT, "%s: %zu elements with a stride of %td are more than there can be",
                     c->name, n, stride);
-    return multiply(c, last + 1, element, bytes);
+    return collective_multiply(c, last + 1, element, bytes);
 }
 
 /* Of two arrays of n elements, so many bytes apart in each: whether an element of one overlaps one of the other.
@@ -356,7 +361,7 @@ gshmem_status_t gshmem_alltoallsmem(gshmem_team_t team, void *dest, const void *
                                     ptrdiff_t dst, ptrdiff_t sst, size_t element, size_t n)
 {
     struct call c = {.name = "gshmem_alltoallsmem", .what = COLLECTIVE_ALLTOALLS};
-    struct team *t = begin(&c, team);
+    struct team *t = collective_begin(&c, team);
     size_t elements, all, to, from;
     gshmem_status_t status;
     RANGE(c.name);
@@ -370,26 +375,28 @@ gshmem_status_t gshmem_alltoallsmem(gshmem_team_t team, void *dest, const void *
                                                                   .dst = dst, .sst = sst,
                                                                   .element = element, .n = n});
     if (dst < 1 || sst < 1)
-        return refuse(&c, fail(GSHMEM_ERR_ARGUMENT,
-                               "%s: strides are dst %td and sst %td, and must be at least 1",
-                               c.name, dst, sst));
-    if ((status = multiply(&c, n, (size_t)t->n_pes, &elements)) ||
-        (status = multiply(&c, elements, element, &all)) ||
+        return collective_refuse(&c,
+                                 fail(GSHMEM_ERR_ARGUMENT,
+                                      "%s: strides are dst %td and sst %td, and must be at least 1",
+                                      c.name, dst, sst));
+    if ((status = collective_multiply(&c, n, (size_t)t->n_pes, &elements)) ||
+        (status = collective_multiply(&c, elements, element, &all)) ||
         (status = find_extent(&c, elements, dst, element, &to)) ||
         (status = find_extent(&c, elements, sst, element, &from)) ||
         (status = find_both(&c, t, dest, to, source, from)))
-        return refuse(&c, status);
-    if (overlap(dest, to, source, from) &&
-        elements_overlap((uintptr_t)dest, (size_t)dst * element, (uintptr_t)source, (size_t)sst * element, element,
-                         elements))
-        return refuse(&c, refuse_overlap(&c, t, dest, to, source, from, false));
+        return collective_refuse(&c, status);
+    if (collective_overlap(dest, to, source, from) &&
+        elements_overlap((uintptr_t)dest, (size_t)dst * element, (uintptr_t)source,
+                         (size_t)sst * element, element, elements))
+        return collective_refuse(&c,
+                                 collective_refuse_overlap(&c, t, dest, to, source, from, false));
     c.bytes = n * element;
     c.n = n;
     c.element = element;
     c.dst = dst;
     c.sst = sst;
     uint64_t hash = signature_mix(signature_mix(element, n), (uint64_t)dst);
-    return run(&c, signature_mix(hash, (uint64_t)sst), all);
+    return collective_run(&c, signature_mix(hash, (uint64_t)sst), all);
 }
 
 /* ---- Combining data ---- */
@@ -409,10 +416,10 @@ static inline gshmem_status_t prepare_combination(struct call *c, const struct t
     if (!c->combine)
         return fail(GSHMEM_ERR_ARGUMENT, "%s: %s is not defined for %s", c->name,
                     combine_op_name(op), combine_type_name(type));
-    if ((status = multiply(c, n, c->element, &c->bytes)) ||
-        (status = multiply(c, c->bytes, parts, &all)))
+    if ((status = collective_multiply(c, n, c->element, &c->bytes)) ||
+        (status = collective_multiply(c, c->bytes, parts, &all)))
         return status;
-    return find_places(c, t, dest, c->bytes, source, all, true);
+    return collective_find_places(c, t, dest, c->bytes, source, all, true);
 }
 
 static enum device_call combination(enum collective what)
@@ -449,7 +456,7 @@ static inline gshmem_status_t combine_over(struct call *c, gshmem_team_t team,
                                            enum gshmem_type type, enum gshmem_op op, void *dest,
                                            const void *source, size_t n)
 {
-    struct team *t = begin(c, team);
+    struct team *t = collective_begin(c, team);
     gshmem_status_t status;
     RANGE(c->name);
 
@@ -459,9 +466,9 @@ static inline gshmem_status_t combine_over(struct call *c, gshmem_team_t team,
         return combine_by_device(c, team, type, op, dest, source, n);
     size_t parts = c->what == COLLECTIVE_REDUCESCATTER ? (size_t)t->n_pes : 1;
     if ((status = prepare_combination(c, t, type, op, dest, source, n, parts)))
-        return refuse(c, status);
-    return run(c, signature_mix(signature_mix(0, n), (uint64_t)type << 8 | (uint64_t)op),
-               c->bytes * parts);
+        return collective_refuse(c, status);
+    return collective_run(c, signature_mix(signature_mix(0, n), (uint64_t)type << 8 | (uint64_t)op),
+                          c->bytes * parts);
 }
 
 gshmem_status_t gshmem_reduce(gshmem_team_t team, enum gshmem_type type, enum gshmem_op op,

@@ -58,7 +58,7 @@ void group_destroy(struct group *g)
 
 #define GROUP_FINALIZE signature_make(COLLECTIVE_FINALIZE, 0)
 
-static const char *name_of(uint64_t word)
+static const char *group_name_of(uint64_t word)
 {
     unsigned int what = (uint32_t)word >> 1 & 15;
 
@@ -81,11 +81,12 @@ __attribute__((cold)) gshmem_status_t group_explain_mismatch(struct group *g, ui
         if ((uint32_t)word == GROUP_FINALIZE)
             return departures_fail(call, g->pe[i], departures_way(g->pe[i], g->sync[i]->note[g->round & 1].value));
         if (signature == GROUP_FINALIZE) /* the other says it */
-            return fail_silently(GSHMEM_ERR_MISMATCH, "%s: PE %d is still in %s", call, g->pe[i], name_of(word));
+            return fail_silently(GSHMEM_ERR_MISMATCH, "%s: PE %d is still in %s", call, g->pe[i],
+                                 group_name_of(word));
         if ((uint32_t)word == COLLECTIVE_REFUSED)
             return fail(GSHMEM_ERR_MISMATCH,
                         "%s on team %d: PE %d made %s, so this collective did not take place", call,
-                        g->team, g->pe[i], name_of(word));
+                        g->team, g->pe[i], group_name_of(word));
         if ((((uint32_t)word ^ signature) & 31) == 0)
             return fail(GSHMEM_ERR_MISMATCH,
                         "%s on team %d: PE %d made the same call with other arguments, or on other "
@@ -94,7 +95,7 @@ __attribute__((cold)) gshmem_status_t group_explain_mismatch(struct group *g, ui
         return fail(GSHMEM_ERR_MISMATCH,
                     "%s on team %d: PE %d called %s: all members must make the same calls in the "
                     "same order",
-                    call, g->team, g->pe[i], name_of(word));
+                    call, g->team, g->pe[i], group_name_of(word));
     }
     return GSHMEM_ERR_MISMATCH;
 }
@@ -382,5 +383,5 @@ void group_missing(const struct group *g, char *text, size_t size)
     if (missing > shown && used < size)
         used += (size_t)snprintf(text + used, size - used, " and %d more", missing - shown);
     if (missing && used < size)
-        snprintf(text + used, size - used, " at %s", name_of(mine));
+        snprintf(text + used, size - used, " at %s", group_name_of(mine));
 }

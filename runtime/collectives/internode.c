@@ -80,7 +80,7 @@ static void sort_members(struct internode *f, const struct group *g, const struc
 }
 
 /* From how many members a node has, and each member's number there, to where they begin. */
-static void find_places(struct internode *f, int n)
+static void internode_find_places(struct internode *f, int n)
 {
     for (int h = 0; h < f->hosts; h++) {
         int pairs = f->first[h + 1] * (n - f->first[h + 1]);
@@ -122,7 +122,7 @@ bool internode_prepare(struct group *g, const struct job *j)
     f->node = f->local_member + g->n;
     f->place = f->node + g->n;
     sort_members(f, g, j);
-    find_places(f, g->n);
+    internode_find_places(f, g->n);
     int n_local = g->n - f->n_away;
     f->local = group_create(n_local, my_place(f, j, n_local), f->local_pe,
                             j->node.oversubscribed ? node_cpus(&j->node) : 0);
@@ -237,7 +237,7 @@ void internode_load(struct group *g, enum payload kind, int from, size_t bytes)
 }
 
 /* Whether it travels with the leaders' words. Without an inbox nothing does, not even a note of no bytes. */
-static bool fits(const struct group *g, const struct load *l)
+static bool internode_fits(const struct group *g, const struct load *l)
 {
     const size_t most = internode_most(g, l->kind);
 
@@ -249,7 +249,7 @@ static struct note *note_of(const struct group *g, int i, uint32_t round, const 
     const struct internode *f = g->internode;
     size_t place = l->kind == PAYLOAD_ONE ? 0 : (size_t)f->place[i];
 
-    if (!fits(g, l))
+    if (!internode_fits(g, l))
         return &g->sync[i]->note[round & 1];
     return (struct note *)(void *)(f->inbox[round & 1] + place * whole_lines(note_bytes(l->bytes)));
 }
@@ -333,8 +333,8 @@ struct piece {
 
 /* The word that says that this node has arrived, behind a piece of the payload; flags: how it may
  * travel. */
-static gshmem_status_t tell(struct group *g, int leader, int step, uint64_t word, struct piece p,
-                            unsigned flags, const char *call)
+static gshmem_status_t internode_tell(struct group *g, int leader, int step, uint64_t word,
+                                      struct piece p, unsigned flags, const char *call)
 {
     size_t parity = word >> 32 & 1; /* of the round */
     uint64_t offset =
@@ -404,12 +404,12 @@ static gshmem_status_t tell_of_hosts(struct group *g, int to, int step, uint64_t
     gshmem_status_t status = GSHMEM_OK;
 
     if (!carries || f->last.kind == PAYLOAD_PAIRS)
-        return tell(g, to, step, word, none, TRANSPORT_UNORDERED, call);
+        return internode_tell(g, to, step, word, none, TRANSPORT_UNORDERED, call);
     if (around)
         status = give(g, to, payload_of(g, f->hosts - around, around), call);
     return status ? status
-                  : tell(g, to, step, word, payload_of(g, first + around, count - around),
-                         around ? 0 : TRANSPORT_UNORDERED, call);
+                  : internode_tell(g, to, step, word, payload_of(g, first + around, count - around),
+                                   around ? 0 : TRANSPORT_UNORDERED, call);
 }
 
 static bool is_broken(uint64_t word)
@@ -437,8 +437,9 @@ gshmem_status_t internode_break_off(struct group *g, gshmem_status_t status, con
     for (int step = 0, distance = 1; f->local->my == 0 && distance < f->hosts; step++, distance *= 2) {
         int to = f->leader[(f->my_host + distance) % f->hosts];
         for (uint32_t i = 0; i < rounds && !network_lost(job->network, g->pe[to]); i++)
-            tell(g, to, step, (uint64_t)((g->round + 1 - i) & 1) << 32 | word, (struct piece){0, 0, 0},
-                 TRANSPORT_UNORDERED, call); /* or it has gone itself */
+            internode_tell(g, to, step, (uint64_t)((g->round + 1 - i) & 1) << 32 | word,
+                           (struct piece){0, 0, 0}, TRANSPORT_UNORDERED,
+                           call); /* or it has gone itself */
     }
     return fail_silently(status, "%s", why);
 }
@@ -470,8 +471,8 @@ static gshmem_status_t send_pairs(struct group *g, struct piece *last, const cha
 }
 
 /* The word that the node `distance` before this one sends with that step. */
-static gshmem_status_t hear(struct group *g, int step, int distance, uint32_t *heard, struct wait *w,
-                            const char *call)
+static gshmem_status_t internode_hear(struct group *g, int step, int distance, uint32_t *heard,
+                                      struct wait *w, const char *call)
 {
     struct internode *f = g->internode;
     _Atomic uint64_t *from = &g->sync[g->my]->step[step].word[g->round & 1];
@@ -513,10 +514,10 @@ static gshmem_status_t meet_leaders(struct group *g, uint32_t *heard, bool carri
         int count = distance < f->hosts - distance ? distance : f->hosts - distance;
         uint64_t word = (uint64_t)g->round << 32 | *heard;
 
-        status = pairs.bytes ? tell(g, to, step, word, pairs, TRANSPORT_UNORDERED, call)
+        status = pairs.bytes ? internode_tell(g, to, step, word, pairs, TRANSPORT_UNORDERED, call)
                              : tell_of_hosts(g, to, step, word, count, carries, call);
         if (!status)
-            status = hear(g, step, distance, heard, &w, call);
+            status = internode_hear(g, step, distance, heard, &w, call);
     }
     return status;
 }
@@ -609,7 +610,7 @@ static void show_signature(struct group *g, uint32_t round, uint32_t signature)
 static gshmem_status_t meet_hosts(struct group *g, uint32_t signature, gshmem_status_t local,
                                   const char *call)
 {
-    bool wanted = unload(g, signature), carries = wanted && fits(g, &g->internode->last);
+    bool wanted = unload(g, signature), carries = wanted && internode_fits(g, &g->internode->last);
     uint32_t heard = signature;
     gshmem_status_t status;
 

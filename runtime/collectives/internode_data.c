@@ -17,13 +17,13 @@ enum {
 /* ---- Meeting ---- */
 
 /* Rounds whose notes carry at most a number: nothing more is fetched from other hosts. */
-static gshmem_status_t meet(struct call *c)
+static gshmem_status_t internode_data_meet(struct call *c)
 {
     c->group->brought = 0;
     return call_meet(c);
 }
 
-static gshmem_status_t enter(struct call *c)
+static gshmem_status_t internode_data_enter(struct call *c)
 {
     c->group->brought = 0;
     return call_enter(c);
@@ -36,7 +36,7 @@ static gshmem_status_t meet_and_tell(struct call *c, gshmem_status_t mine)
 
     g->brought = 0;
     group_note(g)->value = (uint64_t)mine;
-    gshmem_status_t status = meet(c);
+    gshmem_status_t status = internode_data_meet(c);
     for (int i = 0; i < g->n && !status && !mine; i++) {
         if (group_read(g, i)->value)
             status = fail((gshmem_status_t)group_read(g, i)->value, "%s on team %d: PE %d failed",
@@ -48,7 +48,7 @@ static gshmem_status_t meet_and_tell(struct call *c, gshmem_status_t mine)
 /* ---- Moving ---- */
 
 /* Completes what this member has put and got, and meets the others, which have not got all if that failed. */
-static gshmem_status_t finish(struct call *c, gshmem_status_t status)
+static gshmem_status_t internode_data_finish(struct call *c, gshmem_status_t status)
 {
     gshmem_status_t quiet = gshmem_ctx_quiet(internode_context(c->group));
 
@@ -56,7 +56,7 @@ static gshmem_status_t finish(struct call *c, gshmem_status_t status)
 }
 
 /* bytes of mine to the same place of every member's dest. */
-static gshmem_status_t give_to_all(struct call *c, size_t at)
+static gshmem_status_t internode_data_give_to_all(struct call *c, size_t at)
 {
     struct group *g = c->group;
     gshmem_status_t status = GSHMEM_OK;
@@ -72,31 +72,33 @@ static gshmem_status_t give_to_all(struct call *c, size_t at)
 
 gshmem_status_t broadcast_put(struct call *c)
 {
-    gshmem_status_t status = enter(c);
+    gshmem_status_t status = internode_data_enter(c);
 
     if (status)
         return status;
     if (c->group->my == c->root)
-        status = give_to_all(c, 0);
-    return finish(c, status);
+        status = internode_data_give_to_all(c, 0);
+    return internode_data_finish(c, status);
 }
 
 gshmem_status_t collect_put(struct call *c)
 {
-    gshmem_status_t status = enter(c);
+    gshmem_status_t status = internode_data_enter(c);
 
-    return status ? status : finish(c, give_to_all(c, (size_t)c->group->my * c->bytes));
+    return status ? status
+                  : internode_data_finish(
+                        c, internode_data_give_to_all(c, (size_t)c->group->my * c->bytes));
 }
 
 gshmem_status_t collect_put_at(struct call *c, size_t my_place, bool mine)
 {
-    return finish(c, mine ? give_to_all(c, my_place) : GSHMEM_OK);
+    return internode_data_finish(c, mine ? internode_data_give_to_all(c, my_place) : GSHMEM_OK);
 }
 
 gshmem_status_t alltoall_put(struct call *c)
 {
     struct group *g = c->group;
-    gshmem_status_t status = enter(c);
+    gshmem_status_t status = internode_data_enter(c);
 
     if (status)
         return status;
@@ -105,14 +107,14 @@ gshmem_status_t alltoall_put(struct call *c)
         status = gshmem_ctx_putmem_nbi(internode_context(g), c->dest.mine + (size_t)g->my * c->bytes,
                                        c->source.mine + (size_t)i * c->bytes, c->bytes, g->pe[i]);
     }
-    return finish(c, status);
+    return internode_data_finish(c, status);
 }
 
 gshmem_status_t internode_alltoalls(struct call *c)
 {
     struct group *g = c->group;
     size_t to = (size_t)c->dst * c->element * c->n, from = (size_t)c->sst * c->element * c->n;
-    gshmem_status_t status = enter(c);
+    gshmem_status_t status = internode_data_enter(c);
 
     if (status)
         return status;
@@ -122,7 +124,7 @@ gshmem_status_t internode_alltoalls(struct call *c)
                                     c->source.mine + (size_t)i * from, c->dst, c->sst, c->element,
                                     c->n, g->pe[i]);
     }
-    return finish(c, status);
+    return internode_data_finish(c, status);
 }
 
 /* ---- Combining ---- */
@@ -159,7 +161,7 @@ static gshmem_status_t internode_combine(struct call *c, struct range r)
 {
     size_t piece = PIECE_BYTES / c->element * c->element;
     size_t members = r.last >= r.first ? (size_t)(r.last - r.first + 1) : 1;
-    gshmem_status_t status = enter(c), lost = GSHMEM_OK;
+    gshmem_status_t status = internode_data_enter(c), lost = GSHMEM_OK;
 
     if (status)
         return status;
@@ -173,7 +175,7 @@ static gshmem_status_t internode_combine(struct call *c, struct range r)
         size_t bytes = c->bytes - at < piece ? c->bytes - at : piece;
         if (!lost)
             lost = get_pieces(c, &r, at, bytes, pieces);
-        status = meet(c);
+        status = internode_data_meet(c);
         if (status || lost)
             continue; /* the others count on this member's rounds */
         if (r.last >= r.first) {
@@ -197,7 +199,7 @@ static gshmem_status_t reduce_share(struct call *c, size_t at, size_t bytes, cha
 
     if (!lost && bytes)
         lost = get_pieces(c, &all, at, bytes, pieces);
-    if ((met = meet(c)) || lost || !bytes)
+    if ((met = internode_data_meet(c)) || lost || !bytes)
         return met ? met : lost;
     combine_pieces(c, &all, bytes, pieces);
     for (int step = 1; step <= c->group->n && !lost; step++)
@@ -213,7 +215,7 @@ static gshmem_status_t reduce_by_shares(struct call *c)
 {
     size_t n = (size_t)c->group->n, most = PIECE_BYTES / c->element * c->element;
     size_t share = (c->bytes / c->element + n - 1) / n * c->element;
-    gshmem_status_t status = enter(c), lost = GSHMEM_OK;
+    gshmem_status_t status = internode_data_enter(c), lost = GSHMEM_OK;
 
     if (status)
         return status;

@@ -21,14 +21,15 @@ enum {
 
 /* What does not fit into a note may touch the objects in other ways, in other teams: it is the same
  * call only on the same objects. */
-static gshmem_status_t run(struct call *c, algorithm_fn *algorithm, size_t brought)
+static gshmem_status_t internode_payload_run(struct call *c, algorithm_fn *algorithm,
+                                             size_t brought)
 {
     if (brought > NOTE_BYTES)
         call_name_objects(c);
     return algorithm(c);
 }
 
-static size_t least(size_t a, size_t b)
+static size_t internode_payload_least(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -44,7 +45,7 @@ static gshmem_status_t broadcast_pieces(struct call *c)
     size_t at = 0;
 
     do {
-        size_t bytes = least(c->bytes - at, most);
+        size_t bytes = internode_payload_least(c->bytes - at, most);
         internode_load(g, PAYLOAD_ONE, c->root, bytes);
         if (g->my == c->root && bytes)
             memcpy(group_note(g)->data, c->source.mine + at, bytes);
@@ -61,14 +62,14 @@ gshmem_status_t internode_broadcast(struct call *c)
     size_t most = internode_most(c->group, PAYLOAD_ONE);
 
     if (most && (c->bytes <= most || c->group->n > internode_hosts(c->group)))
-        return run(c, broadcast_pieces, c->bytes);
+        return internode_payload_run(c, broadcast_pieces, c->bytes);
     return c->bytes <= NOTE_BYTES ? broadcast_noted(c) : broadcast_put(c);
 }
 
 gshmem_status_t internode_fcollect(struct call *c)
 {
     if (c->bytes <= NOTE_BYTES || c->bytes <= internode_most(c->group, PAYLOAD_NOTES))
-        return run(c, collect_noted, c->bytes);
+        return internode_payload_run(c, collect_noted, c->bytes);
     return collect_put(c);
 }
 
@@ -116,7 +117,7 @@ static gshmem_status_t alltoall_pairs(struct call *c)
     gshmem_status_t status = GSHMEM_OK;
 
     for (size_t at = 0, bytes; at < c->bytes && !status; at += bytes) {
-        bytes = least(c->bytes - at, most);
+        bytes = internode_payload_least(c->bytes - at, most);
         internode_load(g, PAYLOAD_PAIRS, 0, bytes);
         for (int i = 0; i < g->n; i++) {
             if (internode_is_away(g, i))
@@ -140,9 +141,9 @@ gshmem_status_t internode_alltoall(struct call *c)
     size_t noted = alone && most >= c->bytes ? NOTED_ALONE : NOTED_PAIRS;
 
     if (all <= noted && (all <= NOTE_BYTES || all <= internode_most(c->group, PAYLOAD_NOTES)))
-        return run(c, alltoall_noted, all);
+        return internode_payload_run(c, alltoall_noted, all);
     if (c->bytes <= PAIR_BYTES && (c->bytes <= most || most >= PAIR_LEAST))
-        return run(c, alltoall_pairs, all);
+        return internode_payload_run(c, alltoall_pairs, all);
     return alltoall_put(c);
 }
 
@@ -157,8 +158,8 @@ static void combine_share(struct call *c, size_t at, size_t bytes)
     size_t members = (size_t)internode_neighbours(g)->n, my = (size_t)internode_neighbours(g)->my;
     size_t lines = (bytes + SYNC_LINE - 1) / SYNC_LINE;
     size_t share = (lines + members - 1) / members * SYNC_LINE / c->element * c->element;
-    size_t first = least(my * share, bytes),
-           end = my + 1 == members ? bytes : least(first + share, bytes);
+    size_t first = internode_payload_least(my * share, bytes),
+           end = my + 1 == members ? bytes : internode_payload_least(first + share, bytes);
     char *out = internode_part(g, internode_my_host(g)) + first;
     const char *value = place_at(g, &c->source, local[0]) + at + first;
 
@@ -190,7 +191,7 @@ static gshmem_status_t reduce_by_hosts(struct call *c)
     if ((status = internode_enter_neighbours(g, c->signature, c->name)))
         return status;
     for (size_t at = 0, bytes; at < c->bytes && !status; at += bytes) {
-        bytes = least(c->bytes - at, most);
+        bytes = internode_payload_least(c->bytes - at, most);
         internode_load(g, PAYLOAD_HOSTS, 0, bytes);
         combine_share(c, at, bytes);
         if (!(status = call_meet(c)))
@@ -208,6 +209,7 @@ gshmem_status_t internode_reduce(struct call *c)
     bool few = internode_hosts(g) <= 2 || (size_t)internode_hosts(g) * (size_t)internode_hosts(g) <= 2 * (size_t)g->n;
 
     if (c->bytes <= NOTE_BYTES || (c->bytes <= NOTED_SUMS && c->bytes <= internode_most(g, PAYLOAD_NOTES)))
-        return run(c, reduce_noted, c->bytes);
-    return most >= SYNC_LINE && few ? run(c, reduce_by_hosts, c->bytes) : reduce_put(c);
+        return internode_payload_run(c, reduce_noted, c->bytes);
+    return most >= SYNC_LINE && few ? internode_payload_run(c, reduce_by_hosts, c->bytes)
+                                    : reduce_put(c);
 }

@@ -95,7 +95,7 @@ static void combine_notes(const struct call *c, int first, int last, size_t offs
     }
 }
 
-static gshmem_status_t exchange(struct call *c, size_t bytes)
+static gshmem_status_t noted_exchange(struct call *c, size_t bytes)
 {
     c->group->brought = bytes;
     if (bytes)
@@ -105,7 +105,7 @@ static gshmem_status_t exchange(struct call *c, size_t bytes)
 
 gshmem_status_t reduce_noted(struct call *c)
 {
-    gshmem_status_t status = exchange(c, c->bytes);
+    gshmem_status_t status = noted_exchange(c, c->bytes);
 
     if (!status)
         combine_notes(c, 0, c->group->n - 1, 0, c->dest.mine);
@@ -116,7 +116,7 @@ gshmem_status_t reduce_noted(struct call *c)
 gshmem_status_t reducescatter_noted(struct call *c)
 {
     struct group *g = c->group;
-    gshmem_status_t status = exchange(c, (size_t)g->n * c->bytes);
+    gshmem_status_t status = noted_exchange(c, (size_t)g->n * c->bytes);
 
     if (!status)
         combine_notes(c, 0, g->n - 1, (size_t)g->my * c->bytes, c->dest.mine);
@@ -125,7 +125,7 @@ gshmem_status_t reducescatter_noted(struct call *c)
 
 gshmem_status_t inscan_noted(struct call *c)
 {
-    gshmem_status_t status = exchange(c, c->bytes);
+    gshmem_status_t status = noted_exchange(c, c->bytes);
 
     if (!status)
         combine_notes(c, 0, c->group->my, 0, c->dest.mine);
@@ -134,7 +134,7 @@ gshmem_status_t inscan_noted(struct call *c)
 
 gshmem_status_t exscan_noted(struct call *c)
 {
-    gshmem_status_t status = exchange(c, c->bytes);
+    gshmem_status_t status = noted_exchange(c, c->bytes);
 
     if (status)
         return status;

@@ -41,7 +41,7 @@ gshmem_status_t broadcast_shared(struct call *c)
     return call_meet(c);
 }
 
-static void copy(char *to, const char *from, size_t bytes, bool past_caches)
+static void shared_copy_run(char *to, const char *from, size_t bytes, bool past_caches)
 {
     if (past_caches)
         copy_past_caches(to, from, bytes);
@@ -51,7 +51,7 @@ static void copy(char *to, const char *from, size_t bytes, bool past_caches)
 
 /* Puts bytes of mine at the same place in every member's dest, which are `all` bytes together. In
  * chunks, so that each is read from memory for the first member alone (docs/decisions/0006). */
-static void give_to_all(const struct call *c, size_t at, size_t all)
+static void shared_copy_give_to_all(const struct call *c, size_t at, size_t all)
 {
     enum { PIECE = 128 * 1024, PIECE_PAST = 512 * 1024 };
     const struct group *g = c->group;
@@ -63,7 +63,7 @@ static void give_to_all(const struct call *c, size_t at, size_t all)
         for (int step = 1; step <= g->n; step++) {
             char *to = place_at(g, &c->dest, call_after(g, step)) + at;
             if (to != c->source.mine)
-                copy(to + done, c->source.mine + done, n, past);
+                shared_copy_run(to + done, c->source.mine + done, n, past);
         }
     }
 }
@@ -75,7 +75,7 @@ gshmem_status_t collect_shared(struct call *c)
     if (status)
         return status;
     size_t n = (size_t)c->group->n;
-    give_to_all(c, (size_t)c->group->my * c->bytes, n * n * c->bytes);
+    shared_copy_give_to_all(c, (size_t)c->group->my * c->bytes, n * n * c->bytes);
     return call_meet(c);
 }
 
@@ -198,7 +198,7 @@ gshmem_status_t collect_sized(struct call *c)
     if (g->internode)
         return internode_collect(c, my_place, largest);
     if (c->bytes > NOTE_BYTES)
-        give_to_all(c, my_place, (size_t)g->n * at);
+        shared_copy_give_to_all(c, my_place, (size_t)g->n * at);
     return call_meet(c);
 }
 
@@ -207,8 +207,8 @@ static void give_block(const struct call *c, int from, int to, bool past)
 {
     const struct group *g = c->group;
 
-    copy(place_at(g, &c->dest, to) + (size_t)from * c->bytes,
-         place_at(g, &c->source, from) + (size_t)to * c->bytes, c->bytes, past);
+    shared_copy_run(place_at(g, &c->dest, to) + (size_t)from * c->bytes,
+                    place_at(g, &c->source, from) + (size_t)to * c->bytes, c->bytes, past);
 }
 
 gshmem_status_t alltoall_shared(struct call *c)

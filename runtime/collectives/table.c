@@ -13,7 +13,7 @@
 enum { PAIRED_BYTES = 48 * 1024 };
 enum crowding { ALONE, OVERSUBSCRIBED, EITHER }; /* whether each member has a CPU for itself */
 
-static bool fits(enum crowding row, bool oversubscribed)
+static bool table_fits(enum crowding row, bool oversubscribed)
 {
     return row == EITHER || (row == OVERSUBSCRIBED) == oversubscribed;
 }
@@ -76,7 +76,7 @@ meeting_fn *table_meeting(int n, bool oversubscribed)
 {
     size_t i = 0;
 
-    while (!fits(meetings[i].crowding, oversubscribed) || meetings[i].members < (size_t)n)
+    while (!table_fits(meetings[i].crowding, oversubscribed) || meetings[i].members < (size_t)n)
         i++;
     return meetings[i].meet;
 }
@@ -85,7 +85,8 @@ algorithm_fn *table_algorithm(enum collective what, size_t bytes, int n, bool ov
 {
     const struct row *row = algorithms[what];
 
-    while (row->bytes < bytes || row->members < (size_t)n || !fits(row->crowding, oversubscribed))
+    while (row->bytes < bytes || row->members < (size_t)n ||
+           !table_fits(row->crowding, oversubscribed))
         row++;
     return row->run;
 }

@@ -72,7 +72,7 @@ static struct tree_key of_size(const struct range *r)
 /* ---- Ranges: made in batches, kept when no longer used ---- */
 
 /* Makes sure that n spare ranges are there; false: out of memory. */
-static bool reserve(struct allocator *a, size_t n)
+static bool allocator_reserve(struct allocator *a, size_t n)
 {
     if (a->spare_count >= n)
         return true;
@@ -90,7 +90,7 @@ static bool reserve(struct allocator *a, size_t n)
     return true;
 }
 
-static struct range *pick(struct allocator *a, size_t offset, size_t bytes)
+static struct range *allocator_pick(struct allocator *a, size_t offset, size_t bytes)
 {
     struct range *r = a->spare;
 
@@ -102,7 +102,7 @@ static struct range *pick(struct allocator *a, size_t offset, size_t bytes)
     return r;
 }
 
-static void drop(struct allocator *a, struct range *r)
+static void allocator_drop(struct allocator *a, struct range *r)
 {
     r->next = a->spare;
     a->spare = r;
@@ -111,24 +111,24 @@ static void drop(struct allocator *a, struct range *r)
 
 /* ---- What was given back ---- */
 
-static void forget(struct allocator *a, struct range *r)
+static void allocator_forget(struct allocator *a, struct range *r)
 {
     *(r->previous ? &r->previous->next : &a->oldest) = r->next;
     *(r->next ? &r->next->previous : &a->newest) = r->previous;
     a->remembered_count--;
     tree_erase(&a->remembered, &r->by_address);
-    drop(a, r);
+    allocator_drop(a, r);
 }
 
 /* Takes no memory to do it if there is none: forgetting only makes a message less precise. */
-static void remember(struct allocator *a, size_t offset, size_t bytes)
+static void allocator_remember(struct allocator *a, size_t offset, size_t bytes)
 {
     if (a->remembered_count == REMEMBERED_MAX)
-        forget(a, a->oldest);
-    if (!reserve(a, 1))
+        allocator_forget(a, a->oldest);
+    if (!allocator_reserve(a, 1))
         return;
 
-    struct range *r = pick(a, offset, bytes);
+    struct range *r = allocator_pick(a, offset, bytes);
     tree_insert(&a->remembered, &r->by_address, at_offset(offset));
     r->previous = a->newest;
     r->next = NULL;
@@ -143,14 +143,14 @@ static void forget_within(struct allocator *a, size_t offset, size_t bytes)
 
     while ((r = address_entry(tree_at_least(&a->remembered, at_offset(offset)))) &&
            r->offset - offset < bytes)
-        forget(a, r);
+        allocator_forget(a, r);
 }
 
 /* ---- Free ranges ---- */
 
 static void add_space(struct allocator *a, size_t offset, size_t bytes)
 {
-    struct range *r = pick(a, offset, bytes);
+    struct range *r = allocator_pick(a, offset, bytes);
 
     tree_insert(&a->ranges, &r->by_address, at_offset(offset));
     tree_insert(&a->spaces, &r->by_size, of_size(r));
@@ -160,7 +160,7 @@ static void remove_space(struct allocator *a, struct range *r)
 {
     tree_erase(&a->spaces, &r->by_size);
     tree_erase(&a->ranges, &r->by_address);
-    drop(a, r);
+    allocator_drop(a, r);
 }
 
 /* Where an object of `bytes` would begin in this space, or past its end if it does not fit. */
@@ -171,7 +171,7 @@ static size_t aligned_start(const struct range *space, size_t alignment)
     return gap <= space->bytes ? space->offset + gap : space->offset + space->bytes;
 }
 
-static bool fits(const struct range *space, size_t bytes, size_t alignment)
+static bool allocator_fits(const struct range *space, size_t bytes, size_t alignment)
 {
     return space->bytes - (aligned_start(space, alignment) - space->offset) >= bytes;
 }
@@ -187,7 +187,7 @@ static struct range *find_space(const struct allocator *a, size_t bytes, size_t 
 {
     struct range *r = smallest_space(a, bytes);
 
-    for (int tried = 0; r && !fits(r, bytes, alignment); tried++) {
+    for (int tried = 0; r && !allocator_fits(r, bytes, alignment); tried++) {
         if (tried == FITS_TRIED && alignment <= a->limit - bytes) {
             struct range *sure = smallest_space(a, bytes + alignment - GRAIN);
             if (sure)
@@ -210,7 +210,7 @@ struct allocator *allocator_create(size_t limit)
     a->spaces = tree_empty();
     a->remembered = tree_empty();
     a->limit = limit / GRAIN * GRAIN;
-    if (!reserve(a, 1)) {
+    if (!allocator_reserve(a, 1)) {
         free(a);
         return NULL;
     }
@@ -240,7 +240,7 @@ bool allocator_take(struct allocator *a, size_t asked, size_t alignment, size_t 
 
     size_t bytes = (asked + GRAIN - 1) / GRAIN * GRAIN;
     struct range *r = find_space(a, bytes, alignment);
-    if (!r || !reserve(a, 2))
+    if (!r || !allocator_reserve(a, 2))
         return false;
 
     /* The range becomes the object; what it does not need stays free, before and after it. */
@@ -289,7 +289,7 @@ enum allocator_answer allocator_look(const struct allocator *a, size_t offset, s
 }
 
 /* Makes the object's range free, as one with the free ranges it touches. Takes no memory. */
-static void release(struct allocator *a, struct range *r)
+static void allocator_release(struct allocator *a, struct range *r)
 {
     struct range *before = address_entry(tree_before(&a->ranges, at_offset(r->offset)));
     struct range *after = address_entry(tree_after(&a->ranges, at_offset(r->offset)));
@@ -303,7 +303,7 @@ static void release(struct allocator *a, struct range *r)
         tree_erase(&a->spaces, &before->by_size);
         before->bytes += r->bytes;
         tree_erase(&a->ranges, &r->by_address);
-        drop(a, r);
+        allocator_drop(a, r);
         r = before;
     }
     tree_insert(&a->spaces, &r->by_size, of_size(r));
@@ -320,8 +320,8 @@ enum allocator_answer allocator_give(struct allocator *a, size_t offset)
     size_t bytes = r->bytes;
     a->used -= bytes;
     a->objects--;
-    release(a, r);
-    remember(a, offset, bytes);
+    allocator_release(a, r);
+    allocator_remember(a, offset, bytes);
     return ALLOCATOR_OK;
 }
 
@@ -338,7 +338,7 @@ bool allocator_resize(struct allocator *a, size_t offset, size_t asked)
 
     /* Only where a free range comes into being that was not there does it take memory; so undoing a
      * change of size never fails. */
-    if (bytes > r->bytes + space || (bytes < r->bytes && !space && !reserve(a, 1)))
+    if (bytes > r->bytes + space || (bytes < r->bytes && !space && !allocator_reserve(a, 1)))
         return false;
     if (bytes != r->bytes) {
         size_t room = r->bytes + space;

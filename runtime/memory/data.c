@@ -240,7 +240,7 @@ gshmem_status_t data_find(struct data_segments *segments)
     return status;
 }
 
-static gshmem_status_t ask(const void *inside, bool *of_library)
+static gshmem_status_t memory_data_ask(const void *inside, bool *of_library)
 {
     struct search s = search(inside, NULL);
 
@@ -265,7 +265,7 @@ static gshmem_status_t ask(const void *inside, bool *of_library)
 gshmem_status_t data_ask(const void *inside, bool *of_library)
 {
     pthread_mutex_lock(&lock);
-    gshmem_status_t status = ask(inside, of_library);
+    gshmem_status_t status = memory_data_ask(inside, of_library);
     pthread_mutex_unlock(&lock);
     return status;
 }

@@ -213,7 +213,7 @@ static void after_fork_in_child(void)
     pthread_mutex_unlock(&lock);
 }
 
-static void watch_forks(void)
+static void data_share_watch_forks(void)
 {
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
@@ -229,7 +229,7 @@ static struct moved *find_moved(const struct data_segment *s)
     return NULL;
 }
 
-static gshmem_status_t move(const struct data_segment *s, int fd, size_t offset)
+static gshmem_status_t data_share_move(const struct data_segment *s, int fd, size_t offset)
 {
     struct moved *before = find_moved(s);
 
@@ -269,9 +269,9 @@ gshmem_status_t data_share(const struct data_segment *segment, int fd, size_t of
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-    pthread_once(&once, watch_forks);
+    pthread_once(&once, data_share_watch_forks);
     pthread_mutex_lock(&lock);
-    gshmem_status_t status = move(segment, fd, offset);
+    gshmem_status_t status = data_share_move(segment, fd, offset);
     pthread_mutex_unlock(&lock);
     return status;
 }

@@ -72,7 +72,8 @@ static void grow_mine(struct device_heap *d, uint64_t end, struct news *mine)
 }
 
 /* And what the others have grown by. */
-static gshmem_status_t follow_others(struct device_heap *d, struct news *news, const int *fds)
+static gshmem_status_t device_heap_follow_others(struct device_heap *d, struct news *news,
+                                                 const int *fds)
 {
     gshmem_status_t status = GSHMEM_OK;
 
@@ -101,8 +102,8 @@ void device_heap_close_all(const struct device_heap *d, const int *fds)
 }
 
 /* Two exchanges: of pieces, and of whether all could be mapped everywhere. */
-static gshmem_status_t grow(struct device_heap *d, uint64_t end, struct news *news, int *fds,
-                            const char *call)
+static gshmem_status_t device_heap_grow(struct device_heap *d, uint64_t end, struct news *news,
+                                        int *fds, const char *call)
 {
     const struct node *node = d->node;
     struct news *mine = &news[node->index], own;
@@ -120,7 +121,7 @@ static gshmem_status_t grow(struct device_heap *d, uint64_t end, struct news *ne
         device_heap_close_all(d, fds);
         return status;
     }
-    own = (struct news){.status = follow_others(d, news, fds)};
+    own = (struct news){.status = device_heap_follow_others(d, news, fds)};
     if (!own.status && d->everywhere >= d->system && mine->piece.offset == 0)
         own.status = d->device->ops->fill(d->device, (void *)d->map[node->index].base, 0, d->system);
     if ((status = handover_exchange(&d->handover, &d->circle, call, &own, sizeof own, -1, news, fds)))
@@ -159,7 +160,7 @@ gshmem_status_t device_heap_reach(struct device_heap *d, uint64_t end, const cha
     if (!news) /* the others wait for this PE: to be told of it would take memory */
         return fail(GSHMEM_ERR_MEMORY, "%s: out of memory for %zu PEs", call, n);
     int *fds = (int *)(news + n);
-    status = grow(d, end, news, fds, call);
+    status = device_heap_grow(d, end, news, fds, call);
     if (status)
         undo(d, before, status, news, fds, call);
     free(news);

@@ -36,7 +36,7 @@ static union letter *letter_of(const struct device_heap *d, int pe)
     return (union letter *)(void *)d->letters_remote + pe;
 }
 
-static bool take_room(struct device_heap *d, struct job *j)
+static bool domain_take_room(struct device_heap *d, struct job *j)
 {
     struct request r = {.word = {[REQUEST_CALL] = HEAP_MALLOC}};
     size_t offset = heap_take(&r, ((size_t)j->n_pes + 1) * sizeof(union letter), 64);
@@ -108,7 +108,7 @@ static gshmem_status_t open_heap(struct device_heap *d, int pe)
 
 /* ---- What they have ---- */
 
-static gshmem_status_t follow(struct device_heap *d, struct remote_heap *f, bool lent)
+static gshmem_status_t memory_domain_follow(struct device_heap *d, struct remote_heap *f, bool lent)
 {
     struct device_piece piece = letter_of(d, f->pe)->what.piece;
 
@@ -125,7 +125,7 @@ static void take_first_pieces(struct device_heap *d)
     int kept = 0;
 
     for (int i = 0; i < d->remotes; i++) {
-        if (!follow(d, &d->remote[i], false)) {
+        if (!memory_domain_follow(d, &d->remote[i], false)) {
             d->remote[kept++] = d->remote[i];
             continue;
         }
@@ -144,7 +144,7 @@ gshmem_status_t domain_start(struct job *j, const char *call)
         .who = {.card = j->node.control->member[j->node.index].card, d->limit_here, d->addresses}};
     gshmem_status_t status;
 
-    if (!take_room(d, j))
+    if (!domain_take_room(d, j))
         return fail(GSHMEM_ERR_MEMORY, "%s: no room in host memory for what %d PEs tell of their GPU memory",
                     call, j->n_pes);
     if ((status = tell_all(d, &mine)))
@@ -180,7 +180,7 @@ gshmem_status_t domain_follow(struct device_heap *d, bool lent, const char *call
         if ((told = tell_all(d, &mine)))
             return told;
         for (int k = 0; k < d->remotes && !status; k++)
-            status = follow(d, &d->remote[k], lent);
+            status = memory_domain_follow(d, &d->remote[k], lent);
         more = false;
         for (int pe = 0; pe < job->n_pes; pe++)
             more |= letter_of(d, pe)->what.more != 0;

@@ -118,7 +118,7 @@ static bool discard(const struct heap *h, size_t begin, size_t end)
 
 /* An object was freed: the end of the heap that is no longer used goes back, and so do large
  * objects wherever they were. */
-static void give_back(struct heap *h, size_t offset, size_t bytes)
+static void memory_heap_give_back(struct heap *h, size_t offset, size_t bytes)
 {
     if (h->device) {
         const uint64_t end = allocator_top(h->objects), there = device_heap_everywhere(h->device);
@@ -156,7 +156,7 @@ static gshmem_status_t make_zero(const struct heap *h, size_t offset, size_t byt
     return GSHMEM_OK;
 }
 
-static gshmem_status_t copy(const struct heap *h, size_t to, size_t from, size_t bytes)
+static gshmem_status_t heap_copy(const struct heap *h, size_t to, size_t from, size_t bytes)
 {
     if (h->device)
         return device_heap_copy(h->device, h->base + to, h->base + from, bytes);
@@ -257,7 +257,7 @@ static size_t natural_alignment(size_t bytes)
 }
 
 /* Where the new object is, or HEAP_NOWHERE. */
-static size_t take(struct heap *h, struct request *r, size_t bytes, size_t alignment)
+static size_t memory_heap_take(struct heap *h, struct request *r, size_t bytes, size_t alignment)
 {
     size_t welcome, offset;
 
@@ -298,7 +298,7 @@ static void refuse_outside(const struct heap *h, struct request *r, const void *
 }
 
 /* The object at ptr and its size; HEAP_NOWHERE if ptr is NULL or is refused. */
-static size_t find(const struct heap *h, struct request *r, const void *ptr, size_t *bytes)
+static size_t heap_find(const struct heap *h, struct request *r, const void *ptr, size_t *bytes)
 {
     size_t offset = (uintptr_t)ptr - (uintptr_t)h->base, object;
 
@@ -367,7 +367,7 @@ static gshmem_status_t decide_on_nics(uint64_t least, uint64_t most, uint64_t mi
 /* Limits differ from node to node, and the same call must find the same place everywhere: before
  * the first object, PEs of several hosts agree on the least. Memory of a device's is that of all or
  * of none, and so is what NICs update. */
-static gshmem_status_t meet(struct heap *node, struct heap *device, const char *call)
+static gshmem_status_t heap_meet(struct heap *node, struct heap *device, const char *call)
 {
     char why[300];
     const uint64_t mine[7] = {node->limit, device ? device->limit : 0,
@@ -408,7 +408,7 @@ struct heap *heap_enter(struct request *r, enum heap_call call, size_t bytes)
     if (job_require(heap_call_name[call]))
         return NULL;
     pthread_mutex_lock(&job->heap->calls);
-    if (!job->heap->met && meet(job->heap, job->device_objects, heap_call_name[call])) {
+    if (!job->heap->met && heap_meet(job->heap, job->device_objects, heap_call_name[call])) {
         pthread_mutex_unlock(&job->heap->calls);
         return NULL;
     }
@@ -433,7 +433,7 @@ void heap_leave(void)
 }
 
 /* The end of every call that returns an object. */
-static void *leave(struct heap *h, size_t offset)
+static void *memory_heap_leave(struct heap *h, size_t offset)
 {
     heap_leave();
     return offset == HEAP_NOWHERE ? NULL : h->base + offset;
@@ -450,12 +450,12 @@ static gshmem_status_t zero_on_device(struct heap *h, struct request *r, size_t 
 }
 
 /* Whatever the request asks for, unless it is refused already. */
-static void *allocate(struct heap *h, struct request *r)
+static void *heap_allocate(struct heap *h, struct request *r)
 {
     size_t bytes = r->word[REQUEST_BYTES], offset = HEAP_NOWHERE;
 
     if (bytes && !r->word[REQUEST_MISUSE])
-        offset = take(h, r, bytes, r->word[REQUEST_ALIGNMENT]);
+        offset = memory_heap_take(h, r, bytes, r->word[REQUEST_ALIGNMENT]);
     bool zero = offset != HEAP_NOWHERE && r->word[REQUEST_CALL] == HEAP_CALLOC;
     if (zero && !h->device)
         make_zero(h, offset, bytes);
@@ -467,7 +467,7 @@ static void *allocate(struct heap *h, struct request *r)
     }
     if (offset != HEAP_NOWHERE)
         touch(h, offset, bytes);
-    return leave(h, offset);
+    return memory_heap_leave(h, offset);
 }
 
 void *gshmem_malloc(size_t bytes)
@@ -475,7 +475,7 @@ void *gshmem_malloc(size_t bytes)
     struct request r;
     struct heap *h = heap_enter(&r, HEAP_MALLOC, bytes);
 
-    return h ? allocate(h, &r) : NULL;
+    return h ? heap_allocate(h, &r) : NULL;
 }
 
 void *gshmem_path_malloc(size_t bytes)
@@ -487,7 +487,7 @@ void *gshmem_path_malloc(size_t bytes)
     if (!h)
         return NULL;
     r.largest = &largest;
-    void *object = allocate(h, &r);
+    void *object = heap_allocate(h, &r);
     return largest ? gshmem_malloc(largest) : object;
 }
 
@@ -503,7 +503,7 @@ void *gshmem_calloc(size_t count, size_t bytes)
     if (overflow)
         request_refuse(&r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT,
                        "%zu times %zu B is more than can be addressed", count, bytes);
-    return allocate(h, &r);
+    return heap_allocate(h, &r);
 }
 
 static size_t most_alignment(const struct heap *h)
@@ -527,7 +527,7 @@ void *gshmem_align(size_t alignment, size_t bytes)
         request_refuse(&r, REQUEST_MISUSE, GSHMEM_ERR_UNSUPPORTED,
                        "alignment %zu: at most %zu is possible, which is how heaps are aligned",
                        alignment, most_alignment(h));
-    return allocate(h, &r);
+    return heap_allocate(h, &r);
 }
 
 void *gshmem_malloc_with_hints(size_t bytes, long hints)
@@ -547,13 +547,13 @@ void *gshmem_malloc_with_hints(size_t bytes, long hints)
         h = job->heap;
     if (hints & GSHMEM_MALLOC_ATOMICS_REMOTE && job->nic_objects && job->nic_objects->of_nics)
         h = job->nic_objects;
-    return allocate(h, &r);
+    return heap_allocate(h, &r);
 }
 
-static void release(struct heap *h, size_t offset, size_t bytes)
+static void memory_heap_release(struct heap *h, size_t offset, size_t bytes)
 {
     allocator_give(h->objects, offset);
-    give_back(h, offset, bytes);
+    memory_heap_give_back(h, offset, bytes);
 }
 
 gshmem_status_t gshmem_free(void *ptr)
@@ -565,11 +565,11 @@ gshmem_status_t gshmem_free(void *ptr)
     if (!h)
         return last_error_status();
     h = heap_of(h, ptr);
-    size_t offset = find(h, &r, ptr, &bytes);
+    size_t offset = heap_find(h, &r, ptr, &bytes);
     gshmem_status_t status = request_agree(&r);
     if (!status && offset != HEAP_NOWHERE)
-        release(h, offset, bytes);
-    leave(h, HEAP_NOWHERE);
+        memory_heap_release(h, offset, bytes);
+    memory_heap_leave(h, HEAP_NOWHERE);
     return status;
 }
 
@@ -582,16 +582,17 @@ static bool resize(struct heap *h, struct request *r, size_t offset, size_t befo
         return false;
     }
     if (bytes < before)
-        give_back(h, offset + bytes, before - bytes);
+        memory_heap_give_back(h, offset + bytes, before - bytes);
     else
         touch(h, offset, bytes);
     return true;
 }
 
 /* To another place. The new object is filled before the others are told that it is there. */
-static size_t move(struct heap *h, struct request *r, size_t offset, size_t before, size_t bytes)
+static size_t heap_move(struct heap *h, struct request *r, size_t offset, size_t before,
+                        size_t bytes)
 {
-    size_t to = take(h, r, bytes, SMALL_ALIGNMENT);
+    size_t to = memory_heap_take(h, r, bytes, SMALL_ALIGNMENT);
 
     /* Host memory needs no growing, so that one agreement does for both. */
     if (h->device && (request_agree(r) || (to != HEAP_NOWHERE && reach(h, to + bytes, r)))) {
@@ -602,16 +603,16 @@ static size_t move(struct heap *h, struct request *r, size_t offset, size_t befo
     gshmem_status_t status = GSHMEM_OK;
     if (to != HEAP_NOWHERE) {
         touch(h, to, bytes); /* by the copy: what is there is no longer zero, whatever the others say */
-        status = copy(h, to, offset, before < bytes ? before : bytes);
+        status = heap_copy(h, to, offset, before < bytes ? before : bytes);
     }
     if (status)
         request_refuse_failed(r, status);
     if (request_agree(r) != GSHMEM_OK) {
         if (to != HEAP_NOWHERE)
-            release(h, to, bytes);
+            memory_heap_release(h, to, bytes);
         return HEAP_NOWHERE;
     }
-    release(h, offset, before);
+    memory_heap_release(h, offset, before);
     return to;
 }
 
@@ -624,19 +625,19 @@ void *gshmem_realloc(void *ptr, size_t bytes)
     if (!h)
         return NULL;
     h = heap_of(h, ptr);
-    size_t offset = find(h, &r, ptr, &before);
+    size_t offset = heap_find(h, &r, ptr, &before);
     if (!ptr)
-        return allocate(h, &r);
+        return heap_allocate(h, &r);
     /* The barrier at the beginning: what others put into the object is there to be copied. */
     if (request_agree(&r) != GSHMEM_OK)
-        return leave(h, HEAP_NOWHERE);
+        return memory_heap_leave(h, HEAP_NOWHERE);
     if (bytes == 0) {
-        release(h, offset, before);
-        return leave(h, HEAP_NOWHERE);
+        memory_heap_release(h, offset, before);
+        return memory_heap_leave(h, HEAP_NOWHERE);
     }
     if (offset % natural_alignment(bytes) == 0 && allocator_resize(h->objects, offset, bytes))
-        return leave(h, resize(h, &r, offset, before, bytes) ? offset : HEAP_NOWHERE);
-    return leave(h, move(h, &r, offset, before, bytes));
+        return memory_heap_leave(h, resize(h, &r, offset, before, bytes) ? offset : HEAP_NOWHERE);
+    return memory_heap_leave(h, heap_move(h, &r, offset, before, bytes));
 }
 
 /* ---- For symmetric.c ---- */
@@ -644,7 +645,7 @@ void *gshmem_realloc(void *ptr, size_t bytes)
 size_t heap_take(struct request *r, size_t bytes, size_t alignment)
 {
     struct heap *h = job->heap;
-    size_t offset = take(h, r, bytes, alignment);
+    size_t offset = memory_heap_take(h, r, bytes, alignment);
 
     if (offset != HEAP_NOWHERE)
         touch(h, offset, bytes);
@@ -653,7 +654,7 @@ size_t heap_take(struct request *r, size_t bytes, size_t alignment)
 
 void heap_release(struct job *j, size_t offset, size_t bytes)
 {
-    release(j->heap, offset, bytes);
+    memory_heap_release(j->heap, offset, bytes);
 }
 
 char *heap_base(void)

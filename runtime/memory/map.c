@@ -80,7 +80,7 @@ GSHMEM_HOT bool map_find(const struct memory_map *m, const void *mine, uint64_t 
     return false;
 }
 
-static enum way find_way(const struct memory_map *m, const struct segment *s, int pe)
+static enum way map_find_way(const struct memory_map *m, const struct segment *s, int pe)
 {
     if (s->mapped && s->mapped[pe])
         return WAY_MAPPED;
@@ -100,7 +100,7 @@ GSHMEM_HOT void map_resolve(const struct memory_map *m, const void *mine, uint64
     if (!found)
         return;
     const struct segment *s = &m->segment[l->segment];
-    l->way = (uint8_t)find_way(m, s, pe);
+    l->way = (uint8_t)map_find_way(m, s, pe);
     if (l->way == WAY_MAPPED)
         l->at = (void *)(s->mapped[pe] + l->offset);
     else if (l->way == WAY_DEVICE)

@@ -88,7 +88,7 @@ static const struct step *step_of(const struct talk *k, int member)
 }
 
 /* Whether all members could; false too if somebody is gone. m is NULL for who is no member. */
-static bool tell(const struct talk *k, const struct multicast *m, const struct step *mine)
+static bool multicast_tell(const struct talk *k, const struct multicast *m, const struct step *mine)
 {
     bool all = !handover_exchange(k->handover, k->circle, k->call, mine, sizeof *mine,
                                   mine->piece.fd, k->step, k->fd);
@@ -125,7 +125,7 @@ static bool offer(struct job *j, struct multicast *m, const struct talk *k, uint
     if (m && m->me == 0 && own.piece.bytes)
         own.status =
             (uint64_t)m->device->ops->multicast_offer(m->device, &m->map, m->n, &own.piece);
-    all = tell(k, m, &own);
+    all = multicast_tell(k, m, &own);
     if (own.piece.fd >= 0)
         close(own.piece.fd);
     for (int i = 0; all && i < m->n; i++)
@@ -152,13 +152,13 @@ static bool cover_piece(struct job *j, struct multicast *m, const struct talk *k
     if (all)
         own.status = (uint64_t)m->device->ops->multicast_join(m->device, &m->map,
                                                               m->me == 0 ? NULL : &piece);
-    all = tell(k, m, &own) && all;
+    all = multicast_tell(k, m, &own) && all;
     own.status = GSHMEM_ERR_DEVICE;
     if (all)
         own.status = (uint64_t)m->device->ops->multicast_bind(m->device, &m->map,
                                                               device_heap_mine(j->device_heap));
     own.more = all && m->covered + piece.bytes < end;
-    all = tell(k, m, &own) && all;
+    all = multicast_tell(k, m, &own) && all;
     if (all)
         m->covered += piece.bytes;
     else if (m && m->covered < end)
@@ -183,13 +183,13 @@ static void cover(struct job *j, struct multicast *m, const struct talk *k, uint
 
 /* ---- A team's ---- */
 
-static void let_go(struct multicast *m)
+static void multicast_let_go(struct multicast *m)
 {
     m->device->ops->multicast_close(m->device, &m->map);
     free(m);
 }
 
-static struct multicast *open_one(struct job *j, const struct team *t)
+static struct multicast *multicast_open_one(struct job *j, const struct team *t)
 {
     struct multicast *m = calloc(1, sizeof *m + (size_t)t->n_pes * sizeof m->index[0]);
 
@@ -211,8 +211,8 @@ struct greeting {
 };
 
 /* One round of the team. False: some member cannot. */
-static bool greet(struct team *t, const struct greeting *mine, struct handover_address *address,
-                  uint64_t *end)
+static bool multicast_greet(struct team *t, const struct greeting *mine,
+                            struct handover_address *address, uint64_t *end)
 {
     struct group *g = t->group;
     bool all = true;
@@ -235,26 +235,26 @@ static bool greet(struct team *t, const struct greeting *mine, struct handover_a
 }
 
 /* The members' own, by sockets of their own, which are there for this only. */
-static struct multicast *make(struct job *j, struct team *t)
+static struct multicast *multicast_make(struct job *j, struct team *t)
 {
     const size_t n = (size_t)t->n_pes;
     struct greeting mine = {.everywhere = device_heap_filled(j->device_heap)};
     struct step *step = calloc(n, sizeof *step + sizeof(struct handover_address) + sizeof(int));
     struct handover_address *address = (struct handover_address *)(step ? step + n : NULL);
     struct handover handover = {.fd = {-1, -1}};
-    struct multicast *m = step ? open_one(j, t) : NULL;
+    struct multicast *m = step ? multicast_open_one(j, t) : NULL;
     uint64_t end;
 
     if (m && !handover_open(&handover))
         mine.address = handover.address;
-    bool all = greet(t, &mine, address, &end);
+    bool all = multicast_greet(t, &mine, address, &end);
     if (all) {
         const struct handover_circle circle = {t->n_pes, t->my_pe, address, sizeof *address, t->id};
         const struct talk k = {&handover, &circle, step, (int *)(address + n), NULL, "multicast"};
         cover(j, m, &k, end);
         m->whole = m->covered >= device_heap_filled(j->device_heap);
     } else if (m) {
-        let_go(m);
+        multicast_let_go(m);
         m = NULL;
     }
     handover_close(&handover);
@@ -277,7 +277,7 @@ void multicast_begin(struct job *j, struct team *t)
     if (!can_have(j, t))
         return;
     shared = find_shared(j, t);
-    if (!(m = shared ? shared : make(j, t)))
+    if (!(m = shared ? shared : multicast_make(j, t)))
         return;
     pthread_mutex_lock(&j->lock);
     if (shared)
@@ -289,26 +289,26 @@ void multicast_begin(struct job *j, struct team *t)
              (unsigned long long)multicast_bytes(t) >> 20);
 }
 
-static void drop(struct job *j, struct multicast *m)
+static void multicast_drop(struct job *j, struct multicast *m)
 {
     pthread_mutex_lock(&j->lock);
     bool last = --m->users == 0;
     pthread_mutex_unlock(&j->lock);
     if (last)
-        let_go(m);
+        multicast_let_go(m);
 }
 
 void multicast_end(struct job *j, struct team *t)
 {
     if (t->multicast)
-        drop(j, t->multicast);
+        multicast_drop(j, t->multicast);
     t->multicast = NULL;
 }
 
 /* ---- As the heap grows and shrinks ---- */
 
 /* By team slot, those that are made in it; each is then used. */
-static void collect(struct job *j, struct multicast *mine[TEAM_MAX])
+static void multicast_collect(struct job *j, struct multicast *mine[TEAM_MAX])
 {
     pthread_mutex_lock(&j->lock);
     const struct team *node = j->team[GSHMEM_TEAM_HOST];
@@ -384,12 +384,12 @@ void multicast_follow(struct job *j, const char *call)
         return;
     device_heap_circle(j->device_heap, &k.handover, &k.circle);
     k.step = device_heap_letters(j->device_heap, &k.fd);
-    collect(j, mine);
+    multicast_collect(j, mine);
     follow_all(j, &k, mine);
     show_all(j);
     for (int i = 0; i < TEAM_MAX; i++) {
         if (mine[i])
-            drop(j, mine[i]);
+            multicast_drop(j, mine[i]);
     }
 }
 
@@ -398,7 +398,7 @@ void multicast_cut(struct job *j, uint64_t end)
     const uint64_t left = device_heap_kept(j->device_heap, end);
     struct multicast *mine[TEAM_MAX];
 
-    collect(j, mine);
+    multicast_collect(j, mine);
     for (int i = 0; i < TEAM_MAX; i++) {
         if (mine[i] && mine[i]->covered > left)
             mine[i]->covered = left;
@@ -408,7 +408,7 @@ void multicast_cut(struct job *j, uint64_t end)
         if (!mine[i])
             continue;
         mine[i]->device->ops->multicast_shrink(mine[i]->device, &mine[i]->map, mine[i]->covered);
-        drop(j, mine[i]);
+        multicast_drop(j, mine[i]);
     }
 }
 

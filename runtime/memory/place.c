@@ -22,7 +22,7 @@
 #define SAME UINT64_C(0x200000000000)
 
 /* 0 where it is no address. */
-static uintptr_t address_of(const char *text)
+static uintptr_t place_address_of(const char *text)
 {
     char *end;
 
@@ -35,12 +35,12 @@ static uintptr_t address_of(const char *text)
 
 uint64_t place_wanted(void)
 {
-    return address_of(settings_string(SETTING_HEAP_BASE));
+    return place_address_of(settings_string(SETTING_HEAP_BASE));
 }
 
-static gshmem_status_t parse(const char *text, uintptr_t *at)
+static gshmem_status_t place_parse(const char *text, uintptr_t *at)
 {
-    const uintptr_t value = address_of(text);
+    const uintptr_t value = place_address_of(text);
 
     if (!value)
         return fail(GSHMEM_ERR_ARGUMENT, "GSHMEM_HEAP_BASE=%s: give an address, as 0x%" PRIx64 ", or same", text,
@@ -84,7 +84,7 @@ gshmem_status_t place_heap(struct job *j)
     }
     if (!*text)
         return GSHMEM_OK;
-    if ((status = parse(text, &at)))
+    if ((status = place_parse(text, &at)))
         return status;
     if (j->device_heap)
         return fail(GSHMEM_ERR_UNSUPPORTED, "GSHMEM_HEAP_BASE=%s: the heap of this job is in memory of a GPU, which "

@@ -26,7 +26,7 @@ struct registrations {
 /* ---- The table, with the lock held ---- */
 
 /* How many begin at or before an address: the last of them is the one it may be in. */
-static int count_to(const struct registrations *r, uintptr_t address)
+static int registration_count_to(const struct registrations *r, uintptr_t address)
 {
     int low = 0, high = r->n;
 
@@ -42,14 +42,14 @@ static int count_to(const struct registrations *r, uintptr_t address)
 
 static const struct buffer *find_overlap(const struct registrations *r, uintptr_t at, size_t bytes)
 {
-    int i = count_to(r, at + bytes - 1) - 1;
+    int i = registration_count_to(r, at + bytes - 1) - 1;
 
     return i >= 0 && at - r->buffer[i].at < r->buffer[i].bytes ? &r->buffer[i]
            : i >= 0 && r->buffer[i].at >= at                   ? &r->buffer[i]
                                                                : NULL;
 }
 
-static bool make_room(struct registrations *r)
+static bool registration_make_room(struct registrations *r)
 {
     int room = r->room ? 2 * r->room : 16;
     struct buffer *more;
@@ -63,16 +63,16 @@ static bool make_room(struct registrations *r)
     return true;
 }
 
-static void insert(struct registrations *r, struct buffer b)
+static void registration_insert(struct registrations *r, struct buffer b)
 {
-    int i = count_to(r, b.at);
+    int i = registration_count_to(r, b.at);
 
     memmove(&r->buffer[i + 1], &r->buffer[i], (size_t)(r->n - i) * sizeof b);
     r->buffer[i] = b;
     r->n++;
 }
 
-static struct buffer take_out(struct registrations *r, int i)
+static struct buffer registration_take_out(struct registrations *r, int i)
 {
     struct buffer b = r->buffer[i];
 
@@ -84,7 +84,7 @@ static struct buffer take_out(struct registrations *r, int i)
 bool registration_holds(struct registrations *r, uint64_t address, uint64_t bytes)
 {
     pthread_mutex_lock(&r->lock);
-    int i = count_to(r, (uintptr_t)address) - 1;
+    int i = registration_count_to(r, (uintptr_t)address) - 1;
     bool holds = i >= 0 && address - r->buffer[i].at < r->buffer[i].bytes &&
                  bytes <= r->buffer[i].bytes - (address - r->buffer[i].at);
     pthread_mutex_unlock(&r->lock);
@@ -101,7 +101,7 @@ bool registration_overlaps(struct registrations *r, uintptr_t at, size_t bytes)
 
 /* ---- What may be registered ---- */
 
-static bool exists(struct job *j, void *at, size_t bytes, bool *of_device)
+static bool registration_exists(struct job *j, void *at, size_t bytes, bool *of_device)
 {
     struct pages fresh = {.known = {0}};
 
@@ -110,7 +110,8 @@ static bool exists(struct job *j, void *at, size_t bytes, bool *of_device)
 }
 
 /* With the lock held. */
-static gshmem_status_t refuse_overlap(uintptr_t at, size_t bytes, const struct buffer *other)
+static gshmem_status_t registration_refuse_overlap(uintptr_t at, size_t bytes,
+                                                   const struct buffer *other)
 {
     if (other->at == at && other->bytes == bytes)
         return fail(GSHMEM_ERR_ARGUMENT,
@@ -122,7 +123,7 @@ static gshmem_status_t refuse_overlap(uintptr_t at, size_t bytes, const struct b
                 bytes, (void *)at, other->bytes, (void *)other->at);
 }
 
-static gshmem_status_t check(struct job *j, void *addr, size_t bytes, bool *of_device)
+static gshmem_status_t registration_check(struct job *j, void *addr, size_t bytes, bool *of_device)
 {
     uintptr_t at = (uintptr_t)addr;
 
@@ -134,7 +135,7 @@ static gshmem_status_t check(struct job *j, void *addr, size_t bytes, bool *of_d
                     "gshmem_buffer_register: %zu B at %p overlap the symmetric heap, which is "
                     "registered by itself",
                     bytes, addr);
-    if (!exists(j, addr, bytes, of_device))
+    if (!registration_exists(j, addr, bytes, of_device))
         return fail(
             GSHMEM_ERR_ARGUMENT,
             "gshmem_buffer_register: this process has no memory at %p, or less than %zu B of "
@@ -145,34 +146,34 @@ static gshmem_status_t check(struct job *j, void *addr, size_t bytes, bool *of_d
 
 /* ---- Calls ---- */
 
-static gshmem_status_t add(struct registrations *r, struct buffer b)
+static gshmem_status_t registration_add(struct registrations *r, struct buffer b)
 {
     gshmem_status_t status = GSHMEM_OK;
     const struct buffer *other;
 
     pthread_mutex_lock(&r->lock);
     if ((other = find_overlap(r, b.at, b.bytes)))
-        status = refuse_overlap(b.at, b.bytes, other);
-    else if (!make_room(r))
+        status = registration_refuse_overlap(b.at, b.bytes, other);
+    else if (!registration_make_room(r))
         status = fail(GSHMEM_ERR_MEMORY, "gshmem_buffer_register: out of memory for %d buffers",
                       r->n + 1);
     else
-        insert(r, b);
+        registration_insert(r, b);
     pthread_mutex_unlock(&r->lock);
     return status;
 }
 
 /* The device takes its time, so the proxy is not kept from the table. Nobody else changes this
  * entry: who registers a buffer does not unregister it meanwhile. */
-static gshmem_status_t pin(struct job *j, struct buffer b)
+static gshmem_status_t registration_pin(struct job *j, struct buffer b)
 {
     struct registrations *r = j->registered;
     gshmem_status_t status = j->device->ops->pin(j->device, (void *)b.at, b.bytes, &b.pinned);
 
     pthread_mutex_lock(&r->lock);
-    int i = count_to(r, b.at) - 1;
+    int i = registration_count_to(r, b.at) - 1;
     if (status)
-        take_out(r, i);
+        registration_take_out(r, i);
     else
         r->buffer[i].pinned = b.pinned;
     pthread_mutex_unlock(&r->lock);
@@ -185,13 +186,13 @@ gshmem_status_t gshmem_buffer_register(void *addr, size_t bytes)
     gshmem_status_t status = job_require("gshmem_buffer_register");
     bool of_device;
 
-    if (status || (status = check(job, addr, bytes, &of_device)) ||
-        (status = add(job->registered, b)) || of_device)
+    if (status || (status = registration_check(job, addr, bytes, &of_device)) ||
+        (status = registration_add(job->registered, b)) || of_device)
         return status;
-    return pin(job, b);
+    return registration_pin(job, b);
 }
 
-static void unpin(struct job *j, struct buffer b)
+static void registration_unpin(struct job *j, struct buffer b)
 {
     if (b.pinned)
         j->device->ops->unpin(j->device, (void *)b.at);
@@ -206,10 +207,10 @@ gshmem_status_t gshmem_buffer_unregister(void *addr)
         return status;
     struct registrations *r = job->registered;
     pthread_mutex_lock(&r->lock);
-    int i = count_to(r, (uintptr_t)addr) - 1;
+    int i = registration_count_to(r, (uintptr_t)addr) - 1;
     size_t inside = i >= 0 ? (uintptr_t)addr - r->buffer[i].at : SIZE_MAX;
     if (inside == 0)
-        b = take_out(r, i);
+        b = registration_take_out(r, i);
     else if (i >= 0 && inside < r->buffer[i].bytes)
         status =
             fail(GSHMEM_ERR_ARGUMENT,
@@ -221,7 +222,7 @@ gshmem_status_t gshmem_buffer_unregister(void *addr)
                       "gshmem_buffer_unregister: no buffer is registered at %p (%d are elsewhere)",
                       addr, r->n);
     pthread_mutex_unlock(&r->lock);
-    unpin(job, b);
+    registration_unpin(job, b);
     return status;
 }
 
@@ -231,7 +232,7 @@ static bool take_last(struct registrations *r, struct buffer *b)
     pthread_mutex_lock(&r->lock);
     bool any = r->n > 0;
     if (any)
-        *b = take_out(r, r->n - 1);
+        *b = registration_take_out(r, r->n - 1);
     pthread_mutex_unlock(&r->lock);
     return any;
 }
@@ -241,7 +242,7 @@ static void drop_all(struct job *j)
     struct buffer b;
 
     while (take_last(j->registered, &b))
-        unpin(j, b);
+        registration_unpin(j, b);
 }
 
 gshmem_status_t gshmem_buffer_unregister_all(void)

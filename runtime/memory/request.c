@@ -42,7 +42,7 @@ void request_refuse_failed(struct request *r, gshmem_status_t status)
 
 /* ---- Telling who differs; only failures come here ---- */
 
-static void describe(enum request_word word, uint64_t value, char *text, size_t size)
+static void request_describe(enum request_word word, uint64_t value, char *text, size_t size)
 {
     unsigned long long v = value;
 
@@ -78,7 +78,7 @@ static void describe(enum request_word word, uint64_t value, char *text, size_t 
 }
 
 /* The least of one number of each PE. */
-static gshmem_status_t least(const struct request *r, uint64_t mine, uint64_t *result)
+static gshmem_status_t request_least(const struct request *r, uint64_t mine, uint64_t *result)
 {
     uint64_t most;
 
@@ -89,7 +89,7 @@ static gshmem_status_t least(const struct request *r, uint64_t mine, uint64_t *r
 static gshmem_status_t value_of(const struct request *r, enum request_word word, uint64_t pe,
                                 uint64_t *value)
 {
-    return least(r, (uint64_t)job->pe == pe ? r->word[word] : UINT64_MAX, value);
+    return request_least(r, (uint64_t)job->pe == pe ? r->word[word] : UINT64_MAX, value);
 }
 
 static gshmem_status_t explain_difference(const struct request *r, enum request_word word)
@@ -99,11 +99,11 @@ static gshmem_status_t explain_difference(const struct request *r, enum request_
     gshmem_status_t status;
 
     if ((status = value_of(r, word, 0, &first)) ||
-        (status = least(r, mine != first ? (uint64_t)job->pe : UINT64_MAX, &pe)) ||
+        (status = request_least(r, mine != first ? (uint64_t)job->pe : UINT64_MAX, &pe)) ||
         (status = value_of(r, word, pe, &other)))
         return status;
-    describe(word, first, here, sizeof here);
-    describe(word, other, there, sizeof there);
+    request_describe(word, first, here, sizeof here);
+    request_describe(word, other, there, sizeof there);
     return (job->pe == 0 ? fail : fail_silently)(
         GSHMEM_ERR_MISMATCH, "%s: PE %d %s, PE 0 %s: all PEs must make the same call",
         request_name(r), (int)pe, there, here);
@@ -115,7 +115,7 @@ static gshmem_status_t explain_refusal(const struct request *r, enum request_wor
     uint64_t mine = r->word[word], pe, answer;
     gshmem_status_t status;
 
-    if ((status = least(r, mine ? (uint64_t)job->pe : UINT64_MAX, &pe)) ||
+    if ((status = request_least(r, mine ? (uint64_t)job->pe : UINT64_MAX, &pe)) ||
         (status = value_of(r, word, pe, &answer)))
         return status;
     if ((uint64_t)job->pe == pe && !r->said)

@@ -35,7 +35,7 @@ struct symmetric {
 /* ---- The table ---- */
 
 /* How many begin at or before an address: the last of them is the one it may be in. With the lock held. */
-static int count_to(const struct symmetric *s, uintptr_t address)
+static int symmetric_count_to(const struct symmetric *s, uintptr_t address)
 {
     int low = 0, high = s->n;
 
@@ -50,12 +50,13 @@ static int count_to(const struct symmetric *s, uintptr_t address)
 }
 
 /* The one with that address in it, and how remote in; false: none. */
-static bool find(struct symmetric *s, uintptr_t address, struct lent *found, size_t *inside)
+static bool symmetric_find(struct symmetric *s, uintptr_t address, struct lent *found,
+                           size_t *inside)
 {
     if (!s) /* the job has not begun */
         return false;
     pthread_mutex_lock(&s->lock);
-    int i = count_to(s, address) - 1;
+    int i = symmetric_count_to(s, address) - 1;
     bool any = i >= 0 && address - s->lent[i].at < s->lent[i].bytes;
     if (any) {
         *found = s->lent[i];
@@ -87,7 +88,7 @@ bool symmetric_imported(const void *context, uint64_t offset, uint64_t bytes)
     struct lent l;
     size_t inside;
 
-    return find(j->symmetric, address, &l, &inside) && bytes <= l.bytes - inside;
+    return symmetric_find(j->symmetric, address, &l, &inside) && bytes <= l.bytes - inside;
 }
 
 bool symmetric_is_at(const void *address)
@@ -95,10 +96,10 @@ bool symmetric_is_at(const void *address)
     struct lent l;
     size_t inside;
 
-    return find(job->symmetric, (uintptr_t)address, &l, &inside) && inside == 0;
+    return symmetric_find(job->symmetric, (uintptr_t)address, &l, &inside) && inside == 0;
 }
 
-static bool make_room(struct symmetric *s)
+static bool symmetric_make_room(struct symmetric *s)
 {
     int room = s->room ? 2 * s->room : 16;
     struct lent *more;
@@ -114,20 +115,20 @@ static bool make_room(struct symmetric *s)
     return more != NULL;
 }
 
-static void insert(struct symmetric *s, struct lent l)
+static void symmetric_insert(struct symmetric *s, struct lent l)
 {
     pthread_mutex_lock(&s->lock);
-    int i = count_to(s, l.at);
+    int i = symmetric_count_to(s, l.at);
     memmove(&s->lent[i + 1], &s->lent[i], (size_t)(s->n - i) * sizeof l);
     s->lent[i] = l;
     s->n++;
     pthread_mutex_unlock(&s->lock);
 }
 
-static void take_out(struct symmetric *s, uintptr_t at)
+static void symmetric_take_out(struct symmetric *s, uintptr_t at)
 {
     pthread_mutex_lock(&s->lock);
-    int i = count_to(s, at) - 1;
+    int i = symmetric_count_to(s, at) - 1;
     memmove(&s->lent[i], &s->lent[i + 1], (size_t)(s->n - i - 1) * sizeof *s->lent);
     s->n--;
     pthread_mutex_unlock(&s->lock);
@@ -181,7 +182,7 @@ static bool can_be_lent(const void *addr, size_t bytes, struct request *r)
     return false;
 }
 
-static bool check(const void *addr, size_t bytes, int flags, struct request *r)
+static bool symmetric_check(const void *addr, size_t bytes, int flags, struct request *r)
 {
     uintptr_t at = (uintptr_t)addr;
     struct lent l;
@@ -200,7 +201,7 @@ static bool check(const void *addr, size_t bytes, int flags, struct request *r)
         request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT,
                        "%zu B at %p overlap the symmetric heap, which is symmetric by itself", bytes,
                        addr);
-    else if (!make_room(job->symmetric))
+    else if (!symmetric_make_room(job->symmetric))
         request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_MEMORY, "out of memory for %d buffers",
                        job->symmetric->n + 1);
     else
@@ -251,7 +252,7 @@ release:
 
 /* ---- On a device with memory of its own ---- */
 
-static bool take_room(struct request *r, struct lent *l)
+static bool symmetric_take_room(struct request *r, struct lent *l)
 {
     if (!allocator_take(job->symmetric->window, l->bytes, LENT_ALIGNMENT, &l->offset)) {
         request_refuse(r, REQUEST_MEMORY, GSHMEM_ERR_MEMORY,
@@ -269,7 +270,7 @@ static bool lend_to_device(struct request *r, struct lent *l)
 {
     struct device_heap *d = job->device_heap;
     uint64_t unused, window = device_heap_window(d, &unused);
-    bool taken = !r->word[REQUEST_MISUSE] && take_room(r, l);
+    bool taken = !r->word[REQUEST_MISUSE] && symmetric_take_room(r, l);
     gshmem_status_t status = request_agree(r);
 
     if (!status) {
@@ -304,18 +305,18 @@ void *gshmem_buffer_register_symmetric(void *addr, size_t bytes, int flags)
 
     if (!heap_enter(&r, HEAP_REGISTER, bytes))
         return NULL;
-    check(addr, bytes, flags, &r);
+    symmetric_check(addr, bytes, flags, &r);
     bool done = job->device_heap ? lend_to_device(&r, &l) : lend_to_host(&r, &l);
     if (done)
-        insert(job->symmetric, l);
+        symmetric_insert(job->symmetric, l);
     heap_leave();
     return done ? (void *)l.at : NULL;
 }
 
 /* With all PEs agreed on it. */
-static void give_back(const struct lent *l)
+static void symmetric_give_back(const struct lent *l)
 {
-    take_out(job->symmetric, l->at);
+    symmetric_take_out(job->symmetric, l->at);
     if (job->device_heap) {
         uint64_t unused;
         network_forget(job->network, (void *)l->at, l->bytes);
@@ -333,7 +334,7 @@ static void find_for_return(const void *addr, size_t bytes, struct request *r, s
 {
     size_t inside;
 
-    if (find(job->symmetric, (uintptr_t)addr, l, &inside)) {
+    if (symmetric_find(job->symmetric, (uintptr_t)addr, l, &inside)) {
         r->word[REQUEST_OBJECT] = 1 + l->offset + inside;
         if (inside)
             request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT,
@@ -364,7 +365,7 @@ gshmem_status_t gshmem_buffer_unregister_symmetric(void *addr, size_t bytes)
         return last_error_status();
     find_for_return(addr, bytes, &r, &l);
     if (!(status = request_agree(&r)))
-        give_back(&l);
+        symmetric_give_back(&l);
     heap_leave();
     return status;
 }

@@ -35,7 +35,7 @@ static void split(struct tree_node *root, struct tree_key key, struct tree_node 
 }
 
 /* Joins two trees into *to; everything in a comes before everything in b. */
-static void join(struct tree_node *a, struct tree_node *b, struct tree_node **to)
+static void tree_join(struct tree_node *a, struct tree_node *b, struct tree_node **to)
 {
     while (a && b) {
         if (a->priority >= b->priority) {
@@ -69,7 +69,7 @@ void tree_erase(struct tree *t, const struct tree_node *node)
 
     while (*at != node)
         at = comes_before((*at)->key, node->key) ? &(*at)->more : &(*at)->less;
-    join(node->less, node->more, at);
+    tree_join(node->less, node->more, at);
 }
 
 /* The first node after key; or_same: or the one that has it. */

@@ -28,7 +28,7 @@ static gshmem_status_t take_mine(struct device_heap *d, const char *at, uint64_t
 }
 
 /* Others than PEs of this node may want them too. */
-static gshmem_status_t keep(struct device_heap *d, const struct device_piece *piece)
+static gshmem_status_t window_keep(struct device_heap *d, const struct device_piece *piece)
 {
     struct device_piece *more = realloc(d->lent, (size_t)(d->lents + 1) * sizeof *more);
 
@@ -39,7 +39,7 @@ static gshmem_status_t keep(struct device_heap *d, const struct device_piece *pi
     return GSHMEM_OK;
 }
 
-static gshmem_status_t follow_others(struct device_heap *d, const struct told *t)
+static gshmem_status_t window_follow_others(struct device_heap *d, const struct told *t)
 {
     gshmem_status_t status = GSHMEM_OK;
 
@@ -64,7 +64,7 @@ static gshmem_status_t lend_next(struct device_heap *d, const struct told *t, co
     gshmem_status_t status;
 
     if (!(own.status = take_mine(d, at, bytes, offset, &own.piece)) && own.piece.bytes &&
-        (own.status = keep(d, &own.piece)) && own.piece.fd >= 0)
+        (own.status = window_keep(d, &own.piece)) && own.piece.fd >= 0)
         close(own.piece.fd);
     if (own.status)
         own.piece = (struct device_piece){.offset = offset, .fd = -1};
@@ -81,7 +81,7 @@ static gshmem_status_t lend_next(struct device_heap *d, const struct told *t, co
         device_heap_close_all(d, t->fds);
         return status;
     }
-    own = (struct news){.status = follow_others(d, t), .more = own.more};
+    own = (struct news){.status = window_follow_others(d, t), .more = own.more};
     if ((status = handover_exchange(&d->handover, &d->circle, call, &own, sizeof own, -1, t->news,
                                     t->fds)))
         return status;

@@ -18,7 +18,7 @@ static bool is_ending(const struct network *n)
 }
 
 /* With the lock held: hands the transport what it has not told the others. */
-static void pass_on(struct network *n)
+static void failures_pass_on(struct network *n)
 {
     const struct node *node = &n->job->node;
     uint32_t losses = node_losses(node);
@@ -48,7 +48,7 @@ void network_lose(void *context, int pe, gshmem_status_t status, const char *why
     bool news = node_lose(&n->job->node, pe);
     log_line(is_ending(n) ? LOG_DEBUG : news ? LOG_ERROR : LOG_INFO,
              "PE %d cannot be reached any more: %s", pe, why);
-    pass_on(n);
+    failures_pass_on(n);
 }
 
 /* What holds for this PE does not for its neighbours, to whom that PE listens. */
@@ -77,7 +77,7 @@ void network_be_told(void *context, int from, int pe)
     if (node->index_of[pe] >= 0 || node_lost(node, from) || !node_lose(node, pe))
         return;
     log_line(is_ending(n) ? LOG_DEBUG : LOG_ERROR, "PE %d cannot be reached any more, says PE %d", pe, from);
-    pass_on(n);
+    failures_pass_on(n);
 }
 
 /* The next on this node that lives: so all who die are seen, by one PE each. */
@@ -106,7 +106,7 @@ void network_look_around(struct network *n)
         look_at_next(n);
     }
     mutex_take(&n->lock);
-    pass_on(n);
+    failures_pass_on(n);
     mutex_give(&n->lock);
 }
 

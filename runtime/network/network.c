@@ -46,7 +46,8 @@ static gshmem_status_t recall(struct network *n, int pe, struct job_blob *blob)
                          gshmem_status_text((gshmem_status_t)status));
 }
 
-static gshmem_status_t find(void *context, int pe, void *address, size_t capacity, size_t *bytes)
+static gshmem_status_t network_find(void *context, int pe, void *address, size_t capacity,
+                                    size_t *bytes)
 {
     struct network *n = context;
     struct job_blob blob;
@@ -78,8 +79,8 @@ static gshmem_status_t key(void *context, int pe, unsigned char out[TRANSPORT_KE
     return GSHMEM_OK;
 }
 
-static uint64_t apply(void *context, enum gshmem_amo amo, int type, void *target, uint64_t operand,
-                      uint64_t compare)
+static uint64_t network_apply(void *context, enum gshmem_amo amo, int type, void *target,
+                              uint64_t operand, uint64_t compare)
 {
     (void)context;
     return atomic_apply(amo, type, target, operand, compare);
@@ -128,14 +129,14 @@ static int64_t setting_number(int setting)
     return settings_number((enum setting)setting);
 }
 
-static int distance(void *context, const char *device, const char **text)
+static int network_distance(void *context, const char *device, const char **text)
 {
     return nics_distance("/sys", context, device, text);
 }
 
 static int nic_distance(void *context, const char *device, const char **text)
 {
-    return distance(&((struct network *)context)->center, device, text);
+    return network_distance(&((struct network *)context)->center, device, text);
 }
 
 /* ---- Driving ---- */
@@ -210,7 +211,7 @@ __attribute__((noinline)) static bool ask_of_wanted(struct network *n)
     return wanted != 0;
 }
 
-static inline bool is_wanted(const struct network *n)
+static inline bool network_is_wanted(const struct network *n)
 {
     return GSHMEM_UNLIKELY(atomic_load_explicit(&n->wanted, memory_order_relaxed));
 }
@@ -220,7 +221,7 @@ bool network_round(struct network *n)
     mutex_take(&n->lock);
     bool some = drive(n);
     mutex_give(&n->lock);
-    if (is_wanted(n))
+    if (network_is_wanted(n))
         some |= ask_of_wanted(n);
     if (atomic_load_explicit(&n->at_the_door, memory_order_relaxed))
         let_in(n);
@@ -234,7 +235,7 @@ bool network_try_round(struct network *n)
         return false;
     bool some = drive(n);
     mutex_give(&n->lock);
-    return is_wanted(n) ? ask_of_wanted(n) || some : some;
+    return network_is_wanted(n) ? ask_of_wanted(n) || some : some;
 }
 
 GSHMEM_HOT bool network_drive(struct network *n)
@@ -343,8 +344,10 @@ int network_nics_update(struct network *n, char *why, size_t why_size)
 void network_verbs_report(transport_line *line, void *to)
 {
     struct nic_center center;
-    const struct transport_config config = {
-        .number = setting_number, .text = setting_text, .context = &center, .distance = distance};
+    const struct transport_config config = {.number = setting_number,
+                                            .text = setting_text,
+                                            .context = &center,
+                                            .distance = network_distance};
     char why[300];
     const struct transport_ops *ops = find_verbs(why, sizeof why);
     int parts;
@@ -388,7 +391,7 @@ static gshmem_status_t add_verbs(struct network *n)
     return GSHMEM_OK;
 }
 
-static gshmem_status_t choose(struct network *n)
+static gshmem_status_t network_choose(struct network *n)
 {
     char why[200];
     gshmem_status_t status;
@@ -436,9 +439,9 @@ gshmem_status_t network_open(struct job *j, const gshmem_uniqueid_t *uid, void *
         .n_pes = j->n_pes,
         .one_machine = j->bootstrap->one_machine,
         .context = n,
-        .find = find,
+        .find = network_find,
         .key = key,
-        .apply = apply,
+        .apply = network_apply,
         .lost = network_lose,
         .refused = network_be_refused,
         .told = network_be_told,
@@ -469,7 +472,7 @@ gshmem_status_t network_open(struct job *j, const gshmem_uniqueid_t *uid, void *
     if (strcmp(settings_string(SETTING_TCP_IF), "nearest") == 0)
         device_nearest_interfaces(j->node.index, n->nearest, sizeof n->nearest);
     n->config.nearest = n->nearest;
-    if ((status = choose(n)))
+    if ((status = network_choose(n)))
         return status;
     return transport_address(n->remote, address, capacity, bytes);
 }

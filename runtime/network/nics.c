@@ -53,7 +53,7 @@ static int read_number(const char *path)
 
 /* Of what a link leads to, the part that PCI knows: virtio's or USB's devices lie below. False: it
  * knows none. */
-static bool find_place(const char *link, struct place *p)
+static bool nics_find_place(const char *link, struct place *p)
 {
     char real[PATH_MAX], node[PATH_MAX + 16];
     size_t end = 0;
@@ -80,7 +80,7 @@ static bool find_place(const char *link, struct place *p)
 }
 
 /* The last step of each is the device itself: two functions of one card share all before it. */
-static enum nic_distance distance(const struct place *a, const struct place *b)
+static enum nic_distance network_nics_distance(const struct place *a, const struct place *b)
 {
     int shared = 0;
 
@@ -98,7 +98,7 @@ static enum nic_distance distance(const struct place *a, const struct place *b)
 }
 
 /* The device at that PCI address; false: there is none, or it is no address. */
-static bool find_device(const char *sys, const char *pci, struct place *p)
+static bool nics_find_device(const char *sys, const char *pci, struct place *p)
 {
     char link[PATH_MAX], address[16] = "";
 
@@ -107,7 +107,7 @@ static bool find_device(const char *sys, const char *pci, struct place *p)
         address[i] = (char)tolower((unsigned char)pci[i]); /* as /sys writes it */
     return is_address(address, strlen(address)) &&
            snprintf(link, sizeof link, "%s/bus/pci/devices/%s", sys, address) < (int)sizeof link &&
-           find_place(link, p);
+           nics_find_place(link, p);
 }
 
 /* ---- From where a PE is ---- */
@@ -162,10 +162,10 @@ enum nic_distance nics_distance(const char *sys, const struct nic_center *center
     *text = "";
     if (snprintf(link, sizeof link, "%s/class/infiniband/%s/device", sys, rdma) >=
             (int)sizeof link ||
-        !find_place(link, &card))
+        !nics_find_place(link, &card))
         return NIC_UNKNOWN;
-    if (find_device(sys, center->pci, &gpu)) {
-        d = distance(&gpu, &card);
+    if (nics_find_device(sys, center->pci, &gpu)) {
+        d = network_nics_distance(&gpu, &card);
         *text = nics_distance_text(d);
     } else if (center->node >= 0 && card.node >= 0) {
         d = card.node == center->node ? NIC_SAME_NODE : NIC_ELSEWHERE;
@@ -207,9 +207,9 @@ static void add_card(struct survey *s, const char *class, const char *name)
         access(link, F_OK) != 0)
         return; /* what has no device is none that moves bytes out of the machine: lo, bridges,
                    tunnels */
-    if (find_place(link, &p)) {
+    if (nics_find_place(link, &p)) {
         memcpy(new.pci, p.step[p.n - 1], sizeof new.pci);
-        new.distance = distance(&s->gpu, &p);
+        new.distance = network_nics_distance(&s->gpu, &p);
     }
     struct nic *card = find_card(s, new.pci);
     if (!card || (rdma ? card->rdma : card->interface)[0]) {
@@ -255,7 +255,7 @@ int nics_survey(const char *sys, const char *pci, struct nic *nics, int most)
 {
     struct survey s = {.sys = sys};
 
-    if (!find_device(sys, pci, &s.gpu))
+    if (!nics_find_device(sys, pci, &s.gpu))
         s.gpu.n = 0;
     look_into(&s, "infiniband");
     look_into(&s, "net");
@@ -301,7 +301,7 @@ const char *nics_distance_text(enum nic_distance distance)
 
 /* ---- How they get at GPU memory ---- */
 
-static bool exists(const char *sys, const char *what)
+static bool nics_exists(const char *sys, const char *what)
 {
     char path[PATH_MAX];
 
@@ -313,8 +313,8 @@ static bool exists(const char *sys, const char *what)
  * knows addresses; staging works everywhere, at the price of a copy more on each side. */
 enum nic_way nics_choose_way(const char *sys, bool dma_buf, char *why, size_t why_size)
 {
-    bool peermem = exists(sys, "module/nvidia_peermem") ||
-                   exists(sys, "kernel/mm/memory_peers/nv_mem"); /* its older name */
+    bool peermem = nics_exists(sys, "module/nvidia_peermem") ||
+                   nics_exists(sys, "kernel/mm/memory_peers/nv_mem"); /* its older name */
 
     if (dma_buf) {
         snprintf(why, why_size, "the GPU's driver exports its memory%s",

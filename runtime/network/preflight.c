@@ -27,7 +27,7 @@ __attribute__((format(printf, 2, 3))) static bool path_of(char path[PATH_MAX], c
     return n >= 0 && n < PATH_MAX;
 }
 
-static bool exists(const char *sys, const char *what, const char *name)
+static bool preflight_exists(const char *sys, const char *what, const char *name)
 {
     char path[PATH_MAX];
 
@@ -70,7 +70,8 @@ static void look_for_drivers(const char *sys, preflight_line *line, void *to)
     char text[120];
 
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
-        if (!exists(sys, "module", pairs[i][0]) || exists(sys, "module", pairs[i][1]))
+        if (!preflight_exists(sys, "module", pairs[i][0]) ||
+            preflight_exists(sys, "module", pairs[i][1]))
             continue;
         snprintf(text, sizeof text, "driver %s is loaded, its part for RDMA is not: modprobe %s",
                  pairs[i][0], pairs[i][1]);

@@ -18,7 +18,7 @@ static GSHMEM_HOT void depart(void *tag)
         atomic_store_explicit(&d->gone, true, memory_order_release);
 }
 
-__attribute__((noinline)) static void tell(struct flight *f, gshmem_status_t status)
+__attribute__((noinline)) static void requests_tell(struct flight *f, gshmem_status_t status)
 {
     /* Only who holds the lock writes it. One that nobody has been told of gives way: told of the later one, a
      * quiet that saw the earlier one cannot have taken it for told. */
@@ -32,7 +32,7 @@ __attribute__((noinline)) static void tell(struct flight *f, gshmem_status_t sta
     depart(f);
 }
 
-static GSHMEM_HOT void land(void *tag, gshmem_status_t status)
+static GSHMEM_HOT void requests_land(void *tag, gshmem_status_t status)
 {
     struct flight *f = tag;
     struct pending *p = f->pending;
@@ -40,7 +40,7 @@ static GSHMEM_HOT void land(void *tag, gshmem_status_t status)
     uint64_t landed = 0;
 
     if (GSHMEM_UNLIKELY(status || f->departure))
-        tell(f, status);
+        requests_tell(f, status);
     f->landed = true;
     for (f = p->first; f && f->landed; f = p->first) {
         p->first = f->next;
@@ -124,7 +124,7 @@ __attribute__((noinline)) static gshmem_status_t post_on(struct network *n,
     if (status == TRANSPORT_FULL)
         status = post_when_there_is_room(n, request, call);
     if (status)
-        land(request->tag, GSHMEM_OK); /* the caller is told here and now */
+        requests_land(request->tag, GSHMEM_OK); /* the caller is told here and now */
     mutex_give(&n->lock);
     if (!status)
         return GSHMEM_OK;
@@ -148,7 +148,7 @@ static inline gshmem_status_t post_held(struct network *n, struct pending *pendi
     }
     request->epoch = atomic_load_explicit(&n->fences, memory_order_relaxed);
     request->sent = departure ? depart : NULL;
-    request->done = land;
+    request->done = requests_land;
     request->tag = flight;
     gshmem_status_t status = n->remote->ops->post(n->remote, request);
     if (GSHMEM_UNLIKELY(status))
@@ -223,7 +223,8 @@ static bool is_done(const struct pending *p, uint64_t target)
     return atomic_load_explicit(&p->done, memory_order_acquire) >= target;
 }
 
-__attribute__((noinline)) static gshmem_status_t take_failure(struct pending *p, const char *call)
+__attribute__((noinline)) static gshmem_status_t requests_take_failure(struct pending *p,
+                                                                       const char *call)
 {
     uint64_t failure = atomic_load_explicit(&p->failed, memory_order_relaxed);
 
@@ -258,7 +259,7 @@ GSHMEM_HOT gshmem_status_t network_quiet(struct pending *pending, const char *ca
     if (GSHMEM_LIKELY(atomic_load_explicit(&pending->failed, memory_order_relaxed) ==
                       atomic_load_explicit(&pending->told, memory_order_relaxed)))
         return GSHMEM_OK;
-    return take_failure(pending, call);
+    return requests_take_failure(pending, call);
 }
 
 /* A context of one request. It outlives the call if the wait for it is cut short, since its answer

@@ -107,7 +107,7 @@ static gshmem_status_t check_peers(const struct wait *w)
                 (int)job->node.control->member[index].pid, node_fate(&job->node, index));
 }
 
-static void watch(struct wait *w, uint64_t waited)
+static void wait_watch(struct wait *w, uint64_t waited)
 {
     int64_t seconds = settings_number(SETTING_WATCHDOG);
     char missing[200] = "";
@@ -122,14 +122,14 @@ static void watch(struct wait *w, uint64_t waited)
 }
 
 /* Called between yields and sleeps: the cheap look every time, the dear ones now and then. */
-static gshmem_status_t check(struct wait *w, uint64_t now)
+static gshmem_status_t network_wait_check(struct wait *w, uint64_t now)
 {
     gshmem_status_t status = job_is_over(job) ? job_stay(w->what) : check_aborted(w);
 
     if (status || now - w->checked < CHECK_NS)
         return status;
     w->checked = now;
-    watch(w, now - w->since);
+    wait_watch(w, now - w->since);
     if (w->limit && now - w->since > w->limit)
         return fail(GSHMEM_ERR_TIMEOUT, "%s: the other PEs have not come within %llu s", w->what,
                     (unsigned long long)(w->limit / 1000000000u));
@@ -170,7 +170,7 @@ static void sleep_for(uint64_t ns)
 /* Whether driving the network brought something: perhaps what is waited for. The clock is left
  * alone until something is to be decided by it: it is a system call where the system does not trust
  * the CPU's. */
-static bool serve(struct wait *w)
+static bool wait_serve(struct wait *w)
 {
     if (!job->network || !network_drive(job->network))
         return false;
@@ -195,7 +195,7 @@ static bool begin_slow_step(struct wait *w, uint64_t now, gshmem_status_t *statu
     if (w->has_served)
         w->served = now;
     w->has_served = false;
-    *status = check(w, now);
+    *status = network_wait_check(w, now);
     return hosts_share_cpus || shares_cpu
                ? now - w->since >= YIELD_SHARED_NS && now - w->served >= YIELD_SHARED_NS
                : now - w->since >= YIELD_NS && now - w->served >= SERVED_NS;
@@ -224,7 +224,7 @@ static bool others_ran(uint64_t took)
 /* Where nobody else wants this CPU, a yield only costs time: one that let nobody run is not
  * repeated for some steps. For many, where PEs have a CPU each, unless hosts share them as
  * containers do. */
-static void let_others_run(uint64_t now)
+static void wait_let_others_run(uint64_t now)
 {
     affinity_return(now);
     sched_yield();
@@ -262,11 +262,11 @@ GSHMEM_HOT gshmem_status_t wait_slowly(struct wait *w)
 {
     gshmem_status_t status;
 
-    if (serve(w) || has_backoff(w))
+    if (wait_serve(w) || has_backoff(w))
         return GSHMEM_OK;
     uint64_t now = clock_ns();
     if (!begin_slow_step(w, now, &status))
-        let_others_run(now);
+        wait_let_others_run(now);
     else if (!status)
         sleep_for(sleep_ns(w));
     return status;
@@ -285,14 +285,14 @@ gshmem_status_t wait_step_on(struct wait *w, _Atomic uint32_t *word, uint32_t se
     /* The others may be all that is missing, and not the network. */
     if (!w->has_yielded && !backoff) {
         w->has_yielded = true;
-        let_others_run(clock_ns());
+        wait_let_others_run(clock_ns());
         return GSHMEM_OK;
     }
-    if (serve(w) || has_backoff(w))
+    if (wait_serve(w) || has_backoff(w))
         return GSHMEM_OK;
     uint64_t now = clock_ns();
     if (!begin_slow_step(w, now, &status)) {
-        let_others_run(now);
+        wait_let_others_run(now);
     } else if (!status) {
         /* A dead PE wakes nobody, so sleep no longer than the next look at the peers. */
         struct timespec most = {.tv_nsec = CHECK_NS};

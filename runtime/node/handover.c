@@ -24,7 +24,7 @@ struct letter {
 
 _Static_assert(sizeof(struct handover_address) == 32, "shown to others as bytes");
 
-static gshmem_status_t open_one(struct handover *h, int which)
+static gshmem_status_t handover_open_one(struct handover *h, int which)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     socklen_t length = sizeof name;
@@ -50,7 +50,7 @@ gshmem_status_t handover_open(struct handover *h)
     *h = (struct handover){.fd = {-1, -1}};
     if (getrandom(h->address.token, sizeof h->address.token, 0) != sizeof h->address.token)
         return fail(GSHMEM_ERR_SYSTEM, "getrandom: %s", strerror(errno));
-    if (!(status = open_one(h, 0)) && !(status = open_one(h, 1)))
+    if (!(status = handover_open_one(h, 0)) && !(status = handover_open_one(h, 1)))
         return GSHMEM_OK;
     handover_close(h);
     return status;
@@ -68,8 +68,8 @@ void handover_close(struct handover *h)
 /* ---- One letter ---- */
 
 /* True: it is on its way, or its receiver is gone, which the wait for it will tell. */
-static bool send_letter(const struct handover *h, const struct handover_address *to,
-                        struct letter *l, size_t bytes, int fd)
+static bool handover_send_letter(const struct handover *h, const struct handover_address *to,
+                                 struct letter *l, size_t bytes, int fd)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     const int which = h->round % 2;
@@ -140,7 +140,7 @@ struct exchange {
     int missing; /* letters to send, and to come */
 };
 
-static const struct handover_address *address_of(const struct handover_circle *c, int i)
+static const struct handover_address *handover_address_of(const struct handover_circle *c, int i)
 {
     return (const struct handover_address *)((const char *)c->address + (size_t)i * c->step);
 }
@@ -148,7 +148,8 @@ static const struct handover_address *address_of(const struct handover_circle *c
 static void send_some(struct exchange *e)
 {
     for (int i = 0; i < e->circle->n; i++) {
-        if (!e->sent[i] && send_letter(e->h, address_of(e->circle, i), &e->mine, e->bytes, e->fd)) {
+        if (!e->sent[i] && handover_send_letter(e->h, handover_address_of(e->circle, i), &e->mine,
+                                                e->bytes, e->fd)) {
             e->sent[i] = true;
             e->missing--;
         }
@@ -175,7 +176,7 @@ static void take_some(struct exchange *e)
     }
 }
 
-static gshmem_status_t wait_for_all(struct exchange *e, const char *call)
+static gshmem_status_t handover_wait_for_all(struct exchange *e, const char *call)
 {
     struct pollfd arrival = {.fd = e->h->fd[e->h->round % 2], .events = POLLIN};
     gshmem_status_t status = GSHMEM_OK;
@@ -213,7 +214,7 @@ gshmem_status_t handover_exchange(struct handover *h, const struct handover_circ
     for (int i = 0; i < n; i++)
         fds[i] = -1;
     e.sent[circle->index] = e.come[circle->index] = true;
-    status = wait_for_all(&e, call);
+    status = handover_wait_for_all(&e, call);
     for (int i = 0; status && i < n; i++) {
         if (fds[i] >= 0)
             close(fds[i]);

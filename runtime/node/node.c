@@ -191,7 +191,7 @@ static uint64_t heap_limit(int n)
     return whole_pages(least > most ? least : most);
 }
 
-static gshmem_status_t plan(struct node *node, int n_pes, int n_hosts)
+static gshmem_status_t node_plan(struct node *node, int n_pes, int n_hosts)
 {
     struct data_segments data;
     gshmem_status_t status = data_find(&data);
@@ -229,7 +229,7 @@ gshmem_status_t node_open(struct node *node, const struct bootstrap *b,
     memset(address, 0, sizeof *address);
     if ((status = find_neighbours(node, b)) || node->index != 0)
         return status;
-    if ((status = plan(node, b->n_pes, b->n_hosts)) ||
+    if ((status = node_plan(node, b->n_pes, b->n_hosts)) ||
         (status = device_arena_create(arena_bytes(node), &node->fd)))
         return status;
     if (node->n > 1 && !(status = rendezvous_open(&node->rendezvous)))

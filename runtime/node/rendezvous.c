@@ -104,7 +104,7 @@ static int read_question(const struct rendezvous *r, int peer, int n)
     return q.index;
 }
 
-static bool send_letter(int peer, const void *letter, size_t bytes, int descriptor)
+static bool rendezvous_send_letter(int peer, const void *letter, size_t bytes, int descriptor)
 {
     union descriptor_control control = {.space = {0}};
     struct iovec data = {(void *)letter, bytes};
@@ -193,7 +193,8 @@ gshmem_status_t rendezvous_serve(struct rendezvous *r, const int *pe, int n, int
         if (index == 0) {
             if (refused++ == 0) /* one line is enough to look into it */
                 log_warn("start-up: a process that is not of this job asked for its memory: refused (said once)");
-        } else if (send_letter(peer, letter, letter_bytes, descriptor) && !served[index]) {
+        } else if (rendezvous_send_letter(peer, letter, letter_bytes, descriptor) &&
+                   !served[index]) {
             served[index] = true;
             missing--;
         }

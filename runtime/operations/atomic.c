@@ -73,8 +73,10 @@ static gshmem_status_t apply_mapped(const struct location *t, enum gshmem_amo op
 }
 
 /* Whoever updates the object does it, reached in the one way that leads there. All may read it. */
-static inline gshmem_status_t apply(struct context *c, const struct location *t, enum gshmem_amo op,
-                                    int type, uint64_t operand, uint64_t compare, uint64_t *old)
+static inline gshmem_status_t operations_atomic_apply(struct context *c, const struct location *t,
+                                                      enum gshmem_amo op, int type,
+                                                      uint64_t operand, uint64_t compare,
+                                                      uint64_t *old)
 {
     const bool remote = t->way == WAY_NETWORK;
 
@@ -110,5 +112,5 @@ GSHMEM_HOT gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo 
     if (!c)
         return last_error_status();
     gshmem_status_t status = context_resolve(c, target, bytes, pe, names[op], &there);
-    return status ? status : apply(c, &there, op, type, operand, compare, old);
+    return status ? status : operations_atomic_apply(c, &there, op, type, operand, compare, old);
 }

@@ -239,8 +239,8 @@ GSHMEM_HOT gshmem_status_t context_resolve_any(struct context *c, const void *mi
 
 /* ---- The program's contexts ---- */
 
-static gshmem_status_t create(gshmem_team_t handle, long options, gshmem_ctx_t *ctx,
-                              const char *call)
+static gshmem_status_t context_create(gshmem_team_t handle, long options, gshmem_ctx_t *ctx,
+                                      const char *call)
 {
     const long known = GSHMEM_CTX_SERIALIZED | GSHMEM_CTX_PRIVATE | GSHMEM_CTX_NOSTORE;
     struct team *team = team_find(handle, call);
@@ -273,16 +273,16 @@ static gshmem_status_t create(gshmem_team_t handle, long options, gshmem_ctx_t *
 
 gshmem_status_t gshmem_team_create_ctx(gshmem_team_t team, long options, gshmem_ctx_t *ctx)
 {
-    return create(team, options, ctx, "gshmem_team_create_ctx");
+    return context_create(team, options, ctx, "gshmem_team_create_ctx");
 }
 
 gshmem_status_t gshmem_ctx_create(long options, gshmem_ctx_t *ctx)
 {
-    return create(GSHMEM_TEAM_WORLD, options, ctx, "gshmem_ctx_create");
+    return context_create(GSHMEM_TEAM_WORLD, options, ctx, "gshmem_ctx_create");
 }
 
 /* Where its quiet was cut short, what it has under way may still end in it. */
-static void let_go(struct context *c)
+static void context_let_go(struct context *c)
 {
     c->view.n_pes = 0;
     if (!pending_any(c->pending) && kernels_close_context(job, c)) {
@@ -318,7 +318,7 @@ gshmem_status_t gshmem_ctx_destroy(gshmem_ctx_t ctx)
         return fail(GSHMEM_ERR_ARGUMENT,
                     "gshmem_ctx_destroy: %p is no context, or was destroyed before", (void *)ctx);
     status = context_quiet(c, "gshmem_ctx_destroy", true);
-    let_go(c);
+    context_let_go(c);
     return status;
 }
 

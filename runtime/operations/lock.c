@@ -87,8 +87,8 @@ static inline uint32_t update_here(enum gshmem_amo op, uint32_t *at, uint32_t op
 }
 
 /* *old: what was there, or NULL. Only a status tells a failure from a value. */
-static inline gshmem_status_t update(enum gshmem_amo op, uint32_t *word, uint32_t operand, uint32_t compare,
-                                     uint32_t *old, int pe)
+static inline gshmem_status_t lock_update(enum gshmem_amo op, uint32_t *word, uint32_t operand,
+                                          uint32_t compare, uint32_t *old, int pe)
 {
     uint32_t *there = gshmem_ctx_reach(GSHMEM_CTX_DEFAULT, word, sizeof *word, pe);
     gshmem_status_t status = GSHMEM_OK;
@@ -108,7 +108,7 @@ static inline gshmem_status_t update(enum gshmem_amo op, uint32_t *word, uint32_
 static inline gshmem_status_t load_place(struct lock_halves *l, uint32_t *place)
 {
     if (GSHMEM_UNLIKELY(job->device_heap))
-        return update(GSHMEM_AMO_FETCH, &l->place, 0, 0, place, job->pe);
+        return lock_update(GSHMEM_AMO_FETCH, &l->place, 0, 0, place, job->pe);
     *place = __atomic_load_n(&l->place, __ATOMIC_ACQUIRE);
     return GSHMEM_OK;
 }
@@ -184,7 +184,7 @@ static struct lock_turn *join_turns(long *lock, bool *is_first, pthread_t *befor
 }
 
 /* The other threads see to it themselves that they do not wait for who has died. */
-static gshmem_status_t wait_for_turn(struct lock_turn *turn)
+static gshmem_status_t lock_wait_for_turn(struct lock_turn *turn)
 {
     gshmem_status_t status = GSHMEM_OK;
     struct wait w;
@@ -200,7 +200,7 @@ static gshmem_status_t fail_held(const char *call)
     return fail(GSHMEM_ERR_STATE, "%s: this PE holds the lock already, and would wait for itself", call);
 }
 
-static gshmem_status_t take_turn(long *lock, bool may_wait, bool *busy)
+static gshmem_status_t lock_take_turn(long *lock, bool may_wait, bool *busy)
 {
     gshmem_status_t status = GSHMEM_OK;
     pthread_t before;
@@ -219,7 +219,7 @@ static gshmem_status_t take_turn(long *lock, bool may_wait, bool *busy)
     else if (pthread_equal(before, pthread_self()))
         status = fail_held("gshmem_set_lock");
     else
-        status = wait_for_turn(turn);
+        status = lock_wait_for_turn(turn);
     if (*busy || status)
         end_turn(lock, turn);
     return status;
@@ -237,22 +237,23 @@ void lock_stop(struct job *j)
 /* ---- The queue of PEs ---- */
 
 /* Marks this PE's place as lost and tells the next one; false: it has just been handed the lock. */
-static bool give_up(struct lock_halves *l)
+static bool lock_give_up(struct lock_halves *l)
 {
     uint32_t place = WAITING;
 
     /* One update decides against the one that hands over, and against the one that comes next. */
-    if (update(GSHMEM_AMO_OR, &l->place, LOST, 0, &place, job->pe) == GSHMEM_OK && !(place & WAITING)) {
-        update(GSHMEM_AMO_AND, &l->place, ~LOST, 0, NULL, job->pe);
+    if (lock_update(GSHMEM_AMO_OR, &l->place, LOST, 0, &place, job->pe) == GSHMEM_OK &&
+        !(place & WAITING)) {
+        lock_update(GSHMEM_AMO_AND, &l->place, ~LOST, 0, NULL, job->pe);
         return false;
     }
     if (place & NEXT) /* should that fail, there is nobody to be told */
-        update(GSHMEM_AMO_OR, &l->place, LOST, 0, NULL, (int)(place & NEXT) - 1);
+        lock_update(GSHMEM_AMO_OR, &l->place, LOST, 0, NULL, (int)(place & NEXT) - 1);
     return true;
 }
 
 /* Until the PE before this one hands over. */
-static gshmem_status_t wait_for(struct lock_halves *l, int before)
+static gshmem_status_t lock_wait_for(struct lock_halves *l, int before)
 {
     gshmem_status_t status = GSHMEM_OK, loaded;
     uint32_t place = WAITING;
@@ -263,7 +264,7 @@ static gshmem_status_t wait_for(struct lock_halves *l, int before)
     while (!(loaded = load_place(l, &place)) && place & WAITING && !(place & LOST) && !status)
         status = wait_step(&w);
     status = loaded ? loaded : status;
-    if (!(place & WAITING) || !give_up(l))
+    if (!(place & WAITING) || !lock_give_up(l))
         return GSHMEM_OK;
     return status ? departures_fail_found("gshmem_set_lock", status, before) : fail_lost("gshmem_set_lock");
 }
@@ -274,11 +275,12 @@ static gshmem_status_t take_what_was_left(struct lock_halves *l, int before, boo
 {
     const uint32_t left = LEFT | ((uint32_t)job->pe + 1);
     uint32_t place = 0;
-    gshmem_status_t status = update(GSHMEM_AMO_COMPARE_SWAP, &l->place, 0, left, &place, before);
+    gshmem_status_t status =
+        lock_update(GSHMEM_AMO_COMPARE_SWAP, &l->place, 0, left, &place, before);
 
     *taken = !status && place == left;
     if (*taken)
-        status = update(GSHMEM_AMO_AND, &l->place, ~WAITING, 0, NULL, job->pe);
+        status = lock_update(GSHMEM_AMO_AND, &l->place, ~WAITING, 0, NULL, job->pe);
     return status;
 }
 
@@ -288,15 +290,15 @@ static gshmem_status_t queue_up(struct lock_halves *l, int before)
     bool taken = false;
     uint32_t place;
     gshmem_status_t status =
-        update(GSHMEM_AMO_OR, &l->place, (uint32_t)job->pe + 1, 0, &place, before);
+        lock_update(GSHMEM_AMO_OR, &l->place, (uint32_t)job->pe + 1, 0, &place, before);
 
     if (status)
-        return give_up(l) ? status : GSHMEM_OK;
+        return lock_give_up(l) ? status : GSHMEM_OK;
     if (place & LOST)
-        return give_up(l) ? fail_lost("gshmem_set_lock") : GSHMEM_OK;
+        return lock_give_up(l) ? fail_lost("gshmem_set_lock") : GSHMEM_OK;
     if (place & LEFT && (status = take_what_was_left(l, before, &taken)))
-        return give_up(l) ? status : GSHMEM_OK;
-    return taken ? GSHMEM_OK : wait_for(l, before);
+        return lock_give_up(l) ? status : GSHMEM_OK;
+    return taken ? GSHMEM_OK : lock_wait_for(l, before);
 }
 
 /* This PE has left the lock to whoever would be next, and wants it itself; *place: its own, as it is then. */
@@ -306,7 +308,8 @@ static gshmem_status_t take_again(struct lock_halves *l, uint32_t *place)
     uint32_t was = *place;
 
     while (!status && (*place = was) & LEFT) {
-        status = update(GSHMEM_AMO_COMPARE_SWAP, &l->place, was ^ (LEFT | HELD), *place, &was, job->pe);
+        status = lock_update(GSHMEM_AMO_COMPARE_SWAP, &l->place, was ^ (LEFT | HELD), *place, &was,
+                             job->pe);
         if (!status && was == *place) {
             atomic_thread_fence(memory_order_acquire); /* pairs with the fence in gshmem_clear_lock */
             *place ^= LEFT | HELD;
@@ -316,7 +319,7 @@ static gshmem_status_t take_again(struct lock_halves *l, uint32_t *place)
     return status;
 }
 
-static gshmem_status_t enter(struct lock_halves *l, int home)
+static gshmem_status_t lock_enter(struct lock_halves *l, int home)
 {
     uint32_t place, last = 0;
     gshmem_status_t status = load_place(l, &place);
@@ -331,14 +334,14 @@ static gshmem_status_t enter(struct lock_halves *l, int home)
         return fail_lost("gshmem_set_lock");
     store_place(l, WAITING);
     atomic_thread_fence(memory_order_release); /* before the tail leads others here */
-    if ((status = update(GSHMEM_AMO_SWAP, &l->tail, (uint32_t)job->pe + 1, 0, &last, home))) {
+    if ((status = lock_update(GSHMEM_AMO_SWAP, &l->tail, (uint32_t)job->pe + 1, 0, &last, home))) {
         store_place(l, 0);
         return status;
     }
     if (last && (status = queue_up(l, (int)last - 1)))
         return status;
     /* One update, as others may say meanwhile that they are next. Who handed over has ended the waiting. */
-    status = update(GSHMEM_AMO_XOR, &l->place, last ? HELD : HELD | WAITING, 0, NULL, job->pe);
+    status = lock_update(GSHMEM_AMO_XOR, &l->place, last ? HELD : HELD | WAITING, 0, NULL, job->pe);
     atomic_thread_fence(memory_order_acquire); /* pairs with the fence in gshmem_clear_lock, and the update in let_go */
     return status;
 }
@@ -349,9 +352,10 @@ gshmem_status_t gshmem_set_lock(long *lock)
     int home = 0;
     bool busy;
 
-    if ((status = find_home(lock, "gshmem_set_lock", &home)) || (status = take_turn(lock, true, &busy)))
+    if ((status = find_home(lock, "gshmem_set_lock", &home)) ||
+        (status = lock_take_turn(lock, true, &busy)))
         return status;
-    if ((status = enter((struct lock_halves *)lock, home)))
+    if ((status = lock_enter((struct lock_halves *)lock, home)))
         end_turn(lock, NULL);
     return status;
 }
@@ -370,11 +374,12 @@ static gshmem_status_t look_after(struct lock_halves *l, int home, int last)
     w.only = last;
     if ((status = wait_look(&w)) == GSHMEM_ERR_PEER_DEAD) {
         /* It may have given the lock back before it left. */
-        if (!update(GSHMEM_AMO_FETCH, &l->tail, 0, 0, &tail, home) && tail != (uint32_t)last + 1)
+        if (!lock_update(GSHMEM_AMO_FETCH, &l->tail, 0, 0, &tail, home) &&
+            tail != (uint32_t)last + 1)
             return GSHMEM_OK;
         return departures_fail_found("gshmem_test_lock", status, last);
     }
-    if (status || (status = update(GSHMEM_AMO_FETCH, &l->place, 0, 0, &place, last)))
+    if (status || (status = lock_update(GSHMEM_AMO_FETCH, &l->place, 0, 0, &place, last)))
         return status;
     return place & LOST ? fail_lost("gshmem_test_lock") : GSHMEM_OK;
 }
@@ -399,11 +404,11 @@ static gshmem_status_t try_to_enter(struct lock_halves *l, int home, bool *taken
     if (place)
         return GSHMEM_OK;
     /* without a write that would take the line from whoever works with it */
-    if ((status = update(GSHMEM_AMO_FETCH, &l->tail, 0, 0, &last, home)) || last)
+    if ((status = lock_update(GSHMEM_AMO_FETCH, &l->tail, 0, 0, &last, home)) || last)
         return status ? status : look_after(l, home, (int)last - 1);
     store_place(l, HELD);
     atomic_thread_fence(memory_order_release); /* before the tail leads others here */
-    status = update(GSHMEM_AMO_COMPARE_SWAP, &l->tail, (uint32_t)job->pe + 1, 0, &last, home);
+    status = lock_update(GSHMEM_AMO_COMPARE_SWAP, &l->tail, (uint32_t)job->pe + 1, 0, &last, home);
     *taken = !status && !last;
     if (!*taken)
         store_place(l, 0);
@@ -417,7 +422,8 @@ int gshmem_test_lock(long *lock)
     gshmem_status_t status;
     int home = 0;
 
-    if ((status = find_home(lock, "gshmem_test_lock", &home)) || (status = take_turn(lock, false, &busy)))
+    if ((status = find_home(lock, "gshmem_test_lock", &home)) ||
+        (status = lock_take_turn(lock, false, &busy)))
         return -1;
     if (busy)
         return 1;
@@ -437,7 +443,7 @@ static gshmem_status_t leave_queue(struct lock_halves *l, int home, uint32_t *ne
 
     if (status || (*next = place & NEXT))
         return status;
-    if ((status = update(GSHMEM_AMO_COMPARE_SWAP, &l->tail, 0, me, &last, home)))
+    if ((status = lock_update(GSHMEM_AMO_COMPARE_SWAP, &l->tail, 0, me, &last, home)))
         return status;
     if ((*is_free = last == me))
         return GSHMEM_OK;
@@ -455,12 +461,12 @@ static bool leave_behind(struct lock_halves *l, uint32_t *next)
     uint32_t place = 0;
 
     /* One update decides against the one that comes next. */
-    update(GSHMEM_AMO_XOR, &l->place, HELD | LEFT, 0, &place, job->pe);
+    lock_update(GSHMEM_AMO_XOR, &l->place, HELD | LEFT, 0, &place, job->pe);
     *next = place & NEXT;
     return !*next;
 }
 
-static gshmem_status_t let_go(struct lock_halves *l, int home)
+static gshmem_status_t lock_let_go(struct lock_halves *l, int home)
 {
     bool is_free = false;
     uint32_t next = 0;
@@ -470,7 +476,8 @@ static gshmem_status_t let_go(struct lock_halves *l, int home)
         return status;
     /* Mine first: once the next one has it, this PE may be asked for again. */
     store_place(l, 0);
-    return next ? update(GSHMEM_AMO_AND, &l->place, ~WAITING, 0, NULL, (int)next - 1) : GSHMEM_OK;
+    return next ? lock_update(GSHMEM_AMO_AND, &l->place, ~WAITING, 0, NULL, (int)next - 1)
+                : GSHMEM_OK;
 }
 
 gshmem_status_t gshmem_clear_lock(long *lock)
@@ -487,7 +494,7 @@ gshmem_status_t gshmem_clear_lock(long *lock)
     /* An operation that failed is reported, and keeps nobody from the lock.
      * seq_cst fence: pairs with the acquire of the next holder, in enter or try_to_enter */
     gshmem_status_t completed = gshmem_quiet();
-    status = let_go(l, home);
+    status = lock_let_go(l, home);
     end_turn(lock, NULL);
     return completed ? completed : status;
 }

@@ -6,7 +6,8 @@
 #include "runtime/memory/device_heap.h"
 
 /* The object that is not symmetric. Where there is nothing to copy it may be anything. */
-static gshmem_status_t check_local(const void *local, size_t bytes, const char *which, const char *call)
+static gshmem_status_t rma_check_local(const void *local, size_t bytes, const char *which,
+                                       const char *call)
 {
     if (GSHMEM_LIKELY(local || !bytes))
         return GSHMEM_OK;
@@ -17,8 +18,8 @@ static gshmem_status_t check_local(const void *local, size_t bytes, const char *
 
 /* Small data is copied on the way; larger is sent from where it is, so that a put whose source must be
  * free on return waits until it has left, but not until it has arrived. */
-static gshmem_status_t send_put(struct context *c, struct transport_request *put, bool nbi,
-                                const char *call)
+static gshmem_status_t rma_send_put(struct context *c, struct transport_request *put, bool nbi,
+                                    const char *call)
 {
     if (!nbi && put->bytes > TRANSPORT_COPIED)
         return network_put(job->network, c->pending, put, call);
@@ -38,7 +39,7 @@ static gshmem_status_t put_remote(struct context *c, const struct location *t, c
         .bytes = bytes,
     };
 
-    return send_put(c, &request, nbi, call);
+    return rma_send_put(c, &request, nbi, call);
 }
 
 static inline struct transport_request get_request(const struct location *t, void *dest,
@@ -114,7 +115,7 @@ GSHMEM_HOT gshmem_status_t gshmem_path_put(gshmem_ctx_t ctx, void *dest, const v
     uint64_t offset;
     int world;
 
-    if (!c || check_local(source, bytes, "source", "put"))
+    if (!c || rma_check_local(source, bytes, "source", "put"))
         return last_error_status();
     if ((nbi || bytes <= TRANSPORT_COPIED) &&
         context_is_remote_heap(c, dest, bytes, pe, &world, &offset))
@@ -129,7 +130,7 @@ GSHMEM_HOT gshmem_status_t gshmem_path_get(gshmem_ctx_t ctx, void *dest, const v
     struct location t;
     gshmem_status_t status;
 
-    if (!c || check_local(dest, bytes, "dest", "get") ||
+    if (!c || rma_check_local(dest, bytes, "dest", "get") ||
         (status = context_resolve(c, source, bytes, pe, "get", &t)))
         return last_error_status();
     if (t.way == WAY_NETWORK)
@@ -231,9 +232,9 @@ static gshmem_status_t get_blocks_remote(struct location t, char *dest, const st
     return network_errands_end(job->network, pending, status, call);
 }
 
-static gshmem_status_t put_strided(const char *call, gshmem_ctx_t ctx, void *dest,
-                                   const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t block,
-                                   size_t element, size_t n, int pe)
+static gshmem_status_t rma_put_strided(const char *call, gshmem_ctx_t ctx, void *dest,
+                                       const void *source, ptrdiff_t dst, ptrdiff_t sst,
+                                       size_t block, size_t element, size_t n, int pe)
 {
     struct context *c = context_find(ctx, call);
     struct strided s = {.to_span = 0};
@@ -245,7 +246,7 @@ static gshmem_status_t put_strided(const char *call, gshmem_ctx_t ctx, void *des
     if (n && block)
         status = check_strides(call, dst, sst, block, element, n, &s);
     if (!status)
-        status = check_local(source, s.from_span, "source", call);
+        status = rma_check_local(source, s.from_span, "source", call);
     if (!status)
         status = context_resolve(c, dest, s.to_span, pe, call, &t);
     if (status || !s.run)
@@ -272,7 +273,7 @@ static gshmem_status_t get_strided(const char *call, gshmem_ctx_t ctx, void *des
     if (n && block)
         status = check_strides(call, dst, sst, block, element, n, &s);
     if (!status)
-        status = check_local(dest, s.to_span, "dest", call);
+        status = rma_check_local(dest, s.to_span, "dest", call);
     if (!status)
         status = context_resolve(c, source, s.from_span, pe, call, &t);
     if (status || !s.run)
@@ -288,7 +289,7 @@ static gshmem_status_t get_strided(const char *call, gshmem_ctx_t ctx, void *des
 gshmem_status_t gshmem_ctx_iputmem(gshmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
                                    ptrdiff_t sst, size_t element, size_t n, int pe)
 {
-    return put_strided("iput", ctx, dest, source, dst, sst, 1, element, n, pe);
+    return rma_put_strided("iput", ctx, dest, source, dst, sst, 1, element, n, pe);
 }
 
 gshmem_status_t gshmem_ctx_igetmem(gshmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
@@ -300,7 +301,7 @@ gshmem_status_t gshmem_ctx_igetmem(gshmem_ctx_t ctx, void *dest, const void *sou
 gshmem_status_t gshmem_ctx_ibputmem(gshmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
                                     ptrdiff_t sst, size_t block, size_t element, size_t n, int pe)
 {
-    return put_strided("ibput", ctx, dest, source, dst, sst, block, element, n, pe);
+    return rma_put_strided("ibput", ctx, dest, source, dst, sst, block, element, n, pe);
 }
 
 gshmem_status_t gshmem_ctx_ibgetmem(gshmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
@@ -399,12 +400,12 @@ static gshmem_status_t put_signal_remote(struct context *c, const struct locatio
         .signal_value = value,
     };
 
-    return send_put(c, &request, nbi, call);
+    return rma_send_put(c, &request, nbi, call);
 }
 
-static gshmem_status_t put_signal(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes,
-                                  uint64_t *sig_addr, uint64_t signal, int signal_op, int pe,
-                                  bool nbi, const char *call)
+static gshmem_status_t rma_put_signal(gshmem_ctx_t ctx, void *dest, const void *source,
+                                      size_t bytes, uint64_t *sig_addr, uint64_t signal,
+                                      int signal_op, int pe, bool nbi, const char *call)
 {
     struct context *c = context_find(ctx, call);
     struct location data, flag;
@@ -413,7 +414,7 @@ static gshmem_status_t put_signal(gshmem_ctx_t ctx, void *dest, const void *sour
     if (!c)
         return last_error_status();
     if ((status = resolve_signal(c, sig_addr, signal_op, pe, call, &flag)) ||
-        (status = check_local(source, bytes, "source", call)))
+        (status = rma_check_local(source, bytes, "source", call)))
         return status;
     data = flag; /* where nothing is put */
     if (bytes && (status = context_resolve(c, dest, bytes, pe, call, &data)))
@@ -436,33 +437,33 @@ gshmem_status_t gshmem_ctx_putmem_signal(gshmem_ctx_t ctx, void *dest, const voi
                                          size_t bytes, uint64_t *sig_addr, uint64_t signal,
                                          int signal_op, int pe)
 {
-    return put_signal(ctx, dest, source, bytes, sig_addr, signal, signal_op, pe, false,
-                      "put_signal");
+    return rma_put_signal(ctx, dest, source, bytes, sig_addr, signal, signal_op, pe, false,
+                          "put_signal");
 }
 
 gshmem_status_t gshmem_ctx_putmem_signal_nbi(gshmem_ctx_t ctx, void *dest, const void *source,
                                              size_t bytes, uint64_t *sig_addr, uint64_t signal,
                                              int signal_op, int pe)
 {
-    return put_signal(ctx, dest, source, bytes, sig_addr, signal, signal_op, pe, true,
-                      "put_signal_nbi");
+    return rma_put_signal(ctx, dest, source, bytes, sig_addr, signal, signal_op, pe, true,
+                          "put_signal_nbi");
 }
 
 /* A signal by itself is one with no data before it. */
 gshmem_status_t gshmem_ctx_signal_add(gshmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe)
 {
-    return put_signal(ctx, sig_addr, NULL, 0, sig_addr, signal, GSHMEM_SIGNAL_ADD, pe, true,
-                      "signal_add");
+    return rma_put_signal(ctx, sig_addr, NULL, 0, sig_addr, signal, GSHMEM_SIGNAL_ADD, pe, true,
+                          "signal_add");
 }
 
 gshmem_status_t gshmem_ctx_signal_set(gshmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe)
 {
-    return put_signal(ctx, sig_addr, NULL, 0, sig_addr, signal, GSHMEM_SIGNAL_SET, pe, true,
-                      "signal_set");
+    return rma_put_signal(ctx, sig_addr, NULL, 0, sig_addr, signal, GSHMEM_SIGNAL_SET, pe, true,
+                          "signal_set");
 }
 
 gshmem_status_t gshmem_signal_op(uint64_t *sig_addr, uint64_t signal, int signal_op, int pe)
 {
-    return put_signal(GSHMEM_CTX_DEFAULT, sig_addr, NULL, 0, sig_addr, signal, signal_op, pe, true,
-                      "signal_op");
+    return rma_put_signal(GSHMEM_CTX_DEFAULT, sig_addr, NULL, 0, sig_addr, signal, signal_op, pe,
+                          true, "signal_op");
 }

@@ -29,7 +29,7 @@ static inline bool range_has(const struct range *r, uint64_t value)
 
 /* The values that compare to `value` as cmp says. On the circle the greatest number comes right
  * before the least, for signed types as for unsigned ones. */
-static struct range range_of(bool is_signed, int cmp, uint64_t value)
+static struct range wait_until_range_of(bool is_signed, int cmp, uint64_t value)
 {
     const uint64_t least = is_signed ? (uint64_t)INT64_MIN : 0, greatest = least - 1;
 
@@ -47,7 +47,7 @@ static struct range range_of(bool is_signed, int cmp, uint64_t value)
 
 /* A variable's value, widened as C does. acquire: pairs with the release of whoever updates it, at
  * the end of a put with signal, or in a fence or quiet before its store. */
-static inline uint64_t load(enum gshmem_type type, const void *at)
+static inline uint64_t wait_until_load(enum gshmem_type type, const void *at)
 {
     switch (type) {
     case GSHMEM_TYPE_INT16:
@@ -98,7 +98,8 @@ static gshmem_status_t check_comparison(const char *call, enum gshmem_type type,
     return GSHMEM_OK;
 }
 
-static gshmem_status_t check_aligned(const char *call, enum gshmem_type type, const void *ivar)
+static gshmem_status_t wait_until_check_aligned(const char *call, enum gshmem_type type,
+                                                const void *ivar)
 {
     if (ivar && (uintptr_t)ivar % type_bytes(type) == 0)
         return GSHMEM_OK;
@@ -119,7 +120,7 @@ static gshmem_status_t load_from_device(enum gshmem_type type, const void *at, u
     gshmem_status_t status = device_heap_copy(job->device_heap, &copy, at, type_bytes(type));
 
     if (!status)
-        *value = load(type, &copy);
+        *value = wait_until_load(type, &copy);
     return status;
 }
 
@@ -129,14 +130,15 @@ gshmem_status_t wait_check(const char *call, enum gshmem_type type, const void *
     gshmem_status_t status = check_comparison(call, type, cmp);
 
     *bytes = type_bytes(type);
-    return status || n == 0 ? status : check_aligned(call, type, ivars);
+    return status || n == 0 ? status : wait_until_check_aligned(call, type, ivars);
 }
 
-static gshmem_status_t check_one(const char *call, enum gshmem_type type, const void *ivar, int cmp)
+static gshmem_status_t wait_until_check_one(const char *call, enum gshmem_type type,
+                                            const void *ivar, int cmp)
 {
     gshmem_status_t status = check_comparison(call, type, cmp);
 
-    return status ? status : check_aligned(call, type, ivar);
+    return status ? status : wait_until_check_aligned(call, type, ivar);
 }
 
 static void print_value(char *text, size_t size, enum gshmem_type type, uint64_t value)
@@ -187,8 +189,8 @@ static gshmem_status_t wait_for_copy(const char *call, enum gshmem_type type, co
  * more after a failure: what was waited for may have come with it. There is a pause between any two
  * polls, from the first on: without it they take the cache line from its writer again and again
  * (docs/decisions/0026). */
-static gshmem_status_t wait_for(const char *call, enum gshmem_type type, const void *at,
-                                struct range r, uint64_t *seen)
+static gshmem_status_t wait_until_wait_for(const char *call, enum gshmem_type type, const void *at,
+                                           struct range r, uint64_t *seen)
 {
     gshmem_status_t status = GSHMEM_OK;
     struct wait w;
@@ -198,7 +200,7 @@ static gshmem_status_t wait_for(const char *call, enum gshmem_type type, const v
     wait_begin(&w, call, GSHMEM_TEAM_WORLD);
     w.only = WAIT_FOR_UPDATE;
     for (;;) {
-        *seen = load(type, at);
+        *seen = wait_until_load(type, at);
         if (range_has(&r, *seen))
             return device_settle();
         if (status)
@@ -216,26 +218,27 @@ gshmem_status_t gshmem_path_wait_one(enum gshmem_type type, const void *ivar, in
     RANGE(call);
 
     if (!status)
-        status = check_one(call, type, ivar, cmp);
+        status = wait_until_check_one(call, type, ivar, cmp);
     if (!status)
-        status = wait_for(call, type, ivar, range_of(type_is_signed(type), cmp, value), &seen);
+        status = wait_until_wait_for(call, type, ivar,
+                                     wait_until_range_of(type_is_signed(type), cmp, value), &seen);
     return status;
 }
 
 int gshmem_path_test_one(enum gshmem_type type, const void *ivar, int cmp, uint64_t value)
 {
-    gshmem_status_t status = check_one("test", type, ivar, cmp);
+    gshmem_status_t status = wait_until_check_one("test", type, ivar, cmp);
     uint64_t seen = 0;
 
     if (!status && in_device(ivar))
         status = load_from_device(type, ivar, &seen);
     else if (!status)
-        seen = load(type, ivar);
+        seen = wait_until_load(type, ivar);
     if (status) {
         gshmem_raise(status);
         return 0;
     }
-    struct range r = range_of(type_is_signed(type), cmp, value);
+    struct range r = wait_until_range_of(type_is_signed(type), cmp, value);
     if (!range_has(&r, seen))
         return 0;
     gshmem_raise(device_settle());
@@ -250,9 +253,10 @@ uint64_t gshmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t value)
     RANGE(call);
 
     if (!status)
-        status = check_one(call, GSHMEM_TYPE_UINT64, sig_addr, cmp);
+        status = wait_until_check_one(call, GSHMEM_TYPE_UINT64, sig_addr, cmp);
     if (!status)
-        status = wait_for(call, GSHMEM_TYPE_UINT64, sig_addr, range_of(false, cmp, value), &seen);
+        status = wait_until_wait_for(call, GSHMEM_TYPE_UINT64, sig_addr,
+                                     wait_until_range_of(false, cmp, value), &seen);
     if (status)
         gshmem_raise(status);
     return seen;
@@ -292,7 +296,7 @@ static gshmem_status_t set_check(const char *call, enum gshmem_type type, const 
     gshmem_status_t answer = check_comparison(call, type, cmp);
 
     if (!answer && n)
-        answer = check_aligned(call, type, ivars);
+        answer = wait_until_check_aligned(call, type, ivars);
     if (!answer && !values && (n || !vector))
         answer = fail(GSHMEM_ERR_ARGUMENT, "%s: cmp_values is NULL", call);
     return answer;
@@ -319,7 +323,7 @@ static gshmem_status_t set_describe(struct set *s, const char *call, enum gshmem
     *s = (struct set){type, type_bytes(type), ivars, NULL, ivars, n, status, cmp,
                       vector ? values : NULL, {0, 0, false}};
     if (!vector)
-        s->range = range_of(type_is_signed(type), cmp, load(type, values));
+        s->range = wait_until_range_of(type_is_signed(type), cmp, wait_until_load(type, values));
     if (n == 0 || !in_device(ivars))
         return GSHMEM_OK;
     if (!(s->copies = calloc(n, s->bytes)))
@@ -344,14 +348,15 @@ static struct range set_range(const struct set *s, size_t i)
 {
     if (!s->values)
         return s->range;
-    return range_of(type_is_signed(s->type), s->cmp, load(s->type, s->values + i * s->bytes));
+    return wait_until_range_of(type_is_signed(s->type), s->cmp,
+                               wait_until_load(s->type, s->values + i * s->bytes));
 }
 
 static bool set_satisfied(const struct set *s, size_t i)
 {
     struct range r = set_range(s, i);
 
-    return range_has(&r, load(s->type, s->ivars + i * s->bytes));
+    return range_has(&r, wait_until_load(s->type, s->ivars + i * s->bytes));
 }
 
 static bool set_is_empty(const struct set *s)
@@ -411,7 +416,8 @@ gshmem_status_t gshmem_path_wait_all(enum gshmem_type type, const void *ivars, s
         answer = set_describe(&s, call, type, ivars, nelems, status, cmp, values, vector);
     for (size_t i = 0; !answer && i < nelems; i++) {
         if (!set_leaves_out(&s, i))
-            answer = wait_for(call, type, s.there + i * s.bytes, set_range(&s, i), &seen);
+            answer =
+                wait_until_wait_for(call, type, s.there + i * s.bytes, set_range(&s, i), &seen);
     }
     return set_end(&s, answer, false);
 }

@@ -49,7 +49,7 @@ void channel_answer(const struct proxy_way *way, const struct proxy_answer *a)
 }
 
 /* Passes over all that has landed, up to the first that has not. */
-static void settle(struct proxy_channel *c)
+static void channel_settle(struct proxy_channel *c)
 {
     const uint64_t taken = c->taken;
     uint64_t finished = c->finished;
@@ -65,7 +65,7 @@ static void settle(struct proxy_channel *c)
     c->finished = finished;
 }
 
-static void end(struct passage *p, gshmem_status_t status)
+static void channel_end(struct passage *p, gshmem_status_t status)
 {
     const struct proxy_way *way = p->channel->way;
 
@@ -83,12 +83,12 @@ static __attribute__((noinline)) void land_and_tell(struct passage *p, gshmem_st
 {
     if (status && p->raises)
         fail(status, "%s in a kernel with PE %d: %s", command_name(p), command_pe(p), gshmem_status_text(status));
-    end(p, status);
+    channel_end(p, status);
 }
 
 /* Called by transports. That it has landed is all that is said of most: what follows from it is
  * found for many at once (settle). */
-static void land(void *tag, gshmem_status_t status)
+static void channel_land(void *tag, gshmem_status_t status)
 {
     struct passage *p = tag;
 
@@ -100,7 +100,7 @@ static void land(void *tag, gshmem_status_t status)
 
 void channel_publish(struct proxy_channel *c)
 {
-    settle(c);
+    channel_settle(c);
     if (c->finished == c->published)
         return;
     c->published = c->finished;
@@ -167,8 +167,8 @@ static inline void fill_plain(struct passage *p, uint64_t word)
 
 /* ---- The general way ---- */
 
-static void fill(struct passage *p, struct proxy_channel *c, uint64_t word,
-                 const struct gshmem_command *first, const struct gshmem_command *second)
+static void channel_fill(struct passage *p, struct proxy_channel *c, uint64_t word,
+                         const struct gshmem_command *first, const struct gshmem_command *second)
 {
     const struct gshmem_command *whom = second && second->responds ? second : first;
 
@@ -230,7 +230,7 @@ static enum step pass_fence(struct proxy_channel *c, const struct gshmem_command
         return STEP_FENCED;
     atomic_fetch_add_explicit(c->way->fences, 1, memory_order_relaxed);
     c->taken += p->slots;
-    end(p, GSHMEM_OK);
+    channel_end(p, GSHMEM_OK);
     return STEP_TAKEN;
 }
 
@@ -247,7 +247,7 @@ static __attribute__((noinline)) enum step take_any(struct proxy_channel *c, uin
     first = gshmem_command_decode(slot);
     if (look_on(c, &first, &second, &pair) == STEP_UNWRITTEN)
         return STEP_UNWRITTEN;
-    fill(p, c, slot.word[0], &first, pair ? &second : NULL);
+    channel_fill(p, c, slot.word[0], &first, pair ? &second : NULL);
     if (first.kind == GSHMEM_COMMAND_RAISE && !first.more && first.type) {
         raise_given(p, (gshmem_status_t)first.type);
         c->taken += p->slots;
@@ -257,7 +257,7 @@ static __attribute__((noinline)) enum step take_any(struct proxy_channel *c, uin
         return pass_fence(c, &first, p);
     if (first.kind == GSHMEM_COMMAND_FLUSH && !first.more) {
         c->taken += p->slots;
-        end(p, c->way->flush(c->way->context));
+        channel_end(p, c->way->flush(c->way->context));
         return STEP_TAKEN;
     }
     gshmem_status_t status =
@@ -269,7 +269,7 @@ static __attribute__((noinline)) enum step take_any(struct proxy_channel *c, uin
     if (status == TRANSPORT_FULL)
         return STEP_FULL;
     if (!status) {
-        request.done = land;
+        request.done = channel_land;
         request.tag = p;
         request.epoch = epoch_of(c->way);
         status = c->way->post(c->way->context, &request);
@@ -277,9 +277,9 @@ static __attribute__((noinline)) enum step take_any(struct proxy_channel *c, uin
             return STEP_FULL;
         *bytes += request.bytes;
         if (status)
-            land(p, status);
+            channel_land(p, status);
     } else {
-        end(p, status);
+        channel_end(p, status);
     }
     c->taken += p->slots;
     return STEP_TAKEN;
@@ -303,7 +303,7 @@ static inline enum step take_one(struct proxy_channel *c, const struct gshmem_sl
     if (GSHMEM_UNLIKELY(status)) {
         if (status == TRANSPORT_FULL)
             return STEP_FULL;
-        land(p, status);
+        channel_land(p, status);
     }
     *bytes += c->plain.bytes;
     c->taken++;
@@ -323,7 +323,7 @@ void channel_begin(struct proxy_channel *c)
 {
     c->mask = (UINT64_C(1) << c->slots_log2) - 1;
     c->plain = (struct transport_request){
-        .kind = TRANSPORT_PUT, .segment = c->way->heap_segment, .done = land};
+        .kind = TRANSPORT_PUT, .segment = c->way->heap_segment, .done = channel_land};
     for (uint64_t i = 0; i <= c->mask; i++)
         c->passage[i].channel = c;
 }
@@ -336,7 +336,7 @@ bool channel_take(struct proxy_channel *c)
     struct gshmem_slot slot;
 
     if (end > records_end(c)) {
-        settle(c);
+        channel_settle(c);
         end = end < records_end(c) ? end : records_end(c);
     }
     while (c->taken < end && bytes < BATCH_BYTES && read_slot(c, c->taken, &slot)) {
@@ -365,7 +365,7 @@ bool channel_overdue(struct proxy_channel *c, uint64_t now, uint64_t limit, char
 {
     struct gshmem_slot slot;
 
-    settle(c);
+    channel_settle(c);
     if (c->finished != c->watched.finished || c->finished == c->taken) {
         c->watched.finished = c->finished;
         c->watched.since = now;

@@ -31,7 +31,7 @@ static const char *const calls[] = {
 
 enum { KINDS = sizeof calls / sizeof calls[0] };
 
-static const char *name_of(uint32_t kind, uint32_t amo)
+static const char *command_name_of(uint32_t kind, uint32_t amo)
 {
     if (kind == GSHMEM_COMMAND_ATOMIC && atomic_name((int)amo))
         return atomic_name((int)amo);
@@ -48,8 +48,8 @@ const char *command_name(const struct passage *p)
     const struct gshmem_command c = command_of(p);
 
     if (c.kind == GSHMEM_COMMAND_REFUSE)
-        return c.type ? name_of(c.type, c.amo) : "fence or quiet";
-    return p->signals ? "put_signal" : name_of(c.kind, c.amo);
+        return c.type ? command_name_of(c.type, c.amo) : "fence or quiet";
+    return p->signals ? "put_signal" : command_name_of(c.kind, c.amo);
 }
 
 int command_pe(const struct passage *p)
@@ -95,7 +95,8 @@ static gshmem_status_t aim(const struct translation *t, const struct gshmem_comm
     return status;
 }
 
-static gshmem_status_t check_local(const struct translation *t, uint64_t address, uint64_t bytes)
+static gshmem_status_t command_check_local(const struct translation *t, uint64_t address,
+                                           uint64_t bytes)
 {
     if (bytes == 0 || t->way->is_memory(t->way->context, address, bytes))
         return GSHMEM_OK;
@@ -106,14 +107,14 @@ static gshmem_status_t check_local(const struct translation *t, uint64_t address
                 (unsigned long long)address);
 }
 
-static gshmem_status_t copy(const struct translation *t, enum transport_kind kind)
+static gshmem_status_t command_copy(const struct translation *t, enum transport_kind kind)
 {
     const struct gshmem_command *c = t->first;
     struct transport_request *r = t->request;
     gshmem_status_t status = aim(t, c, c->size, &r->segment, &r->offset);
 
     if (!status)
-        status = check_local(t, c->local, c->size);
+        status = command_check_local(t, c->local, c->size);
     r->kind = kind;
     r->local = (void *)(uintptr_t)c->local;
     r->bytes = c->size;
@@ -139,8 +140,8 @@ static gshmem_status_t element(const struct translation *t, enum transport_kind 
     return aim(t, c, c->type, &r->segment, &r->offset);
 }
 
-static gshmem_status_t check_aligned(const struct translation *t, const struct gshmem_command *c,
-                                     size_t bytes)
+static gshmem_status_t command_check_aligned(const struct translation *t,
+                                             const struct gshmem_command *c, size_t bytes)
 {
     if (c->address % bytes == 0)
         return GSHMEM_OK;
@@ -158,7 +159,7 @@ static gshmem_status_t add_signal(const struct translation *t, const struct gshm
         return fail(GSHMEM_ERR_ARGUMENT,
                     "%s in a kernel: signal_op is %u; it is GSHMEM_SIGNAL_SET or GSHMEM_SIGNAL_ADD",
                     command_name(t->passage), c->amo);
-    if ((status = check_aligned(t, c, sizeof(uint64_t))))
+    if ((status = command_check_aligned(t, c, sizeof(uint64_t))))
         return status;
     r->kind = TRANSPORT_PUT;
     r->signal_op = (uint8_t)c->amo;
@@ -181,7 +182,7 @@ static gshmem_status_t atomic(const struct translation *t)
     if (!atomic_name((int)c->amo) || bytes == 0)
         return fail(GSHMEM_ERR_ARGUMENT,
                     "atomic in a kernel: operation %u on type %u does not exist", c->amo, c->type);
-    if ((status = check_aligned(t, c, bytes)))
+    if ((status = command_check_aligned(t, c, bytes)))
         return status;
     t->passage->answer.value[0] = t->passage->answer.value[1] = 0;
     t->passage->bytes = (uint8_t)bytes;
@@ -195,12 +196,12 @@ static gshmem_status_t atomic(const struct translation *t)
         return status;
     if (t->second) {
         t->passage->result = (void *)(uintptr_t)t->second->local;
-        status = check_local(t, t->second->local, bytes);
+        status = command_check_local(t, t->second->local, bytes);
     }
     return status;
 }
 
-static gshmem_status_t refuse(const struct translation *t)
+static gshmem_status_t command_refuse(const struct translation *t)
 {
     const struct gshmem_command *c = t->first;
 
@@ -241,10 +242,10 @@ gshmem_status_t command_translate(const struct gshmem_command *first,
                     command_name(p), first->pe, way->n_pes - 1);
     switch (first->kind) {
     case GSHMEM_COMMAND_PUT:
-        status = copy(&t, TRANSPORT_PUT);
+        status = command_copy(&t, TRANSPORT_PUT);
         break;
     case GSHMEM_COMMAND_GET:
-        return copy(&t, TRANSPORT_GET);
+        return command_copy(&t, TRANSPORT_GET);
     case GSHMEM_COMMAND_VALUE:
         status = element(&t, TRANSPORT_PUT);
         break;
@@ -255,7 +256,7 @@ gshmem_status_t command_translate(const struct gshmem_command *first,
     case GSHMEM_COMMAND_ATOMIC:
         return atomic(&t);
     case GSHMEM_COMMAND_REFUSE:
-        return refuse(&t);
+        return command_refuse(&t);
     default:
         return fail(GSHMEM_ERR_ARGUMENT, "a kernel's command of kind %u is none of this version's",
                     first->kind);

@@ -190,8 +190,8 @@ static uint64_t come_to(const struct kernel_channel *c, enum stage stage)
 
 /* Until all positions of channel i before its target have come to that stage. A kernel that was ended between
  * taking a place and writing it leaves one behind that all others wait for. */
-static gshmem_status_t wait_for(struct kernel_context *k, int i, const uint64_t *target, enum stage stage,
-                                const char *call, bool last)
+static gshmem_status_t contexts_wait_for(struct kernel_context *k, int i, const uint64_t *target,
+                                         enum stage stage, const char *call, bool last)
 {
     const uint64_t most = (last ? UNWRITTEN_LAST_S : UNWRITTEN_S) * UINT64_C(1000000000);
     struct unwritten u[CHANNELS_MOST] = {{.since = 0}};
@@ -225,20 +225,21 @@ static gshmem_status_t ask_tickets(const struct kernel_context *k, uint64_t targ
     return status;
 }
 
-static gshmem_status_t wait_for_all(struct kernel_context *k, const uint64_t *target, enum stage stage,
-                                    const char *call, bool last)
+static gshmem_status_t contexts_wait_for_all(struct kernel_context *k, const uint64_t *target,
+                                             enum stage stage, const char *call, bool last)
 {
     gshmem_status_t status = GSHMEM_OK;
 
     for (int i = 0; i < k->channels; i++) {
-        gshmem_status_t one = wait_for(k, i, target, stage, call, last);
+        gshmem_status_t one = contexts_wait_for(k, i, target, stage, call, last);
         status = status ? status : one;
     }
     return status;
 }
 
 /* A failure that neither a quiet of the node has answered with nor one of a kernel. */
-static gshmem_status_t take_failure(struct kernel_context *k, struct kernel_channel *c, const char *call)
+static gshmem_status_t contexts_take_failure(struct kernel_context *k, struct kernel_channel *c,
+                                             const char *call)
 {
     const uint64_t failed = gshmem_load_relaxed(c->proxy.failed);
     uint64_t *seen = &c->device->failed_seen, told;
@@ -271,9 +272,9 @@ gshmem_status_t kernels_fence(struct kernel_context *k, const char *call)
         done &= come_to(&k->own[i], STAGE_DONE) >= target[i];
     if (done)
         return GSHMEM_OK;
-    status = wait_for_all(k, target, STAGE_POSTED, call, false);
+    status = contexts_wait_for_all(k, target, STAGE_POSTED, call, false);
     if (!status && network_local_busy(k->network))
-        status = wait_for_all(k, target, STAGE_DONE, call, false);
+        status = contexts_wait_for_all(k, target, STAGE_DONE, call, false);
     return status;
 }
 
@@ -284,8 +285,8 @@ gshmem_status_t kernels_quiet(struct kernel_context *k, const char *call, bool l
 
     if ((status = ask_tickets(k, target)))
         return status;
-    status = wait_for_all(k, target, STAGE_DONE, call, last);
+    status = contexts_wait_for_all(k, target, STAGE_DONE, call, last);
     for (int i = 0; i < k->channels && !status; i++)
-        status = take_failure(k, &k->own[i], call);
+        status = contexts_take_failure(k, &k->own[i], call);
     return status;
 }

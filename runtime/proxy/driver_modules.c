@@ -28,7 +28,7 @@ gshmem_status_t driver_module_fill(struct gshmem_device_module *m,
 }
 
 /* Takes it off the list; NULL: it is not known. handle NULL: the first. */
-static struct driver_module *take(const void *handle)
+static struct driver_module *driver_modules_take(const void *handle)
 {
     struct driver_module *found = NULL;
 
@@ -44,7 +44,7 @@ static struct driver_module *take(const void *handle)
     return found;
 }
 
-static void forget(struct driver_module *d)
+static void proxy_driver_modules_forget(struct driver_module *d)
 {
     gshmem_device_unregister(&d->module);
     free(d);
@@ -54,11 +54,11 @@ void driver_modules_forget(void)
 {
     struct driver_module *d;
 
-    while ((d = take(NULL)))
-        forget(d);
+    while ((d = driver_modules_take(NULL)))
+        proxy_driver_modules_forget(d);
 }
 
-static bool is_known(const void *handle)
+static bool driver_modules_is_known(const void *handle)
 {
     bool known = false;
 
@@ -69,14 +69,14 @@ static bool is_known(const void *handle)
     return known;
 }
 
-static gshmem_status_t begin(const char *call, void *handle, bool library)
+static gshmem_status_t driver_modules_begin(const char *call, void *handle, bool library)
 {
     gshmem_status_t status = job_require(call);
     void *state = NULL;
 
     if (status)
         return status;
-    if (is_known(handle))
+    if (driver_modules_is_known(handle))
         return fail(GSHMEM_ERR_STATE, "%s: %p knows of the job already", call, handle);
     if ((status = job->device->ops->find_state(job->device, handle, library,
                                                sizeof(struct gshmem_device_state), &state)))
@@ -93,7 +93,7 @@ static gshmem_status_t begin(const char *call, void *handle, bool library)
         .state = state,
     };
     if ((status = modules_add(&d->module))) {
-        forget(d);
+        proxy_driver_modules_forget(d);
         return status;
     }
     pthread_mutex_lock(&lock);
@@ -104,7 +104,7 @@ static gshmem_status_t begin(const char *call, void *handle, bool library)
 }
 
 /* Its kernels find no job any more. */
-static gshmem_status_t end(const char *call, void *handle)
+static gshmem_status_t driver_modules_end(const char *call, void *handle)
 {
     const struct gshmem_device_state none = {.size = sizeof none,
                                              .version = GSHMEM_DEVICE_STATE_VERSION};
@@ -112,31 +112,31 @@ static gshmem_status_t end(const char *call, void *handle)
 
     if (status)
         return status;
-    struct driver_module *d = handle ? take(handle) : NULL;
+    struct driver_module *d = handle ? driver_modules_take(handle) : NULL;
     if (!d)
         return fail(GSHMEM_ERR_ARGUMENT, "%s: %p has not been made known by its init", call,
                     handle);
     status = driver_module_fill(&d->module, &none);
-    forget(d);
+    proxy_driver_modules_forget(d);
     return status;
 }
 
 gshmem_status_t gshmem_cumodule_init(void *module)
 {
-    return begin("gshmem_cumodule_init", module, false);
+    return driver_modules_begin("gshmem_cumodule_init", module, false);
 }
 
 gshmem_status_t gshmem_cumodule_finalize(void *module)
 {
-    return end("gshmem_cumodule_finalize", module);
+    return driver_modules_end("gshmem_cumodule_finalize", module);
 }
 
 gshmem_status_t gshmem_culibrary_init(void *library)
 {
-    return begin("gshmem_culibrary_init", library, true);
+    return driver_modules_begin("gshmem_culibrary_init", library, true);
 }
 
 gshmem_status_t gshmem_culibrary_finalize(void *library)
 {
-    return end("gshmem_culibrary_finalize", library);
+    return driver_modules_end("gshmem_culibrary_finalize", library);
 }

@@ -9,7 +9,7 @@
 #include "runtime/proxy/parts.h"
 #include "runtime/teams/team.h"
 
-static gshmem_status_t make_tables(struct device *d, struct kernels *k, int n_pes)
+static gshmem_status_t kernels_make_tables(struct device *d, struct kernels *k, int n_pes)
 {
     k->shared = memory_shared(d, sizeof *k->shared);
     k->device = memory_of_device(d, sizeof *k->device);
@@ -56,7 +56,7 @@ static gshmem_status_t make_contexts(struct job *j)
     return status;
 }
 
-static gshmem_status_t make(struct job *j)
+static gshmem_status_t kernels_make(struct job *j)
 {
     int64_t channels = settings_number(SETTING_CHANNELS);
     struct kernels *k = j->kernels;
@@ -66,7 +66,7 @@ static gshmem_status_t make(struct job *j)
         return fail(GSHMEM_ERR_ARGUMENT, "GSHMEM_CHANNELS=%lld: it must be a power of two",
                     (long long)channels);
     k->mapped = settings_number(SETTING_MAPPED) != 0;
-    if ((status = make_tables(j->device, k, j->n_pes)) ||
+    if ((status = kernels_make_tables(j->device, k, j->n_pes)) ||
         (status = network_serve_kernels(j->network, k->shared->response, &k->shared->asleep)) ||
         (status = kernels_make_context(j, (int)channels, context_default_pending(), &k->context)) ||
         (status = make_teams(j)) || (status = make_contexts(j)))
@@ -85,7 +85,7 @@ static gshmem_status_t make(struct job *j)
     return GSHMEM_OK;
 }
 
-static void watch_forks(void)
+static void kernels_watch_forks(void)
 {
     pthread_atfork(NULL, NULL, modules_leave_parent);
 }
@@ -97,10 +97,10 @@ gshmem_status_t kernels_start(struct job *j)
 
     if (!modules_any(j->device->ops->name))
         return GSHMEM_OK;
-    pthread_once(&once, watch_forks); /* after those who make a child's variables its own */
+    pthread_once(&once, kernels_watch_forks); /* after those who make a child's variables its own */
     if (!(j->kernels = calloc(1, sizeof *j->kernels)))
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for kernels' view of the job");
-    if ((status = make(j)))
+    if ((status = kernels_make(j)))
         return status;
     return modules_fill(&j->kernels->state);
 }

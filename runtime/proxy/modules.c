@@ -79,7 +79,7 @@ void modules_leave_parent(void)
     }
 }
 
-static bool fits(const struct gshmem_device_module *m)
+static bool modules_fits(const struct gshmem_device_module *m)
 {
     if (m->size != sizeof *m || m->version != GSHMEM_DEVICE_STATE_VERSION) {
         log_error("a module with kernels was compiled with version %u of gshmem_device.h, and this "
@@ -92,7 +92,7 @@ static bool fits(const struct gshmem_device_module *m)
 
 gshmem_status_t modules_add(struct gshmem_device_module *module)
 {
-    if (!fits(module))
+    if (!modules_fits(module))
         return GSHMEM_OK;
     pthread_mutex_lock(&lock);
     module->next = first;

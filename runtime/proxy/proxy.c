@@ -114,7 +114,7 @@ static void *proxy_main(void *argument)
 
 /* ---- Life ---- */
 
-static void pin(pthread_t thread)
+static void proxy_pin(pthread_t thread)
 {
     int64_t cpu = settings_number(SETTING_PROXY_CPU);
     cpu_set_t set;
@@ -151,7 +151,7 @@ gshmem_status_t proxy_start(struct proxy *p, struct network *n)
         return fail(GSHMEM_ERR_SYSTEM, "start-up: the proxy thread: %s", strerror(error));
     }
     pthread_setname_np(p->thread, "gshmem-proxy");
-    pin(p->thread);
+    proxy_pin(p->thread);
     /* release: pairs with the acquire of those who ask whether there is anything to drive */
     atomic_store_explicit(&p->runs, true, memory_order_release);
     return GSHMEM_OK;

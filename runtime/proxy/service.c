@@ -76,7 +76,7 @@ static bool is_for_nic(const struct network *n, const struct transport_request *
                : r->signal_op && s[r->signal_segment].atomicity == ATOMICITY_NIC;
 }
 
-static gshmem_status_t flush(void *context)
+static gshmem_status_t service_flush(void *context)
 {
     struct device *d = ((struct network *)context)->job->device;
 
@@ -159,7 +159,7 @@ gshmem_status_t network_serve_kernels(struct network *n, struct gshmem_response 
         .is_memory = is_memory,
         .store = store_result,
         .post = post_command,
-        .flush = flush,
+        .flush = service_flush,
         .raise = raise_command,
         .context = n,
     };

@@ -87,8 +87,8 @@ static size_t span_of(size_t n, ptrdiff_t stride, size_t element)
     return bytes;
 }
 
-static gshmem_status_t put_strided(gshmem_stream_t stream, const char *call,
-                                   const struct request *r)
+static gshmem_status_t device_put_strided(gshmem_stream_t stream, const char *call,
+                                          const struct request *r)
 {
     const bool get = r->what == DEVICE_IGET;
     const struct device_request request = request_of(r, r->what);
@@ -143,7 +143,8 @@ static gshmem_status_t check_signal(const char *call, const struct request *r)
 }
 
 /* The signal, and before it the data, which may be a copy. */
-static gshmem_status_t put_signal(gshmem_stream_t stream, const char *call, const struct request *r)
+static gshmem_status_t device_put_signal(gshmem_stream_t stream, const char *call,
+                                         const struct request *r)
 {
     struct device_request request = request_of(r, r->what);
     gshmem_status_t status;
@@ -199,12 +200,12 @@ gshmem_status_t stream_put_request(gshmem_stream_t stream, const char *call,
         return put_copy(stream, call, r);
     case DEVICE_IPUT:
     case DEVICE_IGET:
-        return put_strided(stream, call, r);
+        return device_put_strided(stream, call, r);
     case DEVICE_P:
         return put_p(stream, call, r);
     case DEVICE_PUT_SIGNAL:
     case DEVICE_SIGNAL:
-        return put_signal(stream, call, r);
+        return device_put_signal(stream, call, r);
     case DEVICE_WAIT_ONE:
     case DEVICE_WAIT_ALL:
         return put_wait(stream, call, r);

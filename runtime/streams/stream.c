@@ -28,7 +28,7 @@ static atomic_bool requested; /* there may be requests on streams */
 static _Atomic uint64_t current = 1;
 static atomic_size_t performing;
 
-static void wait_for_turn(const struct request *r)
+static void stream_wait_for_turn(const struct request *r)
 {
     struct wait w;
 
@@ -38,20 +38,20 @@ static void wait_for_turn(const struct request *r)
         ;
 }
 
-static void leave(void)
+static void stream_leave(void)
 {
     /* release: with the acquire in streams_drain, so that a job ends after what is done in it */
     atomic_fetch_sub_explicit(&performing, 1, memory_order_release);
 }
 
 /* Whether the job of r goes on; it does until leave(). */
-static bool enter(const struct request *r)
+static bool stream_enter(const struct request *r)
 {
     /* seq_cst, both, as in streams_drain: one of the two sees the other */
     atomic_fetch_add(&performing, 1);
     if (atomic_load(&current) == r->job)
         return true;
-    leave();
+    stream_leave();
     return false;
 }
 
@@ -66,16 +66,16 @@ static void perform(void *argument)
     struct request *r = argument;
 
     r->came = true;
-    if (!enter(r)) {
+    if (!stream_enter(r)) {
         if (r->captured)
             gshmem_raise(fail(GSHMEM_ERR_STATE, "an operation in a graph: the job that it was captured in is over"));
         return;
     }
     if (r->queue)
-        wait_for_turn(r);
+        stream_wait_for_turn(r);
     gshmem_raise(r->run(r));
     next_turn(r);
-    leave();
+    stream_leave();
 }
 
 /* The device makes this call no more; or never has, where a kernel failed before it on the stream. */
@@ -83,9 +83,9 @@ static void over(void *argument)
 {
     struct request *r = argument;
 
-    if (!r->came && enter(r)) {
+    if (!r->came && stream_enter(r)) {
         next_turn(r);
-        leave();
+        stream_leave();
     }
     free(r);
 }
@@ -391,7 +391,7 @@ gshmem_status_t gshmem_barrier_all_on_stream(gshmem_stream_t stream)
     return gshmem_barrier_on_stream(GSHMEM_TEAM_WORLD, stream);
 }
 
-static gshmem_status_t broadcast(const struct request *r)
+static gshmem_status_t stream_broadcast(const struct request *r)
 {
     return gshmem_broadcastmem(r->team, r->dest, r->source, r->n, r->pe);
 }
@@ -400,7 +400,8 @@ gshmem_status_t gshmem_broadcastmem_on_stream(gshmem_team_t team, void *dest, co
                                               size_t bytes, int root, gshmem_stream_t stream)
 {
     return put_collective_on(stream, "gshmem_broadcastmem_on_stream",
-                  &(struct request){DEVICE_BROADCAST, broadcast, dest, source, bytes, .team = team, .pe = root});
+                             &(struct request){DEVICE_BROADCAST, stream_broadcast, dest, source,
+                                               bytes, .team = team, .pe = root});
 }
 
 static gshmem_status_t fcollect(const struct request *r)
@@ -427,7 +428,7 @@ gshmem_status_t gshmem_alltoallmem_on_stream(gshmem_team_t team, void *dest, con
                   &(struct request){DEVICE_ALLTOALL, alltoall, dest, source, bytes, .team = team});
 }
 
-static gshmem_status_t reduce(const struct request *r)
+static gshmem_status_t stream_reduce(const struct request *r)
 {
     return gshmem_reduce(r->team, r->type, r->op, r->dest, r->source, r->n);
 }
@@ -437,7 +438,8 @@ gshmem_status_t gshmem_reduce_on_stream(gshmem_team_t team, enum gshmem_type typ
                                         gshmem_stream_t stream)
 {
     return put_collective_on(stream, "gshmem_reduce_on_stream",
-                  &(struct request){DEVICE_REDUCE, reduce, dest, source, n, .team = team, .type = type, .op = op});
+                             &(struct request){DEVICE_REDUCE, stream_reduce, dest, source, n,
+                                               .team = team, .type = type, .op = op});
 }
 
 static gshmem_status_t reducescatter(const struct request *r)
@@ -454,7 +456,7 @@ gshmem_status_t gshmem_reducescatter_on_stream(gshmem_team_t team, enum gshmem_t
                                     .op = op});
 }
 
-static gshmem_status_t collect(const struct request *r)
+static gshmem_status_t stream_collect(const struct request *r)
 {
     return gshmem_collectmem(r->team, r->dest, r->source, r->n);
 }
@@ -462,8 +464,9 @@ static gshmem_status_t collect(const struct request *r)
 gshmem_status_t gshmem_collectmem_on_stream(gshmem_team_t team, void *dest, const void *source,
                                             size_t bytes, gshmem_stream_t stream)
 {
-    return put_collective_on(stream, "gshmem_collectmem_on_stream",
-                  &(struct request){DEVICE_COLLECT, collect, dest, source, bytes, .team = team});
+    return put_collective_on(
+        stream, "gshmem_collectmem_on_stream",
+        &(struct request){DEVICE_COLLECT, stream_collect, dest, source, bytes, .team = team});
 }
 
 static gshmem_status_t alltoalls(const struct request *r)

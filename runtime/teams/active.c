@@ -33,40 +33,40 @@ static int member(const struct active_set *set, int i)
     return set->start + (i << set->log_stride);
 }
 
-static void note(struct meeting *m, gshmem_status_t status)
+static void active_note(struct meeting *m, gshmem_status_t status)
 {
     if (!m->status)
         m->status = status;
 }
 
 /* acquire: pairs with the fence before the leader's answer, or the member's arrival */
-static long take(struct meeting *m, int word, int cmp, long value)
+static long active_take(struct meeting *m, int word, int cmp, long value)
 {
     long found = 0;
 
     if (!m->status)
-        note(m, gshmem_long_wait_until(&m->sync[word], cmp, value));
+        active_note(m, gshmem_long_wait_until(&m->sync[word], cmp, value));
     if (!m->status)
         found = __atomic_exchange_n(&m->sync[word], 0, __ATOMIC_ACQUIRE);
     return found;
 }
 
 /* A member tells the leader that it has come this far, and waits for its answer. */
-static long report(struct meeting *m)
+static long active_report(struct meeting *m)
 {
     if (!m->status)
-        note(m, gshmem_fence());
+        active_note(m, gshmem_fence());
     if (!m->status)
-        note(m, gshmem_long_atomic_add(&m->sync[ARRIVED], 1, m->set->start));
-    return take(m, ANSWER, GSHMEM_CMP_NE, 0);
+        active_note(m, gshmem_long_atomic_add(&m->sync[ARRIVED], 1, m->set->start));
+    return active_take(m, ANSWER, GSHMEM_CMP_NE, 0);
 }
 
-static void answer(struct meeting *m, long value)
+static void active_answer(struct meeting *m, long value)
 {
     if (!m->status)
-        note(m, gshmem_fence());
+        active_note(m, gshmem_fence());
     for (int i = 1; i < m->set->size && !m->status; i++)
-        note(m, gshmem_long_atomic_set(&m->sync[ANSWER], value, member(m->set, i)));
+        active_note(m, gshmem_long_atomic_set(&m->sync[ANSWER], value, member(m->set, i)));
 }
 
 static uint64_t number_of(const struct active_set *set)
@@ -85,52 +85,52 @@ static long decide(const struct meeting *m, const struct slots_offer *all, uint6
 }
 
 /* The leader waits until all others have told; whether one of them is busy. */
-static bool gather(struct meeting *m)
+static bool active_gather(struct meeting *m)
 {
     if (m->set->size == 1)
         return false;
-    take(m, ARRIVED, GSHMEM_CMP_EQ, m->set->size - 1);
+    active_take(m, ARRIVED, GSHMEM_CMP_EQ, m->set->size - 1);
     return !m->status && __atomic_exchange_n(&m->sync[BUSY], 0, __ATOMIC_RELAXED) != 0;
 }
 
 static long lead(struct meeting *m, struct slots_offer *o, uint64_t attempt)
 {
-    o->busy |= gather(m);
+    o->busy |= active_gather(m);
     for (int w = 0; w < SLOT_WORDS && m->set->size > 1 && !m->status; w++)
         o->free[w] &= ~(uint64_t)__atomic_exchange_n(&m->sync[USED + w], 0, __ATOMIC_RELAXED);
     long value = decide(m, o, attempt);
-    answer(m, value);
+    active_answer(m, value);
     return value;
 }
 
 static void say_busy(struct meeting *m)
 {
     if (!m->status)
-        note(m, gshmem_long_atomic_set(&m->sync[BUSY], 1, m->set->start));
+        active_note(m, gshmem_long_atomic_set(&m->sync[BUSY], 1, m->set->start));
 }
 
-static long follow(struct meeting *m, const struct slots_offer *o)
+static long active_follow(struct meeting *m, const struct slots_offer *o)
 {
     for (int w = 0; w < SLOT_WORDS && !m->status; w++) {
         if (~o->free[w])
-            note(m, gshmem_uint64_atomic_or((uint64_t *)&m->sync[USED + w], ~o->free[w],
-                                            m->set->start));
+            active_note(m, gshmem_uint64_atomic_or((uint64_t *)&m->sync[USED + w], ~o->free[w],
+                                                   m->set->start));
     }
     if (o->busy)
         say_busy(m);
-    return report(m);
+    return active_report(m);
 }
 
 /* Whether all have it: from then on nobody looks at a block that another team has left. */
-static bool compare_claims(struct meeting *m, bool mine)
+static bool active_compare_claims(struct meeting *m, bool mine)
 {
     if (!m->leads) {
         if (!mine)
             say_busy(m);
-        return report(m) == ALL_HAVE;
+        return active_report(m) == ALL_HAVE;
     }
-    bool all = !gather(m) && mine;
-    answer(m, all ? ALL_HAVE : AGAIN);
+    bool all = !active_gather(m) && mine;
+    active_answer(m, all ? ALL_HAVE : AGAIN);
     return all;
 }
 
@@ -142,7 +142,7 @@ static gshmem_status_t install(struct meeting *m, struct team *t)
         struct slots_offer o = {{0}, 0};
         if (t)
             o = slots_offer();
-        long found = m->leads ? lead(m, &o, attempt) : follow(m, &o);
+        long found = m->leads ? lead(m, &o, attempt) : active_follow(m, &o);
         if (m->status || found == AGAIN)
             continue;
         if (found == NONE_FREE)
@@ -152,7 +152,7 @@ static gshmem_status_t install(struct meeting *m, struct team *t)
                         m->call, TEAM_MAX - GSHMEM_TEAM_HOST - 1);
         t->passing = found >= FIRST_SLOT + TEAM_MAX;
         bool mine = slots_claim(t, (gshmem_team_t)((found - FIRST_SLOT) % TEAM_MAX));
-        bool all = compare_claims(m, mine);
+        bool all = active_compare_claims(m, mine);
         if (mine)
             slots_settle(t, all || m->status);
         if (all)
@@ -161,7 +161,8 @@ static gshmem_status_t install(struct meeting *m, struct team *t)
     return m->status;
 }
 
-static gshmem_status_t check(const struct active_set *set, const long *sync, const char *call)
+static gshmem_status_t active_check(const struct active_set *set, const long *sync,
+                                    const char *call)
 {
     int64_t last = set->start;
 
@@ -185,7 +186,7 @@ static gshmem_status_t check(const struct active_set *set, const long *sync, con
     return GSHMEM_OK;
 }
 
-static gshmem_team_t look_up(const struct active_set *set)
+static gshmem_team_t active_look_up(const struct active_set *set)
 {
     /* acquire: pairs with the release in make */
     uint32_t n = __atomic_load_n(&job->n_active, __ATOMIC_ACQUIRE);
@@ -198,7 +199,7 @@ static gshmem_team_t look_up(const struct active_set *set)
     return GSHMEM_TEAM_INVALID;
 }
 
-static void remember(const struct active_set *set)
+static void active_remember(const struct active_set *set)
 {
     pthread_mutex_lock(&job->lock);
     job->active[job->n_active] = *set;
@@ -207,7 +208,7 @@ static void remember(const struct active_set *set)
     pthread_mutex_unlock(&job->lock);
 }
 
-static gshmem_status_t make(struct active_set *set, long *sync, const char *call)
+static gshmem_status_t active_make(struct active_set *set, long *sync, const char *call)
 {
     struct meeting m = {.call = call, .sync = sync, .set = set, .leads = job->pe == set->start};
     int *members = malloc((size_t)set->size * sizeof *members);
@@ -225,7 +226,7 @@ static gshmem_status_t make(struct active_set *set, long *sync, const char *call
     }
     set->team = t->id;
     if (!t->passing)
-        remember(set);
+        active_remember(set);
     return GSHMEM_OK;
 }
 
@@ -241,10 +242,10 @@ gshmem_status_t gshmem_path_active_set(int start, int log_stride, int size, long
         return GSHMEM_OK;
     }
     struct active_set set = {start, size == 1 ? 0 : log_stride, size, GSHMEM_TEAM_INVALID};
-    if ((status = check(&set, sync, call)))
+    if ((status = active_check(&set, sync, call)))
         return status;
-    set.team = look_up(&set);
-    if (set.team == GSHMEM_TEAM_INVALID && (status = make(&set, sync, call)))
+    set.team = active_look_up(&set);
+    if (set.team == GSHMEM_TEAM_INVALID && (status = active_make(&set, sync, call)))
         return status;
     *team = set.team;
     return GSHMEM_OK;

@@ -92,8 +92,8 @@ static gshmem_status_t exchange_offers(struct group *g, const struct slots_offer
 }
 
 /* Whether all members of the parent have it, or need none. */
-static gshmem_status_t compare_claims(struct group *g, bool mine, uint32_t signature, const char *call,
-                                      bool *all)
+static gshmem_status_t slots_compare_claims(struct group *g, bool mine, uint32_t signature,
+                                            const char *call, bool *all)
 {
     gshmem_status_t status;
 
@@ -132,7 +132,7 @@ gshmem_status_t slots_install(struct team *parent, struct team *t, uint32_t sign
                         __atomic_load_n(&job->n_active, __ATOMIC_RELAXED));
 
         bool claimed = t && slots_claim(t, slot), agreed = true;
-        status = compare_claims(g, claimed || !t, signature, call, &agreed);
+        status = slots_compare_claims(g, claimed || !t, signature, call, &agreed);
         if (claimed)
             slots_settle(t, agreed);
         if (status || agreed)

@@ -16,7 +16,7 @@ struct split {
     uint64_t hash; /* of the arguments */
 };
 
-static gshmem_status_t refuse(const struct split *s, gshmem_status_t status)
+static gshmem_status_t split_refuse(const struct split *s, gshmem_status_t status)
 {
     return group_refuse(s->parent->group, s->call, status);
 }
@@ -33,15 +33,16 @@ static gshmem_status_t split_begin(struct split *s, gshmem_team_t parent, gshmem
     if (group_check(s->parent->group, s->call))
         return last_error_status();
     if (!new_team)
-        return refuse(s, fail(GSHMEM_ERR_ARGUMENT, "%s: new_team is NULL", s->call));
+        return split_refuse(s, fail(GSHMEM_ERR_ARGUMENT, "%s: new_team is NULL", s->call));
     if (s->config_mask & ~GSHMEM_TEAM_NUM_CONTEXTS)
-        return refuse(s, fail(GSHMEM_ERR_ARGUMENT,
-                              "%s: config_mask 0x%lx has bits beyond GSHMEM_TEAM_NUM_CONTEXTS",
-                              s->call, (unsigned long)s->config_mask));
+        return split_refuse(s,
+                            fail(GSHMEM_ERR_ARGUMENT,
+                                 "%s: config_mask 0x%lx has bits beyond GSHMEM_TEAM_NUM_CONTEXTS",
+                                 s->call, (unsigned long)s->config_mask));
     if (s->config_mask && (!s->config || s->config->num_contexts < 0))
-        return refuse(s, fail(GSHMEM_ERR_ARGUMENT, "%s: %s", s->call,
-                              s->config ? "config->num_contexts is negative"
-                                        : "config_mask is not 0, but config is NULL"));
+        return split_refuse(s, fail(GSHMEM_ERR_ARGUMENT, "%s: %s", s->call,
+                                    s->config ? "config->num_contexts is negative"
+                                              : "config_mask is not 0, but config is NULL"));
     return GSHMEM_OK;
 }
 
@@ -60,13 +61,13 @@ static gshmem_status_t split_make(const struct split *s, enum split_kind kind, i
     uint32_t signature = signature_make(COLLECTIVE_SPLIT, hash);
 
     if (!members)
-        return refuse(s, fail(GSHMEM_ERR_MEMORY, "%s: out of memory for %d PEs", s->call, n));
+        return split_refuse(s, fail(GSHMEM_ERR_MEMORY, "%s: out of memory for %d PEs", s->call, n));
     for (int i = 0; i < n && !member; i++)
         member = members[i] == job->pe;
     if (!member)
         free(members);
     else if (!(t = team_create(job, members, n, s->call)))
-        return refuse(s, GSHMEM_ERR_MEMORY);
+        return split_refuse(s, GSHMEM_ERR_MEMORY);
     else if (s->config_mask)
         t->config = *s->config;
 
@@ -105,10 +106,11 @@ gshmem_status_t gshmem_team_split_strided(gshmem_team_t parent, int start, int s
     int64_t last = start + (int64_t)(size - 1) * stride;
     if (size < 1 || start < 0 || start > last_pe || last < 0 || last > last_pe ||
         (stride == 0 && size > 1))
-        return refuse(&s, fail(GSHMEM_ERR_ARGUMENT,
-                               "%s: %d PEs from %d with stride %d: the parent team has PEs 0..%d, "
-                               "and none may be in the new one twice",
-                               s.call, size, start, stride, last_pe));
+        return split_refuse(
+            &s, fail(GSHMEM_ERR_ARGUMENT,
+                     "%s: %d PEs from %d with stride %d: the parent team has PEs 0..%d, "
+                     "and none may be in the new one twice",
+                     s.call, size, start, stride, last_pe));
     /* A team of one concerns nobody else, so that each PE may ask for its own. */
     s.hash = (uint64_t)size;
     if (size > 1)
@@ -131,7 +133,8 @@ gshmem_status_t gshmem_team_split_2d(gshmem_team_t parent, int xrange,
         return status;
     struct team *p = row.parent;
     if (xrange < 1)
-        return refuse(&row, fail(GSHMEM_ERR_ARGUMENT, "%s: xrange is %d, and must be at least 1",
+        return split_refuse(&row,
+                            fail(GSHMEM_ERR_ARGUMENT, "%s: xrange is %d, and must be at least 1",
                                  row.call, xrange));
     if (xrange > p->n_pes)
         xrange = p->n_pes;
@@ -187,7 +190,7 @@ gshmem_status_t gshmem_team_split_list(gshmem_team_t parent, const int *members,
     if (status)
         return status;
     if ((status = check_list(&s, members, n)))
-        return refuse(&s, status);
+        return split_refuse(&s, status);
     pes = malloc((size_t)n * sizeof *pes);
     for (int i = 0; i < n; i++) {
         s.hash = signature_mix(s.hash, (uint64_t)members[i]);

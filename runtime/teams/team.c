@@ -17,7 +17,7 @@ size_t team_system_bytes(void)
 /* ---- Making and freeing ---- */
 
 /* Tables of a team in which every PE of the job has its own number are the job's own. */
-static bool make_tables(struct job *j, struct team *t)
+static bool team_make_tables(struct job *j, struct team *t)
 {
     size_t n = (size_t)t->n_pes;
     const struct segment *heaps = &j->map.segment[SEGMENT_HEAP];
@@ -61,8 +61,9 @@ struct team *team_create(struct job *j, int *members, int n, const char *call)
 
     if (t) {
         *t = (struct team){.id = GSHMEM_TEAM_INVALID, .n_pes = n, .members = members};
-        if (make_tables(j, t) &&
-            (t->group = group_create(n, t->my_pe, members, j->node.oversubscribed ? j->node.cpus : 0)) &&
+        if (team_make_tables(j, t) &&
+            (t->group =
+                 group_create(n, t->my_pe, members, j->node.oversubscribed ? j->node.cpus : 0)) &&
             internode_prepare(t->group, j) && kernels_make_team(j, t))
             return t;
         team_free(t);
@@ -149,14 +150,14 @@ void team_stop(struct job *j)
 
 /* ---- Finding and asking ---- */
 
-static struct team *look_up(gshmem_team_t handle)
+static struct team *team_look_up(gshmem_team_t handle)
 {
     return job && handle >= 0 && handle < TEAM_MAX ? job->team[handle] : NULL;
 }
 
 struct team *team_find(gshmem_team_t handle, const char *call)
 {
-    struct team *t = look_up(handle);
+    struct team *t = team_look_up(handle);
 
     if (GSHMEM_LIKELY(t != NULL) || job_require(call))
         return t;
@@ -178,14 +179,14 @@ void team_missing(const struct team *team, char *text, size_t size)
 
 int gshmem_team_my_pe(gshmem_team_t handle)
 {
-    const struct team *t = look_up(handle);
+    const struct team *t = team_look_up(handle);
 
     return t ? t->my_pe : -1;
 }
 
 int gshmem_team_n_pes(gshmem_team_t handle)
 {
-    const struct team *t = look_up(handle);
+    const struct team *t = team_look_up(handle);
 
     return t ? t->n_pes : -1;
 }
@@ -211,7 +212,7 @@ gshmem_status_t gshmem_team_get_config(gshmem_team_t handle, long config_mask,
 
 int gshmem_team_translate_pe(gshmem_team_t src_team, int src_pe, gshmem_team_t dest_team)
 {
-    const struct team *from = look_up(src_team), *to = look_up(dest_team);
+    const struct team *from = team_look_up(src_team), *to = team_look_up(dest_team);
     int pe = from ? team_world_pe(from, src_pe) : -1;
 
     if (pe < 0 || !to)

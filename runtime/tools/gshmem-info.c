@@ -12,7 +12,7 @@ static const char usage[] =
     "  --settings   every GSHMEM_… variable, its value, range and meaning; or those that have PATTERN\n"
     "               in their name or meaning: --settings heap, --settings 'ib*gpu'\n";
 
-static int finish(int status)
+static int gshmem_info_finish(int status)
 {
     return printed("gshmem-info", status);
 }
@@ -20,16 +20,16 @@ static int finish(int status)
 int main(int argc, char **argv)
 {
     if (argc == 1)
-        return finish(gshmem_info_print(stdout));
+        return gshmem_info_finish(gshmem_info_print(stdout));
     if ((argc == 2 || argc == 3) && strcmp(argv[1], "--settings") == 0)
-        return finish(gshmem_info_print_settings(stdout, argv[2]));
+        return gshmem_info_finish(gshmem_info_print_settings(stdout, argv[2]));
     if (argc == 2 && strcmp(argv[1], "--version") == 0) {
         puts("gshmem-info " GSHMEM_VERSION_TEXT);
-        return finish(0);
+        return gshmem_info_finish(0);
     }
     if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
         fputs(usage, stdout);
-        return finish(0);
+        return gshmem_info_finish(0);
     }
     fprintf(stderr, "gshmem-info: unknown argument %s\n%s", argv[1], usage);
     return 2;

@@ -6,7 +6,7 @@
 #include "gshmem/type.h"
 #include "transport/local/local.h"
 
-static bool is_of_device(const struct local *t, int segment)
+static bool copies_is_of_device(const struct local *t, int segment)
 {
     return t->config.segment[segment].of_device;
 }
@@ -20,13 +20,14 @@ static bool is_local_on_device(const struct local *t, const struct transport_req
 static bool is_data_on_device(const struct local *t, const struct transport_request *r)
 {
     return r->kind != TRANSPORT_ATOMIC && r->bytes &&
-           (is_of_device(t, r->segment) || is_local_on_device(t, r));
+           (copies_is_of_device(t, r->segment) || is_local_on_device(t, r));
 }
 
 static bool touches_device(const struct local *t, const struct transport_request *r)
 {
-    return is_data_on_device(t, r) || (r->kind == TRANSPORT_ATOMIC && is_of_device(t, r->segment)) ||
-           (r->signal_op && is_of_device(t, r->signal_segment));
+    return is_data_on_device(t, r) ||
+           (r->kind == TRANSPORT_ATOMIC && copies_is_of_device(t, r->segment)) ||
+           (r->signal_op && copies_is_of_device(t, r->signal_segment));
 }
 
 bool copies_take(struct local *t, const struct transport_request *r)
@@ -87,7 +88,7 @@ static gshmem_status_t signal(struct local *t, const struct transport_request *r
 
     if (!flag)
         return GSHMEM_OK;
-    if (!is_of_device(t, r->signal_segment)) {
+    if (!copies_is_of_device(t, r->signal_segment)) {
         c->flag = c->copies ? flag : NULL;
         if (!c->flag)
             local_signal(flag, r->signal_op, r->signal_value);
@@ -160,7 +161,7 @@ gshmem_status_t copies_post(struct local *t, const struct transport_request *r)
 }
 
 /* Whether the device is through with it; then *status says how it went. */
-static bool is_over(struct local *t, struct copying *c, gshmem_status_t *status)
+static bool copies_is_over(struct local *t, struct copying *c, gshmem_status_t *status)
 {
     struct device *d = t->config.device;
     uint64_t old = 0;
@@ -186,7 +187,7 @@ bool copies_advance(struct local *t)
     uint32_t before = t->first;
     gshmem_status_t status;
 
-    while (copies_any(t) && is_over(t, copying_at(t, t->first), &status)) {
+    while (copies_any(t) && copies_is_over(t, copying_at(t, t->first), &status)) {
         const struct copying c = *copying_at(t, t->first++);
         if (c.flag && !status)
             local_signal(c.flag, c.signal_op, c.value);

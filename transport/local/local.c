@@ -20,7 +20,7 @@
 
 enum { TURN_BYTES = 1 << 20 }; /* some 0.1 ms */
 
-static int usable(const struct transport_config *config, char *why, size_t why_size)
+static int local_usable(const struct transport_config *config, char *why, size_t why_size)
 {
     (void)config;
     if (why_size)
@@ -92,7 +92,7 @@ void local_store(void *to, const void *from, size_t bytes)
     }
 }
 
-static void load(void *to, const void *from, size_t bytes)
+static void local_load(void *to, const void *from, size_t bytes)
 {
     if (bytes == 8 && (uintptr_t)from % 8 == 0) {
         uint64_t word = __atomic_load_n((const uint64_t *)from, __ATOMIC_RELAXED);
@@ -143,17 +143,17 @@ static gshmem_status_t put(struct local *t, const struct transport_request *r)
     return GSHMEM_OK;
 }
 
-static gshmem_status_t get(struct local *t, const struct transport_request *r)
+static gshmem_status_t local_get(struct local *t, const struct transport_request *r)
 {
     const char *from = local_reach(t, r->pe, r->segment, r->offset);
 
     if (!from)
         return local_refuse(t, r->pe);
-    load(r->local, from, r->bytes);
+    local_load(r->local, from, r->bytes);
     return GSHMEM_OK;
 }
 
-static gshmem_status_t update(struct local *t, const struct transport_request *r)
+static gshmem_status_t local_update(struct local *t, const struct transport_request *r)
 {
     void *at = local_reach(t, r->pe, r->segment, r->offset);
 
@@ -167,7 +167,7 @@ static gshmem_status_t update(struct local *t, const struct transport_request *r
 }
 
 /* The next part of the one that takes several turns; then it is done. */
-static void take_turn(struct local *t)
+static void local_take_turn(struct local *t)
 {
     struct transport_request part = t->rest;
     bool last = part.bytes <= TURN_BYTES;
@@ -176,7 +176,7 @@ static void take_turn(struct local *t)
         part.bytes = TURN_BYTES;
         part.signal_op = 0;
     }
-    gshmem_status_t status = part.kind == TRANSPORT_PUT ? put(t, &part) : get(t, &part);
+    gshmem_status_t status = part.kind == TRANSPORT_PUT ? put(t, &part) : local_get(t, &part);
     if (!status && !last) {
         t->rest.bytes -= part.bytes;
         t->rest.offset += part.bytes;
@@ -198,7 +198,7 @@ static gshmem_status_t local_post(struct transport *base, const struct transport
         return copies_post(t, r);
     if (r->bytes > TURN_BYTES) {
         t->rest = *r;
-        take_turn(t);
+        local_take_turn(t);
         return GSHMEM_OK;
     }
     switch (r->kind) {
@@ -206,10 +206,10 @@ static gshmem_status_t local_post(struct transport *base, const struct transport
         status = put(t, r);
         break;
     case TRANSPORT_GET:
-        status = get(t, r);
+        status = local_get(t, r);
         break;
     case TRANSPORT_ATOMIC:
-        status = update(t, r);
+        status = local_update(t, r);
         break;
     }
     if (!status)
@@ -225,7 +225,7 @@ static gshmem_status_t local_progress(struct transport *base, int *events)
 
     *events = t->rest.bytes > 0 || copies_any(t);
     if (t->rest.bytes)
-        take_turn(t);
+        local_take_turn(t);
     if (copies_any(t))
         copies_advance(t);
     return GSHMEM_OK;
@@ -255,7 +255,7 @@ const struct transport_ops transport_local = {
     .size = sizeof(struct transport_ops),
     .version = TRANSPORT_VERSION,
     .name = "local",
-    .usable = usable,
+    .usable = local_usable,
     .open = local_open,
     .address = local_address,
     .begin = local_begin,

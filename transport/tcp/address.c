@@ -112,7 +112,7 @@ static bool is_sensible(const char *chosen, char *reason, size_t size)
     return true;
 }
 
-static void add(struct address *a, const struct in6_addr *ip)
+static void address_add(struct address *a, const struct in6_addr *ip)
 {
     for (int i = 0; i < a->n; i++) {
         if (IN6_ARE_ADDR_EQUAL(&a->ip[i], ip))
@@ -123,8 +123,8 @@ static void add(struct address *a, const struct in6_addr *ip)
 }
 
 /* IPv4 first: where both work, it is the one that is set up with care. */
-static void collect(const struct ifaddrs *list, const char *chosen, bool loopback, bool v4,
-                    struct address *a)
+static void address_collect(const struct ifaddrs *list, const char *chosen, bool loopback, bool v4,
+                            struct address *a)
 {
     for (const struct ifaddrs *i = list; i; i = i->ifa_next) {
         struct in6_addr ip;
@@ -133,7 +133,7 @@ static void collect(const struct ifaddrs *list, const char *chosen, bool loopbac
             continue;
         if (chosen[0] ? is_chosen(chosen, i->ifa_name, &ip)
                       : loopback == (bool)(i->ifa_flags & IFF_LOOPBACK))
-            add(a, &ip);
+            address_add(a, &ip);
     }
 }
 
@@ -163,11 +163,11 @@ bool address_own(uint16_t port, const char *chosen, struct address *a, char *rea
         snprintf(reason, size, "this machine's network interfaces cannot be listed: %s", log_errno(errno));
         return false;
     }
-    collect(list, chosen, false, true, a);
-    collect(list, chosen, false, false, a);
+    address_collect(list, chosen, false, true, a);
+    address_collect(list, chosen, false, false, a);
     if (a->n == 0 && !chosen[0]) {
-        collect(list, chosen, true, true, a);
-        collect(list, chosen, true, false, a);
+        address_collect(list, chosen, true, true, a);
+        address_collect(list, chosen, true, false, a);
     }
     if (a->n)
         address_print(a, reason, size);

@@ -51,7 +51,7 @@ bool backlog_takes(struct tcp *t, const struct outbound *o, const struct transpo
 /* ---- Taking ---- */
 
 /* The source of a small put may be reused at once. */
-static gshmem_status_t keep(struct tcp *t, struct outbound *o, struct entry *e)
+static gshmem_status_t backlog_keep(struct tcp *t, struct outbound *o, struct entry *e)
 {
     struct device *d = t->config.device;
     gshmem_status_t status = GSHMEM_OK;
@@ -82,7 +82,7 @@ gshmem_status_t backlog_post(struct tcp *t, struct outbound *o, const struct tra
     struct backlog *b = o->backlog;
     if (b->end - b->first == BACKLOG_MOST)
         return TRANSPORT_FULL;
-    if (small && !(r->flags & TRANSPORT_KEPT) && (status = keep(t, o, &e)))
+    if (small && !(r->flags & TRANSPORT_KEPT) && (status = backlog_keep(t, o, &e)))
         return status;
     *entry_at(b, b->end++) = e;
     backlog_advance(t, o);
@@ -150,7 +150,7 @@ static void remove_first(struct backlog *b)
 }
 
 /* What could not be copied is never sent. Where parts were, an empty one is the last, without signal. */
-static void drop_failed(struct tcp *t, struct outbound *o, struct entry *e)
+static void backlog_drop_failed(struct tcp *t, struct outbound *o, struct entry *e)
 {
     struct backlog *b = o->backlog;
     struct staged_list rest = {NULL, NULL};
@@ -183,7 +183,7 @@ static bool queue_first(struct tcp *t, struct outbound *o)
     if (!outbound_has_room(o, TRANSPORT_COPIED))
         return false;
     if (e->failure) {
-        drop_failed(t, o, e);
+        backlog_drop_failed(t, o, e);
         return true;
     }
     if (!e->of_device) {

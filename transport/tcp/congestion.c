@@ -17,7 +17,7 @@
 
 enum { LONG_WAY_US = 2000 }; /* a round trip; within a network it takes some ten */
 
-static bool choose(int fd, const char *name)
+static bool congestion_choose(int fd, const char *name)
 {
     return setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name)) == 0;
 }
@@ -29,12 +29,12 @@ bool congestion_begin(struct tcp *t, int fd)
     socklen_t size = sizeof own - 1;
 
     if (chosen[0])
-        return choose(fd, chosen);
+        return congestion_choose(fd, chosen);
     if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, own, &size) != 0 || strncmp(own, "bbr", 3) != 0)
         return true;
     memcpy(t->congestion, own, sizeof own);
-    if (!choose(fd, "cubic"))
-        choose(fd, "reno");
+    if (!congestion_choose(fd, "cubic"))
+        congestion_choose(fd, "reno");
     return true;
 }
 
@@ -45,5 +45,5 @@ void congestion_suit(const struct tcp *t, int fd)
 
     if (t->congestion[0] && getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
         info.tcpi_rtt >= LONG_WAY_US)
-        choose(fd, t->congestion);
+        congestion_choose(fd, t->congestion);
 }

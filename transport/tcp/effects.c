@@ -35,7 +35,7 @@ static struct effect *effect_at(struct effects *e, uint32_t at)
     return &e->effect[at % EFFECTS_MOST];
 }
 
-static struct effect *append(struct tcp *t, struct inbound *i)
+static struct effect *effects_append(struct tcp *t, struct inbound *i)
 {
     if (!i->effects && !(i->effects = calloc(1, sizeof *i->effects)))
         return NULL;
@@ -49,7 +49,7 @@ static struct effect *append(struct tcp *t, struct inbound *i)
 gshmem_status_t effects_add(struct tcp *t, struct inbound *i, const struct request_frame *f,
                             gshmem_status_t failure)
 {
-    struct effect *e = append(t, i);
+    struct effect *e = effects_append(t, i);
 
     if (!e)
         return t->config.fail(GSHMEM_ERR_MEMORY, "tcp: out of memory for requests of PE %d", i->pe);
@@ -74,7 +74,7 @@ void effects_push(struct tcp *t, struct inbound *i, struct staged *b, size_t byt
     struct effect *e = NULL;
 
     if (!i->put_failure && !(i->put_failure = staging_begin(b, i->data_at, b->at, bytes)) &&
-        !(e = append(t, i)))
+        !(e = effects_append(t, i)))
         i->put_failure = GSHMEM_ERR_MEMORY;
     if (e) {
         e->landing = b;
@@ -86,15 +86,15 @@ void effects_push(struct tcp *t, struct inbound *i, struct staged *b, size_t byt
 
 /* ---- One effect ---- */
 
-static bool is_of_device(const struct tcp *t, unsigned segment)
+static bool effects_is_of_device(const struct tcp *t, unsigned segment)
 {
     return t->config.segment[segment].of_device;
 }
 
 /* Whether it has been made, or has failed: e->failure. The device may be long at it: who drives does not wait, and
  * serves others meanwhile. */
-static bool update(struct tcp *t, struct inbound *i, struct effect *e, enum gshmem_amo amo, int type, void *at, uint64_t operand,
-                   uint64_t compare, uint64_t *old)
+static bool effects_update(struct tcp *t, struct inbound *i, struct effect *e, enum gshmem_amo amo,
+                           int type, void *at, uint64_t operand, uint64_t compare, uint64_t *old)
 {
     const struct device_update u = {
         .op = amo, .type = type, .at = at, .operand = operand, .compare = compare};
@@ -154,7 +154,7 @@ static bool signal_device(struct tcp *t, struct inbound *i, struct effect *e)
     else if (e->f.signal_op == GSHMEM_SIGNAL_SET)
         return set_flag(t, e, at);
     else
-        return update(t, i, e, GSHMEM_AMO_ADD, GSHMEM_TYPE_UINT64, at, e->f.b, 0, &old);
+        return effects_update(t, i, e, GSHMEM_AMO_ADD, GSHMEM_TYPE_UINT64, at, e->f.b, 0, &old);
     return true;
 }
 
@@ -171,7 +171,7 @@ static bool finish_put(struct tcp *t, struct inbound *i, struct effect *e)
 
     if (!e->failure)
         e->failure = all->put_failure;
-    if (!e->failure && e->f.signal_op && is_of_device(t, e->f.signal_segment)) {
+    if (!e->failure && e->f.signal_op && effects_is_of_device(t, e->f.signal_segment)) {
         if (!signal_device(t, i, e))
             return false;
         if (!e->failure)
@@ -187,7 +187,8 @@ static bool finish_put(struct tcp *t, struct inbound *i, struct effect *e)
 
 static bool is_read_from_device(const struct tcp *t, const struct effect *e)
 {
-    return !e->landing && e->f.kind == FRAME_GET && e->f.bytes && is_of_device(t, e->f.segment);
+    return !e->landing && e->f.kind == FRAME_GET && e->f.bytes &&
+           effects_is_of_device(t, e->f.segment);
 }
 
 /* Begins to copy what gets ask for, as far as nothing before them changes what they find. */
@@ -266,18 +267,19 @@ static bool read_device(struct inbound *i, struct effect *e)
     return true;
 }
 
-static bool apply(struct tcp *t, struct inbound *i, struct effect *e)
+static bool effects_apply(struct tcp *t, struct inbound *i, struct effect *e)
 {
     char *at = segment_at(&t->config, e->f.segment, e->f.offset, atomic_type_bytes(e->f.type));
     uint64_t old = 0;
 
-    if (!is_of_device(t, e->f.segment)) {
+    if (!effects_is_of_device(t, e->f.segment)) {
         inbound_serve_atomic(t, i, &e->f);
         return true;
     }
     if (!at && !e->update)
         e->failure = GSHMEM_ERR_NOT_SYMMETRIC;
-    else if (!update(t, i, e, (enum gshmem_amo)e->f.amo, e->f.type, at, e->f.a, e->f.b, &old))
+    else if (!effects_update(t, i, e, (enum gshmem_amo)e->f.amo, e->f.type, at, e->f.a, e->f.b,
+                             &old))
         return false;
     if (e->failure) {
         answer_failure(i, e->failure);
@@ -306,7 +308,7 @@ static bool take_effect(struct tcp *t, struct inbound *i, struct effect *e)
     if (e->f.kind == FRAME_PUT)
         return finish_put(t, i, e);
     if (e->f.kind == FRAME_ATOMIC)
-        return apply(t, i, e);
+        return effects_apply(t, i, e);
     if (is_read_from_device(t, e))
         return read_device(i, e);
     inbound_serve_get(t, i, &e->f);

@@ -32,7 +32,7 @@ enum {
     CLAIMS_MOST = 4,   /* with a right hello of the same PE, and no proof yet */
 };
 
-static void drop(struct tcp *t, struct inbound *i)
+static void inbound_drop(struct tcp *t, struct inbound *i)
 {
     struct inbound **at = &t->served;
 
@@ -82,13 +82,13 @@ void inbound_drop_doomed(struct tcp *t)
     for (struct inbound *i = t->served, *next; i; i = next) {
         next = i->next;
         if (i->doomed)
-            drop(t, i);
+            inbound_drop(t, i);
     }
 }
 
 /* Ends a stream that broke the rules, with a line for people. Returns false, as its users do. A PE whose
  * stream is closed is lost: it may be waited for here. */
-static bool refuse(struct tcp *t, struct inbound *i, const char *what)
+static bool inbound_refuse(struct tcp *t, struct inbound *i, const char *what)
 {
     char why[160];
 
@@ -133,12 +133,12 @@ static bool take_hello(struct tcp *t, struct inbound *i, size_t have)
     gshmem_status_t status;
 
     if (!hello_decode(said, &h))
-        return refuse(t, i, "it does not speak this protocol");
+        return inbound_refuse(t, i, "it does not speak this protocol");
     if (h.version != FRAME_VERSION)
-        return refuse(t, i, "it is of another version of GSHMEM");
+        return inbound_refuse(t, i, "it is of another version of GSHMEM");
     if (h.to != (uint32_t)t->config.pe || h.n_pes != (uint32_t)t->config.n_pes ||
         h.from >= h.n_pes || h.from == h.to)
-        return refuse(t, i, "it is meant for another PE");
+        return inbound_refuse(t, i, "it is meant for another PE");
     if (have < HELLO_BYTES + PROOF_BYTES)
         return true;
     status = t->config.key(t->config.context, (int)h.from, key);
@@ -147,15 +147,15 @@ static bool take_hello(struct tcp *t, struct inbound *i, size_t have)
         return true;
     }
     if (status)
-        return refuse(t, i, "there is no key for the PE that it says it is");
+        return inbound_refuse(t, i, "there is no key for the PE that it says it is");
     greeting_prove_hello(key, said, proof);
     if (!hmac_same(said + HELLO_BYTES, proof))
-        return refuse(t, i, "it is not of this job");
+        return inbound_refuse(t, i, "it is not of this job");
     make_room_for_claim(t, (int)h.from);
     if (t->met[h.from])
-        return refuse(t, i, "it says that it is a PE that has come before");
+        return inbound_refuse(t, i, "it says that it is a PE that has come before");
     if (!greeting_draw(challenge))
-        return refuse(t, i, "the system has no random numbers");
+        return inbound_refuse(t, i, "the system has no random numbers");
     greeting_prove(key, GREETING_ACCEPTOR, said, challenge, challenge + NONCE_BYTES);
     greeting_prove(key, GREETING_OPENER, said, challenge, i->proof);
     queue_add_copy(&i->out, challenge, sizeof challenge);
@@ -169,14 +169,14 @@ static bool take_hello(struct tcp *t, struct inbound *i, size_t have)
 static bool take_proof(struct tcp *t, struct inbound *i)
 {
     if (!hmac_same(i->in + i->in_first, i->proof))
-        return refuse(t, i, "it is not of this job");
+        return inbound_refuse(t, i, "it is not of this job");
     if (t->gone[i->claimed]) {
         inbound_answer(i, ANSWER_REFUSED, 0, 0);
         queue_send(&i->out, i->stream.fd);
         return false; /* it has not been heard since it was given up, and has nothing more to say */
     }
     if (t->met[i->claimed])
-        return refuse(t, i, "it says that it is a PE that has come before");
+        return inbound_refuse(t, i, "it says that it is a PE that has come before");
     i->in_first += PROOF_BYTES;
     inbound_answer(i, ANSWER_DONE, 0, 0); /* it may send requests */
     i->pe = i->claimed;
@@ -212,7 +212,7 @@ void inbound_answer(struct inbound *i, enum answer_kind kind, uint64_t number, u
     queue_add_copy(&i->out, frame, sizeof frame);
 }
 
-static void answer(struct inbound *i, enum answer_kind kind, uint64_t value)
+static void tcp_inbound_answer(struct inbound *i, enum answer_kind kind, uint64_t value)
 {
     inbound_answer(i, kind, i->number, value);
     i->answered = i->number;
@@ -227,7 +227,8 @@ static bool is_staged(const struct tcp *t, const struct inbound *i, unsigned seg
 static bool postpone(struct tcp *t, struct inbound *i, const struct request_frame *f,
                      gshmem_status_t failure)
 {
-    return effects_add(t, i, f, failure) == GSHMEM_OK || refuse(t, i, "more than there is memory for");
+    return effects_add(t, i, f, failure) == GSHMEM_OK ||
+           inbound_refuse(t, i, "more than there is memory for");
 }
 
 /* The data of a put is in its place: its signal, if it has one, may be seen. */
@@ -259,10 +260,10 @@ static bool begin_put(struct tcp *t, struct inbound *i, const struct request_fra
     char *at = segment_at(&t->config, f->segment, f->offset, f->bytes);
 
     if (!at)
-        return refuse(t, i, "a put to memory that is not symmetric");
+        return inbound_refuse(t, i, "a put to memory that is not symmetric");
     if (f->signal_op > GSHMEM_SIGNAL_ADD ||
         (f->signal_op && !segment_at_aligned(&t->config, f->signal_segment, f->a, 8)))
-        return refuse(t, i, "a put with a signal that does not exist");
+        return inbound_refuse(t, i, "a put with a signal that does not exist");
     i->put = *f;
     i->data_at = at;
     i->data_left = f->bytes;
@@ -278,7 +279,7 @@ void inbound_serve_get(struct tcp *t, struct inbound *i, const struct request_fr
 
     i->number++;
     t->events++;
-    answer(i, ANSWER_DATA, f->bytes);
+    tcp_inbound_answer(i, ANSWER_DATA, f->bytes);
     if (f->bytes && f->bytes <= COPY_MOST)
         queue_add_copy(&i->out, at, f->bytes);
     else
@@ -288,7 +289,7 @@ void inbound_serve_get(struct tcp *t, struct inbound *i, const struct request_fr
 static bool take_get(struct tcp *t, struct inbound *i, const struct request_frame *f)
 {
     if (!segment_at(&t->config, f->segment, f->offset, f->bytes))
-        return refuse(t, i, "a get from memory that is not symmetric");
+        return inbound_refuse(t, i, "a get from memory that is not symmetric");
     if (is_staged(t, i, f->segment))
         return postpone(t, i, f, GSHMEM_OK);
     inbound_serve_get(t, i, f);
@@ -301,8 +302,9 @@ void inbound_serve_atomic(struct tcp *t, struct inbound *i, const struct request
 
     i->number++;
     t->events++;
-    answer(i, ANSWER_VALUE,
-           t->config.apply(t->config.context, (enum gshmem_amo)f->amo, f->type, at, f->a, f->b));
+    tcp_inbound_answer(
+        i, ANSWER_VALUE,
+        t->config.apply(t->config.context, (enum gshmem_amo)f->amo, f->type, at, f->a, f->b));
 }
 
 static bool take_atomic(struct tcp *t, struct inbound *i, const struct request_frame *f)
@@ -310,7 +312,7 @@ static bool take_atomic(struct tcp *t, struct inbound *i, const struct request_f
     uint64_t bytes = atomic_type_bytes(f->type);
 
     if (!bytes || !segment_at_aligned(&t->config, f->segment, f->offset, bytes) || f->amo > GSHMEM_AMO_XOR)
-        return refuse(t, i, "an atomic that does not exist, or not on symmetric memory");
+        return inbound_refuse(t, i, "an atomic that does not exist, or not on symmetric memory");
     if (is_staged(t, i, f->segment))
         return postpone(t, i, f, GSHMEM_OK);
     inbound_serve_atomic(t, i, f);
@@ -318,10 +320,10 @@ static bool take_atomic(struct tcp *t, struct inbound *i, const struct request_f
 }
 
 /* A note is heard as a whole: until all of it is there, nothing is taken. */
-static bool take_note(struct tcp *t, struct inbound *i, const struct request_frame *f)
+static bool inbound_take_note(struct tcp *t, struct inbound *i, const struct request_frame *f)
 {
     if (f->bytes > TRANSPORT_NOTE_MAX)
-        return refuse(t, i, "a note that is too long");
+        return inbound_refuse(t, i, "a note that is too long");
     if (i->in_end - i->in_first < REQUEST_BYTES + f->bytes)
         return true;
     i->in_first += REQUEST_BYTES + f->bytes;
@@ -341,7 +343,7 @@ static bool comes_too_early(const struct tcp *t, const struct request_frame *f)
 static bool take_heard(struct tcp *t, struct inbound *i, uint64_t number)
 {
     if (number < i->words_heard || number > i->words)
-        return refuse(t, i, "that it has heard what was not said");
+        return inbound_refuse(t, i, "that it has heard what was not said");
     words_end(t, i, number, GSHMEM_OK);
     i->asked = i->number;
     return true;
@@ -377,14 +379,14 @@ static bool take_request(struct tcp *t, struct inbound *i)
     struct request_frame f;
 
     if (!request_decode(i->in + i->in_first, &f))
-        return refuse(t, i, "a request that is none of this version's");
+        return inbound_refuse(t, i, "a request that is none of this version's");
     if (f.kind == FRAME_NOTE && !i->goodbye)
-        return take_note(t, i, &f);
+        return inbound_take_note(t, i, &f);
     if ((effects_any(i) && comes_too_early(t, &f)) || inbound_changes_what_is_sent(t, i, &f))
         return true; /* it stays in the buffer */
     i->in_first += REQUEST_BYTES;
     if (i->goodbye)
-        return refuse(t, i, "a request after its goodbye");
+        return inbound_refuse(t, i, "a request after its goodbye");
     switch (f.kind) {
     case FRAME_PUT:
         return begin_put(t, i, &f);
@@ -396,7 +398,7 @@ static bool take_request(struct tcp *t, struct inbound *i)
         return take_heard(t, i, f.offset);
     case FRAME_LOST:
         if (f.offset >= (uint64_t)t->config.n_pes)
-            return refuse(t, i, "news of a PE that does not exist");
+            return inbound_refuse(t, i, "news of a PE that does not exist");
         if (f.offset == (uint64_t)t->config.pe)
             return be_given_up(t, i);
         t->config.told(t->config.context, i->pe, (int)f.offset);
@@ -410,7 +412,7 @@ static bool take_request(struct tcp *t, struct inbound *i)
 /* ---- The stream ---- */
 
 /* What has come to the place where it belongs. */
-static bool data_arrived(struct tcp *t, struct inbound *i, size_t bytes)
+static bool inbound_data_arrived(struct tcp *t, struct inbound *i, size_t bytes)
 {
     i->data_at += bytes;
     i->data_left -= bytes;
@@ -430,10 +432,10 @@ static bool take_data_for_device(struct tcp *t, struct inbound *i, size_t part)
         effects_push(t, i, b, part);
     }
     i->in_first += part;
-    return data_arrived(t, i, part);
+    return inbound_data_arrived(t, i, part);
 }
 
-static bool take_data(struct tcp *t, struct inbound *i, size_t have)
+static bool inbound_take_data(struct tcp *t, struct inbound *i, size_t have)
 {
     size_t part = have < i->data_left ? have : (size_t)i->data_left;
 
@@ -446,7 +448,7 @@ static bool take_data(struct tcp *t, struct inbound *i, size_t have)
     else
         memcpy(i->data_at, i->in + i->in_first, part);
     i->in_first += part;
-    return data_arrived(t, i, part);
+    return inbound_data_arrived(t, i, part);
 }
 
 /* Room for the answers to one more request; who reads none gets none until it does. */
@@ -456,7 +458,7 @@ bool inbound_has_room(const struct inbound *i)
 }
 
 /* Goes through what is in the buffer. False: the stream is over. */
-static bool digest(struct tcp *t, struct inbound *i)
+static bool inbound_digest(struct tcp *t, struct inbound *i)
 {
     bool fine = true;
 
@@ -466,7 +468,7 @@ static bool digest(struct tcp *t, struct inbound *i)
         if (i->pe < 0)
             fine = take_greeting(t, i, have);
         else if (i->data_left && have)
-            fine = take_data(t, i, have);
+            fine = inbound_take_data(t, i, have);
         else if (!i->data_left && have >= REQUEST_BYTES && inbound_has_room(i) &&
                  effects_have_room(i))
             fine = take_request(t, i);
@@ -480,7 +482,7 @@ static bool digest(struct tcp *t, struct inbound *i)
     return fine;
 }
 
-static bool ended(struct tcp *t, struct inbound *i, int error)
+static bool inbound_ended(struct tcp *t, struct inbound *i, int error)
 {
     char why[160];
 
@@ -494,8 +496,8 @@ static bool ended(struct tcp *t, struct inbound *i, int error)
 }
 
 /* Where the next of a put's data goes, and how much of it: *straight. False: it has to wait. */
-static bool find_place(struct tcp *t, struct inbound *i, size_t have, size_t *straight,
-                       struct staged **b)
+static bool inbound_find_place(struct tcp *t, struct inbound *i, size_t have, size_t *straight,
+                               struct staged **b)
 {
     *straight = i->data_left > 8 && have == 0 ? (size_t)i->data_left : 0;
     *b = NULL;
@@ -509,7 +511,7 @@ static bool find_place(struct tcp *t, struct inbound *i, size_t have, size_t *st
     return true;
 }
 
-static size_t place(struct tcp *t, struct inbound *i, size_t bytes, struct staged *b)
+static size_t inbound_place(struct tcp *t, struct inbound *i, size_t bytes, struct staged *b)
 {
     if (b && bytes)
         effects_push(t, i, b, bytes);
@@ -518,7 +520,7 @@ static size_t place(struct tcp *t, struct inbound *i, size_t bytes, struct stage
     return bytes;
 }
 
-static bool receive(struct tcp *t, struct inbound *i)
+static bool inbound_receive(struct tcp *t, struct inbound *i)
 {
     size_t visit = 0;
 
@@ -528,26 +530,30 @@ static bool receive(struct tcp *t, struct inbound *i)
                           ? REQUEST_BYTES - have
                           : sizeof i->in - i->in_end;
         struct staged *b;
-        if (!find_place(t, i, have, &straight, &b))
+        if (!inbound_find_place(t, i, have, &straight, &b))
             return true; /* until a buffer is given back */
         if (b && straight < i->data_left)
             room = 0; /* what follows is data yet */
         if (straight + room == 0)
             return true; /* full of requests whose answers have no room */
         ssize_t n = tcp_receive(i->stream.fd, b ? b->at : i->data_at, straight, i->in + i->in_end, room);
-        size_t placed = place(t, i, n <= 0 ? 0 : (size_t)n < straight ? (size_t)n : straight, b);
+        size_t placed = inbound_place(t, i,
+                                      n <= 0                 ? 0
+                                      : (size_t)n < straight ? (size_t)n
+                                                             : straight,
+                                      b);
 
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
             return true;
         if (n <= 0)
-            return ended(t, i, n < 0 ? errno : 0);
+            return inbound_ended(t, i, n < 0 ? errno : 0);
         t->events++;
         i->heard = true;
         visit += (size_t)n;
-        if (placed && !data_arrived(t, i, placed))
+        if (placed && !inbound_data_arrived(t, i, placed))
             return false;
         i->in_end += (size_t)n - placed;
-        if (!digest(t, i))
+        if (!inbound_digest(t, i))
             return false;
         if ((size_t)n < straight + room)
             return true; /* the socket is empty; spares a call that would say so */
@@ -563,7 +569,7 @@ static void show_life(struct tcp *t, struct inbound *i)
     if (!i->data_left || (now = clock_ns()) - i->since < (uint64_t)t->tick_ms * 1000000 ||
         !queue_has_room(&i->out, ANSWER_BYTES, 1))
         return;
-    answer(i, ANSWER_DONE, 0);
+    tcp_inbound_answer(i, ANSWER_DONE, 0);
     i->since = now;
 }
 
@@ -609,14 +615,14 @@ static bool may_wait(struct tcp *t, struct inbound *i)
 
 /* The system does not take answers any more. What the peer has sent before is read first: it may have left
  * in good order. */
-static bool broken(struct tcp *t, struct inbound *i, int error)
+static bool inbound_broken(struct tcp *t, struct inbound *i, int error)
 {
-    return receive(t, i) && ended(t, i, error);
+    return inbound_receive(t, i) && inbound_ended(t, i, error);
 }
 
-static bool flush(struct tcp *t, struct inbound *i)
+static bool inbound_flush(struct tcp *t, struct inbound *i)
 {
-    return queue_send(&i->out, i->stream.fd) || broken(t, i, errno);
+    return queue_send(&i->out, i->stream.fd) || inbound_broken(t, i, errno);
 }
 
 /* One answer for all puts of this round, then out with them. */
@@ -624,8 +630,8 @@ static bool send_answers(struct tcp *t, struct inbound *i, bool owing)
 {
     if (i->answered != i->number && !(owing && (may_wait(t, i) || may_owe(t, i))) &&
         queue_has_room(&i->out, ANSWER_BYTES, 1))
-        answer(i, ANSWER_DONE, 0);
-    if (!flush(t, i))
+        tcp_inbound_answer(i, ANSWER_DONE, 0);
+    if (!inbound_flush(t, i))
         return false;
     tcp_want_out(t, &i->stream, !queue_empty(&i->out));
     return true;
@@ -640,7 +646,7 @@ static bool answer_and_serve(struct tcp *t, struct inbound *i, bool owing)
          fine && queue_empty(&i->out) && i->pe >= 0 && !i->data_left &&
          (left = i->in_end - i->in_first) >= REQUEST_BYTES && left < before;
          before = left)
-        fine = digest(t, i) && send_answers(t, i, owing);
+        fine = inbound_digest(t, i) && send_answers(t, i, owing);
     return fine;
 }
 
@@ -671,7 +677,7 @@ void inbound_send_owed(struct tcp *t)
         t->owed = i->next_owed;
         i->owes = false;
         if (!answer_and_go_on(t, i, false))
-            drop(t, i);
+            inbound_drop(t, i);
     }
     for_another_pe_end();
 }
@@ -684,34 +690,34 @@ void inbound_send_unasked(struct tcp *t)
         t->unasked = i->next_unasked;
         i->unasked = false;
         if (!answer_and_go_on(t, i, false))
-            drop(t, i);
+            inbound_drop(t, i);
     }
     for_another_pe_end();
 }
 
 /* What has taken effect made room for more. */
-static bool go_on(struct tcp *t, struct inbound *i)
+static bool inbound_go_on(struct tcp *t, struct inbound *i)
 {
     do {
-        if (!digest(t, i))
+        if (!inbound_digest(t, i))
             return false;
     } while (effects_advance(t, i));
     return true;
 }
 
-static bool serve(struct tcp *t, struct inbound *i, uint32_t events)
+static bool inbound_serve(struct tcp *t, struct inbound *i, uint32_t events)
 {
     uint64_t before = i->number;
     bool fine = true;
 
     if (i->doomed)
         return true;
-    if (events & EPOLLOUT && (fine = flush(t, i)))
-        fine = digest(t, i); /* there may be room for answers now */
+    if (events & EPOLLOUT && (fine = inbound_flush(t, i)))
+        fine = inbound_digest(t, i); /* there may be room for answers now */
     if (fine && events & (EPOLLIN | EPOLLERR | EPOLLHUP))
-        fine = receive(t, i);
+        fine = inbound_receive(t, i);
     if (fine && i->staging)
-        fine = go_on(t, i);
+        fine = inbound_go_on(t, i);
     if (fine)
         show_life(t, i);
     if (fine)
@@ -719,7 +725,7 @@ static bool serve(struct tcp *t, struct inbound *i, uint32_t events)
     if (i->number != before)
         tcp_note_visit(t, &i->stream);
     if (!fine)
-        drop(t, i);
+        inbound_drop(t, i);
     return fine;
 }
 
@@ -729,8 +735,8 @@ void inbound_try_keys(struct tcp *t)
     for_another_pe_begin();
     for (struct inbound *i = t->served, *next; i; i = next) {
         next = i->next;
-        if (i->unkeyed && !i->doomed && !(digest(t, i) && send_answers(t, i, false)))
-            drop(t, i);
+        if (i->unkeyed && !i->doomed && !(inbound_digest(t, i) && send_answers(t, i, false)))
+            inbound_drop(t, i);
     }
     for_another_pe_end();
 }
@@ -738,7 +744,7 @@ void inbound_try_keys(struct tcp *t)
 static bool inbound_ready(struct tcp *t, struct stream *s, uint32_t events)
 {
     for_another_pe_begin();
-    bool fine = serve(t, (struct inbound *)s, events);
+    bool fine = inbound_serve(t, (struct inbound *)s, events);
     for_another_pe_end();
     return fine;
 }
@@ -762,7 +768,7 @@ bool inbound_advance(struct tcp *t)
     for_another_pe_begin();
     for (; i; i = next) {
         next = i->next_staging;
-        if (!serve(t, i, 0))
+        if (!inbound_serve(t, i, 0))
             continue;
         i->staging = false;
         if (effects_any(i) || (i->data_left && i->data_of_device))
@@ -809,8 +815,8 @@ static bool is_silent(const struct inbound *i)
 static void end_silent(struct tcp *t, struct inbound *i, const char *why)
 {
     if (inbound_ready(t, &i->stream, EPOLLIN) && is_silent(i)) {
-        refuse(t, i, why);
-        drop(t, i);
+        inbound_refuse(t, i, why);
+        inbound_drop(t, i);
     }
 }
 
@@ -842,12 +848,12 @@ void inbound_drop_silent(struct tcp *t)
             end_silent(t, i, i->unkeyed ? "the starter has not told in time of the PE that it says it is"
                                         : "it said nothing");
         else if (inbound_ready(t, &i->stream, EPOLLIN) && i->pe < 0)
-            drop(t, i); /* it comes again if it is a PE */
+            inbound_drop(t, i); /* it comes again if it is a PE */
     }
 }
 
 /* It may live on, and is told then; as far as it can be without waiting. */
-static void say_given_up(struct inbound *i)
+static void inbound_say_given_up(struct inbound *i)
 {
     if (!inbound_has_room(i))
         return;
@@ -861,8 +867,8 @@ void inbound_cut_off(struct tcp *t, int pe)
 
     if (!i || i->goodbye)
         return;
-    say_given_up(i);
-    drop(t, i);
+    inbound_say_given_up(i);
+    inbound_drop(t, i);
 }
 
 /* Whether it is given up: it owes an answer, and has been silent for long. */
@@ -878,18 +884,18 @@ static bool is_given_up(struct tcp *t, struct inbound *i)
         return false; /* it has spoken, only this PE has been slow to hear it */
     tcp_explain_silence(t, why, sizeof why);
     t->config.lost(t->config.context, i->pe, GSHMEM_ERR_PEER_DEAD, why);
-    say_given_up(i);
-    drop(t, i);
+    inbound_say_given_up(i);
+    inbound_drop(t, i);
     return true;
 }
 
 /* To one whose request the device has not carried out for as long as a tick: this PE lives. False: it is gone. */
-static bool say_alive(struct tcp *t, struct inbound *i)
+static bool inbound_say_alive(struct tcp *t, struct inbound *i)
 {
     if (!queue_empty(&i->out) || !queue_has_room(&i->out, ANSWER_BYTES, 1))
         return true;
-    answer(i, ANSWER_DONE, 0);
-    if (!flush(t, i))
+    tcp_inbound_answer(i, ANSWER_DONE, 0);
+    if (!inbound_flush(t, i))
         return false;
     tcp_want_out(t, &i->stream, !queue_empty(&i->out));
     return true;
@@ -903,8 +909,8 @@ bool inbound_watch(struct tcp *t)
         next = i->next;
         if (effects_updating(i)) {
             any = true;
-            if (!say_alive(t, i)) {
-                drop(t, i);
+            if (!inbound_say_alive(t, i)) {
+                inbound_drop(t, i);
                 continue;
             }
         }
@@ -932,10 +938,10 @@ void inbound_close_all(struct tcp *t)
     while (t->served) {
         struct inbound *i = t->served;
         if (i->pe >= 0 && inbound_has_room(i)) {
-            answer(i, ANSWER_GOODBYE, 0);
+            tcp_inbound_answer(i, ANSWER_GOODBYE, 0);
             queue_send(&i->out, i->stream.fd);
         }
         words_end(t, i, i->words, GSHMEM_ERR_ABORTED);
-        drop(t, i);
+        inbound_drop(t, i);
     }
 }

@@ -58,7 +58,7 @@ bool opening_ended(struct tcp *t, struct outbound *o, enum trouble trouble, int 
 }
 
 /* Whatever there is to say of the last attempt. */
-static void explain(const struct tcp *t, const struct outbound *o, char *why, size_t size)
+static void opening_explain(const struct tcp *t, const struct outbound *o, char *why, size_t size)
 {
     char list[100];
 
@@ -111,7 +111,7 @@ static void end_opening(struct tcp *t, struct outbound *o)
     const bool reached = o->was_connected && o->trouble != TROUBLE_STRANGER;
     char why[200];
 
-    explain(t, o, why, sizeof why);
+    opening_explain(t, o, why, sizeof why);
     if (o->shortage) {
         snprintf(why, sizeof why, "tcp: %s for %d s%s", strerror(o->shortage), t->peer_seconds,
                  o->shortage == EMFILE ? " (ulimit -n)" : "");
@@ -226,7 +226,7 @@ void opening_try_again(struct tcp *t)
 /* ---- Greeting ---- */
 
 /* On a new connection, which has room for this. */
-static bool say(struct tcp *t, struct outbound *o, const void *data, size_t bytes)
+static bool opening_say(struct tcp *t, struct outbound *o, const void *data, size_t bytes)
 {
     ssize_t n = send(o->stream.fd, data, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
 
@@ -258,7 +258,7 @@ static bool say_hello(struct tcp *t, struct outbound *o)
     }
     hello_encode(o->hello, &h);
     greeting_prove_hello(o->key, o->hello, o->hello + HELLO_BYTES);
-    return say(t, o, o->hello, sizeof o->hello);
+    return opening_say(t, o, o->hello, sizeof o->hello);
 }
 
 bool opening_connected(struct tcp *t, struct outbound *o)
@@ -292,7 +292,7 @@ static bool take_challenge(struct tcp *t, struct outbound *o)
     o->in_first += CHALLENGE_BYTES;
     o->proven = true;
     o->opening = 0; /* it lives */
-    return say(t, o, proof, sizeof proof);
+    return opening_say(t, o, proof, sizeof proof);
 }
 
 /* The peer has our proof: from here on the end of the stream is the end of the peer. */

@@ -107,7 +107,7 @@ static void lose(struct tcp *t, struct outbound *o, int error)
     outbound_fail(t, o, GSHMEM_ERR_PEER_DEAD, why);
 }
 
-static bool refuse(struct tcp *t, struct outbound *o, const char *what)
+static bool outbound_refuse(struct tcp *t, struct outbound *o, const char *what)
 {
     char why[160];
 
@@ -128,7 +128,7 @@ static bool complete_plain(struct tcp *t, struct outbound *o, uint64_t number)
     if (plain > o->accepted)
         accept_up_to(t, o, plain);
     if (plain < number)
-        return refuse(t, o, "no answer to a request that needs one");
+        return outbound_refuse(t, o, "no answer to a request that needs one");
     return true;
 }
 
@@ -137,7 +137,7 @@ static bool take_data_answer(struct tcp *t, struct outbound *o, const struct ans
     struct waiting *w = waiting_of(o, a->number);
 
     if (w->due != ANSWER_DATA || a->value > w->bytes || (a->value == 0 && w->bytes))
-        return refuse(t, o, "data of a size that was not asked for");
+        return outbound_refuse(t, o, "data of a size that was not asked for");
     if (a->value == 0) {
         accept_up_to(t, o, a->number);
         return true;
@@ -151,10 +151,10 @@ static bool take_data_answer(struct tcp *t, struct outbound *o, const struct ans
     return true;
 }
 
-static bool take_failure(struct tcp *t, struct outbound *o, const struct answer_frame *a)
+static bool outbound_take_failure(struct tcp *t, struct outbound *o, const struct answer_frame *a)
 {
     if (a->value < GSHMEM_ERR_ARGUMENT || a->value > GSHMEM_ERR_SYSTEM)
-        return refuse(t, o, "a failure that is none of this version's");
+        return outbound_refuse(t, o, "a failure that is none of this version's");
     waiting_of(o, a->number)->failure = (uint8_t)a->value;
     accept_up_to(t, o, a->number);
     return true;
@@ -165,7 +165,7 @@ static bool take_word(struct tcp *t, struct outbound *o)
     struct request_frame f;
 
     if (!request_decode(o->in + o->in_first, &f) || !words_begin(t, o, &f))
-        return refuse(t, o, "a put that may not come this way");
+        return outbound_refuse(t, o, "a put that may not come this way");
     o->in_first += REQUEST_BYTES;
     return true;
 }
@@ -175,7 +175,7 @@ static bool take_answer(struct tcp *t, struct outbound *o)
     struct answer_frame a;
 
     if (!answer_decode(o->in + o->in_first, &a))
-        return refuse(t, o, "an answer that is none of this version's");
+        return outbound_refuse(t, o, "an answer that is none of this version's");
     o->in_first += ANSWER_BYTES;
     if (a.kind == ANSWER_GOODBYE)
         return o->goodbye = true;
@@ -185,7 +185,7 @@ static bool take_answer(struct tcp *t, struct outbound *o)
         /* DONE may repeat what another answer has said */
         return a.kind == ANSWER_DONE && a.number == o->accepted
                    ? true
-                   : refuse(t, o, "an answer to a request that was not made");
+                   : outbound_refuse(t, o, "an answer to a request that was not made");
     }
     if (a.kind == ANSWER_DONE)
         return complete_plain(t, o, a.number);
@@ -194,17 +194,17 @@ static bool take_answer(struct tcp *t, struct outbound *o)
     if (a.kind == ANSWER_DATA)
         return take_data_answer(t, o, &a);
     if (a.kind == ANSWER_FAILED)
-        return take_failure(t, o, &a);
+        return outbound_take_failure(t, o, &a);
     const struct waiting *w = waiting_of(o, a.number);
     if (w->due == ANSWER_DATA)
-        return refuse(t, o, "a value where data was asked for");
+        return outbound_refuse(t, o, "a value where data was asked for");
     if (w->due == ANSWER_VALUE)
         memcpy(w->local, &a.value, 8);
     accept_up_to(t, o, a.number);
     return true;
 }
 
-static void data_arrived(struct tcp *t, struct outbound *o, size_t bytes)
+static void outbound_data_arrived(struct tcp *t, struct outbound *o, size_t bytes)
 {
     o->data_at += bytes;
     o->data_left -= bytes;
@@ -228,7 +228,7 @@ static void end_data(const struct outbound *o)
 }
 
 /* From the buffer to its place; how much, which is nothing where that has to wait. */
-static size_t take_data(struct tcp *t, struct outbound *o, size_t have)
+static size_t outbound_take_data(struct tcp *t, struct outbound *o, size_t have)
 {
     size_t part = have < o->data_left ? have : (size_t)o->data_left;
     struct staged *s = NULL;
@@ -244,7 +244,7 @@ static size_t take_data(struct tcp *t, struct outbound *o, size_t have)
     o->in_first += part;
     if (s)
         landing_push(o, s, part);
-    data_arrived(t, o, part);
+    outbound_data_arrived(t, o, part);
     return part;
 }
 
@@ -258,23 +258,23 @@ static size_t least_frame(const struct outbound *o)
     return o->in_end > o->in_first && is_word(o) ? REQUEST_BYTES : ANSWER_BYTES;
 }
 
-static bool take_frame(struct tcp *t, struct outbound *o)
+static bool outbound_take_frame(struct tcp *t, struct outbound *o)
 {
     return is_word(o) ? take_word(t, o) : take_answer(t, o);
 }
 
 /* Goes through what is in the buffer. False: the stream is over. */
-static bool digest(struct tcp *t, struct outbound *o)
+static bool outbound_digest(struct tcp *t, struct outbound *o)
 {
     for (;;) {
         size_t have = o->in_end - o->in_first;
         if (!o->greeted && have >= (o->proven ? ANSWER_BYTES : CHALLENGE_BYTES)) {
             if (!opening_take(t, o, have))
                 return false;
-        } else if (o->data_left && have && take_data(t, o, have)) {
+        } else if (o->data_left && have && outbound_take_data(t, o, have)) {
             continue;
         } else if (o->greeted && !o->data_left && have >= least_frame(o)) {
-            if (!take_frame(t, o))
+            if (!outbound_take_frame(t, o))
                 return false;
         } else {
             if (o->in_first && have)
@@ -301,7 +301,7 @@ static ssize_t receive_some(struct outbound *o, char *place, size_t straight, si
     return n;
 }
 
-static bool receive(struct tcp *t, struct outbound *o)
+static bool outbound_receive(struct tcp *t, struct outbound *o)
 {
     for (;;) {
         /* The buffer is empty where data is due: the rest of it goes straight to its place. */
@@ -328,9 +328,9 @@ static bool receive(struct tcp *t, struct outbound *o)
         t->events++;
         o->heard = true;
         if (placed)
-            data_arrived(t, o, placed);
+            outbound_data_arrived(t, o, placed);
         o->in_end += (size_t)n - placed;
-        if (!digest(t, o))
+        if (!outbound_digest(t, o))
             return false;
         if ((size_t)n < wanted)
             return true; /* the socket is empty; spares a call that would say so */
@@ -379,7 +379,7 @@ static bool outbound_ready(struct tcp *t, struct stream *s, uint32_t events)
         if (!opening_connected(t, o))
             return false;
     }
-    if (events & (EPOLLIN | EPOLLERR | EPOLLHUP) && !receive(t, o))
+    if (events & (EPOLLIN | EPOLLERR | EPOLLHUP) && !outbound_receive(t, o))
         return false;
     return outbound_flush(t, o); /* an answer also lets go what was held back */
 }
@@ -589,7 +589,7 @@ bool outbound_advance(struct tcp *t)
         bool moved = backlog_advance(t, o);
         some |= landed | moved;
         bool starved = o->data_left && o->data_of_device;
-        if (!o->failed && (!starved || (digest(t, o) && receive(t, o))) &&
+        if (!o->failed && (!starved || (outbound_digest(t, o) && outbound_receive(t, o))) &&
             (o->landing.first || !backlog_empty(o)))
             outbound_stage(t, o);
     }
@@ -604,7 +604,7 @@ static bool owes(const struct outbound *o)
 }
 
 /* It may live on, and is told then; as far as it can be without waiting. */
-static void say_given_up(struct outbound *o)
+static void outbound_say_given_up(struct outbound *o)
 {
     unsigned char frame[REQUEST_BYTES];
 
@@ -615,25 +615,25 @@ static void say_given_up(struct outbound *o)
     queue_send(&o->out, o->stream.fd);
 }
 
-static void give_up(struct tcp *t, struct outbound *o)
+static void outbound_give_up(struct tcp *t, struct outbound *o)
 {
     char why[160];
 
-    if (!receive(t, o))
+    if (!outbound_receive(t, o))
         return;
     if (o->heard) { /* it has spoken, only this PE has been slow to hear it */
         outbound_flush(t, o); /* which may have waited for what it said */
         return;
     }
     tcp_explain_silence(t, why, sizeof why);
-    say_given_up(o);
+    outbound_say_given_up(o);
     outbound_fail(t, o, GSHMEM_ERR_PEER_DEAD, why);
 }
 
 /* Whoever was slow itself looks first at what has come. */
 static void watch_opening(struct tcp *t, struct outbound *o)
 {
-    if (o->connected && receive(t, o) && o->greeted)
+    if (o->connected && outbound_receive(t, o) && o->greeted)
         outbound_flush(t, o);
     if (!o->greeted && !o->failed && !o->resting)
         opening_tick(t, o);
@@ -656,7 +656,7 @@ bool outbound_watch(struct tcp *t)
         words_say_heard(t, o);
         /* the first of these ticks may have come right after the request */
         if ((o->silent - 1) * t->tick_ms >= t->peer_seconds * 1000)
-            give_up(t, o);
+            outbound_give_up(t, o);
         any |= owes(o) || o->hears;
     }
     return any;
@@ -680,7 +680,7 @@ void outbound_cut_off(struct tcp *t, int pe)
 
     if (!o || o->failed || o->goodbye)
         return;
-    say_given_up(o);
+    outbound_say_given_up(o);
     outbound_fail(t, o, GSHMEM_ERR_PEER_DEAD, "tcp: it is lost to the job");
 }
 

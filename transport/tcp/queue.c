@@ -50,7 +50,7 @@ bool queue_refers_to(const struct queue *q, const void *at, size_t bytes)
 }
 
 /* The queue's first bytes, `most` at most, as vectors; a piece of the ring may wrap and takes two. */
-static int gather(const struct queue *q, struct iovec *vector, size_t most)
+static int queue_gather(const struct queue *q, struct iovec *vector, size_t most)
 {
     size_t ring = q->ring_first;
     int n = 0;
@@ -73,7 +73,7 @@ static int gather(const struct queue *q, struct iovec *vector, size_t most)
     return n;
 }
 
-static void drop(struct queue *q, size_t bytes)
+static void queue_drop(struct queue *q, size_t bytes)
 {
     q->bytes -= bytes;
     while (bytes) {
@@ -108,13 +108,15 @@ bool queue_send(struct queue *q, int fd)
 {
     for (size_t all = 0; !queue_empty(q) && all < QUEUE_SEND_MOST;) {
         struct iovec vector[VECTORS];
-        struct msghdr message = {.msg_iov = vector, .msg_iovlen = (size_t)gather(q, vector, QUEUE_SEND_MOST - all)};
+        struct msghdr message = {.msg_iov = vector,
+                                 .msg_iovlen =
+                                     (size_t)queue_gather(q, vector, QUEUE_SEND_MOST - all)};
         ssize_t sent = message.msg_iovlen == 1
                            ? call_send(fd, vector->iov_base, vector->iov_len, SENDING)
                            : call_sendmsg(fd, &message, SENDING);
         if (sent < 0)
             return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
-        drop(q, (size_t)sent);
+        queue_drop(q, (size_t)sent);
         all += (size_t)sent;
     }
     return true;

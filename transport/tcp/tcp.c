@@ -265,7 +265,7 @@ static void tidy(struct tcp *t)
 
 /* ---- The transport ---- */
 
-static int usable(const struct transport_config *config, char *why, size_t why_size)
+static int tcp_usable(const struct transport_config *config, char *why, size_t why_size)
 {
     struct address a;
 
@@ -402,7 +402,7 @@ static bool try_likely(struct tcp *t)
 }
 
 /* All that have something, now that some time has passed since the last look; as epoll_wait. */
-static int look_around(struct tcp *t)
+static int tcp_look_around(struct tcp *t)
 {
     struct epoll_event event[EVENTS];
     int n = epoll_wait(t->epoll_fd, event, EVENTS, 0);
@@ -450,7 +450,7 @@ static gshmem_status_t tcp_progress(struct transport *base, int *events)
     if (t->held_back)
         outbound_send_held(t);
     if (!try_likely(t))
-        n = look_around(t);
+        n = tcp_look_around(t);
     if (t->again_due)
         opening_try_again(t);
     if (t->ticked)
@@ -582,7 +582,7 @@ const struct transport_ops transport_tcp = {
     .size = sizeof(struct transport_ops),
     .version = TRANSPORT_VERSION,
     .name = "tcp",
-    .usable = usable,
+    .usable = tcp_usable,
     .open = tcp_open,
     .address = tcp_address,
     .begin = tcp_begin,

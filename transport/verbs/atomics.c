@@ -43,7 +43,7 @@ int atomics_possible(const struct verbs *v, char *why, size_t why_size)
 /* ---- Words ---- */
 
 /* An object within a word, as it lies there. */
-static uint64_t object_of(const struct update *u, uint64_t word)
+static uint64_t atomics_object_of(const struct update *u, uint64_t word)
 {
     uint32_t half;
 
@@ -92,7 +92,7 @@ static uint64_t *seen_of(const struct link *l, uint64_t word, uint64_t found)
 
 /* ---- The first time ---- */
 
-static void refuse(struct verbs *v, struct op *op, const char *why)
+static void atomics_refuse(struct verbs *v, struct op *op, const char *why)
 {
     op->failure = v->config.fail(GSHMEM_ERR_TRANSPORT,
                                  "verbs: PE %d: an update of memory that NICs alone update: %s",
@@ -112,7 +112,7 @@ bool atomics_make_room(struct verbs *v, struct op *op)
         return true;
     }
     free(a);
-    refuse(v, op, "no memory for its result (ulimit -l limits what may be pinned)");
+    atomics_refuse(v, op, "no memory for its result (ulimit -l limits what may be pinned)");
     return false;
 }
 
@@ -127,7 +127,7 @@ void atomics_free(struct link *l)
 
 /* ---- Posting ---- */
 
-static uint64_t now_ns(void)
+static uint64_t atomics_now_ns(void)
 {
     struct timespec t;
 
@@ -143,13 +143,15 @@ bool atomics_wait(struct verbs *v, struct op *op)
     const uint64_t patience = (uint64_t)v->config.number(SETTING_PEER_TIMEOUT) * 1000000000u;
 
     if (!p || p->state == PATH_NONE || p->nic->gone) {
-        refuse(v, op, "there is no way to the one NIC that makes it (GSHMEM_LOG=info says why)");
+        atomics_refuse(v, op,
+                       "there is no way to the one NIC that makes it (GSHMEM_LOG=info says why)");
         return true;
     }
     if (!op->waits_since)
-        op->waits_since = now_ns();
-    if (now_ns() - op->waits_since > patience) {
-        refuse(v, op, "the one NIC that makes it cannot be reached any more (GSHMEM_PEER_TIMEOUT)");
+        op->waits_since = atomics_now_ns();
+    if (atomics_now_ns() - op->waits_since > patience) {
+        atomics_refuse(
+            v, op, "the one NIC that makes it cannot be reached any more (GSHMEM_PEER_TIMEOUT)");
         return true;
     }
     v->held_back = true;
@@ -205,8 +207,9 @@ GSHMEM_HOT void atomics_fill_in(struct verbs *v, struct op *op, const struct upd
  * half a word, another half than it was to replace. */
 static bool is_enough(const struct update *u, const struct op *op, uint64_t result)
 {
-    return result == op->expected || (u->amo == GSHMEM_AMO_COMPARE_SWAP &&
-                                      object_of(u, result) != object_of(u, op->expected));
+    return result == op->expected ||
+           (u->amo == GSHMEM_AMO_COMPARE_SWAP &&
+            atomics_object_of(u, result) != atomics_object_of(u, op->expected));
 }
 
 void atomics_look(struct verbs *v, struct link *l)
@@ -240,7 +243,7 @@ GSHMEM_HOT void atomics_deliver(struct link *l, const struct op *op)
         *seen_of(l, u.word, 0) = result + sum;
     }
     if (op->request.kind == TRANSPORT_ATOMIC && op->request.old)
-        *op->request.old = object_of(&u, result);
+        *op->request.old = atomics_object_of(&u, result);
 }
 
 /* ---- When a path has broken ---- */

@@ -82,8 +82,8 @@ static unsigned rate_in_files(const struct port *p)
 }
 
 /* Adds to a line what has room in it. */
-__attribute__((format(printf, 3, 4))) static void add(char *line, size_t size, const char *format,
-                                                      ...)
+__attribute__((format(printf, 3, 4))) static void choose_add(char *line, size_t size,
+                                                             const char *format, ...)
 {
     size_t used = strlen(line);
     va_list args;
@@ -152,7 +152,7 @@ static void keep_address(struct port *p, const struct port_address *a)
     p->address[at] = *a;
 }
 
-static void find_addresses(struct port *p, int from, int to)
+static void choose_find_addresses(struct port *p, int from, int to)
 {
     struct ifaddrs *interfaces = NULL;
 
@@ -176,9 +176,9 @@ static void choose_addresses(const struct transport_config *c, struct port *p)
     const int asked = (int)c->number(SETTING_IB_GID_INDEX);
 
     if (asked >= 0)
-        find_addresses(p, asked, asked + 1);
+        choose_find_addresses(p, asked, asked + 1);
     if (asked < 0 || p->addresses == 0)
-        find_addresses(p, 0, p->attr.gid_tbl_len);
+        choose_find_addresses(p, 0, p->attr.gid_tbl_len);
     if (p->addresses == 0) {
         snprintf(p->why, sizeof p->why, "has no address: %s",
                  p->ethernet ? "give its network interface an IP address (ip address add)"
@@ -192,12 +192,12 @@ static void choose_addresses(const struct transport_config *c, struct port *p)
     for (int i = 0; i < p->addresses; i++) {
         char text[INET6_ADDRSTRLEN];
         choose_address_text(&p->address[i].gid, text, sizeof text);
-        add(p->why, sizeof p->why, "%s %d (%s, %s)", i ? "," : "", p->address[i].index,
-            choose_rank_text(p->address[i].rank), text);
+        choose_add(p->why, sizeof p->why, "%s %d (%s, %s)", i ? "," : "", p->address[i].index,
+                   choose_rank_text(p->address[i].rank), text);
     }
 }
 
-static bool same_subnet(const struct port_address *a, const struct port_address *b)
+static bool choose_same_subnet(const struct port_address *a, const struct port_address *b)
 {
     const unsigned bits = a->prefix > b->prefix ? a->prefix : b->prefix;
     const unsigned rest = bits % 8 ? 0xff00u >> bits % 8 & 0xff : 0;
@@ -234,7 +234,7 @@ bool choose_pair(const struct port_address *mine, int n_mine, const struct port_
                 continue;
             /* of equals the first in one order that both sides know: that of one of the two */
             int order = mine_first ? i * ADDRESSES_MOST + j : j * ADDRESSES_MOST + i;
-            int worth = ((same_subnet(&mine[i], &theirs[j]) ? 16 : 0) + mine[i].rank +
+            int worth = ((choose_same_subnet(&mine[i], &theirs[j]) ? 16 : 0) + mine[i].rank +
                          theirs[j].rank) *
                             64 +
                         ADDRESSES_MOST * ADDRESSES_MOST - order;
@@ -265,7 +265,7 @@ static void choose_pkey(const struct transport_config *c, struct port *p)
             continue;
         if ((ntohs(key) & 0x7fff) == asked && (found < 0 || ntohs(key) & 0x8000))
             found = i;
-        add(have, sizeof have, "%s0x%04x", have[0] ? ", " : "", ntohs(key));
+        choose_add(have, sizeof have, "%s0x%04x", have[0] ? ", " : "", ntohs(key));
     }
     p->pkey_index = (uint16_t)(found < 0 ? 0 : found);
     if (found >= 0)
@@ -332,7 +332,7 @@ static bool item_names(const char *item, size_t length, const char *device, int 
 }
 
 /* Whether the settings leave a port in; none of their devices (port 0): any port of it. */
-static bool is_wanted(const struct transport_config *c, const char *device, int port)
+static bool choose_is_wanted(const struct transport_config *c, const char *device, int port)
 {
     const char *list = c->text(SETTING_IB_HCA);
     const int asked = (int)c->number(SETTING_IB_PORT);
@@ -468,7 +468,7 @@ static void share_out(const struct transport_config *c, struct port *ports, int 
 
 /* Among all devices of the host, whatever the settings say, so that hosts which are built alike
  * agree. */
-static int place_of(struct ibv_device **list, const char *device, int port)
+static int choose_place_of(struct ibv_device **list, const char *device, int port)
 {
     int place = port - 1;
 
@@ -485,13 +485,13 @@ int choose_ports(const struct transport_config *config, struct port *ports, int 
     *usable = 0;
     for (struct ibv_device **d = list; d && *d; d++) {
         const char *name = ibv_get_device_name(*d);
-        if (!is_wanted(config, name, 0))
+        if (!choose_is_wanted(config, name, 0))
             continue;
         for (int number = 1, end = ports_of(*d); number <= end && n < most; number++) {
-            if (!is_wanted(config, name, number))
+            if (!choose_is_wanted(config, name, number))
                 continue;
-            ports[n] =
-                (struct port){.number = number, .where = "", .place = place_of(list, name, number)};
+            ports[n] = (struct port){
+                .number = number, .where = "", .place = choose_place_of(list, name, number)};
             if (config->distance)
                 ports[n].distance = config->distance(config->context, name, &ports[n].where);
             add_port(config, *d, &ports[n]);
@@ -523,8 +523,8 @@ static void list_devices(char *text, size_t size)
     text[0] = 0;
     for (struct ibv_device **d = list; d && *d; d++) {
         int ports = ports_of(*d);
-        add(text, size, "%s%s (%d port%s)", text[0] ? ", " : "", ibv_get_device_name(*d), ports,
-            ports == 1 ? "" : "s");
+        choose_add(text, size, "%s%s (%d port%s)", text[0] ? ", " : "", ibv_get_device_name(*d),
+                   ports, ports == 1 ? "" : "s");
     }
     if (list)
         ibv_free_device_list(list);
@@ -553,10 +553,10 @@ bool choose_explain(const struct transport_config *config, const struct port *po
     }
     why[0] = 0;
     if (*hca)
-        add(why, why_size, "GSHMEM_IB_HCA=%s", hca);
+        choose_add(why, why_size, "GSHMEM_IB_HCA=%s", hca);
     if (port)
-        add(why, why_size, "%sGSHMEM_IB_PORT=%d", *hca ? ", " : "", port);
-    add(why, why_size, ": there is no such port here, but %s", there);
+        choose_add(why, why_size, "%sGSHMEM_IB_PORT=%d", *hca ? ", " : "", port);
+    choose_add(why, why_size, ": there is no such port here, but %s", there);
     return true;
 }
 

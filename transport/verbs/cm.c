@@ -96,7 +96,7 @@ static void from_gid(const union ibv_gid *gid, uint16_t port, struct sockaddr_st
 }
 
 /* Listens at that address, if it is this NIC's. */
-static bool listen_at(struct nic *nic, const struct sockaddr *address)
+static bool cm_listen_at(struct nic *nic, const struct sockaddr *address)
 {
     struct sockaddr_storage any_port = {0};
     struct rdma_cm_id *id;
@@ -140,7 +140,7 @@ bool cm_open(struct nic *nic)
     for (int f = 0; f < 4; f++) {
         for (const struct ifaddrs *i = all; i && !nic->cm->listener; i = i->ifa_next) {
             if (is_of_use(i, families[f % 2], f >= 2))
-                listen_at(nic, i->ifa_addr);
+                cm_listen_at(nic, i->ifa_addr);
         }
     }
     freeifaddrs(all);
@@ -167,7 +167,7 @@ void cm_close(struct nic *nic)
 
 /* ---- Connecting ---- */
 
-static void greet(const struct verbs *v, const struct path *p, unsigned char *text)
+static void cm_greet(const struct verbs *v, const struct path *p, unsigned char *text)
 {
     const uint32_t number[] = {NOTE_MAGIC, (uint32_t)v->config.pe, p->number, p->life,
                                p->peer_queue, p->peer_packet};
@@ -221,7 +221,7 @@ static bool connect_now(struct verbs *v, struct path *p)
     struct rdma_conn_param param = parameters(p);
     unsigned char greeting[GREETING_BYTES];
 
-    greet(v, p, greeting);
+    cm_greet(v, p, greeting);
     param.private_data = greeting;
     param.private_data_len = sizeof greeting;
     return cm.connect(p->connection, &param) == 0;
@@ -265,7 +265,7 @@ static void accept_from(struct verbs *v, struct rdma_cm_id *id, const unsigned c
     cm.destroy_id(id);
 }
 
-static void take_event(struct verbs *v, struct path *p, enum rdma_cm_event_type type, int status)
+static void cm_take_event(struct verbs *v, struct path *p, enum rdma_cm_event_type type, int status)
 {
     char why[100];
 
@@ -314,7 +314,7 @@ void cm_watch(struct verbs *v)
             if (copy.event == RDMA_CM_EVENT_CONNECT_REQUEST)
                 accept_from(v, copy.id, text, bytes);
             else if (copy.id->context)
-                take_event(v, copy.id->context, copy.event, copy.status);
+                cm_take_event(v, copy.id->context, copy.event, copy.status);
         }
     }
 }

@@ -19,7 +19,7 @@
 /* ---- What can be collected ---- */
 
 /* False: it cannot be one of several. */
-static bool describe(const struct transport_request *r, struct message_change *c)
+static bool coalesce_describe(const struct transport_request *r, struct message_change *c)
 {
     if (r->kind == TRANSPORT_PUT && !r->signal_op) {
         *c = (struct message_change){
@@ -54,7 +54,7 @@ bool coalesce_takes(const struct link *l, const struct transport_request *r)
 {
     struct message_change c;
 
-    if (l->state != LINK_UP || !(r->flags & TRANSPORT_LOOSE) || !describe(r, &c) ||
+    if (l->state != LINK_UP || !(r->flags & TRANSPORT_LOOSE) || !coalesce_describe(r, &c) ||
         atomics_have(l->verbs, r))
         return false;
     return (l->up[0]->sends != l->up[0]->done || l->said != l->replied || l->issuing != l->posted) &&
@@ -86,12 +86,13 @@ static gshmem_status_t add_data(struct verbs *v, const struct transport_request 
 }
 
 /* TRANSPORT_FULL: it has no room in this collection. */
-static gshmem_status_t add(struct verbs *v, struct coalesced *g, const struct transport_request *r)
+static gshmem_status_t coalesce_add(struct verbs *v, struct coalesced *g,
+                                    const struct transport_request *r)
 {
     unsigned char head[MESSAGE_CHANGE_FAR + 1];
     struct message_change c;
 
-    describe(r, &c);
+    coalesce_describe(r, &c);
     const bool on = continues(g, &c);
     const uint32_t head_bytes = on ? 0 : message_change_head(head, &g->last, &c);
     const uint32_t bytes = head_bytes + (c.bytes ? c.bytes : 8u);
@@ -116,14 +117,15 @@ static gshmem_status_t add(struct verbs *v, struct coalesced *g, const struct tr
 }
 
 /* Adds it to the last op, if that collects what it may go with. */
-static gshmem_status_t join(struct verbs *v, struct link *l, const struct transport_request *r)
+static gshmem_status_t coalesce_join(struct verbs *v, struct link *l,
+                                     const struct transport_request *r)
 {
     struct op *op = last_op(l);
 
     if (!op || !op->coalesced || op->issued || op->at || op->coalesced->closed ||
         op->request.epoch != r->epoch || l->joined_next - l->joined_first == JOINED)
         return TRANSPORT_FULL;
-    gshmem_status_t status = add(v, op->coalesced, r);
+    gshmem_status_t status = coalesce_add(v, op->coalesced, r);
     if (status)
         return status;
     l->joined[l->joined_next++ % JOINED] = (struct joined){r->done, r->tag};
@@ -132,16 +134,17 @@ static gshmem_status_t join(struct verbs *v, struct link *l, const struct transp
 }
 
 /* Most peers are never sent so much at once. */
-static bool make_room(struct link *l)
+static bool coalesce_make_room(struct link *l)
 {
     if (!l->joined)
         l->joined = calloc(JOINED, sizeof *l->joined);
     return l->joined && (l->coalesced = calloc(COALESCED_MOST, sizeof *l->coalesced));
 }
 
-static gshmem_status_t begin(struct verbs *v, struct link *l, const struct transport_request *r)
+static gshmem_status_t coalesce_begin(struct verbs *v, struct link *l,
+                                      const struct transport_request *r)
 {
-    if (!l->coalesced && !make_room(l))
+    if (!l->coalesced && !coalesce_make_room(l))
         return v->config.fail(GSHMEM_ERR_MEMORY, "verbs: out of memory for small puts to PE %d", l->pe);
     struct coalesced *g = &l->coalesced[l->coalesced_next % COALESCED_MOST];
     if (l->coalesced_next - l->coalesced_first == COALESCED_MOST || !issue_has_room(v, l))
@@ -151,7 +154,7 @@ static gshmem_status_t begin(struct verbs *v, struct link *l, const struct trans
     g->updates = g->of_device = g->closed = false;
     g->round = v->rounds;
     g->then = l->joined_next - 1; /* it has grown by itself */
-    gshmem_status_t status = add(v, g, r);
+    gshmem_status_t status = coalesce_add(v, g, r);
     if (status)
         return status;
     g->op = issue_open(l, r);
@@ -163,7 +166,8 @@ static gshmem_status_t begin(struct verbs *v, struct link *l, const struct trans
 }
 
 /* Last of all, and so a jump. */
-__attribute__((noinline)) static gshmem_status_t copy(void *to, const void *from, uint64_t bytes)
+__attribute__((noinline)) static gshmem_status_t coalesce_copy(void *to, const void *from,
+                                                               uint64_t bytes)
 {
     gshmem_copy(to, from, bytes);
     return GSHMEM_OK;
@@ -213,20 +217,20 @@ GSHMEM_HOT gshmem_status_t coalesce_more(struct verbs *v, struct link *l,
     l->joined[l->joined_next % JOINED] = (struct joined){r->done, r->tag};
     g->op->joined_end = ++l->joined_next;
     if (GSHMEM_UNLIKELY(bytes != 8))
-        return copy(at, r->local, bytes);
+        return coalesce_copy(at, r->local, bytes);
     memcpy(at, r->local, 8);
     return GSHMEM_OK;
 }
 
 gshmem_status_t coalesce_post(struct verbs *v, struct link *l, const struct transport_request *r)
 {
-    gshmem_status_t status = join(v, l, r);
+    gshmem_status_t status = coalesce_join(v, l, r);
 
     if (status != TRANSPORT_FULL)
         return status;
     const bool is_first = l->posted == l->done;
     const uint32_t before = l->posted - 1;
-    if ((status = begin(v, l, r)))
+    if ((status = coalesce_begin(v, l, r)))
         return status;
     v->held_back = true;
     issue_more(v, l); /* the one before it, which grows no more */
@@ -324,7 +328,7 @@ static bool carry_part(struct verbs *v, struct link *l, struct op *op,
 
 /* Takes off what comes before `at`; what is there is far then, for which there is room: so was the
  * first. */
-static void cut(struct coalesced *g, uint32_t at)
+static void coalesce_cut(struct coalesced *g, uint32_t at)
 {
     const struct message_change none = {.segment = UINT8_MAX};
     struct message_change c = {.offset = 0};
@@ -352,7 +356,7 @@ bool coalesce_carry(struct verbs *v, struct link *l, struct op *op)
             continue;
         if (l->state != LINK_BELOW || !carry_part(v, l, op, &c)) {
             if (at)
-                cut(g, at);
+                coalesce_cut(g, at);
             op->at = 0;
             return false;
         }

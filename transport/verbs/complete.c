@@ -45,8 +45,8 @@ static const struct {
     [IBV_WC_GENERAL_ERR] = {PATH_BREAKS, 0, "the NIC says no more"},
 };
 
-__attribute__((noinline)) static void explain(struct verbs *v, struct path *p,
-                                              const struct ibv_wc *wc)
+__attribute__((noinline)) static void complete_explain(struct verbs *v, struct path *p,
+                                                       const struct ibv_wc *wc)
 {
     static const char *const operation[] = {[WORK_WRITE] = "put",
                                             [WORK_READ] = "get",
@@ -156,7 +156,7 @@ __attribute__((noinline)) static struct link *sent(struct verbs *v, struct nic *
         return NULL; /* of a queue pair that is no more */
     if (wc->status != IBV_WC_SUCCESS) {
         p->failed = (uint32_t)wc->wr_id;
-        explain(v, p, wc);
+        complete_explain(v, p, wc);
         return l;
     }
     nic->works_left += (uint32_t)wc->wr_id - p->done;
@@ -196,7 +196,7 @@ void complete_go_on(struct verbs *v, struct link *l)
     issue_batched(v, l);
 }
 
-static void take(struct verbs *v, struct nic *nic, const struct ibv_wc *wc, int n)
+static void complete_take(struct verbs *v, struct nic *nic, const struct ibv_wc *wc, int n)
 {
     struct link *touched = NULL;
 
@@ -218,7 +218,7 @@ GSHMEM_HOT int complete_some(struct verbs *v)
     for (struct nic *nic = v->nic, *end = nic + v->nics; nic != end; nic++) {
         const int n = ibv_poll_cq(nic->cq, POLL, wc);
         if (n > 0) {
-            take(v, nic, wc, n);
+            complete_take(v, nic, wc, n);
             all += n;
         } else if (n < 0) {
             v->config.fail(GSHMEM_ERR_TRANSPORT, "verbs: %s: polling for completions failed", nic->name);

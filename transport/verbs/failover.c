@@ -26,7 +26,7 @@ enum {
     LISTEN_NS = 1000 * 1000 * 1000, /* more between two looks: this process was stopped itself */
 };
 
-static uint64_t now_ns(void)
+static uint64_t failover_now_ns(void)
 {
     struct timespec t;
 
@@ -50,7 +50,7 @@ void failover_break(struct verbs *v, struct path *p, const char *why)
     if (!p->resolving) /* else nobody has been told yet that it can receive, and the kernel is at it */
         ibv_modify_qp(p->qp, &error, IBV_QP_STATE); /* a NIC that is gone takes nothing either */
     p->given = p->sends - (p->batched - p->batch_first);
-    p->broke_at = now_ns();
+    p->broke_at = failover_now_ns();
     p->batch_first = p->batched = 0;
     p->link->alone = NONE_ALONE;
     p->unsaid = 0;
@@ -189,7 +189,7 @@ static void end_stopping(struct verbs *v, struct path *p)
     p->done = p->sends;
     path_end(p);
     p->state = PATH_DOWN;
-    l->retry_at = now_ns() + (1000000000ull << l->retries);
+    l->retry_at = failover_now_ns() + (1000000000ull << l->retries);
     v->held_back = true;
     link_settle(v, l);
 }
@@ -218,7 +218,7 @@ void failover_hear(struct verbs *v, struct path *p, const struct note *n)
 static bool is_drained(const struct path *p)
 {
     return p->nic->gone || !is_after(p->given, p->done) || !is_after(p->given, p->failed) ||
-           now_ns() - p->broke_at > DRAIN_NS;
+           failover_now_ns() - p->broke_at > DRAIN_NS;
 }
 
 void failover_drained(struct verbs *v, const struct nic *nic)
@@ -250,7 +250,7 @@ static void break_all(struct verbs *v, const struct nic *nic, const char *why)
     }
 }
 
-static void take_event(struct verbs *v, struct nic *nic, const struct ibv_async_event *e)
+static void failover_take_event(struct verbs *v, struct nic *nic, const struct ibv_async_event *e)
 {
     switch (e->event_type) {
     case IBV_EVENT_PORT_ERR:
@@ -326,7 +326,7 @@ static void end_late_connections(struct verbs *v, struct link *l, uint64_t since
  * this process was stopped itself does not count. */
 static void listen_to_all(struct verbs *v)
 {
-    const uint64_t now = v->links ? now_ns() : 0;
+    const uint64_t now = v->links ? failover_now_ns() : 0;
     const uint64_t since = now - v->listened_at < LISTEN_NS ? now - v->listened_at : LISTEN_NS;
     char why[200];
 
@@ -363,7 +363,7 @@ void failover_watch(struct verbs *v)
         while (ibv_get_async_event(v->nic[i].context, &e) == 0) {
             struct ibv_async_event copy = e;
             ibv_ack_async_event(&e);
-            take_event(v, &v->nic[i], &copy);
+            failover_take_event(v, &v->nic[i], &copy);
         }
     }
 }
@@ -384,13 +384,13 @@ static void try_again(struct verbs *v, struct link *l)
     if (!tried)
         return;
     l->retries += l->retries < RETRIES_MOST;
-    l->retry_at = now_ns() + (1000000000ull << l->retries);
+    l->retry_at = failover_now_ns() + (1000000000ull << l->retries);
 }
 
 void failover_retry(struct verbs *v)
 {
     failover_watch(v);
-    uint64_t now = v->links ? now_ns() : 0;
+    uint64_t now = v->links ? failover_now_ns() : 0;
     for (struct link *l = v->links; l; l = l->next) {
         if (l->state != LINK_FAILED && !l->below_for_good && now >= l->retry_at)
             try_again(v, l);

@@ -15,7 +15,7 @@ void *finish_data(const struct verbs *v, const struct op *op)
     return r->local;
 }
 
-static void release(struct verbs *v, struct op *op)
+static void finish_release(struct verbs *v, struct op *op)
 {
     if (op->slot >= 0) {
         v->slot_free[v->slots_left++] = op->slot;
@@ -32,7 +32,7 @@ static void release(struct verbs *v, struct op *op)
     op->registered = false;
 }
 
-static bool is_over(const struct link *l, const struct op *op)
+static bool finish_is_over(const struct link *l, const struct op *op)
 {
     if (op->below != BELOW_NOT || op->parts)
         return op->below == BELOW_DONE;
@@ -77,7 +77,7 @@ void finish_some(struct verbs *v, struct link *l)
 {
     bool flushed = false;
 
-    while (l->done != l->posted && is_over(l, op_of(l, l->done))) {
+    while (l->done != l->posted && finish_is_over(l, op_of(l, l->done))) {
         struct op *op = op_of(l, l->done);
         gshmem_status_t status = l->state == LINK_FAILED && op->below == BELOW_NOT ? l->failure
                                                                                    : op->failure;
@@ -89,7 +89,7 @@ void finish_some(struct verbs *v, struct link *l)
             status = deliver(v, op, &flushed);
         if (!status && op->updates)
             atomics_deliver(l, op);
-        release(v, op);
+        finish_release(v, op);
         if (GSHMEM_UNLIKELY(status != GSHMEM_OK))
             free_holes(op);
         l->alone = NONE_ALONE;
@@ -147,7 +147,7 @@ void finish_all_below(struct op *op)
 
 /* What of it has not arrived by verbs; false: the transport below is full. What fills holes goes before
  * the rest, which may bring a signal, and is not to be overtaken by it. */
-static bool carry(struct verbs *v, struct link *l, struct op *op)
+static bool finish_carry(struct verbs *v, struct link *l, struct op *op)
 {
     struct transport_request r = op->request;
 
@@ -217,7 +217,7 @@ void finish_below(struct verbs *v, struct link *l)
         struct op *op = op_of(l, l->issuing);
         if (!op->issued && (!issue_may_go_below(l, op) || !stage_to_below(l, op)))
             break;
-        if (!op->issued && !(op->coalesced ? coalesce_carry(v, l, op) : carry(v, l, op)))
+        if (!op->issued && !(op->coalesced ? coalesce_carry(v, l, op) : finish_carry(v, l, op)))
             break;
         op->issued = true;
         l->issuing++;

@@ -30,7 +30,7 @@ static void note_sent(struct op *op, const struct path *p)
 /* ---- Order ---- */
 
 /* Marks what the next request may not overtake; false: a signal before it is still held back. */
-static bool fence(struct link *l, struct op *op)
+static bool issue_fence(struct link *l, struct op *op)
 {
     const bool ordered = !(op->request.flags & TRANSPORT_LOOSE);
 
@@ -51,7 +51,7 @@ static bool fence(struct link *l, struct op *op)
     return true;
 }
 
-static void move_up(uint32_t *mark, uint32_t done)
+static void issue_move_up(uint32_t *mark, uint32_t done)
 {
     if (!is_after(*mark, done))
         *mark = done;
@@ -60,11 +60,11 @@ static void move_up(uint32_t *mark, uint32_t done)
 void issue_move_marks(struct link *l)
 {
     for (int i = 0; i < l->paths; i++) {
-        move_up(&l->path[i]->fence, l->path[i]->done);
-        move_up(&l->path[i]->fence_read, l->path[i]->done);
-        move_up(&l->path[i]->last_read, l->path[i]->done);
+        issue_move_up(&l->path[i]->fence, l->path[i]->done);
+        issue_move_up(&l->path[i]->fence_read, l->path[i]->done);
+        issue_move_up(&l->path[i]->last_read, l->path[i]->done);
     }
-    move_up(&l->fence_update, l->replied);
+    issue_move_up(&l->fence_update, l->replied);
 }
 
 /* Whether what went before the fence is done, by other paths than that one. */
@@ -91,7 +91,7 @@ bool issue_has_unapplied(const struct link *l)
 
 bool issue_may_go_below(struct link *l, struct op *op)
 {
-    return fence(l, op) && !issue_has_unapplied(l);
+    return issue_fence(l, op) && !issue_has_unapplied(l);
 }
 
 bool issue_waits_for_writes(const struct link *l)
@@ -127,7 +127,7 @@ bool issue_update(struct verbs *v, struct link *l, struct op *op, struct message
     return true;
 }
 
-static bool send_put(struct verbs *v, struct link *l, struct op *op, bool data)
+static bool issue_send_put(struct verbs *v, struct link *l, struct op *op, bool data)
 {
     const struct transport_request *r = &op->request;
     const bool signals = !atomics_have(v, r); /* else its NIC does, and not for a message */
@@ -310,7 +310,7 @@ static bool lose_piece(struct op *op, uint64_t at, uint64_t bytes)
 }
 
 /* The last hole is none if nothing lies behind it. */
-static void give_back(struct op *op)
+static void issue_give_back(struct op *op)
 {
     struct hole **last = &op->hole;
 
@@ -324,7 +324,7 @@ static void give_back(struct op *op)
 }
 
 /* Writes or reads the rest; false: not now. */
-static bool move(struct verbs *v, struct link *l, struct op *op)
+static bool issue_move(struct verbs *v, struct link *l, struct op *op)
 {
     const struct transport_request *r = &op->request;
     const bool reads = r->kind == TRANSPORT_GET, within = !reads && r->bytes <= SMALL_BYTES;
@@ -435,7 +435,8 @@ static bool send_signal(struct verbs *v, struct link *l, struct op *op)
 {
     if (atomics_have(v, &op->request))
         return update_by_nic(v, l, op);
-    return tells_signal(v, l, &op->request) ? send_put(v, l, op, false) : set_signal(v, l, op);
+    return tells_signal(v, l, &op->request) ? issue_send_put(v, l, op, false)
+                                            : set_signal(v, l, op);
 }
 
 /* Whether data of it is on its way that its signal might overtake: by other paths than the signal's; or by that one, if
@@ -460,14 +461,14 @@ static bool send_signal_behind(struct verbs *v, struct link *l, struct op *op)
     if (!op->request.signal_op || op->failure)
         return true;
     if (!atomics_have(v, &op->request))
-        return send_put(v, l, op, false);
+        return issue_send_put(v, l, op, false);
     return !op->pieces && update_by_nic(v, l, op);
 }
 
 /* Little data, by a message, for a signal that only a NIC gives: true when it is there. */
 static bool send_small_before(struct verbs *v, struct link *l, struct op *op)
 {
-    if (!op->wants_reply && !send_put(v, l, op, true))
+    if (!op->wants_reply && !issue_send_put(v, l, op, true))
         return false;
     v->held_back = true;
     return !is_after(op->number, l->replied);
@@ -485,13 +486,13 @@ static bool issue_put(struct verbs *v, struct link *l, struct op *op)
         return send_small_before(v, l, op) && update_by_nic(v, l, op);
     if (!by_nic && op->at == 0 && r->bytes <= MESSAGE_DATA &&
         (adds || issue_has_unapplied(l) || issue_waits_for_writes(l)))
-        return send_put(v, l, op, true);
+        return issue_send_put(v, l, op, true);
     if (op->at == 0 && issue_has_unapplied(l))
         return false;
-    if (!move(v, l, op) || op->failure)
+    if (!issue_move(v, l, op) || op->failure)
         return op->failure != GSHMEM_OK;
     if (told) /* that a write of iWARP's has arrived shows what comes behind it */
-        return send_put(v, l, op, false);
+        return issue_send_put(v, l, op, false);
     if (!r->signal_op)
         return true;
     if (!may_be_overtaken(v, l, op))
@@ -505,7 +506,7 @@ static bool issue_one(struct verbs *v, struct link *l, struct op *op)
 {
     if (op->coalesced && coalesce_waits(v, l, op))
         return false;
-    if (!fence(l, op))
+    if (!issue_fence(l, op))
         return false;
     if (op->coalesced)
         return coalesce_issue(v, l, op);
@@ -515,7 +516,7 @@ static bool issue_one(struct verbs *v, struct link *l, struct op *op)
     case TRANSPORT_GET:
         if (op->staged || stage_needs(v, l, op))
             return stage_issue(v, l, op);
-        return (op->at || !issue_has_unapplied(l)) && move(v, l, op);
+        return (op->at || !issue_has_unapplied(l)) && issue_move(v, l, op);
     default:
         if (!atomics_have(v, &op->request))
             return send_atomic(v, l, op);
@@ -524,7 +525,7 @@ static bool issue_one(struct verbs *v, struct link *l, struct op *op)
 }
 
 /* Signals that stripes held back, and updates that are to be tried again. */
-static void send_held(struct verbs *v, struct link *l)
+static void issue_send_held(struct verbs *v, struct link *l)
 {
     for (uint32_t i = l->done; i != l->issuing && l->held && l->state == LINK_UP; i++) {
         struct op *op = op_of(l, i);
@@ -543,7 +544,7 @@ static void send_held(struct verbs *v, struct link *l)
 void issue_more(struct verbs *v, struct link *l)
 {
     if (l->held)
-        send_held(v, l);
+        issue_send_held(v, l);
     while (l->state == LINK_UP && l->issuing != l->posted) {
         struct op *op = op_of(l, l->issuing);
         if (!op->issued && !issue_one(v, l, op))
@@ -568,7 +569,7 @@ bool issue_again(struct link *l, const struct work *w)
         op->at = w->at < op->at ? w->at : op->at;
     else if ((w->kind == WORK_WRITE || w->kind == WORK_READ) && !lose_piece(op, w->at, w->bytes))
         return false;
-    give_back(op);
+    issue_give_back(op);
     l->held -= op->held;
     op->issued = op->held = op->updates = op->fenced = false;
     if (is_after(l->issuing, w->op))
@@ -637,7 +638,7 @@ static bool is_below_for_ever(const struct link *l)
 
 /* A peer that is seldom talked to has few requests under way, and little room. More is made while nobody knows where they
  * are: neither a work request that waits for its batch, nor the transport below. */
-static bool make_room(struct verbs *v, struct link *l)
+static bool issue_make_room(struct verbs *v, struct link *l)
 {
     const uint32_t depth = l->depth * 4 < OPS ? l->depth * 4 : OPS;
     struct op *more;
@@ -663,7 +664,7 @@ static bool make_room(struct verbs *v, struct link *l)
 
 bool issue_has_room(struct verbs *v, struct link *l)
 {
-    return l->posted - l->done < l->depth || make_room(v, l);
+    return l->posted - l->done < l->depth || issue_make_room(v, l);
 }
 
 struct op *issue_open(struct link *l, const struct transport_request *request)
@@ -714,7 +715,7 @@ __attribute__((noinline)) static bool come_near(struct link *l, const struct tra
 }
 
 /* Its one work request is all of it. */
-static inline void leave(struct link *l, struct op *op, struct path *p)
+static inline void issue_leave(struct link *l, struct op *op, struct path *p)
 {
     op->issued = op->fenced = true;
     op->end[p->index] = p->sends;
@@ -744,7 +745,7 @@ static bool write_at_once(struct verbs *v, struct link *l, const struct transpor
     p->lone_sge.length = (uint32_t)r->bytes;
     op->at = r->bytes;
     l->ordered = false;
-    leave(l, op, p);
+    issue_leave(l, op, p);
     post_lone(v, p);
     return true;
 }
@@ -762,7 +763,7 @@ static bool update_at_once(struct verbs *v, struct link *l, const struct transpo
     const struct update u = atomics_update(op);
     atomics_fill_in(v, op, &u, (uint32_t)key, post_take_alone(p));
     l->ordered = !(r->flags & TRANSPORT_LOOSE);
-    leave(l, op, p);
+    issue_leave(l, op, p);
     if (op->held) /* it may have to be made again */
         l->alone = NONE_ALONE;
     post_collected(v, p);
@@ -810,7 +811,7 @@ gshmem_status_t issue_in_turn(struct verbs *v, struct link *l,
 
 /* Apart, so that others are not slowed down by the registers that it takes. */
 __attribute__((noinline)) static GSHMEM_HOT gshmem_status_t
-post_first(struct verbs *v, struct link *l, const struct transport_request *request)
+issue_post_first(struct verbs *v, struct link *l, const struct transport_request *request)
 {
     const bool went = write_at_once(v, l, request) || update_at_once(v, l, request);
 
@@ -821,6 +822,6 @@ GSHMEM_HOT gshmem_status_t issue_post(struct verbs *v, struct link *l,
                                       const struct transport_request *request)
 {
     if (l->posted == l->done)
-        return post_first(v, l, request);
+        return issue_post_first(v, l, request);
     return l->collecting ? coalesce_more(v, l, request) : issue_in_turn(v, l, request);
 }

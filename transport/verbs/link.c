@@ -28,7 +28,7 @@ static void choose_messenger(struct link *l)
 }
 
 /* It has neither come up yet, nor failed to. */
-static bool is_coming(const struct path *p)
+static bool link_is_coming(const struct path *p)
 {
     return (p->state == PATH_ASKED || p->state == PATH_READY) && !p->tried;
 }
@@ -36,7 +36,7 @@ static bool is_coming(const struct path *p)
 void link_settle(struct verbs *v, struct link *l)
 {
     const enum link_state before = l->state;
-    const bool best_is_coming = l->paths && is_coming(l->path[0]);
+    const bool best_is_coming = l->paths && link_is_coming(l->path[0]);
     bool stopping = false, coming = false;
 
     if (l->state == LINK_FAILED)
@@ -47,7 +47,7 @@ void link_settle(struct verbs *v, struct link *l)
         if (p->state == PATH_UP)
             l->up[l->ups++] = p;
         stopping |= p->state == PATH_STOPPING;
-        coming |= is_coming(p);
+        coming |= link_is_coming(p);
     }
     if (!best_is_coming)
         choose_messenger(l);
@@ -196,7 +196,7 @@ static struct path *find_path(struct link *l, uint32_t number)
     return NULL;
 }
 
-static void take_note(struct verbs *v, struct link *l, const struct note *n)
+static void link_take_note(struct verbs *v, struct link *l, const struct note *n)
 {
     struct path *p = find_path(l, n->path);
     struct message m;
@@ -239,7 +239,7 @@ void link_heard(struct verbs *v, int from, const unsigned char *text, size_t byt
     }
     if (l || !link_open(v, from, &l)) { /* which has logged why not: the other waits in vain, and notices */
         l->heard_now = true;
-        take_note(v, l, &n);
+        link_take_note(v, l, &n);
     }
 }
 

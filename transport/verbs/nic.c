@@ -14,7 +14,7 @@ enum { COMPLETIONS = 16384, READS_MOST = 16 };
 
 /* ---- Which ---- */
 
-static void describe(struct nic *nic, const struct port *p)
+static void nic_describe(struct nic *nic, const struct port *p)
 {
     const char *device = p->device;
     char address[50];
@@ -30,7 +30,7 @@ static void describe(struct nic *nic, const struct port *p)
              nic->address[0].index);
 }
 
-static int least(int a, int b)
+static int nic_least(int a, int b)
 {
     return a < b ? a : b;
 }
@@ -68,18 +68,18 @@ static void take_port(struct nic *nic, struct port *p)
     nic->reorders = p->reorders;
     nic->tells_packet = known->tells_packet;
     nic->cannot_fence = known->cannot_fence;
-    nic->reads = (uint32_t)least(p->device_attr.max_qp_rd_atom, READS_MOST);
-    nic->reads_asked = (uint32_t)least(p->device_attr.max_qp_init_rd_atom, READS_MOST);
+    nic->reads = (uint32_t)nic_least(p->device_attr.max_qp_rd_atom, READS_MOST);
+    nic->reads_asked = (uint32_t)nic_least(p->device_attr.max_qp_init_rd_atom, READS_MOST);
     if (nic->reads_asked == 0) /* its driver does not say */
         nic->reads_asked = nic->reads;
-    nic->sends_most = (uint32_t)least(p->device_attr.max_qp_wr, SEND_DEPTH);
+    nic->sends_most = (uint32_t)nic_least(p->device_attr.max_qp_wr, SEND_DEPTH);
     nic->sends_free = nic->sends_most - nic->sends_most / 8;
     nic->receives_most = (uint32_t)p->device_attr.max_srq_wr;
     nic->completions_most = (uint32_t)p->device_attr.max_cqe;
     nic->inline_most = sizeof(struct message_bytes);
     nic->place = (uint8_t)p->place;
     nic->distance = (uint8_t)p->distance;
-    describe(nic, p);
+    nic_describe(nic, p);
 }
 
 static void take_ports(struct nic nic[NICS_MOST], int *taken, struct port *ports, int usable, char *why,

@@ -64,7 +64,7 @@ void path_free(struct path *p)
 
 /* With as much within work requests as the NIC takes, which it says by EINVAL for more. Any other failure
  * is of something else that is used up, and says nothing of the next queue pair, or of those there are. */
-static struct ibv_qp *create(struct path *p)
+static struct ibv_qp *verbs_path_create(struct path *p)
 {
     struct nic *nic = p->nic;
     struct ibv_qp_init_attr want = {
@@ -110,7 +110,7 @@ static bool make_queue_pair(struct verbs *v, struct path *p)
     if (!(p->link->receiving & receives) && !nic_add_receives(v, p->nic))
         return false;
     p->link->receiving |= receives;
-    return (p->qp = create(p)) && keep_texts(p) &&
+    return (p->qp = verbs_path_create(p)) && keep_texts(p) &&
            !ibv_modify_qp(p->qp, &init,
                           IBV_QP_STATE | IBV_QP_ACCESS_FLAGS |
                               (p->nic->iwarp ? 0 : IBV_QP_PKEY_INDEX | IBV_QP_PORT));
@@ -144,7 +144,8 @@ bool path_begin(struct verbs *v, struct path *p, char *why, size_t why_size)
     return true;
 }
 
-static bool find_way(struct verbs *v, struct path *p, const struct note *o, struct ibv_qp_attr *receive)
+static bool path_find_way(struct verbs *v, struct path *p, const struct note *o,
+                          struct ibv_qp_attr *receive)
 {
     const struct nic *nic = p->nic;
     const enum ibv_mtu mtu = o->mtu < (uint32_t)nic->mtu ? (enum ibv_mtu)o->mtu : nic->mtu;
@@ -188,7 +189,7 @@ static bool begin_resolving(struct verbs *v, struct path *p, const struct note *
                                         .sq_psn = p->first_packet,
                                         .max_rd_atomic = (uint8_t)reads};
 
-    return find_way(v, p, o, &receive) && resolve_begin(v, p, &receive, &send);
+    return path_find_way(v, p, o, &receive) && resolve_begin(v, p, &receive, &send);
 }
 
 /* ---- What is said ---- */
@@ -278,7 +279,7 @@ static void begin_sending(struct verbs *v, struct path *p)
     }
 }
 
-static void give_up(struct verbs *v, struct path *p, const char *why)
+static void path_give_up(struct verbs *v, struct path *p, const char *why)
 {
     v->config.info("verbs: PE %d is not reached by %s: %s", p->link->pe, p->nic->name, why);
     path_end(p);
@@ -289,7 +290,7 @@ static void give_up(struct verbs *v, struct path *p, const char *why)
 
 void path_refuse(struct verbs *v, struct path *p, const char *why)
 {
-    give_up(v, p, why);
+    path_give_up(v, p, why);
     p->unsaid |= SAY_NONE;
     path_say_rest(v, p);
 }
@@ -352,7 +353,7 @@ void path_resolved(struct verbs *v, struct path *p, int error)
 }
 
 /* The other tries it again, or for the first time since this side could not. */
-static bool follow(struct verbs *v, struct path *p, const struct note *n)
+static bool path_follow(struct verbs *v, struct path *p, const struct note *n)
 {
     char why[300] = "verbs: memory cannot be registered, and no path is of use";
 
@@ -373,7 +374,7 @@ void path_hear(struct verbs *v, struct path *p, const struct note *n)
     if (n->life != p->life) {
         if ((int32_t)(n->life - p->life) > 1)
             link_fail(v, p->link, GSHMEM_ERR_TRANSPORT, "verbs: it speaks of what has not been yet");
-        else if ((int32_t)(n->life - p->life) == 1 && follow(v, p, n))
+        else if ((int32_t)(n->life - p->life) == 1 && path_follow(v, p, n))
             take_offer(v, p, n);
         return; /* else it is of a life that is over */
     }
@@ -382,7 +383,7 @@ void path_hear(struct verbs *v, struct path *p, const struct note *n)
     } else if (p->state != PATH_ASKED && p->state != PATH_READY) {
         return; /* it broke meanwhile, and the other has been told, or will be */
     } else if (n->kind == NOTE_NONE) {
-        give_up(v, p, "it has no NIC for this one");
+        path_give_up(v, p, "it has no NIC for this one");
     } else if (n->kind == NOTE_OFFER && p->state == PATH_ASKED && !p->heard) {
         take_offer(v, p, n);
     } else if (n->kind == NOTE_READY && !p->peer_ready) {

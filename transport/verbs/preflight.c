@@ -119,7 +119,7 @@ static void say_port(const struct report *r, const struct port *p, bool used)
 
 /* ---- All ---- */
 
-static bool is_known(const char *name)
+static bool preflight_is_known(const char *name)
 {
     struct ibv_device **list = ibv_get_device_list(NULL);
     bool known = false;
@@ -140,7 +140,7 @@ static void say_unknown(const struct report *r, const char *sys)
     snprintf(path, sizeof path, "%s/class/infiniband", sys);
     DIR *d = opendir(path);
     while (d && (entry = readdir(d))) {
-        if (entry->d_name[0] == '.' || is_known(entry->d_name))
+        if (entry->d_name[0] == '.' || preflight_is_known(entry->d_name))
             continue;
         snprintf(text, sizeof text,
                  "no: libibverbs does not get at it: it has no driver for it (Debian: package "

@@ -65,7 +65,7 @@ uint32_t rails_subnet(const unsigned char address[16], unsigned prefix)
 
 /* ---- Pairs ---- */
 
-static bool same_subnet(const struct rail_end *a, const struct rail_end *b)
+static bool rails_same_subnet(const struct rail_end *a, const struct rail_end *b)
 {
     return a->kind == b->kind && a->subnet && a->subnet == b->subnet;
 }
@@ -88,7 +88,7 @@ int rails_pair(const struct rail_end *mine, int n_mine, const struct rail_end *t
 
     for (int i = 0; i < n_mine; i++) {
         for (int j = 0; j < n_theirs; j++)
-            known |= same_subnet(&mine[i], &theirs[j]);
+            known |= rails_same_subnet(&mine[i], &theirs[j]);
     }
     for (; n < RAILS_MOST; n++) {
         uint32_t best = UINT32_MAX;
@@ -96,7 +96,7 @@ int rails_pair(const struct rail_end *mine, int n_mine, const struct rail_end *t
             for (int j = 0; j < n_theirs; j++) {
                 const uint32_t w = worth(&mine[i], &theirs[j], i, j, first);
                 if (my_taken >> i & 1 || their_taken >> j & 1 || mine[i].kind != theirs[j].kind ||
-                    (known && !same_subnet(&mine[i], &theirs[j])) || w >= best)
+                    (known && !rails_same_subnet(&mine[i], &theirs[j])) || w >= best)
                     continue;
                 best = w;
                 rail[n] = (struct rail){(uint8_t)i, (uint8_t)j};
@@ -141,7 +141,7 @@ int rails_with_updaters(const struct rail_end *mine, int n_mine, const struct ra
         has_mine |= rail[k].mine == i;
         has_theirs |= rail[k].theirs == j;
     }
-    if (!n || (has_mine && has_theirs) || !same_subnet(&mine[i], &theirs[j]) ||
+    if (!n || (has_mine && has_theirs) || !rails_same_subnet(&mine[i], &theirs[j]) ||
         mine[i].place != theirs[j].place)
         return n;
     n -= n == RAILS_MOST;

@@ -183,7 +183,7 @@ void resolve_abandon(struct path *p)
 }
 
 /* They wait for their part of a queue pair, and would give this PE up where many neighbours are looked for. */
-static void say_alive(struct verbs *v, struct resolver *r)
+static void resolve_say_alive(struct verbs *v, struct resolver *r)
 {
     const struct note alive = {.kind = NOTE_ALIVE};
     struct timespec t;
@@ -237,7 +237,7 @@ void resolve_look(struct verbs *v)
         path_resolved(v, p, error);
     }
     if (v->resolving)
-        say_alive(v, r);
+        resolve_say_alive(v, r);
 }
 
 void resolve_wait(struct verbs *v)

@@ -23,7 +23,7 @@ static void reply(struct verbs *v, struct link *l, struct message m)
 }
 
 /* Whether a path is coming up, by which messages may come already, but no reply can go yet. */
-static bool is_coming(const struct link *l)
+static bool serve_is_coming(const struct link *l)
 {
     for (int i = 0; i < l->paths; i++) {
         if (l->path[i]->state == PATH_READY || l->path[i]->state == PATH_TRIED)
@@ -40,7 +40,7 @@ static bool send_reply(struct verbs *v, struct link *l, const struct message *m)
     if (l->messenger)
         return l->messenger->state == PATH_UP &&
                post_message(v, l->messenger, WORK_OTHER, 0, m);
-    if (l->state != LINK_BELOW || is_coming(l))
+    if (l->state != LINK_BELOW || serve_is_coming(l))
         return false;
     message_encode(&n.reply, m);
     return link_say(v, l, &n);

@@ -96,7 +96,7 @@ static struct ibv_mr *pool_of(struct verbs *v, struct nic *nic)
     return nic->stage_mr;
 }
 
-static void let_go(struct staged **buffer)
+static void stage_let_go(struct staged **buffer)
 {
     struct staged_list one = {*buffer, *buffer};
 
@@ -133,7 +133,7 @@ bool stage_needs(const struct verbs *v, const struct link *l, const struct op *o
 
 /* ---- Asking ---- */
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t stage_least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -149,14 +149,14 @@ static bool make_piece(struct verbs *v, struct link *l, struct op *op)
 
     if (s->next - s->first == PIECES)
         return false;
-    p.bytes = least(r->bytes - op->at, PIECE_MOST);
-    p.bytes = least(p.bytes, CHUNK_BYTES - (r->offset + op->at) % CHUNK_BYTES);
+    p.bytes = stage_least(r->bytes - op->at, PIECE_MOST);
+    p.bytes = stage_least(p.bytes, CHUNK_BYTES - (r->offset + op->at) % CHUNK_BYTES);
     if (is_far_here(v, op)) {
         if (!(p.buffer = staging_take(&v->staging, STAGING_OUT, p.bytes, &s->held))) {
             op->failure = v->staging.failed ? GSHMEM_ERR_MEMORY : GSHMEM_OK;
             return false;
         }
-        p.bytes = least(p.bytes, p.buffer->room);
+        p.bytes = stage_least(p.bytes, p.buffer->room);
         if (r->kind == TRANSPORT_PUT) {
             if ((op->failure = staging_begin(p.buffer, p.buffer->at, local, p.bytes))) {
                 staging_give(p.buffer);
@@ -195,7 +195,7 @@ static struct ibv_mr *find_local(struct verbs *v, struct link *l, struct op *op,
     return issue_register_alone(v, nic, op);
 }
 
-static bool ask(struct verbs *v, struct link *l, struct op *op, struct piece *p)
+static bool stage_ask(struct verbs *v, struct link *l, struct op *op, struct piece *p)
 {
     const struct transport_request *r = &op->request;
     uint64_t address;
@@ -230,8 +230,8 @@ static void give_up_rest(struct link *l, struct op *op)
         struct piece *p = piece_at(s, i);
         if (p->op != number || p->state >= PIECE_ASKED)
             continue;
-        let_go(&p->buffer);
-        op->at = least(op->at, p->at);
+        stage_let_go(&p->buffer);
+        op->at = stage_least(op->at, p->at);
         op->pieces--;
         p->state = PIECE_DONE;
     }
@@ -254,7 +254,7 @@ static bool ask_all(struct verbs *v, struct link *l, struct op *op)
             op->failure = p->buffer->copied;
             p->state = PIECE_READY;
         }
-        all = p->state == PIECE_READY && !op->failure && ask(v, l, op, p);
+        all = p->state == PIECE_READY && !op->failure && stage_ask(v, l, op, p);
         if (!all)
             break;
     }
@@ -287,14 +287,14 @@ bool stage_to_below(struct link *l, struct op *op)
 
 static void end_piece(struct link *l, struct op *op, struct piece *p, gshmem_status_t status)
 {
-    let_go(&p->buffer);
+    stage_let_go(&p->buffer);
     op->failure = op->failure ? op->failure : status;
     op->pieces--;
     p->state = PIECE_DONE;
     l->verbs->held_back = true;
 }
 
-static void land(struct verbs *v, struct link *l)
+static void stage_land(struct verbs *v, struct link *l)
 {
     struct stage *s = l->stage;
 
@@ -368,7 +368,7 @@ bool stage_hear(struct verbs *v, struct link *l, const struct message *m, const 
 }
 
 /* The NIC moves the next bytes between the other's memory and this one's; false: not now. */
-static bool move(struct verbs *v, struct link *l, struct heard *h, struct ibv_sge here)
+static bool stage_move(struct verbs *v, struct link *l, struct heard *h, struct ibv_sge here)
 {
     struct path *p = l->heard_by;
     struct ibv_send_wr *wr;
@@ -385,7 +385,7 @@ static bool move(struct verbs *v, struct link *l, struct heard *h, struct ibv_sg
 }
 
 /* What the NIC is to move cannot be registered: the link goes below, and the other asks there. */
-static void give_up(struct verbs *v, struct link *l)
+static void stage_give_up(struct verbs *v, struct link *l)
 {
     link_go_below(v, l, "what is to be staged cannot be registered");
 }
@@ -396,9 +396,9 @@ static void move_directly(struct verbs *v, struct link *l, struct heard *h, char
     struct ibv_mr *mr = memory_of(v, l->heard_by->nic, at, &h->bytes);
 
     if (mr)
-        move(v, l, h, (struct ibv_sge){(uintptr_t)at, (uint32_t)h->bytes, mr->lkey});
+        stage_move(v, l, h, (struct ibv_sge){(uintptr_t)at, (uint32_t)h->bytes, mr->lkey});
     else
-        give_up(v, l);
+        stage_give_up(v, l);
 }
 
 static void move_buffer(struct verbs *v, struct link *l, struct heard *h)
@@ -406,12 +406,13 @@ static void move_buffer(struct verbs *v, struct link *l, struct heard *h)
     struct ibv_mr *mr = pool_of(v, l->heard_by->nic);
 
     if (mr)
-        move(v, l, h, (struct ibv_sge){(uintptr_t)h->buffer->at, (uint32_t)h->bytes, mr->lkey});
+        stage_move(v, l, h,
+                   (struct ibv_sge){(uintptr_t)h->buffer->at, (uint32_t)h->bytes, mr->lkey});
     else
-        give_up(v, l);
+        stage_give_up(v, l);
 }
 
-static bool copy(struct heard *h, void *to, const void *from)
+static bool stage_copy(struct heard *h, void *to, const void *from)
 {
     h->state = HEARD_COPIED;
     return !staging_begin(h->buffer, to, from, h->bytes);
@@ -421,11 +422,11 @@ static void end_part(struct heard *h)
 {
     h->moved += h->bytes;
     h->state = h->moved == (h->m.b & 0xffffffff) ? HEARD_DONE : HEARD_WAITS;
-    let_go(&h->buffer);
+    stage_let_go(&h->buffer);
 }
 
 /* One step, if it can be taken; false: it has failed. */
-static bool go_on(struct verbs *v, struct link *l, struct heard *h)
+static bool verbs_stage_go_on(struct verbs *v, struct link *l, struct heard *h)
 {
     const bool takes = h->m.kind == MESSAGE_TAKE;
     const bool far = v->gpu_below && v->config.segment[h->m.segment].of_device;
@@ -443,16 +444,16 @@ static bool go_on(struct verbs *v, struct link *l, struct heard *h)
         h->bytes = (h->m.b & 0xffffffff) - h->moved;
         if (!h->buffer && !(h->buffer = staging_take(&v->staging, STAGING_IN, h->bytes, NULL)))
             return !v->staging.failed;
-        h->bytes = least(h->bytes, h->buffer->room);
+        h->bytes = stage_least(h->bytes, h->buffer->room);
         if (!takes)
-            return copy(h, h->buffer->at, at);
+            return stage_copy(h, h->buffer->at, at);
         move_buffer(v, l, h);
         return true;
     case HEARD_MOVES:
         if (is_after(h->end, l->heard_by->done))
             return true;
         if (far && takes)
-            return copy(h, at, h->buffer->at);
+            return stage_copy(h, at, h->buffer->at);
         end_part(h);
         return true;
     case HEARD_COPIED:
@@ -472,7 +473,7 @@ static bool go_on(struct verbs *v, struct link *l, struct heard *h)
 
 /* The device takes its time for an update. Who waits for the reply is told now and then that this PE lives, and
  * would give it up otherwise (see listen_to_all in recover.c). */
-static void say_alive(struct verbs *v, struct link *l)
+static void stage_say_alive(struct verbs *v, struct link *l)
 {
     const uint64_t patience = (uint64_t)v->config.number(SETTING_PEER_TIMEOUT) * 1000000000u;
     const uint64_t now = clock_ns(), since = now - l->stage->told_ns;
@@ -488,7 +489,7 @@ static bool move_on(struct verbs *v, struct link *l, struct heard *h)
 {
     for (enum heard_state before = HEARD_DONE; h->state != before;) {
         before = h->state;
-        if (!go_on(v, l, h))
+        if (!verbs_stage_go_on(v, l, h))
             return false;
     }
     if (h->state == HEARD_DONE && h == heard_at(l->stage, l->stage->heard_first)) {
@@ -507,7 +508,7 @@ static enum served serve_first(struct verbs *v, struct link *l)
     const enum served how = serve_do(v, l, &h->m, &h->serving);
 
     if (how == SERVED_LATER) {
-        say_alive(v, l);
+        stage_say_alive(v, l);
     } else if (how == SERVED) {
         s->heard_first++;
         s->told_ns = 0;
@@ -517,7 +518,7 @@ static enum served serve_first(struct verbs *v, struct link *l)
 
 /* What has been heard, in its order. A piece that is behind no fence overlaps what is before it, be that other
  * pieces or an update; a piece behind a fence does not, nor does any other message. */
-static bool serve(struct verbs *v, struct link *l)
+static bool stage_serve(struct verbs *v, struct link *l)
 {
     struct stage *s = l->stage;
 
@@ -540,7 +541,7 @@ static void drop_heard(struct link *l, uint32_t from)
 
     for (; s->heard_next != from; s->heard_next--) {
         struct heard *h = heard_at(s, s->heard_next - 1);
-        let_go(&h->buffer);
+        stage_let_go(&h->buffer);
         gpu_forget(l->verbs, &h->serving.update);
     }
 }
@@ -563,8 +564,8 @@ void stage_unhear(struct link *l)
 void stage_go_on(struct verbs *v, struct link *l)
 {
     if (l->state != LINK_FAILED)
-        land(v, l);
-    if (l->state != LINK_FAILED && !serve(v, l))
+        stage_land(v, l);
+    if (l->state != LINK_FAILED && !stage_serve(v, l))
         link_fail(v, l, GSHMEM_ERR_TRANSPORT,
                   "verbs: what it asked for, of GPU memory, could not be done");
 }
@@ -582,7 +583,7 @@ void stage_end(struct link *l)
         struct piece *p = piece_at(s, s->first);
         if (p->state == PIECE_DONE)
             continue;
-        let_go(&p->buffer);
+        stage_let_go(&p->buffer);
         op_of(l, p->op)->pieces--;
     }
     if (s)

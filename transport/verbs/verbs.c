@@ -14,7 +14,7 @@
 #include "transport/verbs/resolve.h"
 #include "transport/verbs/verbs.h"
 
-static int usable(const struct transport_config *config, char *why, size_t why_size)
+static int verbs_usable(const struct transport_config *config, char *why, size_t why_size)
 {
     struct nic nic[NICS_MOST];
     int n = nics_find(config, nic, why, why_size);
@@ -24,7 +24,7 @@ static int usable(const struct transport_config *config, char *why, size_t why_s
     return n;
 }
 
-static bool watch(struct verbs *v, int fd)
+static bool verbs_watch(struct verbs *v, int fd)
 {
     struct epoll_event e = {.events = EPOLLIN};
 
@@ -41,7 +41,8 @@ static gshmem_status_t open_nic(struct verbs *v, struct nic *nic)
     /* with very many PEs those that come last, when all is given out, are reached from below */
     share = share < RECEIVES_LEAST ? RECEIVES_LEAST : share;
     v->share = share < v->share ? share : v->share;
-    if (!watch(v, nic->channel->fd) || !watch(v, nic->context->async_fd) || !watch(v, cm_fd(nic)))
+    if (!verbs_watch(v, nic->channel->fd) || !verbs_watch(v, nic->context->async_fd) ||
+        !verbs_watch(v, cm_fd(nic)))
         return v->config.fail(GSHMEM_ERR_SYSTEM, "verbs: %s", strerror(errno));
     return GSHMEM_OK;
 }
@@ -80,7 +81,7 @@ static gshmem_status_t verbs_open(const struct transport_config *config, struct 
         status = config->fail(GSHMEM_ERR_TRANSPORT, "verbs: %s", v->nics ? strerror(errno) : why);
     for (int i = 0; i < v->nics && !status; i++)
         status = open_nic(v, &v->nic[i]);
-    if (!status && !watch(v, transport_wait_fd(config->below)))
+    if (!status && !verbs_watch(v, transport_wait_fd(config->below)))
         status = config->fail(GSHMEM_ERR_SYSTEM, "verbs: %s", strerror(errno));
     if (status) {
         verbs_close(&v->base); /* `below` stays the caller's */
@@ -120,8 +121,8 @@ static void verbs_begin(struct transport *base, const struct transport_config *c
     v->below->ops->begin(v->below, config);
 }
 
-__attribute__((noinline)) static gshmem_status_t post_first(struct verbs *v,
-                                                            const struct transport_request *request)
+__attribute__((noinline)) static gshmem_status_t
+verbs_post_first(struct verbs *v, const struct transport_request *request)
 {
     struct link *l;
     gshmem_status_t status = link_open(v, request->pe, &l);
@@ -135,11 +136,11 @@ static GSHMEM_HOT gshmem_status_t verbs_post(struct transport *base,
     struct verbs *v = (struct verbs *)base;
     struct link *l = v->to[request->pe];
 
-    return l ? issue_post(v, l, request) : post_first(v, request);
+    return l ? issue_post(v, l, request) : verbs_post_first(v, request);
 }
 
 /* What was to wait for more has waited a round. */
-static void send_held(struct verbs *v)
+static void verbs_send_held(struct verbs *v)
 {
     v->held_back = false;
     for (struct link *l = v->links; l; l = l->next) {
@@ -150,7 +151,7 @@ static void send_held(struct verbs *v)
 
 /* What is seen to now and then: looking at the transport below takes a system call, and it has little
  * to do where all links are up. */
-__attribute__((noinline)) static gshmem_status_t look_around(struct verbs *v, int *events)
+__attribute__((noinline)) static gshmem_status_t verbs_look_around(struct verbs *v, int *events)
 {
     if (v->rounds % RETRY_ROUNDS == 0)
         failover_retry(v);
@@ -175,10 +176,10 @@ static GSHMEM_HOT gshmem_status_t verbs_progress(struct transport *base, int *ev
     if (staging_busy(&v->staging))
         staging_look(&v->staging);
     if (v->held_back)
-        send_held(v);
+        verbs_send_held(v);
     v->events += complete_some(v);
     if (++v->rounds % BELOW_ROUNDS == 0 || !v->settled)
-        status = look_around(v, &others);
+        status = verbs_look_around(v, &others);
     *events = v->events + others + v->held_back;
     return status;
 }
@@ -277,7 +278,7 @@ static void verbs_close(struct transport *base)
     free(v);
 }
 
-static void report(const struct transport_config *config, transport_line *line, void *to)
+static void verbs_report(const struct transport_config *config, transport_line *line, void *to)
 {
     preflight_report(config, "/sys", line, to);
 }
@@ -311,7 +312,7 @@ const struct transport_ops gshmem_transport = {
     .version = TRANSPORT_VERSION,
     .settings = settings_layout,
     .name = "verbs",
-    .usable = usable,
+    .usable = verbs_usable,
     .open = verbs_open,
     .address = verbs_address,
     .begin = verbs_begin,
@@ -325,7 +326,7 @@ const struct transport_ops gshmem_transport = {
     .pins = verbs_pins,
     .busy = verbs_busy,
     .close = verbs_close,
-    .report = report,
+    .report = verbs_report,
     .forget = verbs_forget,
     .updates = verbs_updates,
     .leave_parent = verbs_leave_parent,

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct edit *add(struct edits *e, const char *at)
+static struct edit *edits_add(struct edits *e, const char *at)
 {
     if (e->count == e->room) {
         size_t room = e->room ? 2 * e->room : 64;
@@ -23,7 +23,7 @@ static struct edit *add(struct edits *e, const char *at)
 
 void edits_insert(struct edits *e, const char *at, const char *format, ...)
 {
-    struct edit *edit = add(e, at);
+    struct edit *edit = edits_add(e, at);
     va_list args;
 
     if (!edit)
@@ -38,7 +38,7 @@ void edits_insert(struct edits *e, const char *at, const char *format, ...)
 
 void edits_remove(struct edits *e, const char *from, const char *to)
 {
-    struct edit *edit = add(e, from);
+    struct edit *edit = edits_add(e, from);
 
     if (edit)
         edit->removed = (size_t)(to - from);

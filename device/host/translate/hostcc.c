@@ -37,7 +37,7 @@ struct job {
     char folder[64]; /* of temporary files; "": none yet */
 };
 
-static void add(struct command *c, const char *word)
+static void hostcc_add(struct command *c, const char *word)
 {
     char **more = realloc(c->words, (c->count + 2) * sizeof *more);
     char *copy = strdup(word);
@@ -54,7 +54,7 @@ static void add(struct command *c, const char *word)
 static void add_all(struct command *c, const struct command *more)
 {
     for (size_t i = 0; i < more->count; i++)
-        add(c, more->words[i]);
+        hostcc_add(c, more->words[i]);
 }
 
 static void clear(struct command *c)
@@ -93,7 +93,7 @@ static volatile sig_atomic_t interrupted; /* by which signal; 0 where by none */
 static volatile sig_atomic_t running;     /* the compiler's process; 0 where none runs */
 
 /* The compiler ends of it, and then we do, cleaning up. */
-static void interrupt(int signal_number)
+static void hostcc_interrupt(int signal_number)
 {
     interrupted = signal_number;
     if (running > 0)
@@ -113,7 +113,7 @@ static void on_signals(void (*handler)(int))
 }
 
 /* Starts a command; what it writes goes to *from where that is wanted. */
-static pid_t start(const struct command *c, int *from)
+static pid_t hostcc_start(const struct command *c, int *from)
 {
     int way[2] = {-1, -1};
     sigset_t held, before;
@@ -149,7 +149,7 @@ static pid_t start(const struct command *c, int *from)
     return pid;
 }
 
-static int finish(pid_t pid)
+static int hostcc_finish(pid_t pid)
 {
     int status;
 
@@ -165,9 +165,9 @@ static int finish(pid_t pid)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static int run(struct command *c)
+static int hostcc_run(struct command *c)
 {
-    int status = finish(start(c, NULL));
+    int status = hostcc_finish(hostcc_start(c, NULL));
 
     clear(c);
     return status;
@@ -186,14 +186,14 @@ static bool compiler_is_clang(const struct job *job)
     add_all(&c, &job->compiler);
     for (const char *const *w = (const char *const[]){"-dM", "-E", "-x", "c", "/dev/null", NULL}; *w;
          w++)
-        add(&c, *w);
-    pid_t pid = start(&c, &from);
+        hostcc_add(&c, *w);
+    pid_t pid = hostcc_start(&c, &from);
     FILE *in = fdopen(from, "r");
     while (in && fgets(line, sizeof line, in))
         clang = clang || strstr(line, "__clang__");
     if (in)
         fclose(in);
-    finish(pid);
+    hostcc_finish(pid);
     clear(&c);
     return clang;
 }
@@ -207,19 +207,19 @@ static struct command preprocessing(const struct job *job, const char *source, c
     add_all(&c, &job->compiler);
     add_all(&c, &job->options);
     for (const char *const *w = words; *w; w++)
-        add(&c, *w);
+        hostcc_add(&c, *w);
     if (job->depend && !job->depend_file) {
         char file[4096];
         int base = (int)strlen(object) - (int)strlen(strrchr(object, '.') ? strrchr(object, '.') : "");
         snprintf(file, sizeof file, "%.*s.d", base, object);
-        add(&c, "-MF");
-        add(&c, file);
+        hostcc_add(&c, "-MF");
+        hostcc_add(&c, file);
     }
     if (job->depend && !job->depend_named) {
-        add(&c, "-MT");
-        add(&c, object);
+        hostcc_add(&c, "-MT");
+        hostcc_add(&c, object);
     }
-    add(&c, source);
+    hostcc_add(&c, source);
     return c;
 }
 
@@ -228,11 +228,11 @@ static int translate_one(const struct job *job, const char *source, const char *
 {
     struct command c = preprocessing(job, source, object);
     int from = -1;
-    pid_t pid = start(&c, &from);
+    pid_t pid = hostcc_start(&c, &from);
     bool ok = pid > 0 && translate_source(from, to) && fflush(to) == 0;
     if (from >= 0)
         close(from);
-    int status = finish(pid);
+    int status = hostcc_finish(pid);
 
     clear(&c);
     return status ? status : !ok;
@@ -263,7 +263,7 @@ static void add_without_depend(struct command *c, const struct command *options)
         if (one_of(options->words[i], pairs))
             i++;
         else if (!one_of(options->words[i], single) && !begins(options->words[i], "-MF"))
-            add(c, options->words[i]);
+            hostcc_add(c, options->words[i]);
     }
 }
 
@@ -286,16 +286,16 @@ static int compile_one(struct job *job, const char *source, const char *object)
     if (!status) {
         add_all(&c, &job->compiler);
         add_without_depend(&c, &job->options);
-        add(&c, "-Wno-unknown-pragmas");
-        add(&c, "-x");
-        add(&c, "c++-cpp-output");
-        add(&c, path);
-        add(&c, job->check_only ? "-fsyntax-only" : job->assemble_only ? "-S" : "-c");
+        hostcc_add(&c, "-Wno-unknown-pragmas");
+        hostcc_add(&c, "-x");
+        hostcc_add(&c, "c++-cpp-output");
+        hostcc_add(&c, path);
+        hostcc_add(&c, job->check_only ? "-fsyntax-only" : job->assemble_only ? "-S" : "-c");
         if (!job->check_only) {
-            add(&c, "-o");
-            add(&c, object);
+            hostcc_add(&c, "-o");
+            hostcc_add(&c, object);
         }
-        status = run(&c);
+        status = hostcc_run(&c);
     }
     unlink(path);
     return status;
@@ -305,11 +305,11 @@ static int compile_one(struct job *job, const char *source, const char *object)
 
 static void add_option(struct job *job, const char *word, const char *value)
 {
-    add(&job->options, word);
-    add(&job->rest, word);
+    hostcc_add(&job->options, word);
+    hostcc_add(&job->rest, word);
     if (value) {
-        add(&job->options, value);
-        add(&job->rest, value);
+        hostcc_add(&job->options, value);
+        hostcc_add(&job->rest, value);
     }
     job->standard = job->standard || begins(word, "-std=");
     job->depend = job->depend || strcmp(word, "-MD") == 0 || strcmp(word, "-MMD") == 0;
@@ -326,7 +326,7 @@ static const char *const takes_value[] = {
     "-u",    "-x",  "-Xpreprocessor",         "--param",        NULL};
 
 /* A name in the temporary folder for the object of source number n. */
-static char *object_of(const struct job *job, size_t n)
+static char *hostcc_object_of(const struct job *job, size_t n)
 {
     char *path = NULL;
 
@@ -342,28 +342,28 @@ static void read_arguments(struct job *job, char **arguments)
 
         if (strcmp(word, "-o") == 0 && a[1]) {
             job->output = *++a;
-            add(&job->rest, word);
-            add(&job->rest, job->output);
+            hostcc_add(&job->rest, word);
+            hostcc_add(&job->rest, job->output);
         } else if (strcmp(word, "-c") == 0 || strcmp(word, "-S") == 0 || strcmp(word, "-E") == 0 ||
                    strcmp(word, "-fsyntax-only") == 0) {
             job->compile_only = job->compile_only || word[1] == 'c';
             job->assemble_only = job->assemble_only || word[1] == 'S';
             job->preprocess_only = job->preprocess_only || word[1] == 'E';
             job->check_only = job->check_only || word[1] == 'f';
-            add(&job->rest, word);
+            hostcc_add(&job->rest, word);
         } else if (is_source(word)) {
             job->sources++;
-            add(&job->rest, word);
+            hostcc_add(&job->rest, word);
         } else if (one_of(word, takes_value) && a[1]) {
             add_option(job, word, a[1]);
             a++;
         } else if (begins(word, "-l") || begins(word, "-Wl,") || begins(word, "-L")) {
-            add(&job->rest, word);
+            hostcc_add(&job->rest, word);
         } else if (*word == '-' && word[1]) {
             add_option(job, word, NULL);
         } else {
             job->other_inputs++;
-            add(&job->rest, word);
+            hostcc_add(&job->rest, word);
         }
     }
 }
@@ -422,14 +422,14 @@ static int last_run(struct job *job, bool objects)
         const char *word = job->rest.words[i];
 
         if (!is_source(word)) {
-            add(&c, word);
+            hostcc_add(&c, word);
         } else if (objects) {
-            char *object = object_of(job, n++);
-            add(&c, object ? object : "");
+            char *object = hostcc_object_of(job, n++);
+            hostcc_add(&c, object ? object : "");
             free(object);
         }
     }
-    return run(&c);
+    return hostcc_run(&c);
 }
 
 static int together(struct job *job)
@@ -442,14 +442,14 @@ static int together(struct job *job)
     for (size_t i = 0; i < job->rest.count && !status; i++) {
         if (!is_source(job->rest.words[i]))
             continue;
-        char *object = object_of(job, n++);
+        char *object = hostcc_object_of(job, n++);
         status = object ? compile_one(job, job->rest.words[i], object) : 1;
         free(object);
     }
     if (!status)
         status = last_run(job, true);
     for (size_t i = 0; i < n; i++) {
-        char *object = object_of(job, i);
+        char *object = hostcc_object_of(job, i);
         if (object)
             unlink(object);
         free(object);
@@ -469,25 +469,25 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], "--translate") == 0)
         return !translate_source(STDIN_FILENO, stdout) || fflush(stdout) != 0;
     for (; i < argc && strcmp(argv[i], "--") != 0; i++)
-        add(&job.compiler, argv[i]);
+        hostcc_add(&job.compiler, argv[i]);
     if (i == argc || !job.compiler.count) {
         fprintf(stderr, "usage: gshmem-hostcc COMPILER… -- ARGUMENT…\n");
         return 2;
     }
     read_arguments(&job, argv + i + 1);
     if (!job.standard)
-        add(&job.options, "-std=gnu++17");
+        hostcc_add(&job.options, "-std=gnu++17");
     /* Then volatile accesses, by which kernels wait, are no races. */
     job.clang = compiler_is_clang(&job);
     if (job.clang) /* options for one step are there in the other */
-        add(&job.options, "-Wno-unused-command-line-argument");
+        hostcc_add(&job.options, "-Wno-unused-command-line-argument");
     if (job.thread_sanitizer && job.clang) {
-        add(&job.options, "-mllvm");
-        add(&job.options, "-tsan-distinguish-volatile=1");
+        hostcc_add(&job.options, "-mllvm");
+        hostcc_add(&job.options, "-tsan-distinguish-volatile=1");
     } else if (job.thread_sanitizer) {
-        add(&job.options, "--param=tsan-distinguish-volatile=1");
+        hostcc_add(&job.options, "--param=tsan-distinguish-volatile=1");
     }
-    on_signals(interrupt);
+    on_signals(hostcc_interrupt);
     if (job.compile_only || job.assemble_only || job.preprocess_only || job.check_only) {
         status = separately(&job);
         if (!status && job.other_inputs)

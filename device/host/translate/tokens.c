@@ -10,7 +10,7 @@
 
 enum { READ_BYTES = 1 << 20 };
 
-static bool complain(const char *what)
+static bool tokens_complain(const char *what)
 {
     fprintf(stderr, "gshmem-hostcc: %s: %s\n", what, strerror(errno));
     return false;
@@ -25,14 +25,14 @@ static bool read_all(struct source *s, int descriptor)
             room += READ_BYTES + room / 2;
             char *more = realloc(s->text, room);
             if (!more)
-                return complain("reading the source");
+                return tokens_complain("reading the source");
             s->text = more;
         }
         ssize_t n = read(descriptor, s->text + s->length, room - s->length - 1);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return complain("reading the source");
+            return tokens_complain("reading the source");
         if (n == 0)
             break;
         s->length += (size_t)n;
@@ -177,7 +177,7 @@ static const char *comment_end(const struct cutter *c)
     return p[1] == '/' ? end : end + 2;
 }
 
-static bool cut(struct cutter *c)
+static bool tokens_cut(struct cutter *c)
 {
     enum token_kind kind;
 
@@ -214,9 +214,9 @@ bool source_read(struct source *s, int descriptor)
         return false;
     struct cutter c = {
         .source = s, .at = s->text, .end = s->text + s->length, .line = 1, .fresh = true};
-    if (add_file(&c, "stdin", strlen("stdin")) && cut(&c))
+    if (add_file(&c, "stdin", strlen("stdin")) && tokens_cut(&c))
         return true;
-    return complain("cutting up the source");
+    return tokens_complain("cutting up the source");
 }
 
 void source_free(struct source *s)

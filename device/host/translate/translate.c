@@ -34,8 +34,8 @@ struct translation {
     int errors;
 };
 
-__attribute__((format(printf, 3, 4))) static void complain(struct translation *t, size_t i,
-                                                           const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void
+translate_complain(struct translation *t, size_t i, const char *format, ...)
 {
     const struct token *token = &t->source.tokens[i < t->source.count ? i : t->source.count - 1];
     va_list args;
@@ -53,7 +53,7 @@ static const char *start_of(const struct translation *t, size_t i)
     return t->source.tokens[i].at;
 }
 
-static const char *end_of(const struct translation *t, size_t i)
+static const char *translate_end_of(const struct translation *t, size_t i)
 {
     return t->source.tokens[i].at + t->source.tokens[i].length;
 }
@@ -75,7 +75,8 @@ static bool is_any(const struct translation *t, size_t i, const char *const *tex
 /* The text of tokens [from, to) on one line, to be freed. */
 static char *text_of(struct translation *t, size_t from, size_t to)
 {
-    char *text = from < to ? edits_one_line(start_of(t, from), end_of(t, to - 1)) : strdup("");
+    char *text =
+        from < to ? edits_one_line(start_of(t, from), translate_end_of(t, to - 1)) : strdup("");
 
     if (!text)
         t->edits.out_of_memory = true;
@@ -85,7 +86,7 @@ static char *text_of(struct translation *t, size_t from, size_t to)
 /* The operator <<, which no template arguments begin with. */
 static bool shifts(const struct translation *t, size_t i)
 {
-    return is(t, i, "<") && is(t, i + 1, "<") && start_of(t, i + 1) == end_of(t, i);
+    return is(t, i, "<") && is(t, i + 1, "<") && start_of(t, i + 1) == translate_end_of(t, i);
 }
 
 /* The < of the template arguments that end with the > at i, or count. */
@@ -187,9 +188,9 @@ static void move_configuration(struct translation *t, size_t callee, size_t from
     const struct token *first = &t->source.tokens[from], *back = &t->source.tokens[callee];
     int pad = column(t, callee) - (int)strlen(close);
 
-    edits_insert(&t->edits, start_of(t, callee), "%s\n# %d \"%s\"\n%*s%.*s\n# %d \"%s\"\n%*s%s", open,
-                 first->line, t->source.files[first->file], column(t, from), "",
-                 (int)(end_of(t, to - 1) - first->at), first->at, back->line,
+    edits_insert(&t->edits, start_of(t, callee), "%s\n# %d \"%s\"\n%*s%.*s\n# %d \"%s\"\n%*s%s",
+                 open, first->line, t->source.files[first->file], column(t, from), "",
+                 (int)(translate_end_of(t, to - 1) - first->at), first->at, back->line,
                  t->source.files[back->file], pad > 0 ? pad : 0, "", close);
 }
 
@@ -200,25 +201,25 @@ static size_t translate_launch(struct translation *t, size_t i)
     size_t end = configuration_end(t, i);
 
     if (callee >= s->count) {
-        complain(t, i, "<<< without the kernel that it launches before it");
+        translate_complain(t, i, "<<< without the kernel that it launches before it");
         return i + 3;
     }
     if (end >= s->count) {
-        complain(t, i, "<<< without >>>(arguments) that belong to it");
+        translate_complain(t, i, "<<< without >>>(arguments) that belong to it");
         return i + 3;
     }
     size_t close = token_closing(s, end + 3);
     if (close >= s->count) {
-        complain(t, end, "the arguments of this launch have no end");
+        translate_complain(t, end, "the arguments of this launch have no end");
         return i + 3;
     }
     if (end == i + 3) {
-        complain(t, i, "<<<>>> needs the number of blocks and of threads");
+        translate_complain(t, i, "<<<>>> needs the number of blocks and of threads");
         return i + 3;
     }
     move_configuration(t, callee, i + 3, end);
-    edits_remove(&t->edits, start_of(t, i), end_of(t, end + 2));
-    edits_insert(&t->edits, end_of(t, close), ")");
+    edits_remove(&t->edits, start_of(t, i), translate_end_of(t, end + 2));
+    edits_insert(&t->edits, translate_end_of(t, close), ")");
     return end + 3; /* arguments may launch too */
 }
 
@@ -248,7 +249,8 @@ struct text {
     size_t length;
 };
 
-__attribute__((format(printf, 2, 3))) static void append(struct text *text, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void translate_append(struct text *text,
+                                                                   const char *format, ...)
 {
     char *piece = NULL;
     va_list args;
@@ -307,16 +309,16 @@ static struct text signature(struct translation *t, size_t open, size_t close)
 {
     struct text text = {NULL, 0};
 
-    append(&text, "void(");
+    translate_append(&text, "void(");
     for (size_t i = open + 1; i < close;) {
         size_t end = item_end(t, i, close);
         char *item = text_of(t, i, default_start(t, i, end));
 
-        append(&text, "%s%s", i == open + 1 ? "" : ", ", item ? item : "");
+        translate_append(&text, "%s%s", i == open + 1 ? "" : ", ", item ? item : "");
         free(item);
         i = end + 1;
     }
-    append(&text, ")");
+    translate_append(&text, ")");
     return text;
 }
 
@@ -324,7 +326,7 @@ static struct text signature(struct translation *t, size_t open, size_t close)
  * has a default, which will do, and so have those after it. */
 static void append_arguments(struct translation *t, struct text *text, size_t open, size_t close)
 {
-    append(text, "<");
+    translate_append(text, "<");
     for (size_t i = open + 1; i < close;) {
         size_t end = item_end(t, i, close), last = default_start(t, i, end) - 1;
         bool pack = false;
@@ -334,11 +336,12 @@ static void append_arguments(struct translation *t, struct text *text, size_t op
         for (size_t j = i; j < last; j++)
             pack = pack || triple(t, j, ".");
         char *name = text_of(t, last, last + 1);
-        append(text, "%s%s%s", i == open + 1 ? "" : ", ", name ? name : "", pack ? "..." : "");
+        translate_append(text, "%s%s%s", i == open + 1 ? "" : ", ", name ? name : "",
+                         pack ? "..." : "");
         free(name);
         i = end + 1;
     }
-    append(text, ">");
+    translate_append(text, ">");
 }
 
 static size_t angle_closing(const struct translation *t, size_t i)
@@ -380,7 +383,7 @@ static size_t template_before(const struct translation *t, size_t i)
 }
 
 /* The kernel's name as its body can write it: k, k<T, N>, or k<int> for a specialisation. */
-static struct text name_of(struct translation *t, size_t global, size_t open)
+static struct text translate_name_of(struct translation *t, size_t global, size_t open)
 {
     struct text text = {NULL, 0};
     size_t first = open - 1, none = t->source.count;
@@ -390,7 +393,7 @@ static struct text name_of(struct translation *t, size_t global, size_t open)
         first = angle < none && angle ? angle - 1 : first;
     }
     char *name = text_of(t, first, open);
-    append(&text, "%s", name ? name : "");
+    translate_append(&text, "%s", name ? name : "");
     free(name);
     size_t angle = is(t, open - 1, ">") ? none : template_before(t, global);
     if (angle < none && !is(t, angle + 1, ">"))
@@ -414,9 +417,9 @@ static void translate_kernel(struct translation *t, size_t i)
     size_t open = parameters_start(t, i + 1);
     size_t close = open < s->count ? token_closing(s, open) : s->count;
 
-    edits_remove(&t->edits, start_of(t, i), end_of(t, i));
+    edits_remove(&t->edits, start_of(t, i), translate_end_of(t, i));
     if (close >= s->count) {
-        complain(t, i, "__global__ without a function that it belongs to");
+        translate_complain(t, i, "__global__ without a function that it belongs to");
         return;
     }
     size_t body = body_start(t, close);
@@ -424,16 +427,17 @@ static void translate_kernel(struct translation *t, size_t i)
         return; /* a declaration */
     size_t end = token_closing(s, body);
     if (end >= s->count) {
-        complain(t, body, "this kernel's body has no end");
+        translate_complain(t, body, "this kernel's body has no end");
         return;
     }
-    struct text type = signature(t, open, close), name = name_of(t, i, open);
+    struct text type = signature(t, open, close), name = translate_name_of(t, i, open);
     char *plain = text_of(t, open - 1, open);
     size_t word = is(t, open - 1, ">") ? angle_opening(t, open - 1) - 1 : open - 1;
     free(plain);
     plain = text_of(t, word, word + 1);
     if (type.bytes && name.bytes && plain) {
-        edits_insert(&t->edits, end_of(t, body), " auto gshmem_host_body = [=]() mutable {");
+        edits_insert(&t->edits, translate_end_of(t, body),
+                     " auto gshmem_host_body = [=]() mutable {");
         edits_insert(&t->edits, start_of(t, end),
                      "}; ::gshmem_host::kernel<%s, %s>::launch(\"%s\", gshmem_host_body); ",
                      type.bytes, name.bytes, plain);
@@ -491,7 +495,7 @@ static struct text type_text(struct translation *t, size_t from, size_t to, bool
             continue;
         }
         char *word = text_of(t, i, i + 1);
-        append(&text, "%s%s", text.length ? " " : "", word ? word : "");
+        translate_append(&text, "%s%s", text.length ? " " : "", word ? word : "");
         free(word);
     }
     return text;
@@ -587,7 +591,7 @@ static void declare(struct translation *t, size_t start, const char *text)
         return;
     }
     edits_insert(&t->edits, start_of(t, word), "{ %s; ", text);
-    edits_insert(&t->edits, end_of(t, close), " }");
+    edits_insert(&t->edits, translate_end_of(t, close), " }");
 }
 
 /* extern __shared__ T name[], outside of functions: a name of the library's own variable for it. */
@@ -600,15 +604,17 @@ static void translate_dynamic(struct translation *t, size_t start, size_t end)
     size_t name_at = declared_name(t, start, end);
 
     if (name_at >= s->count || !is(t, name_at + 1, "[")) {
-        complain(t, start, "extern __shared__ declares one array without a size: T name[]");
+        translate_complain(t, start,
+                           "extern __shared__ declares one array without a size: T name[]");
         return;
     }
     struct text type = type_text(t, start, name_at, true), text = {NULL, 0};
     char *name = text_of(t, name_at, name_at + 1);
     if (type.bytes && name && outside_functions(t, start))
-        append(&text, everywhere, type.bytes, name);
+        translate_append(&text, everywhere, type.bytes, name);
     else if (type.bytes && name)
-        append(&text, "%s *%s = (%s *)gshmem_host_shared_dynamic()", type.bytes, name, type.bytes);
+        translate_append(&text, "%s *%s = (%s *)gshmem_host_shared_dynamic()", type.bytes, name,
+                         type.bytes);
     if (text.bytes)
         declare(t, start, text.bytes);
     else
@@ -682,8 +688,9 @@ static void name_in_lambdas(struct translation *t, size_t end, const char *name,
 
         if (close >= s->count || declares(t, i, body, name) || !is_named(t, body, close, name))
             continue;
-        edits_insert(&t->edits, end_of(t, body),
-                     " auto &%s __attribute__((unused)) = ::gshmem_host::shared<gshmem_host_shared_%s>().%s; {",
+        edits_insert(&t->edits, translate_end_of(t, body),
+                     " auto &%s __attribute__((unused)) = "
+                     "::gshmem_host::shared<gshmem_host_shared_%s>().%s; {",
                      name, number, name);
         edits_insert(&t->edits, start_of(t, close), "}");
     }
@@ -700,25 +707,27 @@ static void translate_static(struct translation *t, size_t start, size_t end)
     t->shared_line = line;
     snprintf(number, sizeof number, "%d_%u", line, t->shared_count);
     if (outside_functions(t, start)) {
-        complain(t, start, "__shared__ outside of functions needs extern on the host device; "
+        translate_complain(t, start,
+                           "__shared__ outside of functions needs extern on the host device; "
                            "declare it in the kernel");
         free(type.bytes);
         return;
     }
     struct text text = {NULL, 0};
-    append(&text,
-           "struct gshmem_host_shared_%s { %s; }; gshmem_host_shared_%s &gshmem_host_here_%s "
-           "= ::gshmem_host::shared<gshmem_host_shared_%s>()",
-           number, type.bytes ? type.bytes : "", number, number, number);
+    translate_append(
+        &text,
+        "struct gshmem_host_shared_%s { %s; }; gshmem_host_shared_%s &gshmem_host_here_%s "
+        "= ::gshmem_host::shared<gshmem_host_shared_%s>()",
+        number, type.bytes ? type.bytes : "", number, number, number);
     for (size_t i = start; i < end;) {
         size_t stop = item_end(t, i, end), name_at = declared_name(t, i, stop);
         char *name = name_at < stop ? text_of(t, name_at, name_at + 1) : NULL;
 
         if (name) {
-            append(&text, "; auto &%s = gshmem_host_here_%s.%s", name, number, name);
+            translate_append(&text, "; auto &%s = gshmem_host_here_%s.%s", name, number, name);
             name_in_lambdas(t, end, name, number);
         } else {
-            complain(t, start, "cannot find the name that this __shared__ declares");
+            translate_complain(t, start, "cannot find the name that this __shared__ declares");
         }
         free(name);
         i = stop + 1;
@@ -738,7 +747,7 @@ static size_t translate_shared(struct translation *t, size_t i)
     bool dynamic = false;
 
     if (end >= t->source.count) {
-        complain(t, i, "this __shared__ declaration has no end");
+        translate_complain(t, i, "this __shared__ declaration has no end");
         return i + 1;
     }
     for (size_t j = start; j < end; j++)
@@ -766,7 +775,7 @@ static void translate(struct translation *t)
         } else if (is(t, i, "__noinline__") && !is(t, i - 1, "(") && !is(t, i - 1, ",") &&
                    !is(t, i - 1, "::")) {
             /* No macro: C++ libraries use the word in attributes. */
-            edits_remove(&t->edits, start_of(t, i), end_of(t, i));
+            edits_remove(&t->edits, start_of(t, i), translate_end_of(t, i));
             edits_insert(&t->edits, start_of(t, i), "__attribute__((noinline))");
         }
         i++;

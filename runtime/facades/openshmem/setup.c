@@ -37,7 +37,7 @@ static const char help[] =
     "  SHMEM_DEBUG           debugging messages (as GSHMEM_LOG=debug)\n"
     "gshmem-info --settings lists GSHMEM's own, with their values.\n";
 
-static void greet(void)
+static void setup_greet(void)
 {
     if (gshmem_my_pe() != 0)
         return;
@@ -50,7 +50,7 @@ static void greet(void)
 
 /* ---- Init and finalize ---- */
 
-static gshmem_status_t start(int requested, int *provided)
+static gshmem_status_t setup_start(int requested, int *provided)
 {
     bool first = !gshmem_initialized();
     gshmem_status_t status;
@@ -59,19 +59,19 @@ static gshmem_status_t start(int requested, int *provided)
         setenv("GSHMEM_LOG", "debug", 0);
     status = gshmem_init_thread(requested, provided);
     if (!status && first)
-        greet();
+        setup_greet();
     return status;
 }
 
 void pshmem_init(void)
 {
-    settle(start(GSHMEM_THREAD_SINGLE, NULL));
+    settle(setup_start(GSHMEM_THREAD_SINGLE, NULL));
 }
 WEAK(shmem_init)
 
 int pshmem_init_thread(int requested, int *provided)
 {
-    return (int)start(requested, provided);
+    return (int)setup_start(requested, provided);
 }
 WEAK(shmem_init_thread)
 

@@ -8,7 +8,7 @@
 
 #include "machine.h"
 
-static uint64_t digest(const char *text)
+static uint64_t machine_digest(const char *text)
 {
     uint64_t h = 14695981039346656037u;
 
@@ -24,7 +24,7 @@ void place_find(struct place *p)
 
     memset(p, 0, sizeof(*p));
     gethostname(name, sizeof(name) - 1);
-    p->node = digest(name);
+    p->node = machine_digest(name);
     CPU_ZERO(&set);
     sched_getaffinity(0, sizeof(set), &set);
     for (int i = 0; i < 1024; i++)

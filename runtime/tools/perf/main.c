@@ -38,7 +38,7 @@ static bool measure_all(struct bench *b)
     return good;
 }
 
-static bool run(const struct options *o)
+static bool main_run(const struct options *o)
 {
     struct bench b;
 
@@ -78,7 +78,7 @@ int main(int argc, char **argv)
         if (lib_my_pe() == 0)
             (o.help ? options_help : o.list ? options_list : print_version)(stdout);
     } else {
-        status = run(&o) ? 0 : 1;
+        status = main_run(&o) ? 0 : 1;
     }
     lib_finalize();
     return printed(LIB_PROGRAM, status);

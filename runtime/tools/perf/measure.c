@@ -156,7 +156,7 @@ static uint64_t agree(struct bench *b, uint64_t number)
 }
 
 /* Everyone's value to PE 0. */
-static void gather(struct bench *b, double value)
+static void measure_gather(struct bench *b, double value)
 {
     lib_put(&b->board->value[b->run.pe], &value, sizeof(value), 0);
     lib_barrier_all();
@@ -164,7 +164,7 @@ static void gather(struct bench *b, double value)
 
 static double slowest(struct bench *b, double ns)
 {
-    gather(b, ns);
+    measure_gather(b, ns);
     if (b->run.pe == 0)
         for (int pe = 0; pe < b->run.n_pes; pe++)
             if (b->board->value[pe] > ns)
@@ -272,7 +272,7 @@ static bool measure_once(struct bench *b, const struct benchmark *what, struct r
     bool kept = true;
 
     result->timed = "once";
-    gather(b, what->once());
+    measure_gather(b, what->once());
     if (b->run.pe == 0)
         for (int pe = 0; pe < b->run.n_pes && kept; pe++)
             kept = samples_add(&result->samples, b->board->value[pe]);
