@@ -45,7 +45,7 @@ struct job {
     struct node node;            /* the PEs on this machine and the memory they share */
     struct network *network;     /* to PEs on other hosts, and what kernels ask of any */
     struct kernels *kernels;     /* what they see of the job; NULL where no module has kernels */
-    struct heap *heap;           /* what is allocated in the symmetric heap in node memory */
+    struct heap *heap;           /* what is allocated in the symmetric heap in host memory */
     struct device *device;       /* where kernels run */
     enum nic_way nic_way;        /* how NICs get at its memory, where that is its own, */
     bool flushes;                /* and whether what they write there is flushed before kernels use it */

@@ -1,5 +1,5 @@
 /* Which threads of this process are the program's. A library's are known by their names: gshmem-… are those of this
- * library, of the node device and of the launcher's client, cuda… those of NVIDIA's driver. A thread of any other
+ * library, of the host device and of the launcher's client, cuda… those of NVIDIA's driver. A thread of any other
  * library counts as the program's. */
 #ifndef GSHMEM_RUNTIME_THREADS_H
 #define GSHMEM_RUNTIME_THREADS_H

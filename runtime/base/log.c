@@ -44,12 +44,12 @@ static size_t put_prefix(char *line, size_t size, enum log_level level)
 {
     static const char *const names[] = {"", "error", "warning", "info", "debug"};
     int pe = atomic_load_explicit(&pe_now, memory_order_relaxed);
-    char node[65] = "";
+    char host[65] = "";
 
-    if (gethostname(node, sizeof node) != 0) /* 64 bytes are the most that Linux has */
-        node[0] = 0;
-    int n = pe < 0 ? snprintf(line, size, "gshmem[%s] %s: ", node, names[level])
-                   : snprintf(line, size, "gshmem[%d@%s] %s: ", pe, node, names[level]);
+    if (gethostname(host, sizeof host) != 0) /* 64 bytes are the most that Linux has */
+        host[0] = 0;
+    int n = pe < 0 ? snprintf(line, size, "gshmem[%s] %s: ", host, names[level])
+                   : snprintf(line, size, "gshmem[%d@%s] %s: ", pe, host, names[level]);
     return n < 0 ? 0 : (size_t)n;
 }
 

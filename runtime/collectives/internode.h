@@ -41,7 +41,7 @@ gshmem_status_t internode_meet(struct group *g, uint32_t signature, const char *
 gshmem_status_t internode_farewell(struct group *g, const char *call);
 /* Whether all that this member has told others in rounds has arrived, or never will. */
 bool internode_has_told(const struct group *g);
-/* Breaks a internode group, with that failure, which has been logged, and tells the other hosts' leaders. */
+/* Breaks an internode group, with that failure, which has been logged, and tells the other hosts' leaders. */
 gshmem_status_t internode_break_off(struct group *g, gshmem_status_t status, const char *call);
 
 /* Whether member i is on another node: it has no memory here. */

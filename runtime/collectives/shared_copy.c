@@ -88,7 +88,7 @@ static size_t size_brought_by(const struct call *c, int i)
  * whether the call can be made. */
 struct objects {
     uint64_t room; /* from dest on: nodes can have heaps of different sizes */
-    int64_t ahead; /* how internode behind dest source begins */
+    int64_t ahead; /* how far behind dest source begins */
 };
 static_assert(NOTE_BYTES % _Alignof(struct objects) == 0 && NOTE_BYTES + sizeof(struct objects) <= NOTE_ROOM,
               "they fit behind the data");

@@ -1,6 +1,6 @@
 /* The symmetric heap in memory of a device's own (GPU memory): where each PE's is, and how all grow.
  *
- * Beside it the heap in node memory stays, for objects that ask for it. PEs of other hosts are reached by
+ * Beside it the heap in host memory stays, for objects that ask for it. PEs of other hosts are reached by
  * a transport, and grow theirs by themselves: who calls makes sure that all could. The CPU has no address for what is in here: it copies, by the device. */
 #ifndef GSHMEM_RUNTIME_DEVICE_HEAP_H
 #define GSHMEM_RUNTIME_DEVICE_HEAP_H

@@ -34,7 +34,7 @@ struct device_heap {
     uint64_t mine;       /* and on this one: the proxy thread looks at it */
     struct remote_heap *remote; /* by PE, ascending */
     int remotes;
-    char *letters_remote; /* symmetric, in node memory: one of each PE, and this PE's own; NULL: no PE of the
+    char *letters_remote; /* symmetric, in host memory: one of each PE, and this PE's own; NULL: no PE of the
                            job needs any */
     struct device_piece grown; /* the last piece of this PE's heap; 0 bytes: the last call needed none */
     struct device_piece *lent; /* those that the last call has lent to it */
@@ -54,7 +54,7 @@ _Static_assert(sizeof(struct news) <= HANDOVER_LETTER_MAX, "it is a letter");
 /* The lowest PE's failure is everybody's; who is to blame has logged it. */
 gshmem_status_t device_heap_failure(const struct device_heap *d, const struct news *news,
                                     const char *call);
-/* Tells the map of symmetric memory how remote heaps reach, and where each PE's is mapped here. */
+/* Tells the map of symmetric memory how far heaps reach, and where each PE's is mapped here. */
 void device_heap_enter_map(struct device_heap *d);
 /* Of a PE of another node; NULL: it is not mapped. */
 const struct device_heap_map *domain_map_of(const struct device_heap *d, int pe);

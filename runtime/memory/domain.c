@@ -1,7 +1,7 @@
 /* PEs of other hosts whose GPUs NVLink connects with this PE's: their heaps mapped here, as those of the
  * PEs of this node are, and all others left to the network.
  *
- * Pieces go by handles that are bytes, so that node memory and a collective carry them: what each PE of the
+ * Pieces go by handles that are bytes, so that host memory and a collective carry them: what each PE of the
  * job tells, all PEs get. Who cannot map another's heap at all reaches it by the network; from the first
  * piece that it could map on it has to map all, as kernels are told of heaps and not of pieces.
  *

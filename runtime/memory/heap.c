@@ -7,9 +7,9 @@
  * A PE manages the memory of its own heap alone. Memory above `touched` was never handed out, or
  * was given back to the system, and reads as zero.
  *
- * Where the device has a heap of its own there are two: that one, and the one in node memory for
+ * Where the device has a heap of its own there are two: that one, and the one in host memory for
  * those who ask for it (GSHMEM_MALLOC_HOST). Where NICs make atomics there is one more, for those
- * who ask for that (GSHMEM_MALLOC_ATOMICS_REMOTE), right behind that in node memory. */
+ * who ask for that (GSHMEM_MALLOC_ATOMICS_REMOTE), right behind that in host memory. */
 #define _GNU_SOURCE
 #include "runtime/memory/heap.h"
 
@@ -42,9 +42,9 @@ enum {
 };
 
 struct heap {
-    pthread_mutex_t calls; /* one call at a time, also while it waits for other PEs; the node heap's */
+    pthread_mutex_t calls; /* one call at a time, also while it waits for other PEs; the host heap's */
     struct allocator *objects;
-    struct device_heap *device; /* whose memory it is; NULL: the node's, and all below is for that */
+    struct device_heap *device; /* whose memory it is; NULL: the host's, and all below is for that */
     const struct node *node; /* whose file the memory is in */
     size_t in_file; /* where in it */
     char *base;
@@ -164,7 +164,7 @@ static gshmem_status_t heap_copy(const struct heap *h, size_t to, size_t from, s
     return GSHMEM_OK;
 }
 
-/* Makes sure that there is memory up to that offset, on all PEs; node memory comes with its first
+/* Makes sure that there is memory up to that offset, on all PEs; host memory comes with its first
  * touch. */
 static gshmem_status_t reach(struct heap *h, size_t end, struct request *r)
 {
@@ -367,10 +367,10 @@ static gshmem_status_t decide_on_nics(uint64_t least, uint64_t most, uint64_t mi
 /* Limits differ from node to node, and the same call must find the same place everywhere: before
  * the first object, PEs of several hosts agree on the least. Memory of a device's is that of all or
  * of none, and so is what NICs update. */
-static gshmem_status_t heap_meet(struct heap *node, struct heap *device, const char *call)
+static gshmem_status_t heap_meet(struct heap *in_host, struct heap *device, const char *call)
 {
     char why[300];
-    const uint64_t mine[7] = {node->limit, device ? device->limit : 0,
+    const uint64_t mine[7] = {in_host->limit, device ? device->limit : 0,
                               device ? device_heap_addresses(device->device) : 0,
                               device && domain_possible(job), offer_nics(why, sizeof why),
                               job->nic_objects ? job->nic_objects->limit : 0,
@@ -390,7 +390,7 @@ static gshmem_status_t heap_meet(struct heap *node, struct heap *device, const c
                     "%s: this PE has its heap in %s memory, PEs of another host have theirs in %s "
                     "memory: GSHMEM_DEVICE=cuda, or =host, for all PEs",
                     call, device ? "GPU" : "host", device ? "host" : "GPU");
-    if (!(status = lower_limit(node, least[0])))
+    if (!(status = lower_limit(in_host, least[0])))
         status = decide_on_nics(least[4], most[4], mine[4], least[5], why);
     if (!status && device) {
         status = lower_limit(device, least[1]);
@@ -398,7 +398,7 @@ static gshmem_status_t heap_meet(struct heap *node, struct heap *device, const c
         if (!status && most[3])
             status = domain_start(job, call);
     }
-    node->met = status == GSHMEM_OK;
+    in_host->met = status == GSHMEM_OK;
     return status;
 }
 

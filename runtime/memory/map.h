@@ -22,9 +22,9 @@
 /* Segments by number, the same on all PEs. */
 enum {
     SEGMENT_SYSTEM, /* the library's own part: team_sync blocks, one per team slot */
-    SEGMENT_HEAP,   /* in node memory */
+    SEGMENT_HEAP,   /* in host memory */
     SEGMENT_DEVICE, /* the heap in the device's own memory, and the library's part before it */
-    SEGMENT_NIC,    /* objects that NICs update, right behind the heap in node memory */
+    SEGMENT_NIC,    /* objects that NICs update, right behind the heap in host memory */
     SEGMENT_DATA,   /* and on: variables of the executable, then those of libraries */
     SEGMENT_MAX = SEGMENT_DATA + DATA_SEGMENT_MAX,
     SEGMENT_NONE = SEGMENT_MAX

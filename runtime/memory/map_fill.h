@@ -8,10 +8,10 @@
 
 struct job;
 
-/* The segments in node memory, once all PEs of the node have shown themselves. The heap in the
+/* The segments in host memory, once all PEs of the node have shown themselves. The heap in the
  * device's memory enters itself (device_heap.c). */
 gshmem_status_t map_fill(struct job *j);
-/* This PE's heap in node memory, and what NICs update behind it, are at another address. */
+/* This PE's heap in host memory, and what NICs update behind it, are at another address. */
 void map_move_heap(struct job *j, uintptr_t base);
 
 #endif

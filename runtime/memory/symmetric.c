@@ -49,7 +49,7 @@ static int symmetric_count_to(const struct symmetric *s, uintptr_t address)
     return low;
 }
 
-/* The one with that address in it, and how remote in; false: none. */
+/* The one with that address in it, and how far in; false: none. */
 static bool symmetric_find(struct symmetric *s, uintptr_t address, struct lent *found,
                            size_t *inside)
 {
@@ -136,7 +136,7 @@ static void symmetric_take_out(struct symmetric *s, uintptr_t at)
 
 /* ---- What may be registered ---- */
 
-/* On the node device. */
+/* On the host device. */
 static bool can_be_shared(const void *addr, size_t bytes, struct request *r)
 {
     char why[120];
@@ -209,7 +209,7 @@ static bool symmetric_check(const void *addr, size_t bytes, int flags, struct re
     return false;
 }
 
-/* ---- On the node device ---- */
+/* ---- On the host device ---- */
 
 static size_t file_offset(const struct job *j, const struct lent *l)
 {
@@ -240,10 +240,14 @@ static bool lend_to_host(struct request *r, struct lent *l)
     if (!shared)
         request_refuse(r, REQUEST_MEMORY, GSHMEM_ERR_SYSTEM, "mapping %zu B of the heap at %p: %s",
                        l->bytes, (void *)l->mine, strerror(errno));
+    if (shared)
+        symmetric_insert(job->symmetric, *l); /* a PE that has left the agreement may put at once */
     if (!request_agree(r))
         return true;
-    if (shared)
+    if (shared) {
+        symmetric_take_out(job->symmetric, l->at);
         unshare(job, l);
+    }
 release:
     if (l->offset != HEAP_NOWHERE)
         heap_release(job, l->offset, l->bytes);
@@ -273,11 +277,14 @@ static bool lend_to_device(struct request *r, struct lent *l)
     bool taken = !r->word[REQUEST_MISUSE] && symmetric_take_room(r, l);
     gshmem_status_t status = request_agree(r);
 
+    l->at = (uintptr_t)device_heap_base(d) + window + l->offset;
     if (!status) {
         status = device_heap_lend(d, (void *)l->mine, l->bytes, window + l->offset, request_name(r));
+        const bool here = !status;
+        if (here)
+            symmetric_insert(job->symmetric, *l); /* as on the host device */
         if (network_is_needed(job->network) && status != GSHMEM_ERR_PEER_DEAD &&
             status != GSHMEM_ERR_ABORTED) {
-            bool here = !status;
             if (!here)
                 request_refuse_failed(r, status);
             status = request_agree(r);
@@ -289,10 +296,11 @@ static bool lend_to_device(struct request *r, struct lent *l)
             if (status && here)
                 device_heap_return(d, window + l->offset, l->bytes);
         }
+        if (status && here)
+            symmetric_take_out(job->symmetric, l->at);
     }
     if (status && taken)
         allocator_give(job->symmetric->window, l->offset);
-    l->at = (uintptr_t)device_heap_base(d) + window + l->offset;
     return !status;
 }
 
@@ -307,8 +315,6 @@ void *gshmem_buffer_register_symmetric(void *addr, size_t bytes, int flags)
         return NULL;
     symmetric_check(addr, bytes, flags, &r);
     bool done = job->device_heap ? lend_to_device(&r, &l) : lend_to_host(&r, &l);
-    if (done)
-        symmetric_insert(job->symmetric, l);
     heap_leave();
     return done ? (void *)l.at : NULL;
 }

@@ -1,7 +1,7 @@
 /* Memory of the program's own that it has made part of the symmetric heap: a table of it, in the order
  * of addresses in the heap.
  *
- * On the node device its pages become pages of the heap (symmetric_host.h); of a device with memory of
+ * On the host device its pages become pages of the heap (symmetric_host.h); of a device with memory of
  * its own, pieces of that memory are mapped behind what the heap can grow to (device_heap_lend). */
 #ifndef GSHMEM_RUNTIME_SYMMETRIC_H
 #define GSHMEM_RUNTIME_SYMMETRIC_H
@@ -20,7 +20,7 @@ void symmetric_stop(struct job *j);
 
 /* Whether one begins at this address of the heap. */
 bool symmetric_is_at(const void *address);
-/* Whether all these bytes are in one, which lie so remote behind the beginning of the heap in the
+/* Whether all these bytes are in one, which lie so far behind the beginning of the heap in the
  * device's memory. For the map of the job that `context` is. */
 bool symmetric_imported(const void *context, uint64_t offset, uint64_t bytes);
 

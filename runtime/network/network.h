@@ -153,7 +153,7 @@ bool network_local_busy(struct network *n);
 /* Begins to take commands off a channel; ends it. */
 gshmem_status_t network_add_channel(struct network *n, struct proxy_channel *c);
 void network_remove_channel(struct network *n, struct proxy_channel *c);
-/* For a thread of the node device that waits: wakes the proxy, or does its work. */
+/* For a thread of the host device that waits: wakes the proxy, or does its work. */
 void network_help(struct network *n);
 /* For one that waits for what other PEs bring: the same, but nothing where they are all on this node
  * and the proxy sleeps, which it does when all commands have been taken. */

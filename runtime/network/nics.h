@@ -42,7 +42,7 @@ struct nic_center {
 /* The node of all those CPUs; -1: they are of several, or it cannot be told. *nodes: how many there
  * are. */
 int nics_node_of(const char *sys, const cpu_set_t *cpus, int *nodes);
-/* How remote from there an RDMA device is, and that in words; "": it cannot be told. */
+/* How far from there an RDMA device is, and that in words; "": it cannot be told. */
 enum nic_distance nics_distance(const char *sys, const struct nic_center *center, const char *rdma,
                                 const char **text);
 

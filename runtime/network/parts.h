@@ -30,7 +30,7 @@ struct network {
     struct transport *local; /* to this node, for kernels; NULL if there are none */
     struct transport_config config;
     char nearest[256]; /* what GSHMEM_TCP_IF=nearest comes to */
-    struct nic_center center; /* where this PE is, as remote as NICs are concerned */
+    struct nic_center center; /* where this PE is, as far as NICs are concerned */
     struct mutex lock; /* transports, channels, flights, and the starter's fetch */
     _Atomic int at_the_door; /* threads that wait for the lock, to post */
     _Atomic int wanted;      /* 1 + a PE of which the starter is to be asked, for who holds the lock; 0: none */

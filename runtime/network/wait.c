@@ -151,10 +151,10 @@ gshmem_status_t wait_look(const struct wait *w)
 
 static uint64_t sleep_ns(struct wait *w)
 {
-    uint64_t sleep_for = (uint64_t)SLEEP_LEAST_NS << (w->sleeps / 4 < 5 ? w->sleeps / 4 : 5);
+    uint64_t ns = (uint64_t)SLEEP_LEAST_NS << (w->sleeps / 4 < 5 ? w->sleeps / 4 : 5);
 
     w->sleeps++;
-    return sleep_for < SLEEP_MOST_NS ? sleep_for : SLEEP_MOST_NS;
+    return ns < SLEEP_MOST_NS ? ns : SLEEP_MOST_NS;
 }
 
 static void sleep_for(uint64_t ns)

@@ -419,7 +419,7 @@ static gshmem_status_t rma_put_signal(gshmem_ctx_t ctx, void *dest, const void *
     data = flag; /* where nothing is put */
     if (bytes && (status = context_resolve(c, dest, bytes, pe, call, &data)))
         return status;
-    /* Of a PE of another node the GPU memory may be mapped, and the node memory is not: the data is there when
+    /* Of a PE of another node the GPU memory may be mapped, and the host memory is not: the data is there when
      * the signal is sent after it, and else the signal goes the data's way. */
     if (data.way == WAY_DEVICE && flag.way == WAY_NETWORK) {
         if (bytes && (status = copy_to(&data, source, bytes)))

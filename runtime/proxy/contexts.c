@@ -84,7 +84,7 @@ gshmem_status_t kernels_make_context(struct job *j, int channels, struct pending
     if (k) {
         k->device = j->device;
         k->network = j->network;
-        k->node = network_is_needed(j->network) ? (struct gshmem_host_operations *)pending : NULL;
+        k->host = network_is_needed(j->network) ? (struct gshmem_host_operations *)pending : NULL;
         k->channels = channels;
         k->view = memory_of_device(j->device, sizeof *k->view);
         k->channel = memory_of_device(j->device, (size_t)channels * sizeof *k->channel);

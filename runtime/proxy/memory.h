@@ -1,4 +1,4 @@
-/* Memory that kernels use, as the job's device has it. On the node device there is but one kind; a GPU's own
+/* Memory that kernels use, as the job's device has it. On the host device there is but one kind; a GPU's own
  * the CPU cannot touch, so that all of it is read and written by these. */
 #ifndef GSHMEM_PROXY_MEMORY_H
 #define GSHMEM_PROXY_MEMORY_H

@@ -37,7 +37,7 @@ struct kernel_channel {
 struct kernel_context {
     struct device *device; /* whose memory it is in */
     struct network *network;
-    struct gshmem_host_operations *node; /* as in struct gshmem_device_ctx */
+    struct gshmem_host_operations *host; /* as in struct gshmem_device_ctx */
     struct gshmem_device_ctx *view;
     struct gshmem_device_channel *channel; /* [channels], with the device */
     int channels;

@@ -20,7 +20,7 @@ size_t kernels_system_bytes(void)
            (size_t)GSHMEM_DEVICE_SCRATCH_TEAMS * GSHMEM_DEVICE_SCRATCH_BYTES;
 }
 
-/* Where a PE's blocks begin, for kernels: in node memory, or before its heap in the device's. */
+/* Where a PE's blocks begin, for kernels: in host memory, or before its heap in the device's. */
 static uintptr_t sync_blocks(const struct job *j)
 {
     const struct segment *s = j->map.segment;
@@ -100,7 +100,7 @@ struct gshmem_device_ctx kernels_view(const struct job *j, const struct team *t,
     view.team = t->view.team;
     view.channels = (uint32_t)on->channels;
     view.channel = on->channel;
-    view.host = on->node;
+    view.host = on->host;
     view.proxied = is_proxied(j, t);
     view.world = t->kernel->tables.world;
     view.job = &k->device->job;

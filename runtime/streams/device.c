@@ -2,7 +2,7 @@
  * now, and becomes a copy of the stream's or a request of the device's. See also device/request.h.
  *
  * A put or a get between places that the device can copy is a copy. What a kernel does without the
- * proxy must be memory that kernels see: pinned node memory, or the GPU's. */
+ * proxy must be memory that kernels see: pinned host memory, or the GPU's. */
 #include <string.h>
 
 #include "gshmem/wait.h"

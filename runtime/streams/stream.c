@@ -1,4 +1,4 @@
-/* Operations on streams: what to do is noted, and done by the node's function when the device says
+/* Operations on streams: what to do is noted, and done by the host's function when the device says
  * that the stream has come to it; or it is handed to a device that does it itself (device.c).
  *
  * Collectives of one team also come one after another in the order in which they were put on streams,

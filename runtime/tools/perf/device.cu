@@ -165,7 +165,7 @@ static double host_round(const struct benchmark *what, const struct job *j)
     struct timespec begin, end;
 
     clock_gettime(CLOCK_MONOTONIC, &begin);
-    if (what->node(*j))
+    if (what->host(*j))
         return -1;
     clock_gettime(CLOCK_MONOTONIC, &end);
     return (double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec);
@@ -176,7 +176,7 @@ static double round_ns(const struct benchmark *what, const struct job *j, int ch
 {
     unsigned long long begin[SIDE_BY_SIDE], end[SIDE_BY_SIDE], first, last;
 
-    if (what->node)
+    if (what->host)
         return host_round(what, j);
     cudaMemset(j->ready, 0, sizeof *j->ready);
     what->kernel<<<(what->producers - 1) * channels + 1, what->threads>>>(*j);

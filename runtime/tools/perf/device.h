@@ -37,7 +37,7 @@ struct benchmark {
     enum unit unit;
     int threads;                                 /* of a block */
     size_t bytes;                                /* of each operation, where the kernel asks */
-    gshmem_status_t (*node)(const struct job &); /* instead of a kernel: the node's own calls */
+    gshmem_status_t (*host)(const struct job &); /* instead of a kernel: the host's own calls */
 };
 
 static __device__ inline unsigned long long now()

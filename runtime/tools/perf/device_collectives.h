@@ -1,5 +1,5 @@
 /* gshmem-perf-device: collectives called in kernels, by a thread, a warp and blocks of several
- * sizes, beside the same calls of the node; and __syncthreads, without which no block does
+ * sizes, beside the same calls of the host; and __syncthreads, without which no block does
  * anything. */
 #ifndef GSHMEM_PERF_DEVICE_COLLECTIVES_H
 #define GSHMEM_PERF_DEVICE_COLLECTIVES_H
@@ -9,7 +9,7 @@
 enum scope { THREAD, WARP, BLOCK };
 enum { LARGE_TRIPS = 10, LARGE_THREADS = 128 };
 
-/* A kernel that makes a call `trips` times, and the node's function that does. */
+/* A kernel that makes a call `trips` times, and the host's function that does. */
 #define COLLECTIVE(what, trips, function, arguments)                                               \
     template <int scope> static __global__ void what(struct job j)                                 \
     {                                                                                              \
