@@ -304,6 +304,27 @@ static void no_such_thing(void)
     CHECK_EQ(driver.free(block), CUDA_OK);
 }
 
+/* A PE may put as soon as its own call returns: the others know the buffer by then, though they are in theirs. */
+static void at_once(void)
+{
+    enum { ROUNDS = 30 };
+    const int across = (me + n / 2) % n; /* on another host, where there are two */
+    struct buffer b = MAKE(1);
+
+    for (int i = 0; i < ROUNDS; i++) {
+        char *shared = gshmem_buffer_register_symmetric(b.at, b.bytes, 0);
+        long word = value(me, i, 0), got = 0;
+
+        CHECK(shared);
+        CHECK_OK(gshmem_putmem(shared + (size_t)me * sizeof word, &word, sizeof word, across));
+        CHECK_OK(gshmem_barrier_all());
+        CHECK_OK(gshmem_getmem(&got, shared + (size_t)((me + n - n / 2) % n) * sizeof got, sizeof got, me));
+        CHECK_EQ(got, value((me + n - n / 2) % n, i, 0));
+        CHECK_OK(gshmem_buffer_unregister_symmetric(shared, b.bytes));
+    }
+    release(&b);
+}
+
 int main(int argc, char **argv)
 {
     const char *how = argc > 1 ? argv[1] : "";
@@ -327,11 +348,13 @@ int main(int argc, char **argv)
             CHECK_OK(gshmem_finalize());
         } else if (strstr(how, "faults")) {
             faults();
+            at_once();
             CHECK_OK(gshmem_finalize());
         } else {
             one_by_one(strstr(how, "kernels"));
             beside_the_heap();
             mistakes();
+            at_once();
             struct buffer left_over = MAKE(1, 1);
             use_all(check_registered(&left_over), &left_over, 1);
             CHECK_OK(gshmem_finalize());
