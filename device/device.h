@@ -149,7 +149,7 @@ struct device_ops {
     /* What this PE's heap could be: sets heap_most (at most `most`, where that is not 0) and all else. */
     gshmem_status_t (*describe)(struct device *d, uint64_t most, struct device_card *card);
     /* Room for a heap of up to `limit` bytes, and for memory of the program's in `window` bytes behind
-     * them: this PE's (card NULL), or that of a PE of this host. An
+     * them: this PE's (card NULL), or that of a PE of this node. An
      * `own` of NULL says that this one cannot be reached from here; the reason is logged. */
     gshmem_status_t (*heap_open)(struct device *d, const struct device_card *card, uint64_t limit,
                                  uint64_t window, struct device_heap_map *map);
@@ -260,7 +260,7 @@ struct device_ops {
 
 extern const struct device_ops device_host;
 
-/* ---- The memory that the PEs of a host share, whatever the device ---------------------------- */
+/* ---- The memory that the PEs of a node share, whatever the device ---------------------------- */
 
 /* Memory of `bytes` bytes that other processes can map through *fd; pages are taken as they are
  * first touched, and its size is fixed. It is gone when nobody holds or maps it any more. */

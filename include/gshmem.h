@@ -27,7 +27,7 @@ extern "C" {
 /* ---- Setup --------------------------------------------------------------------------------- */
 
 /* Joins the job: finds out who started it (PMIx, PMI, gshmemrun, or nobody: a job of one), makes
- * the symmetric heap and maps the peers of this host. Collective over the job. Calls nest: only the
+ * the symmetric heap and maps the peers of this node. Collective over the job. Calls nest: only the
  * first gshmem_init and the last gshmem_finalize act. After the last finalize, init works again. */
 GSHMEM_API gshmem_status_t gshmem_init(void);
 
@@ -87,7 +87,7 @@ GSHMEM_API void *gshmem_ptr(const void *dest, int pe);
 GSHMEM_API void *gshmem_team_ptr(gshmem_team_t team, const void *dest, int pe);
 /* An address that stands for the copies of the symmetric object at ptr on all PEs of the team, for
  * kernels alone, which store and combine there by multimem instructions; NULL where there is none: it
- * takes GPUs that a switch connects, one for each member, on one host. Large collectives of blocks use
+ * takes GPUs that a switch connects, one for each member, on one node. Large collectives of blocks use
  * it by themselves. Good until the object is freed. */
 GSHMEM_API void *gshmem_mc_ptr(gshmem_team_t team, const void *ptr);
 GSHMEM_KERNELS_TOO_END
@@ -126,9 +126,9 @@ GSHMEM_API void *gshmem_calloc(size_t count, size_t bytes); /* zero on every PE 
 /* alignment: a power of two, from sizeof(void *) to 1 GiB, or to 2 MiB in GPU memory. */
 GSHMEM_API void *gshmem_align(size_t alignment, size_t bytes);
 /* hints: GSHMEM_MALLOC_…, or-ed, or 0. GSHMEM_MALLOC_ATOMICS_REMOTE: for objects that are updated,
- * by atomics, locks and signals, by PEs of other hosts above all; where all PEs have NICs for it
+ * by atomics, locks and signals, by PEs of other nodes above all; where all PEs have NICs for it
  * these make all such updates, which others then wait less long for, and the owner and PEs of its
- * host longer. */
+ * node longer. */
 GSHMEM_API void *gshmem_malloc_with_hints(size_t bytes, long hints);
 /* Keeps the contents up to the smaller size, wherever the object then is. On failure NULL, and ptr
  * is as it was. NULL for ptr allocates; 0 bytes frees. */
@@ -244,7 +244,7 @@ GSHMEM_KERNELS_TOO_BEGIN
  *
  * An operation on a PE that is lost (it has died, or somebody of the job has given it up) fails with
  * GSHMEM_ERR_PEER_DEAD, itself or in the next quiet. Not so where that PE's memory is mapped, as on the
- * same host (gshmem_ptr is not NULL): operations are loads and stores there, which cannot tell; its
+ * same node (gshmem_ptr is not NULL): operations are loads and stores there, which cannot tell; its
  * memory stays as it was, they succeed, and nobody will ever see what they stored. Waits, locks and
  * collectives end with GSHMEM_ERR_PEER_DEAD wherever the PE was. */
 GSHMEM_API gshmem_status_t gshmem_fence(void);

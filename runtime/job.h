@@ -30,7 +30,7 @@ struct lock_turn;
 
 enum { TEAM_MAX = 256 };
 
-/* PEs of the job that have made a team of themselves without one that contains them: facade.h. */
+/* PEs of the job that have made a team of themselves without one that contains them: runtime/facades/extensions.h. */
 struct active_set {
     int start, log_stride, size;
     gshmem_team_t team;
@@ -60,7 +60,7 @@ struct job {
     size_t placed_bytes;
 
     struct team *team[TEAM_MAX];  /* by gshmem_team_t; NULL: no such team */
-    int claims;                   /* how many of them not all members are known to have: team/slots.h */
+    int claims;                   /* how many of them not all members are known to have: runtime/teams/slots.h */
     struct active_set active[TEAM_MAX]; /* those this PE is in, and whose teams stay, */
     uint32_t n_active;                  /* and how many: raised when one is complete */
     struct context *contexts;      /* those the program has made, so that finalize can free them, */

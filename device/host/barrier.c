@@ -158,6 +158,7 @@ void barrier_thread_ended(struct block *b)
 static void meet_other_blocks(struct thread *self, const char *file, int line)
 {
     struct grid *g = self->block->grid;
+    /* relaxed: it cannot change before this block arrives, and the arrival is the release */
     uint64_t generation = atomic_load_explicit(&g->sync_generation, memory_order_relaxed);
 
     order_release(&g->sync_generation);

@@ -37,7 +37,7 @@ typedef int32_t gshmem_team_t;
 #define GSHMEM_TEAM_INVALID ((gshmem_team_t)-1)
 #define GSHMEM_TEAM_WORLD   ((gshmem_team_t)0) /* all PEs */
 #define GSHMEM_TEAM_SHARED  ((gshmem_team_t)1) /* the PEs whose memory can be mapped: gshmem_ptr works */
-#define GSHMEM_TEAM_HOST    ((gshmem_team_t)2) /* the PEs that share this machine */
+#define GSHMEM_TEAM_HOST    ((gshmem_team_t)2) /* the PEs of this node */
 
 typedef struct gshmem_ctx *gshmem_ctx_t;
 #define GSHMEM_CTX_INVALID ((gshmem_ctx_t)0)

@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 enum {
-    PATIENCE_STEPS = 32,
-    PATIENCE_PAUSE_MOST = 127, /* waits without it, after some in which nothing came in time */
+    BACKOFF_STEPS = 32,
+    BACKOFF_PAUSE_MOST = 127, /* waits without it, after some in which nothing came in time */
 };
 
 struct backoff {
@@ -25,14 +25,14 @@ static inline uint32_t backoff_begin(struct backoff *p)
 {
     if (p->had) {
         p->pause = p->in_vain ? 2 * p->pause + 1 : p->pause / 2;
-        if (p->pause > PATIENCE_PAUSE_MOST)
-            p->pause = PATIENCE_PAUSE_MOST;
+        if (p->pause > BACKOFF_PAUSE_MOST)
+            p->pause = BACKOFF_PAUSE_MOST;
         p->left = p->pause;
     }
     p->in_vain = false;
     p->had = p->left == 0;
     if (p->had)
-        return PATIENCE_STEPS;
+        return BACKOFF_STEPS;
     p->left--;
     return 0;
 }

@@ -12,7 +12,7 @@ static void one_wait(int answer)
 {
     uint32_t left = backoff_begin(&backoff);
 
-    CHECK(left == 0 || left == PATIENCE_STEPS);
+    CHECK(left == 0 || left == BACKOFF_STEPS);
     for (steps = 0; left && steps < answer; steps++)
         left = backoff_step(&backoff, left);
 }
@@ -35,12 +35,12 @@ int main(void)
     CHECK_EQ(steps, ANSWER);
 
     one_wait(NEVER); /* once late: one wait goes without */
-    CHECK_EQ(steps, PATIENCE_STEPS);
+    CHECK_EQ(steps, BACKOFF_STEPS);
     CHECK_EQ(waits(100, ANSWER), 99);
 
     waits(1000, NEVER);
     int patient = waits(10000, NEVER);
-    CHECK(patient > 0 && patient <= 10000 / PATIENCE_PAUSE_MOST);
+    CHECK(patient > 0 && patient <= 10000 / BACKOFF_PAUSE_MOST);
 
     /* in time by chance, once in ten times that it is hoped for */
     patient = 0;
@@ -48,9 +48,9 @@ int main(void)
         one_wait(patient % 10 == 9 ? ANSWER : NEVER);
         patient += steps > 0;
     }
-    CHECK(patient <= 2 * 10000 / PATIENCE_PAUSE_MOST);
+    CHECK(patient <= 2 * 10000 / BACKOFF_PAUSE_MOST);
 
-    waits(2 * PATIENCE_PAUSE_MOST, ANSWER);
+    waits(2 * BACKOFF_PAUSE_MOST, ANSWER);
     CHECK_EQ(waits(100, ANSWER), 100);
     return 0;
 }

@@ -11,7 +11,7 @@ enum fate { PATH_BREAKS, LINK_FAILS, PEER_REFUSED };
 
 /* What is a fault of the way goes another way; what is one of the request would fail there too. What the
  * peer refused is what a process that dies refuses as well, whose memory goes before its connections:
- * the link fails with that when the peer has shown that it lives (recover.c). */
+ * the link fails with that when the peer has shown that it lives (failover.c). */
 static const struct {
     enum fate fate;
     gshmem_status_t status;

@@ -2,7 +2,7 @@
  * are known to be done.
  *
  * The numbers of their packets are remembered too: if the path breaks, the peer's NIC knows the
- * number of the next packet it would have taken, and so which of them have arrived (recover.c). */
+ * number of the next packet it would have taken, and so which of them have arrived (failover.c). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -472,7 +472,7 @@ static bool verbs_stage_go_on(struct verbs *v, struct link *l, struct heard *h)
 }
 
 /* The device takes its time for an update. Who waits for the reply is told now and then that this PE lives, and
- * would give it up otherwise (see listen_to_all in recover.c). */
+ * would give it up otherwise (see listen_to_all in failover.c). */
 static void stage_say_alive(struct verbs *v, struct link *l)
 {
     const uint64_t patience = (uint64_t)v->config.number(SETTING_PEER_TIMEOUT) * 1000000000u;

@@ -483,7 +483,7 @@ void path_resolved(struct verbs *v, struct path *p, int error);
 void path_end(struct path *p); /* nothing is read or written for it any more */
 void path_free(struct path *p);
 
-/* ---- recover.c ---- */
+/* ---- failover.c ---- */
 
 /* It has broken: what has arrived by it is found out, and the rest goes by others. */
 void failover_break(struct verbs *v, struct path *p, const char *why);
