@@ -221,6 +221,10 @@ static void told(void)
     drive_for(50);
     CHECK_EQ(pe[1].told[0][2], 1);
     CHECK_EQ(pe[2].told[1][0], 1);
+    transport_tell(pe[1].t, 1); /* its own */
+    DRIVE_UNTIL(pe[0].told[1][1] + pe[2].told[1][1] > 0);
+    settle_well();
+    CHECK_EQ(pe[2].told[1][1], 1); /* PE 1 has requested something of PE 2 alone */
     world_end();
 }
 
