@@ -145,17 +145,18 @@ static void given_up_unmet(void)
         drive_for(5);
     }
     CHECK_EQ(word(1, FLAG), 0);
-    expected += is_taken(1, put(0, &value, FLAG, 8));
-    DRIVE_UNTIL(ended == posted && pe[1].refused[0]);
-    CHECK_EQ(failed, expected);
-    CHECK_EQ(word(0, FLAG), 0);
     post(0, put(2, &value, FLAG, 8));
     post(2, put(0, &value, FLAG, 8));
     post(1, put(2, &value, FLAG, 8));
     settle();
     CHECK_EQ(failed, expected);
+    expected += is_taken(1, put(0, &value, DATA, 8)); /* ends before close, or by it */
+    DRIVE_UNTIL(pe[1].refused[0]);
+    drive_for(5);
+    CHECK_EQ(word(0, DATA), 0);
     CHECK_EQ(pe[0].lost[2] + pe[2].lost[0] + pe[2].lost[1], 0);
     world_end();
+    CHECK_EQ(failed, expected);
 }
 
 /* Requests to a PE that this one has lost end, and that PE learns of it; a third notices
