@@ -48,7 +48,7 @@ struct pe {
 
 extern struct pe pe[PES];
 extern struct subject subject;
-extern int ended, failed, aborted, posted; /* requests of this process; each may be of all of these */
+extern int ended, failed, aborted, posted; /* requests of this process: the aborted are failed */
 extern gshmem_status_t last_failure;
 
 /* ---- The world ---- */

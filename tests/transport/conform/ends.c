@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "runtime/base/settings.h"
@@ -251,6 +252,26 @@ static void opened_and_closed(void)
     }
 }
 
+/* An open that fails, as no descriptor is left, leaves *out as it was. */
+static void open_fails(void)
+{
+    struct transport *const none = (struct transport *)(void *)pe, *t = none;
+    struct rlimit before;
+
+    world_begin();
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &(struct rlimit){.rlim_max = before.rlim_max}), 0);
+    const gshmem_status_t status = subject.ops->open(&pe[0].config, &t);
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+    if (status)
+        CHECK(t == none);
+    else
+        subject.ops->close(t); /* it needs none */
+    post(2, put(1, &(uint64_t){1}, FLAG, 8));
+    settle_well();
+    world_end();
+}
+
 /* Whoever closes with requests under way is told the end of each, and nothing changes
  * afterwards. */
 static void closes_under_way(void)
@@ -469,6 +490,7 @@ const struct scenario end_scenarios[] = {
     {"given-up", given_up, NEEDS_LOSE},
     {"told", told, NEEDS_TELL},
     {"opened", opened_and_closed, 0},
+    {"open-fails", open_fails, NEEDS_PROCESSES}, /* simulated hardware needs descriptors */
     {"closes", closes_under_way, 0},
     {"leaves", leaves, 0},
     {"dies", dies, 0},
