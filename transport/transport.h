@@ -94,8 +94,9 @@ struct transport_request {
     /* For who needs the source of a put again before the put is done, else NULL: called, from post or
      * progress, when it has been read. Not called where that is not known before done. */
     void (*sent)(void *tag);
-    /* Called once, from post or progress: with GSHMEM_OK when the data is visible at its target and
-     * to all PEs, or with the failure that ended it. The request itself need not live until then. */
+    /* Called once, from post, progress, arm, lose or close: with GSHMEM_OK when the data is visible
+     * at its target and to all PEs, or with the failure that ended it. The request itself need not
+     * live until then. */
     void (*done)(void *tag, gshmem_status_t status);
     void *tag;
 };
@@ -119,7 +120,9 @@ struct transport_config {
     const char *nearest; /* networks that are nearest to this PE's GPU, as in GSHMEM_TCP_IF; "": any */
 
     void *context; /* for the calls below */
-    /* The address that pe published. May be called from post, and does not block. */
+    /* The address that pe published. May be called from post and progress, and does not block:
+     * TRANSPORT_FULL says that the starter is being asked, as below. Once `key` has answered for
+     * that PE, this does, too. */
     gshmem_status_t (*find)(void *context, int pe, void *address, size_t capacity, size_t *bytes);
     /* The key that this PE and that one have, and nobody else. The first call for a PE takes 0.1 ms. May be
      * called from post and progress, and does not block: TRANSPORT_FULL says that the starter is being asked, and
@@ -136,7 +139,8 @@ struct transport_config {
     /* That PE has given this one up, and takes nothing from it any more: requests to it end with
      * GSHMEM_ERR_PEER_DEAD. It is not lost to others. */
     void (*refused)(void *context, int pe);
-    /* `from`, another PE, says that it has lost that PE, or has been told so. */
+    /* `from`, another PE, says that it has lost that PE, or has been told so. That PE may be this
+     * one: then `from` has given this one up. */
     void (*told)(void *context, int from, int pe);
     /* Where that segment of a PE of this host begins, mapped here; NULL: it is not. */
     char *(*mapped)(void *context, int pe, int segment);
@@ -182,7 +186,7 @@ struct transport_ops {
     /* Optional. Whether it can be used on this machine, and a short reason for people either way.
      * Negative: a setting asks for what is not there. */
     int (*usable)(const struct transport_config *config, char *why, size_t why_size);
-    /* Prepares to be reached; connects to nobody. */
+    /* Prepares to be reached; connects to nobody. *out is set on success only. */
     gshmem_status_t (*open)(const struct transport_config *config, struct transport **out);
     /* Optional. What this PE must publish, at most TRANSPORT_ADDRESS_MAX bytes. */
     gshmem_status_t (*address)(struct transport *t, void *address, size_t capacity, size_t *bytes);
@@ -191,15 +195,18 @@ struct transport_ops {
     void (*begin)(struct transport *t, const struct transport_config *config);
     /* Begins a request. GSHMEM_OK: it was taken, and done will be called. Any other status: it was
      * not, done will not be called; TRANSPORT_FULL asks to progress and post it again. A request that
-     * leaves the peer's segments is refused here, or ends with a failure; it changes no memory, and
-     * the peer may end its connection for it, which makes it `lost` to the two of them. */
+     * leaves the peer's segments, with its data or its signal, is refused here, or ends with a
+     * failure; it changes no memory, and the peer may end its connection for it, which makes it
+     * `lost` to the two of them. Only where a signal lies within its segment, but in bytes that are
+     * not there now, may its data have been written. */
     gshmem_status_t (*post)(struct transport *t, const struct transport_request *request);
     /* Sends, receives, serves peers and completes, as far as that goes without waiting; *events is
      * how much happened, and whether it is to be called again soon (0: only when wait_fd says so). A
      * failure is the transport's own; a peer's goes to `lost`. */
     gshmem_status_t (*progress)(struct transport *t, int *events);
     /* Optional. Tells all PEs that this one has talked to, and those it is yet to talk to, that a PE
-     * is lost; no more than once for each. Nothing is posted for it, and nothing answered. */
+     * is lost, perhaps this one itself; no more than once for each. Nothing is posted for it, and
+     * nothing answered. */
     void (*tell)(struct transport *t, int lost);
     /* Optional. A descriptor that becomes readable when progress has something to do; for a thread
      * that wants to sleep. Valid until close. -1: there is none, or progress never has. */
@@ -212,8 +219,9 @@ struct transport_ops {
     /* Optional. A note to this transport has come: see `heard`. */
     void (*hear)(struct transport *t, int from, const void *note, size_t bytes);
     /* Optional. That PE is lost to the job, as the runtime has learned: requests to it end, with a
-     * failure, before the next progress returns. The PE is told so where it can be (`refused`). May be
-     * called from within config->lost, as `tell` may. */
+     * failure, before the next progress returns, and later ones at once, also if none was made
+     * before. Nothing is taken from it any more, and it is told so where it can be (`refused`). May
+     * be called from within config->lost, as `tell` may. */
     void (*lose)(struct transport *t, int pe, gshmem_status_t status);
     /* Optional. Whether some of these bytes of a segment are held in memory for a NIC, so that their
      * pages must not be given back. */

@@ -381,9 +381,12 @@ static gshmem_status_t add_verbs(struct network *n)
         log_info("transport verbs is not used: %s", why);
         return GSHMEM_OK;
     }
+    struct transport *verbs = NULL; /* of a failure nothing is kept */
     n->config.below = n->remote;
     log_info("transport verbs: %s", why);
-    gshmem_status_t status = ops->open(&n->config, &n->remote);
+    gshmem_status_t status = ops->open(&n->config, &verbs);
+    if (!status)
+        n->remote = verbs;
     if (!status || asked == TRANSPORT_VERBS)
         return status;
     log_warn("transport verbs is not used, as it could not be opened: other hosts are reached by tcp");

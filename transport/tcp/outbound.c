@@ -388,11 +388,12 @@ static gshmem_status_t open_stream(struct tcp *t, int pe, struct outbound **out)
 {
     unsigned char published[TRANSPORT_ADDRESS_MAX];
     size_t bytes = 0;
-    gshmem_status_t status =
-        t->config.find(t->config.context, pe, published, sizeof published, &bytes);
+    gshmem_status_t status;
     struct outbound *o;
 
-    if (status)
+    if (t->gone[pe])
+        return GSHMEM_ERR_PEER_DEAD;
+    if ((status = t->config.find(t->config.context, pe, published, sizeof published, &bytes)))
         return status;
     if (!(o = malloc(sizeof *o)))
         return t->config.fail(GSHMEM_ERR_MEMORY, "tcp: out of memory for a connection to PE %d", pe);

@@ -195,9 +195,10 @@ GSHMEM_HOT gshmem_status_t coalesce_more(struct verbs *v, struct link *l,
     const uint64_t room = sizeof g->text - g->bytes;
     unsigned char *at = g->text + g->bytes;
 
-    if ((r->kind | r->signal_op) || !(r->flags & TRANSPORT_LOOSE) ||
-        bytes - 1 >= MESSAGE_CHANGE_MOST || g->op->request.epoch != r->epoch ||
-        r->offset % CHUNK_BYTES + bytes > CHUNK_BYTES || r->offset + bytes > l->bytes[r->segment] ||
+    if ((r->kind | r->signal_op) || r->segment >= TRANSPORT_SEGMENT_MAX ||
+        !(r->flags & TRANSPORT_LOOSE) || bytes - 1 >= MESSAGE_CHANGE_MOST ||
+        g->op->request.epoch != r->epoch || r->offset % CHUNK_BYTES + bytes > CHUNK_BYTES ||
+        r->offset + bytes > l->bytes[r->segment] ||
         room < MESSAGE_CHANGE_NEAR + bytes || l->joined_next - l->joined_first == JOINED)
         return issue_in_turn(v, l, r);
     if (!message_is_near(&g->last, r->segment, distance)) {

@@ -474,12 +474,29 @@ static bool send_small_before(struct verbs *v, struct link *l, struct op *op)
     return !is_after(op->number, l->replied);
 }
 
+/* Looked at before the data leaves, of which the owner's CPU sees nothing: so neither is stored. */
+static bool has_bad_signal(const struct link *l, const struct transport_request *r)
+{
+    if (!r->signal_op)
+        return false;
+    const uint64_t all = l->bytes[r->signal_segment];
+    return all < 8 || r->signal_offset > all - 8 ||
+           (l->base[r->signal_segment] + r->signal_offset) % 8;
+}
+
 static bool issue_put(struct verbs *v, struct link *l, struct op *op)
 {
     const struct transport_request *r = &op->request;
     const bool told = l->up[0]->nic->iwarp, by_nic = atomics_have(v, r);
     const bool far = stage_is_far(v, l, r->segment), adds = told || far || tells_signal(v, l, r);
 
+    if (has_bad_signal(l, r)) {
+        op->failure = v->config.fail(GSHMEM_ERR_ARGUMENT,
+                                     "verbs: a signal to PE %d lies outside its symmetric memory, "
+                                     "or is not aligned",
+                                     l->pe);
+        return true;
+    }
     if (op->staged || stage_needs(v, l, op))
         return stage_issue(v, l, op) && send_signal_behind(v, l, op);
     if (by_nic && far && r->bytes)
@@ -691,7 +708,8 @@ struct op *issue_open(struct link *l, const struct transport_request *request)
 static inline uint64_t known_key(const struct link *l, const struct path *p, int segment,
                                  uint64_t offset, uint64_t bytes)
 {
-    const uint64_t *key = l->key[segment], all = l->bytes[segment];
+    const bool known = segment < TRANSPORT_SEGMENT_MAX;
+    const uint64_t *key = known ? l->key[segment] : NULL, all = known ? l->bytes[segment] : 0;
 
     if (!key || offset >= all || bytes > all - offset || offset % CHUNK_BYTES + bytes > CHUNK_BYTES)
         return 0;
@@ -756,7 +774,8 @@ static bool update_at_once(struct verbs *v, struct link *l, const struct transpo
     uint64_t key;
 
     if (r->kind != TRANSPORT_ATOMIC || l->state != LINK_UP || !l->updates || p->state != PATH_UP ||
-        !atomics_have(v, r) || !(key = known_key(l, p, r->segment, r->offset & ~7ull, 8)) ||
+        r->segment >= TRANSPORT_SEGMENT_MAX || !atomics_have(v, r) ||
+        !(key = known_key(l, p, r->segment, r->offset & ~7ull, 8)) ||
         !post_begin_alone(p, WORK_UPDATE, l->posted, 8))
         return false;
     struct op *op = issue_open(l, r);
@@ -788,6 +807,10 @@ gshmem_status_t issue_in_turn(struct verbs *v, struct link *l,
 {
     if (l->state == LINK_FAILED)
         return l->failure;
+    if (request->segment >= v->config.segments ||
+        (request->signal_op && request->signal_segment >= v->config.segments))
+        return v->config.fail(GSHMEM_ERR_ARGUMENT,
+                              "verbs: a request to PE %d names a segment that there is not", l->pe);
     if (l->state == LINK_BELOW && l->posted == l->done && is_below_for_ever(l) &&
         !atomics_have(v, request))
         return v->below->ops->post(v->below, request);

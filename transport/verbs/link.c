@@ -97,6 +97,10 @@ gshmem_status_t link_open(struct verbs *v, int pe, struct link **out)
     int updater = -1;
     char why[300];
 
+    if (v->gone[pe]) {
+        free(l);
+        return GSHMEM_ERR_PEER_DEAD;
+    }
     if (!l || !(l->op = calloc(OPS_FIRST, sizeof *l->op))) {
         free(l);
         return v->config.fail(GSHMEM_ERR_MEMORY, "verbs: out of memory for a link to PE %d", pe);
@@ -106,6 +110,11 @@ gshmem_status_t link_open(struct verbs *v, int pe, struct link **out)
     l->pe = pe;
     l->alone = NONE_ALONE;
     l->pairs = reach_find(v, pe, is_here(v, pe), l->rail, &updater, why, sizeof why);
+    if (l->pairs < 0) {
+        free(l->op);
+        free(l);
+        return TRANSPORT_FULL;
+    }
     if (!l->pairs) {
         v->config.info("verbs: PE %d: %s", pe, why);
     } else if (!add_paths(v, l, updater)) {

@@ -56,13 +56,17 @@ int reach_find(const struct verbs *v, int pe, bool here, struct rail rail[RAILS_
     struct rail_end own[NICS_MOST], other[NICS_MOST];
     const int n = own_ends(v, own);
     size_t bytes = 0;
+    gshmem_status_t status;
     int others;
 
     if (!n) {
         snprintf(why, why_size, "this PE does not use its NICs");
         return 0;
     }
-    if (v->config.find(v->config.context, pe, address, sizeof address, &bytes)) {
+    status = v->config.find(v->config.context, pe, address, sizeof address, &bytes);
+    if (status == TRANSPORT_FULL)
+        return -1;
+    if (status) {
         snprintf(why, why_size, "its address is not known"); /* and has been logged */
         return 0;
     }

@@ -60,6 +60,7 @@ static gshmem_status_t verbs_open(const struct transport_config *config, struct 
     v->config = *config;
     v->wait_fd = descriptor_keep(epoll_create1(EPOLL_CLOEXEC));
     v->to = calloc((size_t)config->n_pes, sizeof *v->to);
+    v->gone = calloc((size_t)config->n_pes, sizeof *v->gone);
     v->slots = memory_pages((size_t)SLOTS * SLOT_BYTES);
     for (int i = 0; i < SLOTS; i++)
         v->slot_free[i] = i;
@@ -77,7 +78,7 @@ static gshmem_status_t verbs_open(const struct transport_config *config, struct 
     v->nics = v->opened = found > 0 ? found : 0;
     for (int i = 0; i < v->nics; i++)
         config->info("verbs: NIC %d of this PE: %s: %s", i + 1, v->nic[i].name, v->nic[i].chosen);
-    if (v->wait_fd < 0 || !v->to || !v->slots || !v->nics)
+    if (v->wait_fd < 0 || !v->to || !v->gone || !v->slots || !v->nics)
         status = config->fail(GSHMEM_ERR_TRANSPORT, "verbs: %s", v->nics ? strerror(errno) : why);
     for (int i = 0; i < v->nics && !status; i++)
         status = open_nic(v, &v->nic[i]);
@@ -234,6 +235,7 @@ static void verbs_lose(struct transport *base, int pe, gshmem_status_t status)
 {
     struct verbs *v = (struct verbs *)base;
 
+    v->gone[pe] = true;
     if (v->to[pe])
         link_fail(v, v->to[pe], status, NULL);
     transport_lose(v->below, pe, status);
@@ -275,6 +277,7 @@ static void verbs_close(struct transport *base)
     if (v->wait_fd >= 0)
         close(v->wait_fd);
     free(v->to);
+    free(v->gone);
     free(v);
 }
 

@@ -357,6 +357,7 @@ struct verbs {
     bool refusal_said;                  /* that some memory cannot be registered: once is enough */
     struct staging staging;
     struct link **to;  /* [PE]: NULL until it is first talked to */
+    bool *gone;        /* [PE]: it is lost to the job */
     struct link *links; /* list of those */
     char *slots;        /* SLOTS of SLOT_BYTES */
     int slot_free[SLOTS], slots_left;
@@ -457,7 +458,7 @@ void gpu_forget(struct verbs *v, uint64_t *ticket); /* nobody asks for it again 
 gshmem_status_t reach_publish(const struct verbs *v, void *address, size_t capacity, size_t *bytes);
 /* Which of this PE's NICs could talk to which of that one's, the best pair first; 0: none, and why.
  * `here`: it is of this host, or this one. *updater: the pair whose other end makes updates there,
- * or -1. */
+ * or -1. Less than 0: the starter is being asked for what that one published. */
 int reach_find(const struct verbs *v, int pe, bool here, struct rail rail[RAILS_MOST], int *updater,
                char *why, size_t why_size);
 

@@ -25,6 +25,16 @@ static void check_ops(const struct transport_ops *ops)
         CHECK_FAIL("it was compiled with other settings");
 }
 
+/* Why a scenario cannot be tried on the subject; NULL: it can. */
+static const char *what_lacks(const struct scenario *s)
+{
+    if (s->needs & NEEDS_PROCESSES && subject.in_one_process)
+        return "its hardware is simulated, in one process";
+    if (s->needs & NEEDS_TELL && !subject.ops->tell)
+        return "it has no `tell`";
+    return s->needs & NEEDS_LOSE && !subject.ops->lose ? "it has no `lose`" : NULL;
+}
+
 /* Whether it has been passed. */
 static bool run(const struct scenario *s)
 {
@@ -56,6 +66,7 @@ static bool run(const struct scenario *s)
 int conform(const struct subject *what, int argc, char **argv)
 {
     const struct scenario *const lists[] = {data_scenarios, flow_scenarios, end_scenarios};
+    const char *lacks;
     int tried = 0, failures = 0;
 
     setenv("GSHMEM_INIT_TIMEOUT", "2", 0); /* of PEs that are not there */
@@ -69,8 +80,8 @@ int conform(const struct subject *what, int argc, char **argv)
                 wanted |= strcmp(argv[i], s->name) == 0;
             if (!wanted)
                 continue;
-            if (s->needs_processes && subject.in_one_process) {
-                printf("%-16s left out: its hardware is simulated, in one process\n", s->name);
+            if ((lacks = what_lacks(s))) {
+                printf("%-16s left out: %s\n", s->name, lacks);
                 continue;
             }
             tried++;

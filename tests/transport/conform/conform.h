@@ -33,7 +33,8 @@ struct pe {
     struct transport_config config;
     char *memory[2];              /* of its two segments, between guards */
     bool stands_still;            /* it is not driven */
-    int lost[PES];                /* how often it has lost each PE, */
+    int asked[PES];               /* how often it has asked for the address or key of each PE, */
+    int lost[PES];                /* has lost it, */
     gshmem_status_t lost_by[PES]; /* the last time for that reason, */
     int refused[PES];             /* has been given up by each, */
     int told[PES][PES];           /* and has been told by each of each */
@@ -47,7 +48,7 @@ struct pe {
 
 extern struct pe pe[PES];
 extern struct subject subject;
-extern int ended, failed, posted; /* requests of this process; failed ones are among the ended */
+extern int ended, failed, aborted, posted; /* requests of this process: the aborted are failed */
 extern gshmem_status_t last_failure;
 
 /* ---- The world ---- */
@@ -79,7 +80,8 @@ void drive_for(int ms);
 
 void begin_to_count(void); /* from none, once all have ended */
 gshmem_status_t try_post(int from, struct transport_request r);
-void post(int from, struct transport_request r); /* drives while the queue is full; must be taken */
+bool is_taken(int from, struct transport_request r); /* drives while the queue is full */
+void post(int from, struct transport_request r);     /* the same, and it must be taken */
 void settle(void);                               /* until all requests have ended */
 void settle_well(void);                          /* and none has failed */
 
@@ -97,10 +99,16 @@ void check_filled(const void *from, size_t bytes, unsigned seed);
 
 /* ---- The scenarios ---- */
 
+enum needs {
+    NEEDS_PROCESSES = 1, /* of PEs of their own */
+    NEEDS_TELL = 2,      /* the slot `tell` */
+    NEEDS_LOSE = 4,      /* the slot `lose` */
+};
+
 struct scenario {
     const char *name;
     void (*run)(void);
-    bool needs_processes; /* of PEs of their own */
+    int needs; /* some of enum needs */
 };
 
 extern const struct scenario data_scenarios[], flow_scenarios[],

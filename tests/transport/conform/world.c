@@ -15,7 +15,7 @@ enum { GUARD = 4096, GUARD_BYTE = 0x6e };
 
 struct pe pe[PES];
 struct subject subject;
-int ended, failed, posted;
+int ended, failed, aborted, posted;
 gshmem_status_t last_failure;
 
 /* What PEs tell each other before they have a transport. */
@@ -45,22 +45,24 @@ static void say_nothing(const char *format, ...)
     (void)format;
 }
 
+/* As a runtime's, `find` and `key` ask the starter first, for a round or two. */
 static gshmem_status_t find(void *context, int which, void *address, size_t capacity, size_t *bytes)
 {
-    (void)context;
+    struct pe *p = context;
+
     CHECK(which >= 0 && which < PES && published->bytes[which] <= capacity);
+    if (p->asked[which]++ < 2)
+        return TRANSPORT_FULL;
     memcpy(address, published->address[which], published->bytes[which]);
     *bytes = published->bytes[which];
     return GSHMEM_OK;
 }
 
-/* As a runtime's: the starter is asked first, for a round or two. */
 static gshmem_status_t key(void *context, int which, unsigned char out[TRANSPORT_KEY_BYTES])
 {
-    static int asked[PES][PES];
     struct pe *p = context;
 
-    if (asked[p - pe][which]++ < 2)
+    if (p->asked[which]++ < 2)
         return TRANSPORT_FULL;
     memset(out, 7, TRANSPORT_KEY_BYTES); /* the same for all pairs */
     return GSHMEM_OK;
@@ -312,6 +314,7 @@ static void done(void *tag, gshmem_status_t status)
     is_done[n] = true;
     ended++;
     failed += status != GSHMEM_OK;
+    aborted += status == GSHMEM_ERR_ABORTED;
     last_failure = status ? status : last_failure;
 }
 
@@ -319,7 +322,7 @@ void begin_to_count(void)
 {
     CHECK_EQ(ended, posted);
     memset(is_done, 0, sizeof is_done);
-    ended = failed = posted = 0;
+    ended = failed = aborted = posted = 0;
 }
 
 gshmem_status_t try_post(int from, struct transport_request r)
@@ -333,7 +336,7 @@ gshmem_status_t try_post(int from, struct transport_request r)
     return status;
 }
 
-void post(int from, struct transport_request r)
+bool is_taken(int from, struct transport_request r)
 {
     const uint64_t end = deadline(10);
     gshmem_status_t status;
@@ -342,7 +345,13 @@ void post(int from, struct transport_request r)
         CHECK(!is_past(end));
         drive();
     }
-    CHECK_EQ(status, GSHMEM_OK);
+    return status == GSHMEM_OK;
+}
+
+void post(int from, struct transport_request r)
+{
+    if (!is_taken(from, r))
+        CHECK_FAIL("PE %d does not take a request to PE %d", from, r.pe);
 }
 
 void settle(void)

@@ -106,14 +106,17 @@ static void say_pe(struct link *l, uint8_t kind, int pe)
     say(l, (struct head){.kind = kind, .a = (uint64_t)pe}, NULL);
 }
 
-static struct link *open_link(struct toy *t, int pe)
+static gshmem_status_t open_link(struct toy *t, int pe, struct link **out)
 {
-    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     struct sockaddr_un to = {.sun_family = AF_UNIX};
-    struct link *l = add_link(t, fd, pe, true);
     size_t bytes = 0;
+    const gshmem_status_t status =
+        t->config.find(t->config.context, pe, to.sun_path, sizeof to.sun_path, &bytes);
 
-    t->config.find(t->config.context, pe, to.sun_path, sizeof to.sun_path, &bytes);
+    if (status) /* TRANSPORT_FULL, too */
+        return status;
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    struct link *l = *out = add_link(t, fd, pe, true);
     if (!bytes || connect(fd, (struct sockaddr *)&to, (socklen_t)(sizeof to.sun_family + bytes)))
         end_link(t, l, GSHMEM_ERR_UNREACHABLE, "toy: nobody listens at its address");
     say_pe(l, HELLO, t->config.pe);
@@ -121,7 +124,7 @@ static struct link *open_link(struct toy *t, int pe)
         if (t->known[i] & TELLS)
             say_pe(l, TOLD, i);
     }
-    return l;
+    return GSHMEM_OK;
 }
 
 static gshmem_status_t toy_post(struct transport *base, const struct transport_request *r)
@@ -132,12 +135,14 @@ static gshmem_status_t toy_post(struct transport *base, const struct transport_r
                               r->offset, r->bytes,
                               r->kind == TRANSPORT_PUT || r->kind == NOTE ? r->bytes : 0,
                               r->operand, r->compare /* or a signal's offset and value */};
+    gshmem_status_t status;
 
     while (l && !(l->mine && l->pe == r->pe))
         l = l->next;
     if (t->known[r->pe] & LOST)
         return GSHMEM_ERR_PEER_DEAD;
-    l = l ? l : open_link(t, r->pe);
+    if (!l && (status = open_link(t, r->pe, &l)))
+        return status;
     if (l->failure || l->posted - l->done == QUEUE)
         return l->failure ? l->failure : TRANSPORT_FULL;
     say(l, head, r->local);
@@ -166,9 +171,11 @@ static void take_answer(struct toy *t, struct link *l, struct head h, const char
 static void serve(struct toy *t, struct link *l, struct head h, const char *data)
 {
     const struct transport_config *c = &t->config;
-    const size_t word = h.kind == TRANSPORT_ATOMIC ? atomic_type_bytes(h.type) : 0;
-    char *at = word ? segment_at_aligned(c, h.segment, h.offset, word)
-                    : segment_at(c, h.segment, h.offset, h.bytes);
+    const bool is_atomic = h.kind == TRANSPORT_ATOMIC;
+    const size_t word = is_atomic && h.amo <= GSHMEM_AMO_XOR ? atomic_type_bytes(h.type) : 0;
+    char *at = word        ? segment_at_aligned(c, h.segment, h.offset, word)
+               : is_atomic ? NULL
+                           : segment_at(c, h.segment, h.offset, h.bytes);
     char *flag = h.signal_op ? segment_at_aligned(c, h.signal_segment, h.a, 8) : NULL;
     struct head answer = {.kind = DONE};
 
@@ -195,6 +202,8 @@ static void take(struct toy *t, struct link *l, struct head h, const char *data)
         l->bye = true;
     else if (h.kind == HELLO && t->known[l->pe = (int)h.a] & LOST)
         say_pe(l, REFUSED, t->config.pe);
+    else if (!l->mine && t->known[l->pe] & LOST)
+        return; /* nothing is taken from it any more */
     else if (h.kind == TOLD)
         t->config.told(t->config.context, l->pe, (int)h.a);
     else if (l->mine)
@@ -317,12 +326,13 @@ static gshmem_status_t toy_open(const struct transport_config *config, struct tr
     t->config = *config;
     t->door = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     t->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (bind(t->door, &any, sizeof any.sa_family) || listen(t->door, 4096) ||
+        epoll_ctl(t->epoll, EPOLL_CTL_ADD, t->door, &knocks)) {
+        toy_close(&t->base);
+        return config->fail(GSHMEM_ERR_SYSTEM, "toy: no socket to listen on");
+    }
     *out = &t->base;
-    if (bind(t->door, &any, sizeof any.sa_family) == 0 && listen(t->door, 4096) == 0 &&
-        epoll_ctl(t->epoll, EPOLL_CTL_ADD, t->door, &knocks) == 0)
-        return GSHMEM_OK;
-    toy_close(&t->base);
-    return config->fail(GSHMEM_ERR_SYSTEM, "toy: no socket to listen on");
+    return GSHMEM_OK;
 }
 
 static gshmem_status_t toy_address(struct transport *base, void *to, size_t most, size_t *bytes)
