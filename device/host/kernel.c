@@ -39,9 +39,14 @@ static void wait_until_left(struct code *code)
 {
     static const struct timespec nap = {.tv_nsec = 50000};
 
-    while (!atomic_load_explicit(&exits, memory_order_relaxed) && work_may_wait() &&
+    while (!atomic_load_explicit(&exits, memory_order_relaxed) && work_may_wait() && !work_is_parents() &&
            atomic_load_explicit(&code->under_way, memory_order_acquire))
         nanosleep(&nap, NULL);
+}
+
+void kernels_leave_parent(void)
+{
+    kernels_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 
 static void tell_of_exit(void)

@@ -168,6 +168,12 @@ static struct {
     unsigned count;
 } watch = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
 
+void watch_leave_parent(void)
+{
+    watch.lock = ranges.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    watch.wake = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+}
+
 /* Interrupts the workers that have not changed fibers; true if there were any. *busy: kernels run. */
 static bool watch_look(bool *busy)
 {

@@ -141,7 +141,11 @@ static void *helper_main(void *unused)
 static void work_leave_parent(void)
 {
     forked = true;
-    work_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; /* a thread that is gone may hold it */
+    work_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; /* a thread that is gone may hold it, */
+    finished = (pthread_cond_t)PTHREAD_COND_INITIALIZER;    /* or be on its way out of a wait, for which a broadcast waits */
+    helpers.work = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    kernels_leave_parent();
+    watch_leave_parent();
     workers_leave_parent();
     device_failed(cudaErrorInitializationError);
 }

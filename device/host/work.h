@@ -107,6 +107,7 @@ void call_ends(struct work *work);
 /* A launch of a kernel is to come, or is over: nothing of the kernel's library is needed for it any more. */
 void code_begins(struct code *code);
 void code_ends(struct code *code);
+void kernels_leave_parent(void); /* in a child of fork */
 /* Whether what the stream is given now goes into a graph. */
 bool stream_is_captured(struct CUstream_st *stream);
 /* Whether memory of cuMemCreate's is mapped there. */

@@ -713,6 +713,7 @@ static void worker_start_all(void)
 void workers_leave_parent(void)
 {
     pool.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    pool.work = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
     pool.capacity.workers = 0;
     atomic_store_explicit(&pool.running, 1, memory_order_relaxed); /* workers_stop leaves them alone */
 }
