@@ -9,20 +9,9 @@
 
 #include "gshmem.h"
 #include "../check.h"
+#include "stopped.h"
 
 static long target, pid, go;
-
-static int is_stopped(void)
-{
-    char path[40], state = 0;
-
-    snprintf(path, sizeof path, "/proc/%ld/stat", pid);
-    FILE *f = fopen(path, "r");
-    CHECK(f);
-    CHECK_EQ(fscanf(f, "%*d %*s %c", &state), 1);
-    fclose(f);
-    return state == 'T';
-}
 
 static void go_on(void)
 {
@@ -46,7 +35,7 @@ int main(void)
     }
     CHECK_OK(gshmem_getmem(&pid, &pid, sizeof pid, 1));
     CHECK_OK(gshmem_putmem_nbi(&go, &one, sizeof one, 1));
-    while (!is_stopped())
+    while (!is_stopped(pid))
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     CHECK_OK(gshmem_putmem_nbi(&target, &one, sizeof one, 1));
     return 0;

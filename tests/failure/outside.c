@@ -11,6 +11,7 @@
 
 #include "gshmem.h"
 #include "../check.h"
+#include "stopped.h"
 
 enum { N = 2000 };
 
@@ -23,18 +24,6 @@ static int lost;
 static void nap(void)
 {
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-}
-
-static int is_stopped(long pid)
-{
-    char path[40], state = 0;
-
-    snprintf(path, sizeof path, "/proc/%ld/stat", pid);
-    FILE *f = fopen(path, "r");
-    CHECK(f);
-    CHECK_EQ(fscanf(f, "%*d %*s %c", &state), 1);
-    fclose(f);
-    return state == 'T';
 }
 
 /* Until then a put succeeds and its failure waits for the next quiet; from then on each fails at once. */
