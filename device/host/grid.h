@@ -13,7 +13,7 @@
 
 #define GSHMEM_HOST_READ_ONLY
 #include "device/host/context.h"
-#include "gshmem/host/execution.h"
+#include "gshmem/host_device/execution.h"
 
 enum {
     WARP_SIZE = 32,

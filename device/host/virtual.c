@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "gshmem/host/cuda.h"
-#include "gshmem/host/cuda_runtime_api.h"
+#include "gshmem/host_device/cuda.h"
+#include "gshmem/host_device/cuda_runtime_api.h"
 #include "device/host/work.h"
 
 enum { GRANULE = 2 << 20 };

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "device/host/grid.h"
-#include "gshmem/host/cuda_runtime_api.h"
+#include "gshmem/host_device/cuda_runtime_api.h"
 
 enum { DEVICES_MAX = 1024 };
 

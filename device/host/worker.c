@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "device/host/sanitizer.h"
-#include "gshmem/host/cuda_runtime_api.h"
+#include "gshmem/host_device/cuda_runtime_api.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"

@@ -12,14 +12,14 @@
 #if __has_include(<cuda_runtime_api.h>)
 #include <cuda_runtime_api.h>
 #else
-#include "gshmem/host/cuda_runtime_api.h" /* a host source of a program for the host device */
+#include "gshmem/host_device/cuda_runtime_api.h" /* a host source of a program for the host device */
 #endif
 /* For cuMemCreate and what else goes with symmetric buffers; it takes nvcc a fifth of a second, and sources for
  * GPUs that call the driver include it themselves. */
 #if !defined(__NVCC__) && __has_include(<cuda.h>)
 #include <cuda.h>
 #elif !defined(__NVCC__) && !__has_include(<cuda_runtime_api.h>)
-#include "gshmem/host/cuda.h"
+#include "gshmem/host_device/cuda.h"
 #endif
 #if defined(__cplusplus) && !defined(GSHMEM_NO_HALF) && __has_include(<cuda_fp16.h>) &&                 \
     __has_include(<cuda_bf16.h>)

@@ -9,7 +9,7 @@
 #include <complex.h>
 #include <stdint.h>
 
-#include "gshmem/host/half_bits.h"
+#include "gshmem/host_device/half_bits.h"
 #include "runtime/collectives/combine.h"
 
 #define KERNEL_OF(loop, name, type, expression)                                                    \

@@ -4,7 +4,7 @@
 
 #include "gshmem.h"
 #include "gpu.h"
-#include "gshmem/host/half_bits.h"
+#include "gshmem/host_device/half_bits.h"
 
 enum { SMALL = 3, LARGE = 70001, SIZES = 9 };
 

@@ -30,8 +30,8 @@ def compiler(kind, cc):
     words = [cc, '-I' + INCLUDE, '-I' + BUILD, '-DGSHMEM_NO_HALF']
     if kind == 'cuda':
         words.remove('-DGSHMEM_NO_HALF')
-        return words + ['-x', 'c++', '-std=gnu++17', '-D__CUDACC__', '-D__noinline__=', '-I' + INCLUDE + '/gshmem/host']
-    return words + ['-x', kind, '-std=gnu11' if kind == 'c' else '-std=gnu++17', '-I' + INCLUDE + '/gshmem/host']
+        return words + ['-x', 'c++', '-std=gnu++17', '-D__CUDACC__', '-D__noinline__=', '-I' + INCLUDE + '/gshmem/host_device']
+    return words + ['-x', kind, '-std=gnu11' if kind == 'c' else '-std=gnu++17', '-I' + INCLUDE + '/gshmem/host_device']
 
 
 def run(command, text):

@@ -1,7 +1,7 @@
 /* <cuda_runtime.h> for programs built for the host device: CUDA's language and runtime API, with
  * kernels that run on the threads of the CPU. Included before any .cu source by gshmemcc. */
-#ifndef GSHMEM_HOST_CUDA_RUNTIME_H
-#define GSHMEM_HOST_CUDA_RUNTIME_H
+#ifndef GSHMEM_HOST_DEVICE_CUDA_RUNTIME_H
+#define GSHMEM_HOST_DEVICE_CUDA_RUNTIME_H
 
 #include "gshmem_names_begin.h"
 

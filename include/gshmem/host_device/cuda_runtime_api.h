@@ -4,8 +4,8 @@
  * streams run in order, and beside each other and the host; the default stream waits for, and is
  * waited for by, all streams made without cudaStreamNonBlocking. Copies of pageable memory and
  * fills are often done when the call returns, as CUDA allows. */
-#ifndef GSHMEM_HOST_CUDA_RUNTIME_API_H
-#define GSHMEM_HOST_CUDA_RUNTIME_API_H
+#ifndef GSHMEM_HOST_DEVICE_CUDA_RUNTIME_API_H
+#define GSHMEM_HOST_DEVICE_CUDA_RUNTIME_API_H
 
 #include "gshmem_names_begin.h"
 

@@ -1,7 +1,7 @@
 /* What CUDA offers inside kernels: barriers, warps, fences, bits. Atomics and mathematics are in
  * headers of their own. */
-#ifndef GSHMEM_HOST_DEVICE_FUNCTIONS_H
-#define GSHMEM_HOST_DEVICE_FUNCTIONS_H
+#ifndef GSHMEM_HOST_DEVICE_DEVICE_FUNCTIONS_H
+#define GSHMEM_HOST_DEVICE_DEVICE_FUNCTIONS_H
 
 #include <stdint.h>
 #include <string.h>

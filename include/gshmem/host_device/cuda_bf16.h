@@ -1,6 +1,6 @@
 /* CUDA's bfloat16 and pairs of it, for programs built for the host device. */
-#ifndef GSHMEM_HOST_CUDA_BF16_H
-#define GSHMEM_HOST_CUDA_BF16_H
+#ifndef GSHMEM_HOST_DEVICE_CUDA_BF16_H
+#define GSHMEM_HOST_DEVICE_CUDA_BF16_H
 
 #include "gshmem_names_begin.h"
 

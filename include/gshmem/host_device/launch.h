@@ -1,6 +1,6 @@
 /* What the translator's output calls: launches, and shared memory by its declaration. */
-#ifndef GSHMEM_HOST_LAUNCH_H
-#define GSHMEM_HOST_LAUNCH_H
+#ifndef GSHMEM_HOST_DEVICE_LAUNCH_H
+#define GSHMEM_HOST_DEVICE_LAUNCH_H
 
 #include "execution.h"
 

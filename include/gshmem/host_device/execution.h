@@ -5,8 +5,8 @@
  * A CUDA thread is a fiber. Fibers of a block run on one OS thread, one at a time, and change only
  * inside the functions below, so waiting for another thread without calling any of them (a plain
  * loop over a volatile) stops its worker until the watch notices (device/host/README.md). */
-#ifndef GSHMEM_HOST_EXECUTION_H
-#define GSHMEM_HOST_EXECUTION_H
+#ifndef GSHMEM_HOST_DEVICE_EXECUTION_H
+#define GSHMEM_HOST_DEVICE_EXECUTION_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* CUDA's half and half2, for programs built for the host device. */
-#ifndef GSHMEM_HOST_CUDA_FP16_H
-#define GSHMEM_HOST_CUDA_FP16_H
+#ifndef GSHMEM_HOST_DEVICE_CUDA_FP16_H
+#define GSHMEM_HOST_DEVICE_CUDA_FP16_H
 
 #include "gshmem_names_begin.h"
 

@@ -1,7 +1,7 @@
 /* CUDA's mathematics where it goes beyond <math.h>: min and max of everything, the fast and the
  * rounded forms (all as exact as the host's own), and values seen as bits. */
-#ifndef GSHMEM_HOST_DEVICE_MATH_H
-#define GSHMEM_HOST_DEVICE_MATH_H
+#ifndef GSHMEM_HOST_DEVICE_DEVICE_MATH_H
+#define GSHMEM_HOST_DEVICE_DEVICE_MATH_H
 
 #include <math.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* CUDA's atomic operations. They order nothing by themselves, as on a GPU: that is what
  * __threadfence is for. Each may let other threads run, so that loops of them can wait. */
-#ifndef GSHMEM_HOST_DEVICE_ATOMICS_H
-#define GSHMEM_HOST_DEVICE_ATOMICS_H
+#ifndef GSHMEM_HOST_DEVICE_DEVICE_ATOMICS_H
+#define GSHMEM_HOST_DEVICE_DEVICE_ATOMICS_H
 
 #include "execution.h"
 

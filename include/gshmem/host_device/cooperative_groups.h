@@ -1,7 +1,7 @@
 /* The part of CUDA's cooperative groups that small programs use: the grid, the block, tiles of a
  * warp, and the threads of a warp that run together. */
-#ifndef GSHMEM_HOST_COOPERATIVE_GROUPS_H
-#define GSHMEM_HOST_COOPERATIVE_GROUPS_H
+#ifndef GSHMEM_HOST_DEVICE_COOPERATIVE_GROUPS_H
+#define GSHMEM_HOST_DEVICE_COOPERATIVE_GROUPS_H
 
 #include "gshmem_names_begin.h"
 

@@ -1,8 +1,8 @@
 /* What programs for the host device have of CUDA's driver API: memory by cuMemCreate and cuMemMap, as they
  * make it to register it as symmetric (gshmem_buffer_register_symmetric), and what belongs to it. Names,
  * arguments and values are CUDA's. A piece is mapped in one place at a time. */
-#ifndef GSHMEM_HOST_CUDA_H
-#define GSHMEM_HOST_CUDA_H
+#ifndef GSHMEM_HOST_DEVICE_CUDA_H
+#define GSHMEM_HOST_DEVICE_CUDA_H
 
 #include "gshmem_names_begin.h"
 

@@ -1,7 +1,7 @@
 /* Floating point numbers of 16 bits, under cuda_fp16.h and cuda_bf16.h: kept as bits, worked on as
  * float, and rounded to the nearest (ties to even) after each operation, as a GPU does it. */
-#ifndef GSHMEM_HOST_SMALL_FLOAT_H
-#define GSHMEM_HOST_SMALL_FLOAT_H
+#ifndef GSHMEM_HOST_DEVICE_SMALL_FLOAT_H
+#define GSHMEM_HOST_DEVICE_SMALL_FLOAT_H
 
 #include "cuda_runtime.h"
 #include "half_bits.h"

@@ -1,6 +1,6 @@
 /* CUDA's short vectors: int4, float2, uint3, …, with make_int4() and the like, and dim3. */
-#ifndef GSHMEM_HOST_VECTOR_TYPES_H
-#define GSHMEM_HOST_VECTOR_TYPES_H
+#ifndef GSHMEM_HOST_DEVICE_VECTOR_TYPES_H
+#define GSHMEM_HOST_DEVICE_VECTOR_TYPES_H
 
 #ifdef __cplusplus
 #define GSHMEM_HOST_MAKE(declaration) static inline constexpr declaration

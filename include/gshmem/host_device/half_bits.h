@@ -1,7 +1,7 @@
 /* The bits of half (IEEE's binary16) and bfloat16 (the upper half of a float) from and to float,
  * rounded to nearest, ties to even; for the library's reductions and the host device's types. */
-#ifndef GSHMEM_HOST_HALF_BITS_H
-#define GSHMEM_HOST_HALF_BITS_H
+#ifndef GSHMEM_HOST_DEVICE_HALF_BITS_H
+#define GSHMEM_HOST_DEVICE_HALF_BITS_H
 
 #include <stdint.h>
 #include <string.h>

@@ -1,5 +1,0 @@
-/* What CUDA has here is in <cuda_runtime.h>. */
-#ifndef GSHMEM_HOST_VECTOR_FUNCTIONS_H
-#define GSHMEM_HOST_VECTOR_FUNCTIONS_H
-#include "cuda_runtime.h"
-#endif
