@@ -16,28 +16,45 @@
 #include "runtime/job.h"
 #include "runtime/network/backoff.h"
 #include "runtime/teams/team.h"
+#include "runtime/threads.h"
 
 enum {
-    SPIN_ALONE_NS = 100 * 1000,   /* every PE has a CPU: longer than most skews between them */
-    SPIN_OVERSUBSCRIBED_NS = 300,        /* another PE needs this CPU to make the wait end */
-    YIELD_NS = 2 * 1000 * 1000,   /* then let others run; after that, sleep, */
-    YIELD_SHARED_NS = 100 * 1000, /* or after that, where others do run then, or PEs of other
-                                     hosts are known to want this CPU */
-    YIELD_ALONE_NS = 2000,        /* a yield that takes less has let nobody run; */
-    YIELDS_ASKED = 16,            /* of those that take more, one is asked about of so many */
-    YIELD_STEPS = 8,              /* the next is that many steps later, */
-    YIELD_STEPS_DRIVING = 4,      /* or, where each is a system call, that many, */
-    YIELD_STEPS_ALONE = 128,      /* or, where every PE has a CPU, that many */
-    SERVED_NS = 200 * 1000,       /* after something arrived, another is likely: be awake for it */
+    /* How long a wait spins: with a CPU for each PE longer than most skews between them; where PEs share CPUs
+     * not long, since another PE needs this CPU to make the wait end. */
+    SPIN_ALONE_NS = 100 * 1000,
+    SPIN_OVERSUBSCRIBED_NS = 300,
+    /* A PE that has a CPU of its own keeps it for so long, unless threads of this process need it: a yield
+     * beside a process of somebody else gives away 3 to 4 ms. Where the system has just given the CPU to others,
+     * a PE sleeps earlier, since a process that has slept gets the CPU back at once when it wakes up. In a job of
+     * several nodes no PE keeps its CPU: a PE that sleeps is woken by the message that it waits for, and one that
+     * was preempted is not. */
+    KEEP_NS = 200 * 1000 * 1000,
+    KEEP_CONTENDED_NS = 4 * 1000 * 1000,
+    PREEMPTED_NS = 500 * 1000,        /* between two steps: others have run on this CPU, */
+    CONTENDED_NS = 50 * 1000 * 1000,  /* and are taken to want it for so long after that */
+    THREADS_NS = 10 * 1000 * 1000,    /* between two looks at the threads of this process */
+    /* Elsewhere a wait yields for so long before it sleeps: less where others do run then, or PEs of other
+     * nodes are known to want this CPU. */
+    YIELD_NS = 2 * 1000 * 1000,
+    YIELD_SHARED_NS = 100 * 1000,
+    YIELD_ALONE_NS = 2000, /* a yield that takes less has let nobody run */
+    YIELDS_ASKED = 16,     /* yields between two questions to the system, how many of them let others run */
+    /* Steps between a yield that let nobody run and the next; fewer where each step is a system call. */
+    YIELD_STEPS = 8,
+    YIELD_STEPS_DRIVING = 4,
+    YIELD_STEPS_ALONE = 128,
+    SERVED_NS = 200 * 1000, /* after something arrived another message is likely: no sleep for so long */
+    SLEEP_SHARE = 64,       /* a sleep lasts at most this part of what was waited so far */
     SLEEP_LEAST_NS = 50 * 1000,
     SLEEP_MOST_NS = 1000 * 1000,
-    CHECK_NS = 20 * 1000 * 1000, /* how often to look whether those waited for still live */
+    CHECK_NS = 20 * 1000 * 1000, /* between two looks whether the PEs that are waited for still live */
 };
 
 uint32_t wait_spins = 100;
 static bool cpus_are_shared;
 static bool has_network;
 static bool hosts_share_cpus;
+static uint64_t keep_ns; /* 0: a wait lets others run as soon as its spin is over */
 
 void wait_calibrate(bool oversubscribed, bool drives, bool contained)
 {
@@ -52,6 +69,7 @@ void wait_calibrate(bool oversubscribed, bool drives, bool contained)
     cpus_are_shared = oversubscribed;
     has_network = drives;
     hosts_share_cpus = oversubscribed && contained;
+    keep_ns = us >= 0 || oversubscribed || drives ? 0 : KEEP_NS;
     wait_spins = (uint32_t)(spin * SAMPLES / (taken ? taken : 1));
 }
 
@@ -149,12 +167,12 @@ gshmem_status_t wait_look(const struct wait *w)
 
 /* ---- How to pass the time ---- */
 
-static uint64_t sleep_ns(struct wait *w)
+static uint64_t sleep_ns(struct wait *w, uint64_t now)
 {
-    uint64_t ns = (uint64_t)SLEEP_LEAST_NS << (w->sleeps / 4 < 5 ? w->sleeps / 4 : 5);
+    const uint64_t ns = (now - w->since) / SLEEP_SHARE;
 
     w->sleeps++;
-    return ns < SLEEP_MOST_NS ? ns : SLEEP_MOST_NS;
+    return ns < SLEEP_LEAST_NS ? SLEEP_LEAST_NS : ns < SLEEP_MOST_NS ? ns : SLEEP_MOST_NS;
 }
 
 static void sleep_for(uint64_t ns)
@@ -184,6 +202,41 @@ static _Thread_local uint32_t backoff;
 /* In a job of several hosts: the last yield has let others run. */
 static _Thread_local bool shares_cpu;
 
+/* Whether other threads of this process run or wait for a CPU: kernels on the host device, or the program's
+ * own. An answer of up to THREADS_NS ago will do, since it takes some 20 us to find out. */
+static bool threads_need_cpus(uint64_t now)
+{
+    static _Atomic uint64_t asked; /* relaxed, both: the answer of any thread is as good */
+    static _Atomic bool need;
+
+    if (job->kernels)
+        return true;
+    if (now - atomic_load_explicit(&asked, memory_order_relaxed) >= THREADS_NS) {
+        atomic_store_explicit(&need, threads_any_runs(), memory_order_relaxed);
+        atomic_store_explicit(&asked, now, memory_order_relaxed);
+    }
+    return atomic_load_explicit(&need, memory_order_relaxed);
+}
+
+static _Thread_local uint64_t contended_until; /* ns */
+
+static bool keeps_cpu(uint64_t now)
+{
+    return keep_ns && !threads_need_cpus(now);
+}
+
+/* For how long this wait keeps the CPU. Notices when the system has given the CPU to others meanwhile. */
+static uint64_t keep_for(struct wait *w, uint64_t now)
+{
+    const bool preempted = !w->sleeps && now - w->stepped >= PREEMPTED_NS;
+
+    if (preempted)
+        contended_until = now + CONTENDED_NS;
+    affinity_separate(&job->node, now, preempted);
+    w->stepped = now;
+    return now < contended_until ? KEEP_CONTENDED_NS : keep_ns;
+}
+
 /* Whether it is time to sleep rather than yield. A yield lets run only who is of the same control
  * group, or session, until the system takes the CPU from all of these: PEs of another node that has
  * the CPU too, as containers do, would get it after 1 to 2 ms. That a yield comes back at once says
@@ -191,11 +244,15 @@ static _Thread_local bool shares_cpu;
 static bool begin_slow_step(struct wait *w, uint64_t now, gshmem_status_t *status)
 {
     if (!w->since) /* the spin is over: from here on time is looked at */
-        w->since = w->checked = now;
+        w->since = w->checked = w->stepped = now;
     if (w->has_served)
         w->served = now;
     w->has_served = false;
     *status = network_wait_check(w, now);
+    if (keeps_cpu(now)) {
+        const uint64_t keep = keep_for(w, now);
+        return now - w->since >= keep && now - w->served >= keep;
+    }
     return hosts_share_cpus || shares_cpu
                ? now - w->since >= YIELD_SHARED_NS && now - w->served >= YIELD_SHARED_NS
                : now - w->since >= YIELD_NS && now - w->served >= SERVED_NS;
@@ -226,6 +283,10 @@ static bool others_ran(uint64_t took)
  * containers do. */
 static void wait_let_others_run(uint64_t now)
 {
+    if (keeps_cpu(now)) {
+        backoff = YIELD_STEPS_ALONE;
+        return;
+    }
     affinity_return(now);
     sched_yield();
     bool alone = !others_ran(clock_ns() - now);
@@ -255,6 +316,8 @@ static bool has_backoff(struct wait *w)
     if (!backoff || w->sleeps)
         return false;
     backoff--;
+    if (keep_ns)
+        clock_pause();
     return true;
 }
 
@@ -268,7 +331,7 @@ GSHMEM_HOT gshmem_status_t wait_slowly(struct wait *w)
     if (!begin_slow_step(w, now, &status))
         wait_let_others_run(now);
     else if (!status)
-        sleep_for(sleep_ns(w));
+        sleep_for(sleep_ns(w, now));
     return status;
 }
 

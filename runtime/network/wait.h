@@ -27,6 +27,7 @@ struct wait {
     uint32_t spins;
     uint32_t sleeps;
     uint64_t since;      /* ns, the end of the spin; 0: not yet */
+    uint64_t stepped;    /* ns, the last step that looked at the clock */
     uint64_t checked;    /* ns, when the peers were last looked at */
     uint64_t served;     /* ns, when driving the network was last seen to have brought something */
     uint64_t limit;      /* ns to wait at most, 0: for ever */
