@@ -67,8 +67,8 @@ __attribute__((no_sanitize("address"))) static uint64_t digest_content(uint64_t 
         if (p->p_type != PT_LOAD || !(p->p_flags & PF_R) || p->p_flags & PF_W)
             continue;
         for (size_t have = 0; have + sizeof word <= p->p_filesz; have += sizeof word) {
-            word = *(const word_anywhere *)(at + have); /* not memcpy, which a sanitizer
-                                                           intercepts */
+            /* not memcpy, which a sanitizer intercepts */
+            word = *(const word_anywhere *)(at + have);
             digest = (digest ^ word) * 1099511628211u;
             digest ^= digest >> 32;
         }

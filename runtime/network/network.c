@@ -197,16 +197,16 @@ static bool has_proxy(const struct network *n)
 /* Without the lock: see network_has_met. One thread asks for all; others go on making progress. */
 __attribute__((noinline)) static bool ask_of_wanted(struct network *n)
 {
-    if (atomic_exchange_explicit(&n->asking, true, memory_order_acquire)) /* pairs with the release
-                                                                             below */
+    /* pairs with the release below */
+    if (atomic_exchange_explicit(&n->asking, true, memory_order_acquire))
         return false;
     const int wanted = atomic_exchange_explicit(&n->wanted, 0, memory_order_relaxed);
 
     if (wanted) {
         gshmem_status_t answer = network_look_up(n, wanted - 1);
         atomic_store_explicit(&n->answer, (int)answer, memory_order_relaxed);
-        atomic_store_explicit(&n->asked, wanted, memory_order_release); /* pairs with the acquire in
-                                                                           network_has_met */
+        /* pairs with the acquire in network_has_met */
+        atomic_store_explicit(&n->asked, wanted, memory_order_release);
     }
     atomic_store_explicit(&n->asking, false, memory_order_release);
     if (wanted && has_proxy(n)) /* the proxy may have gone to sleep meanwhile, and nothing else
@@ -597,8 +597,8 @@ void network_fail(struct job *j)
         return;
     mutex_take(&n->lock);
     transport_tell(n->remote, j->pe);
-    (void)n->remote->ops->progress(n->remote, &events); /* a failure here is one of a job that has
-                                                           failed already */
+    /* a failure here is one of a job that has failed already */
+    (void)n->remote->ops->progress(n->remote, &events);
     mutex_give(&n->lock);
 }
 

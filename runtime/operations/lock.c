@@ -324,8 +324,8 @@ static gshmem_status_t take_again(struct lock_halves *l, uint32_t *place)
         status = lock_update(GSHMEM_AMO_COMPARE_SWAP, &l->place, was ^ (LEFT | HELD), *place, &was,
                              job->pe);
         if (!status && was == *place) {
-            atomic_thread_fence(memory_order_acquire); /* pairs with the fence in
-                                                          gshmem_clear_lock */
+            /* pairs with the fence in gshmem_clear_lock */
+            atomic_thread_fence(memory_order_acquire);
             *place ^= LEFT | HELD;
             break;
         }

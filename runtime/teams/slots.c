@@ -115,8 +115,8 @@ gshmem_status_t slots_install(struct team *parent, struct team *t, uint32_t sign
 
     for (uint64_t attempt = 0;; attempt++) {
         struct slots_offer mine, all;
-        memset(&mine.free, 0xff, sizeof mine.free); /* a PE that does not become a member agrees to
-                                                       any slot */
+        /* a PE that does not become a member agrees to any slot */
+        memset(&mine.free, 0xff, sizeof mine.free);
         mine.busy = 0;
         if (t)
             mine = slots_offer();

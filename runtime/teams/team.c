@@ -11,8 +11,8 @@
 
 size_t team_system_bytes(void)
 {
-    return 2 * (size_t)TEAM_MAX * sizeof(struct team_sync) /* an inter-node group has an inner
-                                                              group */
+    /* an inter-node group has an inner group */
+    return 2 * (size_t)TEAM_MAX * sizeof(struct team_sync)
            + internode_system_bytes();
 }
 
