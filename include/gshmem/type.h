@@ -1,4 +1,4 @@
-/* The element types that reductions, waits and atomics are told of at run time. */
+/* The element types of reductions, waits and atomics, as arguments at run time. */
 #ifndef GSHMEM_TYPE_H
 #define GSHMEM_TYPE_H
 
@@ -16,8 +16,9 @@ enum gshmem_type {
     GSHMEM_TYPE_LONGDOUBLE,
     GSHMEM_TYPE_COMPLEXF, /* float _Complex */
     GSHMEM_TYPE_COMPLEXD, /* double _Complex */
-    GSHMEM_TYPE_HALF,     /* 16 bits: IEEE's binary16, as CUDA's __half; in reductions alone */
-    GSHMEM_TYPE_BFLOAT16, /* 16 bits: the upper half of a float, as CUDA's __nv_bfloat16; the same */
+    GSHMEM_TYPE_HALF,     /* 16 bits: IEEE's binary16, as CUDA's __half; only for reductions */
+    GSHMEM_TYPE_BFLOAT16, /* 16 bits: a float's upper half, as CUDA's __nv_bfloat16; only for
+                             reductions */
     GSHMEM_TYPE_COUNT
 };
 

@@ -1,11 +1,11 @@
 /* The kernels of reductions, generated from two tables: types, and what each operation is for them.
- * Included once for each set of instructions that they are compiled for, with COMBINE_KERNELS the
- * name of what comes out.
+ * Included once for each set of instructions, with COMBINE_KERNELS as the name of the resulting
+ * table.
  *
  * The loops are plain, so that the compiler vectorises them. omp simd: out may be a or b, element
- * by element, and it need not look for other overlaps. Scalar are long double, and complex products
- * with C's rules for infinities. Sums and products of signed integers are those of unsigned ones,
- * which wrap without undefined behaviour, so both share one kernel. */
+ * by element, and the compiler need not test for other overlaps. Not vectorised are long double,
+ * and complex products with C's rules for infinities. Sums and products of signed integers are
+ * those of unsigned ones, which wrap without undefined behaviour, so both share one kernel. */
 #include <complex.h>
 #include <stdint.h>
 
@@ -77,7 +77,8 @@ HALF_KERNELS(bfloat16, gshmem_bfloat16_to_float, gshmem_bfloat16_of_float)
 #define COMPLEX_ROW(suffix)                                                                        \
     {sum_##suffix, prod_##suffix, NULL, NULL, NULL, NULL, NULL}
 
-combine_fn *const COMBINE_KERNELS[GSHMEM_TYPE_COUNT][GSHMEM_OP_COUNT] = { /* sum prod min max and or xor */
+/* sum prod min max and or xor */
+combine_fn *const COMBINE_KERNELS[GSHMEM_TYPE_COUNT][GSHMEM_OP_COUNT] = {
     [GSHMEM_TYPE_INT8]       = INTEGER_ROW(8, i),
     [GSHMEM_TYPE_INT16]      = INTEGER_ROW(16, i),
     [GSHMEM_TYPE_INT32]      = INTEGER_ROW(32, i),
