@@ -261,11 +261,11 @@ static void requests_that_break_the_rules(void)
 {
 #define BAD(...) bad_request((struct request_frame){__VA_ARGS__})
     BAD(.kind = 0);
-    BAD(.kind = FRAME_HEARD + 1);
-    BAD(.kind = FRAME_HEARD, .offset = 1);
-    BAD(.kind = FRAME_NOTE, .bytes = TRANSPORT_NOTE_MAX + 1);
-    BAD(.kind = FRAME_LOST, .offset = PES);
-    BAD(.kind = FRAME_LOST, .offset = (uint64_t)1 << 32);
+    BAD(.kind = FRAME_ACK + 1);
+    BAD(.kind = FRAME_ACK, .offset = 1);
+    BAD(.kind = FRAME_MESSAGE, .bytes = TRANSPORT_NOTE_MAX + 1);
+    BAD(.kind = FRAME_FAILED, .offset = PES);
+    BAD(.kind = FRAME_FAILED, .offset = (uint64_t)1 << 32);
     BAD(.kind = FRAME_PUT, .segment = 1, .bytes = 64);
     BAD(.kind = FRAME_PUT, .segment = 255, .bytes = 64);
     BAD(.kind = FRAME_PUT, .offset = SEGMENT - 63, .bytes = 64);

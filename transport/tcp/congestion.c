@@ -15,7 +15,7 @@
 #include "runtime/base/settings.h"
 #include "transport/tcp/tcp.h"
 
-enum { LONG_WAY_US = 2000 }; /* a round trip; within a network it takes some ten */
+enum { LONG_PATH_US = 2000 }; /* a round trip; within a network it takes some ten */
 
 static bool congestion_choose(int fd, const char *name)
 {
@@ -44,6 +44,6 @@ void congestion_suit(const struct tcp *t, int fd)
     socklen_t size = sizeof info;
 
     if (t->congestion[0] && getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
-        info.tcpi_rtt >= LONG_WAY_US)
+        info.tcpi_rtt >= LONG_PATH_US)
         congestion_choose(fd, t->congestion);
 }

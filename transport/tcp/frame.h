@@ -2,7 +2,7 @@
  *
  * Every ordered pair of PEs has a stream of its own. On it the two first greet each other
  * (greeting.h), and the acceptor's first answer, DONE of number 0, tells that it will listen; then the one that opened it sends requests (a put's data follows its frame), the other
- * answers (a get's data follows), and between them words (words.c), which look as puts do.
+ * answers (a get's data follows), and between them words (unordered.c), which look as puts do.
  * Requests are numbered from 1 by their place; they are carried out in order, and an answer for
  * number n says that all up to n are done, so puts need no answer each. So are words, on their own.
  *
@@ -24,7 +24,7 @@ enum {
     PROOF_BYTES = 32,
     CHALLENGE_BYTES = NONCE_BYTES + PROOF_BYTES, /* the answer to a hello */
     REQUEST_BYTES = 40,
-    ANSWER_BYTES = 24,
+    RESPONSE_BYTES = 24,
 };
 
 static const char frame_magic[8] = {'G', 'S', 'H', 'M', 'E', 'M', 't', 'c'};
@@ -95,9 +95,9 @@ enum frame_kind {
     FRAME_GET,
     FRAME_ATOMIC,
     FRAME_GOODBYE, /* the last: nothing follows, and the end of the stream is no accident */
-    FRAME_LOST,    /* no request, without number and answer: the PE `offset` is lost to the job */
-    FRAME_NOTE,    /* likewise: `bytes` bytes follow, for the transport that uses this one */
-    FRAME_HEARD,   /* likewise: of the words on this stream, the first `offset` have been heard */
+    FRAME_FAILED,    /* no request, without number and answer: the PE `offset` is lost to the job */
+    FRAME_MESSAGE,    /* likewise: `bytes` bytes follow, for the transport that uses this one */
+    FRAME_ACK,   /* likewise: of the words on this stream, the first `offset` have been heard */
 };
 
 struct request_frame {
@@ -144,7 +144,7 @@ static inline bool request_decode(const unsigned char in[REQUEST_BYTES], struct 
         .b = frame_get64(in + 32),
     };
     bool may_have_more = f->kind == FRAME_PUT && f->signal_op == 0;
-    return f->kind >= FRAME_PUT && f->kind <= FRAME_HEARD && f->more <= may_have_more &&
+    return f->kind >= FRAME_PUT && f->kind <= FRAME_ACK && f->more <= may_have_more &&
            f->unasked <= (f->kind == FRAME_PUT);
 }
 
@@ -166,23 +166,23 @@ static inline struct request_frame request_of_put(const struct transport_request
 
 /* ---- Answer: kind 1, zero 7, number 8, value 8 ---- */
 
-enum answer_kind {
-    ANSWER_DONE = 16, /* all requests up to `number` are done. Kinds below are those of requests */
-    ANSWER_DATA,     /* all before it are, and `value` bytes follow: the next, or all, of what the get of
+enum response_kind {
+    RESPONSE_DONE = 16, /* all requests up to `number` are done. Kinds below are those of requests */
+    RESPONSE_DATA,     /* all before it are, and `value` bytes follow: the next, or all, of what the get of
                         that number asked for; with the last of them it is done */
-    ANSWER_VALUE,    /* as DONE, and `value` is what the atomic of that number found */
-    ANSWER_FAILED,   /* all before it are done, and that one has failed: `value` is the status */
-    ANSWER_GOODBYE,  /* the last: the PE leaves in good order */
-    ANSWER_REFUSED,  /* the last: the PE has given the other one up, and takes nothing from it */
+    RESPONSE_VALUE,    /* as DONE, and `value` is what the atomic of that number found */
+    RESPONSE_FAILED,   /* all before it are done, and that one has failed: `value` is the status */
+    RESPONSE_GOODBYE,  /* the last: the PE leaves in good order */
+    RESPONSE_REFUSED,  /* the last: the PE has given the other one up, and takes nothing from it */
 };
 
-struct answer_frame {
+struct response_frame {
     uint8_t kind;
     uint64_t number;
     uint64_t value;
 };
 
-static inline void answer_encode(unsigned char out[ANSWER_BYTES], const struct answer_frame *f)
+static inline void response_encode(unsigned char out[RESPONSE_BYTES], const struct response_frame *f)
 {
     memset(out, 0, 8);
     out[0] = f->kind;
@@ -190,14 +190,14 @@ static inline void answer_encode(unsigned char out[ANSWER_BYTES], const struct a
     frame_put64(out + 16, f->value);
 }
 
-static inline bool answer_decode(const unsigned char in[ANSWER_BYTES], struct answer_frame *f)
+static inline bool response_decode(const unsigned char in[RESPONSE_BYTES], struct response_frame *f)
 {
-    *f = (struct answer_frame){in[0], frame_get64(in + 8), frame_get64(in + 16)};
+    *f = (struct response_frame){in[0], frame_get64(in + 8), frame_get64(in + 16)};
     for (int i = 1; i < 8; i++) {
         if (in[i])
             return false;
     }
-    return f->kind >= ANSWER_DONE && f->kind <= ANSWER_REFUSED;
+    return f->kind >= RESPONSE_DONE && f->kind <= RESPONSE_REFUSED;
 }
 
 #endif

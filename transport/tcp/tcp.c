@@ -24,11 +24,11 @@ enum {
     EVENTS = 64,
     DESCRIPTORS_MOST = 1 << 20,
     ACCEPTS_MOST = 64,    /* connections taken in a round */
-    LOOK_LEAST = 8,       /* rounds of progress from one look at all streams to the next, */
-    LOOK_MOST = 32,       /* and where looks find nothing but what is asked anyway, while */
+    POLL_ALL_LEAST = 8,       /* rounds of progress from one look at all streams to the next, */
+    POLL_ALL_MOST = 32,       /* and where looks find nothing but what is asked anyway, while */
     LIKELY_ROUNDS = 100,  /* something came from the likely ones within that many */
-    UNASKED_ROUNDS = 300, /* in which nothing came: time for answers that nobody waits for, */
-    UNASKED_ROUNDS_MOST = 4096, /* which wait for no more rounds where others keep this PE busy */
+    UNAWAITED_ROUNDS = 300, /* in which nothing came: time for answers that nobody waits for, */
+    UNAWAITED_ROUNDS_MOST = 4096, /* which wait for no more rounds where others keep this PE busy */
     TICK_MOST_MS = 1000,
     PROBE_LEAST_S = 2,          /* of silence on a stream, or more where there are many PEs: */
     PES_PER_PROBE_SECOND = 32,
@@ -76,7 +76,7 @@ void tcp_want_out(struct tcp *t, struct stream *s, bool wanted)
     struct epoll_event e = {.events = EPOLLIN | (wanted ? EPOLLOUT : 0), .data.ptr = s};
 
     if (wanted)
-        t->look_after = 0; /* others have their turn before more of this stream is sent */
+        t->poll_all_after = 0; /* others have their turn before more of this stream is sent */
     if (s->wants_out == wanted)
         return;
     if (epoll_ctl(t->epoll_fd, EPOLL_CTL_MOD, s->fd, &e) == 0)
@@ -133,9 +133,9 @@ void tcp_tune(struct tcp *t, int fd)
     congestion_begin(t, fd); /* the listener has shown that it can be */
 }
 
-void tcp_explain_silence(const struct tcp *t, char *why, size_t size)
+void tcp_explain_timeout(const struct tcp *t, char *why, size_t size)
 {
-    snprintf(why, size, "tcp: it owes an answer and has sent nothing for %d s (GSHMEM_PEER_TIMEOUT)",
+    snprintf(why, size, "tcp: it initiator_awaits an answer and has sent nothing for %d s (GSHMEM_PEER_TIMEOUT)",
              t->peer_seconds);
 }
 
@@ -159,7 +159,7 @@ ssize_t tcp_receive(int fd, void *place, size_t bytes, void *buffer, size_t room
 }
 
 /* Who brings something again and again is asked for more before the others are. */
-void tcp_note_visit(struct tcp *t, struct stream *s)
+void tcp_note_arrival(struct tcp *t, struct stream *s)
 {
     t->regular = t->last == s ? s : NULL;
     t->last = s;
@@ -196,20 +196,20 @@ static bool timer_ready(struct tcp *t, struct stream *s, uint32_t events)
 
 static void pause_accepting(struct tcp *t, bool paused)
 {
-    if (t->paused == paused)
+    if (t->accept_paused == paused)
         return;
     for (int i = 0; i < t->listeners; i++) {
         struct epoll_event e = {.events = paused ? 0 : EPOLLIN, .data.ptr = &t->listener[i]};
         epoll_ctl(t->epoll_fd, EPOLL_CTL_MOD, t->listener[i].fd, &e);
     }
-    t->paused = paused;
+    t->accept_paused = paused;
 }
 
 /* Not at once: who gives way to the next may have an event in the same batch. */
 static bool listener_ready(struct tcp *t, struct stream *s, uint32_t events)
 {
     (void)s, (void)events;
-    t->knocked = true;
+    t->connection_waits = true;
     return true;
 }
 
@@ -224,42 +224,42 @@ static void accept_some(struct tcp *t, struct stream *listener)
                 pause_accepting(t, true);
             break;
         }
-        inbound_make_room(t);
-        inbound_accept(t, fd);
+        target_make_room(t);
+        target_accept(t, fd);
     }
 }
 
-static void open_door(struct tcp *t)
+static void accept_all(struct tcp *t)
 {
-    t->knocked = false;
+    t->connection_waits = false;
     for (int i = 0; i < t->listeners; i++)
         accept_some(t, &t->listener[i]);
-    if (t->paused || t->strangers)
+    if (t->accept_paused || t->strangers)
         tcp_start_ticking(t);
 }
 
 /* Who was given up is told so, as far as it can be without waiting. */
 static void cut_off(struct tcp *t)
 {
-    t->cut = false;
+    t->giving_up = false;
     for (int pe = 0; pe < t->config.n_pes; pe++) {
-        if (t->gone[pe]) {
-            outbound_cut_off(t, pe);
-            inbound_cut_off(t, pe);
+        if (t->given_up[pe]) {
+            initiator_cut_off(t, pe);
+            target_cut_off(t, pe);
         }
     }
 }
 
 /* Not by the timer itself: whom it drops may have an event in the same batch. */
-static void tidy(struct tcp *t)
+static void tcp_tick(struct tcp *t)
 {
     t->ticked = false;
-    inbound_send_unasked(t);
-    inbound_drop_silent(t);
+    target_send_unawaited(t);
+    target_drop_silent(t);
     pause_accepting(t, false);
-    bool owed = outbound_watch(t);
-    owed |= inbound_watch(t);
-    if (!owed && !t->strangers && !t->paused)
+    bool owed = initiator_tick(t);
+    owed |= target_tick(t);
+    if (!owed && !t->strangers && !t->accept_paused)
         tick_every(t, 0);
 }
 
@@ -296,21 +296,21 @@ static gshmem_status_t tcp_open(const struct transport_config *config, struct tr
     t->base.ops = &transport_tcp;
     t->config = *config;
     staging_open(&t->staging, &t->config);
-    t->again.fd = -1;
-    t->begun = clock_ns();
+    t->retry.fd = -1;
+    t->began = clock_ns();
     t->peer_seconds = (int)settings_number(SETTING_PEER_TIMEOUT);
     t->tick_ms = t->peer_seconds < 8 ? t->peer_seconds * TICK_MOST_MS / 8 : TICK_MOST_MS;
     t->to = calloc((size_t)config->n_pes, sizeof *t->to);
     t->from = calloc((size_t)config->n_pes, sizeof *t->from);
-    t->met = calloc((size_t)config->n_pes, sizeof *t->met);
-    t->gone = calloc((size_t)config->n_pes, sizeof *t->gone);
-    t->lost = malloc((size_t)config->n_pes * sizeof *t->lost);
+    t->admitted = calloc((size_t)config->n_pes, sizeof *t->admitted);
+    t->given_up = calloc((size_t)config->n_pes, sizeof *t->given_up);
+    t->failed = malloc((size_t)config->n_pes * sizeof *t->failed);
     t->watched = calloc(DESCRIPTORS_MOST / 64, sizeof *t->watched);
     t->epoll_fd = descriptor_keep(epoll_create1(EPOLL_CLOEXEC));
     t->timer = (struct stream){
         .ready = timer_ready, .fd = descriptor_keep(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK))};
-    if (!t->to || !t->from || !t->met || !t->gone || !t->lost || !t->watched || t->epoll_fd < 0 || t->timer.fd < 0 ||
-        !tcp_watch(t, &t->timer, EPOLLIN) || !opening_prepare(t)) {
+    if (!t->to || !t->from || !t->admitted || !t->given_up || !t->failed || !t->watched || t->epoll_fd < 0 || t->timer.fd < 0 ||
+        !tcp_watch(t, &t->timer, EPOLLIN) || !connect_prepare(t)) {
         tcp_close(&t->base);
         return config->fail(GSHMEM_ERR_SYSTEM, "tcp: %s", log_errno(errno));
     }
@@ -375,46 +375,46 @@ static void tcp_begin(struct transport *base, const struct transport_config *con
     struct tcp *t = (struct tcp *)base;
 
     t->config = *config;
-    t->begun = clock_ns();
+    t->began = clock_ns();
 }
 
 static gshmem_status_t tcp_post(struct transport *base, const struct transport_request *request)
 {
     struct tcp *t = (struct tcp *)base;
-    struct inbound *way = words_way(t, request);
+    struct target *way = unordered_stream(t, request);
 
-    return way ? words_post(t, way, request) : outbound_post(t, request);
+    return way ? unordered_post(t, way, request) : initiator_post(t, request);
 }
 
 /* Asks the streams that most likely have something, without asking first which have: a system call
  * less on the way of an answer, and of requests that follow others of the same PE. Whether that will
  * do for this round. */
-static bool try_likely(struct tcp *t)
+static bool poll_likely(struct tcp *t)
 {
     struct stream *regular = t->idle < LIKELY_ROUNDS ? t->regular : NULL;
-    struct stream *asked = t->idle < LIKELY_ROUNDS && t->awaited == 1 ? t->asked : NULL;
+    struct stream *asked = t->idle < LIKELY_ROUNDS && t->awaited == 1 ? t->requested : NULL;
 
     if (regular)
         regular->ready(t, regular, EPOLLIN);
     if (asked && asked != regular)
         asked->ready(t, asked, EPOLLIN);
-    return (regular || asked) && t->round - t->looked < t->look_after;
+    return (regular || asked) && t->round - t->polled_all < t->poll_all_after;
 }
 
 /* All that have something, now that some time has passed since the last look; as epoll_wait. */
-static int tcp_look_around(struct tcp *t)
+static int poll_all(struct tcp *t)
 {
     struct epoll_event event[EVENTS];
     int n = epoll_wait(t->epoll_fd, event, EVENTS, 0);
     bool others = false;
 
     for (int i = 0; i < n; i++)
-        others |= event[i].data.ptr != t->regular && event[i].data.ptr != t->asked;
-    t->looked = t->round;
-    if (others || !t->look_after)
-        t->look_after = LOOK_LEAST;
-    else if (t->look_after < LOOK_MOST)
-        t->look_after *= 2;
+        others |= event[i].data.ptr != t->regular && event[i].data.ptr != t->requested;
+    t->polled_all = t->round;
+    if (others || !t->poll_all_after)
+        t->poll_all_after = POLL_ALL_LEAST;
+    else if (t->poll_all_after < POLL_ALL_MOST)
+        t->poll_all_after *= 2;
     for (int i = 0; i < n; i++) {
         struct stream *s = event[i].data.ptr;
         s->ready(t, s, event[i].events);
@@ -428,16 +428,16 @@ static void advance_staged(struct tcp *t)
     uint64_t given = t->staging.given;
     bool some = staging_look(&t->staging);
 
-    some |= outbound_advance(t);
-    some |= inbound_advance(t);
+    some |= initiator_advance(t);
+    some |= target_advance(t);
     t->events += some || t->staging.given != given;
 }
 
 /* Both at once: who waits for one in a last quiet may wait for the other as well. */
-static void answer_unasked(struct tcp *t)
+static void send_unawaited(struct tcp *t)
 {
-    inbound_send_unasked(t);
-    outbound_say_heard(t);
+    target_send_unawaited(t);
+    initiator_acknowledge(t);
 }
 
 static gshmem_status_t tcp_progress(struct transport *base, int *events)
@@ -448,30 +448,30 @@ static gshmem_status_t tcp_progress(struct transport *base, int *events)
     t->events = 0;
     t->round++;
     if (t->held_back)
-        outbound_send_held(t);
-    if (!try_likely(t))
-        n = tcp_look_around(t);
-    if (t->again_due)
-        opening_try_again(t);
+        initiator_send_held(t);
+    if (!poll_likely(t))
+        n = poll_all(t);
+    if (t->retry_due)
+        connect_retry(t);
     if (t->ticked)
-        tidy(t);
-    if (t->unkeyed)
-        inbound_try_keys(t);
-    if (t->knocked)
-        open_door(t);
-    if (t->doomed)
-        inbound_drop_doomed(t);
-    if (t->cut)
+        tcp_tick(t);
+    if (t->await_key)
+        target_try_keys(t);
+    if (t->connection_waits)
+        accept_all(t);
+    if (t->closing)
+        target_drop_closing(t);
+    if (t->giving_up)
         cut_off(t);
-    if (t->owed && (!t->events || inbound_owes_long(t)))
-        inbound_send_owed(t);
-    if ((t->unasked || t->unsaid) &&
-        (t->idle > UNASKED_ROUNDS || t->round - t->unasked_since > UNASKED_ROUNDS_MOST))
-        answer_unasked(t);
+    if (t->delayed && (!t->events || target_delays_long(t)))
+        target_send_delayed(t);
+    if ((t->unawaited || t->unacknowledged) &&
+        (t->idle > UNAWAITED_ROUNDS || t->round - t->unawaited_since > UNAWAITED_ROUNDS_MOST))
+        send_unawaited(t);
     if (t->staging_out || t->staging_in)
         advance_staged(t);
     t->idle = t->events ? 0 : t->idle + 1;
-    *events = t->events + t->cut + (t->owed != NULL) + t->held_back + staging_busy(&t->staging) +
+    *events = t->events + t->giving_up + (t->delayed != NULL) + t->held_back + staging_busy(&t->staging) +
               t->updates;
     return n < 0 && errno != EINTR
                ? t->config.fail(GSHMEM_ERR_TRANSPORT, "tcp: epoll_wait: %s", strerror(errno))
@@ -480,7 +480,7 @@ static gshmem_status_t tcp_progress(struct transport *base, int *events)
 
 static void tcp_tell(struct transport *base, int lost)
 {
-    outbound_tell((struct tcp *)base, lost);
+    initiator_notify_failure((struct tcp *)base, lost);
 }
 
 static int tcp_wait_fd(struct transport *base)
@@ -496,18 +496,18 @@ static int tcp_arm(struct transport *base)
     struct tcp *t = (struct tcp *)base;
     const int before = t->events;
 
-    if (t->owed)
-        inbound_send_owed(t);
-    if (t->unasked || t->unsaid)
-        answer_unasked(t);
+    if (t->delayed)
+        target_send_delayed(t);
+    if (t->unawaited || t->unacknowledged)
+        send_unawaited(t);
     if (t->held_back)
-        outbound_send_held(t);
+        initiator_send_held(t);
     return t->events != before;
 }
 
 static gshmem_status_t tcp_say(struct transport *base, int pe, const void *note, size_t bytes)
 {
-    return outbound_say((struct tcp *)base, pe, note, bytes);
+    return initiator_send_message((struct tcp *)base, pe, note, bytes);
 }
 
 /* Carried out with the next round: this may be called in the middle of one. */
@@ -516,37 +516,37 @@ static void tcp_lose(struct transport *base, int pe, gshmem_status_t status)
     struct tcp *t = (struct tcp *)base;
 
     (void)status;
-    t->gone[pe] = t->cut = true;
+    t->given_up[pe] = t->giving_up = true;
 }
 
 static int tcp_busy(struct transport *base)
 {
     const struct tcp *t = (struct tcp *)base;
 
-    return outbound_busy(t) || inbound_busy(t);
+    return initiator_busy(t) || target_busy(t);
 }
 
 static void tcp_close(struct transport *base)
 {
     struct tcp *t = (struct tcp *)base;
 
-    outbound_goodbye(t, 200);
-    outbound_close_all(t);
-    inbound_close_all(t);
+    initiator_say_goodbye(t, 200);
+    initiator_close_all(t);
+    target_close_all(t);
     staging_close(&t->staging);
     for (int i = 0; i < t->listeners; i++)
         tcp_end_stream(t, &t->listener[i]);
     tcp_end_stream(t, &t->timer);
-    tcp_end_stream(t, &t->again);
+    tcp_end_stream(t, &t->retry);
     if (t->refusals > 1)
         log_warn("tcp: %llu connections were refused", (unsigned long long)t->refusals);
     if (t->epoll_fd >= 0)
         close(t->epoll_fd);
     free(t->to);
     free(t->from);
-    free(t->met);
-    free(t->gone);
-    free(t->lost);
+    free(t->admitted);
+    free(t->given_up);
+    free(t->failed);
     free(t->watched);
     free(t);
 }

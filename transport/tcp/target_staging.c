@@ -10,9 +10,9 @@
 #include "gshmem/rma.h"
 #include "runtime/base/atomic_type.h"
 #include "transport/segment.h"
-#include "transport/tcp/inbound.h"
+#include "transport/tcp/target.h"
 
-struct effect {
+struct deferred {
     struct staged *landing; /* a piece of a put's data on its way; NULL: a request, all of which came */
     struct request_frame f;
     gshmem_status_t failure;
@@ -22,37 +22,37 @@ struct effect {
     uint64_t update;     /* the device's ticket for an atomic, or a signal that adds; 0: none is under way */
 };
 
-struct effects {
+struct deferred_list {
     uint32_t first, end;        /* counted for ever */
     struct staged_list reading; /* gets' data on its way from the device, in order */
     gshmem_status_t put_failure; /* of a piece of the put whose end comes next, or of a part before */
     bool updating;               /* the first waits for an update by the device */
-    struct effect effect[EFFECTS_MOST];
+    struct deferred effect[DEFERRED_MOST];
 };
 
-static struct effect *effect_at(struct effects *e, uint32_t at)
+static struct deferred *deferred_at(struct deferred_list *e, uint32_t at)
 {
-    return &e->effect[at % EFFECTS_MOST];
+    return &e->effect[at % DEFERRED_MOST];
 }
 
-static struct effect *effects_append(struct tcp *t, struct inbound *i)
+static struct deferred *deferred_append(struct tcp *t, struct target *from)
 {
-    if (!i->effects && !(i->effects = calloc(1, sizeof *i->effects)))
+    if (!from->deferred && !(from->deferred = calloc(1, sizeof *from->deferred)))
         return NULL;
-    inbound_stage(t, i);
-    i->waiting++;
-    struct effect *e = effect_at(i->effects, i->effects->end++);
-    *e = (struct effect){.landing = NULL};
+    target_stage(t, from);
+    from->deferred_count++;
+    struct deferred *e = deferred_at(from->deferred, from->deferred->end++);
+    *e = (struct deferred){.landing = NULL};
     return e;
 }
 
-gshmem_status_t effects_add(struct tcp *t, struct inbound *i, const struct request_frame *f,
+gshmem_status_t deferred_add(struct tcp *t, struct target *from, const struct request_frame *f,
                             gshmem_status_t failure)
 {
-    struct effect *e = effects_append(t, i);
+    struct deferred *e = deferred_append(t, from);
 
     if (!e)
-        return t->config.fail(GSHMEM_ERR_MEMORY, "tcp: out of memory for requests of PE %d", i->pe);
+        return t->config.fail(GSHMEM_ERR_MEMORY, "tcp: out of memory for requests of PE %d", from->pe);
     e->f = *f;
     e->failure = failure;
     return GSHMEM_OK;
@@ -60,22 +60,22 @@ gshmem_status_t effects_add(struct tcp *t, struct inbound *i, const struct reque
 
 /* ---- A put's data ---- */
 
-struct staged *effects_take(struct tcp *t, struct inbound *i)
+struct staged *deferred_buffer(struct tcp *t, struct target *from)
 {
     struct staged *b =
-        effects_have_room(i) ? staging_take(&t->staging, STAGING_IN, i->data_left, NULL) : NULL;
+        deferred_has_room(from) ? staging_take(&t->staging, STAGING_IN, from->data_left, NULL) : NULL;
 
-    inbound_stage(t, i); /* to go on with it, or to try again */
+    target_stage(t, from); /* to go on with it, or to try again */
     return b;
 }
 
-void effects_push(struct tcp *t, struct inbound *i, struct staged *b, size_t bytes)
+void deferred_push(struct tcp *t, struct target *from, struct staged *b, size_t bytes)
 {
-    struct effect *e = NULL;
+    struct deferred *e = NULL;
 
-    if (!i->put_failure && !(i->put_failure = staging_begin(b, i->data_at, b->at, bytes)) &&
-        !(e = effects_append(t, i)))
-        i->put_failure = GSHMEM_ERR_MEMORY;
+    if (!from->put_failure && !(from->put_failure = staging_begin(b, from->data_at, b->at, bytes)) &&
+        !(e = deferred_append(t, from)))
+        from->put_failure = GSHMEM_ERR_MEMORY;
     if (e) {
         e->landing = b;
         return;
@@ -86,14 +86,14 @@ void effects_push(struct tcp *t, struct inbound *i, struct staged *b, size_t byt
 
 /* ---- One effect ---- */
 
-static bool effects_is_of_device(const struct tcp *t, unsigned segment)
+static bool deferred_is_of_device(const struct tcp *t, unsigned segment)
 {
     return t->config.segment[segment].of_device;
 }
 
 /* Whether it has been made, or has failed: e->failure. The device may be long at it: who drives does not wait, and
  * serves others meanwhile. */
-static bool effects_update(struct tcp *t, struct inbound *i, struct effect *e, enum gshmem_amo amo,
+static bool deferred_update(struct tcp *t, struct target *from, struct deferred *e, enum gshmem_amo amo,
                            int type, void *at, uint64_t operand, uint64_t compare, uint64_t *old)
 {
     const struct device_update u = {
@@ -106,7 +106,7 @@ static bool effects_update(struct tcp *t, struct inbound *i, struct effect *e, e
         t->updates += e->update != 0;
     }
     if (!e->update || !d->ops->update_done(d, e->update, old, &e->failure)) {
-        i->effects->updating = true;
+        from->deferred->updating = true;
         tcp_start_ticking(t);
         return false;
     }
@@ -115,13 +115,13 @@ static bool effects_update(struct tcp *t, struct inbound *i, struct effect *e, e
     return true;
 }
 
-bool effects_updating(const struct inbound *i)
+bool deferred_updating(const struct target *from)
 {
-    return i->effects && i->effects->updating;
+    return from->deferred && from->deferred->updating;
 }
 
 /* A flag in memory of the device's: a copy of its 8 bytes sets it. False: that is under way, or waits. */
-static bool set_flag(struct tcp *t, struct effect *e, char *at)
+static bool set_flag(struct tcp *t, struct deferred *e, char *at)
 {
     if (e->flag) {
         if (e->flag->copying)
@@ -144,7 +144,7 @@ static bool set_flag(struct tcp *t, struct effect *e, char *at)
     return true;
 }
 
-static bool signal_device(struct tcp *t, struct inbound *i, struct effect *e)
+static bool signal_device(struct tcp *t, struct target *from, struct deferred *e)
 {
     char *at = segment_at(&t->config, e->f.signal_segment, e->f.a, 8);
     uint64_t old;
@@ -154,63 +154,63 @@ static bool signal_device(struct tcp *t, struct inbound *i, struct effect *e)
     else if (e->f.signal_op == GSHMEM_SIGNAL_SET)
         return set_flag(t, e, at);
     else
-        return effects_update(t, i, e, GSHMEM_AMO_ADD, GSHMEM_TYPE_UINT64, at, e->f.b, 0, &old);
+        return deferred_update(t, from, e, GSHMEM_AMO_ADD, GSHMEM_TYPE_UINT64, at, e->f.b, 0, &old);
     return true;
 }
 
-static void answer_failure(struct inbound *i, gshmem_status_t failure)
+static void respond_failure(struct target *from, gshmem_status_t failure)
 {
-    i->answered = ++i->number;
-    inbound_answer(i, ANSWER_FAILED, i->number, failure);
+    from->responded = ++from->executed;
+    target_respond(from, RESPONSE_FAILED, from->executed, failure);
 }
 
 /* All data of a put is there, or it has failed. A part that fails takes the rest with it. */
-static bool finish_put(struct tcp *t, struct inbound *i, struct effect *e)
+static bool finish_put(struct tcp *t, struct target *from, struct deferred *e)
 {
-    struct effects *all = i->effects;
+    struct deferred_list *all = from->deferred;
 
     if (!e->failure)
         e->failure = all->put_failure;
-    if (!e->failure && e->f.signal_op && effects_is_of_device(t, e->f.signal_segment)) {
-        if (!signal_device(t, i, e))
+    if (!e->failure && e->f.signal_op && deferred_is_of_device(t, e->f.signal_segment)) {
+        if (!signal_device(t, from, e))
             return false;
         if (!e->failure)
             e->f.signal_op = 0; /* done */
     }
     all->put_failure = e->f.more ? e->failure : GSHMEM_OK;
     if (e->failure)
-        answer_failure(i, e->failure);
+        respond_failure(from, e->failure);
     else
-        inbound_end_put(t, i, &e->f);
+        target_end_put(t, from, &e->f);
     return true;
 }
 
-static bool is_read_from_device(const struct tcp *t, const struct effect *e)
+static bool is_read_from_device(const struct tcp *t, const struct deferred *e)
 {
     return !e->landing && e->f.kind == FRAME_GET && e->f.bytes &&
-           effects_is_of_device(t, e->f.segment);
+           deferred_is_of_device(t, e->f.segment);
 }
 
 /* Begins to copy what gets ask for, as far as nothing before them changes what they find. */
-static bool begin_reading(struct tcp *t, struct inbound *i)
+static bool begin_reading(struct tcp *t, struct target *from)
 {
-    struct effects *all = i->effects;
+    struct deferred_list *all = from->deferred;
     bool some = false;
 
     for (uint32_t at = all->first; at != all->end; at++) {
-        struct effect *e = effect_at(all, at);
+        struct deferred *e = deferred_at(all, at);
         if (e->landing || (e->f.kind == FRAME_PUT && !e->f.signal_op))
             continue;
         if (!is_read_from_device(t, e))
             break;
         while (!e->failure && e->begun < e->f.bytes) {
             uint64_t left = e->f.bytes - e->begun;
-            const char *from = segment_at(&t->config, e->f.segment, e->f.offset, e->f.bytes);
-            struct staged *b = staging_take(&t->staging, STAGING_OUT, left, &i->held);
+            const char *source = segment_at(&t->config, e->f.segment, e->f.offset, e->f.bytes);
+            struct staged *b = staging_take(&t->staging, STAGING_OUT, left, &from->held);
             if (!b && !t->staging.failed)
                 return some;
-            e->failure = !b ? GSHMEM_ERR_MEMORY : !from ? GSHMEM_ERR_NOT_SYMMETRIC
-                            : staging_begin(b, b->at, from + e->begun,
+            e->failure = !b ? GSHMEM_ERR_MEMORY : !source ? GSHMEM_ERR_NOT_SYMMETRIC
+                            : staging_begin(b, b->at, source + e->begun,
                                             left < b->room ? (size_t)left : b->room);
             some = true;
             if (e->failure && b)
@@ -225,75 +225,75 @@ static bool begin_reading(struct tcp *t, struct inbound *i)
     return some;
 }
 
-static bool fail_get(struct inbound *i, struct effect *e)
+static bool fail_get(struct target *from, struct deferred *e)
 {
-    struct effects *all = i->effects;
+    struct deferred_list *all = from->deferred;
     struct staged_list rest = {NULL, NULL};
 
     while (all->reading.first && all->reading.first->number == all->first)
         staged_append(&rest, staged_remove(&all->reading));
     staging_abandon(&rest);
-    answer_failure(i, e->failure);
+    respond_failure(from, e->failure);
     return true;
 }
 
 /* The next piece of a get's data goes out; whether it was the last. */
-static bool read_device(struct inbound *i, struct effect *e)
+static bool read_device(struct target *from, struct deferred *e)
 {
-    struct effects *all = i->effects;
+    struct deferred_list *all = from->deferred;
     struct staged *b = all->reading.first;
     bool ours = b && b->number == all->first;
 
     if (ours && !b->copying && b->copied)
         e->failure = b->copied;
     if (e->failure)
-        return fail_get(i, e);
-    if (!ours || b->copying || !inbound_has_room(i))
+        return fail_get(from, e);
+    if (!ours || b->copying || !target_has_room(from))
         return false;
     staged_remove(&all->reading);
-    inbound_answer(i, ANSWER_DATA, i->number + 1, b->bytes);
-    i->answered = i->number;
+    target_respond(from, RESPONSE_DATA, from->executed + 1, b->bytes);
+    from->responded = from->executed;
     if (b->bytes <= COPY_MOST) {
-        queue_add_copy(&i->out, b->at, b->bytes);
+        queue_add_copy(&from->out, b->at, b->bytes);
         e->queued += b->bytes;
         staging_give(b);
     } else {
-        queue_add_reference(&i->out, b->at, b->bytes, staging_give, b);
+        queue_add_reference(&from->out, b->at, b->bytes, staging_give, b);
         e->queued += b->bytes;
     }
     if (e->queued < e->f.bytes)
-        return read_device(i, e);
-    i->answered = ++i->number;
+        return read_device(from, e);
+    from->responded = ++from->executed;
     return true;
 }
 
-static bool effects_apply(struct tcp *t, struct inbound *i, struct effect *e)
+static bool deferred_atomic(struct tcp *t, struct target *from, struct deferred *e)
 {
     char *at = segment_at(&t->config, e->f.segment, e->f.offset, atomic_type_bytes(e->f.type));
     uint64_t old = 0;
 
-    if (!effects_is_of_device(t, e->f.segment)) {
-        inbound_serve_atomic(t, i, &e->f);
+    if (!deferred_is_of_device(t, e->f.segment)) {
+        target_execute_atomic(t, from, &e->f);
         return true;
     }
     if (!at && !e->update)
         e->failure = GSHMEM_ERR_NOT_SYMMETRIC;
-    else if (!effects_update(t, i, e, (enum gshmem_amo)e->f.amo, e->f.type, at, e->f.a, e->f.b,
+    else if (!deferred_update(t, from, e, (enum gshmem_amo)e->f.amo, e->f.type, at, e->f.a, e->f.b,
                              &old))
         return false;
     if (e->failure) {
-        answer_failure(i, e->failure);
+        respond_failure(from, e->failure);
         return true;
     }
-    i->answered = ++i->number;
-    inbound_answer(i, ANSWER_VALUE, i->number, old);
+    from->responded = ++from->executed;
+    target_respond(from, RESPONSE_VALUE, from->executed, old);
     return true;
 }
 
 /* The first effect; false: it has to wait. */
-static bool take_effect(struct tcp *t, struct inbound *i, struct effect *e)
+static bool deferred_execute(struct tcp *t, struct target *from, struct deferred *e)
 {
-    struct effects *all = i->effects;
+    struct deferred_list *all = from->deferred;
 
     if (e->landing) {
         if (e->landing->copying)
@@ -303,31 +303,31 @@ static bool take_effect(struct tcp *t, struct inbound *i, struct effect *e)
         staging_give(e->landing);
         return true;
     }
-    if (!inbound_has_room(i) || inbound_changes_what_is_sent(t, i, &e->f))
+    if (!target_has_room(from) || target_must_wait(t, from, &e->f))
         return false;
     if (e->f.kind == FRAME_PUT)
-        return finish_put(t, i, e);
+        return finish_put(t, from, e);
     if (e->f.kind == FRAME_ATOMIC)
-        return effects_apply(t, i, e);
+        return deferred_atomic(t, from, e);
     if (is_read_from_device(t, e))
-        return read_device(i, e);
-    inbound_serve_get(t, i, &e->f);
+        return read_device(from, e);
+    target_execute_get(t, from, &e->f);
     return true;
 }
 
-bool effects_advance(struct tcp *t, struct inbound *i)
+bool deferred_advance(struct tcp *t, struct target *from)
 {
-    struct effects *all = i->effects;
+    struct deferred_list *all = from->deferred;
     bool some = false;
 
     if (!all)
         return false;
     for (;;) {
         uint32_t before = all->first;
-        some |= begin_reading(t, i);
-        while (i->waiting && take_effect(t, i, effect_at(all, all->first))) {
+        some |= begin_reading(t, from);
+        while (from->deferred_count && deferred_execute(t, from, deferred_at(all, all->first))) {
             all->first++;
-            i->waiting--;
+            from->deferred_count--;
             all->updating = false;
         }
         if (all->first == before)
@@ -337,17 +337,17 @@ bool effects_advance(struct tcp *t, struct inbound *i)
     }
 }
 
-void effects_end(struct tcp *t, struct inbound *i)
+void deferred_end(struct tcp *t, struct target *from)
 {
-    struct effects *all = i->effects;
+    struct deferred_list *all = from->deferred;
     struct staged_list rest = {NULL, NULL};
 
-    i->effects = NULL;
-    i->waiting = 0;
+    from->deferred = NULL;
+    from->deferred_count = 0;
     if (!all)
         return;
     for (; all->first != all->end; all->first++) {
-        struct effect *e = effect_at(all, all->first);
+        struct deferred *e = deferred_at(all, all->first);
         if (e->landing)
             staged_append(&rest, e->landing);
         if (e->flag)
