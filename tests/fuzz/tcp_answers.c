@@ -21,7 +21,7 @@
 #include "runtime/base/settings.h"
 #include "transport/tcp/address.h"
 #include "transport/tcp/greeting.h"
-#include "transport/tcp/tcp.h"
+#include "transport/tcp/state.h"
 
 enum { REQUESTS = 6, LARGE = 1000, SMALL = 24 };
 

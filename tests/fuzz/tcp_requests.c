@@ -22,7 +22,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
 #include "transport/tcp/greeting.h"
-#include "transport/tcp/tcp.h"
+#include "transport/tcp/target.h"
 
 enum { PES = 3, ME = 1, PEER = 2, GUARD = 4096, FIRST = 12000, SECOND = 64, MODEL_MOST = 4096 };
 
@@ -480,12 +480,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     check_answers();
     MUST(tellings == said.tellings);
     MUST(notes == said.notes);
-    MUST(said.refused == !tcp->served);
+    MUST(said.refused == !tcp->targets.first);
     MUST(complaints == 0);
     MUST(losses == (said.known && said.refused));
     shutdown(pair[0], SHUT_RDWR);
     progress(t);
-    MUST(!tcp->served && tcp->strangers == 0);
+    MUST(!tcp->targets.first && tcp->targets.admission.strangers == 0);
     MUST(losses == (said.known && (said.refused || (!said.goodbye && !said.given_up))));
     close(pair[0]);
     transport_tcp.close(t);

@@ -117,13 +117,13 @@ static void slow_acceptor(void)
 {
     begin();
     post(0, small_put(1));
-    for (int i = 0; i < 1000 && !tcp_of(1)->strangers; i++)
+    for (int i = 0; i < 1000 && !tcp_of(1)->targets.admission.strangers; i++)
         drive_one(1);
-    CHECK_EQ(tcp_of(1)->strangers, 1);
+    CHECK_EQ(tcp_of(1)->targets.admission.strangers, 1);
     drive_for(0, 6000);
     settle();
     CHECK_EQ(ok, 1);
-    CHECK_EQ(tcp_of(1)->refusals, 0);
+    CHECK_EQ(tcp_of(1)->targets.admission.refusals, 0);
     end();
 }
 
@@ -136,11 +136,11 @@ static void slow_welcome(void)
     int door = share_an_address();
     post(0, small_put(1));
     const struct initiator *o = tcp_of(0)->to[1];
-    while (o->candidate < 2 || !o->connected) /* that somebody at the first address keeps silent takes half of the time */
+    while (o->connecting.candidate < 2 || !o->connected) /* that somebody at the first address keeps silent takes half of the time */
         drive_one(0);
     for (int i = 0; i < 100000 && !o->proven; i++) {
         drive_one(1);
-        if (tcp_of(1)->strangers && !tcp_of(1)->without_hello)
+        if (tcp_of(1)->targets.admission.strangers && !tcp_of(1)->targets.admission.without_hello)
             drive_one(0);
     }
     CHECK(o->proven && !o->active);
@@ -158,14 +158,14 @@ static void slow_opener(void)
     expect_patience("1", "1");
     begin();
     post(0, small_put(1));
-    for (int i = 0; i < 1000 && !(tcp_of(1)->strangers && !tcp_of(1)->without_hello); i++) {
-        if (!tcp_of(1)->strangers || tcp_of(1)->without_hello)
+    for (int i = 0; i < 1000 && !(tcp_of(1)->targets.admission.strangers && !tcp_of(1)->targets.admission.without_hello); i++) {
+        if (!tcp_of(1)->targets.admission.strangers || tcp_of(1)->targets.admission.without_hello)
             drive_one(0);
         drive_one(1);
     }
-    CHECK(tcp_of(1)->strangers && !tcp_of(1)->without_hello); /* it has said hello, and no more */
+    CHECK(tcp_of(1)->targets.admission.strangers && !tcp_of(1)->targets.admission.without_hello); /* it has said hello, and no more */
     drive_for(1, 3000);
-    CHECK_EQ(tcp_of(1)->strangers, 0);
+    CHECK_EQ(tcp_of(1)->targets.admission.strangers, 0);
     settle();
     CHECK_EQ(ok, 1);
     end();

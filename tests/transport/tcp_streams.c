@@ -49,7 +49,7 @@ static void fill_socket(void)
     for (int n = 0; n < 50 && !i->is_unawaited; n++)
         progress(1);
     CHECK(i->is_unawaited);
-    for (int n = 0; n < GETS && (target_has_room(i) || i->in_end < 20 * REQUEST_BYTES); n++) {
+    for (int n = 0; n < GETS && (target_has_room(i) || i->in.end < 20 * REQUEST_BYTES); n++) {
         CHECK_EQ(try_post(0, get), GSHMEM_OK);
         progress(1);
     }
@@ -159,7 +159,7 @@ static void heard_without_room(void)
         ;
     CHECK(!queue_has_room(&o->out, REQUEST_BYTES, 1));
     initiator_acknowledge(t);
-    CHECK(t->unacknowledged && o->unordered_acked == 0);
+    CHECK(t->initiators.unacknowledged && o->unordered_acked == 0);
     settle();
     CHECK_EQ(ok, posted);
     close_pe(0);
@@ -331,8 +331,8 @@ static void probes_are_few(void)
         begin();
         for (int i = 0; i < 2; i++) {
             t[i] = (struct tcp *)pe[i].t;
-            CHECK(t[i]->on_loopback);
-            t[i]->on_loopback = !networked;
+            CHECK(t[i]->socket.on_loopback);
+            t[i]->socket.on_loopback = !networked;
         }
         post(0, small_put(1));
         settle();
@@ -345,12 +345,12 @@ static void probes_are_few(void)
         CHECK_EQ(is_probed(&t[0]->to[1]->stream), networked);
         CHECK_EQ(is_probed(&t[0]->from[1]->stream), 0);
         const int few = option(&t[0]->to[1]->stream, IPPROTO_TCP, TCP_KEEPIDLE);
-        t[0]->config.n_pes = 100000;
-        tcp_tune(t[0], many.fd);
-        t[0]->config.n_pes = PES;
+        t[0]->socket.n_pes = 100000;
+        socket_tune(&t[0]->socket, many.fd);
+        t[0]->socket.n_pes = PES;
         if (networked)
             CHECK(few < option(&many, IPPROTO_TCP, TCP_KEEPIDLE));
-        CHECK(option(&many, IPPROTO_TCP, TCP_KEEPIDLE) < t[0]->peer_seconds);
+        CHECK(option(&many, IPPROTO_TCP, TCP_KEEPIDLE) < t[0]->socket.peer_seconds);
         close_pe(0);
         close_pe(1);
     }

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 
 #include "runtime/base/settings.h"
-#include "transport/tcp/tcp.h"
+#include "transport/tcp/socket.h"
 
 enum { LONG_PATH_US = 2000 }; /* a round trip; within a network it takes some ten */
 
@@ -22,28 +22,28 @@ static bool congestion_choose(int fd, const char *name)
     return setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name)) == 0;
 }
 
-bool congestion_begin(struct tcp *t, int fd)
+bool congestion_begin(struct socket_options *o, int fd)
 {
     const char *chosen = settings_string(SETTING_TCP_CONGESTION);
-    char own[sizeof t->congestion] = "";
+    char own[sizeof o->congestion] = "";
     socklen_t size = sizeof own - 1;
 
     if (chosen[0])
         return congestion_choose(fd, chosen);
     if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, own, &size) != 0 || strncmp(own, "bbr", 3) != 0)
         return true;
-    memcpy(t->congestion, own, sizeof own);
+    memcpy(o->congestion, own, sizeof own);
     if (!congestion_choose(fd, "cubic"))
         congestion_choose(fd, "reno");
     return true;
 }
 
-void congestion_suit(const struct tcp *t, int fd)
+void congestion_suit(const struct socket_options *o, int fd)
 {
     struct tcp_info info = {.tcpi_rtt = 0};
     socklen_t size = sizeof info;
 
-    if (t->congestion[0] && getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+    if (o->congestion[0] && getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
         info.tcpi_rtt >= LONG_PATH_US)
-        congestion_choose(fd, t->congestion);
+        congestion_choose(fd, o->congestion);
 }

@@ -1,9 +1,10 @@
-/* Requests of this PE whose data is in memory of the device's.
+/* Requests of this PE whose data is in device memory, which a socket cannot read.
  *
- * A put of such data becomes several, each of as much as a buffer holds, which go into the queue as they
- * have been copied: while one is being sent the next are copied. What is posted behind it waits in its
- * place, so that the order stays. The data of a get goes from the socket into buffers, and from there
- * to the device; the get is over when it has arrived there, and so is what was answered after it. */
+ * A put from device memory becomes several puts of a staging buffer each. They are queued as they have
+ * been copied, so that the next chunks are copied while one is sent. What is posted behind such a put
+ * waits in its place, and the order stays. A get's data goes from the socket into staging buffers, and
+ * from there to the device; the get is complete when it has arrived there, and so is what was
+ * acknowledged after it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,15 +16,16 @@ enum { BACKLOG_MOST = 64 }; /* a power of two */
 struct entry {
     struct transport_request r;
     bool of_device;
-    struct staged *kept; /* a copy of its small data, which is the CPU's or was copied at once */
+    struct staged *kept; /* a copy of its small data; NULL: the data is where the request says */
     uint64_t begun;      /* bytes whose copies have been begun, */
     uint64_t queued;     /* and that have been queued */
     gshmem_status_t failure;
 };
 
 struct backlog {
-    uint32_t first, begin, end; /* entries, counted for ever: copies of those before `begin` have begun */
-    struct staged_list copying; /* of all of them, in order */
+    uint32_t first, end;        /* entries, counted for ever */
+    uint32_t begin;             /* the copies of those before it have begun */
+    struct staged_list copying; /* chunks of all entries, in order */
     struct entry entry[BACKLOG_MOST];
 };
 
@@ -48,9 +50,9 @@ bool backlog_takes(struct tcp *t, const struct initiator *to, const struct trans
     return !backlog_empty(to) || comes_from_device(t, r);
 }
 
-/* ---- Taking ---- */
+/* ---- Posting ---- */
 
-/* The source of a small put may be reused at once. */
+/* The source of a small put may be reused when post has returned: its data is copied at once. */
 static gshmem_status_t backlog_keep(struct tcp *t, struct initiator *to, struct entry *e)
 {
     struct device *d = t->config.device;
@@ -85,14 +87,12 @@ gshmem_status_t backlog_post(struct tcp *t, struct initiator *to, const struct t
     if (small && !(r->flags & TRANSPORT_KEPT) && (status = backlog_keep(t, to, &e)))
         return status;
     *entry_at(b, b->end++) = e;
-    backlog_advance(t, to);
-    initiator_stage(t, to);
     return GSHMEM_OK;
 }
 
-/* ---- Going on ---- */
+/* ---- Progress ---- */
 
-/* Begins copies of the next data, as far as there are buffers. */
+/* Begins to copy the next chunks, as far as there are buffers. */
 static bool begin_copies(struct tcp *t, struct initiator *to)
 {
     struct backlog *b = to->backlog;
@@ -122,7 +122,7 @@ static bool begin_copies(struct tcp *t, struct initiator *to)
     return some;
 }
 
-/* The next part of a put. With the last of them its source has been read. */
+/* Queues the next chunk of a put. With the last one its source has been read. */
 static void queue_part(struct tcp *t, struct initiator *to, struct entry *e, struct staged *s)
 {
     struct transport_request part = e->r;
@@ -134,7 +134,7 @@ static void queue_part(struct tcp *t, struct initiator *to, struct entry *e, str
     part.sent = staging_give;
     part.tag = s;
     part.signal_op = last ? e->r.signal_op : 0;
-    struct pending *w = initiator_enqueue(t, to, &part, !last);
+    struct pending *w = pending_add(t, to, &part, !last);
     w->tag = e->r.tag;
     e->queued += s->bytes;
     if (s->bytes <= TRANSPORT_COPIED)
@@ -149,12 +149,13 @@ static void remove_first(struct backlog *b)
     b->first++;
 }
 
-/* What could not be copied is never sent. Where parts were, an empty one is the last, without signal. */
+/* An entry that could not be copied is not sent. If parts of it were queued, an empty part without a
+ * signal ends it. */
 static void backlog_drop_failed(struct tcp *t, struct initiator *to, struct entry *e)
 {
     struct backlog *b = to->backlog;
     struct staged_list rest = {NULL, NULL};
-    struct entry failed = *e; /* `done` may post, and so must find it gone */
+    struct entry failed = *e; /* `done` may post: the entry is removed before */
 
     while (b->copying.first && b->copying.first->number == b->first)
         staged_append(&rest, staged_remove(&b->copying));
@@ -163,13 +164,13 @@ static void backlog_drop_failed(struct tcp *t, struct initiator *to, struct entr
     if (failed.queued) {
         failed.r.bytes = 0;
         failed.r.signal_op = 0;
-        initiator_enqueue(t, to, &failed.r, false)->failure = (uint8_t)failed.failure;
+        pending_add(t, to, &failed.r, false)->failure = (uint8_t)failed.failure;
     } else {
         failed.r.done(failed.r.tag, failed.failure);
     }
 }
 
-/* The first entry, or its next part. False: it has to wait. */
+/* Queues the first entry, or its next chunk. False: it has to wait. */
 static bool queue_first(struct tcp *t, struct initiator *to)
 {
     struct backlog *b = to->backlog;
@@ -187,7 +188,7 @@ static bool queue_first(struct tcp *t, struct initiator *to)
         return true;
     }
     if (!e->of_device) {
-        initiator_enqueue(t, to, &e->r, false);
+        pending_add(t, to, &e->r, false);
         if (e->kept)
             staging_give(e->kept);
     } else if (!s || s->copying) {
@@ -202,20 +203,17 @@ static bool queue_first(struct tcp *t, struct initiator *to)
     return true;
 }
 
-bool backlog_advance(struct tcp *t, struct initiator *to)
+bool backlog_advance(struct tcp *t, struct initiator *to, bool *some)
 {
-    bool some = false;
+    bool queued = false;
 
-    while (!backlog_empty(to)) {
-        bool more = begin_copies(t, to);
-        bool queued = false;
-        while (!backlog_empty(to) && queue_first(t, to))
-            queued = true;
-        some |= more | queued;
-        if (!queued || !initiator_flush(t, to))
-            break;
-    }
-    return some;
+    if (backlog_empty(to))
+        return false;
+    *some |= begin_copies(t, to);
+    while (!backlog_empty(to) && queue_first(t, to))
+        queued = true;
+    *some |= queued;
+    return queued;
 }
 
 void backlog_end(struct initiator *to, gshmem_status_t status)
@@ -239,19 +237,19 @@ void backlog_end(struct initiator *to, gshmem_status_t status)
 
 struct staged *landing_buffer(struct tcp *t, struct initiator *to)
 {
-    struct staged *s = staging_take(&t->staging, STAGING_IN, to->data_left, NULL);
+    struct staged *s = staging_take(&t->staging, STAGING_IN, to->data.left, NULL);
 
-    initiator_stage(t, to); /* to go on with it, or to try again */
+    pending_stage(t, to); /* to continue with it, or to try again */
     return s;
 }
 
 void landing_push(struct initiator *to, struct staged *s, size_t bytes)
 {
-    struct pending *w = pending_of(to, to->data_number);
+    struct pending *w = pending_of(to, to->data.number);
 
     if (!w->failure)
-        w->failure = (uint8_t)staging_begin(s, to->data_at, s->at, bytes);
-    s->number = to->data_number;
+        w->failure = (uint8_t)staging_begin(s, to->data.at, s->at, bytes);
+    s->number = to->data.number;
     if (w->failure)
         staging_give(s);
     else
@@ -270,7 +268,7 @@ bool landing_advance(struct tcp *t, struct initiator *to)
             pending_of(to, s->number)->failure = (uint8_t)s->copied;
         staging_give(s);
         if (then)
-            initiator_complete(t, to, then, GSHMEM_OK);
+            pending_complete(t, to, then, GSHMEM_OK);
     }
     return some;
 }

@@ -63,7 +63,7 @@ gshmem_status_t deferred_add(struct tcp *t, struct target *from, const struct re
 struct staged *deferred_buffer(struct tcp *t, struct target *from)
 {
     struct staged *b =
-        deferred_has_room(from) ? staging_take(&t->staging, STAGING_IN, from->data_left, NULL) : NULL;
+        deferred_has_room(from) ? staging_take(&t->staging, STAGING_IN, from->data.left, NULL) : NULL;
 
     target_stage(t, from); /* to go on with it, or to try again */
     return b;
@@ -73,9 +73,9 @@ void deferred_push(struct tcp *t, struct target *from, struct staged *b, size_t 
 {
     struct deferred *e = NULL;
 
-    if (!from->put_failure && !(from->put_failure = staging_begin(b, from->data_at, b->at, bytes)) &&
+    if (!from->data.put_failure && !(from->data.put_failure = staging_begin(b, from->data.at, b->at, bytes)) &&
         !(e = deferred_append(t, from)))
-        from->put_failure = GSHMEM_ERR_MEMORY;
+        from->data.put_failure = GSHMEM_ERR_MEMORY;
     if (e) {
         e->landing = b;
         return;
