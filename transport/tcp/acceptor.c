@@ -22,8 +22,8 @@ void acceptor_pause(struct tcp *t, bool paused)
     a->paused = paused;
 }
 
-/* Accepting is put off to the end of the round: a stranger that gives way to the next may have an event
- * in the same batch. */
+/* Accepting is put off to the end of the round: a stranger that gives way to the next may have an
+ * event in the same batch. */
 static bool listener_ready(struct tcp *t, struct stream *s, uint32_t events)
 {
     (void)s, (void)events;

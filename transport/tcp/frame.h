@@ -1,10 +1,11 @@
 /* What travels on a stream: three kinds of message, each a fixed number of bytes, little-endian.
  *
  * Every ordered pair of PEs has a stream of its own. On it the two first greet each other
- * (greeting.h), and the acceptor's first answer, DONE of number 0, tells that it will listen; then the one that opened it sends requests (a put's data follows its frame), the other
- * answers (a get's data follows), and between them words (unordered.c), which look as puts do.
- * Requests are numbered from 1 by their place; they are carried out in order, and an answer for
- * number n says that all up to n are done, so puts need no answer each. So are words, on their own.
+ * (greeting.h), and the acceptor's first answer, DONE of number 0, tells that it will listen;
+ * then the one that opened it sends requests (a put's data follows its frame), the other answers
+ * (a get's data follows), and between them words (unordered.c), which look as puts do. Requests
+ * are numbered from 1 by their place; they are carried out in order, and an answer for number n
+ * says that all up to n are done, so puts need no answer each. So are words, on their own.
  *
  * Encoders and decoders stand side by side; a decoder reports what no PE of this version sends. */
 #ifndef GSHMEM_TRANSPORT_TCP_FRAME_H

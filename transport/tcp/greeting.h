@@ -1,11 +1,13 @@
-/* How two PEs make sure of each other before anything else is said, without telling the key that they
- * share: who opened the stream says hello, with a number nobody can foretell; the other answers with such
- * a number of its own and the proof that it has the key; then the opener proves the same. A proof is the
- * HMAC-SHA256, by the key, of who proves, the hello and the other number: good for this stream and no
- * other, so that who has overheard it has nothing. What follows is not encrypted.
+/* How two PEs make sure of each other before anything else is said, without telling the key that
+ * they share: who opened the stream says hello, with a number nobody can foretell; the other
+ * answers with such a number of its own and the proof that it has the key; then the opener proves
+ * the same. A proof is the HMAC-SHA256, by the key, of who proves, the hello and the other
+ * number: good for this stream and no other, so that who has overheard it has nothing. What
+ * follows is not encrypted.
  *
- * The hello has a proof behind it, too, of itself: a stranger who has overheard nothing cannot pretend to
- * be a PE that is about to come in. Who says a hello again that it has overheard gets no further. */
+ * The hello has a proof behind it, too, of itself: a stranger who has overheard nothing cannot
+ * pretend to be a PE that is about to come in. Who says a hello again that it has overheard gets
+ * no further. */
 #ifndef GSHMEM_TRANSPORT_TCP_GREETING_H
 #define GSHMEM_TRANSPORT_TCP_GREETING_H
 

@@ -1,4 +1,5 @@
-/* The initiator's direction: posts requests, sends them, and watches the peers that owe a response. */
+/* The initiator's direction: posts requests, sends them, and watches the peers that owe a
+ * response. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>

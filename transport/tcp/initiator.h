@@ -124,7 +124,8 @@ static inline bool initiator_has_room(const struct initiator *to, uint64_t copie
 
 /* Whether the request is a get into device memory. */
 bool pending_is_for_device(const struct tcp *t, const struct transport_request *r);
-/* Queues a request, for which there is room. Returns its record. `part`: the next one is its rest. */
+/* Queues a request, for which there is room. Returns its record. `part`: the next one is its
+ * rest. */
 struct pending *pending_add(struct tcp *t, struct initiator *to, const struct transport_request *r,
                             bool part);
 /* Calls `done` of all requests up to `number`. */
@@ -147,8 +148,8 @@ void pending_stage(struct tcp *t, struct initiator *to);
 /* Whether a request must wait for its data, or behind others that do. */
 bool backlog_takes(struct tcp *t, const struct initiator *to, const struct transport_request *r);
 gshmem_status_t backlog_post(struct tcp *t, struct initiator *to, const struct transport_request *r);
-/* Begins copies and queues what has been copied. *some: whether anything could go on. Returns whether
- * anything was queued: then it is to be flushed, and this called again. */
+/* Begins copies and queues what has been copied. *some: whether anything could go on. Returns
+ * whether anything was queued: then it is to be flushed, and this called again. */
 bool backlog_advance(struct tcp *t, struct initiator *to, bool *some);
 bool backlog_empty(const struct initiator *to);
 /* Ends all of it; the stream has ended. */
@@ -192,11 +193,11 @@ bool connect_established(struct tcp *t, struct initiator *to);
 /* Takes the next part of the greeting from the receive buffer, if all of it is there. False: the
  * connection is over. */
 bool connect_take_greeting(struct tcp *t, struct initiator *to, size_t have);
-/* The connection came to nothing: continues with the next address, or later. False: nothing is under
- * way now. */
+/* The connection came to nothing: continues with the next address, or later. False: nothing is
+ * under way now. */
 bool connect_failed(struct tcp *t, struct initiator *to, enum trouble trouble, int error);
-/* The connection has ended, by that errno (0: the peer closed it): the attempt has failed, or, where
- * the stream was active, the peer. */
+/* The connection has ended, by that errno (0: the peer closed it): the attempt has failed, or,
+ * where the stream was active, the peer. */
 void connect_ended(struct tcp *t, struct initiator *to, int error);
 /* At each tick while the stream is being opened. */
 void connect_tick(struct tcp *t, struct initiator *to);
@@ -222,7 +223,8 @@ void initiator_notify_failure(struct tcp *t, int failed);
 void initiator_acknowledge(struct tcp *t);
 /* Goes on with what is staged, or waits for a buffer; whether anything could. */
 bool initiator_advance(struct tcp *t);
-/* At each tick: gives up the peers that owe a response and are unresponsive. Whether any owes one. */
+/* At each tick: gives up the peers that owe a response and are unresponsive. Whether any owes
+ * one. */
 bool initiator_tick(struct tcp *t);
 /* Ends the stream to a PE that was given up; the PE is told so where that needs no waiting. */
 void initiator_cut_off(struct tcp *t, int pe);

@@ -304,7 +304,8 @@ static bool take_challenge(struct tcp *t, struct initiator *to)
     return connect_send(t, to, proof, sizeof proof);
 }
 
-/* The peer has accepted our proof. From here on the end of the stream means that the peer has ended. */
+/* The peer has accepted our proof. From here on the end of the stream means that the peer has
+ * ended. */
 static bool take_welcome(struct tcp *t, struct initiator *to)
 {
     struct response_frame a;
@@ -337,9 +338,9 @@ static bool ticks_exceed(const struct tcp *t, int ticks, int seconds)
     return (int64_t)(ticks - 1) * t->tick_ms >= (int64_t)seconds * 1000;
 }
 
-/* Each address has its share of the time, so that the last one is tried in any case. A peer that has
- * proven its key is waited for: it may have our proof by now, and would take the end of the stream for
- * the end of this PE. */
+/* Each address has its share of the time, so that the last one is tried in any case. A peer that
+ * has proven its key is waited for: it may have our proof by now, and would take the end of the
+ * stream for the end of this PE. */
 void connect_tick(struct tcp *t, struct initiator *to)
 {
     struct connecting *c = &to->connecting;

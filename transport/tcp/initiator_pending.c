@@ -1,8 +1,8 @@
 /* Requests of this PE that await a response. */
 #include "transport/tcp/initiator.h"
 
-/* A put may have been sent in parts. A part that fails takes the next part with it, and the last one
- * completes the put. */
+/* A put may have been sent in parts. A part that fails takes the next part with it, and the last
+ * one completes the put. */
 void pending_complete(struct tcp *t, struct initiator *to, uint64_t number, gshmem_status_t status)
 {
     while (to->completed < number) {

@@ -118,7 +118,8 @@ static void end_data(const struct initiator *to)
         for_another_pe_end();
 }
 
-/* Moves data from the receive buffer to its place. Returns how much: 0 if there is no staging buffer. */
+/* Moves data from the receive buffer to its place. Returns how much: 0 if there is no staging
+ * buffer. */
 static size_t initiator_take_data(struct tcp *t, struct initiator *to, size_t have)
 {
     size_t part = have < to->data.left ? have : (size_t)to->data.left;
@@ -173,8 +174,8 @@ bool initiator_parse(struct tcp *t, struct initiator *to)
     }
 }
 
-/* Receives the rest of the data that is due straight to `place`, and frames into the buffer. Returns
- * what recv returns; *wanted is how much there was room for. */
+/* Receives the rest of the data that is due straight to `place`, and frames into the buffer.
+ * Returns what recv returns; *wanted is how much there was room for. */
 static ssize_t receive_some(struct initiator *to, char *place, size_t straight, size_t *wanted)
 {
     size_t room = RECEIVE_BUFFER_BYTES - to->in.end;

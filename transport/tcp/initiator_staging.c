@@ -1,10 +1,10 @@
 /* Requests of this PE whose data is in device memory, which a socket cannot read.
  *
- * A put from device memory becomes several puts of a staging buffer each. They are queued as they have
- * been copied, so that the next chunks are copied while one is sent. What is posted behind such a put
- * waits in its place, and the order stays. A get's data goes from the socket into staging buffers, and
- * from there to the device; the get is complete when it has arrived there, and so is what was
- * acknowledged after it. */
+ * A put from device memory becomes several puts of a staging buffer each. They are queued as they
+ * have been copied, so that the next chunks are copied while one is sent. What is posted behind
+ * such a put waits in its place, and the order stays. A get's data goes from the socket into
+ * staging buffers, and from there to the device; the get is complete when it has arrived there,
+ * and so is what was acknowledged after it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -149,8 +149,8 @@ static void remove_first(struct backlog *b)
     b->first++;
 }
 
-/* An entry that could not be copied is not sent. If parts of it were queued, an empty part without a
- * signal ends it. */
+/* An entry that could not be copied is not sent. If parts of it were queued, an empty part
+ * without a signal ends it. */
 static void backlog_drop_failed(struct tcp *t, struct initiator *to, struct entry *e)
 {
     struct backlog *b = to->backlog;

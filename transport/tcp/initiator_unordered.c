@@ -44,8 +44,8 @@ void unordered_apply(struct tcp *t, struct initiator *to)
         unordered_acknowledge(t, to);
 }
 
-/* It is sent with the next request to that PE, or in the next round. While the data of a put arrives,
- * it repeats the last acknowledgement, which shows the peer that this PE is alive. */
+/* It is sent with the next request to that PE, or in the next round. While the data of a put
+ * arrives, it repeats the last acknowledgement, which shows the peer that this PE is alive. */
 void unordered_acknowledge(struct tcp *t, struct initiator *to)
 {
     unsigned char frame[REQUEST_BYTES];

@@ -58,8 +58,8 @@ bool poller_change(struct poller *p, struct stream *s, uint32_t events)
     return epoll_ctl(p->epoll_fd, EPOLL_CTL_MOD, s->fd, &e) == 0;
 }
 
-/* close() alone leaves the stream in the set while a child of fork holds the socket too: epoll would
- * continue to report it, by the address of memory that has been freed. */
+/* close() alone leaves the stream in the set while a child of fork holds the socket too: epoll
+ * would continue to report it, by the address of memory that has been freed. */
 void poller_end(struct poller *p, struct stream *s)
 {
     if (p->last == s)

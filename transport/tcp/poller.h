@@ -53,8 +53,8 @@ static inline void poller_note_arrival(struct poller *p, struct stream *s)
 /* Calls `ready` of all streams that have something. Returns what epoll_wait returns. */
 int poller_poll_all(struct poller *p);
 
-/* Calls `ready` of the streams that are likely to have something. Returns whether that is enough for
- * this round. */
+/* Calls `ready` of the streams that are likely to have something. Returns whether that is enough
+ * for this round. */
 static inline bool poller_poll_likely(struct poller *p)
 {
     struct stream *regular = p->idle < POLLER_LIKELY_ROUNDS ? p->regular : NULL;
@@ -68,8 +68,8 @@ static inline bool poller_poll_likely(struct poller *p)
     return (regular || requested) && p->round - p->polled_all < p->poll_all_after;
 }
 
-/* One round. Within it, the memory of a stream stays until `ready` of that stream frees it: an event of
- * it may be in the same batch. Returns a negative number if epoll failed (errno). */
+/* One round. Within it, the memory of a stream stays until `ready` of that stream frees it: an
+ * event of it may be in the same batch. Returns a negative number if epoll failed (errno). */
 static inline int poller_poll(struct poller *p)
 {
     return poller_poll_likely(p) ? 0 : poller_poll_all(p);

@@ -49,7 +49,8 @@ bool queue_refers_to(const struct queue *q, const void *at, size_t bytes)
     return false;
 }
 
-/* The queue's first bytes, `most` at most, as vectors; a piece of the ring may wrap and takes two. */
+/* The queue's first bytes, `most` at most, as vectors; a piece of the ring may wrap and takes
+ * two. */
 static int queue_gather(const struct queue *q, struct iovec *vector, size_t most)
 {
     size_t ring = q->ring_first;

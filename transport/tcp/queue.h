@@ -1,7 +1,7 @@
 /* Bytes on their way out of a socket: small ones copied, large ones where they are.
  *
- * A queue holds pieces in order. What is copied goes into a ring; neighbours in it are one piece, so
- * that a batch of small frames is one element of one sendmsg. */
+ * A queue holds pieces in order. What is copied goes into a ring; neighbours in it are one piece,
+ * so that a batch of small frames is one element of one sendmsg. */
 #ifndef GSHMEM_TRANSPORT_TCP_QUEUE_H
 #define GSHMEM_TRANSPORT_TCP_QUEUE_H
 
@@ -58,8 +58,8 @@ void queue_add_reference(struct queue *q, const void *data, size_t bytes, queue_
 /* Nothing of it will be sent: calls that `sent`, and no other, for its references. */
 void queue_abandon(struct queue *q, queue_sent *sent);
 
-/* Sends what the socket takes, up to QUEUE_SEND_MOST bytes: a reader who keeps up would keep the sender
- * there, and the network's lock. False: the connection is broken (errno). */
+/* Sends what the socket takes, up to QUEUE_SEND_MOST bytes: a reader who keeps up would keep the
+ * sender there, and the network's lock. False: the connection is broken (errno). */
 bool queue_send(struct queue *q, int fd);
 
 #endif

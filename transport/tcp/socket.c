@@ -21,9 +21,9 @@ enum {
 #define TCP_RTO_MAX_MS 44
 #endif
 
-/* The system doubles the time between retransmissions, up to two minutes. After several outages of a
- * second or two the next retransmission would fall into none of the moments in which the network
- * works, until the peer counts as failed. One second is the least that the system takes. */
+/* The system doubles the time between retransmissions, up to two minutes. After several outages
+ * of a second or two the next retransmission would fall into none of the moments in which the
+ * network works, until the peer counts as failed. One second is the least that the system takes. */
 bool socket_bound_retransmission(int fd)
 {
     const int most_ms = 1000;

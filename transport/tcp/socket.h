@@ -13,13 +13,14 @@ struct socket_options {
     char congestion[17]; /* the system's congestion control, where ours differs for short paths; "" */
 };
 
-/* Data of at least so many bytes is worth a system call of its own: behind its frame nothing else is
- * read into the receive buffer, from where it would have to be copied. */
+/* Data of at least so many bytes is worth a system call of its own: behind its frame nothing else
+ * is read into the receive buffer, from where it would have to be copied. */
 enum { SOCKET_LARGE = 128 * 1024 };
 
 /* Sets the options of a new socket. */
 void socket_tune(struct socket_options *o, int fd);
-/* Whether the system probes an idle connection. socket_tune switches that on, but on the loopback. */
+/* Whether the system probes an idle connection. socket_tune switches that on, but on the
+ * loopback. */
 void socket_probe(int fd, bool wanted);
 /* Bounds the time between two retransmissions. False: this system cannot. */
 bool socket_bound_retransmission(int fd);

@@ -1,9 +1,10 @@
-/* The state of the TCP transport that both directions share, and what each keeps for all its streams.
+/* The state of the TCP transport that both directions share, and what each keeps for all its
+ * streams.
  *
  * The initiator's direction (initiator.h) sends requests of this PE and receives responses, on
- * streams that this PE opened. The target's direction (target.h) receives requests of other PEs and
- * sends responses, on streams that they opened. Neither calls the other: what one has to know of the
- * other stands here. */
+ * streams that this PE opened. The target's direction (target.h) receives requests of other PEs
+ * and sends responses, on streams that they opened. Neither calls the other: what one has to know
+ * of the other stands here. */
 #ifndef GSHMEM_TRANSPORT_TCP_STATE_H
 #define GSHMEM_TRANSPORT_TCP_STATE_H
 
@@ -103,8 +104,9 @@ static inline void tcp_put_off(struct tcp *t)
         t->unawaited_since = t->poller.round;
 }
 
-/* Both streams of a pair lead to the same node. Probes on one are enough to notice that the node has
- * vanished, so that the stream that the peer opened is not probed while the other one is active. */
+/* Both streams of a pair lead to the same node. Probes on one are enough to notice that the node
+ * has vanished, so that the stream that the peer opened is not probed while the other one is
+ * active. */
 static inline void tcp_spare_probes(struct tcp *t, int pe)
 {
     const struct stream *accepted = (const struct stream *)t->from[pe]; /* its first member */

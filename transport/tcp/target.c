@@ -147,8 +147,8 @@ static bool target_give_up(struct tcp *t, struct target *from)
     return true;
 }
 
-/* The device has not carried out a request of the peer for as long as a tick. The peer gets a response:
- * this PE is alive. False: the stream is over. */
+/* The device has not carried out a request of the peer for as long as a tick. The peer gets a
+ * response: this PE is alive. False: the stream is over. */
 static bool target_send_alive(struct tcp *t, struct target *from)
 {
     if (!queue_empty(&from->out) || !queue_has_room(&from->out, RESPONSE_BYTES, 1))

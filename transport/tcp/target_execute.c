@@ -1,4 +1,5 @@
-/* Carries out requests of other PEs on this PE's symmetric memory. Their ranges have been checked. */
+/* Carries out requests of other PEs on this PE's symmetric memory. Their ranges have been
+ * checked. */
 #include "gshmem/rma.h"
 #include "runtime/base/atomic_type.h"
 #include "transport/tcp/target.h"
@@ -27,8 +28,8 @@ void target_execute_atomic(struct tcp *t, struct target *from, const struct requ
         t->config.apply(t->config.context, (enum gshmem_amo)f->amo, f->type, at, f->a, f->b));
 }
 
-/* A get's data is sent from its place. A request that changes that memory has to wait until the data
- * has been sent. */
+/* A get's data is sent from its place. A request that changes that memory has to wait until the
+ * data has been sent. */
 bool target_must_wait(const struct tcp *t, const struct target *from, const struct request_frame *f)
 {
     const char *signal;

@@ -1,8 +1,8 @@
 /* Requests of other PEs: received, checked, and carried out or deferred.
  *
  * What arrives is not trusted. Until a stream has proven the key of the PE that it names, only a
- * greeting is taken from it; and a range is checked against the symmetric segments before a byte of it
- * is changed. */
+ * greeting is taken from it; and a range is checked against the symmetric segments before a byte
+ * of it is changed. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <string.h>
@@ -101,8 +101,8 @@ static bool overtakes_copies(const struct tcp *t, const struct request_frame *f)
            !(f->segment < t->config.segments && t->config.segment[f->segment].of_device);
 }
 
-/* The peer acknowledges unordered puts. It does so when it has nothing else to do, and may wait for the
- * responses to its own requests: they are sent. */
+/* The peer acknowledges unordered puts. It does so when it has nothing else to do, and may wait
+ * for the responses to its own requests: they are sent. */
 static bool unordered_take_ack(struct tcp *t, struct target *from, uint64_t number)
 {
     if (number < from->unordered_done || number > from->unordered_sent)
@@ -165,8 +165,8 @@ static bool target_data_arrived(struct tcp *t, struct target *from, size_t bytes
     return from->data.left || end_put(t, from);
 }
 
-/* Moves data to a staging buffer. The data of a put that has failed is thrown away; without a buffer
- * nothing is taken. */
+/* Moves data to a staging buffer. The data of a put that has failed is thrown away; without a
+ * buffer nothing is taken. */
 static bool take_data_for_device(struct tcp *t, struct target *from, size_t part)
 {
     struct staged *b = NULL;
@@ -221,8 +221,8 @@ bool target_parse(struct tcp *t, struct target *from)
     return fine;
 }
 
-/* How much of a put's data is received straight to its place, or into the staging buffer *b. False: it
- * has to wait for a buffer. */
+/* How much of a put's data is received straight to its place, or into the staging buffer *b.
+ * False: it has to wait for a buffer. */
 static bool target_find_location(struct tcp *t, struct target *from, size_t have, size_t *straight,
                                  struct staged **b)
 {

@@ -34,9 +34,9 @@ static void target_show_alive(struct tcp *t, struct target *from)
     from->shown_alive = now;
 }
 
-/* A thread that waits for the signal goes on before the response is sent (docs/decisions/0010). If it
- * goes on to compute, the response is late, as nobody makes progress: then the next responses are
- * prompt. */
+/* A thread that waits for the signal goes on before the response is sent (docs/decisions/0010).
+ * If it goes on to compute, the response is late, as nobody makes progress: then the next
+ * responses are prompt. */
 static bool may_delay(struct tcp *t, struct target *from)
 {
     if (!from->signalled || from->executed - from->responded >= DELAYED_MOST)
@@ -108,8 +108,8 @@ static bool respond_and_parse(struct tcp *t, struct target *from, bool may_put_o
     return fine;
 }
 
-/* Requests that are deferred may wait for room in the queue, too. Whoever empties the queue calls this:
- * no event follows if the socket has taken everything at once. */
+/* Requests that are deferred may wait for room in the queue, too. Whoever empties the queue calls
+ * this: no event follows if the socket has taken everything at once. */
 bool target_respond_and_advance(struct tcp *t, struct target *from, bool may_put_off)
 {
     bool fine = respond_and_parse(t, from, may_put_off);

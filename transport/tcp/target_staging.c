@@ -1,8 +1,9 @@
-/* Requests of other PEs that memory of the device's has a part in, in the order in which they came.
+/* Requests of other PEs that memory of the device's has a part in, in the order in which they
+ * came.
  *
- * The data of a put goes from the socket into a buffer, and from there to the device while the next is
- * received. What came after it (its signal, an atomic, a get, a put to host memory) takes effect when
- * those copies are done, and is answered then. */
+ * The data of a put goes from the socket into a buffer, and from there to the device while the
+ * next is received. What came after it (its signal, an atomic, a get, a put to host memory) takes
+ * effect when those copies are done, and is answered then. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,8 +92,8 @@ static bool deferred_is_of_device(const struct tcp *t, unsigned segment)
     return t->config.segment[segment].of_device;
 }
 
-/* Whether it has been made, or has failed: e->failure. The device may be long at it: who drives does not wait, and
- * serves others meanwhile. */
+/* Whether it has been made, or has failed: e->failure. The device may be long at it: who drives
+ * does not wait, and serves others meanwhile. */
 static bool deferred_update(struct tcp *t, struct target *from, struct deferred *e, enum gshmem_amo amo,
                            int type, void *at, uint64_t operand, uint64_t compare, uint64_t *old)
 {
@@ -120,7 +121,8 @@ bool deferred_updating(const struct target *from)
     return from->deferred && from->deferred->updating;
 }
 
-/* A flag in memory of the device's: a copy of its 8 bytes sets it. False: that is under way, or waits. */
+/* A flag in memory of the device's: a copy of its 8 bytes sets it. False: that is under way, or
+ * waits. */
 static bool set_flag(struct tcp *t, struct deferred *e, char *at)
 {
     if (e->flag) {

@@ -210,9 +210,9 @@ static int tcp_wait_fd(struct transport *base)
     return ((struct tcp *)base)->poller.epoll_fd;
 }
 
-/* The epoll descriptor needs no preparation. But the thread may sleep for long: what was put off until
- * there is nothing else to do is done before. That may serve requests, and one of them may bring what
- * the thread waits for. */
+/* The epoll descriptor needs no preparation. But the thread may sleep for long: what was put off
+ * until there is nothing else to do is done before. That may serve requests, and one of them may
+ * bring what the thread waits for. */
 static int tcp_arm(struct transport *base)
 {
     struct tcp *t = (struct tcp *)base;

@@ -1,4 +1,5 @@
-/* A timer that the poller watches. When it has expired, `expired` is true until its user resets it. */
+/* A timer that the poller watches. When it has expired, `expired` is true until its user resets
+ * it. */
 #ifndef GSHMEM_TRANSPORT_TCP_TIMER_H
 #define GSHMEM_TRANSPORT_TCP_TIMER_H
 
