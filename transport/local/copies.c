@@ -46,7 +46,7 @@ static gshmem_status_t find_ends(struct local *t, const struct transport_request
     if (r->bytes && !(e->there = local_resolve(t, r->pe, r->segment, r->offset)))
         return local_unmapped(t, r->pe);
     if (r->signal_op && !(e->flag = (uint64_t *)(void *)local_resolve(t, r->pe, r->signal_segment,
-                                                                    r->signal_offset)))
+                                                                      r->signal_offset)))
         return local_unmapped(t, r->pe);
     return GSHMEM_OK;
 }
@@ -80,8 +80,8 @@ static gshmem_status_t move_data(struct local *t, const struct transport_request
 
 /* Stores the signal behind the data: the device makes copies in order, and all else follows when
  * they are done. */
-static gshmem_status_t copies_signal(struct local *t, const struct transport_request *r, uint64_t *flag,
-                                     struct copying *c)
+static gshmem_status_t copies_signal(struct local *t, const struct transport_request *r,
+                                     uint64_t *flag, struct copying *c)
 {
     struct device *d = t->config.device;
 
@@ -94,7 +94,8 @@ static gshmem_status_t copies_signal(struct local *t, const struct transport_req
         return GSHMEM_OK;
     }
     if (r->signal_op == GSHMEM_SIGNAL_SET) {
-        gshmem_status_t status = d->ops->copy_start(d, flag, &c->value, sizeof c->value, &c->ticket);
+        gshmem_status_t status =
+            d->ops->copy_start(d, flag, &c->value, sizeof c->value, &c->ticket);
         c->copies |= !status;
         return status;
     }

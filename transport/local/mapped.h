@@ -30,7 +30,7 @@ struct copying {
 struct local {
     struct transport base;
     struct transport_config config;
-    struct transport_request rest; /* what is left of a request that takes several rounds; 0 bytes: none */
+    struct transport_request rest; /* of one that takes several rounds; 0 bytes: there is none */
     struct copying copying[LOCAL_COPIES];
     uint32_t first, end; /* of these, counted for ever */
 };

@@ -1,11 +1,10 @@
-/* How fast the system lets a stream send: its congestion control, where the system's own is made
- * for another kind of network.
+/* Congestion control: how fast the system lets a stream send.
  *
- * BBR, the default of some systems, sends by a timer that it sets anew every few packets. On a long
- * path that does good; between nodes of one network the timer takes longer than the sending
- * (docs/decisions/0010). So a stream begins with one that needs no timer, CUBIC (Linux's own
- * default) or else Reno, which every user may choose, and gets BBR back where the path turns out to
- * be long. The other way round would not do: the timer stays. */
+ * BBR, the default of some systems, sends by a timer that it sets anew every few packets. That is
+ * good on a long path; between nodes of one network the timer takes longer than the sending
+ * (docs/decisions/0010). So a stream begins with a control that needs no timer, CUBIC (Linux's
+ * default) or else Reno, which every user may choose, and gets BBR back if the path turns out to
+ * be long. The reverse order would not work: the timer stays. */
 #define _GNU_SOURCE
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -73,7 +73,8 @@ static gshmem_status_t initiator_make(struct tcp *t, int pe, struct initiator **
     if ((status = t->config.find(t->config.context, pe, published, sizeof published, &bytes)))
         return status;
     if (!(to = malloc(sizeof *to)))
-        return t->config.fail(GSHMEM_ERR_MEMORY, "tcp: out of memory for a connection to PE %d", pe);
+        return t->config.fail(GSHMEM_ERR_MEMORY, "tcp: out of memory for a connection to PE %d",
+                              pe);
     /* The large arrays need no clearing: their pages are taken as they are used. */
     memset(to, 0, offsetof(struct initiator, pending));
     to->in.first = to->in.end = 0;
@@ -81,8 +82,8 @@ static gshmem_status_t initiator_make(struct tcp *t, int pe, struct initiator **
     to->pe = pe;
     if (!address_decode(published, bytes, &to->connecting.address)) {
         free(to);
-        return t->config.fail(GSHMEM_ERR_BOOTSTRAP, "tcp: PE %d published no address of this version",
-                              pe);
+        return t->config.fail(GSHMEM_ERR_BOOTSTRAP,
+                              "tcp: PE %d published no address of this version", pe);
     }
     t->to[pe] = to;
     to->next = t->initiators.first;
@@ -241,7 +242,8 @@ static void initiator_send_refusal(struct initiator *to)
 
     if (!to->active || !queue_has_room(&to->out, sizeof frame, 1))
         return;
-    request_encode(frame, &(struct request_frame){.kind = FRAME_FAILED, .offset = (uint64_t)to->pe});
+    request_encode(frame,
+                   &(struct request_frame){.kind = FRAME_FAILED, .offset = (uint64_t)to->pe});
     queue_add_copy(&to->out, frame, sizeof frame);
     queue_send(&to->out, to->stream.fd);
 }

@@ -1,13 +1,18 @@
-/* The initiator's direction: a stream that this PE opened. Its requests go out, the responses come in.
+/* The initiator's direction: a stream that this PE opened. Requests go out, responses come in.
  *
- *     initiator.c ─► initiator_responses.c ─► initiator_connect.c ─► initiator_end.c ─┐
- *                    (receives, parses)       (makes the stream)     (ends it)        │
- *          │                  ├──► initiator_unordered.c (unordered puts of the peer) │
- *          ├──────────────────┴──► initiator_staging.c   (device memory) ◄────────────┘
- *          │                                  ▼
- *          └─────────────────────► initiator_pending.c   (requests that await a response)
+ *     initiator.c             posts, sends, ticks
+ *       ▼
+ *     initiator_responses.c   receives and parses responses
+ *       ▼                           ▼
+ *     initiator_connect.c     initiator_unordered.c   makes the stream; the peer's unordered puts
+ *       ▼
+ *     initiator_end.c         how a stream ends
+ *       ▼
+ *     initiator_staging.c     device memory
+ *       ▼
+ *     initiator_pending.c     requests that await a response
  *
- * A file calls only files to which an arrow leads. */
+ * A file calls only files below it. */
 #ifndef GSHMEM_TRANSPORT_TCP_INITIATOR_H
 #define GSHMEM_TRANSPORT_TCP_INITIATOR_H
 
@@ -25,7 +30,7 @@ struct pending {
     void *tag;
     void *local;            /* a get's destination, so far; where an atomic's old value goes */
     uint64_t bytes;         /* of a get, that have not arrived */
-    enum response_kind due; /* RESPONSE_DONE where it brings nothing, so that any response will do */
+    enum response_kind due; /* RESPONSE_DONE: it brings nothing, and any response will do */
     uint8_t failure;        /* a status, where it has failed */
     bool part;              /* the next request is the rest of this put */
     bool of_device;         /* `local` is device memory */
@@ -86,7 +91,7 @@ struct initiator {
     uint64_t posted;    /* number of the last request */
     uint64_t awaited;   /* number of the last one whose response somebody waits for */
     uint64_t responded; /* the peer has carried out all up to here */
-    uint64_t completed; /* and for all up to here `done` was called: their data has reached the device */
+    uint64_t completed; /* `done` was called for all up to here: data has reached the device */
 
     bool received;    /* something has arrived since the last tick */
     int silent_ticks; /* ticks without an arrival while the peer owes a response */
@@ -98,8 +103,8 @@ struct initiator {
     bool is_staging;            /* it is in the list initiators.staging */
     struct initiator *next_staging;
 
-    uint64_t unordered_received; /* unordered puts of the peer, */
-    uint64_t unordered_acked;    /* and how many of them have been acknowledged */
+    uint64_t unordered_received;        /* unordered puts of the peer, */
+    uint64_t unordered_acked;           /* and how many of them have been acknowledged */
     struct request_frame unordered_put; /* the one whose data is arriving */
     struct initiator_data data;
 
@@ -147,7 +152,8 @@ void pending_stage(struct tcp *t, struct initiator *to);
 
 /* Whether a request must wait for its data, or behind others that do. */
 bool backlog_takes(struct tcp *t, const struct initiator *to, const struct transport_request *r);
-gshmem_status_t backlog_post(struct tcp *t, struct initiator *to, const struct transport_request *r);
+gshmem_status_t backlog_post(struct tcp *t, struct initiator *to,
+                             const struct transport_request *r);
 /* Begins copies and queues what has been copied. *some: whether anything could go on. Returns
  * whether anything was queued: then it is to be flushed, and this called again. */
 bool backlog_advance(struct tcp *t, struct initiator *to, bool *some);
@@ -176,7 +182,8 @@ void unordered_acknowledge(struct tcp *t, struct initiator *to);
 /* Ends the stream and all its requests. The peer has failed, */
 void initiator_fail(struct tcp *t, struct initiator *to, gshmem_status_t status, const char *why);
 /* or it has not: the reason lies with this PE, and later requests try again; */
-void initiator_fail_here(struct tcp *t, struct initiator *to, gshmem_status_t status, const char *why);
+void initiator_fail_here(struct tcp *t, struct initiator *to, gshmem_status_t status,
+                         const char *why);
 /* or the peer has given this PE up (returns false); */
 bool initiator_refused(struct tcp *t, struct initiator *to);
 /* or the peer has sent something that breaks the rules (returns false). */

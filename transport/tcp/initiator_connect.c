@@ -5,12 +5,12 @@
  *         ▲              │ the connection ends, or nothing arrives
  *         └── next address, or all of them again after a pause ◄──┘
  *
- * A connection that ends before the stream is active harms nobody. The peer may have closed it for a
- * flood of strangers, either side may have been stopped for too long, an address may lead to a machine
- * of somebody else. So the peer's addresses are tried in turn, and all of them again after a pause,
- * for GSHMEM_PEER_TIMEOUT, and for GSHMEM_INIT_TIMEOUT since this PE began, as the peer may still be
- * starting. The peer is given up at once if every address has been refused or belongs to somebody
- * else. */
+ * A connection that ends before the stream is active harms nobody. The peer may have closed it in a
+ * flood of strangers, either side may have been stopped for too long, an address may lead to a
+ * machine of somebody else. So the peer's addresses are tried in turn, and all of them again after
+ * a pause, for GSHMEM_PEER_TIMEOUT, and for GSHMEM_INIT_TIMEOUT since this PE began, as the peer
+ * may still be starting. The peer is given up at once if every address has been refused or belongs
+ * to somebody else. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
@@ -51,8 +51,7 @@ static void connect_note_trouble(struct initiator *to, enum trouble trouble, int
     c->error = error;
     if (trouble == TROUBLE_CONNECTING && is_shortage(error))
         c->shortage = error;
-    c->may_recover |=
-        c->shortage || trouble == TROUBLE_ENDED || trouble == TROUBLE_TIMEOUT;
+    c->may_recover |= c->shortage || trouble == TROUBLE_ENDED || trouble == TROUBLE_TIMEOUT;
 }
 
 static bool connect_next(struct tcp *t, struct initiator *to);
@@ -92,10 +91,9 @@ static void connect_explain(const struct tcp *t, const struct initiator *to, cha
                  c->error ? strerror(c->error) : "it closes them");
         break;
     case TROUBLE_TIMEOUT:
-        snprintf(why, size, "tcp: it has not responded to a first contact within %d s (%s)",
-                 c->limit_s,
-                 c->limit_s > t->socket.peer_seconds ? "GSHMEM_INIT_TIMEOUT"
-                                                                 : "GSHMEM_PEER_TIMEOUT");
+        snprintf(
+            why, size, "tcp: it has not responded to a first contact within %d s (%s)", c->limit_s,
+            c->limit_s > t->socket.peer_seconds ? "GSHMEM_INIT_TIMEOUT" : "GSHMEM_PEER_TIMEOUT");
         break;
     case TROUBLE_CONNECTING:
         snprintf(why, size, "tcp: connecting to %s: %s (GSHMEM_TCP_IF chooses the network)", list,
@@ -112,9 +110,9 @@ static void retry_later(struct tcp *t, struct initiator *to)
     struct connecting *c = &to->connecting;
 
     c->candidate = 0;
-    c->pause_ms = c->pause_ms == 0 ? PAUSE_LEAST_MS
+    c->pause_ms = c->pause_ms == 0                  ? PAUSE_LEAST_MS
                   : c->pause_ms * 2 < PAUSE_MOST_MS ? c->pause_ms * 2
-                                              : PAUSE_MOST_MS;
+                                                    : PAUSE_MOST_MS;
     c->retry_at = clock_ns() + (uint64_t)c->pause_ms * 1000000u;
     if (!t->initiators.retry.at || c->retry_at < t->initiators.retry.at)
         timer_set_once(&t->initiators.retry, c->retry_at);
@@ -141,7 +139,7 @@ static void connect_give_up(struct tcp *t, struct initiator *to)
         }
     } else {
         initiator_fail(t, to,
-                       reached                                      ? GSHMEM_ERR_PEER_DEAD
+                       reached                          ? GSHMEM_ERR_PEER_DEAD
                        : c->trouble == TROUBLE_STRANGER ? GSHMEM_ERR_TRANSPORT
                                                         : GSHMEM_ERR_UNREACHABLE,
                        why);
@@ -153,8 +151,9 @@ static int connect_start(struct tcp *t, struct initiator *to, int candidate)
 {
     struct sockaddr_storage where;
     socklen_t size = address_socket(&to->connecting.address, candidate, &where);
-    int error, fd = descriptor_keep(
-                   socket(where.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    int error,
+        fd =
+            descriptor_keep(socket(where.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 
     if (fd < 0)
         return errno;
@@ -347,8 +346,7 @@ void connect_tick(struct tcp *t, struct initiator *to)
 
     c->ticks++;
     c->attempt_ticks++;
-    if (ticks_exceed(t, c->ticks,
-                     c->shortage ? t->socket.peer_seconds : c->limit_s)) {
+    if (ticks_exceed(t, c->ticks, c->shortage ? t->socket.peer_seconds : c->limit_s)) {
         if (to->stream.fd >= 0) {
             bool silent = to->connected;
             disconnect(t, to);

@@ -27,11 +27,11 @@ struct pending *pending_add(struct tcp *t, struct initiator *to, const struct tr
                             bool part)
 {
     unsigned char frame[REQUEST_BYTES];
-    struct request_frame f =
-        r->kind == TRANSPORT_PUT
-            ? request_of_put(r)
-            : (struct request_frame){
-                  .segment = (uint8_t)r->segment, .offset = r->offset, .bytes = r->bytes};
+    struct request_frame f = r->kind == TRANSPORT_PUT
+                                 ? request_of_put(r)
+                                 : (struct request_frame){.segment = (uint8_t)r->segment,
+                                                          .offset = r->offset,
+                                                          .bytes = r->bytes};
     struct pending *w = pending_of(to, ++to->posted);
 
     if (!(r->flags & TRANSPORT_UNASKED)) {
@@ -39,8 +39,7 @@ struct pending *pending_add(struct tcp *t, struct initiator *to, const struct tr
         t->poller.requested = &to->stream;
         to->awaited = to->posted;
     }
-    *w = (struct pending){
-        .done = r->done, .tag = r->tag, .due = RESPONSE_DONE, .part = part};
+    *w = (struct pending){.done = r->done, .tag = r->tag, .due = RESPONSE_DONE, .part = part};
     switch (r->kind) {
     case TRANSPORT_PUT:
         f.more = part;

@@ -192,7 +192,7 @@ static ssize_t receive_some(struct initiator *to, char *place, size_t straight, 
 bool initiator_receive(struct tcp *t, struct initiator *to)
 {
     for (;;) {
-        /* Where data is due the buffer is empty: the rest of the data goes straight to its place. */
+        /* Where data is due the buffer is empty: the rest of it goes straight to its place. */
         size_t straight = (size_t)to->data.left, wanted;
         struct staged *s = NULL;
         if (to->data.left && to->data.of_device) {

@@ -80,7 +80,8 @@ gshmem_status_t backlog_post(struct tcp *t, struct initiator *to, const struct t
     gshmem_status_t status;
 
     if (!to->backlog && !(to->backlog = calloc(1, sizeof *to->backlog)))
-        return t->config.fail(GSHMEM_ERR_MEMORY, "tcp: out of memory for requests to PE %d", to->pe);
+        return t->config.fail(GSHMEM_ERR_MEMORY, "tcp: out of memory for requests to PE %d",
+                              to->pe);
     struct backlog *b = to->backlog;
     if (b->end - b->first == BACKLOG_MOST)
         return TRANSPORT_FULL;

@@ -53,8 +53,8 @@ void unordered_acknowledge(struct tcp *t, struct initiator *to)
     if (to->failed || (to->unordered_received == to->unordered_acked && !to->data.unordered) ||
         !queue_has_room(&to->out, sizeof frame, 1))
         return;
-    request_encode(frame, &(struct request_frame){.kind = FRAME_ACK,
-                                                  .offset = to->unordered_received});
+    request_encode(frame,
+                   &(struct request_frame){.kind = FRAME_ACK, .offset = to->unordered_received});
     queue_add_copy(&to->out, frame, sizeof frame);
     to->unordered_acked = to->unordered_received;
     t->initiators.held_back = true;

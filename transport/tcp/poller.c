@@ -10,8 +10,8 @@
 enum {
     EVENTS = 64,
     DESCRIPTORS_MOST = 1 << 20,
-    POLL_ALL_LEAST = 8,  /* rounds from one poll of all streams to the next, */
-    POLL_ALL_MOST = 32,  /* and where those polls find only the likely streams */
+    POLL_ALL_LEAST = 8, /* rounds from one poll of all streams to the next, */
+    POLL_ALL_MOST = 32, /* and where those polls find only the likely streams */
 };
 
 bool poller_open(struct poller *p, struct tcp *owner)

@@ -12,7 +12,7 @@
 #include "transport/tcp/calls.h"
 
 enum {
-    PROBE_LEAST_S = 2, /* a connection is idle for so long before it is probed, */
+    PROBE_LEAST_S = 2,         /* a connection is idle for so long before it is probed, */
     PES_PER_PROBE_SECOND = 32, /* or for longer where there are many PEs */
 };
 
@@ -64,7 +64,7 @@ void socket_tune(struct socket_options *o, int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &o->peer_seconds, sizeof o->peer_seconds);
     setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &most_ms, sizeof most_ms);
     socket_bound_retransmission(fd); /* where it fails, tcp_report says so */
-    congestion_begin(o, fd); /* succeeds: it did for the listener */
+    congestion_begin(o, fd);         /* succeeds: it did for the listener */
 }
 
 ssize_t socket_receive(int fd, void *place, size_t bytes, void *buffer, size_t room)
@@ -79,15 +79,18 @@ ssize_t socket_receive(int fd, void *place, size_t bytes, void *buffer, size_t r
 
 void socket_explain_timeout(const struct socket_options *o, char *why, size_t size)
 {
-    snprintf(why, size, "tcp: it owes an answer and has sent nothing for %d s (GSHMEM_PEER_TIMEOUT)",
+    snprintf(why, size,
+             "tcp: it owes an answer and has sent nothing for %d s (GSHMEM_PEER_TIMEOUT)",
              o->peer_seconds);
 }
 
 void socket_explain_end(const struct socket_options *o, int error, char *why, size_t size)
 {
     if (error == ETIMEDOUT)
-        snprintf(why, size, "tcp: its host has not been heard of for %d s, or it takes nothing any "
-                 "more (GSHMEM_PEER_TIMEOUT)", o->peer_seconds);
+        snprintf(why, size,
+                 "tcp: its host has not been heard of for %d s, or it takes nothing any "
+                 "more (GSHMEM_PEER_TIMEOUT)",
+                 o->peer_seconds);
     else
         snprintf(why, size, "tcp: %s", error ? strerror(error) : "it closed its connection");
 }

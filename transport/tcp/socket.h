@@ -7,10 +7,11 @@
 #include <sys/types.h>
 
 struct socket_options {
-    int peer_seconds;    /* so long may a peer be unresponsive (GSHMEM_PEER_TIMEOUT) */
-    int n_pes;           /* with many PEs, idle streams are probed less often */
-    bool on_loopback;    /* all PEs are on this machine: its system need not be probed */
-    char congestion[17]; /* the system's congestion control, where ours differs for short paths; "" */
+    int peer_seconds; /* so long may a peer be unresponsive (GSHMEM_PEER_TIMEOUT) */
+    int n_pes;        /* with many PEs, idle streams are probed less often */
+    bool on_loopback; /* all PEs are on this machine: its system need not be probed */
+    char congestion
+        [17]; /* the system's congestion control, where ours differs for short paths; "" */
 };
 
 /* Data of at least so many bytes is worth a system call of its own: behind its frame nothing else

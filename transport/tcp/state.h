@@ -74,13 +74,13 @@ struct tcp {
     struct transport_config config;
     struct poller poller;
     struct socket_options socket;
-    struct staging staging;   /* buffers for device memory */
-    struct initiator **to;    /* [PE]: the stream that this PE opened to it; NULL before its first use */
-    struct target **from;     /* [PE]: the stream that it has opened, or NULL */
-    struct peer *peer;        /* [PE] */
-    bool giving_up;           /* some peers that were given up may still have streams */
-    int *failed;              /* the PEs of which the peers are notified, in this order, */
-    int failures;             /* and their number */
+    struct staging staging; /* buffers for device memory */
+    struct initiator **to;  /* [PE]: the stream that this PE opened to it, or NULL */
+    struct target **from;   /* [PE]: the stream that it has opened, or NULL */
+    struct peer *peer;      /* [PE] */
+    bool giving_up;         /* some peers that were given up may still have streams */
+    int *failed;            /* the PEs of which the peers are notified, in this order, */
+    int failures;           /* and their number */
     struct initiators initiators;
     struct targets targets;
     uint32_t unawaited_since; /* the round since which a response or acknowledgement is put off that

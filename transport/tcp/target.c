@@ -12,8 +12,10 @@
 #include "transport/tcp/target.h"
 
 enum {
-    LATE_NS = 20000, /* a response is not delayed for longer, though requests arrive in each round. */
-    PROMPT_RESPONSES = 256, /* If one was, as nobody made progress, so many are not delayed at all */
+    LATE_NS =
+        20000, /* a response is not delayed for longer, though requests arrive in each round. */
+    PROMPT_RESPONSES =
+        256, /* If one was, as nobody made progress, so many are not delayed at all */
 };
 
 /* ---- Responses that were put off ---- */

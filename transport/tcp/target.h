@@ -1,13 +1,20 @@
-/* The target's direction: a stream that another PE opened. Its requests come in, the responses go out.
+/* The target's direction: a stream that another PE opened. Requests come in, responses go out.
  *
- *     target.c ─► target_serve.c ─► target_requests.c ─► target_admission.c ─► target_end.c ─┐
- *                 (when they are sent)  (receives, parses)   (who is it?)          (ends it)     │
- *         ├───────────────────┴───────────────┴──► target_staging.c (device memory) ◄────────────┤
- *         │                                                ▼                                     │
- *         └──────────────────────────────────────► target_execute.c (carries a request out)      │
- *                                                  target_unordered.c (this PE's puts) ◄─────────┘
+ *     target.c             lists of streams, ticks
+ *       ▼
+ *     target_serve.c       serves a stream; when are responses sent?
+ *       ▼
+ *     target_requests.c    receives and parses requests
+ *       ▼
+ *     target_admission.c   who is it?
+ *       ▼
+ *     target_end.c         how a stream ends
+ *       ▼                        ▼
+ *     target_staging.c     target_unordered.c   device memory; this PE's own unordered puts
+ *       ▼
+ *     target_execute.c     carries a request out
  *
- * A file calls only files to which an arrow leads. */
+ * A file calls only files below it. */
 #ifndef GSHMEM_TRANSPORT_TCP_TARGET_H
 #define GSHMEM_TRANSPORT_TCP_TARGET_H
 
@@ -30,9 +37,9 @@ struct unordered_put {
 
 /* A stream whose PE is not proven. */
 struct stranger {
-    int claimed;      /* the PE that it names; -1: it has not sent a valid hello */
-    int age;          /* ticks since it connected, or sent its hello */
-    bool awaits_key;  /* its hello stays in the buffer until the key of that PE is known */
+    int claimed;     /* the PE that it names; -1: it has not sent a valid hello */
+    int age;         /* ticks since it connected, or sent its hello */
+    bool awaits_key; /* its hello stays in the buffer until the key of that PE is known */
     unsigned char proof[PROOF_BYTES]; /* it belongs to the job if it sends this */
 };
 
@@ -124,7 +131,8 @@ static inline void target_end_put(struct tcp *t, struct target *from, const stru
 void target_execute_get(struct tcp *t, struct target *from, const struct request_frame *f);
 void target_execute_atomic(struct tcp *t, struct target *from, const struct request_frame *f);
 /* Whether the request would change data that a get before it has yet to send from its place. */
-bool target_must_wait(const struct tcp *t, const struct target *from, const struct request_frame *f);
+bool target_must_wait(const struct tcp *t, const struct target *from,
+                      const struct request_frame *f);
 /* target_advance looks after the stream until nothing of it is staged any more. */
 void target_stage(struct tcp *t, struct target *from);
 
@@ -135,7 +143,8 @@ struct target *unordered_stream(const struct tcp *t, const struct transport_requ
 gshmem_status_t unordered_post(struct tcp *t, struct target *from,
                                const struct transport_request *request);
 /* Calls `done` of those up to `number`. */
-void unordered_complete(struct tcp *t, struct target *from, uint64_t number, gshmem_status_t status);
+void unordered_complete(struct tcp *t, struct target *from, uint64_t number,
+                        gshmem_status_t status);
 
 /* ---- target_staging.c ---- */
 

@@ -2,8 +2,8 @@
  *
  *     connected ──► valid hello: challenge sent ──► right proof: welcome sent, admitted
  *
- * A flood of strangers delays a PE no longer than it takes to accept them: of the connections without a
- * valid hello the oldest gives way to the next. */
+ * A flood of strangers delays a PE no longer than it takes to accept them: of the connections
+ * without a valid hello the oldest gives way to the next. */
 #include <sys/epoll.h>
 
 #include "transport/tcp/greeting.h"
@@ -142,10 +142,11 @@ void admission_tick(struct tcp *t)
             ++s->age * t->tick_ms <= (s->claimed < 0 && !s->awaits_key ? SILENT_MS : ms))
             continue;
         if (s->claimed < 0)
-            admission_drop_stranger(t, from, s->awaits_key
-                                                 ? "the starter has not told in time the key of the "
-                                                   "PE that it names"
-                                                 : "it sent nothing");
+            admission_drop_stranger(t, from,
+                                    s->awaits_key
+                                        ? "the starter has not told in time the key of the "
+                                          "PE that it names"
+                                        : "it sent nothing");
         else if (from->stream.ready(t, &from->stream, EPOLLIN) && from->pe < 0)
             target_drop(t, from); /* a PE connects again */
     }

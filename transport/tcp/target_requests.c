@@ -244,10 +244,10 @@ bool target_receive(struct tcp *t, struct target *from)
 
     while (visit < VISIT_BYTES) {
         size_t have = receive_buffer_has(&from->in), straight;
-        size_t room = from->put.bytes >= SOCKET_LARGE && have < REQUEST_BYTES &&
-                              !from->data.put_failure
-                          ? REQUEST_BYTES - have
-                          : RECEIVE_BUFFER_BYTES - from->in.end;
+        size_t room =
+            from->put.bytes >= SOCKET_LARGE && have < REQUEST_BYTES && !from->data.put_failure
+                ? REQUEST_BYTES - have
+                : RECEIVE_BUFFER_BYTES - from->in.end;
         struct staged *b;
         if (!target_find_location(t, from, have, &straight, &b))
             return true; /* until a staging buffer is given back */

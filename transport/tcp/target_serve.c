@@ -1,13 +1,13 @@
 /* Serves a stream: receives and carries out requests, and decides when responses are sent.
  *
- * One response acknowledges all requests up to a number. A round of progress sends one behind what it
- * has carried out, but for two cases:
- *   1. Nobody waits for it (TRANSPORT_UNASKED): it goes with the next one, or when nothing has arrived
- *      for a while (may_wait).
+ * One response acknowledges all requests up to a number. A round of progress sends one behind what
+ * it has carried out, but for two cases:
+ *   1. Nobody waits for it (TRANSPORT_UNASKED): it goes with the next one, or when nothing has
+ *      arrived for a while (may_wait).
  *   2. The last request stored a signal, for which a thread of this PE may wait: the response is
  *      delayed until a round in which nothing arrives (may_delay).
- * Invariant: a stream with responded < executed is in the list of its case, or its queue is full and
- * the poller reports when the socket takes more. */
+ * Invariant: a stream with responded < executed is in the list of its case, or its queue is full
+ * and the poller reports when the socket takes more. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sys/epoll.h>

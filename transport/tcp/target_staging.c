@@ -1,9 +1,8 @@
-/* Requests of other PEs that memory of the device's has a part in, in the order in which they
- * came.
+/* Requests of other PEs that device memory has a part in: they are deferred, in their order.
  *
- * The data of a put goes from the socket into a buffer, and from there to the device while the
- * next is received. What came after it (its signal, an atomic, a get, a put to host memory) takes
- * effect when those copies are done, and is answered then. */
+ * The data of a put goes from the socket into a staging buffer, and from there to the device
+ * while the next is received. What arrived after it (its signal, an atomic, a get, a put to host
+ * memory) takes effect when those copies are done, and its response is sent then. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,26 +13,26 @@
 #include "transport/tcp/target.h"
 
 struct deferred {
-    struct staged *landing; /* a piece of a put's data on its way; NULL: a request, all of which came */
+    struct staged *landing; /* a chunk of a put's data on its way to the device; NULL: a request */
     struct request_frame f;
     gshmem_status_t failure;
-    uint64_t begun;  /* of a get's data, copied or being so, */
-    uint64_t queued; /* and queued */
-    struct staged *flag; /* a signal on its way */
-    uint64_t update;     /* the device's ticket for an atomic, or a signal that adds; 0: none is under way */
+    uint64_t begun;      /* bytes of a get's data whose copies have begun, */
+    uint64_t queued;     /* and that have been queued */
+    struct staged *flag; /* a signal on its way to the device */
+    uint64_t update;     /* the device's name for an atomic, or a signal that adds; 0: none runs */
 };
 
 struct deferred_list {
-    uint32_t first, end;        /* counted for ever */
-    struct staged_list reading; /* gets' data on its way from the device, in order */
-    gshmem_status_t put_failure; /* of a piece of the put whose end comes next, or of a part before */
-    bool updating;               /* the first waits for an update by the device */
-    struct deferred effect[DEFERRED_MOST];
+    uint32_t first, end;         /* counted for ever */
+    struct staged_list reading;  /* gets' data on its way from the device, in order */
+    gshmem_status_t put_failure; /* of a chunk, or part, of the put that ends next */
+    bool updating;               /* the device carries out an atomic of the first */
+    struct deferred deferred[DEFERRED_MOST];
 };
 
 static struct deferred *deferred_at(struct deferred_list *e, uint32_t at)
 {
-    return &e->effect[at % DEFERRED_MOST];
+    return &e->deferred[at % DEFERRED_MOST];
 }
 
 static struct deferred *deferred_append(struct tcp *t, struct target *from)
@@ -48,12 +47,13 @@ static struct deferred *deferred_append(struct tcp *t, struct target *from)
 }
 
 gshmem_status_t deferred_add(struct tcp *t, struct target *from, const struct request_frame *f,
-                            gshmem_status_t failure)
+                             gshmem_status_t failure)
 {
     struct deferred *e = deferred_append(t, from);
 
     if (!e)
-        return t->config.fail(GSHMEM_ERR_MEMORY, "tcp: out of memory for requests of PE %d", from->pe);
+        return t->config.fail(GSHMEM_ERR_MEMORY, "tcp: out of memory for requests of PE %d",
+                              from->pe);
     e->f = *f;
     e->failure = failure;
     return GSHMEM_OK;
@@ -63,10 +63,11 @@ gshmem_status_t deferred_add(struct tcp *t, struct target *from, const struct re
 
 struct staged *deferred_buffer(struct tcp *t, struct target *from)
 {
-    struct staged *b =
-        deferred_has_room(from) ? staging_take(&t->staging, STAGING_IN, from->data.left, NULL) : NULL;
+    struct staged *b = deferred_has_room(from)
+                           ? staging_take(&t->staging, STAGING_IN, from->data.left, NULL)
+                           : NULL;
 
-    target_stage(t, from); /* to go on with it, or to try again */
+    target_stage(t, from); /* to continue with it, or to try again */
     return b;
 }
 
@@ -74,7 +75,8 @@ void deferred_push(struct tcp *t, struct target *from, struct staged *b, size_t 
 {
     struct deferred *e = NULL;
 
-    if (!from->data.put_failure && !(from->data.put_failure = staging_begin(b, from->data.at, b->at, bytes)) &&
+    if (!from->data.put_failure &&
+        !(from->data.put_failure = staging_begin(b, from->data.at, b->at, bytes)) &&
         !(e = deferred_append(t, from)))
         from->data.put_failure = GSHMEM_ERR_MEMORY;
     if (e) {
@@ -85,24 +87,22 @@ void deferred_push(struct tcp *t, struct target *from, struct staged *b, size_t 
     staging_abandon(&one);
 }
 
-/* ---- One effect ---- */
+/* ---- One request ---- */
 
 static bool deferred_is_of_device(const struct tcp *t, unsigned segment)
 {
     return t->config.segment[segment].of_device;
 }
 
-/* Whether it has been made, or has failed: e->failure. The device may be long at it: who drives
- * does not wait, and serves others meanwhile. */
-static bool deferred_update(struct tcp *t, struct target *from, struct deferred *e, enum gshmem_amo amo,
-                           int type, void *at, uint64_t operand, uint64_t compare, uint64_t *old)
+/* Has the device carry out an atomic. Returns whether that is done, or has failed (e->failure).
+ * It may take long: progress does not wait, and serves other streams meanwhile. */
+static bool deferred_update(struct tcp *t, struct target *from, struct deferred *e,
+                            const struct device_update *u, uint64_t *old)
 {
-    const struct device_update u = {
-        .op = amo, .type = type, .at = at, .operand = operand, .compare = compare};
     struct device *d = t->config.device;
 
     if (!e->update) {
-        if ((e->failure = d->ops->update_start(d, &u, &e->update)))
+        if ((e->failure = d->ops->update_start(d, u, &e->update)))
             return true;
         t->updates += e->update != 0;
     }
@@ -121,8 +121,7 @@ bool deferred_updating(const struct target *from)
     return from->deferred && from->deferred->updating;
 }
 
-/* A flag in memory of the device's: a copy of its 8 bytes sets it. False: that is under way, or
- * waits. */
+/* Stores a signal in device memory by a copy of its 8 bytes. False: that is under way, or waits. */
 static bool set_flag(struct tcp *t, struct deferred *e, char *at)
 {
     if (e->flag) {
@@ -149,6 +148,8 @@ static bool set_flag(struct tcp *t, struct deferred *e, char *at)
 static bool signal_device(struct tcp *t, struct target *from, struct deferred *e)
 {
     char *at = segment_at(&t->config, e->f.signal_segment, e->f.a, 8);
+    const struct device_update add = {
+        .op = GSHMEM_AMO_ADD, .type = GSHMEM_TYPE_UINT64, .at = at, .operand = e->f.b};
     uint64_t old;
 
     if (!at && !e->update) /* the heap has shrunk meanwhile */
@@ -156,7 +157,7 @@ static bool signal_device(struct tcp *t, struct target *from, struct deferred *e
     else if (e->f.signal_op == GSHMEM_SIGNAL_SET)
         return set_flag(t, e, at);
     else
-        return deferred_update(t, from, e, GSHMEM_AMO_ADD, GSHMEM_TYPE_UINT64, at, e->f.b, 0, &old);
+        return deferred_update(t, from, e, &add, &old);
     return true;
 }
 
@@ -166,7 +167,7 @@ static void respond_failure(struct target *from, gshmem_status_t failure)
     target_respond(from, RESPONSE_FAILED, from->executed, failure);
 }
 
-/* All data of a put is there, or it has failed. A part that fails takes the rest with it. */
+/* All data of a put has been stored, or has failed. A part that fails takes the rest with it. */
 static bool finish_put(struct tcp *t, struct target *from, struct deferred *e)
 {
     struct deferred_list *all = from->deferred;
@@ -193,7 +194,7 @@ static bool is_read_from_device(const struct tcp *t, const struct deferred *e)
            deferred_is_of_device(t, e->f.segment);
 }
 
-/* Begins to copy what gets ask for, as far as nothing before them changes what they find. */
+/* Begins to copy the data of gets, as far as nothing before them changes it. */
 static bool begin_reading(struct tcp *t, struct target *from)
 {
     struct deferred_list *all = from->deferred;
@@ -211,9 +212,10 @@ static bool begin_reading(struct tcp *t, struct target *from)
             struct staged *b = staging_take(&t->staging, STAGING_OUT, left, &from->held);
             if (!b && !t->staging.failed)
                 return some;
-            e->failure = !b ? GSHMEM_ERR_MEMORY : !source ? GSHMEM_ERR_NOT_SYMMETRIC
-                            : staging_begin(b, b->at, source + e->begun,
-                                            left < b->room ? (size_t)left : b->room);
+            e->failure = !b        ? GSHMEM_ERR_MEMORY
+                         : !source ? GSHMEM_ERR_NOT_SYMMETRIC
+                                   : staging_begin(b, b->at, source + e->begun,
+                                                   left < b->room ? (size_t)left : b->room);
             some = true;
             if (e->failure && b)
                 staging_give(b);
@@ -239,7 +241,7 @@ static bool fail_get(struct target *from, struct deferred *e)
     return true;
 }
 
-/* The next piece of a get's data goes out; whether it was the last. */
+/* Queues the next chunk of a get's data; whether it was the last one. */
 static bool read_device(struct target *from, struct deferred *e)
 {
     struct deferred_list *all = from->deferred;
@@ -272,6 +274,11 @@ static bool read_device(struct target *from, struct deferred *e)
 static bool deferred_atomic(struct tcp *t, struct target *from, struct deferred *e)
 {
     char *at = segment_at(&t->config, e->f.segment, e->f.offset, atomic_type_bytes(e->f.type));
+    const struct device_update update = {.op = (enum gshmem_amo)e->f.amo,
+                                         .type = e->f.type,
+                                         .at = at,
+                                         .operand = e->f.a,
+                                         .compare = e->f.b};
     uint64_t old = 0;
 
     if (!deferred_is_of_device(t, e->f.segment)) {
@@ -280,8 +287,7 @@ static bool deferred_atomic(struct tcp *t, struct target *from, struct deferred 
     }
     if (!at && !e->update)
         e->failure = GSHMEM_ERR_NOT_SYMMETRIC;
-    else if (!deferred_update(t, from, e, (enum gshmem_amo)e->f.amo, e->f.type, at, e->f.a, e->f.b,
-                             &old))
+    else if (!deferred_update(t, from, e, &update, &old))
         return false;
     if (e->failure) {
         respond_failure(from, e->failure);
@@ -292,7 +298,7 @@ static bool deferred_atomic(struct tcp *t, struct target *from, struct deferred 
     return true;
 }
 
-/* The first effect; false: it has to wait. */
+/* Carries out the first one. False: it has to wait. */
 static bool deferred_execute(struct tcp *t, struct target *from, struct deferred *e)
 {
     struct deferred_list *all = from->deferred;

@@ -1,8 +1,8 @@
 /* Unordered puts: puts with a signal of this PE that travel on a stream that the peer opened.
  *
- * PEs that exchange signals round by round would send on two streams, each with data one way only, and
- * the system would acknowledge the data with segments of their own. On one stream the acknowledgement
- * travels with the next data of the other direction (docs/decisions/0010).
+ * PEs that exchange signals round by round would send on two streams, each with data one way only,
+ * and the system would acknowledge the data with segments of their own. On one stream the
+ * acknowledgement travels with the next data of the other direction (docs/decisions/0010).
  *
  *     the PE with the greater number                 the PE with the smaller number, which opened
  *     unordered_post ── FRAME_PUT ─────────────────► unordered_begin, unordered_apply

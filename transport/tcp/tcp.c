@@ -15,7 +15,7 @@
 #include "transport/tcp/target.h"
 
 enum {
-    UNAWAITED_ROUNDS = 300,       /* without arrivals: then responses are sent that nobody waits for. */
+    UNAWAITED_ROUNDS = 300, /* without arrivals: then responses are sent that nobody waits for. */
     UNAWAITED_ROUNDS_MOST = 4096, /* They wait no longer than this while something arrives. */
     TICK_MOST_MS = 1000,
 };
@@ -96,7 +96,8 @@ static gshmem_status_t tcp_address(struct transport *base, void *address, size_t
     t->config.info("tcp: reachable at %s", reason);
     if (t->socket.congestion[0])
         t->config.info("tcp: the system's congestion control, %s, on long paths only "
-                       "(GSHMEM_TCP_CONGESTION chooses)", t->socket.congestion);
+                       "(GSHMEM_TCP_CONGESTION chooses)",
+                       t->socket.congestion);
     return *bytes ? GSHMEM_OK : GSHMEM_ERR_TRANSPORT;
 }
 
@@ -284,7 +285,8 @@ static void tcp_report(const struct transport_config *config, transport_line *li
     if (!socket_bound_retransmission(fd))
         line(to, "retransmission",
              "this kernel does not bound the time between two attempts (TCP_RTO_MAX_MS, Linux "
-             "6.15): outages of a second or two in a row may end a job, though the network comes back "
+             "6.15): outages of a second or two in a row may end a job, though the network comes "
+             "back "
              "in between; a higher GSHMEM_PEER_TIMEOUT helps");
     close(fd);
 }

@@ -7,7 +7,7 @@
 
 struct timer {
     struct stream stream;
-    uint64_t at;  /* ns, when a single shot is due; 0: none is set */
+    uint64_t at;   /* ns, when a single shot is due; 0: none is set */
     bool periodic; /* it expires again and again */
     bool expired;
 };
