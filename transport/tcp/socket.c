@@ -80,7 +80,7 @@ ssize_t socket_receive(int fd, void *place, size_t bytes, void *buffer, size_t r
 void socket_explain_timeout(const struct socket_options *o, char *why, size_t size)
 {
     snprintf(why, size,
-             "tcp: it owes an answer and has sent nothing for %d s (GSHMEM_PEER_TIMEOUT)",
+             "tcp: it owes a response and has sent nothing for %d s (GSHMEM_PEER_TIMEOUT)",
              o->peer_seconds);
 }
 
@@ -88,7 +88,7 @@ void socket_explain_end(const struct socket_options *o, int error, char *why, si
 {
     if (error == ETIMEDOUT)
         snprintf(why, size,
-                 "tcp: its host has not been heard of for %d s, or it takes nothing any "
+                 "tcp: nothing has arrived from its machine for %d s, or it takes no data any "
                  "more (GSHMEM_PEER_TIMEOUT)",
                  o->peer_seconds);
     else
