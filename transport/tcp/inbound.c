@@ -311,7 +311,7 @@ static bool take_atomic(struct tcp *t, struct inbound *i, const struct request_f
 {
     uint64_t bytes = atomic_type_bytes(f->type);
 
-    if (!bytes || !segment_at_aligned(&t->config, f->segment, f->offset, bytes) || f->amo > GSHMEM_AMO_XOR)
+    if (!bytes || !segment_at_aligned(&t->config, f->segment, f->offset, bytes) || f->amo >= GSHMEM_AMO_COUNT)
         return inbound_refuse(t, i, "an atomic that does not exist, or not on symmetric memory");
     if (is_staged(t, i, f->segment))
         return postpone(t, i, f, GSHMEM_OK);
