@@ -3,6 +3,7 @@
  *
  * The kernel is the stand-in for it in the simulation, which is called without a job. */
 #include <dlfcn.h>
+#include <stdbool.h>
 
 #include "../check.h"
 #include "device/request.h"
@@ -23,8 +24,8 @@ static void refused(struct device_request r, const char *what, int number)
     r.answer = (uintptr_t)&answer;
     perform(&r);
     if (answer.outcome != GSHMEM_ERR_ARGUMENT || object[0] != 5 || object[1] != 6)
-        CHECK_FAIL("%s %d: outcome %d, the object is %d %d", what, number, (int)answer.outcome,
-                   (int)object[0], (int)object[1]);
+        CHECK_FAIL("%s %d: %s, the object is %d %d", what, number,
+                   gshmem_status_name((gshmem_status_t)answer.outcome), (int)object[0], (int)object[1]);
 }
 
 static bool has_atomics(int type)
@@ -43,7 +44,8 @@ int main(void)
 {
     void *simulation = dlopen("libcuda.so.1", RTLD_NOW);
 
-    CHECK(simulation);
+    if (!simulation)
+        CHECK_FAIL("%s", dlerror());
     *(void **)&perform = dlsym(simulation, "sim_perform");
     CHECK(perform);
     for (int type = -40; type < 40; type++) {

@@ -67,13 +67,14 @@ static uint64_t with_object(const struct update *u, uint64_t word, uint64_t obje
  * word, nor from its upper half. */
 static bool as_sum(const struct update *u, uint64_t *sum)
 {
+    const bool real = atomic_type_is_real(u->type);
     const unsigned upper = __BYTE_ORDER == __LITTLE_ENDIAN ? 4 : 0;
 
     *sum = 0;
     if (u->amo == GSHMEM_AMO_FETCH)
         return true;
     *sum = u->half ? u->operand << 32 : u->operand;
-    return u->amo == GSHMEM_AMO_ADD && !atomic_type_is_real(u->type) && (!u->half || u->within == upper);
+    return u->amo == GSHMEM_AMO_ADD && !real && (!u->half || u->within == upper);
 }
 
 /* What is known of a word, or else what a request has found there itself: two words that share a
