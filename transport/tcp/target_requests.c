@@ -72,7 +72,7 @@ static bool take_atomic(struct tcp *t, struct target *from, const struct request
     uint64_t bytes = atomic_type_bytes(f->type);
 
     if (!bytes || !segment_at_aligned(&t->config, f->segment, f->offset, bytes) ||
-        f->amo > GSHMEM_AMO_XOR)
+        f->amo >= GSHMEM_AMO_COUNT)
         return target_refuse(t, from, "an atomic that does not exist, or not on symmetric memory");
     if (target_is_staged(t, from, f->segment))
         return target_defer(t, from, f, GSHMEM_OK);
