@@ -153,6 +153,35 @@ class Installed:
         refused = status != 0 and "99.0" in output and "version: " in output
         return cases + [self.case("cmake-version", 0 if refused else "of no refusal", output)]
 
+    def with_cuda(self):
+        """CUDA sources for the host device: by CMake, and by a makefile that calls nvcc."""
+        project = os.path.join(self.tree.root, "tests", "packaging", "cuda")
+        toolkit = os.path.join(self.lib, "gshmem", "toolkit")
+        out = os.path.join(self.path, "by-nvcc")
+        shutil.rmtree(out, ignore_errors=True)
+        os.makedirs(out)
+        ways = {"nvcc-make": [["make", "-C", project, f"OUT={out}", f"CUDA_HOME={toolkit}", f"PREFIX={self.prefix}"]]}
+        if shutil.which("cmake"):
+            first = os.path.join(self.lib, "cmake", "gshmem", "host-device.cmake")
+            ways["nvcc-cmake"] = [["cmake", "-C", first, "-S", project, "-B", out], ["cmake", "--build", out]]
+        cases = []
+        for name, commands in ways.items():
+            for command in commands + [["timeout", "-k", "5", "60", os.path.join(self.bin, "gshmemrun"), "-n", "2",
+                                        os.path.join(out, "ring")]]:
+                status, output = self.tree.command(*command)
+                if status:
+                    break
+            if status == 0 and sorted(output.splitlines()) != ["PE 0 got 1 and 3", "PE 1 got 0 and 3"]:
+                status = "of a wrong output"
+            cases.append(self.case(name, status, output))
+        for option, words in (("-ptx", "makes code of GPUs"), ("--default-stream=per-thread", "legacy default stream"),
+                              ("--options-file=none", "cannot read none")):
+            status, output = self.tree.command(os.path.join(toolkit, "bin", "nvcc"), option, "-c",
+                                               os.path.join(project, "ring.cu"))
+            refused = status != 0 and option.split("=")[0] in output and words in output
+            cases.append(self.case(f"nvcc-refuses{option}", 0 if refused else "of no refusal", output))
+        return cases
+
     def with_compat(self):
         """The names of OpenSHMEM and NVSHMEM are in a folder of their own, and work from there."""
         source = os.path.join(self.tree.root, "tests", "packaging", "cmake", "nvshmem.c")
@@ -230,4 +259,4 @@ def check(root, path):
         return cases
     return cases + [copy.symbols(), copy.info()] + copy.headers() + copy.with_pkg_config() + \
         copy.with_gshmemcc() + copy.with_openshmem() + copy.with_cmake() + \
-        copy.with_compat() + copy.as_subproject()
+        copy.with_cuda() + copy.with_compat() + copy.as_subproject()

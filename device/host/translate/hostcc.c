@@ -34,6 +34,7 @@ struct job {
     bool depend, depend_named;
     bool clang, compile_only, assemble_only, preprocess_only, check_only, standard, thread_sanitizer;
     size_t sources, other_inputs;
+    struct command cuda;     /* sources by another name than .cu, behind -x cu */
     char folder[64]; /* of temporary files; "": none yet */
 };
 
@@ -70,10 +71,14 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-static bool is_source(const char *word)
+static bool is_source(const struct job *job, const char *word)
 {
     size_t n = strlen(word);
 
+    for (size_t i = 0; i < job->cuda.count; i++) {
+        if (strcmp(job->cuda.words[i], word) == 0)
+            return true;
+    }
     return n > 3 && strcmp(word + n - 3, ".cu") == 0 && *word != '-';
 }
 
@@ -337,9 +342,19 @@ static char *hostcc_object_of(const struct job *job, size_t n)
 
 static void read_arguments(struct job *job, char **arguments)
 {
+    bool cuda = false;
+
     for (char **a = arguments; *a; a++) {
         const char *word = *a;
 
+        if (strcmp(word, "-x") == 0 && a[1]) {
+            cuda = strcmp(*++a, "cu") == 0;
+            if (!cuda)
+                add_option(job, word, *a);
+            continue;
+        }
+        if (cuda && (*word != '-' || !word[1]) && (a == arguments || strcmp(a[-1], "-o") != 0))
+            hostcc_add(&job->cuda, word);
         if (strcmp(word, "-o") == 0 && a[1]) {
             job->output = *++a;
             hostcc_add(&job->rest, word);
@@ -351,7 +366,7 @@ static void read_arguments(struct job *job, char **arguments)
             job->preprocess_only = job->preprocess_only || word[1] == 'E';
             job->check_only = job->check_only || word[1] == 'f';
             hostcc_add(&job->rest, word);
-        } else if (is_source(word)) {
+        } else if (is_source(job, word)) {
             job->sources++;
             hostcc_add(&job->rest, word);
         } else if (one_of(word, takes_value) && a[1]) {
@@ -372,9 +387,10 @@ static void read_arguments(struct job *job, char **arguments)
 static char *default_object(const char *source, const char *suffix)
 {
     const char *base = strrchr(source, '/') ? strrchr(source, '/') + 1 : source;
+    const char *dot = strrchr(base, '.');
     char *path = NULL;
 
-    if (asprintf(&path, "%.*s%s", (int)strlen(base) - 3, base, suffix) < 0)
+    if (asprintf(&path, "%.*s%s", dot ? (int)(dot - base) : (int)strlen(base), base, suffix) < 0)
         return NULL;
     return path;
 }
@@ -390,7 +406,7 @@ static int separately(struct job *job)
     for (size_t i = 0; i < job->rest.count && !status; i++) {
         const char *source = job->rest.words[i];
 
-        if (!is_source(source) || (i && strcmp(job->rest.words[i - 1], "-o") == 0))
+        if (!is_source(job, source) || (i && strcmp(job->rest.words[i - 1], "-o") == 0))
             continue;
         char *object = default_object(source, job->assemble_only ? ".s" : ".o");
         const char *name = job->output ? job->output : object;
@@ -421,7 +437,7 @@ static int last_run(struct job *job, bool objects)
     for (size_t i = 0; i < job->rest.count; i++) {
         const char *word = job->rest.words[i];
 
-        if (!is_source(word)) {
+        if (!is_source(job, word)) {
             hostcc_add(&c, word);
         } else if (objects) {
             char *object = hostcc_object_of(job, n++);
@@ -440,7 +456,7 @@ static int together(struct job *job)
     if (!make_folder(job))
         return 1;
     for (size_t i = 0; i < job->rest.count && !status; i++) {
-        if (!is_source(job->rest.words[i]))
+        if (!is_source(job, job->rest.words[i]))
             continue;
         char *object = hostcc_object_of(job, n++);
         status = object ? compile_one(job, job->rest.words[i], object) : 1;
@@ -500,6 +516,7 @@ int main(int argc, char **argv)
     clear(&job.compiler);
     clear(&job.options);
     clear(&job.rest);
+    clear(&job.cuda);
     if (interrupted) {
         signal(interrupted, SIG_DFL);
         raise(interrupted);
