@@ -56,11 +56,6 @@ ELEMENTS = {e.name: e for e in _rows('GSHMEM_TYPE_TABLE', Element)}
 OPS = _rows('GSHMEM_OP_TABLE', Reduction)
 
 
-def _set_of(op):
-    """The set of types that has a reduction."""
-    return 'reduce_sum' if op.pairs != 'no' else 'reduce_order' if op.reals != 'no' else 'reduce_bits'
-
-
 # ---- Types by their names ----
 
 class Type(NamedTuple):
@@ -101,6 +96,27 @@ TYPES = [
     Type('complexf',   'gshmem_complexf_t',     8, 'complex'),
     Type('complexd',   'gshmem_complexd_t',    16, 'complex'),
 ]
+
+BY_NAME = {t.name: t for t in TYPES}
+
+
+def element(t):
+    """The name of a type's row in GSHMEM_TYPE_TABLE; CHAR stands for that of char."""
+    if t.kind == 'plain':
+        return 'CHAR'
+    if t.kind in ('signed', 'unsigned'):
+        name = '%sINT%d' % ('U' if t.kind == 'unsigned' else '', 8 * t.size)
+    else:
+        name = t.name.upper()
+    if name not in ELEMENTS:
+        raise ValueError('%s has no row GSHMEM_TYPE_%s in %s' % (t.name, name, TYPE_H))
+    return name
+
+
+def in_kernels(t):
+    """Whether programs' kernels have the type."""
+    return t.kind == 'plain' or ELEMENTS[element(t)].kind in ('sint', 'uint', 'real')
+
 
 # Sizes of put8 … get128, in bits.
 SIZES = [8, 16, 32, 64, 128]
@@ -189,6 +205,20 @@ def _collective(name, parameters, types='rma', kernels='group'):
                      kernels=kernels, stream=kernels == 'group')
 
 
+def _set_of(op):
+    """The set of types that a reduction is defined for."""
+    kinds = tuple(column != 'no' for column in (op.integers, op.reals, op.pairs))
+    standard = {(True, False, False): 'reduce_bits', (True, True, False): 'reduce_order',
+                (True, True, True): 'reduce_sum'}
+    if kinds in standard:
+        return standard[kinds]
+    of_kind = {'real': op.reals, 'complex': op.pairs}
+    name = 'reduce_' + op.text
+    TYPE_SETS[name] = [t for t in TYPE_SETS['reduce_sum']
+                       if of_kind.get(BY_NAME[t].kind, op.integers) != 'no']
+    return name
+
+
 REDUCTIONS = {op.text: _set_of(op) for op in OPS}  # operation: its types
 
 FAMILIES = [
@@ -268,29 +298,10 @@ FAMILIES = [
             _collective('sum_exscan', 'size_t nelems', 'reduce_sum', '')]),
 ]
 
-BY_NAME = {t.name: t for t in TYPES}
 
 
 def types_of(operation):
     return [BY_NAME[name] for name in TYPE_SETS[operation.types]]
-
-
-def element(t):
-    """The name of a type's row in GSHMEM_TYPE_TABLE; CHAR stands for that of char."""
-    if t.kind == 'plain':
-        return 'CHAR'
-    if t.kind in ('signed', 'unsigned'):
-        name = '%sINT%d' % ('U' if t.kind == 'unsigned' else '', 8 * t.size)
-    else:
-        name = t.name.upper()
-    if name not in ELEMENTS:
-        raise ValueError('%s has no row GSHMEM_TYPE_%s in %s' % (t.name, name, TYPE_H))
-    return name
-
-
-def in_kernels(t):
-    """Whether programs' kernels have the type."""
-    return t.kind == 'plain' or ELEMENTS[element(t)].kind in ('sint', 'uint', 'real')
 
 
 SCOPES = ['', '_warp', '_block']
