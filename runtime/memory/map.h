@@ -38,9 +38,9 @@ enum atomicity {
     ATOMICITY_NIC, /* the target's NIC, also for the target itself */
 };
 
-/* Whether the device alone touches the objects of a domain, so that CPUs reach them by copies that it
- * makes. Without a default, as all switches over domains: the compiler names the places that a new one
- * concerns. */
+/* Whether the device alone touches the objects of a domain, so that CPUs reach them by copies that
+ * it makes. Without a default, as all switches over domains: the compiler names the places that a
+ * new one concerns. */
 static inline bool atomicity_is_device(enum atomicity a)
 {
     switch (a) {

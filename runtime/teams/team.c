@@ -16,8 +16,8 @@ size_t team_system_bytes(void)
 
 /* ---- Making and freeing ---- */
 
-/* What inline code sees of a segment: it updates in place what CPUs update. Objects of any other domain
- * are in no view, so that calls on them go out of line. */
+/* What inline code sees of a segment: it updates in place what CPUs update. Objects of any other
+ * domain are in no view, so that calls on them go out of line. */
 static struct gshmem_segment team_view_of(const struct segment *s, const uintptr_t *peer)
 {
     switch ((enum atomicity)s->atomicity) {
