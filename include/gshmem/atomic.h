@@ -1,8 +1,9 @@
 /* Atomic updates of one 4- or 8-byte object on any PE.
  *
  * The typed names (gshmem_long_atomic_fetch_add, …) in gshmem/typed.h are thin wrappers. A mapped
- * peer's object is updated in place by the CPU's own atomics; all others go out of line, to the one
- * agent that owns the object. Atomics order nothing but themselves: relaxed, as the standard has it. */
+ * peer's object is updated in place by the CPU's own atomics. Any other goes out of line, to the
+ * one agent that makes all updates of the object. Atomics order nothing else: they are relaxed, as
+ * in the standard. */
 #ifndef GSHMEM_ATOMIC_H
 #define GSHMEM_ATOMIC_H
 
@@ -56,7 +57,7 @@ GSHMEM_API uint64_t gshmem_path_atomic_value(gshmem_ctx_t ctx, enum gshmem_amo o
                                              void *target, uint64_t operand, uint64_t compare,
                                              int pe);
 
-/* Like gshmem_ctx_reach; NULL also for an object that is not aligned to its size, a power of two. */
+/* Like gshmem_ctx_reach; NULL also if mine is not aligned to the size, a power of two. */
 static inline void *gshmem_ctx_reach_atomic(gshmem_ctx_t ctx, const void *mine, size_t bytes, int pe)
 {
     if (GSHMEM_UNLIKELY((uintptr_t)mine & (bytes - 1)))
@@ -64,7 +65,8 @@ static inline void *gshmem_ctx_reach_atomic(gshmem_ctx_t ctx, const void *mine, 
     return gshmem_ctx_reach(ctx, mine, bytes, pe);
 }
 
-/* No CPU adds to a float in memory: repeated until nobody came between. Returns the old value. */
+/* CPUs have no atomic addition of floats in memory: repeats until no other update came between.
+ * Returns the old value. */
 static inline float gshmem_add_float(float *there, float value)
 {
     float old, sum;
@@ -87,7 +89,7 @@ static inline double gshmem_add_double(double *there, double value)
     return old;
 }
 
-/* Real numbers as the bits that the paths out of line take. */
+/* Real numbers as bits, which the paths out of line take. */
 static inline uint64_t gshmem_bits_float(float value)
 {
     uint32_t bits;

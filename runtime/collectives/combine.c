@@ -1,7 +1,7 @@
-/* Types and operations: their names, and which kernel combines them.
+/* Types and operations: their names, and the kernel that combines them.
  *
  * Kernels are compiled for the compiler's default instructions, and on x86 for AVX2, which compares
- * integers of 64 bits (docs/decisions/0009). Results are the same to the bit. */
+ * integers of 64 bits (docs/decisions/0009). Both give the same bits. */
 #define COMBINE_KERNELS combine_kernels
 #include "runtime/collectives/combine_kernels.h"
 

@@ -1,4 +1,5 @@
-/* What typed inline code falls back on when its answer is a value: failures go to the error policy. */
+/* The functions that typed inline code calls where the result is a value: failures go to the error
+ * policy. */
 #include <string.h>
 
 #include "runtime/base/atomic_type.h"
