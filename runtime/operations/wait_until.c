@@ -112,7 +112,7 @@ static gshmem_status_t wait_until_check_aligned(const char *call, enum gshmem_ty
 static bool in_device(const void *at)
 {
     return GSHMEM_UNLIKELY(job && job->device_heap) &&
-           map_atomicity(&job->map, at) == ATOMICITY_GPU;
+           atomicity_is_device(map_atomicity(&job->map, at));
 }
 
 static gshmem_status_t load_from_device(enum gshmem_type type, const void *at, uint64_t *value)

@@ -109,6 +109,8 @@ GSHMEM_KERNEL struct gshmem_command gshmem_kernel_atomic_command(enum gshmem_amo
 {
     struct gshmem_command command = {};
 
+    static_assert((int)GSHMEM_TYPE_COUNT <= 32 && (int)GSHMEM_AMO_COUNT <= 16,
+                  "a command has 5 bits for the type, and 4 for the update");
     command.kind = GSHMEM_COMMAND_ATOMIC;
     command.amo = (uint32_t)amo;
     command.type = (uint32_t)type;

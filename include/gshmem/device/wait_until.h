@@ -33,7 +33,7 @@ template <class T> GSHMEM_KERNEL bool gshmem_kernel_compare(T variable, int cmp,
         return variable <= value;
     case GSHMEM_CMP_LT:
         return variable < value;
-    default:
+    default: /* GSHMEM_CMP_GE: gshmem_kernel_comparable has refused all other numbers */
         return variable >= value;
     }
 }
