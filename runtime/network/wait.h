@@ -47,8 +47,8 @@ enum { WAIT_FOR_UPDATE = -2 };
 
 extern uint32_t wait_spins; /* steps that only pause, before the first yield; set at init */
 
-/* Sets wait_spins for this machine: long where each PE has a CPU, short where they share, and where
- * whoever waits must also drive the network; contained: hosts share this machine. */
+/* Chooses how this PE waits. oversubscribed: PEs share CPUs; drives: a wait must make progress on
+ * the network; contained: PEs of other nodes are on this machine, as containers can be. */
 void wait_calibrate(bool oversubscribed, bool drives, bool contained);
 
 static inline void wait_begin(struct wait *w, const char *what, gshmem_team_t team)

@@ -76,7 +76,7 @@ void affinity_return(uint64_t now)
 }
 
 /* relaxed, here and below: a hint, with which nothing is done but to compare it */
-static void publish(struct node_member *own, int cpu)
+static void affinity_publish(struct node_member *own, int cpu)
 {
     if (cpu == cpu_of_pe.published)
         return;
@@ -84,7 +84,7 @@ static void publish(struct node_member *own, int cpu)
     atomic_store_explicit(&own->cpu, cpu + 1, memory_order_relaxed);
 }
 
-static bool is_shared(const struct node *node, int cpu)
+static bool affinity_shared(const struct node *node, int cpu)
 {
     for (int i = 0; i < node->n; i++) {
         if (i != node->index &&
@@ -101,8 +101,8 @@ void affinity_separate(struct node *node, uint64_t now, bool preempted)
     if (!cpu_of_pe.found)
         return;
     const int cpu = sched_getcpu();
-    publish(&node->control->member[node->index], cpu);
-    if (now < cpu_of_pe.next || !(is_shared(node, cpu) || (preempted && node->sharers > node->n)))
+    affinity_publish(&node->control->member[node->index], cpu);
+    if (now < cpu_of_pe.next || !(affinity_shared(node, cpu) || (preempted && node->sharers > node->n)))
         return;
     if (is_away(now) && sched_getaffinity(0, sizeof all, &all) == 0)
         affinity_go_home(&all);
