@@ -15,20 +15,35 @@
 extern "C" {
 #endif
 
+/* GSHMEM_AMO_FETCH … Rows make the library's updates, those of kernels and the messages; a new row comes
+ * last. fetching: the update that does the same and returns the old value. The object's new bits follow from
+ * its old ones, the operand and, for COMPARE_SWAP, what it is compared to; reals are added as such.
+ *
+ *    name          no.  in messages            fetching      new bits */
+#define GSHMEM_AMO_TABLE(X)                                                                        \
+    X(FETCH,        0, "atomic_fetch",        FETCH,        old)                                   \
+    X(SET,          1, "atomic_set",          SWAP,         operand)                               \
+    X(SWAP,         2, "atomic_swap",         SWAP,         operand)                               \
+    X(COMPARE_SWAP, 3, "atomic_compare_swap", COMPARE_SWAP, old == compare ? operand : old)        \
+    X(ADD,          4, "atomic_add",          ADD,          old + operand)                         \
+    X(AND,          5, "atomic_and",          AND,          old & operand)                         \
+    X(OR,           6, "atomic_or",           OR,           old | operand)                         \
+    X(XOR,          7, "atomic_xor",          XOR,          old ^ operand)
+
 enum gshmem_amo {
-    GSHMEM_AMO_FETCH,
-    GSHMEM_AMO_SET,
-    GSHMEM_AMO_SWAP,
-    GSHMEM_AMO_COMPARE_SWAP,
-    GSHMEM_AMO_ADD,
-    GSHMEM_AMO_AND,
-    GSHMEM_AMO_OR,
-    GSHMEM_AMO_XOR
+#define X(name, number, ...) GSHMEM_AMO_##name = number,
+    GSHMEM_AMO_TABLE(X)
+#undef X
 };
 
-/* The path out of line, for an object that is not mapped or not valid: applies op with operand (and
- * compare) to the object of `type` at target on pe, and stores its old value in *old if old is not
- * NULL. Operands and old value are the object's bits in the low bytes. Not for programs to call. */
+/* One more than the last. No constant of the enum, so that a switch names the updates alone. */
+#define X(...) +1
+enum { GSHMEM_AMO_COUNT = 0 GSHMEM_AMO_TABLE(X) };
+#undef X
+
+/* The path out of line, for what is not mapped or not valid: applies op with operand (and compare)
+ * to the object of `type` at target on pe, and stores its old value in *old if old is not NULL.
+ * Operands and old value are the object's bits in the low bytes. Not for programs to call. */
 GSHMEM_API gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo op, int type,
                                               void *target, uint64_t operand, uint64_t compare,
                                               uint64_t *old, int pe);

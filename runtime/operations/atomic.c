@@ -5,18 +5,15 @@
 #include "runtime/operations/context.h"
 #include "runtime/memory/device_heap.h"
 
-static const char *const names[] = {
-    [GSHMEM_AMO_FETCH] = "atomic_fetch", [GSHMEM_AMO_SET] = "atomic_set",
-    [GSHMEM_AMO_SWAP] = "atomic_swap",   [GSHMEM_AMO_COMPARE_SWAP] = "atomic_compare_swap",
-    [GSHMEM_AMO_ADD] = "atomic_add",     [GSHMEM_AMO_AND] = "atomic_and",
-    [GSHMEM_AMO_OR] = "atomic_or",       [GSHMEM_AMO_XOR] = "atomic_xor",
+static const char *const names[GSHMEM_AMO_COUNT] = {
+#define X(name, number, text, ...) [GSHMEM_AMO_##name] = text,
+    GSHMEM_AMO_TABLE(X)
+#undef X
 };
-
-enum { AMO_COUNT = sizeof names / sizeof names[0] };
 
 const char *atomic_name(int op)
 {
-    return (unsigned)op < AMO_COUNT ? names[op] : NULL;
+    return (unsigned)op < GSHMEM_AMO_COUNT ? names[op] : NULL;
 }
 
 /* The target's proxy applies it, with the same CPU atomics as the PEs that have the object mapped;
@@ -104,7 +101,7 @@ GSHMEM_HOT gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo 
     size_t bytes = atomic_type_bytes(type);
     struct location there;
 
-    if ((unsigned)op >= AMO_COUNT || bytes == 0)
+    if ((unsigned)op >= GSHMEM_AMO_COUNT || bytes == 0)
         return fail(GSHMEM_ERR_ARGUMENT, "atomic operation %d on type %d does not exist", (int)op,
                     type);
     if ((uintptr_t)target % bytes)

@@ -45,44 +45,45 @@ static struct range wait_until_range_of(bool is_signed, int cmp, uint64_t value)
     }
 }
 
-/* A variable's value, widened as C does. acquire: pairs with the release of the PE that updates it,
- * at the end of a put with signal, or in a fence or quiet before its store. */
+/* What is said here of the types that have waits in gshmem/type.h. */
+#define IF_yes(...) __VA_ARGS__
+#define IF_no(...)
+
+/* A variable's value, widened as C does; who calls has checked that its type can be waited for. acquire:
+ * pairs with the release of whoever updates it, at the end of a put with signal, or in a fence or quiet
+ * before its store. */
 static inline uint64_t wait_until_load(enum gshmem_type type, const void *at)
 {
-    switch (type) {
-    case GSHMEM_TYPE_INT16:
-        return (uint64_t)__atomic_load_n((const int16_t *)at, __ATOMIC_ACQUIRE);
-    case GSHMEM_TYPE_UINT16:
-        return __atomic_load_n((const uint16_t *)at, __ATOMIC_ACQUIRE);
-    case GSHMEM_TYPE_INT32:
-        return (uint64_t)__atomic_load_n((const int32_t *)at, __ATOMIC_ACQUIRE);
-    case GSHMEM_TYPE_UINT32:
-        return __atomic_load_n((const uint32_t *)at, __ATOMIC_ACQUIRE);
-    default:
-        return __atomic_load_n((const uint64_t *)at, __ATOMIC_ACQUIRE);
+    switch ((int)type) {
+#define X(name, number, text, type, in_kernels, class, atomics, waits)                             \
+    IF_##waits(case GSHMEM_TYPE_##name:                                                            \
+               return (uint64_t)__atomic_load_n((const type *)at, __ATOMIC_ACQUIRE);)
+        GSHMEM_TYPE_TABLE(X)
+#undef X
     }
+    __builtin_unreachable(); /* check_comparison has refused all other types */
 }
 
 static bool type_is_signed(enum gshmem_type type)
 {
-    return type == GSHMEM_TYPE_INT16 || type == GSHMEM_TYPE_INT32 || type == GSHMEM_TYPE_INT64;
+#define SIGNED_sint true
+#define SIGNED_uint false
+#define X(name, number, text, c_type, in_kernels, class, atomics, waits)                           \
+    IF_##waits(|| (type == GSHMEM_TYPE_##name && SIGNED_##class))
+    return false GSHMEM_TYPE_TABLE(X);
+#undef X
 }
 
+/* 0: it cannot be waited for. */
 static size_t type_bytes(enum gshmem_type type)
 {
-    switch (type) {
-    case GSHMEM_TYPE_INT16:
-    case GSHMEM_TYPE_UINT16:
-        return 2;
-    case GSHMEM_TYPE_INT32:
-    case GSHMEM_TYPE_UINT32:
-        return 4;
-    case GSHMEM_TYPE_INT64:
-    case GSHMEM_TYPE_UINT64:
-        return 8;
-    default:
-        return 0;
+    switch ((int)type) {
+#define X(name, number, text, type, in_kernels, class, atomics, waits)                             \
+    IF_##waits(case GSHMEM_TYPE_##name: return sizeof(type);)
+        GSHMEM_TYPE_TABLE(X)
+#undef X
     }
+    return 0;
 }
 
 /* ---- One variable ---- */
