@@ -27,8 +27,8 @@ enum {
                                     notifies PE 0 */
     ASK_NS = 400 * 1000 * 1000,  /* how long other PEs wait before they read PE 0's table, and
                                     between two reads */
-    HOSTS_ASKING = 32,           /* both times grow by themselves for each so many nodes, since all
-                                    of them send to PE 0 */
+    HOSTS_ASKING = 32,           /* nodes by which both times grow once more, since all of them send
+                                    to PE 0 */
     ALONE_NS = 2000 * 1000 * 1000, /* how long the last PE waits before that is reported */
 };
 

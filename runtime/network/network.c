@@ -64,7 +64,8 @@ static gshmem_status_t network_find(void *context, int pe, void *address, size_t
     return GSHMEM_OK;
 }
 
-/* Two PEs agree on their key when they first connect, since that takes 0.1 ms. */
+/* Two PEs agree on their key when they first connect, since a job may have many PEs that never
+ * do. */
 static gshmem_status_t key(void *context, int pe, unsigned char out[TRANSPORT_KEY_BYTES])
 {
     struct network *n = context;
