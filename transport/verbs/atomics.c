@@ -14,7 +14,13 @@
 
 #include "runtime/base/atomic_type.h"
 #include "runtime/base/settings.h"
+#include "transport/verbs/atomics.h"
+#include "transport/verbs/memory.h"
+#include "transport/verbs/order.h"
+#include "transport/verbs/peer.h"
 #include "transport/verbs/post.h"
+#include "transport/verbs/reach.h"
+#include "transport/verbs/verbs.h"
 
 enum { SEEN = 64 }; /* words whose value is remembered, of a link; a power of two */
 
@@ -53,7 +59,7 @@ static uint64_t atomics_object_of(const struct update *u, uint64_t word)
     return half;
 }
 
-static uint64_t with_object(const struct update *u, uint64_t word, uint64_t object)
+static uint64_t atomics_with_object(const struct update *u, uint64_t word, uint64_t object)
 {
     const uint32_t half = (uint32_t)object;
 
@@ -65,7 +71,7 @@ static uint64_t with_object(const struct update *u, uint64_t word, uint64_t obje
 
 /* What a NIC adds to the word, where that is all there is to do: a carry goes nowhere from a whole
  * word, nor from its upper half. */
-static bool as_sum(const struct update *u, uint64_t *sum)
+static bool atomics_as_sum(const struct update *u, uint64_t *sum)
 {
     const bool real = u->type == GSHMEM_TYPE_FLOAT || u->type == GSHMEM_TYPE_DOUBLE;
     const unsigned upper = __BYTE_ORDER == __LITTLE_ENDIAN ? 4 : 0;
@@ -79,7 +85,7 @@ static bool as_sum(const struct update *u, uint64_t *sum)
 
 /* What is known of a word, or else what a request has found there itself: two words that share a
  * place must not make each other's requests begin anew for ever. */
-static uint64_t *seen_of(const struct link *l, uint64_t word, uint64_t found)
+static uint64_t *atomics_seen_of(const struct link *l, uint64_t word, uint64_t found)
 {
     const unsigned at = word / 8 % SEEN;
 
@@ -160,20 +166,20 @@ bool atomics_wait(struct verbs *v, struct op *op)
 
 /* What the NIC is to do, and what it is expected to find. Behind what is posted here the
  * word has, as far as is known, what this makes of it. */
-static void choose_update(struct verbs *v, struct link *l, struct op *op, const struct update *u,
+static void atomics_choose(struct verbs *v, struct link *l, struct op *op, const struct update *u,
                           struct ibv_send_wr *wr)
 {
-    uint64_t *seen = seen_of(l, u->word, op->expected), sum, next;
+    uint64_t *seen = atomics_seen_of(l, u->word, op->expected), sum, next;
 
     op->expected = *seen;
-    if (as_sum(u, &sum)) {
+    if (atomics_as_sum(u, &sum)) {
         wr->opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
         wr->wr.atomic.compare_add = sum;
         *seen += sum;
         return;
     }
     if (u->amo == GSHMEM_AMO_COMPARE_SWAP)
-        op->expected = with_object(u, *seen, u->compare);
+        op->expected = atomics_with_object(u, *seen, u->compare);
     next = op->expected;
     v->config.apply(v->config.context, u->amo, u->type, (char *)&next + u->within, u->operand,
                     u->compare);
@@ -192,27 +198,49 @@ GSHMEM_HOT void atomics_fill_in(struct verbs *v, struct op *op, const struct upd
 {
     struct link *l = op->link;
 
-    wr->wr.atomic.remote_addr = l->base[u->segment] + u->word;
+    wr->wr.atomic.remote_addr = l->peer.base[u->segment] + u->word;
     wr->wr.atomic.rkey = key;
     *wr->sg_list =
-        (struct ibv_sge){(uintptr_t)&l->updates->result[issue_number(l, op) % OPS], 8, l->updates->mr->lkey};
-    choose_update(v, l, op, u, wr);
+        (struct ibv_sge){(uintptr_t)&l->updates->result[op_number(l, op) % OPS], 8, l->updates->mr->lkey};
+    atomics_choose(v, l, op, u, wr);
     op->updates = true;
-    l->updater->last_read = l->updater->sends; /* it answers as late as a read */
+    l->updater->fence.last_read = l->updater->sends; /* it answers as late as a read */
+}
+
+/* What the owner's NIC does to a word that nobody else updates. */
+bool atomics_issue(struct verbs *v, struct link *l, struct op *op)
+{
+    struct path *p = l->updater;
+    uint64_t bytes = 8;
+    uint32_t key;
+
+    if (!p || p->state != PATH_ACTIVE)
+        return atomics_wait(v, op);
+    const struct update u = atomics_update(op);
+    if (!order_allows(l, p) || !peer_find_key(v, l, p, u.segment, u.word, &bytes, &key))
+        return op->failure != GSHMEM_OK;
+    if (!l->updates && !atomics_make_room(v, op))
+        return true;
+    struct ibv_send_wr *wr = post_next(v, p, WORK_UPDATE, op_number(l, op), 0, 8);
+    if (!wr)
+        return false;
+    atomics_fill_in(v, op, &u, key, wr);
+    op_sent_by(op, p);
+    return true;
 }
 
 /* ---- Results ---- */
 
 /* Whether it is over with what the NIC has found: what was expected, or, for a compare-and-swap of
  * half a word, another half than it was to replace. */
-static bool is_enough(const struct update *u, const struct op *op, uint64_t result)
+static bool atomics_is_enough(const struct update *u, const struct op *op, uint64_t result)
 {
     return result == op->expected ||
            (u->amo == GSHMEM_AMO_COMPARE_SWAP &&
             atomics_object_of(u, result) != atomics_object_of(u, op->expected));
 }
 
-void atomics_look(struct verbs *v, struct link *l)
+void atomics_poll(struct verbs *v, struct link *l)
 {
     for (uint32_t i = l->done, left = l->held; i != l->issuing && left; i++) {
         struct op *op = op_of(l, i);
@@ -221,12 +249,12 @@ void atomics_look(struct verbs *v, struct link *l)
             continue;
         const struct update u = atomics_update(op);
         const uint64_t result = l->updates->result[i % OPS];
-        if (is_enough(&u, op, result)) {
+        if (atomics_is_enough(&u, op, result)) {
             op->held = false;
             l->held--;
             v->events++;
         } else {
-            *seen_of(l, u.word, result) = op->expected = result;
+            *atomics_seen_of(l, u.word, result) = op->expected = result;
             op->updates = false; /* and so it is posted again */
         }
     }
@@ -235,12 +263,12 @@ void atomics_look(struct verbs *v, struct link *l)
 GSHMEM_HOT void atomics_deliver(struct link *l, const struct op *op)
 {
     const struct update u = atomics_update(op);
-    const uint64_t result = l->updates->result[issue_number(l, op) % OPS];
+    const uint64_t result = l->updates->result[op_number(l, op) % OPS];
     uint64_t sum;
 
     if (GSHMEM_UNLIKELY(op->expected != result)) {
-        as_sum(&u, &sum);
-        *seen_of(l, u.word, 0) = result + sum;
+        atomics_as_sum(&u, &sum);
+        *atomics_seen_of(l, u.word, 0) = result + sum;
     }
     if (op->request.kind == TRANSPORT_ATOMIC && op->request.old)
         *op->request.old = atomics_object_of(&u, result);
@@ -248,17 +276,17 @@ GSHMEM_HOT void atomics_deliver(struct link *l, const struct op *op)
 
 /* ---- When a path has broken ---- */
 
-void atomics_unanswered(struct verbs *v, struct link *l, const struct work *w)
+void atomics_lost_result(struct verbs *v, struct link *l, const struct work *w)
 {
     struct op *op = op_of(l, w->op);
     const struct update u = atomics_update(op);
     uint64_t sum;
 
     if (u.amo == GSHMEM_AMO_FETCH) {
-        issue_again(l, w); /* it has changed nothing */
+        op_issue_again(l, w); /* it has changed nothing */
         return;
     }
-    if (as_sum(&u, &sum) && !(op->request.kind == TRANSPORT_ATOMIC && op->request.old))
+    if (atomics_as_sum(&u, &sum) && !(op->request.kind == TRANSPORT_ATOMIC && op->request.old))
         return; /* nobody waits for what the NIC has found */
     l->held -= op->held;
     op->held = op->updates = false;

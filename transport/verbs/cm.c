@@ -14,7 +14,9 @@
 #include <string.h>
 
 #include "transport/verbs/choose.h"
-#include "transport/verbs/note.h"
+#include "transport/verbs/control.h"
+#include "transport/verbs/failover.h"
+#include "transport/verbs/verbs.h"
 
 #if __has_include(<rdma/rdma_cma.h>)
 #include <arpa/inet.h>
@@ -169,43 +171,43 @@ void cm_close(struct nic *nic)
 
 static void cm_greet(const struct verbs *v, const struct path *p, unsigned char *text)
 {
-    const uint32_t number[] = {NOTE_MAGIC, (uint32_t)v->config.pe, p->number, p->life,
-                               p->peer_queue, p->peer_packet};
+    const uint32_t number[] = {CONTROL_MAGIC, (uint32_t)v->config.pe, p->number, p->generation,
+                               p->iwarp.peer_queue, p->iwarp.peer_packet};
 
     for (int i = 0; i < 6; i++)
-        note_put32(text + 4 * i, number[i]);
+        control_put32(text + 4 * i, number[i]);
 }
 
-bool cm_connect(struct verbs *v, struct path *p, const struct note *offer)
+bool cm_connect(struct verbs *v, struct path *p, const struct control *offer)
 {
     struct sockaddr_storage mine, theirs;
 
-    p->peer_queue = offer->queue;
-    p->peer_packet = offer->packet;
-    p->connecting = true;
+    p->iwarp.peer_queue = offer->queue;
+    p->iwarp.peer_packet = offer->packet;
+    p->iwarp.connecting = true;
     v->connecting++;
     if (v->config.pe > p->link->pe)
         return true; /* the other does */
     from_gid(&p->nic->address[0].gid, 0, &mine);
     from_gid(&offer->address[0].gid, offer->lid, &theirs);
-    return offer->addresses > 0 && !cm.create_id(p->nic->cm->channel, &p->connection, p, RDMA_PS_TCP) &&
-           !cm.resolve_addr(p->connection, (struct sockaddr *)&mine, (struct sockaddr *)&theirs,
+    return offer->addresses > 0 && !cm.create_id(p->nic->cm->channel, &p->iwarp.connection, p, RDMA_PS_TCP) &&
+           !cm.resolve_addr(p->iwarp.connection, (struct sockaddr *)&mine, (struct sockaddr *)&theirs,
                             RESOLVE_MS);
 }
 
 void cm_end(struct path *p)
 {
-    if (p->connecting)
+    if (p->iwarp.connecting)
         p->link->verbs->connecting--;
-    p->connecting = p->connected = false;
-    if (!p->connection)
+    p->iwarp.connecting = p->iwarp.connected = false;
+    if (!p->iwarp.connection)
         return;
-    cm.disconnect(p->connection);
-    cm.destroy_id(p->connection);
-    p->connection = NULL;
+    cm.disconnect(p->iwarp.connection);
+    cm.destroy_id(p->iwarp.connection);
+    p->iwarp.connection = NULL;
 }
 
-static struct rdma_conn_param parameters(const struct path *p)
+static struct rdma_conn_param cm_parameters(const struct path *p)
 {
     const uint8_t reads = (uint8_t)p->nic->reads;
 
@@ -216,48 +218,48 @@ static struct rdma_conn_param parameters(const struct path *p)
                                     .qp_num = p->qp->qp_num};
 }
 
-static bool connect_now(struct verbs *v, struct path *p)
+static bool cm_connect_now(struct verbs *v, struct path *p)
 {
-    struct rdma_conn_param param = parameters(p);
+    struct rdma_conn_param param = cm_parameters(p);
     unsigned char greeting[GREETING_BYTES];
 
     cm_greet(v, p, greeting);
     param.private_data = greeting;
     param.private_data_len = sizeof greeting;
-    return cm.connect(p->connection, &param) == 0;
+    return cm.connect(p->iwarp.connection, &param) == 0;
 }
 
 /* Which queue pair of this PE's somebody wants who has read its offer. */
-static struct path *wanted(struct verbs *v, const unsigned char *text, size_t bytes)
+static struct path *cm_wanted(struct verbs *v, const unsigned char *text, size_t bytes)
 {
     uint32_t number[6];
 
     if (bytes < GREETING_BYTES)
         return NULL;
     for (int i = 0; i < 6; i++)
-        number[i] = note_get32(text + 4 * i);
-    struct link *l = number[0] == NOTE_MAGIC && number[1] < (uint32_t)v->config.n_pes ? v->to[number[1]]
+        number[i] = control_get32(text + 4 * i);
+    struct link *l = number[0] == CONTROL_MAGIC && number[1] < (uint32_t)v->config.n_pes ? v->to[number[1]]
                                                                                        : NULL;
     for (int i = 0; l && i < l->paths; i++) {
         struct path *p = l->path[i];
-        if (p->number == number[2] && p->life == number[3] && p->state == PATH_ASKED && p->qp &&
-            p->qp->qp_num == number[4] && p->first_packet == number[5] && !p->connection &&
+        if (p->number == number[2] && p->generation == number[3] && p->state == PATH_OFFERED && p->qp &&
+            p->qp->qp_num == number[4] && p->setup.first_packet == number[5] && !p->iwarp.connection &&
             p->link->pe < v->config.pe)
             return p;
     }
     return NULL;
 }
 
-static void accept_from(struct verbs *v, struct rdma_cm_id *id, const unsigned char *text, size_t bytes)
+static void cm_accept(struct verbs *v, struct rdma_cm_id *id, const unsigned char *text, size_t bytes)
 {
-    struct path *p = wanted(v, text, bytes);
+    struct path *p = cm_wanted(v, text, bytes);
     struct rdma_conn_param param;
 
     if (p) {
-        param = parameters(p);
+        param = cm_parameters(p);
         id->context = p;
         if (cm.accept(id, &param) == 0) {
-            p->connection = id;
+            p->iwarp.connection = id;
             return;
         }
     }
@@ -271,29 +273,29 @@ static void cm_take_event(struct verbs *v, struct path *p, enum rdma_cm_event_ty
 
     switch (type) {
     case RDMA_CM_EVENT_ADDR_RESOLVED:
-        if (cm.resolve_route(p->connection, RESOLVE_MS))
+        if (cm.resolve_route(p->iwarp.connection, RESOLVE_MS))
             path_refuse(v, p, strerror(errno));
         return;
     case RDMA_CM_EVENT_ROUTE_RESOLVED:
-        if (!connect_now(v, p))
+        if (!cm_connect_now(v, p))
             path_refuse(v, p, strerror(errno));
         return;
     case RDMA_CM_EVENT_ESTABLISHED:
-        p->connected = true;
+        p->iwarp.connected = true;
         path_connected(v, p);
         return;
     case RDMA_CM_EVENT_DISCONNECTED:
     case RDMA_CM_EVENT_DEVICE_REMOVAL:
-        failover_break(v, p, "its connection has ended");
+        failover_fail(v, p, "its connection has ended");
         return;
     case RDMA_CM_EVENT_TIMEWAIT_EXIT:
         return;
     default:
         snprintf(why, sizeof why, "no connection: %s", strerror(status < 0 ? -status : status));
-        if (p->state == PATH_ASKED)
+        if (p->state == PATH_OFFERED)
             path_refuse(v, p, why);
         else
-            failover_break(v, p, why);
+            failover_fail(v, p, why);
     }
 }
 
@@ -312,7 +314,7 @@ void cm_watch(struct verbs *v)
             cm.ack_cm_event(e); /* before its connection can be ended */
             v->events++;
             if (copy.event == RDMA_CM_EVENT_CONNECT_REQUEST)
-                accept_from(v, copy.id, text, bytes);
+                cm_accept(v, copy.id, text, bytes);
             else if (copy.id->context)
                 cm_take_event(v, copy.id->context, copy.event, copy.status);
         }
@@ -344,7 +346,7 @@ void cm_close(struct nic *nic)
     (void)nic;
 }
 
-bool cm_connect(struct verbs *v, struct path *p, const struct note *offer)
+bool cm_connect(struct verbs *v, struct path *p, const struct control *offer)
 {
     (void)v, (void)p, (void)offer;
     return false;

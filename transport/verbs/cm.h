@@ -9,7 +9,7 @@ bool cm_open(struct nic *nic);
 void cm_close(struct nic *nic);
 int cm_fd(const struct nic *nic); /* readable when something has happened; -1: none */
 /* With what the other offers: it is connected when path_connected is called. */
-bool cm_connect(struct verbs *v, struct path *p, const struct note *offer);
+bool cm_connect(struct verbs *v, struct path *p, const struct control *offer);
 void cm_end(struct path *p);
 void cm_watch(struct verbs *v);
 

@@ -3,6 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "transport/verbs/atomics.h"
+#include "transport/verbs/below.h"
+#include "transport/verbs/complete.h"
+#include "transport/verbs/failover.h"
+#include "transport/verbs/finish.h"
+#include "transport/verbs/issue.h"
+#include "transport/verbs/known.h"
+#include "transport/verbs/pending.h"
+#include "transport/verbs/post.h"
+#include "transport/verbs/serve.h"
 #include "transport/verbs/verbs.h"
 
 /* ---- Errors ---- */
@@ -66,23 +76,23 @@ __attribute__((noinline)) static void complete_explain(struct verbs *v, struct p
         link_fail(v, p->link, errors[wc->status].status, why);
         return;
     }
-    if (fate == PEER_REFUSED && !p->link->refused[0])
-        snprintf(p->link->refused, sizeof p->link->refused, "%s", why);
-    failover_break(v, p, why);
+    if (fate == PEER_REFUSED && !p->link->recovery.refused[0])
+        snprintf(p->link->recovery.refused, sizeof p->link->recovery.refused, "%s", why);
+    failover_fail(v, p, why);
 }
 
 /* ---- Messages ---- */
 
 /* Which link a message belongs to; NULL: to none that there is. What a path brings after this side has said what came
  * by it will come again, by another. */
-static struct link *sender(struct verbs *v, const struct nic *nic, uint32_t queue, uint32_t from)
+static struct link *complete_sender(struct verbs *v, const struct nic *nic, uint32_t queue, uint32_t from)
 {
     struct link *l = from < (uint32_t)v->config.n_pes ? v->to[from] : NULL;
 
     for (int i = 0; l && i < l->paths; i++) {
         const struct path *p = l->path[i];
-        if (p->nic == nic && p->qp && p->qp->qp_num == queue && !(p->state == PATH_STOPPING && p->stopped_here)) {
-            l->heard_by = l->path[i];
+        if (p->nic == nic && p->qp && p->qp->qp_num == queue && !(p->state == PATH_STOPPING && p->failure.stopped_here)) {
+            l->target.by = l->path[i];
             return l;
         }
     }
@@ -90,17 +100,17 @@ static struct link *sender(struct verbs *v, const struct nic *nic, uint32_t queu
 }
 
 /* Whose queue pair that is, for what does not say so truly. */
-static struct link *sender_by_queue(struct verbs *v, const struct nic *nic, uint32_t queue)
+static struct link *complete_sender_by_queue(struct verbs *v, const struct nic *nic, uint32_t queue)
 {
     struct link *l = v->links;
 
-    while (l && sender(v, nic, queue, (uint32_t)l->pe) != l)
+    while (l && complete_sender(v, nic, queue, (uint32_t)l->pe) != l)
         l = l->next;
     return l;
 }
 
 /* Apart, as is what is said of errors: it would slow down the ends of requests, which are more. */
-__attribute__((noinline)) static struct link *received(struct verbs *v, struct nic *nic,
+__attribute__((noinline)) static struct link *complete_received(struct verbs *v, struct nic *nic,
                                                        const struct ibv_wc *wc)
 {
     const uint64_t index = wc->wr_id & ~RECEIVED;
@@ -110,10 +120,10 @@ __attribute__((noinline)) static struct link *received(struct verbs *v, struct n
 
     if (wc->status == IBV_WC_SUCCESS) {
         if (message_decode(nic_inbox(nic, index), wc->byte_len, &m))
-            l = sender(v, nic, wc->qp_num, m.from);
-        makes_sense = l && serve_message(v, l, &m);
+            l = complete_sender(v, nic, wc->qp_num, m.from);
+        makes_sense = l && pending_receive(v, l, &m);
         if (!l)
-            l = sender_by_queue(v, nic, wc->qp_num);
+            l = complete_sender_by_queue(v, nic, wc->qp_num);
     }
     if (l && !makes_sense)
         link_fail(v, l, GSHMEM_ERR_TRANSPORT,
@@ -127,24 +137,24 @@ __attribute__((noinline)) static struct link *received(struct verbs *v, struct n
 
 /* The common end in one go, of a request that went alone, as one packet; whether that was all there was
  * to do for the link. */
-static inline bool end_alone(struct link *l)
+static inline bool complete_alone(struct link *l)
 {
     struct op *op = op_of(l, l->done);
-    struct path *p = l->alone_by;
+    struct path *p = l->alone.path;
 
     p->nic->works_left++;
     p->done++;
     p->packet_done++;
-    l->alone = NONE_ALONE;
+    l->alone.id = NONE_ALONE;
     if (op->updates)
         atomics_deliver(l, op);
     l->done++;
     op->request.done(op->request.tag, GSHMEM_OK);
-    return l->posted == l->done && !l->owes_reply && l->reply_next == l->reply_end && !l->stage;
+    return l->posted == l->done && !l->target.owes_reply && l->target.reply_next == l->target.reply_end && !l->staging;
 }
 
 /* Of any other work request. */
-__attribute__((noinline)) static struct link *sent(struct verbs *v, struct nic *nic, struct link *l,
+__attribute__((noinline)) static struct link *complete_sent(struct verbs *v, struct nic *nic, struct link *l,
                                                    const struct ibv_wc *wc)
 {
     const unsigned index = wc->wr_id >> 56 & 15;
@@ -155,45 +165,45 @@ __attribute__((noinline)) static struct link *sent(struct verbs *v, struct nic *
     if (!p->qp || (wc->wr_id ^ p->mark) >> 32)
         return NULL; /* of a queue pair that is no more */
     if (wc->status != IBV_WC_SUCCESS) {
-        p->failed = (uint32_t)wc->wr_id;
+        p->failure.last = (uint32_t)wc->wr_id;
         complete_explain(v, p, wc);
         return l;
     }
     nic->works_left += (uint32_t)wc->wr_id - p->done;
     p->done = (uint32_t)wc->wr_id;
     p->packet_done = p->work[(p->done - 1) % SEND_DEPTH].packet_end;
-    if (p->state == PATH_TRIED)
-        path_come_up(v, p);
+    if (p->state == PATH_PROBED)
+        path_activate(v, p);
     return l;
 }
 
 /* The link for which there may be more to do now, or NULL. */
-static inline struct link *completed(struct verbs *v, struct nic *nic, const struct ibv_wc *wc)
+static inline struct link *complete_one(struct verbs *v, struct nic *nic, const struct ibv_wc *wc)
 {
     if (wc->wr_id & RECEIVED)
-        return received(v, nic, wc);
+        return complete_received(v, nic, wc);
     struct link *l = v->to[wc->wr_id >> 32 & 0xffffff];
-    if (l && wc->wr_id == l->alone && wc->status == IBV_WC_SUCCESS)
-        return end_alone(l) ? NULL : l;
-    return sent(v, nic, l, wc);
+    if (l && wc->wr_id == l->alone.id && wc->status == IBV_WC_SUCCESS)
+        return complete_alone(l) ? NULL : l;
+    return complete_sent(v, nic, l, wc);
 }
 
 void complete_go_on(struct verbs *v, struct link *l)
 {
     if (l->held)
-        atomics_look(v, l);
-    if (l->stage)
-        stage_go_on(v, l);
+        atomics_poll(v, l);
+    if (l->staging)
+        pending_go_on(v, l);
     finish_some(v, l);
-    if (l->state != LINK_FAILED && (l->owes_reply || l->reply_next != l->reply_end))
-        serve_replies(v, l);
+    if (l->state != LINK_FAILED && (l->target.owes_reply || l->target.reply_next != l->target.reply_end))
+        serve_send_replies(v, l);
     if (l->issuing != l->posted || l->held)
         issue_more(v, l);
     if (l->state == LINK_BELOW) {
-        finish_below(v, l);
+        below_issue(v, l);
         finish_some(v, l);
     }
-    issue_batched(v, l);
+    post_batches(v, l);
 }
 
 static void complete_take(struct verbs *v, struct nic *nic, const struct ibv_wc *wc, int n)
@@ -201,7 +211,7 @@ static void complete_take(struct verbs *v, struct nic *nic, const struct ibv_wc 
     struct link *touched = NULL;
 
     for (int i = 0; i < n; i++) {
-        struct link *l = completed(v, nic, &wc[i]);
+        struct link *l = complete_one(v, nic, &wc[i]);
         if (touched && touched != l)
             complete_go_on(v, touched);
         touched = l;

@@ -7,6 +7,7 @@
 #include "gshmem/rma.h"
 #include "gshmem/type.h"
 #include "transport/segment.h"
+#include "transport/verbs/gpu.h"
 #include "transport/verbs/verbs.h"
 
 bool gpu_has(const struct verbs *v, const void *at, uint64_t bytes)

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "device/device.h"
+#include "transport/verbs/memory.h"
 #include "transport/verbs/verbs.h"
 
 enum { ACCESS_OF_PEERS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ };
@@ -74,7 +75,7 @@ struct ibv_mr *memory_register(struct verbs *v, struct nic *nic, void *at, uint6
 
 /* How many bytes of it there are, from where a chunk begins. A device's heap grows by whole chunks, but
  * for its end; what else is lent to it begins chunks of its own. */
-static uint64_t there_now(const struct transport_segment *s, uint64_t begin)
+static uint64_t memory_present(const struct transport_segment *s, uint64_t begin)
 {
     uint64_t most = s->bytes - begin < CHUNK_BYTES ? s->bytes - begin : CHUNK_BYTES, least = 0;
 
@@ -94,7 +95,7 @@ static uint64_t there_now(const struct transport_segment *s, uint64_t begin)
 }
 
 /* What is registered of the CPU's memory at a time, at most. */
-static uint64_t largest_chunk(const struct verbs *v)
+static uint64_t memory_largest_chunk(const struct verbs *v)
 {
     uint64_t largest = 0;
 
@@ -107,7 +108,7 @@ static uint64_t largest_chunk(const struct verbs *v)
 }
 
 /* With all NICs at once, as each counts its own. The NIC that does not; NULL: all do. */
-static const struct nic *try_all(struct verbs *v, void *at, uint64_t bytes, int *error)
+static const struct nic *memory_try_all(struct verbs *v, void *at, uint64_t bytes, int *error)
 {
     struct ibv_mr *mr[NICS_MOST];
     int n = 0;
@@ -122,7 +123,7 @@ static const struct nic *try_all(struct verbs *v, void *at, uint64_t bytes, int 
 
 bool memory_can_be_registered(struct verbs *v)
 {
-    const uint64_t bytes = largest_chunk(v);
+    const uint64_t bytes = memory_largest_chunk(v);
     struct rlimit limit;
     int error;
 
@@ -131,7 +132,7 @@ bool memory_can_be_registered(struct verbs *v)
     void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED)
         return true; /* nothing is known */
-    const struct nic *refuses = try_all(v, at, bytes, &error);
+    const struct nic *refuses = memory_try_all(v, at, bytes, &error);
     munmap(at, bytes);
     if (!refuses) {
         v->config.info("verbs: %llu KiB could be registered with each NIC, which is as much as is registered at a time; "
@@ -150,12 +151,12 @@ bool memory_can_be_registered(struct verbs *v)
 }
 
 /* By that way, the first bytes of this PE's heap in the device's memory with all NICs. */
-static bool can_go_by(struct verbs *v, enum transport_way way)
+static bool memory_can_go_by(struct verbs *v, enum transport_way way)
 {
     v->way = way;
     for (int s = 0; s < v->config.segments; s++) {
         for (int i = 0; v->config.segment[s].of_device && i < v->nics; i++) {
-            const uint64_t bytes = there_now(&v->config.segment[s], 0);
+            const uint64_t bytes = memory_present(&v->config.segment[s], 0);
             struct ibv_mr *mr = bytes ? memory_register(v, &v->nic[i], v->config.segment[s].base,
                                                         bytes, true, ACCESS_OF_PEERS)
                                       : NULL;
@@ -179,14 +180,14 @@ bool memory_of_device(struct verbs *v, char *why, size_t why_size)
         return false;
     }
     if (v->config.way == TRANSPORT_BY_DMA_BUF) {
-        if (can_go_by(v, TRANSPORT_BY_DMA_BUF)) {
+        if (memory_can_go_by(v, TRANSPORT_BY_DMA_BUF)) {
             snprintf(why, why_size, "by dma-buf");
             return true;
         }
         error = errno;
         tried = "a dma-buf, nor ";
     }
-    if (can_go_by(v, TRANSPORT_BY_PEERMEM)) {
+    if (memory_can_go_by(v, TRANSPORT_BY_PEERMEM)) {
         snprintf(why, why_size, "by nvidia_peermem");
         return true;
     }
@@ -212,7 +213,7 @@ struct ibv_mr *memory_of_chunk(struct verbs *v, struct nic *nic, unsigned segmen
     struct ibv_mr **mr = &nic->chunk[segment][chunk];
     if (*mr)
         return *mr;
-    const uint64_t bytes = there_now(s, begin);
+    const uint64_t bytes = memory_present(s, begin);
     if (!bytes)
         return NULL;
     const int updates = s->by_nic && nic->updates ? IBV_ACCESS_REMOTE_ATOMIC : 0;
@@ -248,7 +249,7 @@ struct ibv_mr *memory_of(struct verbs *v, struct nic *nic, const void *at, uint6
     return NULL;
 }
 
-static bool is_held(const struct verbs *v, const struct nic *nic, int segment, uint64_t offset,
+static bool memory_is_held(const struct verbs *v, const struct nic *nic, int segment, uint64_t offset,
                     uint64_t bytes)
 {
     if (!nic->chunk[segment] || !bytes)
@@ -263,7 +264,7 @@ static bool is_held(const struct verbs *v, const struct nic *nic, int segment, u
 bool memory_is_pinned(const struct verbs *v, int segment, uint64_t offset, uint64_t bytes)
 {
     for (int i = 0; i < v->opened; i++) {
-        if (is_held(v, &v->nic[i], segment, offset, bytes))
+        if (memory_is_held(v, &v->nic[i], segment, offset, bytes))
             return true;
     }
     return false;

@@ -10,10 +10,16 @@
 #include <string.h>
 
 #include "runtime/base/settings.h"
+#include "transport/verbs/choose.h"
 #include "transport/verbs/cm.h"
-#include "transport/verbs/note.h"
+#include "transport/verbs/control.h"
+#include "transport/verbs/failover.h"
+#include "transport/verbs/memory.h"
+#include "transport/verbs/path.h"
+#include "transport/verbs/peer.h"
 #include "transport/verbs/post.h"
 #include "transport/verbs/resolve.h"
+#include "transport/verbs/verbs.h"
 
 enum { SUBNET_PREFIX_BYTES = 8 }; /* of a GID of InfiniBand's */
 
@@ -25,11 +31,11 @@ struct path *path_create(struct verbs *v, struct link *l, uint32_t number)
         return NULL;
     p->link = l;
     p->number = number;
-    p->nic = &v->nic[l->rail[number % RAILS_MOST].mine];
+    p->nic = &v->nic[l->peer.rail[number % RAILS_MOST].mine];
     p->state = PATH_DOWN;
     for (int i = 0; i < BATCH; i++)
-        p->wr[i].sg_list = &p->sge[i];
-    p->lone = (struct ibv_send_wr){.sg_list = &p->lone_sge,
+        p->batch.wr[i].sg_list = &p->batch.sge[i];
+    p->lone.wr = (struct ibv_send_wr){.sg_list = &p->lone.sge,
                                    .num_sge = 1,
                                    .opcode = IBV_WR_RDMA_WRITE,
                                    .send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE};
@@ -40,23 +46,23 @@ void path_end(struct path *p)
 {
     if (p->nic->iwarp)
         cm_end(p);
-    p->heard = false;
+    p->setup.offered = false;
     resolve_abandon(p);
     if (p->qp)
         ibv_destroy_qp(p->qp);
     p->qp = NULL;
-    p->batch_first = p->batched = 0;
-    p->peer_ready = false;
-    p->unsaid &= SAY_NONE | SAY_STOPPED;
+    p->batch.first = p->batch.end = 0;
+    p->setup.peer_ready = false;
+    p->unsent &= UNSENT_NONE | UNSENT_STOPPED;
 }
 
 void path_free(struct path *p)
 {
     path_end(p);
-    if (p->kept_mr)
-        ibv_dereg_mr(p->kept_mr);
-    free(p->stopped);
-    free(p->kept);
+    if (p->kept.mr)
+        ibv_dereg_mr(p->kept.mr);
+    free(p->failure.stopped);
+    free(p->kept.text);
     free(p);
 }
 
@@ -64,7 +70,7 @@ void path_free(struct path *p)
 
 /* With as much within work requests as the NIC takes, which it says by EINVAL for more. Any other failure
  * is of something else that is used up, and says nothing of the next queue pair, or of those there are. */
-static struct ibv_qp *verbs_path_create(struct path *p)
+static struct ibv_qp *path_make_queue(struct path *p)
 {
     struct nic *nic = p->nic;
     struct ibv_qp_init_attr want = {
@@ -86,19 +92,19 @@ static struct ibv_qp *verbs_path_create(struct path *p)
 }
 
 /* Where what is sent stays until it is done, for NICs that do not take it within work requests. */
-static bool keep_texts(struct path *p)
+static bool path_keep_texts(struct path *p)
 {
-    const size_t bytes = SEND_DEPTH * sizeof *p->kept;
+    const size_t bytes = SEND_DEPTH * sizeof *p->kept.text;
 
-    if (p->kept_mr || p->inline_most >= sizeof *p->kept)
+    if (p->kept.mr || p->inline_most >= sizeof *p->kept.text)
         return true;
-    if (!p->kept && !(p->kept = memory_pages(bytes)))
+    if (!p->kept.text && !(p->kept.text = memory_pages(bytes)))
         return false;
-    p->kept_mr = ibv_reg_mr(p->nic->pd, p->kept, bytes, IBV_ACCESS_LOCAL_WRITE);
-    return p->kept_mr != NULL;
+    p->kept.mr = ibv_reg_mr(p->nic->pd, p->kept.text, bytes, IBV_ACCESS_LOCAL_WRITE);
+    return p->kept.mr != NULL;
 }
 
-static bool make_queue_pair(struct verbs *v, struct path *p)
+static bool path_make_queue_pair(struct verbs *v, struct path *p)
 {
     struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
                                .pkey_index = p->nic->pkey_index,
@@ -110,7 +116,7 @@ static bool make_queue_pair(struct verbs *v, struct path *p)
     if (!(p->link->receiving & receives) && !nic_add_receives(v, p->nic))
         return false;
     p->link->receiving |= receives;
-    return (p->qp = verbs_path_create(p)) && keep_texts(p) &&
+    return (p->qp = path_make_queue(p)) && path_keep_texts(p) &&
            !ibv_modify_qp(p->qp, &init,
                           IBV_QP_STATE | IBV_QP_ACCESS_FLAGS |
                               (p->nic->iwarp ? 0 : IBV_QP_PKEY_INDEX | IBV_QP_PORT));
@@ -122,7 +128,7 @@ bool path_begin(struct verbs *v, struct path *p, char *why, size_t why_size)
 {
     if (p->tried) /* something of its NIC's may have changed */
         nic_ask_again(v, p->nic);
-    if (p->nic->gone || !make_queue_pair(v, p)) {
+    if (p->nic->gone || !path_make_queue_pair(v, p)) {
         snprintf(why, why_size, "verbs: %s: a queue pair to PE %d: %s", p->nic->name, p->link->pe,
                  p->nic->gone ? "the NIC is gone" : strerror(errno));
         path_end(p);
@@ -130,21 +136,21 @@ bool path_begin(struct verbs *v, struct path *p, char *why, size_t why_size)
         p->tried = true;
         return false;
     }
-    p->life++;
-    p->mark = (uint64_t)(p->life & 7) << 60 | (uint64_t)p->index << 56 | (uint64_t)p->link->pe << 32;
-    p->first_packet = ((uint32_t)v->config.pe * 0x9e3779b1u + (uint32_t)p->link->pe * 0x85ebca6bu +
-                       p->life * 0xc2b2ae35u) >> 8;
-    p->packet = p->packet_done = p->first_packet;
-    p->lone_most = p->inline_most < SMALL_BYTES ? p->inline_most : SMALL_BYTES;
-    p->fence = p->fence_read = p->last_read = p->done = p->failed = p->sends;
-    p->receives = p->drained = p->stopped_here = p->stopped_there = false;
-    p->state = PATH_ASKED;
-    p->unsaid = SAY_OFFER;
-    path_say_rest(v, p);
+    p->generation++;
+    p->mark = (uint64_t)(p->generation & 7) << 60 | (uint64_t)p->index << 56 | (uint64_t)p->link->pe << 32;
+    p->setup.first_packet = ((uint32_t)v->config.pe * 0x9e3779b1u + (uint32_t)p->link->pe * 0x85ebca6bu +
+                       p->generation * 0xc2b2ae35u) >> 8;
+    p->packet = p->packet_done = p->setup.first_packet;
+    p->lone.most = p->inline_most < SMALL_BYTES ? p->inline_most : SMALL_BYTES;
+    p->fence.all = p->fence.read = p->fence.last_read = p->done = p->failure.last = p->sends;
+    p->setup.receives = p->failure.drained = p->failure.stopped_here = p->failure.stopped_there = false;
+    p->state = PATH_OFFERED;
+    p->unsent = UNSENT_OFFER;
+    path_send_rest(v, p);
     return true;
 }
 
-static bool path_find_way(struct verbs *v, struct path *p, const struct note *o,
+static bool path_choose_addresses(struct verbs *v, struct path *p, const struct control *o,
                           struct ibv_qp_attr *receive)
 {
     const struct nic *nic = p->nic;
@@ -179,30 +185,30 @@ static bool path_find_way(struct verbs *v, struct path *p, const struct note *o,
 }
 
 /* That there is a way to the other's, and what it is: by threads, since the kernel may look for it for long. */
-static bool begin_resolving(struct verbs *v, struct path *p, const struct note *o)
+static bool path_begin_resolving(struct verbs *v, struct path *p, const struct control *o)
 {
     uint32_t reads = o->reads < p->nic->reads_asked ? o->reads : p->nic->reads_asked;
     struct ibv_qp_attr receive, send = {.qp_state = IBV_QPS_RTS,
                                         .timeout = (uint8_t)v->config.number(SETTING_IB_TIMEOUT),
                                         .retry_cnt = (uint8_t)v->config.number(SETTING_IB_RETRY),
                                         .rnr_retry = 6,
-                                        .sq_psn = p->first_packet,
+                                        .sq_psn = p->setup.first_packet,
                                         .max_rd_atomic = (uint8_t)reads};
 
-    return path_find_way(v, p, o, &receive) && resolve_begin(v, p, &receive, &send);
+    return path_choose_addresses(v, p, o, &receive) && resolve_begin(v, p, &receive, &send);
 }
 
 /* ---- What is said ---- */
 
-static void make_offer(const struct verbs *v, const struct path *p, struct note *n)
+static void path_make_offer(const struct verbs *v, const struct path *p, struct control *n)
 {
     const struct nic *nic = p->nic;
 
     n->queue = p->qp->qp_num;
-    n->packet = p->first_packet;
+    n->packet = p->setup.first_packet;
     n->mtu = (uint32_t)nic->mtu;
     n->reads = nic->reads;
-    n->nics = (uint32_t)p->link->pairs;
+    n->nics = (uint32_t)p->link->peer.pairs;
     n->window = (v->share - 4) / 2;
     n->lid = nic->lid;
     n->ethernet = nic->ethernet;
@@ -217,40 +223,40 @@ static void make_offer(const struct verbs *v, const struct path *p, struct note 
     }
 }
 
-void path_say_rest(struct verbs *v, struct path *p)
+void path_send_rest(struct verbs *v, struct path *p)
 {
     static const struct {
         unsigned what;
-        enum note_kind kind;
-    } notes[] = {{SAY_NONE, NOTE_NONE},
-                 {SAY_OFFER, NOTE_OFFER},
-                 {SAY_READY, NOTE_READY},
-                 {SAY_STOPPED, NOTE_STOPPED}};
+        enum control_kind kind;
+    } notes[] = {{UNSENT_NONE, CONTROL_NONE},
+                 {UNSENT_OFFER, CONTROL_OFFER},
+                 {UNSENT_READY, CONTROL_READY},
+                 {UNSENT_STOPPED, CONTROL_STOPPED}};
 
     for (int i = 0; i < 4; i++) {
-        struct note n = {.kind = notes[i].kind};
-        if (!(p->unsaid & notes[i].what))
+        struct control n = {.kind = notes[i].kind};
+        if (!(p->unsent & notes[i].what))
             continue;
-        if (n.kind == NOTE_STOPPED)
-            n = p->stopped[0];
+        if (n.kind == CONTROL_STOPPED)
+            n = p->failure.stopped[0];
         n.path = p->number;
-        n.life = p->life;
-        if (n.kind == NOTE_OFFER)
-            make_offer(v, p, &n);
-        p->unsaid &= ~notes[i].what; /* before the answer comes, which is at once of this PE's own */
-        if (!link_say(v, p->link, &n)) {
-            p->unsaid |= notes[i].what;
+        n.generation = p->generation;
+        if (n.kind == CONTROL_OFFER)
+            path_make_offer(v, p, &n);
+        p->unsent &= ~notes[i].what; /* before the answer comes, which is at once of this PE's own */
+        if (!control_send(v, p->link, &n)) {
+            p->unsent |= notes[i].what;
             break;
         }
     }
-    v->held_back |= p->unsaid != 0;
+    v->held_back |= p->unsent != 0;
 }
 
 /* ---- What is heard ---- */
 
-void path_come_up(struct verbs *v, struct path *p)
+void path_activate(struct verbs *v, struct path *p)
 {
-    p->state = PATH_UP;
+    p->state = PATH_ACTIVE;
     v->config.info("verbs: PE %d is reached by %s%s", p->link->pe, p->nic->name,
                    p->tried ? " again" : "");
     p->tried = true;
@@ -259,15 +265,15 @@ void path_come_up(struct verbs *v, struct path *p)
     link_settle(v, p->link);
 }
 
-static void begin_sending(struct verbs *v, struct path *p)
+static void path_begin_sending(struct verbs *v, struct path *p)
 {
     struct ibv_send_wr *wr;
 
     if (!p->tried) {
-        path_come_up(v, p);
+        path_activate(v, p);
         return;
     }
-    p->state = PATH_TRIED;
+    p->state = PATH_PROBED;
     if ((wr = post_next_kept(v, p, WORK_OTHER, 0, 0))) {
         wr->opcode = IBV_WR_RDMA_WRITE;
         wr->num_sge = 0;
@@ -275,7 +281,7 @@ static void begin_sending(struct verbs *v, struct path *p)
         wr->wr.rdma.rkey = 0;
         post_batch(v, p);
     } else {
-        failover_break(v, p, "trying it: no room");
+        failover_fail(v, p, "trying it: no room");
     }
 }
 
@@ -291,50 +297,50 @@ static void path_give_up(struct verbs *v, struct path *p, const char *why)
 void path_refuse(struct verbs *v, struct path *p, const char *why)
 {
     path_give_up(v, p, why);
-    p->unsaid |= SAY_NONE;
-    path_say_rest(v, p);
+    p->unsent |= UNSENT_NONE;
+    path_send_rest(v, p);
 }
 
-static void can_receive_now(struct verbs *v, struct path *p)
+static void path_can_receive(struct verbs *v, struct path *p)
 {
-    p->unsaid |= SAY_READY;
-    p->receives = true;
+    p->unsent |= UNSENT_READY;
+    p->setup.receives = true;
     p->state = PATH_READY;
-    path_say_rest(v, p);
-    if (p->peer_ready && p->state == PATH_READY)
-        begin_sending(v, p);
+    path_send_rest(v, p);
+    if (p->setup.peer_ready && p->state == PATH_READY)
+        path_begin_sending(v, p);
 }
 
 void path_connected(struct verbs *v, struct path *p)
 {
-    if (!p->heard || p->state != PATH_ASKED)
+    if (!p->setup.offered || p->state != PATH_OFFERED)
         return; /* its offer is on its way */
-    v->connecting -= p->connecting;
-    p->connecting = false;
-    can_receive_now(v, p);
+    v->connecting -= p->iwarp.connecting;
+    p->iwarp.connecting = false;
+    path_can_receive(v, p);
 }
 
-static void take_offer(struct verbs *v, struct path *p, const struct note *o)
+static void path_take_offer(struct verbs *v, struct path *p, const struct control *o)
 {
     if (o->ethernet != p->nic->ethernet) {
         path_refuse(v, p, "one of the two has InfiniBand, the other Ethernet");
         return;
     }
-    if (!link_remember(p->link, o)) {
+    if (!peer_take_offer(p->link, o)) {
         link_fail(v, p->link, GSHMEM_ERR_MEMORY, "verbs: out of memory for its keys");
         return;
     }
-    p->heard = true;
+    p->setup.offered = true;
     p->reorders = p->nic->reorders || o->reorders;
     if (p->nic->iwarp) {
         p->packet_shift = 7 + (int)p->nic->mtu;
         if (!cm_connect(v, p, o))
             path_refuse(v, p, strerror(errno));
-        else if (p->connected)
+        else if (p->iwarp.connected)
             path_connected(v, p);
         return;
     }
-    if (!begin_resolving(v, p, o))
+    if (!path_begin_resolving(v, p, o))
         path_resolved(v, p, errno);
 }
 
@@ -342,10 +348,10 @@ void path_resolved(struct verbs *v, struct path *p, int error)
 {
     char why[200];
 
-    if (p->state != PATH_ASKED)
+    if (p->state != PATH_OFFERED)
         return; /* it has stopped, and ends with its queue pair */
     if (!error) {
-        can_receive_now(v, p);
+        path_can_receive(v, p);
         return;
     }
     snprintf(why, sizeof why, "%s (GSHMEM_IB_GID_INDEX and GSHMEM_IB_HCA choose another address)", strerror(error));
@@ -353,43 +359,43 @@ void path_resolved(struct verbs *v, struct path *p, int error)
 }
 
 /* The other tries it again, or for the first time since this side could not. */
-static bool path_follow(struct verbs *v, struct path *p, const struct note *n)
+static bool path_follow(struct verbs *v, struct path *p, const struct control *n)
 {
     char why[300] = "verbs: memory cannot be registered, and no path is of use";
 
-    if (n->kind != NOTE_OFFER || (p->state != PATH_DOWN && p->state != PATH_NONE))
+    if (n->kind != CONTROL_OFFER || (p->state != PATH_DOWN && p->state != PATH_NONE))
         return false;
     p->tried = true;
-    if (!p->link->below_for_good && path_begin(v, p, why, sizeof why))
+    if (!p->link->recovery.below_for_good && path_begin(v, p, why, sizeof why))
         return true;
     v->config.info("%s", why);
-    p->life = n->life; /* the other's began: it ends with this answer, on both sides */
-    p->unsaid = SAY_NONE;
-    path_say_rest(v, p);
+    p->generation = n->generation; /* the other's began: it ends with this answer, on both sides */
+    p->unsent = UNSENT_NONE;
+    path_send_rest(v, p);
     return false;
 }
 
-void path_hear(struct verbs *v, struct path *p, const struct note *n)
+void path_receive(struct verbs *v, struct path *p, const struct control *n)
 {
-    if (n->life != p->life) {
-        if ((int32_t)(n->life - p->life) > 1)
+    if (n->generation != p->generation) {
+        if ((int32_t)(n->generation - p->generation) > 1)
             link_fail(v, p->link, GSHMEM_ERR_TRANSPORT, "verbs: it speaks of what has not been yet");
-        else if ((int32_t)(n->life - p->life) == 1 && path_follow(v, p, n))
-            take_offer(v, p, n);
+        else if ((int32_t)(n->generation - p->generation) == 1 && path_follow(v, p, n))
+            path_take_offer(v, p, n);
         return; /* else it is of a life that is over */
     }
-    if (n->kind == NOTE_STOPPED || (n->kind == NOTE_NONE && p->state == PATH_STOPPING)) {
-        failover_hear(v, p, n);
-    } else if (p->state != PATH_ASKED && p->state != PATH_READY) {
+    if (n->kind == CONTROL_STOPPED || (n->kind == CONTROL_NONE && p->state == PATH_STOPPING)) {
+        failover_receive(v, p, n);
+    } else if (p->state != PATH_OFFERED && p->state != PATH_READY) {
         return; /* it broke meanwhile, and the other has been told, or will be */
-    } else if (n->kind == NOTE_NONE) {
+    } else if (n->kind == CONTROL_NONE) {
         path_give_up(v, p, "it has no NIC for this one");
-    } else if (n->kind == NOTE_OFFER && p->state == PATH_ASKED && !p->heard) {
-        take_offer(v, p, n);
-    } else if (n->kind == NOTE_READY && !p->peer_ready) {
-        p->peer_ready = true;
+    } else if (n->kind == CONTROL_OFFER && p->state == PATH_OFFERED && !p->setup.offered) {
+        path_take_offer(v, p, n);
+    } else if (n->kind == CONTROL_READY && !p->setup.peer_ready) {
+        p->setup.peer_ready = true;
         if (p->state == PATH_READY)
-            begin_sending(v, p);
+            path_begin_sending(v, p);
     } else {
         link_fail(v, p->link, GSHMEM_ERR_TRANSPORT, "verbs: it sent an offer that makes no sense");
     }

@@ -4,7 +4,26 @@
 
 #include <string.h>
 
-#include "transport/verbs/verbs.h"
+#include "transport/verbs/link.h"
+#include "transport/verbs/nic.h"
+
+struct message;
+struct verbs;
+
+/* false: no room */
+bool post_message(struct verbs *v, struct path *p, enum work_kind kind, uint32_t op,
+                  const struct message *m);
+/* Gives the queue pair the batch; false: not all of it, yet. */
+bool post_batch(struct verbs *v, struct path *p);
+
+/* Gives the queue pairs of all paths their batches. */
+static inline void post_batches(struct verbs *v, struct link *l)
+{
+    for (int i = 0; i < l->paths; i++) {
+        if (l->path[i]->batch.end)
+            post_batch(v, l->path[i]);
+    }
+}
 
 /* Not all of what was collected has been taken; false. */
 bool post_refused(struct verbs *v, struct path *p, const struct ibv_send_wr *bad, int error);
@@ -13,11 +32,11 @@ bool post_refused(struct verbs *v, struct path *p, const struct ibv_send_wr *bad
 static inline bool post_collected(struct verbs *v, struct path *p)
 {
     struct ibv_send_wr *bad = NULL;
-    const int error = ibv_post_send(p->qp, &p->wr[p->batch_first], &bad);
+    const int error = ibv_post_send(p->qp, &p->batch.wr[p->batch.first], &bad);
 
     if (GSHMEM_UNLIKELY(error))
         return post_refused(v, p, bad, error);
-    p->batch_first = p->batched = 0;
+    p->batch.first = p->batch.end = 0;
     return true;
 }
 
@@ -36,9 +55,9 @@ static inline bool post_begin_alone(struct path *p, enum work_kind kind, uint32_
 /* That one, as a batch of its own: to be filled in, and given away by post_collected. */
 static inline struct ibv_send_wr *post_take_alone(struct path *p)
 {
-    struct ibv_send_wr *wr = p->wr;
+    struct ibv_send_wr *wr = p->batch.wr;
 
-    p->batched = 1;
+    p->batch.end = 1;
     wr->wr_id = p->mark | p->sends;
     wr->next = NULL;
     wr->num_sge = 1;
@@ -52,7 +71,7 @@ void post_lone_refused(struct verbs *v, struct path *p, int error);
 static inline void post_lone(struct verbs *v, struct path *p)
 {
     struct ibv_send_wr *bad;
-    const int error = ibv_post_send(p->qp, &p->lone, &bad);
+    const int error = ibv_post_send(p->qp, &p->lone.wr, &bad);
 
     if (GSHMEM_UNLIKELY(error))
         post_lone_refused(v, p, error);
@@ -65,7 +84,7 @@ static inline struct ibv_send_wr *post_take(struct verbs *v, struct path *p, enu
     const uint32_t packets = bytes ? (uint32_t)((bytes - 1) >> p->packet_shift) + 1 : 1;
     /* a read may come back later than what is behind it, of which iWARP would tell before; of two reads
      * the first comes first */
-    const uint32_t read = p->nic->iwarp ? p->last_read : p->fence_read;
+    const uint32_t read = p->nic->iwarp ? p->fence.last_read : p->fence.read;
     const bool behind_reads = kind != WORK_READ && is_after(read, p->done);
 
     if (p->sends - p->done >= most || p->nic->works_left == 0 ||
@@ -75,20 +94,20 @@ static inline struct ibv_send_wr *post_take(struct verbs *v, struct path *p, enu
      * then */
     if (behind_reads && p->nic->cannot_fence)
         return NULL;
-    if (p->batched == BATCH && !post_batch(v, p))
+    if (p->batch.end == BATCH && !post_batch(v, p))
         return NULL;
     p->nic->works_left--;
     p->packet += packets;
     p->work[p->sends % SEND_DEPTH] = (struct work){at, op, p->packet, (uint8_t)kind, behind_reads, (uint32_t)bytes};
     p->sends++;
 
-    struct ibv_send_wr *wr = &p->wr[p->batched];
+    struct ibv_send_wr *wr = &p->batch.wr[p->batch.end];
     wr->wr_id = p->mark | p->sends;
     wr->num_sge = 1;
     wr->send_flags = behind_reads ? IBV_SEND_FENCE : 0;
-    if (p->batched != p->batch_first)
+    if (p->batch.end != p->batch.first)
         wr[-1].next = wr;
-    p->batched++;
+    p->batch.end++;
     return wr;
 }
 
@@ -115,10 +134,10 @@ static inline void post_within(struct path *p, struct ibv_send_wr *wr, const voi
         wr->send_flags |= IBV_SEND_INLINE;
         return;
     }
-    struct message_bytes *kept = &p->kept[(p->sends - 1) % SEND_DEPTH];
+    struct message_bytes *kept = &p->kept.text[(p->sends - 1) % SEND_DEPTH];
     if (kept->at != data)
         memcpy(kept, data, bytes);
-    *wr->sg_list = (struct ibv_sge){(uintptr_t)kept, bytes, p->kept_mr->lkey};
+    *wr->sg_list = (struct ibv_sge){(uintptr_t)kept, bytes, p->kept.mr->lkey};
 }
 
 #endif

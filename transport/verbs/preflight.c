@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/base/settings.h"
 #include "transport/verbs/choose.h"
 #include "transport/verbs/known.h"
-#include "runtime/base/settings.h"
+#include "transport/verbs/link.h"
 #include "transport/verbs/preflight.h"
-#include "transport/verbs/verbs.h"
 
 struct report {
     transport_line *line;

@@ -4,6 +4,7 @@
  * paired, as rails of a network need not be joined. Of the pairs that are left those come first
  * that are nearest to their two PEs; of equally near ones those in the same place on their hosts,
  * which mostly hang on the same switch; then those that their PEs prefer. */
+#include "transport/verbs/known.h"
 #include "transport/verbs/rails.h"
 
 #include <string.h>

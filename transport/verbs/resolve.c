@@ -12,7 +12,8 @@
 
 #include "runtime/base/descriptor.h"
 #include "runtime/base/settings.h"
-#include "transport/verbs/note.h"
+#include "transport/verbs/control.h"
+#include "transport/verbs/verbs.h"
 
 enum {
     THREADS_MOST = 8, /* so many neighbours that do not answer hold nobody else up */
@@ -43,7 +44,7 @@ struct resolver {
     pthread_t thread[THREADS_MOST];
 };
 
-static int tell_of_peer(struct resolving *r)
+static int resolve_connect(struct resolving *r)
 {
     int error = ibv_modify_qp(r->qp, &r->receive,
                               IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
@@ -56,7 +57,7 @@ static int tell_of_peer(struct resolving *r)
     return error < 0 ? errno : error;
 }
 
-static struct resolving *take_wanted(struct resolver *r)
+static struct resolving *resolve_take_wanted(struct resolver *r)
 {
     struct resolving *first = r->wanted;
 
@@ -65,7 +66,7 @@ static struct resolving *take_wanted(struct resolver *r)
     return first;
 }
 
-static void *resolver_main(void *arg)
+static void *resolve_main(void *arg)
 {
     struct resolver *r = arg;
     const uint64_t one = 1;
@@ -76,10 +77,10 @@ static void *resolver_main(void *arg)
             pthread_cond_wait(&r->wants, &r->lock);
         if (r->closes)
             break;
-        struct resolving *q = take_wanted(r);
+        struct resolving *q = resolve_take_wanted(r);
         if (q->path) {
             pthread_mutex_unlock(&r->lock);
-            q->error = tell_of_peer(q);
+            q->error = resolve_connect(q);
             pthread_mutex_lock(&r->lock);
         }
         q->next = r->ended;
@@ -95,7 +96,7 @@ static void *resolver_main(void *arg)
 
 /* ---- Threads ---- */
 
-static struct resolver *open_resolver(struct verbs *v)
+static struct resolver *resolve_open(struct verbs *v)
 {
     struct epoll_event e = {.events = EPOLLIN};
     struct resolver *r = calloc(1, sizeof *r);
@@ -117,7 +118,7 @@ static struct resolver *open_resolver(struct verbs *v)
 }
 
 /* Another thread, if those there are have enough to do; false: there is none at all. */
-static bool have_thread(struct resolver *r, int free)
+static bool resolve_have_thread(struct resolver *r, int free)
 {
     sigset_t all, before;
     pthread_attr_t attr;
@@ -128,7 +129,7 @@ static bool have_thread(struct resolver *r, int free)
     pthread_attr_setstacksize(&attr, STACK_BYTES);
     sigfillset(&all); /* signals are the program's */
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int error = pthread_create(&r->thread[r->threads], &attr, resolver_main, r);
+    const int error = pthread_create(&r->thread[r->threads], &attr, resolve_main, r);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attr);
     if (error) {
@@ -143,7 +144,7 @@ bool resolve_begin(struct verbs *v, struct path *p, const struct ibv_qp_attr *re
 {
     struct resolving *q = malloc(sizeof *q);
 
-    if (!q || (!v->resolver && !(v->resolver = open_resolver(v)))) {
+    if (!q || (!v->resolver && !(v->resolver = resolve_open(v)))) {
         free(q);
         return false;
     }
@@ -152,11 +153,11 @@ bool resolve_begin(struct verbs *v, struct path *p, const struct ibv_qp_attr *re
     pthread_mutex_lock(&r->lock);
     const int free_threads = r->threads - r->under_way;
     pthread_mutex_unlock(&r->lock);
-    if (!have_thread(r, free_threads)) {
+    if (!resolve_have_thread(r, free_threads)) {
         free(q);
         return false;
     }
-    p->resolving = q;
+    p->setup.resolving = q;
     v->resolving++;
     pthread_mutex_lock(&r->lock);
     *r->last = q;
@@ -173,19 +174,19 @@ void resolve_abandon(struct path *p)
 {
     struct resolver *r = p->link->verbs->resolver;
 
-    if (!p->resolving)
+    if (!p->setup.resolving)
         return;
     pthread_mutex_lock(&r->lock);
-    p->resolving->path = NULL;
+    p->setup.resolving->path = NULL;
     pthread_mutex_unlock(&r->lock);
-    p->resolving = NULL;
+    p->setup.resolving = NULL;
     p->qp = NULL;
 }
 
 /* They wait for their part of a queue pair, and would give this PE up where many neighbours are looked for. */
-static void resolve_say_alive(struct verbs *v, struct resolver *r)
+static void resolve_send_alive(struct verbs *v, struct resolver *r)
 {
-    const struct note alive = {.kind = NOTE_ALIVE};
+    const struct control alive = {.kind = CONTROL_ALIVE};
     struct timespec t;
 
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -197,13 +198,13 @@ static void resolve_say_alive(struct verbs *v, struct resolver *r)
     for (struct link *l = v->links; l; l = l->next) {
         bool resolves = false;
         for (int i = 0; i < l->paths; i++)
-            resolves |= l->path[i]->resolving != NULL;
+            resolves |= l->path[i]->setup.resolving != NULL;
         if (resolves && l->state != LINK_FAILED)
-            link_say(v, l, &alive);
+            control_send(v, l, &alive);
     }
 }
 
-static struct resolving *take_ended(struct resolver *r)
+static struct resolving *resolve_take_ended(struct resolver *r)
 {
     pthread_mutex_lock(&r->lock);
     struct resolving *q = r->ended;
@@ -213,7 +214,7 @@ static struct resolving *take_ended(struct resolver *r)
     return q;
 }
 
-void resolve_look(struct verbs *v)
+void resolve_poll(struct verbs *v)
 {
     struct resolver *r = v->resolver;
     struct resolving *q;
@@ -223,7 +224,7 @@ void resolve_look(struct verbs *v)
         return;
     while (read(r->fd, &ends, sizeof ends) == sizeof ends) /* before the list is looked at */
         ;
-    while ((q = take_ended(r))) {
+    while ((q = resolve_take_ended(r))) {
         struct path *p = q->path; /* nobody else sets it, and nobody has it any more */
         const int error = q->error;
         v->resolving--;
@@ -232,12 +233,12 @@ void resolve_look(struct verbs *v)
         free(q);
         if (!p)
             continue;
-        p->resolving = NULL;
+        p->setup.resolving = NULL;
         v->events++;
         path_resolved(v, p, error);
     }
     if (v->resolving)
-        resolve_say_alive(v, r);
+        resolve_send_alive(v, r);
 }
 
 void resolve_wait(struct verbs *v)
@@ -266,7 +267,7 @@ void resolve_close(struct verbs *v)
     for (int i = 0; i < r->threads; i++)
         pthread_join(r->thread[i], NULL);
     while (r->ended || r->wanted) {
-        struct resolving *q = r->ended ? r->ended : take_wanted(r);
+        struct resolving *q = r->ended ? r->ended : resolve_take_wanted(r);
         if (q == r->ended)
             r->ended = q->next;
         ibv_destroy_qp(q->qp);

@@ -5,13 +5,13 @@
 
 #include "transport/verbs/verbs.h"
 
-/* Begins with a path's queue pair, of which path_resolved tells the outcome, from resolve_look; false with errno: it
+/* Begins with a path's queue pair, of which path_resolved tells the outcome, from resolve_poll; false with errno: it
  * cannot be begun. */
 bool resolve_begin(struct verbs *v, struct path *p, const struct ibv_qp_attr *receive, const struct ibv_qp_attr *send);
 /* The path has no use for its queue pair any more, which goes when the kernel is done with it; p->qp is NULL then. */
 void resolve_abandon(struct path *p);
 /* Takes what has ended; and tells the peers of what has not that this PE lives. */
-void resolve_look(struct verbs *v);
+void resolve_poll(struct verbs *v);
 /* Until all that was begun has ended; for tests, in which all happens in rounds. */
 void resolve_wait(struct verbs *v);
 void resolve_close(struct verbs *v);

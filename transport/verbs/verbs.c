@@ -9,10 +9,19 @@
 #include "runtime/base/descriptor.h"
 #include "runtime/base/settings.h"
 #include "transport/optional.h"
+#include "transport/verbs/atomics.h"
 #include "transport/verbs/cm.h"
+#include "transport/verbs/complete.h"
+#include "transport/verbs/memory.h"
+#include "transport/verbs/order.h"
+#include "transport/verbs/peer.h"
 #include "transport/verbs/preflight.h"
+#include "transport/verbs/reach.h"
+#include "transport/verbs/receive.h"
 #include "transport/verbs/resolve.h"
+#include "transport/verbs/submit.h"
 #include "transport/verbs/verbs.h"
+#include "transport/verbs/watch.h"
 
 static int verbs_usable(const struct transport_config *config, char *why, size_t why_size)
 {
@@ -31,7 +40,7 @@ static bool verbs_watch(struct verbs *v, int fd)
     return fd < 0 || epoll_ctl(v->wait_fd, EPOLL_CTL_ADD, fd, &e) == 0;
 }
 
-static gshmem_status_t open_nic(struct verbs *v, struct nic *nic)
+static gshmem_status_t verbs_open_nic(struct verbs *v, struct nic *nic)
 {
     gshmem_status_t status = nic_open(v, nic);
     uint32_t share = nic->inbox_room / (uint32_t)v->config.n_pes;
@@ -81,7 +90,7 @@ static gshmem_status_t verbs_open(const struct transport_config *config, struct 
     if (v->wait_fd < 0 || !v->to || !v->gone || !v->slots || !v->nics)
         status = config->fail(GSHMEM_ERR_TRANSPORT, "verbs: %s", v->nics ? strerror(errno) : why);
     for (int i = 0; i < v->nics && !status; i++)
-        status = open_nic(v, &v->nic[i]);
+        status = verbs_open_nic(v, &v->nic[i]);
     if (!status && !verbs_watch(v, transport_wait_fd(config->below)))
         status = config->fail(GSHMEM_ERR_SYSTEM, "verbs: %s", strerror(errno));
     if (status) {
@@ -128,7 +137,7 @@ verbs_post_first(struct verbs *v, const struct transport_request *request)
     struct link *l;
     gshmem_status_t status = link_open(v, request->pe, &l);
 
-    return status ? status : issue_post(v, l, request);
+    return status ? status : submit_request(v, l, request);
 }
 
 static GSHMEM_HOT gshmem_status_t verbs_post(struct transport *base,
@@ -137,7 +146,7 @@ static GSHMEM_HOT gshmem_status_t verbs_post(struct transport *base,
     struct verbs *v = (struct verbs *)base;
     struct link *l = v->to[request->pe];
 
-    return l ? issue_post(v, l, request) : verbs_post_first(v, request);
+    return l ? submit_request(v, l, request) : verbs_post_first(v, request);
 }
 
 /* What was to wait for more has waited a round. */
@@ -145,24 +154,24 @@ static void verbs_send_held(struct verbs *v)
 {
     v->held_back = false;
     for (struct link *l = v->links; l; l = l->next) {
-        link_say_rest(v, l);
+        link_send_rest(v, l);
         complete_go_on(v, l);
     }
 }
 
 /* What is seen to now and then: looking at the transport below takes a system call, and it has little
  * to do where all links are up. */
-__attribute__((noinline)) static gshmem_status_t verbs_look_around(struct verbs *v, int *events)
+__attribute__((noinline)) static gshmem_status_t verbs_poll_below(struct verbs *v, int *events)
 {
     if (v->rounds % RETRY_ROUNDS == 0)
-        failover_retry(v);
+        watch_retry(v);
     if (v->connecting)
         cm_watch(v);
-    resolve_look(v);
+    resolve_poll(v);
     v->settled = v->links != NULL;
     for (struct link *l = v->links; l; l = l->next) {
-        v->settled &= l->state == LINK_UP;
-        issue_move_marks(l);
+        v->settled &= l->state == LINK_ACTIVE;
+        order_move_marks(l);
     }
     return v->below->ops->progress(v->below, events);
 }
@@ -180,7 +189,7 @@ static GSHMEM_HOT gshmem_status_t verbs_progress(struct transport *base, int *ev
         verbs_send_held(v);
     v->events += complete_some(v);
     if (++v->rounds % BELOW_ROUNDS == 0 || !v->settled)
-        status = verbs_look_around(v, &others);
+        status = verbs_poll_below(v, &others);
     *events = v->events + others + v->held_back;
     return status;
 }
@@ -198,7 +207,7 @@ static int verbs_wait_fd(struct transport *base)
 }
 
 /* One notice is asked for at a time, and an old one taken away: it would end every sleep. */
-static bool arm_nic(struct nic *nic)
+static bool verbs_arm_nic(struct nic *nic)
 {
     struct ibv_cq *cq;
     void *context;
@@ -218,8 +227,8 @@ static int verbs_arm(struct transport *base)
     bool armed = true;
 
     for (int i = 0; i < v->opened; i++)
-        armed &= arm_nic(&v->nic[i]);
-    failover_watch(v);
+        armed &= verbs_arm_nic(&v->nic[i]);
+    watch_poll(v);
     /* what came before the notice was asked for brings none */
     v->events = 0;
     v->settled = false; /* who wakes up may have been woken by it */
@@ -228,7 +237,7 @@ static int verbs_arm(struct transport *base)
 
 static void verbs_hear(struct transport *base, int from, const void *note, size_t bytes)
 {
-    link_heard((struct verbs *)base, from, note, bytes);
+    receive_control((struct verbs *)base, from, note, bytes);
 }
 
 static void verbs_lose(struct transport *base, int pe, gshmem_status_t status)
@@ -292,7 +301,7 @@ static void verbs_forget(struct transport *base, int segment, uint64_t offset, u
     struct verbs *v = (struct verbs *)base;
 
     for (struct link *l = v->links; l; l = l->next)
-        link_forget(l, segment, offset, bytes);
+        peer_forget(l, segment, offset, bytes);
     memory_forget(v, segment, offset, bytes);
     transport_forget(v->below, segment, offset, bytes);
 }

@@ -8,7 +8,13 @@
 #include "gshmem/rma.h"
 #include "gshmem/type.h"
 #include "runtime/base/settings.h"
+#include "transport/verbs/coalesce.h"
+#include "transport/verbs/failover.h"
+#include "transport/verbs/memory.h"
+#include "transport/verbs/post.h"
+#include "transport/verbs/stripes.h"
 #include "transport/verbs/verbs.h"
+#include "transport/verbs/watch.h"
 
 enum { COUNTER_WORDS = 512, PES = 2, SEGMENT = 40 << 20, NOTES = 64, LATE = 1024 };
 

@@ -586,7 +586,7 @@ static void stopped_half_way(void)
 
     begin(2);
     warm_up();
-    failover_break((struct verbs *)pe[0].t, ((struct verbs *)pe[0].t)->to[1]->path[0], "a test");
+    failover_fail((struct verbs *)pe[0].t, ((struct verbs *)pe[0].t)->to[1]->path[0], "a test");
     post(0, put(&value, 8, 8));
     drive_alone(60);
     CHECK_EQ(pe[0].lost, 1);
@@ -668,9 +668,9 @@ static void bad_message(struct message m)
     post(1, put(&value, 0, 8));
     settle();
     m.from = 0;
-    m.number = m.number ? m.number : v->to[1]->said + 1;
-    CHECK(post_message(v, v->to[1]->up[0], WORK_OTHER, 0, &m));
-    issue_batched(v, v->to[1]);
+    m.number = m.number ? m.number : v->to[1]->messages.sent + 1;
+    CHECK(post_message(v, v->to[1]->active[0], WORK_OTHER, 0, &m));
+    post_batches(v, v->to[1]);
     for (int i = 0; i < 100; i++)
         drive();
     CHECK_EQ(pe[1].lost, 1);

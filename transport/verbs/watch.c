@@ -1,0 +1,181 @@
+/* What is looked at now and then: NICs' events, peers that owe something and send nothing, and paths
+ * that are down. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "runtime/base/settings.h"
+#include "transport/verbs/choose.h"
+#include "transport/verbs/cm.h"
+#include "transport/verbs/failover.h"
+#include "transport/verbs/verbs.h"
+#include "transport/verbs/watch.h"
+
+enum {
+    RETRIES_MOST = 5, /* at most 2^5 s between tries */
+    LISTEN_NS = 1000 * 1000 * 1000, /* more between two looks: this process was stopped itself */
+};
+
+/* ---- NICs ---- */
+
+static void watch_fail_paths(struct verbs *v, const struct nic *nic, const char *why)
+{
+    for (struct link *l = v->links; l; l = l->next) {
+        for (int i = 0; i < l->paths; i++) {
+            if (l->path[i]->nic == nic)
+                failover_fail(v, l->path[i], why);
+        }
+    }
+}
+
+static void watch_take_event(struct verbs *v, struct nic *nic, const struct ibv_async_event *e)
+{
+    switch (e->event_type) {
+    case IBV_EVENT_PORT_ERR:
+        if (e->element.port_num != nic->port)
+            return;
+        nic->down = true;
+        watch_fail_paths(v, nic, "its port has gone down");
+        return;
+    case IBV_EVENT_PORT_ACTIVE:
+    case IBV_EVENT_GID_CHANGE:
+    case IBV_EVENT_LID_CHANGE:
+    case IBV_EVENT_CLIENT_REREGISTER:
+        if (e->element.port_num != nic->port)
+            return;
+        nic->down &= e->event_type != IBV_EVENT_PORT_ACTIVE;
+        nic_ask_again(v, nic); /* for first offers, too */
+        for (struct link *l = v->links; l; l = l->next)
+            l->recovery.retry_at = l->recovery.retries = 0;
+        v->rounds = RETRY_ROUNDS - 1; /* now */
+        return;
+    case IBV_EVENT_DEVICE_FATAL:
+    case IBV_EVENT_CQ_ERR:
+    case IBV_EVENT_SRQ_ERR:
+        nic->gone = nic->down = true;
+        watch_fail_paths(v, nic, "the NIC has failed, or was taken away");
+        return;
+    default:
+        return;
+    }
+}
+
+/* ---- Peers ---- */
+
+/* What the peer owes this PE now, for a person to read; NULL: nothing. */
+static const char *watch_what_is_owed(const struct link *l)
+{
+    bool tried = false; /* then a reply waits for what comes of that: serve_send_reply */
+
+    if (l->state == LINK_FAILED)
+        return NULL;
+    for (int i = 0; i < l->paths; i++) {
+        const struct path *p = l->path[i];
+        tried |= p->state == PATH_PROBED;
+        if ((p->state == PATH_OFFERED || p->state == PATH_READY) && !p->iwarp.connecting && !p->setup.resolving &&
+            !(p->unsent & UNSENT_OFFER))
+            return "its part of a queue pair";
+        if (p->state == PATH_STOPPING && !p->failure.stopped_there)
+            return "what it has received by a path that broke";
+    }
+    return (l->state == LINK_ACTIVE || (l->state == LINK_BELOW && !tried)) && l->messages.sent != l->messages.replied ? "a reply" : NULL;
+}
+
+/* How long the peer may owe something in silence. A PE that has never been heard may still be starting. */
+static int64_t watch_limit(const struct verbs *v, const struct link *l)
+{
+    const int64_t peer = v->config.number(SETTING_PEER_TIMEOUT), start = v->config.number(SETTING_INIT_TIMEOUT);
+
+    return l->watch.ever || peer > start ? peer : start;
+}
+
+/* A connection of iWARP's that does not come costs its path, not the peer: the word of that goes by the
+ * transport below, which knows whether the peer lives. */
+static void watch_connections(struct verbs *v, struct link *l, uint64_t since)
+{
+    for (int i = 0; i < l->paths && l->state != LINK_FAILED; i++) {
+        struct path *p = l->path[i];
+        p->iwarp.connecting_ns = p->iwarp.connecting ? p->iwarp.connecting_ns + since : 0;
+        if (p->iwarp.connecting_ns / 1000000000u >= (uint64_t)v->config.number(SETTING_INIT_TIMEOUT))
+            path_refuse(v, p, "no connection has come up in time (GSHMEM_INIT_TIMEOUT)");
+    }
+}
+
+/* A NIC answers for a process that is stopped, and the transport below acknowledges nothing that was
+ * said: a peer that owes something and sends nothing for that long is taken for dead. Time in which
+ * this process was stopped itself does not count. */
+static void watch_peers(struct verbs *v)
+{
+    const uint64_t now = v->links ? failover_now_ns() : 0;
+    const uint64_t since = now - v->looked_at < LISTEN_NS ? now - v->looked_at : LISTEN_NS;
+    char why[200];
+
+    v->looked_at = now;
+    for (struct link *l = v->links; l; l = l->next) {
+        if (v->connecting)
+            watch_connections(v, l, since);
+        const char *owed = watch_what_is_owed(l);
+        const bool owed_then = l->watch.owed_then; /* else it has not been silent for all of that time */
+        l->watch.owed_then = owed != NULL;
+        if (!owed || !owed_then || l->watch.heard || l->messages.replied != l->watch.replied_then || l->target.received != l->watch.received_then) {
+            l->watch.ever |= l->watch.heard;
+            l->watch.heard = false;
+            l->watch.replied_then = l->messages.replied;
+            l->watch.received_then = l->target.received;
+            l->watch.silent_ns = 0;
+            continue;
+        }
+        l->watch.silent_ns += since;
+        if (l->watch.silent_ns / 1000000000u < (uint64_t)watch_limit(v, l))
+            continue;
+        snprintf(why, sizeof why, "verbs: it owes %s and has sent nothing for %d s (%s)", owed,
+                 (int)watch_limit(v, l), l->watch.ever ? "GSHMEM_PEER_TIMEOUT" : "GSHMEM_INIT_TIMEOUT");
+        link_fail(v, l, GSHMEM_ERR_PEER_DEAD, why);
+    }
+}
+
+void watch_poll(struct verbs *v)
+{
+    watch_peers(v);
+    cm_watch(v);
+    for (int i = 0; i < v->opened; i++) {
+        struct ibv_async_event e;
+        while (ibv_get_async_event(v->nic[i].context, &e) == 0) {
+            struct ibv_async_event copy = e;
+            ibv_ack_async_event(&e);
+            watch_take_event(v, &v->nic[i], &copy);
+        }
+    }
+}
+
+/* ---- Paths that are down ---- */
+
+/* Paths that are down, be it since they broke or since their first queue pair could not be made. */
+static void watch_try_paths(struct verbs *v, struct link *l)
+{
+    bool tried = false;
+    char why[300];
+
+    for (int i = 0; i < l->paths && l->state != LINK_FAILED; i++) {
+        struct path *p = l->path[i];
+        if (p->state != PATH_DOWN || p->nic->down || p->unsent)
+            continue;
+        tried = true;
+        path_begin(v, p, why, sizeof why);
+    }
+    if (!tried)
+        return;
+    l->recovery.retries += l->recovery.retries < RETRIES_MOST;
+    l->recovery.retry_at = failover_now_ns() + (1000000000ull << l->recovery.retries);
+}
+
+void watch_retry(struct verbs *v)
+{
+    watch_poll(v);
+    uint64_t now = v->links ? failover_now_ns() : 0;
+    for (struct link *l = v->links; l; l = l->next) {
+        if (l->state != LINK_FAILED && !l->recovery.below_for_good && now >= l->recovery.retry_at)
+            watch_try_paths(v, l);
+    }
+}
