@@ -14,7 +14,7 @@ static void carry_done(void *tag, gshmem_status_t status)
         op->below = BELOW_DONE;
     l->verbs->held_back = true; /* it ends in progress */
     if (--l->below_left == 0)
-        link_settle(l->verbs, l);
+        l->verbs->report->link_changed(l->verbs, l);
 }
 
 bool carry_part(struct verbs *v, struct link *l, struct op *op, struct transport_request *r)

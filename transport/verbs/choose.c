@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "runtime/base/settings.h"
-#include "transport/verbs/control.h"
+#include "transport/verbs/cm.h"
 #include "transport/verbs/known.h"
-#include "transport/verbs/verbs.h"
+#include "transport/verbs/rails.h"
 
 /* ---- Words ---- */
 

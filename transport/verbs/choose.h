@@ -62,8 +62,6 @@ bool choose_pair(const struct port_address *mine, int n_mine, const struct port_
  * devices do not tell. */
 uint32_t choose_inline(struct ibv_pd *pd, struct ibv_cq *cq, uint32_t most);
 
-bool cm_is_there(void); /* cm.c: what connects iWARP's queue pairs */
-
 /* The network that an address is of, as rails are told apart by it; 0: it does not tell. */
 uint32_t choose_subnet(const struct port_address *a);
 

@@ -15,7 +15,6 @@
 
 #include "transport/verbs/choose.h"
 #include "transport/verbs/control.h"
-#include "transport/verbs/failover.h"
 #include "transport/verbs/verbs.h"
 
 #if __has_include(<rdma/rdma_cma.h>)
@@ -27,7 +26,7 @@
 #include <rdma/rdma_cma.h>
 #include <stdlib.h>
 
-enum { RESOLVE_MS = 2000, GREETING_BYTES = 24, EVENTS_MOST = 16 };
+enum { RESOLVE_MS = 2000, GREETING_BYTES = 24 };
 
 /* ---- The library ---- */
 
@@ -267,58 +266,60 @@ static void cm_accept(struct verbs *v, struct rdma_cm_id *id, const unsigned cha
     cm.destroy_id(id);
 }
 
-static void cm_take_event(struct verbs *v, struct path *p, enum rdma_cm_event_type type, int status)
+static void cm_outcome(struct cm_event *e, enum cm_outcome outcome, const char *why)
 {
-    char why[100];
+    e->outcome = outcome;
+    snprintf(e->why, sizeof e->why, "%s", why);
+}
 
+static void cm_take_event(struct path *p, enum rdma_cm_event_type type, int status, struct cm_event *e)
+{
+    e->path = p;
     switch (type) {
     case RDMA_CM_EVENT_ADDR_RESOLVED:
         if (cm.resolve_route(p->iwarp.connection, RESOLVE_MS))
-            path_refuse(v, p, strerror(errno));
+            cm_outcome(e, CM_REFUSED, strerror(errno));
         return;
     case RDMA_CM_EVENT_ROUTE_RESOLVED:
-        if (!cm_connect_now(v, p))
-            path_refuse(v, p, strerror(errno));
+        if (!cm_connect_now(p->link->verbs, p))
+            cm_outcome(e, CM_REFUSED, strerror(errno));
         return;
     case RDMA_CM_EVENT_ESTABLISHED:
         p->iwarp.connected = true;
-        path_connected(v, p);
+        e->outcome = CM_CONNECTED;
         return;
     case RDMA_CM_EVENT_DISCONNECTED:
     case RDMA_CM_EVENT_DEVICE_REMOVAL:
-        failover_fail(v, p, "its connection has ended");
+        cm_outcome(e, CM_ENDED, "its connection has ended");
         return;
     case RDMA_CM_EVENT_TIMEWAIT_EXIT:
         return;
     default:
-        snprintf(why, sizeof why, "no connection: %s", strerror(status < 0 ? -status : status));
-        if (p->state == PATH_OFFERED)
-            path_refuse(v, p, why);
-        else
-            failover_fail(v, p, why);
+        e->outcome = p->state == PATH_OFFERED ? CM_REFUSED : CM_ENDED;
+        snprintf(e->why, sizeof e->why, "no connection: %s", strerror(status < 0 ? -status : status));
     }
 }
 
-void cm_watch(struct verbs *v)
+bool cm_next(struct verbs *v, struct nic *nic, struct cm_event *out)
 {
-    for (int i = 0; i < v->opened; i++) {
-        struct rdma_cm_event *e;
-        for (int n = 0; v->nic[i].cm && n < EVENTS_MOST &&
-                        cm.get_cm_event(v->nic[i].cm->channel, &e) == 0; n++) {
-            const struct rdma_cm_event copy = *e;
-            unsigned char text[GREETING_BYTES];
-            size_t bytes = copy.param.conn.private_data ? copy.param.conn.private_data_len : 0;
-            bytes = bytes < sizeof text ? bytes : sizeof text;
-            if (bytes)
-                memcpy(text, copy.param.conn.private_data, bytes);
-            cm.ack_cm_event(e); /* before its connection can be ended */
-            v->events++;
-            if (copy.event == RDMA_CM_EVENT_CONNECT_REQUEST)
-                cm_accept(v, copy.id, text, bytes);
-            else if (copy.id->context)
-                cm_take_event(v, copy.id->context, copy.event, copy.status);
-        }
-    }
+    struct rdma_cm_event *e;
+    unsigned char text[GREETING_BYTES];
+
+    *out = (struct cm_event){.outcome = CM_NOTHING};
+    if (!nic->cm || cm.get_cm_event(nic->cm->channel, &e))
+        return false;
+    const struct rdma_cm_event copy = *e;
+    size_t bytes = copy.param.conn.private_data ? copy.param.conn.private_data_len : 0;
+    bytes = bytes < sizeof text ? bytes : sizeof text;
+    if (bytes)
+        memcpy(text, copy.param.conn.private_data, bytes);
+    cm.ack_cm_event(e); /* before its connection can be ended */
+    v->events++;
+    if (copy.event == RDMA_CM_EVENT_CONNECT_REQUEST)
+        cm_accept(v, copy.id, text, bytes);
+    else if (copy.id->context)
+        cm_take_event(copy.id->context, copy.event, copy.status, out);
+    return true;
 }
 
 #else /* ---- Without the header ---- */
@@ -357,9 +358,10 @@ void cm_end(struct path *p)
     (void)p;
 }
 
-void cm_watch(struct verbs *v)
+bool cm_next(struct verbs *v, struct nic *nic, struct cm_event *out)
 {
-    (void)v;
+    (void)v, (void)nic, (void)out;
+    return false;
 }
 
 #endif

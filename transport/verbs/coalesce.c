@@ -18,7 +18,6 @@
 #include "transport/verbs/carry.h"
 #include "transport/verbs/coalesce.h"
 #include "transport/verbs/gpu.h"
-#include "transport/verbs/issue.h"
 #include "transport/verbs/memory.h"
 #include "transport/verbs/order.h"
 #include "transport/verbs/peer.h"
@@ -175,21 +174,18 @@ static gshmem_status_t coalesce_begin(struct verbs *v, struct link *l,
     return GSHMEM_OK;
 }
 
-gshmem_status_t coalesce_post(struct verbs *v, struct link *l, const struct transport_request *r)
+gshmem_status_t coalesce_post(struct verbs *v, struct link *l, const struct transport_request *r,
+                              bool *begun)
 {
     gshmem_status_t status = coalesce_join(v, l, r);
 
+    *begun = false;
     if (status != TRANSPORT_FULL)
         return status;
-    const bool is_first = l->posted == l->done;
-    const uint32_t before = l->posted - 1;
-    if ((status = coalesce_begin(v, l, r)))
-        return status;
-    v->held_back = true;
-    issue_more(v, l); /* the one before it, which grows no more */
-    if (!is_first && op_of(l, before)->coalesced && op_of(l, before)->wants_reply)
-        post_batches(v, l); /* the owner can begin with it */
-    return GSHMEM_OK;
+    status = coalesce_begin(v, l, r);
+    *begun = status == GSHMEM_OK;
+    v->held_back |= *begun;
+    return status;
 }
 
 static bool coalesce_is_in_flight(const struct link *l, const struct path *p)

@@ -41,7 +41,7 @@ struct coalesced {
 bool coalesce_takes(const struct link *l, const struct transport_request *request);
 /* Lets it join the last operation, or begin a collection (*begun); TRANSPORT_FULL: no room. */
 gshmem_status_t coalesce_post(struct verbs *v, struct link *l,
-                              const struct transport_request *request);
+                              const struct transport_request *request, bool *begun);
 /* Whether a collection still waits for more. */
 bool coalesce_waits(struct verbs *v, struct link *l, const struct op *op);
 bool coalesce_issue(struct verbs *v, struct link *l, struct op *op);

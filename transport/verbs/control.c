@@ -1,7 +1,6 @@
 /* Sends control messages over the transport below. */
 #include "transport/optional.h"
 #include "transport/verbs/control.h"
-#include "transport/verbs/receive.h"
 #include "transport/verbs/verbs.h"
 
 bool control_send(struct verbs *v, struct link *l, const struct control *n)
@@ -10,7 +9,7 @@ bool control_send(struct verbs *v, struct link *l, const struct control *n)
     size_t bytes = control_encode(text, n);
 
     if (l->pe == v->config.pe) { /* a queue pair that is its own other end */
-        receive_control(v, l->pe, text, bytes);
+        v->report->control_to_self(v, l->pe, text, bytes);
         return true;
     }
     /* Any failure but a full queue is the peer's loss, of which the transport below tells. */

@@ -208,10 +208,16 @@ static void failover_recover(struct verbs *v, struct path *p)
     link_settle(v, l);
 }
 
-void failover_go_on(struct verbs *v, struct path *p)
+static void failover_try_recover(struct verbs *v, struct path *p)
 {
     if (p->state == PATH_STOPPING && p->failure.stopped_here && p->failure.stopped_there && !p->unsent)
         failover_recover(v, p);
+}
+
+void failover_go_on(struct verbs *v, struct link *l)
+{
+    for (int i = 0; i < l->paths && l->state != LINK_FAILED; i++)
+        failover_try_recover(v, l->path[i]);
 }
 
 void failover_receive(struct verbs *v, struct path *p, const struct control *n)
@@ -224,7 +230,7 @@ void failover_receive(struct verbs *v, struct path *p, const struct control *n)
     if (n->kind == CONTROL_NONE) /* it never was: nothing has been sent by it */
         p->failure.stopped[1] = (struct control){.received = p->link->messages.sent, .replied = p->link->target.received};
     p->failure.stopped_there = true;
-    failover_go_on(v, p);
+    failover_try_recover(v, p);
 }
 
 /* A queue pair that has broken tells the end of all that it was given, perhaps some polls later. A NIC that has gone
@@ -247,7 +253,7 @@ void failover_drained(struct verbs *v, const struct nic *nic)
                 v->stopping--;
                 failover_send_state(v, p);
             }
-            failover_go_on(v, p);
+            failover_try_recover(v, p);
         }
     }
 }

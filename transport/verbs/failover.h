@@ -11,7 +11,7 @@ void failover_use_below(struct verbs *v, struct link *l, const char *why);
 /* Step 4: the peer says what it has received. */
 void failover_receive(struct verbs *v, struct path *p, const struct control *n);
 /* Step 5, for the paths of a link whose two sides have said what came. */
-void failover_go_on(struct verbs *v, struct path *p);
+void failover_go_on(struct verbs *v, struct link *l);
 /* Steps 2 and 3: all completions of a NIC have been taken. */
 void failover_drained(struct verbs *v, const struct nic *nic);
 

@@ -56,7 +56,8 @@ void finish_some(struct verbs *v, struct link *l)
             status = finish_deliver(v, op, &flushed);
         if (!status && op->updates)
             atomics_deliver(l, op);
-        op_release(v, op);
+        if (GSHMEM_UNLIKELY(op_holds(op)))
+            op_release(v, op);
         if (GSHMEM_UNLIKELY(status != GSHMEM_OK))
             op_free_holes(op);
         l->alone.id = NONE_ALONE;

@@ -9,7 +9,6 @@
 #include "transport/verbs/atomics.h"
 #include "transport/verbs/coalesce.h"
 #include "transport/verbs/control.h"
-#include "transport/verbs/failover.h"
 #include "transport/verbs/finish.h"
 #include "transport/verbs/link.h"
 #include "transport/verbs/pending.h"
@@ -164,7 +163,6 @@ void link_send_rest(struct verbs *v, struct link *l)
     for (int i = 0; i < l->paths && l->state != LINK_FAILED; i++) {
         if (l->path[i]->unsent)
             path_send_rest(v, l->path[i]);
-        failover_go_on(v, l->path[i]);
     }
     v->held_back |= l->recovery.lacks != 0;
 }

@@ -189,6 +189,12 @@ static inline void op_sent_by(struct op *op, const struct path *p)
     op->used |= (uint16_t)(1u << p->index);
 }
 
+/* Whether the link takes one more operation. */
+static inline bool op_has_room(struct verbs *v, struct link *l)
+{
+    return l->posted - l->done < l->depth || op_make_room(v, l);
+}
+
 /* An operation behind the last, that is not posted yet; there is room for it (op_has_room). */
 static inline struct op *op_open(struct link *l, const struct transport_request *request)
 {

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "transport/verbs/coalesce.h"
-#include "transport/verbs/failover.h"
 #include "transport/verbs/gpu.h"
 #include "transport/verbs/memory.h"
 #include "transport/verbs/op.h"
@@ -16,7 +15,7 @@
 
 /* A peer that is seldom talked to has few requests under way, and little room. More is made while nobody knows where they
  * are: neither a work request that waits for its batch, nor the transport below. */
-static bool op_make_room(struct verbs *v, struct link *l)
+bool op_make_room(struct verbs *v, struct link *l)
 {
     const uint32_t depth = l->depth * 4 < OPS ? l->depth * 4 : OPS;
     struct op *more;
@@ -38,11 +37,6 @@ static bool op_make_room(struct verbs *v, struct link *l)
     l->op = more;
     l->depth = depth;
     return true;
-}
-
-bool op_has_room(struct verbs *v, struct link *l)
-{
-    return l->posted - l->done < l->depth || op_make_room(v, l);
 }
 
 /* ---- Data ---- */
@@ -71,8 +65,6 @@ gshmem_status_t op_keep_data(struct verbs *v, struct op *op)
     const struct transport_request *r = &op->request;
     uint64_t in_segment = r->bytes;
 
-    if (r->kind == TRANSPORT_ATOMIC || r->bytes > SLOT_BYTES || r->bytes == 0)
-        return GSHMEM_OK;
     if (r->kind == TRANSPORT_PUT && r->bytes <= SMALL_BYTES)
         return gpu_fetch(v, op->small, r->local, r->bytes);
     if (r->kind == TRANSPORT_GET && op->link->peer.pairs &&
@@ -114,7 +106,7 @@ struct ibv_mr *op_register(struct verbs *v, struct nic *nic, struct op *op)
                            "pinned): all to PE %d goes by TCP from here on, and to others for which it is so",
                            nic->name, (unsigned long long)r->bytes, strerror(errno), op->link->pe);
         v->refusal_said = true;
-        failover_use_below(v, op->link, "this PE's memory cannot be registered");
+        v->report->memory_refused(v, op->link, "this PE's memory cannot be registered");
     }
     return *mr;
 }

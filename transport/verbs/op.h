@@ -66,14 +66,23 @@ struct hole {
 
 /* ---- The list ---- */
 
-/* Whether the link takes one more operation; operations may lie elsewhere after this. */
-bool op_has_room(struct verbs *v, struct link *l);
-/* Copies what is small; TRANSPORT_FULL: there is no slot for it. */
+/* Room for more operations than there is; they lie elsewhere after this. False: not now. */
+bool op_make_room(struct verbs *v, struct link *l);
+/* Copies the data of a put that is small, or finds a slot for a get's; TRANSPORT_FULL: there is
+ * none. Only of what op_copies. */
 gshmem_status_t op_keep_data(struct verbs *v, struct op *op);
+static inline bool op_copies(const struct transport_request *r)
+{
+    return r->kind != TRANSPORT_ATOMIC && r->bytes <= SLOT_BYTES && r->bytes > 0;
+}
 /* Where a request's data is: in its copy, or in the program's memory. */
 void *op_data(const struct verbs *v, const struct op *op);
-/* Gives back the slot and registrations of an operation that is done, */
+/* Gives back the slot and registrations of an operation that is done and has some (op_holds), */
 void op_release(struct verbs *v, struct op *op);
+static inline bool op_holds(const struct op *op)
+{
+    return op->slot >= 0 || op->registered;
+}
 void op_free_holes(struct op *op); /* and the holes of one that failed */
 /* Registers the program's memory for this operation alone; NULL: reported. */
 struct ibv_mr *op_register(struct verbs *v, struct nic *nic, struct op *op);

@@ -13,7 +13,6 @@
 #include "transport/verbs/choose.h"
 #include "transport/verbs/cm.h"
 #include "transport/verbs/control.h"
-#include "transport/verbs/failover.h"
 #include "transport/verbs/memory.h"
 #include "transport/verbs/path.h"
 #include "transport/verbs/peer.h"
@@ -262,7 +261,7 @@ void path_activate(struct verbs *v, struct path *p)
     p->tried = true;
     v->events++;
     v->held_back = true; /* for all that waited */
-    link_settle(v, p->link);
+    v->report->link_changed(v, p->link);
 }
 
 static void path_begin_sending(struct verbs *v, struct path *p)
@@ -281,7 +280,7 @@ static void path_begin_sending(struct verbs *v, struct path *p)
         wr->wr.rdma.rkey = 0;
         post_batch(v, p);
     } else {
-        failover_fail(v, p, "trying it: no room");
+        v->report->path_failed(v, p, "trying it: no room");
     }
 }
 
@@ -291,7 +290,7 @@ static void path_give_up(struct verbs *v, struct path *p, const char *why)
     path_end(p);
     p->state = p->tried ? PATH_DOWN : PATH_NONE;
     p->tried = true;
-    link_settle(v, p->link);
+    v->report->link_changed(v, p->link);
 }
 
 void path_refuse(struct verbs *v, struct path *p, const char *why)
@@ -311,13 +310,27 @@ static void path_can_receive(struct verbs *v, struct path *p)
         path_begin_sending(v, p);
 }
 
-void path_connected(struct verbs *v, struct path *p)
+static void path_connected(struct verbs *v, struct path *p)
 {
     if (!p->setup.offered || p->state != PATH_OFFERED)
         return; /* its offer is on its way */
     v->connecting -= p->iwarp.connecting;
     p->iwarp.connecting = false;
     path_can_receive(v, p);
+}
+
+static void path_resolved(struct verbs *v, struct path *p, int error)
+{
+    char why[200];
+
+    if (p->state != PATH_OFFERED)
+        return; /* it has stopped, and ends with its queue pair */
+    if (!error) {
+        path_can_receive(v, p);
+        return;
+    }
+    snprintf(why, sizeof why, "%s (GSHMEM_IB_GID_INDEX and GSHMEM_IB_HCA choose another address)", strerror(error));
+    path_refuse(v, p, why);
 }
 
 static void path_take_offer(struct verbs *v, struct path *p, const struct control *o)
@@ -327,7 +340,7 @@ static void path_take_offer(struct verbs *v, struct path *p, const struct contro
         return;
     }
     if (!peer_take_offer(p->link, o)) {
-        link_fail(v, p->link, GSHMEM_ERR_MEMORY, "verbs: out of memory for its keys");
+        v->report->link_failed(v, p->link, GSHMEM_ERR_MEMORY, "verbs: out of memory for its keys");
         return;
     }
     p->setup.offered = true;
@@ -342,20 +355,6 @@ static void path_take_offer(struct verbs *v, struct path *p, const struct contro
     }
     if (!path_begin_resolving(v, p, o))
         path_resolved(v, p, errno);
-}
-
-void path_resolved(struct verbs *v, struct path *p, int error)
-{
-    char why[200];
-
-    if (p->state != PATH_OFFERED)
-        return; /* it has stopped, and ends with its queue pair */
-    if (!error) {
-        path_can_receive(v, p);
-        return;
-    }
-    snprintf(why, sizeof why, "%s (GSHMEM_IB_GID_INDEX and GSHMEM_IB_HCA choose another address)", strerror(error));
-    path_refuse(v, p, why);
 }
 
 /* The other tries it again, or for the first time since this side could not. */
@@ -375,19 +374,19 @@ static bool path_follow(struct verbs *v, struct path *p, const struct control *n
     return false;
 }
 
-void path_receive(struct verbs *v, struct path *p, const struct control *n)
+enum path_received path_receive(struct verbs *v, struct path *p, const struct control *n)
 {
     if (n->generation != p->generation) {
         if ((int32_t)(n->generation - p->generation) > 1)
-            link_fail(v, p->link, GSHMEM_ERR_TRANSPORT, "verbs: it speaks of what has not been yet");
+            v->report->link_failed(v, p->link, GSHMEM_ERR_TRANSPORT, "verbs: it speaks of what has not been yet");
         else if ((int32_t)(n->generation - p->generation) == 1 && path_follow(v, p, n))
             path_take_offer(v, p, n);
-        return; /* else it is of a life that is over */
+        return PATH_TOOK_IT; /* else it is of a generation that is over */
     }
-    if (n->kind == CONTROL_STOPPED || (n->kind == CONTROL_NONE && p->state == PATH_STOPPING)) {
-        failover_receive(v, p, n);
-    } else if (p->state != PATH_OFFERED && p->state != PATH_READY) {
-        return; /* it broke meanwhile, and the other has been told, or will be */
+    if (n->kind == CONTROL_STOPPED || (n->kind == CONTROL_NONE && p->state == PATH_STOPPING))
+        return PATH_STOPS;
+    if (p->state != PATH_OFFERED && p->state != PATH_READY) {
+        return PATH_TOOK_IT; /* it broke meanwhile, and the other has been told, or will be */
     } else if (n->kind == CONTROL_NONE) {
         path_give_up(v, p, "it has no NIC for this one");
     } else if (n->kind == CONTROL_OFFER && p->state == PATH_OFFERED && !p->setup.offered) {
@@ -397,6 +396,34 @@ void path_receive(struct verbs *v, struct path *p, const struct control *n)
         if (p->state == PATH_READY)
             path_begin_sending(v, p);
     } else {
-        link_fail(v, p->link, GSHMEM_ERR_TRANSPORT, "verbs: it sent an offer that makes no sense");
+        v->report->link_failed(v, p->link, GSHMEM_ERR_TRANSPORT, "verbs: it sent an offer that makes no sense");
+    }
+    return PATH_TOOK_IT;
+}
+
+/* ---- What threads and connections report ---- */
+
+void path_poll_resolved(struct verbs *v)
+{
+    struct path *p;
+    int error;
+
+    while ((p = resolve_next(v, &error)))
+        path_resolved(v, p, error);
+    resolve_send_alive(v);
+}
+
+void path_poll_connections(struct verbs *v)
+{
+    for (int i = 0; i < v->opened; i++) {
+        struct cm_event e;
+        for (int n = 0; n < CM_EVENTS_MOST && cm_next(v, &v->nic[i], &e); n++) {
+            if (e.outcome == CM_CONNECTED)
+                path_connected(v, e.path);
+            else if (e.outcome == CM_REFUSED)
+                path_refuse(v, e.path, e.why);
+            else if (e.outcome == CM_ENDED)
+                v->report->path_failed(v, e.path, e.why);
+        }
     }
 }

@@ -39,7 +39,7 @@ bool peer_find_key(struct verbs *v, struct link *l, const struct path *p, int se
     const uint64_t chunk = offset / CHUNK_BYTES, to_end = (chunk + 1) * CHUNK_BYTES - offset;
 
     if (!l->peer.key[segment] || offset >= l->peer.bytes[segment] || *bytes > l->peer.bytes[segment] - offset) {
-        link_fail(v, l, GSHMEM_ERR_TRANSPORT,
+        v->report->link_failed(v, l, GSHMEM_ERR_TRANSPORT,
                   "verbs: its symmetric memory ends before this address");
         return false;
     }

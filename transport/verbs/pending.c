@@ -18,7 +18,6 @@
 #include "transport/segment.h"
 #include "transport/verbs/atomics.h"
 #include "transport/verbs/control.h"
-#include "transport/verbs/failover.h"
 #include "transport/verbs/gpu.h"
 #include "transport/verbs/memory.h"
 #include "transport/verbs/pending.h"
@@ -110,7 +109,7 @@ static bool pending_move(struct verbs *v, struct link *l, struct pending *h, str
 /* What the NIC is to move cannot be registered: the link goes below, and the other asks there. */
 static void pending_give_up(struct verbs *v, struct link *l)
 {
-    failover_use_below(v, l, "what is to be staged cannot be registered");
+    v->report->memory_refused(v, l, "what is to be staged cannot be registered");
 }
 
 static void pending_move_directly(struct verbs *v, struct link *l, struct pending *h, char *at)
@@ -289,7 +288,7 @@ void pending_go_on(struct verbs *v, struct link *l)
     if (l->state != LINK_FAILED)
         staged_go_on(v, l);
     if (l->state != LINK_FAILED && !pending_serve(v, l))
-        link_fail(v, l, GSHMEM_ERR_TRANSPORT,
+        v->report->link_failed(v, l, GSHMEM_ERR_TRANSPORT,
                   "verbs: what it asked for, of GPU memory, could not be done");
 }
 

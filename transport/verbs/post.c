@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "transport/verbs/failover.h"
 #include "transport/verbs/post.h"
 #include "transport/verbs/verbs.h"
 
@@ -23,7 +22,7 @@ bool post_refused(struct verbs *v, struct path *p, const struct ibv_send_wr *bad
         return false;
     }
     snprintf(why, sizeof why, "posting: %s", strerror(error));
-    failover_fail(v, p, why);
+    v->report->path_failed(v, p, why);
     return false;
 }
 

@@ -1,5 +1,6 @@
 /* Control messages of peers: each goes to the path, the link or the recovery that it is for. */
 #include "transport/verbs/control.h"
+#include "transport/verbs/failover.h"
 #include "transport/verbs/receive.h"
 #include "transport/verbs/serve.h"
 #include "transport/verbs/verbs.h"
@@ -28,7 +29,8 @@ static void receive_dispatch(struct verbs *v, struct link *l, const struct contr
             link_fail(v, l, GSHMEM_ERR_TRANSPORT, "verbs: it replied to what was not asked");
         v->held_back = true;
     } else if (p) {
-        path_receive(v, p, n);
+        if (path_receive(v, p, n) == PATH_STOPS)
+            failover_receive(v, p, n);
     } else if (n->path >= PATHS_MOST) {
         link_fail(v, l, GSHMEM_ERR_TRANSPORT, "verbs: it sent an offer that makes no sense");
     } else if (n->kind == CONTROL_OFFER) {

@@ -184,11 +184,14 @@ void resolve_abandon(struct path *p)
 }
 
 /* They wait for their part of a queue pair, and would give this PE up where many neighbours are looked for. */
-static void resolve_send_alive(struct verbs *v, struct resolver *r)
+void resolve_send_alive(struct verbs *v)
 {
+    struct resolver *r = v->resolver;
     const struct control alive = {.kind = CONTROL_ALIVE};
     struct timespec t;
 
+    if (!v->resolving)
+        return;
     clock_gettime(CLOCK_MONOTONIC, &t);
     const uint64_t now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
     const uint64_t patience = (uint64_t)v->config.number(SETTING_PEER_TIMEOUT) * 1000000000u;
@@ -214,19 +217,19 @@ static struct resolving *resolve_take_ended(struct resolver *r)
     return q;
 }
 
-void resolve_poll(struct verbs *v)
+struct path *resolve_next(struct verbs *v, int *error)
 {
     struct resolver *r = v->resolver;
     struct resolving *q;
     uint64_t ends;
 
-    if (!v->resolving)
-        return;
-    while (read(r->fd, &ends, sizeof ends) == sizeof ends) /* before the list is looked at */
-        ;
-    while ((q = resolve_take_ended(r))) {
+    while (v->resolving) {
+        while (read(r->fd, &ends, sizeof ends) == sizeof ends) /* before the list is looked at */
+            ;
+        if (!(q = resolve_take_ended(r)))
+            return NULL;
         struct path *p = q->path; /* nobody else sets it, and nobody has it any more */
-        const int error = q->error;
+        *error = q->error;
         v->resolving--;
         if (!p)
             ibv_destroy_qp(q->qp);
@@ -235,10 +238,9 @@ void resolve_poll(struct verbs *v)
             continue;
         p->setup.resolving = NULL;
         v->events++;
-        path_resolved(v, p, error);
+        return p;
     }
-    if (v->resolving)
-        resolve_send_alive(v, r);
+    return NULL;
 }
 
 void resolve_wait(struct verbs *v)

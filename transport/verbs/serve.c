@@ -9,7 +9,6 @@
 #include "transport/segment.h"
 #include "transport/verbs/atomics.h"
 #include "transport/verbs/control.h"
-#include "transport/verbs/failover.h"
 #include "transport/verbs/gpu.h"
 #include "transport/verbs/memory.h"
 #include "transport/verbs/post.h"
@@ -70,9 +69,9 @@ static bool serve_take_keys(struct verbs *v, struct link *l, const struct messag
 
     l->key_request.pending = false;
     if (!m->signal_op && v->config.segment[l->key_request.segment].by_nic)
-        link_fail(v, l, GSHMEM_ERR_TRANSPORT, "verbs: it could not register its memory, which NICs alone update");
+        v->report->link_failed(v, l, GSHMEM_ERR_TRANSPORT, "verbs: it could not register its memory, which NICs alone update");
     else if (!m->signal_op)
-        failover_use_below(v, l, "its memory cannot be registered");
+        v->report->memory_refused(v, l, "its memory cannot be registered");
     for (int i = 0; i < l->peer.rails; i++) {
         if (m->signal_op >> i & 1)
             key[i] = 1ull << 32 | (uint32_t)(pair[i / 2] >> 32 * (i % 2));

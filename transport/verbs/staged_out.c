@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "transport/verbs/failover.h"
 #include "transport/verbs/memory.h"
 #include "transport/verbs/send.h"
 #include "transport/verbs/staged.h"
@@ -88,7 +87,7 @@ static bool staged_request(struct verbs *v, struct link *l, struct op *op, struc
     struct ibv_mr *mr = staged_find_local(v, l, op, p, &address);
 
     if (!mr) {
-        failover_use_below(v, l, "what is to be staged cannot be registered");
+        v->report->memory_refused(v, l, "what is to be staged cannot be registered");
         return false;
     }
     struct message m = {.kind = r->kind == TRANSPORT_PUT ? MESSAGE_TAKE : MESSAGE_GIVE,

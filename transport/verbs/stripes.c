@@ -2,7 +2,6 @@
  * bytes that a failed path did not deliver are holes, which go first (op.h). */
 #include <string.h>
 
-#include "transport/verbs/failover.h"
 #include "transport/verbs/memory.h"
 #include "transport/verbs/order.h"
 #include "transport/verbs/peer.h"
@@ -22,7 +21,7 @@ static bool stripes_local(struct verbs *v, struct nic *nic, struct op *op, uint6
     if (op->slot < 0) {
         mr = memory_of(v, nic, at, &covered);
         if (!mr && covered)
-            failover_use_below(v, op->link, "this PE's memory cannot be registered");
+            v->report->memory_refused(v, op->link, "this PE's memory cannot be registered");
         else if (!mr && (mr = op_register(v, nic, op)))
             covered = *bytes;
     }

@@ -33,6 +33,22 @@ static bool submit_completions_are_due(const struct link *l)
     return false;
 }
 
+/* Where it begins a collection, the operation before it, which grows no more, is issued now. */
+static gshmem_status_t submit_coalesced(struct verbs *v, struct link *l,
+                                        const struct transport_request *request)
+{
+    const uint32_t before = l->posted - 1;
+    bool begun;
+    gshmem_status_t status = coalesce_post(v, l, request, &begun);
+
+    if (!begun)
+        return status;
+    issue_more(v, l);
+    if (op_of(l, before)->coalesced && op_of(l, before)->wants_reply)
+        post_batches(v, l); /* the target can begin with it */
+    return status;
+}
+
 static gshmem_status_t submit_in_turn(struct verbs *v, struct link *l,
                               const struct transport_request *request)
 {
@@ -46,10 +62,11 @@ static gshmem_status_t submit_in_turn(struct verbs *v, struct link *l,
         !atomics_have(v, request))
         return v->below->ops->post(v->below, request);
     if (l->posted != l->done && coalesce_takes(l, request))
-        return coalesce_post(v, l, request);
+        return submit_coalesced(v, l, request);
     if (!op_has_room(v, l))
         return TRANSPORT_FULL;
-    gshmem_status_t status = op_keep_data(v, op_open(l, request));
+    struct op *op = op_open(l, request);
+    gshmem_status_t status = op_copies(request) ? op_keep_data(v, op) : GSHMEM_OK;
     if (status)
         return status;
     l->posted++;
@@ -166,7 +183,8 @@ static inline uint32_t submit_begin_change(struct coalesced *g, const struct tra
 }
 
 /* The same for most puts of the CPU's memory in one go. */
-static GSHMEM_HOT gshmem_status_t submit_to_collection(struct verbs *v, struct link *l,
+/* Apart, so that others are not slowed down by the registers that it takes. */
+__attribute__((noinline)) static GSHMEM_HOT gshmem_status_t submit_to_collection(struct verbs *v, struct link *l,
                                        const struct transport_request *r)
 {
     struct coalesced *g = l->coalesce.open;

@@ -12,6 +12,7 @@
 #include "transport/verbs/atomics.h"
 #include "transport/verbs/cm.h"
 #include "transport/verbs/complete.h"
+#include "transport/verbs/failover.h"
 #include "transport/verbs/memory.h"
 #include "transport/verbs/order.h"
 #include "transport/verbs/peer.h"
@@ -58,6 +59,14 @@ static gshmem_status_t verbs_open_nic(struct verbs *v, struct nic *nic)
 
 static void verbs_close(struct transport *base);
 
+static const struct link_reports reports = {
+    .path_failed = failover_fail,
+    .link_changed = link_settle,
+    .memory_refused = failover_use_below,
+    .link_failed = link_fail,
+    .control_to_self = receive_control,
+};
+
 static gshmem_status_t verbs_open(const struct transport_config *config, struct transport **out)
 {
     struct verbs *v = calloc(1, sizeof *v);
@@ -67,6 +76,7 @@ static gshmem_status_t verbs_open(const struct transport_config *config, struct 
     if (!v)
         return config->fail(GSHMEM_ERR_MEMORY, "verbs: out of memory");
     v->config = *config;
+    v->report = &reports;
     v->wait_fd = descriptor_keep(epoll_create1(EPOLL_CLOEXEC));
     v->to = calloc((size_t)config->n_pes, sizeof *v->to);
     v->gone = calloc((size_t)config->n_pes, sizeof *v->gone);
@@ -155,6 +165,7 @@ static void verbs_send_held(struct verbs *v)
     v->held_back = false;
     for (struct link *l = v->links; l; l = l->next) {
         link_send_rest(v, l);
+        failover_go_on(v, l);
         complete_go_on(v, l);
     }
 }
@@ -166,8 +177,9 @@ __attribute__((noinline)) static gshmem_status_t verbs_poll_below(struct verbs *
     if (v->rounds % RETRY_ROUNDS == 0)
         watch_retry(v);
     if (v->connecting)
-        cm_watch(v);
-    resolve_poll(v);
+        path_poll_connections(v);
+    if (v->resolving)
+        path_poll_resolved(v);
     v->settled = v->links != NULL;
     for (struct link *l = v->links; l; l = l->next) {
         v->settled &= l->state == LINK_ACTIVE;

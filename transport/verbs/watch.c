@@ -7,7 +7,6 @@
 
 #include "runtime/base/settings.h"
 #include "transport/verbs/choose.h"
-#include "transport/verbs/cm.h"
 #include "transport/verbs/failover.h"
 #include "transport/verbs/verbs.h"
 #include "transport/verbs/watch.h"
@@ -138,7 +137,7 @@ static void watch_peers(struct verbs *v)
 void watch_poll(struct verbs *v)
 {
     watch_peers(v);
-    cm_watch(v);
+    path_poll_connections(v);
     for (int i = 0; i < v->opened; i++) {
         struct ibv_async_event e;
         while (ibv_get_async_event(v->nic[i].context, &e) == 0) {
