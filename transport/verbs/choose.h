@@ -9,16 +9,9 @@
 #include <stdint.h>
 
 #include "transport/transport.h"
+#include "transport/verbs/addresses.h"
 
-enum { ADDRESSES_MOST = 4, PORTS_MOST = 32 };
-
-/* One of a port's addresses. */
-struct port_address {
-    union ibv_gid gid;
-    uint8_t index;  /* in the port's table; a queue pair takes none above 255 */
-    uint8_t rank;   /* how good it is, as far as one side can tell; 0: no address */
-    uint8_t prefix; /* bits that the addresses of its subnet share; 0: not known */
-};
+enum { PORTS_MOST = 32 };
 
 struct port {
     char device[IBV_SYSFS_NAME_MAX];
@@ -53,19 +46,8 @@ bool choose_again(const struct transport_config *config, struct port *p);
 bool choose_explain(const struct transport_config *config, const struct port *ports, int n,
                     char *why, size_t why_size);
 
-/* Which of the addresses of two ports reach each other best: the same subnet before another, then
- * good before bad. Both sides come to the same pair. False: none can, as far as that can be told. */
-bool choose_pair(const struct port_address *mine, int n_mine, const struct port_address *theirs,
-                 int n_theirs, bool mine_first, int *which_mine, int *which_theirs);
-
 /* How many bytes a work request takes within itself, of those that are wanted at most: by trying, as
  * devices do not tell. */
 uint32_t choose_inline(struct ibv_pd *pd, struct ibv_cq *cq, uint32_t most);
-
-/* The network that an address is of, as rails are told apart by it; 0: it does not tell. */
-uint32_t choose_subnet(const struct port_address *a);
-
-void choose_address_text(const union ibv_gid *gid, char *text, size_t size); /* "10.0.0.1" */
-const char *choose_rank_text(unsigned rank);                                 /* "RoCE v2, IPv4" */
 
 #endif

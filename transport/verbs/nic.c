@@ -27,7 +27,7 @@ static void nic_describe(struct nic *nic, const struct port *p)
         snprintf(nic->name, sizeof nic->name, "%s port %d, iWARP", device, nic->port);
         return;
     }
-    choose_address_text(&nic->address[0].gid, address, sizeof address);
+    addresses_text(&nic->address[0].gid, address, sizeof address);
     snprintf(nic->name, sizeof nic->name, "%s port %d, %s (GID %d)", device, nic->port, address,
              nic->address[0].index);
 }
@@ -203,7 +203,7 @@ static bool listen_for_peers(struct nic *nic)
 
     if (!cm_open(nic))
         return false;
-    choose_address_text(&nic->address[0].gid, address, sizeof address);
+    addresses_text(&nic->address[0].gid, address, sizeof address);
     snprintf(nic->name + used, sizeof nic->name - used, ", %s", address);
     return true;
 }

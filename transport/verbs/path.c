@@ -171,7 +171,7 @@ static bool path_choose_addresses(struct verbs *v, struct path *p, const struct 
     };
 
     errno = ENETUNREACH;
-    if (!choose_pair(nic->address, nic->addresses, o->address, o->addresses,
+    if (!addresses_pair(nic->address, nic->addresses, o->address, o->addresses,
                      v->config.pe < p->link->pe, &mine, &theirs))
         return false;
     receive->ah_attr.grh.dgid = o->address[theirs].gid;

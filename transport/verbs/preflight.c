@@ -25,13 +25,13 @@ static void say_addresses(const struct report *r, const struct port *p)
     char address[INET6_ADDRSTRLEN], text[160];
 
     for (int i = 0; i < p->addresses; i++) {
-        choose_address_text(&p->address[i].gid, address, sizeof address);
+        addresses_text(&p->address[i].gid, address, sizeof address);
         int n = snprintf(text, sizeof text, "GID %d  %s", p->address[i].index, address);
         if (p->address[i].prefix && p->ethernet)
             n += snprintf(text + n, sizeof text - (size_t)n, "/%d",
                           p->address[i].prefix - (strchr(address, '.') ? 96 : 0));
         snprintf(text + n, sizeof text - (size_t)n, " (%s)%s",
-                 choose_rank_text(p->address[i].rank), i ? "" : "  <- unless another is of the peer's subnet");
+                 addresses_rank_text(p->address[i].rank), i ? "" : "  <- unless another is of the peer's subnet");
         r->line(r->to, "", text);
     }
 }

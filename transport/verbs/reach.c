@@ -30,7 +30,7 @@ static int reach_own_ends(const struct verbs *v, struct rail_end end[NICS_MOST])
     for (int i = 0; i < v->nics; i++) {
         const struct nic *nic = &v->nic[i];
         end[i] = (struct rail_end){
-            .subnet = nic->addresses ? choose_subnet(&nic->address[0]) : 0,
+            .subnet = nic->addresses ? addresses_subnet(&nic->address[0]) : 0,
             .place = nic->place,
             .distance = nic->distance,
             .kind = nic->iwarp ? RAIL_IWARP : nic->ethernet ? RAIL_ETHERNET : RAIL_INFINIBAND,
