@@ -80,3 +80,21 @@ int threads_of_program(void)
         closedir(threads);
     return n;
 }
+
+bool threads_any_runs(void)
+{
+    DIR *threads = opendir("/proc/self/task");
+    char line[LINE_BYTES], own[16];
+    bool runs = !threads;
+
+    snprintf(own, sizeof own, "%d", (int)gettid());
+    for (struct dirent *e; !runs && (e = readdir(threads));) {
+        if (e->d_name[0] == '.' || strcmp(e->d_name, own) == 0)
+            continue;
+        enum found found = read_thread(e->d_name, line);
+        runs = found == UNKNOWN || (found == FOUND && strncmp(strrchr(line, ')'), ") R", 3) == 0);
+    }
+    if (threads)
+        closedir(threads);
+    return runs;
+}

@@ -46,7 +46,7 @@ struct node_cpus {
 
 /* What a PE shows its neighbours; written by its owner alone. */
 struct node_member {
-    _Atomic uint32_t state;    /* enum node_state */
+    _Alignas(64) _Atomic uint32_t state; /* enum node_state */
     int32_t pe;
     int32_t pid;
     uint32_t data_segments;    /* how many, and a digest of their sizes and the program's identity: */
@@ -54,6 +54,7 @@ struct node_member {
     struct handover_address handover; /* and where it has a heap in memory of a device's own */
     struct device_card card;
     struct node_cpus cpus;     /* that it may run on */
+    _Atomic int32_t cpu;       /* 1 + the CPU on which it last waited for long; 0: not known */
     uint64_t heap_base;        /* place_wanted */
 };
 _Static_assert(sizeof(struct node_member) % 64 == 0, "two PEs do not share a cache line");
