@@ -16,6 +16,7 @@
 #include "runtime/base/settings.h"
 #include "transport/verbs/atomics.h"
 #include "transport/verbs/memory.h"
+#include "transport/verbs/ops.h"
 #include "transport/verbs/order.h"
 #include "transport/verbs/peer.h"
 #include "transport/verbs/post.h"

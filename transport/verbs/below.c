@@ -4,6 +4,8 @@
 #include "transport/verbs/below.h"
 #include "transport/verbs/carry.h"
 #include "transport/verbs/coalesce.h"
+#include "transport/verbs/coalesced.h"
+#include "transport/verbs/ops.h"
 #include "transport/verbs/order.h"
 #include "transport/verbs/staged.h"
 #include "transport/verbs/verbs.h"

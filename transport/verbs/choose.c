@@ -11,6 +11,7 @@
 #include "runtime/base/settings.h"
 #include "transport/verbs/cm.h"
 #include "transport/verbs/known.h"
+#include "transport/verbs/verbs.h"
 
 static unsigned choose_rate(const struct ibv_port_attr *attr)
 {

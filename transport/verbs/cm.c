@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "transport/verbs/choose.h"
 #include "transport/verbs/control.h"
 #include "transport/verbs/verbs.h"
 

@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 #include "transport/transport.h"
-#include "transport/verbs/choose.h"
+#include "transport/verbs/addresses.h"
 #include "transport/verbs/message.h"
 
 enum control_kind {

@@ -17,8 +17,11 @@
 
 #include "runtime/base/settings.h"
 #include "transport/verbs/atomics.h"
+#include "transport/verbs/connect.h"
 #include "transport/verbs/control.h"
 #include "transport/verbs/failover.h"
+#include "transport/verbs/links.h"
+#include "transport/verbs/ops.h"
 #include "transport/verbs/pending.h"
 #include "transport/verbs/staged.h"
 #include "transport/verbs/verbs.h"

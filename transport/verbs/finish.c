@@ -3,9 +3,10 @@
 #include <string.h>
 
 #include "transport/verbs/atomics.h"
-#include "transport/verbs/coalesce.h"
+#include "transport/verbs/coalesced.h"
 #include "transport/verbs/finish.h"
 #include "transport/verbs/gpu.h"
+#include "transport/verbs/ops.h"
 #include "transport/verbs/verbs.h"
 
 static bool finish_is_done(const struct link *l, const struct op *op)

@@ -189,12 +189,6 @@ static inline void op_sent_by(struct op *op, const struct path *p)
     op->used |= (uint16_t)(1u << p->index);
 }
 
-/* Whether the link takes one more operation. */
-static inline bool op_has_room(struct verbs *v, struct link *l)
-{
-    return l->posted - l->done < l->depth || op_make_room(v, l);
-}
-
 /* An operation behind the last, that is not posted yet; there is room for it (op_has_room). */
 static inline struct op *op_open(struct link *l, const struct transport_request *request)
 {
@@ -208,31 +202,6 @@ static inline struct op *op_open(struct link *l, const struct transport_request 
     memset((char *)op + offsetof(struct op, at), 0,
            offsetof(struct op, small) - offsetof(struct op, at));
     return op;
-}
-
-/* ---- link.c ---- */
-
-gshmem_status_t link_open(struct verbs *v, int pe, struct link **out);
-/* Sends the control messages that are due. */
-void link_send_rest(struct verbs *v, struct link *l);
-/* Tells the peer that this link has failed, so that it waits for nothing more of it. */
-void link_send_broken(struct verbs *v, struct link *l);
-/* A path has come or gone: which are used now, and whether any. */
-void link_settle(struct verbs *v, struct link *l);
-/* Ends all its operations with `status`; the transport's user is told why, unless why is NULL. */
-void link_fail(struct verbs *v, struct link *l, gshmem_status_t status, const char *why);
-void link_close(struct verbs *v, struct link *l);
-bool link_is_busy(const struct link *l);
-/* Bytes that a peer takes at first with so many queue pairs: of this PE's, and of a NIC's. */
-static inline void link_cost(int queue_pairs, uint64_t *here, uint64_t *of_nic)
-{
-    /* as ConnectX has it: what a work request carries inline, and its head */
-    enum { WORK_BYTES = 64 + sizeof(struct message_bytes) };
-
-    *here = sizeof(struct link) + OPS_FIRST * sizeof(struct op) +
-            RECEIVES * sizeof(struct message_bytes) +
-            (unsigned)queue_pairs * sizeof(struct path);
-    *of_nic = (unsigned)queue_pairs * (SEND_DEPTH * WORK_BYTES + RECEIVES * 64);
 }
 
 #endif

@@ -7,7 +7,6 @@
 #include "transport/verbs/memory.h"
 #include "transport/verbs/peer.h"
 #include "transport/verbs/send.h"
-#include "transport/verbs/staged.h"
 #include "transport/verbs/verbs.h"
 
 bool peer_take_offer(struct link *l, const struct control *o)

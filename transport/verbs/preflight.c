@@ -10,7 +10,7 @@
 #include "runtime/base/settings.h"
 #include "transport/verbs/choose.h"
 #include "transport/verbs/known.h"
-#include "transport/verbs/link.h"
+#include "transport/verbs/links.h"
 #include "transport/verbs/preflight.h"
 
 struct report {

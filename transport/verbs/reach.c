@@ -3,7 +3,6 @@
  * nothing: it would not listen. */
 #include <stdio.h>
 
-#include "transport/verbs/choose.h"
 #include "transport/verbs/reach.h"
 #include "transport/verbs/verbs.h"
 

@@ -1,6 +1,8 @@
 /* Control messages of peers: each goes to the path, the link or the recovery that it is for. */
+#include "transport/verbs/connect.h"
 #include "transport/verbs/control.h"
 #include "transport/verbs/failover.h"
+#include "transport/verbs/links.h"
 #include "transport/verbs/receive.h"
 #include "transport/verbs/serve.h"
 #include "transport/verbs/verbs.h"

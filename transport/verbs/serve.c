@@ -7,13 +7,11 @@
 #include "device/device.h"
 #include "runtime/base/atomic_type.h"
 #include "transport/segment.h"
-#include "transport/verbs/atomics.h"
 #include "transport/verbs/control.h"
 #include "transport/verbs/gpu.h"
 #include "transport/verbs/memory.h"
 #include "transport/verbs/post.h"
 #include "transport/verbs/serve.h"
-#include "transport/verbs/staged.h"
 #include "transport/verbs/verbs.h"
 
 /* ---- Replies ---- */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "transport/verbs/memory.h"
+#include "transport/verbs/ops.h"
 #include "transport/verbs/send.h"
 #include "transport/verbs/staged.h"
 #include "transport/verbs/verbs.h"

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "transport/verbs/memory.h"
+#include "transport/verbs/ops.h"
 #include "transport/verbs/order.h"
 #include "transport/verbs/peer.h"
 #include "transport/verbs/post.h"

@@ -7,7 +7,10 @@
 
 #include "runtime/base/settings.h"
 #include "transport/verbs/choose.h"
+#include "transport/verbs/connect.h"
 #include "transport/verbs/failover.h"
+#include "transport/verbs/links.h"
+#include "transport/verbs/nics.h"
 #include "transport/verbs/verbs.h"
 #include "transport/verbs/watch.h"
 

@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "transport/verbs/coalesce.h"
+#include "transport/verbs/coalesced.h"
 #include "transport/verbs/gpu.h"
 #include "transport/verbs/memory.h"
-#include "transport/verbs/op.h"
+#include "transport/verbs/nics.h"
+#include "transport/verbs/ops.h"
 #include "transport/verbs/post.h"
 #include "transport/verbs/verbs.h"
 

@@ -9,7 +9,7 @@
 #include "transport/verbs/cm.h"
 #include "transport/verbs/known.h"
 #include "transport/verbs/memory.h"
-#include "transport/verbs/nic.h"
+#include "transport/verbs/nics.h"
 #include "transport/verbs/verbs.h"
 
 enum { COMPLETIONS = 16384, READS_MOST = 16 };

@@ -7,10 +7,11 @@
 
 #include "transport/optional.h"
 #include "transport/verbs/atomics.h"
-#include "transport/verbs/coalesce.h"
+#include "transport/verbs/coalesced.h"
+#include "transport/verbs/connect.h"
 #include "transport/verbs/control.h"
 #include "transport/verbs/finish.h"
-#include "transport/verbs/link.h"
+#include "transport/verbs/links.h"
 #include "transport/verbs/pending.h"
 #include "transport/verbs/reach.h"
 #include "transport/verbs/verbs.h"
