@@ -1,3 +1,4 @@
+/* Addresses of ports (GIDs): ranks, subnets, and which two reach each other best. */
 #define _GNU_SOURCE
 #include "transport/verbs/addresses.h"
 
@@ -33,8 +34,9 @@ static bool addresses_is_ipv4(const union ibv_gid *gid)
 
 void addresses_text(const union ibv_gid *gid, char *text, size_t size)
 {
-    const char *done = addresses_is_ipv4(gid) ? inet_ntop(AF_INET, gid->raw + 12, text, (socklen_t)size)
-                                    : inet_ntop(AF_INET6, gid->raw, text, (socklen_t)size);
+    const char *done = addresses_is_ipv4(gid)
+                           ? inet_ntop(AF_INET, gid->raw + 12, text, (socklen_t)size)
+                           : inet_ntop(AF_INET6, gid->raw, text, (socklen_t)size);
 
     if (!done)
         snprintf(text, size, "?");
@@ -64,7 +66,7 @@ static unsigned addresses_bits(const unsigned char *mask, size_t bytes)
     return bits;
 }
 
-/* As the interface with that address has it; 0: no interface has it. */
+/* The prefix length of the network interface with that address; 0: none has it. */
 static unsigned addresses_prefix(const union ibv_gid *gid, const struct ifaddrs *interfaces)
 {
     const int family = addresses_is_ipv4(gid) ? AF_INET : AF_INET6;
@@ -82,7 +84,7 @@ static unsigned addresses_prefix(const union ibv_gid *gid, const struct ifaddrs 
     return 0;
 }
 
-/* Keeps the best, in the order of their ranks, and of the table where these are equal. */
+/* Keeps the best addresses, in the order of their ranks, then of the table. */
 static void addresses_keep(struct port_address address[ADDRESSES_MOST], int *n,
                          const struct port_address *a)
 {
@@ -104,12 +106,13 @@ int addresses_find(struct ibv_context *context, int number, int from, int to,
     int n = 0;
 
     if (getifaddrs(&interfaces))
-        interfaces = NULL; /* subnets are not known then */
+        interfaces = NULL; /* then no subnet is known */
     for (int i = from; i < to && i < 256; i++) {
         struct ibv_gid_entry e;
         if (ibv_query_gid_ex(context, (uint32_t)number, (uint32_t)i, &e, 0) || !addresses_rank(&e))
             continue;
-        struct port_address a = {.gid = e.gid, .index = (uint8_t)i, .rank = (uint8_t)addresses_rank(&e)};
+        struct port_address a = {
+            .gid = e.gid, .index = (uint8_t)i, .rank = (uint8_t)addresses_rank(&e)};
         a.prefix = (uint8_t)(a.rank == RANK_IB ? 64 : addresses_prefix(&e.gid, interfaces));
         addresses_keep(address, &n, &a);
     }
@@ -128,7 +131,7 @@ static bool addresses_same_subnet(const struct port_address *a, const struct por
            (!rest || ((a->gid.raw[bits / 8] ^ b->gid.raw[bits / 8]) & rest) == 0);
 }
 
-/* Those of the link alone are the same everywhere. */
+/* Link-local networks have the same prefix everywhere. */
 uint32_t addresses_subnet(const struct port_address *a)
 {
     if (!a->prefix || a->rank == RANK_V2_LINK || (a->rank == RANK_V1 && a->gid.raw[0] == 0xfe))
@@ -136,7 +139,7 @@ uint32_t addresses_subnet(const struct port_address *a)
     return rails_subnet(a->gid.raw, a->prefix);
 }
 
-/* Whether packets of the one can be for the other at all. */
+/* Whether one can send packets to the other at all. */
 static bool addresses_can_talk(const struct port_address *a, const struct port_address *b)
 {
     if (a->rank == RANK_IB || b->rank == RANK_IB || a->rank == RANK_V1 || b->rank == RANK_V1)
@@ -153,7 +156,7 @@ bool addresses_pair(const struct port_address *mine, int n_mine, const struct po
         for (int j = 0; j < n_theirs; j++) {
             if (!addresses_can_talk(&mine[i], &theirs[j]))
                 continue;
-            /* of equals the first in one order that both sides know: that of one of the two */
+            /* of equals the first, in an order that both sides know: that of one of the two PEs */
             int order = mine_first ? i * ADDRESSES_MOST + j : j * ADDRESSES_MOST + i;
             int worth = ((addresses_same_subnet(&mine[i], &theirs[j]) ? 16 : 0) + mine[i].rank +
                          theirs[j].rank) *

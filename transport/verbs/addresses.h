@@ -17,11 +17,13 @@ struct port_address {
     uint8_t prefix; /* bits that the addresses of its subnet share; 0: not known */
 };
 
-/* The best addresses of a port, by their places [from, to) in its table, the best first; how many. */
+/* The best addresses of a port, by their places [from, to) in its table, the best first; how
+ * many. */
 int addresses_find(struct ibv_context *context, int number, int from, int to,
                    struct port_address address[ADDRESSES_MOST]);
-/* Which of the addresses of two ports reach each other best: the same subnet before another, then
- * good before bad. Both sides come to the same pair. False: none can, as far as that can be told. */
+/* Which of the addresses of two ports reach each other best: the same subnet before another,
+ * then good before bad. Both sides come to the same pair. False: none can, as far as that can
+ * be told. */
 bool addresses_pair(const struct port_address *mine, int n_mine, const struct port_address *theirs,
                  int n_theirs, bool mine_first, int *which_mine, int *which_theirs);
 
@@ -29,6 +31,6 @@ bool addresses_pair(const struct port_address *mine, int n_mine, const struct po
 uint32_t addresses_subnet(const struct port_address *a);
 
 void addresses_text(const union ibv_gid *gid, char *text, size_t size); /* "10.0.0.1" */
-const char *addresses_rank_text(unsigned rank);                                 /* "RoCE v2, IPv4" */
+const char *addresses_rank_text(unsigned rank);                         /* "RoCE v2, IPv4" */
 
 #endif

@@ -10,7 +10,7 @@
 #include "transport/verbs/link.h"
 #include "transport/verbs/verbs.h"
 
-/* What a request wants of one word. */
+/* An update of one word. */
 struct update {
     enum gshmem_amo amo;
     int type;
@@ -21,7 +21,7 @@ struct update {
     bool half;       /* and whether it is half of it */
 };
 
-/* Whether a request has a part that the owner's NIC alone may do. */
+/* Whether a request has a part that only the target's NIC may do. */
 static inline bool atomics_have(const struct verbs *v, const struct transport_request *r)
 {
     if (r->kind == TRANSPORT_ATOMIC)
@@ -29,7 +29,7 @@ static inline bool atomics_have(const struct verbs *v, const struct transport_re
     return r->signal_op && v->config.segment[r->signal_segment].by_nic;
 }
 
-/* What transport_ops.updates answers. */
+/* What transport_ops.updates returns. */
 int atomics_possible(const struct verbs *v, char *why, size_t why_size);
 static inline struct update atomics_update(const struct op *op)
 {
@@ -44,26 +44,27 @@ static inline struct update atomics_update(const struct op *op)
                                .word = r->offset & ~7ull,
                                .within = r->offset & 7,
                                .half = atomic_type_bytes(r->type) == 4};
-    return (struct update){.amo = r->signal_op == GSHMEM_SIGNAL_ADD ? GSHMEM_AMO_ADD : GSHMEM_AMO_SET,
+    return (struct update){.amo =
+                               r->signal_op == GSHMEM_SIGNAL_ADD ? GSHMEM_AMO_ADD : GSHMEM_AMO_SET,
                            .type = GSHMEM_TYPE_UINT64,
                            .segment = r->signal_segment,
                            .operand = r->signal_value,
                            .word = r->signal_offset};
 }
 
-/* For the results of a link's updates, before the first; false: op->failure says why not. */
+/* Makes room for the results of a link's updates, before the first; false: op->failure says why. */
 bool atomics_make_room(struct verbs *v, struct op *op);
-/* The work request for an update, the last one of the link's updater. It holds the op, if the NIC
- * may find what makes it try again. */
+/* Fills in the work request of an update, the last one of the link's updater. It holds the op if
+ * the update may have to be tried again. */
 void atomics_fill_in(struct verbs *v, struct op *op, const struct update *u, uint32_t key,
                      struct ibv_send_wr *wr);
-/* The link's updater is not up; false: it is waited for, true: the request has failed. */
+/* The link's updater is not active; false: the op waits for it, true: it has failed. */
 bool atomics_wait(struct verbs *v, struct op *op);
-/* What has come back, to requests that are held for it. */
+/* Looks at results that operations are held for. */
 void atomics_poll(struct verbs *v, struct link *l);
-/* The result, to whom it is for. */
+/* Stores the result where the program wants it. */
 void atomics_deliver(struct link *l, const struct op *op);
-/* A NIC has made the update, and the path broke before its answer came. */
+/* A NIC has made the update, and the path failed before its result came. */
 void atomics_lost_result(struct verbs *v, struct link *l, const struct work *w);
 void atomics_free(struct link *l);
 /* Gives the target's NIC an operation's update; false: not now. */

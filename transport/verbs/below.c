@@ -10,8 +10,8 @@
 #include "transport/verbs/staged.h"
 #include "transport/verbs/verbs.h"
 
-/* What of it has not arrived by verbs; false: the transport below is full. What fills holes goes before
- * the rest, which may bring a signal, and is not to be overtaken by it. */
+/* Posts what has not arrived by verbs; false: the transport below is full. The holes go first: the
+ * rest, which may bring a signal, must not overtake them. */
 static bool below_carry(struct verbs *v, struct link *l, struct op *op)
 {
     struct transport_request r = op->request;
@@ -41,13 +41,14 @@ static bool below_carry(struct verbs *v, struct link *l, struct op *op)
     }
     if (filled)
         r.flags &= (uint8_t)~TRANSPORT_LOOSE & (uint8_t)~TRANSPORT_UNORDERED;
-    if ((!filled || r.bytes || r.signal_op) && (l->state != LINK_BELOW || !carry_part(v, l, op, &r)))
+    if ((!filled || r.bytes || r.signal_op) &&
+        (l->state != LINK_BELOW || !carry_part(v, l, op, &r)))
         return false;
     carry_no_more(op);
     return true;
 }
 
-/* A signal that waited for its data on several paths, all of which has arrived. False: not now. */
+/* A signal that waited for its data on several paths, all of which has arrived; false: not now. */
 static bool below_carry_signal(struct verbs *v, struct link *l, struct op *op)
 {
     struct transport_request r = op->request;

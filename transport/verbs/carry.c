@@ -3,7 +3,6 @@
 #include "transport/verbs/carry.h"
 #include "transport/verbs/verbs.h"
 
-/* A part has ended; the op has when the last is posted and none is left. */
 static void carry_done(void *tag, gshmem_status_t status)
 {
     struct op *op = tag;
@@ -12,7 +11,7 @@ static void carry_done(void *tag, gshmem_status_t status)
     op->failure = op->failure ? op->failure : status;
     if (--op->parts == 0 && op->below == BELOW_CARRIES)
         op->below = BELOW_DONE;
-    l->verbs->held_back = true; /* it ends in progress */
+    l->verbs->held_back = true; /* progress ends it */
     if (--l->below_left == 0)
         l->verbs->report->link_changed(l->verbs, l);
 }

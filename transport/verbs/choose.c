@@ -31,8 +31,8 @@ static unsigned choose_rate(const struct ibv_port_attr *attr)
     return tenths * lanes / 10;
 }
 
-/* The kernel tells programs of no speed above NDR's: XDR is that, too. Its files tell, as "800 Gb/sec (4X XDR)"; those of
- * a kernel that does not know a speed tell the lowest. */
+/* The kernel reports XDR as NDR to programs. Its files say "800 Gb/sec (4X XDR)"; those of a kernel
+ * that does not know a speed say the lowest one. */
 static unsigned choose_rate_in_files(const struct port *p)
 {
     char path[IBV_SYSFS_PATH_MAX + 40];
@@ -47,7 +47,7 @@ static unsigned choose_rate_in_files(const struct port *p)
     return rate;
 }
 
-/* Adds to a line what has room in it. */
+/* Appends to a line, as far as there is room. */
 __attribute__((format(printf, 3, 4))) static void choose_add(char *line, size_t size,
                                                              const char *format, ...)
 {
@@ -89,7 +89,7 @@ static void choose_addresses(const struct transport_config *c, struct port *p)
 
 /* ---- Partitions ---- */
 
-/* The upper bit says whether a port is a full member; two that are not do not hear each other. */
+/* The upper bit says that a port is a full member; two that are not cannot communicate. */
 static void choose_pkey(const struct transport_config *c, struct port *p)
 {
     const int asked = (int)c->number(SETTING_IB_PKEY) & 0x7fff;
@@ -144,10 +144,12 @@ static void choose_query_port(const struct transport_config *c, struct port *p)
     if (inactive)
         snprintf(p->why, sizeof p->why, "%s", inactive);
     else if (p->iwarp && !cm_is_there())
-        snprintf(p->why, sizeof p->why, "is of iWARP, and librdmacm.so.1 is not installed, or was not "
-                                        "when GSHMEM was built (Debian: librdmacm1, librdmacm-dev)");
+        snprintf(p->why, sizeof p->why,
+                 "is of iWARP, and librdmacm.so.1 is not installed, or was not "
+                 "when GSHMEM was built (Debian: librdmacm1, librdmacm-dev)");
     else if (p->device_attr.max_srq == 0)
-        snprintf(p->why, sizeof p->why, "has no shared receive queues, without which it is not used");
+        snprintf(p->why, sizeof p->why,
+                 "has no shared receive queues, without which it is not used");
     else if (!p->iwarp)
         choose_addresses(c, p);
     if (!p->why[0] && !p->iwarp)
@@ -156,7 +158,7 @@ static void choose_query_port(const struct transport_config *c, struct port *p)
 
 bool choose_again(const struct transport_config *c, struct port *p)
 {
-    p->device_attr.max_srq = 1; /* it has been used already */
+    p->device_attr.max_srq = 1; /* the port is in use, so that it has some */
     choose_query_port(c, p);
     return !p->why[0];
 }
@@ -170,7 +172,7 @@ static bool choose_item_names(const char *item, size_t length, const char *devic
            (name == length || atoi(item + name + 1) == port);
 }
 
-/* Whether the settings leave a port in; none of their devices (port 0): any port of it. */
+/* Whether the settings allow a port of a device; port 0: any port of it. */
 static bool choose_is_wanted(const struct transport_config *c, const char *device, int port)
 {
     const char *list = c->text(SETTING_IB_HCA);
@@ -188,16 +190,18 @@ static bool choose_is_wanted(const struct transport_config *c, const char *devic
     return false;
 }
 
-/* What a device does not promise, as far as is known, is not relied on. */
-static bool choose_may_reorder(const struct transport_config *c, const struct ibv_device_attr *device)
+/* A device that is not known to keep the order of writes is taken to reorder them. */
+static bool choose_may_reorder(const struct transport_config *c,
+                               const struct ibv_device_attr *device)
 {
     const char *order = c->text(SETTING_IB_ORDER);
 
     return strcmp(order, "auto") == 0 ? !known_of(device)->ordered : strcmp(order, "relaxed") == 0;
 }
 
-/* The device is opened for each port anew, so that each can be closed by itself. */
-static void choose_add_port(const struct transport_config *c, struct ibv_device *device, struct port *p)
+/* Each port opens the device for itself, so that each can be closed alone. */
+static void choose_add_port(const struct transport_config *c, struct ibv_device *device,
+                            struct port *p)
 {
     snprintf(p->device, sizeof p->device, "%s", ibv_get_device_name(device));
     p->iwarp = device->transport_type == IBV_TRANSPORT_IWARP;
@@ -245,9 +249,9 @@ static int choose_compare(const void *left, const void *right)
     return order ? order : a->number - b->number;
 }
 
-/* One that has less than half the rate of the fastest is left out, near or not: stripes are equal,
- * so that it would hold the others up. Whoever names ports has all of those. */
-/* A port whose rate is of a kind that came later than this table is not slow. */
+/* A port that has less than half the rate of the fastest is left out, near or not: stripes are
+ * equal, so that it would delay the others. GSHMEM_IB_HCA overrides this. A port of unknown rate
+ * is newer than the table, and not slow. */
 static void choose_mark_spares(const struct transport_config *c, struct port *ports, int n)
 {
     unsigned fastest = 0;
@@ -258,7 +262,8 @@ static void choose_mark_spares(const struct transport_config *c, struct port *po
     }
     for (int i = 0; i < n; i++) {
         const unsigned rate = ports[i].rate;
-        ports[i].spare = !ports[i].why[0] && !*c->text(SETTING_IB_HCA) && rate && 2 * rate < fastest;
+        ports[i].spare =
+            !ports[i].why[0] && !*c->text(SETTING_IB_HCA) && rate && 2 * rate < fastest;
     }
 }
 
@@ -277,10 +282,9 @@ static void choose_reverse(struct port *first, struct port *last)
     }
 }
 
-/* Which of n a PE begins with. Launchers deal PEs to the parts of a machine one by one, or fill one
- * after the other: in steps of `parts` one would come back to the same, after lcm(n, parts) steps,
- * and goes on by one there instead, so that the PEs of one part begin with different ones either
- * way. */
+/* Which of n equal ports a PE begins with. Launchers give PEs to the parts of a machine in turn,
+ * or fill one part after the other. The number advances by one after lcm(n, parts) PEs, so that
+ * the PEs of one part begin with different ports either way. */
 static int choose_first_of(const struct transport_config *c, int n)
 {
     const int parts = c->parts > 0 ? c->parts : 1;
@@ -305,8 +309,8 @@ static void choose_share_out(const struct transport_config *c, struct port *port
     }
 }
 
-/* Among all devices of the host, whatever the settings say, so that hosts which are built alike
- * agree. */
+/* The port's place among all devices of the machine, whatever the settings allow, so that machines
+ * which are built alike agree. */
 static int choose_place_of(struct ibv_device **list, const char *device, int port)
 {
     int place = port - 1;

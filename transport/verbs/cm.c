@@ -1,11 +1,11 @@
-/* Queue pairs of iWARP's, which are connected by librdmacm: RDMA over TCP streams of the NIC's own.
+/* Queue pairs of iWARP, which librdmacm connects: RDMA over TCP streams of the NIC's own.
  *
- * Each PE listens at an address of its NIC and puts that into its offers. Of two PEs the lower one
- * connects, whoever began, so that there is never a second connection; by what it sends along the other
- * knows which of its queue pairs is meant, and that its offer has been read. Both then say that they can
- * receive, as they do of any queue pair.
+ * 1. Each PE listens at an address of its NIC, and puts that into its offers.
+ * 2. Of two PEs the lower one connects, so that there is never a second connection. It sends along
+ *    which queue pair of the other it means, and which offer it has read.
+ * 3. Both then say that they can receive, as with any queue pair (connect.c).
  *
- * The library is opened when there is such a NIC; without its header this is built without. */
+ * The library is opened when there is such a NIC; without its header this file is a stub. */
 #define _GNU_SOURCE
 #include "transport/verbs/cm.h"
 
@@ -48,7 +48,7 @@ bool cm_is_there(void)
     if (cm.tried)
         return cm.found;
     cm.tried = true;
-    library = RTLD_DEFAULT; /* where the program has it already */
+    library = RTLD_DEFAULT; /* the program may have it already */
     if (!dlsym(library, "rdma_create_id") &&
         !(library = dlopen("librdmacm.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)))
         return false;
@@ -95,14 +95,15 @@ static void from_gid(const union ibv_gid *gid, uint16_t port, struct sockaddr_st
     }
 }
 
-/* Listens at that address, if it is this NIC's. */
+/* Listens at that address, if it belongs to this NIC. */
 static bool cm_listen_at(struct nic *nic, const struct sockaddr *address)
 {
     struct sockaddr_storage any_port = {0};
     struct rdma_cm_id *id;
 
     memcpy(&any_port, address,
-           address->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
+           address->sa_family == AF_INET ? sizeof(struct sockaddr_in)
+                                         : sizeof(struct sockaddr_in6));
     if (cm.create_id(nic->cm->channel, &id, NULL, RDMA_PS_TCP))
         return false;
     if (cm.bind_addr(id, (struct sockaddr *)&any_port) || !id->verbs ||
@@ -119,7 +120,7 @@ static bool cm_listen_at(struct nic *nic, const struct sockaddr *address)
     return true;
 }
 
-/* The loopback's are the last resort. */
+/* Whether an address may be used; those of the loopback are tried last. */
 static bool is_of_use(const struct ifaddrs *i, int family, bool loopback)
 {
     return i->ifa_addr && i->ifa_addr->sa_family == family && i->ifa_flags & IFF_UP &&
@@ -185,12 +186,13 @@ bool cm_connect(struct verbs *v, struct path *p, const struct control *offer)
     p->iwarp.connecting = true;
     v->connecting++;
     if (v->config.pe > p->link->pe)
-        return true; /* the other does */
+        return true; /* the peer connects */
     from_gid(&p->nic->address[0].gid, 0, &mine);
     from_gid(&offer->address[0].gid, offer->lid, &theirs);
-    return offer->addresses > 0 && !cm.create_id(p->nic->cm->channel, &p->iwarp.connection, p, RDMA_PS_TCP) &&
-           !cm.resolve_addr(p->iwarp.connection, (struct sockaddr *)&mine, (struct sockaddr *)&theirs,
-                            RESOLVE_MS);
+    return offer->addresses > 0 &&
+           !cm.create_id(p->nic->cm->channel, &p->iwarp.connection, p, RDMA_PS_TCP) &&
+           !cm.resolve_addr(p->iwarp.connection, (struct sockaddr *)&mine,
+                            (struct sockaddr *)&theirs, RESOLVE_MS);
 }
 
 void cm_end(struct path *p)
@@ -227,7 +229,7 @@ static bool cm_connect_now(struct verbs *v, struct path *p)
     return cm.connect(p->iwarp.connection, &param) == 0;
 }
 
-/* Which queue pair of this PE's somebody wants who has read its offer. */
+/* The path whose offer a peer has read, and asks to connect to; NULL: none. */
 static struct path *cm_wanted(struct verbs *v, const unsigned char *text, size_t bytes)
 {
     uint32_t number[6];
@@ -236,19 +238,21 @@ static struct path *cm_wanted(struct verbs *v, const unsigned char *text, size_t
         return NULL;
     for (int i = 0; i < 6; i++)
         number[i] = control_get32(text + 4 * i);
-    struct link *l = number[0] == CONTROL_MAGIC && number[1] < (uint32_t)v->config.n_pes ? v->to[number[1]]
-                                                                                       : NULL;
+    struct link *l = number[0] == CONTROL_MAGIC && number[1] < (uint32_t)v->config.n_pes
+                         ? v->to[number[1]]
+                         : NULL;
     for (int i = 0; l && i < l->paths; i++) {
         struct path *p = l->path[i];
-        if (p->number == number[2] && p->generation == number[3] && p->state == PATH_OFFERED && p->qp &&
-            p->qp->qp_num == number[4] && p->setup.first_packet == number[5] && !p->iwarp.connection &&
-            p->link->pe < v->config.pe)
+        if (p->number == number[2] && p->generation == number[3] && p->state == PATH_OFFERED &&
+            p->qp && p->qp->qp_num == number[4] && p->setup.first_packet == number[5] &&
+            !p->iwarp.connection && p->link->pe < v->config.pe)
             return p;
     }
     return NULL;
 }
 
-static void cm_accept(struct verbs *v, struct rdma_cm_id *id, const unsigned char *text, size_t bytes)
+static void cm_accept(struct verbs *v, struct rdma_cm_id *id, const unsigned char *text,
+                      size_t bytes)
 {
     struct path *p = cm_wanted(v, text, bytes);
     struct rdma_conn_param param;
@@ -271,7 +275,8 @@ static void cm_outcome(struct cm_event *e, enum cm_outcome outcome, const char *
     snprintf(e->why, sizeof e->why, "%s", why);
 }
 
-static void cm_take_event(struct path *p, enum rdma_cm_event_type type, int status, struct cm_event *e)
+static void cm_take_event(struct path *p, enum rdma_cm_event_type type, int status,
+                          struct cm_event *e)
 {
     e->path = p;
     switch (type) {
@@ -295,7 +300,8 @@ static void cm_take_event(struct path *p, enum rdma_cm_event_type type, int stat
         return;
     default:
         e->outcome = p->state == PATH_OFFERED ? CM_REFUSED : CM_ENDED;
-        snprintf(e->why, sizeof e->why, "no connection: %s", strerror(status < 0 ? -status : status));
+        snprintf(e->why, sizeof e->why, "no connection: %s",
+                 strerror(status < 0 ? -status : status));
     }
 }
 

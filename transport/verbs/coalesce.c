@@ -1,14 +1,16 @@
-/* Small puts and updates that travel together.
+/* Small puts and updates that coalesce into one operation.
  *
- * While something is on its way to a PE, what is small and loose waits for more of its kind, and
- * what goes on where the last put ends is one with it. Many puts that do not (GSHMEM_IB_GATHER) go
- * as one message, which the owner's proxy carries out: one packet, its acknowledgement and a share
- * in a reply, where each would have been a packet and its acknowledgement. A few go as writes,
- * which need nobody there. Updates without a result, signals that are added among them, would be
- * messages of their own, and so always go as one.
+ * - While something is in flight to a PE, a small loose request waits for more of its kind. A put
+ *   that begins where the last one ends is merged with it.
+ * - Many puts (GSHMEM_IB_GATHER) go as one message, which the target's proxy carries out: one
+ *   packet, its acknowledgement and a share of a reply, instead of a packet and an
+ *   acknowledgement for each.
+ * - A few puts go as writes, without the target's CPU.
+ * - Updates without a result, and signals that are added, always go as one message.
  *
- * Those of one collection are of one epoch. They are one op, the first of them, of which the others
- * are parts (struct joined): it is issued, issued again, ended and handed below as one. */
+ * A collection is of one epoch. It is one operation, its first request, of which the others are
+ * parts (struct joined): they are issued, issued again, handed to the transport below and ended
+ * together. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,9 +29,9 @@
 #include "transport/verbs/send.h"
 #include "transport/verbs/verbs.h"
 
-/* ---- What can be collected ---- */
+/* ---- What coalesces ---- */
 
-/* False: it cannot be one of several. */
+/* The request as a change of a collection; false: it cannot be one. */
 static bool coalesce_describe(const struct transport_request *r, struct message_change *c)
 {
     if (r->kind == TRANSPORT_PUT && !r->signal_op) {
@@ -51,12 +53,13 @@ static bool coalesce_describe(const struct transport_request *r, struct message_
     return r->kind == TRANSPORT_ATOMIC && !r->old && r->amo != GSHMEM_AMO_COMPARE_SWAP;
 }
 
-/* Whether it is there, in one chunk: others are refused, or taken apart, on their own. */
+/* Whether it lies within one chunk of the peer's memory: others are refused or split, alone. */
 static bool coalesce_is_in_chunk(const struct link *l, const struct message_change *c)
 {
     const uint64_t bytes = c->bytes ? c->bytes : 8;
 
-    return c->offset < l->peer.bytes[c->segment] && bytes <= l->peer.bytes[c->segment] - c->offset &&
+    return c->offset < l->peer.bytes[c->segment] &&
+           bytes <= l->peer.bytes[c->segment] - c->offset &&
            c->offset / CHUNK_BYTES == (c->offset + bytes - 1) / CHUNK_BYTES &&
            c->offset >> MESSAGE_CHANGE_OFFSET_BITS == 0;
 }
@@ -68,7 +71,8 @@ bool coalesce_takes(const struct link *l, const struct transport_request *r)
     if (l->state != LINK_ACTIVE || !(r->flags & TRANSPORT_LOOSE) || !coalesce_describe(r, &c) ||
         atomics_have(l->verbs, r))
         return false;
-    return (l->active[0]->sends != l->active[0]->done || l->messages.sent != l->messages.replied || l->issuing != l->posted) &&
+    return (l->active[0]->sends != l->active[0]->done || l->messages.sent != l->messages.replied ||
+            l->issuing != l->posted) &&
            coalesce_is_in_chunk(l, &c);
 }
 
@@ -79,7 +83,7 @@ static struct op *coalesce_last_op(const struct link *l)
     return l->posted == l->done ? NULL : op_of(l, l->posted - 1);
 }
 
-/* Whether a put is one with the last. */
+/* Whether a put is merged with the last one. */
 static bool coalesce_continues(const struct coalesced *g, const struct message_change *c)
 {
     return g->last.bytes && c->bytes && c->segment == g->last.segment &&
@@ -96,7 +100,7 @@ static gshmem_status_t coalesce_add_data(struct verbs *v, const struct transport
     return GSHMEM_OK;
 }
 
-/* TRANSPORT_FULL: it has no room in this collection. */
+/* TRANSPORT_FULL: the collection has no room for it. */
 static gshmem_status_t coalesce_add(struct verbs *v, struct coalesced *g,
                                     const struct transport_request *r)
 {
@@ -127,14 +131,15 @@ static gshmem_status_t coalesce_add(struct verbs *v, struct coalesced *g,
     return GSHMEM_OK;
 }
 
-/* Adds it to the last op, if that collects what it may go with. */
+/* Adds the request to the last operation, if that is a collection which it may join. */
 static gshmem_status_t coalesce_join(struct verbs *v, struct link *l,
                                      const struct transport_request *r)
 {
     struct op *op = coalesce_last_op(l);
 
     if (!op || !op->coalesced || op->issued || op->at || op->coalesced->closed ||
-        op->request.epoch != r->epoch || l->coalesce.joined_next - l->coalesce.joined_first == JOINED)
+        op->request.epoch != r->epoch ||
+        l->coalesce.joined_next - l->coalesce.joined_first == JOINED)
         return TRANSPORT_FULL;
     gshmem_status_t status = coalesce_add(v, op->coalesced, r);
     if (status)
@@ -144,27 +149,29 @@ static gshmem_status_t coalesce_join(struct verbs *v, struct link *l,
     return GSHMEM_OK;
 }
 
-/* Most peers are never sent so much at once. */
+/* The room is made at first use: most peers are never sent so much at once. */
 static bool coalesce_make_room(struct link *l)
 {
     if (!l->coalesce.joined)
         l->coalesce.joined = calloc(JOINED, sizeof *l->coalesce.joined);
-    return l->coalesce.joined && (l->coalesce.list = calloc(COALESCED_MOST, sizeof *l->coalesce.list));
+    return l->coalesce.joined &&
+           (l->coalesce.list = calloc(COALESCED_MOST, sizeof *l->coalesce.list));
 }
 
 static gshmem_status_t coalesce_begin(struct verbs *v, struct link *l,
                                       const struct transport_request *r)
 {
     if (!l->coalesce.list && !coalesce_make_room(l))
-        return v->config.fail(GSHMEM_ERR_MEMORY, "verbs: out of memory for small puts to PE %d", l->pe);
+        return v->config.fail(GSHMEM_ERR_MEMORY, "verbs: out of memory for small puts to PE %d",
+                              l->pe);
     struct coalesced *g = &l->coalesce.list[l->coalesce.next % COALESCED_MOST];
     if (l->coalesce.next - l->coalesce.first == COALESCED_MOST || !op_has_room(v, l))
         return TRANSPORT_FULL;
-    g->last = (struct message_change){.segment = UINT8_MAX}; /* far from any */
+    g->last = (struct message_change){.segment = UINT8_MAX}; /* not near any */
     g->bytes = g->changes = 0;
     g->updates = g->of_device = g->closed = false;
     g->round = v->rounds;
-    g->then = l->coalesce.joined_next - 1; /* it has grown by itself */
+    g->then = l->coalesce.joined_next - 1; /* differs from joined_next: it has just grown */
     gshmem_status_t status = coalesce_add(v, g, r);
     if (status)
         return status;
@@ -192,11 +199,12 @@ gshmem_status_t coalesce_post(struct verbs *v, struct link *l, const struct tran
 
 static bool coalesce_is_in_flight(const struct link *l, const struct path *p)
 {
-    return p->sends - p->done > p->batch.end - p->batch.first || l->messages.sent != l->messages.replied;
+    return p->sends - p->done > p->batch.end - p->batch.first ||
+           l->messages.sent != l->messages.replied;
 }
 
-/* Until a round of progress finds nothing on its way, or comes after one in which nothing joined
- * it. */
+/* It waits until a call of progress finds nothing in flight, or finds that nothing has joined it
+ * since the last call. */
 bool coalesce_waits(struct verbs *v, struct link *l, const struct op *op)
 {
     struct coalesced *g = op->coalesced;
@@ -215,15 +223,19 @@ bool coalesce_waits(struct verbs *v, struct link *l, const struct op *op)
 
 /* ---- Sending ---- */
 
-/* A GPU's memory is better written by the NIC than copied to by the owner's proxy, one by one. */
-static bool coalesce_goes_as_message(const struct verbs *v, const struct link *l, const struct coalesced *g)
+/* Puts to a GPU's memory go as writes where NICs reach it: the target's proxy would copy them one
+ * by one. */
+static bool coalesce_goes_as_message(const struct verbs *v, const struct link *l,
+                                     const struct coalesced *g)
 {
-    return g->updates || order_has_unapplied(l) || order_waits_for_writes(l) || l->active[0]->nic->iwarp ||
+    return g->updates || order_has_unapplied(l) || order_waits_for_writes(l) ||
+           l->active[0]->nic->iwarp ||
            (g->of_device ? l->peer.gpu_below : g->changes >= v->coalesce_from);
 }
 
-/* The one that begins at `at`: how many bytes it takes. */
-static uint32_t coalesce_take_change(const struct coalesced *g, uint32_t at, struct message_change *c)
+/* The change that begins at `at`: how many bytes it takes. */
+static uint32_t coalesce_take_change(const struct coalesced *g, uint32_t at,
+                                     struct message_change *c)
 {
     return message_next_change(g->text + at, g->bytes - at, c);
 }
@@ -241,8 +253,9 @@ static bool coalesce_write(struct verbs *v, struct link *l, struct op *op, uint6
     uint64_t bytes = put->bytes;
     uint32_t key = l->cached.key;
 
-    if (!order_allows(l, p) || (!(p == l->direct && peer_key_is_cached(l, put->segment, put->offset, bytes)) &&
-                           !peer_find_key(v, l, p, put->segment, put->offset, &bytes, &key)))
+    if (!order_allows(l, p) ||
+        (!(p == l->direct && peer_key_is_cached(l, put->segment, put->offset, bytes)) &&
+         !peer_find_key(v, l, p, put->segment, put->offset, &bytes, &key)))
         return false;
     struct ibv_send_wr *wr = post_next(v, p, WORK_WRITE, op_number(l, op), at, 0); /* a packet */
     if (!wr)
@@ -279,7 +292,7 @@ bool coalesce_issue(struct verbs *v, struct link *l, struct op *op)
 
 /* ---- Below ---- */
 
-/* One of them, in the order in which they were posted; false: the transport below is full. */
+/* Posts one change to the transport below, in order; false: that one is full. */
 static bool coalesce_carry_change(struct verbs *v, struct link *l, struct op *op,
                        const struct message_change *c)
 {
@@ -298,8 +311,8 @@ static bool coalesce_carry_change(struct verbs *v, struct link *l, struct op *op
     return carry_part(v, l, op, &r);
 }
 
-/* Takes off what comes before `at`; what is there is far then, for which there is room: so was the
- * first. */
+/* Removes what comes before `at`. The change there gets the head of a far one, for which there is
+ * room, as the first change had one. */
 static void coalesce_cut(struct coalesced *g, uint32_t at)
 {
     const struct message_change none = {.segment = UINT8_MAX};

@@ -20,42 +20,51 @@
 
 /* ---- Errors ---- */
 
-enum fate { PATH_BREAKS, LINK_FAILS, PEER_REFUSED };
+enum fate { PATH_FAILS, LINK_FAILS, PEER_REFUSED };
 
-/* What is a fault of the way goes another way; what is one of the request would fail there too. What the
- * peer refused is what a process that dies refuses as well, whose memory goes before its connections:
- * the link fails with that when the peer has shown that it lives (failover.c). */
+/* What becomes of a work request that ended with an error:
+ *
+ * - PATH_FAILS: it goes by another path;
+ * - LINK_FAILS: it would fail on any path;
+ * - PEER_REFUSED: the peer's NIC refused it. The NIC of a process that dies refuses requests too,
+ *   as its memory goes before its connections. So the path fails first, and the link fails only
+ *   when the peer has shown that it lives (failover_recover). */
 static const struct {
     enum fate fate;
     gshmem_status_t status;
     const char *advice;
 } errors[] = {
-    [IBV_WC_LOC_LEN_ERR] = {LINK_FAILS, GSHMEM_ERR_TRANSPORT, "longer than this side's queue pair takes"},
-    /* also what soft-RoCE says of packets that its interface, which is down, does not take */
-    [IBV_WC_LOC_QP_OP_ERR] = {PATH_BREAKS, 0, "this NIC cannot send it, or not now"},
-    [IBV_WC_LOC_EEC_OP_ERR] = {LINK_FAILS, GSHMEM_ERR_TRANSPORT, "a request that this NIC cannot do"},
+    [IBV_WC_LOC_LEN_ERR] = {LINK_FAILS, GSHMEM_ERR_TRANSPORT,
+                            "longer than this side's queue pair takes"},
+    /* soft-RoCE reports this also while its network interface is down */
+    [IBV_WC_LOC_QP_OP_ERR] = {PATH_FAILS, 0, "this NIC cannot send it, or not now"},
+    [IBV_WC_LOC_EEC_OP_ERR] = {LINK_FAILS, GSHMEM_ERR_TRANSPORT,
+                               "a request that this NIC cannot do"},
     [IBV_WC_LOC_PROT_ERR] = {LINK_FAILS, GSHMEM_ERR_TRANSPORT,
                              "memory of this PE that is not registered as it should be"},
-    [IBV_WC_WR_FLUSH_ERR] = {PATH_BREAKS, 0, "its queue pair had broken before"},
+    [IBV_WC_WR_FLUSH_ERR] = {PATH_FAILS, 0, "its queue pair had failed before"},
     [IBV_WC_MW_BIND_ERR] = {LINK_FAILS, GSHMEM_ERR_TRANSPORT, "a memory window"},
-    [IBV_WC_BAD_RESP_ERR] = {PATH_BREAKS, 0, "the other side answered what was not asked"},
+    [IBV_WC_BAD_RESP_ERR] = {PATH_FAILS, 0, "the peer sent a response without a request"},
     [IBV_WC_LOC_ACCESS_ERR] = {LINK_FAILS, GSHMEM_ERR_TRANSPORT,
                                "memory of this PE that is not registered as it should be"},
-    [IBV_WC_REM_INV_REQ_ERR] = {PEER_REFUSED, GSHMEM_ERR_TRANSPORT, "the other side refused it"},
+    [IBV_WC_REM_INV_REQ_ERR] = {PEER_REFUSED, GSHMEM_ERR_TRANSPORT, "the peer refused it"},
     [IBV_WC_REM_ACCESS_ERR] = {PEER_REFUSED, GSHMEM_ERR_TRANSPORT,
-                               "the other side has taken back what it let this PE reach"},
-    [IBV_WC_REM_OP_ERR] = {PATH_BREAKS, 0, "the other side could not carry it out"},
-    [IBV_WC_RETRY_EXC_ERR] = {PATH_BREAKS, 0,
-                              "no answer (GSHMEM_IB_TIMEOUT and GSHMEM_IB_RETRY say how long it waits)"},
-    [IBV_WC_RNR_RETRY_EXC_ERR] = {PATH_BREAKS, 0, "the other side takes no message any more"},
+                               "the peer no longer grants access to it"},
+    [IBV_WC_REM_OP_ERR] = {PATH_FAILS, 0, "the peer could not carry it out"},
+    [IBV_WC_RETRY_EXC_ERR] =
+        {PATH_FAILS, 0,
+         "no response (GSHMEM_IB_TIMEOUT and GSHMEM_IB_RETRY say how long it waits)"},
+    [IBV_WC_RNR_RETRY_EXC_ERR] = {PATH_FAILS, 0, "the peer has no room for messages"},
     [IBV_WC_LOC_RDD_VIOL_ERR] = {LINK_FAILS, GSHMEM_ERR_TRANSPORT, "not for connected queue pairs"},
-    [IBV_WC_REM_INV_RD_REQ_ERR] = {LINK_FAILS, GSHMEM_ERR_TRANSPORT, "not for connected queue pairs"},
-    [IBV_WC_REM_ABORT_ERR] = {PATH_BREAKS, 0, "the other side broke it off"},
+    [IBV_WC_REM_INV_RD_REQ_ERR] = {LINK_FAILS, GSHMEM_ERR_TRANSPORT,
+                                   "not for connected queue pairs"},
+    [IBV_WC_REM_ABORT_ERR] = {PATH_FAILS, 0, "the peer aborted it"},
     [IBV_WC_INV_EECN_ERR] = {LINK_FAILS, GSHMEM_ERR_TRANSPORT, "not for connected queue pairs"},
-    [IBV_WC_INV_EEC_STATE_ERR] = {LINK_FAILS, GSHMEM_ERR_TRANSPORT, "not for connected queue pairs"},
-    [IBV_WC_FATAL_ERR] = {PATH_BREAKS, 0, "the NIC has failed"},
-    [IBV_WC_RESP_TIMEOUT_ERR] = {PATH_BREAKS, 0, "no answer"},
-    [IBV_WC_GENERAL_ERR] = {PATH_BREAKS, 0, "the NIC says no more"},
+    [IBV_WC_INV_EEC_STATE_ERR] = {LINK_FAILS, GSHMEM_ERR_TRANSPORT,
+                                  "not for connected queue pairs"},
+    [IBV_WC_FATAL_ERR] = {PATH_FAILS, 0, "the NIC has failed"},
+    [IBV_WC_RESP_TIMEOUT_ERR] = {PATH_FAILS, 0, "no response"},
+    [IBV_WC_GENERAL_ERR] = {PATH_FAILS, 0, "the NIC gives no reason"},
 };
 
 __attribute__((noinline)) static void complete_explain(struct verbs *v, struct path *p,
@@ -68,7 +77,7 @@ __attribute__((noinline)) static void complete_explain(struct verbs *v, struct p
                                             [WORK_OTHER] = "reply",
                                             [WORK_UPDATE] = "atomic"};
     const bool known = (unsigned)wc->status < sizeof errors / sizeof errors[0];
-    const enum fate fate = known ? errors[wc->status].fate : PATH_BREAKS;
+    const enum fate fate = known ? errors[wc->status].fate : PATH_FAILS;
     const struct work *w = &p->work[((uint32_t)wc->wr_id - 1) % SEND_DEPTH];
     char why[400];
 
@@ -86,15 +95,17 @@ __attribute__((noinline)) static void complete_explain(struct verbs *v, struct p
 
 /* ---- Messages ---- */
 
-/* Which link a message belongs to; NULL: to none that there is. What a path brings after this side has said what came
- * by it will come again, by another. */
-static struct link *complete_sender(struct verbs *v, const struct nic *nic, uint32_t queue, uint32_t from)
+/* The link that a message belongs to; NULL: none. A message that comes by a path after this side
+ * has sent its state (failover.c, step 3) is dropped, as the peer sends it again. */
+static struct link *complete_sender(struct verbs *v, const struct nic *nic, uint32_t queue,
+                                    uint32_t from)
 {
     struct link *l = from < (uint32_t)v->config.n_pes ? v->to[from] : NULL;
 
     for (int i = 0; l && i < l->paths; i++) {
         const struct path *p = l->path[i];
-        if (p->nic == nic && p->qp && p->qp->qp_num == queue && !(p->state == PATH_STOPPING && p->failure.stopped_here)) {
+        if (p->nic == nic && p->qp && p->qp->qp_num == queue &&
+            !(p->state == PATH_STOPPING && p->failure.stopped_here)) {
             l->target.by = l->path[i];
             return l;
         }
@@ -102,7 +113,7 @@ static struct link *complete_sender(struct verbs *v, const struct nic *nic, uint
     return NULL;
 }
 
-/* Whose queue pair that is, for what does not say so truly. */
+/* The link that has this queue pair, where the message itself does not tell truly. */
 static struct link *complete_sender_by_queue(struct verbs *v, const struct nic *nic, uint32_t queue)
 {
     struct link *l = v->links;
@@ -112,7 +123,8 @@ static struct link *complete_sender_by_queue(struct verbs *v, const struct nic *
     return l;
 }
 
-/* Apart, as is what is said of errors: it would slow down the ends of requests, which are more. */
+/* Not inline, as complete_explain: it would slow down the ends of requests, which are more
+ * frequent. */
 __attribute__((noinline)) static struct link *complete_received(struct verbs *v, struct nic *nic,
                                                        const struct ibv_wc *wc)
 {
@@ -132,14 +144,14 @@ __attribute__((noinline)) static struct link *complete_received(struct verbs *v,
         link_fail(v, l, GSHMEM_ERR_TRANSPORT,
                   "verbs: it sent a message that makes no sense, or not for symmetric memory");
     if (!nic_receive_again(nic, (uint32_t)index))
-        v->config.fail(GSHMEM_ERR_TRANSPORT, "verbs: %s takes a receive back no more", nic->name);
+        v->config.fail(GSHMEM_ERR_TRANSPORT, "verbs: %s does not take a receive back", nic->name);
     return l;
 }
 
 /* ---- All ---- */
 
-/* The common end in one go, of a request that went alone, as one packet; whether that was all there was
- * to do for the link. */
+/* The end of a lone request (submit.c), of one packet; true: nothing else is to be done for the
+ * link. */
 static inline bool complete_alone(struct link *l)
 {
     struct op *op = op_of(l, l->done);
@@ -153,12 +165,13 @@ static inline bool complete_alone(struct link *l)
         atomics_deliver(l, op);
     l->done++;
     op->request.done(op->request.tag, GSHMEM_OK);
-    return l->posted == l->done && !l->target.owes_reply && l->target.reply_next == l->target.reply_end && !l->staging;
+    return l->posted == l->done && !l->target.owes_reply &&
+           l->target.reply_next == l->target.reply_end && !l->staging;
 }
 
 /* Of any other work request. */
-__attribute__((noinline)) static struct link *complete_sent(struct verbs *v, struct nic *nic, struct link *l,
-                                                   const struct ibv_wc *wc)
+__attribute__((noinline)) static struct link *complete_sent(struct verbs *v, struct nic *nic,
+                                                            struct link *l, const struct ibv_wc *wc)
 {
     const unsigned index = wc->wr_id >> 56 & 15;
 
@@ -166,7 +179,7 @@ __attribute__((noinline)) static struct link *complete_sent(struct verbs *v, str
         return NULL;
     struct path *p = l->path[index];
     if (!p->qp || (wc->wr_id ^ p->mark) >> 32)
-        return NULL; /* of a queue pair that is no more */
+        return NULL; /* of a queue pair that has ended */
     if (wc->status != IBV_WC_SUCCESS) {
         p->failure.last = (uint32_t)wc->wr_id;
         complete_explain(v, p, wc);
@@ -180,7 +193,7 @@ __attribute__((noinline)) static struct link *complete_sent(struct verbs *v, str
     return l;
 }
 
-/* The link for which there may be more to do now, or NULL. */
+/* The link for which there may be more to do now; NULL: none. */
 static inline struct link *complete_one(struct verbs *v, struct nic *nic, const struct ibv_wc *wc)
 {
     if (wc->wr_id & RECEIVED)
@@ -198,7 +211,8 @@ void complete_go_on(struct verbs *v, struct link *l)
     if (l->staging)
         pending_go_on(v, l);
     finish_some(v, l);
-    if (l->state != LINK_FAILED && (l->target.owes_reply || l->target.reply_next != l->target.reply_end))
+    if (l->state != LINK_FAILED &&
+        (l->target.owes_reply || l->target.reply_next != l->target.reply_end))
         serve_send_replies(v, l);
     if (l->issuing != l->posted || l->held)
         issue_more(v, l);
@@ -234,7 +248,8 @@ GSHMEM_HOT int complete_some(struct verbs *v)
             complete_take(v, nic, wc, n);
             all += n;
         } else if (n < 0) {
-            v->config.fail(GSHMEM_ERR_TRANSPORT, "verbs: %s: polling for completions failed", nic->name);
+            v->config.fail(GSHMEM_ERR_TRANSPORT, "verbs: %s: polling for completions failed",
+                           nic->name);
         }
         if (v->stopping && n < POLL)
             failover_drained(v, nic);

@@ -1,9 +1,14 @@
-/* A queue pair from one of this PE's NICs to one of the peer's: how it is made.
+/* Set-up of a path's queue pair.
  *
- * Each side makes its own when it first wants to talk or hears that the other does, and offers it;
- * with the other's offer it can receive, and says so; with the other's word it sends. If both begin
- * at once the two offers cross, and are the same path all the same. One that has been down is tried
- * with an empty write before anything else is given to it. */
+ * 1. A side makes its queue pair when it first has a request, or when the peer's offer comes, and
+ *    offers it (CONTROL_OFFER). Two offers may cross: they are of the same path.
+ * 2. With the peer's offer, it connects its queue pair, which can receive then, and says so
+ *    (CONTROL_READY).
+ * 3. When the peer has said that it can receive, the path is active. One that has failed before
+ *    carries an empty write first.
+ *
+ * Both sides count the generations of a path's queue pair alike. A control message of a generation
+ * that is over is dropped. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,8 +73,8 @@ void path_free(struct path *p)
 
 /* ---- The queue pair ---- */
 
-/* With as much within work requests as the NIC takes, which it says by EINVAL for more. Any other failure
- * is of something else that is used up, and says nothing of the next queue pair, or of those there are. */
+/* Inline data is as much as the NIC takes, which returns EINVAL for more. Any other failure means
+ * that something else is used up, and nothing is learned for the next queue pair. */
 static struct ibv_qp *path_make_queue(struct path *p)
 {
     struct nic *nic = p->nic;
@@ -91,7 +96,7 @@ static struct ibv_qp *path_make_queue(struct path *p)
     }
 }
 
-/* Where what is sent stays until it is done, for NICs that do not take it within work requests. */
+/* Memory for the data of work requests that the NIC does not take inline. */
 static bool path_keep_texts(struct path *p)
 {
     const size_t bytes = SEND_DEPTH * sizeof *p->kept.text;
@@ -122,11 +127,11 @@ static bool path_make_queue_pair(struct verbs *v, struct path *p)
                               (p->nic->iwarp ? 0 : IBV_QP_PKEY_INDEX | IBV_QP_PORT));
 }
 
-/* A life begins with its queue pair. One that cannot be made leaves the path as it was, so that both
- * sides go on counting the same lives. */
+/* A generation begins with its queue pair. One that cannot be made leaves the count as it was, so
+ * that both sides still count the same. */
 bool path_begin(struct verbs *v, struct path *p, char *why, size_t why_size)
 {
-    if (p->tried) /* something of its NIC's may have changed */
+    if (p->tried) /* the NIC's addresses may have changed */
         nic_ask_again(v, p->nic);
     if (p->nic->gone || !path_make_queue_pair(v, p)) {
         snprintf(why, why_size, "verbs: %s: a queue pair to PE %d: %s", p->nic->name, p->link->pe,
@@ -137,13 +142,16 @@ bool path_begin(struct verbs *v, struct path *p, char *why, size_t why_size)
         return false;
     }
     p->generation++;
-    p->mark = (uint64_t)(p->generation & 7) << 60 | (uint64_t)p->index << 56 | (uint64_t)p->link->pe << 32;
-    p->setup.first_packet = ((uint32_t)v->config.pe * 0x9e3779b1u + (uint32_t)p->link->pe * 0x85ebca6bu +
-                       p->generation * 0xc2b2ae35u) >> 8;
+    p->mark = (uint64_t)(p->generation & 7) << 60 | (uint64_t)p->index << 56 |
+              (uint64_t)p->link->pe << 32;
+    p->setup.first_packet = ((uint32_t)v->config.pe * 0x9e3779b1u +
+                             (uint32_t)p->link->pe * 0x85ebca6bu + p->generation * 0xc2b2ae35u) >>
+                            8;
     p->packet = p->packet_done = p->setup.first_packet;
     p->lone.most = p->inline_most < SMALL_BYTES ? p->inline_most : SMALL_BYTES;
     p->fence.all = p->fence.read = p->fence.last_read = p->done = p->failure.last = p->sends;
-    p->setup.receives = p->failure.drained = p->failure.stopped_here = p->failure.stopped_there = false;
+    p->setup.receives = p->failure.drained = p->failure.stopped_here = p->failure.stopped_there =
+        false;
     p->state = PATH_OFFERED;
     p->unsent = UNSENT_OFFER;
     path_send_rest(v, p);
@@ -184,7 +192,7 @@ static bool path_choose_addresses(struct verbs *v, struct path *p, const struct 
     return true;
 }
 
-/* That there is a way to the other's, and what it is: by threads, since the kernel may look for it for long. */
+/* Connects the queue pair by a thread, since the kernel may look for the neighbour for long. */
 static bool path_begin_resolving(struct verbs *v, struct path *p, const struct control *o)
 {
     uint32_t reads = o->reads < p->nic->reads_asked ? o->reads : p->nic->reads_asked;
@@ -198,7 +206,7 @@ static bool path_begin_resolving(struct verbs *v, struct path *p, const struct c
     return path_choose_addresses(v, p, o, &receive) && resolve_begin(v, p, &receive, &send);
 }
 
-/* ---- What is said ---- */
+/* ---- Control messages to the peer ---- */
 
 static void path_make_offer(const struct verbs *v, const struct path *p, struct control *n)
 {
@@ -228,14 +236,14 @@ void path_send_rest(struct verbs *v, struct path *p)
     static const struct {
         unsigned what;
         enum control_kind kind;
-    } notes[] = {{UNSENT_NONE, CONTROL_NONE},
+    } messages[] = {{UNSENT_NONE, CONTROL_NONE},
                  {UNSENT_OFFER, CONTROL_OFFER},
                  {UNSENT_READY, CONTROL_READY},
                  {UNSENT_STOPPED, CONTROL_STOPPED}};
 
     for (int i = 0; i < 4; i++) {
-        struct control n = {.kind = notes[i].kind};
-        if (!(p->unsent & notes[i].what))
+        struct control n = {.kind = messages[i].kind};
+        if (!(p->unsent & messages[i].what))
             continue;
         if (n.kind == CONTROL_STOPPED)
             n = p->failure.stopped[0];
@@ -243,16 +251,16 @@ void path_send_rest(struct verbs *v, struct path *p)
         n.generation = p->generation;
         if (n.kind == CONTROL_OFFER)
             path_make_offer(v, p, &n);
-        p->unsent &= ~notes[i].what; /* before the answer comes, which is at once of this PE's own */
+        p->unsent &= ~messages[i].what; /* first: this PE's own response comes within the call */
         if (!control_send(v, p->link, &n)) {
-            p->unsent |= notes[i].what;
+            p->unsent |= messages[i].what;
             break;
         }
     }
     v->held_back |= p->unsent != 0;
 }
 
-/* ---- What is heard ---- */
+/* ---- Control messages of the peer ---- */
 
 void path_activate(struct verbs *v, struct path *p)
 {
@@ -261,7 +269,7 @@ void path_activate(struct verbs *v, struct path *p)
                    p->tried ? " again" : "");
     p->tried = true;
     v->events++;
-    v->held_back = true; /* for all that waited */
+    v->held_back = true; /* for operations that waited */
     v->report->link_changed(v, p->link);
 }
 
@@ -314,7 +322,7 @@ static void path_can_receive(struct verbs *v, struct path *p)
 static void path_connected(struct verbs *v, struct path *p)
 {
     if (!p->setup.offered || p->state != PATH_OFFERED)
-        return; /* its offer is on its way */
+        return; /* its offer has not come yet */
     v->connecting -= p->iwarp.connecting;
     p->iwarp.connecting = false;
     path_can_receive(v, p);
@@ -325,12 +333,13 @@ static void path_resolved(struct verbs *v, struct path *p, int error)
     char why[200];
 
     if (p->state != PATH_OFFERED)
-        return; /* it has stopped, and ends with its queue pair */
+        return; /* the path has failed meanwhile */
     if (!error) {
         path_can_receive(v, p);
         return;
     }
-    snprintf(why, sizeof why, "%s (GSHMEM_IB_GID_INDEX and GSHMEM_IB_HCA choose another address)", strerror(error));
+    snprintf(why, sizeof why, "%s (GSHMEM_IB_GID_INDEX and GSHMEM_IB_HCA choose another address)",
+             strerror(error));
     path_refuse(v, p, why);
 }
 
@@ -358,7 +367,7 @@ static void path_take_offer(struct verbs *v, struct path *p, const struct contro
         path_resolved(v, p, errno);
 }
 
-/* The other tries it again, or for the first time since this side could not. */
+/* The peer tries the path again, or for the first time, as this side could not. */
 static bool path_follow(struct verbs *v, struct path *p, const struct control *n)
 {
     char why[300] = "verbs: memory cannot be registered, and no path is of use";
@@ -369,7 +378,7 @@ static bool path_follow(struct verbs *v, struct path *p, const struct control *n
     if (!p->link->recovery.below_for_good && path_begin(v, p, why, sizeof why))
         return true;
     v->config.info("%s", why);
-    p->generation = n->generation; /* the other's began: it ends with this answer, on both sides */
+    p->generation = n->generation; /* the peer's ends with this response, on both sides */
     p->unsent = UNSENT_NONE;
     path_send_rest(v, p);
     return false;
@@ -379,7 +388,9 @@ enum path_received path_receive(struct verbs *v, struct path *p, const struct co
 {
     if (n->generation != p->generation) {
         if ((int32_t)(n->generation - p->generation) > 1)
-            v->report->link_failed(v, p->link, GSHMEM_ERR_TRANSPORT, "verbs: it speaks of what has not been yet");
+            v->report->link_failed(
+                v, p->link, GSHMEM_ERR_TRANSPORT,
+                "verbs: it sent a control message of a queue pair that is still to come");
         else if ((int32_t)(n->generation - p->generation) == 1 && path_follow(v, p, n))
             path_take_offer(v, p, n);
         return PATH_TOOK_IT; /* else it is of a generation that is over */
@@ -387,7 +398,7 @@ enum path_received path_receive(struct verbs *v, struct path *p, const struct co
     if (n->kind == CONTROL_STOPPED || (n->kind == CONTROL_NONE && p->state == PATH_STOPPING))
         return PATH_STOPS;
     if (p->state != PATH_OFFERED && p->state != PATH_READY) {
-        return PATH_TOOK_IT; /* it broke meanwhile, and the other has been told, or will be */
+        return PATH_TOOK_IT; /* it failed meanwhile, and the peer is told of that */
     } else if (n->kind == CONTROL_NONE) {
         path_give_up(v, p, "it has no NIC for this one");
     } else if (n->kind == CONTROL_OFFER && p->state == PATH_OFFERED && !p->setup.offered) {
@@ -397,7 +408,8 @@ enum path_received path_receive(struct verbs *v, struct path *p, const struct co
         if (p->state == PATH_READY)
             path_begin_sending(v, p);
     } else {
-        v->report->link_failed(v, p->link, GSHMEM_ERR_TRANSPORT, "verbs: it sent an offer that makes no sense");
+        v->report->link_failed(v, p->link, GSHMEM_ERR_TRANSPORT,
+                               "verbs: it sent an offer that makes no sense");
     }
     return PATH_TOOK_IT;
 }

@@ -8,10 +8,11 @@ bool control_send(struct verbs *v, struct link *l, const struct control *n)
     unsigned char text[TRANSPORT_NOTE_MAX];
     size_t bytes = control_encode(text, n);
 
-    if (l->pe == v->config.pe) { /* a queue pair that is its own other end */
+    if (l->pe == v->config.pe) { /* to itself */
         v->report->control_to_self(v, l->pe, text, bytes);
         return true;
     }
-    /* Any failure but a full queue is the peer's loss, of which the transport below tells. */
+    /* Any failure but a full queue means that the peer has failed, which the transport below
+     * reports. */
     return transport_say(v->below, l->pe, text, bytes) != TRANSPORT_FULL;
 }

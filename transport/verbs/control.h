@@ -1,8 +1,9 @@
-/* What two PEs tell each other over the transport below, to make queue pairs and to recover them.
+/* Control messages: what two PEs send each other over the transport below, to set up queue pairs
+ * and to recover them.
  *
- * Little-endian numbers of 4 bytes, the first five the same in all: magic, version, kind, path and
- * life. A path is made anew after it has broken: lives tell what was said of one queue pair from what
- * was said of its successor. */
+ * Numbers of 4 bytes, little-endian; the first five are the same in all kinds: magic, version,
+ * kind, path and generation. A path gets a new queue pair after it has failed: the generation
+ * tells which of its queue pairs a control message is about. */
 #ifndef GSHMEM_TRANSPORT_VERBS_CONTROL_H
 #define GSHMEM_TRANSPORT_VERBS_CONTROL_H
 
@@ -15,13 +16,13 @@
 #include "transport/verbs/message.h"
 
 enum control_kind {
-    CONTROL_OFFER = 1, /* here is my queue pair for this path */
+    CONTROL_OFFER = 1, /* this is the sender's queue pair for the path */
     CONTROL_READY,     /* it can receive */
-    CONTROL_NONE,      /* there is none for this path, or no more */
-    CONTROL_STOPPED,   /* it sends and takes no more; this is what it has taken */
-    CONTROL_REPLY,     /* a message's reply, for which no path is left */
-    CONTROL_BROKEN,    /* no path ever again: this link has been given up */
-    CONTROL_ALIVE,     /* a reply is due, and takes its time */
+    CONTROL_NONE,      /* the sender has no queue pair for the path, or no more */
+    CONTROL_STOPPED,   /* it sends and receives nothing more; this is what it has received */
+    CONTROL_REPLY,     /* a message's reply, while no path is active */
+    CONTROL_BROKEN,    /* the link has failed, and no path will be active again */
+    CONTROL_ALIVE,     /* the sender lives: what it owes takes its time */
 };
 
 enum {
@@ -42,14 +43,14 @@ struct control {
     uint32_t queue, packet, mtu, reads, nics, window, segments;
     uint16_t lid;
     bool ethernet;
-    bool gpu_below; /* NICs there do not get at GPU memory */
+    bool gpu_below; /* NICs there do not reach GPU memory */
     bool reorders;  /* as in struct nic */
     struct port_address address[ADDRESSES_MOST];
     int addresses;
     uint64_t base[TRANSPORT_SEGMENT_MAX], bytes[TRANSPORT_SEGMENT_MAX];
 
-    /* of one that has stopped: the number of the packet that it would have taken next, if it can
-     * tell; the last message and the last reply of the other that have come to it, by any path */
+    /* of one that has stopped: the packet that it expects next, if the NIC knows; the last
+     * message and the last reply that it has received, by any path */
     bool knows_packet;
     uint32_t next_packet, received, replied;
 
@@ -76,8 +77,8 @@ static inline size_t control_encode_offer(unsigned char *to, const struct contro
                                n->packet,
                                n->mtu,
                                n->reads,
-                               n->ethernet | (uint32_t)n->gpu_below << 1 | (uint32_t)n->reorders << 2 |
-                                   (uint32_t)n->addresses << 8,
+                               n->ethernet | (uint32_t)n->gpu_below << 1 |
+                                   (uint32_t)n->reorders << 2 | (uint32_t)n->addresses << 8,
                                n->nics,
                                n->window,
                                n->segments | (uint32_t)n->lid << 16};
@@ -98,7 +99,7 @@ static inline size_t control_encode_offer(unsigned char *to, const struct contro
     return (size_t)(at - to);
 }
 
-/* How many bytes it takes, at most TRANSPORT_NOTE_MAX. */
+/* Returns how many bytes it takes, at most TRANSPORT_NOTE_MAX. */
 static inline size_t control_encode(unsigned char *to, const struct control *n)
 {
     const uint32_t head[] = {CONTROL_MAGIC, CONTROL_VERSION, n->kind, n->path, n->generation};
@@ -143,7 +144,8 @@ static inline bool control_decode_offer(const unsigned char *in, size_t bytes, s
     n->segments = number[7] & 0xffff;
     n->lid = (uint16_t)(number[7] >> 16);
     if (n->queue >> 24 || n->packet >> 24 || n->mtu < IBV_MTU_256 || n->mtu > IBV_MTU_4096 ||
-        n->addresses < 1 || n->addresses > ADDRESSES_MOST || n->nics == 0 || n->window == 0 || n->segments > TRANSPORT_SEGMENT_MAX ||
+        n->addresses < 1 || n->addresses > ADDRESSES_MOST || n->nics == 0 || n->window == 0 ||
+        n->segments > TRANSPORT_SEGMENT_MAX ||
         bytes != CONTROL_OFFER_HEAD + 16 * (size_t)n->segments)
         return false;
     for (int i = 0; i < n->addresses; i++) {
@@ -159,10 +161,11 @@ static inline bool control_decode_offer(const unsigned char *in, size_t bytes, s
     return true;
 }
 
-/* False: what no PE of this version says. */
+/* False: no PE of this version sends that. */
 static inline bool control_decode(const unsigned char *in, size_t bytes, struct control *n)
 {
-    if (bytes < CONTROL_HEAD || control_get32(in) != CONTROL_MAGIC || control_get32(in + 4) != CONTROL_VERSION)
+    if (bytes < CONTROL_HEAD || control_get32(in) != CONTROL_MAGIC ||
+        control_get32(in + 4) != CONTROL_VERSION)
         return false;
     *n = (struct control){.kind = (enum control_kind)control_get32(in + 8),
                        .path = control_get32(in + 12),
@@ -196,7 +199,7 @@ static inline bool control_decode(const unsigned char *in, size_t bytes, struct 
 struct link;
 struct verbs;
 
-/* Sends one to a link's PE, which may be this one; false: later. */
+/* Sends one to a link's PE, which may be this PE; false: later. */
 bool control_send(struct verbs *v, struct link *l, const struct control *n);
 
 #endif

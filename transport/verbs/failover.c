@@ -1,15 +1,26 @@
-/* A path that breaks, and how it comes back: nothing is lost, and nothing applied twice.
+/* A path that fails, and what becomes of its work requests.
  *
- * What a NIC has not reported as done may have arrived all the same. To write it once more would be
- * wrong: who waited for it may have gone on, and changed that memory. So both sides end their queue
- * pair, which then takes nothing any more, take all completions, and tell each other what has come (what a NIC
- * reports later than that is not taken):
- * the number of the packet that the queue pair expects next, and the numbers of the last message and
- * of the last reply. What had not arrived is issued again, in order, by the paths that are left, or by
- * the transport below where none is; it stands still for that long.
+ * 1. failover_fail: a completion, a NIC's event, a call or the peer says that the path failed.
+ *    This side puts the queue pair into the error state, where it takes nothing more, and drops
+ *    the batch.
+ * 2. failover_drained: this side takes completions until the queue pair has reported all that it
+ *    was given, the NIC is gone, or a second has passed.
+ * 3. failover_send_state: this side tells the peer what it has received: the packet that the
+ *    queue pair expects next, if the NIC can tell, the last message, and the last reply. It takes
+ *    nothing by this path from then on.
+ * 4. failover_receive: the peer says the same of its side. It begins with step 1 if it had not
+ *    noticed; steps 3 and 4 come in either order.
+ * 5. failover_recover: this side issues again what has not arrived, in order, by the paths that
+ *    are active, or by the transport below where none is. The path is down then.
+ * 6. watch_retry: a path that is down is tried after 1, 2, ... 32 s, or at once when its port
+ *    comes up. Its new queue pair carries an empty write before it is active.
  *
- * A NIC that has been taken away cannot tell. If writes were on their way to it then, nobody knows
- * which of them arrived, and the link has failed. */
+ * The link takes no new work to a NIC from step 1 to step 5.
+ *
+ * Invariant: what a work request does happens once. A write that the NIC has not reported as done
+ * may have arrived, and the target may have read and changed that memory since: so it is issued
+ * again only if the peer's state shows that it has not arrived. Where writes were in flight and
+ * the peer's NIC cannot tell, the link fails. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,11 +37,7 @@
 #include "transport/verbs/staged.h"
 #include "transport/verbs/verbs.h"
 
-enum {
-    RETRIES_MOST = 5, /* at most 2^5 s between tries */
-    DRAIN_NS = 1000 * 1000 * 1000,
-    LISTEN_NS = 1000 * 1000 * 1000, /* more between two looks: this process was stopped itself */
-};
+enum { DRAIN_NS = 1000 * 1000 * 1000 };
 
 uint64_t failover_now_ns(void)
 {
@@ -40,7 +47,7 @@ uint64_t failover_now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* ---- It stops ---- */
+/* ---- Steps 1 to 3 ---- */
 
 void failover_fail(struct verbs *v, struct path *p, const char *why)
 {
@@ -48,13 +55,15 @@ void failover_fail(struct verbs *v, struct path *p, const char *why)
 
     if (p->state < PATH_OFFERED || p->state > PATH_ACTIVE || p->link->state == LINK_FAILED)
         return;
-    v->config.info("verbs: PE %d: %s has broken: %s", p->link->pe, p->nic->name, why);
+    v->config.info("verbs: PE %d: %s has failed: %s", p->link->pe, p->nic->name, why);
     if (!p->failure.stopped && !(p->failure.stopped = calloc(2, sizeof *p->failure.stopped))) {
-        link_fail(v, p->link, GSHMEM_ERR_MEMORY, "verbs: out of memory to mend its path");
+        link_fail(v, p->link, GSHMEM_ERR_MEMORY, "verbs: out of memory to recover its path");
         return;
     }
-    if (!p->setup.resolving) /* else nobody has been told yet that it can receive, and the kernel is at it */
-        ibv_modify_qp(p->qp, &error, IBV_QP_STATE); /* a NIC that is gone takes nothing either */
+    /* While a thread connects the queue pair, no peer knows yet that it can receive. A NIC that is
+     * gone refuses this call, and takes nothing either. */
+    if (!p->setup.resolving)
+        ibv_modify_qp(p->qp, &error, IBV_QP_STATE);
     p->failure.given = p->sends - (p->batch.end - p->batch.first);
     p->failure.at = failover_now_ns();
     p->batch.first = p->batch.end = 0;
@@ -68,7 +77,7 @@ void failover_fail(struct verbs *v, struct path *p, const char *why)
     link_settle(v, p->link);
 }
 
-/* By now all messages that came by it have been carried out, or stay to be. */
+/* All messages that came by it have been carried out by now, or wait in pending.c. */
 static void failover_send_state(struct verbs *v, struct path *p)
 {
     struct ibv_qp_attr a = {0};
@@ -89,7 +98,7 @@ static void failover_send_state(struct verbs *v, struct path *p)
     path_send_rest(v, p);
 }
 
-/* ---- What has arrived ---- */
+/* ---- Steps 4 and 5: what has arrived ---- */
 
 static bool failover_has_arrived(const struct path *p, uint32_t number, uint32_t reads_done)
 {
@@ -103,33 +112,37 @@ static bool failover_has_arrived(const struct path *p, uint32_t number, uint32_t
     case WORK_READ:
         return is_after(reads_done, number);
     case WORK_OTHER:
-        return true; /* replies and questions: see below */
+        return true; /* replies and requests for keys: see failover_rewind_messages */
     default:
         /* the difference of two numbers of 24 bits */
         return (int32_t)((n->next_packet - w->packet_end) << 8) >= 0;
     }
 }
 
-/* The last that has arrived of what its NIC held back for reads: those before it have come. */
+/* All reads before the returned work request have completed: the NIC holds back what has a fence
+ * until then, and the peer has received one such. */
 static uint32_t failover_reads_done(const struct path *p)
 {
     uint32_t number = p->sends;
 
     for (; number != p->done; number--) {
         const struct work *w = &p->work[(number - 1) % SEND_DEPTH];
-        if (w->behind_reads && w->kind != WORK_OTHER && failover_has_arrived(p, number - 1, p->done))
+        if (w->behind_reads && w->kind != WORK_OTHER &&
+            failover_has_arrived(p, number - 1, p->done))
             break;
     }
     return number;
 }
 
-/* Whether what the other says can be: it has taken no more than was sent, and all that was reported. */
+/* Whether the peer's state is possible: it has received no more than was sent, and all that the NIC
+ * reported as done. */
 static bool failover_state_is_valid(const struct path *p)
 {
     const struct link *l = p->link;
     const struct control *n = &p->failure.stopped[1];
 
-    return (l->messenger != p || (!is_after(n->received, l->messages.sent) && !is_after(l->messages.replied, n->received))) &&
+    return (l->messenger != p || (!is_after(n->received, l->messages.sent) &&
+                                  !is_after(l->messages.replied, n->received))) &&
            !is_after(n->replied, l->target.received) &&
            (!n->knows_packet || ((n->next_packet - p->packet_done) & 0xffffff) <=
                                     ((p->packet - p->packet_done) & 0xffffff));
@@ -145,7 +158,7 @@ static bool failover_has_writes(const struct path *p)
     return false;
 }
 
-/* Messages go by one path at a time: those that have not been heard are the last ones. */
+/* Messages go by one path at a time, so that those not received are the last ones. */
 static void failover_rewind_messages(struct link *l, const struct control *n)
 {
     for (l->target.reply_next = l->target.reply_end;
@@ -155,8 +168,12 @@ static void failover_rewind_messages(struct link *l, const struct control *n)
     if (l->key_request.pending && is_after(l->key_request.number, n->received))
         l->key_request.pending = false;
     l->messages.sent = n->received;
-    l->messages.last_update = is_after(l->messages.last_update, l->messages.sent) ? l->messages.sent : l->messages.last_update;
-    l->messages.fence_update = is_after(l->messages.fence_update, l->messages.sent) ? l->messages.sent : l->messages.fence_update;
+    l->messages.last_update = is_after(l->messages.last_update, l->messages.sent)
+                                  ? l->messages.sent
+                                  : l->messages.last_update;
+    l->messages.fence_update = is_after(l->messages.fence_update, l->messages.sent)
+                                   ? l->messages.sent
+                                   : l->messages.fence_update;
 }
 
 static void failover_repeat_messages(struct link *l, uint32_t received)
@@ -175,24 +192,27 @@ static void failover_recover(struct verbs *v, struct path *p)
     struct link *l = p->link;
     const bool carried_messages = l->messenger == p;
 
-    if (l->recovery.refused[0]) { /* and it lives, as it has just said */
+    if (l->recovery.refused[0]) { /* the peer lives, as it has just sent its state */
         link_fail(v, l, GSHMEM_ERR_TRANSPORT, l->recovery.refused);
         return;
     }
-    if (!failover_state_is_valid(p) || (failover_has_writes(p) && !p->failure.stopped[1].knows_packet)) {
+    if (!failover_state_is_valid(p) ||
+        (failover_has_writes(p) && !p->failure.stopped[1].knows_packet)) {
         char why[300];
-        snprintf(why, sizeof why, "verbs: %s: %u work requests were on their way, and it cannot tell "
+        snprintf(why, sizeof why, "verbs: %s: %u work requests were in flight, and it cannot tell "
                                   "which of them have arrived", p->nic->name, p->sends - p->done);
         link_fail(v, l, GSHMEM_ERR_TRANSPORT, why);
         return;
     }
     const uint32_t reads_done = failover_reads_done(p);
-    op_of(l, l->issuing)->fenced = false; /* it waited for what may be issued again */
+    op_of(l, l->issuing)->fenced =
+        false; /* its fence is marked anew, behind what is issued again */
     for (uint32_t i = p->done; i != p->sends; i++) {
         const struct work *w = &p->work[i % SEND_DEPTH];
         if (!failover_has_arrived(p, i, reads_done)) {
             if (!op_issue_again(l, w)) {
-                link_fail(v, l, GSHMEM_ERR_MEMORY, "verbs: out of memory to send again what did not arrive");
+                link_fail(v, l, GSHMEM_ERR_MEMORY,
+                          "verbs: out of memory to send again what did not arrive");
                 return;
             }
         } else if (w->kind == WORK_UPDATE && !is_after(reads_done, i))
@@ -213,7 +233,8 @@ static void failover_recover(struct verbs *v, struct path *p)
 
 static void failover_try_recover(struct verbs *v, struct path *p)
 {
-    if (p->state == PATH_STOPPING && p->failure.stopped_here && p->failure.stopped_there && !p->unsent)
+    if (p->state == PATH_STOPPING && p->failure.stopped_here && p->failure.stopped_there &&
+        !p->unsent)
         failover_recover(v, p);
 }
 
@@ -226,21 +247,23 @@ void failover_go_on(struct verbs *v, struct link *l)
 void failover_receive(struct verbs *v, struct path *p, const struct control *n)
 {
     if (p->state >= PATH_OFFERED && p->state <= PATH_ACTIVE)
-        failover_fail(v, p, "the other side has stopped it");
+        failover_fail(v, p, "the peer has stopped it");
     if (p->state != PATH_STOPPING)
         return;
     p->failure.stopped[1] = *n;
-    if (n->kind == CONTROL_NONE) /* it never was: nothing has been sent by it */
-        p->failure.stopped[1] = (struct control){.received = p->link->messages.sent, .replied = p->link->target.received};
+    if (n->kind == CONTROL_NONE) /* the path was never active: nothing has been sent by it */
+        p->failure.stopped[1] = (struct control){.received = p->link->messages.sent,
+                                                 .replied = p->link->target.received};
     p->failure.stopped_there = true;
     failover_try_recover(v, p);
 }
 
-/* A queue pair that has broken tells the end of all that it was given, perhaps some polls later. A NIC that has gone
- * tells nothing more, and one that forgets some is not waited for for ever. */
+/* A queue pair in the error state completes all that it was given, perhaps some polls later. A NIC
+ * that is gone reports nothing more; the time limit is for one that loses completions. */
 static bool failover_is_drained(const struct path *p)
 {
-    return p->nic->gone || !is_after(p->failure.given, p->done) || !is_after(p->failure.given, p->failure.last) ||
+    return p->nic->gone || !is_after(p->failure.given, p->done) ||
+           !is_after(p->failure.given, p->failure.last) ||
            failover_now_ns() - p->failure.at > DRAIN_NS;
 }
 
@@ -260,8 +283,6 @@ void failover_drained(struct verbs *v, const struct nic *nic)
         }
     }
 }
-
-/* ---- NICs ---- */
 
 void failover_use_below(struct verbs *v, struct link *l, const char *why)
 {

@@ -1,4 +1,4 @@
-/* When requests are done; and those that the transport below carries, while there is no path. */
+/* When operations are done, and what is done for them then. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,8 +26,8 @@ static bool finish_is_done(const struct link *l, const struct op *op)
     return true;
 }
 
-/* What a get has brought, to where it is seen. A NIC may have written it to memory of a GPU: one flush does for all
- * gets that have been found to be done. */
+/* Makes a get's data visible. Where a NIC has written it to GPU memory, one flush is enough for all
+ * gets that this call of finish_some ends. */
 static gshmem_status_t finish_deliver(struct verbs *v, const struct op *op, bool *flushed)
 {
     const struct transport_request *r = &op->request;

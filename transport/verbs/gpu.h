@@ -1,4 +1,5 @@
-/* Memory of a device that the CPU cannot load from or store to: the device copies and updates it. */
+/* Memory of a device that the CPU cannot load from or store to: the device copies and updates
+ * it. */
 #ifndef GSHMEM_TRANSPORT_VERBS_GPU_H
 #define GSHMEM_TRANSPORT_VERBS_GPU_H
 

@@ -1,14 +1,13 @@
-/* From requests to work requests: what a link's queue pairs are given, and when.
+/* From operations to work requests: what a link's queue pairs are given, and when.
  *
- * Puts are writes, gets reads. What a NIC must not do, since CPUs do it to the same memory (atomics,
- * signals that are added), goes to the owner as a message. A put's signal that is set is a write
- * behind the put's own, on the same queue pair: nobody waits in between. Where NICs do not place writes in order
- * (path.reorders) that signal is a message, too, which the owner is given when all before it is in its place.
+ * A put is a write, a get is a read. What a NIC must not do, since CPUs do it to the same memory
+ * (atomics, signals that are added), goes to the target as a message. A signal that is set is a
+ * write behind the put's own, on the same queue pair. Where NICs may reorder writes
+ * (path.reorders) it is a message too, which the target is given when all before it is in its
+ * place.
  *
- * Order is kept where it is asked for: between two requests that are not both loose, or of different
- * epochs, is a fence. What is behind a fence waits until what went before it by other paths, or by one that
- * reorders, is done, and until messages that went before it are applied; small puts do not wait for those but become
- * messages too, and messages do not wait for them at all. */
+ * Order (order.h): a small put does not wait for messages before its fence, but becomes a message
+ * itself. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +31,7 @@
 static bool issue_send_put(struct verbs *v, struct link *l, struct op *op, bool data)
 {
     const struct transport_request *r = &op->request;
-    const bool signals = !atomics_have(v, r); /* else its NIC does, and not for a message */
+    const bool signals = !atomics_have(v, r); /* else the target's NIC does */
     struct message m = {.kind = MESSAGE_PUT,
                         .segment = (uint8_t)r->segment,
                         .bytes = (uint16_t)(data ? r->bytes : 0),
@@ -63,7 +62,7 @@ static bool issue_send_atomic(struct verbs *v, struct link *l, struct op *op)
 
 /* ---- Requests ---- */
 
-/* The signal that is set: seen after the data, since it is written behind it. */
+/* A signal that is set: it is visible after the data, since it is written behind it. */
 static bool issue_write_signal(struct verbs *v, struct link *l, struct op *op)
 {
     const struct transport_request *r = &op->request;
@@ -71,7 +70,8 @@ static bool issue_write_signal(struct verbs *v, struct link *l, struct op *op)
     uint64_t bytes = 8;
     uint32_t key;
 
-    if (!order_allows(l, p) || !peer_find_key(v, l, p, r->signal_segment, r->signal_offset, &bytes, &key))
+    if (!order_allows(l, p) ||
+        !peer_find_key(v, l, p, r->signal_segment, r->signal_offset, &bytes, &key))
         return false;
     struct ibv_send_wr *wr = post_next(v, p, WORK_SIGNAL, op_number(l, op), 0, 8);
     if (!wr)
@@ -85,8 +85,8 @@ static bool issue_write_signal(struct verbs *v, struct link *l, struct op *op)
     return true;
 }
 
-/* A signal that the owner gives, as others update that word too, or NICs do not get there, or it would not be written
- * behind its data. */
+/* Whether the target's CPU gives the signal: others update that word too, NICs do not reach it, or
+ * they might write it before its data. */
 static bool issue_signal_is_message(const struct verbs *v, const struct link *l,
                          const struct transport_request *r)
 {
@@ -102,8 +102,8 @@ static bool issue_signal(struct verbs *v, struct link *l, struct op *op)
                                             : issue_write_signal(v, l, op);
 }
 
-/* Whether data of it is on its way that its signal might overtake: by other paths than the signal's; or by that one, if
- * it reorders and the signal is no message. */
+/* Whether data is in flight that the signal might overtake: by other paths than the signal's, or by
+ * that one, if it reorders and the signal is no message. */
 static bool issue_overtakes_data(const struct verbs *v, const struct link *l, const struct op *op)
 {
     const bool by_nic = atomics_have(v, &op->request);
@@ -111,14 +111,15 @@ static bool issue_overtakes_data(const struct verbs *v, const struct link *l, co
 
     for (int i = 0; i < l->paths; i++) {
         const struct path *p = l->path[i];
-        if (op->used >> i & 1 && (p != signals || (by_nic && p->reorders)) && is_after(op->end[i], p->done))
+        if (op->used >> i & 1 && (p != signals || (by_nic && p->reorders)) &&
+            is_after(op->end[i], p->done))
             return true;
     }
     return false;
 }
 
-/* Of a request that is staged: the owner gives it behind the data, but one that its NIC gives has
- * to wait. */
+/* The signal of a staged put: the target gives it behind the data; one that the target's NIC gives
+ * waits for the data's replies. */
 static bool issue_signal_behind_chunks(struct verbs *v, struct link *l, struct op *op)
 {
     if (!op->request.signal_op || op->failure)
@@ -128,7 +129,8 @@ static bool issue_signal_behind_chunks(struct verbs *v, struct link *l, struct o
     return !op->chunks && atomics_issue(v, l, op);
 }
 
-/* Little data, by a message, for a signal that only a NIC gives: true when it is there. */
+/* Small data, by a message, before a signal that only a NIC gives; true: the data is in its
+ * place. */
 static bool issue_data_before_signal(struct verbs *v, struct link *l, struct op *op)
 {
     if (!op->wants_reply && !issue_send_put(v, l, op, true))
@@ -137,7 +139,7 @@ static bool issue_data_before_signal(struct verbs *v, struct link *l, struct op 
     return !is_after(op->number, l->messages.replied);
 }
 
-/* Looked at before the data leaves, of which the owner's CPU sees nothing: so neither is stored. */
+/* Checked before the data leaves, which the target's CPU does not see: so neither is stored. */
 static bool issue_signal_is_invalid(const struct link *l, const struct transport_request *r)
 {
     if (!r->signal_op)
@@ -150,8 +152,9 @@ static bool issue_signal_is_invalid(const struct link *l, const struct transport
 static bool issue_put(struct verbs *v, struct link *l, struct op *op)
 {
     const struct transport_request *r = &op->request;
-    const bool told = l->active[0]->nic->iwarp, by_nic = atomics_have(v, r);
-    const bool far = staged_is_remote(v, l, r->segment), adds = told || far || issue_signal_is_message(v, l, r);
+    const bool iwarp = l->active[0]->nic->iwarp, by_nic = atomics_have(v, r);
+    const bool far = staged_is_remote(v, l, r->segment),
+               adds = iwarp || far || issue_signal_is_message(v, l, r);
 
     if (issue_signal_is_invalid(l, r)) {
         op->failure = v->config.fail(GSHMEM_ERR_ARGUMENT,
@@ -171,7 +174,7 @@ static bool issue_put(struct verbs *v, struct link *l, struct op *op)
         return false;
     if (!stripes_issue(v, l, op) || op->failure)
         return op->failure != GSHMEM_OK;
-    if (told) /* that a write of iWARP's has arrived shows what comes behind it */
+    if (iwarp) /* only a message behind a write of iWARP shows that the write has arrived */
         return issue_send_put(v, l, op, false);
     if (!r->signal_op)
         return true;
@@ -204,7 +207,7 @@ static bool issue_one(struct verbs *v, struct link *l, struct op *op)
     }
 }
 
-/* Signals that stripes held back, and updates that are to be tried again. */
+/* Signals that waited for stripes, and updates that are tried again. */
 static void issue_send_held(struct verbs *v, struct link *l)
 {
     for (uint32_t i = l->done; i != l->issuing && l->held && l->state == LINK_ACTIVE; i++) {
@@ -231,7 +234,7 @@ void issue_more(struct verbs *v, struct link *l)
             break;
         op->issued = true;
         l->issuing++;
-        if (!op->used) /* it took no work request, so that none will come back and end it */
+        if (!op->used) /* no completion of a work request will end it */
             v->held_back = true;
     }
 }

@@ -128,7 +128,7 @@ struct link {
 
     /* Whether the peer lives (watch.c). */
     struct {
-        bool heard, ever;                /* control messages: since the last look, and at all */
+        bool received, ever;             /* control messages: since the last look, and at all */
         bool owed_then;                  /* the peer owed something at the last look */
         uint32_t replied_then, received_then; /* counts at the last look */
         uint64_t silent_ns; /* for so long it has owed something and sent nothing */

@@ -1,5 +1,4 @@
-/* All that leads to one PE: its paths, which of them are used, what is said to it and heard of it
- * over the transport below, and how it ends. */
+/* Links: how they begin, which of their paths are used, and how they end. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,13 +17,15 @@
 
 /* ---- Which paths are used ---- */
 
-/* What is small goes by one path for as long as it is up, so that it keeps its order: the best, as
- * rails are in that order, and as the others wait for it to come up first. */
+/* What is small goes by one path, the messenger, for as long as that one is active, so that it
+ * keeps its order. It is the best path: rails are in that order, and the link waits for the first
+ * of them. */
 static void choose_messenger(struct link *l)
 {
     int first = 0;
 
-    if (!l->messenger || (l->messenger->state != PATH_ACTIVE && l->messenger->state != PATH_STOPPING))
+    if (!l->messenger ||
+        (l->messenger->state != PATH_ACTIVE && l->messenger->state != PATH_STOPPING))
         l->messenger = l->actives ? l->active[0] : NULL;
     while (first < l->actives && l->active[first] != l->messenger)
         first++;
@@ -34,7 +35,7 @@ static void choose_messenger(struct link *l)
     }
 }
 
-/* It has neither come up yet, nor failed to. */
+/* Whether its first set-up has not ended. */
 static bool link_is_pending(const struct path *p)
 {
     return (p->state == PATH_OFFERED || p->state == PATH_READY) && !p->tried;
@@ -62,9 +63,10 @@ void link_settle(struct verbs *v, struct link *l)
         l->state = LINK_WAITING;
     else
         l->state = l->actives ? LINK_ACTIVE : LINK_BELOW;
-    l->direct =
-        l->state == LINK_ACTIVE && !l->active[0]->nic->iwarp && !v->config.device ? l->active[0] : NULL;
-    l->cached.bytes = 0; /* its key is of one NIC */
+    l->direct = l->state == LINK_ACTIVE && !l->active[0]->nic->iwarp && !v->config.device
+                    ? l->active[0]
+                    : NULL;
+    l->cached.bytes = 0; /* its key is for one NIC */
     l->coalesce.open = NULL;
     if (l->state == LINK_BELOW && before != LINK_BELOW)
         v->config.info("verbs: PE %d is reached by %s%s", l->pe, v->below->ops->name,
@@ -74,7 +76,7 @@ void link_settle(struct verbs *v, struct link *l)
     v->held_back = true;
 }
 
-/* To PEs of this host, and to this one itself, there goes nothing but what NICs update. */
+/* Links to PEs of this node, and to this PE itself, carry only atomics that NICs make. */
 static bool link_is_intra_node(const struct verbs *v, int pe)
 {
     return v->config.mapped && v->config.mapped(v->config.context, pe, 0);
@@ -116,7 +118,8 @@ gshmem_status_t link_open(struct verbs *v, int pe, struct link **out)
     l->verbs = v;
     l->pe = pe;
     l->alone.id = NONE_ALONE;
-    l->peer.pairs = reach_find(v, pe, link_is_intra_node(v, pe), l->peer.rail, &updater, why, sizeof why);
+    l->peer.pairs =
+        reach_find(v, pe, link_is_intra_node(v, pe), l->peer.rail, &updater, why, sizeof why);
     if (l->peer.pairs < 0) {
         free(l->op);
         free(l);
@@ -139,9 +142,8 @@ gshmem_status_t link_open(struct verbs *v, int pe, struct link **out)
     return GSHMEM_OK;
 }
 
-/* ---- Said, and heard ---- */
+/* ---- Control messages ---- */
 
-/* So that the peer waits for nothing more of this link's. */
 void link_send_broken(struct verbs *v, struct link *l)
 {
     const struct control broken = {.kind = CONTROL_BROKEN};
@@ -174,8 +176,8 @@ bool link_is_busy(const struct link *l)
         return true;
     if (l->state == LINK_FAILED)
         return false;
-    if (l->posted != l->done || l->target.reply_next != l->target.reply_end || l->target.owes_reply || l->recovery.lacks ||
-        pending_is_busy(l))
+    if (l->posted != l->done || l->target.reply_next != l->target.reply_end ||
+        l->target.owes_reply || l->recovery.lacks || pending_is_busy(l))
         return true;
     for (int i = 0; i < l->paths; i++) {
         const struct path *p = l->path[i];

@@ -1,12 +1,12 @@
-/* What NICs may reach: chunks of the symmetric segments, each registered with a NIC when it is first
- * used there, here or by a peer. So a heap that grows needs nothing, and what is never talked about is never
- * pinned.
+/* Registration: each chunk of a symmetric segment is registered with a NIC when that NIC first
+ * uses it, for this PE or a peer. So a heap that grows needs nothing, and what no PE uses is
+ * never pinned.
  *
- * A registration holds its pages for as long as the transport is open: the heap does not give them
- * back meanwhile (`pins`). That of a GPU does, and says so to all (`forget`).
+ * A registration holds its pages for as long as the transport is open: the heap does not give
+ * them back meanwhile (`pins`). The heap of a GPU does, and tells all PEs (`forget`).
  *
- * Memory of a GPU is registered by a dma-buf, which is the kernel's own way, or by its address, which
- * the module nvidia_peermem knows. */
+ * Memory of a GPU is registered by a dma-buf, which is the kernel's own way, or by its address,
+ * which the module nvidia_peermem knows. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -21,7 +21,9 @@
 #include "transport/verbs/memory.h"
 #include "transport/verbs/verbs.h"
 
-enum { ACCESS_OF_PEERS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ };
+enum {
+    ACCESS_OF_PEERS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ
+};
 
 /* ---- Registering ---- */
 
@@ -33,7 +35,7 @@ static register_dma_buf *find_register_dma_buf(void)
         (register_dma_buf *)dlsym(library ? library : RTLD_DEFAULT, "ibv_reg_dmabuf_mr");
 
     if (library)
-        dlclose(library); /* it stays: this module needs it */
+        dlclose(library); /* it stays loaded: this module needs it */
     return found;
 }
 
@@ -48,7 +50,7 @@ static struct ibv_mr *register_by_dma_buf(struct verbs *v, struct nic *nic, void
     if (!v->register_dma_buf)
         errno = EOPNOTSUPP;
     else if (d->ops->export_range(d, at, bytes, &fd, &offset))
-        errno = EINVAL; /* has been logged */
+        errno = EINVAL; /* logged already */
     else {
         mr = v->register_dma_buf(nic->pd, offset, bytes, (uintptr_t)at, fd, access);
         int error = errno;
@@ -73,8 +75,8 @@ struct ibv_mr *memory_register(struct verbs *v, struct nic *nic, void *at, uint6
     return ibv_reg_mr(nic->pd, at, bytes, access);
 }
 
-/* How many bytes of it there are, from where a chunk begins. A device's heap grows by whole chunks, but
- * for its end; what else is lent to it begins chunks of its own. */
+/* How many bytes of a chunk are present. A device's heap grows by whole chunks, except at its end;
+ * imported memory begins chunks of its own. */
 static uint64_t memory_present(const struct transport_segment *s, uint64_t begin)
 {
     uint64_t most = s->bytes - begin < CHUNK_BYTES ? s->bytes - begin : CHUNK_BYTES, least = 0;
@@ -94,7 +96,7 @@ static uint64_t memory_present(const struct transport_segment *s, uint64_t begin
     return least;
 }
 
-/* What is registered of the CPU's memory at a time, at most. */
+/* The most that is registered of the CPU's memory at a time. */
 static uint64_t memory_largest_chunk(const struct verbs *v)
 {
     uint64_t largest = 0;
@@ -107,7 +109,7 @@ static uint64_t memory_largest_chunk(const struct verbs *v)
     return largest < CHUNK_BYTES ? largest : CHUNK_BYTES;
 }
 
-/* With all NICs at once, as each counts its own. The NIC that does not; NULL: all do. */
+/* Registers it with all NICs at once, as each counts its own. The NIC that refuses; NULL: none. */
 static const struct nic *memory_try_all(struct verbs *v, void *at, uint64_t bytes, int *error)
 {
     struct ibv_mr *mr[NICS_MOST];
@@ -135,22 +137,26 @@ bool memory_can_be_registered(struct verbs *v)
     const struct nic *refuses = memory_try_all(v, at, bytes, &error);
     munmap(at, bytes);
     if (!refuses) {
-        v->config.info("verbs: %llu KiB could be registered with each NIC, which is as much as is registered at a time; "
-                       "whether all that peers will use can be was not tried: the limit is %llu KiB (ulimit -l), and "
+        v->config.info("verbs: %llu KiB could be registered with each NIC, which is as much as is "
+                       "registered at a time; "
+                       "whether all that peers will use can be was not tried: the limit is %llu "
+                       "KiB (ulimit -l), and "
                        "a peer for which it is too little is reached by %s",
                        (unsigned long long)bytes >> 10, (unsigned long long)limit.rlim_cur >> 10,
                        v->below->ops->name);
         return true;
     }
     v->config.fail(GSHMEM_ERR_TRANSPORT,
-                   "verbs: %s: %llu KiB of memory cannot be registered, which is what is registered at a time: %s; the "
-                   "limit is %llu KiB (ulimit -l): this PE uses %s alone. Raise it, or set GSHMEM_TRANSPORT=tcp",
+                   "verbs: %s: %llu KiB of memory cannot be registered, which is what is "
+                   "registered at a time: %s; the "
+                   "limit is %llu KiB (ulimit -l): this PE uses %s alone. Raise it, or set "
+                   "GSHMEM_TRANSPORT=tcp",
                    refuses->name, (unsigned long long)bytes >> 10, strerror(error),
                    (unsigned long long)limit.rlim_cur >> 10, v->below->ops->name);
     return false;
 }
 
-/* By that way, the first bytes of this PE's heap in the device's memory with all NICs. */
+/* Whether all NICs register the first bytes of this PE's heap in device memory that way. */
 static bool memory_can_go_by(struct verbs *v, enum transport_way way)
 {
     v->way = way;
@@ -205,7 +211,8 @@ struct ibv_mr *memory_of_chunk(struct verbs *v, struct nic *nic, unsigned segmen
 
     if (chunk >= chunks || (s->of_device && v->gpu_below))
         return NULL;
-    if (!nic->chunk[segment] && !(nic->chunk[segment] = calloc(chunks, sizeof *nic->chunk[segment]))) {
+    if (!nic->chunk[segment] &&
+        !(nic->chunk[segment] = calloc(chunks, sizeof *nic->chunk[segment]))) {
         v->config.fail(GSHMEM_ERR_MEMORY, "verbs: out of memory for %llu registrations",
                        (unsigned long long)chunks);
         return NULL;
@@ -223,9 +230,10 @@ struct ibv_mr *memory_of_chunk(struct verbs *v, struct nic *nic, unsigned segmen
                        "verbs: %s: registering %llu KiB of symmetric memory%s: %s%s", nic->name,
                        (unsigned long long)bytes >> 10, s->of_device ? " of a GPU's" : "",
                        strerror(errno),
-                       errno == ENOMEM && !s->of_device ? " (ulimit -l limits what may be pinned: raise it, or "
-                                         "GSHMEM_TRANSPORT=tcp)"
-                                       : "");
+                       errno == ENOMEM && !s->of_device
+                           ? " (ulimit -l limits what may be pinned: raise it, or "
+                             "GSHMEM_TRANSPORT=tcp)"
+                           : "");
     v->refusal_said |= !*mr;
     return *mr;
 }
@@ -249,8 +257,8 @@ struct ibv_mr *memory_of(struct verbs *v, struct nic *nic, const void *at, uint6
     return NULL;
 }
 
-static bool memory_is_held(const struct verbs *v, const struct nic *nic, int segment, uint64_t offset,
-                    uint64_t bytes)
+static bool memory_is_held(const struct verbs *v, const struct nic *nic, int segment,
+                           uint64_t offset, uint64_t bytes)
 {
     if (!nic->chunk[segment] || !bytes)
         return false;

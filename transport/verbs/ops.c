@@ -14,8 +14,9 @@
 
 /* ---- Room ---- */
 
-/* A peer that is seldom talked to has few requests under way, and little room. More is made while nobody knows where they
- * are: neither a work request that waits for its batch, nor the transport below. */
+/* A peer that is seldom talked to has room for few operations. More is made only while nothing
+ * points to them: no work request that waits in a batch, and no part that the transport below
+ * carries. */
 bool op_make_room(struct verbs *v, struct link *l)
 {
     const uint32_t depth = l->depth * 4 < OPS ? l->depth * 4 : OPS;
@@ -26,7 +27,8 @@ bool op_make_room(struct verbs *v, struct link *l)
         if (l->path[i]->batch.end != l->path[i]->batch.first)
             return false;
     }
-    if (l->state == LINK_FAILED || l->below_left || l->depth == OPS || !(more = calloc(depth, sizeof *more)))
+    if (l->state == LINK_FAILED || l->below_left || l->depth == OPS ||
+        !(more = calloc(depth, sizeof *more)))
         return false;
     for (uint32_t i = l->done; i != l->posted; i++) {
         struct op *to = &more[i & (depth - 1)];
@@ -53,14 +55,13 @@ void *op_data(const struct verbs *v, const struct op *op)
     return r->local;
 }
 
-/* Links whose peers have stopped keep their slots for long: one link gets a quarter of them at most, and
- * of the last quarter a few, so that some are left for others. */
+/* A link whose peer has stopped keeps its slots for long. So one link gets a quarter of the slots
+ * at most, and few of the last quarter. */
 static bool op_may_take_slot(const struct verbs *v, const struct link *l)
 {
     return v->slots_left && l->slots < (v->slots_left > SLOTS / 4 ? SLOTS / 4 : SLOTS_LEAST);
 }
 
-/* What is small is copied now; TRANSPORT_FULL: there is no slot for it. */
 gshmem_status_t op_keep_data(struct verbs *v, struct op *op)
 {
     const struct transport_request *r = &op->request;
@@ -71,7 +72,7 @@ gshmem_status_t op_keep_data(struct verbs *v, struct op *op)
     if (r->kind == TRANSPORT_GET && op->link->peer.pairs &&
         memory_of(v, &v->nic[op->link->peer.rail[0].mine], r->local, &in_segment) &&
         in_segment == r->bytes)
-        return GSHMEM_OK; /* straight to its place */
+        return GSHMEM_OK; /* the NIC writes straight to its place */
     if (!op_may_take_slot(v, op->link))
         return TRANSPORT_FULL;
     const int slot = v->slot_free[v->slots_left - 1];
@@ -102,17 +103,18 @@ struct ibv_mr *op_register(struct verbs *v, struct nic *nic, struct op *op)
                                                      : 0);
     if (!*mr) {
         if (!v->refusal_said)
-            v->config.fail(GSHMEM_ERR_TRANSPORT,
-                           "verbs: %s: registering %llu B of this PE's memory: %s (ulimit -l limits what may be "
-                           "pinned): all to PE %d goes by TCP from here on, and to others for which it is so",
-                           nic->name, (unsigned long long)r->bytes, strerror(errno), op->link->pe);
+            v->config.fail(
+                GSHMEM_ERR_TRANSPORT,
+                "verbs: %s: registering %llu B of this PE's memory: %s (ulimit -l limits what may "
+                "be "
+                "pinned): all to PE %d goes by TCP from here on, and to others for which it is so",
+                nic->name, (unsigned long long)r->bytes, strerror(errno), op->link->pe);
         v->refusal_said = true;
         v->report->memory_refused(v, op->link, "this PE's memory cannot be registered");
     }
     return *mr;
 }
 
-/* Of a request that failed, which leaves some. */
 void op_free_holes(struct op *op)
 {
     for (struct hole *next; op->hole; op->hole = next) {
@@ -163,8 +165,7 @@ void op_took_range(struct op *op, uint64_t bytes)
     }
 }
 
-/* These bytes are to go again. What ends where the op has got to is given back; what lies before that is
- * a hole. false: out of memory. */
+/* These bytes have not arrived: they become a hole. False: out of memory. */
 static bool op_lose_range(struct op *op, uint64_t at, uint64_t bytes)
 {
     struct hole **next = &op->hole, *before = NULL, *h;
@@ -191,7 +192,7 @@ static bool op_lose_range(struct op *op, uint64_t at, uint64_t bytes)
     return true;
 }
 
-/* The last hole is none if nothing lies behind it. */
+/* A hole behind which nothing was given to a path is taken back from op->at. */
 static void op_trim(struct op *op)
 {
     struct hole **last = &op->hole;
@@ -214,7 +215,7 @@ bool op_issue_again(struct link *l, const struct work *w)
     l->alone.id = NONE_ALONE;
     if (w->kind == WORK_MESSAGE)
         op->wants_reply = false;
-    if (op->coalesced && w->kind == WORK_WRITE) /* its parts go in order, by one path */
+    if (op->coalesced && w->kind == WORK_WRITE) /* its changes go in order, by one path */
         op->at = w->at < op->at ? w->at : op->at;
     else if ((w->kind == WORK_WRITE || w->kind == WORK_READ) && !op_lose_range(op, w->at, w->bytes))
         return false;

@@ -21,7 +21,7 @@
 #include "transport/verbs/link.h"
 #include "transport/verbs/nic.h"
 
-/* Marks what the next request may not overtake; false: a signal before it is still held back. */
+/* Marks the fence before an operation, if there is one; false: a signal before it still waits. */
 static inline bool order_fence(struct link *l, struct op *op)
 {
     const bool ordered = !(op->request.flags & TRANSPORT_LOOSE);
@@ -59,7 +59,7 @@ static inline void order_move_marks(struct link *l)
     order_move_mark(&l->messages.fence_update, l->messages.replied);
 }
 
-/* Whether what went before the fence is done, by other paths than that one. */
+/* Whether what was before the fence is done, on all other paths. */
 static inline bool order_others_are_done(const struct link *l, const struct path *p)
 {
     for (int i = 0; i < l->actives; i++) {
@@ -69,8 +69,7 @@ static inline bool order_others_are_done(const struct link *l, const struct path
     return true;
 }
 
-/* Whether a path's next write, read or update comes behind all that went before the fence. A message always does, if
- * others are done: it is told to the owner when all before it is in its place. */
+/* Whether a path's next write, read or update would come behind all that was before the fence. */
 static inline bool order_allows(const struct link *l, const struct path *p)
 {
     return order_others_are_done(l, p) && !(p->reorders && is_after(p->fence.all, p->done));

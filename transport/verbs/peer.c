@@ -20,7 +20,9 @@ bool peer_take_offer(struct link *l, const struct control *o)
     }
     for (uint32_t i = 0; i < o->segments; i++) {
         uint64_t chunks = (o->bytes[i] + CHUNK_BYTES - 1) / CHUNK_BYTES;
-        if (!l->peer.key[i] && !(l->peer.key[i] = calloc(chunks ? chunks * (size_t)l->peer.rails : 1, sizeof *l->peer.key[i])))
+        if (!l->peer.key[i] &&
+            !(l->peer.key[i] =
+                  calloc(chunks ? chunks * (size_t)l->peer.rails : 1, sizeof *l->peer.key[i])))
             return false;
         if (l->peer.bytes[i] && l->peer.bytes[i] != o->bytes[i])
             return false;
@@ -30,19 +32,19 @@ bool peer_take_offer(struct link *l, const struct control *o)
     return true;
 }
 
-/* The key of that path's NIC for an offset of the peer's segment, and how far it reaches; false: it
- * has been asked for. */
 bool peer_find_key(struct verbs *v, struct link *l, const struct path *p, int segment,
                      uint64_t offset, uint64_t *bytes, uint32_t *key)
 {
     const uint64_t chunk = offset / CHUNK_BYTES, to_end = (chunk + 1) * CHUNK_BYTES - offset;
 
-    if (!l->peer.key[segment] || offset >= l->peer.bytes[segment] || *bytes > l->peer.bytes[segment] - offset) {
+    if (!l->peer.key[segment] || offset >= l->peer.bytes[segment] ||
+        *bytes > l->peer.bytes[segment] - offset) {
         v->report->link_failed(v, l, GSHMEM_ERR_TRANSPORT,
                   "verbs: its symmetric memory ends before this address");
         return false;
     }
-    const uint64_t found = l->peer.key[segment][chunk * (uint64_t)l->peer.rails + p->number % RAILS_MOST];
+    const uint64_t found =
+        l->peer.key[segment][chunk * (uint64_t)l->peer.rails + p->number % RAILS_MOST];
     *bytes = *bytes < to_end ? *bytes : to_end;
     *key = (uint32_t)found;
     if (found)
@@ -65,5 +67,6 @@ void peer_forget(struct link *l, int segment, uint64_t offset, uint64_t bytes)
     l->cached.bytes = 0;
     for (uint64_t c = (offset + CHUNK_BYTES - 1) / CHUNK_BYTES;
          l->peer.key[segment] && c * CHUNK_BYTES < offset + bytes; c++)
-        memset(&l->peer.key[segment][c * (uint64_t)l->peer.rails], 0, (size_t)l->peer.rails * sizeof *l->peer.key[segment]);
+        memset(&l->peer.key[segment][c * (uint64_t)l->peer.rails], 0,
+               (size_t)l->peer.rails * sizeof *l->peer.key[segment]);
 }

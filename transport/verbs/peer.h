@@ -1,5 +1,5 @@
-/* Keys of a peer's memory, without which no NIC writes or reads it: of each chunk, for each pair of
- * NICs. */
+/* What is known of a peer's memory: its segments, by its offer, and the key of each chunk for each
+ * pair of NICs, without which no NIC writes or reads it. */
 #ifndef GSHMEM_TRANSPORT_VERBS_PEER_H
 #define GSHMEM_TRANSPORT_VERBS_PEER_H
 
@@ -11,17 +11,18 @@
 
 struct control;
 
-/* Room for the keys, and what else the peer's offer says; false: out of memory, or it makes no sense. */
+/* Takes what the peer's offer says of its memory; false: out of memory, or it makes no sense. */
 bool peer_take_offer(struct link *l, const struct control *offer);
 /* The key of that path's NIC for an offset of the peer's segment, and how far it reaches; false: it
  * has been requested. */
-bool peer_find_key(struct verbs *v, struct link *l, const struct path *p, int segment, uint64_t offset,
-              uint64_t *bytes, uint32_t *key);
+bool peer_find_key(struct verbs *v, struct link *l, const struct path *p, int segment,
+                   uint64_t offset, uint64_t *bytes, uint32_t *key);
 /* There is other memory in the peer's segment from here on. */
 void peer_forget(struct link *l, int segment, uint64_t offset, uint64_t bytes);
 
 /* Whether l->cached has the key for these bytes. */
-static inline bool peer_key_is_cached(const struct link *l, int segment, uint64_t offset, uint64_t bytes)
+static inline bool peer_key_is_cached(const struct link *l, int segment, uint64_t offset,
+                                      uint64_t bytes)
 {
     const uint64_t at = offset - l->cached.from;
 
@@ -33,7 +34,8 @@ static inline uint64_t peer_known_key(const struct link *l, const struct path *p
                                  uint64_t offset, uint64_t bytes)
 {
     const bool known = segment < TRANSPORT_SEGMENT_MAX;
-    const uint64_t *key = known ? l->peer.key[segment] : NULL, all = known ? l->peer.bytes[segment] : 0;
+    const uint64_t *key = known ? l->peer.key[segment] : NULL,
+                   all = known ? l->peer.bytes[segment] : 0;
 
     if (!key || offset >= all || bytes > all - offset || offset % CHUNK_BYTES + bytes > CHUNK_BYTES)
         return 0;

@@ -1,14 +1,15 @@
 /* Messages of a peer, in the order of their numbers. Most are carried out as they come (serve.c);
  * these wait:
  *
- * - a chunk of staged data, which a NIC and the device move by and by. A chunk moves by the path that
- *   its message came by;
+ * - a chunk of staged data, which a NIC and the device move by and by. A chunk moves by the path
+ *   that its message came by;
  * - an update of GPU memory, which may take as long as kernels fill the GPU;
- * - what comes behind one of these. Only a chunk that is behind no fence overlaps what is before it.
+ * - what comes behind one of these. Only a chunk that is behind no fence overlaps what is before
+ *   it.
  *
  * When the path fails, the first chunk that is not carried out and all behind it count as not
- * received, and the initiator sends them again. An update needs no path and stays, as it may be half
- * done. */
+ * received, and the initiator sends them again. An update needs no path and stays, as it may be
+ * half done. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,10 +43,12 @@ static bool pending_has_data(const struct message *m)
 
 static bool pending_must_wait(const struct link *l, const struct message *m)
 {
-    return pending_has_data(m) || (l->staging && l->staging->pending_first != l->staging->pending_next);
+    return pending_has_data(m) ||
+           (l->staging && l->staging->pending_first != l->staging->pending_next);
 }
 
-static bool pending_add(struct verbs *v, struct link *l, const struct message *m, const struct serving *begun)
+static bool pending_add(struct verbs *v, struct link *l, const struct message *m,
+                        const struct serving *begun)
 {
     struct link_staging *s = staged_of(v, l);
 
@@ -73,7 +76,8 @@ bool pending_receive(struct verbs *v, struct link *l, const struct message *m)
 
     if (m->kind == MESSAGE_REPLY)
         return serve_take_reply(v, l, m);
-    if (m->number != l->target.received + 1) /* or it came by a path that broke, and again after */
+    if (m->number !=
+        l->target.received + 1) /* or it came by a path that failed, and again by another */
         return l->recovery.begun && !is_after(m->number, l->target.received);
     l->target.received = m->number;
     if (pending_must_wait(l, m))
@@ -89,7 +93,7 @@ bool pending_receive(struct verbs *v, struct link *l, const struct message *m)
 
 /* ---- Moving data ---- */
 
-/* The NIC moves the next bytes between the other's memory and this one's; false: not now. */
+/* The NIC moves the next bytes between the peer's memory and this PE's; false: not now. */
 static bool pending_move(struct verbs *v, struct link *l, struct pending *h, struct ibv_sge here)
 {
     struct path *p = l->target.by;
@@ -106,7 +110,8 @@ static bool pending_move(struct verbs *v, struct link *l, struct pending *h, str
     return true;
 }
 
-/* What the NIC is to move cannot be registered: the link goes below, and the other asks there. */
+/* This PE's memory cannot be registered: the link goes below, and the peer requests the data
+ * there. */
 static void pending_give_up(struct verbs *v, struct link *l)
 {
     v->report->memory_refused(v, l, "what is to be staged cannot be registered");
@@ -147,7 +152,7 @@ static void pending_end_part(struct pending *h)
     staged_let_go(&h->buffer);
 }
 
-/* One step, if it can be taken; false: it has failed. */
+/* The next step of a chunk, if it can be taken; false: it has failed. */
 static bool pending_step(struct verbs *v, struct link *l, struct pending *h)
 {
     const bool takes = h->m.kind == MESSAGE_TAKE;
@@ -195,20 +200,20 @@ static bool pending_step(struct verbs *v, struct link *l, struct pending *h)
 
 /* ---- In their turn ---- */
 
-/* The device takes its time for an update. Who waits for the reply is told now and then that this PE lives, and
- * would give it up otherwise (see watch_peers in failover.c). */
+/* The device may take long for an update. The peer, which waits for the reply, is told every second
+ * that this PE lives: it would take this PE for failed otherwise (watch_peers). */
 static void pending_send_alive(struct verbs *v, struct link *l)
 {
-    const uint64_t patience = (uint64_t)v->config.number(SETTING_PEER_TIMEOUT) * 1000000000u;
+    const uint64_t limit_ns = (uint64_t)v->config.number(SETTING_PEER_TIMEOUT) * 1000000000u;
     const uint64_t now = clock_ns(), since = now - l->staging->alive_ns;
     const struct control alive = {.kind = CONTROL_ALIVE};
 
     if (!l->staging->alive_ns ||
-        ((since >= ALIVE_NS || since >= patience / 8) && control_send(v, l, &alive)))
+        ((since >= ALIVE_NS || since >= limit_ns / 8) && control_send(v, l, &alive)))
         l->staging->alive_ns = now;
 }
 
-/* The next step of a piece, or several; false: it has failed. */
+/* All steps of a chunk that can be taken now; false: it has failed. */
 static bool pending_advance(struct verbs *v, struct link *l, struct pending *h)
 {
     for (enum pending_state before = PENDING_DONE; h->state != before;) {
@@ -224,7 +229,7 @@ static bool pending_advance(struct verbs *v, struct link *l, struct pending *h)
     return true;
 }
 
-/* The first, which is none of data. */
+/* The first message, which has no data to move. */
 static enum served pending_serve_first(struct verbs *v, struct link *l)
 {
     struct link_staging *s = l->staging;
@@ -240,8 +245,8 @@ static enum served pending_serve_first(struct verbs *v, struct link *l)
     return how;
 }
 
-/* What has been heard, in its order. A piece that is behind no fence overlaps what is before it, be that other
- * pieces or an update; a piece behind a fence does not, nor does any other message. */
+/* All messages that wait, in order. A chunk that is behind no fence overlaps what is before it; a
+ * chunk behind a fence does not, nor does any other message. */
 static bool pending_serve(struct verbs *v, struct link *l)
 {
     struct link_staging *s = l->staging;
@@ -258,7 +263,7 @@ static bool pending_serve(struct verbs *v, struct link *l)
     return true;
 }
 
-/* From that one on nothing has come. */
+/* Drops all messages from that one on. */
 static void pending_drop(struct link *l, uint32_t from)
 {
     struct link_staging *s = l->staging;

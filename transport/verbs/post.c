@@ -1,8 +1,7 @@
-/* Work requests of a path: collected, given to its queue pair in batches, and remembered until they
- * are known to be done.
+/* Work requests of a path: given to its queue pair in batches, and recorded until they are done.
  *
- * The numbers of their packets are remembered too: if the path breaks, the peer's NIC knows the
- * number of the next packet it would have taken, and so which of them have arrived (failover.c). */
+ * The record has the numbers of their packets. If the path fails, the peer's NIC knows the packet
+ * that it expects next, and so which work requests have arrived (failover.c). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,10 +13,11 @@ bool post_refused(struct verbs *v, struct path *p, const struct ibv_send_wr *bad
 {
     char why[200];
 
-    /* those before the bad one have been taken; where the queue was full it will not stay so */
+    /* the NIC has taken those before the bad one; a queue that was full gets room again */
     if (bad >= p->batch.wr + p->batch.first && bad < p->batch.wr + p->batch.end)
         p->batch.first = (uint32_t)(bad - p->batch.wr);
-    if ((error == ENOMEM || error == EAGAIN) && p->sends - p->done > p->batch.end - p->batch.first) {
+    if ((error == ENOMEM || error == EAGAIN) &&
+        p->sends - p->done > p->batch.end - p->batch.first) {
         v->held_back = true;
         return false;
     }
@@ -26,7 +26,7 @@ bool post_refused(struct verbs *v, struct path *p, const struct ibv_send_wr *bad
     return false;
 }
 
-/* It is one that was collected, and none of them taken. */
+/* The lone work request becomes a batch of one. */
 void post_lone_refused(struct verbs *v, struct path *p, int error)
 {
     p->batch.sge[0] = p->lone.sge;

@@ -1,9 +1,11 @@
-/* Pairs of NICs.
+/* Pairs of NICs of two PEs, the best first.
  *
- * NICs that are known to be of one subnet reach each other; where there are such, no others are
- * paired, as rails of a network need not be joined. Of the pairs that are left those come first
- * that are nearest to their two PEs; of equally near ones those in the same place on their hosts,
- * which mostly hang on the same switch; then those that their PEs prefer. */
+ * 1. NICs of one known subnet reach each other. If there are such, no others are paired, as the
+ *    rails of a network need not be connected.
+ * 2. Pairs that are nearest to their PEs come first;
+ * 3. of equally near ones those in the same place on their machines, which are mostly on one
+ *    switch;
+ * 4. then those that their PEs prefer. */
 #include "transport/verbs/known.h"
 #include "transport/verbs/rails.h"
 

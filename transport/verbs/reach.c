@@ -1,6 +1,6 @@
-/* Which PEs verbs may reach, and by which NICs: by what each says of its own where it publishes its
- * address, behind that of the transport below. Whoever says nothing uses that one alone, and is told
- * nothing: it would not listen. */
+/* Which PEs verbs reaches, and by which NICs. Each PE publishes its NICs behind the address of the
+ * transport below. A PE that publishes none uses that transport alone, and is sent no control
+ * message. */
 #include <stdio.h>
 
 #include "transport/verbs/reach.h"
@@ -68,7 +68,7 @@ int reach_find(const struct verbs *v, int pe, bool here, struct rail rail[RAILS_
     if (status == TRANSPORT_FULL)
         return -1;
     if (status) {
-        snprintf(why, why_size, "its address is not known"); /* and has been logged */
+        snprintf(why, why_size, "its address is not known"); /* logged already */
         return 0;
     }
     if ((others = rails_decode(address, bytes, other)) < 0) {
@@ -78,11 +78,12 @@ int reach_find(const struct verbs *v, int pe, bool here, struct rail rail[RAILS_
     }
     int rails = rails_pair(own, n, other, others, v->config.pe < pe, rail);
     if (!rails)
-        snprintf(why, why_size, "it has %s, this PE %s", reach_kinds_text(reach_kinds(other, others)),
+        snprintf(why, why_size, "it has %s, this PE %s",
+                 reach_kinds_text(reach_kinds(other, others)),
                  reach_kinds_text(reach_kinds(own, n)));
-    else if (here) /* for updates alone */
+    else if (here) /* for atomics alone */
         rails = rails_of_updaters(own, n, other, others, rail);
-    else if (!v->config.device) /* memory of a GPU's is updated by that GPU */
+    else if (!v->config.device) /* else the GPU updates its memory */
         rails = rails_with_updaters(own, n, other, others, rail, rails);
     *updater = rails - 1;
     while (*updater >= 0 && rail[*updater].theirs != rails_updater(other, others))

@@ -1,4 +1,4 @@
-/* Control messages of peers: each goes to the path, the link or the recovery that it is for. */
+/* Control messages of peers: each goes to the path, the link or the failover that it is for. */
 #include "transport/verbs/connect.h"
 #include "transport/verbs/control.h"
 #include "transport/verbs/failover.h"
@@ -22,13 +22,13 @@ static void receive_dispatch(struct verbs *v, struct link *l, const struct contr
     struct message m;
 
     if (n->kind == CONTROL_ALIVE)
-        return; /* it has been heard */
+        return; /* that it came is all it says */
     if (n->kind == CONTROL_BROKEN) {
-        link_fail(v, l, GSHMEM_ERR_TRANSPORT, "verbs: it has given up what led to this PE");
+        link_fail(v, l, GSHMEM_ERR_TRANSPORT, "verbs: it has given up its link to this PE");
     } else if (n->kind == CONTROL_REPLY) {
         if (!message_decode(&n->reply, MESSAGE_HEAD, &m) || m.kind != MESSAGE_REPLY ||
             !serve_take_reply(v, l, &m))
-            link_fail(v, l, GSHMEM_ERR_TRANSPORT, "verbs: it replied to what was not asked");
+            link_fail(v, l, GSHMEM_ERR_TRANSPORT, "verbs: it replied to what was not requested");
         v->held_back = true;
     } else if (p) {
         if (path_receive(v, p, n) == PATH_STOPS)
@@ -48,9 +48,11 @@ void receive_control(struct verbs *v, int from, const unsigned char *text, size_
 
     if (!control_decode(text, bytes, &n)) {
         v->config.fail(GSHMEM_ERR_TRANSPORT,
-                       "verbs: PE %d is of another version of GSHMEM, or sent what makes no sense", from);
+                       "verbs: PE %d is of another version of GSHMEM, or sent what makes no sense",
+                       from);
         if (l)
-            link_fail(v, l, GSHMEM_ERR_TRANSPORT, "verbs: it sent a note that makes no sense");
+            link_fail(v, l, GSHMEM_ERR_TRANSPORT,
+                      "verbs: it sent a control message that makes no sense");
         return;
     }
     if (l && l->state == LINK_FAILED) {
@@ -58,8 +60,9 @@ void receive_control(struct verbs *v, int from, const unsigned char *text, size_
             link_send_broken(v, l);
         return;
     }
-    if (l || !link_open(v, from, &l)) { /* which has logged why not: the other waits in vain, and notices */
-        l->watch.heard = true;
+    if (l || !link_open(v, from,
+                        &l)) { /* which has logged why not: the peer waits in vain, and notices */
+        l->watch.received = true;
         receive_dispatch(v, l, &n);
     }
 }

@@ -16,13 +16,13 @@
 #include "transport/verbs/verbs.h"
 
 enum {
-    THREADS_MOST = 8, /* so many neighbours that do not answer hold nobody else up */
+    THREADS_MOST = 8, /* so many neighbours that do not respond delay no other path */
     STACK_BYTES = 256 << 10,
     ALIVE_NS = 1000 * 1000 * 1000,
 };
 
-/* One queue pair. The thread that has taken it from `wanted` alone reads and writes it until it is among `ended`, but
- * for `path`, which is under the lock. */
+/* One queue pair. Between `wanted` and `ended` only the thread that has it reads and writes this,
+ * except for `path`, which the lock protects. */
 struct resolving {
     struct resolving *next;
     struct path *path; /* NULL: abandoned */
@@ -32,14 +32,14 @@ struct resolving {
 };
 
 struct resolver {
-    pthread_mutex_t lock; /* of all that follows, but for told_ns and threads */
+    pthread_mutex_t lock; /* of all that follows, except alive_ns and threads */
     pthread_cond_t wants, idles;
     struct resolving *wanted, **last; /* in the order in which they came */
     struct resolving *ended;
     int under_way;            /* queue pairs that are not among `ended` */
     bool closes;
     int fd; /* readable when something has ended */
-    uint64_t told_ns;
+    uint64_t alive_ns;
     int threads;
     pthread_t thread[THREADS_MOST];
 };
@@ -47,13 +47,13 @@ struct resolver {
 static int resolve_connect(struct resolving *r)
 {
     int error = ibv_modify_qp(r->qp, &r->receive,
-                              IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                                  IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+                              IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                                  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
 
     if (!error)
         error = ibv_modify_qp(r->qp, &r->send,
-                              IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-                                  IBV_QP_MAX_QP_RD_ATOMIC);
+                              IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                                  IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
     return error < 0 ? errno : error;
 }
 
@@ -88,7 +88,7 @@ static void *resolve_main(void *arg)
         if (--r->under_way == 0)
             pthread_cond_broadcast(&r->idles);
         if (write(r->fd, &one, sizeof one) != sizeof one)
-            continue; /* it is readable already */
+            continue; /* the descriptor is readable already */
     }
     pthread_mutex_unlock(&r->lock);
     return NULL;
@@ -117,7 +117,7 @@ static struct resolver *resolve_open(struct verbs *v)
     return r;
 }
 
-/* Another thread, if those there are have enough to do; false: there is none at all. */
+/* Begins another thread if none is free; false: there is no thread at all. */
 static bool resolve_have_thread(struct resolver *r, int free)
 {
     sigset_t all, before;
@@ -140,7 +140,8 @@ static bool resolve_have_thread(struct resolver *r, int free)
     return true;
 }
 
-bool resolve_begin(struct verbs *v, struct path *p, const struct ibv_qp_attr *receive, const struct ibv_qp_attr *send)
+bool resolve_begin(struct verbs *v, struct path *p, const struct ibv_qp_attr *receive,
+                   const struct ibv_qp_attr *send)
 {
     struct resolving *q = malloc(sizeof *q);
 
@@ -183,7 +184,6 @@ void resolve_abandon(struct path *p)
     p->qp = NULL;
 }
 
-/* They wait for their part of a queue pair, and would give this PE up where many neighbours are looked for. */
 void resolve_send_alive(struct verbs *v)
 {
     struct resolver *r = v->resolver;
@@ -194,10 +194,10 @@ void resolve_send_alive(struct verbs *v)
         return;
     clock_gettime(CLOCK_MONOTONIC, &t);
     const uint64_t now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-    const uint64_t patience = (uint64_t)v->config.number(SETTING_PEER_TIMEOUT) * 1000000000u;
-    if (now - r->told_ns < ALIVE_NS && now - r->told_ns < patience / 8)
+    const uint64_t limit_ns = (uint64_t)v->config.number(SETTING_PEER_TIMEOUT) * 1000000000u;
+    if (now - r->alive_ns < ALIVE_NS && now - r->alive_ns < limit_ns / 8)
         return;
-    r->told_ns = now;
+    r->alive_ns = now;
     for (struct link *l = v->links; l; l = l->next) {
         bool resolves = false;
         for (int i = 0; i < l->paths; i++)
@@ -228,7 +228,7 @@ struct path *resolve_next(struct verbs *v, int *error)
             ;
         if (!(q = resolve_take_ended(r)))
             return NULL;
-        struct path *p = q->path; /* nobody else sets it, and nobody has it any more */
+        struct path *p = q->path; /* no thread has it any more */
         *error = q->error;
         v->resolving--;
         if (!p)
@@ -255,7 +255,7 @@ void resolve_wait(struct verbs *v)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* All links are closed: nothing that was begun is of use. */
+/* All links are closed: no outcome is needed any more. */
 void resolve_close(struct verbs *v)
 {
     struct resolver *r = v->resolver;

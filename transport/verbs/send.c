@@ -1,11 +1,10 @@
-/* Messages to a peer's proxy, which replies to each: no more of them are in flight than the peer has
- * room for. */
+/* Messages to a peer's proxy, which replies to each: no more of them are in flight than the peer
+ * has room for. */
 #include "transport/verbs/order.h"
 #include "transport/verbs/post.h"
 #include "transport/verbs/send.h"
 #include "transport/verbs/verbs.h"
 
-/* Sends one that the owner will reply to; false: not now. */
 bool send_request(struct verbs *v, struct link *l, enum work_kind kind, uint32_t op,
                           struct message *m, uint32_t most)
 {

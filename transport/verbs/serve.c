@@ -1,6 +1,6 @@
-/* Messages: what a peer asks this PE's CPU to do, and the replies both ways.
+/* Messages that this PE's CPU carries out for a peer, and the replies both ways.
  *
- * A message is from a PE that has proved to be of the job; what it asks for is checked against the
+ * A message comes from a PE that has proved to be of the job. Its addresses are checked against the
  * symmetric segments all the same. */
 #include <string.h>
 
@@ -16,8 +16,8 @@
 
 /* ---- Replies ---- */
 
-/* The last ones are kept: those that a broken path has not delivered are sent again. No more than
- * those can be without the other's knowing, as it waits when a window of messages has no reply. */
+/* The last REPLIES replies are kept, as those that a failed path has not delivered are sent
+ * again. No more can be unknown to the peer, which waits when a window of messages has no reply. */
 static void serve_queue_reply(struct verbs *v, struct link *l, struct message m)
 {
     m.kind = MESSAGE_REPLY;
@@ -26,7 +26,7 @@ static void serve_queue_reply(struct verbs *v, struct link *l, struct message m)
     l->target.reply[l->target.reply_end++ % REPLIES] = m;
 }
 
-/* Whether a path is coming up, by which messages may come already, but no reply can go yet. */
+/* Whether a path is being set up: messages may come by it already, but no reply can go yet. */
 static bool serve_path_is_coming(const struct link *l)
 {
     for (int i = 0; i < l->paths; i++) {
@@ -36,7 +36,7 @@ static bool serve_path_is_coming(const struct link *l)
     return false;
 }
 
-/* By a note only when no later reply can overtake it, by a path. */
+/* A reply goes by a control message only where no later one can overtake it by a path. */
 static bool serve_send_reply(struct verbs *v, struct link *l, const struct message *m)
 {
     struct control n = {.kind = CONTROL_REPLY};
@@ -54,20 +54,23 @@ void serve_send_replies(struct verbs *v, struct link *l)
 {
     if (l->target.owes_reply)
         serve_queue_reply(v, l, (struct message){.number = l->target.served});
-    while (l->target.reply_next != l->target.reply_end && serve_send_reply(v, l, &l->target.reply[l->target.reply_next % REPLIES]))
+    while (l->target.reply_next != l->target.reply_end &&
+           serve_send_reply(v, l, &l->target.reply[l->target.reply_next % REPLIES]))
         l->target.reply_next++;
     v->held_back |= l->target.reply_next != l->target.reply_end;
 }
 
-/* The keys of a chunk, of all NICs that both sides have in common. */
+/* The keys of a chunk, for all pairs of NICs. */
 static bool serve_take_keys(struct verbs *v, struct link *l, const struct message *m)
 {
     const uint64_t pair[] = {m->a, m->b};
-    uint64_t *key = &l->peer.key[l->key_request.segment][l->key_request.chunk * (uint64_t)l->peer.rails];
+    uint64_t *key =
+        &l->peer.key[l->key_request.segment][l->key_request.chunk * (uint64_t)l->peer.rails];
 
     l->key_request.pending = false;
     if (!m->signal_op && v->config.segment[l->key_request.segment].by_nic)
-        v->report->link_failed(v, l, GSHMEM_ERR_TRANSPORT, "verbs: it could not register its memory, which NICs alone update");
+        v->report->link_failed(v, l, GSHMEM_ERR_TRANSPORT,
+                               "verbs: it could not register its memory, which only NICs update");
     else if (!m->signal_op)
         v->report->memory_refused(v, l, "its memory cannot be registered");
     for (int i = 0; i < l->peer.rails; i++) {
@@ -82,7 +85,7 @@ bool serve_take_reply(struct verbs *v, struct link *l, const struct message *m)
     if (is_after(m->number, l->messages.sent))
         return false;
     if (!is_after(m->number, l->messages.replied))
-        return l->recovery.begun; /* it has come before a path broke, and again after */
+        return l->recovery.begun; /* it has come before a path failed, and again after */
     for (uint32_t i = l->done; i != l->posted; i++) {
         struct op *op = op_of(l, i);
         if (op->wants_reply && op->number == m->number && op->request.kind == TRANSPORT_ATOMIC &&
@@ -90,7 +93,8 @@ bool serve_take_reply(struct verbs *v, struct link *l, const struct message *m)
             memcpy(op->request.old, &m->a, 8);
     }
     l->messages.replied = m->number;
-    return l->key_request.pending && l->key_request.number == m->number ? serve_take_keys(v, l, m) : true;
+    return l->key_request.pending && l->key_request.number == m->number ? serve_take_keys(v, l, m)
+                                                                        : true;
 }
 
 /* ---- Requests ---- */
@@ -104,15 +108,18 @@ static enum served serve_put(struct verbs *v, const struct message *m, struct se
 
     if (m->signal_op)
         signal = (uint64_t *)(void *)segment_at_aligned(c, m->signal_segment, m->a, 8);
-    if (!begun && ((!at && !s->stored) || m->signal_op > GSHMEM_SIGNAL_ADD || (m->signal_op && !signal)))
+    if (!begun &&
+        ((!at && !s->stored) || m->signal_op > GSHMEM_SIGNAL_ADD || (m->signal_op && !signal)))
         return SERVED_NEVER;
     if (m->bytes && !s->stored && gpu_store(v, m->segment, at, m->data, m->bytes))
         return SERVED_NEVER;
     s->stored = true;
-    return m->signal_op ? gpu_signal(v, m->signal_segment, signal, m->signal_op, m->b, &s->update) : SERVED;
+    return m->signal_op ? gpu_signal(v, m->signal_segment, signal, m->signal_op, m->b, &s->update)
+                        : SERVED;
 }
 
-static enum served serve_atomic(struct verbs *v, const struct message *m, struct serving *s, uint64_t *old)
+static enum served serve_atomic(struct verbs *v, const struct message *m, struct serving *s,
+                                uint64_t *old)
 {
     const uint64_t bytes = atomic_type_bytes(m->type);
     const struct device_update u = {
@@ -122,7 +129,9 @@ static enum served serve_atomic(struct verbs *v, const struct message *m, struct
         .operand = m->a,
         .compare = m->b};
 
-    return (u.at || s->update) && m->amo <= GSHMEM_AMO_XOR ? gpu_apply(v, m->segment, &u, &s->update, old) : SERVED_NEVER;
+    return (u.at || s->update) && m->amo <= GSHMEM_AMO_XOR
+               ? gpu_apply(v, m->segment, &u, &s->update, old)
+               : SERVED_NEVER;
 }
 
 static enum served serve_update(struct verbs *v, const struct message_change *c, struct serving *s)
@@ -162,7 +171,7 @@ static enum served serve_changes(struct verbs *v, const struct message *m, struc
     return SERVED;
 }
 
-/* All of them, or none. */
+/* The keys for all pairs of NICs, or none. */
 static void serve_find_keys(struct verbs *v, const struct link *l, const struct message *m,
                       struct message *answer)
 {
@@ -186,7 +195,8 @@ static void serve_find_keys(struct verbs *v, const struct link *l, const struct 
     answer->b = pair[1];
 }
 
-enum served serve_message(struct verbs *v, struct link *l, const struct message *m, struct serving *s)
+enum served serve_message(struct verbs *v, struct link *l, const struct message *m,
+                          struct serving *s)
 {
     struct message answer = {.number = m->number};
     enum served how = SERVED;

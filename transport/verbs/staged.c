@@ -15,7 +15,6 @@ struct link_staging *staged_of(struct verbs *v, struct link *l)
     return l->staging;
 }
 
-/* The pool, as a NIC knows it. */
 struct ibv_mr *staged_pool(struct verbs *v, struct nic *nic)
 {
     if (!nic->stage_mr && staging_ready(&v->staging))
@@ -25,7 +24,8 @@ struct ibv_mr *staged_pool(struct verbs *v, struct nic *nic)
     if (!nic->stage_mr && !v->staging.failed && !v->refusal_said) {
         v->refusal_said = true;
         v->config.fail(GSHMEM_ERR_TRANSPORT,
-                       "verbs: %s: registering %llu KiB of pinned buffers (GSHMEM_STAGING): %s (ulimit -l limits what "
+                       "verbs: %s: registering %llu KiB of pinned buffers (GSHMEM_STAGING): %s "
+                       "(ulimit -l limits what "
                        "may be pinned): GPU memory goes by TCP",
                        nic->name, (unsigned long long)v->staging.bytes >> 10, strerror(errno));
     }

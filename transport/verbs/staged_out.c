@@ -1,13 +1,15 @@
-/* Staging, the initiator's side: data of a GPU that NICs do not reach, at the peer or here, moves by
- * chunks, several of them in flight.
+/* Staging, the initiator's side: data of a GPU that NICs do not reach, at the peer or here, moves
+ * by chunks, several of them in flight.
  *
- * 1. The initiator copies a put's chunk into a pinned buffer, if its own NIC does not reach the data.
+ * 1. The initiator copies a put's chunk into a pinned buffer, if its own NIC does not reach the
+ *    data.
  * 2. It sends a message that says where the data of the chunk is, or is to be, in its memory.
  * 3. The target's proxy fetches the data from there, or puts it there (pending.c), and replies.
  * 4. The initiator copies a get's chunk out of its buffer, and the chunk is done.
  *
  * A buffer that waits for another PE is one of those for what goes out; one that serves a peer is
- * free again whatever other PEs do. So PEs that ask each other for all they have are always served. */
+ * free again whatever other PEs do. So PEs that ask each other for all they have are always
+ * served. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +26,7 @@ static struct staged_chunk *staged_chunk_at(struct link_staging *s, uint32_t i)
 
 /* ---- Requests ---- */
 
-/* The next piece of a request, which is that of nobody else's registration, here or there; false:
+/* Makes the next chunk of an operation, which lies within one registration on either side; false:
  * later, or op->failure says why. */
 static bool staged_make_chunk(struct verbs *v, struct link *l, struct op *op)
 {
@@ -61,7 +63,7 @@ static bool staged_make_chunk(struct verbs *v, struct link *l, struct op *op)
     return true;
 }
 
-/* Where its data is in this PE's memory, as the messenger's NIC knows it. */
+/* The chunk's address in this PE's memory, and its registration with the messenger's NIC. */
 static struct ibv_mr *staged_find_local(struct verbs *v, struct link *l, struct op *op,
                                  const struct staged_chunk *p, uint64_t *address)
 {
@@ -100,13 +102,13 @@ static bool staged_request(struct verbs *v, struct link *l, struct op *op, struc
     const bool wanted = op->wants_reply;
     if (!send_update(v, l, op, &m))
         return false;
-    op->wants_reply = wanted; /* pieces know for themselves */
+    op->wants_reply = wanted; /* each chunk waits for its own reply */
     p->number = l->messages.sent;
     p->state = STAGED_REQUESTED;
     return true;
 }
 
-/* Those that have been asked for will be replied to; the others are given up. */
+/* Gives up the chunks that have not been requested; the others still get their replies. */
 static void staged_give_up(struct link *l, struct op *op)
 {
     const uint32_t number = op_number(l, op);
@@ -123,7 +125,7 @@ static void staged_give_up(struct link *l, struct op *op)
     }
 }
 
-/* All pieces of one request, in their order; true: all have been asked for, or it has failed. */
+/* Requests all chunks of an operation, in order; true: all are requested, or it has failed. */
 static bool staged_request_all(struct verbs *v, struct link *l, struct op *op)
 {
     const uint32_t number = op_number(l, op);
@@ -171,7 +173,8 @@ bool staged_may_go_below(struct link *l, struct op *op)
 
 /* ---- Replies ---- */
 
-static void staged_end_chunk(struct link *l, struct op *op, struct staged_chunk *p, gshmem_status_t status)
+static void staged_end_chunk(struct link *l, struct op *op, struct staged_chunk *p,
+                             gshmem_status_t status)
 {
     staged_let_go(&p->buffer);
     op->failure = op->failure ? op->failure : status;

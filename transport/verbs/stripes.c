@@ -10,9 +10,10 @@
 #include "transport/verbs/stripes.h"
 #include "transport/verbs/verbs.h"
 
-/* The bytes of a request from `from` on that are registered here; false: op->failure says why. */
-static bool stripes_local(struct verbs *v, struct nic *nic, struct op *op, uint64_t from, uint64_t *bytes,
-                        struct ibv_sge *sge)
+/* This PE's memory for the request's bytes from `from` on, as far as one registration covers it;
+ * false: not registered, and reported. */
+static bool stripes_local(struct verbs *v, struct nic *nic, struct op *op, uint64_t from,
+                          uint64_t *bytes, struct ibv_sge *sge)
 {
     const struct transport_request *r = &op->request;
     char *at = (op->slot >= 0 ? v->slots + (size_t)op->slot * SLOT_BYTES : (char *)r->local) + from;
@@ -33,8 +34,9 @@ static bool stripes_local(struct verbs *v, struct nic *nic, struct op *op, uint6
     return true;
 }
 
-/* What is large goes by all paths, in stripes. The path for the bytes from `at` on, and how many of them. */
-static struct path *stripes_next_path(const struct link *l, const struct op *op, uint64_t at, uint64_t *bytes)
+/* The path for the bytes from `at` on, and how many of them go by it. */
+static struct path *stripes_next_path(const struct link *l, const struct op *op, uint64_t at,
+                                      uint64_t *bytes)
 {
     const uint64_t all = op->request.bytes;
 
@@ -48,7 +50,6 @@ static struct path *stripes_next_path(const struct link *l, const struct op *op,
     return l->active[at / stripe % (unsigned)l->actives];
 }
 
-/* Writes or reads the rest; false: not now. */
 bool stripes_issue(struct verbs *v, struct link *l, struct op *op)
 {
     const struct transport_request *r = &op->request;
@@ -59,7 +60,8 @@ bool stripes_issue(struct verbs *v, struct link *l, struct op *op)
         uint32_t key;
         struct path *p = stripes_next_path(l, op, at, &bytes);
 
-        if (!order_allows(l, p) || !peer_find_key(v, l, p, r->segment, r->offset + at, &bytes, &key))
+        if (!order_allows(l, p) ||
+            !peer_find_key(v, l, p, r->segment, r->offset + at, &bytes, &key))
             return false;
         if (!within && !stripes_local(v, p->nic, op, at, &bytes, &here))
             return op->failure != GSHMEM_OK;

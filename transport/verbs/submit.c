@@ -14,7 +14,7 @@
 
 /* ---- The general way ---- */
 
-/* Whether there will never be a path of verbs. */
+/* Whether no path will ever be active. */
 static bool submit_never_active(const struct link *l)
 {
     for (int i = 0; i < l->paths; i++) {
@@ -24,7 +24,7 @@ static bool submit_never_active(const struct link *l)
     return true;
 }
 
-/* Whether a NIC has work of this link's, whose completion wakes who drives the network. */
+/* Whether a NIC has work of this link, whose completion wakes the thread that makes progress. */
 static bool submit_completions_are_due(const struct link *l)
 {
     for (int i = 0; i < l->actives; i++) {
@@ -35,7 +35,7 @@ static bool submit_completions_are_due(const struct link *l)
     return false;
 }
 
-/* Where it begins a collection, the operation before it, which grows no more, is issued now. */
+/* When a collection begins, the operation before it is issued: nothing joins that one any more. */
 static gshmem_status_t submit_coalesced(struct verbs *v, struct link *l,
                                         const struct transport_request *request)
 {
@@ -75,20 +75,22 @@ static gshmem_status_t submit_in_turn(struct verbs *v, struct link *l,
     issue_more(v, l);
     if (l->state != LINK_ACTIVE)
         v->settled = false;
-    if (l->state != LINK_ACTIVE || (request->flags & TRANSPORT_MORE && submit_completions_are_due(l)))
+    if (l->state != LINK_ACTIVE ||
+        (request->flags & TRANSPORT_MORE && submit_completions_are_due(l)))
         v->held_back = true;
     else
         post_batches(v, l);
-    return GSHMEM_OK; /* if the link broke just now, done has been called with that */
+    return GSHMEM_OK; /* if the link failed within this call, done was called with that */
 }
 
 /* ---- A lone request ----
  *
- * A small put, or an update by a NIC, while no request before it is in flight, nor anything else by
- * its path. It has nothing to keep in order with or to wait for, and leaves at once, though more may
- * follow: those coalesce meanwhile. */
+ * A small put, or an update by a NIC, while no request before it is in flight, nor anything else
+ * by its path. It has nothing to keep in order with or to wait for, and leaves at once, though
+ * more may follow: those coalesce meanwhile. */
 
-__attribute__((noinline)) static bool submit_cache_key(struct link *l, const struct transport_request *r)
+__attribute__((noinline)) static bool submit_cache_key(struct link *l,
+                                                       const struct transport_request *r)
 {
     const uint64_t from = r->offset / CHUNK_BYTES * CHUNK_BYTES,
                    key = peer_known_key(l, l->direct, r->segment, r->offset, r->bytes);
@@ -104,7 +106,7 @@ __attribute__((noinline)) static bool submit_cache_key(struct link *l, const str
     return true;
 }
 
-/* Its one work request is all of it. */
+/* The operation is issued, and its one work request is all of it. */
 static inline void submit_alone(struct link *l, struct op *op, struct path *p)
 {
     op->issued = op->fenced = true;
@@ -120,10 +122,11 @@ static bool submit_lone_put(struct verbs *v, struct link *l, const struct transp
 {
     struct path *p = l->direct;
 
-    /* who asks for `sent` is told when it is done, which is about then */
+    /* `sent` is called when the put is done, which is soon enough */
     if (!p || (r->kind | r->signal_op) || !(r->flags & TRANSPORT_LOOSE) ||
         r->bytes - 1 >= p->lone.most ||
-        (GSHMEM_UNLIKELY(!peer_key_is_cached(l, r->segment, r->offset, r->bytes)) && !submit_cache_key(l, r)) ||
+        (GSHMEM_UNLIKELY(!peer_key_is_cached(l, r->segment, r->offset, r->bytes)) &&
+         !submit_cache_key(l, r)) ||
         !post_begin_alone(p, WORK_WRITE, l->posted, (uint32_t)r->bytes))
         return false;
     struct op *op = op_open(l, r);
@@ -145,8 +148,8 @@ static bool submit_lone_update(struct verbs *v, struct link *l, const struct tra
     struct path *p = l->updater;
     uint64_t key;
 
-    if (r->kind != TRANSPORT_ATOMIC || l->state != LINK_ACTIVE || !l->updates || p->state != PATH_ACTIVE ||
-        r->segment >= TRANSPORT_SEGMENT_MAX || !atomics_have(v, r) ||
+    if (r->kind != TRANSPORT_ATOMIC || l->state != LINK_ACTIVE || !l->updates ||
+        p->state != PATH_ACTIVE || r->segment >= TRANSPORT_SEGMENT_MAX || !atomics_have(v, r) ||
         !(key = peer_known_key(l, p, r->segment, r->offset & ~7ull, 8)) ||
         !post_begin_alone(p, WORK_UPDATE, l->posted, 8))
         return false;
@@ -155,7 +158,7 @@ static bool submit_lone_update(struct verbs *v, struct link *l, const struct tra
     atomics_fill_in(v, op, &u, (uint32_t)key, post_take_alone(p));
     l->order.strict = !(r->flags & TRANSPORT_LOOSE);
     submit_alone(l, op, p);
-    if (op->held) /* it may have to be made again */
+    if (op->held) /* it may be tried again */
         l->alone.id = NONE_ALONE;
     post_collected(v, p);
     return true;
@@ -163,7 +166,7 @@ static bool submit_lone_update(struct verbs *v, struct link *l, const struct tra
 
 /* ---- A small put that joins others ---- */
 
-/* Last of all, and so a jump. */
+/* Called last, so that the compiler makes it a jump. */
 __attribute__((noinline)) static gshmem_status_t submit_copy(void *to, const void *from,
                                                                uint64_t bytes)
 {
@@ -171,7 +174,7 @@ __attribute__((noinline)) static gshmem_status_t submit_copy(void *to, const voi
     return GSHMEM_OK;
 }
 
-/* Another, with a head of so many bytes. */
+/* Begins another change, with a head of so many bytes. */
 static inline uint32_t submit_begin_change(struct coalesced *g, const struct transport_request *r,
                                     uint32_t head)
 {
@@ -184,10 +187,10 @@ static inline uint32_t submit_begin_change(struct coalesced *g, const struct tra
     return head;
 }
 
-/* The same for most puts of the CPU's memory in one go. */
-/* Apart, so that others are not slowed down by the registers that it takes. */
-__attribute__((noinline)) static GSHMEM_HOT gshmem_status_t submit_to_collection(struct verbs *v, struct link *l,
-                                       const struct transport_request *r)
+/* What coalesce_post does, for most puts of the CPU's memory. Not inline: it would make the lone
+ * put save registers (17 instructions). */
+__attribute__((noinline)) static GSHMEM_HOT gshmem_status_t
+submit_to_collection(struct verbs *v, struct link *l, const struct transport_request *r)
 {
     struct coalesced *g = l->coalesce.open;
     const uint64_t bytes = r->bytes, distance = r->offset - g->last.offset;
@@ -197,8 +200,8 @@ __attribute__((noinline)) static GSHMEM_HOT gshmem_status_t submit_to_collection
     if ((r->kind | r->signal_op) || r->segment >= TRANSPORT_SEGMENT_MAX ||
         !(r->flags & TRANSPORT_LOOSE) || bytes - 1 >= MESSAGE_CHANGE_MOST ||
         g->op->request.epoch != r->epoch || r->offset % CHUNK_BYTES + bytes > CHUNK_BYTES ||
-        r->offset + bytes > l->peer.bytes[r->segment] ||
-        room < MESSAGE_CHANGE_NEAR + bytes || l->coalesce.joined_next - l->coalesce.joined_first == JOINED)
+        r->offset + bytes > l->peer.bytes[r->segment] || room < MESSAGE_CHANGE_NEAR + bytes ||
+        l->coalesce.joined_next - l->coalesce.joined_first == JOINED)
         return submit_in_turn(v, l, r);
     if (!message_is_near(&g->last, r->segment, distance)) {
         if (room < MESSAGE_CHANGE_FAR + bytes)
@@ -222,9 +225,9 @@ __attribute__((noinline)) static GSHMEM_HOT gshmem_status_t submit_to_collection
     return GSHMEM_OK;
 }
 
-/* ---- All ---- */
+/* ---- Which way ---- */
 
-/* Apart, so that others are not slowed down by the registers that it takes. */
+/* Not inline, for the registers that it takes. */
 __attribute__((noinline)) static GSHMEM_HOT gshmem_status_t
 submit_first(struct verbs *v, struct link *l, const struct transport_request *request)
 {

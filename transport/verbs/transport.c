@@ -1,4 +1,4 @@
-/* The transport over verbs: its life, and what drives it. */
+/* The transport's functions: how it is opened and closed, and its progress. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ static gshmem_status_t verbs_open_nic(struct verbs *v, struct nic *nic)
 
     if (status)
         return status;
-    /* with very many PEs those that come last, when all is given out, are reached from below */
+    /* with very many PEs the last ones get no receives, and are reached by the transport below */
     share = share < RECEIVES_LEAST ? RECEIVES_LEAST : share;
     v->share = share < v->share ? share : v->share;
     if (!verbs_watch(v, nic->channel->fd) || !verbs_watch(v, nic->context->async_fd) ||
@@ -91,10 +91,12 @@ static gshmem_status_t verbs_open(const struct transport_config *config, struct 
     v->coalesce_from = (uint32_t)config->number(SETTING_IB_GATHER);
     v->coalesce_from = v->coalesce_from ? v->coalesce_from : UINT32_MAX;
     v->queue_pairs = (int)config->number(SETTING_IB_QP_PER_PEER);
-    /* Else a write after a fork gives this process other pages than those that NICs know, on kernels before 5.12. */
+    /* On kernels before 5.12 a write after a fork gives this process other pages than those that
+     * NICs know, without this. */
     int unsafe = ibv_fork_init();
     if (unsafe)
-        config->info("verbs: a child of fork may spoil this PE's queues on kernels before 5.12: ibv_fork_init: %s",
+        config->info("verbs: a child of fork may spoil this PE's queues on kernels before 5.12: "
+                     "ibv_fork_init: %s",
                      strerror(unsafe));
     int found = nics_find(config, v->nic, why, sizeof why);
     v->nics = v->opened = found > 0 ? found : 0;
@@ -138,7 +140,8 @@ static void verbs_begin(struct transport *base, const struct transport_config *c
         config->info("verbs: NICs get at GPU memory %s", why);
     } else if (v->nics && config->device) {
         v->gpu_below = true;
-        config->info("verbs: GPU memory is copied through pinned buffers (GSHMEM_STAGING): %s", why);
+        config->info("verbs: GPU memory is copied through pinned buffers (GSHMEM_STAGING): %s",
+                     why);
     }
     staging_open(&v->staging, &v->config);
     v->below->ops->begin(v->below, config);
@@ -162,7 +165,7 @@ static GSHMEM_HOT gshmem_status_t verbs_post(struct transport *base,
     return l ? submit_request(v, l, request) : verbs_post_first(v, request);
 }
 
-/* What was to wait for more has waited a round. */
+/* What waited for more has waited for one call of progress. */
 static void verbs_send_held(struct verbs *v)
 {
     v->held_back = false;
@@ -173,8 +176,8 @@ static void verbs_send_held(struct verbs *v)
     }
 }
 
-/* What is seen to now and then: looking at the transport below takes a system call, and it has little
- * to do where all links are up. */
+/* What is polled now and then: the transport below needs a system call, and has little to do
+ * where all links are active. */
 __attribute__((noinline)) static gshmem_status_t verbs_poll_below(struct verbs *v, int *events)
 {
     if (v->rounds % RETRY_ROUNDS == 0)
@@ -209,7 +212,7 @@ static GSHMEM_HOT gshmem_status_t verbs_progress(struct transport *base, int *ev
     return status;
 }
 
-static void verbs_tell(struct transport *base, int lost)
+static void verbs_notify(struct transport *base, int lost)
 {
     struct verbs *v = (struct verbs *)base;
 
@@ -221,7 +224,7 @@ static int verbs_wait_fd(struct transport *base)
     return ((struct verbs *)base)->wait_fd;
 }
 
-/* One notice is asked for at a time, and an old one taken away: it would end every sleep. */
+/* One notification is requested at a time. An old one is taken first: it would end every sleep. */
 static bool verbs_arm_nic(struct nic *nic)
 {
     struct ibv_cq *cq;
@@ -244,13 +247,13 @@ static int verbs_arm(struct transport *base)
     for (int i = 0; i < v->opened; i++)
         armed &= verbs_arm_nic(&v->nic[i]);
     watch_poll(v);
-    /* what came before the notice was asked for brings none */
+    /* what came before the notification was requested brings none */
     v->events = 0;
-    v->settled = false; /* who wakes up may have been woken by it */
+    v->settled = false; /* the transport below may be what ends the sleep */
     return complete_some(v) + v->events + v->held_back + transport_arm(v->below) > 0 || !armed;
 }
 
-static void verbs_hear(struct transport *base, int from, const void *note, size_t bytes)
+static void verbs_receive(struct transport *base, int from, const void *note, size_t bytes)
 {
     receive_control((struct verbs *)base, from, note, bytes);
 }
@@ -310,7 +313,7 @@ static void verbs_report(const struct transport_config *config, transport_line *
     preflight_report(config, "/sys", line, to);
 }
 
-/* What is known of others' too: all PEs are told at once. */
+/* Keys of peers' memory too: all PEs forget at once. */
 static void verbs_forget(struct transport *base, int segment, uint64_t offset, uint64_t bytes)
 {
     struct verbs *v = (struct verbs *)base;
@@ -326,7 +329,8 @@ static int verbs_updates(struct transport *base, char *why, size_t why_size)
     return atomics_possible((struct verbs *)base, why, why_size);
 }
 
-/* The NICs' connections live on in the child, but the peers learn from the transport below that this PE has ended. */
+/* The NICs' connections stay open in the child, but the transport below tells the peers that this
+ * PE has ended. */
 static void verbs_leave_parent(struct transport *base)
 {
     struct verbs *v = (struct verbs *)base;
@@ -345,10 +349,10 @@ const struct transport_ops gshmem_transport = {
     .begin = verbs_begin,
     .post = verbs_post,
     .progress = verbs_progress,
-    .tell = verbs_tell,
+    .tell = verbs_notify,
     .wait_fd = verbs_wait_fd,
     .arm = verbs_arm,
-    .hear = verbs_hear,
+    .hear = verbs_receive,
     .lose = verbs_lose,
     .pins = verbs_pins,
     .busy = verbs_busy,

@@ -1,4 +1,4 @@
-/* The transport: what all its links share.
+/* What all links of the transport share.
  *
  * It stands on TCP (config.below), where each PE has proved to be of the job. TCP carries the
  * control messages that set up queue pairs, notices that a PE has failed, and takes the requests to

@@ -1,5 +1,5 @@
-/* What is looked at now and then: NICs' events, peers that owe something and send nothing, and paths
- * that are down. */
+/* What progress looks at now and then: NICs' events, peers that owe something and send nothing, and
+ * paths that are down. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 enum {
     RETRIES_MOST = 5, /* at most 2^5 s between tries */
-    LISTEN_NS = 1000 * 1000 * 1000, /* more between two looks: this process was stopped itself */
+    LOOK_NS = 1000 * 1000 * 1000, /* more between two looks: this process was stopped itself */
 };
 
 /* ---- NICs ---- */
@@ -47,7 +47,7 @@ static void watch_take_event(struct verbs *v, struct nic *nic, const struct ibv_
         if (e->element.port_num != nic->port)
             return;
         nic->down &= e->event_type != IBV_EVENT_PORT_ACTIVE;
-        nic_ask_again(v, nic); /* for first offers, too */
+        nic_ask_again(v, nic); /* offers have its new addresses */
         for (struct link *l = v->links; l; l = l->next)
             l->recovery.retry_at = l->recovery.retries = 0;
         v->rounds = RETRY_ROUNDS - 1; /* now */
@@ -65,52 +65,58 @@ static void watch_take_event(struct verbs *v, struct nic *nic, const struct ibv_
 
 /* ---- Peers ---- */
 
-/* What the peer owes this PE now, for a person to read; NULL: nothing. */
+/* What the peer owes this PE now, for a message to the user; NULL: nothing. */
 static const char *watch_what_is_owed(const struct link *l)
 {
-    bool tried = false; /* then a reply waits for what comes of that: serve_send_reply */
+    bool probed = false; /* a peer sends no reply then: serve_send_reply */
 
     if (l->state == LINK_FAILED)
         return NULL;
     for (int i = 0; i < l->paths; i++) {
         const struct path *p = l->path[i];
-        tried |= p->state == PATH_PROBED;
-        if ((p->state == PATH_OFFERED || p->state == PATH_READY) && !p->iwarp.connecting && !p->setup.resolving &&
-            !(p->unsent & UNSENT_OFFER))
+        probed |= p->state == PATH_PROBED;
+        if ((p->state == PATH_OFFERED || p->state == PATH_READY) && !p->iwarp.connecting &&
+            !p->setup.resolving && !(p->unsent & UNSENT_OFFER))
             return "its part of a queue pair";
         if (p->state == PATH_STOPPING && !p->failure.stopped_there)
-            return "what it has received by a path that broke";
+            return "what it has received by a path that failed";
     }
-    return (l->state == LINK_ACTIVE || (l->state == LINK_BELOW && !tried)) && l->messages.sent != l->messages.replied ? "a reply" : NULL;
+    return (l->state == LINK_ACTIVE || (l->state == LINK_BELOW && !probed)) &&
+                   l->messages.sent != l->messages.replied
+               ? "a reply"
+               : NULL;
 }
 
-/* How long the peer may owe something in silence. A PE that has never been heard may still be starting. */
+/* For so many seconds a peer may owe something and send nothing. One that has sent nothing at all
+ * may still be starting. */
 static int64_t watch_limit(const struct verbs *v, const struct link *l)
 {
-    const int64_t peer = v->config.number(SETTING_PEER_TIMEOUT), start = v->config.number(SETTING_INIT_TIMEOUT);
+    const int64_t peer = v->config.number(SETTING_PEER_TIMEOUT),
+                  start = v->config.number(SETTING_INIT_TIMEOUT);
 
     return l->watch.ever || peer > start ? peer : start;
 }
 
-/* A connection of iWARP's that does not come costs its path, not the peer: the word of that goes by the
- * transport below, which knows whether the peer lives. */
+/* A connection of iWARP that does not come up ends its path, not the link: the transport below
+ * knows whether the peer lives. */
 static void watch_connections(struct verbs *v, struct link *l, uint64_t since)
 {
     for (int i = 0; i < l->paths && l->state != LINK_FAILED; i++) {
         struct path *p = l->path[i];
         p->iwarp.connecting_ns = p->iwarp.connecting ? p->iwarp.connecting_ns + since : 0;
-        if (p->iwarp.connecting_ns / 1000000000u >= (uint64_t)v->config.number(SETTING_INIT_TIMEOUT))
+        if (p->iwarp.connecting_ns / 1000000000u >=
+            (uint64_t)v->config.number(SETTING_INIT_TIMEOUT))
             path_refuse(v, p, "no connection has come up in time (GSHMEM_INIT_TIMEOUT)");
     }
 }
 
-/* A NIC answers for a process that is stopped, and the transport below acknowledges nothing that was
- * said: a peer that owes something and sends nothing for that long is taken for dead. Time in which
- * this process was stopped itself does not count. */
+/* A NIC acknowledges packets for a process that is stopped, and the transport below acknowledges no
+ * control message. So a peer that owes something and sends nothing for watch_limit seconds has
+ * failed. Time in which this process was stopped itself does not count. */
 static void watch_peers(struct verbs *v)
 {
     const uint64_t now = v->links ? failover_now_ns() : 0;
-    const uint64_t since = now - v->looked_at < LISTEN_NS ? now - v->looked_at : LISTEN_NS;
+    const uint64_t since = now - v->looked_at < LOOK_NS ? now - v->looked_at : LOOK_NS;
     char why[200];
 
     v->looked_at = now;
@@ -118,11 +124,13 @@ static void watch_peers(struct verbs *v)
         if (v->connecting)
             watch_connections(v, l, since);
         const char *owed = watch_what_is_owed(l);
-        const bool owed_then = l->watch.owed_then; /* else it has not been silent for all of that time */
+        const bool owed_then = l->watch.owed_then; /* else it was not silent all of `since` */
         l->watch.owed_then = owed != NULL;
-        if (!owed || !owed_then || l->watch.heard || l->messages.replied != l->watch.replied_then || l->target.received != l->watch.received_then) {
-            l->watch.ever |= l->watch.heard;
-            l->watch.heard = false;
+        if (!owed || !owed_then || l->watch.received ||
+            l->messages.replied != l->watch.replied_then ||
+            l->target.received != l->watch.received_then) {
+            l->watch.ever |= l->watch.received;
+            l->watch.received = false;
             l->watch.replied_then = l->messages.replied;
             l->watch.received_then = l->target.received;
             l->watch.silent_ns = 0;
@@ -132,7 +140,8 @@ static void watch_peers(struct verbs *v)
         if (l->watch.silent_ns / 1000000000u < (uint64_t)watch_limit(v, l))
             continue;
         snprintf(why, sizeof why, "verbs: it owes %s and has sent nothing for %d s (%s)", owed,
-                 (int)watch_limit(v, l), l->watch.ever ? "GSHMEM_PEER_TIMEOUT" : "GSHMEM_INIT_TIMEOUT");
+                 (int)watch_limit(v, l),
+                 l->watch.ever ? "GSHMEM_PEER_TIMEOUT" : "GSHMEM_INIT_TIMEOUT");
         link_fail(v, l, GSHMEM_ERR_PEER_DEAD, why);
     }
 }
@@ -153,7 +162,6 @@ void watch_poll(struct verbs *v)
 
 /* ---- Paths that are down ---- */
 
-/* Paths that are down, be it since they broke or since their first queue pair could not be made. */
 static void watch_try_paths(struct verbs *v, struct link *l)
 {
     bool tried = false;

@@ -230,7 +230,7 @@ static void once(unsigned seed, int from)
         settle_mending();
         wanted += 5;
         if (not_ok > before)
-            CHECK_HAS(complaint, "has taken it, and what it found there is lost (a longer GSHMEM_IB_TIMEOUT");
+            CHECK_HAS(complaint, "has made it, and its result is lost (a longer GSHMEM_IB_TIMEOUT");
     }
     made = pe[1].counters[0] - 1;
     CHECK_EQ(made, wanted); /* those whose answer was lost, too */

@@ -54,7 +54,7 @@ static void start(int devices, bool rails, bool told)
 static void stop(void)
 {
     CHECK_EQ(not_ok + pe[0].passed_down + pe[1].passed_down, 0);
-    CHECK(!strstr(pe[0].told, "has broken"));
+    CHECK(!strstr(pe[0].told, "has failed"));
     end();
 }
 

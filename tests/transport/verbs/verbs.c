@@ -590,7 +590,7 @@ static void stopped_half_way(void)
     post(0, put(&value, 8, 8));
     drive_alone(60);
     CHECK_EQ(pe[0].lost, 1);
-    CHECK_HAS(pe[0].why, "what it has received by a path that broke and has sent nothing for 1 s");
+    CHECK_HAS(pe[0].why, "what it has received by a path that failed and has sent nothing for 1 s");
     CHECK_EQ(not_ok, 1);
     end();
     peer_timeout = 10;
