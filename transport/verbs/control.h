@@ -201,5 +201,7 @@ struct verbs;
 
 /* Sends one to a link's PE, which may be this PE; false: later. */
 bool control_send(struct verbs *v, struct link *l, const struct control *n);
+/* The same, with the status of the transport below; TRANSPORT_FULL: later. */
+gshmem_status_t control_try(struct verbs *v, struct link *l, const struct control *n);
 
 #endif

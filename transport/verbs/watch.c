@@ -8,6 +8,7 @@
 #include "runtime/base/settings.h"
 #include "transport/verbs/choose.h"
 #include "transport/verbs/connect.h"
+#include "transport/verbs/control.h"
 #include "transport/verbs/failover.h"
 #include "transport/verbs/links.h"
 #include "transport/verbs/nics.h"
@@ -16,7 +17,8 @@
 
 enum {
     RETRIES_MOST = 5, /* at most 2^5 s between tries */
-    LOOK_NS = 1000 * 1000 * 1000, /* more between two looks: this process was stopped itself */
+    SECOND_NS = 1000 * 1000 * 1000,
+    LOOK_NS = SECOND_NS, /* more between two looks: this process was stopped itself */
 };
 
 /* ---- NICs ---- */
@@ -110,6 +112,20 @@ static void watch_connections(struct verbs *v, struct link *l, uint64_t since)
     }
 }
 
+/* A peer may have given this PE up before they met. It takes no control message then, and sends
+ * none: the transport below is refused, and fails the next control message. So one is sent for
+ * each second that a peer is silent and has sent nothing before. */
+static bool watch_is_refused(struct verbs *v, struct link *l, uint64_t silent_before)
+{
+    const struct control alive = {.kind = CONTROL_ALIVE};
+
+    if (l->watch.ever || silent_before / SECOND_NS == l->watch.silent_ns / SECOND_NS ||
+        control_try(v, l, &alive) != GSHMEM_ERR_PEER_DEAD)
+        return false;
+    link_fail(v, l, GSHMEM_ERR_PEER_DEAD, NULL); /* the user has been told of that refusal */
+    return true;
+}
+
 /* A NIC acknowledges packets for a process that is stopped, and the transport below acknowledges no
  * control message. So a peer that owes something and sends nothing for watch_limit seconds has
  * failed. Time in which this process was stopped itself does not count. */
@@ -136,7 +152,10 @@ static void watch_peers(struct verbs *v)
             l->watch.silent_ns = 0;
             continue;
         }
+        const uint64_t before = l->watch.silent_ns;
         l->watch.silent_ns += since;
+        if (watch_is_refused(v, l, before))
+            continue;
         if (l->watch.silent_ns / 1000000000u < (uint64_t)watch_limit(v, l))
             continue;
         snprintf(why, sizeof why, "verbs: it owes %s and has sent nothing for %d s (%s)", owed,

@@ -34,6 +34,7 @@ struct pe {
     } note[NOTES];
     int notes;
     int says_nothing; /* where it publishes its address */
+    bool refused; /* the other PE has given this one up, and takes nothing: say fails */
     int full; /* so many calls of say are answered with TRANSPORT_FULL */
     int full_below, calls_below; /* and every so manyth call of post, unless it is 0 */
     bool late_below; /* what has been posted there ends in progress, one after the other */

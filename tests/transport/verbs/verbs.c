@@ -616,6 +616,25 @@ static void given_up_by_the_other(void)
     end();
 }
 
+/* A peer that gave this PE up before they met takes no offer. The request ends when the transport below is
+ * refused, long before GSHMEM_INIT_TIMEOUT. */
+static void refused_before_they_met(void)
+{
+    uint64_t value = 5;
+    const uint64_t until = clock_ns() + 30ull * 1000000000u;
+    int events;
+
+    begin(1);
+    post(0, put(&value, 8, 8));
+    pe[0].refused = true;
+    while (!not_ok && clock_ns() < until)
+        CHECK_EQ(gshmem_transport.progress(pe[0].t, &events), GSHMEM_OK);
+    CHECK_EQ(not_ok, 1);
+    CHECK_EQ(last_status, GSHMEM_ERR_PEER_DEAD);
+    CHECK_EQ(pe[0].lost, 0); /* the transport below reports it */
+    end();
+}
+
 /* What may wait for more does so only while a completion is due, which wakes who sends it. */
 static void held_back_while_answers_are_due(void)
 {
@@ -750,6 +769,7 @@ int main(void)
     stopped();
     stopped_half_way();
     given_up_by_the_other();
+    refused_before_they_met();
     held_back_while_answers_are_due();
     lost_by_others();
     hostile();
