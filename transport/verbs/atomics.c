@@ -17,7 +17,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "runtime/base/atomic_type.h"
 #include "runtime/base/settings.h"
 #include "transport/verbs/atomics.h"
 #include "transport/verbs/memory.h"
@@ -280,7 +279,7 @@ GSHMEM_HOT void atomics_deliver(struct link *l, const struct op *op)
         *op->request.old = atomics_object_of(&u, result);
 }
 
-/* ---- When a path has broken ---- */
+/* ---- When a path has failed ---- */
 
 void atomics_lost_result(struct verbs *v, struct link *l, const struct work *w)
 {

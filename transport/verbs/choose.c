@@ -11,7 +11,6 @@
 #include "runtime/base/settings.h"
 #include "transport/verbs/cm.h"
 #include "transport/verbs/known.h"
-#include "transport/verbs/verbs.h"
 
 static unsigned choose_rate(const struct ibv_port_attr *attr)
 {
@@ -134,7 +133,7 @@ static const char *choose_why_not_active(const struct port *p)
 static void choose_query_port(const struct transport_config *c, struct port *p)
 {
     if (ibv_query_port(p->context, (uint8_t)p->number, &p->attr)) {
-        snprintf(p->why, sizeof p->why, "cannot be asked: %s", strerror(errno));
+        snprintf(p->why, sizeof p->why, "cannot be queried: %s", strerror(errno));
         return;
     }
     p->ethernet = p->attr.link_layer == IBV_LINK_LAYER_ETHERNET;

@@ -1,7 +1,5 @@
 /* What NICs report: work requests that are done, messages that have come, and errors. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "transport/verbs/atomics.h"
 #include "transport/verbs/below.h"

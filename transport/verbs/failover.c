@@ -23,10 +23,8 @@
  * the peer's NIC cannot tell, the link fails. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include "runtime/base/settings.h"
 #include "transport/verbs/atomics.h"
 #include "transport/verbs/connect.h"
 #include "transport/verbs/control.h"

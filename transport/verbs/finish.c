@@ -1,6 +1,4 @@
 /* When operations are done, and what is done for them then. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "transport/verbs/atomics.h"
 #include "transport/verbs/coalesced.h"

@@ -8,8 +8,6 @@
  *
  * Order (order.h): a small put does not wait for messages before its fence, but becomes a message
  * itself. */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "gshmem/rma.h"
@@ -153,8 +151,8 @@ static bool issue_put(struct verbs *v, struct link *l, struct op *op)
 {
     const struct transport_request *r = &op->request;
     const bool iwarp = l->active[0]->nic->iwarp, by_nic = atomics_have(v, r);
-    const bool far = staged_is_remote(v, l, r->segment),
-               adds = iwarp || far || issue_signal_is_message(v, l, r);
+    const bool staged = staged_is_remote(v, l, r->segment),
+               adds = iwarp || staged || issue_signal_is_message(v, l, r);
 
     if (issue_signal_is_invalid(l, r)) {
         op->failure = v->config.fail(GSHMEM_ERR_ARGUMENT,
@@ -165,7 +163,7 @@ static bool issue_put(struct verbs *v, struct link *l, struct op *op)
     }
     if (op->staged || staged_is_needed(v, l, op))
         return staged_issue(v, l, op) && issue_signal_behind_chunks(v, l, op);
-    if (by_nic && far && r->bytes)
+    if (by_nic && staged && r->bytes)
         return issue_data_before_signal(v, l, op) && atomics_issue(v, l, op);
     if (!by_nic && op->at == 0 && r->bytes <= MESSAGE_DATA &&
         (adds || order_has_unapplied(l) || order_waits_for_writes(l)))

@@ -1,8 +1,5 @@
 /* Links: how they begin, which of their paths are used, and how they end. */
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "transport/optional.h"
 #include "transport/verbs/atomics.h"

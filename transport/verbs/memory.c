@@ -182,7 +182,7 @@ bool memory_of_device(struct verbs *v, char *why, size_t why_size)
 
     v->register_dma_buf = find_register_dma_buf();
     if (v->config.way == TRANSPORT_BY_STAGING) {
-        snprintf(why, why_size, "NICs do not get at it (nvidia_peermem, GSHMEM_IB_GPU)");
+        snprintf(why, why_size, "NICs do not reach it (nvidia_peermem, GSHMEM_IB_GPU)");
         return false;
     }
     if (v->config.way == TRANSPORT_BY_DMA_BUF) {

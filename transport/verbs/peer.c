@@ -1,4 +1,4 @@
-/* What a peer's offer says of its memory, and the keys that it is asked for, chunk by chunk, when
+/* What a peer's offer says of its memory, and its keys, which are requested chunk by chunk when
  * they are first needed. */
 #include <stdlib.h>
 #include <string.h>

@@ -10,10 +10,8 @@
  * When the path fails, the first chunk that is not carried out and all behind it count as not
  * received, and the initiator sends them again. An update needs no path and stays, as it may be
  * half done. */
-#include <stdlib.h>
 #include <string.h>
 
-#include "device/device.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/settings.h"
 #include "transport/segment.h"
@@ -156,7 +154,7 @@ static void pending_end_part(struct pending *h)
 static bool pending_step(struct verbs *v, struct link *l, struct pending *h)
 {
     const bool takes = h->m.kind == MESSAGE_TAKE;
-    const bool far = v->gpu_below && v->config.segment[h->m.segment].of_device;
+    const bool staged = v->gpu_below && v->config.segment[h->m.segment].of_device;
     char *at = segment_at(&v->config, h->m.segment, h->m.offset, h->m.b & 0xffffffff);
 
     if (!at)
@@ -164,7 +162,7 @@ static bool pending_step(struct verbs *v, struct link *l, struct pending *h)
     at += h->moved;
     switch (h->state) {
     case PENDING_WAITS:
-        if (!far) {
+        if (!staged) {
             pending_move_directly(v, l, h, at);
             return true;
         }
@@ -179,7 +177,7 @@ static bool pending_step(struct verbs *v, struct link *l, struct pending *h)
     case PENDING_MOVES:
         if (is_after(h->end, l->target.by->done))
             return true;
-        if (far && takes)
+        if (staged && takes)
             return pending_copy(h, at, h->buffer->at);
         pending_end_part(h);
         return true;
@@ -294,7 +292,7 @@ void pending_go_on(struct verbs *v, struct link *l)
         staged_go_on(v, l);
     if (l->state != LINK_FAILED && !pending_serve(v, l))
         v->report->link_failed(v, l, GSHMEM_ERR_TRANSPORT,
-                  "verbs: what it asked for, of GPU memory, could not be done");
+                  "verbs: its request for GPU memory could not be carried out");
 }
 
 bool pending_is_busy(const struct link *l)

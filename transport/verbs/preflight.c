@@ -1,7 +1,6 @@
 /* The RDMA devices of this machine, for gshmem-info: which ports would be used, why others would
  * not, and what to do about it. */
 #include <dirent.h>
-#include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,15 +65,15 @@ static void say_limits(const struct report *r, const struct port *p)
     if (!p->iwarp) {
         snprintf(text, sizeof text, "writes of a queue pair are %s (%s; GSHMEM_IB_ORDER)",
                  p->reorders
-                     ? "taken to be placed in any order, and signals are given by the owner's CPU"
+                     ? "taken to be placed in any order, and signals are given by the target's CPU"
                      : "placed in order",
                  known_of(d)->name);
         r->line(r->to, "", text);
     }
     snprintf(text, sizeof text, "%u B or more within a request; atomics %s", inline_of(p->context),
              d->atomic_cap == IBV_ATOMIC_NONE
-                 ? "are not the NIC's, and are the owner's CPU's"
-                 : "could be the NIC's, and are the owner's CPU's, as CPUs update the same words");
+                 ? "are not the NIC's, and are the target CPU's"
+                 : "could be the NIC's, and are the target CPU's, as CPUs update the same words");
     r->line(r->to, "", text);
 }
 
@@ -148,7 +147,7 @@ static void say_unknown(const struct report *r, const char *sys)
             continue;
         snprintf(
             text, sizeof text,
-            "no: libibverbs does not get at it: it has no driver for it (Debian: package "
+            "no: libibverbs does not reach it: it has no driver for it (Debian: package "
             "ibverbs-providers; of a vendor's own: the same version as libibverbs), or see above");
         r->line(r->to, entry->d_name, text);
     }

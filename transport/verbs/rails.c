@@ -76,9 +76,9 @@ static bool rails_same_subnet(const struct rail_end *a, const struct rail_end *b
 /* Less is better. */
 static uint32_t worth(const struct rail_end *a, const struct rail_end *b, int i, int j, bool first)
 {
-    const uint32_t far = a->distance + b->distance, apart = a->place != b->place;
+    const uint32_t distance = a->distance + b->distance, apart = a->place != b->place;
 
-    return ((far * 2 + apart) * 2 * NICS_MOST + (uint32_t)(i + j)) * NICS_MOST +
+    return ((distance * 2 + apart) * 2 * NICS_MOST + (uint32_t)(i + j)) * NICS_MOST +
            (uint32_t)(first ? i : j);
 }
 

@@ -173,7 +173,7 @@ static enum served serve_changes(struct verbs *v, const struct message *m, struc
 
 /* The keys for all pairs of NICs, or none. */
 static void serve_find_keys(struct verbs *v, const struct link *l, const struct message *m,
-                      struct message *answer)
+                      struct message *reply)
 {
     uint64_t pair[2] = {0};
 
@@ -185,20 +185,20 @@ static void serve_find_keys(struct verbs *v, const struct link *l, const struct 
         if (nic->gone)
             continue;
         if (!(mr = memory_of_chunk(v, nic, m->segment, m->offset))) {
-            answer->signal_op = 0;
+            reply->signal_op = 0;
             return;
         }
         pair[i / 2] |= (uint64_t)mr->rkey << 32 * (i % 2);
-        answer->signal_op |= (uint8_t)(1u << i);
+        reply->signal_op |= (uint8_t)(1u << i);
     }
-    answer->a = pair[0];
-    answer->b = pair[1];
+    reply->a = pair[0];
+    reply->b = pair[1];
 }
 
 enum served serve_message(struct verbs *v, struct link *l, const struct message *m,
                           struct serving *s)
 {
-    struct message answer = {.number = m->number};
+    struct message reply = {.number = m->number};
     enum served how = SERVED;
 
     if (m->kind == MESSAGE_PUT)
@@ -206,14 +206,14 @@ enum served serve_message(struct verbs *v, struct link *l, const struct message 
     else if (m->kind == MESSAGE_CHANGES)
         how = serve_changes(v, m, s);
     else if (m->kind == MESSAGE_ATOMIC)
-        how = serve_atomic(v, m, s, &answer.a);
+        how = serve_atomic(v, m, s, &reply.a);
     else
-        serve_find_keys(v, l, m, &answer);
+        serve_find_keys(v, l, m, &reply);
     if (how != SERVED)
         return how;
     l->target.served = m->number;
     if (m->kind == MESSAGE_KEY || (m->kind == MESSAGE_ATOMIC && m->signal_op))
-        serve_queue_reply(v, l, answer);
+        serve_queue_reply(v, l, reply);
     else
         l->target.owes_reply = true;
     return SERVED;

@@ -10,7 +10,6 @@
  * A buffer that waits for another PE is one of those for what goes out; one that serves a peer is
  * free again whatever other PEs do. So PEs that ask each other for all they have are always
  * served. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "transport/verbs/memory.h"

@@ -188,7 +188,7 @@ static inline uint32_t submit_begin_change(struct coalesced *g, const struct tra
 }
 
 /* What coalesce_post does, for most puts of the CPU's memory. Not inline: it would make the lone
- * put save registers (17 instructions). */
+ * put save registers (docs/decisions/0014-verbs-small-puts.md). */
 __attribute__((noinline)) static GSHMEM_HOT gshmem_status_t
 submit_to_collection(struct verbs *v, struct link *l, const struct transport_request *r)
 {

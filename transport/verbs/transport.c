@@ -137,7 +137,7 @@ static void verbs_begin(struct transport *base, const struct transport_config *c
     if (!memory_can_be_registered(v))
         v->nics = 0;
     if (v->nics && config->device && memory_of_device(v, why, sizeof why)) {
-        config->info("verbs: NICs get at GPU memory %s", why);
+        config->info("verbs: NICs reach GPU memory %s", why);
     } else if (v->nics && config->device) {
         v->gpu_below = true;
         config->info("verbs: GPU memory is copied through pinned buffers (GSHMEM_STAGING): %s",

@@ -1,12 +1,8 @@
 /* What progress looks at now and then: NICs' events, peers that owe something and send nothing, and
  * paths that are down. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 #include "runtime/base/settings.h"
-#include "transport/verbs/choose.h"
 #include "transport/verbs/connect.h"
 #include "transport/verbs/control.h"
 #include "transport/verbs/failover.h"
