@@ -466,7 +466,7 @@ static void nothing_is_lost(unsigned seed, int devices)
             fake_port((int)away, true);
         if (rand() % (updates ? 8 : 3) == 0) {
             for (int who = 0; who < PES; who++)
-                failover_watch((struct verbs *)pe[who].t);
+                watch_poll((struct verbs *)pe[who].t);
             drive();
             take_words(due, &taken);
         }
@@ -517,7 +517,7 @@ static void goes_below(int full)
     }
     fake_cut(0);
     fake_port(0, false);
-    failover_watch((struct verbs *)pe[0].t);
+    watch_poll((struct verbs *)pe[0].t);
     pe[0].full_below = full;
     settle();
     for (int i = 0; i < WORDS; i++)
@@ -541,7 +541,7 @@ static void lost_with_parts_below(void)
     fake_cut(0);
     fake_port(0, false);
     for (int who = 0; who < PES; who++)
-        failover_watch((struct verbs *)pe[who].t);
+        watch_poll((struct verbs *)pe[who].t);
     pe[0].late_below = true;
     pe[0].full_below = 6;
     for (int rounds = 0; pe[0].calls_below < 6; rounds++) {
@@ -568,9 +568,9 @@ static void bad_message(struct message m)
     warm_up();
     struct verbs *v = (struct verbs *)pe[0].t;
     memset(pe[1].memory, 0, 64);
-    m.number = v->to[1]->said + 1;
-    CHECK(post_message(v, v->to[1]->up[0], WORK_OTHER, 0, &m));
-    issue_batched(v, v->to[1]);
+    m.number = v->to[1]->messages.sent + 1;
+    CHECK(post_message(v, v->to[1]->active[0], WORK_OTHER, 0, &m));
+    post_batches(v, v->to[1]);
     for (int i = 0; i < 10000 && !pe[1].lost; i++)
         drive();
     CHECK_EQ(pe[1].lost, 1);

@@ -1,4 +1,4 @@
-/* The transport over verbs: its life, and what drives it. */
+/* The transport's functions: how it is opened and closed, and its progress. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
@@ -9,10 +9,23 @@
 #include "runtime/base/descriptor.h"
 #include "runtime/base/settings.h"
 #include "transport/optional.h"
+#include "transport/verbs/atomics.h"
 #include "transport/verbs/cm.h"
+#include "transport/verbs/complete.h"
+#include "transport/verbs/connect.h"
+#include "transport/verbs/failover.h"
+#include "transport/verbs/links.h"
+#include "transport/verbs/memory.h"
+#include "transport/verbs/nics.h"
+#include "transport/verbs/order.h"
+#include "transport/verbs/peer.h"
 #include "transport/verbs/preflight.h"
+#include "transport/verbs/reach.h"
+#include "transport/verbs/receive.h"
 #include "transport/verbs/resolve.h"
+#include "transport/verbs/submit.h"
 #include "transport/verbs/verbs.h"
+#include "transport/verbs/watch.h"
 
 static int verbs_usable(const struct transport_config *config, char *why, size_t why_size)
 {
@@ -31,14 +44,14 @@ static bool verbs_watch(struct verbs *v, int fd)
     return fd < 0 || epoll_ctl(v->wait_fd, EPOLL_CTL_ADD, fd, &e) == 0;
 }
 
-static gshmem_status_t open_nic(struct verbs *v, struct nic *nic)
+static gshmem_status_t verbs_open_nic(struct verbs *v, struct nic *nic)
 {
     gshmem_status_t status = nic_open(v, nic);
     uint32_t share = nic->inbox_room / (uint32_t)v->config.n_pes;
 
     if (status)
         return status;
-    /* with very many PEs those that come last, when all is given out, are reached from below */
+    /* with very many PEs the last ones get no receives, and are reached by the transport below */
     share = share < RECEIVES_LEAST ? RECEIVES_LEAST : share;
     v->share = share < v->share ? share : v->share;
     if (!verbs_watch(v, nic->channel->fd) || !verbs_watch(v, nic->context->async_fd) ||
@@ -49,6 +62,14 @@ static gshmem_status_t open_nic(struct verbs *v, struct nic *nic)
 
 static void verbs_close(struct transport *base);
 
+static const struct link_reports reports = {
+    .path_failed = failover_fail,
+    .link_changed = link_settle,
+    .memory_refused = failover_use_below,
+    .link_failed = link_fail,
+    .control_to_self = receive_control,
+};
+
 static gshmem_status_t verbs_open(const struct transport_config *config, struct transport **out)
 {
     struct verbs *v = calloc(1, sizeof *v);
@@ -58,6 +79,7 @@ static gshmem_status_t verbs_open(const struct transport_config *config, struct 
     if (!v)
         return config->fail(GSHMEM_ERR_MEMORY, "verbs: out of memory");
     v->config = *config;
+    v->report = &reports;
     v->wait_fd = descriptor_keep(epoll_create1(EPOLL_CLOEXEC));
     v->to = calloc((size_t)config->n_pes, sizeof *v->to);
     v->gone = calloc((size_t)config->n_pes, sizeof *v->gone);
@@ -69,10 +91,12 @@ static gshmem_status_t verbs_open(const struct transport_config *config, struct 
     v->coalesce_from = (uint32_t)config->number(SETTING_IB_GATHER);
     v->coalesce_from = v->coalesce_from ? v->coalesce_from : UINT32_MAX;
     v->queue_pairs = (int)config->number(SETTING_IB_QP_PER_PEER);
-    /* Else a write after a fork gives this process other pages than those that NICs know, on kernels before 5.12. */
+    /* On kernels before 5.12 a write after a fork gives this process other pages than those that
+     * NICs know, without this. */
     int unsafe = ibv_fork_init();
     if (unsafe)
-        config->info("verbs: a child of fork may spoil this PE's queues on kernels before 5.12: ibv_fork_init: %s",
+        config->info("verbs: a child of fork may spoil this PE's queues on kernels before 5.12: "
+                     "ibv_fork_init: %s",
                      strerror(unsafe));
     int found = nics_find(config, v->nic, why, sizeof why);
     v->nics = v->opened = found > 0 ? found : 0;
@@ -81,7 +105,7 @@ static gshmem_status_t verbs_open(const struct transport_config *config, struct 
     if (v->wait_fd < 0 || !v->to || !v->gone || !v->slots || !v->nics)
         status = config->fail(GSHMEM_ERR_TRANSPORT, "verbs: %s", v->nics ? strerror(errno) : why);
     for (int i = 0; i < v->nics && !status; i++)
-        status = open_nic(v, &v->nic[i]);
+        status = verbs_open_nic(v, &v->nic[i]);
     if (!status && !verbs_watch(v, transport_wait_fd(config->below)))
         status = config->fail(GSHMEM_ERR_SYSTEM, "verbs: %s", strerror(errno));
     if (status) {
@@ -113,10 +137,11 @@ static void verbs_begin(struct transport *base, const struct transport_config *c
     if (!memory_can_be_registered(v))
         v->nics = 0;
     if (v->nics && config->device && memory_of_device(v, why, sizeof why)) {
-        config->info("verbs: NICs get at GPU memory %s", why);
+        config->info("verbs: NICs reach GPU memory %s", why);
     } else if (v->nics && config->device) {
         v->gpu_below = true;
-        config->info("verbs: GPU memory is copied through pinned buffers (GSHMEM_STAGING): %s", why);
+        config->info("verbs: GPU memory is copied through pinned buffers (GSHMEM_STAGING): %s",
+                     why);
     }
     staging_open(&v->staging, &v->config);
     v->below->ops->begin(v->below, config);
@@ -128,7 +153,7 @@ verbs_post_first(struct verbs *v, const struct transport_request *request)
     struct link *l;
     gshmem_status_t status = link_open(v, request->pe, &l);
 
-    return status ? status : issue_post(v, l, request);
+    return status ? status : submit_request(v, l, request);
 }
 
 static GSHMEM_HOT gshmem_status_t verbs_post(struct transport *base,
@@ -137,32 +162,34 @@ static GSHMEM_HOT gshmem_status_t verbs_post(struct transport *base,
     struct verbs *v = (struct verbs *)base;
     struct link *l = v->to[request->pe];
 
-    return l ? issue_post(v, l, request) : verbs_post_first(v, request);
+    return l ? submit_request(v, l, request) : verbs_post_first(v, request);
 }
 
-/* What was to wait for more has waited a round. */
+/* What waited for more has waited for one call of progress. */
 static void verbs_send_held(struct verbs *v)
 {
     v->held_back = false;
     for (struct link *l = v->links; l; l = l->next) {
-        link_say_rest(v, l);
+        link_send_rest(v, l);
+        failover_go_on(v, l);
         complete_go_on(v, l);
     }
 }
 
-/* What is seen to now and then: looking at the transport below takes a system call, and it has little
- * to do where all links are up. */
-__attribute__((noinline)) static gshmem_status_t verbs_look_around(struct verbs *v, int *events)
+/* What is polled now and then: the transport below needs a system call, and has little to do
+ * where all links are active. */
+__attribute__((noinline)) static gshmem_status_t verbs_poll_below(struct verbs *v, int *events)
 {
     if (v->rounds % RETRY_ROUNDS == 0)
-        failover_retry(v);
+        watch_retry(v);
     if (v->connecting)
-        cm_watch(v);
-    resolve_look(v);
+        path_poll_connections(v);
+    if (v->resolving)
+        path_poll_resolved(v);
     v->settled = v->links != NULL;
     for (struct link *l = v->links; l; l = l->next) {
-        v->settled &= l->state == LINK_UP;
-        issue_move_marks(l);
+        v->settled &= l->state == LINK_ACTIVE;
+        order_move_marks(l);
     }
     return v->below->ops->progress(v->below, events);
 }
@@ -180,12 +207,12 @@ static GSHMEM_HOT gshmem_status_t verbs_progress(struct transport *base, int *ev
         verbs_send_held(v);
     v->events += complete_some(v);
     if (++v->rounds % BELOW_ROUNDS == 0 || !v->settled)
-        status = verbs_look_around(v, &others);
+        status = verbs_poll_below(v, &others);
     *events = v->events + others + v->held_back;
     return status;
 }
 
-static void verbs_tell(struct transport *base, int lost)
+static void verbs_notify(struct transport *base, int lost)
 {
     struct verbs *v = (struct verbs *)base;
 
@@ -197,8 +224,8 @@ static int verbs_wait_fd(struct transport *base)
     return ((struct verbs *)base)->wait_fd;
 }
 
-/* One notice is asked for at a time, and an old one taken away: it would end every sleep. */
-static bool arm_nic(struct nic *nic)
+/* One notification is requested at a time. An old one is taken first: it would end every sleep. */
+static bool verbs_arm_nic(struct nic *nic)
 {
     struct ibv_cq *cq;
     void *context;
@@ -218,17 +245,17 @@ static int verbs_arm(struct transport *base)
     bool armed = true;
 
     for (int i = 0; i < v->opened; i++)
-        armed &= arm_nic(&v->nic[i]);
-    failover_watch(v);
-    /* what came before the notice was asked for brings none */
+        armed &= verbs_arm_nic(&v->nic[i]);
+    watch_poll(v);
+    /* what came before the notification was requested brings none */
     v->events = 0;
-    v->settled = false; /* who wakes up may have been woken by it */
+    v->settled = false; /* the transport below may be what ends the sleep */
     return complete_some(v) + v->events + v->held_back + transport_arm(v->below) > 0 || !armed;
 }
 
-static void verbs_hear(struct transport *base, int from, const void *note, size_t bytes)
+static void verbs_receive(struct transport *base, int from, const void *note, size_t bytes)
 {
-    link_heard((struct verbs *)base, from, note, bytes);
+    receive_control((struct verbs *)base, from, note, bytes);
 }
 
 static void verbs_lose(struct transport *base, int pe, gshmem_status_t status)
@@ -286,13 +313,13 @@ static void verbs_report(const struct transport_config *config, transport_line *
     preflight_report(config, "/sys", line, to);
 }
 
-/* What is known of others' too: all PEs are told at once. */
+/* Keys of peers' memory too: all PEs forget at once. */
 static void verbs_forget(struct transport *base, int segment, uint64_t offset, uint64_t bytes)
 {
     struct verbs *v = (struct verbs *)base;
 
     for (struct link *l = v->links; l; l = l->next)
-        link_forget(l, segment, offset, bytes);
+        peer_forget(l, segment, offset, bytes);
     memory_forget(v, segment, offset, bytes);
     transport_forget(v->below, segment, offset, bytes);
 }
@@ -302,7 +329,8 @@ static int verbs_updates(struct transport *base, char *why, size_t why_size)
     return atomics_possible((struct verbs *)base, why, why_size);
 }
 
-/* The NICs' connections live on in the child, but the peers learn from the transport below that this PE has ended. */
+/* The NICs' connections stay open in the child, but the transport below tells the peers that this
+ * PE has ended. */
 static void verbs_leave_parent(struct transport *base)
 {
     struct verbs *v = (struct verbs *)base;
@@ -321,10 +349,10 @@ const struct transport_ops gshmem_transport = {
     .begin = verbs_begin,
     .post = verbs_post,
     .progress = verbs_progress,
-    .tell = verbs_tell,
+    .tell = verbs_notify,
     .wait_fd = verbs_wait_fd,
     .arm = verbs_arm,
-    .hear = verbs_hear,
+    .hear = verbs_receive,
     .lose = verbs_lose,
     .pins = verbs_pins,
     .busy = verbs_busy,

@@ -1,4 +1,4 @@
-/* The NIC that this PE uses, and what belongs to it rather than to a peer. */
+/* The NICs that this PE uses: which ports, their receives, how they are opened and closed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,6 +8,8 @@
 #include "transport/verbs/choose.h"
 #include "transport/verbs/cm.h"
 #include "transport/verbs/known.h"
+#include "transport/verbs/memory.h"
+#include "transport/verbs/nics.h"
 #include "transport/verbs/verbs.h"
 
 enum { COMPLETIONS = 16384, READS_MOST = 16 };
@@ -25,7 +27,7 @@ static void nic_describe(struct nic *nic, const struct port *p)
         snprintf(nic->name, sizeof nic->name, "%s port %d, iWARP", device, nic->port);
         return;
     }
-    choose_address_text(&nic->address[0].gid, address, sizeof address);
+    addresses_text(&nic->address[0].gid, address, sizeof address);
     snprintf(nic->name, sizeof nic->name, "%s port %d, %s (GID %d)", device, nic->port, address,
              nic->address[0].index);
 }
@@ -82,13 +84,13 @@ static void take_port(struct nic *nic, struct port *p)
     nic_describe(nic, p);
 }
 
-static void take_ports(struct nic nic[NICS_MOST], int *taken, struct port *ports, int usable, char *why,
-                       size_t why_size)
+static void take_ports(struct nic nic[NICS_MOST], int *taken, struct port *ports, int usable,
+                       char *why, size_t why_size)
 {
     for (int i = 0; i < usable && *taken < NICS_MOST; i++) {
         if (ports[i].spare || ports[i].ethernet != ports[0].ethernet ||
             ports[i].iwarp != ports[0].iwarp)
-            continue; /* several carry one link's data: they are of one kind */
+            continue; /* NICs share the stripes of one link: they are of one kind */
         take_port(&nic[(*taken)++], &ports[i]);
     }
     if (*taken > 1)
@@ -132,7 +134,7 @@ bool nic_receive_again(struct nic *nic, uint32_t index)
     return ibv_post_srq_recv(nic->srq, &wr, &bad) == 0;
 }
 
-/* Half of the completions at least are for what is sent. */
+/* At least half of the completions are kept for what is sent. */
 static gshmem_status_t size_inbox(const struct verbs *v, struct nic *nic)
 {
     const uint64_t wanted = (uint64_t)v->config.n_pes * RECEIVES;
@@ -147,10 +149,11 @@ static gshmem_status_t size_inbox(const struct verbs *v, struct nic *nic)
     return nic->inbox && nic->inbox_mr ? GSHMEM_OK : GSHMEM_ERR_MEMORY;
 }
 
-/* One more block of places, as many as there may be. */
+/* Registers one more block of places, if the next place needs it. */
 static bool add_block(struct nic *nic)
 {
-    const uint32_t block = nic->inbox_posted / INBOX_BLOCK, left = nic->inbox_room - nic->inbox_posted;
+    const uint32_t block = nic->inbox_posted / INBOX_BLOCK,
+                   left = nic->inbox_room - nic->inbox_posted;
     const size_t bytes = (left < INBOX_BLOCK ? left : INBOX_BLOCK) * sizeof(struct message_bytes);
 
     if (nic->inbox_posted % INBOX_BLOCK || nic->inbox_mr[block])
@@ -184,8 +187,8 @@ static gshmem_status_t reach_slots(const struct verbs *v, struct nic *nic)
     return nic->slots_mr ? GSHMEM_OK : GSHMEM_ERR_MEMORY;
 }
 
-/* Completions for all receives, and for as many work requests as all links can have, within reason:
- * more wait for room, so that the queue never overflows. */
+/* Completions for all receives, and for COMPLETIONS work requests at most. Others wait for room
+ * (works_left), so that the queue never overflows. */
 static uint32_t completions_of(const struct verbs *v, const struct nic *nic)
 {
     uint64_t wanted = (uint64_t)v->config.n_pes * nic->sends_most;
@@ -201,7 +204,7 @@ static bool listen_for_peers(struct nic *nic)
 
     if (!cm_open(nic))
         return false;
-    choose_address_text(&nic->address[0].gid, address, sizeof address);
+    addresses_text(&nic->address[0].gid, address, sizeof address);
     snprintf(nic->name + used, sizeof nic->name - used, ", %s", address);
     return true;
 }
@@ -231,7 +234,7 @@ gshmem_status_t nic_open(struct verbs *v, struct nic *nic)
     return GSHMEM_OK;
 }
 
-/* What a read of iWARP's brings is written by the other side. */
+/* iWARP's reads end with a write by the peer. */
 int nic_reads_into(const struct nic *nic)
 {
     return IBV_ACCESS_LOCAL_WRITE | (nic->iwarp ? IBV_ACCESS_REMOTE_WRITE : 0);
