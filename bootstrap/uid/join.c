@@ -1,5 +1,6 @@
-/* PE 1 and on: find PE 0, prove who they are, and take part in its rounds. */
 #define _GNU_SOURCE
+#include "bootstrap/uid/join.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -13,7 +14,6 @@
 #include <unistd.h>
 
 #include "bootstrap/stream.h"
-#include "bootstrap/uid/uid.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/descriptor.h"
 
@@ -24,7 +24,6 @@ enum {
     CONNECT_MS = 2000,     /* that a connection may take to be made, before it is tried anew: the system tries
                               more and more seldom while a crowd is at PE 0's door */
     PAUSE_MS = 100,        /* before an address is tried again */
-    GRACE_SECONDS = 5,     /* that we wait longer than PE 0, so that its explanation arrives */
 };
 
 /* One address of PE 0 that is being tried. */
@@ -150,7 +149,7 @@ static void join_ask(const struct uid *u, struct attempt *a, const struct uid_jo
     a->asked = true;
     a->have = 0;
     a->since = clock_ns();
-    if (uid_send(a->fd, UID_JOIN, &join, sizeof join, 0) != 0) /* a new connection takes it without waiting */
+    if (uid_wire_send(a->fd, UID_JOIN, &join, sizeof join, 0) != 0) /* a new connection takes it without waiting */
         put_off(a, errno);
 }
 
@@ -176,51 +175,6 @@ static void ask_in_turn(const struct uid *u, struct attempt *tried, const struct
         put_off(asked, ETIMEDOUT);
     if (next)
         join_ask(u, next, mine);
-}
-
-/* What PE 0 says instead of what was expected: an ABORT has the reason, all else is wrong. */
-static gshmem_status_t instead(struct uid *u, int fd, const struct uid_header *h,
-                               const char *wanted, uint64_t deadline)
-{
-    struct uid_abort a;
-
-    u->broken = true;
-    if (h->type == UID_ABORT && h->bytes == sizeof a &&
-        stream_read_all(fd, &a, sizeof a, deadline) > 0 && uid_abort_valid(&a)) {
-        bool known = a.status > GSHMEM_OK && a.status <= GSHMEM_ERR_SYSTEM;
-        return u->core.fail(known ? (gshmem_status_t)a.status : GSHMEM_ERR_ABORTED,
-                            "unique id: PE 0 says: %s", a.text);
-    }
-    return u->core.fail(GSHMEM_ERR_BOOTSTRAP,
-                        "unique id: expected %s from PE 0, got a frame of type 0x%x with %u bytes",
-                        wanted, h->type, h->bytes);
-}
-
-static gshmem_status_t no_frame(struct uid *u, ssize_t n, const char *wanted)
-{
-    u->broken = true;
-    if (n == 0 || errno == ECONNRESET)
-        return u->core.fail(GSHMEM_ERR_PEER_DEAD,
-                            "unique id: PE 0 has left where %s was expected from it", wanted);
-    if (errno == ETIMEDOUT)
-        return u->core.fail(GSHMEM_ERR_TIMEOUT,
-                            "unique id: no %s from PE 0 within %d s (GSHMEM_INIT_TIMEOUT)", wanted,
-                            u->core.timeout_seconds);
-    return u->core.fail(GSHMEM_ERR_BOOTSTRAP, "unique id: cannot read %s from PE 0: %s", wanted,
-                        strerror(errno));
-}
-
-/* Reads the header of a frame that must be of this type. */
-static gshmem_status_t join_expect(struct uid *u, int fd, uint32_t type, const char *wanted,
-                                   uint64_t deadline, struct uid_header *h)
-{
-    ssize_t n = stream_read_all(fd, h, sizeof *h, deadline);
-
-    if (n <= 0)
-        return no_frame(u, n, wanted);
-    if (h->type != type || !uid_header_valid(h, u->base.n_pes))
-        return instead(u, fd, h, wanted, deadline);
-    return GSHMEM_OK;
 }
 
 static gshmem_status_t not_found(struct uid *u, const struct attempt *tried, bool late)
@@ -295,19 +249,19 @@ static gshmem_status_t find_root(struct uid *u, struct attempt *tried, const str
     return not_found(u, tried, false);
 }
 
-static gshmem_status_t take_hosts(struct uid *u)
+static gshmem_status_t join_take_hosts(struct uid *u)
 {
-    uint64_t deadline = stream_deadline(u->core.timeout_seconds + GRACE_SECONDS);
+    uint64_t deadline = stream_deadline(u->core.timeout_seconds + UID_GRACE_SECONDS);
     int n = u->base.n_pes, most = -1;
     struct uid_header h;
     gshmem_status_t status =
-        join_expect(u, u->root_fd, UID_HOSTS, "the map of hosts", deadline, &h);
+        uid_wire_expect(u, u->root_fd, UID_HOSTS, "the map of hosts", deadline, &h);
 
     if (status)
         return status;
     ssize_t got = stream_read_all(u->root_fd, u->host, (size_t)n * sizeof *u->host, deadline);
     if (got <= 0)
-        return no_frame(u, got, "the map of hosts");
+        return uid_wire_no_frame(u, got, "the map of hosts");
     for (int pe = 0; pe < n; pe++) {
         if (u->host[pe] < 0 || u->host[pe] > most + 1)
             return u->core.fail(GSHMEM_ERR_BOOTSTRAP,
@@ -334,35 +288,5 @@ gshmem_status_t uid_join_open(struct uid *u)
     gshmem_status_t status = find_root(u, tried, &mine);
     for (int i = 0; i < UID_ADDRESSES; i++)
         join_give_up(&tried[i], 0);
-    return status ? status : take_hosts(u);
-}
-
-gshmem_status_t uid_join_fence(struct uid *u)
-{
-    uint64_t deadline = stream_deadline(u->core.timeout_seconds + GRACE_SECONDS);
-    struct uid_blob blob = {.round = u->round};
-    struct uid_header h;
-
-    memcpy(blob.bytes, u->own, u->own_bytes);
-    /* If PE 0 has ended the job, its reason is there to read although this fails. */
-    int sent = uid_send(u->root_fd, UID_BLOB, &blob, sizeof blob.round + u->own_bytes, deadline);
-    int error = errno;
-    if (sent != 0 && error == ETIMEDOUT)
-        return no_frame(u, -1, "room for a blob");
-    gshmem_status_t status = join_expect(u, u->root_fd, UID_ROUND, "all blobs", deadline, &h);
-    if (status)
-        return status;
-    if (!uid_room(u, h.bytes)) {
-        u->broken = true;
-        return u->core.fail(GSHMEM_ERR_MEMORY, "unique id: out of memory for %u bytes", h.bytes);
-    }
-    ssize_t n = stream_read_all(u->root_fd, u->told, h.bytes, deadline);
-    if (n <= 0)
-        return no_frame(u, n, "all blobs");
-    if (!uid_round_decode(u->told, h.bytes, u->round, u->offset, u->base.n_pes)) {
-        u->broken = true;
-        return u->core.fail(GSHMEM_ERR_BOOTSTRAP,
-                            "unique id: what PE 0 sends is not round %u of the exchange", u->round);
-    }
-    return GSHMEM_OK;
+    return status ? status : join_take_hosts(u);
 }

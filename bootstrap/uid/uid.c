@@ -3,49 +3,15 @@
 #define _GNU_SOURCE
 #include "bootstrap/builtin.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include "bootstrap/stream.h"
-#include "bootstrap/uid/uid.h"
-
-int uid_send(int fd, uint32_t type, const void *payload, size_t bytes, uint64_t deadline)
-{
-    struct uid_header h = {.type = type, .bytes = (uint32_t)bytes};
-    unsigned char small[512];
-
-    if (sizeof h + bytes > sizeof small)
-        return stream_write_all(fd, &h, sizeof h, deadline) ||
-                       stream_write_all(fd, payload, bytes, deadline)
-                   ? -1
-                   : 0;
-    memcpy(small, &h, sizeof h);
-    memcpy(small + sizeof h, payload, bytes);
-    return stream_write_all(fd, small, sizeof h + bytes, deadline);
-}
-
-void uid_send_abort(int fd, int status, int pe, const char *text)
-{
-    struct uid_abort a = {.status = status, .pe = pe};
-
-    snprintf(a.text, sizeof a.text, "%s", text);
-    uid_send(fd, UID_ABORT, &a, sizeof a, 0);
-}
-
-bool uid_room(struct uid *u, size_t bytes)
-{
-    unsigned char *room = realloc(u->told, bytes);
-
-    if (!room)
-        return false;
-    u->told = room;
-    u->told_bytes = bytes;
-    return true;
-}
+#include "bootstrap/uid/fence.h"
+#include "bootstrap/uid/join.h"
+#include "bootstrap/uid/root.h"
+#include "bootstrap/uid/wire.h"
 
 static enum bootstrap_found uid_detect(const struct bootstrap_request *request, char *why,
                                        size_t why_size)
@@ -133,7 +99,7 @@ static gshmem_status_t uid_fence(struct bootstrap *b)
 
     if (u->broken)
         return u->core.fail(GSHMEM_ERR_BOOTSTRAP, "unique id: the exchange has failed before");
-    return b->pe == 0 ? uid_root_fence(u) : uid_join_fence(u);
+    return uid_fence_round(u);
 }
 
 static gshmem_status_t uid_fetch(struct bootstrap *b, int pe, void *blob, size_t capacity,
@@ -165,11 +131,11 @@ static void uid_abort(struct bootstrap *b, int status, const char *why)
 
     (void)status; /* of the process; what the others return is that the job was aborted */
     if (b->pe != 0) {
-        uid_send_abort(u->root_fd, GSHMEM_ERR_ABORTED, b->pe, why);
+        uid_wire_send_abort(u->root_fd, GSHMEM_ERR_ABORTED, b->pe, why);
         return;
     }
     snprintf(text, sizeof text, "PE 0 has ended the job: %s", why);
-    uid_root_abort(u, GSHMEM_ERR_ABORTED, 0, text);
+    uid_wire_abort_all(u, GSHMEM_ERR_ABORTED, 0, text);
 }
 
 static void uid_close(struct bootstrap *b)

@@ -1,5 +1,6 @@
-/* PE 0's door: lets the job's PEs in and turns strangers away. */
 #define _GNU_SOURCE
+#include "bootstrap/uid/admission.h"
+
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -11,7 +12,6 @@
 #include <unistd.h>
 
 #include "bootstrap/stream.h"
-#include "bootstrap/uid/uid.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/descriptor.h"
 
@@ -23,7 +23,7 @@ enum {
     SOON_MS = 10,
 };
 
-struct door {
+struct admission {
     const int *listener;
     int listeners;
     int inside; /* PEs that have joined */
@@ -43,7 +43,7 @@ static void stranger_text(const struct uid_peer *p, char *text, size_t size)
 }
 
 /* Whoever scans ports does so often: one line is enough to look into it, and their number at the end. */
-static void turn_away(struct uid *u, struct door *d, struct uid_peer *p, const char *why)
+static void turn_away(struct uid *u, struct admission *d, struct uid_peer *p, const char *why)
 {
     char from[80];
 
@@ -51,10 +51,10 @@ static void turn_away(struct uid *u, struct door *d, struct uid_peer *p, const c
         stranger_text(p, from, sizeof from);
         u->core.info("unique id: turned away a stranger at %s: %s", from, why);
     }
-    uid_root_drop(p);
+    uid_wire_drop(p);
 }
 
-static void door_greet(struct uid_peer *p, int fd)
+static void admission_greet(struct uid_peer *p, int fd)
 {
     struct uid_hello hello = {.version = UID_VERSION};
     int on = 1;
@@ -64,18 +64,18 @@ static void door_greet(struct uid_peer *p, int fd)
     p->since = clock_ns();
     setsockopt(p->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (!uid_random(p->nonce, sizeof p->nonce)) {
-        uid_root_drop(p);
+        uid_wire_drop(p);
         return;
     }
     memcpy(hello.nonce, p->nonce, sizeof hello.nonce);
     /* A new connection takes a few bytes without waiting. */
-    if (uid_send(p->fd, UID_HELLO, &hello, sizeof hello, 0) != 0)
-        uid_root_drop(p);
+    if (uid_wire_send(p->fd, UID_HELLO, &hello, sizeof hello, 0) != 0)
+        uid_wire_drop(p);
 }
 
 /* The place for one more: if all are taken, that of who has waited longest and said nothing. All have just been
  * asked for what they have said. NULL: not now. */
-static struct uid_peer *door_find_place(struct door *d)
+static struct uid_peer *admission_find_place(struct admission *d)
 {
     struct uid_peer *oldest = NULL;
 
@@ -91,12 +91,12 @@ static struct uid_peer *door_find_place(struct door *d)
 }
 
 /* Accepts whoever waits, as long as there is room, and greets them. */
-static void accept_strangers(struct uid *u, struct door *d)
+static void accept_strangers(struct uid *u, struct admission *d)
 {
     d->starved = false;
     for (int i = 0; i < d->listeners; i++) {
         struct uid_peer *p;
-        while ((p = door_find_place(d))) {
+        while ((p = admission_find_place(d))) {
             int fd = descriptor_keep(accept4(d->listener[i], NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
             if (fd < 0) {
                 d->starved |= errno != EAGAIN && errno != EWOULDBLOCK;
@@ -104,7 +104,7 @@ static void accept_strangers(struct uid *u, struct door *d)
             }
             if (p->fd >= 0)
                 turn_away(u, d, p, "it has said nothing, and others came");
-            door_greet(p, fd);
+            admission_greet(p, fd);
         }
     }
 }
@@ -115,7 +115,7 @@ static bool welcome_pe(const struct uid *u, const struct uid_peer *p, const stru
     struct uid_welcome welcome;
 
     uid_proof_set(welcome.proof, uid_welcome_proof(u->id.secret, p->nonce, j));
-    return uid_send(p->fd, UID_WELCOME, &welcome, sizeof welcome, stream_deadline(STRANGER_SECONDS)) == 0;
+    return uid_wire_send(p->fd, UID_WELCOME, &welcome, sizeof welcome, stream_deadline(STRANGER_SECONDS)) == 0;
 }
 
 /* The reason is believed behind a welcome alone. */
@@ -126,9 +126,9 @@ static gshmem_status_t refuse_pe(struct uid *u, struct uid_peer *p, const struct
 
     snprintf(text, sizeof text, "PE %d on %s was started wrong: %s", j->pe, j->host, why);
     if (welcome_pe(u, p, j))
-        uid_send_abort(p->fd, GSHMEM_ERR_MISMATCH, j->pe, text);
-    uid_root_drop(p);
-    return uid_root_end(u, GSHMEM_ERR_MISMATCH, j->pe, text);
+        uid_wire_send_abort(p->fd, GSHMEM_ERR_MISMATCH, j->pe, text);
+    uid_wire_drop(p);
+    return uid_wire_fail_all(u, GSHMEM_ERR_MISMATCH, j->pe, text);
 }
 
 /* A PE that has waited too long for our answer, and comes again. */
@@ -140,18 +140,18 @@ static bool has_left(const struct uid_peer *p)
     return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
 }
 
-static gshmem_status_t admit(struct uid *u, struct door *d, struct uid_peer *p,
+static gshmem_status_t admit(struct uid *u, struct admission *d, struct uid_peer *p,
                              const struct uid_join *j)
 {
     struct uid_peer *seat = &u->peer[j->pe];
     bool again = seat->fd >= 0;
 
     if (has_left(p) || !welcome_pe(u, p, j)) {
-        uid_root_drop(p);
+        uid_wire_drop(p);
         return GSHMEM_OK;
     }
     if (again)
-        uid_root_drop(seat); /* the same PE, over a better connection */
+        uid_wire_drop(seat); /* the same PE, over a better connection */
     seat->fd = p->fd;
     seat->have = 0;
     memcpy(seat->nonce, j->nonce, sizeof seat->nonce);
@@ -163,13 +163,13 @@ static gshmem_status_t admit(struct uid *u, struct door *d, struct uid_peer *p,
 
 /* A stranger's frame is whole. Whoever knows the secret is one of the job's PEs: what is wrong with
  * it then is a mistake in the program, and ends start-up; all others are turned away. */
-static gshmem_status_t check_stranger(struct uid *u, struct door *d, struct uid_peer *p)
+static gshmem_status_t check_stranger(struct uid *u, struct admission *d, struct uid_peer *p)
 {
     struct uid_join j;
     char why[160];
 
     memcpy(&j, p->in + sizeof(struct uid_header), sizeof j);
-    if (uid_root_type(p) != UID_JOIN ||
+    if (uid_wire_type(p) != UID_JOIN ||
         !uid_proof_equal(j.proof, uid_join_proof(u->id.secret, p->nonce, &j)) ||
         !uid_join_valid(&j)) {
         turn_away(u, d, p, "it does not know the secret of this job's id");
@@ -197,7 +197,7 @@ static gshmem_status_t check_stranger(struct uid *u, struct door *d, struct uid_
     return admit(u, d, p, &j);
 }
 
-static gshmem_status_t serve_strangers(struct uid *u, struct door *d)
+static gshmem_status_t serve_strangers(struct uid *u, struct admission *d)
 {
     uint64_t now = clock_ns();
     gshmem_status_t status = GSHMEM_OK;
@@ -206,12 +206,12 @@ static gshmem_status_t serve_strangers(struct uid *u, struct door *d)
         struct uid_peer *p = &d->stranger[i];
         if (p->fd < 0)
             continue;
-        switch (uid_root_receive(p, u->base.n_pes)) {
+        switch (uid_wire_receive(p, u->base.n_pes)) {
         case UID_WHOLE:
             status = check_stranger(u, d, p);
             break;
         case UID_CLOSED: /* PEs try several addresses, and keep one connection */
-            uid_root_drop(p);
+            uid_wire_drop(p);
             break;
         case UID_WRONG:
             turn_away(u, d, p, "what it says is not GSHMEM's wire");
@@ -231,7 +231,7 @@ static bool not_inside(const struct uid *u, int pe)
 }
 
 /* Until somebody says something, or comes and there is room, or it is time to look again. */
-static void wait_at_the_door(const struct door *d, int most_ms)
+static void admission_poll(const struct admission *d, int most_ms)
 {
     struct pollfd polled[UID_ADDRESSES + STRANGERS_MAX];
     int n = 0, taken = 0;
@@ -248,7 +248,7 @@ static void wait_at_the_door(const struct door *d, int most_ms)
     poll(polled, (nfds_t)n, most_ms);
 }
 
-static gshmem_status_t door_gather(struct uid *u, struct door *d)
+static gshmem_status_t admission_wait(struct uid *u, struct admission *d)
 {
     uint64_t deadline = stream_deadline(u->core.timeout_seconds);
     gshmem_status_t status = GSHMEM_OK;
@@ -257,9 +257,9 @@ static gshmem_status_t door_gather(struct uid *u, struct door *d)
         int left = stream_left_ms(deadline);
 
         if (left == 0)
-            return uid_root_late(u, "have not called gshmem_init_attr", not_inside);
+            return uid_wire_fail_late(u, "have not called gshmem_init_attr", not_inside);
         /* Wakes up to look at silent strangers, too. */
-        wait_at_the_door(d, left < 1000 ? left : 1000);
+        admission_poll(d, left < 1000 ? left : 1000);
         status = serve_strangers(u, d);
         if (!status)
             accept_strangers(u, d);
@@ -267,19 +267,19 @@ static gshmem_status_t door_gather(struct uid *u, struct door *d)
     return status;
 }
 
-gshmem_status_t uid_root_gather(struct uid *u, const int *listener, int listeners)
+gshmem_status_t uid_admission_wait(struct uid *u, const int *listener, int listeners)
 {
-    struct door *d = calloc(1, sizeof *d);
+    struct admission *d = calloc(1, sizeof *d);
 
     if (!d)
-        return uid_root_end(u, GSHMEM_ERR_MEMORY, 0, "PE 0 is out of memory");
+        return uid_wire_fail_all(u, GSHMEM_ERR_MEMORY, 0, "PE 0 is out of memory");
     d->listener = listener;
     d->listeners = listeners;
     for (int i = 0; i < STRANGERS_MAX; i++)
         d->stranger[i].fd = -1;
-    gshmem_status_t status = door_gather(u, d);
+    gshmem_status_t status = admission_wait(u, d);
     for (int i = 0; i < STRANGERS_MAX; i++)
-        uid_root_drop(&d->stranger[i]);
+        uid_wire_drop(&d->stranger[i]);
     if (d->turned_away > 1)
         u->core.info("unique id: turned away %d strangers", d->turned_away);
     free(d);
