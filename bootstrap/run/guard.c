@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "bootstrap/run/descendants.h"
-#include "bootstrap/run/launch.h"
+#include "bootstrap/run/orders.h"
 #include "bootstrap/run/output.h"
 #include "bootstrap/run/say.h"
 

@@ -10,9 +10,6 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* An order to the launcher is a byte: a signal to hand on, to those alone that are not in gshmemrun's process group. */
-enum { ORDER_OTHER_GROUPS = 0x80 };
-
 struct guard {
     sigset_t mask;   /* of signals, as gshmemrun was started with */
     sigset_t waited; /* signals to hand on, and SIGCHLD */

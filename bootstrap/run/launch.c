@@ -13,8 +13,8 @@
 
 #include "bootstrap/run/chorus.h"
 #include "bootstrap/run/descendants.h"
-#include "bootstrap/run/guard.h"
 #include "bootstrap/run/links.h"
+#include "bootstrap/run/orders.h"
 #include "bootstrap/run/say.h"
 #include "bootstrap/run/server.h"
 #include "runtime/base/clock.h"

@@ -6,8 +6,6 @@
 #include "bootstrap/run/output.h"
 #include "bootstrap/run/spawn.h"
 
-enum { STATUS_TIMEOUT = 124 };
-
 /* Runs a job from begin to end; returns what gshmemrun shall exit with. orders: a pipe on which the
  * guard sends signals to hand on, a byte each; its end means that the guard is dead. */
 int launch(const struct options *options, struct spawner *spawner, struct output *output,
