@@ -2,7 +2,7 @@
  *
  * A bootstrap tells a process its PE and the job's size, says which PEs share a host, and carries
  * one small blob per PE to all others. Everything after that goes over the library's own means.
- * Each bootstrap is one `const struct bootstrap_ops`: built in (see bootstrap.c's table), or
+ * Each bootstrap is one `const struct bootstrap_ops`: built in (see choose.c's table), or
  * exported as `gshmem_bootstrap` by a shared object that GSHMEM_BOOTSTRAP names or that is built as
  * a module. A module needs this header and nothing else of GSHMEM. */
 #ifndef GSHMEM_BOOTSTRAP_H
@@ -82,20 +82,5 @@ struct bootstrap_ops {
     /* Says an orderly goodbye where the starter wants one, and frees b. Not collective. */
     void (*close)(struct bootstrap *b);
 };
-
-/* ---- For the core ---- */
-
-/* Finds the starter in the order uid, mpi, run, pmix, pmi, single (or takes the one that
- * GSHMEM_BOOTSTRAP names, if the program gave neither uid nor mpi_comm), opens it, and says at
- * `info` what was chosen and why. The caller keeps it: a launcher may refuse to be opened twice. */
-gshmem_status_t bootstrap_open(const struct bootstrap_request *request, struct bootstrap **out);
-
-/* Prints for each known bootstrap what it finds and why; for gshmem-info. */
-struct bootstrap_report {
-    const char *name;
-    enum bootstrap_found found;
-    char why[200];
-};
-size_t bootstrap_survey(struct bootstrap_report *reports, size_t capacity);
 
 #endif

@@ -88,18 +88,29 @@ static inline bool nearest_is_gshmemrun(char *const *environment)
     return !digest || strtoull(within, NULL, 16) == digest;
 }
 
-/* The same of PMI-1's launchers, beside PMIx's: launchers close what they have inherited, so that the nearest is the one
- * whose connection is open. */
-static inline bool nearest_is_pmi(void)
+/* The descriptor in PMI_FD, where it is an open socket, and its inode; else -1. */
+static inline int nearest_pmi_descriptor(ino_t *inode)
 {
     const char *text = getenv("PMI_FD");
     struct stat s;
     char *end;
 
-    if (!text)
-        return false;
+    if (!text || *text < '0' || *text > '9')
+        return -1;
     long fd = strtol(text, &end, 10);
-    return end != text && !*end && fd >= 0 && fd <= 1 << 20 && fstat((int)fd, &s) == 0 && S_ISSOCK(s.st_mode);
+    if (*end || fd > 1 << 20 || fstat((int)fd, &s) != 0 || !S_ISSOCK(s.st_mode))
+        return -1;
+    *inode = s.st_ino;
+    return (int)fd;
+}
+
+/* The same of PMI-1's launchers, beside PMIx's: launchers close what they have inherited, so that
+ * the nearest is the one whose connection is open. */
+static inline bool nearest_is_pmi(void)
+{
+    ino_t inode;
+
+    return nearest_pmi_descriptor(&inode) >= 0;
 }
 
 #endif

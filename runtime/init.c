@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bootstrap/choose.h"
 #include "runtime/base/alike.h"
 #include "runtime/base/settings.h"
 #include "runtime/collectives/collectives.h"

@@ -9,9 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "bootstrap/inherited.h"
+#include "bootstrap/nearest.h"
 #include "bootstrap/pmi/mapping.h"
 #include "bootstrap/stream.h"
 #include "runtime/base/log.h"
@@ -27,55 +28,19 @@ static bool wire_environment_number(const char *name, long least, long most, lon
     return text && pmi_number(text, least, most, number);
 }
 
-static bool is_socket(int fd, ino_t *inode)
-{
-    struct stat s;
-
-    if (fstat(fd, &s) != 0 || !S_ISSOCK(s.st_mode))
-        return false;
-    *inode = s.st_ino;
-    return true;
-}
-
-/* PMI_FD as this library found it when it was loaded. MPI_Finalize closes it, and the program's next descriptor may
- * be another socket of that number. */
-static struct {
-    long fd;
-    ino_t inode;
-} loaded_with = {.fd = -1};
-
-__attribute__((constructor)) static void note_descriptor(void)
-{
-    long fd;
-
-    if (wire_environment_number("PMI_FD", 0, 1 << 20, &fd) &&
-        is_socket((int)fd, &loaded_with.inode))
-        loaded_with.fd = fd;
-}
-
-bool pmi_wire_is_inherited(void)
-{
-    long fd;
-    ino_t inode;
-
-    return wire_environment_number("PMI_FD", 0, 1 << 20, &fd) && fd == loaded_with.fd &&
-           is_socket((int)fd, &inode) && inode == loaded_with.inode;
-}
-
 static enum bootstrap_found detect_fd(char *why, size_t why_size)
 {
-    long fd, size, rank;
+    long size, rank;
     ino_t inode;
-    bool open = wire_environment_number("PMI_FD", 0, 1 << 20, &fd) && is_socket((int)fd, &inode);
 
-    if (loaded_with.fd >= 0 && (!open || (fd == loaded_with.fd && inode != loaded_with.inode))) {
+    if (inherited_was_closed()) {
         snprintf(why, why_size,
                  "the launcher's connection, PMI_FD=%s, has been closed since this program started, as MPI_Finalize "
                  "does: call gshmem_init before",
                  getenv("PMI_FD"));
         return BOOTSTRAP_BROKEN;
     }
-    if (!open) {
+    if (nearest_pmi_descriptor(&inode) < 0) {
         snprintf(why, why_size,
                  "PMI_FD=%s is not an open socket: the launcher's connection was closed before "
                  "this program started",

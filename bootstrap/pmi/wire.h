@@ -21,10 +21,6 @@ struct pmi_wire {
 /* Looks at the environment: absent, present, or broken with a reason. */
 enum bootstrap_found pmi_wire_detect(char *why, size_t why_size);
 
-/* Whether this program was started with the launcher's connection open. Launchers close what they have inherited, so
- * that no other one stands between that launcher and this process. */
-bool pmi_wire_is_inherited(void);
-
 /* Connects. *pe and *n_pes are what the launcher says. */
 gshmem_status_t pmi_wire_open(struct pmi_wire *w, const struct bootstrap_request *request, int *pe,
                               int *n_pes);

@@ -449,7 +449,7 @@ static void pmix_let_go(void)
 
 static void hold(void)
 {
-    static bool holds;
+    static bool holds; /* of the process, as PMIx's count is */
     pmix_proc_t self;
 
     if (!holds && PMIx_Init(&self, NULL, 0) == PMIX_SUCCESS) /* once more: it counts */

@@ -13,7 +13,7 @@
 static __thread int current;
 static int count;
 
-/* The first number of each, as launchers put it: SLURM's is "4(x2)". In the order in which bootstrap.c asks them, a
+/* The first number of each, as launchers put it: SLURM's is "4(x2)". In the order in which choose.c asks them, a
  * launcher that is not the nearest left out. The last resort counts the PEs of other hosts too. */
 static int count_told(void)
 {

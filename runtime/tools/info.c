@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "bootstrap/bootstrap.h"
+#include "bootstrap/choose.h"
 #include "gshmem.h"
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"

@@ -2,7 +2,7 @@
 #ifndef GSHMEM_TESTS_BOOTSTRAP_DRIVE_H
 #define GSHMEM_TESTS_BOOTSTRAP_DRIVE_H
 
-#include "bootstrap/bootstrap.h"
+#include "bootstrap/choose.h"
 
 struct gshmem_uniqueid;
 

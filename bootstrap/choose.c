@@ -1,6 +1,5 @@
-/* Finds out who started this process. */
 #define _GNU_SOURCE
-#include "bootstrap/bootstrap.h"
+#include "bootstrap/choose.h"
 
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -9,7 +8,7 @@
 #include <string.h>
 
 #include "bootstrap/builtin.h"
-#include "bootstrap/pmi/wire.h"
+#include "bootstrap/inherited.h"
 #include "runtime/base/log.h"
 #include "runtime/base/module.h"
 #include "runtime/base/settings.h"
@@ -154,7 +153,7 @@ static enum bootstrap_found bootstrap_look(const struct starter *s,
  * there have the variables of both. So have those of a hydra that starts its proxies by a srun with PMIx. */
 static bool is_further(const struct starter *s, char *why, size_t why_size)
 {
-    if (s->wants != wants_pmix || !pmi_wire_is_inherited())
+    if (s->wants != wants_pmix || !inherited_is_open())
         return false;
     snprintf(why, why_size, "PMI_FD is an open connection: a PMI-1 launcher is nearer to this process");
     return true;
