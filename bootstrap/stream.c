@@ -5,8 +5,8 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "runtime/base/clock.h"
 #include "runtime/base/descriptor.h"
+#include "runtime/base/system.h"
 
 uint64_t stream_deadline(int seconds)
 {
@@ -27,7 +27,7 @@ static int stream_await(int fd, short events, uint64_t deadline)
     for (;;) {
         struct pollfd p = {.fd = fd, .events = events};
         int left = stream_left_ms(deadline);
-        int n = poll(&p, 1, left);
+        int n = system_poll(&p, 1, left * (int64_t)CLOCK_MS);
 
         if (n > 0)
             return 0;
@@ -47,7 +47,7 @@ static int stream_connected(int fd, uint64_t deadline)
     socklen_t bytes = sizeof error;
 
     if (stream_await(fd, POLLOUT, deadline) != 0 ||
-        getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0)
+        system_getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0)
         return -1;
     errno = error;
     return error ? -1 : 0;
@@ -55,11 +55,12 @@ static int stream_connected(int fd, uint64_t deadline)
 
 int stream_connect(const struct sockaddr *to, socklen_t bytes, uint64_t deadline)
 {
-    int fd = descriptor_keep(socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    int fd =
+        descriptor_keep(system_socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK));
 
     if (fd < 0)
         return -1;
-    if (connect(fd, to, bytes) == 0 ||
+    if (system_connect(fd, to, bytes) == 0 ||
         (errno == EINPROGRESS && stream_connected(fd, deadline) == 0))
         return fd;
     int error = errno;
@@ -79,7 +80,7 @@ ssize_t stream_read(int fd, void *buffer, size_t bytes, uint64_t deadline)
     for (;;) {
         if (stream_await(fd, POLLIN, deadline) != 0)
             return -1;
-        ssize_t n = recv(fd, buffer, bytes, MSG_DONTWAIT);
+        ssize_t n = system_recv(fd, buffer, bytes, MSG_DONTWAIT);
         if (n >= 0 || !passing(errno))
             return n;
     }
@@ -107,7 +108,7 @@ int stream_write_all(int fd, const void *buffer, size_t bytes, uint64_t deadline
             return -1;
         /* A closed peer is an error to report, not a signal that ends the program. */
         ssize_t n =
-            send(fd, (const char *)buffer + done, bytes - done, MSG_DONTWAIT | MSG_NOSIGNAL);
+            system_send(fd, (const char *)buffer + done, bytes - done, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (n < 0 && !passing(errno))
             return -1;
         if (n > 0)

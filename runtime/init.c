@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bootstrap/choose.h"
 #include "runtime/base/alike.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/settings.h"
 #include "runtime/collectives/collectives.h"
 #include "runtime/collectives/internode.h"
@@ -76,11 +76,10 @@ static void free_job(struct job *j)
  * progress is given a moment to complete. */
 static void launcher_lost(const char *why)
 {
-    const struct timespec moment = {.tv_nsec = 10 * 1000 * 1000};
     bool quiet = false;
 
     for (int i = 0; i < 100 && !(quiet = pthread_mutex_trylock(&init_lock) == 0); i++)
-        nanosleep(&moment, NULL);
+        clock_sleep(10 * CLOCK_MS);
     if (quiet && !job) {
         pthread_mutex_unlock(&init_lock);
         return;
@@ -300,18 +299,16 @@ static gshmem_status_t start_job(const gshmem_init_attr_t *attr)
  * this PE fail first would end the job without that line. */
 static void let_others_say(const struct job *j)
 {
-    const struct timespec moment = {.tv_nsec = 2000000};
     int status;
 
     for (int i = 0; i < 500 && !node_exit_status(&j->node, &status); i++)
-        nanosleep(&moment, NULL);
+        clock_sleep(2 * CLOCK_MS);
 }
 
 /* Makes sure that what this PE has sent in successful rounds arrives before the news that it has
  * failed, which goes another way. */
 static void let_words_arrive(const struct job *j)
 {
-    const struct timespec moment = {.tv_nsec = 1000000};
     bool arrived = false;
 
     for (int i = 0; i < 2000 && !arrived; i++) {
@@ -319,7 +316,7 @@ static void let_words_arrive(const struct job *j)
         for (int t = 0; t < TEAM_MAX; t++)
             arrived &= !j->team[t] || !j->team[t]->group->internode || internode_has_told(j->team[t]->group);
         if (!arrived)
-            nanosleep(&moment, NULL);
+            clock_sleep(CLOCK_MS);
     }
 }
 
@@ -434,14 +431,13 @@ static enum departure_way init_find_way(void)
  * there. */
 static bool can_fetch(struct job *j)
 {
-    const struct timespec moment = {.tv_nsec = 1000000};
 
     for (int i = 0; i < 5000; i++) {
         if (pthread_mutex_trylock(&j->fetching) == 0) {
             pthread_mutex_unlock(&j->fetching);
             return true;
         }
-        nanosleep(&moment, NULL);
+        clock_sleep(CLOCK_MS);
     }
     return false;
 }

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/base/system.h"
+
 struct job *job;
 bool job_forked;
 
@@ -99,7 +101,7 @@ static void keep_printed(void)
 {
     struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
 
-    if (poll(&out, 1, 0) != 1 || ftrylockfile(stdout) != 0)
+    if (system_poll(&out, 1, 0) != 1 || ftrylockfile(stdout) != 0)
         return;
     fflush_unlocked(stdout);
     funlockfile(stdout);

@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "bootstrap/hosts.h"
 #include "bootstrap/pmi/mapping.h"
 #include "bootstrap/pmi/wire.h"
+#include "runtime/base/clock.h"
 
 enum {
     LENGTH_DIGITS = 4,
@@ -286,10 +286,10 @@ static void pmi_abort(struct bootstrap *b, int status, const char *why)
 {
     struct pmi *p = (struct pmi *)b;
     /* hydra ends at once and drops what it has not yet read of our stderr: the reason, that is */
-    const struct timespec until_read = {.tv_nsec = 50 * 1000 * 1000};
+    enum { UNTIL_READ_NS = 50 * CLOCK_MS };
 
     (void)why; /* the wire has no word for it; it has been logged */
-    nanosleep(&until_read, NULL);
+    clock_sleep(UNTIL_READ_NS);
     if (pmi_wire_is_open(&p->wire))
         pmi_wire_tell(&p->wire, "cmd=abort exitcode=%d", status);
 }

@@ -16,6 +16,7 @@
 #include "bootstrap/pmi/mapping.h"
 #include "bootstrap/stream.h"
 #include "runtime/base/log.h"
+#include "runtime/base/system.h"
 
 enum { SHOWN = 120 }; /* bytes of a wrong line that a message quotes */
 
@@ -280,7 +281,7 @@ bool pmi_wire_is_open(const struct pmi_wire *w)
     struct pollfd p = {.fd = w->fd, .events = POLLIN};
 
     /* Nothing is awaited: what can be read is the end. */
-    return !w->broken && poll(&p, 1, 0) == 0;
+    return !w->broken && system_poll(&p, 1, 0) == 0;
 }
 
 void pmi_wire_close(struct pmi_wire *w)

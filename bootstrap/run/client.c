@@ -17,12 +17,12 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bootstrap/nearest.h"
 #include "bootstrap/run/wire.h"
 #include "runtime/base/descriptor.h"
+#include "runtime/base/system.h"
 
 struct run {
     struct bootstrap base;
@@ -104,21 +104,12 @@ static gshmem_status_t client_tell(struct run *r, const unsigned char *message, 
     ssize_t n;
 
     do
-        n = send(r->wire, message, bytes, MSG_NOSIGNAL);
+        n = system_send(r->wire, message, bytes, MSG_NOSIGNAL);
     while (n < 0 && errno == EINTR);
     if (n == (ssize_t)bytes)
         return GSHMEM_OK;
     return r->fail(GSHMEM_ERR_BOOTSTRAP, "PE %d: gshmemrun cannot be reached any more: %s",
                    r->base.pe, strerror(errno));
-}
-
-static int milliseconds_until(const struct timespec *end)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    int64_t ms = (end->tv_sec - now.tv_sec) * 1000LL + (end->tv_nsec - now.tv_nsec) / 1000000;
-    return ms < 0 ? 0 : ms > INT_MAX ? INT_MAX : (int)ms;
 }
 
 /* The next message; *bytes is 0 when none has come after `seconds`. An answer that was not waited for to the end comes
@@ -127,18 +118,17 @@ static gshmem_status_t client_hear(struct run *r, int seconds, unsigned char *me
                                    size_t *bytes)
 {
     struct pollfd p = {.fd = r->wire, .events = POLLIN};
-    struct timespec end;
+    const uint64_t end = clock_ns() + (uint64_t)seconds * 1000 * CLOCK_MS;
     ssize_t n;
 
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_sec += seconds;
     do {
-        int ready = poll(&p, 1, milliseconds_until(&end));
+        uint64_t now = clock_ns();
+        int ready = system_poll(&p, 1, now < end ? (int64_t)(end - now) : 0);
         if (ready == 0) {
             *bytes = 0;
             return GSHMEM_OK;
         }
-        n = ready < 0 ? -1 : recv(r->wire, message, WIRE_MAX, MSG_DONTWAIT | MSG_TRUNC);
+        n = ready < 0 ? -1 : system_recv(r->wire, message, WIRE_MAX, MSG_DONTWAIT | MSG_TRUNC);
     } while ((n < 0 && (errno == EINTR || errno == EAGAIN)) || (n > 0 && r->late && r->late--));
     if (n <= 0 || n > WIRE_MAX)
         return r->fail(GSHMEM_ERR_BOOTSTRAP, "PE %d: gshmemrun %s", r->base.pe,

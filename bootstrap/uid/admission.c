@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "bootstrap/stream.h"
-#include "runtime/base/clock.h"
 #include "runtime/base/descriptor.h"
+#include "runtime/base/system.h"
 
 enum {
     STRANGERS_MAX = 256,  /* connections at one time that have not proven who they are */
@@ -32,38 +32,29 @@ struct admission {
     struct uid_peer stranger[STRANGERS_MAX];
 };
 
-static void stranger_text(const struct uid_peer *p, char *text, size_t size)
-{
-    struct sockaddr_storage from;
-    socklen_t bytes = sizeof from;
-
-    snprintf(text, size, "an address unknown");
-    if (getpeername(p->fd, (struct sockaddr *)&from, &bytes) == 0)
-        uid_address_text(&from, text, size);
-}
-
 /* Whoever scans ports does so often: one line is enough to look into it, and their number at the end. */
 static void turn_away(struct uid *u, struct admission *d, struct uid_peer *p, const char *why)
 {
     char from[80];
 
     if (d->turned_away++ == 0) {
-        stranger_text(p, from, sizeof from);
+        uid_address_text(&p->from, from, sizeof from);
         u->core.info("unique id: turned away a stranger at %s: %s", from, why);
     }
     uid_wire_drop(p);
 }
 
-static void admission_greet(struct uid_peer *p, int fd)
+static void admission_greet(struct uid_peer *p, int fd, const struct sockaddr_storage *from)
 {
     struct uid_hello hello = {.version = UID_VERSION};
     int on = 1;
 
     p->fd = fd;
+    p->from = *from;
     p->have = 0;
     p->since = clock_ns();
-    setsockopt(p->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    if (!uid_random(p->nonce, sizeof p->nonce)) {
+    system_setsockopt(p->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (!system_random(p->nonce, sizeof p->nonce)) {
         uid_wire_drop(p);
         return;
     }
@@ -97,14 +88,16 @@ static void accept_strangers(struct uid *u, struct admission *d)
     for (int i = 0; i < d->listeners; i++) {
         struct uid_peer *p;
         while ((p = admission_find_place(d))) {
-            int fd = descriptor_keep(accept4(d->listener[i], NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
+            struct sockaddr_storage from;
+            int fd = descriptor_keep(
+                system_accept(d->listener[i], &from, SOCK_CLOEXEC | SOCK_NONBLOCK));
             if (fd < 0) {
                 d->starved |= errno != EAGAIN && errno != EWOULDBLOCK;
                 break;
             }
             if (p->fd >= 0)
                 turn_away(u, d, p, "it has said nothing, and others came");
-            admission_greet(p, fd);
+            admission_greet(p, fd, &from);
         }
     }
 }
@@ -135,7 +128,7 @@ static gshmem_status_t refuse_pe(struct uid *u, struct uid_peer *p, const struct
 static bool has_left(const struct uid_peer *p)
 {
     char byte;
-    ssize_t n = recv(p->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    ssize_t n = system_recv(p->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 
     return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
 }
@@ -245,7 +238,7 @@ static void admission_poll(const struct admission *d, int most_ms)
         polled[n++] = (struct pollfd){.fd = d->listener[i], .events = POLLIN};
     if (taken == STRANGERS_MAX || d->starved)
         most_ms = most_ms < SOON_MS ? most_ms : SOON_MS;
-    poll(polled, (nfds_t)n, most_ms);
+    system_poll(polled, (nfds_t)n, most_ms * (int64_t)CLOCK_MS);
 }
 
 static gshmem_status_t admission_wait(struct uid *u, struct admission *d)

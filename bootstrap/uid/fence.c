@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "bootstrap/stream.h"
+#include "runtime/base/system.h"
 
 /* ---- PE 0 ---- */
 
@@ -83,7 +84,7 @@ static gshmem_status_t fence_collect(struct uid *u, struct pollfd *polled, int *
             return GSHMEM_OK;
         if (left == 0)
             return uid_wire_fail_late(u, "have not come to the exchange", not_published);
-        poll(polled, (nfds_t)n, left);
+        system_poll(polled, (nfds_t)n, left * (int64_t)CLOCK_MS);
         for (int i = 0; i < n; i++) {
             gshmem_status_t status = polled[i].revents ? fence_serve_pe(u, whose[i]) : GSHMEM_OK;
             if (status)

@@ -10,12 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "bootstrap/uid/siphash.h"
 #include "runtime/base/listen.h"
 #include "runtime/base/log.h"
+#include "runtime/base/system.h"
 
 enum {
     MAGIC = 0x4d485347, /* "GSHM" */
@@ -33,11 +33,6 @@ struct listener {
 
 static struct listener *listeners;
 static pthread_mutex_t listeners_lock = PTHREAD_MUTEX_INITIALIZER;
-
-bool uid_random(void *to, size_t bytes)
-{
-    return getrandom(to, bytes, 0) == (ssize_t)bytes;
-}
 
 static uint32_t checksum(const struct uid_id *id)
 {
@@ -229,7 +224,7 @@ GSHMEM_API gshmem_status_t gshmem_get_uniqueid(gshmem_uniqueid_t *uid)
 
     if (!uid)
         return fail(GSHMEM_ERR_ARGUMENT, "gshmem_get_uniqueid: uid is NULL");
-    if (!uid_random(id.secret, sizeof id.secret))
+    if (!system_random(id.secret, sizeof id.secret))
         return fail(GSHMEM_ERR_SYSTEM, "gshmem_get_uniqueid: no random bytes from the system: %s",
                     strerror(errno));
     gshmem_status_t status = start_listening(&id, fd, &n);

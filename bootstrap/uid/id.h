@@ -38,6 +38,4 @@ socklen_t uid_address(const struct uid_id *id, int i, struct sockaddr_storage *t
 /* The same for people: "10.0.0.1:4242" or "[fd00::1]:4242". */
 void uid_address_text(const struct sockaddr_storage *address, char *text, size_t size);
 
-bool uid_random(void *to, size_t bytes);
-
 #endif

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "bootstrap/stream.h"
-#include "runtime/base/clock.h"
 #include "runtime/base/descriptor.h"
+#include "runtime/base/system.h"
 
 enum {
     NEXT_ADDRESS_MS = 300, /* how long an address is given before the next is tried beside it */
@@ -72,10 +72,11 @@ static void join_start(struct attempt *a, const struct uid_id *id, int i)
     *a = (struct attempt){.fd = -1, .started = true, .since = clock_ns(), .hangs_up = a->hangs_up,
                           .unanswered = a->unanswered};
     uid_address_text(&to, a->text, sizeof a->text);
-    a->fd = descriptor_keep(socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    a->fd =
+        descriptor_keep(system_socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (a->fd < 0)
         a->error = errno;
-    else if (connect(a->fd, (struct sockaddr *)&to, bytes) != 0 && errno != EINPROGRESS)
+    else if (system_connect(a->fd, (struct sockaddr *)&to, bytes) != 0 && errno != EINPROGRESS)
         join_give_up(a, errno);
 }
 
@@ -84,13 +85,13 @@ static void join_connected(struct attempt *a)
     int error = 0, on = 1;
     socklen_t bytes = sizeof error;
 
-    getsockopt(a->fd, SOL_SOCKET, SO_ERROR, &error, &bytes);
+    system_getsockopt(a->fd, SOL_SOCKET, SO_ERROR, &error, &bytes);
     if (error) {
         join_give_up(a, error);
         return;
     }
     a->connected = true;
-    setsockopt(a->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    system_setsockopt(a->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
 /* Reads on until the frame of a type whose payload has so many bytes is in a->in. */
@@ -98,7 +99,7 @@ static bool join_receive(struct attempt *a, uint32_t type, size_t payload)
 {
     struct uid_header h;
     const size_t want = sizeof h + payload;
-    ssize_t n = recv(a->fd, a->in + a->have, want - a->have, MSG_DONTWAIT);
+    ssize_t n = system_recv(a->fd, a->in + a->have, want - a->have, MSG_DONTWAIT);
 
     if (n > 0)
         a->have += (size_t)n;
@@ -126,7 +127,7 @@ static bool join_go_on(const struct uid *u, struct attempt *a, const struct uid_
         a->greeted = join_receive(a, UID_HELLO, sizeof(struct uid_hello));
         a->since = clock_ns();
     } else if (!a->asked) {
-        ssize_t n = recv(a->fd, &byte, 1, MSG_DONTWAIT);
+        ssize_t n = system_recv(a->fd, &byte, 1, MSG_DONTWAIT);
         if (n == 0)
             put_off(a, 0); /* we have let it wait for too long */
         else if (n > 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
@@ -236,7 +237,7 @@ static gshmem_status_t find_root(struct uid *u, struct attempt *tried, const str
         for (int i = 0; i < UID_ADDRESSES; i++)
             polled[i] =
                 (struct pollfd){.fd = tried[i].fd, .events = tried[i].connected ? POLLIN : POLLOUT};
-        poll(polled, UID_ADDRESSES, left < PAUSE_MS ? left : PAUSE_MS);
+        system_poll(polled, UID_ADDRESSES, (left < PAUSE_MS ? left : PAUSE_MS) * (int64_t)CLOCK_MS);
         for (int i = 0; i < UID_ADDRESSES; i++) {
             if (tried[i].fd < 0 || !polled[i].revents || !join_go_on(u, &tried[i], mine))
                 continue;
@@ -282,7 +283,7 @@ gshmem_status_t uid_join_open(struct uid *u)
     for (int i = 0; i < UID_ADDRESSES; i++)
         tried[i].fd = -1;
     hosts_own_name(mine.host);
-    if (!uid_random(mine.nonce, sizeof mine.nonce))
+    if (!system_random(mine.nonce, sizeof mine.nonce))
         return u->core.fail(GSHMEM_ERR_SYSTEM, "unique id: no random bytes from the system: %s",
                             strerror(errno));
     gshmem_status_t status = find_root(u, tried, &mine);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "bootstrap/stream.h"
+#include "runtime/base/system.h"
 
 int uid_wire_send(int fd, uint32_t type, const void *payload, size_t bytes, uint64_t deadline)
 {
@@ -60,7 +61,7 @@ enum uid_received uid_wire_receive(struct uid_peer *p, int n_pes)
             if (p->have == want)
                 return UID_WHOLE;
         }
-        ssize_t n = recv(p->fd, p->in + p->have, want - p->have, MSG_DONTWAIT);
+        ssize_t n = system_recv(p->fd, p->in + p->have, want - p->have, MSG_DONTWAIT);
         if (n > 0)
             p->have += (size_t)n;
         else if (n == 0)

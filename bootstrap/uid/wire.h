@@ -15,6 +15,7 @@
 /* A connection that PE 0 has accepted; a PE's, once its JOIN is proven. */
 struct uid_peer {
     int fd; /* -1: none */
+    struct sockaddr_storage from;
     uint64_t since;
     unsigned char nonce[UID_NONCE_BYTES]; /* ours until the JOIN, then the PE's own */
     char host[UID_HOST_BYTES];

@@ -12,10 +12,11 @@
 #include <unistd.h>
 
 #include "runtime/base/descriptor.h"
+#include "runtime/base/system.h"
 
 enum {
     KEPT_MOST = 8, /* lines of this process that the others of its node can find */
-    LINGER_US = 200 * 1000,
+    LINGER_NS = 200 * CLOCK_MS,
 };
 
 static _Atomic int kept;
@@ -56,7 +57,8 @@ static bool give_to_gshmemrun(int fd, const char *line, size_t prefix, size_t le
     if (length > sizeof m.line)
         return false;
     memcpy(m.line, line, length);
-    return send(fd, &m, offsetof(struct alike_message, line) + length, MSG_DONTWAIT | MSG_NOSIGNAL) > 0;
+    return system_send(fd, &m, offsetof(struct alike_message, line) + length,
+                       MSG_DONTWAIT | MSG_NOSIGNAL) > 0;
 }
 
 /* ---- The first PE of this node writes the line ---- */
@@ -101,6 +103,7 @@ static bool is_own(uint64_t key)
 static bool is_said_already(const char *line, size_t length)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct sockaddr_storage name = {.ss_family = AF_UNIX};
     char job[256];
 
     if (!job_name(job, sizeof job) || kept >= KEPT_MOST)
@@ -111,10 +114,11 @@ static bool is_said_already(const char *line, size_t length)
     if (is_own(key))
         return false;
     socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
-    int fd = descriptor_keep(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    int fd = descriptor_keep(system_socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (fd < 0)
         return false;
-    if (bind(fd, (struct sockaddr *)&address, size) == 0 && listen(fd, 64) == 0) {
+    memcpy(&name, &address, size);
+    if (system_bind(fd, &name, &size, 64) == 0) {
         int i = kept++;
         if (i < KEPT_MOST)
             kept_key[i] = key;
@@ -122,7 +126,7 @@ static bool is_said_already(const char *line, size_t length)
     }
     /* the name must be taken by a PE of this job, not by a foreign process that wants to suppress
      * the line */
-    bool said = errno == EADDRINUSE && connect(fd, (struct sockaddr *)&address, size) == 0 &&
+    bool said = errno == EADDRINUSE && system_connect(fd, (struct sockaddr *)&name, size) == 0 &&
                 descriptor_peer_is_ours(fd);
     close(fd);
     return said;
@@ -131,7 +135,7 @@ static bool is_said_already(const char *line, size_t length)
 void alike_linger(void)
 {
     if (kept)
-        usleep(LINGER_US);
+        clock_sleep(LINGER_NS);
 }
 
 bool alike_take(const char *line, size_t prefix, size_t length)

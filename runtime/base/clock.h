@@ -1,8 +1,26 @@
-/* Monotonic time, and the pause of a spinning CPU. */
+/* Time, and the pauses of a thread that waits: the part of the seam to the system that needs no
+ * sockets. system.h says what the seam is for. */
 #ifndef GSHMEM_BASE_CLOCK_H
 #define GSHMEM_BASE_CLOCK_H
 
 #include <stdint.h>
+
+#ifdef GSHMEM_SIMULATED
+#define SYSTEM_CALL extern
+#else
+#define SYSTEM_CALL static inline
+#endif
+
+#define CLOCK_MS 1000000 /* nanoseconds */
+
+SYSTEM_CALL uint64_t clock_ns(void);         /* monotonic */
+SYSTEM_CALL void clock_pause(void);          /* of a CPU that spins */
+SYSTEM_CALL void clock_yield(void);          /* other threads of this CPU run first */
+SYSTEM_CALL void clock_sleep(uint64_t ns);   /* shorter where a signal arrives */
+
+#ifndef GSHMEM_SIMULATED
+
+#include <sched.h>
 #include <time.h>
 
 static inline uint64_t clock_ns(void)
@@ -22,4 +40,18 @@ static inline void clock_pause(void)
 #endif
 }
 
+static inline void clock_yield(void)
+{
+    sched_yield();
+}
+
+static inline void clock_sleep(uint64_t ns)
+{
+    const struct timespec time = {.tv_sec = (time_t)(ns / 1000000000u),
+                                  .tv_nsec = (long)(ns % 1000000000u)};
+
+    nanosleep(&time, NULL);
+}
+
+#endif
 #endif

@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "runtime/base/system.h"
+
 /* The descriptor that a call has just returned, or one above 2 in its place: in a program with
  * closed standard input, output or error, the program's output must not go into a file of the
  * library's. -1 with errno: the call failed, or there was no other number. */
@@ -97,7 +99,8 @@ static inline bool descriptor_peer_is_ours(int fd)
     struct ucred who;
     socklen_t size = sizeof who;
 
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && descriptor_user_is_ours(&who);
+    return system_getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 &&
+           descriptor_user_is_ours(&who);
 }
 
 #endif

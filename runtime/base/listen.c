@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "runtime/base/descriptor.h"
+#include "runtime/base/system.h"
 
 enum {
     BACKLOG = 4096,
@@ -25,14 +26,15 @@ static int listen_at(struct sockaddr_storage name, uint16_t *port)
 {
     socklen_t size = name.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
     const int on = 1;
-    int fd = descriptor_keep(socket(name.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    int fd =
+        descriptor_keep(system_socket(name.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC));
 
     if (fd < 0)
         return -1;
     *port_in(&name) = htons(*port);
-    if ((name.ss_family != AF_INET6 || setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) == 0) &&
-        bind(fd, (struct sockaddr *)&name, size) == 0 && listen(fd, BACKLOG) == 0 &&
-        getsockname(fd, (struct sockaddr *)&name, &size) == 0) {
+    if ((name.ss_family != AF_INET6 ||
+         system_setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) == 0) &&
+        system_bind(fd, &name, &size, BACKLOG) == 0) {
         *port = ntohs(*port_in(&name));
         return fd;
     }

@@ -4,14 +4,14 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <stddef.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+
+#include "runtime/base/system.h"
 
 enum { SLEEPS = 4 }; /* of a thread that waits, before the lock is promised to it */
 
 static void sleep_while(struct mutex *m, uint32_t state)
 {
-    syscall(SYS_futex, &m->state, FUTEX_WAIT_PRIVATE, state, NULL, NULL, 0);
+    system_futex(&m->state, FUTEX_WAIT_PRIVATE, state, NULL);
 }
 
 /* The next state, for a thread that wants the lock and has seen `seen`. A thread that has slept
@@ -55,6 +55,5 @@ void mutex_give_away(struct mutex *m)
     } while (!atomic_compare_exchange_weak_explicit(&m->state, &seen, next, memory_order_release,
                                                     memory_order_relaxed));
     /* the system does not know to which of them it was promised */
-    syscall(SYS_futex, &m->state, FUTEX_WAKE_PRIVATE, next == MUTEX_GIVEN ? INT_MAX : 1, NULL, NULL,
-            0);
+    system_futex(&m->state, FUTEX_WAKE_PRIVATE, next == MUTEX_GIVEN ? INT_MAX : 1, NULL);
 }

@@ -1,8 +1,7 @@
 #include "runtime/collectives/device.h"
 
-#include <time.h>
-
 #include "device/device.h"
+#include "runtime/base/clock.h"
 #include "runtime/teams/team.h"
 #include "runtime/network/wait.h"
 
@@ -10,10 +9,8 @@
  * then, since the kernel may still write to the call's objects. */
 static void wait_for_end(void *errand, gshmem_status_t *status)
 {
-    const struct timespec nap = {.tv_nsec = 100 * 1000};
-
     while (!job->device->ops->request_done(job->device, errand, status))
-        nanosleep(&nap, NULL);
+        clock_sleep(CLOCK_MS / 10);
 }
 
 gshmem_status_t device_collective(const char *call, const struct device_request *r)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gshmem.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/collectives/internode.h"
 #include "runtime/collectives/table.h"

@@ -4,9 +4,9 @@
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "runtime/base/log.h"
+#include "runtime/base/system.h"
 
 /* The purpose is part of what is hashed, so that a key is good for nothing else. */
 static const char purpose[16] = "gshmem stream 1", id_purpose[16] = "gshmem job id 1";
@@ -24,7 +24,7 @@ _Static_assert(sizeof(struct parties) == 16 + 8 + 64 + 32, "hashed as bytes");
 gshmem_status_t keys_draw(struct keys *k, const gshmem_uniqueid_t *uid)
 {
     memset(k, 0, sizeof *k);
-    if (getrandom(k->private, sizeof k->private, 0) != sizeof k->private)
+    if (!system_random(k->private, sizeof k->private))
         return fail(GSHMEM_ERR_SYSTEM, "start-up: getrandom: %s", strerror(errno));
     x25519_public(k->public, k->private);
     if (uid)

@@ -1,17 +1,15 @@
 #define _GNU_SOURCE
+#include "runtime/base/system.h"
 #include "runtime/network/parts.h"
 
 #include <poll.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "runtime/base/atomic_type.h"
-#include "runtime/base/clock.h"
 #include "runtime/base/module.h"
 #include "runtime/base/settings.h"
 #include "runtime/device.h"
@@ -186,7 +184,7 @@ static void let_in(struct network *n)
     uint64_t end = clock_ns() + LET_IN_NS;
 
     while (atomic_load_explicit(&n->at_the_door, memory_order_relaxed) && clock_ns() < end)
-        sched_yield();
+        clock_yield();
 }
 
 /* acquire: pairs with the release in proxy_start */
@@ -264,10 +262,9 @@ bool network_arm(struct network *n)
 void network_sleep(struct network *n, uint64_t ns)
 {
     struct pollfd arrival = {.fd = network_wait_fd(n), .events = POLLIN};
-    struct timespec most = {.tv_nsec = (long)ns};
 
     if (!network_arm(n))
-        ppoll(&arrival, 1, &most, NULL);
+        system_poll(&arrival, 1, (int64_t)ns);
 }
 
 int network_wait_fd(const struct network *n)
@@ -557,7 +554,6 @@ static void send_last(struct network *n)
 
 bool network_can_enter(struct job *j)
 {
-    const struct timespec moment = {.tv_nsec = 1000000};
     struct network *n = j->network;
 
     for (int i = 0; n && i < ENTER_MS; i++) {
@@ -565,14 +561,13 @@ bool network_can_enter(struct job *j)
             mutex_give(&n->lock);
             return true;
         }
-        nanosleep(&moment, NULL);
+        clock_sleep(CLOCK_MS);
     }
     return !n;
 }
 
 void network_rest(struct job *j)
 {
-    const struct timespec moment = {.tv_nsec = 1000000};
     uint64_t end = clock_ns() + FAREWELL_MS * 1000000ull;
     struct network *n = j->network;
     bool busy = n && n->remote;
@@ -584,7 +579,7 @@ void network_rest(struct job *j)
         busy = transport_busy(n->remote);
         mutex_give(&n->lock);
         if (busy) /* the proxy sends */
-            nanosleep(&moment, NULL);
+            clock_sleep(CLOCK_MS);
     }
     proxy_end_thread(&n->proxy);
 }

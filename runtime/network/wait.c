@@ -4,13 +4,12 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <sched.h>
 #include <stdio.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "runtime/base/settings.h"
+#include "runtime/base/system.h"
 #include "runtime/departures.h"
 #include "runtime/node/affinity.h"
 #include "runtime/job.h"
@@ -195,12 +194,10 @@ static uint64_t sleep_ns(struct wait *w, uint64_t now)
 
 static void sleep_for(uint64_t ns)
 {
-    if (job->network) {
+    if (job->network)
         network_sleep(job->network, ns);
-    } else {
-        struct timespec time = {.tv_nsec = (long)ns};
-        nanosleep(&time, NULL);
-    }
+    else
+        clock_sleep(ns);
 }
 
 /* Makes progress; whether something arrived, which may be what is waited for. The clock is read
@@ -301,7 +298,7 @@ static void wait_let_others_run(uint64_t now)
         return;
     }
     affinity_return(now);
-    sched_yield();
+    clock_yield();
     bool alone = !others_ran(clock_ns() - now);
 
     thread.shares_cpu = has_network && !alone;
@@ -368,7 +365,7 @@ gshmem_status_t wait_step_on(struct wait *w, _Atomic uint32_t *word, uint32_t se
         /* seq_cst: pairs with the fence in wait_wake: either the waker sees this sleeper, or the
          * system sees the new word and does not put it to sleep */
         atomic_fetch_add(sleepers, 1);
-        syscall(SYS_futex, word, FUTEX_WAIT, seen, &most, NULL, 0);
+        system_futex(word, FUTEX_WAIT, seen, &most);
         atomic_fetch_sub(sleepers, 1);
     }
     return status;
@@ -378,5 +375,5 @@ void wait_wake(_Atomic uint32_t *word, _Atomic uint32_t *sleepers)
 {
     atomic_thread_fence(memory_order_seq_cst); /* pairs with the increment in wait_step_on */
     if (atomic_load_explicit(sleepers, memory_order_relaxed))
-        syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+        system_futex(word, FUTEX_WAKE, INT_MAX, NULL);
 }

@@ -6,13 +6,13 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "runtime/base/descriptor.h"
 #include "runtime/base/log.h"
+#include "runtime/base/system.h"
 #include "runtime/network/wait.h"
 
 struct letter {
@@ -26,20 +26,20 @@ _Static_assert(sizeof(struct handover_address) == 32, "shown to others as bytes"
 
 static gshmem_status_t handover_open_one(struct handover *h, int which)
 {
-    struct sockaddr_un name = {.sun_family = AF_UNIX};
-    socklen_t length = sizeof name;
+    struct sockaddr_storage name = {.ss_family = AF_UNIX};
+    socklen_t length = sizeof(sa_family_t);
     const size_t header = offsetof(struct sockaddr_un, sun_path) + 1;
     int on = 1;
-    int fd = h->fd[which] = descriptor_keep(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    int fd = h->fd[which] =
+        descriptor_keep(system_socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK));
 
     /* With an address of the family alone, the kernel chooses a name that is free. */
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0 ||
-        bind(fd, (struct sockaddr *)&name, sizeof(sa_family_t)) != 0 ||
-        getsockname(fd, (struct sockaddr *)&name, &length) != 0 || length <= header ||
+    if (fd < 0 || system_setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0 ||
+        system_bind(fd, &name, &length, 0) != 0 || length <= header ||
         length - header > sizeof h->address.name[which])
         return fail(GSHMEM_ERR_SYSTEM, "a Unix socket for this host's PEs: %s", log_errno(errno));
     h->address.name_bytes[which] = (uint8_t)(length - header);
-    memcpy(h->address.name[which], name.sun_path + 1, length - header);
+    memcpy(h->address.name[which], (const char *)&name + header, length - header);
     return GSHMEM_OK;
 }
 
@@ -48,7 +48,7 @@ gshmem_status_t handover_open(struct handover *h)
     gshmem_status_t status;
 
     *h = (struct handover){.fd = {-1, -1}};
-    if (getrandom(h->address.token, sizeof h->address.token, 0) != sizeof h->address.token)
+    if (!system_random(h->address.token, sizeof h->address.token))
         return fail(GSHMEM_ERR_SYSTEM, "getrandom: %s", strerror(errno));
     if (!(status = handover_open_one(h, 0)) && !(status = handover_open_one(h, 1)))
         return GSHMEM_OK;
@@ -91,7 +91,7 @@ static bool handover_send_letter(const struct handover *h, const struct handover
         control.header.cmsg_len = CMSG_LEN(sizeof fd);
         memcpy(CMSG_DATA(&control.header), &fd, sizeof fd);
     }
-    return sendmsg(h->fd[which], &message, MSG_NOSIGNAL) >= 0 ||
+    return system_sendmsg(h->fd[which], &message, MSG_NOSIGNAL) >= 0 ||
            !(errno == EAGAIN || errno == EINTR || errno == ENOBUFS || errno == ETOOMANYREFS);
 }
 
@@ -115,7 +115,7 @@ static bool read_letter(const struct handover *h, int n, size_t bytes, struct le
                              .msg_iovlen = 1,
                              .msg_control = &control,
                              .msg_controllen = sizeof control.space};
-    ssize_t got = recvmsg(h->fd[h->round % 2], &message, MSG_CMSG_CLOEXEC);
+    ssize_t got = system_recvmsg(h->fd[h->round % 2], &message, MSG_CMSG_CLOEXEC);
 
     if (got < 0)
         return false;
@@ -189,7 +189,8 @@ static gshmem_status_t handover_wait_for_all(struct exchange *e, const char *cal
         take_some(e);
         if (!e->missing)
             return GSHMEM_OK;
-        poll(&arrival, 1, 1); /* letters that could not be sent are tried again soon */
+        system_poll(&arrival, 1,
+                    CLOCK_MS); /* letters that could not be sent are tried again soon */
         status = wait_slowly(&w);
     }
     return status;

@@ -7,16 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "runtime/base/clock.h"
 #include "runtime/base/descriptor.h"
 #include "runtime/base/log.h"
+#include "runtime/base/system.h"
 
 /* A process that connects and sends nothing gets this much time, for which the others wait once. */
 enum { STRANGER_SECONDS = 1 };
@@ -39,26 +37,25 @@ static socklen_t socket_address(const struct rendezvous_address *from, struct so
 
 gshmem_status_t rendezvous_open(struct rendezvous *r)
 {
-    struct sockaddr_un name = {.sun_family = AF_UNIX};
-    socklen_t length = sizeof name;
+    struct sockaddr_storage name = {.ss_family = AF_UNIX};
+    socklen_t length = sizeof(sa_family_t);
     const size_t header = offsetof(struct sockaddr_un, sun_path) + 1;
 
     memset(&r->address, 0, sizeof r->address);
-    if (getrandom(r->address.token, sizeof r->address.token, 0) != sizeof r->address.token)
+    if (!system_random(r->address.token, sizeof r->address.token))
         return fail(GSHMEM_ERR_SYSTEM, "getrandom: %s", strerror(errno));
-    r->fd = descriptor_keep(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    r->fd = descriptor_keep(system_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (r->fd < 0)
         return fail(GSHMEM_ERR_SYSTEM, "a Unix socket for this host's PEs: %s", log_errno(errno));
     /* With an address of the family alone, the kernel chooses a name that is free. */
-    if (bind(r->fd, (struct sockaddr *)&name, sizeof(sa_family_t)) != 0 ||
-        getsockname(r->fd, (struct sockaddr *)&name, &length) != 0 || length <= header ||
-        length - header > sizeof r->address.name || listen(r->fd, 4096) != 0) {
+    if (system_bind(r->fd, &name, &length, 4096) != 0 || length <= header ||
+        length - header > sizeof r->address.name) {
         int error = errno;
         close(r->fd);
         return fail(GSHMEM_ERR_SYSTEM, "a Unix socket for this host's PEs: %s", strerror(error));
     }
     r->address.name_bytes = (uint8_t)(length - header);
-    memcpy(r->address.name, name.sun_path + 1, r->address.name_bytes);
+    memcpy(r->address.name, (const char *)&name + header, r->address.name_bytes);
     return GSHMEM_OK;
 }
 
@@ -98,7 +95,8 @@ static int read_question(const struct rendezvous *r, int peer, int n)
     const uint64_t end = seconds_from_now(STRANGER_SECONDS);
     struct question q;
 
-    if (!descriptor_peer_is_ours(peer) || UNINTERRUPTED(recv(peer, &q, sizeof q, 0), end) != sizeof q ||
+    if (!descriptor_peer_is_ours(peer) ||
+        UNINTERRUPTED(system_recv(peer, &q, sizeof q, 0), end) != sizeof q ||
         !same_token(q.token, r->address.token) || q.index <= -n || q.index >= n)
         return 0;
     return q.index;
@@ -117,15 +115,16 @@ static bool rendezvous_send_letter(int peer, const void *letter, size_t bytes, i
     control.header.cmsg_type = SCM_RIGHTS;
     control.header.cmsg_len = CMSG_LEN(sizeof(int));
     memcpy(CMSG_DATA(&control.header), &descriptor, sizeof descriptor);
-    return UNINTERRUPTED(sendmsg(peer, &message, MSG_NOSIGNAL), seconds_from_now(STRANGER_SECONDS)) == (ssize_t)bytes;
+    return UNINTERRUPTED(system_sendmsg(peer, &message, MSG_NOSIGNAL),
+                         seconds_from_now(STRANGER_SECONDS)) == (ssize_t)bytes;
 }
 
 static void limit_time(int fd, int seconds)
 {
     struct timeval limit = {.tv_sec = seconds};
 
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    system_setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    system_setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
 }
 
 static gshmem_status_t refuse_missing(const bool *served, const int *pe, int n, int seconds)
@@ -148,10 +147,8 @@ static gshmem_status_t refuse_missing(const bool *served, const int *pe, int n, 
  * shortage of the machine's may pass. */
 static bool may_accept_again(int error)
 {
-    const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
-
     if (error == ENFILE || error == ENOBUFS || error == ENOMEM)
-        nanosleep(&pause, NULL);
+        clock_sleep(10 * CLOCK_MS);
     return error != EMFILE;
 }
 
@@ -173,9 +170,9 @@ gshmem_status_t rendezvous_serve(struct rendezvous *r, const int *pe, int n, int
             status = refuse_missing(served, pe, n, timeout_seconds);
             break;
         }
-        if (poll(&ready, 1, (int)((end - now) / 1000000u) + 1) < 1)
+        if (system_poll(&ready, 1, (int64_t)(end - now) + CLOCK_MS) < 1)
             continue;
-        int peer = descriptor_keep(accept4(r->fd, NULL, NULL, SOCK_CLOEXEC));
+        int peer = descriptor_keep(system_accept(r->fd, NULL, SOCK_CLOEXEC));
         if (peer < 0 && may_accept_again(errno))
             continue;
         if (peer < 0) {
@@ -217,19 +214,19 @@ static int ask_once(const struct rendezvous_address *address, const struct quest
                              .msg_controllen = sizeof control.space};
     struct sockaddr_un name;
     socklen_t length = socket_address(address, &name);
-    int error = 0, fd = descriptor_keep(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    int error = 0, fd = descriptor_keep(system_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC));
 
     if (fd < 0)
         return errno;
     limit_time(fd, seconds);
-    if (UNINTERRUPTED(connect(fd, (struct sockaddr *)&name, length), end) != 0) {
+    if (UNINTERRUPTED(system_connect(fd, (struct sockaddr *)&name, length), end) != 0) {
         error = errno;
     } else if (!descriptor_peer_is_ours(fd)) {
         error = EPERM; /* the leader is gone, and another process has its name now */
-    } else if (UNINTERRUPTED(send(fd, q, sizeof *q, MSG_NOSIGNAL), end) != sizeof *q) {
+    } else if (UNINTERRUPTED(system_send(fd, q, sizeof *q, MSG_NOSIGNAL), end) != sizeof *q) {
         error = errno == EPIPE ? ECONNRESET : errno;
     } else {
-        ssize_t bytes = UNINTERRUPTED(recvmsg(fd, &message, MSG_CMSG_CLOEXEC), end);
+        ssize_t bytes = UNINTERRUPTED(system_recvmsg(fd, &message, MSG_CMSG_CLOEXEC), end);
         error = bytes < 0                          ? errno
                 : bytes == 0                       ? ECONNRESET
                 : message.msg_flags & MSG_CTRUNC   ? EMFILE
@@ -284,13 +281,14 @@ void rendezvous_tell_failure(const struct rendezvous_address *address, int index
     if (address->name_bytes > sizeof address->name)
         return;
     socklen_t length = socket_address(address, &name);
-    int fd = descriptor_keep(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    int fd = descriptor_keep(system_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC));
     memcpy(q.token, address->token, sizeof q.token);
     if (fd < 0)
         return;
     limit_time(fd, STRANGER_SECONDS);
     /* A PE that is not notified waits for GSHMEM_INIT_TIMEOUT. */
-    if (UNINTERRUPTED(connect(fd, (struct sockaddr *)&name, length), end) == 0 && descriptor_peer_is_ours(fd))
-        (void)UNINTERRUPTED(send(fd, &q, sizeof q, MSG_NOSIGNAL), end);
+    if (UNINTERRUPTED(system_connect(fd, (struct sockaddr *)&name, length), end) == 0 &&
+        descriptor_peer_is_ours(fd))
+        (void)UNINTERRUPTED(system_send(fd, &q, sizeof q, MSG_NOSIGNAL), end);
     close(fd);
 }

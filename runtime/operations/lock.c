@@ -35,6 +35,7 @@
 
 #include "gshmem.h"
 #include "runtime/base/atomic_type.h"
+#include "runtime/base/clock.h"
 #include "runtime/operations/context.h"
 #include "runtime/departures.h"
 #include "runtime/network/wait.h"

@@ -7,23 +7,16 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "runtime/base/descriptor.h"
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
+#include "runtime/base/system.h"
 #include "runtime/network/network.h"
 
 /* A proxy that waits for the network alone still checks other PEs that often. */
 enum { SLEEP_NS = 500 * 1000 * 1000 };
-
-static void nap(uint64_t ns)
-{
-    const struct timespec time = {.tv_nsec = (long)ns};
-
-    nanosleep(&time, NULL);
-}
 
 /* When a thread that waits last made progress, as far as the proxy can know; now: the clock. */
 static uint64_t last_driven(struct proxy *p, uint64_t now)
@@ -41,15 +34,15 @@ static void sleep_until_woken(struct proxy *p)
     uint64_t now = clock_ns();
     struct pollfd wake[2] = {{.fd = network_wait_fd(p->network), .events = POLLIN},
                              {.fd = p->wake_fd, .events = POLLIN}};
-    struct timespec most = {.tv_nsec = p->pace.bounded ? (long)p->pace.sleep_ns : SLEEP_NS};
+    const int64_t most = p->pace.bounded ? (int64_t)p->pace.sleep_ns : SLEEP_NS;
     uint64_t count;
 
     atomic_store(&p->watching, true); /* seq_cst: pairs with proxy_stand_aside */
     /* A thread that writes a command then tests whether the proxy sleeps (fence_all_threads). */
     if (network_fall_asleep(p->network) && !pace_driven(now, last_driven(p, now))) {
-        if (ppoll(wake, 2, &most, NULL) < 0 && errno != EINTR) {
+        if (system_poll(wake, 2, most) < 0 && errno != EINTR) {
             log_error("proxy: poll: %s", strerror(errno));
-            nap(PACE_ASIDE_NS);
+            clock_sleep(PACE_ASIDE_NS);
         }
         if (wake[1].revents && read(p->wake_fd, &count, sizeof count) < 0 && errno != EAGAIN)
             log_error("proxy: eventfd: %s", strerror(errno));
@@ -82,10 +75,10 @@ static void step(struct proxy *p)
     }
     switch (next) {
     case PACE_STAND_ASIDE:
-        nap(p->pace.aside_ns);
+        clock_sleep(p->pace.aside_ns);
         break;
     case PACE_YIELD:
-        sched_yield();
+        clock_yield();
         break;
     case PACE_SLEEP:
         sleep_until_woken(p);

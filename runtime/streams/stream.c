@@ -7,13 +7,13 @@
  * it. A stream can only wait for work that is on a stream already, so that this order never
  * contradicts the streams' own. Collectives in graphs take no turn: their graphs have an order. */
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "device/device.h"
 #include "gshmem/stream.h"
 #include "gshmem/wait.h"
+#include "runtime/base/clock.h"
 #include "runtime/collectives/combine.h"
 #include "runtime/ranges.h"
 #include "runtime/streams/stream.h"
@@ -163,7 +163,7 @@ gshmem_status_t streams_drain(void)
     /* Operations that are being performed end by themselves: what cut the wait short ends them,
      * too. acquire: with the release in leave */
     while (atomic_load_explicit(&performing, memory_order_acquire))
-        sched_yield();
+        clock_yield();
     for (int i = 0; i < TEAM_MAX; i++) {
         queues[i].put = 0;
         atomic_store_explicit(&queues[i].done, 0, memory_order_relaxed);

@@ -13,6 +13,7 @@
 #include "bootstrap/uid/frame.h"
 #include "bootstrap/uid/id.h"
 #include "bootstrap/uid/siphash.h"
+#include "runtime/base/system.h"
 #include "check.h"
 #include "drive.h"
 #include "runtime/base/clock.h"
@@ -144,7 +145,7 @@ static int join_as(const gshmem_uniqueid_t *uid, int pe, int n_pes, bool knows)
     int fd = knock(uid);
 
     CHECK(uid_id_decode(uid, &id));
-    CHECK(uid_random(j.nonce, sizeof j.nonce));
+    CHECK(system_random(j.nonce, sizeof j.nonce));
     id.secret[7] ^= !knows;
     hear(fd, &h, sizeof h);
     hear(fd, &hello, sizeof hello);

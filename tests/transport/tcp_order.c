@@ -1,4 +1,5 @@
 /* The TCP transport without a runtime: requests that are not loose keep their order. */
+#define _GNU_SOURCE
 #include <stdlib.h>
 
 #include "../../device/device.h"

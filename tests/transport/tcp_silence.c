@@ -1,4 +1,5 @@
 /* The TCP transport without a runtime: which peers are given up because they say nothing, and which not. */
+#define _GNU_SOURCE
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -1,5 +1,6 @@
 /* The lock of runtime/base/mutex.h, and one that takes it again whenever it has given it back: who sleeps
  * for it gets it all the same. The system is played here, so that it always goes badly. */
+#define _GNU_SOURCE
 #include "../check.h"
 
 static long played(long number, ...);

@@ -7,6 +7,7 @@
 
 #include "runtime/base/descriptor.h"
 #include "runtime/base/listen.h"
+#include "runtime/base/system.h"
 #include "transport/tcp/target.h"
 
 enum { ACCEPTS_MOST = 64 }; /* connections accepted in a round */
@@ -35,7 +36,7 @@ static bool listener_ready(struct tcp *t, struct stream *s, uint32_t events)
 static void accept_some(struct tcp *t, struct stream *listener)
 {
     for (int i = 0; i < ACCEPTS_MOST; i++) {
-        int fd = descriptor_keep(accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
+        int fd = descriptor_keep(system_accept(listener->fd, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
         if (fd < 0) {
             if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
                 acceptor_pause(t, true);

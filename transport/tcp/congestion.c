@@ -12,13 +12,14 @@
 #include <sys/socket.h>
 
 #include "runtime/base/settings.h"
+#include "runtime/base/system.h"
 #include "transport/tcp/socket.h"
 
 enum { LONG_PATH_US = 2000 }; /* a round trip; within a network it takes some ten */
 
 static bool congestion_choose(int fd, const char *name)
 {
-    return setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name)) == 0;
+    return system_setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name)) == 0;
 }
 
 bool congestion_begin(struct socket_options *o, int fd)
@@ -29,7 +30,8 @@ bool congestion_begin(struct socket_options *o, int fd)
 
     if (chosen[0])
         return congestion_choose(fd, chosen);
-    if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, own, &size) != 0 || strncmp(own, "bbr", 3) != 0)
+    if (system_getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, own, &size) != 0 ||
+        strncmp(own, "bbr", 3) != 0)
         return true;
     memcpy(o->congestion, own, sizeof own);
     if (!congestion_choose(fd, "cubic"))
@@ -42,7 +44,7 @@ void congestion_suit(const struct socket_options *o, int fd)
     struct tcp_info info = {.tcpi_rtt = 0};
     socklen_t size = sizeof info;
 
-    if (o->congestion[0] && getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+    if (o->congestion[0] && system_getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
         info.tcpi_rtt >= LONG_PATH_US)
         congestion_choose(fd, o->congestion);
 }

@@ -13,8 +13,8 @@
 #define GSHMEM_TRANSPORT_TCP_GREETING_H
 
 #include <string.h>
-#include <sys/random.h>
 
+#include "runtime/base/system.h"
 #include "transport/tcp/frame.h"
 #include "runtime/base/hmac.h"
 
@@ -44,7 +44,7 @@ static inline void greeting_prove_hello(const unsigned char key[TRANSPORT_KEY_BY
 
 static inline bool greeting_draw(unsigned char nonce[NONCE_BYTES])
 {
-    return getrandom(nonce, NONCE_BYTES, 0) == NONCE_BYTES;
+    return system_random(nonce, NONCE_BYTES);
 }
 
 #endif

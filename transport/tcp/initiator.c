@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#include "runtime/base/system.h"
+
 #include "transport/tcp/initiator.h"
 
 /* ---- Sending ---- */
@@ -329,7 +331,7 @@ void initiator_say_goodbye(struct tcp *t, int milliseconds)
         queue_add_copy(&to->out, frame, sizeof frame);
         struct pollfd room = {.fd = to->stream.fd, .events = POLLOUT};
         while (queue_send(&to->out, to->stream.fd) && !queue_empty(&to->out)) {
-            if (poll(&room, 1, milliseconds) != 1)
+            if (system_poll(&room, 1, milliseconds * (int64_t)CLOCK_MS) != 1)
                 break;
         }
     }

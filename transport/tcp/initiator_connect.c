@@ -19,9 +19,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "runtime/base/clock.h"
 #include "runtime/base/descriptor.h"
 #include "runtime/base/settings.h"
+#include "runtime/base/system.h"
 #include "transport/tcp/initiator.h"
 
 enum { PAUSE_LEAST_MS = 10, PAUSE_MOST_MS = 500 };
@@ -151,14 +151,13 @@ static int connect_start(struct tcp *t, struct initiator *to, int candidate)
 {
     struct sockaddr_storage where;
     socklen_t size = address_socket(&to->connecting.address, candidate, &where);
-    int error,
-        fd =
-            descriptor_keep(socket(where.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    int error, fd = descriptor_keep(
+                   system_socket(where.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC));
 
     if (fd < 0)
         return errno;
     socket_tune(&t->socket, fd);
-    if (connect(fd, (struct sockaddr *)&where, size) == 0 || errno == EINPROGRESS) {
+    if (system_connect(fd, (struct sockaddr *)&where, size) == 0 || errno == EINPROGRESS) {
         to->stream.fd = fd;
         to->stream.wants_out = true;
         if (poller_watch(&t->poller, &to->stream, EPOLLIN | EPOLLOUT))
@@ -234,7 +233,7 @@ void connect_retry(struct tcp *t)
 /* Sends a part of the greeting; a new connection has room for it. */
 static bool connect_send(struct tcp *t, struct initiator *to, const void *data, size_t bytes)
 {
-    ssize_t n = send(to->stream.fd, data, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t n = system_send(to->stream.fd, data, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
 
     if (n == (ssize_t)bytes)
         return true;
@@ -273,7 +272,7 @@ bool connect_established(struct tcp *t, struct initiator *to)
     int error = 0;
     socklen_t size = sizeof error;
 
-    if (getsockopt(to->stream.fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0)
+    if (system_getsockopt(to->stream.fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0)
         error = errno;
     if (error) {
         connect_failed(t, to, TROUBLE_CONNECTING, error);

@@ -1,4 +1,5 @@
 /* Requests of this PE that await a response. */
+#define _GNU_SOURCE
 #include "transport/tcp/initiator.h"
 
 /* A put may have been sent in parts. A part that fails takes the next part with it, and the last

@@ -5,6 +5,7 @@
  * such a put waits in its place, and the order stays. A get's data goes from the socket into
  * staging buffers, and from there to the device; the get is complete when it has arrived there,
  * and so is what was acknowledged after it. */
+#define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
 

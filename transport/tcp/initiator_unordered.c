@@ -1,5 +1,6 @@
 /* Unordered puts of the peer, which arrive on a stream that this PE opened: see target_unordered.c,
  * the side that sends them. They are checked as requests are. */
+#define _GNU_SOURCE
 #include "gshmem/rma.h"
 #include "runtime/base/sanitizer.h"
 #include "transport/segment.h"

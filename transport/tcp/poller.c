@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "runtime/base/descriptor.h"
+#include "runtime/base/system.h"
 
 enum {
     EVENTS = 64,
@@ -45,7 +46,7 @@ bool poller_watch(struct poller *p, struct stream *s, uint32_t events)
 {
     struct epoll_event e = {.events = events, .data.ptr = s};
 
-    if (epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, s->fd, &e) != 0)
+    if (system_epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, s->fd, &e) != 0)
         return false;
     note_watched(p, s->fd, true);
     return true;
@@ -55,7 +56,7 @@ bool poller_change(struct poller *p, struct stream *s, uint32_t events)
 {
     struct epoll_event e = {.events = events, .data.ptr = s};
 
-    return epoll_ctl(p->epoll_fd, EPOLL_CTL_MOD, s->fd, &e) == 0;
+    return system_epoll_ctl(p->epoll_fd, EPOLL_CTL_MOD, s->fd, &e) == 0;
 }
 
 /* close() alone leaves the stream in the set while a child of fork holds the socket too: epoll
@@ -68,7 +69,7 @@ void poller_end(struct poller *p, struct stream *s)
         p->requested = NULL;
     if (s->fd < 0)
         return;
-    epoll_ctl(p->epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
+    system_epoll_ctl(p->epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
     note_watched(p, s->fd, false); /* before another stream gets that number */
     close(s->fd);
     s->fd = -1;
@@ -88,7 +89,7 @@ void poller_want_out(struct poller *p, struct stream *s, bool wanted)
 int poller_poll_all(struct poller *p)
 {
     struct epoll_event event[EVENTS];
-    int n = epoll_wait(p->epoll_fd, event, EVENTS, 0);
+    int n = system_epoll_wait(p->epoll_fd, event, EVENTS, 0);
     bool others = false;
 
     for (int i = 0; i < n; i++)

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "transport/tcp/queue.h"
 
 #include <errno.h>
@@ -5,7 +6,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include "transport/tcp/calls.h"
+#include "runtime/base/system.h"
 
 enum { VECTORS = 64, SENDING = MSG_NOSIGNAL | MSG_DONTWAIT };
 
@@ -113,8 +114,8 @@ bool queue_send(struct queue *q, int fd)
                                  .msg_iovlen =
                                      (size_t)queue_vectors(q, vector, QUEUE_SEND_MOST - all)};
         ssize_t sent = message.msg_iovlen == 1
-                           ? call_send(fd, vector->iov_base, vector->iov_len, SENDING)
-                           : call_sendmsg(fd, &message, SENDING);
+                           ? system_send(fd, vector->iov_base, vector->iov_len, SENDING)
+                           : system_sendmsg(fd, &message, SENDING);
         if (sent < 0)
             return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
         queue_drop(q, (size_t)sent);

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include "transport/tcp/calls.h"
+#include "runtime/base/system.h"
 
 enum {
     PROBE_LEAST_S = 2,         /* a connection is idle for so long before it is probed, */
@@ -28,7 +28,7 @@ bool socket_bound_retransmission(int fd)
 {
     const int most_ms = 1000;
 
-    return setsockopt(fd, IPPROTO_TCP, TCP_RTO_MAX_MS, &most_ms, sizeof most_ms) == 0;
+    return system_setsockopt(fd, IPPROTO_TCP, TCP_RTO_MAX_MS, &most_ms, sizeof most_ms) == 0;
 }
 
 /* The system answers each probe. With many PEs the probes of idle connections would keep it so busy
@@ -45,7 +45,7 @@ void socket_probe(int fd, bool wanted)
 {
     const int on = wanted;
 
-    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    system_setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 }
 
 void socket_tune(struct socket_options *o, int fd)
@@ -54,15 +54,15 @@ void socket_tune(struct socket_options *o, int fd)
     const unsigned most_ms = (unsigned)o->peer_seconds * 1000;
 
     /* What is sent is due at once; what may wait is held back in our own queue. */
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    system_setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     /* A machine that vanishes says nothing. The system notices with a probe while no data is in
      * flight, and with TCP_USER_TIMEOUT while some is. A machine of pretended nodes cannot vanish
      * without this PE, and loses probes where it has thousands of connections. */
     socket_probe(fd, !o->on_loopback);
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every, sizeof every);
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &o->peer_seconds, sizeof o->peer_seconds);
-    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &most_ms, sizeof most_ms);
+    system_setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+    system_setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every, sizeof every);
+    system_setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &o->peer_seconds, sizeof o->peer_seconds);
+    system_setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &most_ms, sizeof most_ms);
     socket_bound_retransmission(fd); /* where it fails, tcp_report says so */
     congestion_begin(o, fd);         /* succeeds: it did for the listener */
 }
@@ -73,8 +73,8 @@ ssize_t socket_receive(int fd, void *place, size_t bytes, void *buffer, size_t r
     struct msghdr message = {.msg_iov = vector, .msg_iovlen = 2};
 
     if (bytes && room)
-        return recvmsg(fd, &message, MSG_DONTWAIT);
-    return call_recv(fd, bytes ? place : buffer, bytes ? bytes : room, MSG_DONTWAIT);
+        return system_recvmsg(fd, &message, MSG_DONTWAIT);
+    return system_recv(fd, bytes ? place : buffer, bytes ? bytes : room, MSG_DONTWAIT);
 }
 
 void socket_explain_timeout(const struct socket_options *o, char *why, size_t size)

@@ -4,6 +4,7 @@
  *
  * A flood of strangers delays a PE no longer than it takes to accept them: of the connections
  * without a valid hello the oldest gives way to the next. */
+#define _GNU_SOURCE
 #include <sys/epoll.h>
 
 #include "transport/tcp/greeting.h"

@@ -7,9 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
+#include "runtime/base/system.h"
 #include "transport/tcp/acceptor.h"
 #include "transport/tcp/initiator.h"
 #include "transport/tcp/target.h"
@@ -277,7 +277,7 @@ static void tcp_close(struct transport *base)
 /* What tcp_usable does not say. */
 static void tcp_report(const struct transport_config *config, transport_line *line, void *to)
 {
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = system_socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC);
 
     (void)config;
     if (fd < 0)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "runtime/base/descriptor.h"
+#include "runtime/base/system.h"
 
 /* Several expirations that were not read count as one: a process that was stopped does not hold the
  * time against its peers. */
@@ -32,7 +33,7 @@ void timer_set_period(struct timer *timer, int ms)
     const struct timespec period = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000l};
     const struct itimerspec every = {period, period};
 
-    timerfd_settime(timer->stream.fd, 0, &every, NULL);
+    system_timerfd_settime(timer->stream.fd, 0, &every);
     timer->periodic = ms > 0;
 }
 
@@ -41,6 +42,6 @@ void timer_set_once(struct timer *timer, uint64_t ns)
     const struct itimerspec once = {
         .it_value = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)}};
 
-    timerfd_settime(timer->stream.fd, TFD_TIMER_ABSTIME, &once, NULL);
+    system_timerfd_settime(timer->stream.fd, TFD_TIMER_ABSTIME, &once);
     timer->at = ns;
 }
