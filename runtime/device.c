@@ -15,8 +15,6 @@
 
 enum { PATIENCE = 10 }; /* seconds, if GSHMEM_WATCHDOG is not set */
 
-enum { DEVICE_AUTO, DEVICE_CUDA, DEVICE_HOST }; /* the choices of GSHMEM_DEVICE */
-
 const struct device_ops *device_find_cuda(char *why, size_t why_size)
 {
     const struct device_ops *ops = module_symbol("cuda", "gshmem_device", why, why_size);
@@ -43,10 +41,10 @@ struct device_config device_config_of(int index, bool hosts)
         .share = (int)settings_number(SETTING_CUDA_SHARE),
         .add_module = modules_add,
         .remove_module = gshmem_device_unregister,
-        .multicast = settings_number(SETTING_CUDA_MULTICAST) == 0,
+        .multicast = settings_number(SETTING_CUDA_MULTICAST) == CHOICE_CUDA_MULTICAST_AUTO,
         .warn = log_warn_line,
         .patience = watchdog ? watchdog : PATIENCE,
-        .domain = hosts && settings_number(SETTING_CUDA_DOMAIN) == 0,
+        .domain = hosts && settings_number(SETTING_CUDA_DOMAIN) == CHOICE_CUDA_DOMAIN_AUTO,
     };
 }
 
@@ -68,16 +66,19 @@ static gshmem_status_t open_cuda(struct job *j, const struct device_config *conf
 
 enum nic_way device_nic_way(const struct device_report *r, char *why, size_t why_size)
 {
-    static const enum nic_way asked[] = {0, NIC_BY_DMA_BUF, NIC_BY_PEERMEM, NIC_BY_STAGING};
+    static const enum nic_way asked[] = {[CHOICE_IB_GPU_DMA_BUF] = NIC_BY_DMA_BUF,
+                                         [CHOICE_IB_GPU_PEERMEM] = NIC_BY_PEERMEM,
+                                         [CHOICE_IB_GPU_STAGING] = NIC_BY_STAGING};
     const int64_t choice = settings_number(SETTING_IB_GPU);
 
-    if (r->nic_order == DEVICE_NIC_UNORDERED && settings_number(SETTING_CUDA_FLUSH) != FLUSH_OFF &&
+    if (r->nic_order == DEVICE_NIC_UNORDERED &&
+        settings_number(SETTING_CUDA_FLUSH) != CHOICE_CUDA_FLUSH_OFF &&
         asked[choice] != NIC_BY_STAGING) {
         snprintf(why, why_size, "the GPU does not order what NICs write, and its driver cannot flush it "
                                 "(GSHMEM_CUDA_FLUSH=off takes the risk)");
         return NIC_BY_STAGING;
     }
-    if (choice == 0)
+    if (choice == CHOICE_IB_GPU_AUTO)
         return nics_choose_way("/sys", r->dma_buf, why, why_size);
     snprintf(why, why_size, "GSHMEM_IB_GPU asks for it");
     return asked[choice];
@@ -92,13 +93,13 @@ static void tell_of_nics(struct job *j, const struct device_config *config)
     char why[300];
 
     j->nic_way = NIC_BY_STAGING;
-    j->flushes = settings_number(SETTING_CUDA_FLUSH) == FLUSH_ON;
+    j->flushes = settings_number(SETTING_CUDA_FLUSH) == CHOICE_CUDA_FLUSH_ON;
     if (!j->device->ops->own_heap || (j->bootstrap->n_hosts == 1 && !log_enabled(LOG_INFO)))
         return;
     j->device->ops->report(config, &r);
     j->nic_way = device_nic_way(&r, why, sizeof why);
     log_info("NICs get at GPU memory by %s: %s", nics_way_name(j->nic_way), why);
-    if (settings_number(SETTING_CUDA_FLUSH) == FLUSH_AUTO)
+    if (settings_number(SETTING_CUDA_FLUSH) == CHOICE_CUDA_FLUSH_AUTO)
         j->flushes = j->nic_way != NIC_BY_STAGING && r.nic_order == DEVICE_NIC_FLUSHED;
     if (!log_enabled(LOG_INFO))
         return;
@@ -128,7 +129,7 @@ void device_find_center(int index, bool kernels, struct nic_center *center, int 
     cpu_set_t cpus;
 
     *center = (struct nic_center){.node = -1};
-    if (asked == DEVICE_CUDA || (asked == DEVICE_AUTO && kernels))
+    if (asked == CHOICE_DEVICE_CUDA || (asked == CHOICE_DEVICE_AUTO && kernels))
         device_find_gpu(index, center->pci);
     if (sched_getaffinity(0, sizeof cpus, &cpus))
         CPU_ZERO(&cpus);
@@ -154,8 +155,8 @@ gshmem_status_t device_start(struct job *j)
     gshmem_status_t status;
 
     ranges_start();
-    if (asked == DEVICE_CUDA || (asked == DEVICE_AUTO && kernels)) {
-        status = open_cuda(j, &config, asked == DEVICE_CUDA);
+    if (asked == CHOICE_DEVICE_CUDA || (asked == CHOICE_DEVICE_AUTO && kernels)) {
+        status = open_cuda(j, &config, asked == CHOICE_DEVICE_CUDA);
         if (!status && j->device)
             status = j->device->ops->bind(j->device);
         if (status)
@@ -164,7 +165,7 @@ gshmem_status_t device_start(struct job *j)
     if (!j->device && (status = device_host.open(&config, &j->device)))
         return status;
     log_info("device %s: %s (%s)", j->device->ops->name, j->device->ops->text(j->device),
-             asked != DEVICE_AUTO ? "by GSHMEM_DEVICE"
+             asked != CHOICE_DEVICE_AUTO ? "by GSHMEM_DEVICE"
              : kernels            ? "this program has kernels for GPUs"
                                   : "this program has no kernels for GPUs");
     tell_of_nics(j, &config);

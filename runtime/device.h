@@ -9,8 +9,6 @@
 #include "runtime/job.h"
 #include "runtime/network/nics.h"
 
-enum { FLUSH_AUTO, FLUSH_ON, FLUSH_OFF }; /* the choices of GSHMEM_CUDA_FLUSH */
-
 /* Opens j->device, and logs (info) which and why. */
 gshmem_status_t device_start(struct job *j);
 void device_stop(struct job *j);

@@ -50,18 +50,14 @@ void gshmem_set_error_handler(gshmem_error_handler_t handler, void *context)
 
 bool error_ends_job(void)
 {
-    enum { ABORT };
-
     pthread_mutex_lock(&policy_lock);
     bool handled = policy.handler != NULL;
     pthread_mutex_unlock(&policy_lock);
-    return !handled && settings_number(SETTING_ON_ERROR) == ABORT;
+    return !handled && settings_number(SETTING_ON_ERROR) == CHOICE_ON_ERROR_ABORT;
 }
 
 void gshmem_raise(gshmem_status_t status)
 {
-    enum { ABORT };
-
     if (status == GSHMEM_OK)
         return;
     pthread_mutex_lock(&policy_lock);
@@ -69,6 +65,6 @@ void gshmem_raise(gshmem_status_t status)
     pthread_mutex_unlock(&policy_lock);
     if (now.handler)
         now.handler(status, last_error_text(), now.context);
-    else if (settings_number(SETTING_ON_ERROR) == ABORT)
+    else if (settings_number(SETTING_ON_ERROR) == CHOICE_ON_ERROR_ABORT)
         job_abort(1, last_error_text());
 }

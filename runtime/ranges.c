@@ -10,7 +10,7 @@ void ranges_start(void)
 {
     char why[300];
 
-    if (settings_number(SETTING_NVTX) == 0 || ranges)
+    if (settings_number(SETTING_NVTX) == CHOICE_NVTX_OFF || ranges)
         return;
     ranges = module_symbol("cuda", "gshmem_ranges", why, sizeof why);
     if (!ranges)

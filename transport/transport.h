@@ -21,7 +21,7 @@
 
 struct device; /* device/device.h */
 
-#define TRANSPORT_VERSION     7
+#define TRANSPORT_VERSION     8
 #define TRANSPORT_KEY_BYTES   32
 #define TRANSPORT_ADDRESS_MAX 160 /* bytes that a PE publishes for its peers to find it */
 #define TRANSPORT_SEGMENT_MAX 16
@@ -151,9 +151,9 @@ struct transport_config {
     int (*on_device)(void *context, const void *at, uint64_t bytes);
     uint64_t staging; /* bytes of pinned memory, where a NIC cannot read device memory */
 
-    /* Settings (runtime/base/settings.h), for transports that are modules. */
-    int64_t (*number)(int setting);
-    const char *(*text)(int setting);
+    /* Settings, by their names: number(SETTING_NAME(IB_SL)) of runtime/base/settings.h. */
+    int64_t (*number)(const char *setting);
+    const char *(*text)(const char *setting);
     /* The transport below, which reaches every PE: it carries this one's control messages, and the
      * requests that this one cannot. NULL: there is none. */
     struct transport *below;
@@ -181,7 +181,9 @@ struct transport_ops {
     size_t size;      /* of this struct */
     uint32_t version; /* TRANSPORT_VERSION */
     const char *name;
-    const char *settings; /* settings_layout as it was compiled; NULL: it uses no config->number */
+    /* settings_layout, as it was compiled: its rows have to be among the library's. NULL: it asks for
+     * none by config->number. */
+    const char *settings;
 
     /* Optional. Whether it can be used on this machine, and a short reason for people either way.
      * Negative: a setting asks for something that does not exist. */

@@ -13,21 +13,42 @@
 
 enum setting_kind { STRING, CHOICE, SIZE, SIZE_OR_AUTO, SECONDS, COUNT, COUNT_OR_AUTO };
 
+/* What a row has as its range: that of numbers is a string, that of a choice a list of words. */
+#define RANGE_STRING(range)        range
+#define RANGE_CHOICE(words)        #words
+#define RANGE_SIZE(range)          range
+#define RANGE_SIZE_OR_AUTO(range)  range
+#define RANGE_SECONDS(range)       range
+#define RANGE_COUNT(range)         range
+#define RANGE_COUNT_OR_AUTO(range) range
+
 struct setting_row {
+    const char *name;
     const char *variable; /* with its prefix */
     const char *aliases;
     enum setting_kind kind;
     const char *initial;
-    const char *range;
+    const char *range; /* "1..31"; CHOICE: "(AUTO, DMA_BUF)" */
     const char *text;
 };
 
+enum { WORDS_BYTES = 100 }; /* room for the words of any choice */
+#define X(id, aliases, kind, initial, range, text)                                                 \
+    _Static_assert(sizeof #range <= WORDS_BYTES, "the words fit");
+SETTINGS_TABLE(X)
+#undef X
+
 static const struct setting_row rows[SETTING_COUNT] = {
-#define X(id, name, aliases, kind, initial, range, text)                                           \
-    [SETTING_##id] = {"GSHMEM_" name, aliases, kind, initial, range, text},
+#define X(id, aliases, kind, initial, range, text)                                                 \
+    [SETTING_##id] = {#id, "GSHMEM_" #id, aliases, kind, initial, RANGE_##kind(range), text},
     SETTINGS_TABLE(X)
 #undef X
 };
+
+_Static_assert(LOG_NONE == (int)CHOICE_LOG_NONE && LOG_ERROR == (int)CHOICE_LOG_ERROR &&
+                   LOG_WARN == (int)CHOICE_LOG_WARN && LOG_INFO == (int)CHOICE_LOG_INFO &&
+                   LOG_DEBUG == (int)CHOICE_LOG_DEBUG,
+               "the words of GSHMEM_LOG are the levels");
 
 struct setting_value {
     int64_t number;
@@ -92,19 +113,76 @@ bool settings_parse_size(const char *text, int64_t *bytes)
     return true;
 }
 
-/* Index of text in "a|b|c", or -1. */
-static int choice_index(const char *choices, const char *text)
-{
-    size_t length = strlen(text);
+/* ---- Words: "(AUTO, DMA_BUF)" in the table, auto and dma-buf for people, "no|false" here ---- */
 
-    for (int i = 0;; i++) {
-        size_t n = strcspn(choices, "|");
-        if (n == length && strncasecmp(choices, text, n) == 0)
+static const char between_words[] = "(, )|";
+
+/* The next of the words, its length in *length; NULL: there is none. */
+static const char *next_word(const char *words, size_t *length)
+{
+    words += strspn(words, between_words);
+    *length = strcspn(words, between_words);
+    return *length > 0 ? words : NULL;
+}
+
+static char shown(char c)
+{
+    return c == '_' ? '-' : (char)tolower((unsigned char)c);
+}
+
+static bool same_word(const char *word, const char *text, size_t length)
+{
+    size_t i = 0;
+
+    while (i < length && shown(word[i]) == tolower((unsigned char)text[i]))
+        i++;
+    return i == length;
+}
+
+/* Index of text in the words, or -1. */
+static int choice_index(const char *words, const char *text)
+{
+    size_t n, length = strlen(text);
+
+    for (int i = 0; (words = next_word(words, &n)); i++, words += n) {
+        if (n == length && same_word(words, text, n))
             return i;
-        if (!choices[n])
-            return -1;
-        choices += n + 1;
     }
+    return -1;
+}
+
+static int choice_count(const char *words)
+{
+    size_t n;
+    int count = 0;
+
+    for (; (words = next_word(words, &n)); words += n)
+        count++;
+    return count;
+}
+
+/* The i-th word as people write it, or, with i < 0, all of them: auto|dma-buf. */
+static void choice_text(const char *words, int i, char text[WORDS_BYTES])
+{
+    size_t n, used = 0;
+
+    for (int at = 0; (words = next_word(words, &n)); at++, words += n) {
+        if (i >= 0 && at != i)
+            continue;
+        if (used > 0)
+            text[used++] = '|';
+        for (size_t c = 0; c < n; c++)
+            text[used++] = shown(words[c]);
+    }
+    text[used] = 0;
+}
+
+static const char *range_text(const struct setting_row *row, char text[WORDS_BYTES])
+{
+    if (row->kind != CHOICE)
+        return row->range;
+    choice_text(row->range, -1, text);
+    return text;
 }
 
 static bool is_one_of(const char *text, const char *choices)
@@ -117,7 +195,7 @@ static int settings_choose(const char *choices, const char *text)
 {
     int off = choice_index(choices, "off"), i = choice_index(choices, text);
 
-    if (i >= 0 || off < 0 || strchr(strchr(choices, '|') + 1, '|'))
+    if (i >= 0 || off < 0 || choice_count(choices) > 2)
         return i;
     return is_one_of(text, "0|no|false") ? off : is_one_of(text, "1|yes|true|on") ? !off : -1;
 }
@@ -192,27 +270,23 @@ static const char *settings_find(const struct setting_row *row, char *source, si
     return text;
 }
 
-static char *choice_word(const char *choices, int i)
-{
-    while (i-- > 0)
-        choices += strcspn(choices, "|") + 1;
-    return strndup(choices, strcspn(choices, "|"));
-}
-
 static gshmem_status_t load_one(enum setting s)
 {
     const struct setting_row *row = &rows[s];
     struct setting_value next = {.owned = NULL};
     const char *text = settings_find(row, next.source, sizeof next.source);
+    char words[WORDS_BYTES];
 
     if (!settings_parse(row, text ? text : row->initial, &next.number))
         return fail(GSHMEM_ERR_ARGUMENT, "%s=%s: expected %s%s%s (%s)", next.source, text,
                     is_or_auto(row) ? "auto, or " : "",
-                    row->kind == SIZE || row->kind == SIZE_OR_AUTO ? "a size like 512M in " : "", row->range,
-                    row->text);
+                    row->kind == SIZE || row->kind == SIZE_OR_AUTO ? "a size like 512M in " : "",
+                    range_text(row, words), row->text);
+    if (row->kind == CHOICE)
+        choice_text(row->range, (int)next.number, words);
     if (!text)
         next.source[0] = 0;
-    else if (!(next.owned = row->kind == CHOICE ? choice_word(row->range, (int)next.number) : strdup(text)))
+    else if (!(next.owned = strdup(row->kind == CHOICE ? words : text)))
         return fail(GSHMEM_ERR_MEMORY, "reading %s: out of memory", next.source);
     free(values[s].owned);
     values[s] = next;
@@ -290,6 +364,57 @@ const char *settings_variable(enum setting s)
     return rows[s].variable;
 }
 
+/* ---- By name ---- */
+
+static bool find_by_name(const char *name, enum setting *s)
+{
+    for (int i = 0; i < SETTING_COUNT; i++) {
+        if (strcmp(rows[i].name, name) == 0) {
+            *s = (enum setting)i;
+            return true;
+        }
+    }
+    log_error("a module asks for GSHMEM_%s, which is not a setting of this library", name);
+    return false;
+}
+
+int64_t settings_number_of(const char *name)
+{
+    enum setting s;
+
+    return find_by_name(name, &s) ? settings_number(s) : 0;
+}
+
+const char *settings_string_of(const char *name)
+{
+    enum setting s;
+
+    return find_by_name(name, &s) ? settings_string(s) : "";
+}
+
+/* Whether the line, of n bytes, is one of this library's table. */
+static bool has_line(const char *line, size_t n)
+{
+    for (const char *own = settings_layout; *own; own += strcspn(own, "\n") + 1) {
+        if (strncmp(own, line, n) == 0 && own[n] == '\n')
+            return true;
+    }
+    return false;
+}
+
+bool settings_find_other(const char *layout, char *name, size_t size)
+{
+    while (*layout) {
+        size_t n = strcspn(layout, "\n");
+        if (!has_line(layout, n)) {
+            snprintf(name, size, "%.*s", (int)strcspn(layout, " \n"), layout);
+            return true;
+        }
+        layout += n + (layout[n] == '\n');
+    }
+    return false;
+}
+
 static bool is_asked_for(const struct setting_row *row, const char *pattern)
 {
     char wild[128];
@@ -309,7 +434,7 @@ int settings_print(FILE *to, const char *pattern, settings_automatic *automatic)
         const struct setting_row *row = &rows[s];
         const char *source = settings_source((enum setting)s);
         bool is_auto = is_or_auto(row) && values[s].number == atoll(row->range);
-        char here[80] = "", value[100];
+        char here[80] = "", value[100], words[WORDS_BYTES];
 
         if (!is_asked_for(row, pattern))
             continue;
@@ -319,7 +444,8 @@ int settings_print(FILE *to, const char *pattern, settings_automatic *automatic)
         snprintf(value, sizeof value, "%s%s%s%s", is_auto ? "auto" : settings_string((enum setting)s),
                  here[0] ? " (" : "", here, here[0] ? ")" : "");
         fprintf(to, "%-22s %-10s %s%s%s%s%s", row->variable, value, row->text, row->range ? " [" : "",
-                is_or_auto(row) ? "auto, " : "", row->range ? row->range : "", row->range ? "]" : "");
+                is_or_auto(row) ? "auto, " : "", row->range ? range_text(row, words) : "",
+                row->range ? "]" : "");
         if (row->aliases)
             fprintf(to, " also: %s", row->aliases);
         if (source)

@@ -12,107 +12,140 @@
 
 #include "gshmem/status.h"
 
-/* Switches are choices with "off": 0, no and false mean that; 1, yes, true and on mean the other one.
- * …_OR_AUTO: "auto" stands for the least number of the range.
- *        id, variable without GSHMEM_, other names (comma separated), kind, default, choices or range, text */
+/* A setting is a row here and nothing else. The variable is GSHMEM_ and the id.
+ * Switches are choices with OFF: 0, no and false mean that; 1, yes, true and on mean the other one.
+ * The words of a choice are given in lower case, with - for _; each is a constant (see below).
+ * ..._OR_AUTO: "auto" stands for the least number of the range.
+ *        id, other names (comma separated), kind, default, choices or range, text */
 #define SETTINGS_TABLE(X)                                                                          \
-    X(LOG, "LOG", NULL, CHOICE, "warn", "none|error|warn|info|debug",                              \
+    X(LOG, NULL, CHOICE, "warn", (NONE, ERROR, WARN, INFO, DEBUG),                                 \
       "how much is said on stderr")                                                                \
-    X(ON_ERROR, "ON_ERROR", NULL, CHOICE, "abort", "abort|return",                                 \
+    X(ON_ERROR, NULL, CHOICE, "abort", (ABORT, RETURN),                                            \
       "what a failure does where the caller gets no status: end the job, or carry on")             \
-    X(BOOTSTRAP, "BOOTSTRAP", NULL, STRING, "auto", NULL,                                          \
+    X(BOOTSTRAP, NULL, STRING, "auto", NULL,                                                       \
       "who starts the job: auto, run, pmix, pmi, uid, mpi, single, or the path of a module")       \
-    X(INIT_TIMEOUT, "INIT_TIMEOUT", NULL, SECONDS, "60", "1..86400",                               \
+    X(INIT_TIMEOUT, NULL, SECONDS, "60", "1..86400",                                               \
       "seconds that start-up waits for the other PEs")                                             \
-    X(HEAP_SIZE, "HEAP_SIZE",                                                                      \
-      "SHMEM_SYMMETRIC_SIZE,SMA_SYMMETRIC_SIZE,NVSHMEM_SYMMETRIC_SIZE", SIZE, "0", "0..64T",       \
+    X(HEAP_SIZE, "SHMEM_SYMMETRIC_SIZE,SMA_SYMMETRIC_SIZE,NVSHMEM_SYMMETRIC_SIZE",                 \
+      SIZE, "0", "0..64T",                                                                         \
       "symmetric heap every PE must at least be able to grow to, e.g. 2G")                         \
-    X(HEAP_MAX, "HEAP_MAX", NULL, SIZE_OR_AUTO, "auto", "0..64T",                                  \
+    X(HEAP_MAX, NULL, SIZE_OR_AUTO, "auto", "0..64T",                                              \
       "limit of the symmetric heap per PE; auto: this machine's memory, shared by its PEs")        \
-    X(HEAP_BASE, "HEAP_BASE", NULL, STRING, "", NULL,                                              \
-      "address of the symmetric heap in host memory, the same in all PEs: same, or one such as "    \
-      "0x200000000000; empty: any")                                                                \
-    X(HUGE_PAGES, "HUGE_PAGES", NULL, CHOICE, "auto", "auto|off",                                  \
+    X(HEAP_BASE, NULL, STRING, "", NULL,                                                           \
+      "address of the symmetric heap in host memory, the same in all PEs: same, or one "           \
+      "such as 0x200000000000; empty: any")                                                        \
+    X(HUGE_PAGES, NULL, CHOICE, "auto", (AUTO, OFF),                                               \
       "ask for huge pages for heap beyond its first 2 MiB")                                        \
-    X(SPIN_US, "SPIN_US", NULL, COUNT_OR_AUTO, "auto", "-1..1000000",                              \
-      "microseconds a wait spins before it yields; auto: long where each PE has a core, else short") \
-    X(WATCHDOG, "WATCHDOG", NULL, SECONDS, "0", "0..86400",                                        \
+    X(SPIN_US, NULL, COUNT_OR_AUTO, "auto", "-1..1000000",                                         \
+      "microseconds a wait spins before it yields; auto: long where each PE has a core, "          \
+      "else short")                                                                                \
+    X(WATCHDOG, NULL, SECONDS, "0", "0..86400",                                                    \
       "report a wait that lasts longer than this many seconds; 0: never")                          \
-    X(TRANSPORT, "TRANSPORT", NULL, CHOICE, "auto", "auto|tcp|verbs",                              \
+    X(TRANSPORT, NULL, CHOICE, "auto", (AUTO, TCP, VERBS),                                         \
       "how other hosts are reached; auto: by verbs where both have a NIC for it, else TCP")        \
-    X(TCP_IF, "TCP_IF", NULL, STRING, "", NULL,                                                    \
-      "networks for TCP: interfaces and subnets, e.g. eth1,10.0.0.0/8; nearest: those nearest to "  \
-      "this PE's GPU; empty: all that are up")                                                     \
-    X(TCP_CONGESTION, "TCP_CONGESTION", NULL, STRING, "", NULL,                                    \
-      "congestion control of TCP's streams; empty: the system's, but BBR on long ways only")        \
-    X(IB_HCA, "IB_HCA", NULL, STRING, "", NULL,                                                    \
-      "RDMA devices that verbs may use, e.g. mlx5_0,mlx5_2:1; empty: any but slow ones")       \
-    X(IB_PORT, "IB_PORT", NULL, COUNT_OR_AUTO, "auto", "0..254", "port of RDMA devices; auto: any") \
-    X(IB_GID_INDEX, "IB_GID_INDEX", NULL, COUNT_OR_AUTO, "auto", "-1..255",                        \
-      "address of the RDMA port by its index; auto: an IPv4 one of RoCE v2, or the best there is") \
-    X(IB_SL, "IB_SL", NULL, COUNT, "0", "0..15", "service level of queue pairs")                   \
-    X(IB_TRAFFIC_CLASS, "IB_TRAFFIC_CLASS", NULL, COUNT, "0", "0..255",                            \
+    X(TCP_IF, NULL, STRING, "", NULL,                                                              \
+      "networks for TCP: interfaces and subnets, e.g. eth1,10.0.0.0/8; nearest: those "            \
+      "nearest to this PE's GPU; empty: all that are up")                                          \
+    X(TCP_CONGESTION, NULL, STRING, "", NULL,                                                      \
+      "congestion control of TCP's streams; empty: the system's, but BBR on long ways only")       \
+    X(IB_HCA, NULL, STRING, "", NULL,                                                              \
+      "RDMA devices that verbs may use, e.g. mlx5_0,mlx5_2:1; empty: any but slow ones")           \
+    X(IB_PORT, NULL, COUNT_OR_AUTO, "auto", "0..254",                                              \
+      "port of RDMA devices; auto: any")                                                           \
+    X(IB_GID_INDEX, NULL, COUNT_OR_AUTO, "auto", "-1..255",                                        \
+      "address of the RDMA port by its index; auto: an IPv4 one of RoCE v2, or the best "          \
+      "there is")                                                                                  \
+    X(IB_SL, NULL, COUNT, "0", "0..15",                                                            \
+      "service level of queue pairs")                                                              \
+    X(IB_TRAFFIC_CLASS, NULL, COUNT, "0", "0..255",                                                \
       "traffic class of queue pairs (RoCE: DSCP times four)")                                      \
-    X(IB_PKEY, "IB_PKEY", NULL, COUNT_OR_AUTO, "auto", "0..65535",                                 \
+    X(IB_PKEY, NULL, COUNT_OR_AUTO, "auto", "0..65535",                                            \
       "partition of queue pairs, as 0x8001; auto: the port's first")                               \
-    X(IB_TIMEOUT, "IB_TIMEOUT", NULL, COUNT, "14", "1..31",                                        \
+    X(IB_TIMEOUT, NULL, COUNT, "14", "1..31",                                                      \
       "a packet without answer is sent again after 4.1 us times two to this")                      \
-    X(IB_GPU, "IB_GPU", NULL, CHOICE, "auto", "auto|dma-buf|peermem|staging",                      \
+    X(IB_GPU, NULL, CHOICE, "auto", (AUTO, DMA_BUF, PEERMEM, STAGING),                             \
       "how NICs get at GPU memory; staging: through pinned memory")                                \
-    X(IB_QP_PER_PEER, "IB_QP_PER_PEER", NULL, COUNT, "1", "1..4",                                   \
+    X(IB_QP_PER_PEER, NULL, COUNT, "1", "1..4",                                                    \
       "queue pairs between two NICs; what is large goes by all of them")                           \
-    X(IB_RETRY, "IB_RETRY", NULL, COUNT, "6", "0..6", "how often")                                \
-    X(IB_ORDER, "IB_ORDER", NULL, CHOICE, "auto", "auto|strict|relaxed",                           \
-      "whether NICs place writes of a queue pair in order; auto: what is known of the device, see gshmem-info") \
-    X(IB_GATHER, "IB_GATHER", NULL, COUNT, "8", "0..64",                                           \
+    X(IB_RETRY, NULL, COUNT, "6", "0..6",                                                          \
+      "how often")                                                                                 \
+    X(IB_ORDER, NULL, CHOICE, "auto", (AUTO, STRICT, RELAXED),                                     \
+      "whether NICs place writes of a queue pair in order; auto: what is known of the "            \
+      "device, see gshmem-info")                                                                   \
+    X(IB_GATHER, NULL, COUNT, "8", "0..64",                                                        \
       "small puts that wait for each other go as one message if there are so many; 0: never")      \
-    X(PEER_TIMEOUT, "PEER_TIMEOUT", NULL, SECONDS, "10", "1..3600",                                \
-      "seconds after which a PE on another host that owes an answer and has sent nothing at all is "  \
-      "taken for dead")                                                                            \
-    X(STAGING, "STAGING", NULL, SIZE, "16M", "64K..64G",                                           \
+    X(PEER_TIMEOUT, NULL, SECONDS, "10", "1..3600",                                                \
+      "seconds after which a PE on another host that owes an answer and has sent nothing "         \
+      "at all is taken for dead")                                                                  \
+    X(STAGING, NULL, SIZE, "16M", "64K..64G",                                                      \
       "pinned memory through which GPU memory goes to other hosts and comes from them")            \
-    X(MAPPED, "MAPPED", NULL, CHOICE, "on", "off|on",                                              \
+    X(MAPPED, NULL, CHOICE, "on", (OFF, ON),                                                       \
       "off: kernels reach even the PEs of their host through the proxy")                           \
-    X(CHANNELS, "CHANNELS", NULL, COUNT, "4", "1..64",                                             \
+    X(CHANNELS, NULL, COUNT, "4", "1..64",                                                         \
       "channels from kernels to the proxy, a power of two; a context has one of its own")          \
-    X(PROXY_CPU, "PROXY_CPU", NULL, COUNT_OR_AUTO, "auto", "-1..1023",                             \
+    X(PROXY_CPU, NULL, COUNT_OR_AUTO, "auto", "-1..1023",                                          \
       "CPU that the proxy thread runs on; auto: any")                                              \
-    X(PROXY_IDLE_US, "PROXY_IDLE_US", NULL, COUNT, "200", "0..10000000",                           \
+    X(PROXY_IDLE_US, NULL, COUNT, "200", "0..10000000",                                            \
       "microseconds that the proxy spins after it had work for kernels")                           \
-    X(DEVICE, "DEVICE", NULL, CHOICE, "auto", "auto|cuda|host",                                    \
-      "where kernels run and the heap lies: what gshmemcc compiles for, and what a program takes") \
-    X(CUDA_DEVICE, "CUDA_DEVICE", NULL, STRING, "", NULL,                                          \
+    X(DEVICE, NULL, CHOICE, "auto", (AUTO, CUDA, HOST),                                            \
+      "where kernels run and the heap lies: what gshmemcc compiles for, and what a program "       \
+      "takes")                                                                                     \
+    X(CUDA_DEVICE, NULL, STRING, "", NULL,                                                         \
       "which GPU a PE takes, by number; empty: its current one, or by its place on the host")      \
-    X(CUDA_SHARE, "CUDA_SHARE", NULL, CHOICE, "auto", "auto|fd|fabric|ipc",                        \
+    X(CUDA_SHARE, NULL, CHOICE, "auto", (AUTO, FD, FABRIC, IPC),                                   \
       "how heaps of GPU memory get to the other PEs of a host")                                    \
-    X(CUDA_MULTICAST, "CUDA_MULTICAST", NULL, CHOICE, "auto", "auto|off",                          \
+    X(CUDA_MULTICAST, NULL, CHOICE, "auto", (AUTO, OFF),                                           \
       "let a switch between GPUs store in all of a team, and combine; off: as without one")        \
-    X(CUDA_DOMAIN, "CUDA_DOMAIN", NULL, CHOICE, "auto", "auto|off",                                \
-      "map GPU memory of other hosts that are in the same NVLink domain; off: the network does")   \
-    X(CUDA_FLUSH, "CUDA_FLUSH", NULL, CHOICE, "auto", "auto|on|off",                               \
-      "flush what NICs have written to GPU memory before it is used; auto: where the GPU needs it") \
-    X(NVTX, "NVTX", NULL, CHOICE, "off", "off|on",                                                 \
+    X(CUDA_DOMAIN, NULL, CHOICE, "auto", (AUTO, OFF),                                              \
+      "map GPU memory of other hosts that are in the same NVLink domain; off: the network "        \
+      "does")                                                                                      \
+    X(CUDA_FLUSH, NULL, CHOICE, "auto", (AUTO, ON, OFF),                                           \
+      "flush what NICs have written to GPU memory before it is used; auto: where the GPU "         \
+      "needs it")                                                                                  \
+    X(NVTX, NULL, CHOICE, "off", (OFF, ON),                                                        \
       "mark collectives, waits, quiet and calls on streams as ranges for NVIDIA's profilers")      \
-    X(HOST_THREADS, "HOST_THREADS", NULL, COUNT_OR_AUTO, "auto", "0..1024",                        \
+    X(HOST_THREADS, NULL, COUNT_OR_AUTO, "auto", "0..1024",                                        \
       "threads that run kernels on the host device; auto: one for each CPU")                       \
-    X(HOST_DEVICES, "HOST_DEVICES", NULL, COUNT_OR_AUTO, "auto", "0..1024",                        \
+    X(HOST_DEVICES, NULL, COUNT_OR_AUTO, "auto", "0..1024",                                        \
       "numbers that programs find the host device under; auto: one for each PE of the host")       \
-    X(HOST_STACK, "HOST_STACK", NULL, SIZE, "64K", "16K..1G",                                      \
+    X(HOST_STACK, NULL, SIZE, "64K", "16K..1G",                                                    \
       "stack of each CUDA thread on the host device; four times this under sanitizers")            \
-    X(MODULE_DIR, "MODULE_DIR", NULL, STRING, "", NULL,                                            \
+    X(MODULE_DIR, NULL, STRING, "", NULL,                                                          \
       "where to look for modules first")
 
 enum setting {
-#define X(id, name, aliases, kind, initial, range, text) SETTING_##id,
+#define X(id, aliases, kind, initial, range, text) SETTING_##id,
     SETTINGS_TABLE(X)
 #undef X
     SETTING_COUNT
 };
 
-/* The table as a module was compiled with it, to compare: modules ask for settings, and compare
- * choices, by their positions in it. */
-#define X(id, name, aliases, kind, initial, range, text) #id " " #kind " " #range "\n"
-static const char settings_layout[] __attribute__((unused)) = SETTINGS_TABLE(X);
+/* CHOICE_IB_GPU_AUTO, CHOICE_IB_GPU_DMA_BUF, ...: the words of a choice, in their order, are what
+ * settings_number returns for it. */
+#define SETTING_WORDS(...) __VA_ARGS__
+#define SETTING_PICK(a, b, c, d, e, f, name, ...) name
+#define SETTING_WORDS_1(id, a) CHOICE_##id##_##a,
+#define SETTING_WORDS_2(id, a, ...) SETTING_WORDS_1(id, a) SETTING_WORDS_1(id, __VA_ARGS__)
+#define SETTING_WORDS_3(id, a, ...) SETTING_WORDS_1(id, a) SETTING_WORDS_2(id, __VA_ARGS__)
+#define SETTING_WORDS_4(id, a, ...) SETTING_WORDS_1(id, a) SETTING_WORDS_3(id, __VA_ARGS__)
+#define SETTING_WORDS_5(id, a, ...) SETTING_WORDS_1(id, a) SETTING_WORDS_4(id, __VA_ARGS__)
+#define SETTING_WORDS_6(id, a, ...) SETTING_WORDS_1(id, a) SETTING_WORDS_5(id, __VA_ARGS__)
+#define SETTING_EACH_WORD(...) SETTING_EACH_WORD_(__VA_ARGS__)
+#define SETTING_EACH_WORD_(id, ...)                                                                \
+    SETTING_PICK(__VA_ARGS__, SETTING_WORDS_6, SETTING_WORDS_5, SETTING_WORDS_4, SETTING_WORDS_3,  \
+                 SETTING_WORDS_2, SETTING_WORDS_1, )                                               \
+    (id, __VA_ARGS__)
+
+#define SETTING_ENUM_CHOICE(id, words)                                                             \
+    enum choice_##id { SETTING_EACH_WORD(id, SETTING_WORDS words) };
+#define SETTING_ENUM_STRING(id, range)
+#define SETTING_ENUM_SIZE(id, range)
+#define SETTING_ENUM_SIZE_OR_AUTO(id, range)
+#define SETTING_ENUM_SECONDS(id, range)
+#define SETTING_ENUM_COUNT(id, range)
+#define SETTING_ENUM_COUNT_OR_AUTO(id, range)
+#define X(id, aliases, kind, initial, range, text) SETTING_ENUM_##kind(id, range)
+SETTINGS_TABLE(X)
 #undef X
 
 /* Reads the environment. A bad value fails after all are read, so that each is reported once. */
@@ -125,6 +158,24 @@ const char *settings_string(enum setting s); /* as it was set; CHOICE: the word 
 /* The variable that gave the value ("GSHMEM_HEAP_SIZE"), or NULL if it is the default. */
 const char *settings_source(enum setting s);
 const char *settings_variable(enum setting s); /* "GSHMEM_HEAP_SIZE", for messages */
+
+/* ---- For modules, which may have been compiled with another table ---- */
+
+/* A setting's name, to ask for it: the compiler knows the row. */
+#define SETTING_NAME(id) ((void)SETTING_##id, #id)
+
+/* The same by name. A module's table was compared before (settings_find_other), so that a name
+ * that this library does not have is an error in its code. */
+int64_t settings_number_of(const char *name);
+const char *settings_string_of(const char *name);
+
+/* The table as a module was compiled with it, a line for each row. */
+#define X(id, aliases, kind, initial, range, text) #id " " #kind " " #range "\n"
+static const char settings_layout[] __attribute__((unused)) = SETTINGS_TABLE(X);
+#undef X
+/* The first row of such a table that this library does not have, or has with another kind or range;
+ * false: it has all, wherever they stand. The name is written to `name`. */
+bool settings_find_other(const char *layout, char *name, size_t size);
 
 /* What "auto" stands for here, written to text; or "". */
 typedef const char *settings_automatic(enum setting s, char *text, size_t size);

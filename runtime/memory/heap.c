@@ -696,7 +696,8 @@ gshmem_status_t heap_start(struct job *j)
         .limit = j->node.layout.heap_bytes,
         .page = (size_t)sysconf(_SC_PAGESIZE),
         .met = !network_is_needed(j->network),
-        .huge = settings_number(SETTING_HUGE_PAGES) == 0 && j->node.layout.heap_bytes > HUGE_PAGE,
+        .huge = settings_number(SETTING_HUGE_PAGES) == CHOICE_HUGE_PAGES_AUTO &&
+                j->node.layout.heap_bytes > HUGE_PAGE,
     });
     if (!j->heap)
         return GSHMEM_ERR_MEMORY;

@@ -119,16 +119,6 @@ static void heard(void *context, int from, const void *note, size_t bytes)
     transport_hear(n->remote, from, note, bytes);
 }
 
-static const char *setting_text(int setting)
-{
-    return settings_string((enum setting)setting);
-}
-
-static int64_t setting_number(int setting)
-{
-    return settings_number((enum setting)setting);
-}
-
 static int network_distance(void *context, const char *device, const char **text)
 {
     return nics_distance("/sys", context, device, text);
@@ -288,6 +278,7 @@ void network_fence(struct network *n)
 static const struct transport_ops *find_verbs(char *why, size_t why_size)
 {
     const struct transport_ops *ops = module_symbol("verbs", "gshmem_transport", why, why_size);
+    char other[40];
 
     if (ops && (ops->size != sizeof *ops || ops->version != TRANSPORT_VERSION)) {
         snprintf(why, why_size,
@@ -295,8 +286,12 @@ static const struct transport_ops *find_verbs(char *why, size_t why_size)
                  ops->version, TRANSPORT_VERSION);
         return NULL;
     }
-    if (ops && ops->settings && strcmp(ops->settings, settings_layout) != 0) {
-        snprintf(why, why_size, "module gshmem-verbs.so is of another version of GSHMEM (it knows other settings)");
+    if (ops && ops->settings && settings_find_other(ops->settings, other, sizeof other)) {
+        snprintf(
+            why, why_size,
+            "module gshmem-verbs.so is of another version of GSHMEM (it knows other settings, as "
+            "GSHMEM_%s)",
+            other);
         return NULL;
     }
     if (ops && !transport_is_complete(ops)) {
@@ -311,7 +306,8 @@ static const struct transport_ops *find_verbs(char *why, size_t why_size)
 
 bool network_verbs_usable(char *why, size_t why_size)
 {
-    const struct transport_config config = {.number = setting_number, .text = setting_text};
+    const struct transport_config config = {.number = settings_number_of,
+                                            .text = settings_string_of};
     const struct transport_ops *ops = find_verbs(why, why_size);
 
     return ops && transport_usable(ops, &config, why, why_size) > 0;
@@ -328,7 +324,8 @@ bool network_may_have_nics(int hosts)
 {
     const int64_t asked = settings_number(SETTING_TRANSPORT);
 
-    return hosts > 1 && (asked == TRANSPORT_VERBS || (asked == TRANSPORT_AUTO && system_has_rdma()));
+    return hosts > 1 && (asked == CHOICE_TRANSPORT_VERBS ||
+                         (asked == CHOICE_TRANSPORT_AUTO && system_has_rdma()));
 }
 
 int network_nics_update(struct network *n, char *why, size_t why_size)
@@ -348,8 +345,8 @@ int network_nics_update(struct network *n, char *why, size_t why_size)
 void network_verbs_report(transport_line *line, void *to)
 {
     struct nic_center center;
-    const struct transport_config config = {.number = setting_number,
-                                            .text = setting_text,
+    const struct transport_config config = {.number = settings_number_of,
+                                            .text = settings_string_of,
                                             .context = &center,
                                             .distance = network_distance};
     char why[300];
@@ -368,9 +365,9 @@ static gshmem_status_t add_verbs(struct network *n)
     int64_t asked = settings_number(SETTING_TRANSPORT);
     char why[300];
 
-    if (asked == TRANSPORT_ONLY_TCP)
+    if (asked == CHOICE_TRANSPORT_TCP)
         return GSHMEM_OK;
-    if (asked == TRANSPORT_AUTO && !system_has_rdma()) {
+    if (asked == CHOICE_TRANSPORT_AUTO && !system_has_rdma()) {
         log_info("transport verbs is not used: this machine has no RDMA device");
         return GSHMEM_OK;
     }
@@ -381,7 +378,7 @@ static gshmem_status_t add_verbs(struct network *n)
     if (usable < 0)
         return fail(GSHMEM_ERR_ARGUMENT, "%s", why);
     if (!usable) {
-        if (asked == TRANSPORT_VERBS)
+        if (asked == CHOICE_TRANSPORT_VERBS)
             return fail(GSHMEM_ERR_UNREACHABLE, "GSHMEM_TRANSPORT=verbs: %s", why);
         log_info("transport verbs is not used: %s", why);
         return GSHMEM_OK;
@@ -392,7 +389,7 @@ static gshmem_status_t add_verbs(struct network *n)
     gshmem_status_t status = ops->open(&n->config, &verbs);
     if (!status)
         n->remote = verbs;
-    if (!status || asked == TRANSPORT_VERBS)
+    if (!status || asked == CHOICE_TRANSPORT_VERBS)
         return status;
     log_warn("transport verbs is not used, as it could not be opened: other hosts are reached by tcp");
     n->config.below = NULL;
@@ -454,8 +451,8 @@ gshmem_status_t network_open(struct job *j, const gshmem_uniqueid_t *uid, void *
         .refused = network_be_refused,
         .told = network_be_told,
         .mapped = mapped,
-        .number = setting_number,
-        .text = setting_text,
+        .number = settings_number_of,
+        .text = settings_string_of,
         .heard = heard,
         .distance = nic_distance,
         .turn = j->node.index,
@@ -521,7 +518,7 @@ gshmem_status_t network_start(struct job *j)
 {
     struct network *n = j->network;
 
-    if (!n->config.below && settings_number(SETTING_CUDA_FLUSH) == FLUSH_AUTO)
+    if (!n->config.below && settings_number(SETTING_CUDA_FLUSH) == CHOICE_CUDA_FLUSH_AUTO)
         j->flushes = false; /* no NIC writes to a GPU */
     name_segments(n);
     if (j->device_heap)

@@ -84,7 +84,6 @@ void network_rest(struct job *j);
 void network_stop(struct job *j);
 
 /* The choices of GSHMEM_TRANSPORT. */
-enum { TRANSPORT_AUTO, TRANSPORT_ONLY_TCP, TRANSPORT_VERBS };
 
 /* Whether this machine has what the verbs transport needs, and the reason, for people. Needs no
  * job. */

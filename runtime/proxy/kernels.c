@@ -65,7 +65,7 @@ static gshmem_status_t kernels_make(struct job *j)
     if (channels & (channels - 1))
         return fail(GSHMEM_ERR_ARGUMENT, "GSHMEM_CHANNELS=%lld: it must be a power of two",
                     (long long)channels);
-    k->mapped = settings_number(SETTING_MAPPED) != 0;
+    k->mapped = settings_number(SETTING_MAPPED) == CHOICE_MAPPED_ON;
     if ((status = kernels_make_tables(j->device, k, j->n_pes)) ||
         (status = network_serve_kernels(j->network, k->shared->response, &k->shared->asleep)) ||
         (status = kernels_make_context(j, (int)channels, context_default_pending(), &k->context)) ||

@@ -118,7 +118,7 @@ static void print_transports(FILE *to)
     usable = network_verbs_usable(why, sizeof why);
     fprintf(to, "  %-8s %-7s %s%s\n", "verbs", usable ? "yes" : "no", why,
             !usable                    ? ""
-            : asked == TRANSPORT_ONLY_TCP ? "  (GSHMEM_TRANSPORT=auto takes it)"
+            : asked == CHOICE_TRANSPORT_TCP ? "  (GSHMEM_TRANSPORT=auto takes it)"
                                           : "  <- used, where the other has such a NIC too");
 }
 

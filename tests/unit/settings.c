@@ -253,6 +253,37 @@ static void test_print(void)
     free(text);
 }
 
+/* A module asks by name, and its table may have other rows, or the same ones elsewhere. */
+static void test_modules(void)
+{
+    char name[40] = "";
+
+    setenv("GSHMEM_IB_SL", "3", 1);
+    setenv("GSHMEM_IB_ORDER", "STRICT", 1);
+    CHECK_EQ(settings_load(), GSHMEM_OK);
+    CHECK_EQ(settings_number_of(SETTING_NAME(IB_SL)), 3);
+    CHECK_STR(settings_string_of(SETTING_NAME(IB_ORDER)), "strict");
+    CHECK_EQ(settings_number_of(SETTING_NAME(IB_ORDER)), CHOICE_IB_ORDER_STRICT);
+    unsetenv("GSHMEM_IB_SL");
+    unsetenv("GSHMEM_IB_ORDER");
+    CHECK_EQ(settings_load(), GSHMEM_OK);
+
+    CHECK(!settings_find_other(settings_layout, name, sizeof name));
+    CHECK(!settings_find_other("", name, sizeof name));
+    CHECK(
+        !settings_find_other("NVTX CHOICE (OFF, ON)\nIB_SL COUNT \"0..15\"\n", name, sizeof name));
+    CHECK(settings_find_other("NVTX CHOICE (OFF, ON)\nIB_SL COUNT \"0..1\"\n", name, sizeof name));
+    CHECK_STR(name, "IB_SL");
+    CHECK(settings_find_other("NVTX CHOICE (OFF)\n", name, sizeof name));
+    CHECK_STR(name, "NVTX");
+    CHECK(settings_find_other("COFFEE CHOICE (OFF, ON)\n", name, sizeof name));
+    CHECK_STR(name, "COFFEE");
+    CHECK(settings_find_other(settings_layout + 1, name, sizeof name));
+    CHECK_STR(name, "OG");
+    CHECK(settings_find_other("NVTX CHOICE (OFF, O", name, sizeof name)); /* not all of the row */
+    CHECK_STR(name, "NVTX");
+}
+
 int main(void)
 {
     log_set_level(LOG_WARN);
@@ -265,5 +296,6 @@ int main(void)
     test_all_are_read();
     test_pattern();
     test_print();
+    test_modules();
     return 0;
 }

@@ -152,7 +152,7 @@ static uint64_t atomics_now_ns(void)
 bool atomics_wait(struct verbs *v, struct op *op)
 {
     const struct path *p = op->link->updater;
-    const uint64_t limit_ns = (uint64_t)v->config.number(SETTING_PEER_TIMEOUT) * 1000000000u;
+    const uint64_t limit_ns = (uint64_t)v->config.number(SETTING_NAME(PEER_TIMEOUT)) * 1000000000u;
 
     if (!p || p->state == PATH_NONE || p->nic->gone) {
         atomics_refuse(v, op,

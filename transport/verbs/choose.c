@@ -62,7 +62,7 @@ __attribute__((format(printf, 3, 4))) static void choose_add(char *line, size_t 
 
 static void choose_addresses(const struct transport_config *c, struct port *p)
 {
-    const int asked = (int)c->number(SETTING_IB_GID_INDEX);
+    const int asked = (int)c->number(SETTING_NAME(IB_GID_INDEX));
 
     if (asked >= 0)
         p->addresses = addresses_find(p->context, p->number, asked, asked + 1, p->address);
@@ -91,7 +91,7 @@ static void choose_addresses(const struct transport_config *c, struct port *p)
 /* The upper bit says that a port is a full member; two that are not cannot communicate. */
 static void choose_pkey(const struct transport_config *c, struct port *p)
 {
-    const int asked = (int)c->number(SETTING_IB_PKEY) & 0x7fff;
+    const int asked = (int)c->number(SETTING_NAME(IB_PKEY)) & 0x7fff;
     char have[80] = "";
     int found = -1;
 
@@ -110,7 +110,7 @@ static void choose_pkey(const struct transport_config *c, struct port *p)
         return;
     p->mistaken = true;
     snprintf(p->why, sizeof p->why, "GSHMEM_IB_PKEY=0x%04x: it is in the partitions %s",
-             (unsigned)c->number(SETTING_IB_PKEY), have);
+             (unsigned)c->number(SETTING_NAME(IB_PKEY)), have);
 }
 
 /* ---- Ports ---- */
@@ -174,8 +174,8 @@ static bool choose_item_names(const char *item, size_t length, const char *devic
 /* Whether the settings allow a port of a device; port 0: any port of it. */
 static bool choose_is_wanted(const struct transport_config *c, const char *device, int port)
 {
-    const char *list = c->text(SETTING_IB_HCA);
-    const int asked = (int)c->number(SETTING_IB_PORT);
+    const char *list = c->text(SETTING_NAME(IB_HCA));
+    const int asked = (int)c->number(SETTING_NAME(IB_PORT));
 
     if (asked && port && port != asked)
         return false;
@@ -193,7 +193,7 @@ static bool choose_is_wanted(const struct transport_config *c, const char *devic
 static bool choose_may_reorder(const struct transport_config *c,
                                const struct ibv_device_attr *device)
 {
-    const char *order = c->text(SETTING_IB_ORDER);
+    const char *order = c->text(SETTING_NAME(IB_ORDER));
 
     return strcmp(order, "auto") == 0 ? !known_of(device)->ordered : strcmp(order, "relaxed") == 0;
 }
@@ -262,7 +262,7 @@ static void choose_mark_spares(const struct transport_config *c, struct port *po
     for (int i = 0; i < n; i++) {
         const unsigned rate = ports[i].rate;
         ports[i].spare =
-            !ports[i].why[0] && !*c->text(SETTING_IB_HCA) && rate && 2 * rate < fastest;
+            !ports[i].why[0] && !*c->text(SETTING_NAME(IB_HCA)) && rate && 2 * rate < fastest;
     }
 }
 
@@ -375,8 +375,8 @@ static void choose_list_devices(char *text, size_t size)
 bool choose_explain(const struct transport_config *config, const struct port *ports, int n,
                     char *why, size_t why_size)
 {
-    const char *hca = config->text(SETTING_IB_HCA);
-    const int port = (int)config->number(SETTING_IB_PORT);
+    const char *hca = config->text(SETTING_NAME(IB_HCA));
+    const int port = (int)config->number(SETTING_NAME(IB_PORT));
     char there[160];
 
     if (n > 0) { /* the first is the one that would be used */

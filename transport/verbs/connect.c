@@ -172,10 +172,11 @@ static bool path_choose_addresses(struct verbs *v, struct path *p, const struct 
         .max_dest_rd_atomic = (uint8_t)nic->reads,
         .min_rnr_timer = 12,
         .ah_attr = {.dlid = o->lid,
-                    .sl = (uint8_t)v->config.number(SETTING_IB_SL),
+                    .sl = (uint8_t)v->config.number(SETTING_NAME(IB_SL)),
                     .port_num = (uint8_t)nic->port,
                     .is_global = nic->ethernet || o->lid == 0,
-                    .grh = {.traffic_class = (uint8_t)v->config.number(SETTING_IB_TRAFFIC_CLASS),
+                    .grh = {.traffic_class =
+                                (uint8_t)v->config.number(SETTING_NAME(IB_TRAFFIC_CLASS)),
                             .hop_limit = 64}},
     };
 
@@ -196,12 +197,13 @@ static bool path_choose_addresses(struct verbs *v, struct path *p, const struct 
 static bool path_begin_resolving(struct verbs *v, struct path *p, const struct control *o)
 {
     uint32_t reads = o->reads < p->nic->reads_asked ? o->reads : p->nic->reads_asked;
-    struct ibv_qp_attr receive, send = {.qp_state = IBV_QPS_RTS,
-                                        .timeout = (uint8_t)v->config.number(SETTING_IB_TIMEOUT),
-                                        .retry_cnt = (uint8_t)v->config.number(SETTING_IB_RETRY),
-                                        .rnr_retry = 6,
-                                        .sq_psn = p->setup.first_packet,
-                                        .max_rd_atomic = (uint8_t)reads};
+    struct ibv_qp_attr receive,
+        send = {.qp_state = IBV_QPS_RTS,
+                .timeout = (uint8_t)v->config.number(SETTING_NAME(IB_TIMEOUT)),
+                .retry_cnt = (uint8_t)v->config.number(SETTING_NAME(IB_RETRY)),
+                .rnr_retry = 6,
+                .sq_psn = p->setup.first_packet,
+                .max_rd_atomic = (uint8_t)reads};
 
     return path_choose_addresses(v, p, o, &receive) && resolve_begin(v, p, &receive, &send);
 }

@@ -202,7 +202,7 @@ static bool pending_step(struct verbs *v, struct link *l, struct pending *h)
  * that this PE lives: it would take this PE for failed otherwise (watch_peers). */
 static void pending_send_alive(struct verbs *v, struct link *l)
 {
-    const uint64_t limit_ns = (uint64_t)v->config.number(SETTING_PEER_TIMEOUT) * 1000000000u;
+    const uint64_t limit_ns = (uint64_t)v->config.number(SETTING_NAME(PEER_TIMEOUT)) * 1000000000u;
     const uint64_t now = clock_ns(), since = now - l->staging->alive_ns;
     const struct control alive = {.kind = CONTROL_ALIVE};
 

@@ -80,7 +80,7 @@ static void say_limits(const struct report *r, const struct port *p)
 /* What a peer costs, by one NIC. */
 static void say_cost(const struct report *r, const struct transport_config *config)
 {
-    const int queue_pairs = (int)config->number(SETTING_IB_QP_PER_PEER);
+    const int queue_pairs = (int)config->number(SETTING_NAME(IB_QP_PER_PEER));
     uint64_t here, of_nic;
     char text[300];
 

@@ -194,7 +194,7 @@ void resolve_send_alive(struct verbs *v)
         return;
     clock_gettime(CLOCK_MONOTONIC, &t);
     const uint64_t now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-    const uint64_t limit_ns = (uint64_t)v->config.number(SETTING_PEER_TIMEOUT) * 1000000000u;
+    const uint64_t limit_ns = (uint64_t)v->config.number(SETTING_NAME(PEER_TIMEOUT)) * 1000000000u;
     if (now - r->alive_ns < ALIVE_NS && now - r->alive_ns < limit_ns / 8)
         return;
     r->alive_ns = now;

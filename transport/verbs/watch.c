@@ -89,8 +89,8 @@ static const char *watch_what_is_owed(const struct link *l)
  * may still be starting. */
 static int64_t watch_limit(const struct verbs *v, const struct link *l)
 {
-    const int64_t peer = v->config.number(SETTING_PEER_TIMEOUT),
-                  start = v->config.number(SETTING_INIT_TIMEOUT);
+    const int64_t peer = v->config.number(SETTING_NAME(PEER_TIMEOUT)),
+                  start = v->config.number(SETTING_NAME(INIT_TIMEOUT));
 
     return l->watch.ever || peer > start ? peer : start;
 }
@@ -103,7 +103,7 @@ static void watch_connections(struct verbs *v, struct link *l, uint64_t since)
         struct path *p = l->path[i];
         p->iwarp.connecting_ns = p->iwarp.connecting ? p->iwarp.connecting_ns + since : 0;
         if (p->iwarp.connecting_ns / 1000000000u >=
-            (uint64_t)v->config.number(SETTING_INIT_TIMEOUT))
+            (uint64_t)v->config.number(SETTING_NAME(INIT_TIMEOUT)))
             path_refuse(v, p, "no connection has come up in time (GSHMEM_INIT_TIMEOUT)");
     }
 }

@@ -21,8 +21,9 @@ static void check_ops(const struct transport_ops *ops)
                                                          : !ops->post  ? "post"
                                                          : ops->close  ? "progress"
                                                                        : "close");
-    if (ops->settings && strcmp(ops->settings, settings_layout) != 0)
-        CHECK_FAIL("it was compiled with other settings");
+    char other[40];
+    if (ops->settings && settings_find_other(ops->settings, other, sizeof other))
+        CHECK_FAIL("it was compiled with another setting GSHMEM_%s", other);
 }
 
 /* Why a scenario cannot be tried on the subject; NULL: it can. */

@@ -127,16 +127,6 @@ static char *mapped(void *context, int which, int segment)
     return which == (int)(p - pe) ? p->memory[segment] : NULL;
 }
 
-static int64_t number(int setting)
-{
-    return settings_number((enum setting)setting);
-}
-
-static const char *text(int setting)
-{
-    return settings_string((enum setting)setting);
-}
-
 /* ---- The world ---- */
 
 uint64_t deadline(int seconds)
@@ -195,8 +185,8 @@ void world_open(int which)
                                           .told = be_told,
                                           .heard = hear,
                                           .mapped = mapped,
-                                          .number = number,
-                                          .text = text,
+                                          .number = settings_number_of,
+                                          .text = settings_string_of,
                                           .turn = which};
     if (subject.below) {
         CHECK(transport_usable(subject.below, &p->config, why, sizeof why) > 0);

@@ -14,16 +14,6 @@ static int found, usable;
 static char why[300];
 static bool mistaken;
 
-static int64_t number(int setting)
-{
-    return settings_number((enum setting)setting);
-}
-
-static const char *text(int setting)
-{
-    return settings_string((enum setting)setting);
-}
-
 static int distances[FAKE_DEVICES]; /* of mlx5_0 and on; others are near */
 
 static int distance(void *context, const char *device, const char **where)
@@ -35,7 +25,8 @@ static int distance(void *context, const char *device, const char **where)
     return number < FAKE_DEVICES ? distances[number] : 0;
 }
 
-static struct transport_config config = {.number = number, .text = text, .distance = distance};
+static struct transport_config config = {
+    .number = settings_number_of, .text = settings_string_of, .distance = distance};
 
 /* With these settings ("GSHMEM_…=…" or NULL). */
 static void look(const char *variable, const char *value)

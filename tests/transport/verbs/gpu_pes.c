@@ -92,16 +92,6 @@ static void lost(void *context, int which, gshmem_status_t status, const char *w
     CHECK_FAIL("PE %d is lost: %s", which, why);
 }
 
-static int64_t number(int setting)
-{
-    return settings_number((enum setting)setting);
-}
-
-static const char *text(int setting)
-{
-    return settings_string((enum setting)setting);
-}
-
 /* ---- The transport below ---- */
 
 static struct pe *owner(struct transport *t)
@@ -259,8 +249,8 @@ static void open_pe(int me, enum transport_way way)
                                           .find = find,
                                           .apply = apply,
                                           .lost = lost,
-                                          .number = number,
-                                          .text = text,
+                                          .number = settings_number_of,
+                                          .text = settings_string_of,
                                           .below = &p->below};
     CHECK_EQ(gshmem_transport.open(&p->config, &p->t), GSHMEM_OK);
     p->config.segments = SEGMENTS;

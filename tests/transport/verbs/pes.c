@@ -87,20 +87,15 @@ static gshmem_status_t find(void *context, int which, void *address, size_t capa
                : gshmem_transport.address(pe[which].t, address, capacity, bytes);
 }
 
-static int64_t number(int setting)
+static int64_t number(const char *setting)
 {
-    if (setting == SETTING_IB_QP_PER_PEER)
+    if (strcmp(setting, SETTING_NAME(IB_QP_PER_PEER)) == 0)
         return queue_pairs;
-    if (setting == SETTING_PEER_TIMEOUT)
+    if (strcmp(setting, SETTING_NAME(PEER_TIMEOUT)) == 0)
         return peer_timeout;
-    if (setting == SETTING_INIT_TIMEOUT)
+    if (strcmp(setting, SETTING_NAME(INIT_TIMEOUT)) == 0)
         return init_timeout;
-    return settings_number((enum setting)setting);
-}
-
-static const char *text(int setting)
-{
-    return settings_string((enum setting)setting);
+    return settings_number_of(setting);
 }
 
 /* ---- The transport below ---- */
@@ -235,7 +230,7 @@ void open_pe(int me, bool device)
                                           .lost = lost,
                                           .mapped = mapped,
                                           .number = number,
-                                          .text = text,
+                                          .text = settings_string_of,
                                           .below = &p->below,
                                           .distance = distance_of,
                                           .turn = turns[me]};

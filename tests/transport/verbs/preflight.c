@@ -9,16 +9,6 @@
 
 static char said[8000];
 
-static int64_t number(int setting)
-{
-    return settings_number((enum setting)setting);
-}
-
-static const char *text(int setting)
-{
-    return settings_string((enum setting)setting);
-}
-
 static void line(void *to, const char *name, const char *what)
 {
     size_t used = strlen(said);
@@ -27,7 +17,7 @@ static void line(void *to, const char *name, const char *what)
     snprintf(said + used, sizeof said - used, "[%s] %s\n", name, what);
 }
 
-static struct transport_config config = {.number = number, .text = text};
+static struct transport_config config = {.number = settings_number_of, .text = settings_string_of};
 
 static void report(const char *sys)
 {
