@@ -201,7 +201,7 @@ static gshmem_status_t share_data(struct job *j)
 
     if (j->data.bytes > layout->data_bytes) {
         log_warn("the variables of this program (%zu KiB) are not symmetric: the lowest PE of this "
-                 "host runs another program and has room for %zu KiB",
+                 "node runs another program and has room for %zu KiB",
                  j->data.bytes >> 10, (size_t)layout->data_bytes >> 10);
         j->data = (struct data_segments){.n = 0};
     }
@@ -213,11 +213,11 @@ static gshmem_status_t share_data(struct job *j)
 
 static void init_tell(const struct job *j)
 {
-    log_info("PE %d of %d, %d on this host (%d CPUs%s), started by %s; heap up to %zu MiB; %d "
+    log_info("PE %d of %d, %d on this node (%d CPUs%s), started by %s; heap up to %zu MiB; %d "
              "segments of program data, %zu KiB",
              j->pe, j->n_pes, j->node.n, j->node.cpus,
              !j->node.oversubscribed    ? ""
-             : j->node.contained ? ", which PEs of all hosts share"
+             : j->node.contained ? ", which PEs of all nodes share"
                                  : ", so PEs share them",
              j->bootstrap->ops->name, (size_t)j->node.layout.heap_bytes >> 20, j->data.n,
              j->data.bytes >> 10);

@@ -241,7 +241,7 @@ static gshmem_status_t pmi_find_hosts(struct pmi *p)
         p->base.n_hosts = hosts_by_exchange(&p->base, p->host, &status);
     } else {
         if (!pmi_mapping_parse(mapping, n, p->host))
-            return pmi_wire_refuse(&p->wire, "PMI_process_mapping as (vector,(host,hosts,PEs),…)");
+            return pmi_wire_refuse(&p->wire, "PMI_process_mapping as (vector,(node,nodes,PEs),…)");
         p->base.n_hosts = hosts_by_number(p->host, PMI_HOST_LIMIT, n, p->host);
     }
     return p->base.n_hosts ? status : no_memory(p);

@@ -17,13 +17,13 @@ static const char usage[] =
     "Starts N processing elements (PEs) of a GSHMEM program on this machine.\n"
     "\n"
     "  -n N, -np N       how many PEs\n"
-    "  --hosts K         deal them, in blocks, to K pretended hosts that share no memory\n"
+    "  --hosts K         deal them, in blocks, to K pretended nodes that share no memory\n"
     "  -x VAR=VALUE      set an environment variable for the PEs\n"
     "  -x VAR            hand one on (all are; this insists that it is set)\n"
     "  --tag-output      begin each line that a PE writes with its number: [3] ...\n"
     "  --timeout SECONDS end the job after that time, with status 124\n"
     "  --bind core|none  give each PE a core of its own, in turn; none, the default: any CPU\n"
-    "  -N N, -ppn N      how many PEs a host may have; without -n, how many each has\n"
+    "  -N N, -ppn N      how many PEs a node may have; without -n, how many each has\n"
     "  --wdir DIR        start PROGRAM in that folder\n"
     "  -h, --help, -V, --version\n"
     "\n"
@@ -256,7 +256,8 @@ static bool parse_hosts(struct options *o, const char *option, const char *text)
 static bool count_pes(struct options *o)
 {
     if (o->n_pes == 0 && o->per_host && o->n_hosts > OPTIONS_PES_MAX / o->per_host) {
-        say("-N %d on each of %d hosts: a job has at most %d PEs", o->per_host, o->n_hosts, OPTIONS_PES_MAX);
+        say("-N %d on each of %d nodes: a job has at most %d PEs", o->per_host, o->n_hosts,
+            OPTIONS_PES_MAX);
         return bad_usage();
     }
     if (o->n_pes == 0 && o->per_host)
@@ -268,9 +269,10 @@ static bool count_pes(struct options *o)
         return bad_usage();
     }
     if (o->per_host && (o->n_pes + o->n_hosts - 1) / o->n_hosts > o->per_host) {
-        say("-n %d with at most %d PEs on a host asks for more than %d host%s: --hosts %d pretends that there are more, "
-            "and mpirun, mpiexec and srun start PEs on several machines", o->n_pes, o->per_host, o->n_hosts,
-            o->n_hosts == 1 ? "" : "s", (o->n_pes + o->per_host - 1) / o->per_host);
+        say("-n %d with at most %d PEs on a node asks for more than %d node%s: --hosts %d pretends "
+            "that there are more, and mpirun, mpiexec and srun start PEs on several machines",
+            o->n_pes, o->per_host, o->n_hosts, o->n_hosts == 1 ? "" : "s",
+            (o->n_pes + o->per_host - 1) / o->per_host);
         return bad_usage();
     }
     return true;
@@ -281,7 +283,7 @@ static bool options_check(struct options *o, bool literal)
     if (!count_pes(o))
         return false;
     if (o->n_hosts > o->n_pes) {
-        say("--hosts %d: more hosts than PEs (-n %d)", o->n_hosts, o->n_pes);
+        say("--hosts %d: more nodes than PEs (-n %d)", o->n_hosts, o->n_pes);
         return bad_usage();
     }
     if (!o->program[0]) {

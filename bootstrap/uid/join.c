@@ -256,17 +256,17 @@ static gshmem_status_t join_take_hosts(struct uid *u)
     int n = u->base.n_pes, most = -1;
     struct uid_header h;
     gshmem_status_t status =
-        uid_wire_expect(u, u->root_fd, UID_HOSTS, "the map of hosts", deadline, &h);
+        uid_wire_expect(u, u->root_fd, UID_HOSTS, "the map of nodes", deadline, &h);
 
     if (status)
         return status;
     ssize_t got = stream_read_all(u->root_fd, u->host, (size_t)n * sizeof *u->host, deadline);
     if (got <= 0)
-        return uid_wire_no_frame(u, got, "the map of hosts");
+        return uid_wire_no_frame(u, got, "the map of nodes");
     for (int pe = 0; pe < n; pe++) {
         if (u->host[pe] < 0 || u->host[pe] > most + 1)
             return u->core.fail(GSHMEM_ERR_BOOTSTRAP,
-                                "unique id: PE 0 says PE %d is on host %d of %d", pe, u->host[pe],
+                                "unique id: PE 0 says PE %d is on node %d of %d", pe, u->host[pe],
                                 most + 1);
         most = u->host[pe] > most ? u->host[pe] : most;
     }

@@ -42,7 +42,7 @@
     X(WATCHDOG, NULL, SECONDS, "0", "0..86400",                                                    \
       "report a wait that lasts longer than this many seconds; 0: never")                          \
     X(TRANSPORT, NULL, CHOICE, "auto", (AUTO, TCP, VERBS),                                         \
-      "how other hosts are reached; auto: by verbs where both have a NIC for it, else TCP")        \
+      "how other nodes are reached; auto: by verbs where both have a NIC for it, else TCP")        \
     X(TCP_IF, NULL, STRING, "", NULL,                                                              \
       "networks for TCP: interfaces and subnets, e.g. eth1,10.0.0.0/8; nearest: those "            \
       "nearest to this PE's GPU; empty: all that are up")                                          \
@@ -75,12 +75,12 @@
     X(IB_GATHER, NULL, COUNT, "8", "0..64",                                                        \
       "small puts that wait for each other go as one message if there are so many; 0: never")      \
     X(PEER_TIMEOUT, NULL, SECONDS, "10", "1..3600",                                                \
-      "seconds after which a PE on another host that owes an answer and has sent nothing "         \
+      "seconds after which a PE on another node that owes an answer and has sent nothing "         \
       "at all is taken for dead")                                                                  \
     X(STAGING, NULL, SIZE, "16M", "64K..64G",                                                      \
-      "pinned memory through which GPU memory goes to other hosts and comes from them")            \
+      "pinned memory through which GPU memory goes to other nodes and comes from them")            \
     X(MAPPED, NULL, CHOICE, "on", (OFF, ON),                                                       \
-      "off: kernels reach even the PEs of their host through the proxy")                           \
+      "off: kernels reach even the PEs of their node through the proxy")                           \
     X(CHANNELS, NULL, COUNT, "4", "1..64",                                                         \
       "channels from kernels to the proxy, a power of two; a context has one of its own")          \
     X(PROXY_CPU, NULL, COUNT_OR_AUTO, "auto", "-1..1023",                                          \
@@ -91,13 +91,13 @@
       "where kernels run and the heap lies: what gshmemcc compiles for, and what a program "       \
       "takes")                                                                                     \
     X(CUDA_DEVICE, NULL, STRING, "", NULL,                                                         \
-      "which GPU a PE takes, by number; empty: its current one, or by its place on the host")      \
+      "which GPU a PE takes, by number; empty: its current one, or by its place on the node")      \
     X(CUDA_SHARE, NULL, CHOICE, "auto", (AUTO, FD, FABRIC, IPC),                                   \
-      "how heaps of GPU memory get to the other PEs of a host")                                    \
+      "how heaps of GPU memory get to the other PEs of a node")                                    \
     X(CUDA_MULTICAST, NULL, CHOICE, "auto", (AUTO, OFF),                                           \
       "let a switch between GPUs store in all of a team, and combine; off: as without one")        \
     X(CUDA_DOMAIN, NULL, CHOICE, "auto", (AUTO, OFF),                                              \
-      "map GPU memory of other hosts that are in the same NVLink domain; off: the network "        \
+      "map GPU memory of other nodes that are in the same NVLink domain; off: the network "        \
       "does")                                                                                      \
     X(CUDA_FLUSH, NULL, CHOICE, "auto", (AUTO, ON, OFF),                                           \
       "flush what NICs have written to GPU memory before it is used; auto: where the GPU "         \
@@ -107,7 +107,7 @@
     X(HOST_THREADS, NULL, COUNT_OR_AUTO, "auto", "0..1024",                                        \
       "threads that run kernels on the host device; auto: one for each CPU")                       \
     X(HOST_DEVICES, NULL, COUNT_OR_AUTO, "auto", "0..1024",                                        \
-      "numbers that programs find the host device under; auto: one for each PE of the host")       \
+      "numbers that programs find the host device under; auto: one for each PE of the node")       \
     X(HOST_STACK, NULL, SIZE, "64K", "16K..1G",                                                    \
       "stack of each CUDA thread on the host device; four times this under sanitizers")            \
     X(MODULE_DIR, NULL, STRING, "", NULL,                                                          \

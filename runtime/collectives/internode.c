@@ -495,7 +495,7 @@ static gshmem_status_t internode_hear(struct group *g, int step, int distance, u
     }
     if (is_broken(word))
         return fail((gshmem_status_t)((uint32_t)word >> BROKEN_BITS),
-                    "%s on team %d: PE %d, on another host, cannot reach all of its members", call,
+                    "%s on team %d: PE %d, on another node, cannot reach all of its members", call,
                     g->team, g->pe[f->leader[(f->my_host + f->hosts - distance) % f->hosts]]);
     if ((uint32_t)word != *heard)
         *heard = MIXED;
@@ -602,7 +602,7 @@ static gshmem_status_t ask_others(struct group *g, uint32_t *heard, bool carries
     *heard = (uint32_t)answer;
     if (answer >> 32 && !status)
         status = fail_silently((gshmem_status_t)(answer >> 32),
-                               "%s on team %d: PE %d could not meet the other hosts", call, g->team,
+                               "%s on team %d: PE %d could not meet the other nodes", call, g->team,
                                local->pe[0]);
     return status;
 }

@@ -240,9 +240,11 @@ static gshmem_status_t data_share_move(const struct data_segment *s, int fd, siz
                     DATA_SEGMENT_MAX);
 
     if (!file_limit_allows(offset + s->bytes))
-        return fail(GSHMEM_ERR_SYSTEM, "symmetric variables: %zu MiB into the file that this host's PEs share: %s; this PE's "
-                                       "limit on file sizes is lower than that of the host's lowest PE (ulimit -f)",
-                    (offset + s->bytes) >> 20, strerror(EFBIG));
+        return fail(
+            GSHMEM_ERR_SYSTEM,
+            "symmetric variables: %zu MiB into the file that this node's PEs share: %s; this PE's "
+            "limit on file sizes is lower than that of the node's lowest PE (ulimit -f)",
+            (offset + s->bytes) >> 20, strerror(EFBIG));
 
     struct moved after = {s->base, s->bytes, offset, fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), s->protection};
     if (after.fd < 0)

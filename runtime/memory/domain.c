@@ -100,7 +100,7 @@ static gshmem_status_t open_heap(struct device_heap *d, int pe)
         return status;
     if (!(more = realloc(d->remote, (size_t)(d->remotes + 1) * sizeof *more))) {
         d->device->ops->heap_close(d->device, &map);
-        return fail(GSHMEM_ERR_MEMORY, "out of memory for %d PEs of other hosts", d->remotes + 1);
+        return fail(GSHMEM_ERR_MEMORY, "out of memory for %d PEs of other nodes", d->remotes + 1);
     }
     d->remote = more;
     more[d->remotes++] = (struct remote_heap){pe, map};
@@ -130,8 +130,8 @@ static void take_first_pieces(struct device_heap *d)
             d->remote[kept++] = d->remote[i];
             continue;
         }
-        log_info("PE %d, on another host, is in this PE's NVLink domain, and its heap cannot be mapped: the "
-                 "network reaches it",
+        log_info("PE %d, on another node, is in this PE's NVLink domain, and its heap cannot be "
+                 "mapped: the network reaches it",
                  d->remote[i].pe);
         d->device->ops->heap_close(d->device, &d->remote[i].map);
     }
@@ -156,7 +156,7 @@ gshmem_status_t domain_start(struct job *j, const char *call)
         d->device->ops->heap_close(d->device, &d->remote[i].map);
     if (status) { /* the reason was logged; the others need not wait */
         d->remotes = 0;
-        log_info("no PE of another host is mapped here: the network reaches them");
+        log_info("no PE of another node is mapped here: the network reaches them");
     }
     mine = (union letter){.what = {.piece = d->grown}};
     if ((status = tell_all(d, &mine)))
@@ -164,7 +164,7 @@ gshmem_status_t domain_start(struct job *j, const char *call)
     take_first_pieces(d);
     device_heap_enter_map(d);
     if (d->remotes)
-        log_info("the GPU memory of %d PEs of other hosts is mapped, by NVLink", d->remotes);
+        log_info("the GPU memory of %d PEs of other nodes is mapped, by NVLink", d->remotes);
     return kernels_show_domain(j);
 }
 
@@ -189,7 +189,7 @@ gshmem_status_t domain_follow(struct device_heap *d, bool lent, const char *call
             break;
     }
     if (status)
-        log_info("%s: memory of a PE of another host in the same NVLink domain could not be mapped "
+        log_info("%s: memory of a PE of another node in the same NVLink domain could not be mapped "
                  "(GSHMEM_CUDA_DOMAIN=off leaves such to the network)",
                  call);
     return status;

@@ -392,7 +392,7 @@ static gshmem_status_t heap_meet(struct heap *in_host, struct heap *device, cons
                     call, (unsigned long long)least[6], (unsigned long long)most[6], (unsigned long long)mine[6]);
     if (most[1] && !least[1])
         return fail(GSHMEM_ERR_MISMATCH,
-                    "%s: this PE has its heap in %s memory, PEs of another host have theirs in %s "
+                    "%s: this PE has its heap in %s memory, PEs of another node have theirs in %s "
                     "memory: GSHMEM_DEVICE=cuda, or =host, for all PEs",
                     call, device ? "GPU" : "host", device ? "host" : "GPU");
     if (!(status = lower_limit(in_host, least[0])))

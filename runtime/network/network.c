@@ -333,7 +333,7 @@ int network_nics_update(struct network *n, char *why, size_t why_size)
     int answer = 0;
 
     if (!n->remote) {
-        snprintf(why, why_size, "the job is on one host");
+        snprintf(why, why_size, "the job is on one node");
         return 0;
     }
     mutex_take(&n->lock);
@@ -391,7 +391,8 @@ static gshmem_status_t add_verbs(struct network *n)
         n->remote = verbs;
     if (!status || asked == CHOICE_TRANSPORT_VERBS)
         return status;
-    log_warn("transport verbs is not used, as it could not be opened: other hosts are reached by tcp");
+    log_warn(
+        "transport verbs is not used, as it could not be opened: other nodes are reached by tcp");
     n->config.below = NULL;
     return GSHMEM_OK;
 }
@@ -403,7 +404,8 @@ static gshmem_status_t network_choose(struct network *n)
 
     if (!transport_tcp.usable(&n->config, why, sizeof why))
         return fail(GSHMEM_ERR_UNREACHABLE,
-                    "start-up: the job is on several hosts, and no transport can be used: tcp: %s", why);
+                    "start-up: the job is on several nodes, and no transport can be used: tcp: %s",
+                    why);
     log_info("transport tcp: %s", why);
     status = transport_tcp.open(&n->config, &n->remote);
     return status ? status : add_verbs(n);
@@ -423,8 +425,9 @@ static void allow_streams(const struct job *j)
         log_info("start-up: up to %llu open files from here on, for connections (ulimit -n)",
                  (unsigned long long)limit.rlim_cur);
     if (limit.rlim_cur < need)
-        log_info("start-up: connections to all PEs of other hosts need %llu open files, and the limit is %llu "
-                 "(ulimit -Hn)", (unsigned long long)need, (unsigned long long)limit.rlim_cur);
+        log_info("start-up: connections to all PEs of other nodes need %llu open files, and the "
+                 "limit is %llu (ulimit -Hn)",
+                 (unsigned long long)need, (unsigned long long)limit.rlim_cur);
 }
 
 gshmem_status_t network_open(struct job *j, const gshmem_uniqueid_t *uid, void *address, size_t capacity,

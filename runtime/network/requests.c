@@ -88,12 +88,13 @@ static gshmem_status_t fail_remote(gshmem_status_t status, int pe, const char *c
 {
     if (status == GSHMEM_ERR_DEVICE || status == GSHMEM_ERR_MEMORY || status == GSHMEM_ERR_UNSUPPORTED ||
         status == GSHMEM_ERR_NOT_SYMMETRIC || status == GSHMEM_ERR_SYSTEM)
-        return fail(status, "%s: with PE %d, on another host: %s; a line above, or of that PE, says why",
+        return fail(status,
+                    "%s: with PE %d, on another node: %s; a line above, or of that PE, says why",
                     call, pe, gshmem_status_text(status));
     if (unheeded)
         return fail_silently(status, "%s: PE %d has left the job, or has died", call, pe);
     return fail(network_lost(job->network, pe) ? GSHMEM_ERR_PEER_DEAD : status,
-                "%s: PE %d, on another host, has died or cannot be reached", call, pe);
+                "%s: PE %d, on another node, has died or cannot be reached", call, pe);
 }
 
 /* Where the queue to that PE is full: makes progress until the transport takes the request. With

@@ -37,7 +37,7 @@ static gshmem_status_t handover_open_one(struct handover *h, int which)
     if (fd < 0 || system_setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0 ||
         system_bind(fd, &name, &length, 0) != 0 || length <= header ||
         length - header > sizeof h->address.name[which])
-        return fail(GSHMEM_ERR_SYSTEM, "a Unix socket for this host's PEs: %s", log_errno(errno));
+        return fail(GSHMEM_ERR_SYSTEM, "a Unix socket for this node's PEs: %s", log_errno(errno));
     h->address.name_bytes[which] = (uint8_t)(length - header);
     memcpy(h->address.name[which], (const char *)&name + header, length - header);
     return GSHMEM_OK;

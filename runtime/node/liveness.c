@@ -69,7 +69,7 @@ bool liveness_of(struct liveness *l, int fd, int index)
     if (!is_the_file(l, fd) && !l->closed) {
         l->closed = true;
         log_line(LOG_WARN, "the program has closed descriptor %d, which is the library's: that a PE of this "
-                 "host dies is not noticed any more", fd);
+                 "node dies is not noticed any more", fd);
     }
     return true;
 }

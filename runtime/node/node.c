@@ -379,7 +379,8 @@ static void fail_in_file(const struct node *node)
     if (!file_limit_allows(at + sizeof(struct node_member)) ||
         pwrite(node->fd, &pid, sizeof pid, (off_t)(at + offsetof(struct node_member, pid))) != sizeof pid ||
         pwrite(node->fd, &failed, sizeof failed, (off_t)(at + offsetof(struct node_member, state))) != sizeof failed)
-        log_warn("start-up: the other PEs of this host cannot be told of the failure: %s", strerror(errno));
+        log_warn("start-up: the other PEs of this node cannot be told of the failure: %s",
+                 strerror(errno));
 }
 
 void node_fail(struct node *node, int pe)

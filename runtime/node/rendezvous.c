@@ -46,13 +46,13 @@ gshmem_status_t rendezvous_open(struct rendezvous *r)
         return fail(GSHMEM_ERR_SYSTEM, "getrandom: %s", strerror(errno));
     r->fd = descriptor_keep(system_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (r->fd < 0)
-        return fail(GSHMEM_ERR_SYSTEM, "a Unix socket for this host's PEs: %s", log_errno(errno));
+        return fail(GSHMEM_ERR_SYSTEM, "a Unix socket for this node's PEs: %s", log_errno(errno));
     /* With an address of the family alone, the kernel chooses a name that is free. */
     if (system_bind(r->fd, &name, &length, 4096) != 0 || length <= header ||
         length - header > sizeof r->address.name) {
         int error = errno;
         close(r->fd);
-        return fail(GSHMEM_ERR_SYSTEM, "a Unix socket for this host's PEs: %s", strerror(error));
+        return fail(GSHMEM_ERR_SYSTEM, "a Unix socket for this node's PEs: %s", strerror(error));
     }
     r->address.name_bytes = (uint8_t)(length - header);
     memcpy(r->address.name, (const char *)&name + header, r->address.name_bytes);
@@ -137,7 +137,7 @@ static gshmem_status_t refuse_missing(const bool *served, const int *pe, int n, 
             used += (size_t)snprintf(list + used, sizeof list - used, " %d", pe[i]);
     }
     return fail(GSHMEM_ERR_TIMEOUT,
-                "start-up: after %d s these PEs of this host have not come for its memory:%s "
+                "start-up: after %d s these PEs of this node have not come for its memory:%s "
                 "(GSHMEM_INIT_TIMEOUT changes how long to wait)",
                 seconds, list);
 }
@@ -176,8 +176,9 @@ gshmem_status_t rendezvous_serve(struct rendezvous *r, const int *pe, int n, int
         if (peer < 0 && may_accept_again(errno))
             continue;
         if (peer < 0) {
-            status = fail(GSHMEM_ERR_SYSTEM, "start-up: handing this host's memory to its other PEs: %s",
-                          log_errno(errno));
+            status =
+                fail(GSHMEM_ERR_SYSTEM, "start-up: handing this node's memory to its other PEs: %s",
+                     log_errno(errno));
             break;
         }
         limit_time(peer, STRANGER_SECONDS);
@@ -252,7 +253,7 @@ gshmem_status_t rendezvous_ask(const struct rendezvous_address *address, int ind
     int error;
 
     if (address->name_bytes > sizeof address->name)
-        return fail(GSHMEM_ERR_BOOTSTRAP, "start-up: the leader of this host published nonsense");
+        return fail(GSHMEM_ERR_BOOTSTRAP, "start-up: the leader of this node published nonsense");
     memcpy(q.token, address->token, sizeof q.token);
     /* The leader waits only briefly for a PE that has connected: a PE that was stalled then
      * connects again. */
@@ -262,13 +263,16 @@ gshmem_status_t rendezvous_ask(const struct rendezvous_address *address, int ind
     if (!error)
         return GSHMEM_OK;
     if (error == EMFILE || error == ENFILE)
-        return fail(GSHMEM_ERR_SYSTEM, "start-up: a descriptor for this host's memory: %s", log_errno(error));
+        return fail(GSHMEM_ERR_SYSTEM, "start-up: a descriptor for this node's memory: %s",
+                    log_errno(error));
     if (error == EAGAIN || error == EINTR)
-        return fail(GSHMEM_ERR_TIMEOUT, "start-up: this host's lowest PE has not handed its memory over within %d s "
-                                        "(GSHMEM_INIT_TIMEOUT changes how long to wait)", timeout_seconds);
+        return fail(GSHMEM_ERR_TIMEOUT,
+                    "start-up: this node's lowest PE has not handed its memory over within %d s "
+                    "(GSHMEM_INIT_TIMEOUT changes how long to wait)",
+                    timeout_seconds);
     return fail(GSHMEM_ERR_BOOTSTRAP,
-                "start-up: no memory from this host's lowest PE: %s. It has failed, or does not share a network "
-                "namespace and a user with this one (containers: --network=host)",
+                "start-up: no memory from this node's lowest PE: %s. It has failed, or does not "
+                "share a network namespace and a user with this one (containers: --network=host)",
                 strerror(error));
 }
 

@@ -79,7 +79,7 @@ static gshmem_status_t kernels_make(struct job *j)
     k->state.ctx.own = j->own_memory;
     k->state.flushes = j->flushes;
     context_serve_kernels(k->context, &k->state.ctx);
-    log_info("kernels: %lld channels of %d commands; PEs of this host are %s", (long long)channels,
+    log_info("kernels: %lld channels of %d commands; PEs of this node are %s", (long long)channels,
              1 << CHANNEL_SLOTS_LOG2,
              k->mapped ? "mapped" : "reached through the proxy (GSHMEM_MAPPED=0)");
     return GSHMEM_OK;

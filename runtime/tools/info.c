@@ -92,8 +92,10 @@ static void print_memory(FILE *to)
     read_line(huge, line, sizeof line);
     fprintf(to, "  %-14s %s%s\n", "huge pages", line[0] ? line : "not offered",
             strstr(line, "[never]") ? ": the heap gets none; echo advise into the file above" : "");
-    print_limit(to, "ulimit -v", RLIMIT_AS, "heaps of all PEs of a host must fit (GSHMEM_HEAP_MAX)");
-    print_limit(to, "ulimit -f", RLIMIT_FSIZE, "heaps of all PEs of a host must fit (GSHMEM_HEAP_MAX)");
+    print_limit(to, "ulimit -v", RLIMIT_AS,
+                "heaps of all PEs of a node must fit (GSHMEM_HEAP_MAX)");
+    print_limit(to, "ulimit -f", RLIMIT_FSIZE,
+                "heaps of all PEs of a node must fit (GSHMEM_HEAP_MAX)");
     if (!data_find(&data))
         fprintf(to, "  %-14s %d segments, %zu KiB, in this program\n", "symmetric data", data.n,
                 data.bytes >> 10);
@@ -110,10 +112,10 @@ static void print_transports(FILE *to)
     char why[300];
 
     fprintf(to, "\nTransports\n");
-    fprintf(to, "  %-8s yes     loads and stores to PEs of the same host  <- used\n", "mapped");
+    fprintf(to, "  %-8s yes     loads and stores to PEs of the same node  <- used\n", "mapped");
     bool usable = transport_tcp.usable(NULL, why, sizeof why);
     fprintf(to, "  %-8s %-7s %s%s\n", "tcp", usable ? "yes" : "no", why,
-            usable ? "  <- used to PEs of other hosts" : "");
+            usable ? "  <- used to PEs of other nodes" : "");
     transport_tcp.report(NULL, print_line, to);
     usable = network_verbs_usable(why, sizeof why);
     fprintf(to, "  %-8s %-7s %s%s\n", "verbs", usable ? "yes" : "no", why,

@@ -68,7 +68,7 @@ static void check_opened(const struct bootstrap *b)
     CHECK(b->job[0] && memchr(b->job, 0, sizeof b->job));
 }
 
-/* All PEs have the same: the job's name, and the map of hosts. */
+/* All PEs have the same: the job's name, and the map of nodes. */
 static void check_agreed(struct bootstrap *b)
 {
     char job[BOOTSTRAP_BLOB_MAX];

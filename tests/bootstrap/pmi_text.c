@@ -1,4 +1,4 @@
-/* The parsers of PMI-1: lines and the map of hosts. */
+/* The parsers of PMI-1: lines and the map of nodes. */
 #include "bootstrap/pmi/line.h"
 #include "bootstrap/pmi/mapping.h"
 

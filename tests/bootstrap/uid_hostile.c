@@ -379,7 +379,7 @@ static void impostors_are_noticed(void)
         [DOES_NOT_KNOW] = {GSHMEM_ERR_UNREACHABLE, "somebody else listens there"},
         [ENDS_THE_JOB] = {GSHMEM_ERR_UNREACHABLE, "somebody else listens there"},
         [HANGS_UP] = {GSHMEM_ERR_TIMEOUT, "it closes connections"}, /* as PE 0 does in a crowd */
-        [BAD_HOSTS] = {GSHMEM_ERR_BOOTSTRAP, "says PE 1 is on host 99"},
+        [BAD_HOSTS] = {GSHMEM_ERR_BOOTSTRAP, "says PE 1 is on node 99"},
         [BAD_ROUND] = {GSHMEM_ERR_BOOTSTRAP, "is not round 1"},
         [HUGE_ROUND] = {GSHMEM_ERR_BOOTSTRAP, "expected all blobs from PE 0, got a frame"},
     };

@@ -55,7 +55,7 @@ static void check_failure(gshmem_status_t status, const char *call)
     CHECK_EQ(status, GSHMEM_ERR_DEVICE);
     gshmem_last_error(&line);
     CHECK_HAS(line, call);
-    CHECK_HAS(line, "with PE 1, on another host: device failed");
+    CHECK_HAS(line, "with PE 1, on another node: device failed");
     CHECK_OK(gshmem_quiet()); /* told once */
 }
 

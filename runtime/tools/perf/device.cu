@@ -237,8 +237,8 @@ static void print_head(const struct options *o, const void *mine, int peer)
     else
         printf("# GSHMEM %s, %d PEs; the peer is %s\n%-22s %-5s %11s %11s %11s  samples\n",
                GSHMEM_VERSION_TEXT, gshmem_n_pes(),
-               gshmem_ptr(mine, peer) ? "on this host; GSHMEM_MAPPED=0 goes through the proxy"
-                                      : "on another host",
+               gshmem_ptr(mine, peer) ? "on this node; GSHMEM_MAPPED=0 goes through the proxy"
+                                      : "on another node",
                "# benchmark", "unit", "median", "min", "p99");
 }
 

@@ -22,7 +22,7 @@ void report_begin(const struct bench *b)
             printf(",%s", o->statistic[i].name);
         printf(",samples,iterations,timed\n");
     } else {
-        printf("# %s, %d PE%s; %d on PE 0's host, on %d CPUs\n", library, b->run.n_pes,
+        printf("# %s, %d PE%s; %d on PE 0's node, on %d CPUs\n", library, b->run.n_pes,
                b->run.n_pes == 1 ? "" : "s", b->pes_here, b->cpus_here);
         printf("%-16s %9s %-5s", "# benchmark", "size", "unit");
         for (int i = 0; i < o->n_statistics; i++)
