@@ -1,6 +1,6 @@
 /* Who are we? The interface between the core and whoever started the job.
  *
- * A bootstrap tells a process its PE and the job's size, says which PEs share a host, and carries
+ * A bootstrap tells a process its PE and the job's size, says which PEs share a node, and carries
  * one small blob per PE to all others. Everything after that goes over the library's own means.
  * Each bootstrap is one `const struct bootstrap_ops`: built in (see choose.c's table), or
  * exported as `gshmem_bootstrap` by a shared object that GSHMEM_BOOTSTRAP names or that is built as
@@ -42,10 +42,10 @@ struct bootstrap {
     const struct bootstrap_ops *ops;
     int pe;
     int n_pes;
-    int n_hosts;
-    const int *host; /* [pe]: number of the host it runs on, 0 … n_hosts-1, by lowest PE */
+    int n_hosts; /* nodes: modules know them by these two names */
+    const int *host; /* [pe]: number of the node it runs on, 0 … n_hosts-1, by lowest PE */
     char job[64];    /* a name of the job for messages and logs */
-    int one_machine; /* the hosts are pretended: all PEs share this machine */
+    int one_machine; /* the nodes are pretended: all PEs share this machine */
 };
 
 enum bootstrap_found {

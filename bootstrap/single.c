@@ -12,7 +12,7 @@ struct single {
     size_t bytes;
 };
 
-static const int host_of_all[1] = {0};
+static const int node_of_all[1] = {0};
 
 static enum bootstrap_found single_detect(const struct bootstrap_request *request, char *why,
                                           size_t why_size)
@@ -31,7 +31,7 @@ static gshmem_status_t single_open(const struct bootstrap_request *request, stru
     s->base.ops = &bootstrap_single;
     s->base.n_pes = 1;
     s->base.n_hosts = 1;
-    s->base.host = host_of_all;
+    s->base.host = node_of_all;
     snprintf(s->base.job, sizeof s->base.job, "single-%d", (int)getpid());
     *out = &s->base;
     return GSHMEM_OK;

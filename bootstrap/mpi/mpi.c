@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "bootstrap/bootstrap.h"
-#include "bootstrap/hosts.h"
+#include "bootstrap/nodes.h"
 #include "gshmem/base.h"
 
 /* The module. */
@@ -31,7 +31,7 @@ struct mpi {
     MPI_Comm comm;                 /* a duplicate; MPI_COMM_NULL until it is made */
     struct record mine;
     struct record *all; /* [n_pes] */
-    int *host;
+    int *node;
     int abandoned; /* a call that was given up may still write into this, and use the communicator */
 };
 
@@ -135,11 +135,11 @@ static enum bootstrap_found mpi_detect(const struct bootstrap_request *request, 
     return BOOTSTRAP_PRESENT;
 }
 
-static gshmem_status_t mpi_find_hosts(struct mpi *m)
+static gshmem_status_t mpi_find_nodes(struct mpi *m)
 {
     gshmem_status_t status = GSHMEM_OK;
 
-    m->base.n_hosts = hosts_by_exchange(&m->base, m->host, &status);
+    m->base.n_hosts = nodes_by_exchange(&m->base, m->node, &status);
     return m->base.n_hosts ? status : m->core.fail(GSHMEM_ERR_MEMORY, "MPI: out of memory for %d PEs", m->base.n_pes);
 }
 
@@ -158,10 +158,10 @@ static gshmem_status_t mpi_join(struct mpi *m)
                                                  "groups: make one of both by MPI_Intercomm_merge");
     MPI_Comm_rank(given, &m->base.pe);
     MPI_Comm_size(given, &m->base.n_pes);
-    m->host = calloc((size_t)m->base.n_pes, sizeof *m->host);
+    m->node = calloc((size_t)m->base.n_pes, sizeof *m->node);
     m->all = calloc((size_t)m->base.n_pes, sizeof *m->all);
-    m->base.host = m->host;
-    if (!m->host || !m->all)
+    m->base.host = m->node;
+    if (!m->node || !m->all)
         return m->core.fail(GSHMEM_ERR_MEMORY, "MPI: out of memory for %d PEs", m->base.n_pes);
     if ((error = MPI_Comm_idup(given, &m->comm, &request)) != MPI_SUCCESS)
         return mpi_failed(m, "MPI_Comm_idup", error);
@@ -169,7 +169,7 @@ static gshmem_status_t mpi_join(struct mpi *m)
     if (status)
         return status;
     MPI_Comm_set_errhandler(m->comm, MPI_ERRORS_RETURN);
-    return mpi_find_hosts(m);
+    return mpi_find_nodes(m);
 }
 
 static void mpi_close(struct bootstrap *b)
@@ -182,7 +182,7 @@ static void mpi_close(struct bootstrap *b)
     MPI_Finalized(&ended);
     if (!ended && m->comm != MPI_COMM_NULL)
         MPI_Comm_free(&m->comm);
-    free(m->host);
+    free(m->node);
     free(m->all);
     free(m);
 }

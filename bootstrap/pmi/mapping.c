@@ -5,8 +5,8 @@
 
 struct block {
     int first;
-    int hosts;
-    int pes; /* per host */
+    int nodes;
+    int pes; /* per node */
 };
 
 /* Reads a number and the character after it; false if either is not there. */
@@ -29,15 +29,15 @@ static bool mapping_take_block(const char **text, struct block *b)
     if (**text != '(')
         return false;
     (*text)++;
-    return mapping_take_number(text, ',', PMI_HOST_LIMIT - 1, &b->first) &&
-           mapping_take_number(text, ',', PMI_HOST_LIMIT - b->first, &b->hosts) &&
+    return mapping_take_number(text, ',', PMI_NODE_LIMIT - 1, &b->first) &&
+           mapping_take_number(text, ',', PMI_NODE_LIMIT - b->first, &b->nodes) &&
            mapping_take_number(text, ')', PMI_PES_LIMIT, &b->pes);
 }
 
-/* Deals PEs from next on to the block's hosts; the next PE after that. */
+/* Deals PEs from next on to the block's nodes; the next PE after that. */
 static int deal(const struct block *b, int next, int n_pes, int *number)
 {
-    for (int i = 0; i < b->hosts && b->pes > 0 && next < n_pes; i++) {
+    for (int i = 0; i < b->nodes && b->pes > 0 && next < n_pes; i++) {
         for (int j = 0; j < b->pes && next < n_pes; j++)
             number[next++] = b->first + i;
     }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bootstrap/hosts.h"
+#include "bootstrap/nodes.h"
 #include "bootstrap/pmi/mapping.h"
 #include "bootstrap/pmi/wire.h"
 #include "runtime/base/clock.h"
@@ -30,7 +30,7 @@ struct pmi {
     unsigned round;
     char kvs[KVS_MAX + 1]; /* the job's key-value space */
     size_t value_bytes;    /* that the launcher takes, as far as we need them */
-    int *host;
+    int *node;
 };
 
 /* ---- Blobs as text ---- */
@@ -223,26 +223,26 @@ static gshmem_status_t no_memory(struct pmi *p)
     return p->wire.fail(GSHMEM_ERR_MEMORY, "PMI: out of memory for %d PEs", p->base.n_pes);
 }
 
-static gshmem_status_t pmi_find_hosts(struct pmi *p)
+static gshmem_status_t pmi_find_nodes(struct pmi *p)
 {
     int n = p->base.n_pes;
     char mapping[PMI_LINE_MAX + 1];
     bool found;
 
-    p->host = calloc((size_t)n, sizeof *p->host);
-    if (!p->host)
+    p->node = calloc((size_t)n, sizeof *p->node);
+    if (!p->node)
         return no_memory(p);
-    p->base.host = p->host;
+    p->base.host = p->node;
     gshmem_status_t status = get_value(p, "PMI_process_mapping", mapping, sizeof mapping, &found);
     if (status)
         return status;
     if (!found || !mapping[0]) {
         /* Launchers leave it empty when it would be longer than a value may be. */
-        p->base.n_hosts = hosts_by_exchange(&p->base, p->host, &status);
+        p->base.n_hosts = nodes_by_exchange(&p->base, p->node, &status);
     } else {
-        if (!pmi_mapping_parse(mapping, n, p->host))
+        if (!pmi_mapping_parse(mapping, n, p->node))
             return pmi_wire_refuse(&p->wire, "PMI_process_mapping as (vector,(node,nodes,PEs),…)");
-        p->base.n_hosts = hosts_by_number(p->host, PMI_HOST_LIMIT, n, p->host);
+        p->base.n_hosts = nodes_by_number(p->node, PMI_NODE_LIMIT, n, p->node);
     }
     return p->base.n_hosts ? status : no_memory(p);
 }
@@ -250,7 +250,7 @@ static gshmem_status_t pmi_find_hosts(struct pmi *p)
 static void pmi_release(struct pmi *p)
 {
     pmi_wire_close(&p->wire);
-    free(p->host);
+    free(p->node);
     free(p);
 }
 
@@ -265,7 +265,7 @@ static gshmem_status_t pmi_open(const struct bootstrap_request *request, struct 
     if (!status)
         status = handshake(p);
     if (!status)
-        status = pmi_find_hosts(p);
+        status = pmi_find_nodes(p);
     if (status) {
         pmi_release(p);
         return status;

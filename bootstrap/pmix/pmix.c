@@ -17,7 +17,7 @@
 #include <time.h>
 
 #include "bootstrap/bootstrap.h"
-#include "bootstrap/hosts.h"
+#include "bootstrap/nodes.h"
 #include "gshmem/base.h"
 
 enum { PES_LIMIT = 1 << 24 };
@@ -26,7 +26,7 @@ struct pmix {
     struct bootstrap base;
     struct bootstrap_request core; /* what the core lends: fail, info, the timeout */
     pmix_proc_t self;
-    int *host;
+    int *node;
 };
 
 /* The module. */
@@ -258,7 +258,7 @@ static gshmem_status_t pmix_fence(struct bootstrap *b)
 
     if (!a)
         return p->core.fail(GSHMEM_ERR_MEMORY, "PMIx: out of memory");
-    /* Without collection, some launchers make it a barrier of one host alone. */
+    /* Without collection, some launchers make it a barrier of one node alone. */
     memset(&collect, 0, sizeof collect);
     strncpy(collect.key, PMIX_COLLECT_DATA, sizeof collect.key - 1);
     collect.value.type = PMIX_BOOL;
@@ -319,7 +319,7 @@ static int number_node(struct pmix *p, const char *node, int number)
         return 0;
     for (size_t i = 0; i < n; i++) {
         if (peers[i].rank < (pmix_rank_t)p->base.n_pes) {
-            p->host[peers[i].rank] = number;
+            p->node[peers[i].rank] = number;
             numbered++;
         }
     }
@@ -343,23 +343,23 @@ static bool hosts_by_launcher(struct pmix *p)
     return numbered == p->base.n_pes;
 }
 
-static gshmem_status_t pmix_find_hosts(struct pmix *p)
+static gshmem_status_t pmix_find_nodes(struct pmix *p)
 {
     int n = p->base.n_pes, local = 0;
     gshmem_status_t status = get_number(p, PMIX_LOCAL_SIZE, n, &local);
 
     if (status)
         return status;
-    p->host = calloc((size_t)n, sizeof *p->host);
-    p->base.host = p->host;
-    if (!p->host)
+    p->node = calloc((size_t)n, sizeof *p->node);
+    p->base.host = p->node;
+    if (!p->node)
         return p->core.fail(GSHMEM_ERR_MEMORY, "PMIx: out of memory for %d PEs", n);
     if (local == n)
         p->base.n_hosts = 1; /* by far the most frequent, and known without asking more */
     else if (hosts_by_launcher(p))
-        p->base.n_hosts = hosts_by_number(p->host, n, n, p->host);
+        p->base.n_hosts = nodes_by_number(p->node, n, n, p->node);
     else
-        p->base.n_hosts = hosts_by_exchange(&p->base, p->host, &status);
+        p->base.n_hosts = nodes_by_exchange(&p->base, p->node, &status);
     if (p->base.n_hosts == 0)
         return p->core.fail(GSHMEM_ERR_MEMORY, "PMIx: out of memory for %d PEs", n);
     return status;
@@ -479,7 +479,7 @@ static gshmem_status_t pmix_join(struct pmix *p)
                               p->base.n_pes);
     if (!answer) {
         p->base.pe = (int)p->self.rank;
-        answer = pmix_find_hosts(p);
+        answer = pmix_find_nodes(p);
     }
     if (answer)
         PMIx_Finalize(NULL, 0);
@@ -496,7 +496,7 @@ static gshmem_status_t pmix_open(const struct bootstrap_request *request, struct
     p->core = *request;
     gshmem_status_t status = pmix_join(p);
     if (status) {
-        free(p->host);
+        free(p->node);
         free(p);
         return status;
     }
@@ -516,7 +516,7 @@ static void pmix_close(struct bootstrap *b)
     struct pmix *p = (struct pmix *)b;
 
     PMIx_Finalize(NULL, 0);
-    free(p->host);
+    free(p->node);
     free(p);
 }
 

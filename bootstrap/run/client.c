@@ -34,7 +34,7 @@ struct run {
     int lifeline;         /* -1: none could be had */
     uint32_t round;       /* that this PE published last */
     pthread_mutex_t lock; /* one question and its answer at a time */
-    int host[];
+    int node[];
 };
 
 static bool client_environment_number(const char *name, int least, int *number)
@@ -195,13 +195,13 @@ static gshmem_status_t welcome(struct run *r)
     if (status)
         return status;
     if (!wire_decode_welcome(reply, bytes, &m) || m.version != WIRE_VERSION ||
-        m.n_pes != (uint32_t)r->base.n_pes || m.n_hosts < 1 || m.n_hosts > m.n_pes)
+        m.n_pes != (uint32_t)r->base.n_pes || m.n_nodes < 1 || m.n_nodes > m.n_pes)
         return misunderstood(r, reply, bytes);
     r->round = m.round;
-    r->base.n_hosts = (int)m.n_hosts;
+    r->base.n_hosts = (int)m.n_nodes;
     r->base.one_machine = 1;
     for (int i = 0; i < r->base.n_pes; i++)
-        r->host[i] = wire_host_of(i, r->base.n_pes, r->base.n_hosts);
+        r->node[i] = wire_node_of(i, r->base.n_pes, r->base.n_hosts);
     snprintf(r->base.job, sizeof r->base.job, "gshmemrun-%u", m.job);
     return GSHMEM_OK;
 }
@@ -223,10 +223,10 @@ static gshmem_status_t run_open(const struct bootstrap_request *request, struct 
         !environment_descriptor("GSHMEM_RUN_WIRE", &wire))
         return request->fail(GSHMEM_ERR_BOOTSTRAP, "gshmemrun's environment is not complete");
 
-    struct run *r = calloc(1, sizeof *r + (size_t)n_pes * sizeof r->host[0]);
+    struct run *r = calloc(1, sizeof *r + (size_t)n_pes * sizeof r->node[0]);
     if (!r)
         return request->fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %d PEs", n_pes);
-    r->base = (struct bootstrap){.ops = &bootstrap_run, .pe = pe, .n_pes = n_pes, .host = r->host};
+    r->base = (struct bootstrap){.ops = &bootstrap_run, .pe = pe, .n_pes = n_pes, .host = r->node};
     r->fail = request->fail;
     r->timeout_seconds = request->timeout_seconds;
     r->wire = wire;

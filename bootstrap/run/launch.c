@@ -395,7 +395,7 @@ static bool launch_prepare(struct launch *l)
         !links_start(&l->links, n, l->epoll) || !links_add_other(&l->links, l->orders) ||
         !links_add_other(&l->links, l->children) || !chorus_open(&l->chorus) ||
         !links_add_other(&l->links, l->chorus.in) ||
-        !server_start(&l->server, n, l->options->n_hosts, (uint32_t)getppid(), links_send,
+        !server_start(&l->server, n, l->options->n_nodes, (uint32_t)getppid(), links_send,
                       &l->links)) {
         say("cannot prepare the job: %s", strerror(errno));
         return false;

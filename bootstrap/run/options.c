@@ -255,24 +255,24 @@ static bool parse_hosts(struct options *o, const char *option, const char *text)
 /* How many PEs, where -n does not say. */
 static bool count_pes(struct options *o)
 {
-    if (o->n_pes == 0 && o->per_host && o->n_hosts > OPTIONS_PES_MAX / o->per_host) {
-        say("-N %d on each of %d nodes: a job has at most %d PEs", o->per_host, o->n_hosts,
+    if (o->n_pes == 0 && o->per_node && o->n_nodes > OPTIONS_PES_MAX / o->per_node) {
+        say("-N %d on each of %d nodes: a job has at most %d PEs", o->per_node, o->n_nodes,
             OPTIONS_PES_MAX);
         return bad_usage();
     }
-    if (o->n_pes == 0 && o->per_host)
-        o->n_pes = o->per_host * o->n_hosts;
+    if (o->n_pes == 0 && o->per_node)
+        o->n_pes = o->per_node * o->n_nodes;
     if (o->n_pes == 0)
         o->n_pes = o->places;
     if (o->n_pes == 0) {
         say("-n N is missing: how many PEs?");
         return bad_usage();
     }
-    if (o->per_host && (o->n_pes + o->n_hosts - 1) / o->n_hosts > o->per_host) {
+    if (o->per_node && (o->n_pes + o->n_nodes - 1) / o->n_nodes > o->per_node) {
         say("-n %d with at most %d PEs on a node asks for more than %d node%s: --hosts %d pretends "
             "that there are more, and mpirun, mpiexec and srun start PEs on several machines",
-            o->n_pes, o->per_host, o->n_hosts, o->n_hosts == 1 ? "" : "s",
-            (o->n_pes + o->per_host - 1) / o->per_host);
+            o->n_pes, o->per_node, o->n_nodes, o->n_nodes == 1 ? "" : "s",
+            (o->n_pes + o->per_node - 1) / o->per_node);
         return bad_usage();
     }
     return true;
@@ -282,8 +282,8 @@ static bool options_check(struct options *o, bool literal)
 {
     if (!count_pes(o))
         return false;
-    if (o->n_hosts > o->n_pes) {
-        say("--hosts %d: more nodes than PEs (-n %d)", o->n_hosts, o->n_pes);
+    if (o->n_nodes > o->n_pes) {
+        say("--hosts %d: more nodes than PEs (-n %d)", o->n_nodes, o->n_pes);
         return bad_usage();
     }
     if (!o->program[0]) {
@@ -319,13 +319,13 @@ static bool options_take(struct options *o, int option, int argc, char **argv, i
         return parse_count("-n", optarg, &o->n_pes);
     case HOSTS: /* hydra's -hosts takes names */
         return optarg[strspn(optarg, "+-0123456789")] ? parse_hosts(o, "-hosts", optarg)
-                                                      : parse_count("--hosts", optarg, &o->n_hosts);
+                                                      : parse_count("--hosts", optarg, &o->n_nodes);
     case HOST:
         return parse_hosts(o, "-H", optarg);
     case HOST_FILE:
         return no_other_machines("--hostfile", optarg);
     case PER_HOST:
-        return parse_count("-N", optarg, &o->per_host);
+        return parse_count("-N", optarg, &o->per_node);
     case 'x':
         return parse_variable(o, optarg);
     case TAG_OUTPUT:
@@ -371,7 +371,7 @@ bool options_parse(int argc, char **argv, struct options *o, int *status)
     static char name[] = "gshmemrun";
     int option;
 
-    *o = (struct options){.n_hosts = 1, .timeout_ms = -1};
+    *o = (struct options){.n_nodes = 1, .timeout_ms = -1};
     *status = 2;
     if (argc < 1)
         return bad_usage();

@@ -10,8 +10,8 @@ enum { OPTIONS_PES_MAX = 65536 };
 
 struct options {
     int n_pes;
-    int n_hosts;
-    int per_host; /* PEs that a host may have; 0: any number */
+    int n_nodes;
+    int per_node; /* PEs that a node may have; 0: any number */
     int places;   /* for PEs, by -H; 0: not said */
     bool tag_output;
     bool bind_core;

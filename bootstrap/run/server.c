@@ -10,11 +10,11 @@ static const char *const type_names[] = {
 #undef X
 };
 
-bool server_start(struct server *s, int n_pes, int n_hosts, uint32_t job, server_send *send,
+bool server_start(struct server *s, int n_pes, int n_nodes, uint32_t job, server_send *send,
                   void *context)
 {
     *s = (struct server){
-        .n_pes = n_pes, .n_hosts = n_hosts, .job = job, .send = send, .context = context};
+        .n_pes = n_pes, .n_nodes = n_nodes, .job = job, .send = send, .context = context};
     s->pe = calloc((size_t)n_pes, sizeof *s->pe);
     return s->pe != NULL;
 }
@@ -76,7 +76,7 @@ static bool hello(struct server *s, int pe, const unsigned char *message, size_t
     s->pe[pe].open = true;
     size_t n = wire_encode_welcome(reply, &(struct wire_welcome){.version = WIRE_VERSION,
                                                                  .n_pes = (uint32_t)s->n_pes,
-                                                                 .n_hosts = (uint32_t)s->n_hosts,
+                                                                 .n_nodes = (uint32_t)s->n_nodes,
                                                                  .round = s->pe[pe].round,
                                                                  .job = s->job});
     return server_answer(s, pe, reply, n);

@@ -26,7 +26,7 @@ typedef bool server_send(void *context, int pe, const unsigned char *message, si
 
 struct server {
     int n_pes;
-    int n_hosts;
+    int n_nodes;
     uint32_t job;
     server_send *send;
     void *context;
@@ -42,8 +42,8 @@ struct server {
     char text[400]; /* a line for people, without control characters; "" if nothing need be said */
 };
 
-/* n_hosts is 1 … n_pes. False if there is no memory. */
-bool server_start(struct server *s, int n_pes, int n_hosts, uint32_t job, server_send *send,
+/* n_nodes is 1 … n_pes. False if there is no memory. */
+bool server_start(struct server *s, int n_pes, int n_nodes, uint32_t job, server_send *send,
                   void *context);
 void server_stop(struct server *s);
 

@@ -17,7 +17,7 @@
 
 enum {
     WIRE_MAGIC = 0x4e555247, /* "GRUN" */
-    WIRE_VERSION = 1,        /* of everything in this file, and of the rule wire_host_of */
+    WIRE_VERSION = 1,        /* of everything in this file, and of the rule wire_node_of */
     WIRE_WHY_MAX = 200,      /* bytes of an abort's reason */
     WIRE_MAX = 12 + BOOTSTRAP_BLOB_MAX, /* bytes of the longest message */
 };
@@ -44,14 +44,14 @@ enum wire_type {
 #undef X
 };
 
-/* The host of a PE when n_pes are dealt to n_hosts in contiguous blocks, the first ones larger by
+/* The node of a PE when n_pes are dealt to n_nodes in contiguous blocks, the first ones larger by
  * one where it does not come out even. Both sides use this rule, so the wire carries no map. */
-static inline int wire_host_of(int pe, int n_pes, int n_hosts)
+static inline int wire_node_of(int pe, int n_pes, int n_nodes)
 {
-    int small = n_pes / n_hosts, large_hosts = n_pes % n_hosts;
-    int in_large = large_hosts * (small + 1);
+    int small = n_pes / n_nodes, large_nodes = n_pes % n_nodes;
+    int in_large = large_nodes * (small + 1);
 
-    return pe < in_large ? pe / (small + 1) : large_hosts + (pe - in_large) / small;
+    return pe < in_large ? pe / (small + 1) : large_nodes + (pe - in_large) / small;
 }
 
 static inline void wire_put(unsigned char *to, int word, uint32_t value)
@@ -108,12 +108,12 @@ static inline bool wire_decode_hello(const unsigned char *from, size_t bytes, st
     return true;
 }
 
-/* ---- welcome: type | version | n_pes | n_hosts | round | job ---- */
+/* ---- welcome: type | version | n_pes | n_nodes | round | job ---- */
 
 struct wire_welcome {
     uint32_t version;
     uint32_t n_pes;
-    uint32_t n_hosts;
+    uint32_t n_nodes;
     uint32_t round; /* that this PE finished last: its first is the next one */
     uint32_t job;   /* a number for the job's name */
 };
@@ -125,7 +125,7 @@ static inline size_t wire_encode_welcome(unsigned char *to, const struct wire_we
     wire_put(to, 0, WIRE_WELCOME);
     wire_put(to, 1, m->version);
     wire_put(to, 2, m->n_pes);
-    wire_put(to, 3, m->n_hosts);
+    wire_put(to, 3, m->n_nodes);
     wire_put(to, 4, m->round);
     wire_put(to, 5, m->job);
     return WIRE_WELCOME_BYTES;

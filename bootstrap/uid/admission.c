@@ -117,7 +117,7 @@ static gshmem_status_t refuse_pe(struct uid *u, struct uid_peer *p, const struct
 {
     char text[UID_TEXT_BYTES];
 
-    snprintf(text, sizeof text, "PE %d on %s was started wrong: %s", j->pe, j->host, why);
+    snprintf(text, sizeof text, "PE %d on %s was started wrong: %s", j->pe, j->machine, why);
     if (welcome_pe(u, p, j))
         uid_wire_send_abort(p->fd, GSHMEM_ERR_MISMATCH, j->pe, text);
     uid_wire_drop(p);
@@ -148,7 +148,7 @@ static gshmem_status_t admit(struct uid *u, struct admission *d, struct uid_peer
     seat->fd = p->fd;
     seat->have = 0;
     memcpy(seat->nonce, j->nonce, sizeof seat->nonce);
-    memcpy(seat->host, j->host, sizeof seat->host);
+    memcpy(seat->machine, j->machine, sizeof seat->machine);
     p->fd = -1;
     d->inside += !again;
     return GSHMEM_OK;
@@ -183,7 +183,7 @@ static gshmem_status_t check_stranger(struct uid *u, struct admission *d, struct
         return refuse_pe(u, p, &j, why);
     }
     if (u->peer[j.pe].fd >= 0 && memcmp(u->peer[j.pe].nonce, j.nonce, sizeof j.nonce) != 0) {
-        snprintf(why, sizeof why, "another process, on %s, has joined as PE %d", u->peer[j.pe].host,
+        snprintf(why, sizeof why, "another process, on %s, has joined as PE %d", u->peer[j.pe].machine,
                  j.pe);
         return refuse_pe(u, p, &j, why);
     }

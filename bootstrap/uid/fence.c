@@ -57,12 +57,12 @@ static gshmem_status_t fence_serve_pe(struct uid *u, int pe)
         return GSHMEM_OK;
     case UID_CLOSED:
         snprintf(text, sizeof text, "PE %d on %s has left before round %u of the exchange", pe,
-                 u->peer[pe].host, u->round);
+                 u->peer[pe].machine, u->round);
         return uid_wire_fail_all(u, GSHMEM_ERR_PEER_DEAD, pe, text);
     case UID_WRONG:
         break;
     }
-    snprintf(text, sizeof text, "what PE %d on %s says is not GSHMEM's wire", pe, u->peer[pe].host);
+    snprintf(text, sizeof text, "what PE %d on %s says is not GSHMEM's wire", pe, u->peer[pe].machine);
     return uid_wire_fail_all(u, GSHMEM_ERR_BOOTSTRAP, pe, text);
 }
 

@@ -15,7 +15,7 @@ bool uid_header_valid(const struct uid_header *h, int n_pes)
         return h->bytes == sizeof(struct uid_join);
     case UID_WELCOME:
         return h->bytes == sizeof(struct uid_welcome);
-    case UID_HOSTS:
+    case UID_NODES:
         return h->bytes == pes * sizeof(int32_t);
     case UID_BLOB:
         return h->bytes >= 4 && h->bytes <= sizeof(struct uid_blob);
@@ -42,7 +42,7 @@ static bool clean_text(char *text, size_t size)
 
 bool uid_join_valid(struct uid_join *j)
 {
-    return clean_text(j->host, sizeof j->host);
+    return clean_text(j->machine, sizeof j->machine);
 }
 
 bool uid_abort_valid(struct uid_abort *a)

@@ -3,13 +3,13 @@
  * A frame is a header and a payload. The conversation on a connection:
  *
  *     PE 0: HELLO with a nonce        the other: JOIN with its own nonce and a proof
- *     PE 0: WELCOME with a proof, and when all are there, HOSTS
+ *     PE 0: WELCOME with a proof, and when all are there, NODES
  *     each round:  the other: BLOB    PE 0: ROUND, when it has all blobs
  *     either, at any time behind the WELCOME: ABORT, with the reason
  *
  * A proof is a keyed hash of both nonces and of what is said, so that the secret itself is never
  * sent and nothing heard on the wire is good for another connection. Before PE 0 has proven to be it, nothing that is
- * said at one of its addresses is believed: another host may have the same. What follows a proven JOIN is
+ * said at one of its addresses is believed: another machine may have the same. What follows a proven JOIN is
  * not protected: it crosses the same network as the data of the program.
  *
  * Numbers are in the byte order of the PEs, which share memory and so share that too; a stranger's
@@ -23,13 +23,13 @@
 #include <stdint.h>
 
 #include "bootstrap/bootstrap.h"
-#include "bootstrap/hosts.h"
+#include "bootstrap/nodes.h"
 
 enum {
     UID_VERSION = 2,
     UID_NONCE_BYTES = 16,
     UID_SECRET_BYTES = 32,
-    UID_HOST_BYTES = HOSTS_NAME_BYTES,
+    UID_NAME_BYTES = NODES_NAME_BYTES,
     UID_TEXT_BYTES = 240 /* of an abort's reason with its final zero */
 };
 
@@ -39,7 +39,7 @@ enum uid_type {
     UID_HELLO = UID_TYPE(1),
     UID_JOIN = UID_TYPE(2),
     UID_WELCOME = UID_TYPE(3),
-    UID_HOSTS = UID_TYPE(4),
+    UID_NODES = UID_TYPE(4),
     UID_BLOB = UID_TYPE(5),
     UID_ROUND = UID_TYPE(6),
     UID_ABORT = UID_TYPE(7)
@@ -60,7 +60,7 @@ struct uid_join {
     int32_t pe;
     int32_t n_pes;
     unsigned char nonce[UID_NONCE_BYTES];
-    char host[UID_HOST_BYTES];
+    char machine[UID_NAME_BYTES];
     uint32_t proof[2];
 };
 

@@ -86,7 +86,7 @@ void uid_address_text(const struct sockaddr_storage *address, char *text, size_t
 }
 
 /* Which addresses others are told to try first: IPv4, then IPv6, of a network; loopback serves PEs
- * of this host alone and comes last. -1: not an address that others could use. */
+ * of this machine alone and comes last. -1: not an address that others could use. */
 static int preference(const struct ifaddrs *i)
 {
     if (!i->ifa_addr || !(i->ifa_flags & IFF_UP))
@@ -96,7 +96,7 @@ static int preference(const struct ifaddrs *i)
     if (i->ifa_addr->sa_family != AF_INET6)
         return -1;
     const struct sockaddr_in6 *a = (const struct sockaddr_in6 *)i->ifa_addr;
-    /* A link-local address means nothing without the number that an interface has on one host. */
+    /* A link-local address means nothing without the number that an interface has on one machine. */
     if (IN6_IS_ADDR_LINKLOCAL(&a->sin6_addr))
         return -1;
     return i->ifa_flags & IFF_LOOPBACK ? 3 : 1;

@@ -250,25 +250,25 @@ static gshmem_status_t find_root(struct uid *u, struct attempt *tried, const str
     return not_found(u, tried, false);
 }
 
-static gshmem_status_t join_take_hosts(struct uid *u)
+static gshmem_status_t join_take_nodes(struct uid *u)
 {
     uint64_t deadline = stream_deadline(u->core.timeout_seconds + UID_GRACE_SECONDS);
     int n = u->base.n_pes, most = -1;
     struct uid_header h;
     gshmem_status_t status =
-        uid_wire_expect(u, u->root_fd, UID_HOSTS, "the map of nodes", deadline, &h);
+        uid_wire_expect(u, u->root_fd, UID_NODES, "the map of nodes", deadline, &h);
 
     if (status)
         return status;
-    ssize_t got = stream_read_all(u->root_fd, u->host, (size_t)n * sizeof *u->host, deadline);
+    ssize_t got = stream_read_all(u->root_fd, u->node, (size_t)n * sizeof *u->node, deadline);
     if (got <= 0)
         return uid_wire_no_frame(u, got, "the map of nodes");
     for (int pe = 0; pe < n; pe++) {
-        if (u->host[pe] < 0 || u->host[pe] > most + 1)
+        if (u->node[pe] < 0 || u->node[pe] > most + 1)
             return u->core.fail(GSHMEM_ERR_BOOTSTRAP,
-                                "unique id: PE 0 says PE %d is on node %d of %d", pe, u->host[pe],
+                                "unique id: PE 0 says PE %d is on node %d of %d", pe, u->node[pe],
                                 most + 1);
-        most = u->host[pe] > most ? u->host[pe] : most;
+        most = u->node[pe] > most ? u->node[pe] : most;
     }
     u->base.n_hosts = most + 1;
     return GSHMEM_OK;
@@ -282,12 +282,12 @@ gshmem_status_t uid_join_open(struct uid *u)
     memset(tried, 0, sizeof tried);
     for (int i = 0; i < UID_ADDRESSES; i++)
         tried[i].fd = -1;
-    hosts_own_name(mine.host);
+    nodes_own_name(mine.machine);
     if (!system_random(mine.nonce, sizeof mine.nonce))
         return u->core.fail(GSHMEM_ERR_SYSTEM, "unique id: no random bytes from the system: %s",
                             strerror(errno));
     gshmem_status_t status = find_root(u, tried, &mine);
     for (int i = 0; i < UID_ADDRESSES; i++)
         join_give_up(&tried[i], 0);
-    return status ? status : join_take_hosts(u);
+    return status ? status : join_take_nodes(u);
 }

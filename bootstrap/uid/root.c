@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "bootstrap/hosts.h"
+#include "bootstrap/nodes.h"
 #include "bootstrap/uid/admission.h"
 
 enum {
@@ -31,21 +31,21 @@ static gshmem_status_t allow_connections(struct uid *u)
                         (unsigned long long)limit.rlim_cur);
 }
 
-static gshmem_status_t root_send_hosts(struct uid *u)
+static gshmem_status_t root_send_nodes(struct uid *u)
 {
     int n = u->base.n_pes;
     const char **name = calloc((size_t)n, sizeof *name);
 
     if (name) {
-        hosts_own_name(u->peer[0].host);
+        nodes_own_name(u->peer[0].machine);
         for (int pe = 0; pe < n; pe++)
-            name[pe] = u->peer[pe].host;
-        u->base.n_hosts = hosts_by_name(name, n, u->host);
+            name[pe] = u->peer[pe].machine;
+        u->base.n_hosts = nodes_by_name(name, n, u->node);
     }
     free(name);
     if (!u->base.n_hosts)
         return uid_wire_fail_all(u, GSHMEM_ERR_MEMORY, 0, "PE 0 is out of memory");
-    return uid_wire_send_all(u, UID_HOSTS, u->host, (size_t)n * sizeof *u->host);
+    return uid_wire_send_all(u, UID_NODES, u->node, (size_t)n * sizeof *u->node);
 }
 
 gshmem_status_t uid_root_open(struct uid *u)
@@ -65,7 +65,7 @@ gshmem_status_t uid_root_open(struct uid *u)
         return u->core.fail(GSHMEM_ERR_BOOTSTRAP, "unique id: PE 0 must be the process that called "
                                                   "gshmem_get_uniqueid, and use each id once");
     if (!(status = allow_connections(u)) && !(status = uid_admission_wait(u, listener, listeners)))
-        status = root_send_hosts(u);
+        status = root_send_nodes(u);
     while (listeners > 0)
         close(listener[--listeners]);
     return status;

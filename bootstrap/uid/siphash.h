@@ -38,7 +38,7 @@ static inline void siphash_word(struct siphash *s, uint64_t word)
     s->a ^= word;
 }
 
-/* The hash of bytes under a key. Words are taken little-endian, as the host has them. */
+/* The hash of bytes under a key. Words are taken little-endian, as the CPU has them. */
 static inline uint64_t siphash(const unsigned char key[16], const void *data, size_t bytes)
 {
     const unsigned char *at = data;

@@ -34,7 +34,7 @@ static void uid_release(struct uid *u)
     free(u->blob_bytes);
     free(u->told);
     free(u->offset);
-    free(u->host);
+    free(u->node);
     free(u);
 }
 
@@ -53,9 +53,9 @@ static gshmem_status_t uid_prepare(struct uid *u, const struct bootstrap_request
     u->base.ops = &bootstrap_uid;
     u->base.pe = request->pe;
     u->base.n_pes = request->n_pes;
-    u->base.host = u->host = calloc(n, sizeof *u->host);
+    u->base.host = u->node = calloc(n, sizeof *u->node);
     u->offset = calloc(n, sizeof *u->offset);
-    if (!u->host || !u->offset)
+    if (!u->node || !u->offset)
         return request->fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %zu PEs", n);
     snprintf(u->base.job, sizeof u->base.job, "uid-%08x", u->id.checksum);
     return GSHMEM_OK;

@@ -151,7 +151,7 @@ gshmem_status_t uid_wire_send_all(struct uid *u, uint32_t type, const void *payl
         char text[UID_TEXT_BYTES];
         if (uid_wire_send(u->peer[pe].fd, type, payload, bytes, deadline) == 0)
             continue;
-        snprintf(text, sizeof text, "PE %d on %s cannot be written to: %s", pe, u->peer[pe].host,
+        snprintf(text, sizeof text, "PE %d on %s cannot be written to: %s", pe, u->peer[pe].machine,
                  strerror(errno));
         return uid_wire_fail_all(u, GSHMEM_ERR_PEER_DEAD, pe, text);
     }

@@ -18,7 +18,7 @@ struct uid_peer {
     struct sockaddr_storage from;
     uint64_t since;
     unsigned char nonce[UID_NONCE_BYTES]; /* ours until the JOIN, then the PE's own */
-    char host[UID_HOST_BYTES];
+    char machine[UID_NAME_BYTES];
     size_t have; /* bytes of the next frame */
     unsigned char in[UID_INCOMING_MAX];
 };
@@ -29,7 +29,7 @@ struct uid {
     struct uid_id id;
     uint32_t round;
     bool broken;
-    int *host;
+    int *node;
     unsigned char *told; /* the last ROUND, */
     uint32_t *offset;    /* and where each PE's blob is in it */
 

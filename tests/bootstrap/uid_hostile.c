@@ -138,7 +138,7 @@ static void is_turned_away(int fd)
 /* Says JOIN as a PE that knows the secret (or does not). */
 static int join_as(const gshmem_uniqueid_t *uid, int pe, int n_pes, bool knows)
 {
-    struct uid_join j = {.version = UID_VERSION, .pe = pe, .n_pes = n_pes, .host = "elsewhere"};
+    struct uid_join j = {.version = UID_VERSION, .pe = pe, .n_pes = n_pes, .machine = "elsewhere"};
     struct uid_hello hello;
     struct uid_header h;
     struct uid_id id;
@@ -358,9 +358,9 @@ static void impersonate(const int *listener, int listeners, const struct uid_id 
         }
         answer_join(fd, id, how != DOES_NOT_KNOW);
         if (how == BAD_HOSTS)
-            frame(fd, UID_HOSTS, far, sizeof far);
+            frame(fd, UID_NODES, far, sizeof far);
         if (how == BAD_ROUND || how == HUGE_ROUND)
-            frame(fd, UID_HOSTS, hosts, sizeof hosts);
+            frame(fd, UID_NODES, hosts, sizeof hosts);
         if (how == BAD_ROUND)
             frame(fd, UID_ROUND, round, sizeof round);
         if (how == HUGE_ROUND)

@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     memset(number, 0xff, sizeof number);
     if (pmi_mapping_parse(text, 1 + data[0], number)) {
         for (int pe = 0; pe <= data[0]; pe++) {
-            if (number[pe] < 0 || number[pe] >= PMI_HOST_LIMIT)
+            if (number[pe] < 0 || number[pe] >= PMI_NODE_LIMIT)
                 abort();
         }
     }

@@ -41,8 +41,8 @@ static bool take_answer(void *context, int pe, const unsigned char *message, siz
     MUST(!j->over);
     MUST(pe >= 0 && pe < j->server.n_pes);
     if (wire_decode_welcome(message, bytes, &welcome))
-        MUST(welcome.n_pes == (uint32_t)j->server.n_pes && welcome.n_hosts >= 1 &&
-             welcome.n_hosts <= welcome.n_pes && welcome.round <= j->server.released);
+        MUST(welcome.n_pes == (uint32_t)j->server.n_pes && welcome.n_nodes >= 1 &&
+             welcome.n_nodes <= welcome.n_pes && welcome.round <= j->server.released);
     else if (wire_decode_round(message, bytes, WIRE_RELEASED, &round))
         MUST(round.round == j->server.released && j->server.pe[pe].round == round.round);
     else if (wire_decode_absent(message, bytes, &absent))

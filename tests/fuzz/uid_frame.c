@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         abort();
     if (h.type == UID_JOIN && bytes >= sizeof join) {
         memcpy(&join, data, sizeof join);
-        if (uid_join_valid(&join) && strlen(join.host) >= sizeof join.host)
+        if (uid_join_valid(&join) && strlen(join.machine) >= sizeof join.machine)
             abort();
     }
     if (h.type == UID_ABORT && bytes >= sizeof stop) {
@@ -71,7 +71,7 @@ size_t fuzz_seed(unsigned number, uint8_t *data, size_t capacity)
 {
     static unsigned char blob[3][BOOTSTRAP_BLOB_MAX] = {"abc", "", "defg"}, payload[1024];
     static const uint16_t length[3] = {3, 0, BOOTSTRAP_BLOB_MAX};
-    struct uid_join join = {.version = UID_VERSION, .pe = 1, .n_pes = 3, .host = "node"};
+    struct uid_join join = {.version = UID_VERSION, .pe = 1, .n_pes = 3, .machine = "node"};
     struct uid_abort stop = {.status = 8, .pe = 1, .text = "a reason"};
 
     if (capacity < 1 + sizeof(struct uid_header) + sizeof payload)
@@ -85,7 +85,7 @@ size_t fuzz_seed(unsigned number, uint8_t *data, size_t capacity)
     case 2:
         return seed(data, 3, UID_ABORT, &stop, sizeof stop);
     case 3:
-        return seed(data, 2, UID_HOSTS, "\0\0\0\0\1\0\0", 8);
+        return seed(data, 2, UID_NODES, "\0\0\0\0\1\0\0", 8);
     default:
         return 0;
     }

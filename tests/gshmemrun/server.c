@@ -102,7 +102,7 @@ static void whole_job(void)
     all_hello();
     CHECK(wire_decode_welcome(answered[2].message, answered[2].bytes, &w));
     CHECK_EQ(w.n_pes, PES);
-    CHECK_EQ(w.n_hosts, 2);
+    CHECK_EQ(w.n_nodes, 2);
     CHECK_EQ(w.job, 77);
     CHECK_EQ(w.round, 0);
 

@@ -119,13 +119,13 @@ static void check_goodbye(void)
 }
 
 /* Blocks of PEs, in order, none empty, their sizes different by one at most. */
-static void check_hosts(int n_pes, int n_hosts)
+static void check_hosts(int n_pes, int n_nodes)
 {
     int size = 0, small = n_pes, large = 0;
 
     for (int pe = 0; pe < n_pes; pe++) {
-        int host = wire_host_of(pe, n_pes, n_hosts);
-        int next = pe + 1 < n_pes ? wire_host_of(pe + 1, n_pes, n_hosts) : n_hosts;
+        int host = wire_node_of(pe, n_pes, n_nodes);
+        int next = pe + 1 < n_pes ? wire_node_of(pe + 1, n_pes, n_nodes) : n_nodes;
         CHECK(next == host || next == host + 1);
         size++;
         if (next != host) {
@@ -134,7 +134,7 @@ static void check_hosts(int n_pes, int n_hosts)
             size = 0;
         }
     }
-    CHECK_EQ(wire_host_of(0, n_pes, n_hosts), 0);
+    CHECK_EQ(wire_node_of(0, n_pes, n_nodes), 0);
     CHECK(large - small <= 1);
 }
 
@@ -155,8 +155,8 @@ int main(void)
     check_abort(-1, 0);
     check_abort(300, WIRE_WHY_MAX);
     for (int n_pes = 1; n_pes <= 40; n_pes++) {
-        for (int n_hosts = 1; n_hosts <= n_pes; n_hosts++)
-            check_hosts(n_pes, n_hosts);
+        for (int n_nodes = 1; n_nodes <= n_pes; n_nodes++)
+            check_hosts(n_pes, n_nodes);
     }
     return 0;
 }

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "bootstrap/hosts.h"
+#include "bootstrap/nodes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@ enum {
     CUT_BYTES = 63,         /* a name as long as a DNS label may be */
     BOOT_DIGITS = 23,       /* of a boot's number that are enough to tell two from each other */
 };
-_Static_assert(SYSTEM_NAME_BYTES + 1 + BOOT_DIGITS <= HOSTS_NAME_BYTES && HOSTS_NAME_BYTES <= BOOTSTRAP_BLOB_MAX,
+_Static_assert(SYSTEM_NAME_BYTES + 1 + BOOT_DIGITS <= NODES_NAME_BYTES && NODES_NAME_BYTES <= BOOTSTRAP_BLOB_MAX,
                "a name and a boot's number fit, and are carried");
 
 struct named {
@@ -27,24 +27,24 @@ static int by_name_then_pe(const void *a, const void *b)
     return order ? order : (x->pe > y->pe) - (x->pe < y->pe);
 }
 
-int hosts_by_number(const int *number, int limit, int n_pes, int *host)
+int nodes_by_number(const int *number, int limit, int n_pes, int *node)
 {
-    int *seen = calloc((size_t)limit, sizeof *seen); /* 1 + the host's new number */
-    int hosts = 0;
+    int *seen = calloc((size_t)limit, sizeof *seen); /* 1 + the node's new number */
+    int nodes = 0;
 
     if (!seen)
         return 0;
     for (int pe = 0; pe < n_pes; pe++) {
         int *known = &seen[number[pe]];
         if (!*known)
-            *known = ++hosts;
-        host[pe] = *known - 1;
+            *known = ++nodes;
+        node[pe] = *known - 1;
     }
     free(seen);
-    return hosts;
+    return nodes;
 }
 
-int hosts_by_name(const char *const *name, int n_pes, int *host)
+int nodes_by_name(const char *const *name, int n_pes, int *node)
 {
     struct named *sorted = malloc((size_t)n_pes * sizeof *sorted);
     int lowest = 0;
@@ -54,17 +54,17 @@ int hosts_by_name(const char *const *name, int n_pes, int *host)
     for (int pe = 0; pe < n_pes; pe++)
         sorted[pe] = (struct named){name[pe], pe};
     qsort(sorted, (size_t)n_pes, sizeof *sorted, by_name_then_pe);
-    /* A host's lowest PE stands for it, and is itself a number that its PEs have in common. */
+    /* A node's lowest PE stands for it, and is itself a number that its PEs have in common. */
     for (int i = 0; i < n_pes; i++) {
         if (i == 0 || strcmp(sorted[i].name, sorted[i - 1].name) != 0)
             lowest = sorted[i].pe;
-        host[sorted[i].pe] = lowest;
+        node[sorted[i].pe] = lowest;
     }
     free(sorted);
-    return hosts_by_number(host, n_pes, n_pes, host);
+    return nodes_by_number(node, n_pes, n_pes, node);
 }
 
-void hosts_own_name(char name[HOSTS_NAME_BYTES])
+void nodes_own_name(char name[NODES_NAME_BYTES])
 {
     char boot[BOOT_DIGITS + 1] = "";
 
@@ -76,39 +76,39 @@ void hosts_own_name(char name[HOSTS_NAME_BYTES])
         return;
     FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
     if (f && fgets(boot, sizeof boot, f))
-        snprintf(name + n, HOSTS_NAME_BYTES - n, "#%s", boot);
+        snprintf(name + n, NODES_NAME_BYTES - n, "#%s", boot);
     if (f)
         fclose(f);
 }
 
-static gshmem_status_t hosts_exchange(struct bootstrap *b, char (*text)[HOSTS_NAME_BYTES],
+static gshmem_status_t nodes_exchange(struct bootstrap *b, char (*text)[NODES_NAME_BYTES],
                                       const char **name)
 {
-    char self[HOSTS_NAME_BYTES] = "";
+    char self[NODES_NAME_BYTES] = "";
     size_t bytes;
 
-    hosts_own_name(self);
+    nodes_own_name(self);
     gshmem_status_t status = b->ops->publish(b, self, strlen(self));
     if (!status)
         status = b->ops->fence(b);
     for (int pe = 0; !status && pe < b->n_pes; pe++) {
-        status = b->ops->fetch(b, pe, text[pe], HOSTS_NAME_BYTES - 1, &bytes);
+        status = b->ops->fetch(b, pe, text[pe], NODES_NAME_BYTES - 1, &bytes);
         name[pe] = text[pe];
     }
     return status;
 }
 
-int hosts_by_exchange(struct bootstrap *b, int *host, gshmem_status_t *status)
+int nodes_by_exchange(struct bootstrap *b, int *node, gshmem_status_t *status)
 {
-    char(*text)[HOSTS_NAME_BYTES] = calloc((size_t)b->n_pes, sizeof *text);
+    char(*text)[NODES_NAME_BYTES] = calloc((size_t)b->n_pes, sizeof *text);
     const char **name = calloc((size_t)b->n_pes, sizeof *name);
-    int hosts = 0;
+    int nodes = 0;
 
     if (text && name) {
-        *status = hosts_exchange(b, text, name);
-        hosts = *status ? -1 : hosts_by_name(name, b->n_pes, host);
+        *status = nodes_exchange(b, text, name);
+        nodes = *status ? -1 : nodes_by_name(name, b->n_pes, node);
     }
     free(name);
     free(text);
-    return hosts;
+    return nodes;
 }
