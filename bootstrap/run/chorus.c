@@ -64,7 +64,7 @@ static void chorus_keep(struct chorus *c, const char *text, size_t length)
     c->line[c->n_lines++] = (struct chorus_line){.length = length, .text = copy};
 }
 
-static void chorus_hear(struct chorus *c, const struct alike_message *m, size_t length)
+static void chorus_receive(struct chorus *c, const struct alike_message *m, size_t length)
 {
     if (m->prefix > length || length == 0)
         return; /* no line of the library's */
@@ -87,7 +87,7 @@ void chorus_take(struct chorus *c)
     do {
         n = recv(c->in, &m, sizeof m, MSG_DONTWAIT);
         if (n > (ssize_t)head)
-            chorus_hear(c, &m, (size_t)n - head);
+            chorus_receive(c, &m, (size_t)n - head);
     } while (n >= 0 || errno == EINTR);
 }
 

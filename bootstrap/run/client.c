@@ -99,7 +99,7 @@ static enum bootstrap_found run_detect(const struct bootstrap_request *request, 
     return BOOTSTRAP_PRESENT;
 }
 
-static gshmem_status_t client_tell(struct run *r, const unsigned char *message, size_t bytes)
+static gshmem_status_t client_send(struct run *r, const unsigned char *message, size_t bytes)
 {
     ssize_t n;
 
@@ -114,7 +114,7 @@ static gshmem_status_t client_tell(struct run *r, const unsigned char *message, 
 
 /* The next message; *bytes is 0 when none has come after `seconds`. An answer that was not waited for to the end comes
  * before those to later questions, and is nobody's any more. */
-static gshmem_status_t client_hear(struct run *r, int seconds, unsigned char *message,
+static gshmem_status_t client_receive(struct run *r, int seconds, unsigned char *message,
                                    size_t *bytes)
 {
     struct pollfd p = {.fd = r->wire, .events = POLLIN};
@@ -140,13 +140,13 @@ static gshmem_status_t client_hear(struct run *r, int seconds, unsigned char *me
 }
 
 /* Asks, and waits for the answer of a launcher that has nobody to wait for. */
-static gshmem_status_t client_ask(struct run *r, const unsigned char *question, size_t bytes,
+static gshmem_status_t client_request(struct run *r, const unsigned char *question, size_t bytes,
                                   unsigned char *reply, size_t *reply_bytes)
 {
-    gshmem_status_t status = client_tell(r, question, bytes);
+    gshmem_status_t status = client_send(r, question, bytes);
 
     if (!status)
-        status = client_hear(r, r->timeout_seconds, reply, reply_bytes);
+        status = client_receive(r, r->timeout_seconds, reply, reply_bytes);
     if (!status && *reply_bytes == 0) {
         r->late++;
         return r->fail(GSHMEM_ERR_TIMEOUT, "PE %d: gshmemrun has not answered for %d s", r->base.pe,
@@ -190,7 +190,7 @@ static gshmem_status_t welcome(struct run *r)
     struct wire_welcome m;
     size_t bytes;
     struct wire_hello h = {.version = WIRE_VERSION, .pe = (uint32_t)r->base.pe};
-    gshmem_status_t status = client_ask(r, message, wire_encode_hello(message, &h), reply, &bytes);
+    gshmem_status_t status = client_request(r, message, wire_encode_hello(message, &h), reply, &bytes);
 
     if (status)
         return status;
@@ -254,7 +254,7 @@ static gshmem_status_t run_publish(struct bootstrap *b, const void *blob, size_t
                        bytes, BOOTSTRAP_BLOB_MAX);
     pthread_mutex_lock(&r->lock);
     struct wire_publish m = {r->round + 1, (uint32_t)bytes, blob};
-    gshmem_status_t status = client_tell(r, message, wire_encode_publish(message, &m));
+    gshmem_status_t status = client_send(r, message, wire_encode_publish(message, &m));
     if (!status)
         r->round++;
     pthread_mutex_unlock(&r->lock);
@@ -269,7 +269,7 @@ static gshmem_status_t client_give_up(struct run *r)
     struct wire_absent m;
     size_t bytes;
     gshmem_status_t status =
-        client_ask(r, message, wire_encode_round(message, WIRE_WHO, &round), reply, &bytes);
+        client_request(r, message, wire_encode_round(message, WIRE_WHO, &round), reply, &bytes);
 
     if (status)
         return status;
@@ -294,9 +294,9 @@ static gshmem_status_t run_fence(struct bootstrap *b)
     size_t bytes;
 
     pthread_mutex_lock(&r->lock);
-    gshmem_status_t status = client_tell(r, message, wire_encode_round(message, WIRE_FENCE, &m));
+    gshmem_status_t status = client_send(r, message, wire_encode_round(message, WIRE_FENCE, &m));
     if (!status)
-        status = client_hear(r, r->timeout_seconds, reply, &bytes);
+        status = client_receive(r, r->timeout_seconds, reply, &bytes);
     if (!status && bytes == 0)
         status = client_give_up(r);
     else if (!status &&
@@ -320,7 +320,7 @@ static gshmem_status_t run_fetch(struct bootstrap *b, int pe, void *blob, size_t
                        pe, b->n_pes - 1);
     pthread_mutex_lock(&r->lock);
     gshmem_status_t status =
-        client_ask(r, message, wire_encode_fetch(message, &question), reply, &n);
+        client_request(r, message, wire_encode_fetch(message, &question), reply, &n);
     pthread_mutex_unlock(&r->lock);
     if (status)
         return status;
@@ -341,7 +341,7 @@ static void run_abort(struct bootstrap *b, int status, const char *why)
     unsigned char message[WIRE_MAX];
     struct wire_abort m = {status, why ? (uint32_t)strnlen(why, WIRE_WHY_MAX) : 0, why};
 
-    (void)client_tell(r, message, wire_encode_abort(message, &m));
+    (void)client_send(r, message, wire_encode_abort(message, &m));
 }
 
 /* The wire stays open, for gshmem_init may be called again, and it is how gshmemrun knows us. */
@@ -350,7 +350,7 @@ static void run_close(struct bootstrap *b)
     struct run *r = (struct run *)b;
     unsigned char message[WIRE_MAX];
 
-    (void)client_tell(r, message, wire_encode_goodbye(message));
+    (void)client_send(r, message, wire_encode_goodbye(message));
     client_release(r);
 }
 

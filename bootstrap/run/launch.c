@@ -86,7 +86,7 @@ static void launch_end_job(struct launch *l, int status)
 
 /* ---- lines that PEs have alike ---- */
 
-static void hear_lines(struct launch *l)
+static void launch_take_lines(struct launch *l)
 {
     chorus_take(&l->chorus);
     if (l->count_at < 0 && chorus_is_counting(&l->chorus))
@@ -97,7 +97,7 @@ static void end_as_server_says(struct launch *l)
 {
     if (l->ending)
         return;
-    hear_lines(l);
+    launch_take_lines(l);
     if (l->server.text[0])
         say("%s", l->server.text);
     launch_end_job(l, l->server.status);
@@ -207,7 +207,7 @@ static void pe_ended(struct launch *l, int pe, int status)
 {
     pid_t pid = l->pid[pe];
 
-    hear_lines(l); /* before what is said of its end */
+    launch_take_lines(l); /* before what is said of its end */
     l->pid[pe] = 0;
     l->running--;
     serve_to_the_end(l, pe); /* its last words may say more than its status */
@@ -307,7 +307,7 @@ static int64_t nearest(const struct launch *l)
     return first;
 }
 
-static int patience(const struct launch *l)
+static int launch_wait_ms(const struct launch *l)
 {
     int64_t left = nearest(l) - now_ms();
 
@@ -360,7 +360,7 @@ static void handle(struct launch *l, const struct epoll_event *events, int n)
         if (links_pe(events[i].data.u64) == l->orders)
             take_orders(l);
         else if (links_pe(events[i].data.u64) == l->chorus.in)
-            hear_lines(l);
+            launch_take_lines(l);
         else
             while (read(l->children, ignored, sizeof ignored) > 0)
                 ;
@@ -374,7 +374,7 @@ static void attend(struct launch *l)
     while (launch_reap(l) && !l->ended) {
         if (l->running == 0)
             launch_end_job(l, 0); /* the PEs are done, but something they started is not */
-        int n = epoll_wait(l->epoll, events, EVENTS, patience(l));
+        int n = epoll_wait(l->epoll, events, EVENTS, launch_wait_ms(l));
         handle(l, events, n);
         look_at_clock(l);
     }

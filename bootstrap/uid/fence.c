@@ -115,9 +115,9 @@ static gshmem_status_t fence_at_root(struct uid *u)
     size_t bytes = uid_round_bytes(u->blob_bytes, n);
     if (!uid_wire_reserve(u, bytes))
         return uid_wire_fail_all(u, GSHMEM_ERR_MEMORY, 0, "PE 0 is out of memory");
-    uid_round_encode(u->told, u->round, u->blob_bytes, u->blob, n);
-    uid_round_decode(u->told, bytes, u->round, u->offset, n);
-    return uid_wire_send_all(u, UID_ROUND, u->told, bytes);
+    uid_round_encode(u->blobs, u->round, u->blob_bytes, u->blob, n);
+    uid_round_decode(u->blobs, bytes, u->round, u->offset, n);
+    return uid_wire_send_all(u, UID_ROUND, u->blobs, bytes);
 }
 
 /* ---- PE 1 and on ---- */
@@ -141,10 +141,10 @@ static gshmem_status_t fence_at_joined(struct uid *u)
         u->broken = true;
         return u->core.fail(GSHMEM_ERR_MEMORY, "unique id: out of memory for %u bytes", h.bytes);
     }
-    ssize_t n = stream_read_all(u->root_fd, u->told, h.bytes, deadline);
+    ssize_t n = stream_read_all(u->root_fd, u->blobs, h.bytes, deadline);
     if (n <= 0)
         return uid_wire_no_frame(u, n, "all blobs");
-    if (!uid_round_decode(u->told, h.bytes, u->round, u->offset, u->base.n_pes)) {
+    if (!uid_round_decode(u->blobs, h.bytes, u->round, u->offset, u->base.n_pes)) {
         u->broken = true;
         return u->core.fail(GSHMEM_ERR_BOOTSTRAP,
                             "unique id: what PE 0 sends is not round %u of the exchange", u->round);

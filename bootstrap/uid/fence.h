@@ -4,7 +4,7 @@
 
 #include "bootstrap/uid/wire.h"
 
-/* Returns when the blobs of this round are in u->told. */
+/* Returns when the blobs of this round are in u->blobs. */
 gshmem_status_t uid_fence_round(struct uid *u);
 
 #endif

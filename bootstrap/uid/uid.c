@@ -32,7 +32,7 @@ static void uid_release(struct uid *u)
     free(u->peer);
     free(u->blob);
     free(u->blob_bytes);
-    free(u->told);
+    free(u->blobs);
     free(u->offset);
     free(u->node);
     free(u);
@@ -108,16 +108,16 @@ static gshmem_status_t uid_fetch(struct bootstrap *b, int pe, void *blob, size_t
     struct uid *u = (struct uid *)b;
     uint16_t length;
 
-    if (pe < 0 || pe >= b->n_pes || !u->told)
+    if (pe < 0 || pe >= b->n_pes || !u->blobs)
         return u->core.fail(GSHMEM_ERR_ARGUMENT,
                             "unique id: the blob of PE %d; the job has PEs 0..%d", pe,
                             b->n_pes - 1);
-    memcpy(&length, u->told + u->offset[pe], sizeof length);
+    memcpy(&length, u->blobs + u->offset[pe], sizeof length);
     if (length > capacity)
         return u->core.fail(GSHMEM_ERR_ARGUMENT,
                             "unique id: the blob of PE %d has %u bytes, room is for %zu", pe,
                             length, capacity);
-    memcpy(blob, u->told + u->offset[pe] + sizeof length, length);
+    memcpy(blob, u->blobs + u->offset[pe] + sizeof length, length);
     *bytes = length;
     return GSHMEM_OK;
 }

@@ -36,11 +36,11 @@ void uid_wire_send_abort(int fd, int status, int pe, const char *text)
 
 bool uid_wire_reserve(struct uid *u, size_t bytes)
 {
-    unsigned char *room = realloc(u->told, bytes);
+    unsigned char *room = realloc(u->blobs, bytes);
 
     if (!room)
         return false;
-    u->told = room;
+    u->blobs = room;
     return true;
 }
 

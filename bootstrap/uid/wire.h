@@ -30,7 +30,7 @@ struct uid {
     uint32_t round;
     bool broken;
     int *node;
-    unsigned char *told; /* the last ROUND, */
+    unsigned char *blobs; /* the last ROUND, */
     uint32_t *offset;    /* and where each PE's blob is in it */
 
     int root_fd;           /* of PE 1 …: the connection to PE 0 */
@@ -47,7 +47,7 @@ struct uid {
 int uid_wire_send(int fd, uint32_t type, const void *payload, size_t bytes, uint64_t deadline);
 /* Sends an ABORT to fd, if it takes that without waiting. */
 void uid_wire_send_abort(int fd, int status, int pe, const char *text);
-/* Makes room for a ROUND of so many bytes in u->told. */
+/* Makes room for a ROUND of so many bytes in u->blobs. */
 bool uid_wire_reserve(struct uid *u, size_t bytes);
 
 /* ---- PE 0 ---- */
