@@ -15,15 +15,15 @@
 
 enum { WHY_SIZE = 200 };
 
-/* What the environment says of a starter whose ops are in a module, before the module is opened:
- * opening costs. *module is the one that is wanted. */
+/* What the environment says of a bootstrap whose ops are in a module, before the module is opened,
+ * since opening costs. *module is the one to open. */
 typedef enum bootstrap_found wants_module(const struct bootstrap_request *request,
                                           const char **module, char *why, size_t why_size);
 static wants_module wants_mpi, wants_pmix;
 
-/* In the order in which they are asked. What the program itself says comes first, then the starter
- * nearest to this process: gshmemrun may itself run inside a launcher's job, and mpiexec.hydra inside a PMIx
- * launcher's (is_further). */
+/* In the order in which they are tried. What the program gave comes first, then the launcher
+ * nearest to this process: gshmemrun may itself run inside a launcher's job, and mpiexec.hydra
+ * inside a PMIx launcher's (is_further). */
 static const struct starter {
     const char *name;
     const struct bootstrap_ops *ops; /* NULL: in a module */
@@ -129,7 +129,7 @@ static enum bootstrap_found missing_module(const struct starter *s, char *why, s
     return getenv("PMI_FD") || getenv("PMI_PORT") ? BOOTSTRAP_ABSENT : BOOTSTRAP_BROKEN;
 }
 
-/* Asks one starter. *ops is set if it is present. */
+/* Detects one bootstrap. *ops is set if it is present. */
 static enum bootstrap_found bootstrap_look(const struct starter *s,
                                            const struct bootstrap_request *request,
                                            const struct bootstrap_ops **ops, char *why,
@@ -149,8 +149,9 @@ static enum bootstrap_found bootstrap_look(const struct starter *s,
     return (*ops)->detect(request, why, why_size);
 }
 
-/* Whether this is not the launcher that has started the process, but one in whose job that one runs: hydra's processes
- * there have the variables of both. So have those of a hydra that starts its proxies by a srun with PMIx. */
+/* Whether this is not the launcher that has started the process, but one whose job that launcher
+ * runs in: hydra's processes there have the variables of both, as have those of a hydra that starts
+ * its proxies by an srun with PMIx. */
 static bool is_further(const struct starter *s, char *why, size_t why_size)
 {
     if (s->wants != wants_pmix || !inherited_is_open())

@@ -1,6 +1,7 @@
-/* Which launcher is the nearest, where a job of one has been started inside a job of another: the inner one's processes
- * find the variables of both. gshmemrun tells its PEs which of the others' variables it has seen itself; where these
- * have changed since, another launcher has started this process, from within gshmemrun's job.
+/* Which launcher has started this process, where its job runs inside a job of another: the
+ * processes of the inner one find the variables of both. gshmemrun gives its PEs a digest of the
+ * other launchers' variables that it has seen itself. In a process where these have changed,
+ * another launcher has started a job inside gshmemrun's.
  *
  * Needs nothing but libc: also for gshmemrun, and for the host device. */
 #ifndef GSHMEM_BOOTSTRAP_NEAREST_H
@@ -56,8 +57,8 @@ static inline uint64_t nearest_digest(char *const *environment)
     return nearest_sum(&t);
 }
 
-/* The same of what this process was started with: MPI_Init puts a launcher's variables into an environment, too.
- * False: the system does not tell. */
+/* The same for the environment that this process was started with, since MPI_Init puts a launcher's
+ * variables into it, too. False: the system does not show it. */
 static inline bool nearest_digest_at_start(uint64_t *digest)
 {
     FILE *file = fopen("/proc/self/environ", "re");

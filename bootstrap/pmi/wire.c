@@ -233,7 +233,7 @@ static gshmem_status_t connect_port(struct pmi_wire *w, const char *address)
     return GSHMEM_OK;
 }
 
-/* Over a port the launcher answers cmd=initack and then tells size and rank, a line each. */
+/* Over a port the launcher sends cmd=initack and then size and rank, a line each. */
 static gshmem_status_t identify(struct pmi_wire *w, int *pe, int *n_pes)
 {
     long size = 0, rank = -1, debug;

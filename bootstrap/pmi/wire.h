@@ -36,8 +36,7 @@ gshmem_status_t pmi_wire_tell(struct pmi_wire *w, const char *format, ...)
 /* Decides on a failure of the last reply: "expected … in it". */
 gshmem_status_t pmi_wire_refuse(struct pmi_wire *w, const char *expected);
 
-/* Whether the launcher is still there to be told something. It is not after MPI_Finalize, which takes leave of it for
- * the whole process. */
+/* Whether the connection is still open. MPI_Finalize closes it for the whole process. */
 bool pmi_wire_is_open(const struct pmi_wire *w);
 
 void pmi_wire_close(struct pmi_wire *w);

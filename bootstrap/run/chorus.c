@@ -16,7 +16,7 @@ enum {
 };
 
 struct chorus_line {
-    int more; /* times that it came after the first, and since they were told */
+    int more; /* how often it arrived after the first, and since the count was last written */
     size_t length;
     char *text;
 };

@@ -1,4 +1,5 @@
-/* Lines that PEs have alike (runtime/base/alike.h): the first is written at once, those that are equal are counted. */
+/* Lines that several PEs write alike (runtime/base/alike.h): the first is written at once, and the
+ * others are counted. */
 #ifndef GSHMEM_BOOTSTRAP_RUN_CHORUS_H
 #define GSHMEM_BOOTSTRAP_RUN_CHORUS_H
 
@@ -13,8 +14,8 @@ struct chorus {
 };
 
 bool chorus_open(struct chorus *c); /* errno says why not */
-void chorus_take(struct chorus *c); /* all that has come */
-/* Says how often each was heard, where that has not been said. */
+void chorus_take(struct chorus *c); /* all that has arrived */
+/* Writes how often each line has arrived since that was last written. */
 void chorus_count(struct chorus *c);
 bool chorus_is_counting(const struct chorus *c);
 void chorus_close(struct chorus *c);

@@ -29,7 +29,7 @@ struct run {
     gshmem_status_t (*fail)(gshmem_status_t status, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
     int timeout_seconds;
-    int late; /* answers that were waited for in vain, and may come yet */
+    int late; /* responses that came too late for their requests, and may still arrive */
     int wire;
     int lifeline;         /* -1: none could be had */
     uint32_t round;       /* that this PE published last */
@@ -52,8 +52,8 @@ static bool client_environment_number(const char *name, int least, int *number)
     return true;
 }
 
-/* A descriptor that the environment names as number:inode. The inode tells it from a stranger that
- * has its number, in a program that one of our programs started. */
+/* A descriptor that the environment names as number:inode. Where a PE has started another program,
+ * a descriptor of that program may have the same number, but not the inode. */
 static bool environment_descriptor(const char *name, int *fd)
 {
     const char *text = getenv(name);
@@ -112,8 +112,8 @@ static gshmem_status_t client_send(struct run *r, const unsigned char *message, 
                    r->base.pe, strerror(errno));
 }
 
-/* The next message; *bytes is 0 when none has come after `seconds`. An answer that was not waited for to the end comes
- * before those to later questions, and is nobody's any more. */
+/* Receives the next message; *bytes is 0 when none has arrived after `seconds`. The response to a
+ * request that has timed out arrives before those to later requests, and is dropped. */
 static gshmem_status_t client_receive(struct run *r, int seconds, unsigned char *message,
                                    size_t *bytes)
 {
@@ -139,7 +139,7 @@ static gshmem_status_t client_receive(struct run *r, int seconds, unsigned char 
     return GSHMEM_OK;
 }
 
-/* Asks, and waits for the answer of a launcher that has nobody to wait for. */
+/* Sends a request that the launcher answers at once, and waits for the response. */
 static gshmem_status_t client_request(struct run *r, const unsigned char *question, size_t bytes,
                                   unsigned char *reply, size_t *reply_bytes)
 {
@@ -261,7 +261,7 @@ static gshmem_status_t run_publish(struct bootstrap *b, const void *blob, size_t
     return status;
 }
 
-/* Patience is over: finds out for whom this PE waits. They may all come at this very moment. */
+/* The time is over: asks which PEs are missing. They may all arrive at this moment. */
 static gshmem_status_t client_give_up(struct run *r)
 {
     unsigned char message[WIRE_MAX], reply[WIRE_MAX];

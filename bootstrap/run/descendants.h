@@ -15,12 +15,12 @@ bool descendants_adopt(void);
 /* The children this process has now; *list is for the caller to free. */
 size_t descendants_children(pid_t **list);
 
-/* Sends a signal to every living descendant, but for those in spare and what is below them, and those in the process
- * group `but` (0: all). Returns how many there were. */
+/* Sends a signal to every living descendant, except those in spare and their descendants, and those
+ * in the process group `but` (0: all). Returns how many there were. */
 size_t descendants_signal(int signal, const pid_t *spare, size_t n_spare, pid_t but);
 
-/* Kills and reaps until none is left but those in spare, or after some seconds, which only happens
- * to a process that the kernel does not let die, or may not be killed. SIGCHLD must be blocked. */
+/* Kills and reaps until only those in spare are left, or for some seconds: a process may be one
+ * that the kernel does not let die, or that may not be killed. SIGCHLD must be blocked. */
 void descendants_end(const pid_t *spare, size_t n_spare);
 
 #endif

@@ -46,12 +46,12 @@ struct launch {
     int children; /* readable when a child has changed its state */
     int epoll;
 
-    bool ending; /* the job is over; what lives has been told so */
+    bool ending; /* the job is over; living processes have been asked to end */
     bool ended;  /* all has been killed that can be */
     int status;
     int64_t timeout_at; /* when the job has run too long; -1: never */
-    int64_t kill_at;    /* when what was told to end is killed */
-    int64_t count_at;   /* when equal lines are counted; -1: none have come */
+    int64_t kill_at;    /* when those that were asked to end are killed */
+    int64_t count_at;   /* when equal lines are counted; -1: there are none */
     int64_t suspect_at; /* when a PE that lives under a wrapper, but not inside, counts as dead */
     int suspect;
 };
@@ -61,7 +61,7 @@ static int64_t now_ms(void)
     return (int64_t)(clock_ns() / 1000000);
 }
 
-/* To all that lives of the job; where /proc cannot tell, to the PEs at least. */
+/* To every living process of the job; where /proc does not show them, to the PEs at least. */
 static void signal_all(struct launch *l, int signal)
 {
     if (descendants_signal(signal, NULL, 0, 0) > 0)
@@ -105,7 +105,7 @@ static void end_as_server_says(struct launch *l)
 
 /* ---- the PEs' wires ---- */
 
-/* Takes what a PE has said, a bounded number of messages so that others get their turn. */
+/* Receives messages of a PE, a bounded number, so that those of others are received, too. */
 static void launch_serve(struct launch *l, int pe)
 {
     unsigned char message[WIRE_MAX + 1]; /* a byte more, so that what is too long is seen */
@@ -228,8 +228,8 @@ static void pe_ended(struct launch *l, int pe, int status)
     launch_end_job(l, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
 }
 
-/* False: no child is left, nor anything that children left behind. Of PEs that have ended since the
- * last look, those that were killed come first: they may be why the others failed. */
+/* False: no child is left, nor any descendant of one. Of PEs that have ended since the last call,
+ * those that were killed are handled first: they may be why the others failed. */
 static bool launch_reap(struct launch *l)
 {
     bool children_left, any = false;

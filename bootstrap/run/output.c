@@ -18,7 +18,7 @@ enum {
     LINE_BYTES = 64 * 1024, /* a longer line is passed on in pieces */
     TAG_BYTES = 16,
     BATCH_BYTES =
-        PIPE_BUF, /* what a pipe takes whole, so that lines of others do not come between */
+        PIPE_BUF, /* a pipe takes so much in one piece, so that lines do not mix */
 };
 
 /* ---- the pipes ---- */
@@ -98,7 +98,7 @@ struct relay {
     struct stream (*stream)[2];
     int epoll;
     int open;       /* streams */
-    bool broken[2]; /* nobody reads our standard output, or error, any more, */
+    bool broken[2]; /* our standard output, or error, has no reader any more, */
     bool failed[2]; /* or it takes nothing more, as a disk that is full: what PEs write is read and lost */
     char batch[BATCH_BYTES];
     size_t batched;
@@ -118,7 +118,7 @@ static void end_stream(struct relay *r, int pe, int which)
     r->open--;
 }
 
-/* Writes to standard output or error. When nobody reads it, PEs are to notice as without tags. */
+/* Writes to standard output or error. When it has no reader, PEs notice that as without tags. */
 static void write_out(struct relay *r, int which, const char *text, size_t n)
 {
     int fd = which ? STDERR_FILENO : STDOUT_FILENO;

@@ -22,7 +22,7 @@ void output_free(struct output *o);
 /* What the output process exits with where it could not pass all on, and has said why. */
 enum { OUTPUT_LOST = 3 };
 
-/* Passes lines on until every PE's pipes have been closed by all who had them. */
+/* Passes lines on until all processes that had a PE's pipes have closed them. */
 int output_run(struct output *o);
 
 #endif

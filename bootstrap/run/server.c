@@ -113,7 +113,7 @@ static int absent_of(const struct server *s, int *count)
     return first;
 }
 
-/* A fence that a PE will never come to is over at once, and not when patience is. */
+/* A fence that a PE will never enter fails at once, and not after the timeout. */
 static bool fence_can_end(struct server *s)
 {
     if (s->fenced == 0 || s->gone == 0)
@@ -173,7 +173,7 @@ static bool who(struct server *s, int pe, const unsigned char *message, size_t b
         return server_end_job(s, 1, "PE %d: WHO of round %u, but it has published %u", pe, m.round,
                               s->pe[pe].round);
     if (m.round == s->released)
-        return true; /* they have all come in the meantime: its answer is the RELEASED */
+        return true; /* all have arrived in the meantime: the response is the RELEASED */
     if (!s->pe[pe].fenced)
         return server_end_job(s, 1, "PE %d: WHO of round %u outside of its fence", pe, m.round);
     int first = absent_of(s, &count);

@@ -1,8 +1,8 @@
-/* What gshmemrun knows of its PEs from what they say, and what it answers.
+/* What gshmemrun knows of its PEs from their messages, and what it responds.
  *
- * One state machine for all PEs of a job. It is given messages and makes answers; it knows nothing
- * of sockets, processes or time, so that a test, or a fuzzer, can play any job. All it is given is
- * hostile: the first thing that is not right ends the job, with a line that names the PE. */
+ * One state machine for all PEs of a job. It takes messages and makes responses, and knows nothing
+ * of sockets, processes or time, so that a test, or a fuzzer, can play any job. Every message is
+ * hostile input: the first that is wrong ends the job, with a line that names the PE. */
 #ifndef GSHMEM_BOOTSTRAP_RUN_SERVER_H
 #define GSHMEM_BOOTSTRAP_RUN_SERVER_H
 
@@ -39,7 +39,7 @@ struct server {
     /* Why the job is over, if it is. */
     bool ended;
     int status;     /* what gshmemrun shall exit with */
-    char text[400]; /* a line for people, without control characters; "" if nothing need be said */
+    char text[400]; /* a line for people, without control characters; "" if there is none */
 };
 
 /* n_nodes is 1 … n_pes. False if there is no memory. */

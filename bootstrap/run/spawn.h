@@ -18,7 +18,7 @@ struct spawner {
     struct rlimit nofile; /* as gshmemrun was started with: PEs get the same */
     sigset_t mask;        /* likewise */
 
-    int lifeline[2]; /* a pipe: PEs hold its reading end and nobody else the other */
+    int lifeline[2]; /* a pipe: PEs hold its reading end, and gshmemrun alone the other */
     int log;         /* what PEs send lines by that they have alike, from chorus.h */
     int wire_number; /* the descriptor that is the wire in every PE */
     char **environment;

@@ -16,10 +16,10 @@
 #include "runtime/base/system.h"
 
 enum {
-    STRANGERS_MAX = 256,  /* connections at one time that have not proven who they are */
+    STRANGERS_MAX = 256,  /* connections at one time whose peers have not proven to be PEs */
     STRANGER_SECONDS = 5, /* that each of them has for it, */
-    STRANGER_LEAST_MS = 50, /* or this where others want its place: a PE's answer takes a round trip, and
-                               its CPU may have others to run */
+    STRANGER_LEAST_MS = 50, /* or this where others wait for a place: the response of a PE takes
+                             * a round trip, and its CPU may run other processes */
     SOON_MS = 10,
 };
 
@@ -64,8 +64,8 @@ static void admission_greet(struct uid_peer *p, int fd, const struct sockaddr_st
         uid_wire_drop(p);
 }
 
-/* The place for one more: if all are taken, that of who has waited longest and said nothing. All have just been
- * asked for what they have said. NULL: not now. */
+/* A place for one more connection. If all are taken: that of the connection that has waited longest
+ * and from which nothing has arrived, as all have just been read. NULL: not now. */
 static struct uid_peer *admission_find_place(struct admission *d)
 {
     struct uid_peer *oldest = NULL;
@@ -81,7 +81,7 @@ static struct uid_peer *admission_find_place(struct admission *d)
     return clock_ns() - oldest->since < STRANGER_LEAST_MS * 1000000ull ? NULL : oldest;
 }
 
-/* Accepts whoever waits, as long as there is room, and greets them. */
+/* Accepts connections, as long as there is room, and sends each a HELLO. */
 static void accept_strangers(struct uid *u, struct admission *d)
 {
     d->starved = false;
@@ -223,7 +223,7 @@ static bool not_inside(const struct uid *u, int pe)
     return u->peer[pe].fd < 0;
 }
 
-/* Until somebody says something, or comes and there is room, or it is time to look again. */
+/* Waits until something arrives, or a connection that there is room for, or most_ms are over. */
 static void admission_poll(const struct admission *d, int most_ms)
 {
     struct pollfd polled[UID_ADDRESSES + STRANGERS_MAX];

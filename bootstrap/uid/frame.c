@@ -125,7 +125,7 @@ void uid_proof_set(uint32_t proof[2], uint64_t value)
     memcpy(proof, &value, sizeof value);
 }
 
-/* One comparison of the whole: its time says nothing of where the two differ. */
+/* One comparison of the whole: its time does not depend on where the two differ. */
 bool uid_proof_equal(const uint32_t proof[2], uint64_t value)
 {
     uint64_t given;

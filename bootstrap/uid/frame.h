@@ -1,19 +1,19 @@
-/* What PE 0 and the others say to each other: every message, its form and its checks.
+/* The messages between PE 0 and the others: their form and their checks.
  *
- * A frame is a header and a payload. The conversation on a connection:
+ * A frame is a header and a payload. On a connection:
  *
  *     PE 0: HELLO with a nonce        the other: JOIN with its own nonce and a proof
- *     PE 0: WELCOME with a proof, and when all are there, NODES
+ *     PE 0: WELCOME with a proof, and when all have joined, NODES
  *     each round:  the other: BLOB    PE 0: ROUND, when it has all blobs
- *     either, at any time behind the WELCOME: ABORT, with the reason
+ *     either, at any time after the WELCOME: ABORT, with the reason
  *
- * A proof is a keyed hash of both nonces and of what is said, so that the secret itself is never
- * sent and nothing heard on the wire is good for another connection. Before PE 0 has proven to be it, nothing that is
- * said at one of its addresses is believed: another machine may have the same. What follows a proven JOIN is
- * not protected: it crosses the same network as the data of the program.
+ * A proof is a keyed hash of both nonces and of the JOIN. So the secret itself is never sent, and
+ * what is read on the wire is of no use for another connection. Before PE 0 has sent its proof, no
+ * frame from one of its addresses is believed: another machine may have the same address. What
+ * follows a proven JOIN is not protected: it crosses the same network as the data of the program.
  *
- * Numbers are in the byte order of the PEs, which share memory and so share that too; a stranger's
- * other order is noticed by the header's type. */
+ * Numbers are in the byte order of the PEs, which share memory and so share that, too. A stranger
+ * with the other order is noticed by the type in the header. */
 #ifndef GSHMEM_UID_FRAME_H
 #define GSHMEM_UID_FRAME_H
 
@@ -33,7 +33,7 @@ enum {
     UID_TEXT_BYTES = 240 /* of an abort's reason with its final zero */
 };
 
-/* The first three bytes say that it is ours. */
+/* The first three bytes are the same in all. */
 #define UID_TYPE(n) (0x55534700u | (n)) /* "GSU" and a number */
 enum uid_type {
     UID_HELLO = UID_TYPE(1),
@@ -95,7 +95,7 @@ static_assert(sizeof(struct uid_join) <= sizeof(struct uid_blob) &&
  * not one of ours. */
 bool uid_header_valid(const struct uid_header *h, int n_pes);
 
-/* Whether the text fields of what came end within their bounds; makes them printable. */
+/* Whether the text fields of a received frame end within their bounds; makes them printable. */
 bool uid_join_valid(struct uid_join *j);
 bool uid_abort_valid(struct uid_abort *a);
 
@@ -103,7 +103,7 @@ bool uid_abort_valid(struct uid_abort *a);
 size_t uid_round_bytes(const uint16_t *bytes, int n_pes);
 void uid_round_encode(unsigned char *to, uint32_t round, const uint16_t *bytes,
                       unsigned char (*blob)[BOOTSTRAP_BLOB_MAX], int n_pes);
-/* Sets offset[pe] to where that PE's length stands. False: it is not all of that ROUND. */
+/* Sets offset[pe] to where the length of that PE's blob is. False: this is not a whole ROUND. */
 bool uid_round_decode(const unsigned char *from, size_t bytes, uint32_t round, uint32_t *offset,
                       int n_pes);
 

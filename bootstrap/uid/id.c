@@ -85,8 +85,8 @@ void uid_address_text(const struct sockaddr_storage *address, char *text, size_t
     snprintf(text, size, "[%s]:%u", ip, ntohs(v6->sin6_port));
 }
 
-/* Which addresses others are told to try first: IPv4, then IPv6, of a network; loopback serves PEs
- * of this machine alone and comes last. -1: not an address that others could use. */
+/* The order in which other PEs try the addresses: IPv4, then IPv6, of a network; loopback serves
+ * PEs of this machine alone and comes last. -1: not an address that others could use. */
 static int preference(const struct ifaddrs *i)
 {
     if (!i->ifa_addr || !(i->ifa_flags & IFF_UP))
@@ -145,7 +145,7 @@ static gshmem_status_t id_find_addresses(struct uid_id *id)
 
 /* ---- Listening ---- */
 
-/* At each of the id's addresses; leaves those that can be had. */
+/* Listens at each of the id's addresses; removes those where it cannot. */
 static gshmem_status_t start_listening(struct uid_id *id, int fd[UID_ADDRESSES], int *n)
 {
     struct sockaddr_storage where[UID_ADDRESSES];

@@ -20,9 +20,11 @@
 enum {
     NEXT_ADDRESS_MS = 300, /* how long an address is given before the next is tried beside it */
     ANSWER_SECONDS = 10,   /* that PE 0, which has greeted us, may take to let us in; */
-    TURN_SECONDS = 3,      /* less where another address has greeted us, too: PE 0 waits 5 s for what we say there */
-    CONNECT_MS = 2000,     /* that a connection may take to be made, before it is tried anew: the system tries
-                              more and more seldom while a crowd is at PE 0's door */
+    TURN_SECONDS = 3,      /* less where another address has sent a HELLO, too: PE 0 waits 5 s
+                            * for the JOIN there */
+    CONNECT_MS = 2000,     /* that a connection may take to be made, before it is started anew:
+                            * the system repeats its attempt more and more seldom while many
+                            * connect to PE 0 */
     PAUSE_MS = 100,        /* before an address is tried again */
 };
 
@@ -30,11 +32,12 @@ enum {
 struct attempt {
     int fd; /* -1: not started, or failed */
     bool started, connected;
-    bool greeted;   /* by a HELLO, which is in `in` until we have answered it */
-    bool asked;     /* we have said JOIN, at one address at a time */
-    bool again;     /* PE 0 may be there: it has closed the connection, perhaps since others came */
-    bool hangs_up;  /* it has, and may be too busy to connect to since */
-    int unanswered; /* how often we have said JOIN there for nothing */
+    bool greeted;   /* a HELLO has arrived, which is in `in` until the JOIN is sent */
+    bool asked;     /* the JOIN is sent, at one address at a time */
+    bool again;     /* PE 0 may be at this address: it has closed the connection, perhaps to make
+                     * room */
+    bool hangs_up;  /* it has closed one, and may be too busy to accept another */
+    int unanswered; /* how often a JOIN there had no response */
     uint64_t since; /* ns, of the last change */
     int error;      /* errno; 0: closed, or not GSHMEM */
     char text[64]; /* the address */
@@ -56,7 +59,7 @@ static void join_give_up(struct attempt *a, int error)
     a->connected = a->greeted = a->asked = false;
 }
 
-/* The same, but it is worth another attempt. */
+/* The same, but the address is tried again. */
 static void put_off(struct attempt *a, int error)
 {
     join_give_up(a, error);
@@ -114,8 +117,9 @@ static bool join_receive(struct attempt *a, uint32_t type, size_t payload)
     return false;
 }
 
-/* Goes on with an attempt that poll has an event for; true when the PE 0 that made our id has let us in. Nothing
- * else that is said there is believed, an ABORT neither, as anybody may have that address. */
+/* Continues an attempt that poll has an event for; true when the PE 0 that made the id has sent its
+ * proof. Nothing else that arrives is believed, an ABORT neither, as any process may have that
+ * address. */
 static bool join_go_on(const struct uid *u, struct attempt *a, const struct uid_join *mine)
 {
     struct uid_welcome welcome;
@@ -154,8 +158,9 @@ static void join_ask(const struct uid *u, struct attempt *a, const struct uid_jo
         put_off(a, errno);
 }
 
-/* Says JOIN at one address after the other, since PE 0 may have several of them and keeps the connection on which it
- * heard it last. Who takes long to answer, and so may be none, gives way to who has not been asked as often. */
+/* Sends a JOIN at one address after the other, since PE 0 may have several of them and keeps the
+ * connection on which a JOIN has arrived last. An address that responds late, and so may not be PE
+ * 0's, makes room for one where fewer JOINs were sent. */
 static void ask_in_turn(const struct uid *u, struct attempt *tried, const struct uid_join *mine)
 {
     struct attempt *asked = NULL, *next = NULL;
@@ -203,7 +208,8 @@ static gshmem_status_t not_found(struct uid *u, const struct attempt *tried, boo
                         "unique id: PE 0 cannot be reached at any of its addresses: %s", text);
 }
 
-/* Tries addresses again that may have it; starts the next when those before it have failed or take long. Is any under way? */
+/* Tries addresses again that may be PE 0's; starts the next when those before it have failed or
+ * take long. True while any attempt is in progress. */
 static bool join_start_next(struct uid *u, struct attempt *tried, uint64_t *last)
 {
     uint64_t now = clock_ns();

@@ -1,5 +1,5 @@
-/* Started by the program itself: PE 0 made a unique id, and every process was told it, its PE and
- * how many there are. PE 0 listens where the id says, and all others connect to it. */
+/* For jobs that the program starts itself: PE 0 made a unique id, and every process was given it,
+ * its PE and their number. PE 0 listens where the id says, and all others connect to it. */
 #define _GNU_SOURCE
 #include "bootstrap/builtin.h"
 
@@ -122,8 +122,8 @@ static gshmem_status_t uid_fetch(struct bootstrap *b, int pe, void *blob, size_t
     return GSHMEM_OK;
 }
 
-/* Those who wait in an exchange, or come to the next, hear of it. Nobody started these processes,
- * so there is nobody who could end them. */
+/* PEs that wait in a fence, or enter the next, return with this failure. No launcher started these
+ * processes, so there is none to end them. */
 static void uid_abort(struct bootstrap *b, int status, const char *why)
 {
     struct uid *u = (struct uid *)b;

@@ -91,7 +91,7 @@ void uid_wire_drop(struct uid_peer *p)
 
 /* ---- PE 0 ends the job ---- */
 
-/* Tells all PEs that start-up is over, so that none of them waits for its own timeout. */
+/* Sends an ABORT to all PEs, so that none of them waits for its own timeout. */
 void uid_wire_abort_all(struct uid *u, int status, int pe, const char *text)
 {
     for (int i = 1; i < u->base.n_pes; i++) {
@@ -101,7 +101,7 @@ void uid_wire_abort_all(struct uid *u, int status, int pe, const char *text)
     u->broken = true;
 }
 
-/* Decides on a failure that all PEs have to hear of. */
+/* Decides on a failure, and sends it to all PEs. */
 gshmem_status_t uid_wire_fail_all(struct uid *u, gshmem_status_t status, int pe, const char *text)
 {
     uid_wire_abort_all(u, (int)status, pe, text);
@@ -160,7 +160,7 @@ gshmem_status_t uid_wire_send_all(struct uid *u, uint32_t type, const void *payl
 
 /* ---- A PE reads what PE 0 sends ---- */
 
-/* What PE 0 says instead of what was expected: an ABORT has the reason, all else is wrong. */
+/* PE 0 has sent another frame than was expected: an ABORT has the reason, all else is wrong. */
 static gshmem_status_t wire_instead(struct uid *u, int fd, const struct uid_header *h,
                                const char *wanted, uint64_t deadline)
 {

@@ -1,5 +1,5 @@
-/* The state of a job that was started by a unique id, and its connections: what is sent and received
- * on them, and how a failure is sent to all. Everything else of this room stands on it.
+/* The state of a job that was started by a unique id, and its connections: what is sent and
+ * received on them, and how a failure is sent to all. All other files of this room use it.
  *
  * Connections stay open between rounds. There is no thread: a PE that is in a round serves its
  * connections. */
@@ -62,11 +62,12 @@ void uid_wire_drop(struct uid_peer *p);
 
 /* Sends a frame to all PEs; a failure ends the job. */
 gshmem_status_t uid_wire_send_all(struct uid *u, uint32_t type, const void *payload, size_t bytes);
-/* Tells all PEs that start-up is over, so that none of them waits for its own timeout. */
+/* Sends an ABORT to all PEs, so that none of them waits for its own timeout. */
 void uid_wire_abort_all(struct uid *u, int status, int pe, const char *text);
-/* Decides on a failure that all PEs have to hear of. */
+/* Decides on a failure, and sends it to all PEs. */
 gshmem_status_t uid_wire_fail_all(struct uid *u, gshmem_status_t status, int pe, const char *text);
-/* Decides that the time is over; absent tells for which PEs, `what` what they have not done. */
+/* Decides that the time is over: `absent` is true of the missing PEs, `what` is what they have not
+ * done. */
 gshmem_status_t uid_wire_fail_late(struct uid *u, const char *what,
                                    bool (*absent)(const struct uid *u, int pe));
 
