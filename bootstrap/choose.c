@@ -156,7 +156,8 @@ static bool is_further(const struct starter *s, char *why, size_t why_size)
 {
     if (s->wants != wants_pmix || !inherited_is_open())
         return false;
-    snprintf(why, why_size, "PMI_FD is an open connection: a PMI-1 launcher is nearer to this process");
+    snprintf(why, why_size,
+             "PMI_FD is an open connection: a PMI-1 launcher is nearer to this process");
     return true;
 }
 

@@ -26,11 +26,13 @@ struct nearest_traces {
 
 static inline void nearest_add(struct nearest_traces *t, const char *entry)
 {
-    static const char *const variables[] = {"PMIX_NAMESPACE=", "PMIX_RANK=", "PMI_FD=", "PMI_PORT=", "PMI_ID="};
+    static const char *const variables[] = {
+        "PMIX_NAMESPACE=", "PMIX_RANK=", "PMI_FD=", "PMI_PORT=", "PMI_ID="};
     uint64_t one = 0xcbf29ce484222325; /* FNV-1a */
     size_t i = 0;
 
-    while (i < sizeof variables / sizeof variables[0] && strncmp(entry, variables[i], strlen(variables[i])) != 0)
+    while (i < sizeof variables / sizeof variables[0] &&
+           strncmp(entry, variables[i], strlen(variables[i])) != 0)
         i++;
     if (i == sizeof variables / sizeof variables[0])
         return;

@@ -11,7 +11,8 @@ enum {
     CUT_BYTES = 63,         /* a name as long as a DNS label may be */
     BOOT_DIGITS = 23,       /* of a boot's number that are enough to tell two from each other */
 };
-_Static_assert(SYSTEM_NAME_BYTES + 1 + BOOT_DIGITS <= NODES_NAME_BYTES && NODES_NAME_BYTES <= BOOTSTRAP_BLOB_MAX,
+_Static_assert(SYSTEM_NAME_BYTES + 1 + BOOT_DIGITS <= NODES_NAME_BYTES &&
+                   NODES_NAME_BYTES <= BOOTSTRAP_BLOB_MAX,
                "a name and a boot's number fit, and are carried");
 
 struct named {

@@ -140,7 +140,9 @@ static gshmem_status_t mpi_find_nodes(struct mpi *m)
     gshmem_status_t status = GSHMEM_OK;
 
     m->base.n_hosts = nodes_by_exchange(&m->base, m->node, &status);
-    return m->base.n_hosts ? status : m->core.fail(GSHMEM_ERR_MEMORY, "MPI: out of memory for %d PEs", m->base.n_pes);
+    return m->base.n_hosts
+               ? status
+               : m->core.fail(GSHMEM_ERR_MEMORY, "MPI: out of memory for %d PEs", m->base.n_pes);
 }
 
 static gshmem_status_t mpi_join(struct mpi *m)
@@ -154,8 +156,10 @@ static gshmem_status_t mpi_join(struct mpi *m)
         return m->core.fail(GSHMEM_ERR_ARGUMENT, "MPI: the communicator is MPI_COMM_NULL");
     MPI_Comm_test_inter(given, &inter);
     if (inter)
-        return m->core.fail(GSHMEM_ERR_ARGUMENT, "MPI: the communicator is an inter-communicator, whose ranks are of two "
-                                                 "groups: make one of both by MPI_Intercomm_merge");
+        return m->core.fail(
+            GSHMEM_ERR_ARGUMENT,
+            "MPI: the communicator is an inter-communicator, whose ranks are of two "
+            "groups: make one of both by MPI_Intercomm_merge");
     MPI_Comm_rank(given, &m->base.pe);
     MPI_Comm_size(given, &m->base.n_pes);
     m->node = calloc((size_t)m->base.n_pes, sizeof *m->node);

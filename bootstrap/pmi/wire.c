@@ -36,8 +36,8 @@ static enum bootstrap_found detect_fd(char *why, size_t why_size)
 
     if (inherited_was_closed()) {
         snprintf(why, why_size,
-                 "the launcher's connection, PMI_FD=%s, has been closed since this program started, as MPI_Finalize "
-                 "does: call gshmem_init before",
+                 "the launcher's connection, PMI_FD=%s, has been closed since this program "
+                 "started, as MPI_Finalize does: call gshmem_init before",
                  getenv("PMI_FD"));
         return BOOTSTRAP_BROKEN;
     }
@@ -99,8 +99,8 @@ enum bootstrap_found pmi_wire_detect(char *why, size_t why_size)
 static gshmem_status_t closed(struct pmi_wire *w, const char *where)
 {
     return w->fail(GSHMEM_ERR_BOOTSTRAP,
-                   "PMI: the launcher closed the connection before %s: it has ended, or MPI_Finalize has taken leave of "
-                   "it (call gshmem_init before)",
+                   "PMI: the launcher closed the connection before %s: it has ended, or "
+                   "MPI_Finalize has taken leave of it (call gshmem_init before)",
                    where);
 }
 
@@ -265,7 +265,8 @@ gshmem_status_t pmi_wire_open(struct pmi_wire *w, const struct bootstrap_request
         /* A copy: MPI_Finalize closes the number itself, which may be somebody else's when this PE takes its leave. */
         w->fd = fcntl((int)number, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
         if (w->fd < 0)
-            return w->fail(GSHMEM_ERR_SYSTEM, "PMI_FD=%ld: a copy of it: %s", number, log_errno(errno));
+            return w->fail(GSHMEM_ERR_SYSTEM, "PMI_FD=%ld: a copy of it: %s", number,
+                           log_errno(errno));
         wire_environment_number("PMI_RANK", 0, PMI_PES_LIMIT, &number);
         *pe = (int)number;
         wire_environment_number("PMI_SIZE", 1, PMI_PES_LIMIT, &number);

@@ -469,8 +469,10 @@ static gshmem_status_t pmix_join(struct pmix *p)
             getenv("PMIX_NAMESPACE"), getenv("PMIX_RANK"), PMIx_Error_string(status));
     hold();
     atomic_store_explicit(&launcher_lost, false, memory_order_relaxed);
-    atomic_store(&tell_lost, p->core.size >= offsetof(struct bootstrap_request, lost) + sizeof p->core.lost
-                                 ? p->core.lost : NULL);
+    atomic_store(&tell_lost,
+                 p->core.size >= offsetof(struct bootstrap_request, lost) + sizeof p->core.lost
+                     ? p->core.lost
+                     : NULL);
     PMIx_Register_event_handler(&lost, 1, NULL, 0, on_lost, registered, NULL);
     gshmem_status_t answer = get_number(p, PMIX_JOB_SIZE, PES_LIMIT, &p->base.n_pes);
     if (!answer && p->self.rank >= (pmix_rank_t)p->base.n_pes)

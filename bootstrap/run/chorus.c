@@ -104,7 +104,8 @@ void chorus_count(struct chorus *c)
 {
     for (int i = 0; i < c->n_lines; i++) {
         struct chorus_line *line = &c->line[i];
-        size_t length = line->length && line->text[line->length - 1] == '\n' ? line->length - 1 : line->length;
+        size_t length =
+            line->length && line->text[line->length - 1] == '\n' ? line->length - 1 : line->length;
 
         if (line->more)
             say("heard %d more time%s: %.*s%s", line->more, line->more == 1 ? "" : "s",

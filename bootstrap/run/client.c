@@ -77,7 +77,8 @@ static enum bootstrap_found run_detect(const struct bootstrap_request *request, 
         return BOOTSTRAP_ABSENT;
     }
     if (!nearest_is_gshmemrun(environ)) {
-        snprintf(why, why_size, "another launcher has started this process, from within gshmemrun's job");
+        snprintf(why, why_size,
+                 "another launcher has started this process, from within gshmemrun's job");
         return BOOTSTRAP_ABSENT;
     }
     if (!client_environment_number("GSHMEM_RUN_PE", 0, &pe) ||
@@ -190,7 +191,8 @@ static gshmem_status_t welcome(struct run *r)
     struct wire_welcome m;
     size_t bytes;
     struct wire_hello h = {.version = WIRE_VERSION, .pe = (uint32_t)r->base.pe};
-    gshmem_status_t status = client_request(r, message, wire_encode_hello(message, &h), reply, &bytes);
+    gshmem_status_t status =
+        client_request(r, message, wire_encode_hello(message, &h), reply, &bytes);
 
     if (status)
         return status;

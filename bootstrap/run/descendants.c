@@ -159,7 +159,8 @@ size_t descendants_signal(int signal, const pid_t *spare, size_t n_spare, pid_t 
     take_census(&c);
     for (size_t i = 0; i < c.n; i++) {
         struct process *p = &c.process[i];
-        if (!p->zombie && whose(&c, p, spare, n_spare) == OURS && (!but || getpgid(p->pid) != but) && kill(p->pid, signal) == 0)
+        if (!p->zombie && whose(&c, p, spare, n_spare) == OURS &&
+            (!but || getpgid(p->pid) != but) && kill(p->pid, signal) == 0)
             found++;
     }
     free(c.process);

@@ -126,7 +126,8 @@ static bool make_environment(struct spawner *s)
     }
     for (size_t i = 0; i < o->n_set; i++)
         s->environment[used++] = o->set[i];
-    snprintf(s->within_text, sizeof s->within_text, NEAREST_VARIABLE "=%" PRIx64, nearest_digest(s->environment));
+    snprintf(s->within_text, sizeof s->within_text, NEAREST_VARIABLE "=%" PRIx64,
+             nearest_digest(s->environment));
     s->environment[used++] = s->within_text;
     s->environment[used++] = s->pe_text;
     s->environment[used++] = s->n_pes_text;
@@ -241,7 +242,8 @@ static int be_born(void *argument)
         if (b->stdio[i] != i && dup2(b->stdio[i], i) < 0)
             return stop_birth(b, "its standard input and output");
     }
-    if (dup2(b->wire, s->wire_number) < 0 || fcntl(s->lifeline[0], F_SETFD, 0) != 0 || fcntl(s->log, F_SETFD, 0) != 0)
+    if (dup2(b->wire, s->wire_number) < 0 || fcntl(s->lifeline[0], F_SETFD, 0) != 0 ||
+        fcntl(s->log, F_SETFD, 0) != 0)
         return stop_birth(b, "its wire");
     if (s->cores) {
         const struct bind_core *core = &s->cores[b->pe % s->n_cores];

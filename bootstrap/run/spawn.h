@@ -22,7 +22,8 @@ struct spawner {
     int log;         /* what PEs send lines by that they have alike, from chorus.h */
     int wire_number; /* the descriptor that is the wire in every PE */
     char **environment;
-    char within_text[40], pe_text[40], n_pes_text[40], wire_text[80], lifeline_text[80], log_text[100];
+    char within_text[40], pe_text[40], n_pes_text[40], wire_text[80], lifeline_text[80],
+        log_text[100];
     struct bind_core *cores;
     int n_cores;
     char *stack; /* of a child until it is another program */

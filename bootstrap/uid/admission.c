@@ -108,7 +108,8 @@ static bool welcome_pe(const struct uid *u, const struct uid_peer *p, const stru
     struct uid_welcome welcome;
 
     uid_proof_set(welcome.proof, uid_welcome_proof(u->id.secret, p->nonce, j));
-    return uid_wire_send(p->fd, UID_WELCOME, &welcome, sizeof welcome, stream_deadline(STRANGER_SECONDS)) == 0;
+    return uid_wire_send(p->fd, UID_WELCOME, &welcome, sizeof welcome,
+                         stream_deadline(STRANGER_SECONDS)) == 0;
 }
 
 /* The reason is believed behind a welcome alone. */
@@ -183,8 +184,8 @@ static gshmem_status_t check_stranger(struct uid *u, struct admission *d, struct
         return refuse_pe(u, p, &j, why);
     }
     if (u->peer[j.pe].fd >= 0 && memcmp(u->peer[j.pe].nonce, j.nonce, sizeof j.nonce) != 0) {
-        snprintf(why, sizeof why, "another process, on %s, has joined as PE %d", u->peer[j.pe].machine,
-                 j.pe);
+        snprintf(why, sizeof why, "another process, on %s, has joined as PE %d",
+                 u->peer[j.pe].machine, j.pe);
         return refuse_pe(u, p, &j, why);
     }
     return admit(u, d, p, &j);

@@ -62,7 +62,8 @@ static gshmem_status_t fence_serve_pe(struct uid *u, int pe)
     case UID_WRONG:
         break;
     }
-    snprintf(text, sizeof text, "what PE %d on %s says is not GSHMEM's wire", pe, u->peer[pe].machine);
+    snprintf(text, sizeof text, "what PE %d on %s says is not GSHMEM's wire", pe,
+             u->peer[pe].machine);
     return uid_wire_fail_all(u, GSHMEM_ERR_BOOTSTRAP, pe, text);
 }
 
@@ -130,7 +131,8 @@ static gshmem_status_t fence_at_joined(struct uid *u)
 
     memcpy(blob.bytes, u->own, u->own_bytes);
     /* If PE 0 has ended the job, its reason is there to read although this fails. */
-    int sent = uid_wire_send(u->root_fd, UID_BLOB, &blob, sizeof blob.round + u->own_bytes, deadline);
+    int sent =
+        uid_wire_send(u->root_fd, UID_BLOB, &blob, sizeof blob.round + u->own_bytes, deadline);
     int error = errno;
     if (sent != 0 && error == ETIMEDOUT)
         return uid_wire_no_frame(u, -1, "room for a blob");

@@ -165,7 +165,8 @@ static gshmem_status_t start_listening(struct uid_id *id, int fd[UID_ADDRESSES],
         fd[(*n)++] = all[i];
     }
     if (*n == 0)
-        return fail(GSHMEM_ERR_SYSTEM, "gshmem_get_uniqueid: cannot listen on a TCP port: %s", log_errno(errno));
+        return fail(GSHMEM_ERR_SYSTEM, "gshmem_get_uniqueid: cannot listen on a TCP port: %s",
+                    log_errno(errno));
     memset(id->address[*n], 0, sizeof id->address[0] * (size_t)(UID_ADDRESSES - *n));
     id->n_addresses = (uint8_t)*n;
     id->port = htons(port);

@@ -149,12 +149,14 @@ static void join_ask(const struct uid *u, struct attempt *a, const struct uid_jo
 {
     struct uid_join join = *mine;
 
-    memcpy(a->nonce, a->in + sizeof(struct uid_header) + offsetof(struct uid_hello, nonce), sizeof a->nonce);
+    memcpy(a->nonce, a->in + sizeof(struct uid_header) + offsetof(struct uid_hello, nonce),
+           sizeof a->nonce);
     uid_proof_set(join.proof, uid_join_proof(u->id.secret, a->nonce, &join));
     a->asked = true;
     a->have = 0;
     a->since = clock_ns();
-    if (uid_wire_send(a->fd, UID_JOIN, &join, sizeof join, 0) != 0) /* a new connection takes it without waiting */
+    /* A new connection takes it without waiting. */
+    if (uid_wire_send(a->fd, UID_JOIN, &join, sizeof join, 0) != 0)
         put_off(a, errno);
 }
 
@@ -216,7 +218,8 @@ static bool join_start_next(struct uid *u, struct attempt *tried, uint64_t *last
     bool open = false;
 
     for (int i = 0; i < u->id.n_addresses; i++) {
-        if (tried[i].fd >= 0 && !tried[i].connected && now - tried[i].since > CONNECT_MS * 1000000ull)
+        if (tried[i].fd >= 0 && !tried[i].connected &&
+            now - tried[i].since > CONNECT_MS * 1000000ull)
             put_off(&tried[i], ETIMEDOUT);
         if (tried[i].fd < 0 && tried[i].again && now - tried[i].since > PAUSE_MS * 1000000ull)
             join_start(&tried[i], &u->id, i);

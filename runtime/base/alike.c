@@ -36,8 +36,8 @@ static int gshmemrun_socket(void)
 
     if (!text || sscanf(text, "%d:%llu:%llu%c", &fd, &inode, &error_inode, &rest) != 3)
         return -1;
-    if (fstat(fd, &st) != 0 || (unsigned long long)st.st_ino != inode || fstat(STDERR_FILENO, &st) != 0 ||
-        (unsigned long long)st.st_ino != error_inode)
+    if (fstat(fd, &st) != 0 || (unsigned long long)st.st_ino != inode ||
+        fstat(STDERR_FILENO, &st) != 0 || (unsigned long long)st.st_ino != error_inode)
         return -1;
     return fd;
 }
@@ -66,7 +66,8 @@ static bool give_to_gshmemrun(int fd, const char *line, size_t prefix, size_t le
 /* A name of the job that its PEs on this node share, and no other job has. */
 static bool job_name(char *name, size_t size)
 {
-    const char *pmix = getenv("PMIX_NAMESPACE"), *slurm = getenv("SLURM_JOB_ID"), *step = getenv("SLURM_STEP_ID");
+    const char *pmix = getenv("PMIX_NAMESPACE"), *slurm = getenv("SLURM_JOB_ID"),
+               *step = getenv("SLURM_STEP_ID");
 
     if (pmix)
         snprintf(name, size, "%s", pmix);
@@ -109,8 +110,8 @@ static bool is_said_already(const char *line, size_t length)
     if (!job_name(job, sizeof job) || kept >= KEPT_MOST)
         return false;
     uint64_t key = hash(line, length, hash(job, strlen(job), 14695981039346656037u));
-    int n = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "gshmem-said-%u-%016llx", (unsigned)geteuid(),
-                     (unsigned long long)key);
+    int n = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "gshmem-said-%u-%016llx",
+                     (unsigned)geteuid(), (unsigned long long)key);
     if (is_own(key))
         return false;
     socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);

@@ -14,7 +14,8 @@ static uint64_t atomic_sum(int type, uint64_t old, uint64_t operand)
 #define SUM_uint(name, type)
 #define IF_yes(sum) sum
 #define IF_no(sum)
-#define X(name, number, text, type, in_kernels, class, atomics, ...) IF_##atomics(SUM_##class(name, type))
+#define X(name, number, text, type, in_kernels, class, atomics, ...)                               \
+    IF_##atomics(SUM_##class(name, type))
     switch (type) {
         GSHMEM_TYPE_TABLE(X)
     }

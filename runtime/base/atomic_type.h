@@ -16,7 +16,8 @@ static inline size_t atomic_type_bytes(int type)
     case GSHMEM_TYPE_##name:                                                                       \
         return sizeof(type);
 #define ATOMIC_BYTES_no(name, type)
-#define X(name, number, text, type, in_kernels, class, atomics, ...) ATOMIC_BYTES_##atomics(name, type)
+#define X(name, number, text, type, in_kernels, class, atomics, ...)                               \
+    ATOMIC_BYTES_##atomics(name, type)
     switch (type) {
         GSHMEM_TYPE_TABLE(X)
     }

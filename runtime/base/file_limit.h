@@ -12,7 +12,8 @@ static inline bool file_limit_allows(uint64_t end)
 {
     struct rlimit limit;
 
-    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || end <= limit.rlim_cur;
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+           end <= limit.rlim_cur;
 }
 
 #endif

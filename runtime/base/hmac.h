@@ -16,7 +16,8 @@ void hmac_sha256(const void *key, size_t key_bytes, const void *message, size_t 
                  unsigned char out[SHA256_BYTES]);
 
 /* Compares in a time that does not depend on how many bytes are equal. */
-static inline bool hmac_same(const unsigned char a[SHA256_BYTES], const unsigned char b[SHA256_BYTES])
+static inline bool hmac_same(const unsigned char a[SHA256_BYTES],
+                             const unsigned char b[SHA256_BYTES])
 {
     unsigned char difference = 0;
 

@@ -24,7 +24,8 @@ static in_port_t *port_in(struct sockaddr_storage *name)
 /* Port 0: the system chooses one. Returns a descriptor, or -1 with errno. */
 static int listen_at(struct sockaddr_storage name, uint16_t *port)
 {
-    socklen_t size = name.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+    socklen_t size =
+        name.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
     const int on = 1;
     int fd =
         descriptor_keep(system_socket(name.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC));

@@ -125,7 +125,8 @@ static gshmem_status_t log_remember(gshmem_status_t status, const char *format, 
     return status;
 }
 
-static __attribute__((format(printf, 2, 3), cold)) void write_failure(bool alike, const char *format, ...)
+static __attribute__((format(printf, 2, 3), cold)) void write_failure(bool alike,
+                                                                      const char *format, ...)
 {
     va_list args;
 
@@ -141,8 +142,9 @@ gshmem_status_t fail(gshmem_status_t status, const char *format, ...)
     va_start(args, format);
     log_remember(status, format, args);
     va_end(args);
-    write_failure(status == GSHMEM_ERR_MISMATCH || atomic_load_explicit(&starting, memory_order_relaxed), "%s",
-                  error_text);
+    write_failure(status == GSHMEM_ERR_MISMATCH ||
+                      atomic_load_explicit(&starting, memory_order_relaxed),
+                  "%s", error_text);
     return status;
 }
 

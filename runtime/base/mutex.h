@@ -28,8 +28,8 @@ static inline bool mutex_try(struct mutex *m)
     uint32_t free = MUTEX_FREE;
 
     /* acquire: pairs with the release in mutex_give */
-    return atomic_compare_exchange_strong_explicit(&m->state, &free, MUTEX_TAKEN, memory_order_acquire,
-                                                   memory_order_relaxed);
+    return atomic_compare_exchange_strong_explicit(&m->state, &free, MUTEX_TAKEN,
+                                                   memory_order_acquire, memory_order_relaxed);
 }
 
 void mutex_wait(struct mutex *m);      /* takes it; sleeps until that is possible */

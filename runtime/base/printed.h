@@ -16,7 +16,8 @@ static inline int printed(const char *program, int status)
 
     if (fflush(stdout) == 0 && !failed)
         return status;
-    fprintf(stderr, "%s: writing standard output: %s\n", program, failed ? "it has failed" : strerror(errno));
+    fprintf(stderr, "%s: writing standard output: %s\n", program,
+            failed ? "it has failed" : strerror(errno));
     return 1;
 }
 

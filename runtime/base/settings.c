@@ -422,7 +422,8 @@ static bool is_asked_for(const struct setting_row *row, const char *pattern)
     if (!pattern)
         return true;
     snprintf(wild, sizeof wild, "*%s*", pattern);
-    return fnmatch(wild, row->variable, FNM_CASEFOLD) == 0 || fnmatch(wild, row->text, FNM_CASEFOLD) == 0 ||
+    return fnmatch(wild, row->variable, FNM_CASEFOLD) == 0 ||
+           fnmatch(wild, row->text, FNM_CASEFOLD) == 0 ||
            (row->aliases && fnmatch(wild, row->aliases, FNM_CASEFOLD) == 0);
 }
 
@@ -441,11 +442,12 @@ int settings_print(FILE *to, const char *pattern, settings_automatic *automatic)
         n++;
         if (is_auto)
             automatic((enum setting)s, here, sizeof here);
-        snprintf(value, sizeof value, "%s%s%s%s", is_auto ? "auto" : settings_string((enum setting)s),
-                 here[0] ? " (" : "", here, here[0] ? ")" : "");
-        fprintf(to, "%-22s %-10s %s%s%s%s%s", row->variable, value, row->text, row->range ? " [" : "",
-                is_or_auto(row) ? "auto, " : "", row->range ? range_text(row, words) : "",
-                row->range ? "]" : "");
+        snprintf(value, sizeof value, "%s%s%s%s",
+                 is_auto ? "auto" : settings_string((enum setting)s), here[0] ? " (" : "", here,
+                 here[0] ? ")" : "");
+        fprintf(to, "%-22s %-10s %s%s%s%s%s", row->variable, value, row->text,
+                row->range ? " [" : "", is_or_auto(row) ? "auto, " : "",
+                row->range ? range_text(row, words) : "", row->range ? "]" : "");
         if (row->aliases)
             fprintf(to, " also: %s", row->aliases);
         if (source)

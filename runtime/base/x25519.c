@@ -94,9 +94,12 @@ static struct number x25519_multiply(struct number a, struct number b)
     wide sum[5] = {
         (wide)x[0] * y[0] + (wide)x[1] * y4 + (wide)x[2] * y3 + (wide)x[3] * y2 + (wide)x[4] * y1,
         (wide)x[0] * y[1] + (wide)x[1] * y[0] + (wide)x[2] * y4 + (wide)x[3] * y3 + (wide)x[4] * y2,
-        (wide)x[0] * y[2] + (wide)x[1] * y[1] + (wide)x[2] * y[0] + (wide)x[3] * y4 + (wide)x[4] * y3,
-        (wide)x[0] * y[3] + (wide)x[1] * y[2] + (wide)x[2] * y[1] + (wide)x[3] * y[0] + (wide)x[4] * y4,
-        (wide)x[0] * y[4] + (wide)x[1] * y[3] + (wide)x[2] * y[2] + (wide)x[3] * y[1] + (wide)x[4] * y[0],
+        (wide)x[0] * y[2] + (wide)x[1] * y[1] + (wide)x[2] * y[0] + (wide)x[3] * y4 +
+            (wide)x[4] * y3,
+        (wide)x[0] * y[3] + (wide)x[1] * y[2] + (wide)x[2] * y[1] + (wide)x[3] * y[0] +
+            (wide)x[4] * y4,
+        (wide)x[0] * y[4] + (wide)x[1] * y[3] + (wide)x[2] * y[2] + (wide)x[3] * y[1] +
+            (wide)x[4] * y[0],
     };
     struct number c;
     wide over = 0;
