@@ -84,7 +84,8 @@ gshmem_status_t departures_fail(const char *call, int pe, enum departure_way way
     return status;
 }
 
-/* PEs of the leaving PE's node have arrived at the round without a message. */
+/* A PE of this node that leaves has arrived at its last round; its slot says how, without a
+ * message. */
 enum departure_way departures_way(int pe, uint64_t noted)
 {
     return (enum departure_way)(job->node.index_of[pe] < 0 ? (int)noted : group_left(world(job), pe));
