@@ -14,7 +14,7 @@ enum { PATH_BYTES = 64, LINE_BYTES = 128 };
 
 enum found { FOUND, GONE, UNKNOWN };
 
-/* A thread's name, in parentheses, and its state behind it. */
+/* A thread's name, in parentheses, and its state after it. */
 static enum found read_thread(const char *tid, char line[LINE_BYTES])
 {
     char path[PATH_BYTES];
@@ -37,7 +37,8 @@ static bool has_ended(const char *line)
     return strncmp(state, ") Z", 3) == 0 || strncmp(state, ") X", 3) == 0;
 }
 
-/* Threads begin with the name of the thread that starts them: that of the main thread says nothing. */
+/* A thread's initial name is that of the thread that starts it: the main thread's name says
+ * nothing. */
 static bool is_a_library(const char *line, const char *main_line)
 {
     const char *name = strchr(line, '(') + 1, *of_main = strchr(main_line, '(') + 1;

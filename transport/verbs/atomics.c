@@ -78,7 +78,7 @@ static uint64_t atomics_with_object(const struct update *u, uint64_t word, uint6
  * half, changes nothing else. */
 static bool atomics_as_sum(const struct update *u, uint64_t *sum)
 {
-    const bool real = u->type == GSHMEM_TYPE_FLOAT || u->type == GSHMEM_TYPE_DOUBLE;
+    const bool real = atomic_type_is_real(u->type);
     const unsigned upper = __BYTE_ORDER == __LITTLE_ENDIAN ? 4 : 0;
 
     *sum = 0;

@@ -45,7 +45,7 @@ static bool pending_must_wait(const struct link *l, const struct message *m)
            (l->staging && l->staging->pending_first != l->staging->pending_next);
 }
 
-static bool pending_add(struct verbs *v, struct link *l, const struct message *m,
+static bool pending_append(struct verbs *v, struct link *l, const struct message *m,
                         const struct serving *begun)
 {
     struct link_staging *s = staged_of(v, l);
@@ -79,11 +79,11 @@ bool pending_receive(struct verbs *v, struct link *l, const struct message *m)
         return l->recovery.begun && !is_after(m->number, l->target.received);
     l->target.received = m->number;
     if (pending_must_wait(l, m))
-        return pending_add(v, l, m, &s);
+        return pending_append(v, l, m, &s);
     how = serve_message(v, l, m, &s);
     if (how != SERVED_LATER)
         return how == SERVED;
-    if (pending_add(v, l, m, &s))
+    if (pending_append(v, l, m, &s))
         return true;
     gpu_forget(v, &s.update);
     return false;

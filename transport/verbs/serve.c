@@ -129,7 +129,7 @@ static enum served serve_atomic(struct verbs *v, const struct message *m, struct
         .operand = m->a,
         .compare = m->b};
 
-    return (u.at || s->update) && m->amo <= GSHMEM_AMO_XOR
+    return (u.at || s->update) && m->amo < GSHMEM_AMO_COUNT
                ? gpu_apply(v, m->segment, &u, &s->update, old)
                : SERVED_NEVER;
 }
