@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "runtime/base/settings.h"
-#include "transport/verbs/choose.h"
 #include "transport/verbs/cm.h"
 #include "transport/verbs/connect.h"
 #include "transport/verbs/control.h"
