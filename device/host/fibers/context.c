@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "device/host/context.h"
+#include "device/host/fibers/context.h"
 
 #include <pthread.h>
 #include <stdint.h>
@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "device/host/sanitizer.h"
+#include "device/host/fibers/sanitizer.h"
 
 enum {
     SLAB_STACKS = 256,

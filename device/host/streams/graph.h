@@ -2,7 +2,7 @@
 #ifndef GSHMEM_DEVICE_HOST_GRAPH_H
 #define GSHMEM_DEVICE_HOST_GRAPH_H
 
-#include "device/host/work.h"
+#include "device/host/streams/work.h"
 
 /* With work_lock held: */
 

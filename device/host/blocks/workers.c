@@ -6,7 +6,7 @@
  * a kernel without barriers needs one stack. Blocks are taken one at a time by workers that have
  * nothing better to do or room for more, so that all blocks that fit are under way. */
 #define _GNU_SOURCE
-#include "device/host/grid.h"
+#include "device/host/blocks/grid.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "device/host/sanitizer.h"
+#include "device/host/fibers/sanitizer.h"
 #include "gshmem/host_device/cuda_runtime_api.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"

@@ -1,13 +1,13 @@
 #define _GNU_SOURCE
-#include "device/host/work.h"
+#include "device/host/streams/work.h"
 
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 
-#include "device/host/graph.h"
-#include "device/host/sanitizer.h"
+#include "device/host/streams/graph.h"
+#include "device/host/fibers/sanitizer.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 

@@ -8,7 +8,7 @@
  * thread may want. So the handler acts in the code of the program itself, in the executables and
  * libraries that kernels were compiled into, and never inside the C library or this one. */
 #define _GNU_SOURCE
-#include "device/host/grid.h"
+#include "device/host/blocks/grid.h"
 
 #include <errno.h>
 #include <link.h>
@@ -18,7 +18,7 @@
 #include <time.h>
 #include <ucontext.h>
 
-#include "device/host/sanitizer.h"
+#include "device/host/fibers/sanitizer.h"
 #include "runtime/base/log.h"
 
 enum {

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "device/host/work.h"
+#include "device/host/streams/work.h"
 
 /* --- Errors --- */
 

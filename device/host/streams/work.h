@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "device/host/grid.h"
+#include "device/host/blocks/grid.h"
 #include "gshmem/host_device/cuda_runtime_api.h"
 
 enum { DEVICES_MAX = 1024 };

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/host/graph.h"
+#include "device/host/streams/graph.h"
 #include "gshmem/context.h"
 
 enum { ALIGNMENT = 256, PITCH = 512, BUCKETS_FIRST = 64 };

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "device/host/sanitizer.h"
+#include "device/host/fibers/sanitizer.h"
 
 #if defined(CONTEXT_PORTABLE) || !(defined(__x86_64__) || defined(__aarch64__))
 #include <ucontext.h>

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sched.h>
 
-#include "device/host/grid.h"
-#include "device/host/sanitizer.h"
+#include "device/host/blocks/grid.h"
+#include "device/host/fibers/sanitizer.h"
 #include "gshmem/host_device/cuda_runtime_api.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"

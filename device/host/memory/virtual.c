@@ -9,7 +9,7 @@
 
 #include "gshmem/host_device/cuda.h"
 #include "gshmem/host_device/cuda_runtime_api.h"
-#include "device/host/work.h"
+#include "device/host/streams/work.h"
 
 enum { GRANULE = 2 << 20 };
 

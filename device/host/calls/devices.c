@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "bootstrap/nearest.h"
-#include "device/host/work.h"
+#include "device/host/streams/work.h"
 #include "runtime/base/settings.h"
 
 static __thread int current;

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define GSHMEM_HOST_READ_ONLY
-#include "device/host/context.h"
+#include "device/host/fibers/context.h"
 #include "gshmem/host_device/execution.h"
 
 enum {

@@ -1,6 +1,6 @@
 /* cudaStream… and cudaEvent…: names for pieces of work. */
 #define _GNU_SOURCE
-#include "device/host/graph.h"
+#include "device/host/streams/graph.h"
 
 #include <stdlib.h>
 

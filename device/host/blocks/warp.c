@@ -3,9 +3,9 @@
  *
  * Only __syncwarp orders memory; a shuffle or vote does not, on a GPU and for ThreadSanitizer. */
 #define _GNU_SOURCE
-#include "device/host/grid.h"
+#include "device/host/blocks/grid.h"
 
-#include "device/host/sanitizer.h"
+#include "device/host/fibers/sanitizer.h"
 
 #define FOR_LANES(lane, mask)                                                                      \
     for (unsigned rest_ = (mask), lane; rest_ && (lane = (unsigned)__builtin_ctz(rest_), true);    \

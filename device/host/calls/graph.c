@@ -5,7 +5,7 @@
  * work of the same kind, which borrows its closures; so a graph is kept until the last launch is
  * done. */
 #define _GNU_SOURCE
-#include "device/host/graph.h"
+#include "device/host/streams/graph.h"
 
 #include <stdlib.h>
 

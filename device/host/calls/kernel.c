@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "device/host/work.h"
+#include "device/host/streams/work.h"
 #include "runtime/base/log.h"
 
 enum { GRID_X_MAX = 0x7fffffff, GRID_YZ_MAX = 65535, BLOCK_Z_MAX = 64, NESTED_MAX = 4 };

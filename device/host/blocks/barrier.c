@@ -3,11 +3,11 @@
  * Threads that have ended do not count, as on a GPU. The one that arrives last goes straight on and
  * readies the others. */
 #define _GNU_SOURCE
-#include "device/host/grid.h"
+#include "device/host/blocks/grid.h"
 
 #include <string.h>
 
-#include "device/host/sanitizer.h"
+#include "device/host/fibers/sanitizer.h"
 
 /* waiting: how many there are beside the caller. */
 __attribute__((noinline)) static void barrier_complete(struct block *b, unsigned waiting)
