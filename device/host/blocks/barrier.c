@@ -3,10 +3,13 @@
  * Threads that have ended do not count, as on a GPU. The one that arrives last goes straight on and
  * readies the others. */
 #define _GNU_SOURCE
-#include "device/host/blocks/grid.h"
+#include "device/host/blocks/barrier.h"
 
 #include <string.h>
 
+#include "device/host/blocks/pool.h"
+#include "device/host/blocks/report.h"
+#include "device/host/blocks/threads.h"
 #include "device/host/fibers/sanitizer.h"
 
 /* waiting: how many there are beside the caller. */

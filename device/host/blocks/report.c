@@ -1,6 +1,6 @@
 /* Says where the threads of a block wait when none of them can go on. */
 #define _GNU_SOURCE
-#include "device/host/blocks/grid.h"
+#include "device/host/blocks/report.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,8 +3,9 @@
  *
  * Only __syncwarp orders memory; a shuffle or vote does not, on a GPU and for ThreadSanitizer. */
 #define _GNU_SOURCE
-#include "device/host/blocks/grid.h"
+#include "device/host/blocks/barrier.h"
 
+#include "device/host/blocks/threads.h"
 #include "device/host/fibers/sanitizer.h"
 
 #define FOR_LANES(lane, mask)                                                                      \

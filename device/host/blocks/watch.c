@@ -8,7 +8,7 @@
  * thread may want. So the handler acts in the code of the program itself, in the executables and
  * libraries that kernels were compiled into, and never inside the C library or this one. */
 #define _GNU_SOURCE
-#include "device/host/blocks/grid.h"
+#include "device/host/blocks/watch.h"
 
 #include <errno.h>
 #include <link.h>

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "device/host/blocks/workers.h"
 #include "device/host/streams/work.h"
 
 /* --- Errors --- */

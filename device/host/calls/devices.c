@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "bootstrap/nearest.h"
+#include "device/host/blocks/workers.h"
 #include "device/host/streams/work.h"
 #include "runtime/base/settings.h"
 

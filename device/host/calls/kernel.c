@@ -4,6 +4,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "device/host/blocks/watch.h"
+#include "device/host/blocks/workers.h"
 #include "device/host/streams/work.h"
 #include "runtime/base/log.h"
 

@@ -6,6 +6,9 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "device/host/blocks/pool.h"
+#include "device/host/blocks/watch.h"
+#include "device/host/blocks/workers.h"
 #include "device/host/streams/graph.h"
 #include "device/host/fibers/sanitizer.h"
 #include "runtime/base/clock.h"
