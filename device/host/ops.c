@@ -290,18 +290,18 @@ static gshmem_status_t streams_wait(struct device *d)
     return GSHMEM_OK;
 }
 
-static gshmem_status_t request_start(struct device *d, const struct device_request *r, void **errand)
+static gshmem_status_t request_start(struct device *d, const struct device_request *r, void **request)
 {
     (void)d;
     (void)r;
-    (void)errand;
+    (void)request;
     return refuse_request();
 }
 
-static bool request_done(struct device *d, void *errand, gshmem_status_t *status)
+static bool request_done(struct device *d, void *request, gshmem_status_t *status)
 {
     (void)d;
-    (void)errand;
+    (void)request;
     *status = refuse_request();
     return true;
 }

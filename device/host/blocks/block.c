@@ -16,7 +16,7 @@ static uint3 worker_place(uint64_t number, dim3 size)
                    (unsigned)(number / size.x / size.y)};
 }
 
-void spare_free(struct worker *w)
+void block_free_spare(struct worker *w)
 {
     while (w->spare) {
         struct block *b = w->spare;
@@ -26,7 +26,7 @@ void spare_free(struct worker *w)
     }
 }
 
-static struct block *block_memory(struct worker *w, unsigned size)
+static struct block *block_allocate(struct worker *w, unsigned size)
 {
     struct block *b = w->spare;
 
@@ -34,7 +34,7 @@ static struct block *block_memory(struct worker *w, unsigned size)
         w->spare = b->next;
         return b;
     }
-    spare_free(w); /* of another size: launches mostly come in runs of one */
+    block_free_spare(w); /* of another size: launches mostly come in runs of one */
     unsigned warps = (size + WARP_SIZE - 1) / WARP_SIZE;
     size_t bytes = sizeof *b + size * sizeof b->threads[0] + warps * sizeof b->warps[0];
     void *memory;
@@ -45,7 +45,7 @@ static struct block *block_memory(struct worker *w, unsigned size)
     return b;
 }
 
-static bool shared_begin(struct block *b)
+static bool block_make_dynamic_shared(struct block *b)
 {
     size_t bytes = (b->grid->dynamic_shared + DYNAMIC_ALIGN - 1) / DYNAMIC_ALIGN * DYNAMIC_ALIGN;
 
@@ -60,7 +60,7 @@ struct block *block_make(struct worker *w, struct grid *grid, uint64_t number)
 {
     dim3 shape = grid->block_size;
     unsigned size = shape.x * shape.y * shape.z;
-    struct block *b = block_memory(w, size);
+    struct block *b = block_allocate(w, size);
 
     if (!b)
         return NULL;
@@ -69,7 +69,7 @@ struct block *block_make(struct worker *w, struct grid *grid, uint64_t number)
                         .size = size,
                         .live = size,
                         .warps = b->warps};
-    if (!shared_begin(b)) {
+    if (!block_make_dynamic_shared(b)) {
         free(b);
         return NULL;
     }
@@ -100,7 +100,7 @@ static void block_end(struct worker *w, struct block *b)
     free(b->shared);
     free(b->dynamic_shared);
     stand_in_for(own);
-    worker_make_room(w, 1, b->size);
+    pool_make_room(w, 1, b->size);
     w->block = NULL;
     if (w->starting == b)
         w->starting = NULL;
@@ -110,7 +110,7 @@ static void block_end(struct worker *w, struct block *b)
         atomic_store_explicit(&w->attention, true, memory_order_relaxed);
     /* Release: with the acquire of the grid's barrier. */
     atomic_fetch_add_explicit(&grid->blocks_ended, 1, memory_order_release);
-    blocks_ended(grid, 1);
+    pool_blocks_ended(grid, 1);
 }
 
 /* Threads were lost: has the block ended, or have those that are left nobody to wait for? */
@@ -131,9 +131,9 @@ void block_settle(struct worker *w, struct block *b)
 
 /* The worker goes on in nobody's name: what follows may run code of the program (a grid's closure ends with its
  * last thread), where a signal would have a thread yield that is no more. */
-void thread_gone(struct thread *t)
+void thread_gone(struct worker *w, struct thread *t)
 {
-    worker_here->self = NULL;
+    w->self = NULL;
     t->stack = NULL;
     t->warp->live &= ~(1u << t->lane);
     t->block->live--;

@@ -5,8 +5,8 @@
 #include "device/host/blocks/grid.h"
 
 struct block *block_make(struct worker *w, struct grid *grid, uint64_t number);
-void spare_free(struct worker *w);
-void thread_gone(struct thread *t);
+void block_free_spare(struct worker *w);
+void thread_gone(struct worker *w, struct thread *t);
 void block_settle(struct worker *w, struct block *b);
 
 #endif

@@ -127,12 +127,13 @@ struct worker {
     /* Resident here, or promised to the cooperative launch that is being taken. The worker lowers them when a
      * block ends; all else happens under the pool's lock. */
     atomic_uint blocks, threads;
-    unsigned promised;      /* blocks of that launch that this worker has yet to take; under the lock */
+    unsigned reserved;      /* blocks of that launch that this worker has yet to take; under the lock */
     unsigned spins, rounds, forbear; /* without progress, see gshmem_host_yield() */
     atomic_uint_fast64_t switches; /* of fibers, so that the watch sees one that never waits */
     atomic_bool busy;              /* runs fibers, for the watch */
     atomic_bool attention;    /* go back to main: there may be a block to take */
     struct stack_pool stacks;
+    void (*thread_main)(void *stack); /* the bottom frame of each thread, entered on its stack */
     struct block *spare; /* ended blocks, all of one size */
     void *tsan_end;      /* for ThreadSanitizer, the one who ends blocks */
 };

@@ -13,7 +13,7 @@ enum { IDLE_SPIN_NS = 20000 }; /* a worker without work looks this long before i
 struct pool pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .end = &pool.grids};
 
 /* How many more blocks of `threads` threads fit here. */
-static unsigned room(struct worker *w, unsigned threads)
+static unsigned pool_room(struct worker *w, unsigned threads)
 {
     unsigned by_blocks = pool.capacity.blocks - atomic_load_explicit(&w->blocks, memory_order_relaxed);
     unsigned by_threads =
@@ -22,20 +22,20 @@ static unsigned room(struct worker *w, unsigned threads)
     return by_blocks < by_threads ? by_blocks : by_threads;
 }
 
-static void worker_take_room(struct worker *w, unsigned threads)
+static void pool_take_room(struct worker *w, unsigned threads)
 {
     atomic_fetch_add_explicit(&w->blocks, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&w->threads, threads, memory_order_relaxed);
 }
 
-void worker_make_room(struct worker *w, unsigned blocks, unsigned threads)
+void pool_make_room(struct worker *w, unsigned blocks, unsigned threads)
 {
     atomic_fetch_sub_explicit(&w->blocks, blocks, memory_order_relaxed);
     atomic_fetch_sub_explicit(&w->threads, threads, memory_order_relaxed);
 }
 
 /* Takes grid out of the list; under the lock. */
-static void unlist(struct grid **link)
+static void pool_unlist(struct grid **link)
 {
     struct grid *grid = *link;
 
@@ -45,7 +45,7 @@ static void unlist(struct grid **link)
     atomic_store_explicit(&pool.pending, pool.grids != NULL, memory_order_relaxed);
 }
 
-static void call_all_workers(void)
+static void pool_call_workers(void)
 {
     for (unsigned i = 0; i < pool.capacity.workers; i++)
         atomic_store_explicit(&pool.workers[i].attention, true, memory_order_relaxed);
@@ -55,82 +55,82 @@ static void call_all_workers(void)
 /* The blocks of a cooperative launch wait for each other, so it gets room for all of them or none: two that
  * had a part each would wait for ever for the rest. One at a time is promised its places, which its blocks
  * then take without waiting for anybody. */
-static bool together_fits(const struct grid *grid)
+static bool pool_fits_at_once(const struct grid *grid)
 {
     uint64_t all = 0;
 
-    if (pool.together)
+    if (pool.cooperative)
         return false;
     for (unsigned i = 0; i < pool.capacity.workers; i++)
-        all += room(&pool.workers[i], threads_of(grid));
+        all += pool_room(&pool.workers[i], grid_threads(grid));
     return all >= grid->blocks;
 }
 
 /* In turn, so that all workers have as many, where they have the room. */
-static void promise(struct grid *grid)
+static void pool_reserve(struct grid *grid)
 {
-    pool.together = grid;
+    pool.cooperative = grid;
     for (uint64_t left = grid->blocks, i = 0; left; i++) {
         struct worker *w = &pool.workers[i % pool.capacity.workers];
 
-        if (room(w, threads_of(grid))) {
-            worker_take_room(w, threads_of(grid));
-            w->promised++;
+        if (pool_room(w, grid_threads(grid))) {
+            pool_take_room(w, grid_threads(grid));
+            w->reserved++;
             left--;
         }
     }
-    call_all_workers();
+    pool_call_workers();
 }
 
 /* A launch that failed needs no more places. */
-static void break_promise(void)
+static void pool_unreserve(void)
 {
     for (unsigned i = 0; i < pool.capacity.workers; i++) {
         struct worker *w = &pool.workers[i];
 
-        worker_make_room(w, w->promised, w->promised * threads_of(pool.together));
-        w->promised = 0;
+        pool_make_room(w, w->reserved, w->reserved * grid_threads(pool.cooperative));
+        w->reserved = 0;
     }
-    pool.together = NULL;
-    call_all_workers();
+    pool.cooperative = NULL;
+    pool_call_workers();
 }
 
 /* Whether a block of the grid can be taken here; under the lock. A cooperative launch may get its promise. */
-static bool takes(struct worker *w, struct grid *grid)
+static bool pool_can_give(struct worker *w, struct grid *grid)
 {
     if (!grid->cooperative)
-        return room(w, threads_of(grid)) > 0;
-    if (together_fits(grid))
-        promise(grid);
-    return grid == pool.together && w->promised;
+        return pool_room(w, grid_threads(grid)) > 0;
+    if (pool_fits_at_once(grid))
+        pool_reserve(grid);
+    return grid == pool.cooperative && w->reserved;
 }
 
 /* Where in the list a grid is that a block can be taken of; *NULL: there is none. */
-static struct grid **find_grid(struct worker *w)
+static struct grid **pool_find_grid(struct worker *w)
 {
     struct grid **link = &pool.grids;
 
-    while (*link && !takes(w, *link))
+    while (*link && !pool_can_give(w, *link))
         link = &(*link)->next;
     return link;
 }
 
 /* The next block that fits here; number is its place in the grid. */
-struct grid *claim_block(struct worker *w, uint64_t *number)
+struct grid *pool_claim_block(struct worker *w, uint64_t *number)
 {
     pthread_mutex_lock(&pool.lock);
-    struct grid **link = find_grid(w);
+    struct grid **link = pool_find_grid(w);
     struct grid *grid = *link;
     if (grid) {
         *number = grid->next_block++;
         if (grid->cooperative)
-            w->promised--;
+            w->reserved--;
         else
-            worker_take_room(w, threads_of(grid));
+            pool_take_room(w, grid_threads(grid));
         if (grid->next_block == grid->blocks) {
-            unlist(link);
-            if (grid == pool.together)
-                pool.together = NULL;
+            pool_unlist(link);
+            if (grid == pool.cooperative)
+                pool.cooperative = NULL;
         }
     }
     /* Under the lock: a grid that is submitted after this sets it again. */
@@ -156,9 +156,9 @@ void grid_fail_for(struct grid *grid, int error)
     for (struct grid **link = &pool.grids; *link; link = &(*link)->next) {
         if (*link == grid) {
             unclaimed = grid->blocks - grid->next_block;
-            unlist(link);
-            if (grid == pool.together)
-                break_promise();
+            pool_unlist(link);
+            if (grid == pool.cooperative)
+                pool_unreserve();
             break;
         }
     }
@@ -167,7 +167,7 @@ void grid_fail_for(struct grid *grid, int error)
     atomic_fetch_sub_explicit(&grid->left, unclaimed, memory_order_relaxed);
 }
 
-void blocks_ended(struct grid *grid, uint64_t count)
+void pool_blocks_ended(struct grid *grid, uint64_t count)
 {
     /* Release: what the blocks did. Acquire, for the last: what the others released. */
     if (atomic_fetch_sub_explicit(&grid->left, count, memory_order_acq_rel) != count)
@@ -177,7 +177,7 @@ void blocks_ended(struct grid *grid, uint64_t count)
 }
 
 /* False: the pool closes. */
-bool wait_for_work(struct worker *w)
+bool pool_wait_for_grid(struct worker *w)
 {
     uint64_t until = clock_ns() + IDLE_SPIN_NS;
     bool stop;
@@ -186,7 +186,7 @@ bool wait_for_work(struct worker *w)
         sched_yield();
     pthread_mutex_lock(&pool.lock);
     pool.asleep++;
-    while (!*find_grid(w) && !pool.stop)
+    while (!*pool_find_grid(w) && !pool.stop)
         pthread_cond_wait(&pool.work, &pool.lock);
     pool.asleep--;
     stop = pool.stop;

@@ -16,7 +16,7 @@ struct pool {
     struct grid *grids, **end;  /* with blocks that nobody has taken */
     atomic_bool pending;        /* grids is not empty */
     atomic_uint running;        /* grids that were submitted and have not ended */
-    struct grid *together;      /* the cooperative launch whose blocks are promised to workers */
+    struct grid *cooperative;      /* the cooperative launch whose blocks are promised to workers */
     unsigned asleep;
     bool stop;
     struct worker *workers;
@@ -32,13 +32,13 @@ void grid_fail(struct grid *grid);
 void grid_fail_for(struct grid *grid, int error);
 
 /* The next block that fits here; number is its place in the grid. */
-struct grid *claim_block(struct worker *w, uint64_t *number);
+struct grid *pool_claim_block(struct worker *w, uint64_t *number);
 /* False: the pool closes. */
-bool wait_for_work(struct worker *w);
-void worker_make_room(struct worker *w, unsigned blocks, unsigned threads);
-void blocks_ended(struct grid *grid, uint64_t count);
+bool pool_wait_for_grid(struct worker *w);
+void pool_make_room(struct worker *w, unsigned blocks, unsigned threads);
+void pool_blocks_ended(struct grid *grid, uint64_t count);
 
-static inline unsigned threads_of(const struct grid *grid)
+static inline unsigned grid_threads(const struct grid *grid)
 {
     return grid->block_size.x * grid->block_size.y * grid->block_size.z;
 }

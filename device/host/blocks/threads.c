@@ -31,7 +31,7 @@ __thread void *gshmem_host_dynamic_here GSHMEM_HOST_THREAD_LOCAL;
 __thread int gshmem_host_patience GSHMEM_HOST_THREAD_LOCAL = PATIENCE;
 __thread struct worker *worker_here __attribute__((tls_model("initial-exec")));
 
-static void enqueue(struct worker *w, struct thread *t)
+static void thread_enqueue(struct worker *w, struct thread *t)
 {
     t->next = NULL;
     if (w->first)
@@ -43,19 +43,19 @@ static void enqueue(struct worker *w, struct thread *t)
 }
 
 /* A thread that was never run, on a stack of its own. */
-struct stack *pick_starting(struct worker *w)
+struct stack *thread_start_fresh(struct worker *w)
 {
     if (block_failed(w->starting))
         return NULL;
     struct stack *stack = stack_take(&w->stacks);
-    context_prepare(stack, thread_main, stack);
+    context_prepare(stack, w->thread_main, stack);
     worker_start_next(w, stack);
     return stack;
 }
 
-static void switch_away(struct worker *w, struct thread *self)
+static void thread_switch_away(struct worker *w, struct thread *self)
 {
-    struct stack *to = successor(w);
+    struct stack *to = thread_successor(w);
 
     gshmem_host_patience = PATIENCE;
     if (to != self->stack)
@@ -67,10 +67,10 @@ void thread_drop(struct thread *self)
     struct worker *w = worker_here;
     struct stack *stack = self->stack;
 
-    thread_gone(self);
+    thread_gone(w, self);
     block_settle(w, self->block);
     stack_give(&w->stacks, stack);
-    context_leave(stack, successor(w));
+    context_leave(stack, thread_successor(w));
 }
 
 void thread_park_slowly(struct thread *self)
@@ -85,7 +85,7 @@ void thread_park_slowly(struct thread *self)
         b->parked--;
         thread_drop(self);
     }
-    switch_away(worker_here, self);
+    thread_switch_away(worker_here, self);
 }
 
 void thread_ready(struct thread *t)
@@ -94,7 +94,7 @@ void thread_ready(struct thread *t)
 
     t->block->parked--;
     w->spins = w->rounds = 0;
-    enqueue(w, t);
+    thread_enqueue(w, t);
 }
 
 void threads_ready(struct thread *first, struct thread *last, unsigned count)
@@ -118,7 +118,7 @@ static void worker_let_others_run(struct worker *w)
 }
 
 /* Nothing but waiting goes on: leave the CPU to others, all the more the longer it lasts. */
-static void count_spin(struct worker *w)
+static void worker_count_spin(struct worker *w)
 {
     static const struct timespec nap = {.tv_nsec = SLEEP_NS};
 
@@ -146,10 +146,10 @@ void gshmem_host_yield(void)
     struct thread *self = w->self;
     if (block_failed(self->block))
         thread_drop(self);
-    count_spin(w);
+    worker_count_spin(w);
     if (w->first || w->starting || atomic_load_explicit(&w->attention, memory_order_relaxed)) {
-        enqueue(w, self);
-        switch_away(w, self);
+        thread_enqueue(w, self);
+        thread_switch_away(w, self);
     } else {
         clock_pause();
         worker_count_switch(w);

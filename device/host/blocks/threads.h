@@ -55,11 +55,10 @@ static inline void thread_park(struct thread *self, enum thread_state state, con
     context_switch(self->stack, next->stack);
 }
 
-struct stack *pick_starting(struct worker *w);
-void thread_main(void *argument);
+struct stack *thread_start_fresh(struct worker *w);
 
 /* Makes t the one that runs; its stack is switched to next. */
-static inline void become(struct worker *w, struct thread *t)
+static inline void thread_become(struct worker *w, struct thread *t)
 {
     worker_run(w, t);
     if (t->block != w->block) {
@@ -81,7 +80,7 @@ static inline void worker_start_next(struct worker *w, struct stack *stack)
         w->starting = NULL;
     t->stack = stack;
     w->spins = w->rounds = 0;
-    become(w, t);
+    thread_become(w, t);
 }
 
 /* Makes a thread the running one and returns its stack; NULL: main has to see to something. */
@@ -90,17 +89,17 @@ static inline struct stack *worker_pick(struct worker *w)
     struct thread *t = w->first;
 
     if (__builtin_expect(w->starting != NULL, 0))
-        return pick_starting(w);
+        return thread_start_fresh(w);
     if (!t || block_failed(t->block))
         return NULL;
     w->first = t->next;
     w->queued--;
-    become(w, t);
+    thread_become(w, t);
     return t->stack;
 }
 
 /* Where the running thread hands over to. */
-static inline struct stack *successor(struct worker *w)
+static inline struct stack *thread_successor(struct worker *w)
 {
     struct stack *stack = NULL;
 

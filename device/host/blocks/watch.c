@@ -19,6 +19,7 @@
 #include <ucontext.h>
 
 #include "device/host/fibers/sanitizer.h"
+#include "device/host/forks.h"
 #include "runtime/base/log.h"
 
 enum {
@@ -168,10 +169,17 @@ static struct {
     unsigned count;
 } watch = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
 
-void watch_leave_parent(void)
+static void watch_leave_parent(void)
 {
     watch.lock = ranges.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     watch.wake = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+}
+
+__attribute__((constructor)) static void watch_watch_forks(void)
+{
+    static struct fork_part part = {.leave_parent = watch_leave_parent}; /* an entry of the list in forks.c */
+
+    forks_add(&part);
 }
 
 /* Interrupts the workers that have not changed fibers; true if there were any. *busy: kernels run. */

@@ -15,13 +15,14 @@
 #include "device/host/blocks/threads.h"
 #include "device/host/blocks/watch.h"
 #include "device/host/fibers/sanitizer.h"
+#include "device/host/forks.h"
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
 
 enum { RESIDENT_THREADS_TSAN = 2048 }; /* it gets slow, then blind, with many */
 
 /* The bottom frame of every thread. Threads that follow each other without a wait share it. */
-void thread_main(void *argument)
+static void worker_thread_main(void *argument)
 {
     struct stack *stack = argument;
     struct worker *w = worker_here;
@@ -35,7 +36,7 @@ void thread_main(void *argument)
         order_acquire(&b->allocated);
         b->grid->run(b->grid->closure);
         order_release(&b->ended);
-        thread_gone(t);
+        thread_gone(w, t);
         warp_thread_ended(t);
         barrier_thread_ended(b);
         block_settle(w, b);
@@ -44,7 +45,7 @@ void thread_main(void *argument)
         worker_start_next(w, stack);
     }
     stack_give(&w->stacks, stack);
-    context_leave(stack, successor(w));
+    context_leave(stack, thread_successor(w));
 }
 
 static void worker_take_block(struct worker *w)
@@ -54,17 +55,17 @@ static void worker_take_block(struct worker *w)
     if (!atomic_load_explicit(&pool.pending, memory_order_relaxed) &&
         !atomic_load_explicit(&w->attention, memory_order_relaxed))
         return;
-    struct grid *grid = claim_block(w, &number);
+    struct grid *grid = pool_claim_block(w, &number);
     if (!grid)
         return;
-    unsigned threads = threads_of(grid);
+    unsigned threads = grid_threads(grid);
     struct block *b = stack_reserve(&w->stacks, threads) ? block_make(w, grid, number) : NULL;
     if (!b) {
         log_error("kernel %s: no memory for a block of %u threads and their stacks", grid->name,
                   threads);
         grid_fail(grid);
-        worker_make_room(w, 1, threads);
-        blocks_ended(grid, 1);
+        pool_make_room(w, 1, threads);
+        pool_blocks_ended(grid, 1);
         return;
     }
     w->starting = b;
@@ -79,7 +80,7 @@ static void worker_drop_failed(struct worker *w)
         w->first = t->next;
         w->queued--;
         stack_give(&w->stacks, t->stack);
-        thread_gone(t);
+        thread_gone(w, t);
         block_settle(w, t->block);
     }
 
@@ -117,13 +118,13 @@ static void *worker_main(void *argument)
             w->self = NULL;
         } else if (!w->first && !w->starting) {
             atomic_store(&w->busy, false);
-            open = wait_for_work(w);
+            open = pool_wait_for_grid(w);
         }
     }
     if (under_tsan())
         __tsan_destroy_fiber(w->tsan_end);
     stack_pool_free(&w->stacks);
-    spare_free(w);
+    block_free_spare(w);
     return NULL;
 }
 
@@ -151,6 +152,7 @@ static bool worker_start(struct worker *w, unsigned number)
     sigset_t all, before;
 
     w->number = number;
+    w->thread_main = worker_thread_main;
     stack_pool_init(&w->stacks, pool.capacity.stack_size);
     sigfillset(&all);
     sigdelset(&all, SIGURG); /* the watch's */
@@ -175,16 +177,23 @@ static void worker_start_all(void)
             n++;
     }
     pool.capacity.workers = n;
-    work_watch_forks();
+    forks_watch();
     watch_start(pool.workers, n);
 }
 
-void workers_leave_parent(void)
+static void workers_leave_parent(void)
 {
     pool.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     pool.work = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
     pool.capacity.workers = 0;
     atomic_store_explicit(&pool.running, 1, memory_order_relaxed); /* workers_stop leaves them alone */
+}
+
+__attribute__((constructor)) static void workers_watch_forks(void)
+{
+    static struct fork_part part = {.leave_parent = workers_leave_parent}; /* an entry of the list in forks.c */
+
+    forks_add(&part);
 }
 
 bool workers_start(struct capacity *capacity)

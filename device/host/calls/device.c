@@ -1,78 +1,12 @@
-/* What the device is like, and the errors of the runtime API. */
+/* What the device is like. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "device/host/blocks/workers.h"
-#include "device/host/streams/work.h"
-
-/* --- Errors --- */
-
-static __thread cudaError_t last_error;
-static atomic_int failure; /* of a kernel: later calls fail with it too, as on a GPU */
-
-cudaError_t report_error(cudaError_t error)
-{
-    if (error)
-        last_error = error;
-    return error;
-}
-
-cudaError_t device_error(void)
-{
-    return (cudaError_t)atomic_load_explicit(&failure, memory_order_relaxed);
-}
-
-void device_failed(cudaError_t error)
-{
-    int none = cudaSuccess;
-
-    atomic_compare_exchange_strong(&failure, &none, (int)error);
-}
-
-cudaError_t cudaPeekAtLastError(void)
-{
-    return device_error() ? device_error() : last_error;
-}
-
-cudaError_t cudaGetLastError(void)
-{
-    cudaError_t error = cudaPeekAtLastError();
-
-    last_error = cudaSuccess;
-    return error;
-}
-
-const char *cudaGetErrorName(cudaError_t error)
-{
-    switch (error) {
-    case cudaSuccess:
-        return "cudaSuccess";
-#define X(name, value, text)                                                                       \
-    case cudaError##name:                                                                          \
-        return "cudaError" #name;
-        GSHMEM_HOST_ERRORS(X)
-#undef X
-    }
-    return "unrecognized error code";
-}
-
-const char *cudaGetErrorString(cudaError_t error)
-{
-    switch (error) {
-    case cudaSuccess:
-        return "no error";
-#define X(name, value, text)                                                                       \
-    case cudaError##name:                                                                          \
-        return text;
-        GSHMEM_HOST_ERRORS(X)
-#undef X
-    }
-    return "unrecognized error code";
-}
-
-/* --- Device --- */
+#include "device/host/calls/devices.h"
+#include "device/host/streams/stream.h"
 
 enum {
     COMPUTE_MAJOR = 8, /* what its intrinsics amount to */
@@ -194,16 +128,15 @@ cudaError_t cudaDeviceSynchronize(void)
     pthread_mutex_lock(&work_lock);
     bool captured = streams_captured(true);
     pthread_mutex_unlock(&work_lock);
-    return report_error(captured ? cudaErrorStreamCaptureUnsupported : work_wait_all());
+    return report_error(captured ? cudaErrorStreamCaptureUnsupported : streams_wait_all());
 }
 
 cudaError_t cudaDeviceReset(void)
 {
     if (!work_may_wait())
         return report_error(cudaErrorNotPermitted);
-    work_wait_all();
-    atomic_store(&failure, cudaSuccess);
-    last_error = cudaSuccess;
+    streams_wait_all();
+    errors_forget();
     return cudaSuccess;
 }
 

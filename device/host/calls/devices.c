@@ -3,16 +3,18 @@
  * There is one, whatever its number. But a program for GPUs gives each PE of a host its own, and ends
  * where there are fewer: so there are as many numbers as the launcher says that this host has PEs. */
 #define _GNU_SOURCE
+#include "device/host/calls/devices.h"
+
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "bootstrap/nearest.h"
 #include "device/host/blocks/workers.h"
-#include "device/host/streams/work.h"
+#include "device/host/calling_thread.h"
+#include "device/host/errors.h"
 #include "runtime/base/settings.h"
 
-static __thread int current;
-static int count;
+static int count; /* of the process: set once, by count_devices() */
 
 /* The first number of each, as launchers put it: SLURM's is "4(x2)". In the order in which bootstrap.c asks them, a
  * launcher that is not the nearest left out. The last resort counts the PEs of other hosts too. */
@@ -56,7 +58,7 @@ bool device_exists(int device)
 
 int device_current(void)
 {
-    return current;
+    return calling_thread.device;
 }
 
 cudaError_t cudaGetDeviceCount(int *n)
@@ -72,7 +74,7 @@ cudaError_t cudaSetDevice(int device)
 {
     if (!device_exists(device))
         return report_error(cudaErrorInvalidDevice);
-    current = device;
+    calling_thread.device = device;
     return cudaSuccess;
 }
 
@@ -80,7 +82,7 @@ cudaError_t cudaGetDevice(int *device)
 {
     if (!device)
         return report_error(cudaErrorInvalidValue);
-    *device = current;
+    *device = calling_thread.device;
     return cudaSuccess;
 }
 
@@ -99,6 +101,6 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
 {
     if (flags)
         return report_error(cudaErrorInvalidValue);
-    return device_exists(peer) && peer != current ? cudaSuccess
+    return device_exists(peer) && peer != calling_thread.device ? cudaSuccess
                                                   : report_error(cudaErrorInvalidDevice);
 }

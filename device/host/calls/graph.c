@@ -9,24 +9,8 @@
 
 #include <stdlib.h>
 
+#include "device/host/streams/stream.h"
 #include "runtime/base/log.h"
-
-/* Positions of nodes are counted from 1; 0: none. */
-struct node {
-    struct work *work;
-    unsigned after[2]; /* the stream's work before it, and an event's */
-};
-
-struct graph {
-    unsigned references; /* handles, and work that is under way */
-    uint64_t capture;    /* its number */
-    bool broken;         /* by what cannot be captured */
-    struct CUstream_st *origin;
-    struct CUstream_st **stream; /* all that take part */
-    unsigned streams;
-    struct node *node;
-    unsigned nodes, room;
-};
 
 struct CUgraph_st {
     struct graph *graph;
@@ -37,148 +21,10 @@ struct CUgraphExec_st {
     struct work *last; /* the end of the latest launch; NULL: none */
 };
 
-/* --- Lifetime --- */
-
-static void free_work(struct work *w)
-{
-    if (w->kind == WORK_GRID)
-        w->launch.release(w->launch.grid.closure);
-    else if (w->kind == WORK_CALL && w->call.release)
-        w->call.release(w->call.argument);
-    work_drop(w);
-}
-
-static void graph_free(struct graph *g)
-{
-    for (unsigned i = 0; i < g->nodes; i++)
-        free_work(g->node[i].work);
-    free(g->node);
-    free(g->stream);
-    free(g);
-}
-
-static struct graph *graph_keep(struct graph *g)
-{
-    pthread_mutex_lock(&work_lock);
-    g->references++;
-    pthread_mutex_unlock(&work_lock);
-    return g;
-}
-
-void graph_drop(struct graph *g)
-{
-    pthread_mutex_lock(&work_lock);
-    bool last = --g->references == 0;
-    pthread_mutex_unlock(&work_lock);
-    if (last)
-        graph_free(g); /* without the lock: closures may have destructors */
-}
-
-/* --- Capture; with the lock held --- */
-
-static bool graph_grow(void **array, unsigned count, unsigned *room, size_t size)
-{
-    if (count < *room)
-        return true;
-    unsigned more = *room ? 2 * *room : 8;
-    void *larger = realloc(*array, more * size);
-    if (!larger)
-        return false;
-    *array = larger;
-    *room = more;
-    return true;
-}
-
-static bool graph_join(struct graph *g, struct CUstream_st *s)
-{
-    struct CUstream_st **more = realloc(g->stream, (g->streams + 1) * sizeof(struct CUstream_st *));
-
-    if (!more)
-        return false;
-    g->stream = more;
-    g->stream[g->streams++] = s;
-    s->capture = g;
-    s->captured = 0;
-    return true;
-}
-
-static cudaError_t graph_broken(struct graph *g, cudaError_t error)
-{
-    g->broken = true;
-    return error;
-}
-
-cudaError_t graph_capture(struct work *w, struct CUstream_st *stream, struct work *also)
-{
-    struct graph *g = stream->capture ? stream->capture : graph_capturing(also->capture);
-
-    if (!g)
-        return cudaErrorCapturedEvent; /* its capture is over */
-    if (g->broken)
-        return cudaErrorStreamCaptureInvalidated;
-    if (also && !also->capture)
-        return graph_broken(g, cudaErrorStreamCaptureIsolation);
-    if (also && also->capture != g->capture)
-        return graph_broken(g, cudaErrorStreamCaptureMerge);
-    if ((!stream->capture && !graph_join(g, stream)) ||
-        !graph_grow((void **)&g->node, g->nodes, &g->room, sizeof *g->node))
-        return graph_broken(g, cudaErrorMemoryAllocation);
-    w->capture = g->capture;
-    w->references++;
-    g->node[g->nodes] = (struct node){w, {stream->captured, also ? also->node : 0}};
-    stream->captured = w->node = ++g->nodes;
-    return cudaSuccess;
-}
-
-static void graph_leave(struct graph *g)
-{
-    for (unsigned i = 0; i < g->streams; i++)
-        g->stream[i]->capture = NULL;
-    g->streams = 0;
-}
-
-struct graph *graph_forget_stream(struct CUstream_st *s)
-{
-    struct graph *g = s->capture;
-
-    if (!g)
-        return NULL;
-    g->broken = true;
-    if (s == g->origin) {
-        graph_leave(g);
-        return g;
-    }
-    for (unsigned i = 0; i < g->streams; i++) {
-        if (g->stream[i] == s)
-            g->stream[i--] = g->stream[--g->streams];
-    }
-    s->capture = NULL;
-    return NULL;
-}
-
-/* Whether the origin comes after all that was captured. */
-static bool joined(const struct graph *g, unsigned last)
-{
-    bool *before = calloc(g->nodes + 1, sizeof *before);
-    bool all = before != NULL;
-
-    if (!before)
-        return false;
-    before[last] = true;
-    for (unsigned i = g->nodes; i > 0; i--) {
-        all = all && before[i];
-        before[g->node[i - 1].after[0]] = true;
-        before[g->node[i - 1].after[1]] = true;
-    }
-    free(before);
-    return all;
-}
-
 /* --- Capture, called by programs --- */
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t handle, enum cudaStreamCaptureMode mode)
 {
-    static uint64_t captures; /* under the lock */
     struct CUstream_st *s = stream_find(handle);
     struct graph *g = s ? calloc(1, sizeof *g) : NULL;
     cudaError_t error = cudaSuccess;
@@ -192,15 +38,10 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle, enum cudaStreamCaptureMo
         error = cudaErrorInvalidValue;
     else if (s == stream_legacy())
         error = cudaErrorStreamCaptureUnsupported;
-    else if (s->capture)
+    else if (s->capture.graph)
         error = cudaErrorIllegalState;
-    else if (!graph_join(g, s))
+    else if (!graph_begin(g, &s->capture))
         error = cudaErrorMemoryAllocation;
-    if (!error) {
-        g->references = 1;
-        g->capture = ++captures;
-        g->origin = s;
-    }
     pthread_mutex_unlock(&work_lock);
     if (error)
         free(g);
@@ -214,22 +55,22 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t *graph)
     cudaError_t error = cudaSuccess;
 
     pthread_mutex_lock(&work_lock);
-    struct graph *g = s ? s->capture : NULL;
+    struct graph *g = s ? s->capture.graph : NULL;
     if (!s)
         error = cudaErrorInvalidResourceHandle;
     else if (!g || !graph)
         error = g ? cudaErrorInvalidValue : cudaErrorIllegalState;
-    else if (s != g->origin)
+    else if (&s->capture != g->origin)
         error = cudaErrorStreamCaptureUnmatched;
     bool ends = !error;
-    if (ends && g->broken)
+    if (ends && g->failed)
         error = cudaErrorStreamCaptureInvalidated;
-    else if (ends && !joined(g, s->captured))
+    else if (ends && !graph_is_joined(g, s->capture.last))
         error = cudaErrorStreamCaptureUnjoined;
     else if (ends && !made)
         error = cudaErrorMemoryAllocation;
     if (ends)
-        graph_leave(g);
+        graph_end_capture(g);
     pthread_mutex_unlock(&work_lock);
     if (!error) {
         made->graph = g;
@@ -253,32 +94,12 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t handle, enum cudaStreamCaptureSta
     if (!status)
         return report_error(cudaErrorInvalidValue);
     pthread_mutex_lock(&work_lock);
-    *status = !s->capture          ? cudaStreamCaptureStatusNone
-              : s->capture->broken ? cudaStreamCaptureStatusInvalidated
-                                   : cudaStreamCaptureStatusActive;
+    const struct graph *g = s->capture.graph;
+    *status = !g          ? cudaStreamCaptureStatusNone
+              : g->failed ? cudaStreamCaptureStatusInvalidated
+                          : cudaStreamCaptureStatusActive;
     pthread_mutex_unlock(&work_lock);
     return cudaSuccess;
-}
-
-uint64_t graph_number(const struct graph *g)
-{
-    return g->capture;
-}
-
-cudaError_t graph_refuses(struct CUstream_st *s)
-{
-    cudaError_t error = cudaSuccess;
-
-    pthread_mutex_lock(&work_lock);
-    if (s->capture)
-        error = graph_broken(s->capture, cudaErrorStreamCaptureUnsupported);
-    pthread_mutex_unlock(&work_lock);
-    return error;
-}
-
-void graph_break(struct graph *g)
-{
-    g->broken = true;
 }
 
 /* --- Graphs --- */
@@ -301,7 +122,8 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec, cudaGraph_t gra
         return report_error(cudaErrorInvalidValue);
     if (!made)
         return report_error(cudaErrorMemoryAllocation);
-    made->graph = graph_keep(graph->graph);
+    lender_keep(&graph->graph->lender);
+    made->graph = graph->graph;
     *exec = made;
     return report_error(device_error());
 }
@@ -327,7 +149,7 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream)
 /* --- Launches --- */
 
 /* New work that does what w does; its closure or argument stays the graph's. */
-static struct work *again(const struct work *w, struct graph *g)
+static struct work *graph_repeat(const struct work *w, struct graph *g)
 {
     struct work *made = work_new(w->kind);
 
@@ -356,7 +178,7 @@ static struct work *again(const struct work *w, struct graph *g)
         made->move.staged = NULL; /* the graph's */
     }
     if (w->kind != WORK_NOTHING)
-        made->borrows = graph_keep(g);
+        made->borrows = lender_keep(&g->lender);
     return made;
 }
 
@@ -369,19 +191,19 @@ static void graph_let_go(struct work **made, unsigned count, bool started)
         if (!started && made[i]->kind == WORK_GRID)
             code_ends(made[i]->launch.code);
         if (!started && made[i]->borrows)
-            graph_drop(made[i]->borrows);
+            lender_drop(made[i]->borrows);
         work_drop(made[i]);
     }
     free(made);
 }
 
 /* All nodes as new work; NULL: no memory. */
-static struct work **make_nodes(struct graph *g)
+static struct work **graph_repeat_all(struct graph *g)
 {
     struct work **made = malloc((g->nodes + 1) * sizeof(struct work *));
 
     for (unsigned i = 0; made && i < g->nodes; i++) {
-        made[i] = again(g->node[i].work, g);
+        made[i] = graph_repeat(g->node[i].work, g);
         if (!made[i]) {
             graph_let_go(made, i, false);
             return NULL;
@@ -390,7 +212,7 @@ static struct work **make_nodes(struct graph *g)
     return made;
 }
 
-static void start_nodes(struct graph *g, struct work **made, struct work *begin)
+static void graph_start(struct graph *g, struct work **made, struct work *begin)
 {
     for (unsigned i = 0; i < g->nodes; i++) {
         const unsigned *after = g->node[i].after;
@@ -410,17 +232,17 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t handle)
         return report_error(exec ? cudaErrorInvalidResourceHandle : cudaErrorInvalidValue);
     if (device_error())
         return report_error(device_error());
-    if (graph_refuses(s)) {
+    if (graph_refuses(&s->capture)) {
         log_error("cudaGraphLaunch: a graph cannot be captured in another on the host device");
         return report_error(cudaErrorStreamCaptureUnsupported);
     }
     struct graph *g = exec->graph;
     struct work *begin = work_new(WORK_NOTHING), *end = work_new(WORK_NOTHING);
-    struct work **made = begin && end ? make_nodes(g) : NULL;
+    struct work **made = begin && end ? graph_repeat_all(g) : NULL;
     error = made ? work_submit(begin, s, exec->last) : cudaErrorMemoryAllocation;
     bool started = !error;
     if (started) {
-        start_nodes(g, made, begin);
+        graph_start(g, made, begin);
         error = work_submit(end, s, g->nodes ? made[g->nodes - 1] : NULL);
     }
     if (made)

@@ -6,34 +6,23 @@
 
 #include "device/host/blocks/watch.h"
 #include "device/host/blocks/workers.h"
-#include "device/host/streams/work.h"
+#include "device/host/calling_thread.h"
+#include "device/host/forks.h"
+#include "device/host/streams/stream.h"
 #include "runtime/base/log.h"
 
-enum { GRID_X_MAX = 0x7fffffff, GRID_YZ_MAX = 65535, BLOCK_Z_MAX = 64, NESTED_MAX = 4 };
+enum { GRID_X_MAX = 0x7fffffff, GRID_YZ_MAX = 65535, BLOCK_Z_MAX = 64 };
 
 /* --- Kernels --- */
 
-struct code {
-    struct gshmem_host_kernel *kernel;
-    atomic_uint under_way; /* launches */
-    struct code *next;
-};
-
-static pthread_mutex_t kernels_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct code *kernels;
-static struct code *left_behind; /* their launches are still under way while the process exits */
-static atomic_bool exits, exit_is_told; /* the process does; and says so to the kernels that are known */
-
-void code_begins(struct code *code)
-{
-    atomic_fetch_add_explicit(&code->under_way, 1, memory_order_relaxed);
-}
-
-void code_ends(struct code *code)
-{
-    /* Release: with the acquire in wait_until_left. */
-    atomic_fetch_sub_explicit(&code->under_way, 1, memory_order_release);
-}
+/* One for the process: kernels are known by the addresses of their functions. */
+static struct {
+    pthread_mutex_t lock;
+    struct code *first;
+    struct code *left_behind; /* their launches are still under way while the process exits */
+    atomic_bool exits;        /* the process does, */
+    atomic_bool exit_is_told; /* and the kernels that are registered now will hear of it */
+} kernels = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Its library may be about to go: what is under way runs its code. Where the process exits, kernels that wait for
  * what never comes are left behind. */
@@ -41,26 +30,33 @@ static void wait_until_left(struct code *code)
 {
     static const struct timespec nap = {.tv_nsec = 50000};
 
-    while (!atomic_load_explicit(&exits, memory_order_relaxed) && work_may_wait() && !work_is_parents() &&
+    while (!atomic_load_explicit(&kernels.exits, memory_order_relaxed) && work_may_wait() && !forks_is_child() &&
            atomic_load_explicit(&code->under_way, memory_order_acquire))
         nanosleep(&nap, NULL);
 }
 
-void kernels_leave_parent(void)
+static void kernels_leave_parent(void)
 {
-    kernels_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    kernels.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
+__attribute__((constructor)) static void kernels_watch_forks(void)
+{
+    static struct fork_part part = {.leave_parent = kernels_leave_parent}; /* an entry of the list in forks.c */
+
+    forks_add(&part);
 }
 
 static void tell_of_exit(void)
 {
-    atomic_store_explicit(&exits, true, memory_order_relaxed);
+    atomic_store_explicit(&kernels.exits, true, memory_order_relaxed);
 }
 
 /* Runs before the kernels' destructors do, since it is registered after their constructors ran. */
 static void hear_of_exit(void)
 {
-    if (!atomic_load_explicit(&exit_is_told, memory_order_relaxed) &&
-        !atomic_exchange_explicit(&exit_is_told, true, memory_order_relaxed) && atexit(tell_of_exit) != 0)
+    if (!atomic_load_explicit(&kernels.exit_is_told, memory_order_relaxed) &&
+        !atomic_exchange_explicit(&kernels.exit_is_told, true, memory_order_relaxed) && atexit(tell_of_exit) != 0)
         log_warn("no memory to hear of the process's exit: kernels that run then are waited for");
 }
 
@@ -74,12 +70,12 @@ void gshmem_host_register(struct gshmem_host_kernel *kernel)
     }
     code->kernel = kernel;
     kernel->own = code;
-    pthread_mutex_lock(&kernels_lock);
+    pthread_mutex_lock(&kernels.lock);
     watch_code(kernel->function);
-    code->next = kernels;
-    kernels = code;
-    atomic_store_explicit(&exit_is_told, false, memory_order_relaxed);
-    pthread_mutex_unlock(&kernels_lock);
+    code->next = kernels.first;
+    kernels.first = code;
+    atomic_store_explicit(&kernels.exit_is_told, false, memory_order_relaxed);
+    pthread_mutex_unlock(&kernels.lock);
 }
 
 void gshmem_host_unregister(struct gshmem_host_kernel *kernel)
@@ -89,61 +85,48 @@ void gshmem_host_unregister(struct gshmem_host_kernel *kernel)
     if (!code)
         return;
     wait_until_left(code);
-    pthread_mutex_lock(&kernels_lock);
-    for (struct code **link = &kernels; *link; link = &(*link)->next) {
+    pthread_mutex_lock(&kernels.lock);
+    for (struct code **link = &kernels.first; *link; link = &(*link)->next) {
         if (*link == code) {
             *link = code->next;
             watch_forget(kernel->function);
             break;
         }
     }
-    pthread_mutex_unlock(&kernels_lock);
+    pthread_mutex_unlock(&kernels.lock);
     kernel->own = NULL;
     if (!atomic_load_explicit(&code->under_way, memory_order_acquire)) {
         free(code);
         return;
     }
-    pthread_mutex_lock(&kernels_lock);
-    code->next = left_behind;
-    left_behind = code;
-    pthread_mutex_unlock(&kernels_lock);
+    pthread_mutex_lock(&kernels.lock);
+    code->next = kernels.left_behind;
+    kernels.left_behind = code;
+    pthread_mutex_unlock(&kernels.lock);
 }
 
 static struct gshmem_host_kernel *kernel_find(const void *function)
 {
-    pthread_mutex_lock(&kernels_lock);
-    struct code *code = kernels;
+    pthread_mutex_lock(&kernels.lock);
+    struct code *code = kernels.first;
     while (code && code->kernel->function != function)
         code = code->next;
-    pthread_mutex_unlock(&kernels_lock);
+    pthread_mutex_unlock(&kernels.lock);
     return code ? code->kernel : NULL;
 }
 
 /* --- Launches --- */
 
-struct configuration {
-    dim3 grid, block;
-    size_t shared;
-    cudaStream_t stream;
-    bool cooperative;
-    cudaError_t error; /* of the launch it was for */
-};
-
-/* Of launches whose arguments are being worked out; these may launch in their turn. */
-static __thread struct {
-    struct configuration stack[NESTED_MAX];
-    unsigned depth;
-} configured;
-
 static struct configuration *configure(struct configuration c)
 {
-    if (configured.depth == NESTED_MAX) { /* launches that never came, lost to exceptions */
-        memmove(&configured.stack[0], &configured.stack[1],
-                (NESTED_MAX - 1) * sizeof configured.stack[0]);
-        configured.depth--;
+    struct configuration *all = calling_thread.launch;
+
+    if (calling_thread.launches == NESTED_LAUNCHES_MAX) { /* launches that never came, lost to exceptions */
+        memmove(&all[0], &all[1], (NESTED_LAUNCHES_MAX - 1) * sizeof all[0]);
+        calling_thread.launches--;
     }
-    configured.stack[configured.depth] = c;
-    return &configured.stack[configured.depth++];
+    all[calling_thread.launches] = c;
+    return &all[calling_thread.launches++];
 }
 
 void gshmem_host_configure(dim3 grid, dim3 block, size_t shared, cudaStream_t stream)
@@ -190,7 +173,7 @@ static cudaError_t kernel_check(const struct gshmem_host_kernel *kernel,
         return cudaErrorInvalidValue;
     }
     if (!workers_start(&capacity)) {
-        if (work_is_parents())
+        if (forks_is_child())
             log_error("kernel %s: this process is a child made by fork, and the host device's threads are its "
                       "parent's: it can launch no kernels (cudaErrorInitializationError)", kernel->name);
         return cudaErrorInitializationError;
@@ -244,13 +227,13 @@ static cudaError_t kernel_launch(struct gshmem_host_kernel *kernel, const struct
 void gshmem_host_launch(struct gshmem_host_kernel *kernel, void *closure, void (*run)(void *),
                         void (*release)(void *))
 {
-    if (!configured.depth) {
+    if (!calling_thread.launches) {
         release(closure);
         log_error("kernel %s: called without <<<grid, block>>>", kernel->name);
         report_error(cudaErrorMissingConfiguration);
         return;
     }
-    struct configuration *c = &configured.stack[--configured.depth];
+    struct configuration *c = &calling_thread.launch[--calling_thread.launches];
     c->error = kernel_launch(kernel, c, closure, run, release);
     if (c->error)
         release(closure);

@@ -1,8 +1,10 @@
 /* cudaStream… and cudaEvent…: names for pieces of work. */
 #define _GNU_SOURCE
-#include "device/host/streams/graph.h"
+#include "device/host/streams/stream.h"
 
 #include <stdlib.h>
+
+#include "device/host/streams/graph.h"
 
 struct CUevent_st {
     unsigned flags;
@@ -52,8 +54,8 @@ static cudaError_t last_of(cudaStream_t stream, struct work **last)
 
     if (!s)
         return report_error(cudaErrorInvalidResourceHandle);
-    *last = work_last(s);
-    return report_error(graph_refuses(s));
+    *last = stream_last(s);
+    return report_error(graph_refuses(&s->capture));
 }
 
 static cudaError_t stream_wait_for(struct work *w)
@@ -103,7 +105,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 
     if (!s)
         return report_error(cudaErrorInvalidResourceHandle);
-    cudaError_t error = report_error(graph_refuses(s));
+    cudaError_t error = report_error(graph_refuses(&s->capture));
     if (error || (error = add_point(s, NULL, &w)))
         return error;
     error = stream_wait_for(w);
@@ -124,29 +126,6 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
 }
 
 /* --- Host functions --- */
-
-static atomic_uint_fast64_t calls; /* gshmem_host_call's, under way */
-
-void call_begins(struct work *w)
-{
-    w->call.counted = true;
-    atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
-}
-
-void call_ends(struct work *w)
-{
-    if (!w->call.counted)
-        return;
-    w->call.counted = false;
-    /* Release: with the acquire below. */
-    atomic_fetch_sub_explicit(&calls, 1, memory_order_release);
-}
-
-int gshmem_host_calls_under_way(void)
-{
-    /* Acquire: who sees that there are none sees what they did. */
-    return atomic_load_explicit(&calls, memory_order_acquire) != 0;
-}
 
 static cudaError_t call(cudaStream_t stream, cudaHostFn_t function, void *argument,
                         void (*release)(void *argument), bool after_failure)

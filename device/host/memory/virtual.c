@@ -1,24 +1,17 @@
-/* cuMemCreate, cuMemMap and their kin: private memory of the process, which moves to where it is mapped, so
- * that it can become symmetric there (runtime/memory/symmetric_host.h). Knows nothing of kernels. */
 #define _GNU_SOURCE
+#include "device/host/memory/virtual.h"
+
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-
-#include "gshmem/host_device/cuda.h"
-#include "gshmem/host_device/cuda_runtime_api.h"
-#include "device/host/streams/work.h"
-
-enum { GRANULE = 2 << 20 };
 
 struct piece {
     struct piece *next;
     size_t bytes;
     int handles;
-    void *home; /* where its memory is while it is not mapped; NULL: at `at` */
-    void *at;   /* NULL: it is not mapped */
+    void *home; /* where the memory is while it is not mapped; NULL: it is at `at` */
+    void *at;   /* where it is mapped, or NULL */
 };
 
 struct reservation {
@@ -27,110 +20,20 @@ struct reservation {
     size_t bytes;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct piece *pieces;
-static struct reservation *reservations;
-
-/* ---- Devices and errors ---- */
-
-CUresult cuInit(unsigned flags)
-{
-    return flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
-}
-
-static const struct {
-    CUresult error;
-    const char *name, *text;
-} errors[] = {
-    {CUDA_SUCCESS, "CUDA_SUCCESS", "no error"},
-    {CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
-    {CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
-    {CUDA_ERROR_NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
-    {CUDA_ERROR_INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
-    {CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
-    {CUDA_ERROR_UNKNOWN, "CUDA_ERROR_UNKNOWN", "unknown error"},
-};
-
-static CUresult find_error(CUresult error, const char **name, const char **text)
-{
-    *(name ? name : text) = NULL;
-    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
-        if (errors[i].error == error) {
-            *(name ? name : text) = name ? errors[i].name : errors[i].text;
-            return CUDA_SUCCESS;
-        }
-    }
-    return CUDA_ERROR_INVALID_VALUE;
-}
-
-CUresult cuGetErrorString(CUresult error, const char **text)
-{
-    return find_error(error, NULL, text);
-}
-
-CUresult cuGetErrorName(CUresult error, const char **name)
-{
-    return find_error(error, name, NULL);
-}
-
-CUresult cuDeviceGetCount(int *count)
-{
-    return count && cudaGetDeviceCount(count) == cudaSuccess ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-static bool is_device(int device)
-{
-    int count;
-
-    return !cuDeviceGetCount(&count) && device >= 0 && device < count;
-}
-
-CUresult cuDeviceGet(CUdevice *device, int ordinal)
-{
-    if (!device || !is_device(ordinal))
-        return device ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE;
-    *device = ordinal;
-    return CUDA_SUCCESS;
-}
-
-CUresult cuCtxGetDevice(CUdevice *device)
-{
-    return device && cudaGetDevice(device) == cudaSuccess ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device)
-{
-    if (!value || !is_device(device))
-        return value ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE;
-    *value = attribute == CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED;
-    return CUDA_SUCCESS;
-}
+/* One for the process: handles and addresses are the process's, whatever the device. */
+static struct {
+    pthread_mutex_t lock;
+    struct piece *pieces;
+    struct reservation *reservations;
+} virtual_memory = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- Pieces ---- */
 
-static bool is_right(const CUmemAllocationProp *prop)
+CUresult virtual_create(CUmemGenericAllocationHandle *handle, size_t bytes)
 {
-    return prop && prop->type == CU_MEM_ALLOCATION_TYPE_PINNED &&
-           prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE && is_device(prop->location.id);
-}
+    struct piece *p = calloc(1, sizeof *p);
 
-CUresult cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocationProp *prop,
-                                       CUmemAllocationGranularity_flags option)
-{
-    if (!bytes || !is_right(prop) || option > CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)
-        return CUDA_ERROR_INVALID_VALUE;
-    *bytes = GRANULE;
-    return CUDA_SUCCESS;
-}
-
-CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAllocationProp *prop,
-                     unsigned long long flags)
-{
-    struct piece *p;
-
-    if (!handle || bytes == 0 || bytes % GRANULE || !is_right(prop) || flags)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (!(p = calloc(1, sizeof *p)))
+    if (!p)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *p = (struct piece){.bytes = bytes, .handles = 1};
     p->home = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -138,18 +41,18 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const C
         free(p);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    pthread_mutex_lock(&lock);
-    p->next = pieces;
-    pieces = p;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&virtual_memory.lock);
+    p->next = virtual_memory.pieces;
+    virtual_memory.pieces = p;
+    pthread_mutex_unlock(&virtual_memory.lock);
     *handle = (CUmemGenericAllocationHandle)(uintptr_t)p;
     return CUDA_SUCCESS;
 }
 
-/* With the lock held; also of a handle that is none any more. */
+/* With the lock, as all below that find something; NULL: the handle is none, or was released. */
 static struct piece *virtual_find_piece(CUmemGenericAllocationHandle handle)
 {
-    struct piece *p = pieces;
+    struct piece *p = virtual_memory.pieces;
 
     while (p && ((uintptr_t)p != handle || p->handles == 0))
         p = p->next;
@@ -158,27 +61,27 @@ static struct piece *virtual_find_piece(CUmemGenericAllocationHandle handle)
 
 static struct piece *virtual_find_mapped(const char *at)
 {
-    struct piece *p = pieces;
+    struct piece *p = virtual_memory.pieces;
 
     while (p && (!p->at || (size_t)(at - (char *)p->at) >= p->bytes))
         p = p->next;
     return p;
 }
 
-/* Its memory goes when nobody has a handle of it, and it is not mapped. */
 bool virtual_is_mapped(const void *at)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&virtual_memory.lock);
     bool mapped = virtual_find_mapped(at) != NULL;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&virtual_memory.lock);
     return mapped;
 }
 
+/* Frees a piece that nobody has a handle of and that is not mapped. */
 static void virtual_let_go(struct piece *p)
 {
     if (p->handles || p->at)
         return;
-    for (struct piece **link = &pieces; *link; link = &(*link)->next) {
+    for (struct piece **link = &virtual_memory.pieces; *link; link = &(*link)->next) {
         if (*link == p) {
             *link = p->next;
             break;
@@ -188,64 +91,58 @@ static void virtual_let_go(struct piece *p)
     free(p);
 }
 
-CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
+CUresult virtual_release(CUmemGenericAllocationHandle handle)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&virtual_memory.lock);
     struct piece *p = virtual_find_piece(handle);
     if (p) {
         p->handles--;
         virtual_let_go(p);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&virtual_memory.lock);
     return p ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *address)
+CUresult virtual_retain(CUmemGenericAllocationHandle *handle, void *address)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&virtual_memory.lock);
     struct piece *p = virtual_find_mapped(address);
     if (p && handle) {
         p->handles++;
         *handle = (CUmemGenericAllocationHandle)(uintptr_t)p;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&virtual_memory.lock);
     return p && handle ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* ---- Addresses ---- */
 
-CUresult cuMemAddressReserve(CUdeviceptr *address, size_t bytes, size_t alignment, CUdeviceptr hint,
-                             unsigned long long flags)
+CUresult virtual_reserve(CUdeviceptr *address, size_t bytes)
 {
-    struct reservation *r;
+    struct reservation *r = malloc(sizeof *r);
 
-    (void)hint; /* which is no more than that */
-    if (!address || bytes == 0 || bytes % GRANULE || alignment > GRANULE || (alignment & (alignment - 1)) ||
-        flags)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (!(r = malloc(sizeof *r)))
+    if (!r)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    char *p = mmap(NULL, bytes + GRANULE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *p = mmap(NULL, bytes + VIRTUAL_GRANULE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) {
         free(r);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    size_t before = -(uintptr_t)p & (GRANULE - 1);
+    size_t before = -(uintptr_t)p & (VIRTUAL_GRANULE - 1);
     if (before)
         munmap(p, before);
-    munmap(p + before + bytes, GRANULE - before);
-    pthread_mutex_lock(&lock);
-    *r = (struct reservation){reservations, p + before, bytes};
-    reservations = r;
-    pthread_mutex_unlock(&lock);
+    munmap(p + before + bytes, VIRTUAL_GRANULE - before);
+    pthread_mutex_lock(&virtual_memory.lock);
+    *r = (struct reservation){virtual_memory.reservations, p + before, bytes};
+    virtual_memory.reservations = r;
+    pthread_mutex_unlock(&virtual_memory.lock);
     *address = (CUdeviceptr)(uintptr_t)r->at;
     return CUDA_SUCCESS;
 }
 
-/* With the lock held. */
-static bool is_free(const char *at, size_t bytes)
+static bool virtual_is_free(const char *at, size_t bytes)
 {
-    for (const struct piece *p = pieces; p; p = p->next) {
+    for (const struct piece *p = virtual_memory.pieces; p; p = p->next) {
         const char *other = p->at;
         if (other && other < at + bytes && at < other + p->bytes)
             return false;
@@ -253,18 +150,18 @@ static bool is_free(const char *at, size_t bytes)
     return true;
 }
 
-CUresult cuMemAddressFree(CUdeviceptr address, size_t bytes)
+CUresult virtual_unreserve(CUdeviceptr address, size_t bytes)
 {
-    struct reservation **link = &reservations, *r;
+    struct reservation **link = &virtual_memory.reservations, *r;
 
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&virtual_memory.lock);
     while ((r = *link) && ((uintptr_t)r->at != address || r->bytes != bytes))
         link = &r->next;
-    if (r && is_free(r->at, bytes))
+    if (r && virtual_is_free(r->at, bytes))
         *link = r->next;
     else
         r = NULL;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&virtual_memory.lock);
     if (!r)
         return CUDA_ERROR_INVALID_VALUE;
     munmap(r->at, bytes);
@@ -272,23 +169,23 @@ CUresult cuMemAddressFree(CUdeviceptr address, size_t bytes)
     return CUDA_SUCCESS;
 }
 
-static bool is_reserved(const char *at, size_t bytes)
+static bool virtual_is_reserved(const char *at, size_t bytes)
 {
-    const struct reservation *r = reservations;
+    const struct reservation *r = virtual_memory.reservations;
 
     while (r && !(at >= r->at && at + bytes <= r->at + r->bytes))
         r = r->next;
     return r != NULL;
 }
 
-static void *reserve_at(void *at, size_t bytes)
+static void *virtual_reserve_at(void *at, size_t bytes)
 {
     return mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (at ? MAP_FIXED : 0), -1, 0);
 }
 
-static CUresult map_here(struct piece *p, char *at, size_t bytes)
+static CUresult virtual_map_here(struct piece *p, char *at, size_t bytes)
 {
-    if (!p || bytes != p->bytes || !is_reserved(at, bytes) || !is_free(at, bytes))
+    if (!p || bytes != p->bytes || !virtual_is_reserved(at, bytes) || !virtual_is_free(at, bytes))
         return CUDA_ERROR_INVALID_VALUE;
     if (p->at)
         return CUDA_ERROR_NOT_SUPPORTED;
@@ -300,33 +197,30 @@ static CUresult map_here(struct piece *p, char *at, size_t bytes)
     return CUDA_SUCCESS;
 }
 
-CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
-                  unsigned long long flags)
+CUresult virtual_map(CUdeviceptr address, size_t bytes, CUmemGenericAllocationHandle handle)
 {
-    if (address % GRANULE || offset || flags)
-        return CUDA_ERROR_INVALID_VALUE;
-    pthread_mutex_lock(&lock);
-    CUresult result = map_here(virtual_find_piece(handle), (char *)(uintptr_t)address, bytes);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&virtual_memory.lock);
+    CUresult result = virtual_map_here(virtual_find_piece(handle), (char *)(uintptr_t)address, bytes);
+    pthread_mutex_unlock(&virtual_memory.lock);
     return result;
 }
 
-/* Its memory goes home, and the addresses stay reserved. */
-static CUresult unmap(struct piece *p)
+/* The memory goes back to an address of its own, and the mapped addresses stay reserved. */
+static CUresult virtual_unmap_piece(struct piece *p)
 {
-    void *home = mremap(p->at, p->bytes, p->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, reserve_at(NULL, p->bytes));
+    void *home = mremap(p->at, p->bytes, p->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, virtual_reserve_at(NULL, p->bytes));
 
     if (home == MAP_FAILED)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    reserve_at(p->at, p->bytes);
+    virtual_reserve_at(p->at, p->bytes);
     p->home = home;
     p->at = NULL;
     virtual_let_go(p);
     return CUDA_SUCCESS;
 }
 
-/* The mappings that lie in there have to fill it. */
-static bool is_filled(char *at, size_t bytes)
+/* Whether whole mappings, one behind the other, fill the range. */
+static bool virtual_is_filled(char *at, size_t bytes)
 {
     for (size_t done = 0; done < bytes;) {
         const struct piece *p = virtual_find_mapped(at + done);
@@ -337,38 +231,29 @@ static bool is_filled(char *at, size_t bytes)
     return bytes > 0;
 }
 
-CUresult cuMemUnmap(CUdeviceptr address, size_t bytes)
+CUresult virtual_unmap(CUdeviceptr address, size_t bytes)
 {
     char *at = (char *)(uintptr_t)address;
     CUresult result = CUDA_SUCCESS;
 
-    pthread_mutex_lock(&lock);
-    if (!is_filled(at, bytes))
+    pthread_mutex_lock(&virtual_memory.lock);
+    if (!virtual_is_filled(at, bytes))
         result = CUDA_ERROR_INVALID_VALUE;
     for (size_t done = 0, next; done < bytes && !result; done += next) {
         struct piece *p = virtual_find_mapped(at + done);
         next = p->bytes;
-        result = unmap(p);
+        result = virtual_unmap_piece(p);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&virtual_memory.lock);
     return result;
 }
 
-CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc *access, size_t n)
+CUresult virtual_protect(CUdeviceptr address, size_t bytes, int rights)
 {
     char *at = (char *)(uintptr_t)address;
-    int rights = PROT_NONE;
 
-    for (size_t i = 0; access && i < n; i++) {
-        if (access[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE || !is_device(access[i].location.id))
-            return CUDA_ERROR_INVALID_VALUE;
-        if (access[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
-            rights |= PROT_READ | PROT_WRITE;
-        else if (access[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READ)
-            rights |= PROT_READ;
-    }
-    pthread_mutex_lock(&lock);
-    bool fits = access && n && is_filled(at, bytes) && mprotect(at, bytes, rights) == 0;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&virtual_memory.lock);
+    bool fits = virtual_is_filled(at, bytes) && mprotect(at, bytes, rights) == 0;
+    pthread_mutex_unlock(&virtual_memory.lock);
     return fits ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
