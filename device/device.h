@@ -205,10 +205,10 @@ struct device_ops {
                                   void **state);
     /* Until all is done that is on streams. */
     gshmem_status_t (*streams_wait)(struct device *d);
-    /* A request of the CPU's, which asks with the errand whether it is done, until it is; then *status says
+    /* A request of the CPU's, which asks with *request whether it is done, until it is; then *status says
      * how it went. */
-    gshmem_status_t (*request_start)(struct device *d, const struct device_request *r, void **errand);
-    bool (*request_done)(struct device *d, void *errand, gshmem_status_t *status);
+    gshmem_status_t (*request_start)(struct device *d, const struct device_request *r, void **request);
+    bool (*request_done)(struct device *d, void *request, gshmem_status_t *status);
 
     /* The bytes of the piece that begins at this offset of a heap; 0: none does. */
     uint64_t (*heap_piece)(struct device *d, const struct device_heap_map *map, uint64_t offset);

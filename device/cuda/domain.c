@@ -1,6 +1,6 @@
 /* Whether this PE's GPU is in an NVLink domain that spans hosts, and which: NVIDIA's management library
  * knows it, and whether memory can go to the others of the domain the driver says when it is asked for. */
-#include "device/cuda/cuda.h"
+#include "device/cuda/memory.h"
 
 #include <dlfcn.h>
 #include <string.h>

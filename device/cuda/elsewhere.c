@@ -3,7 +3,7 @@
  * own GPU's, to which those of kernels come as well, its own and those of GPUs that reach it.
  *
  * A GPU is opened when the first such update comes. */
-#include "device/cuda/cuda.h"
+#include "device/cuda/streams.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 #ifndef GSHMEM_CUDA_HEAP_H
 #define GSHMEM_CUDA_HEAP_H
 
-#include "device/cuda/cuda.h"
+#include "device/cuda/memory.h"
 
 struct piece {
     uint64_t offset;
@@ -22,11 +22,16 @@ struct heap {
     int pieces;
     struct piece *lent; /* by the program, behind the limit, in no order */
     int lents;
-    struct heap *next; /* of c->far_heaps */
+    struct heap *next; /* of c->unreached */
 };
 
 /* Maps a piece into it, for who may load and store there; its handle may be let go of then. */
 gshmem_status_t cuda_heap_map(struct cuda *c, const struct heap *h, cuda_piece piece, uint64_t offset,
                               uint64_t bytes);
+
+static inline uint64_t heap_round_up(uint64_t bytes, uint64_t step)
+{
+    return (bytes + step - 1) / step * step;
+}
 
 #endif

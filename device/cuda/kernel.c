@@ -1,7 +1,7 @@
 /* The kernel that performs requests (kernels.cu): its module is loaded with the device, since a driver that loads
  * code may wait for kernels that run, and these for what the code is to do; told of the job, when that is first
  * needed, as modules of programs are; and launched. */
-#include "device/cuda/cuda.h"
+#include "device/cuda/streams.h"
 
 #include <string.h>
 
@@ -27,9 +27,8 @@ static int fill_state(const struct gshmem_device_state *state)
 {
     struct cuda *c = serving;
 
-    return c->base.ops->copy(&c->base, (void *)(uintptr_t)c->kernel.code.state, state, sizeof *state)
-               ? CUDA_INVALID_VALUE
-               : CUDA_OK;
+    return cuda_copy(&c->base, (void *)(uintptr_t)c->kernel.code.state, state, sizeof *state) ? CUDA_INVALID_VALUE
+                                                                                              : CUDA_OK;
 }
 
 static struct gshmem_device_module own_module = {

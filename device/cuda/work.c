@@ -2,7 +2,7 @@
  * looked after, on one stream and in the order in which they come; and updates on another, each behind the copies
  * that were started before it. An update takes a place for a block on the GPU, which a kernel of the program's may
  * fill for long: copies, which need none, do not wait for it. */
-#include "device/cuda/cuda.h"
+#include "device/cuda/streams.h"
 
 #include <stdlib.h>
 #include <time.h>
