@@ -21,7 +21,7 @@ enum { BLOCK_SMALL = 32, BLOCK_LARGE = 512, LARGE_BYTES = 4096 };
 static const char state_symbol[] =
     "gshmem_device_here"; /* of gshmem/device/module.h, to the driver */
 
-static struct cuda *serving; /* a module's `fill` is told nothing but the state */
+static struct cuda *serving; /* stays here: a module's `fill` has no argument but the state */
 
 static int fill_state(const struct gshmem_device_state *state)
 {
@@ -31,6 +31,7 @@ static int fill_state(const struct gshmem_device_state *state)
                                                                                               : CUDA_OK;
 }
 
+/* Stays here: the kernel's module is one for the process, as the image is. */
 static struct gshmem_device_module own_module = {
     .size = sizeof own_module,
     .version = GSHMEM_DEVICE_STATE_VERSION,

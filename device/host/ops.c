@@ -8,7 +8,7 @@
 
 enum { LINE = 64 }; /* what two sides write lies in different lines */
 
-static struct device the_host = {&device_host};
+static struct device the_host = {&device_host}; /* never changes */
 
 static bool memory_usable(const struct device_config *config, char *why, size_t why_size)
 {

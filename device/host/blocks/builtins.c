@@ -31,7 +31,7 @@ unsigned gshmem_host_thread_rank(void)
 
 /* --- Order and time --- */
 
-char fence_clock;
+char fence_clock; /* only its address is used */
 
 void gshmem_host_fence(void)
 {

@@ -10,6 +10,7 @@
 
 enum { IDLE_SPIN_NS = 20000 }; /* a worker without work looks this long before it sleeps */
 
+/* One for the process: CUDA calls name no object that it could hang from. */
 struct pool pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .end = &pool.grids};
 
 /* How many more blocks of `threads` threads fit here. */

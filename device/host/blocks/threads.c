@@ -23,6 +23,7 @@ enum {
     SLEEP_NS = 50000,
 };
 
+/* Set at each switch of fibers; thread-local, as kernels read them in a few instructions. */
 __thread uint3 threadIdx GSHMEM_HOST_THREAD_LOCAL;
 __thread uint3 blockIdx GSHMEM_HOST_THREAD_LOCAL;
 __thread dim3 blockDim GSHMEM_HOST_THREAD_LOCAL;

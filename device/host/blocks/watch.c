@@ -35,7 +35,7 @@ struct range {
     uintptr_t from, to;
 };
 
-/* Entries are never moved: signals come at any time. One without kernels is empty, and used again. */
+/* One for the process, as signal handlers have no argument. Entries never move: signals come at any time. One without kernels is empty, and used again. */
 static struct {
     pthread_mutex_t lock;
     struct {
@@ -158,6 +158,7 @@ static void watch_interrupt(int signal, siginfo_t *info, void *context)
 
 /* --- The watch --- */
 
+/* One for the process: it watches the one pool of workers. */
 static struct {
     pthread_t id;
     pthread_mutex_t lock;
