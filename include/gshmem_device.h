@@ -1,18 +1,18 @@
-/* GSHMEM in kernels: CUDA sources include this (gshmem.h does so for them), for nvcc and for the
+/* GSHMEM in kernels. CUDA sources include this (gshmem.h does so for them), for nvcc and for the
  * host device alike. Nothing has to be linked for it, and no -rdc is needed.
  *
  * The functions of gshmem.h that make sense in a kernel exist there by the same name and with the
- * same meaning: every thread that calls one performs it. Those ending in _warp and _block are
- * called by all threads of a warp or block with the same arguments, and perform it once, together:
- * what any of the threads wrote before the call is what is sent, and all have the answer.
- * Nonblocking forms
- * (_nbi) return before it is complete; gshmem_quiet completes what this PE has issued on the
- * context before, from whichever thread, on the host too, and gshmem_fence orders it before what the
- * calling thread issues next (gshmem.h, Order).
+ * same meaning: every thread that calls one performs it. Functions that end in _warp and _block are
+ * called by all threads of a warp or block with the same arguments, which perform the operation
+ * once, together: what any of the threads wrote before the call is part of the data, and all
+ * threads get the result. Nonblocking forms (_nbi) return before the operation is complete.
+ * gshmem_quiet completes what this PE has issued on the context before, from any thread, on the
+ * host too. gshmem_fence orders it before what the calling thread issues next (gshmem.h, Order).
  *
- * Where a peer's memory is mapped, an operation is done by loads and stores of the calling threads.
- * Elsewhere it is a command to the PE's proxy thread (gshmem/device/command.h). Waits in kernels
- * end with a status when the job is aborted or a PE that they may depend on has died.
+ * Where a peer's memory is mapped, the calling threads perform an operation by loads and stores.
+ * Otherwise the operation becomes a command to the PE's proxy thread (gshmem/device/command.h).
+ * Waits in kernels end with a status when the job is aborted or when a PE has died on which they
+ * may depend.
  *
  * Collectives in kernels: one thread, warp or block of each PE of the team calls, and the kernels
  * of all these PEs must be able to run at the same time. */

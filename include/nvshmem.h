@@ -1,20 +1,22 @@
-/* NVSHMEM's API over GSHMEM: programs written for NVSHMEM include this and <nvshmemx.h>, and are
- * compiled with gshmemcc; CUDA sources have all of it in kernels, too. Names, arguments and meanings
- * are those of NVSHMEM's documentation; what each call does here is said in gshmem.h, by the name
- * with gshmem_ for nvshmem_ and nvshmemx_. Values of constants, and structs inside, are GSHMEM's own:
- * this is for compiling, not for programs that were linked with NVSHMEM.
+/* NVSHMEM's API over GSHMEM. Programs written for NVSHMEM include this and <nvshmemx.h>, and are
+ * compiled with gshmemcc; CUDA sources have all of it in kernels, too. Names, arguments and
+ * meanings are those of NVSHMEM's documentation; gshmem.h says what each call does here, by the
+ * name with gshmem_ for nvshmem_ and nvshmemx_. Values of constants and the contents of structs are
+ * GSHMEM's own: programs have to be compiled with this header, and not only linked anew.
  *
  * Functions that return nothing, or a value, hand failures to the error policy (GSHMEM_ON_ERROR);
- * those that return an int answer 0, or why not. What is not offered does not compile, and the
- * compiler's message names what to use (nvshmem/missing.h).
+ * those that return an int return 0, or the reason of a failure. A function that is not offered
+ * does not compile, and the compiler's message names what to use (nvshmem/missing.h).
  *
- * In a job that nvshmem_init or its kin began, a put, get, atomic or signal of a PE to itself takes any
- * memory of its own, symmetric or not, as NVSHMEM's do; kernels' do so in the default context.
+ * In a job that nvshmem_init or one of its variants began, a put, get, atomic or signal of a PE to
+ * itself takes any memory of its own, symmetric or not, as NVSHMEM's do. In kernels this holds in
+ * the default context.
  *
- * As NVSHMEM's does, it brings <assert.h>, <errno.h>, <limits.h> and, to CUDA sources,
- * <cooperative_groups.h>; and <cuda_fp16.h> and <cuda_bf16.h>, which take nvcc longer than all that is
- * here: sources without half and bfloat16 can define GSHMEM_NO_HALF before. It brings <cuda.h> with other
- * compilers than nvcc: CUDA sources for GPUs that call the driver include that themselves. */
+ * Like NVSHMEM's header, this one includes <assert.h>, <errno.h>, <limits.h> and, in CUDA sources,
+ * <cooperative_groups.h>, <cuda_fp16.h> and <cuda_bf16.h>. The last two take nvcc longer than
+ * everything else here: a source without half and bfloat16 can define GSHMEM_NO_HALF first. With
+ * compilers other than nvcc it includes <cuda.h>; CUDA sources for GPUs that call the driver
+ * include that themselves. */
 #ifndef NVSHMEM_H
 #define NVSHMEM_H
 
@@ -69,7 +71,7 @@ NVSHMEM_EITHER void *nvshmem_ptr(const void *dest, int pe)
     return gshmem_ptr(dest, pe);
 }
 
-/* The OpenSHMEM version that NVSHMEM follows, and who this really is. */
+/* The OpenSHMEM version that NVSHMEM follows, and the name and version of GSHMEM. */
 NVSHMEM_EITHER void nvshmem_info_get_version(int *major, int *minor)
 {
     *major = NVSHMEM_MAJOR_VERSION;
@@ -137,7 +139,7 @@ static inline void nvshmem_team_get_config(nvshmem_team_t team, nvshmem_team_con
     config->num_contexts = has.num_contexts;
 }
 
-/* What the mask does not name may be anything. */
+/* Fields that the mask does not name may have any value. */
 static inline gshmem_team_config_t nvshmem_wanted(const nvshmem_team_config_t *config, long mask)
 {
     gshmem_team_config_t wants = {0};
@@ -175,7 +177,8 @@ static inline void nvshmem_team_destroy(nvshmem_team_t team)
     gshmem_raise(gshmem_team_destroy(team));
 }
 
-/* ---- Order, and collectives without a type ---------------------------------------------------- */
+/* ---- Order, and collectives without a type
+ * ---------------------------------------------------- */
 
 NVSHMEM_EITHER void nvshmem_fence(void)
 {

@@ -1,16 +1,17 @@
-/* OpenSHMEM's profiling interface: every function by a second name, pshmem_… (p before names without
- * shmem_), for tools that define shmem_… themselves and call these.
+/* OpenSHMEM's profiling interface: every function by a second name, pshmem_… (p before names
+ * without shmem_), for tools that define shmem_… themselves and call these.
  *
- * In the library shmem_… are weak and the same functions. A tool comes before it in the link, or by
- * LD_PRELOAD; it then sees the calls of programs that were compiled with inline forms, too. Names without
- * a type (C11's and C++'s) are spellings of these functions, and are not there with a p. */
+ * In the library, the names shmem_… are weak and stand for the same functions. A tool comes before
+ * the library in the link, or by LD_PRELOAD. It then sees the calls of programs that were compiled
+ * with inline forms, too. Names without a type (C11's and C++'s) call these functions, and do not
+ * exist with a p. */
 #ifndef PSHMEM_H
 #define PSHMEM_H
 
 #include "gshmem_names_begin.h"
 
 #ifndef SHMEM_NO_INLINE
-#define SHMEM_NO_INLINE /* C++ does not let a tool define what it has inline */
+#define SHMEM_NO_INLINE /* in C++ a tool cannot define a function that is inline */
 #endif
 #include "shmem.h"
 

@@ -1,13 +1,13 @@
 /* OpenSHMEM 1.6 over GSHMEM: all of its functions, the deprecated ones included.
  *
- * What each function does is the standard's to say. Where GSHMEM has something to add it is said in
- * gshmem.h, under the same name with gshmem_ for shmem_: these are thin wrappers of those, except that
- * functions that return nothing hand failures to the error policy (GSHMEM_ON_ERROR), which by default
- * ends the job with one line that says what was wrong.
+ * The standard says what each function does. Where GSHMEM has something to add, gshmem.h says it
+ * under the same name with gshmem_ for shmem_. These functions are thin wrappers of those, except
+ * that functions that return nothing hand failures to the error policy (GSHMEM_ON_ERROR), which by
+ * default ends the job with one line that says what was wrong.
  *
  * Put, get, p, g and atomics on peers whose memory is mapped are loads and stores in the program
  * itself when it is compiled with optimisation; all functions exist in libgshmem_shmem.so as well.
- * SHMEM_NO_INLINE, defined before this header, leaves only those. Tools that take the place of
+ * A program that defines SHMEM_NO_INLINE before this header calls only those. Tools that replace
  * functions (pshmem.h) see every call in either case. */
 #ifndef SHMEM_H
 #define SHMEM_H
@@ -28,8 +28,9 @@
 #define SHMEM_MAX_NAME_LEN  64
 #define SHMEM_VENDOR_STRING "GSHMEM " GSHMEM_VERSION_TEXT
 
-/* By these macros, which other libraries have, bindings of other languages know one that has all of the
- * standard: without them they give it functions of their own. Some programs ask for the last. */
+/* Macros that other libraries have, too. Bindings of other languages recognize by them a library
+ * with the whole standard, and otherwise define functions of their own. Some programs test for the
+ * last one. */
 #define SHMEM_DEF_H
 #define SHMEM_FUNCTION_ATTRIBUTES GSHMEM_API
 #define OSHMEM_SPEC_VERSION (SHMEM_MAJOR_VERSION * 10000 + SHMEM_MINOR_VERSION * 100)
@@ -39,7 +40,7 @@
 #define SHMEM_THREAD_SERIALIZED 2
 #define SHMEM_THREAD_MULTIPLE   3
 
-typedef int shmem_cmp_t; /* as some libraries and programs call a comparison's type */
+typedef int shmem_cmp_t; /* the name of this type in some libraries and programs */
 #define SHMEM_CMP_EQ 0
 #define SHMEM_CMP_NE 1
 #define SHMEM_CMP_GT 2
@@ -64,7 +65,7 @@ typedef int shmem_cmp_t; /* as some libraries and programs call a comparison's t
 #define SHMEM_ALLTOALLS_SYNC_SIZE     SHMEM_SYNC_SIZE
 #define SHMEM_REDUCE_MIN_WRKDATA_SIZE 1
 
-/* Deprecated names of them. */
+/* Deprecated names of these. */
 #define _SHMEM_MAJOR_VERSION           SHMEM_MAJOR_VERSION
 #define _SHMEM_MINOR_VERSION           SHMEM_MINOR_VERSION
 #define _SHMEM_MAX_NAME_LEN            SHMEM_MAX_NAME_LEN
@@ -86,8 +87,9 @@ typedef int shmem_cmp_t; /* as some libraries and programs call a comparison's t
 
 /* ---- Handles --------------------------------------------------------------------------------- */
 
-/* One more than the number of a team in gshmem.h, and nobody follows it: a pointer because handles are
- * pointers in all other libraries, and bindings of other languages write eight bytes of one. */
+/* One more than the number of a team in gshmem.h; it is never dereferenced. It is a pointer because
+ * handles are pointers in all other libraries, and bindings of other languages store eight bytes
+ * for one. */
 typedef struct shmem_team *shmem_team_t;
 #define SHMEM_TEAM_INVALID ((shmem_team_t)0)
 #define SHMEM_TEAM_WORLD   ((shmem_team_t)1)

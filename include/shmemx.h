@@ -1,6 +1,6 @@
-/* What OpenSHMEM leaves to its libraries. GSHMEM's own API is in gshmem.h, and may be used beside this one;
- * here are names of other libraries: for what has become standard since, and a clock that many programs
- * read. */
+/* Extensions of OpenSHMEM. GSHMEM's own API is in gshmem.h, and may be used beside this one. The
+ * names here are those of other libraries: for functions that have become standard since, and for a
+ * clock that many programs read. */
 #ifndef SHMEMX_H
 #define SHMEMX_H
 
@@ -59,7 +59,7 @@
 #define SHMEMX_MALLOC_ATOMICS_REMOTE SHMEM_MALLOC_ATOMICS_REMOTE
 #define SHMEMX_MALLOC_SIGNAL_REMOTE  SHMEM_MALLOC_SIGNAL_REMOTE
 
-/* Options that change nothing here. */
+/* Options without an effect. */
 #define SHMEMX_MALLOC_NO_BARRIER 0L
 #define SHMEMX_CTX_BOUNCE_BUFFER 0L
 
@@ -67,16 +67,15 @@
 extern "C" {
 #endif
 #define HAVE_SHMEMX_WTIME
-SHMEM_API double shmemx_wtime(void); /* seconds, since some time in the past */
+SHMEM_API double shmemx_wtime(void); /* seconds since a point in the past */
 
-/* For libraries that have to tell threads apart by something that the program knows; nothing is
- * done here. */
+/* For libraries that must tell threads apart by an id of the program's. Does nothing here. */
 SHMEM_API void shmemx_register_gettid(uint64_t (*gettid)(void));
 #ifdef __cplusplus
 }
 #endif
 
-#define SHMEMX_TEAM_NODE ((shmem_team_t)3) /* the PEs of this machine */
+#define SHMEMX_TEAM_NODE ((shmem_team_t)3) /* the PEs of this node */
 
 #include "gshmem_names_end.h"
 

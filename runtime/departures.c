@@ -1,10 +1,14 @@
-/* Who has left the job, and what the others wait for in vain.
+/* PEs that have left the job while other PEs still wait for them.
  *
- * A PE that leaves meets all others in a collective of its own, COLLECTIVE_FINALIZE, and serves their puts and gets
- * until they come, too. Its notes tell the PEs of its node that it has left, and how, and which rounds of their
- * teams it has come to before. Who waits on another node finds the same in PE 0's table of those who have left,
- * and then in the notes of these. Both sides begin to talk to PE 0 when they have waited for a while, and one PE
- * of each node does: so a job that ends at once, or waits for a moment, sends nothing for this. */
+ * 1. A PE that leaves takes part in a collective of its own, COLLECTIVE_FINALIZE, and serves the
+ *    puts and gets of the others until they arrive, too.
+ * 2. Its slots tell the PEs of its node that it has left, how, and at which rounds of their teams
+ *    it has arrived.
+ * 3. A PE of another node that waits finds the same in PE 0's table of PEs that have left, and then
+ *    in the slots of these.
+ *
+ * Both sides send messages to PE 0 only when they have waited for a while, and only one PE of each
+ * node does: a job that ends at once, or waits only briefly, sends nothing for this. */
 #include "runtime/departures.h"
 
 #include <stdlib.h>
@@ -19,10 +23,13 @@
 #include "runtime/network/wait.h"
 
 enum {
-    TELL_NS = 600 * 1000 * 1000, /* how long who has left waits for the others before it tells PE 0, */
-    ASK_NS = 400 * 1000 * 1000,  /* and how long others wait before they ask it, and how often they do; */
-    HOSTS_ASKING = 32,           /* as much longer for each so many hosts, all of which come to PE 0's door */
-    ALONE_NS = 2000 * 1000 * 1000, /* how long who is alone waits before that is said */
+    TELL_NS = 600 * 1000 * 1000, /* how long a PE that has left waits for the others before it
+                                    notifies PE 0 */
+    ASK_NS = 400 * 1000 * 1000,  /* how long other PEs wait before they read PE 0's table, and
+                                    between two reads */
+    HOSTS_ASKING = 32,           /* both times grow by themselves for each so many nodes, since all
+                                    of them send to PE 0 */
+    ALONE_NS = 2000 * 1000 * 1000, /* how long the last PE waits before that is reported */
 };
 
 static const char *const way_name[] = {
@@ -47,7 +54,7 @@ static size_t table_offset(void)
     return team_system_bytes() + kernels_system_bytes();
 }
 
-/* PE 0's, where it is on this node. */
+/* PE 0's table, if PE 0 is on this node. */
 static _Atomic unsigned char *table_here(const struct job *j)
 {
     const uintptr_t system = map_mapped(&j->map, SEGMENT_SYSTEM, 0);
@@ -77,20 +84,20 @@ gshmem_status_t departures_fail(const char *call, int pe, enum departure_way way
     return status;
 }
 
-/* Those of this node have met each other first, without a word of it. */
+/* PEs of the leaving PE's node have arrived at the round without a message. */
 enum departure_way departures_way(int pe, uint64_t noted)
 {
     return (enum departure_way)(job->node.index_of[pe] < 0 ? (int)noted : group_left(world(job), pe));
 }
 
-/* ---- Who leaves ---- */
+/* ---- On the side of a PE that leaves ---- */
 
 void departures_begin(struct job *j, enum departure_way way)
 {
     _Atomic unsigned char *table = table_here(j);
 
     j->leaving = way;
-    if (table) /* relaxed: who finds it looks at the notes before it acts on it */
+    if (table) /* relaxed: a PE that reads it reads the slots before it acts on it */
         atomic_store_explicit(&table[j->pe], (unsigned char)way, memory_order_relaxed);
 }
 
@@ -100,8 +107,8 @@ void departures_stop(struct job *j)
     j->told_left = NULL;
 }
 
-/* For all of this node that have left: the first of these does it. Where it fails PE 0 may be through with its own
- * finalize, or is lost, which ends more. */
+/* Notifies PE 0 for all PEs of this node that have left; the first of them does. If that fails, PE
+ * 0 may have completed its own finalize, or has failed, which ends more. */
 static void departures_tell(struct job *j)
 {
     static const unsigned char way_byte[] = {0, 1, 2, 3, 4};
@@ -128,7 +135,7 @@ static void departures_tell(struct job *j)
     }
 }
 
-/* ---- Who waits ---- */
+/* ---- On the side of a PE that waits ---- */
 
 static gshmem_status_t departures_fetch(struct job *j, int pe, size_t offset, void *to,
                                         size_t bytes, const char *call)
@@ -143,7 +150,7 @@ static gshmem_status_t departures_fetch(struct job *j, int pe, size_t offset, vo
     return network_errand(j->network, &get, call, NULL);
 }
 
-/* Whether PEs of other hosts are asked about: after a while, and not too often. */
+/* Whether to ask about PEs of other nodes: after a while, and not too often. */
 static bool is_due(const struct wait *w, uint64_t now)
 {
     static _Thread_local uint64_t asked;
@@ -156,7 +163,7 @@ static bool is_due(const struct wait *w, uint64_t now)
     return true;
 }
 
-/* What PE 0 knows; NULL: nothing, or it cannot be asked. The caller frees it. */
+/* PE 0's table; NULL: there is nothing in it, or PE 0 cannot be reached. The caller frees it. */
 static unsigned char *departures_ask(struct job *j, const char *call)
 {
     _Atomic unsigned char *here = table_here(j);
@@ -182,7 +189,7 @@ static bool other_asks(const struct group *g)
     return false;
 }
 
-/* Members on other hosts, which their notes tell about. */
+/* Members on other nodes, by their slots. */
 static gshmem_status_t check_away(const struct wait *w, const struct group *g)
 {
     unsigned char *table = other_asks(g) ? NULL : departures_ask(job, w->what);
@@ -201,7 +208,7 @@ static gshmem_status_t check_away(const struct wait *w, const struct group *g)
     return status;
 }
 
-/* Members on this node, in a round that is under way. */
+/* Members on this node, in a round that is in progress. */
 static gshmem_status_t check_here(const struct wait *w, const struct group *g)
 {
     for (int i = 0; i < g->n; i++) {
@@ -214,7 +221,7 @@ static gshmem_status_t check_here(const struct wait *w, const struct group *g)
     return GSHMEM_OK;
 }
 
-/* Where no round is under way all members have come to the latest. */
+/* Where no round is in progress all members have arrived at the latest. */
 static gshmem_status_t check_team(const struct wait *w, uint64_t now)
 {
     const struct group *g = job->team[w->team]->group;
@@ -229,7 +236,7 @@ static gshmem_status_t check_team(const struct wait *w, uint64_t now)
     return !status && g->internode && is_due(w, now) ? check_away(w, g) : status;
 }
 
-/* By the last wait for one PE. */
+/* Of the last wait for one PE. */
 static _Thread_local struct {
     int pe;
     enum departure_way way;
@@ -253,7 +260,7 @@ static gshmem_status_t departures_check_one(const struct wait *w, uint64_t now)
     return fail_silently(GSHMEM_ERR_PEER_DEAD, "%s: PE %d has left the job", w->what, w->only);
 }
 
-/* Whether all other PEs are known to have left; those of other hosts are asked about now and then. */
+/* Whether all other PEs are known to have left; PEs of other nodes are asked about at intervals. */
 static bool all_have_left(const struct wait *w, uint64_t now)
 {
     const struct node *node = &job->node;
@@ -274,8 +281,8 @@ static bool all_have_left(const struct wait *w, uint64_t now)
     return all;
 }
 
-/* All that PEs have sent is complete before they leave. What is left then are this PE's other threads, and its
- * kernels. */
+/* Everything that PEs have sent is complete before they leave. Only this PE's other threads, and
+ * its kernels, could still make the update. */
 static gshmem_status_t check_update(const struct wait *w, uint64_t now)
 {
     static _Thread_local uint64_t looked;
@@ -284,7 +291,7 @@ static gshmem_status_t check_update(const struct wait *w, uint64_t now)
     if (now - w->since < ASK_NS || now - looked < ASK_NS || !all_have_left(w, now))
         return GSHMEM_OK;
     looked = now;
-    /* A GPU may be at something of the program's that this library knows nothing of. */
+    /* A GPU may be running work of the program's of which this library knows nothing. */
     if (job->n_pes > 1 && !job->kernels && !job->device->ops->own_heap && threads_of_program() == 0) {
         found.pe = WAIT_FOR_UPDATE;
         found.way = LEFT_BY_END;
@@ -355,7 +362,8 @@ static bool departures_note(struct departures_watch *w, int pe, int way)
     return news;
 }
 
-/* What an earlier call asked for has come, or is there anyway. A request that failed has brought nothing. */
+/* The result of an earlier request has arrived, or is there anyway. A request that failed has
+ * brought nothing. */
 static bool note_table(struct job *j, struct departures_watch *w)
 {
     const _Atomic unsigned char *here = table_here(j);

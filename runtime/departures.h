@@ -1,5 +1,5 @@
-/* PEs that have left the job, by exit, a return from main or finalize, and now wait for the others: how these see
- * that a call of theirs will never have all it waits for. */
+/* PEs that have left the job, by exit, a return from main or finalize, and now wait for the others.
+ * The others learn here that a call will wait for such a PE in vain. */
 #ifndef GSHMEM_RUNTIME_DEPARTURES_H
 #define GSHMEM_RUNTIME_DEPARTURES_H
 
@@ -22,44 +22,51 @@ enum departure_way {
     LEFT_BY_FINALIZE,
 };
 
-/* Of a PE's system memory, behind all else: how each PE of the job has left, of which PE 0's counts. */
+/* Bytes of a PE's system memory, behind everything else: how each PE of the job has left. PE 0's
+ * copy is the valid one. */
 size_t departures_system_bytes(int n_pes);
 
-/* This PE leaves: to be called once all that it has sent is complete, before it meets the others. */
+/* This PE leaves. Call once all that it has sent is complete, before its last round with the
+ * others. */
 void departures_begin(struct job *j, enum departure_way way);
 void departures_stop(struct job *j);
 
-/* Of a wait, now and then: fails if it is for a PE that has left before it came to that call. Tells PE 0 that this
- * PE has left, where it is this one that waits long. */
+/* For a wait, at intervals: fails if it waits for a PE that has left before that call. If it is
+ * this PE that has left and waits long, notifies PE 0. */
 gshmem_status_t departures_check(const struct wait *w, uint64_t now);
 
-/* How a PE has left that has come to COLLECTIVE_FINALIZE; noted: what its note says, in the job's own group. */
+/* How a PE has left that has arrived at COLLECTIVE_FINALIZE; noted: the value in its slot of the
+ * job's own group. */
 enum departure_way departures_way(int pe, uint64_t noted);
 
-/* A wait for one PE fails silently where that has left: it may have done its part first. Who waits looks once more,
- * and says so by this; any other failure stays what it is. */
+/* A wait for one PE fails without a log line if that PE has left, because it may have done its part
+ * first. The caller polls once more, and then logs the failure by this function; any other failure
+ * stays what it is. */
 gshmem_status_t departures_fail_found(const char *call, gshmem_status_t status, int pe);
 
-/* The same of a wait for an update that nobody is left to make; what: which variables it waits for, and for what. */
+/* The same for a wait for an update that no PE is left to make; what: the variables and the
+ * condition. */
 gshmem_status_t departures_fail_alone(const char *call, gshmem_status_t status, const char *what);
 
-/* Who has left, for a thread that may not wait for an answer. */
+/* Which PEs have left, for a thread that may not wait for a response. */
 struct departures_watch {
-    unsigned char *way; /* [PE of the job]: enum departure_way, as far as is known; NULL: nothing is watched */
-    unsigned char *table; /* PE 0's, as it comes */
+    unsigned char *way; /* [PE of the job]: enum departure_way, as far as it is known; NULL: nothing
+                           is watched */
+    unsigned char *table; /* PE 0's table, as it arrives */
     struct pending pending;
     uint64_t asked;
 };
 
-/* Once ended, after network_stop, all is free. false: out of memory. */
+/* end: call after network_stop; frees everything. false: out of memory. */
 bool departures_watch_begin(struct departures_watch *w, int n_pes);
 void departures_watch_end(struct departures_watch *w);
-/* Looks again; asks: PEs of other hosts are asked about, now and then. Whether more have left than at the last look. */
+/* Polls again; asks: whether to ask about PEs of other nodes, at intervals. Returns whether more
+ * PEs have left than at the last poll. */
 bool departures_watch_look(struct job *j, struct departures_watch *w, bool asks, uint64_t now);
 
-/* What that failure is: one line. */
+/* Logs that failure: one line. */
 gshmem_status_t departures_say(const char *call, int pe, enum departure_way way);
-/* The same, with which the job ends unless the error policy has failures returned. */
+/* The same, and ends the job unless the error policy has failures returned. */
 gshmem_status_t departures_fail(const char *call, int pe, enum departure_way way);
 
 #endif

@@ -13,7 +13,7 @@
 #include "runtime/proxy/modules.h"
 #include "runtime/ranges.h"
 
-enum { PATIENCE = 10 }; /* seconds, where GSHMEM_WATCHDOG says nothing */
+enum { PATIENCE = 10 }; /* seconds, if GSHMEM_WATCHDOG is not set */
 
 enum { DEVICE_AUTO, DEVICE_CUDA, DEVICE_HOST }; /* the choices of GSHMEM_DEVICE */
 
@@ -83,8 +83,8 @@ enum nic_way device_nic_way(const struct device_report *r, char *why, size_t why
     return asked[choice];
 }
 
-/* Which card is nearest to this PE's GPU, and how one gets at its memory: what transports by RDMA go by,
- * and who wonders about GSHMEM_TCP_IF. */
+/* Logs which NIC is nearest to this PE's GPU, and how it accesses the GPU's memory: RDMA transports
+ * choose by that, and it explains GSHMEM_TCP_IF=nearest. */
 static void tell_of_nics(struct job *j, const struct device_config *config)
 {
     struct device_report r;
@@ -107,7 +107,7 @@ static void tell_of_nics(struct job *j, const struct device_config *config)
                  nics_distance_text(nearest.distance));
 }
 
-/* Of the GPU that this PE would take; "": there is none. */
+/* The address of the GPU that this PE would take; "": there is none. */
 static void device_find_gpu(int index, char pci[16])
 {
     struct device_config config = device_config_of(index, false);

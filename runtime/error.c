@@ -1,4 +1,4 @@
-/* What becomes of failures, and the texts of statuses. */
+/* The error policy, and the texts of statuses. */
 #include <pthread.h>
 
 #include "runtime/base/settings.h"
@@ -9,7 +9,7 @@ struct policy {
     void *context;
 };
 
-/* Set by the program, asked by any of its threads and by the proxy. */
+/* Set by the program, read by any of its threads and by the proxy. */
 static struct policy policy;
 static pthread_mutex_t policy_lock = PTHREAD_MUTEX_INITIALIZER;
 

@@ -34,16 +34,18 @@
 #include "runtime/teams/team.h"
 #include "runtime/network/wait.h"
 
-/* Recursive: what is loaded while a job begins may bring kernels. */
+/* Recursive: a library that is loaded while a job begins may register kernels. */
 static pthread_mutex_t init_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static int depth;                       /* gshmem_init calls not yet finalized */
 static struct bootstrap *starter;       /* kept for the next job of this process */
-static _Atomic pid_t owner;             /* the process that initialised; not its children */
-static bool registered;                 /* at_exit is to be called, */
-static atomic_bool starting_first;      /* or will be when the job that begins now has begun */
-static int ended_at_exit;               /* gshmem_init calls that at_exit has finalized, */
-static gshmem_status_t status_at_exit;  /* and how that went */
-static int given_status = -1;           /* that somebody has ended this process's last job with; -1: nobody has */
+static _Atomic pid_t owner;             /* the process that initialised; its children are not */
+static bool registered;                 /* at_exit is registered */
+static atomic_bool starting_first;      /* at_exit will be registered when the job that begins now
+                                           has begun */
+static int ended_at_exit;               /* gshmem_init calls that at_exit has finalized */
+static gshmem_status_t status_at_exit;  /* the status of that */
+static int given_status = -1;           /* the status with which some PE has ended this process's
+                                           last job; -1: none has */
 
 /* ---- Start ---- */
 
@@ -69,8 +71,8 @@ static void free_job(struct job *j)
     free(j);
 }
 
-/* Nobody else would end this process, computing or waiting. What the job is in the middle of, a start or an
- * end, is given a moment to be through with. */
+/* No other process would end this one, whether it computes or waits. A start or an end that is in
+ * progress is given a moment to complete. */
 static void launcher_lost(const char *why)
 {
     const struct timespec moment = {.tv_nsec = 10 * 1000 * 1000};
@@ -82,15 +84,15 @@ static void launcher_lost(const char *why)
         pthread_mutex_unlock(&init_lock);
         return;
     }
-    signal(SIGPIPE, SIG_IGN); /* who read what this process writes has gone as well */
+    signal(SIGPIPE, SIG_IGN); /* the reader of this process's output has gone as well */
     log_error("%s: it has died, and this PE ends", why);
     if (quiet)
         node_abort(&job->node, job->pe, 1, why);
     _exit(1);
 }
 
-/* A starter named by the program serves one job; one found in the environment serves all jobs of the
- * process. */
+/* A bootstrap that the program names serves one job; one found in the environment serves all jobs
+ * of the process. */
 static gshmem_status_t find_starter(const gshmem_init_attr_t *attr, struct bootstrap **out)
 {
     struct bootstrap_request request = {
@@ -124,9 +126,9 @@ static void let_go_of_starter(struct bootstrap *b)
         b->ops->close(b);
 }
 
-/* Whether all hosts are on one machine, and whether each has CPUs of its own there: the first and the last
- * PE speak for those between them, so that this costs the same in any job, and all come to the same. It
- * decides how PEs wait, and how those of a node meet. */
+/* Whether all nodes are on one machine, and whether each has CPUs of its own there. The first and
+ * the last PE stand for those between them, so that the cost is the same in any job, and all PEs
+ * get the same result. It decides how PEs wait, and how those of a node synchronize. */
 static gshmem_status_t compare_machines(struct job *j, uint64_t own, const struct job_blob *first)
 {
     bool one_machine = j->bootstrap->one_machine;
@@ -143,8 +145,9 @@ static gshmem_status_t compare_machines(struct job *j, uint64_t own, const struc
     return GSHMEM_OK;
 }
 
-/* This PE has nothing to tell the others, who are on their way to the fence: it comes there with an empty blob, so that
- * they do not wait; and tells the lowest PE of its node, which waits for it next. */
+/* This PE's start-up has failed while the others are on their way to the fence: it takes part with
+ * an empty blob, so that they do not wait, and notifies the lowest PE of its node, which waits for
+ * it next. */
 static gshmem_status_t exchange_failure(struct job *j, gshmem_status_t status)
 {
     struct bootstrap *b = j->bootstrap;
@@ -158,8 +161,8 @@ static gshmem_status_t exchange_failure(struct job *j, gshmem_status_t status)
     return fail_silently(status, "%s", text);
 }
 
-/* Tells the other PEs how to reach this one, and learns what it needs to know of them: one round of
- * the starter. */
+/* Publishes how to reach this PE, and learns what it needs to know of the others: one exchange of
+ * the bootstrap. */
 static gshmem_status_t init_exchange(struct job *j, const gshmem_uniqueid_t *uid,
                                      struct rendezvous_address *leader)
 {
@@ -178,7 +181,7 @@ static gshmem_status_t init_exchange(struct job *j, const gshmem_uniqueid_t *uid
     own.transport_bytes = (uint32_t)bytes;
     bytes += offsetof(struct job_blob, transport);
     if (alone && j->node.index != 0)
-        bytes = 0; /* nobody will ask */
+        bytes = 0; /* no PE will read it */
     if ((status = b->ops->publish(b, &own, bytes)) || (status = b->ops->fence(b)))
         return status;
     theirs = own;
@@ -220,7 +223,7 @@ static void init_tell(const struct job *j)
              j->data.bytes >> 10);
 }
 
-/* All that can fail between knowing who this PE is and being part of the job. */
+/* All steps that can fail between knowing this PE's number and being part of the job. */
 static gshmem_status_t init_join(struct job *j, const gshmem_uniqueid_t *uid)
 {
     struct rendezvous_address leader;
@@ -233,14 +236,15 @@ static gshmem_status_t init_join(struct job *j, const gshmem_uniqueid_t *uid)
         (status = device_start(j)) || (status = device_heap_prepare(j)) ||
         (status = node_join(&j->node, j->pe, (uint32_t)j->data.n, j->data.digest)))
         return status;
-    wait_calibrate(j->node.oversubscribed, network_is_needed(j->network), j->node.contained); /* now agreed */
+    /* now agreed */
+    wait_calibrate(j->node.oversubscribed, network_is_needed(j->network), j->node.contained);
     if ((status = map_fill(j)) || (status = place_heap(j)) || (status = device_heap_start(j)) ||
         (status = network_start(j)) || (status = team_start(j)))
         return status;
     if ((status = heap_start(j)) || (status = registration_start(j)) ||
         (status = symmetric_start(j)))
         return status;
-    /* The first of them makes it for all. */
+    /* The first team makes it for all. */
     multicast_begin(j, j->team[GSHMEM_TEAM_HOST]);
     multicast_begin(j, j->team[GSHMEM_TEAM_SHARED]);
     multicast_begin(j, j->team[GSHMEM_TEAM_WORLD]);
@@ -270,11 +274,11 @@ static gshmem_status_t start_job(const gshmem_init_attr_t *attr)
                       .node = {.fd = -1, .rendezvous.fd = -1}};
     pthread_mutex_init(&j->lock, NULL);
     pthread_mutex_init(&j->fetching, NULL);
-    job = j; /* waits look at it */
+    job = j; /* waits read it */
     if (!(status = init_join(j, attr->uid)) && !(status = context_start(j)))
         status = kernels_start(j);
     if (status) {
-        /* The others may be through with their own start-up, and would wait for this PE. */
+        /* The others may have completed their start-up, and would wait for this PE. */
         network_fail(j);
         node_fail(&j->node, j->pe);
         context_stop(j);
@@ -291,8 +295,8 @@ static gshmem_status_t start_job(const gshmem_init_attr_t *attr)
 
 /* ---- End ---- */
 
-/* Who waits for this PE in another call says so, and ends the job: a launcher that saw this PE fail first would end it
- * without that line. */
+/* A PE that waits for this one in another call reports that, and ends the job. A launcher that saw
+ * this PE fail first would end the job without that line. */
 static void let_others_say(const struct job *j)
 {
     const struct timespec moment = {.tv_nsec = 2000000};
@@ -302,7 +306,8 @@ static void let_others_say(const struct job *j)
         nanosleep(&moment, NULL);
 }
 
-/* What this PE has told in rounds that went well arrives before the news that it has failed, which goes another way. */
+/* Makes sure that what this PE has sent in successful rounds arrives before the news that it has
+ * failed, which goes another way. */
 static void let_words_arrive(const struct job *j)
 {
     const struct timespec moment = {.tv_nsec = 1000000};
@@ -317,7 +322,8 @@ static void let_words_arrive(const struct job *j)
     }
 }
 
-/* This PE's part in the job: after this nobody touches its memory, nor it that of others. */
+/* Ends this PE's part in the job: after this no other PE accesses its memory, nor does it access
+ * theirs. */
 static gshmem_status_t leave_job(struct job *j, enum departure_way way)
 {
     gshmem_status_t status = streams_drain(), met = context_quiet_all(j, "gshmem_finalize");
@@ -327,7 +333,7 @@ static gshmem_status_t leave_job(struct job *j, enum departure_way way)
     met = collective_finalize(j, "gshmem_finalize", way);
     if (met == GSHMEM_ERR_MISMATCH)
         let_others_say(j);
-    if (met) { /* it has not met the others, and they must not wait for it */
+    if (met) { /* it has not synchronized with the others, and they must not wait for it */
         let_words_arrive(j);
         network_fail(j);
         node_fail(&j->node, j->pe);
@@ -335,7 +341,7 @@ static gshmem_status_t leave_job(struct job *j, enum departure_way way)
     status = status ? status : met;
     kernels_retire(j);
     if (j->device_heap) {
-        /* Memory that others still map must not go: CUDA IPC says so. */
+        /* Memory that others still map must not be released, as CUDA IPC requires. */
         device_heap_leave(j);
         met = collective_finalize(j, "gshmem_finalize", way);
         status = status ? status : met;
@@ -343,12 +349,13 @@ static gshmem_status_t leave_job(struct job *j, enum departure_way way)
     return status;
 }
 
-/* Another thread ends this process in the middle of the job, and does so with a status: what it uses stays until then. */
+/* Another thread is ending this process, with a status of its own, and uses the job until then. */
 static void stay_where_it_ends_elsewhere(void)
 {
     if (!job_ends_elsewhere())
         return;
-    pthread_mutex_unlock(&init_lock); /* handlers of the program may want it, which run in that thread */
+    pthread_mutex_unlock(&init_lock); /* handlers of the program, which run in that thread, may need
+                                         it */
     for (;;)
         pause();
 }
@@ -359,7 +366,7 @@ static void init_end_job(struct job *j)
 
     stay_where_it_ends_elsewhere();
     node_exit_status(&j->node, &given_status);
-    network_stop(j); /* before the contexts: what could not be completed ends in them */
+    network_stop(j); /* before the contexts: operations that could not be completed end in them */
     context_stop(j);
     job = NULL;
     free_job(j);
@@ -367,13 +374,13 @@ static void init_end_job(struct job *j)
     log_identify(-1);
 }
 
-/* The same for a process that ends while threads may be in the library: what they look at stays, until it has gone
- * with the process. */
+/* The same for a process that ends while threads may be in the library: what they use stays mapped,
+ * until the process is gone. */
 static void end_job_but_for_threads(struct job *j)
 {
     network_rest(j);
     node_leave(&j->node);
-    pthread_mutex_lock(&j->fetching); /* nobody asks the starter any more */
+    pthread_mutex_lock(&j->fetching); /* no thread asks the bootstrap any more */
     job_end_with_process(j);
     let_go_of_starter(j->bootstrap);
 }
@@ -387,7 +394,7 @@ static gshmem_status_t stop_job(enum departure_way way)
     return status;
 }
 
-/* Ends the job, since this process goes without having left it. */
+/* Ends the job, because this process ends without having left it. */
 static void leave_badly(int status, const char *why)
 {
     job_begin_to_end();
@@ -402,7 +409,8 @@ static void exit_at_once(int status)
     _exit(status);
 }
 
-/* Whether main has returned or the program has called exit: by who has called the function exit, which runs this. */
+/* Whether main has returned or the program has called exit: found from the caller of the function
+ * exit, which runs this. */
 static enum departure_way init_find_way(void)
 {
     void *frame[16];
@@ -412,7 +420,7 @@ static enum departure_way init_find_way(void)
     if (!dladdr((void *)(uintptr_t)exit, &libc))
         return LEFT_BY_END;
     for (int i = n - 1; i > 0; i--) {
-        /* -1: the call may be the last thing in that function */
+        /* -1: the call may be the last instruction of that function */
         if (dladdr((char *)frame[i] - 1, &caller) && caller.dli_saddr == libc.dli_saddr)
             return i + 1 < n && dladdr(frame[i + 1], &caller) && caller.dli_fbase != libc.dli_fbase
                        ? LEFT_BY_EXIT
@@ -421,7 +429,8 @@ static enum departure_way init_find_way(void)
     return LEFT_BY_END;
 }
 
-/* Whether no other thread asks the launcher, nor this one, in whose midst a signal has come. */
+/* Whether no thread is asking the launcher, this one included, which a signal may have interrupted
+ * there. */
 static bool can_fetch(struct job *j)
 {
     const struct timespec moment = {.tv_nsec = 1000000};
@@ -436,8 +445,9 @@ static bool can_fetch(struct job *j)
     return false;
 }
 
-/* A process cannot leave the job in good order from within a call that others wait in: an exit from a signal's handler,
- * or from another thread. What it was in the middle of, as a sentence; false: it can. */
+/* A process cannot leave the job in good order from within a call in which others wait: an exit
+ * from a signal handler, or from another thread. The call that is in progress, as a sentence;
+ * false: it can leave. */
 static bool in_the_middle(struct job *j, char *why, size_t size)
 {
     const char *call = depth == 0 ? "gshmem_init or gshmem_finalize" : NULL;
@@ -445,7 +455,7 @@ static bool in_the_middle(struct job *j, char *why, size_t size)
     for (int i = 0; i < TEAM_MAX && !call; i++) {
         const struct group *g = j->team[i] ? j->team[i]->group : NULL;
         call = g ? group_under_way(g) : NULL;
-        if (g && !call && g->internode) /* neighbours meet alone, too */
+        if (g && !call && g->internode) /* the PEs of a node have rounds of their own, too */
             call = group_under_way(internode_neighbours(g));
     }
     if (!call && (!network_can_enter(j) || !can_fetch(j)))
@@ -455,8 +465,8 @@ static bool in_the_middle(struct job *j, char *why, size_t size)
     return call != NULL;
 }
 
-/* A program that returns from main has finished in good order; one that exits with a failure has
- * not, and its peers must not wait for it, nor this for another thread that is in gshmem_init. */
+/* A program that returns from main has finished in good order. One that exits with a failure has
+ * not: its peers must not wait for it, nor it for another thread that is in gshmem_init. */
 static void at_exit(int status, void *unused)
 {
     gshmem_status_t end = GSHMEM_OK;
@@ -476,9 +486,11 @@ static void at_exit(int status, void *unused)
         return;
     }
     pthread_mutex_lock(&init_lock); /* another thread may be in gshmem_init or gshmem_finalize */
-    if (job && node_exit_status(&job->node, &status)) /* the job has been given one, which does not change any more, */
+    /* the job has been ended with a status, which does not change any more */
+    if (job && node_exit_status(&job->node, &status))
         exit_at_once(status);
-    if (!job && status == 0 && given_status >= 0) /* also where it was finalized after that, and main takes no notice */
+    /* also where the job was finalized after that, and main ignores it */
+    if (!job && status == 0 && given_status >= 0)
         exit_at_once(given_status);
     if (job && in_the_middle(job, why, sizeof why)) {
         leave_badly(1, why);
@@ -494,34 +506,38 @@ static void at_exit(int status, void *unused)
     if (starter)
         starter->ops->close(starter);
     starter = NULL;
-    /* Handlers and destructors that were registered before gshmem_init run after this, and may finalize. */
+    /* Handlers and destructors that were registered before gshmem_init run after this, and may
+     * finalize. */
     ended_at_exit = depth;
     status_at_exit = end;
     depth = 0;
     registered = false;
     pthread_mutex_unlock(&init_lock);
-    /* What this PE has sent to a lost one may not have arrived, or another waits for this one elsewhere, and nobody
-     * asks for the status. */
+    /* This PE's messages to a failed one may not have arrived, or another PE waits for this one
+     * elsewhere, and no caller gets the status. */
     if (end == GSHMEM_ERR_PEER_DEAD || end == GSHMEM_ERR_MISMATCH)
         exit_at_once(1);
 }
 
-/* at_exit itself is registered after all that a start brings, a driver's handlers among it, and so is called before. */
+/* at_exit itself is registered after all handlers that a start registers, a driver's among them,
+ * and so runs before them. */
 static void at_early_exit(int status, void *unused)
 {
     if (starting_first)
         at_exit(status, unused);
 }
 
-/* A child's copies of what its parent has, kept where a search for leaks finds them. */
+/* A child's copy of its parent's job, kept where a leak checker finds it. */
 static struct job *volatile parents_job;
 static struct bootstrap *volatile parents_starter;
 
-/* A child has its parent's memory, sockets and epoll sets, but not its threads, nor its part in the job: from
- * here on it has no job, so that every call is refused, and nothing of the parent's is touched. */
+/* A child has its parent's memory, sockets and epoll sets, but not its threads, nor its part in the
+ * job. From now on it has no job, so that every call is refused, and nothing of the parent's is
+ * changed. */
 static void init_leave_parent(void)
 {
-    init_lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP; /* a thread that is gone may hold it */
+    /* a thread that does not exist in the child may hold it */
+    init_lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
     if (!job && !starter)
         return;
     if (job) {

@@ -74,7 +74,8 @@ gshmem_status_t job_fetch(struct job *j, int pe, struct job_blob *blob)
             status = runtime_job_fetch(j, pe, blob);
             if (!status && j->blob && (kept = malloc(sizeof *kept))) {
                 *kept = *blob;
-                atomic_store_explicit(&j->blob[pe], kept, memory_order_release); /* pairs with job_has_blob */
+                /* pairs with job_has_blob */
+                atomic_store_explicit(&j->blob[pe], kept, memory_order_release);
             }
             pthread_mutex_unlock(&j->fetching);
             return status;
@@ -92,8 +93,8 @@ void job_forget_blobs(struct job *j)
     free(j->blob);
 }
 
-/* What the program has printed, unless that would have to wait: for another thread that prints, or
- * for somebody to read. */
+/* Flushes what the program has printed, unless that would have to wait: for another thread that
+ * prints, or for a reader. */
 static void keep_printed(void)
 {
     struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
@@ -129,7 +130,8 @@ void job_abort(int exit_status, const char *why)
     keep_printed();
     if (job && !job_is_over(job)) {
         node_abort(&job->node, job->pe, exit_status, why);
-        node_exit_status(&job->node, &exit_status); /* the first to end the job gives its status */
+        /* the first PE that ends the job determines its status */
+        node_exit_status(&job->node, &exit_status);
         job->bootstrap->ops->abort(job->bootstrap, exit_status, why);
     }
     _exit(exit_status);

@@ -13,7 +13,7 @@
 
 extern const struct device_ranges *ranges; /* NULL: calls are not marked */
 
-/* By the setting; says so if it cannot be done. */
+/* By the setting; logs it if ranges are not available. */
 void ranges_start(void);
 
 static inline bool range_begin(const char *name)

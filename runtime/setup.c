@@ -1,4 +1,4 @@
-/* Questions about the job: who am I, who can be reached, which version is this. */
+/* Queries about the job: this PE's number, which PEs can be reached, the version. */
 #include <stdio.h>
 
 #include "runtime/operations/context.h"
@@ -19,8 +19,8 @@ int gshmem_pe_accessible(int pe)
     return job && pe >= 0 && pe < job->n_pes && (job->map.local[pe] || job->network);
 }
 
-/* The same look-up as an operation's, without a word about what is not symmetric: these are
- * questions, and "no" is an answer. */
+/* The same look-up as an operation's, without an error line: these are queries, and "no" is a valid
+ * result. */
 static void *setup_find_mapped(const struct gshmem_ctx *view, const void *address, int pe)
 {
     struct location l;

@@ -14,7 +14,7 @@ enum { PATH_BYTES = 64, LINE_BYTES = 128 };
 
 enum found { FOUND, GONE, UNKNOWN };
 
-/* A thread's name, in parentheses, and its state behind it. */
+/* A thread's name, in parentheses, and its state after it. */
 static enum found read_thread(const char *tid, char line[LINE_BYTES])
 {
     char path[PATH_BYTES];
@@ -37,7 +37,8 @@ static bool has_ended(const char *line)
     return strncmp(state, ") Z", 3) == 0 || strncmp(state, ") X", 3) == 0;
 }
 
-/* Threads begin with the name of the thread that starts them: that of the main thread says nothing. */
+/* A thread's initial name is that of the thread that starts it: the main thread's name says
+ * nothing. */
 static bool is_a_library(const char *line, const char *main_line)
 {
     const char *name = strchr(line, '(') + 1, *of_main = strchr(main_line, '(') + 1;
@@ -79,4 +80,22 @@ int threads_of_program(void)
     if (threads)
         closedir(threads);
     return n;
+}
+
+bool threads_any_runs(void)
+{
+    DIR *threads = opendir("/proc/self/task");
+    char line[LINE_BYTES], own[16];
+    bool runs = !threads;
+
+    snprintf(own, sizeof own, "%d", (int)gettid());
+    for (struct dirent *e; !runs && (e = readdir(threads));) {
+        if (e->d_name[0] == '.' || strcmp(e->d_name, own) == 0)
+            continue;
+        enum found found = read_thread(e->d_name, line);
+        runs = found == UNKNOWN || (found == FOUND && strncmp(strrchr(line, ')'), ") R", 3) == 0);
+    }
+    if (threads)
+        closedir(threads);
+    return runs;
 }

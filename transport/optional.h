@@ -1,7 +1,7 @@
-/* The slots of transport_ops that a transport may leave NULL, and what each then means.
+/* The slots of transport_ops that a transport may leave NULL, and the default of each.
  *
- * Everybody calls these slots by the functions below, so that the defaults stand here and nowhere
- * else. None of them lies on the way of a request: post and progress are always there, and called
+ * Everybody calls these slots through the functions below, so that the defaults stand here and
+ * nowhere else. A request does not need them: post and progress always exist, and are called
  * directly. */
 #ifndef GSHMEM_TRANSPORT_OPTIONAL_H
 #define GSHMEM_TRANSPORT_OPTIONAL_H
@@ -36,33 +36,33 @@ static inline gshmem_status_t transport_address(struct transport *t, void *addre
     return t->ops->address ? t->ops->address(t, address, capacity, bytes) : GSHMEM_OK;
 }
 
-/* It tells nobody. The PEs that it reaches learn of losses by other means. */
+/* It sends no failure notifications. The PEs that it reaches learn of failures by other means. */
 static inline void transport_tell(struct transport *t, int lost)
 {
     if (t->ops->tell)
         t->ops->tell(t, lost);
 }
 
-/* It has no descriptor: who sleeps looks again after a while. */
+/* It has no descriptor: a thread that sleeps polls again after a while. */
 static inline int transport_wait_fd(struct transport *t)
 {
     return t->ops->wait_fd ? t->ops->wait_fd(t) : -1;
 }
 
-/* Its descriptor says everything. */
+/* Its descriptor is enough. */
 static inline int transport_arm(struct transport *t)
 {
     return t->ops->arm ? t->ops->arm(t) : 0;
 }
 
-/* It carries no notes, so that no transport can stand on it. */
+/* It carries no control messages, so that no transport can be above it. */
 static inline gshmem_status_t transport_say(struct transport *t, int pe, const void *note,
                                             size_t bytes)
 {
     return t->ops->say ? t->ops->say(t, pe, note, bytes) : GSHMEM_ERR_UNSUPPORTED;
 }
 
-/* It sends no notes, and so gets none. */
+/* It sends no control messages, and so receives none. */
 static inline void transport_hear(struct transport *t, int from, const void *note, size_t bytes)
 {
     if (t->ops->hear)
@@ -82,7 +82,7 @@ static inline int transport_pins(struct transport *t, int segment, uint64_t offs
     return t->ops->pins ? t->ops->pins(t, segment, offset, bytes) : 0;
 }
 
-/* Nothing is on its way once post has returned. */
+/* Nothing is in flight when post has returned. */
 static inline int transport_busy(struct transport *t)
 {
     return t->ops->busy ? t->ops->busy(t) : 0;
@@ -97,7 +97,7 @@ static inline void transport_report(const struct transport_ops *ops,
         ops->report(config, line, to);
 }
 
-/* It holds nothing of any memory. */
+/* It has no registrations. */
 static inline void transport_forget(struct transport *t, int segment, uint64_t offset,
                                     uint64_t bytes)
 {
@@ -114,7 +114,7 @@ static inline int transport_updates(struct transport *t, char *why, size_t why_s
     return 0;
 }
 
-/* Peers do not watch it. */
+/* Peers do not watch its descriptors. */
 static inline void transport_leave_parent(struct transport *t)
 {
     if (t->ops->leave_parent)

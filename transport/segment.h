@@ -1,4 +1,4 @@
-/* What a peer asked for, done to this PE's symmetric segments, and to nothing else. */
+/* Applies a peer's request to this PE's symmetric segments, and to nothing else. */
 #ifndef GSHMEM_TRANSPORT_SEGMENT_H
 #define GSHMEM_TRANSPORT_SEGMENT_H
 
@@ -16,7 +16,7 @@ static inline char *segment_at(const struct transport_config *config, unsigned s
         return NULL;
     const struct transport_segment *s = &config->segment[segment];
     uint64_t there = s->bytes;
-    if (s->there) /* relaxed: it grows before any PE knows that it has */
+    if (s->there) /* relaxed: it grows before any PE knows of the new bytes */
         there = __atomic_load_n(s->there, __ATOMIC_RELAXED);
     if (offset <= there && bytes <= there - offset)
         return s->base + offset;
@@ -32,15 +32,15 @@ static inline char *segment_at_aligned(const struct transport_config *config, un
     return at && (uintptr_t)at % bytes == 0 ? at : NULL;
 }
 
-/* Of at most 8 bytes: a flag, which is aligned, is never seen half-written, nor before what was put
- * here earlier. */
+/* Stores at most 8 bytes. If they are aligned, as a flag is, they are stored whole, and after
+ * what was put here before. */
 static inline void segment_store(char *at, const unsigned char *from, size_t bytes)
 {
     uint64_t word;
     uint32_t half;
     uint16_t quarter;
 
-    /* release: pairs with the acquire of who waits for the flag and then reads other data */
+    /* release: pairs with the acquire of a PE that waits for the flag and then reads other data */
     switch ((uintptr_t)at % bytes ? 0 : bytes) {
     case 8:
         memcpy(&word, from, 8);
@@ -59,7 +59,7 @@ static inline void segment_store(char *at, const unsigned char *from, size_t byt
     }
 }
 
-/* release: pairs with the acquire of who waits for the signal and then reads the data */
+/* release: pairs with the acquire of the PE that waits for the signal and then reads the data */
 static inline void segment_signal(uint64_t *at, int signal_op, uint64_t value)
 {
     if (signal_op == GSHMEM_SIGNAL_SET)

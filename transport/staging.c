@@ -13,10 +13,10 @@ void staging_open(struct staging *s, const struct transport_config *config)
 
 /* ---- The pool ---- */
 
-/* An eighth of the bytes of a half is for small buffers. */
+/* An eighth of each half is for small buffers. */
 struct plan {
     size_t large; /* bytes of a large buffer */
-    uint32_t smalls, larges; /* for each way */
+    uint32_t smalls, larges; /* in each half */
 };
 
 static struct plan staging_plan(uint64_t bytes)
@@ -71,8 +71,9 @@ static bool staging_make(struct staging *s)
         at = staging_add(s, &next, at, way, false, STAGING_SMALL, p.smalls);
     }
     s->share = p.larges / 3 < 2 ? 2 : p.larges / 3 > 8 ? 8 : p.larges / 3;
-    s->config->info("GPU memory goes to other hosts through %zu KiB of pinned memory (GSHMEM_STAGING): "
-                    "each way %u buffers of %zu KiB, at most %u of them for one PE, and %u of %d KiB",
+    s->config->info("GPU memory goes to other nodes through %zu KiB of pinned memory "
+                    "(GSHMEM_STAGING): each way %u buffers of %zu KiB, at most %u of them for one "
+                    "PE, and %u of %d KiB",
                     bytes >> 10, p.larges, p.large >> 10, s->share, p.smalls, STAGING_SMALL >> 10);
     return true;
 }
@@ -148,7 +149,7 @@ bool staging_look(struct staging *s)
     return s->over != before;
 }
 
-/* Copies within this machine come to an end, and soon. */
+/* A copy within the machine ends soon. */
 static void staging_wait_for(struct staged *b)
 {
     while (b->copying) {

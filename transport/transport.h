@@ -1,15 +1,15 @@
-/* How do bytes reach another host? What the runtime asks of a network.
+/* What the runtime asks of a network: how do bytes reach another node?
  *
  * A transport moves data between this PE's memory and the symmetric segments of PEs that are not
- * mapped. It is driven: nothing happens but inside post and progress, which one thread at a time
- * calls (the runtime holds a lock), and it never blocks. Requests to one PE are carried out there in
- * the order in which they were posted, but for those that say they need none (TRANSPORT_LOOSE), and
- * which a transport may order all the same; requests to different PEs are not ordered.
+ * mapped. Nothing happens but inside post and progress, which one thread at a time calls (the
+ * runtime holds a lock), and neither blocks. Requests to one PE are carried out there in the
+ * order in which they were posted, but for those whose flags allow less; requests to different
+ * PEs are not ordered.
  *
- * It knows PEs, segments and offsets; nothing of contexts, channels, teams or heaps. A transport is
- * one `const struct transport_ops`. Slots marked "optional" may be NULL: transport/optional.h says what
- * that means, and is how everybody calls them. README.md says how to write a transport, and
- * tests/transport/conform tries one. */
+ * It knows PEs, segments and offsets; nothing of contexts, channels, teams or heaps. A transport
+ * is one `const struct transport_ops`. Slots marked "optional" may be NULL: optional.h has the
+ * default of each, and everybody calls them through it. README.md says how to write a transport,
+ * and tests/transport/conform checks one. */
 #ifndef GSHMEM_TRANSPORT_H
 #define GSHMEM_TRANSPORT_H
 
@@ -25,43 +25,43 @@ struct device; /* device/device.h */
 #define TRANSPORT_KEY_BYTES   32
 #define TRANSPORT_ADDRESS_MAX 160 /* bytes that a PE publishes for its peers to find it */
 #define TRANSPORT_SEGMENT_MAX 16
-#define TRANSPORT_NOTE_MAX    1024 /* bytes of a note, by which one transport uses another */
+#define TRANSPORT_NOTE_MAX    1024 /* bytes of a control message of the transport above */
 
 /* A piece of this PE's symmetric memory. The same number names the same segment on every PE; base
  * addresses differ, and so may the sizes of program data. */
 struct transport_segment {
     char *base;
     size_t bytes;
-    int of_device;         /* memory of the device's own, which the CPU cannot touch */
-    const uint64_t *there; /* so many of the bytes are there now; NULL: all */
-    int (*lent)(void *context, uint64_t offset, uint64_t bytes); /* and these, behind them; NULL: none */
+    int of_device;         /* it is device memory, which the CPU cannot touch */
+    const uint64_t *there; /* so many of the bytes exist now; NULL: all */
+    /* Whether these bytes behind them exist, as memory that was imported. NULL: none does. */
+    int (*lent)(void *context, uint64_t offset, uint64_t bytes);
     void *context;
-    int by_nic; /* atomics and signals in it are made by its owner's NIC, for all PEs, and never
-                   otherwise */
+    int by_nic; /* NIC atomics: the target's NIC makes all atomics and signals in it, for all PEs */
 };
 
 enum transport_kind {
     TRANSPORT_PUT,    /* local -> remote, then the signal if there is one */
     TRANSPORT_GET,    /* remote -> local */
-    TRANSPORT_ATOMIC, /* applied by the owner; the old value to *old if that is not NULL */
+    TRANSPORT_ATOMIC, /* made by the target; the old value goes to *old if that is not NULL */
 };
 
 enum transport_flags {
-    /* More requests may follow at once: while answers are due, sending may wait for them. */
+    /* More requests may follow at once: while responses are due, sending may wait for them. */
     TRANSPORT_MORE = 1,
-    /* `local` is memory of the CPU's that stays as it is until the request is done. */
+    /* `local` is host memory that stays as it is until the request is done. */
     TRANSPORT_KEPT = 2,
-    /* It needs no order with those before it, or behind it, that are loose too and of the same epoch. */
+    /* It needs no order with other requests of the same epoch that are loose, too. */
     TRANSPORT_LOOSE = 4,
-    /* Nobody waits for it to be done: its answer may come with another's, or some time later. */
+    /* Nobody waits for its response, which may come with another one, or some time later. */
     TRANSPORT_UNASKED = 8,
-    /* A put with a signal, from and to memory of the CPU's, that needs no order with any other request
-     * to that PE: it may overtake those before it, and be overtaken. */
+    /* A put with a signal, from and to host memory, that needs no order with any other request to
+     * that PE: it may overtake those before it, and be overtaken. */
     TRANSPORT_UNORDERED = 16,
 };
 
-/* A put of at most this many bytes has been copied when post returns: its source may be reused; unless
- * the request says that it is kept. */
+/* A put of at most this many bytes has been copied when post returns, unless TRANSPORT_KEPT is
+ * set: its source may be reused. */
 #define TRANSPORT_COPIED 4096
 
 /* As small as it can be, since each is filled in, and copied, once. */
@@ -74,13 +74,13 @@ struct transport_request {
     void *local;      /* source of a put, destination of a get; any memory of this process */
     uint64_t bytes;
 
-    /* A put's signal, an update of a 64-bit word that is seen only after the data; signal_op 0: none. */
+    /* A put's signal, an update of a 64-bit word that follows the data; signal_op 0: none. */
     uint8_t signal_op;
     uint8_t signal_segment;
     /* An atomic, as in gshmem_path_atomic: an enum gshmem_amo and an enum gshmem_type. */
     uint8_t amo;
     uint8_t type;
-    uint32_t epoch; /* of a loose one: how many fences its issuer has passed */
+    uint32_t epoch; /* of a loose request: how many fences its context has passed */
     union {
         uint64_t signal_offset;
         uint64_t operand;
@@ -91,17 +91,17 @@ struct transport_request {
     };
     uint64_t *old;
 
-    /* For who needs the source of a put again before the put is done, else NULL: called, from post or
-     * progress, when it has been read. Not called where that is not known before done. */
+    /* NULL, or called, from post or progress, when the source of a put has been read, if the
+     * transport knows that before the put is done. */
     void (*sent)(void *tag);
-    /* Called once, from post, progress, arm, lose or close: with GSHMEM_OK when the data is visible
-     * at its target and to all PEs, or with the failure that ended it. The request itself need not
-     * live until then. */
+    /* Called once, from post, progress, arm, lose or close: with GSHMEM_OK when the data is
+     * visible at its target and to all PEs, or with the failure that ended the request. The
+     * struct itself may be gone by then. */
     void (*done)(void *tag, gshmem_status_t status);
     void *tag;
 };
 
-/* How NICs get at memory of a device's own: those that know neither of the others have it copied. */
+/* How NICs reach device memory: those that can do neither of the others have it copied. */
 enum transport_way { TRANSPORT_BY_STAGING, TRANSPORT_BY_DMA_BUF, TRANSPORT_BY_PEERMEM };
 
 /* What the runtime lends to a transport, for as long as it is open. */
@@ -113,143 +113,143 @@ struct transport_config {
 
     int pe;
     int n_pes;
-    int one_machine; /* all PEs are on this machine, though on pretended hosts: loopback will do */
+    int one_machine; /* all PEs are on this machine, on pretended nodes: the loopback reaches all */
     int segments;
     struct transport_segment segment[TRANSPORT_SEGMENT_MAX]; /* what peers may reach, and no more */
 
-    const char *nearest; /* networks that are nearest to this PE's GPU, as in GSHMEM_TCP_IF; "": any */
+    const char *nearest; /* networks nearest to this PE's GPU, as in GSHMEM_TCP_IF; "": any */
 
     void *context; /* for the calls below */
-    /* The address that pe published. May be called from post and progress, and does not block:
-     * TRANSPORT_FULL says that the starter is being asked, as below. Once `key` has answered for
-     * that PE, this does, too. */
+    /* The address that a PE published. May be called from post and progress, and does not block:
+     * TRANSPORT_FULL as below. Where `key` has returned a key for that PE, this returns the
+     * address. */
     gshmem_status_t (*find)(void *context, int pe, void *address, size_t capacity, size_t *bytes);
-    /* The key that this PE and that one have, and nobody else. The first call for a PE takes 0.1 ms. May be
-     * called from post and progress, and does not block: TRANSPORT_FULL says that the starter is being asked, and
-     * that the call is to be made again in a later round. */
+    /* The key of this PE and that one, which nobody else has. The first call for a PE takes 0.1
+     * ms. May be called from post and progress, and does not block: TRANSPORT_FULL says that the
+     * bootstrap is being asked, and that the call is to be made again in a later round. */
     gshmem_status_t (*key)(void *context, int pe, unsigned char key[TRANSPORT_KEY_BYTES]);
     /* Carries out an atomic on this PE's memory, for a peer; returns the old value. The address has
      * been checked against the segments, and for alignment. */
     uint64_t (*apply)(void *context, enum gshmem_amo amo, int type, void *target, uint64_t operand,
                       uint64_t compare);
-    /* A peer cannot be reached any more. All requests to it have been ended, or will be before the
-     * next progress returns; later ones end at once. GSHMEM_ERR_UNREACHABLE: it has never been spoken to, or has
-     * said that it leaves, and may have left in good order. May be called again for the same PE. */
+    /* A peer has failed. All requests to it have been ended, or will be before the next progress
+     * returns; later ones end at once. GSHMEM_ERR_UNREACHABLE: there was never contact with it,
+     * or it has announced that it leaves, and may have left in good order. May be called again
+     * for a PE. */
     void (*lost)(void *context, int pe, gshmem_status_t status, const char *why);
     /* That PE has given this one up, and takes nothing from it any more: requests to it end with
-     * GSHMEM_ERR_PEER_DEAD. It is not lost to others. */
+     * GSHMEM_ERR_PEER_DEAD. It has not failed for other PEs. */
     void (*refused)(void *context, int pe);
-    /* `from`, another PE, says that it has lost that PE, or has been told so. That PE may be this
-     * one: then `from` has given this one up. */
+    /* A failure notification: PE `from` has found that `pe` has failed, or has been notified of
+     * it. If `pe` is this PE, `from` has given it up. */
     void (*told)(void *context, int from, int pe);
-    /* Where that segment of a PE of this host begins, mapped here; NULL: it is not. */
+    /* Where that segment of a PE of this node is mapped here; NULL: it is not. */
     char *(*mapped)(void *context, int pe, int segment);
-    /* Whose own memory, which the CPU cannot touch, some of it is; NULL: all is the CPU's. */
+    /* The device to which device memory belongs; NULL: all memory is host memory. */
     struct device *device;
-    /* Whether these bytes of this process are such. */
+    /* Whether these bytes of this process are device memory. */
     int (*on_device)(void *context, const void *at, uint64_t bytes);
-    uint64_t staging; /* bytes of pinned memory to copy them through, where a NIC cannot read them */
+    uint64_t staging; /* bytes of pinned memory, where a NIC cannot read device memory */
 
     /* Settings (runtime/base/settings.h), for transports that are modules. */
     int64_t (*number)(int setting);
     const char *(*text)(int setting);
-    /* One that reaches everybody: carries this one's notes, and the requests to PEs that this one cannot
-     * reach. NULL: there is none below. */
+    /* The transport below, which reaches every PE: it carries this one's control messages, and the
+     * requests that this one cannot. NULL: there is none. */
     struct transport *below;
-    /* A PE has sent a note to the transport above this one. */
+    /* A control message for the transport above this one has arrived. */
     void (*heard)(void *context, int from, const void *note, size_t bytes);
-    enum transport_way way; /* the best there is for the device's memory */
-    /* How far an RDMA device is from where this PE is, its GPU or its CPUs, 0 the nearest; and that
-     * in words,
-     * "" where it cannot be told. NULL: all are alike. */
+    enum transport_way way; /* the best one for device memory */
+    /* How far an RDMA device is from this PE's GPU, or its CPUs, 0 the nearest; and that in
+     * words, "" where it is not known. NULL: all are alike. */
     int (*distance)(void *context, const char *device, const char **text);
-    /* What is equally near is shared out by a PE's number on its host, from 0; it may have been
-     * dealt with the others to that many parts of the machine in turn (0: to one), or they to one
-     * after the other. */
+    /* RDMA devices that are equally near are shared out by this PE's local rank, from 0. `parts`
+     * is 0 if the PEs of the node were placed on the parts of the machine one after the other,
+     * else the number of parts on which they were placed in turn. */
     int turn, parts;
-    int flushes; /* what NICs write to the device's memory its kernels see after the device's flush only */
+    int flushes; /* kernels see what NICs write to device memory only after the device's flush */
 };
 
 struct transport {
     const struct transport_ops *ops;
 };
 
-/* Of a report, for people: a name, or "", and what there is to say of it. */
+/* A line of a report, for people: a name, or "", and what holds of it. */
 typedef void transport_line(void *to, const char *name, const char *text);
 
 struct transport_ops {
     size_t size;      /* of this struct */
     uint32_t version; /* TRANSPORT_VERSION */
     const char *name;
-    const char *settings; /* settings_layout, as it was compiled; NULL: it asks for none by config->number */
+    const char *settings; /* settings_layout as it was compiled; NULL: it uses no config->number */
 
     /* Optional. Whether it can be used on this machine, and a short reason for people either way.
-     * Negative: a setting asks for what is not there. */
+     * Negative: a setting asks for something that does not exist. */
     int (*usable)(const struct transport_config *config, char *why, size_t why_size);
     /* Prepares to be reached; connects to nobody. *out is set on success only. */
     gshmem_status_t (*open)(const struct transport_config *config, struct transport **out);
     /* Optional. What this PE must publish, at most TRANSPORT_ADDRESS_MAX bytes. */
     gshmem_status_t (*address)(struct transport *t, void *address, size_t capacity, size_t *bytes);
-    /* The config again, with what was not known at open: segments, and the keys of peers. Before it, nobody is
-     * served; after it, anybody may be. */
+    /* The config again, with what was not known at open: segments, and the keys of peers. Before
+     * it, no peer is served; after it, any peer may be. */
     void (*begin)(struct transport *t, const struct transport_config *config);
-    /* Begins a request. GSHMEM_OK: it was taken, and done will be called. Any other status: it was
-     * not, done will not be called; TRANSPORT_FULL asks to progress and post it again. A request that
-     * leaves the peer's segments, with its data or its signal, is refused here, or ends with a
-     * failure; it changes no memory, and the peer may end its connection for it, which makes it
-     * `lost` to the two of them. Only where a signal lies within its segment, but in bytes that are
-     * not there now, may its data have been written. */
+    /* Begins a request. GSHMEM_OK: it was taken, and `done` will be called. Any other status: it
+     * was not, and `done` will not be called; TRANSPORT_FULL: call progress and post it again. A
+     * request whose data or signal leaves the target's segments is refused here, or ends with a
+     * failure; it changes no memory, and the target may end its connection, which then has failed
+     * for both PEs. Only if a signal lies in its segment, but in bytes that do not exist now, may
+     * its data have been written. */
     gshmem_status_t (*post)(struct transport *t, const struct transport_request *request);
-    /* Sends, receives, serves peers and completes, as far as that goes without waiting; *events is
-     * how much happened, and whether it is to be called again soon (0: only when wait_fd says so). A
-     * failure is the transport's own; a peer's goes to `lost`. */
+    /* Sends, receives, serves peers and completes requests, without waiting. *events is how much
+     * happened, and more than 0 if progress is to be called again soon (0: when wait_fd is
+     * readable). A failure is the transport's own; a peer's goes to `lost`. */
     gshmem_status_t (*progress)(struct transport *t, int *events);
-    /* Optional. Tells all PEs that this one has talked to, and those it is yet to talk to, that a PE
-     * is lost, perhaps this one itself; no more than once for each. Nothing is posted for it, and
-     * nothing answered. */
+    /* Optional. Sends a failure notification to all PEs that this one has contact with, now or
+     * later: a PE, perhaps this one itself, has failed. Called once for each PE at most. It is no
+     * request, and has no response. */
     void (*tell)(struct transport *t, int lost);
     /* Optional. A descriptor that becomes readable when progress has something to do; for a thread
      * that wants to sleep. Valid until close. -1: there is none, or progress never has. */
     int (*wait_fd)(struct transport *t);
-    /* Optional. Called before a thread sleeps on wait_fd: whether progress has something to do already. */
+    /* Optional. Called before a thread sleeps on wait_fd. Whether progress has something to do
+     * now. */
     int (*arm)(struct transport *t);
-    /* Optional. A note to the transport above this one at that PE: notes come in order, and are not
-     * lost while the PE lives. TRANSPORT_FULL: later. */
+    /* Optional. Sends a control message to the transport above this one at that PE. Messages
+     * arrive in order, and are not lost while the PE lives. TRANSPORT_FULL: later. */
     gshmem_status_t (*say)(struct transport *t, int pe, const void *note, size_t bytes);
-    /* Optional. A note to this transport has come: see `heard`. */
+    /* Optional. A control message for this transport has arrived: see `heard`. */
     void (*hear)(struct transport *t, int from, const void *note, size_t bytes);
-    /* Optional. That PE is lost to the job, as the runtime has learned: requests to it end, with a
-     * failure, before the next progress returns, and later ones at once, also if none was made
-     * before. Nothing is taken from it any more, and it is told so where it can be (`refused`). May
-     * be called from within config->lost, as `tell` may. */
+    /* Optional. The runtime has learned that a PE has failed: requests to it end, with a failure,
+     * before the next progress returns, and later ones at once, also if none was made before.
+     * Nothing is taken from it any more, and it is told so if it lives (`refused`). May be called
+     * from within config->lost, as `tell` may. */
     void (*lose)(struct transport *t, int pe, gshmem_status_t status);
-    /* Optional. Whether some of these bytes of a segment are held in memory for a NIC, so that their
+    /* Optional. Whether some of these bytes of a segment are pinned for a NIC, so that their
      * pages must not be given back. */
     int (*pins)(struct transport *t, int segment, uint64_t offset, uint64_t bytes);
-    /* Optional. Whether requests or replies of this PE are still on their way (for finalize). */
+    /* Optional. Whether requests or responses of this PE are still in flight (for finalize). */
     int (*busy)(struct transport *t);
     /* Ends it; requests that are not done end with GSHMEM_ERR_ABORTED. */
     void (*close)(struct transport *t);
-    /* Optional. What there is of it on this machine, and of what cannot be used why not, and what to
-     * do. Of the config it is given settings alone, and by now nothing need be open. */
+    /* Optional. Reports what of it this machine has, and of what cannot be used why not and what
+     * to do. Of the config it is given settings alone, and nothing need be open. */
     void (*report)(const struct transport_config *config, transport_line *line, void *to);
-    /* Optional. These bytes of a segment of a device's are to be other memory from here on, here and
-     * on all PEs: what is held of them, or known of theirs, is forgotten. Nobody's requests touch
-     * them. */
+    /* Optional. These bytes of a segment of device memory will be other memory, on all PEs:
+     * registrations of them, and what is known of the peers', are dropped. No request touches
+     * them meanwhile. */
     void (*forget)(struct transport *t, int segment, uint64_t offset, uint64_t bytes);
-    /* Optional. Whether this PE's NICs make atomics, so that there may be segments with `by_nic`, and
-     * a short reason for people either way. 0: no; PEs with the same number can make them for each
+    /* Optional. Whether this PE's NICs make atomics, so that segments may have `by_nic`, and a
+     * short reason for people either way. 0: no; PEs with the same number can make them for each
      * other. */
     int (*updates)(struct transport *t, char *why, size_t why_size);
-    /* Optional. Called in a child of fork: closes what peers take for the life of the parent, and
-     * touches nothing else, as another thread of the parent's may have been in the middle of
-     * anything. */
+    /* Optional. Called in a child of fork: closes the descriptors by which peers notice that the
+     * parent ends, and touches nothing else, as a thread of the parent may have been anywhere. */
     void (*leave_parent)(struct transport *t);
 };
 
 extern const struct transport_ops transport_local, transport_tcp;
 
-/* The answer of post when its queue to that PE is full; not a failure. */
+/* What post returns when its queue to that PE is full; not a failure. */
 #define TRANSPORT_FULL ((gshmem_status_t)-1)
 
 #endif

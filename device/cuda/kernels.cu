@@ -13,50 +13,49 @@ namespace
 
 /* ---- Updates --------------------------------------------------------------------------------- */
 
+/* The updates of gshmem/atomic.h; what is none of them was refused by cuda_update_start, and ends the
+ * kernel. */
 template <class T> __device__ T update(T *at, int op, T operand, T compare)
 {
     switch (op) {
-    case GSHMEM_AMO_FETCH:
-        return gshmem_kernel_update<GSHMEM_AMO_FETCH>(at, operand, compare);
-    case GSHMEM_AMO_COMPARE_SWAP:
-        return gshmem_kernel_update<GSHMEM_AMO_COMPARE_SWAP>(at, operand, compare);
-    case GSHMEM_AMO_ADD:
-        return gshmem_kernel_update<GSHMEM_AMO_ADD>(at, operand, compare);
-    case GSHMEM_AMO_AND:
-        return gshmem_kernel_update<GSHMEM_AMO_AND>(at, operand, compare);
-    case GSHMEM_AMO_OR:
-        return gshmem_kernel_update<GSHMEM_AMO_OR>(at, operand, compare);
-    case GSHMEM_AMO_XOR:
-        return gshmem_kernel_update<GSHMEM_AMO_XOR>(at, operand, compare);
-    default: /* SET and SWAP: cuda_update_start has refused what is no atomic. With these two as cases, and a return
-              * behind the switch, gcc 12 compiled the simulation's OR and XOR without their operand. */
-        return gshmem_kernel_update<GSHMEM_AMO_SWAP>(at, operand, compare);
+#define X(name, number, text, fetching, ...)                                                       \
+    case GSHMEM_AMO_##name:                                                                        \
+        return gshmem_kernel_update<GSHMEM_AMO_##fetching>(at, operand, compare);
+        GSHMEM_AMO_TABLE(X)
+#undef X
     }
+    __trap();
+    return operand;
 }
 
-template <class T> __device__ uint64_t update_bits(const struct device_request *r)
+template <class T> __device__ gshmem_status_t update_as(const struct device_request *r, uint64_t *old)
 {
-    return gshmem_bits_of(update((T *)r->dest, r->op, gshmem_of_bits<T>(r->value[0]),
+    /* Between fences: as a CPU's update for another PE, it comes after all that was done before the
+     * request, and before all that is done once it has been answered. */
+    __threadfence_system();
+    *old = gshmem_bits_of(update((T *)r->dest, r->op, gshmem_of_bits<T>(r->value[0]),
                                  gshmem_of_bits<T>(r->value[1])));
+    __threadfence_system();
+    return GSHMEM_OK;
 }
 
-/* Between fences: as a CPU's update for another PE, it comes after all that was done before the
- * request, and before all that is done once it has been answered. */
-__device__ uint64_t perform_update(const struct device_request *r)
-{
-    uint64_t old;
+/* A type in a switch, if atomics (or waits) work on it. Signed integers are updated as the unsigned ones
+ * of their size. */
+#define IF_yes(...) __VA_ARGS__
+#define IF_no(...)
+#define UPDATED_sint(in_kernels) gshmem_unsigned<sizeof(in_kernels)>::type
+#define UPDATED_uint(in_kernels) in_kernels
+#define UPDATED_real(in_kernels) in_kernels
 
-    __threadfence_system();
-    if (r->type == GSHMEM_TYPE_FLOAT)
-        old = update_bits<float>(r);
-    else if (r->type == GSHMEM_TYPE_DOUBLE)
-        old = update_bits<double>(r);
-    else if (r->type == GSHMEM_TYPE_INT32 || r->type == GSHMEM_TYPE_UINT32)
-        old = update_bits<uint32_t>(r);
-    else
-        old = update_bits<uint64_t>(r);
-    __threadfence_system();
-    return old;
+__device__ gshmem_status_t perform_update(const struct device_request *r, uint64_t *old)
+{
+    switch (r->type) {
+#define X(name, number, text, c_type, in_kernels, class, atomics, waits)                           \
+    IF_##atomics(case GSHMEM_TYPE_##name: return update_as<UPDATED_##class(in_kernels)>(r, old);)
+        GSHMEM_TYPE_TABLE(X)
+#undef X
+    }
+    return GSHMEM_ERR_ARGUMENT;
 }
 
 /* ---- Waits ----------------------------------------------------------------------------------- */
@@ -77,19 +76,12 @@ template <class T> __device__ gshmem_status_t wait_for(const struct device_reque
 __device__ gshmem_status_t perform_wait(const struct device_request *r)
 {
     switch (r->type) {
-    case GSHMEM_TYPE_INT16:
-        return wait_for<int16_t>(r);
-    case GSHMEM_TYPE_UINT16:
-        return wait_for<uint16_t>(r);
-    case GSHMEM_TYPE_INT32:
-        return wait_for<int32_t>(r);
-    case GSHMEM_TYPE_UINT32:
-        return wait_for<uint32_t>(r);
-    case GSHMEM_TYPE_INT64:
-        return wait_for<int64_t>(r);
-    default:
-        return wait_for<uint64_t>(r);
+#define X(name, number, text, c_type, in_kernels, class, atomics, waits)                           \
+    IF_##waits(case GSHMEM_TYPE_##name: return wait_for<in_kernels>(r);)
+        GSHMEM_TYPE_TABLE(X)
+#undef X
     }
+    return GSHMEM_ERR_ARGUMENT;
 }
 
 /* ---- One element ----------------------------------------------------------------------------- */
@@ -113,10 +105,13 @@ __device__ gshmem_status_t perform_p(const struct device_request *r)
         return p<uint16_t>(r, 0);
     case 4:
         return p<uint32_t>(r, 0);
-    default:
+    case 8:
+        return p<uint64_t>(r, 0);
+    case 16:
         status = p<uint64_t>(r, 0);
-        return r->n == 16 && !status ? p<uint64_t>(r, 1) : status;
+        return status ? status : p<uint64_t>(r, 1);
     }
+    return GSHMEM_ERR_ARGUMENT;
 }
 
 /* ---- All of them ----------------------------------------------------------------------------- */
@@ -125,8 +120,7 @@ __device__ gshmem_status_t perform_by_thread(const struct device_request *r, uin
 {
     switch (r->call) {
     case DEVICE_UPDATE:
-        *old = perform_update(r);
-        return GSHMEM_OK;
+        return perform_update(r, old);
     case DEVICE_P:
         return perform_p(r);
     case DEVICE_SIGNAL:
@@ -134,9 +128,11 @@ __device__ gshmem_status_t perform_by_thread(const struct device_request *r, uin
                                     r->pe);
     case DEVICE_QUIET:
         return gshmem_kernel_quiet(GSHMEM_CTX_DEFAULT);
-    default:
+    case DEVICE_WAIT_ONE:
+    case DEVICE_WAIT_ALL:
         return perform_wait(r);
     }
+    return GSHMEM_ERR_ARGUMENT;
 }
 
 __device__ gshmem_status_t perform_copy(const struct device_request *r)
@@ -156,36 +152,48 @@ __device__ gshmem_status_t perform_copy(const struct device_request *r)
     case DEVICE_IGET:
         return gshmem_kernel_strided<by, false>(GSHMEM_CTX_DEFAULT, dest, source, r->dst, r->sst, 1,
                                                 r->element, r->n, r->pe);
-    default:
+    case DEVICE_PUT_SIGNAL:
         return gshmem_kernel_put_signal<by, false>(GSHMEM_CTX_DEFAULT, dest, source, r->n,
                                                    (uint64_t *)r->sig_addr, r->value[0], r->op,
                                                    r->pe);
     }
+    return GSHMEM_ERR_ARGUMENT;
 }
 
-/* Reductions of the types that kernels of programs have, of half and bfloat16, which those include a
- * header for, and sums of complex numbers, each of which is two sums. */
+/* Reductions of the types that kernels of programs have, of the small ones, which those include a header
+ * for, and sums of complex numbers, each of which is two sums. */
+#define CASE_small(type, in_kernels)                                                               \
+    case type:                                                                                     \
+        return gshmem_kernel_reduce_as<by, in_kernels>(what, r->op, r->team, dest, source, r->n);
+#define CASE_pair(type, in_kernels)                                                                \
+    case type:                                                                                     \
+        if (r->op == GSHMEM_OP_SUM)                                                                \
+            return gshmem_kernel_reduce_any<by>(what, gshmem_type_of<in_kernels>(), r->op,         \
+                                                r->team, dest, source,                             \
+                                                gshmem_kernel_times(r->n, 2));                     \
+        break;
+#define CASE_sint(type, in_kernels)
+#define CASE_uint(type, in_kernels)
+#define CASE_real(type, in_kernels)
+#define CASE_wide(type, in_kernels)
+
 __device__ gshmem_status_t perform_reduction(const struct device_request *r)
 {
+    const enum gshmem_scope by = GSHMEM_SCOPE_BLOCK;
     const enum gshmem_collective what =
         r->call == DEVICE_REDUCE ? GSHMEM_COLLECTIVE_REDUCE : GSHMEM_COLLECTIVE_REDUCESCATTER;
-    const bool half = r->type == GSHMEM_TYPE_HALF || r->type == GSHMEM_TYPE_BFLOAT16;
-    const bool complex = r->type == GSHMEM_TYPE_COMPLEXF || r->type == GSHMEM_TYPE_COMPLEXD;
     void *dest = (void *)r->dest;
     const void *source = (const void *)r->source;
 
-    if (half && (unsigned)r->op < GSHMEM_OP_AND)
-        return r->type == GSHMEM_TYPE_HALF
-                   ? gshmem_kernel_reduce_as<GSHMEM_SCOPE_BLOCK, __half>(what, r->op, r->team, dest,
-                                                                         source, r->n)
-                   : gshmem_kernel_reduce_as<GSHMEM_SCOPE_BLOCK, __nv_bfloat16>(
-                         what, r->op, r->team, dest, source, r->n);
-    if (!complex || r->op != GSHMEM_OP_SUM)
-        return gshmem_kernel_reduce_any<GSHMEM_SCOPE_BLOCK>(what, r->type, r->op, r->team, dest,
-                                                            source, r->n);
-    return gshmem_kernel_reduce_any<GSHMEM_SCOPE_BLOCK>(
-        what, r->type == GSHMEM_TYPE_COMPLEXF ? GSHMEM_TYPE_FLOAT : GSHMEM_TYPE_DOUBLE, r->op,
-        r->team, dest, source, gshmem_kernel_times(r->n, 2));
+    if (!gshmem_op_is_for(r->op, gshmem_class_of(r->type)))
+        return gshmem_kernel_reduce_none<by>(what, r->type, r->op, r->team);
+    switch (r->type) {
+#define X(name, number, text, c_type, in_kernels, class, ...)                                      \
+    CASE_##class(GSHMEM_TYPE_##name, in_kernels)
+        GSHMEM_TYPE_TABLE(X)
+#undef X
+    }
+    return gshmem_kernel_reduce_any<by>(what, r->type, r->op, r->team, dest, source, r->n);
 }
 
 __device__ gshmem_status_t perform_collective(const struct device_request *r)
@@ -212,9 +220,11 @@ __device__ gshmem_status_t perform_collective(const struct device_request *r)
     case DEVICE_INSCAN:
     case DEVICE_EXSCAN:
         return scan(r->team, r->call == DEVICE_INSCAN, r->type, dest, source, r->n);
-    default:
+    case DEVICE_REDUCE:
+    case DEVICE_REDUCESCATTER:
         return perform_reduction(r);
     }
+    return GSHMEM_ERR_ARGUMENT;
 }
 
 __device__ gshmem_status_t perform(const struct device_request *r, uint64_t *old)

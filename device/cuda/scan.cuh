@@ -17,7 +17,7 @@ namespace
 
 struct scan {
     const struct gshmem_device_team *team;
-    enum gshmem_type type; /* of the elements that are added: see scan_type */
+    enum gshmem_type type; /* of the elements that are added: see scan_elements */
     bool inclusive;
 };
 
@@ -44,27 +44,33 @@ template <class T> __device__ void add_step(const struct scan_step *s, bool incl
 }
 
 /* Each thread has the same elements in each step. One copy of it for both callers: it has all the types. */
+#define CASE_uint(type, in_kernels)                                                                \
+    case type:                                                                                     \
+        return add_step<in_kernels>(s, scan->inclusive, bytes);
+#define CASE_real  CASE_uint
+#define CASE_small CASE_uint
+#define CASE_sint(type, in_kernels)
+#define CASE_wide(type, in_kernels)
+#define CASE_pair(type, in_kernels)
+
 __device__ __noinline__ void step(const struct scan *scan, const struct scan_step *s, size_t bytes)
 {
-    switch (scan->type) {
-    case GSHMEM_TYPE_UINT8:
-        return add_step<uint8_t>(s, scan->inclusive, bytes);
-    case GSHMEM_TYPE_UINT16:
-        return add_step<uint16_t>(s, scan->inclusive, bytes);
-    case GSHMEM_TYPE_UINT32:
-        return add_step<uint32_t>(s, scan->inclusive, bytes);
-    case GSHMEM_TYPE_UINT64:
-        return add_step<uint64_t>(s, scan->inclusive, bytes);
-    case GSHMEM_TYPE_FLOAT:
-        return add_step<float>(s, scan->inclusive, bytes);
-    case GSHMEM_TYPE_DOUBLE:
-        return add_step<double>(s, scan->inclusive, bytes);
-    case GSHMEM_TYPE_HALF:
-        return add_step<__half>(s, scan->inclusive, bytes);
+    switch (scan->type) { /* see scan_elements; scan has refused the others */
+#define X(name, number, text, c_type, in_kernels, class, ...)                                      \
+    CASE_##class(GSHMEM_TYPE_##name, in_kernels)
+        GSHMEM_TYPE_TABLE(X)
+#undef X
     default:
-        return add_step<__nv_bfloat16>(s, scan->inclusive, bytes);
+        __trap();
     }
 }
+
+#undef CASE_pair
+#undef CASE_wide
+#undef CASE_sint
+#undef CASE_small
+#undef CASE_real
+#undef CASE_uint
 
 /* ---- Small ---------------------------------------------------------------------------------- */
 
@@ -135,35 +141,31 @@ __device__ gshmem_status_t scan_part(const struct scan *scan, char *dest, const 
 
 /* ---- Calls ---------------------------------------------------------------------------------- */
 
-/* Sums of signed integers are those of unsigned ones; complex numbers are two real ones. COUNT: GPUs do
- * not have that type. */
-__device__ enum gshmem_type scan_type(int type, size_t *n)
-{
-    if (type >= GSHMEM_TYPE_INT8 && type <= GSHMEM_TYPE_INT64)
-        return (enum gshmem_type)(type - GSHMEM_TYPE_INT8 + GSHMEM_TYPE_UINT8);
-    if (type == GSHMEM_TYPE_COMPLEXF || type == GSHMEM_TYPE_COMPLEXD) {
-        *n = gshmem_kernel_times(*n, 2);
-        return type == GSHMEM_TYPE_COMPLEXF ? GSHMEM_TYPE_FLOAT : GSHMEM_TYPE_DOUBLE;
-    }
-    if (type < GSHMEM_TYPE_UINT8 || type >= GSHMEM_TYPE_COUNT || type == GSHMEM_TYPE_LONGDOUBLE)
-        return GSHMEM_TYPE_COUNT;
-    return (enum gshmem_type)type;
-}
+/* How a type's elements are added: as which type, of how many bytes, and how many of them there are in
+ * one. bytes is 0 if GPUs do not have the type. */
+struct scan_elements {
+    enum gshmem_type type;
+    uint32_t bytes, each;
+};
 
-__device__ uint32_t bytes_of(enum gshmem_type type)
+/* Sums of signed integers are those of unsigned ones; complex numbers are two real ones. */
+#define ADDED_sint(in_kernels)  {gshmem_type_of<gshmem_unsigned<sizeof(in_kernels)>::type>(), sizeof(in_kernels), 1}
+#define ADDED_uint(in_kernels)  {gshmem_type_of<in_kernels>(), sizeof(in_kernels), 1}
+#define ADDED_real(in_kernels)  {gshmem_type_of<in_kernels>(), sizeof(in_kernels), 1}
+#define ADDED_small(in_kernels) {gshmem_type_of<in_kernels>(), sizeof(in_kernels), 1}
+#define ADDED_pair(in_kernels)  {gshmem_type_of<in_kernels>(), sizeof(in_kernels), 2}
+#define ADDED_wide(in_kernels)  {GSHMEM_TYPE_COUNT, 0, 0}
+
+__device__ struct scan_elements scan_elements(int type)
 {
     switch (type) {
-    case GSHMEM_TYPE_UINT8:
-        return 1;
-    case GSHMEM_TYPE_UINT64:
-    case GSHMEM_TYPE_DOUBLE:
-        return 8;
-    case GSHMEM_TYPE_UINT32:
-    case GSHMEM_TYPE_FLOAT:
-        return 4;
-    default:
-        return 2;
+#define X(name, number, text, c_type, in_kernels, class, ...)                                      \
+    case GSHMEM_TYPE_##name:                                                                       \
+        return ADDED_##class(in_kernels);
+        GSHMEM_TYPE_TABLE(X)
+#undef X
     }
+    return {GSHMEM_TYPE_COUNT, 0, 0};
 }
 
 __device__ gshmem_status_t scan_by(const struct scan *scan, const struct gshmem_kernel_call *call)
@@ -195,12 +197,13 @@ __device__ gshmem_status_t scan(gshmem_team_t team, bool inclusive, int type, vo
     const enum gshmem_scope by = GSHMEM_SCOPE_BLOCK;
     const enum gshmem_collective what =
         inclusive ? GSHMEM_COLLECTIVE_INSCAN : GSHMEM_COLLECTIVE_EXSCAN;
-    const struct scan scan = {gshmem_kernel_team(team), scan_type(type, &n), inclusive};
+    const struct scan_elements added = scan_elements(type);
+    const struct scan scan = {gshmem_kernel_team(team), added.type, inclusive};
     gshmem_status_t status = GSHMEM_OK;
 
-    if (scan.type == GSHMEM_TYPE_COUNT)
+    if (!added.bytes)
         return gshmem_kernel_reduce_none<by>(what, type, GSHMEM_OP_SUM, team);
-    const size_t bytes = gshmem_kernel_times(n, bytes_of(scan.type));
+    const size_t bytes = gshmem_kernel_times(gshmem_kernel_times(n, added.each), added.bytes);
     const struct gshmem_kernel_call call = {
         team, what, dest, source, bytes, bytes, 0, (uint32_t)scan.type};
     return gshmem_kernel_enter<by>(scan.team, &call, &status) ? scan_by(&scan, &call) : status;

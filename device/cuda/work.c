@@ -147,7 +147,7 @@ gshmem_status_t cuda_update_start(struct device *base, const struct device_updat
     gshmem_status_t status;
 
     *ticket = 0;
-    if (u->op < GSHMEM_AMO_FETCH || u->op > GSHMEM_AMO_XOR)
+    if ((unsigned)u->op >= GSHMEM_AMO_COUNT)
         return c->config.fail(GSHMEM_ERR_ARGUMENT, "cuda: an update at %p: no atomic has the number %d", u->at,
                               (int)u->op);
     if ((status = cuda_enter(c)))

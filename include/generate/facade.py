@@ -8,15 +8,22 @@ status, int where the status of a collective is to be tested for 0.
 from string import Template
 
 import native
-from table import (BY_NAME, FAMILIES, SIZES, Type, function_name, parameters_for, scopes_of,
+from table import (BY_NAME, ELEMENTS, FAMILIES, SIZES, Type, function_name, parameters_for, scopes_of,
                    sized_name, types_of)
 from text import comment, function, section
 
-HALF = [Type('half', '__half', 2, 'half'), Type('bfloat16', '__nv_bfloat16', 2, 'half')]
+HALF = [Type(ELEMENTS[name].text, ELEMENTS[name].in_kernels, 2, 'half') for name in ('HALF', 'BFLOAT16')]
 
 _LACKS = {'longdouble', 'complexf', 'complexd'}
 _LACKS_OPERATIONS = {'ibput', 'ibget', 'collect', 'alltoalls', 'sum_inscan', 'sum_exscan'}
+_REDUCTIONS = {'and', 'or', 'xor', 'max', 'min', 'sum', 'prod'}  # and no other that GSHMEM may have
 COLLECTIVES = ('broadcast', 'fcollect', 'alltoall', '_reduce', '_reducescatter')
+
+
+def _has(operation):
+    """Whether it is a reduction that NVSHMEM has, or none at all."""
+    op, _, form = operation.name.rpartition('_')
+    return form not in ('reduce', 'reducescatter') or op in _REDUCTIONS
 
 
 def operations():
@@ -24,7 +31,7 @@ def operations():
     result = []
     for family in FAMILIES:
         chosen = [operation for operation in family.operations
-                  if operation.name not in _LACKS_OPERATIONS
+                  if operation.name not in _LACKS_OPERATIONS and _has(operation)
                   and not (operation.name.startswith('atomic') and operation.name.endswith('_nbi'))]
         if chosen:
             result.append((family, chosen))
@@ -34,7 +41,7 @@ def operations():
 def types(operation):
     """Its types that NVSHMEM has: the table's, and half and bfloat16 where those are copied or
     compared and added as numbers."""
-    chosen = [t for t in types_of(operation) if t.name not in _LACKS]
+    chosen = [t for t in types_of(operation) if t.name not in _LACKS and not t.sets]
     if operation.types in ('rma', 'reduce_order', 'reduce_sum'):
         chosen += HALF
     return chosen

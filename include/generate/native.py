@@ -8,7 +8,7 @@ enum gshmem_type; `ctx` is the context.
 import re
 from string import Template
 
-from table import parameters_for
+from table import element, parameters_for
 from text import function
 
 # ---- RMA: on bytes ----
@@ -168,11 +168,7 @@ def returned(operation, c_type):
 
 def type_constant(t):
     """The enum gshmem_type of a type."""
-    if t.kind == 'plain':
-        return 'GSHMEM_TYPE_CHAR'
-    if t.kind in ('real', 'complex'):
-        return 'GSHMEM_TYPE_' + t.name.upper()
-    return 'GSHMEM_TYPE_%sINT%d' % ('U' if t.kind == 'unsigned' else '', 8 * t.size)
+    return 'GSHMEM_TYPE_' + element(t)
 
 
 def template(operation, t):

@@ -26,23 +26,28 @@ class Function(NamedTuple):
 # ---- Operations of the table ----
 
 _LACKS = ('_reducescatter',)
+_REDUCTIONS = ('and', 'or', 'xor', 'max', 'min', 'sum', 'prod')  # and no other that GSHMEM may have
 _NO_REAL = {'amo'}  # standard AMO types are integers; the native API adds reals
 
 COLLECTIVES = ('Data movement of teams', 'Reductions', 'Scans')
 
 
+def _has(operation):
+    op, _, form = operation.name.rpartition('_')
+    return not operation.name.endswith(_LACKS) and (form != 'reduce' or op in _REDUCTIONS)
+
+
 def families():
     result = []
     for family in FAMILIES:
-        chosen = [operation for operation in family.operations
-                  if not operation.name.endswith(_LACKS)]
+        chosen = [operation for operation in family.operations if _has(operation)]
         result.append(Family(family.name, family.comment, chosen))
     return result
 
 
 def types(operation):
     return [t for t in types_of(operation)
-            if not (operation.types in _NO_REAL and t.kind == 'real')]
+            if not t.sets and not (operation.types in _NO_REAL and t.kind == 'real')]
 
 
 def distinct(kinds):
@@ -141,7 +146,8 @@ def wait_functions():
 
 def to_all_functions():
     result = []
-    for op, kinds in REDUCTIONS.items():
+    for op in _REDUCTIONS:
+        kinds = REDUCTIONS[op]
         operation = Operation(op + '_to_all', kinds, 'status', 'T *dest, const T *source, int nreduce, '
                               + _ACTIVE + 'T *pWrk, long *pSync')
         for name in _TO_ALL[kinds].split():

@@ -1,14 +1,67 @@
-"""Types and operations: the one table that every typed name of GSHMEM comes from.
+"""Types by their names, and operations: the one table that every typed name of GSHMEM comes from.
 
 typed.h and generic.h are made from it, and so is whatever else has one function per type: other
 spellings of the same API, and functions that run elsewhere. What a function is called, which types
-it exists for, its arguments and what it answers are said here and nowhere else; what it does is in
-native.py. Types, and which operations have them, are OpenSHMEM 1.6's tables; where GSHMEM has more
+it exists for, its arguments and what it returns are said here and nowhere else; what it does is in
+native.py. Which elements there are, and which reductions, is read from the tables in gshmem/type.h.
+Names of types, and which operations have them, are OpenSHMEM 1.6's tables; where GSHMEM has more
 than the standard, the line says so.
 """
 
+import pathlib
+import re
 from typing import NamedTuple
 
+# ---- The tables of gshmem/type.h: what is told of at run time ----
+
+TYPE_H = pathlib.Path(__file__).resolve().parent.parent / 'gshmem' / 'type.h'
+
+
+class Element(NamedTuple):
+    """A row of GSHMEM_TYPE_TABLE."""
+    name: str
+    number: str
+    text: str
+    c: str
+    in_kernels: str
+    kind: str       # its class
+    atomics: str
+    waits: str
+
+
+class Reduction(NamedTuple):
+    """A row of GSHMEM_OP_TABLE."""
+    name: str
+    number: str
+    text: str
+    integers: str
+    reals: str
+    pairs: str
+    how: str
+    result: str
+
+
+def _rows(table, row):
+    """The rows of a table; each has all its columns, and numbers go up from 0."""
+    text = TYPE_H.read_text(encoding='utf-8')
+    body = re.search(r'#define %s\(X.*?\)\s*\\\n((?:.*\\\n)*.*\n)' % table, text).group(1)
+    rows = [row(*(column.strip().strip('"') for column in line.split(',')[:len(row._fields)]))
+            for line in re.findall(r'X\((.*)\)', body)]
+    if [int(r.number) for r in rows] != list(range(len(rows))):
+        raise ValueError('%s in %s: numbers are not 0, 1, 2 …' % (table, TYPE_H))
+    return rows
+
+
+ELEMENTS = {e.name: e for e in _rows('GSHMEM_TYPE_TABLE', Element)}
+OPS = _rows('GSHMEM_OP_TABLE', Reduction)
+
+
+def _set_of(op):
+    """The set of types that has a reduction."""
+    return 'reduce_sum' if op.pairs != 'no' else 'reduce_order' if op.reals != 'no' else 'reduce_bits'
+
+
+# ---- Types by their names ----
 
 class Type(NamedTuple):
     name: str      # as in gshmem_NAME_put
@@ -16,6 +69,7 @@ class Type(NamedTuple):
     size: int      # bytes, on the 64-bit systems GSHMEM runs on; typed.h asserts it
     kind: str      # signed, unsigned, real, complex; plain: char, which may be either
     same_as: str = ''  # another name of this type, which type-generic code cannot tell apart
+    sets: str = ''     # of a type that the standard does not have: the TYPE_SETS that it belongs to
 
 
 TYPES = [
@@ -51,7 +105,7 @@ TYPES = [
 # Sizes of put8 … get128, in bits.
 SIZES = [8, 16, 32, 64, 128]
 
-# Sets of types. `x` marks what the standard does not have.
+# Sets of types, as the standard has them; `x` marks what it does not have.
 _INTEGERS_BY_WIDTH = 'int8 int16 int32 int64 uint8 uint16 uint32 uint64 size'
 _RMA = ('float double longdouble char schar short int long longlong uchar ushort uint ulong '
         'ulonglong ' + _INTEGERS_BY_WIDTH + ' ptrdiff')
@@ -67,6 +121,9 @@ TYPE_SETS = {name: types.split() for name, types in {
     'reduce_order': _RMA,
     'reduce_sum':   _RMA + ' complexf complexd',
 }.items()}
+for _t in TYPES:
+    for _set in _t.sets.split():
+        TYPE_SETS[_set].append(_t.name)
 
 
 class Operation(NamedTuple):
@@ -132,11 +189,7 @@ def _collective(name, parameters, types='rma', kernels='group'):
                      kernels=kernels, stream=kernels == 'group')
 
 
-REDUCTIONS = {  # operation: its types
-    'and': 'reduce_bits', 'or': 'reduce_bits', 'xor': 'reduce_bits',
-    'max': 'reduce_order', 'min': 'reduce_order',
-    'sum': 'reduce_sum', 'prod': 'reduce_sum',
-}
+REDUCTIONS = {op.text: _set_of(op) for op in OPS}  # operation: its types
 
 FAMILIES = [
     Family('Put and get',
@@ -222,12 +275,30 @@ def types_of(operation):
     return [BY_NAME[name] for name in TYPE_SETS[operation.types]]
 
 
+def element(t):
+    """The name of a type's row in GSHMEM_TYPE_TABLE; CHAR stands for that of char."""
+    if t.kind == 'plain':
+        return 'CHAR'
+    if t.kind in ('signed', 'unsigned'):
+        name = '%sINT%d' % ('U' if t.kind == 'unsigned' else '', 8 * t.size)
+    else:
+        name = t.name.upper()
+    if name not in ELEMENTS:
+        raise ValueError('%s has no row GSHMEM_TYPE_%s in %s' % (t.name, name, TYPE_H))
+    return name
+
+
+def in_kernels(t):
+    """Whether programs' kernels have the type."""
+    return t.kind == 'plain' or ELEMENTS[element(t)].kind in ('sint', 'uint', 'real')
+
+
 SCOPES = ['', '_warp', '_block']
 
 
 def scopes_of(operation, t=None):
     """The endings of its names in kernels, for a type or (None) for a size or for bytes."""
-    if t and (t.kind == 'complex' or t.name == 'longdouble'):
+    if t and not in_kernels(t):
         return []
     return {'': [], 'thread': SCOPES[:1], 'group': SCOPES}[operation.kernels]
 

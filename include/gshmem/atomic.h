@@ -1,8 +1,9 @@
 /* Atomic updates of one 4- or 8-byte object on any PE.
  *
  * The typed names (gshmem_long_atomic_fetch_add, …) in gshmem/typed.h are thin wrappers. A mapped
- * peer's object is updated in place by the CPU's own atomics; all others go out of line, to the one
- * agent that owns the object. Atomics order nothing but themselves: relaxed, as the standard has it. */
+ * peer's object is updated in place by the CPU's own atomics. Any other goes out of line, to the
+ * one agent that makes all updates of the object. Atomics order nothing else: they are relaxed, as
+ * in the standard. */
 #ifndef GSHMEM_ATOMIC_H
 #define GSHMEM_ATOMIC_H
 
@@ -14,16 +15,31 @@
 extern "C" {
 #endif
 
+/* GSHMEM_AMO_FETCH … Rows make the library's updates, those of kernels and the messages; a new row comes
+ * last. fetching: the update that does the same and returns the old value. The object's new bits follow from
+ * its old ones, the operand and, for COMPARE_SWAP, what it is compared to; reals are added as such.
+ *
+ *    name          no.  in messages            fetching      new bits */
+#define GSHMEM_AMO_TABLE(X)                                                                        \
+    X(FETCH,        0, "atomic_fetch",        FETCH,        old)                                   \
+    X(SET,          1, "atomic_set",          SWAP,         operand)                               \
+    X(SWAP,         2, "atomic_swap",         SWAP,         operand)                               \
+    X(COMPARE_SWAP, 3, "atomic_compare_swap", COMPARE_SWAP, old == compare ? operand : old)        \
+    X(ADD,          4, "atomic_add",          ADD,          old + operand)                         \
+    X(AND,          5, "atomic_and",          AND,          old & operand)                         \
+    X(OR,           6, "atomic_or",           OR,           old | operand)                         \
+    X(XOR,          7, "atomic_xor",          XOR,          old ^ operand)
+
 enum gshmem_amo {
-    GSHMEM_AMO_FETCH,
-    GSHMEM_AMO_SET,
-    GSHMEM_AMO_SWAP,
-    GSHMEM_AMO_COMPARE_SWAP,
-    GSHMEM_AMO_ADD,
-    GSHMEM_AMO_AND,
-    GSHMEM_AMO_OR,
-    GSHMEM_AMO_XOR
+#define X(name, number, ...) GSHMEM_AMO_##name = number,
+    GSHMEM_AMO_TABLE(X)
+#undef X
 };
+
+/* One more than the last. No constant of the enum, so that a switch names the updates alone. */
+#define X(...) +1
+enum { GSHMEM_AMO_COUNT = 0 GSHMEM_AMO_TABLE(X) };
+#undef X
 
 /* The path out of line, for what is not mapped or not valid: applies op with operand (and compare)
  * to the object of `type` at target on pe, and stores its old value in *old if old is not NULL.
@@ -41,7 +57,7 @@ GSHMEM_API uint64_t gshmem_path_atomic_value(gshmem_ctx_t ctx, enum gshmem_amo o
                                              void *target, uint64_t operand, uint64_t compare,
                                              int pe);
 
-/* Like gshmem_ctx_reach; NULL also for an object that is not aligned to its size, a power of two. */
+/* Like gshmem_ctx_reach; NULL also if mine is not aligned to the size, a power of two. */
 static inline void *gshmem_ctx_reach_atomic(gshmem_ctx_t ctx, const void *mine, size_t bytes, int pe)
 {
     if (GSHMEM_UNLIKELY((uintptr_t)mine & (bytes - 1)))
@@ -49,7 +65,8 @@ static inline void *gshmem_ctx_reach_atomic(gshmem_ctx_t ctx, const void *mine, 
     return gshmem_ctx_reach(ctx, mine, bytes, pe);
 }
 
-/* No CPU adds to a float in memory: repeated until nobody came between. Returns the old value. */
+/* CPUs have no atomic addition of floats in memory: repeats until no other update came between.
+ * Returns the old value. */
 static inline float gshmem_add_float(float *there, float value)
 {
     float old, sum;
@@ -72,7 +89,7 @@ static inline double gshmem_add_double(double *there, double value)
     return old;
 }
 
-/* Real numbers as the bits that the paths out of line take. */
+/* Real numbers as bits, which the paths out of line take. */
 static inline uint64_t gshmem_bits_float(float value)
 {
     uint32_t bits;

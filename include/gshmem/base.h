@@ -1,4 +1,4 @@
-/* What every other header of GSHMEM starts from: visibility, constants and handles. */
+/* The base of all other headers of GSHMEM: visibility, constants and handles. */
 #ifndef GSHMEM_BASE_H
 #define GSHMEM_BASE_H
 
@@ -12,13 +12,14 @@
 #define GSHMEM_PATCH_VERSION 0
 #define GSHMEM_VERSION_TEXT  "0.1.0"
 
-/* CUDA sources, whoever compiles them: nvcc, or the C++ compiler for the host device. */
+/* CUDA sources, compiled by nvcc or, for the host device, by the C++ compiler. */
 #if defined(__CUDACC__) && defined(__cplusplus)
 #define GSHMEM_CUDA 1
 #endif
 
-/* Around prototypes of functions that kernels have by the same names. In CUDA sources the host's are
- * put out of the way, and gshmem_device.h defines ones that do what is right on either side. */
+/* These stand around prototypes of functions that kernels have by the same names. In CUDA sources
+ * the host's prototypes go into a namespace of their own, and gshmem_device.h defines functions
+ * that serve both sides. */
 #ifdef GSHMEM_CUDA
 #define GSHMEM_KERNELS_TOO_BEGIN namespace gshmem_on_host {
 #define GSHMEM_KERNELS_TOO_END   }
@@ -30,13 +31,15 @@
 #define GSHMEM_API           __attribute__((visibility("default")))
 #define GSHMEM_LIKELY(x)     __builtin_expect(!!(x), 1)
 #define GSHMEM_UNLIKELY(x)   __builtin_expect(!!(x), 0)
-#define GSHMEM_HOT           __attribute__((hot)) /* on the way of small operations: these lie together */
+#define GSHMEM_HOT           __attribute__((hot)) /* called by small operations: the linker places
+                                                     these together */
 
-/* Teams are small numbers: constants can be used in initialisers, and a destroyed team is noticed. */
+/* Teams are small numbers, so that constants can be used in initialisers and a destroyed team is
+ * noticed. */
 typedef int32_t gshmem_team_t;
 #define GSHMEM_TEAM_INVALID ((gshmem_team_t)-1)
 #define GSHMEM_TEAM_WORLD   ((gshmem_team_t)0) /* all PEs */
-#define GSHMEM_TEAM_SHARED  ((gshmem_team_t)1) /* the PEs whose memory can be mapped: gshmem_ptr works */
+#define GSHMEM_TEAM_SHARED  ((gshmem_team_t)1) /* the PEs whose memory can be mapped (gshmem_ptr) */
 #define GSHMEM_TEAM_HOST    ((gshmem_team_t)2) /* the PEs of this node */
 
 typedef struct gshmem_ctx *gshmem_ctx_t;
@@ -55,7 +58,7 @@ enum gshmem_thread_level {
     GSHMEM_THREAD_MULTIPLE
 };
 
-enum gshmem_cmp { /* numbered as most of OpenSHMEM's libraries and NVSHMEM do */
+enum gshmem_cmp { /* the numbers of NVSHMEM and of most OpenSHMEM libraries */
     GSHMEM_CMP_EQ,
     GSHMEM_CMP_NE,
     GSHMEM_CMP_GT,

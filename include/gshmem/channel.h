@@ -1,22 +1,25 @@
-/* The channel: how many threads of a device hand commands to one proxy thread.
+/* The channel: many threads of a device hand commands to one proxy thread.
  *
  * A ring of 32-byte slots in memory that both sides see (pinned host memory for a GPU). A producer
- * takes positions by a ticket, waits while the ring is full, and stores the slot; the consumer reads
- * slots in order. Three things make it cheap over PCIe and right without any fence of its own:
+ * takes positions by a ticket, waits while the ring is full, and stores the slot; the consumer
+ * reads slots in order. Invariant: the consumer takes a slot only when all of it has been written
+ * in this lap. Three means make this cheap over PCIe, and correct without a fence of the producer's
+ * own:
  *
- *  - Every 8-byte word of a slot carries in its top bit the phase of the lap it was written in, 1 in
- *    the first lap, then 0, and so on. A slot is there when all four words have the lap's phase: in
- *    whatever order and pieces the stores arrive, an old or half-written slot is never taken for a
- *    command, and slots are never cleared. One bit is enough because a producer may write a slot
- *    only after the consumer has taken what the lap before put there.
- *  - The ticket counter and a copy of the consumer's tail live with the device. The real tail, a
- *    read across PCIe, is looked at only when the copy says "full".
- *  - The first word is stored with release where the command points at memory, and read with acquire:
- *    whatever the producer wrote before (the data to be sent) is visible to the consumer that has
- *    the command. The first, because a GPU's release waits for all stores before it: between the
- *    halves of a slot it would wait for the first half to cross PCIe.
+ * - Every 8-byte word of a slot carries in its top bit the phase of the lap in which it was
+ *   written: 1 in the first lap, then 0, and so on. A slot is complete when all four words have the
+ *   lap's phase. In whatever order the stores arrive, the consumer never takes an old or
+ *   half-written slot for a command, and slots are never cleared. One bit is enough because a
+ *   producer may write a slot only after the consumer has taken the previous lap's command from it.
+ * - The ticket counter and a copy of the consumer's tail are in the device's memory. A producer
+ *   reads the real tail, across PCIe, only when the copy says that the ring is full.
+ * - The first word is stored with release where the command points at memory, and read with
+ *   acquire: a consumer that has the command sees whatever the producer wrote before it (the data
+ *   to be sent). It is the first word because a GPU's release waits for all stores before it: a
+ *   release between the halves of a slot would wait for the first half to cross PCIe.
  *
- * Positions also name completion: a command that fills several slots has the position of its first. */
+ * Positions also name completion: a command that fills several slots has the position of its
+ * first. */
 #ifndef GSHMEM_CHANNEL_H
 #define GSHMEM_CHANNEL_H
 
@@ -25,49 +28,51 @@
 #define GSHMEM_SLOT_WORDS 4u
 #define GSHMEM_SLOT_PHASE (UINT64_C(1) << 63)
 
-/* What a producer needs; one copy with the device, filled in by the host. */
+/* What a producer needs; one copy in the device's memory, filled in by the host. */
 struct gshmem_channel {
     uint64_t *ring;       /* shared: slots × 4 words, zero at first */
-    const uint64_t *tail; /* shared: positions the consumer has taken, written by it alone */
+    const uint64_t *tail; /* shared: the number of positions that the consumer has taken; only the
+                             consumer writes it */
     uint64_t *ticket;     /* with the device: the next position */
-    uint64_t *tail_copy;  /* with the device: a value that tail has had */
+    uint64_t *tail_copy;  /* with the device: an earlier value of tail */
     uint32_t slots;       /* a power of two; for a GPU at least 64, two for each lane of a warp: its
                              compiler may have lanes that have room wait for lanes that have none */
     uint32_t slots_log2;
 };
 
-/* 63 bits of each word are the command's. */
+/* 63 bits of each word belong to the command. */
 struct gshmem_slot {
     uint64_t word[GSHMEM_SLOT_WORDS];
 };
 
-/* The phase bit of every word of the slot at this position, in place. */
+/* The phase bit of each word of the slot at this position, at its place in the word. */
 GSHMEM_DEVICE uint64_t gshmem_slot_phase(uint64_t position, uint32_t slots_log2)
 {
     return (~(position >> slots_log2) & 1) << 63;
 }
 
-/* Whether all slots up to `end` (exclusive) may be written. Looks at the real tail if it must. */
+/* Whether all slots up to `end` (exclusive) may be written. Reads the real tail where the copy does
+ * not tell. */
 GSHMEM_DEVICE int gshmem_channel_has_room(const struct gshmem_channel *c, uint64_t end)
 {
     if (end - gshmem_device_load(c->tail_copy) <= c->slots)
         return 1;
-    /* acquire: pairs with the release in gshmem_channel_give_back: the consumer's reads of the slots
-     * are over before they are written again */
+    /* acquire: pairs with the release in gshmem_channel_give_back. The consumer's reads of the
+     * slots have ended before a producer writes them again. */
     uint64_t tail = gshmem_load_acquire(c->tail);
     gshmem_raise_to(c->tail_copy, tail);
     return end - tail <= c->slots;
 }
 
-/* Takes n positions, 1 or 2, and returns the first. They must then be written, whatever
- * happens: the consumer reads in order. */
+/* Takes n positions, 1 or 2, and returns the first. The caller must then write them in any case,
+ * since the consumer reads in order. */
 GSHMEM_DEVICE uint64_t gshmem_channel_take(const struct gshmem_channel *c, uint32_t n)
 {
     return gshmem_take_ticket(c->ticket, n);
 }
 
-/* Writes the slot at a position that has room. `publishes`: word 0 is a release, for a command that
- * points at memory; one that brings its own values needs none. */
+/* Writes the slot at a position that has room. `publishes`: word 0 is stored with release, for a
+ * command that points at memory; a command that contains its values needs none. */
 GSHMEM_DEVICE void gshmem_channel_write(const struct gshmem_channel *c, uint64_t position,
                                         struct gshmem_slot slot, int publishes)
 {
@@ -86,7 +91,8 @@ GSHMEM_DEVICE void gshmem_channel_write(const struct gshmem_channel *c, uint64_t
 
 /* ---- The consumer's side ---- */
 
-/* Reads the slot there into *slot (phase bits off) if all of it is there; else 0. */
+/* Reads the slot into *slot, without phase bits, if all of it has been written; otherwise returns
+ * 0. */
 static inline int gshmem_slot_read(const uint64_t *at, uint64_t phase, struct gshmem_slot *slot)
 {
     /* acquire: pairs with the release in gshmem_channel_write */
@@ -107,7 +113,8 @@ static inline int gshmem_channel_read(const uint64_t *ring, uint64_t position, u
                             gshmem_slot_phase(position, slots_log2), slot);
 }
 
-/* Lets producers write all slots before `tail` again; the consumer must be done with reading them. */
+/* Lets producers write all slots before `tail` again. The consumer must have ended its reads of
+ * them. */
 static inline void gshmem_channel_give_back(uint64_t *tail_shared, uint64_t tail)
 {
     gshmem_store_release(tail_shared, tail); /* pairs with the acquire in gshmem_channel_has_room */

@@ -1,5 +1,6 @@
-/* Kernels whose blocks wait for each other and for other PEs must all run at once. These launch such
- * a kernel, or say that it does not fit. Needs CUDA's runtime API, or the host device's. */
+/* Kernels whose blocks wait for each other and for other PEs must all run at once. These functions
+ * launch such a kernel, or say that it does not fit. They need CUDA's runtime API, or the host
+ * device's. */
 #ifndef GSHMEM_COLLECTIVE_LAUNCH_H
 #define GSHMEM_COLLECTIVE_LAUNCH_H
 
@@ -37,13 +38,13 @@ static inline gshmem_status_t gshmem_collective_launch_query_gridsize(const void
                             cudaGetErrorString(error));
 }
 
-/* cudaLaunchKernel for kernels that synchronise across blocks or PEs; called by all PEs whose kernels
- * meet. A grid of 0 blocks is as many as can run at one time.
+/* cudaLaunchKernel for kernels that synchronize across blocks or PEs; called by all PEs whose
+ * kernels synchronize. A grid of 0 blocks stands for as many as can run at one time.
  *
- * Kernels of PEs that share one GPU run in turns, unless they are under one MPS server: those that wait
- * for each other go on, by slices of time and slowly. Where PEs of other hosts, or of GPUs without access
- * to this one, update its memory by atomics, that takes a small kernel: a grid that fills the GPU and
- * waits for such an update waits for ever. */
+ * Kernels of PEs that share one GPU run in turns, unless the PEs are under one MPS server: kernels
+ * that wait for each other make progress, but slowly, by time slices. Where PEs of other nodes, or
+ * of GPUs without access to this one, update its memory by atomics, each update takes a small
+ * kernel: a grid that fills the GPU and waits for such an update never ends. */
 static inline gshmem_status_t gshmem_collective_launch(const void *func, dim3 grid, dim3 block,
                                                        void **arguments, size_t shared,
                                                        cudaStream_t stream)

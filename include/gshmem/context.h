@@ -1,9 +1,10 @@
-/* How an address of mine becomes the same object's address on another PE.
+/* How this PE's address of an object becomes the address of the same object on another PE.
  *
- * A context is what a caller needs to reach the PEs of one team: for each kind of symmetric memory,
- * where mine begins and where each PE's copy is mapped here. Inline code reads it, so that an
- * operation on a mapped peer is a load or a store and not a call. What is not mapped, not symmetric
- * or out of range goes out of line, where it is carried out or refused with a reason. */
+ * A context holds what a caller needs to reach the PEs of one team: for each kind of symmetric
+ * memory, where this PE's copy begins and where each PE's copy is mapped in this process. Inline
+ * code reads it, so that an operation on a mapped peer is a load or a store and not a call. An
+ * address that is not mapped, not symmetric or out of range goes out of line, where it is served or
+ * refused with a reason. */
 #ifndef GSHMEM_CONTEXT_H
 #define GSHMEM_CONTEXT_H
 
@@ -14,12 +15,13 @@ extern "C" {
 #endif
 
 struct gshmem_segment {
-    uintptr_t base;        /* of my own copy */
+    uintptr_t base;        /* of this PE's copy */
     size_t bytes;
-    const uintptr_t *peer; /* [pe of the team]: where its copy is mapped here, 0 if it is not */
+    const uintptr_t *peer; /* [pe of the team]: where its copy is mapped in this process, 0 if it is
+                              not */
 };
 
-/* Read by inline code: fields are only ever added at the end. The library may change it while no
+/* Inline code reads this: fields are only ever added at the end. The library may change it while no
  * operation runs (init, finalize). */
 struct gshmem_ctx {
     struct gshmem_segment heap;
@@ -31,7 +33,7 @@ struct gshmem_ctx {
     const struct gshmem_device_ctx *device; /* the same for kernels; NULL where there are none */
 };
 
-/* The default context, and one that is never usable (stands in for GSHMEM_CTX_INVALID). */
+/* The default context, and one that is never usable (it stands in for GSHMEM_CTX_INVALID). */
 GSHMEM_API extern struct gshmem_ctx *const gshmem_ctx_default;
 GSHMEM_API extern struct gshmem_ctx *const gshmem_ctx_none;
 
@@ -48,11 +50,12 @@ static inline void *gshmem_peer_address(uintptr_t peer, size_t offset)
     if (GSHMEM_UNLIKELY(!peer))
         return NULL;
     if (peer + offset == 0)
-        __builtin_unreachable(); /* or every caller would test the sum for NULL once more */
+        __builtin_unreachable(); /* otherwise every caller would test the sum for NULL again */
     return (void *)(peer + offset);
 }
 
-/* Where pe's copy of the `bytes` bytes at `mine` is mapped here; NULL: take the path out of line. */
+/* The address at which pe's copy of the `bytes` bytes at `mine` is mapped in this process; NULL:
+ * take the path out of line. */
 static inline void *gshmem_ctx_reach(gshmem_ctx_t handle, const void *mine, size_t bytes, int pe)
 {
     const struct gshmem_ctx *ctx = gshmem_ctx_resolve(handle);

@@ -1,8 +1,9 @@
-/* Memory operations that two agents agree by: the GPU's threads, CPU threads, and the proxy.
+/* Memory operations on words that two agents share: the GPU's threads, CPU threads, and the proxy.
  *
- * One header for nvcc (inline PTX at system scope, without <cuda/atomic>, which costs more compile
- * time than all the rest) and for C and C++ compilers (the builtins behind C11's atomics). Each says
- * what it orders. "Earlier" and "later" mean in the calling thread's program order. */
+ * One header for nvcc (inline PTX at system scope, without <cuda/atomic>, which takes longer to
+ * compile than all the rest) and for C and C++ compilers (the builtins behind C11's atomics). Each
+ * comment says what the operation orders. "Earlier" and "later" mean in the calling thread's
+ * program order. */
 #ifndef GSHMEM_MEMORY_H
 #define GSHMEM_MEMORY_H
 
@@ -14,7 +15,7 @@
 #define GSHMEM_DEVICE static inline
 #endif
 
-/* Orders nothing; the value is whole, never torn. */
+/* Orders nothing; the value is never torn. */
 GSHMEM_DEVICE uint64_t gshmem_load_relaxed(const uint64_t *at)
 {
 #if defined(__CUDA_ARCH__)
@@ -27,7 +28,7 @@ GSHMEM_DEVICE uint64_t gshmem_load_relaxed(const uint64_t *at)
 }
 
 /* No later access moves before it. If it reads what a release wrote, everything earlier than that
- * release is visible to everything later than this. */
+ * release is visible to everything later than this load. */
 GSHMEM_DEVICE uint64_t gshmem_load_acquire(const uint64_t *at)
 {
 #if defined(__CUDA_ARCH__)
@@ -74,7 +75,7 @@ GSHMEM_DEVICE uint16_t gshmem_load_acquire_16(const uint16_t *at)
 #endif
 }
 
-/* Orders nothing; the value is whole. */
+/* Orders nothing; the value is never torn. */
 GSHMEM_DEVICE void gshmem_store_relaxed(uint64_t *at, uint64_t value)
 {
 #if defined(__CUDA_ARCH__)
@@ -84,7 +85,8 @@ GSHMEM_DEVICE void gshmem_store_relaxed(uint64_t *at, uint64_t value)
 #endif
 }
 
-/* No earlier access moves after it: who reads the value with acquire sees all that came before. */
+/* No earlier access moves after it: a thread that reads the value with acquire sees everything
+ * before it. */
 GSHMEM_DEVICE void gshmem_store_release(uint64_t *at, uint64_t value)
 {
 #if defined(__CUDA_ARCH__)
@@ -104,8 +106,8 @@ GSHMEM_DEVICE void gshmem_add_release(uint64_t *at, uint64_t value)
 #endif
 }
 
-/* Two words at a 16-byte boundary in one access where the machine has one. Orders nothing; each
- * word is whole, the pair need not be. */
+/* Stores two words at a 16-byte boundary, in one access where the machine has one. Orders nothing;
+ * each word is never torn, the pair may be. */
 GSHMEM_DEVICE void gshmem_store_pair_relaxed(uint64_t *at, uint64_t first, uint64_t second)
 {
 #if defined(__CUDA_ARCH__)
@@ -117,8 +119,8 @@ GSHMEM_DEVICE void gshmem_store_pair_relaxed(uint64_t *at, uint64_t first, uint6
 #endif
 }
 
-/* The same, but no earlier access moves after the first word: who reads that with acquire sees all
- * that came before. */
+/* The same, but no earlier access moves after the first word: a thread that reads that word with
+ * acquire sees everything before it. */
 GSHMEM_DEVICE void gshmem_store_pair_release(uint64_t *at, uint64_t first, uint64_t second)
 {
 #if defined(__CUDA_ARCH__)
@@ -130,9 +132,9 @@ GSHMEM_DEVICE void gshmem_store_pair_release(uint64_t *at, uint64_t first, uint6
 #endif
 }
 
-/* ---- Among the threads of this device, for memory that lies with it -------------------------- */
+/* ---- Among the threads of this device, for memory of this device ----------------------------- */
 
-/* Orders nothing; the value is whole. */
+/* Orders nothing; the value is never torn. */
 GSHMEM_DEVICE uint64_t gshmem_device_load(const uint64_t *at)
 {
 #if defined(__CUDA_ARCH__)
@@ -155,7 +157,8 @@ GSHMEM_DEVICE uint32_t gshmem_device_load_32(const uint32_t *at)
 #endif
 }
 
-/* Everything earlier than the gshmem_raise_to that stored the value is visible to what is later. */
+/* Everything earlier than the gshmem_raise_to that stored the value is visible to everything later
+ * than this load. */
 GSHMEM_DEVICE uint64_t gshmem_device_load_acquire(const uint64_t *at)
 {
 #if defined(__CUDA_ARCH__)
@@ -167,8 +170,8 @@ GSHMEM_DEVICE uint64_t gshmem_device_load_acquire(const uint64_t *at)
 #endif
 }
 
-/* Adds n, 1 or 2, and returns what was there. Orders nothing. Lanes of a warp that call it together
- * get numbers that follow each other, by one atomic operation of one of them. */
+/* Adds n, 1 or 2, and returns the old value. Orders nothing. Lanes of a warp that call it together
+ * get consecutive numbers, by one atomic operation of one of them. */
 GSHMEM_DEVICE uint64_t gshmem_take_ticket(uint64_t *counter, uint32_t n)
 {
 #if defined(__CUDA_ARCH__)
@@ -188,8 +191,8 @@ GSHMEM_DEVICE uint64_t gshmem_take_ticket(uint64_t *counter, uint32_t n)
 #endif
 }
 
-/* Raises *at to value if that is more, and returns what was there.
- * No earlier access moves after it: who reads the value with acquire sees all that came before. */
+/* Raises *at to value if that is more, and returns the old value. No earlier access moves after it:
+ * a thread that reads the value with acquire sees everything before it. */
 GSHMEM_DEVICE uint64_t gshmem_raise_to(uint64_t *at, uint64_t value)
 {
 #if defined(__CUDA_ARCH__)
@@ -208,8 +211,8 @@ GSHMEM_DEVICE uint64_t gshmem_raise_to(uint64_t *at, uint64_t value)
 #endif
 }
 
-/* Whether *at was `was` and now is `now`. If so, nothing later
- * moves before it, and everything earlier than the gshmem_let_go that stored `was` is seen. */
+/* Changes *at from `was` to `now`, and returns whether it did. If so, no later access moves before
+ * it, and everything earlier than the gshmem_let_go that stored `was` is visible. */
 GSHMEM_DEVICE int gshmem_claim(uint32_t *at, uint32_t was, uint32_t now)
 {
 #if defined(__CUDA_ARCH__)

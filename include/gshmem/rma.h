@@ -1,8 +1,9 @@
 /* Put and get: memory-sized operations, and single elements.
  *
  * The typed names (gshmem_long_put, gshmem_double_g, …) in gshmem/typed.h are thin wrappers of
- * these. dest of a put and source of a get are symmetric addresses, named as on the calling PE; the
- * other side is any memory of the caller. Where the peer is mapped, all of it happens here, inline. */
+ * these. dest of a put and source of a get are symmetric addresses, as the calling PE names them;
+ * the other argument is any memory of the caller. Where the peer is mapped, the whole operation is
+ * inline. */
 #ifndef GSHMEM_RMA_H
 #define GSHMEM_RMA_H
 
@@ -21,26 +22,29 @@ GSHMEM_API gshmem_status_t gshmem_path_put(gshmem_ctx_t ctx, void *dest, const v
 GSHMEM_API gshmem_status_t gshmem_path_get(gshmem_ctx_t ctx, void *dest, const void *source,
                                            size_t bytes, int pe, int nbi);
 
-/* From now until the job ends an operation of a PE on itself takes any memory of its own, as NVSHMEM's do,
- * where the address of an object on one's own PE is the object's: for nvshmem.h. */
+/* From this call to the end of the job, an operation of a PE on itself takes any memory of its own,
+ * as NVSHMEM's operations do. For nvshmem.h. */
 GSHMEM_API gshmem_status_t gshmem_path_own_memory(void);
 
-/* A get of one object that returns no status: zeros after a failure was handed to the error policy. */
+/* A get of one object that returns no status: after a failure the error policy is called and the
+ * value is 0. */
 GSHMEM_API void gshmem_path_g(gshmem_ctx_t ctx, void *value, const void *source, size_t bytes,
                               int pe);
 
-/* The bytes of n elements; so many that no object has them where the product would overflow. */
+/* The bytes of n elements. Where the product would overflow, a number that is larger than any
+ * object. */
 GSHMEM_DEVICE size_t gshmem_bytes(size_t n, size_t element)
 {
     return GSHMEM_UNLIKELY(n > SIZE_MAX / element) ? SIZE_MAX : n * element;
 }
 
-/* Copies a kibibyte or more in whatever way is best for so many. The objects are mapped here and
- * are the same or do not overlap. */
+/* Copies 1 KiB or more by the method that suits the size. The objects are mapped here and are the
+ * same or do not overlap. */
 GSHMEM_API void gshmem_path_copy(void *to, const void *from, size_t bytes);
 
-/* The last eight bytes by themselves, once and last. bytes: more than those. Hidden from gcc, which
- * would begin a string move for what it knows to be so few (docs/decisions/0008). */
+/* Copies the last eight bytes by themselves, once, and last; `bytes` is larger than 8. Hidden from
+ * gcc, which would begin a string move where it knows that there are so few bytes
+ * (docs/decisions/0008). */
 static inline void gshmem_copy_end_last(char *to, const char *from, size_t bytes)
 {
     size_t most = bytes - 8;
@@ -51,9 +55,10 @@ static inline void gshmem_copy_end_last(char *to, const char *from, size_t bytes
     memcpy(to + most, from + most, 8);
 }
 
-/* A copy that moves an aligned 8-, 4- or 2-byte object in one access, so that a flag is never torn.
- * Old programs poll on the last word of what a put writes, and clear it: libc's memcpy may write
- * that before the rest, and twice. (What compilers make of a constant size does neither.) */
+/* A copy that moves an aligned object of 8, 4 or 2 bytes in one access, so that a flag is never
+ * torn, and moves the last word last. Old programs poll on the last word of a put's data, and clear
+ * it: libc's memcpy may write that word before the rest, and twice. (What compilers make of a
+ * constant size does neither.) */
 static inline void gshmem_copy(void *to, const void *from, size_t bytes)
 {
     if (bytes == 8)
@@ -163,8 +168,8 @@ GSHMEM_API gshmem_status_t gshmem_ctx_ibgetmem(gshmem_ctx_t ctx, void *dest, con
                                                size_t element, size_t n, int pe);
 
 /* Put with signal: copies bytes to dest on pe, then updates the 64-bit signal at sig_addr on pe by
- * signal_op (GSHMEM_SIGNAL_SET or _ADD). Who sees the signal sees the data. The nbi form returns
- * before source may be reused. */
+ * signal_op (GSHMEM_SIGNAL_SET or _ADD). A PE that sees the new signal sees the data. The nbi form
+ * returns before source may be reused. */
 GSHMEM_API gshmem_status_t gshmem_ctx_putmem_signal(gshmem_ctx_t ctx, void *dest,
                                                     const void *source, size_t bytes,
                                                     uint64_t *sig_addr, uint64_t signal,
@@ -190,7 +195,7 @@ static inline gshmem_status_t gshmem_putmem_signal_nbi(void *dest, const void *s
                                         signal_op, pe);
 }
 
-/* Signals by themselves: update (add, set), and read one's own. */
+/* Signals without data: update a signal on a PE (add, set), and read one of this PE's own. */
 GSHMEM_API gshmem_status_t gshmem_ctx_signal_add(gshmem_ctx_t ctx, uint64_t *sig_addr,
                                                  uint64_t signal, int pe);
 GSHMEM_API gshmem_status_t gshmem_ctx_signal_set(gshmem_ctx_t ctx, uint64_t *sig_addr,
@@ -210,7 +215,7 @@ static inline gshmem_status_t gshmem_signal_set(uint64_t *sig_addr, uint64_t sig
 GSHMEM_API gshmem_status_t gshmem_signal_op(uint64_t *sig_addr, uint64_t signal, int signal_op,
                                             int pe);
 
-/* Not for programs to call: a signal that is not in memory which the CPU is known to have. */
+/* Not for programs to call: reads a signal that may be in memory which the CPU cannot load from. */
 GSHMEM_API uint64_t gshmem_path_signal_fetch(const uint64_t *sig_addr);
 
 static inline uint64_t gshmem_signal_fetch(const uint64_t *sig_addr)

@@ -1,7 +1,8 @@
-/* What a call can answer: one table, from which the enum, the names and the texts follow.
+/* The status of a call: one table, from which the enum, the names and the texts follow.
  *
  * Every native function that can fail returns one of these. The first function that decides on a
- * failure logs one line with the numbers a person needs; callers pass the status on in silence. */
+ * failure logs one line with the numbers a person needs; its callers pass the status on and log
+ * nothing. */
 #ifndef GSHMEM_STATUS_H
 #define GSHMEM_STATUS_H
 

@@ -1,20 +1,23 @@
-/* Operations in the order of a CUDA stream: each function puts one there and returns. It begins when
- * all work before it on the stream is done, and what is put on the stream later waits until it has
- * returned as the function of the same name without _on_stream would.
+/* Operations in the order of a CUDA stream: each function puts one on the stream and returns. The
+ * operation begins when all work before it on the stream is done. Work that is put on the stream
+ * later waits until the operation has reached the state in which the function without _on_stream
+ * would return.
  *
- * They answer GSHMEM_OK when the operation is on the stream, or why it could not be put there. What
- * fails later, as the operation runs, is handed to the error policy. Memory that they name must stay
- * until then; values are taken by the call. Collectives of one team are put on streams in the same
- * order on all PEs, and run in this order, whichever the streams are; calls of the host's own and of
- * kernels wait for nothing that is on another stream (cudaStreamSynchronize does). gshmem_finalize
- * waits for all that is on streams.
+ * The functions return GSHMEM_OK when the operation is on the stream, or the reason why it could
+ * not be put there. A failure while the operation runs is handed to the error policy. Memory that
+ * the arguments name must exist until then; values are copied by the call. All PEs of a team put
+ * its collectives on streams in the same order, and they run in this order, on whichever streams
+ * they are. Calls of the host's own and of kernels do not wait for what is on another stream
+ * (cudaStreamSynchronize does). gshmem_finalize waits for all operations on streams.
  *
- * A stream that is captured takes them into the graph: they are done at each launch of it.
+ * While a stream is captured, the operations become part of the graph, and run at each of its
+ * launches.
  *
- * On a GPU puts and gets of bytes are copies of the stream's. All else is a kernel, which reads and writes
- * what it is given where it is: memory of the GPU's, or pinned (cudaHostAlloc, gshmem_buffer_register).
+ * On a GPU, puts and gets of bytes are copies on the stream. All other operations are kernels,
+ * which access their arguments where these are: in GPU memory, or in pinned memory (cudaHostAlloc,
+ * gshmem_buffer_register).
  *
- * Streams of one PE wait for other PEs without holding each other up. Typed names,
+ * Streams of one PE wait for other PEs without delaying each other. Typed names,
  * gshmem_TYPE_put_on_stream and so on, are in gshmem/typed.h. */
 #ifndef GSHMEM_STREAM_H
 #define GSHMEM_STREAM_H
@@ -28,7 +31,7 @@
 extern "C" {
 #endif
 
-/* CUDA's cudaStream_t, which NULL, the default stream, belongs to. */
+/* CUDA's cudaStream_t; NULL is the default stream. */
 typedef struct CUstream_st *gshmem_stream_t;
 
 /* ---- Put and get ----------------------------------------------------------------------------- */
@@ -49,7 +52,8 @@ GSHMEM_API gshmem_status_t gshmem_igetmem_on_stream(void *dest, const void *sour
                                                     ptrdiff_t sst, size_t element, size_t n, int pe,
                                                     gshmem_stream_t stream);
 
-/* A put of one value of up to 16 bytes, taken now. What the typed p_on_stream are. */
+/* A put of one value of up to 16 bytes, copied by the call. The typed p_on_stream are wrappers of
+ * it. */
 GSHMEM_API gshmem_status_t gshmem_path_p_on_stream(void *dest, const void *value, size_t bytes,
                                                    int pe, gshmem_stream_t stream);
 
@@ -71,8 +75,9 @@ GSHMEM_API gshmem_status_t gshmem_signal_wait_until_on_stream(uint64_t *sig_addr
                                                               uint64_t value,
                                                               gshmem_stream_t stream);
 
-/* What the typed wait_until_on_stream, wait_until_all_on_stream and wait_until_all_vector_on_stream
- * are. values: an array if vector is 1, which must stay; one value, taken now, if it is 0. */
+/* The typed wait_until_on_stream, wait_until_all_on_stream and wait_until_all_vector_on_stream are
+ * wrappers of these. values: an array, which must continue to exist, if vector is 1; one value,
+ * copied by the call, if it is 0. */
 GSHMEM_API gshmem_status_t gshmem_path_wait_one_on_stream(enum gshmem_type type, const void *ivar,
                                                           int cmp, uint64_t value,
                                                           gshmem_stream_t stream);
@@ -123,9 +128,10 @@ GSHMEM_API gshmem_status_t gshmem_exscan_on_stream(gshmem_team_t team, enum gshm
 
 /* ---- Modules that the program loads by the driver --------------------------------------------
  *
- * Kernels in executables and shared libraries find the job by themselves. Those of a CUmodule
- * (cuModuleLoad…) or CUlibrary (cuLibraryLoad…), which include gshmem_device.h and are compiled without
- * -rdc, find it from init on, until finalize, which comes before they are unloaded, or the job's end. */
+ * Kernels in executables and shared libraries find the job by themselves. Kernels of a CUmodule
+ * (cuModuleLoad…) or CUlibrary (cuLibraryLoad…), which include gshmem_device.h and are compiled
+ * without -rdc, find it from init on, until finalize (which comes before the module is unloaded) or
+ * the job's end. */
 GSHMEM_API gshmem_status_t gshmem_cumodule_init(void *module);
 GSHMEM_API gshmem_status_t gshmem_cumodule_finalize(void *module);
 GSHMEM_API gshmem_status_t gshmem_culibrary_init(void *library);
@@ -135,7 +141,8 @@ GSHMEM_API gshmem_status_t gshmem_culibrary_finalize(void *library);
 
 /* The status of a CUDA error, and its line. */
 GSHMEM_API gshmem_status_t gshmem_path_cuda(const char *call, int error, const char *text);
-/* What a launch is refused with: of more blocks than fit at once, or on such a device. */
+/* The error of a launch with more blocks than fit at once, or on a device without cooperative
+ * launches. */
 GSHMEM_API gshmem_status_t gshmem_path_too_many_blocks(unsigned long long blocks, int fit);
 GSHMEM_API gshmem_status_t gshmem_path_not_cooperative(int device);
 

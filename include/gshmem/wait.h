@@ -1,4 +1,4 @@
-/* Waiting for one's own variables that other PEs update, out of line and for any type.
+/* Waits for this PE's own variables that other PEs update, out of line and for any type.
  *
  * Programs call the typed names of gshmem/typed.h (gshmem_long_wait_until_any, …), which are thin
  * wrappers of these and documented there. type is a 2-, 4- or 8-byte integer. `values` is one value

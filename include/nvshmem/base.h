@@ -12,10 +12,11 @@
 #if __has_include(<cuda_runtime_api.h>)
 #include <cuda_runtime_api.h>
 #else
-#include "gshmem/host_device/cuda_runtime_api.h" /* a host source of a program for the host device */
+#include "gshmem/host_device/cuda_runtime_api.h" /* a host source of a program for the host
+                                                    device */
 #endif
-/* For cuMemCreate and what else goes with symmetric buffers; it takes nvcc a fifth of a second, and sources for
- * GPUs that call the driver include it themselves. */
+/* For cuMemCreate and the other functions for symmetric buffers. nvcc takes a fifth of a second for
+ * it, so that sources for GPUs that call the driver include it themselves. */
 #if !defined(__NVCC__) && __has_include(<cuda.h>)
 #include <cuda.h>
 #elif !defined(__NVCC__) && !__has_include(<cuda_runtime_api.h>)
@@ -68,7 +69,7 @@ enum {
     NVSHMEM_THREAD_MULTIPLE = GSHMEM_THREAD_MULTIPLE
 };
 
-/* What functions that return an int answer: 0, or one of GSHMEM's statuses. */
+/* The results of functions that return an int: 0, or one of GSHMEM's statuses. */
 enum {
     NVSHMEMX_SUCCESS = GSHMEM_OK,
     NVSHMEMX_ERROR_INVALID_VALUE = GSHMEM_ERR_ARGUMENT,
@@ -93,7 +94,7 @@ typedef struct nvshmem_team_config {
 #define NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS GSHMEM_TEAM_NUM_CONTEXTS
 #define NVSHMEM_TEAM_NUM_CONTEXTS             GSHMEM_TEAM_NUM_CONTEXTS
 
-/* Until all work on the stream is done. */
+/* Waits until all work on the stream is done. */
 static inline void nvshmem_synchronize(cudaStream_t stream)
 {
     cudaError_t error = cudaStreamSynchronize(stream);

@@ -18,7 +18,7 @@ static inline int nvshmemx_collective_launch_query_gridsize(const void *func, di
     return (int)gshmem_collective_launch_query_gridsize(func, blockDims, args, sharedMem, gridsize);
 }
 
-/* For modules that the driver loads, which the host device has none of; kernels in executables and shared
+/* For modules that the driver loads. The host device has none; kernels in executables and shared
  * libraries find the job by themselves. */
 static inline int nvshmemx_cumodule_init(CUmodule module)
 {

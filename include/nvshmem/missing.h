@@ -1,4 +1,4 @@
-/* What NVSHMEM offers and this does not: a call of one of these does not compile, and the message
+/* What NVSHMEM offers and GSHMEM does not: a call of one of these does not compile, and the message
  * says what to use instead. */
 #ifndef NVSHMEM_MISSING_H
 #define NVSHMEM_MISSING_H
@@ -12,7 +12,7 @@ typedef int nvshmemx_qp_handle_t;
 
 #ifdef __cplusplus
 
-/* A template, so that the message comes where a program calls it, in host code or kernels. */
+/* A template, so that the message appears where a program calls it, in host code or kernels. */
 #define NVSHMEM_MISSING_AS(name, text)                                                             \
     template <class... argument> NVSHMEM_EITHER int name(argument...)                              \
     {                                                                                              \
@@ -37,7 +37,8 @@ NVSHMEM_MISSING_AS(nvshmem_team_same_mype_node,
                    "NVSHMEMX_TEAM_SAME_MYPE_NODE is not in GSHMEM: use nvshmem_team_split_2d")
 #define NVSHMEMX_TEAM_SAME_MYPE_NODE nvshmem_team_same_mype_node(NULL)
 
-/* Queue pairs are the library's own; contexts order operations independently of others, as they do. */
+/* The library chooses queue pairs itself; contexts order operations independently of each other, as
+ * queue pairs do. */
 NVSHMEM_MISSING(nvshmemx_qp_create, "use gshmem_ctx_create, and gshmem_ctx_… with its contexts")
 NVSHMEM_MISSING(nvshmemx_qp_quiet, "use gshmem_ctx_quiet with a context")
 NVSHMEM_MISSING(nvshmemx_qp_fence, "use gshmem_ctx_fence with a context")

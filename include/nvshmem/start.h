@@ -6,7 +6,7 @@
 
 #include "nvshmem/base.h"
 
-/* An opaque id: one PE makes it, all others are given its bytes. */
+/* An opaque id: one PE makes it and gives its bytes to all others. */
 typedef gshmem_uniqueid_t nvshmemx_uniqueid_t;
 #define NVSHMEMX_UNIQUEID_INITIALIZER {0, {0}}
 
@@ -31,7 +31,7 @@ typedef struct {
 } nvshmemx_init_attr_t;
 #define NVSHMEMX_INIT_ATTR_INITIALIZER {1, NULL, NVSHMEMX_INIT_ARGS_INITIALIZER}
 
-/* Flags of nvshmemx_init_attr: one of them, or 0 for whoever started the program. */
+/* Flags of nvshmemx_init_attr: one of them, or 0 for the launcher that started the program. */
 enum {
     NVSHMEMX_INIT_THREAD_PES = 1 << 0,
     NVSHMEMX_INIT_WITH_MPI_COMM = 1 << 1,
@@ -39,7 +39,7 @@ enum {
     NVSHMEMX_INIT_WITH_UNIQUEID = 1 << 3
 };
 
-/* What nvshmemx_init_status answers. The last two are on GPUs that PEs share. */
+/* Results of nvshmemx_init_status. The last two are for GPUs that PEs share. */
 enum {
     NVSHMEM_STATUS_NOT_INITIALIZED = 0,
     NVSHMEM_STATUS_IS_BOOTSTRAPPED,

@@ -1,15 +1,17 @@
-/* What the inline forms of shmem.h's functions share: how an address of mine becomes a peer's.
+/* Common to the inline forms of shmem.h's functions: how this PE's address of an object becomes a
+ * peer's.
  *
- * They look where the library says, which is nowhere once a tool has taken the place of a function
- * that exists inline: every call then goes out of line, by the function's name, and the tool sees it. */
+ * They read the context that the library names. Once a tool has replaced a function that exists
+ * inline, the library names a context without PEs: every call then goes out of line, by the
+ * function's name, and the tool sees it. */
 #ifndef SHMEM_REACH_H
 #define SHMEM_REACH_H
 
-/* A body that is only ever inlined: the function itself is the library's. */
+/* A body that is only ever inlined; the function with this name is in the library. */
 #define SHMEM_INLINE extern inline __attribute__((gnu_inline))
 #define SHMEM_ALWAYS extern inline __attribute__((gnu_inline, always_inline))
 
-/* The default context's; of a context without PEs if calls are to go out of line. */
+/* The default context, or one without PEs if calls are to go out of line. */
 extern GSHMEM_API const struct gshmem_ctx *gshmem_shmem_view;
 
 /* Where a peer's segment begins, plus an offset; NULL if it is not mapped. */
@@ -18,16 +20,17 @@ SHMEM_ALWAYS void *gshmem_shmem_address(uintptr_t peer, size_t offset)
     if (GSHMEM_UNLIKELY(!peer))
         return NULL;
     if (peer + offset == 0)
-        __builtin_unreachable(); /* or every caller would test the sum for NULL once more */
+        __builtin_unreachable(); /* otherwise every caller would test the sum for NULL again */
     return (void *)(peer + offset);
 }
 
-/* Copies a kibibyte or more in whatever way is best for so many: gshmem_path_copy (gshmem/rma.h), by
- * way of a variable, so that a program need not be linked with the library that has it. */
+/* Copies 1 KiB or more by the method that suits the size: gshmem_path_copy (gshmem/rma.h), called
+ * through a variable, so that a program need not be linked with the library that has it. */
 extern GSHMEM_API void (*const gshmem_shmem_copy_much)(void *to, const void *from, size_t bytes);
 
-/* Where pe's copy of the object at mine is mapped here; NULL: call the library. What gshmem_ctx_reach
- * does, which is static and so not for bodies that are not. */
+/* The address at which pe's copy of the object at mine is mapped in this process; NULL: call the
+ * library. It does what gshmem_ctx_reach does, which is static, so that these bodies cannot call
+ * it. */
 SHMEM_ALWAYS void *gshmem_shmem_reach(shmem_ctx_t ctx, const void *mine, size_t bytes, int pe)
 {
     const struct gshmem_ctx *view = gshmem_shmem_view;
@@ -56,13 +59,14 @@ SHMEM_ALWAYS void *gshmem_shmem_reach_atomic(shmem_ctx_t ctx, const void *mine, 
     return gshmem_shmem_reach(ctx, mine, bytes, pe);
 }
 
-/* The bytes of n elements; more than any object has where the product would overflow. */
+/* The bytes of n elements. Where the product would overflow, a number that is larger than any
+ * object. */
 SHMEM_ALWAYS size_t gshmem_shmem_bytes(size_t n, size_t element)
 {
     return GSHMEM_UNLIKELY(n > SIZE_MAX / element) ? SIZE_MAX : n * element;
 }
 
-/* As gshmem_copy and what it is made of (gshmem/rma.h), which says why. */
+/* Like gshmem_copy and the functions it calls (gshmem/rma.h has the reasons). */
 SHMEM_ALWAYS void gshmem_shmem_copy_end_last(char *to, const char *from, size_t bytes)
 {
     size_t most = bytes - 8;

@@ -4,50 +4,36 @@
 
 #include "runtime/base/atomic_type.h"
 
-static uint32_t add_float(uint32_t bits, uint32_t operand)
+/* The bits of a sum; floating-point numbers are added as such. */
+static uint64_t atomic_sum(int type, uint64_t old, uint64_t operand)
 {
-    float a, b;
-
-    memcpy(&a, &bits, sizeof a);
-    memcpy(&b, &operand, sizeof b);
-    a += b;
-    memcpy(&bits, &a, sizeof bits);
-    return bits;
-}
-
-static uint64_t add_double(uint64_t bits, uint64_t operand)
-{
-    double a, b;
-
-    memcpy(&a, &bits, sizeof a);
-    memcpy(&b, &operand, sizeof b);
-    a += b;
-    memcpy(&bits, &a, sizeof bits);
-    return bits;
+#define SUM_real(name, type)                                                                       \
+    case GSHMEM_TYPE_##name:                                                                       \
+        return gshmem_bits_##type(gshmem_##type##_of_bits(old) + gshmem_##type##_of_bits(operand));
+#define SUM_sint(name, type)
+#define SUM_uint(name, type)
+#define IF_yes(sum) sum
+#define IF_no(sum)
+#define X(name, number, text, type, in_kernels, class, atomics, ...) IF_##atomics(SUM_##class(name, type))
+    switch (type) {
+        GSHMEM_TYPE_TABLE(X)
+    }
+#undef X
+    return old + operand;
 }
 
 /* The object's new bits. */
 static uint64_t atomic_apply_one(enum gshmem_amo op, int type, uint64_t old, uint64_t operand,
                                  uint64_t compare)
 {
+    if (op == GSHMEM_AMO_ADD)
+        return atomic_sum(type, old, operand);
     switch (op) {
-    case GSHMEM_AMO_FETCH:
-        return old;
-    case GSHMEM_AMO_SET:
-    case GSHMEM_AMO_SWAP:
-        return operand;
-    case GSHMEM_AMO_COMPARE_SWAP:
-        return old == compare ? operand : old;
-    case GSHMEM_AMO_ADD:
-        if (type == GSHMEM_TYPE_FLOAT)
-            return add_float((uint32_t)old, (uint32_t)operand);
-        return type == GSHMEM_TYPE_DOUBLE ? add_double(old, operand) : old + operand;
-    case GSHMEM_AMO_AND:
-        return old & operand;
-    case GSHMEM_AMO_OR:
-        return old | operand;
-    case GSHMEM_AMO_XOR:
-        return old ^ operand;
+#define X(name, number, text, fetching, bits)                                                      \
+    case GSHMEM_AMO_##name:                                                                        \
+        return bits;
+        GSHMEM_AMO_TABLE(X)
+#undef X
     }
     return old;
 }
@@ -80,6 +66,11 @@ static uint64_t update64(enum gshmem_amo op, int type, uint64_t *at, uint64_t op
 
 uint64_t atomic_apply(enum gshmem_amo op, int type, void *at, uint64_t operand, uint64_t compare)
 {
-    return atomic_type_bytes(type) == 4 ? update32(op, type, at, operand, compare)
-                                 : update64(op, type, at, operand, compare);
+    switch (atomic_type_bytes(type)) {
+    case 4:
+        return update32(op, type, at, operand, compare);
+    case 8:
+        return update64(op, type, at, operand, compare);
+    }
+    return 0;
 }

@@ -1,4 +1,4 @@
-/* An agreement: one round in which everyone's few numbers ride along. */
+/* An agreement: one round that carries a few numbers of each member. */
 #include "runtime/collectives/collectives.h"
 
 #include <string.h>
@@ -14,7 +14,8 @@ gshmem_status_t collective_finalize(struct job *j, const char *call, enum depart
     gshmem_status_t completed = gshmem_quiet(), status = group_check(g, call);
 
     if (!status) {
-        g->sync[g->my]->note[(g->round + 1) & 1].value = way; /* also where notes travel elsewhere: group_left */
+        /* also where the payload travels elsewhere: group_left reads it */
+        g->sync[g->my]->note[(g->round + 1) & 1].value = way;
         departures_begin(j, way);
         status = group_meet(g, signature_make(COLLECTIVE_FINALIZE, 0), call);
     }
@@ -31,7 +32,7 @@ gshmem_status_t collective_agree(struct team *t, const char *call, const uint64_
 
     if ((status = group_check(g, call)))
         return status;
-    g->brought = sizeof theirs; /* whatever the call: they must agree on it */
+    g->brought = sizeof theirs; /* the same for every call, since members must agree on it */
     memcpy(group_note(g)->data, mine, bytes);
     if ((status = group_meet(g, signature_make(COLLECTIVE_AGREE, 0), call)))
         return status;

@@ -1,4 +1,4 @@
-/* One collective call: its arguments once they are checked, and how the algorithms get at them. */
+/* One collective call: its arguments after they are checked, and how the algorithms access them. */
 #ifndef GSHMEM_RUNTIME_CALL_H
 #define GSHMEM_RUNTIME_CALL_H
 
@@ -9,27 +9,27 @@
 /* A symmetric object: where each member's copy is mapped here. */
 struct place {
     char *mine;
-    const uintptr_t *peer; /* [member]: of the segment it lies in */
-    uintptr_t offset;      /* in that segment, */
-    uint64_t name;         /* and what is the same on all PEs of the job: PLACE_IN_… */
-    size_t room;           /* bytes from there to the end of what is symmetric */
+    const uintptr_t *peer; /* [member]: where the segment begins */
+    uintptr_t offset;      /* in that segment */
+    uint64_t name;         /* the same on all PEs of the job: the offset, and PLACE_IN_… */
+    size_t room;           /* bytes from there to the end of the symmetric segment */
 };
 
-/* Added to a place's offset in its part of symmetric memory: where that part begins can differ from node to
- * node. */
+/* Added to a place's offset in its part of symmetric memory, since parts can begin at different
+ * offsets on different nodes. */
 #define PLACE_IN_DATA (UINT64_C(1) << 62)
 #define PLACE_IN_NICS (UINT64_C(2) << 62)
 #define PLACE_NOWHERE (UINT64_C(3) << 62) /* of 0 bytes: at any address, also NULL */
 
 struct call {
-    const char *name; /* of the public function */
+    const char *name; /* the name of the public function */
     enum collective what;
     struct group *group;
     uint32_t signature;
     struct place dest, source;
-    size_t bytes; /* of what one member gives to one other, or to all */
+    size_t bytes; /* what one member has for one other, or for all */
     int root;
-    bool spare_root; /* broadcast: dest of the root stays as it is */
+    bool spare_root; /* broadcast: the root's dest keeps its contents */
     /* reductions and scans: bytes is n elements */
     combine_fn *combine;
     size_t n, element;
@@ -50,7 +50,7 @@ static inline gshmem_status_t call_meet(struct call *c)
     return group_meet(c->group, c->signature, c->name);
 }
 
-/* From here on the members' own objects must be the same ones everywhere. */
+/* From now on the members compare their objects, too, which must be the same on all. */
 static inline void call_name_objects(struct call *c)
 {
     uint64_t hash = signature_mix(c->signature, c->dest.name);
@@ -58,16 +58,16 @@ static inline void call_name_objects(struct call *c)
     c->signature = signature_make(c->what, signature_mix(hash, c->source.name));
 }
 
-/* The first round of an algorithm that touches those objects. */
+/* The first round of an algorithm that accesses those objects. */
 static inline gshmem_status_t call_enter(struct call *c)
 {
     call_name_objects(c);
     return call_meet(c);
 }
 
-/* What member i has brought to the round that is over, where all of it fits into notes. Nobody
- * reads its own note, but source, unless dest is in its place: a load from a line that is still on
- * its way from another CPU, which has read what was there before, holds up those behind it. */
+/* Member i's data of the last round, where all of it fits into slots. A member does not read its
+ * own slot but its source, unless dest has overwritten that. A load from a line that is on its way
+ * from another CPU, because that CPU has read its old contents, delays the loads behind it. */
 static inline const char *call_brought_by(const struct call *c, int i)
 {
     if (i == c->group->my && c->source.mine != c->dest.mine)
@@ -75,7 +75,7 @@ static inline const char *call_brought_by(const struct call *c, int i)
     return group_read(c->group, i)->data;
 }
 
-/* The members in an order that begins after this one, so that not all begin at the same. */
+/* The members in an order that begins after this one, so that members begin at different ones. */
 static inline int call_after(const struct group *g, int step)
 {
     int i = g->my + step;

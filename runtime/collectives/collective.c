@@ -1,5 +1,5 @@
-/* The collectives of the API: each checks its arguments, says what all members must agree on, and
- * lets the table choose how it is done.
+/* The collectives of the API: each checks its arguments, determines what all members must agree on,
+ * and lets the table choose the algorithm.
  *
  * A PE whose arguments are refused still takes part in one round, so that the others learn of it
  * instead of waiting. */
@@ -12,7 +12,7 @@
 #include "runtime/ranges.h"
 #include "runtime/teams/team.h"
 
-/* ---- What all calls begin with ---- */
+/* ---- The beginning of all calls ---- */
 
 static gshmem_status_t collective_refuse(const struct call *c, gshmem_status_t status)
 {
@@ -58,8 +58,9 @@ static __attribute__((cold)) gshmem_status_t refuse_place(const struct call *c,
                 c->name, t->id, which, address, bytes);
 }
 
-/* Members' copies lie as the tables of the team's view say, of the heap or of the executable's
- * variables. What NICs update is behind the heap, libraries' variables behind the executable's. */
+/* The tables of the team's view say where members' copies are, for objects in the heap or in the
+ * executable's variables. The NIC heap is behind the heap, and variables of libraries are behind
+ * the executable's. */
 static gshmem_status_t find_other_place(const struct call *c, const struct team *t, struct place *p,
                                         const char *which, size_t bytes)
 {
@@ -82,7 +83,7 @@ static gshmem_status_t find_other_place(const struct call *c, const struct team 
     return GSHMEM_OK;
 }
 
-/* Where all members' copies of the object at address are. Any address will do for 0 bytes. */
+/* Finds where all members' copies of the object at address are. Any address will do for 0 bytes. */
 static inline gshmem_status_t collective_find_place(const struct call *c, const struct team *t,
                                                     struct place *p, const char *which,
                                                     const void *address, size_t bytes)
@@ -127,7 +128,7 @@ static gshmem_status_t collective_refuse_overlap(const struct call *c, const str
                 dest, to, source, from, in_place ? " and are not the same" : "");
 }
 
-/* They may not overlap, except that they may be the same where in_place. */
+/* The objects may not overlap, except that they may be the same where in_place. */
 static inline gshmem_status_t collective_find_places(struct call *c, const struct team *t,
                                                      void *dest, size_t to, const void *source,
                                                      size_t from, bool in_place)
@@ -148,7 +149,8 @@ static inline gshmem_status_t collective_run(struct call *c, uint64_t hash, size
     return table_algorithm(c->what, brought, c->group->n, c->group->oversubscribed)(c);
 }
 
-/* a * b, and *product on no overflow: sizes beyond memory are refused as what they are. */
+/* *product becomes a * b, unless it overflows: a size beyond all memory is refused with an error of
+ * its own. */
 static inline gshmem_status_t collective_multiply(const struct call *c, size_t a, size_t b,
                                                   size_t *product)
 {
@@ -188,7 +190,7 @@ static gshmem_status_t barrier_team(gshmem_team_t team, const char *call)
 
     if (!job)
         return status;
-    met = sync_team(team, call); /* also where the quiet failed: others wait for this PE */
+    met = sync_team(team, call); /* also where the quiet failed, since others wait for this PE */
     return status ? status : met;
 }
 
@@ -202,9 +204,9 @@ gshmem_status_t gshmem_barrier_all(void)
     return barrier_team(GSHMEM_TEAM_WORLD, "gshmem_barrier_all");
 }
 
-/* ---- On objects in the device's memory, by the device ---- */
+/* ---- Objects in the device's memory ---- */
 
-/* One is enough: the members' kernels say what is wrong with the other. */
+/* One of the two is enough: the members' kernels report what is wrong with the other. */
 static inline bool is_for_device(const void *dest, const void *source)
 {
     return GSHMEM_UNLIKELY(job && job->device_heap) &&
@@ -269,7 +271,7 @@ gshmem_status_t gshmem_collectmem(gshmem_team_t team, void *dest, const void *so
                                                                   .dest = (uintptr_t)dest,
                                                                   .source = (uintptr_t)source,
                                                                   .n = bytes});
-    /* 1: dest is wanted on all PEs, though they do not know yet how much of it. */
+    /* 1: dest is needed on all PEs, before they know how many bytes of it. */
     if ((status = collective_find_place(&c, t, &c.dest, "dest", dest, dest ? 1 : 0)) ||
         (status = collective_find_place(&c, t, &c.source, "source", source, bytes)))
         return collective_refuse(&c, status);
@@ -321,7 +323,7 @@ gshmem_status_t gshmem_alltoallmem(gshmem_team_t team, void *dest, const void *s
     return collective_run(&c, signature_mix(0, bytes), all);
 }
 
-/* From the first to the end of the last of n elements that are a stride apart. */
+/* The bytes from the first of n elements, a stride apart, to the end of the last. */
 static gshmem_status_t find_extent(const struct call *c, size_t n, ptrdiff_t stride, size_t element,
                                    size_t *bytes)
 {
@@ -339,8 +341,9 @@ static gshmem_status_t find_extent(const struct call *c, size_t n, ptrdiff_t str
     return collective_multiply(c, last + 1, element, bytes);
 }
 
-/* Of two arrays of n elements, so many bytes apart in each: whether an element of one overlaps one of the other.
- * Fields of the elements of one array do not. */
+/* Whether an element of one array overlaps an element of the other: two arrays of n elements, which
+ * are a_step and b_step bytes apart. An array of fields of the other's elements overlaps none of
+ * them. */
 static bool elements_overlap(uintptr_t a, size_t a_step, uintptr_t b, size_t b_step, size_t element, size_t n)
 {
     size_t i = 0, j = 0;

@@ -1,7 +1,7 @@
-/* Types and operations: their names, and which kernel combines them.
+/* Types and operations: their names, and the kernel that combines them.
  *
  * Kernels are compiled for the compiler's default instructions, and on x86 for AVX2, which compares
- * integers of 64 bits (docs/decisions/0009). Results are the same to the bit. */
+ * integers of 64 bits (docs/decisions/0009). Both give the same bits. */
 #define COMBINE_KERNELS combine_kernels
 #include "runtime/collectives/combine_kernels.h"
 
@@ -9,24 +9,16 @@ static const struct {
     const char *name;
     size_t bytes;
 } types[GSHMEM_TYPE_COUNT] = {
-    [GSHMEM_TYPE_INT8] = {"int8", 1},
-    [GSHMEM_TYPE_INT16] = {"int16", 2},
-    [GSHMEM_TYPE_INT32] = {"int32", 4},
-    [GSHMEM_TYPE_INT64] = {"int64", 8},
-    [GSHMEM_TYPE_UINT8] = {"uint8", 1},
-    [GSHMEM_TYPE_UINT16] = {"uint16", 2},
-    [GSHMEM_TYPE_UINT32] = {"uint32", 4},
-    [GSHMEM_TYPE_UINT64] = {"uint64", 8},
-    [GSHMEM_TYPE_FLOAT] = {"float", sizeof(float)},
-    [GSHMEM_TYPE_DOUBLE] = {"double", sizeof(double)},
-    [GSHMEM_TYPE_LONGDOUBLE] = {"long double", sizeof(long double)},
-    [GSHMEM_TYPE_COMPLEXF] = {"float _Complex", sizeof(float _Complex)},
-    [GSHMEM_TYPE_COMPLEXD] = {"double _Complex", sizeof(double _Complex)},
-    [GSHMEM_TYPE_HALF] = {"half", 2},
-    [GSHMEM_TYPE_BFLOAT16] = {"bfloat16", 2},
+#define X(name, number, text, type, ...) [GSHMEM_TYPE_##name] = {text, sizeof(type)},
+    GSHMEM_TYPE_TABLE(X)
+#undef X
 };
 
-static const char *const ops[GSHMEM_OP_COUNT] = {"sum", "prod", "min", "max", "and", "or", "xor"};
+static const char *const ops[GSHMEM_OP_COUNT] = {
+#define X(name, number, text, ...) [GSHMEM_OP_##name] = text,
+    GSHMEM_OP_TABLE(X, )
+#undef X
+};
 
 combine_fn *combine_find(enum gshmem_type type, enum gshmem_op op)
 {

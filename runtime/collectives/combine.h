@@ -13,7 +13,7 @@ typedef void combine_fn(void *out, const void *a, const void *b, size_t n);
  * or, xor are for integers, min and max not for complex numbers. */
 combine_fn *combine_find(enum gshmem_type type, enum gshmem_op op);
 
-/* Where those come from: one table for each set of instructions. */
+/* The kernels: one table for each set of instructions. */
 extern combine_fn *const combine_kernels[GSHMEM_TYPE_COUNT][GSHMEM_OP_COUNT];
 extern combine_fn *const combine_kernels_avx2[GSHMEM_TYPE_COUNT][GSHMEM_OP_COUNT];
 

@@ -1,5 +1,5 @@
-/* The kernels of reductions, for processors with AVX2. Without FMA, so that no rounding is left
- * out. */
+/* The kernels of reductions, for processors with AVX2. Without FMA, which rounds less often and so
+ * gives other results. */
 #ifdef __x86_64__
 
 #ifdef __clang__

@@ -1,97 +1,110 @@
-/* The kernels of reductions, generated from two tables: types, and what each operation is for them.
- * Included once for each set of instructions that they are compiled for, with COMBINE_KERNELS the
- * name of what comes out.
+/* The kernels of reductions: a function for each type and operation of gshmem/type.h, which says what
+ * the classes and columns mean. Included once for each set of instructions that they are compiled for,
+ * with COMBINE_KERNELS the name of the table that comes out.
  *
  * The loops are plain, so that the compiler vectorises them. omp simd: out may be a or b, element
- * by element, and it need not look for other overlaps. Scalar are long double, and complex products
- * with C's rules for infinities. Sums and products of signed integers are those of unsigned ones,
- * which wrap without undefined behaviour, so both share one kernel. */
+ * by element, and it need not look for other overlaps. Scalar are long double, half and bfloat16, and
+ * complex products with C's rules for infinities. */
 #include <complex.h>
 #include <stdint.h>
 
 #include "gshmem/host_device/half_bits.h"
 #include "runtime/collectives/combine.h"
 
-#define KERNEL_OF(loop, name, type, expression)                                                    \
-    static void name(void *out, const void *a, const void *b, size_t n)                            \
+/* clang-format off */
+
+#define LOOP_simd   _Pragma("omp simd")
+#define LOOP_scalar
+
+/* VALUE makes x and y of two elements; result is an expression of those, or of the elements. */
+#define KERNEL(loop, function, type, VALUE, result)                                                \
+    static void function(void *out, const void *a, const void *b, size_t n)                        \
     {                                                                                              \
         const type *left = a, *right = b;                                                          \
-        type *result = out;                                                                        \
+        type *to = out;                                                                            \
                                                                                                    \
-        loop for (size_t i = 0; i < n; i++)                                                        \
+        LOOP_##loop for (size_t i = 0; i < n; i++)                                                 \
         {                                                                                          \
-            const type x = left[i], y = right[i];                                                  \
-            result[i] = (type)(expression);                                                        \
+            const type first = left[i], second = right[i];                                         \
+            const __typeof__(VALUE(first)) x = VALUE(first), y = VALUE(second);                    \
+            to[i] = (type)(result);                                                                \
         }                                                                                          \
     }
 
-#define KERNEL(name, type, expression) KERNEL_OF(_Pragma("omp simd"), name, type, expression)
-#define SCALAR(name, type, expression) KERNEL_OF(, name, type, expression)
+#define VALUE(element)          element
+#define VALUE_WRAPS(element)    (1u * (element)) /* factors of 16 bits would become int, and overflow */
 
-/* 1u: 16-bit factors would otherwise become int, and overflow. */
-#define INTEGER_KERNELS(bits)                                                                      \
-    KERNEL(sum_##bits, uint##bits##_t, x + y)                                                      \
-    KERNEL(prod_##bits, uint##bits##_t, 1u * x * y)                                                \
-    KERNEL(and_##bits, uint##bits##_t, x &y)                                                       \
-    KERNEL(or_##bits, uint##bits##_t, x | y)                                                       \
-    KERNEL(xor_##bits, uint##bits##_t, x ^ y)                                                      \
-    KERNEL(min_i##bits, int##bits##_t, x < y ? x : y)                                              \
-    KERNEL(max_i##bits, int##bits##_t, x > y ? x : y)                                              \
-    KERNEL(min_u##bits, uint##bits##_t, x < y ? x : y)                                             \
-    KERNEL(max_u##bits, uint##bits##_t, x > y ? x : y)
+/* Of each small type: an element's value, and the element nearest to a value. */
+#define VALUE_HALF(element)     gshmem_half_to_float(element)
+#define HALF_OF(value)          gshmem_half_of_float(value)
+#define VALUE_BFLOAT16(element) gshmem_bfloat16_to_float(element)
+#define BFLOAT16_OF(value)      gshmem_bfloat16_of_float(value)
 
-/* clang-format off */
-#define REAL_KERNELS(kernel, suffix, type)                                                         \
-    kernel(sum_##suffix, type, x + y)                                                              \
-    kernel(prod_##suffix, type, x *y)                                                              \
-    kernel(min_##suffix, type, x < y ? x : y)                                                      \
-    kernel(max_##suffix, type, x > y ? x : y)
+/* A kernel by the type's class and how the result comes about. sint computes by the kernels of uint. */
+#define KERNEL_uint_computes(loop, op, name, result)                                               \
+    KERNEL(loop, op##_##name, of_##name, VALUE_WRAPS, result)
+#define KERNEL_uint_chooses(loop, op, name, result)                                                \
+    KERNEL(loop, op##_##name, of_##name, VALUE, (result) ? first : second)
+#define KERNEL_sint_computes(loop, op, name, result)
+#define KERNEL_sint_chooses KERNEL_uint_chooses
+#define KERNEL_real_computes(loop, op, name, result)                                               \
+    KERNEL(loop, op##_##name, of_##name, VALUE, result)
+#define KERNEL_real_chooses KERNEL_uint_chooses
+#define KERNEL_wide_computes(loop, op, name, result) KERNEL_real_computes(scalar, op, name, result)
+#define KERNEL_wide_chooses(loop, op, name, result) KERNEL_real_chooses(scalar, op, name, result)
+#define KERNEL_small_computes(loop, op, name, result)                                              \
+    KERNEL(scalar, op##_##name, of_##name, VALUE_##name, name##_OF(result))
+#define KERNEL_small_chooses(loop, op, name, result)                                               \
+    KERNEL(scalar, op##_##name, of_##name, VALUE_##name, (result) ? first : second)
+#define KERNEL_pair_computes KERNEL_real_computes
 
-#define COMPLEX_KERNELS(suffix, type)                                                              \
-    KERNEL(sum_##suffix, type, x + y)                                                              \
-    SCALAR(prod_##suffix, type, x *y)
+/* Whether there is one: what an operation's column for the class says. */
+#define IF_yes(kernel, op, name, result)     kernel(simd, op, name, result)
+#define IF_by_call(kernel, op, name, result) kernel(scalar, op, name, result)
+#define IF_no(kernel, op, name, result)
 
-/* Rounded after each step. */
-#define HALF_KERNELS(suffix, to, from)                                                             \
-    SCALAR(sum_##suffix, uint16_t, from(to(x) + to(y)))                                            \
-    SCALAR(prod_##suffix, uint16_t, from(to(x) * to(y)))                                           \
-    SCALAR(min_##suffix, uint16_t, to(x) < to(y) ? x : y)                                          \
-    SCALAR(max_##suffix, uint16_t, to(x) > to(y) ? x : y)
+#define KERNELS_sint(op, number, text, integers, reals, pairs, how, result, name)                  \
+    IF_##integers(KERNEL_sint_##how, op, name, result)
+#define KERNELS_uint(op, number, text, integers, reals, pairs, how, result, name)                  \
+    IF_##integers(KERNEL_uint_##how, op, name, result)
+#define KERNELS_real(op, number, text, integers, reals, pairs, how, result, name)                  \
+    IF_##reals(KERNEL_real_##how, op, name, result)
+#define KERNELS_wide(op, number, text, integers, reals, pairs, how, result, name)                  \
+    IF_##reals(KERNEL_wide_##how, op, name, result)
+#define KERNELS_small(op, number, text, integers, reals, pairs, how, result, name)                 \
+    IF_##reals(KERNEL_small_##how, op, name, result)
+#define KERNELS_pair(op, number, text, integers, reals, pairs, how, result, name)                  \
+    IF_##pairs(KERNEL_pair_##how, op, name, result)
 
-INTEGER_KERNELS(8)
-INTEGER_KERNELS(16)
-INTEGER_KERNELS(32)
-INTEGER_KERNELS(64)
-REAL_KERNELS(KERNEL, float, float)
-REAL_KERNELS(KERNEL, double, double)
-REAL_KERNELS(SCALAR, longdouble, long double)
-COMPLEX_KERNELS(complexf, float _Complex)
-COMPLEX_KERNELS(complexd, double _Complex)
-HALF_KERNELS(half, gshmem_half_to_float, gshmem_half_of_float)
-HALF_KERNELS(bfloat16, gshmem_bfloat16_to_float, gshmem_bfloat16_of_float)
+#define X(name, number, text, type, in_kernels, class, atomics, waits)                             \
+    typedef type of_##name;                                                                        \
+    GSHMEM_OP_TABLE(KERNELS_##class, name)
+GSHMEM_TYPE_TABLE(X)
+#undef X
 
-#define INTEGER_ROW(bits, sign)                                                                    \
-    {sum_##bits, prod_##bits, min_##sign##bits, max_##sign##bits, and_##bits, or_##bits, xor_##bits}
-#define REAL_ROW(suffix)                                                                           \
-    {sum_##suffix, prod_##suffix, min_##suffix, max_##suffix, NULL, NULL, NULL}
-#define COMPLEX_ROW(suffix)                                                                        \
-    {sum_##suffix, prod_##suffix, NULL, NULL, NULL, NULL, NULL}
+/* ---- The table of them ---- */
 
-combine_fn *const COMBINE_KERNELS[GSHMEM_TYPE_COUNT][GSHMEM_OP_COUNT] = { /* sum prod min max and or xor */
-    [GSHMEM_TYPE_INT8]       = INTEGER_ROW(8, i),
-    [GSHMEM_TYPE_INT16]      = INTEGER_ROW(16, i),
-    [GSHMEM_TYPE_INT32]      = INTEGER_ROW(32, i),
-    [GSHMEM_TYPE_INT64]      = INTEGER_ROW(64, i),
-    [GSHMEM_TYPE_UINT8]      = INTEGER_ROW(8, u),
-    [GSHMEM_TYPE_UINT16]     = INTEGER_ROW(16, u),
-    [GSHMEM_TYPE_UINT32]     = INTEGER_ROW(32, u),
-    [GSHMEM_TYPE_UINT64]     = INTEGER_ROW(64, u),
-    [GSHMEM_TYPE_FLOAT]      = REAL_ROW(float),
-    [GSHMEM_TYPE_DOUBLE]     = REAL_ROW(double),
-    [GSHMEM_TYPE_LONGDOUBLE] = REAL_ROW(longdouble),
-    [GSHMEM_TYPE_COMPLEXF]   = COMPLEX_ROW(complexf),
-    [GSHMEM_TYPE_COMPLEXD]   = COMPLEX_ROW(complexd),
-    [GSHMEM_TYPE_HALF]       = REAL_ROW(half),
-    [GSHMEM_TYPE_BFLOAT16]   = REAL_ROW(bfloat16),
+#define ENTRY_yes(op, function)     [GSHMEM_OP_##op] = function,
+#define ENTRY_by_call(op, function) [GSHMEM_OP_##op] = function,
+#define ENTRY_no(op, function)
+#define SINT_computes(op, name) op##_U##name
+#define SINT_chooses(op, name)  op##_##name
+
+#define ENTRIES_sint(op, number, text, integers, reals, pairs, how, result, name)                  \
+    ENTRY_##integers(op, SINT_##how(op, name))
+#define ENTRIES_uint(op, number, text, integers, reals, pairs, how, result, name)                  \
+    ENTRY_##integers(op, op##_##name)
+#define ENTRIES_real(op, number, text, integers, reals, pairs, how, result, name)                  \
+    ENTRY_##reals(op, op##_##name)
+#define ENTRIES_wide  ENTRIES_real
+#define ENTRIES_small ENTRIES_real
+#define ENTRIES_pair(op, number, text, integers, reals, pairs, how, result, name)                  \
+    ENTRY_##pairs(op, op##_##name)
+
+combine_fn *const COMBINE_KERNELS[GSHMEM_TYPE_COUNT][GSHMEM_OP_COUNT] = {
+#define X(name, number, text, type, in_kernels, class, atomics, waits)                             \
+    [GSHMEM_TYPE_##name] = {GSHMEM_OP_TABLE(ENTRIES_##class, name)},
+    GSHMEM_TYPE_TABLE(X)
+#undef X
 };
 /* clang-format on */

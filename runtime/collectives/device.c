@@ -6,8 +6,8 @@
 #include "runtime/teams/team.h"
 #include "runtime/network/wait.h"
 
-/* A kernel that cannot go on ends by the failure word that the proxy sets, and is waited for until
- * then: it may still write to objects of the call's. */
+/* A kernel that cannot continue ends when the proxy sets the failure word. The call waits until
+ * then, since the kernel may still write to the call's objects. */
 static void wait_for_end(void *errand, gshmem_status_t *status)
 {
     const struct timespec nap = {.tv_nsec = 100 * 1000};

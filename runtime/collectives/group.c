@@ -1,4 +1,4 @@
-/* How the members of a group meet. See group.h for the rules, sync.h for the memory. */
+/* How the members of a group synchronize. group.h has the rules, sync.h the memory. */
 #include "runtime/collectives/group.h"
 
 #include <stdio.h>
@@ -54,7 +54,7 @@ void group_destroy(struct group *g)
     free(g);
 }
 
-/* ---- When members do not agree ---- */
+/* ---- Calls that differ between members ---- */
 
 #define GROUP_FINALIZE signature_make(COLLECTIVE_FINALIZE, 0)
 
@@ -65,8 +65,9 @@ static const char *group_name_of(uint64_t word)
     return what < COLLECTIVE_COUNT ? collective_name[what] : "something else";
 }
 
-/* All members have arrived with their words, and their notes stay until this one meets again. Says
- * whom this one differs from, or else who differs from it. */
+/* All members have arrived with their words, and their slots stay until this one begins another
+ * round. Logs which member this one differs from, or otherwise which member differs from this
+ * one. */
 __attribute__((cold)) gshmem_status_t group_explain_mismatch(struct group *g, uint32_t signature,
                                                              const char *call)
 {
@@ -76,11 +77,11 @@ __attribute__((cold)) gshmem_status_t group_explain_mismatch(struct group *g, ui
             atomic_load_explicit(&g->sync[i]->note[g->round & 1].word, memory_order_acquire);
         if ((uint32_t)word == signature)
             continue;
-        if (signature == COLLECTIVE_REFUSED) /* it has said what was wrong */
+        if (signature == COLLECTIVE_REFUSED) /* that member has logged the reason */
             break;
         if ((uint32_t)word == GROUP_FINALIZE)
             return departures_fail(call, g->pe[i], departures_way(g->pe[i], g->sync[i]->note[g->round & 1].value));
-        if (signature == GROUP_FINALIZE) /* the other says it */
+        if (signature == GROUP_FINALIZE) /* the other member logs it */
             return fail_silently(GSHMEM_ERR_MISMATCH, "%s: PE %d is still in %s", call, g->pe[i],
                                  group_name_of(word));
         if ((uint32_t)word == COLLECTIVE_REFUSED)
@@ -139,13 +140,13 @@ static inline uint64_t word_make(const struct group *g, uint32_t signature)
     return (uint64_t)g->round << 32 | signature;
 }
 
-/* ---- Flat: everyone writes one line and reads everyone's ----
+/* ---- Flat: each member writes one line and reads the lines of all others ----
  *
- * One cache line travels between each pair, all at the same time: the least there can be where each
- * member has a CPU and there are few of them.
+ * One cache line travels between each pair, all at the same time. That is the least possible where
+ * each member has a CPU and there are few members.
  *
- * Here and below a failure is followed by one more look: if a member leaves the job after a round that
- * all have come to, the round has succeeded. */
+ * Here and below, a failure is followed by one more poll: if a member leaves the job after a round
+ * that all have reached, the round has succeeded. */
 
 gshmem_status_t meet_flat(struct group *g, uint32_t signature, const char *call)
 {
@@ -154,15 +155,15 @@ gshmem_status_t meet_flat(struct group *g, uint32_t signature, const char *call)
     gshmem_status_t status = GSHMEM_OK;
     struct wait w;
 
-    /* release: pairs with the acquire below in the others; they may then read my note, and whatever
-     * I stored before */
+    /* release: pairs with the acquire below in the others; they may then read this member's slot,
+     * and whatever it stored before */
     atomic_store_explicit(&g->sync[g->my]->note[parity].word, mine, memory_order_release);
     wait_begin(&w, call, g->team);
     for (int i = 0; i < g->n; i++) {
         _Atomic uint64_t *theirs = &g->sync[i]->note[parity].word;
         uint64_t word;
 
-        /* a load from the line just written holds up those behind it (docs/decisions/0006) */
+        /* a load from the line just written delays the loads behind it (docs/decisions/0006) */
         if (i == g->my)
             continue;
         /* acquire: pairs with the release above */
@@ -176,10 +177,10 @@ gshmem_status_t meet_flat(struct group *g, uint32_t signature, const char *call)
     return differences ? group_explain_mismatch(g, signature, call) : GSHMEM_OK;
 }
 
-/* ---- Dissemination: in step s everyone tells the member 2^s after it all it has heard ----
+/* ---- Dissemination: in step s each member notifies the one 2^s after it ----
  *
- * The logarithm of n lines one after another instead of n at once. What is told is the signature,
- * or MIXED as soon as two different ones have come together. */
+ * The latency is that of log2(n) lines one after another, instead of n at once. A notification
+ * contains the signature, or MIXED if the sender has received two different ones. */
 
 enum { MIXED = 2 };
 
@@ -190,7 +191,7 @@ gshmem_status_t meet_dissemination(struct group *g, uint32_t signature, const ch
     gshmem_status_t status = GSHMEM_OK;
     struct wait w;
 
-    /* relaxed: published, with the rest of the note, by the release below */
+    /* relaxed: published, with the rest of the slot, by the release below */
     atomic_store_explicit(&g->sync[g->my]->note[parity].word, word_make(g, signature),
                           memory_order_relaxed);
     wait_begin(&w, call, g->team);
@@ -199,8 +200,9 @@ gshmem_status_t meet_dissemination(struct group *g, uint32_t signature, const ch
         _Atomic uint64_t *from = &g->sync[g->my]->step[step].word[parity];
         uint64_t word;
 
-        /* release: pairs with the acquire below in `to`. With the steps before it, it publishes all
-         * that this member has heard of, so that in the end everyone's notes are seen by all. */
+        /* release: pairs with the acquire below in `to`. Together with the steps before it, it
+         * publishes all slots of which this member was notified, so that at the end every slot is
+         * visible to all. */
         atomic_store_explicit(&g->sync[to]->step[step].word[parity], word_make(g, heard),
                               memory_order_release);
         /* acquire: pairs with the release above */
@@ -215,10 +217,10 @@ gshmem_status_t meet_dissemination(struct group *g, uint32_t signature, const ch
     return heard != signature ? group_explain_mismatch(g, signature, call) : GSHMEM_OK;
 }
 
-/* ---- Hub: count arrivals in one place, the last wakes the others ----
+/* ---- Hub: a central counter of arrivals; the last member to arrive wakes the others ----
  *
- * Where members share CPUs, what costs is not cache lines but switching between them: here everyone
- * looks at one word, and can sleep on it. */
+ * Where members share CPUs, the cost is not in cache lines but in switching between members: here
+ * all poll one word, and can sleep on it. */
 
 enum { COUNT_BITS = 20 };
 #define COUNT_MASK (((uint64_t)1 << COUNT_BITS) - 1)
@@ -229,8 +231,9 @@ uint64_t group_announce(struct group *g, uint32_t signature)
 
     /* relaxed: published by the release below */
     atomic_store_explicit(&group_note(g)->word, word, memory_order_relaxed);
-    /* acq_rel: release pairs with the acquire of those who come later: what I bring is ready, and
-     * what I want may be written. What they then write I see by the generation. */
+    /* acq_rel: release pairs with the acquire of members that arrive later: this member's data is
+     * ready, and its dest may be written. It sees what they then write by the acquire of the
+     * generation. */
     uint64_t before = atomic_fetch_or_explicit(&g->sync[0]->announced, (uint64_t)1 << g->my,
                                                memory_order_acq_rel);
     for (uint64_t left = before; left; left &= left - 1) {
@@ -244,7 +247,7 @@ uint64_t group_announce(struct group *g, uint32_t signature)
 
 static void spin_for(const struct team_sync *hub, uint32_t over, uint32_t steps)
 {
-    /* relaxed: who waits looks again */
+    /* relaxed: a member that waits polls again */
     while (steps-- > 0 &&
            (atomic_load_explicit(&hub->generation, memory_order_relaxed) & ~1u) != over)
         clock_pause();
@@ -258,18 +261,19 @@ gshmem_status_t meet_hub(struct group *g, uint32_t signature, const char *call)
     gshmem_status_t status = GSHMEM_OK;
     struct wait w;
 
-    /* relaxed: published, with the rest of the note, by the addition */
+    /* relaxed: published, with the rest of the slot, by the addition */
     atomic_store_explicit(&g->sync[g->my]->note[g->round & 1].word, word_make(g, signature),
                           memory_order_relaxed);
-    /* acq_rel: release pairs with the acquire of the last to arrive, which passes everyone's notes
+    /* acq_rel: release pairs with the acquire of the last member to arrive, which passes all slots
      * on by its release of the generation */
     uint64_t sum =
         atomic_fetch_add_explicit(&hub->arrivals, arrival, memory_order_acq_rel) + arrival;
     if ((sum & COUNT_MASK) == (uint64_t)g->n) {
-        /* If all are the same their sum is n times mine (modulo 2^44, which is all of it unless
-         * there are thousands; different ones have a chance of 2^-27 to come to the same). */
+        /* If all signatures are the same, their sum is n times this one (modulo 2^44, which is the
+         * whole sum unless there are thousands of members). Different ones have the same sum with a
+         * probability of 2^-27. */
         now = over | (sum != arrival * (uint64_t)g->n);
-        /* relaxed: nobody arrives again before it sees the generation */
+        /* relaxed: no member arrives again before it sees the generation */
         atomic_store_explicit(&hub->arrivals, 0, memory_order_relaxed);
         atomic_store_explicit(&hub->announced, 0, memory_order_relaxed);
         /* release: pairs with the acquire below */
@@ -277,8 +281,9 @@ gshmem_status_t meet_hub(struct group *g, uint32_t signature, const char *call)
         wait_wake(&hub->generation, &hub->sleepers);
     } else {
         wait_begin(&w, call, g->team);
-        /* So many cannot all be running: some want this CPU. Fewer may be, and are worth a wait of
-         * a microsecond, since a yield in vain costs two switches (docs/decisions/0006). */
+        /* The members that are missing are too many to be running all at the same time: some need
+         * this CPU. Fewer may be, and are worth a wait of a microsecond, since a yield in vain
+         * costs two switches (docs/decisions/0006). */
         if (g->n - (int)(sum & COUNT_MASK) >= g->cpus)
             wait_without_spin(&w);
         else
@@ -294,11 +299,11 @@ gshmem_status_t meet_hub(struct group *g, uint32_t signature, const char *call)
     return now & 1 ? group_explain_mismatch(g, signature, call) : GSHMEM_OK;
 }
 
-/* ---- Parting ---- */
+/* ---- Farewell ---- */
 
-/* After a round a slow member may still be looking at another's block. Here everyone tells everyone
- * else, in the other's block, that it is done with it; so hearing from all takes only looks at
- * one's own. */
+/* After a round a slow member may still be reading another's block. Here each member notifies all
+ * others, each in that member's own block, that it has ended its reads of that block. So a member
+ * waits for all by polling its own block alone. */
 gshmem_status_t group_farewell(struct group *g, const char *call)
 {
     _Atomic uint32_t *heard = &g->sync[g->my]->farewells;
@@ -308,13 +313,14 @@ gshmem_status_t group_farewell(struct group *g, const char *call)
     if (g->internode)
         return internode_farewell(g, call);
     for (int i = 0; i < g->n; i++) {
-        if (i != g->my) /* release: pairs with the acquire below; my reads of i's block are over */
+        if (i != g->my) /* release: pairs with the acquire below; this member's reads of i's block
+                           have ended */
             atomic_fetch_add_explicit(&g->sync[i]->farewells, 1, memory_order_release);
     }
     wait_begin(&w, call, g->team);
     /* acquire: pairs with the release above */
     while (atomic_load_explicit(heard, memory_order_acquire) != (uint32_t)g->n - 1) {
-        if (status) /* and one more look has shown nothing either */
+        if (status) /* one more poll has found nothing either */
             return g->broken = status;
         status = wait_step(&w);
     }
@@ -327,7 +333,7 @@ int group_left(const struct group *g, int i)
 {
     for (int parity = 0; parity < 2; parity++) {
         const struct note *note = &g->sync[i]->note[parity];
-        /* acquire: pairs with the release of the word, or of what comes behind it */
+        /* acquire: pairs with the release of the word, or of what is stored after it */
         if ((uint32_t)atomic_load_explicit(&note->word, memory_order_acquire) == GROUP_FINALIZE)
             return (int)note->value;
     }
@@ -350,7 +356,8 @@ bool group_has_come(const struct group *g, int i)
     return group_word(g, i) >> 32 == g->round;
 }
 
-/* In the job's own group it comes to one more round, where it is alone; in others to none. */
+/* A member that has left arrives at one more round of the job's own group, and at no round of other
+ * groups. */
 bool group_cannot_come(const struct group *g, uint64_t word)
 {
     if (g->team == GSHMEM_TEAM_WORLD)
@@ -360,7 +367,7 @@ bool group_cannot_come(const struct group *g, uint64_t word)
 
 void group_missing(const struct group *g, char *text, size_t size)
 {
-    /* relaxed: a look from outside, for people; g->round may move on meanwhile */
+    /* relaxed: read by another thread, for people; g->round may change meanwhile */
     uint32_t round = g->round;
     uint64_t mine =
         atomic_load_explicit(&g->sync[g->my]->note[round & 1].word, memory_order_relaxed);
@@ -371,7 +378,8 @@ void group_missing(const struct group *g, char *text, size_t size)
     for (int i = 0; i < g->n; i++) {
         uint64_t word =
             atomic_load_explicit(&g->sync[i]->note[round & 1].word, memory_order_relaxed);
-        if (word >> 32 == round || internode_is_away(g, i)) /* of those nothing is known here */
+        /* nothing is known about members on other nodes */
+        if (word >> 32 == round || internode_is_away(g, i))
             continue;
         missing++;
         if (used + 48 >= size)

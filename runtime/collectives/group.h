@@ -1,10 +1,11 @@
-/* A group: members whose memory is mapped here, and how they meet.
+/* A group: members whose memory is mapped here, and how they synchronize.
  *
- * Everything a collective does between PEs of one node is made of rounds. In a round every member
- * arrives with a note and leaves when all have arrived; then each may read all notes. A round is a
- * barrier, carries small data, and shows whether all members make the same call.
+ * Every collective of the PEs of one node consists of rounds. In a round every member arrives with
+ * a slot (struct note), in which its data is, and leaves when all have arrived. Then each may read
+ * all slots. A round is a barrier, carries small data, and shows whether all members make the same
+ * call.
  *
- * Knows nothing of teams, handles or user addresses beyond the team's handle for reports. */
+ * Knows nothing of teams, of handles except the team's for reports, or of addresses of the user. */
 #ifndef GSHMEM_RUNTIME_GROUP_H
 #define GSHMEM_RUNTIME_GROUP_H
 
@@ -18,24 +19,29 @@ struct internode;
 struct group {
     int n;
     int my;
-    bool oversubscribed;             /* members share CPUs, */
-    int cpus;                 /* so many */
-    uint32_t round;           /* how many have begun; members agree on it */
-    _Atomic(const char *) under_way; /* the call whose round has begun and is not over, for other threads; or NULL */
-    gshmem_status_t broken;   /* why members can meet no more: one has died, or the job ended */
-    uint32_t losses;          /* of the job, when this group last looked whether a member is lost */
-    struct internode *internode;          /* if members are on several hosts: internode.h; else NULL */
-    size_t brought; /* of a note, what the coming round's readers want; for internode groups, which
-                       want to know it before the note is filled in */
+    bool oversubscribed;             /* members share CPUs */
+    int cpus;                 /* how many CPUs */
+    uint32_t round;           /* how many rounds have begun; the same on all members */
+    _Atomic(const char *) under_way; /* the call whose round is in progress, for other threads; or
+                                        NULL */
+    gshmem_status_t broken;   /* the reason why there can be no more rounds: a member has died, or
+                                 the job has ended */
+    uint32_t losses;          /* failures in the job when this group last checked for failed
+                                 members */
+    struct internode *internode;          /* if members are on several nodes: internode.h; otherwise
+                                             NULL */
+    size_t brought; /* bytes of a slot's data that the coming round's readers need; internode groups
+                       need to know it before the slot is filled in */
     gshmem_team_t team;       /* for reports */
     const int *pe;            /* [n]: PEs of the job, for reports */
     gshmem_status_t (*meet)(struct group *g, uint32_t signature, const char *call);
     struct team_sync *sync[]; /* [n]: each member's block, mapped here */
 };
 
-/* What a signature tells beside a hash: which collective, so that a mismatch can be explained. */
+/* Part of a signature, beside the hash: the collective, so that a mismatch can be explained. */
 enum collective {
-    COLLECTIVE_REFUSED, /* arguments were bad: arrives all the same, so that none waits for it */
+    COLLECTIVE_REFUSED, /* arguments were refused: the member arrives all the same, so that none
+                           waits for it */
     COLLECTIVE_SYNC,
     COLLECTIVE_BROADCAST,
     COLLECTIVE_COLLECT,
@@ -67,13 +73,13 @@ static inline uint64_t signature_mix(uint64_t hash, uint64_t value)
     return hash ^ hash >> 32;
 }
 
-/* n members, of which this PE is number my; cpus: as in the group, 0 if each has one for itself; pe
- * must outlive the group. The caller fills in team and sync, with blocks in a clean state. NULL:
- * out of memory. */
+/* n members, of which this PE has number my. cpus: as in the group, 0 if each member has a CPU of
+ * its own. pe must outlive the group. The caller fills in team and sync, with blocks in a clean
+ * state. NULL: out of memory. */
 struct group *group_create(int n, int my, const int *pe, int cpus);
 void group_destroy(struct group *g);
 
-/* The three ways to meet; runtime/collectives/table.c says which is used when. */
+/* The three algorithms of a round; runtime/collectives/table.c says which is used when. */
 gshmem_status_t meet_flat(struct group *g, uint32_t signature, const char *call);
 gshmem_status_t meet_dissemination(struct group *g, uint32_t signature, const char *call);
 gshmem_status_t meet_hub(struct group *g, uint32_t signature, const char *call);
@@ -82,30 +88,30 @@ gshmem_status_t meet_hub(struct group *g, uint32_t signature, const char *call);
 struct note *internode_note(const struct group *g);
 const struct note *internode_read(const struct group *g, int i);
 
-/* My note of the coming round, to be filled in before group_meet; of internode groups `brought` bytes. Its
- * word is the round's own. */
+/* This member's slot in the coming round, to be filled in before group_meet; in internode groups
+ * `brought` bytes of it. The round itself writes `word`. */
 static inline struct note *group_note(struct group *g)
 {
     return g->internode ? internode_note(g) : &g->sync[g->my]->note[(g->round + 1) & 1];
 }
 
-/* A member's note of the round that is over; valid until the next group_meet. */
+/* A member's slot of the last round; valid until the next group_meet. */
 static inline const struct note *group_read(const struct group *g, int i)
 {
     return g->internode ? internode_read(g, i) : &g->sync[i]->note[g->round & 1];
 }
 
-/* For up to 64 members that meet at the hub, before group_meet: says that this one has come to the
- * coming round. Returns, as bits, who has come before it to make the same call. Of any two members
- * exactly one is told of the other, and may do for both what they have to do with each other. */
+/* For up to 64 members that use the hub, before group_meet: announces that this one has reached the
+ * coming round. Returns, as bits, which members have announced the same call before it. Of any two
+ * members exactly one learns of the other, and may perform the transfers of both. */
 uint64_t group_announce(struct group *g, uint32_t signature);
 
 /* One round. Members that arrive with different signatures all get GSHMEM_ERR_MISMATCH, and the
- * group goes on; after any other failure it is broken. */
+ * group continues; after any other failure it is broken. */
 static inline void group_begin_round(struct group *g, const char *call)
 {
     g->round++;
-    /* relaxed, as below: who looks from another thread decides nothing by it but that it is not NULL */
+    /* relaxed, as below: another thread that reads it only tests whether it is NULL */
     atomic_store_explicit(&g->under_way, call, memory_order_relaxed);
 }
 
@@ -121,36 +127,38 @@ static inline gshmem_status_t group_meet(struct group *g, uint32_t signature, co
     return group_end_round(g, g->meet(g, signature, call));
 }
 
-/* The call whose round has begun and is not over; NULL: there is none. */
+/* The call whose round is in progress; NULL: there is none. */
 static inline const char *group_under_way(const struct group *g)
 {
     return atomic_load_explicit(&g->under_way, memory_order_relaxed);
 }
 
-/* For a member whose arguments were refused with this status, before it has met: takes part in the
- * round so that the others do not wait for it but fail too. Returns the status. */
+/* For a member whose arguments were refused with this status, before its round: takes part in the
+ * round, so that the others do not wait for it but fail, too. Returns the status. */
 gshmem_status_t group_refuse(struct group *g, const char *call, gshmem_status_t status);
-/* Before a call's first round: the failure of a call on a group that is broken, or breaks here, since a
- * member is lost that may still run and take part. */
+/* Before a call's first round: the failure of a call on a group that is broken, or that is found to
+ * be broken here, since a member has failed that may still run and take part. */
 gshmem_status_t group_check(struct group *g, const char *call);
 
-/* Says, after a round, whom this member's signature differs from; returns GSHMEM_ERR_MISMATCH. */
+/* After a round: logs which member's signature this one's differs from; returns
+ * GSHMEM_ERR_MISMATCH. */
 gshmem_status_t group_explain_mismatch(struct group *g, uint32_t signature, const char *call);
 
-/* The last round of a group: on return no other member touches this one's block any more, so that
- * it can be cleaned and used by another team. */
+/* The last round of a group: on return no other member accesses this one's block any more, so that
+ * it can be cleared and used by another team. */
 gshmem_status_t group_farewell(struct group *g, const char *call);
 
-/* Whether member i of the job's group, which is on this node, has come to COLLECTIVE_FINALIZE: what it says with
- * its note, or 0. */
+/* Whether member i of the job's group, which is on this node, has reached COLLECTIVE_FINALIZE: the
+ * value in its slot, or 0. */
 int group_left(const struct group *g, int i);
-/* Where, in a member's system memory, its note of this group's latest round has its word; and that of a member on
- * this node. */
+/* The offset, in a member's system memory, of the word of its slot in this group's latest round;
+ * and the word of a member on this node. */
 size_t group_word_offset(const struct group *g);
 uint64_t group_word(const struct group *g, int i);
-/* Whether a member on this node has come to the latest round. */
+/* Whether a member on this node has arrived at the latest round. */
 bool group_has_come(const struct group *g, int i);
-/* Whether a member that has left the job, and has that word, is missing in the latest round for good. */
+/* Whether a member that has left the job, and has that word, will never arrive at the latest
+ * round. */
 bool group_cannot_come(const struct group *g, uint64_t word);
 
 /* "PEs 3, 5 and 7 have not arrived at sync"; empty if all have. */

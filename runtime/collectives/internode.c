@@ -10,38 +10,40 @@
 #include "runtime/teams/team.h"
 #include "runtime/network/wait.h"
 
-/* What leaders may hear in place of a signature, and is none (see signature_make): that there are two
- * different ones; that the sender's group is broken for good, and, above these bits, why. */
+/* Values that leaders send in place of a signature, and that are none (see signature_make): MIXED,
+ * the sender has received two different ones; BROKEN, the sender's group is broken for good, with
+ * the reason above these bits. */
 enum { MIXED = 2, BROKEN = 4, BROKEN_BITS = 3 };
 
 enum {
-    INBOX_TEAMS = 8,         /* teams in the first slots have an inbox, */
-    INBOX_BYTES = 1024 * 1024, /* of two halves of that size */
+    INBOX_TEAMS = 8,         /* teams in the first slots have an inbox */
+    INBOX_BYTES = 1024 * 1024, /* an inbox has two halves of that size */
 };
 
 struct internode {
     struct group *local;      /* the members on this node */
-    int *local_pe;            /* [local->n]: PEs of the job, */
-    int *local_member;        /* and members */
+    int *local_pe;            /* [local->n]: their PEs of the job */
+    int *local_member;        /* [local->n]: their numbers in the group */
     int hosts;
-    int my_host;              /* among them, in the order of their first members */
-    int *leader;              /* [hosts]: the member that speaks for it */
-    int *first;               /* [hosts + 1]: how many members are on the hosts before it */
-    int *node;                /* [n]: each member's */
-    int *place;               /* [n]: by node, and there by number: where its note is in an inbox */
-    int pairs;                /* most members of a node times the members on others */
-    char *inbox[2];           /* this node's leader's, by parity of the round; NULL: none */
+    int my_host;              /* this node among them, in the order of their first members */
+    int *leader;              /* [hosts]: each node's leader */
+    int *first;               /* [hosts + 1]: how many members are on the nodes before it */
+    int *node;                /* [n]: each member's node */
+    int *place;               /* [n]: by node, then by number: where its slot is in an inbox */
+    int pairs;                /* members of the largest node times the members on other nodes */
+    char *inbox[2];           /* the inbox of this node's leader, by parity of the round; NULL:
+                                 none */
     struct load {
         enum payload kind;
         int from;
         size_t bytes;
-    } coming, last; /* what rounds carry; `bytes` of the coming one is the group's `brought` */
-    bool *away;               /* [n] */
+    } coming, last; /* the payload of rounds; `bytes` of the coming one is the group's `brought` */
+    bool *away;               /* [n]: members on other nodes */
     int n_away;
-    struct team_sync *copies; /* [n_away]: where notes from other hosts are put */
-    struct pending pending;   /* what rounds have under way, */
-    struct context context;   /* and what collectives put and get between them, */
-    struct pending moving;    /* of which this is under way */
+    struct team_sync *copies; /* [n_away]: copies of slots of members on other nodes */
+    struct pending pending;   /* requests in flight of rounds */
+    struct context context;   /* the context of the puts and gets of collectives */
+    struct pending moving;    /* its requests in flight */
 };
 
 bool internode_is_away(const struct group *g, int i)
@@ -79,7 +81,8 @@ static void sort_members(struct internode *f, const struct group *g, const struc
     }
 }
 
-/* From how many members a node has, and each member's number there, to where they begin. */
+/* From the number of members of each node, and each member's number there, to the places where they
+ * begin. */
 static void internode_find_places(struct internode *f, int n)
 {
     for (int h = 0; h < f->hosts; h++) {
@@ -148,14 +151,14 @@ size_t internode_system_bytes(void)
     return (size_t)2 * INBOX_TEAMS * INBOX_BYTES;
 }
 
-/* In a PE's system memory; both are the same on all. */
+/* Offsets in a PE's system memory; both are the same on all PEs. */
 static uint64_t inbox_offset(int slot, unsigned int parity)
 {
     return 2 * (uint64_t)TEAM_MAX * sizeof(struct team_sync) +
            ((uint64_t)slot * 2 + parity) * INBOX_BYTES;
 }
 
-/* The inner group's blocks lie behind those of all teams, inboxes behind them. */
+/* The inner group's blocks are behind those of all teams, and inboxes behind them. */
 void internode_install(struct group *g, const struct job *j, int slot)
 {
     struct internode *f = g->internode;
@@ -204,9 +207,9 @@ const int *internode_local(const struct group *g)
     return g->internode->local_member;
 }
 
-/* ---- Cargo ---- */
+/* ---- Payload ---- */
 
-/* Of a note with so many bytes of data, in an inbox. */
+/* The bytes in an inbox of a slot with that much data. */
 static size_t note_bytes(size_t bytes)
 {
     return offsetof(struct note, data) + bytes;
@@ -222,7 +225,7 @@ size_t internode_most(const struct group *g, enum payload kind)
     const struct internode *f = g->internode;
     size_t n = kind == PAYLOAD_NOTES   ? (size_t)g->n
                : kind == PAYLOAD_HOSTS ? (size_t)f->hosts
-               : kind == PAYLOAD_PAIRS ? 2 * (size_t)f->pairs /* one half for what goes out */
+               : kind == PAYLOAD_PAIRS ? 2 * (size_t)f->pairs /* one half for what is sent */
                                      : 1;
     size_t each = f->inbox[0] ? INBOX_BYTES / n / SYNC_LINE * SYNC_LINE : 0;
 
@@ -236,7 +239,8 @@ void internode_load(struct group *g, enum payload kind, int from, size_t bytes)
     g->internode->coming = (struct load){.kind = kind, .from = from};
 }
 
-/* Whether it travels with the leaders' words. Without an inbox nothing does, not even a note of no bytes. */
+/* Whether the payload is sent with the leaders' words. Without an inbox nothing is, not even a slot
+ * of 0 bytes. */
 static bool internode_fits(const struct group *g, const struct load *l)
 {
     const size_t most = internode_most(g, l->kind);
@@ -284,8 +288,8 @@ const char *internode_part_read(const struct group *g, int h)
     return g->internode->inbox[g->round & 1] + (size_t)h * whole_lines(g->internode->last.bytes);
 }
 
-/* Of PAYLOAD_PAIRS: where what node `from` has for node `to` begins in the inbox of either, in
- * pieces. In the first half lies what goes out, in the second what has come. */
+/* Of PAYLOAD_PAIRS: where node `from`'s data for node `to` begins in the inbox of either, in
+ * chunks. The first half has data to send, the second received data. */
 static size_t pairs_before(const struct internode *f, int from, int to, bool out)
 {
     int ours = out ? from : to, others = out ? to : from;
@@ -319,20 +323,20 @@ const char *internode_in(const struct group *g, int i)
            pair_of(g, i, g->my, false) * g->internode->last.bytes;
 }
 
-/* ---- Between hosts ---- */
+/* ---- Between nodes ---- */
 
 static uint64_t block_offset(const struct group *g, size_t within)
 {
     return (uint64_t)g->team * sizeof(struct team_sync) + within;
 }
 
-/* A piece of an inbox, on its way to another's: from where it is here to where it belongs there. */
+/* A part of an inbox on its way to another inbox: where it is here, and where it belongs there. */
 struct piece {
     size_t from, to, bytes;
 };
 
-/* The word that says that this node has arrived, behind a piece of the payload; flags: how it may
- * travel. */
+/* Sends the word that announces that this node has arrived, behind a part of the payload; flags:
+ * how it may be sent. */
 static gshmem_status_t internode_tell(struct group *g, int leader, int step, uint64_t word,
                                       struct piece p, unsigned flags, const char *call)
 {
@@ -373,7 +377,7 @@ static gshmem_status_t give(struct group *g, int leader, struct piece p, const c
     return p.bytes ? network_post(job->network, &g->internode->pending, &put, call) : GSHMEM_OK;
 }
 
-/* Of what the round carries, that of `count` hosts from `first` on, which follow each other. */
+/* The payload of `count` nodes from `first` on, which follow each other. */
 static struct piece payload_of(const struct group *g, int first, int count)
 {
     const struct internode *f = g->internode;
@@ -394,7 +398,8 @@ static struct piece payload_of(const struct group *g, int first, int count)
     return (struct piece){at, at, bytes};
 }
 
-/* That of `count` hosts up to this one, around the beginning if need be, and the word. */
+/* Sends the payload of `count` nodes up to this one, around the beginning if need be, and the
+ * word. */
 static gshmem_status_t tell_of_hosts(struct group *g, int to, int step, uint64_t word, int count,
                                      bool carries, const char *call)
 {
@@ -422,9 +427,10 @@ bool internode_has_told(const struct group *g)
     return !pending_any(&g->internode->pending);
 }
 
-/* For good: no member of this node comes to another round. All leaders that would wait for this one
- * hear of it whatever they wait for, and tell the others in turn: some may have nothing to do with
- * who was lost. A round that is over here is over: who is still in it has all that this leader had for it. */
+/* For good: no member of this node arrives at another round. All leaders that would wait for this
+ * one are notified, whatever they wait for, and notify the others: some may never communicate with
+ * the failed PE. A round that has ended here has ended: members that are still in it have
+ * everything from this leader. */
 gshmem_status_t internode_break_off(struct group *g, gshmem_status_t status, const char *call)
 {
     struct internode *f = g->internode;
@@ -439,14 +445,14 @@ gshmem_status_t internode_break_off(struct group *g, gshmem_status_t status, con
         for (uint32_t i = 0; i < rounds && !network_lost(job->network, g->pe[to]); i++)
             internode_tell(g, to, step, (uint64_t)((g->round + 1 - i) & 1) << 32 | word,
                            (struct piece){0, 0, 0}, TRANSPORT_UNORDERED,
-                           call); /* or it has gone itself */
+                           call); /* or the PE itself has gone */
     }
     return fail_silently(status, "%s", why);
 }
 
-/* What each node has for each other goes straight there. Between two of them it goes before the
- * word; where there are more the word may come another way, and waits until the others have theirs.
- */
+/* Each node sends its data for another node directly to it. Between two nodes the data goes before
+ * the word. With more nodes the word may take another way, and waits until the others have their
+ * data. */
 static gshmem_status_t send_pairs(struct group *g, struct piece *last, const char *call)
 {
     struct internode *f = g->internode;
@@ -470,7 +476,7 @@ static gshmem_status_t send_pairs(struct group *g, struct piece *last, const cha
     return status;
 }
 
-/* The word that the node `distance` before this one sends with that step. */
+/* Receives the word of that step from the node `distance` before this one. */
 static gshmem_status_t internode_hear(struct group *g, int step, int distance, uint32_t *heard,
                                       struct wait *w, const char *call)
 {
@@ -482,9 +488,10 @@ static gshmem_status_t internode_hear(struct group *g, int step, int distance, u
     /* acquire: pairs with the release by which the transport stores a signal */
     while ((word = atomic_load_explicit(from, memory_order_acquire)) >> 32 != g->round &&
            !is_broken(word)) {
-        if (status) /* and one more look has shown nothing either, as in group.c */
+        if (status) /* one more poll has found nothing either, as in group.c */
             return status;
-        status = wait_slowly(w); /* nobody of this node can end it: drive from the start */
+        status = wait_slowly(w); /* no PE of this node can end the wait: make progress from the
+                                    start */
     }
     if (is_broken(word))
         return fail((gshmem_status_t)((uint32_t)word >> BROKEN_BITS),
@@ -495,8 +502,8 @@ static gshmem_status_t internode_hear(struct group *g, int step, int distance, u
     return GSHMEM_OK;
 }
 
-/* Dissemination as in group.c, among leaders; the words arrive as signals, behind what the sender
- * has of the payload and the receiver has not. */
+/* Dissemination as in group.c, among leaders. The words arrive as signals, behind the part of the
+ * payload that the sender has and the receiver has not. */
 static gshmem_status_t meet_leaders(struct group *g, uint32_t *heard, bool carries, const char *call)
 {
     struct internode *f = g->internode;
@@ -522,7 +529,7 @@ static gshmem_status_t meet_leaders(struct group *g, uint32_t *heard, bool carri
     return status;
 }
 
-/* Copies of the notes of members on other hosts, `bytes` of their data. */
+/* Copies the slots of members on other nodes, `bytes` of their data. */
 static gshmem_status_t fetch_notes(struct group *g, size_t bytes, const char *call)
 {
     size_t at = offsetof(struct team_sync, note) + (g->round & 1) * sizeof(struct note);
@@ -548,7 +555,8 @@ static gshmem_status_t fetch_notes(struct group *g, size_t bytes, const char *ca
     return status ? status : waited;
 }
 
-/* Whether this round carries anything; the next will carry notes, of which nothing is known. */
+/* Whether this round carries anything. The next round carries slots, about which nothing is known
+ * yet. */
 static bool unload(struct group *g, uint32_t signature)
 {
     struct internode *f = g->internode;
@@ -561,7 +569,7 @@ static bool unload(struct group *g, uint32_t signature)
     case COLLECTIVE_DESTROY:
     case COLLECTIVE_REFUSED:
     case COLLECTIVE_FINALIZE:
-        return false; /* not even who wrote it */
+        return false; /* not even which member wrote it */
     default:
         return true;
     }
@@ -569,13 +577,14 @@ static bool unload(struct group *g, uint32_t signature)
 
 /* ---- One round ---- */
 
-/* The members of this node; there is nobody to meet where it has one. */
+/* The members of this node; nothing to do where there is one. */
 static gshmem_status_t meet_local(struct group *g, uint32_t signature, const char *call)
 {
     return g->internode->local->n > 1 ? group_meet(g->internode->local, signature, call) : GSHMEM_OK;
 }
 
-/* All neighbours have arrived: their leader asks the other hosts, and passes the answer on. */
+/* All local members have arrived: their leader exchanges words with the other nodes, and passes the
+ * result on. */
 static gshmem_status_t ask_others(struct group *g, uint32_t *heard, bool carries, const char *call)
 {
     struct group *local = g->internode->local;
@@ -598,15 +607,16 @@ static gshmem_status_t ask_others(struct group *g, uint32_t *heard, bool carries
     return status;
 }
 
-/* What this member shows to those on other hosts that want to know whom they differ from. release: one that
- * fetches this note does so after it was told, in the end by this store's node, that this PE has come. */
+/* Publishes this member's signature for members of other nodes that want to know which member
+ * differs. release: a member that fetches this slot does so after it was notified, in the end by a
+ * later store of this node, that this PE has arrived. */
 static void show_signature(struct group *g, uint32_t round, uint32_t signature)
 {
     atomic_store_explicit(&g->sync[g->my]->note[round & 1].word, (uint64_t)round << 32 | signature,
                           memory_order_release);
 }
 
-/* The rest of a round, once the neighbours have met, as `local` tells. */
+/* The rest of a round, after the local members have synchronized with the result `local`. */
 static gshmem_status_t meet_hosts(struct group *g, uint32_t signature, gshmem_status_t local,
                                   const char *call)
 {
@@ -621,7 +631,7 @@ static gshmem_status_t meet_hosts(struct group *g, uint32_t signature, gshmem_st
     if ((status = ask_others(g, &heard, carries && !local, call)))
         return internode_break_off(g, status, call);
     if (local)
-        return local; /* and has been explained */
+        return local; /* the mismatch has been explained */
     if (heard == signature && (!wanted || carries))
         return GSHMEM_OK;
     if ((status = fetch_notes(g, heard == signature ? g->internode->last.bytes : 0, call)))
@@ -654,8 +664,9 @@ gshmem_status_t internode_meet_neighbours(struct group *g, uint32_t signature, c
     return status && status != GSHMEM_ERR_MISMATCH ? internode_break_off(g, status, call) : status;
 }
 
-/* When all have met once more, all that they wanted from each other's blocks has been fetched. The
- * words that this member told are heard by then, but not yet answered for; the group is theirs. */
+/* When all have completed one more round, each has fetched what it needed from the others' blocks.
+ * The words that this member sent have arrived by then, but may not be acknowledged; the group is
+ * told so. */
 gshmem_status_t internode_farewell(struct group *g, const char *call)
 {
     gshmem_status_t status = group_meet(g, signature_make(COLLECTIVE_SYNC, 0), call), local;
@@ -663,6 +674,7 @@ gshmem_status_t internode_farewell(struct group *g, const char *call)
     if (status)
         return status;
     status = network_quiet(&g->internode->pending, call);
-    local = group_farewell(g->internode->local, call); /* also after a failure: neighbours wait for this member */
+    /* also after a failure, since local members wait for this one */
+    local = group_farewell(g->internode->local, call);
     return status ? status : local;
 }

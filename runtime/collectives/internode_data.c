@@ -1,6 +1,6 @@
 /* Collectives of internode groups whose data moves by the library's own put and get, from member to
  * member, all of a phase in flight at once; rounds separate the phases. Results are combined in the
- * order of the members. What fits into rounds goes with them: internode_payload.c. */
+ * order of the members. Data that fits into rounds is sent with them: internode_payload.c. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,12 +11,12 @@
 
 enum {
     PIECE_BYTES = 256 * 1024, /* of every member's data, combined at a time */
-    SHARED_BYTES = 32 * 1024, /* more than that is reduced by shares */
+    SHARED_BYTES = 32 * 1024, /* data larger than that is reduced by shares */
 };
 
-/* ---- Meeting ---- */
+/* ---- Rounds ---- */
 
-/* Rounds whose notes carry at most a number: nothing more is fetched from other hosts. */
+/* Rounds whose slots carry at most a number: nothing more is fetched from other nodes. */
 static gshmem_status_t internode_data_meet(struct call *c)
 {
     c->group->brought = 0;
@@ -29,7 +29,7 @@ static gshmem_status_t internode_data_enter(struct call *c)
     return call_enter(c);
 }
 
-/* A round in which each says how it fared: the first failure of any is that of all. */
+/* A round in which each member reports its status: the first failure of any is that of all. */
 static gshmem_status_t meet_and_tell(struct call *c, gshmem_status_t mine)
 {
     struct group *g = c->group;
@@ -47,7 +47,8 @@ static gshmem_status_t meet_and_tell(struct call *c, gshmem_status_t mine)
 
 /* ---- Moving ---- */
 
-/* Completes what this member has put and got, and meets the others, which have not got all if that failed. */
+/* Completes this member's puts and gets, and synchronizes with the others, whose data is incomplete
+ * if that failed. */
 static gshmem_status_t internode_data_finish(struct call *c, gshmem_status_t status)
 {
     gshmem_status_t quiet = gshmem_ctx_quiet(internode_context(c->group));
@@ -55,7 +56,7 @@ static gshmem_status_t internode_data_finish(struct call *c, gshmem_status_t sta
     return meet_and_tell(c, status ? status : quiet);
 }
 
-/* bytes of mine to the same place of every member's dest. */
+/* Puts this member's bytes to the same place of every member's dest. */
 static gshmem_status_t internode_data_give_to_all(struct call *c, size_t at)
 {
     struct group *g = c->group;
@@ -132,11 +133,11 @@ gshmem_status_t internode_alltoalls(struct call *c)
 /* The members whose data this one combines, and where in their sources it begins. */
 struct range {
     int first;
-    int last; /* before first: none, and the result is zero */
+    int last; /* before first: no members, and the result is zero */
     size_t offset;
 };
 
-/* Gets `bytes` of each member of the range into pieces, one after another. */
+/* Gets `bytes` of each member of the range into a buffer, one after another. */
 static gshmem_status_t get_pieces(struct call *c, const struct range *r, size_t at, size_t bytes,
                                   char *pieces)
 {
@@ -155,8 +156,8 @@ static void combine_pieces(struct call *c, const struct range *r, size_t bytes, 
         c->combine(pieces, pieces, pieces + (size_t)(i - r->first) * bytes, bytes / c->element);
 }
 
-/* Piece by piece: everyone gets what it combines, and writes only after all have got theirs, since
- * dest may be another's source. */
+/* Chunk by chunk: each member gets what it combines, and writes only after all have got theirs,
+ * since dest may be another's source. */
 static gshmem_status_t internode_combine(struct call *c, struct range r)
 {
     size_t piece = PIECE_BYTES / c->element * c->element;
@@ -189,8 +190,8 @@ static gshmem_status_t internode_combine(struct call *c, struct range r)
     return status ? status : lost;
 }
 
-/* From `bytes` bytes of every member's source, at `at`, to those of every dest. All have got theirs
- * before anyone gives, since dest may be another's source. */
+/* Reduces `bytes` bytes of every member's source, at `at`, to those of every dest. All members have
+ * got theirs before any of them puts, since dest may be another's source. */
 static gshmem_status_t reduce_share(struct call *c, size_t at, size_t bytes, char *pieces,
                                     gshmem_status_t lost)
 {
@@ -205,11 +206,11 @@ static gshmem_status_t reduce_share(struct call *c, size_t at, size_t bytes, cha
     for (int step = 1; step <= c->group->n && !lost; step++)
         lost = gshmem_ctx_putmem_nbi(internode_context(c->group), c->dest.mine + at, pieces, bytes,
                                      c->group->pe[call_after(c->group, step)]);
-    quiet = gshmem_ctx_quiet(internode_context(c->group)); /* the pieces are free again */
+    quiet = gshmem_ctx_quiet(internode_context(c->group)); /* the buffer is free again */
     return lost ? lost : quiet;
 }
 
-/* Each member combines its share of the data, and gives the result to all: every byte crosses to a
+/* Each member combines its share of the data, and puts the result to all: every byte is sent to a
  * member and back once, however many members there are. */
 static gshmem_status_t reduce_by_shares(struct call *c)
 {
@@ -233,7 +234,7 @@ static gshmem_status_t reduce_by_shares(struct call *c)
     return c->group->broken ? lost : meet_and_tell(c, lost);
 }
 
-/* Of little data a share is not worth its way. */
+/* Little data is not split into shares. */
 gshmem_status_t reduce_put(struct call *c)
 {
     if (c->group->n > 2 && c->bytes >= SHARED_BYTES)

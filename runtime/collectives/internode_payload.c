@@ -1,26 +1,27 @@
-/* Collectives of internode groups whose data travels with rounds: one message for a pair of hosts, which
- * the leaders send, from an inbox that their neighbours fill to one from which others take what is
- * theirs.
+/* Collectives of internode groups whose data is sent with rounds: one message for a pair of nodes,
+ * which the leaders send, from an inbox that their node's members fill to an inbox from which
+ * others read their parts.
  *
- * Nobody's dest is written by others, so no round is needed before or after; and nothing is
- * answered. What is larger than an inbox goes in pieces. Results are combined in an order that is
- * always the same: the members of a node in theirs, then hosts in the order of their first members.
- */
+ * No member writes another's dest, so no round is needed before or after, and nothing needs a
+ * response. Data larger than an inbox is sent in chunks. Results are combined in an order that is
+ * always the same: the members of a node in theirs, then nodes in the order of their first
+ * members. */
 #include <string.h>
 
 #include "runtime/collectives/internode.h"
 #include "runtime/collectives/table.h"
 
 enum {
-    NOTED_PAIRS = 8 * 1024,  /* alltoall: of less, what others need not see may travel too; */
-    NOTED_ALONE = 1024,      /* so much where each node has one member */
-    NOTED_SUMS = 4 * 1024,   /* reductions: of less, all combine all */
-    PAIR_BYTES = 128 * 1024, /* alltoall: more than that goes straight to its place, */
-    PAIR_LEAST = 4 * 1024,   /* and so does what would take many rounds */
+    NOTED_PAIRS = 8 * 1024,  /* alltoall: below this, data goes in slots, with parts that their
+                                readers do not need */
+    NOTED_ALONE = 1024,      /* the same where each node has one member */
+    NOTED_SUMS = 4 * 1024,   /* reductions: below this, all members combine all data */
+    PAIR_BYTES = 128 * 1024, /* alltoall: above this, data is put to its place directly */
+    PAIR_LEAST = 4 * 1024,   /* and so is data that would take many rounds */
 };
 
-/* What does not fit into a note may touch the objects in other ways, in other teams: it is the same
- * call only on the same objects. */
+/* Data that does not fit into a slot may be moved by other algorithms in other teams: the calls are
+ * the same only if the objects are. */
 static gshmem_status_t internode_payload_run(struct call *c, algorithm_fn *algorithm,
                                              size_t brought)
 {
@@ -97,7 +98,7 @@ gshmem_status_t internode_collect(struct call *c, size_t my_place, size_t larges
     return GSHMEM_OK;
 }
 
-/* Takes from the neighbours what they have for this member. They stay until all have. */
+/* Reads from local members their data for this member. They stay until all have. */
 static gshmem_status_t take_from_neighbours(struct call *c)
 {
     struct group *g = c->group;
@@ -137,7 +138,8 @@ gshmem_status_t internode_alltoall(struct call *c)
 {
     size_t all = (size_t)c->group->n * c->bytes, most = internode_most(c->group, PAYLOAD_PAIRS);
 
-    bool alone = c->group->n == internode_hosts(c->group); /* with no neighbour to meet once more */
+    /* without local members to synchronize with */
+    bool alone = c->group->n == internode_hosts(c->group);
     size_t noted = alone && most >= c->bytes ? NOTED_ALONE : NOTED_PAIRS;
 
     if (all <= noted && (all <= NOTE_BYTES || all <= internode_most(c->group, PAYLOAD_NOTES)))
@@ -149,8 +151,8 @@ gshmem_status_t internode_alltoall(struct call *c)
 
 /* ---- Combining ---- */
 
-/* From `bytes` bytes of the neighbours' sources, at `at`, this member's share to its place in the
- * part that is their node's. Shares are whole lines. */
+/* Combines `bytes` bytes of the local members' sources, at `at`: this member's share, to its place
+ * in their node's part. Shares are whole lines. */
 static void combine_share(struct call *c, size_t at, size_t bytes)
 {
     struct group *g = c->group;
@@ -180,8 +182,8 @@ static void combine_parts(struct call *c, size_t at, size_t bytes)
         c->combine(out, value, internode_part_read(g, h), bytes / c->element);
 }
 
-/* Neighbours look into each other's sources only when all have come, and before the round in which
- * they tell other hosts; what comes of it is written behind that round, so dest may be source. */
+/* Local members read each other's sources only when all have arrived, and before the round in which
+ * they send to other nodes. The result is written after that round, so dest may be source. */
 static gshmem_status_t reduce_by_hosts(struct call *c)
 {
     struct group *g = c->group;
@@ -200,8 +202,8 @@ static gshmem_status_t reduce_by_hosts(struct call *c)
     return status;
 }
 
-/* Where there are many hosts and few members on each, all parts are more to send than all members'
- * shares, twice. */
+/* Where there are many nodes with few members each, sending all parts takes more than sending all
+ * members' shares twice. */
 gshmem_status_t internode_reduce(struct call *c)
 {
     const struct group *g = c->group;

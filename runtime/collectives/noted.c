@@ -1,7 +1,7 @@
-/* Small collectives: the data rides in the notes of one round.
+/* Small collectives: the data is in the slots of one round.
  *
- * Each member copies what it brings into its note, meets the others, and takes what it needs from
- * theirs. Nothing but its own dest is written, so nobody need wait for anybody afterwards. */
+ * Each member copies its data into its slot, takes part in the round, and takes what it needs from
+ * the others' slots. A member writes only its own dest, so that none has to wait afterwards. */
 #include <string.h>
 
 #include "runtime/collectives/table.h"
@@ -36,8 +36,8 @@ gshmem_status_t collect_noted(struct call *c)
     return GSHMEM_OK;
 }
 
-/* bytes: of one block; the note has room for those for all members, this one's own included, which
- * stays where it is. */
+/* bytes: of one block. The slot has room for the blocks for all members, this one's own included,
+ * which is not copied there. */
 gshmem_status_t alltoall_noted(struct call *c)
 {
     struct group *g = c->group;
@@ -81,7 +81,8 @@ gshmem_status_t alltoalls_noted(struct call *c)
 
 /* ---- Reductions and scans ---- */
 
-/* out = what members first … last have at `offset` in their notes, combined in this order. */
+/* out = the combination of the data of members first … last at `offset` in their slots, in this
+ * order. */
 static void combine_notes(const struct call *c, int first, int last, size_t offset, void *out)
 {
     if (!c->bytes)
@@ -112,7 +113,7 @@ gshmem_status_t reduce_noted(struct call *c)
     return status;
 }
 
-/* bytes: of a member's part; the note holds all parts. */
+/* bytes: of a member's part; the slot contains all parts. */
 gshmem_status_t reducescatter_noted(struct call *c)
 {
     struct group *g = c->group;

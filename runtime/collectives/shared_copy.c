@@ -1,8 +1,8 @@
 /* Large collectives that move data: members read and write each other's objects in place.
  *
- * A round to begin with says that all dests may be written and all sources are ready; a round at
- * the end says that all has been copied. Each pair of members is served at a different time by
- * starting after oneself. */
+ * A round at the beginning ensures that all dests may be written and all sources are ready; a round
+ * at the end, that all has been copied. Each member begins with the one after itself, so that pairs
+ * are served at different times. */
 #include <string.h>
 
 #include "runtime/base/log.h"
@@ -15,8 +15,8 @@ static size_t share_of(size_t bytes, int n)
     return (bytes / (size_t)n + SYNC_LINE - 1) & ~(size_t)(SYNC_LINE - 1);
 }
 
-/* Everyone fetches from the root. Where the root has nothing to fetch itself (dest is source, or is
- * to stay as it is), it takes a share of the others' work: the first of n shares of each. */
+/* Each member copies from the root. Where the root has nothing to copy itself (dest is source, or
+ * keeps its contents), it takes a share of the others' work: the first of n shares of each. */
 gshmem_status_t broadcast_shared(struct call *c)
 {
     struct group *g = c->group;
@@ -49,8 +49,9 @@ static void shared_copy_run(char *to, const char *from, size_t bytes, bool past_
         gshmem_copy(to, from, bytes);
 }
 
-/* Puts bytes of mine at the same place in every member's dest, which are `all` bytes together. In
- * chunks, so that each is read from memory for the first member alone (docs/decisions/0006). */
+/* Puts this member's bytes at the same place in every member's dest, which are `all` bytes
+ * together. In chunks, so that each is read from memory for the first member alone
+ * (docs/decisions/0006). */
 static void shared_copy_give_to_all(const struct call *c, size_t at, size_t all)
 {
     enum { PIECE = 128 * 1024, PIECE_PAST = 512 * 1024 };
@@ -84,10 +85,10 @@ static size_t size_brought_by(const struct call *c, int i)
     return i == c->group->my ? c->bytes : group_read(c->group, i)->value;
 }
 
-/* What a member of a collect says of its objects, behind the data that its note has: with that all judge alike
- * whether the call can be made. */
+/* What a member of a collect reports of its objects, behind the data in its slot: from this all
+ * come to the same decision whether the call can be made. */
 struct objects {
-    uint64_t room; /* from dest on: nodes can have heaps of different sizes */
+    uint64_t room; /* from dest on; nodes can have heaps of different sizes */
     int64_t ahead; /* how far behind dest source begins */
 };
 static_assert(NOTE_BYTES % _Alignof(struct objects) == 0 && NOTE_BYTES + sizeof(struct objects) <= NOTE_ROOM,
@@ -127,7 +128,8 @@ static size_t least_room(const struct call *c)
     return least;
 }
 
-/* Each member's source may lie where it goes to, and nowhere else in the `all` bytes of dest. */
+/* Each member's source may be where it is copied to, and nowhere else in the `all` bytes of
+ * dest. */
 static gshmem_status_t check_apart(const struct call *c, size_t all)
 {
     struct group *g = c->group;
@@ -152,8 +154,8 @@ static gshmem_status_t check_apart(const struct call *c, size_t all)
                 g->team, g->pe[other]);
 }
 
-/* Sizes are exchanged with the first round, and with them all blocks that fit into notes. If there
- * are larger ones, those are then given to all by their owners. */
+/* Sizes are exchanged in the first round, and with them all blocks that fit into slots. Larger
+ * blocks are then put to all members by their own members. */
 gshmem_status_t collect_sized(struct call *c)
 {
     struct group *g = c->group;
@@ -161,7 +163,8 @@ gshmem_status_t collect_sized(struct call *c)
     size_t largest = 0;
     gshmem_status_t status;
 
-    g->brought = NOTE_BYTES + sizeof(struct objects); /* of those who bring the most */
+    /* the size for the members with the most data */
+    g->brought = NOTE_BYTES + sizeof(struct objects);
     struct note *note = group_note(g);
     note->value = c->bytes;
     say_objects(c, note);
@@ -202,7 +205,7 @@ gshmem_status_t collect_sized(struct call *c)
     return call_meet(c);
 }
 
-/* alltoall: what one member has for another. */
+/* alltoall: copies one member's block for another. */
 static void give_block(const struct call *c, int from, int to, bool past)
 {
     const struct group *g = c->group;
@@ -225,7 +228,7 @@ gshmem_status_t alltoall_shared(struct call *c)
     return call_meet(c);
 }
 
-/* In one round: of two members the one that comes later copies for both. */
+/* In one round: of two members the one that arrives later copies for both. */
 gshmem_status_t alltoall_paired(struct call *c)
 {
     struct group *g = c->group;

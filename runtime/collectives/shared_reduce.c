@@ -1,10 +1,10 @@
-/* Large reductions and scans: each member does a part of the elements for all members.
+/* Large reductions and scans: each member computes a part of the elements for all members.
  *
  * It combines its part of all sources, in the order of the members whatever its own number, and
- * writes the result where it is wanted; so nothing is read or combined twice, results do not depend
- * on the number of the member that computes them, and nothing large is needed in between. It works
- * in blocks that stay in its nearest cache. dest may be source: a block's sources are read by its
- * owner alone, before the owner writes the block. */
+ * writes the result to all dests. So nothing is read or combined twice, results do not depend on
+ * which member computes them, and no large buffer is needed. It works in blocks that stay in its
+ * nearest cache. dest may be source: a block's sources are read by one member alone, before it
+ * writes the block. */
 #include <string.h>
 
 #include "runtime/collectives/table.h"
@@ -15,7 +15,8 @@ struct part {
     size_t begin, end; /* elements */
 };
 
-/* My part of n elements: whole cache lines, so that no two members write to the same one. */
+/* This member's part of n elements: whole cache lines, so that no two members write to the same
+ * one. */
 static struct part part_of(const struct group *g, size_t n, size_t element)
 {
     size_t line = element < SYNC_LINE ? SYNC_LINE / element : 1;
@@ -65,8 +66,8 @@ gshmem_status_t reduce_shared(struct call *c)
     return call_meet(c);
 }
 
-/* Parts are given by the call here: member i wants part i. If dest is source, a block of dest may
- * only be written when all have read that block of their part of it; a round says so. */
+/* The call determines the parts here: member i computes part i. If dest is source, a block of dest
+ * may only be written when all have read that block of their part of it; a round ensures that. */
 gshmem_status_t reducescatter_shared(struct call *c)
 {
     _Alignas(SYNC_LINE) char block[BLOCK_BYTES];

@@ -1,9 +1,9 @@
-/* The tables from which a collective gets its way to meet and its algorithm: the first row that
- * fits is taken.
+/* The tables that choose how a collective synchronizes and which algorithm it uses: the first row
+ * that fits is taken.
  *
- * Rows look at nothing that could differ between members: the size of the data is compared when
- * they meet, and they all see the same node. Limits are in bytes that one member brings; the
- * measurements behind each are in docs/decisions/0006. */
+ * Rows depend on nothing that could differ between members: members compare the size of the data in
+ * a round, and all see the same node. Limits are in bytes of one member's data; the measurements
+ * behind each are in docs/decisions/0006. */
 #include "runtime/collectives/table.h"
 
 #include <assert.h>
@@ -11,15 +11,15 @@
 
 #define ANY SIZE_MAX
 enum { PAIRED_BYTES = 48 * 1024 };
-enum crowding { ALONE, OVERSUBSCRIBED, EITHER }; /* whether each member has a CPU for itself */
+enum crowding { ALONE, OVERSUBSCRIBED, EITHER }; /* whether each member has a CPU of its own */
 
 static bool table_fits(enum crowding row, bool oversubscribed)
 {
     return row == EITHER || (row == OVERSUBSCRIBED) == oversubscribed;
 }
 
-/* Where members share CPUs, what counts is to switch as little as possible between them. Beyond 8
- * lines to read, dissemination reads fewer. */
+/* Where members share CPUs, the number of switches between them decides. Beyond 8 lines to read,
+ * dissemination reads fewer. */
 static const struct {
     enum crowding crowding;
     size_t members;
@@ -30,12 +30,13 @@ static const struct {
     {ALONE, ANY, meet_dissemination},
 };
 
-/* Noted collectives take one round, shared ones two. Alone, noted and shared meet where the one
- * copy more of a note takes as long as a round. Noted reductions and scans combine all data on
- * every member, shared ones a part on each: with more members the limit is lower in proportion.
- * Crowded, a round costs microseconds, and nearly all that fits into a note goes there, but for
- * what reads all members' notes. An alltoall in pairs takes one round, too, but gives the last to
- * arrive more work than its share, in other CPUs' caches. */
+/* Noted collectives (data in slots) take one round, shared ones two. Where each member has a CPU,
+ * the limit between them is where the additional copy into a slot takes as long as a round. Noted
+ * reductions and scans combine all data on every member, shared ones a part on each: with more
+ * members the limit is lower in proportion. Where members share CPUs, a round costs microseconds,
+ * and nearly all data that fits into a slot goes there, except in collectives that read all
+ * members' slots. An alltoall in pairs takes one round, too, but the last member to arrive does
+ * more than its share of the work, in other CPUs' caches. */
 static const struct row {
     enum crowding crowding;
     size_t bytes;
@@ -91,7 +92,8 @@ algorithm_fn *table_algorithm(enum collective what, size_t bytes, int n, bool ov
     return row->run;
 }
 
-/* Between hosts a round takes the network's time whatever it carries: all that fits goes by note. */
+/* Between nodes a round takes the network's time whatever it carries: all data that fits goes by
+ * slot. */
 static algorithm_fn *const internode_algorithms[COLLECTIVE_COUNT][2] = {
     [COLLECTIVE_BROADCAST] = {internode_broadcast, internode_broadcast},
     [COLLECTIVE_FCOLLECT] = {internode_fcollect, internode_fcollect},

@@ -11,23 +11,24 @@ typedef gshmem_status_t meeting_fn(struct group *g, uint32_t signature, const ch
 
 meeting_fn *table_meeting(int n, bool oversubscribed);
 
-/* bytes: of what a member brings. The same on all members that make the same call. */
+/* bytes: of one member's data. The same result on all members that make the same call. */
 algorithm_fn *table_algorithm(enum collective what, size_t bytes, int n, bool oversubscribed);
-/* The same for groups on several hosts. */
+/* The same for groups on several nodes. */
 algorithm_fn *table_internode_algorithm(enum collective what, size_t bytes);
 
-/* Those that bring their data along in the notes of one round … */
+/* Algorithms whose data is in the slots of one round. */
 algorithm_fn broadcast_noted, collect_noted, alltoall_noted, alltoalls_noted, reduce_noted,
     reducescatter_noted, inscan_noted, exscan_noted;
-/* … and those that work on the members' memory, between a round to begin and a round to end. */
+/* Algorithms that access the members' memory, between two rounds. */
 algorithm_fn broadcast_shared, collect_shared, alltoall_paired, alltoall_shared, alltoalls_shared,
     reduce_shared, reducescatter_shared, inscan_shared, exscan_shared;
-/* … and those of groups on several hosts: by payload where it fits … */
+/* Algorithms of groups on several nodes, whose data is the payload of rounds where it fits. */
 algorithm_fn internode_broadcast, internode_fcollect, internode_alltoall, internode_reduce;
-/* … and else by puts to members on other hosts, and gets from them. */
+/* Algorithms of groups on several nodes by puts to members on other nodes, and gets from them. */
 algorithm_fn broadcast_put, collect_put, alltoall_put, internode_alltoalls, reduce_put, internode_reducescatter,
     internode_inscan, internode_exscan;
-/* collect with sizes of its own on each member is noted, and one of the others for what is larger. */
+/* collect with a different size on each member: by slots, and by one of the others for larger
+ * blocks. */
 algorithm_fn collect_sized;
 gshmem_status_t internode_collect(struct call *c, size_t my_place, size_t largest);
 gshmem_status_t collect_put_at(struct call *c, size_t my_place, bool mine);

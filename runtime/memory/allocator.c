@@ -1,9 +1,9 @@
 /* Best fit, lowest address first.
  *
- * The address space is cut into ranges without gaps, each an object or free; two free ones never
- * touch. All ranges are in one tree by address, the free ones also in one by size. Where an object
- * was given back, its start is remembered until the place is handed out again, so that giving it
- * back twice can be called by its name. */
+ * The address space is cut into ranges without gaps, each of which is an object or free. Invariant:
+ * two free ranges never touch. All ranges are in one tree by address, the free ones also in one by
+ * size. When an object is freed, its start is remembered until the place is allocated again, so
+ * that a second free of it gets an error line of its own. */
 #include "runtime/memory/allocator.h"
 
 #include <stdlib.h>
@@ -12,19 +12,20 @@
 
 enum {
     GRAIN = 16,            /* every range begins and ends at a multiple of this */
-    BATCH = 64,            /* ranges made at a time */
-    REMEMBERED_MAX = 8192, /* objects given back; the oldest are forgotten */
-    FITS_TRIED = 16,       /* spaces tried for an alignment before one that surely does is taken */
+    BATCH = 64,            /* ranges that are allocated at a time */
+    REMEMBERED_MAX = 8192, /* freed objects; the oldest are forgotten */
+    FITS_TRIED = 16,       /* free ranges that are tried for an alignment, before one that is large
+                              enough in any case */
 };
 
 struct range {
     struct tree_node by_address; /* in ranges, or in remembered */
     struct tree_node by_size;    /* in spaces, if free */
-    struct range *next;          /* in spare, or in the order in which they were given back */
+    struct range *next;          /* in spare, or in the order of frees */
     struct range *previous;
     size_t offset;
     size_t bytes; /* whole grains */
-    size_t asked; /* for; 0: free */
+    size_t asked; /* the requested size; 0: free */
 };
 
 struct batch {
@@ -35,8 +36,8 @@ struct batch {
 struct allocator {
     struct tree ranges;     /* all of [0, limit), by address */
     struct tree spaces;     /* the free ones, by size, then address */
-    struct tree remembered; /* starts of objects given back, within spaces */
-    struct range *oldest;   /* of the remembered */
+    struct tree remembered; /* starts of freed objects, within free ranges */
+    struct range *oldest;   /* the oldest of the remembered ones */
     struct range *newest;
     size_t remembered_count;
 
@@ -109,7 +110,7 @@ static void allocator_drop(struct allocator *a, struct range *r)
     a->spare_count++;
 }
 
-/* ---- What was given back ---- */
+/* ---- Freed objects ---- */
 
 static void allocator_forget(struct allocator *a, struct range *r)
 {
@@ -120,7 +121,7 @@ static void allocator_forget(struct allocator *a, struct range *r)
     allocator_drop(a, r);
 }
 
-/* Takes no memory to do it if there is none: forgetting only makes a message less precise. */
+/* Does nothing if there is no memory for it: then only an error line becomes less precise. */
 static void allocator_remember(struct allocator *a, size_t offset, size_t bytes)
 {
     if (a->remembered_count == REMEMBERED_MAX)
@@ -181,8 +182,8 @@ static struct range *smallest_space(const struct allocator *a, size_t bytes)
     return size_entry(tree_at_least(&a->spaces, (struct tree_key){.major = bytes}));
 }
 
-/* The smallest space that holds it, as a rule: with a large alignment a few are tried, then one of
- * which the size alone says that it does; and only if there is none, all that are left. */
+/* The smallest free range that holds the object, as a rule. With a large alignment a few are tried,
+ * then one that is large enough for any alignment; only if there is none, all that remain. */
 static struct range *find_space(const struct allocator *a, size_t bytes, size_t alignment)
 {
     struct range *r = smallest_space(a, bytes);
@@ -243,7 +244,7 @@ bool allocator_take(struct allocator *a, size_t asked, size_t alignment, size_t 
     if (!r || !allocator_reserve(a, 2))
         return false;
 
-    /* The range becomes the object; what it does not need stays free, before and after it. */
+    /* The range becomes the object; the rest of it, before and after the object, stays free. */
     size_t start = aligned_start(r, alignment);
     size_t before = start - r->offset, after = r->bytes - before - bytes;
 
@@ -288,7 +289,7 @@ enum allocator_answer allocator_look(const struct allocator *a, size_t offset, s
     return r && r->offset == offset ? ALLOCATOR_FREED : ALLOCATOR_FOREIGN;
 }
 
-/* Makes the object's range free, as one with the free ranges it touches. Takes no memory. */
+/* Makes the object's range free, merged with the free ranges it touches. Takes no memory. */
 static void allocator_release(struct allocator *a, struct range *r)
 {
     struct range *before = address_entry(tree_before(&a->ranges, at_offset(r->offset)));
@@ -336,8 +337,8 @@ bool allocator_resize(struct allocator *a, size_t offset, size_t asked)
     struct range *after = address_entry(tree_after(&a->ranges, at_offset(r->offset)));
     size_t space = after && !after->asked ? after->bytes : 0;
 
-    /* Only where a free range comes into being that was not there does it take memory; so undoing a
-     * change of size never fails. */
+    /* Takes memory only where a new free range comes into being, so that undoing a change of size
+     * never fails. */
     if (bytes > r->bytes + space || (bytes < r->bytes && !space && !allocator_reserve(a, 1)))
         return false;
     if (bytes != r->bytes) {

@@ -1,7 +1,7 @@
-/* Hands out ranges of an address space it never touches: bookkeeping is outside the memory.
+/* Allocates ranges of an address space that it never touches: bookkeeping is outside the memory.
  *
- * Works on offsets from 0 to a limit, deterministically: the same calls in the same order give the
- * same offsets, which is what makes the symmetric heap symmetric. Knows nothing of PEs. */
+ * Works on offsets from 0 to a limit. It is deterministic: the same calls in the same order give
+ * the same offsets, which makes the symmetric heap symmetric. Knows nothing of PEs. */
 #ifndef GSHMEM_RUNTIME_ALLOCATOR_H
 #define GSHMEM_RUNTIME_ALLOCATOR_H
 
@@ -20,12 +20,13 @@ bool allocator_take(struct allocator *a, size_t bytes, size_t alignment, size_t 
 
 enum allocator_answer {
     ALLOCATOR_OK,
-    ALLOCATOR_FREED,   /* this object was given back before */
-    ALLOCATOR_INSIDE,  /* within an object, not its start; *object is that start */
-    ALLOCATOR_FOREIGN, /* never handed out */
+    ALLOCATOR_FREED,   /* an object that was freed */
+    ALLOCATOR_INSIDE,  /* within an object, not at its start; *object is that start */
+    ALLOCATOR_FOREIGN, /* never allocated */
 };
 
-/* What is known of an offset; *bytes is the size asked for when it is the start of an object. */
+/* What the allocator knows of an offset; *bytes is the requested size if the offset is the start of
+ * an object. */
 enum allocator_answer allocator_look(const struct allocator *a, size_t offset, size_t *object,
                                      size_t *bytes);
 enum allocator_answer allocator_give(struct allocator *a, size_t offset);

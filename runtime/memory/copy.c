@@ -1,11 +1,11 @@
-/* Copies of more than a few lines, between objects that are mapped here.
+/* Copies of more than a few cache lines, between objects that are mapped here.
  *
- * On AMD's processors of today wide moves beat libc's memcpy below 2 KiB, and a string move (rep
- * movsb) with dest at the beginning of a line from there on: it takes time to begin, but does not
- * wait for the old contents of dest, and a put goes where another PE reads. Other processors take
- * the way of their libc, but for the last eight bytes (gshmem_copy says why). Stores past the
- * caches are used where all dests together do not fit into the last cache, on Intel's processors
- * from a fifth of it on. docs/decisions/0008 has the figures. */
+ * On AMD's processors wide moves are faster than libc's memcpy below 2 KiB. From there on a string
+ * move (rep movsb) with dest at the beginning of a line is: it takes time to begin, but does not
+ * wait for the old contents of dest, and a put goes where another PE reads. Other processors use
+ * their libc's memcpy, except for the last eight bytes (gshmem_copy says why). Stores that bypass
+ * the caches are used where all dests together do not fit into the last cache; on Intel's
+ * processors from a fifth of it on. docs/decisions/0008 has the figures. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ static void copy_by_libc(char *to, const char *from, size_t bytes)
     gshmem_copy_end_last(to, from, bytes);
 }
 
-/* bytes: at least a line, in both of these. The last line is moved by itself, wherever it begins. */
+/* bytes: at least one line, in both functions. The last line is moved by itself, unaligned. */
 __attribute__((target("avx512f"))) static void copy_512(char *to, const char *from, size_t bytes)
 {
     __m512i last = _mm512_loadu_si512(from + bytes - LINE);
@@ -76,19 +76,20 @@ __attribute__((target("avx512f"))) static void stream_512(char *to, const char *
     for (; at + LINE < bytes; at += LINE)
         _mm512_storeu_si512(to + at, _mm512_loadu_si512(from + at));
     _mm512_storeu_si512(to + bytes - LINE, last);
-    _mm_sfence(); /* no release orders these stores */
+    _mm_sfence(); /* non-temporal stores are not ordered by a release */
 }
 
 static copy_fn *copy_small = copy_by_libc, *copy_large = copy_by_libc, *copy_past = copy_by_libc;
 static size_t last_cache = SIZE_MAX;
 
-/* They watch memcpy, and see no more of another copy than of any code that they did not build. */
+/* Sanitizers intercept memcpy, and see no more of another copy than of any code that was not built
+ * with them. */
 __attribute__((weak)) void __asan_init(void);
 __attribute__((weak)) void __tsan_init(void);
 __attribute__((weak)) void __msan_init(void);
 
-/* Whether rep movsb is quick to begin (FSRM), and wide moves do not slow the core down, as those
- * that came with vbmi2. */
+/* Whether rep movsb begins quickly (FSRM), and wide moves do not slow the core down, as on cores
+ * with vbmi2. */
 static bool has_quick_moves(void)
 {
     unsigned int a, b, c, d;
@@ -98,8 +99,8 @@ static bool has_quick_moves(void)
            d & 1u << 4;
 }
 
-/* What the cores have that share a last cache with this one; 0: not known. sysconf tells what all
- * of the processor's cores have, in caches of their own. */
+/* The size of the last cache that some cores share with this one; 0: not known. sysconf returns the
+ * sum over all of the processor's cores, whose caches are separate. */
 static size_t find_last_cache(unsigned int caches)
 {
     enum { THIRD = 3 };
@@ -118,8 +119,8 @@ static void go_past(size_t cache)
     }
 }
 
-/* Intel's last cache is that of a whole processor, of which a job has a part, and what is copied
- * lies there too. */
+/* Intel's last cache is that of a whole processor; a job has a part of it, and the sources are in
+ * it, too. */
 static void choose_for_intel(void)
 {
     enum { CACHES = 4, PART = 5 };

@@ -1,4 +1,5 @@
-/* Finding the program's writable data: what may be moved into the shared file, and what it is. */
+/* Finds the program's writable data: which segments may be moved into the shared file, and their
+ * identity. */
 #define _GNU_SOURCE
 #include "runtime/memory/data.h"
 
@@ -12,7 +13,7 @@
 
 #include "runtime/base/log.h"
 
-/* Libraries that asked, by an address inside; they may before there is a job to hang this on. */
+/* Libraries that asked, by an address inside each; they may ask before there is a job. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const void *asked[DATA_SEGMENT_MAX - 1];
 static int asked_count;
@@ -33,12 +34,14 @@ static size_t page_down(size_t at)
 }
 
 struct search {
-    const void *inside;             /* a variable of the object sought; NULL: the executable */
-    struct data_segments *segments; /* to add what is found to; NULL: only look */
+    const void *inside;             /* a variable of the object that is searched; NULL: the
+                                       executable */
+    struct data_segments *segments; /* where to add what is found; NULL: only search */
     bool past_first;                /* the executable comes first */
-    const void *object;             /* what was found, by its program headers; NULL: nothing */
-    bool executable;                /* and whether it is that */
-    bool full;                      /* there were more segments than can be told of */
+    const void *object;             /* the object that was found, by its program headers; NULL:
+                                       none */
+    bool executable;                /* whether that is the executable */
+    bool full;                      /* there were more segments than the table holds */
 };
 
 static uint64_t digest_more(uint64_t digest, const void *bytes, size_t n)
@@ -49,9 +52,9 @@ static uint64_t digest_more(uint64_t digest, const void *bytes, size_t n)
     return digest;
 }
 
-/* Where there is no build id: what the object's file has in memory that nobody writes, its code for one, in words. The
- * dynamic linker changes that in objects with relocations of text alone. AddressSanitizer has bytes in it that are
- * nobody's. */
+/* Where there is no build id: the parts of the object's file that no one writes, its code for one,
+ * by words. The dynamic linker changes these only in objects with text relocations. With
+ * AddressSanitizer they contain bytes that belong to no variable. */
 __attribute__((no_sanitize("address"))) static uint64_t digest_content(uint64_t digest, const struct dl_phdr_info *object)
 {
     typedef uint64_t __attribute__((aligned(1), may_alias)) word_anywhere;
@@ -64,7 +67,8 @@ __attribute__((no_sanitize("address"))) static uint64_t digest_content(uint64_t 
         if (p->p_type != PT_LOAD || !(p->p_flags & PF_R) || p->p_flags & PF_W)
             continue;
         for (size_t have = 0; have + sizeof word <= p->p_filesz; have += sizeof word) {
-            word = *(const word_anywhere *)(at + have); /* memcpy would be watched */
+            /* not memcpy, which a sanitizer intercepts */
+            word = *(const word_anywhere *)(at + have);
             digest = (digest ^ word) * 1099511628211u;
             digest ^= digest >> 32;
         }
@@ -86,7 +90,7 @@ static bool has_text_relocations(const struct dl_phdr_info *object)
     return false;
 }
 
-/* The linker's build id, where there is one among the notes. */
+/* The linker's build id, if the notes contain one. */
 static uint64_t digest_build_id(uint64_t digest, uintptr_t notes, size_t size)
 {
     while (size >= sizeof(ElfW(Nhdr))) {
@@ -145,7 +149,8 @@ static void add_segment(struct search *s, uintptr_t begin, uintptr_t end, uintpt
     to->bytes += end - begin;
 }
 
-/* The writable segments of an object, without what the dynamic linker has made read-only. */
+/* The writable segments of an object, without the parts that the dynamic linker has made
+ * read-only. */
 static void add_object(struct search *s, const struct dl_phdr_info *object)
 {
     uintptr_t relro = 0, relro_end = 0;
@@ -153,7 +158,8 @@ static void add_object(struct search *s, const struct dl_phdr_info *object)
     for (int i = 0; i < object->dlpi_phnum; i++) {
         const ElfW(Phdr) *p = &object->dlpi_phdr[i];
         if (p->p_type == PT_GNU_RELRO) {
-            /* Rounded as the dynamic linker does: a page only partly RELRO stays writable. */
+            /* Rounded as the dynamic linker does: a page that is only partly RELRO stays
+             * writable. */
             relro = page_down(object->dlpi_addr + p->p_vaddr);
             relro_end = page_down(object->dlpi_addr + p->p_vaddr + p->p_memsz);
         }
@@ -250,7 +256,7 @@ static gshmem_status_t memory_data_ask(const void *inside, bool *of_library)
                     inside);
     *of_library = !s.executable;
     if (s.executable)
-        return GSHMEM_OK; /* its variables are symmetric without asking */
+        return GSHMEM_OK; /* its variables are symmetric by themselves */
     for (int i = 0; i < asked_count; i++) {
         if (search(asked[i], NULL).object == s.object)
             return GSHMEM_OK;

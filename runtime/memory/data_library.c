@@ -1,4 +1,4 @@
-/* Libraries whose variables are symmetric: each asks for it, and then stays loaded. */
+/* Libraries whose variables are symmetric: each asks for it, and stays loaded from then on. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 
@@ -7,8 +7,8 @@
 #include "runtime/job.h"
 #include "runtime/memory/data.h"
 
-/* Its variables stay in the shared file until the process ends, and each fork copies them: a dlclose must not let
- * other memory come to where they are. */
+/* The library's variables stay in the shared file until the process ends, and each fork copies
+ * them. A dlclose must not let other memory be mapped at their addresses. */
 static bool keep_loaded(const void *inside)
 {
     Dl_info library;

@@ -1,15 +1,16 @@
-/* Moving the program's writable data into the shared file, under the feet of the program.
+/* Moves the program's writable data into the shared file, while the program runs.
  *
- * What else lives in an executable's data segment, and why moving it does no harm: variables of
- * libc that the linker copied there (stdout, environ) keep their addresses, and only this process
- * uses them; private futexes, as in mutexes and stdio, are keyed by address space and address. What
- * does not live there: thread-local storage and the kernel's per-thread areas, what relocation has
- * made read-only (it stays where it is), and the heap of brk, which begins at the next page or
- * later.
+ * An executable's data segment contains more than the program's variables, and moving that does no
+ * harm: variables of libc that the linker copied there (stdout, environ) keep their addresses, and
+ * only this process uses them; private futexes, as in mutexes and stdio, are keyed by address space
+ * and address. The segment does not contain thread-local storage and the kernel's per-thread areas,
+ * what relocation has made read-only (it stays where it is), and the heap of brk, which begins at
+ * the next page or later.
  *
- * In a statically linked program the segment also holds libc's own state and this file's. Therefore
- * between the copy and the mapping nothing here writes a variable that is neither on the stack nor
- * thread-local. Other threads that write variables during init would lose what they wrote. */
+ * In a statically linked program the segment also contains libc's own state and this file's.
+ * Invariant: between the copy and the mapping, no code here writes a variable that is neither on
+ * the stack nor thread-local. Other threads that write variables during init would lose what they
+ * wrote. */
 #define _GNU_SOURCE
 #include "runtime/memory/data.h"
 
@@ -25,20 +26,20 @@
 #include "runtime/base/file_limit.h"
 #include "runtime/base/log.h"
 
-/* Segments that live in a file; they outlive the job, and so does this. */
+/* Segments that are in a file. They outlive the job, and so does this table. */
 static struct moved {
     uintptr_t base;
     size_t bytes;
     size_t offset;
-    int fd; /* our own: it alone can tell which pages were ever touched */
+    int fd; /* a file of this process's own, which alone shows which pages were ever touched */
     int protection;
 } moved[DATA_SEGMENT_MAX];
 static int moved_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* ---- Copying what was ever touched ---- */
+/* ---- Copying pages that were touched ---- */
 
-/* By system call, not pwrite: a sanitizer's would stumble over the red zones between variables. */
+/* A system call, not pwrite: a sanitizer would report the red zones between variables. */
 static bool write_all(int fd, uintptr_t from, size_t bytes, size_t offset)
 {
     while (bytes) {
@@ -55,15 +56,15 @@ static bool write_all(int fd, uintptr_t from, size_t bytes, size_t offset)
 }
 
 struct pages {
-    size_t bytes;    /* of one */
-    int pagemap;     /* what the kernel says of each page of this process; -1: nothing */
-    uintptr_t first; /* the page that entry[0] tells of */
+    size_t bytes;    /* bytes of a page */
+    int pagemap;     /* /proc/self/pagemap; -1: not available */
+    uintptr_t first; /* the page of entry[0] */
     size_t known;
     uint64_t entry[256];
 };
 
-/* Whether anonymous memory at page was never touched, which spares looking at it: large arrays that
- * a program does not use make most of a .bss. */
+/* Whether the anonymous memory at page was never touched, so that it need not be read: large arrays
+ * that a program does not use are most of a .bss. */
 static bool page_untouched(struct pages *p, uintptr_t page)
 {
     static const uint64_t present = 1ull << 63, swapped = 1ull << 62;
@@ -83,7 +84,7 @@ static bool page_untouched(struct pages *p, uintptr_t page)
     return !(p->entry[i] & (present | swapped));
 }
 
-/* Not instrumented, for the sake of the red zones again. */
+/* Not instrumented, because it reads red zones. */
 __attribute__((no_sanitize("address", "thread"))) static bool page_is_zero(const struct pages *p,
                                                                            uintptr_t page)
 {
@@ -119,7 +120,7 @@ static bool copy_private(const struct data_segment *s, int fd, size_t offset)
     return copied;
 }
 
-/* The next stretch of a moved segment that has pages, as offsets from its base; false: no more. */
+/* The next range of a moved segment that has pages, as offsets from its base; false: no more. */
 static bool next_extent(const struct moved *m, size_t from, size_t *begin, size_t *end)
 {
     off_t data = lseek(m->fd, (off_t)(m->offset + from), SEEK_DATA);
@@ -147,8 +148,9 @@ static bool copy_moved(const struct moved *m, int fd, size_t offset)
 
 /* ---- A child of fork gets a copy of its own ---- */
 
-/* The parent makes it, so that it is as of the fork, whatever the parent or peers do next. Not in
- * the data segment itself: in a static program parent and child share that until it is replaced. */
+/* The parent makes the copy, so that it is as of the fork, whatever the parent or peers do next.
+ * The pointer is not in the data segment itself: in a static program parent and child share that
+ * until it is replaced. */
 static _Thread_local void *copy_for_child[DATA_SEGMENT_MAX];
 
 static void *private_copy(const struct moved *m)

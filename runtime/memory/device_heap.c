@@ -14,7 +14,8 @@
 
 /* ---- Growing ---- */
 
-/* relaxed: who is to use what is new learns of it after this PE has agreed that it is there. */
+/* relaxed: a PE that may use the new memory learns of it after this PE has agreed that it is
+ * there. */
 static void set_mine(struct device_heap *d, uint64_t bytes)
 {
     __atomic_store_n(&d->mine, bytes, __ATOMIC_RELAXED);
@@ -55,7 +56,7 @@ static void shrink(struct device_heap *d, uint64_t end)
         ops->heap_shrink(d->device, &d->remote[i].map, end);
 }
 
-/* This PE's part, before the others know of it. */
+/* Grows this PE's heap, before the others know of it. */
 static void grow_mine(struct device_heap *d, uint64_t end, struct news *mine)
 {
     *mine = (struct news){.piece = {.offset = d->mine, .fd = -1}};
@@ -71,7 +72,7 @@ static void grow_mine(struct device_heap *d, uint64_t end, struct news *mine)
         set_mine(d, d->mine + mine->piece.bytes);
 }
 
-/* And what the others have grown by. */
+/* Maps what the others have grown by. */
 static gshmem_status_t device_heap_follow_others(struct device_heap *d, struct news *news,
                                                  const int *fds)
 {
@@ -101,7 +102,7 @@ void device_heap_close_all(const struct device_heap *d, const int *fds)
     }
 }
 
-/* Two exchanges: of pieces, and of whether all could be mapped everywhere. */
+/* Two exchanges: of the new pieces, and of whether all PEs could map all of them. */
 static gshmem_status_t device_heap_grow(struct device_heap *d, uint64_t end, struct news *news,
                                         int *fds, const char *call)
 {
@@ -131,7 +132,8 @@ static gshmem_status_t device_heap_grow(struct device_heap *d, uint64_t end, str
     return device_heap_failure(d, news, call);
 }
 
-/* All PEs have failed together. What others may still have mapped goes last: CUDA IPC says so. */
+/* All PEs have failed together. Memory that others may still have mapped is released last, as CUDA
+ * IPC requires. */
 static void undo(struct device_heap *d, uint64_t end, gshmem_status_t status, struct news *news,
                  int *fds, const char *call)
 {
@@ -157,7 +159,7 @@ gshmem_status_t device_heap_reach(struct device_heap *d, uint64_t end, const cha
     if (end <= before)
         return GSHMEM_OK;
     struct news *news = calloc(n, sizeof *news + sizeof(int));
-    if (!news) /* the others wait for this PE: to be told of it would take memory */
+    if (!news) /* the others wait for this PE, and to notify them would take memory */
         return fail(GSHMEM_ERR_MEMORY, "%s: out of memory for %zu PEs", call, n);
     int *fds = (int *)(news + n);
     status = device_heap_grow(d, end, news, fds, call);
@@ -223,7 +225,8 @@ static uint64_t window_after(uint64_t limit)
     return (limit + step - 1) / step * step;
 }
 
-/* All have one, or none has: then the largest that all can have. */
+/* Either all PEs have a device heap, or none has; the limit is then the largest that all can
+ * have. */
 static gshmem_status_t agree_on_limit(const struct job *j, uint64_t *limit, uint64_t *window)
 {
     const struct node_member *member = j->node.control->member;
@@ -323,7 +326,7 @@ void device_heap_stop(struct job *j)
     j->device_heap = NULL;
 }
 
-/* ---- Where things are ---- */
+/* ---- Addresses ---- */
 
 char *device_heap_base(const struct device_heap *d)
 {

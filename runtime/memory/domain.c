@@ -1,12 +1,13 @@
-/* PEs of other hosts whose GPUs NVLink connects with this PE's: their heaps mapped here, as those of the
- * PEs of this node are, and all others left to the network.
+/* PEs of other nodes whose GPUs NVLink connects with this PE's. Their heaps are mapped here, like
+ * those of the PEs of this node; the network reaches all others.
  *
- * Pieces go by handles that are bytes, so that host memory and a collective carry them: what each PE of the
- * job tells, all PEs get. Who cannot map another's heap at all reaches it by the network; from the first
- * piece that it could map on it has to map all, as kernels are told of heaps and not of pieces.
+ * Pieces are named by handles that are bytes, so that host memory and a collective can exchange
+ * them: all PEs of the job get what each one sends. A PE that cannot map another's heap at all
+ * reaches it by the network. Once it has mapped the first piece it has to map all, because kernels
+ * know heaps and not pieces.
  *
- * Objects stay updated by one kind of agent: those who map them use atomics of GPUs over NVLink, and for
- * all others the owner's proxy has a kernel of its GPU do it. */
+ * Objects are still updated by one kind of agent: PEs that map an object use atomics of GPUs over
+ * NVLink, and for all other PEs the target's proxy runs a kernel on its GPU. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,19 +18,19 @@
 #include "runtime/memory/heap.h"
 #include "runtime/proxy/kernels.h"
 
-/* What each PE tells all. */
+/* What each PE sends to all. */
 union letter {
     struct {
-        struct device_card card; /* at first */
+        struct device_card card; /* the first letter */
         uint64_t limit, addresses;
     } who;
     struct {
         struct device_piece piece; /* of 0 bytes: there is none */
-        uint64_t more;             /* it has others to tell of */
+        uint64_t more;             /* the sender has more pieces */
     } what;
 };
 
-/* ---- Talking ---- */
+/* ---- Exchange ---- */
 
 static union letter *letter_of(const struct device_heap *d, int pe)
 {
@@ -45,7 +46,7 @@ static bool domain_take_room(struct device_heap *d, struct job *j)
     return d->letters_remote;
 }
 
-/* All PEs of the job have taken the same room, or none has. */
+/* All PEs of the job have allocated the same room, or none has. */
 static gshmem_status_t tell_all(struct device_heap *d, const union letter *mine)
 {
     union letter *own = letter_of(d, job->n_pes);
@@ -54,7 +55,7 @@ static gshmem_status_t tell_all(struct device_heap *d, const union letter *mine)
     return gshmem_fcollectmem(GSHMEM_TEAM_WORLD, letter_of(d, 0), own, sizeof *own);
 }
 
-/* ---- Who they are ---- */
+/* ---- Which PEs are in the domain ---- */
 
 bool domain_possible(const struct job *j)
 {
@@ -83,7 +84,7 @@ const struct device_heap_map *domain_map_of(const struct device_heap *d, int pe)
     return low < d->remotes && d->remote[low].pe == pe ? &d->remote[low].map : NULL;
 }
 
-/* Where that PE is in the domain and on another node. */
+/* Opens the heap of a PE that is in the domain and on another node. */
 static gshmem_status_t open_heap(struct device_heap *d, int pe)
 {
     const union letter l = *letter_of(d, pe);
@@ -106,7 +107,7 @@ static gshmem_status_t open_heap(struct device_heap *d, int pe)
     return GSHMEM_OK;
 }
 
-/* ---- What they have ---- */
+/* ---- Their memory ---- */
 
 static gshmem_status_t memory_domain_follow(struct device_heap *d, struct remote_heap *f, bool lent)
 {
@@ -119,7 +120,7 @@ static gshmem_status_t memory_domain_follow(struct device_heap *d, struct remote
                 : d->device->ops->heap_follow(d->device, &f->map, &piece);
 }
 
-/* Their heaps as they are now: of one piece, as nobody has made an object. */
+/* Their heaps as they are now: one piece each, since no object was made yet. */
 static void take_first_pieces(struct device_heap *d)
 {
     int kept = 0;
@@ -153,7 +154,7 @@ gshmem_status_t domain_start(struct job *j, const char *call)
         status = open_heap(d, pe);
     for (int i = 0; status && i < d->remotes; i++)
         d->device->ops->heap_close(d->device, &d->remote[i].map);
-    if (status) { /* what it is was said; the others need not wait */
+    if (status) { /* the reason was logged; the others need not wait */
         d->remotes = 0;
         log_info("no PE of another host is mapped here: the network reaches them");
     }

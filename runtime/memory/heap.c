@@ -1,15 +1,16 @@
 /* gshmem_malloc and its family.
  *
- * Every PE does the same to its own allocator, so the same offsets come out everywhere; one
- * agreement of all PEs per call makes sure of it, and is the barrier that the call has to be. What
- * a PE did before the agreement it undoes if the call does not stand.
+ * Every PE makes the same calls to its own allocator, so that all get the same offsets. One
+ * agreement of all PEs per call verifies it, and is the barrier that the call has to contain. A PE
+ * undoes what it did before the agreement if the call fails.
  *
- * A PE manages the memory of its own heap alone. Memory above `touched` was never handed out, or
- * was given back to the system, and reads as zero.
+ * A PE manages the memory of its own heap alone. Memory above `touched` was never allocated, or was
+ * returned to the system, and reads as zero.
  *
- * Where the device has a heap of its own there are two: that one, and the one in host memory for
- * those who ask for it (GSHMEM_MALLOC_HOST). Where NICs make atomics there is one more, for those
- * who ask for that (GSHMEM_MALLOC_ATOMICS_REMOTE), right behind that in host memory. */
+ * Where the device has a heap of its own there are two heaps: that one, and the one in host memory
+ * for objects that request it (GSHMEM_MALLOC_HOST). Where NICs make atomics there is one more, for
+ * objects that request that (GSHMEM_MALLOC_ATOMICS_REMOTE), directly behind the one in host
+ * memory. */
 #define _GNU_SOURCE
 #include "runtime/memory/heap.h"
 
@@ -35,38 +36,41 @@
 
 enum {
     SMALL_ALIGNMENT = 16,
-    LINE = 64,               /* objects of a cache line or more begin at one */
-    HUGE_PAGE = 2 << 20,     /* and those of a huge page or more there */
-    GIVE_BACK_MIN = 1 << 20, /* less is not worth the system call and the page faults after it */
+    LINE = 64,               /* objects of a cache line or more begin at a line */
+    HUGE_PAGE = 2 << 20,     /* objects of a huge page or more begin at a huge page */
+    GIVE_BACK_MIN = 1 << 20, /* a smaller range is not worth the system call and the later page
+                                faults */
     DUMP_MAX = 64 << 20      /* of the heap that goes into a core dump */
 };
 
 struct heap {
-    pthread_mutex_t calls; /* one call at a time, also while it waits for other PEs; the host heap's */
+    pthread_mutex_t calls; /* one call at a time, also while it waits for other PEs; only the host
+                              heap's is used */
     struct allocator *objects;
-    struct device_heap *device; /* whose memory it is; NULL: the host's, and all below is for that */
-    const struct node *node; /* whose file the memory is in */
-    size_t in_file; /* where in it */
+    struct device_heap *device; /* where the memory is; NULL: the host's, and the fields below are
+                                   for that */
+    const struct node *node; /* the node whose file holds the memory */
+    size_t in_file; /* the offset in the file */
     char *base;
     size_t limit;
     size_t touched;
     size_t page;
-    size_t dumped; /* up to here it goes into a core dump */
-    bool met;      /* all hosts have agreed on the limit */
-    bool huge;     /* huge pages are wanted and not yet asked for */
-    bool of_nics;  /* that which NICs update, and whether they can, once all have met */
+    size_t dumped; /* up to here, memory is part of core dumps */
+    bool met;      /* all nodes have agreed on the limit */
+    bool huge;     /* huge pages are wanted and not requested yet */
+    bool of_nics;  /* the heap that NICs update, and whether they can, once all PEs have agreed */
 };
 
 /* ---- The memory under the objects ---- */
 
-/* Once the heap grows beyond its first huge page; small jobs are better off with small ones. */
+/* Once the heap grows beyond its first huge page; small jobs are better off with small pages. */
 static void ask_for_huge_pages(struct heap *h)
 {
     const struct node *node = h->node;
 
     h->huge = false;
-    /* Whoever touches a page first makes it, so ask for all heaps mapped here. If the system has
-     * none to offer it says so, and nothing is lost. */
+    /* The PE that touches a page first allocates it, so this requests huge pages for all heaps
+     * mapped here. If the system has none, nothing changes. */
     for (int i = 0; i < node->n; i++) {
         char *heap = i == node->index ? h->base : node->arena + node_heap_offset(&node->layout, i);
         if (madvise(heap + HUGE_PAGE, h->limit - HUGE_PAGE, MADV_HUGEPAGE) != 0) {
@@ -76,14 +80,14 @@ static void ask_for_huge_pages(struct heap *h)
     }
 }
 
-/* The end of the pages that may be there: a huge page reaches further than what touched it. */
+/* The end of the pages that may exist: a huge page extends beyond the part that was touched. */
 static size_t touched_end(const struct heap *h)
 {
     return (h->touched + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
 }
 
-/* A core dump without the program's objects would be of little use, one with all of a large heap of
- * none: what is mapped and was never touched comes to be by being dumped. */
+/* A core dump without the program's objects would be useless, and one with all of a large heap too
+ * large: pages that were never touched come to exist when they are dumped. */
 static void put_into_dumps(struct heap *h)
 {
     size_t end = touched_end(h) < DUMP_MAX ? touched_end(h) : DUMP_MAX;
@@ -104,8 +108,8 @@ static void touch(struct heap *h, size_t offset, size_t bytes)
         ask_for_huge_pages(h);
 }
 
-/* Gives the whole pages in this range back to the system; they read as zero then. Not those that a NIC
- * holds: it would go on with pages that are no longer the heap's. */
+/* Returns the whole pages in this range to the system; they read as zero then. Not pages that a NIC
+ * holds: it would continue to use pages that are no longer the heap's. */
 static bool discard(const struct heap *h, size_t begin, size_t end)
 {
     size_t first = (begin + h->page - 1) / h->page * h->page, last = end / h->page * h->page;
@@ -116,8 +120,8 @@ static bool discard(const struct heap *h, size_t begin, size_t end)
            device_arena_discard(h->node->fd, h->in_file + first, last - first) == GSHMEM_OK;
 }
 
-/* An object was freed: the end of the heap that is no longer used goes back, and so do large
- * objects wherever they were. */
+/* After an object was freed: returns the unused end of the heap to the system, and large objects
+ * wherever they were. */
 static void memory_heap_give_back(struct heap *h, size_t offset, size_t bytes)
 {
     if (h->device) {
@@ -139,13 +143,13 @@ static void memory_heap_give_back(struct heap *h, size_t offset, size_t bytes)
 
 static gshmem_status_t make_zero(const struct heap *h, size_t offset, size_t bytes)
 {
-    if (h->device) /* what it was before this job is not known */
+    if (h->device) /* its contents from before this job are not known */
         return device_heap_fill(h->device, h->base + offset, 0, bytes);
     size_t end = offset + bytes < h->touched ? offset + bytes : h->touched;
 
     if (offset >= end)
         return GSHMEM_OK;
-    /* Much of a large array may never be used: give its pages back rather than touch them all. */
+    /* Much of a large array may never be used: its pages are returned, rather than all touched. */
     if (end - offset >= HUGE_PAGE && discard(h, offset, end)) {
         size_t first = (offset + h->page - 1) / h->page * h->page, last = end / h->page * h->page;
         memset(h->base + offset, 0, first - offset);
@@ -164,8 +168,8 @@ static gshmem_status_t heap_copy(const struct heap *h, size_t to, size_t from, s
     return GSHMEM_OK;
 }
 
-/* Makes sure that there is memory up to that offset, on all PEs; host memory comes with its first
- * touch. */
+/* Makes sure that there is memory up to that offset, on all PEs. Host memory is allocated by the
+ * first touch. */
 static gshmem_status_t reach(struct heap *h, size_t end, struct request *r)
 {
     gshmem_status_t status;
@@ -176,7 +180,7 @@ static gshmem_status_t reach(struct heap *h, size_t end, struct request *r)
     status = device_heap_reach(h->device, end, request_name(r));
     if (network_is_needed(job->network) && status != GSHMEM_ERR_PEER_DEAD &&
         status != GSHMEM_ERR_ABORTED) {
-        /* Other hosts have grown by themselves, or have not. */
+        /* Other nodes grow their heaps by themselves, and may have failed. */
         if (status)
             request_refuse_failed(r, status);
         status = request_agree(r);
@@ -193,7 +197,7 @@ static gshmem_status_t reach(struct heap *h, size_t end, struct request *r)
     return status;
 }
 
-/* Where no object has been made yet. */
+/* Before the first object. */
 static gshmem_status_t lower_limit(struct heap *h, size_t limit)
 {
     struct allocator *objects;
@@ -214,7 +218,7 @@ struct amount {
     char text[32];
 };
 
-/* For people: exact where that is short. */
+/* For messages: exact where that is short. */
 static struct amount amount(size_t bytes)
 {
     static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
@@ -250,20 +254,21 @@ static void refuse_size(const struct heap *h, struct request *r, size_t bytes, s
                        amount(largest).text);
 }
 
-/* What an object of that size has, whatever its alignment was asked to be, and wherever it grew. */
+/* The alignment of an object of that size, whatever alignment was requested, and wherever it
+ * grew. */
 static size_t natural_alignment(size_t bytes)
 {
     return bytes < LINE ? SMALL_ALIGNMENT : LINE;
 }
 
-/* Where the new object is, or HEAP_NOWHERE. */
+/* Allocates the new object; returns its offset, or HEAP_NOWHERE. */
 static size_t memory_heap_take(struct heap *h, struct request *r, size_t bytes, size_t alignment)
 {
     size_t welcome, offset;
 
     if (alignment < natural_alignment(bytes))
         alignment = natural_alignment(bytes);
-    /* A huge page boundary is welcome, and not worth failing for. */
+    /* A huge page boundary is preferred, but its absence is no failure. */
     welcome = alignment < HUGE_PAGE ? HUGE_PAGE : alignment;
     if ((bytes < HUGE_PAGE || !allocator_take(h->objects, bytes, welcome, &offset)) &&
         !allocator_take(h->objects, bytes, alignment, &offset)) {
@@ -274,7 +279,7 @@ static size_t memory_heap_take(struct heap *h, struct request *r, size_t bytes, 
     return offset;
 }
 
-/* Why ptr cannot be an object of this heap, when it is not even inside it. */
+/* Says why ptr cannot be an object of this heap, if it is not even inside it. */
 static void refuse_outside(const struct heap *h, struct request *r, const void *ptr)
 {
     struct location l;
@@ -337,8 +342,8 @@ static size_t heap_find(const struct heap *h, struct request *r, const void *ptr
 
 /* ---- Calls ---- */
 
-/* What this PE says of its NICs, and in `why` for people; 0: objects that NICs would update are the
- * heap's. */
+/* What this PE reports of its NICs, and in `why` the reason, for people; 0: objects that NICs would
+ * update are placed in the ordinary heap. */
 static uint64_t offer_nics(char *why, size_t why_size)
 {
     if (!job->device_objects && job->nic_objects)
@@ -349,7 +354,7 @@ static uint64_t offer_nics(char *why, size_t why_size)
     return 0;
 }
 
-/* All PEs can, and for each other; or none does. */
+/* Either all PEs can, for each other, or none does. */
 static gshmem_status_t decide_on_nics(uint64_t least, uint64_t most, uint64_t mine, size_t limit,
                                       const char *why)
 {
@@ -364,9 +369,9 @@ static gshmem_status_t decide_on_nics(uint64_t least, uint64_t most, uint64_t mi
     return can ? lower_limit(h, limit) : GSHMEM_OK;
 }
 
-/* Limits differ from node to node, and the same call must find the same place everywhere: before
- * the first object, PEs of several hosts agree on the least. Memory of a device's is that of all or
- * of none, and so is what NICs update. */
+/* Limits differ from node to node, and the same call must return the same offset on all PEs: before
+ * the first object, the PEs of all nodes agree on the least. The device heap is used by all or
+ * none, and so is the NIC heap. */
 static gshmem_status_t heap_meet(struct heap *in_host, struct heap *device, const char *call)
 {
     char why[300];
@@ -402,7 +407,7 @@ static gshmem_status_t heap_meet(struct heap *in_host, struct heap *device, cons
     return status;
 }
 
-/* The heap, with the lock taken, and a request to fill in; NULL if there is no job, or a failure. */
+/* The heap, locked, and a request to fill in; NULL if there is no job, or after a failure. */
 struct heap *heap_enter(struct request *r, enum heap_call call, size_t bytes)
 {
     if (job_require(heap_call_name[call]))
@@ -416,7 +421,7 @@ struct heap *heap_enter(struct request *r, enum heap_call call, size_t bytes)
     return job->device_objects ? job->device_objects : job->heap;
 }
 
-/* The one that ptr is in. */
+/* The heap that ptr is in. */
 static struct heap *heap_of(struct heap *h, const void *ptr)
 {
     struct location l;
@@ -439,7 +444,7 @@ static void *memory_heap_leave(struct heap *h, size_t offset)
     return offset == HEAP_NOWHERE ? NULL : h->base + offset;
 }
 
-/* Memory of a device is there to be filled only now; the second agreement is the barrier at the end. */
+/* Memory of a device can be filled only now; the second agreement is the barrier at the end. */
 static gshmem_status_t zero_on_device(struct heap *h, struct request *r, size_t offset, size_t bytes)
 {
     gshmem_status_t status = make_zero(h, offset, bytes);
@@ -449,7 +454,7 @@ static gshmem_status_t zero_on_device(struct heap *h, struct request *r, size_t 
     return request_agree(r);
 }
 
-/* Whatever the request asks for, unless it is refused already. */
+/* Allocates what the request asks for, unless it is refused already. */
 static void *heap_allocate(struct heap *h, struct request *r)
 {
     size_t bytes = r->word[REQUEST_BYTES], offset = HEAP_NOWHERE;
@@ -573,7 +578,7 @@ gshmem_status_t gshmem_free(void *ptr)
     return status;
 }
 
-/* In place: true if it stands. */
+/* In place; true on success. */
 static bool resize(struct heap *h, struct request *r, size_t offset, size_t before, size_t bytes)
 {
     r->word[REQUEST_RESULT] = 1 + offset;
@@ -588,13 +593,13 @@ static bool resize(struct heap *h, struct request *r, size_t offset, size_t befo
     return true;
 }
 
-/* To another place. The new object is filled before the others are told that it is there. */
+/* Moves to another place. The new object is filled before the others learn that it exists. */
 static size_t heap_move(struct heap *h, struct request *r, size_t offset, size_t before,
                         size_t bytes)
 {
     size_t to = memory_heap_take(h, r, bytes, SMALL_ALIGNMENT);
 
-    /* Host memory needs no growing, so that one agreement does for both. */
+    /* Host memory needs no growing, so that one agreement is enough for both. */
     if (h->device && (request_agree(r) || (to != HEAP_NOWHERE && reach(h, to + bytes, r)))) {
         if (to != HEAP_NOWHERE)
             allocator_give(h->objects, to);
@@ -602,7 +607,8 @@ static size_t heap_move(struct heap *h, struct request *r, size_t offset, size_t
     }
     gshmem_status_t status = GSHMEM_OK;
     if (to != HEAP_NOWHERE) {
-        touch(h, to, bytes); /* by the copy: what is there is no longer zero, whatever the others say */
+        touch(h, to, bytes); /* The copy has written there: the contents are no longer zero,
+                                whatever the others decide. */
         status = heap_copy(h, to, offset, before < bytes ? before : bytes);
     }
     if (status)
@@ -628,7 +634,8 @@ void *gshmem_realloc(void *ptr, size_t bytes)
     size_t offset = heap_find(h, &r, ptr, &before);
     if (!ptr)
         return heap_allocate(h, &r);
-    /* The barrier at the beginning: what others put into the object is there to be copied. */
+    /* The barrier at the beginning: what others have put into the object must arrive before it is
+     * copied. */
     if (request_agree(&r) != GSHMEM_OK)
         return memory_heap_leave(h, HEAP_NOWHERE);
     if (bytes == 0) {
@@ -718,7 +725,7 @@ static void end_heap(const struct job *j, struct heap *h)
     if (allocator_objects(h->objects) && j->pe == 0)
         log_info("finalize: the program has not freed %zu symmetric objects, %s",
                  allocator_objects(h->objects), amount(allocator_used(h->objects)).text);
-    /* The program's variables keep the file alive, and with it what is left in it. */
+    /* The program's variables keep the file alive, and with it the heap's pages. */
     if (!h->device)
         discard(h, 0, touched_end(h));
     pthread_mutex_destroy(&h->calls);

@@ -44,7 +44,7 @@ gshmem_status_t map_add(struct memory_map *m, int number, struct segment s, bool
 
 /* ---- The look-up ---- */
 
-/* Of bytes that begin in the segment. */
+/* For bytes of which the first is in the segment. */
 static enum way check_end(const struct segment *s, uint64_t offset, uint64_t bytes)
 {
     const uint64_t end = offset < s->own_bytes ? s->own_bytes : s->bytes;
@@ -107,7 +107,7 @@ GSHMEM_HOT void map_resolve(const struct memory_map *m, const void *mine, uint64
         l->at = (void *)(s->copied[pe] + l->offset);
 }
 
-/* ---- Questions about memory of this PE's ---- */
+/* ---- Properties of this PE's memory ---- */
 
 enum atomicity map_atomicity(const struct memory_map *m, const void *mine)
 {
@@ -124,7 +124,7 @@ bool map_has_memory(const struct memory_map *m, const void *mine, uint64_t bytes
     if (!map_find(m, mine, bytes, &l))
         return false;
     const struct segment *s = &m->segment[l.segment];
-    /* relaxed: it grows before any kernel knows that it has */
+    /* relaxed: it grows before any kernel learns of the growth */
     const uint64_t there = s->there ? __atomic_load_n(s->there, __ATOMIC_RELAXED) : s->bytes;
     return l.offset >= s->own_bytes || (l.offset < there && bytes <= there - l.offset);
 }

@@ -26,7 +26,7 @@ static gshmem_status_t add_segments(struct job *j)
         (status = map_add(&j->map, SEGMENT_HEAP, heap, false)) ||
         (l->nic_bytes && (status = map_add(&j->map, SEGMENT_NIC, nics, false))))
         return status;
-    /* The executable's have tables also where there are none: contexts refer to them. */
+    /* The executable's entry has tables even without variables: contexts refer to them. */
     for (int i = 0; (i < 1 || i < j->data.n) && !status; i++) {
         const size_t bytes = j->data.segment[i].bytes;
         const struct segment variables = {.base = j->data.segment[i].base,
@@ -38,7 +38,7 @@ static gshmem_status_t add_segments(struct job *j)
     return status;
 }
 
-/* Where the node has mapped that PE's memory. */
+/* Enters where the node has mapped that PE's memory. */
 static void enter_peer(struct job *j, int index)
 {
     struct segment *s = j->map.segment;
@@ -68,7 +68,7 @@ gshmem_status_t map_fill(struct job *j)
         enter_peer(j, i);
     s[SEGMENT_SYSTEM].base = s[SEGMENT_SYSTEM].mapped[j->pe];
     map_move_heap(j, s[SEGMENT_HEAP].mapped[j->pe]);
-    /* This PE's variables stay where they always were. */
+    /* This PE's variables stay at their addresses. */
     for (int i = 0; i < j->data.n; i++)
         s[SEGMENT_DATA + i].mapped[j->pe] = j->data.segment[i].base;
     return GSHMEM_OK;

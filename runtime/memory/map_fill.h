@@ -1,4 +1,4 @@
-/* How the map of symmetric memory is filled from what the job has. */
+/* Fills the map of symmetric memory from what the job has. */
 #ifndef GSHMEM_RUNTIME_MEMORY_MAP_FILL_H
 #define GSHMEM_RUNTIME_MEMORY_MAP_FILL_H
 
@@ -8,10 +8,10 @@
 
 struct job;
 
-/* The segments in host memory, once all PEs of the node have shown themselves. The heap in the
- * device's memory enters itself (device_heap.c). */
+/* The segments in host memory, once all PEs of the node have joined. The heap in the device's
+ * memory is entered by device_heap.c. */
 gshmem_status_t map_fill(struct job *j);
-/* This PE's heap in host memory, and what NICs update behind it, are at another address. */
+/* This PE's heap in host memory, and the NIC heap behind it, have moved to another address. */
 void map_move_heap(struct job *j, uintptr_t base);
 
 #endif

@@ -11,34 +11,36 @@
 
 struct multicast {
     struct device *device;
-    int users; /* teams, and who follows the heap; with the job's lock held */
-    int n, me; /* members, and which is this PE */
+    int users; /* teams, and a thread that follows the heap; with the job's lock held */
+    int n, me; /* members, and this PE's number among them */
     struct device_multicast map;
-    uint64_t covered; /* from where heaps begin, the library's own part included */
-    bool ended;       /* it could not follow: what is covered stays for who has an address of it, */
-    bool whole;       /* and no more are given, as an object might go beyond */
+    uint64_t covered; /* bytes from where heaps begin, the library's own part included */
+    bool ended;       /* it could not follow the heap: the covered part stays for those that have an
+                         address of it */
+    bool whole;       /* no more addresses are given, since an object might extend beyond the
+                         covered part */
     int index[];      /* [n]: of the members on this node */
 };
 
-/* What PEs tell each other in each step. */
+/* What PEs send each other in each step. */
 struct step {
     uint64_t status; /* of the sender's part */
     struct device_piece piece;
-    uint64_t more; /* after the last step: whether the sender's team goes on */
+    uint64_t more; /* after the last step: whether the sender's team continues */
 };
 _Static_assert(sizeof(struct step) <= HANDOVER_LETTER_MAX, "it is a letter");
 
-/* Among whom a step is made: the members of a team that begins, or all PEs of the node. */
+/* The participants of a step: the members of a team that begins, or all PEs of the node. */
 struct talk {
     struct handover *handover;
     const struct handover_circle *circle;
     struct step *step; /* [circle->n] */
     int *fd;
-    const int *place; /* [member]: whose step is its; NULL: as members are numbered */
+    const int *place; /* [member]: the index of its step; NULL: steps are numbered like members */
     const char *call;
 };
 
-/* ---- Whether a team can have it ---- */
+/* ---- Whether a team can have multicast ---- */
 
 static bool same_unit(const struct device_card *a, const struct device_card *b)
 {
@@ -64,7 +66,7 @@ static bool can_have(const struct job *j, const struct team *t)
     return true;
 }
 
-/* Whether some team of this node could: the same answer on all of its PEs. */
+/* Whether some team of this node could: the same result on all of its PEs. */
 static bool any_can(const struct job *j)
 {
     const struct node_member *member = j->node.control->member;
@@ -80,20 +82,21 @@ static bool any_can(const struct job *j)
     return false;
 }
 
-/* ---- One more piece, in three steps, each when all have taken the one before ---- */
+/* ---- One more piece, in three steps, each when all have completed the one before ---- */
 
 static const struct step *step_of(const struct talk *k, int member)
 {
     return &k->step[k->place ? k->place[member] : member];
 }
 
-/* Whether all members could; false too if somebody is gone. m is NULL for who is no member. */
+/* Whether all members could; false, too, if a PE is gone. m is NULL for a PE that is not a
+ * member. */
 static bool multicast_tell(const struct talk *k, const struct multicast *m, const struct step *mine)
 {
     bool all = !handover_exchange(k->handover, k->circle, k->call, mine, sizeof *mine,
                                   mine->piece.fd, k->step, k->fd);
 
-    if (!all) { /* nobody goes on */
+    if (!all) { /* no PE continues */
         memset(k->step, 0, (size_t)k->circle->n * sizeof *k->step);
         return false;
     }
@@ -112,7 +115,7 @@ static void close_fds(const struct talk *k)
     }
 }
 
-/* The first member makes an object for the next piece, if all have the same one next. */
+/* The first member makes an object for the next piece, if all members have the same piece next. */
 static bool offer(struct job *j, struct multicast *m, const struct talk *k, uint64_t end,
                   struct device_piece *piece)
 {
@@ -141,7 +144,7 @@ static bool offer(struct job *j, struct multicast *m, const struct talk *k, uint
     return all;
 }
 
-/* For who is in no such team too: whether somebody goes on. */
+/* PEs that are in no such team take part, too, to learn whether a team continues. */
 static bool cover_piece(struct job *j, struct multicast *m, const struct talk *k, uint64_t end)
 {
     struct step own = {.piece = {.fd = -1}};
@@ -181,7 +184,7 @@ static void cover(struct job *j, struct multicast *m, const struct talk *k, uint
              (unsigned long long)m->covered >> 20);
 }
 
-/* ---- A team's ---- */
+/* ---- The multicast object of a team ---- */
 
 static void multicast_let_go(struct multicast *m)
 {
@@ -204,10 +207,10 @@ static struct multicast *multicast_open_one(struct job *j, const struct team *t)
     return NULL;
 }
 
-/* What members show each other at first. */
+/* What members exchange first. */
 struct greeting {
-    struct handover_address address; /* of no name: this member cannot */
-    uint64_t everywhere;             /* how much memory it knows to be there */
+    struct handover_address address; /* without a name: this member cannot */
+    uint64_t everywhere;             /* how much memory it knows to exist */
 };
 
 /* One round of the team. False: some member cannot. */
@@ -234,7 +237,7 @@ static bool multicast_greet(struct team *t, const struct greeting *mine,
     return all;
 }
 
-/* The members' own, by sockets of their own, which are there for this only. */
+/* The members have sockets of their own, which exist for this only. */
 static struct multicast *multicast_make(struct job *j, struct team *t)
 {
     const size_t n = (size_t)t->n_pes;
@@ -262,7 +265,7 @@ static struct multicast *multicast_make(struct job *j, struct team *t)
     return m;
 }
 
-/* A team of all of the node's PEs uses what that of the node has, whatever their order. */
+/* A team of all PEs of the node uses the node's object, whatever the order of its members. */
 static struct multicast *find_shared(const struct job *j, const struct team *t)
 {
     const struct team *node = j->team[GSHMEM_TEAM_HOST];
@@ -305,9 +308,9 @@ void multicast_end(struct job *j, struct team *t)
     t->multicast = NULL;
 }
 
-/* ---- As the heap grows and shrinks ---- */
+/* ---- Following the heap as it grows and shrinks ---- */
 
-/* By team slot, those that are made in it; each is then used. */
+/* The objects that exist, by team slot; each counts as used by the caller. */
 static void multicast_collect(struct job *j, struct multicast *mine[TEAM_MAX])
 {
     pthread_mutex_lock(&j->lock);
@@ -332,8 +335,9 @@ static void show_all(struct job *j)
     pthread_mutex_unlock(&j->lock);
 }
 
-/* In which slots anybody of the node has one. Other threads may make or destroy teams meanwhile: a
- * member that has none any more, or not yet, ends the following of that team, and hangs nobody. */
+/* The slots in which any PE of the node has one. Other threads may make or destroy teams meanwhile:
+ * a member that has none any more, or not yet, ends the following for that team, and no PE waits
+ * for ever. */
 struct slots {
     uint64_t used[TEAM_MAX / 64];
 };
@@ -403,7 +407,7 @@ void multicast_cut(struct job *j, uint64_t end)
         if (mine[i] && mine[i]->covered > left)
             mine[i]->covered = left;
     }
-    show_all(j); /* before it goes */
+    show_all(j); /* before it is released */
     for (int i = 0; i < TEAM_MAX; i++) {
         if (!mine[i])
             continue;
@@ -412,7 +416,7 @@ void multicast_cut(struct job *j, uint64_t end)
     }
 }
 
-/* ---- Where it is ---- */
+/* ---- Its address ---- */
 
 uintptr_t multicast_base(const struct team *t)
 {

@@ -1,9 +1,10 @@
-/* Which teams have multicast addresses: one that stands for an object's copies on all members at
- * once, where the device offers it and the members are on units of their own on one node.
+/* Which teams have multicast addresses. Such an address stands for an object's copies on all
+ * members at once. Teams have them where the device offers it and each member has a GPU of its own
+ * on one node.
  *
- * A team of all PEs of the node shares the node's; others have one of their own, which comes and
- * goes with the team. It covers all of the heap, and follows as that grows; where it cannot, the
- * team goes on without. */
+ * A team of all PEs of the node shares the node's object. Other teams have one of their own, which
+ * is made and released with the team. It covers all of the heap, and follows as the heap grows;
+ * where it cannot, the team continues without. */
 #ifndef GSHMEM_RUNTIME_MULTICAST_H
 #define GSHMEM_RUNTIME_MULTICAST_H
 
@@ -13,17 +14,17 @@ struct job;
 struct multicast;
 struct team;
 
-/* Once a team's members have all installed it; collective over them. */
+/* Collective over a team's members, once all of them have installed it. */
 void multicast_begin(struct job *j, struct team *t);
-/* With the team. */
+/* When the team is destroyed. */
 void multicast_end(struct job *j, struct team *t);
 
-/* The heap has grown, on all PEs, which all call it; or no object is beyond `end` any more. */
+/* The heap has grown, or no object is beyond `end` any more, on all PEs, which all call this. */
 void multicast_follow(struct job *j, const char *call);
 void multicast_cut(struct job *j, uint64_t end);
 
-/* What stands for the beginning of the members' heaps for objects, and how much of them; 0:
- * nothing. */
+/* The address that stands for the beginning of the members' heaps for objects, and how much of them
+ * it covers; 0: nothing. */
 uintptr_t multicast_base(const struct team *t);
 uint64_t multicast_bytes(const struct team *t);
 

@@ -1,9 +1,9 @@
-/* The symmetric heap at an address that the user chooses, the same in all PEs, for programs that send each other
- * pointers to objects in it.
+/* The symmetric heap at an address that the user chooses, the same on all PEs, for programs that
+ * send each other pointers to objects in it.
  *
- * A PE maps its own heap a second time, there, and takes that for its own; how peers are reached does not change,
- * so that it costs address space and nothing else. What shares the heap's alignment, objects aligned to up to
- * 1 GiB, asks the same of the address. */
+ * A PE maps its own heap a second time, at that address, and uses this mapping as its own. How
+ * peers are reached does not change, so that it costs address space and nothing else. Objects may
+ * be aligned to up to 1 GiB, and so the address is, too. */
 #include "runtime/memory/place.h"
 
 #include <errno.h>
@@ -18,10 +18,10 @@
 #include "runtime/job.h"
 #include "runtime/memory/map_fill.h"
 
-/* Above what programs and their heaps take, below where systems put mappings. */
+/* Above programs and their heaps, below the addresses at which systems put mappings. */
 #define SAME UINT64_C(0x200000000000)
 
-/* 0 where it is no address. */
+/* 0 if the text is not an address. */
 static uintptr_t place_address_of(const char *text)
 {
     char *end;
@@ -52,7 +52,7 @@ static gshmem_status_t place_parse(const char *text, uintptr_t *at)
     return GSHMEM_OK;
 }
 
-/* What is mapped in that range, as the system lists it; "" if nothing is. */
+/* What is mapped in that range, in the system's words; "" if nothing is. */
 static void find_taken(uintptr_t at, size_t bytes, char *text, size_t size)
 {
     FILE *maps = fopen("/proc/self/maps", "re");

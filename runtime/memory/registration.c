@@ -13,19 +13,21 @@
 struct buffer {
     uintptr_t at;
     size_t bytes;
-    bool pinned; /* the device has to be told when it goes */
+    bool pinned; /* the device must be notified when it is unregistered */
 };
 
-/* Few, and asked for more often than changed: an array in the order of addresses. */
+/* There are few buffers, which are looked up more often than changed: an array in the order of
+ * addresses. */
 struct registrations {
-    pthread_mutex_t lock; /* held by the proxy as it looks, and by who changes the table */
+    pthread_mutex_t lock; /* held by the proxy during a look-up, and by a thread that changes the
+                             table */
     struct buffer *buffer;
     int n, room;
 };
 
 /* ---- The table, with the lock held ---- */
 
-/* How many begin at or before an address: the last of them is the one it may be in. */
+/* How many buffers begin at or before an address: only the last of them can contain it. */
 static int registration_count_to(const struct registrations *r, uintptr_t address)
 {
     int low = 0, high = r->n;
@@ -163,8 +165,8 @@ static gshmem_status_t registration_add(struct registrations *r, struct buffer b
     return status;
 }
 
-/* The device takes its time, so the proxy is not kept from the table. Nobody else changes this
- * entry: who registers a buffer does not unregister it meanwhile. */
+/* The device takes time, so the proxy must not be kept from the table. No other thread changes this
+ * entry: a thread that registers a buffer does not unregister it meanwhile. */
 static gshmem_status_t registration_pin(struct job *j, struct buffer b)
 {
     struct registrations *r = j->registered;
@@ -226,7 +228,7 @@ gshmem_status_t gshmem_buffer_unregister(void *addr)
     return status;
 }
 
-/* Takes one that is left; false: none is. */
+/* Removes one that is left; false: there is none. */
 static bool take_last(struct registrations *r, struct buffer *b)
 {
     pthread_mutex_lock(&r->lock);

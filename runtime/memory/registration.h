@@ -1,6 +1,6 @@
 /* Memory of the program's own that it has registered, as source and dest of its operations: a table
- * by address, asked by the proxy for what kernels point at, and what a transport that must know of
- * memory before it moves it is given. */
+ * by address. The proxy looks up what kernels point at, and transports that must know memory before
+ * they move it get the buffers. */
 #ifndef GSHMEM_RUNTIME_REGISTRATION_H
 #define GSHMEM_RUNTIME_REGISTRATION_H
 

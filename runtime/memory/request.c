@@ -40,7 +40,7 @@ void request_refuse_failed(struct request *r, gshmem_status_t status)
     r->said = true;
 }
 
-/* ---- Telling who differs; only failures come here ---- */
+/* ---- Which PE differs; only failures come here ---- */
 
 static void request_describe(enum request_word word, uint64_t value, char *text, size_t size)
 {
@@ -77,7 +77,7 @@ static void request_describe(enum request_word word, uint64_t value, char *text,
     }
 }
 
-/* The least of one number of each PE. */
+/* The least of a number that each PE has. */
 static gshmem_status_t request_least(const struct request *r, uint64_t mine, uint64_t *result)
 {
     uint64_t most;
@@ -85,7 +85,7 @@ static gshmem_status_t request_least(const struct request *r, uint64_t mine, uin
     return collective_agree(job->team[GSHMEM_TEAM_WORLD], request_name(r), &mine, result, &most, 1);
 }
 
-/* What a PE has in a word, told to all. */
+/* The value of a word on one PE, sent to all. */
 static gshmem_status_t value_of(const struct request *r, enum request_word word, uint64_t pe,
                                 uint64_t *value)
 {
@@ -109,7 +109,7 @@ static gshmem_status_t explain_difference(const struct request *r, enum request_
         request_name(r), (int)pe, there, here);
 }
 
-/* The lowest PE that refuses speaks for all. */
+/* The error line is that of the lowest PE that refuses. */
 static gshmem_status_t explain_refusal(const struct request *r, enum request_word word)
 {
     uint64_t mine = r->word[word], pe, answer;

@@ -16,25 +16,29 @@
 
 struct lent {
     uintptr_t at;   /* in this PE's heap */
-    size_t offset;  /* of that, in the node's heap, or in the room that a device's has for it */
-    uintptr_t mine; /* where the program has it */
+    size_t offset;  /* of that, in the node's heap, or in the device heap's addresses for imported
+                       memory */
+    uintptr_t mine; /* the program's own address */
     size_t bytes;
 };
 
-/* Pieces are multiples of what the device asks for, which is less; what NICs register at once
- * (transport/verbs) begins so, and is not to hold two. */
+/* Pieces are multiples of the device's granularity, which is less. What NICs register at once
+ * (transport/verbs) begins at such a multiple, and must not contain two buffers. */
 enum { LENT_ALIGNMENT = DEVICE_HEAP_WINDOW_ALIGNMENT };
 
 struct symmetric {
-    pthread_mutex_t lock; /* held by the proxy as it looks, and by who changes the table */
+    pthread_mutex_t lock; /* held by the proxy during a look-up, and by a thread that changes the
+                             table */
     struct lent *lent;    /* in the order of addresses */
     int n, room;
-    struct allocator *window; /* what is lent to a device's heap; NULL: nothing has been yet */
+    struct allocator *window; /* addresses for memory imported into a device's heap; NULL: none
+                                 yet */
 };
 
 /* ---- The table ---- */
 
-/* How many begin at or before an address: the last of them is the one it may be in. With the lock held. */
+/* How many begin at or before an address: only the last of them can contain it. With the lock
+ * held. */
 static int symmetric_count_to(const struct symmetric *s, uintptr_t address)
 {
     int low = 0, high = s->n;
@@ -49,7 +53,7 @@ static int symmetric_count_to(const struct symmetric *s, uintptr_t address)
     return low;
 }
 
-/* The one with that address in it, and how far in; false: none. */
+/* The buffer that contains that address, and the offset in it; false: none. */
 static bool symmetric_find(struct symmetric *s, uintptr_t address, struct lent *found,
                            size_t *inside)
 {
@@ -66,7 +70,7 @@ static bool symmetric_find(struct symmetric *s, uintptr_t address, struct lent *
     return any;
 }
 
-/* The one of which the program's own addresses are among these; false: none. */
+/* The buffer whose own addresses in the program are among these; false: none. */
 static bool find_mine(struct symmetric *s, uintptr_t mine, size_t bytes, struct lent *found)
 {
     bool any = false;
@@ -158,7 +162,7 @@ static bool can_be_shared(const void *addr, size_t bytes, struct request *r)
     return true;
 }
 
-/* On a device with memory of its own. What is not made for it is found out piece by piece. */
+/* On a device with memory of its own. Whether it can be imported is found out piece by piece. */
 static bool can_be_lent(const void *addr, size_t bytes, struct request *r)
 {
     struct symmetric *s = job->symmetric;
@@ -224,7 +228,7 @@ static void unshare(const struct job *j, const struct lent *l)
                  l->bytes, (void *)l->mine);
 }
 
-/* Two agreements: that there is room, and that all have put their pages there. */
+/* Two agreements: that there is room, and that all PEs have placed their pages there. */
 static bool lend_to_host(struct request *r, struct lent *l)
 {
     bool shared = false;
@@ -241,7 +245,8 @@ static bool lend_to_host(struct request *r, struct lent *l)
         request_refuse(r, REQUEST_MEMORY, GSHMEM_ERR_SYSTEM, "mapping %zu B of the heap at %p: %s",
                        l->bytes, (void *)l->mine, strerror(errno));
     if (shared)
-        symmetric_insert(job->symmetric, *l); /* a PE that has left the agreement may put at once */
+        symmetric_insert(job->symmetric, *l); /* before the agreement ends, since a PE that leaves
+                                                 it may put at once */
     if (!request_agree(r))
         return true;
     if (shared) {
@@ -269,7 +274,7 @@ static bool symmetric_take_room(struct request *r, struct lent *l)
     return true;
 }
 
-/* Among the PEs of the node, then among hosts. */
+/* Among the PEs of the node, then among nodes. */
 static bool lend_to_device(struct request *r, struct lent *l)
 {
     struct device_heap *d = job->device_heap;
@@ -319,7 +324,7 @@ void *gshmem_buffer_register_symmetric(void *addr, size_t bytes, int flags)
     return done ? (void *)l.at : NULL;
 }
 
-/* With all PEs agreed on it. */
+/* All PEs have agreed on it. */
 static void symmetric_give_back(const struct lent *l)
 {
     symmetric_take_out(job->symmetric, l->at);
@@ -335,7 +340,7 @@ static void symmetric_give_back(const struct lent *l)
     }
 }
 
-/* What is to be given back; else the request is refused. */
+/* The buffer to unregister; if there is none, the request is refused. */
 static void find_for_return(const void *addr, size_t bytes, struct request *r, struct lent *l)
 {
     size_t inside;
@@ -394,7 +399,7 @@ void symmetric_stop(struct job *j)
         return;
     if (s->n)
         log_info("finalize: the program has left %d buffers registered as symmetric", s->n);
-    /* Those lent to a device's heap go with the heap. */
+    /* Buffers that were imported into a device's heap are released with it. */
     for (int i = 0; i < s->n && !j->device_heap; i++) {
         unshare(j, &s->lent[i]);
         heap_release(j, s->lent[i].offset, s->lent[i].bytes);

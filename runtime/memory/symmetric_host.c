@@ -16,7 +16,7 @@ struct area {
     char rights[5];
     unsigned major, minor;
     unsigned long inode;
-    char name[16]; /* its beginning */
+    char name[16]; /* the beginning of it */
 };
 
 static bool read_area(FILE *maps, struct area *a)
@@ -34,8 +34,8 @@ static bool read_area(FILE *maps, struct area *a)
     return got >= 7;
 }
 
-/* Asks about all areas from at to at + bytes, in their order; false: one is not as it has to be, or there
- * is nothing between two. */
+/* Calls `fits` for all areas from at to at + bytes, in their order; false: one does not fit, or
+ * there is a hole. */
 static bool each_area(const void *at, size_t bytes, bool (*fits)(const struct area *a, void *context),
                       void *context)
 {
@@ -55,7 +55,7 @@ static bool each_area(const void *at, size_t bytes, bool (*fits)(const struct ar
     return all && next >= end;
 }
 
-/* ---- There ---- */
+/* ---- Sharing ---- */
 
 struct reason {
     char *why;
@@ -97,7 +97,7 @@ bool symmetric_host_share(void *at, size_t bytes, char *shared, int fd, size_t o
     return mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, (off_t)offset) == at;
 }
 
-/* ---- And back ---- */
+/* ---- Making private again ---- */
 
 struct expected {
     struct stat file;

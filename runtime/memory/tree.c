@@ -2,7 +2,7 @@
 
 #include <stdbool.h>
 
-/* Marsaglia's 32-bit xorshift: never 0, and a sequence of its own for each tree. */
+/* Marsaglia's 32-bit xorshift: never 0, and a separate sequence for each tree. */
 static uint32_t next_priority(struct tree *t)
 {
     t->random ^= t->random << 13;
@@ -16,7 +16,7 @@ static bool comes_before(struct tree_key a, struct tree_key b)
     return a.major != b.major ? a.major < b.major : a.minor < b.minor;
 }
 
-/* Parts the nodes below root into those before key and those after it. */
+/* Splits the nodes below root into those before key and those after it. */
 static void split(struct tree_node *root, struct tree_key key, struct tree_node **before,
                   struct tree_node **after)
 {
@@ -34,7 +34,7 @@ static void split(struct tree_node *root, struct tree_key key, struct tree_node 
     *before = *after = NULL;
 }
 
-/* Joins two trees into *to; everything in a comes before everything in b. */
+/* Joins two trees into *to; every node of a comes before every node of b. */
 static void tree_join(struct tree_node *a, struct tree_node *b, struct tree_node **to)
 {
     while (a && b) {
@@ -72,7 +72,7 @@ void tree_erase(struct tree *t, const struct tree_node *node)
     tree_join(node->less, node->more, at);
 }
 
-/* The first node after key; or_same: or the one that has it. */
+/* The first node after key; or_same: or the node with that key. */
 static struct tree_node *first(const struct tree *t, struct tree_key key, bool or_same)
 {
     struct tree_node *found = NULL;
@@ -88,7 +88,7 @@ static struct tree_node *first(const struct tree *t, struct tree_key key, bool o
     return found;
 }
 
-/* The last node before key; or_same: or the one that has it. */
+/* The last node before key; or_same: or the node with that key. */
 static struct tree_node *last(const struct tree *t, struct tree_key key, bool or_same)
 {
     struct tree_node *found = NULL;

@@ -1,12 +1,12 @@
-/* Memory of the program's own that is lent to the heap in a device's memory: behind what the heap can
- * grow to, in all processes of the node, piece by piece. */
+/* The program's own memory that is imported into the heap in a device's memory: mapped behind the
+ * heap's limit, in all processes of the node, piece by piece. */
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "runtime/base/log.h"
 #include "runtime/memory/device_heap_parts.h"
 
-/* Room for what all PEs of the node tell. */
+/* Room for what all PEs of the node send. */
 struct told {
     struct news *news;
     int *fds;
@@ -27,7 +27,7 @@ static gshmem_status_t take_mine(struct device_heap *d, const char *at, uint64_t
     return bytes ? d->device->ops->window_take(d->device, map, at, bytes, offset, piece) : GSHMEM_OK;
 }
 
-/* Others than PEs of this node may want them too. */
+/* PEs of other nodes may need the pieces, too. */
 static gshmem_status_t window_keep(struct device_heap *d, const struct device_piece *piece)
 {
     struct device_piece *more = realloc(d->lent, (size_t)(d->lents + 1) * sizeof *more);
@@ -56,7 +56,8 @@ static gshmem_status_t window_follow_others(struct device_heap *d, const struct 
     return status;
 }
 
-/* The next piece of each PE, in two exchanges, as when heaps grow; PEs may have cut theirs differently. */
+/* The next piece of each PE, in two exchanges, as when heaps grow. PEs may have pieces of different
+ * sizes. */
 static gshmem_status_t lend_next(struct device_heap *d, const struct told *t, const char *at,
                                  uint64_t bytes, uint64_t offset, uint64_t *taken, const char *call)
 {
@@ -107,7 +108,7 @@ gshmem_status_t device_heap_lend(struct device_heap *d, const void *at, uint64_t
     uint64_t done = 0, taken;
     gshmem_status_t status;
 
-    if (!t.news) /* the others wait for this PE: to be told of it would take memory */
+    if (!t.news) /* the others wait for this PE, and to notify them would take memory */
         return fail(GSHMEM_ERR_MEMORY, "%s: out of memory for %zu PEs", call, n);
     t.fds = (int *)(t.news + n);
     d->lents = 0;

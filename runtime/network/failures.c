@@ -1,10 +1,14 @@
-/* Who is lost: how a PE learns of it, and passes it on.
+/* Failed PEs: how a PE detects a failure, and passes it on.
  *
- * A transport loses those it talks to; each PE looks now and then whether the next one of its node
- * lives; and both tell the node's other PEs through the memory they share. Every PE then tells those
- * that it has talked to on other hosts, who do the same: each stream carries each loss once. Since
- * the first PEs of all hosts have met in start-up, whoever waits for a lost PE hears of it, also if
- * neither it nor its node ever had to do with that PE. */
+ * 1. A transport detects the failure of PEs that it communicates with. Within a node, each PE tests
+ *    now and then whether the next PE lives. Both record a failure in the memory that the node's
+ *    PEs share.
+ * 2. Every PE then notifies the PEs of other nodes with which it has communicated. They do the
+ *    same, so that each stream carries each failure once.
+ *
+ * Invariant: every PE that waits for a failed PE learns of it, also if neither it nor its node ever
+ * communicated with that PE, because the first PEs of all nodes have communicated during
+ * start-up. */
 #include "runtime/base/clock.h"
 #include "runtime/job.h"
 #include "runtime/network/parts.h"
@@ -17,7 +21,7 @@ static bool is_ending(const struct network *n)
     return atomic_load_explicit(&n->ending, memory_order_relaxed);
 }
 
-/* With the lock held: hands the transport what it has not told the others. */
+/* With the lock held: tells the transport of failures that it has not yet passed on. */
 static void failures_pass_on(struct network *n)
 {
     const struct node *node = &n->job->node;
@@ -35,8 +39,9 @@ static void failures_pass_on(struct network *n)
     }
 }
 
-/* In gshmem_finalize others may be through with theirs, and a PE that this one has to tell something else there
- * (departures.c) is gone. Had it died, those that it has talked to would fail in their finalize, and tell. */
+/* In gshmem_finalize, peers may have completed theirs and be gone, except a PE that this one still
+ * has to notify of something (departures.c). If such a PE had died, those that it has communicated
+ * with would fail in their finalize, and say so. */
 void network_lose(void *context, int pe, gshmem_status_t status, const char *why)
 {
     struct network *n = context;
@@ -51,7 +56,7 @@ void network_lose(void *context, int pe, gshmem_status_t status, const char *why
     failures_pass_on(n);
 }
 
-/* What holds for this PE does not for its neighbours, to whom that PE listens. */
+/* Only that PE's view of this PE has changed; other PEs of this node are not affected. */
 void network_be_refused(void *context, int pe)
 {
     struct network *n = context;
@@ -64,9 +69,10 @@ void network_be_refused(void *context, int pe)
                         "any more", pe);
 }
 
-/* Who has been given up is not listened to: it may have been stopped for a while, and take those for
- * lost who have left it. And who lives on this node is known better here. In gshmem_finalize too, where a PE tells
- * that its own has failed: who leaves in good order tells nobody. */
+/* A notification from a PE that has been declared dead is ignored: it may have been stopped for a
+ * while, and take PEs for failed that have disconnected from it. One about a PE of this node is
+ * ignored, too, since this node knows better. In gshmem_finalize a notification counts only if it
+ * says that the sender's own finalize failed: a PE that leaves in good order sends none. */
 void network_be_told(void *context, int from, int pe)
 {
     struct network *n = context;
@@ -80,7 +86,7 @@ void network_be_told(void *context, int from, int pe)
     failures_pass_on(n);
 }
 
-/* The next on this node that lives: so all who die are seen, by one PE each. */
+/* Tests the next living PE of this node, so that each death is detected by one PE. */
 static void look_at_next(struct network *n)
 {
     struct node *node = &n->job->node;

@@ -8,10 +8,10 @@
 
 #include "runtime/base/log.h"
 
-/* What is hashed is named, so that a key is good for nothing else. */
+/* The purpose is part of what is hashed, so that a key is good for nothing else. */
 static const char purpose[16] = "gshmem stream 1", id_purpose[16] = "gshmem job id 1";
 
-/* Of whom a key is, the lower PE first, so that both sides hash the same. */
+/* The two PEs of a key, the lower one first, so that both sides hash the same. */
 struct parties {
     char purpose[16];
     uint32_t pe[2]; /* little-endian */

@@ -1,10 +1,11 @@
-/* How PEs that meet over a network know each other: each pair of PEs has a key that nobody else can
- * compute.
+/* How PEs that connect over a network authenticate each other: each pair of PEs has a key that no
+ * other process can compute.
  *
- * A PE publishes a public key, drawn anew for each job. Two PEs agree on a secret by theirs (X25519), so
- * that who has read all that the starter carries, and all that the PEs say, knows none of their keys. Who can
- * *change* what the starter carries can put a public key of its own in the place of another's; but not
- * where the job was begun with a unique id that this one does not know, which is part of each key. */
+ * A PE publishes a public key, drawn anew for each job. Two PEs agree on a secret by their keys
+ * (X25519). An attacker who reads everything that the bootstrap carries and that the PEs send knows
+ * none of the keys. An attacker who can *change* what the bootstrap carries can replace another
+ * PE's public key by one of its own, except where the job was started with a unique id that the
+ * attacker does not know, which is part of each key. */
 #ifndef GSHMEM_RUNTIME_NETWORK_KEYS_H
 #define GSHMEM_RUNTIME_NETWORK_KEYS_H
 
@@ -19,14 +20,14 @@ struct keys {
     unsigned char id[SHA256_BYTES];     /* what the unique id adds; zero without one */
 };
 
-/* Draws a key pair. uid: the one that the job was begun with, or NULL. */
+/* Draws a key pair. uid: the id with which the job was started, or NULL. */
 gshmem_status_t keys_draw(struct keys *k, const gshmem_uniqueid_t *uid);
 
 /* The key of PE `me`, which has k, and PE `pe`, which has published `theirs`. */
 gshmem_status_t keys_agree(const struct keys *k, int me, int pe, const unsigned char theirs[X25519_BYTES],
                            unsigned char key[SHA256_BYTES]);
 
-/* Nothing of it is left in memory. */
+/* Erases the keys from memory. */
 void keys_forget(struct keys *k);
 
 #endif

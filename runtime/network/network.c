@@ -22,16 +22,17 @@
 #include "transport/optional.h"
 
 enum {
-    FAREWELL_MS = 2000, /* how long finalize lets the last answers take */
-    DESCRIPTORS_SPARE = 256, /* for all but streams, the program's own among them */
+    FAREWELL_MS = 2000, /* how long finalize waits for the last responses to be sent */
+    DESCRIPTORS_SPARE = 256, /* for uses other than streams, the program's own among them */
     LET_IN_NS = 100 * 1000,
-    ENTER_MS = 5000, /* many times as long as anybody holds the lock */
+    ENTER_MS = 5000, /* many times as long as a thread holds the lock */
 };
 
-/* ---- What the transport calls ---- */
+/* ---- Functions that the transport calls ---- */
 
-/* What a PE has published, with the lock held: the starter is not asked here. TRANSPORT_FULL: it will be, without the
- * lock. A failure is told once to who meets it; the next asks again. */
+/* The blob that a PE has published, with the lock held, under which the bootstrap is not asked.
+ * TRANSPORT_FULL: it will be asked, without the lock. A failure is returned once; the next call
+ * asks again. */
 static gshmem_status_t recall(struct network *n, int pe, struct job_blob *blob)
 {
     if (!network_has_met(n, pe))
@@ -40,7 +41,7 @@ static gshmem_status_t recall(struct network *n, int pe, struct job_blob *blob)
         return job_fetch(n->job, pe, blob);
     const int status = atomic_load_explicit(&n->answer, memory_order_relaxed);
     atomic_store_explicit(&n->asked, 0, memory_order_relaxed);
-    if (!status) /* there was no memory to keep it in */
+    if (!status) /* there was no memory to keep it */
         return fail(GSHMEM_ERR_MEMORY, "out of memory for what PE %d has published", pe);
     return fail_silently((gshmem_status_t)status, "PE %d cannot be reached: %s; a line above says why", pe,
                          gshmem_status_text((gshmem_status_t)status));
@@ -63,7 +64,7 @@ static gshmem_status_t network_find(void *context, int pe, void *address, size_t
     return GSHMEM_OK;
 }
 
-/* Agreed on when two PEs first meet, since that takes 0.1 ms. */
+/* Two PEs agree on their key when they first connect, since that takes 0.1 ms. */
 static gshmem_status_t key(void *context, int pe, unsigned char out[TRANSPORT_KEY_BYTES])
 {
     struct network *n = context;
@@ -94,13 +95,13 @@ static char *mapped(void *context, int pe, int segment)
     return peer ? (char *)peer[pe] : NULL;
 }
 
-/* Of the heap in memory of the device's, from where all of it begins. */
+/* Of the heap in a device's memory, counted from where all of it begins. */
 static int lent(void *context, uint64_t offset, uint64_t bytes)
 {
     return symmetric_imported(((struct network *)context)->job, offset, bytes);
 }
 
-/* Most of what is asked about is in a heap, which the driver need not be asked about. */
+/* Most addresses are in a heap, for which the driver need not be queried. */
 static int on_device(void *context, const void *at, uint64_t bytes)
 {
     const struct network *n = context;
@@ -139,7 +140,7 @@ static int nic_distance(void *context, const char *device, const char **text)
     return network_distance(&((struct network *)context)->center, device, text);
 }
 
-/* ---- Driving ---- */
+/* ---- Progress ---- */
 
 /* Logs its own failures. */
 static int progress(struct transport *t)
@@ -164,7 +165,7 @@ static bool drive_for_kernels(struct network *n)
     return took || events > 0;
 }
 
-/* With no kernels there is neither a channel nor a transport to this node. */
+/* Without kernels there is neither a channel nor a transport to this node. */
 static inline bool drive(struct network *n)
 {
     return n->local ? drive_for_kernels(n) : progress(n->remote) > 0;
@@ -177,8 +178,8 @@ void network_wait_to_enter(struct network *n)
     atomic_fetch_sub_explicit(&n->at_the_door, 1, memory_order_relaxed);
 }
 
-/* Whoever wants the lock was woken when it was given back, which takes longer than taking it again:
- * a proxy with much to do would keep it from round to round. */
+/* A thread that waits for the lock was woken when it was released, but waking takes longer than
+ * taking the lock again: a busy proxy would keep it from one round to the next. */
 static void let_in(struct network *n)
 {
     uint64_t end = clock_ns() + LET_IN_NS;
@@ -193,20 +194,23 @@ static bool has_proxy(const struct network *n)
     return atomic_load_explicit(&n->proxy.runs, memory_order_acquire);
 }
 
-/* Without the lock: network_has_met. One thread asks, for all; others go on driving. */
+/* Without the lock: see network_has_met. One thread asks for all; others go on making progress. */
 __attribute__((noinline)) static bool ask_of_wanted(struct network *n)
 {
-    if (atomic_exchange_explicit(&n->asking, true, memory_order_acquire)) /* pairs with the release below */
+    /* pairs with the release below */
+    if (atomic_exchange_explicit(&n->asking, true, memory_order_acquire))
         return false;
     const int wanted = atomic_exchange_explicit(&n->wanted, 0, memory_order_relaxed);
 
     if (wanted) {
         gshmem_status_t answer = network_look_up(n, wanted - 1);
         atomic_store_explicit(&n->answer, (int)answer, memory_order_relaxed);
-        atomic_store_explicit(&n->asked, wanted, memory_order_release); /* pairs with the acquire in network_has_met */
+        /* pairs with the acquire in network_has_met */
+        atomic_store_explicit(&n->asked, wanted, memory_order_release);
     }
     atomic_store_explicit(&n->asking, false, memory_order_release);
-    if (wanted && has_proxy(n)) /* which may have gone to sleep meanwhile; nothing else tells it */
+    if (wanted && has_proxy(n)) /* the proxy may have gone to sleep meanwhile, and nothing else
+                                   wakes it */
         proxy_wake(&n->proxy);
     return wanted != 0;
 }
@@ -228,7 +232,7 @@ bool network_round(struct network *n)
     return some;
 }
 
-/* Whoever holds the lock drives already, for all. */
+/* The thread that holds the lock makes progress for all. */
 bool network_try_round(struct network *n)
 {
     if (!mutex_try(&n->lock))
@@ -272,7 +276,8 @@ int network_wait_fd(const struct network *n)
 
 /* ---- Order ---- */
 
-/* Relaxed: a fence orders what its own thread posts, and what others post once they know of it. */
+/* Relaxed: a fence orders what its own thread posts, and what others post once they have
+ * synchronized with it. */
 void network_fence(struct network *n)
 {
     if (n->remote)
@@ -281,7 +286,7 @@ void network_fence(struct network *n)
 
 /* ---- Life ---- */
 
-/* The module's, or NULL with the reason. */
+/* The module's functions, or NULL with the reason. */
 static const struct transport_ops *find_verbs(char *why, size_t why_size)
 {
     const struct transport_ops *ops = module_symbol("verbs", "gshmem_transport", why, why_size);
@@ -314,7 +319,8 @@ bool network_verbs_usable(char *why, size_t why_size)
     return ops && transport_usable(ops, &config, why, why_size) > 0;
 }
 
-/* Most machines have none: they are spared libibverbs, and a part of the heap for NICs. */
+/* Most machines have no NIC: their PEs do not load libibverbs, and have no part of the heap for
+ * NICs. */
 static bool system_has_rdma(void)
 {
     return access("/sys/class/infiniband", F_OK) == 0;
@@ -357,7 +363,8 @@ void network_verbs_report(transport_line *line, void *to)
         transport_report(ops, &config, line, to);
 }
 
-/* Verbs on top of TCP, where they can be used: TCP then brings its notes, and what its NICs cannot. */
+/* Adds verbs on top of TCP, where they can be used. TCP then carries their control messages, and
+ * requests that NICs cannot. */
 static gshmem_status_t add_verbs(struct network *n)
 {
     int64_t asked = settings_number(SETTING_TRANSPORT);
@@ -381,7 +388,7 @@ static gshmem_status_t add_verbs(struct network *n)
         log_info("transport verbs is not used: %s", why);
         return GSHMEM_OK;
     }
-    struct transport *verbs = NULL; /* of a failure nothing is kept */
+    struct transport *verbs = NULL; /* nothing remains after a failure */
     n->config.below = n->remote;
     log_info("transport verbs: %s", why);
     gshmem_status_t status = ops->open(&n->config, &verbs);
@@ -407,8 +414,8 @@ static gshmem_status_t network_choose(struct network *n)
     return status ? status : add_verbs(n);
 }
 
-/* Each PE of another node may take two: one stream each way. Who has not room for all of them begins all the
- * same, as most programs talk to a few. */
+/* Each PE of another node may take two descriptors: one stream in each direction. A process whose
+ * limit is too low for all of them starts anyway, since most programs communicate with few PEs. */
 static void allow_streams(const struct job *j)
 {
     const rlim_t need = 2 * (rlim_t)(j->n_pes - j->node.n) + DESCRIPTORS_SPARE;
@@ -480,7 +487,7 @@ gshmem_status_t network_open(struct job *j, const gshmem_uniqueid_t *uid, void *
     return transport_address(n->remote, address, capacity, bytes);
 }
 
-/* The map's, as transports see it. */
+/* The map's segments, in the form for transports. */
 static void name_segments(struct network *n)
 {
     const struct job *j = n->job;
@@ -533,7 +540,7 @@ bool network_is_needed(const struct network *n)
     return n->remote != NULL;
 }
 
-/* The last answers of this PE are on their way to PEs that may still wait for them. */
+/* Sends this PE's last responses to PEs that may still wait for them. */
 static void send_last(struct network *n)
 {
     uint64_t end = clock_ns() + FAREWELL_MS * 1000000ull;
@@ -590,7 +597,8 @@ void network_fail(struct job *j)
         return;
     mutex_take(&n->lock);
     transport_tell(n->remote, j->pe);
-    (void)n->remote->ops->progress(n->remote, &events); /* a failure of it is one of a job that has failed already */
+    /* a failure here is one of a job that has failed already */
+    (void)n->remote->ops->progress(n->remote, &events);
     mutex_give(&n->lock);
 }
 

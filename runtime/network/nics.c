@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- Places in the tree ---- */
+/* ---- Places in the tree of devices ---- */
 
 /* The bridges and ports a device is behind, from the root down, and itself last. */
 enum { DEEPEST = 16 };
@@ -17,7 +17,7 @@ enum { DEEPEST = 16 };
 struct place {
     char step[DEEPEST][16]; /* "pci0000:00", "0000:00:01.0", … */
     int n;
-    int node; /* of memory; -1: not told */
+    int node; /* NUMA node; -1: not known */
 };
 
 /* "0000:65:00.0". */
@@ -51,8 +51,8 @@ static int read_number(const char *path)
     return value;
 }
 
-/* Of what a link leads to, the part that PCI knows: virtio's or USB's devices lie below. False: it
- * knows none. */
+/* The part of a link's target that PCI knows: devices of virtio or USB are below it. False: it has
+ * none. */
 static bool nics_find_place(const char *link, struct place *p)
 {
     char real[PATH_MAX], node[PATH_MAX + 16];
@@ -110,9 +110,9 @@ static bool nics_find_device(const char *sys, const char *pci, struct place *p)
            nics_find_place(link, p);
 }
 
-/* ---- From where a PE is ---- */
+/* ---- The place of a PE ---- */
 
-/* Of "0-3,8,10-11", as the system lists CPUs: all of `cpus`. */
+/* Whether a list such as "0-3,8,10-11", the system's format for CPUs, contains all of `cpus`. */
 static bool list_has(const char *list, const cpu_set_t *cpus)
 {
     int left = CPU_COUNT(cpus);
@@ -129,7 +129,7 @@ static bool list_has(const char *list, const cpu_set_t *cpus)
 
 int nics_node_of(const char *sys, const cpu_set_t *cpus, int *nodes)
 {
-    enum { GAP_MOST = 64 }; /* in their numbers */
+    enum { GAP_MOST = 64 }; /* in the numbers of nodes */
     char path[PATH_MAX], list[8192];
     int found = -1;
 
@@ -143,7 +143,7 @@ int nics_node_of(const char *sys, const cpu_set_t *cpus, int *nodes)
             continue;
         last = node;
         if (fgets(list, sizeof list, f) &&
-            isdigit((unsigned char)list[0])) { /* else it is memory alone */
+            isdigit((unsigned char)list[0])) { /* otherwise the node has memory alone */
             ++*nodes;
             found = CPU_COUNT(cpus) && list_has(list, cpus) ? node : found;
         }
@@ -193,7 +193,7 @@ static struct nic *find_card(struct survey *s, const char *pci)
     return NULL;
 }
 
-/* Into the list: a card that does RDMA has an interface too, which is the same card. */
+/* Adds a card. One that does RDMA also has a network interface, which is the same card. */
 static void add_card(struct survey *s, const char *class, const char *name)
 {
     const bool rdma = strcmp(class, "infiniband") == 0;
@@ -205,7 +205,7 @@ static void add_card(struct survey *s, const char *class, const char *name)
         snprintf(link, sizeof link, "%s/class/%s/%s/device", s->sys, class, name) >=
             (int)sizeof link ||
         access(link, F_OK) != 0)
-        return; /* what has no device is none that moves bytes out of the machine: lo, bridges,
+        return; /* an interface without a device does not lead out of the machine: lo, bridges,
                    tunnels */
     if (nics_find_place(link, &p)) {
         memcpy(new.pci, p.step[p.n - 1], sizeof new.pci);
@@ -299,7 +299,7 @@ const char *nics_distance_text(enum nic_distance distance)
     return texts[distance];
 }
 
-/* ---- How they get at GPU memory ---- */
+/* ---- Access to GPU memory ---- */
 
 static bool nics_exists(const char *sys, const char *what)
 {
@@ -309,8 +309,8 @@ static bool nics_exists(const char *sys, const char *what)
            access(path, F_OK) == 0;
 }
 
-/* dma-buf is the kernel's own way, and says which memory it is; peermem is a module beside it, that
- * knows addresses; staging works everywhere, at the price of a copy more on each side. */
+/* dma-buf is the kernel's own method, and names the memory; peermem is a module beside the kernel
+ * that knows addresses; staging works everywhere, at the cost of one more copy on each side. */
 enum nic_way nics_choose_way(const char *sys, bool dma_buf, char *why, size_t why_size)
 {
     bool peermem = nics_exists(sys, "module/nvidia_peermem") ||

@@ -1,5 +1,5 @@
-/* What the parts of the network know of each other: network.c (its life, and driving), requests.c (the
- * requests of threads), failures.c (who is lost) and proxy/service.c (requests of kernels). */
+/* What the parts of the network share: network.c (its life, and progress), requests.c (the requests
+ * of threads), failures.c (failed PEs) and proxy/service.c (requests of kernels). */
 #ifndef GSHMEM_RUNTIME_NETWORK_PARTS_H
 #define GSHMEM_RUNTIME_NETWORK_PARTS_H
 
@@ -26,39 +26,42 @@ struct peer_key {
 };
 
 struct network {
-    struct transport *remote;   /* to other hosts; NULL if there are none */
+    struct transport *remote;   /* to other nodes; NULL if there are none */
     struct transport *local; /* to this node, for kernels; NULL if there are none */
     struct transport_config config;
-    char nearest[256]; /* what GSHMEM_TCP_IF=nearest comes to */
-    struct nic_center center; /* where this PE is, as far as NICs are concerned */
-    struct mutex lock; /* transports, channels, flights, and the starter's fetch */
+    char nearest[256]; /* the interfaces that GSHMEM_TCP_IF=nearest stands for */
+    struct nic_center center; /* this PE's place, for the distance of NICs */
+    struct mutex lock; /* covers transports, channels, flights, and what the bootstrap has
+                          returned */
     _Atomic int at_the_door; /* threads that wait for the lock, to post */
-    _Atomic int wanted;      /* 1 + a PE of which the starter is to be asked, for who holds the lock; 0: none */
-    _Atomic bool asking;     /* a thread does, without the lock */
-    _Atomic int asked;       /* 1 + the PE of which it was asked last, */
-    _Atomic int answer;      /* and the status of that */
+    _Atomic int wanted;      /* 1 + a PE of which the bootstrap is to be asked, set by the lock's
+                                holder; 0: none */
+    _Atomic bool asking;     /* a thread asks, without the lock */
+    _Atomic int asked;       /* 1 + the PE about which the bootstrap was asked last */
+    _Atomic int answer;      /* the status of that */
     _Atomic uint32_t fences; /* of all contexts */
     struct flight *spare;
-    struct transport_request to_heap; /* of puts into heaps, but for what each has of its own */
+    struct transport_request to_heap; /* a put into a heap, with the fields that are the same for
+                                         all */
     _Atomic(struct errand *) idle_errand;
     struct job *job;
     struct keys keys;
-    struct peer_key *key; /* [PE]: those agreed on with each, when first asked for */
+    struct peer_key *key; /* [PE]: the keys agreed on, each computed at its first use */
     _Atomic bool ending;
-    _Atomic bool *refused; /* [PE]: it has given this PE up, */
-    _Atomic bool refusals; /* and some have */
-    bool *told;           /* [PE]: the transport has been asked to tell others that it is lost, */
-    uint32_t losses_told; /* and how many losses there were then */
-    uint64_t looked;      /* ns, when the proxy last looked whether the next PE of the node lives */
+    _Atomic bool *refused; /* [PE]: that PE has declared this PE dead */
+    _Atomic bool refusals; /* whether some PE has */
+    bool *told;           /* [PE]: the transport has been asked to pass on this PE's failure */
+    uint32_t losses_told; /* how many failures there were then */
+    uint64_t looked;      /* ns, when the proxy last tested whether the next PE of the node lives */
     struct proxy proxy;
 
-    struct proxy_way way; /* how commands of kernels get on */
+    struct proxy_way way; /* the proxy's means to carry out commands of kernels */
     struct proxy_channel **channel;
     int channels;
     int channels_room;
     uint32_t *asleep; /* shared with kernels; NULL while there are none */
     struct pages pages;
-    struct raised raise[RAISED_MOST]; /* for the proxy thread, which holds no lock then */
+    struct raised raise[RAISED_MOST]; /* for the proxy thread, which does not hold the lock then */
     _Atomic int raised;
 };
 
@@ -71,19 +74,20 @@ void network_be_told(void *context, int from, int pe);
 bool network_runs_same(struct network *n, int pe);
 void network_wait_to_enter(struct network *n);
 
-/* Takes the lock, even from a proxy that is at it without a pause. */
+/* Takes the lock, also from a proxy that makes progress without a pause. */
 static inline void network_enter(struct network *n)
 {
     if (!mutex_try(&n->lock))
         network_wait_to_enter(n);
 }
 
-/* network_round, if no other thread has the lock: who has it drives for all. */
+/* network_round, if no other thread has the lock: its holder makes progress for all. */
 bool network_try_round(struct network *n);
 
-/* With the lock held: whether what a PE has published is known, or the starter has been asked in vain. If not, it has to
- * be asked first, which may take its time: who drives asks once it has given the lock back, and the caller, with a
- * kernel's command or the greeting of a PE, comes again in a later round. */
+/* With the lock held: whether the blob that a PE has published is known, or the bootstrap was asked
+ * in vain. If not, the bootstrap has to be asked first, which may take time. The thread that makes
+ * progress asks after it has released the lock; the caller, which has a kernel's command or a PE's
+ * connection request, tries again in a later round. */
 static inline bool network_has_met(struct network *n, int pe)
 {
     if (GSHMEM_LIKELY(job_has_blob(n->job, pe)) || atomic_load_explicit(&n->asked, memory_order_acquire) == pe + 1)
@@ -93,8 +97,9 @@ static inline bool network_has_met(struct network *n, int pe)
     return false;
 }
 
-/* Before a lock is taken to post to a PE: asks the starter for what it has published, the first time. That may wait
- * for a launcher, while nobody could drive the network. */
+/* Before the lock is taken to post to a PE: asks the bootstrap for that PE's blob, the first time.
+ * That may wait for a launcher, during which no thread could make progress if the lock were
+ * held. */
 gshmem_status_t network_look_up(struct network *n, int pe);
 static inline gshmem_status_t network_meet(struct network *n, int pe)
 {

@@ -12,7 +12,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Below this, heaps that NICs reach do not fit; the system's default is 64 KiB or 8 MiB. */
+/* With a lower limit, heaps cannot be registered with NICs; the system's default is 64 KiB or 8
+ * MiB. */
 #define PINNED_LEAST (256ull << 20)
 
 /* ---- Files ---- */
@@ -39,7 +40,7 @@ static int visible(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* Those of a class of devices, to be freed; how many. */
+/* The entries of a class of devices, which the caller frees; returns how many. */
 static int list(const char *sys, const char *class, struct dirent ***entries)
 {
     char path[PATH_MAX];
@@ -59,7 +60,7 @@ static void list_free(struct dirent **entries, int n)
 
 /* ---- Devices ---- */
 
-/* Cards whose drivers come in two parts: the second one is for RDMA, and may have been left out. */
+/* Cards whose drivers have two parts: the second one is for RDMA, and may not be installed. */
 static void look_for_drivers(const char *sys, preflight_line *line, void *to)
 {
     static const char *const pairs[][2] = {
@@ -91,7 +92,7 @@ static bool is_for(const char *sys, const char *uverbs, const char *device)
     return is;
 }
 
-/* What a program has to open to use it. */
+/* Checks the file that a program opens to use the device. */
 static void look_at_file(const char *dev, const char *uverbs, const char *device, preflight_line *line,
                          void *to)
 {
@@ -139,7 +140,7 @@ int preflight_devices(const char *sys, const char *dev, preflight_line *line, vo
 
 /* ---- Memory ---- */
 
-/* CAP_IPC_LOCK, as the kernel asks for it. */
+/* CAP_IPC_LOCK, which the kernel tests. */
 static bool may_pin_all(void)
 {
     enum { CAP_IPC_LOCK = 14 };

@@ -1,4 +1,4 @@
-/* What the system shows of RDMA before any library is asked, and what is in the way of using it. */
+/* What the system shows of RDMA before a library is loaded, and what prevents its use. */
 #ifndef GSHMEM_RUNTIME_NETWORK_PREFLIGHT_H
 #define GSHMEM_RUNTIME_NETWORK_PREFLIGHT_H
 
@@ -7,13 +7,13 @@
 
 typedef void preflight_line(void *to, const char *name, const char *text);
 
-/* A line for each thing that is wrong, with what to do. Of the trees under `sys` (/sys) and `dev`
- * (/dev). How many RDMA devices the kernel has. */
+/* Writes a line for each problem, with what to do, from the trees under `sys` (/sys) and `dev`
+ * (/dev). Returns how many RDMA devices the kernel has. */
 int preflight_devices(const char *sys, const char *dev, preflight_line *line, void *to);
-/* Of the memory that a process may pin, in bytes (UINT64_MAX: no limit); privileged: it is not held to
- * that. */
+/* The same for the memory that a process may pin, in bytes (UINT64_MAX: no limit); privileged: the
+ * limit does not apply. */
 void preflight_memory(uint64_t limit, bool privileged, preflight_line *line, void *to);
-/* Of this process. */
+/* The limit of this process. */
 uint64_t preflight_limit(bool *privileged);
 
 #endif

@@ -1,4 +1,4 @@
-/* Requests of threads to PEs that are not mapped, from their post until they are done. */
+/* Requests of threads to PEs that are not mapped, from post to completion. */
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -13,20 +13,22 @@ static GSHMEM_HOT void depart(void *tag)
     struct departure *d = f->departure;
 
     f->departure = NULL;
-    /* release: pairs with the acquire in network_put, which may end the departure's life */
+    /* release: pairs with the acquire in network_put, which may return and so end the departure's
+     * lifetime */
     if (d)
         atomic_store_explicit(&d->gone, true, memory_order_release);
 }
 
 __attribute__((noinline)) static void requests_tell(struct flight *f, gshmem_status_t status)
 {
-    /* Only who holds the lock writes it. One that nobody has been told of gives way: told of the later one, a
-     * quiet that saw the earlier one cannot have taken it for told. */
+    /* Only the lock's holder writes this. A failure that was not reported yet is replaced by a
+     * later one: a quiet that saw the earlier one reports it by its number, and cannot take the
+     * later one for reported. */
     uint64_t number = (atomic_load_explicit(&f->pending->failed, memory_order_relaxed) >> 32) + 1;
     uint64_t failure = number << 32 | (uint64_t)f->pe << 8 | (uint64_t)status;
 
     if (status && f->departure)
-        f->departure->status = status; /* told at once, and not by the next quiet */
+        f->departure->status = status; /* reported at once, not by the next quiet */
     else if (status)
         atomic_store_explicit(&f->pending->failed, failure, memory_order_relaxed);
     depart(f);
@@ -48,14 +50,14 @@ static GSHMEM_HOT void requests_land(void *tag, gshmem_status_t status)
         n->spare = f;
         landed++;
     }
-    /* release: pairs with the acquire in network_quiet: what a get brought is there. Only who holds
-     * the lock counts here, and in take_off. */
+    /* release: pairs with the acquire in network_quiet: a get's data is in place. Only the lock's
+     * holder counts here, and in take_off. */
     atomic_store_explicit(&p->done,
                           atomic_load_explicit(&p->done, memory_order_relaxed) + landed,
                           memory_order_release);
 }
 
-/* A flight at the end of the context's order, or NULL: out of memory. */
+/* Appends a flight in the context's order; NULL: out of memory. */
 static inline struct flight *take_off(struct network *n, struct pending *p, int pe,
                                       struct departure *departure)
 {
@@ -76,10 +78,12 @@ static inline struct flight *take_off(struct network *n, struct pending *p, int 
     return f;
 }
 
-static _Thread_local bool unheeded; /* nobody waits for what is asked, and a failure is not said */
+static _Thread_local bool unheeded; /* a request whose result is not needed: its failure is not
+                                       logged */
 
-/* What went wrong with memory of a device, here or there, is told by who has it. A PE that is lost is lost
- * to all calls alike, however its transport found that. */
+/* A failure with memory of a device, here or at the target, is logged by the PE that has the
+ * memory. A failed PE has the same status for all calls, however its transport found the
+ * failure. */
 static gshmem_status_t fail_remote(gshmem_status_t status, int pe, const char *call)
 {
     if (status == GSHMEM_ERR_DEVICE || status == GSHMEM_ERR_MEMORY || status == GSHMEM_ERR_UNSUPPORTED ||
@@ -92,7 +96,8 @@ static gshmem_status_t fail_remote(gshmem_status_t status, int pe, const char *c
                 "%s: PE %d, on another host, has died or cannot be reached", call, pe);
 }
 
-/* Where the queue to that PE is full: drives until it takes the request. With the lock held. */
+/* Where the queue to that PE is full: makes progress until the transport takes the request. With
+ * the lock held. */
 static gshmem_status_t post_when_there_is_room(struct network *n, struct transport_request *request,
                                                const char *call)
 {
@@ -113,8 +118,8 @@ static gshmem_status_t post_when_there_is_room(struct network *n, struct transpo
     return status;
 }
 
-/* What the transport has not taken at once. Gives the lock back, and so has a request of its own: others may
- * fill in network.to_heap meanwhile. */
+/* Posts what the transport has not taken at once. It releases the lock, so it has a request of its
+ * own: other threads may fill in network.to_heap meanwhile. */
 __attribute__((noinline)) static gshmem_status_t post_on(struct network *n,
                                                          const struct transport_request *asked,
                                                          gshmem_status_t status, const char *call)
@@ -124,7 +129,7 @@ __attribute__((noinline)) static gshmem_status_t post_on(struct network *n,
     if (status == TRANSPORT_FULL)
         status = post_when_there_is_room(n, request, call);
     if (status)
-        requests_land(request->tag, GSHMEM_OK); /* the caller is told here and now */
+        requests_land(request->tag, GSHMEM_OK); /* the caller gets the failure as the result */
     mutex_give(&n->lock);
     if (!status)
         return GSHMEM_OK;
@@ -135,7 +140,7 @@ __attribute__((noinline)) static gshmem_status_t post_on(struct network *n,
     return status;
 }
 
-/* With the lock held, which it gives back. */
+/* With the lock held, which it releases. */
 static inline gshmem_status_t post_held(struct network *n, struct pending *pending,
                                         struct transport_request *request,
                                         struct departure *departure, const char *call)
@@ -229,7 +234,7 @@ __attribute__((noinline)) static gshmem_status_t requests_take_failure(struct pe
     uint64_t failure = atomic_load_explicit(&p->failed, memory_order_relaxed);
 
     if (atomic_exchange_explicit(&p->told, failure, memory_order_relaxed) == failure)
-        return GSHMEM_OK; /* by another quiet */
+        return GSHMEM_OK; /* reported by another quiet */
     return fail_remote((gshmem_status_t)(failure & 255), (int)(failure >> 8 & 0xffffff), call);
 }
 
@@ -245,7 +250,7 @@ __attribute__((noinline)) static gshmem_status_t wait_until_done(const struct pe
     return status;
 }
 
-/* Nobody else's store can end it: it drives from the start. */
+/* No store of another PE can end this wait: it makes progress from the start. */
 GSHMEM_HOT gshmem_status_t network_quiet(struct pending *pending, const char *call)
 {
     const uint64_t target = atomic_load_explicit(&pending->issued, memory_order_relaxed);
@@ -262,14 +267,14 @@ GSHMEM_HOT gshmem_status_t network_quiet(struct pending *pending, const char *ca
     return requests_take_failure(pending, call);
 }
 
-/* A context of one request. It outlives the call if the wait for it is cut short, since its answer
- * may still come. */
+/* A context of one request. It outlives the call if the wait is cut short, since the response may
+ * still arrive. */
 struct errand {
     struct pending pending;
     uint64_t value;
 };
 
-/* One is kept for the next: calls that wait for an answer come one after the other. */
+/* One is kept for the next call: calls that wait for a response follow each other. */
 static struct errand *errand_begin(struct network *n)
 {
     /* acquire: pairs with the release in errand_end */
@@ -280,7 +285,7 @@ static struct errand *errand_begin(struct network *n)
 
 static void errand_end(struct network *n, struct errand *e)
 {
-    /* acquire: pairs with the release of who left the other there, which ends here */
+    /* acquire: pairs with the release of the thread that left the other one, which is freed here */
     struct errand *other = atomic_exchange_explicit(&n->idle_errand, e, memory_order_acq_rel);
 
     if (GSHMEM_UNLIKELY(other))

@@ -16,43 +16,78 @@
 #include "runtime/job.h"
 #include "runtime/network/backoff.h"
 #include "runtime/teams/team.h"
+#include "runtime/threads.h"
+
+enum { US = 1000, MS = 1000 * US };
+
+/* How a wait goes on: it spins, then it keeps the CPU or yields, and in the end it sleeps. */
+struct regime {
+    uint64_t spin_ns;  /* polls and does nothing else */
+    uint64_t keep_ns;  /* after that keeps the CPU, without a yield; 0: yields */
+    uint64_t yield_ns; /* where it yields: for so long, before it sleeps */
+    uint32_t steps;    /* between a yield that let nobody run and the next */
+};
+
+/* Each PE has a CPU: the spin is longer than most skews between PEs, and after it the PE keeps its
+ * CPU, since a yield beside a process of somebody else gives away 3 to 4 ms. */
+static const struct regime cpu_each = {100 * US, 200 * MS, 2 * MS, 128};
+/* The same in a job of several nodes. No PE keeps its CPU: one that sleeps is woken by the message
+ * that it waits for, and one that was preempted is not. */
+static const struct regime cpu_each_of_nodes = {300, 0, 2 * MS, 128};
+/* PEs share CPUs: another PE may need this CPU to make the wait end. */
+static const struct regime shared = {300, 0, 2 * MS, 8};
+/* The same in a job of several nodes, where each step is a system call. */
+static const struct regime shared_of_nodes = {300, 0, 2 * MS, 4};
+/* PEs of other nodes share the CPUs, as containers do: a yield does not let them run. */
+static const struct regime shared_with_nodes = {300, 0, 100 * US, 4};
 
 enum {
-    SPIN_ALONE_NS = 100 * 1000,   /* every PE has a CPU: longer than most skews between them */
-    SPIN_OVERSUBSCRIBED_NS = 300,        /* another PE needs this CPU to make the wait end */
-    YIELD_NS = 2 * 1000 * 1000,   /* then let others run; after that, sleep, */
-    YIELD_SHARED_NS = 100 * 1000, /* or after that, where others do run then, or PEs of other
-                                     hosts are known to want this CPU */
-    YIELD_ALONE_NS = 2000,        /* a yield that takes less has let nobody run; */
-    YIELDS_ASKED = 16,            /* of those that take more, one is asked about of so many */
-    YIELD_STEPS = 8,              /* the next is that many steps later, */
-    YIELD_STEPS_DRIVING = 4,      /* or, where each is a system call, that many, */
-    YIELD_STEPS_ALONE = 128,      /* or, where every PE has a CPU, that many */
-    SERVED_NS = 200 * 1000,       /* after something arrived, another is likely: be awake for it */
-    SLEEP_LEAST_NS = 50 * 1000,
-    SLEEP_MOST_NS = 1000 * 1000,
-    CHECK_NS = 20 * 1000 * 1000, /* how often to look whether those waited for still live */
+    /* A PE that was away for so long between two steps was preempted. For some time after that it
+     * keeps its CPU less long, since one that has slept gets the CPU at once when it wakes up. */
+    PREEMPTED_NS = 500 * US,
+    CONTENDED_NS = 50 * MS,
+    KEEP_CONTENDED_NS = 4 * MS,
+
+    THREADS_NS = 10 * MS,       /* between two looks at the threads of this process */
+    YIELD_ALONE_NS = 2 * US,    /* a yield that takes less has let nobody run */
+    YIELDS_ASKED = 16,          /* yields between two questions to the system, whom they let run */
+    YIELD_SHARED_NS = 100 * US, /* in place of yield_ns where yields have let others run */
+    SERVED_NS = 200 * US,       /* no sleep for so long after a message: another is likely */
+    SLEEP_SHARE = 64,           /* a sleep lasts at most this part of what was waited so far */
+    SLEEP_LEAST_NS = 50 * US,
+    SLEEP_MOST_NS = 1 * MS,
+    CHECK_NS = 20 * MS,         /* between two looks whether the PEs waited for still live */
 };
 
 uint32_t wait_spins = 100;
-static bool cpus_are_shared;
+static struct regime regime;
 static bool has_network;
-static bool hosts_share_cpus;
+
+static const struct regime *choose_regime(bool oversubscribed, bool drives, bool contained)
+{
+    if (!oversubscribed)
+        return drives ? &cpu_each_of_nodes : &cpu_each;
+    if (contained)
+        return &shared_with_nodes;
+    return drives ? &shared_of_nodes : &shared;
+}
 
 void wait_calibrate(bool oversubscribed, bool drives, bool contained)
 {
     enum { SAMPLES = 64 };
     int64_t us = settings_number(SETTING_SPIN_US);
-    uint64_t spin = us >= 0 ? (uint64_t)us * 1000 : oversubscribed || drives ? SPIN_OVERSUBSCRIBED_NS : SPIN_ALONE_NS;
     uint64_t start = clock_ns();
 
     for (int i = 0; i < SAMPLES; i++)
         clock_pause();
     uint64_t taken = clock_ns() - start;
-    cpus_are_shared = oversubscribed;
     has_network = drives;
-    hosts_share_cpus = oversubscribed && contained;
-    wait_spins = (uint32_t)(spin * SAMPLES / (taken ? taken : 1));
+    regime = *choose_regime(oversubscribed, drives, contained);
+    if (us >= 0) {
+        regime.spin_ns = (uint64_t)us * US;
+        regime.keep_ns = 0;
+    }
+    wait_spins = (uint32_t)(regime.spin_ns * SAMPLES / (taken ? taken : 1));
 }
 
 /* ---- What can end a wait ---- */
@@ -121,7 +156,8 @@ static void wait_watch(struct wait *w, uint64_t waited)
              (unsigned long long)(waited / 1000000000u), missing[0] ? "; " : "", missing);
 }
 
-/* Called between yields and sleeps: the cheap look every time, the dear ones now and then. */
+/* Whether the wait must end with a failure. Called between yields and sleeps: looks for the end of
+ * the job each time, at the peers every CHECK_NS. */
 static gshmem_status_t network_wait_check(struct wait *w, uint64_t now)
 {
     gshmem_status_t status = job_is_over(job) ? job_stay(w->what) : check_aborted(w);
@@ -149,12 +185,12 @@ gshmem_status_t wait_look(const struct wait *w)
 
 /* ---- How to pass the time ---- */
 
-static uint64_t sleep_ns(struct wait *w)
+static uint64_t sleep_ns(struct wait *w, uint64_t now)
 {
-    uint64_t ns = (uint64_t)SLEEP_LEAST_NS << (w->sleeps / 4 < 5 ? w->sleeps / 4 : 5);
+    const uint64_t ns = (now - w->since) / SLEEP_SHARE;
 
     w->sleeps++;
-    return ns < SLEEP_MOST_NS ? ns : SLEEP_MOST_NS;
+    return ns < SLEEP_LEAST_NS ? SLEEP_LEAST_NS : ns < SLEEP_MOST_NS ? ns : SLEEP_MOST_NS;
 }
 
 static void sleep_for(uint64_t ns)
@@ -167,9 +203,8 @@ static void sleep_for(uint64_t ns)
     }
 }
 
-/* Whether driving the network brought something: perhaps what is waited for. The clock is left
- * alone until something is to be decided by it: it is a system call where the system does not trust
- * the CPU's. */
+/* Makes progress; whether something arrived, which may be what is waited for. The clock is read
+ * later, where something is decided by it: on some machines that is a system call. */
 static bool wait_serve(struct wait *w)
 {
     if (!job->network || !network_drive(job->network))
@@ -178,83 +213,117 @@ static bool wait_serve(struct wait *w)
     return true;
 }
 
-/* Steps that a thread makes without a yield, or a look at the clock. */
-static _Thread_local uint32_t backoff;
+/* What a thread has learned in its waits. */
+static _Thread_local struct {
+    uint32_t steps;           /* that it makes before its next yield or look at the clock */
+    bool shares_cpu;          /* in a job of several nodes: its last yield has let others run */
+    uint64_t contended_until; /* ns: until then others are taken to want its CPU */
+    struct backoff leader;    /* in waits for other nodes (backoff.h) */
+    unsigned yields;          /* for others_ran: how many there were, */
+    long switches;            /* how often the system had given the CPU away when it was asked, */
+    bool ran;                 /* and its answer */
+} thread;
 
-/* In a job of several hosts: the last yield has let others run. */
-static _Thread_local bool shares_cpu;
+/* Whether other threads of this process run or wait for a CPU: kernels on the host device, or the
+ * program's own. An answer that is THREADS_NS old will do: it takes some 20 us to find out. */
+static bool threads_need_cpus(uint64_t now)
+{
+    static _Atomic uint64_t asked; /* relaxed, both: the answer of any thread is as good */
+    static _Atomic bool need;
 
-/* Whether it is time to sleep rather than yield. A yield lets run only who is of the same control
- * group, or session, until the system takes the CPU from all of these: PEs of another node that has
- * the CPU too, as containers do, would get it after 1 to 2 ms. That a yield comes back at once says
- * nothing of them. */
+    if (job->kernels)
+        return true;
+    if (now - atomic_load_explicit(&asked, memory_order_relaxed) >= THREADS_NS) {
+        atomic_store_explicit(&need, threads_any_runs(), memory_order_relaxed);
+        atomic_store_explicit(&asked, now, memory_order_relaxed);
+    }
+    return atomic_load_explicit(&need, memory_order_relaxed);
+}
+
+static bool keeps_cpu(uint64_t now)
+{
+    return regime.keep_ns && !threads_need_cpus(now);
+}
+
+/* For how long this wait keeps the CPU. Notices when the system has given the CPU to others. */
+static uint64_t keep_for(struct wait *w, uint64_t now)
+{
+    const bool preempted = !w->sleeps && now - w->stepped >= PREEMPTED_NS;
+
+    if (preempted)
+        thread.contended_until = now + CONTENDED_NS;
+    affinity_separate(&job->node, now, preempted);
+    w->stepped = now;
+    return now < thread.contended_until ? KEEP_CONTENDED_NS : regime.keep_ns;
+}
+
+/* Whether it is time to sleep. A yield lets run only threads of the same control group or session:
+ * PEs of another container get the CPU when the system takes it from all of these, after 1 to 2 ms.
+ * That a yield comes back at once says nothing of them. */
 static bool begin_slow_step(struct wait *w, uint64_t now, gshmem_status_t *status)
 {
     if (!w->since) /* the spin is over: from here on time is looked at */
-        w->since = w->checked = now;
+        w->since = w->checked = w->stepped = now;
     if (w->has_served)
         w->served = now;
     w->has_served = false;
     *status = network_wait_check(w, now);
-    return hosts_share_cpus || shares_cpu
-               ? now - w->since >= YIELD_SHARED_NS && now - w->served >= YIELD_SHARED_NS
-               : now - w->since >= YIELD_NS && now - w->served >= SERVED_NS;
+    if (keeps_cpu(now)) {
+        const uint64_t keep = keep_for(w, now);
+        return now - w->since >= keep && now - w->served >= keep;
+    }
+    const uint64_t yield = thread.shares_cpu ? YIELD_SHARED_NS : regime.yield_ns;
+    return now - w->since >= yield && now - w->served >= (yield < SERVED_NS ? yield : SERVED_NS);
 }
 
-/* Whether a yield of so many ns has let others run. One that came back at once has not. Of one that
- * took its time that is not certain: where system calls are slow, as on an emulated processor, all
- * do. So where it decides who sleeps the system is asked, now and then, how often it has given the
- * CPU away. */
+/* Whether a yield that took so many ns has let others run. One that came back at once has not. One
+ * that took its time may have been slow only, as system calls are on an emulated processor: where
+ * the answer decides about a sleep, the system is asked now and then how often it gave the CPU
+ * away. */
 static bool others_ran(uint64_t took)
 {
-    static _Thread_local unsigned yields;
-    static _Thread_local long switches;
-    static _Thread_local bool ran;
     struct rusage usage;
 
     if (took < YIELD_ALONE_NS || !has_network)
         return took >= YIELD_ALONE_NS;
-    if (yields++ % YIELDS_ASKED == 0 && getrusage(RUSAGE_THREAD, &usage) == 0) {
-        ran = usage.ru_nivcsw - switches >= YIELDS_ASKED / 2;
-        switches = usage.ru_nivcsw;
+    if (thread.yields++ % YIELDS_ASKED == 0 && getrusage(RUSAGE_THREAD, &usage) == 0) {
+        thread.ran = usage.ru_nivcsw - thread.switches >= YIELDS_ASKED / 2;
+        thread.switches = usage.ru_nivcsw;
     }
-    return ran;
+    return thread.ran;
 }
 
-/* Where nobody else wants this CPU, a yield only costs time: one that let nobody run is not
- * repeated for some steps. For many, where PEs have a CPU each, unless hosts share them as
- * containers do. */
+/* A yield that let nobody run only cost time: the next comes some steps later. */
 static void wait_let_others_run(uint64_t now)
 {
+    if (keeps_cpu(now)) {
+        thread.steps = regime.steps;
+        return;
+    }
     affinity_return(now);
     sched_yield();
     bool alone = !others_ran(clock_ns() - now);
 
-    shares_cpu = has_network && !alone;
-    if (!alone)
-        backoff = 0;
-    else if (!cpus_are_shared)
-        backoff = YIELD_STEPS_ALONE;
-    else
-        backoff = has_network ? YIELD_STEPS_DRIVING : YIELD_STEPS;
+    thread.shares_cpu = has_network && !alone;
+    thread.steps = alone ? regime.steps : 0;
 }
-
-static _Thread_local struct backoff with_hosts;
 
 void wait_for_others(struct wait *w)
 {
-    w->backoff = backoff_begin(&with_hosts);
+    w->backoff = backoff_begin(&thread.leader);
 }
 
 static bool has_backoff(struct wait *w)
 {
     if (w->backoff) {
-        w->backoff = backoff_step(&with_hosts, w->backoff);
+        w->backoff = backoff_step(&thread.leader, w->backoff);
         return true;
     }
-    if (!backoff || w->sleeps)
+    if (!thread.steps || w->sleeps)
         return false;
-    backoff--;
+    thread.steps--;
+    if (regime.keep_ns)
+        clock_pause();
     return true;
 }
 
@@ -268,7 +337,7 @@ GSHMEM_HOT gshmem_status_t wait_slowly(struct wait *w)
     if (!begin_slow_step(w, now, &status))
         wait_let_others_run(now);
     else if (!status)
-        sleep_for(sleep_ns(w));
+        sleep_for(sleep_ns(w, now));
     return status;
 }
 
@@ -283,7 +352,7 @@ gshmem_status_t wait_step_on(struct wait *w, _Atomic uint32_t *word, uint32_t se
         return GSHMEM_OK;
     }
     /* The others may be all that is missing, and not the network. */
-    if (!w->has_yielded && !backoff) {
+    if (!w->has_yielded && !thread.steps) {
         w->has_yielded = true;
         wait_let_others_run(clock_ns());
         return GSHMEM_OK;

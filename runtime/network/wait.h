@@ -27,6 +27,7 @@ struct wait {
     uint32_t spins;
     uint32_t sleeps;
     uint64_t since;      /* ns, the end of the spin; 0: not yet */
+    uint64_t stepped;    /* ns, the last step that looked at the clock */
     uint64_t checked;    /* ns, when the peers were last looked at */
     uint64_t served;     /* ns, when driving the network was last seen to have brought something */
     uint64_t limit;      /* ns to wait at most, 0: for ever */
@@ -46,8 +47,8 @@ enum { WAIT_FOR_UPDATE = -2 };
 
 extern uint32_t wait_spins; /* steps that only pause, before the first yield; set at init */
 
-/* Sets wait_spins for this machine: long where each PE has a CPU, short where they share, and where
- * whoever waits must also drive the network; contained: hosts share this machine. */
+/* Chooses how this PE waits. oversubscribed: PEs share CPUs; drives: a wait must make progress on
+ * the network; contained: PEs of other nodes are on this machine, as containers can be. */
 void wait_calibrate(bool oversubscribed, bool drives, bool contained);
 
 static inline void wait_begin(struct wait *w, const char *what, gshmem_team_t team)

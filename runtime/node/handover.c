@@ -32,7 +32,7 @@ static gshmem_status_t handover_open_one(struct handover *h, int which)
     int on = 1;
     int fd = h->fd[which] = descriptor_keep(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 
-    /* An address of the family alone lets the kernel choose a name that is free. */
+    /* With an address of the family alone, the kernel chooses a name that is free. */
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0 ||
         bind(fd, (struct sockaddr *)&name, sizeof(sa_family_t)) != 0 ||
         getsockname(fd, (struct sockaddr *)&name, &length) != 0 || length <= header ||
@@ -67,7 +67,7 @@ void handover_close(struct handover *h)
 
 /* ---- One letter ---- */
 
-/* True: it is on its way, or its receiver is gone, which the wait for it will tell. */
+/* True: it was sent, or its receiver is gone, which the wait for its letter will find. */
 static bool handover_send_letter(const struct handover *h, const struct handover_address *to,
                                  struct letter *l, size_t bytes, int fd)
 {
@@ -104,7 +104,8 @@ static bool is_ours(const struct handover *h, const struct letter *l, int n)
     return difference == 0 && l->index >= 0 && l->index < n && l->round == h->round;
 }
 
-/* Reads one letter that is there; false: there is none. *index: whose it is, -1: nobody's of ours. */
+/* Reads one letter if there is one; false: there is none. *index: its sender, -1: not of this
+ * exchange. */
 static bool read_letter(const struct handover *h, int n, size_t bytes, struct letter *l, int *index,
                         int *fd)
 {
@@ -137,7 +138,7 @@ struct exchange {
     char *letters;
     int *fds;
     bool *sent, *come;
-    int missing; /* letters to send, and to come */
+    int missing; /* letters to send, and to receive */
 };
 
 static const struct handover_address *handover_address_of(const struct handover_circle *c, int i)
@@ -165,7 +166,7 @@ static void take_some(struct exchange *e)
         if (index < 0 || e->come[index]) {
             if (fd >= 0)
                 close(fd);
-            if (e->h->refused++ == 0) /* one line is enough to look into it */
+            if (e->h->refused++ == 0) /* one line is enough to start an investigation */
                 log_warn("a process that is not of this job wrote to this PE: ignored (said once)");
             continue;
         }

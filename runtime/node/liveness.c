@@ -17,7 +17,8 @@ static struct flock lock_of(int index)
     return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = index, .l_len = 1};
 }
 
-/* A description of its own: the descriptor that was handed over shares the leader's. */
+/* Opens a file description of this process's own: the descriptor that was received shares the
+ * leader's. */
 static int open_again(int fd)
 {
     char path[40];
@@ -40,7 +41,7 @@ gshmem_status_t liveness_begin(struct liveness *l, int fd, int index)
     const bool fine = at != MAP_FAILED && madvise(at, (size_t)page, MADV_DONTFORK) == 0 && fstat(fd, &s) == 0 &&
                       fcntl(own, F_OFD_SETLK, &lock) == 0;
     error = errno;
-    close(own); /* the mapping keeps what it stood for */
+    close(own); /* the mapping keeps the description */
     if (!fine) {
         if (at != MAP_FAILED)
             munmap(at, (size_t)page);
@@ -51,7 +52,7 @@ gshmem_status_t liveness_begin(struct liveness *l, int fd, int index)
     return GSHMEM_OK;
 }
 
-/* The number may stand for something else by now, of which an answer would mean nothing. */
+/* The number may stand for another file by now, whose locks mean nothing. */
 static bool is_the_file(const struct liveness *l, int fd)
 {
     struct stat s;

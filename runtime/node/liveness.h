@@ -1,10 +1,11 @@
-/* How the PEs of a machine see that one of them has died: each holds a lock on its byte of the file that
- * they share, which the system lets go of however the process ends, and tells any of them about, in
- * whatever namespace it is.
+/* How the PEs of a machine detect that one of them has died. Each holds a lock on its byte of the
+ * file that they share. The system releases the lock however the process ends, and any PE can test
+ * it, in any namespace.
  *
- * The lock belongs to an open file description that a mapping alone keeps: no descriptor of it is left.
- * So nothing that the program closes releases it (a lock of fcntl goes when any descriptor of the file is
- * closed), no thread owns it, and forked children do not get the mapping: it ends with the process. */
+ * The lock belongs to an open file description that is kept by a mapping alone: there is no
+ * descriptor of it. So nothing that the program closes releases it (a lock of fcntl is released
+ * when any descriptor of the file is closed), and no thread owns it. Forked children do not inherit
+ * the mapping: it ends with the process. */
 #ifndef GSHMEM_RUNTIME_NODE_LIVENESS_H
 #define GSHMEM_RUNTIME_NODE_LIVENESS_H
 
@@ -15,15 +16,16 @@
 #include "gshmem/status.h"
 
 struct liveness {
-    void *mapping;     /* what keeps the lock; NULL: none */
-    dev_t device;      /* of the file, to tell its descriptor from another of that number */
+    void *mapping;     /* the mapping that keeps the lock; NULL: none */
+    dev_t device;      /* the file's identity, by which a reused descriptor number is detected */
     ino_t file;
-    bool closed;       /* the program has closed the descriptor, and has been told what that means */
+    bool closed;       /* the program has closed the descriptor, and was told what follows from
+                          it */
 };
 
-/* Shows the others that this process lives. */
+/* Takes the lock, which shows the others that this process lives. */
 gshmem_status_t liveness_begin(struct liveness *l, int fd, int index);
-/* Whether the one with that index does. Where that cannot be found out any more it is taken to. */
+/* Whether the PE with that index lives. If that cannot be tested any more, it counts as alive. */
 bool liveness_of(struct liveness *l, int fd, int index);
 void liveness_end(struct liveness *l);
 

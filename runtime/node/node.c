@@ -28,7 +28,7 @@ static uint64_t whole_pages(uint64_t bytes)
     return (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
 }
 
-/* ---- Who is here ---- */
+/* ---- The PEs of this node ---- */
 
 static struct node_cpus own_cpus(void)
 {
@@ -53,8 +53,8 @@ uint64_t node_cpus_digest(void)
     return digest;
 }
 
-/* These are the CPUs of this node's PEs. Other hosts of the machine use the same ones, or as many for each
- * PE of their own. */
+/* The CPUs of this node's PEs. Other nodes of the machine use the same ones, or as many for each PE
+ * of their own. */
 static void count_cpus(struct node *node, const struct node_cpus *cpus)
 {
     int online = (int)sysconf(_SC_NPROCESSORS_ONLN), n = 0;
@@ -69,8 +69,8 @@ static void count_cpus(struct node *node, const struct node_cpus *cpus)
     node->oversubscribed = node->sharers > node->cpus;
 }
 
-/* A launcher that binds gives every PE CPUs of its own, and masks can differ in size: only all of them
- * together say how many there are, and only then do all PEs say the same. */
+/* A launcher that binds gives every PE CPUs of its own, and the masks can differ in size. Their
+ * union says how many CPUs there are, and is the same on all PEs. */
 static void agree_on_cpus(struct node *node)
 {
     struct node_cpus all = {{0}};
@@ -145,9 +145,9 @@ int node_turn(const struct node *node, const struct bootstrap *b, int cpus)
     return (b->one_machine ? b->pe : node->index) % cpus;
 }
 
-/* ---- How large ---- */
+/* ---- Sizes ---- */
 
-/* One number from a file that holds one, or 0. */
+/* The number that a file contains, or 0. */
 static uint64_t number_in(const char *path)
 {
     unsigned long long value = 0;
@@ -264,7 +264,7 @@ gshmem_status_t node_share(struct node *node, const struct rendezvous_address *l
     return GSHMEM_OK;
 }
 
-/* ---- Who is alive ---- */
+/* ---- Liveness ---- */
 
 bool node_alive(struct node *node, int index)
 {
@@ -279,7 +279,7 @@ bool node_alive(struct node *node, int index)
         return false;
     if (liveness_of(&node->liveness, node->fd, index))
         return true;
-    /* it may have left just now, which is no death */
+    /* it may have left just now, which is not a death */
     return atomic_load_explicit(&m->state, memory_order_acquire) == NODE_LEFT;
 }
 
@@ -290,7 +290,7 @@ const char *node_fate(const struct node *node, int index)
                : "has died";
 }
 
-/* Waits until the PE with this index has shown itself. */
+/* Waits until the PE with this index has joined. */
 static gshmem_status_t await_member(struct node *node, int index, struct wait *w)
 {
     gshmem_status_t status = GSHMEM_OK;
@@ -319,7 +319,7 @@ gshmem_status_t node_join(struct node *node, int pe, uint32_t data_segments, uin
     me->data_digest = data_digest;
     me->cpus = own_cpus();
     me->heap_base = place_wanted();
-    /* release: whoever sees this sees the fields and the lock */
+    /* release: a PE that sees the state sees the fields and the lock */
     atomic_store_explicit(&me->state, NODE_HERE, memory_order_release);
 
     wait_begin(&w, "gshmem_init", GSHMEM_TEAM_INVALID);
@@ -335,7 +335,7 @@ bool node_lose(struct node *node, int pe)
 {
     if (atomic_exchange_explicit(&node->lost[pe], true, memory_order_relaxed))
         return false;
-    /* release: who counts it sees it */
+    /* release: a PE that sees the count sees the flag */
     atomic_fetch_add_explicit(&node->control->losses, 1, memory_order_release);
     return true;
 }
@@ -368,7 +368,8 @@ bool node_exit_status(const struct node *node, int *exit_status)
     return aborted != 0;
 }
 
-/* The same of a PE that has the file, but could not map it: who has sees it there. */
+/* The same for a PE that has the file, but could not map it: the others see the state in the
+ * file. */
 static void fail_in_file(const struct node *node)
 {
     const size_t at = offsetof(struct node_control, member) + (size_t)node->index * sizeof(struct node_member);

@@ -18,7 +18,7 @@
 #include "runtime/base/descriptor.h"
 #include "runtime/base/log.h"
 
-/* A stranger may connect and say nothing: it gets this long, and the others wait that long once. */
+/* A process that connects and sends nothing gets this much time, for which the others wait once. */
 enum { STRANGER_SECONDS = 1 };
 
 struct question {
@@ -49,7 +49,7 @@ gshmem_status_t rendezvous_open(struct rendezvous *r)
     r->fd = descriptor_keep(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (r->fd < 0)
         return fail(GSHMEM_ERR_SYSTEM, "a Unix socket for this host's PEs: %s", log_errno(errno));
-    /* An address of the family alone lets the kernel choose a name that is free. */
+    /* With an address of the family alone, the kernel chooses a name that is free. */
     if (bind(r->fd, (struct sockaddr *)&name, sizeof(sa_family_t)) != 0 ||
         getsockname(r->fd, (struct sockaddr *)&name, &length) != 0 || length <= header ||
         length - header > sizeof r->address.name || listen(r->fd, 4096) != 0) {
@@ -76,8 +76,8 @@ static bool same_token(const unsigned char *a, const unsigned char *b)
     return difference == 0;
 }
 
-/* A call on a socket that a signal's handler has interrupted, with or without SA_RESTART, is made again until `end`:
- * programs with interval timers start, too. */
+/* A system call that a signal handler has interrupted, with or without SA_RESTART, is made again
+ * until `end`: programs with interval timers can start, too. */
 #define UNINTERRUPTED(call, end)                                                                                       \
     __extension__({                                                                                                    \
         ssize_t result_;                                                                                               \
@@ -92,7 +92,7 @@ static uint64_t seconds_from_now(int seconds)
     return clock_ns() + (uint64_t)seconds * 1000000000u;
 }
 
-/* Reads one question; its index, or 0 if it is not one of ours. */
+/* Reads one request; returns its index, or 0 if it does not have the token. */
 static int read_question(const struct rendezvous *r, int peer, int n)
 {
     const uint64_t end = seconds_from_now(STRANGER_SECONDS);
@@ -143,8 +143,9 @@ static gshmem_status_t refuse_missing(const bool *served, const int *pe, int n, 
                 seconds, list);
 }
 
-/* Whether a failed accept is worth another one: who came may have gone. A shortage of this process's own is not, for
- * nothing that it waits for gives descriptors back; one of the machine's may pass. */
+/* Whether accept is worth another try after a failure. If the peer has gone, it is. A shortage of
+ * this process's own resources is not, since nothing that it waits for releases descriptors; a
+ * shortage of the machine's may pass. */
 static bool may_accept_again(int error)
 {
     const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
@@ -191,7 +192,7 @@ gshmem_status_t rendezvous_serve(struct rendezvous *r, const int *pe, int n, int
             break;
         }
         if (index == 0) {
-            if (refused++ == 0) /* one line is enough to look into it */
+            if (refused++ == 0) /* one line is enough to start an investigation */
                 log_warn("start-up: a process that is not of this job asked for its memory: refused (said once)");
         } else if (rendezvous_send_letter(peer, letter, letter_bytes, descriptor) &&
                    !served[index]) {
@@ -204,7 +205,7 @@ gshmem_status_t rendezvous_serve(struct rendezvous *r, const int *pe, int n, int
     return status;
 }
 
-/* 0, or an errno; ECONNRESET: the leader has ended the connection without an answer. */
+/* 0, or an errno; ECONNRESET: the leader has closed the connection without a response. */
 static int ask_once(const struct rendezvous_address *address, const struct question *q, int seconds, uint64_t end,
                     void *letter, size_t letter_bytes, int *descriptor)
 {
@@ -224,7 +225,7 @@ static int ask_once(const struct rendezvous_address *address, const struct quest
     if (UNINTERRUPTED(connect(fd, (struct sockaddr *)&name, length), end) != 0) {
         error = errno;
     } else if (!descriptor_peer_is_ours(fd)) {
-        error = EPERM; /* the leader is gone, and somebody else has its name now */
+        error = EPERM; /* the leader is gone, and another process has its name now */
     } else if (UNINTERRUPTED(send(fd, q, sizeof *q, MSG_NOSIGNAL), end) != sizeof *q) {
         error = errno == EPIPE ? ECONNRESET : errno;
     } else {
@@ -256,7 +257,8 @@ gshmem_status_t rendezvous_ask(const struct rendezvous_address *address, int ind
     if (address->name_bytes > sizeof address->name)
         return fail(GSHMEM_ERR_BOOTSTRAP, "start-up: the leader of this host published nonsense");
     memcpy(q.token, address->token, sizeof q.token);
-    /* The leader does not wait for long for one that has come: a PE that stood still then comes again. */
+    /* The leader waits only briefly for a PE that has connected: a PE that was stalled then
+     * connects again. */
     do
         error = ask_once(address, &q, timeout_seconds, end, letter, letter_bytes, descriptor);
     while (error == ECONNRESET && clock_ns() < end);
@@ -287,7 +289,7 @@ void rendezvous_tell_failure(const struct rendezvous_address *address, int index
     if (fd < 0)
         return;
     limit_time(fd, STRANGER_SECONDS);
-    /* The one that is not told waits for GSHMEM_INIT_TIMEOUT. */
+    /* A PE that is not notified waits for GSHMEM_INIT_TIMEOUT. */
     if (UNINTERRUPTED(connect(fd, (struct sockaddr *)&name, length), end) == 0 && descriptor_peer_is_ours(fd))
         (void)UNINTERRUPTED(send(fd, &q, sizeof q, MSG_NOSIGNAL), end);
     close(fd);

@@ -1,26 +1,23 @@
-/* Atomics, out of line: whatever inline code could not do. */
+/* Atomics, out of line: the cases that inline code does not cover. */
 #include <stdbool.h>
 
 #include "runtime/base/atomic_type.h"
 #include "runtime/operations/context.h"
 #include "runtime/memory/device_heap.h"
 
-static const char *const names[] = {
-    [GSHMEM_AMO_FETCH] = "atomic_fetch", [GSHMEM_AMO_SET] = "atomic_set",
-    [GSHMEM_AMO_SWAP] = "atomic_swap",   [GSHMEM_AMO_COMPARE_SWAP] = "atomic_compare_swap",
-    [GSHMEM_AMO_ADD] = "atomic_add",     [GSHMEM_AMO_AND] = "atomic_and",
-    [GSHMEM_AMO_OR] = "atomic_or",       [GSHMEM_AMO_XOR] = "atomic_xor",
+static const char *const names[GSHMEM_AMO_COUNT] = {
+#define X(name, number, text, ...) [GSHMEM_AMO_##name] = text,
+    GSHMEM_AMO_TABLE(X)
+#undef X
 };
-
-enum { AMO_COUNT = sizeof names / sizeof names[0] };
 
 const char *atomic_name(int op)
 {
-    return (unsigned)op < AMO_COUNT ? names[op] : NULL;
+    return (unsigned)op < GSHMEM_AMO_COUNT ? names[op] : NULL;
 }
 
-/* Its owner's proxy applies it, with the same CPU's atomics as those who have it mapped; or its
- * NIC, which then does so for all. */
+/* The target's proxy applies it, with the same CPU atomics as the PEs that have the object mapped;
+ * or the target's NIC, which then makes the updates of all PEs. */
 static GSHMEM_HOT gshmem_status_t apply_remote(struct context *c, const struct location *t,
                                                enum gshmem_amo op, int type, uint64_t operand,
                                                uint64_t compare, uint64_t *old)
@@ -36,16 +33,18 @@ static GSHMEM_HOT gshmem_status_t apply_remote(struct context *c, const struct l
         .compare = compare,
     };
 
-    /* To PEs of this node there is a shorter way, too, which fences keep in order by doing nothing:
-     * what their NICs do is over on return. */
+    /* PEs of this node also reach the object by mapped operations. Fences order those without
+     * waiting for the network, so what the NIC does for a PE of this node must be complete on
+     * return. */
     if (old || t->way == WAY_MAPPED)
         return network_errand(job->network, &request, names[op], old);
     request.flags = TRANSPORT_MORE | TRANSPORT_LOOSE;
     return network_post(job->network, c->pending, &request, names[op]);
 }
 
-/* On GPU memory: a copy of 4 or 8 bytes, aligned, is made in one piece, and the GPU is asked for all
- * else. The CPU's own atomics would be another agent's beside the GPU's, and one could be lost. */
+/* On GPU memory: a copy of an aligned object of 4 or 8 bytes is never torn, and the GPU makes all
+ * other updates. The CPU's own atomics would be another agent's beside the GPU's, and an update
+ * could be lost. */
 static gshmem_status_t apply_by_device(const struct location *t, enum gshmem_amo op, int type,
                                        uint64_t operand, uint64_t compare, uint64_t *old)
 {
@@ -72,7 +71,7 @@ static gshmem_status_t apply_mapped(const struct location *t, enum gshmem_amo op
     return GSHMEM_OK;
 }
 
-/* Whoever updates the object does it, reached in the one way that leads there. All may read it. */
+/* The agent of the object's atomicity domain makes the update. Any PE may read the object. */
 static inline gshmem_status_t operations_atomic_apply(struct context *c, const struct location *t,
                                                       enum gshmem_amo op, int type,
                                                       uint64_t operand, uint64_t compare,
@@ -102,7 +101,7 @@ GSHMEM_HOT gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo 
     size_t bytes = atomic_type_bytes(type);
     struct location there;
 
-    if ((unsigned)op >= AMO_COUNT || bytes == 0)
+    if ((unsigned)op >= GSHMEM_AMO_COUNT || bytes == 0)
         return fail(GSHMEM_ERR_ARGUMENT, "atomic operation %d on type %d does not exist", (int)op,
                     type);
     if ((uintptr_t)target % bytes)

@@ -37,7 +37,7 @@ struct own_context {
     struct pending pending;
 };
 
-/* A handle is its address, also for kernels. */
+/* A handle is the context's address, also in kernels. */
 static struct context *new_context(struct job *j, const struct gshmem_ctx *view)
 {
     struct own_context *c = j->device->ops->allocate(j->device, DEVICE_MEMORY_SHARED, sizeof *c);
@@ -64,14 +64,14 @@ static void free_list(struct job *j, struct context *c)
     }
 }
 
-/* A child's copy of its parent's, kept where a search for leaks finds it. */
+/* A child's copy of its parent's requests in flight, kept where a leak checker finds it. */
 static struct pending *volatile parents_pending;
 
 void context_leave_parent(struct job *j)
 {
     parents_pending = default_context.pending;
     default_context = (struct context){.view = {.n_pes = 0}};
-    /* memory that a GPU's driver has pinned is not there in a child */
+    /* a child has no mapping of memory that a GPU's driver has pinned */
     for (struct context *c = j->device->ops == &device_host ? j->contexts : NULL; c; c = c->next)
         c->view.n_pes = 0;
 }
@@ -106,7 +106,7 @@ struct context *context_find_none(gshmem_ctx_t handle, const char *call)
     return NULL;
 }
 
-/* ---- Addresses that inline code could not translate ---- */
+/* ---- Addresses that inline code could not resolve ---- */
 
 bool context_look_up(const struct gshmem_ctx *ctx, const void *mine, size_t bytes, int pe,
                      struct location *l)
@@ -196,7 +196,8 @@ gshmem_status_t context_refuse_device(const void *address, const char *call)
                 call, address);
 }
 
-/* Memory of this PE's own. What begins in a symmetric segment runs past its end, and is refused. */
+/* Memory of this PE's own. A range that begins in a symmetric segment and is not within it runs
+ * past its end, and is refused. */
 static bool resolve_own(const void *mine, struct location *l)
 {
     if (!mine || l->segment != SEGMENT_NONE)
@@ -232,7 +233,7 @@ GSHMEM_HOT gshmem_status_t context_resolve_any(struct context *c, const void *mi
         return GSHMEM_OK;
     if (bytes > 0)
         return context_refuse(l, mine, bytes, pe, call);
-    /* nothing may be anywhere, also at NULL */
+    /* an object of 0 bytes may have any address, NULL included */
     *l = (struct location){.at = &nothing, .pe = l->pe, .segment = SEGMENT_NONE, .way = WAY_MAPPED};
     return GSHMEM_OK;
 }
@@ -281,7 +282,8 @@ gshmem_status_t gshmem_ctx_create(long options, gshmem_ctx_t *ctx)
     return context_create(GSHMEM_TEAM_WORLD, options, ctx, "gshmem_ctx_create");
 }
 
-/* Where its quiet was cut short, what it has under way may still end in it. */
+/* After a quiet that was cut short, requests may still be in flight, and complete into the record
+ * later: it is kept then. */
 static void context_let_go(struct context *c)
 {
     c->view.n_pes = 0;
@@ -322,7 +324,7 @@ gshmem_status_t gshmem_ctx_destroy(gshmem_ctx_t ctx)
     return status;
 }
 
-/* Any context that was made from the team; GSHMEM_CTX_INVALID: there is none. */
+/* A context that was made from the team; GSHMEM_CTX_INVALID if there is none. */
 static gshmem_ctx_t find_of_team(gshmem_team_t team)
 {
     struct context *c;
@@ -361,7 +363,7 @@ gshmem_status_t gshmem_ctx_get_team(gshmem_ctx_t ctx, gshmem_team_t *team)
     return GSHMEM_OK;
 }
 
-/* Hints that nothing needs: what follows closely is sent together anyway. */
+/* Hints without an effect: operations that follow each other closely are sent together anyway. */
 void gshmem_ctx_session_start(gshmem_ctx_t ctx, long options)
 {
     (void)options;

@@ -1,4 +1,5 @@
-/* Contexts: what inline code reads (gshmem/context.h), and what the library keeps beside it. */
+/* Contexts: the part that inline code reads (gshmem/context.h), and what the library keeps beside
+ * it. */
 #ifndef GSHMEM_RUNTIME_OPERATIONS_CONTEXT_H
 #define GSHMEM_RUNTIME_OPERATIONS_CONTEXT_H
 
@@ -9,24 +10,25 @@
 #include "runtime/teams/team.h"
 
 struct context {
-    struct gshmem_ctx view; /* first: a handle points at it */
-    struct pending *pending; /* what it has in flight to PEs that are not mapped, where kernels see it */
+    struct gshmem_ctx view; /* first: a handle is its address */
+    struct pending *pending; /* its requests to PEs that are not mapped, in memory that kernels
+                                see */
     struct kernel_context *kernel; /* its channels; NULL where there are no kernels */
     struct context *next;   /* in the job's list */
 };
 
-/* In a child of fork: no operation finds a PE mapped any more. */
+/* In a child of fork: from now on no operation finds a PE mapped. */
 void context_leave_parent(struct job *j);
-/* Opens and closes the default context; stop also frees those that the program left. */
+/* Creates and destroys the default context; stop also destroys those that the program left. */
 gshmem_status_t context_start(struct job *j);
 void context_stop(struct job *j);
-/* What the default context has in flight. */
+/* The default context's requests in flight. */
 struct pending *context_default_pending(void);
 
-/* What kernels have of the default context. */
+/* Tells kernels of the default context. */
 void context_serve_kernels(struct kernel_context *k, const struct gshmem_device_ctx *view);
 
-/* Completes what all contexts have in flight; the first failure. */
+/* Completes the operations of all contexts; returns the first failure. */
 gshmem_status_t context_quiet_all(struct job *j, const char *call);
 
 struct context *context_find_none(gshmem_ctx_t handle, const char *call);
@@ -39,13 +41,13 @@ static inline struct context *context_find(gshmem_ctx_t handle, const char *call
     return (struct context *)gshmem_ctx_resolve(handle);
 }
 
-/* Finds pe's copy of the bytes at `mine`. On failure one line says which of the two was wrong, the
- * PE or the address, and how; `call` is what the caller was asked to do. */
+/* Finds pe's copy of the bytes at `mine`. On failure one line says whether the PE or the address
+ * was wrong, and how; `call` names the function that the program called. */
 gshmem_status_t context_resolve_any(struct context *c, const void *mine, size_t bytes, int pe,
                                     const char *call, struct location *l);
 
-/* The common case of what is not mapped, without the map: the object is in the heap, *offset behind
- * its start, and the PE, *world of the job, is on another node. */
+/* The common case of an object that is not mapped, without the map: the object is in the heap,
+ * *offset behind its start, and the PE, *world of the job, is on another node. */
 static inline bool context_is_remote_heap(const struct context *c, const void *mine, size_t bytes,
                                           int pe, int *world, uint64_t *offset)
 {
@@ -68,25 +70,25 @@ static inline gshmem_status_t context_resolve(struct context *c, const void *min
     return context_resolve_any(c, mine, bytes, pe, call, l);
 }
 
-/* The same for any PE of the view's team, without a word; false: it is not reached, or not the
- * program's. May ask the starter what that PE runs. */
+/* The same for any PE of the view's team, without an error line; false: the PE or the object cannot
+ * be reached. May have to ask the bootstrap which program that PE runs. */
 bool context_look_up(const struct gshmem_ctx *ctx, const void *mine, size_t bytes, int pe,
                      struct location *l);
 
-/* Says why this is no object of the program's, or not reached; pe as the caller gave it. */
+/* Logs why the address is not symmetric or not reachable; pe is the number that the caller gave. */
 gshmem_status_t context_refuse(const struct location *l, const void *address, size_t bytes, int pe,
                                const char *call);
 
-/* An atomic on an object in the device's memory, which the device makes. */
+/* An atomic on an object in the device's memory, made by the device. */
 gshmem_status_t context_update_device(const struct location *l, enum gshmem_amo op, int type,
                                       uint64_t operand, uint64_t compare, uint64_t *old);
-/* Says that this is not done to an object in GPU memory. */
+/* Logs that this operation does not take an object in GPU memory. */
 gshmem_status_t context_refuse_device(const void *address, const char *call);
 
-/* What gshmem_ctx_quiet does; last: nothing is issued in it any more. */
+/* What gshmem_ctx_quiet does; last: no more operations will be issued on the context. */
 static inline gshmem_status_t context_quiet(struct context *c, const char *call, bool last)
 {
-    /* seq_cst: of two PEs that each put, quiet and get, one at least must see the other's put */
+    /* seq_cst: of two PEs that each put, quiet and get, at least one must see the other's put */
     atomic_thread_fence(memory_order_seq_cst);
     gshmem_status_t status = network_quiet(c->pending, call);
     if (GSHMEM_LIKELY(!c->kernel))

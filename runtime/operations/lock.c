@@ -1,25 +1,32 @@
-/* Distributed locks: a queue of PEs, each waiting on its own copy of the lock.
+/* Distributed locks: a queue of PEs, each of which waits on its own copy of the lock.
  *
- * A lock is a symmetric long of 64 bits. The copy on its home PE (chosen by where the object lies in its
- * segment, which is the same on all PEs, so that locks spread over the job) has the queue's tail in its low
- * half; the high half of every PE's copy is that PE's place in the queue:
+ * A lock is a symmetric long of 64 bits. Its home PE is chosen by the object's offset in its
+ * segment, which is the same on all PEs, so that locks spread over the job. The low half of the
+ * home PE's copy is the queue's tail. The high half of each PE's copy is that PE's place in the
+ * queue:
  *
  *     high: waiting | held | lost | left | next PE + 1        low, on the home PE: last PE + 1, 0: free
  *
- * To enter, a PE puts itself at the tail and, if somebody was there, tells it who is next and waits
- * for its own `waiting` to go: one exchange and one update of another PE's memory, and no polling of
- * it. PEs get the lock in the order in which they reached the tail.
+ * 1. To enter, a PE exchanges the tail for itself. If the queue was empty, it has the lock.
+ * 2. Otherwise it writes its number into the place of the PE before it (that PE's `next`), and
+ *    waits for its own `waiting` to be cleared. That is one exchange and one update of another PE's
+ *    memory, without polling it.
+ * 3. To release the lock, a PE clears `waiting` in the next PE's place. If there is no next PE, it
+ *    makes the tail 0.
  *
- * A PE waits for the one before it, and for nobody else: that others die changes nothing. When the one before
- * it is gone, nobody will ever hand it the lock, nor to those behind it. It marks its place as lost, tells the
- * next one, who does the same, and whoever comes later finds the mark where it says that it is next.
+ * Invariant: PEs get the lock in the order in which they reached the tail.
  *
- * A PE that gives the lock back waits for the next one to say that it is next, but not for long: that one may be
- * stopped, or dead. Then, and where the home cannot be asked whether there is a next one, it marks its place as
- * left: who says later that it is next finds the mark, takes it away and has the lock. Until then the PE that
- * left it there can take it again.
+ * Failure: a PE waits for the PE before it alone, so that the death of others changes nothing. When
+ * the PE before it has died, no PE will hand over the lock to it, or to those behind it. It marks
+ * its place as lost and notifies the next PE, which does the same; a PE that enters later finds the
+ * mark when it writes itself as next.
  *
- * In a place there is room for one thread. Threads of a PE therefore take turns before they enter. */
+ * A PE that releases the lock waits for the next PE to write its number, but only for LINK_NS,
+ * since that PE may be stopped or dead. After that, and where the home PE cannot be reached, it
+ * marks its own place as left. The PE that later writes itself as next finds the mark, clears it
+ * and has the lock. Until then the PE that left it can take it again.
+ *
+ * A place has room for one thread: threads of a PE take turns before they enter. */
 #include "runtime/operations/lock.h"
 
 #include <pthread.h>
@@ -39,8 +46,9 @@
 #define WAITING 0x80000000u
 
 enum {
-    LINK_NS = 50000000, /* how long a PE is waited for that has reached the tail and not yet said so */
-    TESTS_PER_LOOK = 64 /* a look at who lives costs a system call */
+    LINK_NS = 50000000, /* how long a PE that releases the lock waits for one that has reached the
+                           tail to write its number */
+    TESTS_PER_LOOK = 64 /* testing whether PEs are alive costs a system call */
 };
 
 struct lock_halves {
@@ -66,7 +74,7 @@ static gshmem_status_t find_home(long *lock, const char *call, int *home)
     return GSHMEM_OK;
 }
 
-/* On what is mapped here. acq_rel: as atomics are that other PEs apply for this one. */
+/* On memory that is mapped here. acq_rel, like atomics that other PEs apply for this one. */
 static inline uint32_t update_here(enum gshmem_amo op, uint32_t *at, uint32_t operand, uint32_t compare)
 {
     switch (op) {
@@ -80,13 +88,13 @@ static inline uint32_t update_here(enum gshmem_amo op, uint32_t *at, uint32_t op
         return __atomic_exchange_n(at, operand, __ATOMIC_ACQ_REL);
     case GSHMEM_AMO_COMPARE_SWAP:
         __atomic_compare_exchange_n(at, &compare, operand, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-        return compare; /* what was there, either way */
+        return compare; /* the old value, whether it succeeded or not */
     default:
         return (uint32_t)atomic_apply(op, GSHMEM_TYPE_UINT32, at, operand, compare);
     }
 }
 
-/* *old: what was there, or NULL. Only a status tells a failure from a value. */
+/* *old: the old value, or NULL. Only a status distinguishes a failure from a value. */
 static inline gshmem_status_t lock_update(enum gshmem_amo op, uint32_t *word, uint32_t operand,
                                           uint32_t compare, uint32_t *old, int pe)
 {
@@ -104,7 +112,8 @@ static inline gshmem_status_t lock_update(enum gshmem_amo op, uint32_t *word, ui
     return status;
 }
 
-/* This PE's own place, which may be in GPU memory. acquire: pairs with the fence and update in let_go */
+/* This PE's own place, which may be in GPU memory. acquire: pairs with the fence and update in
+ * let_go */
 static inline gshmem_status_t load_place(struct lock_halves *l, uint32_t *place)
 {
     if (GSHMEM_UNLIKELY(job->device_heap))
@@ -126,7 +135,7 @@ static gshmem_status_t fail_lost(const char *call)
 
 /* ---- Threads of this PE ---- */
 
-/* A thread that has a lock, or waits for its turn to ask for it; in the order in which they came. */
+/* A thread that has a lock, or waits for its turn to enter; in the order of arrival. */
 struct lock_turn {
     long *lock;
     pthread_t thread;
@@ -134,7 +143,7 @@ struct lock_turn {
     struct lock_turn *next;
 };
 
-/* The first for that lock, or where it would be added; the caller holds job->lock. */
+/* The first turn for that lock, or the end of the list; the caller holds job->lock. */
 static struct lock_turn **find_turn(long *lock)
 {
     struct lock_turn **at = &job->turns;
@@ -144,7 +153,7 @@ static struct lock_turn **find_turn(long *lock)
     return at;
 }
 
-/* NULL: the one who has the lock. */
+/* turn is NULL: the thread that has the lock. */
 static void end_turn(long *lock, struct lock_turn *turn)
 {
     if (job->thread_level < GSHMEM_THREAD_MULTIPLE)
@@ -163,7 +172,8 @@ static void end_turn(long *lock, struct lock_turn *turn)
     free(turn);
 }
 
-/* The last in line; *before: the thread that has the lock, or its turn. NULL: no memory. */
+/* Appends the turn; *before: the thread that has the lock, or the turn before this one. NULL: no
+ * memory. */
 static struct lock_turn *join_turns(long *lock, bool *is_first, pthread_t *before)
 {
     struct lock_turn *turn = calloc(1, sizeof *turn);
@@ -183,7 +193,7 @@ static struct lock_turn *join_turns(long *lock, bool *is_first, pthread_t *befor
     return turn;
 }
 
-/* The other threads see to it themselves that they do not wait for who has died. */
+/* Other threads of this PE detect by themselves that the PE they wait for has died. */
 static gshmem_status_t lock_wait_for_turn(struct lock_turn *turn)
 {
     gshmem_status_t status = GSHMEM_OK;
@@ -236,23 +246,25 @@ void lock_stop(struct job *j)
 
 /* ---- The queue of PEs ---- */
 
-/* Marks this PE's place as lost and tells the next one; false: it has just been handed the lock. */
+/* Marks this PE's place as lost and notifies the next PE; false: it was handed the lock at the same
+ * time. */
 static bool lock_give_up(struct lock_halves *l)
 {
     uint32_t place = WAITING;
 
-    /* One update decides against the one that hands over, and against the one that comes next. */
+    /* One atomic update decides against a PE that hands over and a PE that writes itself as
+     * next. */
     if (lock_update(GSHMEM_AMO_OR, &l->place, LOST, 0, &place, job->pe) == GSHMEM_OK &&
         !(place & WAITING)) {
         lock_update(GSHMEM_AMO_AND, &l->place, ~LOST, 0, NULL, job->pe);
         return false;
     }
-    if (place & NEXT) /* should that fail, there is nobody to be told */
+    if (place & NEXT) /* if this fails there is no PE to notify */
         lock_update(GSHMEM_AMO_OR, &l->place, LOST, 0, NULL, (int)(place & NEXT) - 1);
     return true;
 }
 
-/* Until the PE before this one hands over. */
+/* Waits until the PE before this one hands over. */
 static gshmem_status_t lock_wait_for(struct lock_halves *l, int before)
 {
     gshmem_status_t status = GSHMEM_OK, loaded;
@@ -269,8 +281,8 @@ static gshmem_status_t lock_wait_for(struct lock_halves *l, int before)
     return status ? departures_fail_found("gshmem_set_lock", status, before) : fail_lost("gshmem_set_lock");
 }
 
-/* From the PE before this one, which has left it to whoever is next; *taken: not where that PE has taken it again
- * meanwhile, and will hand it over. */
+/* Takes the lock that the PE before this one has left for the next one. *taken is false if that PE
+ * has taken it again meanwhile; it will then hand it over. */
 static gshmem_status_t take_what_was_left(struct lock_halves *l, int before, bool *taken)
 {
     const uint32_t left = LEFT | ((uint32_t)job->pe + 1);
@@ -284,7 +296,7 @@ static gshmem_status_t take_what_was_left(struct lock_halves *l, int before, boo
     return status;
 }
 
-/* Behind the one that was at the tail. */
+/* Waits in the queue behind `before`, which was at the tail. */
 static gshmem_status_t queue_up(struct lock_halves *l, int before)
 {
     bool taken = false;
@@ -301,7 +313,8 @@ static gshmem_status_t queue_up(struct lock_halves *l, int before)
     return taken ? GSHMEM_OK : lock_wait_for(l, before);
 }
 
-/* This PE has left the lock to whoever would be next, and wants it itself; *place: its own, as it is then. */
+/* This PE had left the lock for the next PE, and wants it itself. *place: its own place as it is
+ * afterwards. */
 static gshmem_status_t take_again(struct lock_halves *l, uint32_t *place)
 {
     gshmem_status_t status = GSHMEM_OK;
@@ -311,7 +324,8 @@ static gshmem_status_t take_again(struct lock_halves *l, uint32_t *place)
         status = lock_update(GSHMEM_AMO_COMPARE_SWAP, &l->place, was ^ (LEFT | HELD), *place, &was,
                              job->pe);
         if (!status && was == *place) {
-            atomic_thread_fence(memory_order_acquire); /* pairs with the fence in gshmem_clear_lock */
+            /* pairs with the fence in gshmem_clear_lock */
+            atomic_thread_fence(memory_order_acquire);
             *place ^= LEFT | HELD;
             break;
         }
@@ -333,16 +347,18 @@ static gshmem_status_t lock_enter(struct lock_halves *l, int home)
     if (place & LOST)
         return fail_lost("gshmem_set_lock");
     store_place(l, WAITING);
-    atomic_thread_fence(memory_order_release); /* before the tail leads others here */
+    atomic_thread_fence(memory_order_release); /* before the tail leads other PEs to this place */
     if ((status = lock_update(GSHMEM_AMO_SWAP, &l->tail, (uint32_t)job->pe + 1, 0, &last, home))) {
         store_place(l, 0);
         return status;
     }
     if (last && (status = queue_up(l, (int)last - 1)))
         return status;
-    /* One update, as others may say meanwhile that they are next. Who handed over has ended the waiting. */
+    /* One atomic update, since another PE may write itself as next meanwhile. The PE that handed
+     * over has cleared `waiting`. */
     status = lock_update(GSHMEM_AMO_XOR, &l->place, last ? HELD : HELD | WAITING, 0, NULL, job->pe);
-    atomic_thread_fence(memory_order_acquire); /* pairs with the fence in gshmem_clear_lock, and the update in let_go */
+    atomic_thread_fence(memory_order_acquire); /* pairs with the fence in gshmem_clear_lock, and the
+                                                  update in let_go */
     return status;
 }
 
@@ -360,7 +376,8 @@ gshmem_status_t gshmem_set_lock(long *lock)
     return status;
 }
 
-/* Now and then, for who asks again and again: whether the lock can come free at all. */
+/* For a thread that tests again and again: checks sometimes whether the lock can still become
+ * free. */
 static gshmem_status_t look_after(struct lock_halves *l, int home, int last)
 {
     static _Thread_local unsigned tests;
@@ -373,7 +390,7 @@ static gshmem_status_t look_after(struct lock_halves *l, int home, int last)
     wait_begin(&w, "gshmem_test_lock", GSHMEM_TEAM_WORLD);
     w.only = last;
     if ((status = wait_look(&w)) == GSHMEM_ERR_PEER_DEAD) {
-        /* It may have given the lock back before it left. */
+        /* That PE may have released the lock before it left. */
         if (!lock_update(GSHMEM_AMO_FETCH, &l->tail, 0, 0, &tail, home) &&
             tail != (uint32_t)last + 1)
             return GSHMEM_OK;
@@ -384,7 +401,7 @@ static gshmem_status_t look_after(struct lock_halves *l, int home, int last)
     return place & LOST ? fail_lost("gshmem_test_lock") : GSHMEM_OK;
 }
 
-/* *taken: whether this PE has it now. */
+/* *taken: whether this PE now has it. */
 static gshmem_status_t try_to_enter(struct lock_halves *l, int home, bool *taken)
 {
     uint32_t place, last = 0;
@@ -403,11 +420,11 @@ static gshmem_status_t try_to_enter(struct lock_halves *l, int home, bool *taken
     }
     if (place)
         return GSHMEM_OK;
-    /* without a write that would take the line from whoever works with it */
+    /* A read first: a write would take the cache line from the PEs that use it. */
     if ((status = lock_update(GSHMEM_AMO_FETCH, &l->tail, 0, 0, &last, home)) || last)
         return status ? status : look_after(l, home, (int)last - 1);
     store_place(l, HELD);
-    atomic_thread_fence(memory_order_release); /* before the tail leads others here */
+    atomic_thread_fence(memory_order_release); /* before the tail leads other PEs to this place */
     status = lock_update(GSHMEM_AMO_COMPARE_SWAP, &l->tail, (uint32_t)job->pe + 1, 0, &last, home);
     *taken = !status && !last;
     if (!*taken)
@@ -433,7 +450,8 @@ int gshmem_test_lock(long *lock)
     return status ? -1 : !taken;
 }
 
-/* *next: the next PE in the queue + 1, or 0: there is none, and *is_free, or it has not said so. */
+/* *next: the next PE in the queue + 1. 0: either there is none, and *is_free is true, or it has not
+ * written its number. */
 static gshmem_status_t leave_queue(struct lock_halves *l, int home, uint32_t *next, bool *is_free)
 {
     const uint32_t me = (uint32_t)job->pe + 1;
@@ -447,7 +465,7 @@ static gshmem_status_t leave_queue(struct lock_halves *l, int home, uint32_t *ne
         return status;
     if ((*is_free = last == me))
         return GSHMEM_OK;
-    /* Somebody is at the tail already and about to say who. */
+    /* A PE is at the tail already and about to write its number. */
     wait_begin(&w, "gshmem_clear_lock", WAIT_FOR_NETWORK);
     while (!status && !(status = load_place(l, &place)) && !(place & NEXT) &&
            (!w.since || clock_ns() - w.since < LINK_NS))
@@ -455,12 +473,13 @@ static gshmem_status_t leave_queue(struct lock_halves *l, int home, uint32_t *ne
     return (*next = place & NEXT) ? GSHMEM_OK : status;
 }
 
-/* *next: as leave_queue has it; true: there is none yet, and the lock is left to it. */
+/* *next: as in leave_queue. True: there is none yet, and the lock is left to the PE that comes
+ * next. */
 static bool leave_behind(struct lock_halves *l, uint32_t *next)
 {
     uint32_t place = 0;
 
-    /* One update decides against the one that comes next. */
+    /* One atomic update decides against the PE that writes itself as next. */
     lock_update(GSHMEM_AMO_XOR, &l->place, HELD | LEFT, 0, &place, job->pe);
     *next = place & NEXT;
     return !*next;
@@ -474,7 +493,7 @@ static gshmem_status_t lock_let_go(struct lock_halves *l, int home)
 
     if (!next && !is_free && leave_behind(l, &next))
         return status;
-    /* Mine first: once the next one has it, this PE may be asked for again. */
+    /* This PE's place first: once the next PE has the lock, threads of this one may enter again. */
     store_place(l, 0);
     return next ? lock_update(GSHMEM_AMO_AND, &l->place, ~WAITING, 0, NULL, (int)next - 1)
                 : GSHMEM_OK;
@@ -491,8 +510,8 @@ gshmem_status_t gshmem_clear_lock(long *lock)
         return status;
     if (!(place & HELD))
         return fail(GSHMEM_ERR_STATE, "gshmem_clear_lock: this PE does not hold the lock");
-    /* An operation that failed is reported, and keeps nobody from the lock.
-     * seq_cst fence: pairs with the acquire of the next holder, in enter or try_to_enter */
+    /* A failed operation is reported and does not keep other PEs from the lock. seq_cst fence:
+     * pairs with the acquire of the next holder, in enter or try_to_enter */
     gshmem_status_t completed = gshmem_quiet();
     status = lock_let_go(l, home);
     end_turn(lock, NULL);

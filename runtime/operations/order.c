@@ -1,10 +1,12 @@
-/* fence and quiet. Both speak of what the PE has issued on the context, in kernels too: kernels' part is in
- * include/gshmem/device/order.h and proxy/contexts.c, and proxy/README.md has the rule.
+/* fence and quiet. Both concern the operations that the PE has issued on the context, in kernels
+ * too: the kernels' part is in include/gshmem/device/order.h and proxy/contexts.c, and
+ * proxy/README.md has the rule.
  *
- * To a mapped peer an operation is a load or a store of this CPU, complete when it is done; what is
- * left is to keep stores in order (fence), and to have them seen by all before anything that follows,
- * later loads included (quiet). To any other, a transport is told of the fence with the next request,
- * and keeps the order without anybody's waiting; quiet waits until all is done. */
+ * - To a mapped peer an operation is a load or a store of this CPU, complete when the instruction
+ *   is. A fence keeps stores in order. A quiet makes them visible to all PEs before any later
+ *   operation, loads included.
+ * - To any other peer, a transport is told of the fence with the next request, and keeps the order
+ *   without a wait. A quiet waits until all requests are complete. */
 #include <stdatomic.h>
 
 #include "runtime/operations/context.h"
@@ -20,7 +22,8 @@ gshmem_status_t gshmem_ctx_fence(gshmem_ctx_t ctx)
     if (c->kernel && (status = kernels_fence(c->kernel, "gshmem_fence")))
         return status;
     network_fence(job->network);
-    /* pairs with the acquire of whoever reads what is stored after it (wait_until, signal_fetch) */
+    /* pairs with the acquire of the PE that reads what is stored after it (wait_until,
+     * signal_fetch) */
     atomic_thread_fence(memory_order_acq_rel);
     return GSHMEM_OK;
 }

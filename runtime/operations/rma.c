@@ -1,11 +1,12 @@
-/* Put and get, out of line: strided forms, signals, and whatever inline code could not do. */
+/* Put and get, out of line: strided forms, signals, and the cases that inline code does not
+ * cover. */
 #include <stdbool.h>
 #include <string.h>
 
 #include "runtime/operations/context.h"
 #include "runtime/memory/device_heap.h"
 
-/* The object that is not symmetric. Where there is nothing to copy it may be anything. */
+/* Checks the argument that is not symmetric. For 0 bytes it may be anything. */
 static gshmem_status_t rma_check_local(const void *local, size_t bytes, const char *which,
                                        const char *call)
 {
@@ -16,8 +17,8 @@ static gshmem_status_t rma_check_local(const void *local, size_t bytes, const ch
 
 /* ---- To PEs that are not mapped ---- */
 
-/* Small data is copied on the way; larger is sent from where it is, so that a put whose source must be
- * free on return waits until it has left, but not until it has arrived. */
+/* Small data is copied by the transport, larger data is sent from where it is. So a put whose
+ * source must be free on return waits until its data was sent, but not until it has arrived. */
 static gshmem_status_t rma_send_put(struct context *c, struct transport_request *put, bool nbi,
                                     const char *call)
 {
@@ -76,7 +77,7 @@ static gshmem_status_t get_remote(struct context *c, const struct location *t, v
 
 /* ---- To all PEs ---- */
 
-/* What is not reached by the network is mapped, or the device's. */
+/* What the network does not reach is mapped, or in a device's memory. */
 static gshmem_status_t copy_to(const struct location *t, const void *source, size_t bytes)
 {
     if (t->way == WAY_DEVICE)
@@ -141,7 +142,7 @@ GSHMEM_HOT gshmem_status_t gshmem_path_get(gshmem_ctx_t ctx, void *dest, const v
 /* ---- Strided ---- */
 
 /* Blocks of `run` bytes, to_step and from_step bytes apart. The common sizes are loops of single
- * moves; a call per element would cost several times the move. */
+ * moves; a call for each element would cost several times as much as the move. */
 static void copy_blocks(char *to, const char *from, size_t to_step, size_t from_step, size_t run,
                         size_t n)
 {
@@ -201,7 +202,7 @@ static gshmem_status_t copy_blocks_by_device(char *to, const char *from, const s
     return status;
 }
 
-/* Block by block. Blocks that are copied on the way leave together. */
+/* Block by block. Blocks that the transport copies are sent together. */
 static gshmem_status_t put_blocks_remote(struct context *c, struct location t, const char *source,
                                        const struct strided *s, size_t n, const char *call)
 {
@@ -215,7 +216,7 @@ static gshmem_status_t put_blocks_remote(struct context *c, struct location t, c
     return status;
 }
 
-/* All blocks are asked for at once, then waited for, also when it broke off half-way. */
+/* Requests all blocks, then waits for all of them, also when a request failed half-way. */
 static gshmem_status_t get_blocks_remote(struct location t, char *dest, const struct strided *s,
                                          size_t n, const char *call)
 {
@@ -325,7 +326,8 @@ static gshmem_status_t resolve_signal(struct context *c, uint64_t *sig_addr, int
     return context_resolve(c, sig_addr, sizeof *sig_addr, pe, call, t);
 }
 
-/* release: pairs with the acquire in gshmem_signal_fetch and the waits: who sees it sees the data */
+/* release: pairs with the acquire in gshmem_signal_fetch and the waits: a PE that sees the signal
+ * sees the data */
 static void update_signal_mapped(uint64_t *there, uint64_t signal, int signal_op)
 {
     if (signal_op == GSHMEM_SIGNAL_SET)
@@ -334,7 +336,7 @@ static void update_signal_mapped(uint64_t *there, uint64_t signal, int signal_op
         __atomic_fetch_add(there, signal, __ATOMIC_RELEASE);
 }
 
-/* A copy of the 8 bytes sets a signal in GPU memory, and the GPU adds to it. */
+/* A copy of 8 bytes sets a signal in GPU memory; the GPU makes additions. */
 static gshmem_status_t update_signal_by_device(const struct location *flag, uint64_t signal,
                                                int signal_op)
 {
@@ -343,8 +345,8 @@ static gshmem_status_t update_signal_by_device(const struct location *flag, uint
     return device_heap_copy(job->device_heap, flag->at, &signal, sizeof signal);
 }
 
-/* To a PE of this node: the data is there when its NIC is asked to make the signal, and that is
- * over on return, as fences expect of such PEs. */
+/* A signal of a PE of this node: its data is in place before the NIC gets the request for the
+ * signal, and the request is complete on return, as fences expect of such PEs. */
 static gshmem_status_t update_signal_by_nic(const struct location *flag, uint64_t signal,
                                             int signal_op, const char *call)
 {
@@ -363,8 +365,8 @@ static gshmem_status_t update_signal_by_nic(const struct location *flag, uint64_
     return network_errand(job->network, &request, call, NULL);
 }
 
-/* Of a PE that is reached without the network, once its data is there. Whoever updates the object
- * does it. */
+/* A signal of a PE that is reached without the network, once its data is in place. The agent of the
+ * object's atomicity domain makes the update. */
 static gshmem_status_t update_signal(const struct location *flag, uint64_t signal, int signal_op,
                                      const char *call)
 {
@@ -416,11 +418,12 @@ static gshmem_status_t rma_put_signal(gshmem_ctx_t ctx, void *dest, const void *
     if ((status = resolve_signal(c, sig_addr, signal_op, pe, call, &flag)) ||
         (status = rma_check_local(source, bytes, "source", call)))
         return status;
-    data = flag; /* where nothing is put */
+    data = flag; /* there is no data */
     if (bytes && (status = context_resolve(c, dest, bytes, pe, call, &data)))
         return status;
-    /* Of a PE of another node the GPU memory may be mapped, and the host memory is not: the data is there when
-     * the signal is sent after it, and else the signal goes the data's way. */
+    /* A PE of another node may have GPU memory that is mapped here, and host memory that is not.
+     * Then the data is in place before the signal is sent. In all other cases the signal is sent
+     * the same way as the data. */
     if (data.way == WAY_DEVICE && flag.way == WAY_NETWORK) {
         if (bytes && (status = copy_to(&data, source, bytes)))
             return status;
@@ -449,7 +452,7 @@ gshmem_status_t gshmem_ctx_putmem_signal_nbi(gshmem_ctx_t ctx, void *dest, const
                           "put_signal_nbi");
 }
 
-/* A signal by itself is one with no data before it. */
+/* A signal by itself is a put with signal without data. */
 gshmem_status_t gshmem_ctx_signal_add(gshmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe)
 {
     return rma_put_signal(ctx, sig_addr, NULL, 0, sig_addr, signal, GSHMEM_SIGNAL_ADD, pe, true,

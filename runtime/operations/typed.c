@@ -1,6 +1,8 @@
-/* What typed inline code falls back on when its answer is a value: failures go to the error policy. */
+/* The functions that typed inline code calls where the result is a value: failures go to the error
+ * policy. */
 #include <string.h>
 
+#include "runtime/base/atomic_type.h"
 #include "runtime/base/log.h"
 #include "runtime/operations/context.h"
 
@@ -39,7 +41,7 @@ GSHMEM_HOT gshmem_status_t gshmem_path_atomic_fetch(gshmem_ctx_t ctx, enum gshme
 
     if (status)
         return status;
-    if (type == GSHMEM_TYPE_INT32 || type == GSHMEM_TYPE_UINT32 || type == GSHMEM_TYPE_FLOAT) {
+    if (atomic_type_bytes(type) == 4) {
         uint32_t low = (uint32_t)old;
         memcpy(fetch, &low, sizeof low);
     } else {

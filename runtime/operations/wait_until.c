@@ -1,8 +1,8 @@
-/* Waits and tests of the program's own variables, as other PEs update them.
+/* Waits and tests of the program's own variables, which other PEs update.
  *
- * Knows integers by their type's number only. Every comparison becomes one question: does the value
- * lie in a range of the circle of 64-bit numbers, or outside of it? So the loops that poll have one
- * subtraction and one comparison, whatever was asked. */
+ * Integers are known by their type's number only. Every comparison becomes a range test: does the
+ * value lie in a range of the circle of 64-bit numbers, or outside of it? So the loops that poll
+ * have one subtraction and one comparison, whatever the operator is. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -45,44 +45,45 @@ static struct range wait_until_range_of(bool is_signed, int cmp, uint64_t value)
     }
 }
 
-/* A variable's value, widened as C does. acquire: pairs with the release of whoever updates it, at
- * the end of a put with signal, or in a fence or quiet before its store. */
+/* What is said here of the types that have waits in gshmem/type.h. */
+#define IF_yes(...) __VA_ARGS__
+#define IF_no(...)
+
+/* A variable's value, widened as C does; who calls has checked that its type can be waited for. acquire:
+ * pairs with the release of whoever updates it, at the end of a put with signal, or in a fence or quiet
+ * before its store. */
 static inline uint64_t wait_until_load(enum gshmem_type type, const void *at)
 {
-    switch (type) {
-    case GSHMEM_TYPE_INT16:
-        return (uint64_t)__atomic_load_n((const int16_t *)at, __ATOMIC_ACQUIRE);
-    case GSHMEM_TYPE_UINT16:
-        return __atomic_load_n((const uint16_t *)at, __ATOMIC_ACQUIRE);
-    case GSHMEM_TYPE_INT32:
-        return (uint64_t)__atomic_load_n((const int32_t *)at, __ATOMIC_ACQUIRE);
-    case GSHMEM_TYPE_UINT32:
-        return __atomic_load_n((const uint32_t *)at, __ATOMIC_ACQUIRE);
-    default:
-        return __atomic_load_n((const uint64_t *)at, __ATOMIC_ACQUIRE);
+    switch ((int)type) {
+#define X(name, number, text, type, in_kernels, class, atomics, waits)                             \
+    IF_##waits(case GSHMEM_TYPE_##name:                                                            \
+               return (uint64_t)__atomic_load_n((const type *)at, __ATOMIC_ACQUIRE);)
+        GSHMEM_TYPE_TABLE(X)
+#undef X
     }
+    __builtin_unreachable(); /* check_comparison has refused all other types */
 }
 
 static bool type_is_signed(enum gshmem_type type)
 {
-    return type == GSHMEM_TYPE_INT16 || type == GSHMEM_TYPE_INT32 || type == GSHMEM_TYPE_INT64;
+#define SIGNED_sint true
+#define SIGNED_uint false
+#define X(name, number, text, c_type, in_kernels, class, atomics, waits)                           \
+    IF_##waits(|| (type == GSHMEM_TYPE_##name && SIGNED_##class))
+    return false GSHMEM_TYPE_TABLE(X);
+#undef X
 }
 
+/* 0: it cannot be waited for. */
 static size_t type_bytes(enum gshmem_type type)
 {
-    switch (type) {
-    case GSHMEM_TYPE_INT16:
-    case GSHMEM_TYPE_UINT16:
-        return 2;
-    case GSHMEM_TYPE_INT32:
-    case GSHMEM_TYPE_UINT32:
-        return 4;
-    case GSHMEM_TYPE_INT64:
-    case GSHMEM_TYPE_UINT64:
-        return 8;
-    default:
-        return 0;
+    switch ((int)type) {
+#define X(name, number, text, type, in_kernels, class, atomics, waits)                             \
+    IF_##waits(case GSHMEM_TYPE_##name: return sizeof(type);)
+        GSHMEM_TYPE_TABLE(X)
+#undef X
     }
+    return 0;
 }
 
 /* ---- One variable ---- */
@@ -107,7 +108,7 @@ static gshmem_status_t wait_until_check_aligned(const char *call, enum gshmem_ty
                 type_bytes(type), ivar);
 }
 
-/* In GPU memory the CPU looks at variables by copies of them. */
+/* The CPU polls variables in GPU memory by copies of them. */
 static bool in_device(const void *at)
 {
     return GSHMEM_UNLIKELY(job && job->device_heap) &&
@@ -149,7 +150,7 @@ static void print_value(char *text, size_t size, enum gshmem_type type, uint64_t
         snprintf(text, size, "%llu", (unsigned long long)value);
 }
 
-/* The comparison that a range was made of: range_of, read backwards. */
+/* The comparison from which a range was made: the inverse of range_of. */
 static gshmem_status_t fail_alone(const char *call, gshmem_status_t status, enum gshmem_type type, const void *at,
                                   const struct range *r, uint64_t seen)
 {
@@ -165,7 +166,7 @@ static gshmem_status_t fail_alone(const char *call, gshmem_status_t status, enum
     return departures_fail_alone(call, status, what);
 }
 
-/* wait_for, of a variable that the CPU cannot touch. A copy that fails ends it at once. */
+/* wait_for, of a variable that the CPU cannot load. A copy that fails ends the wait at once. */
 static gshmem_status_t wait_for_copy(const char *call, enum gshmem_type type, const void *at,
                                      struct range r, uint64_t *seen)
 {
@@ -185,10 +186,10 @@ static gshmem_status_t wait_for_copy(const char *call, enum gshmem_type type, co
     }
 }
 
-/* seen becomes the value that ended the wait, or the last one seen before it failed. Looks once
- * more after a failure: what was waited for may have come with it. There is a pause between any two
- * polls, from the first on: without it they take the cache line from its writer again and again
- * (docs/decisions/0026). */
+/* *seen becomes the value that ended the wait, or the last one before it failed. Polls once more
+ * after a failure, because the update may have come with it. There is a pause between any two
+ * polls, from the first on: without it the polls take the cache line from its writer again and
+ * again (docs/decisions/0026). */
 static gshmem_status_t wait_until_wait_for(const char *call, enum gshmem_type type, const void *at,
                                            struct range r, uint64_t *seen)
 {
@@ -276,15 +277,16 @@ uint64_t gshmem_path_signal_fetch(const uint64_t *sig_addr)
 
 /* ---- Arrays ---- */
 
-/* What is waited for, and what satisfies it. */
+/* The elements of a wait, and the condition. */
 struct set {
     enum gshmem_type type;
     size_t bytes; /* of an element */
-    const char *ivars; /* where they are looked at */
-    char *copies;      /* that is here, if the CPU cannot touch them; else NULL */
-    const char *there; /* where they are */
+    const char *ivars; /* where they are polled */
+    char *copies;      /* a copy that the CPU can load, where it cannot load the elements; otherwise
+                          NULL */
+    const char *there; /* where the elements are */
     size_t n;
-    const int *status; /* [n]: not 0: left out; or NULL */
+    const int *status; /* [n]: elements with a value other than 0 are left out; or NULL */
     int cmp;
     const char *values; /* [n], or NULL where `range` is that of every element */
     struct range range;
@@ -302,7 +304,7 @@ static gshmem_status_t set_check(const char *call, enum gshmem_type type, const 
     return answer;
 }
 
-/* Brings what the CPU cannot touch to where it looks at it. */
+/* Copies elements that the CPU cannot load to where it polls them. */
 static gshmem_status_t set_look(const struct set *s)
 {
     if (GSHMEM_LIKELY(!s->copies))
@@ -310,7 +312,7 @@ static gshmem_status_t set_look(const struct set *s)
     return device_heap_copy(job->device_heap, s->copies, s->there, s->n * s->bytes);
 }
 
-/* Ready for the first look, if that is OK; set_end when done. */
+/* Prepares a set, and its copy for the first poll; set_end when done. */
 static gshmem_status_t set_describe(struct set *s, const char *call, enum gshmem_type type,
                                     const void *ivars, size_t n, const int *status, int cmp,
                                     const void *values, int vector)
@@ -332,7 +334,7 @@ static gshmem_status_t set_describe(struct set *s, const char *call, enum gshmem
     return set_look(s);
 }
 
-/* The answer of a call that is through; `ended`: with what it was to look for. */
+/* The result of a call that has ended; `ended`: whether the elements fulfilled the condition. */
 static gshmem_status_t set_end(struct set *s, gshmem_status_t answer, bool ended)
 {
     free(s->copies);
@@ -368,7 +370,7 @@ static bool set_is_empty(const struct set *s)
     return i == s->n;
 }
 
-/* Where to begin looking for any: drawn by lot, since no regular order is fair to all callers. */
+/* Where a search for any element begins: random, since no fixed order is fair to all callers. */
 static size_t set_start(const struct set *s)
 {
     static _Thread_local uint64_t lot = 1;
@@ -464,7 +466,8 @@ size_t gshmem_path_test_some(enum gshmem_type type, const void *ivars, size_t ne
     return found;
 }
 
-/* Between two looks, of which there is one more after a failure: what was waited for may have come with it. */
+/* Between two polls. There is one more poll after a failure, because the update may have come with
+ * it. */
 static gshmem_status_t set_wait(const struct set *s, struct wait *w)
 {
     gshmem_status_t answer = wait_step(w), look = set_look(s);

@@ -8,8 +8,8 @@
 #include "runtime/proxy/command.h"
 
 enum {
-    BATCH_SLOTS = 64, /* taken from one channel before the others have their turn, */
-    BATCH_BYTES = 256 * 1024, /* or as many as bring this much */
+    BATCH_SLOTS = 64, /* slots that are taken from one channel before the others have their turn */
+    BATCH_BYTES = 256 * 1024, /* the same limit in bytes of data */
 };
 
 static inline struct passage *passage_at(const struct proxy_channel *c, uint64_t position)
@@ -17,7 +17,7 @@ static inline struct passage *passage_at(const struct proxy_channel *c, uint64_t
     return &c->passage[position & c->mask];
 }
 
-/* The slot at a position, if all of it is there. */
+/* Reads the slot at a position, if all of it has been written. */
 static inline bool read_slot(const struct proxy_channel *c, uint64_t position,
                              struct gshmem_slot *slot)
 {
@@ -25,7 +25,7 @@ static inline bool read_slot(const struct proxy_channel *c, uint64_t position,
                             gshmem_slot_phase(position, c->slots_log2), slot);
 }
 
-/* ---- Ending ---- */
+/* ---- Completion ---- */
 
 static gshmem_status_t give_result(const struct passage *p)
 {
@@ -48,7 +48,7 @@ void channel_answer(const struct proxy_way *way, const struct proxy_answer *a)
     gshmem_store_release(&r->answer, (uint64_t)a->tag << 8 | a->status);
 }
 
-/* Passes over all that has landed, up to the first that has not. */
+/* Advances over all completed commands, up to the first that is not complete. */
 static void channel_settle(struct proxy_channel *c)
 {
     const uint64_t taken = c->taken;
@@ -86,8 +86,8 @@ static __attribute__((noinline)) void land_and_tell(struct passage *p, gshmem_st
     channel_end(p, status);
 }
 
-/* Called by transports. That it has landed is all that is said of most: what follows from it is
- * found for many at once (settle). */
+/* Called by transports. For most commands it only records the completion; the rest is done for many
+ * at once (settle). */
 static void channel_land(void *tag, gshmem_status_t status)
 {
     struct passage *p = tag;
@@ -106,7 +106,7 @@ void channel_publish(struct proxy_channel *c)
     c->published = c->finished;
     if (c->failures)
         gshmem_store_relaxed(c->failed, c->failures << 8 | (uint64_t)c->failure);
-    /* pairs with the acquire of a quiet: what gets brought is there, and the count of failures */
+    /* pairs with the acquire of a quiet: data of gets, and the count of failures, are visible */
     gshmem_store_release(c->done, c->finished | (c->failures ? GSHMEM_DONE_FAILED : 0));
 }
 
@@ -114,20 +114,22 @@ void channel_publish(struct proxy_channel *c)
 
 enum step {
     STEP_TAKEN,
-    STEP_FULL,      /* its transport has no room, or its PE is not known yet */
-    STEP_UNWRITTEN, /* not all of it is there */
+    STEP_FULL,      /* its transport has no room, or its PE's address is not known yet */
+    STEP_UNWRITTEN, /* not all of it has been written */
     STEP_FENCED,    /* it waits for other channels */
 };
 
-/* Relaxed: who issues after a fence of the node has heard of it from who passed it. */
+/* Relaxed: a PE that issues after a fence of the host has synchronized with the thread that called
+ * it. */
 static inline uint32_t epoch_of(const struct proxy_way *way)
 {
     return atomic_load_explicit(way->fences, memory_order_relaxed);
 }
 
-/* ---- The fast way: an element, or bytes from memory, into the heap, and nobody waits ---- */
+/* ---- The fast path: an element, or bytes from memory, into the heap, without a response ---- */
 
-/* What the request for it has of its own; false: the general way has more to say. */
+/* Fills in the fields of this request that are not the same for all; false: it takes the general
+ * path. */
 static inline bool translate_plain(const struct proxy_way *way, uint64_t kind,
                                    const struct gshmem_command *m, struct passage *p,
                                    struct transport_request *r)
@@ -154,7 +156,7 @@ static inline bool translate_plain(const struct proxy_way *way, uint64_t kind,
     return bytes && way->is_memory(way->context, m->local, bytes);
 }
 
-/* Fills in what is looked at when it has landed without a failure, or when one is told. */
+/* Fills in what is needed at completion without a failure, or to report a failure. */
 static inline void fill_plain(struct passage *p, uint64_t word)
 {
     p->answer.status = 0;
@@ -165,7 +167,7 @@ static inline void fill_plain(struct passage *p, uint64_t word)
     p->word = word;
 }
 
-/* ---- The general way ---- */
+/* ---- The general path ---- */
 
 static void channel_fill(struct passage *p, struct proxy_channel *c, uint64_t word,
                          const struct gshmem_command *first, const struct gshmem_command *second)
@@ -184,7 +186,7 @@ static void channel_fill(struct passage *p, struct proxy_channel *c, uint64_t wo
     };
 }
 
-/* The caller was told of a failure, and hands it on. That is no failure of the channel. */
+/* The failure was returned to the caller, which handles it. It is not a failure of the channel. */
 static void raise_given(struct passage *p, gshmem_status_t status)
 {
     const struct proxy_way *way = p->channel->way;
@@ -194,7 +196,8 @@ static void raise_given(struct passage *p, gshmem_status_t status)
     p->landed = true;
 }
 
-/* The slot after the next, if that goes on with `first`. Where it does not, it is left alone. */
+/* Reads the slot after the next one, if it continues `first`. If it does not, it stays in the
+ * ring. */
 static enum step look_on(const struct proxy_channel *c, const struct gshmem_command *first,
                          struct gshmem_command *second, bool *pair)
 {
@@ -210,8 +213,9 @@ static enum step look_on(const struct proxy_channel *c, const struct gshmem_comm
     return STEP_TAKEN;
 }
 
-/* Whether it is a fence, and something is not posted yet that it stands behind: in this channel all
- * is, and in the others of its context when they have come to its positions. */
+/* Whether the command is a fence and something before it is not posted yet. In this channel
+ * everything before it is posted; in the other channels of its context, everything is when they
+ * have reached its positions. */
 static bool is_held_back(const struct proxy_channel *c, const struct gshmem_command *m)
 {
     const uint64_t position[GSHMEM_FENCE_CHANNELS - 1] = {m->address, m->local, m->size};
@@ -222,7 +226,7 @@ static bool is_held_back(const struct proxy_channel *c, const struct gshmem_comm
     return m->kind == GSHMEM_COMMAND_FENCE && waits;
 }
 
-/* What is posted from here on is of the next epoch. */
+/* What is posted from now on belongs to the next epoch. */
 static enum step pass_fence(struct proxy_channel *c, const struct gshmem_command *fence,
                             struct passage *p)
 {
@@ -312,8 +316,8 @@ static inline enum step take_one(struct proxy_channel *c, const struct gshmem_sl
 
 /* ---- All of them ---- */
 
-/* Any command finds a record for each of its slots, at most two. The first position that may find
- * none. */
+/* Any command finds a record for each of its slots, at most two. Returns the first position that
+ * may find none. */
 static uint64_t records_end(const struct proxy_channel *c)
 {
     return c->finished + c->mask;

@@ -10,7 +10,7 @@
 static_assert(GSHMEM_COPIED == TRANSPORT_COPIED,
               "a put whose source a kernel takes back when it was taken has been copied by then");
 
-/* ---- What was called ---- */
+/* ---- Names of the calls ---- */
 
 static const char *const calls[] = {
     [0] = "a command",
@@ -83,7 +83,7 @@ struct translation {
     struct transport_request *request;
 };
 
-/* The first part says which PE, also for the second. */
+/* The first part names the PE, also for the second. */
 static gshmem_status_t aim(const struct translation *t, const struct gshmem_command *c,
                            uint64_t bytes, uint8_t *segment, uint64_t *offset)
 {
@@ -121,7 +121,7 @@ static gshmem_status_t command_copy(const struct translation *t, enum transport_
     return status;
 }
 
-/* One element: it rides in the command, or in the answer. */
+/* One element: its value is in the command, or in the response. */
 static gshmem_status_t element(const struct translation *t, enum transport_kind kind)
 {
     const struct gshmem_command *c = t->first;
@@ -149,7 +149,7 @@ static gshmem_status_t command_check_aligned(const struct translation *t,
                 command_name(t->passage), (unsigned long long)c->address, bytes);
 }
 
-/* A signal of its own is one with no data before it. */
+/* A signal by itself is a put with signal without data. */
 static gshmem_status_t add_signal(const struct translation *t, const struct gshmem_command *c)
 {
     struct transport_request *r = t->request;

@@ -5,8 +5,8 @@
 #include "gshmem/device/command.h"
 #include "runtime/proxy/channel.h"
 
-/* The kind of a command that is marked for nothing else: one slot, and nobody waits for its answer.
- * Of any other a number that is no kind. By its first word. */
+/* The kind of a command that has no marks: one slot, and no response. For any other command a
+ * number that is not a kind. From its first word. */
 static inline uint64_t command_plain_kind(uint64_t word)
 {
     const struct gshmem_command all = {.kind = 31, .responds = 1, .more = 1, .raises = 1};
@@ -21,17 +21,18 @@ static inline bool command_is_element(uint32_t bytes)
     return bytes < 32 && sizes >> bytes & 1;
 }
 
-/* Whether a command that is marked `more` may be, and so is read with the next slot. */
+/* Whether a command that is marked `more` may have a second part, and so is read with the next
+ * slot. */
 bool command_may_have_more(const struct gshmem_command *first);
-/* Whether that is what the next slot can add to it. */
+/* Whether the next slot is a second part of it. */
 bool command_continues(const struct gshmem_command *first, const struct gshmem_command *second);
 
-/* What the kernel called, and with which PE, for messages. */
+/* The name of the function that the kernel called, and its PE, for messages. */
 const char *command_name(const struct passage *p);
 int command_pe(const struct passage *p);
 
-/* The request for it; all of *r but done and tag. What it sends or brings lies in *p, which must
- * outlive it. Fails with a line that says what is wrong. */
+/* The request for it; all of *r except done and tag. Data that it sends or receives is in *p, which
+ * must outlive it. Fails with a line that says what is wrong. */
 gshmem_status_t command_translate(const struct gshmem_command *first,
                                   const struct gshmem_command *second, const struct proxy_way *way,
                                   struct passage *p, struct transport_request *r);

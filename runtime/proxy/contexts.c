@@ -1,4 +1,4 @@
-/* Kernels' contexts: their channels, made and freed; and fence and quiet, as the node sees them. */
+/* Kernels' contexts: making and freeing their channels; and the host's fence and quiet of them. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -9,8 +9,9 @@
 #include "runtime/network/wait.h"
 
 enum {
-    UNWRITTEN_S = 10,     /* how long a quiet waits for what a kernel began to write, */
-    UNWRITTEN_LAST_S = 2, /* and where kernels have ended */
+    UNWRITTEN_S = 10,     /* how long a quiet waits for a slot that a kernel has not finished
+                             writing */
+    UNWRITTEN_LAST_S = 2, /* the same where kernels have ended */
 };
 
 static_assert(offsetof(struct pending, issued) == offsetof(struct gshmem_host_operations, issued) &&
@@ -46,7 +47,7 @@ static bool make_channel(struct device *d, struct kernel_channel *c, struct gshm
     return memory_tell(d, view, &seen, sizeof seen) == GSHMEM_OK;
 }
 
-/* Those that a fence in a channel speaks of. */
+/* The channels that a fence in one of them names. */
 static void name_others(struct kernel_context *k, int own)
 {
     int other = (int)GSHMEM_FENCE_CHANNELS - k->channels;
@@ -142,17 +143,17 @@ bool kernels_close_context(struct job *j, struct context *c)
     return true;
 }
 
-/* ---- Fence and quiet, for the node ---- */
+/* ---- Fence and quiet, from the host ---- */
 
 enum { CHANNELS_MOST = 64 };
 
-/* What a wait knows of a place that a kernel has taken and not written. */
+/* A position that a kernel has taken and not written, as a wait knows it. */
 struct unwritten {
     uint64_t position;
     uint64_t since; /* ns; 0: there is none */
 };
 
-/* Whether the proxy has come to a place before `target` that nothing was written to for so long. */
+/* Whether the proxy has reached a position before `target` that was not written for that long. */
 static bool never_written(const struct kernel_channel *c, uint64_t target, struct unwritten *u,
                           uint64_t ns)
 {
@@ -168,7 +169,7 @@ static bool never_written(const struct kernel_channel *c, uint64_t target, struc
     return u->since && now - u->since > ns;
 }
 
-/* The same of any channel: a fence in one waits for what is to come in the others. */
+/* The same for any channel: a fence in one waits for positions in the others. */
 static bool any_never_written(const struct kernel_context *k, const uint64_t *target,
                               struct unwritten *u, uint64_t ns)
 {
@@ -188,8 +189,8 @@ static uint64_t come_to(const struct kernel_channel *c, enum stage stage)
                                : gshmem_load_acquire(c->proxy.tail);
 }
 
-/* Until all positions of channel i before its target have come to that stage. A kernel that was ended between
- * taking a place and writing it leaves one behind that all others wait for. */
+/* Waits until all positions of channel i before its target have reached that stage. A kernel that
+ * was ended between taking a position and writing it leaves one for which all others wait. */
 static gshmem_status_t contexts_wait_for(struct kernel_context *k, int i, const uint64_t *target,
                                          enum stage stage, const char *call, bool last)
 {
@@ -215,7 +216,8 @@ static gshmem_status_t contexts_wait_for(struct kernel_context *k, int i, const 
     return status;
 }
 
-/* What is issued in each channel; where the device cannot tell that, nothing is known to be complete. */
+/* What is issued in each channel; where the device cannot read that, nothing is known to be
+ * complete. */
 static gshmem_status_t ask_tickets(const struct kernel_context *k, uint64_t target[CHANNELS_MOST])
 {
     gshmem_status_t status = GSHMEM_OK;
@@ -237,7 +239,7 @@ static gshmem_status_t contexts_wait_for_all(struct kernel_context *k, const uin
     return status;
 }
 
-/* A failure that neither a quiet of the node has answered with nor one of a kernel. */
+/* A failure that neither a quiet of the host nor one of a kernel has returned yet. */
 static gshmem_status_t contexts_take_failure(struct kernel_context *k, struct kernel_channel *c,
                                              const char *call)
 {
@@ -246,7 +248,8 @@ static gshmem_status_t contexts_take_failure(struct kernel_context *k, struct ke
 
     if (atomic_exchange_explicit(&c->told, failed, memory_order_relaxed) == failed)
         return GSHMEM_OK;
-    if (k->device->ops->own_heap) { /* which has no atomics for the CPU; two quiets at once may both tell */
+    if (k->device->ops->own_heap) { /* GPU memory has no atomics for the CPU; two concurrent quiets
+                                       may both return it */
         if (memory_ask(k->device, seen, &told) != GSHMEM_OK)
             told = 0;
         if (told < failed)

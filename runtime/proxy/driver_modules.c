@@ -1,5 +1,5 @@
-/* Modules with kernels that the program has the driver load: they have no constructor to make them
- * known, and the device finds where their state lies. */
+/* Modules with kernels that the program loads by the driver: they have no constructor that
+ * registers them, and the device finds where their state is. */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -27,7 +27,7 @@ gshmem_status_t driver_module_fill(struct gshmem_device_module *m,
     return d->device->ops->copy(d->device, d->state, state, sizeof *state);
 }
 
-/* Takes it off the list; NULL: it is not known. handle NULL: the first. */
+/* Removes it from the list; NULL: it is not known. handle NULL: the first one. */
 static struct driver_module *driver_modules_take(const void *handle)
 {
     struct driver_module *found = NULL;
@@ -103,7 +103,7 @@ static gshmem_status_t driver_modules_begin(const char *call, void *handle, bool
     return GSHMEM_OK;
 }
 
-/* Its kernels find no job any more. */
+/* From now on its kernels find no job. */
 static gshmem_status_t driver_modules_end(const char *call, void *handle)
 {
     const struct gshmem_device_state none = {.size = sizeof none,

@@ -97,7 +97,8 @@ gshmem_status_t kernels_start(struct job *j)
 
     if (!modules_any(j->device->ops->name))
         return GSHMEM_OK;
-    pthread_once(&once, kernels_watch_forks); /* after those who make a child's variables its own */
+    pthread_once(&once, kernels_watch_forks); /* after the handler that gives a child its own
+                                                 variables */
     if (!(j->kernels = calloc(1, sizeof *j->kernels)))
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for kernels' view of the job");
     if ((status = kernels_make(j)))

@@ -9,7 +9,7 @@
 
 #define LOOK_NS 500000000ull
 
-/* Signals reach this thread, too, as they would a program's. */
+/* This thread receives signals, like a thread of the program. */
 static void *exit_main(void *unused)
 {
     sigset_t none;
@@ -29,7 +29,7 @@ void left_alone_look(struct left_alone *l, uint64_t now)
     l->looked = now;
     const bool seen = l->seen;
     l->seen = threads_main_has_ended() && threads_of_program() == 0;
-    if (!l->seen || !seen) /* a thread that has just been started may have been missed once */
+    if (!l->seen || !seen) /* a thread that has just been started may be missing from one look */
         return;
     log_info("the program's last thread has ended: exit(0)");
     if ((l->exits = pthread_create(&id, NULL, exit_main, NULL) == 0))

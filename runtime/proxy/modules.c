@@ -1,4 +1,5 @@
-/* Who has device code: modules come with their static constructors, before gshmem_init or after. */
+/* Modules with device code. Their static constructors register them, before gshmem_init or
+ * after. */
 #include "runtime/proxy/modules.h"
 
 #include <pthread.h>
@@ -39,7 +40,8 @@ gshmem_status_t module_fill(struct gshmem_device_module *m, const struct gshmem_
     }
     if (!m->fill)
         return driver_module_fill(m, state);
-    /* The module copies to whatever GPU is current in this thread, which may be any: name the PE's. */
+    /* The module copies to the GPU that is current in this thread, which may be any: make it the
+     * PE's. */
     gshmem_status_t status = j ? j->device->ops->enter(j->device) : GSHMEM_OK;
     if (status)
         return status;
@@ -72,7 +74,8 @@ void modules_leave_parent(void)
     const struct gshmem_device_state none = {.size = sizeof none,
                                              .version = GSHMEM_DEVICE_STATE_VERSION};
 
-    lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; /* a thread that is gone may hold it */
+    /* a thread that does not exist in the child may hold it */
+    lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     for (struct gshmem_device_module *m = data_is_parents() ? NULL : first; m; m = m->next) {
         if (m->fill && strcmp(m->device, device_host.name) == 0)
             m->fill(&none);

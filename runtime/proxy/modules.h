@@ -8,18 +8,18 @@
 
 /* Whether any of them is for that device. */
 bool modules_any(const char *device);
-/* Gives all of them a state; the first failure, logged. */
+/* Gives all of them a state; returns the first failure, which was logged. */
 gshmem_status_t modules_fill(const struct gshmem_device_state *state);
-/* In a child made by fork: kernels on CPU threads find no job, and not their parent's. After its variables have become
- * its own. */
+/* In a child made by fork: kernels on CPU threads find no job, in particular not the parent's.
+ * After the child has its own variables. */
 void modules_leave_parent(void);
-/* As gshmem_device_register does, and says how it went. */
+/* What gshmem_device_register does; returns the status. */
 gshmem_status_t modules_add(struct gshmem_device_module *m);
 gshmem_status_t module_fill(struct gshmem_device_module *m, const struct gshmem_device_state *state);
 
-/* Of modules that the program has the driver load, which have no `fill` (driver_modules.c). */
+/* For modules that the program loads by the driver, which have no `fill` (driver_modules.c). */
 gshmem_status_t driver_module_fill(struct gshmem_device_module *m, const struct gshmem_device_state *state);
-/* The device closes: no module is known any more. */
+/* The device closes: it forgets all modules. */
 void driver_modules_forget(void);
 
 #endif

@@ -15,7 +15,7 @@ bool pages_exist(struct pages *p, uint64_t address, uint64_t bytes)
         return false;
     if (first == last && *known == first + 1)
         return true;
-    /* Does nothing but to fail where a page is not mapped. */
+    /* Has no effect except to fail where a page is not mapped. */
     if (msync((void *)(uintptr_t)(first * page), (size_t)((last - first + 1) * page), MS_ASYNC) !=
         0)
         return false;

@@ -1,7 +1,7 @@
-/* Whether this process has memory at an address that a kernel gave: a put from nowhere must be an
- * error of that put, and not the end of the process. The system knows; what it said of single pages
- * is remembered, as most commands point into the same few. Memory that is unmapped while commands
- * point at it is beyond help. */
+/* Whether this process has memory at an address that a kernel named: a put from an unmapped address
+ * must be an error of that put, and not end the process. The system is asked, and its answers for
+ * single pages are cached, as most commands name the same few pages. Memory that is unmapped while
+ * commands use it is not detected. */
 #ifndef GSHMEM_PROXY_PAGES_H
 #define GSHMEM_PROXY_PAGES_H
 

@@ -1,4 +1,4 @@
-/* What the parts of kernels' view of the job know of each other. */
+/* What the parts of the kernels' view of the job share. */
 #ifndef GSHMEM_PROXY_PARTS_H
 #define GSHMEM_PROXY_PARTS_H
 
@@ -18,7 +18,7 @@ struct channel_shared {
     _Alignas(KERNEL_LINE) uint64_t ring[(1 << CHANNEL_SLOTS_LOG2) * GSHMEM_SLOT_WORDS];
 };
 
-/* What its producers share with each other. */
+/* What the producers of a channel share. */
 struct channel_of_device {
     _Alignas(KERNEL_LINE) uint64_t ticket;
     _Alignas(KERNEL_LINE) uint64_t tail_copy;
@@ -30,16 +30,17 @@ struct kernel_channel {
     struct proxy_channel proxy;
     struct channel_shared *shared;
     struct channel_of_device *device;
-    _Atomic uint64_t told;  /* the value of `failed` that a quiet has answered with, as far as the node knows */
-    _Atomic bool abandoned; /* what is not done will never be */
+    _Atomic uint64_t told;  /* the value of `failed` that a quiet has returned, as far as the host
+                               knows */
+    _Atomic bool abandoned; /* what is not complete will never be */
 };
 
 struct kernel_context {
-    struct device *device; /* whose memory it is in */
+    struct device *device; /* the device that has the memory */
     struct network *network;
     struct gshmem_host_operations *host; /* as in struct gshmem_device_ctx */
     struct gshmem_device_ctx *view;
-    struct gshmem_device_channel *channel; /* [channels], with the device */
+    struct gshmem_device_channel *channel; /* [channels], in the device's memory */
     int channels;
     struct kernel_channel own[];
 };
@@ -51,7 +52,7 @@ struct kernel_tables {
 };
 
 struct kernel_team {
-    struct device *device; /* whose memory it is in */
+    struct device *device; /* the device that has the memory */
     struct gshmem_device_team *view;
     struct gshmem_device_rounds *rounds;
     uint64_t *failure, *waiting; /* one allocation */
@@ -75,9 +76,9 @@ struct kernels {
     struct job_shared *shared;
     struct job_of_device *device;
     struct kernel_context *context; /* the default one */
-    uintptr_t *nowhere; /* [PE of the job]: 0, for kernels that are not to map anything */
+    uintptr_t *nowhere; /* [PE of the job]: 0, for kernels that must not find a PE mapped */
     bool mapped;
-    int looked_at; /* the PE of this node whose life was asked for last */
+    int looked_at; /* the PE of this node whose liveness was tested last */
     bool *dead;    /* [PE of the job] */
     struct departures_watch left; /* the proxy's */
 };

@@ -15,7 +15,7 @@
 #include "runtime/base/settings.h"
 #include "runtime/network/network.h"
 
-/* A proxy that waits for the network alone still looks around that often. */
+/* A proxy that waits for the network alone still checks other PEs that often. */
 enum { SLEEP_NS = 500 * 1000 * 1000 };
 
 static void nap(uint64_t ns)
@@ -25,7 +25,7 @@ static void nap(uint64_t ns)
     nanosleep(&time, NULL);
 }
 
-/* When a thread that waits last drove, as far as the proxy can know; now: the clock. */
+/* When a thread that waits last made progress, as far as the proxy can know; now: the clock. */
 static uint64_t last_driven(struct proxy *p, uint64_t now)
 {
     uint64_t drives = atomic_load(&p->drives); /* seq_cst: pairs with proxy_stand_aside */
@@ -45,7 +45,7 @@ static void sleep_until_woken(struct proxy *p)
     uint64_t count;
 
     atomic_store(&p->watching, true); /* seq_cst: pairs with proxy_stand_aside */
-    /* Who writes a command then looks whether the proxy sleeps (fence_all_threads). */
+    /* A thread that writes a command then tests whether the proxy sleeps (fence_all_threads). */
     if (network_fall_asleep(p->network) && !pace_driven(now, last_driven(p, now))) {
         if (ppoll(wake, 2, &most, NULL) < 0 && errno != EINTR) {
             log_error("proxy: poll: %s", strerror(errno));
@@ -58,7 +58,7 @@ static void sleep_until_woken(struct proxy *p)
     network_wake_up(p->network);
 }
 
-/* A network alone says when it has something; then there is nothing to spin or to look for. */
+/* A network without kernels signals arrivals; then there is nothing to spin or to poll for. */
 static void choose_pace(struct proxy *p)
 {
     p->pace.idle_ns = (uint64_t)settings_number(SETTING_PROXY_IDLE_US) * 1000;
@@ -152,7 +152,7 @@ gshmem_status_t proxy_start(struct proxy *p, struct network *n)
     }
     pthread_setname_np(p->thread, "gshmem-proxy");
     proxy_pin(p->thread);
-    /* release: pairs with the acquire of those who ask whether there is anything to drive */
+    /* release: pairs with the acquire of threads that ask whether there is a proxy */
     atomic_store_explicit(&p->runs, true, memory_order_release);
     return GSHMEM_OK;
 }

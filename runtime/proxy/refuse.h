@@ -1,4 +1,4 @@
-/* Saying what is wrong with a collective, or a wait, that a kernel called. */
+/* Error lines for a collective, or a wait, that a kernel called with bad arguments. */
 #ifndef GSHMEM_PROXY_REFUSE_H
 #define GSHMEM_PROXY_REFUSE_H
 

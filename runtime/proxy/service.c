@@ -1,5 +1,5 @@
-/* What the network does for kernels: how their commands get to transports, and their failures to the
- * error policy; the channels it takes from; and what the proxy asks on the way to sleep. */
+/* What the network does for kernels: their commands go to transports, and their failures to the
+ * error policy; the channels that it takes from; and the proxy's last checks before it sleeps. */
 #define _GNU_SOURCE
 #include <linux/membarrier.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ static gshmem_status_t resolve_command(void *context, uint64_t mine, uint64_t by
     return context_refuse(&l, at, bytes, pe, what);
 }
 
-/* Most are in a heap; asking the device takes calls of its driver, five of them for GPUs. */
+/* Most addresses are in a heap; a query takes calls of the driver, five for GPUs. */
 static bool is_memory(void *context, uint64_t address, uint64_t bytes)
 {
     struct network *n = context;
@@ -66,7 +66,7 @@ static gshmem_status_t store_result(void *context, void *to, const void *from, s
     return GSHMEM_OK;
 }
 
-/* What NICs alone update goes to them, of whichever PE. */
+/* Objects that only NICs update: their atomics go to the NIC, whichever PE they are on. */
 static bool is_for_nic(const struct network *n, const struct transport_request *r)
 {
     const struct segment *s = n->job->map.segment;
@@ -98,7 +98,7 @@ static gshmem_status_t post_command(void *context, const struct transport_reques
     return t->ops->post(t, request);
 }
 
-/* What does not fit is not raised: of many failures at once the first few tell the story. */
+/* What does not fit is not raised: of many failures at once the first few are enough. */
 static void raise_command(void *context, gshmem_status_t status, const struct proxy_answer *then)
 {
     struct network *n = context;
@@ -122,7 +122,7 @@ void network_raise(struct network *n)
     struct raised raise[RAISED_MOST];
 
     if (!atomic_load_explicit(&n->raised, memory_order_relaxed))
-        return; /* a glance without the lock; who adds one wakes the proxy */
+        return; /* a test without the lock; a thread that adds one wakes the proxy */
     mutex_take(&n->lock);
     int count = atomic_load_explicit(&n->raised, memory_order_relaxed);
     memcpy(raise, n->raise, (size_t)count * sizeof raise[0]);
@@ -221,7 +221,7 @@ void network_help(struct network *n)
     uint64_t now = clock_ns();
 
     if (__atomic_exchange_n(n->asleep, 0, __ATOMIC_RELAXED))
-        proxy_wake(&n->proxy); /* which takes a while; so this round is ours */
+        proxy_wake(&n->proxy); /* starting the proxy takes time, so this thread makes this round */
     if (proxy_is_at_it(&n->proxy, now))
         return;
     if (network_shares_cpu(n))
@@ -229,7 +229,7 @@ void network_help(struct network *n)
     network_try_round(n);
 }
 
-/* A call where there is nothing to do is two loads: a wait for a mapped peer must not wake the
+/* Where there is nothing to do the call is two loads: a wait for a mapped peer must not wake the
  * proxy (docs/decisions/0005). */
 void network_receive(struct network *n)
 {
@@ -237,10 +237,11 @@ void network_receive(struct network *n)
         network_help(n);
 }
 
-/* Who writes a command then looks whether the proxy sleeps, with no fence between the two, which each
- * command would pay for. It is made here, for all threads of the process: either they see that the proxy
- * sleeps, or it sees what they wrote. Where the system does not offer that, a command may be found only
- * when the sleep ends, which is bounded. */
+/* A thread that writes a command then tests whether the proxy sleeps, without a fence between the
+ * two, for which each command would pay. The proxy makes the fence here, for all threads of the
+ * process. Invariant: either a thread sees that the proxy sleeps, or the proxy sees what the thread
+ * wrote. Where the system has no such call, a command may be found only when the sleep ends, which
+ * is bounded. */
 static void fence_all_threads(void)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);

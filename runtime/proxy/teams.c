@@ -1,5 +1,5 @@
-/* Kernels' teams: a view of each, shown to kernels that may be running; and who of them has died.
- */
+/* Kernels' teams: a view of each, published to kernels that may be running; and which of their PEs
+ * have died. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 static_assert(sizeof(struct gshmem_device_sync) <= GSHMEM_DEVICE_SYNC_BYTES, "a team's block");
 
-enum { LOOKS_AT_ONCE = 8 }; /* PEs whose life is asked for at a time: a system call each */
+enum { LOOKS_AT_ONCE = 8 }; /* PEs whose liveness is tested at a time: a system call each */
 
 size_t kernels_system_bytes(void)
 {
@@ -20,7 +20,8 @@ size_t kernels_system_bytes(void)
            (size_t)GSHMEM_DEVICE_SCRATCH_TEAMS * GSHMEM_DEVICE_SCRATCH_BYTES;
 }
 
-/* Where a PE's blocks begin, for kernels: in host memory, or before its heap in the device's. */
+/* Where a PE's blocks begin, for kernels: in host memory, or before its heap in the device's
+ * memory. */
 static uintptr_t sync_blocks(const struct job *j)
 {
     const struct segment *s = j->map.segment;
@@ -54,7 +55,7 @@ static struct gshmem_segment segment(const struct kernels *k, uintptr_t base, si
     return (struct gshmem_segment){base, bytes, k->mapped ? peer : k->nowhere};
 }
 
-/* This PE's own memory, as kernels see it. On a GPU they do not see the program's variables. */
+/* This PE's own memory, as kernels see it. Kernels on a GPU do not see the program's variables. */
 static struct gshmem_device_ctx own_memory(const struct job *j, const struct team *t)
 {
     const struct kernels *k = j->kernels;
@@ -75,9 +76,9 @@ static struct gshmem_device_ctx own_memory(const struct job *j, const struct tea
     };
 }
 
-/* Whether some of what kernels may reach on the team's PEs is not mapped for them, or NICs' to
- * update. What becomes mapped later (kernels_show_domain) is not found out again: fences are then
- * told without need. */
+/* Whether some of the memory that kernels may access on the team's PEs is not mapped for them, or
+ * is updated by NICs. This is not tested again when more is mapped later (kernels_show_domain):
+ * fences are then commands without need. */
 static bool is_proxied(const struct job *j, const struct team *t)
 {
     const struct kernel_tables *tables = &t->kernel->tables;
@@ -107,14 +108,15 @@ struct gshmem_device_ctx kernels_view(const struct job *j, const struct team *t,
     return view;
 }
 
-/* With the device, in one piece; behind it come tables, if it needs any of its own. */
+/* In the device's memory, in one allocation; tables follow it, if it needs any of its own. */
 struct team_of_device {
     struct gshmem_device_team team;
     struct gshmem_device_rounds rounds;
     uintptr_t table[];
 };
 
-/* CPU threads read the job's tables, and need one of their own for the system memory of some of its PEs. */
+/* CPU threads read the job's tables, and need one of their own for the system memory of some
+ * PEs. */
 static void make_tables_for_cpu(struct job *j, struct team *t, struct team_of_device *d)
 {
     t->kernel->tables = (struct kernel_tables){t->view.heap.peer, t->view.data.peer,
@@ -127,7 +129,7 @@ static void make_tables_for_cpu(struct job *j, struct team *t, struct team_of_de
     t->kernel->tables.system = d->table;
 }
 
-/* A GPU reads none of the job's. */
+/* A GPU cannot read the job's tables. */
 static bool make_tables_for_gpu(struct job *j, struct team *t, struct team_of_device *d)
 {
     const struct segment *s = &j->map.segment[SEGMENT_DEVICE];
@@ -183,7 +185,7 @@ void kernels_show_team(struct job *j, struct team *t)
         if (k->dead[t->members[i]])
             *t->kernel->failure = GSHMEM_ERR_PEER_DEAD;
     }
-    /* What an earlier team left there; as with the node's blocks, its members are done with it. */
+    /* What an earlier team left there; as with the host's blocks, its members are done with it. */
     if (t->id > GSHMEM_TEAM_HOST)
         j->device->ops->fill(j->device, sync_block(j, t->id), 0, GSHMEM_DEVICE_SYNC_BYTES);
     struct gshmem_device_team view = {
@@ -200,7 +202,7 @@ void kernels_show_team(struct job *j, struct team *t)
     memory_tell_pointer(j->device, &k->device->team[t->id], (uintptr_t)t->kernel->view);
 }
 
-/* The address first: kernels look at how far it goes before they use it. */
+/* The address first: kernels read the length before they use it. */
 void kernels_show_multicast(struct job *j, struct team *t)
 {
     const uint64_t base = multicast_base(t), bytes = multicast_bytes(t);
@@ -211,7 +213,8 @@ void kernels_show_multicast(struct job *j, struct team *t)
     memory_tell(j->device, &t->kernel->view->multicast_bytes, &bytes, sizeof bytes);
 }
 
-/* Each entry of a table by itself: kernels that look meanwhile take one way or the other. */
+/* Each entry of a table is stored by itself: kernels that read meanwhile use the old path or the
+ * new one. */
 gshmem_status_t kernels_show_domain(struct job *j)
 {
     for (int i = 0; j->kernels && i < TEAM_MAX; i++) {
@@ -243,7 +246,7 @@ void kernels_free_team(struct team *t)
 
 static void fail_all(struct job *j, gshmem_status_t status)
 {
-    /* relaxed: it tells of nothing but itself */
+    /* relaxed: no other data depends on it */
     gshmem_store_relaxed(&j->kernels->shared->failure, (uint64_t)status);
     for (int i = 0; i < TEAM_MAX; i++) {
         if (j->team[i] && j->team[i]->kernel)
@@ -256,7 +259,7 @@ static void mark_dead(struct job *j, int pe)
     struct kernels *k = j->kernels;
 
     k->dead[pe] = true;
-    node_lose(&j->node, pe); /* so that what is asked of it by way of the proxy fails */
+    node_lose(&j->node, pe); /* so that commands to that PE fail */
     gshmem_store_relaxed(&k->shared->failure, GSHMEM_ERR_PEER_DEAD);
     for (int i = 0; i < TEAM_MAX; i++) {
         const struct team *t = j->team[i];
@@ -268,7 +271,7 @@ static void mark_dead(struct job *j, int pe)
     log_error("kernels: PE %d has died or cannot be reached: their waits end", pe);
 }
 
-/* A few PEs of this node at a time, and all of the others, which costs no system calls. */
+/* A few PEs of this node at a time, and all PEs of other nodes, which costs no system calls. */
 static void look_for_dead(struct job *j)
 {
     struct kernels *k = j->kernels;
@@ -286,7 +289,8 @@ static void look_for_dead(struct job *j)
     }
 }
 
-/* Those that wait for who has left fail, and their kernel says so, unless what they wait for has come before. */
+/* Kernels that wait for a PE that has left fail and report it, unless what they wait for came
+ * before. */
 static void show_departed(struct job *j)
 {
     const unsigned char *way = j->kernels->left.way;
@@ -295,7 +299,8 @@ static void show_departed(struct job *j)
         const struct team *t = j->team[i];
         for (int m = 0; t && t->kernel && m < t->n_pes && !*t->kernel->failure; m++) {
             const int pe = t->members[m];
-            if (way[pe]) /* release: pairs with the acquire in gshmem_kernel_hear, for the words of who has left */
+            if (way[pe]) /* release: pairs with the acquire in gshmem_kernel_hear, for the words of
+                            the PE that has left */
                 gshmem_store_release(t->kernel->failure,
                                      gshmem_failure_left(GSHMEM_ERR_PEER_DEAD, (uint32_t)pe, way[pe]));
         }
@@ -311,7 +316,7 @@ static bool any_waits(const struct job *j)
     return false;
 }
 
-/* A request is posted without the lock, which threads have while they wait for other PEs. */
+/* A request is posted without the lock, which threads hold while they wait for other PEs. */
 static void look_for_departed(struct job *j)
 {
     pthread_mutex_lock(&j->lock);

@@ -1,8 +1,9 @@
-/* Operations on streams, where the device takes requests: what the CPU would do later is checked
- * now, and becomes a copy of the stream's or a request of the device's. See also device/request.h.
+/* Operations on streams, where the device takes requests. The checks that the CPU would make later
+ * are made now, and the operation becomes a copy on the stream or a request to the device. See also
+ * device/request.h.
  *
- * A put or a get between places that the device can copy is a copy. What a kernel does without the
- * proxy must be memory that kernels see: pinned host memory, or the GPU's. */
+ * A put or a get between addresses that the device can copy is a copy. What a kernel accesses
+ * without the proxy must be memory that kernels see: pinned host memory, or the GPU's. */
 #include <string.h>
 
 #include "gshmem/wait.h"
@@ -76,7 +77,8 @@ static gshmem_status_t put_copy(gshmem_stream_t stream, const char *call, const 
                                          get ? t.at : r->source, r->n);
 }
 
-/* From the first byte to the last of n elements, a stride apart; 0: more than there can be. */
+/* The bytes from the first of n elements, a stride apart, to the end of the last; 0: more than
+ * there can be. */
 static size_t span_of(size_t n, ptrdiff_t stride, size_t element)
 {
     size_t last, bytes;
@@ -142,7 +144,7 @@ static gshmem_status_t check_signal(const char *call, const struct request *r)
     return resolve(call, r->sig_addr, sizeof *r->sig_addr, r->pe, &t);
 }
 
-/* The signal, and before it the data, which may be a copy. */
+/* The signal, and the data before it, which may be a copy. */
 static gshmem_status_t device_put_signal(gshmem_stream_t stream, const char *call,
                                          const struct request *r)
 {
@@ -179,7 +181,7 @@ static gshmem_status_t put_wait(gshmem_stream_t stream, const char *call, const 
     if (__builtin_mul_overflow(n, bytes, &all))
         return fail(GSHMEM_ERR_ARGUMENT, "%s: %zu variables exceed memory", call, n);
     if (r->what == DEVICE_WAIT_ALL && !r->vector)
-        memcpy(request.value, r->value, bytes); /* kernels take what they need of it */
+        memcpy(request.value, r->value, bytes); /* kernels read as many bytes of it as they need */
     if ((status = require_visible(call, r->source, all)) ||
         (r->status && (status = require_visible(call, r->status, n * sizeof *r->status))) ||
         (r->vector && (status = require_visible(call, r->dest, all))))
@@ -209,8 +211,7 @@ gshmem_status_t stream_put_request(gshmem_stream_t stream, const char *call,
     case DEVICE_WAIT_ONE:
     case DEVICE_WAIT_ALL:
         return put_wait(stream, call, r);
-    default: /* quiet and collectives: kernels of all PEs check and compare what they are called
-                with */
+    default: /* quiet and collectives: the kernels of all PEs check and compare their arguments */
         return put_request(stream, &request);
     }
 }

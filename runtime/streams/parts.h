@@ -1,5 +1,5 @@
-/* What the parts of operations on streams know of each other: stream.c, with the calls, which the CPU
- * makes when a stream has come to them, and device.c, where the device makes them. */
+/* What the parts of operations on streams share: stream.c, with the calls, which the CPU performs
+ * when a stream has reached them, and device.c, where the device performs them. */
 #ifndef GSHMEM_RUNTIME_STREAMS_PARTS_H
 #define GSHMEM_RUNTIME_STREAMS_PARTS_H
 
@@ -11,13 +11,13 @@
 #include "device/request.h"
 #include "gshmem/stream.h"
 
-/* The collectives of a team that are on streams, for the CPU. */
+/* The collectives of a team that are on streams and that the CPU performs. */
 struct queue {
     uint64_t put; /* under put_lock */
     _Atomic uint64_t done;
 };
 
-/* The arguments of any of them. */
+/* The arguments of any operation. */
 struct request {
     enum device_call what;
     gshmem_status_t (*run)(const struct request *r);
@@ -35,15 +35,15 @@ struct request {
     int signal_op; /* or a comparison */
     const int *status;
     int vector;
-    struct queue *queue; /* of a collective: it has its turn */
+    struct queue *queue; /* of a collective: where it takes its turn */
     uint64_t turn;
     _Alignas(16) unsigned char value[16];
-    bool captured; /* in a graph: it is made as often as that is launched, or never */
-    bool came;     /* its stream has come to it */
-    uint64_t job;  /* in which it was put there */
+    bool captured; /* in a graph: performed at each launch of the graph, or never */
+    bool came;     /* its stream has reached it */
+    uint64_t job;  /* the job in which it was put on the stream */
 };
 
-/* Puts it on a stream of a device that takes requests. */
+/* Puts the request on a stream of a device that takes requests. */
 gshmem_status_t stream_put_request(gshmem_stream_t stream, const char *call, const struct request *r);
 
 #endif

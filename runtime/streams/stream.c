@@ -1,10 +1,11 @@
-/* Operations on streams: what to do is noted, and done by the host's function when the device says
- * that the stream has come to it; or it is handed to a device that does it itself (device.c).
+/* Operations on streams. An operation is recorded, and the host's function performs it when the
+ * device reports that the stream has reached it; or it is handed to a device that performs it
+ * itself (device.c).
  *
- * Collectives of one team also come one after another in the order in which they were put on streams,
- * whichever these are: all PEs put them there in the same order, and streams that run beside each
- * other would mix them up. As a stream can only wait for work that is on a stream already, this order
- * never runs against the streams' own. Those in graphs have no turn: their graphs have an order. */
+ * Collectives of one team take turns in the order in which they were put on streams, whichever
+ * streams these are. All PEs put them there in the same order, and concurrent streams would change
+ * it. A stream can only wait for work that is on a stream already, so that this order never
+ * contradicts the streams' own. Collectives in graphs take no turn: their graphs have an order. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -23,8 +24,9 @@ static struct queue queues[TEAM_MAX];
 static pthread_mutex_t put_lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool requested; /* there may be requests on streams */
 
-/* The number of the job whose operations are performed; it goes up when they have been waited for. Those that
- * come to their turn later, as a death may let streams be left behind, find that their job is over. */
+/* The number of the job whose operations are performed; it is incremented when they have been
+ * waited for. Operations whose turn comes later, since a death may cut the wait for streams short,
+ * find that their job is over. */
 static _Atomic uint64_t current = 1;
 static atomic_size_t performing;
 
@@ -33,18 +35,18 @@ static void stream_wait_for_turn(const struct request *r)
     struct wait w;
 
     wait_begin(&w, "a collective on a stream, for others on other streams", r->team);
-    /* acquire: with the release in perform. If the wait fails, so will the collective. */
+    /* acquire: with the release in perform. If the wait fails, the collective will fail, too. */
     while (atomic_load_explicit(&r->queue->done, memory_order_acquire) < r->turn && !wait_step(&w))
         ;
 }
 
 static void stream_leave(void)
 {
-    /* release: with the acquire in streams_drain, so that a job ends after what is done in it */
+    /* release: with the acquire in streams_drain, so that a job ends after its operations */
     atomic_fetch_sub_explicit(&performing, 1, memory_order_release);
 }
 
-/* Whether the job of r goes on; it does until leave(). */
+/* Whether the job of r continues; if so it does until leave(). */
 static bool stream_enter(const struct request *r)
 {
     /* seq_cst, both, as in streams_drain: one of the two sees the other */
@@ -78,7 +80,8 @@ static void perform(void *argument)
     stream_leave();
 }
 
-/* The device makes this call no more; or never has, where a kernel failed before it on the stream. */
+/* The device makes this call no more, or has never made it, because a kernel before it on the
+ * stream failed. */
 static void over(void *argument)
 {
     struct request *r = argument;
@@ -133,7 +136,7 @@ static gshmem_status_t put_on(gshmem_stream_t stream, const char *call, const st
     return status;
 }
 
-/* One of wanted->team. */
+/* A collective of wanted->team. */
 static gshmem_status_t put_collective_on(gshmem_stream_t stream, const char *call,
                                          const struct request *wanted)
 {
@@ -157,8 +160,8 @@ gshmem_status_t streams_drain(void)
         status = wait_step(&w);
     /* seq_cst, as in enter */
     atomic_fetch_add(&current, 1);
-    /* Those that are being performed end: what cut the wait short ends theirs. acquire: with the release in
-     * leave */
+    /* Operations that are being performed end by themselves: what cut the wait short ends them,
+     * too. acquire: with the release in leave */
     while (atomic_load_explicit(&performing, memory_order_acquire))
         sched_yield();
     for (int i = 0; i < TEAM_MAX; i++) {
@@ -342,7 +345,7 @@ gshmem_status_t gshmem_path_wait_all_on_stream(enum gshmem_type type, const void
                         .status = status, .signal_op = cmp, .vector = vector};
 
     if (!vector)
-        memcpy(r.value, values, combine_bytes(type)); /* 16 at most */
+        memcpy(r.value, values, combine_bytes(type)); /* 16 bytes at most */
     return put_on(stream, "gshmem_wait_until_all_on_stream", &r);
 }
 
@@ -507,7 +510,7 @@ gshmem_status_t gshmem_exscan_on_stream(gshmem_team_t team, enum gshmem_type typ
                   &(struct request){DEVICE_EXSCAN, exscan, dest, source, n, .team = team, .type = type});
 }
 
-/* ---- What inline code asks of CUDA ---- */
+/* ---- Errors of CUDA calls in inline code ---- */
 
 gshmem_status_t gshmem_path_cuda(const char *call, int error, const char *text)
 {

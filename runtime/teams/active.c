@@ -1,12 +1,18 @@
-/* Teams of active sets: PEs that come together with nothing but a work array in symmetric memory.
+/* Teams of active sets: their PEs have nothing in common but a work array in symmetric memory.
  *
- * They need a slot that is free on all of them, as slots.c has it for those that have a parent. Here the
- * first PE of the set leads: the others tell it, in its copy of the array, which slots they use, and it
- * answers in theirs. Then they tell it whether they have claimed the slot, and from its answer on the team
- * is like any other. All words are 0 again before anybody leaves: the array is the program's to use again.
+ * They need a slot that is free on all of them, like teams that have a parent (slots.c). Here the
+ * first PE of the set leads. All words below are words of the array.
  *
- * Teams stay for the next use of their set while half of all slots are free for others. Beyond that a set's
- * team is made for one collective, and its slot is given back. */
+ * 1. Each other PE writes the slots that it has free into the leader's copy of the array.
+ * 2. The leader writes its choice into the copies of the others.
+ * 3. Each PE claims the slot, and tells the leader whether it could.
+ * 4. After the leader's response the team is like any other.
+ *
+ * Invariant: all words are 0 again before any PE leaves, so that the program can use the array
+ * again.
+ *
+ * Teams stay for the next use of their set while half of all slots are free. Beyond that a set's
+ * team is made for one collective, and its slot is freed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +23,8 @@
 enum { ARRIVED, USED, BUSY = USED + SLOT_WORDS, ANSWER, WORDS };
 _Static_assert((int)WORDS <= (int)ACTIVE_SET_WORDS, "the array holds them");
 
-/* Answers; more: a slot, and TEAM_MAX more than that for a team that does not stay. */
+/* Responses. Larger values: FIRST_SLOT + a slot, and TEAM_MAX more for a team that does not
+ * stay. */
 enum { AGAIN = 1, NONE_FREE, ALL_HAVE, FIRST_SLOT };
 
 struct meeting {
@@ -25,7 +32,7 @@ struct meeting {
     long *sync;
     const struct active_set *set;
     bool leads;
-    gshmem_status_t status; /* the first failure; nothing is done after one */
+    gshmem_status_t status; /* the first failure; after one, nothing is done */
 };
 
 static int member(const struct active_set *set, int i)
@@ -39,7 +46,7 @@ static void active_note(struct meeting *m, gshmem_status_t status)
         m->status = status;
 }
 
-/* acquire: pairs with the fence before the leader's answer, or the member's arrival */
+/* acquire: pairs with the fence before the leader's response, or the member's arrival */
 static long active_take(struct meeting *m, int word, int cmp, long value)
 {
     long found = 0;
@@ -51,7 +58,7 @@ static long active_take(struct meeting *m, int word, int cmp, long value)
     return found;
 }
 
-/* A member tells the leader that it has come this far, and waits for its answer. */
+/* A member tells the leader that it has arrived at this step, and waits for the response. */
 static long active_report(struct meeting *m)
 {
     if (!m->status)
@@ -74,7 +81,7 @@ static uint64_t number_of(const struct active_set *set)
     return (uint64_t)set->start << 40 ^ (uint64_t)set->size << 8 ^ (uint64_t)set->log_stride;
 }
 
-/* What the leader makes of all members' words and its own. */
+/* The leader's decision from all members' words and its own. */
 static long decide(const struct meeting *m, const struct slots_offer *all, uint64_t attempt)
 {
     gshmem_team_t slot = slots_choose(all->free, number_of(m->set), attempt);
@@ -84,7 +91,7 @@ static long decide(const struct meeting *m, const struct slots_offer *all, uint6
     return FIRST_SLOT + slot + (slots_count(all->free) > TEAM_MAX / 2 ? 0 : TEAM_MAX);
 }
 
-/* The leader waits until all others have told; whether one of them is busy. */
+/* The leader waits until all others have arrived; returns whether one of them is busy. */
 static bool active_gather(struct meeting *m)
 {
     if (m->set->size == 1)
@@ -121,7 +128,8 @@ static long active_follow(struct meeting *m, const struct slots_offer *o)
     return active_report(m);
 }
 
-/* Whether all have it: from then on nobody looks at a block that another team has left. */
+/* Whether all members have claimed it: from then on no PE reads a block that another team has
+ * left. */
 static bool active_compare_claims(struct meeting *m, bool mine)
 {
     if (!m->leads) {
@@ -134,8 +142,8 @@ static bool active_compare_claims(struct meeting *m, bool mine)
     return all;
 }
 
-/* t: NULL if this PE has no memory for it. After a failure in which others may have come to use the team it
- * is still installed. */
+/* t: NULL if this PE has no memory for it. After a failure the team stays installed if other
+ * members may already use it. */
 static gshmem_status_t install(struct meeting *m, struct team *t)
 {
     for (uint64_t attempt = 0; !m->status; attempt++) {
@@ -221,7 +229,7 @@ static gshmem_status_t active_make(struct active_set *set, long *sync, const cha
     gshmem_status_t status = install(&m, t);
     if (status) {
         if (t && t->id == GSHMEM_TEAM_INVALID)
-            team_free(t); /* else it goes with the job */
+            team_free(t); /* otherwise it is freed with the job */
         return status;
     }
     set->team = t->id;

@@ -1,4 +1,4 @@
-/* Team slots: slots.h says how they are agreed on. */
+/* Team slots; slots.h describes the agreement. */
 #include "runtime/teams/slots.h"
 
 #include <string.h>
@@ -70,7 +70,7 @@ void slots_settle(struct team *t, bool keep)
 
 /* ---- Within a parent ---- */
 
-/* What all members of the parent offer together. */
+/* The offers of all members of the parent, combined. */
 static gshmem_status_t exchange_offers(struct group *g, const struct slots_offer *mine, uint32_t signature,
                                        const char *call, struct slots_offer *all)
 {
@@ -91,7 +91,7 @@ static gshmem_status_t exchange_offers(struct group *g, const struct slots_offer
     return GSHMEM_OK;
 }
 
-/* Whether all members of the parent have it, or need none. */
+/* Whether all members of the parent have claimed it, or need no slot. */
 static gshmem_status_t slots_compare_claims(struct group *g, bool mine, uint32_t signature,
                                             const char *call, bool *all)
 {
@@ -115,7 +115,8 @@ gshmem_status_t slots_install(struct team *parent, struct team *t, uint32_t sign
 
     for (uint64_t attempt = 0;; attempt++) {
         struct slots_offer mine, all;
-        memset(&mine.free, 0xff, sizeof mine.free); /* who does not become a member agrees to any slot */
+        /* a PE that does not become a member agrees to any slot */
+        memset(&mine.free, 0xff, sizeof mine.free);
         mine.busy = 0;
         if (t)
             mine = slots_offer();

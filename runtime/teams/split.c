@@ -1,4 +1,4 @@
-/* New teams out of old ones, and their end. */
+/* Splits teams, and destroys them. */
 #include <stdlib.h>
 
 #include "runtime/collectives/group.h"
@@ -7,7 +7,7 @@
 #include "runtime/teams/slots.h"
 #include "runtime/teams/team.h"
 
-/* A request as a PE makes it: all must make the same. */
+/* A PE's request: all must make the same. */
 struct split {
     const char *call;
     struct team *parent;
@@ -23,7 +23,7 @@ static gshmem_status_t split_refuse(const struct split *s, gshmem_status_t statu
 
 enum split_kind { SPLIT_STRIDED, SPLIT_ROW, SPLIT_COLUMN, SPLIT_LIST };
 
-/* Finds the parent and looks at what all splits have in common; *new_team is invalid until made. */
+/* Finds the parent and checks what all splits have in common; *new_team is invalid until made. */
 static gshmem_status_t split_begin(struct split *s, gshmem_team_t parent, gshmem_team_t *new_team)
 {
     if (new_team)
@@ -46,8 +46,8 @@ static gshmem_status_t split_begin(struct split *s, gshmem_team_t parent, gshmem
     return GSHMEM_OK;
 }
 
-/* Makes the team of `n` PEs of the job in members, which it comes to own; NULL: not enough memory
- * for them. Collective over the parent. */
+/* Makes the team of the `n` PEs of the job in members, which the team owns from then on; NULL: not
+ * enough memory for them. Collective over the parent. */
 static gshmem_status_t split_make(const struct split *s, enum split_kind kind, int *members, int n,
                                   gshmem_team_t *new_team)
 {
@@ -73,7 +73,7 @@ static gshmem_status_t split_make(const struct split *s, enum split_kind kind, i
 
     if ((status = slots_install(s->parent, t, signature, s->call))) {
         if (t && t->id == GSHMEM_TEAM_INVALID)
-            team_free(t); /* else it goes with the job */
+            team_free(t); /* otherwise it is freed with the job */
         return status;
     }
     if (t) {
@@ -111,7 +111,7 @@ gshmem_status_t gshmem_team_split_strided(gshmem_team_t parent, int start, int s
                      "%s: %d PEs from %d with stride %d: the parent team has PEs 0..%d, "
                      "and none may be in the new one twice",
                      s.call, size, start, stride, last_pe));
-    /* A team of one concerns nobody else, so that each PE may ask for its own. */
+    /* A team of one PE concerns no other PE, so that each may request its own. */
     s.hash = (uint64_t)size;
     if (size > 1)
         s.hash = signature_mix(signature_mix((uint64_t)start, (uint64_t)stride), s.hash);
@@ -147,14 +147,14 @@ gshmem_status_t gshmem_team_split_2d(gshmem_team_t parent, int xrange,
         return status;
     status =
         split_make(&column, SPLIT_COLUMN, list_strided(p, x, xrange, height), height, yaxis_team);
-    if (status && !p->group->broken) { /* all PEs are here */
+    if (status && !p->group->broken) { /* all PEs have arrived */
         gshmem_team_destroy(*xaxis_team);
         *xaxis_team = GSHMEM_TEAM_INVALID;
     }
     return status;
 }
 
-/* Whether a list of the parent's PEs can be a team: all exist, and none twice. */
+/* Whether a list of the parent's PEs can be a team: all exist, and none occurs twice. */
 static gshmem_status_t check_list(const struct split *s, const int *list, int n)
 {
     int n_pes = s->parent->n_pes;

@@ -1,4 +1,5 @@
-/* Teams as objects: made, found, asked about, freed. How new ones are agreed on is in split.c. */
+/* Teams as objects: making, finding, querying and freeing them. split.c has the agreement on new
+ * ones. */
 #include "runtime/teams/team.h"
 
 #include <stdlib.h>
@@ -10,13 +11,14 @@
 
 size_t team_system_bytes(void)
 {
-    return 2 * (size_t)TEAM_MAX * sizeof(struct team_sync) /* a far group has an inner one */
+    /* an inter-node group has an inner group */
+    return 2 * (size_t)TEAM_MAX * sizeof(struct team_sync)
            + internode_system_bytes();
 }
 
 /* ---- Making and freeing ---- */
 
-/* Tables of a team in which every PE of the job has its own number are the job's own. */
+/* A team in which every PE of the job has its own number uses the job's tables. */
 static bool team_make_tables(struct job *j, struct team *t)
 {
     size_t n = (size_t)t->n_pes;
@@ -29,7 +31,8 @@ static bool team_make_tables(struct job *j, struct team *t)
     t->data_mapped = true;
     for (int i = 0; i < t->n_pes; i++) {
         all &= t->members[i] == i;
-        /* On other hosts it is not mapped anyway; whether it is the same program is seen in use. */
+        /* PEs of other nodes are not mapped in any case; whether they run the same program is found
+         * out at the first use. */
         t->data_mapped &= variables->mapped[t->members[i]] || !j->map.local[t->members[i]];
         if (t->members[i] == j->pe)
             t->my_pe = i;
@@ -90,8 +93,8 @@ void team_install(struct job *j, struct team *t, gshmem_team_t slot)
 {
     struct team_sync *mine = (struct team_sync *)j->map.segment[SEGMENT_SYSTEM].base + slot;
 
-    /* What an earlier team left: its members are done with this block (see group_farewell), and
-     * those of this team wait for each other before they look at it. */
+    /* Clears what an earlier team left: that team's members are done with this block (see
+     * group_farewell), and the members of this team synchronize before they read it. */
     if (slot > GSHMEM_TEAM_HOST) {
         memset(mine, 0, sizeof *mine);
         if (t->group->internode)
@@ -148,7 +151,7 @@ void team_stop(struct job *j)
     }
 }
 
-/* ---- Finding and asking ---- */
+/* ---- Finding and querying ---- */
 
 static struct team *team_look_up(gshmem_team_t handle)
 {
@@ -217,7 +220,7 @@ int gshmem_team_translate_pe(gshmem_team_t src_team, int src_pe, gshmem_team_t d
 
     if (pe < 0 || !to)
         return -1;
-    if (!to->owns_tables) /* numbers there are those of the job */
+    if (!to->owns_tables) /* numbers in that team are those of the job */
         return pe;
     for (int i = 0; i < to->n_pes; i++) {
         if (to->members[i] == pe)

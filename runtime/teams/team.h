@@ -1,4 +1,4 @@
-/* Teams: which PEs, in which order, and the memory their collectives synchronise through. */
+/* Teams: their PEs, in order, and the memory through which their collectives synchronize. */
 #ifndef GSHMEM_RUNTIME_TEAM_H
 #define GSHMEM_RUNTIME_TEAM_H
 
@@ -15,18 +15,18 @@ struct team {
     int n_pes;
     int *members; /* [n_pes]: PEs of the job */
     gshmem_team_config_t config;
-    int contexts; /* made from it and not yet destroyed */
+    int contexts; /* contexts made from it and not yet destroyed */
 
-    /* How to reach the members' symmetric memory, by PE of the team: by the inline code of RMA. */
+    /* How inline code reaches the members' symmetric memory, by PE of the team. */
     struct gshmem_ctx view;
     bool owns_tables; /* false where view's tables are the job's own */
 
-    bool passing;     /* of an active set, and made for one collective alone: active.c */
+    bool passing;     /* the team of an active set, for one collective alone: active.c */
     bool data_mapped; /* all members run the same program, so its variables are symmetric */
 
-    struct group *group;        /* how the members meet */
+    struct group *group;        /* how the members synchronize */
     struct multicast *multicast; /* runtime/memory/multicast.h; NULL: it has none */
-    struct kernel_team *kernel; /* how kernels see it; NULL where there are none */
+    struct kernel_team *kernel; /* the kernels' view of it; NULL where there are no kernels */
 };
 
 /* The team of a handle: NULL, after one logged line that names `call`, if there is none. */
@@ -36,18 +36,18 @@ struct team *team_find(gshmem_team_t handle, const char *call);
 gshmem_status_t team_start(struct job *j);
 void team_stop(struct job *j);
 
-/* A team of these PEs of the job, with no handle yet. It owns members, which are freed with it,
- * also when it cannot be made. NULL: out of memory, logged with `call`. */
+/* Makes the team of these PEs of the job, without a handle. It owns members, which are freed with
+ * it, also when it cannot be made. NULL: out of memory, logged with `call`. */
 struct team *team_create(struct job *j, int *members, int n, const char *call);
-/* Gives it a slot: its handle, and its sync blocks. */
+/* Assigns a slot, which determines its handle and its sync blocks. */
 void team_install(struct job *j, struct team *t, gshmem_team_t slot);
 void team_free(struct team *t);
 
-/* Bytes of a slot's system part that the sync blocks of all teams need. */
+/* Bytes that the sync blocks of all teams need in the system part of a PE's memory. */
 size_t team_system_bytes(void);
 
-/* Says for people which members have not arrived at the collective in progress, e.g.
- * "PEs 3 and 5 have not arrived"; text becomes empty if that cannot be told. */
+/* Which members have not arrived at the collective in progress, for people, e.g. "PEs 3 and 5 have
+ * not arrived"; text becomes empty if that is not known. */
 void team_missing(const struct team *team, char *text, size_t size);
 
 /* PE of the job with number pe in the team, or -1. */

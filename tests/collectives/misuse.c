@@ -225,6 +225,22 @@ static void try_arguments(void)
     CHECK_FAILS(REDUCE(COMPLEXD, MAX, object, object, 1), GSHMEM_ERR_ARGUMENT, "max");
     CHECK_FAILS(REDUCE(COUNT, SUM, object, object, 1), GSHMEM_ERR_ARGUMENT, "no type");
     CHECK_FAILS(REDUCE(INT8, COUNT, object, object, 1), GSHMEM_ERR_ARGUMENT, "no operation");
+    for (int outside = -40; outside < 40; outside++) {
+        const enum gshmem_type type = (enum gshmem_type)outside;
+        const enum gshmem_op op = (enum gshmem_op)outside;
+        if (outside < 0 || outside >= GSHMEM_TYPE_COUNT) {
+            CHECK_EQ(gshmem_reduce(w, type, GSHMEM_OP_SUM, object, object, 1), GSHMEM_ERR_ARGUMENT);
+            CHECK_EQ(gshmem_reducescatter(w, type, GSHMEM_OP_SUM, object, object, 1),
+                     GSHMEM_ERR_ARGUMENT);
+            CHECK_EQ(gshmem_inscan(w, type, object, object, 1), GSHMEM_ERR_ARGUMENT);
+            CHECK_EQ(gshmem_exscan(w, type, object, object, 1), GSHMEM_ERR_ARGUMENT);
+        }
+        if (outside < 0 || outside >= GSHMEM_OP_COUNT) {
+            CHECK_EQ(gshmem_reduce(w, GSHMEM_TYPE_INT8, op, object, object, 1), GSHMEM_ERR_ARGUMENT);
+            CHECK_EQ(gshmem_reducescatter(w, GSHMEM_TYPE_INT8, op, object, object, 1),
+                     GSHMEM_ERR_ARGUMENT);
+        }
+    }
     CHECK_FAILS(REDUCE(INT64, SUM, object, object + 8, 2), GSHMEM_ERR_ARGUMENT, "overlap");
     CHECK_FAILS(REDUCE(INT64, SUM, object, object, SIZE_MAX / 4), GSHMEM_ERR_ARGUMENT, "more than");
     CHECK_FAILS(REDUCE(INT64, SUM, object, object, SIZE_MAX / 8), GSHMEM_ERR_NOT_SYMMETRIC, "end");

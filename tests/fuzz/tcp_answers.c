@@ -21,7 +21,7 @@
 #include "runtime/base/settings.h"
 #include "transport/tcp/address.h"
 #include "transport/tcp/greeting.h"
-#include "transport/tcp/tcp.h"
+#include "transport/tcp/state.h"
 
 enum { REQUESTS = 6, LARGE = 1000, SMALL = 24 };
 
@@ -147,14 +147,14 @@ static size_t model_word(const uint8_t *data, size_t bytes, bool *broken)
  * rules. */
 static int model_answers(const uint8_t *data, size_t bytes, bool *goodbye, bool *refused, bool *broken)
 {
-    struct answer_frame a;
+    struct response_frame a;
     uint64_t left[REQUESTS + 1];
     int over = 0;
 
     for (int number = 1; number <= REQUESTS; number++)
         left[number] = asked[number].bytes;
     *goodbye = *refused = *broken = false;
-    for (; bytes >= ANSWER_BYTES; data += ANSWER_BYTES, bytes -= ANSWER_BYTES) {
+    for (; bytes >= RESPONSE_BYTES; data += RESPONSE_BYTES, bytes -= RESPONSE_BYTES) {
         while (bytes >= REQUEST_BYTES && data[0] == FRAME_PUT) {
             size_t taken = model_word(data, bytes, broken);
             if (*broken)
@@ -162,30 +162,30 @@ static int model_answers(const uint8_t *data, size_t bytes, bool *goodbye, bool 
             data += taken;
             bytes -= taken;
         }
-        if (bytes < ANSWER_BYTES || data[0] == FRAME_PUT)
+        if (bytes < RESPONSE_BYTES || data[0] == FRAME_PUT)
             return over;
-        if (!answer_decode(data, &a)) {
+        if (!response_decode(data, &a)) {
             *broken = true;
             return over;
         }
-        if (a.kind == ANSWER_GOODBYE) {
+        if (a.kind == RESPONSE_GOODBYE) {
             *goodbye = true;
             continue;
         }
-        if (a.kind == ANSWER_REFUSED) {
+        if (a.kind == RESPONSE_REFUSED) {
             *refused = true;
             return over;
         }
-        if (a.kind == ANSWER_DONE && a.number == (uint64_t)over)
+        if (a.kind == RESPONSE_DONE && a.number == (uint64_t)over)
             continue;
         *broken = a.number <= (uint64_t)over || a.number > REQUESTS;
         if (*broken)
             return over;
         int number = (int)a.number;
-        while (over < number - (a.kind != ANSWER_DONE) && !brings(over + 1))
+        while (over < number - (a.kind != RESPONSE_DONE) && !brings(over + 1))
             over++;
-        *broken = over < number - (a.kind != ANSWER_DONE);
-        if (a.kind == ANSWER_FAILED) {
+        *broken = over < number - (a.kind != RESPONSE_DONE);
+        if (a.kind == RESPONSE_FAILED) {
             *broken |= a.value < GSHMEM_ERR_ARGUMENT || a.value > GSHMEM_ERR_SYSTEM;
             if (*broken)
                 return over;
@@ -196,7 +196,7 @@ static int model_answers(const uint8_t *data, size_t bytes, bool *goodbye, bool 
         /* Data and values must be for who asked for them, and who asked for them must get them. */
         bool is_get = asked[number].kind == TRANSPORT_GET;
         bool is_fetch = asked[number].kind == TRANSPORT_ATOMIC && brings(number);
-        *broken |= is_get != (a.kind == ANSWER_DATA) ||
+        *broken |= is_get != (a.kind == RESPONSE_DATA) ||
                    (is_get && (a.value > left[number] || (a.value == 0 && left[number])));
         if (*broken)
             return over;
@@ -204,9 +204,9 @@ static int model_answers(const uint8_t *data, size_t bytes, bool *goodbye, bool 
             expected.old = a.value;
         if (is_get) {
             over = number - 1;
-            size_t have = bytes - ANSWER_BYTES < a.value ? bytes - ANSWER_BYTES : a.value;
+            size_t have = bytes - RESPONSE_BYTES < a.value ? bytes - RESPONSE_BYTES : a.value;
             memcpy((unsigned char *)&expected + asked[number].at + asked[number].bytes - left[number],
-                   data + ANSWER_BYTES, have);
+                   data + RESPONSE_BYTES, have);
             if (have < a.value)
                 return over;
             left[number] -= a.value;
@@ -283,7 +283,7 @@ static void hear(struct transport *t, int fd, unsigned char *heard, size_t bytes
 static int connect_peer(struct transport *t, const uint8_t wrong[CHALLENGE_BYTES], bool *greeted)
 {
     const struct linger reset = {1, 0}; /* leaves no port behind that waits */
-    unsigned char heard[REQUESTS * REQUEST_BYTES + 8], welcome[ANSWER_BYTES], hello[HELLO_BYTES + PROOF_BYTES];
+    unsigned char heard[REQUESTS * REQUEST_BYTES + 8], welcome[RESPONSE_BYTES], hello[HELLO_BYTES + PROOF_BYTES];
     unsigned char challenge[CHALLENGE_BYTES] = {11}, proof[PROOF_BYTES];
 
     for (int number = 1; number <= REQUESTS; number++)
@@ -302,7 +302,7 @@ static int connect_peer(struct transport *t, const uint8_t wrong[CHALLENGE_BYTES
     if (*greeted) {
         hear(t, fd, heard, PROOF_BYTES);
         MUST(memcmp(heard, proof, sizeof proof) == 0);
-        answer_encode(welcome, &(struct answer_frame){.kind = ANSWER_DONE});
+        response_encode(welcome, &(struct response_frame){.kind = RESPONSE_DONE});
         MUST(send(fd, welcome, sizeof welcome, MSG_NOSIGNAL) == sizeof welcome);
         hear(t, fd, heard, sizeof heard);
     }
@@ -394,14 +394,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 
 /* ---- Seeds ---- */
 
-static size_t say(uint8_t *at, enum answer_kind kind, uint64_t number, uint64_t value)
+static size_t say(uint8_t *at, enum response_kind kind, uint64_t number, uint64_t value)
 {
-    answer_encode(at, &(struct answer_frame){kind, number, value});
-    if (kind != ANSWER_DATA)
-        return ANSWER_BYTES;
+    response_encode(at, &(struct response_frame){kind, number, value});
+    if (kind != RESPONSE_DATA)
+        return RESPONSE_BYTES;
     for (uint64_t i = 0; i < value; i++)
-        at[ANSWER_BYTES + i] = (uint8_t)(i + number);
-    return ANSWER_BYTES + value;
+        at[RESPONSE_BYTES + i] = (uint8_t)(i + number);
+    return RESPONSE_BYTES + value;
 }
 
 static size_t say_word(uint8_t *at, uint64_t offset, uint64_t bytes)
@@ -418,36 +418,36 @@ static size_t answers(unsigned wrong, uint8_t *data)
     size_t n = 0;
 
     n += say_word(data + n, 8, 40);
-    n += say(data + n, ANSWER_DONE, 1, 0);
+    n += say(data + n, RESPONSE_DONE, 1, 0);
     if (wrong == 1)
-        n += say(data + n, ANSWER_VALUE, 2, LARGE);
+        n += say(data + n, RESPONSE_VALUE, 2, LARGE);
     if (wrong == 11) { /* in two parts */
-        n += say(data + n, ANSWER_DATA, 2, LARGE / 3);
-        n += say(data + n, ANSWER_DATA, 2, LARGE - LARGE / 3);
+        n += say(data + n, RESPONSE_DATA, 2, LARGE / 3);
+        n += say(data + n, RESPONSE_DATA, 2, LARGE - LARGE / 3);
     } else if (wrong == 12) { /* and none of the second, */
-        n += say(data + n, ANSWER_DATA, 2, LARGE / 3);
-        n += say(data + n, ANSWER_FAILED, 2, GSHMEM_ERR_DEVICE);
+        n += say(data + n, RESPONSE_DATA, 2, LARGE / 3);
+        n += say(data + n, RESPONSE_FAILED, 2, GSHMEM_ERR_DEVICE);
     } else if (wrong == 13) { /* or more than there should be of it */
-        n += say(data + n, ANSWER_DATA, 2, LARGE / 3);
-        n += say(data + n, ANSWER_DATA, 2, LARGE);
+        n += say(data + n, RESPONSE_DATA, 2, LARGE / 3);
+        n += say(data + n, RESPONSE_DATA, 2, LARGE);
     } else {
-        n += say(data + n, ANSWER_DATA, 2, wrong == 2 ? LARGE + 1 : wrong == 3 ? LARGE - 1 : LARGE);
+        n += say(data + n, RESPONSE_DATA, 2, wrong == 2 ? LARGE + 1 : wrong == 3 ? LARGE - 1 : LARGE);
     }
     n += say_word(data + n, wrong == 15 ? 50 : 0, 16);
-    n += say(data + n, wrong == 4 ? ANSWER_DATA : ANSWER_VALUE, 3, 8);
+    n += say(data + n, wrong == 4 ? RESPONSE_DATA : RESPONSE_VALUE, 3, 8);
     if (wrong == 5)
-        n += say(data + n, ANSWER_DONE, 5, 0);
+        n += say(data + n, RESPONSE_DONE, 5, 0);
     if (wrong == 6)
-        n += say(data + n, ANSWER_DONE, 2, 0);
+        n += say(data + n, RESPONSE_DONE, 2, 0);
     if (wrong != 7)
-        n += say(data + n, ANSWER_DATA, 4, SMALL);
-    n += say(data + n, ANSWER_DONE, 4, 0);
+        n += say(data + n, RESPONSE_DATA, 4, SMALL);
+    n += say(data + n, RESPONSE_DONE, 4, 0);
     if (wrong == 8)
-        n += say(data + n, ANSWER_DATA, 5, 0);
-    n += say(data + n, wrong == 14 ? ANSWER_FAILED : ANSWER_VALUE, 5, 77);
-    n += say(data + n, ANSWER_DONE, wrong == 9 ? 7 : 6, 0);
+        n += say(data + n, RESPONSE_DATA, 5, 0);
+    n += say(data + n, wrong == 14 ? RESPONSE_FAILED : RESPONSE_VALUE, 5, 77);
+    n += say(data + n, RESPONSE_DONE, wrong == 9 ? 7 : 6, 0);
     if (wrong != 10)
-        n += say(data + n, ANSWER_GOODBYE, 6, 0);
+        n += say(data + n, RESPONSE_GOODBYE, 6, 0);
     return n;
 }
 

@@ -22,7 +22,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
 #include "transport/tcp/greeting.h"
-#include "transport/tcp/tcp.h"
+#include "transport/tcp/target.h"
 
 enum { PES = 3, ME = 1, PEER = 2, GUARD = 4096, FIRST = 12000, SECOND = 64, MODEL_MOST = 4096 };
 
@@ -157,7 +157,7 @@ static const struct transport_config config = {
 /* ---- The model ---- */
 
 struct expected {
-    struct answer_frame answer;
+    struct response_frame answer;
     const unsigned char *data; /* a get's, in the model's memory */
     int updates;               /* of the model's memory, before it */
     unsigned char copy[MODEL_MOST];
@@ -184,14 +184,14 @@ static unsigned char *within(unsigned segment, uint64_t offset, uint64_t bytes, 
     return (unsigned char *)&model + segments[segment].at + offset;
 }
 
-static void expect(enum answer_kind kind, uint64_t value, const unsigned char *data)
+static void expect(enum response_kind kind, uint64_t value, const unsigned char *data)
 {
     struct expected *e = &expected[said.answers++];
 
-    e->answer = (struct answer_frame){kind, said.number, value};
+    e->answer = (struct response_frame){kind, said.number, value};
     e->data = data;
     e->updates = said.updates;
-    if (kind == ANSWER_DATA && value <= MODEL_MOST)
+    if (kind == RESPONSE_DATA && value <= MODEL_MOST)
         memcpy(e->copy, data, value);
 }
 
@@ -234,7 +234,7 @@ static void model_atomic(const struct request_frame *f)
     }
     said.number++;
     said.updates++;
-    expect(ANSWER_VALUE, update(NULL, (enum gshmem_amo)f->amo, f->type, at, f->a, f->b), NULL);
+    expect(RESPONSE_VALUE, update(NULL, (enum gshmem_amo)f->amo, f->type, at, f->a, f->b), NULL);
 }
 
 static void model_get(const struct request_frame *f)
@@ -246,7 +246,7 @@ static void model_get(const struct request_frame *f)
         return;
     }
     said.number++;
-    expect(ANSWER_DATA, f->bytes, from);
+    expect(RESPONSE_DATA, f->bytes, from);
 }
 
 /* Any number that is drawn will do. */
@@ -282,13 +282,13 @@ static void model_stream(const uint8_t *data, size_t bytes)
             model_get(&f);
         } else if (f.kind == FRAME_ATOMIC) {
             model_atomic(&f);
-        } else if (f.kind == FRAME_HEARD) {
+        } else if (f.kind == FRAME_ACK) {
             said.refused = f.offset != 0; /* nothing was said that could be */
-        } else if (f.kind == FRAME_LOST) {
+        } else if (f.kind == FRAME_FAILED) {
             said.refused = f.offset >= PES;
             said.tellings += !said.refused;
             said.given_up |= f.offset == ME;
-        } else if (f.kind == FRAME_NOTE) {
+        } else if (f.kind == FRAME_MESSAGE) {
             said.refused = f.bytes > TRANSPORT_NOTE_MAX;
             if (said.refused || bytes < f.bytes)
                 return;
@@ -355,22 +355,22 @@ static void speak(struct transport *t, int fd, const uint8_t *data, size_t bytes
 /* All that was answered, against the model; of a stream that was refused a part may be missing. */
 static void check_answers(void)
 {
-    struct answer_frame a;
+    struct response_frame a;
     size_t at = 0, n = 0;
     uint64_t number = 0;
 
-    while (answer_bytes - at >= ANSWER_BYTES) {
-        MUST(answer_decode(answers + at, &a) && a.number >= number && a.number <= said.number);
+    while (answer_bytes - at >= RESPONSE_BYTES) {
+        MUST(response_decode(answers + at, &a) && a.number >= number && a.number <= said.number);
         number = a.number;
-        at += ANSWER_BYTES;
-        if (a.kind == ANSWER_DONE) {
+        at += RESPONSE_BYTES;
+        if (a.kind == RESPONSE_DONE) {
             MUST(n == said.answers || a.number < expected[n].answer.number);
             continue;
         }
         MUST(n < said.answers);
         const struct expected *e = &expected[n++];
         MUST(a.kind == e->answer.kind && a.number == e->answer.number && a.value == e->answer.value);
-        if (a.kind == ANSWER_VALUE)
+        if (a.kind == RESPONSE_VALUE)
             continue;
         size_t have = answer_bytes - at < a.value ? answer_bytes - at : a.value;
         if (a.value <= MODEL_MOST)
@@ -410,7 +410,7 @@ static size_t greet(struct transport *t, int fd, const uint8_t *hello, const uin
         proof[i] ^= wrong[i];
     speak(t, fd, proof, bytes, at_a_time, true);
     said.known = bytes == PROOF_BYTES && memcmp(wrong, none, PROOF_BYTES) == 0;
-    MUST(answer_bytes == CHALLENGE_BYTES + (said.known ? ANSWER_BYTES : 0));
+    MUST(answer_bytes == CHALLENGE_BYTES + (said.known ? RESPONSE_BYTES : 0));
     answer_bytes = 0;
     said.refused = bytes == PROOF_BYTES && !said.known;
     return bytes;
@@ -464,7 +464,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     MUST(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) == 0);
     MUST(setsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &little, sizeof little) == 0);
     struct tcp *tcp = (struct tcp *)t;
-    inbound_accept(tcp, pair[1]);
+    target_accept(tcp, pair[1]);
     hello_encode(hello, &(struct hello){FRAME_VERSION, PEER, ME, PES, {7}});
     size_t used = 2;
     if (data[0] & 1)
@@ -480,12 +480,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     check_answers();
     MUST(tellings == said.tellings);
     MUST(notes == said.notes);
-    MUST(said.refused == !tcp->served);
+    MUST(said.refused == !tcp->targets.first);
     MUST(complaints == 0);
     MUST(losses == (said.known && said.refused));
     shutdown(pair[0], SHUT_RDWR);
     progress(t);
-    MUST(!tcp->served && tcp->strangers == 0);
+    MUST(!tcp->targets.first && tcp->targets.admission.strangers == 0);
     MUST(losses == (said.known && (said.refused || (!said.goodbye && !said.given_up))));
     close(pair[0]);
     transport_tcp.close(t);
@@ -519,9 +519,9 @@ static size_t right_requests(uint8_t *data)
     REQUEST("", .kind = FRAME_ATOMIC, .amo = GSHMEM_AMO_ADD, .type = GSHMEM_TYPE_UINT64,
             .segment = 1, .offset = 56, .a = 5);
     REQUEST("", .kind = FRAME_GET, .offset = 3, .bytes = 11997);
-    REQUEST("", .kind = FRAME_LOST, .offset = PES - 1);
-    REQUEST("a note", .kind = FRAME_NOTE, .bytes = 6);
-    REQUEST("", .kind = FRAME_NOTE);
+    REQUEST("", .kind = FRAME_FAILED, .offset = PES - 1);
+    REQUEST("a note", .kind = FRAME_MESSAGE, .bytes = 6);
+    REQUEST("", .kind = FRAME_MESSAGE);
     REQUEST("all of it", .kind = FRAME_PUT, .segment = 1, .bytes = 64);
     REQUEST("", .kind = FRAME_PUT, .offset = 12000, .signal_op = GSHMEM_SIGNAL_ADD, .a = 16, .b = 1);
     REQUEST("", .kind = FRAME_ATOMIC, .amo = GSHMEM_AMO_COMPARE_SWAP, .type = GSHMEM_TYPE_FLOAT,
@@ -548,10 +548,10 @@ static size_t wrong_request(unsigned number, uint8_t *data)
         {.kind = FRAME_ATOMIC, .type = GSHMEM_TYPE_UINT64, .offset = 12},
         {.kind = FRAME_ATOMIC, .type = GSHMEM_TYPE_INT32, .offset = 2},
         {.kind = FRAME_ATOMIC, .type = GSHMEM_TYPE_INT32, .amo = GSHMEM_AMO_XOR + 1},
-        {.kind = FRAME_LOST, .offset = PES},
-        {.kind = FRAME_LOST, .offset = (uint64_t)1 << 32},
-        {.kind = FRAME_NOTE, .bytes = TRANSPORT_NOTE_MAX + 1},
-        {.kind = FRAME_NOTE + 1},
+        {.kind = FRAME_FAILED, .offset = PES},
+        {.kind = FRAME_FAILED, .offset = (uint64_t)1 << 32},
+        {.kind = FRAME_MESSAGE, .bytes = TRANSPORT_NOTE_MAX + 1},
+        {.kind = FRAME_MESSAGE + 1},
     };
     size_t n = 0;
 
@@ -585,7 +585,7 @@ size_t fuzz_seed(unsigned number, uint8_t *data, size_t capacity)
         return bytes ? n + bytes : 0;
     }
     n += right_requests(data + n);
-    REQUEST("", .kind = FRAME_HEARD);
+    REQUEST("", .kind = FRAME_ACK);
     REQUEST("", .kind = FRAME_GOODBYE);
     return n;
 }

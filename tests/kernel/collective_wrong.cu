@@ -26,6 +26,31 @@ static __device__ void still_works(const struct objects *o)
     __syncthreads();
 }
 
+/* Types and operations by numbers that the tables do not have, or that kernels do not. */
+static __device__ void refuses_outside(const struct objects *o)
+{
+    const gshmem_team_t world = GSHMEM_TEAM_WORLD;
+
+    for (int number = -3; number < 20; number++) {
+        const enum gshmem_type type = (enum gshmem_type)number;
+        const enum gshmem_op op = (enum gshmem_op)number;
+        if (number < 0 || number > GSHMEM_TYPE_DOUBLE) {
+            EXPECT(o->found, gshmem_reduce_block(world, type, GSHMEM_OP_SUM, o->dest, o->source, 1),
+                   GSHMEM_ERR_ARGUMENT);
+            EXPECT(o->found,
+                   gshmem_reducescatter_block(world, type, GSHMEM_OP_MAX, o->dest, o->source, 1),
+                   GSHMEM_ERR_ARGUMENT);
+        }
+        if (number < 0 || number > GSHMEM_OP_XOR)
+            EXPECT(o->found, gshmem_reduce_block(world, GSHMEM_TYPE_INT32, op, o->dest, o->source, 1),
+                   GSHMEM_ERR_ARGUMENT);
+        if (number < 0 || number > GSHMEM_OP_MAX)
+            EXPECT(o->found,
+                   gshmem_reducescatter_block(world, GSHMEM_TYPE_DOUBLE, op, o->dest, o->source, 1),
+                   GSHMEM_ERR_ARGUMENT);
+    }
+}
+
 /* All PEs make the same mistake: all get the same status. */
 static __global__ void all_alike(struct objects o)
 {
@@ -54,6 +79,7 @@ static __global__ void all_alike(struct objects o)
     EXPECT(o.found,
            gshmem_reduce_block(world, GSHMEM_TYPE_COMPLEXD, GSHMEM_OP_SUM, o.dest, o.source, 1),
            GSHMEM_ERR_ARGUMENT);
+    refuses_outside(&o);
     EXPECT(o.found,
            gshmem_reduce_block(world, GSHMEM_TYPE_INT8, GSHMEM_OP_SUM, o.dest, o.source, SIZE_MAX),
            GSHMEM_ERR_NOT_SYMMETRIC);

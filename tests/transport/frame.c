@@ -43,7 +43,7 @@ static void requests(void)
     CHECK(d.offset == f.offset && d.bytes == f.bytes && d.a == f.a && d.b == f.b);
     for (int kind = 0; kind < 256; kind++) {
         bytes[0] = (unsigned char)kind;
-        CHECK_EQ(request_decode(bytes, &d), kind >= FRAME_PUT && kind <= FRAME_HEARD);
+        CHECK_EQ(request_decode(bytes, &d), kind >= FRAME_PUT && kind <= FRAME_ACK);
     }
     for (int at = 6; at < 8; at++) {
         request_encode(bytes, &f);
@@ -65,22 +65,22 @@ static void requests(void)
 
 static void answers(void)
 {
-    struct answer_frame a = {ANSWER_DATA, 0x0102030405060708, 0xf1f2f3f4f5f6f7f8}, d;
-    unsigned char bytes[ANSWER_BYTES];
+    struct response_frame a = {RESPONSE_DATA, 0x0102030405060708, 0xf1f2f3f4f5f6f7f8}, d;
+    unsigned char bytes[RESPONSE_BYTES];
 
-    answer_encode(bytes, &a);
+    response_encode(bytes, &a);
     CHECK(memcmp(bytes, "\21\0\0\0\0\0\0\0" "\10\7\6\5\4\3\2\1" "\xf8\xf7\xf6\xf5\xf4\xf3\xf2\xf1",
-                 ANSWER_BYTES) == 0);
-    CHECK(answer_decode(bytes, &d));
+                 RESPONSE_BYTES) == 0);
+    CHECK(response_decode(bytes, &d));
     CHECK(d.kind == a.kind && d.number == a.number && d.value == a.value);
     for (int kind = 0; kind < 256; kind++) {
         bytes[0] = (unsigned char)kind;
-        CHECK_EQ(answer_decode(bytes, &d), kind >= ANSWER_DONE && kind <= ANSWER_REFUSED);
+        CHECK_EQ(response_decode(bytes, &d), kind >= RESPONSE_DONE && kind <= RESPONSE_REFUSED);
     }
     for (int at = 1; at < 8; at++) {
-        answer_encode(bytes, &a);
+        response_encode(bytes, &a);
         bytes[at] = 128;
-        CHECK(!answer_decode(bytes, &d));
+        CHECK(!response_decode(bytes, &d));
     }
 }
 

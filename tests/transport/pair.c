@@ -296,13 +296,13 @@ int say_hello(unsigned char secret_byte, unsigned char challenge[CHALLENGE_BYTES
 
 int enter_as(int who)
 {
-    unsigned char challenge[CHALLENGE_BYTES], proof[PROOF_BYTES], welcome[ANSWER_BYTES];
-    struct answer_frame a;
+    unsigned char challenge[CHALLENGE_BYTES], proof[PROOF_BYTES], welcome[RESPONSE_BYTES];
+    struct response_frame a;
     int fd = say_hello_as(who, SECRET_BYTE, challenge, proof);
 
     send_all(fd, proof, sizeof proof);
     receive_all(fd, welcome, sizeof welcome);
-    CHECK(answer_decode(welcome, &a) && a.kind == ANSWER_DONE && a.number == 0);
+    CHECK(response_decode(welcome, &a) && a.kind == RESPONSE_DONE && a.number == 0);
     return fd;
 }
 
@@ -328,7 +328,7 @@ int stand_in_for(int which)
 int greet_at(int door, unsigned char secret_byte)
 {
     unsigned char frame[HELLO_BYTES + PROOF_BYTES], secret[32], challenge[CHALLENGE_BYTES] = {1, 2, 3};
-    unsigned char proof[PROOF_BYTES], welcome[ANSWER_BYTES];
+    unsigned char proof[PROOF_BYTES], welcome[RESPONSE_BYTES];
     int fd = accept4(door, NULL, NULL, SOCK_CLOEXEC);
 
     CHECK(fd >= 0);
@@ -339,7 +339,7 @@ int greet_at(int door, unsigned char secret_byte)
     send_all(fd, challenge, sizeof challenge);
     if (secret_byte == SECRET_BYTE) {
         receive_all(fd, proof, sizeof proof);
-        answer_encode(welcome, &(struct answer_frame){.kind = ANSWER_DONE});
+        response_encode(welcome, &(struct response_frame){.kind = RESPONSE_DONE});
         send_all(fd, welcome, sizeof welcome);
     }
     return fd;

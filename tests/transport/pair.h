@@ -11,7 +11,7 @@
 #include "runtime/base/settings.h"
 #include "transport/tcp/address.h"
 #include "transport/tcp/greeting.h"
-#include "transport/tcp/tcp.h"
+#include "transport/tcp/state.h"
 
 enum { PES = 5 /* of which two are there */, SEGMENT = 8 << 20, SECRET_BYTE = 0x5a };
 

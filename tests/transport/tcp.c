@@ -307,7 +307,7 @@ static void controls(const char *system, char first[16], char second[16])
 {
     struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof in;
-    struct tcp t = {.epoll_fd = -1};
+    struct socket_options o = {.peer_seconds = 0};
     int door = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     int out = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -315,14 +315,14 @@ static void controls(const char *system, char first[16], char second[16])
     for (int i = 0; system && i < 2; i++)
         CHECK_EQ(setsockopt(i ? out : door, IPPROTO_TCP, TCP_CONGESTION, system,
                             (socklen_t)strlen(system)), 0);
-    CHECK(congestion_begin(&t, door) && congestion_begin(&t, out));
+    CHECK(congestion_begin(&o, door) && congestion_begin(&o, out));
     CHECK(bind(door, (struct sockaddr *)&in, size) == 0 && listen(door, 1) == 0);
     CHECK_EQ(getsockname(door, (struct sockaddr *)&in, &size), 0);
     CHECK_EQ(connect(out, (struct sockaddr *)&in, size), 0);
     int accepted = accept4(door, NULL, NULL, SOCK_CLOEXEC);
-    CHECK(accepted >= 0 && congestion_begin(&t, accepted));
-    congestion_suit(&t, accepted);
-    congestion_suit(&t, out);
+    CHECK(accepted >= 0 && congestion_begin(&o, accepted));
+    congestion_suit(&o, accepted);
+    congestion_suit(&o, out);
     control_of(accepted, first);
     control_of(out, second);
     close(accepted);
@@ -341,7 +341,7 @@ static void congestion_control(void)
     CHECK(strcmp(first, "reno") == 0 && strcmp(second, "reno") == 0);
     setenv("GSHMEM_TCP_CONGESTION", "no-such-thing", 1);
     CHECK_EQ(settings_load(), GSHMEM_OK);
-    CHECK(!congestion_begin(&(struct tcp){.epoll_fd = -1}, 0));
+    CHECK(!congestion_begin(&(struct socket_options){.peer_seconds = 0}, 0));
     setenv("GSHMEM_TCP_CONGESTION", "", 1);
     CHECK_EQ(settings_load(), GSHMEM_OK);
     controls("reno", first, second);

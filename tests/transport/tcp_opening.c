@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "pair.h"
-#include "transport/tcp/outbound.h"
+#include "transport/tcp/initiator.h"
 
 static void expect_patience(const char *peer, const char *start)
 {
@@ -117,13 +117,13 @@ static void slow_acceptor(void)
 {
     begin();
     post(0, small_put(1));
-    for (int i = 0; i < 1000 && !tcp_of(1)->strangers; i++)
+    for (int i = 0; i < 1000 && !tcp_of(1)->targets.admission.strangers; i++)
         drive_one(1);
-    CHECK_EQ(tcp_of(1)->strangers, 1);
+    CHECK_EQ(tcp_of(1)->targets.admission.strangers, 1);
     drive_for(0, 6000);
     settle();
     CHECK_EQ(ok, 1);
-    CHECK_EQ(tcp_of(1)->refusals, 0);
+    CHECK_EQ(tcp_of(1)->targets.admission.refusals, 0);
     end();
 }
 
@@ -135,15 +135,15 @@ static void slow_welcome(void)
     begin();
     int door = share_an_address();
     post(0, small_put(1));
-    const struct outbound *o = tcp_of(0)->to[1];
-    while (o->candidate < 2 || !o->connected) /* that somebody at the first address keeps silent takes half of the time */
+    const struct initiator *o = tcp_of(0)->to[1];
+    while (o->connecting.candidate < 2 || !o->connected) /* that somebody at the first address keeps silent takes half of the time */
         drive_one(0);
     for (int i = 0; i < 100000 && !o->proven; i++) {
         drive_one(1);
-        if (tcp_of(1)->strangers && !tcp_of(1)->silent)
+        if (tcp_of(1)->targets.admission.strangers && !tcp_of(1)->targets.admission.without_hello)
             drive_one(0);
     }
-    CHECK(o->proven && !o->greeted);
+    CHECK(o->proven && !o->active);
     drive_for(0, 1500);
     settle();
     CHECK_EQ(ok, 1);
@@ -158,14 +158,14 @@ static void slow_opener(void)
     expect_patience("1", "1");
     begin();
     post(0, small_put(1));
-    for (int i = 0; i < 1000 && !(tcp_of(1)->strangers && !tcp_of(1)->silent); i++) {
-        if (!tcp_of(1)->strangers || tcp_of(1)->silent)
+    for (int i = 0; i < 1000 && !(tcp_of(1)->targets.admission.strangers && !tcp_of(1)->targets.admission.without_hello); i++) {
+        if (!tcp_of(1)->targets.admission.strangers || tcp_of(1)->targets.admission.without_hello)
             drive_one(0);
         drive_one(1);
     }
-    CHECK(tcp_of(1)->strangers && !tcp_of(1)->silent); /* it has said hello, and no more */
+    CHECK(tcp_of(1)->targets.admission.strangers && !tcp_of(1)->targets.admission.without_hello); /* it has said hello, and no more */
     drive_for(1, 3000);
-    CHECK_EQ(tcp_of(1)->strangers, 0);
+    CHECK_EQ(tcp_of(1)->targets.admission.strangers, 0);
     settle();
     CHECK_EQ(ok, 1);
     end();
@@ -246,7 +246,7 @@ static void note_without_descriptor(bool said_before)
         CHECK_EQ(pe[0].t->ops->say(pe[0].t, 1, note, sizeof note), GSHMEM_OK);
     CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
     if (said_before)
-        CHECK(!opening_ended(tcp_of(0), tcp_of(0)->to[1], TROUBLE_ENDED, 0));
+        CHECK(!connect_failed(tcp_of(0), tcp_of(0)->to[1], TROUBLE_ENDED, 0));
     else
         CHECK_EQ(pe[0].t->ops->say(pe[0].t, 1, note, sizeof note), TRANSPORT_FULL);
     while (!complaints && clock_ns() < end_ns)

@@ -111,9 +111,9 @@ static void silent_reader(bool greeted)
  * patience as long as it hears that. */
 static void slow_put(void)
 {
-    unsigned char bytes[REQUEST_BYTES], answer[ANSWER_BYTES];
+    unsigned char bytes[REQUEST_BYTES], answer[RESPONSE_BYTES];
     uint64_t end = clock_ns() + 40000000000ull;
-    struct answer_frame a;
+    struct response_frame a;
 
     expect_patience("1");
     begin();
@@ -126,7 +126,7 @@ static void slow_put(void)
         if (i % 20 == 0)
             send_all(fd, "x", 1);
         if (recv(fd, answer, sizeof answer, MSG_DONTWAIT) == (ssize_t)sizeof answer) {
-            CHECK(answer_decode(answer, &a) && a.kind == ANSWER_DONE && a.number == 0);
+            CHECK(response_decode(answer, &a) && a.kind == RESPONSE_DONE && a.number == 0);
             heard++;
         }
     }
@@ -141,7 +141,7 @@ static void slow_put(void)
  * owes nothing is silent, and is not given up. */
 static void slow_answer(void)
 {
-    unsigned char frame[ANSWER_BYTES];
+    unsigned char frame[RESPONSE_BYTES];
     uint64_t start;
 
     expect_patience("1");
@@ -151,12 +151,12 @@ static void slow_answer(void)
     int door = stand_in_for(2);
     post(0, small_put(2));
     int fd = greet_at(door, SECRET_BYTE);
-    answer_encode(frame, &(struct answer_frame){ANSWER_DONE, 0, 0});
+    response_encode(frame, &(struct response_frame){RESPONSE_DONE, 0, 0});
     for (start = clock_ns(); clock_ns() - start < 3000000000u; drive_one(0)) /* every ms or later */
         send_all(fd, frame, sizeof frame);
     CHECK_EQ(ok, 1);
     CHECK_EQ(not_ok + pe[0].lost, 0);
-    answer_encode(frame, &(struct answer_frame){ANSWER_DONE, 1, 0});
+    response_encode(frame, &(struct response_frame){RESPONSE_DONE, 1, 0});
     send_all(fd, frame, sizeof frame);
     settle();
     CHECK_EQ(ok, 2);

@@ -181,7 +181,7 @@ static void flood(void)
     post(0, small_put(1)); /* behind all of them */
     settle();
     CHECK_EQ(not_ok, 0);
-    CHECK(((struct tcp *)pe[1].t)->strangers < 200);
+    CHECK(((struct tcp *)pe[1].t)->targets.admission.strangers < 200);
     int ended = 0;
     for (int i = 0; i < n; i++)
         ended += is_ended(fd[i], i < n - 200 ? 30 : 0);
@@ -207,7 +207,7 @@ static void hellos_again(void)
     begin();
     for (int i = 0; i < MANY; i++)
         fd[i] = say_hello(SECRET_BYTE, challenge, proof);
-    CHECK(((struct tcp *)pe[1].t)->strangers < 10);
+    CHECK(((struct tcp *)pe[1].t)->targets.admission.strangers < 10);
     post(0, small_put(1));
     settle();
     CHECK_EQ(ok, 1);
@@ -223,11 +223,11 @@ static void at_the_loopback(void)
 {
     begin();
     const struct tcp *t = (struct tcp *)pe[1].t;
-    CHECK(t->listeners > 0);
-    for (int i = 0; i < t->listeners; i++) {
+    CHECK(t->targets.admission.listeners > 0);
+    for (int i = 0; i < t->targets.admission.listeners; i++) {
         struct sockaddr_storage name;
         socklen_t size = sizeof name;
-        CHECK_EQ(getsockname(t->listener[i].fd, (struct sockaddr *)&name, &size), 0);
+        CHECK_EQ(getsockname(t->targets.admission.listener[i].fd, (struct sockaddr *)&name, &size), 0);
         if (name.ss_family == AF_INET)
             CHECK_EQ(ntohl(((struct sockaddr_in *)&name)->sin_addr.s_addr) >> 24, 127);
         else
@@ -261,11 +261,11 @@ static void requests_that_break_the_rules(void)
 {
 #define BAD(...) bad_request((struct request_frame){__VA_ARGS__})
     BAD(.kind = 0);
-    BAD(.kind = FRAME_HEARD + 1);
-    BAD(.kind = FRAME_HEARD, .offset = 1);
-    BAD(.kind = FRAME_NOTE, .bytes = TRANSPORT_NOTE_MAX + 1);
-    BAD(.kind = FRAME_LOST, .offset = PES);
-    BAD(.kind = FRAME_LOST, .offset = (uint64_t)1 << 32);
+    BAD(.kind = FRAME_ACK + 1);
+    BAD(.kind = FRAME_ACK, .offset = 1);
+    BAD(.kind = FRAME_MESSAGE, .bytes = TRANSPORT_NOTE_MAX + 1);
+    BAD(.kind = FRAME_FAILED, .offset = PES);
+    BAD(.kind = FRAME_FAILED, .offset = (uint64_t)1 << 32);
     BAD(.kind = FRAME_PUT, .segment = 1, .bytes = 64);
     BAD(.kind = FRAME_PUT, .segment = 255, .bytes = 64);
     BAD(.kind = FRAME_PUT, .offset = SEGMENT - 63, .bytes = 64);

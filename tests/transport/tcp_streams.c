@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "pair.h"
-#include "transport/tcp/inbound.h"
-#include "transport/tcp/outbound.h"
+#include "transport/tcp/target.h"
+#include "transport/tcp/initiator.h"
 
 static bool has_event(int which)
 {
@@ -45,18 +45,18 @@ static void fill_socket(void)
     settle();
     unasked.flags = TRANSPORT_UNASKED;
     post(0, unasked);
-    const struct inbound *i = ((struct tcp *)pe[1].t)->from[0];
-    for (int n = 0; n < 50 && !i->unasked; n++)
+    const struct target *i = ((struct tcp *)pe[1].t)->from[0];
+    for (int n = 0; n < 50 && !i->is_unawaited; n++)
         progress(1);
-    CHECK(i->unasked);
-    for (int n = 0; n < GETS && (inbound_has_room(i) || i->in_end < 20 * REQUEST_BYTES); n++) {
+    CHECK(i->is_unawaited);
+    for (int n = 0; n < GETS && (target_has_room(i) || i->in.end < 20 * REQUEST_BYTES); n++) {
         CHECK_EQ(try_post(0, get), GSHMEM_OK);
         progress(1);
     }
-    CHECK(!inbound_has_room(i));
+    CHECK(!target_has_room(i));
     for (int n = 0; n < 100; n++)
         progress(1);
-    CHECK(i->unasked);
+    CHECK(i->is_unawaited);
 }
 
 /* PE 1 has served until its socket is full, with requests left in its buffer, and an answer that nobody
@@ -75,7 +75,7 @@ static void full_socket(bool by_arm)
     if (by_arm)
         transport_tcp.arm(pe[1].t);
     else
-        inbound_send_unasked((struct tcp *)pe[1].t);
+        target_send_unawaited((struct tcp *)pe[1].t);
     while (ok + not_ok < posted && clock_ns() < end) {
         if (has_event(1)) /* as a proxy that sleeps */
             progress(1);
@@ -146,20 +146,20 @@ static void heard_without_room(void)
     post(0, small_put(1));
     settle();
     struct tcp *t = (struct tcp *)pe[0].t;
-    struct outbound *o = t->to[1];
+    struct initiator *o = t->to[1];
     word.flags = TRANSPORT_UNASKED | TRANSPORT_UNORDERED;
     word.signal_op = GSHMEM_SIGNAL_SET;
     post(1, word);
-    for (int i = 0; i < 50 && !o->words; i++)
+    for (int i = 0; i < 50 && !o->unordered_received; i++)
         progress(0);
-    CHECK(o->words == 1 && o->words_said == 0);
+    CHECK(o->unordered_received == 1 && o->unordered_acked == 0);
     for (put.bytes = sizeof data; try_post(0, put) == GSHMEM_OK;)
         ;
     for (put.bytes = 0; try_post(0, put) == GSHMEM_OK;)
         ;
     CHECK(!queue_has_room(&o->out, REQUEST_BYTES, 1));
-    outbound_say_heard(t);
-    CHECK(t->unsaid && o->words_said == 0);
+    initiator_acknowledge(t);
+    CHECK(t->initiators.unacknowledged && o->unordered_acked == 0);
     settle();
     CHECK_EQ(ok, posted);
     close_pe(0);
@@ -173,18 +173,18 @@ static void welcome_in_tick(void)
     begin();
     post(0, small_put(1));
     struct tcp *t[2] = {(struct tcp *)pe[0].t, (struct tcp *)pe[1].t};
-    struct outbound *o = t[0]->to[1];
+    struct initiator *o = t[0]->to[1];
     for (int i = 0; i < 10000 && !o->proven; i++) {
         progress(1);
         progress(0);
     }
     for (int i = 0; i < 10000 && !t[1]->from[0]; i++)
         progress(1);
-    CHECK(o->proven && !o->greeted && t[1]->from[0]);
+    CHECK(o->proven && !o->active && t[1]->from[0]);
     struct pollfd welcome = {.fd = o->stream.fd, .events = POLLIN};
     CHECK_EQ(poll(&welcome, 1, 10000), 1);
-    outbound_watch(t[0]);
-    CHECK(o->greeted && queue_empty(&o->out));
+    initiator_tick(t[0]);
+    CHECK(o->active && queue_empty(&o->out));
     settle();
     CHECK_EQ(ok, 1);
     close_pe(0);
@@ -331,8 +331,8 @@ static void probes_are_few(void)
         begin();
         for (int i = 0; i < 2; i++) {
             t[i] = (struct tcp *)pe[i].t;
-            CHECK(t[i]->on_loopback);
-            t[i]->on_loopback = !networked;
+            CHECK(t[i]->socket.on_loopback);
+            t[i]->socket.on_loopback = !networked;
         }
         post(0, small_put(1));
         settle();
@@ -345,12 +345,12 @@ static void probes_are_few(void)
         CHECK_EQ(is_probed(&t[0]->to[1]->stream), networked);
         CHECK_EQ(is_probed(&t[0]->from[1]->stream), 0);
         const int few = option(&t[0]->to[1]->stream, IPPROTO_TCP, TCP_KEEPIDLE);
-        t[0]->config.n_pes = 100000;
-        tcp_tune(t[0], many.fd);
-        t[0]->config.n_pes = PES;
+        t[0]->socket.n_pes = 100000;
+        socket_tune(&t[0]->socket, many.fd);
+        t[0]->socket.n_pes = PES;
         if (networked)
             CHECK(few < option(&many, IPPROTO_TCP, TCP_KEEPIDLE));
-        CHECK(option(&many, IPPROTO_TCP, TCP_KEEPIDLE) < t[0]->peer_seconds);
+        CHECK(option(&many, IPPROTO_TCP, TCP_KEEPIDLE) < t[0]->socket.peer_seconds);
         close_pe(0);
         close_pe(1);
     }

@@ -2,6 +2,7 @@
 
 import re
 
+from table import OPS
 from values import value_function_of
 
 FAMILIES = ['Data movement of teams', 'Reductions', 'Scans']
@@ -96,6 +97,10 @@ STEPS = {
     'sum': 'expected = (T)(expected + GIVE);',
     'prod': 'expected = (T)(expected * GIVE);',
 }
+for _op in OPS:  # one that is not written down above is taken from its row
+    _x_y = re.sub(r'\by\b', 'GIVE', re.sub(r'\bx\b', 'expected', _op.result))
+    STEPS.setdefault(_op.text, 'expected = (T)(%s);' % _x_y if _op.how == 'computes' else
+                     'expected = %s ? expected : GIVE;' % _x_y)
 # What PE pe gives for element i: exact in every type, whatever the order.
 GIVES = {
     'and': '(T)~(1ull << (pe + i) % (8 * sizeof(T)))',
@@ -106,6 +111,8 @@ GIVES = {
     'sum': '(T)((pe * 5 + i) % 11 + 1)',
     'prod': '(T)(pe == i % 4 || pe == 5 ? 3 : 1)',
 }
+for _op in OPS:
+    GIVES.setdefault(_op.text, '(T)((pe * 5 + i) % 11 + 1)')
 
 SCAN = '''
     for (int inclusive = 0; inclusive < 2; inclusive++) {

@@ -1,5 +1,6 @@
 /* What typed calls do with what is wrong: a status, or the error policy where a value is due; and
  * nothing is touched. */
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "gshmem.h"
@@ -65,6 +66,38 @@ static void test_atomics(int pe)
     CHECK_EQ(global[0], 1);
 }
 
+/* Numbers that no table has, and types that atomics or waits do not work on: the object stays. */
+static void test_outside(int pe)
+{
+    static uint64_t object = 5;
+    uint64_t old = 77;
+
+    for (int number = -40; number < 40; number++) {
+        const enum gshmem_amo op = (enum gshmem_amo)number;
+        const enum gshmem_type type = (enum gshmem_type)number;
+        const bool integer = number >= GSHMEM_TYPE_INT8 && number <= GSHMEM_TYPE_UINT64;
+        const int size = integer ? 1 << number % 4 : 0;
+        if (number < 0 || number > GSHMEM_AMO_XOR)
+            CHECK_EQ(gshmem_path_atomic(GSHMEM_CTX_DEFAULT, op, GSHMEM_TYPE_UINT64, &object, 9, 5, &old,
+                                        pe),
+                     GSHMEM_ERR_ARGUMENT);
+        if (size < 4 && number != GSHMEM_TYPE_FLOAT && number != GSHMEM_TYPE_DOUBLE)
+            CHECK_EQ(gshmem_path_atomic(GSHMEM_CTX_DEFAULT, GSHMEM_AMO_ADD, number, &object, 9, 5, &old,
+                                        pe),
+                     GSHMEM_ERR_ARGUMENT);
+        if (size < 2) {
+            CHECK_EQ(gshmem_path_wait_one(type, &object, GSHMEM_CMP_EQ, 5), GSHMEM_ERR_ARGUMENT);
+            CHECK_EQ(gshmem_path_wait_all(type, &object, 1, NULL, GSHMEM_CMP_EQ, &object, 0),
+                     GSHMEM_ERR_ARGUMENT);
+            RAISES(gshmem_path_test_one(type, &object, GSHMEM_CMP_EQ, 5), 0, GSHMEM_ERR_ARGUMENT);
+            RAISES(gshmem_path_wait_any(type, &object, 1, NULL, GSHMEM_CMP_EQ, &object, 0), SIZE_MAX,
+                   GSHMEM_ERR_ARGUMENT);
+        }
+    }
+    CHECK_EQ(old, 77);
+    CHECK_EQ(object, 5);
+}
+
 static void test_waits(void)
 {
     uint32_t two[2] = {1, 2};
@@ -110,6 +143,7 @@ int main(void)
     int next = (gshmem_my_pe() + 1) % gshmem_n_pes();
     test_rma(next);
     test_atomics(next);
+    test_outside(next);
     test_waits();
     CHECK_OK(gshmem_barrier_all());
     test_signal(next);

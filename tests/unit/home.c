@@ -1,9 +1,12 @@
 /* Where PEs share CPUs (runtime/node/affinity.c): each goes to the one that is its turn and is bound to none, comes back
  * when the system has moved it, less and less often where that moves it again, and stays away from CPUs that it
- * was told to keep away from. The system's part is played here. */
+ * was told to keep away from. Where each PE has a CPU it goes there only if it shares one with another PE. The
+ * system's part is played here. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "../check.h"
 
@@ -48,7 +51,7 @@ static int turn;
 
 int node_turn(const struct node *host, const struct bootstrap *b, int cpus)
 {
-    CHECK(host->oversubscribed && b == nobody && turn < cpus);
+    CHECK(host && b == nobody && turn < cpus);
     return turn;
 }
 
@@ -144,6 +147,68 @@ static void has_none(void)
     CHECK_EQ(moves_in_a_second(1000 * ms, 0), 0);
 }
 
+/* ---- PEs that have a CPU each ---- */
+
+static struct node_control *control;
+static struct node three = {.index = 1, .n = 3, .sharers = 3};
+
+static void begin_alone(void)
+{
+    begin(1);
+    free(control);
+    control = aligned_alloc(64, sizeof *control + 3 * sizeof control->member[0]);
+    CHECK(control);
+    memset(control, 0, sizeof *control + 3 * sizeof control->member[0]);
+    three.control = control;
+    three.sharers = 3;
+    runs_on = 5;
+    affinity_begin(&three, nobody);
+    CHECK_EQ(runs_on, 5); /* where there is room nobody is moved at the start */
+}
+
+static void told(int index, int cpu)
+{
+    control->member[index].cpu = cpu + 1;
+}
+
+static void separates(void)
+{
+    begin_alone();
+    affinity_separate(&three, 1000 * ms, true);
+    CHECK_EQ(runs_on, 5); /* nobody else has said that it is there */
+    CHECK_EQ(control->member[1].cpu, 5 + 1);
+    told(0, 2);
+    told(2, 3);
+    affinity_separate(&three, 2000 * ms, true);
+    CHECK_EQ(runs_on, 5);
+    told(2, 5);
+    affinity_separate(&three, 3000 * ms, false);
+    CHECK_EQ(runs_on, 3);
+    CHECK_EQ(CPU_COUNT(&mask), 3);
+    affinity_separate(&three, 4000 * ms, false);
+    CHECK_EQ(control->member[1].cpu, 3 + 1);
+    told(2, 3); /* and if it is at home it is for the other to go */
+    affinity_separate(&three, 5000 * ms, true);
+    CHECK_EQ(runs_on, 3);
+    runs_on = 5;
+    told(2, 5);
+    affinity_separate(&three, 5001 * ms, false);
+    CHECK_EQ(runs_on, 5); /* not so soon again */
+    affinity_separate(&three, 5100 * ms, false);
+    CHECK_EQ(runs_on, 3);
+}
+
+/* PEs of other nodes on this machine do not tell where they are. */
+static void separates_from_other_nodes(void)
+{
+    begin_alone();
+    three.sharers = 6;
+    affinity_separate(&three, 1000 * ms, false);
+    CHECK_EQ(runs_on, 5);
+    affinity_separate(&three, 2000 * ms, true);
+    CHECK_EQ(runs_on, 3);
+}
+
 int main(void)
 {
     goes_to_its_turn();
@@ -151,5 +216,8 @@ int main(void)
     gives_way();
     keeps_away();
     has_none();
+    separates();
+    separates_from_other_nodes();
+    free(control);
     return 0;
 }

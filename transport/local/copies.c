@@ -1,10 +1,8 @@
-/* Requests to PEs of this host that memory of a device's own has a part in: the device copies, several
- * requests at a time, and updates in place. Nobody waits for it here: an update may take as long as the kernels that
- * fill the GPU. */
+#include "transport/local/copies.h"
+
 #include "device/device.h"
 #include "gshmem/base.h"
 #include "gshmem/type.h"
-#include "transport/local/local.h"
 
 static bool copies_is_of_device(const struct local *t, int segment)
 {
@@ -45,22 +43,22 @@ struct ends {
 static gshmem_status_t find_ends(struct local *t, const struct transport_request *r, struct ends *e)
 {
     *e = (struct ends){NULL, NULL};
-    if (r->bytes && !(e->there = local_reach(t, r->pe, r->segment, r->offset)))
-        return local_refuse(t, r->pe);
-    if (r->signal_op && !(e->flag = (uint64_t *)(void *)local_reach(t, r->pe, r->signal_segment,
-                                                                    r->signal_offset)))
-        return local_refuse(t, r->pe);
+    if (r->bytes && !(e->there = local_resolve(t, r->pe, r->segment, r->offset)))
+        return local_unmapped(t, r->pe);
+    if (r->signal_op && !(e->flag = (uint64_t *)(void *)local_resolve(t, r->pe, r->signal_segment,
+                                                                      r->signal_offset)))
+        return local_unmapped(t, r->pe);
     return GSHMEM_OK;
 }
 
-/* Small data of a put is copied at once, since its source may be reused. */
+/* The source of a small put may be reused when post has returned: its data is copied at once. */
 static bool must_be_copied(const struct transport_request *r)
 {
     return r->kind == TRANSPORT_PUT && r->bytes && r->bytes <= TRANSPORT_COPIED &&
            !(r->flags & TRANSPORT_KEPT);
 }
 
-/* c->copies: the device is at it; else it is done. */
+/* Copies the data, or has the device do so: then c->copies. */
 static gshmem_status_t move_data(struct local *t, const struct transport_request *r, char *there,
                                  struct copying *c)
 {
@@ -80,9 +78,10 @@ static gshmem_status_t move_data(struct local *t, const struct transport_request
     return d->ops->copy_start(d, to, from, r->bytes, &c->ticket);
 }
 
-/* Behind the data: copies are made in order, and all else when they are over. */
-static gshmem_status_t signal(struct local *t, const struct transport_request *r, uint64_t *flag,
-                              struct copying *c)
+/* Stores the signal behind the data: the device makes copies in order, and all else follows when
+ * they are done. */
+static gshmem_status_t copies_signal(struct local *t, const struct transport_request *r,
+                                     uint64_t *flag, struct copying *c)
 {
     struct device *d = t->config.device;
 
@@ -95,7 +94,8 @@ static gshmem_status_t signal(struct local *t, const struct transport_request *r
         return GSHMEM_OK;
     }
     if (r->signal_op == GSHMEM_SIGNAL_SET) {
-        gshmem_status_t status = d->ops->copy_start(d, flag, &c->value, sizeof c->value, &c->ticket);
+        gshmem_status_t status =
+            d->ops->copy_start(d, flag, &c->value, sizeof c->value, &c->ticket);
         c->copies |= !status;
         return status;
     }
@@ -105,12 +105,13 @@ static gshmem_status_t signal(struct local *t, const struct transport_request *r
     return GSHMEM_OK;
 }
 
-static gshmem_status_t find_atomic(struct local *t, const struct transport_request *r, struct copying *c)
+static gshmem_status_t find_atomic(struct local *t, const struct transport_request *r,
+                                   struct copying *c)
 {
-    char *at = local_reach(t, r->pe, r->segment, r->offset);
+    char *at = local_resolve(t, r->pe, r->segment, r->offset);
 
     if (!at)
-        return local_refuse(t, r->pe);
+        return local_unmapped(t, r->pe);
     c->updates = true;
     c->old = r->old;
     c->update = (struct device_update){
@@ -123,7 +124,9 @@ static struct copying *copying_at(struct local *t, uint32_t at)
     return &t->copying[at % LOCAL_COPIES];
 }
 
-/* Whether it has to wait: what the CPU does itself, for all that the device is at; and all, for an update. */
+/* A request that the CPU carries out waits until the device has done all before it. Every request
+ * waits for an atomic of the device before it, which may take as long as the kernels that fill
+ * the GPU. */
 static bool must_wait(struct local *t, const struct transport_request *r)
 {
     if (!copies_any(t))
@@ -149,7 +152,7 @@ gshmem_status_t copies_post(struct local *t, const struct transport_request *r)
     } else {
         if ((status = find_ends(t, r, &e)) || (status = move_data(t, r, e.there, c)))
             return status;
-        c->failure = signal(t, r, e.flag, c);
+        c->failure = copies_signal(t, r, e.flag, c);
     }
     if (c->copies || c->updates) {
         t->end++;
@@ -160,7 +163,7 @@ gshmem_status_t copies_post(struct local *t, const struct transport_request *r)
     return c->failure;
 }
 
-/* Whether the device is through with it; then *status says how it went. */
+/* Whether the device has carried it out; then *status says how it ended. */
 static bool copies_is_over(struct local *t, struct copying *c, gshmem_status_t *status)
 {
     struct device *d = t->config.device;

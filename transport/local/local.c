@@ -1,24 +1,20 @@
-/* The transport to PEs of this host: loads and stores on memory that is mapped, made by whoever
+/* The transport to PEs of this node: loads and stores on mapped memory, made by the thread that
  * posts.
  *
- * It is for requests that come from kernels, which may be kept from mapping peers
- * (GSHMEM_MAPPED=0), and for addresses that only the CPU can translate. A request is over when post
- * returns, unless it is so large that others would wait long for the lock meanwhile: that one is
- * carried on by progress, turn by turn, and nothing else is taken until it is over. Atomics are the
- * CPU's own, the same that PEs use which have the location mapped.
+ * It carries out requests of kernels, which may be kept from mapping peers (GSHMEM_MAPPED=0), and
+ * requests whose address only the CPU can resolve. A request is done when post returns. One of
+ * more than 1 MiB, for which others would wait long for the lock, is carried on by progress, 1
+ * MiB in a round, and nothing else is taken until it is done. Atomics are the CPU's own, the same
+ * that PEs use which have the location mapped.
  *
- * Memory that is a device's own is copied by the device: copies.c. */
-#include <stdatomic.h>
-#include <stdbool.h>
+ * Device memory is copied by the device: copies.c. */
 #include <stdlib.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "gshmem/base.h"
 #include "runtime/base/clock.h"
-#include "transport/local/local.h"
+#include "transport/local/copies.h"
 
-enum { TURN_BYTES = 1 << 20 }; /* some 0.1 ms */
+enum { ROUND_BYTES = 1 << 20 }; /* takes some 0.1 ms */
 
 static int local_usable(const struct transport_config *config, char *why, size_t why_size)
 {
@@ -40,7 +36,7 @@ static gshmem_status_t local_open(const struct transport_config *config, struct 
     return GSHMEM_OK;
 }
 
-/* Nobody needs to be told how to reach this host from itself. */
+/* The PEs of a node find each other without an address. */
 static gshmem_status_t local_address(struct transport *base, void *address, size_t capacity,
                                      size_t *bytes)
 {
@@ -58,84 +54,16 @@ static void local_begin(struct transport *base, const struct transport_config *c
 
 /* ---- Requests ---- */
 
-/* Objects of the sizes that others wait for are stored whole, and after all that was posted before:
- * release, which pairs with the acquire of gshmem_wait_until and of those who look by themselves.
- */
-void local_store(void *to, const void *from, size_t bytes)
-{
-    union {
-        uint8_t b1;
-        uint16_t b2;
-        uint32_t b4;
-        uint64_t b8;
-    } word;
-
-    if (bytes > sizeof word || bytes & (bytes - 1) || (uintptr_t)to & (bytes - 1)) {
-        atomic_thread_fence(memory_order_release);
-        memcpy(to, from, bytes);
-        return;
-    }
-    memcpy(&word, from, bytes);
-    switch (bytes) {
-    case 1:
-        __atomic_store_n((uint8_t *)to, word.b1, __ATOMIC_RELEASE);
-        break;
-    case 2:
-        __atomic_store_n((uint16_t *)to, word.b2, __ATOMIC_RELEASE);
-        break;
-    case 4:
-        __atomic_store_n((uint32_t *)to, word.b4, __ATOMIC_RELEASE);
-        break;
-    case 8:
-        __atomic_store_n((uint64_t *)to, word.b8, __ATOMIC_RELEASE);
-        break;
-    }
-}
-
-static void local_load(void *to, const void *from, size_t bytes)
-{
-    if (bytes == 8 && (uintptr_t)from % 8 == 0) {
-        uint64_t word = __atomic_load_n((const uint64_t *)from, __ATOMIC_RELAXED);
-        memcpy(to, &word, 8);
-    } else if (bytes == 4 && (uintptr_t)from % 4 == 0) {
-        uint32_t word = __atomic_load_n((const uint32_t *)from, __ATOMIC_RELAXED);
-        memcpy(to, &word, 4);
-    } else {
-        memcpy(to, from, bytes);
-    }
-}
-
-/* release: who sees the signal with acquire sees the data. */
-void local_signal(uint64_t *there, int op, uint64_t value)
-{
-    if (op == GSHMEM_SIGNAL_SET)
-        __atomic_store_n(there, value, __ATOMIC_RELEASE);
-    else
-        __atomic_fetch_add(there, value, __ATOMIC_RELEASE);
-}
-
-char *local_reach(struct local *t, int pe, int segment, uint64_t offset)
-{
-    char *base = t->config.mapped(t->config.context, pe, segment);
-
-    return base ? base + offset : NULL;
-}
-
-gshmem_status_t local_refuse(struct local *t, int pe)
-{
-    return t->config.fail(GSHMEM_ERR_UNREACHABLE, "local: memory of PE %d is not mapped here", pe);
-}
-
-static gshmem_status_t put(struct local *t, const struct transport_request *r)
+static gshmem_status_t local_put(struct local *t, const struct transport_request *r)
 {
     uint64_t *flag = NULL;
     char *to = NULL;
 
-    if (r->bytes && !(to = local_reach(t, r->pe, r->segment, r->offset)))
-        return local_refuse(t, r->pe);
+    if (r->bytes && !(to = local_resolve(t, r->pe, r->segment, r->offset)))
+        return local_unmapped(t, r->pe);
     if (r->signal_op &&
-        !(flag = (uint64_t *)local_reach(t, r->pe, r->signal_segment, r->signal_offset)))
-        return local_refuse(t, r->pe);
+        !(flag = (uint64_t *)local_resolve(t, r->pe, r->signal_segment, r->signal_offset)))
+        return local_unmapped(t, r->pe);
     if (to)
         local_store(to, r->local, r->bytes);
     if (flag)
@@ -145,38 +73,38 @@ static gshmem_status_t put(struct local *t, const struct transport_request *r)
 
 static gshmem_status_t local_get(struct local *t, const struct transport_request *r)
 {
-    const char *from = local_reach(t, r->pe, r->segment, r->offset);
+    const char *from = local_resolve(t, r->pe, r->segment, r->offset);
 
     if (!from)
-        return local_refuse(t, r->pe);
+        return local_unmapped(t, r->pe);
     local_load(r->local, from, r->bytes);
     return GSHMEM_OK;
 }
 
 static gshmem_status_t local_update(struct local *t, const struct transport_request *r)
 {
-    void *at = local_reach(t, r->pe, r->segment, r->offset);
+    void *at = local_resolve(t, r->pe, r->segment, r->offset);
 
     if (!at)
-        return local_refuse(t, r->pe);
-    atomic_thread_fence(memory_order_release); /* not before what was posted before it */
+        return local_unmapped(t, r->pe);
+    atomic_thread_fence(memory_order_release); /* the atomic comes after what was posted before */
     uint64_t old = t->config.apply(t->config.context, r->amo, r->type, at, r->operand, r->compare);
     if (r->old)
         *r->old = old;
     return GSHMEM_OK;
 }
 
-/* The next part of the one that takes several turns; then it is done. */
-static void local_take_turn(struct local *t)
+/* Carries out the next part of the request that takes several rounds. */
+static void local_continue(struct local *t)
 {
     struct transport_request part = t->rest;
-    bool last = part.bytes <= TURN_BYTES;
+    bool last = part.bytes <= ROUND_BYTES;
 
     if (!last) {
-        part.bytes = TURN_BYTES;
+        part.bytes = ROUND_BYTES;
         part.signal_op = 0;
     }
-    gshmem_status_t status = part.kind == TRANSPORT_PUT ? put(t, &part) : local_get(t, &part);
+    gshmem_status_t status = part.kind == TRANSPORT_PUT ? local_put(t, &part) : local_get(t, &part);
     if (!status && !last) {
         t->rest.bytes -= part.bytes;
         t->rest.offset += part.bytes;
@@ -196,14 +124,14 @@ static gshmem_status_t local_post(struct transport *base, const struct transport
         return TRANSPORT_FULL;
     if (copies_take(t, r))
         return copies_post(t, r);
-    if (r->bytes > TURN_BYTES) {
+    if (r->bytes > ROUND_BYTES) {
         t->rest = *r;
-        local_take_turn(t);
+        local_continue(t);
         return GSHMEM_OK;
     }
     switch (r->kind) {
     case TRANSPORT_PUT:
-        status = put(t, r);
+        status = local_put(t, r);
         break;
     case TRANSPORT_GET:
         status = local_get(t, r);
@@ -217,7 +145,7 @@ static gshmem_status_t local_post(struct transport *base, const struct transport
     return status;
 }
 
-/* ---- What is on its way: the rest of that one, and what the device is at ---- */
+/* ---- Progress and the end ---- */
 
 static gshmem_status_t local_progress(struct transport *base, int *events)
 {
@@ -225,7 +153,7 @@ static gshmem_status_t local_progress(struct transport *base, int *events)
 
     *events = t->rest.bytes > 0 || copies_any(t);
     if (t->rest.bytes)
-        local_take_turn(t);
+        local_continue(t);
     if (copies_any(t))
         copies_advance(t);
     return GSHMEM_OK;
@@ -244,7 +172,7 @@ static void local_close(struct transport *base)
 
     if (t->rest.bytes)
         t->rest.done(t->rest.tag, GSHMEM_ERR_ABORTED);
-    while (copies_any(t)) { /* from and to memory that may be gone soon */
+    while (copies_any(t)) { /* their memory may be freed soon */
         if (!copies_advance(t))
             clock_pause();
     }
@@ -261,6 +189,6 @@ const struct transport_ops transport_local = {
     .begin = local_begin,
     .post = local_post,
     .progress = local_progress,
-    .busy = local_busy, /* no .lose: memory of the dead can still be copied */
+    .busy = local_busy, /* no .lose: the memory of a PE that has failed can still be copied */
     .close = local_close,
 };

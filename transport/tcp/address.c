@@ -85,13 +85,14 @@ static bool is_chosen(const char *chosen, const char *name, const struct in6_add
 
     while (*chosen) {
         chosen = next_choice(chosen, item, sizeof item);
-        if (strcmp(item, name) == 0 || (parse_subnet(item, &base, &bits) && same_prefix(ip, &base, bits)))
+        if (strcmp(item, name) == 0 ||
+            (parse_subnet(item, &base, &bits) && same_prefix(ip, &base, bits)))
             return true;
     }
     return false;
 }
 
-/* What is neither a name nor a subnet was mistyped, whatever the others may choose. */
+/* An item that is neither a name nor a subnet was mistyped. */
 static bool is_sensible(const char *chosen, char *reason, size_t size)
 {
     const char *list = chosen;
@@ -102,10 +103,12 @@ static bool is_sensible(const char *chosen, char *reason, size_t size)
     while (*list) {
         list = next_choice(list, item, sizeof item);
         if (!strpbrk(item, "/:") && strlen(item) < IFNAMSIZ)
-            continue; /* an interface, perhaps of another host */
+            continue; /* an interface, perhaps of another machine */
         if (!parse_subnet(item, &base, &bits)) {
-            snprintf(reason, size, "GSHMEM_TCP_IF=%s: \"%s\" is neither an interface nor a subnet "
-                     "like 10.0.0.0/8", chosen, item);
+            snprintf(reason, size,
+                     "GSHMEM_TCP_IF=%s: \"%s\" is neither an interface nor a subnet "
+                     "like 10.0.0.0/8",
+                     chosen, item);
             return false;
         }
     }
@@ -137,10 +140,12 @@ static void address_collect(const struct ifaddrs *list, const char *chosen, bool
     }
 }
 
-/* For who chose in vain: the interfaces that could have been. */
-static void nothing_chosen(const struct ifaddrs *list, const char *chosen, char *reason, size_t size)
+/* The choice fits no interface: lists those that there are. */
+static void nothing_chosen(const struct ifaddrs *list, const char *chosen, char *reason,
+                           size_t size)
 {
-    int used = snprintf(reason, size, "GSHMEM_TCP_IF=%s chooses no network of this machine:", chosen);
+    int used =
+        snprintf(reason, size, "GSHMEM_TCP_IF=%s chooses no network of this machine:", chosen);
 
     for (const struct ifaddrs *i = list; i && used < (int)size; i = i->ifa_next) {
         struct address one = {.n = 1};
@@ -160,7 +165,8 @@ bool address_own(uint16_t port, const char *chosen, struct address *a, char *rea
     if (!is_sensible(chosen, reason, size))
         return false;
     if (getifaddrs(&list) != 0) {
-        snprintf(reason, size, "this machine's network interfaces cannot be listed: %s", log_errno(errno));
+        snprintf(reason, size, "this machine's network interfaces cannot be listed: %s",
+                 log_errno(errno));
         return false;
     }
     address_collect(list, chosen, false, true, a);
@@ -200,7 +206,7 @@ bool address_decode(const unsigned char *in, size_t bytes, struct address *a)
 
     if (bytes < 4 || in[0] != 1 || in[1] < 1 || in[1] > ADDRESS_MOST ||
         bytes < 4 + 16 * (size_t)in[1])
-        return false; /* what is behind that is for a transport that uses this one */
+        return false; /* what follows is for the transport above this one */
     memcpy(&port, in + 2, 2);
     *a = (struct address){.port = ntohs(port), .n = in[1]};
     memcpy(a->ip, in + 4, 16 * (size_t)in[1]);

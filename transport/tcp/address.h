@@ -17,9 +17,9 @@ struct address {
     struct in6_addr ip[ADDRESS_MOST]; /* IPv4 as ::ffff:a.b.c.d */
 };
 
-/* This machine's addresses for the port. chosen: GSHMEM_TCP_IF: "" for all that are up but the
+/* This machine's addresses for the port. `chosen` is GSHMEM_TCP_IF: "" for all that are up but the
  * loopback (unless that is all there is), else names of interfaces, subnets and addresses
- * ("eth1,10.0.0.0/8"). *reason says for people what was taken, or why nothing was. */
+ * ("eth1,10.0.0.0/8"). *reason says for people what was chosen, or why nothing was. */
 bool address_own(uint16_t port, const char *chosen, struct address *a, char *reason, size_t size);
 
 /* As bytes to publish, and back; decode: false if it does not begin with such. */

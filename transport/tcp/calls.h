@@ -1,6 +1,6 @@
-/* The system calls of each round, without the C library's part in them: there they are points at which
- * a thread can be cancelled, which costs two locked instructions around each once a process has
- * threads. Sanitizers know the C library's. */
+/* The system calls of each round, without the C library's wrapper: there each is a cancellation
+ * point, which costs two locked instructions once a process has threads. Sanitizers need the
+ * wrapper. */
 #ifndef GSHMEM_TRANSPORT_TCP_CALLS_H
 #define GSHMEM_TRANSPORT_TCP_CALLS_H
 

@@ -1,10 +1,20 @@
-/* What travels on a stream: three kinds of message, each a fixed number of bytes, little-endian.
+/* The wire: what travels on a stream. Messages have a fixed number of bytes, little-endian.
  *
- * Every ordered pair of PEs has a stream of its own. On it the two first greet each other
- * (greeting.h), and the acceptor's first answer, DONE of number 0, tells that it will listen; then the one that opened it sends requests (a put's data follows its frame), the other
- * answers (a get's data follows), and between them words (words.c), which look as puts do.
- * Requests are numbered from 1 by their place; they are carried out in order, and an answer for
- * number n says that all up to n are done, so puts need no answer each. So are words, on their own.
+ * Every ordered pair of PEs has a stream of its own, which the initiator opens:
+ *
+ *     initiator                                       target
+ *     hello, its proof ─────────────────────────────►           (greeting.h)
+ *                      ◄───────────────── challenge, its proof
+ *     proof ────────────────────────────────────────►
+ *                      ◄───────────────── response DONE of number 0: the stream is active
+ *     request (a put's data follows it) ────────────►
+ *                      ◄───────────────── response (a get's data follows it)
+ *                      ◄───────────────── unordered put, which looks like a put
+ *     acknowledgement of unordered puts ────────────►
+ *
+ * Requests are numbered from 1 by their place, and are carried out in order. A response to number n
+ * says that all up to n have been carried out, so that a put needs no response of its own.
+ * Unordered puts are numbered in the same way, apart from requests.
  *
  * Encoders and decoders stand side by side; a decoder reports what no PE of this version sends. */
 #ifndef GSHMEM_TRANSPORT_TCP_FRAME_H
@@ -24,7 +34,7 @@ enum {
     PROOF_BYTES = 32,
     CHALLENGE_BYTES = NONCE_BYTES + PROOF_BYTES, /* the answer to a hello */
     REQUEST_BYTES = 40,
-    ANSWER_BYTES = 24,
+    RESPONSE_BYTES = 24,
 };
 
 static const char frame_magic[8] = {'G', 'S', 'H', 'M', 'E', 'M', 't', 'c'};
@@ -95,29 +105,29 @@ enum frame_kind {
     FRAME_GET,
     FRAME_ATOMIC,
     FRAME_GOODBYE, /* the last: nothing follows, and the end of the stream is no accident */
-    FRAME_LOST,    /* no request, without number and answer: the PE `offset` is lost to the job */
-    FRAME_NOTE,    /* likewise: `bytes` bytes follow, for the transport that uses this one */
-    FRAME_HEARD,   /* likewise: of the words on this stream, the first `offset` have been heard */
+    FRAME_FAILED,  /* without number and response: the PE `offset` has failed */
+    FRAME_MESSAGE, /* likewise: `bytes` bytes follow, for the transport that uses this one */
+    FRAME_ACK,     /* likewise: the first `offset` unordered puts have been carried out */
 };
 
 struct request_frame {
     uint8_t kind;
     uint8_t segment;
-    uint8_t amo;            /* of an atomic */
+    uint8_t amo; /* of an atomic */
     uint8_t type;
-    uint8_t signal_op;      /* of a put; 0: none */
+    uint8_t signal_op; /* of a put; 0: none */
     uint8_t signal_segment;
-    uint8_t more;           /* of a put without a signal: the next request is the rest of it */
-    uint8_t unasked;        /* of a put: nobody waits for its answer */
+    uint8_t more;    /* of a put without a signal: the next request is the rest of it */
+    uint8_t unasked; /* of a put: nobody waits for its response */
     uint64_t offset;
-    uint64_t bytes;         /* of the data: behind this frame (put), or asked for (get) */
-    uint64_t a;             /* operand, or the signal's offset */
-    uint64_t b;             /* compare, or the signal's value */
+    uint64_t bytes; /* of the data: behind this frame (put), or requested (get) */
+    uint64_t a;     /* operand, or the signal's offset */
+    uint64_t b;     /* compare, or the signal's value */
 };
 
 static inline void request_encode(unsigned char out[REQUEST_BYTES], const struct request_frame *f)
 {
-    const unsigned char small[8] = {f->kind,      f->segment, f->amo, f->type,
+    const unsigned char small[8] = {f->kind,      f->segment,        f->amo,  f->type,
                                     f->signal_op, f->signal_segment, f->more, f->unasked};
 
     memcpy(out, small, 8);
@@ -144,7 +154,7 @@ static inline bool request_decode(const unsigned char in[REQUEST_BYTES], struct 
         .b = frame_get64(in + 32),
     };
     bool may_have_more = f->kind == FRAME_PUT && f->signal_op == 0;
-    return f->kind >= FRAME_PUT && f->kind <= FRAME_HEARD && f->more <= may_have_more &&
+    return f->kind >= FRAME_PUT && f->kind <= FRAME_ACK && f->more <= may_have_more &&
            f->unasked <= (f->kind == FRAME_PUT);
 }
 
@@ -164,25 +174,26 @@ static inline struct request_frame request_of_put(const struct transport_request
     };
 }
 
-/* ---- Answer: kind 1, zero 7, number 8, value 8 ---- */
+/* ---- Response: kind 1, zero 7, number 8, value 8 ---- */
 
-enum answer_kind {
-    ANSWER_DONE = 16, /* all requests up to `number` are done. Kinds below are those of requests */
-    ANSWER_DATA,     /* all before it are, and `value` bytes follow: the next, or all, of what the get of
-                        that number asked for; with the last of them it is done */
-    ANSWER_VALUE,    /* as DONE, and `value` is what the atomic of that number found */
-    ANSWER_FAILED,   /* all before it are done, and that one has failed: `value` is the status */
-    ANSWER_GOODBYE,  /* the last: the PE leaves in good order */
-    ANSWER_REFUSED,  /* the last: the PE has given the other one up, and takes nothing from it */
+/* All requests before `number` are done; and of that one: */
+enum response_kind {
+    RESPONSE_DONE = 16, /* it is done, too. Kinds below 16 are those of requests */
+    RESPONSE_DATA,      /* `value` bytes of its data follow; with the last of them it is done */
+    RESPONSE_VALUE,     /* it is done, and `value` is the old value of this atomic */
+    RESPONSE_FAILED,    /* it has failed: `value` is the status */
+    RESPONSE_GOODBYE,   /* the last response: the target leaves in good order */
+    RESPONSE_REFUSED,   /* the last response: the target has given the initiator up */
 };
 
-struct answer_frame {
+struct response_frame {
     uint8_t kind;
     uint64_t number;
     uint64_t value;
 };
 
-static inline void answer_encode(unsigned char out[ANSWER_BYTES], const struct answer_frame *f)
+static inline void response_encode(unsigned char out[RESPONSE_BYTES],
+                                   const struct response_frame *f)
 {
     memset(out, 0, 8);
     out[0] = f->kind;
@@ -190,14 +201,14 @@ static inline void answer_encode(unsigned char out[ANSWER_BYTES], const struct a
     frame_put64(out + 16, f->value);
 }
 
-static inline bool answer_decode(const unsigned char in[ANSWER_BYTES], struct answer_frame *f)
+static inline bool response_decode(const unsigned char in[RESPONSE_BYTES], struct response_frame *f)
 {
-    *f = (struct answer_frame){in[0], frame_get64(in + 8), frame_get64(in + 16)};
+    *f = (struct response_frame){in[0], frame_get64(in + 8), frame_get64(in + 16)};
     for (int i = 1; i < 8; i++) {
         if (in[i])
             return false;
     }
-    return f->kind >= ANSWER_DONE && f->kind <= ANSWER_REFUSED;
+    return f->kind >= RESPONSE_DONE && f->kind <= RESPONSE_REFUSED;
 }
 
 #endif

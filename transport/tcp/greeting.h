@@ -1,11 +1,14 @@
-/* How two PEs make sure of each other before anything else is said, without telling the key that they
- * share: who opened the stream says hello, with a number nobody can foretell; the other answers with such
- * a number of its own and the proof that it has the key; then the opener proves the same. A proof is the
- * HMAC-SHA256, by the key, of who proves, the hello and the other number: good for this stream and no
- * other, so that who has overheard it has nothing. What follows is not encrypted.
+/* How two PEs prove to each other that they have the key of their pair, without sending it.
  *
- * The hello has a proof behind it, too, of itself: a stranger who has overheard nothing cannot pretend to
- * be a PE that is about to come in. Who says a hello again that it has overheard gets no further. */
+ *     opener                                  acceptor
+ *     hello with a random number, proof 0 ──►          proof 0 is of the hello alone
+ *                            ◄── a random number, proof 1
+ *     proof 2 ──────────────────────────────►
+ *
+ * A proof is the HMAC-SHA256, by the key, of the side that proves, the hello and the acceptor's
+ * number: it is good for this stream and no other, so that an eavesdropper gains nothing. Proof 0
+ * keeps away strangers who have overheard nothing; one who repeats a hello that it has overheard
+ * gets no further. What follows on the stream is not encrypted. */
 #ifndef GSHMEM_TRANSPORT_TCP_GREETING_H
 #define GSHMEM_TRANSPORT_TCP_GREETING_H
 
@@ -17,8 +20,8 @@
 
 enum greeting_role { GREETING_OPENER = 1, GREETING_ACCEPTOR, GREETING_HELLO };
 
-static inline void greeting_prove(const unsigned char key[TRANSPORT_KEY_BYTES], enum greeting_role who,
-                                  const unsigned char hello[HELLO_BYTES],
+static inline void greeting_prove(const unsigned char key[TRANSPORT_KEY_BYTES],
+                                  enum greeting_role who, const unsigned char hello[HELLO_BYTES],
                                   const unsigned char nonce[NONCE_BYTES],
                                   unsigned char proof[PROOF_BYTES])
 {
@@ -29,7 +32,7 @@ static inline void greeting_prove(const unsigned char key[TRANSPORT_KEY_BYTES], 
     hmac_sha256(key, TRANSPORT_KEY_BYTES, all, sizeof all, proof);
 }
 
-/* The proof behind a hello, before there is another number. */
+/* Proof 0, before there is a number of the acceptor. */
 static inline void greeting_prove_hello(const unsigned char key[TRANSPORT_KEY_BYTES],
                                         const unsigned char hello[HELLO_BYTES],
                                         unsigned char proof[PROOF_BYTES])

@@ -20,7 +20,7 @@ void queue_add_copy(struct queue *q, const void *data, size_t bytes)
     size_t before_wrap = QUEUE_RING - at < bytes ? QUEUE_RING - at : bytes;
 
     if (bytes == 0)
-        return; /* a piece of nothing would never be sent */
+        return; /* an empty piece would never be sent */
     memcpy(q->ring + at, data, before_wrap);
     memcpy(q->ring, (const char *)data + before_wrap, bytes - before_wrap);
     if (queue_empty(q) || last_piece(q)->data)
@@ -43,14 +43,15 @@ bool queue_refers_to(const struct queue *q, const void *at, size_t bytes)
 {
     for (uint32_t i = q->first; i != q->end; i++) {
         const struct piece *p = &q->piece[i % QUEUE_PIECES];
-        if (bytes && p->data && p->data < (const char *)at + bytes && (const char *)at < p->data + p->bytes)
+        if (bytes && p->data && p->data < (const char *)at + bytes &&
+            (const char *)at < p->data + p->bytes)
             return true;
     }
     return false;
 }
 
-/* The queue's first bytes, `most` at most, as vectors; a piece of the ring may wrap and takes two. */
-static int queue_gather(const struct queue *q, struct iovec *vector, size_t most)
+/* The first bytes of the queue, at most so many, as vectors. A piece that wraps takes two. */
+static int queue_vectors(const struct queue *q, struct iovec *vector, size_t most)
 {
     size_t ring = q->ring_first;
     int n = 0;
@@ -110,7 +111,7 @@ bool queue_send(struct queue *q, int fd)
         struct iovec vector[VECTORS];
         struct msghdr message = {.msg_iov = vector,
                                  .msg_iovlen =
-                                     (size_t)queue_gather(q, vector, QUEUE_SEND_MOST - all)};
+                                     (size_t)queue_vectors(q, vector, QUEUE_SEND_MOST - all)};
         ssize_t sent = message.msg_iovlen == 1
                            ? call_send(fd, vector->iov_base, vector->iov_len, SENDING)
                            : call_sendmsg(fd, &message, SENDING);

@@ -1,7 +1,7 @@
-/* Bytes on their way out of a socket: small ones copied, large ones where they are.
+/* The send queue: bytes on their way out of a socket, small ones copied, large ones referred to.
  *
- * A queue holds pieces in order. What is copied goes into a ring; neighbours in it are one piece, so
- * that a batch of small frames is one element of one sendmsg. */
+ * A queue holds pieces in order. What is copied goes into a ring; copies that follow each other
+ * are one piece, so that a batch of small frames is one element of one sendmsg. */
 #ifndef GSHMEM_TRANSPORT_TCP_QUEUE_H
 #define GSHMEM_TRANSPORT_TCP_QUEUE_H
 
@@ -15,7 +15,7 @@ enum {
     QUEUE_SEND_MOST = 4 << 20,
 };
 
-/* Called when the last byte of a reference has been sent; it adds nothing to the queue. */
+/* Called when the last byte of a reference has been sent. It adds nothing to the queue. */
 typedef void queue_sent(void *tag);
 
 struct piece {
@@ -31,7 +31,7 @@ struct queue {
     uint32_t end;
     size_t ring_first; /* bytes of the ring, counted for ever */
     size_t ring_end;
-    size_t bytes;      /* in all pieces */
+    size_t bytes; /* in all pieces */
     char ring[QUEUE_RING];
 };
 
@@ -40,26 +40,26 @@ static inline bool queue_empty(const struct queue *q)
     return q->first == q->end;
 }
 
-/* Whether `copied` bytes and `pieces` references more would fit. */
+/* Whether so many copied bytes and so many references more would fit. */
 static inline bool queue_has_room(const struct queue *q, size_t copied, uint32_t pieces)
 {
     return q->ring_end - q->ring_first + copied <= QUEUE_RING &&
            q->end - q->first + pieces + 1 <= QUEUE_PIECES;
 }
 
-/* Whether some of these bytes are yet to be sent from where they are. */
+/* Whether some of these bytes are referred to. */
 bool queue_refers_to(const struct queue *q, const void *at, size_t bytes);
 
-/* Appends; the caller has made sure of room. What add_reference names must stay until it is sent. */
+/* Append, where queue_has_room. The bytes of a reference stay as they are until they are sent. */
 void queue_add_copy(struct queue *q, const void *data, size_t bytes);
 void queue_add_reference(struct queue *q, const void *data, size_t bytes, queue_sent *sent,
                          void *tag);
 
-/* Nothing of it will be sent: calls that `sent`, and no other, for its references. */
+/* Empties the queue. Of its references it calls those with this `sent`. */
 void queue_abandon(struct queue *q, queue_sent *sent);
 
-/* Sends what the socket takes, up to QUEUE_SEND_MOST bytes: a reader who keeps up would keep the sender
- * there, and the network's lock. False: the connection is broken (errno). */
+/* Sends what the socket takes, up to QUEUE_SEND_MOST bytes: a peer that takes them as fast would
+ * keep the sender, and the network's lock. False: the connection has failed (errno). */
 bool queue_send(struct queue *q, int fd);
 
 #endif

@@ -67,7 +67,7 @@ static uint64_t with_object(const struct update *u, uint64_t word, uint64_t obje
  * word, nor from its upper half. */
 static bool as_sum(const struct update *u, uint64_t *sum)
 {
-    const bool real = u->type == GSHMEM_TYPE_FLOAT || u->type == GSHMEM_TYPE_DOUBLE;
+    const bool real = atomic_type_is_real(u->type);
     const unsigned upper = __BYTE_ORDER == __LITTLE_ENDIAN ? 4 : 0;
 
     *sum = 0;

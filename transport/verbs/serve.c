@@ -118,7 +118,7 @@ static enum served do_atomic(struct verbs *v, const struct message *m, struct se
         .operand = m->a,
         .compare = m->b};
 
-    return (u.at || s->update) && m->amo <= GSHMEM_AMO_XOR ? gpu_apply(v, m->segment, &u, &s->update, old) : SERVED_NEVER;
+    return (u.at || s->update) && m->amo < GSHMEM_AMO_COUNT ? gpu_apply(v, m->segment, &u, &s->update, old) : SERVED_NEVER;
 }
 
 static enum served do_update(struct verbs *v, const struct message_change *c, struct serving *s)

@@ -7,15 +7,7 @@
 
 #include "gshmem/atomic.h"
 #include "gshmem/device/rma.h"
-
-/* The enum gshmem_type of a C type that is not complex. */
-template <class T> __host__ __device__ constexpr enum gshmem_type gshmem_type_of(void)
-{
-    return (T)0.5 != (T)0 ? (sizeof(T) == 4 ? GSHMEM_TYPE_FLOAT : GSHMEM_TYPE_DOUBLE)
-                          : (enum gshmem_type)(
-                                ((T)0 < (T)-1 ? GSHMEM_TYPE_UINT8 : GSHMEM_TYPE_INT8) +
-                                (sizeof(T) == 8 ? 3 : sizeof(T) == 4 ? 2 : sizeof(T) == 2 ? 1 : 0));
-}
+#include "gshmem/device/type.h"
 
 /* The integers that CUDA's atomics are for. */
 template <size_t bytes> struct gshmem_word;
@@ -70,7 +62,8 @@ GSHMEM_KERNEL T gshmem_kernel_update(T *there, T operand, T compare)
     typename gshmem_word<sizeof(T)>::type *at = (typename gshmem_word<sizeof(T)>::type *)there;
     typename gshmem_word<sizeof(T)>::type bits = gshmem_bits_of(operand);
 
-    static_assert(amo >= GSHMEM_AMO_FETCH && amo <= GSHMEM_AMO_XOR, "an atomic that has a case here");
+    static_assert((unsigned)amo < (unsigned)GSHMEM_AMO_COUNT,
+                  "the table in gshmem/atomic.h has the update");
     switch (amo) {
     case GSHMEM_AMO_FETCH:
         gshmem_kernel_may_wait();
@@ -90,9 +83,10 @@ GSHMEM_KERNEL T gshmem_kernel_update(T *there, T operand, T compare)
     case GSHMEM_AMO_XOR:
         return gshmem_of_bits<T>(atomicXor_system(at, bits));
     case GSHMEM_AMO_ADD:
-        break;
+        return gshmem_kernel_add(there, operand);
     }
-    return gshmem_kernel_add(there, operand);
+    __trap();
+    return operand;
 }
 
 /* NULL also for an object that is not aligned to its size. */

@@ -8,14 +8,22 @@
 
 #include "gshmem_device.h"
 
-template <> __host__ __device__ constexpr enum gshmem_type gshmem_type_of<__half>(void)
-{
-    return GSHMEM_TYPE_HALF;
-}
+#include "gshmem_names_begin.h"
 
-template <> __host__ __device__ constexpr enum gshmem_type gshmem_type_of<__nv_bfloat16>(void)
-{
-    return GSHMEM_TYPE_BFLOAT16;
-}
+#define GSHMEM_HALF_small(name, in_kernels)                                                        \
+    template <> __host__ __device__ constexpr enum gshmem_type gshmem_type_of<in_kernels>(void)    \
+    {                                                                                              \
+        return GSHMEM_TYPE_##name;                                                                 \
+    }
+#define GSHMEM_HALF_sint(name, in_kernels)
+#define GSHMEM_HALF_uint(name, in_kernels)
+#define GSHMEM_HALF_real(name, in_kernels)
+#define GSHMEM_HALF_wide(name, in_kernels)
+#define GSHMEM_HALF_pair(name, in_kernels)
+#define X(name, number, text, type, in_kernels, class, ...) GSHMEM_HALF_##class(name, in_kernels)
+GSHMEM_TYPE_TABLE(X)
+#undef X
+
+#include "gshmem_names_end.h"
 
 #endif

@@ -79,14 +79,17 @@ GSHMEM_KERNEL void gshmem_switch_store(char *there, const struct gshmem_switch_w
                  : "l"(there)                                                                      \
                  : "memory")
 
-/* Those of a type, by operation: sum, min, max; what is none leads to none of them. */
+/* The load of an operation, for a type. The caller has asked gshmem_switch_can: any other operation ends
+ * the kernel. */
 #define GSHMEM_SWITCH_ORDERED(load, op, sum, type)                                                 \
     if (op == GSHMEM_OP_SUM)                                                                       \
         load("add." sum);                                                                          \
     else if (op == GSHMEM_OP_MIN)                                                                  \
         load("min." type);                                                                         \
+    else if (op == GSHMEM_OP_MAX)                                                                  \
+        load("max." type);                                                                         \
     else                                                                                           \
-        load("max." type)
+        __trap()
 #define GSHMEM_SWITCH_BITS(load, op, type)                                                         \
     if (op == GSHMEM_OP_AND)                                                                       \
         load("and." type);                                                                         \
@@ -97,19 +100,29 @@ GSHMEM_KERNEL void gshmem_switch_store(char *there, const struct gshmem_switch_w
 
 template <class T> GSHMEM_KERNEL constexpr bool gshmem_switch_real(void)
 {
-    return gshmem_type_of<T>() == GSHMEM_TYPE_FLOAT || gshmem_type_of<T>() == GSHMEM_TYPE_DOUBLE ||
-           gshmem_type_of<T>() == GSHMEM_TYPE_HALF || gshmem_type_of<T>() == GSHMEM_TYPE_BFLOAT16;
+    return gshmem_class_of(gshmem_type_of<T>()) == GSHMEM_CLASS_real ||
+           gshmem_class_of(gshmem_type_of<T>()) == GSHMEM_CLASS_small;
+}
+
+GSHMEM_KERNEL bool gshmem_switch_on_bits(int op)
+{
+    return op == GSHMEM_OP_AND || op == GSHMEM_OP_OR || op == GSHMEM_OP_XOR;
 }
 
 /* Whether the switch has this operation for this type. */
 template <class T> GSHMEM_KERNEL bool gshmem_switch_can(int op)
 {
-    if (gshmem_switch_real<T>()) {
-        if (sizeof(T) >= 4)
-            return op == GSHMEM_OP_SUM;
-        return op == GSHMEM_OP_SUM || op == GSHMEM_OP_MIN || op == GSHMEM_OP_MAX;
-    }
-    return (sizeof(T) == 4 || sizeof(T) == 8) && op != GSHMEM_OP_PROD;
+    const enum gshmem_type type = gshmem_type_of<T>();
+    const bool ordered = op == GSHMEM_OP_SUM || op == GSHMEM_OP_MIN || op == GSHMEM_OP_MAX;
+
+    if (type == GSHMEM_TYPE_FLOAT || type == GSHMEM_TYPE_DOUBLE)
+        return op == GSHMEM_OP_SUM;
+    if (type == GSHMEM_TYPE_HALF || type == GSHMEM_TYPE_BFLOAT16)
+        return ordered;
+    if (type == GSHMEM_TYPE_INT32 || type == GSHMEM_TYPE_UINT32 || type == GSHMEM_TYPE_INT64 ||
+        type == GSHMEM_TYPE_UINT64)
+        return ordered || gshmem_switch_on_bits(op);
+    return false;
 }
 
 template <class T> GSHMEM_KERNEL void gshmem_switch_load_real(int op, const char *there,
@@ -147,13 +160,13 @@ template <class T> GSHMEM_KERNEL void gshmem_switch_load_integer(int op, const c
     const bool negative = (T)-1 < (T)0;
     struct gshmem_switch_word w = {};
 
-    if (sizeof(T) == 4 && op >= GSHMEM_OP_AND) {
+    if (sizeof(T) == 4 && gshmem_switch_on_bits(op)) {
         GSHMEM_SWITCH_BITS(GSHMEM_SWITCH_LOAD_4, op, "b32");
     } else if (sizeof(T) == 4 && negative) {
         GSHMEM_SWITCH_ORDERED(GSHMEM_SWITCH_LOAD_4, op, "u32", "s32");
     } else if (sizeof(T) == 4) {
         GSHMEM_SWITCH_ORDERED(GSHMEM_SWITCH_LOAD_4, op, "u32", "u32");
-    } else if (op >= GSHMEM_OP_AND) {
+    } else if (gshmem_switch_on_bits(op)) {
         GSHMEM_SWITCH_BITS(GSHMEM_SWITCH_LOAD_2, op, "b64");
     } else if (negative) {
         GSHMEM_SWITCH_ORDERED(GSHMEM_SWITCH_LOAD_2, op, "u64", "s64");

@@ -12,31 +12,66 @@
 
 /* ---- Combining ------------------------------------------------------------------------------ */
 
-/* As on the host: integers wrap, and min and max take the second if neither is less or more. What
- * is called with a constant has no switch left. Who calls has looked whether the operation exists. */
+/* As on the host: the result is what the table in gshmem/type.h says. A call with a constant has no
+ * switch left. The caller has checked that the type has the operation: any other ends the kernel. */
+template <bool integers> struct gshmem_kernel_op;
+
+#define GSHMEM_RESULT_computes(result, type)                                                       \
+    {                                                                                              \
+        const type x = (type)first, y = (type)second;                                              \
+        return (T)(result);                                                                        \
+    }
+#define GSHMEM_RESULT_chooses(result, type)                                                        \
+    {                                                                                              \
+        const T x = first, y = second;                                                             \
+        return (result) ? x : y;                                                                   \
+    }
+#define GSHMEM_CASE_yes(op, how, result, type)                                                     \
+    case GSHMEM_OP_##op:                                                                           \
+        GSHMEM_RESULT_##how(result, type)
+#define GSHMEM_CASE_no(op, how, result, type)
+
+template <> struct gshmem_kernel_op<true> {
+    template <class T> GSHMEM_KERNEL T combine(int op, T first, T second)
+    {
+        typedef typename gshmem_unsigned<sizeof(T)>::wide wide;
+
+        switch (op) {
+#define X(name, number, text, integers, reals, pairs, how, result, with)                           \
+    GSHMEM_CASE_##integers(name, how, result, wide)
+            GSHMEM_OP_TABLE(X, )
+#undef X
+        }
+        __trap();
+        return first;
+    }
+};
+
+template <> struct gshmem_kernel_op<false> {
+    template <class T> GSHMEM_KERNEL T combine(int op, T first, T second)
+    {
+        switch (op) {
+#define X(name, number, text, integers, reals, pairs, how, result, with)                           \
+    GSHMEM_CASE_##reals(name, how, result, T)
+            GSHMEM_OP_TABLE(X, )
+#undef X
+        }
+        __trap();
+        return first;
+    }
+};
+
+#undef GSHMEM_CASE_no
+#undef GSHMEM_CASE_yes
+#undef GSHMEM_RESULT_chooses
+#undef GSHMEM_RESULT_computes
+
 template <class T> GSHMEM_KERNEL T gshmem_kernel_combine(int op, T x, T y)
 {
-    static_assert(GSHMEM_OP_XOR + 1 == GSHMEM_OP_COUNT, "all operations have a case here");
-    const bool real = (T)0.5 != (T)0;
-    typedef unsigned long long bits;
+    constexpr enum gshmem_class of = gshmem_class_of(gshmem_type_of<T>());
 
-    switch (op) {
-    case GSHMEM_OP_SUM:
-        return real ? x + y : (T)((bits)x + (bits)y);
-    case GSHMEM_OP_PROD:
-        return real ? x * y : (T)((bits)x * (bits)y);
-    case GSHMEM_OP_MIN:
-        return x < y ? x : y;
-    case GSHMEM_OP_MAX:
-        return x > y ? x : y;
-    case GSHMEM_OP_AND:
-        return (T)((bits)x & (bits)y);
-    case GSHMEM_OP_OR:
-        return (T)((bits)x | (bits)y);
-    case GSHMEM_OP_XOR:
-        return (T)((bits)x ^ (bits)y);
-    }
-    return x;
+    static_assert(of != GSHMEM_CLASS_none, "the table in gshmem/type.h has a row for the type");
+    return gshmem_kernel_op<of == GSHMEM_CLASS_sint || of == GSHMEM_CLASS_uint>::combine(op, x, y);
 }
 
 /* What is combined with the first operand, in order. */
@@ -302,7 +337,8 @@ template <int scope, class T, int op>
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_reduce(gshmem_team_t team, T *dest,
                                                         const T *source, size_t n)
 {
-    static_assert(op < GSHMEM_OP_AND || (T)0.5 == (T)0, "and, or and xor are for integers");
+    static_assert(gshmem_op_is_for(op, gshmem_class_of(gshmem_type_of<T>())),
+                  "the table in gshmem/type.h has the operation for the type");
     return gshmem_kernel_reduce_by<scope>(GSHMEM_COLLECTIVE_REDUCE, op, team, dest, source, n);
 }
 
@@ -310,7 +346,8 @@ template <int scope, class T, int op>
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_reducescatter(gshmem_team_t team, T *dest,
                                                                const T *source, size_t n)
 {
-    static_assert(op < GSHMEM_OP_AND || (T)0.5 == (T)0, "and, or and xor are for integers");
+    static_assert(gshmem_op_is_for(op, gshmem_class_of(gshmem_type_of<T>())),
+                  "the table in gshmem/type.h has the operation for the type");
     return gshmem_kernel_reduce_by<scope>(GSHMEM_COLLECTIVE_REDUCESCATTER, op, team, dest, source, n);
 }
 
@@ -342,40 +379,38 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_reduce_as(enum gshmem_collectiv
     return gshmem_kernel_reduce_by<scope>(what, op, team, (T *)dest, (const T *)source, n);
 }
 
+/* The types that programs' kernels have without a header of their own. */
+#define GSHMEM_CASE_sint(type, in_kernels)                                                         \
+    case type:                                                                                     \
+        return gshmem_kernel_reduce_as<scope, in_kernels>(what, op, team, dest, source, n);
+#define GSHMEM_CASE_uint GSHMEM_CASE_sint
+#define GSHMEM_CASE_real GSHMEM_CASE_sint
+#define GSHMEM_CASE_wide(type, in_kernels)
+#define GSHMEM_CASE_small(type, in_kernels)
+#define GSHMEM_CASE_pair(type, in_kernels)
+
 template <int scope>
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_any(enum gshmem_collective what, int type,
                                                        int op, gshmem_team_t team, void *dest,
                                                        const void *source, size_t n)
 {
-    const bool real = type == GSHMEM_TYPE_FLOAT || type == GSHMEM_TYPE_DOUBLE;
-
-    if ((unsigned)op >= (unsigned)(real ? GSHMEM_OP_AND : GSHMEM_OP_COUNT))
+    if (!gshmem_op_is_for(op, gshmem_class_of(type)))
         return gshmem_kernel_reduce_none<scope>(what, type, op, team);
     switch (type) {
-    case GSHMEM_TYPE_INT8:
-        return gshmem_kernel_reduce_as<scope, int8_t>(what, op, team, dest, source, n);
-    case GSHMEM_TYPE_INT16:
-        return gshmem_kernel_reduce_as<scope, int16_t>(what, op, team, dest, source, n);
-    case GSHMEM_TYPE_INT32:
-        return gshmem_kernel_reduce_as<scope, int32_t>(what, op, team, dest, source, n);
-    case GSHMEM_TYPE_INT64:
-        return gshmem_kernel_reduce_as<scope, int64_t>(what, op, team, dest, source, n);
-    case GSHMEM_TYPE_UINT8:
-        return gshmem_kernel_reduce_as<scope, uint8_t>(what, op, team, dest, source, n);
-    case GSHMEM_TYPE_UINT16:
-        return gshmem_kernel_reduce_as<scope, uint16_t>(what, op, team, dest, source, n);
-    case GSHMEM_TYPE_UINT32:
-        return gshmem_kernel_reduce_as<scope, uint32_t>(what, op, team, dest, source, n);
-    case GSHMEM_TYPE_UINT64:
-        return gshmem_kernel_reduce_as<scope, uint64_t>(what, op, team, dest, source, n);
-    case GSHMEM_TYPE_FLOAT:
-        return gshmem_kernel_reduce_as<scope, float>(what, op, team, dest, source, n);
-    case GSHMEM_TYPE_DOUBLE:
-        return gshmem_kernel_reduce_as<scope, double>(what, op, team, dest, source, n);
-    default:
-        return gshmem_kernel_reduce_none<scope>(what, type, op, team);
+#define X(name, number, text, c_type, in_kernels, class, ...)                                      \
+    GSHMEM_CASE_##class(GSHMEM_TYPE_##name, in_kernels)
+        GSHMEM_TYPE_TABLE(X)
+#undef X
     }
+    return gshmem_kernel_reduce_none<scope>(what, type, op, team);
 }
+
+#undef GSHMEM_CASE_pair
+#undef GSHMEM_CASE_small
+#undef GSHMEM_CASE_wide
+#undef GSHMEM_CASE_real
+#undef GSHMEM_CASE_uint
+#undef GSHMEM_CASE_sint
 
 /* ---- By the names of gshmem.h, where they are described -------------------------------------
  *

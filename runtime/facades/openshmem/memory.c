@@ -1,7 +1,7 @@
-/* Symmetric memory, and the caches of machines that had to be told of it. */
+/* Symmetric memory, and cache control, which has no effect on today's machines. */
 #include "runtime/facades/openshmem/openshmem.h"
 
-/* Calls that change the heap are barriers, which complete what this PE has under way; those that do
+/* Calls that change the heap are barriers, which complete this PE's operations; those that do
  * nothing are local. */
 static bool completes(bool acts)
 {
@@ -24,13 +24,13 @@ WEAK(shmem_calloc)
 
 void *pshmem_align(size_t alignment, size_t size)
 {
-    if (alignment == 1 || alignment == 2 || alignment == 4) /* as old programs ask for them */
+    if (alignment == 1 || alignment == 2 || alignment == 4) /* values that old programs use */
         alignment = sizeof(void *);
     return completes(size > 0) ? gshmem_align(alignment, size) : NULL;
 }
 WEAK(shmem_align)
 
-/* What hints name is offered by all of the heap; others mean nothing here. */
+/* All of the heap has what these hints ask for; other hints have no effect here. */
 void *pshmem_malloc_with_hints(size_t size, long hints)
 {
     const long known = SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE;

@@ -13,14 +13,14 @@
 #define WEAK(name)                                                                                 \
     extern GSHMEM_API __typeof(p##name) name __attribute__((weak, alias("p" #name)));
 
-/* For functions that cannot say that they failed. */
+/* For functions that cannot return a failure. */
 static inline void settle(gshmem_status_t status)
 {
     if (GSHMEM_UNLIKELY(status != GSHMEM_OK))
         gshmem_raise(status);
 }
 
-/* A team by its number; no team for what is no handle. */
+/* A team by its number; no team for an invalid handle. */
 static inline gshmem_team_t team_number(shmem_team_t team)
 {
     intptr_t number = (intptr_t)team - 1;

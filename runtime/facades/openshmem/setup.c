@@ -1,4 +1,4 @@
-/* The life of a program: init, finalize, and what it can ask about itself and its peers. */
+/* The life of a program: init, finalize, and queries about itself and its peers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +7,8 @@
 #include "runtime/facades/openshmem/openshmem.h"
 #include "shmemx.h"
 
-/* Where inline code looks for mapped peers: nowhere once a tool wants to see every call. Which tools
- * there are is settled when the program is loaded. */
+/* Where inline code looks for mapped peers: a context without PEs once a tool replaces functions.
+ * Which tools there are is known when the program is loaded. */
 GSHMEM_API const struct gshmem_ctx *gshmem_shmem_view;
 GSHMEM_API void (*const gshmem_shmem_copy_much)(void *to, const void *from,
                                                 size_t bytes) = gshmem_path_copy;
@@ -87,7 +87,7 @@ void pshmem_query_initialized(int *initialized)
 }
 WEAK(shmem_query_initialized)
 
-/* Without init, or once too often, there is nothing to end. */
+/* Before init, or after the last finalize, there is nothing to end. */
 void pshmem_finalize(void)
 {
     if (gshmem_initialized())
@@ -110,7 +110,7 @@ void pstart_pes(int npes)
 }
 WEAK(start_pes)
 
-/* ---- Questions ---- */
+/* ---- Queries ---- */
 
 int pshmem_my_pe(void)
 {
@@ -181,7 +181,7 @@ double shmemx_wtime(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Threads are told apart by themselves here. */
+/* Threads are distinguished by other means here. */
 void shmemx_register_gettid(uint64_t (*gettid)(void))
 {
     (void)gettid;

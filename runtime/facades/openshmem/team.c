@@ -1,4 +1,4 @@
-/* Teams and contexts: as the native ones, but for handles that are invalid, which are no mistake. */
+/* Teams and contexts: like the native ones, except that invalid handles are no errors. */
 #include "runtime/facades/openshmem/openshmem.h"
 
 enum { REFUSED = -1 };
@@ -75,7 +75,8 @@ void pshmem_team_destroy(shmem_team_t team)
 
     if (team == SHMEM_TEAM_INVALID)
         return;
-    if (team_number(team) > GSHMEM_TEAM_HOST) /* the others stay, and are refused with a reason */
+    if (team_number(team) > GSHMEM_TEAM_HOST) /* predefined teams stay, and are refused with a
+                                                 reason */
         status = gshmem_path_close_contexts(team_number(team));
     settle(status ? status : gshmem_team_destroy(team_number(team)));
 }

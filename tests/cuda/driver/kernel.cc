@@ -2,6 +2,7 @@
  * of one thread. What device code asks of the host device is answered here for such a block. */
 #include <cuda_runtime.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 /* The module it is a part of is known to the library by its (simulated) GPU memory. */
@@ -71,6 +72,12 @@ uint64_t gshmem_host_clock(void)
 void gshmem_host_name_thread(char *text, size_t size)
 {
     snprintf(text, size, "a kernel of the library's");
+}
+
+void gshmem_host_trap(const char *what, const char *file, int line)
+{
+    fprintf(stderr, "simulation: %s at %s:%d\n", what, file, line);
+    abort();
 }
 
 void sim_perform(const struct device_request *r)

@@ -1,29 +1,31 @@
-/* Requests of this PE whose data is in memory of the device's.
+/* Requests of this PE whose data is in device memory, which a socket cannot read.
  *
- * A put of such data becomes several, each of as much as a buffer holds, which go into the queue as they
- * have been copied: while one is being sent the next are copied. What is posted behind it waits in its
- * place, so that the order stays. The data of a get goes from the socket into buffers, and from there
- * to the device; the get is over when it has arrived there, and so is what was answered after it. */
+ * A put from device memory becomes several puts of a staging buffer each. They are queued as they
+ * have been copied, so that the next chunks are copied while one is sent. What is posted behind
+ * such a put waits in its place, and the order stays. A get's data goes from the socket into
+ * staging buffers, and from there to the device; the get is complete when it has arrived there,
+ * and so is what was acknowledged after it. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "device/device.h"
-#include "transport/tcp/outbound.h"
+#include "transport/tcp/initiator.h"
 
 enum { BACKLOG_MOST = 64 }; /* a power of two */
 
 struct entry {
     struct transport_request r;
     bool of_device;
-    struct staged *kept; /* a copy of its small data, which is the CPU's or was copied at once */
+    struct staged *kept; /* a copy of its small data; NULL: the data is where the request says */
     uint64_t begun;      /* bytes whose copies have been begun, */
     uint64_t queued;     /* and that have been queued */
     gshmem_status_t failure;
 };
 
 struct backlog {
-    uint32_t first, begin, end; /* entries, counted for ever: copies of those before `begin` have begun */
-    struct staged_list copying; /* of all of them, in order */
+    uint32_t first, end;        /* entries, counted for ever */
+    uint32_t begin;             /* the copies of those before it have begun */
+    struct staged_list copying; /* chunks of all entries, in order */
     struct entry entry[BACKLOG_MOST];
 };
 
@@ -32,9 +34,9 @@ static struct entry *entry_at(struct backlog *b, uint32_t i)
     return &b->entry[i % BACKLOG_MOST];
 }
 
-bool backlog_empty(const struct outbound *o)
+bool backlog_empty(const struct initiator *to)
 {
-    return !o->backlog || o->backlog->first == o->backlog->end;
+    return !to->backlog || to->backlog->first == to->backlog->end;
 }
 
 static bool comes_from_device(const struct tcp *t, const struct transport_request *r)
@@ -43,20 +45,20 @@ static bool comes_from_device(const struct tcp *t, const struct transport_reques
            t->config.on_device(t->config.context, r->local, r->bytes);
 }
 
-bool backlog_takes(struct tcp *t, const struct outbound *o, const struct transport_request *r)
+bool backlog_takes(struct tcp *t, const struct initiator *to, const struct transport_request *r)
 {
-    return !backlog_empty(o) || comes_from_device(t, r);
+    return !backlog_empty(to) || comes_from_device(t, r);
 }
 
-/* ---- Taking ---- */
+/* ---- Posting ---- */
 
-/* The source of a small put may be reused at once. */
-static gshmem_status_t backlog_keep(struct tcp *t, struct outbound *o, struct entry *e)
+/* The source of a small put may be reused when post has returned: its data is copied at once. */
+static gshmem_status_t backlog_keep(struct tcp *t, struct initiator *to, struct entry *e)
 {
     struct device *d = t->config.device;
     gshmem_status_t status = GSHMEM_OK;
 
-    if (!(e->kept = staging_take(&t->staging, STAGING_OUT, e->r.bytes, &o->held)))
+    if (!(e->kept = staging_take(&t->staging, STAGING_OUT, e->r.bytes, &to->held)))
         return t->staging.failed ? GSHMEM_ERR_MEMORY : TRANSPORT_FULL;
     if (e->of_device)
         status = d->ops->copy(d, e->kept->at, e->r.local, e->r.bytes);
@@ -71,38 +73,37 @@ static gshmem_status_t backlog_keep(struct tcp *t, struct outbound *o, struct en
     return GSHMEM_OK;
 }
 
-gshmem_status_t backlog_post(struct tcp *t, struct outbound *o, const struct transport_request *r)
+gshmem_status_t backlog_post(struct tcp *t, struct initiator *to, const struct transport_request *r)
 {
     struct entry e = {.r = *r, .of_device = comes_from_device(t, r)};
     bool small = r->kind == TRANSPORT_PUT && r->bytes && r->bytes <= TRANSPORT_COPIED;
     gshmem_status_t status;
 
-    if (!o->backlog && !(o->backlog = calloc(1, sizeof *o->backlog)))
-        return t->config.fail(GSHMEM_ERR_MEMORY, "tcp: out of memory for requests to PE %d", o->pe);
-    struct backlog *b = o->backlog;
+    if (!to->backlog && !(to->backlog = calloc(1, sizeof *to->backlog)))
+        return t->config.fail(GSHMEM_ERR_MEMORY, "tcp: out of memory for requests to PE %d",
+                              to->pe);
+    struct backlog *b = to->backlog;
     if (b->end - b->first == BACKLOG_MOST)
         return TRANSPORT_FULL;
-    if (small && !(r->flags & TRANSPORT_KEPT) && (status = backlog_keep(t, o, &e)))
+    if (small && !(r->flags & TRANSPORT_KEPT) && (status = backlog_keep(t, to, &e)))
         return status;
     *entry_at(b, b->end++) = e;
-    backlog_advance(t, o);
-    outbound_stage(t, o);
     return GSHMEM_OK;
 }
 
-/* ---- Going on ---- */
+/* ---- Progress ---- */
 
-/* Begins copies of the next data, as far as there are buffers. */
-static bool begin_copies(struct tcp *t, struct outbound *o)
+/* Begins to copy the next chunks, as far as there are buffers. */
+static bool begin_copies(struct tcp *t, struct initiator *to)
 {
-    struct backlog *b = o->backlog;
+    struct backlog *b = to->backlog;
     bool some = false;
 
     for (; b->begin != b->end; b->begin++) {
         struct entry *e = entry_at(b, b->begin);
         while (e->of_device && !e->failure && e->begun < e->r.bytes) {
             uint64_t left = e->r.bytes - e->begun;
-            struct staged *s = staging_take(&t->staging, STAGING_OUT, left, &o->held);
+            struct staged *s = staging_take(&t->staging, STAGING_OUT, left, &to->held);
             if (!s && !t->staging.failed)
                 return some;
             e->failure = s ? staging_begin(s, s->at, (char *)e->r.local + e->begun,
@@ -122,8 +123,8 @@ static bool begin_copies(struct tcp *t, struct outbound *o)
     return some;
 }
 
-/* The next part of a put. With the last of them its source has been read. */
-static void queue_part(struct tcp *t, struct outbound *o, struct entry *e, struct staged *s)
+/* Queues the next chunk of a put. With the last one its source has been read. */
+static void queue_part(struct tcp *t, struct initiator *to, struct entry *e, struct staged *s)
 {
     struct transport_request part = e->r;
     bool last = e->queued + s->bytes == e->r.bytes;
@@ -134,7 +135,7 @@ static void queue_part(struct tcp *t, struct outbound *o, struct entry *e, struc
     part.sent = staging_give;
     part.tag = s;
     part.signal_op = last ? e->r.signal_op : 0;
-    struct waiting *w = outbound_enqueue(t, o, &part, !last);
+    struct pending *w = pending_add(t, to, &part, !last);
     w->tag = e->r.tag;
     e->queued += s->bytes;
     if (s->bytes <= TRANSPORT_COPIED)
@@ -149,12 +150,13 @@ static void remove_first(struct backlog *b)
     b->first++;
 }
 
-/* What could not be copied is never sent. Where parts were, an empty one is the last, without signal. */
-static void backlog_drop_failed(struct tcp *t, struct outbound *o, struct entry *e)
+/* An entry that could not be copied is not sent. If parts of it were queued, an empty part
+ * without a signal ends it. */
+static void backlog_drop_failed(struct tcp *t, struct initiator *to, struct entry *e)
 {
-    struct backlog *b = o->backlog;
+    struct backlog *b = to->backlog;
     struct staged_list rest = {NULL, NULL};
-    struct entry failed = *e; /* `done` may post, and so must find it gone */
+    struct entry failed = *e; /* `done` may post: the entry is removed before */
 
     while (b->copying.first && b->copying.first->number == b->first)
         staged_append(&rest, staged_remove(&b->copying));
@@ -163,16 +165,16 @@ static void backlog_drop_failed(struct tcp *t, struct outbound *o, struct entry 
     if (failed.queued) {
         failed.r.bytes = 0;
         failed.r.signal_op = 0;
-        outbound_enqueue(t, o, &failed.r, false)->failure = (uint8_t)failed.failure;
+        pending_add(t, to, &failed.r, false)->failure = (uint8_t)failed.failure;
     } else {
         failed.r.done(failed.r.tag, failed.failure);
     }
 }
 
-/* The first entry, or its next part. False: it has to wait. */
-static bool queue_first(struct tcp *t, struct outbound *o)
+/* Queues the first entry, or its next chunk. False: it has to wait. */
+static bool queue_first(struct tcp *t, struct initiator *to)
 {
-    struct backlog *b = o->backlog;
+    struct backlog *b = to->backlog;
     struct entry *e = entry_at(b, b->first);
     struct staged *s = e->of_device && b->copying.first && b->copying.first->number == b->first
                            ? b->copying.first
@@ -180,21 +182,21 @@ static bool queue_first(struct tcp *t, struct outbound *o)
 
     if (s && !s->copying && s->copied)
         e->failure = s->copied;
-    if (!outbound_has_room(o, TRANSPORT_COPIED))
+    if (!initiator_has_room(to, TRANSPORT_COPIED))
         return false;
     if (e->failure) {
-        backlog_drop_failed(t, o, e);
+        backlog_drop_failed(t, to, e);
         return true;
     }
     if (!e->of_device) {
-        outbound_enqueue(t, o, &e->r, false);
+        pending_add(t, to, &e->r, false);
         if (e->kept)
             staging_give(e->kept);
     } else if (!s || s->copying) {
         return false;
     } else {
         staged_remove(&b->copying);
-        queue_part(t, o, e, s);
+        queue_part(t, to, e, s);
         if (e->queued < e->r.bytes)
             return true;
     }
@@ -202,27 +204,24 @@ static bool queue_first(struct tcp *t, struct outbound *o)
     return true;
 }
 
-bool backlog_advance(struct tcp *t, struct outbound *o)
+bool backlog_advance(struct tcp *t, struct initiator *to, bool *some)
 {
-    bool some = false;
+    bool queued = false;
 
-    while (!backlog_empty(o)) {
-        bool more = begin_copies(t, o);
-        bool queued = false;
-        while (!backlog_empty(o) && queue_first(t, o))
-            queued = true;
-        some |= more | queued;
-        if (!queued || !outbound_flush(t, o))
-            break;
-    }
-    return some;
+    if (backlog_empty(to))
+        return false;
+    *some |= begin_copies(t, to);
+    while (!backlog_empty(to) && queue_first(t, to))
+        queued = true;
+    *some |= queued;
+    return queued;
 }
 
-void backlog_end(struct outbound *o, gshmem_status_t status)
+void backlog_end(struct initiator *to, gshmem_status_t status)
 {
-    struct backlog *b = o->backlog;
+    struct backlog *b = to->backlog;
 
-    o->backlog = NULL;
+    to->backlog = NULL;
     if (!b)
         return;
     staging_abandon(&b->copying);
@@ -237,40 +236,40 @@ void backlog_end(struct outbound *o, gshmem_status_t status)
 
 /* ---- Landing ---- */
 
-struct staged *landing_take(struct tcp *t, struct outbound *o)
+struct staged *landing_buffer(struct tcp *t, struct initiator *to)
 {
-    struct staged *s = staging_take(&t->staging, STAGING_IN, o->data_left, NULL);
+    struct staged *s = staging_take(&t->staging, STAGING_IN, to->data.left, NULL);
 
-    outbound_stage(t, o); /* to go on with it, or to try again */
+    pending_stage(t, to); /* to continue with it, or to try again */
     return s;
 }
 
-void landing_push(struct outbound *o, struct staged *s, size_t bytes)
+void landing_push(struct initiator *to, struct staged *s, size_t bytes)
 {
-    struct waiting *w = waiting_of(o, o->data_number);
+    struct pending *w = pending_of(to, to->data.number);
 
     if (!w->failure)
-        w->failure = (uint8_t)staging_begin(s, o->data_at, s->at, bytes);
-    s->number = o->data_number;
+        w->failure = (uint8_t)staging_begin(s, to->data.at, s->at, bytes);
+    s->number = to->data.number;
     if (w->failure)
         staging_give(s);
     else
-        staged_append(&o->landing, s);
+        staged_append(&to->landing, s);
 }
 
-bool landing_advance(struct tcp *t, struct outbound *o)
+bool landing_advance(struct tcp *t, struct initiator *to)
 {
     struct staged *s;
     bool some = false;
 
-    for (; (s = o->landing.first) && !s->copying; some = true) {
+    for (; (s = to->landing.first) && !s->copying; some = true) {
         uint64_t then = s->then;
-        staged_remove(&o->landing);
+        staged_remove(&to->landing);
         if (s->copied)
-            waiting_of(o, s->number)->failure = (uint8_t)s->copied;
+            pending_of(to, s->number)->failure = (uint8_t)s->copied;
         staging_give(s);
         if (then)
-            outbound_complete(t, o, then, GSHMEM_OK);
+            pending_complete(t, to, then, GSHMEM_OK);
     }
     return some;
 }

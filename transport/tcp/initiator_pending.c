@@ -1,0 +1,83 @@
+/* Requests of this PE that await a response. */
+#include "transport/tcp/initiator.h"
+
+/* A put may have been sent in parts. A part that fails takes the next part with it, and the last
+ * one completes the put. */
+void pending_complete(struct tcp *t, struct initiator *to, uint64_t number, gshmem_status_t status)
+{
+    while (to->completed < number) {
+        struct pending *w = pending_of(to, ++to->completed);
+        gshmem_status_t how = w->failure ? (gshmem_status_t)w->failure : status;
+        t->poller.awaiting -= to->completed == to->awaited;
+        t->events++;
+        if (!w->part)
+            w->done(w->tag, how);
+        else if (how && to->completed != to->posted)
+            pending_of(to, to->completed + 1)->failure = (uint8_t)how;
+    }
+}
+
+bool pending_is_for_device(const struct tcp *t, const struct transport_request *r)
+{
+    return r->kind == TRANSPORT_GET && r->bytes && !(r->flags & TRANSPORT_KEPT) &&
+           t->config.on_device(t->config.context, r->local, r->bytes);
+}
+
+struct pending *pending_add(struct tcp *t, struct initiator *to, const struct transport_request *r,
+                            bool part)
+{
+    unsigned char frame[REQUEST_BYTES];
+    struct request_frame f = r->kind == TRANSPORT_PUT
+                                 ? request_of_put(r)
+                                 : (struct request_frame){.segment = (uint8_t)r->segment,
+                                                          .offset = r->offset,
+                                                          .bytes = r->bytes};
+    struct pending *w = pending_of(to, ++to->posted);
+
+    if (!(r->flags & TRANSPORT_UNASKED)) {
+        t->poller.awaiting += to->completed >= to->awaited;
+        t->poller.requested = &to->stream;
+        to->awaited = to->posted;
+    }
+    *w = (struct pending){.done = r->done, .tag = r->tag, .due = RESPONSE_DONE, .part = part};
+    switch (r->kind) {
+    case TRANSPORT_PUT:
+        f.more = part;
+        break;
+    case TRANSPORT_GET:
+        f.kind = FRAME_GET;
+        w->local = r->local;
+        w->bytes = r->bytes;
+        w->due = RESPONSE_DATA;
+        w->of_device = t->config.device && pending_is_for_device(t, r);
+        break;
+    case TRANSPORT_ATOMIC:
+        f.kind = FRAME_ATOMIC;
+        f.amo = (uint8_t)r->amo;
+        f.type = (uint8_t)r->type;
+        f.a = r->operand;
+        f.b = r->compare;
+        f.bytes = 0;
+        w->local = r->old;
+        w->due = r->old ? RESPONSE_VALUE : RESPONSE_DONE;
+        break;
+    }
+    request_encode(frame, &f);
+    queue_add_copy(&to->out, frame, sizeof frame);
+    if (r->kind != TRANSPORT_PUT || r->bytes == 0)
+        return w;
+    if (r->bytes <= TRANSPORT_COPIED)
+        queue_add_copy(&to->out, r->local, r->bytes);
+    else
+        queue_add_reference(&to->out, r->local, r->bytes, r->sent, r->tag);
+    return w;
+}
+
+void pending_stage(struct tcp *t, struct initiator *to)
+{
+    if (to->is_staging)
+        return;
+    to->is_staging = true;
+    to->next_staging = t->initiators.staging;
+    t->initiators.staging = to;
+}
