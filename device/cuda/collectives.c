@@ -1,6 +1,6 @@
-/* The collectives of a team run in the order of the calls, whatever their streams: each leaves an event that
- * the next one waits for on its own stream. A captured collective takes no part in that order: a graph has an
- * order of its own. */
+/* The collectives of a team run in the order of the calls, whatever their streams: each leaves an
+ * event that the next one waits for on its own stream. A captured collective takes no part in that
+ * order: a graph has an order of its own. */
 #include "device/cuda/streams.h"
 
 #include <stdlib.h>

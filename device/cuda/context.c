@@ -17,8 +17,8 @@ gshmem_status_t cuda_fail(const struct cuda *c, cuda_result result, const char *
     return c->config.fail(status, "cuda: %s: %s", what, cuda_error(&c->driver, result).text);
 }
 
-/* How deep the pairs of this thread are nested, and its mode of captures outside of them. Stays thread-local:
- * the driver keeps both, the stack of contexts and the mode, for each thread. */
+/* How deep the pairs of this thread are nested, and its mode of captures outside of them. Stays
+ * thread-local: the driver keeps both, the stack of contexts and the mode, for each thread. */
 static _Thread_local struct {
     int depth, mode;
 } within;

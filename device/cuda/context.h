@@ -8,8 +8,8 @@
 gshmem_status_t cuda_fail(const struct cuda *c, cuda_result result, const char *format, ...)
     __attribute__((format(printf, 3, 4), cold));
 
-/* Between the two, driver calls of this thread are about this PE's GPU, and what a thread that captures a
- * stream may not do otherwise does not disturb the capture. Pairs nest. */
+/* Between the two, driver calls of this thread are about this PE's GPU, and what a thread that
+ * captures a stream may not do otherwise does not disturb the capture. Pairs nest. */
 gshmem_status_t cuda_enter(const struct cuda *c);
 void cuda_leave(const struct cuda *c);
 /* The same for another GPU's context. */

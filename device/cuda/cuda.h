@@ -1,6 +1,6 @@
-/* The objects of the cuda device: the device, and the record of each of its parts. What each layer does
- * with them is declared by the layer, from the ground up: driver.h, context.h (with gpu.h), memory.h,
- * streams.h. device.c is on top. */
+/* The objects of the cuda device: the device, and the record of each of its parts. What each layer
+ * does with them is declared by the layer, from the ground up: driver.h, context.h (with gpu.h),
+ * memory.h, streams.h. device.c is on top. */
 #ifndef GSHMEM_CUDA_H
 #define GSHMEM_CUDA_H
 

@@ -144,8 +144,8 @@ static gshmem_status_t device_bind(struct device *base)
     return result ? cuda_fail(c, result, "making GPU %d current", c->gpu) : GSHMEM_OK;
 }
 
-/* What the driver calls in the order of a stream may neither wait nor call the driver: there are requests
- * in place of it. */
+/* What the driver calls in the order of a stream may neither wait nor call the driver: there are
+ * requests in place of it. */
 static gshmem_status_t device_stream_call(struct device *base, void *stream,
                                           void (*function)(void *), void *argument,
                                           void (*over)(void *))
@@ -168,7 +168,8 @@ static bool device_stream_is_captured(struct device *base, void *stream)
 
 /* ---- Memory that work in flight may touch ---- */
 
-/* An update that its initiator gave up on may still be on its way to a piece that is to be given back. */
+/* An update that its initiator gave up on may still be on its way to a piece that is to be given
+ * back. */
 static void device_await_updates(struct cuda *c, const struct device_heap_map *map, uint64_t bytes)
 {
     if (!cuda_heap_reaches(map, bytes) || cuda_enter(c))

@@ -1,10 +1,10 @@
-/* Symmetric heaps in GPU memory: this PE's, and those of the other PEs of the host.
+/* Symmetric heaps in GPU memory: this PE's, and those of the other PEs of the node.
  *
  * With the driver's virtual memory management a heap is a range of addresses, reserved once for all
  * that it may become, and pieces of memory mapped into it one behind the other as it grows. A piece
  * goes to other processes as a descriptor (or as a handle of the NVLink fabric); they map it into a
- * range of their own. A piece needs no handle once it is mapped: memory is gone when nobody maps it.
- * Where that is missing the heap is one allocation of its full size, and goes by CUDA IPC.
+ * range of their own. A piece needs no handle once it is mapped: memory is gone when nobody maps
+ * it. Where that is missing the heap is one allocation of its full size, and goes by CUDA IPC.
  *
  * Who may load and store is said piece by piece: this GPU, if it reaches the memory; else the GPU
  * that the memory lies on, so that copies of this process can still be made there. */
@@ -44,8 +44,8 @@ gshmem_status_t cuda_describe(struct device *base, uint64_t most, struct device_
 
 /* ---- Opening ---- */
 
-/* Finds out where another PE's heap lies, and who here may load and store there; false: it is out of
- * reach, and has been said why. */
+/* Finds out where another PE's heap lies, and who here may load and store there; false: it is out
+ * of reach, and has been said why. */
 static bool find_owner(const struct cuda *c, const struct device_card *card, struct heap *h)
 {
     int can = 0;

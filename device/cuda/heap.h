@@ -1,4 +1,5 @@
-/* One heap in this process: heap.c makes it grow, window.c puts memory of the program's behind it. */
+/* One heap in this process: heap.c makes it grow, window.c puts memory of the program's behind it.
+ */
 #ifndef GSHMEM_CUDA_HEAP_H
 #define GSHMEM_CUDA_HEAP_H
 
@@ -11,8 +12,8 @@ struct piece {
 
 struct heap {
     bool mine;
-    bool remote;       /* of a PE of another host, in the same domain */
-    cuda_gpu gpu;    /* where the memory lies; -1: on another host */
+    bool remote;       /* of a PE of another node, in the same domain */
+    cuda_gpu gpu;    /* where the memory lies; -1: on another node */
     cuda_gpu reader; /* who may load and store: c->gpu or gpu */
     cuda_address base;
     uint64_t reserved; /* addresses, also behind the limit; 0: CUDA IPC's */

@@ -1,4 +1,5 @@
-/* The pieces of memory that heaps consist of: made, given to other processes, mapped, given back. */
+/* The pieces of memory that heaps consist of: made, given to other processes, mapped, given back.
+ */
 #include "device/cuda/heap.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* The kernel that performs requests (kernels.cu): its module is loaded with the device, since a driver that loads
- * code may wait for kernels that run, and these for what the code is to do; told of the job, when that is first
- * needed, as modules of programs are; and launched. */
+/* The kernel that performs requests (kernels.cu): its module is loaded with the device, since a
+ * driver that loads code may wait for kernels that run, and these for what the code is to do; told
+ * of the job, when that is first needed, as modules of programs are; and launched. */
 #include "device/cuda/streams.h"
 
 #include <string.h>

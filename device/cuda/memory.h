@@ -1,6 +1,6 @@
-/* Memory: copies that are done on return, small memory, how memory is shared, heaps, imported memory,
- * multicast, and memory that the device did not make. Functions with a struct device are slots of
- * struct device_ops, where device.h says what they do. */
+/* Memory: copies that are done on return, small memory, how memory is shared, heaps, imported
+ * memory, multicast, and memory that the device did not make. Functions with a struct device are
+ * slots of struct device_ops, where device.h says what they do. */
 #ifndef GSHMEM_CUDA_MEMORY_H
 #define GSHMEM_CUDA_MEMORY_H
 
@@ -18,8 +18,8 @@ const char *cuda_share_name(enum cuda_share share);
 /* How memory of the heap is made, and in which units. */
 struct cuda_allocation cuda_allocation_of(const struct cuda *c);
 gshmem_status_t cuda_granularity(const struct cuda *c, uint64_t *bytes);
-/* A piece of memory, or a multicast object, to other processes of the node and back. The given descriptor
- * stays open. */
+/* A piece of memory, or a multicast object, to other processes of the node and back. The given
+ * descriptor stays open. */
 cuda_result cuda_export(struct cuda *c, cuda_piece piece, struct device_piece *out);
 cuda_result cuda_import(struct cuda *c, const struct device_piece *given, cuda_piece *piece);
 int cuda_handle_type(const struct cuda *c);
@@ -27,7 +27,8 @@ int cuda_handle_type(const struct cuda *c);
 cuda_result cuda_export_remote(struct cuda *c, cuda_piece piece, struct device_piece *out);
 cuda_result cuda_import_remote(struct cuda *c, const struct device_piece *given, cuda_piece *piece);
 
-/* domain.c: fills c->domain, where this PE's GPU is in a domain and there are PEs on other nodes. */
+/* domain.c: fills c->domain, where this PE's GPU is in a domain and there are PEs on other nodes.
+ */
 void cuda_find_domain(struct cuda *c);
 
 /* heap.c */
@@ -37,7 +38,8 @@ gshmem_status_t cuda_heap_open(struct device *d, const struct device_card *card,
 gshmem_status_t cuda_heap_open_remote(struct device *d, const struct device_card *card, uint64_t limit,
                                       uint64_t window, struct device_heap_map *map);
 void cuda_heap_close(struct device *d, struct device_heap_map *map);
-/* With work.lock: the GPU that loads and stores in the heap with that address; this PE's, if it is in none. */
+/* With work.lock: the GPU that loads and stores in the heap with that address; this PE's, if it is
+ * in none. */
 cuda_gpu cuda_heap_reader(const struct cuda *c, cuda_address at);
 
 /* heap_pieces.c */

@@ -1,6 +1,6 @@
-/* Work on streams: the library's kernel, copies and updates that are polled, collectives in the order of
- * their teams, and requests. Functions with a struct device are slots of struct device_ops, where device.h
- * says what they do. */
+/* Work on streams: the library's kernel, copies and updates that are polled, collectives in the
+ * order of their teams, and requests. Functions with a struct device are slots of struct
+ * device_ops, where device.h says what they do. */
 #ifndef GSHMEM_CUDA_STREAMS_H
 #define GSHMEM_CUDA_STREAMS_H
 
@@ -17,8 +17,8 @@ gshmem_status_t cuda_kernel_launch_code(const struct cuda *c, cuda_gpu gpu, cons
                                         const struct device_request *r, cuda_stream stream);
 gshmem_status_t cuda_find_state(struct device *d, void *module, bool library, size_t bytes, void **state);
 
-/* elsewhere.c: an update on that GPU, after all that `before` (may be NULL) is behind, and before all that is
- * put on work.updates later. With work.lock, between cuda_enter and cuda_leave. */
+/* elsewhere.c: an update on that GPU, after all that `before` (may be NULL) is behind, and before
+ * all that is put on work.updates later. With work.lock, between cuda_enter and cuda_leave. */
 gshmem_status_t cuda_update_elsewhere(struct cuda *c, cuda_gpu gpu, const struct device_request *r,
                                       cuda_event before);
 void cuda_elsewhere_close(struct cuda *c);
@@ -36,8 +36,8 @@ void cuda_update_forget(struct device *d, uint64_t ticket);
 /* Waits until the forgotten updates are done: the memory that they touch may then be given back. */
 void cuda_work_await_forgotten(struct cuda *c);
 
-/* collectives.c, between cuda_enter and cuda_leave: puts a request on a stream; a collective of a team comes
- * after the one before it. */
+/* collectives.c, between cuda_enter and cuda_leave: puts a request on a stream; a collective of a
+ * team comes after the one before it. */
 gshmem_status_t cuda_launch_in_order(struct cuda *c, const struct device_request *r, cuda_stream stream);
 void cuda_collectives_close(struct cuda *c);
 

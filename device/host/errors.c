@@ -4,7 +4,8 @@
 
 #include "device/host/calling_thread.h"
 
-/* Of the device, which is one for the process: later calls of all threads fail with it, as on a GPU. */
+/* Of the device, which is one for the process: later calls of all threads fail with it, as on a
+ * GPU. */
 static atomic_int failure;
 
 cudaError_t report_error(cudaError_t error)

@@ -6,7 +6,8 @@
 
 /* Remembers an error for this thread's cudaGetLastError() and returns it. */
 cudaError_t report_error(cudaError_t error);
-/* The error of the first kernel that failed, which stays until cudaDeviceReset(), or cudaSuccess. */
+/* The error of the first kernel that failed, which stays until cudaDeviceReset(), or cudaSuccess.
+ */
 cudaError_t device_error(void);
 void device_failed(cudaError_t error);
 /* For cudaDeviceReset(): the device has not failed, and this thread remembers no error. */

@@ -1,5 +1,5 @@
-/* A child made by fork while the device has threads: they are its parent's, so that for the child the
- * device has failed (cudaErrorInitializationError), as on a GPU, and waits return at once. */
+/* A child made by fork while the device has threads: they are its parent's, so that for the child
+ * the device has failed (cudaErrorInitializationError), as on a GPU, and waits return at once. */
 #ifndef GSHMEM_DEVICE_HOST_FORKS_H
 #define GSHMEM_DEVICE_HOST_FORKS_H
 

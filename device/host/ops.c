@@ -1,4 +1,5 @@
-/* The host device, for the library: kernels are CPU threads, so that all memory is alike to them. */
+/* The host device, for the library: kernels are CPU threads, so that all memory is alike to them.
+ */
 #include <stdlib.h>
 #include <string.h>
 

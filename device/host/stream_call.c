@@ -38,8 +38,8 @@ static bool stream_call_find_device(void)
     return false;
 }
 
-/* False: nothing in this process can have made a stream. A library with kernels may bring the device later,
- * and it stays from the first time that it is found. */
+/* False: nothing in this process can have made a stream. A library with kernels may bring the
+ * device later, and it stays from the first time that it is found. */
 static bool have_streams(void)
 {
     /* Acquire: with the release below. */

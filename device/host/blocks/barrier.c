@@ -70,7 +70,7 @@ static inline void wait_there(struct thread *self, const char *file, int line)
     thread_park(self, THREAD_AT_BARRIER, file, line);
 }
 
-/* Comes to the barrier and waits there, unless it is the last to come: then true. */
+/* Comes to the barrier and waits there, unless it is the last to arrive: then true. */
 static bool barrier_arrive(struct thread *self, const char *file, int line)
 {
     struct block *b = self->block;
@@ -100,8 +100,8 @@ __attribute__((noinline)) static void meet_traced(struct thread *self, const cha
     order_acquire(&fence_clock);
 }
 
-/* As short as it can be, and what it would have to keep while it waits it asks for again: it is run by
- * each thread of a block, on a stack of its own. */
+/* As short as it can be, and what it would have to keep while it waits it asks for again: it is run
+ * by each thread of a block, on a stack of its own. */
 int gshmem_host_barrier_block(enum gshmem_host_barrier kind, int predicate, const char *file,
                               int line)
 {
@@ -121,7 +121,7 @@ int gshmem_host_barrier_block(enum gshmem_host_barrier kind, int predicate, cons
     return kind == GSHMEM_HOST_BARRIER ? 0 : result(worker_here->self->block, kind);
 }
 
-/* The last to come does the work; or the one chosen when another has ended instead of coming. */
+/* The last to arrive does the work; or the one chosen when another has ended instead of coming. */
 int gshmem_host_once_block(int (*work)(void *), void *argument, const char *file, int line)
 {
     struct thread *self = thread_self();

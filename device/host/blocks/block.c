@@ -129,8 +129,8 @@ void block_settle(struct worker *w, struct block *b)
     block_end(w, b);
 }
 
-/* The worker goes on in nobody's name: what follows may run code of the program (a grid's closure ends with its
- * last thread), where a signal would have a thread yield that is no more. */
+/* The worker goes on in nobody's name: what follows may run code of the program (a grid's closure
+ * ends with its last thread), where a signal would have a thread yield that is no more. */
 void thread_gone(struct worker *w, struct thread *t)
 {
     w->self = NULL;

@@ -75,7 +75,7 @@ struct block {
     unsigned arrived, count; /* how many, and how many with a true predicate */
     unsigned result_arrived, result_count;
     bool once;             /* one of them does something for all: */
-    struct thread *worker; /* if it is not the last to come */
+    struct thread *worker; /* if it is not the last to arrive */
     int result_once;
     unsigned generation;
     const char *file; /* where the first one of this generation waits */
@@ -124,8 +124,8 @@ struct worker {
     struct thread *last;
     struct block *starting; /* has threads that were never run */
     unsigned queued;
-    /* Resident here, or promised to the cooperative launch that is being taken. The worker lowers them when a
-     * block ends; all else happens under the pool's lock. */
+    /* Resident here, or promised to the cooperative launch that is being taken. The worker lowers
+     * them when a block ends; all else happens under the pool's lock. */
     atomic_uint blocks, threads;
     unsigned reserved;      /* blocks of that launch that this worker has yet to take; under the lock */
     unsigned spins, rounds, forbear; /* without progress, see gshmem_host_yield() */

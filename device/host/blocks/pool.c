@@ -53,9 +53,9 @@ static void pool_call_workers(void)
     pthread_cond_broadcast(&pool.work);
 }
 
-/* The blocks of a cooperative launch wait for each other, so it gets room for all of them or none: two that
- * had a part each would wait for ever for the rest. One at a time is promised its places, which its blocks
- * then take without waiting for anybody. */
+/* The blocks of a cooperative launch wait for each other, so it gets room for all of them or none:
+ * two that had a part each would wait for ever for the rest. One at a time is promised its places,
+ * which its blocks then take without waiting for anybody. */
 static bool pool_fits_at_once(const struct grid *grid)
 {
     uint64_t all = 0;
@@ -96,7 +96,8 @@ static void pool_unreserve(void)
     pool_call_workers();
 }
 
-/* Whether a block of the grid can be taken here; under the lock. A cooperative launch may get its promise. */
+/* Whether a block of the grid can be taken here; under the lock. A cooperative launch may get its
+ * promise. */
 static bool pool_can_give(struct worker *w, struct grid *grid)
 {
     if (!grid->cooperative)

@@ -1,4 +1,4 @@
-/* What the threads of a warp do together: they hand in values and wait; the last to come works out
+/* What the threads of a warp do together: they hand in values and wait; the last to arrive works out
  * everybody's result. Nothing is shared but the threads' own records, so any mix of masks works.
  *
  * Only __syncwarp orders memory; a shuffle or vote does not, on a GPU and for ThreadSanitizer. */
@@ -165,7 +165,7 @@ uint64_t gshmem_host_warp(enum gshmem_host_warp kind, unsigned mask, uint64_t va
     return self->result;
 }
 
-/* The last to come does the work; or the one chosen when another has ended instead of coming. */
+/* The last to arrive does the work; or the one chosen when another has ended instead of coming. */
 int gshmem_host_once_warp(unsigned mask, int (*work)(void *), void *argument, const char *file,
                           int line)
 {

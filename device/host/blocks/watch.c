@@ -35,7 +35,8 @@ struct range {
     uintptr_t from, to;
 };
 
-/* One for the process, as signal handlers have no argument. Entries never move: signals come at any time. One without kernels is empty, and used again. */
+/* One for the process, as signal handlers have no argument. Entries never move: signals come at any
+ * time. One without kernels is empty, and used again. */
 static struct {
     pthread_mutex_t lock;
     struct {
@@ -138,9 +139,9 @@ static uintptr_t interrupted_at(const ucontext_t *context)
 #endif
 }
 
-/* The signal is blocked in here, until other fibers are to run: signals that came faster than a slow
- * machine handles them would lie on each other until the fiber's stack is full. Those that come after
- * that find no code of the program, so there are never more than two. */
+/* The signal is blocked in here, until other fibers are to run: signals that came faster than a
+ * slow machine handles them would lie on each other until the fiber's stack is full. Those that
+ * come after that find no code of the program, so there are never more than two. */
 static void watch_interrupt(int signal, siginfo_t *info, void *context)
 {
     int saved = errno;
@@ -183,7 +184,8 @@ __attribute__((constructor)) static void watch_watch_forks(void)
     forks_add(&part);
 }
 
-/* Interrupts the workers that have not changed fibers; true if there were any. *busy: kernels run. */
+/* Interrupts the workers that have not changed fibers; true if there were any. *busy: kernels run.
+ */
 static bool watch_look(bool *busy)
 {
     bool stuck = false;

@@ -1,7 +1,7 @@
 /* Runs blocks: an OS thread each worker, a fiber each CUDA thread, first come first served.
  *
- * Blocks are taken one at a time by workers that have nothing better to do or room for more, so that
- * all blocks that fit are under way. */
+ * Blocks are taken one at a time by workers that have nothing better to do or room for more, so
+ * that all blocks that fit are under way. */
 #define _GNU_SOURCE
 #include "device/host/blocks/workers.h"
 

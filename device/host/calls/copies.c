@@ -16,8 +16,8 @@ struct rows {
     size_t to_pitch, from_pitch, width, height;
 };
 
-/* Copies the rows of `from` aside, one behind the other, so that the program may change them; false:
- * no memory. */
+/* Copies the rows of `from` aside, one behind the other, so that the program may change them;
+ * false: no memory. */
 static bool copy_stage(struct work *w)
 {
     char *copy = malloc(w->move.bytes * w->move.rows);
@@ -69,7 +69,8 @@ static cudaError_t copy_submit(struct rows r, cudaStream_t handle, bool wait, bo
     return report_error(error ? error : device_error());
 }
 
-/* Memory that no CUDA call gave or registered: the program may reuse it when the call has returned. */
+/* Memory that no CUDA call gave or registered: the program may reuse it when the call has returned.
+ */
 static bool copy_is_pageable(const void *host)
 {
     struct allocation a;
@@ -84,8 +85,8 @@ static bool copy_is_host(const void *at)
     return !allocation_look_up(at, device_current(), &a) || a.type == cudaMemoryTypeHost;
 }
 
-/* Whether the call returns only when the copy is done: copies to pageable memory, and from host memory to
- * host memory. */
+/* Whether the call returns only when the copy is done: copies to pageable memory, and from host
+ * memory to host memory. */
 static bool copy_waits(const struct rows *r, enum cudaMemcpyKind kind)
 {
     switch (kind) {

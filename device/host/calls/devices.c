@@ -1,7 +1,8 @@
 /* How many devices a program sees, and which of them its threads have chosen.
  *
- * There is one, whatever its number. But a program for GPUs gives each PE of a host its own, and ends
- * where there are fewer: so there are as many numbers as the launcher says that this host has PEs. */
+ * There is one, whatever its number. But a program for GPUs gives each PE of a node its own, and
+ * ends where there are fewer: so there are as many numbers as the launcher says that this node has
+ * PEs. */
 #define _GNU_SOURCE
 #include "device/host/calls/devices.h"
 
@@ -16,8 +17,9 @@
 
 static int count; /* of the process: set once, by count_devices() */
 
-/* The first number of each, as launchers put it: SLURM's is "4(x2)". In the order in which bootstrap.c asks them, a
- * launcher that is not the nearest left out. The last resort counts the PEs of other hosts too. */
+/* The first number of each, as launchers put it: SLURM's is "4(x2)". In the order in which
+ * bootstrap.c asks them, a launcher that is not the nearest left out. The last resort counts the
+ * PEs of other nodes too. */
 static int count_told(void)
 {
     static const struct {

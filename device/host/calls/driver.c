@@ -1,5 +1,5 @@
-/* The part of CUDA's driver API that programs need to make memory with cuMemCreate, and register it as
- * symmetric: what can be wrong with arguments. memory/virtual.c does the rest. */
+/* The part of CUDA's driver API that programs need to make memory with cuMemCreate, and register it
+ * as symmetric: what can be wrong with arguments. memory/virtual.c does the rest. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/mman.h>

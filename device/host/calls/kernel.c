@@ -24,8 +24,8 @@ static struct {
     atomic_bool exit_is_told; /* and the kernels that are registered now will hear of it */
 } kernels = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Its library may be about to go: what is under way runs its code. Where the process exits, kernels that wait for
- * what never comes are left behind. */
+/* Its library may be about to go: what is under way runs its code. Where the process exits, kernels
+ * that wait for what never comes are left behind. */
 static void wait_until_left(struct code *code)
 {
     static const struct timespec nap = {.tv_nsec = 50000};

@@ -165,7 +165,8 @@ static void switch_registers(struct stack *from, struct stack *to)
 
 #else
 
-/* What a prepared stack returns into: calls entry(argument), both put there by host_context_prepare(). */
+/* What a prepared stack returns into: calls entry(argument), both put there by
+ * host_context_prepare(). */
 void gshmem_host_start_context(void) __attribute__((visibility("hidden")));
 
 #if defined(__x86_64__)
@@ -268,7 +269,8 @@ static void host_context_prepare(struct stack *stack, void (*entry)(void *), voi
     uintptr_t top = ((uintptr_t)stack->low + stack->size) & ~(uintptr_t)63;
     void **saved = (void **)top - 8 - (SAVED_WORDS + 1) / 2 * 2;
 
-    /* After the return that starts it, x86-64's stack pointer is a multiple of 16 as a call wants. */
+    /* After the return that starts it, x86-64's stack pointer is a multiple of 16 as a call wants.
+     */
     if (SAVED_WORDS % 2)
         saved++;
     for (int i = 0; i < SAVED_WORDS; i++)

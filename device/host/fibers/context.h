@@ -40,8 +40,8 @@ void stack_pool_init(struct stack_pool *pool, size_t stack_size);
 /* Sees to it that so many can be taken; false: no memory. To be called on an OS thread's own stack:
  * for ThreadSanitizer, what that has done happens before what the new stacks will do. */
 bool stack_reserve(struct stack_pool *pool, unsigned count);
-/* ThreadSanitizer tells threads apart by their stacks, so while it runs a stack is used again as late
- * as possible; otherwise as early, while it is in the cache. */
+/* ThreadSanitizer tells threads apart by their stacks, so while it runs a stack is used again as
+ * late as possible; otherwise as early, while it is in the cache. */
 struct stack *stack_take(struct stack_pool *pool);
 void stack_give(struct stack_pool *pool, struct stack *stack);
 void stack_pool_free(struct stack_pool *pool);

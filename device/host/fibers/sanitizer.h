@@ -31,7 +31,8 @@ static inline bool under_asan(void)
     return __asan_unpoison_memory_region != NULL;
 }
 
-/* For ThreadSanitizer, what follows is done by another fiber (that of a stack); on the same stack. */
+/* For ThreadSanitizer, what follows is done by another fiber (that of a stack); on the same stack.
+ */
 static inline void *stand_in_for(void *fiber)
 {
     void *own = NULL;

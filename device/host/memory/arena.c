@@ -1,4 +1,4 @@
-/* What the PEs of a host share: a file without a name, mapped by each of them. */
+/* What the PEs of a node share: a file without a name, mapped by each of them. */
 #define _GNU_SOURCE
 #include "device/device.h"
 

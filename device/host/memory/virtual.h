@@ -1,4 +1,5 @@
-/* Memory without an address, and addresses that it is mapped at: what cuMemCreate and cuMemMap give.
+/* Memory without an address, and addresses that it is mapped at: what cuMemCreate and cuMemMap
+ * give.
  *
  * The memory is private to the process. Mapping moves it to the address, so that it can become
  * symmetric there (runtime/memory/symmetric_host.h). Knows nothing of devices or kernels. */
@@ -12,7 +13,8 @@
 
 enum { VIRTUAL_GRANULE = 2 << 20 }; /* sizes and addresses are multiples of it */
 
-/* These do what the driver's calls of similar names do, whose other arguments the caller has checked. */
+/* These do what the driver's calls of similar names do, whose other arguments the caller has
+ * checked. */
 CUresult virtual_create(CUmemGenericAllocationHandle *handle, size_t bytes);
 CUresult virtual_release(CUmemGenericAllocationHandle handle);
 CUresult virtual_retain(CUmemGenericAllocationHandle *handle, void *address);

@@ -45,7 +45,8 @@ cudaError_t graph_fail(struct graph *g, cudaError_t error);
 
 /* Without: */
 
-/* For what cannot be done to a stream that is being captured: an error then, and the capture fails. */
+/* For what cannot be done to a stream that is being captured: an error then, and the capture fails.
+ */
 cudaError_t graph_refuses(struct capture *stream);
 void graph_drop(struct graph *g);
 

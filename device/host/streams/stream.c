@@ -33,8 +33,8 @@ static void streams_reap(void)
     }
 }
 
-/* Work of a stream starts after the latest of the stream and of the default stream; work of the default
- * stream after the latest of all streams that are in order with it. */
+/* Work of a stream starts after the latest of the stream and of the default stream; work of the
+ * default stream after the latest of all streams that are in order with it. */
 static bool stream_depend(struct work *w, const struct CUstream_st *stream)
 {
     bool ok = work_depend(w, stream->last);
@@ -46,8 +46,8 @@ static bool stream_depend(struct work *w, const struct CUstream_st *stream)
     return ok;
 }
 
-/* Notes what w comes after; true: it can start now. The caller keeps its reference, and w has one more
- * until it is done. */
+/* Notes what w comes after; true: it can start now. The caller keeps its reference, and w has one
+ * more until it is done. */
 static bool stream_order(struct work *w, const struct CUstream_st *stream, struct work *const after[2])
 {
     w->blockers = 1;
@@ -78,8 +78,8 @@ static struct graph *streams_find_capture(uint64_t number)
     return s ? s->capture.graph : NULL;
 }
 
-/* Captures w, where the stream or what it comes after is being captured. The default stream must not be used
- * meanwhile, since it would have to wait for streams that do nothing. */
+/* Captures w, where the stream or what it comes after is being captured. The default stream must
+ * not be used meanwhile, since it would have to wait for streams that do nothing. */
 static cudaError_t stream_capture(struct work *w, struct CUstream_st *stream, const struct work *also)
 {
     if (stream->capture.graph || (also && also->capture))
@@ -174,7 +174,8 @@ bool stream_is_captured(struct CUstream_st *stream)
     return captured;
 }
 
-/* ---- A thread's own stream, which is destroyed when the thread has ended and its work is done ---- */
+/* ---- A thread's own stream, which is destroyed when the thread has ended and its work is done
+ * ---- */
 
 static void stream_end_thread(void *stream)
 {
@@ -226,8 +227,8 @@ struct work *stream_last(struct CUstream_st *stream)
     return w;
 }
 
-/* Waits for one stream after the other: a point in the default stream would not wait for non-blocking
- * streams. */
+/* Waits for one stream after the other: a point in the default stream would not wait for
+ * non-blocking streams. */
 cudaError_t streams_wait_all(void)
 {
     for (;;) {

@@ -22,14 +22,14 @@ struct CUstream_st *stream_legacy(void);
 struct work *stream_last(struct CUstream_st *stream);
 /* Whether the stream captures what it is given now in a graph. */
 bool stream_is_captured(struct CUstream_st *stream);
-/* With work_lock: whether a stream is being captured that the default stream is in order with, or any
- * stream at all; their captures fail. */
+/* With work_lock: whether a stream is being captured that the default stream is in order with, or
+ * any stream at all; their captures fail. */
 bool streams_captured(bool any);
 /* Waits for the latest work of all streams. */
 cudaError_t streams_wait_all(void);
 
-/* Puts work at the end of a stream, after `also` (may be NULL), too; or captures it. Copies and fills
- * without blockers are done on return. */
+/* Puts work at the end of a stream, after `also` (may be NULL), too; or captures it. Copies and
+ * fills without blockers are done on return. */
 cudaError_t work_submit(struct work *work, struct CUstream_st *stream, struct work *also);
 /* Work of no stream, after these; `second` may be NULL. */
 void work_submit_after(struct work *work, struct work *first, struct work *second);

@@ -17,7 +17,8 @@ enum { WAIT_SPIN_NS = 30000 };
 
 #define HELPER_NAME "gshmem-helper"
 
-/* One lock, one list of helpers for the process: CUDA calls name no object that they could hang from. */
+/* One lock, one list of helpers for the process: CUDA calls name no object that they could hang
+ * from. */
 pthread_mutex_t work_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct {
@@ -25,9 +26,9 @@ static struct {
     unsigned waiters;        /* threads that wait for it */
     atomic_uint_fast64_t calls; /* of gshmem_host_call, under way */
 
-    /* Helpers are threads for what must not hold up a worker: calls, and copies that had to wait. A call may
-     * wait for work of another stream, of this PE or another, so each call under way has a thread of its
-     * own. There are never more helpers than streams. */
+    /* Helpers are threads for what must not hold up a worker: calls, and copies that had to wait. A
+     * call may wait for work of another stream, of this PE or another, so each call under way has a
+     * thread of its own. There are never more helpers than streams. */
     struct {
         pthread_cond_t work;
         struct work *first, **end;
@@ -148,8 +149,9 @@ static void work_move(const struct work *w)
     }
 }
 
-/* A helper runs the program's function under the name of the program's thread that started the helper: threads
- * that the function starts inherit the name, and are not the library's (runtime/proxy/left_alone.h). */
+/* A helper runs the program's function under the name of the program's thread that started the
+ * helper: threads that the function starts inherit the name, and are not the library's
+ * (runtime/proxy/left_alone.h). */
 static void work_call(struct work *w)
 {
     if (!device_error() || w->call.after_failure) {
@@ -191,8 +193,8 @@ static void *helper_main(void *unused)
     return NULL;
 }
 
-/* In a child made by fork: a thread that is not there may hold the lock, or be on its way out of a wait,
- * which a broadcast would wait for. What the parent has under way stays the parent's. */
+/* In a child made by fork: a thread that is not there may hold the lock, or be on its way out of a
+ * wait, which a broadcast would wait for. What the parent has under way stays the parent's. */
 static void work_leave_parent(void)
 {
     work_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
@@ -229,8 +231,8 @@ static void work_give_to_helper(struct work *w)
     pthread_mutex_unlock(&work_lock);
 }
 
-/* Marks w as done, and the points in streams that waited for it alone; returns the other work that can
- * start now. */
+/* Marks w as done, and the points in streams that waited for it alone; returns the other work that
+ * can start now. */
 static struct work *work_mark_done(struct work *w)
 {
     struct work *points = w, *ready = NULL;
@@ -287,7 +289,8 @@ static struct work *work_end(struct work *w)
     return ready;
 }
 
-/* A kernel behind one that has failed is not run. Many may be in line, so there is no recursion here. */
+/* A kernel behind one that has failed is not run. Many may be in line, so there is no recursion
+ * here. */
 static struct work *work_skip(struct work *w)
 {
     if (!w->borrows)

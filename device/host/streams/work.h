@@ -21,7 +21,8 @@ enum work_kind {
     WORK_CALL,
 };
 
-/* What owns the closures and arguments that other work uses (a graph); free is called without the lock. */
+/* What owns the closures and arguments that other work uses (a graph); free is called without the
+ * lock. */
 struct lender {
     unsigned references;
     void (*free)(struct lender *lender);
@@ -81,8 +82,8 @@ void work_wait(struct work *work);
 /* False in kernels and host functions, where most of the API must not be called. */
 bool work_may_wait(void);
 
-/* The two halves of a submission. With work_lock: w starts after `on` (may be NULL); false: no memory to
- * note it. */
+/* The two halves of a submission. With work_lock: w starts after `on` (may be NULL); false: no
+ * memory to note it. */
 bool work_depend(struct work *w, struct work *on);
 /* Without: starts work that has no blockers. Copies and fills are done on return. */
 void work_start_here(struct work *w);
@@ -92,11 +93,13 @@ void work_drop_locked(struct work *w);
 struct lender *lender_keep(struct lender *lender);
 void lender_drop(struct lender *lender);
 
-/* A call of gshmem_host_call's is under way from its submission until it has returned or is dropped. */
+/* A call of gshmem_host_call's is under way from its submission until it has returned or is
+ * dropped. */
 void call_begins(struct work *work);
 void call_ends(struct work *work);
 
-/* A launch is under way from before its submission until no code of the kernel's library is needed. */
+/* A launch is under way from before its submission until no code of the kernel's library is needed.
+ */
 static inline void code_begins(struct code *code)
 {
     atomic_fetch_add_explicit(&code->under_way, 1, memory_order_relaxed);

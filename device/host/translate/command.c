@@ -48,8 +48,8 @@ void hostcc_interrupt(int signal_number)
         kill(running, signal_number);
 }
 
-/* What is done of the signals that end us. Those that are ignored, as below nohup, stay so, here and in the
- * compiler. */
+/* What is done of the signals that end us. Those that are ignored, as below nohup, stay so, here
+ * and in the compiler. */
 void hostcc_on_signals(void (*handler)(int))
 {
     struct sigaction now, then = {.sa_handler = handler, .sa_flags = SA_RESTART};

@@ -1,4 +1,5 @@
-/* The command lines of gshmem-hostcc, and running them: one at a time, ended by the signals that end us. */
+/* The command lines of gshmem-hostcc, and running them: one at a time, ended by the signals that
+ * end us. */
 #ifndef GSHMEM_TRANSLATE_COMMAND_H
 #define GSHMEM_TRANSLATE_COMMAND_H
 
@@ -12,8 +13,8 @@ struct command {
     size_t count;
 };
 
-/* By which signal we are to end, when the command that runs has; 0: by none. Signal handlers have no argument that
- * it could hang from. */
+/* By which signal we are to end, when the command that runs has; 0: by none. Signal handlers have
+ * no argument that it could hang from. */
 extern volatile sig_atomic_t hostcc_interrupted;
 
 /* These end the program where there is no memory. */

@@ -58,8 +58,8 @@ static struct text signature(struct translation *t, size_t open, size_t close)
     return text;
 }
 
-/* Template parameters <class T, int N = 3, class... R> as arguments <T, N, R...>. One without a name
- * has a default, which will do, and so have those after it. */
+/* Template parameters <class T, int N = 3, class... R> as arguments <T, N, R...>. One without a
+ * name has a default, which will do, and so have those after it. */
 static void append_arguments(struct translation *t, struct text *text, size_t open, size_t close)
 {
     syntax_append(text, "<");

@@ -18,7 +18,8 @@ static size_t configuration_end(const struct translation *t, size_t i)
     return t->source.count;
 }
 
-/* The first token of the name or expression that ends before i: a::b<c>::d, (*p), f().g, x->y[2]. */
+/* The first token of the name or expression that ends before i: a::b<c>::d, (*p), f().g, x->y[2].
+ */
 static size_t callee_start(const struct translation *t, size_t i)
 {
     const struct source *s = &t->source;
@@ -64,8 +65,8 @@ static int column(const struct translation *t, size_t i)
     return (int)(at - start);
 }
 
-/* Puts the configuration [from, to) before its callee. Line markers say where it was, and then where
- * the callee is; blanks keep the columns. */
+/* Puts the configuration [from, to) before its callee. Line markers say where it was, and then
+ * where the callee is; blanks keep the columns. */
 static void move_configuration(struct translation *t, size_t callee, size_t from, size_t to)
 {
     static const char open[] = "(::gshmem_host::configure(", close[] = "), ";

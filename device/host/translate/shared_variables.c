@@ -93,8 +93,8 @@ static size_t switch_of(const struct translation *t, size_t open)
                                                                                      : t->source.count;
 }
 
-/* Puts what declares shared memory where the declaration from `start` on stands; or, of a block that is a
- * switch's, before that, in a block of their own. */
+/* Puts what declares shared memory where the declaration from `start` on stands; or, of a block
+ * that is a switch's, before that, in a block of their own. */
 static void declare(struct translation *t, size_t start, const char *text)
 {
     size_t open = syntax_block_start(t, start), word = switch_of(t, open), none = t->source.count;
@@ -168,8 +168,8 @@ static bool is_named(const struct translation *t, size_t from, size_t to, const 
     return false;
 }
 
-/* Whether the lambda from the [ at i to its body captures it expressly, or has a parameter of that name. What else
- * names it there, a decltype, takes no copy. */
+/* Whether the lambda from the [ at i to its body captures it expressly, or has a parameter of that
+ * name. What else names it there, a decltype, takes no copy. */
 static bool declares(const struct translation *t, size_t i, size_t body, const char *name)
 {
     const struct source *s = &t->source;
@@ -189,8 +189,9 @@ static bool declares(const struct translation *t, size_t i, size_t body, const c
     return false;
 }
 
-/* Lambdas in the block of the declaration that ends at `end` name what it declares by themselves, unless a
- * parameter has that name. The body keeps a block of its own, in which it may declare another of it. */
+/* Lambdas in the block of the declaration that ends at `end` name what it declares by themselves,
+ * unless a parameter has that name. The body keeps a block of its own, in which it may declare
+ * another of it. */
 static void name_in_lambdas(struct translation *t, size_t end, const char *name, const char *number)
 {
     const struct source *s = &t->source;

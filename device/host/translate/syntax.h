@@ -45,8 +45,8 @@ size_t syntax_block_start(const struct translation *t, size_t i);
 /* Is token i outside of every function? Then each { around it is a namespace's or extern "C"'s. */
 bool syntax_outside_functions(const struct translation *t, size_t i);
 
-/* launches.c, kernels.c, shared_variables.c. What is translated begins at token i; the result is the token to go on
- * with. */
+/* launches.c, kernels.c, shared_variables.c. What is translated begins at token i; the result is
+ * the token to go on with. */
 size_t translate_launch(struct translation *t, size_t i);
 void translate_kernel(struct translation *t, size_t i);
 size_t translate_shared(struct translation *t, size_t i);
