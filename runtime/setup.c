@@ -1,7 +1,7 @@
 /* Queries about the job: this PE's number, which PEs can be reached, the version. */
 #include <stdio.h>
 
-#include "runtime/operations/context.h"
+#include "runtime/teams/context.h"
 #include "runtime/teams/team.h"
 
 int gshmem_my_pe(void)

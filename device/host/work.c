@@ -90,7 +90,7 @@ static void do_move(const struct work *w)
 }
 
 /* Under the name of the thread that made this one: threads that the program's function starts have it, too, and are
- * none of the library's (runtime/proxy/left_alone.h). */
+ * none of the library's (runtime/network/left_alone.h). */
 static _Thread_local char program_name[16];
 
 static void do_call(struct work *w)

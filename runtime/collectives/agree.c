@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "runtime/collectives/group.h"
+#include "runtime/teams/group.h"
 #include "runtime/teams/team.h"
 
 static_assert(COLLECTIVE_AGREE_MAX * sizeof(uint64_t) <= NOTE_BYTES, "the numbers fit into a note");

@@ -6,10 +6,10 @@
 #include "runtime/collectives/call.h"
 #include "runtime/collectives/device.h"
 #include "runtime/collectives/table.h"
-#include "runtime/operations/context.h"
-#include "runtime/device.h"
-#include "runtime/facades/extensions.h"
-#include "runtime/ranges.h"
+#include "runtime/teams/context.h"
+#include "runtime/node/choose_device.h"
+#include "runtime/job/extensions.h"
+#include "runtime/job/ranges.h"
 #include "runtime/teams/team.h"
 
 /* ---- The beginning of all calls ---- */

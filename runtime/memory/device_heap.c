@@ -8,7 +8,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
 #include "runtime/node/handover.h"
-#include "runtime/job.h"
+#include "runtime/job/job.h"
 #include "runtime/memory/symmetric.h"
 #include "runtime/proxy/kernels.h"
 

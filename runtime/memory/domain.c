@@ -13,7 +13,7 @@
 
 #include "gshmem.h"
 #include "runtime/base/log.h"
-#include "runtime/job.h"
+#include "runtime/job/job.h"
 #include "runtime/memory/device_heap_parts.h"
 #include "runtime/memory/heap.h"
 #include "runtime/proxy/kernels.h"

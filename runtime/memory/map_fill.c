@@ -1,6 +1,6 @@
 #include "runtime/memory/map_fill.h"
 
-#include "runtime/job.h"
+#include "runtime/job/job.h"
 
 static bool same_program(const struct job *j, int index)
 {

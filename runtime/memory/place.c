@@ -15,7 +15,7 @@
 #include "device/device.h"
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
-#include "runtime/job.h"
+#include "runtime/job/job.h"
 #include "runtime/memory/map_fill.h"
 
 /* Above programs and their heaps, below the addresses at which systems put mappings. */

@@ -6,9 +6,9 @@
 
 #include "device/device.h"
 #include "runtime/base/log.h"
-#include "runtime/job.h"
+#include "runtime/job/job.h"
 #include "runtime/memory/device_heap.h"
-#include "runtime/proxy/pages.h"
+#include "runtime/memory/pages.h"
 
 struct buffer {
     uintptr_t at;

@@ -6,7 +6,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/collectives/collectives.h"
-#include "runtime/job.h"
+#include "runtime/job/job.h"
 
 _Static_assert((int)REQUEST_WORDS <= (int)COLLECTIVE_AGREE_MAX, "all words go into one agreement");
 

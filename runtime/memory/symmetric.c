@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "device/device.h"
-#include "runtime/job.h"
+#include "runtime/job/job.h"
 #include "runtime/memory/allocator.h"
 #include "runtime/memory/device_heap.h"
 #include "runtime/memory/heap.h"

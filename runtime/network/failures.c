@@ -10,7 +10,7 @@
  * communicated with that PE, because the first PEs of all nodes have communicated during
  * start-up. */
 #include "runtime/base/clock.h"
-#include "runtime/job.h"
+#include "runtime/job/job.h"
 #include "runtime/network/parts.h"
 #include "transport/optional.h"
 

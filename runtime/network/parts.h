@@ -4,12 +4,12 @@
 #define GSHMEM_RUNTIME_NETWORK_PARTS_H
 
 #include "runtime/base/mutex.h"
-#include "runtime/job.h"
+#include "runtime/job/job.h"
 #include "runtime/network/network.h"
-#include "runtime/network/nics.h"
+#include "runtime/node/nics.h"
 #include "runtime/proxy/channel.h"
-#include "runtime/proxy/pages.h"
-#include "runtime/proxy/proxy.h"
+#include "runtime/memory/pages.h"
+#include "runtime/network/proxy_thread.h"
 
 enum { RAISED_MOST = 8 };
 

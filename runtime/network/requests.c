@@ -2,7 +2,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "runtime/job.h"
+#include "runtime/job/job.h"
 #include "runtime/network/parts.h"
 #include "runtime/network/wait.h"
 

@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 #include "runtime/base/settings.h"
-#include "runtime/departures.h"
+#include "runtime/teams/departures.h"
 #include "runtime/node/affinity.h"
-#include "runtime/job.h"
+#include "runtime/job/job.h"
 #include "runtime/network/backoff.h"
 #include "runtime/teams/team.h"
-#include "runtime/threads.h"
+#include "runtime/node/threads.h"
 
 enum { US = 1000, MS = 1000 * US };
 

@@ -13,7 +13,7 @@
 #include "runtime/base/file_limit.h"
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
-#include "runtime/departures.h"
+#include "runtime/teams/departures.h"
 #include "runtime/memory/data.h"
 #include "runtime/memory/place.h"
 #include "runtime/network/network.h"

@@ -2,7 +2,7 @@
 #include <stdbool.h>
 
 #include "runtime/base/atomic_type.h"
-#include "runtime/operations/context.h"
+#include "runtime/teams/context.h"
 #include "runtime/memory/device_heap.h"
 
 static const char *const names[GSHMEM_AMO_COUNT] = {

@@ -35,8 +35,8 @@
 
 #include "gshmem.h"
 #include "runtime/base/atomic_type.h"
-#include "runtime/operations/context.h"
-#include "runtime/departures.h"
+#include "runtime/teams/context.h"
+#include "runtime/teams/departures.h"
 #include "runtime/network/wait.h"
 
 #define NEXT    0x0fffffffu

@@ -9,8 +9,8 @@
  *   without a wait. A quiet waits until all requests are complete. */
 #include <stdatomic.h>
 
-#include "runtime/operations/context.h"
-#include "runtime/ranges.h"
+#include "runtime/teams/context.h"
+#include "runtime/job/ranges.h"
 
 gshmem_status_t gshmem_ctx_fence(gshmem_ctx_t ctx)
 {

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "runtime/operations/context.h"
+#include "runtime/teams/context.h"
 #include "runtime/memory/device_heap.h"
 
 /* Checks the argument that is not symmetric. For 0 bytes it may be anything. */

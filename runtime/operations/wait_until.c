@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "runtime/operations/context.h"
-#include "runtime/departures.h"
-#include "runtime/device.h"
+#include "runtime/teams/context.h"
+#include "runtime/teams/departures.h"
+#include "runtime/node/choose_device.h"
 #include "runtime/memory/device_heap.h"
-#include "runtime/ranges.h"
+#include "runtime/job/ranges.h"
 #include "runtime/network/wait.h"
 
 /* first, first + 1, … first + span, in two's complement, or all numbers but those. */

@@ -4,7 +4,7 @@
 
 #include "runtime/base/atomic_type.h"
 #include "runtime/base/log.h"
-#include "runtime/operations/context.h"
+#include "runtime/teams/context.h"
 #include "runtime/proxy/refuse.h"
 
 static_assert(GSHMEM_COPIED == TRANSPORT_COPIED,

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/operations/context.h"
+#include "runtime/teams/context.h"
 #include "runtime/proxy/parts.h"
 #include "runtime/teams/team.h"
 #include "runtime/network/wait.h"

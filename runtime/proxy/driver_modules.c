@@ -5,7 +5,7 @@
 
 #include "device/device.h"
 #include "gshmem/stream.h"
-#include "runtime/job.h"
+#include "runtime/job/job.h"
 #include "runtime/proxy/modules.h"
 
 struct driver_module {

@@ -4,7 +4,7 @@
 
 #include "device/device.h"
 #include "runtime/base/settings.h"
-#include "runtime/operations/context.h"
+#include "runtime/teams/context.h"
 #include "runtime/proxy/modules.h"
 #include "runtime/proxy/parts.h"
 #include "runtime/teams/team.h"

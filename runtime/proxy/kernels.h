@@ -8,7 +8,7 @@
 #define GSHMEM_PROXY_KERNELS_H
 
 #include "gshmem/device/state.h"
-#include "runtime/job.h"
+#include "runtime/job/job.h"
 
 struct context;
 struct kernel_team;

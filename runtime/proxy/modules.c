@@ -8,7 +8,7 @@
 
 #include "device/device.h"
 #include "gshmem/stream.h"
-#include "runtime/job.h"
+#include "runtime/job/job.h"
 #include "runtime/memory/data.h"
 #include "runtime/network/network.h"
 #include "runtime/proxy/kernels.h"

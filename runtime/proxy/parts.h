@@ -3,7 +3,7 @@
 #define GSHMEM_PROXY_PARTS_H
 
 #include "gshmem/device/state.h"
-#include "runtime/departures.h"
+#include "runtime/teams/departures.h"
 #include "runtime/proxy/channel.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/proxy/memory.h"

@@ -11,7 +11,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/settings.h"
 #include "device/device.h"
-#include "runtime/operations/context.h"
+#include "runtime/teams/context.h"
 #include "runtime/memory/device_heap.h"
 #include "runtime/memory/registration.h"
 #include "runtime/network/parts.h"

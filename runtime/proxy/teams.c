@@ -6,7 +6,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/memory/device_heap.h"
-#include "runtime/memory/multicast.h"
+#include "runtime/teams/multicast.h"
 #include "runtime/proxy/parts.h"
 #include "runtime/teams/team.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "gshmem/wait.h"
-#include "runtime/operations/context.h"
+#include "runtime/teams/context.h"
 #include "runtime/memory/device_heap.h"
 #include "runtime/streams/parts.h"
 #include "runtime/network/wait.h"

@@ -15,7 +15,7 @@
 #include "gshmem/stream.h"
 #include "gshmem/wait.h"
 #include "runtime/collectives/combine.h"
-#include "runtime/ranges.h"
+#include "runtime/job/ranges.h"
 #include "runtime/streams/stream.h"
 #include "runtime/streams/parts.h"
 #include "runtime/network/wait.h"

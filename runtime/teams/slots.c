@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "runtime/collectives/group.h"
+#include "runtime/teams/group.h"
 #include "runtime/proxy/kernels.h"
 
 static_assert(sizeof(struct slots_offer) <= NOTE_BYTES, "an offer fits into a note");

@@ -9,8 +9,8 @@
  * 2. Each member claims the slot. That fails where another thread was faster.
  * 3. In a second round all members learn whether all have claimed it. If not, they release it and
  *    begin again, with another choice. */
-#ifndef GSHMEM_RUNTIME_SLOTS_H
-#define GSHMEM_RUNTIME_SLOTS_H
+#ifndef GSHMEM_RUNTIME_TEAMS_SLOTS_H
+#define GSHMEM_RUNTIME_TEAMS_SLOTS_H
 
 #include "runtime/teams/team.h"
 

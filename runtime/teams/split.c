@@ -1,8 +1,8 @@
 /* Splits teams, and destroys them. */
 #include <stdlib.h>
 
-#include "runtime/collectives/group.h"
-#include "runtime/memory/multicast.h"
+#include "runtime/teams/group.h"
+#include "runtime/teams/multicast.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/teams/slots.h"
 #include "runtime/teams/team.h"

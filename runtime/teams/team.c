@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/collectives/internode.h"
-#include "runtime/memory/multicast.h"
+#include "runtime/teams/internode.h"
+#include "runtime/teams/multicast.h"
 #include "runtime/proxy/kernels.h"
 
 size_t team_system_bytes(void)

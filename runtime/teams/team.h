@@ -1,12 +1,12 @@
 /* Teams: their PEs, in order, and the memory through which their collectives synchronize. */
-#ifndef GSHMEM_RUNTIME_TEAM_H
-#define GSHMEM_RUNTIME_TEAM_H
+#ifndef GSHMEM_RUNTIME_TEAMS_TEAM_H
+#define GSHMEM_RUNTIME_TEAMS_TEAM_H
 
 #include "gshmem.h"
-#include "runtime/job.h"
+#include "runtime/job/job.h"
 
 struct multicast;
-struct group;       /* runtime/collectives/group.h */
+struct group;       /* runtime/teams/group.h */
 struct kernel_team; /* runtime/proxy/kernels.h */
 
 struct team {
@@ -25,7 +25,7 @@ struct team {
     bool data_mapped; /* all members run the same program, so its variables are symmetric */
 
     struct group *group;        /* how the members synchronize */
-    struct multicast *multicast; /* runtime/memory/multicast.h; NULL: it has none */
+    struct multicast *multicast; /* runtime/teams/multicast.h; NULL: it has none */
     struct kernel_team *kernel; /* the kernels' view of it; NULL where there are no kernels */
 };
 

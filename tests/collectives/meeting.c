@@ -9,9 +9,9 @@
 
 #include "check.h"
 #include "gshmem.h"
-#include "runtime/collectives/group.h"
+#include "runtime/teams/group.h"
 #include "runtime/collectives/table.h"
-#include "runtime/job.h"
+#include "runtime/job/job.h"
 
 enum { ROUNDS = 3000, MOST = 9 };
 

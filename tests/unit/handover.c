@@ -8,7 +8,7 @@
 #include "../check.h"
 #include "runtime/node/handover.c"
 #include "runtime/node/node.h"
-#include "runtime/job.h"
+#include "runtime/job/job.h"
 #include "runtime/node/rendezvous.h"
 
 enum { FDS_MOST = 4, STRANGER = 12345 };

@@ -7,7 +7,7 @@
 
 #include "check.h"
 #include "pair.h"
-#include "runtime/operations/context.h"
+#include "runtime/teams/context.h"
 #include "runtime/network/parts.h"
 #include "runtime/teams/team.h"
 

@@ -1,8 +1,8 @@
-#include "runtime/operations/context.h"
+#include "runtime/teams/context.h"
 
 #include <stdatomic.h>
 #include "device/device.h"
-#include "runtime/facades/extensions.h"
+#include "runtime/job/extensions.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/teams/team.h"
 

@@ -1,7 +1,7 @@
 /* PEs that have left the job, by exit, a return from main or finalize, and now wait for the others.
  * The others learn here that a call will wait for such a PE in vain. */
-#ifndef GSHMEM_RUNTIME_DEPARTURES_H
-#define GSHMEM_RUNTIME_DEPARTURES_H
+#ifndef GSHMEM_RUNTIME_TEAMS_DEPARTURES_H
+#define GSHMEM_RUNTIME_TEAMS_DEPARTURES_H
 
 #include <stdbool.h>
 #include <stddef.h>

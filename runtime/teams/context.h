@@ -1,11 +1,11 @@
 /* Contexts: the part that inline code reads (gshmem/context.h), and what the library keeps beside
  * it. */
-#ifndef GSHMEM_RUNTIME_OPERATIONS_CONTEXT_H
-#define GSHMEM_RUNTIME_OPERATIONS_CONTEXT_H
+#ifndef GSHMEM_RUNTIME_TEAMS_CONTEXT_H
+#define GSHMEM_RUNTIME_TEAMS_CONTEXT_H
 
 #include "gshmem/atomic.h"
 #include "gshmem/context.h"
-#include "runtime/job.h"
+#include "runtime/job/job.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/teams/team.h"
 

@@ -1,8 +1,8 @@
 /* Which threads of this process are the program's. Threads of libraries are known by their names:
  * gshmem-… are those of this library, of the host device and of the launcher's client, cuda… those
  * of NVIDIA's driver. A thread of any other library counts as the program's. */
-#ifndef GSHMEM_RUNTIME_THREADS_H
-#define GSHMEM_RUNTIME_THREADS_H
+#ifndef GSHMEM_RUNTIME_NODE_THREADS_H
+#define GSHMEM_RUNTIME_NODE_THREADS_H
 
 #include <stdbool.h>
 

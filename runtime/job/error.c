@@ -2,7 +2,7 @@
 #include <pthread.h>
 
 #include "runtime/base/settings.h"
-#include "runtime/job.h"
+#include "runtime/job/job.h"
 
 struct policy {
     gshmem_error_handler_t handler;

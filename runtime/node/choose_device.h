@@ -1,13 +1,13 @@
 /* Which device the job has: chosen once per PE, by GSHMEM_DEVICE and by what is available. */
-#ifndef GSHMEM_RUNTIME_DEVICE_H
-#define GSHMEM_RUNTIME_DEVICE_H
+#ifndef GSHMEM_RUNTIME_NODE_CHOOSE_DEVICE_H
+#define GSHMEM_RUNTIME_NODE_CHOOSE_DEVICE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "device/device.h"
-#include "runtime/job.h"
-#include "runtime/network/nics.h"
+#include "runtime/job/job.h"
+#include "runtime/node/nics.h"
 
 enum { FLUSH_AUTO, FLUSH_ON, FLUSH_OFF }; /* the choices of GSHMEM_CUDA_FLUSH */
 

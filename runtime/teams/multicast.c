@@ -1,10 +1,10 @@
-#include "runtime/memory/multicast.h"
+#include "runtime/teams/multicast.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/collectives/group.h"
+#include "runtime/teams/group.h"
 #include "runtime/memory/device_heap.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/teams/team.h"

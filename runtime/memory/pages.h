@@ -2,8 +2,8 @@
  * must be an error of that put, and not end the process. The system is asked, and its answers for
  * single pages are cached, as most commands name the same few pages. Memory that is unmapped while
  * commands use it is not detected. */
-#ifndef GSHMEM_PROXY_PAGES_H
-#define GSHMEM_PROXY_PAGES_H
+#ifndef GSHMEM_RUNTIME_MEMORY_PAGES_H
+#define GSHMEM_RUNTIME_MEMORY_PAGES_H
 
 #include <stdbool.h>
 #include <stdint.h>

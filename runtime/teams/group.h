@@ -6,13 +6,13 @@
  * call.
  *
  * Knows nothing of teams, of handles except the team's for reports, or of addresses of the user. */
-#ifndef GSHMEM_RUNTIME_GROUP_H
-#define GSHMEM_RUNTIME_GROUP_H
+#ifndef GSHMEM_RUNTIME_TEAMS_GROUP_H
+#define GSHMEM_RUNTIME_TEAMS_GROUP_H
 
 #include <stdbool.h>
 
 #include "gshmem/base.h"
-#include "runtime/collectives/sync.h"
+#include "runtime/teams/sync.h"
 
 struct internode;
 

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "runtime/proxy/proxy.h"
+#include "runtime/network/proxy_thread.h"
 
 #include <errno.h>
 #include <poll.h>

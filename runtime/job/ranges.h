@@ -3,8 +3,8 @@
  *     RANGE("gshmem_barrier"); // to the end of the function
  *
  * Otherwise that costs a load and a branch. */
-#ifndef GSHMEM_RUNTIME_RANGES_H
-#define GSHMEM_RUNTIME_RANGES_H
+#ifndef GSHMEM_RUNTIME_JOB_RANGES_H
+#define GSHMEM_RUNTIME_JOB_RANGES_H
 
 #include <stdbool.h>
 #include <stddef.h>

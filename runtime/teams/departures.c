@@ -9,17 +9,17 @@
  *
  * Both sides send messages to PE 0 only when they have waited for a while, and only one PE of each
  * node does: a job that ends at once, or waits only briefly, sends nothing for this. */
-#include "runtime/departures.h"
+#include "runtime/teams/departures.h"
 
 #include <stdlib.h>
 
 #include "device/device.h"
-#include "runtime/collectives/internode.h"
-#include "runtime/collectives/group.h"
-#include "runtime/job.h"
+#include "runtime/teams/internode.h"
+#include "runtime/teams/group.h"
+#include "runtime/job/job.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/teams/team.h"
-#include "runtime/threads.h"
+#include "runtime/node/threads.h"
 #include "runtime/network/wait.h"
 
 enum {

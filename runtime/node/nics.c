@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "runtime/network/nics.h"
+#include "runtime/node/nics.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "runtime/threads.h"
+#include "runtime/node/threads.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -5,8 +5,8 @@
  * A team of all PEs of the node shares the node's object. Other teams have one of their own, which
  * is made and released with the team. It covers all of the heap, and follows as the heap grows;
  * where it cannot, the team continues without. */
-#ifndef GSHMEM_RUNTIME_MULTICAST_H
-#define GSHMEM_RUNTIME_MULTICAST_H
+#ifndef GSHMEM_RUNTIME_TEAMS_MULTICAST_H
+#define GSHMEM_RUNTIME_TEAMS_MULTICAST_H
 
 #include <stdint.h>
 

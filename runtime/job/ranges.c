@@ -1,4 +1,4 @@
-#include "runtime/ranges.h"
+#include "runtime/job/ranges.h"
 
 #include "runtime/base/log.h"
 #include "runtime/base/module.h"

@@ -3,8 +3,8 @@
  *
  * It sleeps when there is nothing to do. Threads that wait make progress themselves, and while one
  * does, the proxy stands aside. */
-#ifndef GSHMEM_PROXY_PROXY_H
-#define GSHMEM_PROXY_PROXY_H
+#ifndef GSHMEM_RUNTIME_NETWORK_PROXY_THREAD_H
+#define GSHMEM_RUNTIME_NETWORK_PROXY_THREAD_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #include "gshmem/status.h"
-#include "runtime/proxy/left_alone.h"
-#include "runtime/proxy/pace.h"
+#include "runtime/network/left_alone.h"
+#include "runtime/network/proxy_pace.h"
 
 struct network;
 

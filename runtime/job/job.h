@@ -1,8 +1,8 @@
 /* The job object: everything a PE knows hangs from it, and is freed with it.
  *
  * One exists between the first gshmem_init and the last gshmem_finalize. */
-#ifndef GSHMEM_RUNTIME_JOB_H
-#define GSHMEM_RUNTIME_JOB_H
+#ifndef GSHMEM_RUNTIME_JOB_JOB_H
+#define GSHMEM_RUNTIME_JOB_JOB_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -17,7 +17,7 @@
 #include "runtime/memory/data.h"
 #include "runtime/memory/map.h"
 #include "runtime/network/network.h"
-#include "runtime/network/nics.h"
+#include "runtime/node/nics.h"
 
 struct job_blob;
 struct team;
@@ -31,7 +31,7 @@ struct lock_turn;
 enum { TEAM_MAX = 256 };
 
 /* PEs of the job that have made a team without a parent that contains them:
- * runtime/facades/extensions.h. */
+ * runtime/job/extensions.h. */
 struct active_set {
     int start, log_stride, size;
     gshmem_team_t team;

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "runtime/proxy/pages.h"
+#include "runtime/memory/pages.h"
 
 #include <stddef.h>
 #include <sys/mman.h>

@@ -2,8 +2,8 @@
  * in the member's own system memory, mapped by all.
  *
  * What each PE writes is in cache lines of its own. All zero is the clean state. */
-#ifndef GSHMEM_RUNTIME_SYNC_H
-#define GSHMEM_RUNTIME_SYNC_H
+#ifndef GSHMEM_RUNTIME_TEAMS_SYNC_H
+#define GSHMEM_RUNTIME_TEAMS_SYNC_H
 
 #include <assert.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 /* What the proxy does next: drive, stand aside, spin or sleep. Nothing but arithmetic on the time that
  * it is told, so that a test can be the clock. */
-#ifndef GSHMEM_PROXY_PACE_H
-#define GSHMEM_PROXY_PACE_H
+#ifndef GSHMEM_RUNTIME_NETWORK_PROXY_PACE_H
+#define GSHMEM_RUNTIME_NETWORK_PROXY_PACE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,11 +1,11 @@
-#include "runtime/proxy/left_alone.h"
+#include "runtime/network/left_alone.h"
 
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 
 #include "runtime/base/log.h"
-#include "runtime/threads.h"
+#include "runtime/node/threads.h"
 
 #define LOOK_NS 500000000ull
 

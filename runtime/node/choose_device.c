@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "runtime/device.h"
+#include "runtime/node/choose_device.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -8,10 +8,10 @@
 #include "runtime/base/log.h"
 #include "runtime/base/module.h"
 #include "runtime/base/settings.h"
-#include "runtime/job.h"
-#include "runtime/network/nics.h"
+#include "runtime/job/job.h"
+#include "runtime/node/nics.h"
 #include "runtime/proxy/modules.h"
-#include "runtime/ranges.h"
+#include "runtime/job/ranges.h"
 
 enum { PATIENCE = 10 }; /* seconds, if GSHMEM_WATCHDOG is not set */
 

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "runtime/job.h"
+#include "runtime/job/job.h"
 
 #include <poll.h>
 #include <stdio.h>

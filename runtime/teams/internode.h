@@ -10,12 +10,12 @@
  * parts. Where a team has no inbox, or a round's payload does not fit, the slots of members on
  * other nodes are fetched into copies when all have arrived. Code that reads slots need not know
  * where they come from. */
-#ifndef GSHMEM_RUNTIME_FAR_H
-#define GSHMEM_RUNTIME_FAR_H
+#ifndef GSHMEM_RUNTIME_TEAMS_INTERNODE_H
+#define GSHMEM_RUNTIME_TEAMS_INTERNODE_H
 
 #include <stdbool.h>
 
-#include "runtime/collectives/group.h"
+#include "runtime/teams/group.h"
 
 struct job;
 struct internode;

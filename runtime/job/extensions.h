@@ -1,7 +1,7 @@
 /* What libgshmem does for libgshmem_shmem beyond gshmem.h: functions of the standard that the
  * native API does not have. Not for programs to call. */
-#ifndef GSHMEM_RUNTIME_FACADES_EXTENSIONS_H
-#define GSHMEM_RUNTIME_FACADES_EXTENSIONS_H
+#ifndef GSHMEM_RUNTIME_JOB_EXTENSIONS_H
+#define GSHMEM_RUNTIME_JOB_EXTENSIONS_H
 
 #include "gshmem.h"
 

@@ -1,12 +1,12 @@
-#include "runtime/collectives/internode.h"
+#include "runtime/teams/internode.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/base/log.h"
-#include "runtime/operations/context.h"
-#include "runtime/job.h"
+#include "runtime/teams/context.h"
+#include "runtime/job/job.h"
 #include "runtime/teams/team.h"
 #include "runtime/network/wait.h"
 

@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/collectives/group.h"
-#include "runtime/facades/extensions.h"
+#include "runtime/teams/group.h"
+#include "runtime/job/extensions.h"
 #include "runtime/teams/slots.h"
 
 enum { ARRIVED, USED, BUSY = USED + SLOT_WORDS, ANSWER, WORDS };

@@ -1,5 +1,5 @@
 /* How the members of a group synchronize. group.h has the rules, sync.h the memory. */
-#include "runtime/collectives/group.h"
+#include "runtime/teams/group.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,10 +7,10 @@
 
 #include "gshmem.h"
 #include "runtime/base/log.h"
-#include "runtime/collectives/internode.h"
+#include "runtime/teams/internode.h"
 #include "runtime/collectives/table.h"
-#include "runtime/departures.h"
-#include "runtime/job.h"
+#include "runtime/teams/departures.h"
+#include "runtime/job/job.h"
 #include "runtime/network/wait.h"
 
 static const char *const collective_name[COLLECTIVE_COUNT] = {

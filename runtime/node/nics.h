@@ -1,8 +1,8 @@
 /* Which NICs are near a GPU, or near the memory of the CPUs that a PE runs on. The distance follows
  * from what the paths to both share in the tree of PCI devices under /sys. Also how a NIC accesses
  * a GPU's memory. */
-#ifndef GSHMEM_RUNTIME_NETWORK_NICS_H
-#define GSHMEM_RUNTIME_NETWORK_NICS_H
+#ifndef GSHMEM_RUNTIME_NODE_NICS_H
+#define GSHMEM_RUNTIME_NODE_NICS_H
 
 #include <sched.h>
 #include <stdbool.h>

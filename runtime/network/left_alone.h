@@ -2,8 +2,8 @@
  * the C library calls exit(0). While a library has threads there is no last one, and the process
  * would never end, and ignore signals, too, where these threads block them. So the proxy looks at
  * times whether the program's threads have all ended, and has exit(0) called in their place. */
-#ifndef GSHMEM_PROXY_LEFT_ALONE_H
-#define GSHMEM_PROXY_LEFT_ALONE_H
+#ifndef GSHMEM_RUNTIME_NETWORK_LEFT_ALONE_H
+#define GSHMEM_RUNTIME_NETWORK_LEFT_ALONE_H
 
 #include <stdbool.h>
 #include <stdint.h>
