@@ -11,32 +11,38 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bootstrap/bootstrap.h"
+#include "gshmem.h"
 #include "runtime/base/alike.h"
+#include "runtime/base/log.h"
 #include "runtime/base/settings.h"
 #include "runtime/collectives/collectives.h"
-#include "runtime/teams/internode.h"
-#include "runtime/teams/group.h"
-#include "runtime/teams/context.h"
-#include "runtime/teams/departures.h"
-#include "runtime/node/choose_device.h"
-#include "runtime/node/affinity.h"
 #include "runtime/job/job.h"
-#include "runtime/operations/lock.h"
+#include "runtime/memory/data.h"
 #include "runtime/memory/device_heap.h"
 #include "runtime/memory/heap.h"
+#include "runtime/memory/map.h"
 #include "runtime/memory/map_fill.h"
-#include "runtime/teams/multicast.h"
 #include "runtime/memory/place.h"
 #include "runtime/memory/registration.h"
 #include "runtime/memory/symmetric.h"
+#include "runtime/network/blobs.h"
+#include "runtime/network/network.h"
+#include "runtime/network/wait.h"
+#include "runtime/node/affinity.h"
+#include "runtime/node/choose_device.h"
+#include "runtime/node/node.h"
+#include "runtime/operations/lock.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/streams/stream.h"
+#include "runtime/teams/context.h"
+#include "runtime/teams/departures.h"
+#include "runtime/teams/group.h"
+#include "runtime/teams/internode.h"
+#include "runtime/teams/multicast.h"
+#include "runtime/teams/slots.h"
 #include "runtime/teams/team.h"
-#include "runtime/network/wait.h"
 
-/* Recursive: a library that is loaded while a job begins may register kernels. */
-static pthread_mutex_t init_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-static int depth;                       /* gshmem_init calls not yet finalized */
 static struct bootstrap *starter;       /* kept for the next job of this process */
 static _Atomic pid_t owner;             /* the process that initialised; its children are not */
 static bool registered;                 /* at_exit is registered */
@@ -63,10 +69,9 @@ static void free_job(struct job *j)
     device_heap_stop(j);
     device_stop(j);
     place_end(j);
-    node_stop(&j->node);
-    map_close(&j->map);
-    job_forget_blobs(j);
-    pthread_mutex_destroy(&j->fetching);
+    node_stop(j->node);
+    map_close(j->map);
+    blobs_close(j->blobs);
     pthread_mutex_destroy(&j->lock);
     free(j);
 }
@@ -78,16 +83,16 @@ static void launcher_lost(const char *why)
     const struct timespec moment = {.tv_nsec = 10 * 1000 * 1000};
     bool quiet = false;
 
-    for (int i = 0; i < 100 && !(quiet = pthread_mutex_trylock(&init_lock) == 0); i++)
+    for (int i = 0; i < 100 && !(quiet = pthread_mutex_trylock(&job_life) == 0); i++)
         nanosleep(&moment, NULL);
     if (quiet && !job) {
-        pthread_mutex_unlock(&init_lock);
+        pthread_mutex_unlock(&job_life);
         return;
     }
     signal(SIGPIPE, SIG_IGN); /* the reader of this process's output has gone as well */
     log_error("%s: it has died, and this PE ends", why);
     if (quiet)
-        node_abort(&job->node, job->pe, 1, why);
+        node_abort(job->node, job->pe, 1, why);
     _exit(1);
 }
 
@@ -129,19 +134,19 @@ static void let_go_of_starter(struct bootstrap *b)
 /* Whether all nodes are on one machine, and whether each has CPUs of its own there. The first and
  * the last PE stand for those between them, so that the cost is the same in any job, and all PEs
  * get the same result. It decides how PEs wait, and how those of a node synchronize. */
-static gshmem_status_t compare_machines(struct job *j, uint64_t own, const struct job_blob *first)
+static gshmem_status_t compare_machines(struct job *j, uint64_t own, const struct pe_blob *first)
 {
     bool one_machine = j->bootstrap->one_machine;
-    struct job_blob last;
+    struct pe_blob last;
     gshmem_status_t status;
 
     if (!one_machine && (!own || first->machine != own))
         return GSHMEM_OK;
-    if ((status = job_fetch(j, j->n_pes - 1, &last)) || (!one_machine && last.machine != own))
+    if ((status = blobs_fetch(j->blobs, j->n_pes - 1, &last)) || (!one_machine && last.machine != own))
         return status;
-    j->node.apart = first->cpus != last.cpus;
+    j->node->apart = first->cpus != last.cpus;
     if (!one_machine)
-        node_join_machine(&j->node, j->bootstrap);
+        node_join_machine(j->node, j->bootstrap);
     return GSHMEM_OK;
 }
 
@@ -151,13 +156,13 @@ static gshmem_status_t compare_machines(struct job *j, uint64_t own, const struc
 static gshmem_status_t exchange_failure(struct job *j, gshmem_status_t status)
 {
     struct bootstrap *b = j->bootstrap;
-    struct job_blob leader;
+    struct pe_blob leader;
     char text[512];
 
     snprintf(text, sizeof text, "%s", last_error_text());
-    if (!b->ops->publish(b, "", 0) && !b->ops->fence(b) && j->node.pe && j->node.index > 0 &&
-        !job_fetch(j, j->node.pe[0], &leader))
-        rendezvous_tell_failure(&leader.rendezvous, j->node.index);
+    if (!b->ops->publish(b, "", 0) && !b->ops->fence(b) && j->node->pe && j->node->index > 0 &&
+        !blobs_fetch(j->blobs, j->node->pe[0], &leader))
+        rendezvous_tell_failure(&leader.rendezvous, j->node->index);
     return fail_silently(status, "%s", text);
 }
 
@@ -167,28 +172,28 @@ static gshmem_status_t init_exchange(struct job *j, const gshmem_uniqueid_t *uid
                                      struct rendezvous_address *leader)
 {
     struct bootstrap *b = j->bootstrap;
-    struct job_blob own = {.machine = node_machine(), .cpus = node_cpus_digest()};
-    struct job_blob theirs;
+    struct pe_blob own = {.machine = node_machine(), .cpus = node_cpus_digest()};
+    struct pe_blob theirs;
     bool alone = b->n_hosts == 1;
     gshmem_status_t status;
     size_t bytes = 0;
 
-    if ((status = node_open(&j->node, b, &own.rendezvous)) || (status = data_find(&j->data)) ||
+    if ((status = node_open(j->node, b, &own.rendezvous)) || (status = data_find(j->data)) ||
         (status = network_open(j, uid, own.transport, sizeof own.transport, &bytes, own.public_key)))
         return exchange_failure(j, status);
-    own.data_segments = (uint32_t)j->data.n;
-    own.data_digest = j->data.digest;
+    own.data_segments = (uint32_t)j->data->n;
+    own.data_digest = j->data->digest;
     own.transport_bytes = (uint32_t)bytes;
-    bytes += offsetof(struct job_blob, transport);
-    if (alone && j->node.index != 0)
+    bytes += offsetof(struct pe_blob, transport);
+    if (alone && j->node->index != 0)
         bytes = 0; /* no PE will read it */
     if ((status = b->ops->publish(b, &own, bytes)) || (status = b->ops->fence(b)))
         return status;
     theirs = own;
-    if (j->node.index != 0 && (status = job_fetch(j, j->node.pe[0], &theirs)))
+    if (j->node->index != 0 && (status = blobs_fetch(j->blobs, j->node->pe[0], &theirs)))
         return status;
     *leader = theirs.rendezvous;
-    if (!alone && (status = job_fetch(j, 0, &theirs)))
+    if (!alone && (status = blobs_fetch(j->blobs, 0, &theirs)))
         return status;
     return alone ? GSHMEM_OK : compare_machines(j, own.machine, &theirs);
 }
@@ -196,18 +201,18 @@ static gshmem_status_t init_exchange(struct job *j, const gshmem_uniqueid_t *uid
 /* Moves the program's variables into the memory that the node shares. */
 static gshmem_status_t share_data(struct job *j)
 {
-    const struct node_layout *layout = &j->node.layout;
+    const struct node_layout *layout = &j->node->layout;
     gshmem_status_t status = GSHMEM_OK;
 
-    if (j->data.bytes > layout->data_bytes) {
+    if (j->data->bytes > layout->data_bytes) {
         log_warn("the variables of this program (%zu KiB) are not symmetric: the lowest PE of this "
                  "host runs another program and has room for %zu KiB",
-                 j->data.bytes >> 10, (size_t)layout->data_bytes >> 10);
-        j->data = (struct data_segments){.n = 0};
+                 j->data->bytes >> 10, (size_t)layout->data_bytes >> 10);
+        *j->data = (struct data_segments){.n = 0};
     }
-    for (int i = 0; i < j->data.n && !status; i++)
-        status = data_share(&j->data.segment[i], j->node.fd,
-                            node_data_offset(layout, j->node.index) + j->data.segment[i].offset);
+    for (int i = 0; i < j->data->n && !status; i++)
+        status = data_share(&j->data->segment[i], j->node->fd,
+                            node_data_offset(layout, j->node->index) + j->data->segment[i].offset);
     return status;
 }
 
@@ -215,12 +220,12 @@ static void init_tell(const struct job *j)
 {
     log_info("PE %d of %d, %d on this host (%d CPUs%s), started by %s; heap up to %zu MiB; %d "
              "segments of program data, %zu KiB",
-             j->pe, j->n_pes, j->node.n, j->node.cpus,
-             !j->node.oversubscribed    ? ""
-             : j->node.contained ? ", which PEs of all hosts share"
+             j->pe, j->n_pes, j->node->n, j->node->cpus,
+             !j->node->oversubscribed    ? ""
+             : j->node->contained ? ", which PEs of all hosts share"
                                  : ", so PEs share them",
-             j->bootstrap->ops->name, (size_t)j->node.layout.heap_bytes >> 20, j->data.n,
-             j->data.bytes >> 10);
+             j->bootstrap->ops->name, (size_t)j->node->layout.heap_bytes >> 20, j->data->n,
+             j->data->bytes >> 10);
 }
 
 /* All steps that can fail between knowing this PE's number and being part of the job. */
@@ -231,13 +236,13 @@ static gshmem_status_t init_join(struct job *j, const gshmem_uniqueid_t *uid)
 
     if ((status = init_exchange(j, uid, &leader)))
         return status;
-    wait_calibrate(j->node.oversubscribed, network_is_needed(j->network), j->node.contained);
-    if ((status = node_share(&j->node, &leader)) || (status = share_data(j)) ||
+    wait_calibrate(j->node->oversubscribed, network_is_needed(j->network), j->node->contained);
+    if ((status = node_share(j->node, &leader)) || (status = share_data(j)) ||
         (status = device_start(j)) || (status = device_heap_prepare(j)) ||
-        (status = node_join(&j->node, j->pe, (uint32_t)j->data.n, j->data.digest)))
+        (status = node_join(j->node, j->pe, (uint32_t)j->data->n, j->data->digest)))
         return status;
     /* now agreed */
-    wait_calibrate(j->node.oversubscribed, network_is_needed(j->network), j->node.contained);
+    wait_calibrate(j->node->oversubscribed, network_is_needed(j->network), j->node->contained);
     if ((status = map_fill(j)) || (status = place_heap(j)) || (status = device_heap_start(j)) ||
         (status = network_start(j)) || (status = team_start(j)))
         return status;
@@ -251,6 +256,45 @@ static gshmem_status_t init_join(struct job *j, const gshmem_uniqueid_t *uid)
     return GSHMEM_OK;
 }
 
+/* What each job has one of, in one allocation: the job comes first, so that free_job frees all. */
+struct job_parts {
+    struct job job;
+    struct node node;
+    struct blobs blobs;
+    struct memory_map map;
+    struct data_segments data;
+    struct active_sets active_sets;
+};
+
+static void abort_job(struct job *j, int *exit_status, const char *why)
+{
+    node_abort(j->node, j->pe, *exit_status, why);
+    node_exit_status(j->node, exit_status);
+    j->bootstrap->ops->abort(j->bootstrap, *exit_status, why);
+}
+
+static struct job *new_job(struct bootstrap *b, int thread_level)
+{
+    struct job_parts *parts = calloc(1, sizeof *parts);
+
+    if (!parts)
+        return NULL;
+    parts->job.pe = b->pe;
+    parts->job.n_pes = b->n_pes;
+    parts->job.thread_level = thread_level;
+    parts->job.bootstrap = b;
+    parts->job.node = &parts->node;
+    parts->job.blobs = &parts->blobs;
+    parts->job.map = &parts->map;
+    parts->job.data = &parts->data;
+    parts->job.active_sets = &parts->active_sets;
+    parts->job.abort = abort_job;
+    parts->node.fd = parts->node.rendezvous.fd = -1;
+    blobs_open(&parts->blobs, b);
+    pthread_mutex_init(&parts->job.lock, NULL);
+    return &parts->job;
+}
+
 static gshmem_status_t start_job(const gshmem_init_attr_t *attr)
 {
     gshmem_status_t status;
@@ -262,32 +306,25 @@ static gshmem_status_t start_job(const gshmem_init_attr_t *attr)
     if (b->pe == 0)
         settings_warn_unknown();
 
-    struct job *j = calloc(1, sizeof *j);
+    struct job *j = new_job(b, attr->thread_level);
     if (!j) {
         let_go_of_starter(b);
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory");
     }
-    *j = (struct job){.pe = b->pe,
-                      .n_pes = b->n_pes,
-                      .thread_level = attr->thread_level,
-                      .bootstrap = b,
-                      .node = {.fd = -1, .rendezvous.fd = -1}};
-    pthread_mutex_init(&j->lock, NULL);
-    pthread_mutex_init(&j->fetching, NULL);
     job = j; /* waits read it */
     if (!(status = init_join(j, attr->uid)) && !(status = context_start(j)))
         status = kernels_start(j);
     if (status) {
         /* The others may have completed their start-up, and would wait for this PE. */
         network_fail(j);
-        node_fail(&j->node, j->pe);
+        node_fail(j->node, j->pe);
         context_stop(j);
         job = NULL;
         free_job(j);
         let_go_of_starter(b);
         return status;
     }
-    affinity_begin(&j->node, b);
+    affinity_begin(j->node, b);
     init_tell(j);
     given_status = -1;
     return GSHMEM_OK;
@@ -302,7 +339,7 @@ static void let_others_say(const struct job *j)
     const struct timespec moment = {.tv_nsec = 2000000};
     int status;
 
-    for (int i = 0; i < 500 && !node_exit_status(&j->node, &status); i++)
+    for (int i = 0; i < 500 && !node_exit_status(j->node, &status); i++)
         nanosleep(&moment, NULL);
 }
 
@@ -336,7 +373,7 @@ static gshmem_status_t leave_job(struct job *j, enum departure_way way)
     if (met) { /* it has not synchronized with the others, and they must not wait for it */
         let_words_arrive(j);
         network_fail(j);
-        node_fail(&j->node, j->pe);
+        node_fail(j->node, j->pe);
     }
     status = status ? status : met;
     kernels_retire(j);
@@ -354,7 +391,7 @@ static void stay_where_it_ends_elsewhere(void)
 {
     if (!job_ends_elsewhere())
         return;
-    pthread_mutex_unlock(&init_lock); /* handlers of the program, which run in that thread, may need
+    pthread_mutex_unlock(&job_life); /* handlers of the program, which run in that thread, may need
                                          it */
     for (;;)
         pause();
@@ -365,7 +402,7 @@ static void init_end_job(struct job *j)
     struct bootstrap *b = j->bootstrap;
 
     stay_where_it_ends_elsewhere();
-    node_exit_status(&j->node, &given_status);
+    node_exit_status(j->node, &given_status);
     network_stop(j); /* before the contexts: operations that could not be completed end in them */
     context_stop(j);
     job = NULL;
@@ -379,8 +416,8 @@ static void init_end_job(struct job *j)
 static void end_job_but_for_threads(struct job *j)
 {
     network_rest(j);
-    node_leave(&j->node);
-    pthread_mutex_lock(&j->fetching); /* no thread asks the bootstrap any more */
+    node_leave(j->node);
+    pthread_mutex_lock(&j->blobs->fetching); /* no thread asks the bootstrap any more */
     job_end_with_process(j);
     let_go_of_starter(j->bootstrap);
 }
@@ -399,7 +436,7 @@ static void leave_badly(int status, const char *why)
 {
     job_begin_to_end();
     log_error("%s", why);
-    node_abort(&job->node, job->pe, job_exit_code(status), why);
+    node_abort(job->node, job->pe, job_exit_code(status), why);
     job->bootstrap->ops->abort(job->bootstrap, job_exit_code(status), why);
 }
 
@@ -429,28 +466,12 @@ static enum departure_way init_find_way(void)
     return LEFT_BY_END;
 }
 
-/* Whether no thread is asking the launcher, this one included, which a signal may have interrupted
- * there. */
-static bool can_fetch(struct job *j)
-{
-    const struct timespec moment = {.tv_nsec = 1000000};
-
-    for (int i = 0; i < 5000; i++) {
-        if (pthread_mutex_trylock(&j->fetching) == 0) {
-            pthread_mutex_unlock(&j->fetching);
-            return true;
-        }
-        nanosleep(&moment, NULL);
-    }
-    return false;
-}
-
 /* A process cannot leave the job in good order from within a call in which others wait: an exit
  * from a signal handler, or from another thread. The call that is in progress, as a sentence;
  * false: it can leave. */
 static bool in_the_middle(struct job *j, char *why, size_t size)
 {
-    const char *call = depth == 0 ? "gshmem_init or gshmem_finalize" : NULL;
+    const char *call = job_depth == 0 ? "gshmem_init or gshmem_finalize" : NULL;
 
     for (int i = 0; i < TEAM_MAX && !call; i++) {
         const struct group *g = j->team[i] ? j->team[i]->group : NULL;
@@ -458,7 +479,7 @@ static bool in_the_middle(struct job *j, char *why, size_t size)
         if (g && !call && g->internode) /* the PEs of a node have rounds of their own, too */
             call = group_under_way(internode_neighbours(g));
     }
-    if (!call && (!network_can_enter(j) || !can_fetch(j)))
+    if (!call && (!network_can_enter(j) || !blobs_can_fetch(j->blobs)))
         call = "a call that uses the network";
     if (call)
         snprintf(why, size, "PE %d exited in the middle of %s", j->pe, call);
@@ -476,7 +497,7 @@ static void at_exit(int status, void *unused)
     if (getpid() != owner)
         return;
     if (status != 0 && job) {
-        if (node_exit_status(&job->node, &status))
+        if (node_exit_status(job->node, &status))
             exit_at_once(status);
         snprintf(why, sizeof why, "PE %d exited with status %d before gshmem_finalize", job->pe,
                  status);
@@ -485,9 +506,9 @@ static void at_exit(int status, void *unused)
             exit_at_once(job_exit_code(status));
         return;
     }
-    pthread_mutex_lock(&init_lock); /* another thread may be in gshmem_init or gshmem_finalize */
+    pthread_mutex_lock(&job_life); /* another thread may be in gshmem_init or gshmem_finalize */
     /* the job has been ended with a status, which does not change any more */
-    if (job && node_exit_status(&job->node, &status))
+    if (job && node_exit_status(job->node, &status))
         exit_at_once(status);
     /* also where the job was finalized after that, and main ignores it */
     if (!job && status == 0 && given_status >= 0)
@@ -508,11 +529,11 @@ static void at_exit(int status, void *unused)
     starter = NULL;
     /* Handlers and destructors that were registered before gshmem_init run after this, and may
      * finalize. */
-    ended_at_exit = depth;
+    ended_at_exit = job_depth;
     status_at_exit = end;
-    depth = 0;
+    job_depth = 0;
     registered = false;
-    pthread_mutex_unlock(&init_lock);
+    pthread_mutex_unlock(&job_life);
     /* This PE's messages to a failed one may not have arrived, or another PE waits for this one
      * elsewhere, and no caller gets the status. */
     if (end == GSHMEM_ERR_PEER_DEAD || end == GSHMEM_ERR_MISMATCH)
@@ -537,7 +558,7 @@ static struct bootstrap *volatile parents_starter;
 static void init_leave_parent(void)
 {
     /* a thread that does not exist in the child may hold it */
-    init_lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+    job_life = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
     if (!job && !starter)
         return;
     if (job) {
@@ -548,7 +569,7 @@ static void init_leave_parent(void)
     parents_starter = starter;
     job = NULL;
     starter = NULL;
-    depth = 0;
+    job_depth = 0;
     job_forked = true;
     log_identify(-1);
 }
@@ -582,10 +603,10 @@ gshmem_status_t gshmem_init_attr(const gshmem_init_attr_t *attr)
     if (status)
         return status;
     pthread_once(&once, init_watch_forks);
-    pthread_mutex_lock(&init_lock);
+    pthread_mutex_lock(&job_life);
     if (job && job_is_over(job)) {
         status = job_stay("gshmem_init");
-    } else if (depth == 0) {
+    } else if (job_depth == 0) {
         owner = getpid();
         starting_first = !registered && on_exit(at_early_exit, NULL) == 0;
         log_starts(true);
@@ -598,8 +619,8 @@ gshmem_status_t gshmem_init_attr(const gshmem_init_attr_t *attr)
         starting_first = false;
     }
     if (!status)
-        depth++;
-    pthread_mutex_unlock(&init_lock);
+        job_depth++;
+    pthread_mutex_unlock(&job_life);
     return status;
 }
 
@@ -622,28 +643,17 @@ gshmem_status_t gshmem_finalize(void)
 {
     gshmem_status_t status = GSHMEM_OK;
 
-    pthread_mutex_lock(&init_lock);
-    if (depth == 0 && ended_at_exit > 0) {
+    pthread_mutex_lock(&job_life);
+    if (job_depth == 0 && ended_at_exit > 0) {
         ended_at_exit--;
         status = status_at_exit;
-    } else if (depth == 0) {
+    } else if (job_depth == 0) {
         status = job_require("gshmem_finalize");
-    } else if (--depth == 0) {
+    } else if (--job_depth == 0) {
         status = stop_job(LEFT_BY_FINALIZE);
     }
-    pthread_mutex_unlock(&init_lock);
+    pthread_mutex_unlock(&job_life);
     return status;
-}
-
-struct job *job_hold(void)
-{
-    pthread_mutex_lock(&init_lock);
-    return depth > 0 ? job : NULL;
-}
-
-void job_let_go(void)
-{
-    pthread_mutex_unlock(&init_lock);
 }
 
 int gshmem_initialized(void)

@@ -3,13 +3,19 @@
  *
  * A PE whose arguments are refused still takes part in one round, so that the others learn of it
  * instead of waiting. */
+#include "gshmem.h"
+#include "runtime/base/log.h"
 #include "runtime/collectives/call.h"
 #include "runtime/collectives/device.h"
 #include "runtime/collectives/table.h"
-#include "runtime/teams/context.h"
-#include "runtime/node/choose_device.h"
 #include "runtime/job/extensions.h"
+#include "runtime/job/job.h"
 #include "runtime/job/ranges.h"
+#include "runtime/memory/data.h"
+#include "runtime/memory/map.h"
+#include "runtime/node/choose_device.h"
+#include "runtime/node/node.h"
+#include "runtime/teams/context.h"
 #include "runtime/teams/team.h"
 
 /* ---- The beginning of all calls ---- */
@@ -27,7 +33,7 @@ static inline struct team *collective_begin(struct call *c, gshmem_team_t handle
     if (GSHMEM_UNLIKELY(!t))
         return NULL;
     c->group = t->group;
-    if (GSHMEM_UNLIKELY(t->group->broken || node_losses(&job->node) != t->group->losses) &&
+    if (GSHMEM_UNLIKELY(t->group->broken || node_losses(job->node) != t->group->losses) &&
         group_check(t->group, c->name))
         return NULL;
     return t;
@@ -38,7 +44,7 @@ static __attribute__((cold)) gshmem_status_t refuse_place(const struct call *c,
                                                           const struct location *l,
                                                           const void *address, size_t bytes)
 {
-    const struct segment *s = &job->map.segment[l->segment];
+    const struct segment *s = &job->map->segment[l->segment];
     const bool ours = l->segment != SEGMENT_NONE && !l->reserved;
 
     if (ours && l->atomicity == ATOMICITY_GPU)
@@ -65,16 +71,16 @@ static gshmem_status_t find_other_place(const struct call *c, const struct team 
                                         const char *which, size_t bytes)
 {
     struct location l;
-    const bool found = map_find(&job->map, p->mine, bytes, &l);
-    const struct segment *s = &job->map.segment[l.segment];
+    const bool found = map_find(job->map, p->mine, bytes, &l);
+    const struct segment *s = &job->map->segment[l.segment];
 
     if (!found || l.reserved || l.atomicity == ATOMICITY_GPU || (s->variables && !t->data_mapped))
         return refuse_place(c, t, which, &l, p->mine, bytes);
     p->room = s->bytes - l.offset;
     if (s->variables) {
-        const struct data_segment *of = &job->data.segment[l.segment - SEGMENT_DATA];
+        const struct data_segment *of = &job->data->segment[l.segment - SEGMENT_DATA];
         p->peer = t->view.data.peer;
-        p->offset = of->offset - job->data.segment[0].offset + l.offset;
+        p->offset = of->offset - job->data->segment[0].offset + l.offset;
         p->name = PLACE_IN_DATA + p->offset;
     } else {
         p->offset = t->view.heap.bytes + l.offset;
@@ -210,8 +216,8 @@ gshmem_status_t gshmem_barrier_all(void)
 static inline bool is_for_device(const void *dest, const void *source)
 {
     return GSHMEM_UNLIKELY(job && job->device_heap) &&
-           (map_atomicity(&job->map, dest) == ATOMICITY_GPU ||
-            map_atomicity(&job->map, source) == ATOMICITY_GPU);
+           (map_atomicity(job->map, dest) == ATOMICITY_GPU ||
+            map_atomicity(job->map, source) == ATOMICITY_GPU);
 }
 
 /* ---- Moving data ---- */

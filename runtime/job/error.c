@@ -1,6 +1,8 @@
 /* The error policy, and the texts of statuses. */
 #include <pthread.h>
 
+#include "gshmem.h"
+#include "runtime/base/log.h"
 #include "runtime/base/settings.h"
 #include "runtime/job/job.h"
 

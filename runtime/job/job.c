@@ -3,12 +3,27 @@
 
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
+#include "runtime/base/log.h"
+
 struct job *job;
+
+/* These are the process's, and asked for where there is no job. */
 bool job_forked;
+pthread_mutex_t job_life = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+int job_depth;
+
+struct job *job_hold(void)
+{
+    pthread_mutex_lock(&job_life);
+    return job_depth > 0 ? job : NULL;
+}
+
+void job_let_go(void)
+{
+    pthread_mutex_unlock(&job_life);
+}
 
 gshmem_status_t job_require(const char *call)
 {
@@ -39,58 +54,6 @@ gshmem_status_t job_stay(const char *call)
 {
     stay_unless_it_ends_here();
     return fail(GSHMEM_ERR_STATE, "%s: this process ends, and has left the job", call);
-}
-
-static gshmem_status_t runtime_job_fetch(struct job *j, int pe, struct job_blob *blob)
-{
-    const size_t least = offsetof(struct job_blob, transport);
-    struct job_blob got;
-    size_t bytes = 0;
-    gshmem_status_t status =
-        j->bootstrap->ops->fetch(j->bootstrap, pe, &got, sizeof got, &bytes);
-
-    if (status)
-        return status;
-    if (bytes == 0)
-        return fail(GSHMEM_ERR_PEER_DEAD, "start-up: PE %d has failed in gshmem_init; a line of its own says why", pe);
-    if (bytes < least || got.transport_bytes > sizeof got.transport ||
-        bytes != least + got.transport_bytes)
-        return fail(GSHMEM_ERR_BOOTSTRAP,
-                    "start-up: PE %d published %zu bytes that this version cannot read; are all PEs "
-                    "of the job of one version of GSHMEM?",
-                    pe, bytes);
-    *blob = got;
-    return GSHMEM_OK;
-}
-
-gshmem_status_t job_fetch(struct job *j, int pe, struct job_blob *blob)
-{
-    gshmem_status_t status = GSHMEM_OK;
-    struct job_blob *kept;
-
-    if (!job_has_blob(j, pe) || !j->blob) {
-        pthread_mutex_lock(&j->fetching);
-        if (!j->blob || !job_has_blob(j, pe)) {
-            status = runtime_job_fetch(j, pe, blob);
-            if (!status && j->blob && (kept = malloc(sizeof *kept))) {
-                *kept = *blob;
-                /* pairs with job_has_blob */
-                atomic_store_explicit(&j->blob[pe], kept, memory_order_release);
-            }
-            pthread_mutex_unlock(&j->fetching);
-            return status;
-        }
-        pthread_mutex_unlock(&j->fetching);
-    }
-    *blob = *atomic_load_explicit(&j->blob[pe], memory_order_acquire);
-    return GSHMEM_OK;
-}
-
-void job_forget_blobs(struct job *j)
-{
-    for (int pe = 0; j->blob && pe < j->n_pes; pe++)
-        free(atomic_load_explicit(&j->blob[pe], memory_order_relaxed));
-    free(j->blob);
 }
 
 /* Flushes what the program has printed, unless that would have to wait: for another thread that
@@ -128,11 +91,7 @@ void job_abort(int exit_status, const char *why)
         stay_unless_it_ends_here();
     job_begin_to_end();
     keep_printed();
-    if (job && !job_is_over(job)) {
-        node_abort(&job->node, job->pe, exit_status, why);
-        /* the first PE that ends the job determines its status */
-        node_exit_status(&job->node, &exit_status);
-        job->bootstrap->ops->abort(job->bootstrap, exit_status, why);
-    }
+    if (job && !job_is_over(job))
+        job->abort(job, &exit_status, why);
     _exit(exit_status);
 }

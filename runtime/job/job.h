@@ -1,41 +1,35 @@
 /* The job object: everything a PE knows hangs from it, and is freed with it.
  *
- * One exists between the first gshmem_init and the last gshmem_finalize. */
+ * It holds pointers: what is behind one is defined by the room that it belongs to. One job exists
+ * between the first gshmem_init and the last gshmem_finalize. */
 #ifndef GSHMEM_RUNTIME_JOB_JOB_H
 #define GSHMEM_RUNTIME_JOB_JOB_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdint.h>
+#include <stddef.h>
 
-#include "bootstrap/bootstrap.h"
-#include "gshmem.h"
-#include "runtime/base/log.h"
-#include "runtime/node/node.h"
-#include "runtime/network/keys.h"
-#include "runtime/memory/data.h"
-#include "runtime/memory/map.h"
-#include "runtime/network/network.h"
-#include "runtime/node/nics.h"
+#include "gshmem/status.h"
 
-struct job_blob;
-struct team;
+struct active_sets;
+struct blobs;
+struct bootstrap;
+struct context;
+struct data_segments;
+struct device;
 struct device_heap;
 struct heap;
+struct kernels;
+struct lock_turn;
+struct memory_map;
+struct network;
+struct node;
 struct registrations;
 struct symmetric;
-struct context;
-struct lock_turn;
+struct team;
 
 enum { TEAM_MAX = 256 };
-
-/* PEs of the job that have made a team without a parent that contains them:
- * runtime/job/extensions.h. */
-struct active_set {
-    int start, log_stride, size;
-    gshmem_team_t team;
-};
 
 struct job {
     int pe;
@@ -44,13 +38,14 @@ struct job {
     atomic_bool own_memory; /* operations of this PE on itself take memory that is not symmetric,
                                too */
     struct bootstrap *bootstrap; /* outlives the job object */
-    struct node node;            /* the PEs on this node and the memory they share */
+    struct node *node;           /* the PEs on this node and the memory they share */
     struct network *network;     /* requests to PEs on other nodes, and kernels' commands to any */
     struct kernels *kernels;     /* the kernels' view of the job; NULL where no module has
                                     kernels */
     struct heap *heap;           /* objects in the symmetric heap in host memory */
     struct device *device;       /* where kernels run */
-    enum nic_way nic_way;        /* how NICs access the device's memory, where it has its own */
+    int nic_way;                 /* an enum nic_way: how NICs access the device's memory, where
+                                    it has its own */
     bool flushes;                /* whether what NICs write there is flushed before kernels use
                                     it */
     struct device_heap *device_heap; /* the symmetric heap in the device's own memory; NULL where it
@@ -59,16 +54,15 @@ struct job {
     struct heap *nic_objects;        /* objects in the NIC heap; NULL where there is none */
     struct registrations *registered; /* memory of the program's own that is registered */
     struct symmetric *symmetric;      /* memory of the program's own that is symmetric */
-    struct data_segments data;   /* the program's variables */
-    struct memory_map map;       /* where all symmetric memory is, of all PEs */
+    struct data_segments *data;  /* the program's variables */
+    struct memory_map *map;      /* where all symmetric memory is, of all PEs */
     void *placed; /* this PE's heap at the address of GSHMEM_HEAP_BASE; NULL: there is none */
     size_t placed_bytes;
 
     struct team *team[TEAM_MAX];  /* by gshmem_team_t; NULL: no such team */
     int claims;                   /* how many of them may not be claimed by all members yet:
                                      runtime/teams/slots.h */
-    struct active_set active[TEAM_MAX]; /* active sets of this PE whose teams stay */
-    uint32_t n_active;                  /* how many: incremented when one is complete */
+    struct active_sets *active_sets; /* runtime/teams/slots.h */
     struct context *contexts;      /* contexts that the program has made, which finalize destroys */
     struct context *left_contexts; /* contexts that it has destroyed, with requests still in
                                       flight */
@@ -77,43 +71,23 @@ struct job {
     atomic_int leaving;           /* this PE leaves: an enum departure_way */
     bool *told_left;              /* [PE]: PE 0 was notified that it leaves; departures.c */
     struct lock_turn *turns;      /* threads of this PE that have a lock, or wait for one: lock.c */
-    struct job_blob *_Atomic *blob; /* [PE]: blobs fetched from the bootstrap; NULL where all PEs
-                                       are on one node */
-    pthread_mutex_t fetching;       /* held while the bootstrap is asked, which may take time */
+    struct blobs *blobs;          /* what each PE has published at start-up */
     pthread_mutex_t lock;         /* teams, contexts, turns and allocation; never held while
                                      waiting */
+
+    /* Tells every PE on this machine and the bootstrap that the job is over. *exit_status becomes
+     * that of the first PE that ended the job. */
+    void (*abort)(struct job *j, int *exit_status, const char *why);
 };
-
-/* What a PE publishes at start-up. Only the part that is used is sent: `transport` is the end. */
-struct job_blob {
-    struct rendezvous_address rendezvous; /* of its node's leader */
-    unsigned char public_key[X25519_BYTES]; /* keys.h; zero where the job is on one node */
-    uint64_t data_digest;                 /* as in node_member */
-    uint64_t machine;                     /* the result of node_machine */
-    uint64_t cpus;                        /* the result of node_cpus_digest */
-    uint32_t data_segments;
-    uint32_t transport_bytes;
-    unsigned char transport[TRANSPORT_ADDRESS_MAX];
-};
-_Static_assert(sizeof(struct job_blob) <= BOOTSTRAP_BLOB_MAX,
-               "struct job_blob is larger than BOOTSTRAP_BLOB_MAX, the most that bootstraps and their modules carry: "
-               "take a field out, make TRANSPORT_ADDRESS_MAX smaller, or raise BOOTSTRAP_BLOB_MAX and "
-               "BOOTSTRAP_VERSION");
-
-/* The blob of a PE, from the bootstrap the first time. That may wait for a launcher: do not call it
- * with a lock held that others need meanwhile, unless job_has_blob. */
-gshmem_status_t job_fetch(struct job *j, int pe, struct job_blob *blob);
-
-void job_forget_blobs(struct job *j);
-static inline bool job_has_blob(const struct job *j, int pe)
-{
-    /* acquire: pairs with the release in job_fetch */
-    return !j->blob || atomic_load_explicit(&j->blob[pe], memory_order_acquire);
-}
 
 /* The one job of this process, NULL when not initialised. */
 extern struct job *job;
 extern bool job_forked; /* this process is a child, made by fork, of one that had a job */
+
+/* Held while a job begins or ends. Recursive: a library that is loaded while a job begins may
+ * register kernels. */
+extern pthread_mutex_t job_life;
+extern int job_depth; /* gshmem_init calls not yet finalized; for who holds job_life */
 
 /* The job, if it has begun. It does not end, and none begins, until it is released. */
 struct job *job_hold(void);

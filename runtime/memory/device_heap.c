@@ -11,6 +11,10 @@
 #include "runtime/job/job.h"
 #include "runtime/memory/symmetric.h"
 #include "runtime/proxy/kernels.h"
+#include "device/device.h"
+#include "gshmem.h"
+#include "runtime/memory/map.h"
+#include "runtime/node/node.h"
 
 /* ---- Growing ---- */
 
@@ -183,7 +187,7 @@ void device_heap_cut(struct device_heap *d, uint64_t end)
 
 gshmem_status_t device_heap_prepare(struct job *j)
 {
-    struct node_member *me = &j->node.control->member[j->node.index];
+    struct node_member *me = &j->node->control->member[j->node->index];
     uint64_t least = (uint64_t)settings_number(SETTING_HEAP_SIZE);
     uint64_t most = (uint64_t)settings_number(SETTING_HEAP_MAX);
     uint64_t system = kernels_system_bytes();
@@ -191,7 +195,7 @@ gshmem_status_t device_heap_prepare(struct job *j)
 
     if (!j->device->ops->own_heap)
         return GSHMEM_OK;
-    const size_t n = (size_t)j->node.n;
+    const size_t n = (size_t)j->node->n;
     struct device_heap *d = calloc(1, sizeof *d + n * sizeof d->map[0]);
     if (!d)
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %zu PEs", n);
@@ -203,7 +207,7 @@ gshmem_status_t device_heap_prepare(struct job *j)
     if (!d->letters || !d->letter_fds)
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %zu PEs", n);
     d->device = j->device;
-    d->node = &j->node;
+    d->node = j->node;
     d->pes = j->n_pes;
     d->system = system;
     if ((status = handover_open(&d->handover)))
@@ -229,16 +233,16 @@ static uint64_t window_after(uint64_t limit)
  * have. */
 static gshmem_status_t agree_on_limit(const struct job *j, uint64_t *limit, uint64_t *window)
 {
-    const struct node_member *member = j->node.control->member;
+    const struct node_member *member = j->node->control->member;
 
     *limit = *window = UINT64_MAX;
-    for (int i = 0; i < j->node.n; i++) {
-        if (member[i].card.present != member[j->node.index].card.present)
+    for (int i = 0; i < j->node->n; i++) {
+        if (member[i].card.present != member[j->node->index].card.present)
             return fail(GSHMEM_ERR_MISMATCH,
                         "start-up: PE %d has its heap in GPU memory and PE %d in host memory: "
                         "GSHMEM_DEVICE=cuda, or =host, for all PEs",
-                        member[i].card.present ? j->node.pe[i] : j->pe,
-                        member[i].card.present ? j->pe : j->node.pe[i]);
+                        member[i].card.present ? j->node->pe[i] : j->pe,
+                        member[i].card.present ? j->pe : j->node->pe[i]);
         if (member[i].card.heap_most < *limit)
             *limit = member[i].card.heap_most;
         if (member[i].card.window < *window)
@@ -264,7 +268,7 @@ static struct segment segment_of(const struct job *j)
 
 gshmem_status_t device_heap_start(struct job *j)
 {
-    const struct node_member *member = j->node.control->member;
+    const struct node_member *member = j->node->control->member;
     struct device_heap *d = j->device_heap;
     gshmem_status_t status;
     uint64_t limit, window;
@@ -279,15 +283,15 @@ gshmem_status_t device_heap_start(struct job *j)
     d->limit = d->limit_here = limit;
     d->window = window_after(limit);
     d->addresses = d->window_end = limit + window;
-    d->circle = (struct handover_circle){j->node.n, j->node.index, &member[0].handover,
+    d->circle = (struct handover_circle){j->node->n, j->node->index, &member[0].handover,
                                          sizeof member[0], GSHMEM_TEAM_HOST};
-    for (int i = 0; i < j->node.n && !status; i++)
-        status = j->device->ops->heap_open(j->device, i == j->node.index ? NULL : &member[i].card,
+    for (int i = 0; i < j->node->n && !status; i++)
+        status = j->device->ops->heap_open(j->device, i == j->node->index ? NULL : &member[i].card,
                                            limit, window, &d->map[i]);
     if (status || (status = device_heap_reach(d, 1, "start-up")) ||
-        (status = map_add(&j->map, SEGMENT_DEVICE, segment_of(j), true)))
+        (status = map_add(j->map, SEGMENT_DEVICE, segment_of(j), true)))
         return status;
-    d->segment = &j->map.segment[SEGMENT_DEVICE];
+    d->segment = &j->map->segment[SEGMENT_DEVICE];
     device_heap_enter_map(d);
     return GSHMEM_OK;
 }
@@ -296,8 +300,8 @@ void device_heap_leave(struct job *j)
 {
     struct device_heap *d = j->device_heap;
 
-    for (int i = 0; d && i < j->node.n; i++) {
-        if (i != j->node.index)
+    for (int i = 0; d && i < j->node->n; i++) {
+        if (i != j->node->index)
             d->device->ops->heap_close(d->device, &d->map[i]);
     }
     for (int i = 0; d && i < d->remotes; i++)
@@ -315,7 +319,7 @@ void device_heap_stop(struct job *j)
     if (!d)
         return;
     device_heap_leave(j);
-    d->device->ops->heap_close(d->device, &d->map[j->node.index]);
+    d->device->ops->heap_close(d->device, &d->map[j->node->index]);
     handover_close(&d->handover);
     pthread_mutex_destroy(&d->pieces);
     free(d->letters);

@@ -11,11 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/device.h"
 #include "gshmem.h"
 #include "runtime/base/log.h"
 #include "runtime/job/job.h"
 #include "runtime/memory/device_heap_parts.h"
 #include "runtime/memory/heap.h"
+#include "runtime/memory/map.h"
+#include "runtime/node/node.h"
 #include "runtime/proxy/kernels.h"
 
 /* What each PE sends to all. */
@@ -60,7 +63,7 @@ static gshmem_status_t tell_all(struct device_heap *d, const union letter *mine)
 bool domain_possible(const struct job *j)
 {
     static const unsigned char none[sizeof((struct device_card *)0)->domain];
-    const struct device_card *card = &j->node.control->member[j->node.index].card;
+    const struct device_card *card = &j->node->control->member[j->node->index].card;
 
     return j->device_heap && memcmp(card->domain, none, sizeof none) != 0;
 }
@@ -142,7 +145,7 @@ gshmem_status_t domain_start(struct job *j, const char *call)
 {
     struct device_heap *d = j->device_heap;
     union letter mine = {
-        .who = {.card = j->node.control->member[j->node.index].card, d->limit_here, d->addresses}};
+        .who = {.card = j->node->control->member[j->node->index].card, d->limit_here, d->addresses}};
     gshmem_status_t status;
 
     if (!domain_take_room(d, j))
@@ -201,7 +204,7 @@ void domain_stop(struct job *j)
 
     if (!d || !d->letters_remote)
         return;
-    heap_release(j, (size_t)(d->letters_remote - (char *)j->map.segment[SEGMENT_HEAP].base),
+    heap_release(j, (size_t)(d->letters_remote - (char *)j->map->segment[SEGMENT_HEAP].base),
                  ((size_t)j->n_pes + 1) * sizeof(union letter));
     d->letters_remote = NULL;
 }

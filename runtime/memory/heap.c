@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "device/device.h"
+#include "gshmem.h"
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
 #include "runtime/collectives/collectives.h"
@@ -30,9 +31,12 @@
 #include "runtime/job/job.h"
 #include "runtime/memory/allocator.h"
 #include "runtime/memory/device_heap.h"
-#include "runtime/teams/multicast.h"
+#include "runtime/memory/map.h"
 #include "runtime/memory/request.h"
 #include "runtime/memory/symmetric.h"
+#include "runtime/network/network.h"
+#include "runtime/node/node.h"
+#include "runtime/teams/multicast.h"
 
 enum {
     SMALL_ALIGNMENT = 16,
@@ -285,7 +289,7 @@ static void refuse_outside(const struct heap *h, struct request *r, const void *
     struct location l;
 
     for (int pe = 0; pe < job->n_pes; pe++) {
-        const uintptr_t base = map_mapped(&job->map, SEGMENT_HEAP, pe);
+        const uintptr_t base = map_mapped(job->map, SEGMENT_HEAP, pe);
         if (base && (uintptr_t)ptr - base < h->limit) {
             request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_NOT_SYMMETRIC,
                            "%p is PE %d's copy of an object: pass this PE's own address of it", ptr,
@@ -293,7 +297,7 @@ static void refuse_outside(const struct heap *h, struct request *r, const void *
             return;
         }
     }
-    if (map_find(&job->map, ptr, 0, &l) && job->map.segment[l.segment].variables)
+    if (map_find(job->map, ptr, 0, &l) && job->map->segment[l.segment].variables)
         request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_NOT_SYMMETRIC,
                        "%p is a variable of the program, not from gshmem_malloc", ptr);
     else
@@ -426,7 +430,7 @@ static struct heap *heap_of(struct heap *h, const void *ptr)
 {
     struct location l;
 
-    map_find(&job->map, ptr, 0, &l);
+    map_find(job->map, ptr, 0, &l);
     if (l.segment == SEGMENT_NIC && job->nic_objects)
         return job->nic_objects;
     return l.segment == SEGMENT_HEAP ? job->heap : h;
@@ -690,21 +694,21 @@ static struct heap *new_heap(struct heap values)
 gshmem_status_t heap_start(struct job *j)
 {
     j->heap = new_heap((struct heap){
-        .node = &j->node,
-        .in_file = node_heap_offset(&j->node.layout, j->node.index),
-        .base = (char *)j->map.segment[SEGMENT_HEAP].base,
-        .limit = j->node.layout.heap_bytes,
+        .node = j->node,
+        .in_file = node_heap_offset(&j->node->layout, j->node->index),
+        .base = (char *)j->map->segment[SEGMENT_HEAP].base,
+        .limit = j->node->layout.heap_bytes,
         .page = (size_t)sysconf(_SC_PAGESIZE),
         .met = !network_is_needed(j->network),
-        .huge = settings_number(SETTING_HUGE_PAGES) == 0 && j->node.layout.heap_bytes > HUGE_PAGE,
+        .huge = settings_number(SETTING_HUGE_PAGES) == 0 && j->node->layout.heap_bytes > HUGE_PAGE,
     });
     if (!j->heap)
         return GSHMEM_ERR_MEMORY;
-    if (j->node.layout.nic_bytes && !(j->nic_objects = new_heap((struct heap){
-                                          .node = &j->node,
-                                          .in_file = node_nic_offset(&j->node.layout, j->node.index),
-                                          .base = (char *)j->map.segment[SEGMENT_NIC].base,
-                                          .limit = j->node.layout.nic_bytes,
+    if (j->node->layout.nic_bytes && !(j->nic_objects = new_heap((struct heap){
+                                          .node = j->node,
+                                          .in_file = node_nic_offset(&j->node->layout, j->node->index),
+                                          .base = (char *)j->map->segment[SEGMENT_NIC].base,
+                                          .limit = j->node->layout.nic_bytes,
                                           .page = j->heap->page,
                                       })))
         return GSHMEM_ERR_MEMORY;

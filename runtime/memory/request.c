@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gshmem.h"
 #include "runtime/base/log.h"
 #include "runtime/collectives/collectives.h"
 #include "runtime/job/job.h"

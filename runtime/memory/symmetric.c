@@ -7,12 +7,17 @@
 #include <unistd.h>
 
 #include "device/device.h"
+#include "gshmem.h"
+#include "runtime/base/log.h"
 #include "runtime/job/job.h"
 #include "runtime/memory/allocator.h"
 #include "runtime/memory/device_heap.h"
 #include "runtime/memory/heap.h"
+#include "runtime/memory/map.h"
 #include "runtime/memory/registration.h"
 #include "runtime/memory/symmetric_host.h"
+#include "runtime/network/network.h"
+#include "runtime/node/node.h"
 
 struct lent {
     uintptr_t at;   /* in this PE's heap */
@@ -88,7 +93,7 @@ static bool find_mine(struct symmetric *s, uintptr_t mine, size_t bytes, struct 
 bool symmetric_imported(const void *context, uint64_t offset, uint64_t bytes)
 {
     const struct job *j = context;
-    const uintptr_t address = j->map.segment[SEGMENT_DEVICE].base + offset;
+    const uintptr_t address = j->map->segment[SEGMENT_DEVICE].base + offset;
     struct lent l;
     size_t inside;
 
@@ -201,7 +206,7 @@ static bool symmetric_check(const void *addr, size_t bytes, int flags, struct re
         request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT,
                        "%zu B at %p overlap the %zu B at %p that are registered already", bytes, addr,
                        l.bytes, (void *)l.mine);
-    else if (map_overlaps_heap(&job->map, at, bytes))
+    else if (map_overlaps_heap(job->map, at, bytes))
         request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT,
                        "%zu B at %p overlap the symmetric heap, which is symmetric by itself", bytes,
                        addr);
@@ -217,12 +222,12 @@ static bool symmetric_check(const void *addr, size_t bytes, int flags, struct re
 
 static size_t file_offset(const struct job *j, const struct lent *l)
 {
-    return node_heap_offset(&j->node.layout, j->node.index) + l->offset;
+    return node_heap_offset(&j->node->layout, j->node->index) + l->offset;
 }
 
 static void unshare(const struct job *j, const struct lent *l)
 {
-    if (!symmetric_host_unshare((void *)l->mine, l->bytes, j->node.fd, file_offset(j, l)))
+    if (!symmetric_host_unshare((void *)l->mine, l->bytes, j->node->fd, file_offset(j, l)))
         log_info("the %zu B at %p that were registered as symmetric are no longer there, or cannot be made "
                  "private again: they are left as they are",
                  l->bytes, (void *)l->mine);
@@ -239,7 +244,7 @@ static bool lend_to_host(struct request *r, struct lent *l)
     if (request_agree(r))
         goto release;
     l->at = (uintptr_t)heap_base() + l->offset;
-    shared = symmetric_host_share((void *)l->mine, l->bytes, (char *)l->at, job->node.fd,
+    shared = symmetric_host_share((void *)l->mine, l->bytes, (char *)l->at, job->node->fd,
                                    file_offset(job, l));
     if (!shared)
         request_refuse(r, REQUEST_MEMORY, GSHMEM_ERR_SYSTEM, "mapping %zu B of the heap at %p: %s",

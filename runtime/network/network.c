@@ -20,6 +20,14 @@
 #include "runtime/memory/symmetric.h"
 #include "runtime/proxy/modules.h"
 #include "transport/optional.h"
+#include "bootstrap/bootstrap.h"
+#include "gshmem.h"
+#include "runtime/base/log.h"
+#include "runtime/memory/data.h"
+#include "runtime/memory/map.h"
+#include "runtime/network/network.h"
+#include "runtime/node/nics.h"
+#include "runtime/node/node.h"
 
 enum {
     FAREWELL_MS = 2000, /* how long finalize waits for the last responses to be sent */
@@ -33,12 +41,12 @@ enum {
 /* The blob that a PE has published, with the lock held, under which the bootstrap is not asked.
  * TRANSPORT_FULL: it will be asked, without the lock. A failure is returned once; the next call
  * asks again. */
-static gshmem_status_t recall(struct network *n, int pe, struct job_blob *blob)
+static gshmem_status_t recall(struct network *n, int pe, struct pe_blob *blob)
 {
     if (!network_has_met(n, pe))
         return TRANSPORT_FULL;
-    if (job_has_blob(n->job, pe))
-        return job_fetch(n->job, pe, blob);
+    if (blobs_has(n->blobs, pe))
+        return blobs_fetch(n->blobs, pe, blob);
     const int status = atomic_load_explicit(&n->answer, memory_order_relaxed);
     atomic_store_explicit(&n->asked, 0, memory_order_relaxed);
     if (!status) /* there was no memory to keep it */
@@ -51,7 +59,7 @@ static gshmem_status_t network_find(void *context, int pe, void *address, size_t
                                     size_t *bytes)
 {
     struct network *n = context;
-    struct job_blob blob;
+    struct pe_blob blob;
     gshmem_status_t status = recall(n, pe, &blob);
 
     if (status)
@@ -69,7 +77,7 @@ static gshmem_status_t key(void *context, int pe, unsigned char out[TRANSPORT_KE
 {
     struct network *n = context;
     struct peer_key *k = &n->key[pe];
-    struct job_blob blob;
+    struct pe_blob blob;
     gshmem_status_t status;
 
     if (!k->known && ((status = recall(n, pe, &blob)) ||
@@ -89,7 +97,7 @@ static uint64_t network_apply(void *context, enum gshmem_amo amo, int type, void
 
 static char *mapped(void *context, int pe, int segment)
 {
-    const struct segment *s = &((struct network *)context)->job->map.segment[segment];
+    const struct segment *s = &((struct network *)context)->job->map->segment[segment];
     const uintptr_t *peer = s->atomicity == ATOMICITY_GPU ? s->copied : s->mapped;
 
     return peer ? (char *)peer[pe] : NULL;
@@ -107,7 +115,7 @@ static int on_device(void *context, const void *at, uint64_t bytes)
     const struct network *n = context;
     struct location l;
 
-    map_find(&n->job->map, at, 0, &l);
+    map_find(n->job->map, at, 0, &l);
     if (l.segment != SEGMENT_NONE)
         return l.atomicity == ATOMICITY_GPU;
     return n->job->device->ops->owns(n->job->device, at, bytes);
@@ -418,7 +426,7 @@ static gshmem_status_t network_choose(struct network *n)
  * limit is too low for all of them starts anyway, since most programs communicate with few PEs. */
 static void allow_streams(const struct job *j)
 {
-    const rlim_t need = 2 * (rlim_t)(j->n_pes - j->node.n) + DESCRIPTORS_SPARE;
+    const rlim_t need = 2 * (rlim_t)(j->n_pes - j->node->n) + DESCRIPTORS_SPARE;
     struct rlimit limit;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= need)
@@ -441,6 +449,7 @@ gshmem_status_t network_open(struct job *j, const gshmem_uniqueid_t *uid, void *
     if (!n)
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory");
     n->job = j;
+    n->blobs = j->blobs;
     n->config = (struct transport_config){
         .size = sizeof n->config,
         .fail = fail,
@@ -460,7 +469,7 @@ gshmem_status_t network_open(struct job *j, const gshmem_uniqueid_t *uid, void *
         .text = setting_text,
         .heard = heard,
         .distance = nic_distance,
-        .turn = j->node.index,
+        .turn = j->node->index,
     };
     n->to_heap = (struct transport_request){
         .kind = TRANSPORT_PUT, .flags = TRANSPORT_LOOSE | TRANSPORT_MORE, .segment = SEGMENT_HEAP};
@@ -474,13 +483,13 @@ gshmem_status_t network_open(struct job *j, const gshmem_uniqueid_t *uid, void *
         return GSHMEM_OK;
     allow_streams(j);
     if (!(n->key = calloc((size_t)j->n_pes, sizeof *n->key)) ||
-        !(j->blob = calloc((size_t)j->n_pes, sizeof *j->blob)))
+        !blobs_keep(j->blobs))
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %d PEs", j->n_pes);
     if ((status = keys_draw(&n->keys, uid)))
         return status;
     memcpy(public_key, n->keys.public, X25519_BYTES);
     if (strcmp(settings_string(SETTING_TCP_IF), "nearest") == 0)
-        device_nearest_interfaces(j->node.index, n->nearest, sizeof n->nearest);
+        device_nearest_interfaces(j->node->index, n->nearest, sizeof n->nearest);
     n->config.nearest = n->nearest;
     if ((status = network_choose(n)))
         return status;
@@ -492,9 +501,9 @@ static void name_segments(struct network *n)
 {
     const struct job *j = n->job;
 
-    n->config.segments = SEGMENT_DATA + j->data.n;
+    n->config.segments = SEGMENT_DATA + j->data->n;
     for (int i = 0; i < n->config.segments; i++) {
-        const struct segment *s = &j->map.segment[i];
+        const struct segment *s = &j->map->segment[i];
         n->config.segment[i] = (struct transport_segment){
             .base = (char *)s->base,
             .bytes = s->bytes,
@@ -645,7 +654,7 @@ bool network_pins(struct network *n, const void *mine, size_t bytes)
 {
     struct location l;
 
-    if (!n || !n->remote || !map_find(&n->job->map, mine, bytes, &l))
+    if (!n || !n->remote || !map_find(n->job->map, mine, bytes, &l))
         return false;
     mutex_take(&n->lock);
     bool pinned = transport_pins(n->remote, l.segment, l.offset, bytes);
@@ -659,7 +668,7 @@ void network_forget(struct network *n, const void *mine, size_t bytes)
         return;
     mutex_take(&n->lock);
     transport_forget(n->remote, SEGMENT_DEVICE,
-                     (uintptr_t)mine - n->job->map.segment[SEGMENT_DEVICE].base, bytes);
+                     (uintptr_t)mine - n->job->map->segment[SEGMENT_DEVICE].base, bytes);
     mutex_give(&n->lock);
 }
 
@@ -670,21 +679,21 @@ void network_expect_end(struct network *n)
 
 bool network_runs_same(struct network *n, int pe)
 {
-    struct memory_map *map = &n->job->map;
-    struct job_blob blob;
+    struct memory_map *map = n->job->map;
+    struct pe_blob blob;
 
     if (map_program(map, pe) == PROGRAM_UNKNOWN && !recall(n, pe, &blob))
         map_learn_program(map, pe,
-                          blob.data_segments == (uint32_t)n->job->data.n &&
-                              blob.data_digest == n->job->data.digest);
+                          blob.data_segments == (uint32_t)n->job->data->n &&
+                              blob.data_digest == n->job->data->digest);
     return map_program(map, pe) == PROGRAM_SAME;
 }
 
 gshmem_status_t network_look_up(struct network *n, int pe)
 {
-    struct job_blob blob;
+    struct pe_blob blob;
 
-    return job_fetch(n->job, pe, &blob);
+    return blobs_fetch(n->blobs, pe, &blob);
 }
 
 void network_learn_program(struct network *n, int pe)

@@ -5,6 +5,8 @@
 
 #include "runtime/base/mutex.h"
 #include "runtime/job/job.h"
+#include "runtime/network/blobs.h"
+#include "runtime/network/keys.h"
 #include "runtime/network/network.h"
 #include "runtime/node/nics.h"
 #include "runtime/proxy/channel.h"
@@ -45,6 +47,7 @@ struct network {
                                          all */
     _Atomic(struct errand *) idle_errand;
     struct job *job;
+    struct blobs *blobs; /* the job's */
     struct keys keys;
     struct peer_key *key; /* [PE]: the keys agreed on, each computed at its first use */
     _Atomic bool ending;
@@ -90,7 +93,7 @@ bool network_try_round(struct network *n);
  * connection request, tries again in a later round. */
 static inline bool network_has_met(struct network *n, int pe)
 {
-    if (GSHMEM_LIKELY(job_has_blob(n->job, pe)) || atomic_load_explicit(&n->asked, memory_order_acquire) == pe + 1)
+    if (GSHMEM_LIKELY(blobs_has(n->blobs, pe)) || atomic_load_explicit(&n->asked, memory_order_acquire) == pe + 1)
         return true;
     if (!atomic_load_explicit(&n->asking, memory_order_relaxed))
         atomic_store_explicit(&n->wanted, pe + 1, memory_order_relaxed);
@@ -103,7 +106,7 @@ static inline bool network_has_met(struct network *n, int pe)
 gshmem_status_t network_look_up(struct network *n, int pe);
 static inline gshmem_status_t network_meet(struct network *n, int pe)
 {
-    return GSHMEM_LIKELY(job_has_blob(n->job, pe)) ? GSHMEM_OK : network_look_up(n, pe);
+    return GSHMEM_LIKELY(blobs_has(n->blobs, pe)) ? GSHMEM_OK : network_look_up(n, pe);
 }
 
 #endif

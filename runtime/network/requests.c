@@ -2,9 +2,13 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "gshmem.h"
+#include "runtime/base/log.h"
 #include "runtime/job/job.h"
+#include "runtime/network/network.h"
 #include "runtime/network/parts.h"
 #include "runtime/network/wait.h"
+#include "runtime/node/node.h"
 
 /* Both are called by the transport, with the lock held. */
 static GSHMEM_HOT void depart(void *tag)
@@ -166,7 +170,7 @@ static inline gshmem_status_t post(struct network *n, struct pending *pending,
                                    struct transport_request *request, struct departure *departure,
                                    const char *call)
 {
-    if (GSHMEM_UNLIKELY(node_lost(&n->job->node, request->pe)))
+    if (GSHMEM_UNLIKELY(node_lost(n->job->node, request->pe)))
         return fail_remote(GSHMEM_ERR_PEER_DEAD, request->pe, call);
     gshmem_status_t status = network_meet(n, request->pe);
     if (GSHMEM_UNLIKELY(status))
@@ -187,7 +191,7 @@ GSHMEM_HOT gshmem_status_t network_put_to_heap(struct pending *pending, int pe, 
     struct network *n = job->network;
     struct transport_request *put = &n->to_heap;
 
-    if (GSHMEM_UNLIKELY(node_lost(&job->node, pe)))
+    if (GSHMEM_UNLIKELY(node_lost(job->node, pe)))
         return fail_remote(GSHMEM_ERR_PEER_DEAD, pe, "put");
     gshmem_status_t status = network_meet(n, pe);
     if (GSHMEM_UNLIKELY(status))

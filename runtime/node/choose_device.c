@@ -5,13 +5,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bootstrap/bootstrap.h"
+#include "device/device.h"
 #include "runtime/base/log.h"
 #include "runtime/base/module.h"
 #include "runtime/base/settings.h"
 #include "runtime/job/job.h"
-#include "runtime/node/nics.h"
-#include "runtime/proxy/modules.h"
 #include "runtime/job/ranges.h"
+#include "runtime/node/nics.h"
+#include "runtime/node/node.h"
+#include "runtime/proxy/modules.h"
 
 enum { PATIENCE = 10 }; /* seconds, if GSHMEM_WATCHDOG is not set */
 
@@ -149,7 +152,7 @@ void device_nearest_interfaces(int index, char *list, size_t size)
 gshmem_status_t device_start(struct job *j)
 {
     int64_t asked = settings_number(SETTING_DEVICE);
-    struct device_config config = device_config_of(j->node.index, j->bootstrap->n_hosts > 1);
+    struct device_config config = device_config_of(j->node->index, j->bootstrap->n_hosts > 1);
     bool kernels = modules_any("cuda");
     gshmem_status_t status;
 

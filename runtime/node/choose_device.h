@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "device/device.h"
+#include "gshmem/base.h"
 #include "runtime/job/job.h"
 #include "runtime/node/nics.h"
 

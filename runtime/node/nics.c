@@ -1,4 +1,5 @@
 #define _GNU_SOURCE
+#include "runtime/network/network.h"
 #include "runtime/node/nics.h"
 
 #include <ctype.h>

@@ -9,17 +9,19 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bootstrap/bootstrap.h"
 #include "device/device.h"
+#include "gshmem.h"
 #include "runtime/base/file_limit.h"
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
-#include "runtime/teams/departures.h"
 #include "runtime/memory/data.h"
 #include "runtime/memory/place.h"
 #include "runtime/network/network.h"
-#include "runtime/proxy/kernels.h"
-#include "runtime/teams/team.h"
 #include "runtime/network/wait.h"
+#include "runtime/proxy/kernels.h"
+#include "runtime/teams/departures.h"
+#include "runtime/teams/team.h"
 
 enum { HUGE_PAGE = 2 << 20 };
 

@@ -16,8 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/teams/group.h"
+#include "gshmem.h"
+#include "runtime/base/log.h"
 #include "runtime/job/extensions.h"
+#include "runtime/job/job.h"
+#include "runtime/teams/group.h"
 #include "runtime/teams/slots.h"
 
 enum { ARRIVED, USED, BUSY = USED + SLOT_WORDS, ANSWER, WORDS };
@@ -197,10 +200,10 @@ static gshmem_status_t active_check(const struct active_set *set, const long *sy
 static gshmem_team_t active_look_up(const struct active_set *set)
 {
     /* acquire: pairs with the release in make */
-    uint32_t n = __atomic_load_n(&job->n_active, __ATOMIC_ACQUIRE);
+    uint32_t n = __atomic_load_n(&job->active_sets->n, __ATOMIC_ACQUIRE);
 
     for (uint32_t i = 0; i < n; i++) {
-        const struct active_set *a = &job->active[i];
+        const struct active_set *a = &job->active_sets->set[i];
         if (a->start == set->start && a->size == set->size && a->log_stride == set->log_stride)
             return a->team;
     }
@@ -210,9 +213,10 @@ static gshmem_team_t active_look_up(const struct active_set *set)
 static void active_remember(const struct active_set *set)
 {
     pthread_mutex_lock(&job->lock);
-    job->active[job->n_active] = *set;
-    /* release: pairs with the acquire in look_up */
-    __atomic_store_n(&job->n_active, job->n_active + 1, __ATOMIC_RELEASE);
+    struct active_sets *sets = job->active_sets;
+    sets->set[sets->n] = *set;
+    /* release: pairs with the acquire in active_look_up */
+    __atomic_store_n(&sets->n, sets->n + 1, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&job->lock);
 }
 

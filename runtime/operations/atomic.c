@@ -1,9 +1,14 @@
 /* Atomics, out of line: the cases that inline code does not cover. */
 #include <stdbool.h>
 
+#include "gshmem.h"
 #include "runtime/base/atomic_type.h"
-#include "runtime/teams/context.h"
+#include "runtime/base/log.h"
+#include "runtime/job/job.h"
 #include "runtime/memory/device_heap.h"
+#include "runtime/memory/map.h"
+#include "runtime/network/network.h"
+#include "runtime/teams/context.h"
 
 static const char *const names[GSHMEM_AMO_COUNT] = {
 #define X(name, number, text, ...) [GSHMEM_AMO_##name] = text,

@@ -35,9 +35,12 @@
 
 #include "gshmem.h"
 #include "runtime/base/atomic_type.h"
+#include "runtime/base/log.h"
+#include "runtime/job/job.h"
+#include "runtime/memory/map.h"
+#include "runtime/network/wait.h"
 #include "runtime/teams/context.h"
 #include "runtime/teams/departures.h"
-#include "runtime/network/wait.h"
 
 #define NEXT    0x0fffffffu
 #define LEFT    0x10000000u
@@ -68,7 +71,7 @@ static gshmem_status_t find_home(long *lock, const char *call, int *home)
     if ((uintptr_t)lock % sizeof(long))
         return fail(GSHMEM_ERR_ARGUMENT, "%s: lock %p is not aligned to 8 bytes", call,
                     (void *)lock);
-    if (!map_find(&job->map, lock, sizeof *lock, &l) || l.reserved)
+    if (!map_find(job->map, lock, sizeof *lock, &l) || l.reserved)
         return context_refuse(&l, lock, sizeof *lock, job->pe, call);
     *home = (int)(l.offset / 64 % (uint64_t)job->n_pes);
     return GSHMEM_OK;

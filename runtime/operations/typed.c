@@ -2,6 +2,7 @@
  * policy. */
 #include <string.h>
 
+#include "gshmem.h"
 #include "runtime/base/atomic_type.h"
 #include "runtime/base/log.h"
 #include "runtime/teams/context.h"

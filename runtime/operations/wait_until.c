@@ -8,12 +8,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "gshmem.h"
+#include "runtime/base/log.h"
+#include "runtime/job/job.h"
+#include "runtime/job/ranges.h"
+#include "runtime/memory/device_heap.h"
+#include "runtime/memory/map.h"
+#include "runtime/network/wait.h"
+#include "runtime/node/choose_device.h"
 #include "runtime/teams/context.h"
 #include "runtime/teams/departures.h"
-#include "runtime/node/choose_device.h"
-#include "runtime/memory/device_heap.h"
-#include "runtime/job/ranges.h"
-#include "runtime/network/wait.h"
 
 /* first, first + 1, … first + span, in two's complement, or all numbers but those. */
 struct range {
@@ -112,7 +116,7 @@ static gshmem_status_t wait_until_check_aligned(const char *call, enum gshmem_ty
 static bool in_device(const void *at)
 {
     return GSHMEM_UNLIKELY(job && job->device_heap) &&
-           map_atomicity(&job->map, at) == ATOMICITY_GPU;
+           map_atomicity(job->map, at) == ATOMICITY_GPU;
 }
 
 static gshmem_status_t load_from_device(enum gshmem_type type, const void *at, uint64_t *value)

@@ -4,8 +4,9 @@
 
 #include "runtime/base/atomic_type.h"
 #include "runtime/base/log.h"
-#include "runtime/teams/context.h"
+#include "runtime/network/network.h"
 #include "runtime/proxy/refuse.h"
+#include "runtime/teams/context.h"
 
 static_assert(GSHMEM_COPIED == TRANSPORT_COPIED,
               "a put whose source a kernel takes back when it was taken has been copied by then");

@@ -2,11 +2,16 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "device/device.h"
+#include "gshmem.h"
 #include "runtime/base/clock.h"
-#include "runtime/teams/context.h"
-#include "runtime/proxy/parts.h"
-#include "runtime/teams/team.h"
+#include "runtime/base/log.h"
+#include "runtime/job/job.h"
+#include "runtime/network/network.h"
 #include "runtime/network/wait.h"
+#include "runtime/proxy/parts.h"
+#include "runtime/teams/context.h"
+#include "runtime/teams/team.h"
 
 enum {
     UNWRITTEN_S = 10,     /* how long a quiet waits for a slot that a kernel has not finished

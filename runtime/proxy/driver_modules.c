@@ -5,6 +5,7 @@
 
 #include "device/device.h"
 #include "gshmem/stream.h"
+#include "runtime/base/log.h"
 #include "runtime/job/job.h"
 #include "runtime/proxy/modules.h"
 

@@ -3,10 +3,14 @@
 #include <stdlib.h>
 
 #include "device/device.h"
+#include "gshmem.h"
+#include "runtime/base/log.h"
 #include "runtime/base/settings.h"
-#include "runtime/teams/context.h"
+#include "runtime/job/job.h"
+#include "runtime/network/network.h"
 #include "runtime/proxy/modules.h"
 #include "runtime/proxy/parts.h"
+#include "runtime/teams/context.h"
 #include "runtime/teams/team.h"
 
 static gshmem_status_t kernels_make_tables(struct device *d, struct kernels *k, int n_pes)

@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "device/device.h"
+#include "gshmem.h"
 #include "gshmem/stream.h"
+#include "runtime/base/log.h"
 #include "runtime/job/job.h"
 #include "runtime/memory/data.h"
 #include "runtime/network/network.h"

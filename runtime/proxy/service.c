@@ -8,14 +8,20 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "runtime/base/clock.h"
-#include "runtime/base/settings.h"
 #include "device/device.h"
-#include "runtime/teams/context.h"
+#include "gshmem.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/log.h"
+#include "runtime/base/settings.h"
+#include "runtime/job/job.h"
 #include "runtime/memory/device_heap.h"
+#include "runtime/memory/map.h"
 #include "runtime/memory/registration.h"
+#include "runtime/network/network.h"
 #include "runtime/network/parts.h"
+#include "runtime/node/node.h"
 #include "runtime/proxy/kernels.h"
+#include "runtime/teams/context.h"
 #include "runtime/teams/team.h"
 #include "transport/optional.h"
 
@@ -29,12 +35,12 @@ static gshmem_status_t resolve_command(void *context, uint64_t mine, uint64_t by
     struct location l;
     char what[64];
 
-    map_resolve(&n->job->map, at, bytes, pe, &l);
+    map_resolve(n->job->map, at, bytes, pe, &l);
     if (l.way == WAY_UNKNOWN_PROGRAM) {
         if (!network_has_met(n, pe))
             return TRANSPORT_FULL;
         network_runs_same(n, pe);
-        map_resolve(&n->job->map, at, bytes, pe, &l);
+        map_resolve(n->job->map, at, bytes, pe, &l);
     }
     *segment = l.segment;
     *offset = l.offset;
@@ -50,7 +56,7 @@ static bool is_memory(void *context, uint64_t address, uint64_t bytes)
 {
     struct network *n = context;
 
-    return map_has_memory(&n->job->map, (const void *)(uintptr_t)address, bytes) ||
+    return map_has_memory(n->job->map, (const void *)(uintptr_t)address, bytes) ||
            registration_holds(n->job->registered, address, bytes) ||
            n->job->device->ops->owns(n->job->device, (const void *)(uintptr_t)address, bytes) ||
            pages_exist(&n->pages, address, bytes);
@@ -69,7 +75,7 @@ static gshmem_status_t store_result(void *context, void *to, const void *from, s
 /* Objects that only NICs update: their atomics go to the NIC, whichever PE they are on. */
 static bool is_for_nic(const struct network *n, const struct transport_request *r)
 {
-    const struct segment *s = n->job->map.segment;
+    const struct segment *s = n->job->map->segment;
 
     return r->kind == TRANSPORT_ATOMIC
                ? s[r->segment].atomicity == ATOMICITY_NIC
@@ -86,7 +92,7 @@ static gshmem_status_t service_flush(void *context)
 static gshmem_status_t post_command(void *context, const struct transport_request *request)
 {
     struct network *n = context;
-    const bool here = n->job->node.index_of[request->pe] >= 0 && !is_for_nic(n, request);
+    const bool here = n->job->node->index_of[request->pe] >= 0 && !is_for_nic(n, request);
     struct transport *t = here ? n->local : n->remote;
 
     if (network_lost(n, request->pe))
@@ -150,8 +156,8 @@ gshmem_status_t network_serve_kernels(struct network *n, struct gshmem_response 
     syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
     n->way = (struct proxy_way){
         .n_pes = n->job->n_pes,
-        .heap = n->job->map.segment[heap].base,
-        .heap_bytes = n->job->map.segment[heap].own_bytes,
+        .heap = n->job->map->segment[heap].base,
+        .heap_bytes = n->job->map->segment[heap].own_bytes,
         .heap_segment = heap,
         .fences = &n->fences,
         .response = response,
@@ -213,7 +219,7 @@ void network_remove_channel(struct network *n, struct proxy_channel *c)
 
 bool network_shares_cpu(const struct network *n)
 {
-    return n->job->node.cpus < 2 * n->job->node.sharers;
+    return n->job->node->cpus < 2 * n->job->node->sharers;
 }
 
 void network_help(struct network *n)

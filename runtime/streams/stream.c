@@ -12,13 +12,16 @@
 #include <string.h>
 
 #include "device/device.h"
+#include "gshmem.h"
 #include "gshmem/stream.h"
 #include "gshmem/wait.h"
+#include "runtime/base/log.h"
 #include "runtime/collectives/combine.h"
+#include "runtime/job/job.h"
 #include "runtime/job/ranges.h"
-#include "runtime/streams/stream.h"
-#include "runtime/streams/parts.h"
 #include "runtime/network/wait.h"
+#include "runtime/streams/parts.h"
+#include "runtime/streams/stream.h"
 
 static struct queue queues[TEAM_MAX];
 static pthread_mutex_t put_lock = PTHREAD_MUTEX_INITIALIZER;

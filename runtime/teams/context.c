@@ -2,7 +2,12 @@
 
 #include <stdatomic.h>
 #include "device/device.h"
+#include "gshmem.h"
+#include "runtime/base/log.h"
 #include "runtime/job/extensions.h"
+#include "runtime/job/job.h"
+#include "runtime/memory/map.h"
+#include "runtime/network/network.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/teams/team.h"
 
@@ -113,10 +118,10 @@ bool context_look_up(const struct gshmem_ctx *ctx, const void *mine, size_t byte
 {
     const int world = job->team[ctx->team]->members[pe];
 
-    map_resolve(&job->map, mine, bytes, world, l);
+    map_resolve(job->map, mine, bytes, world, l);
     if (GSHMEM_UNLIKELY(l->way == WAY_UNKNOWN_PROGRAM)) {
         network_learn_program(job->network, world);
-        map_resolve(&job->map, mine, bytes, world, l);
+        map_resolve(job->map, mine, bytes, world, l);
     }
     return location_is_reached(l);
 }
@@ -136,7 +141,7 @@ static gshmem_status_t refuse_unreachable(const struct location *l, size_t bytes
 static gshmem_status_t refuse_past_end(const struct location *l, const void *address, size_t bytes,
                                        const char *call)
 {
-    const struct segment *s = &job->map.segment[l->segment];
+    const struct segment *s = &job->map->segment[l->segment];
 
     return fail(GSHMEM_ERR_NOT_SYMMETRIC,
                 "%s of %zu B at %p: it would run past the end of the %s (%p)", call, bytes, address,

@@ -5,7 +5,10 @@
 
 #include "gshmem/atomic.h"
 #include "gshmem/context.h"
+#include "runtime/base/log.h"
 #include "runtime/job/job.h"
+#include "runtime/memory/map.h"
+#include "runtime/network/network.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/teams/team.h"
 

@@ -13,14 +13,20 @@
 
 #include <stdlib.h>
 
+#include "bootstrap/bootstrap.h"
 #include "device/device.h"
-#include "runtime/teams/internode.h"
-#include "runtime/teams/group.h"
+#include "gshmem.h"
+#include "runtime/base/log.h"
 #include "runtime/job/job.h"
-#include "runtime/proxy/kernels.h"
-#include "runtime/teams/team.h"
-#include "runtime/node/threads.h"
+#include "runtime/memory/map.h"
+#include "runtime/network/network.h"
 #include "runtime/network/wait.h"
+#include "runtime/node/node.h"
+#include "runtime/node/threads.h"
+#include "runtime/proxy/kernels.h"
+#include "runtime/teams/group.h"
+#include "runtime/teams/internode.h"
+#include "runtime/teams/team.h"
 
 enum {
     TELL_NS = 600 * 1000 * 1000, /* how long a PE that has left waits for the others before it
@@ -57,7 +63,7 @@ static size_t table_offset(void)
 /* PE 0's table, if PE 0 is on this node. */
 static _Atomic unsigned char *table_here(const struct job *j)
 {
-    const uintptr_t system = map_mapped(&j->map, SEGMENT_SYSTEM, 0);
+    const uintptr_t system = map_mapped(j->map, SEGMENT_SYSTEM, 0);
 
     return system ? (_Atomic unsigned char *)(system + table_offset()) : NULL;
 }
@@ -87,7 +93,7 @@ gshmem_status_t departures_fail(const char *call, int pe, enum departure_way way
 /* PEs of the leaving PE's node have arrived at the round without a message. */
 enum departure_way departures_way(int pe, uint64_t noted)
 {
-    return (enum departure_way)(job->node.index_of[pe] < 0 ? (int)noted : group_left(world(job), pe));
+    return (enum departure_way)(job->node->index_of[pe] < 0 ? (int)noted : group_left(world(job), pe));
 }
 
 /* ---- On the side of a PE that leaves ---- */
@@ -112,9 +118,9 @@ void departures_stop(struct job *j)
 static void departures_tell(struct job *j)
 {
     static const unsigned char way_byte[] = {0, 1, 2, 3, 4};
-    const struct node *node = &j->node;
+    const struct node *node = j->node;
 
-    if (j->node.index_of[0] >= 0 || (!j->told_left && !(j->told_left = calloc((size_t)node->n, 1))))
+    if (j->node->index_of[0] >= 0 || (!j->told_left && !(j->told_left = calloc((size_t)node->n, 1))))
         return;
     for (int i = 0; i < node->index; i++) {
         if (group_left(world(j), node->pe[i]))
@@ -183,7 +189,7 @@ static unsigned char *departures_ask(struct job *j, const char *call)
 static bool other_asks(const struct group *g)
 {
     for (int i = 0; i < g->my; i++) {
-        if (job->node.index_of[g->pe[i]] >= 0 && group_has_come(g, i))
+        if (job->node->index_of[g->pe[i]] >= 0 && group_has_come(g, i))
             return true;
     }
     return false;
@@ -198,7 +204,7 @@ static gshmem_status_t check_away(const struct wait *w, const struct group *g)
     for (int i = 0; table && i < g->n && !status; i++) {
         int pe = g->pe[i];
         uint64_t word;
-        if (table[pe] && job->node.index_of[pe] < 0 &&
+        if (table[pe] && job->node->index_of[pe] < 0 &&
             departures_fetch(job, pe, group_word_offset(g), &word, sizeof word, w->what) ==
                 GSHMEM_OK &&
             group_cannot_come(g, word))
@@ -212,7 +218,7 @@ static gshmem_status_t check_away(const struct wait *w, const struct group *g)
 static gshmem_status_t check_here(const struct wait *w, const struct group *g)
 {
     for (int i = 0; i < g->n; i++) {
-        if (job->node.index_of[g->pe[i]] < 0)
+        if (job->node->index_of[g->pe[i]] < 0)
             continue;
         int way = group_left(world(job), g->pe[i]);
         if (way && group_cannot_come(g, group_word(g, i)))
@@ -246,7 +252,7 @@ static gshmem_status_t departures_check_one(const struct wait *w, uint64_t now)
 {
     int way = LEFT_NOT;
 
-    if (job->node.index_of[w->only] >= 0) {
+    if (job->node->index_of[w->only] >= 0) {
         way = group_left(world(job), w->only);
     } else if (is_due(w, now)) {
         unsigned char *table = departures_ask(job, w->what);
@@ -263,7 +269,7 @@ static gshmem_status_t departures_check_one(const struct wait *w, uint64_t now)
 /* Whether all other PEs are known to have left; PEs of other nodes are asked about at intervals. */
 static bool all_have_left(const struct wait *w, uint64_t now)
 {
-    const struct node *node = &job->node;
+    const struct node *node = job->node;
     unsigned char *table;
     bool all = true;
 
@@ -372,7 +378,7 @@ static bool note_table(struct job *j, struct departures_watch *w)
     if (!here && (pending_any(&w->pending) || !w->asked))
         return false;
     for (int pe = 0; pe < j->n_pes; pe++) {
-        if (j->node.index_of[pe] < 0)
+        if (j->node->index_of[pe] < 0)
             news |= departures_note(
                 w, pe, here ? atomic_load_explicit(&here[pe], memory_order_acquire) : w->table[pe]);
     }
@@ -397,9 +403,9 @@ bool departures_watch_look(struct job *j, struct departures_watch *w, bool asks,
 
     if (!w->way || j->leaving || !j->team[GSHMEM_TEAM_WORLD])
         return false;
-    for (int i = 0; i < j->node.n; i++) {
-        if (i != j->node.index)
-            news |= departures_note(w, j->node.pe[i], group_left(world(j), j->node.pe[i]));
+    for (int i = 0; i < j->node->n; i++) {
+        if (i != j->node->index)
+            news |= departures_note(w, j->node->pe[i], group_left(world(j), j->node->pe[i]));
     }
     if (!network_is_needed(j->network))
         return news;

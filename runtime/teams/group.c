@@ -7,11 +7,13 @@
 
 #include "gshmem.h"
 #include "runtime/base/log.h"
-#include "runtime/teams/internode.h"
 #include "runtime/collectives/table.h"
-#include "runtime/teams/departures.h"
 #include "runtime/job/job.h"
+#include "runtime/network/network.h"
 #include "runtime/network/wait.h"
+#include "runtime/node/node.h"
+#include "runtime/teams/departures.h"
+#include "runtime/teams/internode.h"
 
 static const char *const collective_name[COLLECTIVE_COUNT] = {
     [COLLECTIVE_REFUSED] = "a call with bad arguments",
@@ -118,7 +120,7 @@ static gshmem_status_t refuse_broken(const struct group *g, const char *call)
 
 gshmem_status_t group_check(struct group *g, const char *call)
 {
-    const uint32_t losses = node_losses(&job->node);
+    const uint32_t losses = node_losses(job->node);
 
     if (g->broken)
         return refuse_broken(g, call);

@@ -4,11 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bootstrap/bootstrap.h"
+#include "gshmem.h"
 #include "runtime/base/log.h"
-#include "runtime/teams/context.h"
 #include "runtime/job/job.h"
-#include "runtime/teams/team.h"
+#include "runtime/memory/map.h"
+#include "runtime/network/network.h"
 #include "runtime/network/wait.h"
+#include "runtime/node/node.h"
+#include "runtime/teams/context.h"
+#include "runtime/teams/team.h"
 
 /* Values that leaders send in place of a signature, and that are none (see signature_make): MIXED,
  * the sender has received two different ones; BROKEN, the sender's group is broken for good, with
@@ -71,7 +76,7 @@ static void sort_members(struct internode *f, const struct group *g, const struc
             f->leader[f->hosts++] = i;
         f->node[i] = h;
         f->place[i] = f->first[h + 1]++;
-        f->away[i] = j->node.index_of[g->pe[i]] < 0;
+        f->away[i] = j->node->index_of[g->pe[i]] < 0;
         f->n_away += f->away[i];
         if (!f->away[i]) {
             f->my_host = h;
@@ -108,7 +113,7 @@ bool internode_prepare(struct group *g, const struct job *j)
     bool internode = false;
 
     for (int i = 0; i < g->n && !internode; i++)
-        internode = j->node.index_of[g->pe[i]] < 0;
+        internode = j->node->index_of[g->pe[i]] < 0;
     if (!internode)
         return true;
 
@@ -128,7 +133,7 @@ bool internode_prepare(struct group *g, const struct job *j)
     internode_find_places(f, g->n);
     int n_local = g->n - f->n_away;
     f->local = group_create(n_local, my_place(f, j, n_local), f->local_pe,
-                            j->node.oversubscribed ? node_cpus(&j->node) : 0);
+                            j->node->oversubscribed ? node_cpus(j->node) : 0);
     f->copies = calloc((size_t)f->n_away, sizeof *f->copies);
     g->meet = internode_meet;
     return f->local && f->copies;
@@ -169,13 +174,13 @@ void internode_install(struct group *g, const struct job *j, int slot)
             g->sync[i] = &f->copies[copy++];
     }
     for (int i = 0; i < f->local->n; i++) {
-        const uintptr_t system = map_mapped(&j->map, SEGMENT_SYSTEM, f->local_pe[i]);
+        const uintptr_t system = map_mapped(j->map, SEGMENT_SYSTEM, f->local_pe[i]);
         f->local->sync[i] = (struct team_sync *)system + TEAM_MAX + slot;
     }
     f->local->team = slot;
     for (unsigned int parity = 0; parity < 2; parity++)
         f->inbox[parity] = slot < INBOX_TEAMS
-                               ? (char *)map_mapped(&j->map, SEGMENT_SYSTEM, f->local_pe[0]) +
+                               ? (char *)map_mapped(j->map, SEGMENT_SYSTEM, f->local_pe[0]) +
                                      inbox_offset(slot, parity)
                                : NULL;
 }

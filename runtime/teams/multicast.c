@@ -4,9 +4,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/teams/group.h"
+#include "device/device.h"
+#include "gshmem.h"
+#include "runtime/base/log.h"
+#include "runtime/job/job.h"
 #include "runtime/memory/device_heap.h"
+#include "runtime/memory/map.h"
+#include "runtime/node/node.h"
 #include "runtime/proxy/kernels.h"
+#include "runtime/teams/group.h"
 #include "runtime/teams/team.h"
 
 struct multicast {
@@ -49,17 +55,17 @@ static bool same_unit(const struct device_card *a, const struct device_card *b)
 
 static bool can_have(const struct job *j, const struct team *t)
 {
-    const struct node_member *member = j->node.control->member;
-    const struct device_card *mine = &member[j->node.index].card;
+    const struct node_member *member = j->node->control->member;
+    const struct device_card *mine = &member[j->node->index].card;
 
     if (!j->device_heap || t->n_pes < 2)
         return false;
     for (int i = 0; i < t->n_pes; i++) {
-        int index = j->node.index_of[t->members[i]];
+        int index = j->node->index_of[t->members[i]];
         if (index < 0 || !member[index].card.multicast || member[index].card.share != mine->share)
             return false;
         for (int k = 0; k < i; k++) {
-            if (same_unit(&member[index].card, &member[j->node.index_of[t->members[k]]].card))
+            if (same_unit(&member[index].card, &member[j->node->index_of[t->members[k]]].card))
                 return false;
         }
     }
@@ -69,10 +75,10 @@ static bool can_have(const struct job *j, const struct team *t)
 /* Whether some team of this node could: the same result on all of its PEs. */
 static bool any_can(const struct job *j)
 {
-    const struct node_member *member = j->node.control->member;
+    const struct node_member *member = j->node->control->member;
     const struct device_card *first = NULL;
 
-    for (int i = 0; i < j->node.n; i++) {
+    for (int i = 0; i < j->node->n; i++) {
         if (!member[i].card.multicast)
             continue;
         if (first && !same_unit(first, &member[i].card))
@@ -200,7 +206,7 @@ static struct multicast *multicast_open_one(struct job *j, const struct team *t)
         return NULL;
     *m = (struct multicast){.device = j->device, .users = 1, .n = t->n_pes, .me = t->my_pe};
     for (int i = 0; i < t->n_pes; i++)
-        m->index[i] = j->node.index_of[t->members[i]];
+        m->index[i] = j->node->index_of[t->members[i]];
     if (!j->device->ops->multicast_open(j->device, device_heap_span(j->device_heap), &m->map))
         return m;
     free(m);
@@ -270,7 +276,7 @@ static struct multicast *find_shared(const struct job *j, const struct team *t)
 {
     const struct team *node = j->team[GSHMEM_TEAM_HOST];
 
-    return t->n_pes == j->node.n && node && node != t ? node->multicast : NULL;
+    return t->n_pes == j->node->n && node && node != t ? node->multicast : NULL;
 }
 
 void multicast_begin(struct job *j, struct team *t)
@@ -436,9 +442,9 @@ void *gshmem_mc_ptr(gshmem_team_t handle, const void *ptr)
     const struct team *t = team_find(handle, "gshmem_mc_ptr");
     struct location l;
 
-    if (!t || !t->multicast || !map_find(&job->map, ptr, 1, &l) || l.segment != SEGMENT_DEVICE ||
+    if (!t || !t->multicast || !map_find(job->map, ptr, 1, &l) || l.segment != SEGMENT_DEVICE ||
         l.reserved)
         return NULL;
-    l.offset -= job->map.segment[SEGMENT_DEVICE].reserved;
+    l.offset -= job->map->segment[SEGMENT_DEVICE].reserved;
     return l.offset < multicast_bytes(t) ? (void *)(multicast_base(t) + l.offset) : NULL;
 }

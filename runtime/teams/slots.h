@@ -16,6 +16,18 @@
 
 enum { SLOT_WORDS = TEAM_MAX / 64 };
 
+/* PEs of the job that have made a team without a parent that contains them: operations/active.c. */
+struct active_set {
+    int start, log_stride, size;
+    gshmem_team_t team;
+};
+
+/* Active sets of this PE whose teams stay. */
+struct active_sets {
+    uint32_t n; /* incremented when one is complete */
+    struct active_set set[TEAM_MAX];
+};
+
 struct slots_offer {
     uint64_t free[SLOT_WORDS];
     uint64_t busy; /* slots that may become free soon: their claims are not settled */

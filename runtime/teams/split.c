@@ -1,9 +1,12 @@
 /* Splits teams, and destroys them. */
 #include <stdlib.h>
 
+#include "gshmem.h"
+#include "runtime/base/log.h"
+#include "runtime/job/job.h"
+#include "runtime/proxy/kernels.h"
 #include "runtime/teams/group.h"
 #include "runtime/teams/multicast.h"
-#include "runtime/proxy/kernels.h"
 #include "runtime/teams/slots.h"
 #include "runtime/teams/team.h"
 

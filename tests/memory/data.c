@@ -14,6 +14,7 @@
 
 #include "check.h"
 #include "runtime/base/log.h"
+#include "gshmem.h"
 #include "runtime/job/job.h"
 #include "runtime/memory/data.h"
 #ifdef WITH_LIBRARY

@@ -153,11 +153,12 @@ static void another_users_memory_is_refused(void)
 
 int main(void)
 {
-    static struct job alone;
+    static struct node node;
+    static struct job alone = {.node = &node};
 
-    alone.node.control = calloc(1, sizeof *alone.node.control);
+    node.control = calloc(1, sizeof *node.control);
     job = &alone;
-    CHECK(alone.node.control);
+    CHECK(node.control);
     for (int i = 0; i < 2; i++) {
         CHECK_EQ(handover_open(&pe[i]), GSHMEM_OK);
         address[i] = pe[i].address;
@@ -167,6 +168,6 @@ int main(void)
     another_users_memory_is_refused();
     for (int i = 0; i < 2; i++)
         handover_close(&pe[i]);
-    free(alone.node.control);
+    free(node.control);
     return 0;
 }
