@@ -175,10 +175,15 @@ static gshmem_status_t init_exchange(struct job *j, const gshmem_uniqueid_t *uid
     struct pe_blob own = {.machine = node_machine(), .cpus = node_cpus_digest()};
     struct pe_blob theirs;
     bool alone = b->n_hosts == 1;
-    gshmem_status_t status;
+    gshmem_status_t status, found = data_find(j->data);
+    const struct node_needs needs = {
+        .system_bytes = j->departures->table + departures_system_bytes(j->n_pes),
+        .data_bytes = j->data->bytes,
+        .nic_heap = network_may_have_nics(b->n_hosts),
+    };
     size_t bytes = 0;
 
-    if ((status = node_open(j->node, b, &own.rendezvous)) || (status = data_find(j->data)) ||
+    if ((status = node_open(j->node, b, &needs, &own.rendezvous)) || (status = found) ||
         (status = network_open(j, uid, own.transport, sizeof own.transport, &bytes, own.public_key)))
         return exchange_failure(j, status);
     own.data_segments = (uint32_t)j->data->n;
@@ -231,19 +236,23 @@ static void init_tell(const struct job *j)
 /* All steps that can fail between knowing this PE's number and being part of the job. */
 static gshmem_status_t init_join(struct job *j, const gshmem_uniqueid_t *uid)
 {
+    struct node_self self = {.pe = j->pe, .heap_base = place_wanted()};
     struct rendezvous_address leader;
     gshmem_status_t status;
 
     if ((status = init_exchange(j, uid, &leader)))
         return status;
     wait_calibrate(j->node->oversubscribed, network_is_needed(j->network), j->node->contained);
-    if ((status = node_share(j->node, &leader)) || (status = share_data(j)) ||
-        (status = device_start(j)) || (status = device_heap_prepare(j)) ||
-        (status = node_join(j->node, j->pe, (uint32_t)j->data->n, j->data->digest)))
+    if ((status = node_share(j->node, &leader)) || (status = share_data(j)))
+        return status;
+    self.data_segments = (uint32_t)j->data->n;
+    self.data_digest = j->data->digest;
+    if ((status = device_start(j)) || (status = device_heap_prepare(j, kernels_system_bytes())) ||
+        (status = node_join(j->node, &self, network_await)))
         return status;
     /* now agreed */
     wait_calibrate(j->node->oversubscribed, network_is_needed(j->network), j->node->contained);
-    if ((status = map_fill(j)) || (status = place_heap(j)) || (status = device_heap_start(j)) ||
+    if ((status = map_fill(j)) || (status = place_heap(j)) || (status = device_heap_start(j, network_await)) ||
         (status = network_start(j)) || (status = team_start(j)))
         return status;
     if ((status = heap_start(j)) || (status = registration_start(j)) ||
@@ -264,6 +273,7 @@ struct job_parts {
     struct memory_map map;
     struct data_segments data;
     struct active_sets active_sets;
+    struct departures departures;
 };
 
 static void abort_job(struct job *j, int *exit_status, const char *why)
@@ -288,7 +298,10 @@ static struct job *new_job(struct bootstrap *b, int thread_level)
     parts->job.map = &parts->map;
     parts->job.data = &parts->data;
     parts->job.active_sets = &parts->active_sets;
+    parts->job.departures = &parts->departures;
+    parts->job.waits = &team_wait_hooks;
     parts->job.abort = abort_job;
+    parts->departures.table = team_system_bytes() + kernels_system_bytes();
     parts->node.fd = parts->node.rendezvous.fd = -1;
     blobs_open(&parts->blobs, b);
     pthread_mutex_init(&parts->job.lock, NULL);

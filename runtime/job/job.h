@@ -17,6 +17,7 @@ struct blobs;
 struct bootstrap;
 struct context;
 struct data_segments;
+struct departures;
 struct device;
 struct device_heap;
 struct heap;
@@ -28,6 +29,7 @@ struct node;
 struct registrations;
 struct symmetric;
 struct team;
+struct wait_hooks;
 
 enum { TEAM_MAX = 256 };
 
@@ -68,13 +70,13 @@ struct job {
                                       flight */
     atomic_bool over;             /* the process ends, and the job stays mapped until then:
                                      job_stay */
-    atomic_int leaving;           /* this PE leaves: an enum departure_way */
-    bool *told_left;              /* [PE]: PE 0 was notified that it leaves; departures.c */
+    struct departures *departures; /* whether this PE leaves, and who knows of it */
     struct lock_turn *turns;      /* threads of this PE that have a lock, or wait for one: lock.c */
     struct blobs *blobs;          /* what each PE has published at start-up */
     pthread_mutex_t lock;         /* teams, contexts, turns and allocation; never held while
                                      waiting */
 
+    const struct wait_hooks *waits; /* what waits ask of the rooms above them: network/wait.h */
     /* Tells every PE on this machine and the bootstrap that the job is over. *exit_status becomes
      * that of the first PE that ended the job. */
     void (*abort)(struct job *j, int *exit_status, const char *why);

@@ -10,7 +10,6 @@
 #include "runtime/node/handover.h"
 #include "runtime/job/job.h"
 #include "runtime/memory/symmetric.h"
-#include "runtime/proxy/kernels.h"
 #include "device/device.h"
 #include "gshmem.h"
 #include "runtime/memory/map.h"
@@ -185,13 +184,12 @@ void device_heap_cut(struct device_heap *d, uint64_t end)
 
 /* ---- Start and stop ---- */
 
-gshmem_status_t device_heap_prepare(struct job *j)
+gshmem_status_t device_heap_prepare(struct job *j, uint64_t system)
 {
     struct node_member *me = &j->node->control->member[j->node->index];
     uint64_t least = (uint64_t)settings_number(SETTING_HEAP_SIZE);
     uint64_t most = (uint64_t)settings_number(SETTING_HEAP_MAX);
-    uint64_t system = kernels_system_bytes();
-    gshmem_status_t status;
+        gshmem_status_t status;
 
     if (!j->device->ops->own_heap)
         return GSHMEM_OK;
@@ -266,7 +264,7 @@ static struct segment segment_of(const struct job *j)
     };
 }
 
-gshmem_status_t device_heap_start(struct job *j)
+gshmem_status_t device_heap_start(struct job *j, await_fn *await)
 {
     const struct node_member *member = j->node->control->member;
     struct device_heap *d = j->device_heap;
@@ -284,7 +282,7 @@ gshmem_status_t device_heap_start(struct job *j)
     d->window = window_after(limit);
     d->addresses = d->window_end = limit + window;
     d->circle = (struct handover_circle){j->node->n, j->node->index, &member[0].handover,
-                                         sizeof member[0], GSHMEM_TEAM_HOST};
+                                         sizeof member[0], GSHMEM_TEAM_HOST, await};
     for (int i = 0; i < j->node->n && !status; i++)
         status = j->device->ops->heap_open(j->device, i == j->node->index ? NULL : &member[i].card,
                                            limit, window, &d->map[i]);

@@ -22,9 +22,9 @@ enum { DEVICE_HEAP_WINDOW_ALIGNMENT = 16 << 20 };
 
 /* Prepares what the node's other PEs are to know of this PE's heap, before this PE joins the node.
  * Makes j->device_heap if the device has heaps of its own. */
-gshmem_status_t device_heap_prepare(struct job *j);
+gshmem_status_t device_heap_prepare(struct job *j, uint64_t system);
 /* Finds the others' heaps, once all have joined. */
-gshmem_status_t device_heap_start(struct job *j);
+gshmem_status_t device_heap_start(struct job *j, await_fn *await);
 /* leave: unmaps the other PEs' heaps. Then, when they have unmapped this PE's, the heap itself is
  * released. */
 void device_heap_leave(struct job *j);

@@ -18,8 +18,6 @@
 #include "runtime/node/affinity.h"
 #include "runtime/node/node.h"
 #include "runtime/node/threads.h"
-#include "runtime/teams/departures.h"
-#include "runtime/teams/team.h"
 
 enum { US = 1000, MS = 1000 * US };
 
@@ -117,14 +115,13 @@ static bool has_died(int pe)
 /* The first of those waited for that has died, as a PE of the job; -1: none. */
 static int find_dead(const struct wait *w)
 {
-    const struct team *team =
-        w->team >= 0 && w->team < TEAM_MAX ? job->team[w->team] : NULL; /* NULL: anyone of this node */
-    int n = team ? team->n_pes : w->team == WAIT_FOR_NETWORK ? 0 : job->node->n;
+    int n = w->team == WAIT_FOR_NETWORK ? 0 : job->node->n;
+    const int *members = job->waits->members(w->team, &n);
 
     if (w->only >= 0)
         return has_died(w->only) ? w->only : -1;
     for (int i = 0; i < n; i++) {
-        int pe = team ? team->members[i] : job->node->pe[i];
+        int pe = members ? members[i] : job->node->pe[i];
         if (has_died(pe))
             return pe;
     }
@@ -153,8 +150,7 @@ static void wait_watch(struct wait *w, uint64_t waited)
     if (seconds == 0 || w->reported || waited < (uint64_t)seconds * 1000000000u)
         return;
     w->reported = true;
-    if (w->team >= 0 && w->team < TEAM_MAX && job->team[w->team])
-        team_missing(job->team[w->team], missing, sizeof missing);
+    job->waits->missing(w->team, missing, sizeof missing);
     log_line(LOG_ERROR, "watchdog: %s has waited for %llu s%s%s", w->what,
              (unsigned long long)(waited / 1000000000u), missing[0] ? "; " : "", missing);
 }
@@ -174,7 +170,7 @@ static gshmem_status_t network_wait_check(struct wait *w, uint64_t now)
                     (unsigned long long)(w->limit / 1000000000u));
     if (now - w->since >= w->grace)
         status = check_peers(w);
-    return status ? status : departures_check(w, now);
+    return status ? status : job->waits->check(w, now);
 }
 
 gshmem_status_t wait_look(const struct wait *w)
@@ -183,7 +179,7 @@ gshmem_status_t wait_look(const struct wait *w)
 
     if (!status)
         status = check_peers(w);
-    return status ? status : departures_check(w, clock_ns());
+    return status ? status : job->waits->check(w, clock_ns());
 }
 
 /* ---- How to pass the time ---- */
@@ -374,6 +370,19 @@ gshmem_status_t wait_step_on(struct wait *w, _Atomic uint32_t *word, uint32_t se
         syscall(SYS_futex, word, FUTEX_WAIT, seen, &most, NULL, 0);
         atomic_fetch_sub(sleepers, 1);
     }
+    return status;
+}
+
+gshmem_status_t network_await(const char *call, gshmem_team_t team, uint64_t limit,
+                              bool (*done)(void *context), void *context)
+{
+    gshmem_status_t status = GSHMEM_OK;
+    struct wait w;
+
+    wait_begin(&w, call, team);
+    w.limit = limit;
+    while (!status && !done(context))
+        status = wait_slowly(&w);
     return status;
 }
 

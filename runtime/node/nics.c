@@ -1,5 +1,4 @@
 #define _GNU_SOURCE
-#include "runtime/network/network.h"
 #include "runtime/node/nics.h"
 
 #include <ctype.h>

@@ -23,7 +23,6 @@
 #include "runtime/network/wait.h"
 #include "runtime/node/node.h"
 #include "runtime/node/threads.h"
-#include "runtime/proxy/kernels.h"
 #include "runtime/teams/group.h"
 #include "runtime/teams/internode.h"
 #include "runtime/teams/team.h"
@@ -55,17 +54,12 @@ static uint64_t for_so_many_hosts(uint64_t ns)
     return ns * (1 + (uint64_t)job->bootstrap->n_hosts / HOSTS_ASKING);
 }
 
-static size_t table_offset(void)
-{
-    return team_system_bytes() + kernels_system_bytes();
-}
-
 /* PE 0's table, if PE 0 is on this node. */
 static _Atomic unsigned char *table_here(const struct job *j)
 {
     const uintptr_t system = map_mapped(j->map, SEGMENT_SYSTEM, 0);
 
-    return system ? (_Atomic unsigned char *)(system + table_offset()) : NULL;
+    return system ? (_Atomic unsigned char *)(system + j->departures->table) : NULL;
 }
 
 static struct group *world(const struct job *j)
@@ -102,15 +96,15 @@ void departures_begin(struct job *j, enum departure_way way)
 {
     _Atomic unsigned char *table = table_here(j);
 
-    j->leaving = way;
+    j->departures->leaving = way;
     if (table) /* relaxed: a PE that reads it reads the slots before it acts on it */
         atomic_store_explicit(&table[j->pe], (unsigned char)way, memory_order_relaxed);
 }
 
 void departures_stop(struct job *j)
 {
-    free(j->told_left);
-    j->told_left = NULL;
+    free(j->departures->told);
+    j->departures->told = NULL;
 }
 
 /* Notifies PE 0 for all PEs of this node that have left; the first of them does. If that fails, PE
@@ -119,24 +113,25 @@ static void departures_tell(struct job *j)
 {
     static const unsigned char way_byte[] = {0, 1, 2, 3, 4};
     const struct node *node = j->node;
+    struct departures *d = j->departures;
 
-    if (j->node->index_of[0] >= 0 || (!j->told_left && !(j->told_left = calloc((size_t)node->n, 1))))
+    if (node->index_of[0] >= 0 || (!d->told && !(d->told = calloc((size_t)node->n, 1))))
         return;
     for (int i = 0; i < node->index; i++) {
         if (group_left(world(j), node->pe[i]))
             return;
     }
     for (int i = node->index; i < node->n; i++) {
-        int way = i == node->index ? j->leaving : group_left(world(j), node->pe[i]);
+        int way = i == node->index ? d->leaving : group_left(world(j), node->pe[i]);
         struct transport_request put = {.kind = TRANSPORT_PUT,
                                         .pe = 0,
                                         .segment = SEGMENT_SYSTEM,
-                                        .offset = table_offset() + (size_t)node->pe[i],
+                                        .offset = d->table + (size_t)node->pe[i],
                                         .local = (void *)(uintptr_t)&way_byte[way],
                                         .bytes = 1};
-        if (!way || j->told_left[i])
+        if (!way || d->told[i])
             continue;
-        j->told_left[i] = true;
+        d->told[i] = true;
         network_remark(j->network, &put, "gshmem_finalize");
     }
 }
@@ -179,7 +174,7 @@ static unsigned char *departures_ask(struct job *j, const char *call)
         return NULL;
     for (int pe = 0; here && pe < j->n_pes; pe++)
         table[pe] = atomic_load_explicit(&here[pe], memory_order_relaxed);
-    if (here || departures_fetch(j, 0, table_offset(), table, (size_t)j->n_pes, call) == GSHMEM_OK)
+    if (here || departures_fetch(j, 0, j->departures->table, table, (size_t)j->n_pes, call) == GSHMEM_OK)
         return table;
     free(table);
     return NULL;
@@ -334,7 +329,7 @@ gshmem_status_t departures_check(const struct wait *w, uint64_t now)
 {
     if (!job->team[GSHMEM_TEAM_WORLD] || w->team < 0 || w->team >= TEAM_MAX || !job->team[w->team])
         return GSHMEM_OK;
-    if (job->leaving) {
+    if (job->departures->leaving) {
         if (network_is_needed(job->network) && now - w->since >= for_so_many_hosts(TELL_NS))
             departures_tell(job);
         return GSHMEM_OK;
@@ -390,7 +385,7 @@ static void ask_for_table(struct job *j, struct departures_watch *w)
     struct transport_request get = {.kind = TRANSPORT_GET,
                                     .pe = 0,
                                     .segment = SEGMENT_SYSTEM,
-                                    .offset = table_offset(),
+                                    .offset = j->departures->table,
                                     .local = w->table,
                                     .bytes = (size_t)j->n_pes};
 
@@ -401,7 +396,7 @@ bool departures_watch_look(struct job *j, struct departures_watch *w, bool asks,
 {
     bool news = false;
 
-    if (!w->way || j->leaving || !j->team[GSHMEM_TEAM_WORLD])
+    if (!w->way || j->departures->leaving || !j->team[GSHMEM_TEAM_WORLD])
         return false;
     for (int i = 0; i < j->node->n; i++) {
         if (i != j->node->index)

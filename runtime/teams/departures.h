@@ -3,6 +3,7 @@
 #ifndef GSHMEM_RUNTIME_TEAMS_DEPARTURES_H
 #define GSHMEM_RUNTIME_TEAMS_DEPARTURES_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,6 +21,13 @@ enum departure_way {
     LEFT_BY_RETURN,
     LEFT_BY_END, /* one of these two */
     LEFT_BY_FINALIZE,
+};
+
+/* What a PE knows of its own departure. */
+struct departures {
+    size_t table;       /* where PE 0's table is in its system memory */
+    atomic_int leaving; /* this PE leaves: an enum departure_way */
+    bool *told;         /* [PE of the node]: PE 0 was notified that it leaves; NULL: of none */
 };
 
 /* Bytes of a PE's system memory, behind everything else: how each PE of the job has left. PE 0's

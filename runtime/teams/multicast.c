@@ -10,6 +10,7 @@
 #include "runtime/job/job.h"
 #include "runtime/memory/device_heap.h"
 #include "runtime/memory/map.h"
+#include "runtime/network/wait.h"
 #include "runtime/node/node.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/teams/group.h"
@@ -258,7 +259,8 @@ static struct multicast *multicast_make(struct job *j, struct team *t)
         mine.address = handover.address;
     bool all = multicast_greet(t, &mine, address, &end);
     if (all) {
-        const struct handover_circle circle = {t->n_pes, t->my_pe, address, sizeof *address, t->id};
+        const struct handover_circle circle = {t->n_pes, t->my_pe, address, sizeof *address, t->id,
+                                                network_await};
         const struct talk k = {&handover, &circle, step, (int *)(address + n), NULL, "multicast"};
         cover(j, m, &k, end);
         m->whole = m->covered >= device_heap_filled(j->device_heap);

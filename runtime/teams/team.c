@@ -11,6 +11,9 @@
 #include "runtime/memory/map.h"
 #include "runtime/node/node.h"
 #include "runtime/proxy/kernels.h"
+#include "runtime/network/wait.h"
+#include "runtime/teams/departures.h"
+#include "runtime/teams/group.h"
 #include "runtime/teams/internode.h"
 #include "runtime/teams/multicast.h"
 
@@ -180,10 +183,24 @@ struct team *team_find(gshmem_team_t handle, const char *call)
     return NULL;
 }
 
-void team_missing(const struct team *team, char *text, size_t size)
+static const int *team_members(gshmem_team_t handle, int *n)
 {
-    group_missing(team->group, text, size);
+    const struct team *t = team_look_up(handle);
+
+    if (t)
+        *n = t->n_pes;
+    return t ? t->members : NULL;
 }
+
+static void team_missing(gshmem_team_t handle, char *text, size_t size)
+{
+    const struct team *t = team_look_up(handle);
+
+    if (t)
+        group_missing(t->group, text, size);
+}
+
+const struct wait_hooks team_wait_hooks = {team_members, team_missing, departures_check};
 
 int gshmem_team_my_pe(gshmem_team_t handle)
 {

@@ -6,6 +6,7 @@
 #include "runtime/job/job.h"
 
 struct multicast;
+struct wait_hooks; /* runtime/network/wait.h */
 struct group;       /* runtime/teams/group.h */
 struct kernel_team; /* runtime/proxy/kernels.h */
 
@@ -46,9 +47,7 @@ void team_free(struct team *t);
 /* Bytes that the sync blocks of all teams need in the system part of a PE's memory. */
 size_t team_system_bytes(void);
 
-/* Which members have not arrived at the collective in progress, for people, e.g. "PEs 3 and 5 have
- * not arrived"; text becomes empty if that is not known. */
-void team_missing(const struct team *team, char *text, size_t size);
+extern const struct wait_hooks team_wait_hooks; /* what waits ask of teams */
 
 /* PE of the job with number pe in the team, or -1. */
 static inline int team_world_pe(const struct team *t, int pe)

@@ -9,6 +9,8 @@
 #include "runtime/node/handover.c"
 #include "runtime/node/node.h"
 #include "runtime/job/job.h"
+#include "runtime/network/wait.h"
+#include "runtime/teams/team.h"
 #include "runtime/node/rendezvous.h"
 
 enum { FDS_MOST = 4, STRANGER = 12345 };
@@ -67,7 +69,8 @@ static struct handover_address address[2];
 static void *exchange(void *arg)
 {
     const int i = (int)(intptr_t)arg;
-    const struct handover_circle circle = {2, i, address, sizeof address[0], WAIT_FOR_NETWORK};
+    const struct handover_circle circle = {2, i, address, sizeof address[0], WAIT_FOR_NETWORK,
+                                           network_await};
     char mine[8] = {(char)('a' + i)}, letters[2][8];
     int fds[2];
 
@@ -154,7 +157,7 @@ static void another_users_memory_is_refused(void)
 int main(void)
 {
     static struct node node;
-    static struct job alone = {.node = &node};
+    static struct job alone = {.node = &node, .waits = &team_wait_hooks};
 
     node.control = calloc(1, sizeof *node.control);
     job = &alone;
