@@ -34,6 +34,7 @@
 #include "runtime/node/node.h"
 #include "runtime/operations/lock.h"
 #include "runtime/proxy/kernels.h"
+#include "runtime/proxy/modules.h"
 #include "runtime/streams/stream.h"
 #include "runtime/teams/context.h"
 #include "runtime/teams/departures.h"
@@ -67,6 +68,7 @@ static void free_job(struct job *j)
     lock_stop(j);
     departures_stop(j);
     device_heap_stop(j);
+    driver_modules_forget();
     device_stop(j);
     place_end(j);
     node_stop(j->node);
@@ -183,6 +185,7 @@ static gshmem_status_t init_exchange(struct job *j, const gshmem_uniqueid_t *uid
     };
     size_t bytes = 0;
 
+    j->gpu_kernels = modules_any("cuda");
     if ((status = node_open(j->node, b, &needs, &own.rendezvous)) || (status = found) ||
         (status = network_open(j, uid, own.transport, sizeof own.transport, &bytes, own.public_key)))
         return exchange_failure(j, status);
@@ -245,9 +248,10 @@ static gshmem_status_t init_join(struct job *j, const gshmem_uniqueid_t *uid)
     wait_calibrate(j->node->oversubscribed, network_is_needed(j->network), j->node->contained);
     if ((status = node_share(j->node, &leader)) || (status = share_data(j)))
         return status;
+    j->gpu_kernels = modules_any("cuda"); /* what has been loaded since may have brought some */
     self.data_segments = (uint32_t)j->data->n;
     self.data_digest = j->data->digest;
-    if ((status = device_start(j)) || (status = device_heap_prepare(j, kernels_system_bytes())) ||
+    if ((status = device_start(j, modules_add, gshmem_device_unregister)) || (status = device_heap_prepare(j, kernels_system_bytes())) ||
         (status = node_join(j->node, &self, network_await)))
         return status;
     /* now agreed */
@@ -299,6 +303,7 @@ static struct job *new_job(struct bootstrap *b, int thread_level)
     parts->job.data = &parts->data;
     parts->job.active_sets = &parts->active_sets;
     parts->job.departures = &parts->departures;
+    parts->job.observer = &kernels_observer;
     parts->job.waits = &team_wait_hooks;
     parts->job.abort = abort_job;
     parts->departures.table = team_system_bytes() + kernels_system_bytes();

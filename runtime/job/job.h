@@ -26,6 +26,7 @@ struct lock_turn;
 struct memory_map;
 struct network;
 struct node;
+struct observer;
 struct registrations;
 struct symmetric;
 struct team;
@@ -45,6 +46,7 @@ struct job {
     struct kernels *kernels;     /* the kernels' view of the job; NULL where no module has
                                     kernels */
     struct heap *heap;           /* objects in the symmetric heap in host memory */
+    bool gpu_kernels;            /* a module of the program has kernels for GPUs */
     struct device *device;       /* where kernels run */
     int nic_way;                 /* an enum nic_way: how NICs access the device's memory, where
                                     it has its own */
@@ -76,6 +78,7 @@ struct job {
     pthread_mutex_t lock;         /* teams, contexts, turns and allocation; never held while
                                      waiting */
 
+    const struct observer *observer; /* of teams and contexts: teams/observer.h */
     const struct wait_hooks *waits; /* what waits ask of the rooms above them: network/wait.h */
     /* Tells every PE on this machine and the bootstrap that the job is over. *exit_status becomes
      * that of the first PE that ended the job. */

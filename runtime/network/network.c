@@ -18,7 +18,6 @@
 #include "device/device.h"
 #include "runtime/job/job.h"
 #include "runtime/memory/symmetric.h"
-#include "runtime/proxy/modules.h"
 #include "transport/optional.h"
 #include "bootstrap/bootstrap.h"
 #include "gshmem.h"
@@ -160,23 +159,20 @@ static int progress(struct transport *t)
     return events;
 }
 
-static bool drive_for_kernels(struct network *n)
+static bool drive_for_source(struct network *n)
 {
-    bool took = false;
-    int events;
+    const bool took = n->source->take(n->source);
+    const int events = progress(n->remote) + progress(n->local);
 
-    for (int i = 0; i < n->channels; i++)
-        took |= channel_take(n->channel[i]);
-    events = progress(n->remote) + progress(n->local);
-    for (int i = 0; events && i < n->channels; i++)
-        channel_publish(n->channel[i]);
+    if (events)
+        n->source->publish(n->source);
     return took || events > 0;
 }
 
-/* Without kernels there is neither a channel nor a transport to this node. */
+/* Without kernels there is neither a source nor a transport to this node. */
 static inline bool drive(struct network *n)
 {
-    return n->local ? drive_for_kernels(n) : progress(n->remote) > 0;
+    return n->source ? drive_for_source(n) : progress(n->remote) > 0;
 }
 
 void network_wait_to_enter(struct network *n)
@@ -280,6 +276,67 @@ void network_sleep(struct network *n, uint64_t ns)
 int network_wait_fd(const struct network *n)
 {
     return n->remote ? transport_wait_fd(n->remote) : -1;
+}
+
+/* ---- For the source ---- */
+
+gshmem_status_t network_serve(struct network *n, struct network_source *source)
+{
+    gshmem_status_t status = GSHMEM_OK;
+
+    mutex_take(&n->lock);
+    if (!n->local && !(status = transport_local.open(&n->config, &n->local)))
+        n->local->ops->begin(n->local, &n->config);
+    if (!status)
+        n->source = source;
+    mutex_give(&n->lock);
+    if (status || (status = proxy_start(&n->proxy, n)))
+        return status;
+    proxy_serve_kernels(&n->proxy);
+    return GSHMEM_OK;
+}
+
+bool network_local_busy(struct network *n)
+{
+    mutex_take(&n->lock);
+    bool busy = n->local && transport_busy(n->local);
+    mutex_give(&n->lock);
+    return busy;
+}
+
+bool network_shares_cpu(const struct network *n)
+{
+    return n->job->node->cpus < 2 * n->job->node->sharers;
+}
+
+bool network_fall_asleep(struct network *n)
+{
+    mutex_take(&n->lock);
+    bool work = n->local && transport_busy(n->local);
+    if (n->source)
+        work |= n->source->fall_asleep(n->source);
+    work = work || (n->remote && transport_arm(n->remote));
+    mutex_give(&n->lock);
+    return !work;
+}
+
+void network_wake_up(struct network *n)
+{
+    mutex_take(&n->lock);
+    if (n->source)
+        n->source->wake_up(n->source);
+    mutex_give(&n->lock);
+}
+
+void network_raise(struct network *n)
+{
+    if (n->source)
+        n->source->raise(n->source);
+}
+
+void network_look_after(struct network *n)
+{
+    n->source->look_after(n->source);
 }
 
 /* ---- Order ---- */
@@ -386,7 +443,7 @@ static gshmem_status_t add_verbs(struct network *n)
     }
     const struct transport_ops *ops = find_verbs(why, sizeof why);
     if (ops)
-        device_find_center(n->config.turn, modules_any("cuda"), &n->center, &n->config.parts);
+        device_find_center(n->config.turn, n->job->gpu_kernels, &n->center, &n->config.parts);
     const int usable = ops ? transport_usable(ops, &n->config, why, sizeof why) : 0;
     if (usable < 0)
         return fail(GSHMEM_ERR_ARGUMENT, "%s", why);
@@ -633,7 +690,6 @@ void network_stop(struct job *j)
         n->remote->ops->close(n->remote);
     if (n->local)
         n->local->ops->close(n->local);
-    free(n->channel);
     while (n->spare) {
         struct flight *f = n->spare;
         n->spare = f->next;

@@ -1,5 +1,5 @@
 /* What the parts of the network share: network.c (its life, and progress), requests.c (the requests
- * of threads), failures.c (failed PEs) and proxy/service.c (requests of kernels). */
+ * of threads), failures.c (failed PEs); and proxy/service.c (requests of kernels). */
 #ifndef GSHMEM_RUNTIME_NETWORK_PARTS_H
 #define GSHMEM_RUNTIME_NETWORK_PARTS_H
 
@@ -9,18 +9,7 @@
 #include "runtime/network/keys.h"
 #include "runtime/network/network.h"
 #include "runtime/node/nics.h"
-#include "runtime/proxy/channel.h"
-#include "runtime/memory/pages.h"
 #include "runtime/network/proxy_thread.h"
-
-enum { RAISED_MOST = 8 };
-
-/* A failure of a kernel's operation on its way to the error policy. */
-struct raised {
-    gshmem_status_t status;
-    struct proxy_answer then;
-    char text[200];
-};
 
 struct peer_key {
     bool known;
@@ -57,15 +46,7 @@ struct network {
     uint32_t losses_told; /* how many failures there were then */
     uint64_t looked;      /* ns, when the proxy last tested whether the next PE of the node lives */
     struct proxy proxy;
-
-    struct proxy_way way; /* the proxy's means to carry out commands of kernels */
-    struct proxy_channel **channel;
-    int channels;
-    int channels_room;
-    uint32_t *asleep; /* shared with kernels; NULL while there are none */
-    struct pages pages;
-    struct raised raise[RAISED_MOST]; /* for the proxy thread, which does not hold the lock then */
-    _Atomic int raised;
+    struct network_source *source; /* of requests of kernels; NULL while there are none */
 };
 
 /* What transports call: see struct transport_config. */

@@ -14,7 +14,6 @@
 #include "runtime/job/ranges.h"
 #include "runtime/node/nics.h"
 #include "runtime/node/node.h"
-#include "runtime/proxy/modules.h"
 
 enum { PATIENCE = 10 }; /* seconds, if GSHMEM_WATCHDOG is not set */
 
@@ -44,8 +43,6 @@ struct device_config device_config_of(int index, bool hosts)
         .index = index,
         .wanted = settings_string(SETTING_CUDA_DEVICE),
         .share = (int)settings_number(SETTING_CUDA_SHARE),
-        .add_module = modules_add,
-        .remove_module = gshmem_device_unregister,
         .multicast = settings_number(SETTING_CUDA_MULTICAST) == 0,
         .warn = log_warn_line,
         .patience = watchdog ? watchdog : PATIENCE,
@@ -149,13 +146,15 @@ void device_nearest_interfaces(int index, char *list, size_t size)
     log_info("GSHMEM_TCP_IF=nearest: %s", list[0] ? list : "all, as it cannot be told which that is");
 }
 
-gshmem_status_t device_start(struct job *j)
+gshmem_status_t device_start(struct job *j, add_module_fn *add, remove_module_fn *remove)
 {
     int64_t asked = settings_number(SETTING_DEVICE);
     struct device_config config = device_config_of(j->node->index, j->bootstrap->n_hosts > 1);
-    bool kernels = modules_any("cuda");
+    const bool kernels = j->gpu_kernels;
     gshmem_status_t status;
 
+    config.add_module = add;
+    config.remove_module = remove;
     ranges_start();
     if (asked == DEVICE_CUDA || (asked == DEVICE_AUTO && kernels)) {
         status = open_cuda(j, &config, asked == DEVICE_CUDA);
@@ -176,7 +175,6 @@ gshmem_status_t device_start(struct job *j)
 
 void device_stop(struct job *j)
 {
-    driver_modules_forget();
     if (j->device)
         j->device->ops->close(j->device);
     j->device = NULL;

@@ -13,7 +13,9 @@
 enum { FLUSH_AUTO, FLUSH_ON, FLUSH_OFF }; /* the choices of GSHMEM_CUDA_FLUSH */
 
 /* Opens j->device, and logs (info) which and why. */
-gshmem_status_t device_start(struct job *j);
+typedef gshmem_status_t add_module_fn(struct gshmem_device_module *module);
+typedef void remove_module_fn(struct gshmem_device_module *module);
+gshmem_status_t device_start(struct job *j, add_module_fn *add, remove_module_fn *remove);
 void device_stop(struct job *j);
 
 /* For a PE that has seen something ordered after data that a NIC may have written to a GPU's memory

@@ -233,7 +233,7 @@ static gshmem_status_t active_make(struct active_set *set, long *sync, const cha
     gshmem_status_t status = install(&m, t);
     if (status) {
         if (t && t->id == GSHMEM_TEAM_INVALID)
-            team_free(t); /* otherwise it is freed with the job */
+            team_free(job, t); /* otherwise it is freed with the job */
         return status;
     }
     set->team = t->id;

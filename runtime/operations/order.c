@@ -14,6 +14,7 @@
 #include "runtime/job/job.h"
 #include "runtime/job/ranges.h"
 #include "runtime/network/network.h"
+#include "runtime/proxy/kernels.h"
 #include "runtime/teams/context.h"
 
 gshmem_status_t gshmem_ctx_fence(gshmem_ctx_t ctx)

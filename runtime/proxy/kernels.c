@@ -71,7 +71,7 @@ static gshmem_status_t kernels_make(struct job *j)
                     (long long)channels);
     k->mapped = settings_number(SETTING_MAPPED) != 0;
     if ((status = kernels_make_tables(j->device, k, j->n_pes)) ||
-        (status = network_serve_kernels(j->network, k->shared->response, &k->shared->asleep)) ||
+        (status = service_start(&k->service, j, k->shared->response, &k->shared->asleep)) ||
         (status = kernels_make_context(j, (int)channels, context_default_pending(), &k->context)) ||
         (status = make_teams(j)) || (status = make_contexts(j)))
         return status;
@@ -118,6 +118,24 @@ gshmem_status_t kernels_take_own_memory(struct job *j)
     return modules_fill(&j->kernels->state);
 }
 
+struct service *kernels_service(const struct job *j)
+{
+    return &j->kernels->service;
+}
+
+const struct observer kernels_observer = {
+    .make_team = kernels_make_team,
+    .show_team = kernels_show_team,
+    .show_multicast = kernels_show_multicast,
+    .hide_team = kernels_hide_team,
+    .free_team = kernels_free_team,
+    .open_context = kernels_open_context,
+    .close_context = kernels_close_context,
+    .end_context = kernels_end_context,
+    .quiet = kernels_quiet,
+    .take_own_memory = kernels_take_own_memory,
+};
+
 const struct gshmem_device_state *kernels_state(const struct job *j)
 {
     return &j->kernels->state;
@@ -144,6 +162,7 @@ void kernels_stop(struct job *j)
     memory_free_of_device(j->device, k->nowhere);
     free(k->dead);
     departures_watch_end(&k->left);
+    service_stop(&k->service);
     free(k);
     j->kernels = NULL;
 }

@@ -9,15 +9,18 @@
 
 #include "gshmem/device/state.h"
 #include "runtime/job/job.h"
+#include "runtime/teams/observer.h"
 
 struct context;
 struct kernel_team;
 struct kernel_context;
+struct service;
 struct team;
 
 /* If there are modules with device code: makes j->kernels, and gives the state to all of them. */
 gshmem_status_t kernels_start(struct job *j);
 const struct gshmem_device_state *kernels_state(const struct job *j);
+struct service *kernels_service(const struct job *j); /* service.h */
 /* In the default context, operations of this PE on itself take any memory
  * (gshmem_path_own_memory). */
 gshmem_status_t kernels_take_own_memory(struct job *j);
@@ -25,6 +28,8 @@ gshmem_status_t kernels_take_own_memory(struct job *j);
 void kernels_retire(struct job *j);
 /* Frees everything, after network_stop. */
 void kernels_stop(struct job *j);
+
+extern const struct observer kernels_observer; /* of teams and contexts: the functions below */
 
 /* A team's view: made with the team (false: out of memory), published under its handle, hidden, and
  * freed. All except make do nothing where there are no kernels. */

@@ -12,7 +12,7 @@
 #include "runtime/base/log.h"
 #include "runtime/job/job.h"
 #include "runtime/memory/data.h"
-#include "runtime/network/network.h"
+#include "runtime/proxy/service.h"
 #include "runtime/proxy/kernels.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -156,7 +156,7 @@ void gshmem_device_help(void)
     struct job *j = job;
 
     if (j && j->kernels)
-        network_help(j->network);
+        service_help(kernels_service(j));
 }
 
 void gshmem_device_receive(void)
@@ -164,5 +164,5 @@ void gshmem_device_receive(void)
     struct job *j = job;
 
     if (j && j->kernels)
-        network_receive(j->network);
+        service_receive(kernels_service(j));
 }

@@ -7,6 +7,7 @@
 #include "runtime/proxy/channel.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/proxy/memory.h"
+#include "runtime/proxy/service.h"
 
 enum { CHANNEL_SLOTS_LOG2 = 10 };
 
@@ -73,6 +74,7 @@ struct job_of_device {
 
 struct kernels {
     struct gshmem_device_state state;
+    struct service service;
     struct job_shared *shared;
     struct job_of_device *device;
     struct kernel_context *context; /* the default one */

@@ -8,8 +8,8 @@
 #include "runtime/job/job.h"
 #include "runtime/memory/map.h"
 #include "runtime/network/network.h"
-#include "runtime/proxy/kernels.h"
 #include "runtime/teams/team.h"
+#include "runtime/teams/observer.h"
 
 static struct context default_context, no_context;
 
@@ -63,7 +63,7 @@ static void free_list(struct job *j, struct context *c)
 {
     while (c) {
         struct context *next = c->next;
-        kernels_end_context(j, c);
+        j->observer->end_context(j, c);
         free_context(j, c);
         c = next;
     }
@@ -221,7 +221,7 @@ gshmem_status_t gshmem_path_own_memory(void)
     if (status)
         return status;
     job->own_memory = true;
-    return kernels_take_own_memory(job);
+    return job->observer->take_own_memory(job);
 }
 
 GSHMEM_HOT gshmem_status_t context_resolve_any(struct context *c, const void *mine, size_t bytes,
@@ -262,7 +262,7 @@ static gshmem_status_t context_create(gshmem_team_t handle, long options, gshmem
     if (!c)
         return fail(GSHMEM_ERR_MEMORY, "%s: out of memory", call);
     c->view.options = (uint32_t)options;
-    gshmem_status_t status = kernels_open_context(job, c);
+    gshmem_status_t status = job->observer->open_context(job, c);
     if (status) {
         free_context(job, c);
         return status;
@@ -292,7 +292,7 @@ gshmem_status_t gshmem_ctx_create(long options, gshmem_ctx_t *ctx)
 static void context_let_go(struct context *c)
 {
     c->view.n_pes = 0;
-    if (!pending_any(c->pending) && kernels_close_context(job, c)) {
+    if (!pending_any(c->pending) && job->observer->close_context(job, c)) {
         free_context(job, c);
         return;
     }

@@ -9,7 +9,7 @@
 #include "runtime/job/job.h"
 #include "runtime/memory/map.h"
 #include "runtime/network/network.h"
-#include "runtime/proxy/kernels.h"
+#include "runtime/teams/observer.h"
 #include "runtime/teams/team.h"
 
 struct context {
@@ -96,7 +96,7 @@ static inline gshmem_status_t context_quiet(struct context *c, const char *call,
     gshmem_status_t status = network_quiet(c->pending, call);
     if (GSHMEM_LIKELY(!c->kernel))
         return status;
-    gshmem_status_t kernels = kernels_quiet(c->kernel, call, last);
+    gshmem_status_t kernels = job->observer->quiet(c->kernel, call, last);
     return status ? status : kernels;
 }
 

@@ -7,7 +7,6 @@
 
 #include "gshmem.h"
 #include "runtime/base/log.h"
-#include "runtime/collectives/table.h"
 #include "runtime/job/job.h"
 #include "runtime/network/network.h"
 #include "runtime/network/wait.h"
@@ -45,7 +44,9 @@ struct group *group_create(int n, int my, const int *pe, int cpus)
     g->cpus = cpus;
     g->pe = pe;
     g->brought = NOTE_BYTES;
-    g->meet = table_meeting(n, g->oversubscribed);
+    /* Where members share CPUs, the number of switches between them decides. Beyond 8 lines to read,
+     * dissemination reads fewer (docs/decisions/0006). */
+    g->meet = g->oversubscribed ? meet_hub : n <= 8 ? meet_flat : meet_dissemination;
     return g;
 }
 

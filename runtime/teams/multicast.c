@@ -12,15 +12,16 @@
 #include "runtime/memory/map.h"
 #include "runtime/network/wait.h"
 #include "runtime/node/node.h"
-#include "runtime/proxy/kernels.h"
 #include "runtime/teams/group.h"
 #include "runtime/teams/team.h"
+#include "runtime/teams/observer.h"
 
 struct multicast {
     struct device *device;
     int users; /* teams, and a thread that follows the heap; with the job's lock held */
     int n, me; /* members, and this PE's number among them */
     struct device_multicast map;
+    uint64_t reserved; /* bytes at the beginning of heaps that are the library's own */
     uint64_t covered; /* bytes from where heaps begin, the library's own part included */
     bool ended;       /* it could not follow the heap: the covered part stays for those that have an
                          address of it */
@@ -205,7 +206,8 @@ static struct multicast *multicast_open_one(struct job *j, const struct team *t)
 
     if (!m)
         return NULL;
-    *m = (struct multicast){.device = j->device, .users = 1, .n = t->n_pes, .me = t->my_pe};
+    *m = (struct multicast){.device = j->device, .users = 1, .n = t->n_pes, .me = t->my_pe,
+                             .reserved = j->map->segment[SEGMENT_DEVICE].reserved};
     for (int i = 0; i < t->n_pes; i++)
         m->index[i] = j->node->index_of[t->members[i]];
     if (!j->device->ops->multicast_open(j->device, device_heap_span(j->device_heap), &m->map))
@@ -294,7 +296,7 @@ void multicast_begin(struct job *j, struct team *t)
     if (shared)
         m->users++;
     t->multicast = m;
-    kernels_show_multicast(j, t);
+    j->observer->show_multicast(j, t);
     pthread_mutex_unlock(&j->lock);
     log_info("multicast: team %d of %d PEs has it for %llu MiB of their heaps", t->id, t->n_pes,
              (unsigned long long)multicast_bytes(t) >> 20);
@@ -338,7 +340,7 @@ static void show_all(struct job *j)
     pthread_mutex_lock(&j->lock);
     for (int i = 0; i < TEAM_MAX; i++) {
         if (j->team[i] && j->team[i]->multicast)
-            kernels_show_multicast(j, j->team[i]);
+            j->observer->show_multicast(j, j->team[i]);
     }
     pthread_mutex_unlock(&j->lock);
 }
@@ -428,15 +430,14 @@ void multicast_cut(struct job *j, uint64_t end)
 
 uintptr_t multicast_base(const struct team *t)
 {
-    return t->multicast ? t->multicast->map.base + kernels_system_bytes() : 0;
+    return t->multicast ? t->multicast->map.base + t->multicast->reserved : 0;
 }
 
 uint64_t multicast_bytes(const struct team *t)
 {
-    const uint64_t system = kernels_system_bytes();
     const struct multicast *m = t->multicast;
 
-    return m && m->whole && m->covered > system ? m->covered - system : 0;
+    return m && m->whole && m->covered > m->reserved ? m->covered - m->reserved : 0;
 }
 
 void *gshmem_mc_ptr(gshmem_team_t handle, const void *ptr)

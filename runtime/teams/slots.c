@@ -6,8 +6,8 @@
 #include "gshmem.h"
 #include "runtime/base/log.h"
 #include "runtime/job/job.h"
-#include "runtime/proxy/kernels.h"
 #include "runtime/teams/group.h"
+#include "runtime/teams/observer.h"
 
 static_assert(sizeof(struct slots_offer) <= NOTE_BYTES, "an offer fits into a note");
 
@@ -64,7 +64,7 @@ void slots_settle(struct team *t, bool keep)
     pthread_mutex_lock(&job->lock);
     job->claims--;
     if (!keep) {
-        kernels_hide_team(job, t->id);
+        job->observer->hide_team(job, t->id);
         job->team[t->id] = NULL;
         t->id = GSHMEM_TEAM_INVALID;
     }

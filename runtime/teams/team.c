@@ -10,12 +10,12 @@
 #include "runtime/job/job.h"
 #include "runtime/memory/map.h"
 #include "runtime/node/node.h"
-#include "runtime/proxy/kernels.h"
 #include "runtime/network/wait.h"
 #include "runtime/teams/departures.h"
 #include "runtime/teams/group.h"
 #include "runtime/teams/internode.h"
 #include "runtime/teams/multicast.h"
+#include "runtime/teams/observer.h"
 
 size_t team_system_bytes(void)
 {
@@ -75,9 +75,9 @@ struct team *team_create(struct job *j, int *members, int n, const char *call)
         if (team_make_tables(j, t) &&
             (t->group =
                  group_create(n, t->my_pe, members, j->node->oversubscribed ? j->node->cpus : 0)) &&
-            internode_prepare(t->group, j) && kernels_make_team(j, t))
+            internode_prepare(t->group, j) && j->observer->make_team(j, t))
             return t;
-        team_free(t);
+        team_free(j, t);
     } else {
         free(members);
     }
@@ -85,11 +85,11 @@ struct team *team_create(struct job *j, int *members, int n, const char *call)
     return NULL;
 }
 
-void team_free(struct team *t)
+void team_free(struct job *j, struct team *t)
 {
     if (!t)
         return;
-    kernels_free_team(t);
+    j->observer->free_team(t);
     group_destroy(t->group);
     if (t->owns_tables)
         free((void *)t->view.heap.peer);
@@ -119,7 +119,7 @@ void team_install(struct job *j, struct team *t, gshmem_team_t slot)
     t->view.team = slot;
     t->id = slot;
     j->team[slot] = t;
-    kernels_show_team(j, t);
+    j->observer->show_team(j, t);
 }
 
 static gshmem_status_t start_predefined(struct job *j, gshmem_team_t slot, const int *pes, int n)
@@ -154,7 +154,7 @@ void team_stop(struct job *j)
     for (int i = 0; i < TEAM_MAX; i++) {
         if (j->team[i])
             multicast_end(j, j->team[i]);
-        team_free(j->team[i]);
+        team_free(j, j->team[i]);
         j->team[i] = NULL;
     }
 }

@@ -42,7 +42,7 @@ void team_stop(struct job *j);
 struct team *team_create(struct job *j, int *members, int n, const char *call);
 /* Assigns a slot, which determines its handle and its sync blocks. */
 void team_install(struct job *j, struct team *t, gshmem_team_t slot);
-void team_free(struct team *t);
+void team_free(struct job *j, struct team *t);
 
 /* Bytes that the sync blocks of all teams need in the system part of a PE's memory. */
 size_t team_system_bytes(void);
