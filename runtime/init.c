@@ -259,7 +259,7 @@ static gshmem_status_t init_join(struct job *j, const gshmem_uniqueid_t *uid)
     if ((status = map_fill(j)) || (status = place_heap(j)) || (status = device_heap_start(j, network_await)) ||
         (status = network_start(j)) || (status = team_start(j)))
         return status;
-    if ((status = heap_start(j)) || (status = registration_start(j)) ||
+    if ((status = heap_start(j, network_pins)) || (status = registration_start(j)) ||
         (status = symmetric_start(j)))
         return status;
     /* The first team makes it for all. */

@@ -65,7 +65,9 @@ void device_heap_return(struct device_heap *d, uint64_t offset, uint64_t bytes);
  * follow: maps what those PEs have, after heaps have grown or memory was imported (`lent`). All PEs
  * of the job call it. A failure concerns this PE alone. */
 bool domain_possible(const struct job *j);
-gshmem_status_t domain_start(struct job *j, const char *call);
+/* How all PEs of the job send each other the same number of bytes: gshmem_fcollectmem. */
+typedef gshmem_status_t domain_tell_fn(gshmem_team_t team, void *dest, const void *source, size_t bytes);
+gshmem_status_t domain_start(struct job *j, const char *call, domain_tell_fn *tell);
 void domain_stop(struct job *j);
 bool domain_exists(const struct device_heap *d);
 gshmem_status_t domain_follow(struct device_heap *d, bool lent, const char *call);

@@ -34,6 +34,7 @@ struct device_heap {
     uint64_t system;     /* bytes at the beginning that are the library's */
     uint64_t everywhere; /* the end of the memory that all PEs have */
     uint64_t mine;       /* the end of this PE's memory; the proxy thread reads it */
+    domain_tell_fn *tell;
     struct remote_heap *remote; /* by PE, ascending */
     int remotes;
     char *letters_remote; /* symmetric, in host memory: one letter of each PE, and this PE's own;

@@ -19,7 +19,6 @@
 #include "runtime/memory/heap.h"
 #include "runtime/memory/map.h"
 #include "runtime/node/node.h"
-#include "runtime/proxy/kernels.h"
 
 /* What each PE sends to all. */
 union letter {
@@ -43,10 +42,14 @@ static union letter *letter_of(const struct device_heap *d, int pe)
 static bool domain_take_room(struct device_heap *d, struct job *j)
 {
     struct request r = {.word = {[REQUEST_CALL] = HEAP_MALLOC}};
-    size_t offset = heap_take(&r, ((size_t)j->n_pes + 1) * sizeof(union letter), 64);
+    const size_t bytes = ((size_t)j->n_pes + 1) * sizeof(union letter);
+    size_t offset = heap_take(j->heap, &r, bytes, 64);
 
-    d->letters_remote = offset == HEAP_NOWHERE ? NULL : heap_base() + offset;
-    return d->letters_remote;
+    if (offset == HEAP_NOWHERE)
+        return false;
+    heap_touch(j->heap, offset, bytes);
+    d->letters_remote = j->heap->base + offset;
+    return true;
 }
 
 /* All PEs of the job have allocated the same room, or none has. */
@@ -55,7 +58,7 @@ static gshmem_status_t tell_all(struct device_heap *d, const union letter *mine)
     union letter *own = letter_of(d, job->n_pes);
 
     *own = *mine;
-    return gshmem_fcollectmem(GSHMEM_TEAM_WORLD, letter_of(d, 0), own, sizeof *own);
+    return d->tell(GSHMEM_TEAM_WORLD, letter_of(d, 0), own, sizeof *own);
 }
 
 /* ---- Which PEs are in the domain ---- */
@@ -141,13 +144,14 @@ static void take_first_pieces(struct device_heap *d)
     d->remotes = kept;
 }
 
-gshmem_status_t domain_start(struct job *j, const char *call)
+gshmem_status_t domain_start(struct job *j, const char *call, domain_tell_fn *tell)
 {
     struct device_heap *d = j->device_heap;
     union letter mine = {
         .who = {.card = j->node->control->member[j->node->index].card, d->limit_here, d->addresses}};
     gshmem_status_t status;
 
+    d->tell = tell;
     if (!domain_take_room(d, j))
         return fail(GSHMEM_ERR_MEMORY, "%s: no room in host memory for what %d PEs tell of their GPU memory",
                     call, j->n_pes);
@@ -168,7 +172,7 @@ gshmem_status_t domain_start(struct job *j, const char *call)
     device_heap_enter_map(d);
     if (d->remotes)
         log_info("the GPU memory of %d PEs of other hosts is mapped, by NVLink", d->remotes);
-    return kernels_show_domain(j);
+    return GSHMEM_OK;
 }
 
 gshmem_status_t domain_follow(struct device_heap *d, bool lent, const char *call)
@@ -204,7 +208,7 @@ void domain_stop(struct job *j)
 
     if (!d || !d->letters_remote)
         return;
-    heap_release(j, (size_t)(d->letters_remote - (char *)j->map->segment[SEGMENT_HEAP].base),
+    heap_give(j->heap, (size_t)(d->letters_remote - (char *)j->map->segment[SEGMENT_HEAP].base),
                  ((size_t)j->n_pes + 1) * sizeof(union letter));
     d->letters_remote = NULL;
 }
