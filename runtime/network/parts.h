@@ -1,5 +1,5 @@
-/* What the parts of the network share: network.c (its life, and progress), requests.c (the requests
- * of threads), failures.c (failed PEs); and proxy/service.c (requests of kernels). */
+/* What the parts of the network share: life.c (from start to end), choose.c (which transports),
+ * network.c (progress), requests.c (the requests of threads), failures.c (failed PEs); and proxy/service.c (requests of kernels). */
 #ifndef GSHMEM_RUNTIME_NETWORK_PARTS_H
 #define GSHMEM_RUNTIME_NETWORK_PARTS_H
 
@@ -89,5 +89,24 @@ static inline gshmem_status_t network_meet(struct network *n, int pe)
 {
     return GSHMEM_LIKELY(blobs_has(n->blobs, pe)) ? GSHMEM_OK : network_look_up(n, pe);
 }
+
+/* acquire: pairs with the release in proxy_start */
+static inline bool network_has_proxy(const struct network *n)
+{
+    return atomic_load_explicit(&n->proxy.runs, memory_order_acquire);
+}
+
+/* With the lock held: what a PE has published. TRANSPORT_FULL: the bootstrap is asked first, without
+ * the lock. */
+gshmem_status_t network_recall(struct network *n, int pe, struct pe_blob *blob);
+
+/* ---- choose.c ---- */
+
+/* Opens n->remote, as the settings and this machine allow. */
+gshmem_status_t network_choose(struct network *n);
+/* As in struct transport_config; distance: `context` is a struct nic_center. */
+const char *network_setting_text(int setting);
+int64_t network_setting_number(int setting);
+int network_distance(void *context, const char *device, const char **text);
 
 #endif

@@ -12,204 +12,12 @@
 #include "runtime/network/network.h"
 #include "runtime/network/wait.h"
 #include "runtime/node/node.h"
-#include "runtime/teams/context.h"
+#include "runtime/teams/internode_parts.h"
 #include "runtime/teams/team.h"
-
-/* Values that leaders send in place of a signature, and that are none (see signature_make): MIXED,
- * the sender has received two different ones; BROKEN, the sender's group is broken for good, with
- * the reason above these bits. */
-enum { MIXED = 2, BROKEN = 4, BROKEN_BITS = 3 };
-
-enum {
-    INBOX_TEAMS = 8,         /* teams in the first slots have an inbox */
-    INBOX_BYTES = 1024 * 1024, /* an inbox has two halves of that size */
-};
-
-struct internode {
-    struct group *local;      /* the members on this node */
-    int *local_pe;            /* [local->n]: their PEs of the job */
-    int *local_member;        /* [local->n]: their numbers in the group */
-    int hosts;
-    int my_host;              /* this node among them, in the order of their first members */
-    int *leader;              /* [hosts]: each node's leader */
-    int *first;               /* [hosts + 1]: how many members are on the nodes before it */
-    int *node;                /* [n]: each member's node */
-    int *place;               /* [n]: by node, then by number: where its slot is in an inbox */
-    int pairs;                /* members of the largest node times the members on other nodes */
-    char *inbox[2];           /* the inbox of this node's leader, by parity of the round; NULL:
-                                 none */
-    struct load {
-        enum payload kind;
-        int from;
-        size_t bytes;
-    } coming, last; /* the payload of rounds; `bytes` of the coming one is the group's `brought` */
-    bool *away;               /* [n]: members on other nodes */
-    int n_away;
-    struct team_sync *copies; /* [n_away]: copies of slots of members on other nodes */
-    struct pending pending;   /* requests in flight of rounds */
-    struct context context;   /* the context of the puts and gets of collectives */
-    struct pending moving;    /* its requests in flight */
-};
 
 bool internode_is_away(const struct group *g, int i)
 {
     return g->internode && g->internode->away[i];
-}
-
-/* ---- Making ---- */
-
-static int host_of(const struct job *j, int pe)
-{
-    return j->bootstrap->host[pe];
-}
-
-/* Leaders in the order of the members, and the members on this node. */
-static void sort_members(struct internode *f, const struct group *g, const struct job *j)
-{
-    int n_local = 0;
-
-    for (int i = 0; i < g->n; i++) {
-        int h = 0;
-        while (h < f->hosts && host_of(j, g->pe[f->leader[h]]) != host_of(j, g->pe[i]))
-            h++;
-        if (h == f->hosts)
-            f->leader[f->hosts++] = i;
-        f->node[i] = h;
-        f->place[i] = f->first[h + 1]++;
-        f->away[i] = j->node->index_of[g->pe[i]] < 0;
-        f->n_away += f->away[i];
-        if (!f->away[i]) {
-            f->my_host = h;
-            f->local_member[n_local] = i;
-            f->local_pe[n_local++] = g->pe[i];
-        }
-    }
-}
-
-/* From the number of members of each node, and each member's number there, to the places where they
- * begin. */
-static void internode_find_places(struct internode *f, int n)
-{
-    for (int h = 0; h < f->hosts; h++) {
-        int pairs = f->first[h + 1] * (n - f->first[h + 1]);
-        f->pairs = pairs > f->pairs ? pairs : f->pairs;
-        f->first[h + 1] += f->first[h];
-    }
-    for (int i = 0; i < n; i++)
-        f->place[i] += f->first[f->node[i]];
-}
-
-static int my_place(const struct internode *f, const struct job *j, int n)
-{
-    for (int i = 0; i < n; i++) {
-        if (f->local_pe[i] == j->pe)
-            return i;
-    }
-    return -1;
-}
-
-bool internode_prepare(struct group *g, const struct job *j)
-{
-    bool internode = false;
-
-    for (int i = 0; i < g->n && !internode; i++)
-        internode = j->node->index_of[g->pe[i]] < 0;
-    if (!internode)
-        return true;
-
-    struct internode *f = g->internode = calloc(1, sizeof *f);
-    if (!f)
-        return false;
-    f->leader = malloc((size_t)g->n * 5 * sizeof *f->leader);
-    f->first = calloc((size_t)g->n + 1, sizeof *f->first);
-    f->away = calloc((size_t)g->n, sizeof *f->away);
-    if (!f->leader || !f->first || !f->away)
-        return false;
-    f->local_pe = f->leader + g->n;
-    f->local_member = f->local_pe + g->n;
-    f->node = f->local_member + g->n;
-    f->place = f->node + g->n;
-    sort_members(f, g, j);
-    internode_find_places(f, g->n);
-    int n_local = g->n - f->n_away;
-    f->local = group_create(n_local, my_place(f, j, n_local), f->local_pe,
-                            j->node->oversubscribed ? node_cpus(j->node) : 0);
-    f->copies = calloc((size_t)f->n_away, sizeof *f->copies);
-    g->meet = internode_meet;
-    return f->local && f->copies;
-}
-
-void internode_free(struct internode *f)
-{
-    if (!f)
-        return;
-    group_destroy(f->local);
-    free(f->leader);
-    free(f->first);
-    free(f->away);
-    free(f->copies);
-    free(f);
-}
-
-size_t internode_system_bytes(void)
-{
-    return (size_t)2 * INBOX_TEAMS * INBOX_BYTES;
-}
-
-/* Offsets in a PE's system memory; both are the same on all PEs. */
-static uint64_t inbox_offset(int slot, unsigned int parity)
-{
-    return 2 * (uint64_t)TEAM_MAX * sizeof(struct team_sync) +
-           ((uint64_t)slot * 2 + parity) * INBOX_BYTES;
-}
-
-/* The inner group's blocks are behind those of all teams, and inboxes behind them. */
-void internode_install(struct group *g, const struct job *j, int slot)
-{
-    struct internode *f = g->internode;
-    int copy = 0;
-
-    for (int i = 0; i < g->n; i++) {
-        if (f->away[i])
-            g->sync[i] = &f->copies[copy++];
-    }
-    for (int i = 0; i < f->local->n; i++) {
-        const uintptr_t system = map_mapped(j->map, SEGMENT_SYSTEM, f->local_pe[i]);
-        f->local->sync[i] = (struct team_sync *)system + TEAM_MAX + slot;
-    }
-    f->local->team = slot;
-    for (unsigned int parity = 0; parity < 2; parity++)
-        f->inbox[parity] = slot < INBOX_TEAMS
-                               ? (char *)map_mapped(j->map, SEGMENT_SYSTEM, f->local_pe[0]) +
-                                     inbox_offset(slot, parity)
-                               : NULL;
-}
-
-gshmem_ctx_t internode_context(const struct group *g)
-{
-    if (!g->internode->context.view.n_pes)
-        g->internode->context = (struct context){.view = job->team[GSHMEM_TEAM_WORLD]->view, .pending = &g->internode->moving};
-    return &g->internode->context.view;
-}
-
-int internode_hosts(const struct group *g)
-{
-    return g->internode->hosts;
-}
-
-int internode_my_host(const struct group *g)
-{
-    return g->internode->my_host;
-}
-
-const struct group *internode_neighbours(const struct group *g)
-{
-    return g->internode->local;
-}
-
-const int *internode_local(const struct group *g)
-{
-    return g->internode->local_member;
 }
 
 /* ---- Payload ---- */
@@ -354,7 +162,7 @@ static gshmem_status_t internode_tell(struct group *g, int leader, int step, uin
         .flags = TRANSPORT_UNASKED | flags,
         .pe = g->pe[leader],
         .segment = SEGMENT_SYSTEM,
-        .offset = p.bytes ? inbox_offset(g->team, parity) + p.to : offset,
+        .offset = p.bytes ? internode_inbox_offset(g->team, parity) + p.to : offset,
         .local = p.bytes ? g->internode->inbox[parity] + p.from : NULL,
         .bytes = p.bytes,
         .signal_op = GSHMEM_SIGNAL_SET,
@@ -374,7 +182,7 @@ static gshmem_status_t give(struct group *g, int leader, struct piece p, const c
         .flags = TRANSPORT_UNASKED,
         .pe = g->pe[leader],
         .segment = SEGMENT_SYSTEM,
-        .offset = inbox_offset(g->team, parity) + p.to,
+        .offset = internode_inbox_offset(g->team, parity) + p.to,
         .local = g->internode->inbox[parity] + p.from,
         .bytes = p.bytes,
     };
