@@ -14,8 +14,6 @@
 #include "runtime/network/network.h"
 #include "runtime/teams/context.h"
 
-struct life life = {.given_status = -1};
-
 /* A child's copy of its parent's job, kept where a leak checker finds it. */
 static struct job *volatile parents_job;
 static struct bootstrap *volatile parents_starter;

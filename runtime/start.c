@@ -37,6 +37,8 @@
 #include "runtime/teams/slots.h"
 #include "runtime/teams/team.h"
 
+struct life life = {.given_status = -1};
+
 void life_free_job(struct job *j)
 {
     network_stop(j);
@@ -45,6 +47,7 @@ void life_free_job(struct job *j)
     registration_stop(j);
     domain_stop(j);
     heap_stop(j);
+    multicast_stop(j);
     team_stop(j);
     lock_stop(j);
     departures_stop(j);
@@ -232,12 +235,12 @@ static gshmem_status_t init_join(struct job *j, const gshmem_uniqueid_t *uid)
     j->gpu_kernels = modules_any("cuda"); /* what has been loaded since may have brought some */
     self.data_segments = (uint32_t)j->data->n;
     self.data_digest = j->data->digest;
-    if ((status = device_start(j, modules_add, gshmem_device_unregister)) || (status = device_heap_prepare(j, kernels_system_bytes())) ||
+    if ((status = device_start(j, kernels_add_module, gshmem_device_unregister)) || (status = device_heap_prepare(j, kernels_system_bytes())) ||
         (status = node_join(j->node, &self, network_await)))
         return status;
     /* now agreed */
     wait_calibrate(j->node->oversubscribed, network_is_needed(j->network), j->node->contained);
-    if ((status = map_fill(j)) || (status = place_heap(j)) || (status = device_heap_start(j, network_await)) ||
+    if ((status = map_fill(j)) || (status = place_heap(j)) || (status = device_heap_start(j, network_await, symmetric_imported)) ||
         (status = network_start(j)) || (status = team_start(j)))
         return status;
     if ((status = heap_start(j, network_pins)) || (status = registration_start(j)) ||
@@ -285,7 +288,7 @@ static struct job *new_job(struct bootstrap *b, int thread_level)
     parts->job.active_sets = &parts->active_sets;
     parts->job.departures = &parts->departures;
     parts->job.observer = &kernels_observer;
-    parts->job.waits = &team_wait_hooks;
+    parts->job.waits = &departures_wait_hooks;
     parts->job.abort = abort_job;
     parts->departures.table = team_system_bytes() + kernels_system_bytes();
     parts->node.fd = parts->node.rendezvous.fd = -1;

@@ -1,18 +1,16 @@
-#include "runtime/memory/device_heap_parts.h"
-
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
+#include <stdlib.h>
 #include <unistd.h>
-
-#include "runtime/base/log.h"
-#include "runtime/base/settings.h"
-#include "runtime/node/handover.h"
-#include "runtime/job/job.h"
-#include "runtime/memory/symmetric.h"
+#include <pthread.h>
 #include "device/device.h"
 #include "gshmem.h"
+#include "runtime/base/log.h"
+#include "runtime/base/settings.h"
+#include "runtime/job/job.h"
+#include "runtime/memory/device_heap.h"
+#include "runtime/memory/device_heap_parts.h"
 #include "runtime/memory/map.h"
+#include "runtime/node/handover.h"
 #include "runtime/node/node.h"
 
 /* ---- Growing ---- */
@@ -249,7 +247,7 @@ static gshmem_status_t agree_on_limit(const struct job *j, uint64_t *limit, uint
     return GSHMEM_OK;
 }
 
-static struct segment segment_of(const struct job *j)
+static struct segment segment_of(const struct job *j, imported_fn *imported)
 {
     const struct device_heap *d = j->device_heap;
 
@@ -257,14 +255,14 @@ static struct segment segment_of(const struct job *j)
         .base = d->map[d->node->index].base,
         .bytes = d->addresses,
         .reserved = d->system,
-        .imported = symmetric_imported,
+        .imported = imported,
         .context = j,
         .there = &d->mine,
         .atomicity = ATOMICITY_GPU,
     };
 }
 
-gshmem_status_t device_heap_start(struct job *j, await_fn *await)
+gshmem_status_t device_heap_start(struct job *j, await_fn *await, imported_fn *imported)
 {
     const struct node_member *member = j->node->control->member;
     struct device_heap *d = j->device_heap;
@@ -287,7 +285,7 @@ gshmem_status_t device_heap_start(struct job *j, await_fn *await)
         status = j->device->ops->heap_open(j->device, i == j->node->index ? NULL : &member[i].card,
                                            limit, window, &d->map[i]);
     if (status || (status = device_heap_reach(d, 1, "start-up")) ||
-        (status = map_add(j->map, SEGMENT_DEVICE, segment_of(j), true)))
+        (status = map_add(j->map, SEGMENT_DEVICE, segment_of(j, imported), true)))
         return status;
     d->segment = &j->map->segment[SEGMENT_DEVICE];
     device_heap_enter_map(d);

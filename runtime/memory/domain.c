@@ -15,6 +15,7 @@
 #include "gshmem.h"
 #include "runtime/base/log.h"
 #include "runtime/job/job.h"
+#include "runtime/memory/device_heap.h"
 #include "runtime/memory/device_heap_parts.h"
 #include "runtime/memory/heap.h"
 #include "runtime/memory/map.h"

@@ -14,7 +14,6 @@
 #include "runtime/memory/device_heap.h"
 #include "runtime/memory/map.h"
 #include "runtime/memory/request.h"
-#include "runtime/memory/symmetric.h"
 #include "runtime/node/node.h"
 
 enum {
@@ -128,13 +127,7 @@ size_t heap_find(const struct heap *h, struct request *r, const void *ptr, size_
     }
     switch (allocator_look(h->objects, offset, &object, bytes)) {
     case ALLOCATOR_OK:
-        if (!symmetric_is_at(ptr))
-            return offset;
-        request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT,
-                       "%p is memory of the program's own that it has registered: "
-                       "gshmem_buffer_unregister_symmetric gives it back",
-                       ptr);
-        break;
+        return offset;
     case ALLOCATOR_FREED:
         request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT, "the object at %p was freed before",
                        ptr);

@@ -5,6 +5,7 @@
 
 #include "device/device.h"
 #include "runtime/base/log.h"
+#include "runtime/memory/device_heap.h"
 #include "runtime/memory/device_heap_parts.h"
 #include "runtime/node/node.h"
 

@@ -7,6 +7,7 @@
 #include "runtime/base/module.h"
 #include "runtime/base/settings.h"
 #include "runtime/job/job.h"
+#include "runtime/network/network.h"
 #include "runtime/network/parts.h"
 #include "runtime/node/choose_device.h"
 #include "transport/optional.h"

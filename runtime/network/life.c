@@ -16,6 +16,7 @@
 #include "runtime/memory/data.h"
 #include "runtime/memory/map.h"
 #include "runtime/memory/symmetric.h"
+#include "runtime/network/network.h"
 #include "runtime/network/parts.h"
 #include "runtime/node/choose_device.h"
 #include "runtime/node/node.h"
@@ -228,7 +229,7 @@ gshmem_status_t network_start(struct job *j)
     if (!n->remote)
         return GSHMEM_OK;
     n->remote->ops->begin(n->remote, &n->config);
-    return proxy_start(&n->proxy, n);
+    return proxy_start(&n->proxy, n, &network_proxy_work);
 }
 
 bool network_is_needed(const struct network *n)

@@ -174,6 +174,17 @@ int network_wait_fd(const struct network *n)
     return n->remote ? transport_wait_fd(n->remote) : -1;
 }
 
+const struct proxy_work network_proxy_work = {
+    .round = network_round,
+    .wait_fd = network_wait_fd,
+    .fall_asleep = network_fall_asleep,
+    .wake_up = network_wake_up,
+    .shares_cpu = network_shares_cpu,
+    .look_around = network_look_around,
+    .raise = network_raise,
+    .look_after = network_look_after,
+};
+
 /* ---- For the source ---- */
 
 gshmem_status_t network_serve(struct network *n, struct network_source *source)
@@ -186,7 +197,7 @@ gshmem_status_t network_serve(struct network *n, struct network_source *source)
     if (!status)
         n->source = source;
     mutex_give(&n->lock);
-    if (status || (status = proxy_start(&n->proxy, n)))
+    if (status || (status = proxy_start(&n->proxy, n, &network_proxy_work)))
         return status;
     proxy_serve_kernels(&n->proxy);
     return GSHMEM_OK;

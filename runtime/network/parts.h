@@ -7,7 +7,7 @@
 #include "runtime/job/job.h"
 #include "runtime/network/blobs.h"
 #include "runtime/network/keys.h"
-#include "runtime/network/network.h"
+#include "transport/transport.h"
 #include "runtime/node/nics.h"
 #include "runtime/network/proxy_thread.h"
 
@@ -99,6 +99,8 @@ static inline bool network_has_proxy(const struct network *n)
 /* With the lock held: what a PE has published. TRANSPORT_FULL: the bootstrap is asked first, without
  * the lock. */
 gshmem_status_t network_recall(struct network *n, int pe, struct pe_blob *blob);
+
+extern const struct proxy_work network_proxy_work;
 
 /* ---- choose.c ---- */
 

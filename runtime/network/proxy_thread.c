@@ -13,7 +13,6 @@
 #include "runtime/base/descriptor.h"
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
-#include "runtime/network/network.h"
 
 /* A proxy that waits for the network alone still checks other PEs that often. */
 enum { SLEEP_NS = 500 * 1000 * 1000 };
@@ -39,14 +38,14 @@ static uint64_t last_driven(struct proxy *p, uint64_t now)
 static void sleep_until_woken(struct proxy *p)
 {
     uint64_t now = clock_ns();
-    struct pollfd wake[2] = {{.fd = network_wait_fd(p->network), .events = POLLIN},
+    struct pollfd wake[2] = {{.fd = p->work->wait_fd(p->network), .events = POLLIN},
                              {.fd = p->wake_fd, .events = POLLIN}};
     struct timespec most = {.tv_nsec = p->pace.bounded ? (long)p->pace.sleep_ns : SLEEP_NS};
     uint64_t count;
 
     atomic_store(&p->watching, true); /* seq_cst: pairs with proxy_stand_aside */
     /* A thread that writes a command then tests whether the proxy sleeps (fence_all_threads). */
-    if (network_fall_asleep(p->network) && !pace_driven(now, last_driven(p, now))) {
+    if (p->work->fall_asleep(p->network) && !pace_driven(now, last_driven(p, now))) {
         if (ppoll(wake, 2, &most, NULL) < 0 && errno != EINTR) {
             log_error("proxy: poll: %s", strerror(errno));
             nap(PACE_ASIDE_NS);
@@ -55,7 +54,7 @@ static void sleep_until_woken(struct proxy *p)
             log_error("proxy: eventfd: %s", strerror(errno));
     }
     atomic_store(&p->watching, false);
-    network_wake_up(p->network);
+    p->work->wake_up(p->network);
 }
 
 /* A network without kernels signals arrivals; then there is nothing to spin or to poll for. */
@@ -63,7 +62,7 @@ static void choose_pace(struct proxy *p)
 {
     p->pace.idle_ns = (uint64_t)settings_number(SETTING_PROXY_IDLE_US) * 1000;
     p->pace.bounded = true;
-    p->pace.oversubscribed = network_shares_cpu(p->network);
+    p->pace.oversubscribed = p->work->shares_cpu(p->network);
 }
 
 static void step(struct proxy *p)
@@ -78,7 +77,7 @@ static void step(struct proxy *p)
         choose_pace(p);
     if (next == PACE_DRIVE) {
         atomic_store_explicit(&p->drove, now, memory_order_relaxed);
-        next = pace_after(&p->pace, now, network_round(p->network));
+        next = pace_after(&p->pace, now, p->work->round(p->network));
     }
     switch (next) {
     case PACE_STAND_ASIDE:
@@ -94,12 +93,12 @@ static void step(struct proxy *p)
         clock_pause();
     }
     if (kernels)
-        network_raise(p->network);
+        p->work->raise(p->network);
     if (pace_look(&p->pace, now)) {
         left_alone_look(&p->left_alone, now);
-        network_look_around(p->network);
+        p->work->look_around(p->network);
         if (kernels)
-            network_look_after(p->network);
+            p->work->look_after(p->network);
     }
 }
 
@@ -129,13 +128,14 @@ static void proxy_pin(pthread_t thread)
                  strerror(error));
 }
 
-gshmem_status_t proxy_start(struct proxy *p, struct network *n)
+gshmem_status_t proxy_start(struct proxy *p, struct network *n, const struct proxy_work *work)
 {
     sigset_t all, before;
 
     if (atomic_load_explicit(&p->runs, memory_order_relaxed))
         return GSHMEM_OK;
     p->network = n;
+    p->work = work;
     p->pace = (struct pace){.bounded = false};
     p->left_alone = (struct left_alone){.exits = false};
     p->wake_fd = descriptor_keep(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));

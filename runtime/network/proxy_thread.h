@@ -15,10 +15,23 @@
 #include "runtime/network/left_alone.h"
 #include "runtime/network/proxy_pace.h"
 
+/* What the thread does, as the network gives it. `n` is the network of each. */
 struct network;
+struct proxy_work {
+    bool (*round)(struct network *n); /* one round of progress; whether anything happened */
+    int (*wait_fd)(const struct network *n);
+    bool (*fall_asleep)(struct network *n); /* false: there is work after all */
+    void (*wake_up)(struct network *n);
+    bool (*shares_cpu)(const struct network *n); /* with the PEs that the proxy works for */
+    void (*look_around)(struct network *n); /* regularly */
+    /* Where there are kernels: hands failures to the error policy; looks after them, regularly. */
+    void (*raise)(struct network *n);
+    void (*look_after)(struct network *n);
+};
 
 struct proxy {
     struct network *network;
+    const struct proxy_work *work;
     pthread_t thread;
     struct pace pace;
     struct left_alone left_alone;
@@ -35,7 +48,7 @@ struct proxy {
 };
 
 /* May be called again: does nothing if it runs. */
-gshmem_status_t proxy_start(struct proxy *p, struct network *n);
+gshmem_status_t proxy_start(struct proxy *p, struct network *n, const struct proxy_work *work);
 void proxy_stop(struct proxy *p);
 /* Ends the thread. All state stays until the process ends, for threads that may be using it. */
 void proxy_end_thread(struct proxy *p);

@@ -14,6 +14,7 @@
 #include "runtime/job/job.h"
 #include "runtime/memory/allocator.h"
 #include "runtime/memory/device_heap.h"
+#include "runtime/memory/symmetric.h"
 #include "runtime/network/network.h"
 #include "runtime/operations/heap_agreement.h"
 #include "runtime/proxy/kernels.h"
@@ -276,6 +277,20 @@ void *gshmem_malloc_with_hints(size_t bytes, long hints)
     return malloc_allocate(h, &r);
 }
 
+/* As heap_find, but refuses what the program has registered. */
+static size_t malloc_find(const struct heap *h, struct request *r, const void *ptr, size_t *bytes)
+{
+    size_t offset = heap_find(h, r, ptr, bytes);
+
+    if (offset == HEAP_NOWHERE || !symmetric_is_at(ptr))
+        return offset;
+    request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT,
+                   "%p is memory of the program's own that it has registered: "
+                   "gshmem_buffer_unregister_symmetric gives it back",
+                   ptr);
+    return HEAP_NOWHERE;
+}
+
 gshmem_status_t gshmem_free(void *ptr)
 {
     struct request r;
@@ -285,7 +300,7 @@ gshmem_status_t gshmem_free(void *ptr)
     if (!h)
         return last_error_status();
     h = heap_of(h, ptr);
-    size_t offset = heap_find(h, &r, ptr, &bytes);
+    size_t offset = malloc_find(h, &r, ptr, &bytes);
     gshmem_status_t status = request_agree(&r);
     if (!status && offset != HEAP_NOWHERE)
         malloc_release(h, offset, bytes);
@@ -346,7 +361,7 @@ void *gshmem_realloc(void *ptr, size_t bytes)
     if (!h)
         return NULL;
     h = heap_of(h, ptr);
-    size_t offset = heap_find(h, &r, ptr, &before);
+    size_t offset = malloc_find(h, &r, ptr, &before);
     if (!ptr)
         return malloc_allocate(h, &r);
     /* The barrier at the beginning: what others have put into the object must arrive before it is

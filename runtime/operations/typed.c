@@ -4,6 +4,7 @@
 
 #include "gshmem.h"
 #include "runtime/base/atomic_type.h"
+#include "runtime/base/atomic_name.h"
 #include "runtime/base/log.h"
 #include "runtime/teams/context.h"
 

@@ -2,11 +2,11 @@
 
 #include <assert.h>
 
+#include "runtime/base/atomic_name.h"
 #include "runtime/base/atomic_type.h"
 #include "runtime/base/log.h"
 #include "runtime/network/network.h"
 #include "runtime/proxy/refuse.h"
-#include "runtime/teams/context.h"
 
 static_assert(GSHMEM_COPIED == TRANSPORT_COPIED,
               "a put whose source a kernel takes back when it was taken has been copied by then");

@@ -9,6 +9,7 @@
 #include "runtime/job/job.h"
 #include "runtime/network/network.h"
 #include "runtime/network/wait.h"
+#include "runtime/proxy/kernels.h"
 #include "runtime/proxy/parts.h"
 #include "runtime/teams/context.h"
 #include "runtime/teams/team.h"

@@ -60,6 +60,14 @@ static gshmem_status_t make_contexts(struct job *j)
     return status;
 }
 
+static void look_after(struct network_source *source)
+{
+    struct service *s = (struct service *)source;
+
+    kernels_look_after(s->job);
+    service_watch(s);
+}
+
 static gshmem_status_t kernels_make(struct job *j)
 {
     int64_t channels = settings_number(SETTING_CHANNELS);
@@ -71,7 +79,7 @@ static gshmem_status_t kernels_make(struct job *j)
                     (long long)channels);
     k->mapped = settings_number(SETTING_MAPPED) != 0;
     if ((status = kernels_make_tables(j->device, k, j->n_pes)) ||
-        (status = service_start(&k->service, j, k->shared->response, &k->shared->asleep)) ||
+        (status = service_start(&k->service, j, k->shared->response, &k->shared->asleep, look_after)) ||
         (status = kernels_make_context(j, (int)channels, context_default_pending(), &k->context)) ||
         (status = make_teams(j)) || (status = make_contexts(j)))
         return status;
@@ -118,11 +126,6 @@ gshmem_status_t kernels_take_own_memory(struct job *j)
     return modules_fill(&j->kernels->state);
 }
 
-struct service *kernels_service(const struct job *j)
-{
-    return &j->kernels->service;
-}
-
 const struct observer kernels_observer = {
     .make_team = kernels_make_team,
     .show_team = kernels_show_team,
@@ -165,4 +168,41 @@ void kernels_stop(struct job *j)
     service_stop(&k->service);
     free(k);
     j->kernels = NULL;
+}
+
+/* ---- Modules that come while there is a job, and threads of the host device ---- */
+
+gshmem_status_t kernels_add_module(struct gshmem_device_module *module)
+{
+    if (!modules_enter(module))
+        return GSHMEM_OK;
+    struct job *j = job_hold();
+    gshmem_status_t status = GSHMEM_OK;
+    if (j && !j->kernels)
+        status = kernels_start(j);
+    else if (j)
+        status = module_fill(module, kernels_state(j));
+    job_let_go();
+    return status;
+}
+
+void gshmem_device_register(struct gshmem_device_module *module)
+{
+    gshmem_raise(kernels_add_module(module));
+}
+
+void gshmem_device_help(void)
+{
+    struct job *j = job;
+
+    if (j && j->kernels)
+        service_help(&j->kernels->service);
+}
+
+void gshmem_device_receive(void)
+{
+    struct job *j = job;
+
+    if (j && j->kernels)
+        service_receive(&j->kernels->service);
 }

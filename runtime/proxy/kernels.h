@@ -14,13 +14,13 @@
 struct context;
 struct kernel_team;
 struct kernel_context;
-struct service;
 struct team;
 
 /* If there are modules with device code: makes j->kernels, and gives the state to all of them. */
 gshmem_status_t kernels_start(struct job *j);
 const struct gshmem_device_state *kernels_state(const struct job *j);
-struct service *kernels_service(const struct job *j); /* service.h */
+/* What gshmem_device_register does; returns the status. */
+gshmem_status_t kernels_add_module(struct gshmem_device_module *m);
 /* In the default context, operations of this PE on itself take any memory
  * (gshmem_path_own_memory). */
 gshmem_status_t kernels_take_own_memory(struct job *j);

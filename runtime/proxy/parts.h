@@ -5,7 +5,6 @@
 #include "gshmem/device/state.h"
 #include "runtime/teams/departures.h"
 #include "runtime/proxy/channel.h"
-#include "runtime/proxy/kernels.h"
 #include "runtime/proxy/memory.h"
 #include "runtime/proxy/service.h"
 

@@ -22,7 +22,6 @@
 #include "runtime/network/network.h"
 #include "runtime/network/parts.h"
 #include "runtime/node/node.h"
-#include "runtime/proxy/kernels.h"
 #include "runtime/teams/context.h"
 #include "runtime/teams/team.h"
 #include "transport/optional.h"
@@ -247,7 +246,7 @@ static void service_wake_up(struct network_source *source)
     __atomic_store_n(((struct service *)source)->asleep, 0, __ATOMIC_RELAXED);
 }
 
-static void watch_channels(struct service *s)
+void service_watch(struct service *s)
 {
     uint64_t limit = (uint64_t)settings_number(SETTING_WATCHDOG) * 1000000000u;
     char text[240];
@@ -262,18 +261,11 @@ static void watch_channels(struct service *s)
     mutex_give(&s->network->lock);
 }
 
-static void service_look_after(struct network_source *source)
-{
-    struct service *s = (struct service *)source;
-
-    kernels_look_after(s->job);
-    watch_channels(s);
-}
-
 /* ---- Start and stop ---- */
 
 gshmem_status_t service_start(struct service *s, struct job *j, struct gshmem_response *response,
-                              uint32_t *asleep)
+                              uint32_t *asleep,
+                              void (*look_after)(struct network_source *s))
 {
     const int heap = j->device_heap ? SEGMENT_DEVICE : SEGMENT_HEAP;
 
@@ -284,7 +276,7 @@ gshmem_status_t service_start(struct service *s, struct job *j, struct gshmem_re
         .fall_asleep = service_fall_asleep,
         .wake_up = service_wake_up,
         .raise = service_raise,
-        .look_after = service_look_after,
+        .look_after = look_after,
     };
     s->job = j;
     s->network = j->network;

@@ -35,9 +35,13 @@ struct service {
     _Atomic int raised;
 };
 
-/* From now on the network takes from the channels that are added. */
+/* From now on the network takes from the channels that are added. look_after: as in struct
+ * network_source. */
 gshmem_status_t service_start(struct service *s, struct job *j, struct gshmem_response *response,
-                              uint32_t *asleep);
+                              uint32_t *asleep,
+                              void (*look_after)(struct network_source *s));
+/* Reports channels that do not move, for the watchdog. */
+void service_watch(struct service *s);
 /* After network_stop. */
 void service_stop(struct service *s);
 

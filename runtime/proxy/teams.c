@@ -13,6 +13,7 @@
 #include "runtime/memory/map.h"
 #include "runtime/network/network.h"
 #include "runtime/node/node.h"
+#include "runtime/proxy/kernels.h"
 #include "runtime/proxy/parts.h"
 #include "runtime/teams/multicast.h"
 #include "runtime/teams/team.h"

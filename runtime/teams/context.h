@@ -100,7 +100,4 @@ static inline gshmem_status_t context_quiet(struct context *c, const char *call,
     return status ? status : kernels;
 }
 
-/* "atomic_add", …; NULL if there is no such operation. */
-const char *atomic_name(int op);
-
 #endif

@@ -339,6 +339,27 @@ gshmem_status_t departures_check(const struct wait *w, uint64_t now)
     return w->only >= 0 ? departures_check_one(w, now) : check_team(w, now);
 }
 
+/* ---- What waits ask of teams ---- */
+
+static const int *departures_members(gshmem_team_t handle, int *n)
+{
+    const struct team *t = job && handle >= 0 && handle < TEAM_MAX ? job->team[handle] : NULL;
+
+    if (t)
+        *n = t->n_pes;
+    return t ? t->members : NULL;
+}
+
+static void departures_missing(gshmem_team_t handle, char *text, size_t size)
+{
+    const struct team *t = job && handle >= 0 && handle < TEAM_MAX ? job->team[handle] : NULL;
+
+    if (t)
+        group_missing(t->group, text, size);
+}
+
+const struct wait_hooks departures_wait_hooks = {departures_members, departures_missing, departures_check};
+
 /* ---- Without a wait: for kernels' collectives ---- */
 
 bool departures_watch_begin(struct departures_watch *w, int n_pes)

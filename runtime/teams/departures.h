@@ -14,6 +14,7 @@
 struct node;
 struct job;
 struct wait;
+struct wait_hooks;
 
 enum departure_way {
     LEFT_NOT,
@@ -22,6 +23,8 @@ enum departure_way {
     LEFT_BY_END, /* one of these two */
     LEFT_BY_FINALIZE,
 };
+
+extern const struct wait_hooks departures_wait_hooks; /* what waits ask of teams, and of this */
 
 /* What a PE knows of its own departure. */
 struct departures {

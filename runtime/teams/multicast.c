@@ -318,6 +318,14 @@ void multicast_end(struct job *j, struct team *t)
     t->multicast = NULL;
 }
 
+void multicast_stop(struct job *j)
+{
+    for (int i = 0; i < TEAM_MAX; i++) {
+        if (j->team[i])
+            multicast_end(j, j->team[i]);
+    }
+}
+
 /* ---- Following the heap as it grows and shrinks ---- */
 
 /* The objects that exist, by team slot; each counts as used by the caller. */

@@ -17,6 +17,7 @@ struct team;
 /* Collective over a team's members, once all of them have installed it. */
 void multicast_begin(struct job *j, struct team *t);
 /* When the team is destroyed. */
+void multicast_stop(struct job *j); /* of all teams */
 void multicast_end(struct job *j, struct team *t);
 
 /* The heap has grown, or no object is beyond `end` any more, on all PEs, which all call this. */

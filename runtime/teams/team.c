@@ -10,11 +10,8 @@
 #include "runtime/job/job.h"
 #include "runtime/memory/map.h"
 #include "runtime/node/node.h"
-#include "runtime/network/wait.h"
-#include "runtime/teams/departures.h"
 #include "runtime/teams/group.h"
 #include "runtime/teams/internode.h"
-#include "runtime/teams/multicast.h"
 #include "runtime/teams/observer.h"
 
 size_t team_system_bytes(void)
@@ -152,8 +149,6 @@ gshmem_status_t team_start(struct job *j)
 void team_stop(struct job *j)
 {
     for (int i = 0; i < TEAM_MAX; i++) {
-        if (j->team[i])
-            multicast_end(j, j->team[i]);
         team_free(j, j->team[i]);
         j->team[i] = NULL;
     }
@@ -182,25 +177,6 @@ struct team *team_find(gshmem_team_t handle, const char *call)
              handle);
     return NULL;
 }
-
-static const int *team_members(gshmem_team_t handle, int *n)
-{
-    const struct team *t = team_look_up(handle);
-
-    if (t)
-        *n = t->n_pes;
-    return t ? t->members : NULL;
-}
-
-static void team_missing(gshmem_team_t handle, char *text, size_t size)
-{
-    const struct team *t = team_look_up(handle);
-
-    if (t)
-        group_missing(t->group, text, size);
-}
-
-const struct wait_hooks team_wait_hooks = {team_members, team_missing, departures_check};
 
 int gshmem_team_my_pe(gshmem_team_t handle)
 {

@@ -6,7 +6,6 @@
 #include "runtime/job/job.h"
 
 struct multicast;
-struct wait_hooks; /* runtime/network/wait.h */
 struct group;       /* runtime/teams/group.h */
 struct kernel_team; /* runtime/proxy/kernels.h */
 
@@ -46,8 +45,6 @@ void team_free(struct job *j, struct team *t);
 
 /* Bytes that the sync blocks of all teams need in the system part of a PE's memory. */
 size_t team_system_bytes(void);
-
-extern const struct wait_hooks team_wait_hooks; /* what waits ask of teams */
 
 /* PE of the job with number pe in the team, or -1. */
 static inline int team_world_pe(const struct team *t, int pe)

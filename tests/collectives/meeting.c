@@ -14,7 +14,7 @@
 #include "runtime/base/log.h"
 #include "runtime/job/job.h"
 #include "runtime/node/node.h"
-#include "runtime/teams/team.h"
+#include "runtime/teams/departures.h"
 
 enum { ROUNDS = 3000, MOST = 9 };
 
@@ -125,7 +125,7 @@ static void try_way(int way, int n)
 int main(void)
 {
     static struct node node;
-    static struct job nobody = {.node = &node, .waits = &team_wait_hooks}; /* waits read it */
+    static struct job nobody = {.node = &node, .waits = &departures_wait_hooks}; /* waits read it */
 
     node.control = calloc(1, sizeof *node.control);
     job = &nobody;

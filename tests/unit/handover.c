@@ -10,7 +10,7 @@
 #include "runtime/node/node.h"
 #include "runtime/job/job.h"
 #include "runtime/network/wait.h"
-#include "runtime/teams/team.h"
+#include "runtime/teams/departures.h"
 #include "runtime/node/rendezvous.h"
 
 enum { FDS_MOST = 4, STRANGER = 12345 };
@@ -157,7 +157,7 @@ static void another_users_memory_is_refused(void)
 int main(void)
 {
     static struct node node;
-    static struct job alone = {.node = &node, .waits = &team_wait_hooks};
+    static struct job alone = {.node = &node, .waits = &departures_wait_hooks};
 
     node.control = calloc(1, sizeof *node.control);
     job = &alone;

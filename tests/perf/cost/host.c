@@ -8,6 +8,7 @@
 #include "check.h"
 #include "pair.h"
 #include "runtime/teams/context.h"
+#include "runtime/network/network.h"
 #include "runtime/network/parts.h"
 #include "runtime/memory/map.h"
 #include "runtime/node/node.h"
