@@ -11,7 +11,7 @@ struct policy {
     void *context;
 };
 
-/* Set by the program, read by any of its threads and by the proxy. */
+/* Set by the program, also before there is a job; read by any of its threads and by the proxy. */
 static struct policy policy;
 static pthread_mutex_t policy_lock = PTHREAD_MUTEX_INITIALIZER;
 

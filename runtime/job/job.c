@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include "runtime/base/log.h"
+#include "runtime/job/thread.h"
 
 struct job *job;
+_Thread_local struct thread this_thread;
 
 /* These are the process's, and asked for where there is no job. */
 bool job_forked;
@@ -36,17 +38,15 @@ gshmem_status_t job_require(const char *call)
                 call);
 }
 
-static _Thread_local bool ends_process;
-
 void job_end_with_process(struct job *j)
 {
-    ends_process = true;
+    this_thread.ends_process = true;
     atomic_store_explicit(&j->over, true, memory_order_relaxed);
 }
 
 static void stay_unless_it_ends_here(void)
 {
-    while (!ends_process)
+    while (!this_thread.ends_process)
         pause();
 }
 
@@ -68,24 +68,23 @@ static void keep_printed(void)
     funlockfile(stdout);
 }
 
-static atomic_bool ending;
-static _Thread_local bool ending_here;
+static atomic_bool ending; /* the process ends, and with it whatever job it has */
 
 void job_begin_to_end(void)
 {
-    ending_here = true;
+    this_thread.ending = true;
     atomic_store(&ending, true);
 }
 
 bool job_ends_elsewhere(void)
 {
-    return atomic_load(&ending) && !ending_here;
+    return atomic_load(&ending) && !this_thread.ending;
 }
 
 void job_abort(int exit_status, const char *why)
 {
     exit_status = job_exit_code(exit_status);
-    if (ending_here) /* a failure while ending ends it at once */
+    if (this_thread.ending) /* a failure while ending ends it at once */
         _exit(exit_status);
     if (job && job_is_over(job))
         stay_unless_it_ends_here();

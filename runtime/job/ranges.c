@@ -4,7 +4,7 @@
 #include "runtime/base/module.h"
 #include "runtime/base/settings.h"
 
-const struct device_ranges *ranges;
+const struct device_ranges *ranges; /* a module, loaded once for all jobs */
 
 void ranges_start(void)
 {

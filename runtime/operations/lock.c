@@ -33,6 +33,7 @@
 #include "runtime/base/atomic_type.h"
 #include "runtime/base/log.h"
 #include "runtime/job/job.h"
+#include "runtime/job/thread.h"
 #include "runtime/memory/map.h"
 #include "runtime/network/wait.h"
 #include "runtime/operations/lock_turns.h"
@@ -269,12 +270,11 @@ gshmem_status_t gshmem_set_lock(long *lock)
  * free. */
 static gshmem_status_t look_after(struct lock_halves *l, int home, int last)
 {
-    static _Thread_local unsigned tests;
     gshmem_status_t status;
     uint32_t place = 0, tail = 0;
     struct wait w;
 
-    if (++tests % TESTS_PER_LOOK)
+    if (++this_thread.lock_tests % TESTS_PER_LOOK)
         return GSHMEM_OK;
     wait_begin(&w, "gshmem_test_lock", GSHMEM_TEAM_WORLD);
     w.only = last;

@@ -9,6 +9,7 @@
 #include "runtime/base/log.h"
 #include "runtime/job/job.h"
 #include "runtime/job/ranges.h"
+#include "runtime/job/thread.h"
 #include "runtime/memory/device_heap.h"
 #include "runtime/network/wait.h"
 #include "runtime/node/choose_device.h"
@@ -111,10 +112,8 @@ static bool set_is_empty(const struct set *s)
 /* Where a search for any element begins: random, since no fixed order is fair to all callers. */
 static size_t set_start(const struct set *s)
 {
-    static _Thread_local uint64_t lot = 1;
-
-    lot = lot * 6364136223846793005u + 1442695040888963407u;
-    return s->n ? (size_t)(lot >> 32) % s->n : 0;
+    this_thread.lot = this_thread.lot * 6364136223846793005u + 1442695040888963407u;
+    return s->n ? (size_t)(this_thread.lot >> 32) % s->n : 0;
 }
 
 static size_t set_find_any(const struct set *s, size_t start)

@@ -10,6 +10,7 @@
 #include "runtime/proxy/kernels.h"
 #include "runtime/proxy/modules.h"
 
+/* Of the process, as the other modules are: modules.c. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct driver_module *first;
 

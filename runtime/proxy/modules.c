@@ -13,6 +13,7 @@
 #include "runtime/job/job.h"
 #include "runtime/memory/data.h"
 
+/* Of the process: modules are registered by constructors, before there is a job. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gshmem_device_module *first;
 

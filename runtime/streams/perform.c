@@ -20,6 +20,7 @@
 #include "runtime/streams/parts.h"
 #include "runtime/streams/stream.h"
 
+/* These outlive the job: a stream may reach an operation later, as said below. */
 static struct queue queues[TEAM_MAX];
 static pthread_mutex_t put_lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool requested; /* there may be requests on streams */

@@ -11,6 +11,7 @@
 #include "runtime/teams/team.h"
 #include "runtime/teams/observer.h"
 
+/* Programs have their addresses, from before there is a job (gshmem/context.h). */
 static struct context default_context, no_context;
 
 struct gshmem_ctx *const gshmem_ctx_default = &default_context.view;

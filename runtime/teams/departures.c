@@ -18,6 +18,7 @@
 #include "gshmem.h"
 #include "runtime/base/log.h"
 #include "runtime/job/job.h"
+#include "runtime/job/thread.h"
 #include "runtime/memory/map.h"
 #include "runtime/network/network.h"
 #include "runtime/network/wait.h"
@@ -154,13 +155,11 @@ static gshmem_status_t departures_fetch(struct job *j, int pe, size_t offset, vo
 /* Whether to ask about PEs of other nodes: after a while, and not too often. */
 static bool is_due(const struct wait *w, uint64_t now)
 {
-    static _Thread_local uint64_t asked;
-
     const uint64_t pause = for_so_many_hosts(ASK_NS);
 
-    if (!network_is_needed(job->network) || now - w->since < pause || now - asked < pause)
+    if (!network_is_needed(job->network) || now - w->since < pause || now - this_thread.asked < pause)
         return false;
-    asked = now;
+    this_thread.asked = now;
     return true;
 }
 
@@ -237,12 +236,6 @@ static gshmem_status_t check_team(const struct wait *w, uint64_t now)
     return !status && g->internode && is_due(w, now) ? check_away(w, g) : status;
 }
 
-/* Of the last wait for one PE. */
-static _Thread_local struct {
-    int pe;
-    enum departure_way way;
-} found;
-
 static gshmem_status_t departures_check_one(const struct wait *w, uint64_t now)
 {
     int way = LEFT_NOT;
@@ -256,8 +249,8 @@ static gshmem_status_t departures_check_one(const struct wait *w, uint64_t now)
     }
     if (!way)
         return GSHMEM_OK;
-    found.pe = w->only;
-    found.way = (enum departure_way)way;
+    this_thread.left = w->only;
+    this_thread.left_by = way;
     return fail_silently(GSHMEM_ERR_PEER_DEAD, "%s: PE %d has left the job", w->what, w->only);
 }
 
@@ -286,19 +279,16 @@ static bool all_have_left(const struct wait *w, uint64_t now)
  * its kernels, could still make the update. */
 static gshmem_status_t check_update(const struct wait *w, uint64_t now)
 {
-    static _Thread_local uint64_t looked;
-    static atomic_bool said;
-
-    if (now - w->since < ASK_NS || now - looked < ASK_NS || !all_have_left(w, now))
+    if (now - w->since < ASK_NS || now - this_thread.looked < ASK_NS || !all_have_left(w, now))
         return GSHMEM_OK;
-    looked = now;
+    this_thread.looked = now;
     /* A GPU may be running work of the program's of which this library knows nothing. */
     if (job->n_pes > 1 && !job->kernels && !job->device->ops->own_heap && threads_of_program() == 0) {
-        found.pe = WAIT_FOR_UPDATE;
-        found.way = LEFT_BY_END;
+        this_thread.left = WAIT_FOR_UPDATE;
+        this_thread.left_by = LEFT_BY_END;
         return fail_silently(GSHMEM_ERR_PEER_DEAD, "%s: all other PEs have left the job", w->what);
     }
-    if (now - w->since >= ALONE_NS && !atomic_exchange(&said, true))
+    if (now - w->since >= ALONE_NS && !atomic_exchange(&job->departures->said_alone, true))
         log_warn("%s: %s: only another thread, a kernel or a signal's handler of this PE can end this wait", w->what,
                  job->n_pes > 1 ? "all other PEs have left the job" : "this PE is the only one");
     return GSHMEM_OK;
@@ -306,9 +296,9 @@ static gshmem_status_t check_update(const struct wait *w, uint64_t now)
 
 gshmem_status_t departures_fail_alone(const char *call, gshmem_status_t status, const char *what)
 {
-    if (status != GSHMEM_ERR_PEER_DEAD || found.pe != WAIT_FOR_UPDATE || found.way == LEFT_NOT)
+    if (status != GSHMEM_ERR_PEER_DEAD || this_thread.left != WAIT_FOR_UPDATE || this_thread.left_by == LEFT_NOT)
         return status;
-    found.way = LEFT_NOT;
+    this_thread.left_by = LEFT_NOT;
     fail(GSHMEM_ERR_PEER_DEAD, "%s: all other PEs have left the job, and nobody is left who could change %s", call,
          what);
     if (error_ends_job())
@@ -318,10 +308,10 @@ gshmem_status_t departures_fail_alone(const char *call, gshmem_status_t status, 
 
 gshmem_status_t departures_fail_found(const char *call, gshmem_status_t status, int pe)
 {
-    if (status != GSHMEM_ERR_PEER_DEAD || found.pe != pe || found.way == LEFT_NOT)
+    if (status != GSHMEM_ERR_PEER_DEAD || this_thread.left != pe || this_thread.left_by == LEFT_NOT)
         return status;
-    enum departure_way way = found.way;
-    found.way = LEFT_NOT;
+    enum departure_way way = (enum departure_way)this_thread.left_by;
+    this_thread.left_by = LEFT_NOT;
     return departures_fail(call, pe, way);
 }
 

@@ -31,6 +31,7 @@ struct departures {
     size_t table;       /* where PE 0's table is in its system memory */
     atomic_int leaving; /* this PE leaves: an enum departure_way */
     bool *told;         /* [PE of the node]: PE 0 was notified that it leaves; NULL: of none */
+    atomic_bool said_alone; /* a wait that only this PE can end was reported */
 };
 
 /* Bytes of a PE's system memory, behind everything else: how each PE of the job has left. PE 0's
