@@ -29,6 +29,7 @@
 #include "runtime/node/node.h"
 #include "runtime/node/rendezvous.h"
 #include "runtime/operations/lock_turns.h"
+#include "runtime/operations/malloc.h"
 #include "runtime/proxy/kernels.h"
 #include "runtime/proxy/modules.h"
 #include "runtime/teams/context.h"
@@ -45,7 +46,7 @@ void life_free_job(struct job *j)
     kernels_stop(j);
     symmetric_stop(j);
     registration_stop(j);
-    domain_stop(j);
+    malloc_stop(j);
     heap_stop(j);
     multicast_stop(j);
     team_stop(j);
@@ -264,7 +265,7 @@ struct job_parts {
     struct departures departures;
 };
 
-static void abort_job(struct job *j, int *exit_status, const char *why)
+static void life_abort_job(struct job *j, int *exit_status, const char *why)
 {
     node_abort(j->node, j->pe, *exit_status, why);
     node_exit_status(j->node, exit_status);
@@ -289,7 +290,7 @@ static struct job *new_job(struct bootstrap *b, int thread_level)
     parts->job.departures = &parts->departures;
     parts->job.observer = &kernels_observer;
     parts->job.waits = &departures_wait_hooks;
-    parts->job.abort = abort_job;
+    parts->job.abort = life_abort_job;
     parts->departures.table = team_system_bytes() + kernels_system_bytes();
     parts->node.fd = parts->node.rendezvous.fd = -1;
     blobs_open(&parts->blobs, b);

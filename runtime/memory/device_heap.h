@@ -66,10 +66,13 @@ void device_heap_return(struct device_heap *d, uint64_t offset, uint64_t bytes);
  * follow: maps what those PEs have, after heaps have grown or memory was imported (`lent`). All PEs
  * of the job call it. A failure concerns this PE alone. */
 bool domain_possible(const struct job *j);
-/* tell: how all PEs of the job send each other the same number of bytes (gshmem_fcollectmem). */
+/* tell: how all PEs of the job send each other the same number of bytes (gshmem_fcollectmem); room: symmetric
+ * memory for that, of domain_room bytes. */
+uint64_t domain_room(const struct job *j);
 typedef gshmem_status_t domain_tell_fn(gshmem_team_t team, void *dest, const void *source, size_t bytes);
-gshmem_status_t domain_start(struct job *j, const char *call, domain_tell_fn *tell);
-void domain_stop(struct job *j);
+gshmem_status_t domain_start(struct job *j, domain_tell_fn *tell, void *room);
+/* Returns the room; NULL: there was none. */
+void *domain_stop(struct job *j);
 bool domain_exists(const struct device_heap *d);
 gshmem_status_t domain_follow(struct device_heap *d, bool lent, const char *call);
 

@@ -17,7 +17,6 @@
 #include "runtime/job/job.h"
 #include "runtime/memory/device_heap.h"
 #include "runtime/memory/device_heap_parts.h"
-#include "runtime/memory/heap.h"
 #include "runtime/memory/map.h"
 #include "runtime/node/node.h"
 
@@ -40,17 +39,9 @@ static union letter *letter_of(const struct device_heap *d, int pe)
     return (union letter *)(void *)d->letters_remote + pe;
 }
 
-static bool domain_take_room(struct device_heap *d, struct job *j)
+uint64_t domain_room(const struct job *j)
 {
-    struct request r = {.word = {[REQUEST_CALL] = HEAP_MALLOC}};
-    const size_t bytes = ((size_t)j->n_pes + 1) * sizeof(union letter);
-    size_t offset = heap_take(j->heap, &r, bytes, 64);
-
-    if (offset == HEAP_NOWHERE)
-        return false;
-    heap_touch(j->heap, offset, bytes);
-    d->letters_remote = j->heap->base + offset;
-    return true;
+    return ((uint64_t)j->n_pes + 1) * sizeof(union letter);
 }
 
 /* All PEs of the job have allocated the same room, or none has. */
@@ -145,7 +136,7 @@ static void take_first_pieces(struct device_heap *d)
     d->remotes = kept;
 }
 
-gshmem_status_t domain_start(struct job *j, const char *call, domain_tell_fn *tell)
+gshmem_status_t domain_start(struct job *j, domain_tell_fn *tell, void *room)
 {
     struct device_heap *d = j->device_heap;
     union letter mine = {
@@ -153,9 +144,7 @@ gshmem_status_t domain_start(struct job *j, const char *call, domain_tell_fn *te
     gshmem_status_t status;
 
     d->tell = tell;
-    if (!domain_take_room(d, j))
-        return fail(GSHMEM_ERR_MEMORY, "%s: no room in host memory for what %d PEs tell of their GPU memory",
-                    call, j->n_pes);
+    d->letters_remote = room;
     if ((status = tell_all(d, &mine)))
         return status;
     for (int pe = 0; pe < j->n_pes && !status; pe++)
@@ -203,13 +192,12 @@ gshmem_status_t domain_follow(struct device_heap *d, bool lent, const char *call
     return status;
 }
 
-void domain_stop(struct job *j)
+void *domain_stop(struct job *j)
 {
     struct device_heap *d = j->device_heap;
+    void *room = d ? d->letters_remote : NULL;
 
-    if (!d || !d->letters_remote)
-        return;
-    heap_give(j->heap, (size_t)(d->letters_remote - (char *)j->map->segment[SEGMENT_HEAP].base),
-                 ((size_t)j->n_pes + 1) * sizeof(union letter));
-    d->letters_remote = NULL;
+    if (d)
+        d->letters_remote = NULL;
+    return room;
 }

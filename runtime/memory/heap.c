@@ -174,7 +174,7 @@ void heap_give(struct heap *h, size_t offset, size_t bytes)
 {
     allocator_give(h->objects, offset);
     if (!h->device)
-        heap_give_back(h, offset, bytes);
+        heap_return_pages(h, offset, bytes);
 }
 
 /* ---- Start and stop ---- */

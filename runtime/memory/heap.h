@@ -75,7 +75,7 @@ void heap_give(struct heap *h, size_t offset, size_t bytes);
 void heap_touch(struct heap *h, size_t offset, size_t bytes);
 /* An object in host memory was freed: returns the unused end of the heap to the system, and the pages
  * of large objects wherever they were. */
-void heap_give_back(struct heap *h, size_t offset, size_t bytes);
+void heap_return_pages(struct heap *h, size_t offset, size_t bytes);
 gshmem_status_t heap_make_zero(const struct heap *h, size_t offset, size_t bytes);
 gshmem_status_t heap_copy(const struct heap *h, size_t to, size_t from, size_t bytes);
 void heap_discard_all(const struct heap *h);

@@ -79,7 +79,7 @@ static bool discard(const struct heap *h, size_t begin, size_t end)
 
 /* After an object was freed: returns the unused end of the heap to the system, and large objects
  * wherever they were. */
-void heap_give_back(struct heap *h, size_t offset, size_t bytes)
+void heap_return_pages(struct heap *h, size_t offset, size_t bytes)
 {
     size_t top = (allocator_top(h->objects) + h->page - 1) / h->page * h->page;
     size_t end = touched_end(h);

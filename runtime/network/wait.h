@@ -55,6 +55,9 @@ struct wait_hooks {
     void (*missing)(gshmem_team_t team, char *text, size_t size);
     /* Whether the wait is in vain, since a PE has left the job; now and then. */
     gshmem_status_t (*check)(const struct wait *w, uint64_t now);
+    /* Fails with a line that says how the PE has left, which a round has shown; noted: what its slot
+     * has. */
+    gshmem_status_t (*left)(const char *call, int pe, uint64_t noted);
 };
 
 /* Waits until done(context): for the rooms below. */

@@ -49,6 +49,22 @@ static gshmem_status_t decide_on_nics(uint64_t least, uint64_t most, uint64_t mi
     return can ? heap_lower_limit(h, limit) : GSHMEM_OK;
 }
 
+/* The first objects of all are the PEs' letters to each other. */
+static gshmem_status_t malloc_start_domain(const char *call)
+{
+    struct request r = {.word = {[REQUEST_CALL] = HEAP_MALLOC}};
+    const size_t bytes = domain_room(job), offset = heap_take(job->heap, &r, bytes, 64);
+    gshmem_status_t status;
+
+    if (offset == HEAP_NOWHERE)
+        return fail(GSHMEM_ERR_MEMORY,
+                    "%s: no room in host memory for what %d PEs tell of their GPU memory", call,
+                    job->n_pes);
+    heap_touch(job->heap, offset, bytes);
+    status = domain_start(job, gshmem_fcollectmem, job->heap->base + offset);
+    return status ? status : kernels_show_domain(job);
+}
+
 /* Limits differ from node to node, and the same call must return the same offset on all PEs: before
  * the first object, the PEs of all nodes agree on the least. The device heap is used by all or
  * none, and so is the NIC heap. */
@@ -80,8 +96,8 @@ static gshmem_status_t malloc_meet(struct heap *in_host, struct heap *device, co
     if (!status && device) {
         status = heap_lower_limit(device, least[1]);
         device_heap_meet(device->device, least[1], most[1], least[2]);
-        if (!status && most[3] && !(status = domain_start(job, call, gshmem_fcollectmem)))
-            status = kernels_show_domain(job);
+        if (!status && most[3])
+            status = malloc_start_domain(call);
     }
     in_host->met = status == GSHMEM_OK;
     return status;
@@ -150,7 +166,7 @@ static void malloc_give_back(struct heap *h, size_t offset, size_t bytes)
     const uint64_t end = allocator_top(h->objects);
 
     if (!h->device) {
-        heap_give_back(h, offset, bytes);
+        heap_return_pages(h, offset, bytes);
         return;
     }
     const uint64_t there = device_heap_everywhere(h->device);
@@ -375,4 +391,12 @@ void *gshmem_realloc(void *ptr, size_t bytes)
     if (offset % heap_natural_alignment(bytes) == 0 && allocator_resize(h->objects, offset, bytes))
         return malloc_leave(h, malloc_resize(h, &r, offset, before, bytes) ? offset : HEAP_NOWHERE);
     return malloc_leave(h, malloc_move(h, &r, offset, before, bytes));
+}
+
+void malloc_stop(struct job *j)
+{
+    char *room = domain_stop(j);
+
+    if (room)
+        heap_give(j->heap, (size_t)(room - j->heap->base), domain_room(j));
 }

@@ -8,5 +8,7 @@
  * NULL: there is no job, or PEs of several nodes do not fit together. */
 struct heap *malloc_enter(struct request *r, enum heap_call call, size_t bytes);
 void malloc_end(void);
+/* Gives back what the library itself has taken. */
+void malloc_stop(struct job *j);
 
 #endif

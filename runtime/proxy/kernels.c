@@ -60,7 +60,7 @@ static gshmem_status_t make_contexts(struct job *j)
     return status;
 }
 
-static void look_after(struct network_source *source)
+static void kernels_look_after_all(struct network_source *source)
 {
     struct service *s = (struct service *)source;
 
@@ -79,7 +79,7 @@ static gshmem_status_t kernels_make(struct job *j)
                     (long long)channels);
     k->mapped = settings_number(SETTING_MAPPED) != 0;
     if ((status = kernels_make_tables(j->device, k, j->n_pes)) ||
-        (status = service_start(&k->service, j, k->shared->response, &k->shared->asleep, look_after)) ||
+        (status = service_start(&k->service, j, k->shared->response, &k->shared->asleep, kernels_look_after_all)) ||
         (status = kernels_make_context(j, (int)channels, context_default_pending(), &k->context)) ||
         (status = make_teams(j)) || (status = make_contexts(j)))
         return status;

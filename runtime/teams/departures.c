@@ -348,7 +348,13 @@ static void departures_missing(gshmem_team_t handle, char *text, size_t size)
         group_missing(t->group, text, size);
 }
 
-const struct wait_hooks departures_wait_hooks = {departures_members, departures_missing, departures_check};
+static gshmem_status_t departures_left(const char *call, int pe, uint64_t noted)
+{
+    return departures_fail(call, pe, departures_way(pe, noted));
+}
+
+const struct wait_hooks departures_wait_hooks = {departures_members, departures_missing, departures_check,
+                                                departures_left};
 
 /* ---- Without a wait: for kernels' collectives ---- */
 

@@ -11,8 +11,6 @@
 #include "runtime/network/network.h"
 #include "runtime/network/wait.h"
 #include "runtime/node/node.h"
-#include "runtime/teams/departures.h"
-#include "runtime/teams/internode.h"
 
 static const char *const collective_name[COLLECTIVE_COUNT] = {
     [COLLECTIVE_REFUSED] = "a call with bad arguments",
@@ -52,8 +50,8 @@ struct group *group_create(int n, int my, const int *pe, int cpus)
 
 void group_destroy(struct group *g)
 {
-    if (g)
-        internode_free(g->internode);
+    if (g && g->internode)
+        g->remote->free(g->internode);
     free(g);
 }
 
@@ -83,7 +81,7 @@ __attribute__((cold)) gshmem_status_t group_explain_mismatch(struct group *g, ui
         if (signature == COLLECTIVE_REFUSED) /* that member has logged the reason */
             break;
         if ((uint32_t)word == GROUP_FINALIZE)
-            return departures_fail(call, g->pe[i], departures_way(g->pe[i], g->sync[i]->note[g->round & 1].value));
+            return job->waits->left(call, g->pe[i], g->sync[i]->note[g->round & 1].value);
         if (signature == GROUP_FINALIZE) /* the other member logs it */
             return fail_silently(GSHMEM_ERR_MISMATCH, "%s: PE %d is still in %s", call, g->pe[i],
                                  group_name_of(word));
@@ -132,7 +130,7 @@ gshmem_status_t group_check(struct group *g, const char *call)
             continue;
         g->broken = fail(GSHMEM_ERR_PEER_DEAD, "%s on team %d: PE %d has died or cannot be reached", call,
                          g->team, g->pe[i]);
-        return g->internode ? internode_break_off(g, g->broken, call) : g->broken;
+        return g->internode ? g->remote->break_off(g, g->broken, call) : g->broken;
     }
     g->losses = losses;
     return GSHMEM_OK;
@@ -314,7 +312,7 @@ gshmem_status_t group_farewell(struct group *g, const char *call)
     struct wait w;
 
     if (g->internode)
-        return internode_farewell(g, call);
+        return g->remote->farewell(g, call);
     for (int i = 0; i < g->n; i++) {
         if (i != g->my) /* release: pairs with the acquire below; this member's reads of i's block
                            have ended */
@@ -382,7 +380,7 @@ void group_missing(const struct group *g, char *text, size_t size)
         uint64_t word =
             atomic_load_explicit(&g->sync[i]->note[round & 1].word, memory_order_relaxed);
         /* nothing is known about members on other nodes */
-        if (word >> 32 == round || internode_is_away(g, i))
+        if (word >> 32 == round || (g->internode && g->remote->is_away(g, i)))
             continue;
         missing++;
         if (used + 48 >= size)

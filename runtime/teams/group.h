@@ -14,7 +14,28 @@
 #include "gshmem/base.h"
 #include "runtime/teams/sync.h"
 
+struct group;
 struct internode;
+
+/* What a round carries; `brought` of the group is the number of bytes of each. Rounds alternate
+ * between the halves of an inbox, as they do between slots, and for the same reason (sync.h). */
+enum payload {
+    PAYLOAD_NOTES, /* every member's slot, to all */
+    PAYLOAD_ONE,   /* the slot of one member */
+    PAYLOAD_HOSTS, /* a part of each node's, to all, which its members make together */
+    PAYLOAD_PAIRS, /* a part of each member's for each member on another node */
+};
+
+/* What a group whose members are on several nodes does in its own way: internode_prepare. */
+struct group_remote {
+    struct note *(*note)(const struct group *g);              /* as group_note, */
+    const struct note *(*read)(const struct group *g, int i); /* group_read */
+    gshmem_status_t (*farewell)(struct group *g, const char *call); /* and group_farewell */
+    bool (*is_away)(const struct group *g, int i); /* member i is on another node */
+    /* The group is broken, with that failure, which was logged. */
+    gshmem_status_t (*break_off)(struct group *g, gshmem_status_t status, const char *call);
+    void (*free)(struct internode *f);
+};
 
 struct group {
     int n;
@@ -30,6 +51,7 @@ struct group {
                                  members */
     struct internode *internode;          /* if members are on several nodes: internode.h; otherwise
                                              NULL */
+    const struct group_remote *remote; /* the same: its functions */
     size_t brought; /* bytes of a slot's data that the coming round's readers need; internode groups
                        need to know it before the slot is filled in */
     gshmem_team_t team;       /* for reports */
@@ -84,21 +106,17 @@ gshmem_status_t meet_flat(struct group *g, uint32_t signature, const char *call)
 gshmem_status_t meet_dissemination(struct group *g, uint32_t signature, const char *call);
 gshmem_status_t meet_hub(struct group *g, uint32_t signature, const char *call);
 
-/* The same two for internode groups: internode.h. */
-struct note *internode_note(const struct group *g);
-const struct note *internode_read(const struct group *g, int i);
-
 /* This member's slot in the coming round, to be filled in before group_meet; in internode groups
  * `brought` bytes of it. The round itself writes `word`. */
 static inline struct note *group_note(struct group *g)
 {
-    return g->internode ? internode_note(g) : &g->sync[g->my]->note[(g->round + 1) & 1];
+    return g->internode ? g->remote->note(g) : &g->sync[g->my]->note[(g->round + 1) & 1];
 }
 
 /* A member's slot of the last round; valid until the next group_meet. */
 static inline const struct note *group_read(const struct group *g, int i)
 {
-    return g->internode ? internode_read(g, i) : &g->sync[i]->note[g->round & 1];
+    return g->internode ? g->remote->read(g, i) : &g->sync[i]->note[g->round & 1];
 }
 
 /* For up to 64 members that use the hub, before group_meet: announces that this one has reached the

@@ -12,8 +12,8 @@
 #include "runtime/network/network.h"
 #include "runtime/network/wait.h"
 #include "runtime/node/node.h"
+#include "runtime/teams/group.h"
 #include "runtime/teams/internode_parts.h"
-#include "runtime/teams/team.h"
 
 bool internode_is_away(const struct group *g, int i)
 {

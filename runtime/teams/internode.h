@@ -14,29 +14,27 @@
 #define GSHMEM_RUNTIME_TEAMS_INTERNODE_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
+#include "gshmem/base.h"
+#include "gshmem/status.h"
 #include "runtime/teams/group.h"
 
 struct job;
 struct internode;
 
-/* What a round carries; `brought` of the group is the number of bytes of each. Rounds alternate
- * between the halves of an inbox, as they do between slots, and for the same reason (sync.h). */
-enum payload {
-    PAYLOAD_NOTES, /* every member's slot, to all */
-    PAYLOAD_ONE,   /* the slot of one member */
-    PAYLOAD_HOSTS, /* a part of each node's, to all, which its members make together */
-    PAYLOAD_PAIRS, /* a part of each member's for each member on another node */
-};
-
 /* Makes g internode if its members are not all on this node. False: out of memory. */
 bool internode_prepare(struct group *g, const struct job *j);
-void internode_free(struct internode *f);
 
 /* The bytes in each PE's system memory, behind the blocks of all teams, for inboxes. */
 size_t internode_system_bytes(void);
 /* Gives g and its inner group their blocks; `slot` is the team's. */
 void internode_install(struct group *g, const struct job *j, int slot);
+
+/* As group_note and group_read. */
+struct note *internode_note(const struct group *g);
+const struct note *internode_read(const struct group *g, int i);
 
 /* A round, and the farewell, of internode groups. */
 gshmem_status_t internode_meet(struct group *g, uint32_t signature, const char *call);

@@ -8,6 +8,9 @@
 #include "runtime/job/job.h"
 #include "runtime/memory/map.h"
 #include "runtime/node/node.h"
+#include "runtime/teams/context.h"
+#include "runtime/teams/group.h"
+#include "runtime/teams/internode.h"
 #include "runtime/teams/internode_parts.h"
 #include "runtime/teams/team.h"
 
@@ -61,6 +64,26 @@ static int my_place(const struct internode *f, const struct job *j, int n)
     return -1;
 }
 
+static void internode_free(struct internode *f)
+{
+    group_destroy(f->local);
+    free(f->leader);
+    free(f->first);
+    free(f->away);
+    free(f->context);
+    free(f->copies);
+    free(f);
+}
+
+static const struct group_remote remote_functions = {
+    .note = internode_note,
+    .read = internode_read,
+    .farewell = internode_farewell,
+    .is_away = internode_is_away,
+    .break_off = internode_break_off,
+    .free = internode_free,
+};
+
 bool internode_prepare(struct group *g, const struct job *j)
 {
     bool internode = false;
@@ -73,10 +96,12 @@ bool internode_prepare(struct group *g, const struct job *j)
     struct internode *f = g->internode = calloc(1, sizeof *f);
     if (!f)
         return false;
+    g->remote = &remote_functions;
     f->leader = malloc((size_t)g->n * 5 * sizeof *f->leader);
     f->first = calloc((size_t)g->n + 1, sizeof *f->first);
     f->away = calloc((size_t)g->n, sizeof *f->away);
-    if (!f->leader || !f->first || !f->away)
+    f->context = calloc(1, sizeof *f->context);
+    if (!f->leader || !f->first || !f->away || !f->context)
         return false;
     f->local_pe = f->leader + g->n;
     f->local_member = f->local_pe + g->n;
@@ -92,28 +117,9 @@ bool internode_prepare(struct group *g, const struct job *j)
     return f->local && f->copies;
 }
 
-void internode_free(struct internode *f)
-{
-    if (!f)
-        return;
-    group_destroy(f->local);
-    free(f->leader);
-    free(f->first);
-    free(f->away);
-    free(f->copies);
-    free(f);
-}
-
 size_t internode_system_bytes(void)
 {
     return (size_t)2 * INBOX_TEAMS * INBOX_BYTES;
-}
-
-/* Offsets in a PE's system memory; both are the same on all PEs. */
-uint64_t internode_inbox_offset(int slot, unsigned int parity)
-{
-    return 2 * (uint64_t)TEAM_MAX * sizeof(struct team_sync) +
-           ((uint64_t)slot * 2 + parity) * INBOX_BYTES;
 }
 
 /* The inner group's blocks are behind those of all teams, and inboxes behind them. */
@@ -140,9 +146,12 @@ void internode_install(struct group *g, const struct job *j, int slot)
 
 gshmem_ctx_t internode_context(const struct group *g)
 {
-    if (!g->internode->context.view.n_pes)
-        g->internode->context = (struct context){.view = job->team[GSHMEM_TEAM_WORLD]->view, .pending = &g->internode->moving};
-    return &g->internode->context.view;
+    struct context *c = g->internode->context;
+
+    if (!c->view.n_pes)
+        *c = (struct context){.view = job->team[GSHMEM_TEAM_WORLD]->view,
+                              .pending = &g->internode->moving};
+    return &c->view;
 }
 
 int internode_hosts(const struct group *g)

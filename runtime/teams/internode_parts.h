@@ -3,9 +3,9 @@
 #ifndef GSHMEM_RUNTIME_TEAMS_INTERNODE_PARTS_H
 #define GSHMEM_RUNTIME_TEAMS_INTERNODE_PARTS_H
 
+#include "runtime/job/job.h"
 #include "runtime/network/network.h"
-#include "runtime/teams/context.h"
-#include "runtime/teams/internode.h"
+#include "runtime/teams/group.h"
 
 /* Values that leaders send in place of a signature, and that are none (see signature_make): MIXED,
  * the sender has received two different ones; BROKEN, the sender's group is broken for good, with
@@ -16,6 +16,8 @@ enum {
     INBOX_TEAMS = 8,         /* teams in the first slots have an inbox */
     INBOX_BYTES = 1024 * 1024, /* an inbox has two halves of that size */
 };
+
+struct context;
 
 struct internode {
     struct group *local;      /* the members on this node */
@@ -39,11 +41,15 @@ struct internode {
     int n_away;
     struct team_sync *copies; /* [n_away]: copies of slots of members on other nodes */
     struct pending pending;   /* requests in flight of rounds */
-    struct context context;   /* the context of the puts and gets of collectives */
+    struct context *context;  /* the context of the puts and gets of collectives */
     struct pending moving;    /* its requests in flight */
 };
 
-/* Where in a leader's system memory a team's inbox is. */
-uint64_t internode_inbox_offset(int slot, unsigned int parity);
+/* Offsets in a PE's system memory; both are the same on all PEs. */
+static inline uint64_t internode_inbox_offset(int slot, unsigned int parity)
+{
+    return 2 * (uint64_t)TEAM_MAX * sizeof(struct team_sync) +
+           ((uint64_t)slot * 2 + parity) * INBOX_BYTES;
+}
 
 #endif
