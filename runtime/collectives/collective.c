@@ -34,7 +34,7 @@ static inline struct team *collective_begin(struct call *c, gshmem_team_t handle
     if (GSHMEM_UNLIKELY(!t))
         return NULL;
     c->group = t->group;
-    if (GSHMEM_UNLIKELY(t->group->broken || node_losses(job->node) != t->group->losses) &&
+    if (GSHMEM_UNLIKELY(t->group->broken || node_losses(t->group->node) != t->group->losses) &&
         group_check(t->group, c->name))
         return NULL;
     return t;

@@ -137,6 +137,7 @@ gshmem_status_t network_open(struct job *j, const gshmem_uniqueid_t *uid, void *
     if (!n)
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory");
     n->job = j;
+    n->node = j->node;
     n->blobs = j->blobs;
     n->config = (struct transport_config){
         .size = sizeof n->config,
@@ -222,6 +223,7 @@ gshmem_status_t network_start(struct job *j)
 
     if (!n->config.below && settings_number(SETTING_CUDA_FLUSH) == FLUSH_AUTO)
         j->flushes = false; /* no NIC writes to a GPU */
+    n->lost = j->node->lost;
     name_segments(n);
     if (j->device_heap)
         serve_device_heap(n);

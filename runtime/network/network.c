@@ -213,7 +213,7 @@ bool network_local_busy(struct network *n)
 
 bool network_shares_cpu(const struct network *n)
 {
-    return n->job->node->cpus < 2 * n->job->node->sharers;
+    return n->node->cpus < 2 * n->node->sharers;
 }
 
 bool network_fall_asleep(struct network *n)

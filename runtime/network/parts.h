@@ -36,7 +36,9 @@ struct network {
                                          all */
     _Atomic(struct errand *) idle_errand;
     struct job *job;
-    struct blobs *blobs; /* the job's */
+    struct node *node;   /* the job's, and so is this: */
+    struct blobs *blobs;
+    _Atomic bool *lost;  /* the node's: a put need not ask for the node */
     struct keys keys;
     struct peer_key *key; /* [PE]: the keys agreed on, each computed at its first use */
     _Atomic bool ending;

@@ -168,7 +168,7 @@ static inline gshmem_status_t post(struct network *n, struct pending *pending,
                                    struct transport_request *request, struct departure *departure,
                                    const char *call)
 {
-    if (GSHMEM_UNLIKELY(node_lost(n->job->node, request->pe)))
+    if (GSHMEM_UNLIKELY(atomic_load_explicit(&n->lost[request->pe], memory_order_relaxed)))
         return fail_remote(GSHMEM_ERR_PEER_DEAD, request->pe, call);
     gshmem_status_t status = network_meet(n, request->pe);
     if (GSHMEM_UNLIKELY(status))
@@ -189,7 +189,7 @@ GSHMEM_HOT gshmem_status_t network_put_to_heap(struct pending *pending, int pe, 
     struct network *n = job->network;
     struct transport_request *put = &n->to_heap;
 
-    if (GSHMEM_UNLIKELY(node_lost(job->node, pe)))
+    if (GSHMEM_UNLIKELY(atomic_load_explicit(&n->lost[pe], memory_order_relaxed)))
         return fail_remote(GSHMEM_ERR_PEER_DEAD, pe, "put");
     gshmem_status_t status = network_meet(n, pe);
     if (GSHMEM_UNLIKELY(status))

@@ -94,7 +94,7 @@ static gshmem_status_t post_command(void *context, const struct transport_reques
 {
     struct service *s = context;
     struct network *n = s->network;
-    const bool here = s->job->node->index_of[request->pe] >= 0 && !is_for_nic(s, request);
+    const bool here = n->node->index_of[request->pe] >= 0 && !is_for_nic(s, request);
     struct transport *t = here ? n->local : n->remote;
 
     if (network_lost(n, request->pe))

@@ -36,6 +36,7 @@ struct group *group_create(int n, int my, const int *pe, int cpus)
 
     if (!g)
         return NULL;
+    g->node = job->node;
     g->n = n;
     g->my = my;
     g->oversubscribed = cpus > 0;
@@ -119,7 +120,7 @@ static gshmem_status_t refuse_broken(const struct group *g, const char *call)
 
 gshmem_status_t group_check(struct group *g, const char *call)
 {
-    const uint32_t losses = node_losses(job->node);
+    const uint32_t losses = node_losses(g->node);
 
     if (g->broken)
         return refuse_broken(g, call);

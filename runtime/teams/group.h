@@ -16,6 +16,7 @@
 
 struct group;
 struct internode;
+struct node;
 
 /* What a round carries; `brought` of the group is the number of bytes of each. Rounds alternate
  * between the halves of an inbox, as they do between slots, and for the same reason (sync.h). */
@@ -51,6 +52,7 @@ struct group {
                                  members */
     struct internode *internode;          /* if members are on several nodes: internode.h; otherwise
                                              NULL */
+    const struct node *node;       /* the job's */
     const struct group_remote *remote; /* the same: its functions */
     size_t brought; /* bytes of a slot's data that the coming round's readers need; internode groups
                        need to know it before the slot is filled in */

@@ -38,7 +38,7 @@ static void add_pe(struct transport *far)
     job->n_pes = 2;
     job->team[GSHMEM_TEAM_WORLD]->members = members;
     job->node->index_of = index_of;
-    job->node->lost = lost;
+    job->node->lost = job->network->lost = lost;
     peer[0] = (uintptr_t)heap;
     gshmem_ctx_default->n_pes = 2;
     gshmem_ctx_default->heap.peer = peer;
