@@ -47,7 +47,8 @@ static void let_words_arrive(const struct job *j)
     for (int i = 0; i < 2000 && !arrived; i++) {
         arrived = true;
         for (int t = 0; t < TEAM_MAX; t++)
-            arrived &= !j->team[t] || !j->team[t]->group->internode || internode_has_told(j->team[t]->group);
+            arrived &= !j->team[t] || !j->team[t]->group->internode ||
+                       internode_has_told(j->team[t]->group);
         if (!arrived)
             nanosleep(&moment, NULL);
     }

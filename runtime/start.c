@@ -129,7 +129,8 @@ static gshmem_status_t compare_machines(struct job *j, uint64_t own, const struc
 
     if (!one_machine && (!own || first->machine != own))
         return GSHMEM_OK;
-    if ((status = blobs_fetch(j->blobs, j->n_pes - 1, &last)) || (!one_machine && last.machine != own))
+    if ((status = blobs_fetch(j->blobs, j->n_pes - 1, &last)) ||
+        (!one_machine && last.machine != own))
         return status;
     j->node->apart = first->cpus != last.cpus;
     if (!one_machine)
@@ -172,7 +173,8 @@ static gshmem_status_t init_exchange(struct job *j, const gshmem_uniqueid_t *uid
 
     j->gpu_kernels = modules_any("cuda");
     if ((status = node_open(j->node, b, &needs, &own.rendezvous)) || (status = found) ||
-        (status = network_open(j, uid, own.transport, sizeof own.transport, &bytes, own.public_key)))
+        (status =
+             network_open(j, uid, own.transport, sizeof own.transport, &bytes, own.public_key)))
         return exchange_failure(j, status);
     own.data_segments = (uint32_t)j->data->n;
     own.data_digest = j->data->digest;
@@ -236,12 +238,14 @@ static gshmem_status_t init_join(struct job *j, const gshmem_uniqueid_t *uid)
     j->gpu_kernels = modules_any("cuda"); /* what has been loaded since may have brought some */
     self.data_segments = (uint32_t)j->data->n;
     self.data_digest = j->data->digest;
-    if ((status = device_start(j, kernels_add_module, gshmem_device_unregister)) || (status = device_heap_prepare(j, kernels_system_bytes())) ||
+    if ((status = device_start(j, kernels_add_module, gshmem_device_unregister)) ||
+        (status = device_heap_prepare(j, kernels_system_bytes())) ||
         (status = node_join(j->node, &self, network_await)))
         return status;
     /* now agreed */
     wait_calibrate(j->node->oversubscribed, network_is_needed(j->network), j->node->contained);
-    if ((status = map_fill(j)) || (status = place_heap(j)) || (status = device_heap_start(j, network_await, symmetric_imported)) ||
+    if ((status = map_fill(j)) || (status = place_heap(j)) ||
+        (status = device_heap_start(j, network_await, symmetric_imported)) ||
         (status = network_start(j)) || (status = team_start(j)))
         return status;
     if ((status = heap_start(j, network_pins)) || (status = registration_start(j)) ||

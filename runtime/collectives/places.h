@@ -32,8 +32,8 @@ static inline gshmem_status_t places_find_one(const struct call *c, const struct
 }
 
 /* Both objects, dest of `to` and source of `from` bytes. */
-static inline gshmem_status_t places_find_both(struct call *c, const struct team *t, void *dest, size_t to,
-                                        const void *source, size_t from)
+static inline gshmem_status_t places_find_both(struct call *c, const struct team *t, void *dest,
+                                               size_t to, const void *source, size_t from)
 {
     gshmem_status_t status = places_find_one(c, t, &c->dest, "dest", dest, to);
 

@@ -32,8 +32,10 @@ gshmem_status_t job_require(const char *call)
     if (job)
         return GSHMEM_OK;
     if (job_forked)
-        return fail(GSHMEM_ERR_STATE, "%s: this process (%d) is a child that a PE has made by fork, and no PE: "
-                    "only its parent takes part in the job", call, (int)getpid());
+        return fail(GSHMEM_ERR_STATE,
+                    "%s: this process (%d) is a child that a PE has made by fork, and no PE: "
+                    "only its parent takes part in the job",
+                    call, (int)getpid());
     return fail(GSHMEM_ERR_STATE, "%s: call gshmem_init first (or the job has been finalized)",
                 call);
 }

@@ -17,7 +17,7 @@ struct thread {
     /* teams/departures.c */
     uint64_t asked;  /* ns, when PEs of other nodes were asked last */
     uint64_t looked; /* ns, the last test whether all other PEs have left */
-    int left;        /* the PE that its last wait for one PE found to have left, or WAIT_FOR_UPDATE */
+    int left; /* the PE that its last wait for one PE found to have left, or WAIT_FOR_UPDATE */
     int left_by;     /* an enum departure_way: how; LEFT_NOT: none was found, or it was reported */
 
     /* operations */

@@ -69,7 +69,8 @@ bool domain_possible(const struct job *j);
 /* tell: how all PEs of the job send each other the same number of bytes (gshmem_fcollectmem); room: symmetric
  * memory for that, of domain_room bytes. */
 uint64_t domain_room(const struct job *j);
-typedef gshmem_status_t domain_tell_fn(gshmem_team_t team, void *dest, const void *source, size_t bytes);
+typedef gshmem_status_t domain_tell_fn(gshmem_team_t team, void *dest, const void *source,
+                                       size_t bytes);
 gshmem_status_t domain_start(struct job *j, domain_tell_fn *tell, void *room);
 /* Returns the room; NULL: there was none. */
 void *domain_stop(struct job *j);

@@ -139,8 +139,9 @@ static void take_first_pieces(struct device_heap *d)
 gshmem_status_t domain_start(struct job *j, domain_tell_fn *tell, void *room)
 {
     struct device_heap *d = j->device_heap;
-    union letter mine = {
-        .who = {.card = j->node->control->member[j->node->index].card, d->limit_here, d->addresses}};
+    union letter mine = {.who = {.card = j->node->control->member[j->node->index].card,
+                                 d->limit_here,
+                                 d->addresses}};
     gshmem_status_t status;
 
     d->tell = tell;

@@ -205,18 +205,20 @@ gshmem_status_t heap_start(struct job *j, heap_pins_fn *pins)
         .page = (size_t)sysconf(_SC_PAGESIZE),
         .met = j->bootstrap->n_hosts == 1,
         .pins = pins,
-        .huge = settings_number(SETTING_HUGE_PAGES) == 0 && j->node->layout.heap_bytes > HEAP_HUGE_PAGE,
+        .huge =
+            settings_number(SETTING_HUGE_PAGES) == 0 && j->node->layout.heap_bytes > HEAP_HUGE_PAGE,
     });
     if (!j->heap)
         return GSHMEM_ERR_MEMORY;
-    if (j->node->layout.nic_bytes && !(j->nic_objects = new_heap((struct heap){
-                                          .node = j->node,
-                                          .in_file = node_nic_offset(&j->node->layout, j->node->index),
-                                          .base = (char *)j->map->segment[SEGMENT_NIC].base,
-                                          .limit = j->node->layout.nic_bytes,
-                                          .pins = pins,
-                                          .page = j->heap->page,
-                                      })))
+    if (j->node->layout.nic_bytes &&
+        !(j->nic_objects = new_heap((struct heap){
+              .node = j->node,
+              .in_file = node_nic_offset(&j->node->layout, j->node->index),
+              .base = (char *)j->map->segment[SEGMENT_NIC].base,
+              .limit = j->node->layout.nic_bytes,
+              .pins = pins,
+              .page = j->heap->page,
+          })))
         return GSHMEM_ERR_MEMORY;
     if (!j->device_heap)
         return GSHMEM_OK;

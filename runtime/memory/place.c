@@ -80,8 +80,10 @@ gshmem_status_t place_heap(struct job *j)
 
     for (int i = 0; i < j->node->n; i++) {
         if (j->node->control->member[i].heap_base != place_wanted())
-            return fail(GSHMEM_ERR_MISMATCH, "start-up: GSHMEM_HEAP_BASE asks for another address here (%s) than on PE "
-                        "%d, or for none: set it alike for all PEs", *text ? text : "none", j->node->pe[i]);
+            return fail(GSHMEM_ERR_MISMATCH,
+                        "start-up: GSHMEM_HEAP_BASE asks for another address here (%s) than on PE "
+                        "%d, or for none: set it alike for all PEs",
+                        *text ? text : "none", j->node->pe[i]);
     }
     if (!*text)
         return GSHMEM_OK;
@@ -92,7 +94,8 @@ gshmem_status_t place_heap(struct job *j)
                     "chooses the addresses itself; GSHMEM_DEVICE=host puts it into host memory", text);
     if (bytes > UINTPTR_MAX - at)
         return fail(GSHMEM_ERR_ARGUMENT, "GSHMEM_HEAP_BASE=%s: the heap would go past the end of the address space", text);
-    int error = device_arena_map_at(j->node->fd, node_heap_offset(l, j->node->index), bytes, (void *)at);
+    int error =
+        device_arena_map_at(j->node->fd, node_heap_offset(l, j->node->index), bytes, (void *)at);
     if (error) {
         find_taken(at, bytes, taken, sizeof taken);
         return fail(GSHMEM_ERR_MEMORY, "GSHMEM_HEAP_BASE=%s: %p..%p cannot be had for the heap (%zu MiB, "

@@ -203,7 +203,8 @@ size_t symmetric_file_offset(const struct job *j, const struct lent *l)
 
 void symmetric_unshare(const struct job *j, const struct lent *l)
 {
-    if (!symmetric_host_unshare((void *)l->mine, l->bytes, j->node->fd, symmetric_file_offset(j, l)))
+    if (!symmetric_host_unshare((void *)l->mine, l->bytes, j->node->fd,
+                                symmetric_file_offset(j, l)))
         log_info("the %zu B at %p that were registered as symmetric are no longer there, or cannot be made "
                  "private again: they are left as they are",
                  l->bytes, (void *)l->mine);

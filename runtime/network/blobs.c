@@ -39,10 +39,11 @@ static gshmem_status_t blobs_ask(struct blobs *b, int pe, struct pe_blob *blob)
                     "start-up: PE %d has failed in gshmem_init; a line of its own says why", pe);
     if (bytes < least || got.transport_bytes > sizeof got.transport ||
         bytes != least + got.transport_bytes)
-        return fail(GSHMEM_ERR_BOOTSTRAP,
-                    "start-up: PE %d published %zu bytes that this version cannot read; are all PEs "
-                    "of the job of one version of GSHMEM?",
-                    pe, bytes);
+        return fail(
+            GSHMEM_ERR_BOOTSTRAP,
+            "start-up: PE %d published %zu bytes that this version cannot read; are all PEs "
+            "of the job of one version of GSHMEM?",
+            pe, bytes);
     *blob = got;
     return GSHMEM_OK;
 }

@@ -24,10 +24,11 @@ struct pe_blob {
     uint32_t transport_bytes;
     unsigned char transport[TRANSPORT_ADDRESS_MAX];
 };
-_Static_assert(sizeof(struct pe_blob) <= BOOTSTRAP_BLOB_MAX,
-               "struct pe_blob is larger than BOOTSTRAP_BLOB_MAX, the most that bootstraps and their "
-               "modules carry: take a field out, make TRANSPORT_ADDRESS_MAX smaller, or raise "
-               "BOOTSTRAP_BLOB_MAX and BOOTSTRAP_VERSION");
+_Static_assert(
+    sizeof(struct pe_blob) <= BOOTSTRAP_BLOB_MAX,
+    "struct pe_blob is larger than BOOTSTRAP_BLOB_MAX, the most that bootstraps and their "
+    "modules carry: take a field out, make TRANSPORT_ADDRESS_MAX smaller, or raise "
+    "BOOTSTRAP_BLOB_MAX and BOOTSTRAP_VERSION");
 
 struct blobs {
     struct bootstrap *bootstrap;

@@ -33,28 +33,35 @@ static const struct transport_ops *find_verbs(char *why, size_t why_size)
     const struct transport_ops *ops = module_symbol("verbs", "gshmem_transport", why, why_size);
 
     if (ops && (ops->size != sizeof *ops || ops->version != TRANSPORT_VERSION)) {
-        snprintf(why, why_size,
-                 "module gshmem-verbs.so is of another version of GSHMEM (interface %u, expected %u)",
-                 ops->version, TRANSPORT_VERSION);
+        snprintf(
+            why, why_size,
+            "module gshmem-verbs.so is of another version of GSHMEM (interface %u, expected %u)",
+            ops->version, TRANSPORT_VERSION);
         return NULL;
     }
     if (ops && ops->settings && strcmp(ops->settings, settings_layout) != 0) {
-        snprintf(why, why_size, "module gshmem-verbs.so is of another version of GSHMEM (it knows other settings)");
+        snprintf(
+            why, why_size,
+            "module gshmem-verbs.so is of another version of GSHMEM (it knows other settings)");
         return NULL;
     }
     if (ops && !transport_is_complete(ops)) {
-        snprintf(why, why_size, "module gshmem-verbs.so leaves a slot of gshmem_transport empty that has no default");
+        snprintf(
+            why, why_size,
+            "module gshmem-verbs.so leaves a slot of gshmem_transport empty that has no default");
         return NULL;
     }
     if (!ops && strstr(why, "libibverbs.so"))
-        snprintf(why, why_size, "libibverbs.so.1 is not installed (Debian: packages libibverbs1 and "
-                                "ibverbs-providers)");
+        snprintf(why, why_size,
+                 "libibverbs.so.1 is not installed (Debian: packages libibverbs1 and "
+                 "ibverbs-providers)");
     return ops;
 }
 
 bool network_verbs_usable(char *why, size_t why_size)
 {
-    const struct transport_config config = {.number = network_setting_number, .text = network_setting_text};
+    const struct transport_config config = {.number = network_setting_number,
+                                            .text = network_setting_text};
     const struct transport_ops *ops = find_verbs(why, why_size);
 
     return ops && transport_usable(ops, &config, why, why_size) > 0;
@@ -71,7 +78,8 @@ bool network_may_have_nics(int hosts)
 {
     const int64_t asked = settings_number(SETTING_TRANSPORT);
 
-    return hosts > 1 && (asked == TRANSPORT_VERBS || (asked == TRANSPORT_AUTO && system_has_rdma()));
+    return hosts > 1 &&
+           (asked == TRANSPORT_VERBS || (asked == TRANSPORT_AUTO && system_has_rdma()));
 }
 
 void network_verbs_report(transport_line *line, void *to)
@@ -123,7 +131,8 @@ static gshmem_status_t add_verbs(struct network *n)
         n->remote = verbs;
     if (!status || asked == TRANSPORT_VERBS)
         return status;
-    log_warn("transport verbs is not used, as it could not be opened: other hosts are reached by tcp");
+    log_warn(
+        "transport verbs is not used, as it could not be opened: other hosts are reached by tcp");
     n->config.below = NULL;
     return GSHMEM_OK;
 }
@@ -135,7 +144,8 @@ gshmem_status_t network_choose(struct network *n)
 
     if (!transport_tcp.usable(&n->config, why, sizeof why))
         return fail(GSHMEM_ERR_UNREACHABLE,
-                    "start-up: the job is on several hosts, and no transport can be used: tcp: %s", why);
+                    "start-up: the job is on several hosts, and no transport can be used: tcp: %s",
+                    why);
     log_info("transport tcp: %s", why);
     status = transport_tcp.open(&n->config, &n->remote);
     return status ? status : add_verbs(n);

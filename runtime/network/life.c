@@ -124,12 +124,14 @@ static void allow_streams(const struct job *j)
         log_info("start-up: up to %llu open files from here on, for connections (ulimit -n)",
                  (unsigned long long)limit.rlim_cur);
     if (limit.rlim_cur < need)
-        log_info("start-up: connections to all PEs of other hosts need %llu open files, and the limit is %llu "
-                 "(ulimit -Hn)", (unsigned long long)need, (unsigned long long)limit.rlim_cur);
+        log_info("start-up: connections to all PEs of other hosts need %llu open files, and the "
+                 "limit is %llu "
+                 "(ulimit -Hn)",
+                 (unsigned long long)need, (unsigned long long)limit.rlim_cur);
 }
 
-gshmem_status_t network_open(struct job *j, const gshmem_uniqueid_t *uid, void *address, size_t capacity,
-                             size_t *bytes, unsigned char public_key[X25519_BYTES])
+gshmem_status_t network_open(struct job *j, const gshmem_uniqueid_t *uid, void *address,
+                             size_t capacity, size_t *bytes, unsigned char public_key[X25519_BYTES])
 {
     struct network *n = calloc(1, sizeof *n);
     gshmem_status_t status;

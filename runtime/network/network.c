@@ -109,7 +109,8 @@ __attribute__((noinline)) static bool ask_of_wanted(struct network *n)
         atomic_store_explicit(&n->asked, wanted, memory_order_release);
     }
     atomic_store_explicit(&n->asking, false, memory_order_release);
-    if (wanted && network_has_proxy(n)) /* the proxy may have gone to sleep meanwhile, and nothing else
+    if (wanted &&
+        network_has_proxy(n)) /* the proxy may have gone to sleep meanwhile, and nothing else
                                    wakes it */
         proxy_wake(&n->proxy);
     return wanted != 0;

@@ -76,7 +76,8 @@ bool network_try_round(struct network *n);
  * connection request, tries again in a later round. */
 static inline bool network_has_met(struct network *n, int pe)
 {
-    if (GSHMEM_LIKELY(blobs_has(n->blobs, pe)) || atomic_load_explicit(&n->asked, memory_order_acquire) == pe + 1)
+    if (GSHMEM_LIKELY(blobs_has(n->blobs, pe)) ||
+        atomic_load_explicit(&n->asked, memory_order_acquire) == pe + 1)
         return true;
     if (!atomic_load_explicit(&n->asking, memory_order_relaxed))
         atomic_store_explicit(&n->wanted, pe + 1, memory_order_relaxed);

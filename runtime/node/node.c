@@ -207,8 +207,8 @@ static size_t arena_bytes(const struct node *node)
     return node_system_offset(&node->layout, node->n);
 }
 
-gshmem_status_t node_open(struct node *node, const struct bootstrap *b, const struct node_needs *needs,
-                          struct rendezvous_address *address)
+gshmem_status_t node_open(struct node *node, const struct bootstrap *b,
+                          const struct node_needs *needs, struct rendezvous_address *address)
 {
     gshmem_status_t status;
 
@@ -291,7 +291,8 @@ static bool node_have_joined(void *context)
 
     while (j->joined < j->node->n) {
         /* acquire: pairs with the release in node_join and node_fail */
-        j->state = atomic_load_explicit(&j->node->control->member[j->joined].state, memory_order_acquire);
+        j->state =
+            atomic_load_explicit(&j->node->control->member[j->joined].state, memory_order_acquire);
         if (j->state == NODE_ABSENT || j->state == NODE_FAILED)
             return j->state == NODE_FAILED;
         j->joined++;
@@ -319,8 +320,9 @@ gshmem_status_t node_join(struct node *node, const struct node_self *self, await
 
     status = await("gshmem_init", GSHMEM_TEAM_INVALID, limit, node_have_joined, &others);
     if (!status && others.state == NODE_FAILED)
-        status = fail(GSHMEM_ERR_PEER_DEAD, "gshmem_init: PE %d (process %d) %s", node->pe[others.joined],
-                      (int)node->control->member[others.joined].pid, node_fate(node, others.joined));
+        status = fail(GSHMEM_ERR_PEER_DEAD, "gshmem_init: PE %d (process %d) %s",
+                      node->pe[others.joined], (int)node->control->member[others.joined].pid,
+                      node_fate(node, others.joined));
     if (!status)
         agree_on_cpus(node);
     return status;

@@ -133,8 +133,8 @@ struct node_needs {
 
 /* Finds this node's PEs; the leader makes the shared memory. *address is what the leader publishes
  * for the others (zero for them). */
-gshmem_status_t node_open(struct node *node, const struct bootstrap *b, const struct node_needs *needs,
-                          struct rendezvous_address *address);
+gshmem_status_t node_open(struct node *node, const struct bootstrap *b,
+                          const struct node_needs *needs, struct rendezvous_address *address);
 /* Sends the descriptor to the others, or receives it from the leader, and maps the memory. */
 gshmem_status_t node_share(struct node *node, const struct rendezvous_address *leader);
 /* What a PE shows of itself: as in node_member. */

@@ -17,7 +17,8 @@ static void request_describe(enum request_word word, uint64_t value, char *text,
 
     switch (word) {
     case REQUEST_CALL:
-        snprintf(text, size, "calls %s", v <= HEAP_UNREGISTER ? heap_call_name[v] : "something else");
+        snprintf(text, size, "calls %s",
+                 v <= HEAP_UNREGISTER ? heap_call_name[v] : "something else");
         break;
     case REQUEST_BYTES:
         snprintf(text, size, "asks for %llu B", v);

@@ -74,14 +74,16 @@ static gshmem_status_t lock_wait_for_turn(struct lock_turn *turn)
     struct wait w;
 
     wait_begin(&w, "gshmem_set_lock", WAIT_FOR_NETWORK);
-    while (!status && !atomic_load_explicit(&turn->has_come, memory_order_acquire)) /* lock_end_turn */
+    while (!status &&
+           !atomic_load_explicit(&turn->has_come, memory_order_acquire)) /* lock_end_turn */
         status = wait_step(&w);
     return status;
 }
 
 gshmem_status_t lock_fail_held(const char *call)
 {
-    return fail(GSHMEM_ERR_STATE, "%s: this PE holds the lock already, and would wait for itself", call);
+    return fail(GSHMEM_ERR_STATE, "%s: this PE holds the lock already, and would wait for itself",
+                call);
 }
 
 gshmem_status_t lock_take_turn(long *lock, bool may_wait, bool *busy)

@@ -83,9 +83,11 @@ static gshmem_status_t malloc_meet(struct heap *in_host, struct heap *device, co
         return status;
     if (least[6] != most[6])
         return fail(GSHMEM_ERR_MISMATCH,
-                    "%s: GSHMEM_HEAP_BASE asks for another address here than on other PEs, or for none: set it alike for "
+                    "%s: GSHMEM_HEAP_BASE asks for another address here than on other PEs, or for "
+                    "none: set it alike for "
                     "all (%#llx..%#llx, here %#llx)",
-                    call, (unsigned long long)least[6], (unsigned long long)most[6], (unsigned long long)mine[6]);
+                    call, (unsigned long long)least[6], (unsigned long long)most[6],
+                    (unsigned long long)mine[6]);
     if (most[1] && !least[1])
         return fail(GSHMEM_ERR_MISMATCH,
                     "%s: this PE has its heap in %s memory, PEs of another host have theirs in %s "
@@ -183,7 +185,8 @@ static void malloc_release(struct heap *h, size_t offset, size_t bytes)
 }
 
 /* Memory of a device can be filled only now; the second agreement is the barrier at the end. */
-static gshmem_status_t zero_on_device(struct heap *h, struct request *r, size_t offset, size_t bytes)
+static gshmem_status_t zero_on_device(struct heap *h, struct request *r, size_t offset,
+                                      size_t bytes)
 {
     gshmem_status_t status = heap_make_zero(h, offset, bytes);
 
@@ -325,7 +328,8 @@ gshmem_status_t gshmem_free(void *ptr)
 }
 
 /* In place; true on success. */
-static bool malloc_resize(struct heap *h, struct request *r, size_t offset, size_t before, size_t bytes)
+static bool malloc_resize(struct heap *h, struct request *r, size_t offset, size_t before,
+                          size_t bytes)
 {
     r->word[REQUEST_RESULT] = 1 + offset;
     if (request_agree(r) || malloc_reach(h, offset + bytes, r)) {

@@ -52,10 +52,11 @@ release:
 static bool register_take_room(struct request *r, struct lent *l)
 {
     if (!allocator_take(job->symmetric->window, l->bytes, LENT_ALIGNMENT, &l->offset)) {
-        request_refuse(r, REQUEST_MEMORY, GSHMEM_ERR_MEMORY,
-                       "no room for %zu B: the heap has addresses for as much of the program's memory as the "
-                       "GPU has, and the largest free range of them is %zu B",
-                       l->bytes, allocator_largest(job->symmetric->window));
+        request_refuse(
+            r, REQUEST_MEMORY, GSHMEM_ERR_MEMORY,
+            "no room for %zu B: the heap has addresses for as much of the program's memory as the "
+            "GPU has, and the largest free range of them is %zu B",
+            l->bytes, allocator_largest(job->symmetric->window));
         return false;
     }
     r->word[REQUEST_RESULT] = 1 + l->offset;
@@ -72,7 +73,8 @@ static bool lend_to_device(struct request *r, struct lent *l)
 
     l->at = (uintptr_t)device_heap_base(d) + window + l->offset;
     if (!status) {
-        status = device_heap_lend(d, (void *)l->mine, l->bytes, window + l->offset, request_name(r));
+        status =
+            device_heap_lend(d, (void *)l->mine, l->bytes, window + l->offset, request_name(r));
         const bool here = !status;
         if (here)
             symmetric_insert(job->symmetric, *l); /* as on the host device */
@@ -117,8 +119,8 @@ static void register_give_back(const struct lent *l)
     if (job->device_heap) {
         uint64_t unused;
         network_forget(job->network, (void *)l->at, l->bytes);
-        device_heap_return(job->device_heap, device_heap_window(job->device_heap, &unused) + l->offset,
-                           l->bytes);
+        device_heap_return(job->device_heap,
+                           device_heap_window(job->device_heap, &unused) + l->offset, l->bytes);
         allocator_give(job->symmetric->window, l->offset);
     } else {
         symmetric_unshare(job, l);
@@ -139,12 +141,14 @@ static void register_find(const void *addr, size_t bytes, struct request *r, str
                            inside, l->bytes, (void *)l->at);
         else if (l->bytes != bytes)
             request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT,
-                           "the buffer at %p was registered with %zu B, not %zu", addr, l->bytes, bytes);
+                           "the buffer at %p was registered with %zu B, not %zu", addr, l->bytes,
+                           bytes);
     } else if (symmetric_find_mine(job->symmetric, (uintptr_t)addr, 1, l)) {
-        request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT,
-                       "%p is the program's own address of the buffer: pass %p, which its registration "
-                       "returned",
-                       addr, (void *)l->at);
+        request_refuse(
+            r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT,
+            "%p is the program's own address of the buffer: pass %p, which its registration "
+            "returned",
+            addr, (void *)l->at);
     } else {
         request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT,
                        "no buffer is registered as symmetric at %p (%d are elsewhere)", addr,

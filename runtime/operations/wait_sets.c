@@ -31,8 +31,8 @@ struct set {
     struct range range;
 };
 
-static gshmem_status_t set_check(const char *call, enum gshmem_type type, const void *ivars, size_t n,
-                                 int cmp, const void *values, int vector)
+static gshmem_status_t set_check(const char *call, enum gshmem_type type, const void *ivars,
+                                 size_t n, int cmp, const void *values, int vector)
 {
     gshmem_status_t answer = wait_until_check_comparison(call, type, cmp);
 
@@ -216,7 +216,8 @@ static gshmem_status_t set_fail_alone(const struct set *s, const char *call, gsh
 {
     char what[120];
 
-    snprintf(what, sizeof what, "the %zu variables at %p, none of which has a value that is waited for", s->n,
+    snprintf(what, sizeof what,
+             "the %zu variables at %p, none of which has a value that is waited for", s->n,
              (const void *)s->there);
     return departures_fail_alone(call, status, what);
 }

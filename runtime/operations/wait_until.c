@@ -80,8 +80,9 @@ static void print_value(char *text, size_t size, enum gshmem_type type, uint64_t
 }
 
 /* The comparison from which a range was made: the inverse of range_of. */
-static gshmem_status_t wait_until_fail_alone(const char *call, gshmem_status_t status, enum gshmem_type type, const void *at,
-                                  const struct range *r, uint64_t seen)
+static gshmem_status_t wait_until_fail_alone(const char *call, gshmem_status_t status,
+                                             enum gshmem_type type, const void *at,
+                                             const struct range *r, uint64_t seen)
 {
     const uint64_t least = type_is_signed(type) ? (uint64_t)INT64_MIN : 0;
     const bool to_value = r->span && r->first == least;

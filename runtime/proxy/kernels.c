@@ -79,7 +79,8 @@ static gshmem_status_t kernels_make(struct job *j)
                     (long long)channels);
     k->mapped = settings_number(SETTING_MAPPED) != 0;
     if ((status = kernels_make_tables(j->device, k, j->n_pes)) ||
-        (status = service_start(&k->service, j, k->shared->response, &k->shared->asleep, kernels_look_after_all)) ||
+        (status = service_start(&k->service, j, k->shared->response, &k->shared->asleep,
+                                kernels_look_after_all)) ||
         (status = kernels_make_context(j, (int)channels, context_default_pending(), &k->context)) ||
         (status = make_teams(j)) || (status = make_contexts(j)))
         return status;

@@ -48,7 +48,8 @@ gshmem_status_t stream_put_request(gshmem_stream_t stream, const char *call, con
 
 /* Puts what is wanted on the stream, to be performed when the stream reaches it. collective: of
  * wanted->team. */
-gshmem_status_t stream_put_on(gshmem_stream_t stream, const char *call, const struct request *wanted);
+gshmem_status_t stream_put_on(gshmem_stream_t stream, const char *call,
+                              const struct request *wanted);
 gshmem_status_t stream_put_collective_on(gshmem_stream_t stream, const char *call,
                                          const struct request *wanted);
 

@@ -71,7 +71,8 @@ static void perform(void *argument)
     r->came = true;
     if (!stream_enter(r)) {
         if (r->captured)
-            gshmem_raise(fail(GSHMEM_ERR_STATE, "an operation in a graph: the job that it was captured in is over"));
+            gshmem_raise(fail(GSHMEM_ERR_STATE,
+                              "an operation in a graph: the job that it was captured in is over"));
         return;
     }
     if (r->queue)
@@ -112,7 +113,8 @@ static gshmem_status_t put_captured(gshmem_stream_t stream, struct request *r)
     return job->device->ops->stream_call(job->device, stream, perform, r, over);
 }
 
-gshmem_status_t stream_put_on(gshmem_stream_t stream, const char *call, const struct request *wanted)
+gshmem_status_t stream_put_on(gshmem_stream_t stream, const char *call,
+                              const struct request *wanted)
 {
     gshmem_status_t status = job_require(call);
     RANGE(call);

@@ -197,7 +197,8 @@ static gshmem_status_t quiet(const struct request *r)
 
 gshmem_status_t gshmem_quiet_on_stream(gshmem_stream_t stream)
 {
-    return stream_put_on(stream, "gshmem_quiet_on_stream", &(struct request){.what = DEVICE_QUIET, .run = quiet});
+    return stream_put_on(stream, "gshmem_quiet_on_stream",
+                         &(struct request){.what = DEVICE_QUIET, .run = quiet});
 }
 
 static gshmem_status_t team_sync(const struct request *r)

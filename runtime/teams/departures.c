@@ -88,7 +88,8 @@ gshmem_status_t departures_fail(const char *call, int pe, enum departure_way way
 /* PEs of the leaving PE's node have arrived at the round without a message. */
 enum departure_way departures_way(int pe, uint64_t noted)
 {
-    return (enum departure_way)(job->node->index_of[pe] < 0 ? (int)noted : group_left(world(job), pe));
+    return (enum departure_way)(job->node->index_of[pe] < 0 ? (int)noted
+                                                            : group_left(world(job), pe));
 }
 
 /* ---- On the side of a PE that leaves ---- */
@@ -157,7 +158,8 @@ static bool is_due(const struct wait *w, uint64_t now)
 {
     const uint64_t pause = for_so_many_hosts(ASK_NS);
 
-    if (!network_is_needed(job->network) || now - w->since < pause || now - this_thread.asked < pause)
+    if (!network_is_needed(job->network) || now - w->since < pause ||
+        now - this_thread.asked < pause)
         return false;
     this_thread.asked = now;
     return true;
@@ -173,7 +175,8 @@ static unsigned char *departures_ask(struct job *j, const char *call)
         return NULL;
     for (int pe = 0; here && pe < j->n_pes; pe++)
         table[pe] = atomic_load_explicit(&here[pe], memory_order_relaxed);
-    if (here || departures_fetch(j, 0, j->departures->table, table, (size_t)j->n_pes, call) == GSHMEM_OK)
+    if (here ||
+        departures_fetch(j, 0, j->departures->table, table, (size_t)j->n_pes, call) == GSHMEM_OK)
         return table;
     free(table);
     return NULL;
@@ -296,7 +299,8 @@ static gshmem_status_t check_update(const struct wait *w, uint64_t now)
 
 gshmem_status_t departures_fail_alone(const char *call, gshmem_status_t status, const char *what)
 {
-    if (status != GSHMEM_ERR_PEER_DEAD || this_thread.left != WAIT_FOR_UPDATE || this_thread.left_by == LEFT_NOT)
+    if (status != GSHMEM_ERR_PEER_DEAD || this_thread.left != WAIT_FOR_UPDATE ||
+        this_thread.left_by == LEFT_NOT)
         return status;
     this_thread.left_by = LEFT_NOT;
     fail(GSHMEM_ERR_PEER_DEAD, "%s: all other PEs have left the job, and nobody is left who could change %s", call,
@@ -353,8 +357,8 @@ static gshmem_status_t departures_left(const char *call, int pe, uint64_t noted)
     return departures_fail(call, pe, departures_way(pe, noted));
 }
 
-const struct wait_hooks departures_wait_hooks = {departures_members, departures_missing, departures_check,
-                                                departures_left};
+const struct wait_hooks departures_wait_hooks = {departures_members, departures_missing,
+                                                 departures_check, departures_left};
 
 /* ---- Without a wait: for kernels' collectives ---- */
 
