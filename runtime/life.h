@@ -12,7 +12,7 @@
 struct bootstrap;
 struct job;
 
-/* The process's, which can have several jobs, one after the other: so it does not hang from a job. */
+/* The process's, which can have several jobs, one after the other: so it hangs from none. */
 extern struct life {
     struct bootstrap *starter;      /* kept for the next job of this process */
     _Atomic pid_t owner;            /* the process that initialised; its children are not */

@@ -11,13 +11,13 @@ struct thread {
     bool ends_process; /* it has taken the process out of the job, which ends with it */
     bool ending;       /* it has begun to end the job */
 
-    /* network/requests.c: a request whose result is not needed, so that its failure is not logged */
+    /* network/requests.c: a request whose result is not needed; its failure is not logged */
     bool unheeded;
 
     /* teams/departures.c */
     uint64_t asked;  /* ns, when PEs of other nodes were asked last */
     uint64_t looked; /* ns, the last test whether all other PEs have left */
-    int left; /* the PE that its last wait for one PE found to have left, or WAIT_FOR_UPDATE */
+    int left; /* the PE that its last wait found to have left, or WAIT_FOR_UPDATE */
     int left_by;     /* an enum departure_way: how; LEFT_NOT: none was found, or it was reported */
 
     /* operations */

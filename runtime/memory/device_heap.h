@@ -66,8 +66,8 @@ void device_heap_return(struct device_heap *d, uint64_t offset, uint64_t bytes);
  * follow: maps what those PEs have, after heaps have grown or memory was imported (`lent`). All PEs
  * of the job call it. A failure concerns this PE alone. */
 bool domain_possible(const struct job *j);
-/* tell: how all PEs of the job send each other the same number of bytes (gshmem_fcollectmem); room: symmetric
- * memory for that, of domain_room bytes. */
+/* tell: how all PEs of the job send each other the same number of bytes (gshmem_fcollectmem); room:
+ * symmetric memory for that, of domain_room bytes. */
 uint64_t domain_room(const struct job *j);
 typedef gshmem_status_t domain_tell_fn(gshmem_team_t team, void *dest, const void *source,
                                        size_t bytes);

@@ -59,8 +59,8 @@ struct heap *heap_of(struct heap *h, const void *ptr);
 /* Lowers the limit, before the first object. */
 gshmem_status_t heap_lower_limit(struct heap *h, size_t limit);
 
-/* Takes room for an object: its offset, or HEAP_NOWHERE, with the request refused. The memory is not
- * touched yet. */
+/* Takes room for an object: its offset, or HEAP_NOWHERE, with the request refused. The memory is
+ * not touched yet. */
 size_t heap_take(struct heap *h, struct request *r, size_t bytes, size_t alignment);
 /* The alignment that an object of that size has, whatever was asked for. */
 size_t heap_natural_alignment(size_t bytes);
@@ -73,8 +73,8 @@ void heap_give(struct heap *h, size_t offset, size_t bytes);
 
 /* An object is there from now on. */
 void heap_touch(struct heap *h, size_t offset, size_t bytes);
-/* An object in host memory was freed: returns the unused end of the heap to the system, and the pages
- * of large objects wherever they were. */
+/* An object in host memory was freed: returns the unused end of the heap to the system, and the
+ * pages of large objects wherever they were. */
 void heap_return_pages(struct heap *h, size_t offset, size_t bytes);
 gshmem_status_t heap_make_zero(const struct heap *h, size_t offset, size_t bytes);
 gshmem_status_t heap_copy(const struct heap *h, size_t to, size_t from, size_t bytes);

@@ -52,8 +52,8 @@ bool symmetric_imported(const void *context, uint64_t offset, uint64_t bytes);
 
 /* ---- For the calls: operations/register_symmetric.c ---- */
 
-/* The one with that address in it, and how far in; false: none. find_mine: one that overlaps these bytes
- * of the program's own addresses. */
+/* The one with that address in it, and how far in; false: none. find_mine: one that overlaps these
+ * bytes of the program's own addresses. */
 bool symmetric_find(struct symmetric *s, uintptr_t address, struct lent *found, size_t *inside);
 bool symmetric_find_mine(struct symmetric *s, uintptr_t mine, size_t bytes, struct lent *found);
 /* Whether the buffer may become symmetric, with room for it in the table; else the request is

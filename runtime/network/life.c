@@ -1,5 +1,5 @@
-/* The life of the network: opened before the PEs' blobs are exchanged, started once memory is mapped,
- * stopped when all PEs are done with each other; and what transports call in between. */
+/* The life of the network: opened before the PEs' blobs are exchanged, started once memory is
+ * mapped, stopped when all PEs are done with each other; and what transports call in between. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* What the parts of the network share: life.c (from start to end), choose.c (which transports),
- * network.c (progress), requests.c (the requests of threads), failures.c (failed PEs); and proxy/service.c (requests of kernels). */
+ * network.c (progress), requests.c (the requests of threads), failures.c (failed PEs); and
+ * proxy/service.c (requests of kernels). */
 #ifndef GSHMEM_RUNTIME_NETWORK_PARTS_H
 #define GSHMEM_RUNTIME_NETWORK_PARTS_H
 
@@ -99,8 +100,8 @@ static inline bool network_has_proxy(const struct network *n)
     return atomic_load_explicit(&n->proxy.runs, memory_order_acquire);
 }
 
-/* With the lock held: what a PE has published. TRANSPORT_FULL: the bootstrap is asked first, without
- * the lock. */
+/* With the lock held: what a PE has published. TRANSPORT_FULL: the bootstrap is asked first,
+ * without the lock. */
 gshmem_status_t network_recall(struct network *n, int pe, struct pe_blob *blob);
 
 extern const struct proxy_work network_proxy_work;

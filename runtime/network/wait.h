@@ -51,12 +51,12 @@ enum { WAIT_FOR_UPDATE = -2 };
 struct wait_hooks {
     /* The members of a team, as PEs of the job; NULL: there is no such team. */
     const int *(*members)(gshmem_team_t team, int *n);
-    /* Says for people which members have not arrived; the text becomes empty if that is not known. */
+    /* Says for people which members have not arrived; empty text: that is not known. */
     void (*missing)(gshmem_team_t team, char *text, size_t size);
     /* Whether the wait is in vain, since a PE has left the job; now and then. */
     gshmem_status_t (*check)(const struct wait *w, uint64_t now);
-    /* Fails with a line that says how the PE has left, which a round has shown; noted: what its slot
-     * has. */
+    /* Fails with a line that says how the PE has left, which a round has shown; noted: what its
+     * slot has. */
     gshmem_status_t (*left)(const char *call, int pe, uint64_t noted);
 };
 

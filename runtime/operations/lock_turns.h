@@ -1,5 +1,5 @@
-/* A lock has room for one thread of a PE: threads take turns before they enter its queue (lock.c). Where
- * the program has one thread these do nothing. */
+/* A lock has room for one thread of a PE: threads take turns before they enter its queue (lock.c).
+ * Where the program has one thread these do nothing. */
 #ifndef GSHMEM_RUNTIME_OPERATIONS_LOCK_TURNS_H
 #define GSHMEM_RUNTIME_OPERATIONS_LOCK_TURNS_H
 

@@ -1,5 +1,5 @@
-/* gshmem_buffer_register_symmetric and its end: all PEs agree that memory of the program's own is part
- * of the symmetric heap (memory/symmetric.h). */
+/* gshmem_buffer_register_symmetric and its end: all PEs agree that memory of the program's own is
+ * part of the symmetric heap (memory/symmetric.h). */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-/* Waits and tests of arrays of the program's own variables, which other PEs update: all, any or some of
- * them. */
+/* Waits and tests of arrays of the program's own variables, which other PEs update: all, any or
+ * some of them. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>

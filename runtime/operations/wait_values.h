@@ -1,5 +1,5 @@
-/* Values that are waited for, by their type's number. Every comparison becomes a range test: does the
- * value lie in a range of the circle of 64-bit numbers, or outside of it? So the loops that poll
+/* Values that are waited for, by their type's number. Every comparison becomes a range test: does
+ * the value lie in a range of the circle of 64-bit numbers, or outside of it? So the loops that poll
  * have one subtraction and one comparison, whatever the operator is. */
 #ifndef GSHMEM_RUNTIME_OPERATIONS_WAIT_VALUES_H
 #define GSHMEM_RUNTIME_OPERATIONS_WAIT_VALUES_H
@@ -44,9 +44,9 @@ static inline struct range wait_until_range_of(bool is_signed, int cmp, uint64_t
 #define IF_yes(...) __VA_ARGS__
 #define IF_no(...)
 
-/* A variable's value, widened as C does; who calls has checked that its type can be waited for. acquire:
- * pairs with the release of whoever updates it, at the end of a put with signal, or in a fence or quiet
- * before its store. */
+/* A variable's value, widened as C does; the caller has checked that its type can be waited for.
+ * acquire: pairs with the release of the one that updates it, at the end of a put with signal, or
+ * in a fence or quiet before its store. */
 static inline uint64_t wait_until_load(enum gshmem_type type, const void *at)
 {
     switch ((int)type) {

@@ -1,5 +1,5 @@
-/* The source that kernels are to the network: see service.h. The proxy's last checks before it sleeps
- * are here, too. */
+/* The source that kernels are to the network: see service.h. The proxy's last checks before it
+ * sleeps are here, too. */
 #define _GNU_SOURCE
 #include "runtime/proxy/service.h"
 

@@ -1,5 +1,5 @@
-/* The channels of a job's kernels as a source of the network's: their commands go to transports, and
- * their failures to the error policy. */
+/* The channels of a job's kernels as a source of the network's: their commands go to transports,
+ * and their failures to the error policy. */
 #ifndef GSHMEM_RUNTIME_PROXY_SERVICE_H
 #define GSHMEM_RUNTIME_PROXY_SERVICE_H
 

@@ -43,8 +43,8 @@ struct group *group_create(int n, int my, const int *pe, int cpus)
     g->cpus = cpus;
     g->pe = pe;
     g->brought = NOTE_BYTES;
-    /* Where members share CPUs, the number of switches between them decides. Beyond 8 lines to read,
-     * dissemination reads fewer (docs/decisions/0006). */
+    /* Where members share CPUs, the number of switches between them decides. Beyond 8 lines to
+     * read, dissemination reads fewer (docs/decisions/0006). */
     g->meet = g->oversubscribed ? meet_hub : n <= 8 ? meet_flat : meet_dissemination;
     return g;
 }

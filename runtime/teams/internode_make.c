@@ -1,5 +1,5 @@
-/* What a group has for rounds between nodes: which members are where, the inboxes of leaders, copies of
- * slots. */
+/* What a group has for rounds between nodes: which members are where, the inboxes of leaders,
+ * copies of slots. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -22,8 +22,8 @@ struct observer {
     void (*hide_team)(struct job *j, gshmem_team_t handle);
     void (*free_team)(struct team *t);
 
-    /* A context. close_context: false, without an effect, while commands are in flight; end_context:
-     * after network_stop, when there are none. */
+    /* A context. close_context: false, without an effect, while commands are in flight;
+     * end_context: after network_stop, when there are none. */
     gshmem_status_t (*open_context)(struct job *j, struct context *c);
     bool (*close_context)(struct job *j, struct context *c);
     void (*end_context)(struct job *j, struct context *c);
