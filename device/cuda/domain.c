@@ -1,6 +1,7 @@
-/* Whether this PE's GPU is in an NVLink domain that spans hosts, and which: NVIDIA's management library
- * knows it, and whether memory can go to the others of the domain the driver says when it is asked for. */
-#include "device/cuda/cuda.h"
+/* Whether this PE's GPU is in an NVLink domain that spans nodes, and which: NVIDIA's management
+ * library knows it, and whether memory can go to the others of the domain the driver says when it
+ * is asked for. */
+#include "device/cuda/memory.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -43,7 +44,7 @@ static bool open_management(struct management *m)
     return false;
 }
 
-/* A GPU that is alone with its host's has no domain, or one without a name. */
+/* A GPU that is alone with its node's has no domain, or one without a name. */
 static bool domain_ask(const struct cuda *c, struct fabric_info *info)
 {
     static const unsigned char none[sizeof info->cluster];
@@ -61,13 +62,13 @@ static bool domain_ask(const struct cuda *c, struct fabric_info *info)
     if (info->state == FABRIC_COMPLETED && info->status == MANAGEMENT_OK)
         return true;
     c->config.info("cuda: GPU %d belongs to an NVLink domain and has not joined it (state %d, status %d): the "
-                   "network reaches PEs of other hosts",
+                   "network reaches PEs of other nodes",
                    c->gpu, info->state, info->status);
     return false;
 }
 
-/* A driver can offer fabric handles and refuse to give one: where the IMEX service does not run, or this
- * process has been given no channel of it. */
+/* A driver can offer fabric handles and refuse to give one: where the IMEX service does not run, or
+ * this process has been given no channel of it. */
 static bool try_handle(struct cuda *c)
 {
     const struct cuda_allocation what = cuda_allocation_of(c);
@@ -104,6 +105,6 @@ void cuda_find_domain(struct cuda *c)
         return;
     memcpy(c->domain.uuid, info.cluster, sizeof c->domain.uuid);
     c->domain.clique = info.clique;
-    c->config.info("cuda: GPU %d is in clique %u of an NVLink domain: PEs of other hosts there can map its heap",
+    c->config.info("cuda: GPU %d is in clique %u of an NVLink domain: PEs of other nodes there can map its heap",
                    c->gpu, info.clique);
 }

@@ -1,10 +1,12 @@
 /* What gshmem-info says of the GPU that a program would take: what its memory can be used for, and
  * by whom; and where something is missing, what to do about it. */
-#include "device/cuda/cuda.h"
+#include "device/cuda/gpu.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "device/cuda/memory.h"
 
 __attribute__((format(printf, 4, 5))) static void
 report_find(struct device_report *r, const char *name, bool has, const char *format, ...)
@@ -29,14 +31,14 @@ static void find_share(const struct cuda *c, struct device_report *r)
 
     report_find(
         r, "heap grows", fd || fabric, "%s",
-        fd ? "pieces go to other PEs of the host as descriptors"
+        fd ? "pieces go to other PEs of the node as descriptors"
         : fabric
-            ? "pieces go to other PEs of the host as fabric handles"
+            ? "pieces go to other PEs of the node as fabric handles"
             : "this GPU and driver have no virtual memory management: the heap has its full size "
               "from the start (GSHMEM_HEAP_MAX) and goes by CUDA IPC");
     report_find(
         r, "fabric handles", fabric, "%s",
-        fabric ? "PEs of other hosts in the same NVLink domain map this heap by them "
+        fabric ? "PEs of other nodes in the same NVLink domain map this heap by them "
                  "(GSHMEM_CUDA_DOMAIN)"
                : "not offered (they take GPUs of one NVLink domain, and the IMEX service running)");
 }

@@ -1,5 +1,6 @@
 /* Memory of the program's as part of symmetric heaps: pieces that it made by cuMemCreate and mapped
- * somewhere come to be mapped in this PE's heap too, and in other processes as pieces of the heap do. */
+ * somewhere come to be mapped in this PE's heap too, and in other processes as pieces of the heap
+ * do. */
 #include "device/cuda/heap.h"
 
 #include <stdlib.h>
@@ -67,7 +68,7 @@ static gshmem_status_t check_piece(struct cuda *c, cuda_piece piece, cuda_addres
                                                        : "CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR");
     if (c->domain.heaps && !(what.handle_types & CUDA_HANDLE_FABRIC))
         return c->config.fail(GSHMEM_ERR_ARGUMENT,
-                              "cuda: the memory at %#llx cannot go to the PEs of other hosts that NVLink "
+                              "cuda: the memory at %#llx cannot go to the PEs of other nodes that NVLink "
                               "connects: make it with CU_MEM_HANDLE_TYPE_FABRIC among the "
                               "requestedHandleTypes (or GSHMEM_CUDA_DOMAIN=off)",
                               at);
@@ -91,7 +92,7 @@ static gshmem_status_t device_cuda_window_take(struct cuda *c, struct heap *h, c
             status = cuda_fail(c, result, "making %zu MiB at %#llx known to other processes by %s",
                                bytes >> 20, at, cuda_share_name(c->share));
         else if (c->domain.heaps && (result = cuda_export_remote(c, piece, out)))
-            status = cuda_fail(c, result, "making %zu MiB at %#llx known to other hosts by fabric handles",
+            status = cuda_fail(c, result, "making %zu MiB at %#llx known to other nodes by fabric handles",
                                bytes >> 20, at);
         else
             status = cuda_heap_map(c, h, piece, out->offset, bytes);

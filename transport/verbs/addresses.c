@@ -86,7 +86,7 @@ static unsigned addresses_prefix(const union ibv_gid *gid, const struct ifaddrs 
 
 /* Keeps the best addresses, in the order of their ranks, then of the table. */
 static void addresses_keep(struct port_address address[ADDRESSES_MOST], int *n,
-                         const struct port_address *a)
+                           const struct port_address *a)
 {
     int at = *n;
 
@@ -148,7 +148,7 @@ static bool addresses_can_talk(const struct port_address *a, const struct port_a
 }
 
 bool addresses_pair(const struct port_address *mine, int n_mine, const struct port_address *theirs,
-                 int n_theirs, bool mine_first, int *which_mine, int *which_theirs)
+                    int n_theirs, bool mine_first, int *which_mine, int *which_theirs)
 {
     int best = -1;
 

@@ -24,7 +24,7 @@ int addresses_find(struct ibv_context *context, int number, int from, int to,
 /* Which of the addresses of two ports reach each other best: the same subnet before another,
  * then good before bad. Both sides come to the same pair. False: none can. */
 bool addresses_pair(const struct port_address *mine, int n_mine, const struct port_address *theirs,
-                 int n_theirs, bool mine_first, int *which_mine, int *which_theirs);
+                    int n_theirs, bool mine_first, int *which_mine, int *which_theirs);
 
 /* The network that an address is of, as rails are told apart by it; 0: not known. */
 uint32_t addresses_subnet(const struct port_address *a);

@@ -173,7 +173,7 @@ bool atomics_wait(struct verbs *v, struct op *op)
 /* What the NIC is to do, and what it is expected to find; *seen becomes what the word will be
  * then. */
 static void atomics_choose(struct verbs *v, struct link *l, struct op *op, const struct update *u,
-                          struct ibv_send_wr *wr)
+                           struct ibv_send_wr *wr)
 {
     uint64_t *seen = atomics_seen_of(l, u->word, op->expected), sum, next;
 

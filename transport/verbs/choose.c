@@ -16,7 +16,7 @@ static unsigned choose_rate(const struct ibv_port_attr *attr)
 {
     static const struct {
         unsigned code, tenths;
-    } speeds[] = {{1, 25},  {2, 50},   {4, 100},   {8, 100},
+    } speeds[] = {{1, 25},   {2, 50},   {4, 100},  {8, 100},
                   {16, 140}, {32, 250}, {64, 500}, {128, 1000}};
     static const struct {
         unsigned code, lanes;
@@ -412,7 +412,10 @@ uint32_t choose_inline(struct ibv_pd *pd, struct ibv_cq *cq, uint32_t most)
             .send_cq = cq,
             .recv_cq = cq,
             .qp_type = IBV_QPT_RC,
-            .cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1,
+            .cap = {.max_send_wr = 1,
+                    .max_recv_wr = 1,
+                    .max_send_sge = 1,
+                    .max_recv_sge = 1,
                     .max_inline_data = sizes[i]},
         };
         if (sizes[i] > most || !(qp = ibv_create_qp(pd, &want)))

@@ -24,11 +24,11 @@ struct port {
     struct port_address address[ADDRESSES_MOST]; /* the best first, or that of the setting */
     int addresses;
     uint16_t pkey_index;
-    int place; /* among the machine's ports, by their names */
+    int place;    /* among the machine's ports, by their names */
     int distance; /* from this PE's CPU or GPU, 0 the nearest; in words: `where`, "": not known */
     const char *where;
-    bool reorders;     /* it may place writes of a queue pair in another order than posted */
-    bool spare;        /* usable, and not used, as there are much faster ones */
+    bool reorders; /* it may place writes of a queue pair in another order than posted */
+    bool spare;    /* usable, and not used, as there are much faster ones */
     char why[240]; /* it is not usable: why, and what to do; "": it is */
     bool mistaken; /* a setting names what it does not have */
 };

@@ -92,7 +92,7 @@ static bool coalesce_continues(const struct coalesced *g, const struct message_c
 }
 
 static gshmem_status_t coalesce_add_data(struct verbs *v, const struct transport_request *r,
-                                unsigned char *at)
+                                         unsigned char *at)
 {
     if (r->kind == TRANSPORT_PUT && !r->signal_op)
         return gpu_fetch(v, at, r->local, r->bytes);
@@ -247,7 +247,7 @@ static void coalesce_close(struct link *l, const struct coalesced *g)
 }
 
 static bool coalesce_write(struct verbs *v, struct link *l, struct op *op, uint64_t at,
-                 const struct message_change *put)
+                           const struct message_change *put)
 {
     struct path *p = l->active[0];
     uint64_t bytes = put->bytes;
@@ -294,7 +294,7 @@ bool coalesce_issue(struct verbs *v, struct link *l, struct op *op)
 
 /* Posts one change to the transport below, in order; false: that one is full. */
 static bool coalesce_carry_change(struct verbs *v, struct link *l, struct op *op,
-                       const struct message_change *c)
+                                  const struct message_change *c)
 {
     struct transport_request r = {.kind = c->bytes ? TRANSPORT_PUT : TRANSPORT_ATOMIC,
                                   .flags = TRANSPORT_MORE,

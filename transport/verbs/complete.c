@@ -68,12 +68,10 @@ static const struct {
 __attribute__((noinline)) static void complete_explain(struct verbs *v, struct path *p,
                                                        const struct ibv_wc *wc)
 {
-    static const char *const operation[] = {[WORK_WRITE] = "put",
-                                            [WORK_READ] = "get",
-                                            [WORK_SIGNAL] = "signal",
-                                            [WORK_MESSAGE] = "atomic or message",
-                                            [WORK_OTHER] = "reply",
-                                            [WORK_UPDATE] = "atomic"};
+    static const char *const operation[] = {
+        [WORK_WRITE] = "put",     [WORK_READ] = "get",
+        [WORK_SIGNAL] = "signal", [WORK_MESSAGE] = "atomic or message",
+        [WORK_OTHER] = "reply",   [WORK_UPDATE] = "atomic"};
     const bool known = (unsigned)wc->status < sizeof errors / sizeof errors[0];
     const enum fate fate = known ? errors[wc->status].fate : PATH_FAILS;
     const struct work *w = &p->work[((uint32_t)wc->wr_id - 1) % SEND_DEPTH];
@@ -124,7 +122,7 @@ static struct link *complete_sender_by_queue(struct verbs *v, const struct nic *
 /* Not inline, as complete_explain: it would slow down the ends of requests, which are more
  * frequent. */
 __attribute__((noinline)) static struct link *complete_received(struct verbs *v, struct nic *nic,
-                                                       const struct ibv_wc *wc)
+                                                                const struct ibv_wc *wc)
 {
     const uint64_t index = wc->wr_id & ~RECEIVED;
     struct link *l = NULL;

@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "runtime/base/settings.h"
-#include "transport/verbs/choose.h"
 #include "transport/verbs/cm.h"
 #include "transport/verbs/connect.h"
 #include "transport/verbs/control.h"
@@ -41,9 +40,9 @@ struct path *path_create(struct verbs *v, struct link *l, uint32_t number)
     for (int i = 0; i < BATCH; i++)
         p->batch.wr[i].sg_list = &p->batch.sge[i];
     p->lone.wr = (struct ibv_send_wr){.sg_list = &p->lone.sge,
-                                   .num_sge = 1,
-                                   .opcode = IBV_WR_RDMA_WRITE,
-                                   .send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE};
+                                      .num_sge = 1,
+                                      .opcode = IBV_WR_RDMA_WRITE,
+                                      .send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE};
     return p;
 }
 
@@ -159,7 +158,7 @@ bool path_begin(struct verbs *v, struct path *p, char *why, size_t why_size)
 }
 
 static bool path_choose_addresses(struct verbs *v, struct path *p, const struct control *o,
-                          struct ibv_qp_attr *receive)
+                                  struct ibv_qp_attr *receive)
 {
     const struct nic *nic = p->nic;
     const enum ibv_mtu mtu = o->mtu < (uint32_t)nic->mtu ? (enum ibv_mtu)o->mtu : nic->mtu;
@@ -182,14 +181,14 @@ static bool path_choose_addresses(struct verbs *v, struct path *p, const struct 
 
     errno = ENETUNREACH;
     if (!addresses_pair(nic->address, nic->addresses, o->address, o->addresses,
-                     v->config.pe < p->link->pe, &mine, &theirs))
+                        v->config.pe < p->link->pe, &mine, &theirs))
         return false;
     receive->ah_attr.grh.dgid = o->address[theirs].gid;
     receive->ah_attr.grh.sgid_index = nic->address[mine].index;
     receive->ah_attr.is_global |=
         nic->needs_grh || memcmp(nic->address[mine].gid.raw, o->address[theirs].gid.raw,
                                  SUBNET_PREFIX_BYTES) != 0; /* through a router */
-    p->packet_shift = 7 + (int)mtu; /* IBV_MTU_256 is 1 */
+    p->packet_shift = 7 + (int)mtu;                         /* IBV_MTU_256 is 1 */
     return true;
 }
 
@@ -239,9 +238,9 @@ void path_send_rest(struct verbs *v, struct path *p)
         unsigned what;
         enum control_kind kind;
     } messages[] = {{UNSENT_NONE, CONTROL_NONE},
-                 {UNSENT_OFFER, CONTROL_OFFER},
-                 {UNSENT_READY, CONTROL_READY},
-                 {UNSENT_STOPPED, CONTROL_STOPPED}};
+                    {UNSENT_OFFER, CONTROL_OFFER},
+                    {UNSENT_READY, CONTROL_READY},
+                    {UNSENT_STOPPED, CONTROL_STOPPED}};
 
     for (int i = 0; i < 4; i++) {
         struct control n = {.kind = messages[i].kind};

@@ -168,8 +168,8 @@ static inline bool control_decode(const unsigned char *in, size_t bytes, struct 
         control_get32(in + 4) != CONTROL_VERSION)
         return false;
     *n = (struct control){.kind = (enum control_kind)control_get32(in + 8),
-                       .path = control_get32(in + 12),
-                       .generation = control_get32(in + 16)};
+                          .path = control_get32(in + 12),
+                          .generation = control_get32(in + 16)};
     switch (n->kind) {
     case CONTROL_OFFER:
         return control_decode_offer(in, bytes, n);

@@ -84,8 +84,8 @@ static void failover_send_state(struct verbs *v, struct path *p)
     if (p == p->link->target.by)
         pending_forget(p->link);
     p->failure.stopped[0] = (struct control){.kind = CONTROL_STOPPED,
-                                  .received = p->link->target.received,
-                                  .replied = p->link->messages.replied};
+                                             .received = p->link->target.received,
+                                             .replied = p->link->messages.replied};
     if (!p->nic->gone && p->nic->tells_packet && !p->nic->iwarp && p->setup.receives &&
         ibv_query_qp(p->qp, &a, IBV_QP_RQ_PSN, &unused) == 0) {
         p->failure.stopped[0].knows_packet = true;
@@ -197,8 +197,10 @@ static void failover_recover(struct verbs *v, struct path *p)
     if (!failover_state_is_valid(p) ||
         (failover_has_writes(p) && !p->failure.stopped[1].knows_packet)) {
         char why[300];
-        snprintf(why, sizeof why, "verbs: %s: %u work requests were in flight, and it cannot tell "
-                                  "which of them have arrived", p->nic->name, p->sends - p->done);
+        snprintf(why, sizeof why,
+                 "verbs: %s: %u work requests were in flight, and it cannot tell "
+                 "which of them have arrived",
+                 p->nic->name, p->sends - p->done);
         link_fail(v, l, GSHMEM_ERR_TRANSPORT, why);
         return;
     }

@@ -45,8 +45,8 @@ void finish_some(struct verbs *v, struct link *l)
 
     while (l->done != l->posted && finish_is_done(l, op_of(l, l->done))) {
         struct op *op = op_of(l, l->done);
-        gshmem_status_t status = l->state == LINK_FAILED && op->below == BELOW_NOT ? l->failure
-                                                                                   : op->failure;
+        gshmem_status_t status =
+            l->state == LINK_FAILED && op->below == BELOW_NOT ? l->failure : op->failure;
         void (*done)(void *tag, gshmem_status_t status) = op->request.done;
         void *tag = op->request.tag;
         const uint32_t joined_end = op->joined_end;

@@ -86,7 +86,7 @@ static bool issue_write_signal(struct verbs *v, struct link *l, struct op *op)
 /* Whether the target's CPU gives the signal: others update that word too, NICs do not reach it, or
  * they might write it before its data. */
 static bool issue_signal_is_message(const struct verbs *v, const struct link *l,
-                         const struct transport_request *r)
+                                    const struct transport_request *r)
 {
     return r->signal_op == GSHMEM_SIGNAL_ADD ||
            (r->signal_op && (l->active[0]->reorders || staged_is_remote(v, l, r->signal_segment)));
@@ -97,7 +97,7 @@ static bool issue_signal(struct verbs *v, struct link *l, struct op *op)
     if (atomics_have(v, &op->request))
         return atomics_issue(v, l, op);
     return issue_signal_is_message(v, l, &op->request) ? issue_send_put(v, l, op, false)
-                                            : issue_write_signal(v, l, op);
+                                                       : issue_write_signal(v, l, op);
 }
 
 /* Whether data is in flight that the signal might overtake: by other paths than the signal's, or by

@@ -48,8 +48,8 @@ struct link {
     int actives;
     struct path *direct; /* the first, where a put of the CPU's memory is a plain write; or NULL */
     struct path *messenger; /* the first, until it is known what came by it; NULL: none is active */
-    struct path *updater; /* to the NIC that makes the peer's atomics; or NULL */
-    uint8_t receiving;    /* NICs that have receives for this link, a bit each */
+    struct path *updater;   /* to the NIC that makes the peer's atomics; or NULL */
+    uint8_t receiving;      /* NICs that have receives for this link, a bit each */
 
     /* The list of operations: all before `done` are done, all before `issuing` are issued. */
     struct op *op; /* [depth]: see op_of */
@@ -118,29 +118,29 @@ struct link {
 
     /* Messages of the peer, of which this PE is the target. */
     struct {
-        uint32_t received;           /* the last that came, */
-        uint32_t served;             /* and the last that has been carried out */
-        struct path *by;             /* where the last came from */
-        bool owes_reply;             /* to `served` */
-        struct message reply[REPLIES]; /* the last ones; */
+        uint32_t received;              /* the last that came, */
+        uint32_t served;                /* and the last that has been carried out */
+        struct path *by;                /* where the last came from */
+        bool owes_reply;                /* to `served` */
+        struct message reply[REPLIES];  /* the last ones; */
         uint32_t reply_next, reply_end; /* those from reply_next on are to be sent */
     } target;
 
     /* Whether the peer lives (watch.c). */
     struct {
-        bool received, ever;             /* control messages: since the last look, and at all */
-        bool owed_then;                  /* the peer owed something at the last look */
+        bool received, ever; /* control messages: since the last look, and at all */
+        bool owed_then;      /* the peer owed something at the last look */
         uint32_t replied_then, received_then; /* counts at the last look */
         uint64_t silent_ns; /* for so long it has owed something and sent nothing */
     } watch;
 
     /* Failure and recovery. */
     struct {
-        bool begun;             /* messages may come twice from here on */
-        bool below_for_good;    /* some memory cannot be registered: no path is tried again */
-        bool broken_unsent;     /* the link has failed, and the peer has not been told */
-        uint16_t lacks;         /* paths of the peer's that this side has not, not answered yet */
-        uint64_t retry_at;      /* ns: when paths that are down are tried again */
+        bool begun;          /* messages may come twice from here on */
+        bool below_for_good; /* some memory cannot be registered: no path is tried again */
+        bool broken_unsent;  /* the link has failed, and the peer has not been told */
+        uint16_t lacks;      /* paths of the peer's that this side has not, not answered yet */
+        uint64_t retry_at;   /* ns: when paths that are down are tried again */
         unsigned retries;
         char refused[400]; /* what the peer's NIC refused; "": nothing */
     } recovery;

@@ -68,8 +68,8 @@ void link_settle(struct verbs *v, struct link *l)
     if (l->state == LINK_BELOW && before != LINK_BELOW)
         v->config.info("verbs: PE %d is reached by %s%s", l->pe, v->below->ops->name,
                        l->recovery.below_for_good ? " from here on"
-                       : l->recovery.begun       ? ", until a path comes back"
-                                         : ": there is no path of verbs to it");
+                       : l->recovery.begun        ? ", until a path comes back"
+                                                  : ": there is no path of verbs to it");
     v->held_back = true;
 }
 
@@ -158,7 +158,7 @@ void link_send_rest(struct verbs *v, struct link *l)
     for (uint32_t number = 0; l->recovery.lacks && number < PATHS_MOST; number++) {
         struct control n = {.kind = CONTROL_NONE, .path = number, .generation = 1};
         if (l->recovery.lacks >> number & 1 && control_send(v, l, &n))
-            l->recovery.lacks &= (uint16_t)~(1u << number);
+            l->recovery.lacks &= (uint16_t) ~(1u << number);
     }
     for (int i = 0; i < l->paths && l->state != LINK_FAILED; i++) {
         if (l->path[i]->unsent)

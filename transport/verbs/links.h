@@ -25,8 +25,7 @@ static inline void link_cost(int queue_pairs, uint64_t *here, uint64_t *of_nic)
     enum { WORK_BYTES = 64 + sizeof(struct message_bytes) };
 
     *here = sizeof(struct link) + OPS_FIRST * sizeof(struct op) +
-            RECEIVES * sizeof(struct message_bytes) +
-            (unsigned)queue_pairs * sizeof(struct path);
+            RECEIVES * sizeof(struct message_bytes) + (unsigned)queue_pairs * sizeof(struct path);
     *of_nic = (unsigned)queue_pairs * (SEND_DEPTH * WORK_BYTES + RECEIVES * 64);
 }
 

@@ -22,7 +22,7 @@ enum {
     MESSAGE_CHANGES_DATA = MESSAGE_HEAD + MESSAGE_DATA - MESSAGE_CHANGES_HEAD,
     MESSAGE_CHANGE_NEAR = 3, /* the heads of one of those */
     MESSAGE_CHANGE_FAR = 8,
-    MESSAGE_CHANGE_MOST = 127,  /* bytes that it puts */
+    MESSAGE_CHANGE_MOST = 127, /* bytes that it puts */
     MESSAGE_CHANGE_UPDATE = 9, /* behind the head of an update */
     MESSAGE_CHANGE_OFFSET_BITS = 48,
 };

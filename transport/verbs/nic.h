@@ -45,8 +45,8 @@ struct nic {
     bool tells_packet; /* it knows which packet a queue pair expects next */
     uint32_t reads, reads_asked; /* at a time, of one queue pair: by peers, and by this side */
     uint32_t receives_most, sends_most, completions_most;
-    uint32_t sends_free;  /* of sends_most, for requests: the rest is kept for replies */
-    uint32_t inline_most; /* bytes that the next queue pair takes inline, as far as is known */
+    uint32_t sends_free;     /* of sends_most, for requests: the rest is kept for replies */
+    uint32_t inline_most;    /* bytes that the next queue pair takes inline, as far as is known */
     uint8_t place, distance; /* as in struct rail_end */
     char name[120];          /* for people: device, port, address; */
     char chosen[80];         /* and why it was chosen */
@@ -55,10 +55,10 @@ struct nic {
     bool down;  /* its port is down, as an event has said */
     bool gone;  /* it has failed or was removed */
 
-    struct cm *cm; /* iWARP's */
+    struct cm *cm;                                /* iWARP's */
     struct ibv_mr **chunk[TRANSPORT_SEGMENT_MAX]; /* of this PE's segments, at first use */
-    struct ibv_mr *slots_mr, *stage_mr; /* stage_mr: NULL until something is staged */
-    struct message_bytes **inbox;       /* blocks of places where messages arrive */
+    struct ibv_mr *slots_mr, *stage_mr;           /* stage_mr: NULL until something is staged */
+    struct message_bytes **inbox;                 /* blocks of places where messages arrive */
     struct ibv_mr **inbox_mr;
     uint32_t inbox_room, inbox_posted;
 };

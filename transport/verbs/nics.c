@@ -21,8 +21,8 @@ static void nic_describe(struct nic *nic, const struct port *p)
     const char *device = p->device;
     char address[50];
 
-    snprintf(nic->chosen, sizeof nic->chosen, "%u Gbit/s%s%s%s", p->rate,
-             p->where[0] ? ", " : "", p->where, p->reorders ? ", may reorder writes" : "");
+    snprintf(nic->chosen, sizeof nic->chosen, "%u Gbit/s%s%s%s", p->rate, p->where[0] ? ", " : "",
+             p->where, p->reorders ? ", may reorder writes" : "");
     if (nic->iwarp) { /* its address is found when it is opened */
         snprintf(nic->name, sizeof nic->name, "%s port %d, iWARP", device, nic->port);
         return;

@@ -27,25 +27,25 @@ enum op_below { BELOW_NOT, BELOW_CARRIES, BELOW_DONE };
 struct op {
     struct transport_request request;
     struct link *link;
-    uint32_t end[PATHS_MOST]; /* done when so many work requests of each path in `used` are, */
-    uint32_t number;          /* and when this message has its reply, if `wants_reply` */
-    int slot;                 /* the copy of its data; -1: none */
+    uint32_t end[PATHS_MOST];     /* done when so many work requests of each path in `used` are, */
+    uint32_t number;              /* and when this message has its reply, if `wants_reply` */
+    int slot;                     /* the copy of its data; -1: none */
     struct ibv_mr *mr[NICS_MOST]; /* of memory that is registered for this operation alone */
     bool registered;              /* some of `mr` are set */
     uint64_t value;               /* a signal's, in flight */
-    uint32_t joined_end; /* its parts come before this number of the link's (coalesce.h) */
+    uint32_t joined_end;          /* its parts come before this number of the link's (coalesce.h) */
 
-    struct {         /* op_open sets all of this to zero: */
-        uint64_t at; /* so many bytes have been given to queue pairs, but for */
+    struct {                         /* op_open sets all of this to zero: */
+        uint64_t at;                 /* so many bytes have been given to queue pairs, but for */
         struct hole *hole;           /* these; NULL: none */
         struct coalesced *coalesced; /* the small requests that it consists of; NULL: it is one */
         uint64_t expected;           /* what the NIC is to find where it updates */
-        uint64_t waits_since;    /* ns, for the path to that NIC; 0: it does not wait */
-        gshmem_status_t failure; /* its own, not the link's */
-        uint16_t used;           /* paths, a bit each: see `end` */
-        uint16_t parts;          /* parts that the transport below carries */
-        uint16_t chunks;         /* staged chunks that are not done */
-        uint8_t below;           /* an enum op_below */
+        uint64_t waits_since;        /* ns, for the path to that NIC; 0: it does not wait */
+        gshmem_status_t failure;     /* its own, not the link's */
+        uint16_t used;               /* paths, a bit each: see `end` */
+        uint16_t parts;              /* parts that the transport below carries */
+        uint16_t chunks;             /* staged chunks that are not done */
+        uint8_t below;               /* an enum op_below */
         bool wants_reply;
         bool issued;
         bool fenced;  /* order_fence has marked what must be before it */

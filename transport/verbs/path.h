@@ -20,9 +20,9 @@ struct verbs;
 enum {
     QUEUE_PAIRS_MOST = 4, /* between two NICs */
     PATHS_MOST = RAILS_MOST * QUEUE_PAIRS_MOST,
-    SEND_DEPTH = 128,        /* work requests of a path; a power of two */
-    BATCH = 16,              /* work requests posted at once */
-    PACKETS_MOST = 1 << 22,  /* in flight by one path: packets have numbers of 24 bits */
+    SEND_DEPTH = 128,       /* work requests of a path; a power of two */
+    BATCH = 16,             /* work requests posted at once */
+    PACKETS_MOST = 1 << 22, /* in flight by one path: packets have numbers of 24 bits */
 };
 
 enum path_state {

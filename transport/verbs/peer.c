@@ -33,14 +33,14 @@ bool peer_take_offer(struct link *l, const struct control *o)
 }
 
 bool peer_find_key(struct verbs *v, struct link *l, const struct path *p, int segment,
-                     uint64_t offset, uint64_t *bytes, uint32_t *key)
+                   uint64_t offset, uint64_t *bytes, uint32_t *key)
 {
     const uint64_t chunk = offset / CHUNK_BYTES, to_end = (chunk + 1) * CHUNK_BYTES - offset;
 
     if (!l->peer.key[segment] || offset >= l->peer.bytes[segment] ||
         *bytes > l->peer.bytes[segment] - offset) {
         v->report->link_failed(v, l, GSHMEM_ERR_TRANSPORT,
-                  "verbs: its symmetric memory ends before this address");
+                               "verbs: its symmetric memory ends before this address");
         return false;
     }
     const uint64_t found =

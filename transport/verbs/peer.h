@@ -31,7 +31,7 @@ static inline bool peer_key_is_cached(const struct link *l, int segment, uint64_
 
 /* The key for all of those bytes, of a path's NIC; 0: it is not known, or there is none for all. */
 static inline uint64_t peer_known_key(const struct link *l, const struct path *p, int segment,
-                                 uint64_t offset, uint64_t bytes)
+                                      uint64_t offset, uint64_t bytes)
 {
     const bool known = segment < TRANSPORT_SEGMENT_MAX;
     const uint64_t *key = known ? l->peer.key[segment] : NULL,

@@ -45,8 +45,8 @@ static bool pending_must_wait(const struct link *l, const struct message *m)
            (l->staging && l->staging->pending_first != l->staging->pending_next);
 }
 
-static bool pending_add(struct verbs *v, struct link *l, const struct message *m,
-                        const struct serving *begun)
+static bool pending_append(struct verbs *v, struct link *l, const struct message *m,
+                           const struct serving *begun)
 {
     struct link_staging *s = staged_of(v, l);
 
@@ -79,11 +79,11 @@ bool pending_receive(struct verbs *v, struct link *l, const struct message *m)
         return l->recovery.begun && !is_after(m->number, l->target.received);
     l->target.received = m->number;
     if (pending_must_wait(l, m))
-        return pending_add(v, l, m, &s);
+        return pending_append(v, l, m, &s);
     how = serve_message(v, l, m, &s);
     if (how != SERVED_LATER)
         return how == SERVED;
-    if (pending_add(v, l, m, &s))
+    if (pending_append(v, l, m, &s))
         return true;
     gpu_forget(v, &s.update);
     return false;
@@ -132,7 +132,7 @@ static void pending_move_buffer(struct verbs *v, struct link *l, struct pending 
 
     if (mr)
         pending_move(v, l, h,
-                   (struct ibv_sge){(uintptr_t)h->buffer->at, (uint32_t)h->bytes, mr->lkey});
+                     (struct ibv_sge){(uintptr_t)h->buffer->at, (uint32_t)h->bytes, mr->lkey});
     else
         pending_give_up(v, l);
 }
@@ -292,7 +292,7 @@ void pending_go_on(struct verbs *v, struct link *l)
         staged_go_on(v, l);
     if (l->state != LINK_FAILED && !pending_serve(v, l))
         v->report->link_failed(v, l, GSHMEM_ERR_TRANSPORT,
-                  "verbs: its request for GPU memory could not be carried out");
+                               "verbs: its request for GPU memory could not be carried out");
 }
 
 bool pending_is_busy(const struct link *l)

@@ -163,8 +163,9 @@ void preflight_report(const struct transport_config *config, const char *sys, tr
     int usable = 0, n = ports ? choose_ports(config, ports, PORTS_MOST, &usable) : 0;
 
     for (int i = 0; i < n; i++)
-        say_port(&r, &ports[i], !ports[i].spare && ports[i].ethernet == ports[0].ethernet &&
-                                    ports[i].iwarp == ports[0].iwarp);
+        say_port(&r, &ports[i],
+                 !ports[i].spare && ports[i].ethernet == ports[0].ethernet &&
+                     ports[i].iwarp == ports[0].iwarp);
     if (usable)
         say_cost(&r, config);
     if (n == 0 && ports) {

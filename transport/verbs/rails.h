@@ -16,7 +16,7 @@ enum rail_kind { RAIL_INFINIBAND, RAIL_ETHERNET, RAIL_IWARP, RAIL_KINDS };
 
 /* What is published of a NIC. */
 struct rail_end {
-    uint32_t subnet;  /* a digest of its network and prefix; 0: not known */
+    uint32_t subnet; /* a digest of its network and prefix; 0: not known */
     uint8_t place; /* among its machine's devices, by their names: machines are often built alike */
     uint8_t distance; /* from its PE, 0 the nearest */
     uint8_t kind;     /* an enum rail_kind */

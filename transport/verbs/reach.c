@@ -17,9 +17,14 @@ static unsigned reach_kinds(const struct rail_end *end, int n)
 
 static const char *reach_kinds_text(unsigned kinds)
 {
-    static const char *const texts[] = {
-        "no NIC that can be used", "InfiniBand", "Ethernet", "Ethernet and InfiniBand", "iWARP",
-        "InfiniBand and iWARP", "Ethernet and iWARP", "Ethernet, InfiniBand and iWARP"};
+    static const char *const texts[] = {"no NIC that can be used",
+                                        "InfiniBand",
+                                        "Ethernet",
+                                        "Ethernet and InfiniBand",
+                                        "iWARP",
+                                        "InfiniBand and iWARP",
+                                        "Ethernet and iWARP",
+                                        "Ethernet, InfiniBand and iWARP"};
 
     return texts[kinds & 7];
 }
@@ -32,7 +37,9 @@ static int reach_own_ends(const struct verbs *v, struct rail_end end[NICS_MOST])
             .subnet = nic->addresses ? addresses_subnet(&nic->address[0]) : 0,
             .place = nic->place,
             .distance = nic->distance,
-            .kind = nic->iwarp ? RAIL_IWARP : nic->ethernet ? RAIL_ETHERNET : RAIL_INFINIBAND,
+            .kind = nic->iwarp      ? RAIL_IWARP
+                    : nic->ethernet ? RAIL_ETHERNET
+                                    : RAIL_INFINIBAND,
         };
     }
     return v->nics;

@@ -36,7 +36,7 @@ struct resolver {
     pthread_cond_t wants, idles;
     struct resolving *wanted, **last; /* in the order in which they came */
     struct resolving *ended;
-    int under_way;            /* queue pairs that are not among `ended` */
+    int under_way; /* queue pairs that are not among `ended` */
     bool closes;
     int fd; /* readable when something has ended */
     uint64_t alive_ns;

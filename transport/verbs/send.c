@@ -6,7 +6,7 @@
 #include "transport/verbs/verbs.h"
 
 bool send_request(struct verbs *v, struct link *l, enum work_kind kind, uint32_t op,
-                          struct message *m, uint32_t most)
+                  struct message *m, uint32_t most)
 {
     if (l->messages.sent - l->messages.replied >= most || !order_others_are_done(l, l->active[0]))
         return false;

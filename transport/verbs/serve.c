@@ -160,8 +160,8 @@ static enum served serve_changes(struct verbs *v, const struct message *m, struc
 {
     while (s->taken < m->bytes) {
         struct message_change c = s->last;
-        const uint32_t taken = message_next_change((const unsigned char *)m->data + s->taken,
-                                                   m->bytes - s->taken, &c);
+        const uint32_t taken =
+            message_next_change((const unsigned char *)m->data + s->taken, m->bytes - s->taken, &c);
         const enum served how = taken ? serve_change(v, &c, s) : SERVED_NEVER;
         if (how != SERVED)
             return how;
@@ -173,7 +173,7 @@ static enum served serve_changes(struct verbs *v, const struct message *m, struc
 
 /* The keys for all pairs of NICs, or none. */
 static void serve_find_keys(struct verbs *v, const struct link *l, const struct message *m,
-                      struct message *reply)
+                            struct message *reply)
 {
     uint64_t pair[2] = {0};
 

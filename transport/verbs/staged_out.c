@@ -64,7 +64,7 @@ static bool staged_make_chunk(struct verbs *v, struct link *l, struct op *op)
 
 /* The chunk's address in this PE's memory, and its registration with the messenger's NIC. */
 static struct ibv_mr *staged_find_local(struct verbs *v, struct link *l, struct op *op,
-                                 const struct staged_chunk *p, uint64_t *address)
+                                        const struct staged_chunk *p, uint64_t *address)
 {
     struct nic *nic = l->active[0]->nic;
     char *at = p->buffer ? p->buffer->at : (char *)op_data(v, op) + p->at;

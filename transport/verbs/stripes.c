@@ -65,8 +65,8 @@ bool stripes_issue(struct verbs *v, struct link *l, struct op *op)
             return false;
         if (!within && !stripes_local(v, p->nic, op, at, &bytes, &here))
             return op->failure != GSHMEM_OK;
-        struct ibv_send_wr *wr = post_next(v, p, reads ? WORK_READ : WORK_WRITE, op_number(l, op),
-                                           at, bytes);
+        struct ibv_send_wr *wr =
+            post_next(v, p, reads ? WORK_READ : WORK_WRITE, op_number(l, op), at, bytes);
         if (!wr)
             return false;
         wr->opcode = reads ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;

@@ -52,7 +52,7 @@ static gshmem_status_t submit_coalesced(struct verbs *v, struct link *l,
 }
 
 static gshmem_status_t submit_in_turn(struct verbs *v, struct link *l,
-                              const struct transport_request *request)
+                                      const struct transport_request *request)
 {
     if (l->state == LINK_FAILED)
         return l->failure;
@@ -99,10 +99,10 @@ __attribute__((noinline)) static bool submit_cache_key(struct link *l,
         return false;
     const uint64_t all = l->peer.bytes[r->segment] - from;
     l->cached = (struct cached_key){.from = from,
-                            .bytes = all < CHUNK_BYTES ? all : CHUNK_BYTES,
-                            .base = l->peer.base[r->segment],
-                            .key = (uint32_t)key,
-                            .segment = r->segment};
+                                    .bytes = all < CHUNK_BYTES ? all : CHUNK_BYTES,
+                                    .base = l->peer.base[r->segment],
+                                    .key = (uint32_t)key,
+                                    .segment = r->segment};
     return true;
 }
 
@@ -168,7 +168,7 @@ static bool submit_lone_update(struct verbs *v, struct link *l, const struct tra
 
 /* Called last, so that the compiler makes it a jump. */
 __attribute__((noinline)) static gshmem_status_t submit_copy(void *to, const void *from,
-                                                               uint64_t bytes)
+                                                             uint64_t bytes)
 {
     gshmem_copy(to, from, bytes);
     return GSHMEM_OK;
@@ -176,7 +176,7 @@ __attribute__((noinline)) static gshmem_status_t submit_copy(void *to, const voi
 
 /* Begins another change, with a head of so many bytes. */
 static inline uint32_t submit_begin_change(struct coalesced *g, const struct transport_request *r,
-                                    uint32_t head)
+                                           uint32_t head)
 {
     g->head = g->bytes;
     g->bytes += head;
@@ -237,7 +237,7 @@ submit_first(struct verbs *v, struct link *l, const struct transport_request *re
 }
 
 GSHMEM_HOT gshmem_status_t submit_request(struct verbs *v, struct link *l,
-                                      const struct transport_request *request)
+                                          const struct transport_request *request)
 {
     if (l->posted == l->done)
         return submit_first(v, l, request);

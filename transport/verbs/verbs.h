@@ -36,8 +36,8 @@ struct verbs {
 
     /* NICs, and memory that they reach. */
     struct nic nic[NICS_MOST];
-    int opened, nics; /* those in use, of those opened; 0: everything goes below */
-    enum transport_way way;             /* to memory of a device */
+    int opened, nics;       /* those in use, of those opened; 0: everything goes below */
+    enum transport_way way; /* to memory of a device */
     register_dma_buf *register_dma_buf; /* NULL: this libibverbs has none */
     bool gpu_below;                     /* NICs do not reach that memory: it is staged */
     bool refusal_said; /* it was logged that some memory cannot be registered: once is enough */
@@ -55,12 +55,12 @@ struct verbs {
     int queue_pairs;        /* between two NICs */
 
     /* Progress. */
-    int wait_fd;       /* epoll: of the transport below, and the NICs' channels */
-    bool held_back;    /* the next call of progress has to look at all links */
-    bool settled;      /* all links were active when they were last looked at */
-    int events;        /* of this call */
-    unsigned rounds;   /* calls of progress */
-    int stopping;      /* paths that wait for their completions to be drained */
+    int wait_fd;        /* epoll: of the transport below, and the NICs' channels */
+    bool held_back;     /* the next call of progress has to look at all links */
+    bool settled;       /* all links were active when they were last looked at */
+    int events;         /* of this call */
+    unsigned rounds;    /* calls of progress */
+    int stopping;       /* paths that wait for their completions to be drained */
     uint64_t looked_at; /* ns: when it was last looked whether peers live */
 
     /* Set-up of queue pairs. */
