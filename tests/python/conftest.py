@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../python"))
+os.environ.setdefault("NUMBA_ENABLE_CUDASIM", "1")  # read when numba is imported
 import gshmem  # noqa: E402
 
 
