@@ -124,7 +124,7 @@ def symmetric(array: Any, call: str) -> np.ndarray:
         )
     if not memory.live:
         raise StateError(f"{call}: {memory.why}")
-    if type(array) is SymmetricArray:
+    if isinstance(array, SymmetricArray):
         array._memory, array._address = memory, data_of(array)
     return array
 
