@@ -98,8 +98,8 @@ def program(name: str) -> str:
     import shutil
 
     places = [HERE / "_install/bin"]
-    if "GSHMEM_LIBRARY" in os.environ:  # a build tree, or an installed prefix
-        library = Path(os.environ["GSHMEM_LIBRARY"]).resolve().parent
+    if "LIBGSHMEM" in os.environ:  # a build tree, or an installed prefix
+        library = Path(os.environ["LIBGSHMEM"]).resolve().parent
         places += [library / "bootstrap/run", library / "runtime/tools", library / "../bin", library / "../../bin"]
     build = HERE.parents[1] / "build"
     places += [build / "bootstrap/run", build / "runtime/tools"]
@@ -115,7 +115,7 @@ def program(name: str) -> str:
 def _open() -> ctypes.CDLL:
     tried = []
     for path in (
-        os.environ.get("GSHMEM_LIBRARY"),
+        os.environ.get("LIBGSHMEM"),
         HERE / "_install/lib/libgshmem.so.0",
         HERE.parents[1] / "build/libgshmem.so",
         "libgshmem.so.0",
@@ -127,7 +127,7 @@ def _open() -> ctypes.CDLL:
         except OSError as error:
             tried.append(str(error))
     raise ImportError(
-        "gshmem: libgshmem.so.0 cannot be opened; GSHMEM_LIBRARY can name it"
+        "gshmem: libgshmem.so.0 cannot be opened; LIBGSHMEM can name it"
         + "".join(f"\n  {line}" for line in tried)
     )
 

@@ -327,7 +327,7 @@ def test_examples(name, options):
 
 
 def test_pip_installs_it(tmp_path):
-    """By setuptools of this Python, without an index; the library is then named by GSHMEM_LIBRARY."""
+    """By setuptools of this Python, without an index; the library is then named by LIBGSHMEM."""
     pytest.importorskip("setuptools", minversion="61", reason="setuptools 61 or newer is not installed")
     import shutil
 
@@ -336,7 +336,7 @@ def test_pip_installs_it(tmp_path):
             str(tmp_path / "to"), str(tmp_path / "python")]  # fmt: skip
     done = subprocess.run(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert done.returncode == 0, done.stdout
-    env = {**ENVIRONMENT, "PYTHONPATH": str(tmp_path / "to"), "GSHMEM_LIBRARY": gshmem._library.path}
+    env = {**ENVIRONMENT, "PYTHONPATH": str(tmp_path / "to"), "LIBGSHMEM": gshmem._library.path}
     text = "import gshmem, gshmem.nvshmem.core; print(gshmem.__file__); gshmem.init(); gshmem.zeros(3); gshmem.finalize()"
     done = subprocess.run([sys.executable, "-c", text], env=env, stdout=subprocess.PIPE, text=True, cwd=tmp_path)
     assert done.returncode == 0 and done.stdout.startswith(str(tmp_path)), done.stdout
