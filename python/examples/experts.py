@@ -40,4 +40,6 @@ with gshmem.init():
     for number in range(TOKENS):
         assert np.array_equal(outbox[number], compute(expert[number], tokens[number]))
     if me == 0:
-        print(f"{n} PEs: {n * TOKENS} tokens computed by their experts, {used[0]} of them by PE 0's")
+        print(
+            f"{n} PEs: {n * TOKENS} tokens computed by their experts, {used[0]} of them by PE 0's"
+        )

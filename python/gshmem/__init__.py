@@ -1,13 +1,14 @@
 """GSHMEM for Python: symmetric NumPy arrays, and one-sided communication between the PEs of a job.
 
-    import gshmem
-    with gshmem.init():
-        a = gshmem.zeros(8)
-        gshmem.put(a, a + gshmem.my_pe(), (gshmem.my_pe() + 1) % gshmem.n_pes())
-        gshmem.barrier()
+import gshmem
+with gshmem.init():
+    a = gshmem.zeros(8)
+    gshmem.put(a, a + gshmem.my_pe(), (gshmem.my_pe() + 1) % gshmem.n_pes())
+    gshmem.barrier()
 
-    python -m gshmem.run -n 4 script.py
+python -m gshmem.run -n 4 script.py
 """
+
 from ._job import finalize, global_exit, init, initialized, my_pe, n_pes, unique_id
 from ._library import (
     AbortedError,

@@ -1,4 +1,5 @@
 """The job: how it starts, who is in it, how it ends, and what Ctrl-C does to calls that wait."""
+
 from __future__ import annotations
 
 import atexit
@@ -44,7 +45,9 @@ class _State:
 
 state = _State()
 at_start: list[Callable[[], None]] = []  # called after the first init
-at_end: list[Callable[[], Callable[[], None] | None]] = []  # before the last finalize; what they return, after
+at_end: list[Callable[[], Callable[[], None] | None]] = (
+    []
+)  # before the last finalize; what they return, after
 
 
 def my_pe() -> int:
@@ -63,14 +66,18 @@ def initialized() -> bool:
 
 def require(call: str) -> None:
     if state.depth == 0:
-        raise StateError(f"{call}: gshmem.init() has not been called, or finalize() has ended the job")
+        raise StateError(
+            f"{call}: gshmem.init() has not been called, or finalize() has ended the job"
+        )
     if state.pid != os.getpid():
         raise StateError(f"{call}: this process was forked by PE {state.pe} and is not a PE itself")
 
 
 def refuse_pe(call: str, pe: Any, n: int | None = None) -> ArgumentError | StateError:
     if n is None and state.n_pes == 0:
-        return StateError(f"{call}: gshmem.init() has not been called, or finalize() has ended the job")
+        return StateError(
+            f"{call}: gshmem.init() has not been called, or finalize() has ended the job"
+        )
     return ArgumentError(f"{call}: PE {pe!r} is not one of 0 … {(n or state.n_pes) - 1}")
 
 
@@ -99,7 +106,9 @@ def _by_file(path: str | os.PathLike, limit: float) -> Callable[[bytes | None], 
         end = time.monotonic() + limit
         while not os.path.exists(path):
             if time.monotonic() > end:
-                raise _library.TimedOutError(f"init: PE 0 has not written {path} within {limit:g} s")
+                raise _library.TimedOutError(
+                    f"init: PE 0 has not written {path} within {limit:g} s"
+                )
             time.sleep(0.01)
         with open(path, "rb") as file:
             return file.read()
@@ -153,7 +162,9 @@ def init(
         if uid is None:
             if state.depth:
                 raise StateError("init: the job has begun already; call init() without arguments")
-            broadcast = broadcast or (_by_store(store) if store is not None else _by_file(file, timeout))
+            broadcast = broadcast or (
+                _by_store(store) if store is not None else _by_file(file, timeout)
+            )
             uid = _through(broadcast, pe)
         if len(uid) != UID_BYTES:
             raise ArgumentError(f"init: a unique id has {UID_BYTES} bytes, this one {len(uid)}")

@@ -3,6 +3,7 @@
 ctypes in ABI mode, because it is in every Python: the package needs no compiler and one wheel serves all
 versions of Python. A CDLL releases the GIL during each call, which calls that wait need.
 """
+
 from __future__ import annotations
 
 import ctypes
@@ -100,7 +101,12 @@ def program(name: str) -> str:
     places = [HERE / "_install/bin"]
     if "LIBGSHMEM" in os.environ:  # a build tree, or an installed prefix
         library = Path(os.environ["LIBGSHMEM"]).resolve().parent
-        places += [library / "bootstrap/run", library / "runtime/tools", library / "../bin", library / "../../bin"]
+        places += [
+            library / "bootstrap/run",
+            library / "runtime/tools",
+            library / "../bin",
+            library / "../../bin",
+        ]
     build = HERE.parents[1] / "build"
     places += [build / "bootstrap/run", build / "runtime/tools"]
     for place in places:
@@ -184,7 +190,9 @@ _declare()
 # ---- Failures ----
 
 _thread = threading.local()  # failure: of a call that returns a value, until the caller has seen it
-_elsewhere: list[GshmemError] = []  # failures in threads of the library, for the next call that checks
+_elsewhere: list[GshmemError] = (
+    []
+)  # failures in threads of the library, for the next call that checks
 
 
 @ctypes.CFUNCTYPE(None, c_int, c_char_p, c_void_p)

@@ -3,6 +3,7 @@
 A `_Memory` is one object of the heap, or a peer's copy of it. Arrays refer to it as their base, so that it is
 known whether somebody still has a view when the job ends: then the bytes are kept at the same addresses.
 """
+
 from __future__ import annotations
 
 import ctypes
@@ -14,7 +15,15 @@ import numpy as np
 
 from . import _job, _library
 from ._job import collective, refuse_pe, require, state
-from ._library import ArgumentError, DtypeError, NotSymmetricError, OutOfMemoryError, StateError, UnsupportedError, lib
+from ._library import (
+    ArgumentError,
+    DtypeError,
+    NotSymmetricError,
+    OutOfMemoryError,
+    StateError,
+    UnsupportedError,
+    lib,
+)
 
 MALLOC_ATOMICS_REMOTE, MALLOC_HOST = 0x1, 0x4
 PAGE = 4096
@@ -31,14 +40,23 @@ class _Memory:
 
     @property
     def __array_interface__(self) -> dict:
-        return {"version": 3, "shape": (self.bytes,), "typestr": "|u1", "data": (self.address, False)}
+        return {
+            "version": 3,
+            "shape": (self.bytes,),
+            "typestr": "|u1",
+            "data": (self.address, False),
+        }
 
     def end(self, why: str) -> None:
         self.live, self.why = False, why
 
 
-_known: weakref.WeakValueDictionary[int, _Memory] = weakref.WeakValueDictionary()  # by address, on this PE
-_peers: weakref.WeakValueDictionary[tuple[int, int], _Memory] = weakref.WeakValueDictionary()  # address, PE
+_known: weakref.WeakValueDictionary[int, _Memory] = (
+    weakref.WeakValueDictionary()
+)  # by address, on this PE
+_peers: weakref.WeakValueDictionary[tuple[int, int], _Memory] = (
+    weakref.WeakValueDictionary()
+)  # address, PE
 
 
 class SymmetricArray(np.ndarray):
@@ -152,7 +170,11 @@ def local(array: Any, dtype: np.dtype | None, call: str, writable: bool = False)
             except (TypeError, ValueError, OverflowError) as error:
                 raise DtypeError(f"{call}: {error}") from None
             with np.errstate(all="ignore"):
-                if array.dtype.kind in "iufb" and exact.dtype.kind in "iub" and np.any(exact != array):
+                if (
+                    array.dtype.kind in "iufb"
+                    and exact.dtype.kind in "iub"
+                    and np.any(exact != array)
+                ):
                     raise DtypeError(f"{call}: {array.dtype} values do not fit in {dtype}")
             array = exact
     if dtype is not None and array.dtype != dtype:
@@ -269,7 +291,9 @@ def heap_bases() -> np.ndarray:
     if memory is None:
         raise StateError("heap_bases: there is no symmetric array yet")
     there = (lib.gshmem_ptr(memory.address, pe) for pe in range(state.n_pes))
-    return np.array([(at - memory.address) % 2**64 if at else NOT_MAPPED for at in there], np.uint64)
+    return np.array(
+        [(at - memory.address) % 2**64 if at else NOT_MAPPED for at in there], np.uint64
+    )
 
 
 def peer(array: np.ndarray, pe: int) -> np.ndarray:

@@ -3,6 +3,7 @@
 The PEs are new processes under gshmemrun. A function of a module is sent by name; one that was typed in
 (a notebook, python -c, a script's main part) is sent by value: its code, and what it uses of its module.
 """
+
 from __future__ import annotations
 
 import marshal
@@ -15,7 +16,6 @@ import types
 from typing import Any, Callable
 
 from ._library import GshmemError, program
-
 
 _CHILD = "import sys; from gshmem._spawn import _main; _main(sys.argv[1])"
 
@@ -41,7 +41,9 @@ def pack(value: Any, seen: dict[int, str] | None = None) -> tuple:
         try:
             used[name] = pack(value.__globals__[name], seen)
         except (pickle.PicklingError, TypeError, AttributeError) as error:
-            raise TypeError(f"spawn: {value.__name__} uses {name}, which cannot be sent: {error}") from None
+            raise TypeError(
+                f"spawn: {value.__name__} uses {name}, which cannot be sent: {error}"
+            ) from None
     cells = [pack(cell.cell_contents, seen) for cell in value.__closure__ or ()]
     defaults = pack_all(value.__defaults__, seen), pack_all(value.__kwdefaults__, seen)
     return ("function", value.__name__, marshal.dumps(value.__code__), used, cells, defaults)
@@ -70,7 +72,9 @@ def unpack(packed: tuple, module: dict) -> Any:
     return function
 
 
-def spawn(function: Callable[..., Any], n: int, *args: Any, options: tuple[str, ...] = (), **named: Any) -> list:
+def spawn(
+    function: Callable[..., Any], n: int, *args: Any, options: tuple[str, ...] = (), **named: Any
+) -> list:
     """Calls function(*args, **named) on n PEs, which have called gshmem.init, and returns their results in the
     order of the PEs. options: of gshmemrun, as ("--hosts", "2")."""
     with tempfile.TemporaryDirectory(prefix="gshmem-spawn-") as folder:

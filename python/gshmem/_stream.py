@@ -4,6 +4,7 @@ A stream is a number, or an object that has __cuda_stream__ (cuda.core), .cuda_s
 .handle (numba); None is the default stream. Local arrays are referenced until the job ends, because nothing says
 when a stream has used them; symmetric arrays exist until free, before which the program synchronizes the stream.
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -36,7 +37,9 @@ def stream_pointer(stream: Any) -> int:
         raise ArgumentError(f"on_stream: {type(stream).__name__} is no CUDA stream") from None
 
 
-def _moved(dest: np.ndarray, source: Any, far: np.ndarray, near: Any, call: str, writes: bool) -> None:
+def _moved(
+    dest: np.ndarray, source: Any, far: np.ndarray, near: Any, call: str, writes: bool
+) -> None:
     block_of(far, call)
     near = local(near, far.dtype, call, writable=writes)
     if near.shape != far.shape or not near.flags.c_contiguous:
@@ -45,7 +48,9 @@ def _moved(dest: np.ndarray, source: Any, far: np.ndarray, near: Any, call: str,
         _used.append(near)
 
 
-def put_on_stream(dest: np.ndarray, source: np.ndarray, pe: int, stream: Any, *, nbi: bool = False) -> None:
+def put_on_stream(
+    dest: np.ndarray, source: np.ndarray, pe: int, stream: Any, *, nbi: bool = False
+) -> None:
     """put in the order of the stream; nbi: complete after quiet_on_stream."""
     pe = pe_of(pe, "put_on_stream")
     _moved(dest, source, dest, source, "put_on_stream", False)
@@ -53,14 +58,18 @@ def put_on_stream(dest: np.ndarray, source: np.ndarray, pe: int, stream: Any, *,
     check(function(data_of(dest), data_of(source), dest.nbytes, pe, stream_pointer(stream)))
 
 
-def get_on_stream(dest: np.ndarray, source: np.ndarray, pe: int, stream: Any, *, nbi: bool = False) -> None:
+def get_on_stream(
+    dest: np.ndarray, source: np.ndarray, pe: int, stream: Any, *, nbi: bool = False
+) -> None:
     pe = pe_of(pe, "get_on_stream")
     _moved(dest, source, source, dest, "get_on_stream", True)
     function = lib.gshmem_getmem_nbi_on_stream if nbi else lib.gshmem_getmem_on_stream
     check(function(data_of(dest), data_of(source), dest.nbytes, pe, stream_pointer(stream)))
 
 
-def put_signal_on_stream(dest, source, signal, value: int, pe: int, op: SignalOp, stream: Any) -> None:
+def put_signal_on_stream(
+    dest, source, signal, value: int, pe: int, op: SignalOp, stream: Any
+) -> None:
     call = "put_signal_on_stream"
     pe, at = pe_of(pe, call), signal_of(signal, call)
     _moved(dest, source, dest, source, call, False)
@@ -71,13 +80,21 @@ def put_signal_on_stream(dest, source, signal, value: int, pe: int, op: SignalOp
 def signal_op_on_stream(signal: np.ndarray, value: int, pe: int, op: SignalOp, stream: Any) -> None:
     call = "signal_op_on_stream"
     at, pe = signal_of(signal, call), pe_of(pe, call)
-    check(lib.gshmem_signal_op_on_stream(at, unsigned(value, call), SignalOp(op), pe, stream_pointer(stream)))
+    check(
+        lib.gshmem_signal_op_on_stream(
+            at, unsigned(value, call), SignalOp(op), pe, stream_pointer(stream)
+        )
+    )
 
 
 def signal_wait_until_on_stream(signal: np.ndarray, cmp: Any, value: int, stream: Any) -> None:
     call = "signal_wait_until_on_stream"
     at, cmp = signal_of(signal, call), _cmp(cmp, call)
-    check(lib.gshmem_signal_wait_until_on_stream(at, cmp, unsigned(value, call), stream_pointer(stream)))
+    check(
+        lib.gshmem_signal_wait_until_on_stream(
+            at, cmp, unsigned(value, call), stream_pointer(stream)
+        )
+    )
 
 
 def quiet_on_stream(stream: Any) -> None:

@@ -1,4 +1,5 @@
 """Teams, and the collectives of a team on arrays and on slices that are one block of memory."""
+
 from __future__ import annotations
 
 import ctypes
@@ -98,7 +99,9 @@ class Team:
             if not -(2**31) <= number < 2**31:
                 raise ArgumentError(f"split: {number} is out of range")
         function = lib.gshmem_team_split_strided
-        collective("split", function, self.handle, start, stride, size, None, 0, ctypes.addressof(new))
+        collective(
+            "split", function, self.handle, start, stride, size, None, 0, ctypes.addressof(new)
+        )
         return self._made([new])[0]
 
     def split_list(self, members: Iterable[int]) -> Team | None:
@@ -156,7 +159,14 @@ class Team:
     def fcollect(self, dest: np.ndarray, source: np.ndarray) -> None:
         """dest becomes the sources of all PEs, one after the other."""
         pair_of(dest, source, "fcollect", self.n_pes)
-        collective("fcollect", lib.gshmem_fcollectmem, self.handle, data_of(dest), data_of(source), source.nbytes)
+        collective(
+            "fcollect",
+            lib.gshmem_fcollectmem,
+            self.handle,
+            data_of(dest),
+            data_of(source),
+            source.nbytes,
+        )
 
     def collect(self, dest: np.ndarray, source: np.ndarray) -> None:
         """fcollect of sources that differ in size. dest has room for all of them: the library checks that it is
@@ -164,7 +174,14 @@ class Team:
         block_of(dest, "collect"), block_of(source, "collect")
         if dest.dtype != source.dtype:
             raise DtypeError(f"collect: dtypes differ: {dest.dtype} and {source.dtype}")
-        collective("collect", lib.gshmem_collectmem, self.handle, data_of(dest), data_of(source), source.nbytes)
+        collective(
+            "collect",
+            lib.gshmem_collectmem,
+            self.handle,
+            data_of(dest),
+            data_of(source),
+            source.nbytes,
+        )
 
     def alltoall(self, dest: np.ndarray, source: np.ndarray) -> None:
         """Block i of source goes to PE i, which has it as block my_pe of dest."""
@@ -173,14 +190,18 @@ class Team:
         collective("alltoall", lib.gshmem_alltoallmem, self.handle, data_of(dest), data_of(source),
                    count * source.itemsize)  # fmt: skip
 
-    def alltoalls(self, dest: np.ndarray, source: np.ndarray, dest_step: int, source_step: int, n: int) -> None:
+    def alltoalls(
+        self, dest: np.ndarray, source: np.ndarray, dest_step: int, source_step: int, n: int
+    ) -> None:
         """alltoall of blocks of n elements, which are dest_step and source_step elements apart."""
         block_of(dest, "alltoalls"), block_of(source, "alltoalls")
         if dest.dtype != source.dtype:
             raise DtypeError(f"alltoalls: dtypes differ: {dest.dtype} and {source.dtype}")
         for array, step in ((dest, dest_step), (source, source_step)):
             if step < 1 or n < 0 or (n and (self.n_pes * n - 1) * step + 1 > array.size):
-                raise ArgumentError(f"alltoalls: {array.size} elements are too few for {n} of each PE, {step} apart")
+                raise ArgumentError(
+                    f"alltoalls: {array.size} elements are too few for {n} of each PE, {step} apart"
+                )
         collective("alltoalls", lib.gshmem_alltoallsmem, self.handle, data_of(dest), data_of(source), dest_step,
                    source_step, source.itemsize, n)  # fmt: skip
 
@@ -188,7 +209,16 @@ class Team:
         """dest on all PEs becomes the sum (prod, min, max, and, or, xor) of the sources. dest may be source."""
         number, op_number = type_and_op(source, op, "reduce")
         count = pair_of(dest, source, "reduce")
-        collective("reduce", lib.gshmem_reduce, self.handle, number, op_number, data_of(dest), data_of(source), count)
+        collective(
+            "reduce",
+            lib.gshmem_reduce,
+            self.handle,
+            number,
+            op_number,
+            data_of(dest),
+            data_of(source),
+            count,
+        )
 
     def reducescatter(self, dest: np.ndarray, source: np.ndarray, op: str = "sum") -> None:
         """dest becomes block my_pe of the reduction of the sources."""

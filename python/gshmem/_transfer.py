@@ -1,4 +1,5 @@
 """Put, get, signals and atomics, on arrays and on any slices of them."""
+
 from __future__ import annotations
 
 import ctypes
@@ -168,7 +169,9 @@ def signal_of(signal: Any, call: str) -> int:
     """The address of a signal: one uint64 of a symmetric array."""
     symmetric(signal, call)
     if signal.size != 1 or signal.dtype != np.uint64:
-        raise DtypeError(f"{call}: a signal is one uint64, as in signals[2:3], not {signal.shape} of {signal.dtype}")
+        raise DtypeError(
+            f"{call}: a signal is one uint64, as in signals[2:3], not {signal.shape} of {signal.dtype}"
+        )
     return data_of(signal)
 
 
@@ -193,18 +196,30 @@ def _put_signal(function: Any, call: str, dest, source, signal, value, pe, op) -
 
 
 def put_signal(
-    dest: np.ndarray, source: Any, signal: np.ndarray, value: int, pe: int, op: SignalOp = SignalOp.SET
+    dest: np.ndarray,
+    source: Any,
+    signal: np.ndarray,
+    value: int,
+    pe: int,
+    op: SignalOp = SignalOp.SET,
 ) -> None:
     """put, and then an update of the signal on pe (SignalOp.SET or ADD). Who sees the signal sees the data."""
     _put_signal(lib.gshmem_ctx_putmem_signal, "put_signal", dest, source, signal, value, pe, op)
 
 
 def put_signal_nbi(
-    dest: np.ndarray, source: Any, signal: np.ndarray, value: int, pe: int, op: SignalOp = SignalOp.SET
+    dest: np.ndarray,
+    source: Any,
+    signal: np.ndarray,
+    value: int,
+    pe: int,
+    op: SignalOp = SignalOp.SET,
 ) -> None:
     """put_signal that may return before source can be reused; a reference is kept until quiet."""
     _keep_until_quiet(
-        _put_signal(lib.gshmem_ctx_putmem_signal_nbi, "put_signal_nbi", dest, source, signal, value, pe, op)
+        _put_signal(
+            lib.gshmem_ctx_putmem_signal_nbi, "put_signal_nbi", dest, source, signal, value, pe, op
+        )
     )
 
 
@@ -258,11 +273,15 @@ _FETCH, _SET, _SWAP, _COMPARE_SWAP, _ADD, _AND, _OR, _XOR = range(8)
 _FOR_REALS = (_FETCH, _SET, _SWAP, _ADD)
 
 
-def _atomic(call: str, op: int, target, pe, value: Any = 0, compare: Any = 0, fetch: bool = True) -> Any:
+def _atomic(
+    call: str, op: int, target, pe, value: Any = 0, compare: Any = 0, fetch: bool = True
+) -> Any:
     symmetric(target, call)
     pe = pe_of(pe, call)
     if target.size != 1:
-        raise ArgumentError(f"{call}: the target is one element, as in a[3:4], not an array of {target.shape}")
+        raise ArgumentError(
+            f"{call}: the target is one element, as in a[3:4], not an array of {target.shape}"
+        )
     known = _ATOMIC.get(target.dtype)
     if known is None or not (known[2] or op in _FOR_REALS):
         raise DtypeError(f"{call}: there is none for {target.dtype}")

@@ -3,6 +3,7 @@
 A wait polls for a short time. After that a helper thread makes the library's own wait, which sleeps, makes
 progress and notices failures, and the main thread waits where Ctrl-C is seen (_job.interruptible).
 """
+
 from __future__ import annotations
 
 import ctypes
@@ -32,7 +33,14 @@ class Cmp(IntEnum):
 _CMP = {"==": Cmp.EQ, "!=": Cmp.NE, ">": Cmp.GT, "<=": Cmp.LE, "<": Cmp.LT, ">=": Cmp.GE}
 _TYPES = {
     np.dtype(name): number
-    for name, number in (("int16", 1), ("int32", 2), ("int64", 3), ("uint16", 5), ("uint32", 6), ("uint64", 7))
+    for name, number in (
+        ("int16", 1),
+        ("int32", 2),
+        ("int64", 3),
+        ("uint16", 5),
+        ("uint32", 6),
+        ("uint64", 7),
+    )
 }
 _NONE = 2**64 - 1  # what any and its like return where no element is looked at
 
@@ -47,7 +55,9 @@ def _cmp(cmp: Any, call: str) -> int:
 def _type(array: Any, call: str) -> int:
     symmetric(array, call)
     if array.dtype not in _TYPES:
-        raise DtypeError(f"{call}: variables of {array.dtype} cannot be waited for; integers of 16 to 64 bits can")
+        raise DtypeError(
+            f"{call}: variables of {array.dtype} cannot be waited for; integers of 16 to 64 bits can"
+        )
     return _TYPES[array.dtype]
 
 
@@ -67,8 +77,15 @@ def _poll(call: str, test: Any, wait: Any) -> Any:
 def _one(call: str, variable: np.ndarray, cmp: Any, value: Any) -> tuple[int, int, int, int]:
     kind = _type(variable, call)
     if variable.size != 1:
-        raise ArgumentError(f"{call}: the variable is one element, as in a[3:4]; {call}_all, _any and _some take more")
-    return kind, data_of(variable), _cmp(cmp, call), _values(call, variable, value)[0].item() % 2**64
+        raise ArgumentError(
+            f"{call}: the variable is one element, as in a[3:4]; {call}_all, _any and _some take more"
+        )
+    return (
+        kind,
+        data_of(variable),
+        _cmp(cmp, call),
+        _values(call, variable, value)[0].item() % 2**64,
+    )
 
 
 def _values(call: str, variables: np.ndarray, value: Any) -> np.ndarray:
@@ -114,7 +131,14 @@ def signal_wait_until(signal: np.ndarray, cmp: str | Cmp, value: int) -> int:
     return last[0]
 
 
-_PYTHON = [int.__eq__, int.__ne__, int.__gt__, int.__le__, int.__lt__, int.__ge__]  # as Cmp numbers them
+_PYTHON = [
+    int.__eq__,
+    int.__ne__,
+    int.__gt__,
+    int.__le__,
+    int.__lt__,
+    int.__ge__,
+]  # as Cmp numbers them
 
 
 # ---- Several ----
@@ -124,14 +148,23 @@ def _set(call: str, variables: np.ndarray, cmp: Any, value: Any, exclude: Any):
     """The arguments of the library's functions, after type and address; and what has to exist until they end."""
     kind = _type(variables, call)
     if variables.ndim != 1 or not variables.flags.c_contiguous:
-        raise ArgumentError(f"{call}: the variables are a part of a symmetric array with one dimension and no gaps")
+        raise ArgumentError(
+            f"{call}: the variables are a part of a symmetric array with one dimension and no gaps"
+        )
     cmp, values = _cmp(cmp, call), _values(call, variables, value)
     status = None
     if exclude is not None:
         status = np.ascontiguousarray(exclude, np.int32)
         if status.shape != variables.shape:
-            raise ArgumentError(f"{call}: exclude has shape {status.shape}, the variables {variables.shape}")
-    tail = (None if status is None else data_of(status), cmp, data_of(values), int(np.ndim(value) > 0))
+            raise ArgumentError(
+                f"{call}: exclude has shape {status.shape}, the variables {variables.shape}"
+            )
+    tail = (
+        None if status is None else data_of(status),
+        cmp,
+        data_of(values),
+        int(np.ndim(value) > 0),
+    )
     return (kind, data_of(variables), variables.size), tail, (status, values)
 
 
@@ -153,7 +186,9 @@ def _nothing(variables: np.ndarray, exclude: Any) -> bool:
     return variables.size == 0 or (exclude is not None and bool(np.all(exclude)))
 
 
-def wait_until_any(variables: np.ndarray, cmp: str | Cmp, value: Any, exclude: Any = None) -> int | None:
+def wait_until_any(
+    variables: np.ndarray, cmp: str | Cmp, value: Any, exclude: Any = None
+) -> int | None:
     """Waits until one element compares, and returns its index; None where all are left out."""
     head, tail, alive = _set("wait_until_any", variables, cmp, value, exclude)
     if _nothing(variables, alive[0]):
@@ -182,7 +217,9 @@ def _some(function: Any, head: tuple, tail: tuple) -> np.ndarray:
     return np.array(indices[:n], np.intp)
 
 
-def wait_until_some(variables: np.ndarray, cmp: str | Cmp, value: Any, exclude: Any = None) -> np.ndarray:
+def wait_until_some(
+    variables: np.ndarray, cmp: str | Cmp, value: Any, exclude: Any = None
+) -> np.ndarray:
     """Waits until at least one element compares, and returns the indices of all that do."""
     head, tail, alive = _set("wait_until_some", variables, cmp, value, exclude)
     if _nothing(variables, alive[0]):
@@ -192,7 +229,9 @@ def wait_until_some(variables: np.ndarray, cmp: str | Cmp, value: Any, exclude: 
         found = _some(lib.gshmem_path_test_some, head, tail)
         return (found,) if len(found) else None
 
-    return _poll("wait_until_some", now, lambda: (_some(lib.gshmem_path_wait_some, head, tail), alive))[0]
+    return _poll(
+        "wait_until_some", now, lambda: (_some(lib.gshmem_path_wait_some, head, tail), alive)
+    )[0]
 
 
 def test_some(variables: np.ndarray, cmp: str | Cmp, value: Any, exclude: Any = None) -> np.ndarray:

@@ -1,4 +1,5 @@
 """python -m gshmem.info: what the library finds here; options of gshmem-info."""
+
 import os
 import sys
 

@@ -1,4 +1,5 @@
 """One session of pytest on each PE of a job: all make the same calls in the same order."""
+
 import os
 import sys
 
@@ -31,7 +32,11 @@ def together(request, job):
 def pytest_runtest_logreport(report):
     """A PE that fails ends the job at once, so that nobody waits for it."""
     if report.failed and "GSHMEM_TEST_ALONE" not in os.environ:
-        print(f"PE {gshmem.my_pe()}: {report.nodeid}\n{report.longreprtext}", file=sys.stderr, flush=True)
+        print(
+            f"PE {gshmem.my_pe()}: {report.nodeid}\n{report.longreprtext}",
+            file=sys.stderr,
+            flush=True,
+        )
         os._exit(1)
 
 

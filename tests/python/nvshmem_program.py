@@ -1,4 +1,5 @@
 """A program as users of nvshmem4py write it: the import alone is GSHMEM's."""
+
 import sys
 
 import numpy as np
@@ -34,7 +35,9 @@ for stream in (Stream(), None):
     signal = nvshmem.core.buffer(8)
     signal[:] = 0
     nvshmem.core.barrier(stream=stream)
-    nvshmem.core.put_signal(x, y, signal, 1, nvshmem.core.SignalOp.SIGNAL_ADD, (me + 1) % n, stream=stream)
+    nvshmem.core.put_signal(
+        x, y, signal, 1, nvshmem.core.SignalOp.SIGNAL_ADD, (me + 1) % n, stream=stream
+    )
     nvshmem.core.signal_wait(signal, 1, nvshmem.core.ComparisonType.CMP_GE, stream=stream)
     assert (x == (me - 1) % n).all()
     z = nvshmem.core.array((n, 1024), dtype="float32")

@@ -1,4 +1,5 @@
 """What a job of pytest's own cannot show: starts, ends, interruptions, forked children, spawn."""
+
 import os
 import signal
 import subprocess
@@ -13,12 +14,18 @@ from gshmem._library import program
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{ROOT}/python", "PYTHONFAULTHANDLER": "1"}
-ENVIRONMENT.pop("PYTHONUNBUFFERED", None)  # it would write a line in two parts, between which others write
+ENVIRONMENT.pop(
+    "PYTHONUNBUFFERED", None
+)  # it would write a line in two parts, between which others write
 
 
 def python(text, *options, wait=True, env=None, **more):
     """Runs a program, under gshmemrun if there are options for it. Returns what subprocess does."""
-    line = [sys.executable, "-c", "import gshmem, numpy as np, os, signal, sys, time\n" + textwrap.dedent(text)]
+    line = [
+        sys.executable,
+        "-c",
+        "import gshmem, numpy as np, os, signal, sys, time\n" + textwrap.dedent(text),
+    ]
     if options:
         line = [program("gshmemrun"), *options, *line]
     kind = subprocess.run if wait else subprocess.Popen
@@ -151,7 +158,9 @@ def test_interrupt_that_is_not_caught_ends_the_job():
     begin = time.monotonic()
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=20)
-    assert process.returncode == 130 and "KeyboardInterrupt" in out and time.monotonic() - begin < 5, out
+    assert (
+        process.returncode == 130 and "KeyboardInterrupt" in out and time.monotonic() - begin < 5
+    ), out
 
 
 def test_interrupt_in_a_collective_ends_the_job():
@@ -164,7 +173,9 @@ def test_interrupt_in_a_collective_ends_the_job():
     """, "-n", "2", wait=False)  # fmt: skip
     pids = [int(process.stdout.readline().split()[1]) for _ in range(2)]
     time.sleep(0.3)
-    for pid in pids:  # of which one waits and the other, whose sleep ends by the signal, does not go on
+    for (
+        pid
+    ) in pids:  # of which one waits and the other, whose sleep ends by the signal, does not go on
         try:
             with open(f"/proc/{pid}/environ", "rb") as file:
                 if b"GSHMEM_RUN_PE=0" in file.read().split(b"\0"):
@@ -172,7 +183,10 @@ def test_interrupt_in_a_collective_ends_the_job():
         except OSError:
             pass
     out, _ = process.communicate(timeout=20)
-    assert process.returncode == 130 and "PE 0: interrupted in barrier" in out, (process.returncode, out)
+    assert process.returncode == 130 and "PE 0: interrupted in barrier" in out, (
+        process.returncode,
+        out,
+    )
 
 
 def test_a_call_for_a_pe_that_has_left_is_an_exception():
@@ -187,7 +201,9 @@ def test_a_call_for_a_pe_that_has_left_is_an_exception():
             print("says:", error, flush=True)
             os._exit(3)
     """, "-n", "2")  # fmt: skip
-    assert out.returncode == 3 and "says: " in out.stdout and "PE 1 has left the job" in out.stdout, out.stdout
+    assert (
+        out.returncode == 3 and "says: " in out.stdout and "PE 1 has left the job" in out.stdout
+    ), out.stdout
 
 
 UID = """
@@ -203,8 +219,12 @@ UID = """
 def start_by_id(text):
     head = "import gshmem, numpy as np, os, signal, sys, time\n"
     lines = [[sys.executable, "-c", head + textwrap.dedent(text), str(pe)] for pe in range(3)]
-    jobs = [subprocess.Popen(line, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True) for line in lines]
-    assert [job.communicate(timeout=60)[1] for job in jobs] == [""] * 3 and not any(job.returncode for job in jobs)
+    jobs = [
+        subprocess.Popen(line, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True) for line in lines
+    ]
+    assert [job.communicate(timeout=60)[1] for job in jobs] == [""] * 3 and not any(
+        job.returncode for job in jobs
+    )
 
 
 def test_start_by_a_file(tmp_path):
@@ -276,7 +296,9 @@ def scaled(factor, offset=1):
 
 def test_spawn():
     assert gshmem.spawn(scaled, 2, 10) == [(0, 12), (1, 12)]
-    assert gshmem.spawn(scaled, 4, 1, offset=0, options=("--hosts", "2")) == [(pe, 6) for pe in range(4)]
+    assert gshmem.spawn(scaled, 4, 1, offset=0, options=("--hosts", "2")) == [
+        (pe, 6) for pe in range(4)
+    ]
 
 
 def test_spawn_in_a_session_where_functions_are_typed_in():
@@ -302,7 +324,9 @@ def test_spawn_in_a_session_where_functions_are_typed_in():
 
 def test_run_and_info(tmp_path):
     script = tmp_path / "s.py"
-    script.write_text("import gshmem, sys\nwith gshmem.init() as job: print(job.my_pe, job.n_pes, sys.argv[1:])\n")
+    script.write_text(
+        "import gshmem, sys\nwith gshmem.init() as job: print(job.my_pe, job.n_pes, sys.argv[1:])\n"
+    )
     line = [sys.executable, "-m", "gshmem.run", "-n", "2", "--hosts", "2", str(script), "-n", "x"]
     done = subprocess.run(line, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True, check=True)
     assert sorted(done.stdout.splitlines()) == ["0 2 ['-n', 'x']", "1 2 ['-n', 'x']"]
@@ -313,22 +337,35 @@ def test_run_and_info(tmp_path):
 
 @pytest.mark.parametrize("options", [("-n", "1"), ("-n", "2"), ("-n", "4", "--hosts", "2")])
 def test_a_program_for_nvshmem4py(options):
-    line = [program("gshmemrun"), *options, sys.executable, f"{ROOT}/tests/python/nvshmem_program.py"]
-    done = subprocess.run(line, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    line = [
+        program("gshmemrun"),
+        *options,
+        sys.executable,
+        f"{ROOT}/tests/python/nvshmem_program.py",
+    ]
+    done = subprocess.run(
+        line, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
     assert done.returncode == 0 and done.stdout.count("complete") == int(options[1]), done.stdout
 
 
 @pytest.mark.parametrize("options", [("-n", "1"), ("-n", "4"), ("-n", "4", "--hosts", "2")])
-@pytest.mark.parametrize("name", sorted(f for f in os.listdir(f"{ROOT}/python/examples") if f.endswith(".py")))
+@pytest.mark.parametrize(
+    "name", sorted(f for f in os.listdir(f"{ROOT}/python/examples") if f.endswith(".py"))
+)
 def test_examples(name, options):
     line = [program("gshmemrun"), *options, sys.executable, f"{ROOT}/python/examples/{name}"]
-    done = subprocess.run(line, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    done = subprocess.run(
+        line, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
     assert done.returncode == 0, done.stdout
 
 
 def test_pip_installs_it(tmp_path):
     """By setuptools of this Python, without an index; the library is then named by LIBGSHMEM."""
-    pytest.importorskip("setuptools", minversion="61", reason="setuptools 61 or newer is not installed")
+    pytest.importorskip(
+        "setuptools", minversion="61", reason="setuptools 61 or newer is not installed"
+    )
     import shutil
 
     shutil.copytree(f"{ROOT}/python", tmp_path / "python")
@@ -338,5 +375,7 @@ def test_pip_installs_it(tmp_path):
     assert done.returncode == 0, done.stdout
     env = {**ENVIRONMENT, "PYTHONPATH": str(tmp_path / "to"), "LIBGSHMEM": gshmem._library.path}
     text = "import gshmem, gshmem.nvshmem.core; print(gshmem.__file__); gshmem.init(); gshmem.zeros(3); gshmem.finalize()"
-    done = subprocess.run([sys.executable, "-c", text], env=env, stdout=subprocess.PIPE, text=True, cwd=tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", text], env=env, stdout=subprocess.PIPE, text=True, cwd=tmp_path
+    )
     assert done.returncode == 0 and done.stdout.startswith(str(tmp_path)), done.stdout

@@ -1,4 +1,5 @@
 """Memory, peers, teams, collectives, waits, locks: what all PEs do together."""
+
 import copy
 import os
 import pickle
@@ -15,7 +16,9 @@ mapped = lambda: gshmem.SHARED.n_pes  # noqa: E731
 def test_arrays_are_numpy_arrays(me):
     a = gshmem.full((2, 3), 1.5)
     assert isinstance(a, np.ndarray) and a.sum() == 9 and type(a[0]) is gshmem.SymmetricArray
-    assert type(a + a) is np.ndarray and isinstance(a.sum(), float) and type(np.sqrt(a)) is np.ndarray
+    assert (
+        type(a + a) is np.ndarray and isinstance(a.sum(), float) and type(np.sqrt(a)) is np.ndarray
+    )
     before = a
     a += 1
     assert a is before and (a == 2.5).all()
@@ -58,7 +61,17 @@ def test_peer_views_and_pointers(me, n):
 
 def test_collectives_beside_numpy(me, n, same):
     everyone = same.integers(-1000, 1000, (n, 2 * n, 3))
-    for dtype in ("int8", "uint16", "int32", "int64", "float32", "float64", "complex64", "float16", "longdouble"):
+    for dtype in (
+        "int8",
+        "uint16",
+        "int32",
+        "int64",
+        "float32",
+        "float64",
+        "complex64",
+        "float16",
+        "longdouble",
+    ):
         values = (everyone % 5).astype(dtype)
         a, b = gshmem.array(np.zeros((2 * n, 3), dtype)), gshmem.zeros((n, 2 * n, 3), dtype)
         a[...] = values[me]
@@ -77,7 +90,11 @@ def test_collectives_beside_numpy(me, n, same):
         gshmem.exscan(b[0], a)
         assert (b[0] == values[:me].sum(0, dtype)).all()
         if np.dtype(dtype).kind in "iu":
-            for op, function in (("xor", np.bitwise_xor), ("and", np.bitwise_and), ("or", np.bitwise_or)):
+            for op, function in (
+                ("xor", np.bitwise_xor),
+                ("and", np.bitwise_and),
+                ("or", np.bitwise_or),
+            ):
                 gshmem.reduce(b[0], a, op)
                 assert (b[0] == function.reduce(values, 0)).all()
         if np.dtype(dtype).kind != "c":

@@ -1,4 +1,5 @@
 """Put, get, signals and atomics beside NumPy, on random slices; and every wrong argument."""
+
 import gshmem
 import numpy as np
 import pytest
@@ -65,7 +66,12 @@ def test_slices_beside_numpy(call, me, n, random, same):
             got = random_local(random, np.zeros(a[way].shape, dtype))
             getattr(gshmem, call)(got, a[way], left)
             gshmem.quiet()
-            assert np.ascontiguousarray(got).tobytes() == from_left.tobytes(), (case, dtype, shape, way)
+            assert np.ascontiguousarray(got).tobytes() == from_left.tobytes(), (
+                case,
+                dtype,
+                shape,
+                way,
+            )
         gshmem.barrier()
     pool.free()
 
@@ -74,7 +80,11 @@ def test_a_field_of_records(me, n):
     a = gshmem.zeros(9, [("key", "i1"), ("value", "f8")])
     gshmem.put(a["value"][::2], np.arange(5.0) + me, (me + 1) % n)
     gshmem.barrier()
-    assert (a["value"][::2] == np.arange(5.0) + (me - 1) % n).all() and not a["key"].any() and not a["value"][1::2].any()
+    assert (
+        (a["value"][::2] == np.arange(5.0) + (me - 1) % n).all()
+        and not a["key"].any()
+        and not a["value"][1::2].any()
+    )
     a.free()
 
 
@@ -134,11 +144,21 @@ def test_atomics_beside_numpy(dtype, me, n, random):
     limit = np.iinfo(dtype) if whole else None
     for _ in range(200):
         name = names[random.integers(len(names))]
-        value = random.integers(limit.min, limit.max, dtype=dtype, endpoint=True) if whole else random.normal()
+        value = (
+            random.integers(limit.min, limit.max, dtype=dtype, endpoint=True)
+            if whole
+            else random.normal()
+        )
         value = np.dtype(dtype).type(value)
         old = model.copy()
         with np.errstate(over="ignore"):
-            new = {"set": value, "swap": value, "fetch": old, "add": old + value, "inc": old + old.dtype.type(1)}
+            new = {
+                "set": value,
+                "swap": value,
+                "fetch": old,
+                "add": old + value,
+                "inc": old + old.dtype.type(1),
+            }
             if whole:
                 new |= {"and": old & value, "or": old | value, "xor": old ^ value}
         arguments = () if name in ("fetch", "inc", "fetch_inc") else (value,)
@@ -198,8 +218,14 @@ def test_wrong_arrays(me):
         (gshmem.NotSymmetricError, lambda: gshmem.put(local, local, me)),
         (gshmem.NotSymmetricError, lambda: gshmem.put(a + 1, local, me)),
         (gshmem.NotSymmetricError, lambda: gshmem.get(local, [1, 2], me)),
-        (gshmem.NotSymmetricError, lambda: gshmem.put(np.lib.stride_tricks.as_strided(a, (9,), (8,)), np.zeros(9), me)),
-        (gshmem.ArgumentError, lambda: gshmem.put(np.broadcast_to(a[:1], 4, subok=True), local, me)),
+        (
+            gshmem.NotSymmetricError,
+            lambda: gshmem.put(np.lib.stride_tricks.as_strided(a, (9,), (8,)), np.zeros(9), me),
+        ),
+        (
+            gshmem.ArgumentError,
+            lambda: gshmem.put(np.broadcast_to(a[:1], 4, subok=True), local, me),
+        ),
         (gshmem.DtypeError, lambda: gshmem.signal_set(a[:1], 1, me)),
         (gshmem.DtypeError, lambda: gshmem.signal_set(s, 1, me)),
         (gshmem.ArgumentError, lambda: gshmem.signal_set(s[:1], 2**64, me)),
@@ -207,7 +233,10 @@ def test_wrong_arrays(me):
         (gshmem.DtypeError, lambda: gshmem.atomic_add(s[:1], -1, me)),
         (gshmem.DtypeError, lambda: gshmem.atomic_add(s[:1], 2**64, me)),
         (gshmem.DtypeError, lambda: gshmem.atomic_xor(a[:1], 1, me)),
-        (gshmem.NotSymmetricError, lambda: gshmem.atomic_add(gshmem.SymmetricArray(1, np.int8), 1, me)),
+        (
+            gshmem.NotSymmetricError,
+            lambda: gshmem.atomic_add(gshmem.SymmetricArray(1, np.int8), 1, me),
+        ),
         (gshmem.DtypeError, lambda: gshmem.wait_until(a[:1], "==", 0)),
         (gshmem.ArgumentError, lambda: gshmem.wait_until(s, "==", 0)),
         (gshmem.ArgumentError, lambda: gshmem.wait_until(s[:1], "=", 0)),
@@ -234,7 +263,9 @@ def test_wrong_arrays(me):
         else:
             pytest.fail(f"number {i} raises nothing")
         gshmem.sync()
-    assert issubclass(gshmem.OutOfMemoryError, MemoryError) and issubclass(gshmem.ArgumentError, ValueError)
+    assert issubclass(gshmem.OutOfMemoryError, MemoryError) and issubclass(
+        gshmem.ArgumentError, ValueError
+    )
     a.free(), s.free()
 
 

@@ -115,7 +115,9 @@ def buffer(size: int, *_ignored: Any, **_named: Any) -> Buffer:
     return gshmem.empty(size, np.uint8).view(Buffer)
 
 
-def array(shape: Any, dtype: Any = "float32", *_ignored: Any, **_named: Any) -> gshmem.SymmetricArray:
+def array(
+    shape: Any, dtype: Any = "float32", *_ignored: Any, **_named: Any
+) -> gshmem.SymmetricArray:
     return gshmem.empty(shape, dtype)
 
 
