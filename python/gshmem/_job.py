@@ -85,7 +85,8 @@ def refuse_pe(call: str, pe: Any, n: int | None = None) -> ArgumentError | State
 
 
 def unique_id() -> bytes:
-    """An id for a job that starts without a launcher: one PE makes it, all pass it to init(uid=…)."""
+    """An id for a job that starts without a launcher: one PE makes it, all pass it to
+    init(uid=…)."""
     uid = _Uid()
     check(lib.gshmem_get_uniqueid(ctypes.byref(uid)))
     return bytes(uid)
@@ -139,8 +140,8 @@ def init(
 ) -> _Job:
     """Joins the job, and returns a context manager that finalizes.
 
-    Without arguments the launcher is found (gshmemrun, mpirun, srun …); a process that nothing started is a
-    job of one. Otherwise an id (unique_id) is distributed, by one of:
+    Without arguments the launcher is found (gshmemrun, mpirun, srun …); a process that nothing
+    started is a job of one. Otherwise an id (unique_id) is distributed, by one of:
       uid        the program has distributed it
       broadcast  called with the id on PE 0 and None elsewhere; returns the id on all PEs
       comm       a communicator of mpi4py, or whatever has bcast, Get_rank and Get_size
@@ -186,7 +187,8 @@ def init(
 def finalize() -> None:
     """Completes this PE's operations, waits for the others and leaves the job. Collective.
 
-    Arrays that are still referenced keep their last contents as private memory; calls on them raise.
+    Arrays that are still referenced keep their last contents as private memory; calls on them
+    raise.
     """
     require("finalize")
     after = []
@@ -204,7 +206,8 @@ def finalize() -> None:
 
 
 class _Job:
-    """What init returns: `with gshmem.init(): …` finalizes at the end, unless it ends by an exception."""
+    """What init returns: `with gshmem.init(): …` finalizes at the end, unless it ends by an
+    exception."""
 
     my_pe = property(lambda self: my_pe())
     n_pes = property(lambda self: n_pes())
@@ -214,7 +217,7 @@ class _Job:
 
     def __exit__(self, kind, *_rest) -> None:
         if kind is None:
-            finalize()  # after an exception the others would be waited for in vain: the exit ends the job
+            finalize()  # after an exception the exit ends the job: the others would wait in vain
 
 
 def global_exit(status: int) -> None:
@@ -226,16 +229,18 @@ def global_exit(status: int) -> None:
 
 # ---- Ctrl-C ----
 #
-# Python runs signal handlers between bytecodes of the main thread, so a handler does not run while that thread
-# is in a C call. Waits for one's own memory and for locks are made by a helper thread, while the main thread
-# waits for it where signals are seen (`interruptible`). A collective cannot be left by one PE alone: if one does
-# not end within a second after Ctrl-C, the job ends with a line (`_watch`).
+# Python runs signal handlers between bytecodes of the main thread, so a handler does not run while
+# that thread is in a C call. Waits for one's own memory and for locks are made by a helper thread,
+# while the main thread waits for it where signals are seen (`interruptible`). A collective cannot
+# be left by one PE alone: if one does not end within a second after Ctrl-C, the job ends with a
+# line (`_watch`).
 
 _abandoned: list[tuple[str, threading.Thread]] = []
 
 
 def interruptible(call: str, function: Callable[[], Any]) -> Any:
-    """Calls a function that may wait for long, so that Ctrl-C ends the wait with KeyboardInterrupt."""
+    """Calls a function that may wait for long, so that Ctrl-C ends the wait with
+    KeyboardInterrupt."""
     if threading.current_thread() is not threading.main_thread():
         return function()
     result: list[Any] = [None, None]
@@ -265,8 +270,8 @@ def _refuse_waits() -> None:
     _abandoned[:] = [(call, helper) for call, helper in _abandoned if helper.is_alive()]
     if _abandoned:
         raise StateError(
-            f"finalize: {_abandoned[0][0]}, which was interrupted, is still waiting in the library; make its "
-            "condition true, or end the process"
+            f"finalize: {_abandoned[0][0]}, which was interrupted, still waits in the library; "
+            "make its condition true, or end the process"
         )
 
 
@@ -290,8 +295,11 @@ def _watch(reader: socket.socket) -> None:
         while state.inside is call and time.monotonic() < end:
             time.sleep(0.02)
         if state.inside is call and initialized():
-            print(f"PE {state.pe}: interrupted in {call}, for which the other PEs wait: the job ends",
-                  file=sys.stderr, flush=True)  # fmt: skip
+            print(
+                f"PE {state.pe}: interrupted in {call}, for which the other PEs wait: the job ends",
+                file=sys.stderr,
+                flush=True,
+            )
             lib.gshmem_global_exit(128 + signal.SIGINT)
 
 

@@ -1,7 +1,8 @@
 """Symmetric arrays: NumPy arrays over the symmetric heap, and views of the copies of mapped peers.
 
-A `_Memory` is one object of the heap, or a peer's copy of it. Arrays refer to it as their base, so that it is
-known whether somebody still has a view when the job ends: then the bytes are kept at the same addresses.
+A `_Memory` is one object of the heap, or a peer's copy of it. Arrays refer to it as their base, so
+that it is known whether somebody still has a view when the job ends: then the bytes are kept at the
+same addresses.
 """
 
 from __future__ import annotations
@@ -25,6 +26,12 @@ from ._library import (
     lib,
 )
 
+# fmt: off
+__all__ = [
+    "MALLOC_ATOMICS_REMOTE", "NOT_MAPPED", "SymmetricArray", "array", "empty", "free", "full",
+    "heap_bases", "peer", "peer_pointer", "zeros",
+]
+# fmt: on
 MALLOC_ATOMICS_REMOTE, MALLOC_HOST = 0x1, 0x4
 PAGE = 4096
 
@@ -60,7 +67,8 @@ _peers: weakref.WeakValueDictionary[tuple[int, int], _Memory] = (
 
 
 class SymmetricArray(np.ndarray):
-    """A NumPy array in symmetric memory: every PE has one of the same shape and dtype at the same place.
+    """A NumPy array in symmetric memory: every PE has one of the same shape and dtype at the same
+    place.
 
     Slices and views are symmetric, too. Results of arithmetic are plain arrays of this PE.
     """
@@ -126,7 +134,13 @@ def _bounds(array: np.ndarray) -> tuple[int, int]:
 
 
 def symmetric(array: Any, call: str) -> np.ndarray:
-    """The array, if it is in live symmetric memory of this PE; `array._memory.live` says so for the next time."""
+    """The array, if it is in live symmetric memory of this PE; `array._memory.live` says so for the
+    next time."""
+    try:
+        if array._memory.live and array._address:  # it has been found to be
+            return array
+    except AttributeError:
+        pass
     if not isinstance(array, np.ndarray):
         require(call)
         raise NotSymmetricError(f"{call}: {type(array).__name__} is no array in symmetric memory")
@@ -137,8 +151,8 @@ def symmetric(array: Any, call: str) -> np.ndarray:
     if memory is None or memory.peer is not None:
         require(call)
         raise NotSymmetricError(
-            f"{call}: the array of {array.nbytes} bytes at {low:#x} is not in symmetric memory of this PE: "
-            "gshmem.zeros, empty and full make such arrays"
+            f"{call}: the array of {array.nbytes} bytes at {low:#x} is not in symmetric memory "
+            "of this PE: gshmem.zeros, empty and full make such arrays"
         )
     if not memory.live:
         raise StateError(f"{call}: {memory.why}")
@@ -155,7 +169,8 @@ def _find(low: int, high: int) -> _Memory | None:
 
 
 def local(array: Any, dtype: np.dtype | None, call: str, writable: bool = False) -> np.ndarray:
-    """An array that NumPy can read, or write, of exactly that dtype. Numbers and lists are converted to it."""
+    """An array that NumPy can read, or write, of exactly that dtype. Numbers and lists are
+    converted to it."""
     if not isinstance(array, np.ndarray):
         if hasattr(array, "__dlpack__") and not writable:
             array = np.from_dlpack(array)
@@ -213,7 +228,8 @@ def _describe(shape: Any, dtype: Any) -> tuple[tuple[int, ...], np.dtype, int]:
 
 
 def empty(shape: Any, dtype: Any = np.float64, *, hints: int = 0) -> SymmetricArray:
-    """A symmetric array whose contents are not set. Collective over the job, with the same arguments.
+    """A symmetric array whose contents are not set. Collective over the job, with the same
+    arguments.
 
     It is in host memory, also where the heap is in GPU memory. hints: MALLOC_ATOMICS_REMOTE or 0.
     """
@@ -247,7 +263,8 @@ def zeros(shape: Any, dtype: Any = np.float64, *, hints: int = 0) -> SymmetricAr
 
 
 def array(source: Any, dtype: Any = None, *, hints: int = 0) -> SymmetricArray:
-    """A symmetric copy of an array that has the same shape and dtype on all PEs. Collective over the job."""
+    """A symmetric copy of an array that has the same shape and dtype on all PEs. Collective over
+    the job."""
     source = np.asarray(source, dtype)
     return full(source.shape, source, hints=hints)
 
@@ -255,8 +272,8 @@ def array(source: Any, dtype: Any = None, *, hints: int = 0) -> SymmetricArray:
 def free(array: np.ndarray) -> None:
     """Frees a symmetric array, and all views of it. Collective over the job.
 
-    After this, calls on the array and its views raise StateError. NumPy itself can still read and write them,
-    without a fault, and finds there whatever the heap holds: do not.
+    After this, calls on the array and its views raise StateError. NumPy itself can still read and
+    write them, without a fault, and finds there whatever the heap holds: do not.
     """
     whole = symmetric(array, "free")
     memory = whole._memory if isinstance(whole, SymmetricArray) else _find(*_bounds(whole))
@@ -273,7 +290,8 @@ def free(array: np.ndarray) -> None:
 
 
 def peer_pointer(array: np.ndarray, pe: int) -> int:
-    """The address at which pe's copy of the array is mapped here, for kernels; 0 where it is not."""
+    """The address at which pe's copy of the array is mapped here, for kernels; 0 where it is
+    not."""
     symmetric(array, "peer_pointer")
     pe = pe_of(pe, "peer_pointer")
     return lib.gshmem_ptr(data_of(array), pe) or 0
@@ -283,9 +301,9 @@ NOT_MAPPED = 2**64 - 1  # no difference of the addresses of two aligned objects
 
 
 def heap_bases() -> np.ndarray:
-    """For kernels of other compilers: bases[pe] + address is where pe's copy of what is at address on this PE is
-    mapped here, modulo 2**64 (dtype uint64), for all arrays of gshmem.empty, zeros and full. The entry of a PE
-    that is not mapped is NOT_MAPPED. Good until the end of the job."""
+    """For kernels of other compilers: bases[pe] + address is where pe's copy of what is at address
+    on this PE is mapped here, modulo 2**64 (dtype uint64), for all arrays of gshmem.empty, zeros
+    and full. The entry of a PE that is not mapped is NOT_MAPPED. Good until the end of the job."""
     require("heap_bases")
     memory = next((m for m in list(_known.values()) if m.live), None)
     if memory is None:
@@ -299,8 +317,8 @@ def heap_bases() -> np.ndarray:
 def peer(array: np.ndarray, pe: int) -> np.ndarray:
     """pe's copy of the array, as a NumPy view of the memory itself, for loads and stores.
 
-    Raises UnsupportedError where this PE has not mapped it, as on another node. Stores are seen by other PEs
-    after fence, quiet or a barrier.
+    Raises UnsupportedError where this PE has not mapped it, as on another node. Stores are seen by
+    other PEs after fence, quiet or a barrier.
     """
     whole = symmetric(array, "peer")
     pe = pe_of(pe, "peer")
@@ -351,7 +369,8 @@ class _Kept:
 
 
 def _keep():
-    """Before finalize: saves what arrays still view. Returns what puts it in its place after finalize."""
+    """Before finalize: saves what arrays still view. Returns what puts it in its place after
+    finalize."""
     memories = [m for m in (*_known.values(), *_peers.values()) if m.kept is None]
     saved = [(m, ctypes.string_at(m.address, m.bytes)) for m in memories]
     ranges: list[list[int]] = []  # pages, merged: objects may share one

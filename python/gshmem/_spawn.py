@@ -1,7 +1,8 @@
 """gshmem.spawn: a function on n PEs, from a program or a notebook.
 
-The PEs are new processes under gshmemrun. A function of a module is sent by name; one that was typed in
-(a notebook, python -c, a script's main part) is sent by value: its code, and what it uses of its module.
+The PEs are new processes under gshmemrun. A function of a module is sent by name; one that was
+typed in (a notebook, python -c, a script's main part) is sent by value: its code, and what it uses
+of its module.
 """
 
 from __future__ import annotations
@@ -75,8 +76,8 @@ def unpack(packed: tuple, module: dict) -> Any:
 def spawn(
     function: Callable[..., Any], n: int, *args: Any, options: tuple[str, ...] = (), **named: Any
 ) -> list:
-    """Calls function(*args, **named) on n PEs, which have called gshmem.init, and returns their results in the
-    order of the PEs. options: of gshmemrun, as ("--hosts", "2")."""
+    """Calls function(*args, **named) on n PEs, which have called gshmem.init, and returns their
+    results in the order of the PEs. options: of gshmemrun, as ("--hosts", "2")."""
     with tempfile.TemporaryDirectory(prefix="gshmem-spawn-") as folder:
         with open(f"{folder}/call", "wb") as file:
             pickle.dump((sys.path, pack(function)), file)

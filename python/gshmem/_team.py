@@ -12,17 +12,34 @@ from ._library import ArgumentError, DtypeError, StateError, check_elsewhere, li
 from ._memory import data_of, pe_of, symmetric
 from ._transfer import _pending
 
+# fmt: off
+__all__ = [
+    "NODE", "SHARED", "WORLD", "Team", "alltoall", "alltoalls", "barrier", "broadcast",
+    "collect", "exscan", "fcollect", "inscan", "reduce", "reducescatter", "sync",
+]
+# fmt: on
 INVALID = -1
 OPS = {"sum": 0, "prod": 1, "min": 2, "max": 3, "and": 4, "or": 5, "xor": 6}
 # Numbers of gshmem/type.h, and the operations that the dtypes have.
 _TYPES = {
     np.dtype(name): (number, last)
     for name, number, last in (
-        ("int8", 0, 6), ("int16", 1, 6), ("int32", 2, 6), ("int64", 3, 6), ("uint8", 4, 6), ("uint16", 5, 6),
-        ("uint32", 6, 6), ("uint64", 7, 6), ("float32", 8, 3), ("float64", 9, 3), ("longdouble", 10, 3),
-        ("complex64", 11, 1), ("complex128", 12, 1), ("float16", 13, 3),
+        ("int8", 0, 6),
+        ("int16", 1, 6),
+        ("int32", 2, 6),
+        ("int64", 3, 6),
+        ("uint8", 4, 6),
+        ("uint16", 5, 6),
+        ("uint32", 6, 6),
+        ("uint64", 7, 6),
+        ("float32", 8, 3),
+        ("float64", 9, 3),
+        ("longdouble", 10, 3),
+        ("complex64", 11, 1),
+        ("complex128", 12, 1),
+        ("float16", 13, 3),
     )
-}  # fmt: skip
+}
 
 
 def type_and_op(array: np.ndarray, op: str, call: str) -> tuple[int, int]:
@@ -42,20 +59,22 @@ def block_of(array: Any, call: str) -> np.ndarray:
 
 
 def pair_of(dest: Any, source: Any, call: str, dest_n: int = 1, source_n: int = 1) -> int:
-    """Checks dest and source, whose sizes are as dest_n to source_n. Returns the elements of one block."""
+    """Checks dest and source, whose sizes are as dest_n to source_n. Returns the elements of one
+    block."""
     block_of(dest, call), block_of(source, call)
     if dest.dtype != source.dtype:
         raise DtypeError(f"{call}: dtypes differ: {dest.dtype} and {source.dtype}")
     if source.size % source_n or dest.size != source.size // source_n * dest_n:
         raise ArgumentError(
-            f"{call}: source has {source.size} elements, so that dest needs {source.size / source_n * dest_n:g}, "
-            f"and it has {dest.size}"
+            f"{call}: source has {source.size} elements, so that dest needs "
+            f"{source.size / source_n * dest_n:g}, and it has {dest.size}"
         )
     return source.size // source_n
 
 
 class Team:
-    """An ordered set of PEs. gshmem.WORLD has all, SHARED those whose memory is mapped, NODE those of this node."""
+    """An ordered set of PEs. gshmem.WORLD has all, SHARED those whose memory is mapped, NODE those
+    of this node."""
 
     def __init__(self, handle: int):
         self._handle = handle
@@ -93,7 +112,8 @@ class Team:
         return [None if h.value == INVALID else Team(h.value) for h in handles]
 
     def split(self, start: int, stride: int, size: int) -> Team | None:
-        """A team of PEs start, start + stride, …; None on PEs that are no members. Collective over this team."""
+        """A team of PEs start, start + stride, …; None on PEs that are no members. Collective over
+        this team."""
         new = ctypes.c_int32(INVALID)
         for number in (start, stride, size):
             if not -(2**31) <= number < 2**31:
@@ -109,8 +129,16 @@ class Team:
         members = [pe_of(pe, "split_list", self.n_pes) for pe in members]
         numbers, new = (ctypes.c_int * len(members))(*members), ctypes.c_int32(INVALID)
         function = lib.gshmem_team_split_list
-        collective("split_list", function, self.handle, ctypes.addressof(numbers), len(members), None, 0,
-                   ctypes.addressof(new))  # fmt: skip
+        collective(
+            "split_list",
+            function,
+            self.handle,
+            ctypes.addressof(numbers),
+            len(members),
+            None,
+            0,
+            ctypes.addressof(new),
+        )
         return self._made([new])[0]
 
     def split_2d(self, columns: int) -> tuple[Team | None, Team | None]:
@@ -119,8 +147,18 @@ class Team:
             raise ArgumentError(f"split_2d: {columns} columns")
         row, column = ctypes.c_int32(INVALID), ctypes.c_int32(INVALID)
         function = lib.gshmem_team_split_2d
-        collective("split_2d", function, self.handle, columns, None, 0, ctypes.addressof(row), None, 0,
-                   ctypes.addressof(column))  # fmt: skip
+        collective(
+            "split_2d",
+            function,
+            self.handle,
+            columns,
+            None,
+            0,
+            ctypes.addressof(row),
+            None,
+            0,
+            ctypes.addressof(column),
+        )
         return tuple(self._made([row, column]))
 
     def destroy(self) -> None:
@@ -153,8 +191,15 @@ class Team:
         """dest on all PEs becomes root's source."""
         pair_of(dest, source, "broadcast")
         root = pe_of(root, "broadcast", self.n_pes)
-        collective("broadcast", lib.gshmem_broadcastmem, self.handle, data_of(dest), data_of(source), source.nbytes,
-                   root)  # fmt: skip
+        collective(
+            "broadcast",
+            lib.gshmem_broadcastmem,
+            self.handle,
+            data_of(dest),
+            data_of(source),
+            source.nbytes,
+            root,
+        )
 
     def fcollect(self, dest: np.ndarray, source: np.ndarray) -> None:
         """dest becomes the sources of all PEs, one after the other."""
@@ -169,8 +214,8 @@ class Team:
         )
 
     def collect(self, dest: np.ndarray, source: np.ndarray) -> None:
-        """fcollect of sources that differ in size. dest has room for all of them: the library checks that it is
-        symmetric to the end of what is written."""
+        """fcollect of sources that differ in size. dest has room for all of them: the library
+        checks that it is symmetric to the end of what is written."""
         block_of(dest, "collect"), block_of(source, "collect")
         if dest.dtype != source.dtype:
             raise DtypeError(f"collect: dtypes differ: {dest.dtype} and {source.dtype}")
@@ -187,8 +232,14 @@ class Team:
         """Block i of source goes to PE i, which has it as block my_pe of dest."""
         n = self.n_pes
         count = pair_of(dest, source, "alltoall", n, n)
-        collective("alltoall", lib.gshmem_alltoallmem, self.handle, data_of(dest), data_of(source),
-                   count * source.itemsize)  # fmt: skip
+        collective(
+            "alltoall",
+            lib.gshmem_alltoallmem,
+            self.handle,
+            data_of(dest),
+            data_of(source),
+            count * source.itemsize,
+        )
 
     def alltoalls(
         self, dest: np.ndarray, source: np.ndarray, dest_step: int, source_step: int, n: int
@@ -202,11 +253,21 @@ class Team:
                 raise ArgumentError(
                     f"alltoalls: {array.size} elements are too few for {n} of each PE, {step} apart"
                 )
-        collective("alltoalls", lib.gshmem_alltoallsmem, self.handle, data_of(dest), data_of(source), dest_step,
-                   source_step, source.itemsize, n)  # fmt: skip
+        collective(
+            "alltoalls",
+            lib.gshmem_alltoallsmem,
+            self.handle,
+            data_of(dest),
+            data_of(source),
+            dest_step,
+            source_step,
+            source.itemsize,
+            n,
+        )
 
     def reduce(self, dest: np.ndarray, source: np.ndarray, op: str = "sum") -> None:
-        """dest on all PEs becomes the sum (prod, min, max, and, or, xor) of the sources. dest may be source."""
+        """dest on all PEs becomes the sum (prod, min, max, and, or, xor) of the sources. dest may
+        be source."""
         number, op_number = type_and_op(source, op, "reduce")
         count = pair_of(dest, source, "reduce")
         collective(
@@ -224,8 +285,16 @@ class Team:
         """dest becomes block my_pe of the reduction of the sources."""
         number, op_number = type_and_op(source, op, "reducescatter")
         count = pair_of(dest, source, "reducescatter", 1, self.n_pes)
-        collective("reducescatter", lib.gshmem_reducescatter, self.handle, number, op_number, data_of(dest),
-                   data_of(source), count)  # fmt: skip
+        collective(
+            "reducescatter",
+            lib.gshmem_reducescatter,
+            self.handle,
+            number,
+            op_number,
+            data_of(dest),
+            data_of(source),
+            count,
+        )
 
     def inscan(self, dest: np.ndarray, source: np.ndarray) -> None:
         """dest becomes the sum of the sources of PEs 0 … my_pe."""

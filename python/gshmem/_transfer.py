@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from enum import IntEnum
-from typing import Any
+from typing import Any, Callable, Union
 
 import numpy as np
 
@@ -14,6 +14,15 @@ from ._job import collective, require, state
 from ._library import ArgumentError, DtypeError, check, check_elsewhere, failure, lib, value_of
 from ._memory import data_of, local, pe_of, symmetric
 
+# fmt: off
+__all__ = [
+    "SignalOp", "atomic_add", "atomic_and", "atomic_compare_swap", "atomic_fetch",
+    "atomic_fetch_add", "atomic_fetch_and", "atomic_fetch_inc", "atomic_fetch_or",
+    "atomic_fetch_xor", "atomic_inc", "atomic_or", "atomic_set", "atomic_swap", "atomic_xor",
+    "fence", "get", "get_nbi", "put", "put_nbi", "put_signal", "put_signal_nbi", "quiet",
+    "signal_add", "signal_fetch", "signal_op", "signal_set",
+]
+# fmt: on
 _put, _get = lib.gshmem_path_put, lib.gshmem_path_get
 DEFAULT = 1  # GSHMEM_CTX_DEFAULT
 _pending: list[np.ndarray] = []  # local arrays of operations without waiting, until the next quiet
@@ -29,9 +38,9 @@ class SignalOp(IntEnum):
 
 
 def put(dest: np.ndarray, source: Any, pe: int) -> None:
-    """Copies source to dest on pe. dest: a symmetric array or any slice of one, as this PE names it; source: an
-    array of the same shape and dtype, or what NumPy broadcasts to it. On return source may be reused; the data
-    is complete on pe after quiet or a barrier."""
+    """Copies source to dest on pe. dest: a symmetric array or any slice of one, as this PE names
+    it; source: an array of the same shape and dtype, or what NumPy broadcasts to it. On return
+    source may be reused; the data is complete on pe after quiet or a barrier."""
     try:  # the common case: a view of a symmetric array whose address is known, and a plain array
         if (
             dest._memory.live
@@ -52,8 +61,8 @@ def put(dest: np.ndarray, source: Any, pe: int) -> None:
 
 
 def get(dest: np.ndarray, source: np.ndarray, pe: int) -> None:
-    """Copies source on pe to dest. source: a symmetric array or any slice of one; dest: a writable array of the
-    same shape and dtype. The data is there on return."""
+    """Copies source on pe to dest. source: a symmetric array or any slice of one; dest: a writable
+    array of the same shape and dtype. The data is there on return."""
     try:
         if (
             source._memory.live
@@ -130,7 +139,8 @@ def _keep_until_quiet(array: np.ndarray) -> None:
 
 
 def _sorted(far: np.ndarray, near: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Views of both arrays in which the strides of the symmetric one are positive and fall from axis to axis."""
+    """Views of both arrays in which the strides of the symmetric one are positive and fall from
+    axis to axis."""
     ways = tuple(slice(None, None, -1 if stride < 0 else 1) for stride in far.strides)
     far, near = far[ways], near[ways]
     order = sorted(range(far.ndim), key=lambda axis: -far.strides[axis])
@@ -138,9 +148,9 @@ def _sorted(far: np.ndarray, near: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _strided(far: np.ndarray, near: np.ndarray, puts: bool, pe: int) -> None:
-    """Copies near to the symmetric array far on pe, or from it, where far is no single block of memory: by calls
-    that move a number of equal blocks each. They count in bytes, as the strides of a field of records are no
-    multiple of its size."""
+    """Copies near to the symmetric array far on pe, or from it, where far is no single block of
+    memory: by calls that move a number of equal blocks each. They count in bytes, as the strides of
+    a field of records are no multiple of its size."""
     far, near = _sorted(far, near)
     packed = np.ascontiguousarray(near) if puts else np.empty(near.shape, near.dtype)
     shape, steps, block = list(far.shape), list(far.strides), far.itemsize
@@ -170,7 +180,8 @@ def signal_of(signal: Any, call: str) -> int:
     symmetric(signal, call)
     if signal.size != 1 or signal.dtype != np.uint64:
         raise DtypeError(
-            f"{call}: a signal is one uint64, as in signals[2:3], not {signal.shape} of {signal.dtype}"
+            f"{call}: a signal is one uint64, as in signals[2:3], "
+            f"not {signal.shape} of {signal.dtype}"
         )
     return data_of(signal)
 
@@ -203,7 +214,8 @@ def put_signal(
     pe: int,
     op: SignalOp = SignalOp.SET,
 ) -> None:
-    """put, and then an update of the signal on pe (SignalOp.SET or ADD). Who sees the signal sees the data."""
+    """put, and then an update of the signal on pe (SignalOp.SET or ADD). Who sees the signal sees
+    the data."""
     _put_signal(lib.gshmem_ctx_putmem_signal, "put_signal", dest, source, signal, value, pe, op)
 
 
@@ -265,10 +277,14 @@ def quiet() -> None:
 _ATOMIC = {
     np.dtype(name): (number, struct.Struct("=" + code), integer)
     for name, number, code, integer in (
-        ("int32", 2, "i", True), ("int64", 3, "q", True), ("uint32", 6, "I", True), ("uint64", 7, "Q", True),
-        ("float32", 8, "f", False), ("float64", 9, "d", False),
+        ("int32", 2, "i", True),
+        ("int64", 3, "q", True),
+        ("uint32", 6, "I", True),
+        ("uint64", 7, "Q", True),
+        ("float32", 8, "f", False),
+        ("float64", 9, "d", False),
     )
-}  # fmt: skip
+}
 _FETCH, _SET, _SWAP, _COMPARE_SWAP, _ADD, _AND, _OR, _XOR = range(8)
 _FOR_REALS = (_FETCH, _SET, _SWAP, _ADD)
 
@@ -297,63 +313,51 @@ def _atomic(
     return code.unpack(old.value.to_bytes(8, "little")[: code.size])[0] if fetch else None
 
 
-def atomic_fetch(target: np.ndarray, pe: int) -> int | float:
-    """The element of pe. In all atomics the target is one element of a symmetric array: a[3:4]."""
-    return _atomic("atomic_fetch", _FETCH, target, pe)
+Number = Union[int, float]
+_READ = Callable[[np.ndarray, int], Number]  # (target, pe): the old value
+_READ_WITH = Callable[[np.ndarray, Number, int], Number]  # (target, value, pe): the old value
+_WRITE = Callable[[np.ndarray, int], None]
+_WRITE_WITH = Callable[[np.ndarray, Number, int], None]
 
 
-def atomic_set(target: np.ndarray, value: int | float, pe: int) -> None:
-    _atomic("atomic_set", _SET, target, pe, value, fetch=False)
+def _named(name: str, op: int, fetch: bool, value: Number | None = None) -> Any:
+    call = "atomic_" + name
+    if value is None:
+
+        def function(target: np.ndarray, value: Number, pe: int) -> Any:
+            return _atomic(call, op, target, pe, value, fetch=fetch)
+
+    else:
+
+        def function(target: np.ndarray, pe: int) -> Any:
+            return _atomic(call, op, target, pe, value, fetch=fetch)
+
+    function.__name__ = function.__qualname__ = call
+    function.__doc__ = (
+        f"{name.replace('_', ', then ')} of one element of a symmetric array, as in a[3:4], on pe"
+        + ("; returns the old value." if fetch else ".")
+    )
+    return function
 
 
-def atomic_swap(target: np.ndarray, value: int | float, pe: int) -> int | float:
-    """Stores the value and returns the old one."""
-    return _atomic("atomic_swap", _SWAP, target, pe, value)
+atomic_fetch: _READ = _named("fetch", _FETCH, True, 0)
+atomic_set: _WRITE_WITH = _named("set", _SET, False)
+atomic_swap: _READ_WITH = _named("swap", _SWAP, True)
+atomic_add: _WRITE_WITH = _named("add", _ADD, False)
+atomic_fetch_add: _READ_WITH = _named("fetch_add", _ADD, True)
+atomic_inc: _WRITE = _named("inc", _ADD, False, 1)
+atomic_fetch_inc: _READ = _named("fetch_inc", _ADD, True, 1)
+atomic_and: _WRITE_WITH = _named("and", _AND, False)
+atomic_fetch_and: _READ_WITH = _named("fetch_and", _AND, True)
+atomic_or: _WRITE_WITH = _named("or", _OR, False)
+atomic_fetch_or: _READ_WITH = _named("fetch_or", _OR, True)
+atomic_xor: _WRITE_WITH = _named("xor", _XOR, False)
+atomic_fetch_xor: _READ_WITH = _named("fetch_xor", _XOR, True)
 
 
 def atomic_compare_swap(target: np.ndarray, compare: int, value: int, pe: int) -> int:
     """Stores the value if the element equals `compare`; returns the old one. Integers only."""
     return _atomic("atomic_compare_swap", _COMPARE_SWAP, target, pe, value, compare)
-
-
-def atomic_add(target: np.ndarray, value: int | float, pe: int) -> None:
-    _atomic("atomic_add", _ADD, target, pe, value, fetch=False)
-
-
-def atomic_fetch_add(target: np.ndarray, value: int | float, pe: int) -> int | float:
-    return _atomic("atomic_fetch_add", _ADD, target, pe, value)
-
-
-def atomic_inc(target: np.ndarray, pe: int) -> None:
-    _atomic("atomic_inc", _ADD, target, pe, 1, fetch=False)
-
-
-def atomic_fetch_inc(target: np.ndarray, pe: int) -> int | float:
-    return _atomic("atomic_fetch_inc", _ADD, target, pe, 1)
-
-
-def atomic_and(target: np.ndarray, value: int, pe: int) -> None:
-    _atomic("atomic_and", _AND, target, pe, value, fetch=False)
-
-
-def atomic_fetch_and(target: np.ndarray, value: int, pe: int) -> int:
-    return _atomic("atomic_fetch_and", _AND, target, pe, value)
-
-
-def atomic_or(target: np.ndarray, value: int, pe: int) -> None:
-    _atomic("atomic_or", _OR, target, pe, value, fetch=False)
-
-
-def atomic_fetch_or(target: np.ndarray, value: int, pe: int) -> int:
-    return _atomic("atomic_fetch_or", _OR, target, pe, value)
-
-
-def atomic_xor(target: np.ndarray, value: int, pe: int) -> None:
-    _atomic("atomic_xor", _XOR, target, pe, value, fetch=False)
-
-
-def atomic_fetch_xor(target: np.ndarray, value: int, pe: int) -> int:
-    return _atomic("atomic_fetch_xor", _XOR, target, pe, value)
 
 
 _job.at_end.append(lambda: quiet())

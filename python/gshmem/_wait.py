@@ -1,7 +1,8 @@
 """Waits and tests of this PE's own memory, which other PEs update.
 
-A wait polls for a short time. After that a helper thread makes the library's own wait, which sleeps, makes
-progress and notices failures, and the main thread waits where Ctrl-C is seen (_job.interruptible).
+A wait polls for a short time. After that a helper thread makes the library's own wait, which
+sleeps, makes progress and notices failures, and the main thread waits where Ctrl-C is seen
+(_job.interruptible).
 """
 
 from __future__ import annotations
@@ -18,6 +19,12 @@ from ._library import ArgumentError, DtypeError, check, lib, value_of
 from ._memory import data_of, symmetric
 from ._transfer import signal_of, unsigned
 
+# fmt: off
+__all__ = [
+    "Cmp", "Lock", "signal_wait_until", "test", "test_all", "test_any", "test_some",
+    "wait_until", "wait_until_all", "wait_until_any", "wait_until_some",
+]
+# fmt: on
 POLL_NS = 200_000  # a few times what it costs to start a helper thread
 
 
@@ -45,7 +52,7 @@ _TYPES = {
 _NONE = 2**64 - 1  # what any and its like return where no element is looked at
 
 
-def _cmp(cmp: Any, call: str) -> int:
+def cmp_of(cmp: Any, call: str) -> int:
     try:
         return _CMP[cmp] if isinstance(cmp, str) else Cmp(cmp)
     except (KeyError, ValueError):
@@ -56,7 +63,8 @@ def _type(array: Any, call: str) -> int:
     symmetric(array, call)
     if array.dtype not in _TYPES:
         raise DtypeError(
-            f"{call}: variables of {array.dtype} cannot be waited for; integers of 16 to 64 bits can"
+            f"{call}: variables of {array.dtype} cannot be waited for; "
+            "integers of 16 to 64 bits can"
         )
     return _TYPES[array.dtype]
 
@@ -78,12 +86,13 @@ def _one(call: str, variable: np.ndarray, cmp: Any, value: Any) -> tuple[int, in
     kind = _type(variable, call)
     if variable.size != 1:
         raise ArgumentError(
-            f"{call}: the variable is one element, as in a[3:4]; {call}_all, _any and _some take more"
+            f"{call}: the variable is one element, as in a[3:4]; "
+            f"{call}_all, _any and _some take more"
         )
     return (
         kind,
         data_of(variable),
-        _cmp(cmp, call),
+        cmp_of(cmp, call),
         _values(call, variable, value)[0].item() % 2**64,
     )
 
@@ -102,8 +111,11 @@ def _values(call: str, variables: np.ndarray, value: Any) -> np.ndarray:
 def wait_until(variable: np.ndarray, cmp: str | Cmp, value: int) -> None:
     """Waits until one element of a symmetric array compares: wait_until(flag[2:3], ">=", 1)."""
     one = _one("wait_until", variable, cmp, value)
-    _poll("wait_until", lambda: value_of(lib.gshmem_path_test_one, *one),
-          lambda: check(lib.gshmem_path_wait_one(*one)))  # fmt: skip
+    _poll(
+        "wait_until",
+        lambda: value_of(lib.gshmem_path_test_one, *one),
+        lambda: check(lib.gshmem_path_wait_one(*one)),
+    )
 
 
 def test(variable: np.ndarray, cmp: str | Cmp, value: int) -> bool:
@@ -115,7 +127,7 @@ def test(variable: np.ndarray, cmp: str | Cmp, value: int) -> bool:
 
 def signal_wait_until(signal: np.ndarray, cmp: str | Cmp, value: int) -> int:
     """Waits for a signal, and returns the value for which it compared."""
-    at, cmp = signal_of(signal, "signal_wait_until"), _cmp(cmp, "signal_wait_until")
+    at, cmp = signal_of(signal, "signal_wait_until"), cmp_of(cmp, "signal_wait_until")
     value = unsigned(value, "signal_wait_until")
     compare = _PYTHON[cmp]
     last = [0]
@@ -145,13 +157,14 @@ _PYTHON = [
 
 
 def _set(call: str, variables: np.ndarray, cmp: Any, value: Any, exclude: Any):
-    """The arguments of the library's functions, after type and address; and what has to exist until they end."""
+    """The arguments of the library's functions, after type and address; and what has to exist until
+    they end."""
     kind = _type(variables, call)
     if variables.ndim != 1 or not variables.flags.c_contiguous:
         raise ArgumentError(
             f"{call}: the variables are a part of a symmetric array with one dimension and no gaps"
         )
-    cmp, values = _cmp(cmp, call), _values(call, variables, value)
+    cmp, values = cmp_of(cmp, call), _values(call, variables, value)
     status = None
     if exclude is not None:
         status = np.ascontiguousarray(exclude, np.int32)
@@ -169,11 +182,14 @@ def _set(call: str, variables: np.ndarray, cmp: Any, value: Any, exclude: Any):
 
 
 def wait_until_all(variables: np.ndarray, cmp: str | Cmp, value: Any, exclude: Any = None) -> None:
-    """Waits until all elements compare to the value, or each to its own. exclude: elements to leave out, those
-    where it is true."""
+    """Waits until all elements compare to the value, or each to its own. exclude: elements to leave
+    out, those where it is true."""
     head, tail, _alive = _set("wait_until_all", variables, cmp, value, exclude)
-    _poll("wait_until_all", lambda: value_of(lib.gshmem_path_test_all, *head, *tail),
-          lambda: (check(lib.gshmem_path_wait_all(*head, *tail)), _alive))  # fmt: skip
+    _poll(
+        "wait_until_all",
+        lambda: value_of(lib.gshmem_path_test_all, *head, *tail),
+        lambda: (check(lib.gshmem_path_wait_all(*head, *tail)), _alive),
+    )
 
 
 def test_all(variables: np.ndarray, cmp: str | Cmp, value: Any, exclude: Any = None) -> bool:
@@ -193,8 +209,11 @@ def wait_until_any(
     head, tail, alive = _set("wait_until_any", variables, cmp, value, exclude)
     if _nothing(variables, alive[0]):
         return None
-    found = _poll("wait_until_any", lambda: _any_of(head, tail),
-                  lambda: (value_of(lib.gshmem_path_wait_any, *head, *tail), alive))  # fmt: skip
+    found = _poll(
+        "wait_until_any",
+        lambda: _any_of(head, tail),
+        lambda: (value_of(lib.gshmem_path_wait_any, *head, *tail), alive),
+    )
     return found[0]
 
 

@@ -8,8 +8,12 @@ from ._library import path, program
 
 def main() -> None:
     name = program("gshmem-info")
-    print(f"Python package    {os.path.dirname(os.path.abspath(__file__))}", f"library           {path}",
-          sep="\n", flush=True)  # fmt: skip
+    print(
+        f"Python package    {os.path.dirname(os.path.abspath(__file__))}",
+        f"library           {path}",
+        sep="\n",
+        flush=True,
+    )
     os.execv(name, [name, *sys.argv[1:]])
 
 

@@ -1,6 +1,8 @@
-"""python -m gshmem.run -n 4 [options of gshmemrun] script.py [arguments]: starts the script on 4 PEs.
+"""python -m gshmem.run -n 4 [options of gshmemrun] script.py [arguments]: starts the script on 4
+PEs.
 
-`-m module` and `-c command` in the place of the script are Python's; so is a program that is no .py file.
+`-m module` and `-c command` in the place of the script are Python's; so is a program that is no .py
+file.
 """
 
 import os

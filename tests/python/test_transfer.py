@@ -4,8 +4,19 @@ import gshmem
 import numpy as np
 import pytest
 
-DTYPES = ["int8", "uint16", "int32", "float32", "int64", "float64", "complex128", "float16", "bool", "S3",
-          [("a", "i1"), ("b", "f8")]]  # fmt: skip
+DTYPES = [
+    "int8",
+    "uint16",
+    "int32",
+    "float32",
+    "int64",
+    "float64",
+    "complex128",
+    "float16",
+    "bool",
+    "S3",
+    [("a", "i1"), ("b", "f8")],
+]
 SLICES = 200
 
 
@@ -15,8 +26,11 @@ def random_slice(rng, shape):
     for length in shape:
         start, stop = sorted(rng.integers(0, length + 1, 2))
         step = int(rng.integers(1, 4))
-        ways.append(slice(start, stop, step) if rng.integers(2) else slice(
-            stop - 1 if stop else 0, start - 1 if start else None, -step))  # fmt: skip
+        ways.append(
+            slice(start, stop, step)
+            if rng.integers(2)
+            else slice(stop - 1 if stop else 0, start - 1 if start else None, -step)
+        )
     return tuple(ways)
 
 
@@ -134,7 +148,8 @@ def test_put_signal(nbi, me, n):
 
 @pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "uint64", "float32", "float64"])
 def test_atomics_beside_numpy(dtype, me, n, random):
-    """Each PE updates its own element of its right neighbour, so that NumPy can say what comes of it."""
+    """Each PE updates its own element of its right neighbour, so that NumPy can say what comes of
+    it."""
     a = gshmem.zeros(n * 3, dtype)
     model, at, right = np.zeros((), dtype), 3 * me, (me + 1) % n
     target, whole = a[at : at + 1], np.dtype(dtype).kind in "iu"
@@ -192,11 +207,18 @@ def test_wrong_pe():
     a, s, local = gshmem.zeros(4), gshmem.zeros(1, np.uint64), np.zeros(4)
     for pe in WRONG_PE:
         for call in (
-            lambda: gshmem.put(a, local, pe), lambda: gshmem.get(local, a, pe), lambda: gshmem.put_nbi(a, local, pe),
-            lambda: gshmem.put(a[::2], local[::2], pe), lambda: gshmem.put_signal(a, local, s, 1, pe),
-            lambda: gshmem.signal_set(s, 1, pe), lambda: gshmem.atomic_add(s, 1, pe), lambda: gshmem.peer(a, pe),
-            lambda: gshmem.broadcast(a, a, pe), lambda: gshmem.WORLD.translate(pe), lambda: gshmem.peer_pointer(a, pe),
-        ):  # fmt: skip
+            lambda: gshmem.put(a, local, pe),
+            lambda: gshmem.get(local, a, pe),
+            lambda: gshmem.put_nbi(a, local, pe),
+            lambda: gshmem.put(a[::2], local[::2], pe),
+            lambda: gshmem.put_signal(a, local, s, 1, pe),
+            lambda: gshmem.signal_set(s, 1, pe),
+            lambda: gshmem.atomic_add(s, 1, pe),
+            lambda: gshmem.peer(a, pe),
+            lambda: gshmem.broadcast(a, a, pe),
+            lambda: gshmem.WORLD.translate(pe),
+            lambda: gshmem.peer_pointer(a, pe),
+        ):
             with pytest.raises(gshmem.ArgumentError):
                 call()
     a.free(), s.free()
@@ -277,12 +299,18 @@ def test_a_freed_array(me):
     s.free()
     gshmem.barrier()
     for call in (
-        lambda: gshmem.put(a, np.zeros(4), me), lambda: gshmem.put(part, np.zeros(2), me),
-        lambda: gshmem.get(np.zeros(2), part, me), lambda: gshmem.put(plain, np.zeros(4), me),
-        lambda: gshmem.put_nbi(part, 1.0, me), lambda: gshmem.atomic_add(s, 1, me), lambda: gshmem.signal_set(s, 1, me),
-        lambda: gshmem.wait_until(s, "==", 0), lambda: gshmem.reduce(a, a), lambda: gshmem.free(a),
+        lambda: gshmem.put(a, np.zeros(4), me),
+        lambda: gshmem.put(part, np.zeros(2), me),
+        lambda: gshmem.get(np.zeros(2), part, me),
+        lambda: gshmem.put(plain, np.zeros(4), me),
+        lambda: gshmem.put_nbi(part, 1.0, me),
+        lambda: gshmem.atomic_add(s, 1, me),
+        lambda: gshmem.signal_set(s, 1, me),
+        lambda: gshmem.wait_until(s, "==", 0),
+        lambda: gshmem.reduce(a, a),
+        lambda: gshmem.free(a),
         lambda: gshmem.peer(a, me),
-    ):  # fmt: skip
+    ):
         with pytest.raises((gshmem.StateError, gshmem.NotSymmetricError)):
             call()
     assert len(np.array(a)) == len(plain) == 4  # no fault

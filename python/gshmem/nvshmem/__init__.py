@@ -1,4 +1,4 @@
-"""NVSHMEM's Python names over GSHMEM: `import gshmem.nvshmem.core as nvshmem` in the place of nvshmem.core."""
+"""NVSHMEM's Python names over GSHMEM: `import gshmem.nvshmem as nvshmem`, and all else as it was."""
 
 from . import core
 
