@@ -158,8 +158,6 @@ def _strided(far: np.ndarray, near: np.ndarray, puts: bool, pe: int) -> None:
         block *= shape.pop()
         steps.pop()
     n, step = (shape.pop(), steps.pop()) if shape else (1, block)
-    if n > 1 and step < block:
-        raise ArgumentError(f"{'put' if puts else 'get'}: elements of the symmetric array overlap")
     here, there = data_of(packed), data_of(far)
     for index in np.ndindex(*shape):
         at = there + sum(i * s for i, s in zip(index, steps))

@@ -125,6 +125,17 @@ def test_zero_lengths(me, n):
     flags.free(), a.free(), none.free()
 
 
+def test_sources_live_until_quiet(me, n):
+    """The program drops its references, and NumPy would give the same memory to the next array."""
+    a = gshmem.zeros((4, 1 << 20))
+    for i in range(4):
+        gshmem.put_nbi(a[i], np.full(1 << 20, 100.0 * me + i), (me + 1) % n)
+        np.full(1 << 20, -1.0)
+    gshmem.barrier()
+    assert (a == 100.0 * ((me - 1) % n) + np.arange(4)[:, None]).all()
+    a.free()
+
+
 @pytest.mark.parametrize("nbi", [False, True])
 def test_put_signal(nbi, me, n):
     put_signal = gshmem.put_signal_nbi if nbi else gshmem.put_signal
