@@ -282,6 +282,27 @@ def test_start_by_a_callback(tmp_path):
     """ % str(tmp_path / "id") + UID.format(how="broadcast=broadcast"))
 
 
+def test_start_by_a_communicator(tmp_path):
+    """What mpi4py's have: bcast of Python objects, rank and size."""
+    start_by_id("""
+    class Comm:
+        path = %r
+        def Get_rank(self):
+            return int(sys.argv[1])
+        def Get_size(self):
+            return 3
+        def bcast(self, value, root):
+            if self.Get_rank() == root:
+                with open(self.path + "-", "wb") as file:
+                    file.write(value)
+                os.rename(self.path + "-", self.path)
+            while not os.path.exists(self.path):
+                time.sleep(0.01)
+            with open(self.path, "rb") as file:
+                return file.read()
+    """ % str(tmp_path / "id") + UID.format(how="comm=Comm()").replace(", pe=pe, n_pes=n", ""))
+
+
 def test_start_by_a_store(tmp_path):
     """What torch's stores have: set of text, get of bytes that waits."""
     start_by_id("""
