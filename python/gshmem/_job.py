@@ -235,7 +235,7 @@ def global_exit(status: int) -> None:
 # be left by one PE alone: if one does not end within a second after Ctrl-C, the job ends with a
 # line (`_watch`).
 
-_abandoned: list[tuple[str, threading.Thread]] = []
+_abandoned: list[tuple[str, Any]] = []  # calls, and locks that are released when they end
 
 
 def interruptible(call: str, function: Callable[[], Any]) -> Any:
@@ -255,11 +255,17 @@ def interruptible(call: str, function: Callable[[], Any]) -> Any:
         done.release()
 
     helper = threading.Thread(target=work, name=f"gshmem-{call}", daemon=True)
-    helper.start()
+    began = True
     try:
+        try:
+            helper.start()  # which waits, too, for the thread to begin
+        except RuntimeError:
+            began = False  # there can be no more threads
+            raise
         done.acquire()
     except BaseException:
-        _abandoned.append((call, helper))
+        if began:
+            _abandoned.append((call, done))
         raise
     if result[1] is not None:
         raise result[1]
@@ -267,7 +273,7 @@ def interruptible(call: str, function: Callable[[], Any]) -> Any:
 
 
 def _refuse_waits() -> None:
-    _abandoned[:] = [(call, helper) for call, helper in _abandoned if helper.is_alive()]
+    _abandoned[:] = [(call, done) for call, done in _abandoned if done.locked()]
     if _abandoned:
         raise StateError(
             f"finalize: {_abandoned[0][0]}, which was interrupted, still waits in the library; "
