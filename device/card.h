@@ -3,8 +3,8 @@
 
 #include <stdint.h>
 
-/* What a PE shows the others of its host, and those of its NVLink domain, so that they know how to map its
- * heap. */
+/* What a PE shows the others of its node, and those of its NVLink domain, so that they know how to
+ * map its heap. */
 struct device_card {
     unsigned char unit[16]; /* which GPU it is */
     uint64_t heap_most;     /* bytes that its heap can grow to */
@@ -12,7 +12,7 @@ struct device_card {
     uint32_t present;       /* 0: this PE has no heap of a device's */
     uint32_t multicast;     /* its unit can be one of those that a multicast address stands for */
     uint32_t clique;        /* of the domain: only in it do units reach each other */
-    unsigned char domain[16]; /* of units that NVLink connects across hosts; zero: in none */
+    unsigned char domain[16]; /* of units that NVLink connects across nodes; zero: in none */
     uint64_t window;        /* bytes of addresses for memory of the program's that the heap may be lent */
 };
 

@@ -1,6 +1,7 @@
-/* What a device with streams and memory of its own is asked to do there: one operation of GSHMEM, with
- * arguments that have been checked. It is copied into the launch of a kernel (device/cuda/kernels.cu),
- * so that it is plain data, the same for all compilers, and names nothing that may be gone by then. */
+/* What a device with streams and memory of its own is asked to do there: one operation of GSHMEM,
+ * with arguments that have been checked. It is copied into the launch of a kernel
+ * (device/cuda/kernels.cu), so that it is plain data, the same for all compilers, and names nothing
+ * that may be gone by then. */
 #ifndef GSHMEM_DEVICE_REQUEST_H
 #define GSHMEM_DEVICE_REQUEST_H
 

@@ -177,8 +177,7 @@ static inline void nvshmem_team_destroy(nvshmem_team_t team)
     gshmem_raise(gshmem_team_destroy(team));
 }
 
-/* ---- Order, and collectives without a type
- * ---------------------------------------------------- */
+/* ---- Order, and collectives without a type --------------------------------------------------- */
 
 NVSHMEM_EITHER void nvshmem_fence(void)
 {

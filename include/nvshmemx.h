@@ -23,8 +23,7 @@ NVSHMEM_EITHER void *nvshmemx_mc_ptr(nvshmem_team_t team, const void *ptr)
     return gshmem_mc_ptr(team, ptr);
 }
 
-/* ---- Buffers of the program's own
- * ---------------------------------------------------------------- */
+/* ---- Buffers of the program's own ------------------------------------------------------------ */
 
 static inline void *nvshmemx_buffer_register_symmetric(void *buf_ptr, size_t size, int flags)
 {
@@ -58,8 +57,7 @@ NVSHMEM_EITHER void nvshmemx_signal_op(uint64_t *sig_addr, uint64_t signal, int 
     gshmem_raise(gshmem_signal_op(sig_addr, signal, sig_op, pe));
 }
 
-/* ---- By a warp or a block together
- * ------------------------------------------------------------- */
+/* ---- By a warp or a block together ----------------------------------------------------------- */
 
 #ifdef GSHMEM_CUDA
 #define NVSHMEM_GROUP(ending, scope)                                                               \
@@ -105,8 +103,7 @@ NVSHMEM_GROUP(_block, GSHMEM_SCOPE_BLOCK)
 #undef NVSHMEM_GROUP
 #endif
 
-/* ---- On streams
- * -------------------------------------------------------------------------------- */
+/* ---- On streams ------------------------------------------------------------------------------ */
 
 static inline void nvshmemx_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, int sig_op,
                                                 int pe, cudaStream_t stream)

@@ -27,8 +27,8 @@ enum {
                                     notifies PE 0 */
     ASK_NS = 400 * 1000 * 1000,  /* how long other PEs wait before they read PE 0's table, and
                                     between two reads */
-    HOSTS_ASKING = 32,           /* both times grow by themselves for each so many nodes, since all
-                                    of them send to PE 0 */
+    HOSTS_ASKING = 32,           /* nodes by which both times grow once more, since all of them send
+                                    to PE 0 */
     ALONE_NS = 2000 * 1000 * 1000, /* how long the last PE waits before that is reported */
 };
 
@@ -84,7 +84,8 @@ gshmem_status_t departures_fail(const char *call, int pe, enum departure_way way
     return status;
 }
 
-/* PEs of the leaving PE's node have arrived at the round without a message. */
+/* A PE of this node that leaves has arrived at its last round; its slot says how, without a
+ * message. */
 enum departure_way departures_way(int pe, uint64_t noted)
 {
     return (enum departure_way)(job->node.index_of[pe] < 0 ? (int)noted : group_left(world(job), pe));

@@ -1,6 +1,6 @@
 /* Memory that the device did not make: whose it is, making it one that GPUs reach, and making
  * memory of a GPU one that NICs reach. */
-#include "device/cuda/cuda.h"
+#include "device/cuda/memory.h"
 
 #include <unistd.h>
 
@@ -45,7 +45,7 @@ static bool is_all(const struct cuda *c, cuda_address at, size_t bytes, unsigned
     return true;
 }
 
-bool cuda_is_gpu_memory(const struct cuda *c, cuda_address at, size_t bytes)
+static bool cuda_is_gpu_memory(const struct cuda *c, cuda_address at, size_t bytes)
 {
     return is_all(c, at, bytes, CUDA_MEMORY_GPU);
 }
@@ -157,19 +157,12 @@ gshmem_status_t cuda_export_range(struct device *base, const void *at, size_t by
     return GSHMEM_OK;
 }
 
-/* A driver that does not say how it is takes the GPU for one that orders nothing. */
-static int buffer_ask(const struct cuda *c, enum cuda_attribute which)
-{
-    int value = 0;
-
-    return c->driver.gpu_attribute(&value, which, c->gpu) ? 0 : value;
-}
-
+/* Where the driver does not say what the GPU orders, it orders nothing. */
 enum device_nic_order cuda_nic_order(const struct cuda *c)
 {
-    if (buffer_ask(c, CUDA_ATTRIBUTE_ORDERING) >= CUDA_ORDERED_ALL)
+    if (cuda_attribute_of(c, CUDA_ATTRIBUTE_ORDERING) >= CUDA_ORDERED_ALL)
         return DEVICE_NIC_ORDERED;
-    return buffer_ask(c, CUDA_ATTRIBUTE_FLUSHES) & CUDA_FLUSHES_BY_HOST &&
+    return cuda_attribute_of(c, CUDA_ATTRIBUTE_FLUSHES) & CUDA_FLUSHES_BY_HOST &&
                    cuda_driver_has(&c->driver, CUDA_NEWER_FLUSH)
                ? DEVICE_NIC_FLUSHED
                : DEVICE_NIC_UNORDERED;

@@ -1,6 +1,7 @@
-/* Whether this PE's GPU is in an NVLink domain that spans hosts, and which: NVIDIA's management library
- * knows it, and whether memory can go to the others of the domain the driver says when it is asked for. */
-#include "device/cuda/cuda.h"
+/* Whether this PE's GPU is in an NVLink domain that spans nodes, and which: NVIDIA's management
+ * library knows it, and whether memory can go to the others of the domain the driver says when it
+ * is asked for. */
+#include "device/cuda/memory.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -43,7 +44,7 @@ static bool open_management(struct management *m)
     return false;
 }
 
-/* A GPU that is alone with its host's has no domain, or one without a name. */
+/* A GPU that is alone with its node's has no domain, or one without a name. */
 static bool domain_ask(const struct cuda *c, struct fabric_info *info)
 {
     static const unsigned char none[sizeof info->cluster];
@@ -66,8 +67,8 @@ static bool domain_ask(const struct cuda *c, struct fabric_info *info)
     return false;
 }
 
-/* A driver can offer fabric handles and refuse to give one: where the IMEX service does not run, or this
- * process has been given no channel of it. */
+/* A driver can offer fabric handles and refuse to give one: where the IMEX service does not run, or
+ * this process has been given no channel of it. */
 static bool try_handle(struct cuda *c)
 {
     const struct cuda_allocation what = cuda_allocation_of(c);

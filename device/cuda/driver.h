@@ -1,6 +1,6 @@
-/* The part of NVIDIA's driver API that GSHMEM calls, in words of its own: types, constants and entry
- * points as the CUDA documentation gives them, so that nothing of CUDA is needed to build this.
- * tests/cuda/header.c holds all of it against cuda.h where that is installed.
+/* The part of NVIDIA's driver API that GSHMEM calls, in words of its own: types, constants and
+ * entry points as the CUDA documentation gives them, so that nothing of CUDA is needed to build
+ * this. tests/cuda/header.c holds all of it against cuda.h where that is installed.
  *
  * The driver is opened when it is asked for: a machine without it runs all else. */
 #ifndef GSHMEM_CUDA_DRIVER_H
@@ -204,7 +204,8 @@ struct cuda_handle { /* of the fabric, or CUDA IPC's */
        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared, cuda_stream stream,  \
        void **arguments, void **extra))
 
-/* What drivers since 11.4 have brought, or not all have: without it a call answers CUDA_NOT_SUPPORTED. */
+/* What drivers since 11.4 have brought, or not all have: without it a call answers
+ * CUDA_NOT_SUPPORTED. */
 #define CUDA_DRIVER_NEWER(X)                                                                       \
     X(export_range, cuMemGetHandleForAddressRange,                                                 \
       (void *handle, cuda_address at, size_t bytes, int type, unsigned long long flags))           \

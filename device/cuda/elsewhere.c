@@ -1,9 +1,10 @@
-/* Updates in the memory of GPUs that this PE's has no peer access to: this process opens such a GPU, too,
- * and the library's kernel makes them there. So all updates of a location are one agent's, the memory's
- * own GPU's, to which those of kernels come as well, its own and those of GPUs that reach it.
+/* Updates in the memory of GPUs that this PE's has no peer access to: this process opens such a
+ * GPU, too, and the library's kernel makes them there. So all updates of a location are one
+ * agent's, the memory's own GPU's, to which those of kernels come as well, its own and those of
+ * GPUs that reach it.
  *
  * A GPU is opened when the first such update comes. */
-#include "device/cuda/cuda.h"
+#include "device/cuda/streams.h"
 
 #include <stdlib.h>
 

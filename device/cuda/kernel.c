@@ -1,7 +1,7 @@
-/* The kernel that performs requests (kernels.cu): its module is loaded with the device, since a driver that loads
- * code may wait for kernels that run, and these for what the code is to do; told of the job, when that is first
- * needed, as modules of programs are; and launched. */
-#include "device/cuda/cuda.h"
+/* The kernel that performs requests (kernels.cu): its module is loaded with the device, since a
+ * driver that loads code may wait for kernels that run, and these for what the code is to do; told
+ * of the job, when that is first needed, as modules of programs are; and launched. */
+#include "device/cuda/streams.h"
 
 #include <string.h>
 
@@ -21,17 +21,17 @@ enum { BLOCK_SMALL = 32, BLOCK_LARGE = 512, LARGE_BYTES = 4096 };
 static const char state_symbol[] =
     "gshmem_device_here"; /* of gshmem/device/module.h, to the driver */
 
-static struct cuda *serving; /* a module's `fill` is told nothing but the state */
+static struct cuda *serving; /* stays here: a module's `fill` has no argument but the state */
 
 static int fill_state(const struct gshmem_device_state *state)
 {
     struct cuda *c = serving;
 
-    return c->base.ops->copy(&c->base, (void *)(uintptr_t)c->kernel.code.state, state, sizeof *state)
-               ? CUDA_INVALID_VALUE
-               : CUDA_OK;
+    return cuda_copy(&c->base, (void *)(uintptr_t)c->kernel.code.state, state, sizeof *state) ? CUDA_INVALID_VALUE
+                                                                                              : CUDA_OK;
 }
 
+/* Stays here: the kernel's module is one for the process, as the image is. */
 static struct gshmem_device_module own_module = {
     .size = sizeof own_module,
     .version = GSHMEM_DEVICE_STATE_VERSION,

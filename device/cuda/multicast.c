@@ -5,7 +5,7 @@
  * GPU, and then its piece; all map it into a range of addresses that is laid out as the heap is.
  * The driver keeps who binds or maps waiting until all GPUs are there, so that who calls these lets
  * all come that far first. A job does as well without: what fails here is said as information. */
-#include "device/cuda/cuda.h"
+#include "device/cuda/memory.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,10 +1,12 @@
 /* What gshmem-info says of the GPU that a program would take: what its memory can be used for, and
  * by whom; and where something is missing, what to do about it. */
-#include "device/cuda/cuda.h"
+#include "device/cuda/gpu.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "device/cuda/memory.h"
 
 __attribute__((format(printf, 4, 5))) static void
 report_find(struct device_report *r, const char *name, bool has, const char *format, ...)

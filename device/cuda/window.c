@@ -1,5 +1,6 @@
 /* Memory of the program's as part of symmetric heaps: pieces that it made by cuMemCreate and mapped
- * somewhere come to be mapped in this PE's heap too, and in other processes as pieces of the heap do. */
+ * somewhere come to be mapped in this PE's heap too, and in other processes as pieces of the heap
+ * do. */
 #include "device/cuda/heap.h"
 
 #include <stdlib.h>

@@ -1,8 +1,9 @@
-/* The library's own work on the GPU that is waited for later, or for some time: copies that are started and
- * looked after, on one stream and in the order in which they come; and updates on another, each behind the copies
- * that were started before it. An update takes a place for a block on the GPU, which a kernel of the program's may
- * fill for long: copies, which need none, do not wait for it. */
-#include "device/cuda/cuda.h"
+/* The library's own work on the GPU that is waited for later, or for some time: copies that are
+ * started and looked after, on one stream and in the order in which they come; and updates on
+ * another, each behind the copies that were started before it. An update takes a place for a block
+ * on the GPU, which a kernel of the program's may fill for long: copies, which need none, do not
+ * wait for it. */
+#include "device/cuda/streams.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -73,7 +74,7 @@ bool cuda_copy_done(struct device *base, uint64_t ticket, gshmem_status_t *statu
     struct cuda *c = cuda_of(base);
     cuda_result result = CUDA_OK;
 
-    if ((*status = cuda_enter(c))) /* for a thread that captures a stream while it drives the network */
+    if ((*status = cuda_enter(c))) /* for a thread that captures a stream while it makes progress on the network */
         return true;
     pthread_mutex_lock(&c->work.lock);
     if (ticket > c->work.done && !(result = c->driver.event_query(*event_of(&c->work, ticket))))
@@ -235,7 +236,8 @@ void cuda_work_await_forgotten(struct cuda *c)
 
 enum { SPIN_NS = 200 * 1000, NAP_NS = 20 * 1000 };
 
-/* For threads that may wait, and have nothing to drive. Nothing is held meanwhile: others copy and update. */
+/* For threads that may wait, and have nothing to drive. Nothing is held meanwhile: others copy and
+ * update. */
 gshmem_status_t cuda_update(struct device *base, const struct device_update *u, uint64_t *old)
 {
     const struct timespec nap = {.tv_nsec = NAP_NS};

@@ -14,7 +14,7 @@ bool host_stream_is_captured(void *stream);
 bool host_streams_busy(void);
 
 /* Of <cuda_runtime_api.h> for the host device. Each returns a cudaError_t. */
-static struct {
+static struct { /* stays here: the library is loaded once in the process */
     int (*call)(void *stream, void (*function)(void *), void *argument, void (*release)(void *));
     int (*is_capturing)(void *stream, int *status);
     int (*busy)(void);
@@ -38,8 +38,8 @@ static bool stream_call_find_device(void)
     return false;
 }
 
-/* False: nothing in this process can have made a stream. A library with kernels may bring the device later,
- * and it stays from the first time that it is found. */
+/* False: nothing in this process can have made a stream. A library with kernels may bring the
+ * device later, and it stays from the first time that it is found. */
 static bool have_streams(void)
 {
     /* Acquire: with the release below. */

@@ -18,11 +18,11 @@ TOP = '''\
  * forms that a warp or a block performs together: generated from one table of types and operations
  * (include/generate/table.py in the sources); not to be edited. gshmem/typed.h says the same in C.
  *
- * Each operation is a template, over an element's type (typed) or its bytes (sized), and what
- * programs call are names for it: that is what keeps this header cheap to include.
+ * Each operation is a template, over an element's type (typed) or its bytes (sized). The names that
+ * programs call are macros for these templates, which keeps this header cheap to include.
  *
- * Kernels have no long double and no complex types; functions of those, and some others, are the
- * host's alone. */
+ * Kernels have no long double and no complex types: functions for these types exist on the host
+ * alone, and so do a few operations. */
 #ifndef GSHMEM_DEVICE_TYPED_H
 #define GSHMEM_DEVICE_TYPED_H
 

@@ -130,11 +130,11 @@ def qp():
 # ---- C, and C++ that is not CUDA ----
 
 C_TOP = '''\
-/* NVSHMEM's typed names in C, and in C++ that is not CUDA: the host's. Generated from the table that
- * gshmem/typed.h is made from (include/generate in the sources); not to be edited. What each does is
- * said there, by the name with gshmem_ for nvshmem_ and nvshmemx_.
+/* NVSHMEM's typed names in C, and in C++ that is not CUDA: the host's. Generated from the same table as
+ * gshmem/typed.h (include/generate in the sources); not to be edited. gshmem/typed.h says what each
+ * does, by the name with gshmem_ for nvshmem_ and nvshmemx_.
  *
- * half and bfloat16 are there where CUDA's headers of these types are. */
+ * Functions for half and bfloat16 exist where CUDA's headers of these types are included. */
 #ifndef NVSHMEM_TYPED_H
 #define NVSHMEM_TYPED_H
 
@@ -199,9 +199,9 @@ def typed():
 # ---- CUDA ----
 
 CUDA_TOP = '''\
-/* NVSHMEM's typed names in CUDA sources, for host code and for kernels: generated from the table that
- * gshmem/device/typed.h is made from (include/generate in the sources); not to be edited. What each
- * does is said there, by the name with gshmem_ for nvshmem_ and nvshmemx_. As there, an operation is a
+/* NVSHMEM's typed names in CUDA sources, for host code and for kernels: generated from the same table
+ * as gshmem/device/typed.h (include/generate in the sources); not to be edited. That header says what
+ * each does, by the name with gshmem_ for nvshmem_ and nvshmemx_. As there, an operation is a
  * template and its names are macros, which keeps this header cheap to include. */
 #ifndef NVSHMEM_DEVICE_TYPED_H
 #define NVSHMEM_DEVICE_TYPED_H

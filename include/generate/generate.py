@@ -18,10 +18,10 @@ TYPED_TOP = '''\
 /* The typed names of GSHMEM, gshmem_TYPE_… and gshmem_ctx_TYPE_…: generated from one table of types
  * and operations (include/generate/table.py in the sources); not to be edited.
  *
- * Each is the function of gshmem.h, gshmem/rma.h or gshmem/atomic.h that its family's comment names,
- * for one type. Those that return a gshmem_status_t answer as that function does; those that return
- * a value hand a failure to the error policy. gshmem_ctx_… take their context first, all others
- * use GSHMEM_CTX_DEFAULT; …_on_stream take a stream last (gshmem/stream.h). */
+ * Each is a function of gshmem.h, gshmem/rma.h or gshmem/atomic.h for one type; the comment of its
+ * family says which. Functions that return a gshmem_status_t return that function's; functions that
+ * return a value hand a failure to the error policy. gshmem_ctx_… take their context first, all
+ * others use GSHMEM_CTX_DEFAULT; …_on_stream take a stream last (gshmem/stream.h). */
 #ifndef GSHMEM_TYPED_H
 #define GSHMEM_TYPED_H
 

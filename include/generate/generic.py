@@ -5,9 +5,10 @@ from text import function, section
 
 TOP = '''\
 /* Names without a type: gshmem_put(dest, source, n, pe) is gshmem_long_put for a long *dest, and
- * gshmem_put(ctx, dest, source, n, pe) is gshmem_ctx_long_put. In C they are generic selections on
- * the pointer that comes first (after the context or team), in C++ overloads, which CUDA sources have
- * for kernels, too. Generated, as gshmem/typed.h is. For programs that include it: gshmem.h does not. */
+ * gshmem_put(ctx, dest, source, n, pe) is gshmem_ctx_long_put. In C the names are generic selections
+ * on the first pointer (after the context or team). In C++ they are overloads, in CUDA sources also
+ * for kernels. Generated, as gshmem/typed.h is. gshmem.h does not include this header: programs that
+ * want these names do. */
 #ifndef GSHMEM_GENERIC_H
 #define GSHMEM_GENERIC_H
 

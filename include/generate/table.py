@@ -56,11 +56,6 @@ ELEMENTS = {e.name: e for e in _rows('GSHMEM_TYPE_TABLE', Element)}
 OPS = _rows('GSHMEM_OP_TABLE', Reduction)
 
 
-def _set_of(op):
-    """The set of types that has a reduction."""
-    return 'reduce_sum' if op.pairs != 'no' else 'reduce_order' if op.reals != 'no' else 'reduce_bits'
-
-
 # ---- Types by their names ----
 
 class Type(NamedTuple):
@@ -101,6 +96,27 @@ TYPES = [
     Type('complexf',   'gshmem_complexf_t',     8, 'complex'),
     Type('complexd',   'gshmem_complexd_t',    16, 'complex'),
 ]
+
+BY_NAME = {t.name: t for t in TYPES}
+
+
+def element(t):
+    """The name of a type's row in GSHMEM_TYPE_TABLE; CHAR stands for that of char."""
+    if t.kind == 'plain':
+        return 'CHAR'
+    if t.kind in ('signed', 'unsigned'):
+        name = '%sINT%d' % ('U' if t.kind == 'unsigned' else '', 8 * t.size)
+    else:
+        name = t.name.upper()
+    if name not in ELEMENTS:
+        raise ValueError('%s has no row GSHMEM_TYPE_%s in %s' % (t.name, name, TYPE_H))
+    return name
+
+
+def in_kernels(t):
+    """Whether programs' kernels have the type."""
+    return t.kind == 'plain' or ELEMENTS[element(t)].kind in ('sint', 'uint', 'real')
+
 
 # Sizes of put8 … get128, in bits.
 SIZES = [8, 16, 32, 64, 128]
@@ -189,6 +205,20 @@ def _collective(name, parameters, types='rma', kernels='group'):
                      kernels=kernels, stream=kernels == 'group')
 
 
+def _set_of(op):
+    """The set of types that a reduction is defined for."""
+    kinds = tuple(column != 'no' for column in (op.integers, op.reals, op.pairs))
+    standard = {(True, False, False): 'reduce_bits', (True, True, False): 'reduce_order',
+                (True, True, True): 'reduce_sum'}
+    if kinds in standard:
+        return standard[kinds]
+    of_kind = {'real': op.reals, 'complex': op.pairs}
+    name = 'reduce_' + op.text
+    TYPE_SETS[name] = [t for t in TYPE_SETS['reduce_sum']
+                       if of_kind.get(BY_NAME[t].kind, op.integers) != 'no']
+    return name
+
+
 REDUCTIONS = {op.text: _set_of(op) for op in OPS}  # operation: its types
 
 FAMILIES = [
@@ -199,28 +229,28 @@ FAMILIES = [
             _rma('put_nbi', _COPY + 'int pe'), _rma('get_nbi', _COPY + 'int pe')]),
 
     Family('Single elements',
-           'p stores one value at dest on pe, g returns the one at source on pe. Each is one access,\n'
-           'never torn (but of long double, which no CPU moves at once).',
+           'p stores one value at dest on pe, g returns the value at source on pe. Each is one access\n'
+           'and never torn, except for long double, which no CPU moves in one access.',
            [_rma('p', 'T *dest, T value, int pe', sized=False, kernels='thread'),
             _rma('g', 'const T *source, int pe', 'T', sized=False, kernels='thread', stream=False)]),
 
     Family('Strided',
-           'nelems elements, dst apart in dest and sst in source; or blocks of bsize elements that\n'
-           'begin so far apart. As gshmem_ctx_iputmem and gshmem_ctx_ibputmem.',
+           'nelems elements that are dst elements apart in dest and sst apart in source; or blocks of\n'
+           'bsize elements that begin so far apart. As gshmem_ctx_iputmem and gshmem_ctx_ibputmem.',
            [_rma('iput', _STRIDED + 'int pe'), _rma('iget', _STRIDED + 'int pe'),
             _rma('ibput', _BLOCKS + 'int pe', kernels='thread', stream=False),
             _rma('ibget', _BLOCKS + 'int pe', kernels='thread', stream=False)]),
 
     Family('Put with signal',
-           'As gshmem_putmem_signal: who sees the signal sees the data.',
+           'As gshmem_putmem_signal: a PE that sees the signal sees the data.',
            [_rma('put_signal', _COPY + _SIGNAL + 'int pe'),
             _rma('put_signal_nbi', _COPY + _SIGNAL + 'int pe')]),
 
     Family('Atomics',
-           'Read or update one element on pe as one step, to all PEs; relaxed. Fetching forms return\n'
-           'the old value; their nbi forms leave it in *fetch by the next gshmem_quiet. Elements must\n'
-           'be aligned to their size. compare_swap stores value if the element equals cond; float and\n'
-           'double are compared by their bits.',
+           'Read or update one element on pe, atomically with regard to all PEs, and in relaxed order.\n'
+           'Fetching forms return the old value; their nbi forms store it in *fetch by the next\n'
+           'gshmem_quiet. Elements must be aligned to their size. compare_swap stores value if the\n'
+           'element equals cond; it compares float and double by their bits.',
            _atomic('fetch', 'amo_extended', 'const T *source, int pe', True)
            + _atomic('set', 'amo_extended', 'T *dest, T value, int pe')
            + _atomic('swap', 'amo_extended', 'T *dest, T value, int pe', True)
@@ -237,20 +267,21 @@ FAMILIES = [
            + _atomic('xor', 'amo_bitwise', 'T *dest, T value, int pe')),
 
     Family('Waits and tests',
-           'Of own variables that other PEs update; what is stored before the update is seen after\n'
-           'the wait. cmp is one of GSHMEM_CMP_…, the variable its left side. An array is waited for\n'
-           'as a whole (all), until an element satisfies (any: returns its index), or until some do\n'
-           '(some: their indices, returns how many). Elements whose status is not 0 are left out;\n'
-           'status may be NULL. With none left, all is satisfied at once, any returns SIZE_MAX, some\n'
-           '0. Successive calls of any begin at different elements, so that none is starved. vector:\n'
-           'element i is compared to cmp_values[i]. Tests look once; any returns SIZE_MAX and some 0\n'
-           'if nothing satisfies. Failures: a bad cmp; the job ends while waiting. Functions that\n'
-           'return a number then call the error policy, and if that returns answer as if nothing\n'
-           'satisfied.',
+           'For variables of this PE that other PEs update. What a PE stored before the update is\n'
+           'visible after the wait. cmp is one of GSHMEM_CMP_…, with the variable on its left side.\n'
+           'For an array there are three forms: all waits until every element satisfies the\n'
+           'comparison; any waits until one does, and returns its index; some waits until at least\n'
+           'one does, stores the indices of those that do, and returns their number. Elements whose\n'
+           'status is not 0 are left out; status may be NULL. If no element is left, all returns at\n'
+           'once, any returns SIZE_MAX, and some returns 0. Successive calls of any begin at different\n'
+           'elements, so that none is starved. vector: element i is compared to cmp_values[i]. Tests\n'
+           'poll once; if no element satisfies, any returns SIZE_MAX and some 0. Failures: a bad cmp;\n'
+           'the job ends during the wait. Functions that return a number then call the error policy,\n'
+           'and if it returns, they return what they do when no element satisfies.',
            _waits('wait_until', 'status', 'status') + _waits('test', 'int', 'int')),
 
     Family('Data movement of teams',
-           'As gshmem_broadcastmem, …: sizes counted in elements.',
+           'As gshmem_broadcastmem, …, with sizes counted in elements.',
            [_collective('broadcast', 'size_t nelems, int PE_root'),
             _collective('collect', 'size_t nelems', kernels=''),
             _collective('fcollect', 'size_t nelems'),
@@ -263,34 +294,15 @@ FAMILIES = [
             for op, types in REDUCTIONS.items() for form in ('_reduce', '_reducescatter')]),
 
     Family('Scans',
-           'As gshmem_inscan and gshmem_exscan: sums over the PEs up to mine, and up to the one before.',
+           'As gshmem_inscan and gshmem_exscan: sums over the PEs up to this one, without it for exscan.',
            [_collective('sum_inscan', 'size_t nelems', 'reduce_sum', ''),
             _collective('sum_exscan', 'size_t nelems', 'reduce_sum', '')]),
 ]
 
-BY_NAME = {t.name: t for t in TYPES}
 
 
 def types_of(operation):
     return [BY_NAME[name] for name in TYPE_SETS[operation.types]]
-
-
-def element(t):
-    """The name of a type's row in GSHMEM_TYPE_TABLE; CHAR stands for that of char."""
-    if t.kind == 'plain':
-        return 'CHAR'
-    if t.kind in ('signed', 'unsigned'):
-        name = '%sINT%d' % ('U' if t.kind == 'unsigned' else '', 8 * t.size)
-    else:
-        name = t.name.upper()
-    if name not in ELEMENTS:
-        raise ValueError('%s has no row GSHMEM_TYPE_%s in %s' % (t.name, name, TYPE_H))
-    return name
-
-
-def in_kernels(t):
-    """Whether programs' kernels have the type."""
-    return t.kind == 'plain' or ELEMENTS[element(t)].kind in ('sint', 'uint', 'real')
 
 
 SCOPES = ['', '_warp', '_block']

@@ -45,7 +45,8 @@ enum gshmem_type {
     GSHMEM_TYPE_COUNT
 };
 
-/* What char is here, and the complex types without <complex.h>, which would define I. */
+/* The type of char on this machine, and the complex types without <complex.h>, which would define
+ * I. */
 #define GSHMEM_TYPE_CHAR ((char)-1 < 0 ? GSHMEM_TYPE_INT8 : GSHMEM_TYPE_UINT8)
 __extension__ typedef float _Complex gshmem_complexf_t;
 __extension__ typedef double _Complex gshmem_complexd_t;

@@ -14,17 +14,17 @@
 #include "runtime/base/descriptor.h"
 
 enum {
-    KEPT_MOST = 8, /* lines of this process that the others of its node look for */
+    KEPT_MOST = 8, /* lines of this process that the others of its node can find */
     LINGER_US = 200 * 1000,
 };
 
 static _Atomic int kept;
-static _Atomic uint64_t kept_key[KEPT_MOST]; /* of those lines */
+static _Atomic uint64_t kept_key[KEPT_MOST]; /* the keys of those lines */
 
-/* ---- gshmemrun writes ---- */
+/* ---- gshmemrun writes the line ---- */
 
-/* GSHMEM_RUN_LOG=socket:its inode:inode of the standard error that gshmemrun gave. A program that writes its
- * messages elsewhere (2>file) keeps ours as well. */
+/* GSHMEM_RUN_LOG=socket:its inode:inode of the standard error that gshmemrun gave. If the program
+ * writes its messages elsewhere (2>file), the library's go there, too. */
 static int gshmemrun_socket(void)
 {
     const char *text = getenv("GSHMEM_RUN_LOG");
@@ -59,9 +59,9 @@ static bool give_to_gshmemrun(int fd, const char *line, size_t prefix, size_t le
     return send(fd, &m, offsetof(struct alike_message, line) + length, MSG_DONTWAIT | MSG_NOSIGNAL) > 0;
 }
 
-/* ---- the first of this node writes ---- */
+/* ---- The first PE of this node writes the line ---- */
 
-/* A name of the job's that its PEs on this node have in common, and no other job. */
+/* A name of the job that its PEs on this node share, and no other job has. */
 static bool job_name(char *name, size_t size)
 {
     const char *pmix = getenv("PMIX_NAMESPACE"), *slurm = getenv("SLURM_JOB_ID"), *step = getenv("SLURM_STEP_ID");
@@ -84,7 +84,8 @@ static uint64_t hash(const char *text, size_t length, uint64_t h)
     return h;
 }
 
-/* A line that this process says again is not one that another has said. */
+/* Whether this process has written the line itself; then it does not count as written by
+ * another. */
 static bool is_own(uint64_t key)
 {
     int n = kept < KEPT_MOST ? kept : KEPT_MOST;
@@ -95,7 +96,8 @@ static bool is_own(uint64_t key)
     return own;
 }
 
-/* A socket with an abstract name for the line: who can have it is the first. It goes with the process. */
+/* A socket with an abstract name made from the line: the process that gets the name is the first.
+ * The name is free again when the process ends. */
 static bool is_said_already(const char *line, size_t length)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -118,7 +120,8 @@ static bool is_said_already(const char *line, size_t length)
             kept_key[i] = key;
         return false; /* the descriptor stays open */
     }
-    /* Taken: by a PE of this job, not by somebody who would rather have it unsaid. */
+    /* the name must be taken by a PE of this job, not by a foreign process that wants to suppress
+     * the line */
     bool said = errno == EADDRINUSE && connect(fd, (struct sockaddr *)&address, size) == 0 &&
                 descriptor_peer_is_ours(fd);
     close(fd);

@@ -39,8 +39,8 @@ static uint64_t atomic_apply_one(enum gshmem_amo op, int type, uint64_t old, uin
 }
 
 /* One loop for all operations: this path is for rare addresses, not for speed. acq_rel: the thread
- * that does it for another PE has stored what that PE put before, and who waits for the atomic (a
- * lock, a count) reads that next. */
+ * that applies it for another PE has stored that PE's earlier puts, which a thread that waits for
+ * the atomic (a lock, a count) reads next. */
 static uint64_t update32(enum gshmem_amo op, int type, uint32_t *at, uint64_t operand,
                          uint64_t compare)
 {

@@ -1,4 +1,4 @@
-/* The types that atomics work on: who asks for one and who carries it out must agree. */
+/* The types that atomics work on; initiator and target must agree on them. */
 #ifndef GSHMEM_BASE_ATOMIC_TYPE_H
 #define GSHMEM_BASE_ATOMIC_TYPE_H
 
@@ -40,8 +40,9 @@ static inline bool atomic_type_is_real(int type)
 #undef X
 }
 
-/* Applies the operation to the object there, and returns the bits that it had. The caller has checked
- * that there is such an operation and atomics work on the type; nothing is done for any other. */
+/* Applies the operation to the object there, and returns the bits that it had. The caller has
+ * checked that there is such an operation and atomics work on the type; nothing is done for any
+ * other. */
 uint64_t atomic_apply(enum gshmem_amo op, int type, void *at, uint64_t operand, uint64_t compare);
 
 #endif

@@ -1,5 +1,5 @@
-/* Descriptors of the library's own, none of which is standard input, output or error; and those that come with a
- * message over a Unix socket, and who sent it. */
+/* Descriptors of the library's own, none of which is standard input, output or error; and
+ * descriptors that arrive with a message over a Unix socket, with their senders. */
 #ifndef GSHMEM_BASE_DESCRIPTOR_H
 #define GSHMEM_BASE_DESCRIPTOR_H
 
@@ -10,9 +10,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The descriptor that a call has just given, or one above 2 in its place: where the program runs with its standard
- * input, output or error closed, what it prints must not go into a file of the library's. -1 with errno: the call
- * failed, or no other number was left. */
+/* The descriptor that a call has just returned, or one above 2 in its place: in a program with
+ * closed standard input, output or error, the program's output must not go into a file of the
+ * library's. -1 with errno: the call failed, or there was no other number. */
 static inline int descriptor_keep(int fd)
 {
     if (fd < 0 || fd > STDERR_FILENO)
@@ -25,7 +25,8 @@ static inline int descriptor_keep(int fd)
     return higher;
 }
 
-/* For a program of our own, before it opens anything: standard descriptors that are closed become /dev/null. */
+/* For a program of ours, before it opens anything: standard descriptors that are closed become
+ * /dev/null. */
 static inline int descriptor_fill_standard(void)
 {
     int fd;
@@ -38,15 +39,15 @@ static inline int descriptor_fill_standard(void)
     return close(fd);
 }
 
-/* Room for one descriptor, and for the sender's user where the socket has SO_PASSCRED. The padding of a control
- * message has room for a second descriptor, which the kernel then hands over as well. */
+/* Room for one descriptor, and for the sender's user where the socket has SO_PASSCRED. The padding
+ * of a control message has room for a second descriptor, which the kernel then delivers as well. */
 union descriptor_control {
     struct cmsghdr header;
     char space[CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
 };
 
-/* The descriptor that came; -1: none did or could be kept, or more than one, which nobody of this job sends. No descriptor that is not
- * returned stays open. */
+/* The descriptor that arrived. -1: none arrived or could be kept, or there were several, which no
+ * PE of this job sends. A descriptor that is not returned does not stay open. */
 static inline int descriptor_take(struct msghdr *message)
 {
     int taken = -1, fds = 0;
@@ -70,7 +71,7 @@ static inline int descriptor_take(struct msghdr *message)
     return descriptor_keep(taken);
 }
 
-/* PEs of one job have one user; root may do anything anyway. */
+/* PEs of one job have one user; root may do anything in any case. */
 static inline bool descriptor_user_is_ours(const struct ucred *who)
 {
     return who->uid == geteuid() || who->uid == 0;

@@ -1,5 +1,6 @@
-/* Whether this process may write into a file up to here. Where it may not (ulimit -f) the system would end it with
- * SIGXFSZ, and no line would say why. Writing through a mapping has no such limit. */
+/* Whether this process may write into a file up to this offset. If not (ulimit -f), the system
+ * would end it with SIGXFSZ, without a line that says why. Stores to a mapping have no such
+ * limit. */
 #ifndef GSHMEM_BASE_FILE_LIMIT_H
 #define GSHMEM_BASE_FILE_LIMIT_H
 

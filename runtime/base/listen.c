@@ -10,7 +10,8 @@
 
 enum {
     BACKLOG = 4096,
-    PORTS_TRIED = 100, /* each is free at the first address; another process may have it at the next */
+    PORTS_TRIED = 100, /* each is free at the first address; another process may have it at the next
+                          one */
 };
 
 static in_port_t *port_in(struct sockaddr_storage *name)
@@ -19,7 +20,7 @@ static in_port_t *port_in(struct sockaddr_storage *name)
                                        : &((struct sockaddr_in *)name)->sin_port;
 }
 
-/* Port 0: any, which is chosen then. A descriptor, or -1 with errno. */
+/* Port 0: the system chooses one. Returns a descriptor, or -1 with errno. */
 static int listen_at(struct sockaddr_storage name, uint16_t *port)
 {
     socklen_t size = name.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
@@ -41,7 +42,8 @@ static int listen_at(struct sockaddr_storage name, uint16_t *port)
     return -1;
 }
 
-/* With a port that the first address chooses; 0, with errno: not with this one. */
+/* With a port that the system chooses for the first address; 0, with errno: not possible with this
+ * port. */
 static uint16_t try_port(const struct sockaddr_storage *where, int n, int *fd)
 {
     uint16_t port = 0;

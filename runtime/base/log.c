@@ -66,7 +66,7 @@ static void log_write_line(enum log_level level, bool alike, const char *format,
     if (n > 0)
         used += (size_t)n < sizeof line - used - 1 ? (size_t)n : sizeof line - used - 2;
     line[used++] = '\n';
-    /* A message that stderr refuses has nowhere else to go. */
+    /* If stderr refuses the message, there is nowhere else to write it. */
     if (!(alike && alike_take(line, prefix, used)) && write(STDERR_FILENO, line, used) < 0)
         errno = 0;
     errno = saved;

@@ -1,8 +1,8 @@
-/* Says things to people, and turns failures into statuses.
+/* Logs messages for people, and turns failures into statuses.
  *
  * One line a message, written with one write(2) to stderr so that lines of many PEs never mix:
  *     gshmem[3@node7] error: put of 64 B to PE 9: the job has PEs 0..7
- * GSHMEM_LOG chooses the level. Knows nothing of PEs but the number it was told. */
+ * GSHMEM_LOG chooses the level. Knows nothing of PEs except this one's number. */
 #ifndef GSHMEM_BASE_LOG_H
 #define GSHMEM_BASE_LOG_H
 
@@ -14,8 +14,8 @@
 enum log_level { LOG_NONE, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 void log_identify(int pe); /* -1: not yet a PE */
-/* While a PE starts, its warnings and errors are most likely those of all PEs, and are written once (alike.h). So is
- * at all times that PEs' calls differ. */
+/* While a PE starts, its warnings and errors are most likely those of all PEs, and are written once
+ * (alike.h). The same holds at all times for the line that PEs' calls differ. */
 void log_starts(bool does);
 void log_set_level(enum log_level level);
 bool log_enabled(enum log_level level);
@@ -35,11 +35,12 @@ void log_vline(enum log_level level, const char *format, va_list args);
 void log_info_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_warn_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* What strerror says of an errno; where a limit of the process is at fault, with its number and what changes it. */
+/* The text of an errno. Where a limit of the process is the cause, with its number and the way to
+ * change it. */
 const char *log_errno(int error);
 
 /* Decides a failure: logs the line as an error, remembers both for gshmem_last_error() of this
- * thread, and returns status, so that `return fail(GSHMEM_ERR_…, "…", …);` says it all. */
+ * thread, and returns status, so that `return fail(GSHMEM_ERR_…, "…", …);` is enough. */
 gshmem_status_t fail(gshmem_status_t status, const char *format, ...)
     __attribute__((format(printf, 2, 3), cold));
 

@@ -8,7 +8,8 @@
 
 #include "runtime/base/settings.h"
 
-/* Relative to the directory of libgshmem.so: where modules are installed, and where they are built. */
+/* Relative to the directory of libgshmem.so: where modules are installed, and where they are
+ * built. */
 static const char *const places[] = {"gshmem", "bootstrap/pmix", "bootstrap/mpi", "transport/verbs",
                                      "device/cuda"};
 

@@ -14,9 +14,9 @@
 enum {
     MUTEX_FREE,
     MUTEX_TAKEN,
-    MUTEX_WANTED,   /* taken, and somebody may sleep for it */
-    MUTEX_PROMISED, /* the same, and one of those is to have it next */
-    MUTEX_GIVEN     /* to that one */
+    MUTEX_WANTED,   /* taken, and a thread may sleep until it is free */
+    MUTEX_PROMISED, /* the same, and one of these threads is to have it next */
+    MUTEX_GIVEN     /* handed to that thread */
 };
 
 struct mutex { /* all zeros: free */
@@ -32,8 +32,8 @@ static inline bool mutex_try(struct mutex *m)
                                                    memory_order_relaxed);
 }
 
-void mutex_wait(struct mutex *m);      /* takes it, asleep until it can be had */
-void mutex_give_away(struct mutex *m); /* gives it back where others want it */
+void mutex_wait(struct mutex *m);      /* takes it; sleeps until that is possible */
+void mutex_give_away(struct mutex *m); /* releases it where other threads want it */
 
 static inline void mutex_take(struct mutex *m)
 {
@@ -45,7 +45,7 @@ static inline void mutex_give(struct mutex *m)
 {
     uint32_t taken = MUTEX_TAKEN;
 
-    /* release: pairs with the acquire of who takes it next */
+    /* release: pairs with the acquire of the thread that takes it next */
     if (!atomic_compare_exchange_strong_explicit(&m->state, &taken, MUTEX_FREE,
                                                  memory_order_release, memory_order_relaxed))
         mutex_give_away(m);

@@ -1,5 +1,6 @@
-/* What a program has printed must have arrived: a full disk is a failure, and not an empty file. For our own
- * programs, also where they are built for another library: needs nothing but libc. */
+/* Checks that a program's output has been written: a full disk is a failure, and must not leave an
+ * empty file. For our own programs, also where they are built for another library: needs nothing
+ * but libc. */
 #ifndef GSHMEM_BASE_PRINTED_H
 #define GSHMEM_BASE_PRINTED_H
 
@@ -7,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The status to end with, which is `status` where all has arrived. The reason is known only of what is written here. */
+/* The status to end with: `status` if all output was written. The reason is known only for a
+ * failure that happens here. */
 static inline int printed(const char *program, int status)
 {
     const int failed = ferror(stdout);

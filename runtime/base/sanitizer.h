@@ -1,17 +1,17 @@
-/* What ThreadSanitizer must be told, where the program was built with it.
+/* What ThreadSanitizer has to be told, where the program was built with it.
  *
- * It sees the threads of one process. What a thread does to symmetric memory for another PE is ordered
- * by what that PE does: by messages, and by memory that it shares with other processes. None of that
- * can be seen here, so such accesses are left out of its account, as those of a network card would
- * be; atomics among them still order what they order. */
+ * It sees the threads of one process. The accesses of a thread to symmetric memory for another PE
+ * are ordered by what that PE does: by messages, and by memory that it shares with other processes.
+ * It sees none of that, so such accesses are hidden from it, like those of a NIC; atomics among
+ * them still order what they order. */
 #ifndef GSHMEM_BASE_SANITIZER_H
 #define GSHMEM_BASE_SANITIZER_H
 
-/* Weak: the program brings them, or they are not there. */
+/* Weak: the sanitizer's runtime in the program defines them, or they do not exist. */
 __attribute__((weak, visibility("default"))) void __tsan_ignore_thread_begin(void);
 __attribute__((weak, visibility("default"))) void __tsan_ignore_thread_end(void);
 
-/* Around what this thread does for another PE. */
+/* Before and after accesses of this thread for another PE. */
 static inline void for_another_pe_begin(void)
 {
     if (__tsan_ignore_thread_begin)

@@ -31,8 +31,9 @@ static const struct setting_row rows[SETTING_COUNT] = {
 
 struct setting_value {
     int64_t number;
-    char *owned;        /* a copy of the environment's text, CHOICE: the table's word; NULL: the default holds */
-    char source[40];    /* the variable it came from */
+    char *owned;        /* a copy of the environment's text, CHOICE: the table's word; NULL: the
+                           default */
+    char source[40];    /* the variable that it came from */
 };
 
 static struct setting_value values[SETTING_COUNT];
@@ -40,7 +41,8 @@ static struct setting_value values[SETTING_COUNT];
 /* Variables of the launcher's wire and of the tests' tools; not settings, so not listed. */
 static const char *const foreign[] = {"GSHMEM_RUN_", "GSHMEM_TEST_"};
 
-/* Digits with a point in them, whatever the locale's point is; the rest of the text, or NULL. */
+/* Digits with a decimal point, whatever the locale's point is; returns the rest of the text, or
+ * NULL. */
 static const char *parse_decimal(const char *text, double *value)
 {
     double scale = 1;
@@ -110,7 +112,7 @@ static bool is_one_of(const char *text, const char *choices)
     return choice_index(choices, text) >= 0;
 }
 
-/* A choice by its own word; a switch also by what other programs call on and off. */
+/* A choice by its own word; a switch also by other common words for on and off. */
 static int settings_choose(const char *choices, const char *text)
 {
     int off = choice_index(choices, "off"), i = choice_index(choices, text);

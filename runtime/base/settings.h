@@ -1,8 +1,8 @@
 /* Every setting GSHMEM reads, in one table: parsing, checking, printing and documentation follow.
  *
  * Settings come from environment variables and are read once per gshmem_init. A value that cannot
- * be parsed or is out of range is an error that names the variable and what it accepts; a GSHMEM_…
- * variable that is not in the table can be warned of, with the nearest name. */
+ * be parsed or is out of range is an error that names the variable and the values it accepts. A
+ * GSHMEM_… variable that is not in the table causes a warning, with the nearest name. */
 #ifndef GSHMEM_BASE_SETTINGS_H
 #define GSHMEM_BASE_SETTINGS_H
 
@@ -109,26 +109,27 @@ enum setting {
     SETTING_COUNT
 };
 
-/* The table as a module was compiled with it: it asks for settings, and compares choices, by their places there. */
+/* The table as a module was compiled with it, to compare: modules ask for settings, and compare
+ * choices, by their positions in it. */
 #define X(id, name, aliases, kind, initial, range, text) #id " " #kind " " #range "\n"
 static const char settings_layout[] __attribute__((unused)) = SETTINGS_TABLE(X);
 #undef X
 
-/* Reads the environment. A bad value fails, after the others are read: what is wrong is said once for each. */
+/* Reads the environment. A bad value fails after all are read, so that each is reported once. */
 gshmem_status_t settings_load(void);
-/* A warning for each GSHMEM_… variable that no row names; for one PE of a job to call. */
+/* A warning for each GSHMEM_… variable that no row names; one PE of a job calls it. */
 void settings_warn_unknown(void);
 
 int64_t settings_number(enum setting s); /* SIZE in bytes, SECONDS, COUNT; CHOICE: its index */
-const char *settings_string(enum setting s); /* as it was given; CHOICE: the word in the table */
+const char *settings_string(enum setting s); /* as it was set; CHOICE: the word in the table */
 /* The variable that gave the value ("GSHMEM_HEAP_SIZE"), or NULL if it is the default. */
 const char *settings_source(enum setting s);
 const char *settings_variable(enum setting s); /* "GSHMEM_HEAP_SIZE", for messages */
 
-/* What "auto" comes to here, written to text; or "". */
+/* What "auto" stands for here, written to text; or "". */
 typedef const char *settings_automatic(enum setting s, char *text, size_t size);
-/* One line a setting: variable, value, meaning, where the value is from. Only those that have the words of `pattern`
- * in them (NULL: all); * and ? are as in file names. Returns how many. */
+/* One line a setting: variable, value, meaning, and where the value is from. Only settings that
+ * contain the words of `pattern` (NULL: all); * and ? as in file names. Returns how many. */
 int settings_print(FILE *to, const char *pattern, settings_automatic *automatic);
 
 /* "64", "16K", "1.5G", "2MiB" to bytes; false if it is not a size. */

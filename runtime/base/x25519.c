@@ -5,9 +5,9 @@
 #include <stdint.h>
 #include <string.h>
 
-/* A number modulo p = 2^255 - 19, as the sum of limb[i] * 2^(51 i). Results of multiply are below 2^52 in
- * each limb, those of add and subtract below 2^55; multiply takes any of these. A number has several such
- * forms until encode chooses the one below p. */
+/* A number modulo p = 2^255 - 19, as the sum of limb[i] * 2^(51 i). Results of multiply are below
+ * 2^52 in each limb, those of add and subtract below 2^55; multiply takes any of these. A number
+ * has several such forms until encode chooses the one below p. */
 struct number {
     uint64_t limb[5];
 };
@@ -24,7 +24,7 @@ static uint64_t load64(const unsigned char *at)
     return le64toh(value);
 }
 
-/* RFC 7748, 5: the topmost bit is ignored. */
+/* RFC 7748, section 5: the topmost bit is ignored. */
 static struct number decode(const unsigned char in[X25519_BYTES])
 {
     return (struct number){{load64(in) & limb_mask, load64(in + 6) >> 3 & limb_mask,
@@ -32,8 +32,8 @@ static struct number decode(const unsigned char in[X25519_BYTES])
                             load64(in + 24) >> 12 & limb_mask}};
 }
 
-/* Makes all limbs but the first less than 2^51, and the first only a little more: what is above the
- * last comes back at the first 19 times, since 2^255 = 19 modulo p. */
+/* Makes all limbs except the first less than 2^51, and the first only a little more: the part above
+ * the last limb is added to the first 19 times, since 2^255 = 19 modulo p. */
 static void x25519_carry(struct number *a)
 {
     for (int i = 0; i < 4; i++) {
@@ -49,7 +49,8 @@ static void encode(unsigned char out[X25519_BYTES], struct number a)
     uint64_t above, word[4];
 
     x25519_carry(&a);
-    x25519_carry(&a);               /* below 2^255 + a little: at most p is in it once too often */
+    x25519_carry(&a);               /* below 2^255 + a little: p has to be subtracted at most once
+                                       more */
     above = (a.limb[0] + 19) >> 51; /* whether a >= p, which is whether a + 19 >= 2^255 */
     for (int i = 1; i < 5; i++)
         above = (a.limb[i] + above) >> 51;
@@ -111,7 +112,7 @@ static struct number x25519_multiply(struct number a, struct number b)
     return c;
 }
 
-/* a to the power of p - 2, which is 1 / a; 0 of 0. Which bits of p - 2 are set is no secret. */
+/* a to the power of p - 2, which is 1 / a; 0 for 0. Which bits of p - 2 are set is no secret. */
 static struct number invert(struct number a)
 {
     struct number power = a; /* the topmost bit, 254 */
@@ -124,7 +125,7 @@ static struct number invert(struct number a)
     return power;
 }
 
-/* Where `swap` is 1, and not where it is 0. */
+/* Swaps a and b if `swap` is 1, without a branch. */
 static void swap_if(uint64_t swap, struct number *a, struct number *b)
 {
     const uint64_t mask = 0 - swap;

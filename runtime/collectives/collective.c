@@ -41,7 +41,7 @@ static __attribute__((cold)) gshmem_status_t refuse_place(const struct call *c,
     const struct segment *s = &job->map.segment[l->segment];
     const bool ours = l->segment != SEGMENT_NONE && !l->reserved;
 
-    if (ours && l->atomicity == ATOMICITY_GPU)
+    if (ours && atomicity_is_device(l->atomicity))
         return context_refuse_device(address, c->name);
     if (ours && s->variables && !t->data_mapped)
         return fail(GSHMEM_ERR_NOT_SYMMETRIC,
@@ -68,7 +68,8 @@ static gshmem_status_t find_other_place(const struct call *c, const struct team 
     const bool found = map_find(&job->map, p->mine, bytes, &l);
     const struct segment *s = &job->map.segment[l.segment];
 
-    if (!found || l.reserved || l.atomicity == ATOMICITY_GPU || (s->variables && !t->data_mapped))
+    if (!found || l.reserved || atomicity_is_device(l.atomicity) ||
+        (s->variables && !t->data_mapped))
         return refuse_place(c, t, which, &l, p->mine, bytes);
     p->room = s->bytes - l.offset;
     if (s->variables) {
@@ -210,8 +211,8 @@ gshmem_status_t gshmem_barrier_all(void)
 static inline bool is_for_device(const void *dest, const void *source)
 {
     return GSHMEM_UNLIKELY(job && job->device_heap) &&
-           (map_atomicity(&job->map, dest) == ATOMICITY_GPU ||
-            map_atomicity(&job->map, source) == ATOMICITY_GPU);
+           (atomicity_is_device(map_atomicity(&job->map, dest)) ||
+            atomicity_is_device(map_atomicity(&job->map, source)));
 }
 
 /* ---- Moving data ---- */

@@ -9,8 +9,8 @@
 /* out may be a or b, and may not overlap them otherwise. */
 typedef void combine_fn(void *out, const void *a, const void *b, size_t n);
 
-/* NULL if the type or operation does not exist, or the operation is not defined for the type: and,
- * or, xor are for integers, min and max not for complex numbers. */
+/* NULL if the type or operation does not exist, or the operation is not defined for the type: the
+ * tables in gshmem/type.h say which are. */
 combine_fn *combine_find(enum gshmem_type type, enum gshmem_op op);
 
 /* The kernels: one table for each set of instructions. */

@@ -1,10 +1,10 @@
-/* The kernels of reductions: a function for each type and operation of gshmem/type.h, which says what
- * the classes and columns mean. Included once for each set of instructions that they are compiled for,
- * with COMBINE_KERNELS the name of the table that comes out.
+/* The kernels of reductions: a function for each type and operation of gshmem/type.h, which
+ * documents the classes and columns. Included once for each set of instructions, with
+ * COMBINE_KERNELS as the name of the resulting table.
  *
  * The loops are plain, so that the compiler vectorises them. omp simd: out may be a or b, element
- * by element, and it need not look for other overlaps. Scalar are long double, half and bfloat16, and
- * complex products with C's rules for infinities. */
+ * by element, and the compiler need not test for other overlaps. Not vectorised are long double,
+ * half and bfloat16, and complex products with C's rules for infinities. */
 #include <complex.h>
 #include <stdint.h>
 
@@ -40,7 +40,8 @@
 #define VALUE_BFLOAT16(element) gshmem_bfloat16_to_float(element)
 #define BFLOAT16_OF(value)      gshmem_bfloat16_of_float(value)
 
-/* A kernel by the type's class and how the result comes about. sint computes by the kernels of uint. */
+/* A kernel by the type's class and by the row's way to its result. sint uses the kernels of
+ * uint. */
 #define KERNEL_uint_computes(loop, op, name, result)                                               \
     KERNEL(loop, op##_##name, of_##name, VALUE_WRAPS, result)
 #define KERNEL_uint_chooses(loop, op, name, result)                                                \
@@ -58,7 +59,7 @@
     KERNEL(scalar, op##_##name, of_##name, VALUE_##name, (result) ? first : second)
 #define KERNEL_pair_computes KERNEL_real_computes
 
-/* Whether there is one: what an operation's column for the class says. */
+/* Whether a kernel exists, by the operation's column for the class. */
 #define IF_yes(kernel, op, name, result)     kernel(simd, op, name, result)
 #define IF_by_call(kernel, op, name, result) kernel(scalar, op, name, result)
 #define IF_no(kernel, op, name, result)

@@ -356,8 +356,8 @@ bool group_has_come(const struct group *g, int i)
     return group_word(g, i) >> 32 == g->round;
 }
 
-/* A member that has left arrives at one more round of the job's own group, and at no round of other
- * groups. */
+/* A member that has left has arrived at one more round of the job's own group, where it is alone,
+ * and arrives at no later round of other groups. */
 bool group_cannot_come(const struct group *g, uint64_t word)
 {
     if (g->team == GSHMEM_TEAM_WORLD)

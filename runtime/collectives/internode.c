@@ -665,8 +665,8 @@ gshmem_status_t internode_meet_neighbours(struct group *g, uint32_t signature, c
 }
 
 /* When all have completed one more round, each has fetched what it needed from the others' blocks.
- * The words that this member sent have arrived by then, but may not be acknowledged; the group is
- * told so. */
+ * The words that this member sent have arrived by then, but may not be acknowledged: their requests
+ * still use the group. */
 gshmem_status_t internode_farewell(struct group *g, const char *call)
 {
     gshmem_status_t status = group_meet(g, signature_make(COLLECTIVE_SYNC, 0), call), local;

@@ -38,6 +38,34 @@ enum atomicity {
     ATOMICITY_NIC, /* the target's NIC, also for updates by the target itself */
 };
 
+/* Whether the device alone touches the objects of a domain, so that CPUs reach them by copies that
+ * it makes. Without a default, as all switches over domains: the compiler names the places that a
+ * new one concerns. */
+static inline bool atomicity_is_device(enum atomicity a)
+{
+    switch (a) {
+    case ATOMICITY_GPU:
+        return true;
+    case ATOMICITY_CPU:
+    case ATOMICITY_NIC:
+        break;
+    }
+    return false;
+}
+
+/* Whether NICs alone update the objects of a domain; CPUs read and write them. */
+static inline bool atomicity_is_nic(enum atomicity a)
+{
+    switch (a) {
+    case ATOMICITY_NIC:
+        return true;
+    case ATOMICITY_CPU:
+    case ATOMICITY_GPU:
+        break;
+    }
+    return false;
+}
+
 /* How this PE reaches a PE's copy of an object; from WAY_NOT_SYMMETRIC on: the reason why it
  * cannot. */
 enum way {

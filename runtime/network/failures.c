@@ -56,7 +56,7 @@ void network_lose(void *context, int pe, gshmem_status_t status, const char *why
     failures_pass_on(n);
 }
 
-/* Only that PE's view of this PE has changed; other PEs of this node are not affected. */
+/* That PE has declared this PE dead; it still accepts the other PEs of this node. */
 void network_be_refused(void *context, int pe)
 {
     struct network *n = context;
@@ -71,8 +71,8 @@ void network_be_refused(void *context, int pe)
 
 /* A notification from a PE that has been declared dead is ignored: it may have been stopped for a
  * while, and take PEs for failed that have disconnected from it. One about a PE of this node is
- * ignored, too, since this node knows better. In gshmem_finalize a notification counts only if it
- * says that the sender's own finalize failed: a PE that leaves in good order sends none. */
+ * ignored, too, since this node knows better. Notifications count during gshmem_finalize as well: a
+ * PE whose finalize fails sends one, and a PE that leaves in good order sends none. */
 void network_be_told(void *context, int from, int pe)
 {
     struct network *n = context;

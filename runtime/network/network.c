@@ -64,7 +64,8 @@ static gshmem_status_t network_find(void *context, int pe, void *address, size_t
     return GSHMEM_OK;
 }
 
-/* Two PEs agree on their key when they first connect, since that takes 0.1 ms. */
+/* Two PEs agree on their key when they first connect, since a job may have many PEs that never
+ * do. */
 static gshmem_status_t key(void *context, int pe, unsigned char out[TRANSPORT_KEY_BYTES])
 {
     struct network *n = context;
@@ -90,7 +91,7 @@ static uint64_t network_apply(void *context, enum gshmem_amo amo, int type, void
 static char *mapped(void *context, int pe, int segment)
 {
     const struct segment *s = &((struct network *)context)->job->map.segment[segment];
-    const uintptr_t *peer = s->atomicity == ATOMICITY_GPU ? s->copied : s->mapped;
+    const uintptr_t *peer = atomicity_is_device(s->atomicity) ? s->copied : s->mapped;
 
     return peer ? (char *)peer[pe] : NULL;
 }
@@ -109,7 +110,7 @@ static int on_device(void *context, const void *at, uint64_t bytes)
 
     map_find(&n->job->map, at, 0, &l);
     if (l.segment != SEGMENT_NONE)
-        return l.atomicity == ATOMICITY_GPU;
+        return atomicity_is_device(l.atomicity);
     return n->job->device->ops->owns(n->job->device, at, bytes);
 }
 
@@ -498,11 +499,11 @@ static void name_segments(struct network *n)
         n->config.segment[i] = (struct transport_segment){
             .base = (char *)s->base,
             .bytes = s->bytes,
-            .of_device = s->atomicity == ATOMICITY_GPU,
+            .of_device = atomicity_is_device(s->atomicity),
             .there = s->there,
             .lent = s->imported ? lent : NULL,
             .context = n,
-            .by_nic = s->atomicity == ATOMICITY_NIC,
+            .by_nic = atomicity_is_nic(s->atomicity),
         };
     }
 }

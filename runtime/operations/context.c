@@ -124,7 +124,7 @@ bool context_look_up(const struct gshmem_ctx *ctx, const void *mine, size_t byte
 static gshmem_status_t refuse_unreachable(const struct location *l, size_t bytes, int pe,
                                           const char *call)
 {
-    if (l->atomicity == ATOMICITY_GPU)
+    if (atomicity_is_device(l->atomicity))
         return fail(GSHMEM_ERR_UNREACHABLE,
                     "%s of %zu B: the GPU memory of PE %d cannot be reached from this PE "
                     "(GSHMEM_LOG=info says why)",

@@ -49,9 +49,9 @@ static struct range wait_until_range_of(bool is_signed, int cmp, uint64_t value)
 #define IF_yes(...) __VA_ARGS__
 #define IF_no(...)
 
-/* A variable's value, widened as C does; who calls has checked that its type can be waited for. acquire:
- * pairs with the release of whoever updates it, at the end of a put with signal, or in a fence or quiet
- * before its store. */
+/* A variable's value, widened as C does; the caller has checked that waits work on its type.
+ * acquire: pairs with the release of the PE that updates it, at the end of a put with signal, or in
+ * a fence or quiet before its store. */
 static inline uint64_t wait_until_load(enum gshmem_type type, const void *at)
 {
     switch ((int)type) {
@@ -112,7 +112,7 @@ static gshmem_status_t wait_until_check_aligned(const char *call, enum gshmem_ty
 static bool in_device(const void *at)
 {
     return GSHMEM_UNLIKELY(job && job->device_heap) &&
-           map_atomicity(&job->map, at) == ATOMICITY_GPU;
+           atomicity_is_device(map_atomicity(&job->map, at));
 }
 
 static gshmem_status_t load_from_device(enum gshmem_type type, const void *at, uint64_t *value)

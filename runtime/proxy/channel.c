@@ -119,8 +119,7 @@ enum step {
     STEP_FENCED,    /* it waits for other channels */
 };
 
-/* Relaxed: a PE that issues after a fence of the host has synchronized with the thread that called
- * it. */
+/* Relaxed: a thread that issues after a fence of the host has synchronized with its caller. */
 static inline uint32_t epoch_of(const struct proxy_way *way)
 {
     return atomic_load_explicit(way->fences, memory_order_relaxed);

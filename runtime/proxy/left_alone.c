@@ -29,7 +29,7 @@ void left_alone_look(struct left_alone *l, uint64_t now)
     l->looked = now;
     const bool seen = l->seen;
     l->seen = threads_main_has_ended() && threads_of_program() == 0;
-    if (!l->seen || !seen) /* a thread that has just been started may be missing from one look */
+    if (!l->seen || !seen) /* a thread that has just been started may be missing from one check */
         return;
     log_info("the program's last thread has ended: exit(0)");
     if ((l->exits = pthread_create(&id, NULL, exit_main, NULL) == 0))

@@ -10,11 +10,11 @@
 
 struct left_alone {
     uint64_t looked; /* ns */
-    bool seen;       /* at the last look no thread of the program was left */
+    bool seen;       /* at the last check no thread of the program was left */
     bool exits;      /* a thread calls exit(0) */
 };
 
-/* Looks at most twice a second. Calls exit(0), in a thread of its own, after two looks that found
+/* Checks at most twice a second. Calls exit(0), in a thread of its own, after two checks that found
  * no thread. */
 void left_alone_look(struct left_alone *l, uint64_t now);
 

@@ -72,8 +72,8 @@ static bool is_for_nic(const struct network *n, const struct transport_request *
     const struct segment *s = n->job->map.segment;
 
     return r->kind == TRANSPORT_ATOMIC
-               ? s[r->segment].atomicity == ATOMICITY_NIC
-               : r->signal_op && s[r->signal_segment].atomicity == ATOMICITY_NIC;
+               ? atomicity_is_nic(s[r->segment].atomicity)
+               : r->signal_op && atomicity_is_nic(s[r->signal_segment].atomicity);
 }
 
 static gshmem_status_t service_flush(void *context)

@@ -31,7 +31,7 @@ int slots_count(const uint64_t free[SLOT_WORDS]);
 
 /* Installs the team, if the slot is still free here. */
 bool slots_claim(struct team *t, gshmem_team_t slot);
-/* After all members have told whether they have claimed it: the team keeps its slot, or releases
+/* After all members have said whether they have claimed it: the team keeps its slot, or releases
  * it. Only members that have claimed it call this. */
 void slots_settle(struct team *t, bool keep);
 

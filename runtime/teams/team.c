@@ -18,6 +18,20 @@ size_t team_system_bytes(void)
 
 /* ---- Making and freeing ---- */
 
+/* What inline code sees of a segment: it updates in place what CPUs update. Objects of any other
+ * domain are in no view, so that calls on them go out of line. */
+static struct gshmem_segment team_view_of(const struct segment *s, const uintptr_t *peer)
+{
+    switch ((enum atomicity)s->atomicity) {
+    case ATOMICITY_CPU:
+        return (struct gshmem_segment){s->base, s->bytes, peer};
+    case ATOMICITY_GPU:
+    case ATOMICITY_NIC:
+        break;
+    }
+    return (struct gshmem_segment){s->base, 0, peer};
+}
+
 /* A team in which every PE of the job has its own number uses the job's tables. */
 static bool team_make_tables(struct job *j, struct team *t)
 {
@@ -49,8 +63,8 @@ static bool team_make_tables(struct job *j, struct team *t)
     }
     t->owns_tables = !all;
     t->view = (struct gshmem_ctx){
-        .heap = {heaps->base, heaps->bytes, heap},
-        .data = {variables->base, variables->bytes, data},
+        .heap = team_view_of(heaps, heap),
+        .data = team_view_of(variables, data),
         .n_pes = t->n_pes,
         .my_pe = t->my_pe,
         .team = GSHMEM_TEAM_INVALID,

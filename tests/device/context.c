@@ -1,7 +1,7 @@
 /* Switching stacks, by hand and by ucontext (built with CONTEXT_PORTABLE): registers are kept, stacks
  * do not overlap, are used again, and an overflow faults instead of reaching a neighbour. */
 #define _GNU_SOURCE
-#include "device/host/context.h"
+#include "device/host/fibers/context.h"
 
 #include <signal.h>
 #include <sys/wait.h>

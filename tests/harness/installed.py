@@ -42,6 +42,7 @@ class Installed:
                           "-Dgpu_code=ptx"])
         self.bin = os.path.join(self.prefix, "bin")
         self.lib = os.path.join(self.prefix, "lib")
+        self.compat = os.path.join(self.lib, "gshmem", "compat")  # names of OpenSHMEM and NVSHMEM
         self.tree.env["PKG_CONFIG_PATH"] = os.path.join(self.lib, "pkgconfig")
         self.tree.env["LD_LIBRARY_PATH"] = ""
 
@@ -85,11 +86,8 @@ class Installed:
                                               self.source(), *flags.split())
         if status:
             return [Case("pkg-config", "failed", f"exit status {status}", flags)]
-        self.tree.env["LD_LIBRARY_PATH"] = self.lib
-        cases = [Case("pkg-config", "passed"),
-                 self.run("pkg-config-runs", [os.path.join(self.bin, "gshmemrun")], program)]
-        self.tree.env["LD_LIBRARY_PATH"] = ""
-        return cases
+        return [Case("pkg-config", "passed"),
+                self.run("pkg-config-runs", [os.path.join(self.bin, "gshmemrun")], program)]
 
     def with_gshmemcc(self):
         program = os.path.join(self.path, "by-gshmemcc")
@@ -114,21 +112,91 @@ class Installed:
         """examples/shmem-hello.c as OpenSHMEM's users build and start it, and by pkg-config."""
         source = os.path.join(self.tree.root, "examples", "shmem-hello.c")
         program = os.path.join(self.path, "by-oshcc")
-        ways = {"oshcc": [os.path.join(self.bin, "oshcc")]}
+        ways = {"oshcc": [os.path.join(self.compat, "bin", "oshcc")]}
         if shutil.which("pkg-config"):
             status, flags = self.tree.command("pkg-config", "--cflags", "--libs", "gshmem-shmem")
             if status:
                 return [self.case("openshmem-pkg-config", status, flags)]
-            ways["pkg-config"] = ["cc", f"-Wl,-rpath,{self.lib}", *flags.split()]
+            ways["pkg-config"] = ["cc", *flags.split()]
         cases = []
         for name, (compiler, *flags) in ways.items():
             status, output = self.tree.command(compiler, "-O2", "-Wall", "-Wextra", "-Werror", "-o",
                                                program, source, *flags)
             if status == 0:
                 status, output = self.tree.command(
-                    "timeout", "-k", "5", "60", os.path.join(self.bin, "oshrun"), "-np", "3", program)
+                    "timeout", "-k", "5", "60", os.path.join(self.compat, "bin", "oshrun"), "-np", "3", program)
             cases.append(self.case(f"openshmem-{name}", status, output))
         return cases
+
+    def with_cmake(self):
+        """Targets of find_package, and what it says of a version that there is not."""
+        if not shutil.which("cmake"):
+            return [Case("cmake", "skipped", "cmake is not installed")]
+        project = os.path.join(self.tree.root, "tests", "packaging", "cmake")
+        build = os.path.join(self.path, "by-cmake")
+        shutil.rmtree(build, ignore_errors=True)
+        configure = ["cmake", "-S", project, "-B", build, f"-DCMAKE_PREFIX_PATH={self.prefix};{self.compat}"]
+        status, output = self.tree.command(*configure)
+        if status == 0:
+            status, output = self.tree.command("cmake", "--build", build)
+        if status:
+            return [self.case("cmake", status, output)]
+        cases = [Case("cmake", "passed")]
+        for name in ("gshmem", "shmem", "nvshmem"):
+            status, output = self.tree.command("timeout", "-k", "5", "60", os.path.join(self.bin, "gshmemrun"),
+                                               "-n", "2", os.path.join(build, name))
+            if status == 0 and sorted(output.splitlines()) != ["PE 0 of 2", "PE 1 of 2"]:
+                status = "of a wrong output"
+            cases.append(self.case(f"cmake-{name}-runs", status, output))
+        shutil.rmtree(build, ignore_errors=True)
+        status, output = self.tree.command(*configure, "-DWANTED=99.0")
+        refused = status != 0 and "99.0" in output and "version: " in output
+        return cases + [self.case("cmake-version", 0 if refused else "of no refusal", output)]
+
+    def with_cuda(self):
+        """CUDA sources for the host device: by CMake, and by a makefile that calls nvcc."""
+        project = os.path.join(self.tree.root, "tests", "packaging", "cuda")
+        toolkit = os.path.join(self.lib, "gshmem", "toolkit")
+        out = os.path.join(self.path, "by-nvcc")
+        shutil.rmtree(out, ignore_errors=True)
+        os.makedirs(out)
+        ways = {"nvcc-make": [["make", "-C", project, f"OUT={out}", f"CUDA_HOME={toolkit}", f"PREFIX={self.prefix}"]]}
+        if shutil.which("cmake"):
+            first = os.path.join(self.lib, "cmake", "gshmem", "host-device.cmake")
+            ways["nvcc-cmake"] = [["cmake", "-C", first, "-S", project, "-B", out], ["cmake", "--build", out]]
+        cases = []
+        for name, commands in ways.items():
+            for command in commands + [["timeout", "-k", "5", "60", os.path.join(self.bin, "gshmemrun"), "-n", "2",
+                                        os.path.join(out, "ring")]]:
+                status, output = self.tree.command(*command)
+                if status:
+                    break
+            if status == 0 and sorted(output.splitlines()) != ["PE 0 got 1 and 3", "PE 1 got 0 and 3"]:
+                status = "of a wrong output"
+            cases.append(self.case(name, status, output))
+        for option, words in (("-ptx", "makes code of GPUs"), ("--default-stream=per-thread", "legacy default stream"),
+                              ("--options-file=none", "cannot read none")):
+            status, output = self.tree.command(os.path.join(toolkit, "bin", "nvcc"), option, "-c",
+                                               os.path.join(project, "ring.cu"))
+            refused = status != 0 and option.split("=")[0] in output and words in output
+            cases.append(self.case(f"nvcc-refuses{option}", 0 if refused else "of no refusal", output))
+        return cases
+
+    def with_compat(self):
+        """The names of OpenSHMEM and NVSHMEM are in a folder of their own, and work from there."""
+        source = os.path.join(self.tree.root, "tests", "packaging", "cmake", "nvshmem.c")
+        program = os.path.join(self.path, "by-compat")
+        usual = [name for name in ("oshcc", "oshrun", "nvshmem-info") if os.path.exists(os.path.join(self.bin, name))]
+        cases = [Case("compat-apart", "failed", f"in bin: {usual}") if usual else Case("compat-apart", "passed")]
+        status, output = self.tree.command(
+            "cc", "-o", program, source, f"-I{self.compat}/include", f"-L{self.compat}/lib", f"-Wl,-rpath,{self.lib}",
+            "-lnvshmem_host", "-lnvshmem_device", "-lnvshmem")
+        if status == 0:
+            status, output = self.tree.command(os.path.join(self.compat, "bin", "nvshmrun"), "-n", "2", program)
+        cases.append(self.case("compat-nvshmem", status, output))
+        status, output = self.tree.command(os.path.join(self.compat, "bin", "nvshmem-info"), "-n", "-b", "-e")
+        known = "NVSHMEM v3" in output and "GSHMEM_HEAP_SIZE" in output
+        return cases + [self.case("compat-info", status if status or known else "of a wrong output", output)]
 
     def as_subproject(self):
         """A Meson project that has GSHMEM in its subprojects folder, and builds the C library alone."""
@@ -190,4 +258,5 @@ def check(root, path):
     if cases[0].outcome == "failed":
         return cases
     return cases + [copy.symbols(), copy.info()] + copy.headers() + copy.with_pkg_config() + \
-        copy.with_gshmemcc() + copy.with_openshmem() + copy.as_subproject()
+        copy.with_gshmemcc() + copy.with_openshmem() + copy.with_cmake() + \
+        copy.with_cuda() + copy.with_compat() + copy.as_subproject()

@@ -8,6 +8,9 @@ def extremes(t):
     if t.kind == 'real':
         name = {'float': 'FLT', 'double': 'DBL', 'longdouble': 'LDBL'}[t.name]
         return '-%s_MAX' % name, '%s_MAX' % name
+    if t.size > 8:  # no constant is as long
+        most = '(%s)(~(unsigned __int128)0%s)' % (t.c, '' if t.kind == 'unsigned' else ' >> 1')
+        return ('(%s)0' % t.c if t.kind == 'unsigned' else '(%s)(-%s - 1)' % (t.c, most)), most
     if t.kind == 'unsigned':
         return '(%s)0' % t.c, '(%s)%dULL' % (t.c, 2 ** (8 * t.size) - 1)
     top = 2 ** (8 * t.size - 1) - 1

@@ -1,20 +1,31 @@
 /* Updates that a NIC makes: atomics and signals in memory that no CPU updates
  * (transport_segment.by_nic).
  *
- * All PEs ask the same NIC of the owner's (rails_updater), by that path of their links which leads
- * there; the owner itself and the PEs of its host have links for nothing else. NICs add 64-bit
- * words and compare and swap them. What is neither is a swap for what it makes of the word as it
- * was seen last, which is tried again with what the NIC has found there instead: one round trip if
- * nobody came between, two if nothing was known of the word. Until it is done the request is held,
- * so that nothing behind a fence overtakes it. */
+ * All PEs use the same NIC of the target (rails_updater), by the path of their links that leads
+ * there. The target itself and the PEs of its node have links for nothing else.
+ *
+ * A NIC adds to 64-bit words, and compares and swaps them. Any other update is a
+ * compare-and-swap:
+ *
+ * 1. The initiator computes the new value from the word as it was last seen.
+ * 2. If the NIC finds another value, the initiator computes again from that one, and tries again:
+ *    one round trip if no other PE came between, two if nothing was known of the word.
+ *
+ * The operation is held until it succeeds, so that nothing behind a fence overtakes it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "runtime/base/atomic_type.h"
 #include "runtime/base/settings.h"
+#include "transport/verbs/atomics.h"
+#include "transport/verbs/memory.h"
+#include "transport/verbs/ops.h"
+#include "transport/verbs/order.h"
+#include "transport/verbs/peer.h"
 #include "transport/verbs/post.h"
+#include "transport/verbs/reach.h"
+#include "transport/verbs/verbs.h"
 
 enum { SEEN = 64 }; /* words whose value is remembered, of a link; a power of two */
 
@@ -42,7 +53,7 @@ int atomics_possible(const struct verbs *v, char *why, size_t why_size)
 
 /* ---- Words ---- */
 
-/* An object within a word, as it lies there. */
+/* The object within a word. */
 static uint64_t atomics_object_of(const struct update *u, uint64_t word)
 {
     uint32_t half;
@@ -53,7 +64,7 @@ static uint64_t atomics_object_of(const struct update *u, uint64_t word)
     return half;
 }
 
-static uint64_t with_object(const struct update *u, uint64_t word, uint64_t object)
+static uint64_t atomics_with_object(const struct update *u, uint64_t word, uint64_t object)
 {
     const uint32_t half = (uint32_t)object;
 
@@ -63,9 +74,9 @@ static uint64_t with_object(const struct update *u, uint64_t word, uint64_t obje
     return word;
 }
 
-/* What a NIC adds to the word, where that is all there is to do: a carry goes nowhere from a whole
- * word, nor from its upper half. */
-static bool as_sum(const struct update *u, uint64_t *sum)
+/* What a NIC adds to the word, if an addition is all: the carry of a whole word, or of its upper
+ * half, changes nothing else. */
+static bool atomics_as_sum(const struct update *u, uint64_t *sum)
 {
     const bool real = atomic_type_is_real(u->type);
     const unsigned upper = __BYTE_ORDER == __LITTLE_ENDIAN ? 4 : 0;
@@ -77,9 +88,10 @@ static bool as_sum(const struct update *u, uint64_t *sum)
     return u->amo == GSHMEM_AMO_ADD && !real && (!u->half || u->within == upper);
 }
 
-/* What is known of a word, or else what a request has found there itself: two words that share a
- * place must not make each other's requests begin anew for ever. */
-static uint64_t *seen_of(const struct link *l, uint64_t word, uint64_t found)
+/* The value that was last seen of a word; if another word has its place, what this operation
+ * itself has found. Otherwise two words that share a place could make each other's operations try
+ * for ever. */
+static uint64_t *atomics_seen_of(const struct link *l, uint64_t word, uint64_t found)
 {
     const unsigned at = word / 8 % SEEN;
 
@@ -95,7 +107,7 @@ static uint64_t *seen_of(const struct link *l, uint64_t word, uint64_t found)
 static void atomics_refuse(struct verbs *v, struct op *op, const char *why)
 {
     op->failure = v->config.fail(GSHMEM_ERR_TRANSPORT,
-                                 "verbs: PE %d: an update of memory that NICs alone update: %s",
+                                 "verbs: PE %d: an update of memory that only NICs update: %s",
                                  op->link->pe, why);
 }
 
@@ -135,12 +147,12 @@ static uint64_t atomics_now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* No other path will do, as another NIC would make the update. It may come back; for as long as a PE
- * may be silent it is waited for. */
+/* No other path may be used, as another NIC would make the update. The operation waits for this
+ * one, up to GSHMEM_PEER_TIMEOUT. */
 bool atomics_wait(struct verbs *v, struct op *op)
 {
     const struct path *p = op->link->updater;
-    const uint64_t patience = (uint64_t)v->config.number(SETTING_PEER_TIMEOUT) * 1000000000u;
+    const uint64_t limit_ns = (uint64_t)v->config.number(SETTING_PEER_TIMEOUT) * 1000000000u;
 
     if (!p || p->state == PATH_NONE || p->nic->gone) {
         atomics_refuse(v, op,
@@ -149,7 +161,7 @@ bool atomics_wait(struct verbs *v, struct op *op)
     }
     if (!op->waits_since)
         op->waits_since = atomics_now_ns();
-    if (atomics_now_ns() - op->waits_since > patience) {
+    if (atomics_now_ns() - op->waits_since > limit_ns) {
         atomics_refuse(
             v, op, "the one NIC that makes it cannot be reached any more (GSHMEM_PEER_TIMEOUT)");
         return true;
@@ -158,22 +170,22 @@ bool atomics_wait(struct verbs *v, struct op *op)
     return false;
 }
 
-/* What the NIC is to do, and what it is expected to find. Behind what is posted here the
- * word has, as far as is known, what this makes of it. */
-static void choose_update(struct verbs *v, struct link *l, struct op *op, const struct update *u,
-                          struct ibv_send_wr *wr)
+/* What the NIC is to do, and what it is expected to find; *seen becomes what the word will be
+ * then. */
+static void atomics_choose(struct verbs *v, struct link *l, struct op *op, const struct update *u,
+                           struct ibv_send_wr *wr)
 {
-    uint64_t *seen = seen_of(l, u->word, op->expected), sum, next;
+    uint64_t *seen = atomics_seen_of(l, u->word, op->expected), sum, next;
 
     op->expected = *seen;
-    if (as_sum(u, &sum)) {
+    if (atomics_as_sum(u, &sum)) {
         wr->opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
         wr->wr.atomic.compare_add = sum;
         *seen += sum;
         return;
     }
     if (u->amo == GSHMEM_AMO_COMPARE_SWAP)
-        op->expected = with_object(u, *seen, u->compare);
+        op->expected = atomics_with_object(u, *seen, u->compare);
     next = op->expected;
     v->config.apply(v->config.context, u->amo, u->type, (char *)&next + u->within, u->operand,
                     u->compare);
@@ -182,7 +194,7 @@ static void choose_update(struct verbs *v, struct link *l, struct op *op, const 
     wr->wr.atomic.swap = next;
     *seen = next;
     if (u->amo == GSHMEM_AMO_COMPARE_SWAP && !u->half)
-        return; /* whatever was found, that is all */
+        return; /* it is done, whatever the NIC finds */
     op->held = true;
     l->held++;
 }
@@ -192,27 +204,48 @@ GSHMEM_HOT void atomics_fill_in(struct verbs *v, struct op *op, const struct upd
 {
     struct link *l = op->link;
 
-    wr->wr.atomic.remote_addr = l->base[u->segment] + u->word;
+    wr->wr.atomic.remote_addr = l->peer.base[u->segment] + u->word;
     wr->wr.atomic.rkey = key;
-    *wr->sg_list =
-        (struct ibv_sge){(uintptr_t)&l->updates->result[issue_number(l, op) % OPS], 8, l->updates->mr->lkey};
-    choose_update(v, l, op, u, wr);
+    *wr->sg_list = (struct ibv_sge){(uintptr_t)&l->updates->result[op_number(l, op) % OPS], 8,
+                                    l->updates->mr->lkey};
+    atomics_choose(v, l, op, u, wr);
     op->updates = true;
-    l->updater->last_read = l->updater->sends; /* it answers as late as a read */
+    l->updater->fence.last_read = l->updater->sends; /* its result may come as late as a read's */
+}
+
+bool atomics_issue(struct verbs *v, struct link *l, struct op *op)
+{
+    struct path *p = l->updater;
+    uint64_t bytes = 8;
+    uint32_t key;
+
+    if (!p || p->state != PATH_ACTIVE)
+        return atomics_wait(v, op);
+    const struct update u = atomics_update(op);
+    if (!order_allows(l, p) || !peer_find_key(v, l, p, u.segment, u.word, &bytes, &key))
+        return op->failure != GSHMEM_OK;
+    if (!l->updates && !atomics_make_room(v, op))
+        return true;
+    struct ibv_send_wr *wr = post_next(v, p, WORK_UPDATE, op_number(l, op), 0, 8);
+    if (!wr)
+        return false;
+    atomics_fill_in(v, op, &u, key, wr);
+    op_sent_by(op, p);
+    return true;
 }
 
 /* ---- Results ---- */
 
-/* Whether it is over with what the NIC has found: what was expected, or, for a compare-and-swap of
+/* Whether the update is done: the NIC has found what was expected, or, for a compare-and-swap of
  * half a word, another half than it was to replace. */
-static bool is_enough(const struct update *u, const struct op *op, uint64_t result)
+static bool atomics_is_enough(const struct update *u, const struct op *op, uint64_t result)
 {
     return result == op->expected ||
            (u->amo == GSHMEM_AMO_COMPARE_SWAP &&
             atomics_object_of(u, result) != atomics_object_of(u, op->expected));
 }
 
-void atomics_look(struct verbs *v, struct link *l)
+void atomics_poll(struct verbs *v, struct link *l)
 {
     for (uint32_t i = l->done, left = l->held; i != l->issuing && left; i++) {
         struct op *op = op_of(l, i);
@@ -221,13 +254,13 @@ void atomics_look(struct verbs *v, struct link *l)
             continue;
         const struct update u = atomics_update(op);
         const uint64_t result = l->updates->result[i % OPS];
-        if (is_enough(&u, op, result)) {
+        if (atomics_is_enough(&u, op, result)) {
             op->held = false;
             l->held--;
             v->events++;
         } else {
-            *seen_of(l, u.word, result) = op->expected = result;
-            op->updates = false; /* and so it is posted again */
+            *atomics_seen_of(l, u.word, result) = op->expected = result;
+            op->updates = false; /* it is posted again */
         }
     }
 }
@@ -235,37 +268,38 @@ void atomics_look(struct verbs *v, struct link *l)
 GSHMEM_HOT void atomics_deliver(struct link *l, const struct op *op)
 {
     const struct update u = atomics_update(op);
-    const uint64_t result = l->updates->result[issue_number(l, op) % OPS];
+    const uint64_t result = l->updates->result[op_number(l, op) % OPS];
     uint64_t sum;
 
     if (GSHMEM_UNLIKELY(op->expected != result)) {
-        as_sum(&u, &sum);
-        *seen_of(l, u.word, 0) = result + sum;
+        atomics_as_sum(&u, &sum);
+        *atomics_seen_of(l, u.word, 0) = result + sum;
     }
     if (op->request.kind == TRANSPORT_ATOMIC && op->request.old)
         *op->request.old = atomics_object_of(&u, result);
 }
 
-/* ---- When a path has broken ---- */
+/* ---- When a path has failed ---- */
 
-void atomics_unanswered(struct verbs *v, struct link *l, const struct work *w)
+void atomics_lost_result(struct verbs *v, struct link *l, const struct work *w)
 {
     struct op *op = op_of(l, w->op);
     const struct update u = atomics_update(op);
     uint64_t sum;
 
     if (u.amo == GSHMEM_AMO_FETCH) {
-        issue_again(l, w); /* it has changed nothing */
+        op_issue_again(l, w); /* it changes nothing, and is issued again */
         return;
     }
-    if (as_sum(&u, &sum) && !(op->request.kind == TRANSPORT_ATOMIC && op->request.old))
-        return; /* nobody waits for what the NIC has found */
+    if (atomics_as_sum(&u, &sum) && !(op->request.kind == TRANSPORT_ATOMIC && op->request.old))
+        return; /* its result is not used */
     l->held -= op->held;
     op->held = op->updates = false;
-    op->failure = v->config.fail(
-        GSHMEM_ERR_TRANSPORT,
-        "verbs: PE %d: an update of memory that NICs alone update was on its way when "
-        "its path broke: its NIC has taken it, and what it found there is lost (a longer GSHMEM_IB_TIMEOUT lets a path "
-        "outlast a network that finds a new way: 18 waits for up to 7.5 s)",
-        l->pe);
+    op->failure =
+        v->config.fail(GSHMEM_ERR_TRANSPORT,
+                       "verbs: PE %d: an update of memory that only NICs update was in flight when "
+                       "its path failed: its NIC has made it, and its result is lost (a longer "
+                       "GSHMEM_IB_TIMEOUT lets a path "
+                       "outlast a network that finds a new way: 18 waits for up to 7.5 s)",
+                       l->pe);
 }

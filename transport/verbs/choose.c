@@ -3,55 +3,20 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <ifaddrs.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/base/settings.h"
+#include "transport/verbs/cm.h"
 #include "transport/verbs/known.h"
-#include "transport/verbs/rails.h"
 
-/* ---- Words ---- */
-
-enum rank { RANK_NONE, RANK_V1, RANK_V2_LINK, RANK_V2_IPV6, RANK_V2_IPV4, RANK_IB };
-
-const char *choose_rank_text(unsigned rank)
-{
-    static const char *const texts[] = {
-        [RANK_NONE] = "none",
-        [RANK_V1] = "RoCE v1, which is not routed",
-        [RANK_V2_LINK] = "RoCE v2, of the link alone",
-        [RANK_V2_IPV6] = "RoCE v2, IPv6",
-        [RANK_V2_IPV4] = "RoCE v2, IPv4",
-        [RANK_IB] = "InfiniBand",
-    };
-
-    return rank < sizeof texts / sizeof texts[0] ? texts[rank] : "unknown";
-}
-
-static bool is_ipv4(const union ibv_gid *gid)
-{
-    static const unsigned char ipv4[12] = {[10] = 0xff, [11] = 0xff};
-
-    return memcmp(gid->raw, ipv4, 12) == 0;
-}
-
-void choose_address_text(const union ibv_gid *gid, char *text, size_t size)
-{
-    const char *done = is_ipv4(gid) ? inet_ntop(AF_INET, gid->raw + 12, text, (socklen_t)size)
-                                    : inet_ntop(AF_INET6, gid->raw, text, (socklen_t)size);
-
-    if (!done)
-        snprintf(text, size, "?");
-}
-
-static unsigned rate_of(const struct ibv_port_attr *attr)
+static unsigned choose_rate(const struct ibv_port_attr *attr)
 {
     static const struct {
         unsigned code, tenths;
-    } speeds[] = {{1, 25},  {2, 50},   {4, 100},   {8, 100},
+    } speeds[] = {{1, 25},   {2, 50},   {4, 100},  {8, 100},
                   {16, 140}, {32, 250}, {64, 500}, {128, 1000}};
     static const struct {
         unsigned code, lanes;
@@ -65,9 +30,9 @@ static unsigned rate_of(const struct ibv_port_attr *attr)
     return tenths * lanes / 10;
 }
 
-/* The kernel tells programs of no speed above NDR's: XDR is that, too. Its files tell, as "800 Gb/sec (4X XDR)"; those of
- * a kernel that does not know a speed tell the lowest. */
-static unsigned rate_in_files(const struct port *p)
+/* The kernel reports XDR as NDR to programs. Its files say "800 Gb/sec (4X XDR)"; those of a kernel
+ * that does not know a speed say the lowest one. */
+static unsigned choose_rate_in_files(const struct port *p)
 {
     char path[IBV_SYSFS_PATH_MAX + 40];
     unsigned rate = 0;
@@ -81,7 +46,7 @@ static unsigned rate_in_files(const struct port *p)
     return rate;
 }
 
-/* Adds to a line what has room in it. */
+/* Appends to a line, as far as there is room. */
 __attribute__((format(printf, 3, 4))) static void choose_add(char *line, size_t size,
                                                              const char *format, ...)
 {
@@ -95,90 +60,14 @@ __attribute__((format(printf, 3, 4))) static void choose_add(char *line, size_t 
 
 /* ---- Addresses ---- */
 
-static enum rank rank_of(const struct ibv_gid_entry *e)
-{
-    static const unsigned char none[16];
-
-    if (memcmp(e->gid.raw, none, 16) == 0)
-        return RANK_NONE;
-    if (e->gid_type == IBV_GID_TYPE_IB)
-        return RANK_IB;
-    if (e->gid_type != IBV_GID_TYPE_ROCE_V2)
-        return RANK_V1;
-    if (is_ipv4(&e->gid))
-        return RANK_V2_IPV4;
-    return e->gid.raw[0] == 0xfe ? RANK_V2_LINK : RANK_V2_IPV6;
-}
-
-static unsigned bits_set(const unsigned char *mask, size_t bytes)
-{
-    unsigned bits = 0;
-
-    for (size_t i = 0; i < bytes; i++)
-        bits += (unsigned)__builtin_popcount(mask[i]);
-    return bits;
-}
-
-/* As the interface with that address has it; 0: no interface has it. */
-static unsigned prefix_of(const union ibv_gid *gid, const struct ifaddrs *interfaces)
-{
-    const int family = is_ipv4(gid) ? AF_INET : AF_INET6;
-    const unsigned char *at = gid->raw + (family == AF_INET ? 12 : 0);
-    const size_t bytes = family == AF_INET ? 4 : 16;
-    const size_t where = family == AF_INET ? offsetof(struct sockaddr_in, sin_addr)
-                                           : offsetof(struct sockaddr_in6, sin6_addr);
-
-    for (const struct ifaddrs *i = interfaces; i; i = i->ifa_next) {
-        if (i->ifa_addr && i->ifa_netmask && i->ifa_addr->sa_family == family &&
-            memcmp((const char *)i->ifa_addr + where, at, bytes) == 0)
-            return bits_set((const unsigned char *)i->ifa_netmask + where, bytes) +
-                   (family == AF_INET ? 96 : 0);
-    }
-    return 0;
-}
-
-/* Keeps the best, in the order of their ranks, and of the table where these are equal. */
-static void keep_address(struct port *p, const struct port_address *a)
-{
-    int at = p->addresses;
-
-    while (at > 0 && p->address[at - 1].rank < a->rank)
-        at--;
-    if (at == ADDRESSES_MOST)
-        return;
-    p->addresses += p->addresses < ADDRESSES_MOST;
-    memmove(&p->address[at + 1], &p->address[at],
-            (size_t)(p->addresses - 1 - at) * sizeof p->address[0]);
-    p->address[at] = *a;
-}
-
-static void choose_find_addresses(struct port *p, int from, int to)
-{
-    struct ifaddrs *interfaces = NULL;
-
-    if (getifaddrs(&interfaces))
-        interfaces = NULL; /* subnets are not known then */
-    p->addresses = 0;
-    for (int i = from; i < to && i < 256; i++) {
-        struct ibv_gid_entry e;
-        if (ibv_query_gid_ex(p->context, (uint32_t)p->number, (uint32_t)i, &e, 0) || !rank_of(&e))
-            continue;
-        struct port_address a = {.gid = e.gid, .index = (uint8_t)i, .rank = (uint8_t)rank_of(&e)};
-        a.prefix = (uint8_t)(a.rank == RANK_IB ? 64 : prefix_of(&e.gid, interfaces));
-        keep_address(p, &a);
-    }
-    if (interfaces)
-        freeifaddrs(interfaces);
-}
-
 static void choose_addresses(const struct transport_config *c, struct port *p)
 {
     const int asked = (int)c->number(SETTING_IB_GID_INDEX);
 
     if (asked >= 0)
-        choose_find_addresses(p, asked, asked + 1);
+        p->addresses = addresses_find(p->context, p->number, asked, asked + 1, p->address);
     if (asked < 0 || p->addresses == 0)
-        choose_find_addresses(p, 0, p->attr.gid_tbl_len);
+        p->addresses = addresses_find(p->context, p->number, 0, p->attr.gid_tbl_len, p->address);
     if (p->addresses == 0) {
         snprintf(p->why, sizeof p->why, "has no address: %s",
                  p->ethernet ? "give its network interface an IP address (ip address add)"
@@ -191,66 +80,15 @@ static void choose_addresses(const struct transport_config *c, struct port *p)
     snprintf(p->why, sizeof p->why, "GSHMEM_IB_GID_INDEX=%d: it has", asked);
     for (int i = 0; i < p->addresses; i++) {
         char text[INET6_ADDRSTRLEN];
-        choose_address_text(&p->address[i].gid, text, sizeof text);
+        addresses_text(&p->address[i].gid, text, sizeof text);
         choose_add(p->why, sizeof p->why, "%s %d (%s, %s)", i ? "," : "", p->address[i].index,
-                   choose_rank_text(p->address[i].rank), text);
+                   addresses_rank_text(p->address[i].rank), text);
     }
-}
-
-static bool choose_same_subnet(const struct port_address *a, const struct port_address *b)
-{
-    const unsigned bits = a->prefix > b->prefix ? a->prefix : b->prefix;
-    const unsigned rest = bits % 8 ? 0xff00u >> bits % 8 & 0xff : 0;
-
-    return bits && is_ipv4(&a->gid) == is_ipv4(&b->gid) && bits <= 128 &&
-           memcmp(a->gid.raw, b->gid.raw, bits / 8) == 0 &&
-           (!rest || ((a->gid.raw[bits / 8] ^ b->gid.raw[bits / 8]) & rest) == 0);
-}
-
-/* Those of the link alone are the same everywhere. */
-uint32_t choose_subnet(const struct port_address *a)
-{
-    if (!a->prefix || a->rank == RANK_V2_LINK || (a->rank == RANK_V1 && a->gid.raw[0] == 0xfe))
-        return 0;
-    return rails_subnet(a->gid.raw, a->prefix);
-}
-
-/* Whether packets of the one can be for the other at all. */
-static bool can_talk(const struct port_address *a, const struct port_address *b)
-{
-    if (a->rank == RANK_IB || b->rank == RANK_IB || a->rank == RANK_V1 || b->rank == RANK_V1)
-        return a->rank == b->rank;
-    return is_ipv4(&a->gid) == is_ipv4(&b->gid);
-}
-
-bool choose_pair(const struct port_address *mine, int n_mine, const struct port_address *theirs,
-                 int n_theirs, bool mine_first, int *which_mine, int *which_theirs)
-{
-    int best = -1;
-
-    for (int i = 0; i < n_mine; i++) {
-        for (int j = 0; j < n_theirs; j++) {
-            if (!can_talk(&mine[i], &theirs[j]))
-                continue;
-            /* of equals the first in one order that both sides know: that of one of the two */
-            int order = mine_first ? i * ADDRESSES_MOST + j : j * ADDRESSES_MOST + i;
-            int worth = ((choose_same_subnet(&mine[i], &theirs[j]) ? 16 : 0) + mine[i].rank +
-                         theirs[j].rank) *
-                            64 +
-                        ADDRESSES_MOST * ADDRESSES_MOST - order;
-            if (worth > best) {
-                best = worth;
-                *which_mine = i;
-                *which_theirs = j;
-            }
-        }
-    }
-    return best >= 0;
 }
 
 /* ---- Partitions ---- */
 
-/* The upper bit says whether a port is a full member; two that are not do not hear each other. */
+/* The upper bit says that a port is a full member; two that are not cannot communicate. */
 static void choose_pkey(const struct transport_config *c, struct port *p)
 {
     const int asked = (int)c->number(SETTING_IB_PKEY) & 0x7fff;
@@ -277,7 +115,7 @@ static void choose_pkey(const struct transport_config *c, struct port *p)
 
 /* ---- Ports ---- */
 
-static const char *why_not_active(const struct port *p)
+static const char *choose_why_not_active(const struct port *p)
 {
     switch (p->attr.state) {
     case IBV_PORT_ACTIVE:
@@ -292,23 +130,25 @@ static const char *why_not_active(const struct port *p)
     }
 }
 
-static void look_at_port(const struct transport_config *c, struct port *p)
+static void choose_query_port(const struct transport_config *c, struct port *p)
 {
     if (ibv_query_port(p->context, (uint8_t)p->number, &p->attr)) {
-        snprintf(p->why, sizeof p->why, "cannot be asked: %s", strerror(errno));
+        snprintf(p->why, sizeof p->why, "cannot be queried: %s", strerror(errno));
         return;
     }
     p->ethernet = p->attr.link_layer == IBV_LINK_LAYER_ETHERNET;
-    const unsigned rate = rate_of(&p->attr), in_files = rate_in_files(p);
+    const unsigned rate = choose_rate(&p->attr), in_files = choose_rate_in_files(p);
     p->rate = rate > in_files ? rate : in_files;
-    const char *inactive = why_not_active(p);
+    const char *inactive = choose_why_not_active(p);
     if (inactive)
         snprintf(p->why, sizeof p->why, "%s", inactive);
     else if (p->iwarp && !cm_is_there())
-        snprintf(p->why, sizeof p->why, "is of iWARP, and librdmacm.so.1 is not installed, or was not "
-                                        "when GSHMEM was built (Debian: librdmacm1, librdmacm-dev)");
+        snprintf(p->why, sizeof p->why,
+                 "is of iWARP, and librdmacm.so.1 is not installed, or was not "
+                 "when GSHMEM was built (Debian: librdmacm1, librdmacm-dev)");
     else if (p->device_attr.max_srq == 0)
-        snprintf(p->why, sizeof p->why, "has no shared receive queues, without which it is not used");
+        snprintf(p->why, sizeof p->why,
+                 "has no shared receive queues, without which it is not used");
     else if (!p->iwarp)
         choose_addresses(c, p);
     if (!p->why[0] && !p->iwarp)
@@ -317,13 +157,13 @@ static void look_at_port(const struct transport_config *c, struct port *p)
 
 bool choose_again(const struct transport_config *c, struct port *p)
 {
-    p->device_attr.max_srq = 1; /* it has been used already */
-    look_at_port(c, p);
+    p->device_attr.max_srq = 1; /* the port is in use, so that it has some */
+    choose_query_port(c, p);
     return !p->why[0];
 }
 
 /* One item of GSHMEM_IB_HCA: "mlx5_0" or "mlx5_0:1". */
-static bool item_names(const char *item, size_t length, const char *device, int port)
+static bool choose_item_names(const char *item, size_t length, const char *device, int port)
 {
     const size_t name = strcspn(item, ":,");
 
@@ -331,7 +171,7 @@ static bool item_names(const char *item, size_t length, const char *device, int 
            (name == length || atoi(item + name + 1) == port);
 }
 
-/* Whether the settings leave a port in; none of their devices (port 0): any port of it. */
+/* Whether the settings allow a port of a device; port 0: any port of it. */
 static bool choose_is_wanted(const struct transport_config *c, const char *device, int port)
 {
     const char *list = c->text(SETTING_IB_HCA);
@@ -343,22 +183,24 @@ static bool choose_is_wanted(const struct transport_config *c, const char *devic
         return true;
     for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {
         size_t length = strcspn(at, ",");
-        if (item_names(at, port ? length : strcspn(at, ":,"), device, port))
+        if (choose_item_names(at, port ? length : strcspn(at, ":,"), device, port))
             return true;
     }
     return false;
 }
 
-/* What a device does not promise, as far as is known, is not relied on. */
-static bool may_reorder(const struct transport_config *c, const struct ibv_device_attr *device)
+/* A device that is not known to keep the order of writes is taken to reorder them. */
+static bool choose_may_reorder(const struct transport_config *c,
+                               const struct ibv_device_attr *device)
 {
     const char *order = c->text(SETTING_IB_ORDER);
 
     return strcmp(order, "auto") == 0 ? !known_of(device)->ordered : strcmp(order, "relaxed") == 0;
 }
 
-/* The device is opened for each port anew, so that each can be closed by itself. */
-static void add_port(const struct transport_config *c, struct ibv_device *device, struct port *p)
+/* Each port opens the device for itself, so that each can be closed alone. */
+static void choose_add_port(const struct transport_config *c, struct ibv_device *device,
+                            struct port *p)
 {
     snprintf(p->device, sizeof p->device, "%s", ibv_get_device_name(device));
     p->iwarp = device->transport_type == IBV_TRANSPORT_IWARP;
@@ -369,15 +211,15 @@ static void add_port(const struct transport_config *c, struct ibv_device *device
                      ? " (give this user read and write rights to /dev/infiniband/uverbs*)"
                      : "");
     else
-        look_at_port(c, p);
-    p->reorders = may_reorder(c, &p->device_attr);
+        choose_query_port(c, p);
+    p->reorders = choose_may_reorder(c, &p->device_attr);
     if (p->why[0] && p->context) {
         ibv_close_device(p->context);
         p->context = NULL;
     }
 }
 
-static int ports_of(struct ibv_device *device)
+static int choose_count_ports(struct ibv_device *device)
 {
     struct ibv_context *context = ibv_open_device(device);
     struct ibv_device_attr attr;
@@ -390,7 +232,7 @@ static int ports_of(struct ibv_device *device)
     return ports;
 }
 
-static int better(const void *left, const void *right)
+static int choose_compare(const void *left, const void *right)
 {
     const struct port *a = left, *b = right;
 
@@ -406,10 +248,10 @@ static int better(const void *left, const void *right)
     return order ? order : a->number - b->number;
 }
 
-/* One that has less than half the rate of the fastest is left out, near or not: stripes are equal,
- * so that it would hold the others up. Whoever names ports has all of those. */
-/* A port whose rate is of a kind that came later than this table is not slow. */
-static void mark_spares(const struct transport_config *c, struct port *ports, int n)
+/* A port that has less than half the rate of the fastest is left out, near or not: stripes are
+ * equal, so that it would delay the others. GSHMEM_IB_HCA overrides this. A port of unknown rate
+ * is newer than the table, and not slow. */
+static void choose_mark_spares(const struct transport_config *c, struct port *ports, int n)
 {
     unsigned fastest = 0;
 
@@ -419,17 +261,18 @@ static void mark_spares(const struct transport_config *c, struct port *ports, in
     }
     for (int i = 0; i < n; i++) {
         const unsigned rate = ports[i].rate;
-        ports[i].spare = !ports[i].why[0] && !*c->text(SETTING_IB_HCA) && rate && 2 * rate < fastest;
+        ports[i].spare =
+            !ports[i].why[0] && !*c->text(SETTING_IB_HCA) && rate && 2 * rate < fastest;
     }
 }
 
-static bool equally_good(const struct port *a, const struct port *b)
+static bool choose_equally_good(const struct port *a, const struct port *b)
 {
     return !a->why[0] && !b->why[0] && a->spare == b->spare && a->distance == b->distance &&
            a->rate == b->rate;
 }
 
-static void reverse(struct port *first, struct port *last)
+static void choose_reverse(struct port *first, struct port *last)
 {
     for (; first < last; first++, last--) {
         const struct port p = *first;
@@ -438,11 +281,10 @@ static void reverse(struct port *first, struct port *last)
     }
 }
 
-/* Which of n a PE begins with. Launchers deal PEs to the parts of a machine one by one, or fill one
- * after the other: in steps of `parts` one would come back to the same, after lcm(n, parts) steps,
- * and goes on by one there instead, so that the PEs of one part begin with different ones either
- * way. */
-static int turn_of(const struct transport_config *c, int n)
+/* Which of n equal ports a PE begins with. Launchers give PEs to the parts of a machine in turn,
+ * or fill one part after the other. The number advances by one after lcm(n, parts) PEs, so that
+ * the PEs of one part begin with different ports either way. */
+static int choose_first_of(const struct transport_config *c, int n)
 {
     const int parts = c->parts > 0 ? c->parts : 1;
     int lap = n;
@@ -452,22 +294,22 @@ static int turn_of(const struct transport_config *c, int n)
     return (c->turn + c->turn / lap) % n;
 }
 
-static void share_out(const struct transport_config *c, struct port *ports, int n)
+static void choose_share_out(const struct transport_config *c, struct port *ports, int n)
 {
     for (int first = 0, end; first < n; first = end) {
-        for (end = first + 1; end < n && equally_good(&ports[first], &ports[end]);)
+        for (end = first + 1; end < n && choose_equally_good(&ports[first], &ports[end]);)
             end++;
-        const int by = turn_of(c, end - first);
+        const int by = choose_first_of(c, end - first);
         if (!by)
             continue;
-        reverse(&ports[first], &ports[first + by - 1]);
-        reverse(&ports[first + by], &ports[end - 1]);
-        reverse(&ports[first], &ports[end - 1]);
+        choose_reverse(&ports[first], &ports[first + by - 1]);
+        choose_reverse(&ports[first + by], &ports[end - 1]);
+        choose_reverse(&ports[first], &ports[end - 1]);
     }
 }
 
-/* Among all devices of the host, whatever the settings say, so that hosts which are built alike
- * agree. */
+/* The port's place among all devices of the machine, whatever the settings allow, so that machines
+ * which are built alike agree. */
 static int choose_place_of(struct ibv_device **list, const char *device, int port)
 {
     int place = port - 1;
@@ -487,22 +329,22 @@ int choose_ports(const struct transport_config *config, struct port *ports, int 
         const char *name = ibv_get_device_name(*d);
         if (!choose_is_wanted(config, name, 0))
             continue;
-        for (int number = 1, end = ports_of(*d); number <= end && n < most; number++) {
+        for (int number = 1, end = choose_count_ports(*d); number <= end && n < most; number++) {
             if (!choose_is_wanted(config, name, number))
                 continue;
             ports[n] = (struct port){
                 .number = number, .where = "", .place = choose_place_of(list, name, number)};
             if (config->distance)
                 ports[n].distance = config->distance(config->context, name, &ports[n].where);
-            add_port(config, *d, &ports[n]);
+            choose_add_port(config, *d, &ports[n]);
             *usable += !ports[n++].why[0];
         }
     }
     if (list)
         ibv_free_device_list(list);
-    mark_spares(config, ports, n);
-    qsort(ports, (size_t)n, sizeof *ports, better);
-    share_out(config, ports, n);
+    choose_mark_spares(config, ports, n);
+    qsort(ports, (size_t)n, sizeof *ports, choose_compare);
+    choose_share_out(config, ports, n);
     return n;
 }
 
@@ -516,13 +358,13 @@ void choose_release(struct port *ports, int n)
 }
 
 /* "mlx5_0 (1 port), mlx5_1 (2 ports)" */
-static void list_devices(char *text, size_t size)
+static void choose_list_devices(char *text, size_t size)
 {
     struct ibv_device **list = ibv_get_device_list(NULL);
 
     text[0] = 0;
     for (struct ibv_device **d = list; d && *d; d++) {
-        int ports = ports_of(*d);
+        int ports = choose_count_ports(*d);
         choose_add(text, size, "%s%s (%d port%s)", text[0] ? ", " : "", ibv_get_device_name(*d),
                    ports, ports == 1 ? "" : "s");
     }
@@ -546,7 +388,7 @@ bool choose_explain(const struct transport_config *config, const struct port *po
                  ports[which].why);
         return ports[which].mistaken;
     }
-    list_devices(there, sizeof there);
+    choose_list_devices(there, sizeof there);
     if (!there[0]) {
         snprintf(why, why_size, "there is no RDMA device");
         return false;
@@ -570,7 +412,10 @@ uint32_t choose_inline(struct ibv_pd *pd, struct ibv_cq *cq, uint32_t most)
             .send_cq = cq,
             .recv_cq = cq,
             .qp_type = IBV_QPT_RC,
-            .cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1,
+            .cap = {.max_send_wr = 1,
+                    .max_recv_wr = 1,
+                    .max_send_sge = 1,
+                    .max_recv_sge = 1,
                     .max_inline_data = sizes[i]},
         };
         if (sizes[i] > most || !(qp = ibv_create_qp(pd, &want)))

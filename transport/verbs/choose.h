@@ -1,5 +1,5 @@
-/* Which ports of which RDMA devices can be used, in what order, by which address; and of those that
- * cannot, why not, and what to do about it. */
+/* Which ports of which RDMA devices are used, in what order, and by which address; of the others,
+ * why not, and what to do about it. */
 #ifndef GSHMEM_TRANSPORT_VERBS_CHOOSE_H
 #define GSHMEM_TRANSPORT_VERBS_CHOOSE_H
 
@@ -9,36 +9,28 @@
 #include <stdint.h>
 
 #include "transport/transport.h"
+#include "transport/verbs/addresses.h"
 
-enum { ADDRESSES_MOST = 4, PORTS_MOST = 32 };
-
-/* One of a port's addresses. */
-struct port_address {
-    union ibv_gid gid;
-    uint8_t index;  /* in the port's table; a queue pair takes none above 255 */
-    uint8_t rank;   /* how good it is, as far as one side can tell; 0: no address */
-    uint8_t prefix; /* bits that the addresses of its subnet share; 0: not known */
-};
+enum { PORTS_MOST = 32 };
 
 struct port {
     char device[IBV_SYSFS_NAME_MAX];
     int number;
-    struct ibv_context *context; /* open where it is usable, else NULL; of its own */
+    struct ibv_context *context; /* this port's own; NULL: it is not usable */
     struct ibv_port_attr attr;
     struct ibv_device_attr device_attr;
-    unsigned rate; /* Gbit/s of all lanes; 0: of a kind that is not known */
+    unsigned rate; /* Gbit/s of all lanes; 0: not known */
     bool ethernet, iwarp;
-    struct port_address address[ADDRESSES_MOST]; /* the best first, or the one that was asked for */
+    struct port_address address[ADDRESSES_MOST]; /* the best first, or that of the setting */
     int addresses;
     uint16_t pkey_index;
-    int place;         /* among the host's, by their names */
-    int distance; /* from where this PE is, 0 the nearest; and that in words, "": it cannot be told
-                   */
+    int place;    /* among the machine's ports, by their names */
+    int distance; /* from this PE's CPU or GPU, 0 the nearest; in words: `where`, "": not known */
     const char *where;
-    bool reorders;     /* it may place writes of a queue pair in another order than that in which they were posted */
-    bool spare;        /* usable, and not used, as there are much faster ones */
+    bool reorders; /* it may place writes of a queue pair in another order than posted */
+    bool spare;    /* usable, and not used, as there are much faster ones */
     char why[240]; /* it is not usable: why, and what to do; "": it is */
-    bool mistaken; /* as a setting asks for what it has not */
+    bool mistaken; /* a setting names what it does not have */
 };
 
 /* All ports that the settings do not leave out, in the order in which this PE would use them, those
@@ -46,28 +38,14 @@ struct port {
  * choose_release. */
 int choose_ports(const struct transport_config *config, struct port *ports, int most, int *usable);
 void choose_release(struct port *ports, int n);
-/* What can have changed of a port that is in use, by its context and number: addresses, LID, MTU and partition. False:
- * it cannot be used now. */
+/* Reads anew what can change of a port in use: addresses, LID, MTU and partition. False: it
+ * cannot be used now. */
 bool choose_again(const struct transport_config *config, struct port *p);
-/* In a line, why none is usable; true: as a setting asks for what is not there. */
+/* In a line, why none is usable; true: a setting names what is not there. */
 bool choose_explain(const struct transport_config *config, const struct port *ports, int n,
                     char *why, size_t why_size);
 
-/* Which of the addresses of two ports reach each other best: the same subnet before another, then
- * good before bad. Both sides come to the same pair. False: none can, as far as that can be told. */
-bool choose_pair(const struct port_address *mine, int n_mine, const struct port_address *theirs,
-                 int n_theirs, bool mine_first, int *which_mine, int *which_theirs);
-
-/* How many bytes a work request takes within itself, of those that are wanted at most: by trying, as
- * devices do not tell. */
+/* How many bytes a work request takes inline, up to `most`: it is tried, as devices do not say. */
 uint32_t choose_inline(struct ibv_pd *pd, struct ibv_cq *cq, uint32_t most);
-
-bool cm_is_there(void); /* cm.c: what connects iWARP's queue pairs */
-
-/* The network that an address is of, as rails are told apart by it; 0: it does not tell. */
-uint32_t choose_subnet(const struct port_address *a);
-
-void choose_address_text(const union ibv_gid *gid, char *text, size_t size); /* "10.0.0.1" */
-const char *choose_rank_text(unsigned rank);                                 /* "RoCE v2, IPv4" */
 
 #endif

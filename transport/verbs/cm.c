@@ -1,11 +1,11 @@
-/* Queue pairs of iWARP's, which are connected by librdmacm: RDMA over TCP streams of the NIC's own.
+/* Queue pairs of iWARP, which librdmacm connects: RDMA over TCP streams of the NIC's own.
  *
- * Each PE listens at an address of its NIC and puts that into its offers. Of two PEs the lower one
- * connects, whoever began, so that there is never a second connection; by what it sends along the other
- * knows which of its queue pairs is meant, and that its offer has been read. Both then say that they can
- * receive, as they do of any queue pair.
+ * 1. Each PE listens at an address of its NIC, and puts that into its offers.
+ * 2. Of two PEs the lower one connects, so that there is never a second connection. It sends along
+ *    which queue pair of the other it means, and which offer it has read.
+ * 3. Both then say that they can receive, as with any queue pair (connect.c).
  *
- * The library is opened when there is such a NIC; without its header this is built without. */
+ * The library is opened when there is such a NIC; without its header this file is a stub. */
 #define _GNU_SOURCE
 #include "transport/verbs/cm.h"
 
@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "transport/verbs/choose.h"
-#include "transport/verbs/note.h"
+#include "transport/verbs/control.h"
+#include "transport/verbs/verbs.h"
 
 #if __has_include(<rdma/rdma_cma.h>)
 #include <arpa/inet.h>
@@ -25,7 +25,7 @@
 #include <rdma/rdma_cma.h>
 #include <stdlib.h>
 
-enum { RESOLVE_MS = 2000, GREETING_BYTES = 24, EVENTS_MOST = 16 };
+enum { RESOLVE_MS = 2000, GREETING_BYTES = 24 };
 
 /* ---- The library ---- */
 
@@ -48,7 +48,7 @@ bool cm_is_there(void)
     if (cm.tried)
         return cm.found;
     cm.tried = true;
-    library = RTLD_DEFAULT; /* where the program has it already */
+    library = RTLD_DEFAULT; /* the program may have it already */
     if (!dlsym(library, "rdma_create_id") &&
         !(library = dlopen("librdmacm.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)))
         return false;
@@ -95,14 +95,15 @@ static void from_gid(const union ibv_gid *gid, uint16_t port, struct sockaddr_st
     }
 }
 
-/* Listens at that address, if it is this NIC's. */
+/* Listens at that address, if it belongs to this NIC. */
 static bool cm_listen_at(struct nic *nic, const struct sockaddr *address)
 {
     struct sockaddr_storage any_port = {0};
     struct rdma_cm_id *id;
 
     memcpy(&any_port, address,
-           address->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
+           address->sa_family == AF_INET ? sizeof(struct sockaddr_in)
+                                         : sizeof(struct sockaddr_in6));
     if (cm.create_id(nic->cm->channel, &id, NULL, RDMA_PS_TCP))
         return false;
     if (cm.bind_addr(id, (struct sockaddr *)&any_port) || !id->verbs ||
@@ -119,7 +120,7 @@ static bool cm_listen_at(struct nic *nic, const struct sockaddr *address)
     return true;
 }
 
-/* The loopback's are the last resort. */
+/* Whether an address may be used; those of the loopback are tried last. */
 static bool is_of_use(const struct ifaddrs *i, int family, bool loopback)
 {
     return i->ifa_addr && i->ifa_addr->sa_family == family && i->ifa_flags & IFF_UP &&
@@ -169,43 +170,44 @@ void cm_close(struct nic *nic)
 
 static void cm_greet(const struct verbs *v, const struct path *p, unsigned char *text)
 {
-    const uint32_t number[] = {NOTE_MAGIC, (uint32_t)v->config.pe, p->number, p->life,
-                               p->peer_queue, p->peer_packet};
+    const uint32_t number[] = {CONTROL_MAGIC, (uint32_t)v->config.pe, p->number, p->generation,
+                               p->iwarp.peer_queue, p->iwarp.peer_packet};
 
     for (int i = 0; i < 6; i++)
-        note_put32(text + 4 * i, number[i]);
+        control_put32(text + 4 * i, number[i]);
 }
 
-bool cm_connect(struct verbs *v, struct path *p, const struct note *offer)
+bool cm_connect(struct verbs *v, struct path *p, const struct control *offer)
 {
     struct sockaddr_storage mine, theirs;
 
-    p->peer_queue = offer->queue;
-    p->peer_packet = offer->packet;
-    p->connecting = true;
+    p->iwarp.peer_queue = offer->queue;
+    p->iwarp.peer_packet = offer->packet;
+    p->iwarp.connecting = true;
     v->connecting++;
     if (v->config.pe > p->link->pe)
-        return true; /* the other does */
+        return true; /* the peer connects */
     from_gid(&p->nic->address[0].gid, 0, &mine);
     from_gid(&offer->address[0].gid, offer->lid, &theirs);
-    return offer->addresses > 0 && !cm.create_id(p->nic->cm->channel, &p->connection, p, RDMA_PS_TCP) &&
-           !cm.resolve_addr(p->connection, (struct sockaddr *)&mine, (struct sockaddr *)&theirs,
-                            RESOLVE_MS);
+    return offer->addresses > 0 &&
+           !cm.create_id(p->nic->cm->channel, &p->iwarp.connection, p, RDMA_PS_TCP) &&
+           !cm.resolve_addr(p->iwarp.connection, (struct sockaddr *)&mine,
+                            (struct sockaddr *)&theirs, RESOLVE_MS);
 }
 
 void cm_end(struct path *p)
 {
-    if (p->connecting)
+    if (p->iwarp.connecting)
         p->link->verbs->connecting--;
-    p->connecting = p->connected = false;
-    if (!p->connection)
+    p->iwarp.connecting = p->iwarp.connected = false;
+    if (!p->iwarp.connection)
         return;
-    cm.disconnect(p->connection);
-    cm.destroy_id(p->connection);
-    p->connection = NULL;
+    cm.disconnect(p->iwarp.connection);
+    cm.destroy_id(p->iwarp.connection);
+    p->iwarp.connection = NULL;
 }
 
-static struct rdma_conn_param parameters(const struct path *p)
+static struct rdma_conn_param cm_parameters(const struct path *p)
 {
     const uint8_t reads = (uint8_t)p->nic->reads;
 
@@ -216,48 +218,50 @@ static struct rdma_conn_param parameters(const struct path *p)
                                     .qp_num = p->qp->qp_num};
 }
 
-static bool connect_now(struct verbs *v, struct path *p)
+static bool cm_connect_now(struct verbs *v, struct path *p)
 {
-    struct rdma_conn_param param = parameters(p);
+    struct rdma_conn_param param = cm_parameters(p);
     unsigned char greeting[GREETING_BYTES];
 
     cm_greet(v, p, greeting);
     param.private_data = greeting;
     param.private_data_len = sizeof greeting;
-    return cm.connect(p->connection, &param) == 0;
+    return cm.connect(p->iwarp.connection, &param) == 0;
 }
 
-/* Which queue pair of this PE's somebody wants who has read its offer. */
-static struct path *wanted(struct verbs *v, const unsigned char *text, size_t bytes)
+/* The path whose offer a peer has read, and asks to connect to; NULL: none. */
+static struct path *cm_wanted(struct verbs *v, const unsigned char *text, size_t bytes)
 {
     uint32_t number[6];
 
     if (bytes < GREETING_BYTES)
         return NULL;
     for (int i = 0; i < 6; i++)
-        number[i] = note_get32(text + 4 * i);
-    struct link *l = number[0] == NOTE_MAGIC && number[1] < (uint32_t)v->config.n_pes ? v->to[number[1]]
-                                                                                       : NULL;
+        number[i] = control_get32(text + 4 * i);
+    struct link *l = number[0] == CONTROL_MAGIC && number[1] < (uint32_t)v->config.n_pes
+                         ? v->to[number[1]]
+                         : NULL;
     for (int i = 0; l && i < l->paths; i++) {
         struct path *p = l->path[i];
-        if (p->number == number[2] && p->life == number[3] && p->state == PATH_ASKED && p->qp &&
-            p->qp->qp_num == number[4] && p->first_packet == number[5] && !p->connection &&
-            p->link->pe < v->config.pe)
+        if (p->number == number[2] && p->generation == number[3] && p->state == PATH_OFFERED &&
+            p->qp && p->qp->qp_num == number[4] && p->setup.first_packet == number[5] &&
+            !p->iwarp.connection && p->link->pe < v->config.pe)
             return p;
     }
     return NULL;
 }
 
-static void accept_from(struct verbs *v, struct rdma_cm_id *id, const unsigned char *text, size_t bytes)
+static void cm_accept(struct verbs *v, struct rdma_cm_id *id, const unsigned char *text,
+                      size_t bytes)
 {
-    struct path *p = wanted(v, text, bytes);
+    struct path *p = cm_wanted(v, text, bytes);
     struct rdma_conn_param param;
 
     if (p) {
-        param = parameters(p);
+        param = cm_parameters(p);
         id->context = p;
         if (cm.accept(id, &param) == 0) {
-            p->connection = id;
+            p->iwarp.connection = id;
             return;
         }
     }
@@ -265,58 +269,62 @@ static void accept_from(struct verbs *v, struct rdma_cm_id *id, const unsigned c
     cm.destroy_id(id);
 }
 
-static void cm_take_event(struct verbs *v, struct path *p, enum rdma_cm_event_type type, int status)
+static void cm_outcome(struct cm_event *e, enum cm_outcome outcome, const char *why)
 {
-    char why[100];
+    e->outcome = outcome;
+    snprintf(e->why, sizeof e->why, "%s", why);
+}
 
+static void cm_take_event(struct path *p, enum rdma_cm_event_type type, int status,
+                          struct cm_event *e)
+{
+    e->path = p;
     switch (type) {
     case RDMA_CM_EVENT_ADDR_RESOLVED:
-        if (cm.resolve_route(p->connection, RESOLVE_MS))
-            path_refuse(v, p, strerror(errno));
+        if (cm.resolve_route(p->iwarp.connection, RESOLVE_MS))
+            cm_outcome(e, CM_REFUSED, strerror(errno));
         return;
     case RDMA_CM_EVENT_ROUTE_RESOLVED:
-        if (!connect_now(v, p))
-            path_refuse(v, p, strerror(errno));
+        if (!cm_connect_now(p->link->verbs, p))
+            cm_outcome(e, CM_REFUSED, strerror(errno));
         return;
     case RDMA_CM_EVENT_ESTABLISHED:
-        p->connected = true;
-        path_connected(v, p);
+        p->iwarp.connected = true;
+        e->outcome = CM_CONNECTED;
         return;
     case RDMA_CM_EVENT_DISCONNECTED:
     case RDMA_CM_EVENT_DEVICE_REMOVAL:
-        failover_break(v, p, "its connection has ended");
+        cm_outcome(e, CM_ENDED, "its connection has ended");
         return;
     case RDMA_CM_EVENT_TIMEWAIT_EXIT:
         return;
     default:
-        snprintf(why, sizeof why, "no connection: %s", strerror(status < 0 ? -status : status));
-        if (p->state == PATH_ASKED)
-            path_refuse(v, p, why);
-        else
-            failover_break(v, p, why);
+        e->outcome = p->state == PATH_OFFERED ? CM_REFUSED : CM_ENDED;
+        snprintf(e->why, sizeof e->why, "no connection: %s",
+                 strerror(status < 0 ? -status : status));
     }
 }
 
-void cm_watch(struct verbs *v)
+bool cm_next(struct verbs *v, struct nic *nic, struct cm_event *out)
 {
-    for (int i = 0; i < v->opened; i++) {
-        struct rdma_cm_event *e;
-        for (int n = 0; v->nic[i].cm && n < EVENTS_MOST &&
-                        cm.get_cm_event(v->nic[i].cm->channel, &e) == 0; n++) {
-            const struct rdma_cm_event copy = *e;
-            unsigned char text[GREETING_BYTES];
-            size_t bytes = copy.param.conn.private_data ? copy.param.conn.private_data_len : 0;
-            bytes = bytes < sizeof text ? bytes : sizeof text;
-            if (bytes)
-                memcpy(text, copy.param.conn.private_data, bytes);
-            cm.ack_cm_event(e); /* before its connection can be ended */
-            v->events++;
-            if (copy.event == RDMA_CM_EVENT_CONNECT_REQUEST)
-                accept_from(v, copy.id, text, bytes);
-            else if (copy.id->context)
-                cm_take_event(v, copy.id->context, copy.event, copy.status);
-        }
-    }
+    struct rdma_cm_event *e;
+    unsigned char text[GREETING_BYTES];
+
+    *out = (struct cm_event){.outcome = CM_NOTHING};
+    if (!nic->cm || cm.get_cm_event(nic->cm->channel, &e))
+        return false;
+    const struct rdma_cm_event copy = *e;
+    size_t bytes = copy.param.conn.private_data ? copy.param.conn.private_data_len : 0;
+    bytes = bytes < sizeof text ? bytes : sizeof text;
+    if (bytes)
+        memcpy(text, copy.param.conn.private_data, bytes);
+    cm.ack_cm_event(e); /* before its connection can be ended */
+    v->events++;
+    if (copy.event == RDMA_CM_EVENT_CONNECT_REQUEST)
+        cm_accept(v, copy.id, text, bytes);
+    else if (copy.id->context)
+        cm_take_event(copy.id->context, copy.event, copy.status, out);
+    return true;
 }
 
 #else /* ---- Without the header ---- */
@@ -344,7 +352,7 @@ void cm_close(struct nic *nic)
     (void)nic;
 }
 
-bool cm_connect(struct verbs *v, struct path *p, const struct note *offer)
+bool cm_connect(struct verbs *v, struct path *p, const struct control *offer)
 {
     (void)v, (void)p, (void)offer;
     return false;
@@ -355,9 +363,10 @@ void cm_end(struct path *p)
     (void)p;
 }
 
-void cm_watch(struct verbs *v)
+bool cm_next(struct verbs *v, struct nic *nic, struct cm_event *out)
 {
-    (void)v;
+    (void)v, (void)nic, (void)out;
+    return false;
 }
 
 #endif

@@ -1,24 +1,37 @@
-/* Small puts and updates that travel together.
+/* Small puts and updates that coalesce into one operation.
  *
- * While something is on its way to a PE, what is small and loose waits for more of its kind, and
- * what goes on where the last put ends is one with it. Many puts that do not (GSHMEM_IB_GATHER) go
- * as one message, which the owner's proxy carries out: one packet, its acknowledgement and a share
- * in a reply, where each would have been a packet and its acknowledgement. A few go as writes,
- * which need nobody there. Updates without a result, signals that are added among them, would be
- * messages of their own, and so always go as one.
+ * - While something is in flight to a PE, a small loose request waits for more of its kind. A put
+ *   that begins where the last one ends is merged with it.
+ * - Many puts (GSHMEM_IB_GATHER) go as one message, which the target's proxy carries out: one
+ *   packet, its acknowledgement and a share of a reply, instead of a packet and an
+ *   acknowledgement for each.
+ * - A few puts go as writes, without the target's CPU.
+ * - Updates without a result, and signals that are added, always go as one message.
  *
- * Those of one collection are of one epoch. They are one op, the first of them, of which the others
- * are parts (struct joined): it is issued, issued again, ended and handed below as one. */
+ * A collection is of one epoch. It is one operation, its first request, of which the others are
+ * parts (struct joined): they are issued, issued again, handed to the transport below and ended
+ * together. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "gshmem/rma.h"
 #include "gshmem/type.h"
+#include "transport/verbs/atomics.h"
+#include "transport/verbs/carry.h"
+#include "transport/verbs/coalesce.h"
+#include "transport/verbs/coalesced.h"
+#include "transport/verbs/gpu.h"
+#include "transport/verbs/memory.h"
+#include "transport/verbs/ops.h"
+#include "transport/verbs/order.h"
+#include "transport/verbs/peer.h"
+#include "transport/verbs/post.h"
+#include "transport/verbs/send.h"
 #include "transport/verbs/verbs.h"
 
-/* ---- What can be collected ---- */
+/* ---- What coalesces ---- */
 
-/* False: it cannot be one of several. */
+/* The request as a change of a collection; false: it cannot be one. */
 static bool coalesce_describe(const struct transport_request *r, struct message_change *c)
 {
     if (r->kind == TRANSPORT_PUT && !r->signal_op) {
@@ -40,12 +53,13 @@ static bool coalesce_describe(const struct transport_request *r, struct message_
     return r->kind == TRANSPORT_ATOMIC && !r->old && r->amo != GSHMEM_AMO_COMPARE_SWAP;
 }
 
-/* Whether it is there, in one chunk: others are refused, or taken apart, on their own. */
-static bool is_there(const struct link *l, const struct message_change *c)
+/* Whether it lies within one chunk of the peer's memory: others are refused or split, alone. */
+static bool coalesce_is_in_chunk(const struct link *l, const struct message_change *c)
 {
     const uint64_t bytes = c->bytes ? c->bytes : 8;
 
-    return c->offset < l->bytes[c->segment] && bytes <= l->bytes[c->segment] - c->offset &&
+    return c->offset < l->peer.bytes[c->segment] &&
+           bytes <= l->peer.bytes[c->segment] - c->offset &&
            c->offset / CHUNK_BYTES == (c->offset + bytes - 1) / CHUNK_BYTES &&
            c->offset >> MESSAGE_CHANGE_OFFSET_BITS == 0;
 }
@@ -54,30 +68,31 @@ bool coalesce_takes(const struct link *l, const struct transport_request *r)
 {
     struct message_change c;
 
-    if (l->state != LINK_UP || !(r->flags & TRANSPORT_LOOSE) || !coalesce_describe(r, &c) ||
+    if (l->state != LINK_ACTIVE || !(r->flags & TRANSPORT_LOOSE) || !coalesce_describe(r, &c) ||
         atomics_have(l->verbs, r))
         return false;
-    return (l->up[0]->sends != l->up[0]->done || l->said != l->replied || l->issuing != l->posted) &&
-           is_there(l, &c);
+    return (l->active[0]->sends != l->active[0]->done || l->messages.sent != l->messages.replied ||
+            l->issuing != l->posted) &&
+           coalesce_is_in_chunk(l, &c);
 }
 
 /* ---- Collecting ---- */
 
-static struct op *last_op(const struct link *l)
+static struct op *coalesce_last_op(const struct link *l)
 {
     return l->posted == l->done ? NULL : op_of(l, l->posted - 1);
 }
 
-/* Whether a put is one with the last. */
-static bool continues(const struct coalesced *g, const struct message_change *c)
+/* Whether a put is merged with the last one. */
+static bool coalesce_continues(const struct coalesced *g, const struct message_change *c)
 {
     return g->last.bytes && c->bytes && c->segment == g->last.segment &&
            c->offset == g->last.offset + g->last.bytes &&
            c->bytes + g->last.bytes <= MESSAGE_CHANGE_MOST && c->offset % CHUNK_BYTES;
 }
 
-static gshmem_status_t add_data(struct verbs *v, const struct transport_request *r,
-                                unsigned char *at)
+static gshmem_status_t coalesce_add_data(struct verbs *v, const struct transport_request *r,
+                                         unsigned char *at)
 {
     if (r->kind == TRANSPORT_PUT && !r->signal_op)
         return gpu_fetch(v, at, r->local, r->bytes);
@@ -85,7 +100,7 @@ static gshmem_status_t add_data(struct verbs *v, const struct transport_request 
     return GSHMEM_OK;
 }
 
-/* TRANSPORT_FULL: it has no room in this collection. */
+/* TRANSPORT_FULL: the collection has no room for it. */
 static gshmem_status_t coalesce_add(struct verbs *v, struct coalesced *g,
                                     const struct transport_request *r)
 {
@@ -93,12 +108,12 @@ static gshmem_status_t coalesce_add(struct verbs *v, struct coalesced *g,
     struct message_change c;
 
     coalesce_describe(r, &c);
-    const bool on = continues(g, &c);
+    const bool on = coalesce_continues(g, &c);
     const uint32_t head_bytes = on ? 0 : message_change_head(head, &g->last, &c);
     const uint32_t bytes = head_bytes + (c.bytes ? c.bytes : 8u);
     if (g->bytes + bytes > sizeof g->text)
         return TRANSPORT_FULL;
-    gshmem_status_t status = add_data(v, r, g->text + g->bytes + head_bytes);
+    gshmem_status_t status = coalesce_add_data(v, r, g->text + g->bytes + head_bytes);
     if (status)
         return status;
     if (on) {
@@ -116,148 +131,91 @@ static gshmem_status_t coalesce_add(struct verbs *v, struct coalesced *g,
     return GSHMEM_OK;
 }
 
-/* Adds it to the last op, if that collects what it may go with. */
+/* Adds the request to the last operation, if that is a collection which it may join. */
 static gshmem_status_t coalesce_join(struct verbs *v, struct link *l,
                                      const struct transport_request *r)
 {
-    struct op *op = last_op(l);
+    struct op *op = coalesce_last_op(l);
 
     if (!op || !op->coalesced || op->issued || op->at || op->coalesced->closed ||
-        op->request.epoch != r->epoch || l->joined_next - l->joined_first == JOINED)
+        op->request.epoch != r->epoch ||
+        l->coalesce.joined_next - l->coalesce.joined_first == JOINED)
         return TRANSPORT_FULL;
     gshmem_status_t status = coalesce_add(v, op->coalesced, r);
     if (status)
         return status;
-    l->joined[l->joined_next++ % JOINED] = (struct joined){r->done, r->tag};
-    op->joined_end = l->joined_next;
+    l->coalesce.joined[l->coalesce.joined_next++ % JOINED] = (struct joined){r->done, r->tag};
+    op->joined_end = l->coalesce.joined_next;
     return GSHMEM_OK;
 }
 
-/* Most peers are never sent so much at once. */
+/* The room is made at first use: most peers are never sent so much at once. */
 static bool coalesce_make_room(struct link *l)
 {
-    if (!l->joined)
-        l->joined = calloc(JOINED, sizeof *l->joined);
-    return l->joined && (l->coalesced = calloc(COALESCED_MOST, sizeof *l->coalesced));
+    if (!l->coalesce.joined)
+        l->coalesce.joined = calloc(JOINED, sizeof *l->coalesce.joined);
+    return l->coalesce.joined &&
+           (l->coalesce.list = calloc(COALESCED_MOST, sizeof *l->coalesce.list));
 }
 
 static gshmem_status_t coalesce_begin(struct verbs *v, struct link *l,
                                       const struct transport_request *r)
 {
-    if (!l->coalesced && !coalesce_make_room(l))
-        return v->config.fail(GSHMEM_ERR_MEMORY, "verbs: out of memory for small puts to PE %d", l->pe);
-    struct coalesced *g = &l->coalesced[l->coalesced_next % COALESCED_MOST];
-    if (l->coalesced_next - l->coalesced_first == COALESCED_MOST || !issue_has_room(v, l))
+    if (!l->coalesce.list && !coalesce_make_room(l))
+        return v->config.fail(GSHMEM_ERR_MEMORY, "verbs: out of memory for small puts to PE %d",
+                              l->pe);
+    struct coalesced *g = &l->coalesce.list[l->coalesce.next % COALESCED_MOST];
+    if (l->coalesce.next - l->coalesce.first == COALESCED_MOST || !op_has_room(v, l))
         return TRANSPORT_FULL;
-    g->last = (struct message_change){.segment = UINT8_MAX}; /* far from any */
+    g->last = (struct message_change){.segment = UINT8_MAX}; /* not near any */
     g->bytes = g->changes = 0;
     g->updates = g->of_device = g->closed = false;
     g->round = v->rounds;
-    g->then = l->joined_next - 1; /* it has grown by itself */
+    g->then = l->coalesce.joined_next - 1; /* differs from joined_next: it has just grown */
     gshmem_status_t status = coalesce_add(v, g, r);
     if (status)
         return status;
-    g->op = issue_open(l, r);
+    g->op = op_open(l, r);
     g->op->coalesced = g;
-    l->collecting = l->direct ? g : NULL;
-    l->coalesced_next++;
+    l->coalesce.open = l->direct ? g : NULL;
+    l->coalesce.next++;
     l->posted++;
     return GSHMEM_OK;
 }
 
-/* Last of all, and so a jump. */
-__attribute__((noinline)) static gshmem_status_t coalesce_copy(void *to, const void *from,
-                                                               uint64_t bytes)
-{
-    gshmem_copy(to, from, bytes);
-    return GSHMEM_OK;
-}
-
-/* Another, with a head of so many bytes. */
-static inline uint32_t begin_change(struct coalesced *g, const struct transport_request *r,
-                                    uint32_t head)
-{
-    g->head = g->bytes;
-    g->bytes += head;
-    g->changes++;
-    g->last.segment = r->segment;
-    g->last.bytes = (uint8_t)r->bytes;
-    g->last.offset = r->offset;
-    return head;
-}
-
-/* The same for most puts of the CPU's memory in one go. */
-GSHMEM_HOT gshmem_status_t coalesce_more(struct verbs *v, struct link *l,
-                                       const struct transport_request *r)
-{
-    struct coalesced *g = l->collecting;
-    const uint64_t bytes = r->bytes, distance = r->offset - g->last.offset;
-    const uint64_t room = sizeof g->text - g->bytes;
-    unsigned char *at = g->text + g->bytes;
-
-    if ((r->kind | r->signal_op) || r->segment >= TRANSPORT_SEGMENT_MAX ||
-        !(r->flags & TRANSPORT_LOOSE) || bytes - 1 >= MESSAGE_CHANGE_MOST ||
-        g->op->request.epoch != r->epoch || r->offset % CHUNK_BYTES + bytes > CHUNK_BYTES ||
-        r->offset + bytes > l->bytes[r->segment] ||
-        room < MESSAGE_CHANGE_NEAR + bytes || l->joined_next - l->joined_first == JOINED)
-        return issue_in_turn(v, l, r);
-    if (!message_is_near(&g->last, r->segment, distance)) {
-        if (room < MESSAGE_CHANGE_FAR + bytes)
-            return issue_in_turn(v, l, r);
-        message_change_far(at, r->segment, r->offset, bytes);
-        at += begin_change(g, r, MESSAGE_CHANGE_FAR);
-    } else if (distance == g->last.bytes && distance && distance + bytes <= MESSAGE_CHANGE_MOST &&
-               r->offset % CHUNK_BYTES) {
-        g->last.bytes = (uint8_t)(distance + bytes);
-        g->text[g->head] = (unsigned char)(g->text[g->head] + bytes);
-    } else {
-        message_change_near(at, distance, bytes);
-        at += begin_change(g, r, MESSAGE_CHANGE_NEAR);
-    }
-    g->bytes += (uint32_t)bytes;
-    l->joined[l->joined_next % JOINED] = (struct joined){r->done, r->tag};
-    g->op->joined_end = ++l->joined_next;
-    if (GSHMEM_UNLIKELY(bytes != 8))
-        return coalesce_copy(at, r->local, bytes);
-    memcpy(at, r->local, 8);
-    return GSHMEM_OK;
-}
-
-gshmem_status_t coalesce_post(struct verbs *v, struct link *l, const struct transport_request *r)
+gshmem_status_t coalesce_post(struct verbs *v, struct link *l, const struct transport_request *r,
+                              bool *begun)
 {
     gshmem_status_t status = coalesce_join(v, l, r);
 
+    *begun = false;
     if (status != TRANSPORT_FULL)
         return status;
-    const bool is_first = l->posted == l->done;
-    const uint32_t before = l->posted - 1;
-    if ((status = coalesce_begin(v, l, r)))
-        return status;
-    v->held_back = true;
-    issue_more(v, l); /* the one before it, which grows no more */
-    if (!is_first && op_of(l, before)->coalesced && op_of(l, before)->wants_reply)
-        issue_batched(v, l); /* the owner can begin with it */
-    return GSHMEM_OK;
+    status = coalesce_begin(v, l, r);
+    *begun = status == GSHMEM_OK;
+    v->held_back |= *begun;
+    return status;
 }
 
-static bool is_on_its_way(const struct link *l, const struct path *p)
+static bool coalesce_is_in_flight(const struct link *l, const struct path *p)
 {
-    return p->sends - p->done > p->batched - p->batch_first || l->said != l->replied;
+    return p->sends - p->done > p->batch.end - p->batch.first ||
+           l->messages.sent != l->messages.replied;
 }
 
-/* Until a round of progress finds nothing on its way, or comes after one in which nothing joined
- * it. */
+/* It waits until a call of progress finds nothing in flight, or finds that nothing has joined it
+ * since the last call. */
 bool coalesce_waits(struct verbs *v, struct link *l, const struct op *op)
 {
     struct coalesced *g = op->coalesced;
 
-    if (op != last_op(l) || op->at || g->closed)
+    if (op != coalesce_last_op(l) || op->at || g->closed)
         return false;
     if (g->round != v->rounds) {
-        if (g->then == l->joined_next || !is_on_its_way(l, l->up[0]))
+        if (g->then == l->coalesce.joined_next || !coalesce_is_in_flight(l, l->active[0]))
             return false;
         g->round = v->rounds;
-        g->then = l->joined_next;
+        g->then = l->coalesce.joined_next;
     }
     v->held_back = true;
     return true;
@@ -265,23 +223,49 @@ bool coalesce_waits(struct verbs *v, struct link *l, const struct op *op)
 
 /* ---- Sending ---- */
 
-/* A GPU's memory is better written by the NIC than copied to by the owner's proxy, one by one. */
-static bool goes_as_message(const struct verbs *v, const struct link *l, const struct coalesced *g)
+/* Puts to a GPU's memory go as writes where NICs reach it: the target's proxy would copy them one
+ * by one. */
+static bool coalesce_goes_as_message(const struct verbs *v, const struct link *l,
+                                     const struct coalesced *g)
 {
-    return g->updates || issue_has_unapplied(l) || issue_waits_for_writes(l) || l->up[0]->nic->iwarp ||
-           (g->of_device ? l->gpu_below : g->changes >= v->coalesce_from);
+    return g->updates || order_has_unapplied(l) || order_waits_for_writes(l) ||
+           l->active[0]->nic->iwarp ||
+           (g->of_device ? l->peer.gpu_below : g->changes >= v->coalesce_from);
 }
 
-/* The one that begins at `at`: how many bytes it takes. */
-static uint32_t take_apart(const struct coalesced *g, uint32_t at, struct message_change *c)
+/* The change that begins at `at`: how many bytes it takes. */
+static uint32_t coalesce_take_change(const struct coalesced *g, uint32_t at,
+                                     struct message_change *c)
 {
     return message_next_change(g->text + at, g->bytes - at, c);
 }
 
-static void goes(struct link *l, const struct coalesced *g)
+static void coalesce_close(struct link *l, const struct coalesced *g)
 {
-    if (l->collecting == g)
-        l->collecting = NULL;
+    if (l->coalesce.open == g)
+        l->coalesce.open = NULL;
+}
+
+static bool coalesce_write(struct verbs *v, struct link *l, struct op *op, uint64_t at,
+                           const struct message_change *put)
+{
+    struct path *p = l->active[0];
+    uint64_t bytes = put->bytes;
+    uint32_t key = l->cached.key;
+
+    if (!order_allows(l, p) ||
+        (!(p == l->direct && peer_key_is_cached(l, put->segment, put->offset, bytes)) &&
+         !peer_find_key(v, l, p, put->segment, put->offset, &bytes, &key)))
+        return false;
+    struct ibv_send_wr *wr = post_next(v, p, WORK_WRITE, op_number(l, op), at, 0); /* a packet */
+    if (!wr)
+        return false;
+    wr->opcode = IBV_WR_RDMA_WRITE;
+    wr->wr.rdma.remote_addr = l->peer.base[put->segment] + put->offset;
+    wr->wr.rdma.rkey = key;
+    post_within(p, wr, put->data, (uint32_t)bytes);
+    op_sent_by(op, p);
+    return true;
 }
 
 bool coalesce_issue(struct verbs *v, struct link *l, struct op *op)
@@ -290,16 +274,16 @@ bool coalesce_issue(struct verbs *v, struct link *l, struct op *op)
     struct message m = {.kind = MESSAGE_CHANGES, .bytes = (uint16_t)g->bytes, .data = g->text};
     struct message_change c = {.offset = 0};
 
-    goes(l, g);
-    if (op->at == 0 && goes_as_message(v, l, g))
-        return issue_update(v, l, op, &m);
-    if (issue_has_unapplied(l))
+    coalesce_close(l, g);
+    if (op->at == 0 && coalesce_goes_as_message(v, l, g))
+        return send_update(v, l, op, &m);
+    if (order_has_unapplied(l))
         return false;
     for (uint32_t at = 0, taken; at < g->bytes; at += taken) {
-        taken = take_apart(g, at, &c);
+        taken = coalesce_take_change(g, at, &c);
         if (at < op->at)
             continue;
-        if (!issue_small(v, l, op, at, &c))
+        if (!coalesce_write(v, l, op, at, &c))
             return false;
         op->at = at + taken;
     }
@@ -308,9 +292,9 @@ bool coalesce_issue(struct verbs *v, struct link *l, struct op *op)
 
 /* ---- Below ---- */
 
-/* One of them, in the order in which they were posted; false: the transport below is full. */
-static bool carry_part(struct verbs *v, struct link *l, struct op *op,
-                       const struct message_change *c)
+/* Posts one change to the transport below, in order; false: that one is full. */
+static bool coalesce_carry_change(struct verbs *v, struct link *l, struct op *op,
+                                  const struct message_change *c)
 {
     struct transport_request r = {.kind = c->bytes ? TRANSPORT_PUT : TRANSPORT_ATOMIC,
                                   .flags = TRANSPORT_MORE,
@@ -324,11 +308,11 @@ static bool carry_part(struct verbs *v, struct link *l, struct op *op,
 
     if (c->bytes == 0)
         r.operand = message_get64(c->data);
-    return finish_part_below(v, l, op, &r);
+    return carry_part(v, l, op, &r);
 }
 
-/* Takes off what comes before `at`; what is there is far then, for which there is room: so was the
- * first. */
+/* Removes what comes before `at`. The change there gets the head of a far one, for which there is
+ * room, as the first change had one. */
 static void coalesce_cut(struct coalesced *g, uint32_t at)
 {
     const struct message_change none = {.segment = UINT8_MAX};
@@ -336,7 +320,7 @@ static void coalesce_cut(struct coalesced *g, uint32_t at)
     unsigned char head[MESSAGE_CHANGE_FAR + 1];
 
     for (uint32_t i = 0; i <= at;)
-        i += take_apart(g, i, &c);
+        i += coalesce_take_change(g, i, &c);
     const uint32_t head_bytes = message_change_head(head, &none, &c);
     const uint32_t rest = (uint32_t)(g->text + g->bytes - c.data);
     memmove(g->text + head_bytes, c.data, rest);
@@ -350,18 +334,18 @@ bool coalesce_carry(struct verbs *v, struct link *l, struct op *op)
     struct coalesced *g = op->coalesced;
     struct message_change c = {.offset = 0};
 
-    goes(l, g);
+    coalesce_close(l, g);
     for (uint32_t at = 0, taken; at < g->bytes; at += taken) {
-        taken = take_apart(g, at, &c);
+        taken = coalesce_take_change(g, at, &c);
         if (at < op->at)
             continue;
-        if (l->state != LINK_BELOW || !carry_part(v, l, op, &c)) {
+        if (l->state != LINK_BELOW || !coalesce_carry_change(v, l, op, &c)) {
             if (at)
                 coalesce_cut(g, at);
             op->at = 0;
             return false;
         }
     }
-    finish_all_below(op);
+    carry_no_more(op);
     return true;
 }

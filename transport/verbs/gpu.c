@@ -1,12 +1,13 @@
-/* What the proxy itself does with memory of a device's own, which NICs write and read but the CPU cannot
- * touch: copies of what is small, and updates that peers ask for. A copy is waited for, as it needs no room
- * among the GPU's kernels; an update does, may take as long as they run, and is asked for again. */
+/* Memory of a device that NICs read and write but the CPU cannot touch. The proxy has the device
+ * copy what is small, and waits: a copy needs no room among the GPU's kernels. An update needs
+ * some and may take as long as they run, so that the proxy asks for its outcome again. */
 #include <string.h>
 
 #include "device/device.h"
 #include "gshmem/rma.h"
 #include "gshmem/type.h"
 #include "transport/segment.h"
+#include "transport/verbs/gpu.h"
 #include "transport/verbs/verbs.h"
 
 bool gpu_has(const struct verbs *v, const void *at, uint64_t bytes)
@@ -37,7 +38,8 @@ gshmem_status_t gpu_flush(struct verbs *v)
 
 /* ---- For peers ---- */
 
-gshmem_status_t gpu_store(struct verbs *v, unsigned segment, char *at, const void *data, uint64_t bytes)
+gshmem_status_t gpu_store(struct verbs *v, unsigned segment, char *at, const void *data,
+                          uint64_t bytes)
 {
     if (v->config.segment[segment].of_device)
         return v->config.device->ops->copy(v->config.device, at, data, bytes);
@@ -54,10 +56,11 @@ enum served gpu_apply(struct verbs *v, unsigned segment, const struct device_upd
     struct device *d = v->config.device;
     gshmem_status_t status;
 
-    if (v->config.segment[segment].by_nic) /* no peer of this version asks for that */
+    if (v->config.segment[segment].by_nic) /* no peer of this version sends that */
         return SERVED_NEVER;
     if (!v->config.segment[segment].of_device) {
-        *old = v->config.apply(v->config.context, (enum gshmem_amo)u->op, u->type, u->at, u->operand, u->compare);
+        *old = v->config.apply(v->config.context, (enum gshmem_amo)u->op, u->type, u->at,
+                               u->operand, u->compare);
         return SERVED;
     }
     if (!*ticket && d->ops->update_start(d, u, ticket))

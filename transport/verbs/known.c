@@ -4,9 +4,9 @@
 
 enum { ANY = 0x7fffffff };
 
-/* ConnectX-8 and later place writes out of order where adaptive routing is on, which firmware may do by itself.
- * Intel's driver answers a query for rq_psn with what it was given. Broadcom's asks the NIC's firmware, whose answer has
- * not been seen to follow the packets. */
+/* ConnectX-8 and later place writes out of order where adaptive routing is on, which firmware may
+ * switch on by itself. Intel's driver returns the rq_psn that it was given. Broadcom's asks the
+ * NIC's firmware, whose value has not been seen to follow the packets. */
 static const struct known devices[] = {
     {0xffffff, 0, ANY, "soft-RoCE", .ordered = true, .tells_packet = true, .cannot_fence = true},
     {0x02c9, 4096, 4130, "ConnectX to ConnectX-7", .ordered = true, .tells_packet = true},

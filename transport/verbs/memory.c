@@ -1,12 +1,12 @@
-/* What NICs may reach: chunks of the symmetric segments, each registered with a NIC when it is first
- * used there, here or by a peer. So a heap that grows needs nothing, and what is never talked about is never
- * pinned.
+/* Registration: each chunk of a symmetric segment is registered with a NIC when that NIC first
+ * uses it, for this PE or a peer. So a heap that grows needs nothing, and what no PE uses is
+ * never pinned.
  *
- * A registration holds its pages for as long as the transport is open: the heap does not give them
- * back meanwhile (`pins`). That of a GPU does, and says so to all (`forget`).
+ * A registration holds its pages for as long as the transport is open: the heap does not give
+ * them back meanwhile (`pins`). The heap of a GPU does, and tells all PEs (`forget`).
  *
- * Memory of a GPU is registered by a dma-buf, which is the kernel's own way, or by its address, which
- * the module nvidia_peermem knows. */
+ * Memory of a GPU is registered by a dma-buf, which is the kernel's own way, or by its address,
+ * which the module nvidia_peermem knows. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,9 +18,12 @@
 #include <unistd.h>
 
 #include "device/device.h"
+#include "transport/verbs/memory.h"
 #include "transport/verbs/verbs.h"
 
-enum { ACCESS_OF_PEERS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ };
+enum {
+    ACCESS_OF_PEERS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ
+};
 
 /* ---- Registering ---- */
 
@@ -32,7 +35,7 @@ static register_dma_buf *find_register_dma_buf(void)
         (register_dma_buf *)dlsym(library ? library : RTLD_DEFAULT, "ibv_reg_dmabuf_mr");
 
     if (library)
-        dlclose(library); /* it stays: this module needs it */
+        dlclose(library); /* it stays loaded: this module needs it */
     return found;
 }
 
@@ -47,7 +50,7 @@ static struct ibv_mr *register_by_dma_buf(struct verbs *v, struct nic *nic, void
     if (!v->register_dma_buf)
         errno = EOPNOTSUPP;
     else if (d->ops->export_range(d, at, bytes, &fd, &offset))
-        errno = EINVAL; /* has been logged */
+        errno = EINVAL; /* logged already */
     else {
         mr = v->register_dma_buf(nic->pd, offset, bytes, (uintptr_t)at, fd, access);
         int error = errno;
@@ -72,9 +75,9 @@ struct ibv_mr *memory_register(struct verbs *v, struct nic *nic, void *at, uint6
     return ibv_reg_mr(nic->pd, at, bytes, access);
 }
 
-/* How many bytes of it there are, from where a chunk begins. A device's heap grows by whole chunks, but
- * for its end; what else is lent to it begins chunks of its own. */
-static uint64_t there_now(const struct transport_segment *s, uint64_t begin)
+/* How many bytes of a chunk are present. A device's heap grows by whole chunks, except at its end;
+ * imported memory begins chunks of its own. */
+static uint64_t memory_present(const struct transport_segment *s, uint64_t begin)
 {
     uint64_t most = s->bytes - begin < CHUNK_BYTES ? s->bytes - begin : CHUNK_BYTES, least = 0;
 
@@ -93,8 +96,8 @@ static uint64_t there_now(const struct transport_segment *s, uint64_t begin)
     return least;
 }
 
-/* What is registered of the CPU's memory at a time, at most. */
-static uint64_t largest_chunk(const struct verbs *v)
+/* The most that is registered of the CPU's memory at a time. */
+static uint64_t memory_largest_chunk(const struct verbs *v)
 {
     uint64_t largest = 0;
 
@@ -106,8 +109,8 @@ static uint64_t largest_chunk(const struct verbs *v)
     return largest < CHUNK_BYTES ? largest : CHUNK_BYTES;
 }
 
-/* With all NICs at once, as each counts its own. The NIC that does not; NULL: all do. */
-static const struct nic *try_all(struct verbs *v, void *at, uint64_t bytes, int *error)
+/* Registers it with all NICs at once, as each counts its own. The NIC that refuses; NULL: none. */
+static const struct nic *memory_try_all(struct verbs *v, void *at, uint64_t bytes, int *error)
 {
     struct ibv_mr *mr[NICS_MOST];
     int n = 0;
@@ -122,7 +125,7 @@ static const struct nic *try_all(struct verbs *v, void *at, uint64_t bytes, int 
 
 bool memory_can_be_registered(struct verbs *v)
 {
-    const uint64_t bytes = largest_chunk(v);
+    const uint64_t bytes = memory_largest_chunk(v);
     struct rlimit limit;
     int error;
 
@@ -131,31 +134,35 @@ bool memory_can_be_registered(struct verbs *v)
     void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED)
         return true; /* nothing is known */
-    const struct nic *refuses = try_all(v, at, bytes, &error);
+    const struct nic *refuses = memory_try_all(v, at, bytes, &error);
     munmap(at, bytes);
     if (!refuses) {
-        v->config.info("verbs: %llu KiB could be registered with each NIC, which is as much as is registered at a time; "
-                       "whether all that peers will use can be was not tried: the limit is %llu KiB (ulimit -l), and "
+        v->config.info("verbs: %llu KiB could be registered with each NIC, which is as much as is "
+                       "registered at a time; "
+                       "whether all that peers will use can be was not tried: the limit is %llu "
+                       "KiB (ulimit -l), and "
                        "a peer for which it is too little is reached by %s",
                        (unsigned long long)bytes >> 10, (unsigned long long)limit.rlim_cur >> 10,
                        v->below->ops->name);
         return true;
     }
     v->config.fail(GSHMEM_ERR_TRANSPORT,
-                   "verbs: %s: %llu KiB of memory cannot be registered, which is what is registered at a time: %s; the "
-                   "limit is %llu KiB (ulimit -l): this PE uses %s alone. Raise it, or set GSHMEM_TRANSPORT=tcp",
+                   "verbs: %s: %llu KiB of memory cannot be registered, which is what is "
+                   "registered at a time: %s; the "
+                   "limit is %llu KiB (ulimit -l): this PE uses %s alone. Raise it, or set "
+                   "GSHMEM_TRANSPORT=tcp",
                    refuses->name, (unsigned long long)bytes >> 10, strerror(error),
                    (unsigned long long)limit.rlim_cur >> 10, v->below->ops->name);
     return false;
 }
 
-/* By that way, the first bytes of this PE's heap in the device's memory with all NICs. */
-static bool can_go_by(struct verbs *v, enum transport_way way)
+/* Whether all NICs register the first bytes of this PE's heap in device memory that way. */
+static bool memory_can_go_by(struct verbs *v, enum transport_way way)
 {
     v->way = way;
     for (int s = 0; s < v->config.segments; s++) {
         for (int i = 0; v->config.segment[s].of_device && i < v->nics; i++) {
-            const uint64_t bytes = there_now(&v->config.segment[s], 0);
+            const uint64_t bytes = memory_present(&v->config.segment[s], 0);
             struct ibv_mr *mr = bytes ? memory_register(v, &v->nic[i], v->config.segment[s].base,
                                                         bytes, true, ACCESS_OF_PEERS)
                                       : NULL;
@@ -175,18 +182,18 @@ bool memory_of_device(struct verbs *v, char *why, size_t why_size)
 
     v->register_dma_buf = find_register_dma_buf();
     if (v->config.way == TRANSPORT_BY_STAGING) {
-        snprintf(why, why_size, "NICs do not get at it (nvidia_peermem, GSHMEM_IB_GPU)");
+        snprintf(why, why_size, "NICs do not reach it (nvidia_peermem, GSHMEM_IB_GPU)");
         return false;
     }
     if (v->config.way == TRANSPORT_BY_DMA_BUF) {
-        if (can_go_by(v, TRANSPORT_BY_DMA_BUF)) {
+        if (memory_can_go_by(v, TRANSPORT_BY_DMA_BUF)) {
             snprintf(why, why_size, "by dma-buf");
             return true;
         }
         error = errno;
         tried = "a dma-buf, nor ";
     }
-    if (can_go_by(v, TRANSPORT_BY_PEERMEM)) {
+    if (memory_can_go_by(v, TRANSPORT_BY_PEERMEM)) {
         snprintf(why, why_size, "by nvidia_peermem");
         return true;
     }
@@ -204,7 +211,8 @@ struct ibv_mr *memory_of_chunk(struct verbs *v, struct nic *nic, unsigned segmen
 
     if (chunk >= chunks || (s->of_device && v->gpu_below))
         return NULL;
-    if (!nic->chunk[segment] && !(nic->chunk[segment] = calloc(chunks, sizeof *nic->chunk[segment]))) {
+    if (!nic->chunk[segment] &&
+        !(nic->chunk[segment] = calloc(chunks, sizeof *nic->chunk[segment]))) {
         v->config.fail(GSHMEM_ERR_MEMORY, "verbs: out of memory for %llu registrations",
                        (unsigned long long)chunks);
         return NULL;
@@ -212,7 +220,7 @@ struct ibv_mr *memory_of_chunk(struct verbs *v, struct nic *nic, unsigned segmen
     struct ibv_mr **mr = &nic->chunk[segment][chunk];
     if (*mr)
         return *mr;
-    const uint64_t bytes = there_now(s, begin);
+    const uint64_t bytes = memory_present(s, begin);
     if (!bytes)
         return NULL;
     const int updates = s->by_nic && nic->updates ? IBV_ACCESS_REMOTE_ATOMIC : 0;
@@ -222,9 +230,10 @@ struct ibv_mr *memory_of_chunk(struct verbs *v, struct nic *nic, unsigned segmen
                        "verbs: %s: registering %llu KiB of symmetric memory%s: %s%s", nic->name,
                        (unsigned long long)bytes >> 10, s->of_device ? " of a GPU's" : "",
                        strerror(errno),
-                       errno == ENOMEM && !s->of_device ? " (ulimit -l limits what may be pinned: raise it, or "
-                                         "GSHMEM_TRANSPORT=tcp)"
-                                       : "");
+                       errno == ENOMEM && !s->of_device
+                           ? " (ulimit -l limits what may be pinned: raise it, or "
+                             "GSHMEM_TRANSPORT=tcp)"
+                           : "");
     v->refusal_said |= !*mr;
     return *mr;
 }
@@ -248,8 +257,8 @@ struct ibv_mr *memory_of(struct verbs *v, struct nic *nic, const void *at, uint6
     return NULL;
 }
 
-static bool is_held(const struct verbs *v, const struct nic *nic, int segment, uint64_t offset,
-                    uint64_t bytes)
+static bool memory_is_held(const struct verbs *v, const struct nic *nic, int segment,
+                           uint64_t offset, uint64_t bytes)
 {
     if (!nic->chunk[segment] || !bytes)
         return false;
@@ -263,7 +272,7 @@ static bool is_held(const struct verbs *v, const struct nic *nic, int segment, u
 bool memory_is_pinned(const struct verbs *v, int segment, uint64_t offset, uint64_t bytes)
 {
     for (int i = 0; i < v->opened; i++) {
-        if (is_held(v, &v->nic[i], segment, offset, bytes))
+        if (memory_is_held(v, &v->nic[i], segment, offset, bytes))
             return true;
     }
     return false;

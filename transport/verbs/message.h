@@ -1,11 +1,12 @@
-/* What travels between queue pairs as a message: what a NIC cannot do for its owner, and the
- * answers.
+/* Messages between proxies, by queue pairs: what a NIC cannot do at the target, and the replies.
  *
- * 64 bytes, little-endian, and for a put its data behind them; or 16, and behind them several small
- * puts and updates (coalesce.c), so packed that a message of them is no longer than one of a single
- * put: what a PE keeps ready for its peers' messages does not grow by them. Messages of one PE are
- * numbered from 1; they are carried out in order, but that pieces without a fence may overtake an update of GPU
- * memory, and the reply to number n says that all up to n are done. */
+ * A message has 64 bytes, little-endian, and for a put its data behind them; or 16 bytes, and
+ * behind them several small puts and updates (coalesce.c), packed so that it is no longer than a
+ * put's: the receives that a PE posts for its peers are of one size.
+ *
+ * The messages of one PE are numbered from 1, and carried out in order, except that staged chunks
+ * without a fence may overtake an update of GPU memory. The reply to number n says that all up to
+ * n are done. */
 #ifndef GSHMEM_TRANSPORT_VERBS_MESSAGE_H
 #define GSHMEM_TRANSPORT_VERBS_MESSAGE_H
 
@@ -21,7 +22,7 @@ enum {
     MESSAGE_CHANGES_DATA = MESSAGE_HEAD + MESSAGE_DATA - MESSAGE_CHANGES_HEAD,
     MESSAGE_CHANGE_NEAR = 3, /* the heads of one of those */
     MESSAGE_CHANGE_FAR = 8,
-    MESSAGE_CHANGE_MOST = 127,  /* bytes that it puts */
+    MESSAGE_CHANGE_MOST = 127, /* bytes that it puts */
     MESSAGE_CHANGE_UPDATE = 9, /* behind the head of an update */
     MESSAGE_CHANGE_OFFSET_BITS = 48,
 };
@@ -33,12 +34,13 @@ struct message_bytes {
 enum message_kind {
     MESSAGE_PUT = 1, /* `bytes` bytes follow, perhaps none, then the signal if there is one */
     MESSAGE_ATOMIC,
-    MESSAGE_KEY,     /* asks for the key of chunk `offset` of a segment */
+    MESSAGE_KEY,     /* requests the keys of chunk `offset` of a segment */
     MESSAGE_REPLY,   /* to `number`: `a` is the old value of an atomic, or a key */
     MESSAGE_CHANGES, /* `bytes` bytes of puts and updates follow */
-    MESSAGE_TAKE,    /* `b`: of so many bytes, and a key in the upper half, at address `a` of this
-                        PE's: */
-    MESSAGE_GIVE, /* their data is to be fetched, or to be put there; `amo`: behind all before it */
+    /* a chunk at address `a` of the sender, with its bytes and, in the upper half, its key in `b`;
+     * `amo`: behind a fence */
+    MESSAGE_TAKE, /* the target reads the chunk from there */
+    MESSAGE_GIVE, /* the target writes the chunk there */
 };
 
 struct message {
@@ -48,7 +50,7 @@ struct message {
     uint32_t number;
     uint64_t offset;
     uint64_t a, b;    /* operand and compare; a signal's offset and value */
-    const void *data; /* of a put that is to be sent, or the changes */
+    const void *data; /* of a put, or the changes */
 };
 
 static inline void message_put64(unsigned char *at, uint64_t value)
@@ -65,7 +67,7 @@ static inline uint64_t message_get64(const unsigned char *at)
     return le64toh(value);
 }
 
-/* How many bytes it takes. */
+/* Returns how many bytes it takes. */
 static inline uint32_t message_encode(struct message_bytes *to, const struct message *m)
 {
     unsigned char *at = to->at;
@@ -93,7 +95,8 @@ static inline uint32_t message_encode(struct message_bytes *to, const struct mes
     return MESSAGE_HEAD + (m->kind == MESSAGE_PUT ? m->bytes : 0);
 }
 
-static inline bool message_decode_changes(const unsigned char *at, uint32_t bytes, struct message *m)
+static inline bool message_decode_changes(const unsigned char *at, uint32_t bytes,
+                                          struct message *m)
 {
     const uint64_t head = message_get64(at), who = message_get64(at + 8), data = head >> 16;
 
@@ -140,11 +143,14 @@ static inline bool message_decode(const struct message_bytes *in, uint32_t bytes
 
 /* ---- Several puts and updates ---- */
 
-/* One after the other: a head, and what is put. The head of a near one has the number of its bytes,
- * less one, and in two bytes how far from the beginning of the last one it begins; that of a far
- * one a set bit above that number, the offset, and the segment. An update has a number that no put
- * has; behind its head come the operation, with the type, and the operand. The first is a far one.
- */
+/* Changes follow each other: each has a head, and then its data.
+ *
+ * - A near change begins less than 32 KiB from the beginning of the one before it. Its head is
+ *   the number of its bytes less one, and that distance in two bytes.
+ * - The head of a far change is the same number with its upper bit set, the offset, and the
+ *   segment. The first change is a far one.
+ * - An update has a number that no put has. Behind its head come the operation with the type, and
+ *   the operand. */
 struct message_change {
     uint8_t segment;
     uint8_t bytes; /* 1 … MESSAGE_CHANGE_MOST; 0: an update */
@@ -159,7 +165,8 @@ static inline bool message_is_near(const struct message_change *last, uint8_t se
     return segment == last->segment && distance == (uint64_t)(int16_t)distance;
 }
 
-/* The head of a near one, and that of a far one. An update's has MESSAGE_CHANGE_MOST + 1 bytes. */
+/* The head of a near change, and that of a far one; for an update, bytes is MESSAGE_CHANGE_MOST +
+ * 1. */
 static inline void message_change_near(unsigned char *at, uint64_t distance, uint64_t bytes)
 {
     const uint16_t far = htole16((uint16_t)distance);
@@ -174,8 +181,7 @@ static inline void message_change_far(unsigned char *at, uint8_t segment, uint64
     message_put64(at, (uint64_t)segment << 56 | offset << 8 | 0x80 | (bytes - 1));
 }
 
-/* All of `next` but the data, or the operand, which comes behind `last`; how many bytes that takes.
- */
+/* The head of `next`, which comes behind `last`, without data or operand; returns its bytes. */
 static inline uint32_t message_change_head(unsigned char *at, const struct message_change *last,
                                            const struct message_change *next)
 {
@@ -195,8 +201,8 @@ static inline uint32_t message_change_head(unsigned char *at, const struct messa
     return head + 1;
 }
 
-/* The next of them, of so many bytes that are left; `c` is the one before it, and then this one.
- * How many bytes it takes; 0: no PE of this version sends such. */
+/* Decodes the next change of the `left` bytes; `c` is the one before it, and then this one. Returns
+ * its bytes; 0: no PE of this version sends that. */
 static inline uint32_t message_next_change(const unsigned char *at, uint32_t left,
                                            struct message_change *c)
 {

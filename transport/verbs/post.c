@@ -1,46 +1,47 @@
-/* Work requests of a path: collected, given to its queue pair in batches, and remembered until they
- * are known to be done.
+/* Work requests of a path: given to its queue pair in batches, and recorded until they are done.
  *
- * The numbers of their packets are remembered too: if the path breaks, the peer's NIC knows the
- * number of the next packet it would have taken, and so which of them have arrived (failover.c). */
+ * The record has the numbers of their packets. If the path fails, the peer's NIC knows the packet
+ * that it expects next, and so which work requests have arrived (failover.c). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "transport/verbs/post.h"
+#include "transport/verbs/verbs.h"
 
 bool post_refused(struct verbs *v, struct path *p, const struct ibv_send_wr *bad, int error)
 {
     char why[200];
 
-    /* those before the bad one have been taken; where the queue was full it will not stay so */
-    if (bad >= p->wr + p->batch_first && bad < p->wr + p->batched)
-        p->batch_first = (uint32_t)(bad - p->wr);
-    if ((error == ENOMEM || error == EAGAIN) && p->sends - p->done > p->batched - p->batch_first) {
+    /* the NIC has taken those before the bad one; a queue that was full gets room again */
+    if (bad >= p->batch.wr + p->batch.first && bad < p->batch.wr + p->batch.end)
+        p->batch.first = (uint32_t)(bad - p->batch.wr);
+    if ((error == ENOMEM || error == EAGAIN) &&
+        p->sends - p->done > p->batch.end - p->batch.first) {
         v->held_back = true;
         return false;
     }
     snprintf(why, sizeof why, "posting: %s", strerror(error));
-    failover_break(v, p, why);
+    v->report->path_failed(v, p, why);
     return false;
 }
 
-/* It is one that was collected, and none of them taken. */
+/* The lone work request becomes a batch of one. */
 void post_lone_refused(struct verbs *v, struct path *p, int error)
 {
-    p->sge[0] = p->lone_sge;
-    p->wr[0] = p->lone;
-    p->wr[0].sg_list = p->sge;
-    p->batched = 1;
-    post_refused(v, p, p->wr, error);
+    p->batch.sge[0] = p->lone.sge;
+    p->batch.wr[0] = p->lone.wr;
+    p->batch.wr[0].sg_list = p->batch.sge;
+    p->batch.end = 1;
+    post_refused(v, p, p->batch.wr, error);
 }
 
 bool post_batch(struct verbs *v, struct path *p)
 {
-    if (p->batch_first == p->batched)
+    if (p->batch.first == p->batch.end)
         return true;
-    p->wr[p->batched - 1].next = NULL;
-    p->wr[p->batched - 1].send_flags |= IBV_SEND_SIGNALED; /* for all before it too */
+    p->batch.wr[p->batch.end - 1].next = NULL;
+    p->batch.wr[p->batch.end - 1].send_flags |= IBV_SEND_SIGNALED; /* for all before it too */
     return post_collected(v, p);
 }
 
@@ -51,7 +52,7 @@ bool post_message(struct verbs *v, struct path *p, enum work_kind kind, uint32_t
 
     if (!wr)
         return false;
-    struct message_bytes *text = &p->text[wr - p->wr];
+    struct message_bytes *text = &p->batch.text[wr - p->batch.wr];
     wr->opcode = IBV_WR_SEND;
     post_within(p, wr, text, message_encode(text, m));
     return true;

@@ -1,29 +1,49 @@
-/* The next work request of a path: inline, as it is on every request's way. */
+/* The next work request of a path. Inline, as it is on every request's way. */
 #ifndef GSHMEM_TRANSPORT_VERBS_POST_H
 #define GSHMEM_TRANSPORT_VERBS_POST_H
 
 #include <string.h>
 
-#include "transport/verbs/verbs.h"
+#include "transport/verbs/link.h"
+#include "transport/verbs/nic.h"
 
-/* Not all of what was collected has been taken; false. */
+struct message;
+struct verbs;
+
+/* false: no room */
+bool post_message(struct verbs *v, struct path *p, enum work_kind kind, uint32_t op,
+                  const struct message *m);
+/* Gives the queue pair the batch; false: not all of it, yet. */
+bool post_batch(struct verbs *v, struct path *p);
+
+/* Gives the queue pairs of all paths their batches. */
+static inline void post_batches(struct verbs *v, struct link *l)
+{
+    for (int i = 0; i < l->paths; i++) {
+        if (l->path[i]->batch.end)
+            post_batch(v, l->path[i]);
+    }
+}
+
+/* The NIC has not taken all of the batch; always false. */
 bool post_refused(struct verbs *v, struct path *p, const struct ibv_send_wr *bad, int error);
 
-/* Gives the queue pair what has been collected, and made a batch of; false: not all of it, yet. */
+/* Gives the queue pair a batch that is linked; false: not all of it, yet. */
 static inline bool post_collected(struct verbs *v, struct path *p)
 {
     struct ibv_send_wr *bad = NULL;
-    const int error = ibv_post_send(p->qp, &p->wr[p->batch_first], &bad);
+    const int error = ibv_post_send(p->qp, &p->batch.wr[p->batch.first], &bad);
 
     if (GSHMEM_UNLIKELY(error))
         return post_refused(v, p, bad, error);
-    p->batch_first = p->batched = 0;
+    p->batch.first = p->batch.end = 0;
     return true;
 }
 
-/* A work request of one packet while nothing else is under way by its path, which leaves little to ask
- * for, is counted and remembered; false: something is. */
-static inline bool post_begin_alone(struct path *p, enum work_kind kind, uint32_t op, uint32_t bytes)
+/* Counts and records a work request of one packet while nothing else is in flight by its path, so
+ * that few conditions are left; false: something is. */
+static inline bool post_begin_alone(struct path *p, enum work_kind kind, uint32_t op,
+                                    uint32_t bytes)
 {
     if (p->sends != p->done || p->nic->works_left == 0)
         return false;
@@ -33,12 +53,13 @@ static inline bool post_begin_alone(struct path *p, enum work_kind kind, uint32_
     return true;
 }
 
-/* That one, as a batch of its own: to be filled in, and given away by post_collected. */
+/* That one, as a batch of its own: to be filled in, and given to the queue pair by
+ * post_collected. */
 static inline struct ibv_send_wr *post_take_alone(struct path *p)
 {
-    struct ibv_send_wr *wr = p->wr;
+    struct ibv_send_wr *wr = p->batch.wr;
 
-    p->batched = 1;
+    p->batch.end = 1;
     wr->wr_id = p->mark | p->sends;
     wr->next = NULL;
     wr->num_sge = 1;
@@ -52,61 +73,62 @@ void post_lone_refused(struct verbs *v, struct path *p, int error);
 static inline void post_lone(struct verbs *v, struct path *p)
 {
     struct ibv_send_wr *bad;
-    const int error = ibv_post_send(p->qp, &p->lone, &bad);
+    const int error = ibv_post_send(p->qp, &p->lone.wr, &bad);
 
     if (GSHMEM_UNLIKELY(error))
         post_lone_refused(v, p, error);
 }
 
-/* To be filled in; NULL: there is no room for so many packets, or so many are under way. */
+/* A work request to be filled in; NULL: there is no room for it now. */
 static inline struct ibv_send_wr *post_take(struct verbs *v, struct path *p, enum work_kind kind,
                                             uint32_t op, uint64_t at, uint64_t bytes, uint32_t most)
 {
     const uint32_t packets = bytes ? (uint32_t)((bytes - 1) >> p->packet_shift) + 1 : 1;
-    /* a read may come back later than what is behind it, of which iWARP would tell before; of two reads
-     * the first comes first */
-    const uint32_t read = p->nic->iwarp ? p->last_read : p->fence_read;
+    /* a read may complete later than what is behind it; on iWARP the completion of that would count
+     * for the read too. Of two reads the first completes first */
+    const uint32_t read = p->nic->iwarp ? p->fence.last_read : p->fence.read;
     const bool behind_reads = kind != WORK_READ && is_after(read, p->done);
 
     if (p->sends - p->done >= most || p->nic->works_left == 0 ||
         p->packet + packets - p->packet_done > PACKETS_MOST)
         return NULL;
-    /* soft-RoCE stands still for ever when it repeats what has IBV_SEND_FENCE, and its answer comes just
-     * then */
+    /* soft-RoCE stalls for ever when it repeats a work request with IBV_SEND_FENCE and the response
+     * comes at that moment */
     if (behind_reads && p->nic->cannot_fence)
         return NULL;
-    if (p->batched == BATCH && !post_batch(v, p))
+    if (p->batch.end == BATCH && !post_batch(v, p))
         return NULL;
     p->nic->works_left--;
     p->packet += packets;
-    p->work[p->sends % SEND_DEPTH] = (struct work){at, op, p->packet, (uint8_t)kind, behind_reads, (uint32_t)bytes};
+    p->work[p->sends % SEND_DEPTH] =
+        (struct work){at, op, p->packet, (uint8_t)kind, behind_reads, (uint32_t)bytes};
     p->sends++;
 
-    struct ibv_send_wr *wr = &p->wr[p->batched];
+    struct ibv_send_wr *wr = &p->batch.wr[p->batch.end];
     wr->wr_id = p->mark | p->sends;
     wr->num_sge = 1;
     wr->send_flags = behind_reads ? IBV_SEND_FENCE : 0;
-    if (p->batched != p->batch_first)
+    if (p->batch.end != p->batch.first)
         wr[-1].next = wr;
-    p->batched++;
+    p->batch.end++;
     return wr;
 }
 
-/* For a piece of a request's, so many bytes of it from `at` on. */
+/* For so many bytes of an operation, from `at` on. */
 static inline struct ibv_send_wr *post_next(struct verbs *v, struct path *p, enum work_kind kind,
                                             uint32_t op, uint64_t at, uint64_t bytes)
 {
     return post_take(v, p, kind, op, at, bytes, p->nic->sends_free);
 }
 
-/* For replies and questions, for which some room is kept. */
-static inline struct ibv_send_wr *post_next_kept(struct verbs *v, struct path *p, enum work_kind kind,
-                                                 uint32_t op, uint64_t bytes)
+/* For replies and requests for keys, for which some room is kept. */
+static inline struct ibv_send_wr *post_next_kept(struct verbs *v, struct path *p,
+                                                 enum work_kind kind, uint32_t op, uint64_t bytes)
 {
     return post_take(v, p, kind, op, 0, bytes, p->nic->sends_most);
 }
 
-/* What it carries: within it, or from memory that is kept until it is done. */
+/* Its data: inline, or in memory that is kept until it is done. */
 static inline void post_within(struct path *p, struct ibv_send_wr *wr, const void *data,
                                uint32_t bytes)
 {
@@ -115,10 +137,10 @@ static inline void post_within(struct path *p, struct ibv_send_wr *wr, const voi
         wr->send_flags |= IBV_SEND_INLINE;
         return;
     }
-    struct message_bytes *kept = &p->kept[(p->sends - 1) % SEND_DEPTH];
+    struct message_bytes *kept = &p->kept.text[(p->sends - 1) % SEND_DEPTH];
     if (kept->at != data)
         memcpy(kept, data, bytes);
-    *wr->sg_list = (struct ibv_sge){(uintptr_t)kept, bytes, p->kept_mr->lkey};
+    *wr->sg_list = (struct ibv_sge){(uintptr_t)kept, bytes, p->kept.mr->lkey};
 }
 
 #endif

@@ -1,9 +1,12 @@
-/* Pairs of NICs.
+/* Pairs of NICs of two PEs, the best first.
  *
- * NICs that are known to be of one subnet reach each other; where there are such, no others are
- * paired, as rails of a network need not be joined. Of the pairs that are left those come first
- * that are nearest to their two PEs; of equally near ones those in the same place on their hosts,
- * which mostly hang on the same switch; then those that their PEs prefer. */
+ * 1. NICs of one known subnet reach each other. If there are such, no others are paired, as the
+ *    rails of a network need not be connected.
+ * 2. Pairs that are nearest to their PEs come first;
+ * 3. of equally near ones those in the same place on their machines, which are mostly on one
+ *    switch;
+ * 4. then those that their PEs prefer. */
+#include "transport/verbs/known.h"
 #include "transport/verbs/rails.h"
 
 #include <string.h>
@@ -73,9 +76,9 @@ static bool rails_same_subnet(const struct rail_end *a, const struct rail_end *b
 /* Less is better. */
 static uint32_t worth(const struct rail_end *a, const struct rail_end *b, int i, int j, bool first)
 {
-    const uint32_t far = a->distance + b->distance, apart = a->place != b->place;
+    const uint32_t distance = a->distance + b->distance, apart = a->place != b->place;
 
-    return ((far * 2 + apart) * 2 * NICS_MOST + (uint32_t)(i + j)) * NICS_MOST +
+    return ((distance * 2 + apart) * 2 * NICS_MOST + (uint32_t)(i + j)) * NICS_MOST +
            (uint32_t)(first ? i : j);
 }
 

@@ -1,11 +1,12 @@
-/* Which PEs verbs may reach, and by which NICs: by what each says of its own where it publishes its
- * address, behind that of the transport below. Whoever says nothing uses that one alone, and is told
- * nothing: it would not listen. */
+/* Which PEs verbs reaches, and by which NICs. Each PE publishes its NICs behind the address of the
+ * transport below. A PE that publishes none uses that transport alone, and is sent no control
+ * message. */
 #include <stdio.h>
 
+#include "transport/verbs/reach.h"
 #include "transport/verbs/verbs.h"
 
-static unsigned kinds(const struct rail_end *end, int n)
+static unsigned reach_kinds(const struct rail_end *end, int n)
 {
     unsigned all = 0;
 
@@ -14,24 +15,31 @@ static unsigned kinds(const struct rail_end *end, int n)
     return all;
 }
 
-static const char *kinds_text(unsigned kinds)
+static const char *reach_kinds_text(unsigned kinds)
 {
-    static const char *const texts[] = {
-        "no NIC that can be used", "InfiniBand", "Ethernet", "Ethernet and InfiniBand", "iWARP",
-        "InfiniBand and iWARP", "Ethernet and iWARP", "Ethernet, InfiniBand and iWARP"};
+    static const char *const texts[] = {"no NIC that can be used",
+                                        "InfiniBand",
+                                        "Ethernet",
+                                        "Ethernet and InfiniBand",
+                                        "iWARP",
+                                        "InfiniBand and iWARP",
+                                        "Ethernet and iWARP",
+                                        "Ethernet, InfiniBand and iWARP"};
 
     return texts[kinds & 7];
 }
 
-static int own_ends(const struct verbs *v, struct rail_end end[NICS_MOST])
+static int reach_own_ends(const struct verbs *v, struct rail_end end[NICS_MOST])
 {
     for (int i = 0; i < v->nics; i++) {
         const struct nic *nic = &v->nic[i];
         end[i] = (struct rail_end){
-            .subnet = nic->addresses ? choose_subnet(&nic->address[0]) : 0,
+            .subnet = nic->addresses ? addresses_subnet(&nic->address[0]) : 0,
             .place = nic->place,
             .distance = nic->distance,
-            .kind = nic->iwarp ? RAIL_IWARP : nic->ethernet ? RAIL_ETHERNET : RAIL_INFINIBAND,
+            .kind = nic->iwarp      ? RAIL_IWARP
+                    : nic->ethernet ? RAIL_ETHERNET
+                                    : RAIL_INFINIBAND,
         };
     }
     return v->nics;
@@ -40,7 +48,7 @@ static int own_ends(const struct verbs *v, struct rail_end end[NICS_MOST])
 gshmem_status_t reach_publish(const struct verbs *v, void *address, size_t capacity, size_t *bytes)
 {
     struct rail_end own[NICS_MOST];
-    const int n = own_ends(v, own);
+    const int n = reach_own_ends(v, own);
     const size_t more = rails_encode((unsigned char *)address + *bytes, capacity - *bytes, own, n);
 
     if (!more)
@@ -54,7 +62,7 @@ int reach_find(const struct verbs *v, int pe, bool here, struct rail rail[RAILS_
 {
     unsigned char address[TRANSPORT_ADDRESS_MAX];
     struct rail_end own[NICS_MOST], other[NICS_MOST];
-    const int n = own_ends(v, own);
+    const int n = reach_own_ends(v, own);
     size_t bytes = 0;
     gshmem_status_t status;
     int others;
@@ -67,7 +75,7 @@ int reach_find(const struct verbs *v, int pe, bool here, struct rail rail[RAILS_
     if (status == TRANSPORT_FULL)
         return -1;
     if (status) {
-        snprintf(why, why_size, "its address is not known"); /* and has been logged */
+        snprintf(why, why_size, "its address is not known"); /* logged already */
         return 0;
     }
     if ((others = rails_decode(address, bytes, other)) < 0) {
@@ -77,11 +85,12 @@ int reach_find(const struct verbs *v, int pe, bool here, struct rail rail[RAILS_
     }
     int rails = rails_pair(own, n, other, others, v->config.pe < pe, rail);
     if (!rails)
-        snprintf(why, why_size, "it has %s, this PE %s", kinds_text(kinds(other, others)),
-                 kinds_text(kinds(own, n)));
-    else if (here) /* for updates alone */
+        snprintf(why, why_size, "it has %s, this PE %s",
+                 reach_kinds_text(reach_kinds(other, others)),
+                 reach_kinds_text(reach_kinds(own, n)));
+    else if (here) /* for atomics alone */
         rails = rails_of_updaters(own, n, other, others, rail);
-    else if (!v->config.device) /* memory of a GPU's is updated by that GPU */
+    else if (!v->config.device) /* else the GPU updates its memory */
         rails = rails_with_updaters(own, n, other, others, rail, rails);
     *updater = rails - 1;
     while (*updater >= 0 && rail[*updater].theirs != rails_updater(other, others))
@@ -92,7 +101,7 @@ int reach_find(const struct verbs *v, int pe, bool here, struct rail rail[RAILS_
 int reach_updater(const struct verbs *v, uint32_t *fabric)
 {
     struct rail_end own[NICS_MOST] = {{0}};
-    const int n = own_ends(v, own), i = rails_updater(own, n);
+    const int n = reach_own_ends(v, own), i = rails_updater(own, n);
 
     *fabric = n == 1 ? (own[i].kind + 1u) << 8
                      : own[i].subnet ^ (uint32_t)(own[i].place + 1) * 0x9e3779b1u;

@@ -12,16 +12,17 @@
 
 #include "runtime/base/descriptor.h"
 #include "runtime/base/settings.h"
-#include "transport/verbs/note.h"
+#include "transport/verbs/control.h"
+#include "transport/verbs/verbs.h"
 
 enum {
-    THREADS_MOST = 8, /* so many neighbours that do not answer hold nobody else up */
+    THREADS_MOST = 8, /* so many neighbours that do not respond delay no other path */
     STACK_BYTES = 256 << 10,
     ALIVE_NS = 1000 * 1000 * 1000,
 };
 
-/* One queue pair. The thread that has taken it from `wanted` alone reads and writes it until it is among `ended`, but
- * for `path`, which is under the lock. */
+/* One queue pair. Between `wanted` and `ended` only the thread that has it reads and writes this,
+ * except for `path`, which the lock protects. */
 struct resolving {
     struct resolving *next;
     struct path *path; /* NULL: abandoned */
@@ -31,32 +32,32 @@ struct resolving {
 };
 
 struct resolver {
-    pthread_mutex_t lock; /* of all that follows, but for told_ns and threads */
+    pthread_mutex_t lock; /* of all that follows, except alive_ns and threads */
     pthread_cond_t wants, idles;
     struct resolving *wanted, **last; /* in the order in which they came */
     struct resolving *ended;
-    int under_way;            /* queue pairs that are not among `ended` */
+    int under_way; /* queue pairs that are not among `ended` */
     bool closes;
     int fd; /* readable when something has ended */
-    uint64_t told_ns;
+    uint64_t alive_ns;
     int threads;
     pthread_t thread[THREADS_MOST];
 };
 
-static int tell_of_peer(struct resolving *r)
+static int resolve_connect(struct resolving *r)
 {
     int error = ibv_modify_qp(r->qp, &r->receive,
-                              IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                                  IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+                              IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                                  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
 
     if (!error)
         error = ibv_modify_qp(r->qp, &r->send,
-                              IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-                                  IBV_QP_MAX_QP_RD_ATOMIC);
+                              IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                                  IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
     return error < 0 ? errno : error;
 }
 
-static struct resolving *take_wanted(struct resolver *r)
+static struct resolving *resolve_take_wanted(struct resolver *r)
 {
     struct resolving *first = r->wanted;
 
@@ -65,7 +66,7 @@ static struct resolving *take_wanted(struct resolver *r)
     return first;
 }
 
-static void *resolver_main(void *arg)
+static void *resolve_main(void *arg)
 {
     struct resolver *r = arg;
     const uint64_t one = 1;
@@ -76,10 +77,10 @@ static void *resolver_main(void *arg)
             pthread_cond_wait(&r->wants, &r->lock);
         if (r->closes)
             break;
-        struct resolving *q = take_wanted(r);
+        struct resolving *q = resolve_take_wanted(r);
         if (q->path) {
             pthread_mutex_unlock(&r->lock);
-            q->error = tell_of_peer(q);
+            q->error = resolve_connect(q);
             pthread_mutex_lock(&r->lock);
         }
         q->next = r->ended;
@@ -87,7 +88,7 @@ static void *resolver_main(void *arg)
         if (--r->under_way == 0)
             pthread_cond_broadcast(&r->idles);
         if (write(r->fd, &one, sizeof one) != sizeof one)
-            continue; /* it is readable already */
+            continue; /* the descriptor is readable already */
     }
     pthread_mutex_unlock(&r->lock);
     return NULL;
@@ -95,7 +96,7 @@ static void *resolver_main(void *arg)
 
 /* ---- Threads ---- */
 
-static struct resolver *open_resolver(struct verbs *v)
+static struct resolver *resolve_open(struct verbs *v)
 {
     struct epoll_event e = {.events = EPOLLIN};
     struct resolver *r = calloc(1, sizeof *r);
@@ -116,8 +117,8 @@ static struct resolver *open_resolver(struct verbs *v)
     return r;
 }
 
-/* Another thread, if those there are have enough to do; false: there is none at all. */
-static bool have_thread(struct resolver *r, int free)
+/* Begins another thread if none is free; false: there is no thread at all. */
+static bool resolve_have_thread(struct resolver *r, int free)
 {
     sigset_t all, before;
     pthread_attr_t attr;
@@ -128,7 +129,7 @@ static bool have_thread(struct resolver *r, int free)
     pthread_attr_setstacksize(&attr, STACK_BYTES);
     sigfillset(&all); /* signals are the program's */
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int error = pthread_create(&r->thread[r->threads], &attr, resolver_main, r);
+    const int error = pthread_create(&r->thread[r->threads], &attr, resolve_main, r);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attr);
     if (error) {
@@ -139,11 +140,12 @@ static bool have_thread(struct resolver *r, int free)
     return true;
 }
 
-bool resolve_begin(struct verbs *v, struct path *p, const struct ibv_qp_attr *receive, const struct ibv_qp_attr *send)
+bool resolve_begin(struct verbs *v, struct path *p, const struct ibv_qp_attr *receive,
+                   const struct ibv_qp_attr *send)
 {
     struct resolving *q = malloc(sizeof *q);
 
-    if (!q || (!v->resolver && !(v->resolver = open_resolver(v)))) {
+    if (!q || (!v->resolver && !(v->resolver = resolve_open(v)))) {
         free(q);
         return false;
     }
@@ -152,11 +154,11 @@ bool resolve_begin(struct verbs *v, struct path *p, const struct ibv_qp_attr *re
     pthread_mutex_lock(&r->lock);
     const int free_threads = r->threads - r->under_way;
     pthread_mutex_unlock(&r->lock);
-    if (!have_thread(r, free_threads)) {
+    if (!resolve_have_thread(r, free_threads)) {
         free(q);
         return false;
     }
-    p->resolving = q;
+    p->setup.resolving = q;
     v->resolving++;
     pthread_mutex_lock(&r->lock);
     *r->last = q;
@@ -173,37 +175,39 @@ void resolve_abandon(struct path *p)
 {
     struct resolver *r = p->link->verbs->resolver;
 
-    if (!p->resolving)
+    if (!p->setup.resolving)
         return;
     pthread_mutex_lock(&r->lock);
-    p->resolving->path = NULL;
+    p->setup.resolving->path = NULL;
     pthread_mutex_unlock(&r->lock);
-    p->resolving = NULL;
+    p->setup.resolving = NULL;
     p->qp = NULL;
 }
 
-/* They wait for their part of a queue pair, and would give this PE up where many neighbours are looked for. */
-static void resolve_say_alive(struct verbs *v, struct resolver *r)
+void resolve_send_alive(struct verbs *v)
 {
-    const struct note alive = {.kind = NOTE_ALIVE};
+    struct resolver *r = v->resolver;
+    const struct control alive = {.kind = CONTROL_ALIVE};
     struct timespec t;
 
+    if (!v->resolving)
+        return;
     clock_gettime(CLOCK_MONOTONIC, &t);
     const uint64_t now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-    const uint64_t patience = (uint64_t)v->config.number(SETTING_PEER_TIMEOUT) * 1000000000u;
-    if (now - r->told_ns < ALIVE_NS && now - r->told_ns < patience / 8)
+    const uint64_t limit_ns = (uint64_t)v->config.number(SETTING_PEER_TIMEOUT) * 1000000000u;
+    if (now - r->alive_ns < ALIVE_NS && now - r->alive_ns < limit_ns / 8)
         return;
-    r->told_ns = now;
+    r->alive_ns = now;
     for (struct link *l = v->links; l; l = l->next) {
         bool resolves = false;
         for (int i = 0; i < l->paths; i++)
-            resolves |= l->path[i]->resolving != NULL;
+            resolves |= l->path[i]->setup.resolving != NULL;
         if (resolves && l->state != LINK_FAILED)
-            link_say(v, l, &alive);
+            control_send(v, l, &alive);
     }
 }
 
-static struct resolving *take_ended(struct resolver *r)
+static struct resolving *resolve_take_ended(struct resolver *r)
 {
     pthread_mutex_lock(&r->lock);
     struct resolving *q = r->ended;
@@ -213,31 +217,30 @@ static struct resolving *take_ended(struct resolver *r)
     return q;
 }
 
-void resolve_look(struct verbs *v)
+struct path *resolve_next(struct verbs *v, int *error)
 {
     struct resolver *r = v->resolver;
     struct resolving *q;
     uint64_t ends;
 
-    if (!v->resolving)
-        return;
-    while (read(r->fd, &ends, sizeof ends) == sizeof ends) /* before the list is looked at */
-        ;
-    while ((q = take_ended(r))) {
-        struct path *p = q->path; /* nobody else sets it, and nobody has it any more */
-        const int error = q->error;
+    while (v->resolving) {
+        while (read(r->fd, &ends, sizeof ends) == sizeof ends) /* before the list is looked at */
+            ;
+        if (!(q = resolve_take_ended(r)))
+            return NULL;
+        struct path *p = q->path; /* no thread has it any more */
+        *error = q->error;
         v->resolving--;
         if (!p)
             ibv_destroy_qp(q->qp);
         free(q);
         if (!p)
             continue;
-        p->resolving = NULL;
+        p->setup.resolving = NULL;
         v->events++;
-        path_resolved(v, p, error);
+        return p;
     }
-    if (v->resolving)
-        resolve_say_alive(v, r);
+    return NULL;
 }
 
 void resolve_wait(struct verbs *v)
@@ -252,7 +255,7 @@ void resolve_wait(struct verbs *v)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* All links are closed: nothing that was begun is of use. */
+/* All links are closed: no outcome is needed any more. */
 void resolve_close(struct verbs *v)
 {
     struct resolver *r = v->resolver;
@@ -266,7 +269,7 @@ void resolve_close(struct verbs *v)
     for (int i = 0; i < r->threads; i++)
         pthread_join(r->thread[i], NULL);
     while (r->ended || r->wanted) {
-        struct resolving *q = r->ended ? r->ended : take_wanted(r);
+        struct resolving *q = r->ended ? r->ended : resolve_take_wanted(r);
         if (q == r->ended)
             r->ended = q->next;
         ibv_destroy_qp(q->qp);

@@ -1,72 +1,79 @@
-/* Messages: what a peer asks this PE's CPU to do, and the replies both ways.
+/* Messages that this PE's CPU carries out for a peer, and the replies both ways.
  *
- * A message is from a PE that has proved to be of the job; what it asks for is checked against the
+ * A message comes from a PE that has proved to be of the job. Its addresses are checked against the
  * symmetric segments all the same. */
 #include <string.h>
 
 #include "device/device.h"
 #include "runtime/base/atomic_type.h"
 #include "transport/segment.h"
-#include "transport/verbs/note.h"
+#include "transport/verbs/control.h"
+#include "transport/verbs/gpu.h"
+#include "transport/verbs/memory.h"
+#include "transport/verbs/post.h"
+#include "transport/verbs/serve.h"
 #include "transport/verbs/verbs.h"
 
 /* ---- Replies ---- */
 
-/* The last ones are kept: those that a broken path has not delivered are sent again. No more than
- * those can be without the other's knowing, as it waits when a window of messages has no reply. */
-static void reply(struct verbs *v, struct link *l, struct message m)
+/* The last REPLIES replies are kept, as those that a failed path has not delivered are sent
+ * again. No more can be unknown to the peer, which waits when a window of messages has no reply. */
+static void serve_queue_reply(struct verbs *v, struct link *l, struct message m)
 {
     m.kind = MESSAGE_REPLY;
     m.from = (uint32_t)v->config.pe;
-    l->owes_reply = false;
-    l->reply[l->reply_end++ % REPLIES] = m;
+    l->target.owes_reply = false;
+    l->target.reply[l->target.reply_end++ % REPLIES] = m;
 }
 
-/* Whether a path is coming up, by which messages may come already, but no reply can go yet. */
-static bool serve_is_coming(const struct link *l)
+/* Whether a path is being set up: messages may come by it already, but no reply can go yet. */
+static bool serve_path_is_coming(const struct link *l)
 {
     for (int i = 0; i < l->paths; i++) {
-        if (l->path[i]->state == PATH_READY || l->path[i]->state == PATH_TRIED)
+        if (l->path[i]->state == PATH_READY || l->path[i]->state == PATH_PROBED)
             return true;
     }
     return false;
 }
 
-/* By a note only when no later reply can overtake it, by a path. */
-static bool send_reply(struct verbs *v, struct link *l, const struct message *m)
+/* A reply goes by a control message only where no later one can overtake it by a path. */
+static bool serve_send_reply(struct verbs *v, struct link *l, const struct message *m)
 {
-    struct note n = {.kind = NOTE_REPLY};
+    struct control n = {.kind = CONTROL_REPLY};
 
     if (l->messenger)
-        return l->messenger->state == PATH_UP &&
+        return l->messenger->state == PATH_ACTIVE &&
                post_message(v, l->messenger, WORK_OTHER, 0, m);
-    if (l->state != LINK_BELOW || serve_is_coming(l))
+    if (l->state != LINK_BELOW || serve_path_is_coming(l))
         return false;
     message_encode(&n.reply, m);
-    return link_say(v, l, &n);
+    return control_send(v, l, &n);
 }
 
-void serve_replies(struct verbs *v, struct link *l)
+void serve_send_replies(struct verbs *v, struct link *l)
 {
-    if (l->owes_reply)
-        reply(v, l, (struct message){.number = l->served_number});
-    while (l->reply_next != l->reply_end && send_reply(v, l, &l->reply[l->reply_next % REPLIES]))
-        l->reply_next++;
-    v->held_back |= l->reply_next != l->reply_end;
+    if (l->target.owes_reply)
+        serve_queue_reply(v, l, (struct message){.number = l->target.served});
+    while (l->target.reply_next != l->target.reply_end &&
+           serve_send_reply(v, l, &l->target.reply[l->target.reply_next % REPLIES]))
+        l->target.reply_next++;
+    v->held_back |= l->target.reply_next != l->target.reply_end;
 }
 
-/* The keys of a chunk, of all NICs that both sides have in common. */
-static bool take_keys(struct verbs *v, struct link *l, const struct message *m)
+/* The keys of a chunk, for all pairs of NICs. */
+static bool serve_take_keys(struct verbs *v, struct link *l, const struct message *m)
 {
     const uint64_t pair[] = {m->a, m->b};
-    uint64_t *key = &l->key[l->asked_segment][l->asked_chunk * (uint64_t)l->rails];
+    uint64_t *key =
+        &l->peer.key[l->key_request.segment][l->key_request.chunk * (uint64_t)l->peer.rails];
 
-    l->asking = false;
-    if (!m->signal_op && v->config.segment[l->asked_segment].by_nic)
-        link_fail(v, l, GSHMEM_ERR_TRANSPORT, "verbs: it could not register its memory, which NICs alone update");
+    l->key_request.pending = false;
+    if (!m->signal_op && v->config.segment[l->key_request.segment].by_nic)
+        v->report->link_failed(v, l, GSHMEM_ERR_TRANSPORT,
+                               "verbs: it could not register its memory, which only NICs update");
     else if (!m->signal_op)
-        link_go_below(v, l, "its memory cannot be registered");
-    for (int i = 0; i < l->rails; i++) {
+        v->report->memory_refused(v, l, "its memory cannot be registered");
+    for (int i = 0; i < l->peer.rails; i++) {
         if (m->signal_op >> i & 1)
             key[i] = 1ull << 32 | (uint32_t)(pair[i / 2] >> 32 * (i % 2));
     }
@@ -75,23 +82,24 @@ static bool take_keys(struct verbs *v, struct link *l, const struct message *m)
 
 bool serve_take_reply(struct verbs *v, struct link *l, const struct message *m)
 {
-    if (is_after(m->number, l->said))
+    if (is_after(m->number, l->messages.sent))
         return false;
-    if (!is_after(m->number, l->replied))
-        return l->recovered; /* it has come before a path broke, and again after */
+    if (!is_after(m->number, l->messages.replied))
+        return l->recovery.begun; /* it has come before a path failed, and again after */
     for (uint32_t i = l->done; i != l->posted; i++) {
         struct op *op = op_of(l, i);
         if (op->wants_reply && op->number == m->number && op->request.kind == TRANSPORT_ATOMIC &&
             op->request.old)
             memcpy(op->request.old, &m->a, 8);
     }
-    l->replied = m->number;
-    return l->asking && l->asked_number == m->number ? take_keys(v, l, m) : true;
+    l->messages.replied = m->number;
+    return l->key_request.pending && l->key_request.number == m->number ? serve_take_keys(v, l, m)
+                                                                        : true;
 }
 
 /* ---- Requests ---- */
 
-static enum served do_put(struct verbs *v, const struct message *m, struct serving *s)
+static enum served serve_put(struct verbs *v, const struct message *m, struct serving *s)
 {
     const struct transport_config *c = &v->config;
     const bool begun = s->update != 0; /* the heap may have shrunk since */
@@ -100,15 +108,18 @@ static enum served do_put(struct verbs *v, const struct message *m, struct servi
 
     if (m->signal_op)
         signal = (uint64_t *)(void *)segment_at_aligned(c, m->signal_segment, m->a, 8);
-    if (!begun && ((!at && !s->stored) || m->signal_op > GSHMEM_SIGNAL_ADD || (m->signal_op && !signal)))
+    if (!begun &&
+        ((!at && !s->stored) || m->signal_op > GSHMEM_SIGNAL_ADD || (m->signal_op && !signal)))
         return SERVED_NEVER;
     if (m->bytes && !s->stored && gpu_store(v, m->segment, at, m->data, m->bytes))
         return SERVED_NEVER;
     s->stored = true;
-    return m->signal_op ? gpu_signal(v, m->signal_segment, signal, m->signal_op, m->b, &s->update) : SERVED;
+    return m->signal_op ? gpu_signal(v, m->signal_segment, signal, m->signal_op, m->b, &s->update)
+                        : SERVED;
 }
 
-static enum served do_atomic(struct verbs *v, const struct message *m, struct serving *s, uint64_t *old)
+static enum served serve_atomic(struct verbs *v, const struct message *m, struct serving *s,
+                                uint64_t *old)
 {
     const uint64_t bytes = atomic_type_bytes(m->type);
     const struct device_update u = {
@@ -118,10 +129,12 @@ static enum served do_atomic(struct verbs *v, const struct message *m, struct se
         .operand = m->a,
         .compare = m->b};
 
-    return (u.at || s->update) && m->amo < GSHMEM_AMO_COUNT ? gpu_apply(v, m->segment, &u, &s->update, old) : SERVED_NEVER;
+    return (u.at || s->update) && m->amo < GSHMEM_AMO_COUNT
+               ? gpu_apply(v, m->segment, &u, &s->update, old)
+               : SERVED_NEVER;
 }
 
-static enum served do_update(struct verbs *v, const struct message_change *c, struct serving *s)
+static enum served serve_update(struct verbs *v, const struct message_change *c, struct serving *s)
 {
     const struct message update = {.segment = c->segment,
                                    .offset = c->offset,
@@ -130,26 +143,26 @@ static enum served do_update(struct verbs *v, const struct message_change *c, st
                                    .a = message_get64(c->data)};
     uint64_t old;
 
-    return c->amo != GSHMEM_AMO_COMPARE_SWAP ? do_atomic(v, &update, s, &old) : SERVED_NEVER;
+    return c->amo != GSHMEM_AMO_COMPARE_SWAP ? serve_atomic(v, &update, s, &old) : SERVED_NEVER;
 }
 
-static enum served do_change(struct verbs *v, const struct message_change *c, struct serving *s)
+static enum served serve_change(struct verbs *v, const struct message_change *c, struct serving *s)
 {
     char *to;
 
     if (c->bytes == 0)
-        return do_update(v, c, s);
+        return serve_update(v, c, s);
     to = segment_at(&v->config, c->segment, c->offset, c->bytes);
     return to && !gpu_store(v, c->segment, to, c->data, c->bytes) ? SERVED : SERVED_NEVER;
 }
 
-static enum served do_changes(struct verbs *v, const struct message *m, struct serving *s)
+static enum served serve_changes(struct verbs *v, const struct message *m, struct serving *s)
 {
     while (s->taken < m->bytes) {
         struct message_change c = s->last;
-        const uint32_t taken = message_next_change((const unsigned char *)m->data + s->taken,
-                                                   m->bytes - s->taken, &c);
-        const enum served how = taken ? do_change(v, &c, s) : SERVED_NEVER;
+        const uint32_t taken =
+            message_next_change((const unsigned char *)m->data + s->taken, m->bytes - s->taken, &c);
+        const enum served how = taken ? serve_change(v, &c, s) : SERVED_NEVER;
         if (how != SERVED)
             return how;
         s->taken += taken;
@@ -158,70 +171,50 @@ static enum served do_changes(struct verbs *v, const struct message *m, struct s
     return SERVED;
 }
 
-/* All of them, or none. */
-static void find_keys(struct verbs *v, const struct link *l, const struct message *m,
-                      struct message *answer)
+/* The keys for all pairs of NICs, or none. */
+static void serve_find_keys(struct verbs *v, const struct link *l, const struct message *m,
+                            struct message *reply)
 {
     uint64_t pair[2] = {0};
 
     if (m->segment >= v->config.segments)
         return;
-    for (int i = 0; i < m->amo && i < l->pairs; i++) {
-        struct nic *nic = &v->nic[l->rail[i].mine];
+    for (int i = 0; i < m->amo && i < l->peer.pairs; i++) {
+        struct nic *nic = &v->nic[l->peer.rail[i].mine];
         struct ibv_mr *mr = NULL;
         if (nic->gone)
             continue;
         if (!(mr = memory_of_chunk(v, nic, m->segment, m->offset))) {
-            answer->signal_op = 0;
+            reply->signal_op = 0;
             return;
         }
         pair[i / 2] |= (uint64_t)mr->rkey << 32 * (i % 2);
-        answer->signal_op |= (uint8_t)(1u << i);
+        reply->signal_op |= (uint8_t)(1u << i);
     }
-    answer->a = pair[0];
-    answer->b = pair[1];
+    reply->a = pair[0];
+    reply->b = pair[1];
 }
 
-enum served serve_do(struct verbs *v, struct link *l, const struct message *m, struct serving *s)
+enum served serve_message(struct verbs *v, struct link *l, const struct message *m,
+                          struct serving *s)
 {
-    struct message answer = {.number = m->number};
+    struct message reply = {.number = m->number};
     enum served how = SERVED;
 
     if (m->kind == MESSAGE_PUT)
-        how = do_put(v, m, s);
+        how = serve_put(v, m, s);
     else if (m->kind == MESSAGE_CHANGES)
-        how = do_changes(v, m, s);
+        how = serve_changes(v, m, s);
     else if (m->kind == MESSAGE_ATOMIC)
-        how = do_atomic(v, m, s, &answer.a);
+        how = serve_atomic(v, m, s, &reply.a);
     else
-        find_keys(v, l, m, &answer);
+        serve_find_keys(v, l, m, &reply);
     if (how != SERVED)
         return how;
-    l->served_number = m->number;
+    l->target.served = m->number;
     if (m->kind == MESSAGE_KEY || (m->kind == MESSAGE_ATOMIC && m->signal_op))
-        reply(v, l, answer);
+        serve_queue_reply(v, l, reply);
     else
-        l->owes_reply = true;
+        l->target.owes_reply = true;
     return SERVED;
-}
-
-bool serve_message(struct verbs *v, struct link *l, const struct message *m)
-{
-    struct serving s = {.update = 0};
-    enum served how;
-
-    if (m->kind == MESSAGE_REPLY)
-        return serve_take_reply(v, l, m);
-    if (m->number != l->heard_number + 1) /* or it came by a path that broke, and again after */
-        return l->recovered && !is_after(m->number, l->heard_number);
-    l->heard_number = m->number;
-    if (stage_hears(l, m))
-        return stage_hear(v, l, m, &s);
-    how = serve_do(v, l, m, &s);
-    if (how != SERVED_LATER)
-        return how == SERVED;
-    if (stage_hear(v, l, m, &s))
-        return true;
-    gpu_forget(v, &s.update);
-    return false;
 }

@@ -17,13 +17,8 @@
 #include <unistd.h>
 
 #include "runtime/base/descriptor.h"
+#include "command.h"
 #include "translate.h"
-
-/* A command line that grows. */
-struct command {
-    char **words;
-    size_t count;
-};
 
 struct job {
     struct command compiler;
@@ -34,46 +29,23 @@ struct job {
     bool depend, depend_named;
     bool clang, compile_only, assemble_only, preprocess_only, check_only, standard, thread_sanitizer;
     size_t sources, other_inputs;
+    struct command cuda;     /* sources by another name than .cu, behind -x cu */
     char folder[64]; /* of temporary files; "": none yet */
 };
-
-static void hostcc_add(struct command *c, const char *word)
-{
-    char **more = realloc(c->words, (c->count + 2) * sizeof *more);
-    char *copy = strdup(word);
-
-    if (!more || !copy) {
-        fprintf(stderr, "gshmem-hostcc: out of memory\n");
-        exit(1);
-    }
-    c->words = more;
-    c->words[c->count++] = copy;
-    c->words[c->count] = NULL;
-}
-
-static void add_all(struct command *c, const struct command *more)
-{
-    for (size_t i = 0; i < more->count; i++)
-        hostcc_add(c, more->words[i]);
-}
-
-static void clear(struct command *c)
-{
-    for (size_t i = 0; i < c->count; i++)
-        free(c->words[i]);
-    free(c->words);
-    *c = (struct command){NULL, 0};
-}
 
 static bool begins(const char *text, const char *with)
 {
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-static bool is_source(const char *word)
+static bool is_source(const struct job *job, const char *word)
 {
     size_t n = strlen(word);
 
+    for (size_t i = 0; i < job->cuda.count; i++) {
+        if (strcmp(job->cuda.words[i], word) == 0)
+            return true;
+    }
     return n > 3 && strcmp(word + n - 3, ".cu") == 0 && *word != '-';
 }
 
@@ -86,93 +58,6 @@ static bool one_of(const char *word, const char *const *list)
     return false;
 }
 
-/* --- Running the compiler --- */
-
-static const int ends[] = {SIGHUP, SIGINT, SIGTERM};
-static volatile sig_atomic_t interrupted; /* by which signal; 0 where by none */
-static volatile sig_atomic_t running;     /* the compiler's process; 0 where none runs */
-
-/* The compiler ends of it, and then we do, cleaning up. */
-static void hostcc_interrupt(int signal_number)
-{
-    interrupted = signal_number;
-    if (running > 0)
-        kill(running, signal_number);
-}
-
-/* What is done of the signals that end us. Those that are ignored, as below nohup, stay so, here and in the
- * compiler. */
-static void on_signals(void (*handler)(int))
-{
-    struct sigaction now, then = {.sa_handler = handler, .sa_flags = SA_RESTART};
-
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        if (sigaction(ends[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
-            sigaction(ends[i], &then, NULL);
-    }
-}
-
-/* Starts a command; what it writes goes to *from where that is wanted. */
-static pid_t hostcc_start(const struct command *c, int *from)
-{
-    int way[2] = {-1, -1};
-    sigset_t held, before;
-
-    fflush(NULL);
-    if (from && pipe(way) != 0)
-        return -1;
-    sigemptyset(&held);
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
-        sigaddset(&held, ends[i]);
-    sigprocmask(SIG_BLOCK, &held, &before); /* until both know what to do of them */
-    pid_t pid = fork();
-    if (pid == 0) {
-        on_signals(SIG_DFL);
-        sigprocmask(SIG_SETMASK, &before, NULL);
-        if (from) {
-            dup2(way[1], STDOUT_FILENO);
-            close(way[0]);
-            close(way[1]);
-        }
-        execvp(c->words[0], c->words);
-        fprintf(stderr, "gshmem-hostcc: %s: %s\n", c->words[0], strerror(errno));
-        _exit(127);
-    }
-    running = pid > 0 ? pid : 0;
-    if (running && interrupted)
-        kill(pid, interrupted);
-    sigprocmask(SIG_SETMASK, &before, NULL);
-    if (from) {
-        close(way[1]);
-        *from = way[0];
-    }
-    return pid;
-}
-
-static int hostcc_finish(pid_t pid)
-{
-    int status;
-
-    if (pid < 0) {
-        fprintf(stderr, "gshmem-hostcc: starting the compiler: %s\n", strerror(errno));
-        return 1;
-    }
-    while (waitpid(pid, &status, 0) < 0) {
-        if (errno != EINTR)
-            return 1;
-    }
-    running = 0;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-static int hostcc_run(struct command *c)
-{
-    int status = hostcc_finish(hostcc_start(c, NULL));
-
-    clear(c);
-    return status;
-}
-
 /* --- One source --- */
 
 /* Which of the two the compiler is shows in what it defines. */
@@ -183,7 +68,7 @@ static bool compiler_is_clang(const struct job *job)
     bool clang = false;
     int from = -1;
 
-    add_all(&c, &job->compiler);
+    hostcc_add_all(&c, &job->compiler);
     for (const char *const *w = (const char *const[]){"-dM", "-E", "-x", "c", "/dev/null", NULL}; *w;
          w++)
         hostcc_add(&c, *w);
@@ -194,7 +79,7 @@ static bool compiler_is_clang(const struct job *job)
     if (in)
         fclose(in);
     hostcc_finish(pid);
-    clear(&c);
+    hostcc_clear(&c);
     return clang;
 }
 
@@ -204,8 +89,8 @@ static struct command preprocessing(const struct job *job, const char *source, c
                                         "-include", "cuda_runtime.h", NULL};
     struct command c = {NULL, 0};
 
-    add_all(&c, &job->compiler);
-    add_all(&c, &job->options);
+    hostcc_add_all(&c, &job->compiler);
+    hostcc_add_all(&c, &job->options);
     for (const char *const *w = words; *w; w++)
         hostcc_add(&c, *w);
     if (job->depend && !job->depend_file) {
@@ -234,7 +119,7 @@ static int translate_one(const struct job *job, const char *source, const char *
         close(from);
     int status = hostcc_finish(pid);
 
-    clear(&c);
+    hostcc_clear(&c);
     return status ? status : !ok;
 }
 
@@ -284,7 +169,7 @@ static int compile_one(struct job *job, const char *source, const char *object)
     if (fclose(to) != 0)
         status = status ? status : 1;
     if (!status) {
-        add_all(&c, &job->compiler);
+        hostcc_add_all(&c, &job->compiler);
         add_without_depend(&c, &job->options);
         hostcc_add(&c, "-Wno-unknown-pragmas");
         hostcc_add(&c, "-x");
@@ -337,9 +222,19 @@ static char *hostcc_object_of(const struct job *job, size_t n)
 
 static void read_arguments(struct job *job, char **arguments)
 {
+    bool cuda = false;
+
     for (char **a = arguments; *a; a++) {
         const char *word = *a;
 
+        if (strcmp(word, "-x") == 0 && a[1]) {
+            cuda = strcmp(*++a, "cu") == 0;
+            if (!cuda)
+                add_option(job, word, *a);
+            continue;
+        }
+        if (cuda && (*word != '-' || !word[1]) && (a == arguments || strcmp(a[-1], "-o") != 0))
+            hostcc_add(&job->cuda, word);
         if (strcmp(word, "-o") == 0 && a[1]) {
             job->output = *++a;
             hostcc_add(&job->rest, word);
@@ -351,7 +246,7 @@ static void read_arguments(struct job *job, char **arguments)
             job->preprocess_only = job->preprocess_only || word[1] == 'E';
             job->check_only = job->check_only || word[1] == 'f';
             hostcc_add(&job->rest, word);
-        } else if (is_source(word)) {
+        } else if (is_source(job, word)) {
             job->sources++;
             hostcc_add(&job->rest, word);
         } else if (one_of(word, takes_value) && a[1]) {
@@ -372,9 +267,10 @@ static void read_arguments(struct job *job, char **arguments)
 static char *default_object(const char *source, const char *suffix)
 {
     const char *base = strrchr(source, '/') ? strrchr(source, '/') + 1 : source;
+    const char *dot = strrchr(base, '.');
     char *path = NULL;
 
-    if (asprintf(&path, "%.*s%s", (int)strlen(base) - 3, base, suffix) < 0)
+    if (asprintf(&path, "%.*s%s", dot ? (int)(dot - base) : (int)strlen(base), base, suffix) < 0)
         return NULL;
     return path;
 }
@@ -390,7 +286,7 @@ static int separately(struct job *job)
     for (size_t i = 0; i < job->rest.count && !status; i++) {
         const char *source = job->rest.words[i];
 
-        if (!is_source(source) || (i && strcmp(job->rest.words[i - 1], "-o") == 0))
+        if (!is_source(job, source) || (i && strcmp(job->rest.words[i - 1], "-o") == 0))
             continue;
         char *object = default_object(source, job->assemble_only ? ".s" : ".o");
         const char *name = job->output ? job->output : object;
@@ -417,11 +313,11 @@ static int last_run(struct job *job, bool objects)
     struct command c = {NULL, 0};
     size_t n = 0;
 
-    add_all(&c, &job->compiler);
+    hostcc_add_all(&c, &job->compiler);
     for (size_t i = 0; i < job->rest.count; i++) {
         const char *word = job->rest.words[i];
 
-        if (!is_source(word)) {
+        if (!is_source(job, word)) {
             hostcc_add(&c, word);
         } else if (objects) {
             char *object = hostcc_object_of(job, n++);
@@ -440,7 +336,7 @@ static int together(struct job *job)
     if (!make_folder(job))
         return 1;
     for (size_t i = 0; i < job->rest.count && !status; i++) {
-        if (!is_source(job->rest.words[i]))
+        if (!is_source(job, job->rest.words[i]))
             continue;
         char *object = hostcc_object_of(job, n++);
         status = object ? compile_one(job, job->rest.words[i], object) : 1;
@@ -487,7 +383,7 @@ int main(int argc, char **argv)
     } else if (job.thread_sanitizer) {
         hostcc_add(&job.options, "--param=tsan-distinguish-volatile=1");
     }
-    on_signals(hostcc_interrupt);
+    hostcc_on_signals(hostcc_interrupt);
     if (job.compile_only || job.assemble_only || job.preprocess_only || job.check_only) {
         status = separately(&job);
         if (!status && job.other_inputs)
@@ -497,12 +393,13 @@ int main(int argc, char **argv)
     }
     if (job.folder[0])
         rmdir(job.folder);
-    clear(&job.compiler);
-    clear(&job.options);
-    clear(&job.rest);
-    if (interrupted) {
-        signal(interrupted, SIG_DFL);
-        raise(interrupted);
+    hostcc_clear(&job.compiler);
+    hostcc_clear(&job.options);
+    hostcc_clear(&job.rest);
+    hostcc_clear(&job.cuda);
+    if (hostcc_interrupted) {
+        signal(hostcc_interrupted, SIG_DFL);
+        raise(hostcc_interrupted);
     }
     return status;
 }

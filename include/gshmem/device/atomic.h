@@ -1,7 +1,9 @@
-/* Atomics in kernels: CUDA's own where the object is mapped, for all agents of the system; elsewhere
- * a command, which its owner carries out. They order nothing but themselves, and each is one thread's.
+/* Atomics in kernels: CUDA's own where the object is mapped, for all agents of the system;
+ * otherwise a command, which the target's proxy carries out. They order nothing else, and each is
+ * performed by one thread.
  *
- * gshmem_kernel_… are what kernels do, gshmem_either_… what typed.h's names lead to. */
+ * gshmem_kernel_… are the kernels' functions, gshmem_either_… those that the names of typed.h
+ * call. */
 #ifndef GSHMEM_DEVICE_ATOMIC_H
 #define GSHMEM_DEVICE_ATOMIC_H
 
@@ -9,7 +11,7 @@
 #include "gshmem/device/rma.h"
 #include "gshmem/device/type.h"
 
-/* The integers that CUDA's atomics are for. */
+/* The integers that CUDA's atomics work on. */
 template <size_t bytes> struct gshmem_word;
 template <> struct gshmem_word<4> {
     typedef unsigned type;
@@ -18,7 +20,7 @@ template <> struct gshmem_word<8> {
     typedef unsigned long long type;
 };
 
-/* An object's bits, as commands and the paths out of line take them, and back. */
+/* An object's bits, in the form of commands and of the paths out of line, and the inverse. */
 template <class T> GSHMEM_DEVICE uint64_t gshmem_bits_of(T value)
 {
     typename gshmem_word<sizeof(T)>::type bits;
@@ -55,7 +57,7 @@ GSHMEM_KERNEL double gshmem_kernel_add(double *there, double value)
     return atomicAdd_system(there, value);
 }
 
-/* Returns the old value; nothing of use for GSHMEM_AMO_SET, which reads none. */
+/* Returns the old value; an undefined value for GSHMEM_AMO_SET, which reads none. */
 template <enum gshmem_amo amo, class T>
 GSHMEM_KERNEL T gshmem_kernel_update(T *there, T operand, T compare)
 {
@@ -109,6 +111,8 @@ GSHMEM_KERNEL struct gshmem_command gshmem_kernel_atomic_command(enum gshmem_amo
 {
     struct gshmem_command command = {};
 
+    static_assert((int)GSHMEM_TYPE_COUNT <= 32 && (int)GSHMEM_AMO_COUNT <= 16,
+                  "a command has 5 bits for the type, and 4 for the update");
     command.kind = GSHMEM_COMMAND_ATOMIC;
     command.amo = (uint32_t)amo;
     command.type = (uint32_t)type;
@@ -118,7 +122,7 @@ GSHMEM_KERNEL struct gshmem_command gshmem_kernel_atomic_command(enum gshmem_amo
     return command;
 }
 
-/* One that is answered by a quiet; what a misaligned one is told comes at once. `fetch`: where the
+/* An atomic whose completion a quiet reports; misalignment is reported at once. `fetch`: where the
  * old value goes, or NULL. */
 GSHMEM_KERNEL_RARE gshmem_status_t
 gshmem_kernel_post_atomic(const struct gshmem_device_ctx *c, struct gshmem_command command,
@@ -136,7 +140,7 @@ gshmem_kernel_post_atomic(const struct gshmem_device_ctx *c, struct gshmem_comma
     return gshmem_kernel_ask(c, &command, fetch ? &result : NULL, NULL);
 }
 
-/* The same of one whose old value has to go somewhere. */
+/* The same for an atomic whose old value goes to memory. */
 GSHMEM_KERNEL_RARE gshmem_status_t
 gshmem_kernel_post_atomic_fetch(const struct gshmem_device_ctx *c, struct gshmem_command command,
                                 size_t bytes, void *fetch, int pe)
@@ -146,7 +150,7 @@ gshmem_kernel_post_atomic_fetch(const struct gshmem_device_ctx *c, struct gshmem
     return gshmem_kernel_post_atomic(c, command, bytes, fetch, pe);
 }
 
-/* The old value's bits; 0 after a failure, which goes to the error policy. */
+/* The old value's bits; 0 after a failure, which is handed to the error policy. */
 GSHMEM_KERNEL_RARE uint64_t gshmem_kernel_ask_atomic(const struct gshmem_device_ctx *c,
                                                      struct gshmem_command command, int pe)
 {
@@ -161,7 +165,7 @@ GSHMEM_KERNEL_RARE uint64_t gshmem_kernel_ask_atomic(const struct gshmem_device_
     return gshmem_kernel_ask(c, &command, NULL, old) ? 0 : old[0];
 }
 
-/* ---- Either --------------------------------------------------------------------------------- */
+/* ---- On the host and in kernels -------------------------------------------------------------- */
 
 template <enum gshmem_amo amo, class T>
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_atomic(gshmem_ctx_t ctx, T *dest, T operand, int pe)
@@ -213,7 +217,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_atomic_fetch_nbi(gshmem_ctx_t ctx, T
     return GSHMEM_OK;
 }
 
-/* On the host, of CUDA sources, they are out of line: it reaches what is mapped, too. */
+/* On the host, in CUDA sources, they are out of line; the functions there handle mapped objects,
+ * too. */
 
 template <enum gshmem_amo amo, class T>
 GSHMEM_EITHER gshmem_status_t gshmem_either_atomic(gshmem_ctx_t ctx, T *dest, T operand, int pe)

@@ -1,9 +1,9 @@
 /* One collective call in a kernel: its arguments, checked here and compared among the members; and
- * moving what is large between two rounds.
+ * moving large data between two rounds.
  *
- * After the first round all have called, so that dest may be written and source read, by whom it
- * suits; before the second each completes what it has sent. A PE that cannot make the call takes
- * part in its first round, to say so: all come back, and none has written anything. */
+ * After the first round all members have called, so that any of them may write dest and read
+ * source. Before the second round each completes what it has sent. A PE that cannot make the call
+ * takes part in its first round to say so: all members return, and none has written anything. */
 #ifndef GSHMEM_DEVICE_CALL_H
 #define GSHMEM_DEVICE_CALL_H
 
@@ -15,12 +15,12 @@ struct gshmem_kernel_call {
     enum gshmem_collective what;
     void *dest;
     const void *source;
-    size_t dest_bytes, source_bytes; /* in all */
+    size_t dest_bytes, source_bytes; /* total sizes */
     int root;
-    uint32_t variant; /* of a reduction: what is combined, and how */
+    uint32_t variant; /* of a reduction: type and operation */
 };
 
-/* The same on all PEs for a symmetric object; 0 for any that is not, as NULL of no bytes. */
+/* The same on all PEs for a symmetric object; 0 for any other, such as NULL with 0 bytes. */
 GSHMEM_KERNEL size_t gshmem_kernel_offset(const struct gshmem_device_ctx *c, const void *object)
 {
     size_t offset;
@@ -45,7 +45,8 @@ GSHMEM_KERNEL uint32_t gshmem_kernel_signature(const struct gshmem_device_ctx *c
     return (uint32_t)(hash >> 32) | 1;
 }
 
-/* A size times a number of members; one that no memory has, rather than one that has wrapped. */
+/* A size times a number of members. Where the product would overflow, a size that is larger than
+ * any memory. */
 GSHMEM_KERNEL size_t gshmem_kernel_times(size_t bytes, uint32_t n)
 {
     return bytes >> 40 ? (size_t)-1 : bytes * n;
@@ -57,7 +58,7 @@ GSHMEM_KERNEL bool gshmem_kernel_good_object(const struct gshmem_device_ctx *c, 
     return bytes == 0 || gshmem_kernel_symmetric(c, object, bytes);
 }
 
-/* They may be the same object where it makes sense, and may not overlap otherwise. */
+/* They may be the same object where that makes sense, and may not overlap otherwise. */
 GSHMEM_KERNEL bool gshmem_kernel_overlap(const struct gshmem_kernel_call *call)
 {
     const uintptr_t to = (uintptr_t)call->dest, from = (uintptr_t)call->source;
@@ -67,7 +68,7 @@ GSHMEM_KERNEL bool gshmem_kernel_overlap(const struct gshmem_kernel_call *call)
            !(in_place && to == from);
 }
 
-/* What is wrong with the call, said once; by one thread. */
+/* Reports what is wrong with the call, once; by one thread. */
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_say(const struct gshmem_device_team *t,
                                                      const struct gshmem_kernel_call *call)
 {
@@ -86,8 +87,8 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_say(const struct gshmem_device_
                                call->dest_bytes);
 }
 
-/* Whether this PE can make the call; if not, *status is the answer, and the others know it. A sync
- * of the threads, so that each may read what another has written to source. */
+/* Whether this PE can make the call; if not, *status is the result, and the others learn of it. It
+ * is also a sync of the threads, so that each may read what another has written to source. */
 template <int scope>
 GSHMEM_KERNEL_RARE bool gshmem_kernel_enter(const struct gshmem_device_team *t,
                                             const struct gshmem_kernel_call *call,
@@ -109,30 +110,30 @@ GSHMEM_KERNEL_RARE bool gshmem_kernel_enter(const struct gshmem_device_team *t,
     return false;
 }
 
-/* Copies of which there are many, in functions that come in many types, are out of line. */
+/* Copies occur in many functions of many types, so they are out of line. */
 template <int scope>
 GSHMEM_KERNEL_RARE void gshmem_kernel_copy_apart(void *to, const void *from, size_t bytes)
 {
     gshmem_kernel_copy<scope>(to, from, bytes);
 }
 
-/* ---- What comes along with a round ---------------------------------------------------------- */
+/* ---- Data that is sent with a round ---------------------------------------------------------- */
 
-/* Pieces that came with a round, into the order of the members. */
+/* Copies blocks that came with a round into the order of the members. */
 template <int scope>
 GSHMEM_KERNEL_RARE void gshmem_kernel_place(const struct gshmem_kernel_round *r, char *dest)
 {
     const struct gshmem_device_ctx *c = &r->team->ctx;
 
     for (uint32_t i = 0; i < (uint32_t)c->n_pes; i++) {
-        /* i after is n - i before */
+        /* i after this member is n - i before it */
         uint32_t piece = i ? (uint32_t)c->n_pes - i : 0;
         gshmem_kernel_copy_apart<scope>(dest + gshmem_kernel_after(c, i) * r->bytes,
                                         r->data + piece * r->bytes, r->bytes);
     }
 }
 
-/* Pieces for each, to where a round takes them from. */
+/* Copies blocks for each member to where a round sends them from. */
 template <int scope>
 GSHMEM_KERNEL_RARE void gshmem_kernel_lay_out(const struct gshmem_kernel_round *r,
                                               const char *source)
@@ -145,14 +146,14 @@ GSHMEM_KERNEL_RARE void gshmem_kernel_lay_out(const struct gshmem_kernel_round *
                                         source + gshmem_kernel_after(c, i) * r->bytes, r->bytes);
 }
 
-/* Whether a piece for each of n can come along with a round. */
+/* Whether a block for each of n members can be sent with a round. */
 GSHMEM_KERNEL bool gshmem_kernel_small_each(const struct gshmem_device_team *t, size_t all)
 {
     return gshmem_kernel_flat(t) && all <= GSHMEM_DEVICE_SYNC_DATA / 2;
 }
 
-/* What this PE brings to the round, into the scratch memory it is sent from. That the half is free is
- * known from other PEs, so ThreadSanitizer would take the proxy to be still at it. */
+/* Copies this PE's data into the scratch memory from which the round sends it. That the half is
+ * free is known from other PEs, so that ThreadSanitizer would report a race with the proxy. */
 template <int scope>
 GSHMEM_KERNEL void gshmem_kernel_load_round(const struct gshmem_kernel_round *r, const void *source)
 {
@@ -171,8 +172,8 @@ GSHMEM_KERNEL void gshmem_kernel_load_round(const struct gshmem_kernel_round *r,
 #endif
 }
 
-/* A round of the call, with its data if there is any: gshmem_kernel_meet, and a line if others
- * differ. */
+/* A round of the call, with its data if there is any: gshmem_kernel_meet, and an error line if
+ * others differ. */
 template <int scope>
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_call_meet(const struct gshmem_kernel_call *call,
                                                            const struct gshmem_kernel_round *r)
@@ -184,7 +185,7 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_call_meet(const struct gshmem_k
     return status;
 }
 
-/* ---- What is moved between two rounds ------------------------------------------------------- */
+/* ---- Data that is moved between two rounds --------------------------------------------------- */
 
 template <int scope>
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_open(const struct gshmem_device_team *t,
@@ -195,7 +196,7 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_open(const struct gshmem_device
     return gshmem_kernel_call_meet<scope>(call, &r);
 }
 
-/* The caller has gone through this much, and waits for the others. The threads have met. */
+/* The caller has completed its part, and waits for the others. The threads have synchronized. */
 template <int scope>
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_close(const struct gshmem_device_team *t,
                                                        const struct gshmem_kernel_call *call,
@@ -212,7 +213,7 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_close(const struct gshmem_devic
     return gshmem_kernel_meet<scope>(&r, mine);
 }
 
-/* To a member's copy of dest, complete when gshmem_kernel_close is through. */
+/* To a member's copy of dest; complete when gshmem_kernel_close returns. */
 template <int scope>
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_send(const struct gshmem_device_ctx *c, void *dest,
                                                  const void *source, size_t bytes, uint32_t pe)
@@ -226,7 +227,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_send(const struct gshmem_device_ctx 
     return GSHMEM_OK;
 }
 
-/* The same bytes to all others, each beginning with the one after itself. */
+/* The same bytes to all others; each member begins with the one after itself. */
 template <int scope>
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_send_all(const struct gshmem_device_ctx *c,
                                                           void *dest, const void *source,
@@ -239,7 +240,7 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_send_all(const struct gshmem_de
     return status;
 }
 
-/* From a member's copy of source, at once. */
+/* From a member's copy of source; complete on return. */
 template <int scope>
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_bring_from(const struct gshmem_device_ctx *c,
                                                        void *dest, const void *source, size_t bytes,
@@ -255,7 +256,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_bring_from(const struct gshmem_devic
     return gshmem_kernel_agree<scope>(status);
 }
 
-/* What each member does for all: its part of `bytes` bytes, in whole lines. */
+/* The part of `bytes` bytes that each member computes for all, in whole lines. */
 #define GSHMEM_PART_BYTES 128u
 
 struct gshmem_kernel_part {

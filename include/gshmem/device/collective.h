@@ -1,9 +1,9 @@
-/* Collectives in kernels that meet or move data; and the host's by the same names. Reductions are
- * in gshmem/device/reduce.h.
+/* Collectives in kernels that synchronize or move data; and the host's by the same names.
+ * Reductions are in gshmem/device/reduce.h.
  *
- * What is small comes along with a round, through scratch memory (gshmem/device/round.h): dest is
- * written by its own PE alone, in its call. What is large is moved between two rounds
- * (gshmem/device/call.h), by a switch to all at once where there is one (gshmem/device/multicast.h). */
+ * Small data is sent with a round, through scratch memory (gshmem/device/round.h): only dest's own
+ * PE writes it, in its call. Large data is moved between two rounds (gshmem/device/call.h), to all
+ * members at once where a switch can do that (gshmem/device/multicast.h). */
 #ifndef GSHMEM_DEVICE_COLLECTIVE_H
 #define GSHMEM_DEVICE_COLLECTIVE_H
 
@@ -11,7 +11,7 @@
 
 /* ---- sync and barrier ----------------------------------------------------------------------- */
 
-/* barrier: also what the PE has issued on the default context is complete. */
+/* barrier: also completes what the PE has issued on the default context. */
 template <int scope, bool barrier>
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_sync_team(gshmem_team_t team)
 {
@@ -24,7 +24,8 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_sync_team(gshmem_team_t team)
         gshmem_kernel_enter<scope>(t, &call, &mine);
         return mine;
     }
-    gshmem_kernel_sync<scope>(); /* some may still be in a call before this one, which counts */
+    gshmem_kernel_sync<scope>(); /* some threads may still be in a call before this one, which
+                                    counts */
     struct gshmem_kernel_round r = gshmem_kernel_round(t, GSHMEM_COLLECTIVE_SYNC);
     if (barrier && gshmem_kernel_rank<scope>() == 0)
         mine = gshmem_kernel_quiet(GSHMEM_CTX_DEFAULT);
@@ -36,7 +37,8 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_sync_team(gshmem_team_t team)
 
 /* ---- broadcast ------------------------------------------------------------------------------ */
 
-/* Each takes its part from the root and gives it to all: no PE sends more than all of it twice. */
+/* Each member gets its part from the root and puts it to all: no PE sends more than twice the
+ * data. */
 template <int scope>
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_broadcast_large(const struct gshmem_device_team *t,
                                                             const struct gshmem_kernel_call *call)
@@ -183,9 +185,9 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_alltoall(gshmem_team_t team, vo
     return status;
 }
 
-/* ---- By the names of gshmem.h, where they are described -------------------------------------
+/* ---- The names of gshmem.h, where they are documented ----------------------------------------
  *
- * Those ending in _warp and _block are called by all threads of a warp or block of each PE. */
+ * All threads of a warp or block of each PE call those that end in _warp and _block. */
 
 #define GSHMEM_KERNEL_COLLECTIVES(ending, scope)                                                   \
     GSHMEM_KERNEL gshmem_status_t gshmem_team_sync##ending(gshmem_team_t team)                     \

@@ -1,14 +1,14 @@
 /* What kernels write into a channel, and the proxy reads: one operation in one slot of 4 × 63 bits.
  *
- *     word 0   kind, PE, type, what the answer goes to (the fields of struct gshmem_command)
+ *     word 0   kind, PE, type, where the response goes (the fields of struct gshmem_command)
  *     word 1   the symmetric address, as on this PE
  *     word 2   the local address, or the value's low bits
- *     word 3   the size, or what the value is compared to, or the value's high bits
+ *     word 3   the size, or the comparison value, or the value's high bits
  *
- * Values ride in the command, so that a p, an atomic or a signal reads no memory of the sender. A put
- * with a signal is a put marked `more` and a signal in the next slot, which the proxy hands to the
- * transport as one; so is an atomic whose old value goes to memory, and where it goes. Addresses are
- * checked by the proxy, which must survive any kernel. */
+ * Values are part of the command, so that a p, an atomic or a signal reads no memory of the sender.
+ * A put with a signal is a put marked `more` and a signal in the next slot, which the proxy hands
+ * to the transport as one request. In the same way, an atomic whose old value goes to memory has a
+ * second slot, which says where. The proxy checks addresses, since no kernel may crash it. */
 #ifndef GSHMEM_DEVICE_COMMAND_H
 #define GSHMEM_DEVICE_COMMAND_H
 
@@ -22,20 +22,26 @@ enum gshmem_command_kind {
     GSHMEM_COMMAND_ATOMIC,  /* amo on an enum gshmem_type; the old value to the response */
     GSHMEM_COMMAND_RESULT,  /* after an atomic marked `more`: the old value to *local */
     GSHMEM_COMMAND_SIGNAL,  /* amo is an enum gshmem_signal_op */
-    GSHMEM_COMMAND_RAISE,   /* hands the gshmem_status_t in `type` to the error policy, and answers */
-    GSHMEM_COMMAND_REFUSE,  /* nothing: says that a call (a kind in `type`, 0: fence or quiet, and its
-                               amo) has a mistake, a gshmem_refusal in `local`, and answers with the
-                               status */
-    GSHMEM_COMMAND_REFUSE_COLLECTIVE, /* the same for a gshmem_collective in `type`; amo says why */
-    GSHMEM_COMMAND_REFUSE_WAIT, /* the same for a gshmem_wait_call in `amo`, of variables of `type` bytes
-                                   at `address`; `local` is its cmp, `size` a gshmem_wait_lack */
-    GSHMEM_COMMAND_FENCE, /* what is behind it may not overtake what is before it in its channel, nor
-                             what is before three positions in the context's other channels, in their
-                             order: `address`, `local`, `size`; of fewer the last of these */
-    GSHMEM_COMMAND_FLUSH, /* nothing: answers when kernels see what NICs have written to the GPU's memory */
+    GSHMEM_COMMAND_RAISE,   /* hands the gshmem_status_t in `type` to the error policy, and
+                               responds */
+    GSHMEM_COMMAND_REFUSE,  /* no operation: reports a mistake in a call (a kind in `type`, 0: fence
+                               or quiet, and its amo), a gshmem_refusal in `local`, and responds
+                               with the status */
+    GSHMEM_COMMAND_REFUSE_COLLECTIVE, /* the same for a gshmem_collective in `type`; amo is the
+                                         reason */
+    GSHMEM_COMMAND_REFUSE_WAIT, /* the same for a gshmem_wait_call in `amo`, of variables of `type`
+                                   bytes at `address`; `local` is its cmp, `size` a
+                                   gshmem_wait_lack */
+    GSHMEM_COMMAND_FENCE, /* commands after it may not overtake commands before it in its channel,
+                             nor those before three positions in the context's other channels, in
+                             their order: `address`, `local`, `size`; of fewer channels the last of
+                             these */
+    GSHMEM_COMMAND_FLUSH, /* no operation: responds when kernels see what NICs have written to the
+                             GPU's memory */
 };
 
-/* A context with more channels waits in a fence until the proxy has taken what is in the others. */
+/* In a context with more channels, a fence waits until the proxy has taken the commands of the
+ * others. */
 #define GSHMEM_FENCE_CHANNELS 4u
 
 enum gshmem_collective {
@@ -45,7 +51,7 @@ enum gshmem_collective {
     GSHMEM_COLLECTIVE_ALLTOALL,
     GSHMEM_COLLECTIVE_REDUCE,
     GSHMEM_COLLECTIVE_REDUCESCATTER,
-    GSHMEM_COLLECTIVE_COLLECT, /* from here on of the library's own kernel alone */
+    GSHMEM_COLLECTIVE_COLLECT, /* from here on only for the library's own kernel */
     GSHMEM_COLLECTIVE_ALLTOALLS,
     GSHMEM_COLLECTIVE_INSCAN,
     GSHMEM_COLLECTIVE_EXSCAN,
@@ -58,20 +64,22 @@ GSHMEM_DEVICE int gshmem_collective_in_place(uint32_t what)
            what != GSHMEM_COLLECTIVE_COLLECT && what != GSHMEM_COLLECTIVE_ALLTOALLS;
 }
 
-/* What is wrong with one; its team's handle is in `local`. */
+/* What is wrong with a collective; its team's handle is in `local`. */
 enum gshmem_collective_fault {
     GSHMEM_FAULT_TEAM = 1,  /* there is no such team */
     GSHMEM_FAULT_ROOT,      /* no PE has the number in `size` */
-    GSHMEM_FAULT_ADDRESS,   /* `size` bytes at `address` are not symmetric */
-    GSHMEM_FAULT_OVERLAP,   /* dest, which these are, and source overlap */
-    GSHMEM_FAULT_OPERATION, /* it does not exist for the type, or neither does */
+    GSHMEM_FAULT_ADDRESS,   /* the `size` bytes at `address` are not symmetric */
+    GSHMEM_FAULT_OVERLAP,   /* dest, which is at that address, and source overlap */
+    GSHMEM_FAULT_OPERATION, /* the operation does not exist for the type, or the type or operation
+                               does not exist */
     GSHMEM_FAULT_OTHERS,    /* another PE made another call, or could not make this one */
-    GSHMEM_FAULT_STRIDES,   /* one is not positive: dst in `address`, sst in `size` */
-    GSHMEM_FAULT_MEMBERS,   /* the team has more than `size` */
-    GSHMEM_FAULT_LEFT,      /* a PE has left the job: `size` is the team's failure, which says which */
+    GSHMEM_FAULT_STRIDES,   /* a stride is not positive: dst in `address`, sst in `size` */
+    GSHMEM_FAULT_MEMBERS,   /* the team has more members than `size` */
+    GSHMEM_FAULT_LEFT,      /* a PE has left the job: `size` is the team's failure, which says which
+                               PE */
 };
 
-/* A team's failure: which PE of the job has left it, and how; none: 0. */
+/* A team's failure: which PE of the job has left, and how; 0: none. */
 GSHMEM_DEVICE uint64_t gshmem_failure_left(uint32_t status, uint32_t pe, uint32_t way)
 {
     return status | way << 8 | (uint64_t)pe << 32;
@@ -105,9 +113,9 @@ enum gshmem_wait_call {
 };
 
 enum gshmem_refusal {
-    GSHMEM_REFUSED_PE,  /* there is none of the number in `size` */
-    GSHMEM_REFUSED_CTX, /* the context is none */
-    GSHMEM_REFUSED_NULL /* the object that is not symmetric is NULL, of `size` bytes, or PEs */
+    GSHMEM_REFUSED_PE,  /* there is no PE with the number in `size` */
+    GSHMEM_REFUSED_CTX, /* the context is not valid */
+    GSHMEM_REFUSED_NULL /* the local object is NULL: `size` bytes, or PEs */
 };
 
 enum gshmem_wait_lack { GSHMEM_LACKS_NOTHING, GSHMEM_LACKS_VALUES, GSHMEM_LACKS_INDICES };
@@ -117,7 +125,7 @@ struct gshmem_command {
     uint32_t type;       /* 5 bits */
     uint32_t amo;        /* 4 bits */
     uint32_t pe;         /* 24 bits, of the job; of a REFUSE, in `size` */
-    uint32_t responds;   /* 1: an answer goes to `response` with `tag` */
+    uint32_t responds;   /* 1: a response goes to `response` with `tag` */
     uint32_t response;   /* 10 bits */
     uint32_t tag;        /* 8 bits */
     uint32_t more;       /* 1: the next slot belongs to it */
@@ -129,7 +137,7 @@ struct gshmem_command {
 
 #define GSHMEM_COMMAND_PE_MAX ((1u << 24) - 1)
 
-/* The values' top bits do not fit their words and go to word 0. */
+/* The values' top bits do not fit into their words; they go to word 0. */
 GSHMEM_DEVICE struct gshmem_slot gshmem_command_encode(const struct gshmem_command *c)
 {
     struct gshmem_slot slot;
@@ -144,7 +152,7 @@ GSHMEM_DEVICE struct gshmem_slot gshmem_command_encode(const struct gshmem_comma
     return slot;
 }
 
-/* Of a slot without its phase bits, as gshmem_channel_read leaves it. */
+/* Takes a slot without its phase bits, as gshmem_channel_read returns it. */
 static inline struct gshmem_command gshmem_command_decode(struct gshmem_slot slot)
 {
     uint64_t w = slot.word[0];
@@ -165,8 +173,8 @@ static inline struct gshmem_command gshmem_command_decode(struct gshmem_slot slo
     return c;
 }
 
-/* Whether it points at local memory, or the next slot does: the proxy must see what was written there
- * before, and what it brings must not be overtaken. */
+/* Whether the command or its second part points at local memory: then the proxy must see what was
+ * written there before, and later accesses must not overtake what it stores there. */
 GSHMEM_DEVICE int gshmem_command_publishes(struct gshmem_slot slot)
 {
     uint64_t kind = slot.word[0] & 31, more = slot.word[0] >> 57 & 1;
@@ -174,13 +182,13 @@ GSHMEM_DEVICE int gshmem_command_publishes(struct gshmem_slot slot)
     return kind == GSHMEM_COMMAND_PUT || kind == GSHMEM_COMMAND_GET || more;
 }
 
-/* Whether a failure of it goes to the error policy, since its caller gets no status. */
+/* Whether a failure goes to the error policy, since the caller gets no status. */
 GSHMEM_DEVICE int gshmem_command_raises(struct gshmem_slot slot)
 {
     return (slot.word[0] >> 58 & 1) || (slot.word[0] & 31) == GSHMEM_COMMAND_RAISE;
 }
 
-/* Marks a command with where its answer goes. */
+/* Enters in a command where its response goes. */
 GSHMEM_DEVICE void gshmem_command_respond(struct gshmem_slot *slot, uint32_t response, uint32_t tag)
 {
     slot->word[0] |= UINT64_C(1) << 38 | (uint64_t)response << 39 | (uint64_t)tag << 49;

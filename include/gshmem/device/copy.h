@@ -1,13 +1,13 @@
-/* Copies by one thread, a warp or a block, of any size between any addresses. Nothing is ordered.
+/* Copies by one thread, a warp or a block, of any size between any addresses. They order nothing.
  *
- * On a GPU the source is loaded and the destination stored in aligned words of 16 bytes, but for the
- * ends of the destination. Where the two lie differently, a word to be stored comes from two that are
- * loaded, and shifted; no word is loaded that has no byte of the source. Each thread has four words
- * under way, so that it waits for four loads together.
+ * On a GPU the source is loaded and the destination stored in aligned words of 16 bytes, except at
+ * the ends of the destination. Where source and destination are aligned differently, a stored word
+ * is made of two loaded ones by shifts; a word that has no byte of the source is never loaded. Each
+ * thread has four words in flight, so that it waits for four loads together.
  *
- * Elements of 2, 4 or 8 bytes are not torn where addresses and size are multiples of that; a copy of
- * a single one may be waited for by others. On the host device each thread copies its share with
- * memcpy. */
+ * Elements of 2, 4 or 8 bytes are not torn where addresses and size are multiples of that; other
+ * threads may wait for a copy of a single element. On the host device each thread copies its share
+ * with memcpy. */
 #ifndef GSHMEM_DEVICE_COPY_H
 #define GSHMEM_DEVICE_COPY_H
 
@@ -15,7 +15,7 @@
 
 #include "gshmem/device/scope.h"
 
-/* One element in one access, never torn (but for 16 bytes). Orders nothing. */
+/* One element in one access, never torn (except for 16 bytes). Orders nothing. */
 template <class T> GSHMEM_KERNEL void gshmem_kernel_store(T *at, T value)
 {
 #ifdef __CUDA_ARCH__
@@ -42,7 +42,7 @@ template <class T> GSHMEM_KERNEL T gshmem_kernel_load(const T *at)
 #endif
 }
 
-/* The largest element, of up to 8 bytes, that all of it may consist of. */
+/* The largest element, of up to 8 bytes, of which the data may consist. */
 GSHMEM_KERNEL size_t gshmem_kernel_unit(const void *to, const void *from, size_t bytes)
 {
     size_t bits = (uintptr_t)to | (uintptr_t)from | bytes | 8;
@@ -67,7 +67,7 @@ GSHMEM_KERNEL void gshmem_kernel_move_unit(char *to, const char *from, size_t un
         gshmem_kernel_move<uint8_t>(to, from);
 }
 
-#if !defined(GSHMEM_HOST_DEVICE) || defined(GSHMEM_COPY_WORDS) /* a test asks for it on the CPU too */
+#if !defined(GSHMEM_HOST_DEVICE) || defined(GSHMEM_COPY_WORDS) /* a test uses it on the CPU, too */
 
 typedef ulonglong2 gshmem_kernel_word; /* 16 bytes */
 
@@ -82,8 +82,8 @@ GSHMEM_KERNEL gshmem_kernel_word gshmem_kernel_shift(gshmem_kernel_word a, gshme
                            middle >> bits | high << 1 << (63 - bits));
 }
 
-/* What belongs to bytes [first, end) of a word; `from` and the word after it are `by` bytes too
- * early for it. */
+/* The part of a word that belongs to bytes [first, end); `from` and the word after it begin `by`
+ * bytes before it. */
 GSHMEM_KERNEL gshmem_kernel_word gshmem_kernel_load_part(const gshmem_kernel_word *from,
                                                          unsigned by, unsigned first, unsigned end)
 {
@@ -116,7 +116,7 @@ GSHMEM_KERNEL void gshmem_kernel_store_part(char *to, gshmem_kernel_word word, u
     }
 }
 
-/* Words [i, n) of the destination, each from one of the source, or from it and the next. */
+/* Words [i, n) of the destination, each from one word of the source, or from it and the next. */
 template <int scope, bool shifted>
 GSHMEM_KERNEL void gshmem_kernel_copy_words(gshmem_kernel_word *to, const gshmem_kernel_word *from,
                                             size_t i, size_t n, unsigned by)
@@ -141,8 +141,8 @@ GSHMEM_KERNEL void gshmem_kernel_copy_words(gshmem_kernel_word *to, const gshmem
     }
 }
 
-/* The first thread stores what is before the first whole word, the last thread what is behind the
- * last one: they load it before they wait for anything. */
+/* The first thread stores the bytes before the first whole word, the last thread those after the
+ * last one. They load them before they wait for anything. */
 template <int scope>
 GSHMEM_KERNEL void gshmem_kernel_copy_many(char *to, const char *from, size_t bytes, size_t unit)
 {
@@ -167,7 +167,7 @@ GSHMEM_KERNEL void gshmem_kernel_copy_many(char *to, const char *from, size_t by
 
 #else
 
-/* Each thread takes what lies in some lines of the destination, which no element straddles. */
+/* Each thread copies some lines of the destination; no element straddles a line. */
 template <int scope>
 GSHMEM_KERNEL void gshmem_kernel_copy_many(char *to, const char *from, size_t bytes, size_t)
 {

@@ -1,5 +1,6 @@
-/* The state of this translation unit: filled by the library when a job begins, for the kernels in it.
- * In a module loaded at run time the constructor runs late, and it is filled then. */
+/* The state of this translation unit, which the library fills in when a job begins, for the kernels
+ * in the unit. In a module that is loaded at run time the constructor runs late, and the state is
+ * filled in then. */
 #ifndef GSHMEM_DEVICE_MODULE_H
 #define GSHMEM_DEVICE_MODULE_H
 
@@ -46,8 +47,8 @@ __attribute__((destructor)) static void gshmem_device_module_end(void)
 }
 
 #else
-/* An object, whose constructor runs behind all functions of this translation unit that are constructors: one of
- * these makes the variables that are filled known to CUDA. */
+/* An object, whose constructor runs after all functions of this translation unit that are
+ * constructors: one of these registers the state's variables with CUDA. */
 static struct gshmem_device_registration {
     gshmem_device_registration()
     {

@@ -1,20 +1,21 @@
-/* Multicast by a switch between GPUs, in kernels: one address stands for an object's copies on all PEs of
- * a team. A store there is stored in all of them; a load that reduces gives their combination.
+/* Multicast by a switch between GPUs, in kernels: one address stands for an object's copies on all
+ * PEs of a team. A store to it is stored in all copies; a load that reduces returns their
+ * combination.
  *
- * The switch knows 4- and 8-byte integers, float and double, half and bfloat16; sums of integers wrap and
- * are the same whatever the order. In which order it combines floating-point numbers is its own affair:
- * all members get the same bits, which need not be those that another way of combining has (half and
- * bfloat16 are summed up in float, and rounded once).
+ * The switch knows 4- and 8-byte integers, float and double, half and bfloat16. Sums of integers
+ * wrap and are the same whatever the order. The switch chooses the order in which it combines
+ * floating-point numbers: all members get the same bits, which can differ from those of other
+ * algorithms (half and bfloat16 are summed up in float, and rounded once).
  *
- * An object is reached by two addresses then, its own and this one; a proxy fence of each thread stands
- * between what it does by one and by the other. The rounds of a call order it all among the PEs. */
+ * An object has two addresses then, its own and this one. Between accesses by one and by the other,
+ * each thread makes a proxy fence. The rounds of a call order all accesses among the PEs. */
 #ifndef GSHMEM_DEVICE_MULTICAST_H
 #define GSHMEM_DEVICE_MULTICAST_H
 
 #include "gshmem/device/atomic.h"
 #include "gshmem/device/team.h"
 
-/* NULL: there is none for all of these bytes. */
+/* NULL: there is no multicast address for all of these bytes. */
 GSHMEM_KERNEL char *gshmem_kernel_multicast(const struct gshmem_device_team *t, const void *object,
                                             size_t bytes)
 {
@@ -56,7 +57,7 @@ GSHMEM_KERNEL void gshmem_switch_store(char *there, const struct gshmem_switch_w
                  : "memory");
 }
 
-/* What the switch makes of 16 bytes, in one, two or four loads. */
+/* The switch's combination of 16 bytes, in one, two or four loads. */
 #define GSHMEM_SWITCH_LOAD_1(operation)                                                            \
     asm volatile("multimem.ld_reduce.relaxed.sys.global." operation " {%0, %1, %2, %3}, [%4];"     \
                  : "=r"(w.part[0]), "=r"(w.part[1]), "=r"(w.part[2]), "=r"(w.part[3])              \
@@ -79,8 +80,8 @@ GSHMEM_KERNEL void gshmem_switch_store(char *there, const struct gshmem_switch_w
                  : "l"(there)                                                                      \
                  : "memory")
 
-/* The load of an operation, for a type. The caller has asked gshmem_switch_can: any other operation ends
- * the kernel. */
+/* The load of an operation, for a type. The caller has tested gshmem_switch_can: any other operation
+ * ends the kernel. */
 #define GSHMEM_SWITCH_ORDERED(load, op, sum, type)                                                 \
     if (op == GSHMEM_OP_SUM)                                                                       \
         load("add." sum);                                                                          \
@@ -198,8 +199,8 @@ template <> struct gshmem_switch_loads<false> {
     }
 };
 
-/* To all members' copies of `to`, the caller's own included; how many bytes, whole words of it, from the
- * beginning. What is left the caller sends as it otherwise would. */
+/* Stores to all members' copies of `to`, the caller's own included. Returns how many bytes it has
+ * stored, whole words from the beginning; the caller sends the rest in another way. */
 template <int scope>
 GSHMEM_KERNEL_RARE size_t gshmem_kernel_spread(const struct gshmem_device_team *t, void *to,
                                                const void *from, size_t bytes)
@@ -220,8 +221,8 @@ GSHMEM_KERNEL_RARE size_t gshmem_kernel_spread(const struct gshmem_device_team *
     return words * sizeof *source;
 }
 
-/* The members' elements at source combined by the switch: into out alone, or (everywhere) into all
- * members' copies of it. How many bytes, whole words of them; 0: not by the switch. */
+/* The members' elements at source, combined by the switch: into out alone, or (everywhere) into all
+ * members' copies of it. Returns how many bytes, in whole words; 0: the switch cannot do it. */
 template <int scope, class T>
 GSHMEM_KERNEL size_t gshmem_kernel_switch(bool everywhere, int op,
                                           const struct gshmem_device_team *t, T *out,

@@ -4,8 +4,8 @@
 
 #include "gshmem/device/post.h"
 
-/* To a mapped peer: this thread's stores in order, for all; gets need not wait for them, which
- * would take a full fence. */
+/* To a mapped peer: orders this thread's stores for all agents. Gets need no order, which would
+ * take a full fence. */
 GSHMEM_KERNEL void gshmem_kernel_fence_stores(void)
 {
 #ifdef __CUDA_ARCH__
@@ -15,14 +15,17 @@ GSHMEM_KERNEL void gshmem_kernel_fence_stores(void)
 #endif
 }
 
-/* To any other peer: the proxy is told where the fence is, in all channels of the context. What had
- * been issued there before the fence, by whomever, has a smaller position than the tickets read
- * here, and the proxy comes to it first, however late it is written to the ring; what this thread
- * issues from now on is behind the command. What the host had issued is posted already.
+/* To any other peer: a command tells the proxy where the fence is, in all channels of the context.
  *
- * The positions are read before the command takes its own: so no two fences can each wait for what
- * is behind the other. No fence is left out, whatever the tickets are: they are read one after the
- * other, and may have been equal at no moment (tests/model/fence.pml). */
+ * 1. This thread reads the tickets of all channels. Everything that was issued before the fence, by
+ *    any thread, has a smaller position, and the proxy reaches it first, however late it is written
+ *    to the ring.
+ * 2. The fence's command takes its position after that. What this thread issues from now on comes
+ *    after the command. What the host had issued is posted already.
+ *
+ * Because tickets are read before the command takes its position, no two fences can each wait for
+ * commands after the other. No fence is omitted, whatever the tickets are: they are read one after
+ * the other, and may never have been equal at one moment (tests/model/fence.pml). */
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_fence_on(const struct gshmem_device_ctx *c)
 {
     const uint32_t own = gshmem_kernel_block() & (c->channels - 1);
@@ -44,7 +47,7 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_fence_on(const struct gshmem_de
             status = gshmem_kernel_wait_taken(c, &c->channel[i], ticket);
         }
     }
-    gshmem_kernel_fence_stores(); /* and the tickets are read before one is taken */
+    gshmem_kernel_fence_stores(); /* and the tickets are read before a position is taken */
     if (status)
         return status;
     return gshmem_kernel_post(c, &c->channel[own], 1, gshmem_command_encode(&command),
@@ -63,8 +66,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_fence(gshmem_ctx_t ctx)
     return c->n_pes ? GSHMEM_OK : gshmem_kernel_without_job(false);
 }
 
-/* Waits until all of a channel before `end` is done; what has failed there is answered once. It
- * looks at the proxy's memory only where something is still under way. */
+/* Waits until everything in a channel before `end` is complete; a failure there is returned once.
+ * It reads the proxy's memory only where something is still in flight. */
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_quiet_to(const struct gshmem_device_ctx *c,
                                                      const struct gshmem_device_channel *channel,
                                                      uint64_t end)
@@ -80,7 +83,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_quiet_to(const struct gshmem_device_
     return status;
 }
 
-/* Until all is done that the host had issued on the context; what has failed there is answered once. */
+/* Waits until everything that the host had issued on the context is complete; a failure is returned
+ * once. */
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_quiet_host(const struct gshmem_device_ctx *c)
 {
     struct gshmem_host_operations *host = c->host;
@@ -88,7 +92,8 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_quiet_host(const struct gshmem_
     struct gshmem_kernel_wait w = {};
     gshmem_status_t status = GSHMEM_OK;
 
-    /* acquire: pairs with the release of who counts it: what a get brought is there, and the failure */
+    /* acquire: pairs with the release of the thread that counts: a get's data is visible, and the
+     * failure */
     while (gshmem_load_acquire(&host->done) < end && !status)
         status = gshmem_kernel_wait_proxy(&w, c->job->failure);
     gshmem_kernel_waited();
@@ -99,8 +104,8 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_quiet_host(const struct gshmem_
     return (gshmem_status_t)(failed & 255);
 }
 
-/* Waits on positions: of every channel of the context, what had been issued when it was called, and of
- * the host. */
+/* Waits for positions: for those issued in every channel of the context before the call, and for
+ * the host's requests. */
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_quiet_on(const struct gshmem_device_ctx *c)
 {
     gshmem_status_t status = GSHMEM_OK;
@@ -142,7 +147,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_pe_quiet(gshmem_ctx_t ctx, const int
     return gshmem_kernel_quiet_on(c);
 }
 
-/* ---- By the names of gshmem.h --------------------------------------------------------------- */
+/* ---- The names of gshmem.h ------------------------------------------------------------------- */
 
 GSHMEM_EITHER gshmem_status_t gshmem_ctx_fence(gshmem_ctx_t ctx)
 {

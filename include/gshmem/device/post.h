@@ -1,4 +1,5 @@
-/* What a kernel does when it cannot do it itself: a command to the proxy, and waiting for it. */
+/* What a kernel does for operations that it cannot do by loads and stores: a command to the proxy,
+ * and the wait for it. */
 #ifndef GSHMEM_DEVICE_POST_H
 #define GSHMEM_DEVICE_POST_H
 
@@ -13,8 +14,8 @@ GSHMEM_KERNEL const struct gshmem_device_ctx *gshmem_kernel_ctx(gshmem_ctx_t han
     return handle == GSHMEM_CTX_INVALID ? NULL : handle->device;
 }
 
-/* Whether there is a context. nvcc cannot tell that the address of a constant is not NULL, and is
- * spared the question. */
+/* Whether there is a context. nvcc does not know that the address of a constant is not NULL, so
+ * this test is left out there. */
 GSHMEM_KERNEL bool gshmem_kernel_exists(const struct gshmem_device_ctx *c)
 {
     return c == &gshmem_device_here.ctx || c;
@@ -33,8 +34,8 @@ GSHMEM_KERNEL bool gshmem_kernel_within(const struct gshmem_segment *s, const vo
     return *offset < s->bytes && bytes <= s->bytes - *offset;
 }
 
-/* Where peers' pieces of the segment are that the `bytes` bytes at `mine` lie in, and where in it;
- * NULL: not symmetric. */
+/* Where peers' copies begin of the segment that contains the `bytes` bytes at `mine`, and the
+ * offset in it; NULL: not symmetric. */
 GSHMEM_KERNEL const uintptr_t *gshmem_kernel_peers(const struct gshmem_device_ctx *c,
                                                    const void *mine, size_t bytes, size_t *offset)
 {
@@ -45,8 +46,8 @@ GSHMEM_KERNEL const uintptr_t *gshmem_kernel_peers(const struct gshmem_device_ct
     return gshmem_kernel_within(&c->system, mine, bytes, offset) ? c->system.peer : NULL;
 }
 
-/* Whether a symmetric object begins at `mine`: what a put or get that is answered later should know
- * now. The proxy finds out more, and checks again. */
+/* Whether a symmetric object begins at `mine`, for a put or get whose completion a quiet reports:
+ * the call fails at once if not. The proxy checks again, and more. */
 GSHMEM_KERNEL bool gshmem_kernel_symmetric(const struct gshmem_device_ctx *c, const void *mine,
                                            size_t bytes)
 {
@@ -55,7 +56,8 @@ GSHMEM_KERNEL bool gshmem_kernel_symmetric(const struct gshmem_device_ctx *c, co
     return gshmem_kernel_peers(c, mine, bytes, &offset);
 }
 
-/* Mapped memory at an address: nvcc is told that it is global memory, not shared nor a thread's own. */
+/* Mapped memory at an address: nvcc is told that it is global memory, not shared nor a thread's
+ * own. */
 GSHMEM_KERNEL void *gshmem_kernel_mapped(uintptr_t address)
 {
 #ifdef __CUDA_ARCH__
@@ -65,15 +67,15 @@ GSHMEM_KERNEL void *gshmem_kernel_mapped(uintptr_t address)
 #endif
 }
 
-/* An object that is not symmetric is this PE's own or nobody's; what begins in a symmetric segment runs past
- * its end. */
+/* An object that is not symmetric can only be this PE's own; one that begins in a symmetric segment
+ * runs past its end. */
 GSHMEM_KERNEL_RARE void *gshmem_kernel_own(const struct gshmem_device_ctx *c, const void *mine, int pe)
 {
     return c->own && pe == c->my_pe && mine && !gshmem_kernel_symmetric(c, mine, 0) ? (void *)mine : NULL;
 }
 
-/* Where pe's copy of the `bytes` bytes at `mine` is mapped; NULL: it is not, or is not symmetric, or
- * there is no such PE. */
+/* The address at which pe's copy of the `bytes` bytes at `mine` is mapped; NULL: it is not mapped
+ * or not symmetric, or there is no such PE. */
 GSHMEM_KERNEL void *gshmem_kernel_reach(const struct gshmem_device_ctx *c, const void *mine,
                                         size_t bytes, int pe)
 {
@@ -89,8 +91,8 @@ GSHMEM_KERNEL void *gshmem_kernel_reach(const struct gshmem_device_ctx *c, const
 
 /* ---- Commands ------------------------------------------------------------------------------- */
 
-/* On a CPU a release costs nothing, and brings what the program did before to the same memory in front of
- * what the proxy does to it. */
+/* On a CPU a release costs nothing, and orders the program's earlier accesses to the same memory
+ * before the proxy's. */
 GSHMEM_KERNEL int gshmem_post_publishes(struct gshmem_slot first)
 {
 #ifdef GSHMEM_HOST_DEVICE
@@ -101,7 +103,7 @@ GSHMEM_KERNEL int gshmem_post_publishes(struct gshmem_slot first)
 #endif
 }
 
-/* A block's commands stay in one channel, and so in order. */
+/* All commands of a block go to one channel, and so stay in order. */
 GSHMEM_KERNEL const struct gshmem_device_channel *
 gshmem_kernel_channel(const struct gshmem_device_ctx *c)
 {
@@ -121,14 +123,15 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_wait_room(const struct gshmem_d
     return status;
 }
 
-/* A command of n slots, 1 or 2. *end is the position behind it. On failure it is not written, and
- * nothing in this channel is read any more: the job has ended. */
+/* Posts a command of n slots, 1 or 2. *end is the position after it. On failure it is not written,
+ * and nothing in this channel is read any more: the job has ended. */
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post(const struct gshmem_device_ctx *c,
                                                  const struct gshmem_device_channel *channel,
                                                  uint32_t n, struct gshmem_slot first,
                                                  struct gshmem_slot second, uint64_t *end)
 {
-    const struct gshmem_channel ring = channel->ring; /* loaded once: stores might change it */
+    /* loaded once: the compiler must expect that stores change it */
+    const struct gshmem_channel ring = channel->ring;
     uint64_t position = gshmem_channel_take(&ring, n);
 
     *end = position + n;
@@ -141,7 +144,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post(const struct gshmem_device_ctx 
     if (n == 2)
         gshmem_channel_write(&ring, position + 1, second, 0);
 #ifdef GSHMEM_HOST_DEVICE
-    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* and the proxy, falling asleep, fences all threads */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* the proxy, before it sleeps, makes a fence in all
+                                                threads */
     if (gshmem_load_relaxed_32(c->job->asleep))
         gshmem_device_help();
 #endif
@@ -150,7 +154,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post(const struct gshmem_device_ctx 
 
 /* ---- Completion ----------------------------------------------------------------------------- */
 
-/* Waits until the proxy has taken all before `end`: it has done with small sources. */
+/* Waits until the proxy has taken everything before `end`, so that small sources may be reused. */
 GSHMEM_KERNEL_RARE gshmem_status_t
 gshmem_kernel_wait_taken(const struct gshmem_device_ctx *c,
                          const struct gshmem_device_channel *channel, uint64_t end)
@@ -167,7 +171,7 @@ gshmem_kernel_wait_taken(const struct gshmem_device_ctx *c,
     return status;
 }
 
-/* Waits until all before `end` is done, and what gets brought is visible. */
+/* Waits until everything before `end` is complete, and data of gets is visible. */
 GSHMEM_KERNEL_RARE gshmem_status_t
 gshmem_kernel_wait_done(const struct gshmem_device_ctx *c,
                         const struct gshmem_device_channel *channel, uint64_t end)
@@ -184,7 +188,7 @@ gshmem_kernel_wait_done(const struct gshmem_device_ctx *c,
     return status;
 }
 
-/* What a quiet answers with once something has failed in a channel: each failure once. */
+/* The status that a quiet returns once something has failed in a channel: each failure once. */
 GSHMEM_KERNEL_RARE gshmem_status_t
 gshmem_kernel_take_failure(const struct gshmem_device_channel *channel)
 {
@@ -195,10 +199,10 @@ gshmem_kernel_take_failure(const struct gshmem_device_channel *channel)
     return seen < failed ? (gshmem_status_t)(failed & 255) : GSHMEM_OK;
 }
 
-/* ---- Answers -------------------------------------------------------------------------------- */
+/* ---- Responses ------------------------------------------------------------------------------- */
 
-/* Looks once through all response slots and takes a free one, if there is one: its number, and in
- * *tag what its answer will be marked with. */
+/* Polls all response slots once and takes a free one, if there is one: its number, and in *tag the
+ * tag of its response. */
 GSHMEM_KERNEL bool gshmem_kernel_claim(const struct gshmem_device_job *job, uint32_t *slot,
                                        uint32_t *tag)
 {
@@ -217,7 +221,7 @@ GSHMEM_KERNEL bool gshmem_kernel_claim(const struct gshmem_device_job *job, uint
     return false;
 }
 
-/* The proxy has said what was wrong with a call; whose it was it does not know. */
+/* The proxy has logged what was wrong with a call; it does not know which thread called. */
 GSHMEM_KERNEL_RARE void gshmem_kernel_say_where(gshmem_status_t status)
 {
 #ifdef GSHMEM_HOST_DEVICE
@@ -232,7 +236,8 @@ GSHMEM_KERNEL_RARE void gshmem_kernel_say_where(gshmem_status_t status)
 #endif
 }
 
-/* Asks by a slot that was taken, and gives it back. */
+/* Posts a command with a response slot that the caller has taken, waits for the response, and frees
+ * the slot. */
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_ask_by(const struct gshmem_device_ctx *c, uint32_t slot,
                                                    uint32_t tag, uint32_t n,
                                                    struct gshmem_slot first,
@@ -246,10 +251,10 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_ask_by(const struct gshmem_device_ct
     gshmem_command_respond(&first, slot, tag);
     if ((status = gshmem_kernel_post(c, gshmem_kernel_channel(c), n, first, second, &end)))
         return status;
-    /* acquire: pairs with the release of the proxy's answer */
+    /* acquire: pairs with the release of the proxy's response */
     while ((answer = gshmem_load_acquire(&r->answer)) >> 8 != tag) {
         if ((status = gshmem_kernel_wait_proxy(&w, c->job->failure)))
-            return status; /* the slot stays taken: nobody will answer any more */
+            return status; /* the slot stays taken: no response will come */
     }
     gshmem_kernel_waited();
     if (value) {
@@ -262,8 +267,9 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_ask_by(const struct gshmem_device_ct
     return (gshmem_status_t)(answer & 255);
 }
 
-/* Before gshmem_init, or after gshmem_finalize. The host device says so, once; a GPU has nobody to ask for that.
- * raises: the caller gets no status; it goes to the error policy, or ends the kernel of a GPU. */
+/* Before gshmem_init, or after gshmem_finalize. The host device logs it, once; a GPU cannot.
+ * raises: the caller returns no status: the failure goes to the error policy, or ends the kernel of
+ * a GPU. */
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_without_job(bool raises)
 {
 #ifdef GSHMEM_HOST_DEVICE
@@ -278,9 +284,10 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_without_job(bool raises)
     return GSHMEM_ERR_STATE;
 }
 
-/* Slots of commands come by value: they stay in registers. A lane that has taken a response slot asks
- * in the same turn of the loop, and gives it back: were it to wait for lanes of its warp that find
- * none, as a GPU's lanes do behind a loop, all might be taken by such that wait. */
+/* Slots of commands are passed by value, so that they stay in registers. A lane that has taken a
+ * response slot posts in the same iteration of the loop, and frees the slot. If it waited, as a
+ * GPU's lanes do after a loop, for lanes of its warp that find no slot, all slots might be taken by
+ * lanes that wait. */
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_ask_slots(const struct gshmem_device_ctx *c,
                                                            uint32_t n, struct gshmem_slot first,
                                                            struct gshmem_slot second,
@@ -308,7 +315,7 @@ GSHMEM_KERNEL struct gshmem_slot gshmem_kernel_second(const struct gshmem_comman
     return second ? gshmem_command_encode(second) : none;
 }
 
-/* Posts a command and waits for its answer alone; value may be NULL. */
+/* Posts a command and waits for its response; value may be NULL. */
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_ask(const struct gshmem_device_ctx *c,
                                                 const struct gshmem_command *command,
                                                 const struct gshmem_command *second,
@@ -318,7 +325,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_ask(const struct gshmem_device_ctx *
                                    gshmem_kernel_second(second), value);
 }
 
-/* ---- Data of NICs ---------------------------------------------------------------------------- */
+/* ---- Data written by NICs -------------------------------------------------------------------- */
 
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_flush(void)
 {
@@ -328,8 +335,8 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_flush(void)
     return gshmem_kernel_ask(&gshmem_device_here.ctx, &command, NULL, NULL);
 }
 
-/* For who has seen what came behind data that a NIC may have written to this GPU's memory: sees that data, too, from
- * here on, on GPUs that do not see to that themselves. */
+/* For a thread that has seen something ordered after data that a NIC may have written to this GPU's
+ * memory: from now on it sees that data, too, also on GPUs that do not ensure this themselves. */
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_settle(void)
 {
     return GSHMEM_LIKELY(!gshmem_device_here.flushes) ? GSHMEM_OK : gshmem_kernel_flush();
@@ -337,8 +344,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_settle(void)
 
 /* ---- Failures ------------------------------------------------------------------------------- */
 
-/* Has the proxy say, as it does for the host's calls, that there is no such PE, or no such context:
- * what `about` (of pe_quiet: nothing) was to be done with. */
+/* Has the proxy log, as it does for the host's calls, that there is no such PE, or no such context.
+ * `about` (of pe_quiet: nothing) is the object of the call. */
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_refuse(const struct gshmem_device_ctx *c,
                                                         struct gshmem_command about, int pe,
                                                         bool raises)
@@ -355,8 +362,8 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_refuse(const struct gshmem_devi
     return gshmem_kernel_ask(c ? c : &gshmem_device_here.ctx, &command, NULL, NULL);
 }
 
-/* The same of a call whose object that is not symmetric is NULL: the source of a put, what a get or an atomic
- * brings, the PEs of pe_quiet. */
+/* The same for a call whose local object is NULL: the source of a put, dest of a get, the result of
+ * an atomic, the PEs of pe_quiet. */
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_refuse_null(const struct gshmem_device_ctx *c,
                                                              struct gshmem_command about, size_t size)
 {
@@ -382,7 +389,7 @@ GSHMEM_KERNEL_RARE void gshmem_kernel_raise(const struct gshmem_device_ctx *c,
     gshmem_kernel_ask(c, &command, NULL, NULL);
 }
 
-/* gshmem_kernel_settle, for calls that return no status: false where that has failed, which they would not tell. */
+/* gshmem_kernel_settle, for calls that return no status: false where that has failed. */
 GSHMEM_KERNEL bool gshmem_kernel_has_settled(void)
 {
     gshmem_status_t status = gshmem_kernel_settle();
@@ -392,7 +399,7 @@ GSHMEM_KERNEL bool gshmem_kernel_has_settled(void)
     return !status;
 }
 
-/* A command that is answered by a quiet, but at once if it is known to be wrong. */
+/* A command whose completion a quiet reports; fails at once if the command is known to be wrong. */
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_issue(const struct gshmem_device_ctx *c,
                                                   struct gshmem_command *command,
                                                   const struct gshmem_command *second,
@@ -403,7 +410,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_issue(const struct gshmem_device_ctx
     if (!gshmem_kernel_has_pe(c, pe))
         return gshmem_kernel_refuse(c, *command, pe, false);
     command->pe = (uint32_t)c->world[pe];
-    if (!gshmem_kernel_symmetric(c, (const void *)command->address, bytes)) /* nothing may be anywhere, also at NULL */
+    /* an object of 0 bytes may have any address, NULL included */
+    if (!gshmem_kernel_symmetric(c, (const void *)command->address, bytes))
         return bytes || second ? gshmem_kernel_ask(c, command, second, NULL) : GSHMEM_OK;
     return gshmem_kernel_post(c, gshmem_kernel_channel(c), second ? 2 : 1,
                               gshmem_command_encode(command), gshmem_kernel_second(second),

@@ -1,10 +1,13 @@
 /* Reductions in kernels; and the host's by the same names.
  *
- * Small ones: everybody gets everybody's elements with one round, and combines them in the order of
- * the members. Large ones: each combines its part of the elements of all members, beginning with
- * its own, and gives it to all. Either way the order depends on the members and the size alone, and
- * all get the same bits. A switch between GPUs does both at once, for blocks, types and operations that
- * it knows, in an order of its own (gshmem/device/multicast.h). */
+ * - Small ones: every member gets the elements of all with one round, and combines them in the
+ *   order of the members.
+ * - Large ones: each member combines its part of the elements of all members, beginning with its
+ *   own, and puts the result to all.
+ *
+ * Either way the order depends on the members and the size alone, and all get the same bits. A
+ * switch between GPUs does both at once, for blocks, types and operations that it knows, in an
+ * order of its own (gshmem/device/multicast.h). */
 #ifndef GSHMEM_DEVICE_REDUCE_H
 #define GSHMEM_DEVICE_REDUCE_H
 
@@ -12,8 +15,9 @@
 
 /* ---- Combining ------------------------------------------------------------------------------ */
 
-/* As on the host: the result is what the table in gshmem/type.h says. A call with a constant has no
- * switch left. The caller has checked that the type has the operation: any other ends the kernel. */
+/* As on the host: the result is what the table in gshmem/type.h says. With a
+ * constant operation no switch remains. The caller has checked that the type has the operation: any
+ * other ends the kernel. */
 template <bool integers> struct gshmem_kernel_op;
 
 #define GSHMEM_RESULT_computes(result, type)                                                       \
@@ -74,7 +78,7 @@ template <class T> GSHMEM_KERNEL T gshmem_kernel_combine(int op, T x, T y)
     return gshmem_kernel_op<of == GSHMEM_CLASS_sint || of == GSHMEM_CLASS_uint>::combine(op, x, y);
 }
 
-/* What is combined with the first operand, in order. */
+/* How many operands are combined with the first one, in order. */
 #define GSHMEM_OPERANDS 8
 
 struct gshmem_kernel_operands {
@@ -96,9 +100,9 @@ GSHMEM_KERNEL void gshmem_kernel_combine_all(int op, T *out, const T *first,
     }
 }
 
-/* ---- Small: what came with a round ---------------------------------------------------------- */
+/* ---- Small: data that came with a round ------------------------------------------------------ */
 
-/* Piece i is that of the member i before this one: from member 0's on downwards, then around. */
+/* Block i is that of the member i before this one: from member 0's on downwards, then around. */
 template <int scope, class T>
 GSHMEM_KERNEL void gshmem_kernel_combine_pieces(int op, const struct gshmem_kernel_round *r,
                                                 T *dest, size_t n)
@@ -119,19 +123,19 @@ GSHMEM_KERNEL void gshmem_kernel_combine_pieces(int op, const struct gshmem_kern
 
 /* ---- Large: from the members' own memory ----------------------------------------------------
  *
- * What cannot be read where it is is brought to scratch memory in pieces. There is room for three
- * of all members: while one is combined the proxy brings the next two. */
+ * Sources that cannot be read in place are copied to scratch memory in chunks. There is room for
+ * three chunks of all members: while one is combined the proxy gets the next two. */
 
 #define GSHMEM_PIECES 3u
 
-/* Some members' elements; [i]: those of the member `first` + i after this one. */
+/* Elements of some members; [i]: those of the member `first` + i after this one. */
 struct gshmem_kernel_sources {
     const char *source;                 /* this member's */
-    const char *there[GSHMEM_OPERANDS]; /* NULL: has to be brought */
+    const char *there[GSHMEM_OPERANDS]; /* NULL: has to be copied first */
     uint32_t first, n, away;
-    size_t bytes;                /* of each */
-    size_t piece;                /* so much at a time */
-    uint64_t end[GSHMEM_PIECES]; /* positions behind what brings a piece; of thread 0 */
+    size_t bytes;                /* of each member */
+    size_t piece;                /* of a chunk */
+    uint64_t end[GSHMEM_PIECES]; /* positions of the command that gets a chunk; of thread 0 */
 };
 
 GSHMEM_KERNEL_RARE void gshmem_kernel_sources(const struct gshmem_device_team *t,
@@ -146,7 +150,7 @@ GSHMEM_KERNEL_RARE void gshmem_kernel_sources(const struct gshmem_device_team *t
     s->piece = s->away ? t->scratch_bytes / (GSHMEM_PIECES * s->away) & ~(size_t)63 : s->bytes;
 }
 
-/* Where the piece of the j-th that has to be brought is put. */
+/* Where the chunk of the j-th member that has to be copied is put. */
 GSHMEM_KERNEL char *gshmem_kernel_place_of(const struct gshmem_device_team *t,
                                            const struct gshmem_kernel_sources *s, size_t piece,
                                            uint32_t j)
@@ -161,7 +165,7 @@ GSHMEM_KERNEL size_t gshmem_kernel_piece_bytes(const struct gshmem_kernel_source
     return left < s->piece ? left : s->piece;
 }
 
-/* Asks for a piece, if there is one of that number; thread 0. */
+/* Posts the get of a chunk, if there is one of that number; thread 0. */
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_ask_piece(const struct gshmem_device_team *t,
                                                            struct gshmem_kernel_sources *s,
                                                            size_t piece)
@@ -182,7 +186,7 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_ask_piece(const struct gshmem_d
     return status;
 }
 
-/* Waits for a piece, and asks for one more; all threads, which have done with the piece before. */
+/* Waits for a chunk, and requests one more; all threads, which are done with the chunk before. */
 template <int scope>
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_next_piece(const struct gshmem_device_team *t,
                                                             struct gshmem_kernel_sources *s,
@@ -223,7 +227,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_combine_sources(int op,
         status = gshmem_kernel_next_piece<scope>(t, s, piece, status, &operands);
         if (status)
             return status;
-        if (asks) /* into the place of the piece before */
+        if (asks) /* into the place of the chunk before */
             status = gshmem_kernel_ask_piece(t, s, piece + GSHMEM_PIECES - 1);
         gshmem_kernel_combine_all<scope>(op, out + at, first + at, &operands,
                                          gshmem_kernel_piece_bytes(s, piece) / sizeof(T));
@@ -249,7 +253,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_combine_members(int op,
     for (s.first = 1; s.first < members && !status; s.first += s.n) {
         s.n = members - s.first < GSHMEM_OPERANDS ? members - s.first : GSHMEM_OPERANDS;
         if (s.first > 1)
-            gshmem_kernel_sync<scope>(); /* pieces are not the same ones for each thread */
+            gshmem_kernel_sync<scope>(); /* chunks are not the same ones for each thread */
         status = gshmem_kernel_combine_sources<scope>(op, t, out, s.first == 1 ? source : out, &s);
     }
     return status;
@@ -264,10 +268,10 @@ template <class T> GSHMEM_KERNEL uint32_t gshmem_kernel_variant(int op)
     return (uint32_t)op << 5 | (uint32_t)gshmem_type_of<T>();
 }
 
-/* Both calls. n: elements of the source that a reduce-scatter gives a member. A reduction in place works,
- * as no other member reads or writes this one's part, of any member. In place, a reduce-scatter's dest is a
- * part of the source that another member reads: the own part, which none reads, takes the result until all
- * have done with theirs. */
+/* Both calls. n: elements of the source that a reduce-scatter gives a member. A reduction works in
+ * place, as no other member reads or writes this one's part, of any member. For a reduce-scatter in
+ * place, dest is a part of the source that another member reads. This member's own part, which no
+ * other reads, takes the result until all are done with theirs. */
 template <int scope, class T>
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_large(bool scatters, int op,
                                                          const struct gshmem_device_team *t,
@@ -303,7 +307,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_large(bool scatters, int op,
     return status;
 }
 
-/* Both calls, inline: who knows which has no trace of the other. n: elements that a member gets. */
+/* Both calls, inline: a caller with constant arguments contains no code of the other. n: elements
+ * that a member gets. */
 template <int scope, class T>
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_by(enum gshmem_collective what, int op,
                                                       gshmem_team_t team, T *dest,
@@ -332,7 +337,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_by(enum gshmem_collective wha
     return status;
 }
 
-/* What the typed names lead to. */
+/* The typed names call this. */
 template <int scope, class T, int op>
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_reduce(gshmem_team_t team, T *dest,
                                                         const T *source, size_t n)
@@ -414,7 +419,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_reduce_any(enum gshmem_collective wh
 
 /* ---- By the names of gshmem.h, where they are described -------------------------------------
  *
- * Templates, so that who does not call them does not pay for all types and operations. */
+ * Templates, so that a program which does not call them does not compile all types and
+ * operations. */
 
 template <int scope = GSHMEM_SCOPE_THREAD>
 GSHMEM_EITHER gshmem_status_t gshmem_reduce(gshmem_team_t team, enum gshmem_type type,

@@ -1,8 +1,8 @@
 /* Put, get, single elements, strided copies and signals in kernels; and the host's by the same
  * names.
  *
- * gshmem_kernel_… are what the names at the end of this file and in typed.h lead to: `scope` says
- * who performs them, `nbi` whether they may return before they are complete. */
+ * The names at the end of this file and in typed.h call gshmem_kernel_…: `scope` says which threads
+ * perform the operation, `nbi` whether it may return before it is complete. */
 #ifndef GSHMEM_DEVICE_RMA_H
 #define GSHMEM_DEVICE_RMA_H
 
@@ -11,7 +11,7 @@
 
 /* ---- Through the proxy, by one thread ------------------------------------------------------- */
 
-/* A put and perhaps its signal. Blocking: until the source may be reused. */
+/* A put and, if there is one, its signal. Blocking: until the source may be reused. */
 template <bool nbi>
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post_put(const struct gshmem_device_ctx *c, void *dest,
                                                      const void *source, size_t bytes,
@@ -27,7 +27,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post_put(const struct gshmem_device_
     command.size = bytes;
     if (!source && bytes && gshmem_kernel_has_pe(c, pe))
         return gshmem_kernel_refuse_null(c, command, bytes);
-    /* A signal that would be refused is to be known of now. */
+    /* A signal that would be refused must be found now. */
     if (gshmem_kernel_has_pe(c, pe) &&
         ((!nbi && bytes > GSHMEM_COPIED) ||
          (signal &&
@@ -41,7 +41,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post_put(const struct gshmem_device_
     return status;
 }
 
-/* *end, if it is nbi: the position behind it, or left alone where it has been answered at once. */
+/* *end, if it is nbi: the position after it, or unchanged where the call was complete at once. */
 template <bool nbi>
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post_get(const struct gshmem_device_ctx *c, void *dest,
                                                      const void *source, size_t bytes, int pe,
@@ -107,7 +107,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_get(gshmem_ctx_t ctx, void *dest, co
 
 /* ---- Single elements ------------------------------------------------------------------------ */
 
-/* The value rides in the command. */
+/* The value is part of the command. */
 template <class T>
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post_p(const struct gshmem_device_ctx *c, T *dest,
                                                    T value, int pe)
@@ -197,7 +197,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_get_blocks(gshmem_ctx_t ctx, char *d
 
     gshmem_kernel_sync<scope>();
     for (size_t i = gshmem_kernel_rank<scope>(); i < n && !status; i += step) {
-        /* All are asked for at once, and the thread's last is waited for; then all before it. */
+        /* All are requested at once. Then the thread waits for its last one, and so for all before
+         * it. */
         if (i + step < n)
             status = gshmem_kernel_get<GSHMEM_SCOPE_THREAD, true>(ctx, dest + i * to_step,
                                                                   source + i * from_step, run, pe);
@@ -224,7 +225,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_strided(gshmem_ctx_t ctx, void *dest
     if (dst < 1 || sst < 1 || (size_t)dst < block || (size_t)sst < block)
         return GSHMEM_ERR_ARGUMENT;
     if (put && !source)
-        return gshmem_kernel_put<scope, false>(ctx, dest, source, run, pe); /* which says so */
+        /* which logs the failure */
+        return gshmem_kernel_put<scope, false>(ctx, dest, source, run, pe);
     if (!put && !dest)
         return gshmem_kernel_get<scope, false>(ctx, dest, source, run, pe);
     return put ? gshmem_kernel_put_blocks<scope>(ctx, (char *)dest, (const char *)source, to, from,
@@ -247,7 +249,8 @@ GSHMEM_KERNEL struct gshmem_command gshmem_kernel_signal_command(uint64_t *sig_a
     return command;
 }
 
-/* release: who sees the signal sees all that this thread, and those it has met, wrote before */
+/* release: a thread that sees the signal sees everything that this thread, and those it has
+ * synchronized with, wrote before */
 GSHMEM_KERNEL void gshmem_kernel_signal_there(uint64_t *there, uint64_t signal, int signal_op)
 {
     if (signal_op == GSHMEM_SIGNAL_SET)
@@ -262,7 +265,7 @@ GSHMEM_KERNEL bool gshmem_kernel_signal_good(const uint64_t *sig_addr, int signa
            (uintptr_t)sig_addr % sizeof *sig_addr == 0;
 }
 
-/* The proxy knows how to say what is wrong with it, too. */
+/* The proxy logs what is wrong with it, too. */
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_signal(gshmem_ctx_t ctx, uint64_t *sig_addr,
                                                    uint64_t signal, int signal_op, int pe)
 {
@@ -309,7 +312,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_put_signal(gshmem_ctx_t ctx, void *d
     return gshmem_kernel_agree<scope>(status);
 }
 
-/* ---- By the names of gshmem/rma.h, where they are described ---------------------------------- */
+/* ---- The names of gshmem/rma.h, where they are documented ------------------------------------ */
 
 GSHMEM_EITHER gshmem_status_t gshmem_ctx_putmem(gshmem_ctx_t ctx, void *dest, const void *source,
                                                 size_t bytes, int pe)

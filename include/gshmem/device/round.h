@@ -1,38 +1,46 @@
-/* Rounds: how the members of a team meet in kernels, and bring each other what is small.
+/* Rounds: how the members of a team synchronize in kernels, and send each other small data.
  *
- * A round is over for a member when it has heard from all, directly or through others: all have
- * come to it, and made the same call. In a small team each tells each. In a larger one there are as
- * many steps as n has bits: in step k a member tells the one 2^k after it, after it has heard from
- * the one 2^(k-1) before it. So link k always comes from the same member, and a word has one
- * writer.
+ * A round ends for a member when it has been notified of all members, directly or through others:
+ * all have arrived, and have made the same call.
  *
- * What a member says is the round's number and a signature of its call, or 0 if it cannot make the
- * call or has heard a different signature. In both ways all hear of it if one is different. Among
- * steps: after step k a member knows whether the 2^(k+1) members up to itself agree, because the
- * one it hears from knew it of those before these; in the end that is all of them.
+ * - In a small team each member notifies each other one.
+ * - In a larger one there are as many steps as n has bits: in step k a member notifies the one 2^k
+ *   after it, after it was notified by the one 2^(k-1) before it. So link k always comes from the
+ *   same member, and a word has one writer.
  *
- * Data is put into the receiver's scratch memory before the word (put_signal), and from the
- * sender's own, so that nobody waits until it has left. Words and scratch memory are there twice,
- * for even and odd rounds, and that is enough: who is in round r + 2 has finished r + 1, to which
- * all had to come, and they came after they had finished r: after they had read what they were sent
- * there, and (as those they sent to have finished r too) after all they sent in r had arrived. The
- * same makes both halves free between two rounds without data (tests/model/rounds.pml). */
+ * A notification contains the round's number and a signature of the call, or 0 if the member cannot
+ * make the call or has received a different signature. Either way all members learn of a
+ * difference. With steps: after step k a member knows whether the 2^(k+1) members up to itself
+ * agree, because the member that notified it knew it of those before; at the end that is all of
+ * them.
+ *
+ * Data is put into the receiver's scratch memory before the word (put_signal), from the sender's
+ * own scratch memory, so that no member waits until it was sent.
+ *
+ * Invariant: words and scratch memory exist twice, for even and odd rounds, and that is enough.
+ *
+ * 1. A member in round r + 2 has completed r + 1, at which all members had to arrive.
+ * 2. They arrived after they had completed r: after they had read what was sent to them there.
+ * 3. The members to which it sent in r have completed r, too, so that everything it sent in r has
+ *    arrived.
+ *
+ * The same makes both halves free between two rounds without data (tests/model/rounds.pml). */
 #ifndef GSHMEM_DEVICE_ROUND_H
 #define GSHMEM_DEVICE_ROUND_H
 
 #include "gshmem/device/rma.h"
 #include "gshmem/device/team.h"
 
-/* Up to as many members each tells each: one way instead of several, for a few words more. All
- * modules of a job need the same; tests set less, to have steps with few PEs. */
+/* Up to this many members each notifies each: one latency instead of several, for a few words more.
+ * All modules of a job need the same value; tests set less, to have steps with few PEs. */
 #ifndef GSHMEM_ROUND_FLAT
 #define GSHMEM_ROUND_FLAT 8
 #endif
 
-/* What data comes along: from the root to all; a piece from each for all; one from each for each.
- * Pieces received lie in order: piece i of the scratch memory is that of the member i before, and
- * piece 0 the own one, put there before the round. Of GSHMEM_BRINGS_EACH, which only flat rounds
- * have, pieces n + i go to the member i after. */
+/* The data of a round: from the root to all; a block from each for all; one from each for each.
+ * Received blocks are in order: block i of the scratch memory is that of the member i before, and
+ * block 0 this member's own, stored there before the round. Of GSHMEM_BRINGS_EACH, which only flat
+ * rounds have, blocks n + i go to the member i after. */
 enum gshmem_brings {
     GSHMEM_BRINGS_NOTHING,
     GSHMEM_BRINGS_ROOT,
@@ -46,13 +54,13 @@ struct gshmem_kernel_round {
     uint32_t signature; /* 0: this PE cannot make the call */
     enum gshmem_brings brings;
     int root;
-    size_t bytes;   /* of a piece */
-    uint64_t *word; /* this round's, [link] */
+    size_t bytes;   /* of a block */
+    uint64_t *word; /* the words of this round, [link] */
     char *data;     /* this round's scratch memory */
 };
 
 struct gshmem_kernel_link {
-    uint32_t to; /* the member told */
+    uint32_t to; /* the member that is notified */
     size_t from_offset, to_offset, bytes;
 };
 
@@ -87,7 +95,8 @@ GSHMEM_KERNEL struct gshmem_kernel_link gshmem_kernel_link(const struct gshmem_k
     const uint32_t n = (uint32_t)c->n_pes;
     const bool flat = n <= GSHMEM_ROUND_FLAT;
     const uint32_t distance = flat ? k + 1 : UINT32_C(1) << k;
-    const uint32_t has = flat ? 1 : distance; /* pieces; or members from the root on that have it */
+    const uint32_t has = flat ? 1 : distance; /* blocks; or members from the root on that have the
+                                                 data */
     struct gshmem_kernel_link link = {};
 
     link.to = gshmem_kernel_after(c, distance);
@@ -107,7 +116,7 @@ GSHMEM_KERNEL struct gshmem_kernel_link gshmem_kernel_link(const struct gshmem_k
     return link;
 }
 
-/* The next round; all threads that take part call it, after they have met. */
+/* The next round; all threads that take part call it, after they have synchronized. */
 GSHMEM_KERNEL struct gshmem_kernel_round gshmem_kernel_round(const struct gshmem_device_team *t,
                                                              uint32_t signature)
 {
@@ -121,9 +130,9 @@ GSHMEM_KERNEL struct gshmem_kernel_round gshmem_kernel_round(const struct gshmem
     return r;
 }
 
-/* The word to the member at the other end, after what that thread and those it has met have
- * written; with the data, where that goes through the proxy. A put of nothing rather than a signal
- * alone, because that would not publish what was written. */
+/* Sends the word to the member at the other end, after what this thread and those it has
+ * synchronized with have written; with the data, where that goes through the proxy. It is a put of
+ * 0 bytes rather than a signal alone, because a signal alone would not publish what was written. */
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_tell(const struct gshmem_kernel_round *r, uint32_t k,
                                                  uint32_t signature)
 {
@@ -144,8 +153,9 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_tell(const struct gshmem_kernel_roun
                                         link.bytes, &signal, (int)link.to);
 }
 
-/* Waits for the word of link k: the signature that came with it, and what was written before. A failure is
- * followed by one more look: who has left, or died, may have told its word before. */
+/* Waits for the word of link k: the signature that came with it, and what was written before. A
+ * failure is followed by one more poll, since a member that has left, or died, may have sent its
+ * word before. */
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_hear(const struct gshmem_kernel_round *r, uint32_t k,
                                                  uint32_t *signature)
 {
@@ -154,9 +164,11 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_hear(const struct gshmem_kernel_roun
     gshmem_status_t status = GSHMEM_OK;
     uint64_t word;
 
-    /* acquire: pairs with the release in gshmem_kernel_tell, or of who carries a put_signal out */
+    /* acquire: pairs with the release in gshmem_kernel_tell, or of the agent that carries out a
+     * put_signal */
     while ((word = gshmem_load_acquire(&r->word[k])) >> 32 != r->number && !status) {
-        if (gshmem_kernel_wait_step(&w, t->failure)) /* acquire: pairs with the release in kernels_look_after */
+        /* acquire: pairs with the release in kernels_look_after */
+        if (gshmem_kernel_wait_step(&w, t->failure))
             status = (gshmem_status_t)gshmem_failure_status(gshmem_load_acquire(t->failure));
         else if (w.turns % GSHMEM_TURNS_LONG == 0)
             gshmem_store_relaxed(t->waiting, (uint64_t)r->number);
@@ -183,7 +195,7 @@ GSHMEM_KERNEL void gshmem_kernel_bring(const struct gshmem_kernel_round *r, uint
     gshmem_kernel_sync<scope>();
 }
 
-/* Has the proxy say what is wrong, as the host's calls do: one line. */
+/* Has the proxy log what is wrong, as the host's calls do: one line. */
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_fault(gshmem_team_t team, uint32_t collective,
                                                        uint32_t fault, const void *address,
                                                        uint64_t size)
@@ -200,7 +212,7 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_fault(gshmem_team_t team, uint3
     return gshmem_kernel_ask(&gshmem_device_here.ctx, &command, NULL, NULL);
 }
 
-/* Says why a round failed, if that has not been said; by one thread. */
+/* Logs why a round failed, if that has not been logged; by one thread. */
 GSHMEM_KERNEL_RARE void gshmem_kernel_explain(const struct gshmem_device_team *t, uint32_t collective,
                                               gshmem_status_t status)
 {
@@ -213,7 +225,7 @@ GSHMEM_KERNEL_RARE void gshmem_kernel_explain(const struct gshmem_device_team *t
     }
 }
 
-/* All threads have heard what they wait for: what came before it is seen by all. */
+/* All threads have received what they wait for: what was written before it is visible to all. */
 template <int scope> GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_settle_all(gshmem_status_t status)
 {
     status = gshmem_kernel_agree<scope>(status);
@@ -222,9 +234,9 @@ template <int scope> GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_settle_all
     return gshmem_kernel_agree<scope>(status);
 }
 
-/* One round. A sync of the threads, which see what was brought. `mine` is what the caller has found
- * so far: if no worse comes, it is the answer. Out of line, as what else does not depend on types:
- * a call is nothing beside the waiting, and there are many reductions. */
+/* One round. It is also a sync of the threads, which see the received data. `mine` is the caller's
+ * status so far: it is the result unless a worse one comes. Out of line, like everything that does
+ * not depend on types: a call costs little beside the wait, and there are many reductions. */
 template <int scope>
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_meet(const struct gshmem_kernel_round *r,
                                                       gshmem_status_t mine)

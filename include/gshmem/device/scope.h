@@ -1,11 +1,11 @@
-/* Who performs an operation: one thread, a warp, or a block; and where code is running. */
+/* Which threads perform an operation: one thread, a warp, or a block; and where code is running. */
 #ifndef GSHMEM_DEVICE_SCOPE_H
 #define GSHMEM_DEVICE_SCOPE_H
 
 #include "gshmem/base.h"
 
 #define GSHMEM_KERNEL static __device__ __forceinline__
-/* What is rare is kept out of the caller's way. */
+/* Rare cases are kept out of the caller's code. */
 #define GSHMEM_KERNEL_RARE static __device__ __noinline__ __attribute__((unused))
 #define GSHMEM_EITHER      static __host__ __device__ __forceinline__
 
@@ -34,8 +34,8 @@ GSHMEM_KERNEL unsigned gshmem_kernel_block(void)
     return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
 }
 
-/* The caller's number among those that perform the operation, and how many they are. The last warp
- * of a block may be a small one. */
+/* The caller's number among the threads that perform the operation, and how many these are. The
+ * last warp of a block may have fewer threads. */
 template <int scope> GSHMEM_KERNEL unsigned gshmem_kernel_rank(void)
 {
     if (scope == GSHMEM_SCOPE_THREAD)
@@ -61,7 +61,7 @@ GSHMEM_KERNEL unsigned gshmem_kernel_lanes(void)
     return 0xffffffffu >> (32 - gshmem_kernel_size<GSHMEM_SCOPE_WARP>());
 }
 
-/* All have come, and see what each wrote before. */
+/* All have arrived, and see what each wrote before. */
 template <int scope> GSHMEM_KERNEL void gshmem_kernel_sync(void)
 {
     if (scope == GSHMEM_SCOPE_WARP)
@@ -70,7 +70,7 @@ template <int scope> GSHMEM_KERNEL void gshmem_kernel_sync(void)
         __syncthreads();
 }
 
-/* Whether any of them brings true; also a sync. */
+/* Whether any thread has true; also a sync. */
 template <int scope> GSHMEM_KERNEL bool gshmem_kernel_any(bool mine)
 {
     gshmem_kernel_sync<scope == GSHMEM_SCOPE_WARP ? GSHMEM_SCOPE_WARP : GSHMEM_SCOPE_THREAD>();
@@ -79,8 +79,8 @@ template <int scope> GSHMEM_KERNEL bool gshmem_kernel_any(bool mine)
     return scope == GSHMEM_SCOPE_BLOCK ? __syncthreads_or(mine) : mine;
 }
 
-/* One status for all, the highest that any of them brings; also a sync. It is put together bit by
- * bit where it is not GSHMEM_OK, which takes no shared memory of the program's. */
+/* One status for all, the highest of any thread; also a sync. Where it is not GSHMEM_OK it is
+ * combined bit by bit, which takes no shared memory of the program's. */
 template <int scope> GSHMEM_KERNEL gshmem_status_t gshmem_kernel_agree(gshmem_status_t mine)
 {
     int highest = 0;
@@ -96,8 +96,8 @@ template <int scope> GSHMEM_KERNEL gshmem_status_t gshmem_kernel_agree(gshmem_st
 }
 
 /* On the host device threads of a block take turns on one CPU, so that one does alone what they
- * would share on a GPU, while the others wait: work() by one of them when all have come, and its
- * answer for all. Tests define GSHMEM_ALL_TAKE_PART to have the GPU's way there. */
+ * would share on a GPU, while the others wait: one of them calls work() when all have arrived, and
+ * all get its result. Tests define GSHMEM_ALL_TAKE_PART to have a GPU's behaviour there. */
 #if defined(GSHMEM_HOST_DEVICE) && !defined(GSHMEM_ALL_TAKE_PART)
 template <class Work> static int gshmem_kernel_do(void *work)
 {
@@ -114,7 +114,7 @@ template <int scope, class Work> GSHMEM_KERNEL gshmem_status_t gshmem_kernel_onc
                                                          __FILE__, __LINE__));
 }
 
-/* First thing in a function: it returns what `call`, of one thread, does. */
+/* Comes first in a function, which then returns what `call`, made by one thread, returns. */
 #define GSHMEM_ONE_FOR_ALL(scope, call)                                                            \
     do {                                                                                           \
         if (scope != GSHMEM_SCOPE_THREAD)                                                          \

@@ -1,4 +1,4 @@
-/* Who is there, in kernels; and the host's functions by the same names. */
+/* PEs and teams, in kernels; and the host's functions by the same names. */
 #ifndef GSHMEM_DEVICE_TEAM_H
 #define GSHMEM_DEVICE_TEAM_H
 
@@ -54,7 +54,7 @@ GSHMEM_KERNEL_RARE int gshmem_kernel_translate_pe(gshmem_team_t src_team, int sr
     return -1;
 }
 
-/* This PE's own memory is always there, even if kernels are told to map nothing. */
+/* This PE's own memory is always mapped, even if kernels are to map nothing. */
 GSHMEM_KERNEL void *gshmem_kernel_ptr(const struct gshmem_device_ctx *c, const void *dest, int pe)
 {
     size_t offset;
@@ -74,7 +74,8 @@ GSHMEM_KERNEL void *gshmem_kernel_team_ptr(gshmem_team_t team, const void *dest,
     return t ? gshmem_kernel_ptr(&t->ctx, dest, pe) : NULL;
 }
 
-/* ---- By the names of gshmem.h, where they are described ------------------------------------- */
+/* ---- The names of gshmem.h, where they are documented
+ * ----------------------------------------- */
 
 GSHMEM_EITHER int gshmem_my_pe(void)
 {

@@ -1,5 +1,5 @@
-/* How a kernel waits: it looks again, lets other threads run where they need that to be done, and
- * now and then looks whether there is still something to wait for. */
+/* How a kernel waits: it polls, lets other threads run where that is necessary, and tests at
+ * intervals whether the wait can still end. */
 #ifndef GSHMEM_DEVICE_WAIT_H
 #define GSHMEM_DEVICE_WAIT_H
 
@@ -10,15 +10,16 @@ struct gshmem_kernel_wait {
     unsigned turns;
 };
 
-/* So many turns are a long wait: the proxy looks whether those waited for have left the job. */
+/* After this many polls a wait is long: the proxy tests whether the PEs that it is for have left
+ * the job. */
 #ifdef GSHMEM_HOST_DEVICE
 #define GSHMEM_TURNS_LONG 256
 #else
 #define GSHMEM_TURNS_LONG 65536
 #endif
 
-/* For what another PE writes. GSHMEM_OK, or what *failure says: then it will not come. `failure` is
- * read now and then: for a GPU that is a trip to the host's memory. */
+/* For what another PE writes. GSHMEM_OK, or the status in *failure: then the wait is in vain.
+ * `failure` is read at intervals, since for a GPU that is a load from the host's memory. */
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_step(struct gshmem_kernel_wait *w,
                                                       const uint64_t *failure)
 {
@@ -33,8 +34,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_step(struct gshmem_kernel_wait 
     return (gshmem_status_t)gshmem_load_relaxed(failure);
 }
 
-/* The same for what this PE's proxy does, which is woken. That goes on after a peer's death, with
- * failures as answers; only the end of the job ends it. */
+/* The same for this PE's proxy, which is woken. The proxy continues after a peer's death, with
+ * failures as responses; only the end of the job ends this wait. */
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_proxy(struct gshmem_kernel_wait *w,
                                                        const uint64_t *failure)
 {
@@ -47,7 +48,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_proxy(struct gshmem_kernel_wait
     return status == GSHMEM_ERR_PEER_DEAD ? GSHMEM_OK : status;
 }
 
-/* For the host device: an operation that programs repeat until something has come. */
+/* For the host device: an operation that programs repeat until something has arrived. */
 GSHMEM_KERNEL void gshmem_kernel_may_wait(void)
 {
 #ifdef GSHMEM_HOST_DEVICE
@@ -55,7 +56,7 @@ GSHMEM_KERNEL void gshmem_kernel_may_wait(void)
 #endif
 }
 
-/* For the host device: what was waited for has come, so others' waits begin anew. */
+/* For the host device: the wait has ended, so that others' waits begin anew. */
 GSHMEM_KERNEL void gshmem_kernel_waited(void)
 {
 #ifdef GSHMEM_HOST_DEVICE

@@ -1,7 +1,7 @@
 /* Waits and tests in kernels, of the PE's own variables that other PEs update.
  *
- * Each look is an acquire: it pairs with the release of whoever updates the variable, at the end of
- * a put with signal, or in a fence or quiet before its store. Waiting is a thread's own matter: a
+ * Each poll is an acquire: it pairs with the release of the PE that updates the variable, at the
+ * end of a put with signal, or in a fence or quiet before its store. Each thread waits by itself: a
  * block waits by one of its threads and a barrier. */
 #ifndef GSHMEM_DEVICE_WAIT_UNTIL_H
 #define GSHMEM_DEVICE_WAIT_UNTIL_H
@@ -33,7 +33,7 @@ template <class T> GSHMEM_KERNEL bool gshmem_kernel_compare(T variable, int cmp,
         return variable <= value;
     case GSHMEM_CMP_LT:
         return variable < value;
-    default:
+    default: /* GSHMEM_CMP_GE: gshmem_kernel_comparable has refused all other numbers */
         return variable >= value;
     }
 }
@@ -54,7 +54,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_look_again(struct gshmem_kernel_wait
     return gshmem_kernel_wait_step(w, gshmem_device_here.ctx.job->failure);
 }
 
-/* Has the proxy say what is wrong, as the host's calls do; raises: the caller returns no status. */
+/* Has the proxy log what is wrong, as the host's calls do; raises: the caller returns no status. */
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_refuse_wait(uint32_t call, uint32_t bytes,
                                                              const void *ivars, int cmp, uint32_t lack,
                                                              bool raises)
@@ -83,7 +83,7 @@ GSHMEM_EITHER void gshmem_raise(gshmem_status_t status)
     GSHMEM_RETURN(gshmem_kernel_raise_wait(status), gshmem_on_host::gshmem_raise(status));
 }
 
-/* What all threads of a warp or block agree on, once. */
+/* Raises, once, a failure on which all threads of a warp or block agree. */
 template <int scope> GSHMEM_KERNEL void gshmem_kernel_raise_once(gshmem_status_t status)
 {
     if (status && gshmem_kernel_rank<scope>() == 0)
@@ -92,8 +92,8 @@ template <int scope> GSHMEM_KERNEL void gshmem_kernel_raise_once(gshmem_status_t
 
 /* ---- One variable --------------------------------------------------------------------------- */
 
-/* *seen becomes the value that ended the wait, or the last one before it failed. It looks once more
- * after a failure: what was waited for may have come with it. */
+/* *seen becomes the value that ended the wait, or the last one before it failed. It polls once more
+ * after a failure, because the update may have come with it. */
 template <class T>
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_for(const T *ivar, int cmp, T value, T *seen)
 {
@@ -162,11 +162,11 @@ GSHMEM_EITHER uint64_t gshmem_signal_wait_until(uint64_t *sig_addr, int cmp, uin
 
 /* ---- Arrays --------------------------------------------------------------------------------- */
 
-/* What is waited for, and what satisfies it. */
+/* The elements of a wait, and the condition. */
 template <class T> struct gshmem_kernel_set {
     const T *ivars;
     size_t n;
-    const int *status; /* [n]: not 0: left out; or NULL */
+    const int *status; /* [n]: elements with a value other than 0 are left out; or NULL */
     int cmp;
     const T *values;
     size_t value_step; /* 1: a value for each variable; 0: one for all */
@@ -218,7 +218,7 @@ GSHMEM_KERNEL bool gshmem_kernel_set_empty(const struct gshmem_kernel_set<T> *s)
     return i == s->n;
 }
 
-/* Where to begin looking for any: drawn by lot, since no regular order is fair to all callers. */
+/* Where a search for any element begins: random, since no fixed order is fair to all callers. */
 GSHMEM_KERNEL size_t gshmem_kernel_draw(size_t n)
 {
     uint32_t lot = (uint32_t)clock64() + gshmem_kernel_thread();
@@ -228,7 +228,7 @@ GSHMEM_KERNEL size_t gshmem_kernel_draw(size_t n)
     return (size_t)((uint64_t)(lot ^ lot >> 16) * (uint32_t)n >> 32);
 }
 
-/* The first that satisfies; SIZE_MAX: none. */
+/* The first element that fulfils the condition; SIZE_MAX: none. */
 template <class T>
 GSHMEM_KERNEL size_t gshmem_kernel_find_any(const struct gshmem_kernel_set<T> *s)
 {

@@ -230,7 +230,7 @@ static void once(unsigned seed, int from)
         settle_mending();
         wanted += 5;
         if (not_ok > before)
-            CHECK_HAS(complaint, "has taken it, and what it found there is lost (a longer GSHMEM_IB_TIMEOUT");
+            CHECK_HAS(complaint, "has made it, and its result is lost (a longer GSHMEM_IB_TIMEOUT");
     }
     made = pe[1].counters[0] - 1;
     CHECK_EQ(made, wanted); /* those whose answer was lost, too */
@@ -295,9 +295,9 @@ static bool copied_packets(unsigned seed)
     post_to(0, 1, add(0, 1, NULL));
     settle();
     const struct link *l = ((struct verbs *)pe[0].t)->to[1];
-    while (l->ups < 2)
+    while (l->actives < 2)
         drive();
-    CHECK(l->updater != l->up[0]);
+    CHECK(l->updater != l->active[0]);
     fake_fail(2 + (int)seed % N, IBV_WC_RETRY_EXC_ERR); /* the first is the question for the key */
     for (int i = 0; i < N; i++)
         post_to(0, 1, update(GSHMEM_AMO_ADD, GSHMEM_TYPE_UINT64, 0, 1, 0, NULL));
@@ -346,7 +346,7 @@ static void no_other_way_for_a_signal(void)
     peer_timeout = 0;
     start(1, 2);
     warm_up();
-    while (((struct verbs *)pe[0].t)->to[1]->ups < 2)
+    while (((struct verbs *)pe[0].t)->to[1]->actives < 2)
         drive();
     post_to(0, 1, put(data, AT, BYTES)); /* keys are asked for */
     settle();
@@ -358,7 +358,7 @@ static void no_other_way_for_a_signal(void)
     fake_port(0, false);
     fake_port(1, false);
     for (int i = 0; i < PES; i++)
-        failover_watch((struct verbs *)pe[i].t);
+        watch_poll((struct verbs *)pe[i].t);
     settle();
     CHECK_EQ(not_ok, 1);
     CHECK_HAS(complaint, "cannot be reached any more");

@@ -408,8 +408,8 @@ static void pair_is(const struct port_address *a, int n, const struct port_addre
 {
     int i = -1, j = -1, k = -1, l = -1;
 
-    CHECK_EQ(choose_pair(a, n, b, m, true, &i, &j), left >= 0);
-    CHECK_EQ(choose_pair(b, m, a, n, false, &k, &l), left >= 0);
+    CHECK_EQ(addresses_pair(a, n, b, m, true, &i, &j), left >= 0);
+    CHECK_EQ(addresses_pair(b, m, a, n, false, &k, &l), left >= 0);
     CHECK(i == left && j == right && k == right && l == left);
 }
 
@@ -423,9 +423,9 @@ static void subnets(void)
     const struct port_address link = address("fe80::7", 2, 64),
                               unknown = address("::ffff:10.0.1.1", 4, 0);
 
-    CHECK(choose_subnet(&a) && choose_subnet(&a) == choose_subnet(&b));
-    CHECK(choose_subnet(&c) != choose_subnet(&a));
-    CHECK(choose_subnet(&link) == 0 && choose_subnet(&unknown) == 0 && choose_subnet(&ib) != 0);
+    CHECK(addresses_subnet(&a) && addresses_subnet(&a) == addresses_subnet(&b));
+    CHECK(addresses_subnet(&c) != addresses_subnet(&a));
+    CHECK(addresses_subnet(&link) == 0 && addresses_subnet(&unknown) == 0 && addresses_subnet(&ib) != 0);
 }
 
 static void pairs(void)

@@ -7,6 +7,7 @@
 
 #include "check.h"
 #include "transport/verbs/choose.h"
+#include "transport/verbs/cm.h"
 
 struct fake_device fake_devices[FAKE_DEVICES + 1];
 int fake_open;

@@ -334,7 +334,7 @@ static void disturb(int devices)
             fake_port(away, false);
     }
     for (int i = 0; i < PES; i++)
-        failover_watch((struct verbs *)pe[i].t);
+        watch_poll((struct verbs *)pe[i].t);
 }
 
 static void check_all(unsigned seed)

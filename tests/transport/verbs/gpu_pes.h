@@ -9,7 +9,14 @@
 #include "fake.h"
 #include "gshmem/rma.h"
 #include "gshmem/type.h"
+#include "transport/verbs/coalesced.h"
+#include "transport/verbs/failover.h"
+#include "transport/verbs/links.h"
+#include "transport/verbs/memory.h"
+#include "transport/verbs/post.h"
+#include "transport/verbs/stripes.h"
 #include "transport/verbs/verbs.h"
+#include "transport/verbs/watch.h"
 
 enum { HOST, GPU, COUNTERS /* which NICs update */, SEGMENTS };
 enum { PES = 2, HOST_BYTES = 4 << 20, LIMIT = 128 << 20, NOTES = 64 };

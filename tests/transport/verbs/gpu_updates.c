@@ -77,7 +77,7 @@ static struct link *link_of(int which)
 /* Messages of PE 0's that PE 1 has heard and not carried out. */
 static uint32_t under_way(void)
 {
-    return link_of(1)->heard_number - link_of(1)->served_number;
+    return link_of(1)->target.received - link_of(1)->target.served;
 }
 
 /* ---- Requests of PE 0's ---- */
@@ -109,7 +109,7 @@ static void drive_until_under_way(void)
 {
     const struct link *l = link_of(0);
 
-    while (!under_way() || l->issuing != l->posted || link_of(1)->heard_number != l->said)
+    while (!under_way() || l->issuing != l->posted || link_of(1)->target.received != l->messages.sent)
         drive();
 }
 
@@ -179,7 +179,7 @@ static void spend(uint64_t ns)
 {
     now += ns;
     for (int i = 0; i < PES; i++)
-        failover_watch((struct verbs *)pe[i].t);
+        watch_poll((struct verbs *)pe[i].t);
     drive();
 }
 
@@ -236,7 +236,7 @@ static void change_port(int of_device, bool up)
 {
     fake_port(of_device, up);
     for (int i = 0; i < PES; i++)
-        failover_watch((struct verbs *)pe[i].t);
+        watch_poll((struct verbs *)pe[i].t);
     while (is_stopping(0) || is_stopping(1))
         drive();
 }
@@ -289,7 +289,7 @@ static void path_breaks_once(unsigned seed, int rounds)
     fake_port(0, false);
     occupy(0, false);
     for (int i = 0; i < PES; i++)
-        failover_watch((struct verbs *)pe[i].t);
+        watch_poll((struct verbs *)pe[i].t);
     for (int i = 0; i < rounds; i++)
         drive();
     change_port(0, true);

@@ -116,7 +116,7 @@ static void few_receives(void)
     do_all_kinds(1);
     struct verbs *v = (struct verbs *)pe[0].t;
     CHECK_EQ(v->share, 10);
-    CHECK_EQ(v->to[1]->window, 3);
+    CHECK_EQ(v->to[1]->messages.window, 3);
     CHECK_EQ(v->nic[0].inbox_posted, 10);
     CHECK_EQ(pe[0].passed_down, 0);
     end();
@@ -214,7 +214,7 @@ static void room_is_made(void)
         settle();
     }
     CHECK_EQ(l->depth, OPS_FIRST);
-    CHECK(!l->joined && !l->coalesced);
+    CHECK(!l->coalesce.joined && !l->coalesce.list);
     *word(1, 8) = 0;
     for (int i = 0; i < OPS; i++) {
         struct transport_request r = i % 3 ? add(8, 1, &old[i]) : put(&data[i], 4096 + 8 * (uint64_t)i, 8);
@@ -338,8 +338,8 @@ static void time_passes(void)
     for (int i = 0; i < PES; i++) {
         struct verbs *v = (struct verbs *)pe[i].t;
         if (v->to[1 - i])
-            v->to[1 - i]->retry_at = 0;
-        failover_retry(v);
+            v->to[1 - i]->recovery.retry_at = 0;
+        watch_retry(v);
     }
 }
 

@@ -54,7 +54,7 @@ static void start(int devices, bool rails, bool told)
 static void stop(void)
 {
     CHECK_EQ(not_ok + pe[0].passed_down + pe[1].passed_down, 0);
-    CHECK(!strstr(pe[0].told, "has broken"));
+    CHECK(!strstr(pe[0].told, "has failed"));
     end();
 }
 
@@ -167,7 +167,7 @@ static void nearest_goes(void)
     CHECK_EQ(small_by(0), 1);
     fake_port(1, false);
     for (int i = 0; i < PES; i++)
-        failover_watch((struct verbs *)pe[i].t);
+        watch_poll((struct verbs *)pe[i].t);
     CHECK(small_by(0) != 1);
     CHECK_EQ(not_ok + pe[0].passed_down, 0);
     end();

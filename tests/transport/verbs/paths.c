@@ -86,7 +86,7 @@ static void added_signals_do_not_wait(void)
         CHECK_EQ(try_post(0, with_signal(r, GSHMEM_SIGNAL_ADD, 0, 1)), GSHMEM_OK);
     }
     struct verbs *v = (struct verbs *)pe[0].t;
-    issue_batched(v, v->to[1]);
+    post_batches(v, v->to[1]);
     CHECK_EQ(fake.works - before.works, 32); /* and nothing of it has been carried out yet */
     CHECK(fake.posts - before.posts <= 32 / BATCH + 1); /* and what is given away when room is made for more */
     settle();
@@ -191,8 +191,8 @@ static void nothing_is_lost(unsigned seed, int devices)
         if (rand() % 4 == 0)
             drive();
         if (rand() % 16 == 0) {
-            failover_watch(v);
-            failover_watch((struct verbs *)pe[1].t);
+            watch_poll(v);
+            watch_poll((struct verbs *)pe[1].t);
         }
         if (rand() % 64 == 0) /* the owner writes where nothing is due: what comes again would undo it */ {
             settle();
@@ -244,7 +244,7 @@ static void signals_are_used_up(unsigned seed, int devices)
         }
         disturb(devices);
         for (int me = 0; me < PES; me++)
-            failover_watch((struct verbs *)pe[me].t);
+            watch_poll((struct verbs *)pe[me].t);
         drive();
     }
     settle();
@@ -268,7 +268,7 @@ static void addresses_move(bool told)
     if (told)
         fake_event(0, e);
     fake_port(0, true);
-    for (int i = 0; i < 1000000 && ((struct verbs *)pe[0].t)->to[1]->ups == 0; i++)
+    for (int i = 0; i < 1000000 && ((struct verbs *)pe[0].t)->to[1]->actives == 0; i++)
         drive();
     const int below = pe[0].passed_down;
     for (int i = 0; i < 100; i++) {
@@ -301,7 +301,7 @@ static void until_up(int who, int paths)
 {
     struct verbs *v = (struct verbs *)pe[who].t;
 
-    for (int i = 0; v->to[1 - who]->ups != paths; i++) {
+    for (int i = 0; v->to[1 - who]->actives != paths; i++) {
         CHECK(i < 10000);
         drive();
     }
@@ -316,12 +316,12 @@ static void down_and_up(int devices)
     warm_up();
     until_up(0, devices);
     fake_port(0, false);
-    failover_watch((struct verbs *)pe[0].t);
+    watch_poll((struct verbs *)pe[0].t);
     for (int i = 0; i < 20; i++)
         post(0, put(data, 0, sizeof data));
     settle();
     CHECK_EQ(pe[0].passed_down, devices == 1 ? 20 : 0);
-    CHECK_EQ(((struct verbs *)pe[0].t)->to[1]->ups, devices - 1);
+    CHECK_EQ(((struct verbs *)pe[0].t)->to[1]->actives, devices - 1);
     fake_port(0, true);
     until_up(0, devices);
     until_up(1, devices);
@@ -364,7 +364,7 @@ static bool stripes_arrive_once(unsigned seed, bool below)
                 if (below) {
                     fake_port(0, false);
                     fake_port(1, false);
-                    failover_watch((struct verbs *)pe[0].t);
+                    watch_poll((struct verbs *)pe[0].t);
                 }
             }
         }
@@ -403,7 +403,7 @@ static void signal_goes_below(int op)
     fake_port(0, false);
     fake_port(1, false);
     for (int i = 0; i < PES; i++)
-        failover_watch((struct verbs *)pe[i].t);
+        watch_poll((struct verbs *)pe[i].t);
     post(0, get(&seen, 0, 8)); /* as is all that is not loose */
     post(0, put(&behind, 0, 8));
     settle();
@@ -441,13 +441,13 @@ static void queue_pairs_are_refused(unsigned seed, bool at_first)
         }
         fake_refuse_pairs((int)seed);
     }
-    for (int i = 0; path_of(0)->state != PATH_UP || path_of(1)->state != PATH_UP; i++) {
+    for (int i = 0; path_of(0)->state != PATH_ACTIVE || path_of(1)->state != PATH_ACTIVE; i++) {
         CHECK(i < 1000000);
         for (int me = 0; me < PES; me++) {
             struct verbs *v = (struct verbs *)pe[me].t;
             if (v->to[1 - me] && (i + me) % 3 == 0) /* time has passed */
-                v->to[1 - me]->retry_at = 0;
-            failover_retry(v);
+                v->to[1 - me]->recovery.retry_at = 0;
+            watch_retry(v);
         }
         drive();
         CHECK_EQ(pe[0].lost + pe[1].lost, 0);
@@ -488,13 +488,13 @@ static void refusals_leave_others_alone(void)
     v = (struct verbs *)pe[0].t;
     fake_fail(1, IBV_WC_RETRY_EXC_ERR);
     warm_up();
-    CHECK_EQ(v->to[1]->ups, 1);
+    CHECK_EQ(v->to[1]->actives, 1);
     fake_refuse_pairs(13); /* more than sizes are tried of what goes within a request, and not twice as many */
     for (int i = 0; i < 30; i++) {
         fill((char *)data, sizeof data, (unsigned)i);
         post(0, with_signal(put(data, 64, sizeof data), GSHMEM_SIGNAL_ADD, 0, 1));
-        v->to[1]->retry_at = 0;
-        failover_retry(v);
+        v->to[1]->recovery.retry_at = 0;
+        watch_retry(v);
         settle();
         CHECK(memcmp(pe[1].memory + 64, data, sizeof data) == 0);
     }
@@ -523,7 +523,7 @@ static void taken_away(bool writes_on_their_way)
     fake_event(0, (struct ibv_async_event){.event_type = IBV_EVENT_DEVICE_FATAL});
     fake_event(1, (struct ibv_async_event){.event_type = IBV_EVENT_DEVICE_FATAL});
     for (int i = 0; i < PES; i++)
-        failover_watch((struct verbs *)pe[i].t);
+        watch_poll((struct verbs *)pe[i].t);
     if (!writes_on_their_way)
         post(0, put(data, 0, sizeof data));
     settle();

@@ -143,6 +143,8 @@ static gshmem_status_t below_say(struct transport *t, int to, const void *note, 
 {
     struct pe *p = owner(t);
 
+    if (p->refused)
+        return GSHMEM_ERR_PEER_DEAD;
     if (p->full && p->full--)
         return TRANSPORT_FULL;
     CHECK(p->notes < NOTES && bytes <= TRANSPORT_NOTE_MAX);

@@ -8,7 +8,14 @@
 #include "gshmem/rma.h"
 #include "gshmem/type.h"
 #include "runtime/base/settings.h"
+#include "transport/verbs/coalesced.h"
+#include "transport/verbs/failover.h"
+#include "transport/verbs/links.h"
+#include "transport/verbs/memory.h"
+#include "transport/verbs/post.h"
+#include "transport/verbs/stripes.h"
 #include "transport/verbs/verbs.h"
+#include "transport/verbs/watch.h"
 
 enum { COUNTER_WORDS = 512, PES = 2, SEGMENT = 40 << 20, NOTES = 64, LATE = 1024 };
 
@@ -27,6 +34,7 @@ struct pe {
     } note[NOTES];
     int notes;
     int says_nothing; /* where it publishes its address */
+    bool refused; /* the other PE has given this one up, and takes nothing: say fails */
     int full; /* so many calls of say are answered with TRANSPORT_FULL */
     int full_below, calls_below; /* and every so manyth call of post, unless it is 0 */
     bool late_below; /* what has been posted there ends in progress, one after the other */

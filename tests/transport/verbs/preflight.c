@@ -120,7 +120,7 @@ static void unknown(void)
         CHECK_EQ(mkdir(path, 0700), 0);
     }
     report(sys);
-    CHECK_HAS(said, "[new_0] no: libibverbs does not get at it");
+    CHECK_HAS(said, "[new_0] no: libibverbs does not reach it");
     CHECK(!strstr(said, "[mlx5_0]"));
     for (int i = 3; i >= 0; i--) {
         snprintf(path, sizeof path, "%s/%s", sys, folders[i]);

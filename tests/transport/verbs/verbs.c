@@ -586,11 +586,11 @@ static void stopped_half_way(void)
 
     begin(2);
     warm_up();
-    failover_break((struct verbs *)pe[0].t, ((struct verbs *)pe[0].t)->to[1]->path[0], "a test");
+    failover_fail((struct verbs *)pe[0].t, ((struct verbs *)pe[0].t)->to[1]->path[0], "a test");
     post(0, put(&value, 8, 8));
     drive_alone(60);
     CHECK_EQ(pe[0].lost, 1);
-    CHECK_HAS(pe[0].why, "what it has received by a path that broke and has sent nothing for 1 s");
+    CHECK_HAS(pe[0].why, "what it has received by a path that failed and has sent nothing for 1 s");
     CHECK_EQ(not_ok, 1);
     end();
     peer_timeout = 10;
@@ -613,6 +613,25 @@ static void given_up_by_the_other(void)
     CHECK_EQ(not_ok, 1);
     CHECK_EQ(last_status, GSHMEM_ERR_TRANSPORT);
     CHECK_HAS(pe[0].why, "has given up");
+    end();
+}
+
+/* A peer that gave this PE up before they met takes no offer. The request ends when the transport below is
+ * refused, long before GSHMEM_INIT_TIMEOUT. */
+static void refused_before_they_met(void)
+{
+    uint64_t value = 5;
+    const uint64_t until = clock_ns() + 30ull * 1000000000u;
+    int events;
+
+    begin(1);
+    post(0, put(&value, 8, 8));
+    pe[0].refused = true;
+    while (!not_ok && clock_ns() < until)
+        CHECK_EQ(gshmem_transport.progress(pe[0].t, &events), GSHMEM_OK);
+    CHECK_EQ(not_ok, 1);
+    CHECK_EQ(last_status, GSHMEM_ERR_PEER_DEAD);
+    CHECK_EQ(pe[0].lost, 0); /* the transport below reports it */
     end();
 }
 
@@ -668,9 +687,9 @@ static void bad_message(struct message m)
     post(1, put(&value, 0, 8));
     settle();
     m.from = 0;
-    m.number = m.number ? m.number : v->to[1]->said + 1;
-    CHECK(post_message(v, v->to[1]->up[0], WORK_OTHER, 0, &m));
-    issue_batched(v, v->to[1]);
+    m.number = m.number ? m.number : v->to[1]->messages.sent + 1;
+    CHECK(post_message(v, v->to[1]->active[0], WORK_OTHER, 0, &m));
+    post_batches(v, v->to[1]);
     for (int i = 0; i < 100; i++)
         drive();
     CHECK_EQ(pe[1].lost, 1);
@@ -750,6 +769,7 @@ int main(void)
     stopped();
     stopped_half_way();
     given_up_by_the_other();
+    refused_before_they_met();
     held_back_while_answers_are_due();
     lost_by_others();
     hostile();

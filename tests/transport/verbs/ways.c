@@ -5,7 +5,7 @@
 
 static void until_up(int paths)
 {
-    for (int i = 0; ((struct verbs *)pe[0].t)->to[1]->ups != paths; i++) {
+    for (int i = 0; ((struct verbs *)pe[0].t)->to[1]->actives != paths; i++) {
         CHECK(i < 10000);
         drive();
     }
@@ -47,7 +47,7 @@ static void later_ways_are_held(void)
     warm_up();
     until_up(2);
     fake_port(1, false);
-    failover_watch((struct verbs *)pe[0].t);
+    watch_poll((struct verbs *)pe[0].t);
     until_up(1);
     let_events_pass();
     fake_hold_ways(true);
@@ -59,7 +59,7 @@ static void later_ways_are_held(void)
         settle();
         CHECK(memcmp(pe[1].memory + 64, data, sizeof data) == 0);
     }
-    CHECK_EQ(((struct verbs *)pe[0].t)->to[1]->ups, 1);
+    CHECK_EQ(((struct verbs *)pe[0].t)->to[1]->actives, 1);
     CHECK(((struct verbs *)pe[0].t)->resolving > 0);
     fake_hold_ways(false);
     until_up(2);

@@ -1,0 +1,154 @@
+/* A launch and its parts while it runs: grid, block, warp, thread, and the workers that run them.
+ *
+ * A worker is an OS thread. It owns the blocks it took: everything in a block is touched by its
+ * worker alone, without locks. What several workers share is the grid's few counters and the list
+ * of grids with blocks not taken yet. */
+#ifndef GSHMEM_DEVICE_HOST_GRID_H
+#define GSHMEM_DEVICE_HOST_GRID_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define GSHMEM_HOST_READ_ONLY
+#include "device/host/fibers/context.h"
+#include "gshmem/host_device/execution.h"
+
+enum {
+    WARP_SIZE = 32,
+    CACHE_LINE = 64,
+    BLOCK_THREADS_MAX = 1024,
+    PATIENCE = 24,                 /* atomic operations between two yields */
+    SHARED_DEFAULT = 48 << 10,     /* dynamic shared memory without asking for more */
+    SHARED_MAX = 227 << 10,        /* of one block */
+    RESIDENT_THREADS_MAX = 16384,  /* of all workers: what address space and mappings allow */
+    RESIDENT_BLOCKS_MAX = 256,     /* of one worker */
+};
+
+struct worker;
+struct warp;
+struct block;
+
+enum thread_state { THREAD_AT_BARRIER, THREAD_IN_WARP };
+
+struct __attribute__((aligned(CACHE_LINE))) thread {
+    struct stack *stack; /* NULL before it starts and after it ends */
+    struct thread *next; /* in the run queue, or among those that wait at the barrier */
+    struct block *block;
+    struct warp *warp;
+    uint3 index;
+    uint8_t lane;
+
+    /* What it waits for, if it waits, and where in the user's source. */
+    uint8_t state; /* enum thread_state */
+    const char *file;
+    int line; /* the last that barriers and yields touch: all of it is one cache line */
+
+    /* Its part of what a warp does together. */
+    enum gshmem_host_warp kind;
+    unsigned mask, source;
+    uint64_t value, result;
+    char arrived, released; /* addresses for ThreadSanitizer */
+};
+
+struct warp {
+    struct thread *threads; /* its first */
+    unsigned live;          /* lanes that have not ended */
+    unsigned parked;        /* lanes that wait for others of the warp */
+    unsigned gathering;     /* lanes at the __activemask() of this place, not answered yet */
+    const char *gathering_file;
+    int gathering_line;
+};
+
+struct block {
+    struct block *next;
+    struct grid *grid;
+    uint3 index;
+    unsigned size;    /* threads */
+    unsigned started; /* of them */
+    unsigned live;    /* not ended; counts those not started */
+    unsigned parked;  /* wait for others of the block */
+
+    struct thread *waiting; /* at the barrier */
+    struct thread *waiting_last;
+    unsigned arrived, count; /* how many, and how many with a true predicate */
+    unsigned result_arrived, result_count;
+    bool once;             /* one of them does something for all: */
+    struct thread *worker; /* if it is not the last to arrive */
+    int result_once;
+    unsigned generation;
+    const char *file; /* where the first one of this generation waits */
+    int line;
+    char clock[2]; /* addresses for ThreadSanitizer, by parity of the generation */
+    char ended, allocated;
+
+    void **shared; /* by number of the declaration */
+    unsigned shared_numbers;
+    void *dynamic_shared;
+    size_t shared_bytes;
+
+    struct warp *warps;
+    struct thread threads[];
+};
+
+/* A launch. The one who submits it fills in the first part. */
+struct grid {
+    const char *name;
+    dim3 size, block_size;
+    size_t dynamic_shared;
+    bool cooperative;
+    void *closure;
+    void (*run)(void *closure);
+    void (*done)(struct grid *grid); /* called by the worker that ends the last block */
+
+    struct grid *next;        /* with blocks not taken; under the pool's lock, as next_block */
+    uint64_t blocks, next_block;
+    atomic_uint_fast64_t left; /* blocks that have not ended */
+    atomic_bool failed;        /* its threads end at their next wait */
+    atomic_int why;            /* then: the cudaError_t */
+    atomic_bool warned;        /* of barriers that do not match */
+    char started, ended;       /* addresses for ThreadSanitizer */
+
+    /* Cooperative launches: blocks that arrived at the barrier of the whole grid. */
+    atomic_uint_fast64_t sync_arrived, sync_generation, blocks_ended;
+};
+
+struct worker {
+    pthread_t id;
+    unsigned number;
+    struct thread *self;  /* runs now */
+    struct block *block;  /* its block */
+    struct stack main;    /* the OS thread's own stack, where blocks are taken */
+    struct thread *first; /* the run queue */
+    struct thread *last;
+    struct block *starting; /* has threads that were never run */
+    unsigned queued;
+    /* Resident here, or promised to the cooperative launch that is being taken. The worker lowers
+     * them when a block ends; all else happens under the pool's lock. */
+    atomic_uint blocks, threads;
+    unsigned reserved;      /* blocks of that launch that this worker has yet to take; under the lock */
+    unsigned spins, rounds, forbear; /* without progress, see gshmem_host_yield() */
+    atomic_uint_fast64_t switches; /* of fibers, so that the watch sees one that never waits */
+    atomic_bool busy;              /* runs fibers, for the watch */
+    atomic_bool attention;    /* go back to main: there may be a block to take */
+    struct stack_pool stacks;
+    void (*thread_main)(void *stack); /* the bottom frame of each thread, entered on its stack */
+    struct block *spare; /* ended blocks, all of one size */
+    void *tsan_end;      /* for ThreadSanitizer, the one who ends blocks */
+};
+
+/* The worker that runs the caller, or NULL outside of kernels. */
+extern __thread struct worker *worker_here __attribute__((tls_model("initial-exec")));
+
+static inline struct thread *thread_self(void)
+{
+    return worker_here ? worker_here->self : NULL;
+}
+
+static inline bool block_failed(const struct block *b)
+{
+    return atomic_load_explicit(&b->grid->failed, memory_order_relaxed);
+}
+
+#endif

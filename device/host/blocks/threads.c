@@ -1,0 +1,165 @@
+/* Which thread of a worker runs: its run queue, waiting, yielding, and ending.
+ *
+ * A worker's run queue holds the threads that can go on. One that waits yields: it goes to the end
+ * of the queue and the first takes over, without passing through anything else. Threads that were
+ * never run come before those of the queue, and go on the stack of the one that ended last, so that
+ * a kernel without barriers needs one stack. */
+#define _GNU_SOURCE
+#include "device/host/blocks/threads.h"
+
+#include <sched.h>
+#include <time.h>
+
+#include "device/host/blocks/block.h"
+#include "device/host/blocks/pool.h"
+#include "device/host/blocks/report.h"
+#include "runtime/base/clock.h"
+
+enum {
+    SPINS = 64,              /* turns of a queue without progress before the OS may run another */
+    ALONE_NS = 2000,         /* one that took less has let nobody run: */
+    FORBEAR = 8,             /* so many times the OS is not asked */
+    ROUNDS_BEFORE_SLEEP = 20000,
+    SLEEP_NS = 50000,
+};
+
+/* Set at each switch of fibers; thread-local, as kernels read them in a few instructions. */
+__thread uint3 threadIdx GSHMEM_HOST_THREAD_LOCAL;
+__thread uint3 blockIdx GSHMEM_HOST_THREAD_LOCAL;
+__thread dim3 blockDim GSHMEM_HOST_THREAD_LOCAL;
+__thread dim3 gridDim GSHMEM_HOST_THREAD_LOCAL;
+__thread void *gshmem_host_dynamic_here GSHMEM_HOST_THREAD_LOCAL;
+__thread int gshmem_host_patience GSHMEM_HOST_THREAD_LOCAL = PATIENCE;
+__thread struct worker *worker_here __attribute__((tls_model("initial-exec")));
+
+static void thread_enqueue(struct worker *w, struct thread *t)
+{
+    t->next = NULL;
+    if (w->first)
+        w->last->next = t;
+    else
+        w->first = t;
+    w->last = t;
+    w->queued++;
+}
+
+/* A thread that was never run, on a stack of its own. */
+struct stack *thread_start_fresh(struct worker *w)
+{
+    if (block_failed(w->starting))
+        return NULL;
+    struct stack *stack = stack_take(&w->stacks);
+    context_prepare(stack, w->thread_main, stack);
+    worker_start_next(w, stack);
+    return stack;
+}
+
+static void thread_switch_away(struct worker *w, struct thread *self)
+{
+    struct stack *to = thread_successor(w);
+
+    gshmem_host_patience = PATIENCE;
+    if (to != self->stack)
+        context_switch(self->stack, to);
+}
+
+void thread_drop(struct thread *self)
+{
+    struct worker *w = worker_here;
+    struct stack *stack = self->stack;
+
+    thread_gone(w, self);
+    block_settle(w, self->block);
+    stack_give(&w->stacks, stack);
+    context_leave(stack, thread_successor(w));
+}
+
+void thread_park_slowly(struct thread *self)
+{
+    struct block *b = self->block;
+
+    if (b->parked == b->live) { /* who could ready any of them? */
+        if (!block_failed(b)) {
+            report_deadlock(b);
+            grid_fail(b->grid);
+        }
+        b->parked--;
+        thread_drop(self);
+    }
+    thread_switch_away(worker_here, self);
+}
+
+void thread_ready(struct thread *t)
+{
+    struct worker *w = worker_here;
+
+    t->block->parked--;
+    w->spins = w->rounds = 0;
+    thread_enqueue(w, t);
+}
+
+void threads_ready(struct thread *first, struct thread *last, unsigned count)
+{
+    struct worker *w = worker_here;
+
+    *(w->first ? &w->last->next : &w->first) = first;
+    w->last = last;
+    w->queued += count;
+    first->block->parked -= count;
+    w->spins = w->rounds = 0;
+}
+
+/* Where nobody else wants this CPU, asking the OS only costs time. */
+static void worker_let_others_run(struct worker *w)
+{
+    uint64_t now = clock_ns();
+
+    sched_yield();
+    w->forbear = clock_ns() - now < ALONE_NS ? FORBEAR : 0;
+}
+
+/* Nothing but waiting goes on: leave the CPU to others, all the more the longer it lasts. */
+static void worker_count_spin(struct worker *w)
+{
+    static const struct timespec nap = {.tv_nsec = SLEEP_NS};
+
+    if (++w->spins <= SPINS + w->queued)
+        return;
+    w->spins = 0;
+    if (++w->rounds >= ROUNDS_BEFORE_SLEEP)
+        nanosleep(&nap, NULL);
+    else if (w->forbear)
+        w->forbear--;
+    else
+        worker_let_others_run(w);
+}
+
+void gshmem_host_yield(void)
+{
+    struct worker *w = worker_here;
+
+    if (!w || !w->self) {
+        gshmem_host_patience = 1 << 20;
+        sched_yield();
+        return;
+    }
+
+    struct thread *self = w->self;
+    if (block_failed(self->block))
+        thread_drop(self);
+    worker_count_spin(w);
+    if (w->first || w->starting || atomic_load_explicit(&w->attention, memory_order_relaxed)) {
+        thread_enqueue(w, self);
+        thread_switch_away(w, self);
+    } else {
+        clock_pause();
+        worker_count_switch(w);
+        gshmem_host_patience = PATIENCE;
+    }
+}
+
+void gshmem_host_progress(void)
+{
+    if (worker_here)
+        worker_here->spins = worker_here->rounds = 0;
+}
