@@ -1,7 +1,10 @@
 /* Queries about the job: this PE's number, which PEs can be reached, the version. */
 #include <stdio.h>
 
-#include "runtime/operations/context.h"
+#include "gshmem.h"
+#include "runtime/job/job.h"
+#include "runtime/memory/map.h"
+#include "runtime/teams/context.h"
 #include "runtime/teams/team.h"
 
 int gshmem_my_pe(void)
@@ -16,7 +19,7 @@ int gshmem_n_pes(void)
 
 int gshmem_pe_accessible(int pe)
 {
-    return job && pe >= 0 && pe < job->n_pes && (job->map.local[pe] || job->network);
+    return job && pe >= 0 && pe < job->n_pes && (job->map->local[pe] || job->network);
 }
 
 /* The same look-up as an operation's, without an error line: these are queries, and "no" is a valid
@@ -27,10 +30,10 @@ static void *setup_find_mapped(const struct gshmem_ctx *view, const void *addres
 
     if (pe < 0 || pe >= view->n_pes)
         return NULL;
-    map_resolve(&job->map, address, 1, job->team[view->team]->members[pe], &l);
+    map_resolve(job->map, address, 1, job->team[view->team]->members[pe], &l);
     if (l.reserved || l.way != WAY_DEVICE)
         return l.reserved ? NULL : l.at;
-    const uintptr_t loaded = job->map.segment[l.segment].loaded[l.pe];
+    const uintptr_t loaded = job->map->segment[l.segment].loaded[l.pe];
     return loaded ? (void *)(loaded + l.offset) : NULL;
 }
 

@@ -428,7 +428,7 @@ static pmix_status_t initialize(pmix_proc_t *self)
 
     if (swap && putenv(hash) != 0)
         swap = false;
-    /* The threads that it starts get the name of this one: runtime/threads.h takes them for none of the program's. */
+    /* The threads that it starts get the name of this one: runtime/node/threads.h takes them for none of the program's. */
     char name[16];
     prctl(PR_GET_NAME, name, 0, 0, 0);
     prctl(PR_SET_NAME, "gshmem-pmix", 0, 0, 0);

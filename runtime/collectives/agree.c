@@ -3,8 +3,10 @@
 
 #include <string.h>
 
-#include "runtime/collectives/group.h"
+#include "runtime/teams/group.h"
 #include "runtime/teams/team.h"
+#include "gshmem.h"
+#include "runtime/job/job.h"
 
 static_assert(COLLECTIVE_AGREE_MAX * sizeof(uint64_t) <= NOTE_BYTES, "the numbers fit into a note");
 

@@ -4,7 +4,7 @@
 
 #include "gshmem/rma.h"
 #include "runtime/collectives/combine.h"
-#include "runtime/collectives/group.h"
+#include "runtime/teams/group.h"
 
 /* A symmetric object: where each member's copy is mapped here. */
 struct place {

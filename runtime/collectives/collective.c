@@ -3,13 +3,20 @@
  *
  * A PE whose arguments are refused still takes part in one round, so that the others learn of it
  * instead of waiting. */
+#include "gshmem.h"
+#include "runtime/base/log.h"
 #include "runtime/collectives/call.h"
 #include "runtime/collectives/device.h"
+#include "runtime/collectives/places.h"
 #include "runtime/collectives/table.h"
-#include "runtime/operations/context.h"
-#include "runtime/device.h"
-#include "runtime/facades/extensions.h"
-#include "runtime/ranges.h"
+#include "runtime/job/extensions.h"
+#include "runtime/job/job.h"
+#include "runtime/job/ranges.h"
+#include "runtime/memory/data.h"
+#include "runtime/memory/map.h"
+#include "runtime/node/choose_device.h"
+#include "runtime/node/node.h"
+#include "runtime/teams/context.h"
 #include "runtime/teams/team.h"
 
 /* ---- The beginning of all calls ---- */
@@ -27,119 +34,10 @@ static inline struct team *collective_begin(struct call *c, gshmem_team_t handle
     if (GSHMEM_UNLIKELY(!t))
         return NULL;
     c->group = t->group;
-    if (GSHMEM_UNLIKELY(t->group->broken || node_losses(&job->node) != t->group->losses) &&
+    if (GSHMEM_UNLIKELY(t->group->broken || node_losses(t->group->node) != t->group->losses) &&
         group_check(t->group, c->name))
         return NULL;
     return t;
-}
-
-static __attribute__((cold)) gshmem_status_t refuse_place(const struct call *c,
-                                                          const struct team *t, const char *which,
-                                                          const struct location *l,
-                                                          const void *address, size_t bytes)
-{
-    const struct segment *s = &job->map.segment[l->segment];
-    const bool ours = l->segment != SEGMENT_NONE && !l->reserved;
-
-    if (ours && atomicity_is_device(l->atomicity))
-        return context_refuse_device(address, c->name);
-    if (ours && s->variables && !t->data_mapped)
-        return fail(GSHMEM_ERR_NOT_SYMMETRIC,
-                    "%s on team %d: %s (%p) is a variable of the program, and not all members run "
-                    "the same program",
-                    c->name, t->id, which, address);
-    if (ours)
-        return fail(GSHMEM_ERR_NOT_SYMMETRIC,
-                    "%s on team %d: %s (%p, %zu B) runs past the end of symmetric memory", c->name,
-                    t->id, which, address, bytes);
-    return fail(GSHMEM_ERR_NOT_SYMMETRIC,
-                "%s on team %d: %s (%p, %zu B) is not symmetric: it is neither from gshmem_malloc "
-                "nor a global or static variable of the program",
-                c->name, t->id, which, address, bytes);
-}
-
-/* The tables of the team's view say where members' copies are, for objects in the heap or in the
- * executable's variables. The NIC heap is behind the heap, and variables of libraries are behind
- * the executable's. */
-static gshmem_status_t find_other_place(const struct call *c, const struct team *t, struct place *p,
-                                        const char *which, size_t bytes)
-{
-    struct location l;
-    const bool found = map_find(&job->map, p->mine, bytes, &l);
-    const struct segment *s = &job->map.segment[l.segment];
-
-    if (!found || l.reserved || atomicity_is_device(l.atomicity) ||
-        (s->variables && !t->data_mapped))
-        return refuse_place(c, t, which, &l, p->mine, bytes);
-    p->room = s->bytes - l.offset;
-    if (s->variables) {
-        const struct data_segment *of = &job->data.segment[l.segment - SEGMENT_DATA];
-        p->peer = t->view.data.peer;
-        p->offset = of->offset - job->data.segment[0].offset + l.offset;
-        p->name = PLACE_IN_DATA + p->offset;
-    } else {
-        p->offset = t->view.heap.bytes + l.offset;
-        p->name = PLACE_IN_NICS + l.offset;
-    }
-    return GSHMEM_OK;
-}
-
-/* Finds where all members' copies of the object at address are. Any address will do for 0 bytes. */
-static inline gshmem_status_t collective_find_place(const struct call *c, const struct team *t,
-                                                    struct place *p, const char *which,
-                                                    const void *address, size_t bytes)
-{
-    const struct gshmem_ctx *view = &t->view;
-    size_t offset = (uintptr_t)address - view->heap.base;
-
-    *p = (struct place){(char *)(uintptr_t)address, view->heap.peer, offset, offset,
-                        view->heap.bytes - offset};
-    if (GSHMEM_LIKELY(offset < view->heap.bytes && bytes <= view->heap.bytes - offset))
-        return GSHMEM_OK;
-    if (bytes == 0) {
-        p->offset = p->room = 0;
-        p->name = PLACE_NOWHERE;
-        return GSHMEM_OK;
-    }
-    return find_other_place(c, t, p, which, bytes);
-}
-
-/* Both objects, dest of `to` and source of `from` bytes. */
-static inline gshmem_status_t find_both(struct call *c, const struct team *t, void *dest, size_t to,
-                                        const void *source, size_t from)
-{
-    gshmem_status_t status = collective_find_place(c, t, &c->dest, "dest", dest, to);
-
-    return status ? status : collective_find_place(c, t, &c->source, "source", source, from);
-}
-
-static inline bool collective_overlap(const void *dest, size_t to, const void *source, size_t from)
-{
-    uintptr_t d = (uintptr_t)dest, s = (uintptr_t)source;
-
-    return d + to > s && s + from > d && to && from;
-}
-
-static gshmem_status_t collective_refuse_overlap(const struct call *c, const struct team *t,
-                                                 const void *dest, size_t to, const void *source,
-                                                 size_t from, bool in_place)
-{
-    return fail(GSHMEM_ERR_ARGUMENT,
-                "%s on team %d: dest (%p, %zu B) and source (%p, %zu B) overlap%s", c->name, t->id,
-                dest, to, source, from, in_place ? " and are not the same" : "");
-}
-
-/* The objects may not overlap, except that they may be the same where in_place. */
-static inline gshmem_status_t collective_find_places(struct call *c, const struct team *t,
-                                                     void *dest, size_t to, const void *source,
-                                                     size_t from, bool in_place)
-{
-    gshmem_status_t status = find_both(c, t, dest, to, source, from);
-
-    if (GSHMEM_LIKELY(status || !collective_overlap(dest, to, source, from) ||
-                      (in_place && dest == source)))
-        return status;
-    return collective_refuse_overlap(c, t, dest, to, source, from, in_place);
 }
 
 static inline gshmem_status_t collective_run(struct call *c, uint64_t hash, size_t brought)
@@ -211,8 +109,8 @@ gshmem_status_t gshmem_barrier_all(void)
 static inline bool is_for_device(const void *dest, const void *source)
 {
     return GSHMEM_UNLIKELY(job && job->device_heap) &&
-           (atomicity_is_device(map_atomicity(&job->map, dest)) ||
-            atomicity_is_device(map_atomicity(&job->map, source)));
+           (atomicity_is_device(map_atomicity(job->map, dest)) ||
+            atomicity_is_device(map_atomicity(job->map, source)));
 }
 
 /* ---- Moving data ---- */
@@ -239,7 +137,7 @@ static gshmem_status_t collective_broadcast(gshmem_team_t team, void *dest, cons
         return collective_refuse(&c, fail(GSHMEM_ERR_ARGUMENT,
                                           "%s: root is PE %d, and team %d has PEs 0..%d", c.name,
                                           root, team, t->n_pes - 1));
-    if ((status = collective_find_places(&c, t, dest, bytes, source, bytes, true)))
+    if ((status = places_find(&c, t, dest, bytes, source, bytes, true)))
         return collective_refuse(&c, status);
     c.bytes = bytes;
     c.root = root;
@@ -273,8 +171,8 @@ gshmem_status_t gshmem_collectmem(gshmem_team_t team, void *dest, const void *so
                                                                   .source = (uintptr_t)source,
                                                                   .n = bytes});
     /* 1: dest is needed on all PEs, before they know how many bytes of it. */
-    if ((status = collective_find_place(&c, t, &c.dest, "dest", dest, dest ? 1 : 0)) ||
-        (status = collective_find_place(&c, t, &c.source, "source", source, bytes)))
+    if ((status = places_find_one(&c, t, &c.dest, "dest", dest, dest ? 1 : 0)) ||
+        (status = places_find_one(&c, t, &c.source, "source", source, bytes)))
         return collective_refuse(&c, status);
     c.bytes = bytes;
     return collect_sized(&c);
@@ -296,7 +194,7 @@ gshmem_status_t gshmem_fcollectmem(gshmem_team_t team, void *dest, const void *s
                                                                   .source = (uintptr_t)source,
                                                                   .n = bytes});
     if ((status = collective_multiply(&c, bytes, (size_t)t->n_pes, &all)) ||
-        (status = collective_find_places(&c, t, dest, all, source, bytes, false)))
+        (status = places_find(&c, t, dest, all, source, bytes, false)))
         return collective_refuse(&c, status);
     c.bytes = bytes;
     return collective_run(&c, signature_mix(0, bytes), bytes);
@@ -318,7 +216,7 @@ gshmem_status_t gshmem_alltoallmem(gshmem_team_t team, void *dest, const void *s
                                                                   .source = (uintptr_t)source,
                                                                   .n = bytes});
     if ((status = collective_multiply(&c, bytes, (size_t)t->n_pes, &all)) ||
-        (status = collective_find_places(&c, t, dest, all, source, all, false)))
+        (status = places_find(&c, t, dest, all, source, all, false)))
         return collective_refuse(&c, status);
     c.bytes = bytes;
     return collective_run(&c, signature_mix(0, bytes), all);
@@ -387,13 +285,13 @@ gshmem_status_t gshmem_alltoallsmem(gshmem_team_t team, void *dest, const void *
         (status = collective_multiply(&c, elements, element, &all)) ||
         (status = find_extent(&c, elements, dst, element, &to)) ||
         (status = find_extent(&c, elements, sst, element, &from)) ||
-        (status = find_both(&c, t, dest, to, source, from)))
+        (status = places_find_both(&c, t, dest, to, source, from)))
         return collective_refuse(&c, status);
-    if (collective_overlap(dest, to, source, from) &&
+    if (places_overlap(dest, to, source, from) &&
         elements_overlap((uintptr_t)dest, (size_t)dst * element, (uintptr_t)source,
                          (size_t)sst * element, element, elements))
         return collective_refuse(&c,
-                                 collective_refuse_overlap(&c, t, dest, to, source, from, false));
+                                 places_refuse_overlap(&c, t, dest, to, source, from, false));
     c.bytes = n * element;
     c.n = n;
     c.element = element;
@@ -423,7 +321,7 @@ static inline gshmem_status_t prepare_combination(struct call *c, const struct t
     if ((status = collective_multiply(c, n, c->element, &c->bytes)) ||
         (status = collective_multiply(c, c->bytes, parts, &all)))
         return status;
-    return collective_find_places(c, t, dest, c->bytes, source, all, true);
+    return places_find(c, t, dest, c->bytes, source, all, true);
 }
 
 static enum device_call combination(enum collective what)

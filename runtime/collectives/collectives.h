@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "gshmem/status.h"
-#include "runtime/departures.h"
+#include "runtime/teams/departures.h"
 
 struct team;
 

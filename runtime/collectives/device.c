@@ -3,8 +3,10 @@
 #include <time.h>
 
 #include "device/device.h"
-#include "runtime/teams/team.h"
+#include "runtime/base/log.h"
+#include "runtime/job/job.h"
 #include "runtime/network/wait.h"
+#include "runtime/teams/team.h"
 
 /* A kernel that cannot continue ends when the proxy sets the failure word. The call waits until
  * then, since the kernel may still write to the call's objects. */

@@ -6,7 +6,7 @@
 
 #include "gshmem.h"
 #include "runtime/base/log.h"
-#include "runtime/collectives/internode.h"
+#include "runtime/teams/internode.h"
 #include "runtime/collectives/table.h"
 
 enum {

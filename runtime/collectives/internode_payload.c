@@ -8,7 +8,7 @@
  * members. */
 #include <string.h>
 
-#include "runtime/collectives/internode.h"
+#include "runtime/teams/internode.h"
 #include "runtime/collectives/table.h"
 
 enum {

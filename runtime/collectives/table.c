@@ -1,5 +1,4 @@
-/* The tables that choose how a collective synchronizes and which algorithm it uses: the first row
- * that fits is taken.
+/* The tables that choose which algorithm a collective uses: the first row that fits is taken.
  *
  * Rows depend on nothing that could differ between members: members compare the size of the data in
  * a round, and all see the same node. Limits are in bytes of one member's data; the measurements
@@ -17,18 +16,6 @@ static bool table_fits(enum crowding row, bool oversubscribed)
 {
     return row == EITHER || (row == OVERSUBSCRIBED) == oversubscribed;
 }
-
-/* Where members share CPUs, the number of switches between them decides. Beyond 8 lines to read,
- * dissemination reads fewer. */
-static const struct {
-    enum crowding crowding;
-    size_t members;
-    meeting_fn *meet;
-} meetings[] = {
-    {OVERSUBSCRIBED, ANY, meet_hub},
-    {ALONE, 8, meet_flat},
-    {ALONE, ANY, meet_dissemination},
-};
 
 /* Noted collectives (data in slots) take one round, shared ones two. Where each member has a CPU,
  * the limit between them is where the additional copy into a slot takes as long as a round. Noted
@@ -72,15 +59,6 @@ static const struct row {
                            {EITHER, ANY, ANY, exscan_shared}},
 };
 static_assert(NOTE_BYTES >= 2048, "what the rows send by note fits into one");
-
-meeting_fn *table_meeting(int n, bool oversubscribed)
-{
-    size_t i = 0;
-
-    while (!table_fits(meetings[i].crowding, oversubscribed) || meetings[i].members < (size_t)n)
-        i++;
-    return meetings[i].meet;
-}
 
 algorithm_fn *table_algorithm(enum collective what, size_t bytes, int n, bool oversubscribed)
 {

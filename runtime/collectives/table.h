@@ -7,10 +7,6 @@
 
 #include "runtime/collectives/call.h"
 
-typedef gshmem_status_t meeting_fn(struct group *g, uint32_t signature, const char *call);
-
-meeting_fn *table_meeting(int n, bool oversubscribed);
-
 /* bytes: of one member's data. The same result on all members that make the same call. */
 algorithm_fn *table_algorithm(enum collective what, size_t bytes, int n, bool oversubscribed);
 /* The same for groups on several nodes. */

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "gshmem.h"
 #include "gshmem/rma.h"
 #include "runtime/memory/copy.h"
 

@@ -4,7 +4,7 @@
 
 #include "gshmem.h"
 #include "runtime/base/log.h"
-#include "runtime/job.h"
+#include "runtime/job/job.h"
 #include "runtime/memory/data.h"
 
 /* The library's variables stay in the shared file until the process ends, and each fork copies

@@ -25,6 +25,7 @@
 
 #include "runtime/base/file_limit.h"
 #include "runtime/base/log.h"
+#include "runtime/memory/map.h"
 
 /* Segments that are in a file. They outlive the job, and so does this table. */
 static struct moved {

@@ -1,16 +1,17 @@
-#include "runtime/memory/device_heap_parts.h"
-
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
+#include <stdlib.h>
 #include <unistd.h>
-
+#include <pthread.h>
+#include "device/device.h"
+#include "gshmem.h"
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
+#include "runtime/job/job.h"
+#include "runtime/memory/device_heap.h"
+#include "runtime/memory/device_heap_parts.h"
+#include "runtime/memory/map.h"
 #include "runtime/node/handover.h"
-#include "runtime/job.h"
-#include "runtime/memory/symmetric.h"
-#include "runtime/proxy/kernels.h"
+#include "runtime/node/node.h"
 
 /* ---- Growing ---- */
 
@@ -181,17 +182,16 @@ void device_heap_cut(struct device_heap *d, uint64_t end)
 
 /* ---- Start and stop ---- */
 
-gshmem_status_t device_heap_prepare(struct job *j)
+gshmem_status_t device_heap_prepare(struct job *j, uint64_t system)
 {
-    struct node_member *me = &j->node.control->member[j->node.index];
+    struct node_member *me = &j->node->control->member[j->node->index];
     uint64_t least = (uint64_t)settings_number(SETTING_HEAP_SIZE);
     uint64_t most = (uint64_t)settings_number(SETTING_HEAP_MAX);
-    uint64_t system = kernels_system_bytes();
-    gshmem_status_t status;
+        gshmem_status_t status;
 
     if (!j->device->ops->own_heap)
         return GSHMEM_OK;
-    const size_t n = (size_t)j->node.n;
+    const size_t n = (size_t)j->node->n;
     struct device_heap *d = calloc(1, sizeof *d + n * sizeof d->map[0]);
     if (!d)
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %zu PEs", n);
@@ -203,7 +203,7 @@ gshmem_status_t device_heap_prepare(struct job *j)
     if (!d->letters || !d->letter_fds)
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %zu PEs", n);
     d->device = j->device;
-    d->node = &j->node;
+    d->node = j->node;
     d->pes = j->n_pes;
     d->system = system;
     if ((status = handover_open(&d->handover)))
@@ -229,16 +229,16 @@ static uint64_t window_after(uint64_t limit)
  * have. */
 static gshmem_status_t agree_on_limit(const struct job *j, uint64_t *limit, uint64_t *window)
 {
-    const struct node_member *member = j->node.control->member;
+    const struct node_member *member = j->node->control->member;
 
     *limit = *window = UINT64_MAX;
-    for (int i = 0; i < j->node.n; i++) {
-        if (member[i].card.present != member[j->node.index].card.present)
+    for (int i = 0; i < j->node->n; i++) {
+        if (member[i].card.present != member[j->node->index].card.present)
             return fail(GSHMEM_ERR_MISMATCH,
                         "start-up: PE %d has its heap in GPU memory and PE %d in host memory: "
                         "GSHMEM_DEVICE=cuda, or =host, for all PEs",
-                        member[i].card.present ? j->node.pe[i] : j->pe,
-                        member[i].card.present ? j->pe : j->node.pe[i]);
+                        member[i].card.present ? j->node->pe[i] : j->pe,
+                        member[i].card.present ? j->pe : j->node->pe[i]);
         if (member[i].card.heap_most < *limit)
             *limit = member[i].card.heap_most;
         if (member[i].card.window < *window)
@@ -247,7 +247,7 @@ static gshmem_status_t agree_on_limit(const struct job *j, uint64_t *limit, uint
     return GSHMEM_OK;
 }
 
-static struct segment segment_of(const struct job *j)
+static struct segment segment_of(const struct job *j, imported_fn *imported)
 {
     const struct device_heap *d = j->device_heap;
 
@@ -255,16 +255,16 @@ static struct segment segment_of(const struct job *j)
         .base = d->map[d->node->index].base,
         .bytes = d->addresses,
         .reserved = d->system,
-        .imported = symmetric_imported,
+        .imported = imported,
         .context = j,
         .there = &d->mine,
         .atomicity = ATOMICITY_GPU,
     };
 }
 
-gshmem_status_t device_heap_start(struct job *j)
+gshmem_status_t device_heap_start(struct job *j, await_fn *await, imported_fn *imported)
 {
-    const struct node_member *member = j->node.control->member;
+    const struct node_member *member = j->node->control->member;
     struct device_heap *d = j->device_heap;
     gshmem_status_t status;
     uint64_t limit, window;
@@ -279,15 +279,15 @@ gshmem_status_t device_heap_start(struct job *j)
     d->limit = d->limit_here = limit;
     d->window = window_after(limit);
     d->addresses = d->window_end = limit + window;
-    d->circle = (struct handover_circle){j->node.n, j->node.index, &member[0].handover,
-                                         sizeof member[0], GSHMEM_TEAM_HOST};
-    for (int i = 0; i < j->node.n && !status; i++)
-        status = j->device->ops->heap_open(j->device, i == j->node.index ? NULL : &member[i].card,
+    d->circle = (struct handover_circle){j->node->n, j->node->index, &member[0].handover,
+                                         sizeof member[0], GSHMEM_TEAM_HOST, await};
+    for (int i = 0; i < j->node->n && !status; i++)
+        status = j->device->ops->heap_open(j->device, i == j->node->index ? NULL : &member[i].card,
                                            limit, window, &d->map[i]);
     if (status || (status = device_heap_reach(d, 1, "start-up")) ||
-        (status = map_add(&j->map, SEGMENT_DEVICE, segment_of(j), true)))
+        (status = map_add(j->map, SEGMENT_DEVICE, segment_of(j, imported), true)))
         return status;
-    d->segment = &j->map.segment[SEGMENT_DEVICE];
+    d->segment = &j->map->segment[SEGMENT_DEVICE];
     device_heap_enter_map(d);
     return GSHMEM_OK;
 }
@@ -296,8 +296,8 @@ void device_heap_leave(struct job *j)
 {
     struct device_heap *d = j->device_heap;
 
-    for (int i = 0; d && i < j->node.n; i++) {
-        if (i != j->node.index)
+    for (int i = 0; d && i < j->node->n; i++) {
+        if (i != j->node->index)
             d->device->ops->heap_close(d->device, &d->map[i]);
     }
     for (int i = 0; d && i < d->remotes; i++)
@@ -315,7 +315,7 @@ void device_heap_stop(struct job *j)
     if (!d)
         return;
     device_heap_leave(j);
-    d->device->ops->heap_close(d->device, &d->map[j->node.index]);
+    d->device->ops->heap_close(d->device, &d->map[j->node->index]);
     handover_close(&d->handover);
     pthread_mutex_destroy(&d->pieces);
     free(d->letters);

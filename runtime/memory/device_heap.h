@@ -12,6 +12,7 @@
 
 #include "device/device.h"
 #include "gshmem/status.h"
+#include "runtime/memory/map.h"
 #include "runtime/node/handover.h"
 
 struct job;
@@ -22,9 +23,9 @@ enum { DEVICE_HEAP_WINDOW_ALIGNMENT = 16 << 20 };
 
 /* Prepares what the node's other PEs are to know of this PE's heap, before this PE joins the node.
  * Makes j->device_heap if the device has heaps of its own. */
-gshmem_status_t device_heap_prepare(struct job *j);
+gshmem_status_t device_heap_prepare(struct job *j, uint64_t system);
 /* Finds the others' heaps, once all have joined. */
-gshmem_status_t device_heap_start(struct job *j);
+gshmem_status_t device_heap_start(struct job *j, await_fn *await, imported_fn *imported);
 /* leave: unmaps the other PEs' heaps. Then, when they have unmapped this PE's, the heap itself is
  * released. */
 void device_heap_leave(struct job *j);
@@ -65,8 +66,14 @@ void device_heap_return(struct device_heap *d, uint64_t offset, uint64_t bytes);
  * follow: maps what those PEs have, after heaps have grown or memory was imported (`lent`). All PEs
  * of the job call it. A failure concerns this PE alone. */
 bool domain_possible(const struct job *j);
-gshmem_status_t domain_start(struct job *j, const char *call);
-void domain_stop(struct job *j);
+/* tell: how all PEs of the job send each other the same number of bytes (gshmem_fcollectmem); room:
+ * symmetric memory for that, of domain_room bytes. */
+uint64_t domain_room(const struct job *j);
+typedef gshmem_status_t domain_tell_fn(gshmem_team_t team, void *dest, const void *source,
+                                       size_t bytes);
+gshmem_status_t domain_start(struct job *j, domain_tell_fn *tell, void *room);
+/* Returns the room; NULL: there was none. */
+void *domain_stop(struct job *j);
 bool domain_exists(const struct device_heap *d);
 gshmem_status_t domain_follow(struct device_heap *d, bool lent, const char *call);
 

@@ -6,7 +6,8 @@
 #include <pthread.h>
 
 #include "runtime/node/node.h"
-#include "runtime/memory/device_heap.h"
+#include "device/device.h"
+#include "runtime/memory/map.h"
 
 /* A PE of another node whose heap is mapped here. */
 struct remote_heap {
@@ -34,6 +35,8 @@ struct device_heap {
     uint64_t system;     /* bytes at the beginning that are the library's */
     uint64_t everywhere; /* the end of the memory that all PEs have */
     uint64_t mine;       /* the end of this PE's memory; the proxy thread reads it */
+    /* how all PEs of the job send each other the same number of bytes */
+    gshmem_status_t (*tell)(gshmem_team_t team, void *dest, const void *source, size_t bytes);
     struct remote_heap *remote; /* by PE, ascending */
     int remotes;
     char *letters_remote; /* symmetric, in host memory: one letter of each PE, and this PE's own;

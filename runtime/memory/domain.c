@@ -11,12 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/device.h"
 #include "gshmem.h"
 #include "runtime/base/log.h"
-#include "runtime/job.h"
+#include "runtime/job/job.h"
+#include "runtime/memory/device_heap.h"
 #include "runtime/memory/device_heap_parts.h"
-#include "runtime/memory/heap.h"
-#include "runtime/proxy/kernels.h"
+#include "runtime/memory/map.h"
+#include "runtime/node/node.h"
 
 /* What each PE sends to all. */
 union letter {
@@ -37,13 +39,9 @@ static union letter *letter_of(const struct device_heap *d, int pe)
     return (union letter *)(void *)d->letters_remote + pe;
 }
 
-static bool domain_take_room(struct device_heap *d, struct job *j)
+uint64_t domain_room(const struct job *j)
 {
-    struct request r = {.word = {[REQUEST_CALL] = HEAP_MALLOC}};
-    size_t offset = heap_take(&r, ((size_t)j->n_pes + 1) * sizeof(union letter), 64);
-
-    d->letters_remote = offset == HEAP_NOWHERE ? NULL : heap_base() + offset;
-    return d->letters_remote;
+    return ((uint64_t)j->n_pes + 1) * sizeof(union letter);
 }
 
 /* All PEs of the job have allocated the same room, or none has. */
@@ -52,7 +50,7 @@ static gshmem_status_t tell_all(struct device_heap *d, const union letter *mine)
     union letter *own = letter_of(d, job->n_pes);
 
     *own = *mine;
-    return gshmem_fcollectmem(GSHMEM_TEAM_WORLD, letter_of(d, 0), own, sizeof *own);
+    return d->tell(GSHMEM_TEAM_WORLD, letter_of(d, 0), own, sizeof *own);
 }
 
 /* ---- Which PEs are in the domain ---- */
@@ -60,7 +58,7 @@ static gshmem_status_t tell_all(struct device_heap *d, const union letter *mine)
 bool domain_possible(const struct job *j)
 {
     static const unsigned char none[sizeof((struct device_card *)0)->domain];
-    const struct device_card *card = &j->node.control->member[j->node.index].card;
+    const struct device_card *card = &j->node->control->member[j->node->index].card;
 
     return j->device_heap && memcmp(card->domain, none, sizeof none) != 0;
 }
@@ -138,16 +136,16 @@ static void take_first_pieces(struct device_heap *d)
     d->remotes = kept;
 }
 
-gshmem_status_t domain_start(struct job *j, const char *call)
+gshmem_status_t domain_start(struct job *j, domain_tell_fn *tell, void *room)
 {
     struct device_heap *d = j->device_heap;
-    union letter mine = {
-        .who = {.card = j->node.control->member[j->node.index].card, d->limit_here, d->addresses}};
+    union letter mine = {.who = {.card = j->node->control->member[j->node->index].card,
+                                 d->limit_here,
+                                 d->addresses}};
     gshmem_status_t status;
 
-    if (!domain_take_room(d, j))
-        return fail(GSHMEM_ERR_MEMORY, "%s: no room in host memory for what %d PEs tell of their GPU memory",
-                    call, j->n_pes);
+    d->tell = tell;
+    d->letters_remote = room;
     if ((status = tell_all(d, &mine)))
         return status;
     for (int pe = 0; pe < j->n_pes && !status; pe++)
@@ -165,7 +163,7 @@ gshmem_status_t domain_start(struct job *j, const char *call)
     device_heap_enter_map(d);
     if (d->remotes)
         log_info("the GPU memory of %d PEs of other hosts is mapped, by NVLink", d->remotes);
-    return kernels_show_domain(j);
+    return GSHMEM_OK;
 }
 
 gshmem_status_t domain_follow(struct device_heap *d, bool lent, const char *call)
@@ -195,13 +193,12 @@ gshmem_status_t domain_follow(struct device_heap *d, bool lent, const char *call
     return status;
 }
 
-void domain_stop(struct job *j)
+void *domain_stop(struct job *j)
 {
     struct device_heap *d = j->device_heap;
+    void *room = d ? d->letters_remote : NULL;
 
-    if (!d || !d->letters_remote)
-        return;
-    heap_release(j, (size_t)(d->letters_remote - (char *)j->map.segment[SEGMENT_HEAP].base),
-                 ((size_t)j->n_pes + 1) * sizeof(union letter));
-    d->letters_remote = NULL;
+    if (d)
+        d->letters_remote = NULL;
+    return room;
 }

@@ -92,13 +92,15 @@ struct location {
     bool reserved;   /* in the library's own part: not an object of the program */
 };
 
+typedef bool imported_fn(const void *context, uint64_t offset, uint64_t bytes);
+
 struct segment {
     uintptr_t base;     /* of this PE's own copy */
     uint64_t bytes;     /* number of addresses; 0: there is no such segment */
     uint64_t reserved;  /* the number of bytes at the beginning that are the library's own */
     uint64_t own_bytes; /* behind these are imported buffers, with holes between them */
     /* Whether all these bytes are in one imported buffer; NULL: there are none. */
-    bool (*imported)(const void *context, uint64_t offset, uint64_t bytes);
+    imported_fn *imported;
     const void *context;
     const uint64_t *there; /* how many of its own bytes have memory now; NULL: all */
     uint8_t atomicity;     /* an enum atomicity */

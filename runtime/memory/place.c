@@ -15,8 +15,9 @@
 #include "device/device.h"
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
-#include "runtime/job.h"
+#include "runtime/job/job.h"
 #include "runtime/memory/map_fill.h"
+#include "runtime/node/node.h"
 
 /* Above programs and their heaps, below the addresses at which systems put mappings. */
 #define SAME UINT64_C(0x200000000000)
@@ -71,16 +72,18 @@ static void find_taken(uintptr_t at, size_t bytes, char *text, size_t size)
 gshmem_status_t place_heap(struct job *j)
 {
     const char *text = settings_string(SETTING_HEAP_BASE);
-    const struct node_layout *l = &j->node.layout;
+    const struct node_layout *l = &j->node->layout;
     const size_t bytes = l->heap_bytes + l->nic_bytes;
     gshmem_status_t status;
     char taken[300];
     uintptr_t at = 0;
 
-    for (int i = 0; i < j->node.n; i++) {
-        if (j->node.control->member[i].heap_base != place_wanted())
-            return fail(GSHMEM_ERR_MISMATCH, "start-up: GSHMEM_HEAP_BASE asks for another address here (%s) than on PE "
-                        "%d, or for none: set it alike for all PEs", *text ? text : "none", j->node.pe[i]);
+    for (int i = 0; i < j->node->n; i++) {
+        if (j->node->control->member[i].heap_base != place_wanted())
+            return fail(GSHMEM_ERR_MISMATCH,
+                        "start-up: GSHMEM_HEAP_BASE asks for another address here (%s) than on PE "
+                        "%d, or for none: set it alike for all PEs",
+                        *text ? text : "none", j->node->pe[i]);
     }
     if (!*text)
         return GSHMEM_OK;
@@ -91,7 +94,8 @@ gshmem_status_t place_heap(struct job *j)
                     "chooses the addresses itself; GSHMEM_DEVICE=host puts it into host memory", text);
     if (bytes > UINTPTR_MAX - at)
         return fail(GSHMEM_ERR_ARGUMENT, "GSHMEM_HEAP_BASE=%s: the heap would go past the end of the address space", text);
-    int error = device_arena_map_at(j->node.fd, node_heap_offset(l, j->node.index), bytes, (void *)at);
+    int error =
+        device_arena_map_at(j->node->fd, node_heap_offset(l, j->node->index), bytes, (void *)at);
     if (error) {
         find_taken(at, bytes, taken, sizeof taken);
         return fail(GSHMEM_ERR_MEMORY, "GSHMEM_HEAP_BASE=%s: %p..%p cannot be had for the heap (%zu MiB, "

@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "device/device.h"
+#include "gshmem.h"
 #include "runtime/base/log.h"
-#include "runtime/job.h"
+#include "runtime/job/job.h"
 #include "runtime/memory/device_heap.h"
-#include "runtime/proxy/pages.h"
+#include "runtime/memory/map.h"
+#include "runtime/memory/pages.h"
 
 struct buffer {
     uintptr_t at;
@@ -132,7 +134,7 @@ static gshmem_status_t registration_check(struct job *j, void *addr, size_t byte
     if (!addr || bytes == 0 || bytes > UINTPTR_MAX - at)
         return fail(GSHMEM_ERR_ARGUMENT, "gshmem_buffer_register: %zu B at %p are no buffer", bytes,
                     addr);
-    if (map_overlaps_heap(&j->map, at, bytes))
+    if (map_overlaps_heap(j->map, at, bytes))
         return fail(GSHMEM_ERR_ARGUMENT,
                     "gshmem_buffer_register: %zu B at %p overlap the symmetric heap, which is "
                     "registered by itself",

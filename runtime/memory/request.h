@@ -64,8 +64,4 @@ void request_refuse(struct request *r, enum request_word word, gshmem_status_t s
 /* The same after a failure on this PE that has been logged. */
 void request_refuse_failed(struct request *r, gshmem_status_t status);
 
-/* Called by all PEs; also completes this PE's operations and is a barrier. GSHMEM_OK only if all
- * PEs have the same words and none refuses; otherwise one PE has logged the reason. */
-gshmem_status_t request_agree(const struct request *r);
-
 #endif

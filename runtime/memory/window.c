@@ -3,8 +3,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "device/device.h"
 #include "runtime/base/log.h"
+#include "runtime/memory/device_heap.h"
 #include "runtime/memory/device_heap_parts.h"
+#include "runtime/node/node.h"
 
 /* Room for what all PEs of the node send. */
 struct told {

@@ -10,8 +10,11 @@
  * communicated with that PE, because the first PEs of all nodes have communicated during
  * start-up. */
 #include "runtime/base/clock.h"
-#include "runtime/job.h"
+#include "runtime/base/log.h"
+#include "runtime/job/job.h"
+#include "runtime/network/network.h"
 #include "runtime/network/parts.h"
+#include "runtime/node/node.h"
 #include "transport/optional.h"
 
 #define LOOK_NS 500000000ull
@@ -24,7 +27,7 @@ static bool is_ending(const struct network *n)
 /* With the lock held: tells the transport of failures that it has not yet passed on. */
 static void failures_pass_on(struct network *n)
 {
-    const struct node *node = &n->job->node;
+    const struct node *node = n->node;
     uint32_t losses = node_losses(node);
 
     if (!n->remote || losses == n->losses_told || is_ending(n))
@@ -50,7 +53,7 @@ void network_lose(void *context, int pe, gshmem_status_t status, const char *why
         log_line(LOG_DEBUG, "PE %d has left: %s", pe, why);
         return;
     }
-    bool news = node_lose(&n->job->node, pe);
+    bool news = node_lose(n->node, pe);
     log_line(is_ending(n) ? LOG_DEBUG : news ? LOG_ERROR : LOG_INFO,
              "PE %d cannot be reached any more: %s", pe, why);
     failures_pass_on(n);
@@ -61,7 +64,7 @@ void network_be_refused(void *context, int pe)
 {
     struct network *n = context;
 
-    if (is_ending(n) || node_lost(&n->job->node, pe) ||
+    if (is_ending(n) || node_lost(n->node, pe) ||
         atomic_exchange_explicit(&n->refused[pe], true, memory_order_relaxed))
         return;
     atomic_store_explicit(&n->refusals, true, memory_order_relaxed);
@@ -76,7 +79,7 @@ void network_be_refused(void *context, int pe)
 void network_be_told(void *context, int from, int pe)
 {
     struct network *n = context;
-    struct node *node = &n->job->node;
+    struct node *node = n->node;
 
     if (pe == n->job->pe)
         network_be_refused(n, from);
@@ -89,7 +92,7 @@ void network_be_told(void *context, int from, int pe)
 /* Tests the next living PE of this node, so that each death is detected by one PE. */
 static void look_at_next(struct network *n)
 {
-    struct node *node = &n->job->node;
+    struct node *node = n->node;
 
     for (int step = 1; step < node->n; step++) {
         int index = (node->index + step) % node->n, pe = node->pe[index];
@@ -118,10 +121,10 @@ void network_look_around(struct network *n)
 
 bool network_lost(const struct network *n, int pe)
 {
-    return node_lost(&n->job->node, pe) || atomic_load_explicit(&n->refused[pe], memory_order_relaxed);
+    return node_lost(n->node, pe) || atomic_load_explicit(&n->refused[pe], memory_order_relaxed);
 }
 
 bool network_any_lost(const struct network *n)
 {
-    return node_losses(&n->job->node) != 0 || atomic_load_explicit(&n->refusals, memory_order_relaxed);
+    return node_losses(n->node) != 0 || atomic_load_explicit(&n->refusals, memory_order_relaxed);
 }

@@ -16,13 +16,11 @@
 #include <stdint.h>
 
 #include "gshmem/base.h"
-#include "gshmem/device/state.h"
 #include "runtime/network/keys.h"
 #include "transport/transport.h"
 
 struct job;
 struct network;
-struct proxy_channel;
 
 /* A thread that waits only until its data has been sent. The fields belong to the holder of the
  * network's lock, until `gone` is set. */
@@ -155,20 +153,27 @@ gshmem_status_t network_errands_end(struct network *n, struct pending *pending, 
 
 /* ---- Kernels ---- */
 
-/* Starts the proxy if it does not run, and lets channels reach this node's PEs, too. *asleep is
- * shared with kernels: whether the proxy has to be woken. */
-gshmem_status_t network_serve_kernels(struct network *n, struct gshmem_response *response,
-                                      uint32_t *asleep);
-/* Whether commands that were taken are still being carried out on this node. */
+/* Where requests come from beside the program's threads: the channels of kernels (proxy/service.h),
+ * of which the network knows no more than this. */
+struct network_source {
+    /* With the network's lock held. take: posts what has come; whether there was anything.
+     * publish: transports have made progress. fall_asleep: from now on the source wakes the proxy
+     * when something comes; whether something has come already. wake_up: ends that. */
+    bool (*take)(struct network_source *s);
+    void (*publish)(struct network_source *s);
+    bool (*fall_asleep)(struct network_source *s);
+    void (*wake_up)(struct network_source *s);
+    /* Without it. raise: hands failures to the error policy, which may take time. look_after:
+     * regularly, for the watchdog, and for who waits for a PE that has died. */
+    void (*raise)(struct network_source *s);
+    void (*look_after)(struct network_source *s);
+};
+
+/* Takes requests from the source too, and reaches this node's PEs for it. Starts the proxy if it
+ * does not run. */
+gshmem_status_t network_serve(struct network *n, struct network_source *s);
+/* Whether requests to this node's PEs are still being carried out. */
 bool network_local_busy(struct network *n);
-/* Begins to take commands from a channel; ends it. */
-gshmem_status_t network_add_channel(struct network *n, struct proxy_channel *c);
-void network_remove_channel(struct network *n, struct proxy_channel *c);
-/* For a thread of the host device that waits: wakes the proxy, or does its work. */
-void network_help(struct network *n);
-/* The same for a thread that waits for other PEs' updates. It does nothing where all PEs are on
- * this node and the proxy sleeps, since the proxy sleeps only when it has taken all commands. */
-void network_receive(struct network *n);
 
 /* ---- For the proxy ---- */
 
@@ -176,14 +181,14 @@ void network_receive(struct network *n);
  * happened. */
 bool network_round(struct network *n);
 int network_wait_fd(const struct network *n);
-/* Hands failures of kernels' operations to the error policy, which may take time. */
+/* Hands failures of the source's requests to the error policy, which may take time. */
 void network_raise(struct network *n);
-/* Tells kernels that the proxy sleeps; false: there is work after all. */
+/* Tells the source that the proxy sleeps; false: there is work after all. */
 bool network_fall_asleep(struct network *n);
 void network_wake_up(struct network *n);
 /* Whether a spinning proxy would take the CPU from the PEs that it works for. */
 bool network_shares_cpu(const struct network *n);
-/* Tells kernels if the job has been ended, or a PE has died. */
+/* Lets the source look for what concerns kernels: the end of the job, PEs that have died. */
 void network_look_after(struct network *n);
 /* Tests for PEs of this node that have died, and notifies other nodes of failed PEs. */
 void network_look_around(struct network *n);

@@ -1,24 +1,16 @@
-/* What the parts of the network share: network.c (its life, and progress), requests.c (the requests
- * of threads), failures.c (failed PEs) and proxy/service.c (requests of kernels). */
+/* What the parts of the network share: life.c (from start to end), choose.c (which transports),
+ * network.c (progress), requests.c (the requests of threads), failures.c (failed PEs); and
+ * proxy/service.c (requests of kernels). */
 #ifndef GSHMEM_RUNTIME_NETWORK_PARTS_H
 #define GSHMEM_RUNTIME_NETWORK_PARTS_H
 
 #include "runtime/base/mutex.h"
-#include "runtime/job.h"
-#include "runtime/network/network.h"
-#include "runtime/network/nics.h"
-#include "runtime/proxy/channel.h"
-#include "runtime/proxy/pages.h"
-#include "runtime/proxy/proxy.h"
-
-enum { RAISED_MOST = 8 };
-
-/* A failure of a kernel's operation on its way to the error policy. */
-struct raised {
-    gshmem_status_t status;
-    struct proxy_answer then;
-    char text[200];
-};
+#include "runtime/job/job.h"
+#include "runtime/network/blobs.h"
+#include "runtime/network/keys.h"
+#include "transport/transport.h"
+#include "runtime/node/nics.h"
+#include "runtime/network/proxy_thread.h"
 
 struct peer_key {
     bool known;
@@ -45,6 +37,9 @@ struct network {
                                          all */
     _Atomic(struct errand *) idle_errand;
     struct job *job;
+    struct node *node;   /* the job's, and so is this: */
+    struct blobs *blobs;
+    _Atomic bool *lost;  /* the node's: a put need not ask for the node */
     struct keys keys;
     struct peer_key *key; /* [PE]: the keys agreed on, each computed at its first use */
     _Atomic bool ending;
@@ -54,15 +49,7 @@ struct network {
     uint32_t losses_told; /* how many failures there were then */
     uint64_t looked;      /* ns, when the proxy last tested whether the next PE of the node lives */
     struct proxy proxy;
-
-    struct proxy_way way; /* the proxy's means to carry out commands of kernels */
-    struct proxy_channel **channel;
-    int channels;
-    int channels_room;
-    uint32_t *asleep; /* shared with kernels; NULL while there are none */
-    struct pages pages;
-    struct raised raise[RAISED_MOST]; /* for the proxy thread, which does not hold the lock then */
-    _Atomic int raised;
+    struct network_source *source; /* of requests of kernels; NULL while there are none */
 };
 
 /* What transports call: see struct transport_config. */
@@ -90,7 +77,8 @@ bool network_try_round(struct network *n);
  * connection request, tries again in a later round. */
 static inline bool network_has_met(struct network *n, int pe)
 {
-    if (GSHMEM_LIKELY(job_has_blob(n->job, pe)) || atomic_load_explicit(&n->asked, memory_order_acquire) == pe + 1)
+    if (GSHMEM_LIKELY(blobs_has(n->blobs, pe)) ||
+        atomic_load_explicit(&n->asked, memory_order_acquire) == pe + 1)
         return true;
     if (!atomic_load_explicit(&n->asking, memory_order_relaxed))
         atomic_store_explicit(&n->wanted, pe + 1, memory_order_relaxed);
@@ -103,7 +91,28 @@ static inline bool network_has_met(struct network *n, int pe)
 gshmem_status_t network_look_up(struct network *n, int pe);
 static inline gshmem_status_t network_meet(struct network *n, int pe)
 {
-    return GSHMEM_LIKELY(job_has_blob(n->job, pe)) ? GSHMEM_OK : network_look_up(n, pe);
+    return GSHMEM_LIKELY(blobs_has(n->blobs, pe)) ? GSHMEM_OK : network_look_up(n, pe);
 }
+
+/* acquire: pairs with the release in proxy_start */
+static inline bool network_has_proxy(const struct network *n)
+{
+    return atomic_load_explicit(&n->proxy.runs, memory_order_acquire);
+}
+
+/* With the lock held: what a PE has published. TRANSPORT_FULL: the bootstrap is asked first,
+ * without the lock. */
+gshmem_status_t network_recall(struct network *n, int pe, struct pe_blob *blob);
+
+extern const struct proxy_work network_proxy_work;
+
+/* ---- choose.c ---- */
+
+/* Opens n->remote, as the settings and this machine allow. */
+gshmem_status_t network_choose(struct network *n);
+/* As in struct transport_config; distance: `context` is a struct nic_center. */
+const char *network_setting_text(int setting);
+int64_t network_setting_number(int setting);
+int network_distance(void *context, const char *device, const char **text);
 
 #endif

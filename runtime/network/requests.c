@@ -2,9 +2,14 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "runtime/job.h"
+#include "gshmem.h"
+#include "runtime/base/log.h"
+#include "runtime/job/job.h"
+#include "runtime/job/thread.h"
+#include "runtime/network/network.h"
 #include "runtime/network/parts.h"
 #include "runtime/network/wait.h"
+#include "runtime/node/node.h"
 
 /* Both are called by the transport, with the lock held. */
 static GSHMEM_HOT void depart(void *tag)
@@ -78,9 +83,6 @@ static inline struct flight *take_off(struct network *n, struct pending *p, int 
     return f;
 }
 
-static _Thread_local bool unheeded; /* a request whose result is not needed: its failure is not
-                                       logged */
-
 /* A failure with memory of a device, here or at the target, is logged by the PE that has the
  * memory. A failed PE has the same status for all calls, however its transport found the
  * failure. */
@@ -90,7 +92,7 @@ static gshmem_status_t fail_remote(gshmem_status_t status, int pe, const char *c
         status == GSHMEM_ERR_NOT_SYMMETRIC || status == GSHMEM_ERR_SYSTEM)
         return fail(status, "%s: with PE %d, on another host: %s; a line above, or of that PE, says why",
                     call, pe, gshmem_status_text(status));
-    if (unheeded)
+    if (this_thread.unheeded)
         return fail_silently(status, "%s: PE %d has left the job, or has died", call, pe);
     return fail(network_lost(job->network, pe) ? GSHMEM_ERR_PEER_DEAD : status,
                 "%s: PE %d, on another host, has died or cannot be reached", call, pe);
@@ -166,7 +168,7 @@ static inline gshmem_status_t post(struct network *n, struct pending *pending,
                                    struct transport_request *request, struct departure *departure,
                                    const char *call)
 {
-    if (GSHMEM_UNLIKELY(node_lost(&n->job->node, request->pe)))
+    if (GSHMEM_UNLIKELY(atomic_load_explicit(&n->lost[request->pe], memory_order_relaxed)))
         return fail_remote(GSHMEM_ERR_PEER_DEAD, request->pe, call);
     gshmem_status_t status = network_meet(n, request->pe);
     if (GSHMEM_UNLIKELY(status))
@@ -187,7 +189,7 @@ GSHMEM_HOT gshmem_status_t network_put_to_heap(struct pending *pending, int pe, 
     struct network *n = job->network;
     struct transport_request *put = &n->to_heap;
 
-    if (GSHMEM_UNLIKELY(node_lost(&job->node, pe)))
+    if (GSHMEM_UNLIKELY(atomic_load_explicit(&n->lost[pe], memory_order_relaxed)))
         return fail_remote(GSHMEM_ERR_PEER_DEAD, pe, "put");
     gshmem_status_t status = network_meet(n, pe);
     if (GSHMEM_UNLIKELY(status))
@@ -338,7 +340,7 @@ GSHMEM_HOT gshmem_status_t network_errand(struct network *n, struct transport_re
 
 void network_remark(struct network *n, struct transport_request *request, const char *call)
 {
-    unheeded = true;
+    this_thread.unheeded = true;
     (void)network_errand(n, request, call, NULL);
-    unheeded = false;
+    this_thread.unheeded = false;
 }

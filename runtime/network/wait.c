@@ -10,13 +10,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "runtime/base/log.h"
 #include "runtime/base/settings.h"
-#include "runtime/departures.h"
-#include "runtime/node/affinity.h"
-#include "runtime/job.h"
+#include "runtime/job/job.h"
 #include "runtime/network/backoff.h"
-#include "runtime/teams/team.h"
-#include "runtime/threads.h"
+#include "runtime/network/network.h"
+#include "runtime/node/affinity.h"
+#include "runtime/node/node.h"
+#include "runtime/node/threads.h"
 
 enum { US = 1000, MS = 1000 * US };
 
@@ -94,7 +95,7 @@ void wait_calibrate(bool oversubscribed, bool drives, bool contained)
 
 static gshmem_status_t check_aborted(const struct wait *w)
 {
-    const struct node_control *control = job->node.control;
+    const struct node_control *control = job->node->control;
     /* acquire: pairs with the release in node_abort */
     uint32_t aborted = atomic_load_explicit(&control->aborted, memory_order_acquire);
 
@@ -106,22 +107,21 @@ static gshmem_status_t check_aborted(const struct wait *w)
 
 static bool has_died(int pe)
 {
-    int index = job->node.index_of[pe];
+    int index = job->node->index_of[pe];
 
-    return index >= 0 ? !node_alive(&job->node, index) : network_lost(job->network, pe);
+    return index >= 0 ? !node_alive(job->node, index) : network_lost(job->network, pe);
 }
 
 /* The first of those waited for that has died, as a PE of the job; -1: none. */
 static int find_dead(const struct wait *w)
 {
-    const struct team *team =
-        w->team >= 0 && w->team < TEAM_MAX ? job->team[w->team] : NULL; /* NULL: anyone of this node */
-    int n = team ? team->n_pes : w->team == WAIT_FOR_NETWORK ? 0 : job->node.n;
+    int n = w->team == WAIT_FOR_NETWORK ? 0 : job->node->n;
+    const int *members = job->waits->members(w->team, &n);
 
     if (w->only >= 0)
         return has_died(w->only) ? w->only : -1;
     for (int i = 0; i < n; i++) {
-        int pe = team ? team->members[i] : job->node.pe[i];
+        int pe = members ? members[i] : job->node->pe[i];
         if (has_died(pe))
             return pe;
     }
@@ -134,12 +134,12 @@ static gshmem_status_t check_peers(const struct wait *w)
 
     if (dead < 0)
         return GSHMEM_OK;
-    if (job->node.index_of[dead] < 0)
+    if (job->node->index_of[dead] < 0)
         return fail(GSHMEM_ERR_PEER_DEAD, "%s: PE %d, on another host, has died or cannot be reached",
                     w->what, dead);
-    const int index = job->node.index_of[dead];
+    const int index = job->node->index_of[dead];
     return fail(GSHMEM_ERR_PEER_DEAD, "%s: PE %d (process %d) %s", w->what, dead,
-                (int)job->node.control->member[index].pid, node_fate(&job->node, index));
+                (int)job->node->control->member[index].pid, node_fate(job->node, index));
 }
 
 static void wait_watch(struct wait *w, uint64_t waited)
@@ -150,8 +150,7 @@ static void wait_watch(struct wait *w, uint64_t waited)
     if (seconds == 0 || w->reported || waited < (uint64_t)seconds * 1000000000u)
         return;
     w->reported = true;
-    if (w->team >= 0 && w->team < TEAM_MAX && job->team[w->team])
-        team_missing(job->team[w->team], missing, sizeof missing);
+    job->waits->missing(w->team, missing, sizeof missing);
     log_line(LOG_ERROR, "watchdog: %s has waited for %llu s%s%s", w->what,
              (unsigned long long)(waited / 1000000000u), missing[0] ? "; " : "", missing);
 }
@@ -171,7 +170,7 @@ static gshmem_status_t network_wait_check(struct wait *w, uint64_t now)
                     (unsigned long long)(w->limit / 1000000000u));
     if (now - w->since >= w->grace)
         status = check_peers(w);
-    return status ? status : departures_check(w, now);
+    return status ? status : job->waits->check(w, now);
 }
 
 gshmem_status_t wait_look(const struct wait *w)
@@ -180,7 +179,7 @@ gshmem_status_t wait_look(const struct wait *w)
 
     if (!status)
         status = check_peers(w);
-    return status ? status : departures_check(w, clock_ns());
+    return status ? status : job->waits->check(w, clock_ns());
 }
 
 /* ---- How to pass the time ---- */
@@ -252,7 +251,7 @@ static uint64_t keep_for(struct wait *w, uint64_t now)
 
     if (preempted)
         thread.contended_until = now + CONTENDED_NS;
-    affinity_separate(&job->node, now, preempted);
+    affinity_separate(job->node, now, preempted);
     w->stepped = now;
     return now < thread.contended_until ? KEEP_CONTENDED_NS : regime.keep_ns;
 }
@@ -371,6 +370,19 @@ gshmem_status_t wait_step_on(struct wait *w, _Atomic uint32_t *word, uint32_t se
         syscall(SYS_futex, word, FUTEX_WAIT, seen, &most, NULL, 0);
         atomic_fetch_sub(sleepers, 1);
     }
+    return status;
+}
+
+gshmem_status_t network_await(const char *call, gshmem_team_t team, uint64_t limit,
+                              bool (*done)(void *context), void *context)
+{
+    gshmem_status_t status = GSHMEM_OK;
+    struct wait w;
+
+    wait_begin(&w, call, team);
+    w.limit = limit;
+    while (!status && !done(context))
+        status = wait_slowly(&w);
     return status;
 }
 

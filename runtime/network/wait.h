@@ -19,6 +19,7 @@
 #include "gshmem/base.h"
 #include "gshmem/type.h"
 #include "runtime/base/clock.h"
+#include "runtime/node/await.h"
 
 struct wait {
     const char *what;    /* for reports: the public name of the call that waits */
@@ -44,6 +45,23 @@ struct wait {
 
 /* In place of the one PE: any PE may end it, by an update of this one's memory. It fails when all others have left. */
 enum { WAIT_FOR_UPDATE = -2 };
+
+/* What waits ask of the rooms above, which init.c fills in as job->waits: teams know whose members
+ * are waited for, and who has left the job. */
+struct wait_hooks {
+    /* The members of a team, as PEs of the job; NULL: there is no such team. */
+    const int *(*members)(gshmem_team_t team, int *n);
+    /* Says for people which members have not arrived; empty text: that is not known. */
+    void (*missing)(gshmem_team_t team, char *text, size_t size);
+    /* Whether the wait is in vain, since a PE has left the job; now and then. */
+    gshmem_status_t (*check)(const struct wait *w, uint64_t now);
+    /* Fails with a line that says how the PE has left, which a round has shown; noted: what its
+     * slot has. */
+    gshmem_status_t (*left)(const char *call, int pe, uint64_t noted);
+};
+
+/* Waits until done(context): for the rooms below. */
+await_fn network_await;
 
 extern uint32_t wait_spins; /* steps that only pause, before the first yield; set at init */
 

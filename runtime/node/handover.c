@@ -13,7 +13,6 @@
 
 #include "runtime/base/descriptor.h"
 #include "runtime/base/log.h"
-#include "runtime/network/wait.h"
 
 struct letter {
     unsigned char token[16]; /* the receiver's */
@@ -177,22 +176,17 @@ static void take_some(struct exchange *e)
     }
 }
 
-static gshmem_status_t handover_wait_for_all(struct exchange *e, const char *call)
+/* Letters that could not be sent are tried again soon. */
+static bool exchange_is_over(void *context)
 {
+    struct exchange *e = context;
     struct pollfd arrival = {.fd = e->h->fd[e->h->round % 2], .events = POLLIN};
-    gshmem_status_t status = GSHMEM_OK;
-    struct wait w;
 
-    wait_begin(&w, call, e->circle->team);
-    while (!status) {
-        send_some(e);
-        take_some(e);
-        if (!e->missing)
-            return GSHMEM_OK;
-        poll(&arrival, 1, 1); /* letters that could not be sent are tried again soon */
-        status = wait_slowly(&w);
-    }
-    return status;
+    send_some(e);
+    take_some(e);
+    if (e->missing)
+        poll(&arrival, 1, 1);
+    return !e->missing;
 }
 
 gshmem_status_t handover_exchange(struct handover *h, const struct handover_circle *circle,
@@ -215,7 +209,7 @@ gshmem_status_t handover_exchange(struct handover *h, const struct handover_circ
     for (int i = 0; i < n; i++)
         fds[i] = -1;
     e.sent[circle->index] = e.come[circle->index] = true;
-    status = handover_wait_for_all(&e, call);
+    status = circle->await(call, circle->team, 0, exchange_is_over, &e);
     for (int i = 0; status && i < n; i++) {
         if (fds[i] >= 0)
             close(fds[i]);

@@ -12,6 +12,7 @@
 
 #include "gshmem/base.h"
 #include "gshmem/status.h"
+#include "runtime/node/await.h"
 
 enum { HANDOVER_LETTER_MAX = 128 };
 
@@ -39,6 +40,7 @@ struct handover_circle {
     const struct handover_address *address; /* of the first participant */
     size_t step;                            /* bytes from one address to the next */
     gshmem_team_t team;                     /* for reports of PEs that have not arrived */
+    await_fn *await;                        /* how to wait for the others */
 };
 
 /* Sends `mine` (at most HANDOVER_LETTER_MAX bytes) and the descriptor (-1: none) to all others, and

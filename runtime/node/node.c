@@ -9,17 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bootstrap/bootstrap.h"
 #include "device/device.h"
+#include "gshmem.h"
 #include "runtime/base/file_limit.h"
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
-#include "runtime/departures.h"
-#include "runtime/memory/data.h"
-#include "runtime/memory/place.h"
-#include "runtime/network/network.h"
-#include "runtime/proxy/kernels.h"
-#include "runtime/teams/team.h"
-#include "runtime/network/wait.h"
 
 enum { HUGE_PAGE = 2 << 20 };
 
@@ -191,25 +186,18 @@ static uint64_t heap_limit(int n)
     return whole_pages(least > most ? least : most);
 }
 
-static gshmem_status_t node_plan(struct node *node, int n_pes, int n_hosts)
+static void node_plan(struct node *node, int n_pes, const struct node_needs *needs)
 {
-    struct data_segments data;
-    gshmem_status_t status = data_find(&data);
-
-    if (status)
-        return status;
     node->layout = (struct node_layout){
         .control_bytes =
             whole_pages(sizeof(struct node_control) + (size_t)node->n * sizeof(struct node_member) +
                         (size_t)n_pes * sizeof *node->lost),
-        .system_bytes = whole_pages(team_system_bytes() + kernels_system_bytes() +
-                                    departures_system_bytes(n_pes)),
-        .data_bytes = whole_pages(data.bytes),
+        .system_bytes = whole_pages(needs->system_bytes),
+        .data_bytes = whole_pages(needs->data_bytes),
         .heap_bytes = heap_limit(node->n),
     };
-    if (network_may_have_nics(n_hosts))
+    if (needs->nic_heap)
         node->layout.nic_bytes = node->layout.heap_bytes;
-    return GSHMEM_OK;
 }
 
 /* ---- One file for all ---- */
@@ -220,7 +208,7 @@ static size_t arena_bytes(const struct node *node)
 }
 
 gshmem_status_t node_open(struct node *node, const struct bootstrap *b,
-                          struct rendezvous_address *address)
+                          const struct node_needs *needs, struct rendezvous_address *address)
 {
     gshmem_status_t status;
 
@@ -229,8 +217,8 @@ gshmem_status_t node_open(struct node *node, const struct bootstrap *b,
     memset(address, 0, sizeof *address);
     if ((status = find_neighbours(node, b)) || node->index != 0)
         return status;
-    if ((status = node_plan(node, b->n_pes, b->n_hosts)) ||
-        (status = device_arena_create(arena_bytes(node), &node->fd)))
+    node_plan(node, b->n_pes, needs);
+    if ((status = device_arena_create(arena_bytes(node), &node->fd)))
         return status;
     if (node->n > 1 && !(status = rendezvous_open(&node->rendezvous)))
         *address = node->rendezvous.address;
@@ -290,42 +278,51 @@ const char *node_fate(const struct node *node, int index)
                : "has died";
 }
 
-/* Waits until the PE with this index has joined. */
-static gshmem_status_t await_member(struct node *node, int index, struct wait *w)
-{
-    gshmem_status_t status = GSHMEM_OK;
-    uint32_t state;
+/* Whether all PEs up to the first that has failed have joined. */
+struct joining {
+    const struct node *node;
+    int joined;
+    uint32_t state; /* of the one that joined last, or failed */
+};
 
-    /* acquire: pairs with the release in node_join and node_fail */
-    while (!(state = atomic_load_explicit(&node->control->member[index].state, memory_order_acquire)) && !status)
-        status = wait_step(w);
-    if (!status && state == NODE_FAILED)
-        status = fail(GSHMEM_ERR_PEER_DEAD, "gshmem_init: PE %d (process %d) %s", node->pe[index],
-                      (int)node->control->member[index].pid, node_fate(node, index));
-    return status;
+static bool node_have_joined(void *context)
+{
+    struct joining *j = context;
+
+    while (j->joined < j->node->n) {
+        /* acquire: pairs with the release in node_join and node_fail */
+        j->state =
+            atomic_load_explicit(&j->node->control->member[j->joined].state, memory_order_acquire);
+        if (j->state == NODE_ABSENT || j->state == NODE_FAILED)
+            return j->state == NODE_FAILED;
+        j->joined++;
+    }
+    return true;
 }
 
-gshmem_status_t node_join(struct node *node, int pe, uint32_t data_segments, uint64_t data_digest)
+gshmem_status_t node_join(struct node *node, const struct node_self *self, await_fn *await)
 {
+    const uint64_t limit = (uint64_t)settings_number(SETTING_INIT_TIMEOUT) * 1000000000u;
     struct node_member *me = &node->control->member[node->index];
     gshmem_status_t status = liveness_begin(&node->liveness, node->fd, node->index);
-    struct wait w;
+    struct joining others = {.node = node};
 
     if (status)
         return status;
-    me->pe = pe;
+    me->pe = self->pe;
     me->pid = getpid();
-    me->data_segments = data_segments;
-    me->data_digest = data_digest;
+    me->data_segments = self->data_segments;
+    me->data_digest = self->data_digest;
     me->cpus = own_cpus();
-    me->heap_base = place_wanted();
+    me->heap_base = self->heap_base;
     /* release: a PE that sees the state sees the fields and the lock */
     atomic_store_explicit(&me->state, NODE_HERE, memory_order_release);
 
-    wait_begin(&w, "gshmem_init", GSHMEM_TEAM_INVALID);
-    w.limit = (uint64_t)settings_number(SETTING_INIT_TIMEOUT) * 1000000000u;
-    for (int i = 0; i < node->n && !status; i++)
-        status = await_member(node, i, &w);
+    status = await("gshmem_init", GSHMEM_TEAM_INVALID, limit, node_have_joined, &others);
+    if (!status && others.state == NODE_FAILED)
+        status = fail(GSHMEM_ERR_PEER_DEAD, "gshmem_init: PE %d (process %d) %s",
+                      node->pe[others.joined], (int)node->control->member[others.joined].pid,
+                      node_fate(node, others.joined));
     if (!status)
         agree_on_cpus(node);
     return status;
@@ -391,7 +388,7 @@ void node_fail(struct node *node, int pe)
     if (!node->control)
         return;
     node->control->member[node->index].pid = getpid();
-    /* release: pairs with the acquire in node_alive and await_member */
+    /* release: pairs with the acquire in node_alive and node_have_joined */
     atomic_store_explicit(&node->control->member[node->index].state, NODE_FAILED, memory_order_release);
     node_lose(node, pe);
 }

@@ -19,6 +19,7 @@
 #include "bootstrap/bootstrap.h"
 #include "device/card.h"
 #include "gshmem/status.h"
+#include "runtime/node/await.h"
 #include "runtime/node/handover.h"
 #include "runtime/node/liveness.h"
 #include "runtime/node/rendezvous.h"
@@ -123,16 +124,31 @@ static inline size_t node_nic_offset(const struct node_layout *l, int index)
 /* This machine's memory, or a container's limit. */
 uint64_t node_memory_bytes(void);
 
+/* What a slot has to have room for: the rooms above say so, and the leader's word counts. */
+struct node_needs {
+    uint64_t system_bytes;
+    uint64_t data_bytes;
+    bool nic_heap; /* as large as the heap */
+};
+
 /* Finds this node's PEs; the leader makes the shared memory. *address is what the leader publishes
  * for the others (zero for them). */
 gshmem_status_t node_open(struct node *node, const struct bootstrap *b,
-                          struct rendezvous_address *address);
+                          const struct node_needs *needs, struct rendezvous_address *address);
 /* Sends the descriptor to the others, or receives it from the leader, and maps the memory. */
 gshmem_status_t node_share(struct node *node, const struct rendezvous_address *leader);
+/* What a PE shows of itself: as in node_member. */
+struct node_self {
+    int pe;
+    uint32_t data_segments;
+    uint64_t data_digest;
+    uint64_t heap_base;
+};
+
 /* Shows this PE to the others of its node and waits until all of them have joined. From then on all
  * have the same `cpus` and `oversubscribed`, which decide how they synchronize; before, each has
  * its own estimate. */
-gshmem_status_t node_join(struct node *node, int pe, uint32_t data_segments, uint64_t data_digest);
+gshmem_status_t node_join(struct node *node, const struct node_self *self, await_fn *await);
 /* Tells the node that this PE's gshmem_init or gshmem_finalize failed, so that no PE waits for
  * it. */
 void node_fail(struct node *node, int pe);

@@ -1,20 +1,15 @@
 /* Atomics, out of line: the cases that inline code does not cover. */
 #include <stdbool.h>
 
+#include "gshmem.h"
+#include "runtime/base/atomic_name.h"
 #include "runtime/base/atomic_type.h"
-#include "runtime/operations/context.h"
+#include "runtime/base/log.h"
+#include "runtime/job/job.h"
 #include "runtime/memory/device_heap.h"
-
-static const char *const names[GSHMEM_AMO_COUNT] = {
-#define X(name, number, text, ...) [GSHMEM_AMO_##name] = text,
-    GSHMEM_AMO_TABLE(X)
-#undef X
-};
-
-const char *atomic_name(int op)
-{
-    return (unsigned)op < GSHMEM_AMO_COUNT ? names[op] : NULL;
-}
+#include "runtime/memory/map.h"
+#include "runtime/network/network.h"
+#include "runtime/teams/context.h"
 
 /* The target's proxy applies it, with the same CPU atomics as the PEs that have the object mapped;
  * or the target's NIC, which then makes the updates of all PEs. */
@@ -37,9 +32,9 @@ static GSHMEM_HOT gshmem_status_t apply_remote(struct context *c, const struct l
      * waiting for the network, so what the NIC does for a PE of this node must be complete on
      * return. */
     if (old || t->way == WAY_MAPPED)
-        return network_errand(job->network, &request, names[op], old);
+        return network_errand(job->network, &request, atomic_names[op], old);
     request.flags = TRANSPORT_MORE | TRANSPORT_LOOSE;
-    return network_post(job->network, c->pending, &request, names[op]);
+    return network_post(job->network, c->pending, &request, atomic_names[op]);
 }
 
 /* On GPU memory: a copy of an aligned object of 4 or 8 bytes is never torn, and the GPU makes all
@@ -105,11 +100,11 @@ GSHMEM_HOT gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo 
         return fail(GSHMEM_ERR_ARGUMENT, "atomic operation %d on type %d does not exist", (int)op,
                     type);
     if ((uintptr_t)target % bytes)
-        return fail(GSHMEM_ERR_ARGUMENT, "%s: %p is not aligned to its %zu bytes", names[op],
+        return fail(GSHMEM_ERR_ARGUMENT, "%s: %p is not aligned to its %zu bytes", atomic_names[op],
                     target, bytes);
-    struct context *c = context_find(ctx, names[op]);
+    struct context *c = context_find(ctx, atomic_names[op]);
     if (!c)
         return last_error_status();
-    gshmem_status_t status = context_resolve(c, target, bytes, pe, names[op], &there);
+    gshmem_status_t status = context_resolve(c, target, bytes, pe, atomic_names[op], &there);
     return status ? status : operations_atomic_apply(c, &there, op, type, operand, compare, old);
 }

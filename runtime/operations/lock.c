@@ -27,17 +27,18 @@
  * and has the lock. Until then the PE that left it can take it again.
  *
  * A place has room for one thread: threads of a PE take turns before they enter. */
-#include "runtime/operations/lock.h"
-
-#include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 
 #include "gshmem.h"
 #include "runtime/base/atomic_type.h"
-#include "runtime/operations/context.h"
-#include "runtime/departures.h"
+#include "runtime/base/log.h"
+#include "runtime/job/job.h"
+#include "runtime/job/thread.h"
+#include "runtime/memory/map.h"
 #include "runtime/network/wait.h"
+#include "runtime/operations/lock_turns.h"
+#include "runtime/teams/context.h"
+#include "runtime/teams/departures.h"
 
 #define NEXT    0x0fffffffu
 #define LEFT    0x10000000u
@@ -68,7 +69,7 @@ static gshmem_status_t find_home(long *lock, const char *call, int *home)
     if ((uintptr_t)lock % sizeof(long))
         return fail(GSHMEM_ERR_ARGUMENT, "%s: lock %p is not aligned to 8 bytes", call,
                     (void *)lock);
-    if (!map_find(&job->map, lock, sizeof *lock, &l) || l.reserved)
+    if (!map_find(job->map, lock, sizeof *lock, &l) || l.reserved)
         return context_refuse(&l, lock, sizeof *lock, job->pe, call);
     *home = (int)(l.offset / 64 % (uint64_t)job->n_pes);
     return GSHMEM_OK;
@@ -131,117 +132,6 @@ static gshmem_status_t fail_lost(const char *call)
 {
     return fail(GSHMEM_ERR_PEER_DEAD, "%s: the lock is lost: a PE that held it, or waited for it before this "
                 "one, has died or has left the job", call);
-}
-
-/* ---- Threads of this PE ---- */
-
-/* A thread that has a lock, or waits for its turn to enter; in the order of arrival. */
-struct lock_turn {
-    long *lock;
-    pthread_t thread;
-    _Atomic bool has_come;
-    struct lock_turn *next;
-};
-
-/* The first turn for that lock, or the end of the list; the caller holds job->lock. */
-static struct lock_turn **find_turn(long *lock)
-{
-    struct lock_turn **at = &job->turns;
-
-    while (*at && (*at)->lock != lock)
-        at = &(*at)->next;
-    return at;
-}
-
-/* turn is NULL: the thread that has the lock. */
-static void end_turn(long *lock, struct lock_turn *turn)
-{
-    if (job->thread_level < GSHMEM_THREAD_MULTIPLE)
-        return;
-    pthread_mutex_lock(&job->lock);
-    struct lock_turn **at = find_turn(lock);
-    while (*at && turn && *at != turn)
-        at = &(*at)->next;
-    turn = *at;
-    if (turn)
-        *at = turn->next;
-    struct lock_turn *first = *find_turn(lock);
-    if (first) /* release: pairs with the acquire in wait_for_turn */
-        atomic_store_explicit(&first->has_come, true, memory_order_release);
-    pthread_mutex_unlock(&job->lock);
-    free(turn);
-}
-
-/* Appends the turn; *before: the thread that has the lock, or the turn before this one. NULL: no
- * memory. */
-static struct lock_turn *join_turns(long *lock, bool *is_first, pthread_t *before)
-{
-    struct lock_turn *turn = calloc(1, sizeof *turn);
-
-    if (!turn)
-        return NULL;
-    turn->lock = lock;
-    turn->thread = pthread_self();
-    pthread_mutex_lock(&job->lock);
-    struct lock_turn **at = find_turn(lock);
-    *is_first = !*at;
-    *before = *at ? (*at)->thread : turn->thread;
-    while (*at)
-        at = &(*at)->next;
-    *at = turn;
-    pthread_mutex_unlock(&job->lock);
-    return turn;
-}
-
-/* Other threads of this PE detect by themselves that the PE they wait for has died. */
-static gshmem_status_t lock_wait_for_turn(struct lock_turn *turn)
-{
-    gshmem_status_t status = GSHMEM_OK;
-    struct wait w;
-
-    wait_begin(&w, "gshmem_set_lock", WAIT_FOR_NETWORK);
-    while (!status && !atomic_load_explicit(&turn->has_come, memory_order_acquire)) /* end_turn */
-        status = wait_step(&w);
-    return status;
-}
-
-static gshmem_status_t fail_held(const char *call)
-{
-    return fail(GSHMEM_ERR_STATE, "%s: this PE holds the lock already, and would wait for itself", call);
-}
-
-static gshmem_status_t lock_take_turn(long *lock, bool may_wait, bool *busy)
-{
-    gshmem_status_t status = GSHMEM_OK;
-    pthread_t before;
-    bool first;
-
-    *busy = false;
-    if (job->thread_level < GSHMEM_THREAD_MULTIPLE)
-        return GSHMEM_OK;
-    struct lock_turn *turn = join_turns(lock, &first, &before);
-    if (!turn)
-        return fail(GSHMEM_ERR_MEMORY, "gshmem_set_lock: out of memory");
-    if (first)
-        return GSHMEM_OK;
-    if (!may_wait)
-        *busy = true;
-    else if (pthread_equal(before, pthread_self()))
-        status = fail_held("gshmem_set_lock");
-    else
-        status = lock_wait_for_turn(turn);
-    if (*busy || status)
-        end_turn(lock, turn);
-    return status;
-}
-
-void lock_stop(struct job *j)
-{
-    while (j->turns) {
-        struct lock_turn *turn = j->turns;
-        j->turns = turn->next;
-        free(turn);
-    }
 }
 
 /* ---- The queue of PEs ---- */
@@ -343,7 +233,7 @@ static gshmem_status_t lock_enter(struct lock_halves *l, int home)
     if (place & LEFT && ((status = take_again(l, &place)) || place & HELD))
         return status;
     if (place & HELD)
-        return fail_held("gshmem_set_lock");
+        return lock_fail_held("gshmem_set_lock");
     if (place & LOST)
         return fail_lost("gshmem_set_lock");
     store_place(l, WAITING);
@@ -372,7 +262,7 @@ gshmem_status_t gshmem_set_lock(long *lock)
         (status = lock_take_turn(lock, true, &busy)))
         return status;
     if ((status = lock_enter((struct lock_halves *)lock, home)))
-        end_turn(lock, NULL);
+        lock_end_turn(lock, NULL);
     return status;
 }
 
@@ -380,12 +270,11 @@ gshmem_status_t gshmem_set_lock(long *lock)
  * free. */
 static gshmem_status_t look_after(struct lock_halves *l, int home, int last)
 {
-    static _Thread_local unsigned tests;
     gshmem_status_t status;
     uint32_t place = 0, tail = 0;
     struct wait w;
 
-    if (++tests % TESTS_PER_LOOK)
+    if (++this_thread.lock_tests % TESTS_PER_LOOK)
         return GSHMEM_OK;
     wait_begin(&w, "gshmem_test_lock", GSHMEM_TEAM_WORLD);
     w.only = last;
@@ -446,7 +335,7 @@ int gshmem_test_lock(long *lock)
         return 1;
     status = try_to_enter((struct lock_halves *)lock, home, &taken);
     if (!taken)
-        end_turn(lock, NULL);
+        lock_end_turn(lock, NULL);
     return status ? -1 : !taken;
 }
 
@@ -514,6 +403,6 @@ gshmem_status_t gshmem_clear_lock(long *lock)
      * pairs with the acquire of the next holder, in enter or try_to_enter */
     gshmem_status_t completed = gshmem_quiet();
     status = lock_let_go(l, home);
-    end_turn(lock, NULL);
+    lock_end_turn(lock, NULL);
     return completed ? completed : status;
 }

@@ -9,8 +9,13 @@
  *   without a wait. A quiet waits until all requests are complete. */
 #include <stdatomic.h>
 
-#include "runtime/operations/context.h"
-#include "runtime/ranges.h"
+#include "gshmem.h"
+#include "runtime/base/log.h"
+#include "runtime/job/job.h"
+#include "runtime/job/ranges.h"
+#include "runtime/network/network.h"
+#include "runtime/proxy/kernels.h"
+#include "runtime/teams/context.h"
 
 gshmem_status_t gshmem_ctx_fence(gshmem_ctx_t ctx)
 {

@@ -3,8 +3,13 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "runtime/operations/context.h"
+#include "gshmem.h"
+#include "runtime/base/log.h"
+#include "runtime/job/job.h"
 #include "runtime/memory/device_heap.h"
+#include "runtime/memory/map.h"
+#include "runtime/network/network.h"
+#include "runtime/teams/context.h"
 
 /* Checks the argument that is not symmetric. For 0 bytes it may be anything. */
 static gshmem_status_t rma_check_local(const void *local, size_t bytes, const char *which,

@@ -2,9 +2,11 @@
  * policy. */
 #include <string.h>
 
+#include "gshmem.h"
 #include "runtime/base/atomic_type.h"
+#include "runtime/base/atomic_name.h"
 #include "runtime/base/log.h"
-#include "runtime/operations/context.h"
+#include "runtime/teams/context.h"
 
 void gshmem_path_g(gshmem_ctx_t ctx, void *value, const void *source, size_t bytes, int pe)
 {

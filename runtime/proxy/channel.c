@@ -5,6 +5,7 @@
 
 #include "gshmem.h"
 #include "runtime/base/log.h"
+#include "runtime/network/network.h"
 #include "runtime/proxy/command.h"
 
 enum {

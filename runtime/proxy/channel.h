@@ -14,58 +14,7 @@
 #include <stdint.h>
 
 #include "gshmem/device/command.h"
-#include "transport/transport.h"
-
-/* The response that a kernel waits for, if it does. */
-struct proxy_answer {
-    uint64_t value[2];
-    uint16_t response;
-    uint8_t tag;
-    uint8_t status;
-    bool wanted;
-};
-
-/* How commands reach PEs. */
-struct proxy_way {
-    int n_pes; /* of the job */
-    /* The segment of nearly all commands: an address in it is resolved without `aim`. */
-    uint64_t heap, heap_bytes;
-    int heap_segment;
-    _Atomic uint32_t
-        *fences; /* that the PE has passed, on the host too; requests name their epoch by it */
-    struct gshmem_response *response; /* [GSHMEM_RESPONSES] */
-    /* Finds pe's copy of the bytes at `mine`, in the transport's terms; fails with a line that says
-     * what is wrong with them. `call` is what the kernel called ("put"); pe is a PE of the job. */
-    gshmem_status_t (*aim)(void *context, uint64_t mine, uint64_t bytes, int pe, const char *call,
-                           int *segment, uint64_t *offset);
-    /* Whether this process has memory there. */
-    bool (*is_memory)(void *context, uint64_t address, uint64_t bytes);
-    /* Writes a few bytes of a result to memory of this process, which may be a device's own. */
-    gshmem_status_t (*store)(void *context, void *to, const void *from, size_t bytes);
-    /* Like a transport's post, to the transport that reaches that PE. */
-    gshmem_status_t (*post)(void *context, const struct transport_request *request);
-    /* From now on kernels see what NICs have written to the device's memory. */
-    gshmem_status_t (*flush)(void *context);
-    /* Hands a failure to the error policy, with the text of the last error of this thread, and
-     * sends the response after that: later, since the policy is the program's, and a lock is
-     * held. */
-    void (*raise)(void *context, gshmem_status_t status, const struct proxy_answer *then);
-    void *context;
-};
-
-/* The record of a command from when it is taken until it and all before it are complete. */
-struct passage {
-    struct proxy_answer answer; /* also contains the value that it sends, or receives */
-    uint8_t slots;
-    bool plain;    /* no response; only a quiet waits for it */
-    bool landed;
-    bool raises;
-    bool signals;  /* a signal is its second part */
-    uint8_t bytes; /* of the value or result */
-    struct proxy_channel *channel;
-    uint64_t word; /* the command's first, for messages */
-    void *result;  /* where an atomic's old value goes in memory; NULL: nowhere */
-};
+#include "runtime/proxy/way.h"
 
 struct proxy_channel {
     const struct proxy_way *way;

@@ -2,9 +2,10 @@
 
 #include <assert.h>
 
+#include "runtime/base/atomic_name.h"
 #include "runtime/base/atomic_type.h"
 #include "runtime/base/log.h"
-#include "runtime/operations/context.h"
+#include "runtime/network/network.h"
 #include "runtime/proxy/refuse.h"
 
 static_assert(GSHMEM_COPIED == TRANSPORT_COPIED,

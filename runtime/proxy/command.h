@@ -3,7 +3,7 @@
 #define GSHMEM_PROXY_COMMAND_H
 
 #include "gshmem/device/command.h"
-#include "runtime/proxy/channel.h"
+#include "runtime/proxy/way.h"
 
 /* The kind of a command that has no marks: one slot, and no response. For any other command a
  * number that is not a kind. From its first word. */

@@ -2,11 +2,17 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "device/device.h"
+#include "gshmem.h"
 #include "runtime/base/clock.h"
-#include "runtime/operations/context.h"
-#include "runtime/proxy/parts.h"
-#include "runtime/teams/team.h"
+#include "runtime/base/log.h"
+#include "runtime/job/job.h"
+#include "runtime/network/network.h"
 #include "runtime/network/wait.h"
+#include "runtime/proxy/kernels.h"
+#include "runtime/proxy/parts.h"
+#include "runtime/teams/context.h"
+#include "runtime/teams/team.h"
 
 enum {
     UNWRITTEN_S = 10,     /* how long a quiet waits for a slot that a kernel has not finished
@@ -65,7 +71,7 @@ void kernels_free_context(struct job *j, struct kernel_context *k)
     for (int i = 0; i < k->channels; i++) {
         struct kernel_channel *c = &k->own[i];
         if (j->network)
-            network_remove_channel(j->network, &c->proxy);
+            service_remove_channel(&j->kernels->service, &c->proxy);
         memory_free_shared(k->device, c->shared);
         memory_free_of_device(k->device, c->device);
         free(c->proxy.passage);
@@ -98,7 +104,7 @@ gshmem_status_t kernels_make_context(struct job *j, int channels, struct pending
     if (!made)
         status = fail(GSHMEM_ERR_MEMORY, "out of memory for %d channels of kernels", channels);
     for (int i = 0; i < channels && !status; i++)
-        status = network_add_channel(j->network, &k->own[i].proxy);
+        status = service_add_channel(&j->kernels->service, &k->own[i].proxy);
     if (status)
         kernels_free_context(j, k);
     else

@@ -5,27 +5,14 @@
 
 #include "device/device.h"
 #include "gshmem/stream.h"
-#include "runtime/job.h"
+#include "runtime/base/log.h"
+#include "runtime/job/job.h"
+#include "runtime/proxy/kernels.h"
 #include "runtime/proxy/modules.h"
 
-struct driver_module {
-    struct gshmem_device_module module; /* first */
-    struct device *device;
-    const void *handle;
-    void *state; /* where its kernels read it */
-    struct driver_module *next;
-};
-
+/* Of the process, as the other modules are: modules.c. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct driver_module *first;
-
-gshmem_status_t driver_module_fill(struct gshmem_device_module *m,
-                                   const struct gshmem_device_state *state)
-{
-    struct driver_module *d = (struct driver_module *)m;
-
-    return d->device->ops->copy(d->device, d->state, state, sizeof *state);
-}
 
 /* Removes it from the list; NULL: it is not known. handle NULL: the first one. */
 static struct driver_module *driver_modules_take(const void *handle)
@@ -92,7 +79,7 @@ static gshmem_status_t driver_modules_begin(const char *call, void *handle, bool
         .handle = handle,
         .state = state,
     };
-    if ((status = modules_add(&d->module))) {
+    if ((status = kernels_add_module(&d->module))) {
         proxy_driver_modules_forget(d);
         return status;
     }

@@ -3,10 +3,14 @@
 #include <stdlib.h>
 
 #include "device/device.h"
+#include "gshmem.h"
+#include "runtime/base/log.h"
 #include "runtime/base/settings.h"
-#include "runtime/operations/context.h"
+#include "runtime/job/job.h"
+#include "runtime/network/network.h"
 #include "runtime/proxy/modules.h"
 #include "runtime/proxy/parts.h"
+#include "runtime/teams/context.h"
 #include "runtime/teams/team.h"
 
 static gshmem_status_t kernels_make_tables(struct device *d, struct kernels *k, int n_pes)
@@ -56,6 +60,14 @@ static gshmem_status_t make_contexts(struct job *j)
     return status;
 }
 
+static void kernels_look_after_all(struct network_source *source)
+{
+    struct service *s = (struct service *)source;
+
+    kernels_look_after(s->job);
+    service_watch(s);
+}
+
 static gshmem_status_t kernels_make(struct job *j)
 {
     int64_t channels = settings_number(SETTING_CHANNELS);
@@ -67,7 +79,8 @@ static gshmem_status_t kernels_make(struct job *j)
                     (long long)channels);
     k->mapped = settings_number(SETTING_MAPPED) != 0;
     if ((status = kernels_make_tables(j->device, k, j->n_pes)) ||
-        (status = network_serve_kernels(j->network, k->shared->response, &k->shared->asleep)) ||
+        (status = service_start(&k->service, j, k->shared->response, &k->shared->asleep,
+                                kernels_look_after_all)) ||
         (status = kernels_make_context(j, (int)channels, context_default_pending(), &k->context)) ||
         (status = make_teams(j)) || (status = make_contexts(j)))
         return status;
@@ -114,6 +127,19 @@ gshmem_status_t kernels_take_own_memory(struct job *j)
     return modules_fill(&j->kernels->state);
 }
 
+const struct observer kernels_observer = {
+    .make_team = kernels_make_team,
+    .show_team = kernels_show_team,
+    .show_multicast = kernels_show_multicast,
+    .hide_team = kernels_hide_team,
+    .free_team = kernels_free_team,
+    .open_context = kernels_open_context,
+    .close_context = kernels_close_context,
+    .end_context = kernels_end_context,
+    .quiet = kernels_quiet,
+    .take_own_memory = kernels_take_own_memory,
+};
+
 const struct gshmem_device_state *kernels_state(const struct job *j)
 {
     return &j->kernels->state;
@@ -140,6 +166,44 @@ void kernels_stop(struct job *j)
     memory_free_of_device(j->device, k->nowhere);
     free(k->dead);
     departures_watch_end(&k->left);
+    service_stop(&k->service);
     free(k);
     j->kernels = NULL;
+}
+
+/* ---- Modules that come while there is a job, and threads of the host device ---- */
+
+gshmem_status_t kernels_add_module(struct gshmem_device_module *module)
+{
+    if (!modules_enter(module))
+        return GSHMEM_OK;
+    struct job *j = job_hold();
+    gshmem_status_t status = GSHMEM_OK;
+    if (j && !j->kernels)
+        status = kernels_start(j);
+    else if (j)
+        status = module_fill(module, kernels_state(j));
+    job_let_go();
+    return status;
+}
+
+void gshmem_device_register(struct gshmem_device_module *module)
+{
+    gshmem_raise(kernels_add_module(module));
+}
+
+void gshmem_device_help(void)
+{
+    struct job *j = job;
+
+    if (j && j->kernels)
+        service_help(&j->kernels->service);
+}
+
+void gshmem_device_receive(void)
+{
+    struct job *j = job;
+
+    if (j && j->kernels)
+        service_receive(&j->kernels->service);
 }

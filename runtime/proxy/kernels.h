@@ -8,7 +8,8 @@
 #define GSHMEM_PROXY_KERNELS_H
 
 #include "gshmem/device/state.h"
-#include "runtime/job.h"
+#include "runtime/job/job.h"
+#include "runtime/teams/observer.h"
 
 struct context;
 struct kernel_team;
@@ -18,6 +19,8 @@ struct team;
 /* If there are modules with device code: makes j->kernels, and gives the state to all of them. */
 gshmem_status_t kernels_start(struct job *j);
 const struct gshmem_device_state *kernels_state(const struct job *j);
+/* What gshmem_device_register does; returns the status. */
+gshmem_status_t kernels_add_module(struct gshmem_device_module *m);
 /* In the default context, operations of this PE on itself take any memory
  * (gshmem_path_own_memory). */
 gshmem_status_t kernels_take_own_memory(struct job *j);
@@ -25,6 +28,8 @@ gshmem_status_t kernels_take_own_memory(struct job *j);
 void kernels_retire(struct job *j);
 /* Frees everything, after network_stop. */
 void kernels_stop(struct job *j);
+
+extern const struct observer kernels_observer; /* of teams and contexts: the functions below */
 
 /* A team's view: made with the team (false: out of memory), published under its handle, hidden, and
  * freed. All except make do nothing where there are no kernels. */

@@ -7,12 +7,13 @@
 #include <string.h>
 
 #include "device/device.h"
+#include "gshmem.h"
 #include "gshmem/stream.h"
-#include "runtime/job.h"
+#include "runtime/base/log.h"
+#include "runtime/job/job.h"
 #include "runtime/memory/data.h"
-#include "runtime/network/network.h"
-#include "runtime/proxy/kernels.h"
 
+/* Of the process: modules are registered by constructors, before there is a job. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gshmem_device_module *first;
 
@@ -25,6 +26,14 @@ bool modules_any(const char *device)
         any = strcmp(m->device, device) == 0;
     pthread_mutex_unlock(&lock);
     return any;
+}
+
+gshmem_status_t driver_module_fill(struct gshmem_device_module *m,
+                                   const struct gshmem_device_state *state)
+{
+    struct driver_module *d = (struct driver_module *)m;
+
+    return d->device->ops->copy(d->device, d->state, state, sizeof *state);
 }
 
 gshmem_status_t module_fill(struct gshmem_device_module *m, const struct gshmem_device_state *state)
@@ -93,28 +102,15 @@ static bool modules_fits(const struct gshmem_device_module *m)
     return true;
 }
 
-gshmem_status_t modules_add(struct gshmem_device_module *module)
+bool modules_enter(struct gshmem_device_module *module)
 {
     if (!modules_fits(module))
-        return GSHMEM_OK;
+        return false;
     pthread_mutex_lock(&lock);
     module->next = first;
     first = module;
     pthread_mutex_unlock(&lock);
-
-    struct job *j = job_hold();
-    gshmem_status_t status = GSHMEM_OK;
-    if (j && !j->kernels)
-        status = kernels_start(j);
-    else if (j)
-        status = module_fill(module, kernels_state(j));
-    job_let_go();
-    return status;
-}
-
-void gshmem_device_register(struct gshmem_device_module *module)
-{
-    gshmem_raise(modules_add(module));
+    return true;
 }
 
 void gshmem_device_unregister(struct gshmem_device_module *module)
@@ -147,20 +143,4 @@ void gshmem_device_without_job(const char *where, int raises)
 void gshmem_device_say_where(const char *where)
 {
     log_error("that call was made in %s", where);
-}
-
-void gshmem_device_help(void)
-{
-    struct job *j = job;
-
-    if (j && j->kernels)
-        network_help(j->network);
-}
-
-void gshmem_device_receive(void)
-{
-    struct job *j = job;
-
-    if (j && j->kernels)
-        network_receive(j->network);
 }

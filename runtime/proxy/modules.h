@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "device/device.h"
 #include "gshmem/device/state.h"
 
 /* Whether any of them is for that device. */
@@ -13,9 +14,18 @@ gshmem_status_t modules_fill(const struct gshmem_device_state *state);
 /* In a child made by fork: kernels on CPU threads find no job, in particular not the parent's.
  * After the child has its own variables. */
 void modules_leave_parent(void);
-/* What gshmem_device_register does; returns the status. */
-gshmem_status_t modules_add(struct gshmem_device_module *m);
+/* Adds it to the list; false: it is of another version, which was logged. */
+bool modules_enter(struct gshmem_device_module *m);
 gshmem_status_t module_fill(struct gshmem_device_module *m, const struct gshmem_device_state *state);
+
+/* A module that the program has the driver load, which has no `fill` of its own. */
+struct driver_module {
+    struct gshmem_device_module module; /* first */
+    struct device *device;
+    const void *handle;
+    void *state; /* where its kernels read it */
+    struct driver_module *next;
+};
 
 /* For modules that the program loads by the driver, which have no `fill` (driver_modules.c). */
 gshmem_status_t driver_module_fill(struct gshmem_device_module *m, const struct gshmem_device_state *state);

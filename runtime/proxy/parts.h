@@ -3,10 +3,10 @@
 #define GSHMEM_PROXY_PARTS_H
 
 #include "gshmem/device/state.h"
-#include "runtime/departures.h"
+#include "runtime/teams/departures.h"
 #include "runtime/proxy/channel.h"
-#include "runtime/proxy/kernels.h"
 #include "runtime/proxy/memory.h"
+#include "runtime/proxy/service.h"
 
 enum { CHANNEL_SLOTS_LOG2 = 10 };
 
@@ -73,6 +73,7 @@ struct job_of_device {
 
 struct kernels {
     struct gshmem_device_state state;
+    struct service service;
     struct job_shared *shared;
     struct job_of_device *device;
     struct kernel_context *context; /* the default one */

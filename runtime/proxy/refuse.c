@@ -4,7 +4,7 @@
 
 #include "gshmem/base.h"
 #include "runtime/base/log.h"
-#include "runtime/departures.h"
+#include "runtime/teams/departures.h"
 
 static const char *const collectives[] = {
     [0] = "a collective",

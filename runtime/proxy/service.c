@@ -1,6 +1,8 @@
-/* What the network does for kernels: their commands go to transports, and their failures to the
- * error policy; the channels that it takes from; and the proxy's last checks before it sleeps. */
+/* The source that kernels are to the network: see service.h. The proxy's last checks before it
+ * sleeps are here, too. */
 #define _GNU_SOURCE
+#include "runtime/proxy/service.h"
+
 #include <linux/membarrier.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,14 +10,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "runtime/base/clock.h"
-#include "runtime/base/settings.h"
 #include "device/device.h"
-#include "runtime/operations/context.h"
+#include "gshmem.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/log.h"
+#include "runtime/base/settings.h"
+#include "runtime/job/job.h"
 #include "runtime/memory/device_heap.h"
+#include "runtime/memory/map.h"
 #include "runtime/memory/registration.h"
+#include "runtime/network/network.h"
 #include "runtime/network/parts.h"
-#include "runtime/proxy/kernels.h"
+#include "runtime/node/node.h"
+#include "runtime/teams/context.h"
 #include "runtime/teams/team.h"
 #include "transport/optional.h"
 
@@ -24,17 +31,17 @@
 static gshmem_status_t resolve_command(void *context, uint64_t mine, uint64_t bytes, int pe,
                                    const char *call, int *segment, uint64_t *offset)
 {
-    struct network *n = context;
+    struct service *s = context;
     const void *at = (const void *)(uintptr_t)mine;
     struct location l;
     char what[64];
 
-    map_resolve(&n->job->map, at, bytes, pe, &l);
+    map_resolve(s->job->map, at, bytes, pe, &l);
     if (l.way == WAY_UNKNOWN_PROGRAM) {
-        if (!network_has_met(n, pe))
+        if (!network_has_met(s->network, pe))
             return TRANSPORT_FULL;
-        network_runs_same(n, pe);
-        map_resolve(&n->job->map, at, bytes, pe, &l);
+        network_runs_same(s->network, pe);
+        map_resolve(s->job->map, at, bytes, pe, &l);
     }
     *segment = l.segment;
     *offset = l.offset;
@@ -48,17 +55,17 @@ static gshmem_status_t resolve_command(void *context, uint64_t mine, uint64_t by
 /* Most addresses are in a heap; a query takes calls of the driver, five for GPUs. */
 static bool is_memory(void *context, uint64_t address, uint64_t bytes)
 {
-    struct network *n = context;
+    struct service *s = context;
 
-    return map_has_memory(&n->job->map, (const void *)(uintptr_t)address, bytes) ||
-           registration_holds(n->job->registered, address, bytes) ||
-           n->job->device->ops->owns(n->job->device, (const void *)(uintptr_t)address, bytes) ||
-           pages_exist(&n->pages, address, bytes);
+    return map_has_memory(s->job->map, (const void *)(uintptr_t)address, bytes) ||
+           registration_holds(s->job->registered, address, bytes) ||
+           s->job->device->ops->owns(s->job->device, (const void *)(uintptr_t)address, bytes) ||
+           pages_exist(&s->pages, address, bytes);
 }
 
 static gshmem_status_t store_result(void *context, void *to, const void *from, size_t bytes)
 {
-    const struct network *n = context;
+    const struct network *n = ((struct service *)context)->network;
 
     if (n->config.device && n->config.on_device(n->config.context, to, bytes))
         return n->config.device->ops->copy(n->config.device, to, from, bytes);
@@ -67,9 +74,9 @@ static gshmem_status_t store_result(void *context, void *to, const void *from, s
 }
 
 /* Objects that only NICs update: their atomics go to the NIC, whichever PE they are on. */
-static bool is_for_nic(const struct network *n, const struct transport_request *r)
+static bool is_for_nic(const struct service *service, const struct transport_request *r)
 {
-    const struct segment *s = n->job->map.segment;
+    const struct segment *s = service->job->map->segment;
 
     return r->kind == TRANSPORT_ATOMIC
                ? atomicity_is_nic(s[r->segment].atomicity)
@@ -78,15 +85,16 @@ static bool is_for_nic(const struct network *n, const struct transport_request *
 
 static gshmem_status_t service_flush(void *context)
 {
-    struct device *d = ((struct network *)context)->job->device;
+    struct device *d = ((struct service *)context)->job->device;
 
     return d->ops->flush(d);
 }
 
 static gshmem_status_t post_command(void *context, const struct transport_request *request)
 {
-    struct network *n = context;
-    const bool here = n->job->node.index_of[request->pe] >= 0 && !is_for_nic(n, request);
+    struct service *s = context;
+    struct network *n = s->network;
+    const bool here = n->node->index_of[request->pe] >= 0 && !is_for_nic(s, request);
     struct transport *t = here ? n->local : n->remote;
 
     if (network_lost(n, request->pe))
@@ -101,126 +109,99 @@ static gshmem_status_t post_command(void *context, const struct transport_reques
 /* What does not fit is not raised: of many failures at once the first few are enough. */
 static void raise_command(void *context, gshmem_status_t status, const struct proxy_answer *then)
 {
-    struct network *n = context;
-
-    int raised = atomic_load_explicit(&n->raised, memory_order_relaxed);
+    struct service *s = context;
+    int raised = atomic_load_explicit(&s->raised, memory_order_relaxed);
 
     if (raised == RAISED_MOST) {
-        channel_answer(&n->way, then);
+        channel_answer(&s->way, then);
         return;
     }
-    struct raised *r = &n->raise[raised];
+    struct raised *r = &s->raise[raised];
     r->status = status;
     r->then = *then;
     snprintf(r->text, sizeof r->text, "%s", last_error_text());
-    atomic_store_explicit(&n->raised, raised + 1, memory_order_relaxed);
-    proxy_wake(&n->proxy);
+    atomic_store_explicit(&s->raised, raised + 1, memory_order_relaxed);
+    proxy_wake(&s->network->proxy);
 }
 
-void network_raise(struct network *n)
+static void service_raise(struct network_source *source)
 {
+    struct service *s = (struct service *)source;
     struct raised raise[RAISED_MOST];
 
-    if (!atomic_load_explicit(&n->raised, memory_order_relaxed))
+    if (!atomic_load_explicit(&s->raised, memory_order_relaxed))
         return; /* a test without the lock; a thread that adds one wakes the proxy */
-    mutex_take(&n->lock);
-    int count = atomic_load_explicit(&n->raised, memory_order_relaxed);
-    memcpy(raise, n->raise, (size_t)count * sizeof raise[0]);
-    atomic_store_explicit(&n->raised, 0, memory_order_relaxed);
-    mutex_give(&n->lock);
+    mutex_take(&s->network->lock);
+    int count = atomic_load_explicit(&s->raised, memory_order_relaxed);
+    memcpy(raise, s->raise, (size_t)count * sizeof raise[0]);
+    atomic_store_explicit(&s->raised, 0, memory_order_relaxed);
+    mutex_give(&s->network->lock);
     for (int i = 0; i < count; i++) {
         fail_silently(raise[i].status, "%s", raise[i].text);
         gshmem_raise(raise[i].status);
-        channel_answer(&n->way, &raise[i].then);
+        channel_answer(&s->way, &raise[i].then);
     }
 }
 
 /* ---- Channels ---- */
 
-gshmem_status_t network_serve_kernels(struct network *n, struct gshmem_response *response,
-                                      uint32_t *asleep)
-{
-    const int heap = n->job->device_heap ? SEGMENT_DEVICE : SEGMENT_HEAP;
-    gshmem_status_t status = GSHMEM_OK;
-
-    mutex_take(&n->lock);
-    if (!n->local && !(status = transport_local.open(&n->config, &n->local)))
-        n->local->ops->begin(n->local, &n->config);
-    n->asleep = asleep;
-    syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
-    n->way = (struct proxy_way){
-        .n_pes = n->job->n_pes,
-        .heap = n->job->map.segment[heap].base,
-        .heap_bytes = n->job->map.segment[heap].own_bytes,
-        .heap_segment = heap,
-        .fences = &n->fences,
-        .response = response,
-        .aim = resolve_command,
-        .is_memory = is_memory,
-        .store = store_result,
-        .post = post_command,
-        .flush = service_flush,
-        .raise = raise_command,
-        .context = n,
-    };
-    mutex_give(&n->lock);
-    if (status || (status = proxy_start(&n->proxy, n)))
-        return status;
-    proxy_serve_kernels(&n->proxy);
-    return GSHMEM_OK;
-}
-
-bool network_local_busy(struct network *n)
-{
-    mutex_take(&n->lock);
-    bool busy = n->local && transport_busy(n->local);
-    mutex_give(&n->lock);
-    return busy;
-}
-
-gshmem_status_t network_add_channel(struct network *n, struct proxy_channel *c)
+gshmem_status_t service_add_channel(struct service *s, struct proxy_channel *c)
 {
     gshmem_status_t status = GSHMEM_OK;
 
-    c->way = &n->way;
+    c->way = &s->way;
     channel_begin(c);
-    mutex_take(&n->lock);
-    if (n->channels == n->channels_room) {
-        int room = n->channels_room ? 2 * n->channels_room : 8;
-        struct proxy_channel **more = realloc(n->channel, (size_t)room * sizeof *more);
+    mutex_take(&s->network->lock);
+    if (s->channels == s->channels_room) {
+        int room = s->channels_room ? 2 * s->channels_room : 8;
+        struct proxy_channel **more = realloc(s->channel, (size_t)room * sizeof *more);
         if (more) {
-            n->channel = more;
-            n->channels_room = room;
+            s->channel = more;
+            s->channels_room = room;
         } else {
             status = fail(GSHMEM_ERR_MEMORY, "out of memory for %d channels", room);
         }
     }
     if (!status)
-        n->channel[n->channels++] = c;
-    mutex_give(&n->lock);
+        s->channel[s->channels++] = c;
+    mutex_give(&s->network->lock);
     return status;
 }
 
-void network_remove_channel(struct network *n, struct proxy_channel *c)
+void service_remove_channel(struct service *s, struct proxy_channel *c)
 {
-    mutex_take(&n->lock);
-    for (int i = 0; i < n->channels; i++) {
-        if (n->channel[i] == c)
-            n->channel[i--] = n->channel[--n->channels];
+    mutex_take(&s->network->lock);
+    for (int i = 0; i < s->channels; i++) {
+        if (s->channel[i] == c)
+            s->channel[i--] = s->channel[--s->channels];
     }
-    mutex_give(&n->lock);
+    mutex_give(&s->network->lock);
 }
 
-bool network_shares_cpu(const struct network *n)
+static bool service_take(struct network_source *source)
 {
-    return n->job->node.cpus < 2 * n->job->node.sharers;
+    struct service *s = (struct service *)source;
+    bool took = false;
+
+    for (int i = 0; i < s->channels; i++)
+        took |= channel_take(s->channel[i]);
+    return took;
 }
 
-void network_help(struct network *n)
+static void service_publish(struct network_source *source)
 {
+    struct service *s = (struct service *)source;
+
+    for (int i = 0; i < s->channels; i++)
+        channel_publish(s->channel[i]);
+}
+
+void service_help(struct service *s)
+{
+    struct network *n = s->network;
     uint64_t now = clock_ns();
 
-    if (__atomic_exchange_n(n->asleep, 0, __ATOMIC_RELAXED))
+    if (__atomic_exchange_n(s->asleep, 0, __ATOMIC_RELAXED))
         proxy_wake(&n->proxy); /* starting the proxy takes time, so this thread makes this round */
     if (proxy_is_at_it(&n->proxy, now))
         return;
@@ -231,10 +212,10 @@ void network_help(struct network *n)
 
 /* Where there is nothing to do the call is two loads: a wait for a mapped peer must not wake the
  * proxy (docs/decisions/0005). */
-void network_receive(struct network *n)
+void service_receive(struct service *s)
 {
-    if (n->remote || !__atomic_load_n(n->asleep, __ATOMIC_RELAXED))
-        network_help(n);
+    if (s->network->remote || !__atomic_load_n(s->asleep, __ATOMIC_RELAXED))
+        service_help(s);
 }
 
 /* A thread that writes a command then tests whether the proxy sleeps, without a fence between the
@@ -248,46 +229,77 @@ static void fence_all_threads(void)
     syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 }
 
-bool network_fall_asleep(struct network *n)
+static bool service_fall_asleep(struct network_source *source)
 {
-    mutex_take(&n->lock);
-    bool work = n->local && transport_busy(n->local);
-    if (n->asleep) {
-        __atomic_store_n(n->asleep, 1, __ATOMIC_RELAXED);
-        fence_all_threads();
-    }
-    for (int i = 0; i < n->channels && !work; i++)
-        work = channel_has_work(n->channel[i]);
-    work = work || (n->remote && transport_arm(n->remote));
-    mutex_give(&n->lock);
-    return !work;
+    struct service *s = (struct service *)source;
+    bool work = false;
+
+    __atomic_store_n(s->asleep, 1, __ATOMIC_RELAXED);
+    fence_all_threads();
+    for (int i = 0; i < s->channels && !work; i++)
+        work = channel_has_work(s->channel[i]);
+    return work;
 }
 
-void network_wake_up(struct network *n)
+static void service_wake_up(struct network_source *source)
 {
-    mutex_take(&n->lock);
-    if (n->asleep)
-        __atomic_store_n(n->asleep, 0, __ATOMIC_RELAXED);
-    mutex_give(&n->lock);
+    __atomic_store_n(((struct service *)source)->asleep, 0, __ATOMIC_RELAXED);
 }
 
-static void watch_channels(struct network *n)
+void service_watch(struct service *s)
 {
     uint64_t limit = (uint64_t)settings_number(SETTING_WATCHDOG) * 1000000000u;
     char text[240];
 
     if (!limit)
         return;
-    mutex_take(&n->lock);
-    for (int i = 0; i < n->channels; i++) {
-        if (channel_overdue(n->channel[i], clock_ns(), limit, text, sizeof text))
+    mutex_take(&s->network->lock);
+    for (int i = 0; i < s->channels; i++) {
+        if (channel_overdue(s->channel[i], clock_ns(), limit, text, sizeof text))
             log_line(LOG_ERROR, "watchdog: %s", text);
     }
-    mutex_give(&n->lock);
+    mutex_give(&s->network->lock);
 }
 
-void network_look_after(struct network *n)
+/* ---- Start and stop ---- */
+
+gshmem_status_t service_start(struct service *s, struct job *j, struct gshmem_response *response,
+                              uint32_t *asleep,
+                              void (*look_after)(struct network_source *s))
 {
-    kernels_look_after(n->job);
-    watch_channels(n);
+    const int heap = j->device_heap ? SEGMENT_DEVICE : SEGMENT_HEAP;
+
+    syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+    s->source = (struct network_source){
+        .take = service_take,
+        .publish = service_publish,
+        .fall_asleep = service_fall_asleep,
+        .wake_up = service_wake_up,
+        .raise = service_raise,
+        .look_after = look_after,
+    };
+    s->job = j;
+    s->network = j->network;
+    s->asleep = asleep;
+    s->way = (struct proxy_way){
+        .n_pes = j->n_pes,
+        .heap = j->map->segment[heap].base,
+        .heap_bytes = j->map->segment[heap].own_bytes,
+        .heap_segment = heap,
+        .fences = &j->network->fences,
+        .response = response,
+        .aim = resolve_command,
+        .is_memory = is_memory,
+        .store = store_result,
+        .post = post_command,
+        .flush = service_flush,
+        .raise = raise_command,
+        .context = s,
+    };
+    return network_serve(j->network, &s->source);
+}
+
+void service_stop(struct service *s)
+{
+    free(s->channel);
 }

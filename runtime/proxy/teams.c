@@ -4,10 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/device.h"
+#include "gshmem.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/log.h"
+#include "runtime/job/job.h"
 #include "runtime/memory/device_heap.h"
-#include "runtime/memory/multicast.h"
+#include "runtime/memory/map.h"
+#include "runtime/network/network.h"
+#include "runtime/node/node.h"
+#include "runtime/proxy/kernels.h"
 #include "runtime/proxy/parts.h"
+#include "runtime/teams/multicast.h"
 #include "runtime/teams/team.h"
 
 static_assert(sizeof(struct gshmem_device_sync) <= GSHMEM_DEVICE_SYNC_BYTES, "a team's block");
@@ -24,7 +32,7 @@ size_t kernels_system_bytes(void)
  * memory. */
 static uintptr_t sync_blocks(const struct job *j)
 {
-    const struct segment *s = j->map.segment;
+    const struct segment *s = j->map->segment;
 
     return j->device_heap ? s[SEGMENT_DEVICE].base : s[SEGMENT_SYSTEM].base + team_system_bytes();
 }
@@ -60,8 +68,8 @@ static struct gshmem_device_ctx own_memory(const struct job *j, const struct tea
 {
     const struct kernels *k = j->kernels;
     const struct kernel_tables *tables = &t->kernel->tables;
-    const struct segment *d = &j->map.segment[SEGMENT_DEVICE];
-    const struct segment *system = &j->map.segment[SEGMENT_SYSTEM];
+    const struct segment *d = &j->map->segment[SEGMENT_DEVICE];
+    const struct segment *system = &j->map->segment[SEGMENT_SYSTEM];
 
     if (j->device_heap)
         return (struct gshmem_device_ctx){
@@ -82,10 +90,10 @@ static struct gshmem_device_ctx own_memory(const struct job *j, const struct tea
 static bool is_proxied(const struct job *j, const struct team *t)
 {
     const struct kernel_tables *tables = &t->kernel->tables;
-    bool mapped = j->kernels->mapped && !j->node.layout.nic_bytes;
+    bool mapped = j->kernels->mapped && !j->node->layout.nic_bytes;
 
     for (int i = 0; i < t->n_pes && mapped; i++)
-        mapped = j->device_heap ? j->map.segment[SEGMENT_DEVICE].loaded[t->members[i]] != 0
+        mapped = j->device_heap ? j->map->segment[SEGMENT_DEVICE].loaded[t->members[i]] != 0
                                 : tables->heap[i] && (tables->data[i] || !t->view.data.bytes);
     return !mapped;
 }
@@ -120,19 +128,19 @@ struct team_of_device {
 static void make_tables_for_cpu(struct job *j, struct team *t, struct team_of_device *d)
 {
     t->kernel->tables = (struct kernel_tables){t->view.heap.peer, t->view.data.peer,
-                                               j->map.segment[SEGMENT_SYSTEM].mapped,
+                                               j->map->segment[SEGMENT_SYSTEM].mapped,
                                                t->members};
     if (!t->owns_tables)
         return;
     for (int i = 0; i < t->n_pes; i++)
-        d->table[i] = map_mapped(&j->map, SEGMENT_SYSTEM, t->members[i]);
+        d->table[i] = map_mapped(j->map, SEGMENT_SYSTEM, t->members[i]);
     t->kernel->tables.system = d->table;
 }
 
 /* A GPU cannot read the job's tables. */
 static bool make_tables_for_gpu(struct job *j, struct team *t, struct team_of_device *d)
 {
-    const struct segment *s = &j->map.segment[SEGMENT_DEVICE];
+    const struct segment *s = &j->map->segment[SEGMENT_DEVICE];
     size_t n = (size_t)t->n_pes, bytes = 3 * n * sizeof(uintptr_t);
     uintptr_t *table = calloc(3 * n, sizeof *table);
     int32_t *world = (int32_t *)(table + 2 * n);
@@ -259,7 +267,7 @@ static void mark_dead(struct job *j, int pe)
     struct kernels *k = j->kernels;
 
     k->dead[pe] = true;
-    node_lose(&j->node, pe); /* so that commands to that PE fail */
+    node_lose(j->node, pe); /* so that commands to that PE fail */
     gshmem_store_relaxed(&k->shared->failure, GSHMEM_ERR_PEER_DEAD);
     for (int i = 0; i < TEAM_MAX; i++) {
         const struct team *t = j->team[i];
@@ -275,12 +283,12 @@ static void mark_dead(struct job *j, int pe)
 static void look_for_dead(struct job *j)
 {
     struct kernels *k = j->kernels;
-    int n = j->node.n < LOOKS_AT_ONCE ? j->node.n : LOOKS_AT_ONCE;
+    int n = j->node->n < LOOKS_AT_ONCE ? j->node->n : LOOKS_AT_ONCE;
 
     for (int i = 0; i < n; i++) {
-        k->looked_at = (k->looked_at + 1) % j->node.n;
-        int pe = j->node.pe[k->looked_at];
-        if (!k->dead[pe] && !node_alive(&j->node, k->looked_at))
+        k->looked_at = (k->looked_at + 1) % j->node->n;
+        int pe = j->node->pe[k->looked_at];
+        if (!k->dead[pe] && !node_alive(j->node, k->looked_at))
             mark_dead(j, pe);
     }
     for (int pe = 0; network_any_lost(j->network) && pe < j->n_pes; pe++) {
@@ -337,7 +345,7 @@ void kernels_look_after(struct job *j)
     if (k->shared->failure == GSHMEM_ERR_ABORTED)
         return;
     pthread_mutex_lock(&j->lock);
-    if (node_exit_status(&j->node, &ignored))
+    if (node_exit_status(j->node, &ignored))
         fail_all(j, GSHMEM_ERR_ABORTED);
     else
         look_for_dead(j);

@@ -6,11 +6,15 @@
  * without the proxy must be memory that kernels see: pinned host memory, or the GPU's. */
 #include <string.h>
 
+#include "device/device.h"
 #include "gshmem/wait.h"
-#include "runtime/operations/context.h"
+#include "runtime/base/log.h"
+#include "runtime/job/job.h"
 #include "runtime/memory/device_heap.h"
-#include "runtime/streams/parts.h"
+#include "runtime/memory/map.h"
 #include "runtime/network/wait.h"
+#include "runtime/streams/parts.h"
+#include "runtime/teams/context.h"
 
 static gshmem_status_t require_visible(const char *call, const void *at, size_t bytes)
 {

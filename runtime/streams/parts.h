@@ -1,5 +1,5 @@
-/* What the parts of operations on streams share: stream.c, with the calls, which the CPU performs
- * when a stream has reached them, and device.c, where the device performs them. */
+/* What the parts of operations on streams share: stream.c, with the calls; perform.c, where the CPU
+ * performs them when a stream has reached them; device.c, where the device performs them. */
 #ifndef GSHMEM_RUNTIME_STREAMS_PARTS_H
 #define GSHMEM_RUNTIME_STREAMS_PARTS_H
 
@@ -45,5 +45,12 @@ struct request {
 
 /* Puts the request on a stream of a device that takes requests. */
 gshmem_status_t stream_put_request(gshmem_stream_t stream, const char *call, const struct request *r);
+
+/* Puts what is wanted on the stream, to be performed when the stream reaches it. collective: of
+ * wanted->team. */
+gshmem_status_t stream_put_on(gshmem_stream_t stream, const char *call,
+                              const struct request *wanted);
+gshmem_status_t stream_put_collective_on(gshmem_stream_t stream, const char *call,
+                                         const struct request *wanted);
 
 #endif

@@ -3,7 +3,7 @@
 #define GSHMEM_RUNTIME_STREAMS_STREAM_H
 
 #include "gshmem/status.h"
-#include "runtime/job.h"
+#include "runtime/job/job.h"
 
 /* Waits until all operations on streams, and in graphs that were launched, are complete. No
  * operation of this job is performed after it, also where a death or an abort cuts the wait

@@ -3,8 +3,11 @@
 
 #include <string.h>
 
-#include "runtime/collectives/group.h"
-#include "runtime/proxy/kernels.h"
+#include "gshmem.h"
+#include "runtime/base/log.h"
+#include "runtime/job/job.h"
+#include "runtime/teams/group.h"
+#include "runtime/teams/observer.h"
 
 static_assert(sizeof(struct slots_offer) <= NOTE_BYTES, "an offer fits into a note");
 
@@ -61,7 +64,7 @@ void slots_settle(struct team *t, bool keep)
     pthread_mutex_lock(&job->lock);
     job->claims--;
     if (!keep) {
-        kernels_hide_team(job, t->id);
+        job->observer->hide_team(job, t->id);
         job->team[t->id] = NULL;
         t->id = GSHMEM_TEAM_INVALID;
     }
@@ -130,7 +133,7 @@ gshmem_status_t slots_install(struct team *parent, struct team *t, uint32_t sign
                         "%s: no team slot is free on all members: a PE can be in %d teams at a time, "
                         "%d of them its own, and %u are kept for active sets; destroy those no longer needed",
                         call, TEAM_MAX, TEAM_MAX - GSHMEM_TEAM_HOST - 1,
-                        __atomic_load_n(&job->n_active, __ATOMIC_RELAXED));
+                        __atomic_load_n(&job->active_sets->n, __ATOMIC_RELAXED));
 
         bool claimed = t && slots_claim(t, slot), agreed = true;
         status = slots_compare_claims(g, claimed || !t, signature, call, &agreed);

@@ -9,12 +9,24 @@
  * 2. Each member claims the slot. That fails where another thread was faster.
  * 3. In a second round all members learn whether all have claimed it. If not, they release it and
  *    begin again, with another choice. */
-#ifndef GSHMEM_RUNTIME_SLOTS_H
-#define GSHMEM_RUNTIME_SLOTS_H
+#ifndef GSHMEM_RUNTIME_TEAMS_SLOTS_H
+#define GSHMEM_RUNTIME_TEAMS_SLOTS_H
 
 #include "runtime/teams/team.h"
 
 enum { SLOT_WORDS = TEAM_MAX / 64 };
+
+/* PEs of the job that have made a team without a parent that contains them: operations/active.c. */
+struct active_set {
+    int start, log_stride, size;
+    gshmem_team_t team;
+};
+
+/* Active sets of this PE whose teams stay. */
+struct active_sets {
+    uint32_t n; /* incremented when one is complete */
+    struct active_set set[TEAM_MAX];
+};
 
 struct slots_offer {
     uint64_t free[SLOT_WORDS];

@@ -1,11 +1,14 @@
 /* Splits teams, and destroys them. */
 #include <stdlib.h>
 
-#include "runtime/collectives/group.h"
-#include "runtime/memory/multicast.h"
-#include "runtime/proxy/kernels.h"
+#include "gshmem.h"
+#include "runtime/base/log.h"
+#include "runtime/job/job.h"
+#include "runtime/teams/group.h"
+#include "runtime/teams/multicast.h"
 #include "runtime/teams/slots.h"
 #include "runtime/teams/team.h"
+#include "runtime/teams/observer.h"
 
 /* A PE's request: all must make the same. */
 struct split {
@@ -73,7 +76,7 @@ static gshmem_status_t split_make(const struct split *s, enum split_kind kind, i
 
     if ((status = slots_install(s->parent, t, signature, s->call))) {
         if (t && t->id == GSHMEM_TEAM_INVALID)
-            team_free(t); /* otherwise it is freed with the job */
+            team_free(job, t); /* otherwise it is freed with the job */
         return status;
     }
     if (t) {
@@ -222,10 +225,10 @@ gshmem_status_t gshmem_team_destroy(gshmem_team_t handle)
         return status;
 
     pthread_mutex_lock(&job->lock);
-    kernels_hide_team(job, handle);
+    job->observer->hide_team(job, handle);
     job->team[handle] = NULL;
     pthread_mutex_unlock(&job->lock);
     multicast_end(job, t);
-    team_free(t);
+    team_free(job, t);
     return GSHMEM_OK;
 }

@@ -5,9 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/collectives/internode.h"
-#include "runtime/memory/multicast.h"
-#include "runtime/proxy/kernels.h"
+#include "gshmem.h"
+#include "runtime/base/log.h"
+#include "runtime/job/job.h"
+#include "runtime/memory/map.h"
+#include "runtime/node/node.h"
+#include "runtime/teams/group.h"
+#include "runtime/teams/internode.h"
+#include "runtime/teams/observer.h"
 
 size_t team_system_bytes(void)
 {
@@ -36,8 +41,8 @@ static struct gshmem_segment team_view_of(const struct segment *s, const uintptr
 static bool team_make_tables(struct job *j, struct team *t)
 {
     size_t n = (size_t)t->n_pes;
-    const struct segment *heaps = &j->map.segment[SEGMENT_HEAP];
-    const struct segment *variables = &j->map.segment[SEGMENT_DATA];
+    const struct segment *heaps = &j->map->segment[SEGMENT_HEAP];
+    const struct segment *variables = &j->map->segment[SEGMENT_DATA];
     uintptr_t *heap = heaps->mapped, *data = variables->mapped;
     bool all = t->n_pes == j->n_pes;
 
@@ -47,7 +52,7 @@ static bool team_make_tables(struct job *j, struct team *t)
         all &= t->members[i] == i;
         /* PEs of other nodes are not mapped in any case; whether they run the same program is found
          * out at the first use. */
-        t->data_mapped &= variables->mapped[t->members[i]] || !j->map.local[t->members[i]];
+        t->data_mapped &= variables->mapped[t->members[i]] || !j->map->local[t->members[i]];
         if (t->members[i] == j->pe)
             t->my_pe = i;
     }
@@ -80,10 +85,10 @@ struct team *team_create(struct job *j, int *members, int n, const char *call)
         *t = (struct team){.id = GSHMEM_TEAM_INVALID, .n_pes = n, .members = members};
         if (team_make_tables(j, t) &&
             (t->group =
-                 group_create(n, t->my_pe, members, j->node.oversubscribed ? j->node.cpus : 0)) &&
-            internode_prepare(t->group, j) && kernels_make_team(j, t))
+                 group_create(n, t->my_pe, members, j->node->oversubscribed ? j->node->cpus : 0)) &&
+            internode_prepare(t->group, j) && j->observer->make_team(j, t))
             return t;
-        team_free(t);
+        team_free(j, t);
     } else {
         free(members);
     }
@@ -91,11 +96,11 @@ struct team *team_create(struct job *j, int *members, int n, const char *call)
     return NULL;
 }
 
-void team_free(struct team *t)
+void team_free(struct job *j, struct team *t)
 {
     if (!t)
         return;
-    kernels_free_team(t);
+    j->observer->free_team(t);
     group_destroy(t->group);
     if (t->owns_tables)
         free((void *)t->view.heap.peer);
@@ -105,7 +110,7 @@ void team_free(struct team *t)
 
 void team_install(struct job *j, struct team *t, gshmem_team_t slot)
 {
-    struct team_sync *mine = (struct team_sync *)j->map.segment[SEGMENT_SYSTEM].base + slot;
+    struct team_sync *mine = (struct team_sync *)j->map->segment[SEGMENT_SYSTEM].base + slot;
 
     /* Clears what an earlier team left: that team's members are done with this block (see
      * group_farewell), and the members of this team synchronize before they read it. */
@@ -115,7 +120,7 @@ void team_install(struct job *j, struct team *t, gshmem_team_t slot)
             memset(mine + TEAM_MAX, 0, sizeof *mine);
     }
     for (int i = 0; i < t->n_pes; i++) {
-        const uintptr_t there = map_mapped(&j->map, SEGMENT_SYSTEM, t->members[i]);
+        const uintptr_t there = map_mapped(j->map, SEGMENT_SYSTEM, t->members[i]);
         /* 0: on another node */
         t->group->sync[i] = there ? (struct team_sync *)there + slot : NULL;
     }
@@ -125,7 +130,7 @@ void team_install(struct job *j, struct team *t, gshmem_team_t slot)
     t->view.team = slot;
     t->id = slot;
     j->team[slot] = t;
-    kernels_show_team(j, t);
+    j->observer->show_team(j, t);
 }
 
 static gshmem_status_t start_predefined(struct job *j, gshmem_team_t slot, const int *pes, int n)
@@ -149,18 +154,16 @@ gshmem_status_t team_start(struct job *j)
     gshmem_status_t status = start_predefined(j, GSHMEM_TEAM_WORLD, NULL, j->n_pes);
 
     if (!status)
-        status = start_predefined(j, GSHMEM_TEAM_SHARED, j->node.pe, j->node.n);
+        status = start_predefined(j, GSHMEM_TEAM_SHARED, j->node->pe, j->node->n);
     if (!status)
-        status = start_predefined(j, GSHMEM_TEAM_HOST, j->node.pe, j->node.n);
+        status = start_predefined(j, GSHMEM_TEAM_HOST, j->node->pe, j->node->n);
     return status;
 }
 
 void team_stop(struct job *j)
 {
     for (int i = 0; i < TEAM_MAX; i++) {
-        if (j->team[i])
-            multicast_end(j, j->team[i]);
-        team_free(j->team[i]);
+        team_free(j, j->team[i]);
         j->team[i] = NULL;
     }
 }
@@ -187,11 +190,6 @@ struct team *team_find(gshmem_team_t handle, const char *call)
         fail(GSHMEM_ERR_ARGUMENT, "%s: team %d was destroyed, or never made, on this PE", call,
              handle);
     return NULL;
-}
-
-void team_missing(const struct team *team, char *text, size_t size)
-{
-    group_missing(team->group, text, size);
 }
 
 int gshmem_team_my_pe(gshmem_team_t handle)

@@ -1,12 +1,12 @@
 /* Teams: their PEs, in order, and the memory through which their collectives synchronize. */
-#ifndef GSHMEM_RUNTIME_TEAM_H
-#define GSHMEM_RUNTIME_TEAM_H
+#ifndef GSHMEM_RUNTIME_TEAMS_TEAM_H
+#define GSHMEM_RUNTIME_TEAMS_TEAM_H
 
 #include "gshmem.h"
-#include "runtime/job.h"
+#include "runtime/job/job.h"
 
 struct multicast;
-struct group;       /* runtime/collectives/group.h */
+struct group;       /* runtime/teams/group.h */
 struct kernel_team; /* runtime/proxy/kernels.h */
 
 struct team {
@@ -25,7 +25,7 @@ struct team {
     bool data_mapped; /* all members run the same program, so its variables are symmetric */
 
     struct group *group;        /* how the members synchronize */
-    struct multicast *multicast; /* runtime/memory/multicast.h; NULL: it has none */
+    struct multicast *multicast; /* runtime/teams/multicast.h; NULL: it has none */
     struct kernel_team *kernel; /* the kernels' view of it; NULL where there are no kernels */
 };
 
@@ -41,14 +41,10 @@ void team_stop(struct job *j);
 struct team *team_create(struct job *j, int *members, int n, const char *call);
 /* Assigns a slot, which determines its handle and its sync blocks. */
 void team_install(struct job *j, struct team *t, gshmem_team_t slot);
-void team_free(struct team *t);
+void team_free(struct job *j, struct team *t);
 
 /* Bytes that the sync blocks of all teams need in the system part of a PE's memory. */
 size_t team_system_bytes(void);
-
-/* Which members have not arrived at the collective in progress, for people, e.g. "PEs 3 and 5 have
- * not arrived"; text becomes empty if that is not known. */
-void team_missing(const struct team *team, char *text, size_t size);
 
 /* PE of the job with number pe in the team, or -1. */
 static inline int team_world_pe(const struct team *t, int pe)

@@ -3,7 +3,7 @@
  * until the call. No synchronisation but that of the collectives themselves. */
 #include "groups.h"
 
-#include "runtime/facades/extensions.h"
+#include "runtime/job/extensions.h"
 
 enum { LARGE = (1 << 20) + 3, GUARD = 64 };
 

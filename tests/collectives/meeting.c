@@ -9,9 +9,12 @@
 
 #include "check.h"
 #include "gshmem.h"
-#include "runtime/collectives/group.h"
+#include "runtime/teams/group.h"
 #include "runtime/collectives/table.h"
-#include "runtime/job.h"
+#include "runtime/base/log.h"
+#include "runtime/job/job.h"
+#include "runtime/node/node.h"
+#include "runtime/teams/departures.h"
 
 enum { ROUNDS = 3000, MOST = 9 };
 
@@ -121,13 +124,14 @@ static void try_way(int way, int n)
 
 int main(void)
 {
-    static struct job nobody; /* waits look at it */
+    static struct node node;
+    static struct job nobody = {.node = &node, .waits = &departures_wait_hooks}; /* waits read it */
 
-    nobody.node.control = calloc(1, sizeof *nobody.node.control);
+    node.control = calloc(1, sizeof *node.control);
     job = &nobody;
     log_set_level(LOG_NONE);
     blocks = aligned_alloc(SYNC_LINE, MOST * sizeof *blocks);
-    CHECK(nobody.node.control && blocks);
+    CHECK(node.control && blocks);
     memset(blocks, 0, MOST * sizeof *blocks);
     for (int i = 0; i < MOST; i++)
         pe[i] = i;
@@ -136,6 +140,6 @@ int main(void)
             try_way(way, n);
     }
     free(blocks);
-    free(nobody.node.control);
+    free(node.control);
     return 0;
 }

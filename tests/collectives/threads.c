@@ -3,7 +3,7 @@
 #include <pthread.h>
 
 #include "groups.h"
-#include "runtime/facades/extensions.h"
+#include "runtime/job/extensions.h"
 
 enum { THREADS = 4, STEPS = 150, ROOM = 4096 };
 

@@ -14,7 +14,8 @@
 
 #include "check.h"
 #include "runtime/base/log.h"
-#include "runtime/job.h"
+#include "gshmem.h"
+#include "runtime/job/job.h"
 #include "runtime/memory/data.h"
 #ifdef WITH_LIBRARY
 #include "data_library.h"

@@ -1,4 +1,4 @@
-/* How the members of a team meet where they share CPUs (runtime/collectives/group.c, hub; wait.c):
+/* How the members of a team meet where they share CPUs (runtime/teams/group.c, hub; wait.c):
  * arrivals are counted, the last one starts the next generation and wakes those who sleep.
  *
  * Holds: nobody leaves a round before all have arrived, nobody sleeps for ever.

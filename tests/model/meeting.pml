@@ -1,4 +1,4 @@
-/* How the members of a team meet (runtime/collectives/group.c, flat), and how a slot's memory passes
+/* How the members of a team meet (runtime/teams/group.c, flat), and how a slot's memory passes
  * from one team to the next.
  *
  * Team A is PEs 0, 1 and 2; after some rounds and the farewell, PE 0 cleans its block, and team B of

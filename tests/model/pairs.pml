@@ -1,4 +1,4 @@
-/* How members that share CPUs exchange blocks in one round (runtime/collectives/group.c, group_announce;
+/* How members that share CPUs exchange blocks in one round (runtime/teams/group.c, group_announce;
  * shared_copy.c, alltoall_paired): each adds itself to a set and sees who was in it before; for those it
  * copies, both ways; then it meets the others at the hub, where the last one empties the set.
  *

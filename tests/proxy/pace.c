@@ -1,5 +1,5 @@
 /* When the proxy drives, spins and sleeps, with the test as the clock. */
-#include "runtime/proxy/pace.h"
+#include "runtime/network/proxy_pace.h"
 #include "../check.h"
 
 static void test_idle(void)

@@ -8,7 +8,9 @@
 #include "../check.h"
 #include "runtime/node/handover.c"
 #include "runtime/node/node.h"
-#include "runtime/job.h"
+#include "runtime/job/job.h"
+#include "runtime/network/wait.h"
+#include "runtime/teams/departures.h"
 #include "runtime/node/rendezvous.h"
 
 enum { FDS_MOST = 4, STRANGER = 12345 };
@@ -67,7 +69,8 @@ static struct handover_address address[2];
 static void *exchange(void *arg)
 {
     const int i = (int)(intptr_t)arg;
-    const struct handover_circle circle = {2, i, address, sizeof address[0], WAIT_FOR_NETWORK};
+    const struct handover_circle circle = {2, i, address, sizeof address[0], WAIT_FOR_NETWORK,
+                                           network_await};
     char mine[8] = {(char)('a' + i)}, letters[2][8];
     int fds[2];
 
@@ -153,11 +156,12 @@ static void another_users_memory_is_refused(void)
 
 int main(void)
 {
-    static struct job alone;
+    static struct node node;
+    static struct job alone = {.node = &node, .waits = &departures_wait_hooks};
 
-    alone.node.control = calloc(1, sizeof *alone.node.control);
+    node.control = calloc(1, sizeof *node.control);
     job = &alone;
-    CHECK(alone.node.control);
+    CHECK(node.control);
     for (int i = 0; i < 2; i++) {
         CHECK_EQ(handover_open(&pe[i]), GSHMEM_OK);
         address[i] = pe[i].address;
@@ -167,6 +171,6 @@ int main(void)
     another_users_memory_is_refused();
     for (int i = 0; i < 2; i++)
         handover_close(&pe[i]);
-    free(alone.node.control);
+    free(node.control);
     return 0;
 }

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "../check.h"
-#include "runtime/network/nics.h"
+#include "runtime/node/nics.h"
 
 static char sys[] = "/tmp/gshmem-nics-XXXXXX";
 

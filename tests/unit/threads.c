@@ -1,4 +1,4 @@
-/* Which threads of a process run (runtime/threads.c): of one that sleeps and one that computes, the second alone. */
+/* Which threads of a process run (runtime/node/threads.c): of one that sleeps and one that computes, the second alone. */
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "../check.h"
-#include "runtime/threads.h"
+#include "runtime/node/threads.h"
 
 static sem_t let_go;
 static atomic_bool stop, computes;

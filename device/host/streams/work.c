@@ -151,7 +151,7 @@ static void work_move(const struct work *w)
 
 /* A helper runs the program's function under the name of the program's thread that started the
  * helper: threads that the function starts inherit the name, and are not the library's
- * (runtime/proxy/left_alone.h). */
+ * (runtime/network/left_alone.h). */
 static void work_call(struct work *w)
 {
     if (!device_error() || w->call.after_failure) {

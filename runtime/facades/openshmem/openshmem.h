@@ -7,7 +7,7 @@
 #define SHMEM_NO_INLINE
 #include "gshmem.h"
 #include "pshmem.h"
-#include "runtime/facades/extensions.h"
+#include "runtime/job/extensions.h"
 
 /* pname is the function; name, weak, is the same until a tool defines its own. */
 #define WEAK(name)                                                                                 \

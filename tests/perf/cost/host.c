@@ -7,8 +7,11 @@
 
 #include "check.h"
 #include "pair.h"
-#include "runtime/operations/context.h"
+#include "runtime/teams/context.h"
+#include "runtime/network/network.h"
 #include "runtime/network/parts.h"
+#include "runtime/memory/map.h"
+#include "runtime/node/node.h"
 #include "runtime/teams/team.h"
 
 enum { STRIDE = 256, BATCH_MOST = 64 }; /* puts that are no neighbours */
@@ -31,11 +34,11 @@ static void add_pe(struct transport *far)
     static uintptr_t peer[2];
     static _Atomic bool lost[2];
 
-    heap = (char *)job->map.segment[SEGMENT_HEAP].base;
+    heap = (char *)job->map->segment[SEGMENT_HEAP].base;
     job->n_pes = 2;
     job->team[GSHMEM_TEAM_WORLD]->members = members;
-    job->node.index_of = index_of;
-    job->node.lost = lost;
+    job->node->index_of = index_of;
+    job->node->lost = job->network->lost = lost;
     peer[0] = (uintptr_t)heap;
     gshmem_ctx_default->n_pes = 2;
     gshmem_ctx_default->heap.peer = peer;

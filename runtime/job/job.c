@@ -1,0 +1,98 @@
+#define _GNU_SOURCE
+#include "runtime/job/job.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "runtime/base/log.h"
+#include "runtime/job/thread.h"
+
+struct job *job;
+_Thread_local struct thread this_thread;
+
+/* These are the process's, and asked for where there is no job. */
+bool job_forked;
+pthread_mutex_t job_life = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+int job_depth;
+
+struct job *job_hold(void)
+{
+    pthread_mutex_lock(&job_life);
+    return job_depth > 0 ? job : NULL;
+}
+
+void job_let_go(void)
+{
+    pthread_mutex_unlock(&job_life);
+}
+
+gshmem_status_t job_require(const char *call)
+{
+    if (job)
+        return GSHMEM_OK;
+    if (job_forked)
+        return fail(GSHMEM_ERR_STATE,
+                    "%s: this process (%d) is a child that a PE has made by fork, and no PE: "
+                    "only its parent takes part in the job",
+                    call, (int)getpid());
+    return fail(GSHMEM_ERR_STATE, "%s: call gshmem_init first (or the job has been finalized)",
+                call);
+}
+
+void job_end_with_process(struct job *j)
+{
+    this_thread.ends_process = true;
+    atomic_store_explicit(&j->over, true, memory_order_relaxed);
+}
+
+static void stay_unless_it_ends_here(void)
+{
+    while (!this_thread.ends_process)
+        pause();
+}
+
+gshmem_status_t job_stay(const char *call)
+{
+    stay_unless_it_ends_here();
+    return fail(GSHMEM_ERR_STATE, "%s: this process ends, and has left the job", call);
+}
+
+/* Flushes what the program has printed, unless that would have to wait: for another thread that
+ * prints, or for a reader. */
+static void keep_printed(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+
+    if (poll(&out, 1, 0) != 1 || ftrylockfile(stdout) != 0)
+        return;
+    fflush_unlocked(stdout);
+    funlockfile(stdout);
+}
+
+static atomic_bool ending; /* the process ends, and with it whatever job it has */
+
+void job_begin_to_end(void)
+{
+    this_thread.ending = true;
+    atomic_store(&ending, true);
+}
+
+bool job_ends_elsewhere(void)
+{
+    return atomic_load(&ending) && !this_thread.ending;
+}
+
+void job_abort(int exit_status, const char *why)
+{
+    exit_status = job_exit_code(exit_status);
+    if (this_thread.ending) /* a failure while ending ends it at once */
+        _exit(exit_status);
+    if (job && job_is_over(job))
+        stay_unless_it_ends_here();
+    job_begin_to_end();
+    keep_printed();
+    if (job && !job_is_over(job))
+        job->abort(job, &exit_status, why);
+    _exit(exit_status);
+}

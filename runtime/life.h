@@ -1,0 +1,43 @@
+/* What the files of a job's life share: start.c, end.c and init.c. */
+#ifndef GSHMEM_RUNTIME_LIFE_H
+#define GSHMEM_RUNTIME_LIFE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "gshmem.h"
+#include "runtime/teams/departures.h"
+
+struct bootstrap;
+struct job;
+
+/* The process's, which can have several jobs, one after the other: so it hangs from none. */
+extern struct life {
+    struct bootstrap *starter;      /* kept for the next job of this process */
+    _Atomic pid_t owner;            /* the process that initialised; its children are not */
+    bool registered;                /* at_exit is registered */
+    atomic_bool starting_first;     /* at_exit will be registered when the job that begins now has
+                                       begun */
+    int ended_at_exit;              /* gshmem_init calls that at_exit has finalized */
+    gshmem_status_t status_at_exit; /* the status of that */
+    int given_status;               /* the status with which some PE has ended this process's last
+                                       job; -1: none has */
+} life;
+
+/* ---- start.c ---- */
+
+gshmem_status_t life_start(const gshmem_init_attr_t *attr);
+/* After network_stop. */
+void life_free_job(struct job *j);
+/* Closes a bootstrap that serves one job. */
+void life_let_go_of_starter(struct bootstrap *b);
+
+/* ---- end.c ---- */
+
+gshmem_status_t life_stop(enum departure_way way);
+/* For on_exit. early: registered before a start, for an exit in the middle of it. */
+void life_at_exit(int status, void *unused);
+void life_at_early_exit(int status, void *unused);
+
+#endif

@@ -1,0 +1,342 @@
+/* The life of the network: opened before the PEs' blobs are exchanged, started once memory is
+ * mapped, stopped when all PEs are done with each other; and what transports call in between. */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "bootstrap/bootstrap.h"
+#include "device/device.h"
+#include "runtime/base/atomic_type.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/log.h"
+#include "runtime/base/settings.h"
+#include "runtime/job/job.h"
+#include "runtime/memory/data.h"
+#include "runtime/memory/map.h"
+#include "runtime/memory/symmetric.h"
+#include "runtime/network/network.h"
+#include "runtime/network/parts.h"
+#include "runtime/node/choose_device.h"
+#include "runtime/node/node.h"
+#include "transport/optional.h"
+
+enum {
+    FAREWELL_MS = 2000, /* how long finalize lets the last answers take */
+    DESCRIPTORS_SPARE = 256, /* for all but streams, the program's own among them */
+    ENTER_MS = 5000, /* many times as long as a thread holds the lock */
+};
+
+/* ---- Functions that the transport calls ---- */
+
+static gshmem_status_t network_find(void *context, int pe, void *address, size_t capacity,
+                                    size_t *bytes)
+{
+    struct network *n = context;
+    struct pe_blob blob;
+    gshmem_status_t status = network_recall(n, pe, &blob);
+
+    if (status)
+        return status;
+    if (blob.transport_bytes > capacity)
+        return fail(GSHMEM_ERR_BOOTSTRAP, "PE %d published an address of %u bytes", pe,
+                    blob.transport_bytes);
+    memcpy(address, blob.transport, blob.transport_bytes);
+    *bytes = blob.transport_bytes;
+    return GSHMEM_OK;
+}
+
+/* Two PEs agree on their key when they first connect, since that takes 0.1 ms. */
+static gshmem_status_t key(void *context, int pe, unsigned char out[TRANSPORT_KEY_BYTES])
+{
+    struct network *n = context;
+    struct peer_key *k = &n->key[pe];
+    struct pe_blob blob;
+    gshmem_status_t status;
+
+    if (!k->known && ((status = network_recall(n, pe, &blob)) ||
+                      (status = keys_agree(&n->keys, n->job->pe, pe, blob.public_key, k->key))))
+        return status;
+    k->known = true;
+    memcpy(out, k->key, sizeof k->key);
+    return GSHMEM_OK;
+}
+
+static uint64_t network_apply(void *context, enum gshmem_amo amo, int type, void *target,
+                              uint64_t operand, uint64_t compare)
+{
+    (void)context;
+    return atomic_apply(amo, type, target, operand, compare);
+}
+
+static char *mapped(void *context, int pe, int segment)
+{
+    const struct segment *s = &((struct network *)context)->job->map->segment[segment];
+    const uintptr_t *peer = atomicity_is_device(s->atomicity) ? s->copied : s->mapped;
+
+    return peer ? (char *)peer[pe] : NULL;
+}
+
+/* Of the heap in a device's memory, counted from where all of it begins. */
+static int lent(void *context, uint64_t offset, uint64_t bytes)
+{
+    return symmetric_imported(((struct network *)context)->job, offset, bytes);
+}
+
+/* Most addresses are in a heap, for which the driver need not be queried. */
+static int on_device(void *context, const void *at, uint64_t bytes)
+{
+    const struct network *n = context;
+    struct location l;
+
+    map_find(n->job->map, at, 0, &l);
+    if (l.segment != SEGMENT_NONE)
+        return atomicity_is_device(l.atomicity);
+    return n->job->device->ops->owns(n->job->device, at, bytes);
+}
+
+static void heard(void *context, int from, const void *note, size_t bytes)
+{
+    struct network *n = context;
+
+    transport_hear(n->remote, from, note, bytes);
+}
+
+static int nic_distance(void *context, const char *device, const char **text)
+{
+    return network_distance(&((struct network *)context)->center, device, text);
+}
+
+/* ---- From start to end ---- */
+
+/* Each PE of another node may take two descriptors: one stream in each direction. A process whose
+ * limit is too low for all of them starts anyway, since most programs communicate with few PEs. */
+static void allow_streams(const struct job *j)
+{
+    const rlim_t need = 2 * (rlim_t)(j->n_pes - j->node->n) + DESCRIPTORS_SPARE;
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= need)
+        return;
+    limit.rlim_cur = need < limit.rlim_max ? need : limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) == 0)
+        log_info("start-up: up to %llu open files from here on, for connections (ulimit -n)",
+                 (unsigned long long)limit.rlim_cur);
+    if (limit.rlim_cur < need)
+        log_info("start-up: connections to all PEs of other hosts need %llu open files, and the "
+                 "limit is %llu "
+                 "(ulimit -Hn)",
+                 (unsigned long long)need, (unsigned long long)limit.rlim_cur);
+}
+
+gshmem_status_t network_open(struct job *j, const gshmem_uniqueid_t *uid, void *address,
+                             size_t capacity, size_t *bytes, unsigned char public_key[X25519_BYTES])
+{
+    struct network *n = calloc(1, sizeof *n);
+    gshmem_status_t status;
+
+    if (!n)
+        return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory");
+    n->job = j;
+    n->node = j->node;
+    n->blobs = j->blobs;
+    n->config = (struct transport_config){
+        .size = sizeof n->config,
+        .fail = fail,
+        .info = log_info_line,
+        .pe = j->pe,
+        .n_pes = j->n_pes,
+        .one_machine = j->bootstrap->one_machine,
+        .context = n,
+        .find = network_find,
+        .key = key,
+        .apply = network_apply,
+        .lost = network_lose,
+        .refused = network_be_refused,
+        .told = network_be_told,
+        .mapped = mapped,
+        .number = network_setting_number,
+        .text = network_setting_text,
+        .heard = heard,
+        .distance = nic_distance,
+        .turn = j->node->index,
+    };
+    n->to_heap = (struct transport_request){
+        .kind = TRANSPORT_PUT, .flags = TRANSPORT_LOOSE | TRANSPORT_MORE, .segment = SEGMENT_HEAP};
+    j->network = n;
+    *bytes = 0;
+    n->told = calloc((size_t)j->n_pes, sizeof *n->told);
+    n->refused = calloc((size_t)j->n_pes, sizeof *n->refused);
+    if (!n->told || !n->refused)
+        return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %d PEs", j->n_pes);
+    if (j->bootstrap->n_hosts == 1)
+        return GSHMEM_OK;
+    allow_streams(j);
+    if (!(n->key = calloc((size_t)j->n_pes, sizeof *n->key)) ||
+        !blobs_keep(j->blobs))
+        return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %d PEs", j->n_pes);
+    if ((status = keys_draw(&n->keys, uid)))
+        return status;
+    memcpy(public_key, n->keys.public, X25519_BYTES);
+    if (strcmp(settings_string(SETTING_TCP_IF), "nearest") == 0)
+        device_nearest_interfaces(j->node->index, n->nearest, sizeof n->nearest);
+    n->config.nearest = n->nearest;
+    if ((status = network_choose(n)))
+        return status;
+    return transport_address(n->remote, address, capacity, bytes);
+}
+
+/* The map's segments, in the form for transports. */
+static void name_segments(struct network *n)
+{
+    const struct job *j = n->job;
+
+    n->config.segments = SEGMENT_DATA + j->data->n;
+    for (int i = 0; i < n->config.segments; i++) {
+        const struct segment *s = &j->map->segment[i];
+        n->config.segment[i] = (struct transport_segment){
+            .base = (char *)s->base,
+            .bytes = s->bytes,
+            .of_device = atomicity_is_device(s->atomicity),
+            .there = s->there,
+            .lent = s->imported ? lent : NULL,
+            .context = n,
+            .by_nic = atomicity_is_nic(s->atomicity),
+        };
+    }
+}
+
+static void serve_device_heap(struct network *n)
+{
+    const struct job *j = n->job;
+
+    n->config.device = j->device;
+    n->config.on_device = on_device;
+    n->config.way = j->nic_way == NIC_BY_DMA_BUF   ? TRANSPORT_BY_DMA_BUF
+                    : j->nic_way == NIC_BY_PEERMEM ? TRANSPORT_BY_PEERMEM
+                                                   : TRANSPORT_BY_STAGING;
+    n->config.staging = (uint64_t)settings_number(SETTING_STAGING);
+}
+
+gshmem_status_t network_start(struct job *j)
+{
+    struct network *n = j->network;
+
+    if (!n->config.below && settings_number(SETTING_CUDA_FLUSH) == FLUSH_AUTO)
+        j->flushes = false; /* no NIC writes to a GPU */
+    n->lost = j->node->lost;
+    name_segments(n);
+    if (j->device_heap)
+        serve_device_heap(n);
+    n->config.flushes = j->flushes;
+    if (!n->remote)
+        return GSHMEM_OK;
+    n->remote->ops->begin(n->remote, &n->config);
+    return proxy_start(&n->proxy, n, &network_proxy_work);
+}
+
+bool network_is_needed(const struct network *n)
+{
+    return n->remote != NULL;
+}
+
+/* Sends this PE's last responses to PEs that may still wait for them. */
+static void send_last(struct network *n)
+{
+    uint64_t end = clock_ns() + FAREWELL_MS * 1000000ull;
+
+    while (transport_busy(n->remote) && clock_ns() < end) {
+        int events;
+        if (n->remote->ops->progress(n->remote, &events))
+            break;
+        if (!events)
+            network_sleep(n, 1000000);
+    }
+}
+
+bool network_can_enter(struct job *j)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+    struct network *n = j->network;
+
+    for (int i = 0; n && i < ENTER_MS; i++) {
+        if (mutex_try(&n->lock)) {
+            mutex_give(&n->lock);
+            return true;
+        }
+        nanosleep(&moment, NULL);
+    }
+    return !n;
+}
+
+void network_rest(struct job *j)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+    uint64_t end = clock_ns() + FAREWELL_MS * 1000000ull;
+    struct network *n = j->network;
+    bool busy = n && n->remote;
+
+    if (!n || !network_has_proxy(n))
+        return;
+    while (busy && clock_ns() < end) {
+        mutex_take(&n->lock);
+        busy = transport_busy(n->remote);
+        mutex_give(&n->lock);
+        if (busy) /* the proxy sends */
+            nanosleep(&moment, NULL);
+    }
+    proxy_end_thread(&n->proxy);
+}
+
+void network_fail(struct job *j)
+{
+    struct network *n = j->network;
+    int events;
+
+    if (!n || !n->remote || !network_has_proxy(n))
+        return;
+    mutex_take(&n->lock);
+    transport_tell(n->remote, j->pe);
+    /* a failure here is one of a job that has failed already */
+    (void)n->remote->ops->progress(n->remote, &events);
+    mutex_give(&n->lock);
+}
+
+void network_leave_parent(struct job *j)
+{
+    if (j->network && j->network->remote)
+        transport_leave_parent(j->network->remote);
+}
+
+void network_stop(struct job *j)
+{
+    struct network *n = j->network;
+
+    if (!n)
+        return;
+    if (network_has_proxy(n)) {
+        proxy_stop(&n->proxy);
+        network_raise(n);
+        if (n->remote)
+            send_last(n);
+    }
+    if (n->remote)
+        n->remote->ops->close(n->remote);
+    if (n->local)
+        n->local->ops->close(n->local);
+    while (n->spare) {
+        struct flight *f = n->spare;
+        n->spare = f->next;
+        free(f);
+    }
+    free(n->idle_errand);
+    if (n->key)
+        explicit_bzero(n->key, (size_t)j->n_pes * sizeof *n->key);
+    free(n->key);
+    keys_forget(&n->keys);
+    free(n->told);
+    free(n->refused);
+    free(n);
+    j->network = NULL;
+}

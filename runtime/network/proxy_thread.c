@@ -1,0 +1,188 @@
+#define _GNU_SOURCE
+#include "runtime/network/proxy_thread.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/base/descriptor.h"
+#include "runtime/base/log.h"
+#include "runtime/base/settings.h"
+
+/* A proxy that waits for the network alone still checks other PEs that often. */
+enum { SLEEP_NS = 500 * 1000 * 1000 };
+
+static void nap(uint64_t ns)
+{
+    const struct timespec time = {.tv_nsec = (long)ns};
+
+    nanosleep(&time, NULL);
+}
+
+/* When a thread that waits last made progress, as far as the proxy can know; now: the clock. */
+static uint64_t last_driven(struct proxy *p, uint64_t now)
+{
+    uint64_t drives = atomic_load(&p->drives); /* seq_cst: pairs with proxy_stand_aside */
+
+    if (drives != p->drives_seen)
+        p->driven = now;
+    p->drives_seen = drives;
+    return p->driven;
+}
+
+static void sleep_until_woken(struct proxy *p)
+{
+    uint64_t now = clock_ns();
+    struct pollfd wake[2] = {{.fd = p->work->wait_fd(p->network), .events = POLLIN},
+                             {.fd = p->wake_fd, .events = POLLIN}};
+    struct timespec most = {.tv_nsec = p->pace.bounded ? (long)p->pace.sleep_ns : SLEEP_NS};
+    uint64_t count;
+
+    atomic_store(&p->watching, true); /* seq_cst: pairs with proxy_stand_aside */
+    /* A thread that writes a command then tests whether the proxy sleeps (fence_all_threads). */
+    if (p->work->fall_asleep(p->network) && !pace_driven(now, last_driven(p, now))) {
+        if (ppoll(wake, 2, &most, NULL) < 0 && errno != EINTR) {
+            log_error("proxy: poll: %s", strerror(errno));
+            nap(PACE_ASIDE_NS);
+        }
+        if (wake[1].revents && read(p->wake_fd, &count, sizeof count) < 0 && errno != EAGAIN)
+            log_error("proxy: eventfd: %s", strerror(errno));
+    }
+    atomic_store(&p->watching, false);
+    p->work->wake_up(p->network);
+}
+
+/* A network without kernels signals arrivals; then there is nothing to spin or to poll for. */
+static void choose_pace(struct proxy *p)
+{
+    p->pace.idle_ns = (uint64_t)settings_number(SETTING_PROXY_IDLE_US) * 1000;
+    p->pace.bounded = true;
+    p->pace.oversubscribed = p->work->shares_cpu(p->network);
+}
+
+static void step(struct proxy *p)
+{
+    /* acquire: pairs with the release in proxy_serve_kernels */
+    bool kernels = atomic_load_explicit(&p->kernels, memory_order_acquire);
+    uint64_t now = clock_ns();
+    enum pace_step next =
+        pace_before(&p->pace, now, last_driven(p, now));
+
+    if (kernels && !p->pace.bounded)
+        choose_pace(p);
+    if (next == PACE_DRIVE) {
+        atomic_store_explicit(&p->drove, now, memory_order_relaxed);
+        next = pace_after(&p->pace, now, p->work->round(p->network));
+    }
+    switch (next) {
+    case PACE_STAND_ASIDE:
+        nap(p->pace.aside_ns);
+        break;
+    case PACE_YIELD:
+        sched_yield();
+        break;
+    case PACE_SLEEP:
+        sleep_until_woken(p);
+        break;
+    default:
+        clock_pause();
+    }
+    if (kernels)
+        p->work->raise(p->network);
+    if (pace_look(&p->pace, now)) {
+        left_alone_look(&p->left_alone, now);
+        p->work->look_around(p->network);
+        if (kernels)
+            p->work->look_after(p->network);
+    }
+}
+
+static void *proxy_main(void *argument)
+{
+    struct proxy *p = argument;
+
+    while (!atomic_load_explicit(&p->stopping, memory_order_relaxed))
+        step(p);
+    return NULL;
+}
+
+/* ---- Life ---- */
+
+static void proxy_pin(pthread_t thread)
+{
+    int64_t cpu = settings_number(SETTING_PROXY_CPU);
+    cpu_set_t set;
+    int error;
+
+    if (cpu < 0)
+        return;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)cpu, &set);
+    if ((error = pthread_setaffinity_np(thread, sizeof set, &set)))
+        log_warn("GSHMEM_PROXY_CPU=%lld: the proxy cannot run there: %s", (long long)cpu,
+                 strerror(error));
+}
+
+gshmem_status_t proxy_start(struct proxy *p, struct network *n, const struct proxy_work *work)
+{
+    sigset_t all, before;
+
+    if (atomic_load_explicit(&p->runs, memory_order_relaxed))
+        return GSHMEM_OK;
+    p->network = n;
+    p->work = work;
+    p->pace = (struct pace){.bounded = false};
+    p->left_alone = (struct left_alone){.exits = false};
+    p->wake_fd = descriptor_keep(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (p->wake_fd < 0)
+        return fail(GSHMEM_ERR_SYSTEM, "start-up: eventfd: %s", log_errno(errno));
+    /* Signals are the program's, and are delivered to its threads. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&p->thread, NULL, proxy_main, p);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error) {
+        close(p->wake_fd);
+        return fail(GSHMEM_ERR_SYSTEM, "start-up: the proxy thread: %s", strerror(error));
+    }
+    pthread_setname_np(p->thread, "gshmem-proxy");
+    proxy_pin(p->thread);
+    /* release: pairs with the acquire of threads that ask whether there is a proxy */
+    atomic_store_explicit(&p->runs, true, memory_order_release);
+    return GSHMEM_OK;
+}
+
+void proxy_serve_kernels(struct proxy *p)
+{
+    atomic_store_explicit(&p->kernels, true, memory_order_release);
+    proxy_wake(p);
+}
+
+void proxy_wake(struct proxy *p)
+{
+    const uint64_t one = 1;
+
+    if (write(p->wake_fd, &one, sizeof one) != sizeof one && errno != EAGAIN)
+        log_error("proxy: it cannot be woken: %s", strerror(errno));
+}
+
+void proxy_end_thread(struct proxy *p)
+{
+    atomic_store_explicit(&p->stopping, true, memory_order_relaxed);
+    proxy_wake(p);
+    pthread_join(p->thread, NULL);
+}
+
+void proxy_stop(struct proxy *p)
+{
+    if (!atomic_load_explicit(&p->runs, memory_order_relaxed))
+        return;
+    proxy_end_thread(p);
+    close(p->wake_fd);
+    atomic_store_explicit(&p->runs, false, memory_order_relaxed);
+}

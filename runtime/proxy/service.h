@@ -1,0 +1,57 @@
+/* The channels of a job's kernels as a source of the network's: their commands go to transports,
+ * and their failures to the error policy. */
+#ifndef GSHMEM_RUNTIME_PROXY_SERVICE_H
+#define GSHMEM_RUNTIME_PROXY_SERVICE_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "runtime/memory/pages.h"
+#include "runtime/network/network.h"
+#include "runtime/proxy/channel.h"
+
+struct job;
+
+enum { RAISED_MOST = 8 };
+
+/* A failure of a kernel's operation on its way to the error policy. */
+struct raised {
+    gshmem_status_t status;
+    struct proxy_answer then;
+    char text[200];
+};
+
+struct service {
+    struct network_source source; /* first */
+    struct job *job;
+    struct network *network;
+    struct proxy_way way; /* the means to carry out commands of kernels */
+    struct proxy_channel **channel;
+    int channels;
+    int channels_room;
+    uint32_t *asleep; /* shared with kernels: whether the proxy has to be woken */
+    struct pages pages;
+    struct raised raise[RAISED_MOST]; /* for the proxy thread, which does not hold the lock then */
+    _Atomic int raised;
+};
+
+/* From now on the network takes from the channels that are added. look_after: as in struct
+ * network_source. */
+gshmem_status_t service_start(struct service *s, struct job *j, struct gshmem_response *response,
+                              uint32_t *asleep,
+                              void (*look_after)(struct network_source *s));
+/* Reports channels that do not move, for the watchdog. */
+void service_watch(struct service *s);
+/* After network_stop. */
+void service_stop(struct service *s);
+
+gshmem_status_t service_add_channel(struct service *s, struct proxy_channel *c);
+void service_remove_channel(struct service *s, struct proxy_channel *c);
+
+/* For a thread of the host device that waits: wakes the proxy, or does its work. */
+void service_help(struct service *s);
+/* The same for a thread that waits for other PEs' updates. It does nothing where all PEs are on
+ * this node and the proxy sleeps, since the proxy sleeps only when it has taken all commands. */
+void service_receive(struct service *s);
+
+#endif

@@ -1,0 +1,397 @@
+/* How the members of a group synchronize. group.h has the rules, sync.h the memory. */
+#include "runtime/teams/group.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gshmem.h"
+#include "runtime/base/log.h"
+#include "runtime/job/job.h"
+#include "runtime/network/network.h"
+#include "runtime/network/wait.h"
+#include "runtime/node/node.h"
+
+static const char *const collective_name[COLLECTIVE_COUNT] = {
+    [COLLECTIVE_REFUSED] = "a call with bad arguments",
+    [COLLECTIVE_SYNC] = "sync or barrier",
+    [COLLECTIVE_BROADCAST] = "broadcast",
+    [COLLECTIVE_COLLECT] = "collect",
+    [COLLECTIVE_FCOLLECT] = "fcollect",
+    [COLLECTIVE_ALLTOALL] = "alltoall",
+    [COLLECTIVE_ALLTOALLS] = "alltoalls",
+    [COLLECTIVE_REDUCE] = "reduce",
+    [COLLECTIVE_REDUCESCATTER] = "reducescatter",
+    [COLLECTIVE_INSCAN] = "inscan",
+    [COLLECTIVE_EXSCAN] = "exscan",
+    [COLLECTIVE_SPLIT] = "team split",
+    [COLLECTIVE_DESTROY] = "team destroy",
+    [COLLECTIVE_AGREE] = "malloc, free or another call on the heap",
+    [COLLECTIVE_FINALIZE] = "finalize",
+};
+
+struct group *group_create(int n, int my, const int *pe, int cpus)
+{
+    struct group *g = calloc(1, sizeof *g + (size_t)n * sizeof g->sync[0]);
+
+    if (!g)
+        return NULL;
+    g->node = job->node;
+    g->n = n;
+    g->my = my;
+    g->oversubscribed = cpus > 0;
+    g->cpus = cpus;
+    g->pe = pe;
+    g->brought = NOTE_BYTES;
+    /* Where members share CPUs, the number of switches between them decides. Beyond 8 lines to
+     * read, dissemination reads fewer (docs/decisions/0006). */
+    g->meet = g->oversubscribed ? meet_hub : n <= 8 ? meet_flat : meet_dissemination;
+    return g;
+}
+
+void group_destroy(struct group *g)
+{
+    if (g && g->internode)
+        g->remote->free(g->internode);
+    free(g);
+}
+
+/* ---- Calls that differ between members ---- */
+
+#define GROUP_FINALIZE signature_make(COLLECTIVE_FINALIZE, 0)
+
+static const char *group_name_of(uint64_t word)
+{
+    unsigned int what = (uint32_t)word >> 1 & 15;
+
+    return what < COLLECTIVE_COUNT ? collective_name[what] : "something else";
+}
+
+/* All members have arrived with their words, and their slots stay until this one begins another
+ * round. Logs which member this one differs from, or otherwise which member differs from this
+ * one. */
+__attribute__((cold)) gshmem_status_t group_explain_mismatch(struct group *g, uint32_t signature,
+                                                             const char *call)
+{
+    for (int i = 0; i < g->n; i++) {
+        /* acquire: as in meet_flat; the word was stored before the member arrived */
+        uint64_t word =
+            atomic_load_explicit(&g->sync[i]->note[g->round & 1].word, memory_order_acquire);
+        if ((uint32_t)word == signature)
+            continue;
+        if (signature == COLLECTIVE_REFUSED) /* that member has logged the reason */
+            break;
+        if ((uint32_t)word == GROUP_FINALIZE)
+            return job->waits->left(call, g->pe[i], g->sync[i]->note[g->round & 1].value);
+        if (signature == GROUP_FINALIZE) /* the other member logs it */
+            return fail_silently(GSHMEM_ERR_MISMATCH, "%s: PE %d is still in %s", call, g->pe[i],
+                                 group_name_of(word));
+        if ((uint32_t)word == COLLECTIVE_REFUSED)
+            return fail(GSHMEM_ERR_MISMATCH,
+                        "%s on team %d: PE %d made %s, so this collective did not take place", call,
+                        g->team, g->pe[i], group_name_of(word));
+        if ((((uint32_t)word ^ signature) & 31) == 0)
+            return fail(GSHMEM_ERR_MISMATCH,
+                        "%s on team %d: PE %d made the same call with other arguments, or on other "
+                        "objects",
+                        call, g->team, g->pe[i]);
+        return fail(GSHMEM_ERR_MISMATCH,
+                    "%s on team %d: PE %d called %s: all members must make the same calls in the "
+                    "same order",
+                    call, g->team, g->pe[i], group_name_of(word));
+    }
+    return GSHMEM_ERR_MISMATCH;
+}
+
+gshmem_status_t group_refuse(struct group *g, const char *call, gshmem_status_t status)
+{
+    if (!g->broken)
+        group_meet(g, COLLECTIVE_REFUSED, call);
+    return status;
+}
+
+static gshmem_status_t refuse_broken(const struct group *g, const char *call)
+{
+    return fail(g->broken,
+                "%s on team %d: an earlier collective of it failed (%s), and its members can meet "
+                "no more",
+                call, g->team, gshmem_status_text(g->broken));
+}
+
+gshmem_status_t group_check(struct group *g, const char *call)
+{
+    const uint32_t losses = node_losses(g->node);
+
+    if (g->broken)
+        return refuse_broken(g, call);
+    if (losses == g->losses)
+        return GSHMEM_OK;
+    for (int i = 0; i < g->n; i++) {
+        if (!network_lost(job->network, g->pe[i]))
+            continue;
+        g->broken = fail(GSHMEM_ERR_PEER_DEAD, "%s on team %d: PE %d has died or cannot be reached", call,
+                         g->team, g->pe[i]);
+        return g->internode ? g->remote->break_off(g, g->broken, call) : g->broken;
+    }
+    g->losses = losses;
+    return GSHMEM_OK;
+}
+
+static inline uint64_t word_make(const struct group *g, uint32_t signature)
+{
+    return (uint64_t)g->round << 32 | signature;
+}
+
+/* ---- Flat: each member writes one line and reads the lines of all others ----
+ *
+ * One cache line travels between each pair, all at the same time. That is the least possible where
+ * each member has a CPU and there are few members.
+ *
+ * Here and below, a failure is followed by one more poll: if a member leaves the job after a round
+ * that all have reached, the round has succeeded. */
+
+gshmem_status_t meet_flat(struct group *g, uint32_t signature, const char *call)
+{
+    uint64_t mine = word_make(g, signature), differences = 0;
+    unsigned int parity = g->round & 1;
+    gshmem_status_t status = GSHMEM_OK;
+    struct wait w;
+
+    /* release: pairs with the acquire below in the others; they may then read this member's slot,
+     * and whatever it stored before */
+    atomic_store_explicit(&g->sync[g->my]->note[parity].word, mine, memory_order_release);
+    wait_begin(&w, call, g->team);
+    for (int i = 0; i < g->n; i++) {
+        _Atomic uint64_t *theirs = &g->sync[i]->note[parity].word;
+        uint64_t word;
+
+        /* a load from the line just written delays the loads behind it (docs/decisions/0006) */
+        if (i == g->my)
+            continue;
+        /* acquire: pairs with the release above */
+        while ((word = atomic_load_explicit(theirs, memory_order_acquire)) >> 32 != g->round) {
+            if (status)
+                return g->broken = status;
+            status = wait_step(&w);
+        }
+        differences |= word ^ mine;
+    }
+    return differences ? group_explain_mismatch(g, signature, call) : GSHMEM_OK;
+}
+
+/* ---- Dissemination: in step s each member notifies the one 2^s after it ----
+ *
+ * The latency is that of log2(n) lines one after another, instead of n at once. A notification
+ * contains the signature, or MIXED if the sender has received two different ones. */
+
+enum { MIXED = 2 };
+
+gshmem_status_t meet_dissemination(struct group *g, uint32_t signature, const char *call)
+{
+    unsigned int parity = g->round & 1;
+    uint32_t heard = signature;
+    gshmem_status_t status = GSHMEM_OK;
+    struct wait w;
+
+    /* relaxed: published, with the rest of the slot, by the release below */
+    atomic_store_explicit(&g->sync[g->my]->note[parity].word, word_make(g, signature),
+                          memory_order_relaxed);
+    wait_begin(&w, call, g->team);
+    for (int step = 0, distance = 1; distance < g->n; step++, distance *= 2) {
+        int to = g->my + distance < g->n ? g->my + distance : g->my + distance - g->n;
+        _Atomic uint64_t *from = &g->sync[g->my]->step[step].word[parity];
+        uint64_t word;
+
+        /* release: pairs with the acquire below in `to`. Together with the steps before it, it
+         * publishes all slots of which this member was notified, so that at the end every slot is
+         * visible to all. */
+        atomic_store_explicit(&g->sync[to]->step[step].word[parity], word_make(g, heard),
+                              memory_order_release);
+        /* acquire: pairs with the release above */
+        while ((word = atomic_load_explicit(from, memory_order_acquire)) >> 32 != g->round) {
+            if (status)
+                return g->broken = status;
+            status = wait_step(&w);
+        }
+        if ((uint32_t)word != heard)
+            heard = MIXED;
+    }
+    return heard != signature ? group_explain_mismatch(g, signature, call) : GSHMEM_OK;
+}
+
+/* ---- Hub: a central counter of arrivals; the last member to arrive wakes the others ----
+ *
+ * Where members share CPUs, the cost is not in cache lines but in switching between members: here
+ * all poll one word, and can sleep on it. */
+
+enum { COUNT_BITS = 20 };
+#define COUNT_MASK (((uint64_t)1 << COUNT_BITS) - 1)
+
+uint64_t group_announce(struct group *g, uint32_t signature)
+{
+    uint64_t word = (uint64_t)(g->round + 1) << 32 | signature, same = 0;
+
+    /* relaxed: published by the release below */
+    atomic_store_explicit(&group_note(g)->word, word, memory_order_relaxed);
+    /* acq_rel: release pairs with the acquire of members that arrive later: this member's data is
+     * ready, and its dest may be written. It sees what they then write by the acquire of the
+     * generation. */
+    uint64_t before = atomic_fetch_or_explicit(&g->sync[0]->announced, (uint64_t)1 << g->my,
+                                               memory_order_acq_rel);
+    for (uint64_t left = before; left; left &= left - 1) {
+        int i = __builtin_ctzll(left);
+        const struct note *theirs = &g->sync[i]->note[(g->round + 1) & 1];
+        if (atomic_load_explicit(&theirs->word, memory_order_relaxed) == word)
+            same |= (uint64_t)1 << i;
+    }
+    return same;
+}
+
+static void spin_for(const struct team_sync *hub, uint32_t over, uint32_t steps)
+{
+    /* relaxed: a member that waits polls again */
+    while (steps-- > 0 &&
+           (atomic_load_explicit(&hub->generation, memory_order_relaxed) & ~1u) != over)
+        clock_pause();
+}
+
+gshmem_status_t meet_hub(struct group *g, uint32_t signature, const char *call)
+{
+    struct team_sync *hub = g->sync[0];
+    uint64_t arrival = (uint64_t)signature << COUNT_BITS | 1;
+    uint32_t over = g->round << 1, now;
+    gshmem_status_t status = GSHMEM_OK;
+    struct wait w;
+
+    /* relaxed: published, with the rest of the slot, by the addition */
+    atomic_store_explicit(&g->sync[g->my]->note[g->round & 1].word, word_make(g, signature),
+                          memory_order_relaxed);
+    /* acq_rel: release pairs with the acquire of the last member to arrive, which passes all slots
+     * on by its release of the generation */
+    uint64_t sum =
+        atomic_fetch_add_explicit(&hub->arrivals, arrival, memory_order_acq_rel) + arrival;
+    if ((sum & COUNT_MASK) == (uint64_t)g->n) {
+        /* If all signatures are the same, their sum is n times this one (modulo 2^44, which is the
+         * whole sum unless there are thousands of members). Different ones have the same sum with a
+         * probability of 2^-27. */
+        now = over | (sum != arrival * (uint64_t)g->n);
+        /* relaxed: no member arrives again before it sees the generation */
+        atomic_store_explicit(&hub->arrivals, 0, memory_order_relaxed);
+        atomic_store_explicit(&hub->announced, 0, memory_order_relaxed);
+        /* release: pairs with the acquire below */
+        atomic_store_explicit(&hub->generation, now, memory_order_release);
+        wait_wake(&hub->generation, &hub->sleepers);
+    } else {
+        wait_begin(&w, call, g->team);
+        /* The members that are missing are too many to be running all at the same time: some need
+         * this CPU. Fewer may be, and are worth a wait of a microsecond, since a yield in vain
+         * costs two switches (docs/decisions/0006). */
+        if (g->n - (int)(sum & COUNT_MASK) >= g->cpus)
+            wait_without_spin(&w);
+        else
+            spin_for(hub, over, 3 * wait_spins);
+        /* acquire: pairs with the release above */
+        while (((now = atomic_load_explicit(&hub->generation, memory_order_acquire)) & ~1u) !=
+               over) {
+            if (status)
+                return g->broken = status;
+            status = wait_step_on(&w, &hub->generation, now, &hub->sleepers);
+        }
+    }
+    return now & 1 ? group_explain_mismatch(g, signature, call) : GSHMEM_OK;
+}
+
+/* ---- Farewell ---- */
+
+/* After a round a slow member may still be reading another's block. Here each member notifies all
+ * others, each in that member's own block, that it has ended its reads of that block. So a member
+ * waits for all by polling its own block alone. */
+gshmem_status_t group_farewell(struct group *g, const char *call)
+{
+    _Atomic uint32_t *heard = &g->sync[g->my]->farewells;
+    gshmem_status_t status = GSHMEM_OK;
+    struct wait w;
+
+    if (g->internode)
+        return g->remote->farewell(g, call);
+    for (int i = 0; i < g->n; i++) {
+        if (i != g->my) /* release: pairs with the acquire below; this member's reads of i's block
+                           have ended */
+            atomic_fetch_add_explicit(&g->sync[i]->farewells, 1, memory_order_release);
+    }
+    wait_begin(&w, call, g->team);
+    /* acquire: pairs with the release above */
+    while (atomic_load_explicit(heard, memory_order_acquire) != (uint32_t)g->n - 1) {
+        if (status) /* one more poll has found nothing either */
+            return g->broken = status;
+        status = wait_step(&w);
+    }
+    return GSHMEM_OK;
+}
+
+/* ---- Members that have left the job ---- */
+
+int group_left(const struct group *g, int i)
+{
+    for (int parity = 0; parity < 2; parity++) {
+        const struct note *note = &g->sync[i]->note[parity];
+        /* acquire: pairs with the release of the word, or of what is stored after it */
+        if ((uint32_t)atomic_load_explicit(&note->word, memory_order_acquire) == GROUP_FINALIZE)
+            return (int)note->value;
+    }
+    return 0;
+}
+
+size_t group_word_offset(const struct group *g)
+{
+    return (size_t)g->team * sizeof(struct team_sync) + offsetof(struct team_sync, note) +
+           (g->round & 1) * sizeof(struct note) + offsetof(struct note, word);
+}
+
+uint64_t group_word(const struct group *g, int i)
+{
+    return atomic_load_explicit(&g->sync[i]->note[g->round & 1].word, memory_order_relaxed);
+}
+
+bool group_has_come(const struct group *g, int i)
+{
+    return group_word(g, i) >> 32 == g->round;
+}
+
+/* A member that has left has arrived at one more round of the job's own group, where it is alone,
+ * and arrives at no later round of other groups. */
+bool group_cannot_come(const struct group *g, uint64_t word)
+{
+    if (g->team == GSHMEM_TEAM_WORLD)
+        return word == word_make(g, GROUP_FINALIZE);
+    return word >> 32 != g->round;
+}
+
+void group_missing(const struct group *g, char *text, size_t size)
+{
+    /* relaxed: read by another thread, for people; g->round may change meanwhile */
+    uint32_t round = g->round;
+    uint64_t mine =
+        atomic_load_explicit(&g->sync[g->my]->note[round & 1].word, memory_order_relaxed);
+    int missing = 0, shown = 0;
+    size_t used = 0;
+
+    text[0] = 0;
+    for (int i = 0; i < g->n; i++) {
+        uint64_t word =
+            atomic_load_explicit(&g->sync[i]->note[round & 1].word, memory_order_relaxed);
+        /* nothing is known about members on other nodes */
+        if (word >> 32 == round || (g->internode && g->remote->is_away(g, i)))
+            continue;
+        missing++;
+        if (used + 48 >= size)
+            continue;
+        used += (size_t)snprintf(text + used, size - used, shown ? ", %d" : "waiting for PE %d",
+                                 g->pe[i]);
+        shown++;
+    }
+    if (missing > shown && used < size)
+        used += (size_t)snprintf(text + used, size - used, " and %d more", missing - shown);
+    if (missing && used < size)
+        snprintf(text + used, size - used, " at %s", group_name_of(mine));
+}

@@ -1,0 +1,187 @@
+/* A group: members whose memory is mapped here, and how they synchronize.
+ *
+ * Every collective of the PEs of one node consists of rounds. In a round every member arrives with
+ * a slot (struct note), in which its data is, and leaves when all have arrived. Then each may read
+ * all slots. A round is a barrier, carries small data, and shows whether all members make the same
+ * call.
+ *
+ * Knows nothing of teams, of handles except the team's for reports, or of addresses of the user. */
+#ifndef GSHMEM_RUNTIME_TEAMS_GROUP_H
+#define GSHMEM_RUNTIME_TEAMS_GROUP_H
+
+#include <stdbool.h>
+
+#include "gshmem/base.h"
+#include "runtime/teams/sync.h"
+
+struct group;
+struct internode;
+struct node;
+
+/* What a round carries; `brought` of the group is the number of bytes of each. Rounds alternate
+ * between the halves of an inbox, as they do between slots, and for the same reason (sync.h). */
+enum payload {
+    PAYLOAD_NOTES, /* every member's slot, to all */
+    PAYLOAD_ONE,   /* the slot of one member */
+    PAYLOAD_HOSTS, /* a part of each node's, to all, which its members make together */
+    PAYLOAD_PAIRS, /* a part of each member's for each member on another node */
+};
+
+/* What a group whose members are on several nodes does in its own way: internode_prepare. */
+struct group_remote {
+    struct note *(*note)(const struct group *g);              /* as group_note, */
+    const struct note *(*read)(const struct group *g, int i); /* group_read */
+    gshmem_status_t (*farewell)(struct group *g, const char *call); /* and group_farewell */
+    bool (*is_away)(const struct group *g, int i); /* member i is on another node */
+    /* The group is broken, with that failure, which was logged. */
+    gshmem_status_t (*break_off)(struct group *g, gshmem_status_t status, const char *call);
+    void (*free)(struct internode *f);
+};
+
+struct group {
+    int n;
+    int my;
+    bool oversubscribed;             /* members share CPUs */
+    int cpus;                 /* how many CPUs */
+    uint32_t round;           /* how many rounds have begun; the same on all members */
+    _Atomic(const char *) under_way; /* the call whose round is in progress, for other threads; or
+                                        NULL */
+    gshmem_status_t broken;   /* the reason why there can be no more rounds: a member has died, or
+                                 the job has ended */
+    uint32_t losses;          /* failures in the job when this group last checked for failed
+                                 members */
+    struct internode *internode;          /* if members are on several nodes: internode.h; otherwise
+                                             NULL */
+    const struct node *node;       /* the job's */
+    const struct group_remote *remote; /* the same: its functions */
+    size_t brought; /* bytes of a slot's data that the coming round's readers need; internode groups
+                       need to know it before the slot is filled in */
+    gshmem_team_t team;       /* for reports */
+    const int *pe;            /* [n]: PEs of the job, for reports */
+    gshmem_status_t (*meet)(struct group *g, uint32_t signature, const char *call);
+    struct team_sync *sync[]; /* [n]: each member's block, mapped here */
+};
+
+/* Part of a signature, beside the hash: the collective, so that a mismatch can be explained. */
+enum collective {
+    COLLECTIVE_REFUSED, /* arguments were refused: the member arrives all the same, so that none
+                           waits for it */
+    COLLECTIVE_SYNC,
+    COLLECTIVE_BROADCAST,
+    COLLECTIVE_COLLECT,
+    COLLECTIVE_FCOLLECT,
+    COLLECTIVE_ALLTOALL,
+    COLLECTIVE_ALLTOALLS,
+    COLLECTIVE_REDUCE,
+    COLLECTIVE_REDUCESCATTER,
+    COLLECTIVE_INSCAN,
+    COLLECTIVE_EXSCAN,
+    COLLECTIVE_SPLIT,
+    COLLECTIVE_DESTROY,
+    COLLECTIVE_AGREE,
+    COLLECTIVE_FINALIZE,
+    COLLECTIVE_COUNT
+};
+
+static_assert(COLLECTIVE_COUNT <= 16, "a collective takes 4 bits of a signature");
+
+/* 32 bits: 27 of a hash of the arguments, 4 of the collective, and a bit that is always set. */
+static inline uint32_t signature_make(enum collective what, uint64_t hash)
+{
+    return (uint32_t)(hash >> 37) << 5 | (uint32_t)what << 1 | 1;
+}
+
+static inline uint64_t signature_mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 32;
+}
+
+/* n members, of which this PE has number my. cpus: as in the group, 0 if each member has a CPU of
+ * its own. pe must outlive the group. The caller fills in team and sync, with blocks in a clean
+ * state. NULL: out of memory. */
+struct group *group_create(int n, int my, const int *pe, int cpus);
+void group_destroy(struct group *g);
+
+/* The three algorithms of a round; runtime/collectives/table.c says which is used when. */
+gshmem_status_t meet_flat(struct group *g, uint32_t signature, const char *call);
+gshmem_status_t meet_dissemination(struct group *g, uint32_t signature, const char *call);
+gshmem_status_t meet_hub(struct group *g, uint32_t signature, const char *call);
+
+/* This member's slot in the coming round, to be filled in before group_meet; in internode groups
+ * `brought` bytes of it. The round itself writes `word`. */
+static inline struct note *group_note(struct group *g)
+{
+    return g->internode ? g->remote->note(g) : &g->sync[g->my]->note[(g->round + 1) & 1];
+}
+
+/* A member's slot of the last round; valid until the next group_meet. */
+static inline const struct note *group_read(const struct group *g, int i)
+{
+    return g->internode ? g->remote->read(g, i) : &g->sync[i]->note[g->round & 1];
+}
+
+/* For up to 64 members that use the hub, before group_meet: announces that this one has reached the
+ * coming round. Returns, as bits, which members have announced the same call before it. Of any two
+ * members exactly one learns of the other, and may perform the transfers of both. */
+uint64_t group_announce(struct group *g, uint32_t signature);
+
+/* One round. Members that arrive with different signatures all get GSHMEM_ERR_MISMATCH, and the
+ * group continues; after any other failure it is broken. */
+static inline void group_begin_round(struct group *g, const char *call)
+{
+    g->round++;
+    /* relaxed, as below: another thread that reads it only tests whether it is NULL */
+    atomic_store_explicit(&g->under_way, call, memory_order_relaxed);
+}
+
+static inline gshmem_status_t group_end_round(struct group *g, gshmem_status_t status)
+{
+    atomic_store_explicit(&g->under_way, NULL, memory_order_relaxed);
+    return status;
+}
+
+static inline gshmem_status_t group_meet(struct group *g, uint32_t signature, const char *call)
+{
+    group_begin_round(g, call);
+    return group_end_round(g, g->meet(g, signature, call));
+}
+
+/* The call whose round is in progress; NULL: there is none. */
+static inline const char *group_under_way(const struct group *g)
+{
+    return atomic_load_explicit(&g->under_way, memory_order_relaxed);
+}
+
+/* For a member whose arguments were refused with this status, before its round: takes part in the
+ * round, so that the others do not wait for it but fail, too. Returns the status. */
+gshmem_status_t group_refuse(struct group *g, const char *call, gshmem_status_t status);
+/* Before a call's first round: the failure of a call on a group that is broken, or that is found to
+ * be broken here, since a member has failed that may still run and take part. */
+gshmem_status_t group_check(struct group *g, const char *call);
+
+/* After a round: logs which member's signature this one's differs from; returns
+ * GSHMEM_ERR_MISMATCH. */
+gshmem_status_t group_explain_mismatch(struct group *g, uint32_t signature, const char *call);
+
+/* The last round of a group: on return no other member accesses this one's block any more, so that
+ * it can be cleared and used by another team. */
+gshmem_status_t group_farewell(struct group *g, const char *call);
+
+/* Whether member i of the job's group, which is on this node, has reached COLLECTIVE_FINALIZE: the
+ * value in its slot, or 0. */
+int group_left(const struct group *g, int i);
+/* The offset, in a member's system memory, of the word of its slot in this group's latest round;
+ * and the word of a member on this node. */
+size_t group_word_offset(const struct group *g);
+uint64_t group_word(const struct group *g, int i);
+/* Whether a member on this node has arrived at the latest round. */
+bool group_has_come(const struct group *g, int i);
+/* Whether a member that has left the job, and has that word, will never arrive at the latest
+ * round. */
+bool group_cannot_come(const struct group *g, uint64_t word);
+
+/* "PEs 3, 5 and 7 have not arrived at sync"; empty if all have. */
+void group_missing(const struct group *g, char *text, size_t size);
+
+#endif

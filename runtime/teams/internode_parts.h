@@ -1,0 +1,55 @@
+/* What the parts of rounds between nodes share: internode_make.c (what a group has for them) and
+ * internode.c (the rounds). */
+#ifndef GSHMEM_RUNTIME_TEAMS_INTERNODE_PARTS_H
+#define GSHMEM_RUNTIME_TEAMS_INTERNODE_PARTS_H
+
+#include "runtime/job/job.h"
+#include "runtime/network/network.h"
+#include "runtime/teams/group.h"
+
+/* Values that leaders send in place of a signature, and that are none (see signature_make): MIXED,
+ * the sender has received two different ones; BROKEN, the sender's group is broken for good, with
+ * the reason above these bits. */
+enum { MIXED = 2, BROKEN = 4, BROKEN_BITS = 3 };
+
+enum {
+    INBOX_TEAMS = 8,         /* teams in the first slots have an inbox */
+    INBOX_BYTES = 1024 * 1024, /* an inbox has two halves of that size */
+};
+
+struct context;
+
+struct internode {
+    struct group *local;      /* the members on this node */
+    int *local_pe;            /* [local->n]: their PEs of the job */
+    int *local_member;        /* [local->n]: their numbers in the group */
+    int hosts;
+    int my_host;              /* this node among them, in the order of their first members */
+    int *leader;              /* [hosts]: each node's leader */
+    int *first;               /* [hosts + 1]: how many members are on the nodes before it */
+    int *node;                /* [n]: each member's node */
+    int *place;               /* [n]: by node, then by number: where its slot is in an inbox */
+    int pairs;                /* members of the largest node times the members on other nodes */
+    char *inbox[2];           /* the inbox of this node's leader, by parity of the round; NULL:
+                                 none */
+    struct load {
+        enum payload kind;
+        int from;
+        size_t bytes;
+    } coming, last; /* the payload of rounds; `bytes` of the coming one is the group's `brought` */
+    bool *away;               /* [n]: members on other nodes */
+    int n_away;
+    struct team_sync *copies; /* [n_away]: copies of slots of members on other nodes */
+    struct pending pending;   /* requests in flight of rounds */
+    struct context *context;  /* the context of the puts and gets of collectives */
+    struct pending moving;    /* its requests in flight */
+};
+
+/* Offsets in a PE's system memory; both are the same on all PEs. */
+static inline uint64_t internode_inbox_offset(int slot, unsigned int parity)
+{
+    return 2 * (uint64_t)TEAM_MAX * sizeof(struct team_sync) +
+           ((uint64_t)slot * 2 + parity) * INBOX_BYTES;
+}
+
+#endif

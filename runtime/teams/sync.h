@@ -1,0 +1,65 @@
+/* The memory through which the members of a group synchronize: one block per member and team slot,
+ * in the member's own system memory, mapped by all.
+ *
+ * What each PE writes is in cache lines of its own. All zero is the clean state. */
+#ifndef GSHMEM_RUNTIME_TEAMS_SYNC_H
+#define GSHMEM_RUNTIME_TEAMS_SYNC_H
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    SYNC_LINE = 64,
+    SYNC_BLOCK = 10 * 1024,
+    SYNC_STEPS = 16,
+    NOTE_BYTES = 3 * 1024 - 16, /* most data that goes by slot is no larger: table.c */
+    NOTE_ROOM = 4 * 1024,
+};
+
+/* A slot: a member's word when it arrives at a round, and its data for the others, in the same
+ * cache lines, so that a small collective costs no more than a barrier.
+ *
+ * There are two slots for each member, for even and odd rounds. Invariant: no member overwrites a
+ * slot that another still reads. The steps:
+ *
+ * 1. A member writes the slot of round r + 2 over that of round r only after round r + 1 has ended.
+ * 2. Round r + 1 ends when all members have arrived at it.
+ * 3. A member arrives at round r + 1 only after it has read what it needs from the slots of round
+ *    r.
+ *
+ * One slot would not be enough: it could be overwritten while a slow member still reads it.
+ * tests/model/meeting.pml is a model of this. */
+struct note {
+    _Alignas(SYNC_LINE) _Atomic uint64_t word; /* round << 32 | signature; written last */
+    uint64_t value;                            /* a number that is sent along */
+    _Alignas(16) char data[NOTE_ROOM];
+};
+
+enum { SYNC_UNUSED = SYNC_BLOCK - 2 * (int)sizeof(struct note) - (3 + SYNC_STEPS) * SYNC_LINE };
+
+struct team_sync {
+    struct note note[2];
+
+    /* The hub, a central counter, used in the first member's block: arrivals counts in its low bits
+     * and sums up the signatures above them; announced has a bit for each member that has announced
+     * its arrival; generation is round << 1 | whether signatures differed. */
+    _Alignas(SYNC_LINE) _Atomic uint64_t arrivals;
+    _Atomic uint64_t announced;
+    _Alignas(SYNC_LINE) _Atomic uint32_t generation;
+    _Atomic uint32_t sleepers;
+
+    /* How many members have said that they will not access this block again. */
+    _Alignas(SYNC_LINE) _Atomic uint32_t farewells;
+
+    /* Dissemination: the word of the member 2^step before this one, by parity of the round. */
+    struct {
+        _Alignas(SYNC_LINE) _Atomic uint64_t word[2];
+    } step[SYNC_STEPS];
+
+    _Alignas(SYNC_LINE) char unused[SYNC_UNUSED];
+};
+static_assert(sizeof(struct team_sync) == SYNC_BLOCK, "a slot's block has a fixed size");
+
+#endif
