@@ -1,0 +1,333 @@
+"""The job: how it starts, who is in it, how it ends, and what Ctrl-C does to calls that wait."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from typing import Any, Callable
+
+from . import _library
+from ._library import ArgumentError, StateError, check, lib
+
+UID_BYTES = 128
+THREAD_MULTIPLE = 3
+
+
+class _Uid(ctypes.Structure):
+    _fields_ = [("bytes", ctypes.c_char * UID_BYTES)]
+
+
+class _Attr(ctypes.Structure):
+    _fields_ = [
+        ("thread_level", ctypes.c_int),
+        ("mpi_comm", ctypes.c_void_p),
+        ("uid", ctypes.c_void_p),
+        ("pe", ctypes.c_int),
+        ("n_pes", ctypes.c_int),
+    ]
+
+
+class _State:
+    """What fast paths read. n_pes is 0 when there is no job, so that every PE number is refused."""
+
+    pe = -1
+    n_pes = 0
+    depth = 0
+    inside: str | None = None  # the collective call that the main thread is in
+    pid = 0
+
+
+state = _State()
+at_start: list[Callable[[], None]] = []  # called after the first init
+at_end: list[Callable[[], Callable[[], None] | None]] = (
+    []
+)  # before the last finalize; what they return, after
+
+
+def my_pe() -> int:
+    """This PE's number, 0 … n_pes - 1; -1 when there is no job."""
+    return state.pe
+
+
+def n_pes() -> int:
+    """The number of PEs; -1 when there is no job, as in C."""
+    return state.n_pes or -1
+
+
+def initialized() -> bool:
+    return state.depth > 0 and bool(lib.gshmem_initialized())
+
+
+def require(call: str) -> None:
+    if state.depth == 0:
+        raise StateError(
+            f"{call}: gshmem.init() has not been called, or finalize() has ended the job"
+        )
+    if state.pid != os.getpid():
+        raise StateError(f"{call}: this process was forked by PE {state.pe} and is not a PE itself")
+
+
+def refuse_pe(call: str, pe: Any, n: int | None = None) -> ArgumentError | StateError:
+    if n is None and state.n_pes == 0:
+        return StateError(
+            f"{call}: gshmem.init() has not been called, or finalize() has ended the job"
+        )
+    return ArgumentError(f"{call}: PE {pe!r} is not one of 0 … {(n or state.n_pes) - 1}")
+
+
+# ---- Start and end ----
+
+
+def unique_id() -> bytes:
+    """An id for a job that starts without a launcher: one PE makes it, all pass it to
+    init(uid=…)."""
+    uid = _Uid()
+    check(lib.gshmem_get_uniqueid(ctypes.byref(uid)))
+    return bytes(uid)
+
+
+def _through(broadcast: Callable[[bytes | None], bytes], pe: int) -> bytes:
+    return bytes(broadcast(unique_id() if pe == 0 else None))
+
+
+def _by_file(path: str | os.PathLike, limit: float) -> Callable[[bytes | None], bytes]:
+    def broadcast(uid: bytes | None) -> bytes:
+        if uid is not None:
+            temporary = f"{path}.{os.getpid()}"
+            with open(temporary, "xb", opener=lambda p, flags: os.open(p, flags, 0o600)) as file:
+                file.write(uid)
+            os.rename(temporary, path)  # readers see all of it or nothing
+            return uid
+        end = time.monotonic() + limit
+        while not os.path.exists(path):
+            if time.monotonic() > end:
+                raise _library.TimedOutError(
+                    f"init: PE 0 has not written {path} within {limit:g} s"
+                )
+            time.sleep(0.01)
+        with open(path, "rb") as file:
+            return file.read()
+
+    return broadcast
+
+
+def _by_store(store: Any) -> Callable[[bytes | None], bytes]:
+    def broadcast(uid: bytes | None) -> bytes:
+        if uid is not None:
+            store.set("gshmem-unique-id", uid.hex())  # as text: some stores take only that
+            return uid
+        return bytes.fromhex(bytes(store.get("gshmem-unique-id")).decode())
+
+    return broadcast
+
+
+def init(
+    *,
+    uid: bytes | None = None,
+    broadcast: Callable[[bytes | None], bytes] | None = None,
+    comm: Any = None,
+    store: Any = None,
+    file: str | os.PathLike | None = None,
+    pe: int | None = None,
+    n_pes: int | None = None,
+    timeout: float = 60,
+) -> _Job:
+    """Joins the job, and returns a context manager that finalizes.
+
+    Without arguments the launcher is found (gshmemrun, mpirun, srun …); a process that nothing
+    started is a job of one. Otherwise an id (unique_id) is distributed, by one of:
+      uid        the program has distributed it
+      broadcast  called with the id on PE 0 and None elsewhere; returns the id on all PEs
+      comm       a communicator of mpi4py, or whatever has bcast, Get_rank and Get_size
+      store      torch's TCPStore or FileStore, or whatever has set and get
+      file       a path that does not exist yet, and that all PEs see
+    All but comm need pe and n_pes. Calls nest: only the first init and the last finalize act.
+    """
+    given = [x is not None for x in (uid, broadcast, comm, store, file)]
+    if sum(given) > 1:
+        raise ArgumentError("init: give one of uid, broadcast, comm, store and file")
+    attr = _Attr(thread_level=THREAD_MULTIPLE)
+    if any(given):
+        if comm is not None:
+            pe = comm.Get_rank() if pe is None else pe
+            n_pes = comm.Get_size() if n_pes is None else n_pes
+            broadcast = lambda own: comm.bcast(own, root=0)  # noqa: E731
+        if pe is None or n_pes is None or not 0 <= pe < n_pes < 2**31:
+            raise ArgumentError(f"init: pe {pe} and n_pes {n_pes}: expected 0 <= pe < n_pes")
+        if uid is None:
+            if state.depth:
+                raise StateError("init: the job has begun already; call init() without arguments")
+            broadcast = broadcast or (
+                _by_store(store) if store is not None else _by_file(file, timeout)
+            )
+            uid = _through(broadcast, pe)
+        if len(uid) != UID_BYTES:
+            raise ArgumentError(f"init: a unique id has {UID_BYTES} bytes, this one {len(uid)}")
+        record = _Uid.from_buffer_copy(uid)
+        attr.uid, attr.pe, attr.n_pes = ctypes.addressof(record), pe, n_pes
+    _library.handle_failures(True)
+    check(lib.gshmem_init_attr(ctypes.byref(attr)))
+    if file is not None and pe == 0:  # every PE has read it: init is collective
+        os.unlink(file)
+    state.depth += 1
+    if state.depth == 1:
+        state.pe, state.n_pes, state.pid = lib.gshmem_my_pe(), lib.gshmem_n_pes(), os.getpid()
+        _watch_interrupts()
+        for begin in at_start:
+            begin()
+    return _Job()
+
+
+def finalize() -> None:
+    """Completes this PE's operations, waits for the others and leaves the job. Collective.
+
+    Arrays that are still referenced keep their last contents as private memory; calls on them
+    raise.
+    """
+    require("finalize")
+    after = []
+    if state.depth == 1:
+        _refuse_waits()
+        after = [then for end in at_end if (then := end()) is not None]
+    try:
+        collective("finalize", lib.gshmem_finalize)
+    finally:
+        state.depth -= 1
+        if state.depth == 0:
+            state.pe, state.n_pes = -1, 0
+            for then in after:
+                then()
+
+
+class _Job:
+    """What init returns: `with gshmem.init(): …` finalizes at the end, unless it ends by an
+    exception."""
+
+    my_pe = property(lambda self: my_pe())
+    n_pes = property(lambda self: n_pes())
+
+    def __enter__(self) -> _Job:
+        return self
+
+    def __exit__(self, kind, *_rest) -> None:
+        if kind is None:
+            finalize()  # after an exception the exit ends the job: the others would wait in vain
+
+
+def global_exit(status: int) -> None:
+    """Ends the whole job with this exit status. Any PE may call it."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    lib.gshmem_global_exit(status)
+
+
+# ---- Ctrl-C ----
+#
+# Python runs signal handlers between bytecodes of the main thread, so a handler does not run while
+# that thread is in a C call. Waits for one's own memory and for locks are made by a helper thread,
+# while the main thread waits for it where signals are seen (`interruptible`). A collective cannot
+# be left by one PE alone: if one does not end within a second after Ctrl-C, the job ends with a
+# line (`_watch`).
+
+_abandoned: list[tuple[str, Any]] = []  # calls, and locks that are released when they end
+
+
+def interruptible(call: str, function: Callable[[], Any]) -> Any:
+    """Calls a function that may wait for long, so that Ctrl-C ends the wait with
+    KeyboardInterrupt."""
+    if threading.current_thread() is not threading.main_thread():
+        return function()
+    result: list[Any] = [None, None]
+    done = threading.Lock()
+    done.acquire()
+
+    def work() -> None:
+        try:
+            result[0] = function()
+        except BaseException as error:  # handed to the caller
+            result[1] = error
+        done.release()
+
+    helper = threading.Thread(target=work, name=f"gshmem-{call}", daemon=True)
+    began = True
+    try:
+        try:
+            helper.start()  # which waits, too, for the thread to begin
+        except RuntimeError:
+            began = False  # there can be no more threads
+            raise
+        done.acquire()
+    except BaseException:
+        if began:
+            _abandoned.append((call, done))
+        raise
+    if result[1] is not None:
+        raise result[1]
+    return result[0]
+
+
+def _refuse_waits() -> None:
+    _abandoned[:] = [(call, done) for call, done in _abandoned if done.locked()]
+    if _abandoned:
+        raise StateError(
+            f"finalize: {_abandoned[0][0]}, which was interrupted, still waits in the library; "
+            "make its condition true, or end the process"
+        )
+
+
+def collective(call: str, function: Callable[..., int], *arguments: Any) -> None:
+    """Calls a function that ends only when other PEs call it, too."""
+    state.inside = call
+    try:
+        status = function(*arguments)
+    finally:
+        state.inside = None
+    if status:
+        raise _library.failure(status)
+
+
+def _watch(reader: socket.socket) -> None:
+    while data := reader.recv(64):
+        call = state.inside
+        if signal.SIGINT not in data or call is None:
+            continue
+        end = time.monotonic() + 1
+        while state.inside is call and time.monotonic() < end:
+            time.sleep(0.02)
+        if state.inside is call and initialized():
+            print(
+                f"PE {state.pe}: interrupted in {call}, for which the other PEs wait: the job ends",
+                file=sys.stderr,
+                flush=True,
+            )
+            lib.gshmem_global_exit(128 + signal.SIGINT)
+
+
+_watching = False
+
+
+def _watch_interrupts() -> None:
+    global _watching
+    if _watching or threading.current_thread() is not threading.main_thread():
+        return
+    reader, writer = socket.socketpair()
+    writer.setblocking(False)
+    other = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+    if other != -1:  # an event loop has it
+        signal.set_wakeup_fd(other)
+        return
+    _watching = True
+    _watch_interrupts.writer = writer  # open as long as the process lives
+    threading.Thread(target=_watch, args=(reader,), name="gshmem-interrupts", daemon=True).start()
+
+
+@atexit.register
+def _leave_to_the_library() -> None:
+    """Python ends: failures from now on are the library's to report, which finalizes in exit."""
+    _library.handle_failures(False)
