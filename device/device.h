@@ -36,7 +36,7 @@ struct device_config {
     bool multicast;     /* GSHMEM_CUDA_MULTICAST: it may be used */
     /* A line for people about what goes on, and takes long; and after how many seconds it does. */
     void (*warn)(const char *format, ...) __attribute__((format(printf, 1, 2)));
-    unsigned patience;
+    unsigned stall_seconds;
     bool domain;        /* there are PEs on other nodes, and those in the same NVLink domain may be mapped */
 };
 

@@ -46,7 +46,7 @@ static void let_words_arrive(const struct job *j)
         arrived = true;
         for (int t = 0; t < TEAM_MAX; t++)
             arrived &= !j->team[t] || !j->team[t]->group->internode ||
-                       internode_has_told(j->team[t]->group);
+                       internode_has_sent(j->team[t]->group);
         if (!arrived)
             clock_sleep(CLOCK_MS);
     }

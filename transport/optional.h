@@ -63,10 +63,10 @@ static inline gshmem_status_t transport_say(struct transport *t, int pe, const v
 }
 
 /* It sends no control messages, and so receives none. */
-static inline void transport_hear(struct transport *t, int from, const void *note, size_t bytes)
+static inline void transport_receive(struct transport *t, int from, const void *note, size_t bytes)
 {
-    if (t->ops->hear)
-        t->ops->hear(t, from, note, bytes);
+    if (t->ops->receive)
+        t->ops->receive(t, from, note, bytes);
 }
 
 /* Requests to a PE end by themselves, whatever becomes of the PE. */

@@ -20,7 +20,7 @@ static inline char *segment_at(const struct transport_config *config, unsigned s
         there = __atomic_load_n(s->there, __ATOMIC_RELAXED);
     if (offset <= there && bytes <= there - offset)
         return s->base + offset;
-    return s->lent && s->lent(s->context, offset, bytes) ? s->base + offset : NULL;
+    return s->imported && s->imported(s->context, offset, bytes) ? s->base + offset : NULL;
 }
 
 /* The same, or NULL if it is not aligned to its size either. */

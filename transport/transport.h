@@ -35,7 +35,7 @@ struct transport_segment {
     int of_device;         /* it is device memory, which the CPU cannot touch */
     const uint64_t *there; /* so many of the bytes exist now; NULL: all */
     /* Whether these bytes behind them exist, as memory that was imported. NULL: none does. */
-    int (*lent)(void *context, uint64_t offset, uint64_t bytes);
+    int (*imported)(void *context, uint64_t offset, uint64_t bytes);
     void *context;
     int by_nic; /* NIC atomics: the target's NIC makes all atomics and signals in it, for all PEs */
 };
@@ -142,7 +142,7 @@ struct transport_config {
     void (*refused)(void *context, int pe);
     /* A failure notification: PE `from` has found that `pe` has failed, or has been notified of
      * it. If `pe` is this PE, `from` has given it up. */
-    void (*told)(void *context, int from, int pe);
+    void (*notified)(void *context, int from, int pe);
     /* Where that segment of a PE of this node is mapped here; NULL: it is not. */
     char *(*mapped)(void *context, int pe, int segment);
     /* The device to which device memory belongs; NULL: all memory is host memory. */
@@ -158,7 +158,7 @@ struct transport_config {
      * requests that this one cannot. NULL: there is none. */
     struct transport *below;
     /* A control message for the transport above this one has arrived. */
-    void (*heard)(void *context, int from, const void *note, size_t bytes);
+    void (*received)(void *context, int from, const void *note, size_t bytes);
     enum transport_way way; /* the best one for device memory */
     /* How far an RDMA device is from this PE's GPU, or its CPUs, 0 the nearest; and that in
      * words, "" where it is not known. NULL: all are alike. */
@@ -220,7 +220,7 @@ struct transport_ops {
      * arrive in order, and are not lost while the PE lives. TRANSPORT_FULL: later. */
     gshmem_status_t (*say)(struct transport *t, int pe, const void *note, size_t bytes);
     /* Optional. A control message for this transport has arrived: see `heard`. */
-    void (*hear)(struct transport *t, int from, const void *note, size_t bytes);
+    void (*receive)(struct transport *t, int from, const void *note, size_t bytes);
     /* Optional. The runtime has learned that a PE has failed: requests to it end, with a failure,
      * before the next progress returns, and later ones at once, also if none was made before.
      * Nothing is taken from it any more, and it is told so if it lives (`refused`). May be called

@@ -183,7 +183,7 @@ void cuda_heap_close(struct device *base, struct device_heap_map *map)
     if (h->reserved)
         c->driver.unreserve(h->base, h->reserved);
     free(h->piece);
-    free(h->lent);
+    free(h->imported);
     free(h);
     *map = (struct device_heap_map){.own = NULL};
 }

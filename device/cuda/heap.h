@@ -21,7 +21,7 @@ struct heap {
     uint64_t mapped;
     struct piece *piece;
     int pieces;
-    struct piece *lent; /* by the program, behind the limit, in no order */
+    struct piece *imported; /* by the program, behind the limit, in no order */
     int lents;
     struct heap *next; /* of c->unreached */
 };

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static bool room_for_lent(struct heap *h)
+static bool room_for_imported(struct heap *h)
 {
-    struct piece *more = realloc(h->lent, (size_t)(h->lents + 1) * sizeof *more);
+    struct piece *more = realloc(h->imported, (size_t)(h->lents + 1) * sizeof *more);
 
     if (more)
-        h->lent = more;
+        h->imported = more;
     return more != NULL;
 }
 
@@ -112,7 +112,7 @@ gshmem_status_t cuda_window_take(struct device *base, struct device_heap_map *ma
     gshmem_status_t status;
     size_t bytes = 0;
 
-    if (!room_for_lent(h))
+    if (!room_for_imported(h))
         return c->config.fail(GSHMEM_ERR_MEMORY, "cuda: out of memory");
     if ((status = cuda_enter(c)))
         return status;
@@ -120,7 +120,7 @@ gshmem_status_t cuda_window_take(struct device *base, struct device_heap_map *ma
     if (!(status = window_find_piece(c, first, most, &bytes)) &&
         !(status = device_cuda_window_take(c, h, first, bytes, out))) {
         out->bytes = bytes;
-        h->lent[h->lents++] = (struct piece){offset, bytes};
+        h->imported[h->lents++] = (struct piece){offset, bytes};
     }
     cuda_leave(c);
     return status;
@@ -157,11 +157,11 @@ gshmem_status_t cuda_window_follow(struct device *base, struct device_heap_map *
                                 "and %llu",
                                 (unsigned long long)given->bytes, (unsigned long long)given->offset,
                                 (unsigned long long)h->limit, (unsigned long long)h->reserved);
-    else if (!room_for_lent(h))
+    else if (!room_for_imported(h))
         status = c->config.fail(GSHMEM_ERR_MEMORY, "cuda: out of memory");
     else if (!(status = cuda_enter(c))) {
         if (!(status = import(c, h, given)))
-            h->lent[h->lents++] = (struct piece){given->offset, given->bytes};
+            h->imported[h->lents++] = (struct piece){given->offset, given->bytes};
         cuda_leave(c);
     }
     if (given->fd >= 0)
@@ -180,13 +180,13 @@ void cuda_window_drop(struct device *base, struct device_heap_map *map, uint64_t
     if (!h->lents || cuda_enter(c))
         return;
     for (int i = h->lents - 1; i >= 0; i--) {
-        const struct piece p = h->lent[i];
+        const struct piece p = h->imported[i];
         if (p.offset < offset || p.offset - offset >= bytes)
             continue;
         if ((result = c->driver.unmap(h->base + p.offset, p.bytes)))
             c->config.info("cuda: giving back %llu MiB that a heap was lent: %s",
                            (unsigned long long)p.bytes >> 20, cuda_error(&c->driver, result).text);
-        h->lent[i] = h->lent[--h->lents];
+        h->imported[i] = h->imported[--h->lents];
     }
     cuda_leave(c);
 }

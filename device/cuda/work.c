@@ -176,14 +176,14 @@ gshmem_status_t cuda_update_start(struct device *base, const struct device_updat
 /* Nothing that waits in here can make room; it can be said, once. */
 static void warn_of_long_wait(struct cuda *c, const struct cuda_updating *u)
 {
-    if (work_now_ns() - u->begun < c->config.patience * UINT64_C(1000000000) ||
+    if (work_now_ns() - u->begun < c->config.stall_seconds * UINT64_C(1000000000) ||
         __atomic_exchange_n(&c->work.warned, true, __ATOMIC_RELAXED))
         return;
     c->config.warn("cuda: an update at %#llx has been waiting for %u s for GPU %d: a kernel of one block "
                    "makes it, and finds no room beside those that run there. If they wait for it, they "
                    "wait for ever: launch fewer blocks, so that one more fits, or take the object from "
                    "host memory (GSHMEM_MALLOC_HOST)",
-                   (unsigned long long)u->at, c->config.patience, u->gpu);
+                   (unsigned long long)u->at, c->config.stall_seconds, u->gpu);
 }
 
 bool cuda_update_done(struct device *base, uint64_t ticket, uint64_t *old, gshmem_status_t *status)
@@ -234,22 +234,22 @@ void cuda_work_await_forgotten(struct cuda *c)
     }
 }
 
-enum { SPIN_NS = 200 * 1000, NAP_NS = 20 * 1000 };
+enum { SPIN_NS = 200 * 1000, MOMENT_NS = 20 * 1000 };
 
 /* For threads that may wait, and have nothing to drive. Nothing is held meanwhile: others copy and
  * update. */
 gshmem_status_t cuda_update(struct device *base, const struct device_update *u, uint64_t *old)
 {
-    const struct timespec nap = {.tv_nsec = NAP_NS};
+    const struct timespec moment = {.tv_nsec = MOMENT_NS};
     const uint64_t begun = work_now_ns();
     gshmem_status_t status;
     uint64_t ticket;
 
     while (!(status = cuda_update_start(base, u, &ticket)) && !ticket)
-        nanosleep(&nap, NULL);
+        nanosleep(&moment, NULL);
     while (!status && !cuda_update_done(base, ticket, old, &status)) {
         if (work_now_ns() - begun >= SPIN_NS)
-            nanosleep(&nap, NULL);
+            nanosleep(&moment, NULL);
     }
     return status;
 }

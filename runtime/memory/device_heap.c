@@ -321,7 +321,7 @@ void device_heap_stop(struct job *j)
     free(d->letters);
     free(d->letter_fds);
     free(d->remote);
-    free(d->lent);
+    free(d->imported);
     free(d);
     j->device_heap = NULL;
 }

@@ -75,7 +75,7 @@ gshmem_status_t domain_start(struct job *j, domain_tell_fn *tell, void *room);
 /* Returns the room; NULL: there was none. */
 void *domain_stop(struct job *j);
 bool domain_exists(const struct device_heap *d);
-gshmem_status_t domain_follow(struct device_heap *d, bool lent, const char *call);
+gshmem_status_t domain_follow(struct device_heap *d, bool imported, const char *call);
 
 /* For multicast: how much memory there is on all PEs, how much of this PE's heap would remain if no
  * object were beyond `end`, and how much there may ever be. Each is counted from where heaps begin,

@@ -43,7 +43,7 @@ struct device_heap {
                              NULL: no PE of the job needs any */
     struct device_piece grown; /* the last piece of this PE's heap; 0 bytes: the last call needed
                                   none */
-    struct device_piece *lent; /* the pieces that the last call imported */
+    struct device_piece *imported; /* the pieces that the last call imported */
     int lents;
     struct device_heap_map map[]; /* by the PE's index on its node */
 };

@@ -107,14 +107,14 @@ static gshmem_status_t open_heap(struct device_heap *d, int pe)
 
 /* ---- Their memory ---- */
 
-static gshmem_status_t memory_domain_follow(struct device_heap *d, struct remote_heap *f, bool lent)
+static gshmem_status_t memory_domain_follow(struct device_heap *d, struct remote_heap *f, bool imported)
 {
     struct device_piece piece = letter_of(d, f->pe)->what.piece;
 
     piece.fd = -1;
     if (!piece.bytes)
         return GSHMEM_OK;
-    return lent ? d->device->ops->window_follow(d->device, &f->map, &piece)
+    return imported ? d->device->ops->window_follow(d->device, &f->map, &piece)
                 : d->device->ops->heap_follow(d->device, &f->map, &piece);
 }
 
@@ -166,20 +166,20 @@ gshmem_status_t domain_start(struct job *j, domain_tell_fn *tell, void *room)
     return GSHMEM_OK;
 }
 
-gshmem_status_t domain_follow(struct device_heap *d, bool lent, const char *call)
+gshmem_status_t domain_follow(struct device_heap *d, bool imported, const char *call)
 {
-    gshmem_status_t status = GSHMEM_OK, told;
-    const int n = lent ? d->lents : 1;
+    gshmem_status_t status = GSHMEM_OK, telling;
+    const int n = imported ? d->lents : 1;
     bool more;
 
     for (int i = 0;; i++) {
         union letter mine = {.what = {.more = i + 1 < n}};
         if (i < n)
-            mine.what.piece = lent ? d->lent[i] : d->grown;
-        if ((told = tell_all(d, &mine)))
-            return told;
+            mine.what.piece = imported ? d->imported[i] : d->grown;
+        if ((telling = tell_all(d, &mine)))
+            return telling;
         for (int k = 0; k < d->remotes && !status; k++)
-            status = memory_domain_follow(d, &d->remote[k], lent);
+            status = memory_domain_follow(d, &d->remote[k], imported);
         more = false;
         for (int pe = 0; pe < job->n_pes; pe++)
             more |= letter_of(d, pe)->what.more != 0;

@@ -26,7 +26,7 @@ static int symmetric_count_to(const struct symmetric *s, uintptr_t address)
 
     while (low < high) {
         int middle = low + (high - low) / 2;
-        if (s->lent[middle].at <= address)
+        if (s->imported[middle].at <= address)
             low = middle + 1;
         else
             high = middle;
@@ -35,16 +35,16 @@ static int symmetric_count_to(const struct symmetric *s, uintptr_t address)
 }
 
 /* The buffer that contains that address, and the offset in it; false: none. */
-bool symmetric_find(struct symmetric *s, uintptr_t address, struct lent *found,
+bool symmetric_find(struct symmetric *s, uintptr_t address, struct imported *found,
                            size_t *inside)
 {
     if (!s) /* the job has not begun */
         return false;
     pthread_mutex_lock(&s->lock);
     int i = symmetric_count_to(s, address) - 1;
-    bool any = i >= 0 && address - s->lent[i].at < s->lent[i].bytes;
+    bool any = i >= 0 && address - s->imported[i].at < s->imported[i].bytes;
     if (any) {
-        *found = s->lent[i];
+        *found = s->imported[i];
         *inside = address - found->at;
     }
     pthread_mutex_unlock(&s->lock);
@@ -52,15 +52,15 @@ bool symmetric_find(struct symmetric *s, uintptr_t address, struct lent *found,
 }
 
 /* The buffer whose own addresses in the program are among these; false: none. */
-bool symmetric_find_mine(struct symmetric *s, uintptr_t mine, size_t bytes, struct lent *found)
+bool symmetric_find_mine(struct symmetric *s, uintptr_t mine, size_t bytes, struct imported *found)
 {
     bool any = false;
 
     pthread_mutex_lock(&s->lock);
     for (int i = 0; i < s->n && !any; i++) {
-        any = s->lent[i].mine < mine + bytes && mine < s->lent[i].mine + s->lent[i].bytes;
+        any = s->imported[i].mine < mine + bytes && mine < s->imported[i].mine + s->imported[i].bytes;
         if (any)
-            *found = s->lent[i];
+            *found = s->imported[i];
     }
     pthread_mutex_unlock(&s->lock);
     return any;
@@ -70,7 +70,7 @@ bool symmetric_imported(const void *context, uint64_t offset, uint64_t bytes)
 {
     const struct job *j = context;
     const uintptr_t address = j->map->segment[SEGMENT_DEVICE].base + offset;
-    struct lent l;
+    struct imported l;
     size_t inside;
 
     return symmetric_find(j->symmetric, address, &l, &inside) && bytes <= l.bytes - inside;
@@ -78,7 +78,7 @@ bool symmetric_imported(const void *context, uint64_t offset, uint64_t bytes)
 
 bool symmetric_is_at(const void *address)
 {
-    struct lent l;
+    struct imported l;
     size_t inside;
 
     return symmetric_find(job->symmetric, (uintptr_t)address, &l, &inside) && inside == 0;
@@ -87,25 +87,25 @@ bool symmetric_is_at(const void *address)
 static bool symmetric_make_room(struct symmetric *s)
 {
     int room = s->room ? 2 * s->room : 16;
-    struct lent *more;
+    struct imported *more;
 
     if (s->n < s->room)
         return true;
     pthread_mutex_lock(&s->lock);
-    if ((more = realloc(s->lent, (size_t)room * sizeof *more))) {
-        s->lent = more;
+    if ((more = realloc(s->imported, (size_t)room * sizeof *more))) {
+        s->imported = more;
         s->room = room;
     }
     pthread_mutex_unlock(&s->lock);
     return more != NULL;
 }
 
-void symmetric_insert(struct symmetric *s, struct lent l)
+void symmetric_insert(struct symmetric *s, struct imported l)
 {
     pthread_mutex_lock(&s->lock);
     int i = symmetric_count_to(s, l.at);
-    memmove(&s->lent[i + 1], &s->lent[i], (size_t)(s->n - i) * sizeof l);
-    s->lent[i] = l;
+    memmove(&s->imported[i + 1], &s->imported[i], (size_t)(s->n - i) * sizeof l);
+    s->imported[i] = l;
     s->n++;
     pthread_mutex_unlock(&s->lock);
 }
@@ -114,7 +114,7 @@ void symmetric_take_out(struct symmetric *s, uintptr_t at)
 {
     pthread_mutex_lock(&s->lock);
     int i = symmetric_count_to(s, at) - 1;
-    memmove(&s->lent[i], &s->lent[i + 1], (size_t)(s->n - i - 1) * sizeof *s->lent);
+    memmove(&s->imported[i], &s->imported[i + 1], (size_t)(s->n - i - 1) * sizeof *s->imported);
     s->n--;
     pthread_mutex_unlock(&s->lock);
 }
@@ -144,7 +144,7 @@ static bool can_be_shared(const void *addr, size_t bytes, struct request *r)
 }
 
 /* On a device with memory of its own. Whether it can be imported is found out piece by piece. */
-static bool can_be_lent(const void *addr, size_t bytes, struct request *r)
+static bool can_be_imported(const void *addr, size_t bytes, struct request *r)
 {
     struct symmetric *s = job->symmetric;
     uint64_t room;
@@ -170,7 +170,7 @@ static bool can_be_lent(const void *addr, size_t bytes, struct request *r)
 bool symmetric_check(const void *addr, size_t bytes, int flags, struct request *r)
 {
     uintptr_t at = (uintptr_t)addr;
-    struct lent l;
+    struct imported l;
 
     r->word[REQUEST_HINTS] = (uint64_t)(unsigned)flags;
     if (!addr || bytes == 0 || bytes > UINTPTR_MAX - at)
@@ -190,18 +190,18 @@ bool symmetric_check(const void *addr, size_t bytes, int flags, struct request *
         request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_MEMORY, "out of memory for %d buffers",
                        job->symmetric->n + 1);
     else
-        return job->device_heap ? can_be_lent(addr, bytes, r) : can_be_shared(addr, bytes, r);
+        return job->device_heap ? can_be_imported(addr, bytes, r) : can_be_shared(addr, bytes, r);
     return false;
 }
 
 /* ---- On the host device ---- */
 
-size_t symmetric_file_offset(const struct job *j, const struct lent *l)
+size_t symmetric_file_offset(const struct job *j, const struct imported *l)
 {
     return node_heap_offset(&j->node->layout, j->node->index) + l->offset;
 }
 
-void symmetric_unshare(const struct job *j, const struct lent *l)
+void symmetric_unshare(const struct job *j, const struct imported *l)
 {
     if (!symmetric_host_unshare((void *)l->mine, l->bytes, j->node->fd,
                                 symmetric_file_offset(j, l)))
@@ -230,12 +230,12 @@ void symmetric_stop(struct job *j)
         log_info("finalize: the program has left %d buffers registered as symmetric", s->n);
     /* Buffers that were imported into a device's heap are released with it. */
     for (int i = 0; i < s->n && !j->device_heap; i++) {
-        symmetric_unshare(j, &s->lent[i]);
-        heap_give(j->heap, s->lent[i].offset, s->lent[i].bytes);
+        symmetric_unshare(j, &s->imported[i]);
+        heap_give(j->heap, s->imported[i].offset, s->imported[i].bytes);
     }
     allocator_destroy(s->window);
     pthread_mutex_destroy(&s->lock);
-    free(s->lent);
+    free(s->imported);
     free(s);
     j->symmetric = NULL;
 }

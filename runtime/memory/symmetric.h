@@ -18,7 +18,7 @@ struct allocator;
 struct job;
 struct request;
 
-struct lent {
+struct imported {
     uintptr_t at;   /* in this PE's heap */
     size_t offset;  /* of that, in the node's heap, or in the device heap's addresses for imported
                        memory */
@@ -28,12 +28,12 @@ struct lent {
 
 /* Pieces are multiples of the device's granularity, which is less. What NICs register at once
  * (transport/verbs) begins at such a multiple, and must not contain two buffers. */
-enum { LENT_ALIGNMENT = DEVICE_HEAP_WINDOW_ALIGNMENT };
+enum { IMPORT_ALIGNMENT = DEVICE_HEAP_WINDOW_ALIGNMENT };
 
 struct symmetric {
     pthread_mutex_t lock; /* held by the proxy during a look-up, and by a thread that changes the
                              table */
-    struct lent *lent;    /* in the order of addresses */
+    struct imported *imported;    /* in the order of addresses */
     int n, room;
     struct allocator *window; /* addresses for memory imported into a device's heap; NULL: none
                                  yet */
@@ -54,16 +54,16 @@ bool symmetric_imported(const void *context, uint64_t offset, uint64_t bytes);
 
 /* The one with that address in it, and how far in; false: none. find_mine: one that overlaps these
  * bytes of the program's own addresses. */
-bool symmetric_find(struct symmetric *s, uintptr_t address, struct lent *found, size_t *inside);
-bool symmetric_find_mine(struct symmetric *s, uintptr_t mine, size_t bytes, struct lent *found);
+bool symmetric_find(struct symmetric *s, uintptr_t address, struct imported *found, size_t *inside);
+bool symmetric_find_mine(struct symmetric *s, uintptr_t mine, size_t bytes, struct imported *found);
 /* Whether the buffer may become symmetric, with room for it in the table; else the request is
  * refused. */
 bool symmetric_check(const void *addr, size_t bytes, int flags, struct request *r);
 /* There is room: symmetric_check. */
-void symmetric_insert(struct symmetric *s, struct lent l);
+void symmetric_insert(struct symmetric *s, struct imported l);
 void symmetric_take_out(struct symmetric *s, uintptr_t at);
 /* On the host device: where a buffer's pages are in the node's file, and their return. */
-size_t symmetric_file_offset(const struct job *j, const struct lent *l);
-void symmetric_unshare(const struct job *j, const struct lent *l);
+size_t symmetric_file_offset(const struct job *j, const struct imported *l);
+void symmetric_unshare(const struct job *j, const struct imported *l);
 
 #endif

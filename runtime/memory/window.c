@@ -10,7 +10,7 @@
 #include "runtime/node/node.h"
 
 /* Room for what all PEs of the node send. */
-struct told {
+struct offers {
     struct news *news;
     int *fds;
 };
@@ -33,16 +33,16 @@ static gshmem_status_t take_mine(struct device_heap *d, const char *at, uint64_t
 /* PEs of other nodes may need the pieces, too. */
 static gshmem_status_t window_keep(struct device_heap *d, const struct device_piece *piece)
 {
-    struct device_piece *more = realloc(d->lent, (size_t)(d->lents + 1) * sizeof *more);
+    struct device_piece *more = realloc(d->imported, (size_t)(d->lents + 1) * sizeof *more);
 
     if (!more)
         return fail(GSHMEM_ERR_MEMORY, "out of memory for a piece of the program's memory");
-    d->lent = more;
+    d->imported = more;
     more[d->lents++] = *piece;
     return GSHMEM_OK;
 }
 
-static gshmem_status_t window_follow_others(struct device_heap *d, const struct told *t)
+static gshmem_status_t window_follow_others(struct device_heap *d, const struct offers *t)
 {
     gshmem_status_t status = GSHMEM_OK;
 
@@ -61,7 +61,7 @@ static gshmem_status_t window_follow_others(struct device_heap *d, const struct 
 
 /* The next piece of each PE, in two exchanges, as when heaps grow. PEs may have pieces of different
  * sizes. */
-static gshmem_status_t lend_next(struct device_heap *d, const struct told *t, const char *at,
+static gshmem_status_t lend_next(struct device_heap *d, const struct offers *t, const char *at,
                                  uint64_t bytes, uint64_t offset, uint64_t *taken, const char *call)
 {
     struct news *mine = &t->news[d->node->index], own = {.status = GSHMEM_OK};
@@ -94,7 +94,7 @@ static gshmem_status_t lend_next(struct device_heap *d, const struct told *t, co
     return device_heap_failure(d, t->news, call);
 }
 
-static bool any_has_more(const struct device_heap *d, const struct told *t)
+static bool any_has_more(const struct device_heap *d, const struct offers *t)
 {
     for (int i = 0; i < d->node->n; i++) {
         if (t->news[i].more)
@@ -107,7 +107,7 @@ gshmem_status_t device_heap_lend(struct device_heap *d, const void *at, uint64_t
                                  const char *call)
 {
     const size_t n = (size_t)d->node->n;
-    struct told t = {.news = calloc(n, sizeof *t.news + sizeof *t.fds)};
+    struct offers t = {.news = calloc(n, sizeof *t.news + sizeof *t.fds)};
     uint64_t done = 0, taken;
     gshmem_status_t status;
 

@@ -30,12 +30,12 @@ static void failures_pass_on(struct network *n)
     const struct node *node = n->node;
     uint32_t losses = node_losses(node);
 
-    if (!n->remote || losses == n->losses_told || is_ending(n))
+    if (!n->remote || losses == n->losses_notified || is_ending(n))
         return;
-    n->losses_told = losses;
+    n->losses_notified = losses;
     for (int pe = 0; pe < n->job->n_pes; pe++) {
-        if (!n->told[pe] && node_lost(node, pe)) {
-            n->told[pe] = true;
+        if (!n->notified[pe] && node_lost(node, pe)) {
+            n->notified[pe] = true;
             transport_tell(n->remote, pe);
             transport_lose(n->remote, pe, GSHMEM_ERR_PEER_DEAD);
         }
@@ -76,7 +76,7 @@ void network_be_refused(void *context, int pe)
  * while, and take PEs for failed that have disconnected from it. One about a PE of this node is
  * ignored, too, since this node knows better. Notifications count during gshmem_finalize as well: a
  * PE whose finalize fails sends one, and a PE that leaves in good order sends none. */
-void network_be_told(void *context, int from, int pe)
+void network_be_notified(void *context, int from, int pe)
 {
     struct network *n = context;
     struct node *node = n->node;

@@ -78,7 +78,7 @@ static char *mapped(void *context, int pe, int segment)
 }
 
 /* Of the heap in a device's memory, counted from where all of it begins. */
-static int lent(void *context, uint64_t offset, uint64_t bytes)
+static int imported(void *context, uint64_t offset, uint64_t bytes)
 {
     return symmetric_imported(((struct network *)context)->job, offset, bytes);
 }
@@ -95,11 +95,11 @@ static int on_device(void *context, const void *at, uint64_t bytes)
     return n->job->device->ops->owns(n->job->device, at, bytes);
 }
 
-static void heard(void *context, int from, const void *note, size_t bytes)
+static void received(void *context, int from, const void *note, size_t bytes)
 {
     struct network *n = context;
 
-    transport_hear(n->remote, from, note, bytes);
+    transport_receive(n->remote, from, note, bytes);
 }
 
 static int nic_distance(void *context, const char *device, const char **text)
@@ -153,11 +153,11 @@ gshmem_status_t network_open(struct job *j, const gshmem_uniqueid_t *uid, void *
         .apply = network_apply,
         .lost = network_lose,
         .refused = network_be_refused,
-        .told = network_be_told,
+        .notified = network_be_notified,
         .mapped = mapped,
         .number = settings_number_of,
         .text = settings_string_of,
-        .heard = heard,
+        .received = received,
         .distance = nic_distance,
         .turn = j->node->index,
     };
@@ -165,9 +165,9 @@ gshmem_status_t network_open(struct job *j, const gshmem_uniqueid_t *uid, void *
         .kind = TRANSPORT_PUT, .flags = TRANSPORT_LOOSE | TRANSPORT_MORE, .segment = SEGMENT_HEAP};
     j->network = n;
     *bytes = 0;
-    n->told = calloc((size_t)j->n_pes, sizeof *n->told);
+    n->notified = calloc((size_t)j->n_pes, sizeof *n->notified);
     n->refused = calloc((size_t)j->n_pes, sizeof *n->refused);
-    if (!n->told || !n->refused)
+    if (!n->notified || !n->refused)
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for %d PEs", j->n_pes);
     if (j->bootstrap->n_hosts == 1)
         return GSHMEM_OK;
@@ -199,7 +199,7 @@ static void name_segments(struct network *n)
             .bytes = s->bytes,
             .of_device = atomicity_is_device(s->atomicity),
             .there = s->there,
-            .lent = s->imported ? lent : NULL,
+            .imported = s->imported ? imported : NULL,
             .context = n,
             .by_nic = atomicity_is_nic(s->atomicity),
         };
@@ -332,7 +332,7 @@ void network_stop(struct job *j)
         explicit_bzero(n->key, (size_t)j->n_pes * sizeof *n->key);
     free(n->key);
     keys_forget(&n->keys);
-    free(n->told);
+    free(n->notified);
     free(n->refused);
     free(n);
     j->network = NULL;

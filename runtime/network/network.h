@@ -47,7 +47,7 @@ struct pending {
     _Atomic uint64_t issued; /* kernels read these four through struct gshmem_host_operations */
     _Atomic uint64_t done;
     _Atomic uint64_t failed;
-    _Atomic uint64_t told;
+    _Atomic uint64_t reported;
     struct flight *first; /* requests that are not complete, in the order of their positions */
     struct flight *last;
 };

@@ -45,8 +45,8 @@ struct network {
     _Atomic bool ending;
     _Atomic bool *refused; /* [PE]: that PE has declared this PE dead */
     _Atomic bool refusals; /* whether some PE has */
-    bool *told;           /* [PE]: the transport has been asked to pass on this PE's failure */
-    uint32_t losses_told; /* how many failures there were then */
+    bool *notified;           /* [PE]: the transport has been asked to pass on this PE's failure */
+    uint32_t losses_notified; /* how many failures there were then */
     uint64_t looked;      /* ns, when the proxy last tested whether the next PE of the node lives */
     struct proxy proxy;
     struct network_source *source; /* of requests of kernels; NULL while there are none */
@@ -55,7 +55,7 @@ struct network {
 /* What transports call: see struct transport_config. */
 void network_lose(void *context, int pe, gshmem_status_t status, const char *why);
 void network_be_refused(void *context, int pe);
-void network_be_told(void *context, int from, int pe);
+void network_be_notified(void *context, int from, int pe);
 
 /* With the lock held, and without a wait: whether that PE is known to run the same program. */
 bool network_runs_same(struct network *n, int pe);

@@ -236,7 +236,7 @@ __attribute__((noinline)) static gshmem_status_t requests_take_failure(struct pe
 {
     uint64_t failure = atomic_load_explicit(&p->failed, memory_order_relaxed);
 
-    if (atomic_exchange_explicit(&p->told, failure, memory_order_relaxed) == failure)
+    if (atomic_exchange_explicit(&p->reported, failure, memory_order_relaxed) == failure)
         return GSHMEM_OK; /* reported by another quiet */
     return fail_remote((gshmem_status_t)(failure & 255), (int)(failure >> 8 & 0xffffff), call);
 }
@@ -265,7 +265,7 @@ GSHMEM_HOT gshmem_status_t network_quiet(struct pending *pending, const char *ca
             return status;
     }
     if (GSHMEM_LIKELY(atomic_load_explicit(&pending->failed, memory_order_relaxed) ==
-                      atomic_load_explicit(&pending->told, memory_order_relaxed)))
+                      atomic_load_explicit(&pending->reported, memory_order_relaxed)))
         return GSHMEM_OK;
     return requests_take_failure(pending, call);
 }

@@ -15,7 +15,7 @@
 #include "runtime/node/nics.h"
 #include "runtime/node/node.h"
 
-enum { PATIENCE = 10 }; /* seconds, if GSHMEM_WATCHDOG is not set */
+enum { STALL_SECONDS = 10 }; /* seconds, if GSHMEM_WATCHDOG is not set */
 
 
 const struct device_ops *device_find_cuda(char *why, size_t why_size)
@@ -44,7 +44,7 @@ struct device_config device_config_of(int index, bool hosts)
         .share = (int)settings_number(SETTING_CUDA_SHARE),
         .multicast = settings_number(SETTING_CUDA_MULTICAST) == CHOICE_CUDA_MULTICAST_AUTO,
         .warn = log_warn_line,
-        .patience = watchdog ? watchdog : PATIENCE,
+        .stall_seconds = watchdog ? watchdog : STALL_SECONDS,
         .domain = hosts && settings_number(SETTING_CUDA_DOMAIN) == CHOICE_CUDA_DOMAIN_AUTO,
     };
 }

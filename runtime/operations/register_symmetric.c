@@ -17,7 +17,7 @@
 #include "runtime/operations/malloc.h"
 
 /* Two agreements: that there is room, and that all PEs have placed their pages there. */
-static bool lend_to_host(struct request *r, struct lent *l)
+static bool lend_to_host(struct request *r, struct imported *l)
 {
     bool shared = false;
 
@@ -49,9 +49,9 @@ release:
     return false;
 }
 
-static bool register_take_room(struct request *r, struct lent *l)
+static bool register_take_room(struct request *r, struct imported *l)
 {
-    if (!allocator_take(job->symmetric->window, l->bytes, LENT_ALIGNMENT, &l->offset)) {
+    if (!allocator_take(job->symmetric->window, l->bytes, IMPORT_ALIGNMENT, &l->offset)) {
         request_refuse(
             r, REQUEST_MEMORY, GSHMEM_ERR_MEMORY,
             "no room for %zu B: the heap has addresses for as much of the program's memory as the "
@@ -64,7 +64,7 @@ static bool register_take_room(struct request *r, struct lent *l)
 }
 
 /* Among the PEs of the node, then among nodes. */
-static bool lend_to_device(struct request *r, struct lent *l)
+static bool lend_to_device(struct request *r, struct imported *l)
 {
     struct device_heap *d = job->device_heap;
     uint64_t unused, window = device_heap_window(d, &unused);
@@ -101,7 +101,7 @@ static bool lend_to_device(struct request *r, struct lent *l)
 
 void *gshmem_buffer_register_symmetric(void *addr, size_t bytes, int flags)
 {
-    struct lent l = {.mine = (uintptr_t)addr, .bytes = bytes};
+    struct imported l = {.mine = (uintptr_t)addr, .bytes = bytes};
     struct request r;
 
     if (!malloc_enter(&r, HEAP_REGISTER, bytes))
@@ -113,7 +113,7 @@ void *gshmem_buffer_register_symmetric(void *addr, size_t bytes, int flags)
 }
 
 /* All PEs have agreed on it. */
-static void register_give_back(const struct lent *l)
+static void register_give_back(const struct imported *l)
 {
     symmetric_take_out(job->symmetric, l->at);
     if (job->device_heap) {
@@ -129,7 +129,7 @@ static void register_give_back(const struct lent *l)
 }
 
 /* The buffer to unregister; if there is none, the request is refused. */
-static void register_find(const void *addr, size_t bytes, struct request *r, struct lent *l)
+static void register_find(const void *addr, size_t bytes, struct request *r, struct imported *l)
 {
     size_t inside;
 
@@ -158,7 +158,7 @@ static void register_find(const void *addr, size_t bytes, struct request *r, str
 
 gshmem_status_t gshmem_buffer_unregister_symmetric(void *addr, size_t bytes)
 {
-    struct lent l = {.bytes = 0};
+    struct imported l = {.bytes = 0};
     gshmem_status_t status;
     struct request r;
 

@@ -23,7 +23,7 @@ enum {
 static_assert(offsetof(struct pending, issued) == offsetof(struct gshmem_host_operations, issued) &&
                   offsetof(struct pending, done) == offsetof(struct gshmem_host_operations, done) &&
                   offsetof(struct pending, failed) == offsetof(struct gshmem_host_operations, failed) &&
-                  offsetof(struct pending, told) == offsetof(struct gshmem_host_operations, told),
+                  offsetof(struct pending, reported) == offsetof(struct gshmem_host_operations, reported),
               "kernels look at what the host has in flight");
 
 static bool make_channel(struct device *d, struct kernel_channel *c, struct gshmem_device_channel *view)
@@ -250,20 +250,20 @@ static gshmem_status_t contexts_take_failure(struct kernel_context *k, struct ke
                                              const char *call)
 {
     const uint64_t failed = gshmem_load_relaxed(c->proxy.failed);
-    uint64_t *seen = &c->device->failed_seen, told;
+    uint64_t *seen = &c->device->failed_seen, reported;
 
-    if (atomic_exchange_explicit(&c->told, failed, memory_order_relaxed) == failed)
+    if (atomic_exchange_explicit(&c->reported, failed, memory_order_relaxed) == failed)
         return GSHMEM_OK;
     if (k->device->ops->own_heap) { /* GPU memory has no atomics for the CPU; two concurrent quiets
                                        may both return it */
-        if (memory_ask(k->device, seen, &told) != GSHMEM_OK)
-            told = 0;
-        if (told < failed)
+        if (memory_ask(k->device, seen, &reported) != GSHMEM_OK)
+            reported = 0;
+        if (reported < failed)
             memory_tell(k->device, seen, &failed, sizeof failed);
     } else {
-        told = gshmem_raise_to(seen, failed);
+        reported = gshmem_raise_to(seen, failed);
     }
-    if (told >= failed)
+    if (reported >= failed)
         return GSHMEM_OK;
     return fail_silently((gshmem_status_t)(failed & 255), "%s: an operation in a kernel has failed: %s", call,
                          gshmem_status_text((gshmem_status_t)(failed & 255)));

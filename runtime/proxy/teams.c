@@ -155,9 +155,9 @@ static bool make_tables_for_gpu(struct job *j, struct team *t, struct team_of_de
     }
     t->kernel->tables = (struct kernel_tables){d->table, NULL, d->table + n,
                                                (const int32_t *)(d->table + 2 * n)};
-    bool told = memory_tell(j->device, d->table, table, bytes) == GSHMEM_OK;
+    bool written = memory_tell(j->device, d->table, table, bytes) == GSHMEM_OK;
     free(table);
-    return told;
+    return written;
 }
 
 bool kernels_make_team(struct job *j, struct team *t)

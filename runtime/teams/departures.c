@@ -106,8 +106,8 @@ void departures_begin(struct job *j, enum departure_way way)
 
 void departures_stop(struct job *j)
 {
-    free(j->departures->told);
-    j->departures->told = NULL;
+    free(j->departures->notified);
+    j->departures->notified = NULL;
 }
 
 /* Notifies PE 0 for all PEs of this node that have left; the first of them does. If that fails, PE
@@ -118,7 +118,7 @@ static void departures_tell(struct job *j)
     const struct node *node = j->node;
     struct departures *d = j->departures;
 
-    if (node->index_of[0] >= 0 || (!d->told && !(d->told = calloc((size_t)node->n, 1))))
+    if (node->index_of[0] >= 0 || (!d->notified && !(d->notified = calloc((size_t)node->n, 1))))
         return;
     for (int i = 0; i < node->index; i++) {
         if (group_left(world(j), node->pe[i]))
@@ -132,9 +132,9 @@ static void departures_tell(struct job *j)
                                         .offset = d->table + (size_t)node->pe[i],
                                         .local = (void *)(uintptr_t)&way_byte[way],
                                         .bytes = 1};
-        if (!way || d->told[i])
+        if (!way || d->notified[i])
             continue;
-        d->told[i] = true;
+        d->notified[i] = true;
         network_remark(j->network, &put, "gshmem_finalize");
     }
 }

@@ -30,7 +30,7 @@ extern const struct wait_hooks departures_wait_hooks; /* what waits ask of teams
 struct departures {
     size_t table;       /* where PE 0's table is in its system memory */
     atomic_int leaving; /* this PE leaves: an enum departure_way */
-    bool *told;         /* [PE of the node]: PE 0 was notified that it leaves; NULL: of none */
+    bool *notified;         /* [PE of the node]: PE 0 was notified that it leaves; NULL: of none */
     atomic_bool said_alone; /* a wait that only this PE can end was reported */
 };
 

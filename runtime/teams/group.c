@@ -46,7 +46,7 @@ struct group *group_create(int n, int my, const int *pe, int cpus)
     g->brought = NOTE_BYTES;
     /* Where members share CPUs, the number of switches between them decides. Beyond 8 lines to
      * read, dissemination reads fewer (docs/decisions/0006). */
-    g->meet = g->oversubscribed ? meet_hub : n <= 8 ? meet_flat : meet_dissemination;
+    g->meet = g->oversubscribed ? meet_central : n <= 8 ? meet_flat : meet_dissemination;
     return g;
 }
 
@@ -190,7 +190,7 @@ enum { MIXED = 2 };
 gshmem_status_t meet_dissemination(struct group *g, uint32_t signature, const char *call)
 {
     unsigned int parity = g->round & 1;
-    uint32_t heard = signature;
+    uint32_t received = signature;
     gshmem_status_t status = GSHMEM_OK;
     struct wait w;
 
@@ -206,7 +206,7 @@ gshmem_status_t meet_dissemination(struct group *g, uint32_t signature, const ch
         /* release: pairs with the acquire below in `to`. Together with the steps before it, it
          * publishes all slots of which this member was notified, so that at the end every slot is
          * visible to all. */
-        atomic_store_explicit(&g->sync[to]->step[step].word[parity], word_make(g, heard),
+        atomic_store_explicit(&g->sync[to]->step[step].word[parity], word_make(g, received),
                               memory_order_release);
         /* acquire: pairs with the release above */
         while ((word = atomic_load_explicit(from, memory_order_acquire)) >> 32 != g->round) {
@@ -214,10 +214,10 @@ gshmem_status_t meet_dissemination(struct group *g, uint32_t signature, const ch
                 return g->broken = status;
             status = wait_step(&w);
         }
-        if ((uint32_t)word != heard)
-            heard = MIXED;
+        if ((uint32_t)word != received)
+            received = MIXED;
     }
-    return heard != signature ? group_explain_mismatch(g, signature, call) : GSHMEM_OK;
+    return received != signature ? group_explain_mismatch(g, signature, call) : GSHMEM_OK;
 }
 
 /* ---- Hub: a central counter of arrivals; the last member to arrive wakes the others ----
@@ -248,17 +248,17 @@ uint64_t group_announce(struct group *g, uint32_t signature)
     return same;
 }
 
-static void spin_for(const struct team_sync *hub, uint32_t over, uint32_t steps)
+static void spin_for(const struct team_sync *central, uint32_t over, uint32_t steps)
 {
     /* relaxed: a member that waits polls again */
     while (steps-- > 0 &&
-           (atomic_load_explicit(&hub->generation, memory_order_relaxed) & ~1u) != over)
+           (atomic_load_explicit(&central->generation, memory_order_relaxed) & ~1u) != over)
         clock_pause();
 }
 
-gshmem_status_t meet_hub(struct group *g, uint32_t signature, const char *call)
+gshmem_status_t meet_central(struct group *g, uint32_t signature, const char *call)
 {
-    struct team_sync *hub = g->sync[0];
+    struct team_sync *central = g->sync[0];
     uint64_t arrival = (uint64_t)signature << COUNT_BITS | 1;
     uint32_t over = g->round << 1, now;
     gshmem_status_t status = GSHMEM_OK;
@@ -270,18 +270,18 @@ gshmem_status_t meet_hub(struct group *g, uint32_t signature, const char *call)
     /* acq_rel: release pairs with the acquire of the last member to arrive, which passes all slots
      * on by its release of the generation */
     uint64_t sum =
-        atomic_fetch_add_explicit(&hub->arrivals, arrival, memory_order_acq_rel) + arrival;
+        atomic_fetch_add_explicit(&central->arrivals, arrival, memory_order_acq_rel) + arrival;
     if ((sum & COUNT_MASK) == (uint64_t)g->n) {
         /* If all signatures are the same, their sum is n times this one (modulo 2^44, which is the
          * whole sum unless there are thousands of members). Different ones have the same sum with a
          * probability of 2^-27. */
         now = over | (sum != arrival * (uint64_t)g->n);
         /* relaxed: no member arrives again before it sees the generation */
-        atomic_store_explicit(&hub->arrivals, 0, memory_order_relaxed);
-        atomic_store_explicit(&hub->announced, 0, memory_order_relaxed);
+        atomic_store_explicit(&central->arrivals, 0, memory_order_relaxed);
+        atomic_store_explicit(&central->announced, 0, memory_order_relaxed);
         /* release: pairs with the acquire below */
-        atomic_store_explicit(&hub->generation, now, memory_order_release);
-        wait_wake(&hub->generation, &hub->sleepers);
+        atomic_store_explicit(&central->generation, now, memory_order_release);
+        wait_wake(&central->generation, &central->sleepers);
     } else {
         wait_begin(&w, call, g->team);
         /* The members that are missing are too many to be running all at the same time: some need
@@ -290,13 +290,13 @@ gshmem_status_t meet_hub(struct group *g, uint32_t signature, const char *call)
         if (g->n - (int)(sum & COUNT_MASK) >= g->cpus)
             wait_without_spin(&w);
         else
-            spin_for(hub, over, 3 * wait_spins);
+            spin_for(central, over, 3 * wait_spins);
         /* acquire: pairs with the release above */
-        while (((now = atomic_load_explicit(&hub->generation, memory_order_acquire)) & ~1u) !=
+        while (((now = atomic_load_explicit(&central->generation, memory_order_acquire)) & ~1u) !=
                over) {
             if (status)
                 return g->broken = status;
-            status = wait_step_on(&w, &hub->generation, now, &hub->sleepers);
+            status = wait_step_on(&w, &central->generation, now, &central->sleepers);
         }
     }
     return now & 1 ? group_explain_mismatch(g, signature, call) : GSHMEM_OK;
@@ -309,7 +309,7 @@ gshmem_status_t meet_hub(struct group *g, uint32_t signature, const char *call)
  * waits for all by polling its own block alone. */
 gshmem_status_t group_farewell(struct group *g, const char *call)
 {
-    _Atomic uint32_t *heard = &g->sync[g->my]->farewells;
+    _Atomic uint32_t *received = &g->sync[g->my]->farewells;
     gshmem_status_t status = GSHMEM_OK;
     struct wait w;
 
@@ -322,7 +322,7 @@ gshmem_status_t group_farewell(struct group *g, const char *call)
     }
     wait_begin(&w, call, g->team);
     /* acquire: pairs with the release above */
-    while (atomic_load_explicit(heard, memory_order_acquire) != (uint32_t)g->n - 1) {
+    while (atomic_load_explicit(received, memory_order_acquire) != (uint32_t)g->n - 1) {
         if (status) /* one more poll has found nothing either */
             return g->broken = status;
         status = wait_step(&w);

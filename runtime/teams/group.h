@@ -106,7 +106,7 @@ void group_destroy(struct group *g);
 /* The three algorithms of a round; runtime/collectives/table.c says which is used when. */
 gshmem_status_t meet_flat(struct group *g, uint32_t signature, const char *call);
 gshmem_status_t meet_dissemination(struct group *g, uint32_t signature, const char *call);
-gshmem_status_t meet_hub(struct group *g, uint32_t signature, const char *call);
+gshmem_status_t meet_central(struct group *g, uint32_t signature, const char *call);
 
 /* This member's slot in the coming round, to be filled in before group_meet; in internode groups
  * `brought` bytes of it. The round itself writes `word`. */

@@ -235,7 +235,7 @@ static bool is_broken(uint64_t word)
     return ((uint32_t)word & ((1u << BROKEN_BITS) - 1)) == BROKEN;
 }
 
-bool internode_has_told(const struct group *g)
+bool internode_has_sent(const struct group *g)
 {
     return !pending_any(&g->internode->pending);
 }
@@ -290,7 +290,7 @@ static gshmem_status_t send_pairs(struct group *g, struct piece *last, const cha
 }
 
 /* Receives the word of that step from the node `distance` before this one. */
-static gshmem_status_t internode_hear(struct group *g, int step, int distance, uint32_t *heard,
+static gshmem_status_t internode_receive(struct group *g, int step, int distance, uint32_t *received,
                                       struct wait *w, const char *call)
 {
     struct internode *f = g->internode;
@@ -310,14 +310,14 @@ static gshmem_status_t internode_hear(struct group *g, int step, int distance, u
         return fail((gshmem_status_t)((uint32_t)word >> BROKEN_BITS),
                     "%s on team %d: PE %d, on another node, cannot reach all of its members", call,
                     g->team, g->pe[f->leader[(f->my_host + f->hosts - distance) % f->hosts]]);
-    if ((uint32_t)word != *heard)
-        *heard = MIXED;
+    if ((uint32_t)word != *received)
+        *received = MIXED;
     return GSHMEM_OK;
 }
 
 /* Dissemination as in group.c, among leaders. The words arrive as signals, behind the part of the
  * payload that the sender has and the receiver has not. */
-static gshmem_status_t meet_leaders(struct group *g, uint32_t *heard, bool carries, const char *call)
+static gshmem_status_t meet_leaders(struct group *g, uint32_t *received, bool carries, const char *call)
 {
     struct internode *f = g->internode;
     struct piece pairs = {0, 0, 0};
@@ -332,12 +332,12 @@ static gshmem_status_t meet_leaders(struct group *g, uint32_t *heard, bool carri
     for (int step = 0, distance = 1; distance < f->hosts && !status; step++, distance *= 2) {
         int to = f->leader[(f->my_host + distance) % f->hosts];
         int count = distance < f->hosts - distance ? distance : f->hosts - distance;
-        uint64_t word = (uint64_t)g->round << 32 | *heard;
+        uint64_t word = (uint64_t)g->round << 32 | *received;
 
         status = pairs.bytes ? internode_tell(g, to, step, word, pairs, TRANSPORT_UNORDERED, call)
                              : tell_of_hosts(g, to, step, word, count, carries, call);
         if (!status)
-            status = internode_hear(g, step, distance, heard, &w, call);
+            status = internode_receive(g, step, distance, received, &w, call);
     }
     return status;
 }
@@ -398,21 +398,21 @@ static gshmem_status_t meet_local(struct group *g, uint32_t signature, const cha
 
 /* All local members have arrived: their leader exchanges words with the other nodes, and passes the
  * result on. */
-static gshmem_status_t ask_others(struct group *g, uint32_t *heard, bool carries, const char *call)
+static gshmem_status_t ask_others(struct group *g, uint32_t *received, bool carries, const char *call)
 {
     struct group *local = g->internode->local;
     gshmem_status_t status = GSHMEM_OK, met;
 
     if (local->n == 1)
-        return meet_leaders(g, heard, carries, call);
+        return meet_leaders(g, received, carries, call);
     if (local->my == 0) {
-        status = meet_leaders(g, heard, carries, call);
-        group_note(local)->value = (uint64_t)status << 32 | *heard;
+        status = meet_leaders(g, received, carries, call);
+        group_note(local)->value = (uint64_t)status << 32 | *received;
     }
     if ((met = group_meet(local, signature_make(COLLECTIVE_SYNC, 0), call)))
         return met;
     uint64_t answer = group_read(local, 0)->value;
-    *heard = (uint32_t)answer;
+    *received = (uint32_t)answer;
     if (answer >> 32 && !status)
         status = fail_silently((gshmem_status_t)(answer >> 32),
                                "%s on team %d: PE %d could not meet the other nodes", call, g->team,
@@ -434,22 +434,22 @@ static gshmem_status_t meet_hosts(struct group *g, uint32_t signature, gshmem_st
                                   const char *call)
 {
     bool wanted = unload(g, signature), carries = wanted && internode_fits(g, &g->internode->last);
-    uint32_t heard = signature;
+    uint32_t received = signature;
     gshmem_status_t status;
 
     if (local && local != GSHMEM_ERR_MISMATCH)
         return internode_break_off(g, local, call);
     if (local)
-        heard = MIXED;
-    if ((status = ask_others(g, &heard, carries && !local, call)))
+        received = MIXED;
+    if ((status = ask_others(g, &received, carries && !local, call)))
         return internode_break_off(g, status, call);
     if (local)
         return local; /* the mismatch has been explained */
-    if (heard == signature && (!wanted || carries))
+    if (received == signature && (!wanted || carries))
         return GSHMEM_OK;
-    if ((status = fetch_notes(g, heard == signature ? g->internode->last.bytes : 0, call)))
+    if ((status = fetch_notes(g, received == signature ? g->internode->last.bytes : 0, call)))
         return internode_break_off(g, status, call);
-    return heard == signature ? GSHMEM_OK : group_explain_mismatch(g, signature, call);
+    return received == signature ? GSHMEM_OK : group_explain_mismatch(g, signature, call);
 }
 
 gshmem_status_t internode_meet(struct group *g, uint32_t signature, const char *call)

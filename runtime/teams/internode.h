@@ -40,7 +40,7 @@ const struct note *internode_read(const struct group *g, int i);
 gshmem_status_t internode_meet(struct group *g, uint32_t signature, const char *call);
 gshmem_status_t internode_farewell(struct group *g, const char *call);
 /* Whether every message that this member has sent in rounds has arrived, or never will. */
-bool internode_has_told(const struct group *g);
+bool internode_has_sent(const struct group *g);
 /* Breaks an internode group, with that failure, which has been logged, and notifies the other
  * nodes' leaders. */
 gshmem_status_t internode_break_off(struct group *g, gshmem_status_t status, const char *call);

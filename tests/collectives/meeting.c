@@ -23,7 +23,7 @@ typedef gshmem_status_t meet_fn(struct group *g, uint32_t signature, const char 
 static const struct {
     const char *name;
     meet_fn *meet;
-} ways[] = {{"flat", meet_flat}, {"dissemination", meet_dissemination}, {"hub", meet_hub}};
+} ways[] = {{"flat", meet_flat}, {"dissemination", meet_dissemination}, {"hub", meet_central}};
 
 static struct team_sync *blocks;
 static int pe[MOST];
@@ -79,7 +79,7 @@ static void *run(void *argument)
         come_late(r, g->my);
         uint32_t signature =
             signature_make(odd_one == g->my ? COLLECTIVE_REDUCE : COLLECTIVE_SYNC, r);
-        if (g->meet == meet_hub)
+        if (g->meet == meet_central)
             serve_earlier(g, signature);
         gshmem_status_t status = group_meet(g, signature, "meeting");
         if (status != (differ ? GSHMEM_ERR_MISMATCH : GSHMEM_OK))
@@ -91,7 +91,7 @@ static void *run(void *argument)
             if (group_read(g, i)->value != value_of(r, i) || data != value_of(r, i))
                 CHECK_FAIL("%s, %d members, round %u: member %d reads %llu of member %d", m->way,
                            g->n, r, g->my, (unsigned long long)data, i);
-            bool paired = g->meet == meet_hub && i != g->my && !differ;
+            bool paired = g->meet == meet_central && i != g->my && !differ;
             if (paired && *pair_of(g->my, i) != r)
                 CHECK_FAIL("%d members, round %u: nobody served %d and %d", g->n, r, g->my, i);
         }

@@ -268,11 +268,11 @@ static void post(struct transport *t, int number)
     MUST(transport_tcp.post(t, &r) == GSHMEM_OK);
 }
 
-static void hear(struct transport *t, int fd, unsigned char *heard, size_t bytes)
+static void receive(struct transport *t, int fd, unsigned char *received, size_t bytes)
 {
     for (size_t have = 0; have < bytes;) {
         progress(t);
-        ssize_t n = recv(fd, heard + have, bytes - have, MSG_DONTWAIT);
+        ssize_t n = recv(fd, received + have, bytes - have, MSG_DONTWAIT);
         MUST(n > 0 || (n < 0 && errno == EAGAIN));
         have += n > 0 ? (size_t)n : 0;
     }
@@ -283,14 +283,14 @@ static void hear(struct transport *t, int fd, unsigned char *heard, size_t bytes
 static int connect_peer(struct transport *t, const uint8_t wrong[CHALLENGE_BYTES], bool *greeted)
 {
     const struct linger reset = {1, 0}; /* leaves no port behind that waits */
-    unsigned char heard[REQUESTS * REQUEST_BYTES + 8], welcome[RESPONSE_BYTES], hello[HELLO_BYTES + PROOF_BYTES];
+    unsigned char received[REQUESTS * REQUEST_BYTES + 8], welcome[RESPONSE_BYTES], hello[HELLO_BYTES + PROOF_BYTES];
     unsigned char challenge[CHALLENGE_BYTES] = {11}, proof[PROOF_BYTES];
 
     for (int number = 1; number <= REQUESTS; number++)
         post(t, number);
     int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK);
     MUST(fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset) == 0);
-    hear(t, fd, hello, sizeof hello);
+    receive(t, fd, hello, sizeof hello);
     greeting_prove(secret, GREETING_ACCEPTOR, hello, challenge, challenge + NONCE_BYTES);
     greeting_prove(secret, GREETING_OPENER, hello, challenge, proof);
     *greeted = true;
@@ -300,11 +300,11 @@ static int connect_peer(struct transport *t, const uint8_t wrong[CHALLENGE_BYTES
     }
     MUST(send(fd, challenge, sizeof challenge, MSG_NOSIGNAL) == sizeof challenge);
     if (*greeted) {
-        hear(t, fd, heard, PROOF_BYTES);
-        MUST(memcmp(heard, proof, sizeof proof) == 0);
+        receive(t, fd, received, PROOF_BYTES);
+        MUST(memcmp(received, proof, sizeof proof) == 0);
         response_encode(welcome, &(struct response_frame){.kind = RESPONSE_DONE});
         MUST(send(fd, welcome, sizeof welcome, MSG_NOSIGNAL) == sizeof welcome);
-        hear(t, fd, heard, sizeof heard);
+        receive(t, fd, received, sizeof received);
     }
     return fd;
 }

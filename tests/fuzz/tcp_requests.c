@@ -118,7 +118,7 @@ static void be_told(void *context, int from, int pe)
     tellings++;
 }
 
-static void hear(void *context, int from, const void *note, size_t bytes)
+static void receive(void *context, int from, const void *note, size_t bytes)
 {
     (void)context;
     MUST(from >= 0 && from < PES && note && bytes <= TRANSPORT_NOTE_MAX);
@@ -150,8 +150,8 @@ static const struct transport_config config = {
     .apply = update,
     .lost = lose,
     .refused = be_refused,
-    .told = be_told,
-    .heard = hear,
+    .notified = be_told,
+    .received = receive,
 };
 
 /* ---- The model ---- */

@@ -27,7 +27,7 @@ static void be(const gshmem_uniqueid_t *uid, int pe, int n)
     CHECK_OK(gshmem_init_attr(&attr));
 }
 
-__global__ void nap()
+__global__ void moment()
 {
     long long begin = clock64();
 
@@ -50,7 +50,7 @@ static void graph(const gshmem_uniqueid_t *uid, int pe)
     CHECK_OK(gshmem_barrier_all());
     CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     CHECK_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    nap<<<1, 1, 0, stream>>>();
+    moment<<<1, 1, 0, stream>>>();
     CHECK_OK(gshmem_getmem_on_stream(&mine, words, sizeof mine, (pe + 1) % N, stream));
     CHECK_OK(gshmem_long_p_on_stream(words, 6, pe, stream));
     CHECK_OK(gshmem_barrier_all_on_stream(stream));

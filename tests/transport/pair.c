@@ -74,16 +74,16 @@ static void refused(void *context, int which)
     p->refusals++;
 }
 
-static void told(void *context, int from, int which)
+static void notified(void *context, int from, int which)
 {
     struct pe *p = context;
 
     CHECK_EQ(from, p == &pe[0]);
     CHECK(p->tellings < 8);
-    p->told[p->tellings++] = which;
+    p->notified[p->tellings++] = which;
 }
 
-static void heard(void *context, int from, const void *note, size_t bytes)
+static void received(void *context, int from, const void *note, size_t bytes)
 {
     struct pe *p = context;
 
@@ -105,8 +105,8 @@ static void open_pe(int me)
     CHECK(p->memory);
     p->config = (struct transport_config){
         .size = sizeof p->config, .fail = complain, .info = be_silent, .pe = me, .n_pes = PES,
-        .one_machine = 1, .context = p, .find = find, .key = key, .apply = add_only, .lost = lost, .told = told,
-        .refused = refused, .heard = heard};
+        .one_machine = 1, .context = p, .find = find, .key = key, .apply = add_only, .lost = lost, .notified = notified,
+        .refused = refused, .received = received};
     CHECK_EQ(transport_tcp.open(&p->config, &p->t), GSHMEM_OK);
     CHECK_EQ(transport_tcp.address(p->t, p->address, sizeof p->address, &p->address_bytes), GSHMEM_OK);
     p->config.segments = 1;

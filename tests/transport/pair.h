@@ -22,7 +22,7 @@ struct pe {
     size_t address_bytes;
     int lost, refusals;
     gshmem_status_t lost_by;
-    int told[8], tellings; /* by the other, of whom */
+    int notified[8], tellings; /* by the other, of whom */
     unsigned char note[4096]; /* what was heard, one after another */
     size_t note_bytes;
     unsigned char *memory; /* guard, segment, guard */

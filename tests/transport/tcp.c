@@ -82,7 +82,7 @@ static void words(void)
     static const uint64_t size[] = {0, 8, 40, TRANSPORT_COPIED, TRANSPORT_COPIED + 1, 100000, MOST};
     static long value = 3;
     char *source = malloc(MOST), *back = malloc(MOST);
-    uint64_t *flag, told = 0, end = clock_ns() + 60000000000ull;
+    uint64_t *flag, notified = 0, end = clock_ns() + 60000000000ull;
 
     CHECK(source && back);
     begin();
@@ -97,7 +97,7 @@ static void words(void)
                                            .flags = TRANSPORT_UNASKED | TRANSPORT_UNORDERED,
                                            .bytes = size[i], .signal_op = GSHMEM_SIGNAL_ADD,
                                            .signal_value = 1});
-        for (told++; *flag != told; drive())
+        for (notified++; *flag != notified; drive())
             CHECK(clock_ns() < end);
         for (uint64_t b = 0; b < size[i]; b++)
             CHECK_EQ(segment_of(0)[64 + b], i + 1);
@@ -109,7 +109,7 @@ static void words(void)
                                            .flags = TRANSPORT_UNASKED | TRANSPORT_UNORDERED,
                                            .bytes = 4000, .signal_op = GSHMEM_SIGNAL_ADD, .signal_value = 1});
     settle();
-    CHECK_EQ(*flag, told + MANY);
+    CHECK_EQ(*flag, notified + MANY);
     CHECK_EQ(not_ok, 0);
     CHECK(!((struct tcp *)pe[1].t)->to[0]);
     free(source);
@@ -227,10 +227,10 @@ static void news(void)
         drive();
     settle();
     CHECK_EQ(pe[0].tellings, 1);
-    CHECK_EQ(pe[0].told[0], 3);
+    CHECK_EQ(pe[0].notified[0], 3);
     CHECK_EQ(pe[1].tellings, 2);
-    CHECK_EQ(pe[1].told[0], 4);
-    CHECK_EQ(pe[1].told[1], 2);
+    CHECK_EQ(pe[1].notified[0], 4);
+    CHECK_EQ(pe[1].notified[1], 2);
     CHECK_EQ(not_ok + pe[0].lost + pe[1].lost, 0);
     close_pe(0);
     close_pe(1);

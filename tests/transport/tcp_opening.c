@@ -78,10 +78,10 @@ static void next_address(enum somebody who)
     for (int fd = -1; ok + not_ok == 0; drive()) {
         if (fd < 0 && (fd = accept4(door, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) < 0)
             continue;
-        bool heard = recv(fd, hello, sizeof hello, MSG_PEEK) == sizeof hello;
-        if (who == SAYS_NOISE && heard)
+        bool received = recv(fd, hello, sizeof hello, MSG_PEEK) == sizeof hello;
+        if (who == SAYS_NOISE && received)
             (void)!send(fd, noise, sizeof noise, MSG_NOSIGNAL);
-        if (who == CLOSES_AT_ONCE || (who == CLOSES_AFTER_HELLO && heard))
+        if (who == CLOSES_AT_ONCE || (who == CLOSES_AFTER_HELLO && received))
             close(fd), fd = -1;
     }
     CHECK_EQ(ok, 1);

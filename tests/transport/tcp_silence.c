@@ -118,20 +118,20 @@ static void slow_put(void)
 
     expect_patience("1");
     begin();
-    int fd = enter_as_pe(), heard = 0;
+    int fd = enter_as_pe(), received = 0;
     request_encode(bytes,
                    &(struct request_frame){.kind = FRAME_PUT, .offset = 64, .bytes = SEGMENT - 64});
     send_all(fd, bytes, sizeof bytes);
-    for (int i = 0; heard < 3 && clock_ns() < end; i++) {
+    for (int i = 0; received < 3 && clock_ns() < end; i++) {
         drive_one(1);
         if (i % 20 == 0)
             send_all(fd, "x", 1);
         if (recv(fd, answer, sizeof answer, MSG_DONTWAIT) == (ssize_t)sizeof answer) {
             CHECK(response_decode(answer, &a) && a.kind == RESPONSE_DONE && a.number == 0);
-            heard++;
+            received++;
         }
     }
-    CHECK_EQ(heard, 3);
+    CHECK_EQ(received, 3);
     close(fd);
     close_pe(0);
     close_pe(1);

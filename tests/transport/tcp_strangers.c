@@ -65,11 +65,11 @@ static void bad_proof(int fd, const unsigned char proof[PROOF_BYTES])
 static void proofs(void)
 {
     unsigned char challenge[CHALLENGE_BYTES], before[CHALLENGE_BYTES], proof[PROOF_BYTES];
-    unsigned char secret[32], heard[PROOF_BYTES];
+    unsigned char secret[32], received[PROOF_BYTES];
     int fd;
 
     begin();
-    fd = say_hello(SECRET_BYTE, before, heard); /* which an eavesdropper would hear */
+    fd = say_hello(SECRET_BYTE, before, received); /* which an eavesdropper would hear */
     close(fd);
     fd = say_hello(SECRET_BYTE, challenge, proof);
     CHECK(memcmp(challenge, before, NONCE_BYTES) != 0);
@@ -78,7 +78,7 @@ static void proofs(void)
     proof[0] ^= 1, bad_proof(fd, proof);
     fd = say_hello(SECRET_BYTE, challenge, proof), proof[31] ^= 128, bad_proof(fd, proof);
     fd = say_hello(SECRET_BYTE + 1, challenge, proof), bad_proof(fd, proof);
-    fd = say_hello(SECRET_BYTE, challenge, proof), bad_proof(fd, heard);
+    fd = say_hello(SECRET_BYTE, challenge, proof), bad_proof(fd, received);
     fd = say_hello(SECRET_BYTE, challenge, proof), bad_proof(fd, challenge + NONCE_BYTES);
     fd = say_hello(SECRET_BYTE, challenge, proof), bad_proof(fd, secret);
     untouched(1);

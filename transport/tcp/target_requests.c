@@ -89,7 +89,7 @@ static bool target_take_message(struct tcp *t, struct target *from, const struct
         return true;
     from->in.first += REQUEST_BYTES + f->bytes;
     t->events++;
-    t->config.heard(t->config.context, from->pe, receive_buffer_next(&from->in) - f->bytes,
+    t->config.received(t->config.context, from->pe, receive_buffer_next(&from->in) - f->bytes,
                     f->bytes);
     return true;
 }
@@ -147,7 +147,7 @@ static bool take_request(struct tcp *t, struct target *from)
             return target_refuse(t, from, "the failure of a PE that does not exist");
         if (f.offset == (uint64_t)t->config.pe)
             return target_take_refusal(t, from);
-        t->config.told(t->config.context, from->pe, (int)f.offset);
+        t->config.notified(t->config.context, from->pe, (int)f.offset);
         return true;
     default:
         from->goodbye = true;

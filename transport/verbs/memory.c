@@ -86,9 +86,9 @@ static uint64_t memory_present(const struct transport_segment *s, uint64_t begin
     uint64_t there = __atomic_load_n(s->there, __ATOMIC_RELAXED); /* as in segment.h */
     if (there > begin)
         return there - begin < most ? there - begin : most;
-    while (s->lent && least < most) {
+    while (s->imported && least < most) {
         uint64_t middle = least + (most - least + 1) / 2;
-        if (s->lent(s->context, begin, middle))
+        if (s->imported(s->context, begin, middle))
             least = middle;
         else
             most = middle - 1;

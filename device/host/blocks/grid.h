@@ -19,7 +19,7 @@ enum {
     WARP_SIZE = 32,
     CACHE_LINE = 64,
     BLOCK_THREADS_MAX = 1024,
-    PATIENCE = 24,                 /* atomic operations between two yields */
+    STEPS_BEFORE_YIELD = 24,                 /* atomic operations between two yields */
     SHARED_DEFAULT = 48 << 10,     /* dynamic shared memory without asking for more */
     SHARED_MAX = 227 << 10,        /* of one block */
     RESIDENT_THREADS_MAX = 16384,  /* of all workers: what address space and mappings allow */

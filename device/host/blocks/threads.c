@@ -29,7 +29,7 @@ __thread uint3 blockIdx GSHMEM_HOST_THREAD_LOCAL;
 __thread dim3 blockDim GSHMEM_HOST_THREAD_LOCAL;
 __thread dim3 gridDim GSHMEM_HOST_THREAD_LOCAL;
 __thread void *gshmem_host_dynamic_here GSHMEM_HOST_THREAD_LOCAL;
-__thread int gshmem_host_patience GSHMEM_HOST_THREAD_LOCAL = PATIENCE;
+__thread int gshmem_host_steps GSHMEM_HOST_THREAD_LOCAL = STEPS_BEFORE_YIELD;
 __thread struct worker *worker_here __attribute__((tls_model("initial-exec")));
 
 static void thread_enqueue(struct worker *w, struct thread *t)
@@ -58,7 +58,7 @@ static void thread_switch_away(struct worker *w, struct thread *self)
 {
     struct stack *to = thread_successor(w);
 
-    gshmem_host_patience = PATIENCE;
+    gshmem_host_steps = STEPS_BEFORE_YIELD;
     if (to != self->stack)
         context_switch(self->stack, to);
 }
@@ -121,13 +121,13 @@ static void worker_let_others_run(struct worker *w)
 /* Nothing but waiting goes on: leave the CPU to others, all the more the longer it lasts. */
 static void worker_count_spin(struct worker *w)
 {
-    static const struct timespec nap = {.tv_nsec = SLEEP_NS};
+    static const struct timespec moment = {.tv_nsec = SLEEP_NS};
 
     if (++w->spins <= SPINS + w->queued)
         return;
     w->spins = 0;
     if (++w->rounds >= ROUNDS_BEFORE_SLEEP)
-        nanosleep(&nap, NULL);
+        nanosleep(&moment, NULL);
     else if (w->forbear)
         w->forbear--;
     else
@@ -139,7 +139,7 @@ void gshmem_host_yield(void)
     struct worker *w = worker_here;
 
     if (!w || !w->self) {
-        gshmem_host_patience = 1 << 20;
+        gshmem_host_steps = 1 << 20;
         sched_yield();
         return;
     }
@@ -154,7 +154,7 @@ void gshmem_host_yield(void)
     } else {
         clock_pause();
         worker_count_switch(w);
-        gshmem_host_patience = PATIENCE;
+        gshmem_host_steps = STEPS_BEFORE_YIELD;
     }
 }
 

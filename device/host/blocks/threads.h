@@ -51,7 +51,7 @@ static inline void thread_park(struct thread *self, enum thread_state state, con
     w->first = next->next;
     w->queued--;
     worker_run(w, next);
-    gshmem_host_patience = PATIENCE;
+    gshmem_host_steps = STEPS_BEFORE_YIELD;
     context_switch(self->stack, next->stack);
 }
 

@@ -20,7 +20,7 @@ static int count; /* of the process: set once, by count_devices() */
 /* The first number of each, as launchers put it: SLURM's is "4(x2)". In the order in which
  * choose.c tries them, a launcher that is not the nearest left out. The last resort counts the
  * PEs of other nodes too. */
-static int count_told(void)
+static int count_stated(void)
 {
     static const struct {
         const char *variable;
@@ -47,7 +47,7 @@ static void count_devices(void)
     workers_start(&c); /* which reads the settings */
     count = (int)settings_number(SETTING_HOST_DEVICES);
     if (!count)
-        count = count_told();
+        count = count_stated();
 }
 
 bool device_exists(int device)

@@ -21,18 +21,18 @@ static struct {
     struct code *first;
     struct code *left_behind; /* their launches are still under way while the process exits */
     atomic_bool exits;        /* the process does, */
-    atomic_bool exit_is_told; /* and the kernels that are registered now will hear of it */
+    atomic_bool exit_is_reported; /* and the kernels that are registered now will hear of it */
 } kernels = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Its library may be about to go: what is under way runs its code. Where the process exits, kernels
  * that wait for what never comes are left behind. */
 static void wait_until_left(struct code *code)
 {
-    static const struct timespec nap = {.tv_nsec = 50000};
+    static const struct timespec moment = {.tv_nsec = 50000};
 
     while (!atomic_load_explicit(&kernels.exits, memory_order_relaxed) && work_may_wait() && !forks_is_child() &&
            atomic_load_explicit(&code->under_way, memory_order_acquire))
-        nanosleep(&nap, NULL);
+        nanosleep(&moment, NULL);
 }
 
 static void kernels_leave_parent(void)
@@ -53,10 +53,10 @@ static void tell_of_exit(void)
 }
 
 /* Runs before the kernels' destructors do, since it is registered after their constructors ran. */
-static void hear_of_exit(void)
+static void end_of_exit(void)
 {
-    if (!atomic_load_explicit(&kernels.exit_is_told, memory_order_relaxed) &&
-        !atomic_exchange_explicit(&kernels.exit_is_told, true, memory_order_relaxed) && atexit(tell_of_exit) != 0)
+    if (!atomic_load_explicit(&kernels.exit_is_reported, memory_order_relaxed) &&
+        !atomic_exchange_explicit(&kernels.exit_is_reported, true, memory_order_relaxed) && atexit(tell_of_exit) != 0)
         log_warn("no memory to hear of the process's exit: kernels that run then are waited for");
 }
 
@@ -74,7 +74,7 @@ void gshmem_host_register(struct gshmem_host_kernel *kernel)
     watch_code(kernel->function);
     code->next = kernels.first;
     kernels.first = code;
-    atomic_store_explicit(&kernels.exit_is_told, false, memory_order_relaxed);
+    atomic_store_explicit(&kernels.exit_is_reported, false, memory_order_relaxed);
     pthread_mutex_unlock(&kernels.lock);
 }
 
@@ -215,7 +215,7 @@ static cudaError_t kernel_launch(struct gshmem_host_kernel *kernel, const struct
     atomic_init(&g->left, g->blocks);
     w->launch.release = release;
     w->launch.code = kernel->own;
-    hear_of_exit();
+    end_of_exit();
     code_begins(kernel->own);
     error = work_submit(w, stream, NULL);
     if (error || w->capture) /* then its launches count */

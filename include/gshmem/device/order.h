@@ -98,9 +98,9 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_quiet_host(const struct gshmem_
         status = gshmem_kernel_wait_proxy(&w, c->job->failure);
     gshmem_kernel_waited();
     const uint64_t failed = gshmem_load_relaxed(&host->failed);
-    if (status || failed == gshmem_load_relaxed(&host->told))
+    if (status || failed == gshmem_load_relaxed(&host->reported))
         return status;
-    gshmem_store_relaxed(&host->told, failed);
+    gshmem_store_relaxed(&host->reported, failed);
     return (gshmem_status_t)(failed & 255);
 }
 

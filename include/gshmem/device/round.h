@@ -156,7 +156,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_tell(const struct gshmem_kernel_roun
 /* Waits for the word of link k: the signature that came with it, and what was written before. A
  * failure is followed by one more poll, since a member that has left, or died, may have sent its
  * word before. */
-GSHMEM_KERNEL gshmem_status_t gshmem_kernel_hear(const struct gshmem_kernel_round *r, uint32_t k,
+GSHMEM_KERNEL gshmem_status_t gshmem_kernel_receive(const struct gshmem_kernel_round *r, uint32_t k,
                                                  uint32_t *signature)
 {
     const struct gshmem_device_team *t = r->team;
@@ -257,9 +257,9 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_meet(const struct gshmem_kernel
         for (uint32_t k = first + rank; k < end && !status; k += threads)
             status = gshmem_kernel_tell(r, k, signature);
         for (uint32_t k = first + rank; k < end && !status; k += threads) {
-            uint32_t heard;
-            status = gshmem_kernel_hear(r, k, &heard);
-            if (heard != signature)
+            uint32_t received;
+            status = gshmem_kernel_receive(r, k, &received);
+            if (received != signature)
                 signature = 0;
         }
         if (gshmem_device_here.flushes)

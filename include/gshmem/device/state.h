@@ -32,7 +32,7 @@ struct gshmem_host_operations {
     uint64_t done;   /* how many of them are complete, counted from the first */
     uint64_t failed; /* 0, or the last failure: in its low byte a gshmem_status_t, above it the PE
                         (24 bits) and the number of the failure, so that no two are equal */
-    uint64_t told;   /* the value of it that a quiet has returned */
+    uint64_t reported;   /* the value of it that a quiet has returned */
 };
 
 /* Where responses arrive for which a thread waits: a fetched value, or the status of one operation.

@@ -46,11 +46,11 @@ void gshmem_host_progress(void);
 
 /* Counts down with each atomic operation; at 0 the thread yields: the others of a loop that waits
  * by atomics get their turn, at one decrement an operation. */
-extern __thread int gshmem_host_patience GSHMEM_HOST_THREAD_LOCAL;
+extern __thread int gshmem_host_steps GSHMEM_HOST_THREAD_LOCAL;
 
 __attribute__((no_sanitize("thread"))) static inline void gshmem_host_may_wait(void)
 {
-    if (__builtin_expect(--gshmem_host_patience < 0, 0))
+    if (__builtin_expect(--gshmem_host_steps < 0, 0))
         gshmem_host_yield();
 }
 

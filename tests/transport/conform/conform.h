@@ -37,12 +37,12 @@ struct pe {
     int lost[PES];                /* has lost it, */
     gshmem_status_t lost_by[PES]; /* the last time for that reason, */
     int refused[PES];             /* has been given up by each, */
-    int told[PES][PES];           /* and has been told by each of each */
+    int notified[PES][PES];           /* and has been told by each of each */
     struct {
         int from;
         size_t bytes;
         unsigned char text[TRANSPORT_NOTE_MAX];
-    } heard[LOG];
+    } received[LOG];
     int notes;
 };
 

@@ -205,7 +205,7 @@ static void given_up(void)
 }
 
 /* A loss is told to those this PE has talked to, and to those it talks to later, once. */
-static void told(void)
+static void notified(void)
 {
     uint64_t value = 3;
 
@@ -213,20 +213,20 @@ static void told(void)
     post(0, put(1, &value, FLAG, 8));
     settle_well();
     transport_tell(pe[0].t, 2);
-    DRIVE_UNTIL(pe[1].told[0][2] == 1);
-    CHECK_EQ(pe[2].told[0][2], 0);
-    CHECK_EQ(pe[2].told[0][1], 0);
+    DRIVE_UNTIL(pe[1].notified[0][2] == 1);
+    CHECK_EQ(pe[2].notified[0][2], 0);
+    CHECK_EQ(pe[2].notified[0][1], 0);
     transport_tell(pe[1].t, 0); /* to PE 2 it has not talked yet */
     post(1, put(2, &value, FLAG, 8));
-    DRIVE_UNTIL(pe[2].told[1][0] == 1);
+    DRIVE_UNTIL(pe[2].notified[1][0] == 1);
     settle_well();
     drive_for(50);
-    CHECK_EQ(pe[1].told[0][2], 1);
-    CHECK_EQ(pe[2].told[1][0], 1);
+    CHECK_EQ(pe[1].notified[0][2], 1);
+    CHECK_EQ(pe[2].notified[1][0], 1);
     transport_tell(pe[1].t, 1); /* its own */
-    DRIVE_UNTIL(pe[0].told[1][1] + pe[2].told[1][1] > 0);
+    DRIVE_UNTIL(pe[0].notified[1][1] + pe[2].notified[1][1] > 0);
     settle_well();
-    CHECK_EQ(pe[2].told[1][1], 1); /* PE 1 has requested something of PE 2 alone */
+    CHECK_EQ(pe[2].notified[1][1], 1); /* PE 1 has requested something of PE 2 alone */
     world_end();
 }
 
@@ -399,7 +399,7 @@ static void dies(void)
     DRIVE_UNTIL(pe[0].lost[1]);
     CHECK(pe[0].lost_by[1] == GSHMEM_ERR_PEER_DEAD || pe[0].lost_by[1] == GSHMEM_ERR_TRANSPORT);
     if (subject.ops->tell)
-        DRIVE_UNTIL(pe[2].told[0][1]);
+        DRIVE_UNTIL(pe[2].notified[0][1]);
     const int before = failed;
     if (is_taken(0, put(1, data, DATA, 8))) {
         settle();
@@ -411,7 +411,7 @@ static void dies(void)
     CHECK_EQ(failed, so_far);
     drive_for(20);
     CHECK(pe[0].lost[1] >= 1);
-    CHECK_EQ(pe[2].told[0][1], subject.ops->tell ? 1 : 0);
+    CHECK_EQ(pe[2].notified[0][1], subject.ops->tell ? 1 : 0);
     if (!subject.ops->tell)
         printf("  (it has no `tell`)\n");
     CHECK_EQ(pe[0].lost[2] + pe[2].lost[0], 0);
@@ -488,7 +488,7 @@ const struct scenario end_scenarios[] = {
     {"bad-signals", bad_signals, 0},
     {"bad-numbers", bad_numbers, 0},
     {"given-up", given_up, NEEDS_LOSE},
-    {"told", told, NEEDS_TELL},
+    {"told", notified, NEEDS_TELL},
     {"opened", opened_and_closed, 0},
     {"open-fails", open_fails, NEEDS_PROCESSES}, /* simulated hardware needs descriptors */
     {"closes", closes_under_way, 0},

@@ -274,9 +274,9 @@ static void notes(void)
     if (pe[0].notes < LOG) {
         DRIVE_UNTIL(pe[1].notes == NOTES);
         for (int i = 0; i < NOTES; i++) {
-            CHECK_EQ(pe[1].heard[i].from, 0);
-            CHECK_EQ(pe[1].heard[i].bytes, lengths[i % 10]);
-            check_filled(pe[1].heard[i].text, lengths[i % 10], (unsigned)i);
+            CHECK_EQ(pe[1].received[i].from, 0);
+            CHECK_EQ(pe[1].received[i].bytes, lengths[i % 10]);
+            check_filled(pe[1].received[i].text, lengths[i % 10], (unsigned)i);
         }
     } else {
         printf("  (it carries no notes)\n");

@@ -102,21 +102,21 @@ static void be_refused(void *context, int which)
 static void be_told(void *context, int from, int which)
 {
     CHECK(from >= 0 && from < PES && which >= 0 && which < PES);
-    ((struct pe *)context)->told[from][which]++;
+    ((struct pe *)context)->notified[from][which]++;
 }
 
-static void hear(void *context, int from, const void *note, size_t bytes)
+static void receive(void *context, int from, const void *note, size_t bytes)
 {
     struct pe *p = context;
 
     if (p->below) { /* of the subject's own */
-        transport_hear(p->t, from, note, bytes);
+        transport_receive(p->t, from, note, bytes);
         return;
     }
     CHECK(p->notes < LOG && bytes <= TRANSPORT_NOTE_MAX);
-    p->heard[p->notes].from = from;
-    p->heard[p->notes].bytes = bytes;
-    memcpy(p->heard[p->notes++].text, note, bytes);
+    p->received[p->notes].from = from;
+    p->received[p->notes].bytes = bytes;
+    memcpy(p->received[p->notes++].text, note, bytes);
 }
 
 /* A PE's own segments: others are on other hosts. */
@@ -182,8 +182,8 @@ void world_open(int which)
                                           .apply = apply,
                                           .lost = lose,
                                           .refused = be_refused,
-                                          .told = be_told,
-                                          .heard = hear,
+                                          .notified = be_told,
+                                          .received = receive,
                                           .mapped = mapped,
                                           .number = settings_number_of,
                                           .text = settings_string_of,

@@ -180,7 +180,7 @@ static void serve(struct toy *t, struct link *l, struct head h, const char *data
     struct head answer = {.kind = DONE};
 
     if (h.kind == NOTE) {
-        c->heard(c->context, l->pe, data, h.data);
+        c->received(c->context, l->pe, data, h.data);
     } else if (!at || (h.signal_op && !flag)) {
         answer.b = GSHMEM_ERR_ARGUMENT;
     } else if (h.kind == TRANSPORT_GET) {
@@ -205,7 +205,7 @@ static void take(struct toy *t, struct link *l, struct head h, const char *data)
     else if (!l->mine && t->known[l->pe] & LOST)
         return; /* nothing is taken from it any more */
     else if (h.kind == TOLD)
-        t->config.told(t->config.context, l->pe, (int)h.a);
+        t->config.notified(t->config.context, l->pe, (int)h.a);
     else if (l->mine)
         take_answer(t, l, h, data);
     else if (h.kind <= NOTE)

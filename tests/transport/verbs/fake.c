@@ -115,7 +115,7 @@ static struct ibv_device device[FAKE_DEVICES] = {
 static bool down[FAKE_DEVICES];
 static struct context {
     struct ibv_context *context;
-    int told; /* write end of its events */
+    int notified; /* write end of its events */
     uint64_t pinned;
 } contexts[CONTEXTS];
 
@@ -168,7 +168,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *d)
         i++;
     CHECK(i < CONTEXTS);
     CHECK_EQ(pipe(fd), 0);
-    contexts[i] = (struct context){.context = c, .told = fd[1]};
+    contexts[i] = (struct context){.context = c, .notified = fd[1]};
     c->async_fd = fd[0];
     c->device = d;
     c->ops.poll_cq = poll_cq;
@@ -183,7 +183,7 @@ int ibv_close_device(struct ibv_context *c)
 {
     for (int i = 0; i < CONTEXTS; i++) {
         if (contexts[i].context == c) {
-            close(contexts[i].told);
+            close(contexts[i].notified);
             contexts[i].context = NULL;
         }
     }
@@ -1017,7 +1017,7 @@ void fake_event(int which, struct ibv_async_event e)
 {
     for (int i = 0; i < CONTEXTS; i++) {
         if (contexts[i].context && contexts[i].context->device == &device[which])
-            CHECK_EQ(write(contexts[i].told, &e, sizeof e), sizeof e);
+            CHECK_EQ(write(contexts[i].notified, &e, sizeof e), sizeof e);
     }
 }
 

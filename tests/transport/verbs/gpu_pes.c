@@ -305,7 +305,7 @@ bool drive(void)
     for (int i = 0; i < PES; i++) {
         int n = pe[i].notes;
         for (int k = 0; k < n; k++)
-            gshmem_transport.hear(pe[1 - i].t, i, pe[i].note[k], pe[i].bytes[k]);
+            gshmem_transport.receive(pe[1 - i].t, i, pe[i].note[k], pe[i].bytes[k]);
         CHECK_EQ(pe[i].notes, n);
         pe[i].notes = 0;
         CHECK_EQ(gshmem_transport.progress(pe[i].t, &events), GSHMEM_OK);
@@ -407,7 +407,7 @@ void open_device(const char *path)
                                          .fail = complain,
                                          .info = be_silent,
                                          .warn = be_silent,
-                                         .patience = 60,
+                                         .stall_seconds = 60,
                                          .wanted = "",
                                          .add_module = add_module,
                                          .remove_module = remove_module};

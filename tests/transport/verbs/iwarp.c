@@ -135,7 +135,7 @@ static void connection_never_comes(void)
     CHECK_EQ(ok, 2);
     CHECK_EQ(pe[0].lost + pe[1].lost, 0);
     CHECK_EQ(pe[0].passed_down + pe[1].passed_down, 2);
-    CHECK_HAS(pe[0].told, "GSHMEM_INIT_TIMEOUT");
+    CHECK_HAS(pe[0].notified, "GSHMEM_INIT_TIMEOUT");
     init_timeout = 60;
     end();
 }
@@ -148,7 +148,7 @@ static void ends(void)
     gshmem_transport.lose(pe[0].t, 1, GSHMEM_ERR_PEER_DEAD);
     for (int i = 0; i < 3000; i++)
         drive();
-    CHECK_HAS(pe[0].told, "its connection has ended");
+    CHECK_HAS(pe[0].notified, "its connection has ended");
     end();
 }
 

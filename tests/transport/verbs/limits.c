@@ -321,7 +321,7 @@ static void pins_little(rlim_t mib, bool begins_by_verbs, bool ends_by_verbs, co
     fake.pins_most = mib << 20;
     fake.atomics = true;
     open_both();
-    CHECK_HAS(begins_by_verbs ? pe[0].told : complaint, said);
+    CHECK_HAS(begins_by_verbs ? pe[0].notified : complaint, said);
     CHECK_EQ(gshmem_transport.updates(pe[0].t, why, sizeof why) > 0, begins_by_verbs); /* else NICs alone would update */
     do_all_kinds(1);
     CHECK_EQ(pe[0].passed_down == 0, begins_by_verbs);

@@ -40,13 +40,13 @@ static int all_sent(const struct fake_count *before)
     return carrying;
 }
 
-static void start(int devices, bool rails, bool told)
+static void start(int devices, bool rails, bool notified)
 {
     prepare(1);
     fake.devices = devices;
     fake.infiniband = 1;
     fake.rails = rails;
-    fake.rails_told = told;
+    fake.rails_told = notified;
     open_both();
     warm_up();
 }
@@ -54,7 +54,7 @@ static void start(int devices, bool rails, bool told)
 static void stop(void)
 {
     CHECK_EQ(not_ok + pe[0].passed_down + pe[1].passed_down, 0);
-    CHECK(!strstr(pe[0].told, "has failed"));
+    CHECK(!strstr(pe[0].notified, "has failed"));
     end();
 }
 
@@ -84,21 +84,21 @@ static void shared_out(int pes, int nics)
 
 /* Any two PEs, on hosts whose rails are not joined: what is said of them in addresses is used, or
  * else their places; either way every byte gets there by verbs. */
-static void rails_are_kept(bool told)
+static void rails_are_kept(bool notified)
 {
     for (int nics = 1; nics <= FAKE_DEVICES; nics *= 2) {
         for (int i = 0; i < nics; i++) {
             for (int k = 0; k < nics; k++) {
                 turns[0] = i;
                 turns[1] = k;
-                for (int d = 0; told && d < FAKE_DEVICES; d++) {
+                for (int d = 0; notified && d < FAKE_DEVICES; d++) {
                     distance[0][d] = d == i ? 0 : 3;
                     distance[1][d] = d == k ? 0 : 3;
                 }
-                start(nics, true, told);
+                start(nics, true, notified);
                 const int by = small_by(0);
                 CHECK(by >= 0 && by == small_by(1));
-                CHECK(!told || by == i || by == k); /* near to one of the two at least */
+                CHECK(!notified || by == i || by == k); /* near to one of the two at least */
                 post(0, put(data, 0, sizeof data));
                 post(1, put(data, 0, sizeof data));
                 settle();
@@ -126,8 +126,8 @@ static void nearest_first(void)
         CHECK_EQ(small_by(1), k);
         char line[80];
         snprintf(line, sizeof line, "NIC 1 of this PE: fake%d port 1", i);
-        CHECK_HAS(pe[0].told, line);
-        CHECK_HAS(pe[0].told, "Gbit/s, somewhere");
+        CHECK_HAS(pe[0].notified, line);
+        CHECK_HAS(pe[0].notified, "Gbit/s, somewhere");
         stop();
     }
     memset(distance, 0, sizeof distance);

@@ -254,7 +254,7 @@ static void signals_are_used_up(unsigned seed, int devices)
 
 /* A port's addresses come back at other places of its table, as they do when their interface has been down: the path
  * comes back, though no event but the port's may tell of it. */
-static void addresses_move(bool told)
+static void addresses_move(bool notified)
 {
     static char data[64];
     struct ibv_async_event e = {.event_type = IBV_EVENT_GID_CHANGE, .element.port_num = 1};
@@ -265,7 +265,7 @@ static void addresses_move(bool told)
     for (int i = 0; i < 5000; i++)
         drive();
     fake.gids_moved = true;
-    if (told)
+    if (notified)
         fake_event(0, e);
     fake_port(0, true);
     for (int i = 0; i < 1000000 && ((struct verbs *)pe[0].t)->to[1]->actives == 0; i++)

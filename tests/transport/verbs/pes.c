@@ -27,11 +27,11 @@ static gshmem_status_t complain(gshmem_status_t status, const char *format, ...)
 /* One line after another, which PE's it is is not said: PE 0's, in what asks. */
 static void be_told(const char *format, ...)
 {
-    size_t used = strlen(pe[0].told);
+    size_t used = strlen(pe[0].notified);
     va_list args;
 
     va_start(args, format);
-    vsnprintf(pe[0].told + used, sizeof pe[0].told - used, format, args);
+    vsnprintf(pe[0].notified + used, sizeof pe[0].notified - used, format, args);
     va_end(args);
 }
 
@@ -257,7 +257,7 @@ void carry_notes(int from)
     int n = pe[from].notes;
 
     for (int i = 0; i < n; i++)
-        gshmem_transport.hear(pe[1 - from].t, from, pe[from].note[i].text, pe[from].note[i].bytes);
+        gshmem_transport.receive(pe[1 - from].t, from, pe[from].note[i].text, pe[from].note[i].bytes);
     pe[from].notes -= n;
     memmove(pe[from].note, pe[from].note + n, (size_t)pe[from].notes * sizeof pe[from].note[0]);
 }

@@ -24,7 +24,7 @@ struct pe {
     struct transport_config config;
     struct transport below;
     int lost;
-    char why[400], told[4000];
+    char why[400], notified[4000];
     int passed_down;
     int looks; /* at the transport below */
     struct {

@@ -436,7 +436,7 @@ static void every_status(void)
             CHECK_EQ(last_status, GSHMEM_ERR_TRANSPORT);
             CHECK(try_post(0, put(data, 0, 8)) == last_status);
         } else {
-            CHECK_HAS(pe[0].told, "PE 1: fake0 port 1, 0.0.0.1");
+            CHECK_HAS(pe[0].notified, "PE 1: fake0 port 1, 0.0.0.1");
         }
         end();
     }
