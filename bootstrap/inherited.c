@@ -1,6 +1,6 @@
 #include "bootstrap/inherited.h"
 
-#include "bootstrap/nearest.h"
+#include "runtime/base/nearest.h"
 
 /* Of the process, and not of a bootstrap's object: it is set before any object exists. */
 static struct {

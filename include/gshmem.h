@@ -44,6 +44,7 @@ typedef struct gshmem_uniqueid {
     unsigned char opaque[124];
 } gshmem_uniqueid_t;
 
+/* Makes a new id in *uid. Any process can call it, before gshmem_init too. */
 GSHMEM_API gshmem_status_t gshmem_get_uniqueid(gshmem_uniqueid_t *uid);
 
 /* How to start when the program knows better than the environment. Zero it, then fill in fields. */
@@ -55,6 +56,7 @@ typedef struct {
     int n_pes;
 } gshmem_init_attr_t;
 
+/* Like gshmem_init, started as attr says. */
 GSHMEM_API gshmem_status_t gshmem_init_attr(const gshmem_init_attr_t *attr);
 
 /* Completes this PE's outstanding operations, waits for the other PEs, and frees everything.
@@ -97,6 +99,7 @@ GSHMEM_API void *gshmem_team_ptr(gshmem_team_t team, const void *dest, int pe);
 GSHMEM_API void *gshmem_mc_ptr(gshmem_team_t team, const void *ptr);
 GSHMEM_KERNELS_TOO_END
 
+/* The version of the library, and its name with the version. */
 GSHMEM_API void gshmem_info_get_version(int *major, int *minor);
 GSHMEM_API void gshmem_info_get_name(char name[64]); /* "GSHMEM 0.1.0" */
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "bootstrap/inherited.h"
-#include "bootstrap/nearest.h"
+#include "runtime/base/nearest.h"
 #include "bootstrap/pmi/mapping.h"
 #include "bootstrap/stream.h"
 #include "runtime/base/log.h"

@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "bootstrap/nearest.h"
+#include "runtime/base/nearest.h"
 #include "bootstrap/run/wire.h"
 #include "runtime/base/descriptor.h"
 #include "runtime/base/system.h"

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "bootstrap/nearest.h"
+#include "runtime/base/nearest.h"
 #include "bootstrap/run/say.h"
 
 extern char **environ;

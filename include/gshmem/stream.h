@@ -36,6 +36,7 @@ typedef struct CUstream_st *gshmem_stream_t;
 
 /* ---- Put and get ----------------------------------------------------------------------------- */
 
+/* Like the call without _on_stream, when the stream comes to it: complete when the stream goes on. */
 GSHMEM_API gshmem_status_t gshmem_putmem_on_stream(void *dest, const void *source, size_t bytes,
                                                    int pe, gshmem_stream_t stream);
 GSHMEM_API gshmem_status_t gshmem_getmem_on_stream(void *dest, const void *source, size_t bytes,
@@ -59,6 +60,8 @@ GSHMEM_API gshmem_status_t gshmem_path_p_on_stream(void *dest, const void *value
 
 /* ---- Signals and waits ----------------------------------------------------------------------- */
 
+/* A put, then the signal, which the target does not see before the data. nbi: complete after
+ * gshmem_quiet_on_stream. */
 GSHMEM_API gshmem_status_t gshmem_putmem_signal_on_stream(void *dest, const void *source,
                                                           size_t bytes, uint64_t *sig_addr,
                                                           uint64_t signal, int signal_op, int pe,
@@ -88,12 +91,15 @@ GSHMEM_API gshmem_status_t gshmem_path_wait_all_on_stream(enum gshmem_type type,
 
 /* ---- Order and collectives ------------------------------------------------------------------- */
 
+/* The stream goes on when this PE's operations are complete, or when all members have come. */
 GSHMEM_API gshmem_status_t gshmem_quiet_on_stream(gshmem_stream_t stream);
 GSHMEM_API gshmem_status_t gshmem_team_sync_on_stream(gshmem_team_t team, gshmem_stream_t stream);
 GSHMEM_API gshmem_status_t gshmem_sync_all_on_stream(gshmem_stream_t stream);
 GSHMEM_API gshmem_status_t gshmem_barrier_on_stream(gshmem_team_t team, gshmem_stream_t stream);
 GSHMEM_API gshmem_status_t gshmem_barrier_all_on_stream(gshmem_stream_t stream);
 
+/* Like the collectives without _on_stream. All members make the same calls on one stream each, in the
+ * same order. */
 GSHMEM_API gshmem_status_t gshmem_broadcastmem_on_stream(gshmem_team_t team, void *dest,
                                                          const void *source, size_t bytes, int root,
                                                          gshmem_stream_t stream);
@@ -112,6 +118,7 @@ GSHMEM_API gshmem_status_t gshmem_reducescatter_on_stream(gshmem_team_t team, en
                                                           const void *source, size_t n,
                                                           gshmem_stream_t stream);
 
+/* The same, where members may bring different amounts, blocks with gaps, or results by prefix. */
 GSHMEM_API gshmem_status_t gshmem_collectmem_on_stream(gshmem_team_t team, void *dest,
                                                        const void *source, size_t bytes,
                                                        gshmem_stream_t stream);

@@ -19,17 +19,21 @@ GSHMEM_API gshmem_status_t gshmem_path_wait_one(enum gshmem_type type, const voi
 GSHMEM_API int gshmem_path_test_one(enum gshmem_type type, const void *ivar, int cmp,
                                     uint64_t value);
 
+/* Of nelems variables those count whose status is 0 (NULL: all). values: an array of nelems values if
+ * vector is 1, one value for all if it is 0. all: every one of them compares so. */
 GSHMEM_API gshmem_status_t gshmem_path_wait_all(enum gshmem_type type, const void *ivars,
                                                 size_t nelems, const int *status, int cmp,
                                                 const void *values, int vector);
 GSHMEM_API int gshmem_path_test_all(enum gshmem_type type, const void *ivars, size_t nelems,
                                     const int *status, int cmp, const void *values, int vector);
 
+/* any: the index of one that does, SIZE_MAX if none does or none counts. */
 GSHMEM_API size_t gshmem_path_wait_any(enum gshmem_type type, const void *ivars, size_t nelems,
                                        const int *status, int cmp, const void *values, int vector);
 GSHMEM_API size_t gshmem_path_test_any(enum gshmem_type type, const void *ivars, size_t nelems,
                                        const int *status, int cmp, const void *values, int vector);
 
+/* some: how many do, at least one after a wait; indices: which. */
 GSHMEM_API size_t gshmem_path_wait_some(enum gshmem_type type, const void *ivars, size_t nelems,
                                         size_t *indices, const int *status, int cmp,
                                         const void *values, int vector);

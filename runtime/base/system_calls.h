@@ -1,4 +1,4 @@
-/* The seam of system.h in a normal build: each function is the call.
+/* The seam of system.h, which includes this, in a normal build: each function is the call.
  *
  * send, recv and sendmsg go without the C library's part in them: there they are points at which a
  * thread can be cancelled, which costs two locked instructions around each once a process has
@@ -9,8 +9,6 @@
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include "runtime/base/system.h"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define SYSTEM_BY_LIBRARY

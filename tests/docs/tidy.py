@@ -49,6 +49,9 @@ for below, above in zip(LAYERS, LAYERS[1:]):
 FACES = [
     {"include/gshmem", "include/gshmem_device"},
     {"include/nvshmem", "include/nvshmemx"},
+    # A header that is a source's part, included once for each set of instructions, or by both compilers.
+    {"runtime/collectives/combine", "runtime/collectives/combine_kernels"},
+    {"runtime/tools/perf/device", "runtime/tools/perf/device_collectives"},
 ]
 
 # Words that were ours; docs/glossary.md says which words of the field replace them.

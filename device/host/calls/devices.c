@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "bootstrap/nearest.h"
+#include "runtime/base/nearest.h"
 #include "device/host/blocks/workers.h"
 #include "device/host/calling_thread.h"
 #include "device/host/errors.h"

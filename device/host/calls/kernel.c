@@ -40,7 +40,7 @@ static void kernels_leave_parent(void)
     kernels.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 
-__attribute__((constructor)) static void kernels_watch_forks(void)
+__attribute__((constructor)) static void calls_watch_forks(void)
 {
     static struct fork_part part = {.leave_parent = kernels_leave_parent}; /* an entry of the list in forks.c */
 

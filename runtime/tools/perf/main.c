@@ -65,7 +65,7 @@ int main(int argc, char **argv)
 {
     struct options o;
     char why[400] = "";
-    bool understood = options_parse(&o, argc, argv, why, sizeof(why));
+    bool understood = perf_options_parse(&o, argc, argv, why, sizeof(why));
     int status = 0;
 
     if (startup() != 0)

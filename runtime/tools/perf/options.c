@@ -242,7 +242,7 @@ static bool no_benchmark(const char *name, char *why, size_t why_size)
     return wrong(why, why_size, "no benchmark %s; --list lists them", name);
 }
 
-bool options_parse(struct options *o, int argc, char **argv, char *why, size_t why_size)
+bool perf_options_parse(struct options *o, int argc, char **argv, char *why, size_t why_size)
 {
     *o = (struct options){.rounds = 20, .least = 200, .block_ns = 500e3, .window = 4 << 20};
     take_percentiles(o, "median,min,p99");

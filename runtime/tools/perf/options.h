@@ -31,7 +31,7 @@ struct options {
 };
 
 /* False if the command line is wrong; *why then says what and how to do better. */
-bool options_parse(struct options *o, int argc, char **argv, char *why, size_t why_size);
+bool perf_options_parse(struct options *o, int argc, char **argv, char *why, size_t why_size);
 
 bool options_selected(const struct options *o, const struct benchmark *what);
 

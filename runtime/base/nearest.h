@@ -4,8 +4,8 @@
  * another launcher has started a job inside gshmemrun's.
  *
  * Needs nothing but libc: also for gshmemrun, and for the host device. */
-#ifndef GSHMEM_BOOTSTRAP_NEAREST_H
-#define GSHMEM_BOOTSTRAP_NEAREST_H
+#ifndef GSHMEM_BASE_NEAREST_H
+#define GSHMEM_BASE_NEAREST_H
 
 #include <stdbool.h>
 #include <stddef.h>
