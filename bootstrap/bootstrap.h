@@ -31,8 +31,9 @@ struct bootstrap_request {
     const struct gshmem_uniqueid *uid;
     int pe;
     int n_pes;
-    /* The launcher has gone, and with it whoever would end this process: ends it, if it takes part in a job.
-     * For any thread of the starter's own that notices; NULL: nobody wants to know. */
+    /* The launcher has gone, and with it whoever would end this process: ends it, if it takes
+     * part in a job. For any thread of the starter's own that notices; NULL: nobody wants to
+     * know. */
     void (*lost)(const char *why);
 };
 

@@ -243,7 +243,8 @@ gshmem_status_t bootstrap_open(const struct bootstrap_request *request, struct b
 size_t bootstrap_survey(struct bootstrap_report *reports, size_t capacity)
 {
     struct bootstrap_request request = {.size = sizeof request, .fail = fail};
-    /* What is asked for by name is taken without a look at the others; and one that is found leaves no traces unused. */
+    /* What is asked for by name is taken without a look at the others; and one that is found
+     * leaves no traces unused. */
     bool decided = strcmp(settings_string(SETTING_BOOTSTRAP), "auto") != 0, named = decided;
     size_t n = 0;
 

@@ -13,7 +13,7 @@ struct device_card {
     uint32_t multicast;     /* its unit can be one of those that a multicast address stands for */
     uint32_t clique;        /* of the domain: only in it do units reach each other */
     unsigned char domain[16]; /* of units that NVLink connects across nodes; zero: in none */
-    uint64_t window;        /* bytes of addresses for memory of the program's that the heap may be lent */
+    uint64_t window; /* bytes of addresses for memory of the program's that the heap may be lent */
 };
 
 #endif

@@ -37,7 +37,9 @@ struct device_config {
     /* A line for people about what goes on, and takes long; and after how many seconds it does. */
     void (*warn)(const char *format, ...) __attribute__((format(printf, 1, 2)));
     unsigned stall_seconds;
-    bool domain;        /* there are PEs on other nodes, and those in the same NVLink domain may be mapped */
+    bool
+        /* there are PEs on other nodes, and those in the same NVLink domain may be mapped */
+        domain;
 };
 
 /* Memory for the library and kernels, beside the heap. */
@@ -179,9 +181,10 @@ struct device_ops {
      * wanted. */
     gshmem_status_t (*update)(struct device *d, const struct device_update *u, uint64_t *old);
     /* The same, begun: a kernel of the program's that fills a GPU holds it up for as long as it
-     * likes, and who makes progress on the network must not wait for that. Copies that are started later do
-     * not wait for it. *ticket 0: too many are under way, try again. */
-    gshmem_status_t (*update_start)(struct device *d, const struct device_update *u, uint64_t *ticket);
+     * likes, and who makes progress on the network must not wait for that. Copies that are
+     * started later do not wait for it. *ticket 0: too many are under way, try again. */
+    gshmem_status_t (*update_start)(struct device *d, const struct device_update *u,
+                                    uint64_t *ticket);
     /* Whether that is over, without waiting for it; then *old and *status say how it went, and the
      * ticket is no more. */
     bool (*update_done)(struct device *d, uint64_t ticket, uint64_t *old, gshmem_status_t *status);
@@ -199,7 +202,8 @@ struct device_ops {
      * the error policy. A stream that is being captured in a graph takes them into it. */
     gshmem_status_t (*stream_copy)(struct device *d, void *stream, void *to, const void *from,
                                    size_t bytes);
-    gshmem_status_t (*stream_request)(struct device *d, void *stream, const struct device_request *r);
+    gshmem_status_t (*stream_request)(struct device *d, void *stream,
+                                      const struct device_request *r);
     /* Whether kernels can use these bytes where they are. */
     bool (*kernels_see)(struct device *d, const void *at, size_t bytes);
     /* Where the kernels of a module, or library, that the program has the driver load find the
@@ -210,7 +214,8 @@ struct device_ops {
     gshmem_status_t (*streams_wait)(struct device *d);
     /* A request of the CPU's, which asks with *request whether it is done, until it is; then
      * *status says how it went. */
-    gshmem_status_t (*request_start)(struct device *d, const struct device_request *r, void **request);
+    gshmem_status_t (*request_start)(struct device *d, const struct device_request *r,
+                                     void **request);
     bool (*request_done)(struct device *d, void *request, gshmem_status_t *status);
 
     /* The bytes of the piece that begins at this offset of a heap; 0: none does. */
@@ -247,11 +252,13 @@ struct device_ops {
     gshmem_status_t (*window_follow)(struct device *d, struct device_heap_map *map,
                                      const struct device_piece *piece);
     /* Takes out all pieces that are in there. Any heap; what the program has of it stays. */
-    void (*window_drop)(struct device *d, struct device_heap_map *map, uint64_t offset, uint64_t bytes);
+    void (*window_drop)(struct device *d, struct device_heap_map *map, uint64_t offset,
+                        uint64_t bytes);
     /* As heap_open, of a PE of another node: an `own` of NULL, and nothing logged, where it is not
      * in the domain that this one is in. Pieces follow by their handles, without descriptors. */
-    gshmem_status_t (*heap_open_remote)(struct device *d, const struct device_card *card, uint64_t limit,
-                                      uint64_t window, struct device_heap_map *map);
+    gshmem_status_t (*heap_open_remote)(struct device *d, const struct device_card *card,
+                                        uint64_t limit, uint64_t window,
+                                        struct device_heap_map *map);
 
     /* Whether calls that stream_call was given are still to be made: on streams, or in graphs that
      * were launched. */

@@ -9,17 +9,18 @@
 
 /* What, and which of the arguments it has. The collectives are the last. */
 enum device_call {
-    DEVICE_UPDATE,     /* dest: where kernels of this device find it; type, op (enum gshmem_amo),
+    DEVICE_UPDATE, /* dest: where kernels of this device find it; type, op (enum gshmem_amo),
                           value: operand, compare */
-    DEVICE_PUT,        /* dest, source, n bytes, pe */
+    DEVICE_PUT,    /* dest, source, n bytes, pe */
     DEVICE_GET,
-    DEVICE_IPUT,       /* dest, source, n elements of `element` bytes, dst and sst apart, pe */
+    DEVICE_IPUT, /* dest, source, n elements of `element` bytes, dst and sst apart, pe */
     DEVICE_IGET,
     DEVICE_P,          /* dest, value, n bytes (1, 2, 4, 8 or 16), pe */
     DEVICE_PUT_SIGNAL, /* dest, source, n bytes, sig_addr, value[0], op (GSHMEM_SIGNAL_…), pe */
     DEVICE_SIGNAL,     /* sig_addr, value[0], op, pe */
     DEVICE_WAIT_ONE,   /* source, type, op (GSHMEM_CMP_…), value[0] */
-    DEVICE_WAIT_ALL,   /* source, n variables, type, op, status, value[0] or (vector) the array at dest */
+    /* source, n variables, type, op, status, value[0] or (vector) the array at dest */
+    DEVICE_WAIT_ALL,
     DEVICE_QUIET,
     DEVICE_SYNC, /* team; from here on all have one */
     DEVICE_BARRIER,
@@ -48,7 +49,8 @@ struct device_request {
     uint64_t sig_addr;
     uint64_t status; /* [n]: not 0: left out; 0: none is */
     uint64_t value[2];
-    uint64_t answer; /* where the struct device_answer goes; 0: a failure goes to the error policy */
+    uint64_t
+        answer; /* where the struct device_answer goes; 0: a failure goes to the error policy */
 };
 
 /* In memory that the device shares with the CPU, which reads it when the request is done. */

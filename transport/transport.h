@@ -181,8 +181,8 @@ struct transport_ops {
     size_t size;      /* of this struct */
     uint32_t version; /* TRANSPORT_VERSION */
     const char *name;
-    /* settings_layout, as it was compiled: its rows have to be among the library's. NULL: it asks for
-     * none by config->number. */
+    /* settings_layout, as it was compiled: its rows have to be among the library's. NULL: it
+     * asks for none by config->number. */
     const char *settings;
 
     /* Optional. Whether it can be used on this machine, and a short reason for people either way.

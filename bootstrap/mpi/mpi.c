@@ -1,9 +1,10 @@
 /* Started from an MPI communicator that the program gives to gshmem_init_attr: its ranks are the
  * PEs.
  *
- * A module, built once for each MPI (their libraries differ where their headers agree), and opened
- * for the MPI that is in the process. All it does goes over a duplicate of the communicator, by calls that do not
- * block, so that a rank which does not come costs the others GSHMEM_INIT_TIMEOUT and no more. */
+ * A module, built once for each MPI (their libraries differ where their headers agree), and
+ * opened for the MPI that is in the process. All it does goes over a duplicate of the
+ * communicator, by calls that do not block, so that a rank which does not come costs the others
+ * GSHMEM_INIT_TIMEOUT and no more. */
 #define _GNU_SOURCE
 #include <mpi.h>
 
@@ -32,7 +33,8 @@ struct mpi {
     struct record mine;
     struct record *all; /* [n_pes] */
     int *node;
-    int abandoned; /* a call that was given up may still write into this, and use the communicator */
+    /* a call that was given up may still write into this, and use the communicator */
+    int abandoned;
 };
 
 static gshmem_status_t mpi_failed(const struct mpi *m, const char *call, int error)
@@ -44,8 +46,8 @@ static gshmem_status_t mpi_failed(const struct mpi *m, const char *call, int err
     return m->core.fail(GSHMEM_ERR_BOOTSTRAP, "MPI: %s: %s", call, text);
 }
 
-/* Waits for a collective, at most the timeout; MPI itself would wait for ever. Where it fails the request goes on,
- * and its buffers stay as they are for as long as the process lives. */
+/* Waits for a collective, at most the timeout; MPI itself would wait for ever. Where it fails
+ * the request goes on, and its buffers stay as they are for as long as the process lives. */
 static gshmem_status_t mpi_await(struct mpi *m, MPI_Request *request, const char *call)
 {
     struct timespec now, pause = {.tv_nsec = 50000};

@@ -262,7 +262,8 @@ gshmem_status_t pmi_wire_open(struct pmi_wire *w, const struct bootstrap_request
     w->timeout_seconds = request->timeout_seconds;
     w->fd = -1;
     if (wire_environment_number("PMI_FD", 0, 1 << 20, &number)) {
-        /* A copy: MPI_Finalize closes the number itself, which may be somebody else's when this PE takes its leave. */
+        /* A copy: MPI_Finalize closes the number itself, which may be somebody else's when this
+         * PE takes its leave. */
         w->fd = fcntl((int)number, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
         if (w->fd < 0)
             return w->fail(GSHMEM_ERR_SYSTEM, "PMI_FD=%ld: a copy of it: %s", number,

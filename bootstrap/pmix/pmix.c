@@ -428,7 +428,8 @@ static pmix_status_t initialize(pmix_proc_t *self)
 
     if (swap && putenv(hash) != 0)
         swap = false;
-    /* The threads that it starts get the name of this one: runtime/node/threads.h takes them for none of the program's. */
+    /* The threads that it starts get the name of this one: runtime/node/threads.h takes them for
+     * none of the program's. */
     char name[16];
     prctl(PR_GET_NAME, name, 0, 0, 0);
     prctl(PR_SET_NAME, "gshmem-pmix", 0, 0, 0);
@@ -439,9 +440,9 @@ static pmix_status_t initialize(pmix_proc_t *self)
     return status;
 }
 
-/* The launcher ends what waits for a PE that finalizes, though it comes back: a fence of others that have
- * begun the next exchange already (seen of PMIx 4.2: "PARTIAL SUCCESS"). So a process finalizes at its end
- * alone. */
+/* The launcher ends what waits for a PE that finalizes, though it comes back: a fence of others
+ * that have begun the next exchange already (seen of PMIx 4.2: "PARTIAL SUCCESS"). So a process
+ * finalizes at its end alone. */
 static void pmix_let_go(void)
 {
     PMIx_Finalize(NULL, 0);

@@ -100,8 +100,8 @@ static bool guard_is_known(const struct guard *g, pid_t pid)
     return known;
 }
 
-/* While the launcher lives, all that the job leaves behind becomes its child. What becomes the guard's was left by a
- * process that was there before, and is none of the job's either. */
+/* While the launcher lives, all that the job leaves behind becomes its child. What becomes the
+ * guard's was left by a process that was there before, and is none of the job's either. */
 static void spare_orphans(struct guard *g)
 {
     pid_t *child = NULL;
@@ -135,8 +135,9 @@ static void stop(void)
     sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-/* What the terminal's driver sends, it sends to all of our process group: to PEs in another, as timeout and setsid make
- * it, it comes from here. The hang-up alone is sent to who leads the session, and to nobody else. */
+/* What the terminal's driver sends, it sends to all of our process group: to PEs in another, as
+ * timeout and setsid make it, it comes from here. The hang-up alone is sent to who leads the
+ * session, and to nobody else. */
 static void take_signal(struct guard *g, const siginfo_t *info)
 {
     const bool from_terminal = info->si_code == SI_KERNEL;

@@ -77,7 +77,8 @@ int main(int argc, char **argv)
     struct spawner spawner = {.options = &options};
     int status;
 
-    if (descriptor_fill_standard() != 0) { /* what is opened must not become one of them by chance */
+    if (descriptor_fill_standard() !=
+        0) { /* what is opened must not become one of them by chance */
         say("/dev/null: %s", strerror(errno));
         return 1;
     }

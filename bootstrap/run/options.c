@@ -27,10 +27,14 @@ static const char usage[] =
     "  --wdir DIR        start PROGRAM in that folder\n"
     "  -h, --help, -V, --version\n"
     "\n"
-    "As other launchers spell it, with one dash or two: -c and --np are -n; -l and -prepend-rank are\n"
-    "--tag-output; -genv NAME VALUE and -env NAME VALUE are -x; --bind-to hwthread and core are --bind\n"
-    "core, the rest none; -H, -host LIST and -hosts LIST may name this machine. Without effect are\n"
-    "--oversubscribe, --allow-run-as-root, --map-by WORD, --rank-by WORD, --mca NAME VALUE, -genvall,\n"
+    "As other launchers spell it, with one dash or two: -c and --np are -n; -l and -prepend-rank "
+    "are\n"
+    "--tag-output; -genv NAME VALUE and -env NAME VALUE are -x; --bind-to hwthread and core are "
+    "--bind\n"
+    "core, the rest none; -H, -host LIST and -hosts LIST may name this machine. Without effect "
+    "are\n"
+    "--oversubscribe, --allow-run-as-root, --map-by WORD, --rank-by WORD, --mca NAME VALUE, "
+    "-genvall,\n"
     "-envall, -genvlist NAMES, -envlist NAMES, --report-bindings, --quiet, -q, --verbose, -v.\n"
     "Several machines, and several programs in a job (A : B), are for mpirun, mpiexec and srun.\n"
     "\n"
@@ -216,7 +220,8 @@ static bool parse_variable_pair(struct options *o, const char *text, int argc, c
 
 static bool no_other_machines(const char *option, const char *text)
 {
-    say("%s %s: gshmemrun starts PEs on this machine alone; mpirun, mpiexec and srun start GSHMEM programs on several",
+    say("%s %s: gshmemrun starts PEs on this machine alone; mpirun, mpiexec and srun start GSHMEM "
+        "programs on several",
         option, text);
     return bad_usage();
 }
@@ -292,15 +297,17 @@ static bool options_check(struct options *o, bool literal)
     }
     for (char **word = o->program; *word && !literal; word++)
         if (strcmp(*word, ":") == 0) {
-            say("several programs in a job (%s ... : ...) are for mpirun and mpiexec; if ':' is an argument of the "
-                "program, put -- before %s", o->program[0], o->program[0]);
+            say("several programs in a job (%s ... : ...) are for mpirun and mpiexec; if ':' is an "
+                "argument of the "
+                "program, put -- before %s",
+                o->program[0], o->program[0]);
             return bad_usage();
         }
     return true;
 }
 
-/* --wdir. PWD names the folder too: a program that reads the variable would otherwise take the folder
- * that gshmemrun was started in. -x PWD=... wins, wherever it stands. */
+/* --wdir. PWD names the folder too: a program that reads the variable would otherwise take the
+ * folder that gshmemrun was started in. -x PWD=... wins, wherever it stands. */
 static bool enter_folder(const char *folder)
 {
     char *name = chdir(folder) == 0 ? getcwd(NULL, 0) : NULL;
@@ -340,7 +347,8 @@ static bool options_take(struct options *o, int option, int argc, char **argv, i
     case VARIABLE_PAIR:
         return parse_variable_pair(o, optarg, argc, argv);
     case NO_VARIABLES:
-        say("-genvnone: the PEs have gshmemrun's whole environment; env -i NAME=VALUE gshmemrun ... gives them less");
+        say("-genvnone: the PEs have gshmemrun's whole environment; env -i NAME=VALUE gshmemrun "
+            "... gives them less");
         return bad_usage();
     case WORK_FOLDER:
         return enter_folder(optarg);

@@ -99,7 +99,8 @@ struct relay {
     int epoll;
     int open;       /* streams */
     bool broken[2]; /* our standard output, or error, has no reader any more, */
-    bool failed[2]; /* or it takes nothing more, as a disk that is full: what PEs write is read and lost */
+    bool failed
+        [2]; /* or it takes nothing more, as a disk that is full: what PEs write is read and lost */
     char batch[BATCH_BYTES];
     size_t batched;
 };

@@ -32,7 +32,8 @@ struct admission {
     struct uid_peer stranger[STRANGERS_MAX];
 };
 
-/* Whoever scans ports does so often: one line is enough to look into it, and their number at the end. */
+/* Whoever scans ports does so often: one line is enough to look into it, and their number at the
+ * end. */
 static void turn_away(struct uid *u, struct admission *d, struct uid_peer *p, const char *why)
 {
     char from[80];

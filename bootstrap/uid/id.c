@@ -96,7 +96,8 @@ static int preference(const struct ifaddrs *i)
     if (i->ifa_addr->sa_family != AF_INET6)
         return -1;
     const struct sockaddr_in6 *a = (const struct sockaddr_in6 *)i->ifa_addr;
-    /* A link-local address means nothing without the number that an interface has on one machine. */
+    /* A link-local address means nothing without the number that an interface has on one
+     * machine. */
     if (IN6_IS_ADDR_LINKLOCAL(&a->sin6_addr))
         return -1;
     return i->ifa_flags & IFF_LOOPBACK ? 3 : 1;

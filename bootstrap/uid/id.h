@@ -29,8 +29,8 @@ static_assert(sizeof(struct uid_id) == sizeof(((struct gshmem_uniqueid *)0)->opa
 /* False: these are not the bytes of an id of this version of GSHMEM, or not all of them. */
 bool uid_id_decode(const struct gshmem_uniqueid *from, struct uid_id *id);
 
-/* The sockets that this process listens on for the id, and how many they are. They are then the caller's. 0: this
- * process did not make the id, or has used it before. */
+/* The sockets that this process listens on for the id, and how many they are. They are then the
+ * caller's. 0: this process did not make the id, or has used it before. */
 int uid_take_listeners(const struct uid_id *id, int fd[UID_ADDRESSES]);
 
 /* The i-th address as one to connect to; its length. */

@@ -178,7 +178,10 @@ gshmem_status_t cuda_flush(struct device *base)
         return status;
     result = c->driver.flush(CUDA_FLUSH_OF_CONTEXT, CUDA_ORDERED_ALL);
     cuda_leave(c);
-    return result ? cuda_fail(c, result, "flushing what NICs have written to GPU %d (cuFlushGPUDirectRDMAWrites; "
-                              "GSHMEM_IB_GPU=staging does without)", c->gpu)
-                  : GSHMEM_OK;
+    return result
+               ? cuda_fail(c, result,
+                           "flushing what NICs have written to GPU %d (cuFlushGPUDirectRDMAWrites; "
+                           "GSHMEM_IB_GPU=staging does without)",
+                           c->gpu)
+               : GSHMEM_OK;
 }

@@ -38,7 +38,8 @@ __device__ uint32_t size_part(uint32_t members, uint32_t done)
     return room < 8 - done ? room : 8 - done;
 }
 
-/* Piece i that has come is that of the member i before this one. Sums of parts are parts of sums. */
+/* Piece i that has come is that of the member i before this one. Sums of parts are parts of
+ * sums. */
 __device__ void add_sizes(const struct gshmem_kernel_round *r, uint32_t done, struct collection *c)
 {
     const uint32_t members = (uint32_t)r->team->ctx.n_pes, me = (uint32_t)r->team->ctx.my_pe;
@@ -113,8 +114,8 @@ struct strides {
     size_t element, n;
 };
 
-/* From the first of n elements to the end of the last; more than there can be, rather than a size that
- * has wrapped. */
+/* From the first of n elements to the end of the last; more than there can be, rather than a
+ * size that has wrapped. */
 __device__ size_t extent(const struct strides *s, size_t n, ptrdiff_t stride)
 {
     const size_t most = (size_t)1 << 40;

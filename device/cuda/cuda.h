@@ -93,14 +93,17 @@ struct cuda {
     cuda_gpu gpu;
     int gpus;
     cuda_context context;
-    cuda_stream stream; /* of copies that are done on return; nothing else waits for it, nor it for anything */
+    cuda_stream
+        /* of copies that are done on return; nothing else waits for it, nor it for anything */
+        stream;
     enum cuda_share share;
     unsigned char uuid[16];
     struct cuda_domain domain;
     char text[160];
     struct cuda_kernel kernel;
     struct cuda_work work;
-    struct heap *unreached; /* under work.lock: the heaps that another GPU loads and stores in for this PE */
+    struct heap *
+        unreached; /* under work.lock: the heaps that another GPU loads and stores in for this PE */
     pthread_mutex_t order_lock; /* of all that follow */
     struct cuda_order *order;   /* [team] */
     int orders;

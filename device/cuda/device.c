@@ -155,7 +155,8 @@ static gshmem_status_t device_stream_call(struct device *base, void *stream,
     (void)function;
     (void)argument;
     (void)over;
-    return c->config.fail(GSHMEM_ERR_UNSUPPORTED, "cuda: stream %p takes no calls of the CPU's", stream);
+    return c->config.fail(GSHMEM_ERR_UNSUPPORTED, "cuda: stream %p takes no calls of the CPU's",
+                          stream);
 }
 
 static bool device_stream_is_captured(struct device *base, void *stream)

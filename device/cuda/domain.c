@@ -61,9 +61,10 @@ static bool domain_ask(const struct cuda *c, struct fabric_info *info)
         return false;
     if (info->state == FABRIC_COMPLETED && info->status == MANAGEMENT_OK)
         return true;
-    c->config.info("cuda: GPU %d belongs to an NVLink domain and has not joined it (state %d, status %d): the "
-                   "network reaches PEs of other nodes",
-                   c->gpu, info->state, info->status);
+    c->config.info(
+        "cuda: GPU %d belongs to an NVLink domain and has not joined it (state %d, status %d): the "
+        "network reaches PEs of other nodes",
+        c->gpu, info->state, info->status);
     return false;
 }
 
@@ -83,7 +84,8 @@ static bool try_handle(struct cuda *c)
         c->driver.release(piece);
     }
     if (result)
-        c->config.info("cuda: GPU %d is in an NVLink domain, and its memory cannot go there (do the IMEX service "
+        c->config.info("cuda: GPU %d is in an NVLink domain, and its memory cannot go there (do "
+                       "the IMEX service "
                        "and its channels, /dev/nvidia-caps-imex-channels, exist here?): %s",
                        c->gpu, cuda_error(&c->driver, result).text);
     return !result;
@@ -105,6 +107,7 @@ void cuda_find_domain(struct cuda *c)
         return;
     memcpy(c->domain.uuid, info.cluster, sizeof c->domain.uuid);
     c->domain.clique = info.clique;
-    c->config.info("cuda: GPU %d is in clique %u of an NVLink domain: PEs of other nodes there can map its heap",
+    c->config.info("cuda: GPU %d is in clique %u of an NVLink domain: PEs of other nodes there can "
+                   "map its heap",
                    c->gpu, info.clique);
 }

@@ -38,7 +38,8 @@ static void find_newer_entries(struct cuda_driver *d)
 }
 
 const struct cuda_newer cuda_newer[CUDA_NEWER_NAMES] = {
-    [CUDA_NEWER_FLUSH] = {"cuFlushGPUDirectRDMAWrites", 11030, "NICs write only to GPUs that order such writes"},
+    [CUDA_NEWER_FLUSH] = {"cuFlushGPUDirectRDMAWrites", 11030,
+                          "NICs write only to GPUs that order such writes"},
     [CUDA_NEWER_EXPORT] = {"cuMemGetHandleForAddressRange", 11070, "NICs are given no dma-bufs"},
     [CUDA_NEWER_LIBRARY] = {"cuLibraryGetGlobal", 12000, "gshmem_culibrary_init fails"},
     [CUDA_NEWER_MULTICAST] = {"cuMulticast", 12010, "collectives store to each PE"},
@@ -54,7 +55,8 @@ bool cuda_driver_has(const struct cuda_driver *d, enum cuda_newer_name what)
     const char *beginning = cuda_newer[what].entries;
 
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
-        if (strncmp(symbols[i], beginning, strlen(beginning)) == 0 && !dlsym(d->library, symbols[i]))
+        if (strncmp(symbols[i], beginning, strlen(beginning)) == 0 &&
+            !dlsym(d->library, symbols[i]))
             return false;
     }
     return true;
@@ -87,11 +89,12 @@ static bool new_enough(const struct cuda_driver *d, char *why, size_t why_size)
         return false;
     }
     if (version < CUDA_VERSION_LEAST) {
-        snprintf(why, why_size,
-                 "the NVIDIA driver is for CUDA %d.%d, and GSHMEM needs one for CUDA %d.%d or newer: "
-                 "update it",
-                 version / 1000, version % 1000 / 10, CUDA_VERSION_LEAST / 1000,
-                 CUDA_VERSION_LEAST % 1000 / 10);
+        snprintf(
+            why, why_size,
+            "the NVIDIA driver is for CUDA %d.%d, and GSHMEM needs one for CUDA %d.%d or newer: "
+            "update it",
+            version / 1000, version % 1000 / 10, CUDA_VERSION_LEAST / 1000,
+            CUDA_VERSION_LEAST % 1000 / 10);
         return false;
     }
     return true;
@@ -109,8 +112,10 @@ static bool driver_start(struct cuda_driver *d, char *why, size_t why_size)
         return false;
     }
     if ((result = d->init(0)) == CUDA_NO_DEVICE) {
-        snprintf(why, why_size, "the NVIDIA driver is here, but no GPU (nvidia-smi -L lists them; a container is given "
-                 "some with --gpus)");
+        snprintf(
+            why, why_size,
+            "the NVIDIA driver is here, but no GPU (nvidia-smi -L lists them; a container is given "
+            "some with --gpus)");
         return false;
     }
     if (result) {
@@ -125,7 +130,9 @@ bool cuda_driver_open(struct cuda_driver *d, char *why, size_t why_size)
 {
     *d = (struct cuda_driver){.library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)};
     if (!d->library) {
-        snprintf(why, why_size, "there is no NVIDIA driver (%s): install one, or in a container mount it", dlerror());
+        snprintf(why, why_size,
+                 "there is no NVIDIA driver (%s): install one, or in a container mount it",
+                 dlerror());
         return false;
     }
     if (driver_start(d, why, why_size))

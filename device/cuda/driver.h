@@ -43,8 +43,9 @@ enum cuda_attribute {
     CUDA_ATTRIBUTE_UNIFIED_ADDRESSING = 41,
     CUDA_ATTRIBUTE_MAJOR = 75,
     CUDA_ATTRIBUTE_MINOR = 76,
-    CUDA_ATTRIBUTE_REGISTERED_IN_PLACE = 91, /* GPUs see registered host memory at its own address */
-    CUDA_ATTRIBUTE_VMM = 102,        /* memory and addresses by themselves: cuMemCreate, cuMemMap, … */
+    CUDA_ATTRIBUTE_REGISTERED_IN_PLACE =
+        91,                   /* GPUs see registered host memory at its own address */
+    CUDA_ATTRIBUTE_VMM = 102, /* memory and addresses by themselves: cuMemCreate, cuMemMap, … */
     CUDA_ATTRIBUTE_DESCRIPTORS = 103, /* that memory goes to other processes as descriptors, */
     CUDA_ATTRIBUTE_RDMA_VMM = 110,    /* that NICs reach such memory must be asked for, */
     CUDA_ATTRIBUTE_FLUSHES = 117,     /* who can flush what NICs have written there: a bit each */
@@ -211,10 +212,11 @@ struct cuda_handle { /* of the fabric, or CUDA IPC's */
       (void *handle, cuda_address at, size_t bytes, int type, unsigned long long flags))           \
     X(flush, cuFlushGPUDirectRDMAWrites, (int of, int to))                                         \
     X(library_global, cuLibraryGetGlobal,                                                          \
-      (cuda_address *at, size_t *bytes, void *library, const char *name))                          \
+      (cuda_address * at, size_t * bytes, void *library, const char *name))                        \
     X(multicast_granularity, cuMulticastGetGranularity,                                            \
-      (size_t *bytes, const struct cuda_multicast *what, int option))                              \
-    X(multicast_create, cuMulticastCreate, (cuda_piece *object, const struct cuda_multicast *what)) \
+      (size_t * bytes, const struct cuda_multicast *what, int option))                             \
+    X(multicast_create, cuMulticastCreate,                                                         \
+      (cuda_piece * object, const struct cuda_multicast *what))                                    \
     X(multicast_add, cuMulticastAddDevice, (cuda_piece object, cuda_gpu gpu))                      \
     X(multicast_bind, cuMulticastBindAddr,                                                         \
       (cuda_piece object, size_t offset, cuda_address at, size_t bytes, unsigned long long flags)) \

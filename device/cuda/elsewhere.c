@@ -34,10 +34,11 @@ static gshmem_status_t open_gpu(const struct cuda *c, struct cuda_elsewhere *e)
     gshmem_status_t status;
 
     if (result)
-        return cuda_fail(c, result,
-                         "opening GPU %d as well, for updates of its memory, to which GPU %d has no peer "
-                         "access",
-                         e->gpu, c->gpu);
+        return cuda_fail(
+            c, result,
+            "opening GPU %d as well, for updates of its memory, to which GPU %d has no peer "
+            "access",
+            e->gpu, c->gpu);
     if (!(status = cuda_enter_context(c, e->context, e->gpu))) {
         status = equip(c, e);
         cuda_leave(c);
@@ -67,9 +68,10 @@ static struct cuda_elsewhere *elsewhere_find_gpu(struct cuda *c, cuda_gpu gpu)
     }
     e->next = c->work.elsewhere;
     c->work.elsewhere = e;
-    c->config.info("cuda: GPU %d is open, too: it makes updates of its memory, to which GPU %d has no peer "
-                   "access",
-                   gpu, c->gpu);
+    c->config.info(
+        "cuda: GPU %d is open, too: it makes updates of its memory, to which GPU %d has no peer "
+        "access",
+        gpu, c->gpu);
     return e;
 }
 
@@ -81,7 +83,8 @@ static gshmem_status_t elsewhere_launch(const struct cuda *c, const struct cuda_
     cuda_result result;
 
     if (before && (result = c->driver.stream_wait_event(e->stream, before, 0)))
-        return cuda_fail(c, result, "putting an update on GPU %d behind copies of GPU %d", e->gpu, c->gpu);
+        return cuda_fail(c, result, "putting an update on GPU %d behind copies of GPU %d", e->gpu,
+                         c->gpu);
     if ((status = cuda_kernel_launch_code(c, e->gpu, &e->code, r, e->stream)))
         return status;
     result = c->driver.event_record(e->event, e->stream);
@@ -104,8 +107,9 @@ gshmem_status_t cuda_update_elsewhere(struct cuda *c, cuda_gpu gpu, const struct
     if (status)
         return status;
     result = c->driver.stream_wait_event(c->work.updates, e->event, 0);
-    return result ? cuda_fail(c, result, "putting updates of GPU %d behind one on GPU %d", c->gpu, gpu)
-                  : GSHMEM_OK;
+    return result
+               ? cuda_fail(c, result, "putting updates of GPU %d behind one on GPU %d", c->gpu, gpu)
+               : GSHMEM_OK;
 }
 
 void cuda_elsewhere_close(struct cuda *c)

@@ -67,8 +67,9 @@ static void gpu_describe(const struct cuda_driver *d, cuda_gpu gpu, char *text, 
     d->gpu_memory(&bytes, gpu);
     d->version(&version);
     snprintf(text, size, "GPU %d, %s, sm_%d%d, %zu MiB, driver for CUDA %d.%d", gpu, name,
-             gpu_attribute_of(d, CUDA_ATTRIBUTE_MAJOR, gpu), gpu_attribute_of(d, CUDA_ATTRIBUTE_MINOR, gpu),
-             bytes >> 20, version / 1000, version % 1000 / 10);
+             gpu_attribute_of(d, CUDA_ATTRIBUTE_MAJOR, gpu),
+             gpu_attribute_of(d, CUDA_ATTRIBUTE_MINOR, gpu), bytes >> 20, version / 1000,
+             version % 1000 / 10);
 }
 
 /* Whether the GPU has what the library cannot do without. */

@@ -52,10 +52,11 @@ static bool find_owner(const struct cuda *c, const struct device_card *card, str
 
     h->gpu = cuda_find_gpu(c, card->unit);
     if (card->share != (uint32_t)c->share) {
-        c->config.info("cuda: a PE of this node shares its heap by %s, and this one by %s: its heap "
-                       "is not mapped",
-                       card->share <= SHARE_IPC ? cuda_share_name((enum cuda_share)card->share) : "?",
-                       cuda_share_name(c->share));
+        c->config.info(
+            "cuda: a PE of this node shares its heap by %s, and this one by %s: its heap "
+            "is not mapped",
+            card->share <= SHARE_IPC ? cuda_share_name((enum cuda_share)card->share) : "?",
+            cuda_share_name(c->share));
         return false;
     }
     if (h->gpu < 0) {
@@ -146,8 +147,8 @@ gshmem_status_t cuda_heap_open(struct device *base, const struct device_card *ca
     return GSHMEM_OK;
 }
 
-gshmem_status_t cuda_heap_open_remote(struct device *base, const struct device_card *card, uint64_t limit,
-                                    uint64_t window, struct device_heap_map *map)
+gshmem_status_t cuda_heap_open_remote(struct device *base, const struct device_card *card,
+                                      uint64_t limit, uint64_t window, struct device_heap_map *map)
 {
     struct cuda *c = cuda_of(base);
     gshmem_status_t status;

@@ -27,8 +27,8 @@ struct heap {
 };
 
 /* Maps a piece into it, for who may load and store there; its handle may be let go of then. */
-gshmem_status_t cuda_heap_map(struct cuda *c, const struct heap *h, cuda_piece piece, uint64_t offset,
-                              uint64_t bytes);
+gshmem_status_t cuda_heap_map(struct cuda *c, const struct heap *h, cuda_piece piece,
+                              uint64_t offset, uint64_t bytes);
 
 static inline uint64_t heap_round_up(uint64_t bytes, uint64_t step)
 {

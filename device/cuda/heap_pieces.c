@@ -23,8 +23,8 @@ static void add_piece(struct heap *h, uint64_t bytes)
     h->mapped += bytes;
 }
 
-gshmem_status_t cuda_heap_map(struct cuda *c, const struct heap *h, cuda_piece piece, uint64_t offset,
-                              uint64_t bytes)
+gshmem_status_t cuda_heap_map(struct cuda *c, const struct heap *h, cuda_piece piece,
+                              uint64_t offset, uint64_t bytes)
 {
     const struct cuda_access access = {{CUDA_LOCATION_GPU, h->reader}, CUDA_READ_WRITE};
     cuda_address at = h->base + offset;
@@ -58,7 +58,8 @@ static gshmem_status_t export_piece(struct cuda *c, cuda_piece piece, struct dev
     if (!result && (remote = cuda_export_remote(c, piece, out))) {
         if (out->fd >= 0)
             close(out->fd);
-        return cuda_fail(c, remote, "making memory of GPU %d known to other nodes by fabric handles", c->gpu);
+        return cuda_fail(c, remote,
+                         "making memory of GPU %d known to other nodes by fabric handles", c->gpu);
     }
     return result ? cuda_fail(c, result, "making memory of GPU %d known to other processes by %s",
                               c->gpu, cuda_share_name(c->share))
@@ -131,7 +132,8 @@ gshmem_status_t cuda_heap_grow(struct device *base, struct device_heap_map *map,
     return status;
 }
 
-static gshmem_status_t import_piece(struct cuda *c, struct heap *h, const struct device_piece *given)
+static gshmem_status_t import_piece(struct cuda *c, struct heap *h,
+                                    const struct device_piece *given)
 {
     gshmem_status_t status;
     cuda_result result;

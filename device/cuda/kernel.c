@@ -27,8 +27,9 @@ static int fill_state(const struct gshmem_device_state *state)
 {
     struct cuda *c = serving;
 
-    return cuda_copy(&c->base, (void *)(uintptr_t)c->kernel.code.state, state, sizeof *state) ? CUDA_INVALID_VALUE
-                                                                                              : CUDA_OK;
+    return cuda_copy(&c->base, (void *)(uintptr_t)c->kernel.code.state, state, sizeof *state)
+               ? CUDA_INVALID_VALUE
+               : CUDA_OK;
 }
 
 /* Stays here: the kernel's module is one for the process, as the image is. */
@@ -120,10 +121,11 @@ gshmem_status_t cuda_find_state(struct device *base, void *module, bool library,
     size_t found = 0;
 
     if (library && !cuda_driver_has(&c->driver, CUDA_NEWER_LIBRARY))
-        return c->config.fail(GSHMEM_ERR_UNSUPPORTED,
-                              "cuda: library %p: this driver knows none, that for CUDA 12.0 does: update "
-                              "it, or load a module (cuModuleLoad…)",
-                              module);
+        return c->config.fail(
+            GSHMEM_ERR_UNSUPPORTED,
+            "cuda: library %p: this driver knows none, that for CUDA 12.0 does: update "
+            "it, or load a module (cuModuleLoad…)",
+            module);
     if ((status = cuda_enter(c)))
         return status;
     result = library ? c->driver.library_global(&at, &found, module, state_symbol)
@@ -159,7 +161,8 @@ static unsigned threads_for(const struct device_request *r)
     return bytes >= LARGE_BYTES ? BLOCK_LARGE : BLOCK_SMALL;
 }
 
-gshmem_status_t cuda_kernel_launch_code(const struct cuda *c, cuda_gpu gpu, const struct cuda_code *code,
+gshmem_status_t cuda_kernel_launch_code(const struct cuda *c, cuda_gpu gpu,
+                                        const struct cuda_code *code,
                                         const struct device_request *r, cuda_stream stream)
 {
     struct device_request copy = *r;

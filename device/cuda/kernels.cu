@@ -13,8 +13,8 @@ namespace
 
 /* ---- Updates --------------------------------------------------------------------------------- */
 
-/* The updates of gshmem/atomic.h; what is none of them was refused by cuda_update_start, and ends the
- * kernel. */
+/* The updates of gshmem/atomic.h; what is none of them was refused by cuda_update_start, and
+ * ends the kernel. */
 template <class T> __device__ T update(T *at, int op, T operand, T compare)
 {
     switch (op) {
@@ -28,7 +28,8 @@ template <class T> __device__ T update(T *at, int op, T operand, T compare)
     return operand;
 }
 
-template <class T> __device__ gshmem_status_t update_as(const struct device_request *r, uint64_t *old)
+template <class T>
+__device__ gshmem_status_t update_as(const struct device_request *r, uint64_t *old)
 {
     /* Between fences: as a CPU's update for another PE, it comes after all that was done before the
      * request, and before all that is done once it has been answered. */
@@ -39,8 +40,8 @@ template <class T> __device__ gshmem_status_t update_as(const struct device_requ
     return GSHMEM_OK;
 }
 
-/* A type in a switch, if atomics (or waits) work on it. Signed integers are updated as the unsigned ones
- * of their size. */
+/* A type in a switch, if atomics (or waits) work on it. Signed integers are updated as the
+ * unsigned ones of their size. */
 #define IF_yes(...) __VA_ARGS__
 #define IF_no(...)
 #define UPDATED_sint(in_kernels) gshmem_unsigned<sizeof(in_kernels)>::type
@@ -160,8 +161,8 @@ __device__ gshmem_status_t perform_copy(const struct device_request *r)
     return GSHMEM_ERR_ARGUMENT;
 }
 
-/* Reductions of the types that kernels of programs have, of the small ones, which those include a header
- * for, and sums of complex numbers, each of which is two sums. */
+/* Reductions of the types that kernels of programs have, of the small ones, which those include
+ * a header for, and sums of complex numbers, each of which is two sums. */
 #define CASE_small(type, in_kernels)                                                               \
     case type:                                                                                     \
         return gshmem_kernel_reduce_as<by, in_kernels>(what, r->op, r->team, dest, source, r->n);

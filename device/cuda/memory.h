@@ -35,8 +35,8 @@ void cuda_find_domain(struct cuda *c);
 gshmem_status_t cuda_describe(struct device *d, uint64_t most, struct device_card *card);
 gshmem_status_t cuda_heap_open(struct device *d, const struct device_card *card, uint64_t limit,
                                uint64_t window, struct device_heap_map *map);
-gshmem_status_t cuda_heap_open_remote(struct device *d, const struct device_card *card, uint64_t limit,
-                                      uint64_t window, struct device_heap_map *map);
+gshmem_status_t cuda_heap_open_remote(struct device *d, const struct device_card *card,
+                                      uint64_t limit, uint64_t window, struct device_heap_map *map);
 void cuda_heap_close(struct device *d, struct device_heap_map *map);
 /* With work.lock: the GPU that loads and stores in the heap with that address; this PE's, if it is
  * in none. */
@@ -58,7 +58,8 @@ gshmem_status_t cuda_window_take(struct device *d, struct device_heap_map *map, 
                                  uint64_t bytes, uint64_t offset, struct device_piece *piece);
 gshmem_status_t cuda_window_follow(struct device *d, struct device_heap_map *map,
                                    const struct device_piece *piece);
-void cuda_window_drop(struct device *d, struct device_heap_map *map, uint64_t offset, uint64_t bytes);
+void cuda_window_drop(struct device *d, struct device_heap_map *map, uint64_t offset,
+                      uint64_t bytes);
 
 /* multicast.c */
 bool cuda_can_multicast(const struct cuda *c);

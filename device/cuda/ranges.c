@@ -10,7 +10,8 @@
 
 GSHMEM_API extern const struct device_ranges gshmem_ranges;
 
-static nvtxDomainHandle_t domain; /* stays here: ranges have no object, and profilers see the process */
+static nvtxDomainHandle_t
+    domain; /* stays here: ranges have no object, and profilers see the process */
 
 static void make_domain(void)
 {

@@ -74,11 +74,14 @@ static void find_peers(const struct cuda *c, struct device_report *r)
 static void find_order(const struct cuda *c, struct device_report *r)
 {
     static const char *const texts[] = {
-        [DEVICE_NIC_ORDERED] = "all GPUs of the machine see what NICs write here in its order: nothing is flushed",
-        [DEVICE_NIC_FLUSHED] = "GPUs may see a signal before the data that a NIC has written: waits, barriers and gets "
+        [DEVICE_NIC_ORDERED] =
+            "all GPUs of the machine see what NICs write here in its order: nothing is flushed",
+        [DEVICE_NIC_FLUSHED] = "GPUs may see a signal before the data that a NIC has written: "
+                               "waits, barriers and gets "
                                "flush it (GSHMEM_CUDA_FLUSH)",
-        [DEVICE_NIC_UNORDERED] = "GPUs may see a signal before the data that a NIC has written, and this driver flushes "
-                                 "nothing: NICs do not write here",
+        [DEVICE_NIC_UNORDERED] =
+            "GPUs may see a signal before the data that a NIC has written, and this driver flushes "
+            "nothing: NICs do not write here",
     };
 
     r->nic_order = cuda_nic_order(c);
@@ -99,7 +102,8 @@ static void find_rest(const struct cuda *c, struct device_report *r)
         : c->config.multicast
             ? "for teams of PEs on GPUs of their own (GSHMEM_CUDA_MULTICAST=off: not)"
             : "GSHMEM_CUDA_MULTICAST=off");
-    r->dma_buf = cuda_has(c, CUDA_ATTRIBUTE_DMA_BUF) && cuda_driver_has(&c->driver, CUDA_NEWER_EXPORT);
+    r->dma_buf =
+        cuda_has(c, CUDA_ATTRIBUTE_DMA_BUF) && cuda_driver_has(&c->driver, CUDA_NEWER_EXPORT);
     report_find(r, "dma-buf", r->dma_buf, "%s",
                 r->dma_buf
                     ? "NICs can be given this GPU's memory"

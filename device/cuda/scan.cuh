@@ -1,9 +1,9 @@
 /* Sums over the members up to each, for the library's kernel.
  *
- * Small ones: everybody gets everybody's elements with one round, and adds up those of the members that
- * count. Large ones: each does its part of the elements for all members, so that nothing is read or added
- * twice, and dest may be source: a part is touched by one member alone. Either way they are added in the
- * order of the members, as on the host. */
+ * Small ones: everybody gets everybody's elements with one round, and adds up those of the
+ * members that count. Large ones: each does its part of the elements for all members, so that
+ * nothing is read or added twice, and dest may be source: a part is touched by one member alone.
+ * Either way they are added in the order of the members, as on the host. */
 #ifndef GSHMEM_CUDA_SCAN_CUH
 #define GSHMEM_CUDA_SCAN_CUH
 
@@ -21,7 +21,8 @@ struct scan {
     bool inclusive;
 };
 
-/* Elements of one member, and the sums so far; what `out` gets is where the member's result goes. */
+/* Elements of one member, and the sums so far; what `out` gets is where the member's result
+ * goes. */
 struct scan_step {
     void *out, *sum;
     const void *in;
@@ -43,7 +44,8 @@ template <class T> __device__ void add_step(const struct scan_step *s, bool incl
     }
 }
 
-/* Each thread has the same elements in each step. One copy of it for both callers: it has all the types. */
+/* Each thread has the same elements in each step. One copy of it for both callers: it has all
+ * the types. */
 #define CASE_uint(type, in_kernels)                                                                \
     case type:                                                                                     \
         return add_step<in_kernels>(s, scan->inclusive, bytes);
@@ -74,9 +76,10 @@ __device__ __noinline__ void step(const struct scan *scan, const struct scan_ste
 
 /* ---- Small ---------------------------------------------------------------------------------- */
 
-/* Piece i that has come is that of the member i before this one: member 0's is the my_pe-th. Sums go
- * to dest, and a piece that has been added takes what is no result. */
-__device__ void scan_pieces(const struct scan *scan, const struct gshmem_kernel_round *r, void *dest)
+/* Piece i that has come is that of the member i before this one: member 0's is the my_pe-th.
+ * Sums go to dest, and a piece that has been added takes what is no result. */
+__device__ void scan_pieces(const struct scan *scan, const struct gshmem_kernel_round *r,
+                            void *dest)
 {
     const uint32_t me = (uint32_t)r->team->ctx.my_pe;
 
@@ -141,15 +144,18 @@ __device__ gshmem_status_t scan_part(const struct scan *scan, char *dest, const 
 
 /* ---- Calls ---------------------------------------------------------------------------------- */
 
-/* How a type's elements are added: as which type, of how many bytes, and how many of them there are in
- * one. bytes is 0 if GPUs do not have the type. */
+/* How a type's elements are added: as which type, of how many bytes, and how many of them there
+ * are in one. bytes is 0 if GPUs do not have the type. */
 struct scan_elements {
     enum gshmem_type type;
     uint32_t bytes, each;
 };
 
 /* Sums of signed integers are those of unsigned ones; complex numbers are two real ones. */
-#define ADDED_sint(in_kernels)  {gshmem_type_of<gshmem_unsigned<sizeof(in_kernels)>::type>(), sizeof(in_kernels), 1}
+#define ADDED_sint(in_kernels)                                                                     \
+    {                                                                                              \
+        gshmem_type_of<gshmem_unsigned<sizeof(in_kernels)>::type>(), sizeof(in_kernels), 1         \
+    }
 #define ADDED_uint(in_kernels)  {gshmem_type_of<in_kernels>(), sizeof(in_kernels), 1}
 #define ADDED_real(in_kernels)  {gshmem_type_of<in_kernels>(), sizeof(in_kernels), 1}
 #define ADDED_small(in_kernels) {gshmem_type_of<in_kernels>(), sizeof(in_kernels), 1}

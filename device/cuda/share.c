@@ -40,7 +40,8 @@ gshmem_status_t cuda_choose_share(struct cuda *c)
         if (!(wanted == SHARE_AUTO || wanted == share) || !share_is_offered(c, share))
             continue;
         c->share = share;
-        c->config.info("cuda: heaps go to the other PEs of the node by %s%s", cuda_share_name(share),
+        c->config.info("cuda: heaps go to the other PEs of the node by %s%s",
+                       cuda_share_name(share),
                        share == SHARE_IPC && wanted == SHARE_AUTO
                            ? ": this GPU and driver have no virtual memory management"
                            : "");

@@ -33,17 +33,20 @@ static gshmem_status_t window_find_piece(const struct cuda *c, cuda_address at, 
     cuda_address start = 0;
 
     if (!find_mapping(c, at, &start, bytes))
-        return c->config.fail(GSHMEM_ERR_ARGUMENT, "cuda: no memory of a GPU is mapped at %#llx", at);
+        return c->config.fail(GSHMEM_ERR_ARGUMENT, "cuda: no memory of a GPU is mapped at %#llx",
+                              at);
     if (start != at)
-        return c->config.fail(GSHMEM_ERR_ARGUMENT,
-                              "cuda: %#llx is %llu B inside the %zu B that are mapped at %#llx: lend the "
-                              "heap whole pieces, as cuMemCreate made them",
-                              at, at - start, *bytes, start);
+        return c->config.fail(
+            GSHMEM_ERR_ARGUMENT,
+            "cuda: %#llx is %llu B inside the %zu B that are mapped at %#llx: lend the "
+            "heap whole pieces, as cuMemCreate made them",
+            at, at - start, *bytes, start);
     if (*bytes > most)
-        return c->config.fail(GSHMEM_ERR_ARGUMENT,
-                              "cuda: the buffer ends %llu B into the %zu B that are mapped at %#llx: lend "
-                              "the heap whole pieces, as cuMemCreate made them",
-                              (unsigned long long)most, *bytes, at);
+        return c->config.fail(
+            GSHMEM_ERR_ARGUMENT,
+            "cuda: the buffer ends %llu B into the %zu B that are mapped at %#llx: lend "
+            "the heap whole pieces, as cuMemCreate made them",
+            (unsigned long long)most, *bytes, at);
     return GSHMEM_OK;
 }
 
@@ -55,23 +58,25 @@ static gshmem_status_t check_piece(struct cuda *c, cuda_piece piece, cuda_addres
     if (result)
         return cuda_fail(c, result, "asking what the memory at %#llx was made as", at);
     if (what.location.type != CUDA_LOCATION_GPU || what.location.id != c->gpu)
-        return c->config.fail(GSHMEM_ERR_ARGUMENT,
-                              "cuda: the memory at %#llx lies on %s %d, and this PE's GPU is %d", at,
-                              what.location.type == CUDA_LOCATION_GPU ? "GPU" : "the host's node",
-                              what.location.id, c->gpu);
+        return c->config.fail(
+            GSHMEM_ERR_ARGUMENT, "cuda: the memory at %#llx lies on %s %d, and this PE's GPU is %d",
+            at, what.location.type == CUDA_LOCATION_GPU ? "GPU" : "the host's node",
+            what.location.id, c->gpu);
     if (!(what.handle_types & cuda_handle_type(c)))
-        return c->config.fail(GSHMEM_ERR_ARGUMENT,
-                              "cuda: the memory at %#llx cannot go to other processes by %s: make it with "
-                              "%s among the requestedHandleTypes",
-                              at, cuda_share_name(c->share),
-                              c->share == SHARE_FABRIC ? "CU_MEM_HANDLE_TYPE_FABRIC"
-                                                       : "CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR");
+        return c->config.fail(
+            GSHMEM_ERR_ARGUMENT,
+            "cuda: the memory at %#llx cannot go to other processes by %s: make it with "
+            "%s among the requestedHandleTypes",
+            at, cuda_share_name(c->share),
+            c->share == SHARE_FABRIC ? "CU_MEM_HANDLE_TYPE_FABRIC"
+                                     : "CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR");
     if (c->domain.heaps && !(what.handle_types & CUDA_HANDLE_FABRIC))
-        return c->config.fail(GSHMEM_ERR_ARGUMENT,
-                              "cuda: the memory at %#llx cannot go to the PEs of other nodes that NVLink "
-                              "connects: make it with CU_MEM_HANDLE_TYPE_FABRIC among the "
-                              "requestedHandleTypes (or GSHMEM_CUDA_DOMAIN=off)",
-                              at);
+        return c->config.fail(
+            GSHMEM_ERR_ARGUMENT,
+            "cuda: the memory at %#llx cannot go to the PEs of other nodes that NVLink "
+            "connects: make it with CU_MEM_HANDLE_TYPE_FABRIC among the "
+            "requestedHandleTypes (or GSHMEM_CUDA_DOMAIN=off)",
+            at);
     return GSHMEM_OK;
 }
 
@@ -83,16 +88,18 @@ static gshmem_status_t device_cuda_window_take(struct cuda *c, struct heap *h, c
     cuda_piece piece;
 
     if ((result = c->driver.retain(&piece, (void *)(uintptr_t)at)))
-        return cuda_fail(c, result,
-                         "the memory at %#llx was not made by cuMemCreate (cudaMalloc's cannot be lent to "
-                         "the heap)",
-                         at);
+        return cuda_fail(
+            c, result,
+            "the memory at %#llx was not made by cuMemCreate (cudaMalloc's cannot be lent to "
+            "the heap)",
+            at);
     if (!(status = check_piece(c, piece, at))) {
         if ((result = cuda_export(c, piece, out)))
             status = cuda_fail(c, result, "making %zu MiB at %#llx known to other processes by %s",
                                bytes >> 20, at, cuda_share_name(c->share));
         else if (c->domain.heaps && (result = cuda_export_remote(c, piece, out)))
-            status = cuda_fail(c, result, "making %zu MiB at %#llx known to other nodes by fabric handles",
+            status = cuda_fail(c, result,
+                               "making %zu MiB at %#llx known to other nodes by fabric handles",
                                bytes >> 20, at);
         else
             status = cuda_heap_map(c, h, piece, out->offset, bytes);
@@ -152,11 +159,12 @@ gshmem_status_t cuda_window_follow(struct device *base, struct device_heap_map *
 
     if (given->offset < h->limit || given->bytes == 0 || given->offset > h->reserved ||
         given->bytes > h->reserved - given->offset)
-        status = c->config.fail(GSHMEM_ERR_DEVICE,
-                                "cuda: a PE lends its heap %llu B at %llu, and there is room between %llu "
-                                "and %llu",
-                                (unsigned long long)given->bytes, (unsigned long long)given->offset,
-                                (unsigned long long)h->limit, (unsigned long long)h->reserved);
+        status = c->config.fail(
+            GSHMEM_ERR_DEVICE,
+            "cuda: a PE lends its heap %llu B at %llu, and there is room between %llu "
+            "and %llu",
+            (unsigned long long)given->bytes, (unsigned long long)given->offset,
+            (unsigned long long)h->limit, (unsigned long long)h->reserved);
     else if (!room_for_imported(h))
         status = c->config.fail(GSHMEM_ERR_MEMORY, "cuda: out of memory");
     else if (!(status = cuda_enter(c))) {
@@ -171,7 +179,8 @@ gshmem_status_t cuda_window_follow(struct device *base, struct device_heap_map *
 
 /* ---- And back ---- */
 
-void cuda_window_drop(struct device *base, struct device_heap_map *map, uint64_t offset, uint64_t bytes)
+void cuda_window_drop(struct device *base, struct device_heap_map *map, uint64_t offset,
+                      uint64_t bytes)
 {
     struct cuda *c = cuda_of(base);
     struct heap *h = map->own;

@@ -74,7 +74,8 @@ bool cuda_copy_done(struct device *base, uint64_t ticket, gshmem_status_t *statu
     struct cuda *c = cuda_of(base);
     cuda_result result = CUDA_OK;
 
-    if ((*status = cuda_enter(c))) /* for a thread that captures a stream while it makes progress on the network */
+    if ((*status = cuda_enter(
+             c))) /* for a thread that captures a stream while it makes progress on the network */
         return true;
     pthread_mutex_lock(&c->work.lock);
     if (ticket > c->work.done && !(result = c->driver.event_query(*event_of(&c->work, ticket))))
@@ -99,7 +100,8 @@ static uint64_t work_now_ns(void)
 }
 
 /* With the lock. Made by this GPU, or by the one that reaches the memory. */
-static gshmem_status_t launch_update(struct cuda *c, const struct device_request *r, struct cuda_updating *u)
+static gshmem_status_t launch_update(struct cuda *c, const struct device_request *r,
+                                     struct cuda_updating *u)
 {
     struct cuda_work *w = &c->work;
     cuda_event before = w->last > w->done ? *event_of(w, w->last) : NULL;
@@ -127,14 +129,16 @@ static void collect_forgotten(struct cuda *c)
     struct cuda_work *w = &c->work;
 
     for (int i = 0; i < CUDA_UPDATES_MOST; i++) {
-        if (!w->updating[i].forgotten || c->driver.event_query(w->updating[i].event) == CUDA_NOT_READY)
+        if (!w->updating[i].forgotten ||
+            c->driver.event_query(w->updating[i].event) == CUDA_NOT_READY)
             continue;
         w->updating[i].forgotten = false;
         w->answers_free |= UINT64_C(1) << i;
     }
 }
 
-gshmem_status_t cuda_update_start(struct device *base, const struct device_update *u, uint64_t *ticket)
+gshmem_status_t cuda_update_start(struct device *base, const struct device_update *u,
+                                  uint64_t *ticket)
 {
     struct cuda *c = cuda_of(base);
     struct cuda_work *w = &c->work;
@@ -149,7 +153,8 @@ gshmem_status_t cuda_update_start(struct device *base, const struct device_updat
 
     *ticket = 0;
     if ((unsigned)u->op >= GSHMEM_AMO_COUNT)
-        return c->config.fail(GSHMEM_ERR_ARGUMENT, "cuda: an update at %p: no atomic has the number %d", u->at,
+        return c->config.fail(GSHMEM_ERR_ARGUMENT,
+                              "cuda: an update at %p: no atomic has the number %d", u->at,
                               (int)u->op);
     if ((status = cuda_enter(c)))
         return status;
@@ -179,11 +184,12 @@ static void warn_of_long_wait(struct cuda *c, const struct cuda_updating *u)
     if (work_now_ns() - u->begun < c->config.stall_seconds * UINT64_C(1000000000) ||
         __atomic_exchange_n(&c->work.warned, true, __ATOMIC_RELAXED))
         return;
-    c->config.warn("cuda: an update at %#llx has been waiting for %u s for GPU %d: a kernel of one block "
-                   "makes it, and finds no room beside those that run there. If they wait for it, they "
-                   "wait for ever: launch fewer blocks, so that one more fits, or take the object from "
-                   "host memory (GSHMEM_MALLOC_HOST)",
-                   (unsigned long long)u->at, c->config.stall_seconds, u->gpu);
+    c->config.warn(
+        "cuda: an update at %#llx has been waiting for %u s for GPU %d: a kernel of one block "
+        "makes it, and finds no room beside those that run there. If they wait for it, they "
+        "wait for ever: launch fewer blocks, so that one more fits, or take the object from "
+        "host memory (GSHMEM_MALLOC_HOST)",
+        (unsigned long long)u->at, c->config.stall_seconds, u->gpu);
 }
 
 bool cuda_update_done(struct device *base, uint64_t ticket, uint64_t *old, gshmem_status_t *status)

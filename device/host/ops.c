@@ -208,10 +208,12 @@ static gshmem_status_t memory_update(struct device *d, const struct device_updat
 }
 
 /* For memory of a device's own, which a transport may not wait for: there is none. */
-static gshmem_status_t refuse_update_start(struct device *d, const struct device_update *u, uint64_t *ticket)
+static gshmem_status_t refuse_update_start(struct device *d, const struct device_update *u,
+                                           uint64_t *ticket)
 {
     (void)d, (void)u, (void)ticket;
-    return fail(GSHMEM_ERR_UNSUPPORTED, "the host device has no memory that the CPU cannot update by itself");
+    return fail(GSHMEM_ERR_UNSUPPORTED,
+                "the host device has no memory that the CPU cannot update by itself");
 }
 
 static bool update_done(struct device *d, uint64_t ticket, uint64_t *old, gshmem_status_t *status)
@@ -257,7 +259,8 @@ static gshmem_status_t stream_copy(struct device *d, void *stream, void *to, con
     return refuse_request();
 }
 
-static gshmem_status_t stream_request(struct device *d, void *stream, const struct device_request *r)
+static gshmem_status_t stream_request(struct device *d, void *stream,
+                                      const struct device_request *r)
 {
     (void)d;
     (void)stream;
@@ -279,10 +282,11 @@ static gshmem_status_t find_state(struct device *d, void *module, bool library, 
     (void)d;
     (void)bytes;
     (void)state;
-    return fail(GSHMEM_ERR_UNSUPPORTED,
-                "%s %p: the host device has no modules that a driver loads; kernels of programs and "
-                "shared libraries find the job by themselves",
-                library ? "library" : "module", module);
+    return fail(
+        GSHMEM_ERR_UNSUPPORTED,
+        "%s %p: the host device has no modules that a driver loads; kernels of programs and "
+        "shared libraries find the job by themselves",
+        library ? "library" : "module", module);
 }
 
 static gshmem_status_t streams_wait(struct device *d)
@@ -291,7 +295,8 @@ static gshmem_status_t streams_wait(struct device *d)
     return GSHMEM_OK;
 }
 
-static gshmem_status_t request_start(struct device *d, const struct device_request *r, void **request)
+static gshmem_status_t request_start(struct device *d, const struct device_request *r,
+                                     void **request)
 {
     (void)d;
     (void)r;
@@ -315,8 +320,9 @@ static uint64_t heap_piece(struct device *d, const struct device_heap_map *map, 
     return 0;
 }
 
-static gshmem_status_t heap_open_remote(struct device *d, const struct device_card *card, uint64_t limit,
-                                      uint64_t window, struct device_heap_map *map)
+static gshmem_status_t heap_open_remote(struct device *d, const struct device_card *card,
+                                        uint64_t limit, uint64_t window,
+                                        struct device_heap_map *map)
 {
     return heap_open(d, card, limit, window, map);
 }
@@ -342,7 +348,8 @@ static gshmem_status_t window_follow(struct device *d, struct device_heap_map *m
     return memory_refuse();
 }
 
-static void window_drop(struct device *d, struct device_heap_map *map, uint64_t offset, uint64_t bytes)
+static void window_drop(struct device *d, struct device_heap_map *map, uint64_t offset,
+                        uint64_t bytes)
 {
     (void)d;
     (void)map;

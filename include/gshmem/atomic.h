@@ -15,9 +15,10 @@
 extern "C" {
 #endif
 
-/* GSHMEM_AMO_FETCH … Rows make the library's updates, those of kernels and the messages; a new row comes
- * last. fetching: the update that does the same and returns the old value. The object's new bits follow from
- * its old ones, the operand and, for COMPARE_SWAP, what it is compared to; reals are added as such.
+/* GSHMEM_AMO_FETCH … Rows make the library's updates, those of kernels and the messages; a new row
+ * comes last. fetching: the update that does the same and returns the old value. The object's new
+ * bits follow from its old ones, the operand and, for COMPARE_SWAP, what it is compared to; reals
+ * are added as such.
  *
  *    name          no.  in messages            fetching      new bits */
 #define GSHMEM_AMO_TABLE(X)                                                                        \
@@ -58,7 +59,8 @@ GSHMEM_API uint64_t gshmem_path_atomic_value(gshmem_ctx_t ctx, enum gshmem_amo o
                                              int pe);
 
 /* Like gshmem_ctx_reach; NULL also if mine is not aligned to the size, a power of two. */
-static inline void *gshmem_ctx_reach_atomic(gshmem_ctx_t ctx, const void *mine, size_t bytes, int pe)
+static inline void *gshmem_ctx_reach_atomic(gshmem_ctx_t ctx, const void *mine, size_t bytes,
+                                            int pe)
 {
     if (GSHMEM_UNLIKELY((uintptr_t)mine & (bytes - 1)))
         return NULL;

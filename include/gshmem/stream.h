@@ -36,7 +36,8 @@ typedef struct CUstream_st *gshmem_stream_t;
 
 /* ---- Put and get ----------------------------------------------------------------------------- */
 
-/* Like the call without _on_stream, when the stream comes to it: complete when the stream goes on. */
+/* Like the call without _on_stream, when the stream comes to it: complete when the stream goes
+ * on. */
 GSHMEM_API gshmem_status_t gshmem_putmem_on_stream(void *dest, const void *source, size_t bytes,
                                                    int pe, gshmem_stream_t stream);
 GSHMEM_API gshmem_status_t gshmem_getmem_on_stream(void *dest, const void *source, size_t bytes,
@@ -98,8 +99,8 @@ GSHMEM_API gshmem_status_t gshmem_sync_all_on_stream(gshmem_stream_t stream);
 GSHMEM_API gshmem_status_t gshmem_barrier_on_stream(gshmem_team_t team, gshmem_stream_t stream);
 GSHMEM_API gshmem_status_t gshmem_barrier_all_on_stream(gshmem_stream_t stream);
 
-/* Like the collectives without _on_stream. All members make the same calls on one stream each, in the
- * same order. */
+/* Like the collectives without _on_stream. All members make the same calls on one stream each,
+ * in the same order. */
 GSHMEM_API gshmem_status_t gshmem_broadcastmem_on_stream(gshmem_team_t team, void *dest,
                                                          const void *source, size_t bytes, int root,
                                                          gshmem_stream_t stream);

@@ -19,8 +19,8 @@ GSHMEM_API gshmem_status_t gshmem_path_wait_one(enum gshmem_type type, const voi
 GSHMEM_API int gshmem_path_test_one(enum gshmem_type type, const void *ivar, int cmp,
                                     uint64_t value);
 
-/* Of nelems variables those count whose status is 0 (NULL: all). values: an array of nelems values if
- * vector is 1, one value for all if it is 0. all: every one of them compares so. */
+/* Of nelems variables those count whose status is 0 (NULL: all). values: an array of nelems
+ * values if vector is 1, one value for all if it is 0. all: every one of them compares so. */
 GSHMEM_API gshmem_status_t gshmem_path_wait_all(enum gshmem_type type, const void *ivars,
                                                 size_t nelems, const int *status, int cmp,
                                                 const void *values, int vector);

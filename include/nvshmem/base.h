@@ -22,7 +22,7 @@
 #elif !defined(__NVCC__) && !__has_include(<cuda_runtime_api.h>)
 #include "gshmem/host_device/cuda.h"
 #endif
-#if defined(__cplusplus) && !defined(GSHMEM_NO_HALF) && __has_include(<cuda_fp16.h>) &&                 \
+#if defined(__cplusplus) && !defined(GSHMEM_NO_HALF) && __has_include(<cuda_fp16.h>) && \
     __has_include(<cuda_bf16.h>)
 #define NVSHMEM_HALF 1
 #endif

@@ -52,7 +52,8 @@ SHMEM_ALWAYS void *gshmem_shmem_reach(shmem_ctx_t ctx, const void *mine, size_t 
 }
 
 /* NULL also for an object that is not aligned to its size. */
-SHMEM_ALWAYS void *gshmem_shmem_reach_atomic(shmem_ctx_t ctx, const void *mine, size_t bytes, int pe)
+SHMEM_ALWAYS void *gshmem_shmem_reach_atomic(shmem_ctx_t ctx, const void *mine, size_t bytes,
+                                             int pe)
 {
     if (GSHMEM_UNLIKELY((uintptr_t)mine & (bytes - 1)))
         return NULL;

@@ -77,8 +77,9 @@ static inline bool nearest_digest_at_start(uint64_t *digest)
     return file != NULL;
 }
 
-/* Of a process that has gshmemrun's variables: whether no other launcher has started it since. One that has none of
- * the others' variables any more was started by a wrapper that took them away. */
+/* Of a process that has gshmemrun's variables: whether no other launcher has started it since.
+ * One that has none of the others' variables any more was started by a wrapper that took them
+ * away. */
 static inline bool nearest_is_gshmemrun(char *const *environment)
 {
     const char *within = getenv(NEAREST_VARIABLE);

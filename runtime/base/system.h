@@ -26,7 +26,8 @@
 
 #include "runtime/base/clock.h"
 
-/* Each as the call that it is named for, and errno says why it failed, but for what is said here. */
+/* Each as the call that it is named for, and errno says why it failed, but for what is said
+ * here. */
 
 /* Bytes that nobody can guess. */
 SYSTEM_CALL bool system_random(void *to, size_t bytes);

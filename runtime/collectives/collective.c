@@ -235,15 +235,17 @@ static gshmem_status_t find_extent(const struct call *c, size_t n, ptrdiff_t str
     if ((status = collective_multiply(c, n - 1, (size_t)stride, &last)))
         return status;
     if (last == SIZE_MAX)
-        return fail(GSHMEM_ERR_ARGUMENT, "%s: %zu elements with a stride of %td are more than there can be",
-                    c->name, n, stride);
+        return fail(GSHMEM_ERR_ARGUMENT,
+                    "%s: %zu elements with a stride of %td are more than there can be", c->name, n,
+                    stride);
     return collective_multiply(c, last + 1, element, bytes);
 }
 
 /* Whether an element of one array overlaps an element of the other: two arrays of n elements, which
  * are a_step and b_step bytes apart. An array of fields of the other's elements overlaps none of
  * them. */
-static bool elements_overlap(uintptr_t a, size_t a_step, uintptr_t b, size_t b_step, size_t element, size_t n)
+static bool elements_overlap(uintptr_t a, size_t a_step, uintptr_t b, size_t b_step, size_t element,
+                             size_t n)
 {
     size_t i = 0, j = 0;
 
@@ -338,8 +340,9 @@ static enum device_call combination(enum collective what)
     }
 }
 
-static gshmem_status_t combine_by_device(const struct call *c, gshmem_team_t team, enum gshmem_type type,
-                                         enum gshmem_op op, void *dest, const void *source, size_t n)
+static gshmem_status_t combine_by_device(const struct call *c, gshmem_team_t team,
+                                         enum gshmem_type type, enum gshmem_op op, void *dest,
+                                         const void *source, size_t n)
 {
     const struct device_request request = {
         .call = combination(c->what),

@@ -32,7 +32,8 @@
     }
 
 #define VALUE(element)          element
-#define VALUE_WRAPS(element)    (1u * (element)) /* factors of 16 bits would become int, and overflow */
+/* Factors of 16 bits would become int, and overflow. */
+#define VALUE_WRAPS(element)    (1u * (element))
 
 /* Of each small type: an element's value, and the element nearest to a value. */
 #define VALUE_HALF(element)     gshmem_half_to_float(element)

@@ -65,8 +65,8 @@ static gshmem_status_t internode_data_give_to_all(struct call *c, size_t at)
     for (int step = 1; step <= g->n && c->bytes && !status; step++) {
         int i = call_after(g, step);
         if (i != g->my || (c->dest.mine + at != c->source.mine && !c->spare_root))
-            status = gshmem_ctx_putmem_nbi(internode_context(g), c->dest.mine + at, c->source.mine, c->bytes,
-                                           g->pe[i]);
+            status = gshmem_ctx_putmem_nbi(internode_context(g), c->dest.mine + at, c->source.mine,
+                                           c->bytes, g->pe[i]);
     }
     return status;
 }
@@ -105,8 +105,9 @@ gshmem_status_t alltoall_put(struct call *c)
         return status;
     for (int step = 1; step <= g->n && !status; step++) {
         int i = call_after(g, step);
-        status = gshmem_ctx_putmem_nbi(internode_context(g), c->dest.mine + (size_t)g->my * c->bytes,
-                                       c->source.mine + (size_t)i * c->bytes, c->bytes, g->pe[i]);
+        status =
+            gshmem_ctx_putmem_nbi(internode_context(g), c->dest.mine + (size_t)g->my * c->bytes,
+                                  c->source.mine + (size_t)i * c->bytes, c->bytes, g->pe[i]);
     }
     return internode_data_finish(c, status);
 }
@@ -144,7 +145,8 @@ static gshmem_status_t get_pieces(struct call *c, const struct range *r, size_t 
     gshmem_status_t status = GSHMEM_OK, quiet;
 
     for (int i = r->first; i <= r->last && !status; i++)
-        status = gshmem_ctx_getmem_nbi(internode_context(c->group), pieces + (size_t)(i - r->first) * bytes,
+        status = gshmem_ctx_getmem_nbi(internode_context(c->group),
+                                       pieces + (size_t)(i - r->first) * bytes,
                                        c->source.mine + r->offset + at, bytes, c->group->pe[i]);
     quiet = gshmem_ctx_quiet(internode_context(c->group));
     return status ? status : quiet;
@@ -170,8 +172,8 @@ static gshmem_status_t internode_combine(struct call *c, struct range r)
         piece = c->bytes;
     char *pieces = malloc(members * piece + 1);
     if (!pieces)
-        lost = fail(GSHMEM_ERR_MEMORY, "%s: out of memory for %zu pieces of %zu B", c->name, members,
-                    piece);
+        lost = fail(GSHMEM_ERR_MEMORY, "%s: out of memory for %zu pieces of %zu B", c->name,
+                    members, piece);
     for (size_t at = 0; at < c->bytes && !status; at += piece) {
         size_t bytes = c->bytes - at < piece ? c->bytes - at : piece;
         if (!lost)
@@ -224,7 +226,8 @@ static gshmem_status_t reduce_by_shares(struct call *c)
         share = most;
     char *pieces = malloc(n * share);
     if (!pieces)
-        lost = fail(GSHMEM_ERR_MEMORY, "%s: out of memory for %zu pieces of %zu B", c->name, n, share);
+        lost =
+            fail(GSHMEM_ERR_MEMORY, "%s: out of memory for %zu pieces of %zu B", c->name, n, share);
     for (size_t at = 0; at < c->bytes && !c->group->broken; at += n * share) {
         size_t mine = at + (size_t)c->group->my * share;
         size_t left = mine < c->bytes ? c->bytes - mine : 0;
@@ -244,7 +247,8 @@ gshmem_status_t reduce_put(struct call *c)
 
 gshmem_status_t internode_reducescatter(struct call *c)
 {
-    return internode_combine(c, (struct range){0, c->group->n - 1, (size_t)c->group->my * c->bytes});
+    return internode_combine(c,
+                             (struct range){0, c->group->n - 1, (size_t)c->group->my * c->bytes});
 }
 
 gshmem_status_t internode_inscan(struct call *c)

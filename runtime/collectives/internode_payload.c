@@ -208,9 +208,11 @@ gshmem_status_t internode_reduce(struct call *c)
 {
     const struct group *g = c->group;
     size_t most = internode_most(g, PAYLOAD_HOSTS);
-    bool few = internode_hosts(g) <= 2 || (size_t)internode_hosts(g) * (size_t)internode_hosts(g) <= 2 * (size_t)g->n;
+    bool few = internode_hosts(g) <= 2 ||
+               (size_t)internode_hosts(g) * (size_t)internode_hosts(g) <= 2 * (size_t)g->n;
 
-    if (c->bytes <= NOTE_BYTES || (c->bytes <= NOTED_SUMS && c->bytes <= internode_most(g, PAYLOAD_NOTES)))
+    if (c->bytes <= NOTE_BYTES ||
+        (c->bytes <= NOTED_SUMS && c->bytes <= internode_most(g, PAYLOAD_NOTES)))
         return internode_payload_run(c, reduce_noted, c->bytes);
     return most >= SYNC_LINE && few ? internode_payload_run(c, reduce_by_hosts, c->bytes)
                                     : reduce_put(c);

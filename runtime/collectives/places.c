@@ -42,7 +42,8 @@ gshmem_status_t places_find_other(const struct call *c, const struct team *t, st
     const bool found = map_find(job->map, p->mine, bytes, &l);
     const struct segment *s = &job->map->segment[l.segment];
 
-    if (!found || l.reserved || atomicity_is_device(l.atomicity) || (s->variables && !t->data_mapped))
+    if (!found || l.reserved || atomicity_is_device(l.atomicity) ||
+        (s->variables && !t->data_mapped))
         return refuse_place(c, t, which, &l, p->mine, bytes);
     p->room = s->bytes - l.offset;
     if (s->variables) {

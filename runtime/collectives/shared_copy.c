@@ -91,7 +91,8 @@ struct objects {
     uint64_t room; /* from dest on; nodes can have heaps of different sizes */
     int64_t ahead; /* how far behind dest source begins */
 };
-static_assert(NOTE_BYTES % _Alignof(struct objects) == 0 && NOTE_BYTES + sizeof(struct objects) <= NOTE_ROOM,
+static_assert(NOTE_BYTES % _Alignof(struct objects) == 0 &&
+                  NOTE_BYTES + sizeof(struct objects) <= NOTE_ROOM,
               "they fit behind the data");
 
 static size_t objects_at(size_t bytes)
@@ -103,7 +104,8 @@ static size_t objects_at(size_t bytes)
 
 static void say_objects(const struct call *c, struct note *note)
 {
-    const struct objects o = {c->dest.room, (int64_t)((uintptr_t)c->source.mine - (uintptr_t)c->dest.mine)};
+    const struct objects o = {c->dest.room,
+                              (int64_t)((uintptr_t)c->source.mine - (uintptr_t)c->dest.mine)};
 
     memcpy(note->data + objects_at(c->bytes), &o, sizeof o);
 }
@@ -139,19 +141,22 @@ static gshmem_status_t check_apart(const struct call *c, size_t all)
     for (int i = 0; i < g->n; i++) {
         const size_t bytes = size_brought_by(c, i);
         const int64_t ahead = objects_of(c, i).ahead;
-        bool apart = !bytes || ahead + (int64_t)bytes <= 0 || ahead >= (int64_t)all || ahead == (int64_t)at;
+        bool apart =
+            !bytes || ahead + (int64_t)bytes <= 0 || ahead >= (int64_t)all || ahead == (int64_t)at;
         if (!apart && i == g->my)
-            return fail(GSHMEM_ERR_ARGUMENT,
-                        "%s on team %d: dest (%p, %zu B of all members) and source (%p, %zu B) overlap", c->name,
-                        g->team, (void *)c->dest.mine, all, (void *)c->source.mine, bytes);
+            return fail(
+                GSHMEM_ERR_ARGUMENT,
+                "%s on team %d: dest (%p, %zu B of all members) and source (%p, %zu B) overlap",
+                c->name, g->team, (void *)c->dest.mine, all, (void *)c->source.mine, bytes);
         other = apart ? other : i;
         at += bytes;
     }
     if (other < 0)
         return GSHMEM_OK;
-    return fail(GSHMEM_ERR_MISMATCH,
-                "%s on team %d: dest and source of PE %d overlap, so this collective did not take place", c->name,
-                g->team, g->pe[other]);
+    return fail(
+        GSHMEM_ERR_MISMATCH,
+        "%s on team %d: dest and source of PE %d overlap, so this collective did not take place",
+        c->name, g->team, g->pe[other]);
 }
 
 /* Sizes are exchanged in the first round, and with them all blocks that fit into slots. Larger

@@ -21,8 +21,8 @@ algorithm_fn broadcast_shared, collect_shared, alltoall_paired, alltoall_shared,
 /* Algorithms of groups on several nodes, whose data is the payload of rounds where it fits. */
 algorithm_fn internode_broadcast, internode_fcollect, internode_alltoall, internode_reduce;
 /* Algorithms of groups on several nodes by puts to members on other nodes, and gets from them. */
-algorithm_fn broadcast_put, collect_put, alltoall_put, internode_alltoalls, reduce_put, internode_reducescatter,
-    internode_inscan, internode_exscan;
+algorithm_fn broadcast_put, collect_put, alltoall_put, internode_alltoalls, reduce_put,
+    internode_reducescatter, internode_inscan, internode_exscan;
 /* collect with a different size on each member: by slots, and by one of the others for larger
  * blocks. */
 algorithm_fn collect_sized;

@@ -55,7 +55,8 @@ static uint64_t digest_more(uint64_t digest, const void *bytes, size_t n)
 /* Where there is no build id: the parts of the object's file that no one writes, its code for one,
  * by words. The dynamic linker changes these only in objects with text relocations. With
  * AddressSanitizer they contain bytes that belong to no variable. */
-__attribute__((no_sanitize("address"))) static uint64_t digest_content(uint64_t digest, const struct dl_phdr_info *object)
+__attribute__((no_sanitize("address"))) static uint64_t
+digest_content(uint64_t digest, const struct dl_phdr_info *object)
 {
     typedef uint64_t __attribute__((aligned(1), may_alias)) word_anywhere;
 

@@ -14,7 +14,8 @@ static bool keep_loaded(const void *inside)
     Dl_info library;
     void *handle;
 
-    if (!dladdr(inside, &library) || !(handle = dlopen(library.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE)))
+    if (!dladdr(inside, &library) ||
+        !(handle = dlopen(library.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE)))
         return false;
     return dlclose(handle) == 0;
 }
@@ -31,7 +32,8 @@ gshmem_status_t gshmem_symmetric_data(const void *inside)
     if ((status = data_ask(inside, &of_library)))
         return status;
     if (of_library && !keep_loaded(inside))
-        return fail(GSHMEM_ERR_SYSTEM, "gshmem_symmetric_data: the library of %p cannot be kept loaded: %s", inside,
+        return fail(GSHMEM_ERR_SYSTEM,
+                    "gshmem_symmetric_data: the library of %p cannot be kept loaded: %s", inside,
                     dlerror());
     return GSHMEM_OK;
 }

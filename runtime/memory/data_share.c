@@ -247,7 +247,8 @@ static gshmem_status_t data_share_move(const struct data_segment *s, int fd, siz
             "limit on file sizes is lower than that of the node's lowest PE (ulimit -f)",
             (offset + s->bytes) >> 20, strerror(EFBIG));
 
-    struct moved after = {s->base, s->bytes, offset, fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), s->protection};
+    struct moved after = {s->base, s->bytes, offset, fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1),
+                          s->protection};
     if (after.fd < 0)
         return fail(GSHMEM_ERR_SYSTEM, "symmetric variables: duplicating a descriptor: %s",
                     log_errno(errno));

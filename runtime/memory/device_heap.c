@@ -113,7 +113,8 @@ static gshmem_status_t device_heap_grow(struct device_heap *d, uint64_t end, str
 
     grow_mine(d, end, &own);
     d->grown = own.piece;
-    status = handover_exchange(&d->handover, &d->circle, call, &own, sizeof own, own.piece.fd, news, fds);
+    status = handover_exchange(&d->handover, &d->circle, call, &own, sizeof own, own.piece.fd, news,
+                               fds);
     if (own.piece.fd >= 0)
         close(own.piece.fd);
     if (status)
@@ -125,8 +126,10 @@ static gshmem_status_t device_heap_grow(struct device_heap *d, uint64_t end, str
     }
     own = (struct news){.status = device_heap_follow_others(d, news, fds)};
     if (!own.status && d->everywhere >= d->system && mine->piece.offset == 0)
-        own.status = d->device->ops->fill(d->device, (void *)d->map[node->index].base, 0, d->system);
-    if ((status = handover_exchange(&d->handover, &d->circle, call, &own, sizeof own, -1, news, fds)))
+        own.status =
+            d->device->ops->fill(d->device, (void *)d->map[node->index].base, 0, d->system);
+    if ((status =
+             handover_exchange(&d->handover, &d->circle, call, &own, sizeof own, -1, news, fds)))
         return status;
     device_heap_close_all(d, fds);
     *mine = own;

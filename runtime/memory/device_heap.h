@@ -51,8 +51,8 @@ void device_heap_cut(struct device_heap *d, uint64_t end);
 uint64_t device_heap_window(const struct device_heap *d, uint64_t *bytes);
 /* Imports the program's memory at `at`, at an offset in there. All PEs of this node call it, with
  * the same arguments except `at`. After a failure nothing is imported. */
-gshmem_status_t device_heap_lend(struct device_heap *d, const void *at, uint64_t bytes, uint64_t offset,
-                                 const char *call);
+gshmem_status_t device_heap_lend(struct device_heap *d, const void *at, uint64_t bytes,
+                                 uint64_t offset, const char *call);
 /* Ends that on this PE. */
 void device_heap_return(struct device_heap *d, uint64_t offset, uint64_t bytes);
 

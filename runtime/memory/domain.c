@@ -107,7 +107,8 @@ static gshmem_status_t open_heap(struct device_heap *d, int pe)
 
 /* ---- Their memory ---- */
 
-static gshmem_status_t memory_domain_follow(struct device_heap *d, struct remote_heap *f, bool imported)
+static gshmem_status_t memory_domain_follow(struct device_heap *d, struct remote_heap *f,
+                                            bool imported)
 {
     struct device_piece piece = letter_of(d, f->pe)->what.piece;
 
@@ -128,7 +129,8 @@ static void take_first_pieces(struct device_heap *d)
             d->remote[kept++] = d->remote[i];
             continue;
         }
-        log_info("PE %d, on another node, is in this PE's NVLink domain, and its heap cannot be mapped: the "
+        log_info("PE %d, on another node, is in this PE's NVLink domain, and its heap cannot be "
+                 "mapped: the "
                  "network reaches it",
                  d->remote[i].pe);
         d->device->ops->heap_close(d->device, &d->remote[i].map);

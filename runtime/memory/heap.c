@@ -205,8 +205,8 @@ gshmem_status_t heap_start(struct job *j, heap_pins_fn *pins)
         .page = (size_t)sysconf(_SC_PAGESIZE),
         .met = j->bootstrap->n_hosts == 1,
         .pins = pins,
-        .huge =
-            settings_number(SETTING_HUGE_PAGES) == CHOICE_HUGE_PAGES_AUTO && j->node->layout.heap_bytes > HEAP_HUGE_PAGE,
+        .huge = settings_number(SETTING_HUGE_PAGES) == CHOICE_HUGE_PAGES_AUTO &&
+                j->node->layout.heap_bytes > HEAP_HUGE_PAGE,
     });
     if (!j->heap)
         return GSHMEM_ERR_MEMORY;

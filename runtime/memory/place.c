@@ -44,10 +44,11 @@ static gshmem_status_t place_parse(const char *text, uintptr_t *at)
     const uintptr_t value = place_address_of(text);
 
     if (!value)
-        return fail(GSHMEM_ERR_ARGUMENT, "GSHMEM_HEAP_BASE=%s: give an address, as 0x%" PRIx64 ", or same", text,
-                    SAME);
+        return fail(GSHMEM_ERR_ARGUMENT,
+                    "GSHMEM_HEAP_BASE=%s: give an address, as 0x%" PRIx64 ", or same", text, SAME);
     if (value % DEVICE_ARENA_ALIGNMENT)
-        return fail(GSHMEM_ERR_ARGUMENT, "GSHMEM_HEAP_BASE=%s: the address has to be a multiple of 1 GiB (0x%x)", text,
+        return fail(GSHMEM_ERR_ARGUMENT,
+                    "GSHMEM_HEAP_BASE=%s: the address has to be a multiple of 1 GiB (0x%x)", text,
                     (unsigned)DEVICE_ARENA_ALIGNMENT);
     *at = value;
     return GSHMEM_OK;
@@ -62,7 +63,8 @@ static void find_taken(uintptr_t at, size_t bytes, char *text, size_t size)
 
     *text = 0;
     while (maps && !*text && fgets(line, sizeof line, maps)) {
-        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &begin, &end) == 2 && begin < at + bytes && end > at)
+        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &begin, &end) == 2 && begin < at + bytes &&
+            end > at)
             snprintf(text, size, "%.*s", (int)strcspn(line, "\n"), line);
     }
     if (maps)
@@ -90,17 +92,23 @@ gshmem_status_t place_heap(struct job *j)
     if ((status = place_parse(text, &at)))
         return status;
     if (j->device_heap)
-        return fail(GSHMEM_ERR_UNSUPPORTED, "GSHMEM_HEAP_BASE=%s: the heap of this job is in memory of a GPU, which "
-                    "chooses the addresses itself; GSHMEM_DEVICE=host puts it into host memory", text);
+        return fail(GSHMEM_ERR_UNSUPPORTED,
+                    "GSHMEM_HEAP_BASE=%s: the heap of this job is in memory of a GPU, which "
+                    "chooses the addresses itself; GSHMEM_DEVICE=host puts it into host memory",
+                    text);
     if (bytes > UINTPTR_MAX - at)
-        return fail(GSHMEM_ERR_ARGUMENT, "GSHMEM_HEAP_BASE=%s: the heap would go past the end of the address space", text);
+        return fail(GSHMEM_ERR_ARGUMENT,
+                    "GSHMEM_HEAP_BASE=%s: the heap would go past the end of the address space",
+                    text);
     int error =
         device_arena_map_at(j->node->fd, node_heap_offset(l, j->node->index), bytes, (void *)at);
     if (error) {
         find_taken(at, bytes, taken, sizeof taken);
-        return fail(GSHMEM_ERR_MEMORY, "GSHMEM_HEAP_BASE=%s: %p..%p cannot be had for the heap (%zu MiB, "
-                    "GSHMEM_HEAP_MAX): %s; give another address, the same for all PEs", text, (void *)at,
-                    (void *)(at + bytes), bytes >> 20, *taken ? taken : strerror(error));
+        return fail(GSHMEM_ERR_MEMORY,
+                    "GSHMEM_HEAP_BASE=%s: %p..%p cannot be had for the heap (%zu MiB, "
+                    "GSHMEM_HEAP_MAX): %s; give another address, the same for all PEs",
+                    text, (void *)at, (void *)(at + bytes), bytes >> 20,
+                    *taken ? taken : strerror(error));
     }
     j->placed = (void *)at;
     j->placed_bytes = bytes;

@@ -58,7 +58,8 @@ bool symmetric_find_mine(struct symmetric *s, uintptr_t mine, size_t bytes, stru
 
     pthread_mutex_lock(&s->lock);
     for (int i = 0; i < s->n && !any; i++) {
-        any = s->imported[i].mine < mine + bytes && mine < s->imported[i].mine + s->imported[i].bytes;
+        any =
+            s->imported[i].mine < mine + bytes && mine < s->imported[i].mine + s->imported[i].bytes;
         if (any)
             *found = s->imported[i];
     }
@@ -127,17 +128,19 @@ static bool can_be_shared(const void *addr, size_t bytes, struct request *r)
     char why[120];
 
     if (registration_overlaps(job->registered, (uintptr_t)addr, bytes)) {
-        request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT,
-                       "%zu B at %p are registered by gshmem_buffer_register: unregister them first",
-                       bytes, addr);
+        request_refuse(
+            r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT,
+            "%zu B at %p are registered by gshmem_buffer_register: unregister them first", bytes,
+            addr);
         return false;
     }
     if (!symmetric_host_can(addr, bytes, why, sizeof why)) {
-        request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT,
-                       "%zu B at %p cannot become shared memory: %s; what can are whole pages of the "
-                       "process's own, as mmap(MAP_PRIVATE | MAP_ANONYMOUS), aligned_alloc or cuMemMap "
-                       "give them",
-                       bytes, addr, why);
+        request_refuse(
+            r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT,
+            "%zu B at %p cannot become shared memory: %s; what can are whole pages of the "
+            "process's own, as mmap(MAP_PRIVATE | MAP_ANONYMOUS), aligned_alloc or cuMemMap "
+            "give them",
+            bytes, addr, why);
         return false;
     }
     return true;
@@ -151,15 +154,17 @@ static bool can_be_imported(const void *addr, size_t bytes, struct request *r)
 
     device_heap_window(job->device_heap, &room);
     if (!room)
-        request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_UNSUPPORTED,
-                       "the heap takes memory of the program's where GPU and driver have virtual memory "
-                       "management, and go by it (GSHMEM_CUDA_SHARE): take the buffer from gshmem_malloc");
+        request_refuse(
+            r, REQUEST_MISUSE, GSHMEM_ERR_UNSUPPORTED,
+            "the heap takes memory of the program's where GPU and driver have virtual memory "
+            "management, and go by it (GSHMEM_CUDA_SHARE): take the buffer from gshmem_malloc");
     else if (!job->device->ops->owns(job->device, addr, bytes))
-        request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT,
-                       "%zu B at %p are not all memory of a GPU: what the heap takes is made by cuMemCreate "
-                       "and mapped by cuMemMap; symmetric host memory is from "
-                       "gshmem_malloc_with_hints(…, GSHMEM_MALLOC_HOST)",
-                       bytes, addr);
+        request_refuse(
+            r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT,
+            "%zu B at %p are not all memory of a GPU: what the heap takes is made by cuMemCreate "
+            "and mapped by cuMemMap; symmetric host memory is from "
+            "gshmem_malloc_with_hints(…, GSHMEM_MALLOC_HOST)",
+            bytes, addr);
     else if (!s->window && !(s->window = allocator_create(room)))
         request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_MEMORY, "out of memory");
     else
@@ -174,18 +179,19 @@ bool symmetric_check(const void *addr, size_t bytes, int flags, struct request *
 
     r->word[REQUEST_HINTS] = (uint64_t)(unsigned)flags;
     if (!addr || bytes == 0 || bytes > UINTPTR_MAX - at)
-        request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT, "%zu B at %p are no buffer", bytes, addr);
+        request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT, "%zu B at %p are no buffer", bytes,
+                       addr);
     else if (flags)
         request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT, "flags %#x: none is known, pass 0",
                        (unsigned)flags);
     else if (symmetric_find_mine(job->symmetric, at, bytes, &l))
         request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT,
-                       "%zu B at %p overlap the %zu B at %p that are registered already", bytes, addr,
-                       l.bytes, (void *)l.mine);
+                       "%zu B at %p overlap the %zu B at %p that are registered already", bytes,
+                       addr, l.bytes, (void *)l.mine);
     else if (map_overlaps_heap(job->map, at, bytes))
         request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_ARGUMENT,
-                       "%zu B at %p overlap the symmetric heap, which is symmetric by itself", bytes,
-                       addr);
+                       "%zu B at %p overlap the symmetric heap, which is symmetric by itself",
+                       bytes, addr);
     else if (!symmetric_make_room(job->symmetric))
         request_refuse(r, REQUEST_MISUSE, GSHMEM_ERR_MEMORY, "out of memory for %d buffers",
                        job->symmetric->n + 1);
@@ -205,7 +211,8 @@ void symmetric_unshare(const struct job *j, const struct imported *l)
 {
     if (!symmetric_host_unshare((void *)l->mine, l->bytes, j->node->fd,
                                 symmetric_file_offset(j, l)))
-        log_info("the %zu B at %p that were registered as symmetric are no longer there, or cannot be made "
+        log_info("the %zu B at %p that were registered as symmetric are no longer there, or cannot "
+                 "be made "
                  "private again: they are left as they are",
                  l->bytes, (void *)l->mine);
 }

@@ -27,8 +27,8 @@ static bool read_area(FILE *maps, struct area *a)
         return false;
     bool whole = strchr(line, '\n');
     a->name[0] = 0;
-    int got = sscanf(line, "%zx-%zx %4s %zx %x:%x %lu %15s", &a->begin, &a->end, a->rights, &a->offset,
-                     &a->major, &a->minor, &a->inode, a->name);
+    int got = sscanf(line, "%zx-%zx %4s %zx %x:%x %lu %15s", &a->begin, &a->end, a->rights,
+                     &a->offset, &a->major, &a->minor, &a->inode, a->name);
     for (int c = 0; !whole && c != '\n' && c != EOF;)
         c = getc(maps);
     return got >= 7;
@@ -36,8 +36,8 @@ static bool read_area(FILE *maps, struct area *a)
 
 /* Calls `fits` for all areas from at to at + bytes, in their order; false: one does not fit, or
  * there is a hole. */
-static bool each_area(const void *at, size_t bytes, bool (*fits)(const struct area *a, void *context),
-                      void *context)
+static bool each_area(const void *at, size_t bytes,
+                      bool (*fits)(const struct area *a, void *context), void *context)
 {
     uintptr_t next = (uintptr_t)at, end = next + bytes;
     FILE *maps = fopen("/proc/self/maps", "re");

@@ -21,13 +21,14 @@ uint64_t device_heap_window(const struct device_heap *d, uint64_t *bytes)
     return d->window - d->system;
 }
 
-static gshmem_status_t take_mine(struct device_heap *d, const char *at, uint64_t bytes, uint64_t offset,
-                                 struct device_piece *piece)
+static gshmem_status_t take_mine(struct device_heap *d, const char *at, uint64_t bytes,
+                                 uint64_t offset, struct device_piece *piece)
 {
     struct device_heap_map *map = &d->map[d->node->index];
 
     *piece = (struct device_piece){.offset = offset, .fd = -1};
-    return bytes ? d->device->ops->window_take(d->device, map, at, bytes, offset, piece) : GSHMEM_OK;
+    return bytes ? d->device->ops->window_take(d->device, map, at, bytes, offset, piece)
+                 : GSHMEM_OK;
 }
 
 /* PEs of other nodes may need the pieces, too. */
@@ -74,8 +75,8 @@ static gshmem_status_t lend_next(struct device_heap *d, const struct offers *t, 
         own.piece = (struct device_piece){.offset = offset, .fd = -1};
     *taken = own.piece.bytes;
     own.more = *taken < bytes;
-    status = handover_exchange(&d->handover, &d->circle, call, &own, sizeof own, own.piece.fd, t->news,
-                               t->fds);
+    status = handover_exchange(&d->handover, &d->circle, call, &own, sizeof own, own.piece.fd,
+                               t->news, t->fds);
     if (own.piece.fd >= 0)
         close(own.piece.fd);
     if (status)
@@ -103,8 +104,8 @@ static bool any_has_more(const struct device_heap *d, const struct offers *t)
     return false;
 }
 
-gshmem_status_t device_heap_lend(struct device_heap *d, const void *at, uint64_t bytes, uint64_t offset,
-                                 const char *call)
+gshmem_status_t device_heap_lend(struct device_heap *d, const void *at, uint64_t bytes,
+                                 uint64_t offset, const char *call)
 {
     const size_t n = (size_t)d->node->n;
     struct offers t = {.news = calloc(n, sizeof *t.news + sizeof *t.fds)};
@@ -116,8 +117,8 @@ gshmem_status_t device_heap_lend(struct device_heap *d, const void *at, uint64_t
     t.fds = (int *)(t.news + n);
     d->lents = 0;
     do {
-        status = lend_next(d, &t, (const char *)at + done, bytes - done, d->system + offset + done, &taken,
-                           call);
+        status = lend_next(d, &t, (const char *)at + done, bytes - done, d->system + offset + done,
+                           &taken, call);
         done += taken;
     } while (!status && any_has_more(d, &t));
     if (status)

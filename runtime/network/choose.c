@@ -70,8 +70,8 @@ bool network_may_have_nics(int hosts)
 {
     const int64_t asked = settings_number(SETTING_TRANSPORT);
 
-    return hosts > 1 &&
-           (asked == CHOICE_TRANSPORT_VERBS || (asked == CHOICE_TRANSPORT_AUTO && system_has_rdma()));
+    return hosts > 1 && (asked == CHOICE_TRANSPORT_VERBS ||
+                         (asked == CHOICE_TRANSPORT_AUTO && system_has_rdma()));
 }
 
 void network_verbs_report(transport_line *line, void *to)

@@ -68,8 +68,10 @@ void network_be_refused(void *context, int pe)
         atomic_exchange_explicit(&n->refused[pe], true, memory_order_relaxed))
         return;
     atomic_store_explicit(&n->refusals, true, memory_order_relaxed);
-    log_line(LOG_ERROR, "PE %d has given this PE up, which was silent for too long, and takes nothing from it "
-                        "any more", pe);
+    log_line(LOG_ERROR,
+             "PE %d has given this PE up, which was silent for too long, and takes nothing from it "
+             "any more",
+             pe);
 }
 
 /* A notification from a PE that has been declared dead is ignored: it may have been stopped for a
@@ -85,7 +87,8 @@ void network_be_notified(void *context, int from, int pe)
         network_be_refused(n, from);
     if (node->index_of[pe] >= 0 || node_lost(node, from) || !node_lose(node, pe))
         return;
-    log_line(is_ending(n) ? LOG_DEBUG : LOG_ERROR, "PE %d cannot be reached any more, says PE %d", pe, from);
+    log_line(is_ending(n) ? LOG_DEBUG : LOG_ERROR, "PE %d cannot be reached any more, says PE %d",
+             pe, from);
     failures_pass_on(n);
 }
 

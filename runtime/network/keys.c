@@ -32,16 +32,20 @@ gshmem_status_t keys_draw(struct keys *k, const gshmem_uniqueid_t *uid)
     return GSHMEM_OK;
 }
 
-gshmem_status_t keys_agree(const struct keys *k, int me, int pe, const unsigned char theirs[X25519_BYTES],
+gshmem_status_t keys_agree(const struct keys *k, int me, int pe,
+                           const unsigned char theirs[X25519_BYTES],
                            unsigned char key[SHA256_BYTES])
 {
     const bool first = me < pe;
-    struct parties p = {.pe = {htole32((uint32_t)(first ? me : pe)), htole32((uint32_t)(first ? pe : me))}};
+    struct parties p = {
+        .pe = {htole32((uint32_t)(first ? me : pe)), htole32((uint32_t)(first ? pe : me))}};
     unsigned char secret[X25519_BYTES];
 
     if (!x25519_agree(secret, k->private, theirs))
-        return fail(GSHMEM_ERR_BOOTSTRAP, "PE %d published a public key that no PE has: somebody changes what "
-                                          "the launcher carries", pe);
+        return fail(GSHMEM_ERR_BOOTSTRAP,
+                    "PE %d published a public key that no PE has: somebody changes what "
+                    "the launcher carries",
+                    pe);
     memcpy(p.purpose, purpose, sizeof purpose);
     memcpy(p.public[!first], k->public, X25519_BYTES);
     memcpy(p.public[first], theirs, X25519_BYTES);

@@ -24,7 +24,8 @@ struct keys {
 gshmem_status_t keys_draw(struct keys *k, const gshmem_uniqueid_t *uid);
 
 /* The key of PE `me`, which has k, and PE `pe`, which has published `theirs`. */
-gshmem_status_t keys_agree(const struct keys *k, int me, int pe, const unsigned char theirs[X25519_BYTES],
+gshmem_status_t keys_agree(const struct keys *k, int me, int pe,
+                           const unsigned char theirs[X25519_BYTES],
                            unsigned char key[SHA256_BYTES]);
 
 /* Erases the keys from memory. */

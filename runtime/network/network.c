@@ -43,7 +43,8 @@ gshmem_status_t network_recall(struct network *n, int pe, struct pe_blob *blob)
     atomic_store_explicit(&n->asked, 0, memory_order_relaxed);
     if (!status) /* there was no memory to keep it */
         return fail(GSHMEM_ERR_MEMORY, "out of memory for what PE %d has published", pe);
-    return fail_silently((gshmem_status_t)status, "PE %d cannot be reached: %s; a line above says why", pe,
+    return fail_silently((gshmem_status_t)status,
+                         "PE %d cannot be reached: %s; a line above says why", pe,
                          gshmem_status_text((gshmem_status_t)status));
 }
 

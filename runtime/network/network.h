@@ -61,8 +61,9 @@ static inline bool pending_any(const struct pending *p)
 /* Before the PEs' blobs are exchanged: sets j->network, and opens a transport if there are other
  * nodes. *address and the public key are for this PE's blob. uid: the id with which the job was
  * started, or NULL. */
-gshmem_status_t network_open(struct job *j, const gshmem_uniqueid_t *uid, void *address, size_t capacity,
-                             size_t *bytes, unsigned char public_key[X25519_BYTES]);
+gshmem_status_t network_open(struct job *j, const gshmem_uniqueid_t *uid, void *address,
+                             size_t capacity, size_t *bytes,
+                             unsigned char public_key[X25519_BYTES]);
 /* Once memory is mapped: serves peers and starts the proxy thread, if there are other nodes. */
 gshmem_status_t network_start(struct job *j);
 /* Whether there are other nodes. */
@@ -147,8 +148,8 @@ void network_remark(struct network *n, struct transport_request *request, const 
 struct pending *network_errands_begin(struct network *n, const char *call);
 /* Waits until they are complete, and frees the record. Returns `status`, that of the posts, or
  * otherwise the first failure. */
-gshmem_status_t network_errands_end(struct network *n, struct pending *pending, gshmem_status_t status,
-                                    const char *call);
+gshmem_status_t network_errands_end(struct network *n, struct pending *pending,
+                                    gshmem_status_t status, const char *call);
 
 /* ---- Kernels ---- */
 

@@ -18,7 +18,8 @@
 
 /* ---- Files ---- */
 
-__attribute__((format(printf, 2, 3))) static bool path_of(char path[PATH_MAX], const char *format, ...)
+__attribute__((format(printf, 2, 3))) static bool path_of(char path[PATH_MAX], const char *format,
+                                                          ...)
 {
     va_list args;
 
@@ -44,7 +45,8 @@ static int visible(const struct dirent *entry)
 static int list(const char *sys, const char *class, struct dirent ***entries)
 {
     char path[PATH_MAX];
-    int n = path_of(path, "%s/class/%s", sys, class) ? scandir(path, entries, visible, alphasort) : -1;
+    int n =
+        path_of(path, "%s/class/%s", sys, class) ? scandir(path, entries, visible, alphasort) : -1;
 
     if (n < 0)
         *entries = NULL;
@@ -84,7 +86,8 @@ static void look_for_drivers(const char *sys, preflight_line *line, void *to)
 static bool is_for(const char *sys, const char *uverbs, const char *device)
 {
     char path[PATH_MAX], name[64] = "";
-    FILE *f = path_of(path, "%s/class/infiniband_verbs/%s/ibdev", sys, uverbs) ? fopen(path, "re") : NULL;
+    FILE *f =
+        path_of(path, "%s/class/infiniband_verbs/%s/ibdev", sys, uverbs) ? fopen(path, "re") : NULL;
     bool is = f && fscanf(f, "%63s", name) == 1 && strcmp(name, device) == 0;
 
     if (f)
@@ -93,8 +96,8 @@ static bool is_for(const char *sys, const char *uverbs, const char *device)
 }
 
 /* Checks the file that a program opens to use the device. */
-static void look_at_file(const char *dev, const char *uverbs, const char *device, preflight_line *line,
-                         void *to)
+static void look_at_file(const char *dev, const char *uverbs, const char *device,
+                         preflight_line *line, void *to)
 {
     char path[PATH_MAX], text[PATH_MAX + 200];
 
@@ -104,13 +107,15 @@ static void look_at_file(const char *dev, const char *uverbs, const char *device
         snprintf(text, sizeof text, "%s is not there: in a container, start it with "
                                     "--device=/dev/infiniband; else see that udev runs", path);
     else
-        snprintf(text, sizeof text, "%s: %s: this user needs to read and write it (chmod 0666, or udev's "
-                                    "rules of package rdma-core)", path, strerror(errno));
+        snprintf(text, sizeof text,
+                 "%s: %s: this user needs to read and write it (chmod 0666, or udev's "
+                 "rules of package rdma-core)",
+                 path, strerror(errno));
     line(to, device, text);
 }
 
-static void look_at_device(const char *sys, const char *dev, const char *device, preflight_line *line,
-                           void *to)
+static void look_at_device(const char *sys, const char *dev, const char *device,
+                           preflight_line *line, void *to)
 {
     struct dirent **uverbs;
     int n = list(sys, "infiniband_verbs", &uverbs), found = 0;
@@ -123,7 +128,8 @@ static void look_at_device(const char *sys, const char *dev, const char *device,
     }
     list_free(uverbs, n);
     if (!found)
-        line(to, device, "programs cannot reach it, as module ib_uverbs is not loaded: modprobe ib_uverbs");
+        line(to, device,
+             "programs cannot reach it, as module ib_uverbs is not loaded: modprobe ib_uverbs");
 }
 
 int preflight_devices(const char *sys, const char *dev, preflight_line *line, void *to)
@@ -173,14 +179,16 @@ void preflight_memory(uint64_t limit, bool privileged, preflight_line *line, voi
 
     if (limit == UINT64_MAX || privileged)
         snprintf(text, sizeof text, "all of it%s",
-                 limit == UINT64_MAX ? "" : " (this process is privileged; ulimit -l holds others to less)");
+                 limit == UINT64_MAX
+                     ? ""
+                     : " (this process is privileged; ulimit -l holds others to less)");
     else
-        snprintf(text, sizeof text,
-                 "%" PRIu64 " KiB%s", limit >> 10,
-                 limit < PINNED_LEAST
-                     ? ": too little for what NICs are to reach; raise ulimit -l for users (memlock in "
-                       "/etc/security/limits.d) and for the daemon that starts jobs (systemd: "
-                       "LimitMEMLOCK=infinity)"
-                     : "; heaps that NICs are to reach must fit (ulimit -l)");
+        snprintf(
+            text, sizeof text, "%" PRIu64 " KiB%s", limit >> 10,
+            limit < PINNED_LEAST
+                ? ": too little for what NICs are to reach; raise ulimit -l for users (memlock in "
+                  "/etc/security/limits.d) and for the daemon that starts jobs (systemd: "
+                  "LimitMEMLOCK=infinity)"
+                : "; heaps that NICs are to reach must fit (ulimit -l)");
     line(to, "may be pinned", text);
 }

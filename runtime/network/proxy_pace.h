@@ -1,5 +1,5 @@
-/* What the proxy does next: drive, stand aside, spin or sleep. Nothing but arithmetic on the time that
- * it is told, so that a test can be the clock. */
+/* What the proxy does next: drive, stand aside, spin or sleep. Nothing but arithmetic on the
+ * time that it is told, so that a test can be the clock. */
 #ifndef GSHMEM_RUNTIME_NETWORK_PROXY_PACE_H
 #define GSHMEM_RUNTIME_NETWORK_PROXY_PACE_H
 
@@ -21,7 +21,7 @@ enum {
     PACE_ASIDE_NS = 100 * 1000,       /* how long driving is left to it, at first */
     PACE_ASIDE_MOST_NS = 1000 * 1000, /* and after a while, where no kernels wait for the proxy */
     PACE_LOOK_NS = 20 * 1000 * 1000,  /* how often to look whether the other PEs live */
-    PACE_SLEEP_NS = 1000 * 1000,        /* the first sleep after work; then twice as long, up to a look */
+    PACE_SLEEP_NS = 1000 * 1000, /* the first sleep after work; then twice as long, up to a look */
 };
 
 struct pace {

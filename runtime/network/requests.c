@@ -88,8 +88,9 @@ static inline struct flight *take_off(struct network *n, struct pending *p, int 
  * failure. */
 static gshmem_status_t fail_remote(gshmem_status_t status, int pe, const char *call)
 {
-    if (status == GSHMEM_ERR_DEVICE || status == GSHMEM_ERR_MEMORY || status == GSHMEM_ERR_UNSUPPORTED ||
-        status == GSHMEM_ERR_NOT_SYMMETRIC || status == GSHMEM_ERR_SYSTEM)
+    if (status == GSHMEM_ERR_DEVICE || status == GSHMEM_ERR_MEMORY ||
+        status == GSHMEM_ERR_UNSUPPORTED || status == GSHMEM_ERR_NOT_SYMMETRIC ||
+        status == GSHMEM_ERR_SYSTEM)
         return fail(status,
                     "%s: with PE %d, on another node: %s; a line above, or of that PE, says why",
                     call, pe, gshmem_status_text(status));
@@ -304,8 +305,8 @@ struct pending *network_errands_begin(struct network *n, const char *call)
     return e ? &e->pending : NULL;
 }
 
-gshmem_status_t network_errands_end(struct network *n, struct pending *pending, gshmem_status_t status,
-                                    const char *call)
+gshmem_status_t network_errands_end(struct network *n, struct pending *pending,
+                                    gshmem_status_t status, const char *call)
 {
     struct errand *e = (struct errand *)((char *)pending - offsetof(struct errand, pending));
     gshmem_status_t waited = network_quiet(pending, call);

@@ -134,8 +134,8 @@ static gshmem_status_t check_peers(const struct wait *w)
     if (dead < 0)
         return GSHMEM_OK;
     if (job->node->index_of[dead] < 0)
-        return fail(GSHMEM_ERR_PEER_DEAD, "%s: PE %d, on another node, has died or cannot be reached",
-                    w->what, dead);
+        return fail(GSHMEM_ERR_PEER_DEAD,
+                    "%s: PE %d, on another node, has died or cannot be reached", w->what, dead);
     const int index = job->node->index_of[dead];
     return fail(GSHMEM_ERR_PEER_DEAD, "%s: PE %d (process %d) %s", w->what, dead,
                 (int)job->node->control->member[index].pid, node_fate(job->node, index));

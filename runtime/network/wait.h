@@ -23,8 +23,9 @@
 
 struct wait {
     const char *what;    /* for reports: the public name of the call that waits */
-    gshmem_team_t team;  /* whose members are waited for; GSHMEM_TEAM_WORLD if anyone may be meant */
-    int only;            /* the one PE of the job that is waited for; -1: all of the team are; WAIT_FOR_UPDATE */
+    gshmem_team_t team; /* whose members are waited for; GSHMEM_TEAM_WORLD if anyone may be meant */
+    /* the one PE of the job that is waited for; -1: all of the team are; WAIT_FOR_UPDATE */
+    int only;
     uint32_t spins;
     uint32_t sleeps;
     uint64_t since;      /* ns, the end of the spin; 0: not yet */
@@ -39,11 +40,12 @@ struct wait {
     uint32_t backoff;   /* steps that it drives without a yield */
 };
 
-/* In place of a team: no PE is waited for but the network, which itself ends what a lost PE owes. The
- * loss of others is no concern of such a wait. */
+/* In place of a team: no PE is waited for but the network, which itself ends what a lost PE
+ * owes. The loss of others is no concern of such a wait. */
 #define WAIT_FOR_NETWORK ((gshmem_team_t)-2)
 
-/* In place of the one PE: any PE may end it, by an update of this one's memory. It fails when all others have left. */
+/* In place of the one PE: any PE may end it, by an update of this one's memory. It fails when
+ * all others have left. */
 enum { WAIT_FOR_UPDATE = -2 };
 
 /* What waits ask of the rooms above, which init.c fills in as job->waits: teams know whose members
@@ -89,12 +91,12 @@ static inline void wait_without_spin(struct wait *w)
     w->spins = wait_spins;
 }
 
-/* For a wait for the network while the other PEs of this node wait for this one: a yield to them would
- * cost two switches, and may not be worth it (backoff.h). */
+/* For a wait for the network while the other PEs of this node wait for this one: a yield to them
+ * would cost two switches, and may not be worth it (backoff.h). */
 void wait_for_others(struct wait *w);
 
-/* After the spin: drives the network, yields, then sleeps for ever longer times up to a bound; checks
- * for failure. */
+/* After the spin: drives the network, yields, then sleeps for ever longer times up to a bound;
+ * checks for failure. */
 gshmem_status_t wait_slowly(struct wait *w);
 
 static inline gshmem_status_t wait_step(struct wait *w)
@@ -107,8 +109,8 @@ static inline gshmem_status_t wait_step(struct wait *w)
     return wait_slowly(w);
 }
 
-/* Whether such a wait would end at once, for a call that answers instead of waiting. A system call for each
- * PE of this node that it would wait for. */
+/* Whether such a wait would end at once, for a call that answers instead of waiting. A system
+ * call for each PE of this node that it would wait for. */
 gshmem_status_t wait_look(const struct wait *w);
 
 /* Like wait_step, but sleeps on the word while it has the value seen, where the one who changes it
@@ -119,7 +121,7 @@ gshmem_status_t wait_step_on(struct wait *w, _Atomic uint32_t *word, uint32_t se
 void wait_wake(_Atomic uint32_t *word, _Atomic uint32_t *sleepers);
 
 /* Whether variables can be waited for as that says (wait_until.c); *bytes: the size of one. */
-gshmem_status_t wait_check(const char *call, enum gshmem_type type, const void *ivars, size_t n, int cmp,
-                           size_t *bytes);
+gshmem_status_t wait_check(const char *call, enum gshmem_type type, const void *ivars, size_t n,
+                           int cmp, size_t *bytes);
 
 #endif

@@ -102,7 +102,8 @@ void affinity_separate(struct node *node, uint64_t now, bool preempted)
         return;
     const int cpu = sched_getcpu();
     affinity_publish(&node->control->member[node->index], cpu);
-    if (now < cpu_of_pe.next || !(affinity_shared(node, cpu) || (preempted && node->sharers > node->n)))
+    if (now < cpu_of_pe.next ||
+        !(affinity_shared(node, cpu) || (preempted && node->sharers > node->n)))
         return;
     if (is_away(now) && sched_getaffinity(0, sizeof all, &all) == 0)
         affinity_go_home(&all);

@@ -23,9 +23,10 @@ const struct device_ops *device_find_cuda(char *why, size_t why_size)
     const struct device_ops *ops = module_symbol("cuda", "gshmem_device", why, why_size);
 
     if (ops && (ops->size != sizeof *ops || ops->version != DEVICE_VERSION)) {
-        snprintf(why, why_size,
-                 "module gshmem-cuda.so is of another version of GSHMEM (interface %u, expected %u)",
-                 ops->version, DEVICE_VERSION);
+        snprintf(
+            why, why_size,
+            "module gshmem-cuda.so is of another version of GSHMEM (interface %u, expected %u)",
+            ops->version, DEVICE_VERSION);
         return NULL;
     }
     return ops;
@@ -59,9 +60,10 @@ static gshmem_status_t open_cuda(struct job *j, const struct device_config *conf
         return ops->open(config, &j->device);
     if (asked)
         return fail(GSHMEM_ERR_DEVICE, "GSHMEM_DEVICE=cuda: %s", why);
-    log_warn("this program has kernels for GPUs, and no GPU can be used, so that they find no job: %s "
-             "(or compile it for CPUs, with gshmemcc --device=host)",
-             why);
+    log_warn(
+        "this program has kernels for GPUs, and no GPU can be used, so that they find no job: %s "
+        "(or compile it for CPUs, with gshmemcc --device=host)",
+        why);
     return GSHMEM_OK;
 }
 
@@ -72,10 +74,12 @@ enum nic_way device_nic_way(const struct device_report *r, char *why, size_t why
                                          [CHOICE_IB_GPU_STAGING] = NIC_BY_STAGING};
     const int64_t choice = settings_number(SETTING_IB_GPU);
 
-    if (r->nic_order == DEVICE_NIC_UNORDERED && settings_number(SETTING_CUDA_FLUSH) != CHOICE_CUDA_FLUSH_OFF &&
+    if (r->nic_order == DEVICE_NIC_UNORDERED &&
+        settings_number(SETTING_CUDA_FLUSH) != CHOICE_CUDA_FLUSH_OFF &&
         asked[choice] != NIC_BY_STAGING) {
-        snprintf(why, why_size, "the GPU does not order what NICs write, and its driver cannot flush it "
-                                "(GSHMEM_CUDA_FLUSH=off takes the risk)");
+        snprintf(why, why_size,
+                 "the GPU does not order what NICs write, and its driver cannot flush it "
+                 "(GSHMEM_CUDA_FLUSH=off takes the risk)");
         return NIC_BY_STAGING;
     }
     if (choice == CHOICE_IB_GPU_AUTO)
@@ -144,7 +148,8 @@ void device_nearest_interfaces(int index, char *list, size_t size)
     list[0] = 0;
     if (pci[0])
         nics_nearest("/sys", pci, list, size);
-    log_info("GSHMEM_TCP_IF=nearest: %s", list[0] ? list : "all, as it cannot be told which that is");
+    log_info("GSHMEM_TCP_IF=nearest: %s",
+             list[0] ? list : "all, as it cannot be told which that is");
 }
 
 gshmem_status_t device_start(struct job *j, add_module_fn *add, remove_module_fn *remove)

@@ -29,7 +29,8 @@ static gshmem_status_t handover_open_one(struct handover *h, int which)
     socklen_t length = sizeof(sa_family_t);
     const size_t header = offsetof(struct sockaddr_un, sun_path) + 1;
     int on = 1;
-    int fd = h->fd[which] = descriptor_keep(system_socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK));
+    int fd = h->fd[which] =
+        descriptor_keep(system_socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK));
 
     /* With an address of the family alone, the kernel chooses a name that is free. */
     if (fd < 0 || system_setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0 ||
@@ -118,8 +119,8 @@ static bool read_letter(const struct handover *h, int n, size_t bytes, struct le
     if (got < 0)
         return false;
     *fd = descriptor_take(&message);
-    *index = descriptor_sender_is_ours(&message) && (size_t)got == offsetof(struct letter, text) + bytes &&
-                     is_ours(h, l, n)
+    *index = descriptor_sender_is_ours(&message) &&
+                     (size_t)got == offsetof(struct letter, text) + bytes && is_ours(h, l, n)
                  ? l->index
                  : -1;
     return true;

@@ -35,11 +35,12 @@ gshmem_status_t liveness_begin(struct liveness *l, int fd, int index)
     struct stat s;
 
     if (own < 0)
-        return fail(GSHMEM_ERR_SYSTEM, "start-up: opening the file of the symmetric heap again: %s%s",
+        return fail(GSHMEM_ERR_SYSTEM,
+                    "start-up: opening the file of the symmetric heap again: %s%s",
                     log_errno(error), error == ENOENT ? " (is /proc mounted?)" : "");
     void *at = mmap(NULL, (size_t)page, PROT_NONE, MAP_SHARED, own, 0);
-    const bool fine = at != MAP_FAILED && madvise(at, (size_t)page, MADV_DONTFORK) == 0 && fstat(fd, &s) == 0 &&
-                      fcntl(own, F_OFD_SETLK, &lock) == 0;
+    const bool fine = at != MAP_FAILED && madvise(at, (size_t)page, MADV_DONTFORK) == 0 &&
+                      fstat(fd, &s) == 0 && fcntl(own, F_OFD_SETLK, &lock) == 0;
     error = errno;
     close(own); /* the mapping keeps the description */
     if (!fine) {
@@ -68,8 +69,10 @@ bool liveness_of(struct liveness *l, int fd, int index)
         return lock.l_type != F_UNLCK;
     if (!is_the_file(l, fd) && !l->closed) {
         l->closed = true;
-        log_line(LOG_WARN, "the program has closed descriptor %d, which is the library's: that a PE of this "
-                 "node dies is not noticed any more", fd);
+        log_line(LOG_WARN,
+                 "the program has closed descriptor %d, which is the library's: that a PE of this "
+                 "node dies is not noticed any more",
+                 fd);
     }
     return true;
 }

@@ -273,7 +273,8 @@ bool node_alive(struct node *node, int index)
 
 const char *node_fate(const struct node *node, int index)
 {
-    return atomic_load_explicit(&node->control->member[index].state, memory_order_acquire) == NODE_FAILED
+    return atomic_load_explicit(&node->control->member[index].state, memory_order_acquire) ==
+                   NODE_FAILED
                ? "has failed in gshmem_init or gshmem_finalize"
                : "has died";
 }
@@ -369,13 +370,16 @@ bool node_exit_status(const struct node *node, int *exit_status)
  * file. */
 static void fail_in_file(const struct node *node)
 {
-    const size_t at = offsetof(struct node_control, member) + (size_t)node->index * sizeof(struct node_member);
+    const size_t at =
+        offsetof(struct node_control, member) + (size_t)node->index * sizeof(struct node_member);
     const int32_t pid = getpid();
     const uint32_t failed = NODE_FAILED;
 
     if (!file_limit_allows(at + sizeof(struct node_member)) ||
-        pwrite(node->fd, &pid, sizeof pid, (off_t)(at + offsetof(struct node_member, pid))) != sizeof pid ||
-        pwrite(node->fd, &failed, sizeof failed, (off_t)(at + offsetof(struct node_member, state))) != sizeof failed)
+        pwrite(node->fd, &pid, sizeof pid, (off_t)(at + offsetof(struct node_member, pid))) !=
+            sizeof pid ||
+        pwrite(node->fd, &failed, sizeof failed,
+               (off_t)(at + offsetof(struct node_member, state))) != sizeof failed)
         log_warn("start-up: the other PEs of this node cannot be told of the failure: %s",
                  strerror(errno));
 }
@@ -390,7 +394,8 @@ void node_fail(struct node *node, int pe)
         return;
     node->control->member[node->index].pid = getpid();
     /* release: pairs with the acquire in node_alive and node_have_joined */
-    atomic_store_explicit(&node->control->member[node->index].state, NODE_FAILED, memory_order_release);
+    atomic_store_explicit(&node->control->member[node->index].state, NODE_FAILED,
+                          memory_order_release);
     node_lose(node, pe);
 }
 
@@ -399,8 +404,8 @@ void node_leave(struct node *node)
     uint32_t here = NODE_HERE;
 
     /* release: pairs with the acquire in node_alive */
-    atomic_compare_exchange_strong_explicit(&node->control->member[node->index].state, &here, NODE_LEFT,
-                                            memory_order_release, memory_order_relaxed);
+    atomic_compare_exchange_strong_explicit(&node->control->member[node->index].state, &here,
+                                            NODE_LEFT, memory_order_release, memory_order_relaxed);
 }
 
 void node_stop(struct node *node)

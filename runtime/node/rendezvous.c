@@ -75,13 +75,13 @@ static bool same_token(const unsigned char *a, const unsigned char *b)
 
 /* A system call that a signal handler has interrupted, with or without SA_RESTART, is made again
  * until `end`: programs with interval timers can start, too. */
-#define UNINTERRUPTED(call, end)                                                                                       \
-    __extension__({                                                                                                    \
-        ssize_t result_;                                                                                               \
-        do                                                                                                             \
-            result_ = (call);                                                                                          \
-        while (result_ < 0 && errno == EINTR && clock_ns() < (end));                                                   \
-        result_;                                                                                                       \
+#define UNINTERRUPTED(call, end)                                                                   \
+    __extension__({                                                                                \
+        ssize_t result_;                                                                           \
+        do                                                                                         \
+            result_ = (call);                                                                      \
+        while (result_ < 0 && errno == EINTR && clock_ns() < (end));                               \
+        result_;                                                                                   \
     })
 
 static uint64_t seconds_from_now(int seconds)
@@ -184,14 +184,16 @@ gshmem_status_t rendezvous_serve(struct rendezvous *r, const int *pe, int n, int
         limit_time(peer, STRANGER_SECONDS);
         int index = read_question(r, peer, n);
         if (index < 0) {
-            status = fail(GSHMEM_ERR_PEER_DEAD, "start-up: PE %d has failed in gshmem_init; a line of its own says why",
+            status = fail(GSHMEM_ERR_PEER_DEAD,
+                          "start-up: PE %d has failed in gshmem_init; a line of its own says why",
                           pe[-index]);
             close(peer);
             break;
         }
         if (index == 0) {
             if (refused++ == 0) /* one line is enough to start an investigation */
-                log_warn("start-up: a process that is not of this job asked for its memory: refused (said once)");
+                log_warn("start-up: a process that is not of this job asked for its memory: "
+                         "refused (said once)");
         } else if (rendezvous_send_letter(peer, letter, letter_bytes, descriptor) &&
                    !served[index]) {
             served[index] = true;
@@ -204,8 +206,8 @@ gshmem_status_t rendezvous_serve(struct rendezvous *r, const int *pe, int n, int
 }
 
 /* 0, or an errno; ECONNRESET: the leader has closed the connection without a response. */
-static int ask_once(const struct rendezvous_address *address, const struct question *q, int seconds, uint64_t end,
-                    void *letter, size_t letter_bytes, int *descriptor)
+static int ask_once(const struct rendezvous_address *address, const struct question *q, int seconds,
+                    uint64_t end, void *letter, size_t letter_bytes, int *descriptor)
 {
     union descriptor_control control;
     struct iovec data = {letter, letter_bytes};

@@ -157,10 +157,11 @@ static gshmem_status_t install(struct meeting *m, struct team *t)
         if (m->status || found == AGAIN)
             continue;
         if (found == NONE_FREE)
-            return fail(GSHMEM_ERR_MEMORY,
-                        "%s: no team slot is free on all PEs of the active set: a PE can be in %d teams "
-                        "and active sets at a time",
-                        m->call, TEAM_MAX - GSHMEM_TEAM_HOST - 1);
+            return fail(
+                GSHMEM_ERR_MEMORY,
+                "%s: no team slot is free on all PEs of the active set: a PE can be in %d teams "
+                "and active sets at a time",
+                m->call, TEAM_MAX - GSHMEM_TEAM_HOST - 1);
         t->passing = found >= FIRST_SLOT + TEAM_MAX;
         bool mine = slots_claim(t, (gshmem_team_t)((found - FIRST_SLOT) % TEAM_MAX));
         bool all = active_compare_claims(m, mine);
@@ -182,16 +183,18 @@ static gshmem_status_t active_check(const struct active_set *set, const long *sy
     else
         last = -1;
     if (last < 0 || set->start < 0 || last >= job->n_pes)
-        return fail(GSHMEM_ERR_ARGUMENT,
-                    "%s: an active set of %d PEs from PE %d with a stride of 2 to the %d: the job has "
-                    "PEs 0..%d",
-                    call, set->size, set->start, set->log_stride, job->n_pes - 1);
+        return fail(
+            GSHMEM_ERR_ARGUMENT,
+            "%s: an active set of %d PEs from PE %d with a stride of 2 to the %d: the job has "
+            "PEs 0..%d",
+            call, set->size, set->start, set->log_stride, job->n_pes - 1);
     int before = job->pe - set->start;
     if (before < 0 || job->pe > last || (before & ((1 << set->log_stride) - 1)))
-        return fail(GSHMEM_ERR_ARGUMENT,
-                    "%s: PE %d is not in the active set of %d PEs from PE %d with a stride of 2 to the "
-                    "%d",
-                    call, job->pe, set->size, set->start, set->log_stride);
+        return fail(
+            GSHMEM_ERR_ARGUMENT,
+            "%s: PE %d is not in the active set of %d PEs from PE %d with a stride of 2 to the "
+            "%d",
+            call, job->pe, set->size, set->start, set->log_stride);
     if (!sync && set->size > 1)
         return fail(GSHMEM_ERR_ARGUMENT, "%s: pSync is NULL", call);
     return GSHMEM_OK;

@@ -5,7 +5,7 @@
  * home PE's copy is the queue's tail. The high half of each PE's copy is that PE's place in the
  * queue:
  *
- *     high: waiting | held | lost | left | next PE + 1        low, on the home PE: last PE + 1, 0: free
+ *     high: waiting | held | lost | left | next PE + 1    low, on the home PE: last PE + 1, 0: free
  *
  * 1. To enter, a PE exchanges the tail for itself. If the queue was empty, it has the lock.
  * 2. Otherwise it writes its number into the place of the PE before it (that PE's `next`), and
@@ -76,7 +76,8 @@ static gshmem_status_t find_home(long *lock, const char *call, int *home)
 }
 
 /* On memory that is mapped here. acq_rel, like atomics that other PEs apply for this one. */
-static inline uint32_t update_here(enum gshmem_amo op, uint32_t *at, uint32_t operand, uint32_t compare)
+static inline uint32_t update_here(enum gshmem_amo op, uint32_t *at, uint32_t operand,
+                                   uint32_t compare)
 {
     switch (op) {
     case GSHMEM_AMO_FETCH:
@@ -88,7 +89,8 @@ static inline uint32_t update_here(enum gshmem_amo op, uint32_t *at, uint32_t op
     case GSHMEM_AMO_SWAP:
         return __atomic_exchange_n(at, operand, __ATOMIC_ACQ_REL);
     case GSHMEM_AMO_COMPARE_SWAP:
-        __atomic_compare_exchange_n(at, &compare, operand, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+        __atomic_compare_exchange_n(at, &compare, operand, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE);
         return compare; /* the old value, whether it succeeded or not */
     default:
         return (uint32_t)atomic_apply(op, GSHMEM_TYPE_UINT32, at, operand, compare);
@@ -106,8 +108,8 @@ static inline gshmem_status_t lock_update(enum gshmem_amo op, uint32_t *word, ui
     if (GSHMEM_LIKELY(there))
         was = update_here(op, there, operand, compare);
     else
-        status = gshmem_path_atomic(GSHMEM_CTX_DEFAULT, op, GSHMEM_TYPE_UINT32, word, operand, compare,
-                                    old ? &was : NULL, pe);
+        status = gshmem_path_atomic(GSHMEM_CTX_DEFAULT, op, GSHMEM_TYPE_UINT32, word, operand,
+                                    compare, old ? &was : NULL, pe);
     if (!status && old)
         *old = (uint32_t)was;
     return status;
@@ -130,8 +132,10 @@ static void store_place(struct lock_halves *l, uint32_t place)
 
 static gshmem_status_t fail_lost(const char *call)
 {
-    return fail(GSHMEM_ERR_PEER_DEAD, "%s: the lock is lost: a PE that held it, or waited for it before this "
-                "one, has died or has left the job", call);
+    return fail(GSHMEM_ERR_PEER_DEAD,
+                "%s: the lock is lost: a PE that held it, or waited for it before this "
+                "one, has died or has left the job",
+                call);
 }
 
 /* ---- The queue of PEs ---- */
@@ -168,7 +172,8 @@ static gshmem_status_t lock_wait_for(struct lock_halves *l, int before)
     status = loaded ? loaded : status;
     if (!(place & WAITING) || !lock_give_up(l))
         return GSHMEM_OK;
-    return status ? departures_fail_found("gshmem_set_lock", status, before) : fail_lost("gshmem_set_lock");
+    return status ? departures_fail_found("gshmem_set_lock", status, before)
+                  : fail_lost("gshmem_set_lock");
 }
 
 /* Takes the lock that the PE before this one has left for the next one. *taken is false if that PE

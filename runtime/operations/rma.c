@@ -77,7 +77,8 @@ static gshmem_status_t get_remote(struct context *c, const struct location *t, v
 
     if (bytes == 0)
         return GSHMEM_OK;
-    return nbi ? post_get(c->pending, t, dest, bytes, call) : network_errand(job->network, &request, call, NULL);
+    return nbi ? post_get(c->pending, t, dest, bytes, call)
+               : network_errand(job->network, &request, call, NULL);
 }
 
 /* ---- To all PEs ---- */
@@ -190,9 +191,10 @@ static gshmem_status_t check_strides(const char *call, ptrdiff_t dst, ptrdiff_t 
         __builtin_mul_overflow(n - 1, s->from_step, &from_end) ||
         __builtin_add_overflow(to_end, s->run, &s->to_span) ||
         __builtin_add_overflow(from_end, s->run, &s->from_span))
-        return fail(GSHMEM_ERR_ARGUMENT,
-                    "%s: %zu blocks of %zu elements of %zu B with strides %td and %td exceed memory",
-                    call, n, block, element, dst, sst);
+        return fail(
+            GSHMEM_ERR_ARGUMENT,
+            "%s: %zu blocks of %zu elements of %zu B with strides %td and %td exceed memory", call,
+            n, block, element, dst, sst);
     return GSHMEM_OK;
 }
 

@@ -38,7 +38,8 @@ GSHMEM_HOT gshmem_status_t gshmem_path_atomic_fetch(gshmem_ctx_t ctx, enum gshme
 
     if (!fetch)
         return fail(GSHMEM_ERR_ARGUMENT, "%s%s_nbi with PE %d at %p: fetch is NULL",
-                    op < GSHMEM_AMO_ADD ? "atomic_" : "atomic_fetch_", atomic_name(op) + strlen("atomic_"), pe, target);
+                    op < GSHMEM_AMO_ADD ? "atomic_" : "atomic_fetch_",
+                    atomic_name(op) + strlen("atomic_"), pe, target);
     gshmem_status_t status = gshmem_path_atomic(ctx, op, type, target, operand, compare, &old, pe);
 
     if (status)

@@ -20,8 +20,8 @@
 gshmem_status_t wait_until_check_comparison(const char *call, enum gshmem_type type, int cmp)
 {
     if (cmp < GSHMEM_CMP_EQ || cmp > GSHMEM_CMP_GE)
-        return fail(GSHMEM_ERR_ARGUMENT, "%s: cmp is %d, which is none of GSHMEM_CMP_EQ … _GE", call,
-                    cmp);
+        return fail(GSHMEM_ERR_ARGUMENT, "%s: cmp is %d, which is none of GSHMEM_CMP_EQ … _GE",
+                    call, cmp);
     if (!type_bytes(type))
         return fail(GSHMEM_ERR_ARGUMENT, "%s: variables of type %d cannot be waited for", call,
                     (int)type);
@@ -33,8 +33,8 @@ gshmem_status_t wait_until_check_aligned(const char *call, enum gshmem_type type
 {
     if (ivar && (uintptr_t)ivar % type_bytes(type) == 0)
         return GSHMEM_OK;
-    return fail(GSHMEM_ERR_ARGUMENT, "%s: there is no variable aligned to its %zu bytes at %p", call,
-                type_bytes(type), ivar);
+    return fail(GSHMEM_ERR_ARGUMENT, "%s: there is no variable aligned to its %zu bytes at %p",
+                call, type_bytes(type), ivar);
 }
 
 /* The CPU polls variables in GPU memory by copies of them. */
@@ -54,8 +54,8 @@ static gshmem_status_t load_from_device(enum gshmem_type type, const void *at, u
     return status;
 }
 
-gshmem_status_t wait_check(const char *call, enum gshmem_type type, const void *ivars, size_t n, int cmp,
-                           size_t *bytes)
+gshmem_status_t wait_check(const char *call, enum gshmem_type type, const void *ivars, size_t n,
+                           int cmp, size_t *bytes)
 {
     gshmem_status_t status = wait_until_check_comparison(call, type, cmp);
 
@@ -86,13 +86,18 @@ static gshmem_status_t wait_until_fail_alone(const char *call, gshmem_status_t s
 {
     const uint64_t least = type_is_signed(type) ? (uint64_t)INT64_MIN : 0;
     const bool to_value = r->span && r->first == least;
-    const char *const comparison[] = {!r->span ? "==" : to_value ? "<=" : ">=", !r->span ? "!=" : to_value ? ">" : "<"};
+    const char *const comparison[] = {!r->span   ? "=="
+                                      : to_value ? "<="
+                                                 : ">=",
+                                      !r->span   ? "!="
+                                      : to_value ? ">"
+                                                 : "<"};
     char is[24], wanted[24], what[120];
 
     print_value(is, sizeof is, type, seen);
     print_value(wanted, sizeof wanted, type, to_value ? r->first + r->span : r->first);
-    snprintf(what, sizeof what, "the variable at %p, which is %s and has to be %s %s", at, is, comparison[r->outside],
-             wanted);
+    snprintf(what, sizeof what, "the variable at %p, which is %s and has to be %s %s", at, is,
+             comparison[r->outside], wanted);
     return departures_fail_alone(call, status, what);
 }
 

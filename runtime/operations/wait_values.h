@@ -1,6 +1,6 @@
-/* Values that are waited for, by their type's number. Every comparison becomes a range test: does
- * the value lie in a range of the circle of 64-bit numbers, or outside of it? So the loops that poll
- * have one subtraction and one comparison, whatever the operator is. */
+/* Values that are waited for, by their type's number. Every comparison becomes a range test:
+ * does the value lie in a range of the circle of 64-bit numbers, or outside of it? So the loops
+ * that poll have one subtraction and one comparison, whatever the operator is. */
 #ifndef GSHMEM_RUNTIME_OPERATIONS_WAIT_VALUES_H
 #define GSHMEM_RUNTIME_OPERATIONS_WAIT_VALUES_H
 

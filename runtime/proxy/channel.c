@@ -33,8 +33,8 @@ static gshmem_status_t give_result(const struct passage *p)
     const struct proxy_way *way = p->channel->way;
     uint32_t low = (uint32_t)p->answer.value[0];
 
-    return way->store(way->context, p->result, p->bytes == 4 ? (void *)&low : (void *)p->answer.value,
-                      p->bytes);
+    return way->store(way->context, p->result,
+                      p->bytes == 4 ? (void *)&low : (void *)p->answer.value, p->bytes);
 }
 
 void channel_answer(const struct proxy_way *way, const struct proxy_answer *a)
@@ -83,7 +83,8 @@ static void channel_end(struct passage *p, gshmem_status_t status)
 static __attribute__((noinline)) void land_and_tell(struct passage *p, gshmem_status_t status)
 {
     if (status && p->raises)
-        fail(status, "%s in a kernel with PE %d: %s", command_name(p), command_pe(p), gshmem_status_text(status));
+        fail(status, "%s in a kernel with PE %d: %s", command_name(p), command_pe(p),
+             gshmem_status_text(status));
     channel_end(p, status);
 }
 
@@ -381,11 +382,12 @@ bool channel_overdue(struct proxy_channel *c, uint64_t now, uint64_t limit, char
     c->watched.reported = true;
     const struct passage *first = passage_at(c, c->finished);
     bool more = read_slot(c, c->taken, &slot);
-    snprintf(text, size,
-             "%s in a kernel, to PE %d, at position %llu of its channel: nothing has been completed for "
-             "%llu s; %llu positions are posted and not done%s",
-             command_name(first), command_pe(first), (unsigned long long)c->finished,
-             (unsigned long long)((now - c->watched.since) / 1000000000u),
-             (unsigned long long)(c->taken - c->finished), more ? ", more wait behind them" : "");
+    snprintf(
+        text, size,
+        "%s in a kernel, to PE %d, at position %llu of its channel: nothing has been completed for "
+        "%llu s; %llu positions are posted and not done%s",
+        command_name(first), command_pe(first), (unsigned long long)c->finished,
+        (unsigned long long)((now - c->watched.since) / 1000000000u),
+        (unsigned long long)(c->taken - c->finished), more ? ", more wait behind them" : "");
     return true;
 }

@@ -56,6 +56,7 @@ bool channel_has_work(const struct proxy_channel *c);
 
 /* For the watchdog: whether the commands in flight have not advanced for `limit` ns; true once for
  * each time that they stall. text then names the first command, and their number. */
-bool channel_overdue(struct proxy_channel *c, uint64_t now, uint64_t limit, char *text, size_t size);
+bool channel_overdue(struct proxy_channel *c, uint64_t now, uint64_t limit, char *text,
+                     size_t size);
 
 #endif

@@ -210,13 +210,15 @@ static gshmem_status_t command_refuse(const struct translation *t)
         return fail(GSHMEM_ERR_ARGUMENT, "pe_quiet in a kernel: target_pes is NULL and n is %llu",
                     (unsigned long long)c->size);
     if (c->local == GSHMEM_REFUSED_NULL)
-        return fail(GSHMEM_ERR_ARGUMENT, "%s in a kernel of %llu B at %#llx: %s is NULL", command_name(t->passage),
-                    (unsigned long long)c->size, (unsigned long long)c->address,
+        return fail(GSHMEM_ERR_ARGUMENT, "%s in a kernel of %llu B at %#llx: %s is NULL",
+                    command_name(t->passage), (unsigned long long)c->size,
+                    (unsigned long long)c->address,
                     c->type == GSHMEM_COMMAND_PUT   ? "source"
                     : c->type == GSHMEM_COMMAND_GET ? "dest"
                                                     : "fetch");
     if (c->local && c->type == 0)
-        return fail(GSHMEM_ERR_ARGUMENT, "fence or quiet in a kernel: the context is GSHMEM_CTX_INVALID");
+        return fail(GSHMEM_ERR_ARGUMENT,
+                    "fence or quiet in a kernel: the context is GSHMEM_CTX_INVALID");
     if (c->local)
         return fail(GSHMEM_ERR_ARGUMENT,
                     "%s in a kernel at %#llx: the context is GSHMEM_CTX_INVALID",
@@ -233,7 +235,8 @@ gshmem_status_t command_translate(const struct gshmem_command *first,
     const struct translation t = {first, second, way, p, r};
     gshmem_status_t status = GSHMEM_OK;
 
-    *r = (struct transport_request){.flags = TRANSPORT_MORE | TRANSPORT_LOOSE, .pe = (int)first->pe};
+    *r =
+        (struct transport_request){.flags = TRANSPORT_MORE | TRANSPORT_LOOSE, .pe = (int)first->pe};
     if (first->kind == GSHMEM_COMMAND_REFUSE_COLLECTIVE)
         return refuse_collective(first);
     if (first->kind == GSHMEM_COMMAND_REFUSE_WAIT)

@@ -22,11 +22,14 @@ enum {
 
 static_assert(offsetof(struct pending, issued) == offsetof(struct gshmem_host_operations, issued) &&
                   offsetof(struct pending, done) == offsetof(struct gshmem_host_operations, done) &&
-                  offsetof(struct pending, failed) == offsetof(struct gshmem_host_operations, failed) &&
-                  offsetof(struct pending, reported) == offsetof(struct gshmem_host_operations, reported),
+                  offsetof(struct pending, failed) ==
+                      offsetof(struct gshmem_host_operations, failed) &&
+                  offsetof(struct pending, reported) ==
+                      offsetof(struct gshmem_host_operations, reported),
               "kernels look at what the host has in flight");
 
-static bool make_channel(struct device *d, struct kernel_channel *c, struct gshmem_device_channel *view)
+static bool make_channel(struct device *d, struct kernel_channel *c,
+                         struct gshmem_device_channel *view)
 {
     c->shared = memory_shared(d, sizeof *c->shared);
     c->device = memory_of_device(d, sizeof *c->device);
@@ -265,7 +268,8 @@ static gshmem_status_t contexts_take_failure(struct kernel_context *k, struct ke
     }
     if (reported >= failed)
         return GSHMEM_OK;
-    return fail_silently((gshmem_status_t)(failed & 255), "%s: an operation in a kernel has failed: %s", call,
+    return fail_silently((gshmem_status_t)(failed & 255),
+                         "%s: an operation in a kernel has failed: %s", call,
                          gshmem_status_text((gshmem_status_t)(failed & 255)));
 }
 

@@ -19,7 +19,8 @@ static gshmem_status_t kernels_make_tables(struct device *d, struct kernels *k, 
     k->device = memory_of_device(d, sizeof *k->device);
     k->nowhere = memory_of_device(d, (size_t)n_pes * sizeof *k->nowhere);
     k->dead = calloc((size_t)n_pes, sizeof *k->dead);
-    if (!k->shared || !k->device || !k->nowhere || !k->dead || !departures_watch_begin(&k->left, n_pes))
+    if (!k->shared || !k->device || !k->nowhere || !k->dead ||
+        !departures_watch_begin(&k->left, n_pes))
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for kernels' view of the job");
     const struct gshmem_device_job seen = {
         .failure = &k->shared->failure,

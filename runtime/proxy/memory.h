@@ -33,7 +33,8 @@ static inline void memory_free_of_device(struct device *d, void *at)
 }
 
 /* Writes to memory of the device. */
-static inline gshmem_status_t memory_tell(struct device *d, void *to, const void *from, size_t bytes)
+static inline gshmem_status_t memory_tell(struct device *d, void *to, const void *from,
+                                          size_t bytes)
 {
     return d->ops->copy(d, to, from, bytes);
 }

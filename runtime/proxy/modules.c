@@ -42,9 +42,10 @@ gshmem_status_t module_fill(struct gshmem_device_module *m, const struct gshmem_
     int error;
 
     if (j && strcmp(m->device, j->device->ops->name) != 0) {
-        log_error("a module has kernels for the %s device, and this job's is %s (GSHMEM_DEVICE): they "
-                  "find no job",
-                  m->device, j->device->ops->name);
+        log_error(
+            "a module has kernels for the %s device, and this job's is %s (GSHMEM_DEVICE): they "
+            "find no job",
+            m->device, j->device->ops->name);
         return GSHMEM_OK;
     }
     if (!m->fill)
@@ -133,11 +134,14 @@ void gshmem_device_without_job(const char *where, int raises)
         if (job_forked)
             job_require(where);
         else
-            fail(GSHMEM_ERR_STATE, "%s: a call of GSHMEM in it: call gshmem_init first (or the job has been finalized)",
+            fail(GSHMEM_ERR_STATE,
+                 "%s: a call of GSHMEM in it: call gshmem_init first (or the job has been "
+                 "finalized)",
                  where);
     }
     if (raises)
-        gshmem_raise(fail_silently(GSHMEM_ERR_STATE, "%s: a call of GSHMEM while there is no job", where));
+        gshmem_raise(
+            fail_silently(GSHMEM_ERR_STATE, "%s: a call of GSHMEM while there is no job", where));
 }
 
 void gshmem_device_say_where(const char *where)

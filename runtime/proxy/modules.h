@@ -16,7 +16,8 @@ gshmem_status_t modules_fill(const struct gshmem_device_state *state);
 void modules_leave_parent(void);
 /* Adds it to the list; false: it is of another version, which was logged. */
 bool modules_enter(struct gshmem_device_module *m);
-gshmem_status_t module_fill(struct gshmem_device_module *m, const struct gshmem_device_state *state);
+gshmem_status_t module_fill(struct gshmem_device_module *m,
+                            const struct gshmem_device_state *state);
 
 /* A module that the program has the driver load, which has no `fill` of its own. */
 struct driver_module {
@@ -28,7 +29,8 @@ struct driver_module {
 };
 
 /* For modules that the program loads by the driver, which have no `fill` (driver_modules.c). */
-gshmem_status_t driver_module_fill(struct gshmem_device_module *m, const struct gshmem_device_state *state);
+gshmem_status_t driver_module_fill(struct gshmem_device_module *m,
+                                   const struct gshmem_device_state *state);
 /* The device closes: it forgets all modules. */
 void driver_modules_forget(void);
 

@@ -30,7 +30,8 @@ struct kernel_channel {
     struct proxy_channel proxy;
     struct channel_shared *shared;
     struct channel_of_device *device;
-    _Atomic uint64_t reported;  /* the value of `failed` that a quiet has returned, as far as the host
+    _Atomic uint64_t
+        reported;           /* the value of `failed` that a quiet has returned, as far as the host
                                knows */
     _Atomic bool abandoned; /* what is not complete will never be */
 };

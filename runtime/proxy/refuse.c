@@ -37,8 +37,8 @@ gshmem_status_t refuse_collective(const struct gshmem_command *c)
                     name, (long long)c->size, team);
     case GSHMEM_FAULT_ADDRESS:
         return fail(GSHMEM_ERR_NOT_SYMMETRIC,
-                    "%s in a kernel on team %lld: the %llu B at %#llx are not symmetric", name, team,
-                    (unsigned long long)c->size, (unsigned long long)c->address);
+                    "%s in a kernel on team %lld: the %llu B at %#llx are not symmetric", name,
+                    team, (unsigned long long)c->size, (unsigned long long)c->address);
     case GSHMEM_FAULT_OVERLAP:
         return fail(GSHMEM_ERR_ARGUMENT,
                     "%s in a kernel on team %lld: dest (%#llx, %llu B) and source overlap%s", name,
@@ -46,25 +46,28 @@ gshmem_status_t refuse_collective(const struct gshmem_command *c)
                     gshmem_collective_in_place(c->type) ? " and are not the same" : "");
     case GSHMEM_FAULT_OPERATION:
         return fail(GSHMEM_ERR_ARGUMENT,
-                    "%s in a kernel on team %lld: operation %u is not defined there for type %u", name,
-                    team, (unsigned int)c->size, (unsigned int)(c->size >> 32));
+                    "%s in a kernel on team %lld: operation %u is not defined there for type %u",
+                    name, team, (unsigned int)c->size, (unsigned int)(c->size >> 32));
     case GSHMEM_FAULT_STRIDES:
-        return fail(GSHMEM_ERR_ARGUMENT,
-                    "%s in a kernel on team %lld: strides are dst %lld and sst %lld, and must be at "
-                    "least 1",
-                    name, team, (long long)c->address, (long long)c->size);
+        return fail(
+            GSHMEM_ERR_ARGUMENT,
+            "%s in a kernel on team %lld: strides are dst %lld and sst %lld, and must be at "
+            "least 1",
+            name, team, (long long)c->address, (long long)c->size);
     case GSHMEM_FAULT_MEMBERS:
         return fail(GSHMEM_ERR_UNSUPPORTED,
                     "%s in a kernel: team %lld has more than %lld members", name, team,
                     (long long)c->size);
     case GSHMEM_FAULT_OTHERS:
-        return fail(GSHMEM_ERR_MISMATCH,
-                    "%s in a kernel on team %lld: another PE called something else, with other sizes "
-                    "or objects, or could not make the call",
-                    name, team);
+        return fail(
+            GSHMEM_ERR_MISMATCH,
+            "%s in a kernel on team %lld: another PE called something else, with other sizes "
+            "or objects, or could not make the call",
+            name, team);
     case GSHMEM_FAULT_LEFT:
         snprintf(call, sizeof call, "%s in a kernel on team %lld", name, team);
-        return departures_say(call, (int)gshmem_failure_pe(c->size), (enum departure_way)gshmem_failure_way(c->size));
+        return departures_say(call, (int)gshmem_failure_pe(c->size),
+                              (enum departure_way)gshmem_failure_way(c->size));
     default:
         return fail(GSHMEM_ERR_ARGUMENT, "%s in a kernel: fault %u is none of this version's", name,
                     c->amo);
@@ -99,6 +102,6 @@ gshmem_status_t refuse_wait(const struct gshmem_command *c)
         return fail(GSHMEM_ERR_ARGUMENT, "%s in a kernel: %s is NULL", name,
                     c->size == GSHMEM_LACKS_VALUES ? "cmp_values" : "indices");
     return fail(GSHMEM_ERR_ARGUMENT,
-                "%s in a kernel: there is no variable aligned to its %u bytes at %#llx", name, c->type,
-                (unsigned long long)c->address);
+                "%s in a kernel: there is no variable aligned to its %u bytes at %#llx", name,
+                c->type, (unsigned long long)c->address);
 }

@@ -309,8 +309,9 @@ static void show_departed(struct job *j)
             const int pe = t->members[m];
             if (way[pe]) /* release: pairs with the acquire in gshmem_kernel_hear, for the words of
                             the PE that has left */
-                gshmem_store_release(t->kernel->failure,
-                                     gshmem_failure_left(GSHMEM_ERR_PEER_DEAD, (uint32_t)pe, way[pe]));
+                gshmem_store_release(
+                    t->kernel->failure,
+                    gshmem_failure_left(GSHMEM_ERR_PEER_DEAD, (uint32_t)pe, way[pe]));
         }
     }
 }

@@ -44,7 +44,8 @@ struct request {
 };
 
 /* Puts the request on a stream of a device that takes requests. */
-gshmem_status_t stream_put_request(gshmem_stream_t stream, const char *call, const struct request *r);
+gshmem_status_t stream_put_request(gshmem_stream_t stream, const char *call,
+                                   const struct request *r);
 
 /* Puts what is wanted on the stream, to be performed when the stream reaches it. collective: of
  * wanted->team. */

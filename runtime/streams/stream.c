@@ -69,8 +69,9 @@ gshmem_status_t gshmem_iputmem_on_stream(void *dest, const void *source, ptrdiff
                                          ptrdiff_t sst, size_t element, size_t n, int pe,
                                          gshmem_stream_t stream)
 {
-    return stream_put_on(stream, "gshmem_iputmem_on_stream",
-                  &(struct request){DEVICE_IPUT, iputmem, dest, source, n, element, dst, sst, .pe = pe});
+    return stream_put_on(
+        stream, "gshmem_iputmem_on_stream",
+        &(struct request){DEVICE_IPUT, iputmem, dest, source, n, element, dst, sst, .pe = pe});
 }
 
 static gshmem_status_t igetmem(const struct request *r)
@@ -83,8 +84,9 @@ gshmem_status_t gshmem_igetmem_on_stream(void *dest, const void *source, ptrdiff
                                          ptrdiff_t sst, size_t element, size_t n, int pe,
                                          gshmem_stream_t stream)
 {
-    return stream_put_on(stream, "gshmem_igetmem_on_stream",
-                  &(struct request){DEVICE_IGET, igetmem, dest, source, n, element, dst, sst, .pe = pe});
+    return stream_put_on(
+        stream, "gshmem_igetmem_on_stream",
+        &(struct request){DEVICE_IGET, igetmem, dest, source, n, element, dst, sst, .pe = pe});
 }
 
 static gshmem_status_t p(const struct request *r)
@@ -117,8 +119,9 @@ gshmem_status_t gshmem_putmem_signal_on_stream(void *dest, const void *source, s
                                                int pe, gshmem_stream_t stream)
 {
     return stream_put_on(stream, "gshmem_putmem_signal_on_stream",
-                  &(struct request){DEVICE_PUT_SIGNAL, putmem_signal, dest, source, bytes, .sig_addr = sig_addr,
-                                    .signal = signal, .signal_op = signal_op, .pe = pe});
+                         &(struct request){DEVICE_PUT_SIGNAL, putmem_signal, dest, source, bytes,
+                                           .sig_addr = sig_addr, .signal = signal,
+                                           .signal_op = signal_op, .pe = pe});
 }
 
 static gshmem_status_t putmem_signal_nbi(const struct request *r)
@@ -132,8 +135,9 @@ gshmem_status_t gshmem_putmem_signal_nbi_on_stream(void *dest, const void *sourc
                                                    int signal_op, int pe, gshmem_stream_t stream)
 {
     return stream_put_on(stream, "gshmem_putmem_signal_nbi_on_stream",
-                  &(struct request){DEVICE_PUT_SIGNAL, putmem_signal_nbi, dest, source, bytes, .sig_addr = sig_addr,
-                                    .signal = signal, .signal_op = signal_op, .pe = pe});
+                         &(struct request){DEVICE_PUT_SIGNAL, putmem_signal_nbi, dest, source,
+                                           bytes, .sig_addr = sig_addr, .signal = signal,
+                                           .signal_op = signal_op, .pe = pe});
 }
 
 static gshmem_status_t signal_op(const struct request *r)
@@ -145,8 +149,8 @@ gshmem_status_t gshmem_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, 
                                            gshmem_stream_t stream)
 {
     return stream_put_on(stream, "gshmem_signal_op_on_stream",
-                  &(struct request){DEVICE_SIGNAL, signal_op, .sig_addr = sig_addr, .signal = signal,
-                                    .signal_op = op, .pe = pe});
+                         &(struct request){DEVICE_SIGNAL, signal_op, .sig_addr = sig_addr,
+                                           .signal = signal, .signal_op = op, .pe = pe});
 }
 
 static gshmem_status_t wait_one(const struct request *r)
@@ -158,8 +162,8 @@ gshmem_status_t gshmem_path_wait_one_on_stream(enum gshmem_type type, const void
                                                uint64_t value, gshmem_stream_t stream)
 {
     return stream_put_on(stream, "gshmem_wait_until_on_stream",
-                  &(struct request){DEVICE_WAIT_ONE, wait_one, .type = type, .source = ivar, .signal_op = cmp,
-                                    .signal = value});
+                         &(struct request){DEVICE_WAIT_ONE, wait_one, .type = type, .source = ivar,
+                                           .signal_op = cmp, .signal = value});
 }
 
 gshmem_status_t gshmem_signal_wait_until_on_stream(uint64_t *sig_addr, int cmp, uint64_t value,
@@ -179,8 +183,9 @@ gshmem_status_t gshmem_path_wait_all_on_stream(enum gshmem_type type, const void
                                                const void *values, int vector,
                                                gshmem_stream_t stream)
 {
-    struct request r = {DEVICE_WAIT_ALL, wait_all, (void *)(uintptr_t)values, ivars, nelems, .type = type,
-                        .status = status, .signal_op = cmp, .vector = vector};
+    struct request r = {DEVICE_WAIT_ALL, wait_all,     (void *)(uintptr_t)values, ivars,
+                        nelems,          .type = type, .status = status,          .signal_op = cmp,
+                        .vector = vector};
 
     if (!vector)
         memcpy(r.value, values, combine_bytes(type)); /* 16 bytes at most */
@@ -294,8 +299,9 @@ gshmem_status_t gshmem_reducescatter_on_stream(gshmem_team_t team, enum gshmem_t
                                                size_t n, gshmem_stream_t stream)
 {
     return stream_put_collective_on(stream, "gshmem_reducescatter_on_stream",
-                  &(struct request){DEVICE_REDUCESCATTER, reducescatter, dest, source, n, .team = team, .type = type,
-                                    .op = op});
+                                    &(struct request){DEVICE_REDUCESCATTER, reducescatter, dest,
+                                                      source, n, .team = team, .type = type,
+                                                      .op = op});
 }
 
 static gshmem_status_t stream_collect(const struct request *r)
@@ -317,8 +323,8 @@ static gshmem_status_t alltoalls(const struct request *r)
 }
 
 gshmem_status_t gshmem_alltoallsmem_on_stream(gshmem_team_t team, void *dest, const void *source,
-                                              ptrdiff_t dst, ptrdiff_t sst, size_t element, size_t n,
-                                              gshmem_stream_t stream)
+                                              ptrdiff_t dst, ptrdiff_t sst, size_t element,
+                                              size_t n, gshmem_stream_t stream)
 {
     return stream_put_collective_on(stream, "gshmem_alltoallsmem_on_stream",
                   &(struct request){DEVICE_ALLTOALLS, alltoalls, dest, source, n, element, dst, sst,
@@ -333,8 +339,9 @@ static gshmem_status_t inscan(const struct request *r)
 gshmem_status_t gshmem_inscan_on_stream(gshmem_team_t team, enum gshmem_type type, void *dest,
                                         const void *source, size_t n, gshmem_stream_t stream)
 {
-    return stream_put_collective_on(stream, "gshmem_inscan_on_stream",
-                  &(struct request){DEVICE_INSCAN, inscan, dest, source, n, .team = team, .type = type});
+    return stream_put_collective_on(
+        stream, "gshmem_inscan_on_stream",
+        &(struct request){DEVICE_INSCAN, inscan, dest, source, n, .team = team, .type = type});
 }
 
 static gshmem_status_t exscan(const struct request *r)
@@ -345,8 +352,9 @@ static gshmem_status_t exscan(const struct request *r)
 gshmem_status_t gshmem_exscan_on_stream(gshmem_team_t team, enum gshmem_type type, void *dest,
                                         const void *source, size_t n, gshmem_stream_t stream)
 {
-    return stream_put_collective_on(stream, "gshmem_exscan_on_stream",
-                  &(struct request){DEVICE_EXSCAN, exscan, dest, source, n, .team = team, .type = type});
+    return stream_put_collective_on(
+        stream, "gshmem_exscan_on_stream",
+        &(struct request){DEVICE_EXSCAN, exscan, dest, source, n, .team = team, .type = type});
 }
 
 /* ---- Errors of CUDA calls in inline code ---- */
@@ -359,21 +367,24 @@ gshmem_status_t gshmem_path_cuda(const char *call, int error, const char *text)
 
 gshmem_status_t gshmem_path_not_cooperative(int device)
 {
-    return fail(GSHMEM_ERR_UNSUPPORTED,
-                "gshmem_collective_launch: device %d cannot launch kernels whose blocks all run at one "
-                "time (cooperative launch)",
-                device);
+    return fail(
+        GSHMEM_ERR_UNSUPPORTED,
+        "gshmem_collective_launch: device %d cannot launch kernels whose blocks all run at one "
+        "time (cooperative launch)",
+        device);
 }
 
 gshmem_status_t gshmem_path_too_many_blocks(unsigned long long blocks, int fit)
 {
     if (fit == 0)
-        return fail(GSHMEM_ERR_ARGUMENT,
-                    "gshmem_collective_launch: not one block of that size, with its registers and shared "
-                    "memory, fits the device");
-    return fail(GSHMEM_ERR_ARGUMENT,
-                "gshmem_collective_launch: %llu blocks, of which only %d can run at one time, would "
-                "wait for each other for ever (gshmem_collective_launch_query_gridsize tells how "
-                "many can)",
-                blocks, fit);
+        return fail(
+            GSHMEM_ERR_ARGUMENT,
+            "gshmem_collective_launch: not one block of that size, with its registers and shared "
+            "memory, fits the device");
+    return fail(
+        GSHMEM_ERR_ARGUMENT,
+        "gshmem_collective_launch: %llu blocks, of which only %d can run at one time, would "
+        "wait for each other for ever (gshmem_collective_launch_query_gridsize tells how "
+        "many can)",
+        blocks, fit);
 }

@@ -19,11 +19,13 @@ struct gshmem_ctx *const gshmem_ctx_none = &no_context.view;
 
 gshmem_status_t context_start(struct job *j)
 {
-    struct pending *pending = j->device->ops->allocate(j->device, DEVICE_MEMORY_SHARED, sizeof *pending);
+    struct pending *pending =
+        j->device->ops->allocate(j->device, DEVICE_MEMORY_SHARED, sizeof *pending);
 
     if (!pending)
         return fail(GSHMEM_ERR_MEMORY, "start-up: out of memory for the default context");
-    default_context = (struct context){.view = j->team[GSHMEM_TEAM_WORLD]->view, .pending = pending};
+    default_context =
+        (struct context){.view = j->team[GSHMEM_TEAM_WORLD]->view, .pending = pending};
     return GSHMEM_OK;
 }
 
@@ -196,10 +198,11 @@ gshmem_status_t context_update_device(const struct location *l, enum gshmem_amo 
 
 gshmem_status_t context_refuse_device(const void *address, const char *call)
 {
-    return fail(GSHMEM_ERR_UNSUPPORTED,
-                "%s: the object at %p is in GPU memory, which this call is not made on: take it from "
-                "gshmem_malloc_with_hints(…, GSHMEM_MALLOC_HOST)",
-                call, address);
+    return fail(
+        GSHMEM_ERR_UNSUPPORTED,
+        "%s: the object at %p is in GPU memory, which this call is not made on: take it from "
+        "gshmem_malloc_with_hints(…, GSHMEM_MALLOC_HOST)",
+        call, address);
 }
 
 /* Memory of this PE's own. A range that begins in a symmetric segment and is not within it runs
@@ -232,8 +235,9 @@ GSHMEM_HOT gshmem_status_t context_resolve_any(struct context *c, const void *mi
     const struct gshmem_ctx *ctx = &c->view;
 
     if (pe < 0 || pe >= ctx->n_pes)
-        return fail(GSHMEM_ERR_ARGUMENT, "%s of %zu B with PE %d: the %s has PEs 0..%d", call, bytes,
-                    pe, ctx->team == GSHMEM_TEAM_WORLD ? "job" : "context's team", ctx->n_pes - 1);
+        return fail(GSHMEM_ERR_ARGUMENT, "%s of %zu B with PE %d: the %s has PEs 0..%d", call,
+                    bytes, pe, ctx->team == GSHMEM_TEAM_WORLD ? "job" : "context's team",
+                    ctx->n_pes - 1);
     if (context_look_up(ctx, mine, bytes, pe, l) ||
         (pe == ctx->my_pe && job->own_memory && resolve_own(mine, l)))
         return GSHMEM_OK;
@@ -257,8 +261,8 @@ static gshmem_status_t context_create(gshmem_team_t handle, long options, gshmem
     if (!ctx)
         return fail(GSHMEM_ERR_ARGUMENT, "%s: ctx is NULL", call);
     if (options & ~known)
-        return fail(GSHMEM_ERR_ARGUMENT, "%s: options %#lx has bits that are no GSHMEM_CTX_… option",
-                    call, options);
+        return fail(GSHMEM_ERR_ARGUMENT,
+                    "%s: options %#lx has bits that are no GSHMEM_CTX_… option", call, options);
     struct context *c = new_context(job, &team->view);
     if (!c)
         return fail(GSHMEM_ERR_MEMORY, "%s: out of memory", call);

@@ -72,8 +72,10 @@ gshmem_status_t departures_say(const char *call, int pe, enum departure_way way)
 {
     const char *how = way > LEFT_NOT && way <= LEFT_BY_FINALIZE ? way_name[way] : "in good order";
 
-    return fail(GSHMEM_ERR_PEER_DEAD, "%s: PE %d has left the job %s, and takes part in this call no more: PEs must "
-                "make the same collective calls, and give back locks, before they leave", call, pe, how);
+    return fail(GSHMEM_ERR_PEER_DEAD,
+                "%s: PE %d has left the job %s, and takes part in this call no more: PEs must "
+                "make the same collective calls, and give back locks, before they leave",
+                call, pe, how);
 }
 
 gshmem_status_t departures_fail(const char *call, int pe, enum departure_way way)
@@ -287,13 +289,16 @@ static gshmem_status_t check_update(const struct wait *w, uint64_t now)
         return GSHMEM_OK;
     this_thread.looked = now;
     /* A GPU may be running work of the program's of which this library knows nothing. */
-    if (job->n_pes > 1 && !job->kernels && !job->device->ops->own_heap && threads_of_program() == 0) {
+    if (job->n_pes > 1 && !job->kernels && !job->device->ops->own_heap &&
+        threads_of_program() == 0) {
         this_thread.left = WAIT_FOR_UPDATE;
         this_thread.left_by = LEFT_BY_END;
         return fail_silently(GSHMEM_ERR_PEER_DEAD, "%s: all other PEs have left the job", w->what);
     }
     if (now - w->since >= ALONE_NS && !atomic_exchange(&job->departures->said_alone, true))
-        log_warn("%s: %s: only another thread, a kernel or a signal's handler of this PE can end this wait", w->what,
+        log_warn("%s: %s: only another thread, a kernel or a signal's handler of this PE can end "
+                 "this wait",
+                 w->what,
                  job->n_pes > 1 ? "all other PEs have left the job" : "this PE is the only one");
     return GSHMEM_OK;
 }
@@ -304,8 +309,8 @@ gshmem_status_t departures_fail_alone(const char *call, gshmem_status_t status, 
         this_thread.left_by == LEFT_NOT)
         return status;
     this_thread.left_by = LEFT_NOT;
-    fail(GSHMEM_ERR_PEER_DEAD, "%s: all other PEs have left the job, and nobody is left who could change %s", call,
-         what);
+    fail(GSHMEM_ERR_PEER_DEAD,
+         "%s: all other PEs have left the job, and nobody is left who could change %s", call, what);
     if (error_ends_job())
         job_abort(1, last_error_text());
     return GSHMEM_ERR_PEER_DEAD;

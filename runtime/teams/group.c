@@ -130,8 +130,8 @@ gshmem_status_t group_check(struct group *g, const char *call)
     for (int i = 0; i < g->n; i++) {
         if (!network_lost(job->network, g->pe[i]))
             continue;
-        g->broken = fail(GSHMEM_ERR_PEER_DEAD, "%s on team %d: PE %d has died or cannot be reached", call,
-                         g->team, g->pe[i]);
+        g->broken = fail(GSHMEM_ERR_PEER_DEAD, "%s on team %d: PE %d has died or cannot be reached",
+                         call, g->team, g->pe[i]);
         return g->internode ? g->remote->break_off(g, g->broken, call) : g->broken;
     }
     g->losses = losses;

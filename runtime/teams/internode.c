@@ -42,8 +42,9 @@ size_t internode_most(const struct group *g, enum payload kind)
                                      : 1;
     size_t each = f->inbox[0] ? INBOX_BYTES / n / SYNC_LINE * SYNC_LINE : 0;
 
-    return kind == PAYLOAD_NOTES || kind == PAYLOAD_ONE ? each > SYNC_LINE ? each - note_bytes(0) : 0
-                                                    : each;
+    return kind == PAYLOAD_NOTES || kind == PAYLOAD_ONE
+               ? each > SYNC_LINE ? each - note_bytes(0) : 0
+               : each;
 }
 
 void internode_load(struct group *g, enum payload kind, int from, size_t bytes)
@@ -253,7 +254,8 @@ gshmem_status_t internode_break_off(struct group *g, gshmem_status_t status, con
 
     snprintf(why, sizeof why, "%s", last_error_text());
     g->broken = status;
-    for (int step = 0, distance = 1; f->local->my == 0 && distance < f->hosts; step++, distance *= 2) {
+    for (int step = 0, distance = 1; f->local->my == 0 && distance < f->hosts;
+         step++, distance *= 2) {
         int to = f->leader[(f->my_host + distance) % f->hosts];
         for (uint32_t i = 0; i < rounds && !network_lost(job->network, g->pe[to]); i++)
             internode_tell(g, to, step, (uint64_t)((g->round + 1 - i) & 1) << 32 | word,
@@ -290,8 +292,8 @@ static gshmem_status_t send_pairs(struct group *g, struct piece *last, const cha
 }
 
 /* Receives the word of that step from the node `distance` before this one. */
-static gshmem_status_t internode_receive(struct group *g, int step, int distance, uint32_t *received,
-                                      struct wait *w, const char *call)
+static gshmem_status_t internode_receive(struct group *g, int step, int distance,
+                                         uint32_t *received, struct wait *w, const char *call)
 {
     struct internode *f = g->internode;
     _Atomic uint64_t *from = &g->sync[g->my]->step[step].word[g->round & 1];
@@ -317,7 +319,8 @@ static gshmem_status_t internode_receive(struct group *g, int step, int distance
 
 /* Dissemination as in group.c, among leaders. The words arrive as signals, behind the part of the
  * payload that the sender has and the receiver has not. */
-static gshmem_status_t meet_leaders(struct group *g, uint32_t *received, bool carries, const char *call)
+static gshmem_status_t meet_leaders(struct group *g, uint32_t *received, bool carries,
+                                    const char *call)
 {
     struct internode *f = g->internode;
     struct piece pairs = {0, 0, 0};
@@ -393,12 +396,14 @@ static bool unload(struct group *g, uint32_t signature)
 /* The members of this node; nothing to do where there is one. */
 static gshmem_status_t meet_local(struct group *g, uint32_t signature, const char *call)
 {
-    return g->internode->local->n > 1 ? group_meet(g->internode->local, signature, call) : GSHMEM_OK;
+    return g->internode->local->n > 1 ? group_meet(g->internode->local, signature, call)
+                                      : GSHMEM_OK;
 }
 
 /* All local members have arrived: their leader exchanges words with the other nodes, and passes the
  * result on. */
-static gshmem_status_t ask_others(struct group *g, uint32_t *received, bool carries, const char *call)
+static gshmem_status_t ask_others(struct group *g, uint32_t *received, bool carries,
+                                  const char *call)
 {
     struct group *local = g->internode->local;
     gshmem_status_t status = GSHMEM_OK, met;

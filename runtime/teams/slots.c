@@ -74,8 +74,9 @@ void slots_settle(struct team *t, bool keep)
 /* ---- Within a parent ---- */
 
 /* The offers of all members of the parent, combined. */
-static gshmem_status_t exchange_offers(struct group *g, const struct slots_offer *mine, uint32_t signature,
-                                       const char *call, struct slots_offer *all)
+static gshmem_status_t exchange_offers(struct group *g, const struct slots_offer *mine,
+                                       uint32_t signature, const char *call,
+                                       struct slots_offer *all)
 {
     struct slots_offer one;
     gshmem_status_t status;
@@ -129,11 +130,13 @@ gshmem_status_t slots_install(struct team *parent, struct team *t, uint32_t sign
         if (slot == GSHMEM_TEAM_INVALID && all.busy)
             continue;
         if (slot == GSHMEM_TEAM_INVALID)
-            return fail(GSHMEM_ERR_MEMORY,
-                        "%s: no team slot is free on all members: a PE can be in %d teams at a time, "
-                        "%d of them its own, and %u are kept for active sets; destroy those no longer needed",
-                        call, TEAM_MAX, TEAM_MAX - GSHMEM_TEAM_HOST - 1,
-                        __atomic_load_n(&job->active_sets->n, __ATOMIC_RELAXED));
+            return fail(
+                GSHMEM_ERR_MEMORY,
+                "%s: no team slot is free on all members: a PE can be in %d teams at a time, "
+                "%d of them its own, and %u are kept for active sets; destroy those no longer "
+                "needed",
+                call, TEAM_MAX, TEAM_MAX - GSHMEM_TEAM_HOST - 1,
+                __atomic_load_n(&job->active_sets->n, __ATOMIC_RELAXED));
 
         bool claimed = t && slots_claim(t, slot), agreed = true;
         status = slots_compare_claims(g, claimed || !t, signature, call, &agreed);

@@ -7,9 +7,11 @@
 
 static const char usage[] =
     "usage: gshmem-info [--settings [PATTERN] | --version | --help]\n"
-    "  Without an option: how a job started here would find its PEs, and what this machine offers.\n"
+    "  Without an option: how a job started here would find its PEs, and what this machine "
+    "offers.\n"
     "  Run it under a launcher (mpirun -n 1 gshmem-info) to see what GSHMEM finds there.\n"
-    "  --settings   every GSHMEM_… variable, its value, range and meaning; or those that have PATTERN\n"
+    "  --settings   every GSHMEM_… variable, its value, range and meaning; or those that have "
+    "PATTERN\n"
     "               in their name or meaning: --settings heap, --settings 'ib*gpu'\n";
 
 static int gshmem_info_finish(int status)

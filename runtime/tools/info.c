@@ -43,10 +43,14 @@ static void print_bootstraps(FILE *to)
     fprintf(to, "\nStart-up (the first that is not \"no\" is used; GSHMEM_BOOTSTRAP chooses)\n");
     for (size_t i = 0; i < n; i++) {
         bool present = reports[i].found == BOOTSTRAP_PRESENT;
-        bool use = any ? !taken && reports[i].found != BOOTSTRAP_ABSENT : strcmp(asked, reports[i].name) == 0;
+        bool use = any ? !taken && reports[i].found != BOOTSTRAP_ABSENT
+                       : strcmp(asked, reports[i].name) == 0;
         taken |= use;
         fprintf(to, "  %-8s %-7s %s%s\n", reports[i].name, found_name(reports[i].found),
-                reports[i].why, !use ? "" : present ? "  <- used" : "  <- gshmem_init fails by this");
+                reports[i].why,
+                !use      ? ""
+                : present ? "  <- used"
+                          : "  <- gshmem_init fails by this");
     }
     if (!taken)
         fprintf(to, "  %s  <- asked for\n", asked);
@@ -203,8 +207,8 @@ static void print_gpu(FILE *to)
 static void print_openshmem(FILE *to)
 {
     fprintf(to, "\nOpenSHMEM\n");
-    fprintf(to, "  %-14s %d.%d, with what it has deprecated\n", "specification", SHMEM_MAJOR_VERSION,
-            SHMEM_MINOR_VERSION);
+    fprintf(to, "  %-14s %d.%d, with what it has deprecated\n", "specification",
+            SHMEM_MAJOR_VERSION, SHMEM_MINOR_VERSION);
     fprintf(to, "  %-14s C99, C11 generics, C++11; pshmem.h for tools\n", "bindings");
     fprintf(to, "  %-14s up to SHMEM_THREAD_MULTIPLE\n", "threads");
     fprintf(to, "  %-14s oshcc, oshc++ (gshmemcc, gshmemc++), oshrun (gshmemrun)\n", "programs");
@@ -236,7 +240,8 @@ static const char *automatic(enum setting s, char *text, size_t size)
     cpu_set_t mask;
 
     if (s == SETTING_HEAP_MAX)
-        snprintf(text, size, "here: %llu MiB for all PEs", (unsigned long long)node_memory_bytes() >> 20);
+        snprintf(text, size, "here: %llu MiB for all PEs",
+                 (unsigned long long)node_memory_bytes() >> 20);
     else if (s == SETTING_HOST_THREADS && sched_getaffinity(0, sizeof mask, &mask) == 0)
         snprintf(text, size, "here: %d", CPU_COUNT(&mask));
     return text;

@@ -73,8 +73,8 @@ uint64_t gshmem_host_clock(void)
     return clock_ns();
 }
 
-static _Noreturn void end_launch(struct thread *self, cudaError_t error, const char *what, const char *file,
-                                 int line)
+static _Noreturn void end_launch(struct thread *self, cudaError_t error, const char *what,
+                                 const char *file, int line)
 {
     log_error("kernel %s: %s at %s:%d, block (%u,%u,%u), thread (%u,%u,%u); the launch fails",
               self->block->grid->name, what, file, line, self->block->index.x,
@@ -90,7 +90,8 @@ void gshmem_host_name_thread(char *text, size_t size)
 
     if (t)
         snprintf(text, size, "kernel %s, block (%u,%u,%u), thread (%u,%u,%u)", t->block->grid->name,
-                 t->block->index.x, t->block->index.y, t->block->index.z, t->index.x, t->index.y, t->index.z);
+                 t->block->index.x, t->block->index.y, t->block->index.z, t->index.x, t->index.y,
+                 t->index.z);
     else
         snprintf(text, size, "a kernel");
 }
@@ -106,7 +107,8 @@ void gshmem_host_trap(const char *what, const char *file, int line)
     end_launch(self, cudaErrorLaunchFailure, what, file, line);
 }
 
-void gshmem_host_assert_fail(const char *assertion, const char *file, unsigned line, const char *function)
+void gshmem_host_assert_fail(const char *assertion, const char *file, unsigned line,
+                             const char *function)
 {
     struct thread *self = thread_self();
     char what[400];

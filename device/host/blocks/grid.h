@@ -127,7 +127,7 @@ struct worker {
     /* Resident here, or promised to the cooperative launch that is being taken. The worker lowers
      * them when a block ends; all else happens under the pool's lock. */
     atomic_uint blocks, threads;
-    unsigned reserved;      /* blocks of that launch that this worker has yet to take; under the lock */
+    unsigned reserved; /* blocks of that launch that this worker has yet to take; under the lock */
     unsigned spins, rounds, forbear; /* without progress, see gshmem_host_yield() */
     atomic_uint_fast64_t switches; /* of fibers, so that the watch sees one that never waits */
     atomic_bool busy;              /* runs fibers, for the watch */

@@ -11,12 +11,14 @@
 enum { IDLE_SPIN_NS = 20000 }; /* a worker without work looks this long before it sleeps */
 
 /* One for the process: CUDA calls name no object that it could hang from. */
-struct pool pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .end = &pool.grids};
+struct pool pool = {
+    .lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .end = &pool.grids};
 
 /* How many more blocks of `threads` threads fit here. */
 static unsigned pool_room(struct worker *w, unsigned threads)
 {
-    unsigned by_blocks = pool.capacity.blocks - atomic_load_explicit(&w->blocks, memory_order_relaxed);
+    unsigned by_blocks =
+        pool.capacity.blocks - atomic_load_explicit(&w->blocks, memory_order_relaxed);
     unsigned by_threads =
         (pool.capacity.threads - atomic_load_explicit(&w->threads, memory_order_relaxed)) / threads;
 

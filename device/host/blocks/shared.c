@@ -10,7 +10,8 @@
 
 unsigned gshmem_host_shared_number(void)
 {
-    static atomic_uint next; /* numbers are the process's: static initializers of programs ask for them */
+    static atomic_uint
+        next; /* numbers are the process's: static initializers of programs ask for them */
 
     return atomic_fetch_add_explicit(&next, 1, memory_order_relaxed);
 }

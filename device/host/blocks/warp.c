@@ -1,5 +1,6 @@
-/* What the threads of a warp do together: they hand in values and wait; the last to arrive works out
- * everybody's result. Nothing is shared but the threads' own records, so any mix of masks works.
+/* What the threads of a warp do together: they hand in values and wait; the last to arrive works
+ * out everybody's result. Nothing is shared but the threads' own records, so any mix of masks
+ * works.
  *
  * Only __syncwarp orders memory; a shuffle or vote does not, on a GPU and for ThreadSanitizer. */
 #define _GNU_SOURCE

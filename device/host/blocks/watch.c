@@ -57,7 +57,8 @@ static unsigned find_range(uintptr_t at)
         uintptr_t to = atomic_load_explicit(&ranges.list[i].to, memory_order_acquire);
         uintptr_t from = atomic_load_explicit(&ranges.list[i].from, memory_order_acquire);
 
-        if (at >= from && at < to && to == atomic_load_explicit(&ranges.list[i].to, memory_order_relaxed))
+        if (at >= from && at < to &&
+            to == atomic_load_explicit(&ranges.list[i].to, memory_order_relaxed))
             return i;
     }
     return RANGES_MAX;
@@ -179,7 +180,8 @@ static void watch_leave_parent(void)
 
 __attribute__((constructor)) static void watch_watch_forks(void)
 {
-    static struct fork_part part = {.leave_parent = watch_leave_parent}; /* an entry of the list in forks.c */
+    static struct fork_part part = {.leave_parent =
+                                        watch_leave_parent}; /* an entry of the list in forks.c */
 
     forks_add(&part);
 }

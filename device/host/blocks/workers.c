@@ -186,12 +186,14 @@ static void workers_leave_parent(void)
     pool.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     pool.work = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
     pool.capacity.workers = 0;
-    atomic_store_explicit(&pool.running, 1, memory_order_relaxed); /* workers_stop leaves them alone */
+    atomic_store_explicit(&pool.running, 1,
+                          memory_order_relaxed); /* workers_stop leaves them alone */
 }
 
 __attribute__((constructor)) static void workers_watch_forks(void)
 {
-    static struct fork_part part = {.leave_parent = workers_leave_parent}; /* an entry of the list in forks.c */
+    static struct fork_part part = {.leave_parent =
+                                        workers_leave_parent}; /* an entry of the list in forks.c */
 
     forks_add(&part);
 }

@@ -118,8 +118,9 @@ static cudaError_t copy_fill(struct rows r)
 {
     struct allocation a;
 
-    return copy_submit(r, NULL, !allocation_look_up(r.to, device_current(), &a) || a.type != cudaMemoryTypeDevice,
-                           false);
+    return copy_submit(
+        r, NULL, !allocation_look_up(r.to, device_current(), &a) || a.type != cudaMemoryTypeDevice,
+        false);
 }
 
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)

@@ -25,14 +25,18 @@ static int count_stated(void)
     static const struct {
         const char *variable;
         enum { RUN, PMIX, ANY } of;
-    } by[] = {{"GSHMEM_RUN_NPES", RUN}, {"OMPI_COMM_WORLD_LOCAL_SIZE", PMIX}, {"MPI_LOCALNRANKS", ANY},
-              {"SLURM_STEP_TASKS_PER_NODE", ANY}, {"PMI_SIZE", ANY}};
+    } by[] = {{"GSHMEM_RUN_NPES", RUN},
+              {"OMPI_COMM_WORLD_LOCAL_SIZE", PMIX},
+              {"MPI_LOCALNRANKS", ANY},
+              {"SLURM_STEP_TASKS_PER_NODE", ANY},
+              {"PMI_SIZE", ANY}};
 
     for (size_t i = 0; i < sizeof by / sizeof by[0]; i++) {
         const char *text = getenv(by[i].variable);
         long n = text ? strtol(text, NULL, 10) : 0;
 
-        if ((by[i].of == RUN && !nearest_is_gshmemrun(environ)) || (by[i].of == PMIX && nearest_is_pmi()))
+        if ((by[i].of == RUN && !nearest_is_gshmemrun(environ)) ||
+            (by[i].of == PMIX && nearest_is_pmi()))
             continue;
         if (n > 0 && n <= DEVICES_MAX)
             return (int)n;

@@ -52,7 +52,8 @@ CUresult cuGetErrorName(CUresult error, const char **name)
 
 CUresult cuDeviceGetCount(int *count)
 {
-    return count && cudaGetDeviceCount(count) == cudaSuccess ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return count && cudaGetDeviceCount(count) == cudaSuccess ? CUDA_SUCCESS
+                                                             : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuDeviceGet(CUdevice *device, int ordinal)
@@ -93,8 +94,8 @@ CUresult cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocationProp 
 
 /* ---- Memory without an address ---- */
 
-CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAllocationProp *prop,
-                     unsigned long long flags)
+CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
+                     const CUmemAllocationProp *prop, unsigned long long flags)
 {
     if (!handle || bytes == 0 || bytes % VIRTUAL_GRANULE || !driver_accepts(prop) || flags)
         return CUDA_ERROR_INVALID_VALUE;
@@ -128,8 +129,8 @@ CUresult cuMemAddressFree(CUdeviceptr address, size_t bytes)
     return virtual_unreserve(address, bytes);
 }
 
-CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
-                  unsigned long long flags)
+CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
+                  CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
     if (address % VIRTUAL_GRANULE || offset || flags)
         return CUDA_ERROR_INVALID_VALUE;
@@ -146,7 +147,8 @@ CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc
     int rights = PROT_NONE;
 
     for (size_t i = 0; access && i < n; i++) {
-        if (access[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE || !device_exists(access[i].location.id))
+        if (access[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+            !device_exists(access[i].location.id))
             return CUDA_ERROR_INVALID_VALUE;
         if (access[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
             rights |= PROT_READ | PROT_WRITE;

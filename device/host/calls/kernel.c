@@ -30,8 +30,8 @@ static void wait_until_left(struct code *code)
 {
     static const struct timespec moment = {.tv_nsec = 50000};
 
-    while (!atomic_load_explicit(&kernels.exits, memory_order_relaxed) && work_may_wait() && !forks_is_child() &&
-           atomic_load_explicit(&code->under_way, memory_order_acquire))
+    while (!atomic_load_explicit(&kernels.exits, memory_order_relaxed) && work_may_wait() &&
+           !forks_is_child() && atomic_load_explicit(&code->under_way, memory_order_acquire))
         nanosleep(&moment, NULL);
 }
 
@@ -42,7 +42,8 @@ static void kernels_leave_parent(void)
 
 __attribute__((constructor)) static void calls_watch_forks(void)
 {
-    static struct fork_part part = {.leave_parent = kernels_leave_parent}; /* an entry of the list in forks.c */
+    static struct fork_part part = {.leave_parent =
+                                        kernels_leave_parent}; /* an entry of the list in forks.c */
 
     forks_add(&part);
 }
@@ -56,7 +57,8 @@ static void tell_of_exit(void)
 static void end_of_exit(void)
 {
     if (!atomic_load_explicit(&kernels.exit_is_reported, memory_order_relaxed) &&
-        !atomic_exchange_explicit(&kernels.exit_is_reported, true, memory_order_relaxed) && atexit(tell_of_exit) != 0)
+        !atomic_exchange_explicit(&kernels.exit_is_reported, true, memory_order_relaxed) &&
+        atexit(tell_of_exit) != 0)
         log_warn("no memory to hear of the process's exit: kernels that run then are waited for");
 }
 
@@ -121,7 +123,8 @@ static struct configuration *configure(struct configuration c)
 {
     struct configuration *all = calling_thread.launch;
 
-    if (calling_thread.launches == NESTED_LAUNCHES_MAX) { /* launches that never came, lost to exceptions */
+    if (calling_thread.launches ==
+        NESTED_LAUNCHES_MAX) { /* launches that never came, lost to exceptions */
         memmove(&all[0], &all[1], (NESTED_LAUNCHES_MAX - 1) * sizeof all[0]);
         calling_thread.launches--;
     }
@@ -174,11 +177,14 @@ static cudaError_t kernel_check(const struct gshmem_host_kernel *kernel,
     }
     if (!workers_start(&capacity)) {
         if (forks_is_child())
-            log_error("kernel %s: this process is a child made by fork, and the host device's threads are its "
-                      "parent's: it can launch no kernels (cudaErrorInitializationError)", kernel->name);
+            log_error("kernel %s: this process is a child made by fork, and the host device's "
+                      "threads are its "
+                      "parent's: it can launch no kernels (cudaErrorInitializationError)",
+                      kernel->name);
         return cudaErrorInitializationError;
     }
-    if (c->cooperative && blocks > (uint64_t)blocks_at_once(&capacity, threads) * capacity.workers) {
+    if (c->cooperative &&
+        blocks > (uint64_t)blocks_at_once(&capacity, threads) * capacity.workers) {
         log_error("kernel %s: a cooperative launch of %llu blocks of %u threads; %u of them fit at "
                   "once (more with GSHMEM_HOST_THREADS)",
                   kernel->name, (unsigned long long)blocks, threads,

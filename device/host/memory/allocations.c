@@ -24,7 +24,8 @@ static char freed; /* never changes: only its address is used, by slots of remov
 
 static size_t allocation_place_of(const void *at)
 {
-    return (size_t)(((uintptr_t)at / ALLOCATION_ALIGNMENT) * 0x9e3779b97f4a7c15u >> 20) & (allocations.room - 1);
+    return (size_t)(((uintptr_t)at / ALLOCATION_ALIGNMENT) * 0x9e3779b97f4a7c15u >> 20) &
+           (allocations.room - 1);
 }
 
 static void allocation_insert(struct allocation a)
@@ -83,9 +84,10 @@ bool allocation_forget(void *at, bool host, bool registered)
     bool found = false;
 
     pthread_mutex_lock(&allocations.lock);
-    for (size_t i = allocations.room ? allocation_place_of(at) : 0; allocations.room && allocations.slots[i].at;
-         i = (i + 1) & (allocations.room - 1)) {
-        if (allocations.slots[i].at == at && (allocations.slots[i].type == cudaMemoryTypeHost) == host &&
+    for (size_t i = allocations.room ? allocation_place_of(at) : 0;
+         allocations.room && allocations.slots[i].at; i = (i + 1) & (allocations.room - 1)) {
+        if (allocations.slots[i].at == at &&
+            (allocations.slots[i].type == cudaMemoryTypeHost) == host &&
             allocations.slots[i].registered == registered) {
             allocations.slots[i].at = &freed;
             found = true;

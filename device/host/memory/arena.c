@@ -78,7 +78,8 @@ gshmem_status_t device_arena_map(int fd, size_t bytes, size_t aligned, void **at
 
 int device_arena_map_at(int fd, size_t offset, size_t bytes, void *at)
 {
-    void *p = mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, fd, (off_t)offset);
+    void *p = mmap(at, bytes, PROT_READ | PROT_WRITE,
+                   MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, fd, (off_t)offset);
 
     if (p == MAP_FAILED)
         return errno;

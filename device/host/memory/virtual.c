@@ -123,7 +123,8 @@ CUresult virtual_reserve(CUdeviceptr *address, size_t bytes)
 
     if (!r)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    char *p = mmap(NULL, bytes + VIRTUAL_GRANULE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *p = mmap(NULL, bytes + VIRTUAL_GRANULE, PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) {
         free(r);
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -180,7 +181,8 @@ static bool virtual_is_reserved(const char *at, size_t bytes)
 
 static void *virtual_reserve_at(void *at, size_t bytes)
 {
-    return mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (at ? MAP_FIXED : 0), -1, 0);
+    return mmap(at, bytes, PROT_NONE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (at ? MAP_FIXED : 0), -1, 0);
 }
 
 static CUresult virtual_map_here(struct piece *p, char *at, size_t bytes)
@@ -200,7 +202,8 @@ static CUresult virtual_map_here(struct piece *p, char *at, size_t bytes)
 CUresult virtual_map(CUdeviceptr address, size_t bytes, CUmemGenericAllocationHandle handle)
 {
     pthread_mutex_lock(&virtual_memory.lock);
-    CUresult result = virtual_map_here(virtual_find_piece(handle), (char *)(uintptr_t)address, bytes);
+    CUresult result =
+        virtual_map_here(virtual_find_piece(handle), (char *)(uintptr_t)address, bytes);
     pthread_mutex_unlock(&virtual_memory.lock);
     return result;
 }
@@ -208,7 +211,8 @@ CUresult virtual_map(CUdeviceptr address, size_t bytes, CUmemGenericAllocationHa
 /* The memory goes back to an address of its own, and the mapped addresses stay reserved. */
 static CUresult virtual_unmap_piece(struct piece *p)
 {
-    void *home = mremap(p->at, p->bytes, p->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, virtual_reserve_at(NULL, p->bytes));
+    void *home = mremap(p->at, p->bytes, p->bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
+                        virtual_reserve_at(NULL, p->bytes));
 
     if (home == MAP_FAILED)
         return CUDA_ERROR_OUT_OF_MEMORY;

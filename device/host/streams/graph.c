@@ -76,7 +76,8 @@ cudaError_t graph_fail(struct graph *g, cudaError_t error)
     return error;
 }
 
-cudaError_t graph_capture(struct graph *g, struct work *w, struct capture *stream, const struct work *also)
+cudaError_t graph_capture(struct graph *g, struct work *w, struct capture *stream,
+                          const struct work *also)
 {
     if (!g)
         return cudaErrorCapturedEvent; /* its capture is over */
@@ -123,7 +124,8 @@ struct graph *graph_forget(struct capture *stream)
 
 bool graph_is_joined(const struct graph *g, unsigned last)
 {
-    bool *before = calloc(g->nodes + 1, sizeof *before); /* [node]: comes before the last, or is it */
+    bool *before =
+        calloc(g->nodes + 1, sizeof *before); /* [node]: comes before the last, or is it */
     bool all = before != NULL;
 
     if (!before)

@@ -33,7 +33,8 @@ struct graph {
 /* Makes g a graph that is being captured, with this stream as its origin; false: no memory. */
 bool graph_begin(struct graph *g, struct capture *origin);
 /* Captures w in g, for this stream (which joins if it has not) and after `also` (may be NULL). */
-cudaError_t graph_capture(struct graph *g, struct work *w, struct capture *stream, const struct work *also);
+cudaError_t graph_capture(struct graph *g, struct work *w, struct capture *stream,
+                          const struct work *also);
 /* The capture is over: no stream takes part any more. */
 void graph_end_capture(struct graph *g);
 /* The stream goes away. Returns a graph that nobody can end any more, to be dropped, or NULL. */

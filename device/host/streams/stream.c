@@ -48,7 +48,8 @@ static bool stream_depend(struct work *w, const struct CUstream_st *stream)
 
 /* Notes what w comes after; true: it can start now. The caller keeps its reference, and w has one
  * more until it is done. */
-static bool stream_order(struct work *w, const struct CUstream_st *stream, struct work *const after[2])
+static bool stream_order(struct work *w, const struct CUstream_st *stream,
+                         struct work *const after[2])
 {
     w->blockers = 1;
     w->references++;
@@ -80,10 +81,12 @@ static struct graph *streams_find_capture(uint64_t number)
 
 /* Captures w, where the stream or what it comes after is being captured. The default stream must
  * not be used meanwhile, since it would have to wait for streams that do nothing. */
-static cudaError_t stream_capture(struct work *w, struct CUstream_st *stream, const struct work *also)
+static cudaError_t stream_capture(struct work *w, struct CUstream_st *stream,
+                                  const struct work *also)
 {
     if (stream->capture.graph || (also && also->capture))
-        return graph_capture(stream->capture.graph ? stream->capture.graph : streams_find_capture(also->capture),
+        return graph_capture(stream->capture.graph ? stream->capture.graph
+                                                   : streams_find_capture(also->capture),
                              w, &stream->capture, also);
     return stream == &streams.legacy && streams_captured(false) ? cudaErrorStreamCaptureImplicit
                                                                 : cudaSuccess;

@@ -204,7 +204,8 @@ static void work_leave_parent(void)
 
 __attribute__((constructor)) static void work_watch_forks(void)
 {
-    static struct fork_part part = {.leave_parent = work_leave_parent}; /* an entry of the list in forks.c */
+    static struct fork_part part = {.leave_parent =
+                                        work_leave_parent}; /* an entry of the list in forks.c */
 
     forks_add(&part);
 }

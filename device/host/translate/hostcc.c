@@ -27,7 +27,8 @@ struct job {
     const char *output;      /* after -o */
     const char *depend_file; /* after -MF */
     bool depend, depend_named;
-    bool clang, compile_only, assemble_only, preprocess_only, check_only, standard, thread_sanitizer;
+    bool clang, compile_only, assemble_only, preprocess_only, check_only, standard,
+        thread_sanitizer;
     size_t sources, other_inputs;
     struct command cuda;     /* sources by another name than .cu, behind -x cu */
     char folder[64]; /* of temporary files; "": none yet */
@@ -69,8 +70,8 @@ static bool compiler_is_clang(const struct job *job)
     int from = -1;
 
     hostcc_add_all(&c, &job->compiler);
-    for (const char *const *w = (const char *const[]){"-dM", "-E", "-x", "c", "/dev/null", NULL}; *w;
-         w++)
+    for (const char *const *w = (const char *const[]){"-dM", "-E", "-x", "c", "/dev/null", NULL};
+         *w; w++)
         hostcc_add(&c, *w);
     pid_t pid = hostcc_start(&c, &from);
     FILE *in = fdopen(from, "r");
@@ -95,7 +96,8 @@ static struct command preprocessing(const struct job *job, const char *source, c
         hostcc_add(&c, *w);
     if (job->depend && !job->depend_file) {
         char file[4096];
-        int base = (int)strlen(object) - (int)strlen(strrchr(object, '.') ? strrchr(object, '.') : "");
+        int base =
+            (int)strlen(object) - (int)strlen(strrchr(object, '.') ? strrchr(object, '.') : "");
         snprintf(file, sizeof file, "%.*s.d", base, object);
         hostcc_add(&c, "-MF");
         hostcc_add(&c, file);
@@ -206,9 +208,10 @@ static void add_option(struct job *job, const char *word, const char *value)
 }
 
 static const char *const takes_value[] = {
-    "-I",    "-L",  "-D",  "-U",  "-include", "-imacros",       "-isystem",    "-iquote", "-idirafter",
-    "-MF",   "-MT", "-MQ", "-z",  "-T",       "-Xlinker",       "-Xassembler", "-Xclang", "-mllvm",
-    "-u",    "-x",  "-Xpreprocessor",         "--param",        NULL};
+    "-I",       "-L",          "-D",      "-U",     "-include", "-imacros", "-isystem",
+    "-iquote",  "-idirafter",  "-MF",     "-MT",    "-MQ",      "-z",       "-T",
+    "-Xlinker", "-Xassembler", "-Xclang", "-mllvm", "-u",       "-x",       "-Xpreprocessor",
+    "--param",  NULL};
 
 /* A name in the temporary folder for the object of source number n. */
 static char *hostcc_object_of(const struct job *job, size_t n)

@@ -15,7 +15,8 @@ static size_t parameters_start(const struct translation *t, size_t i)
     for (; i < s->count && !syntax_is(t, i, ";") && !syntax_is(t, i, "{"); i++) {
         if (!syntax_is(t, i, "("))
             continue;
-        if (!syntax_is_any(t, i - 1, not_names) && (token_is_word(s, i - 1) || syntax_is(t, i - 1, ">")))
+        if (!syntax_is_any(t, i - 1, not_names) &&
+            (token_is_word(s, i - 1) || syntax_is(t, i - 1, ">")))
             return i;
         i = token_closing(s, i);
     }
@@ -86,7 +87,8 @@ static size_t template_before(const struct translation *t, size_t i)
     const struct source *s = &t->source;
 
     while (i-- > 0) {
-        if (syntax_is(t, i, ";") || syntax_is(t, i, "{") || syntax_is(t, i, "}") || syntax_is(t, i, ":"))
+        if (syntax_is(t, i, ";") || syntax_is(t, i, "{") || syntax_is(t, i, "}") ||
+            syntax_is(t, i, ":"))
             break;
         if (syntax_is(t, i, ")")) {
             i = token_opening(s, i);
@@ -125,7 +127,8 @@ static size_t body_start(const struct translation *t, size_t close)
 {
     size_t i = close + 1;
 
-    while (i < t->source.count && !syntax_is(t, i, "{") && !syntax_is(t, i, ";") && !syntax_is(t, i, "="))
+    while (i < t->source.count && !syntax_is(t, i, "{") && !syntax_is(t, i, ";") &&
+           !syntax_is(t, i, "="))
         i = syntax_is(t, i, "(") ? token_closing(&t->source, i) + 1 : i + 1;
     return i;
 }

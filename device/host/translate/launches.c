@@ -35,7 +35,8 @@ static size_t callee_start(const struct translation *t, size_t i)
             size_t open = token_opening(s, last);
             if (open >= s->count || !open)
                 return s->count;
-            bool more = token_is_word(s, open - 1) || syntax_is(t, open - 1, "]") || syntax_is(t, open - 1, ")");
+            bool more = token_is_word(s, open - 1) || syntax_is(t, open - 1, "]") ||
+                        syntax_is(t, open - 1, ")");
             if (!more)
                 return open;
             last = open - 1;
@@ -45,8 +46,10 @@ static size_t callee_start(const struct translation *t, size_t i)
         i = last;
         if (i && syntax_is(t, i - 1, "template"))
             i--;
-        if (i && (syntax_is(t, i - 1, "::") || syntax_is(t, i - 1, ".") || syntax_is(t, i - 1, "->"))) {
-            if (syntax_is(t, i - 1, "::") && !(i > 1 && (token_is_word(s, i - 2) || syntax_is(t, i - 2, ">"))))
+        if (i &&
+            (syntax_is(t, i - 1, "::") || syntax_is(t, i - 1, ".") || syntax_is(t, i - 1, "->"))) {
+            if (syntax_is(t, i - 1, "::") &&
+                !(i > 1 && (token_is_word(s, i - 2) || syntax_is(t, i - 2, ">"))))
                 return i - 1; /* ::k */
             i--;
             continue;
@@ -73,8 +76,9 @@ static void move_configuration(struct translation *t, size_t callee, size_t from
     const struct token *first = &t->source.tokens[from], *back = &t->source.tokens[callee];
     int pad = column(t, callee) - (int)strlen(close);
 
-    edits_insert(&t->edits, syntax_start_of(t, callee), "%s\n# %d \"%s\"\n%*s%.*s\n# %d \"%s\"\n%*s%s",
-                 open, first->line, t->source.files[first->file], column(t, from), "",
+    edits_insert(&t->edits, syntax_start_of(t, callee),
+                 "%s\n# %d \"%s\"\n%*s%.*s\n# %d \"%s\"\n%*s%s", open, first->line,
+                 t->source.files[first->file], column(t, from), "",
                  (int)(syntax_end_of(t, to - 1) - first->at), first->at, back->line,
                  t->source.files[back->file], pad > 0 ? pad : 0, "", close);
 }

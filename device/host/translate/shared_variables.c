@@ -31,8 +31,9 @@ static size_t declaration_start(const struct translation *t, size_t i)
 static size_t declaration_end(const struct translation *t, size_t i)
 {
     while (i < t->source.count && !syntax_is(t, i, ";"))
-        i = syntax_is(t, i, "(") || syntax_is(t, i, "[") || syntax_is(t, i, "{") ? token_closing(&t->source, i) + 1
-                                                            : i + 1;
+        i = syntax_is(t, i, "(") || syntax_is(t, i, "[") || syntax_is(t, i, "{")
+                ? token_closing(&t->source, i) + 1
+                : i + 1;
     return i;
 }
 
@@ -86,11 +87,13 @@ static size_t declared_name(const struct translation *t, size_t i, size_t end)
 /* The word switch whose block begins at token open, or count. */
 static size_t switch_of(const struct translation *t, size_t open)
 {
-    size_t condition = open && open < t->source.count && syntax_is(t, open - 1, ")") ? token_opening(&t->source, open - 1)
-                                                                             : t->source.count;
+    size_t condition = open && open < t->source.count && syntax_is(t, open - 1, ")")
+                           ? token_opening(&t->source, open - 1)
+                           : t->source.count;
 
-    return condition && condition < t->source.count && syntax_is(t, condition - 1, "switch") ? condition - 1
-                                                                                     : t->source.count;
+    return condition && condition < t->source.count && syntax_is(t, condition - 1, "switch")
+               ? condition - 1
+               : t->source.count;
 }
 
 /* Puts what declares shared memory where the declaration from `start` on stands; or, of a block
@@ -109,8 +112,8 @@ static void declare(struct translation *t, size_t start, const char *text)
 }
 
 /* extern __shared__ T name[], outside of functions: a name of the library's own variable for it. */
-static const char everywhere[] =
-    "extern __thread %s *%s __asm__(\"gshmem_host_dynamic_here\") __attribute__((tls_model(\"initial-exec\")))";
+static const char everywhere[] = "extern __thread %s *%s __asm__(\"gshmem_host_dynamic_here\") "
+                                 "__attribute__((tls_model(\"initial-exec\")))";
 
 static void translate_dynamic(struct translation *t, size_t start, size_t end)
 {
@@ -195,7 +198,8 @@ static bool declares(const struct translation *t, size_t i, size_t body, const c
 static void name_in_lambdas(struct translation *t, size_t end, const char *name, const char *number)
 {
     const struct source *s = &t->source;
-    size_t open = syntax_block_start(t, end), stop = open < s->count ? token_closing(s, open) : s->count;
+    size_t open = syntax_block_start(t, end),
+           stop = open < s->count ? token_closing(s, open) : s->count;
 
     for (size_t i = end; i < stop; i++) {
         size_t body = syntax_is(t, i, "[") ? copying_lambda(t, i) : s->count;

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-__attribute__((format(printf, 3, 4))) void syntax_complain(struct translation *t, size_t i, const char *format, ...)
+__attribute__((format(printf, 3, 4))) void syntax_complain(struct translation *t, size_t i,
+                                                           const char *format, ...)
 {
     const struct token *token = &t->source.tokens[i < t->source.count ? i : t->source.count - 1];
     va_list args;
@@ -56,7 +57,8 @@ char *syntax_text_of(struct translation *t, size_t from, size_t to)
 /* The operator <<, which no template arguments begin with. */
 bool syntax_shifts(const struct translation *t, size_t i)
 {
-    return syntax_is(t, i, "<") && syntax_is(t, i + 1, "<") && syntax_start_of(t, i + 1) == syntax_end_of(t, i);
+    return syntax_is(t, i, "<") && syntax_is(t, i + 1, "<") &&
+           syntax_start_of(t, i + 1) == syntax_end_of(t, i);
 }
 
 /* The < of the template arguments that end with the > at i, or count. */

@@ -22,7 +22,8 @@ struct text {
     size_t length;
 };
 
-__attribute__((format(printf, 3, 4))) void syntax_complain(struct translation *t, size_t i, const char *format, ...);
+__attribute__((format(printf, 3, 4))) void syntax_complain(struct translation *t, size_t i,
+                                                           const char *format, ...);
 const char *syntax_start_of(const struct translation *t, size_t i);
 const char *syntax_end_of(const struct translation *t, size_t i);
 bool syntax_is(const struct translation *t, size_t i, const char *text);

@@ -15,8 +15,9 @@
  * template arguments and conversions; its parameters are captured by the lambda. Lines stay where
  * they are: what the compiler says is about the user's own.
  *
- * What is __shared__ has static storage for CUDA: lambdas do not copy it, and a case of a switch may stand behind
- * it. Here it is a reference, so lambdas that would copy it name it again, and of a switch it stands in front. */
+ * What is __shared__ has static storage for CUDA: lambdas do not copy it, and a case of a switch
+ * may stand behind it. Here it is a reference, so lambdas that would copy it name it again, and
+ * of a switch it stands in front. */
 #define _GNU_SOURCE
 #include "translate.h"
 
@@ -36,8 +37,8 @@ static void translate(struct translation *t)
         } else if (syntax_is(t, i, "__shared__")) {
             i = translate_shared(t, i);
             continue;
-        } else if (syntax_is(t, i, "__noinline__") && !syntax_is(t, i - 1, "(") && !syntax_is(t, i - 1, ",") &&
-                   !syntax_is(t, i - 1, "::")) {
+        } else if (syntax_is(t, i, "__noinline__") && !syntax_is(t, i - 1, "(") &&
+                   !syntax_is(t, i - 1, ",") && !syntax_is(t, i - 1, "::")) {
             /* No macro: C++ libraries use the word in attributes. */
             edits_remove(&t->edits, syntax_start_of(t, i), syntax_end_of(t, i));
             edits_insert(&t->edits, syntax_start_of(t, i), "__attribute__((noinline))");

@@ -158,9 +158,11 @@ GSHMEM_KERNEL void gshmem_kernel_copy_many(char *to, const char *from, size_t by
 
     to -= lead;
     if (by == 0)
-        gshmem_kernel_copy_words<scope, false>((gshmem_kernel_word *)to, source, lead != 0, whole, 0);
+        gshmem_kernel_copy_words<scope, false>((gshmem_kernel_word *)to, source, lead != 0, whole,
+                                               0);
     else
-        gshmem_kernel_copy_words<scope, true>((gshmem_kernel_word *)to, source, lead != 0, whole, by);
+        gshmem_kernel_copy_words<scope, true>((gshmem_kernel_word *)to, source, lead != 0, whole,
+                                              by);
     gshmem_kernel_store_part(to, before, lead, front, (unsigned)unit);
     gshmem_kernel_store_part(to + 16 * whole, behind, 0, back, (unsigned)unit);
 }

@@ -80,8 +80,8 @@ GSHMEM_KERNEL void gshmem_switch_store(char *there, const struct gshmem_switch_w
                  : "l"(there)                                                                      \
                  : "memory")
 
-/* The load of an operation, for a type. The caller has tested gshmem_switch_can: any other operation
- * ends the kernel. */
+/* The load of an operation, for a type. The caller has tested gshmem_switch_can: any other
+ * operation ends the kernel. */
 #define GSHMEM_SWITCH_ORDERED(load, op, sum, type)                                                 \
     if (op == GSHMEM_OP_SUM)                                                                       \
         load("add." sum);                                                                          \

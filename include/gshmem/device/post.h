@@ -69,9 +69,11 @@ GSHMEM_KERNEL void *gshmem_kernel_mapped(uintptr_t address)
 
 /* An object that is not symmetric can only be this PE's own; one that begins in a symmetric segment
  * runs past its end. */
-GSHMEM_KERNEL_RARE void *gshmem_kernel_own(const struct gshmem_device_ctx *c, const void *mine, int pe)
+GSHMEM_KERNEL_RARE void *gshmem_kernel_own(const struct gshmem_device_ctx *c, const void *mine,
+                                           int pe)
 {
-    return c->own && pe == c->my_pe && mine && !gshmem_kernel_symmetric(c, mine, 0) ? (void *)mine : NULL;
+    return c->own && pe == c->my_pe && mine && !gshmem_kernel_symmetric(c, mine, 0) ? (void *)mine
+                                                                                    : NULL;
 }
 
 /* The address at which pe's copy of the `bytes` bytes at `mine` is mapped; NULL: it is not mapped
@@ -365,7 +367,8 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_refuse(const struct gshmem_devi
 /* The same for a call whose local object is NULL: the source of a put, dest of a get, the result of
  * an atomic, the PEs of pe_quiet. */
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_refuse_null(const struct gshmem_device_ctx *c,
-                                                             struct gshmem_command about, size_t size)
+                                                             struct gshmem_command about,
+                                                             size_t size)
 {
     struct gshmem_command command = {};
 

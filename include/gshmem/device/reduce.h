@@ -264,7 +264,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_combine_members(int op,
 /* What differs between reductions of equal size. */
 template <class T> GSHMEM_KERNEL uint32_t gshmem_kernel_variant(int op)
 {
-    static_assert((int)GSHMEM_OP_COUNT <= 8 && (int)GSHMEM_TYPE_COUNT <= 32, "both fit into 8 bits");
+    static_assert((int)GSHMEM_OP_COUNT <= 8 && (int)GSHMEM_TYPE_COUNT <= 32,
+                  "both fit into 8 bits");
     return (uint32_t)op << 5 | (uint32_t)gshmem_type_of<T>();
 }
 
@@ -353,7 +354,8 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_reducescatter(gshmem_team_t tea
 {
     static_assert(gshmem_op_is_for(op, gshmem_class_of(gshmem_type_of<T>())),
                   "the table in gshmem/type.h has the operation for the type");
-    return gshmem_kernel_reduce_by<scope>(GSHMEM_COLLECTIVE_REDUCESCATTER, op, team, dest, source, n);
+    return gshmem_kernel_reduce_by<scope>(GSHMEM_COLLECTIVE_REDUCESCATTER, op, team, dest, source,
+                                          n);
 }
 
 /* ---- With the type and the operation known at run time -------------------------------------- */

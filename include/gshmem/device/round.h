@@ -213,8 +213,8 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_fault(gshmem_team_t team, uint3
 }
 
 /* Logs why a round failed, if that has not been logged; by one thread. */
-GSHMEM_KERNEL_RARE void gshmem_kernel_explain(const struct gshmem_device_team *t, uint32_t collective,
-                                              gshmem_status_t status)
+GSHMEM_KERNEL_RARE void gshmem_kernel_explain(const struct gshmem_device_team *t,
+                                              uint32_t collective, gshmem_status_t status)
 {
     if (status == GSHMEM_ERR_MISMATCH) {
         gshmem_kernel_fault(t->ctx.team, collective, GSHMEM_FAULT_OTHERS, NULL, 0);
@@ -226,7 +226,8 @@ GSHMEM_KERNEL_RARE void gshmem_kernel_explain(const struct gshmem_device_team *t
 }
 
 /* All threads have received what they wait for: what was written before it is visible to all. */
-template <int scope> GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_settle_all(gshmem_status_t status)
+template <int scope>
+GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_settle_all(gshmem_status_t status)
 {
     status = gshmem_kernel_agree<scope>(status);
     if (!status && gshmem_kernel_rank<scope>() == 0)

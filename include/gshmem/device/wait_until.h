@@ -56,8 +56,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_look_again(struct gshmem_kernel_wait
 
 /* Has the proxy log what is wrong, as the host's calls do; raises: the caller returns no status. */
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_refuse_wait(uint32_t call, uint32_t bytes,
-                                                             const void *ivars, int cmp, uint32_t lack,
-                                                             bool raises)
+                                                             const void *ivars, int cmp,
+                                                             uint32_t lack, bool raises)
 {
     struct gshmem_command command = {};
 
@@ -130,7 +130,8 @@ template <class T> GSHMEM_KERNEL int gshmem_kernel_test(const T *ivar, int cmp, 
 {
     gshmem_kernel_may_wait();
     if (gshmem_kernel_comparable(ivar, cmp))
-        return gshmem_kernel_compare(gshmem_kernel_load_acquire(ivar), cmp, value) && gshmem_kernel_has_settled();
+        return gshmem_kernel_compare(gshmem_kernel_load_acquire(ivar), cmp, value) &&
+               gshmem_kernel_has_settled();
     gshmem_kernel_refuse_wait(GSHMEM_WAIT_TEST, sizeof(T), ivar, cmp, GSHMEM_LACKS_NOTHING, true);
     return 0;
 }
@@ -195,7 +196,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_set_check(const struct gshmem_kernel
     if (GSHMEM_LIKELY(comparable && (s->values || s->n == 0)))
         return GSHMEM_OK;
     return gshmem_kernel_refuse_wait(call, sizeof(T), s->ivars, s->cmp,
-                                     comparable ? GSHMEM_LACKS_VALUES : GSHMEM_LACKS_NOTHING, raises);
+                                     comparable ? GSHMEM_LACKS_VALUES : GSHMEM_LACKS_NOTHING,
+                                     raises);
 }
 
 /* The same for calls that return indices, and no status. */

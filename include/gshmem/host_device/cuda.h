@@ -1,6 +1,7 @@
-/* What programs for the host device have of CUDA's driver API: memory by cuMemCreate and cuMemMap, as they
- * make it to register it as symmetric (gshmem_buffer_register_symmetric), and what belongs to it. Names,
- * arguments and values are CUDA's. A piece is mapped in one place at a time. */
+/* What programs for the host device have of CUDA's driver API: memory by cuMemCreate and
+ * cuMemMap, as they make it to register it as symmetric (gshmem_buffer_register_symmetric), and
+ * what belongs to it. Names, arguments and values are CUDA's. A piece is mapped in one place at
+ * a time. */
 #ifndef GSHMEM_HOST_DEVICE_CUDA_H
 #define GSHMEM_HOST_DEVICE_CUDA_H
 
@@ -70,7 +71,8 @@ typedef struct CUmemLocation_st {
 
 typedef struct CUmemAllocationProp_st {
     CUmemAllocationType type;
-    CUmemAllocationHandleType requestedHandleTypes; /* asked of, and not looked at: nothing is exported */
+    CUmemAllocationHandleType
+        requestedHandleTypes; /* asked of, and not looked at: nothing is exported */
     CUmemLocation location;
     void *win32HandleMetaData;
     struct {
@@ -97,15 +99,15 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
 
 CUresult cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocationProp *prop,
                                        CUmemAllocationGranularity_flags option);
-CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAllocationProp *prop,
-                     unsigned long long flags);
+CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
+                     const CUmemAllocationProp *prop, unsigned long long flags);
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle);
 CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *address);
 CUresult cuMemAddressReserve(CUdeviceptr *address, size_t bytes, size_t alignment, CUdeviceptr hint,
                              unsigned long long flags);
 CUresult cuMemAddressFree(CUdeviceptr address, size_t bytes);
-CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
-                  unsigned long long flags);
+CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
+                  CUmemGenericAllocationHandle handle, unsigned long long flags);
 CUresult cuMemUnmap(CUdeviceptr address, size_t bytes);
 CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc *access, size_t n);
 #pragma GCC visibility pop

@@ -9,7 +9,8 @@
 
 #ifdef __cplusplus
 
-/* nvcc brings these unasked, and programs rely on it. An assertion of a kernel's ends its launch. */
+/* nvcc brings these unasked, and programs rely on it. An assertion of a kernel's ends its
+ * launch. */
 #ifdef __CUDACC__
 #define __assert_fail gshmem_host_assert_fail
 #endif

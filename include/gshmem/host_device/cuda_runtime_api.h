@@ -43,7 +43,8 @@ extern "C" {
     X(LaunchTimeout, 702, "the launch timed out and was terminated")                               \
     X(PeerAccessAlreadyEnabled, 704, "peer access is already enabled")                             \
     X(PeerAccessNotEnabled, 705, "peer access has not been enabled")                               \
-    X(HostMemoryAlreadyRegistered, 712, "part or all of the requested memory range is already mapped") \
+    X(HostMemoryAlreadyRegistered, 712,                                                            \
+      "part or all of the requested memory range is already mapped")                               \
     X(HostMemoryNotRegistered, 713, "pointer does not correspond to a registered memory region")   \
     X(Assert, 710, "device-side assert triggered")                                                 \
     X(LaunchFailure, 719, "unspecified launch failure")                                            \
@@ -322,7 +323,8 @@ enum cudaFuncCache {
     cudaFuncCachePreferEqual = 3
 };
 
-/* Cooperative is taken, clusters of more than one block are refused, all else makes no difference. */
+/* Cooperative is taken, clusters of more than one block are refused, all else makes no
+ * difference. */
 typedef enum cudaLaunchAttributeID {
     cudaLaunchAttributeIgnore = 0,
     cudaLaunchAttributeCooperative = 2,
@@ -374,7 +376,8 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const voi
  * more: when it has been made, or with the graph that it was captured in. */
 cudaError_t gshmem_host_call(cudaStream_t stream, cudaHostFn_t function, void *argument,
                              void (*release)(void *argument));
-/* Whether such calls are still to be made, or are being made: on streams, or in graphs that were launched. */
+/* Whether such calls are still to be made, or are being made: on streams, or in graphs that were
+ * launched. */
 int gshmem_host_calls_under_way(void);
 
 #ifdef __cplusplus

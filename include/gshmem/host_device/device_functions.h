@@ -98,12 +98,13 @@ template <class T> inline T from_bits(uint64_t bits)
 }
 
 template <class T>
-inline typename exchanged<T>::type shuffle(unsigned mask, T value, unsigned source, const char *file, int line)
+inline typename exchanged<T>::type shuffle(unsigned mask, T value, unsigned source,
+                                           const char *file, int line)
 {
     typedef typename exchanged<T>::type type;
 
-    return from_bits<type>(gshmem_host_warp(GSHMEM_HOST_WARP_SHUFFLE, mask, to_bits<type>(value), source,
-                                            file, line));
+    return from_bits<type>(
+        gshmem_host_warp(GSHMEM_HOST_WARP_SHUFFLE, mask, to_bits<type>(value), source, file, line));
 }
 
 } /* namespace gshmem_host */
@@ -148,15 +149,17 @@ __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32, GSHMEM_HOST_P
 
 template <class T> inline unsigned __match_any_sync(unsigned mask, T value, GSHMEM_HOST_PLACE)
 {
-    return (unsigned)gshmem_host_warp(GSHMEM_HOST_WARP_MATCH, mask, gshmem_host::to_bits<typename gshmem_host::exchanged<T>::type>(value), 0,
-                                      file, line);
+    return (unsigned)gshmem_host_warp(
+        GSHMEM_HOST_WARP_MATCH, mask,
+        gshmem_host::to_bits<typename gshmem_host::exchanged<T>::type>(value), 0, file, line);
 }
 
 template <class T>
 inline unsigned __match_all_sync(unsigned mask, T value, int *predicate, GSHMEM_HOST_PLACE)
 {
-    unsigned same = (unsigned)gshmem_host_warp(GSHMEM_HOST_WARP_MATCH_ALL, mask,
-                                               gshmem_host::to_bits<typename gshmem_host::exchanged<T>::type>(value), 0, file, line);
+    unsigned same = (unsigned)gshmem_host_warp(
+        GSHMEM_HOST_WARP_MATCH_ALL, mask,
+        gshmem_host::to_bits<typename gshmem_host::exchanged<T>::type>(value), 0, file, line);
     *predicate = same != 0;
     return same;
 }

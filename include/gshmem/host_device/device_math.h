@@ -11,8 +11,8 @@
 namespace gshmem_host
 {
 
-/* A whole number as an integer: the nearest that there is. NaN is 0, or the integer with the highest bit alone
- * where one of the two has 64 bits, as on a GPU. */
+/* A whole number as an integer: the nearest that there is. NaN is 0, or the integer with the
+ * highest bit alone where one of the two has 64 bits, as on a GPU. */
 template <class To, class From> inline To to_integer(From x)
 {
     const bool is_signed = (To)-1 < (To)1;
@@ -32,12 +32,14 @@ template <class To, class From> inline To to_integer(From x)
 /* sin(pi * (quarters / 2 + x)): of so small an x that the product loses nothing. */
 inline double sine_of_quarters(double x, int quarters)
 {
-    const double y = quarters & 1 ? cos(x * 3.14159265358979323846) : sin(x * 3.14159265358979323846);
+    const double y =
+        quarters & 1 ? cos(x * 3.14159265358979323846) : sin(x * 3.14159265358979323846);
 
     return quarters & 2 ? -y : y;
 }
 
-/* What is left of x without its whole quarters of a turn, which are counted: both without an error. */
+/* What is left of x without its whole quarters of a turn, which are counted: both without an
+ * error. */
 inline double without_quarters(double x, int *quarters)
 {
     const double turn = fmod(x, 2.0), whole = rint(2 * turn);
@@ -225,7 +227,7 @@ GSHMEM_HOST_BITS(__longlong_as_double, long long, double)
 #define GSHMEM_HOST_ROUND(of, name, to, f)                                                         \
     static inline to __##of##2##name##_rn(of x)                                                    \
     {                                                                                              \
-        return gshmem_host::to_integer<to>(rint##f(x));                                                                     \
+        return gshmem_host::to_integer<to>(rint##f(x));                                            \
     }                                                                                              \
     static inline to __##of##2##name##_rz(of x)                                                    \
     {                                                                                              \
@@ -233,11 +235,11 @@ GSHMEM_HOST_BITS(__longlong_as_double, long long, double)
     }                                                                                              \
     static inline to __##of##2##name##_rd(of x)                                                    \
     {                                                                                              \
-        return gshmem_host::to_integer<to>(floor##f(x));                                                                    \
+        return gshmem_host::to_integer<to>(floor##f(x));                                           \
     }                                                                                              \
     static inline to __##of##2##name##_ru(of x)                                                    \
     {                                                                                              \
-        return gshmem_host::to_integer<to>(ceil##f(x));                                                                     \
+        return gshmem_host::to_integer<to>(ceil##f(x));                                            \
     }                                                                                              \
     static inline of __##name##2##of##_rn(to x)                                                    \
     {                                                                                              \
@@ -255,7 +257,7 @@ GSHMEM_HOST_ROUND(double, ull, unsigned long long, )
 #define GSHMEM_HOST_ROUND(name, to)                                                                \
     static inline to __double2##name##_rn(double x)                                                \
     {                                                                                              \
-        return gshmem_host::to_integer<to>(rint(x));                                                                       \
+        return gshmem_host::to_integer<to>(rint(x));                                               \
     }                                                                                              \
     static inline to __double2##name##_rz(double x)                                                \
     {                                                                                              \

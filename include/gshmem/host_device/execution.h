@@ -54,8 +54,8 @@ __attribute__((no_sanitize("thread"))) static inline void gshmem_host_may_wait(v
         gshmem_host_yield();
 }
 
-/* ThreadSanitizer does not look at what the thread reads and writes between the two: for memory that
- * is free again by what other PEs say, which are other processes. */
+/* ThreadSanitizer does not look at what the thread reads and writes between the two: for memory
+ * that is free again by what other PEs say, which are other processes. */
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define GSHMEM_HOST_TSAN 1
@@ -130,9 +130,10 @@ uint64_t gshmem_host_clock(void); /* nanoseconds */
 void gshmem_host_name_thread(char *text, size_t size);
 void gshmem_host_trap(const char *what, const char *file, int line) __attribute__((noreturn));
 #ifndef __cplusplus
-/* What assert() calls in CUDA sources, on either side: <assert.h> declares it there, by this name for its own. */
-void gshmem_host_assert_fail(const char *assertion, const char *file, unsigned line, const char *function)
-    __attribute__((noreturn));
+/* What assert() calls in CUDA sources, on either side: <assert.h> declares it there, by this
+ * name for its own. */
+void gshmem_host_assert_fail(const char *assertion, const char *file, unsigned line,
+                             const char *function) __attribute__((noreturn));
 #endif
 
 /* Shared memory: each declaration has a number, each block memory of its own for it. */

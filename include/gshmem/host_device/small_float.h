@@ -51,11 +51,13 @@ inline float to_odd(long double value)
     if (bits & 1)
         return near;
     bool away = near < value ? value > 0 : value < 0;
-    return gshmem_single_of(near == 0 ? 1 | (value < 0 ? 0x80000000u : 0u) : away ? bits + 1 : bits - 1);
+    return gshmem_single_of(near == 0 ? 1 | (value < 0 ? 0x80000000u : 0u)
+                            : away    ? bits + 1
+                                      : bits - 1);
 }
 
-/* a * b + c, rounded to odd. Of two small numbers double has the product without an error; and the sum's error
- * is a double. */
+/* a * b + c, rounded to odd. Of two small numbers double has the product without an error; and
+ * the sum's error is a double. */
 inline double fused(double a, double b, double c)
 {
     const double product = a * b, sum = product + c, other = sum - product;
@@ -137,7 +139,8 @@ template <class Format> struct small {
     GSHMEM_HOST_SMALL_OPERATOR(/, __hdiv)
 #undef GSHMEM_HOST_SMALL_OPERATOR
 
-/* Nothing compares with a NaN by the plain names, not even by "not equal"; all does by those that end with u. */
+/* Nothing compares with a NaN by the plain names, not even by "not equal"; all does by those
+ * that end with u. */
 #define GSHMEM_HOST_SMALL_COMPARE(sign, name)                                                      \
     friend bool operator sign(small a, small b)                                                    \
     {                                                                                              \
@@ -369,9 +372,13 @@ template <class Format> struct alignas(4) small_pair {
     GSHMEM_HOST_SMALL_INTEGER(number, one, ull, unsigned long long)
 #define GSHMEM_HOST_SMALL_INTEGER(number, one, name, type)                                         \
     GSHMEM_HOST_SMALL_NAME(number, __##name##2##one##_rn, (type a), number(a))                     \
-    GSHMEM_HOST_SMALL_NAME(type, __##one##2##name##_rn, (number a), gshmem_host::to_integer<type>(rintf(a)))   \
-    GSHMEM_HOST_SMALL_NAME(type, __##one##2##name##_rd, (number a), gshmem_host::to_integer<type>(floorf(a)))  \
-    GSHMEM_HOST_SMALL_NAME(type, __##one##2##name##_ru, (number a), gshmem_host::to_integer<type>(ceilf(a)))   \
-    GSHMEM_HOST_SMALL_NAME(type, __##one##2##name##_rz, (number a), gshmem_host::to_integer<type>(truncf(a)))
+    GSHMEM_HOST_SMALL_NAME(type, __##one##2##name##_rn, (number a),                                \
+                           gshmem_host::to_integer<type>(rintf(a)))                                \
+    GSHMEM_HOST_SMALL_NAME(type, __##one##2##name##_rd, (number a),                                \
+                           gshmem_host::to_integer<type>(floorf(a)))                               \
+    GSHMEM_HOST_SMALL_NAME(type, __##one##2##name##_ru, (number a),                                \
+                           gshmem_host::to_integer<type>(ceilf(a)))                                \
+    GSHMEM_HOST_SMALL_NAME(type, __##one##2##name##_rz, (number a),                                \
+                           gshmem_host::to_integer<type>(truncf(a)))
 
 #endif

@@ -29,13 +29,13 @@ static const char *variable(const char *name)
     return getenv(new) ? getenv(new) : getenv(old);
 }
 
-static const char help[] =
-    "OpenSHMEM's environment variables (SMA_… are read, too):\n"
-    "  SHMEM_VERSION         print the library's version at start-up\n"
-    "  SHMEM_INFO            print this\n"
-    "  SHMEM_SYMMETRIC_SIZE  bytes that the symmetric heap must at least be able to grow to: 64m, 1.5G\n"
-    "  SHMEM_DEBUG           debugging messages (as GSHMEM_LOG=debug)\n"
-    "gshmem-info --settings lists GSHMEM's own, with their values.\n";
+static const char help[] = "OpenSHMEM's environment variables (SMA_… are read, too):\n"
+                           "  SHMEM_VERSION         print the library's version at start-up\n"
+                           "  SHMEM_INFO            print this\n"
+                           "  SHMEM_SYMMETRIC_SIZE  bytes that the symmetric heap must at least be "
+                           "able to grow to: 64m, 1.5G\n"
+                           "  SHMEM_DEBUG           debugging messages (as GSHMEM_LOG=debug)\n"
+                           "gshmem-info --settings lists GSHMEM's own, with their values.\n";
 
 static void setup_greet(void)
 {

@@ -3,7 +3,8 @@
 
 enum { REFUSED = -1 };
 
-_Static_assert(sizeof(shmem_team_config_t) == sizeof(gshmem_team_config_t), "one is cast to the other");
+_Static_assert(sizeof(shmem_team_config_t) == sizeof(gshmem_team_config_t),
+               "one is cast to the other");
 
 int pshmem_team_my_pe(shmem_team_t team)
 {

@@ -256,13 +256,15 @@ static bool measure_each(struct bench *b, const struct benchmark *what, struct r
         n = (uint64_t)what->operations;
     result->timed = "operation";
     lib_barrier_all();
-    for (uint64_t i = 0, before = machine_ns(), now; i < n && takes_part(b, what); i++, before = now) {
+    for (uint64_t i = 0, before = machine_ns(), now; i < n && takes_part(b, what);
+         i++, before = now) {
         b->run.late_ns = 0;
         what->loop(&b->run, 1);
         now = machine_ns();
         if (b->run.pe == 0 && kept)
-            kept = samples_add(&result->samples,
-                               in_unit(what, b->run.size, (double)(now - before) - (double)b->run.late_ns));
+            kept = samples_add(
+                &result->samples,
+                in_unit(what, b->run.size, (double)(now - before) - (double)b->run.late_ns));
     }
     return kept;
 }

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../base/spelling.h" /* the one header that is not of this folder: others measure with it, too */
+/* the one header that is not of this folder: others measure with it, too */
+#include "../../base/spelling.h"
 #include "benchmark.h"
 #include "options.h"
 #include <library.h>
@@ -238,7 +239,8 @@ static bool no_benchmark(const char *name, char *why, size_t why_size)
         if (spelling_distance(name, b->name) < spelling_distance(name, nearest->name))
             nearest = b;
     if (spelling_distance(name, nearest->name) <= 3)
-        return wrong(why, why_size, "no benchmark %s; did you mean %s? (--list lists them)", name, nearest->name);
+        return wrong(why, why_size, "no benchmark %s; did you mean %s? (--list lists them)", name,
+                     nearest->name);
     return wrong(why, why_size, "no benchmark %s; --list lists them", name);
 }
 

@@ -1,4 +1,5 @@
-/* Loops in which PEs wait for each other: ping-pong, barriers, locks; and for one that is late on purpose. */
+/* Loops in which PEs wait for each other: ping-pong, barriers, locks; and for one that is late
+ * on purpose. */
 #include <time.h>
 
 #include "benchmark.h"
@@ -65,14 +66,15 @@ void loop_lock(struct run *r, uint64_t n)
 
 /* ---- Late peers: size is by how many microseconds ----
  *
- * What counts is the time of both, without the time that the peer was away, which it tells itself: no clock
- * of another machine is read. */
+ * What counts is the time of both, without the time that the peer was away, which it tells
+ * itself: no clock of another machine is read. */
 
 /* Sleeps, and tells all for how long. */
 static void be_late(struct run *r)
 {
     uint64_t begin = machine_ns();
-    const struct timespec time = {.tv_sec = (time_t)(r->size / 1000000), .tv_nsec = (long)(r->size % 1000000) * 1000};
+    const struct timespec time = {.tv_sec = (time_t)(r->size / 1000000),
+                                  .tv_nsec = (long)(r->size % 1000000) * 1000};
 
     nanosleep(&time, NULL);
     const long slept = (long)(machine_ns() - begin);

@@ -48,7 +48,8 @@ const struct benchmark benchmarks[] = {
     {"signal_pingpong", PAIR, NANOSECONDS, 2, "8,4K", 1, 0, loop_signal_pingpong, NULL,
      "half a round trip of put_signal, seen by signal_wait_until", 0},
 #endif
-    {"barrier_all", ALL, NANOSECONDS, 1, NULL, 1, 0, loop_barrier_all, NULL, "barrier of all PEs", 0},
+    {"barrier_all", ALL, NANOSECONDS, 1, NULL, 1, 0, loop_barrier_all, NULL, "barrier of all PEs",
+     0},
 #if LIB_HAS_SYNC
     {"sync_all", ALL, NANOSECONDS, 1, NULL, 1, 0, loop_sync_all, NULL, "sync of all PEs", 0},
 #endif
@@ -70,9 +71,13 @@ const struct benchmark benchmarks[] = {
      "set and clear of a lock that all PEs want", 0},
 #endif
     {"late_wait", PAIR, NANOSECONDS, 1, LATENESS, 1, 0, loop_late_wait, NULL,
-     "round trip of p and wait_until, without the time by which the peer is late: size in microseconds", 20},
+     "round trip of p and wait_until, without the time by which the peer is late: size in "
+     "microseconds",
+     20},
     {"late_barrier", ALL, NANOSECONDS, 1, LATENESS, 1, 0, loop_late_barrier, NULL,
-     "two barriers, without the time by which the last PE is late for the first: size in microseconds", 20},
+     "two barriers, without the time by which the last PE is late for the first: size in "
+     "microseconds",
+     20},
     {0},
 };
 
