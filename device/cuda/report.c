@@ -76,12 +76,12 @@ static void find_order(const struct cuda *c, struct device_report *r)
     static const char *const texts[] = {
         [DEVICE_NIC_ORDERED] =
             "all GPUs of the machine see what NICs write here in its order: nothing is flushed",
-        [DEVICE_NIC_FLUSHED] = "GPUs may see a signal before the data that a NIC has written: "
-                               "waits, barriers and gets "
-                               "flush it (GSHMEM_CUDA_FLUSH)",
+        [DEVICE_NIC_FLUSHED] =
+            ("GPUs may see a signal before the data that a NIC has written: waits, barriers and "
+             "gets flush it (GSHMEM_CUDA_FLUSH)"),
         [DEVICE_NIC_UNORDERED] =
-            "GPUs may see a signal before the data that a NIC has written, and this driver flushes "
-            "nothing: NICs do not write here",
+            ("GPUs may see a signal before the data that a NIC has written, and this driver "
+             "flushes nothing: NICs do not write here"),
     };
 
     r->nic_order = cuda_nic_order(c);

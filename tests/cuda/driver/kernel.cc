@@ -21,7 +21,7 @@ void leave_module(struct gshmem_device_module *)
 
 __thread GSHMEM_HOST_READ_ONLY uint3 threadIdx = {0, 0, 0}, blockIdx = {0, 0, 0};
 __thread GSHMEM_HOST_READ_ONLY dim3 blockDim = {1, 1, 1}, gridDim = {1, 1, 1};
-__thread int gshmem_host_patience;
+__thread int gshmem_host_steps;
 
 int gshmem_host_in_kernel(void)
 {
