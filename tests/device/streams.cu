@@ -3,6 +3,7 @@
 
 #include <malloc.h>
 #include <pthread.h>
+#include <sched.h>
 #include <time.h>
 
 static void pause_ms(long ms)
@@ -228,10 +229,60 @@ static void check_threads()
     CHECK_CUDA(cudaFree(count));
 }
 
+/* One thread records an event again and again while others ask for it, wait for it and order their
+ * streams by it. */
+static bool events_end;
+
+static void *use_event(void *event)
+{
+    const cudaEvent_t e = (cudaEvent_t)event;
+    float ms = 0;
+    cudaStream_t stream;
+
+    CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    while (!__atomic_load_n(&events_end, __ATOMIC_ACQUIRE)) {
+        cudaError_t error = cudaEventQuery(e);
+        CHECK(error == cudaSuccess || error == cudaErrorNotReady);
+        error = cudaEventElapsedTime(&ms, e, e);
+        CHECK(error == cudaSuccess || error == cudaErrorNotReady);
+        CHECK_CUDA(cudaEventSynchronize(e));
+        CHECK_CUDA(cudaStreamWaitEvent(stream, e, 0));
+    }
+    CHECK_CUDA(cudaStreamSynchronize(stream));
+    CHECK_CUDA(cudaStreamDestroy(stream));
+    return nullptr;
+}
+
+static void check_event_of_threads()
+{
+    enum { THREADS = 3 };
+    pthread_t thread[THREADS];
+    cudaEvent_t event;
+    cudaStream_t stream;
+
+    CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    CHECK_CUDA(cudaEventCreate(&event));
+    CHECK_CUDA(cudaEventRecord(event, stream));
+    for (pthread_t &t : thread)
+        CHECK_EQ(pthread_create(&t, nullptr, use_event, event), 0);
+    const time_t end = time(nullptr) + 2; /* a second at least */
+    while (time(nullptr) < end) {
+        CHECK_CUDA(cudaEventRecord(event, stream));
+        sched_yield(); /* what was freed stays so for a moment */
+    }
+    __atomic_store_n(&events_end, true, __ATOMIC_RELEASE);
+    for (pthread_t t : thread)
+        CHECK_EQ(pthread_join(t, nullptr), 0);
+    CHECK_CUDA(cudaEventDestroy(event));
+    CHECK_CUDA(cudaStreamDestroy(stream));
+}
+
 int main()
 {
+    mallopt(M_PERTURB, 0xa5); /* what was freed looks like nothing else */
     check_order();
     check_events();
+    check_event_of_threads();
     check_default_stream();
     check_many();
     check_threads();
