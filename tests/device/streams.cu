@@ -168,6 +168,49 @@ static void check_many()
     CHECK_CUDA(cudaFree(gate));
 }
 
+#ifndef __NVCC__ /* CUDA's own threads have names of its own */
+/* A host function that a kernel's end starts has the name of the thread that submitted it, and the
+ * threads that it starts, too. */
+static char host_name[2][16];
+
+static void *tell_name(void *name)
+{
+    CHECK_EQ(pthread_getname_np(pthread_self(), (char *)name, sizeof host_name[0]), 0);
+    return nullptr;
+}
+
+static void tell_names(void *)
+{
+    pthread_t thread;
+
+    tell_name(host_name[0]);
+    CHECK_EQ(pthread_create(&thread, nullptr, tell_name, host_name[1]), 0);
+    CHECK_EQ(pthread_join(thread, nullptr), 0);
+}
+
+static void *submit_named(void *gate)
+{
+    CHECK_EQ(pthread_setname_np(pthread_self(), "submits"), 0);
+    hold<<<1, 1, 0, cudaStreamPerThread>>>((volatile int *)gate);
+    CHECK_CUDA(cudaLaunchHostFunc(cudaStreamPerThread, tell_names, nullptr));
+    *(volatile int *)gate = 1;
+    CHECK_CUDA(cudaStreamSynchronize(cudaStreamPerThread));
+    return nullptr;
+}
+
+static void check_names()
+{
+    int *gate = shared_array<int>(1);
+    pthread_t thread;
+
+    CHECK_EQ(pthread_create(&thread, nullptr, submit_named, gate), 0);
+    CHECK_EQ(pthread_join(thread, nullptr), 0);
+    CHECK_STR(host_name[0], "submits");
+    CHECK_STR(host_name[1], "submits");
+    CHECK_CUDA(cudaFree(gate));
+}
+#endif
+
 static cudaError_t from_host_function[2];
 static char many[1 << 20], *place;
 
@@ -280,6 +323,9 @@ static void check_event_of_threads()
 int main()
 {
     mallopt(M_PERTURB, 0xa5); /* what was freed looks like nothing else */
+#ifndef __NVCC__
+    check_names();
+#endif
     check_order();
     check_events();
     check_event_of_threads();

@@ -3,6 +3,7 @@
 #include "device/host/streams/stream.h"
 
 #include <stdlib.h>
+#include <sys/prctl.h>
 
 #include "device/host/streams/graph.h"
 
@@ -144,6 +145,7 @@ static cudaError_t call(cudaStream_t stream, cudaHostFn_t function, void *argume
     w->call.function = function;
     w->call.argument = argument;
     w->call.release = release;
+    prctl(PR_GET_NAME, w->call.thread_name, 0, 0, 0);
     w->call.after_failure = after_failure;
     w->call.library = release && !after_failure;
     if (w->call.library)
