@@ -107,8 +107,14 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
     if (!s)
         return report_error(cudaErrorInvalidResourceHandle);
     cudaError_t error = report_error(graph_refuses(&s->capture));
-    if (error || (error = add_point(s, NULL, &w)))
+    if (error)
         return error;
+    if ((error = add_point(s, NULL, &w))) {
+        /* A failed device takes no point, and what the stream has begun still runs. */
+        if (device_error() && work_may_wait())
+            stream_wait(s);
+        return error;
+    }
     error = stream_wait_for(w);
     work_drop(w);
     return error;
