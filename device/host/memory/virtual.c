@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "device/host/forks.h"
+
 #ifndef MREMAP_DONTUNMAP /* of Linux 5.7 and glibc 2.32 */
 #define MREMAP_DONTUNMAP 4
 #endif
@@ -31,6 +33,13 @@ static struct {
     struct piece *pieces;
     struct reservation *reservations;
 } virtual_memory = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+__attribute__((constructor)) static void virtual_hold_at_fork(void)
+{
+    static struct fork_lock lock = {.lock = &virtual_memory.lock}; /* an entry of the list in forks.c */
+
+    forks_hold(&lock);
+}
 
 /* ---- Pieces ---- */
 

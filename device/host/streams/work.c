@@ -191,11 +191,10 @@ static void *helper_main(void *unused)
     return NULL;
 }
 
-/* In a child made by fork: a thread that is not there may hold the lock, or be on its way out of a
- * wait, which a broadcast would wait for. What the parent has under way stays the parent's. */
+/* In a child made by fork: a thread that is not there may be on its way out of a wait, which a
+ * broadcast would wait for. What the parent has under way stays the parent's. */
 static void work_leave_parent(void)
 {
-    work_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     works.finished = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
     works.helpers.work = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 }
@@ -204,7 +203,9 @@ __attribute__((constructor)) static void work_watch_forks(void)
 {
     static struct fork_part part = {.leave_parent =
                                         work_leave_parent}; /* an entry of the list in forks.c */
+    static struct fork_lock lock = {.lock = &work_lock};
 
+    forks_hold(&lock);
     forks_add(&part);
 }
 
