@@ -163,11 +163,12 @@ bool cuda_request_done(struct device *base, void *request, gshmem_status_t *stat
     return true;
 }
 
-/* With the GPU ours, and nothing under way. */
+/* With the GPU ours. Of a request that has failed to begin, the kernel may have been launched. */
 void cuda_requests_close(struct cuda *c)
 {
     for (struct cuda_blocking_request *e; (e = c->free_requests);) {
         c->free_requests = e->next;
+        c->driver.stream_wait(e->stream);
         c->driver.host_free(e->answer);
         c->driver.event_destroy(e->event);
         c->driver.stream_destroy(e->stream);

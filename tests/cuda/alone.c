@@ -122,6 +122,30 @@ static void check_elsewhere(struct device *d, bool kernels)
     ops->close(other);
 }
 
+/* An update that nobody asks for any more, and a request whose event fails behind its launch, are
+ * both under way when the device is closed. */
+static void leave_under_way(struct device *d, void *at)
+{
+    const struct device_update u = add_one(at);
+    uint64_t ticket = 0;
+
+    CHECK_EQ(ops->update_start(d, &u, &ticket), GSHMEM_OK);
+    CHECK(ticket);
+    ops->update_forget(d, ticket);
+    CHECK_EQ(request_with(d, at, "cuEventRecord", CUDA_OUT_OF_MEMORY), GSHMEM_ERR_MEMORY);
+}
+
+static void check_close(struct device *d, void *word)
+{
+    struct device *closed = open_device("0");
+    int64_t sum = -1;
+
+    leave_under_way(closed, word);
+    ops->close(closed);
+    CHECK_EQ(ops->copy(d, &sum, word, sizeof sum), GSHMEM_OK);
+    CHECK_EQ(sum, 2);
+}
+
 int main(int argc, char **argv)
 {
     CHECK_EQ(argc, 3);
@@ -135,9 +159,14 @@ int main(int argc, char **argv)
     struct device *d = open_device("0");
     void *word = ops->allocate(d, DEVICE_MEMORY_OWN, sizeof(int64_t));
     CHECK(word);
-    if (strcmp(argv[2], "statuses") == 0)
-        check_requests(d, word);
-    check_elsewhere(d, strcmp(argv[2], "statuses") == 0);
+    if (strcmp(argv[2], "close") == 0) {
+        check_close(d, word);
+    } else {
+        const bool kernels = strcmp(argv[2], "statuses") == 0;
+        if (kernels)
+            check_requests(d, word);
+        check_elsewhere(d, kernels);
+    }
     ops->release(d, DEVICE_MEMORY_OWN, word);
     ops->close(d);
     CHECK_EQ(dlclose(driver), 0);
