@@ -146,6 +146,15 @@ static void check_close(struct device *d, void *word)
     CHECK_EQ(sum, 2);
 }
 
+/* A heap that is out of reach has nothing to give back. */
+static void check_unreached(struct device *d)
+{
+    struct device_heap_map none = {.own = NULL};
+
+    CHECK_EQ(ops->heap_shrink(d, &none, 0), 0);
+    ops->heap_close(d, &none);
+}
+
 int main(int argc, char **argv)
 {
     CHECK_EQ(argc, 3);
@@ -166,6 +175,7 @@ int main(int argc, char **argv)
         if (kernels)
             check_requests(d, word);
         check_elsewhere(d, kernels);
+        check_unreached(d);
     }
     ops->release(d, DEVICE_MEMORY_OWN, word);
     ops->close(d);
