@@ -23,7 +23,8 @@ static struct {
 
 __attribute__((constructor)) static void allocation_hold_at_fork(void)
 {
-    static struct fork_lock lock = {.lock = &allocations.lock}; /* an entry of the list in forks.c */
+    /* an entry of the list in forks.c */
+    static struct fork_lock lock = {.lock = &allocations.lock};
 
     forks_hold(&lock);
 }

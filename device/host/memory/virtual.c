@@ -36,7 +36,8 @@ static struct {
 
 __attribute__((constructor)) static void virtual_hold_at_fork(void)
 {
-    static struct fork_lock lock = {.lock = &virtual_memory.lock}; /* an entry of the list in forks.c */
+    /* an entry of the list in forks.c */
+    static struct fork_lock lock = {.lock = &virtual_memory.lock};
 
     forks_hold(&lock);
 }

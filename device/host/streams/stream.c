@@ -250,7 +250,7 @@ static struct work *streams_first_undone(bool all)
     return w;
 }
 
-static void streams_wait(bool all)
+static void streams_wait_undone(bool all)
 {
     struct work *w;
 
@@ -264,14 +264,14 @@ static void streams_wait(bool all)
  * non-blocking streams. */
 cudaError_t streams_wait_all(void)
 {
-    streams_wait(true);
+    streams_wait_undone(true);
     return device_error();
 }
 
 void stream_wait(struct CUstream_st *stream)
 {
     if (stream == &streams.legacy) {
-        streams_wait(false);
+        streams_wait_undone(false);
         return;
     }
     struct work *w = stream_last(stream);

@@ -149,8 +149,9 @@ static void work_move(const struct work *w)
     }
 }
 
-/* A helper runs the program's function under the name of the thread that submitted it: threads that
- * the function starts inherit the name, and are not the library's (runtime/network/left_alone.h). */
+/* A helper runs the program's function under the name of the thread that submitted it: threads
+ * that the function starts inherit the name, and are not the library's
+ * (runtime/network/left_alone.h). */
 static void work_call(struct work *w)
 {
     if (!device_error() || w->call.after_failure) {
