@@ -58,8 +58,8 @@ bool cuda_streams_busy(struct device *d);
 gshmem_status_t cuda_request_start(struct device *d, const struct device_request *r,
                                    void **request);
 bool cuda_request_done(struct device *d, void *request, gshmem_status_t *status);
-/* Between cuda_enter and cuda_leave: waits for those that have failed to begin, and whose kernel may
- * run. */
+/* Between cuda_enter and cuda_leave: waits for those that have failed to begin, and whose kernel
+ * may run. */
 void cuda_requests_close(struct cuda *c);
 
 #endif
