@@ -31,8 +31,6 @@
 #define GSHMEM_API           __attribute__((visibility("default")))
 #define GSHMEM_LIKELY(x)     __builtin_expect(!!(x), 1)
 #define GSHMEM_UNLIKELY(x)   __builtin_expect(!!(x), 0)
-#define GSHMEM_HOT           __attribute__((hot)) /* called by small operations: the linker places
-                                                     these together */
 
 /* Teams are small numbers: initialisers can use the constants, and the library notices a team that
  * was destroyed. */

@@ -59,6 +59,8 @@ void network_lose(void *context, int pe, gshmem_status_t status, const char *why
         log_line(LOG_DEBUG, "PE %d has left: %s", pe, why);
         return;
     }
+    if (atomic_load_explicit(&n->refused[pe], memory_order_relaxed))
+        return; /* it lives, and ends what it has with this PE */
     bool news = node_lose(n->node, pe);
     log_line(is_ending(n) ? LOG_DEBUG : news ? LOG_ERROR : LOG_INFO,
              "PE %d cannot be reached any more: %s", pe, why);

@@ -135,6 +135,8 @@ void node_join_machine(struct node *node, const struct bootstrap *b)
 
 int node_turn(const struct node *node, const struct bootstrap *b, int cpus)
 {
+    if (node->contained && node->apart)
+        return (int)((int64_t)node->index * cpus / node->n);
     if (node->contained)
         return (int)((int64_t)(node->before + node->index) * cpus / b->n_pes);
     return (b->one_machine ? b->pe : node->index) % cpus;

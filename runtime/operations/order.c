@@ -33,7 +33,7 @@ gshmem_status_t gshmem_ctx_fence(gshmem_ctx_t ctx)
     return GSHMEM_OK;
 }
 
-GSHMEM_HOT gshmem_status_t gshmem_ctx_quiet(gshmem_ctx_t ctx)
+gshmem_status_t gshmem_ctx_quiet(gshmem_ctx_t ctx)
 {
     struct context *c = context_find(ctx, "gshmem_quiet");
     RANGE("gshmem_quiet");
@@ -65,7 +65,7 @@ gshmem_status_t gshmem_fence(void)
     return gshmem_ctx_fence(GSHMEM_CTX_DEFAULT);
 }
 
-GSHMEM_HOT gshmem_status_t gshmem_quiet(void)
+gshmem_status_t gshmem_quiet(void)
 {
     return gshmem_ctx_quiet(GSHMEM_CTX_DEFAULT);
 }
