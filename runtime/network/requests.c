@@ -229,7 +229,7 @@ gshmem_status_t network_put(struct network *n, struct pending *pending,
 
 static bool is_done(const struct pending *p, uint64_t target)
 {
-    /* acquire: pairs with the release in land */
+    /* acquire: pairs with the release in requests_land */
     return atomic_load_explicit(&p->done, memory_order_acquire) >= target;
 }
 

@@ -48,8 +48,8 @@ struct wait {
  * all others have left. */
 enum { WAIT_FOR_UPDATE = -2 };
 
-/* What waits ask of the rooms above, which init.c fills in as job->waits: teams know whose members
- * are waited for, and who has left the job. */
+/* The functions of rooms above that waits call; start.c enters them as job->waits. Teams know their
+ * members, and which PEs have left the job. */
 struct wait_hooks {
     /* The members of a team, as PEs of the job; NULL: there is no such team. */
     const int *(*members)(gshmem_team_t team, int *n);

@@ -351,7 +351,7 @@ void node_abort(struct node *node, int pe, int exit_status, const char *why)
         node->control->aborted_by = pe;
         snprintf(node->control->why, sizeof node->control->why, "%s", why);
     }
-    /* release: pairs with the acquire in wait_slowly */
+    /* release: pairs with the acquire in check_aborted (wait.c) */
     atomic_compare_exchange_strong_explicit(&node->control->aborted, &nobody,
                                             1u + (uint32_t)(exit_status & 0xff),
                                             memory_order_release, memory_order_relaxed);

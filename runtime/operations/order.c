@@ -27,8 +27,8 @@ gshmem_status_t gshmem_ctx_fence(gshmem_ctx_t ctx)
     if (c->kernel && (status = kernels_fence(c->kernel, "gshmem_fence")))
         return status;
     network_fence(job->network);
-    /* pairs with the acquire of the PE that reads what is stored after it (wait_until,
-     * signal_fetch) */
+    /* pairs with the acquire of the PE that reads what is stored after it
+     * (wait_until_load, gshmem_signal_fetch) */
     atomic_thread_fence(memory_order_acq_rel);
     return GSHMEM_OK;
 }

@@ -220,7 +220,7 @@ gshmem_status_t meet_dissemination(struct group *g, uint32_t signature, const ch
     return received != signature ? group_explain_mismatch(g, signature, call) : GSHMEM_OK;
 }
 
-/* ---- Hub: a central counter of arrivals; the last member to arrive wakes the others ----
+/* ---- Central: one counter of arrivals; the last member to arrive wakes the others ----
  *
  * Where members share CPUs, the cost is not in cache lines but in switching between members: here
  * all poll one word, and can sleep on it. */
