@@ -26,7 +26,7 @@ struct gshmem_device_channel {
 #define GSHMEM_DONE_FAILED (UINT64_C(1) << 63) /* `failed` is not 0 */
 
 /* What the host has issued on a context to PEs that it has not mapped. Shared; kernels write only
- * `told`. */
+ * `reported`. */
 struct gshmem_host_operations {
     uint64_t issued; /* operations so far */
     uint64_t done;   /* how many of them are complete, counted from the first */
