@@ -13,7 +13,8 @@
 enum {
     LINES_MOST = 256,
     QUOTED = 60, /* bytes of a line that are enough to know it by */
-    TURN = 32,   /* lines at a time: PEs may send without end, and the launcher has more to do */
+    TURN = 32,   /* lines at a time: PEs may send lines without end, and the launcher also
+                    has to serve its other sockets and its timers */
 };
 
 struct chorus_line {
@@ -84,7 +85,6 @@ bool chorus_take(struct chorus *c)
     struct alike_message m;
     const size_t head = offsetof(struct alike_message, line);
     ssize_t n;
-
     int taken = 0;
 
     do {

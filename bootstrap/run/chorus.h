@@ -14,7 +14,7 @@ struct chorus {
 };
 
 bool chorus_open(struct chorus *c); /* errno says why not */
-/* Some of what has arrived; false: that was all. */
+/* Takes some of the lines that have arrived; false: there were no more. */
 bool chorus_take(struct chorus *c);
 /* Writes how often each line has arrived since that was last written. */
 void chorus_count(struct chorus *c);

@@ -36,8 +36,9 @@ struct run {
     int node[];
 };
 
-/* Responses that came too late for their requests, and may still arrive. The wire is the process's,
- * not the job's: what a gshmem_init that failed has asked for, the next one may be sent. */
+/* Responses that came too late for their requests, and may still arrive. The wire belongs to the
+ * process and not to the job: a response to a gshmem_init that has failed may arrive during the
+ * next gshmem_init. */
 static int late;
 
 static bool client_environment_number(const char *name, int least, int *number)
@@ -249,7 +250,7 @@ static gshmem_status_t run_open(const struct bootstrap_request *request, struct 
     gshmem_status_t status = welcome(r);
     if (status) {
         if (status == GSHMEM_ERR_TIMEOUT)
-            run_take_leave(r); /* it will read this HELLO, and the next gshmem_init's */
+            run_take_leave(r); /* gshmemrun reads HELLO, GOODBYE and the next HELLO in this order */
         else
             client_release(r);
         return status;

@@ -416,7 +416,7 @@ int launch(const struct options *options, struct spawner *spawner, struct output
     l.suspect_at = l.count_at = -1;
     launch_start_all(&l);
     attend(&l);
-    /* The last words of PEs that have died. Processes they have left may say more, without end. */
+    /* The last lines of PEs that have died. Processes of theirs may send more, without end. */
     for (int turns = 0; turns < LAST_TURNS && chorus_take(&l.chorus); turns++)
         ;
     chorus_count(&l.chorus);

@@ -57,8 +57,7 @@ static enum way check_end(const struct segment *s, uint64_t offset, uint64_t byt
 }
 
 /* Segments do not overlap, so that the first one is the only one. */
-bool map_find(const struct memory_map *m, const void *mine, uint64_t bytes,
-                         struct location *l)
+bool map_find(const struct memory_map *m, const void *mine, uint64_t bytes, struct location *l)
 {
     for (int i = 0; i < m->segments; i++) {
         const struct segment *s = &m->segment[i];
@@ -92,7 +91,7 @@ static enum way map_find_way(const struct memory_map *m, const struct segment *s
 }
 
 void map_resolve(const struct memory_map *m, const void *mine, uint64_t bytes, int pe,
-                            struct location *l)
+                 struct location *l)
 {
     const bool found = map_find(m, mine, bytes, l);
 

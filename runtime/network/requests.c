@@ -114,7 +114,7 @@ static gshmem_status_t post_when_there_is_room(struct network *n, struct transpo
         if ((status = n->remote->ops->progress(n->remote, &events)))
             break;
         mutex_give(&n->lock);
-        /* while other PEs' messages arrive, too, this one may have failed */
+        /* The PE of the request may have failed while messages of other PEs arrive. */
         status = events && round % 64 ? GSHMEM_OK : wait_step(&w);
         network_enter(n);
         if (!status)
@@ -181,13 +181,13 @@ static inline gshmem_status_t post(struct network *n, struct pending *pending,
 }
 
 gshmem_status_t network_post(struct network *n, struct pending *pending,
-                                        struct transport_request *request, const char *call)
+                             struct transport_request *request, const char *call)
 {
     return post(n, pending, request, NULL, call);
 }
 
 gshmem_status_t network_put_to_heap(struct pending *pending, int pe, uint64_t offset,
-                                               const void *source, size_t bytes)
+                                    const void *source, size_t bytes)
 {
     struct network *n = job->network;
     struct transport_request *put = &n->to_heap;
@@ -206,7 +206,7 @@ gshmem_status_t network_put_to_heap(struct pending *pending, int pe, uint64_t of
 }
 
 gshmem_status_t network_put(struct network *n, struct pending *pending,
-                                       struct transport_request *request, const char *call)
+                            struct transport_request *request, const char *call)
 {
     struct departure d = {.status = GSHMEM_OK};
     gshmem_status_t status = post(n, pending, request, &d, call);
@@ -321,7 +321,7 @@ gshmem_status_t network_errands_end(struct network *n, struct pending *pending,
 }
 
 gshmem_status_t network_errand(struct network *n, struct transport_request *request,
-                                          const char *call, uint64_t *value)
+                               const char *call, uint64_t *value)
 {
     struct errand *e = errand_begin(n);
     gshmem_status_t status;

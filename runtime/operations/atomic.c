@@ -13,9 +13,8 @@
 
 /* The target's proxy applies it, with the same CPU atomics as the PEs that have the object mapped;
  * or the target's NIC, which then makes the updates of all PEs. */
-static gshmem_status_t apply_remote(struct context *c, const struct location *t,
-                                               enum gshmem_amo op, int type, uint64_t operand,
-                                               uint64_t compare, uint64_t *old)
+static gshmem_status_t apply_remote(struct context *c, const struct location *t, enum gshmem_amo op,
+                                    int type, uint64_t operand, uint64_t compare, uint64_t *old)
 {
     struct transport_request request = {
         .kind = TRANSPORT_ATOMIC,
@@ -89,9 +88,8 @@ static inline gshmem_status_t operations_atomic_apply(struct context *c, const s
                   : apply_mapped(t, op, type, operand, compare, old);
 }
 
-gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo op, int type,
-                                              void *target, uint64_t operand, uint64_t compare,
-                                              uint64_t *old, int pe)
+gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo op, int type, void *target,
+                                   uint64_t operand, uint64_t compare, uint64_t *old, int pe)
 {
     size_t bytes = atomic_type_bytes(type);
     struct location there;

@@ -115,8 +115,8 @@ put_anywhere(struct context *c, void *dest, const void *source, size_t bytes, in
     return copy_to(&t, source, bytes);
 }
 
-gshmem_status_t gshmem_path_put(gshmem_ctx_t ctx, void *dest, const void *source,
-                                           size_t bytes, int pe, int nbi)
+gshmem_status_t gshmem_path_put(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes,
+                                int pe, int nbi)
 {
     struct context *c = context_find(ctx, "put");
     uint64_t offset;
@@ -130,8 +130,8 @@ gshmem_status_t gshmem_path_put(gshmem_ctx_t ctx, void *dest, const void *source
     return put_anywhere(c, dest, source, bytes, pe, nbi);
 }
 
-gshmem_status_t gshmem_path_get(gshmem_ctx_t ctx, void *dest, const void *source,
-                                           size_t bytes, int pe, int nbi)
+gshmem_status_t gshmem_path_get(gshmem_ctx_t ctx, void *dest, const void *source, size_t bytes,
+                                int pe, int nbi)
 {
     struct context *c = context_find(ctx, "get");
     struct location t;

@@ -18,9 +18,8 @@ void gshmem_path_g(gshmem_ctx_t ctx, void *value, const void *source, size_t byt
     }
 }
 
-uint64_t gshmem_path_atomic_value(gshmem_ctx_t ctx, enum gshmem_amo op, int type,
-                                             void *target, uint64_t operand, uint64_t compare,
-                                             int pe)
+uint64_t gshmem_path_atomic_value(gshmem_ctx_t ctx, enum gshmem_amo op, int type, void *target,
+                                  uint64_t operand, uint64_t compare, int pe)
 {
     uint64_t old = 0;
     gshmem_status_t status = gshmem_path_atomic(ctx, op, type, target, operand, compare, &old, pe);
@@ -31,8 +30,8 @@ uint64_t gshmem_path_atomic_value(gshmem_ctx_t ctx, enum gshmem_amo op, int type
 }
 
 gshmem_status_t gshmem_path_atomic_fetch(gshmem_ctx_t ctx, enum gshmem_amo op, int type,
-                                                    void *target, uint64_t operand,
-                                                    uint64_t compare, void *fetch, int pe)
+                                         void *target, uint64_t operand, uint64_t compare,
+                                         void *fetch, int pe)
 {
     uint64_t old;
 

@@ -228,8 +228,8 @@ gshmem_status_t gshmem_path_own_memory(void)
     return job->observer->take_own_memory(job);
 }
 
-gshmem_status_t context_resolve_any(struct context *c, const void *mine, size_t bytes,
-                                               int pe, const char *call, struct location *l)
+gshmem_status_t context_resolve_any(struct context *c, const void *mine, size_t bytes, int pe,
+                                    const char *call, struct location *l)
 {
     static char nothing;
     const struct gshmem_ctx *ctx = &c->view;

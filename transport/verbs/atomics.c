@@ -199,8 +199,8 @@ static void atomics_choose(struct verbs *v, struct link *l, struct op *op, const
     l->held++;
 }
 
-void atomics_fill_in(struct verbs *v, struct op *op, const struct update *u,
-                                uint32_t key, struct ibv_send_wr *wr)
+void atomics_fill_in(struct verbs *v, struct op *op, const struct update *u, uint32_t key,
+                     struct ibv_send_wr *wr)
 {
     struct link *l = op->link;
 

@@ -237,7 +237,7 @@ submit_first(struct verbs *v, struct link *l, const struct transport_request *re
 }
 
 gshmem_status_t submit_request(struct verbs *v, struct link *l,
-                                          const struct transport_request *request)
+                               const struct transport_request *request)
 {
     if (l->posted == l->done)
         return submit_first(v, l, request);

@@ -156,8 +156,7 @@ verbs_post_first(struct verbs *v, const struct transport_request *request)
     return status ? status : submit_request(v, l, request);
 }
 
-static gshmem_status_t verbs_post(struct transport *base,
-                                             const struct transport_request *request)
+static gshmem_status_t verbs_post(struct transport *base, const struct transport_request *request)
 {
     struct verbs *v = (struct verbs *)base;
     struct link *l = v->to[request->pe];
