@@ -27,7 +27,7 @@ static const struct row {
     size_t bytes;
     size_t members;
     algorithm_fn *run;
-} algorithms[COLLECTIVE_COUNT][4] = {
+} algorithms[COLLECTIVE_COUNT][5] = {
     [COLLECTIVE_BROADCAST] = {{OVERSUBSCRIBED, NOTE_ROOM, ANY, broadcast_noted},
                               {ALONE, 2048, ANY, broadcast_noted},
                               {EITHER, ANY, ANY, broadcast_shared}},
@@ -35,6 +35,8 @@ static const struct row {
                              {ALONE, 512, ANY, collect_noted},
                              {EITHER, ANY, ANY, collect_shared}},
     [COLLECTIVE_ALLTOALL] = {{OVERSUBSCRIBED, 1024, ANY, alltoall_noted},
+                             {OVERSUBSCRIBED, ANY, 4, alltoall_shared},
+                             {OVERSUBSCRIBED, 4096, ANY, alltoall_noted},
                              {ALONE, 512, ANY, alltoall_noted},
                              {EITHER, ANY, ANY, alltoall_shared}},
     [COLLECTIVE_ALLTOALLS] = {{OVERSUBSCRIBED, NOTE_BYTES, ANY, alltoalls_noted},
