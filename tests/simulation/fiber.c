@@ -155,7 +155,7 @@ void fiber_pass(uint64_t ns)
     struct fiber *f = fiber_current;
 
     f->now += ns;
-    if (events_next() > f->now)
+    if (events_next() > f->now && !world.over)
         return;
     f->turn++;
     resume_at(f, f->now, false);

@@ -1,82 +1,140 @@
+/* One run of the simulation: see README.md. */
 #define _GNU_SOURCE
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "events.h"
 #include "fence.h"
 #include "fiber.h"
-#include "gshmem.h"
 #include "image.h"
 #include "network.h"
-#include "events.h"
+#include "plan.h"
+#include "program.h"
 #include "record.h"
 
-static int done;
+enum {
+    RUN_SECONDS = 600, /* of virtual time: a run that takes longer waits without end */
+    AFTER_SECONDS = 60, /* the same, counted from the first fault that PEs cannot survive */
+};
 
-#define MUST(call)                                                                                 \
-    do {                                                                                           \
-        const gshmem_status_t status_ = (call);                                                    \
-        if (status_)                                                                               \
-            world_fail("PE %d: %s: %s", gshmem_my_pe(), #call, gshmem_status_text(status_));       \
-    } while (0)
-
-static void *program(void *argument)
+static void usage(void)
 {
-    struct pe *pe = argument;
+    fputs("usage: simulation --seed N [--pes N] [--steps LIST] [--faults LIST] [--log FILE] "
+          "[--describe]\n",
+          stderr);
+    exit(2);
+}
 
-    (void)pe;
-    MUST(gshmem_init());
-    const int me = gshmem_my_pe(), n = gshmem_n_pes();
-    record("PE %d has begun", me);
-    uint64_t *x = gshmem_malloc(sizeof *x * (size_t)n);
-    for (uint64_t round = 1; round <= 3; round++) {
-        uint64_t value = round * 1000 + (uint64_t)me;
-        MUST(gshmem_putmem(&x[me], &value, sizeof value, (me + 1) % n));
-        MUST(gshmem_quiet());
-        MUST(gshmem_barrier(GSHMEM_TEAM_WORLD));
-        const int from = (me + n - 1) % n;
-        if (x[from] != round * 1000 + (uint64_t)from)
-            world_fail("PE %d round %d: %d", me, (int)round, (int)x[from]);
-        MUST(gshmem_barrier(GSHMEM_TEAM_WORLD));
-        record("PE %d has done round %d", me, (int)round);
+static void describe(void)
+{
+    printf("seed %llu: %d PEs, %d steps, GSHMEM_PEER_TIMEOUT=%d, begun by %s\n",
+           (unsigned long long)world.seed, world.n_pes, plan.steps, plan.peer_timeout,
+           plan.uid ? "a unique id" : "a launcher");
+    for (int i = 0; i < plan.faults; i++) {
+        const struct fault *f = &plan.fault[i];
+        printf("fault %d%s: %s of PE %d, %llu us after step %d, for %llu us\n", i,
+               plan.happens[i] ? "" : " (left out)", fault_name(f->kind), f->pe,
+               (unsigned long long)(f->delay / US), f->step, (unsigned long long)(f->lasts / US));
     }
-    MUST(gshmem_finalize());
-    record("PE %d has ended", me);
-    if (++done == world.n_pes)
-        world.over = true;
-    return NULL;
+}
+
+static void settings(void)
+{
+    char seconds[12];
+
+    snprintf(seconds, sizeof seconds, "%d", plan.peer_timeout);
+    setenv("GSHMEM_BOOTSTRAP", plan.uid ? "auto" : FENCE_MODULE, 1);
+    setenv("GSHMEM_HEAP_MAX", "64M", 1);
+    setenv("GSHMEM_ON_ERROR", "return", 1);
+    setenv("GSHMEM_PEER_TIMEOUT", seconds, 1);
+    setenv("GSHMEM_INIT_TIMEOUT", "30", 1);
+}
+
+static void make_pes(void)
+{
+    world.pe = calloc((size_t)world.n_pes, sizeof *world.pe);
+    for (int i = 0; i < world.n_pes; i++) {
+        struct chance c = chance_begin(world.seed, 3000 + (uint64_t)i);
+        world.pe[i] = (struct pe){.number = i,
+                                  .image = image_new_process(),
+                                  .random = chance_begin(world.seed, 4000 + (uint64_t)i),
+                                  .clock_offset = SECOND + chance_below(&c, 1000000 * SECOND),
+                                  .clock_ppm = chance_below(&c, 500)};
+    }
+}
+
+static bool all_have_ended(void)
+{
+    for (int i = 0; i < world.n_pes; i++) {
+        if (!programs[i].ended && !world.pe[i].dead && world.pe[i].paused_until != NEVER)
+            return false;
+    }
+    return true;
+}
+
+static void run_to_the_end(void)
+{
+    while (!world.over && !all_have_ended()) {
+        const uint64_t end = judge.allowed ? judge.since + AFTER_SECONDS * SECOND
+                                           : RUN_SECONDS * SECOND;
+        if (world.now >= end) {
+            programs_end();
+            return;
+        }
+        fibers_run(world.now + 100 * MS);
+    }
 }
 
 int main(int argc, char **argv)
 {
-    char text[65];
+    static const struct option options[] = {
+        {"seed", required_argument, NULL, 's'},  {"pes", required_argument, NULL, 'p'},
+        {"steps", required_argument, NULL, 't'}, {"faults", required_argument, NULL, 'f'},
+        {"log", required_argument, NULL, 'l'},   {"describe", no_argument, NULL, 'd'},
+        {NULL, 0, NULL, 0},
+    };
+    const char *steps = NULL, *faults = NULL, *log = NULL;
+    int pes = 0;
+    bool describes = false;
+    char digest[65];
 
-    world.seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
-    world.n_pes = argc > 2 ? atoi(argv[2]) : 2;
-    record_begin(argc > 3 ? argv[3] : NULL);
-    setenv("GSHMEM_BOOTSTRAP", FENCE_MODULE, 1);
-    setenv("GSHMEM_HEAP_MAX", "64M", 1);
+    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        if (c == 's')
+            world.seed = strtoull(optarg, NULL, 0);
+        else if (c == 'p')
+            pes = atoi(optarg);
+        else if (c == 't')
+            steps = optarg;
+        else if (c == 'f')
+            faults = optarg;
+        else if (c == 'l')
+            log = optarg;
+        else if (c == 'd')
+            describes = true;
+        else
+            usage();
+    }
+    plan_make(world.seed, pes);
+    if ((steps && !plan_keep(steps, plan.step, STEPS_MOST)) ||
+        (faults && !plan_keep(faults, plan.happens, FAULTS_MOST)) || !record_begin(log))
+        usage();
+    if (describes)
+        describe();
+    settings();
     image_begin();
     events_begin(world.seed);
     fibers_begin();
     network_begin(world.seed);
-    world.pace = (struct pace){.call_ns = 200, .pause_ns = 20, .yield_ns = 1000, .wake_ns = 3000};
-    weather = (struct weather){.latency_ns = 10000, .jitter_ns = 5000, .byte_ps = 100,
-        .capacity = 256 << 10};
-    world.pe = calloc((size_t)world.n_pes, sizeof *world.pe);
+    make_pes();
     fence_begin(world.seed);
-    for (int i = 0; i < world.n_pes; i++) {
-        struct pe *pe = &world.pe[i];
-        pe->number = i;
-        pe->image = image_new_process();
-        pe->random = chance_begin(world.seed, 1000 + (uint64_t)i);
-        pe->clock_offset = 1000 * SECOND;
-        fiber_new(pe, 0, program, pe);
-    }
-    fibers_run(100 * SECOND);
-    if (!world.over)
-        world_fail("not over");
-    const uint64_t lines = record_end(text);
-    printf("%s: %llu lines, %s\n", world.failure[0] ? world.failure : "fine", (unsigned long long)lines, text);
+    programs_begin();
+    run_to_the_end();
+    const uint64_t lines = record_end(digest);
+    printf("seed %llu: %s; %d PEs, %llu events, %llu.%03llu s, SHA-256 %s\n",
+           (unsigned long long)world.seed, world.failure[0] ? world.failure : "fine", world.n_pes,
+           (unsigned long long)lines, (unsigned long long)(world.now / SECOND),
+           (unsigned long long)(world.now / MS % 1000), digest);
     return world.failure[0] != 0;
 }

@@ -419,14 +419,26 @@ static void keepalive(void *object, uint64_t which)
     stream_release(s);
 }
 
+/* As Linux does: TCP_USER_TIMEOUT replaces the number of probes, and is looked at with each. */
+static uint64_t probe_limit(const struct side *side)
+{
+    uint64_t s = side->idle_s + (uint64_t)side->every_s * side->probes;
+
+    if (side->user_timeout_ms) {
+        s = side->idle_s + side->every_s;
+        while (s * 1000 < side->user_timeout_ms)
+            s += side->every_s;
+    }
+    return s * SECOND;
+}
+
 /* Streams that a partition or the loss of a machine separates are probed by their systems. */
 static void watch_probes(uint64_t until)
 {
     for (struct stream *s = network.streams; s; s = s->next) {
         for (int i = 0; i < 2 && s->established; i++) {
             const struct side *side = &s->side[i];
-            const uint64_t limit =
-                world.now + (side->idle_s + (uint64_t)side->every_s * side->probes) * SECOND;
+            const uint64_t limit = world.now + probe_limit(side);
             if (side->probed && !side->closed && limit < until)
                 later(limit, keepalive, s, (uint64_t)i);
         }
