@@ -16,7 +16,7 @@
 
 enum {
     RUN_SECONDS = 600, /* of virtual time: a run that takes longer waits without end */
-    AFTER_SECONDS = 60, /* the same, counted from the first fault that PEs cannot survive */
+    AFTER_SECONDS = 100, /* the same, counted from the first fault that PEs cannot survive */
 };
 
 static void usage(void)
@@ -68,7 +68,7 @@ static void make_pes(void)
 static bool all_have_ended(void)
 {
     for (int i = 0; i < world.n_pes; i++) {
-        if (!programs[i].ended && !world.pe[i].dead && world.pe[i].paused_until != NEVER)
+        if (!programs[i].ended && !world.pe[i].dead)
             return false;
     }
     return true;

@@ -117,6 +117,12 @@ static void clear_sky(void *slow, uint64_t slow_ns)
     record("packets are as fast as before");
 }
 
+static void pause_until(struct pe *pe, uint64_t until)
+{
+    if (until > pe->paused_until)
+        pe->paused_until = until;
+}
+
 static void happen(void *object, uint64_t unused)
 {
     const struct fault *f = object;
@@ -132,10 +138,10 @@ static void happen(void *object, uint64_t unused)
         program_allow_failures(f->kind, pe);
     switch (f->kind) {
     case FAULT_PAUSE:
-        pe->paused_until = until;
+        pause_until(pe, until);
         break;
     case FAULT_STOP:
-        pe->paused_until = NEVER;
+        pause_until(pe, world.now + (uint64_t)plan.peer_timeout * 4 * SECOND);
         break;
     case FAULT_PARTITION:
         network_part(f->from, f->to, f->both, until);

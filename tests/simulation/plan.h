@@ -20,7 +20,7 @@ enum fault_kind {
     FAULT_KILL,      /* a process dies */
     FAULT_CRASH,     /* a machine vanishes */
     FAULT_SEPARATE,  /* a partition that does not end */
-    FAULT_STOP,      /* a process stands still for ever */
+    FAULT_STOP,      /* a process stands still for longer than that */
     FAULT_KINDS
 };
 

@@ -96,13 +96,14 @@ static uint64_t limit_of(enum fault_kind kind)
     return (uint64_t)plan.peer_timeout * SECOND + SILENCE_NS + SLACK_NS;
 }
 
-/* Who was in a call that waits for all PEs when one of them died must have been told by now. */
+/* Who was in a call that waits for all PEs when one of them died must have been told by now. A PE
+ * that starts learns of it from its launcher, or by GSHMEM_INIT_TIMEOUT. */
 static void judge_waits(void *unused, uint64_t number)
 {
     (void)unused, (void)number;
     for (int i = 0; i < world.n_pes; i++) {
         const struct program *p = &programs[i];
-        if (!p->pe->dead && !p->ended && p->waits_for_all && p->since < judge.since &&
+        if (!p->pe->dead && p->begun && !p->ended && p->waits_for_all && p->since < judge.since &&
             p->pe != judge.victim)
             world_fail("PE %d: %.60s: still waits %llu ms after the %s of PE %d", i, p->call,
                        (unsigned long long)((world.now - judge.since) / MS),
@@ -153,8 +154,10 @@ static bool program_init(struct program *p)
                 return false;
             unique.known = true;
         }
-        while (!unique.known)
+        while (!unique.known && !world.pe[0].dead)
             clock_sleep(100 * US);
+        if (!unique.known)
+            return false;
         attr.uid = &unique.id;
         attr.pe = p->me;
         attr.n_pes = p->n;
@@ -222,8 +225,7 @@ void programs_end(void)
 {
     for (int i = 0; i < world.n_pes; i++) {
         const struct program *p = &programs[i];
-        const bool stopped = world.pe[i].paused_until == NEVER;
-        if (!p->ended && !p->pe->dead && !stopped)
+        if (!p->ended && !p->pe->dead)
             world_fail("PE %d: %.60s: waits without end, since %llu us; step %d", i,
                        p->call ? p->call : "-", (unsigned long long)(p->since / US), p->step);
     }
