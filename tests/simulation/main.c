@@ -8,6 +8,7 @@
 #include "events.h"
 #include "fence.h"
 #include "fiber.h"
+#include "growth.h"
 #include "image.h"
 #include "network.h"
 #include "plan.h"
@@ -22,7 +23,8 @@ enum {
 static void usage(void)
 {
     fputs("usage: simulation --seed N [--pes N] [--steps LIST] [--faults LIST] [--log FILE] "
-          "[--describe]\n",
+          "[--describe]\n"
+          "       simulation --growth [--alltoall] --pes N\n",
           stderr);
     exit(2);
 }
@@ -93,11 +95,12 @@ int main(int argc, char **argv)
         {"seed", required_argument, NULL, 's'},  {"pes", required_argument, NULL, 'p'},
         {"steps", required_argument, NULL, 't'}, {"faults", required_argument, NULL, 'f'},
         {"log", required_argument, NULL, 'l'},   {"describe", no_argument, NULL, 'd'},
+        {"growth", no_argument, NULL, 'g'},     {"alltoall", no_argument, NULL, 'a'},
         {NULL, 0, NULL, 0},
     };
     const char *steps = NULL, *faults = NULL, *log = NULL;
     int pes = 0;
-    bool describes = false;
+    bool describes = false, grows = false, alltoall = false;
     char digest[65];
 
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
@@ -113,10 +116,15 @@ int main(int argc, char **argv)
             log = optarg;
         else if (c == 'd')
             describes = true;
+        else if (c == 'g')
+            grows = true;
+        else if (c == 'a')
+            alltoall = true;
         else
             usage();
     }
     plan_make(world.seed, pes);
+    plan.uid &= !grows;
     if ((steps && !plan_keep(steps, plan.step, STEPS_MOST)) ||
         (faults && !plan_keep(faults, plan.happens, FAULTS_MOST)) || !record_begin(log))
         usage();
@@ -129,8 +137,15 @@ int main(int argc, char **argv)
     network_begin(world.seed);
     make_pes();
     fence_begin(world.seed);
-    programs_begin();
-    run_to_the_end();
+    if (grows) {
+        growth_begin(alltoall);
+        while (!world.over && !growth_has_ended())
+            fibers_run(world.now + 100 * MS);
+        growth_print();
+    } else {
+        programs_begin();
+        run_to_the_end();
+    }
     const uint64_t lines = record_end(digest);
     printf("seed %llu: %s; %d PEs, %llu events, %llu.%03llu s, SHA-256 %s\n",
            (unsigned long long)world.seed, world.failure[0] ? world.failure : "fine", world.n_pes,

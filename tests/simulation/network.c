@@ -34,6 +34,11 @@ void network_begin(uint64_t seed)
     network.chance = chance_begin(seed, 3);
 }
 
+uint64_t network_connections(void)
+{
+    return network.n_streams;
+}
+
 /* ---- Ways ---- */
 
 /* When the way from one to the other is open again; 0: it is. */

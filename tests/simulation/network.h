@@ -29,6 +29,8 @@ void network_part(uint64_t from_side, uint64_t to_side, bool both, uint64_t unti
 /* A connection between the two PEs, drawn by chance, is reset. Whether there is one. */
 bool network_cut(struct pe *a, struct pe *b);
 void network_process_ended(struct pe *pe);
+/* How many there have been. */
+uint64_t network_connections(void);
 
 /* For object.c. */
 uint32_t socket_events(const struct socket *s);
