@@ -28,7 +28,7 @@ static struct {
     struct chance chance;
     struct blob *blob[ROUNDS]; /* [PE] */
     int *published;            /* [PE]: its rounds */
-    int *node;
+    int *node, nodes;
 } table;
 
 void fence_begin(uint64_t seed)
@@ -40,8 +40,11 @@ void fence_begin(uint64_t seed)
     table.node = calloc(n, sizeof *table.node);
     for (int i = 0; i < ROUNDS; i++)
         table.blob[i] = calloc(n, sizeof **table.blob);
-    for (int pe = 0; pe < world.n_pes; pe++)
-        table.node[pe] = pe;
+    for (int pe = 0; pe < world.n_pes; pe++) {
+        table.node[pe] = world.pe[pe].node;
+        if (world.pe[pe].node >= table.nodes)
+            table.nodes = world.pe[pe].node + 1;
+    }
 }
 
 /* A question to the launcher, and its answer. */
@@ -67,7 +70,7 @@ static gshmem_status_t fence_open(const struct bootstrap_request *request, struc
     f->base = (struct bootstrap){.ops = &fence_ops,
                                  .pe = fiber_current->pe->number,
                                  .n_pes = world.n_pes,
-                                 .n_hosts = world.n_pes,
+                                 .n_hosts = table.nodes,
                                  .host = table.node,
                                  .job = "simulated"};
     f->fail = request->fail;

@@ -255,4 +255,8 @@ void process_kill(struct pe *pe, bool machine, const char *why)
         return;
     record("PE %d is killed%s: %s", pe->number, machine ? " with its machine" : "", why);
     process_end(pe, machine);
+    for (int i = 0; machine && i < world.n_pes; i++) {
+        if (world.pe[i].node == pe->node)
+            process_kill(&world.pe[i], true, "it is on that machine");
+    }
 }

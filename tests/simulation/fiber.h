@@ -42,7 +42,7 @@ struct fiber {
 
 /* A process. */
 struct pe {
-    int number;
+    int number, node;
     void *image; /* the library's variables */
     struct fiber *fibers;
     int n_fibers;
@@ -67,7 +67,7 @@ struct pace {
 
 extern struct world {
     uint64_t seed, now;
-    int n_pes;
+    int n_pes, cpus; /* CPUs: of each machine */
     struct pe *pe;
     struct pace pace;
     struct chance schedule; /* who is slow, who is woken */

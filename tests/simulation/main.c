@@ -31,8 +31,9 @@ static void usage(void)
 
 static void describe(void)
 {
-    printf("seed %llu: %d PEs, %d steps, GSHMEM_PEER_TIMEOUT=%d, begun by %s\n",
-           (unsigned long long)world.seed, world.n_pes, plan.steps, plan.peer_timeout,
+    printf("seed %llu: %d PEs, %d on a node, %d steps, GSHMEM_PEER_TIMEOUT=%d, begun by %s\n",
+           (unsigned long long)world.seed, world.n_pes, plan.pes_of_node, plan.steps,
+           plan.peer_timeout,
            plan.uid ? "a unique id" : "a launcher");
     for (int i = 0; i < plan.faults; i++) {
         const struct fault *f = &plan.fault[i];
@@ -60,6 +61,7 @@ static void make_pes(void)
     for (int i = 0; i < world.n_pes; i++) {
         struct chance c = chance_begin(world.seed, 3000 + (uint64_t)i);
         world.pe[i] = (struct pe){.number = i,
+                                  .node = i / plan.pes_of_node,
                                   .image = image_new_process(),
                                   .random = chance_begin(world.seed, 4000 + (uint64_t)i),
                                   .clock_offset = SECOND + chance_below(&c, 1000000 * SECOND),
@@ -125,6 +127,8 @@ int main(int argc, char **argv)
     }
     plan_make(world.seed, pes);
     plan.uid &= !grows;
+    if (grows)
+        plan.pes_of_node = 1;
     if ((steps && !plan_keep(steps, plan.step, STEPS_MOST)) ||
         (faults && !plan_keep(faults, plan.happens, FAULTS_MOST)) || !record_begin(log))
         usage();

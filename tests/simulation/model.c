@@ -53,6 +53,12 @@ static bool alive(const struct program *p)
     return !p->pe->dead && p->area && !p->ended;
 }
 
+/* Of a PE of this machine that has left, a load finds what is there now. */
+bool model_can_get(const struct program *p, int from)
+{
+    return alive(&programs[from]) || programs[from].pe->node != p->pe->node;
+}
+
 bool model_check_written(struct program *p, const char *after)
 {
     for (int t = 0; t < p->n; t++) {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "events.h"
 #include "fiber.h"
@@ -46,17 +47,21 @@ static uint64_t closed_until(const struct pe *from, const struct pe *to)
 {
     uint64_t until = 0;
 
+    if (from->node == to->node)
+        return from->machine_dead ? NEVER : 0;
     for (int i = 0; i < PARTITIONS; i++) {
         if (network.partition[i].until > world.now &&
-            network.partition[i].from >> from->number % 64 & 1 &&
-            network.partition[i].to >> to->number % 64 & 1 && network.partition[i].until > until)
+            network.partition[i].from >> from->node % 64 & 1 &&
+            network.partition[i].to >> to->node % 64 & 1 && network.partition[i].until > until)
             until = network.partition[i].until;
     }
     return from->machine_dead || to->machine_dead ? NEVER : until;
 }
 
-static uint64_t latency(size_t bytes)
+static uint64_t latency(const struct stream *s, size_t bytes)
 {
+    if (s->local)
+        return 5 * US;
     uint64_t ns = weather.latency_ns + chance_below(&network.chance, weather.jitter_ns + 1) +
                   bytes * weather.byte_ps / 1000;
 
@@ -266,7 +271,7 @@ size_t stream_send(struct stream *s, int from, const void *data, size_t bytes)
 
     if (n > bytes)
         n = bytes;
-    if (n > 1 && chance_one_in(&network.chance, weather.partial))
+    if (n > 1 && !s->local && chance_one_in(&network.chance, weather.partial))
         n = 1 + chance_below(&network.chance, n);
     if (!n)
         return 0;
@@ -274,7 +279,7 @@ size_t stream_send(struct stream *s, int from, const void *data, size_t bytes)
     to->sent += n;
     s->side[from].pe->bytes += n;
     s->side[from].pe->messages++;
-    add_piece(s, from, new_piece(data, n), fiber_time() + latency(n));
+    add_piece(s, from, new_piece(data, n), fiber_time() + latency(s, n));
     return n;
 }
 
@@ -310,7 +315,7 @@ size_t stream_read(struct stream *s, int which, void *data, size_t bytes, bool p
     struct side *side = &s->side[which];
     size_t n = bytes < side->arrived ? bytes : side->arrived, done = 0;
 
-    if (n > 1 && !peek && chance_one_in(&network.chance, weather.partial))
+    if (n > 1 && !peek && !s->local && chance_one_in(&network.chance, weather.partial))
         n = 1 + chance_below(&network.chance, n);
     for (struct piece *p = side->first; p != side->under_way && done < n; p = p->next) {
         const size_t left = p->bytes - p->read, part = left < n - done ? left : n - done;
@@ -329,6 +334,19 @@ size_t stream_read(struct stream *s, int which, void *data, size_t bytes, bool p
     return done;
 }
 
+void stream_pass(struct stream *s, int from, int fd)
+{
+    s->side[!from].passed = dup(fd) + 1;
+}
+
+int stream_passed(struct stream *s, int to)
+{
+    const int fd = s->side[to].passed - 1;
+
+    s->side[to].passed = 0;
+    return fd;
+}
+
 void stream_shut(struct stream *s, int from)
 {
     struct side *side = &s->side[from];
@@ -343,7 +361,7 @@ void stream_shut(struct stream *s, int from)
     p = new_piece(NULL, 0);
     p->reset = side->arrived > 0;
     p->end = true;
-    add_piece(s, from, p, fiber_time() + latency(0));
+    add_piece(s, from, p, fiber_time() + latency(s, 0));
 }
 
 /* ---- Connecting ---- */
@@ -382,12 +400,13 @@ static void ask(void *object, uint64_t port)
         later(again < world.now + CONNECT_NS_MOST ? again : world.now + CONNECT_NS_MOST, ask, s,
               port);
     } else if (!listener) {
-        later(world.now + latency(0), connected, s, ECONNREFUSED);
+        later(world.now + latency(s, 0), connected, s, ECONNREFUSED);
     } else {
         s->established = true;
+        s->side[1].pe = listener->object->pe;
         stream_hold(s);
         listener->queue[listener->queued++] = s;
-        later(world.now + latency(0), connected, s, 0);
+        later(world.now + latency(s, 0), connected, s, 0);
         object_changed(listener->object);
     }
     stream_release(s);
@@ -403,11 +422,25 @@ static void connect_timeout(void *object, uint64_t unused)
     stream_release(s);
 }
 
+int stream_connect_here(struct stream *s, uint16_t port)
+{
+    struct socket *listener = socket_find_listener(s->side[0].pe, port);
+
+    if (!listener || listener->queued == 64)
+        return ECONNREFUSED;
+    s->established = true;
+    s->side[1].pe = listener->object->pe;
+    stream_hold(s);
+    listener->queue[listener->queued++] = s;
+    object_changed(listener->object);
+    return 0;
+}
+
 void stream_connect(struct stream *s, uint16_t port)
 {
     const uint64_t ms = s->side[0].user_timeout_ms ? s->side[0].user_timeout_ms : 120000;
 
-    later(fiber_time() + latency(0), ask, s, port);
+    later(fiber_time() + latency(s, 0), ask, s, port);
     later(fiber_time() + ms * MS, connect_timeout, s, 0);
 }
 

@@ -64,7 +64,8 @@ static void plan_fault(struct chance *c, struct fault *f, bool fatal)
     f->delay = chance_below(c, ONE_OF(c, 1, 50 * US, 2 * MS, 100 * MS));
     f->lasts = chance_below(c, ONE_OF(c, 1 * MS, 300 * MS, (uint64_t)plan.peer_timeout * 400 * MS));
     f->both = chance_one_in(c, 2);
-    f->from = chance_one_in(c, 2) ? UINT64_C(1) << f->pe % 64 : chance_next(c);
+    f->from =
+        chance_one_in(c, 2) ? UINT64_C(1) << f->pe / plan.pes_of_node % 64 : chance_next(c);
     f->to = ~f->from;
 }
 
@@ -79,6 +80,8 @@ void plan_make(uint64_t seed, int pes)
     plan_weather(&c);
     plan_pace(&c);
     plan.uid = chance_one_in(&c, 3);
+    plan.pes_of_node = (int)ONE_OF(&c, 1, 1, 2, 3);
+    world.cpus = (int)ONE_OF(&c, 64, 64, 2);
     plan.faults = (int)ONE_OF(&c, 0, 1, 2, 4, 6);
     const bool fatal = chance_one_in(&c, 2);
     for (int i = 0; i < plan.faults; i++)

@@ -29,7 +29,7 @@ struct fault {
     int pe, step;    /* it happens when this PE begins this step, and */
     uint64_t delay;  /* so many ns later; */
     uint64_t lasts;
-    uint64_t from, to; /* of a partition: bits of PE % 64, */
+    uint64_t from, to; /* of a partition: bits of node % 64, */
     bool both;         /* and whether it closes both ways */
 };
 
@@ -39,8 +39,9 @@ struct plan {
     int faults;
     struct fault fault[FAULTS_MOST];
     bool happens[FAULTS_MOST];
+    int pes_of_node;
     int peer_timeout; /* seconds */
-    bool uid;         /* the job begins by a unique id, over the network */
+    bool uid; /* the job begins by a unique id, over the network */
 };
 
 extern struct plan plan;

@@ -1,4 +1,4 @@
-/* What a simulated process sees of its machine: a name, an address, 64 CPUs, no files, and no
+/* What a simulated process sees of its machine: a name, an address, CPUs, no files, and no
  * libraries but the simulation's bootstrap. */
 #define _GNU_SOURCE
 #include "process.h"
@@ -16,7 +16,7 @@
 #include "record.h"
 #include "wrap.h"
 
-enum { CPUS = 64, PID_FIRST = 10000, FILES_MOST = 1 << 16 };
+enum { PID_FIRST = 10000, FILES_MOST = 1 << 16 };
 
 static char simulation_handle; /* what dlopen returns for the bootstrap */
 
@@ -124,7 +124,7 @@ pid_t __wrap_gettid(void)
 
 int __wrap_gethostname(char *name, size_t size)
 {
-    snprintf(name, size, "node%d", fiber_current->pe->number);
+    snprintf(name, size, "node%d", fiber_current->pe->node);
     return 0;
 }
 
@@ -141,7 +141,7 @@ int __wrap_getifaddrs(struct ifaddrs **out)
         return -1;
     i->address = (struct sockaddr_in){
         .sin_family = AF_INET,
-        .sin_addr.s_addr = htonl(10u << 24 | (uint32_t)(fiber_current->pe->number + 1))};
+        .sin_addr.s_addr = htonl(10u << 24 | (uint32_t)(fiber_current->pe->node + 1))};
     i->mask = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(0xff000000)};
     i->list = (struct ifaddrs){.ifa_name = "eth0",
                                .ifa_flags = IFF_UP | IFF_RUNNING,
@@ -182,7 +182,7 @@ int __wrap_sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *set)
 {
     (void)pid, (void)bytes;
     CPU_ZERO(set);
-    for (size_t i = 0; i < CPUS; i++)
+    for (size_t i = 0; i < (size_t)world.cpus; i++)
         CPU_SET(i, set);
     return 0;
 }
@@ -195,7 +195,7 @@ int __wrap_sched_setaffinity(pid_t pid, size_t bytes, const cpu_set_t *set)
 
 int __wrap_sched_getcpu(void)
 {
-    return fiber_current->pe->number % CPUS;
+    return fiber_current->pe->number % world.cpus;
 }
 
 long __wrap_sysconf(int name)
@@ -203,7 +203,7 @@ long __wrap_sysconf(int name)
     switch (name) {
     case _SC_NPROCESSORS_ONLN:
     case _SC_NPROCESSORS_CONF:
-        return CPUS;
+        return world.cpus;
     case _SC_PHYS_PAGES:
         return 16 << 20;
     default:

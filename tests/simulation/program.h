@@ -91,6 +91,8 @@ bool program_leave(struct program *p, gshmem_status_t status);
 struct program *model_peer(const struct program *p, int pe);
 /* Bytes that follow from a token. */
 void model_fill(void *to, size_t bytes, uint64_t token);
+/* Whether a successful get from that PE must have brought its bytes. */
+bool model_can_get(const struct program *p, int from);
 /* What this PE has written and completed is in its targets' memory. */
 bool model_check_written(struct program *p, const char *after);
 bool model_number(struct program *p, int target, int counter, uint64_t number);

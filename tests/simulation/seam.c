@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fiber.h"
+#include "machine.h"
 #include "process.h"
 #include "record.h"
 #include "runtime/base/system.h"
@@ -59,15 +60,19 @@ void system_futex(void *word, int op, uint32_t value, const struct timespec *mos
     struct fiber *f = fiber_current;
     uint32_t now;
 
+    const void *key = op & FUTEX_PRIVATE_FLAG ? word : machine_word(f->pe, word);
+
     fiber_call();
     if ((op & FUTEX_CMD_MASK) == FUTEX_WAKE) {
-        fiber_wake_word(f->pe, word, (int)value);
+        const int n = machine_is_shared(key) ? world.n_pes : 1;
+        for (int i = 0, left = (int)value; i < n && left > 0; i++)
+            left -= fiber_wake_word(n == 1 ? f->pe : &world.pe[i], key, left);
         return;
     }
     memcpy(&now, word, sizeof now);
     if (now != value)
         return;
-    f->word = word;
+    f->word = key;
     fiber_block(most ? f->now + (uint64_t)most->tv_sec * SECOND + (uint64_t)most->tv_nsec : NEVER);
     f->word = NULL;
 }

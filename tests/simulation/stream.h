@@ -30,13 +30,14 @@ struct side {
     int error;
     unsigned user_timeout_ms, idle_s, every_s, probes; /* options of this side's socket */
     bool probed;
+    int passed; /* a descriptor on its way to it + 1, of a Unix socket */
 };
 
 struct stream {
     struct side side[2]; /* 0: who has connected */
     int held;            /* by sockets and events */
     uint64_t number;     /* for the log */
-    bool established;
+    bool established, local; /* local: a Unix socket */
     struct stream *next, *before;
 };
 
@@ -62,12 +63,17 @@ void stream_release(struct stream *s);
 /* Takes some of the bytes: how many; 0: the other side has no room. */
 size_t stream_send(struct stream *s, int from, const void *data, size_t bytes);
 size_t stream_read(struct stream *s, int to, void *data, size_t bytes, bool peek);
+/* A descriptor that goes with what was sent; -1: none has come. */
+void stream_pass(struct stream *s, int from, int fd);
+int stream_passed(struct stream *s, int to);
 void stream_shut(struct stream *s, int from);
 void stream_fail(struct stream *s, int side, int error);
 /* The first packet of a connection: asks `to` at that port. */
 void stream_connect(struct stream *s, uint16_t port);
+/* The same on this machine, at once: 0 or an errno. */
+int stream_connect_here(struct stream *s, uint16_t port);
 
-/* The listener of a process at that port; NULL: none. */
+/* The listener of a PE's machine at that port; NULL: none. */
 struct socket *socket_find_listener(struct pe *pe, uint16_t port);
 
 #endif
