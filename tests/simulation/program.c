@@ -225,6 +225,12 @@ void programs_end(void)
 {
     for (int i = 0; i < world.n_pes; i++) {
         const struct program *p = &programs[i];
+        if (p->area && !p->pe->dead && !p->ended)
+            record("PE %d is in %.40s since %llu us, step %d; its lock is %016lx", i, p->call,
+                   (unsigned long long)(p->since / US), p->step, (unsigned long)p->area->lock);
+    }
+    for (int i = 0; i < world.n_pes; i++) {
+        const struct program *p = &programs[i];
         if (!p->ended && !p->pe->dead)
             world_fail("PE %d: %.60s: waits without end, since %llu us; step %d", i,
                        p->call ? p->call : "-", (unsigned long long)(p->since / US), p->step);
