@@ -12,10 +12,13 @@
 #include "object.h"
 #include "record.h"
 #include "stream.h"
+#include "transport/tcp/frame.h"
+#include "transport/tcp/greeting.h"
 
 enum {
     PARTITIONS = 8,
     RETRANSMIT_NS = 1000 * MS,    /* the longest time between two attempts, after an outage */
+    GREETING_BYTES = CHALLENGE_BYTES + RESPONSE_BYTES, /* from who has been connected to */
     CONNECT_NS_MOST = 2000000000, /* a connection that nobody answers is tried again after this */
 };
 
@@ -33,6 +36,16 @@ static struct {
 void network_begin(uint64_t seed)
 {
     network.chance = chance_begin(seed, 3);
+}
+
+bool network_is_opening(const struct pe *to)
+{
+    for (const struct stream *s = network.streams; s; s = s->next) {
+        if (s->side[1].pe->node == to->node && !s->side[0].pe->dead && !s->side[0].closed &&
+            s->side[0].delivered < GREETING_BYTES)
+            return true;
+    }
+    return false;
 }
 
 uint64_t network_connections(void)

@@ -29,6 +29,9 @@ void network_part(uint64_t from_side, uint64_t to_side, bool both, uint64_t unti
 /* A connection between the two PEs, drawn by chance, is reset. Whether there is one. */
 bool network_cut(struct pe *a, struct pe *b);
 void network_process_ended(struct pe *pe);
+/* Whether some PE that lives makes first contact with that one's machine: it has for that until
+ * GSHMEM_INIT_TIMEOUT. */
+bool network_is_opening(const struct pe *to);
 /* How many there have been. */
 uint64_t network_connections(void);
 

@@ -7,6 +7,7 @@
 
 #include "events.h"
 #include "fiber.h"
+#include "network.h"
 #include "record.h"
 #include "runtime/base/clock.h"
 
@@ -101,7 +102,7 @@ static uint64_t limit_of(enum fault_kind kind)
 static void judge_waits(void *unused, uint64_t number)
 {
     (void)unused, (void)number;
-    for (int i = 0; i < world.n_pes; i++) {
+    for (int i = 0; i < world.n_pes && !network_is_opening(judge.victim); i++) {
         const struct program *p = &programs[i];
         if (!p->pe->dead && p->begun && !p->ended && p->waits_for_all && p->since < judge.since &&
             p->pe != judge.victim)
