@@ -95,6 +95,8 @@ bool model_number(struct program *p, int target, int counter, uint64_t number)
     model_begin();
     const size_t which = (size_t)target * COUNTERS + (size_t)counter;
 
+    if (!model_can_get(p, target))
+        return true;
     model.given[which]++;
     if (number < NUMBERS_MOST &&
         !take_bit(model.numbers + which * (NUMBERS_MOST / 8), number))
@@ -114,7 +116,7 @@ uint64_t model_new_token(const struct program *p)
 bool model_token(struct program *p, int target, uint64_t token)
 {
     model_begin();
-    if (token == 0) /* the chain's start */
+    if (token == 0 || !model_can_get(p, target)) /* 0: the chain's start */
         return true;
     model.tokens_out++;
     if (token < NUMBERS_MOST && token <= model.tokens_in && !take_bit(model.token, token))

@@ -80,6 +80,8 @@ static uint64_t latency(const struct stream *s, size_t bytes)
 
     if (chance_one_in(&network.chance, weather.slow))
         ns += chance_below(&network.chance, weather.slow_ns);
+    if (weather.clogged_until > fiber_time())
+        ns += chance_below(&network.chance, weather.clog_ns);
     return ns;
 }
 

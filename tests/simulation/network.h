@@ -17,6 +17,7 @@ struct weather {
     uint64_t partial;               /* one in so many sends and receives is cut; 0: none */
     uint64_t slow;                  /* one in so many pieces is late by up to slow_ns; 0: none */
     uint64_t slow_ns;
+    uint64_t clogged_until, clog_ns; /* until then all pieces are late, by up to clog_ns */
 };
 
 extern struct weather weather;

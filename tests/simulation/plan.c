@@ -113,13 +113,6 @@ bool plan_keep(const char *list, bool *kept, int n)
 
 /* ---- What happens ---- */
 
-static void clear_sky(void *slow, uint64_t slow_ns)
-{
-    weather.slow = (uint64_t)(uintptr_t)slow;
-    weather.slow_ns = slow_ns;
-    record("packets are as fast as before");
-}
-
 static void pause_until(struct pe *pe, uint64_t until)
 {
     if (until > pe->paused_until)
@@ -153,9 +146,8 @@ static void happen(void *object, uint64_t unused)
         network_part(f->from, f->to, f->both, NEVER);
         break;
     case FAULT_CLOG:
-        events_add(until, clear_sky, (void *)(uintptr_t)weather.slow, weather.slow_ns);
-        weather.slow = 1;
-        weather.slow_ns = f->lasts;
+        weather.clogged_until = until;
+        weather.clog_ns = f->lasts;
         break;
     case FAULT_CUT:
         if (!network_cut(pe, other))

@@ -364,7 +364,7 @@ bool step_values(struct program *p)
         return false;
     if (!TRY_VALUE(p, &got, gshmem_uint64_g(&p->area->value[0], next)))
         return false;
-    return got >= round || (world_fail("PE %d: value %llu at PE %d after its quiet of %llu", p->me,
+    return got >= round || !model_can_get(p, next) || (world_fail("PE %d: value %llu at PE %d after its quiet of %llu", p->me,
                                        (unsigned long long)got, next, (unsigned long long)round),
                             false);
 }
