@@ -247,9 +247,9 @@ static gshmem_status_t check_team(const struct wait *w, uint64_t now)
     return !status && g->internode && is_due(w, now) ? check_away(w, g) : status;
 }
 
-/* How a PE of another node has left. A PE whose gshmem_finalize fails tells PE 0 nothing, and may say
- * goodbye before it has heard of this one: then it does not count as lost, and answers nobody. So
- * once some PE is lost, the PE itself is asked. */
+/* How a PE of another node has left. A PE whose gshmem_finalize fails tells PE 0 nothing, and may
+ * say goodbye before it has heard of this one: then it does not count as lost, and answers nobody.
+ * So once some PE is lost, the PE itself is asked. */
 static int departures_ask_of(int pe, const char *call)
 {
     unsigned char *table = departures_ask(job, call), byte;
