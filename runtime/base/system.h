@@ -3,7 +3,7 @@
  *
  * A normal build has direct calls, inline. A file that is compiled with -DGSHMEM_SIMULATED calls
  * functions of these names instead, which a simulation brings: it decides what time it is, who runs
- * next, and which bytes arrive when. tests/unit/simulated.c is a small one.
+ * next, and which bytes arrive when. tests/simulation is one; tests/unit/simulated.c a small one.
  *
  * Not in the seam: what makes and ends a descriptor without a peer (epoll_create1, eventfd,
  * timerfd_create, read, write, close), as a simulation gives out real descriptors; and files,

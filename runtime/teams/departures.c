@@ -143,6 +143,7 @@ static void departures_tell(struct job *j)
 
 /* ---- On the side of a PE that waits ---- */
 
+/* Without a line where it fails: a wait asks again and again. */
 static gshmem_status_t departures_fetch(struct job *j, int pe, size_t offset, void *to,
                                         size_t bytes, const char *call)
 {
@@ -152,8 +153,12 @@ static gshmem_status_t departures_fetch(struct job *j, int pe, size_t offset, vo
                                     .offset = offset,
                                     .local = to,
                                     .bytes = bytes};
+    gshmem_status_t status;
 
-    return network_errand(j->network, &get, call, NULL);
+    this_thread.unheeded = true;
+    status = network_errand(j->network, &get, call, NULL);
+    this_thread.unheeded = false;
+    return status;
 }
 
 /* Whether to ask about PEs of other nodes: after a while, and not too often. */
@@ -242,6 +247,21 @@ static gshmem_status_t check_team(const struct wait *w, uint64_t now)
     return !status && g->internode && is_due(w, now) ? check_away(w, g) : status;
 }
 
+/* How a PE of another node has left. A PE whose gshmem_finalize fails tells PE 0 nothing, and may
+ * say goodbye before it has heard of this one: then it does not count as lost, and answers nobody.
+ * So once some PE is lost, the PE itself is asked. */
+static int departures_ask_of(int pe, const char *call)
+{
+    unsigned char *table = departures_ask(job, call), byte;
+    int way = table ? table[pe] : LEFT_NOT;
+
+    free(table);
+    if (!way && network_any_lost(job->network) &&
+        departures_fetch(job, pe, job->departures->table, &byte, sizeof byte, call))
+        way = LEFT_BY_FINALIZE;
+    return way;
+}
+
 static gshmem_status_t departures_check_one(const struct wait *w, uint64_t now)
 {
     int way = LEFT_NOT;
@@ -249,9 +269,7 @@ static gshmem_status_t departures_check_one(const struct wait *w, uint64_t now)
     if (job->node->index_of[w->only] >= 0) {
         way = group_left(world(job), w->only);
     } else if (is_due(w, now)) {
-        unsigned char *table = departures_ask(job, w->what);
-        way = table ? table[w->only] : LEFT_NOT;
-        free(table);
+        way = departures_ask_of(w->only, w->what);
     }
     if (!way)
         return GSHMEM_OK;
