@@ -22,11 +22,19 @@ void gshmem_host_ptx_register(struct gshmem_host_ptx_module *module)
                   module->file);
         return;
     }
+    for (unsigned i = 0; i < module->kernels; i++)
+        module->kernel[i]->module = module;
     pthread_mutex_lock(&modules.lock);
     module->next = modules.first;
     modules.first = module;
     pthread_mutex_unlock(&modules.lock);
-    log_info("PTX of %s: version %s for %s, %llu instructions, %u kernels", module->file,
+}
+
+void ptx_module_say(struct gshmem_host_ptx_module *module)
+{
+    if (__atomic_exchange_n(&module->said, 1, __ATOMIC_RELAXED))
+        return;
+    log_info("kernels of %s are PTX %s for %s: %llu instructions, %u kernels", module->file,
              module->version, module->target, (unsigned long long)module->instructions,
              module->kernels);
 }

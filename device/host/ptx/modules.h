@@ -16,6 +16,9 @@ struct gshmem_host_ptx_kernel *ptx_module_kernel(const struct gshmem_host_ptx_mo
 const struct gshmem_host_ptx_variable *
 ptx_module_variable(const struct gshmem_host_ptx_module *module, const char *name);
 
+/* A line about it, once; after the settings were read. */
+void ptx_module_say(struct gshmem_host_ptx_module *module);
+
 /* The PTX in a fat binary, without copying it. */
 enum ptx_found { PTX_FOUND, PTX_NONE, PTX_COMPRESSED };
 enum ptx_found ptx_in_fat_binary(const void *data, const char **text, size_t *bytes);

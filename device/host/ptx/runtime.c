@@ -46,6 +46,7 @@ void gshmem_host_ptx_launch(struct gshmem_host_ptx_kernel *kernel, void **argume
         memcpy(closure->parameters + kernel->parameter[i].offset, arguments[i],
                kernel->parameter[i].bytes);
     gshmem_host_launch(&kernel->record, closure, closure_run, free);
+    ptx_module_say(kernel->module);
 }
 
 /* --- What nvcc's constructors call --- */

@@ -14,6 +14,8 @@ struct gshmem_host_ptx_parameter {
     u32 offset, bytes;
 };
 
+struct gshmem_host_ptx_module;
+
 struct gshmem_host_ptx_kernel {
     struct gshmem_host_kernel record; /* first; the library's, but for its unpack */
     void (*body)(const u8 *parameters);
@@ -22,6 +24,7 @@ struct gshmem_host_ptx_kernel {
     u32 parameters;
     u32 bytes;  /* of all parameters */
     u32 shared; /* static shared memory; what is dynamic lies behind it */
+    struct gshmem_host_ptx_module *module; /* the library's */
 };
 
 struct gshmem_host_ptx_variable {
@@ -40,7 +43,8 @@ struct gshmem_host_ptx_module {
     u32 kernels;
     u32 variables;
     const struct gshmem_host_ptx_variable *variable;
-    struct gshmem_host_ptx_module *next; /* the library's */
+    struct gshmem_host_ptx_module *next; /* the library's, and */
+    int said;                            /* a line was printed about it */
 };
 void gshmem_host_ptx_register(struct gshmem_host_ptx_module *module);
 void gshmem_host_ptx_unregister(struct gshmem_host_ptx_module *module);
@@ -140,13 +144,13 @@ PTX_SHUFFLE(idx, least | (by & ~segments), wanted <= most)
         gshmem_host_ptx_launch(&kernel_##number, arguments);                                       \
     }                                                                                              \
     static struct gshmem_host_ptx_kernel kernel_##number = {                                       \
-        {0, ptx_name, unpack_##number, 0, 0}, function, ptx_name, rows, count, all_bytes, static_shared};
+        {0, ptx_name, unpack_##number, 0, 0}, function, ptx_name, rows, count, all_bytes, static_shared, 0};
 
 /* The constructor comes before those of nvcc's host code, which look for the module. */
 #define PTX_MODULE(hash, ptx_file, ptx_version, ptx_target, count, list, n, variables, n_variables) \
     static struct gshmem_host_ptx_module module = {                                                \
         sizeof module, hash, ptx_file, ptx_version, ptx_target, count, list, n, n_variables,       \
-        variables, 0};                                                                             \
+        variables, 0, 0};                                                                            \
     __attribute__((constructor(101))) static void begin(void)                                      \
     {                                                                                              \
         gshmem_host_ptx_register(&module);                                                         \
