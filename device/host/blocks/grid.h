@@ -111,6 +111,7 @@ struct grid {
     atomic_int why;            /* then: the cudaError_t */
     atomic_bool warned;        /* of barriers that do not match */
     char started, ended;       /* addresses for ThreadSanitizer */
+    unsigned ptx_barrier[4]; /* of cooperative groups, in kernels made from PTX */
 
     /* Cooperative launches: blocks that arrived at the barrier of the whole grid. */
     atomic_uint_fast64_t sync_arrived, sync_generation, blocks_ended;

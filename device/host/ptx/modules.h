@@ -16,6 +16,10 @@ struct gshmem_host_ptx_kernel *ptx_module_kernel(const struct gshmem_host_ptx_mo
 const struct gshmem_host_ptx_variable *
 ptx_module_variable(const struct gshmem_host_ptx_module *module, const char *name);
 
+/* Makes a kernel known by the address of a function: its stub's, or its own. False: no memory. */
+bool ptx_kernel_register(struct gshmem_host_ptx_kernel *kernel, const void *function);
+bool ptx_module_register_kernels(struct gshmem_host_ptx_module *module);
+
 /* A line about it, once; after the settings were read. */
 void ptx_module_say(struct gshmem_host_ptx_module *module);
 

@@ -49,6 +49,28 @@ void gshmem_host_ptx_launch(struct gshmem_host_ptx_kernel *kernel, void **argume
     ptx_module_say(kernel->module);
 }
 
+bool ptx_kernel_register(struct gshmem_host_ptx_kernel *kernel, const void *function)
+{
+    kernel->record.function = function;
+    gshmem_host_register(&kernel->record);
+    struct code *code = kernel->record.own;
+    if (!code)
+        return false;
+    code->state_bytes = PTX_BLOCK_STATE;
+    code->static_shared = kernel->shared;
+    watch_code((const void *)kernel->body);
+    return true;
+}
+
+bool ptx_module_register_kernels(struct gshmem_host_ptx_module *module)
+{
+    bool all = true;
+
+    for (unsigned i = 0; i < module->kernels; i++)
+        all = ptx_kernel_register(module->kernel[i], (const void *)module->kernel[i]->body) && all;
+    return all;
+}
+
 /* --- What nvcc's constructors call --- */
 
 struct fat_wrapper {
@@ -144,14 +166,7 @@ void __cudaRegisterFunction(void **handle, const char *host, char *device, const
     }
     if (kernel->record.own)
         return; /* a template's instance, by another of its stubs */
-    kernel->record.function = host;
-    gshmem_host_register(&kernel->record);
-    struct code *code = kernel->record.own;
-    if (code) {
-        code->state_bytes = PTX_BLOCK_STATE;
-        code->static_shared = kernel->shared;
-        watch_code((const void *)kernel->body);
-    }
+    ptx_kernel_register(kernel, host);
 }
 
 void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external,

@@ -169,3 +169,15 @@ void gshmem_host_ptx_wait(u32 number, const char *file, int line)
     gshmem_host_progress();
     order_acquire(barrier);
 }
+
+/* --- The grid --- */
+
+/* Where the barrier of a cooperative launch lies, in two halves; cooperative groups find it so. 0: the launch is not
+ * cooperative. */
+u32 gshmem_host_ptx_grid_barrier(int half)
+{
+    struct grid *g = thread_self()->block->grid;
+    const u64 at = g->cooperative ? (u64)(uintptr_t)&g->ptx_barrier : 0;
+
+    return half == 1 ? (u32)(at >> 32) : (u32)at;
+}
