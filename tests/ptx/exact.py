@@ -48,7 +48,7 @@ class Format:
               'rm': bool(sign) and rest > 0, 'rp': not sign and rest > 0}[mode]
         bits = ((exponent - self.least) << self.fraction) + whole + up
         if bits >= self.infinity:
-            largest = mode == 'rz' or (mode == 'rm' and not sign) or (mode == 'rp' and sign)
+            largest = mode == 'rz' or (mode == 'rm' and not sign) or (mode == 'rp' and bool(sign))
             bits = self.infinity - largest
         return sign | bits
 
@@ -69,7 +69,7 @@ def square_root(form, bits, mode='rn'):
     number = form.value(bits)
     if number == 0:
         return bits
-    scale = 1 << 400
+    scale = 1 << 1200
     root = isqrt(number.numerator * scale * scale // number.denominator)
     exact = root * root * number.denominator == number.numerator * scale * scale
     return form.round(Fraction(root, scale) + (0 if exact else Fraction(1, scale * 4)), mode)

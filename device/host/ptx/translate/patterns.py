@@ -43,6 +43,7 @@ SETS = {
 }
 SETS = {name: tuple(words.split()) for name, words in SETS.items()}
 
+FUNCTIONS = ('ftz', 'sat', 'relu') # optional parts that are functions of the result
 WIDE = {'u16': 'u32', 's16': 's32', 'u32': 'u64', 's32': 's64'}
 BITS = {'pred': 1, 'b128': 128, 'u16x2': 32, 's16x2': 32, 'f16x2': 32, 'bf16x2': 32, 'bf16': 16, 'f16': 16, 'tf32': 32}
 
@@ -128,7 +129,7 @@ def expand(code, found, read):
             return '' if value in (None, 'rn') else '_' + value
         if value is None:
             return ''
-        return f'ptx_{word}_{type_}' if value == word else value
+        return f'ptx_{word}_{type_}' if word in FUNCTIONS else value
 
     text = re.sub(r'\$(\w+?)(?=\W|_|$)', replace, code)
     return re.sub(r'(?<![\w.])([a-e])(?!\w)', lambda match: read(match.group(1)), text)
