@@ -126,7 +126,7 @@ def run_planted(library, cases):
     for i, case in enumerate(cases):
         before = text.count('\n')
         one = kernel(i, case)
-        first = next(n for n, line in enumerate(one.split('\n')) if line.strip().startswith(case.text.split()[0] + ' '))
+        first = next(n for n, line in enumerate(one.split('\n')) if line.strip().startswith(case.text.split()[0] + ' ') and '%d' in line)
         for n in range(case.text.count('\n') + 1):
             lines[before + first + n + 1] = i
         text += one
