@@ -347,9 +347,10 @@ for FROM in ('f32', 'f64', 'f16', 'bf16'):
             N = bits_of(TO)
             LEAST, MOST = (-(1 << N - 1), (1 << N - 1) - 1) if TO[0] == 's' else (0, (1 << N) - 1)
 
-            def to_integer(a, mode=mode, F=FORM, least=LEAST, most=MOST, N=N):
-                if F.is_nan(a):
-                    return 0
+            def to_integer(a, mode=mode, F=FORM, least=LEAST, most=MOST, N=N, TO=TO):
+                if F.is_nan(a): # by the manual
+                    highest = 1 << N - 1 if N == 64 or F is F64 else 0
+                    return number(highest, TO) & (1 << max(N, 16)) - 1
                 if F.is_infinite(a):
                     value = least if a & F.sign else most
                 else:

@@ -26,12 +26,14 @@
 PTX_ROUND(f32, f)
 PTX_ROUND(f64, )
 
-/* Out of range is the nearest value in it, NaN is 0. beyond: the first value above the range. */
+/* Out of range is the nearest value in it. NaN is 0 where neither side has 64 bits, else the highest bit alone.
+ * beyond: the first value above the range. */
 #define PTX_INTEGER_OF_ONE(To, From, rounding, least, most, beyond)                                \
     static inline To ptx_##To##_of_##From##_##rounding(From x)                                     \
     {                                                                                              \
         x = ptx_round_##From##_##rounding(x);                                                      \
-        return x != x ? 0 : x >= (From)(beyond) ? (most) : x <= (From)(least) ? (least) : (To)x;   \
+        const To nan = sizeof(To) == 8 || sizeof(From) == 8 ? (To)((u64)1 << (8 * sizeof(To) - 1)) : 0;  \
+        return x != x ? nan : x >= (From)(beyond) ? (most) : x <= (From)(least) ? (least) : (To)x;   \
     }
 #define PTX_INTEGER_OF(To, From, least, most, beyond)                                              \
     PTX_INTEGER_OF_ONE(To, From, rni, least, most, beyond)                                         \
