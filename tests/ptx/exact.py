@@ -1,5 +1,6 @@
-"""Floating-point numbers as exact fractions, rounded once: what instructions ought to give, computed without any
-floating-point arithmetic."""
+"""Floating-point numbers as exact fractions, rounded once: what instructions ought to give,
+computed without any floating-point arithmetic."""
+
 from fractions import Fraction
 from math import isqrt
 
@@ -32,7 +33,7 @@ class Format:
         result = Fraction(mantissa) * Fraction(2) ** (exponent - 1 + self.least - self.fraction)
         return -result if bits & self.sign else result
 
-    def round(self, number, mode='rn', zero_sign=0):
+    def round(self, number, mode="rn", zero_sign=0):
         """The bits of a fraction, rounded."""
         sign = self.sign if number < 0 or (number == 0 and zero_sign) else 0
         size = abs(number)
@@ -44,11 +45,15 @@ class Format:
         quanta = size / Fraction(2) ** (exponent - self.fraction)
         whole = quanta.numerator // quanta.denominator
         rest = quanta - whole
-        up = {'rn': rest > Fraction(1, 2) or (rest == Fraction(1, 2) and whole % 2 == 1), 'rz': False,
-              'rm': bool(sign) and rest > 0, 'rp': not sign and rest > 0}[mode]
+        up = {
+            "rn": rest > Fraction(1, 2) or (rest == Fraction(1, 2) and whole % 2 == 1),
+            "rz": False,
+            "rm": bool(sign) and rest > 0,
+            "rp": not sign and rest > 0,
+        }[mode]
         bits = ((exponent - self.least) << self.fraction) + whole + up
         if bits >= self.infinity:
-            largest = mode == 'rz' or (mode == 'rm' and not sign) or (mode == 'rp' and bool(sign))
+            largest = mode == "rz" or (mode == "rm" and not sign) or (mode == "rp" and bool(sign))
             bits = self.infinity - largest
         return sign | bits
 
@@ -61,10 +66,10 @@ F16 = Format(10, -14, 15)
 BF16 = Format(7, -126, 127)
 F32 = Format(23, -126, 127)
 F64 = Format(52, -1022, 1023)
-FORMATS = {'f16': F16, 'bf16': BF16, 'f32': F32, 'f64': F64}
+FORMATS = {"f16": F16, "bf16": BF16, "f32": F32, "f64": F64}
 
 
-def square_root(form, bits, mode='rn'):
+def square_root(form, bits, mode="rn"):
     """The bits of the root of a number that is not negative."""
     number = form.value(bits)
     if number == 0:

@@ -1,5 +1,5 @@
-/* Arithmetic in the rounding modes that C has no operators for. The processor's mode is changed here, where the watch
- * (blocks/watch.c) interrupts nobody: other fibers never see it. */
+/* Arithmetic in the rounding modes that C has no operators for. The processor's mode is changed
+ * here, where the watch (blocks/watch.c) interrupts nobody: other fibers never see it. */
 #include <fenv.h>
 #include <math.h>
 #include <stddef.h>
@@ -19,8 +19,8 @@ static int begin_rounding(int rounding)
 
 /* Volatile: so that the compiler neither computes it before, nor moves it. */
 #define ROUNDED(T, suffix)                                                                         \
-    __attribute__((visibility("default"))) T gshmem_host_ptx_##T(int operation, int rounding,      \
-                                                                 T a_, T b_, T c_)                 \
+    __attribute__((visibility("default")))                                                         \
+    T gshmem_host_ptx_##T(int operation, int rounding, T a_, T b_, T c_)                           \
     {                                                                                              \
         volatile T a = a_, b = b_, c = c_, result = 0;                                             \
         const int before = begin_rounding(rounding);                                               \
@@ -81,7 +81,8 @@ f32 gshmem_host_ptx_f32_of_f64(int rounding, f64 x_)
     return result;
 }
 
-/* What is above a quantum's multiple decides; a value above the largest is infinite or the largest, by the mode. */
+/* What is above a quantum's multiple decides; a value above the largest is infinite or the largest,
+ * by the mode. */
 u16 gshmem_host_ptx_small_of_f64(f64 x, int fraction, int exponent_min, u32 infinity, int rounding)
 {
     const u16 sign = signbit(x) ? 0x8000 : 0;

@@ -106,7 +106,10 @@ static const char *text_of(const void *image, size_t *bytes)
 
     if (memcmp(image, "\x50\xed\x55\xba", 4) == 0)
         return ptx_in_fat_binary(image, &text, bytes) == PTX_FOUND ? text : NULL;
-    if (memcmp(image, "\x7f" "ELF", 4) == 0)
+    if (memcmp(image,
+               "\x7f"
+               "ELF",
+               4) == 0)
         return NULL;
     *bytes = strlen(image);
     return strstr(image, ".version") ? image : NULL;
@@ -120,8 +123,9 @@ CUresult cuModuleLoadData(CUmodule *out, const void *image)
     if (!out || !image)
         return CUDA_ERROR_INVALID_VALUE;
     if (!text) {
-        log_error("a module that is loaded has no PTX, or compressed PTX: the host device runs nothing "
-                  "else");
+        log_error(
+            "a module that is loaded has no PTX, or compressed PTX: the host device runs nothing "
+            "else");
         return CUDA_ERROR_INVALID_IMAGE;
     }
     struct CUmod_st *made = calloc(1, sizeof *made);

@@ -1,5 +1,5 @@
-/* Functions whose arguments CUDA 13 lays out differently from the host device's own headers. gshmem-ptxcc gives nvcc's calls
- * of them these names. */
+/* Functions whose arguments CUDA 13 lays out differently from the host device's own headers.
+ * gshmem-ptxcc gives nvcc's calls of them these names. */
 #define _GNU_SOURCE
 #include <stddef.h>
 #include <stdlib.h>
@@ -18,7 +18,9 @@ struct place {
     size_t to, from, bytes;
 };
 #define PROPERTY(offset, name)                                                                     \
-    {offset, offsetof(struct cudaDeviceProp, name), sizeof((struct cudaDeviceProp *)0)->name}
+    {                                                                                              \
+        offset, offsetof(struct cudaDeviceProp, name), sizeof((struct cudaDeviceProp *)0)->name    \
+    }
 static const struct place properties_places[] = {
     PROPERTY(0, name),
     PROPERTY(288, totalGlobalMem),
@@ -52,12 +54,15 @@ static const struct place properties_places[] = {
     PROPERTY(688, maxBlocksPerMultiProcessor),
 };
 #define ATTRIBUTE(offset, name)                                                                    \
-    {offset, offsetof(struct cudaFuncAttributes, name),                                            \
-     sizeof((struct cudaFuncAttributes *)0)->name}
+    {                                                                                              \
+        offset, offsetof(struct cudaFuncAttributes, name),                                         \
+            sizeof((struct cudaFuncAttributes *)0)->name                                           \
+    }
 static const struct place attributes_places[] = {
-    ATTRIBUTE(0, sharedSizeBytes),     ATTRIBUTE(8, constSizeBytes), ATTRIBUTE(16, localSizeBytes),
-    ATTRIBUTE(24, maxThreadsPerBlock), ATTRIBUTE(28, numRegs),       ATTRIBUTE(32, ptxVersion),
-    ATTRIBUTE(36, binaryVersion),      ATTRIBUTE(44, maxDynamicSharedSizeBytes),
+    ATTRIBUTE(0, sharedSizeBytes), ATTRIBUTE(8, constSizeBytes),
+    ATTRIBUTE(16, localSizeBytes), ATTRIBUTE(24, maxThreadsPerBlock),
+    ATTRIBUTE(28, numRegs),        ATTRIBUTE(32, ptxVersion),
+    ATTRIBUTE(36, binaryVersion),  ATTRIBUTE(44, maxDynamicSharedSizeBytes),
 };
 
 static void lay_out(void *to, const void *from, const struct place *places, size_t n)
@@ -105,7 +110,8 @@ cudaError_t gshmem_host_ptx_cudaLaunchKernelExC(const cudaLaunchConfig_t *config
 {
     cudaLaunchAttribute own[LAUNCH_ATTRIBUTES_MOST];
 
-    if (!config || config->numAttrs > LAUNCH_ATTRIBUTES_MOST || (config->numAttrs && !config->attrs))
+    if (!config || config->numAttrs > LAUNCH_ATTRIBUTES_MOST ||
+        (config->numAttrs && !config->attrs))
         return report_error(cudaErrorInvalidValue);
     cudaLaunchConfig_t copy = *config;
     for (unsigned i = 0; i < config->numAttrs; i++) {

@@ -17,9 +17,10 @@ static struct {
 void gshmem_host_ptx_register(struct gshmem_host_ptx_module *module)
 {
     if (module->size != sizeof *module) {
-        log_error("%s: this module of PTX was translated for another version of GSHMEM: its kernels "
-                  "cannot be launched; compile it again",
-                  module->file);
+        log_error(
+            "%s: this module of PTX was translated for another version of GSHMEM: its kernels "
+            "cannot be launched; compile it again",
+            module->file);
         return;
     }
     for (unsigned i = 0; i < module->kernels; i++)

@@ -1,5 +1,6 @@
-/* multimem: addresses that stand for memory of several devices. The host device gives none to kernels (a team's
- * multicast_bytes is 0), so that code with these instructions is there and never runs. */
+/* multimem: addresses that stand for memory of several devices. The host device gives none to
+ * kernels (a team's multicast_bytes is 0), so that code with these instructions is there and never
+ * runs. */
 #include "gshmem/host_device/ptx/module.h"
 
 u64 gshmem_host_ptx_multimem_load(const char *at, int operation, int element, const char *file,

@@ -1,4 +1,5 @@
-/* printf, malloc, free and assert of kernels made from PTX: results and arguments are arrays of bytes. */
+/* printf, malloc, free and assert of kernels made from PTX: results and arguments are arrays of
+ * bytes. */
 #define _GNU_SOURCE
 #include <stdbool.h>
 #include <stdio.h>
@@ -65,7 +66,8 @@ static void print_convert(struct print *p, const char *specification, bool wide,
     case 'u':
     case 'x':
     case 'X':
-        length = snprintf(text, sizeof text, format, (unsigned long long)print_take(p, wide ? 8 : 4));
+        length =
+            snprintf(text, sizeof text, format, (unsigned long long)print_take(p, wide ? 8 : 4));
         break;
     case 'c':
         length = snprintf(text, sizeof text, format, (int)print_take(p, 4));

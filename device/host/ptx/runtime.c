@@ -1,4 +1,5 @@
-/* What host code made by nvcc calls of CUDA's runtime: modules are made known, then kernels are launched by their stubs. */
+/* What host code made by nvcc calls of CUDA's runtime: modules are made known, then kernels are
+ * launched by their stubs. */
 #define _GNU_SOURCE
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -99,8 +100,8 @@ char __cudaInitModule(void **handle);
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream);
 cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream);
 cudaError_t __cudaGetKernel(void **kernel, const void *function);
-cudaError_t __cudaLaunchKernel(void *kernel, dim3 grid, dim3 block, void **arguments,
-                               size_t shared, cudaStream_t stream);
+cudaError_t __cudaLaunchKernel(void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
+                               cudaStream_t stream);
 #pragma GCC visibility pop
 
 void **__cudaRegisterFatBinary(void *binary)
@@ -118,8 +119,9 @@ void **__cudaRegisterFatBinary(void *binary)
     case PTX_FOUND:
         loaded->module = ptx_module_find(text, bytes);
         if (!loaded->module)
-            log_error("a module's PTX was not translated: its kernels cannot be launched; compile and "
-                      "link it by gshmemcc --device=ptx");
+            log_error(
+                "a module's PTX was not translated: its kernels cannot be launched; compile and "
+                "link it by gshmemcc --device=ptx");
         break;
     case PTX_COMPRESSED:
         log_error("a module's PTX is compressed: its kernels cannot be launched; compile it by "
@@ -227,8 +229,8 @@ cudaError_t __cudaGetKernel(void **kernel, const void *function)
     return cudaSuccess;
 }
 
-cudaError_t __cudaLaunchKernel(void *kernel, dim3 grid, dim3 block, void **arguments,
-                               size_t shared, cudaStream_t stream)
+cudaError_t __cudaLaunchKernel(void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
+                               cudaStream_t stream)
 {
     return cudaLaunchKernel(kernel, grid, block, arguments, shared, stream);
 }

@@ -1,5 +1,5 @@
-/* cudaMemcpyToSymbol and its kin, for programs whose kernels are PTX. (Where the host device compiles kernels from their
- * source a variable is itself, and the headers do without these.) */
+/* cudaMemcpyToSymbol and its kin, for programs whose kernels are PTX. (Where the host device
+ * compiles kernels from their source a variable is itself, and the headers do without these.) */
 #define _GNU_SOURCE
 #include "device/host/ptx/symbols.h"
 
@@ -121,8 +121,7 @@ cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t bytes
 {
     const char *at = symbol_part(symbol, offset, bytes);
 
-    return at ? cudaMemcpyAsync(to, at, bytes, kind, stream)
-              : report_error(cudaErrorInvalidSymbol);
+    return at ? cudaMemcpyAsync(to, at, bytes, kind, stream) : report_error(cudaErrorInvalidSymbol);
 }
 
 cudaError_t cudaGetSymbolAddress(void **address, const void *symbol)

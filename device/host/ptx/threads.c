@@ -1,4 +1,5 @@
-/* What the code of a kernel made from PTX asks about its block: barriers with numbers, shared memory, its end. */
+/* What the code of a kernel made from PTX asks about its block: barriers with numbers, shared
+ * memory, its end. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,9 @@ struct barrier_state {
 
 struct block_state {
     struct barrier_state barrier[PTX_BARRIERS + 1];
-    u8 arrived_in[BLOCK_THREADS_MAX]; /* of each thread: the generation of the cluster barrier, its low bits */
+    u8 arrived_in
+        /* of each thread: the generation of the cluster barrier, its low bits */
+        [BLOCK_THREADS_MAX];
 };
 _Static_assert(sizeof(struct block_state) <= PTX_BLOCK_STATE, "a block's state has room");
 
@@ -103,7 +106,8 @@ static bool barrier_state_is_full(const struct barrier_state *barrier, u32 threa
     return barrier->arrived >= (threads ? threads : thread_self()->block->live);
 }
 
-static struct barrier_state *barrier_arrive_at(u32 number, int predicate, const char *file, int line)
+static struct barrier_state *barrier_arrive_at(u32 number, int predicate, const char *file,
+                                               int line)
 {
     struct block_state *state = state_of(thread_self()->block);
 
@@ -172,8 +176,8 @@ void gshmem_host_ptx_wait(u32 number, const char *file, int line)
 
 /* --- The grid --- */
 
-/* Where the barrier of a cooperative launch lies, in two halves; cooperative groups find it so. 0: the launch is not
- * cooperative. */
+/* Where the barrier of a cooperative launch lies, in two halves; cooperative groups find it so. 0:
+ * the launch is not cooperative. */
 u32 gshmem_host_ptx_grid_barrier(int half)
 {
     struct grid *g = thread_self()->block->grid;

@@ -1,9 +1,11 @@
-"""The PTX in what nvcc makes: objects and fat binaries. The same as ptx_in_fat_binary() in modules.c."""
+"""The PTX in what nvcc makes: objects and fat binaries. The same as ptx_in_fat_binary() in
+modules.c."""
+
 import struct
 
-MAGIC = bytes.fromhex('50ed55ba') # and of older ones
-HEADER = struct.Struct('<IHHQ')
-ENTRY = struct.Struct('<HHIQ')
+MAGIC = bytes.fromhex("50ed55ba")  # and of older ones
+HEADER = struct.Struct("<IHHQ")
+ENTRY = struct.Struct("<HHIQ")
 KIND_PTX = 1
 
 
@@ -16,15 +18,15 @@ def texts_in(data, at):
         kind, _, entry_bytes, payload_bytes = ENTRY.unpack_from(data, at)
         if entry_bytes < ENTRY.size or payload_bytes > end - at:
             return
-        payload = data[at + entry_bytes:at + entry_bytes + payload_bytes]
-        if kind == KIND_PTX and b'.version' in payload:
-            yield payload.rstrip(b'\0').decode('utf-8', 'replace')
+        payload = data[at + entry_bytes : at + entry_bytes + payload_bytes]
+        if kind == KIND_PTX and b".version" in payload:
+            yield payload.rstrip(b"\0").decode("utf-8", "replace")
         at += entry_bytes + payload_bytes
 
 
 def ptx_of(name):
     """The first text of each fat binary in a file."""
-    with open(name, 'rb') as file:
+    with open(name, "rb") as file:
         data = file.read()
     found, at = [], data.find(MAGIC)
     while at >= 0:

@@ -1,4 +1,6 @@
-"""A module of PTX as one file of C: variables, functions, shared memory, and what the library is told of it."""
+"""A module of PTX as one file of C: variables, functions, shared memory, and what the library is
+told of it."""
+
 import re
 import struct
 
@@ -25,14 +27,14 @@ class ModuleEmitter(Emitter):
 
 
 def key_of(text):
-    """What the library finds a module by: 16 digits of the text's hash. The same as key_of() in modules.c."""
+    """What the library finds a module by: a hash of the text (as key_of() in modules.c)."""
     data = text.encode()
-    data += b'\0' * (-len(data) % 8)
-    key = 0xcbf29ce484222325
-    for word in struct.unpack(f'<{len(data) // 8}Q', data):
-        key = (key ^ word) * 0x100000001b3 & (1 << 64) - 1
+    data += b"\0" * (-len(data) % 8)
+    key = 0xCBF29CE484222325
+    for word in struct.unpack(f"<{len(data) // 8}Q", data):
+        key = (key ^ word) * 0x100000001B3 & (1 << 64) - 1
         key ^= key >> 29
-    return f'{key:016x}'
+    return f"{key:016x}"
 
 
 # ---- Shared memory ----
@@ -48,7 +50,7 @@ def walk(scope):
 
 def names_in(operands):
     for op in operands:
-        if op.kind in ('word', 'address'):
+        if op.kind in ("word", "address"):
             yield op.text
         yield from names_in(op.parts)
 
@@ -58,9 +60,9 @@ class SharedMemory:
 
     def __init__(self, module):
         self.module = module
-        self.variables = {} # by key: a name of the module, or (function, name)
+        self.variables = {}  # by key: a name of the module, or (function, name)
         for variable in module.variables:
-            if variable.space == 'shared':
+            if variable.space == "shared":
                 self.variables[variable.name] = variable
         self.uses, self.calls, self.indirect, self.taken = {}, {}, set(), set()
         for function in module.functions:
@@ -70,11 +72,13 @@ class SharedMemory:
         self.place()
 
     def look_at(self, function):
-        own = {i.name for i in walk(function.body) if isinstance(i, Variable) and i.space == 'shared'}
+        own = {
+            i.name for i in walk(function.body) if isinstance(i, Variable) and i.space == "shared"
+        }
         functions = {f.name for f in self.module.functions}
         uses, calls = set(), set()
         for item in walk(function.body):
-            if isinstance(item, Variable) and item.space == 'shared':
+            if isinstance(item, Variable) and item.space == "shared":
                 self.variables[(function.name, item.name)] = item
                 uses.add((function.name, item.name))
             if not isinstance(item, Statement):
@@ -84,9 +88,9 @@ class SharedMemory:
                     uses.add(name)
                 if name in functions:
                     calls.add(name)
-                    if not item.opcode.startswith('call'):
+                    if not item.opcode.startswith("call"):
                         self.taken.add(name)
-                if name.startswith('%') and item.opcode.startswith('call'):
+                if name.startswith("%") and item.opcode.startswith("call"):
                     self.indirect.add(function.name)
         self.uses[function.name], self.calls[function.name] = uses, calls
 
@@ -117,8 +121,11 @@ class SharedMemory:
             ends = [spans[key][1] for key in used[kernel.name] if key in spans]
             self.bytes[kernel.name] = max(ends, default=0)
             if self.bytes[kernel.name] > SHARED_MAX:
-                raise PtxError(kernel.line, f'{kernel.name}: {self.bytes[kernel.name]} B of shared memory; a block can '
-                                            f'have {SHARED_MAX}')
+                raise PtxError(
+                    kernel.line,
+                    f"{kernel.name}: {self.bytes[kernel.name]} B of shared memory; a block can "
+                    f"have {SHARED_MAX}",
+                )
         for key, variable in self.variables.items():
             self.places.setdefault(key, 0 if variable.sized else None)
 
@@ -140,7 +147,7 @@ class SharedMemory:
 
 
 def flat(tokens):
-    return [token for token in tokens if token not in '{},']
+    return [token for token in tokens if token not in "{},"]
 
 
 def initial(variable, names):
@@ -149,34 +156,39 @@ def initial(variable, names):
     values, tokens, at = [], variable.value, 0
     while at < len(tokens):
         token, at = tokens[at], at + 1
-        if token in '{},()' or token == '+':
+        if token in "{},()" or token == "+":
             continue
-        if token == '-':
+        if token == "-":
             values.append(str(-number_of(tokens[at])))
             at += 1
         elif number_of(token) is not None:
-            values.append(f'{number_of(token):#x}ull')
-        elif re.fullmatch(r'0[fFdD][0-9a-fA-F]+', token):
-            values.append(f'0x{token[2:]}ull')
+            values.append(f"{number_of(token):#x}ull")
+        elif re.fullmatch(r"0[fFdD][0-9a-fA-F]+", token):
+            values.append(f"0x{token[2:]}ull")
         else:
             address, at = pointer(variable, token, tokens, at, names)
             values.append(address)
-    if any('(uintptr_t)' in value for value in values) and size != 8:
-        raise PtxError(variable.line, f'{variable.name}: parts of an address as initial value are not supported')
+    if any("(uintptr_t)" in value for value in values) and size != 8:
+        raise PtxError(
+            variable.line,
+            f"{variable.name}: parts of an address as initial value are not supported",
+        )
     return values
 
 
 def pointer(variable, token, tokens, at, names):
     """An address: NAME, generic(NAME), with +N perhaps."""
-    if token == 'generic':
+    if token == "generic":
         token, at = tokens[at + 1], at + 2
-    if token not in names or names[token].kind == 'shared':
-        raise PtxError(variable.line, f'{variable.name}: "{token}" as an initial value is not known')
-    text = f'(u64)(uintptr_t){names[token].text}'
-    while at < len(tokens) and tokens[at] in ')+':
+    if token not in names or names[token].kind == "shared":
+        raise PtxError(
+            variable.line, f'{variable.name}: "{token}" as an initial value is not known'
+        )
+    text = f"(u64)(uintptr_t){names[token].text}"
+    while at < len(tokens) and tokens[at] in ")+":
         at += 1
-        if tokens[at - 1] == '+':
-            text += f' + {number_of(tokens[at])}'
+        if tokens[at - 1] == "+":
+            text += f" + {number_of(tokens[at])}"
             at += 1
     return text, at
 
@@ -187,8 +199,8 @@ def variable_text(variable, names):
     align = max(variable.align, size)
     values = initial(variable, names) if variable.value else []
     count = max(variable.count, len(values), 1)
-    text = f'static u{8 * size} {name}[{count}] __attribute__((aligned({align}), used))'
-    return text + (f' = {{{", ".join(values)}}};' if values else ';')
+    text = f"static u{8 * size} {name}[{count}] __attribute__((aligned({align}), used))"
+    return text + (f' = {{{", ".join(values)}}};' if values else ";")
 
 
 # ---- The module ----
@@ -197,16 +209,21 @@ def variable_text(variable, names):
 def module_names(module, shared):
     names = {}
     for variable in module.variables:
-        if variable.space == 'shared':
+        if variable.space == "shared":
             place = shared.places[variable.name]
-            names[variable.name] = Symbol('shared', '', offset=place or 0, sized=place is not None)
+            names[variable.name] = Symbol("shared", "", offset=place or 0, sized=place is not None)
         elif variable.external:
-            raise PtxError(variable.line, f'{variable.name}: a variable of another module; modules are not linked with '
-                                          'each other here (-rdc)')
+            raise PtxError(
+                variable.line,
+                f"{variable.name}: a variable of another module; modules are not linked with "
+                "each other here (-rdc)",
+            )
         else:
-            names[variable.name] = Symbol(variable.space, 'v_' + c_name(variable.name))
+            names[variable.name] = Symbol(variable.space, "v_" + c_name(variable.name))
     for function in module.functions:
-        names[function.name] = Symbol('function', ('k_' if function.entry else 'f_') + c_name(function.name))
+        names[function.name] = Symbol(
+            "function", ("k_" if function.entry else "f_") + c_name(function.name)
+        )
     return names
 
 
@@ -217,11 +234,15 @@ def dynamic_text(kernel, shared):
 def kernel_text(number, kernel, shared, names):
     """What the library is told of a kernel."""
     offsets = parameter_offsets(kernel.parameters)
-    rows = ', '.join(f'{{{at}, {element_bytes(p.type) * p.count}}}' for p, at in offsets)
+    rows = ", ".join(f"{{{at}, {element_bytes(p.type) * p.count}}}" for p, at in offsets)
     size = max([at + element_bytes(p.type) * p.count for p, at in offsets], default=0)
-    return [f'static const struct gshmem_host_ptx_parameter parameters_{number}[] = {{{rows or "{0, 0}"}}};',
-            f'PTX_KERNEL({number}, {names[kernel.name].text}, "{kernel.name}", parameters_{number}, {len(offsets)}, {size}, '
-            f'{dynamic_text(kernel, shared)})']
+    return [
+        f"static const struct gshmem_host_ptx_parameter parameters_{number}[] = "
+        f'{{{rows or "{0, 0}"}}};',
+        f'PTX_KERNEL({number}, {names[kernel.name].text}, "{kernel.name}", parameters_{number}, '
+        f"{len(offsets)}, {size}, "
+        f"{dynamic_text(kernel, shared)})",
+    ]
 
 
 def translate(text, file):
@@ -231,7 +252,7 @@ def translate(text, file):
     names = module_names(module, shared)
     emitter = ModuleEmitter(module, names, shared.places)
     lines = ['#include "gshmem/host_device/ptx.h"']
-    lines += [variable_text(v, names) for v in module.variables if v.space != 'shared']
+    lines += [variable_text(v, names) for v in module.variables if v.space != "shared"]
     functions = list({f.name: f for f in module.functions if f.body}.values())
     lines += [emitter.declaration(f) for f in functions]
     for function in functions:
@@ -240,16 +261,24 @@ def translate(text, file):
     for number, kernel in enumerate(kernels):
         lines += kernel_text(number, kernel, shared, names)
     lines += about(text, file, module, (kernels, names), emitter.instructions)
-    return '\n'.join(lines) + '\n', emitter.unknown, module, emitter.instructions
+    return "\n".join(lines) + "\n", emitter.unknown, module, emitter.instructions
+
+
+def variable_row(variable, names):
+    """What the library is told of a variable."""
+    name, constant = names[variable.name].text, int(variable.space == "const")
+    return f'{{"{variable.name}", {name}, sizeof {name}, {constant}}}'
 
 
 def about(text, file, module, found, instructions):
     """The record of the module, and the constructor that gives it to the library."""
     kernels, names = found
-    table_ = ', '.join(f'&kernel_{i}' for i in range(len(kernels)))
-    rows = ', '.join(f'{{"{v.name}", {names[v.name].text}, sizeof {names[v.name].text}, {int(v.space == "const")}}}'
-                     for v in module.variables if v.space != 'shared')
-    return [f'static struct gshmem_host_ptx_kernel *const kernels[] = {{{table_ or "0"}}};',
-            f'static const struct gshmem_host_ptx_variable variables[] = {{{rows or "{0}"}}};',
-            f'PTX_MODULE("{key_of(text)}", "{file}", "{module.version}", "{module.target}", {instructions}, kernels, '
-            f'{len(kernels)}, variables, {sum(v.space != "shared" for v in module.variables)})']
+    table_ = ", ".join(f"&kernel_{i}" for i in range(len(kernels)))
+    rows = ", ".join(variable_row(v, names) for v in module.variables if v.space != "shared")
+    return [
+        f'static struct gshmem_host_ptx_kernel *const kernels[] = {{{table_ or "0"}}};',
+        f'static const struct gshmem_host_ptx_variable variables[] = {{{rows or "{0}"}}};',
+        f'PTX_MODULE("{key_of(text)}", "{file}", "{module.version}", "{module.target}", '
+        f"{instructions}, kernels, "
+        f'{len(kernels)}, variables, {sum(v.space != "shared" for v in module.variables)})',
+    ]

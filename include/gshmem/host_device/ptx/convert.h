@@ -26,14 +26,15 @@
 PTX_ROUND(f32, f)
 PTX_ROUND(f64, )
 
-/* Out of range is the nearest value in it. NaN is 0 where neither side has 64 bits, else the highest bit alone.
- * beyond: the first value above the range. */
+/* Out of range is the nearest value in it. NaN is 0 where neither side has 64 bits, else the
+ * highest bit alone. beyond: the first value above the range. */
 #define PTX_INTEGER_OF_ONE(To, From, rounding, least, most, beyond)                                \
     static inline To ptx_##To##_of_##From##_##rounding(From x)                                     \
     {                                                                                              \
         x = ptx_round_##From##_##rounding(x);                                                      \
-        const To nan = sizeof(To) == 8 || sizeof(From) == 8 ? (To)((u64)1 << (8 * sizeof(To) - 1)) : 0;  \
-        return x != x ? nan : x >= (From)(beyond) ? (most) : x <= (From)(least) ? (least) : (To)x;   \
+        const To nan =                                                                             \
+            sizeof(To) == 8 || sizeof(From) == 8 ? (To)((u64)1 << (8 * sizeof(To) - 1)) : 0;       \
+        return x != x ? nan : x >= (From)(beyond) ? (most) : x <= (From)(least) ? (least) : (To)x; \
     }
 #define PTX_INTEGER_OF(To, From, least, most, beyond)                                              \
     PTX_INTEGER_OF_ONE(To, From, rni, least, most, beyond)                                         \
@@ -137,17 +138,18 @@ static inline u32 ptx_tf32_of_f32_rna(f32 x)
 {
     const u32 bits = ptx_bits_f32(x);
 
-    return x != x ? 0x7fffffff : (bits & 0x7f800000u) == 0x7f800000u ? bits : (bits + 0x1000) & ~0x1fffu;
+    return x != x                                ? 0x7fffffff
+           : (bits & 0x7f800000u) == 0x7f800000u ? bits
+                                                 : (bits + 0x1000) & ~0x1fffu;
 }
 
 static inline u32 ptx_tf32_of_f32_rn(f32 x)
 {
     const u32 bits = ptx_bits_f32(x);
 
-    return x != x ? 0x7fffffff
-           : (bits & 0x7f800000u) == 0x7f800000u
-               ? bits
-               : (bits + 0xfff + (bits >> 13 & 1)) & ~0x1fffu;
+    return x != x                                ? 0x7fffffff
+           : (bits & 0x7f800000u) == 0x7f800000u ? bits
+                                                 : (bits + 0xfff + (bits >> 13 & 1)) & ~0x1fffu;
 }
 
 static inline u32 ptx_tf32_of_f32_rz(f32 x)

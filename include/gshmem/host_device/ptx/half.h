@@ -1,7 +1,7 @@
 /* f16 and bf16, singly and in pairs: kept as bits, computed in f64 and rounded once.
  *
- * A sum of two f64 that stand for halves may be inexact; then its last bit is made 1 (rounding to odd),
- * so that rounding it to a half gives what rounding the exact sum would. */
+ * A sum of two f64 that stand for halves may be inexact; then its last bit is made 1 (rounding to
+ * odd), so that rounding it to a half gives what rounding the exact sum would. */
 #ifndef GSHMEM_HOST_DEVICE_PTX_HALF_H
 #define GSHMEM_HOST_DEVICE_PTX_HALF_H
 
@@ -122,12 +122,12 @@ static inline f64 ptx_odd_sum(f64 a, f64 b)
     PTX_HALF_1(tanh, T, ptx_##T##_of_f64_rn(__builtin_tanh((f64)a)))                               \
     PTX_HALF_2(add, T, ptx_##T##_of_f64_rn(ptx_odd_sum(a, b)))                                     \
     PTX_HALF_2(sub, T, ptx_##T##_of_f64_rn(ptx_odd_sum(a, -(f64)b)))                               \
-    PTX_HALF_2(mul, T, ptx_##T##_of_f64_rn((f64)a * b))                                            \
+    PTX_HALF_2(mul, T, ptx_##T##_of_f64_rn((f64)a *b))                                             \
     PTX_HALF_2(min, T, ptx_##T##_of_f32_rn(ptx_min_f32(a, b)))                                     \
     PTX_HALF_2(max, T, ptx_##T##_of_f32_rn(ptx_max_f32(a, b)))                                     \
     PTX_HALF_2(min_nan, T, ptx_##T##_of_f32_rn(ptx_min_nan_f32(a, b)))                             \
     PTX_HALF_2(max_nan, T, ptx_##T##_of_f32_rn(ptx_max_nan_f32(a, b)))                             \
-    PTX_HALF_3(fma, T, ptx_##T##_of_f64_rn(ptx_odd_sum((f64)a * b, c)))
+    PTX_HALF_3(fma, T, ptx_##T##_of_f64_rn(ptx_odd_sum((f64)a *b, c)))
 PTX_HALF(f16, 0x3c00, 0x7c00)
 PTX_HALF(bf16, 0x3f80, 0x7f80)
 

@@ -1,5 +1,5 @@
-/* Loads, stores and atomic operations. Plain accesses may be of any alignment; those with an order are atomic, and
- * all orders are those of C11. */
+/* Loads, stores and atomic operations. Plain accesses may be of any alignment; those with an order
+ * are atomic, and all orders are those of C11. */
 #ifndef GSHMEM_HOST_DEVICE_PTX_MEMORY_H
 #define GSHMEM_HOST_DEVICE_PTX_MEMORY_H
 

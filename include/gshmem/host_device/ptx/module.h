@@ -1,4 +1,5 @@
-/* What a module of PTX is to the library, and what its code calls of it: threads, shared memory, time. */
+/* What a module of PTX is to the library, and what its code calls of it: threads, shared memory,
+ * time. */
 #ifndef GSHMEM_HOST_DEVICE_PTX_MODULE_H
 #define GSHMEM_HOST_DEVICE_PTX_MODULE_H
 
@@ -53,9 +54,9 @@ void gshmem_host_ptx_while_waiting(void (*progress)(void));
 void gshmem_host_ptx_launch(struct gshmem_host_ptx_kernel *kernel, void **arguments);
 
 /* Each block has this much memory of the library's before its shared memory. */
-#define PTX_BLOCK_STATE       2048
-#define PTX_BARRIERS          16
-#define PTX_CLUSTER_BARRIER   PTX_BARRIERS /* behind those with numbers of PTX */
+#define PTX_BLOCK_STATE     2048
+#define PTX_BARRIERS        16
+#define PTX_CLUSTER_BARRIER PTX_BARRIERS /* behind those with numbers of PTX */
 
 u32 gshmem_host_ptx_dynamic(void); /* where dynamic shared memory begins */
 u32 gshmem_host_ptx_shared_bytes(int dynamic);
@@ -143,14 +144,21 @@ PTX_SHUFFLE(idx, least | (by & ~segments), wanted <= most)
     {                                                                                              \
         gshmem_host_ptx_launch(&kernel_##number, arguments);                                       \
     }                                                                                              \
-    static struct gshmem_host_ptx_kernel kernel_##number = {                                       \
-        {0, ptx_name, unpack_##number, 0, 0}, function, ptx_name, rows, count, all_bytes, static_shared, 0};
+    static struct gshmem_host_ptx_kernel kernel_##number = {{0, ptx_name, unpack_##number, 0, 0},  \
+                                                            function,                              \
+                                                            ptx_name,                              \
+                                                            rows,                                  \
+                                                            count,                                 \
+                                                            all_bytes,                             \
+                                                            static_shared,                         \
+                                                            0};
 
 /* The constructor comes before those of nvcc's host code, which look for the module. */
-#define PTX_MODULE(hash, ptx_file, ptx_version, ptx_target, count, list, n, variables, n_variables) \
+#define PTX_MODULE(hash, ptx_file, ptx_version, ptx_target, count, list, n, variables,             \
+                   n_variables)                                                                    \
     static struct gshmem_host_ptx_module module = {                                                \
-        sizeof module, hash, ptx_file, ptx_version, ptx_target, count, list, n, n_variables,       \
-        variables, 0, 0};                                                                            \
+        sizeof module, hash, ptx_file,    ptx_version, ptx_target, count,                          \
+        list,          n,    n_variables, variables,   0,          0};                             \
     __attribute__((constructor(101))) static void begin(void)                                      \
     {                                                                                              \
         gshmem_host_ptx_register(&module);                                                         \

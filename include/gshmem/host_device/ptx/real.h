@@ -1,5 +1,5 @@
-/* f32 and f64. To nearest is what C does; other rounding modes are calls of the library, which changes the
- * processor's mode where nothing can interrupt it. */
+/* f32 and f64. To nearest is what C does; other rounding modes are calls of the library, which
+ * changes the processor's mode where nothing can interrupt it. */
 #ifndef GSHMEM_HOST_DEVICE_PTX_REAL_H
 #define GSHMEM_HOST_DEVICE_PTX_REAL_H
 
@@ -32,13 +32,13 @@ f64 gshmem_host_ptx_f64(int operation, int rounding, f64 a, f64 b, f64 c);
     }
 PTX_REAL_OPERATION(add, ADD, f32, a + b, (f32 a, f32 b), a, b, 0)
 PTX_REAL_OPERATION(sub, SUB, f32, a - b, (f32 a, f32 b), a, b, 0)
-PTX_REAL_OPERATION(mul, MUL, f32, a * b, (f32 a, f32 b), a, b, 0)
+PTX_REAL_OPERATION(mul, MUL, f32, a *b, (f32 a, f32 b), a, b, 0)
 PTX_REAL_OPERATION(div, DIV, f32, a / b, (f32 a, f32 b), a, b, 0)
 PTX_REAL_OPERATION(fma, FMA, f32, __builtin_fmaf(a, b, c), (f32 a, f32 b, f32 c), a, b, c)
 PTX_REAL_OPERATION(sqrt, SQRT, f32, __builtin_sqrtf(a), (f32 a), a, 0, 0)
 PTX_REAL_OPERATION(add, ADD, f64, a + b, (f64 a, f64 b), a, b, 0)
 PTX_REAL_OPERATION(sub, SUB, f64, a - b, (f64 a, f64 b), a, b, 0)
-PTX_REAL_OPERATION(mul, MUL, f64, a * b, (f64 a, f64 b), a, b, 0)
+PTX_REAL_OPERATION(mul, MUL, f64, a *b, (f64 a, f64 b), a, b, 0)
 PTX_REAL_OPERATION(div, DIV, f64, a / b, (f64 a, f64 b), a, b, 0)
 PTX_REAL_OPERATION(fma, FMA, f64, __builtin_fma(a, b, c), (f64 a, f64 b, f64 c), a, b, c)
 PTX_REAL_OPERATION(sqrt, SQRT, f64, __builtin_sqrt(a), (f64 a), a, 0, 0)
@@ -77,9 +77,9 @@ static inline f32 ptx_relu_f32(f32 x)
 /* A reciprocal and a square root by their upper halves, to 20 bits or more. */
 static inline f64 ptx_rcp_approx_f64(f64 x)
 {
-    return ptx_bits_f64(x) & 0x7ff0000000000000u ? ptx_ftz_f64(1 / x)
-                                                 : ptx_f64((ptx_bits_f64(x) & 0x8000000000000000u) |
-                                                           0x7ff0000000000000u);
+    return ptx_bits_f64(x) & 0x7ff0000000000000u
+               ? ptx_ftz_f64(1 / x)
+               : ptx_f64((ptx_bits_f64(x) & 0x8000000000000000u) | 0x7ff0000000000000u);
 }
 
 static inline f64 ptx_rsqrt_approx_f64(f64 x)
