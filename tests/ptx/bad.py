@@ -30,7 +30,7 @@ CASES = {
     "texture": (HEADER + ".global .texref t;\n", ":4: error: .*textures"),
     "undeclared": (
         HEADER + BODY + "    add.s32 %r1, %r2, %x;\n}\n",
-        ":7: error: .*%x.* is not declared",
+        ':7: error: .*"%x" is not declared',
     ),
     "label": (HEADER + BODY + "    bra L;\n}\n", ":7: error: bra: .*no label L"),
     "shared": (
