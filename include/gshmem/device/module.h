@@ -17,7 +17,8 @@ static int gshmem_device_fill(const struct gshmem_device_state *state)
 #else
 static __constant__ struct gshmem_device_state gshmem_device_here;
 
-#ifdef GSHMEM_PTX /* nvcc's code runs on the host device, which makes progress while its threads wait */
+/* nvcc's code runs on the host device, which makes progress while its threads wait. */
+#ifdef GSHMEM_PTX
 extern "C" void gshmem_host_ptx_while_waiting(void (*progress)(void));
 #endif
 
