@@ -76,7 +76,16 @@ cudaError_t gshmem_host_ptx_cudaGetDeviceProperties(void *properties, int device
 cudaError_t gshmem_host_ptx_cudaFuncGetAttributes(void *attributes, const void *function);
 cudaError_t gshmem_host_ptx_cudaLaunchKernelExC(const cudaLaunchConfig_t *config,
                                                 const void *function, void **arguments);
+cudaError_t gshmem_host_ptx_cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph,
+                                                 unsigned long long flags);
 #pragma GCC visibility pop
+
+/* Inline in the host device's headers, since CUDA 11 and 12 have it with different arguments. */
+cudaError_t gshmem_host_ptx_cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph,
+                                                 unsigned long long flags)
+{
+    return cudaGraphInstantiateWithFlags(exec, graph, flags);
+}
 
 cudaError_t gshmem_host_ptx_cudaGetDeviceProperties(void *properties, int device)
 {
