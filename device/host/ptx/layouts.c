@@ -78,7 +78,17 @@ cudaError_t gshmem_host_ptx_cudaLaunchKernelExC(const cudaLaunchConfig_t *config
                                                 const void *function, void **arguments);
 cudaError_t gshmem_host_ptx_cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph,
                                                  unsigned long long flags);
+cudaError_t gshmem_host_ptx_cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+    int *blocks, const void *function, int threads, size_t shared, unsigned flags);
 #pragma GCC visibility pop
+
+/* What nvcc's headers call where the host device's have it without flags. */
+cudaError_t gshmem_host_ptx_cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+    int *blocks, const void *function, int threads, size_t shared, unsigned flags)
+{
+    (void)flags; /* about caching global memory */
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, shared);
+}
 
 /* Inline in the host device's headers, since CUDA 11 and 12 have it with different arguments. */
 cudaError_t gshmem_host_ptx_cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph,

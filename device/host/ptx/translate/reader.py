@@ -120,6 +120,8 @@ def tokens_of(text):
             line += 1
         elif kind == "comment":
             line += value.count("\n")
+        elif kind == "word" and value[0] == ".":  # .reg.b32 is two words
+            found += [("." + part, line) for part in value[1:].split(".")]
         elif kind != "skip":
             found.append((value, line))
     return found
