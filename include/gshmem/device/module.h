@@ -22,9 +22,21 @@ static __constant__ struct gshmem_device_state gshmem_device_here;
 extern "C" void gshmem_host_ptx_while_waiting(void (*progress)(void));
 #endif
 
+/* By a stream of its own, which no work of the program's holds up. (The default stream waits for
+ * all that are not nonblocking.) */
 static int gshmem_device_fill(const struct gshmem_device_state *state)
 {
-    return (int)cudaMemcpyToSymbol(gshmem_device_here, state, sizeof *state);
+    cudaStream_t stream;
+    cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+
+    if (error)
+        return (int)error;
+    error = cudaMemcpyToSymbolAsync(gshmem_device_here, state, sizeof *state, 0,
+                                    cudaMemcpyHostToDevice, stream);
+    if (!error)
+        error = cudaStreamSynchronize(stream);
+    cudaStreamDestroy(stream);
+    return (int)error;
 }
 #endif
 
