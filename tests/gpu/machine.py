@@ -32,6 +32,11 @@ def architecture(found):
     return f"sm_{capabilities.pop()}" if len(capabilities) == 1 else "native"
 
 
+def device_of_rehearsal():
+    """nvcc's code, where there is an nvcc."""
+    return "ptx" if shutil.which("nvcc") else "host"
+
+
 def missing(rehearsal):
     """Why nothing can be run here; "" if it can."""
     for tool in ["meson", "ninja", "c++"] + ([] if rehearsal else ["nvcc"]):

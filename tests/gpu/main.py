@@ -24,8 +24,14 @@ def parse():
     p.add_argument("--build", default=os.path.join(ROOT, "build-gpu"), help="build tree (build-gpu)")
     p.add_argument("--library", help="another build tree, whose library is used as it is")
     p.add_argument("--mps", action="store_true", help="start NVIDIA's multi-process service meanwhile")
-    p.add_argument("--rehearse", action="store_true", help="the same on the host device: no GPU, no nvcc")
+    p.add_argument("--rehearse", action="store_true", help="the same without a GPU, on the host device")
+    p.add_argument("--device", choices=["host", "ptx"],
+                   help="for that: what compiles kernels, the CPU's compiler, or nvcc (ptx, where it is)")
     options = p.parse_args()
+    if options.device and not options.rehearse:
+        p.error("--device is for --rehearse")
+    if not options.device:
+        options.device = "cuda" if not options.rehearse else machine.device_of_rehearsal()
     unknown = [name for name in options.part if name not in parts.PARTS]
     if unknown:
         p.error(f"no part {', '.join(unknown)}; there are {', '.join(parts.PARTS)}")
@@ -48,6 +54,8 @@ def preamble(session, now):
     say(f"GSHMEM {commit()} on {os.uname().nodename}, {now:%Y-%m-%d %H:%M} UTC")
     if session.options.rehearse:
         say("A REHEARSAL on the host device: nothing here has run on a GPU")
+        if session.device == "ptx":
+            say("kernels are nvcc's PTX: " + (machine.output("nvcc", "--version") or "").splitlines()[-1])
         return
     for name, driver, memory, capability in machine.gpus():
         say(f"GPU {name}, {memory}, compute capability {capability}, driver {driver}")
@@ -72,7 +80,7 @@ def main():
     if not options.report:
         options.report = os.path.join(HERE, "results", f"{now:%Y-%m-%d-%H%M}-{commit()}.txt")
     os.makedirs(os.path.dirname(os.path.abspath(options.report)), exist_ok=True)
-    session = Session(options, ROOT, "host" if options.rehearse else "cuda")
+    session = Session(options, ROOT, options.device)
     service = None
     try:
         if options.mps:

@@ -45,7 +45,9 @@ def build_library(session):
 
 
 def architecture(session):
-    if session.device != "cuda":
+    if session.device == "ptx":
+        return ["-arch=sm_90"]
+    if session.device == "host":
         return []
     return ["-arch=" + machine.architecture(machine.gpus())]
 
@@ -97,7 +99,7 @@ def launcher(session, pes, path=None):
 
 
 def environment(session, path):
-    env = {"GSHMEM_DEVICE": session.device, "GSHMEM_WATCHDOG": "20", "GSHMEM_INIT_TIMEOUT": "60"}
+    env = {"GSHMEM_DEVICE": "cuda" if session.device == "cuda" else "host", "GSHMEM_WATCHDOG": "20", "GSHMEM_INIT_TIMEOUT": "60"}
     if path == LOCAL:
         env["GSHMEM_MAPPED"] = "0"
     return env

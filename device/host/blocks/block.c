@@ -3,6 +3,7 @@
 #include "device/host/blocks/block.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "device/host/blocks/pool.h"
 #include "device/host/blocks/report.h"
@@ -51,7 +52,9 @@ static bool block_make_dynamic_shared(struct block *b)
 
     if (bytes && posix_memalign(&b->dynamic_shared, DYNAMIC_ALIGN, bytes) != 0)
         return false;
-    b->shared_bytes = bytes;
+    if (b->grid->state_bytes)
+        memset(b->dynamic_shared, 0, b->grid->state_bytes);
+    b->shared_bytes = bytes - b->grid->state_bytes;
     order_release(&b->allocated);
     return true;
 }

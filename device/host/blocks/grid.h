@@ -97,6 +97,8 @@ struct grid {
     const char *name;
     dim3 size, block_size;
     size_t dynamic_shared;
+    size_t state_bytes;   /* of it: at its beginning, zero at first, the library's own */
+    size_t static_shared; /* of it: behind the state, of kernels made from PTX */
     bool cooperative;
     void *closure;
     void (*run)(void *closure);
@@ -109,6 +111,7 @@ struct grid {
     atomic_int why;            /* then: the cudaError_t */
     atomic_bool warned;        /* of barriers that do not match */
     char started, ended;       /* addresses for ThreadSanitizer */
+    unsigned ptx_barrier[4]; /* of cooperative groups, in kernels made from PTX */
 
     /* Cooperative launches: blocks that arrived at the barrier of the whole grid. */
     atomic_uint_fast64_t sync_arrived, sync_generation, blocks_ended;
@@ -128,6 +131,8 @@ struct worker {
      * them when a block ends; all else happens under the pool's lock. */
     atomic_uint blocks, threads;
     unsigned reserved; /* blocks of that launch that this worker has yet to take; under the lock */
+    unsigned yields;  /* of kernels made from PTX */
+    bool in_progress; /* one of them makes the library's progress */
     unsigned spins, rounds, forbear; /* without progress, see gshmem_host_yield() */
     atomic_uint_fast64_t switches; /* of fibers, so that the watch sees one that never waits */
     atomic_bool busy;              /* runs fibers, for the watch */

@@ -134,6 +134,18 @@ static void worker_count_spin(struct worker *w)
         worker_let_others_run(w);
 }
 
+void (*yield_progress)(void); /* of the process, as what a program links */
+
+/* Kernels made from PTX know nothing of the host device: its library makes progress for them. */
+static void yield_for_ptx(struct worker *w)
+{
+    if (!yield_progress || w->in_progress || ++w->yields % 8 != 0)
+        return;
+    w->in_progress = true;
+    yield_progress();
+    w->in_progress = false;
+}
+
 void gshmem_host_yield(void)
 {
     struct worker *w = worker_here;
@@ -147,6 +159,8 @@ void gshmem_host_yield(void)
     struct thread *self = w->self;
     if (block_failed(self->block))
         thread_drop(self);
+    if (self->block->grid->state_bytes)
+        yield_for_ptx(w);
     worker_count_spin(w);
     if (w->first || w->starting || atomic_load_explicit(&w->attention, memory_order_relaxed)) {
         thread_enqueue(w, self);

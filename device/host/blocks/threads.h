@@ -4,6 +4,9 @@
 
 #include "device/host/blocks/grid.h"
 
+/* What kernels made from PTX call now and then while they wait; NULL: nothing. */
+extern void (*yield_progress)(void);
+
 /* The caller's thread waits until another one readies it. */
 static inline void thread_park(struct thread *self, enum thread_state state, const char *file,
                                int line);

@@ -209,11 +209,14 @@ static cudaError_t kernel_launch(struct gshmem_host_kernel *kernel, const struct
     struct work *w = work_new(WORK_GRID);
     if (!w)
         return cudaErrorMemoryAllocation;
+    const struct code *code = kernel->own;
     struct grid *g = &w->launch.grid;
     g->name = kernel->name;
     g->size = c->grid;
     g->block_size = c->block;
-    g->dynamic_shared = c->shared;
+    g->state_bytes = code->state_bytes;
+    g->static_shared = code->static_shared;
+    g->dynamic_shared = g->state_bytes + g->static_shared + c->shared;
     g->cooperative = c->cooperative;
     g->closure = closure;
     g->run = run;

@@ -32,6 +32,7 @@ struct lender {
 struct code {
     struct gshmem_host_kernel *kernel;
     atomic_uint under_way; /* launches */
+    size_t state_bytes, static_shared; /* of each block; kernels made from PTX */
     struct code *next;
 };
 

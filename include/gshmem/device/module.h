@@ -17,16 +17,33 @@ static int gshmem_device_fill(const struct gshmem_device_state *state)
 #else
 static __constant__ struct gshmem_device_state gshmem_device_here;
 
+/* nvcc's code runs on the host device, which makes progress while its threads wait. */
+#ifdef GSHMEM_PTX
+extern "C" void gshmem_host_ptx_while_waiting(void (*progress)(void));
+#endif
+
+/* By a stream of its own, which no work of the program's holds up. (The default stream waits for
+ * all that are not nonblocking.) */
 static int gshmem_device_fill(const struct gshmem_device_state *state)
 {
-    return (int)cudaMemcpyToSymbol(gshmem_device_here, state, sizeof *state);
+    cudaStream_t stream;
+    cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+
+    if (error)
+        return (int)error;
+    error = cudaMemcpyToSymbolAsync(gshmem_device_here, state, sizeof *state, 0,
+                                    cudaMemcpyHostToDevice, stream);
+    if (!error)
+        error = cudaStreamSynchronize(stream);
+    cudaStreamDestroy(stream);
+    return (int)error;
 }
 #endif
 
 static struct gshmem_device_module gshmem_device_module_here = {
     sizeof(struct gshmem_device_module),
     GSHMEM_DEVICE_STATE_VERSION,
-#ifdef GSHMEM_HOST_DEVICE
+#if defined(GSHMEM_HOST_DEVICE) || defined(GSHMEM_PTX)
     "host",
 #else
     "cuda",
@@ -52,6 +69,9 @@ __attribute__((destructor)) static void gshmem_device_module_end(void)
 static struct gshmem_device_registration {
     gshmem_device_registration()
     {
+#ifdef GSHMEM_PTX
+        gshmem_host_ptx_while_waiting(gshmem_device_receive);
+#endif
         gshmem_device_register(&gshmem_device_module_here);
     }
     ~gshmem_device_registration()

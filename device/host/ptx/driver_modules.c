@@ -1,0 +1,229 @@
+/* Modules that a program loads by the driver's API: PTX, which is translated and compiled then. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "device/host/errors.h"
+#include "device/host/ptx/modules.h"
+#include "gshmem/host_device/cuda.h"
+#include "runtime/base/log.h"
+
+extern char **environ;
+
+struct CUmod_st {
+    void *library; /* of dlopen */
+    struct gshmem_host_ptx_module *module;
+};
+
+/* The translator: beside this library in a build tree, else where it was installed. */
+static bool find_tool(char *path, size_t size, char own_path[PATH_MAX])
+{
+    static const char *const places[] = {"ptx-tools", GSHMEM_PTX_TOOLS};
+    Dl_info info;
+    char own[PATH_MAX];
+
+    if (!dladdr((void *)(uintptr_t)find_tool, &info) || !realpath(info.dli_fname, own))
+        return false;
+    strcpy(own_path, own);
+    const char *folder = dirname(own);
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        if ((size_t)snprintf(path, size, "%s/%s/gshmem-ptx", folder, places[i]) < size &&
+            access(path, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Runs the translator; it prints what is wrong. */
+static bool run_tool(const char *source, const char *library)
+{
+    char tool[PATH_MAX + 64], own[PATH_MAX];
+    pid_t child;
+    int status;
+
+    if (!find_tool(tool, sizeof tool, own)) {
+        log_error("a module of PTX cannot be loaded: gshmem-ptx, which translates it, is not "
+                  "installed beside this library");
+        return false;
+    }
+    char *arguments[] = {tool, (char *)"--library", (char *)source, (char *)library, own, NULL};
+    int error = posix_spawn(&child, tool, NULL, NULL, arguments, environ);
+    if (error) {
+        log_error("a module of PTX cannot be loaded: starting %s: %s", tool, strerror(error));
+        return false;
+    }
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static bool write_text(const char *path, const char *text, size_t bytes)
+{
+    FILE *file = fopen(path, "w");
+
+    if (!file)
+        return false;
+    bool ok = fwrite(text, 1, bytes, file) == bytes;
+    return (fclose(file) == 0) & ok;
+}
+
+/* A library of its own for each load: the module's variables are its own. */
+static void *compile_text(const char *text, size_t bytes)
+{
+    const char *temporary = getenv("TMPDIR");
+    char folder[PATH_MAX], source[PATH_MAX + 16], library[PATH_MAX + 16];
+    void *opened = NULL;
+
+    snprintf(folder, sizeof folder, "%s/gshmem-ptx-XXXXXX", temporary ? temporary : "/tmp");
+    if (!mkdtemp(folder)) {
+        log_error("a module of PTX cannot be loaded: no folder %s: %s", folder, strerror(errno));
+        return NULL;
+    }
+    snprintf(source, sizeof source, "%s/module.ptx", folder);
+    snprintf(library, sizeof library, "%s/module.so", folder);
+    if (!write_text(source, text, bytes))
+        log_error("a module of PTX cannot be loaded: writing %s: %s", source, strerror(errno));
+    else if (run_tool(source, library) && !(opened = dlopen(library, RTLD_NOW | RTLD_LOCAL)))
+        log_error("a module of PTX cannot be loaded: %s", dlerror());
+    unlink(source);
+    unlink(library);
+    rmdir(folder);
+    return opened;
+}
+
+/* PTX as it is, or in a fat binary; NULL: neither. */
+static const char *text_of(const void *image, size_t *bytes)
+{
+    const char *text = NULL;
+
+    if (memcmp(image, "\x50\xed\x55\xba", 4) == 0)
+        return ptx_in_fat_binary(image, &text, bytes) == PTX_FOUND ? text : NULL;
+    if (memcmp(image,
+               "\x7f"
+               "ELF",
+               4) == 0)
+        return NULL;
+    *bytes = strlen(image);
+    return strstr(image, ".version") ? image : NULL;
+}
+
+CUresult cuModuleLoadData(CUmodule *out, const void *image)
+{
+    size_t bytes;
+    const char *text = out && image ? text_of(image, &bytes) : NULL;
+
+    if (!out || !image)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!text) {
+        log_error(
+            "a module that is loaded has no PTX, or compressed PTX: the host device runs nothing "
+            "else");
+        return CUDA_ERROR_INVALID_IMAGE;
+    }
+    struct CUmod_st *made = calloc(1, sizeof *made);
+    if (!made)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    made->library = compile_text(text, bytes);
+    made->module = made->library ? ptx_module_find(text, bytes) : NULL;
+    if (!made->module || !ptx_module_register_kernels(made->module)) {
+        if (made->library)
+            dlclose(made->library);
+        free(made);
+        return CUDA_ERROR_INVALID_PTX;
+    }
+    *out = made;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned options, int *option,
+                            void **value)
+{
+    (void)options, (void)option, (void)value; /* of the assembler, which there is none of */
+    return cuModuleLoadData(out, image);
+}
+
+CUresult cuModuleUnload(CUmodule module)
+{
+    if (!module)
+        return CUDA_ERROR_INVALID_VALUE;
+    dlclose(module->library); /* whose destructors wait for its launches */
+    free(module);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuModuleGetFunction(CUfunction *out, CUmodule module, const char *name)
+{
+    struct gshmem_host_ptx_kernel *kernel =
+        out && module && name ? ptx_module_kernel(module->module, name) : NULL;
+
+    if (!out || !module || !name)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!kernel)
+        return CUDA_ERROR_NOT_FOUND;
+    *out = (CUfunction)kernel;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuModuleGetGlobal_v2(CUdeviceptr *at, size_t *bytes, CUmodule module, const char *name)
+{
+    const struct gshmem_host_ptx_variable *variable =
+        module && name ? ptx_module_variable(module->module, name) : NULL;
+
+    if (!module || !name)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!variable)
+        return CUDA_ERROR_NOT_FOUND;
+    if (at)
+        *at = (CUdeviceptr)(uintptr_t)variable->at;
+    if (bytes)
+        *bytes = variable->bytes;
+    return CUDA_SUCCESS;
+}
+
+/* What the runtime's error is called by the driver. */
+static CUresult driver_error(cudaError_t error)
+{
+    switch (error) {
+    case cudaSuccess:
+        return CUDA_SUCCESS;
+    case cudaErrorMemoryAllocation:
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    case cudaErrorLaunchFailure:
+        return CUDA_ERROR_LAUNCH_FAILED;
+    case cudaErrorInvalidResourceHandle:
+        return CUDA_ERROR_INVALID_HANDLE;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
+                        CUstream stream, void **parameters, void **extra)
+{
+    const struct gshmem_host_ptx_kernel *kernel = (const struct gshmem_host_ptx_kernel *)function;
+
+    if (!kernel || extra || (kernel->parameters && !parameters))
+        return CUDA_ERROR_INVALID_VALUE;
+    return driver_error(cudaLaunchKernel(kernel->record.function, (dim3){grid_x, grid_y, grid_z},
+                                         (dim3){block_x, block_y, block_z}, parameters, shared,
+                                         stream));
+}
+
+CUresult cuStreamSynchronize(CUstream stream)
+{
+    return driver_error(cudaStreamSynchronize(stream));
+}
+
+CUresult cuCtxSynchronize(void)
+{
+    return driver_error(cudaDeviceSynchronize());
+}

@@ -1,0 +1,30 @@
+/* Modules of PTX that were translated to C, and the PTX in what nvcc makes. */
+#ifndef GSHMEM_DEVICE_HOST_PTX_MODULES_H
+#define GSHMEM_DEVICE_HOST_PTX_MODULES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gshmem/host_device/ptx/module.h"
+
+/* The module that was made of this text; NULL: none. */
+struct gshmem_host_ptx_module *ptx_module_find(const char *text, size_t bytes);
+/* Where its parts are; NULL: there is none of this name. */
+struct gshmem_host_ptx_kernel *ptx_module_kernel(const struct gshmem_host_ptx_module *module,
+                                                 const char *name);
+const struct gshmem_host_ptx_variable *
+ptx_module_variable(const struct gshmem_host_ptx_module *module, const char *name);
+
+/* Makes a kernel known by the address of a function: its stub's, or its own. False: no memory. */
+bool ptx_kernel_register(struct gshmem_host_ptx_kernel *kernel, const void *function);
+bool ptx_module_register_kernels(struct gshmem_host_ptx_module *module);
+
+/* A line about it, once; after the settings were read. */
+void ptx_module_say(struct gshmem_host_ptx_module *module);
+
+/* The PTX in a fat binary, without copying it. */
+enum ptx_found { PTX_FOUND, PTX_NONE, PTX_COMPRESSED };
+enum ptx_found ptx_in_fat_binary(const void *data, const char **text, size_t *bytes);
+
+#endif

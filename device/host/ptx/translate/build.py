@@ -1,0 +1,41 @@
+"""How C made from PTX is compiled."""
+
+import os
+import subprocess
+
+C_FLAGS = [
+    "-x",
+    "c",
+    "-std=gnu11",
+    "-w",
+    "-O2",
+    "-fwrapv",
+    "-ffp-contract=off",
+    "-fno-strict-aliasing",
+    "-fno-math-errno",
+    "-fPIC",
+    "-c",
+]
+
+
+def include_folder():
+    """Where gshmem/host_device/ptx.h is: in the sources, or in the prefix that this was installed
+    in."""
+    folder = os.path.dirname(os.path.realpath(__file__))
+    while folder != "/":
+        folder = os.path.dirname(folder)
+        if os.path.exists(os.path.join(folder, "include/gshmem/host_device/ptx.h")):
+            return os.path.join(folder, "include")
+    return ""
+
+
+def build_library(source, output, host):
+    """A shared library of a file in C, linked with `host`; true if that went well."""
+    compiler = os.environ.get("CC", "cc").split()
+    flags = [flag for flag in C_FLAGS if flag != "-c"] + ["-shared", "-I" + include_folder()]
+    return (
+        subprocess.run(
+            compiler + flags + [source, "-x", "none", host, "-o", output, "-lm"], check=False
+        ).returncode
+        == 0
+    )

@@ -1,0 +1,323 @@
+"""Writes C for functions of PTX: scopes, registers, operands. What an instruction means is in the
+tables.
+
+Registers are unsigned integers of their width, and an operand is converted where it is used, so
+that no type of PTX is lost. A parameter or a local variable is an array of bytes. An address in
+shared memory is an offset of 32 bits; all others are pointers of the process.
+"""
+
+import re
+from dataclasses import dataclass
+
+from patterns import bits_of, expand
+from reader import Label, PtxError, Scope, Table, Variable
+from registers import special_register
+
+SIZES = {8: "u8", 16: "u16", 32: "u32", 64: "u64", 128: "u128"}
+
+
+def c_name(name):
+    """A name of PTX as one of C."""
+    return re.sub(
+        r"\W",
+        lambda m: {"%": "r_", "$": "S_", ".": "_"}.get(m.group(), f"_{ord(m.group()):x}_"),
+        name,
+    )
+
+
+def element_bytes(type_):
+    return 1 if type_ == "pred" else bits_of(type_) // 8
+
+
+@dataclass
+class Symbol:
+    """What a name stands for: kind is reg, param, local, shared, global, const, function."""
+
+    kind: str
+    text: str
+    bits: int = 0
+    offset: int = 0
+    sized: bool = True
+
+
+class Unknown(Exception):
+    """An instruction or form that no row is for."""
+
+
+class Emitter:
+    """Emits the functions of one module."""
+
+    def __init__(self, table, names, places):
+        self.table = table
+        self.names = names  # of the module: Symbol by name
+        self.places = places  # of shared variables: offset by (function, name)
+        self.scopes = []
+        self.function = None
+        self.unknown = []  # (line, text): instructions that are not in the table
+        self.instructions = 0
+        self.line = 0
+        self.labels = 0
+
+    # ---- Names ----
+
+    def find(self, name):
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return scope[name]
+        return self.names.get(name)
+
+    def symbol(self, name, line=0):
+        found = self.find(name)
+        if not found:
+            raise PtxError(line or self.line, f'"{name}" is not declared')
+        return found
+
+    @staticmethod
+    def unsigned(bits):
+        return SIZES[bits]
+
+    @staticmethod
+    def bits(type_):
+        return f"b{bits_of(type_)}"
+
+    # ---- Operands ----
+
+    def number(self, value, type_):
+        if type_ == "pred":
+            return str(int(value != 0))
+        if type_ in ("f32", "f64"):
+            bits = value & (1 << bits_of(type_)) - 1
+            return f'ptx_{type_}({bits:#x}u{"ll" if type_ == "f64" else ""})'
+        return f"({self.c_type(type_)}){value & (1 << 64) - 1:#x}ull"
+
+    @staticmethod
+    def c_type(type_):
+        """Halves and pairs are kept as bits."""
+        if type_ in ("f32", "f64") or type_[0] in "us" and type_[1:].isdigit():
+            return type_
+        return SIZES[bits_of(type_)] if type_ != "pred" else "u8"
+
+    def literal(self, name, type_):
+        """0f3F800000 and 0dBFF0000000000000."""
+        match = re.fullmatch(r"0[fF]([0-9a-fA-F]{8})|0[dD]([0-9a-fA-F]{16})", name)
+        if not match:
+            return None
+        value = int(match.group(1) or match.group(2), 16)
+        wanted = "f32" if match.group(1) else "f64"
+        text = f'ptx_{wanted}({value:#x}u{"ll" if wanted == "f64" else ""})'
+        if type_ in ("f32", "f64"):
+            return f"({type_}){text}"
+        return f"({self.c_type(type_)}){value:#x}ull"
+
+    def read(self, op, type_, address=False):
+        """The C text of an operand as a value of the type."""
+        if op.kind == "number":
+            return self.number(op.offset, type_)
+        if op.kind == "not":
+            return f"!{self.read(op.parts[0], type_)}"
+        if op.kind != "word":
+            raise Unknown(f"an operand of the kind {op.kind} at this place")
+        text = self.literal(op.text, type_) or special_register(op.text)
+        if text:
+            return text if re.match(r"0[fFdD]", op.text) else self.as_type(text, 64, type_)
+        found = self.symbol(op.text)
+        if found.kind == "reg":
+            return self.as_type(found.text, found.bits, type_)
+        if not address and found.kind != "function":
+            raise Unknown(f"the variable {op.text} at this place")
+        return f"({self.c_type(type_)})({self.address_of(found)} + {op.offset})"
+
+    @staticmethod
+    def address_of(symbol):
+        """The number that a variable's name stands for in mov."""
+        if symbol.kind == "shared":
+            return f"{symbol.offset}" if symbol.sized else "ptx_dynamic"
+        return f"(u64)(uintptr_t){symbol.text}"
+
+    def as_type(self, text, bits, type_):
+        if type_ == "pred":
+            return text
+        if type_ in ("f32", "f64"):
+            return f"ptx_{type_}({text})"
+        wanted = self.c_type(type_)
+        return text if SIZES.get(bits) == wanted else f"({wanted}){text}"
+
+    def write(self, op, type_, text):
+        """The C statement that gives an operand a value of the type."""
+        if op.kind != "word":
+            raise Unknown("a result that is no register")
+        if op.text == "_":
+            return f"(void)({text});"
+        found = self.symbol(op.text)
+        if found.kind != "reg":
+            raise PtxError(self.line, f"{op.text} is not a register")
+        if found.bits == 1 or type_ == "pred":
+            return f"{found.text} = {text};"
+        if type_ in ("f32", "f64"):
+            return f"{found.text} = ptx_bits_{type_}({text});"
+        own = SIZES[found.bits]
+        return f"{found.text} = ({own})({self.c_type(type_)})({text});"
+
+    def address(self, op, space):
+        """The C text of what is in brackets, as a pointer."""
+        if op.kind != "address" or op.parts:
+            raise Unknown("an operand that is no address")
+        found = self.find(op.text) if op.text else None
+        if op.text and not found:
+            raise PtxError(self.line, f'"{op.text}" is not declared')
+        if space.startswith("shared"):
+            base = (
+                "0" if not found else found.text if found.kind == "reg" else self.address_of(found)
+            )
+            return f"(shared + (u32)({base} + {op.offset}))"
+        if found and found.kind == "shared":
+            raise PtxError(
+                self.line, f"{op.text} is in shared memory, and this instruction is for another"
+            )
+        base = (
+            "0"
+            if not found
+            else found.text if found.kind == "reg" else f"(u64)(uintptr_t){found.text}"
+        )
+        return f"((char *)(uintptr_t)((u64){base} + {op.offset}))"
+
+    # ---- Statements ----
+
+    def instruction(self, statement):
+        """The C text of one instruction, its guard included."""
+        self.line = statement.line
+        self.instructions += 1
+        found = self.table.find(statement.opcode)
+        if not found:
+            raise Unknown("")
+        row, matched = found
+        if callable(row.code):
+            text = row.code(self, statement, matched)
+        else:
+            text = self.expression(row, matched, statement.operands)
+        if text is None:
+            raise Unknown("")
+        if statement.guard:
+            guard = self.symbol(statement.guard).text
+            return f'if ({"!" if statement.negated else ""}{guard}) {{ {text} }}'
+        return text
+
+    def expression(self, row, matched, operands):
+        """A row that is one expression."""
+        if len(operands) != len(row.operands):
+            raise Unknown(f"{len(operands)} operands instead of {len(row.operands)}")
+        types, by_letter = {}, {}
+        for (letter, type_), operand in zip(row.operands, operands):
+            types[letter] = (
+                expand("$W", matched, None)
+                if type_ == "W"
+                else matched["T"] if type_ == "T" else type_
+            )
+            by_letter[letter] = operand
+        text = expand(row.code, matched, lambda letter: self.read(by_letter[letter], types[letter]))
+        return self.write(by_letter["d"], types["d"], text)
+
+    def item(self, item):
+        if isinstance(item, Scope):
+            return ["{"] + self.scope(item) + ["}"]
+        if isinstance(item, Label):
+            return [f'{self.find(":" + item.name).text}: ;']
+        if isinstance(item, Variable):
+            return self.declare(item)
+        if isinstance(item, Table):
+            return []
+        try:
+            return [f"#line {item.line}", self.instruction(item)]
+        except Unknown as why:
+            self.unknown.append((item.line, item.opcode, str(why)))
+            return []
+
+    def declare(self, item):
+        """The C declarations of registers and of local variables."""
+        if item.space == "reg":
+            bits = bits_of(item.type)
+            count = item.registers
+            names = [f"{item.name}{i}" for i in range(count)] if count else [item.name]
+            for name in names:
+                self.scopes[-1][name] = Symbol("reg", c_name(name), bits)
+            text = ", ".join(f"{c_name(name)} = 0" for name in names)
+            return [f'{SIZES.get(bits, "u8")} {text};'] if names else []
+        if item.space == "shared":
+            place = self.places[(self.function.name, item.name)]
+            self.scopes[-1][item.name] = Symbol(
+                "shared", "", offset=place or 0, sized=place is not None
+            )
+            return []
+        if item.space in ("global", "const"):
+            raise PtxError(
+                item.line,
+                f"{item.name}: a .{item.space} variable inside a function is not supported",
+            )
+        size = element_bytes(item.type) * item.count
+        self.scopes[-1][item.name] = Symbol(item.space, c_name(item.name))
+        align = max(item.align, element_bytes(item.type))
+        return [f"u8 {c_name(item.name)}[{max(size, 1)}] __attribute__((aligned({align})));"]
+
+    def scope(self, scope):
+        names = {}
+        for item in scope.items:
+            if isinstance(item, Label):
+                self.labels += 1
+                names[":" + item.name] = Symbol("label", f"L{self.labels}_{c_name(item.name)}")
+            elif isinstance(item, Table):
+                names[":" + item.name] = item
+        self.scopes.append(names)
+        lines = []
+        for item in scope.items:
+            lines += self.item(item)
+        self.scopes.pop()
+        return lines
+
+    # ---- Functions ----
+
+    def signature(self, function):
+        name = self.names[function.name].text
+        if function.entry:
+            return f"static void {name}(const u8 *ptx_parameters)"
+        parameters = ", ".join(
+            f"u8 *{c_name(p.name)}" for p in function.returns + function.parameters
+        )
+        return f'static void {name}({parameters or "void"})'
+
+    def declaration(self, function):
+        return self.signature(function) + ";"
+
+    def body(self, function):
+        """The C text of a function, in lines."""
+        self.function, self.labels, self.line = function, 0, function.line
+        own = {}
+        lines = [
+            self.signature(function),
+            "{",
+            "char *const shared = ptx_shared(); u32 cc = 0; (void)shared; (void)cc;",
+        ]
+        if function.entry:
+            for parameter, offset in parameter_offsets(function.parameters):
+                own[parameter.name] = Symbol("param", f"(ptx_parameters + {offset})")
+        else:
+            for parameter in function.returns + function.parameters:
+                if parameter.space == "reg":
+                    raise PtxError(
+                        parameter.line,
+                        f"{function.name}: parameters in registers are not supported",
+                    )
+                own[parameter.name] = Symbol("param", c_name(parameter.name))
+        self.scopes = [own]
+        lines += self.scope(function.body)
+        return lines + ["}"]
+
+
+def parameter_offsets(parameters):
+    """Where each parameter of a kernel lies in their block."""
+    at, found = 0, []
+    for parameter in parameters:
+        align = max(parameter.align, element_bytes(parameter.type))
+        at = (at + align - 1) // align * align
+        found.append((parameter, at))
+        at += element_bytes(parameter.type) * parameter.count
+    return found

@@ -1,0 +1,296 @@
+"""The table of instructions on memory: loads, stores, atomics, fences, copies, barriers in memory.
+
+Their modifiers come in many orders and do not change what is computed, so each function sorts
+them into groups and refuses what is in none.
+"""
+
+from patterns import Row, SETS, bits_of
+
+SPACES = (
+    "global",
+    "local",
+    "shared",
+    "shared::cta",
+    "const",
+    "param",
+    "param::entry",
+    "param::func",
+)
+ORDERS = ("weak", "relaxed", "acquire", "release", "acq_rel", "volatile", "mmio")
+SCOPES = ("cta", "cluster", "gpu", "sys")
+CACHES = (
+    "ca",
+    "cg",
+    "cs",
+    "lu",
+    "cv",
+    "wb",
+    "wt",
+    "nc",
+    "L1::evict_normal",
+    "L1::evict_unchanged",
+    "L1::evict_first",
+    "L1::evict_last",
+    "L1::no_allocate",
+    "L2::evict_last",
+    "L2::evict_normal",
+    "L2::evict_first",
+    "L2::64B",
+    "L2::128B",
+    "L2::256B",
+)
+VECTORS = ("v2", "v4", "v8")
+OPERATIONS = ("add", "and", "or", "xor", "min", "max", "exch", "cas", "inc", "dec")
+BYTE_TYPES = SETS["ANY"]
+C_ORDER = {
+    "relaxed": "RELAXED",
+    "acquire": "ACQUIRE",
+    "release": "RELEASE",
+    "acq_rel": "ACQ_REL",
+    "volatile": "RELAXED",
+    "mmio": "RELAXED",
+    "": "RELAXED",
+}
+
+
+def sort(parts, **groups):
+    """Which word of each group is there; None where a part is in no group, or a group is there
+    twice."""
+    found = dict.fromkeys(groups, "")
+    for part in parts:
+        group = next(
+            (name for name, words in groups.items() if part in words and not found[name]), None
+        )
+        if not group:
+            return None
+        found[group] = part
+    return found
+
+
+def plain(order):
+    return order in ("", "weak")
+
+
+def load(emitter, statement, found):
+    """ld, ldu: one value or a vector, plain or with an order."""
+    how = sort(
+        found["parts"][:-1],
+        order=ORDERS,
+        scope=SCOPES,
+        space=SPACES,
+        cache=CACHES,
+        cache2=CACHES,
+        cache3=CACHES,
+        vector=VECTORS,
+    )
+    ops, type_ = statement.operands, found["T"]
+    if (
+        not how
+        or type_ not in BYTE_TYPES
+        or how["order"] in ("release", "acq_rel")
+        or len(ops) != 2
+    ):
+        return None
+    targets = ops[0].parts if how["vector"] else [ops[0]]
+    if how["vector"] and (ops[0].kind != "vector" or len(targets) != int(how["vector"][1])):
+        return None
+    at, order = emitter.address(ops[1], how["space"]), C_ORDER.get(how["order"])
+    width = bits_of(type_)
+    real = type_ if type_ in ("f32", "f64") else ""
+    text = f"{{ char *const at = {at};"
+    for i, _ in enumerate(targets):
+        where = f"at + {i * width // 8}"
+        text += f" const u{width} v{i} = " + (
+            f"ptx_ld_{width}({where});"
+            if plain(how["order"])
+            else f"ptx_ld_order_{width}({where}, __ATOMIC_{order});"
+        )
+    for i, target in enumerate(targets):
+        text += " " + emitter.write(
+            target, type_, f"ptx_{real}(v{i})" if real else f"({emitter.c_type(type_)})v{i}"
+        )
+    if not plain(how["order"]):
+        text += " gshmem_host_may_wait();"
+    return text + " }"
+
+
+def store(emitter, statement, found):
+    """st."""
+    how = sort(
+        found["parts"][:-1],
+        order=ORDERS,
+        scope=SCOPES,
+        space=SPACES,
+        cache=CACHES,
+        cache2=CACHES,
+        cache3=CACHES,
+        vector=VECTORS,
+    )
+    ops, type_ = statement.operands, found["T"]
+    if (
+        not how
+        or type_ not in BYTE_TYPES
+        or how["order"] in ("acquire", "acq_rel")
+        or len(ops) != 2
+    ):
+        return None
+    values = ops[1].parts if how["vector"] else [ops[1]]
+    if how["vector"] and (ops[1].kind != "vector" or len(values) != int(how["vector"][1])):
+        return None
+    width, order = bits_of(type_), C_ORDER.get(how["order"])
+    text = f'{{ char *const at = {emitter.address(ops[0], how["space"])};'
+    for i, value in enumerate(values):
+        text += f' const u{width} v{i} = {emitter.read(value, f"b{width}")};'
+    if not plain(how["order"]) and width * len(values) == 128 and width >= 32:
+        whole = " | ".join(f"(u128)v{i} << {i * width}" for i in range(len(values)))
+        return text + f" ptx_st_order_128(at, {whole}, __ATOMIC_{order}); }}"
+    for i, _ in enumerate(values):
+        where = f"at + {i * width // 8}"
+        text += (
+            f" ptx_st_{width}({where}, v{i});"
+            if plain(how["order"])
+            else f" ptx_st_order_{width}({where}, v{i}, __ATOMIC_{order});"
+        )
+    return text + " }"
+
+
+def atomic(emitter, statement, found):
+    """atom and red: the old value to the result, if there is one."""
+    ops = list(statement.operands)
+    reduces = statement.opcode.startswith("red")
+    how = sort(
+        found["parts"][:-1],
+        order=ORDERS,
+        scope=SCOPES,
+        space=SPACES,
+        operation=OPERATIONS,
+        ftz=("noftz",),
+    )
+    if not how or not how["operation"] or how["order"] in ("weak", "volatile", "mmio"):
+        return None
+    operation, type_ = how["operation"], found["T"]
+    target = None if reduces else ops.pop(0)
+    values = ops[1:]
+    if len(values) != (2 if operation == "cas" else 1) or not atomic_is_known(
+        operation, type_, reduces
+    ):
+        return None
+    order = f'__ATOMIC_{C_ORDER[how["order"]]}'
+    at = emitter.address(ops[0], how["space"])
+    arguments = ", ".join(emitter.read(value, type_) for value in values)
+    call = f"ptx_atom_{operation}_{type_}({at}, {arguments}, {order})"
+    text = f"(void){call};" if reduces else emitter.write(target, type_, call)
+    return f"{text} gshmem_host_may_wait();"
+
+
+def atomic_is_known(operation, type_, reduces):
+    integers = ("u32", "s32", "u64", "s64")
+    known = {
+        "add": integers + ("f32", "f64", "f16", "f16x2", "bf16", "bf16x2"),
+        "min": integers,
+        "max": integers,
+        "and": ("b32", "b64"),
+        "or": ("b32", "b64"),
+        "xor": ("b32", "b64"),
+        "inc": ("u32",),
+        "dec": ("u32",),
+        "exch": ("b32", "b64"),
+        "cas": ("b16", "b32", "b64"),
+    }
+    return type_ in known[operation] and not (reduces and operation in ("exch", "cas"))
+
+
+def fence(_, statement, found):
+    """fence and membar: x86 and the C++ model need no more than one kind, and proxies are one
+    here."""
+    parts = found["parts"]
+    if statement.opcode.startswith("membar"):
+        known = parts in (["cta"], ["gl"], ["sys"], ["proxy", "alias"])
+    elif parts and parts[0] == "proxy":
+        known = parts[1:] in (
+            ["alias"],
+            ["async"],
+            ["async", "global"],
+            ["async", "shared::cta"],
+            ["async", "shared::cluster"],
+        )
+    elif parts and parts[0] == "mbarrier_init":
+        known = parts[1:] == ["release", "cluster"]
+    else:
+        known = sort(
+            parts, order=("sc", "acq_rel", "acquire", "release"), scope=SCOPES
+        ) is not None and bool(parts)
+    return "gshmem_host_fence();" if known else None
+
+
+def to_space(emitter, statement, found):
+    """cvta: between generic addresses and those of a space."""
+    parts, ops = list(found["parts"]), statement.operands
+    back = parts[0] == "to" and bool(parts.pop(0))
+    if len(parts) != 2 or parts[0] not in SPACES or parts[1] not in ("u64", "u32") or len(ops) != 2:
+        return None
+    value = emitter.read(ops[1], "u64", address=True)
+    if not parts[0].startswith("shared"):
+        return emitter.write(ops[0], parts[1], value)
+    text = (
+        f"({value} - (u64)(uintptr_t)shared)"
+        if back
+        else f"((u64)(uintptr_t)shared + (u32){value})"
+    )
+    return emitter.write(ops[0], parts[1], text)
+
+
+def is_in_space(emitter, statement, found):
+    """isspacep."""
+    space, ops = found["T"], statement.operands
+    if space not in ("global", "local", "shared", "shared::cta", "shared::cluster"):
+        return None
+    kind = {"global": 0, "local": 1}.get(space, 2)
+    return emitter.write(
+        ops[0], "pred", f'gshmem_host_ptx_space({emitter.read(ops[1], "u64")}) == {kind}'
+    )
+
+
+def map_shared(emitter, statement, found):
+    """mapa, getctarank: a block is a cluster of its own, whose only member has rank 0."""
+    ops = statement.operands
+    if statement.opcode.startswith("getctarank"):
+        return emitter.write(ops[0], "u32", "0")
+    return emitter.write(ops[0], found["T"], emitter.read(ops[1], found["T"], address=True))
+
+
+def nothing(_, statement, found):
+    """Advice about caches, which have no part in what is computed."""
+    known = (
+        "global",
+        "local",
+        "L1",
+        "L2",
+        "L1::evict_normal",
+        "L2::evict_last",
+        "L2::evict_normal",
+        "L2::128B",
+        "prefetch",
+        "tensormap",
+        "const",
+        "param",
+    )
+    return "" if set(found["parts"]) <= set(known) else None
+
+
+ROWS = [
+    Row("ld.*", "", load),
+    Row("ldu.*", "", load),
+    Row("st.*", "", store),
+    Row("atom.*", "", atomic),
+    Row("red.*", "", atomic),
+    Row("fence.*", "", fence),
+    Row("membar.*", "", fence),
+    Row("cvta.*", "", to_space),
+    Row("isspacep.*", "", is_in_space),
+    Row("mapa.*", "", map_shared),
+    Row("getctarank.*", "", map_shared),
+    Row("prefetch.*", "", nothing),
+    Row("prefetchu.*", "", nothing),
+    Row("applypriority.*", "", nothing),
+]

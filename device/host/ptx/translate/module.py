@@ -1,0 +1,284 @@
+"""A module of PTX as one file of C: variables, functions, shared memory, and what the library is
+told of it."""
+
+import re
+import struct
+
+import control
+import memory
+import table
+from emit import Emitter, Symbol, c_name, element_bytes, parameter_offsets
+from patterns import Table
+from reader import PtxError, Reader, Scope, Statement, Variable, number_of
+
+SHARED_MAX = 227 << 10
+TABLE = Table(table.ROWS + memory.ROWS + control.ROWS)
+
+
+class ModuleEmitter(Emitter):
+    """The emitter, with the functions that the module defines."""
+
+    def __init__(self, module, names, places):
+        super().__init__(TABLE, names, places)
+        self.defined = {f.name for f in module.functions if f.body}
+
+    def is_defined(self, name):
+        return name in self.defined
+
+
+def key_of(text):
+    """What the library finds a module by: a hash of the text (as key_of() in modules.c)."""
+    data = text.encode()
+    data += b"\0" * (-len(data) % 8)
+    key = 0xCBF29CE484222325
+    for word in struct.unpack(f"<{len(data) // 8}Q", data):
+        key = (key ^ word) * 0x100000001B3 & (1 << 64) - 1
+        key ^= key >> 29
+    return f"{key:016x}"
+
+
+# ---- Shared memory ----
+
+
+def walk(scope):
+    for item in scope.items:
+        if isinstance(item, Scope):
+            yield from walk(item)
+        else:
+            yield item
+
+
+def names_in(operands):
+    for op in operands:
+        if op.kind in ("word", "address"):
+            yield op.text
+        yield from names_in(op.parts)
+
+
+class SharedMemory:
+    """Where each shared variable lies: two that a kernel uses do not overlap."""
+
+    def __init__(self, module):
+        self.module = module
+        self.variables = {}  # by key: a name of the module, or (function, name)
+        for variable in module.variables:
+            if variable.space == "shared":
+                self.variables[variable.name] = variable
+        self.uses, self.calls, self.indirect, self.taken = {}, {}, set(), set()
+        for function in module.functions:
+            if function.body:
+                self.look_at(function)
+        self.places, self.bytes = {}, {}
+        self.place()
+
+    def look_at(self, function):
+        own = {
+            i.name for i in walk(function.body) if isinstance(i, Variable) and i.space == "shared"
+        }
+        functions = {f.name for f in self.module.functions}
+        uses, calls = set(), set()
+        for item in walk(function.body):
+            if isinstance(item, Variable) and item.space == "shared":
+                self.variables[(function.name, item.name)] = item
+                uses.add((function.name, item.name))
+            if not isinstance(item, Statement):
+                continue
+            for name in names_in(item.operands):
+                if name in self.variables and name not in own:
+                    uses.add(name)
+                if name in functions:
+                    calls.add(name)
+                    if not item.opcode.startswith("call"):
+                        self.taken.add(name)
+                if name.startswith("%") and item.opcode.startswith("call"):
+                    self.indirect.add(function.name)
+        self.uses[function.name], self.calls[function.name] = uses, calls
+
+    def reached(self, name):
+        """All functions that a kernel may run."""
+        found, left = set(), [name]
+        while left:
+            one = left.pop()
+            if one in found or one not in self.uses:
+                continue
+            found.add(one)
+            left += self.calls[one]
+            if one in self.indirect:
+                left += self.taken
+        return found
+
+    def place(self):
+        kernels = [f for f in self.module.functions if f.entry and f.body]
+        used = {k.name: set().union(*(self.uses[f] for f in self.reached(k.name))) for k in kernels}
+        spans = {}
+        for kernel in kernels:
+            for key in sorted(used[kernel.name], key=str):
+                variable = self.variables[key]
+                if not variable.sized:
+                    self.places[key] = None
+                elif key not in self.places:
+                    self.put(key, variable, used, spans)
+            ends = [spans[key][1] for key in used[kernel.name] if key in spans]
+            self.bytes[kernel.name] = max(ends, default=0)
+            if self.bytes[kernel.name] > SHARED_MAX:
+                raise PtxError(
+                    kernel.line,
+                    f"{kernel.name}: {self.bytes[kernel.name]} B of shared memory; a block can "
+                    f"have {SHARED_MAX}",
+                )
+        for key, variable in self.variables.items():
+            self.places.setdefault(key, 0 if variable.sized else None)
+
+    def put(self, key, variable, used, spans):
+        """At the lowest place where no variable lies that some kernel uses beside it."""
+        beside = set().union(*(keys for keys in used.values() if key in keys))
+        taken = sorted(spans[other] for other in beside if other in spans)
+        align = max(variable.align, element_bytes(variable.type))
+        size, at = element_bytes(variable.type) * variable.count, 0
+        for first, end in taken:
+            if at + size <= first:
+                break
+            at = max(at, (end + align - 1) // align * align)
+        self.places[key] = at
+        spans[key] = (at, at + size)
+
+
+# ---- Variables ----
+
+
+def flat(tokens):
+    return [token for token in tokens if token not in "{},"]
+
+
+def initial(variable, names):
+    """The C text of a variable's initial value: numbers and addresses, in elements."""
+    size = element_bytes(variable.type)
+    values, tokens, at = [], variable.value, 0
+    while at < len(tokens):
+        token, at = tokens[at], at + 1
+        if token in "{},()" or token == "+":
+            continue
+        if token == "-":
+            values.append(str(-number_of(tokens[at])))
+            at += 1
+        elif number_of(token) is not None:
+            values.append(f"{number_of(token):#x}ull")
+        elif re.fullmatch(r"0[fFdD][0-9a-fA-F]+", token):
+            values.append(f"0x{token[2:]}ull")
+        else:
+            address, at = pointer(variable, token, tokens, at, names)
+            values.append(address)
+    if any("(uintptr_t)" in value for value in values) and size != 8:
+        raise PtxError(
+            variable.line,
+            f"{variable.name}: parts of an address as initial value are not supported",
+        )
+    return values
+
+
+def pointer(variable, token, tokens, at, names):
+    """An address: NAME, generic(NAME), with +N perhaps."""
+    if token == "generic":
+        token, at = tokens[at + 1], at + 2
+    if token not in names or names[token].kind == "shared":
+        raise PtxError(
+            variable.line, f'{variable.name}: "{token}" as an initial value is not known'
+        )
+    text = f"(u64)(uintptr_t){names[token].text}"
+    while at < len(tokens) and tokens[at] in ")+":
+        at += 1
+        if tokens[at - 1] == "+":
+            text += f" + {number_of(tokens[at])}"
+            at += 1
+    return text, at
+
+
+def variable_text(variable, names):
+    """The C definition: an array of elements of the type's width."""
+    size, name = element_bytes(variable.type), names[variable.name].text
+    align = max(variable.align, size)
+    values = initial(variable, names) if variable.value else []
+    count = max(variable.count, len(values), 1)
+    text = f"static u{8 * size} {name}[{count}] __attribute__((aligned({align}), used))"
+    return text + (f' = {{{", ".join(values)}}};' if values else ";")
+
+
+# ---- The module ----
+
+
+def module_names(module, shared):
+    names = {}
+    for variable in module.variables:
+        if variable.space == "shared":
+            place = shared.places[variable.name]
+            names[variable.name] = Symbol("shared", "", offset=place or 0, sized=place is not None)
+        elif variable.external:
+            raise PtxError(
+                variable.line,
+                f"{variable.name}: a variable of another module; modules are not linked with "
+                "each other here (-rdc)",
+            )
+        else:
+            names[variable.name] = Symbol(variable.space, "v_" + c_name(variable.name))
+    for function in module.functions:
+        names[function.name] = Symbol(
+            "function", ("k_" if function.entry else "f_") + c_name(function.name)
+        )
+    return names
+
+
+def dynamic_text(kernel, shared):
+    return (shared.bytes[kernel.name] + 127) // 128 * 128
+
+
+def kernel_text(number, kernel, shared, names):
+    """What the library is told of a kernel."""
+    offsets = parameter_offsets(kernel.parameters)
+    rows = ", ".join(f"{{{at}, {element_bytes(p.type) * p.count}}}" for p, at in offsets)
+    size = max([at + element_bytes(p.type) * p.count for p, at in offsets], default=0)
+    return [
+        f"static const struct gshmem_host_ptx_parameter parameters_{number}[] = "
+        f'{{{rows or "{0, 0}"}}};',
+        f'PTX_KERNEL({number}, {names[kernel.name].text}, "{kernel.name}", parameters_{number}, '
+        f"{len(offsets)}, {size}, "
+        f"{dynamic_text(kernel, shared)})",
+    ]
+
+
+def translate(text, file):
+    """(the C text, the unknown instructions, the module, how many instructions it has)."""
+    module = Reader(text).module()
+    shared = SharedMemory(module)
+    names = module_names(module, shared)
+    emitter = ModuleEmitter(module, names, shared.places)
+    lines = ['#include "gshmem/host_device/ptx.h"']
+    lines += [variable_text(v, names) for v in module.variables if v.space != "shared"]
+    functions = list({f.name: f for f in module.functions if f.body}.values())
+    lines += [emitter.declaration(f) for f in functions]
+    for function in functions:
+        lines += [f'#line {function.line} "{file}"'] + emitter.body(function)
+    kernels = [f for f in functions if f.entry]
+    for number, kernel in enumerate(kernels):
+        lines += kernel_text(number, kernel, shared, names)
+    lines += about(text, file, module, (kernels, names), emitter.instructions)
+    return "\n".join(lines) + "\n", emitter.unknown, module, emitter.instructions
+
+
+def variable_row(variable, names):
+    """What the library is told of a variable."""
+    name, constant = names[variable.name].text, int(variable.space == "const")
+    return f'{{"{variable.name}", {name}, sizeof {name}, {constant}}}'
+
+
+def about(text, file, module, found, instructions):
+    """The record of the module, and the constructor that gives it to the library."""
+    kernels, names = found
+    table_ = ", ".join(f"&kernel_{i}" for i in range(len(kernels)))
+    rows = ", ".join(variable_row(v, names) for v in module.variables if v.space != "shared")
+    return [
+        f'static struct gshmem_host_ptx_kernel *const kernels[] = {{{table_ or "0"}}};',
+        f'static const struct gshmem_host_ptx_variable variables[] = {{{rows or "{0}"}}};',
+        f'PTX_MODULE("{key_of(text)}", "{file}", "{module.version}", "{module.target}", '
+        f"{instructions}, kernels, "
+        f'{len(kernels)}, variables, {sum(v.space != "shared" for v in module.variables)})',
+    ]

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""PTX that cannot be translated: one line with file, line and what is wrong; and no output.
+
+bad.py
+"""
+
+import os
+import sys
+import tempfile
+
+from machine import HEADER, run_translator
+
+BODY = ".visible .entry k()\n{\n    .reg .b32 %r<4>;\n"
+CASES = {
+    "truncated": (HEADER + BODY + "    add.s32 %r1, %r2", ":7: error: .*it is truncated"),
+    "newer": (".version 99.1\n.target sm_90\n", ":1: error: PTX of version 99.1"),
+    "nothing": ("hello\n", ":1: error: "),
+    "unknown": (
+        HEADER + BODY + "    frob.s32 %r1, %r2;\n" * 3 + "}\n",
+        ":7: error: frob.s32: .*3 times, first here",
+    ),
+    "modifier": (
+        HEADER + BODY + "    add.rn.s32 %r1, %r2, %r3;\n}\n",
+        ":7: error: add.rn.s32: .*there once",
+    ),
+    "guarded": (
+        HEADER + BODY + "    .reg .pred %p;\n    @!%p frob %r1;\n}\n",
+        ":8: error: frob: ",
+    ),
+    "texture": (HEADER + ".global .texref t;\n", ":4: error: .*textures"),
+    "undeclared": (
+        HEADER + BODY + "    add.s32 %r1, %r2, %x;\n}\n",
+        ':7: error: .*"%x" is not declared',
+    ),
+    "label": (HEADER + BODY + "    bra L;\n}\n", ":7: error: bra: .*no label L"),
+    "shared": (
+        HEADER + ".shared .b8 a[300000];\n" + BODY + "    mov.u32 %r1, a;\n}\n",
+        ":5: error: k: 300000 B of shared memory; a block can have 232448",
+    ),
+    "cluster": (
+        HEADER + ".visible .entry k() .reqnctapercluster 2, 1, 1\n{\n}\n",
+        "error: k: clusters",
+    ),
+    "external": (HEADER + ".extern .global .b32 x;\n", ":4: error: x: a variable of another"),
+}
+
+
+def main():
+    wrong = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for name, (text, line) in CASES.items():
+            path, output = os.path.join(folder, name + ".ptx"), os.path.join(folder, name + ".c")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            done = run_translator(path, output)
+            first, _, part = line.partition(".*")
+            said = done.stderr.strip()
+            if done.returncode != 1 or first not in said or part not in said:
+                print(f"{name}: status {done.returncode}, and it says: {said}")
+                wrong += 1
+            elif "\n" in said or os.path.exists(output):
+                print(f"{name}: more than one line, or an output: {said}")
+                wrong += 1
+    print(f"{len(CASES)} texts, {wrong} wrong")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
