@@ -8,9 +8,9 @@ from typing import Any, Iterable
 import numpy as np
 
 from ._job import collective, require, state
-from ._library import ArgumentError, DtypeError, StateError, check_elsewhere, lib
+from ._library import ArgumentError, DtypeError, StateError, lib
 from ._memory import data_of, pe_of, symmetric
-from ._transfer import _pending
+from ._transfer import complete
 
 # fmt: off
 __all__ = [
@@ -183,9 +183,7 @@ class Team:
 
     def barrier(self) -> None:
         """Completes this PE's operations, and returns when all PEs have arrived."""
-        collective("barrier", lib.gshmem_barrier, self.handle)
-        _pending.clear()
-        check_elsewhere()
+        complete("barrier", lib.gshmem_barrier, self.handle)
 
     def broadcast(self, dest: np.ndarray, source: np.ndarray, root: int = 0) -> None:
         """dest on all PEs becomes root's source."""
@@ -214,16 +212,17 @@ class Team:
         )
 
     def collect(self, dest: np.ndarray, source: np.ndarray) -> None:
-        """fcollect of sources that differ in size. dest has room for all of them: the library
-        checks that it is symmetric to the end of what is written."""
+        """fcollect of sources that differ in size. dest has room for all of them: where it does
+        not on any PE, all raise ArgumentError, and dest keeps its contents."""
         block_of(dest, "collect"), block_of(source, "collect")
         if dest.dtype != source.dtype:
             raise DtypeError(f"collect: dtypes differ: {dest.dtype} and {source.dtype}")
         collective(
             "collect",
-            lib.gshmem_collectmem,
+            lib.gshmem_path_collect,
             self.handle,
             data_of(dest),
+            dest.nbytes,
             data_of(source),
             source.nbytes,
         )
