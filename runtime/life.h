@@ -27,6 +27,11 @@ extern struct life {
     void *at_last_write_context;
 } life;
 
+/* ---- layout.c ---- */
+
+/* Refuses objects of this process that were compiled with headers of another layout. */
+gshmem_status_t layout_check(void);
+
 /* ---- start.c ---- */
 
 gshmem_status_t life_start(const gshmem_init_attr_t *attr);
