@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Iterable
+import inspect
+from typing import TYPE_CHECKING, Any, Iterable
 
 import numpy as np
 
@@ -312,19 +313,47 @@ class Team:
 WORLD, SHARED, NODE = Team(0), Team(1), Team(2)
 
 
-def _of_world(name: str):
+class _World:
+    """How the signature of a function of the module shows its team."""
+
+    def __repr__(self) -> str:
+        return "WORLD"
+
+
+def _of_world(name: str) -> Any:
     method = getattr(Team, name)
 
     def function(*arguments: Any, team: Team = WORLD, **named: Any) -> None:
         method(team, *arguments, **named)
 
+    signature, team = inspect.signature(method), inspect.Parameter.KEYWORD_ONLY
+    parameters = list(signature.parameters.values())[1:]
+    parameters.append(inspect.Parameter("team", team, default=_World(), annotation="Team"))
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{method.__doc__} Collective over the team."
+    function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return function
 
 
-sync, barrier = _of_world("sync"), _of_world("barrier")
-broadcast, collect, fcollect = _of_world("broadcast"), _of_world("collect"), _of_world("fcollect")
-alltoall, alltoalls = _of_world("alltoall"), _of_world("alltoalls")
-reduce, reducescatter = _of_world("reduce"), _of_world("reducescatter")
-inscan, exscan = _of_world("inscan"), _of_world("exscan")
+if TYPE_CHECKING:
+    _A = np.ndarray
+
+    def sync(*, team: Team = WORLD) -> None: ...
+    def barrier(*, team: Team = WORLD) -> None: ...
+    def broadcast(dest: _A, source: _A, root: int = 0, *, team: Team = WORLD) -> None: ...
+    def collect(dest: _A, source: _A, *, team: Team = WORLD) -> None: ...
+    def fcollect(dest: _A, source: _A, *, team: Team = WORLD) -> None: ...
+    def alltoall(dest: _A, source: _A, *, team: Team = WORLD) -> None: ...
+    def alltoalls(
+        dest: _A, source: _A, dest_step: int, source_step: int, n: int, *, team: Team = WORLD
+    ) -> None: ...
+    def reduce(dest: _A, source: _A, op: str = "sum", *, team: Team = WORLD) -> None: ...
+    def reducescatter(dest: _A, source: _A, op: str = "sum", *, team: Team = WORLD) -> None: ...
+    def inscan(dest: _A, source: _A, *, team: Team = WORLD) -> None: ...
+    def exscan(dest: _A, source: _A, *, team: Team = WORLD) -> None: ...
+
+else:
+    for _name in (
+        "sync barrier broadcast collect fcollect alltoall alltoalls reduce reducescatter inscan exscan"
+    ).split():
+        globals()[_name] = _of_world(_name)

@@ -1,8 +1,11 @@
 """What a job of pytest's own cannot show: starts of every kind, spawn, programs, pip."""
 
+import inspect
 import os
+import socket
 import sys
 import textwrap
+import time
 
 import gshmem
 import pytest
@@ -86,6 +89,50 @@ def test_start_by_a_store(tmp_path):
     store = Store()
     """ % str(tmp_path / "id")
     start_by_id(store + 2 * UID.format(how="store=store"))
+
+
+def test_start_as_pods_do(tmp_path):
+    """packaging/kubernetes/start.py: by index, host and key; a stranger without the key, and one
+    that says nothing, are turned away."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    script = tmp_path / "program.py"
+    script.write_text(
+        "import gshmem, sys\n"
+        "with gshmem.init() as job:\n"
+        "    a = gshmem.full(1, job.my_pe + 1)\n"
+        "    gshmem.reduce(a, a)\n"
+        "    print(int(a[0]), sys.argv[1:])\n"
+    )
+    start = f"{ROOT}/packaging/kubernetes/start.py"
+    pods = [
+        {"GSHMEM_JOB_KEY": "right", "JOB_COMPLETION_INDEX": str(i)} for i in (0, 1, 2, 3)
+    ] + [{"GSHMEM_JOB_KEY": "wrong", "JOB_COMPLETION_INDEX": "1"}]
+    everyone = {
+        "GSHMEM_JOB_HOST": "127.0.0.1",
+        "GSHMEM_JOB_PORT": str(port),
+        "GSHMEM_JOB_PES": "4",
+        "PYTHONUNBUFFERED": "",
+    }
+    line = [sys.executable, start, str(script), "x"]
+    first = begin(line, env={**everyone, **pods[0]})
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        try:
+            silent = socket.create_connection(("127.0.0.1", port))
+            break
+        except OSError:
+            time.sleep(0.05)
+    stranger = begin(line, env={**everyone, **pods[4]})
+    silent.close()
+    assert stranger.wait(30) == 1 and "AuthenticationError" in stranger.stdout.read()
+    others = [begin(line, env={**everyone, **pod}) for pod in pods[1:4]]
+    for process in others:
+        out, _ = process.communicate(timeout=60)
+        assert process.returncode == 0 and out == "10 ['x']\n", out
+    out, _ = first.communicate(timeout=60)
+    assert first.returncode == 0 and out.endswith("10 ['x']\n") and "was refused" in out, out
 
 
 @pytest.mark.parametrize("launcher", ["mpirun", "hydra", "srun"])
@@ -208,6 +255,33 @@ def test_run_and_info(tmp_path):
     assert sorted(done.stdout.splitlines()) == ["0 2 ['-n', 'x']", "1 2 ['-n', 'x']"]
     done = run([sys.executable, "-m", "gshmem.info"])
     assert "GSHMEM 0.1.0" in done.stdout and "libgshmem.so" in done.stdout
+
+
+def test_types_and_signatures(tmp_path):
+    """What an editor shows, and mypy of a user's program where it is installed."""
+    assert str(inspect.signature(gshmem.reduce)) == (
+        "(dest: 'np.ndarray', source: 'np.ndarray', op: 'str' = 'sum', *, team: 'Team' = WORLD)"
+        " -> 'None'"
+    )
+    pytest.importorskip("mypy", reason="mypy is not installed")
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import gshmem\n"
+        "with gshmem.init() as job:\n"
+        "    a = gshmem.zeros(3)\n"
+        "    gshmem.put(a[1:], a[:2], job.my_pe)\n"
+        "    gshmem.reduce(a, a, 'max', team=gshmem.NODE)\n"
+        "    old: int | float = gshmem.atomic_fetch_add(a[:1], 1.0, 0)\n"
+        "    gshmem.barrier(1)\n"
+        "    gshmem.put(a, a)\n"
+    )
+    done = run(
+        [sys.executable, "-m", "mypy", "--no-incremental", "--follow-imports=silent", program],
+        timeout=120,
+        env={"MYPYPATH": f"{ROOT}/python"},
+    )
+    wrong = [line.split(":")[1] for line in done.stdout.splitlines() if ": error:" in line]
+    assert sorted(set(wrong)) == ["7", "8"], done.stdout
 
 
 @pytest.mark.parametrize("options", [("-n", "1"), ("-n", "2"), ("-n", "4", "--hosts", "2")])
