@@ -75,9 +75,9 @@ gshmem_status_t layout_check(void)
     if (!dl_iterate_phdr(look_at_object, &found))
         return GSHMEM_OK;
     return fail(GSHMEM_ERR_UNSUPPORTED,
-                "gshmem_init: %s was compiled with headers of GSHMEM %u.%u.%u (layout %u), and this "
-                "library is GSHMEM %s (layout %d): compile it again with this library's headers, or "
-                "run it with the library that it was compiled for",
+                "gshmem_init: %s was compiled with headers of GSHMEM %u.%u.%u (layout %u), and "
+                "this library is GSHMEM %s (layout %d): compile it again with this library's "
+                "headers, or run it with the library that it was compiled for",
                 found.path[0] ? found.path : "this program", found.note.major, found.note.minor,
                 found.note.patch, found.note.layout, GSHMEM_VERSION_TEXT, GSHMEM_LAYOUT);
 }

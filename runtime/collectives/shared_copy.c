@@ -160,12 +160,12 @@ static gshmem_status_t check_apart(const struct call *c, size_t all)
 }
 
 /* The blocks of members 0 … i do not fit. All members find this, and none has written to dest. */
-static gshmem_status_t refuse_size(const struct call *c, int i, size_t bytes, size_t room)
+static gshmem_status_t collect_refuse_size(const struct call *c, int i, size_t bytes, size_t room)
 {
     if (c->bounded)
         return fail(GSHMEM_ERR_ARGUMENT,
-                    "%s: with the %zu B of PE %d, dest is too small: it has %zu B on the PE where it "
-                    "is smallest",
+                    "%s: with the %zu B of PE %d, dest is too small: it has %zu B on the PE where "
+                    "it is smallest",
                     c->name, bytes, c->group->pe[i], room);
     return fail(GSHMEM_ERR_NOT_SYMMETRIC,
                 "%s: with the %zu B of PE %d, dest runs past the end of symmetric memory, "
@@ -197,7 +197,7 @@ gshmem_status_t collect_sized(struct call *c)
     for (int i = 0; i < g->n; i++) {
         size_t bytes = size_brought_by(c, i);
         if (bytes > room - at)
-            return refuse_size(c, i, bytes, room);
+            return collect_refuse_size(c, i, bytes, room);
         if (i == g->my)
             my_place = at;
         at += bytes;
