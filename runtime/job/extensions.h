@@ -34,7 +34,8 @@ GSHMEM_API gshmem_status_t gshmem_path_collect(gshmem_team_t team, void *dest, s
                                                const void *source, size_t bytes);
 
 /* The next gshmem_finalize that ends the job calls the function once, when no other PE writes to
- * this one's memory any more and before it is unmapped. The function makes no call of the library. */
+ * this one's memory any more and before it is unmapped. The function makes no call of the
+ * library. */
 GSHMEM_API void gshmem_path_at_last_write(void (*function)(void *context), void *context);
 
 /* Destroys the contexts that were made from a team. */
