@@ -19,7 +19,7 @@
 #if defined(__ELF__) && defined(__GNUC__) && !defined(__NVCC__)
 #define GSHMEM_NOTE(layout, major, minor, patch)                                                   \
     __asm__(".pushsection .note.gshmem,\"a\",%note\n.balign 4\n.long 7, 16, 1\n"                   \
-            ".asciz \"GSHMEM\"\n.balign 4\n"                                                        \
+            ".asciz \"GSHMEM\"\n.balign 4\n"                                                       \
             ".long " #layout ", " #major ", " #minor ", " #patch "\n.popsection\n")
 #define GSHMEM_NOTE_OF(layout, major, minor, patch) GSHMEM_NOTE(layout, major, minor, patch)
 GSHMEM_NOTE_OF(GSHMEM_LAYOUT, GSHMEM_MAJOR_VERSION, GSHMEM_MINOR_VERSION, GSHMEM_PATCH_VERSION);
