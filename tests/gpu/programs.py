@@ -97,6 +97,8 @@ EXCLUDED = {
     "tests/device/failures.cu": "what the host device says of kernels that cannot go on",
     "tests/device/flood.cu": "about a signal of the host device",
     "tests/device/release.cu": "about a signal of the host device",
+    "tests/device/forked.cu": "about locks of the host device in children made by fork",
+    "tests/device/unmap.cu": "about the host device's own reservations of addresses",
     "tests/device/plugin.cu": "a library of a test of the host device's",
     "tests/device/once.cu": "not CUDA, but a header of the host device",
 }
