@@ -12,6 +12,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/collectives/collectives.h"
+#include "runtime/job/extensions.h"
 #include "runtime/job/job.h"
 #include "runtime/life.h"
 #include "runtime/memory/device_heap.h"
@@ -120,8 +121,17 @@ gshmem_status_t life_stop(enum departure_way way)
     struct job *j = job;
     gshmem_status_t status = leave_job(j, way);
 
+    if (life.at_last_write)
+        life.at_last_write(life.at_last_write_context);
+    life.at_last_write = NULL;
     init_end_job(j);
     return status;
+}
+
+void gshmem_path_at_last_write(void (*function)(void *), void *context)
+{
+    life.at_last_write = function;
+    life.at_last_write_context = context;
 }
 
 /* Ends the job, because this process ends without having left it. */

@@ -66,7 +66,7 @@ gshmem_status_t gshmem_init_attr(const gshmem_init_attr_t *attr)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     gshmem_status_t status = job_forked ? job_require("gshmem_init") : check_attr(attr);
 
-    if (status)
+    if (status || (status = layout_check()))
         return status;
     pthread_once(&once, init_watch_forks);
     pthread_mutex_lock(&job_life);

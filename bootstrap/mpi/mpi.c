@@ -1,13 +1,11 @@
 /* Started from an MPI communicator that the program gives to gshmem_init_attr: its ranks are the
  * PEs.
  *
- * A module, built once for each MPI (their libraries differ where their headers agree), and
- * opened for the MPI that is in the process. All it does goes over a duplicate of the
+ * A module, built once for each of the two families of MPI libraries without their headers (abi.h),
+ * and opened for the MPI that is in the process. All it does goes over a duplicate of the
  * communicator, by calls that do not block, so that a rank which does not come costs the others
  * GSHMEM_INIT_TIMEOUT and no more. */
 #define _GNU_SOURCE
-#include <mpi.h>
-
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +13,7 @@
 #include <time.h>
 
 #include "bootstrap/bootstrap.h"
+#include "bootstrap/mpi/abi.h"
 #include "bootstrap/nodes.h"
 #include "gshmem/base.h"
 
@@ -26,10 +25,14 @@ struct record {
     unsigned char blob[BOOTSTRAP_BLOB_MAX];
 };
 
+enum { MPI_SUCCESS = 0 };
+
+static struct mpi_abi mpi; /* the library's, and so the process's */
+
 struct mpi {
     struct bootstrap base;
     struct bootstrap_request core; /* what the core lends: fail, info, the timeout */
-    MPI_Comm comm;                 /* a duplicate; MPI_COMM_NULL until it is made */
+    mpi_handle comm;               /* a duplicate; MPI_COMM_NULL until it is made */
     struct record mine;
     struct record *all; /* [n_pes] */
     int *node;
@@ -39,22 +42,22 @@ struct mpi {
 
 static gshmem_status_t mpi_failed(const struct mpi *m, const char *call, int error)
 {
-    char text[MPI_MAX_ERROR_STRING] = "";
+    char text[ABI_ERROR_STRING] = "";
     int length;
 
-    MPI_Error_string(error, text, &length);
+    mpi.Error_string(error, text, &length);
     return m->core.fail(GSHMEM_ERR_BOOTSTRAP, "MPI: %s: %s", call, text);
 }
 
 /* Waits for a collective, at most the timeout; MPI itself would wait for ever. Where it fails
  * the request goes on, and its buffers stay as they are for as long as the process lives. */
-static gshmem_status_t mpi_await(struct mpi *m, MPI_Request *request, const char *call)
+static gshmem_status_t mpi_await(struct mpi *m, mpi_handle *request, const char *call)
 {
     struct timespec now, pause = {.tv_nsec = 50000};
     time_t end = 0;
 
     for (int tries = 0;; tries++) {
-        int done = 0, error = MPI_Test(request, &done, MPI_STATUS_IGNORE);
+        int done = 0, error = mpi.Test(request, &done, mpi.status_ignore);
         m->abandoned = !done;
         if (error == MPI_SUCCESS && done)
             return GSHMEM_OK;
@@ -89,8 +92,8 @@ static gshmem_status_t mpi_publish(struct bootstrap *b, const void *blob, size_t
 static gshmem_status_t mpi_fence(struct bootstrap *b)
 {
     struct mpi *m = (struct mpi *)b;
-    MPI_Request request;
-    int error = MPI_Iallgather(&m->mine, sizeof m->mine, MPI_BYTE, m->all, sizeof m->mine, MPI_BYTE,
+    mpi_handle request;
+    int error = mpi.Iallgather(&m->mine, sizeof m->mine, mpi.byte, m->all, sizeof m->mine, mpi.byte,
                                m->comm, &request);
 
     if (error != MPI_SUCCESS)
@@ -126,8 +129,13 @@ static enum bootstrap_found mpi_detect(const struct bootstrap_request *request, 
         snprintf(why, why_size, "no MPI communicator was given to gshmem_init_attr");
         return BOOTSTRAP_ABSENT;
     }
-    MPI_Initialized(&begun);
-    MPI_Finalized(&ended);
+    const char *missing = abi_fill(&mpi);
+    if (missing) {
+        snprintf(why, why_size, "an MPI communicator was given, but this MPI has no %s", missing);
+        return BOOTSTRAP_BROKEN;
+    }
+    mpi.Initialized(&begun);
+    mpi.Finalized(&ended);
     if (!begun || ended) {
         snprintf(why, why_size, "an MPI communicator was given, but %s",
                  ended ? "MPI_Finalize was called before" : "MPI_Init was not called before");
@@ -149,32 +157,32 @@ static gshmem_status_t mpi_find_nodes(struct mpi *m)
 
 static gshmem_status_t mpi_join(struct mpi *m)
 {
-    MPI_Request request;
-    MPI_Comm given;
+    mpi_handle request;
+    mpi_handle given;
     int error, inter = 0;
 
     memcpy(&given, m->core.mpi_comm, sizeof given);
-    if (given == MPI_COMM_NULL)
+    if (given == mpi.comm_null)
         return m->core.fail(GSHMEM_ERR_ARGUMENT, "MPI: the communicator is MPI_COMM_NULL");
-    MPI_Comm_test_inter(given, &inter);
+    mpi.Comm_test_inter(given, &inter);
     if (inter)
         return m->core.fail(
             GSHMEM_ERR_ARGUMENT,
             "MPI: the communicator is an inter-communicator, whose ranks are of two "
             "groups: make one of both by MPI_Intercomm_merge");
-    MPI_Comm_rank(given, &m->base.pe);
-    MPI_Comm_size(given, &m->base.n_pes);
+    mpi.Comm_rank(given, &m->base.pe);
+    mpi.Comm_size(given, &m->base.n_pes);
     m->node = calloc((size_t)m->base.n_pes, sizeof *m->node);
     m->all = calloc((size_t)m->base.n_pes, sizeof *m->all);
     m->base.host = m->node;
     if (!m->node || !m->all)
         return m->core.fail(GSHMEM_ERR_MEMORY, "MPI: out of memory for %d PEs", m->base.n_pes);
-    if ((error = MPI_Comm_idup(given, &m->comm, &request)) != MPI_SUCCESS)
+    if ((error = mpi.Comm_idup(given, &m->comm, &request)) != MPI_SUCCESS)
         return mpi_failed(m, "MPI_Comm_idup", error);
     gshmem_status_t status = mpi_await(m, &request, "MPI_Comm_idup");
     if (status)
         return status;
-    MPI_Comm_set_errhandler(m->comm, MPI_ERRORS_RETURN);
+    mpi.Comm_set_errhandler(m->comm, mpi.errors_return);
     return mpi_find_nodes(m);
 }
 
@@ -185,9 +193,9 @@ static void mpi_close(struct bootstrap *b)
 
     if (m->abandoned)
         return;
-    MPI_Finalized(&ended);
-    if (!ended && m->comm != MPI_COMM_NULL)
-        MPI_Comm_free(&m->comm);
+    mpi.Finalized(&ended);
+    if (!ended && m->comm != mpi.comm_null)
+        mpi.Comm_free(&m->comm);
     free(m->node);
     free(m->all);
     free(m);
@@ -201,7 +209,7 @@ static gshmem_status_t mpi_open(const struct bootstrap_request *request, struct 
         return request->fail(GSHMEM_ERR_MEMORY, "start-up: out of memory");
     m->base.ops = &gshmem_bootstrap;
     m->core = *request;
-    m->comm = MPI_COMM_NULL;
+    m->comm = mpi.comm_null;
     gshmem_status_t status = mpi_join(m);
     if (status) {
         mpi_close(&m->base);
@@ -218,9 +226,9 @@ static void mpi_abort(struct bootstrap *b, int status, const char *why)
     int ended = 0;
 
     (void)why; /* it has been logged */
-    MPI_Finalized(&ended);
+    mpi.Finalized(&ended);
     if (!ended)
-        MPI_Abort(m->comm, status);
+        mpi.Abort(m->comm, status);
 }
 
 const struct bootstrap_ops gshmem_bootstrap = {

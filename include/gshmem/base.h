@@ -12,6 +12,19 @@
 #define GSHMEM_PATCH_VERSION 0
 #define GSHMEM_VERSION_TEXT  "0.1.0"
 
+/* Inline code reads structures of the library. This number changes whenever code that was compiled
+ * before reads them wrongly. Each object that includes this header carries the number and the
+ * version in an ELF note, and gshmem_init refuses a program or a library of another layout. */
+#define GSHMEM_LAYOUT 1
+#if defined(__ELF__) && defined(__GNUC__) && !defined(__NVCC__)
+#define GSHMEM_NOTE(layout, major, minor, patch)                                                   \
+    __asm__(".pushsection .note.gshmem,\"a\",%note\n.balign 4\n.long 7, 16, 1\n"                   \
+            ".asciz \"GSHMEM\"\n.balign 4\n"                                                       \
+            ".long " #layout ", " #major ", " #minor ", " #patch "\n.popsection\n")
+#define GSHMEM_NOTE_OF(layout, major, minor, patch) GSHMEM_NOTE(layout, major, minor, patch)
+GSHMEM_NOTE_OF(GSHMEM_LAYOUT, GSHMEM_MAJOR_VERSION, GSHMEM_MINOR_VERSION, GSHMEM_PATCH_VERSION);
+#endif
+
 /* CUDA sources, compiled by nvcc or, for the host device, by the C++ compiler. */
 #if defined(__CUDACC__) && defined(__cplusplus)
 #define GSHMEM_CUDA 1

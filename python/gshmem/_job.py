@@ -39,7 +39,7 @@ class _State:
     pe = -1
     n_pes = 0
     depth = 0
-    inside: str | None = None  # the collective call that the main thread is in
+    inside: tuple[str] | None = None  # the collective call that the main thread is in
     pid = 0
 
 
@@ -117,12 +117,20 @@ def _by_file(path: str | os.PathLike, limit: float) -> Callable[[bytes | None], 
     return broadcast
 
 
+_stored = 0  # jobs that this process has started over a store
+
+
 def _by_store(store: Any) -> Callable[[bytes | None], bytes]:
+    """All PEs start as many jobs over a store: each has a key of its own there."""
+    global _stored
+    key = f"gshmem-unique-id-{_stored}"
+    _stored += 1
+
     def broadcast(uid: bytes | None) -> bytes:
         if uid is not None:
-            store.set("gshmem-unique-id", uid.hex())  # as text: some stores take only that
+            store.set(key, uid.hex())  # as text: some stores take only that
             return uid
-        return bytes.fromhex(bytes(store.get("gshmem-unique-id")).decode())
+        return bytes.fromhex(bytes(store.get(key)).decode())
 
     return broadcast
 
@@ -203,6 +211,8 @@ def finalize() -> None:
             state.pe, state.n_pes = -1, 0
             for then in after:
                 then()
+    if state.depth == 0:
+        _library.check_elsewhere()
 
 
 class _Job:
@@ -238,21 +248,32 @@ def global_exit(status: int) -> None:
 _abandoned: list[tuple[str, Any]] = []  # calls, and locks that are released when they end
 
 
-def interruptible(call: str, function: Callable[[], Any]) -> Any:
+def interruptible(
+    call: str, function: Callable[[], Any], undo: Callable[[], None] = lambda: None
+) -> Any:
     """Calls a function that may wait for long, so that Ctrl-C ends the wait with
-    KeyboardInterrupt."""
+    KeyboardInterrupt. undo: takes back what the function did, where its caller has not waited for
+    it."""
     if threading.current_thread() is not threading.main_thread():
         return function()
     result: list[Any] = [None, None]
-    done = threading.Lock()
+    done, decided = threading.Lock(), threading.Lock()
     done.acquire()
+    ended = left = False  # the function; its caller. decided: one of them sees the other
 
     def work() -> None:
+        nonlocal ended
         try:
             result[0] = function()
         except BaseException as error:  # handed to the caller
             result[1] = error
-        done.release()
+        with decided:
+            ended = True
+        try:
+            if left and result[1] is None:
+                undo()
+        finally:
+            done.release()
 
     helper = threading.Thread(target=work, name=f"gshmem-{call}", daemon=True)
     began = True
@@ -264,8 +285,12 @@ def interruptible(call: str, function: Callable[[], Any]) -> Any:
             raise
         done.acquire()
     except BaseException:
-        if began:
+        with decided:
+            left = not ended
+        if left and began:
             _abandoned.append((call, done))
+        elif began and result[1] is None:
+            undo()
         raise
     if result[1] is not None:
         raise result[1]
@@ -281,28 +306,38 @@ def _refuse_waits() -> None:
         )
 
 
-def collective(call: str, function: Callable[..., int], *arguments: Any) -> None:
-    """Calls a function that ends only when other PEs call it, too."""
-    state.inside = call
+_main = threading.main_thread().ident  # the only thread in which Python runs signal handlers
+
+
+def collectively(call: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Calls a function that ends only when other PEs call it, too. Returns its value."""
+    if threading.get_ident() != _main:
+        return function(*arguments)
+    state.inside = (call,)  # a new object, which is this call and no later one
     try:
-        status = function(*arguments)
+        return function(*arguments)
     finally:
         state.inside = None
-    if status:
+
+
+def collective(call: str, function: Callable[..., int], *arguments: Any) -> None:
+    """The same for a function that returns a status."""
+    if status := collectively(call, function, *arguments):
         raise _library.failure(status)
 
 
 def _watch(reader: socket.socket) -> None:
     while data := reader.recv(64):
-        call = state.inside
-        if signal.SIGINT not in data or call is None:
+        inside = state.inside
+        if signal.SIGINT not in data or inside is None:
             continue
         end = time.monotonic() + 1
-        while state.inside is call and time.monotonic() < end:
+        while state.inside is inside and time.monotonic() < end:
             time.sleep(0.02)
-        if state.inside is call and initialized():
+        if state.inside is inside and initialized():
             print(
-                f"PE {state.pe}: interrupted in {call}, for which the other PEs wait: the job ends",
+                f"PE {state.pe}: interrupted in {inside[0]}, for which the other PEs wait: "
+                "the job ends",
                 file=sys.stderr,
                 flush=True,
             )
@@ -325,6 +360,17 @@ def _watch_interrupts() -> None:
     _watching = True
     _watch_interrupts.writer = writer  # open as long as the process lives
     threading.Thread(target=_watch, args=(reader,), name="gshmem-interrupts", daemon=True).start()
+    os.register_at_fork(after_in_child=_leave_parents_interrupts)
+
+
+def _leave_parents_interrupts() -> None:
+    """A forked child's signals are not this PE's."""
+    mine = _watch_interrupts.writer.fileno()
+    try:
+        if (other := signal.set_wakeup_fd(-1)) not in (-1, mine):
+            signal.set_wakeup_fd(other)
+    except ValueError:  # an interpreter that has no signals
+        pass
 
 
 @atexit.register

@@ -88,14 +88,19 @@ def program(name: str) -> str:
 
 
 def _open() -> ctypes.CDLL:
+    named = os.environ.get("LIBGSHMEM")
+    if named:  # no other one in its place, which might have another version
+        try:
+            return ctypes.CDLL(named)
+        except OSError as error:
+            raise ImportError(f"gshmem: LIBGSHMEM={named} cannot be opened: {error}") from None
     tried = []
     for path in (
-        os.environ.get("LIBGSHMEM"),
         HERE / "_install/lib/libgshmem.so.0",
         HERE.parents[1] / "build/libgshmem.so",
         "libgshmem.so.0",
     ):
-        if path is None or (isinstance(path, Path) and not path.exists()):
+        if isinstance(path, Path) and not path.exists():
             continue
         try:
             return ctypes.CDLL(str(path))
@@ -138,7 +143,8 @@ path_wait_any zipzpipi, path_test_any zipzpipi, path_wait_some zipzppipi,
 path_test_some zipzppipi, signal_wait_until upiu, set_lock ip, clear_lock ip, test_lock ip,
 team_my_pe it, team_n_pes it, team_translate_pe itit, team_split_strided itiiiplp,
 team_split_list itpiplp, team_split_2d itiplpplp, team_destroy it, team_sync it, barrier it,
-broadcastmem itppzi, fcollectmem itppz, collectmem itppz, alltoallmem itppz,
+broadcastmem itppzi, fcollectmem itppz, path_collect itpzpz,
+path_at_last_write vpp, alltoallmem itppz,
 alltoallsmem itppddzz, reduce itiippz, reducescatter itiippz, inscan itippz, exscan itippz,
 putmem_on_stream ippzip, getmem_on_stream ippzip, putmem_nbi_on_stream ippzip,
 getmem_nbi_on_stream ippzip, putmem_signal_on_stream ippzpuiip, signal_op_on_stream ipuiip,
@@ -189,6 +195,11 @@ def failure(status: int) -> GshmemError:
     lib.gshmem_last_error(ctypes.byref(text))
     line = (text.value or b"").decode(errors="replace")
     return BY_STATUS.get(status, GshmemError)(line or lib.gshmem_status_name(status).decode())
+
+
+def last_failure() -> GshmemError:
+    """The exception for what the last call of this thread that failed has logged."""
+    return failure(lib.gshmem_last_error(None))
 
 
 def check(status: int) -> None:

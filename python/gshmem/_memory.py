@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from . import _job, _library
-from ._job import collective, refuse_pe, require, state
+from . import _job, _kept, _library
+from ._job import collective, collectively, refuse_pe, require, state
 from ._library import (
     ArgumentError,
     DtypeError,
@@ -33,17 +33,18 @@ __all__ = [
 ]
 # fmt: on
 MALLOC_ATOMICS_REMOTE, MALLOC_HOST = 0x1, 0x4
-PAGE = 4096
 
 
 class _Memory:
-    """A range of memory that NumPy arrays view. live: until it is freed, or the job ends."""
+    """A range of memory that NumPy arrays view. live: until it is freed, or the job ends. kept: what
+    holds its pages after that."""
 
     __slots__ = ("address", "bytes", "live", "peer", "why", "kept", "__weakref__")
 
     def __init__(self, address: int, bytes: int, peer: int | None = None):
         self.address, self.bytes, self.peer = address, bytes, peer
         self.live, self.why, self.kept = True, "", None
+        _all.add(self)
 
     @property
     def __array_interface__(self) -> dict:
@@ -58,6 +59,7 @@ class _Memory:
         self.live, self.why = False, why
 
 
+_all: weakref.WeakSet[_Memory] = weakref.WeakSet()  # of this job, also freed ones
 _known: weakref.WeakValueDictionary[int, _Memory] = (
     weakref.WeakValueDictionary()
 )  # by address, on this PE
@@ -208,22 +210,28 @@ def _inside(array: np.ndarray, memory: _Memory) -> bool:
     return memory.address <= data_of(array) <= memory.address + memory.bytes
 
 
+def in_symmetric_memory(array: np.ndarray) -> bool:
+    """Whether the array lies in live symmetric memory; a copy of a SymmetricArray does not."""
+    memory = getattr(array, "_memory", None)
+    return memory is not None and memory.live and _inside(array, memory)
+
+
 # ---- Allocation ----
 
 
-def _describe(shape: Any, dtype: Any) -> tuple[tuple[int, ...], np.dtype, int]:
+def _describe(shape: Any, dtype: Any, call: str) -> tuple[tuple[int, ...], np.dtype, int]:
     try:
         dtype = np.dtype(dtype)
         shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(int(n) for n in shape)
     except (TypeError, ValueError) as error:
-        raise ArgumentError(f"empty: {error}") from None
+        raise ArgumentError(f"{call}: {error}") from None
     if any(n < 0 for n in shape):
-        raise ArgumentError(f"empty: shape {shape} has a negative length")
+        raise ArgumentError(f"{call}: shape {shape} has a negative length")
     if dtype.hasobject:
-        raise DtypeError("empty: Python objects cannot be in symmetric memory")
+        raise DtypeError(f"{call}: Python objects cannot be in symmetric memory")
     count = math.prod(shape) * dtype.itemsize
     if count >= 2**63:
-        raise OutOfMemoryError(f"empty: {count} bytes are more than any heap has")
+        raise OutOfMemoryError(f"{call}: {count} bytes are more than any heap has")
     return shape, dtype, count
 
 
@@ -233,15 +241,17 @@ def empty(shape: Any, dtype: Any = np.float64, *, hints: int = 0) -> SymmetricAr
 
     It is in host memory, also where the heap is in GPU memory. hints: MALLOC_ATOMICS_REMOTE or 0.
     """
-    shape, dtype, bytes = _describe(shape, dtype)
-    require("empty")
-    state.inside = "empty"
-    try:
-        address = lib.gshmem_malloc_with_hints(max(bytes, 16), hints | MALLOC_HOST)
-    finally:
-        state.inside = None
+    return _allocate(shape, dtype, hints, "empty")
+
+
+def _allocate(shape: Any, dtype: Any, hints: int, call: str) -> SymmetricArray:
+    shape, dtype, bytes = _describe(shape, dtype, call)
+    require(call)
+    address = collectively(
+        call, lib.gshmem_malloc_with_hints, max(bytes, 16), hints | MALLOC_HOST
+    )
     if not address:
-        raise _library.failure(3)
+        raise _library.last_failure()
     memory = _known[address] = _Memory(address, max(bytes, 16))
     array = np.asarray(memory)[:bytes].view(dtype).reshape(shape).view(SymmetricArray)
     array._memory = memory
@@ -250,23 +260,42 @@ def empty(shape: Any, dtype: Any = np.float64, *, hints: int = 0) -> SymmetricAr
 
 def full(shape: Any, value: Any, dtype: Any = None, *, hints: int = 0) -> SymmetricArray:
     """A symmetric array with this value everywhere, on all PEs. Collective over the job."""
-    value = np.asarray(value, dtype)
-    array = empty(shape, value.dtype, hints=hints)
+    return _filled(shape, value, dtype, hints, "full")
+
+
+def _filled(shape: Any, value: Any, dtype: Any, hints: int, call: str) -> SymmetricArray:
+    try:
+        value = np.asarray(value, dtype)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DtypeError(f"{call}: {error}") from None
+    shape, dtype, _bytes = _describe(shape, value.dtype, call)
+    try:
+        np.broadcast_to(value, shape)
+    except ValueError as error:
+        raise ArgumentError(f"{call}: {error}") from None
+    array = _allocate(shape, dtype, hints, call)
     array[...] = value
-    collective("full", lib.gshmem_barrier, 0)  # nobody writes to it before it is filled
+    collective(call, lib.gshmem_barrier, 0)  # nobody writes to it before it is filled
     return array
 
 
 def zeros(shape: Any, dtype: Any = np.float64, *, hints: int = 0) -> SymmetricArray:
     """A symmetric array of zeros. Collective over the job."""
-    return full(shape, np.zeros((), dtype), hints=hints)
+    try:
+        zero = np.zeros((), dtype)
+    except TypeError as error:
+        raise ArgumentError(f"zeros: {error}") from None
+    return _filled(shape, zero, None, hints, "zeros")
 
 
 def array(source: Any, dtype: Any = None, *, hints: int = 0) -> SymmetricArray:
     """A symmetric copy of an array that has the same shape and dtype on all PEs. Collective over
     the job."""
-    source = np.asarray(source, dtype)
-    return full(source.shape, source, hints=hints)
+    try:
+        source = np.asarray(source, dtype)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DtypeError(f"array: {error}") from None
+    return _filled(source.shape, source, None, hints, "array")
 
 
 def free(array: np.ndarray) -> None:
@@ -347,53 +376,31 @@ def pe_of(pe: Any, call: str, n: int | None = None) -> int:
 
 # ---- The end of the job, with arrays that are still referenced ----
 
-_libc = ctypes.CDLL(None, use_errno=True)
-_libc.mmap.restype = ctypes.c_void_p
-_libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
-_libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-_READ_WRITE, _PRIVATE_ANONYMOUS_NOREPLACE = 0x3, 0x100022
-
-
-class _Kept:
-    """Private pages in the place of symmetric ones, as long as a _Memory refers to this."""
-
-    def __init__(self, address: int, bytes: int):
-        self.range = None
-        got = _libc.mmap(address, bytes, _READ_WRITE, _PRIVATE_ANONYMOUS_NOREPLACE, -1, 0)
-        if got == address:
-            self.range = (address, bytes)
-
-    def __del__(self, munmap=_libc.munmap):
-        if self.range:
-            munmap(*self.range)
-
 
 def _keep():
-    """Before finalize: saves what arrays still view. Returns what puts it in its place after
-    finalize."""
-    memories = [m for m in (*_known.values(), *_peers.values()) if m.kept is None]
-    saved = [(m, ctypes.string_at(m.address, m.bytes)) for m in memories]
-    ranges: list[list[int]] = []  # pages, merged: objects may share one
-    for m in sorted(memories, key=lambda m: m.address):
-        first, end = m.address // PAGE * PAGE, -(-(m.address + m.bytes) // PAGE) * PAGE
-        if ranges and first <= ranges[-1][1]:
-            ranges[-1][1] = max(end, ranges[-1][1])
-        else:
-            ranges.append([first, end])
+    """Before finalize: saves what arrays may still view, also of arrays that have been freed.
+    Returns what puts it in its place after finalize."""
+    memories = [m for m in _all if m.kept is None]
+    mine = _kept.pieces_of((m.address, m.bytes) for m in memories if m.peer in (None, state.pe))
+    theirs = _kept.pieces_of(
+        (m.address, m.bytes) for m in memories if m.peer not in (None, state.pe)
+    )
+    pieces = mine + theirs
+    _kept.save(mine, theirs)
 
-    def restore() -> None:
-        kept = [_Kept(first, end - first) for first, end in ranges]
-        for memory, bytes in saved:
+    def put_back() -> None:
+        for piece in pieces:
+            piece.put_back()
+        for memory in memories:
             if memory.live:
                 memory.end("finalize has ended the job that the array belongs to")
-            for pages in kept:
-                if pages.range and pages.range[0] <= memory.address < sum(pages.range):
-                    memory.kept = pages
-                    ctypes.memmove(memory.address, bytes, memory.bytes)
+            end = memory.address + memory.bytes
+            memory.kept = [p for p in pieces if p.first < end and memory.address < p.end]
         _known.clear()
         _peers.clear()
+        _all.clear()
 
-    return restore
+    return put_back
 
 
 _job.at_end.append(_keep)

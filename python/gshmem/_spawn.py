@@ -27,16 +27,16 @@ def _names(code: types.CodeType) -> set[str]:
     return set(code.co_names).union(*map(_names, inner))
 
 
-def pack(value: Any, seen: dict[int, str] | None = None) -> tuple:
-    """A value as what pickle takes: ("function", …), ("module", name), or ("value", pickled)."""
-    seen = {} if seen is None else seen
+def pack(value: Any, seen: dict[int, int]) -> tuple:
+    """A value as what pickle takes: ("function", …), ("again", which function of these), ("module",
+    name), or ("value", pickled). seen: functions by identity; several may have one name."""
     if isinstance(value, types.ModuleType):
         return ("module", value.__name__)
     if not isinstance(value, types.FunctionType) or value.__module__ != "__main__":
         return ("value", pickle.dumps(value))
     if id(value) in seen:
         return ("again", seen[id(value)])
-    seen[id(value)] = value.__name__
+    number = seen[id(value)] = len(seen)
     used = {}
     for name in sorted(_names(value.__code__) & value.__globals__.keys()):
         try:
@@ -45,16 +45,21 @@ def pack(value: Any, seen: dict[int, str] | None = None) -> tuple:
             raise TypeError(
                 f"spawn: {value.__name__} uses {name}, which cannot be sent: {error}"
             ) from None
-    cells = [pack(cell.cell_contents, seen) for cell in value.__closure__ or ()]
-    defaults = pack_all(value.__defaults__, seen), pack_all(value.__kwdefaults__, seen)
-    return ("function", value.__name__, marshal.dumps(value.__code__), used, cells, defaults)
+    cells = [_pack_cell(cell, seen) for cell in value.__closure__ or ()]
+    defaults = pickle.dumps((value.__defaults__, value.__kwdefaults__))
+    code = marshal.dumps(value.__code__)
+    return ("function", number, value.__name__, code, used, cells, defaults)
 
 
-def pack_all(values: Any, seen: dict[int, str]) -> Any:
-    return None if values is None else pickle.dumps(values)
+def _pack_cell(cell: types.CellType, seen: dict[int, int]) -> tuple | None:
+    try:
+        return pack(cell.cell_contents, seen)
+    except ValueError:  # it has no contents yet
+        return None
 
 
-def unpack(packed: tuple, module: dict) -> Any:
+def unpack(packed: tuple, module: dict, made: dict[int, Callable]) -> Any:
+    """made: functions by the numbers that pack has given them."""
     kind, first = packed[0], packed[1]
     if kind == "module":
         __import__(first)
@@ -62,14 +67,16 @@ def unpack(packed: tuple, module: dict) -> Any:
     if kind == "value":
         return pickle.loads(first)
     if kind == "again":
-        return module[first]
-    _, name, code, used, cells, defaults = packed
-    values = tuple(types.CellType(unpack(cell, module)) for cell in cells)
-    function = types.FunctionType(marshal.loads(code), module, name, None, values)
-    function.__defaults__, function.__kwdefaults__ = (d and pickle.loads(d) for d in defaults)
-    module.setdefault(name, function)
+        return made[first]
+    _, number, name, code, used, contents, defaults = packed
+    cells = tuple(types.CellType() for _ in contents)
+    function = made[number] = types.FunctionType(marshal.loads(code), module, name, None, cells)
+    function.__defaults__, function.__kwdefaults__ = pickle.loads(defaults)
+    for cell, value in zip(cells, contents):  # which may be the function itself
+        if value is not None:
+            cell.cell_contents = unpack(value, module, made)
     for key, value in used.items():
-        module[key] = unpack(value, module)
+        module[key] = unpack(value, module, made)
     return function
 
 
@@ -80,7 +87,7 @@ def spawn(
     results in the order of the PEs. options: of gshmemrun, as ("--hosts", "2")."""
     with tempfile.TemporaryDirectory(prefix="gshmem-spawn-") as folder:
         with open(f"{folder}/call", "wb") as file:
-            pickle.dump((sys.path, pack(function)), file)
+            pickle.dump((sys.path, pack(function, {})), file)
             pickle.dump((args, named), file)
         line = [program("gshmemrun"), "-n", str(n), *options, sys.executable, "-c", _CHILD, folder]
         done = subprocess.run(line, stdin=subprocess.DEVNULL)
@@ -105,7 +112,7 @@ def _main(folder: str) -> None:
     with open(f"{folder}/call", "rb") as file:
         path, packed = pickle.load(file)
         sys.path[:] = path
-        function = unpack(packed, sys.modules["__main__"].__dict__)
+        function = unpack(packed, sys.modules["__main__"].__dict__, {})
         args, named = pickle.load(file)
     gshmem.init()
     pe = gshmem.my_pe()

@@ -14,7 +14,7 @@ import numpy as np
 
 from . import _job
 from ._library import ArgumentError, check, lib
-from ._memory import SymmetricArray, data_of, local, pe_of
+from ._memory import data_of, in_symmetric_memory, local, pe_of
 from ._team import WORLD, Team, block_of, pair_of, type_and_op
 from ._transfer import SignalOp, signal_of, unsigned
 from ._wait import cmp_of
@@ -51,33 +51,40 @@ def _call(name: str, *arguments: Any) -> None:
     check(getattr(lib, f"gshmem_{name}_on_stream")(*others, stream_pointer(stream)))
 
 
-def _moved(call: str, far: np.ndarray, near: Any, pe: Any, writes: bool = False) -> int:
-    """Checks a symmetric array and a local one of the same shape, and the PE."""
+def _moved(
+    call: str, far: np.ndarray, near: Any, pe: Any, writes: bool = False
+) -> tuple[np.ndarray, int]:
+    """Checks a symmetric array and a local one of the same shape, and the PE. Returns the local
+    one, whose memory stays until the job ends, and the PE."""
     block_of(far, call)
     near = local(near, far.dtype, call, writable=writes)
     if near.shape != far.shape or not near.flags.c_contiguous:
         raise ArgumentError(f"{call}: dest and source have one shape and no gaps")
-    if not isinstance(near, SymmetricArray):
+    pe = pe_of(pe, call)
+    if not in_symmetric_memory(near):
         _used.append(near)
-    return pe_of(pe, call)
+    return near, pe
 
 
-def put_on_stream(dest: np.ndarray, source: np.ndarray, pe: int, stream: Any, *, nbi=False) -> None:
+def put_on_stream(dest: np.ndarray, source: Any, pe: int, stream: Any, *, nbi=False) -> None:
     """put in the order of the stream; nbi: complete after quiet_on_stream."""
-    pe = _moved("put_on_stream", dest, source, pe)
+    source, pe = _moved("put_on_stream", dest, source, pe)
     _call("putmem_nbi" if nbi else "putmem", dest, source, dest.nbytes, pe, stream)
 
 
 def get_on_stream(dest: np.ndarray, source: np.ndarray, pe: int, stream: Any, *, nbi=False) -> None:
-    pe = _moved("get_on_stream", source, dest, pe, writes=True)
+    """get in the order of the stream; nbi: complete after quiet_on_stream."""
+    dest, pe = _moved("get_on_stream", source, dest, pe, writes=True)
     _call("getmem_nbi" if nbi else "getmem", dest, source, dest.nbytes, pe, stream)
 
 
 def put_signal_on_stream(
     dest: np.ndarray, source: Any, signal: Any, value: int, pe: int, op: SignalOp, stream: Any
 ) -> None:
+    """put_signal in the order of the stream."""
     call = "put_signal_on_stream"
-    pe, at, value = _moved(call, dest, source, pe), signal_of(signal, call), unsigned(value, call)
+    at, value = signal_of(signal, call), unsigned(value, call)
+    source, pe = _moved(call, dest, source, pe)
     _call("putmem_signal", dest, source, dest.nbytes, at, value, SignalOp(op), pe, stream)
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Iterable
+import inspect
+from typing import TYPE_CHECKING, Any, Iterable
 
 import numpy as np
 
 from ._job import collective, require, state
-from ._library import ArgumentError, DtypeError, StateError, check_elsewhere, lib
+from ._library import ArgumentError, DtypeError, StateError, lib
 from ._memory import data_of, pe_of, symmetric
-from ._transfer import _pending
+from ._transfer import complete
 
 # fmt: off
 __all__ = [
@@ -183,9 +184,7 @@ class Team:
 
     def barrier(self) -> None:
         """Completes this PE's operations, and returns when all PEs have arrived."""
-        collective("barrier", lib.gshmem_barrier, self.handle)
-        _pending.clear()
-        check_elsewhere()
+        complete("barrier", lib.gshmem_barrier, self.handle)
 
     def broadcast(self, dest: np.ndarray, source: np.ndarray, root: int = 0) -> None:
         """dest on all PEs becomes root's source."""
@@ -214,16 +213,17 @@ class Team:
         )
 
     def collect(self, dest: np.ndarray, source: np.ndarray) -> None:
-        """fcollect of sources that differ in size. dest has room for all of them: the library
-        checks that it is symmetric to the end of what is written."""
+        """fcollect of sources that differ in size. dest has room for all of them: where it does
+        not on any PE, all raise ArgumentError, and dest keeps its contents."""
         block_of(dest, "collect"), block_of(source, "collect")
         if dest.dtype != source.dtype:
             raise DtypeError(f"collect: dtypes differ: {dest.dtype} and {source.dtype}")
         collective(
             "collect",
-            lib.gshmem_collectmem,
+            lib.gshmem_path_collect,
             self.handle,
             data_of(dest),
+            dest.nbytes,
             data_of(source),
             source.nbytes,
         )
@@ -313,19 +313,47 @@ class Team:
 WORLD, SHARED, NODE = Team(0), Team(1), Team(2)
 
 
-def _of_world(name: str):
+class _World:
+    """How the signature of a function of the module shows its team."""
+
+    def __repr__(self) -> str:
+        return "WORLD"
+
+
+def _of_world(name: str) -> Any:
     method = getattr(Team, name)
 
     def function(*arguments: Any, team: Team = WORLD, **named: Any) -> None:
         method(team, *arguments, **named)
 
+    signature, team = inspect.signature(method), inspect.Parameter.KEYWORD_ONLY
+    parameters = list(signature.parameters.values())[1:]
+    parameters.append(inspect.Parameter("team", team, default=_World(), annotation="Team"))
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{method.__doc__} Collective over the team."
+    function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return function
 
 
-sync, barrier = _of_world("sync"), _of_world("barrier")
-broadcast, collect, fcollect = _of_world("broadcast"), _of_world("collect"), _of_world("fcollect")
-alltoall, alltoalls = _of_world("alltoall"), _of_world("alltoalls")
-reduce, reducescatter = _of_world("reduce"), _of_world("reducescatter")
-inscan, exscan = _of_world("inscan"), _of_world("exscan")
+if TYPE_CHECKING:
+    _A = np.ndarray
+
+    def sync(*, team: Team = WORLD) -> None: ...
+    def barrier(*, team: Team = WORLD) -> None: ...
+    def broadcast(dest: _A, source: _A, root: int = 0, *, team: Team = WORLD) -> None: ...
+    def collect(dest: _A, source: _A, *, team: Team = WORLD) -> None: ...
+    def fcollect(dest: _A, source: _A, *, team: Team = WORLD) -> None: ...
+    def alltoall(dest: _A, source: _A, *, team: Team = WORLD) -> None: ...
+    def alltoalls(
+        dest: _A, source: _A, dest_step: int, source_step: int, n: int, *, team: Team = WORLD
+    ) -> None: ...
+    def reduce(dest: _A, source: _A, op: str = "sum", *, team: Team = WORLD) -> None: ...
+    def reducescatter(dest: _A, source: _A, op: str = "sum", *, team: Team = WORLD) -> None: ...
+    def inscan(dest: _A, source: _A, *, team: Team = WORLD) -> None: ...
+    def exscan(dest: _A, source: _A, *, team: Team = WORLD) -> None: ...
+
+else:
+    for _name in (
+        "sync barrier broadcast collect fcollect alltoall alltoalls reduce reducescatter inscan exscan"
+    ).split():
+        globals()[_name] = _of_world(_name)

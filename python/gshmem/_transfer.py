@@ -25,7 +25,7 @@ __all__ = [
 # fmt: on
 _put, _get = lib.gshmem_path_put, lib.gshmem_path_get
 DEFAULT = 1  # GSHMEM_CTX_DEFAULT
-_pending: list[np.ndarray] = []  # local arrays of operations without waiting, until the next quiet
+_pending: list[np.ndarray] = []  # local arrays of operations without waiting, until `complete`
 _PENDING_MOST = 4096
 
 
@@ -261,12 +261,22 @@ def fence() -> None:
     check(lib.gshmem_fence())
 
 
+def complete(call: str, function: Callable[..., int], *arguments: Any) -> None:
+    """Calls a function that completes this PE's operations, and lets their local arrays go."""
+    global _pending
+    held, _pending = _pending, []  # what other threads begin from here on may not be complete
+    try:
+        collective(call, function, *arguments)
+    except BaseException:
+        _pending[:0] = held
+        raise
+    check_elsewhere()
+
+
 def quiet() -> None:
     """All operations of this PE before it are complete and visible to all PEs on return."""
     require("quiet")
-    collective("quiet", lib.gshmem_quiet)
-    _pending.clear()
-    check_elsewhere()
+    complete("quiet", lib.gshmem_quiet)
 
 
 # ---- Atomics ----
@@ -358,4 +368,9 @@ def atomic_compare_swap(target: np.ndarray, compare: int, value: int, pe: int) -
     return _atomic("atomic_compare_swap", _COMPARE_SWAP, target, pe, value, compare)
 
 
-_job.at_end.append(lambda: quiet())
+def _end() -> Callable[[], None]:
+    lib.gshmem_quiet()  # where it fails, finalize fails, too, and says so
+    return _pending.clear
+
+
+_job.at_end.append(_end)

@@ -8,6 +8,7 @@ sleeps, makes progress and notices failures, and the main thread waits where Ctr
 from __future__ import annotations
 
 import ctypes
+import threading
 import time
 from enum import IntEnum
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ._job import interruptible, require
-from ._library import ArgumentError, DtypeError, check, lib, value_of
+from ._library import ArgumentError, DtypeError, StateError, check, lib, value_of
 from ._memory import data_of, symmetric
 from ._transfer import signal_of, unsigned
 
@@ -270,21 +271,40 @@ class Lock:
         from ._memory import zeros
 
         self._word = zeros(1, np.int64)
+        self._owner: threading.Thread | None = None  # the thread of this PE that has it
 
     def _at(self, call: str) -> int:
         symmetric(self._word, call)
         return data_of(self._word)
 
     def acquire(self, blocking: bool = True) -> bool:
+        """Waits for the lock; with blocking=False, says whether it was free. Where Ctrl-C ends the
+        wait, this PE gives the lock on as soon as it gets it."""
         at = self._at("acquire")
-        if value_of(lib.gshmem_test_lock, at) == 0:
-            return True
-        if blocking:
-            interruptible("acquire", lambda: check(lib.gshmem_set_lock(at)))
-        return blocking
+        if self._owner is threading.current_thread():
+            if blocking:
+                raise StateError("acquire: this thread has the lock, and would wait for itself")
+            return False
+        if value_of(lib.gshmem_test_lock, at) != 0:
+            if not blocking:
+                return False
+            interruptible(
+                "acquire",
+                lambda: check(lib.gshmem_set_lock(at)),
+                lambda: check(lib.gshmem_clear_lock(at)),
+            )
+        self._owner = threading.current_thread()
+        return True
 
     def release(self) -> None:
-        check(lib.gshmem_clear_lock(self._at("release")))
+        """Any thread of the PE that has the lock may release it."""
+        at, owner = self._at("release"), self._owner
+        self._owner = None
+        try:
+            check(lib.gshmem_clear_lock(at))
+        except BaseException:
+            self._owner = owner
+            raise
 
     def free(self) -> None:
         """Collective over the job."""

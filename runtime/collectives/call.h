@@ -30,6 +30,7 @@ struct call {
     size_t bytes; /* what one member has for one other, or for all */
     int root;
     bool spare_root; /* broadcast: the root's dest keeps its contents */
+    bool bounded;    /* collect: dest.room ends with the caller's array, not with the segment */
     /* reductions and scans: bytes is n elements */
     combine_fn *combine;
     size_t n, element;

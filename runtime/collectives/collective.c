@@ -156,7 +156,9 @@ gshmem_status_t gshmem_path_broadcast_others(gshmem_team_t team, void *dest, con
     return collective_broadcast(team, dest, source, bytes, root, true);
 }
 
-gshmem_status_t gshmem_collectmem(gshmem_team_t team, void *dest, const void *source, size_t bytes)
+/* room: the bytes of the caller's dest; SIZE_MAX: it has as many as symmetric memory. */
+static gshmem_status_t collective_collect(gshmem_team_t team, void *dest, size_t room,
+                                          const void *source, size_t bytes)
 {
     struct call c = {.name = "gshmem_collectmem", .what = COLLECTIVE_COLLECT};
     struct team *t = collective_begin(&c, team);
@@ -175,7 +177,20 @@ gshmem_status_t gshmem_collectmem(gshmem_team_t team, void *dest, const void *so
         (status = places_find_one(&c, t, &c.source, "source", source, bytes)))
         return collective_refuse(&c, status);
     c.bytes = bytes;
+    c.bounded = room != SIZE_MAX;
+    c.dest.room = room < c.dest.room ? room : c.dest.room;
     return collect_sized(&c);
+}
+
+gshmem_status_t gshmem_collectmem(gshmem_team_t team, void *dest, const void *source, size_t bytes)
+{
+    return collective_collect(team, dest, SIZE_MAX, source, bytes);
+}
+
+gshmem_status_t gshmem_path_collect(gshmem_team_t team, void *dest, size_t room,
+                                    const void *source, size_t bytes)
+{
+    return collective_collect(team, dest, room, source, bytes);
 }
 
 gshmem_status_t gshmem_fcollectmem(gshmem_team_t team, void *dest, const void *source, size_t bytes)

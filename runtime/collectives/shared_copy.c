@@ -159,6 +159,20 @@ static gshmem_status_t check_apart(const struct call *c, size_t all)
         c->name, g->team, g->pe[other]);
 }
 
+/* The blocks of members 0 … i do not fit. All members find this, and none has written to dest. */
+static gshmem_status_t collect_refuse_size(const struct call *c, int i, size_t bytes, size_t room)
+{
+    if (c->bounded)
+        return fail(GSHMEM_ERR_ARGUMENT,
+                    "%s: with the %zu B of PE %d, dest is too small: it has %zu B on the PE where "
+                    "it is smallest",
+                    c->name, bytes, c->group->pe[i], room);
+    return fail(GSHMEM_ERR_NOT_SYMMETRIC,
+                "%s: with the %zu B of PE %d, dest runs past the end of symmetric memory, "
+                "%zu B from its start",
+                c->name, bytes, c->group->pe[i], room);
+}
+
 /* Sizes are exchanged in the first round, and with them all blocks that fit into slots. Larger
  * blocks are then put to all members by their own members. */
 gshmem_status_t collect_sized(struct call *c)
@@ -179,14 +193,11 @@ gshmem_status_t collect_sized(struct call *c)
     if ((status = call_meet(c)))
         return status;
 
-    const size_t room = g->internode ? least_room(c) : c->dest.room;
+    const size_t room = g->internode || c->bounded ? least_room(c) : c->dest.room;
     for (int i = 0; i < g->n; i++) {
         size_t bytes = size_brought_by(c, i);
         if (bytes > room - at)
-            return fail(GSHMEM_ERR_NOT_SYMMETRIC,
-                        "%s: with the %zu B of PE %d, dest runs past the end of symmetric memory, "
-                        "%zu B from its start",
-                        c->name, bytes, g->pe[i], room);
+            return collect_refuse_size(c, i, bytes, room);
         if (i == g->my)
             my_place = at;
         at += bytes;

@@ -22,6 +22,7 @@ struct thread {
 
     /* operations */
     unsigned lock_tests; /* calls of gshmem_test_lock that found the lock set */
+    uint64_t lock_name;  /* this thread in turns of locks; 0: it has none yet */
     uint64_t lot;        /* for the random beginning of a search */
 };
 

@@ -7,15 +7,27 @@
 #include "gshmem.h"
 #include "runtime/base/log.h"
 #include "runtime/job/job.h"
+#include "runtime/job/thread.h"
 #include "runtime/network/wait.h"
 
 /* A thread that has a lock, or waits for its turn to enter; in the order of arrival. */
 struct lock_turn {
     long *lock;
-    pthread_t thread;
+    uint64_t thread; /* its lock_name */
     _Atomic bool has_come;
     struct lock_turn *next;
 };
+
+/* This thread's number in turns. A pthread_t would not do: the system gives it again to a later
+ * thread, while a thread that has ended still has the lock. */
+static uint64_t lock_thread(void)
+{
+    static _Atomic uint64_t last;
+
+    if (!this_thread.lock_name) /* relaxed: the numbers differ, and order nothing */
+        this_thread.lock_name = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+    return this_thread.lock_name;
+}
 
 /* The first turn for that lock, or the end of the list; the caller holds job->lock. */
 static struct lock_turn **find_turn(long *lock)
@@ -48,14 +60,14 @@ void lock_end_turn(long *lock, struct lock_turn *turn)
 
 /* Appends the turn; *before: the thread that has the lock, or the turn before this one. NULL: no
  * memory. */
-static struct lock_turn *join_turns(long *lock, bool *is_first, pthread_t *before)
+static struct lock_turn *join_turns(long *lock, bool *is_first, uint64_t *before)
 {
     struct lock_turn *turn = calloc(1, sizeof *turn);
 
     if (!turn)
         return NULL;
     turn->lock = lock;
-    turn->thread = pthread_self();
+    turn->thread = lock_thread();
     pthread_mutex_lock(&job->lock);
     struct lock_turn **at = find_turn(lock);
     *is_first = !*at;
@@ -89,7 +101,7 @@ gshmem_status_t lock_fail_held(const char *call)
 gshmem_status_t lock_take_turn(long *lock, bool may_wait, bool *busy)
 {
     gshmem_status_t status = GSHMEM_OK;
-    pthread_t before;
+    uint64_t before;
     bool first;
 
     *busy = false;
@@ -102,7 +114,7 @@ gshmem_status_t lock_take_turn(long *lock, bool may_wait, bool *busy)
         return GSHMEM_OK;
     if (!may_wait)
         *busy = true;
-    else if (pthread_equal(before, pthread_self()))
+    else if (before == lock_thread())
         status = lock_fail_held("gshmem_set_lock");
     else
         status = lock_wait_for_turn(turn);

@@ -119,9 +119,24 @@ static void try_collect(const struct members *m, size_t bytes)
             expected[all++] = byte_of(m->pe[i], j);
     }
     bytes = size_of(gshmem_my_pe(), bytes);
-    CHECK_OK(gshmem_collectmem(m->team, dirty(all), bytes ? source : NULL, bytes));
+    if (call % 2)
+        CHECK_OK(gshmem_collectmem(m->team, dirty(all), bytes ? source : NULL, bytes));
+    else
+        CHECK_OK(gshmem_path_collect(m->team, dirty(all), all, source, bytes));
     memset(source, 0xdd, bytes);
     compare("collect", m, bytes, all);
+}
+
+/* One member has a byte too little: all refuse, and nobody writes. */
+static void try_collect_without_room(const struct members *m, size_t bytes)
+{
+    const size_t all = bytes * (size_t)m->n, room = all - (m->my == m->n - 1);
+
+    fill(bytes);
+    memset(expected, 0xee, all);
+    CHECK_FAILS(gshmem_path_collect(m->team, dirty(all), room, source, bytes), GSHMEM_ERR_ARGUMENT,
+                "too small");
+    compare("collect without room", m, bytes, all);
 }
 
 static void try_alltoall(const struct members *m, size_t bytes)
@@ -171,6 +186,8 @@ static void try_all(const struct members *m)
         try_broadcast(m, bytes, root);
         try_fcollect(m, bytes < 100000 ? bytes : share);
         try_collect(m, bytes < 100000 ? bytes : share);
+        if (bytes == 7 || bytes == 4096)
+            try_collect_without_room(m, bytes);
         try_collect_in_place(m, bytes < 100000 ? bytes : share);
         try_alltoall(m, bytes < 100000 ? bytes : share);
         if (bytes < 10000) {

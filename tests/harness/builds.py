@@ -220,6 +220,19 @@ def install(name, root, tree):
     return installed.check(root, os.path.join(tree.path, "extra", name))
 
 
+def scripts(name, root, tree, *lines):
+    """Scripts that end as tests do: with 0, with 77 after a line SKIP, or with a line that says what is wrong."""
+    cases = []
+    for line in lines:
+        status, output = tree.command(os.path.join(root, line[0]), *line[1:])
+        last = output.strip().rpartition("\n")[2]
+        if status == 77 and last.startswith("SKIP: "):
+            cases.append(Case(line[0], "skipped", last.removeprefix("SKIP: ")))
+        else:
+            cases.append(Case(line[0], "failed" if status else "passed", "", output))
+    return cases
+
+
 # name: (what it does, its further arguments)
 BUILDS = {
     "quickstart": (quickstart, []),
@@ -234,7 +247,13 @@ BUILDS = {
     # library otherwise, so that clang's is enough
     "clang-tsan": (sanitized, ["clang", "thread", CHECKED, 2, KERNELS, LITMUS, CUDA]),
     "clang-fuzz": (fuzz, []),
+    "abi": (scripts, [["packaging/abi/check"]]),
+    "packages": (scripts, [["tests/python/bare"], ["packaging/deb"], ["packaging/try-deb"],
+                           ["packaging/release"]]),
 }
+
+# Left to tests/run --packages: they make roots of other systems, from a mirror.
+PACKAGES = ["packages"]
 
 # Left to soaks, beside the suite of that name: of each sanitizer one compiler's is enough.
 SOAK = ["soak", "clang-asan", "gcc-tsan"]

@@ -1,7 +1,10 @@
 /* THREAD_MULTIPLE: four threads of every PE at once put, get, signal, order, make contexts, and share a lock. */
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include "pe.h"
 
@@ -16,6 +19,7 @@ static struct lane lanes[THREADS]; /* symmetric: thread t of the left neighbour 
 static uint64_t shared_total;      /* all threads of all PEs add to it */
 static pthread_barrier_t all_threads;
 static uint64_t rounds;
+static long left_locked; /* by a thread that has ended */
 static long lock;        /* of all threads of all PEs, */
 static uint64_t counted; /* for what it keeps right on PE 0 */
 
@@ -101,6 +105,37 @@ static void *work(void *argument)
     return NULL;
 }
 
+static void *take_and_end(void *unused)
+{
+    CHECK_OK(gshmem_set_lock(&left_locked));
+    return unused;
+}
+
+static void *take_after_it(void *waits)
+{
+    atomic_store((_Atomic bool *)waits, true);
+    CHECK_OK(gshmem_set_lock(&left_locked));
+    CHECK_OK(gshmem_clear_lock(&left_locked));
+    return NULL;
+}
+
+/* A thread takes a lock and ends. The next one, to which the system gives the same pthread_t, does
+ * not have it. */
+static void take_after_a_thread_that_has_ended(void)
+{
+    _Atomic bool waits = false;
+    pthread_t first, second;
+
+    CHECK_EQ(pthread_create(&first, NULL, take_and_end, NULL), 0);
+    CHECK_EQ(pthread_join(first, NULL), 0);
+    CHECK_EQ(pthread_create(&second, NULL, take_after_it, &waits), 0);
+    while (!atomic_load(&waits))
+        sched_yield();
+    usleep(20000); /* it is likely to have called by now; otherwise it need not wait */
+    CHECK_OK(gshmem_clear_lock(&left_locked));
+    CHECK_EQ(pthread_join(second, NULL), 0);
+}
+
 int main(void)
 {
     pthread_t thread[THREADS];
@@ -117,6 +152,8 @@ int main(void)
     for (int i = 0; i < THREADS; i++)
         CHECK_EQ(pthread_join(thread[i], NULL), 0);
     barrier();
+    if (me == 0)
+        take_after_a_thread_that_has_ended();
 
     if (me == 0)
         CHECK_EQ(counted, rounds / 10 * THREADS * (uint64_t)n);

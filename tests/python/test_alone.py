@@ -1,245 +1,17 @@
-"""What a job of pytest's own cannot show: starts, ends, interruptions, forked children, spawn."""
+"""What a job of pytest's own cannot show: starts of every kind, spawn, programs, pip."""
 
+import inspect
 import os
-import signal
-import subprocess
+import socket
 import sys
 import textwrap
 import time
 
 import gshmem
-import numpy as np
 import pytest
+from alone import HEAD, ROOT, begin, passes, python, run
 from gshmem._library import program
-
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{ROOT}/python", "PYTHONFAULTHANDLER": "1"}
-ENVIRONMENT.pop(
-    "PYTHONUNBUFFERED", None
-)  # it would write a line in two parts, between which others write
-
-
-def python(text, *options, wait=True, env=None, **more):
-    """Runs a program, under gshmemrun if there are options for it. Returns what subprocess does."""
-    line = [
-        sys.executable,
-        "-c",
-        "import gshmem, numpy as np, os, signal, sys, time\n" + textwrap.dedent(text),
-    ]
-    if options:
-        line = [program("gshmemrun"), *options, *line]
-    kind = subprocess.run if wait else subprocess.Popen
-    more = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, **more}
-    if wait:
-        more = {"timeout": 60, **more}
-    return kind(line, env={**ENVIRONMENT, **(env or {})}, **more)
-
-
-def passes(text, *options, **more):
-    done = python(text, *options, **more)
-    assert done.returncode == 0, done.stdout
-    return done.stdout
-
-
-def test_after_finalize():
-    passes("""
-        for round in range(3):
-            gshmem.init()
-            a, s = gshmem.full(1000, 1.5 + round), gshmem.zeros(1, np.uint64)
-            part, view = a[10:20], gshmem.peer(a, 0)
-            gshmem.finalize()
-            assert part.sum() == 15 + 10 * round and view.sum() == a.sum() == 1500 + 1000 * round
-            a += 1
-            calls = [
-                lambda: gshmem.put(a, 1.0, 0), lambda: gshmem.get(np.zeros(10), part, 0),
-                lambda: gshmem.barrier(), lambda: gshmem.put_nbi(part, np.zeros(10), 0),
-                lambda: gshmem.atomic_add(s, 1, 0), lambda: gshmem.signal_wait_until(s, "==", 1),
-                lambda: gshmem.reduce(a, a), lambda: gshmem.quiet(),
-                lambda: gshmem.wait_until(s, "==", 1), lambda: gshmem.free(a),
-                lambda: gshmem.zeros(1), lambda: gshmem.peer(a, 0), lambda: gshmem.Lock(),
-                lambda: gshmem.WORLD.n_pes, gshmem.finalize, lambda: gshmem.heap_bases(),
-                lambda: gshmem.fence(), lambda: gshmem.put_on_stream(a, a, 0, 0),
-            ]
-            for i, call in enumerate(calls):
-                try:
-                    call()
-                except (gshmem.StateError, gshmem.NotSymmetricError):
-                    continue
-                sys.exit(f"call {i} passes after finalize")
-            old = a
-        assert old[0] == 4.5 and gshmem.my_pe() == gshmem.n_pes() == -1
-    """)
-
-
-def test_a_forked_child():
-    passes(
-        """
-        gshmem.init()
-        me, n = gshmem.my_pe(), gshmem.n_pes()
-        a, s = gshmem.zeros(8), gshmem.zeros(1, np.uint64)
-        gshmem.barrier()
-        child = os.fork()
-        if child == 0:
-            calls = [
-                lambda: gshmem.put(a, np.zeros(8), (me + 1) % n),
-                lambda: gshmem.get(np.zeros(8), a, me), lambda: gshmem.put_nbi(a[::2], 1.0, me),
-                lambda: gshmem.atomic_add(s, 1, me), gshmem.barrier,
-                lambda: gshmem.wait_until(s, "==", 1), lambda: gshmem.zeros(1),
-                lambda: gshmem.free(a), lambda: gshmem.quiet(),
-                lambda: gshmem.signal_set(s, 1, me), gshmem.finalize, lambda: gshmem.reduce(a, a),
-                lambda: gshmem.put_signal(a, a, s, 1, me),
-            ]
-            for i, call in enumerate(calls):
-                try:
-                    call()
-                except gshmem.GshmemError:
-                    continue
-                print(f"call {i} passes in a child", flush=True)
-                os._exit(1)
-            a.sum()
-            os._exit(0)
-        assert os.waitpid(child, 0)[1] == 0
-        gshmem.barrier()
-        gshmem.put(a, 3.0, (me + 1) % n)
-        gshmem.barrier()
-        assert (a == 3).all()
-        gshmem.finalize()
-    """,
-        "-n",
-        "2",
-    )
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        "gshmem.wait_until(s[:1], '==', 1)",
-        "gshmem.signal_wait_until(s[:1], '>', 5)",
-        "gshmem.wait_until_all(s, '==', 1)",
-        "gshmem.wait_until_any(s, '==', 1)",
-        "gshmem.wait_until_some(s, '==', 1)",
-        "lock.acquire()",
-    ],
-)
-def test_interrupt_ends_a_wait(call):
-    """KeyboardInterrupt, in time; then the program goes on and ends in good order."""
-    process = python(
-        f"""
-        gshmem.init()
-        s, lock = gshmem.zeros(2, np.uint64), gshmem.Lock()
-        if "lock" in {call!r}:
-            lock.acquire()
-        print("waits", flush=True)
-        try:
-            {call}
-            print("returned", flush=True)
-        except KeyboardInterrupt:
-            print("interrupted", flush=True)
-        try:
-            gshmem.finalize()
-            print("finalize passes", flush=True)
-        except gshmem.StateError as error:
-            print(error, flush=True)
-        gshmem.signal_set(s[:1], 9, 0)
-        assert s[0] == 9
-        s[:] = [1, 1]
-        if "'>'" in {call!r}:
-            s[0] = 6
-        if "lock" in {call!r}:
-            lock.release()
-        end = time.monotonic() + 5
-        while time.monotonic() < end:
-            try:
-                gshmem.finalize()
-                break
-            except gshmem.StateError:
-                time.sleep(0.01)
-        print("ends" if not gshmem.initialized() else "does not end")
-    """,
-        wait=False,
-    )
-    assert process.stdout.readline() == "waits\n"
-    time.sleep(0.3)
-    process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=20)
-    lines = out.splitlines()
-    assert process.returncode == 0 and lines[0] == "interrupted" and lines[-1] == "ends", out
-    assert "which was interrupted, still waits" in lines[1], out
-
-
-def test_interrupt_that_is_not_caught_ends_the_job():
-    process = python(
-        """
-        gshmem.init()
-        s = gshmem.zeros(1, np.uint64)
-        print("waits", flush=True)
-        gshmem.wait_until(s, "==", 1)
-    """,
-        "-n",
-        "2",
-        wait=False,
-    )
-    assert [process.stdout.readline() for _ in range(2)] == ["waits\n"] * 2
-    time.sleep(0.3)
-    begin = time.monotonic()
-    process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=20)
-    assert (
-        process.returncode == 130 and "KeyboardInterrupt" in out and time.monotonic() - begin < 5
-    ), out
-
-
-def test_interrupt_in_a_collective_ends_the_job():
-    process = python(
-        """
-        gshmem.init()
-        print("waits", os.getpid(), flush=True)
-        if gshmem.my_pe() == 0:
-            gshmem.barrier()
-        time.sleep(100)
-    """,
-        "-n",
-        "2",
-        wait=False,
-    )
-    pids = [int(process.stdout.readline().split()[1]) for _ in range(2)]
-    time.sleep(0.3)
-    for (
-        pid
-    ) in pids:  # of which one waits and the other, whose sleep ends by the signal, does not go on
-        try:
-            with open(f"/proc/{pid}/environ", "rb") as file:
-                if b"GSHMEM_RUN_PE=0" in file.read().split(b"\0"):
-                    os.kill(pid, signal.SIGINT)
-        except OSError:
-            pass
-    out, _ = process.communicate(timeout=20)
-    assert process.returncode == 130 and "PE 0: interrupted in barrier" in out, (
-        process.returncode,
-        out,
-    )
-
-
-def test_a_call_for_a_pe_that_has_left_is_an_exception():
-    out = python(
-        """
-        gshmem.init()
-        if gshmem.my_pe() == 1:
-            gshmem.finalize()  # leaves, and takes part in nothing more
-            sys.exit()
-        try:
-            gshmem.barrier()
-        except gshmem.PeerDeadError as error:
-            print("says:", error, flush=True)
-            os._exit(3)
-    """,
-        "-n",
-        "2",
-    )
-    assert (
-        out.returncode == 3 and "says: " in out.stdout and "PE 1 has left the job" in out.stdout
-    ), out.stdout
-
+from gshmem.run import command
 
 UID = """
     pe, n = int(sys.argv[1]), 3
@@ -252,12 +24,9 @@ UID = """
 
 
 def start_by_id(text):
-    head = "import gshmem, numpy as np, os, signal, sys, time\n"
-    lines = [[sys.executable, "-c", head + textwrap.dedent(text), str(pe)] for pe in range(3)]
-    jobs = [
-        subprocess.Popen(line, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True) for line in lines
-    ]
-    assert [job.communicate(timeout=60)[1] for job in jobs] == [""] * 3 and not any(
+    lines = [[sys.executable, "-c", HEAD + textwrap.dedent(text), str(pe)] for pe in range(3)]
+    jobs = [begin(line) for line in lines]
+    assert [job.communicate(timeout=60)[0] for job in jobs] == [""] * 3 and not any(
         job.returncode for job in jobs
     )
 
@@ -304,20 +73,66 @@ def test_start_by_a_communicator(tmp_path):
 
 
 def test_start_by_a_store(tmp_path):
-    """What torch's stores have: set of text, get of bytes that waits."""
-    start_by_id("""
+    """What torch's stores have: set of text, get of bytes that waits. One serves for two jobs."""
+    store = """
     class Store:
         path = %r
         def set(self, key, value):
-            with open(self.path + "-", "w") as file:
+            with open(self.path + key + "-", "w") as file:
                 file.write(value)
-            os.rename(self.path + "-", self.path)
+            os.rename(self.path + key + "-", self.path + key)
         def get(self, key):
-            while not os.path.exists(self.path):
+            while not os.path.exists(self.path + key):
                 time.sleep(0.01)
-            with open(self.path, "rb") as file:
+            with open(self.path + key, "rb") as file:
                 return file.read()
-    """ % str(tmp_path / "id") + UID.format(how="store=Store()"))
+    store = Store()
+    """ % str(tmp_path / "id")
+    start_by_id(store + 2 * UID.format(how="store=store"))
+
+
+def test_start_as_pods_do(tmp_path):
+    """packaging/kubernetes/start.py: by index, host and key; a stranger without the key, and one
+    that says nothing, are turned away."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    script = tmp_path / "program.py"
+    script.write_text(
+        "import gshmem, sys\n"
+        "with gshmem.init() as job:\n"
+        "    a = gshmem.full(1, job.my_pe + 1)\n"
+        "    gshmem.reduce(a, a)\n"
+        "    print(int(a[0]), sys.argv[1:])\n"
+    )
+    start = f"{ROOT}/packaging/kubernetes/start.py"
+    pods = [
+        {"GSHMEM_JOB_KEY": "right", "JOB_COMPLETION_INDEX": str(i)} for i in (0, 1, 2, 3)
+    ] + [{"GSHMEM_JOB_KEY": "wrong", "JOB_COMPLETION_INDEX": "1"}]
+    everyone = {
+        "GSHMEM_JOB_HOST": "127.0.0.1",
+        "GSHMEM_JOB_PORT": str(port),
+        "GSHMEM_JOB_PES": "4",
+        "PYTHONUNBUFFERED": "",
+    }
+    line = [sys.executable, start, str(script), "x"]
+    first = begin(line, env={**everyone, **pods[0]})
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        try:
+            silent = socket.create_connection(("127.0.0.1", port))
+            break
+        except OSError:
+            time.sleep(0.05)
+    stranger = begin(line, env={**everyone, **pods[4]})
+    silent.close()
+    assert stranger.wait(30) == 1 and "AuthenticationError" in stranger.stdout.read()
+    others = [begin(line, env={**everyone, **pod}) for pod in pods[1:4]]
+    for process in others:
+        out, _ = process.communicate(timeout=60)
+        assert process.returncode == 0 and out == "10 ['x']\n", out
+    out, _ = first.communicate(timeout=60)
+    assert first.returncode == 0 and out.endswith("10 ['x']\n") and "was refused" in out, out
 
 
 @pytest.mark.parametrize("launcher", ["mpirun", "hydra", "srun"])
@@ -329,13 +144,7 @@ with gshmem.init() as job:
     gshmem.reduce(a, a)
     assert a[0] == job.n_pes == 2
 """
-    done = subprocess.run(
-        [f"{ROOT}/tests/launch", launcher, "2", sys.executable, "-c", text],
-        env=ENVIRONMENT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    done = run([f"{ROOT}/tests/launch", launcher, "2", sys.executable, "-c", text])
     if done.returncode == 77:
         pytest.skip(done.stdout.strip().splitlines()[-1].removeprefix("SKIP: "))
     assert done.returncode == 0, done.stdout
@@ -393,22 +202,86 @@ def test_spawn_in_a_session_where_functions_are_typed_in():
     assert "[105, 106, 107] [2. 2. 2.]\n" in out and "raises True True" in out, out
 
 
+def test_spawn_tells_functions_of_one_name_apart():
+    out = passes("""
+        add, times = lambda x: x + 1, lambda x: x * 10
+        def both(x):
+            return add(x), times(x)
+        def closed():
+            def count(k):
+                return 0 if k == 0 else 1 + count(k - 1)
+            add = lambda x: count(x)
+            times = lambda x: add(x) * 100
+            return lambda x: (add(x), times(x))
+        print(gshmem.spawn(both, 1, 2), gshmem.spawn(closed(), 1, 4))
+    """)
+    assert out == "[(3, 20)] [(4, 400)]\n", out
+
+
+def test_run_puts_python_before_the_script_alone():
+    python, run = [sys.executable], [program("gshmemrun")]
+    for words, at in (
+        ("-n 2 s.py -n x.py", 2),
+        ("-n4 --hosts=2 s.py", 2),
+        ("-n 2 --wdir x.py s.py", 4),
+        ("-n 2 -x A=b.py ./prog s.py", None),
+        ("-genv A b.py -n 1 s.py", 5),
+        ("-n 1 --mca a b.py prog", None),
+        ("-c 2 s.py", 2),
+        ("-n 1 -c", 2),
+        ("-n 1 -c print()", 2),
+        ("-n 1 -m module -n 3", 2),
+        ("-n 1 --host a.py -l -- s.py", 6),
+        ("-n 1 --tag s.py", 3),
+        ("-n 1 cat s.py", None),
+    ):
+        words = words.split()
+        expected = words if at is None else words[:at] + python + words[at:]
+        assert command(words) == run + expected
+
+
+def test_a_library_that_was_named_is_not_replaced():
+    done = python("", env={"LIBGSHMEM": "/nowhere/libgshmem.so.0"})
+    assert done.returncode == 1 and "LIBGSHMEM=/nowhere/libgshmem.so.0 cannot be" in done.stdout
+
+
 def test_run_and_info(tmp_path):
     script = tmp_path / "s.py"
     script.write_text(
         "import gshmem, sys\nwith gshmem.init() as job: print(job.my_pe, job.n_pes, sys.argv[1:])\n"
     )
     line = [sys.executable, "-m", "gshmem.run", "-n", "2", "--hosts", "2", str(script), "-n", "x"]
-    done = subprocess.run(line, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True, check=True)
+    done = run(line)
     assert sorted(done.stdout.splitlines()) == ["0 2 ['-n', 'x']", "1 2 ['-n', 'x']"]
-    done = subprocess.run(
-        [sys.executable, "-m", "gshmem.info"],
-        env=ENVIRONMENT,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
+    done = run([sys.executable, "-m", "gshmem.info"])
     assert "GSHMEM 0.1.0" in done.stdout and "libgshmem.so" in done.stdout
+
+
+def test_types_and_signatures(tmp_path):
+    """What an editor shows, and mypy of a user's program where it is installed."""
+    assert str(inspect.signature(gshmem.reduce)) == (
+        "(dest: 'np.ndarray', source: 'np.ndarray', op: 'str' = 'sum', *, team: 'Team' = WORLD)"
+        " -> 'None'"
+    )
+    pytest.importorskip("mypy", reason="mypy is not installed")
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import gshmem\n"
+        "with gshmem.init() as job:\n"
+        "    a = gshmem.zeros(3)\n"
+        "    gshmem.put(a[1:], a[:2], job.my_pe)\n"
+        "    gshmem.reduce(a, a, 'max', team=gshmem.NODE)\n"
+        "    old: int | float = gshmem.atomic_fetch_add(a[:1], 1.0, 0)\n"
+        "    gshmem.barrier(1)\n"
+        "    gshmem.put(a, a)\n"
+    )
+    done = run(
+        [sys.executable, "-m", "mypy", "--no-incremental", "--follow-imports=silent", program],
+        timeout=120,
+        env={"MYPYPATH": f"{ROOT}/python"},
+    )
+    wrong = [line.split(":")[1] for line in done.stdout.splitlines() if ": error:" in line]
+    assert sorted(set(wrong)) == ["7", "8"], done.stdout
 
 
 @pytest.mark.parametrize("options", [("-n", "1"), ("-n", "2"), ("-n", "4", "--hosts", "2")])
@@ -419,9 +292,7 @@ def test_a_program_for_nvshmem4py(options):
         sys.executable,
         f"{ROOT}/tests/python/nvshmem_program.py",
     ]
-    done = subprocess.run(
-        line, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+    done = run(line)
     assert done.returncode == 0 and done.stdout.count("complete") == int(options[1]), done.stdout
 
 
@@ -431,16 +302,14 @@ def test_a_program_for_nvshmem4py(options):
 )
 def test_examples(name, options):
     line = [program("gshmemrun"), *options, sys.executable, f"{ROOT}/python/examples/{name}"]
-    done = subprocess.run(
-        line, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+    done = run(line)
     assert done.returncode == 0, done.stdout
 
 
 def test_pip_installs_it(tmp_path):
     """By setuptools of this Python, without an index; the library is then named by LIBGSHMEM."""
     pytest.importorskip(
-        "setuptools", minversion="61", reason="setuptools 61 or newer is not installed"
+        "setuptools", minversion="62.3", reason="setuptools 62.3 or newer is not installed"
     )
     import shutil
 
@@ -458,11 +327,9 @@ def test_pip_installs_it(tmp_path):
         str(tmp_path / "to"),
         str(tmp_path / "python"),
     ]
-    done = subprocess.run(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    done = run(line, timeout=120)
     assert done.returncode == 0, done.stdout
-    env = {**ENVIRONMENT, "PYTHONPATH": str(tmp_path / "to"), "LIBGSHMEM": gshmem._library.path}
+    env = {"PYTHONPATH": str(tmp_path / "to"), "LIBGSHMEM": gshmem._library.path}
     text = "import gshmem.nvshmem.core; print(gshmem.__file__); gshmem.init(); gshmem.zeros(3)"
-    done = subprocess.run(
-        [sys.executable, "-c", text], env=env, stdout=subprocess.PIPE, text=True, cwd=tmp_path
-    )
+    done = run([sys.executable, "-c", text], env=env, cwd=tmp_path)
     assert done.returncode == 0 and done.stdout.startswith(str(tmp_path)), done.stdout

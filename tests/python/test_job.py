@@ -118,6 +118,39 @@ def test_collect_and_alltoalls(me, n):
         x.free()
 
 
+def test_collect_into_an_array_that_is_too_small(me, n):
+    """On one PE alone; all refuse, and nothing beside it is overwritten."""
+    a, b = gshmem.full(1000 * n + 100, -1.0), gshmem.full(1000, float(me))
+    room = 1000 * n - (me == n - 1)
+    with pytest.raises(gshmem.ArgumentError, match="too small"):
+        gshmem.collect(a[:room], b)
+    gshmem.barrier()
+    assert (a == -1).all()
+    gshmem.collect(a[: 1000 * n], b)
+    assert (a[: 1000 * n] == np.repeat(np.arange(n), 1000)).all() and (a[1000 * n :] == -1).all()
+    a.free(), b.free()
+
+
+def test_streams_take_what_put_takes(me, n):
+    """A list, a copy of a symmetric array, an array of another library: the memory stays."""
+    a, b = gshmem.zeros(4), gshmem.full(4, me + 0.5)
+    right = (me + 1) % n
+    held = len(gshmem._stream._used)
+    for source in ([1.0, 2.0, 3.0, 4.0], b.copy(), b):
+        gshmem.put_on_stream(a, source, right, None)
+        gshmem.barrier_on_stream(None)
+        gshmem.quiet_on_stream(None)
+        gshmem.get_on_stream(got := np.zeros(4), a, me, None)
+        end = time.monotonic() + 20
+        expected = source if isinstance(source, list) else (me - 1) % n + 0.5
+        while not (got == expected).all():
+            assert time.monotonic() < end, got
+            time.sleep(0.001)
+        gshmem.barrier()
+    assert len(gshmem._stream._used) == held + 2 + 3, "a copy is not in symmetric memory"
+    a.free(), b.free()
+
+
 def test_teams(me, n):
     assert gshmem.WORLD.my_pe == me and len(gshmem.WORLD) == n
     even = gshmem.WORLD.split(0, 2, (n + 1) // 2)
@@ -202,8 +235,24 @@ def test_threads_run_while_one_waits(me, n):
 def test_disagreement_is_an_exception(me, n):
     if n == 1:
         pytest.skip("one PE agrees with itself")
-    with pytest.raises(gshmem.GshmemError):
+    with pytest.raises(gshmem.MismatchError):
         gshmem.empty(100 + me, np.int8)
+
+
+def test_allocations_that_fail(me):
+    with pytest.raises(gshmem.OutOfMemoryError):
+        gshmem.empty(2**50, np.int8)
+    for call in ("empty", "zeros", "full"):
+        more = (1,) if call == "full" else ()
+        with pytest.raises(gshmem.ArgumentError, match=f"^{call}: shape .* negative"):
+            getattr(gshmem, call)(-1, *more)
+    with pytest.raises(gshmem.DtypeError, match="^zeros: Python objects"):
+        gshmem.zeros(1, object)
+    with pytest.raises(gshmem.ArgumentError, match="^full: "):
+        gshmem.full(3, [1, 2])
+    for dtype in ("S5", "M8[s]", [("a", "i4"), ("b", "f8")]):
+        with gshmem.zeros(2, dtype) as a:
+            assert (a == np.zeros(2, dtype)).all()
 
 
 def test_init_nests(me):

@@ -302,6 +302,23 @@ def test_wrong_arrays(me):
     a.free(), s.free()
 
 
+def test_what_begins_during_quiet_is_not_let_go(me):
+    """As by another thread: quiet does not complete it, so its local array stays."""
+    from gshmem import _transfer
+
+    a, before, during = gshmem.zeros(4), np.ones(4), np.ones(4)
+    gshmem.put_nbi(a, before, me)
+    is_held = lambda array: any(held is array for held in _transfer._pending)  # noqa: E731
+    _transfer.complete("test", lambda: (gshmem.put_nbi(a, during, me), 0)[1])
+    assert is_held(during) and not is_held(before)
+    with pytest.raises(gshmem.GshmemError):
+        _transfer.complete("test", lambda: 1)
+    assert is_held(during)
+    gshmem.quiet()
+    assert not is_held(during)
+    a.free()
+
+
 def test_a_freed_array(me):
     a, s = gshmem.zeros(4), gshmem.zeros(1, np.uint64)
     part, plain = a[1:3], np.asarray(a)

@@ -1,0 +1,53 @@
+# Completion in bash for gshmemrun, gshmem-info, gshmem-perf and gshmemcc. Options are those that each
+# program's --help names; installed once, with a link for each program.
+
+_gshmem_options() { # PROGRAM
+    "$1" --help 2>/dev/null | grep -oE '(^|[ ,[])--?[a-zA-Z][a-zA-Z-]*' | tr -d ' ,[' | sort -u
+}
+
+_gshmem_run() {
+    local cur=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} i
+    for ((i = 1; i < COMP_CWORD; i++)); do # the program's own words begin after the first that is no option
+        case ${COMP_WORDS[i]} in
+        -n | -np | --hosts | -x | --timeout | --bind | -N | -ppn | --wdir) ((i++)) ;;
+        -*) ;;
+        *)
+            COMPREPLY=($(compgen -f -- "$cur"))
+            return
+            ;;
+        esac
+    done
+    case $previous in
+    -n | -np | --hosts | -N | -ppn | --timeout) return ;;
+    --bind) COMPREPLY=($(compgen -W 'core none' -- "$cur")) ;;
+    --wdir) COMPREPLY=($(compgen -d -- "$cur")) ;;
+    -x) COMPREPLY=($(compgen -W "$(gshmem-info --settings 2>/dev/null | grep -oE '^GSHMEM_[A-Z0-9_]+')" -S = -- "$cur")) ;;
+    *)
+        case $cur in
+        -*) COMPREPLY=($(compgen -W "$(_gshmem_options "$1")" -- "$cur")) ;;
+        *) COMPREPLY=($(compgen -c -- "$cur") $(compgen -f -- "$cur")) ;;
+        esac
+        ;;
+    esac
+}
+
+_gshmem_tool() {
+    local cur=${COMP_WORDS[COMP_CWORD]}
+    case $cur in
+    -*) COMPREPLY=($(compgen -W "$(_gshmem_options "$1")" -- "$cur")) ;;
+    *) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    esac
+}
+
+_gshmem_info() {
+    local cur=${COMP_WORDS[COMP_CWORD]}
+    if [ "${COMP_WORDS[COMP_CWORD - 1]}" = --settings ]; then
+        COMPREPLY=($(compgen -W "$(gshmem-info --settings 2>/dev/null | grep -oE '^GSHMEM_[A-Z0-9_]+')" -- "$cur"))
+    else
+        COMPREPLY=($(compgen -W "$(_gshmem_options "$1")" -- "$cur"))
+    fi
+}
+
+complete -o filenames -F _gshmem_run gshmemrun
+complete -F _gshmem_info gshmem-info
+complete -o filenames -F _gshmem_tool gshmem-perf gshmemcc gshmemc++

@@ -1,0 +1,344 @@
+"""How a job ends for a process: finalize, forked children, Ctrl-C, PEs that have left."""
+
+import os
+import signal
+import time
+
+import pytest
+from alone import passes, python
+
+
+def test_after_finalize():
+    passes("""
+        for round in range(3):
+            gshmem.init()
+            a, s = gshmem.full(1000, 1.5 + round), gshmem.zeros(1, np.uint64)
+            part, view = a[10:20], gshmem.peer(a, 0)
+            gshmem.finalize()
+            assert part.sum() == 15 + 10 * round and view.sum() == a.sum() == 1500 + 1000 * round
+            a += 1
+            calls = [
+                lambda: gshmem.put(a, 1.0, 0), lambda: gshmem.get(np.zeros(10), part, 0),
+                lambda: gshmem.barrier(), lambda: gshmem.put_nbi(part, np.zeros(10), 0),
+                lambda: gshmem.atomic_add(s, 1, 0), lambda: gshmem.signal_wait_until(s, "==", 1),
+                lambda: gshmem.reduce(a, a), lambda: gshmem.quiet(),
+                lambda: gshmem.wait_until(s, "==", 1), lambda: gshmem.free(a),
+                lambda: gshmem.zeros(1), lambda: gshmem.peer(a, 0), lambda: gshmem.Lock(),
+                lambda: gshmem.WORLD.n_pes, gshmem.finalize, lambda: gshmem.heap_bases(),
+                lambda: gshmem.fence(), lambda: gshmem.put_on_stream(a, a, 0, 0),
+            ]
+            for i, call in enumerate(calls):
+                try:
+                    call()
+                except (gshmem.StateError, gshmem.NotSymmetricError):
+                    continue
+                sys.exit(f"call {i} passes after finalize")
+            old = a
+        assert old[0] == 4.5 and gshmem.my_pe() == gshmem.n_pes() == -1
+    """)
+
+
+def test_what_arrives_last_is_kept():
+    """A PE that finalizes first sees what another one puts before it finalizes."""
+    for options in (("-n", "2"), ("-n", "2", "--hosts", "2")):
+        passes(
+            """
+            gshmem.init()
+            me, a = gshmem.my_pe(), gshmem.zeros(1000)
+            gshmem.barrier()
+            if me == 0:
+                time.sleep(0.3)
+                gshmem.put_nbi(a, np.full(1000, 7.0), 1)
+            gshmem.finalize()
+            assert (a == 7 * me).all(), a
+        """,
+            *options,
+        )
+
+
+def test_a_freed_array_whose_address_is_used_again():
+    """Views of it do not fault after finalize, nor do views of a peer's."""
+    passes("""
+        gshmem.init()
+        a = gshmem.full(100_000, 1.0)
+        old, old_peer = a[5:], gshmem.peer(a, 0)
+        gshmem.free(a)
+        b = gshmem.full(3, 2.0)
+        assert b.ctypes.data == a.ctypes.data, "another address: this test shows nothing"
+        gshmem.finalize()
+        old.sum(), old_peer.sum(), a.sum()
+        assert (b == 2).all() and old[-1] == 1
+    """)
+
+
+def test_an_array_of_more_than_two_gib_is_kept():
+    if "GSHMEM_TEST_LARGE" not in os.environ:
+        pytest.skip("it takes 6 GiB and some seconds: tests/run --soak")
+    passes(
+        """
+        gshmem.init()
+        a = gshmem.empty(2**31 + 4096, np.uint8)
+        a[0], a[-1] = 3, 5
+        gshmem.finalize()
+        assert a[0] == 3 and a[-1] == 5 and a[2**30] == 0
+    """,
+        env={"GSHMEM_HEAP_SIZE": "3G"},
+    )
+
+
+def test_a_forked_child():
+    passes(
+        """
+        gshmem.init()
+        me, n = gshmem.my_pe(), gshmem.n_pes()
+        a, s = gshmem.zeros(8), gshmem.zeros(1, np.uint64)
+        gshmem.barrier()
+        child = os.fork()
+        if child == 0:
+            calls = [
+                lambda: gshmem.put(a, np.zeros(8), (me + 1) % n),
+                lambda: gshmem.get(np.zeros(8), a, me), lambda: gshmem.put_nbi(a[::2], 1.0, me),
+                lambda: gshmem.atomic_add(s, 1, me), gshmem.barrier,
+                lambda: gshmem.wait_until(s, "==", 1), lambda: gshmem.zeros(1),
+                lambda: gshmem.free(a), lambda: gshmem.quiet(),
+                lambda: gshmem.signal_set(s, 1, me), gshmem.finalize, lambda: gshmem.reduce(a, a),
+                lambda: gshmem.put_signal(a, a, s, 1, me),
+            ]
+            for i, call in enumerate(calls):
+                try:
+                    call()
+                except gshmem.GshmemError:
+                    continue
+                print(f"call {i} passes in a child", flush=True)
+                os._exit(1)
+            a.sum()
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        gshmem.barrier()
+        gshmem.put(a, 3.0, (me + 1) % n)
+        gshmem.barrier()
+        assert (a == 3).all()
+        gshmem.finalize()
+    """,
+        "-n",
+        "2",
+    )
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "gshmem.wait_until(s[:1], '==', 1)",
+        "gshmem.signal_wait_until(s[:1], '>', 5)",
+        "gshmem.wait_until_all(s, '==', 1)",
+        "gshmem.wait_until_any(s, '==', 1)",
+        "gshmem.wait_until_some(s, '==', 1)",
+        "lock.acquire()",
+    ],
+)
+def test_interrupt_ends_a_wait(call):
+    """KeyboardInterrupt, in time; then the program goes on and ends in good order."""
+    process = python(
+        f"""
+        gshmem.init()
+        s, lock = gshmem.zeros(2, np.uint64), gshmem.Lock()
+        if "lock" in {call!r}:
+            thread = threading.Thread(target=lock.acquire)
+            thread.start()
+            thread.join()
+        print("waits", flush=True)
+        try:
+            {call}
+            print("returned", flush=True)
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+        try:
+            gshmem.finalize()
+            print("finalize passes", flush=True)
+        except gshmem.StateError as error:
+            print(error, flush=True)
+        gshmem.signal_set(s[:1], 9, 0)
+        assert s[0] == 9
+        s[:] = [1, 1]
+        if "'>'" in {call!r}:
+            s[0] = 6
+        if "lock" in {call!r}:
+            lock.release()
+        end = time.monotonic() + 5
+        while time.monotonic() < end:
+            try:
+                gshmem.finalize()
+                break
+            except gshmem.StateError:
+                time.sleep(0.01)
+        print("ends" if not gshmem.initialized() else "does not end")
+    """,
+        wait=False,
+    )
+    assert process.stdout.readline() == "waits\n"
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=20)
+    lines = out.splitlines()
+    assert process.returncode == 0 and lines[0] == "interrupted" and lines[-1] == "ends", out
+    assert "which was interrupted, still waits" in lines[1], out
+
+
+def test_a_lock_whose_acquire_was_interrupted():
+    """This PE gives it on when it gets it: a later acquire does not wait for it, again and again,
+    nor does one of a helper thread take itself for the holder."""
+    passes(
+        """
+        gshmem.init()
+        lock, flag = gshmem.Lock(), gshmem.zeros(1, np.uint64)
+        for round in range(1, 6):
+            gshmem.barrier()
+            if gshmem.my_pe() == 1:
+                with lock:
+                    gshmem.signal_set(flag, 2 * round - 1, 0)
+                    gshmem.signal_wait_until(flag, "==", 2 * round)
+                gshmem.barrier()
+                continue
+            gshmem.signal_wait_until(flag, "==", 2 * round - 1)
+            threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+            try:
+                lock.acquire()
+                sys.exit("acquire returns")
+            except KeyboardInterrupt:
+                pass
+            gshmem.signal_set(flag, 2 * round, 1)
+            for _ in range(3):
+                with lock:
+                    try:
+                        lock.acquire()
+                        sys.exit("it is acquired twice")
+                    except gshmem.StateError:
+                        assert not lock.acquire(blocking=False)
+            gshmem.barrier()
+        gshmem.finalize()
+    """,
+        "-n",
+        "2",
+    )
+
+
+@pytest.mark.parametrize("who", ["a child", "a thread", "the program's handler"])
+def test_interrupt_of_another_one(who):
+    """A barrier for which another PE is late goes on, where Ctrl-C does not end it: a forked child
+    has it; the main thread has it, which is not in the barrier; many short barriers follow."""
+    passes(
+        f"""
+        who = {who!r}
+        gshmem.init()
+        me = gshmem.my_pe()
+        gshmem.barrier()
+        if who == "the program's handler":
+            signal.signal(signal.SIGINT, lambda *_: None)
+            if me == 0:
+                threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+            for _ in range(120):
+                if me == 1:
+                    time.sleep(0.02)
+                gshmem.barrier()
+        elif me == 1:
+            time.sleep(2)
+            gshmem.barrier()
+        elif who == "a child":
+            child = os.fork()
+            if child == 0:
+                try:
+                    time.sleep(10)
+                    os._exit(1)
+                except KeyboardInterrupt:
+                    os._exit(0)
+            threading.Timer(0.3, os.kill, (child, signal.SIGINT)).start()
+            gshmem.barrier()
+            assert os.waitpid(child, 0)[1] == 0
+        else:
+            thread = threading.Thread(target=gshmem.barrier)
+            thread.start()
+            threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+            try:
+                time.sleep(10)
+            except KeyboardInterrupt:
+                pass
+            thread.join()
+        gshmem.finalize()
+    """,
+        "-n",
+        "2",
+    )
+
+
+def test_interrupt_that_is_not_caught_ends_the_job():
+    process = python(
+        """
+        gshmem.init()
+        s = gshmem.zeros(1, np.uint64)
+        print("waits", flush=True)
+        gshmem.wait_until(s, "==", 1)
+    """,
+        "-n",
+        "2",
+        wait=False,
+    )
+    assert [process.stdout.readline() for _ in range(2)] == ["waits\n"] * 2
+    time.sleep(0.3)
+    begin = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=20)
+    assert (
+        process.returncode == 130 and "KeyboardInterrupt" in out and time.monotonic() - begin < 5
+    ), out
+
+
+def test_interrupt_in_a_collective_ends_the_job():
+    process = python(
+        """
+        gshmem.init()
+        print("waits", os.getpid(), flush=True)
+        if gshmem.my_pe() == 0:
+            gshmem.barrier()
+        time.sleep(100)
+    """,
+        "-n",
+        "2",
+        wait=False,
+    )
+    pids = [int(process.stdout.readline().split()[1]) for _ in range(2)]
+    time.sleep(0.3)
+    for (
+        pid
+    ) in pids:  # of which one waits and the other, whose sleep ends by the signal, does not go on
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                if b"GSHMEM_RUN_PE=0" in file.read().split(b"\0"):
+                    os.kill(pid, signal.SIGINT)
+        except OSError:
+            pass
+    out, _ = process.communicate(timeout=20)
+    assert process.returncode == 130 and "PE 0: interrupted in barrier" in out, (
+        process.returncode,
+        out,
+    )
+
+
+def test_a_call_for_a_pe_that_has_left_is_an_exception():
+    out = python(
+        """
+        gshmem.init()
+        if gshmem.my_pe() == 1:
+            gshmem.finalize()  # leaves, and takes part in nothing more
+            sys.exit()
+        try:
+            gshmem.barrier()
+        except gshmem.PeerDeadError as error:
+            print("says:", error, flush=True)
+            os._exit(3)
+    """,
+        "-n",
+        "2",
+    )
+    assert (
+        out.returncode == 3 and "says: " in out.stdout and "PE 1 has left the job" in out.stdout
+    ), out.stdout
