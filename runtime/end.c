@@ -15,6 +15,7 @@
 #include "runtime/job/job.h"
 #include "runtime/life.h"
 #include "runtime/memory/device_heap.h"
+#include "runtime/network/answer.h"
 #include "runtime/network/blobs.h"
 #include "runtime/network/network.h"
 #include "runtime/node/node.h"
@@ -96,6 +97,7 @@ static void init_end_job(struct job *j)
 
     stay_where_it_ends_elsewhere();
     node_exit_status(j->node, &life.given_status);
+    answer_stop(j);
     network_stop(j); /* before the contexts: operations that could not be completed end in them */
     context_stop(j);
     job = NULL;

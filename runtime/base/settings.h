@@ -39,7 +39,7 @@
     X(SPIN_US, NULL, COUNT_OR_AUTO, "auto", "-1..1000000",                                         \
       "microseconds a wait spins before it yields; auto: long where each PE has a core, "          \
       "else short")                                                                                \
-    X(WATCHDOG, NULL, SECONDS, "0", "0..86400",                                                    \
+    X(WATCHDOG, NULL, SECONDS, "60", "0..86400",                                                   \
       "report a wait that lasts longer than this many seconds; 0: never")                          \
     X(TRANSPORT, NULL, CHOICE, "auto", (AUTO, TCP, VERBS),                                         \
       "how other nodes are reached; auto: by verbs where both have a NIC for it, else TCP")        \

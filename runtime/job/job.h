@@ -13,6 +13,7 @@
 #include "gshmem/status.h"
 
 struct active_sets;
+struct answer;
 struct blobs;
 struct bootstrap;
 struct context;
@@ -74,6 +75,7 @@ struct job {
                                      job_stay */
     struct departures *departures; /* whether this PE leaves, and who knows of it */
     struct lock_turn *turns;      /* threads of this PE that have a lock, or wait for one: lock.c */
+    struct answer *answer;        /* the thread that tells where the job stands; NULL: none */
     struct blobs *blobs;          /* what each PE has published at start-up */
     pthread_mutex_t lock;         /* teams, contexts, turns and allocation; never held while
                                      waiting */
