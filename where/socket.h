@@ -50,7 +50,7 @@ struct where_answer {
     int32_t node, nodes; /* this PE's node, and how many there are */
     int32_t pid, parent;
     uint32_t members;    /* that follow */
-    uint32_t unused;
+    uint32_t interrupted; /* Ctrl-C has come, and the PE leaves it to gshmemrun to end it */
     uint64_t began;      /* ns of CLOCK_MONOTONIC: when the job began on this PE */
     char job[WHERE_JOB]; /* its name, the same on all its PEs */
     char program[WHERE_PATH];

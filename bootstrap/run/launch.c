@@ -17,6 +17,7 @@
 #include "bootstrap/run/orders.h"
 #include "bootstrap/run/say.h"
 #include "bootstrap/run/server.h"
+#include "bootstrap/run/standstill.h"
 #include "runtime/base/clock.h"
 
 enum {
@@ -54,6 +55,13 @@ struct launch {
     int64_t count_at;   /* when equal lines are counted; -1: there are none */
     int64_t suspect_at; /* when a PE that lives under a wrapper, but not inside, counts as dead */
     int suspect;
+
+    /* Where the job stands is being put together, and what comes after it. */
+    pid_t reporter; /* 0: it is not */
+    int64_t report_until;
+    bool interrupted; /* Ctrl-C has come */
+    int order_after;  /* to be handed on then; 0: none */
+    bool timeout_after;
 };
 
 static int64_t now_ms(void)
@@ -82,6 +90,42 @@ static void launch_end_job(struct launch *l, int status)
     l->timeout_at = l->suspect_at = -1;
     signal_all(l, SIGTERM);
     signal_all(l, SIGCONT); /* who is stopped cannot end */
+}
+
+/* ---- reports of where the job stands ---- */
+
+static void launch_hand_on(struct launch *l, int order);
+
+static void after_report(struct launch *l)
+{
+    const int order = l->order_after;
+
+    l->reporter = 0;
+    l->report_until = -1;
+    l->order_after = 0;
+    if (order)
+        launch_hand_on(l, order);
+    if (l->timeout_after)
+        launch_end_job(l, STATUS_TIMEOUT);
+}
+
+static void begin_report(struct launch *l)
+{
+    if (l->reporter || l->ending)
+        return;
+    l->reporter = standstill_start((uint32_t)getppid(), l->pid, l->options->n_pes,
+                                   l->order_after != 0);
+    l->report_until = now_ms() + STANDSTILL_MS;
+    if (!l->reporter)
+        after_report(l);
+}
+
+static void cut_report(struct launch *l)
+{
+    if (!l->reporter)
+        return;
+    kill(l->reporter, SIGKILL);
+    after_report(l);
 }
 
 /* ---- lines that PEs have alike ---- */
@@ -237,6 +281,8 @@ static bool launch_reap(struct launch *l)
     int status;
 
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (pid == l->reporter)
+            after_report(l);
         for (int pe = 0; pe < l->options->n_pes; pe++) {
             if (l->pid[pe] == pid) {
                 l->fate[pe] = (struct fate){true, status};
@@ -262,6 +308,18 @@ static void launch_hand_on(struct launch *l, int order)
 {
     const int signal = order & ~ORDER_OTHER_GROUPS;
 
+    if (signal == SIGQUIT) {
+        begin_report(l);
+        return;
+    }
+    if (signal == SIGINT && !l->interrupted) {
+        l->interrupted = true;
+        l->order_after = order;
+        begin_report(l);
+        return;
+    }
+    if (signal == SIGINT)
+        cut_report(l);
     if (order & ORDER_OTHER_GROUPS) {
         descendants_signal(signal, NULL, 0, getpgrp());
         return;
@@ -297,7 +355,8 @@ static void take_orders(struct launch *l)
 
 static int64_t nearest(const struct launch *l)
 {
-    const int64_t all[] = {l->timeout_at, l->ending ? l->kill_at : -1, l->suspect_at, l->count_at};
+    const int64_t all[] = {l->timeout_at, l->ending ? l->kill_at : -1, l->suspect_at, l->count_at,
+                           l->reporter ? l->report_until : -1};
     int64_t first = -1;
 
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
@@ -323,8 +382,12 @@ static void look_at_clock(struct launch *l)
     if (l->timeout_at >= 0 && now >= l->timeout_at) {
         say("the job has run for %g s, its --timeout, and is ended",
             (double)l->options->timeout_ms / 1000);
-        launch_end_job(l, STATUS_TIMEOUT);
+        l->timeout_at = -1;
+        l->timeout_after = true;
+        begin_report(l);
     }
+    if (l->reporter && now >= l->report_until)
+        cut_report(l);
     if (l->count_at >= 0 && now >= l->count_at) {
         chorus_count(&l->chorus);
         l->count_at = -1;

@@ -17,6 +17,7 @@
 #include "runtime/base/settings.h"
 #include "runtime/base/system.h"
 #include "runtime/job/job.h"
+#include "runtime/network/interrupt.h"
 #include "runtime/network/network.h"
 #include "runtime/network/pages.h"
 #include "runtime/network/stacks.h"
@@ -98,6 +99,7 @@ static void introduce(const struct answer *a, struct where_answer *out)
         .nodes = b->n_hosts,
         .pid = getpid(),
         .parent = getppid(),
+        .interrupted = interrupt_came(),
         .began = a->began,
     };
     memcpy(out->job, b->job, strnlen(b->job, sizeof out->job - 1));
@@ -274,6 +276,8 @@ void answer_start(struct job *j)
         return;
     }
     pthread_setname_np(a->thread, "gshmem-where");
+    if (strcmp(j->bootstrap->ops->name, "run") == 0)
+        interrupt_begin();
     j->answer = a;
 }
 
@@ -285,6 +289,7 @@ void answer_stop(struct job *j)
     if (!a)
         return;
     j->answer = NULL;
+    interrupt_end();
     atomic_store_explicit(&a->stopping, true, memory_order_relaxed);
     if (write(a->wake, &one, sizeof one) != sizeof one)
         pthread_cancel(a->thread);
