@@ -125,6 +125,87 @@ static void ask_others(struct where_job *job, int ms)
     }
 }
 
+/* ---- PEs that listen and do not answer ---- */
+
+/* Their numbers are in their environment, whoever started them; -1: not known. Started by the same
+ * process as a PE of the job: then they are of it, too. */
+static int number_in_environment(const char *text, size_t bytes)
+{
+    static const char *const names[] = {"GSHMEM_RUN_PE=", "PMIX_RANK=", "PMI_RANK=",
+                                        "SLURM_PROCID="};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        for (const char *at = text; at < text + bytes; at += strlen(at) + 1) {
+            if (strncmp(at, names[i], strlen(names[i])) == 0)
+                return atoi(at + strlen(names[i]));
+        }
+    }
+    return -1;
+}
+
+/* A file of /proc; the caller frees it. NULL: it cannot be read. */
+static char *read_process(pid_t pid, const char *name, size_t *bytes)
+{
+    enum { MOST = 1 << 20 };
+    char path[64], *text = malloc(MOST + 1);
+    ssize_t n;
+
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+    int fd = pid > 0 && text ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    *bytes = 0;
+    while (fd >= 0 && *bytes < MOST && (n = read(fd, text + *bytes, MOST - *bytes)) > 0)
+        *bytes += (size_t)n;
+    if (fd >= 0)
+        close(fd);
+    if (text)
+        text[*bytes] = 0;
+    if (fd >= 0 && *bytes)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* As /proc has it after the process's name: its state, its parent; 0: not known. */
+static char collect_state_of(pid_t pid, pid_t *parent)
+{
+    size_t bytes;
+    char *text = read_process(pid, "stat", &bytes), state = 0;
+    const char *end = text ? strrchr(text, ')') : NULL;
+    int number = 0;
+
+    if (end && sscanf(end, ") %c %d", &state, &number) < 1)
+        state = 0;
+    if (parent)
+        *parent = number;
+    free(text);
+    return state;
+}
+
+static bool is_parent_of_job(const struct where_job *job, pid_t parent)
+{
+    for (int pe = 0; pe < job->n_pes; pe++) {
+        if (job->pe[pe].answers && job->pe[pe].asked.answer.parent == parent)
+            return true;
+    }
+    return false;
+}
+
+static void identify_silent(struct where_job *job, const struct asked *found, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        pid_t parent = 0;
+        size_t bytes;
+        if (found[i].has_answered || !collect_state_of(found[i].pid, &parent) ||
+            !is_parent_of_job(job, parent))
+            continue;
+        char *text = read_process(found[i].pid, "environ", &bytes);
+        int pe = text ? number_in_environment(text, bytes) : -1;
+        free(text);
+        if (pe >= 0 && pe < job->n_pes && !job->pe[pe].answers && !job->pe[pe].pid)
+            job->pe[pe].pid = found[i].pid;
+    }
+}
+
 /* ---- What follows from it ---- */
 
 static int by_age(const void *a, const void *b)
@@ -153,21 +234,6 @@ static void collect_waits(struct where_pe *p)
     qsort(p->waits, (size_t)p->n_waits, sizeof *p->waits, by_age);
 }
 
-/* As in /proc; 0: not known. */
-static char state_of_process(pid_t pid)
-{
-    char path[64], line[256];
-
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    int fd = pid > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof line - 1);
-    if (fd >= 0)
-        close(fd);
-    line[n > 0 ? n : 0] = 0;
-    const char *end = strrchr(line, ')');
-    return end && end[1] == ' ' ? end[2] : 0;
-}
-
 /* Whether the PE's program is in a wait: its main thread, or a kernel for which that waits. */
 static bool is_waiting(const struct where_pe *p)
 {
@@ -180,12 +246,12 @@ static bool is_waiting(const struct where_pe *p)
 
 static void decide_state(struct where_pe *p)
 {
-    if (p->state != STATE_OUTSIDE) /* what lives, as its node says */
+    if (p->state != STATE_OUTSIDE && p->state != STATE_SILENT)
         return;
-    const char state = p->asked.has_answered || p->pid ? state_of_process(p->pid) : 0;
+    const char state = collect_state_of(p->pid, NULL);
     if (state == 'T' || state == 't')
         p->state = STATE_STOPPED;
-    else if (is_waiting(p))
+    else if (p->state == STATE_OUTSIDE && is_waiting(p))
         p->state = STATE_WAITS;
 }
 
@@ -222,6 +288,7 @@ bool where_collect(const struct asked *found, size_t n, const char *name, int ms
         ask_nodes(job, round, ms / 4);
     if (any_is_silent(job) && job->nodes > 1)
         ask_others(job, ms / 2 + 1000);
+    identify_silent(job, found, n);
     for (int pe = 0; pe < job->n_pes; pe++) {
         collect_waits(&job->pe[pe]);
         decide_state(&job->pe[pe]);

@@ -160,6 +160,21 @@ static bool take_variables(const struct search *s, struct culprit *out)
     return true;
 }
 
+/* PEs that are waited for, and wait for something of their own, as for another of their threads. */
+static bool take_inner_waits(const struct search *s, struct culprit *out)
+{
+    out->n = 0;
+    for (int pe = 0; pe < s->job->n_pes; pe++) {
+        struct step step = {pe, 0, 0};
+        if (is_named(s, pe, STATE_WAITS, true) && !waits_for_variable(&s->job->pe[pe]) &&
+            culprit_advance(s, &step) < 0)
+            out->pe[out->n++] = pe;
+    }
+    out->kind = CULPRIT_STATE;
+    out->state = STATE_WAITS;
+    return out->n > 0;
+}
+
 static void decide(const struct search *s, struct culprit *out)
 {
     /* What has happened to a PE explains more than who waits for whom, whoever waits for it. */
@@ -167,7 +182,7 @@ static void decide(const struct search *s, struct culprit *out)
         take_state(s, STATE_STOPPED, false, out) || take_state(s, STATE_SILENT, true, out) ||
         take_state(s, STATE_LEFT, true, out) || take_cycle(s, out) ||
         take_state(s, STATE_ABSENT, true, out) || take_state(s, STATE_OUTSIDE, true, out) ||
-        take_variables(s, out) || take_state(s, STATE_SILENT, false, out))
+        take_inner_waits(s, out) || take_variables(s, out) || take_state(s, STATE_SILENT, false, out))
         return;
     out->kind = CULPRIT_NONE;
     out->n = 0;

@@ -154,7 +154,7 @@ static void add_wait(struct text *t, const struct where_pe *p, const struct wher
                    w->block[2], w->thread[0], w->thread[1], w->thread[2]);
     else if (w->tid != p->page.pid)
         report_add(t, "another thread: ");
-    report_add(t, "waits in %s", w->call);
+    report_add(t, "in %s", w->call);
     if (w->kind == WHERE_COLLECTIVE)
         report_add(t, " on team %d", w->team);
     add_object(t, p, w);
@@ -177,12 +177,12 @@ static void add_outside(struct text *t, const struct where_pe *p, const struct l
 {
     const struct where_thread *thread = main_thread(p);
 
-    report_add(t, "is outside of calls that wait");
+    report_add(t, "outside of calls that wait");
     if (!thread)
         return;
-    report_add(t, thread->state == 'R'   ? ", runs"
-                  : thread->state == 'D' ? ", waits for the system"
-                  : thread->state        ? ", sleeps"
+    report_add(t, thread->state == 'R'   ? ", running"
+                  : thread->state == 'D' ? ", waiting for the system"
+                  : thread->state        ? ", sleeping"
                                          : "");
     size_t before = t->used;
     report_add(t, " in ");
@@ -274,6 +274,22 @@ static void add_where(struct text *t, const struct where_job *job, const struct 
         report_add(t, ", in %s", stack.at);
 }
 
+/* "; it holds the lock a": what the PE has that another waits for. */
+static void add_held(struct text *t, const struct where_job *job, int pe)
+{
+    for (int other = 0; other < job->n_pes; other++) {
+        const struct where_pe *p = &job->pe[other];
+        for (int i = 0; i < p->n_waits; i++) {
+            if (p->waits[i].kind != WHERE_LOCK || p->waits[i].peer[0] != pe)
+                continue;
+            struct text object = {.used = 0};
+            add_object(&object, p, &p->waits[i]);
+            report_add(t, "; it holds %s", object.used > 2 ? object.at + 2 : "a lock");
+            return;
+        }
+    }
+}
+
 static void add_cycle(struct text *t, const struct where_job *job, const struct culprit *c)
 {
     int lowest = 0;
@@ -303,7 +319,12 @@ static void add_verdict(struct text *t, const struct where_job *job, const struc
             report_add(t, "the job cannot go on because of ");
         add_pes(t, c->pe, c->n);
         report_add(t, ", which %s", c->n == 1 ? state_text[c->state] : state_many[c->state]);
+        if (c->state == STATE_WAITS)
+            report_add(t, " in %s", job->pe[c->pe[0]].waits[0].call);
+        if (c->state == STATE_WAITS && job->pe[c->pe[0]].waits[0].text[0])
+            report_add(t, ": %s", job->pe[c->pe[0]].waits[0].text);
         add_where(t, job, lines, c->pe[0]);
+        add_held(t, job, c->pe[0]);
         break;
     case CULPRIT_CYCLE:
         add_cycle(t, job, c);

@@ -113,8 +113,7 @@ static void begin_report(struct launch *l)
 {
     if (l->reporter || l->ending)
         return;
-    l->reporter = standstill_start((uint32_t)getppid(), l->pid, l->options->n_pes,
-                                   l->order_after != 0);
+    l->reporter = standstill_start((uint32_t)getppid(), l->pid, &l->server, l->order_after != 0);
     l->report_until = now_ms() + STANDSTILL_MS;
     if (!l->reporter)
         after_report(l);

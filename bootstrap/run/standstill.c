@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "bootstrap/run/say.h"
+#include "bootstrap/run/server.h"
 #include "where/where.h"
 
 static const char *standstill_state_of(pid_t pid)
@@ -29,19 +30,36 @@ static const char *standstill_state_of(pid_t pid)
                                         : "lives";
 }
 
+/* Where a PE's start-up is, as its messages say. */
+static const char *standstill_start_of(const struct server_pe *p)
+{
+    return p->fenced ? ", and waits in gshmem_init for the others"
+           : p->open ? ", and is in gshmem_init"
+           : p->gone || p->round ? ", and has finalized"
+                                 : ", and has not called gshmem_init";
+}
+
 /* Nothing is known but the processes: they do not use GSHMEM, are not so far, or are all stopped. */
-static void standstill_say_processes(const pid_t *pid, int n_pes)
+static void standstill_say_processes(const pid_t *pid, const struct server *server)
 {
     enum { SHOWN = 64 };
-    int shown = 0;
+    int shown = 0, late = -1, n_late = 0, fenced = 0;
 
-    say("no PE says where it is: it has not called gshmem_init, has finalized, or is stopped");
-    for (int pe = 0; pe < n_pes && shown < SHOWN; pe++) {
-        if (!pid[pe])
-            continue;
-        say("  PE %d (process %d) %s", pe, (int)pid[pe], standstill_state_of(pid[pe]));
-        shown++;
+    say("no PE says where it is: none has come through gshmem_init, or they are stopped");
+    for (int pe = 0; pe < server->n_pes; pe++) {
+        const struct server_pe *p = &server->pe[pe];
+        fenced += p->fenced;
+        n_late += !p->fenced;
+        late = late < 0 && !p->fenced ? pe : late;
+        if (pid[pe] && shown++ < SHOWN)
+            say("  PE %d (process %d) %s%s", pe, (int)pid[pe], standstill_state_of(pid[pe]),
+                standstill_start_of(p));
     }
+    if (fenced && late >= 0 && n_late == 1)
+        say("the others wait for PE %d, which has not come to gshmem_init", late);
+    else if (fenced && late >= 0)
+        say("the others wait for PE %d and %d more, which have not come to gshmem_init", late,
+            n_late - 1);
 }
 
 /* PEs of which nobody can know that Ctrl-C has come, but that they have left it to gshmemrun. */
@@ -54,7 +72,7 @@ static void end_interrupted(const struct asked *found, size_t n, const char *nam
     }
 }
 
-static void standstill_run(uint32_t job, const pid_t *pid, int n_pes, bool interrupted)
+static void standstill_run(uint32_t job, const pid_t *pid, const struct server *server, bool interrupted)
 {
     struct asked *found;
     char name[64], *text = NULL;
@@ -68,14 +86,14 @@ static void standstill_run(uint32_t job, const pid_t *pid, int n_pes, bool inter
     if (known && write(STDERR_FILENO, text, bytes) < 0)
         return;
     if (!known && !interrupted)
-        standstill_say_processes(pid, n_pes);
+        standstill_say_processes(pid, server);
     if (!interrupted)
         return;
     size_t n = ask_find((uint32_t)geteuid(), 500, &found);
     end_interrupted(found, n, name);
 }
 
-pid_t standstill_start(uint32_t job, const pid_t *pid, int n_pes, bool interrupted)
+pid_t standstill_start(uint32_t job, const pid_t *pid, const struct server *server, bool interrupted)
 {
     pid_t child = fork();
 
@@ -85,6 +103,6 @@ pid_t standstill_start(uint32_t job, const pid_t *pid, int n_pes, bool interrupt
         return child;
     prctl(PR_SET_NAME, "gshmem-report", 0, 0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    standstill_run(job, pid, n_pes, interrupted);
+    standstill_run(job, pid, server, interrupted);
     _exit(0);
 }
