@@ -286,6 +286,11 @@ static void life_abort_job(struct job *j, int *exit_status, const char *why)
     j->bootstrap->ops->abort(j->bootstrap, *exit_status, why);
 }
 
+static void life_end_node(struct job *j, int exit_status, const char *why)
+{
+    node_abort(j->node, j->pe, exit_status, why);
+}
+
 static struct job *new_job(struct bootstrap *b, int thread_level)
 {
     struct job_parts *parts = calloc(1, sizeof *parts);
@@ -305,6 +310,7 @@ static struct job *new_job(struct bootstrap *b, int thread_level)
     parts->job.observer = &kernels_observer;
     parts->job.waits = &departures_wait_hooks;
     parts->job.abort = life_abort_job;
+    parts->job.end_node = life_end_node;
     parts->departures.table = team_system_bytes() + kernels_system_bytes();
     parts->node.fd = parts->node.rendezvous.fd = -1;
     blobs_open(&parts->blobs, b);
@@ -320,6 +326,7 @@ gshmem_status_t life_start(const gshmem_init_attr_t *attr)
     if ((status = settings_load()) || (status = find_starter(attr, &b)))
         return status;
     log_identify(b->pe);
+    error_be_strict(settings_number(SETTING_CHECK) == CHOICE_CHECK_STRICT);
     if (b->pe == 0)
         settings_warn_unknown();
 

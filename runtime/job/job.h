@@ -85,6 +85,8 @@ struct job {
     /* Tells every PE on this machine and the bootstrap that the job is over. *exit_status becomes
      * that of the first PE that ended the job. */
     void (*abort)(struct job *j, int *exit_status, const char *why);
+    /* The same for PEs of this node alone, with any locks held. */
+    void (*end_node)(struct job *j, int exit_status, const char *why);
 };
 
 /* The one job of this process, NULL when not initialised. */
@@ -127,6 +129,9 @@ bool job_ends_elsewhere(void); /* whether another thread of this process has don
 
 /* Tells every PE on this machine and the bootstrap that the job is over, and exits. */
 void job_abort(int exit_status, const char *why) __attribute__((noreturn));
+
+/* GSHMEM_CHECK=strict: from now on the first failure ends the job, or does not. */
+void error_be_strict(bool strict);
 
 /* Whether the error policy ends the job at a failure that no caller gets (error.c). */
 bool error_ends_job(void);
