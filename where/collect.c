@@ -215,7 +215,21 @@ static int by_age(const void *a, const void *b)
     return x->since < y->since ? -1 : x->since > y->since;
 }
 
-static void collect_waits(struct where_pe *p)
+/* A kernel's wait does not say when it is over. In a process that is stopped time stands still. */
+static bool is_over(const struct where_page *page, const struct where_wait *w, uint64_t now)
+{
+    uint64_t newest = 0;
+
+    for (int i = 0; i < WHERE_WAITS; i++) {
+        if (page->claimed >> i & 1 && page->wait[i].seen > newest)
+            newest = page->wait[i].seen;
+    }
+    if (now - newest > WHERE_KERNEL_NS)
+        now = newest;
+    return w->tid == 0 && w->seen + WHERE_KERNEL_NS < now;
+}
+
+static void collect_waits(struct where_pe *p, uint64_t now)
 {
     const uint32_t claimed = p->has_page ? p->page.claimed : 0;
 
@@ -223,7 +237,7 @@ static void collect_waits(struct where_pe *p)
         return;
     for (int i = 0; i < WHERE_WAITS; i++) {
         struct where_wait *w = &p->waits[p->n_waits];
-        if (!(claimed >> i & 1))
+        if (!(claimed >> i & 1) || is_over(&p->page, &p->page.wait[i], now))
             continue;
         *w = p->page.wait[i];
         w->call[WHERE_NAME - 1] = w->text[WHERE_TEXT - 1] = 0;
@@ -290,7 +304,7 @@ bool where_collect(const struct asked *found, size_t n, const char *name, int ms
         ask_others(job, ms / 2 + 1000);
     identify_silent(job, found, n);
     for (int pe = 0; pe < job->n_pes; pe++) {
-        collect_waits(&job->pe[pe]);
+        collect_waits(&job->pe[pe], job->now);
         decide_state(&job->pe[pe]);
     }
     ask_stacks(job, ms / 2);

@@ -134,10 +134,17 @@ static char *read_all(int fd, uint64_t until)
     return text;
 }
 
+/* Whether a name of ours is in it, as C++ prints functions: with types and namespaces. */
 static bool is_of_gshmem(const char *function)
 {
-    return strncmp(function, "gshmem_", 7) == 0 || strncmp(function, "shmem_", 6) == 0 ||
-           strncmp(function, "nvshmem", 7) == 0;
+    static const char *const names[] = {"gshmem_", "shmem_", "nvshmem_", "nvshmemx_"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *at = strstr(function, names[i]);
+        if (at && (at == function || strchr(" :<(*", at[-1])))
+            return true;
+    }
+    return false;
 }
 
 static char *next_line(char **at)
@@ -159,8 +166,10 @@ static void keep_line(struct line *line, const char *function, char *source)
 
     if (more)
         *more = 0;
-    if (strcmp(function, "??") != 0)
-        snprintf(line->function, sizeof line->function, "%s", function);
+    line->of_gshmem = is_of_gshmem(function);
+    if (strcmp(function, "??") != 0) /* without the types of its parameters */
+        snprintf(line->function, sizeof line->function, "%.*s", (int)strcspn(function, "("),
+                 function);
     if (strncmp(source, "??", 2) != 0 && strstr(source, ":?") == NULL)
         snprintf(line->source, sizeof line->source, "%s", name ? name + 1 : source);
 }
@@ -185,7 +194,7 @@ static void parse(struct lines *l, const char *path, char *text)
         if (!line || kept)
             continue;
         keep_line(line, function, source);
-        kept = !is_of_gshmem(function);
+        kept = !line->of_gshmem;
     }
 }
 

@@ -15,6 +15,7 @@ struct line {
     uint64_t at;      /* in the file's own addresses */
     char function[128];
     char source[LINE_TEXT]; /* "file.c:12"; empty: not known */
+    bool of_gshmem; /* code of our headers, and nothing of the program that it was inlined in */
 };
 
 struct lines; /* what has been looked up */

@@ -41,6 +41,9 @@ enum where_kind {
     WHERE_START,      /* for the PEs in `peer` to join the job */
 };
 
+/* A record of a kernel's wait that was not refreshed for so long is of one that is over. */
+#define WHERE_KERNEL_NS 2000000000u
+
 enum { WHERE_SEGMENT_HEAP = 1 }; /* the symmetric heap in host memory; others have no name here */
 
 struct where_wait {
@@ -55,7 +58,6 @@ struct where_wait {
     int32_t segment;  /* of symmetric memory, -1: not in any */
     int32_t peers;    /* how many PEs are waited for; the first WHERE_PEERS are in `peer` */
     uint64_t offset;  /* in the segment */
-    uint32_t block[3], thread[3]; /* of a kernel */
     int32_t peer[WHERE_PEERS];
     uint32_t frames;
     uint32_t unused;

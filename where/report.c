@@ -8,6 +8,7 @@
 enum {
     TEXT = 1024,
     FRAMES_SHOWN = 4, /* of a stack */
+    WAITS_SHOWN = 3,  /* of a PE */
     FIND_MS = 600,
     COLLECT_MS = 1600,
 };
@@ -92,7 +93,7 @@ static bool add_stack(struct text *t, const struct lines *lines, const struct wh
 
     for (uint32_t i = 0; i < n && shown < FRAMES_SHOWN; i++) {
         const struct line *line = lines_find(lines, page, frame[i]);
-        if (!line || is_library(line->path) || is_start_of_process(line))
+        if (!line || line->of_gshmem || is_library(line->path) || is_start_of_process(line))
             continue;
         report_add(t, shown++ ? " < " : "");
         add_line(t, line);
@@ -149,10 +150,7 @@ static void add_object(struct text *t, const struct where_pe *p, const struct wh
 static void add_wait(struct text *t, const struct where_pe *p, const struct where_wait *w,
                      const struct lines *lines)
 {
-    if (w->tid == 0)
-        report_add(t, "kernel, block %u,%u,%u thread %u,%u,%u: ", w->block[0], w->block[1],
-                   w->block[2], w->thread[0], w->thread[1], w->thread[2]);
-    else if (w->tid != p->page.pid)
+    if (w->tid && w->tid != p->page.pid)
         report_add(t, "another thread: ");
     report_add(t, "in %s", w->call);
     if (w->kind == WHERE_COLLECTIVE)
@@ -220,10 +218,13 @@ static void describe_pe(struct text *t, const struct where_pe *p, const struct l
         add_outside(t, p, lines);
     else if (p->state != STATE_WAITS)
         report_add(t, "%s", state_text[p->state]);
-    for (int i = 0; i < p->n_waits; i++) {
+    for (int i = 0; i < p->n_waits && i < WAITS_SHOWN; i++) {
         report_add(t, i || p->state != STATE_WAITS ? "; " : "");
         add_wait(t, p, &p->waits[i], lines);
     }
+    if (p->n_waits > WAITS_SHOWN)
+        report_add(t, "; and %d waits more",
+                   p->n_waits - WAITS_SHOWN);
 }
 
 /* ---- The whole ---- */
