@@ -23,6 +23,7 @@
 #include "runtime/memory/symmetric.h"
 #include "runtime/network/answer.h"
 #include "runtime/network/blobs.h"
+#include "runtime/network/crash.h"
 #include "runtime/network/network.h"
 #include "runtime/network/wait.h"
 #include "runtime/node/affinity.h"
@@ -45,6 +46,7 @@ struct life life = {.given_status = -1};
 void life_free_job(struct job *j)
 {
     answer_stop(j);
+    crash_end();
     network_stop(j);
     kernels_stop(j);
     symmetric_stop(j);
@@ -245,6 +247,7 @@ static gshmem_status_t init_join(struct job *j, const gshmem_uniqueid_t *uid)
         return status;
     where_page_begin(j->node, where_offset(j), j->pe);
     answer_start(j);
+    crash_begin(j->pe);
     j->gpu_kernels = modules_any("cuda"); /* what has been loaded since may have brought some */
     self.data_segments = (uint32_t)j->data->n;
     self.data_digest = j->data->digest;

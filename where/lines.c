@@ -167,7 +167,9 @@ static void keep_line(struct line *line, const char *function, char *source)
     if (more)
         *more = 0;
     line->of_gshmem = is_of_gshmem(function);
-    if (strcmp(function, "??") != 0) /* without the types of its parameters */
+    if (strncmp(function, "operator()", 10) == 0) /* the lambda that a kernel on the host device is */
+        snprintf(line->function, sizeof line->function, "the kernel");
+    else if (strcmp(function, "??") != 0) /* without the types of its parameters */
         snprintf(line->function, sizeof line->function, "%.*s", (int)strcspn(function, "("),
                  function);
     if (strncmp(source, "??", 2) != 0 && strstr(source, ":?") == NULL)

@@ -43,6 +43,8 @@ WAYS = {
     "test_lock": (OUTSIDE + r".*way_test_lock", r"gshmem_barrier_all on team 0, for PE 1"),
     "chain": (r"deadlock: PE 0 waits for PE 2 \(in gshmem_barrier_all\), PE 2 for PE 0", r"gshmem_set_lock"),
     "thread": (r"wait for PE 1, which waits in gshmem_set_lock: another thread of this PE has it", r"PE 1: in gshmem_set_lock, the lock lock, another thread of this PE has it"),
+    "kernel_wait": (r"only PE 1 can make the update.*loop_for_ever", r"kernel kernel_that_waits, block \(0,0,0\)"),
+    "kernel_meet": (OUTSIDE + r".*loop_for_ever", r"in a collective in a kernel on team 0, kernel kernel_that_meets"),
     "stopped_barrier": (STOPPED, r"gshmem_barrier_all on team 0, for PE 1"),
     "stopped_signal": (STOPPED, r"PE 1: is stopped.*in signal_wait_until"),
     "stopped_get": (STOPPED, r"answer.* over tcp, for PE 1"),
@@ -50,8 +52,6 @@ WAYS = {
     "stopped_quiet": (STOPPED, r"gshmem_quiet, .* over tcp, for PE 1|gshmem_\w*put_nbi"),
     "stopped_room": (STOPPED, r"for PE 1"),
 }
-# Between nodes a PE does not know who of another node is missing: its leader says so.
-BETWEEN_NODES = {"loop", "lock", "sleep", "reduce", "finalize", "lock_cycle", "signal_nobody"}
 
 
 def where(*arguments):
