@@ -105,8 +105,8 @@ static void say_unseen(void)
     const unsigned n = unseen_count(first, sizeof first);
 
     if (n && !unseen_are_ignored())
-        log_error("%u failed call%s that nobody looked at: the exit status becomes 1 where it would "
-                  "be 0 (GSHMEM_UNSEEN); the first: %s",
+        log_error("%u failed call%s that nobody looked at: the exit status becomes 1 where it "
+                  "would be 0 (GSHMEM_UNSEEN); the first: %s",
                   n, n == 1 ? "" : "s", first);
 }
 

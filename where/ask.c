@@ -80,8 +80,8 @@ static void ask_receive(struct asking *a)
 {
     for (;;) {
         const size_t first = sizeof a->answer;
-        char *to = a->got < first ? (char *)&a->answer + a->got
-                                  : (char *)a->rest + (a->got - first);
+        char *to =
+            a->got < first ? (char *)&a->answer + a->got : (char *)a->rest + (a->got - first);
         size_t most = a->got < first ? first - a->got : a->bytes - (a->got - first);
         ssize_t n = recv(a->fd, to, most, MSG_DONTWAIT);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))

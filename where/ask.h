@@ -12,7 +12,7 @@
 struct asked {
     struct sockaddr_un name;
     socklen_t name_bytes;
-    pid_t pid;      /* of the process that listens; 0: not known */
+    pid_t pid; /* of the process that listens; 0: not known */
     int has_answered;
     struct where_answer answer;
 };
@@ -22,7 +22,7 @@ struct asking {
     const struct asked *to;
     enum where_question question;
     struct where_answer answer;
-    void *rest; /* what follows the answer; the caller frees it */
+    void *rest;   /* what follows the answer; the caller frees it */
     size_t bytes; /* of rest */
     int complete;
     /* how far it is */

@@ -51,9 +51,8 @@ static bool collect_begin(const struct asked *found, size_t n, const char *name,
 }
 
 static const enum where_state state_of_life[] = {
-    [WHERE_ABSENT] = STATE_ABSENT,     [WHERE_LIVES] = STATE_OUTSIDE,
-    [WHERE_HAS_LEFT] = STATE_LEFT,     [WHERE_HAS_DIED] = STATE_DIED,
-    [WHERE_HAS_FAILED] = STATE_FAILED, [WHERE_SILENT] = STATE_SILENT,
+    [WHERE_ABSENT] = STATE_ABSENT, [WHERE_LIVES] = STATE_OUTSIDE,     [WHERE_HAS_LEFT] = STATE_LEFT,
+    [WHERE_HAS_DIED] = STATE_DIED, [WHERE_HAS_FAILED] = STATE_FAILED, [WHERE_SILENT] = STATE_SILENT,
 };
 
 static void collect_take_members(struct where_job *job, const struct asking *a)
@@ -111,7 +110,7 @@ static bool any_is_silent(const struct where_job *job)
 }
 
 /* PEs of nodes that cannot be asked from here: by one that can. */
-static void ask_others(struct where_job *job, int ms)
+static void collect_others(struct where_job *job, int ms)
 {
     for (int pe = 0; pe < job->n_pes; pe++) {
         if (!job->pe[pe].answers)
@@ -131,8 +130,8 @@ static void ask_others(struct where_job *job, int ms)
  * process as a PE of the job: then they are of it, too. */
 static int number_in_environment(const char *text, size_t bytes)
 {
-    static const char *const names[] = {"GSHMEM_RUN_PE=", "PMIX_RANK=", "PMI_RANK=",
-                                        "SLURM_PROCID="};
+    static const char *const names[] = {
+        "GSHMEM_RUN_PE=", "PMIX_RANK=", "PMI_RANK=", "SLURM_PROCID="};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         for (const char *at = text; at < text + bytes; at += strlen(at) + 1) {
@@ -144,7 +143,7 @@ static int number_in_environment(const char *text, size_t bytes)
 }
 
 /* A file of /proc; the caller frees it. NULL: it cannot be read. */
-static char *read_process(pid_t pid, const char *name, size_t *bytes)
+static char *collect_read(pid_t pid, const char *name, size_t *bytes)
 {
     enum { MOST = 1 << 20 };
     char path[64], *text = malloc(MOST + 1);
@@ -169,7 +168,7 @@ static char *read_process(pid_t pid, const char *name, size_t *bytes)
 static char collect_state_of(pid_t pid, pid_t *parent)
 {
     size_t bytes;
-    char *text = read_process(pid, "stat", &bytes), state = 0;
+    char *text = collect_read(pid, "stat", &bytes), state = 0;
     const char *end = text ? strrchr(text, ')') : NULL;
     int number = 0;
 
@@ -198,7 +197,7 @@ static void identify_silent(struct where_job *job, const struct asked *found, si
         if (found[i].has_answered || !collect_state_of(found[i].pid, &parent) ||
             !is_parent_of_job(job, parent))
             continue;
-        char *text = read_process(found[i].pid, "environ", &bytes);
+        char *text = collect_read(found[i].pid, "environ", &bytes);
         int pe = text ? number_in_environment(text, bytes) : -1;
         free(text);
         if (pe >= 0 && pe < job->n_pes && !job->pe[pe].answers && !job->pe[pe].pid)
@@ -278,7 +277,8 @@ static void ask_stacks(struct where_job *job, int ms)
         return;
     for (int pe = 0; pe < job->n_pes; pe++) {
         if (job->pe[pe].answers && job->pe[pe].state == STATE_OUTSIDE)
-            all[n++] = (struct asking){.to = &job->pe[pe].asked, .question = WHERE_STACKS, .fd = -1};
+            all[n++] =
+                (struct asking){.to = &job->pe[pe].asked, .question = WHERE_STACKS, .fd = -1};
     }
     ask_all(all, n, ms);
     for (size_t i = 0; i < n; i++) {
@@ -301,7 +301,7 @@ bool where_collect(const struct asked *found, size_t n, const char *name, int ms
     for (int round = 0; round < 3 && any_is_silent(job); round++)
         ask_nodes(job, round, ms / 4);
     if (any_is_silent(job) && job->nodes > 1)
-        ask_others(job, ms / 2 + 1000);
+        collect_others(job, ms / 2 + 1000);
     identify_silent(job, found, n);
     for (int pe = 0; pe < job->n_pes; pe++) {
         collect_waits(&job->pe[pe], job->now);

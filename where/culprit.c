@@ -37,10 +37,10 @@ static int culprit_next_peer(const struct where_job *job, const struct where_wai
 
 struct search {
     const struct where_job *job;
-    char *mark;   /* [pe]: 0 not visited, 1 on the path, 2 done */
-    int *path;    /* PEs on the path from the first */
+    char *mark; /* [pe]: 0 not visited, 1 on the path, 2 done */
+    int *path;  /* PEs on the path from the first */
     int depth;
-    int *cycle;   /* the first cycle that was found */
+    int *cycle; /* the first cycle that was found */
     int n_cycle;
     char *reached; /* [pe]: waited for, directly or through others */
 };
@@ -111,7 +111,7 @@ static bool waits_for_variable(const struct where_pe *p)
     return false;
 }
 
-static bool is_named(const struct search *s, int pe, enum where_state state, bool reached)
+static bool culprit_is(const struct search *s, int pe, enum where_state state, bool reached)
 {
     return s->job->pe[pe].state == state && (!reached || s->reached[pe]);
 }
@@ -122,7 +122,7 @@ static bool take_state(const struct search *s, enum where_state state, bool reac
 {
     out->n = 0;
     for (int pe = 0; pe < s->job->n_pes; pe++) {
-        if (is_named(s, pe, state, reached))
+        if (culprit_is(s, pe, state, reached))
             out->pe[out->n++] = pe;
     }
     out->kind = CULPRIT_STATE;
@@ -166,7 +166,7 @@ static bool take_inner_waits(const struct search *s, struct culprit *out)
     out->n = 0;
     for (int pe = 0; pe < s->job->n_pes; pe++) {
         struct step step = {pe, 0, 0};
-        if (is_named(s, pe, STATE_WAITS, true) && !waits_for_variable(&s->job->pe[pe]) &&
+        if (culprit_is(s, pe, STATE_WAITS, true) && !waits_for_variable(&s->job->pe[pe]) &&
             culprit_advance(s, &step) < 0)
             out->pe[out->n++] = pe;
     }
@@ -175,14 +175,15 @@ static bool take_inner_waits(const struct search *s, struct culprit *out)
     return out->n > 0;
 }
 
-static void decide(const struct search *s, struct culprit *out)
+static void culprit_decide(const struct search *s, struct culprit *out)
 {
     /* What has happened to a PE explains more than who waits for whom, whoever waits for it. */
     if (take_state(s, STATE_DIED, false, out) || take_state(s, STATE_FAILED, false, out) ||
         take_state(s, STATE_STOPPED, false, out) || take_state(s, STATE_SILENT, true, out) ||
         take_state(s, STATE_LEFT, true, out) || take_cycle(s, out) ||
         take_state(s, STATE_ABSENT, true, out) || take_state(s, STATE_OUTSIDE, true, out) ||
-        take_inner_waits(s, out) || take_variables(s, out) || take_state(s, STATE_SILENT, false, out))
+        take_inner_waits(s, out) || take_variables(s, out) ||
+        take_state(s, STATE_SILENT, false, out))
         return;
     out->kind = CULPRIT_NONE;
     out->n = 0;
@@ -208,7 +209,7 @@ bool culprit_find(const struct where_job *job, struct culprit *out)
             follow(&s, stack, pe);
     }
     if (ok && out->pe)
-        decide(&s, out);
+        culprit_decide(&s, out);
     free(s.mark);
     free(s.path);
     free(s.cycle);

@@ -9,19 +9,19 @@
 
 enum { FIND_MS = 600 };
 
-static const char usage[] =
-    "usage: gshmem-where [--user ID] [JOB]\n"
-    "  Says where each PE of a running job is, what it waits for, and who keeps the job from going\n"
-    "  on. JOB: its name, or the process number of gshmemrun or of any of its PEs; may be left out\n"
-    "  where only one job of yours runs on this machine.\n"
-    "  --user ID    jobs of that user, by number: for root\n";
+static const char usage[] = "usage: gshmem-where [--user ID] [JOB]\n"
+                            "  Says where each PE of a running job is, what it waits for, and who "
+                            "keeps the job from going\n"
+                            "  on. JOB: its name, or the process number of gshmemrun or of any of "
+                            "its PEs; may be left out\n"
+                            "  where only one job of yours runs on this machine.\n"
+                            "  --user ID    jobs of that user, by number: for root\n";
 
 /* Jobs by their first PE that answers. */
 static bool is_first_of_job(const struct asked *found, size_t i)
 {
     for (size_t other = 0; other < i; other++) {
-        if (found[other].has_answered &&
-            strcmp(found[other].answer.job, found[i].answer.job) == 0)
+        if (found[other].has_answered && strcmp(found[other].answer.job, found[i].answer.job) == 0)
             return false;
     }
     return found[i].has_answered;
@@ -57,7 +57,8 @@ static const char *choose(const struct asked *found, size_t n, const char *wante
     if (jobs == 1)
         return name;
     if (jobs == 0 && n)
-        fprintf(stderr, "gshmem-where: %s%s; %zu PEs listen, and none of those that answer is of it\n",
+        fprintf(stderr,
+                "gshmem-where: %s%s; %zu PEs listen, and none of those that answer is of it\n",
                 wanted ? "no job " : "no job answers", wanted ? wanted : "", n);
     else if (jobs == 0)
         fprintf(stderr, "gshmem-where: no job of this user runs on this machine\n");

@@ -109,7 +109,7 @@ static int start_program(char *const *argument, pid_t *pid)
     return -1;
 }
 
-static char *read_all(int fd, uint64_t until)
+static char *lines_read(int fd, uint64_t until)
 {
     size_t used = 0, room = 1 << 16;
     char *text = malloc(room);
@@ -167,7 +167,8 @@ static void keep_line(struct line *line, const char *function, char *source)
     if (more)
         *more = 0;
     line->of_gshmem = is_of_gshmem(function);
-    if (strncmp(function, "operator()", 10) == 0) /* the lambda that a kernel on the host device is */
+    if (strncmp(function, "operator()", 10) ==
+        0) /* the lambda that a kernel on the host device is */
         snprintf(line->function, sizeof line->function, "the kernel");
     else if (strcmp(function, "??") != 0) /* without the types of its parameters */
         snprintf(line->function, sizeof line->function, "%.*s", (int)strcspn(function, "("),
@@ -204,7 +205,7 @@ static void resolve_file(struct lines *l, const char *path)
 {
     char *argument[6 + ADDRESSES + 1] = {(char *)"addr2line", (char *)"-afiC", (char *)"-e",
                                          (char *)(uintptr_t)path};
-    char (*number)[24] = calloc(ADDRESSES, sizeof *number);
+    char(*number)[24] = calloc(ADDRESSES, sizeof *number);
     int n = 4, used = 0;
     pid_t pid;
 
@@ -217,7 +218,7 @@ static void resolve_file(struct lines *l, const char *path)
     }
     int fd = used ? start_program(argument, &pid) : -1;
     if (fd >= 0) {
-        char *text = read_all(fd, clock_ns() + PROGRAM_MS * (uint64_t)CLOCK_MS);
+        char *text = lines_read(fd, clock_ns() + PROGRAM_MS * (uint64_t)CLOCK_MS);
         close(fd);
         kill(pid, SIGKILL);
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
@@ -261,7 +262,7 @@ void lines_resolve(struct lines *l)
         struct line *line = &l->line[i];
         if (!line->function[0])
             symbols_find(line->path, line->at - 1, true, line->function, sizeof line->function,
-                            &offset);
+                         &offset);
     }
 }
 

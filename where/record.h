@@ -49,21 +49,21 @@ enum { WHERE_SEGMENT_HEAP = 1 }; /* the symmetric heap in host memory; others ha
 struct where_wait {
     /* Even: complete; odd: being written. A reader compares it before and after its copy. */
     _Atomic uint32_t version;
-    int32_t kind;     /* enum where_kind */
-    int32_t tid;      /* the thread, as the system numbers it; 0: a thread of a kernel */
-    int32_t team;     /* collectives; -1: none */
-    uint64_t since;   /* ns of CLOCK_MONOTONIC: the end of the spin */
-    uint64_t seen;    /* ns: the last refresh */
-    uint64_t at;      /* the object's address in this PE; 0: none */
-    int32_t segment;  /* of symmetric memory, -1: not in any */
-    int32_t peers;    /* how many PEs are waited for; the first WHERE_PEERS are in `peer` */
-    uint64_t offset;  /* in the segment */
+    int32_t kind;    /* enum where_kind */
+    int32_t tid;     /* the thread, as the system numbers it; 0: a thread of a kernel */
+    int32_t team;    /* collectives; -1: none */
+    uint64_t since;  /* ns of CLOCK_MONOTONIC: the end of the spin */
+    uint64_t seen;   /* ns: the last refresh */
+    uint64_t at;     /* the object's address in this PE; 0: none */
+    int32_t segment; /* of symmetric memory, -1: not in any */
+    int32_t peers;   /* how many PEs are waited for; the first WHERE_PEERS are in `peer` */
+    uint64_t offset; /* in the segment */
     int32_t peer[WHERE_PEERS];
     uint32_t frames;
     uint32_t unused;
     uint64_t frame[WHERE_FRAMES]; /* return addresses, the innermost first */
-    char call[WHERE_NAME]; /* the public name of the call */
-    char text[WHERE_TEXT]; /* more for people: values, amounts; may be empty */
+    char call[WHERE_NAME];        /* the public name of the call */
+    char text[WHERE_TEXT];        /* more for people: values, amounts; may be empty */
 };
 
 /* A file whose code runs in the process, so that addresses can be resolved elsewhere. */
@@ -100,8 +100,7 @@ static inline bool where_copy(const struct where_page *page, int i, struct where
             return false;
         *copy = *from;
         atomic_thread_fence(memory_order_acquire);
-        if (!(before & 1) &&
-            atomic_load_explicit(&from->version, memory_order_relaxed) == before)
+        if (!(before & 1) && atomic_load_explicit(&from->version, memory_order_relaxed) == before)
             return true;
     }
     return false;
@@ -109,8 +108,7 @@ static inline bool where_copy(const struct where_page *page, int i, struct where
 
 static inline void where_write_begin(struct where_wait *w)
 {
-    atomic_store_explicit(&w->version,
-                          atomic_load_explicit(&w->version, memory_order_relaxed) + 1,
+    atomic_store_explicit(&w->version, atomic_load_explicit(&w->version, memory_order_relaxed) + 1,
                           memory_order_relaxed);
     /* release fence: pairs with the acquire fence in where_copy */
     atomic_thread_fence(memory_order_release);
@@ -119,8 +117,7 @@ static inline void where_write_begin(struct where_wait *w)
 static inline void where_write_end(struct where_wait *w)
 {
     /* release: pairs with the acquire in where_copy */
-    atomic_store_explicit(&w->version,
-                          atomic_load_explicit(&w->version, memory_order_relaxed) + 1,
+    atomic_store_explicit(&w->version, atomic_load_explicit(&w->version, memory_order_relaxed) + 1,
                           memory_order_release);
 }
 

@@ -19,7 +19,8 @@ struct text {
     size_t used;
 };
 
-__attribute__((format(printf, 2, 3))) static void report_add(struct text *t, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void report_add(struct text *t, const char *format,
+                                                             ...)
 {
     va_list args;
 
@@ -39,8 +40,11 @@ static void add_pes(struct text *t, const int *pe, int n)
         int last = i;
         while (last + 1 < n && pe[last + 1] == pe[last] + 1)
             last++;
-        report_add(t, last == i ? "%s%d" : last == i + 1 ? "%s%d,%d" : "%s%d-%d", i ? "," : "",
-                   pe[i], pe[last]);
+        report_add(t,
+                   last == i       ? "%s%d"
+                   : last == i + 1 ? "%s%d,%d"
+                                   : "%s%d-%d",
+                   i ? "," : "", pe[i], pe[last]);
         i = last + 1;
         if (t->used > TEXT * 3 / 4 && i < n) {
             report_add(t, " and %d more", n - i);
@@ -130,7 +134,7 @@ static void enter_frames(struct lines *l, const struct where_job *job)
 
 /* ---- One PE ---- */
 
-static void add_object(struct text *t, const struct where_pe *p, const struct where_wait *w)
+static void report_object(struct text *t, const struct where_pe *p, const struct where_wait *w)
 {
     char name[160];
 
@@ -155,7 +159,7 @@ static void add_wait(struct text *t, const struct where_pe *p, const struct wher
     report_add(t, "in %s", w->call);
     if (w->kind == WHERE_COLLECTIVE)
         report_add(t, " on team %d", w->team);
-    add_object(t, p, w);
+    report_object(t, p, w);
     if (w->text[0])
         report_add(t, ", %s", w->text);
     if (w->peers) {
@@ -223,8 +227,7 @@ static void describe_pe(struct text *t, const struct where_pe *p, const struct l
         add_wait(t, p, &p->waits[i], lines);
     }
     if (p->n_waits > WAITS_SHOWN)
-        report_add(t, "; and %d waits more",
-                   p->n_waits - WAITS_SHOWN);
+        report_add(t, "; and %d waits more", p->n_waits - WAITS_SHOWN);
 }
 
 /* ---- The whole ---- */
@@ -233,7 +236,7 @@ static void describe_pe(struct text *t, const struct where_pe *p, const struct l
 static void print_pes(const struct where_job *job, const struct lines *lines, const char *prefix,
                       FILE *to)
 {
-    struct text (*text) = calloc((size_t)job->n_pes, sizeof *text);
+    struct text(*text) = calloc((size_t)job->n_pes, sizeof *text);
     bool *done = calloc((size_t)job->n_pes, sizeof *done);
     int *alike = calloc((size_t)job->n_pes, sizeof *alike);
 
@@ -284,7 +287,7 @@ static void add_held(struct text *t, const struct where_job *job, int pe)
             if (p->waits[i].kind != WHERE_LOCK || p->waits[i].peer[0] != pe)
                 continue;
             struct text object = {.used = 0};
-            add_object(&object, p, &p->waits[i]);
+            report_object(&object, p, &p->waits[i]);
             report_add(t, "; it holds %s", object.used > 2 ? object.at + 2 : "a lock");
             return;
         }

@@ -49,10 +49,10 @@ struct where_answer {
     int32_t pe, n_pes;
     int32_t node, nodes; /* this PE's node, and how many there are */
     int32_t pid, parent;
-    uint32_t members;    /* that follow */
+    uint32_t members;     /* that follow */
     uint32_t interrupted; /* Ctrl-C has come, and the PE leaves it to gshmemrun to end it */
-    uint64_t began;      /* ns of CLOCK_MONOTONIC: when the job began on this PE */
-    char job[WHERE_JOB]; /* its name, the same on all its PEs */
+    uint64_t began;       /* ns of CLOCK_MONOTONIC: when the job began on this PE */
+    char job[WHERE_JOB];  /* its name, the same on all its PEs */
     char program[WHERE_PATH];
 };
 
@@ -68,7 +68,7 @@ enum where_life {
 
 struct where_member {
     int32_t pe;
-    int32_t life;        /* enum where_life */
+    int32_t life; /* enum where_life */
     int32_t node;
     uint32_t has_page;
     struct where_page page;

@@ -28,16 +28,15 @@ struct best {
     size_t room; /* bytes that the name may have */
 };
 
-static void search_table(const struct image *i, const ElfW(Shdr) *table, const ElfW(Shdr) *strings,
-                         uint64_t at, bool function, struct best *best)
+static void search_table(const struct image *i, const ElfW(Shdr) * table,
+                         const ElfW(Shdr) * strings, uint64_t at, bool function, struct best *best)
 {
     const ElfW(Sym) *symbol = elf_at(i, table->sh_offset, table->sh_size);
     const char *names = elf_at(i, strings->sh_offset, strings->sh_size);
 
     for (uint64_t n = symbol && names ? table->sh_size / sizeof *symbol : 0; n > 0; n--, symbol++) {
         const unsigned type = symbol->st_info & 15;
-        const bool fits = function ? type == STT_FUNC || type == STT_GNU_IFUNC
-                                   : type == STT_OBJECT;
+        const bool fits = function ? type == STT_FUNC || type == STT_GNU_IFUNC : type == STT_OBJECT;
         /* A function without a size ends where the next one begins. */
         if (!fits || symbol->st_shndx == SHN_UNDEF || symbol->st_value > at ||
             symbol->st_name >= strings->sh_size ||
@@ -69,7 +68,7 @@ static void elf_search(const struct image *i, uint64_t at, bool function, struct
 }
 
 bool symbols_find(const char *path, uint64_t at, bool function, char *name, size_t size,
-                     uint64_t *offset)
+                  uint64_t *offset)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct best best = {.name = NULL};

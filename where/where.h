@@ -28,9 +28,9 @@ struct where_pe {
     int pe, node;
     pid_t pid; /* 0: not known */
     enum where_state state;
-    bool answers;          /* by its own thread */
+    bool answers; /* by its own thread */
     bool has_page;
-    struct asked asked;    /* if it answers */
+    struct asked asked; /* if it answers */
     struct where_page page;
     struct where_stacks *stacks; /* NULL: not asked, or no answer */
     struct where_wait *waits;    /* copies; the oldest first */
@@ -66,9 +66,9 @@ struct culprit {
     enum culprit_kind kind;
     enum where_state state; /* of CULPRIT_STATE and CULPRIT_MAYBE */
     int n;
-    int *pe;      /* [n] */
-    int waiting;  /* how many PEs wait for them, directly or through others */
-    int waiter;   /* one PE that waits for them */
+    int *pe;     /* [n] */
+    int waiting; /* how many PEs wait for them, directly or through others */
+    int waiter;  /* one PE that waits for them */
 };
 
 /* false: out of memory. */

@@ -33,13 +33,13 @@ static const char *standstill_state_of(pid_t pid)
 /* Where a PE's start-up is, as its messages say. */
 static const char *standstill_start_of(const struct server_pe *p)
 {
-    return p->fenced ? ", and waits in gshmem_init for the others"
-           : p->open ? ", and is in gshmem_init"
+    return p->fenced             ? ", and waits in gshmem_init for the others"
+           : p->open             ? ", and is in gshmem_init"
            : p->gone || p->round ? ", and has finalized"
                                  : ", and has not called gshmem_init";
 }
 
-/* Nothing is known but the processes: they do not use GSHMEM, are not so far, or are all stopped. */
+/* Nothing is known but the processes: they do not use GSHMEM, have not begun, or are stopped. */
 static void standstill_say_processes(const pid_t *pid, const struct server *server)
 {
     enum { SHOWN = 64 };
@@ -72,7 +72,8 @@ static void end_interrupted(const struct asked *found, size_t n, const char *nam
     }
 }
 
-static void standstill_run(uint32_t job, const pid_t *pid, const struct server *server, bool interrupted)
+static void standstill_run(uint32_t job, const pid_t *pid, const struct server *server,
+                           bool interrupted)
 {
     struct asked *found;
     char name[64], *text = NULL;
@@ -93,7 +94,8 @@ static void standstill_run(uint32_t job, const pid_t *pid, const struct server *
     end_interrupted(found, n, name);
 }
 
-pid_t standstill_start(uint32_t job, const pid_t *pid, const struct server *server, bool interrupted)
+pid_t standstill_start(uint32_t job, const pid_t *pid, const struct server *server,
+                       bool interrupted)
 {
     pid_t child = fork();
 

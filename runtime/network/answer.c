@@ -27,8 +27,8 @@
 
 enum {
     BACKLOG = 16,
-    PATIENT_MS = 1000, /* for one who has connected to ask, and to take the answer */
-    STRANGERS = 32,    /* after so many that were refused each costs this thread a pause */
+    DEADLINE_MS = 1000, /* for one who has connected to ask, and to take the answer */
+    STRANGERS = 32,     /* after so many that were refused each costs this thread a pause */
     PAUSE_NS = 10 * CLOCK_MS,
 };
 
@@ -148,7 +148,7 @@ static bool reaches_others(const struct job *j)
 
 static void answer_one(struct answer *a, int fd)
 {
-    const uint64_t until = clock_ns() + PATIENT_MS * (uint64_t)CLOCK_MS;
+    const uint64_t until = clock_ns() + DEADLINE_MS * (uint64_t)CLOCK_MS;
     struct where_answer answer;
     struct where_ask ask;
 
@@ -168,7 +168,7 @@ static void answer_one(struct answer *a, int fd)
         struct where_member *members = pages_fetch(a->job);
         if (members)
             answer_send(fd, members, answer.members * sizeof *members,
-                        clock_ns() + PATIENT_MS * (uint64_t)CLOCK_MS);
+                        clock_ns() + DEADLINE_MS * (uint64_t)CLOCK_MS);
         free(members);
     }
     if (ask.question == WHERE_STACKS) {

@@ -125,7 +125,8 @@ static int say_lines(void *const *frame, int first, int n, const char *program)
 
     for (int i = first; i < n && used < SHOWN; i++) {
         /* -1: of the call that the address follows */
-        if (!find_file((uintptr_t)frame[i] - 1, &path, &offset) || (file && strcmp(path, file) != 0))
+        if (!find_file((uintptr_t)frame[i] - 1, &path, &offset) ||
+            (file && strcmp(path, file) != 0))
             break;
         file = path;
         snprintf(number[used], sizeof number[used], "%#lx", (unsigned long)offset);
@@ -205,7 +206,7 @@ static void take_crash(int number, siginfo_t *info, void *context)
 
 /* ---- Life ---- */
 
-static bool is_ours(const struct sigaction *action)
+static bool crash_is_ours(const struct sigaction *action)
 {
     return action->sa_flags & SA_SIGINFO && action->sa_sigaction == take_crash;
 }
@@ -245,7 +246,7 @@ void crash_end(void)
 {
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
         struct sigaction now;
-        if (sigaction(signals[i], NULL, &now) == 0 && is_ours(&now))
+        if (sigaction(signals[i], NULL, &now) == 0 && crash_is_ours(&now))
             signal(signals[i], SIG_DFL);
     }
 }

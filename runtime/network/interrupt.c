@@ -18,7 +18,7 @@ static void take_interrupt(int number, siginfo_t *info, void *context)
     raise(number); /* delivered when this handler returns */
 }
 
-static void take_over(int number)
+static void interrupt_take(int number)
 {
     struct sigaction ours = {.sa_sigaction = take_interrupt, .sa_flags = SA_SIGINFO | SA_RESTART};
     struct sigaction before;
@@ -28,7 +28,7 @@ static void take_over(int number)
         sigaction(number, &ours, NULL);
 }
 
-static void give_back(int number)
+static void interrupt_give_back(int number)
 {
     struct sigaction now;
 
@@ -40,14 +40,14 @@ static void give_back(int number)
 void interrupt_begin(void)
 {
     came = 0;
-    take_over(SIGINT);
-    take_over(SIGQUIT);
+    interrupt_take(SIGINT);
+    interrupt_take(SIGQUIT);
 }
 
 void interrupt_end(void)
 {
-    give_back(SIGINT);
-    give_back(SIGQUIT);
+    interrupt_give_back(SIGINT);
+    interrupt_give_back(SIGQUIT);
 }
 
 bool interrupt_came(void)

@@ -63,7 +63,7 @@ static void take(struct job *j, struct fetch *f, struct where_member *m)
 
     m->life = network_lost(j->network, m->pe) ? WHERE_HAS_DIED
               : !here                         ? WHERE_SILENT
-              : f->page.leaving == WHERE_LEFT          ? WHERE_HAS_LEFT
+              : f->page.leaving == WHERE_LEFT ? WHERE_HAS_LEFT
                                               : WHERE_LIVES;
     m->has_page = here;
     if (here)

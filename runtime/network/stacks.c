@@ -15,10 +15,10 @@
 #include "runtime/base/clock.h"
 
 enum {
-    HANDLER_MS = 100,       /* that a running thread has to answer a signal */
-    STACK_WORDS = 2048,     /* of a sleeping thread that are looked through */
-    HANDLER_FRAMES = 4,     /* at most, of the handler and the system, before the thread's own */
-    STACK_SIGNAL = SIGURG,  /* which programs ignore, unless they say otherwise */
+    HANDLER_MS = 100,      /* that a running thread has to answer a signal */
+    STACK_WORDS = 2048,    /* of a sleeping thread that are looked through */
+    HANDLER_FRAMES = 4,    /* at most, of the handler and the system, before the thread's own */
+    STACK_SIGNAL = SIGURG, /* which programs ignore, unless they say otherwise */
 };
 
 /* ---- A thread that runs: a signal's handler takes its stack ----
@@ -71,8 +71,8 @@ static void take_own_stack(int number, siginfo_t *info, void *context)
 
 static void sample_by_signal(struct where_thread *t)
 {
-    struct sigaction before, ours = {.sa_sigaction = take_own_stack,
-                                     .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+    struct sigaction before,
+        ours = {.sa_sigaction = take_own_stack, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
     int32_t tid = t->tid;
 
     if (sigaction(STACK_SIGNAL, NULL, &before) != 0 || before.sa_handler != SIG_DFL ||

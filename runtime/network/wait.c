@@ -14,7 +14,6 @@
 #include "runtime/job/job.h"
 #include "runtime/network/backoff.h"
 #include "runtime/network/network.h"
-#include "runtime/network/wait_shown.h"
 #include "runtime/node/affinity.h"
 #include "runtime/node/node.h"
 #include "runtime/node/threads.h"

@@ -97,9 +97,8 @@ static inline void wait_begin(struct wait *w, const char *what, gshmem_team_t te
 
 /* For people who ask where the job stands: once the wait is long, describe is called now and then
  * with the object. */
-static inline void wait_for_object(struct wait *w,
-                                   void (*describe)(const struct wait *w, struct where_wait *record),
-                                   const void *object)
+typedef void wait_describe_fn(const struct wait *w, struct where_wait *record);
+static inline void wait_for_object(struct wait *w, wait_describe_fn *describe, const void *object)
 {
     w->describe = describe;
     w->object = object;
@@ -147,6 +146,13 @@ gshmem_status_t wait_step_on(struct wait *w, _Atomic uint32_t *word, uint32_t se
                              _Atomic uint32_t *sleepers);
 /* To be called after changing *word; a system call only if somebody sleeps. */
 void wait_wake(_Atomic uint32_t *word, _Atomic uint32_t *sleepers);
+
+/* ---- wait_shown.c ---- */
+
+/* Refreshes the wait's record; now and then, once it is long. */
+void wait_show(struct wait *w, uint64_t now);
+/* One line for a wait that is longer than GSHMEM_WATCHDOG. */
+void wait_watch(struct wait *w, uint64_t waited);
 
 /* Whether variables can be waited for as that says (wait_until.c); *bytes: the size of one. */
 gshmem_status_t wait_check(const char *call, enum gshmem_type type, const void *ivars, size_t n,

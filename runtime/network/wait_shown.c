@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "runtime/network/wait_shown.h"
 
+#include <assert.h>
 #include <execinfo.h>
 #include <stdio.h>
 #include <string.h>

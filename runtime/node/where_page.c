@@ -74,9 +74,9 @@ void where_page_refresh(struct node *node)
 void where_page_begin(struct node *node, size_t offset, int pe)
 {
     node->page_offset = offset;
-    node->page = (struct where_page *)(void *)(node->arena +
-                                               node_system_offset(&node->layout, node->index) +
-                                               offset);
+    node->page =
+        (struct where_page *)(void *)(node->arena + node_system_offset(&node->layout, node->index) +
+                                      offset);
     node->page->pe = pe;
     node->page->pid = getpid();
     name_module(node->page->program, "");

@@ -74,7 +74,8 @@ static void show_turn(const struct wait *w, struct where_wait *record)
 {
     record->kind = WHERE_THREAD;
     wait_show_object(record, w->object, sizeof(long));
-    snprintf(record->text, sizeof record->text, "another thread of this PE has it, or is before it");
+    snprintf(record->text, sizeof record->text,
+             "another thread of this PE has it, or is before it");
 }
 
 /* Other threads of this PE detect by themselves that the PE they wait for has died. */

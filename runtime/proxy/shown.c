@@ -17,8 +17,8 @@
 #include "runtime/teams/team.h"
 
 enum {
-    KERNEL_WAITS = 20,      /* records that kernels may have; the rest is for threads */
-    FRAMES_OF_LIBRARY = 2,  /* this function and its caller in the header */
+    KERNEL_WAITS = 20,     /* records that kernels may have; the rest is for threads */
+    FRAMES_OF_LIBRARY = 2, /* this function and its caller in the header */
 };
 
 static const char *const shown_call[] = {
