@@ -84,7 +84,7 @@ static int report(uint32_t user, const char *wanted)
     free(found);
     if (!chosen)
         return 1;
-    if (where_report(user, name, "", stdout))
+    if (where_report(user, name, false, "", stdout))
         return 0;
     fprintf(stderr, "gshmem-where: job %s has ended\n", name);
     return 1;

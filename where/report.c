@@ -367,7 +367,59 @@ void report_print(const struct where_job *job, const struct culprit *c, const ch
     lines_free(lines);
 }
 
-bool where_report(uint32_t user, const char *name, const char *prefix, FILE *to)
+/* "in gshmem_barrier_all, main (a.c:7)"; empty: there is nothing to say. */
+static void describe_briefly(struct text *t, const struct where_pe *p, const struct lines *lines)
+{
+    const struct where_thread *thread = main_thread(p);
+
+    t->used = 0;
+    t->at[0] = 0;
+    if (p->state == STATE_WAITS) {
+        report_add(t, "in %s, ", p->waits[0].call);
+        if (!add_stack(t, lines, &p->page, p->waits[0].frame, p->waits[0].frames))
+            t->at[t->used -= 2] = 0;
+    } else if (p->state == STATE_OUTSIDE) {
+        report_add(t, "in the program, ");
+        if (!thread || !add_stack(t, lines, &p->page, thread->frame, thread->frames))
+            t->at[t->used -= 2] = 0;
+    } else if (p->state == STATE_STOPPED || p->state == STATE_ABSENT) {
+        report_add(t, "%s", state_text[p->state]);
+    }
+}
+
+void report_print_briefly(const struct where_job *job, const char *prefix, FILE *to)
+{
+    struct text(*text) = calloc((size_t)job->n_pes, sizeof *text);
+    int *alike = calloc((size_t)job->n_pes, sizeof *alike);
+    struct lines *lines = lines_new();
+    struct text all = {.used = 0};
+
+    enter_frames(lines, job);
+    lines_resolve(lines);
+    for (int pe = 0; text && pe < job->n_pes; pe++)
+        describe_briefly(&text[pe], &job->pe[pe], lines);
+    for (int pe = 0; text && alike && pe < job->n_pes; pe++) {
+        int n = 0;
+        for (int other = pe; text[pe].used && other < job->n_pes; other++) {
+            if (strcmp(text[pe].at, text[other].at) == 0)
+                alike[n++] = other;
+        }
+        if (!n)
+            continue;
+        report_add(&all, all.used ? "; " : "");
+        add_pes(&all, alike, n);
+        report_add(&all, " %s", text[pe].at);
+        for (int i = n - 1; i >= 0; i--) /* each PE is in one of the groups */
+            text[alike[i]] = (struct text){.used = 0};
+    }
+    if (all.used)
+        fprintf(to, "%swhen it ended: %s\n", prefix, all.at);
+    lines_free(lines);
+    free(text);
+    free(alike);
+}
+
+bool where_report(uint32_t user, const char *name, bool brief, const char *prefix, FILE *to)
 {
     struct asked *found;
     struct where_job job;
@@ -378,9 +430,12 @@ bool where_report(uint32_t user, const char *name, const char *prefix, FILE *to)
     free(found);
     if (!collected)
         return false;
-    if (culprit_find(&job, &culprit))
+    if (brief)
+        report_print_briefly(&job, prefix, to);
+    else if (culprit_find(&job, &culprit))
         report_print(&job, &culprit, prefix, to);
-    free(culprit.pe);
+    if (!brief)
+        free(culprit.pe);
     where_free(&job);
     return true;
 }

@@ -81,7 +81,10 @@ bool culprit_find(const struct where_job *job, struct culprit *out);
 void report_print(const struct where_job *job, const struct culprit *c, const char *prefix,
                   FILE *to);
 
+/* One line of what each PE is at, for a job that ends; nothing if no PE lives. */
+void report_print_briefly(const struct where_job *job, const char *prefix, FILE *to);
+
 /* Finds, collects and prints the job of that name, of that user. false: nobody answers. */
-bool where_report(uint32_t user, const char *name, const char *prefix, FILE *to);
+bool where_report(uint32_t user, const char *name, bool brief, const char *prefix, FILE *to);
 
 #endif

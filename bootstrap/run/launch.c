@@ -80,16 +80,35 @@ static void signal_all(struct launch *l, int signal)
     }
 }
 
-static void launch_end_job(struct launch *l, int status)
+static void ask_to_end(struct launch *l)
+{
+    l->kill_at = now_ms() + GRACE_MS;
+    signal_all(l, SIGTERM);
+    signal_all(l, SIGCONT); /* who is stopped cannot end */
+}
+
+static bool start_report(struct launch *l, enum standstill what, int64_t ms)
+{
+    if (l->reporter)
+        kill(l->reporter, SIGKILL);
+    l->reporter = standstill_start((uint32_t)getppid(), l->pid, &l->server, what);
+    l->report_until = now_ms() + ms;
+    return l->reporter != 0;
+}
+
+/* failed: says first what the other PEs are at. */
+static void launch_end_job(struct launch *l, int status, bool failed)
 {
     if (l->ending)
         return;
     l->ending = true;
     l->status = status;
-    l->kill_at = now_ms() + GRACE_MS;
     l->timeout_at = l->suspect_at = -1;
-    signal_all(l, SIGTERM);
-    signal_all(l, SIGCONT); /* who is stopped cannot end */
+    if (failed && status && l->running &&
+        start_report(l, STANDSTILL_BRIEF, STANDSTILL_BRIEF_MS))
+        l->kill_at = l->report_until + GRACE_MS;
+    else
+        ask_to_end(l);
 }
 
 /* ---- reports of where the job stands ---- */
@@ -103,19 +122,22 @@ static void after_report(struct launch *l)
     l->reporter = 0;
     l->report_until = -1;
     l->order_after = 0;
+    if (l->ending) {
+        ask_to_end(l);
+        return;
+    }
     if (order)
         launch_hand_on(l, order);
     if (l->timeout_after)
-        launch_end_job(l, STATUS_TIMEOUT);
+        launch_end_job(l, STATUS_TIMEOUT, false);
 }
 
 static void begin_report(struct launch *l)
 {
-    if (l->reporter || l->ending)
-        return;
-    l->reporter = standstill_start((uint32_t)getppid(), l->pid, &l->server, l->order_after != 0);
-    l->report_until = now_ms() + STANDSTILL_MS;
-    if (!l->reporter)
+    const bool interrupted = l->order_after != 0;
+
+    if (!l->reporter && !l->ending &&
+        !start_report(l, interrupted ? STANDSTILL_INTERRUPTED : STANDSTILL_WHOLE, STANDSTILL_MS))
         after_report(l);
 }
 
@@ -143,7 +165,7 @@ static void end_as_server_says(struct launch *l)
     launch_take_lines(l);
     if (l->server.text[0])
         say("%s", l->server.text);
-    launch_end_job(l, l->server.status);
+    launch_end_job(l, l->server.status, true);
 }
 
 /* ---- the PEs' wires ---- */
@@ -231,19 +253,8 @@ static bool launch_start_all(struct launch *l)
     dup2(null, STDOUT_FILENO);
     close(null);
     if (!started)
-        launch_end_job(l, l->status);
+        launch_end_job(l, l->status, false);
     return started;
-}
-
-static void say_death(int pe, pid_t pid, int status)
-{
-    if (WIFSIGNALED(status))
-        say("PE %d (pid %d) was killed by signal %d (%s)%s; the job is ended", pe, (int)pid,
-            WTERMSIG(status), strsignal(WTERMSIG(status)),
-            WCOREDUMP(status) ? ", core dumped" : "");
-    else
-        say("PE %d (pid %d) exited with status %d; the job is ended", pe, (int)pid,
-            WEXITSTATUS(status));
 }
 
 static void pe_ended(struct launch *l, int pe, int status)
@@ -268,7 +279,7 @@ static void pe_ended(struct launch *l, int pe, int status)
         return;
     }
     say_death(pe, pid, status);
-    launch_end_job(l, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+    launch_end_job(l, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), true);
 }
 
 /* False: no child is left, nor any descendant of one. Of PEs that have ended since the last call,
@@ -346,7 +357,7 @@ static void take_orders(struct launch *l)
     epoll_ctl(l->epoll, EPOLL_CTL_DEL, l->orders, NULL);
     if (!l->ending)
         say("gshmemrun itself was killed; the job is ended");
-    launch_end_job(l, 128 + SIGKILL);
+    launch_end_job(l, 128 + SIGKILL, false);
     l->kill_at = now_ms();
 }
 
@@ -379,8 +390,7 @@ static void look_at_clock(struct launch *l)
     int64_t now = now_ms();
 
     if (l->timeout_at >= 0 && now >= l->timeout_at) {
-        say("the job has run for %g s, its --timeout, and is ended",
-            (double)l->options->timeout_ms / 1000);
+        say_timeout(l->options->timeout_ms);
         l->timeout_at = -1;
         l->timeout_after = true;
         begin_report(l);
@@ -392,10 +402,8 @@ static void look_at_clock(struct launch *l)
         l->count_at = -1;
     }
     if (l->suspect_at >= 0 && now >= l->suspect_at) {
-        say("PE %d: its program has died without gshmem_finalize, while its wrapper (pid %d) "
-            "lives on; the job is ended",
-            l->suspect, (int)l->pid[l->suspect]);
-        launch_end_job(l, 1);
+        say_suspect(l->suspect, l->pid[l->suspect]);
+        launch_end_job(l, 1, false);
     }
     if (l->ending && now >= l->kill_at) {
         signal_all(l, SIGKILL);
@@ -435,7 +443,7 @@ static void attend(struct launch *l)
 
     while (launch_reap(l) && !l->ended) {
         if (l->running == 0)
-            launch_end_job(l, 0); /* the PEs are done, but something they started is not */
+            launch_end_job(l, 0, false); /* the PEs are done, but something they started is not */
         int n = epoll_wait(l->epoll, events, EVENTS, launch_wait_ms(l));
         handle(l, events, n);
         look_at_clock(l);

@@ -73,7 +73,7 @@ static void end_interrupted(const struct asked *found, size_t n, const char *nam
 }
 
 static void standstill_run(uint32_t job, const pid_t *pid, const struct server *server,
-                           bool interrupted)
+                           enum standstill what)
 {
     struct asked *found;
     char name[64], *text = NULL;
@@ -81,21 +81,22 @@ static void standstill_run(uint32_t job, const pid_t *pid, const struct server *
     FILE *report = open_memstream(&text, &bytes);
 
     snprintf(name, sizeof name, "gshmemrun-%u", job);
-    bool known = report && where_report((uint32_t)geteuid(), name, "gshmemrun: ", report);
+    bool known = report && where_report((uint32_t)geteuid(), name, what == STANDSTILL_BRIEF,
+                                        "gshmemrun: ", report);
     if (report)
         fclose(report);
     if (known && write(STDERR_FILENO, text, bytes) < 0)
         return;
-    if (!known && !interrupted)
+    if (!known && what == STANDSTILL_WHOLE)
         standstill_say_processes(pid, server);
-    if (!interrupted)
+    if (what != STANDSTILL_INTERRUPTED)
         return;
     size_t n = ask_find((uint32_t)geteuid(), 500, &found);
     end_interrupted(found, n, name);
 }
 
 pid_t standstill_start(uint32_t job, const pid_t *pid, const struct server *server,
-                       bool interrupted)
+                       enum standstill what)
 {
     pid_t child = fork();
 
@@ -105,6 +106,6 @@ pid_t standstill_start(uint32_t job, const pid_t *pid, const struct server *serv
         return child;
     prctl(PR_SET_NAME, "gshmem-report", 0, 0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    standstill_run(job, pid, server, interrupted);
+    standstill_run(job, pid, server, what);
     _exit(0);
 }

@@ -8,16 +8,23 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The most that a report takes; then the job's end waits no longer. */
-enum { STANDSTILL_MS = 2900 };
+/* The most that a report takes; then the job's end waits no longer. A job that has failed is not
+ * kept for long. */
+enum { STANDSTILL_MS = 2900, STANDSTILL_BRIEF_MS = 500 };
+
+enum standstill {
+    STANDSTILL_WHOLE,
+    STANDSTILL_INTERRUPTED, /* the same: Ctrl-C has come, and PEs that leave it to gshmemrun are ended
+                               by it afterwards */
+    STANDSTILL_BRIEF,       /* one line */
+};
 
 struct server;
 
 /* Starts the process that writes the report to standard error. job: gshmemrun's process number;
- * pid: of the PEs, 0 for one that has ended; server: knows which have begun; interrupted: Ctrl-C
- * has come, and PEs that leave it to gshmemrun are ended by it afterwards. 0: it could not be
+ * pid: of the PEs, 0 for one that has ended; server: knows which have begun. 0: it could not be
  * started. */
 pid_t standstill_start(uint32_t job, const pid_t *pid, const struct server *server,
-                       bool interrupted);
+                       enum standstill what);
 
 #endif
