@@ -14,8 +14,8 @@ enum { STANDSTILL_MS = 2900, STANDSTILL_BRIEF_MS = 500 };
 
 enum standstill {
     STANDSTILL_WHOLE,
-    STANDSTILL_INTERRUPTED, /* the same: Ctrl-C has come, and PEs that leave it to gshmemrun are ended
-                               by it afterwards */
+    STANDSTILL_INTERRUPTED, /* the same: Ctrl-C has come, and PEs that leave it to gshmemrun are
+                               ended by it afterwards */
     STANDSTILL_BRIEF,       /* one line */
 };
 

@@ -17,9 +17,12 @@
 #include "runtime/base/settings.h"
 #include "runtime/base/system.h"
 #include "runtime/job/job.h"
+#include "runtime/job/thread.h"
 #include "runtime/network/interrupt.h"
+#include "runtime/network/left_alone.h"
 #include "runtime/network/network.h"
 #include "runtime/network/pages.h"
+#include "runtime/network/parts.h"
 #include "runtime/network/stacks.h"
 #include "runtime/node/node.h"
 #include "runtime/node/where_page.h"
@@ -30,6 +33,7 @@ enum {
     DEADLINE_MS = 1000, /* for one who has connected to ask, and to take the answer */
     STRANGERS = 32,     /* after so many that were refused each costs this thread a pause */
     PAUSE_NS = 10 * CLOCK_MS,
+    LOOK_NS = 600 * CLOCK_MS, /* whether the program's last thread has ended */
 };
 
 struct answer {
@@ -39,6 +43,7 @@ struct answer {
     ino_t socket; /* of fd: a program that closes what it does not know may reuse the number */
     uint64_t began;
     unsigned strangers;
+    struct left_alone left_alone; /* a job on one node has no proxy, which else looks */
     atomic_bool stopping;
 };
 
@@ -192,13 +197,19 @@ static void *answer_main(void *argument)
     struct answer *a = argument;
 
     where_page_hide();
+    this_thread.unheeded = true; /* nobody waits for what it fetches */
     stacks_prepare();
     for (;;) {
         struct pollfd fds[2] = {{.fd = a->fd, .events = POLLIN}, {.fd = a->wake, .events = POLLIN}};
-        if (system_poll(fds, 2, -1) < 0 && errno != EINTR)
+        const int ready = system_poll(fds, 2, LOOK_NS);
+        if (ready < 0 && errno != EINTR)
             break;
+        if (!a->job->network || !network_has_proxy(a->job->network))
+            left_alone_look(&a->left_alone, clock_ns());
         if (atomic_load_explicit(&a->stopping, memory_order_relaxed) || !answer_is_ours(a))
             break;
+        if (ready <= 0)
+            continue;
         int fd = descriptor_keep(system_accept(a->fd, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (fd < 0) {
             clock_sleep(CLOCK_MS); /* no descriptor is free, or who asked has gone */
