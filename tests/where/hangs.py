@@ -113,6 +113,8 @@ def hang(launcher, program, way):
             while time.monotonic() < limit and not is_right(text, last, some, launcher):
                 time.sleep(0.1)
                 text = where(str(pids[0]))
+            time.sleep(0.3)  # the first one may be right by chance, while PEs are on their way
+            text = where(str(pids[0]))
         finally:
             end(job, pids)
     if is_right(text, last, some, launcher):
