@@ -1,10 +1,14 @@
 /* GSHMEM, host API: one-sided communication between the processing elements (PEs) of a job.
  *
- * Names, arguments and their order are OpenSHMEM's, with gshmem_ for shmem_. Unlike OpenSHMEM's,
- * the functions return a status (gshmem/status.h): GSHMEM_OK, or the reason of a failure. A
- * function that fails has logged one line with the details, which gshmem_last_error returns.
- * Functions that return a value instead hand a failure to the error policy
- * (GSHMEM_ON_ERROR=abort|return, or gshmem_set_error_handler).
+ * Names, arguments and their order are OpenSHMEM's, with the prefix gshmem_ instead of shmem_.
+ * Unlike OpenSHMEM's, most functions return a status (gshmem/status.h): GSHMEM_OK, or the reason of
+ * a failure. A function that fails has logged one line with the details, which gshmem_last_error
+ * returns.
+ *
+ * Some functions return a value instead. Where their comment says so, NULL or -1 stands for a
+ * failure (gshmem_malloc, gshmem_ptr, gshmem_test_lock). All others (g, fetching atomics,
+ * gshmem_signal_wait_until) hand the failure to the error policy: GSHMEM_ON_ERROR=abort|return, or
+ * gshmem_set_error_handler.
  *
  * Memory-sized operations are here and in gshmem/rma.h. The typed names (gshmem_long_put,
  * gshmem_int_sum_reduce, gshmem_uint64_wait_until, …) are in gshmem/typed.h, which is generated
@@ -27,10 +31,10 @@ extern "C" {
 
 /* ---- Setup --------------------------------------------------------------------------------- */
 
-/* Joins the job: finds what started it (PMIx, PMI, gshmemrun; a process that nothing started is a
- * job of one PE), makes the symmetric heap and maps the peers of this node. Collective over the
- * job. Calls nest: only the first gshmem_init and the last gshmem_finalize act. After the last
- * finalize, init works again. */
+/* Joins the job: finds the launcher (PMIx, PMI, gshmemrun), makes the symmetric heap and maps the
+ * memory of the other PEs of this node. A process without a launcher becomes a job of one PE.
+ * Collective over the job. Calls nest: only the first gshmem_init and the last gshmem_finalize act.
+ * After the last finalize, gshmem_init works again. */
 GSHMEM_API gshmem_status_t gshmem_init(void);
 
 /* Like gshmem_init; *provided is set to the thread level in force (always the one asked for). */
@@ -62,11 +66,11 @@ GSHMEM_API gshmem_status_t gshmem_init_attr(const gshmem_init_attr_t *attr);
 /* Completes this PE's outstanding operations, waits for the other PEs, and frees everything.
  * Collective. A PE that calls exit(0) or returns from main does the same.
  *
- * Three kinds of calls may need a PE that has left in one of these ways: a collective call, the
- * wait for a lock that the PE holds, and the wait for an update (wait_until) when all other PEs
- * have left and this one has neither another thread nor kernels. Such a call ends the job with a
- * line that says so. With GSHMEM_ON_ERROR=return or an error handler it fails with
- * GSHMEM_ERR_PEER_DEAD instead. */
+ * Another PE may still need a PE that has left in one of these ways. There are three such calls: a
+ * collective call, the wait for a lock that the PE holds, and the wait for an update (wait_until)
+ * when all other PEs have left and the waiting PE has neither another thread nor kernels. Such a
+ * call ends the job with a line that says so. With GSHMEM_ON_ERROR=return or an error handler it
+ * fails with GSHMEM_ERR_PEER_DEAD instead. */
 GSHMEM_API gshmem_status_t gshmem_finalize(void);
 
 /* Whether the library is initialised. Callable at any time, from any thread. */
@@ -92,10 +96,10 @@ GSHMEM_KERNELS_TOO_BEGIN
 GSHMEM_API void *gshmem_ptr(const void *dest, int pe);
 GSHMEM_API void *gshmem_team_ptr(gshmem_team_t team, const void *dest, int pe);
 /* An address that stands for the copies of the symmetric object at ptr on all PEs of the team. Only
- * kernels may use it, by multimem instructions, which store to all copies and combine them. NULL
- * where there is none: every member needs a GPU of its own on one node, and a switch (NVSwitch)
- * that connects them. Large collectives of blocks use it by themselves. Good until the object is
- * freed. */
+ * kernels may use it, by multimem instructions: stores go to all copies, loads combine them. NULL
+ * where there is none: each member must have a GPU of its own on one node, and a switch (NVSwitch)
+ * must connect these GPUs. Large collectives of blocks use such addresses without being asked. The
+ * address is valid until the object is freed. */
 GSHMEM_API void *gshmem_mc_ptr(gshmem_team_t team, const void *ptr);
 GSHMEM_KERNELS_TOO_END
 
@@ -124,22 +128,26 @@ GSHMEM_KERNELS_TOO_END
 
 /* ---- Symmetric memory ------------------------------------------------------------------------ */
 
-/* Collective over the job: every PE calls with the same arguments and gets the same object, which
- * all PEs may then name by their own address of it. Returns NULL for 0 bytes and on failure (the
- * heap is exhausted, or PEs disagree); then no PE gets memory, and gshmem_last_error has the
- * reason. Objects are aligned to at least 16 bytes, and to 64 if they have 64 bytes or more. malloc
- * ends with a barrier, free begins with one, and realloc does both. Only one thread of a PE may
- * allocate at a time: threads that allocate concurrently make PEs disagree. */
+/* Collective over the job: every PE calls with the same arguments and gets a copy of the same
+ * object. A PE names the copies of all PEs by the address of its own. Returns NULL for 0 bytes and
+ * on failure (the heap is exhausted, or PEs disagree); then no PE gets memory, and
+ * gshmem_last_error has the reason. Objects are aligned to at least 16 bytes, and to 64 if they
+ * have 64 bytes or more. malloc ends with a barrier, free begins with one, and realloc does both.
+ * Only one thread of a PE may allocate at a time: threads that allocate concurrently make PEs
+ * disagree. */
 GSHMEM_API void *gshmem_malloc(size_t bytes);
 GSHMEM_API void *gshmem_calloc(size_t count, size_t bytes); /* zero on every PE */
 /* alignment: a power of two, from sizeof(void *) to 1 GiB, or to 2 MiB in GPU memory. */
 GSHMEM_API void *gshmem_align(size_t alignment, size_t bytes);
 /* hints: GSHMEM_MALLOC_…, or-ed, or 0.
  *
- * GSHMEM_MALLOC_ATOMICS_REMOTE is for objects that PEs of other nodes update most, by atomics,
- * locks and signals. Where all PEs have NICs that can, the NIC of the object's PE makes all such
- * updates: initiators on other nodes wait less long for them, and the PEs of the object's node
- * longer. */
+ * GSHMEM_MALLOC_ATOMICS_REMOTE is for objects that are updated mostly by PEs of other nodes, with
+ * atomics, locks and signals. Where all PEs have NICs with atomics, the NIC of the object's PE
+ * makes all such updates. They then take less time for PEs of other nodes, and more time for PEs of
+ * the object's node.
+ *
+ * GSHMEM_MALLOC_SIGNAL_REMOTE has no effect. GSHMEM_MALLOC_HOST takes host memory, also where the
+ * heap is GPU memory. */
 GSHMEM_API void *gshmem_malloc_with_hints(size_t bytes, long hints);
 /* Keeps the contents up to the smaller of the two sizes; the object may move. On failure it returns
  * NULL and leaves ptr as it was. NULL for ptr allocates; 0 bytes frees. */
@@ -162,14 +170,14 @@ GSHMEM_API gshmem_status_t gshmem_symmetric_data(const void *inside);
 /* ---- Memory of the program's own ------------------------------------------------------------ */
 
 /* Any memory of the caller may be the source of a put and the dest of a get. Registration makes
- * this faster: host memory is pinned for a GPU, whose kernels can then access it; GPU memory is
- * accepted without a query to the driver; memory that a NIC must know before it moves it is made
- * known to it. Local to the PE.
+ * this faster: host memory is pinned, so that the kernels of this PE's GPU can access it, and the
+ * proxy accepts the buffer in commands of kernels without asking the driver or the system about
+ * it. Local to the PE.
  *
  * A buffer may overlap neither another one nor the symmetric heap, which is registered anyway;
- * variables of the program may be registered. The buffer must exist until it is unregistered by the
- * address with which it was registered, when no operation uses it any more. gshmem_finalize
- * unregisters what is left. */
+ * variables of the program may be registered. The buffer must exist until it is unregistered, and
+ * no operation may use it when that happens. unregister takes the address with which the buffer was
+ * registered. gshmem_finalize unregisters what is left. */
 GSHMEM_API gshmem_status_t gshmem_buffer_register(void *addr, size_t bytes);
 GSHMEM_API gshmem_status_t gshmem_buffer_unregister(void *addr);
 GSHMEM_API gshmem_status_t gshmem_buffer_unregister_all(void);
@@ -215,9 +223,10 @@ GSHMEM_API int gshmem_team_translate_pe(gshmem_team_t src_team, int src_pe,
 GSHMEM_KERNELS_TOO_END
 
 /* Makes new teams out of parent; collective over parent. Members get a new team. All other PEs get
- * GSHMEM_TEAM_INVALID, and so do all PEs on failure. Requests that differ between PEs, or are
- * refused on one PE, fail on all; only where the new team has one PE may each PE ask for a team of
- * its own. `stride` may be negative or 0 (with size 1). config may be NULL. */
+ * GSHMEM_TEAM_INVALID, and so do all PEs on failure. All PEs pass the same arguments. If they
+ * differ, or one PE refuses its arguments, the call fails on all PEs. There is one exception: if
+ * every PE asks for a team of one PE, these teams may differ. `stride` may be negative, or 0 with
+ * size 1. config may be NULL. */
 GSHMEM_API gshmem_status_t gshmem_team_split_strided(gshmem_team_t parent, int start, int stride,
                                                      int size, const gshmem_team_config_t *config,
                                                      long config_mask, gshmem_team_t *new_team);
@@ -252,20 +261,22 @@ GSHMEM_API void gshmem_ctx_session_stop(gshmem_ctx_t ctx);
 /* ---- Order ----------------------------------------------------------------------------------- */
 
 GSHMEM_KERNELS_TOO_BEGIN
-/* fence: this PE's puts, atomics and signals to a PE that come before the fence arrive there before
- * those that come after it. quiet: all operations of this PE that come before it are complete and
- * visible to all PEs on return. pe_quiet: the same for the PEs of a list.
+/* fence: puts, atomics and signals of this PE that come before the fence arrive at each target PE
+ * before those that come after it. quiet: when it returns, all operations of this PE that come
+ * before it are complete and visible to all PEs. pe_quiet: the same for operations on the PEs of a
+ * list.
  *
- * "Operations of this PE" are those that it has issued on the context from any thread, on the host
- * or in a kernel, if the call comes after them: in the same thread, or in a thread that has
- * synchronized with the issuing one since (by a lock, __syncthreads, cudaStreamSynchronize, the
- * order of a stream, or a flag with a memory fence).
+ * An operation counts if this PE has issued it on the context, from any thread, on the host or in a
+ * kernel. It comes before the call if the calling thread issued it earlier, or if the calling
+ * thread has synchronized since then with the thread that issued it (by a lock, __syncthreads,
+ * cudaStreamSynchronize, the order of a stream, or a flag with a memory fence).
  *
- * An operation on a failed PE (it has died, or a PE of the job has declared it dead) fails with
- * GSHMEM_ERR_PEER_DEAD, itself or in the next quiet. There is one exception: where that PE's memory
- * is mapped, as on the same node (gshmem_ptr is not NULL), operations are loads and stores, which
- * cannot report it. Its memory keeps its contents, the operations succeed, and no PE will read what
- * they stored. Waits, locks and collectives end with GSHMEM_ERR_PEER_DEAD wherever the PE was. */
+ * A PE has failed if it has died, or if a PE of the job has declared it dead. An operation on a
+ * failed PE fails with GSHMEM_ERR_PEER_DEAD, when it is issued or in the next quiet. There is one
+ * exception: where the failed PE's memory is mapped, as on the same node (gshmem_ptr is not NULL),
+ * operations are loads and stores, which cannot report a failure. The memory keeps its contents,
+ * the operations succeed, and no PE will read what they stored. Waits, locks and collectives end
+ * with GSHMEM_ERR_PEER_DEAD on whichever node the failed PE was. */
 GSHMEM_API gshmem_status_t gshmem_fence(void);
 GSHMEM_API gshmem_status_t gshmem_quiet(void);
 GSHMEM_API gshmem_status_t gshmem_pe_quiet(const int *target_pes, size_t n);
@@ -277,26 +288,31 @@ GSHMEM_KERNELS_TOO_END
 /* ---- Waiting --------------------------------------------------------------------------------- */
 
 GSHMEM_KERNELS_TOO_BEGIN
-/* Waits until the signal compares to value as cmp says, and returns the value of the signal for
- * which it did. On failure (the job ends during the wait) it calls the error policy and returns the
- * signal's last value. Waits on variables of other types, and on several at once:
- * gshmem_TYPE_wait_until… in typed.h. */
+/* Waits until the comparison cmp of the signal with value is true, and returns the value of the
+ * signal that made it true. The wait fails if the job is aborted, if a PE of the job has died (any
+ * of them could have been the one that updates the signal), or if all other PEs have left and no
+ * thread or kernel of this PE is left to update it (see gshmem_finalize). It then calls the error
+ * policy and returns the last value of the signal. gshmem_TYPE_wait_until… in gshmem/typed.h wait
+ * for variables of other types, and for several at once. */
 GSHMEM_API uint64_t gshmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t value);
 GSHMEM_KERNELS_TOO_END
 
 /* ---- Collectives ----------------------------------------------------------------------------- */
 
-/* Collectives over the PEs of a team: each of them calls, in the same order. dest and source are
- * symmetric addresses. They may be the same object where the comment says "in place", and may not
- * overlap otherwise. Sizes may be 0. A call returns when the caller may use dest and reuse source.
+/* Collectives over the PEs of a team: every PE of the team makes the same calls in the same order.
+ * dest and source are symmetric addresses. They may be the same object where the comment says "in
+ * place", and may not overlap otherwise. Sizes may be 0. When a call returns, the caller may use
+ * dest and reuse source.
  *
- * Failures: an invalid team; an address that is not symmetric. A call that differs between PEs, or
- * is refused on one, fails on all of them (GSHMEM_ERR_MISMATCH), and the team can go on. Once a
- * member has died, all collectives of the team fail at once (GSHMEM_ERR_PEER_DEAD). */
+ * A call fails if the team is invalid or an address is not symmetric. If the calls of the PEs
+ * differ, or one PE refuses its arguments, the call fails on all PEs (GSHMEM_ERR_MISMATCH), and the
+ * team can be used further. Once a member has died, all collectives of the team fail at once
+ * (GSHMEM_ERR_PEER_DEAD). */
 
 GSHMEM_KERNELS_TOO_BEGIN
-/* sync: returns when all PEs have arrived; their stores to memory before it are then visible.
- * barrier: also completes this PE's operations on the default context, as gshmem_quiet does. */
+/* sync returns when all PEs have arrived; the stores that they made before are then visible.
+ * barrier does the same, after it has completed this PE's operations on the default context, as
+ * gshmem_quiet does. */
 GSHMEM_API gshmem_status_t gshmem_team_sync(gshmem_team_t team);
 GSHMEM_API gshmem_status_t gshmem_sync_all(void);
 GSHMEM_API gshmem_status_t gshmem_barrier(gshmem_team_t team);
@@ -304,7 +320,7 @@ GSHMEM_API gshmem_status_t gshmem_barrier_all(void);
 GSHMEM_KERNELS_TOO_END
 
 GSHMEM_KERNELS_TOO_BEGIN
-/* dest on every PE, the root's included, becomes root's source. In place. */
+/* dest becomes root's source on every PE, the root included. In place. */
 GSHMEM_API gshmem_status_t gshmem_broadcastmem(gshmem_team_t team, void *dest, const void *source,
                                                size_t bytes, int root);
 /* dest becomes the concatenation of the sources of all PEs, which have the same size. */
@@ -317,20 +333,22 @@ GSHMEM_KERNELS_TOO_END
 /* fcollect with sizes that may differ between PEs. */
 GSHMEM_API gshmem_status_t gshmem_collectmem(gshmem_team_t team, void *dest, const void *source,
                                              size_t bytes);
-/* alltoall with blocks of n elements, which are dst and sst elements apart within a block. Block i
- * begins at element i*n*dst of dest and i*n*sst of source. */
+/* alltoall with blocks of n elements. Within a block, consecutive elements are dst apart in dest
+ * and sst apart in source, counted in elements. Block i begins at element i*n*dst of dest and at
+ * element i*n*sst of source. */
 GSHMEM_API gshmem_status_t gshmem_alltoallsmem(gshmem_team_t team, void *dest, const void *source,
                                                ptrdiff_t dst, ptrdiff_t sst, size_t element,
                                                size_t n);
 GSHMEM_KERNELS_TOO_BEGIN
 /* dest[j] on every PE becomes the reduction by op of source[j] of all PEs. In place.
  *
- * The order in which values are combined depends on the team, type and n, on which of its PEs share
- * a node, and on the memory that dest and source are in, and on nothing that happens at run time:
- * results repeat where PEs are placed alike. On one node it is the order of the PEs. There is one
- * exception: in blocks of GPUs that NVSwitch connects, the switch adds up large arrays of
- * floating-point numbers, and compares halves (unless GSHMEM_CUDA_MULTICAST=off). All PEs get the
- * same bits in every case. */
+ * The order in which values are combined depends on the team, on the type and n, on which PEs of
+ * the team share a node, and on the kind of memory of dest and source. It does not depend on
+ * timing: a program whose PEs are placed in the same way gets the same results in each run. Within
+ * one node, values are combined in the order of the PEs. There is one exception: where NVSwitch
+ * connects the GPUs and a block makes the call, the switch adds up large arrays of floating-point
+ * numbers, and finds the minimum and maximum of half-precision numbers
+ * (GSHMEM_CUDA_MULTICAST=off prevents it). All PEs get the same bits in every case. */
 GSHMEM_API gshmem_status_t gshmem_reduce(gshmem_team_t team, enum gshmem_type type,
                                          enum gshmem_op op, void *dest, const void *source,
                                          size_t n);
@@ -351,13 +369,13 @@ GSHMEM_API gshmem_status_t gshmem_exscan(gshmem_team_t team, enum gshmem_type ty
 
 /* A lock is a symmetric long, 0 at first, the same object on all PEs. Locks are fair: PEs get one
  * in the order in which they requested it, and so do threads of a PE with GSHMEM_THREAD_MULTIPLE.
- * set waits. test returns 0 if it took the lock, 1 if a PE has it (the caller's included), and -1
- * on failure. clear completes this PE's operations and then releases the lock, also when one of the
- * operations has failed.
+ * set waits until this PE has the lock. test returns 0 if it took the lock, 1 if a PE holds it
+ * (possibly the caller), and -1 on failure. clear completes this PE's operations and then releases
+ * the lock, even if one of the operations has failed.
  *
- * A lock fails when a PE dies that held it, that waited for it before the caller, or on which its
- * queue begins: set and test then return GSHMEM_ERR_PEER_DEAD and -1. The death of any other PE
- * changes nothing. */
+ * A lock fails when a PE dies that holds it, that waits for it before the caller, or whose memory
+ * has the tail of its queue (a PE chosen by the lock's address): set then returns
+ * GSHMEM_ERR_PEER_DEAD, and test returns -1. The death of any other PE does not affect the lock. */
 GSHMEM_API gshmem_status_t gshmem_set_lock(long *lock);
 GSHMEM_API gshmem_status_t gshmem_clear_lock(long *lock);
 GSHMEM_API int gshmem_test_lock(long *lock);

@@ -3,16 +3,17 @@
  *
  * The functions of gshmem.h that make sense in a kernel exist there by the same name and with the
  * same meaning: every thread that calls one performs it. Functions that end in _warp and _block are
- * called by all threads of a warp or block with the same arguments, which perform the operation
- * once, together: what any of the threads wrote before the call is part of the data, and all
- * threads get the result. Nonblocking forms (_nbi) return before the operation is complete.
- * gshmem_quiet completes what this PE has issued on the context before, from any thread, on the
- * host too. gshmem_fence orders it before what the calling thread issues next (gshmem.h, Order).
+ * called by all threads of a warp or block with the same arguments. These threads perform the
+ * operation once, together. The data includes what any of them wrote before the call, and all of
+ * them get the result. Nonblocking forms (_nbi) may return before the operation is complete.
+ * gshmem_quiet completes all operations that this PE has issued on the context before, from any
+ * thread, on the host too. gshmem_fence orders these operations before those that the calling
+ * thread issues next (gshmem.h, Order).
  *
  * Where a peer's memory is mapped, the calling threads perform an operation by loads and stores.
  * Otherwise the operation becomes a command to the PE's proxy thread (gshmem/device/command.h).
- * Waits in kernels end with a status when the job is aborted or when a PE has died on which they
- * may depend.
+ * A wait in a kernel ends with a status when the job is aborted, or when a PE has died that it may
+ * depend on.
  *
  * Collectives in kernels: one thread, warp or block of each PE of the team calls, and the kernels
  * of all these PEs must be able to run at the same time. */

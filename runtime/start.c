@@ -345,6 +345,7 @@ gshmem_status_t life_start(const gshmem_init_attr_t *attr)
         /* The others may have completed their start-up, and would wait for this PE. */
         network_fail(j);
         node_fail(j->node, j->pe);
+        network_stop(j); /* before the contexts, as at the end of a job */
         context_stop(j);
         job = NULL;
         life_free_job(j);

@@ -219,7 +219,7 @@ struct transport_ops {
     /* Optional. Sends a control message to the transport above this one at that PE. Messages
      * arrive in order, and are not lost while the PE lives. TRANSPORT_FULL: later. */
     gshmem_status_t (*say)(struct transport *t, int pe, const void *note, size_t bytes);
-    /* Optional. A control message for this transport has arrived: see `heard`. */
+    /* Optional. A control message for this transport has arrived: see `received`. */
     void (*receive)(struct transport *t, int from, const void *note, size_t bytes);
     /* Optional. The runtime has learned that a PE has failed: requests to it end, with a failure,
      * before the next progress returns, and later ones at once, also if none was made before.

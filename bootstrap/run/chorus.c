@@ -13,6 +13,7 @@
 enum {
     LINES_MOST = 256,
     QUOTED = 60, /* bytes of a line that are enough to know it by */
+    TURN = 32,   /* lines at a time: PEs may send without end, and the launcher has more to do */
 };
 
 struct chorus_line {
@@ -78,17 +79,20 @@ static void chorus_receive(struct chorus *c, const struct alike_message *m, size
     chorus_keep(c, text, length - m->prefix);
 }
 
-void chorus_take(struct chorus *c)
+bool chorus_take(struct chorus *c)
 {
     struct alike_message m;
     const size_t head = offsetof(struct alike_message, line);
     ssize_t n;
 
+    int taken = 0;
+
     do {
         n = recv(c->in, &m, sizeof m, MSG_DONTWAIT);
         if (n > (ssize_t)head)
             chorus_receive(c, &m, (size_t)n - head);
-    } while (n >= 0 || errno == EINTR);
+    } while (++taken < TURN && (n >= 0 || errno == EINTR));
+    return taken == TURN;
 }
 
 bool chorus_is_counting(const struct chorus *c)

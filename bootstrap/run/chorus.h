@@ -14,7 +14,8 @@ struct chorus {
 };
 
 bool chorus_open(struct chorus *c); /* errno says why not */
-void chorus_take(struct chorus *c); /* all that has arrived */
+/* Some of what has arrived; false: that was all. */
+bool chorus_take(struct chorus *c);
 /* Writes how often each line has arrived since that was last written. */
 void chorus_count(struct chorus *c);
 bool chorus_is_counting(const struct chorus *c);

@@ -29,13 +29,16 @@ struct run {
     gshmem_status_t (*fail)(gshmem_status_t status, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
     int timeout_seconds;
-    int late; /* responses that came too late for their requests, and may still arrive */
     int wire;
     int lifeline;         /* -1: none could be had */
     uint32_t round;       /* that this PE published last */
     pthread_mutex_t lock; /* one question and its answer at a time */
     int node[];
 };
+
+/* Responses that came too late for their requests, and may still arrive. The wire is the process's,
+ * not the job's: what a gshmem_init that failed has asked for, the next one may be sent. */
+static int late;
 
 static bool client_environment_number(const char *name, int least, int *number)
 {
@@ -130,7 +133,7 @@ static gshmem_status_t client_receive(struct run *r, int seconds, unsigned char 
             return GSHMEM_OK;
         }
         n = ready < 0 ? -1 : system_recv(r->wire, message, WIRE_MAX, MSG_DONTWAIT | MSG_TRUNC);
-    } while ((n < 0 && (errno == EINTR || errno == EAGAIN)) || (n > 0 && r->late && r->late--));
+    } while ((n < 0 && (errno == EINTR || errno == EAGAIN)) || (n > 0 && late && late--));
     if (n <= 0 || n > WIRE_MAX)
         return r->fail(GSHMEM_ERR_BOOTSTRAP, "PE %d: gshmemrun %s", r->base.pe,
                        n < 0    ? strerror(errno)
@@ -149,7 +152,7 @@ static gshmem_status_t client_request(struct run *r, const unsigned char *questi
     if (!status)
         status = client_receive(r, r->timeout_seconds, reply, reply_bytes);
     if (!status && *reply_bytes == 0) {
-        r->late++;
+        late++;
         return r->fail(GSHMEM_ERR_TIMEOUT, "PE %d: gshmemrun has not answered for %d s", r->base.pe,
                        r->timeout_seconds);
     }
@@ -216,6 +219,14 @@ static void client_release(struct run *r)
     free(r);
 }
 
+static void run_take_leave(struct run *r)
+{
+    unsigned char message[WIRE_MAX];
+
+    (void)client_send(r, message, wire_encode_goodbye(message));
+    client_release(r);
+}
+
 static gshmem_status_t run_open(const struct bootstrap_request *request, struct bootstrap **out)
 {
     int pe, n_pes, wire;
@@ -237,7 +248,10 @@ static gshmem_status_t run_open(const struct bootstrap_request *request, struct 
     r->lifeline = hold_lifeline();
     gshmem_status_t status = welcome(r);
     if (status) {
-        client_release(r);
+        if (status == GSHMEM_ERR_TIMEOUT)
+            run_take_leave(r); /* it will read this HELLO, and the next gshmem_init's */
+        else
+            client_release(r);
         return status;
     }
     if (r->lifeline < 0 && request->info)
@@ -349,11 +363,7 @@ static void run_abort(struct bootstrap *b, int status, const char *why)
 /* The wire stays open, for gshmem_init may be called again, and it is how gshmemrun knows us. */
 static void run_close(struct bootstrap *b)
 {
-    struct run *r = (struct run *)b;
-    unsigned char message[WIRE_MAX];
-
-    (void)client_send(r, message, wire_encode_goodbye(message));
-    client_release(r);
+    run_take_leave((struct run *)b);
 }
 
 const struct bootstrap_ops bootstrap_run = {

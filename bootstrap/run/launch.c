@@ -25,6 +25,7 @@ enum {
     CHORUS_MS = 200,  /* that equal lines of other PEs are waited for, before they are counted */
     WRAPPER_MS = 200, /* that a wrapper has to end after the program it ran has died */
     EVENTS = 256,
+    LAST_TURNS = 100, /* of lines that are taken when all PEs have ended */
 };
 
 /* How a PE's process has ended, until that has been looked into. */
@@ -485,7 +486,9 @@ int launch(const struct options *options, struct spawner *spawner, struct output
     l.suspect_at = l.count_at = -1;
     launch_start_all(&l);
     attend(&l);
-    chorus_take(&l.chorus); /* the last words of PEs that have died */
+    /* The last words of PEs that have died. Processes they have left may say more, without end. */
+    for (int turns = 0; turns < LAST_TURNS && chorus_take(&l.chorus); turns++)
+        ;
     chorus_count(&l.chorus);
     chorus_close(&l.chorus);
     links_stop(&l.links);

@@ -106,8 +106,10 @@ static void cuda_close(struct device *base)
     cuda_context current;
 
     if (!cuda_enter(c)) {
-        cuda_kernel_close(c);
+        /* The kernel's module goes when no launch of it is under way. */
+        cuda_work_await(c);
         cuda_requests_close(c);
+        cuda_kernel_close(c);
         cuda_collectives_close(c);
         cuda_work_close(c);
         c->driver.stream_destroy(c->stream);

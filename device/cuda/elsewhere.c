@@ -48,23 +48,17 @@ static gshmem_status_t open_gpu(const struct cuda *c, struct cuda_elsewhere *e)
     return status;
 }
 
-/* NULL after a logged failure. */
-static struct cuda_elsewhere *elsewhere_find_gpu(struct cuda *c, cuda_gpu gpu)
+static gshmem_status_t elsewhere_add_gpu(struct cuda *c, cuda_gpu gpu)
 {
-    struct cuda_elsewhere *e = c->work.elsewhere;
+    struct cuda_elsewhere *e = calloc(1, sizeof *e);
+    gshmem_status_t status;
 
-    while (e && e->gpu != gpu)
-        e = e->next;
-    if (e)
-        return e;
-    if (!(e = calloc(1, sizeof *e))) {
-        c->config.fail(GSHMEM_ERR_MEMORY, "cuda: out of memory");
-        return NULL;
-    }
+    if (!e)
+        return c->config.fail(GSHMEM_ERR_MEMORY, "cuda: out of memory");
     e->gpu = gpu;
-    if (open_gpu(c, e)) {
+    if ((status = open_gpu(c, e))) {
         free(e);
-        return NULL;
+        return status;
     }
     e->next = c->work.elsewhere;
     c->work.elsewhere = e;
@@ -72,7 +66,21 @@ static struct cuda_elsewhere *elsewhere_find_gpu(struct cuda *c, cuda_gpu gpu)
         "cuda: GPU %d is open, too: it makes updates of its memory, to which GPU %d has no peer "
         "access",
         gpu, c->gpu);
-    return e;
+    return GSHMEM_OK;
+}
+
+static gshmem_status_t elsewhere_find_gpu(struct cuda *c, cuda_gpu gpu, struct cuda_elsewhere **out)
+{
+    struct cuda_elsewhere *e = c->work.elsewhere;
+    gshmem_status_t status = GSHMEM_OK;
+
+    while (e && e->gpu != gpu)
+        e = e->next;
+    if (!e && !(status = elsewhere_add_gpu(c, gpu)))
+        e = c->work.elsewhere;
+    if (!status)
+        *out = e;
+    return status;
 }
 
 /* With its context current. */
@@ -94,12 +102,12 @@ static gshmem_status_t elsewhere_launch(const struct cuda *c, const struct cuda_
 gshmem_status_t cuda_update_elsewhere(struct cuda *c, cuda_gpu gpu, const struct device_request *r,
                                       cuda_event before)
 {
-    struct cuda_elsewhere *e = elsewhere_find_gpu(c, gpu);
+    struct cuda_elsewhere *e = NULL;
     gshmem_status_t status;
     cuda_result result;
 
-    if (!e)
-        return GSHMEM_ERR_DEVICE;
+    if ((status = elsewhere_find_gpu(c, gpu, &e)))
+        return status;
     if ((status = cuda_enter_context(c, e->context, gpu)))
         return status;
     status = elsewhere_launch(c, e, r, before);

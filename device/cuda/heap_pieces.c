@@ -227,7 +227,7 @@ uint64_t cuda_heap_shrink(struct device *base, struct device_heap_map *map, uint
     struct heap *h = map->own;
 
     if (!cuda_heap_reaches(map, bytes) || cuda_enter(c))
-        return h->mapped;
+        return h ? h->mapped : 0;
     while (h->pieces && h->piece[h->pieces - 1].offset >= bytes) {
         const struct piece *last = &h->piece[--h->pieces];
         heap_give_back(c, h, last);

@@ -2,10 +2,7 @@
  *
  * A copy is a copy of the stream's, which the GPU's copy engines make. All else is a launch of the
  * library's kernel with the request as its argument. Both can be captured in graphs, where they
- * take no part in the order below: graphs have an order of their own.
- *
- * The collectives of a team run in the order in which they are asked for, whatever the streams:
- * each leaves an event that the next one waits for on its own stream. */
+ * take no part in the order that collectives.c keeps: graphs have an order of their own. */
 #include "device/cuda/streams.h"
 
 #include <stdlib.h>
@@ -86,25 +83,25 @@ static gshmem_status_t request_make(struct cuda *c, struct cuda_blocking_request
     return GSHMEM_OK;
 }
 
-static struct cuda_blocking_request *request_take(struct cuda *c)
+static gshmem_status_t request_take(struct cuda *c, struct cuda_blocking_request **out)
 {
     struct cuda_blocking_request *e;
+    gshmem_status_t status;
 
     pthread_mutex_lock(&c->order_lock);
     if ((e = c->free_requests))
         c->free_requests = e->next;
     pthread_mutex_unlock(&c->order_lock);
-    if (e)
-        return e;
-    if (!(e = calloc(1, sizeof *e))) {
-        c->config.fail(GSHMEM_ERR_MEMORY, "cuda: out of memory");
-        return NULL;
+    if (!e) {
+        if (!(e = calloc(1, sizeof *e)))
+            return c->config.fail(GSHMEM_ERR_MEMORY, "cuda: out of memory");
+        if ((status = request_make(c, e))) {
+            free(e);
+            return status;
+        }
     }
-    if (request_make(c, e)) {
-        free(e);
-        return NULL;
-    }
-    return e;
+    *out = e;
+    return GSHMEM_OK;
 }
 
 static void request_give_back(struct cuda *c, struct cuda_blocking_request *e)
@@ -133,17 +130,16 @@ gshmem_status_t cuda_request_start(struct device *base, const struct device_requ
                                    void **request)
 {
     struct cuda *c = cuda_of(base);
+    struct cuda_blocking_request *e = NULL;
     gshmem_status_t status;
 
     if ((status = cuda_enter(c)))
         return status;
-    struct cuda_blocking_request *e = request_take(c);
-    if (!e) {
-        status = GSHMEM_ERR_DEVICE;
-    } else if ((status = request_begin(c, e, r))) {
-        request_give_back(c, e);
-    } else {
-        *request = e;
+    if (!(status = request_take(c, &e))) {
+        if ((status = request_begin(c, e, r)))
+            request_give_back(c, e);
+        else
+            *request = e;
     }
     cuda_leave(c);
     return status;
@@ -167,11 +163,12 @@ bool cuda_request_done(struct device *base, void *request, gshmem_status_t *stat
     return true;
 }
 
-/* With the GPU ours, and nothing under way. */
+/* With the GPU ours. Of a request that has failed to begin, the kernel may have been launched. */
 void cuda_requests_close(struct cuda *c)
 {
     for (struct cuda_blocking_request *e; (e = c->free_requests);) {
         c->free_requests = e->next;
+        c->driver.stream_wait(e->stream);
         c->driver.host_free(e->answer);
         c->driver.event_destroy(e->event);
         c->driver.stream_destroy(e->stream);

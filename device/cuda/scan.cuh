@@ -119,9 +119,11 @@ __device__ gshmem_status_t scan_member(const struct scan *scan, char *dest, cons
     if (!in && (status = gshmem_kernel_agree<GSHMEM_SCOPE_BLOCK>(status)))
         return status;
     step(scan, &s, bytes);
+    if (out && in)
+        return GSHMEM_OK;
+    gshmem_kernel_sync<GSHMEM_SCOPE_BLOCK>(); /* all have read the piece, or written it */
     if (out)
         return GSHMEM_OK;
-    gshmem_kernel_sync<GSHMEM_SCOPE_BLOCK>();
     if (gshmem_kernel_rank<GSHMEM_SCOPE_BLOCK>() == 0 &&
         !(status = gshmem_kernel_post_put<true>(c, dest, piece, bytes, NULL, (int)member)))
         status = gshmem_kernel_quiet_on(c); /* the piece is free again */

@@ -26,8 +26,11 @@ gshmem_status_t cuda_update_elsewhere(struct cuda *c, cuda_gpu gpu, const struct
                                       cuda_event before);
 void cuda_elsewhere_close(struct cuda *c);
 
-/* work.c; these two between cuda_enter and cuda_leave. */
+/* work.c; these three between cuda_enter and cuda_leave. */
 gshmem_status_t cuda_work_open(struct cuda *c);
+/* Until all copies and updates are done, those that nobody asks for, too. */
+void cuda_work_await(struct cuda *c);
+/* With nothing under way. */
 void cuda_work_close(struct cuda *c);
 gshmem_status_t cuda_copy_start(struct device *d, void *to, const void *from, size_t bytes,
                                 uint64_t *ticket);
@@ -55,7 +58,8 @@ bool cuda_streams_busy(struct device *d);
 gshmem_status_t cuda_request_start(struct device *d, const struct device_request *r,
                                    void **request);
 bool cuda_request_done(struct device *d, void *request, gshmem_status_t *status);
-/* Between cuda_enter and cuda_leave, with nothing under way. */
+/* Between cuda_enter and cuda_leave: waits for those that have failed to begin, and whose kernel
+ * may run. */
 void cuda_requests_close(struct cuda *c);
 
 #endif

@@ -260,7 +260,7 @@ gshmem_status_t cuda_update(struct device *base, const struct device_update *u, 
     return status;
 }
 
-/* ---- Life: both with the GPU ours ---- */
+/* ---- Life: with the GPU ours ---- */
 
 gshmem_status_t cuda_work_open(struct cuda *c)
 {
@@ -285,12 +285,16 @@ gshmem_status_t cuda_work_open(struct cuda *c)
     return GSHMEM_OK;
 }
 
+void cuda_work_await(struct cuda *c)
+{
+    c->driver.stream_wait(c->work.stream);
+    c->driver.stream_wait(c->work.updates);
+}
+
 void cuda_work_close(struct cuda *c)
 {
     struct cuda_work *w = &c->work;
 
-    c->driver.stream_wait(w->stream);
-    c->driver.stream_wait(w->updates);
     cuda_elsewhere_close(c);
     for (int i = 0; i < DEVICE_COPIES_MOST; i++) {
         if (w->event[i])

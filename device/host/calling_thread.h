@@ -24,7 +24,6 @@ struct calling_thread {
     int device;                 /* chosen by cudaSetDevice */
     struct CUstream_st *stream; /* its cudaStreamPerThread; NULL: not used so far */
     bool in_host_function;      /* a helper, which runs functions of cudaLaunchHostFunc */
-    char program_name[16];      /* of a helper: the name of the program's thread that started it */
     struct configuration launch[NESTED_LAUNCHES_MAX];
     unsigned launches;
 };

@@ -3,6 +3,7 @@
 #ifndef GSHMEM_DEVICE_HOST_FORKS_H
 #define GSHMEM_DEVICE_HOST_FORKS_H
 
+#include <pthread.h>
 #include <stdbool.h>
 
 /* A part of the device with locks that a thread of the parent may hold at the fork. */
@@ -11,7 +12,16 @@ struct fork_part {
     struct fork_part *next;
 };
 
-/* From a constructor: when the library is loaded. */
+/* A lock of the device that fork takes before it makes the child: there the lock is free, and what
+ * it guards is whole, whether the device has threads or not. No thread may hold two of them, nor
+ * hold one for longer than a moment, or while it waits for the dynamic linker. */
+struct fork_lock {
+    pthread_mutex_t *lock;
+    struct fork_lock *next;
+};
+
+/* These two from a constructor: when the library is loaded. */
+void forks_hold(struct fork_lock *lock);
 void forks_add(struct fork_part *part);
 /* From the first call on: the device has threads. Called by whoever starts one. */
 void forks_watch(void);

@@ -223,8 +223,8 @@ REDUCTIONS = {op.text: _set_of(op) for op in OPS}  # operation: its types
 
 FAMILIES = [
     Family('Put and get',
-           'nelems elements between dest and source, one of them on pe: as gshmem_putmem,\n'
-           'gshmem_getmem and their nbi forms.',
+           'As gshmem_putmem, gshmem_getmem and their nbi forms, for nelems elements: put copies them\n'
+           'from source to dest on pe, get from source on pe to dest.',
            [_rma('put', _COPY + 'int pe'), _rma('get', _COPY + 'int pe'),
             _rma('put_nbi', _COPY + 'int pe'), _rma('get_nbi', _COPY + 'int pe')]),
 
@@ -235,8 +235,8 @@ FAMILIES = [
             _rma('g', 'const T *source, int pe', 'T', sized=False, kernels='thread', stream=False)]),
 
     Family('Strided',
-           'nelems elements that are dst elements apart in dest and sst apart in source; or blocks of\n'
-           'bsize elements that begin so far apart. As gshmem_ctx_iputmem and gshmem_ctx_ibputmem.',
+           'As gshmem_ctx_iputmem and gshmem_ctx_ibputmem: nelems elements, or nelems blocks of bsize\n'
+           'elements. Their beginnings are dst elements apart in dest, and sst elements in source.',
            [_rma('iput', _STRIDED + 'int pe'), _rma('iget', _STRIDED + 'int pe'),
             _rma('ibput', _BLOCKS + 'int pe', kernels='thread', stream=False),
             _rma('ibget', _BLOCKS + 'int pe', kernels='thread', stream=False)]),
@@ -267,17 +267,18 @@ FAMILIES = [
            + _atomic('xor', 'amo_bitwise', 'T *dest, T value, int pe')),
 
     Family('Waits and tests',
-           'For variables of this PE that other PEs update. What a PE stored before the update is\n'
+           'For variables of this PE that other PEs update. Data that a PE stored before the update is\n'
            'visible after the wait. cmp is one of GSHMEM_CMP_…, with the variable on its left side.\n'
-           'For an array there are three forms: all waits until every element satisfies the\n'
+           'For an array there are three forms: all waits until every element has satisfied the\n'
            'comparison; any waits until one does, and returns its index; some waits until at least\n'
            'one does, stores the indices of those that do, and returns their number. Elements whose\n'
            'status is not 0 are left out; status may be NULL. If no element is left, all returns at\n'
            'once, any returns SIZE_MAX, and some returns 0. Successive calls of any begin at different\n'
            'elements, so that none is starved. vector: element i is compared to cmp_values[i]. Tests\n'
-           'poll once; if no element satisfies, any returns SIZE_MAX and some 0. Failures: a bad cmp;\n'
-           'the job ends during the wait. Functions that return a number then call the error policy,\n'
-           'and if it returns, they return what they do when no element satisfies.',
+           'poll once; if no element satisfies the comparison, any returns SIZE_MAX and some 0.\n'
+           'A call fails if cmp is bad, and a wait for the reasons that gshmem_signal_wait_until\n'
+           'names. A function that returns a number then calls the error policy. If that returns, the\n'
+           'function returns the same as when no element satisfies the comparison.',
            _waits('wait_until', 'status', 'status') + _waits('test', 'int', 'int')),
 
     Family('Data movement of teams',
@@ -294,7 +295,8 @@ FAMILIES = [
             for op, types in REDUCTIONS.items() for form in ('_reduce', '_reducescatter')]),
 
     Family('Scans',
-           'As gshmem_inscan and gshmem_exscan: sums over the PEs up to this one, without it for exscan.',
+           'As gshmem_inscan and gshmem_exscan: sums over the PEs up to this one; exscan leaves out\n'
+           'this PE itself.',
            [_collective('sum_inscan', 'size_t nelems', 'reduce_sum', ''),
             _collective('sum_exscan', 'size_t nelems', 'reduce_sum', '')]),
 ]

@@ -1,9 +1,9 @@
 /* Atomic updates of one 4- or 8-byte object on any PE.
  *
  * The typed names (gshmem_long_atomic_fetch_add, …) in gshmem/typed.h are thin wrappers. A mapped
- * peer's object is updated in place by the CPU's own atomics. Any other goes out of line, to the
- * one agent that makes all updates of the object. Atomics order nothing else: they are relaxed, as
- * in the standard. */
+ * peer's object is updated in place by the CPU's own atomics. Any other update goes out of line, to
+ * the one agent that makes all updates of the object. Atomics do not order other accesses: they are
+ * relaxed, as in the standard. */
 #ifndef GSHMEM_ATOMIC_H
 #define GSHMEM_ATOMIC_H
 
@@ -15,10 +15,10 @@
 extern "C" {
 #endif
 
-/* GSHMEM_AMO_FETCH … Rows make the library's updates, those of kernels and the messages; a new row
- * comes last. fetching: the update that does the same and returns the old value. The object's new
- * bits follow from its old ones, the operand and, for COMPARE_SWAP, what it is compared to; reals
- * are added as such.
+/* GSHMEM_AMO_FETCH … The updates of the library and of kernels, and the texts of messages, are made
+ * from these rows; a new row comes last. fetching: the update that does the same and returns the
+ * old value. new bits: the object's new bits as an expression of its old ones, the operand and, for
+ * COMPARE_SWAP, the value to compare with. Objects of a real type are added as real numbers.
  *
  *    name          no.  in messages            fetching      new bits */
 #define GSHMEM_AMO_TABLE(X)                                                                        \
@@ -37,7 +37,8 @@ enum gshmem_amo {
 #undef X
 };
 
-/* One more than the last. No constant of the enum, so that a switch names the updates alone. */
+/* The number of rows. It is not a constant of enum gshmem_amo, so that a switch over the enum has
+ * one case for each update and no other. */
 #define X(...) +1
 enum { GSHMEM_AMO_COUNT = 0 GSHMEM_AMO_TABLE(X) };
 #undef X
@@ -67,8 +68,8 @@ static inline void *gshmem_ctx_reach_atomic(gshmem_ctx_t ctx, const void *mine, 
     return gshmem_ctx_reach(ctx, mine, bytes, pe);
 }
 
-/* CPUs have no atomic addition of floats in memory: repeats until no other update came between.
- * Returns the old value. */
+/* CPUs have no atomic addition of floats in memory, so that this repeats a compare-and-swap until
+ * no other update has come between. Returns the old value. */
 static inline float gshmem_add_float(float *there, float value)
 {
     float old, sum;

@@ -17,9 +17,9 @@
 #define GSHMEM_CUDA 1
 #endif
 
-/* These stand around prototypes of functions that kernels have by the same names. In CUDA sources
- * the host's prototypes go into a namespace of their own, and gshmem_device.h defines functions
- * that serve both sides. */
+/* Prototypes of functions that kernels may call too stand between these two. In CUDA sources they
+ * put the host's prototypes into a namespace of their own, and gshmem_device.h defines functions of
+ * the same names that work on the host and in kernels. */
 #ifdef GSHMEM_CUDA
 #define GSHMEM_KERNELS_TOO_BEGIN namespace gshmem_on_host {
 #define GSHMEM_KERNELS_TOO_END   }
@@ -31,11 +31,9 @@
 #define GSHMEM_API           __attribute__((visibility("default")))
 #define GSHMEM_LIKELY(x)     __builtin_expect(!!(x), 1)
 #define GSHMEM_UNLIKELY(x)   __builtin_expect(!!(x), 0)
-#define GSHMEM_HOT           __attribute__((hot)) /* called by small operations: the linker places
-                                                     these together */
 
-/* Teams are small numbers, so that constants can be used in initialisers and a destroyed team is
- * noticed. */
+/* Teams are small numbers: initialisers can use the constants, and the library notices a team that
+ * was destroyed. */
 typedef int32_t gshmem_team_t;
 #define GSHMEM_TEAM_INVALID ((gshmem_team_t)-1)
 #define GSHMEM_TEAM_WORLD   ((gshmem_team_t)0) /* all PEs */
@@ -74,7 +72,7 @@ enum gshmem_signal_op {
 
 /* Hints of gshmem_malloc_with_hints, to be or-ed. */
 #define GSHMEM_MALLOC_ATOMICS_REMOTE 0x1
-#define GSHMEM_MALLOC_SIGNAL_REMOTE  0x2
+#define GSHMEM_MALLOC_SIGNAL_REMOTE  0x2 /* accepted, without effect */
 #define GSHMEM_MALLOC_HOST           0x4 /* in host memory, also where the heap is GPU memory */
 
 #endif

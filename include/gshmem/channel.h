@@ -3,8 +3,7 @@
  * A ring of 32-byte slots in memory that both sides see (pinned host memory for a GPU). A producer
  * takes positions by a ticket, waits while the ring is full, and stores the slot; the consumer
  * reads slots in order. Invariant: the consumer takes a slot only when all of it has been written
- * in this lap. Three means make this cheap over PCIe, and correct without a fence of the producer's
- * own:
+ * in this lap. Three means make this cheap over PCIe, and correct without a fence by the producer:
  *
  * - Every 8-byte word of a slot carries in its top bit the phase of the lap in which it was
  *   written: 1 in the first lap, then 0, and so on. A slot is complete when all four words have the
@@ -18,8 +17,8 @@
  *   to be sent). It is the first word because a GPU's release waits for all stores before it: a
  *   release between the halves of a slot would wait for the first half to cross PCIe.
  *
- * Positions also name completion: a command that fills several slots has the position of its
- * first. */
+ * Completion is counted in positions, too. A command that fills several slots has the position of
+ * its first slot. */
 #ifndef GSHMEM_CHANNEL_H
 #define GSHMEM_CHANNEL_H
 
@@ -35,8 +34,9 @@ struct gshmem_channel {
                              consumer writes it */
     uint64_t *ticket;     /* with the device: the next position */
     uint64_t *tail_copy;  /* with the device: an earlier value of tail */
-    uint32_t slots;       /* a power of two; for a GPU at least 64, two for each lane of a warp: its
-                             compiler may have lanes that have room wait for lanes that have none */
+    uint32_t slots;       /* a power of two. For a GPU at least 64, two for each lane of a warp: the
+                             compiler may make lanes that have room wait for lanes that have none,
+                             so that there must be room for all lanes of a warp */
     uint32_t slots_log2;
 };
 
@@ -51,8 +51,8 @@ GSHMEM_DEVICE uint64_t gshmem_slot_phase(uint64_t position, uint32_t slots_log2)
     return (~(position >> slots_log2) & 1) << 63;
 }
 
-/* Whether all slots up to `end` (exclusive) may be written. Reads the real tail where the copy does
- * not tell. */
+/* Whether all slots up to `end` (exclusive) may be written. Reads the real tail only if the copy
+ * says that the ring is full. */
 GSHMEM_DEVICE int gshmem_channel_has_room(const struct gshmem_channel *c, uint64_t end)
 {
     if (end - gshmem_device_load(c->tail_copy) <= c->slots)
@@ -64,8 +64,8 @@ GSHMEM_DEVICE int gshmem_channel_has_room(const struct gshmem_channel *c, uint64
     return end - tail <= c->slots;
 }
 
-/* Takes n positions, 1 or 2, and returns the first. The caller must then write them in any case,
- * since the consumer reads in order. */
+/* Takes n positions, 1 or 2, and returns the first. The caller must then write these slots whatever
+ * happens, since the consumer reads in order and would wait for them. */
 GSHMEM_DEVICE uint64_t gshmem_channel_take(const struct gshmem_channel *c, uint32_t n)
 {
     return gshmem_take_ticket(c->ticket, n);

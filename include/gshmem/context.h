@@ -21,8 +21,8 @@ struct gshmem_segment {
                               not */
 };
 
-/* Inline code reads this: fields are only ever added at the end. The library may change it while no
- * operation runs (init, finalize). */
+/* Inline code in compiled programs reads this struct, so that later versions may only add fields at
+ * its end. The library changes a context only while no operation runs (in init and finalize). */
 struct gshmem_ctx {
     struct gshmem_segment heap;
     struct gshmem_segment data; /* global and static variables of the program */
@@ -33,7 +33,7 @@ struct gshmem_ctx {
     const struct gshmem_device_ctx *device; /* the same for kernels; NULL where there are none */
 };
 
-/* The default context, and one that is never usable (it stands in for GSHMEM_CTX_INVALID). */
+/* The default context, and one that is never usable, to which GSHMEM_CTX_INVALID is resolved. */
 GSHMEM_API extern struct gshmem_ctx *const gshmem_ctx_default;
 GSHMEM_API extern struct gshmem_ctx *const gshmem_ctx_none;
 
@@ -54,8 +54,8 @@ static inline void *gshmem_peer_address(uintptr_t peer, size_t offset)
     return (void *)(peer + offset);
 }
 
-/* The address at which pe's copy of the `bytes` bytes at `mine` is mapped in this process; NULL:
- * take the path out of line. */
+/* The address at which pe's copy of the `bytes` bytes at `mine` is mapped in this process. NULL
+ * if the caller has to take the path out of line. */
 static inline void *gshmem_ctx_reach(gshmem_ctx_t handle, const void *mine, size_t bytes, int pe)
 {
     const struct gshmem_ctx *ctx = gshmem_ctx_resolve(handle);

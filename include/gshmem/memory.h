@@ -2,8 +2,8 @@
  *
  * One header for nvcc (inline PTX at system scope, without <cuda/atomic>, which takes longer to
  * compile than all the rest) and for C and C++ compilers (the builtins behind C11's atomics). Each
- * comment says what the operation orders. "Earlier" and "later" mean in the calling thread's
- * program order. */
+ * comment says what the operation orders. "Earlier" and "later" refer to the program order of the
+ * calling thread. */
 #ifndef GSHMEM_MEMORY_H
 #define GSHMEM_MEMORY_H
 

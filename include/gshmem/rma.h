@@ -22,8 +22,8 @@ GSHMEM_API gshmem_status_t gshmem_path_put(gshmem_ctx_t ctx, void *dest, const v
 GSHMEM_API gshmem_status_t gshmem_path_get(gshmem_ctx_t ctx, void *dest, const void *source,
                                            size_t bytes, int pe, int nbi);
 
-/* From this call to the end of the job, an operation of a PE on itself takes any memory of its own,
- * as NVSHMEM's operations do. For nvshmem.h. */
+/* From this call to the end of the job, an operation of this PE on itself accepts any of its memory
+ * as dest and source, symmetric or not, as NVSHMEM's operations do. For nvshmem.h. */
 GSHMEM_API gshmem_status_t gshmem_path_own_memory(void);
 
 /* A get of one object that returns no status: after a failure the error policy is called and the
@@ -42,8 +42,8 @@ GSHMEM_DEVICE size_t gshmem_bytes(size_t n, size_t element)
  * same or do not overlap. */
 GSHMEM_API void gshmem_path_copy(void *to, const void *from, size_t bytes);
 
-/* Copies the last eight bytes by themselves, once, and last; `bytes` is larger than 8. Hidden from
- * gcc, which would begin a string move where it knows that there are so few bytes
+/* Copies the last eight bytes by themselves, once, and last; `bytes` is larger than 8. The first
+ * asm hides the number of bytes from gcc, which would otherwise use a string move for so few bytes
  * (docs/decisions/0008). */
 static inline void gshmem_copy_end_last(char *to, const char *from, size_t bytes)
 {
@@ -55,10 +55,11 @@ static inline void gshmem_copy_end_last(char *to, const char *from, size_t bytes
     memcpy(to + most, from + most, 8);
 }
 
-/* A copy that moves an aligned object of 8, 4 or 2 bytes in one access, so that a flag is never
- * torn, and moves the last word last. Old programs poll on the last word of a put's data, and clear
- * it: libc's memcpy may write that word before the rest, and twice. (What compilers make of a
- * constant size does neither.) */
+/* Copies an aligned object of 8, 4 or 2 bytes in one access, so that no PE sees a flag
+ * half-written, and writes the last word of a larger object last. Older programs poll on the last
+ * word of a put's data and clear it when they have seen it. libc's memcpy would break them: it may
+ * write that word before the rest, and write it twice. The code that compilers make for a constant
+ * size does neither. */
 static inline void gshmem_copy(void *to, const void *from, size_t bytes)
 {
     if (bytes == 8)
@@ -168,8 +169,8 @@ GSHMEM_API gshmem_status_t gshmem_ctx_ibgetmem(gshmem_ctx_t ctx, void *dest, con
                                                size_t element, size_t n, int pe);
 
 /* Put with signal: copies bytes to dest on pe, then updates the 64-bit signal at sig_addr on pe by
- * signal_op (GSHMEM_SIGNAL_SET or _ADD). A PE that sees the new signal sees the data. The nbi form
- * returns before source may be reused. */
+ * signal_op (GSHMEM_SIGNAL_SET or _ADD). A PE that sees the new signal sees the data. After the nbi
+ * form, source may be reused only after gshmem_quiet. */
 GSHMEM_API gshmem_status_t gshmem_ctx_putmem_signal(gshmem_ctx_t ctx, void *dest,
                                                     const void *source, size_t bytes,
                                                     uint64_t *sig_addr, uint64_t signal,

@@ -1,24 +1,25 @@
-/* Operations in the order of a CUDA stream: each function puts one on the stream and returns. The
- * operation begins when all work before it on the stream is done. Work that is put on the stream
- * later waits until the operation has reached the state in which the function without _on_stream
- * would return.
+/* Operations in the order of a CUDA stream. Each function enqueues one operation on the stream and
+ * returns. The operation begins when the work that was enqueued before it is done. It ends where
+ * the function without _on_stream would return. The work that is enqueued after it begins then.
  *
- * The functions return GSHMEM_OK when the operation is on the stream, or the reason why it could
- * not be put there. A failure while the operation runs is handed to the error policy. Memory that
- * the arguments name must exist until then; values are copied by the call. All PEs of a team put
- * its collectives on streams in the same order, and they run in this order, on whichever streams
- * they are. Calls of the host's own and of kernels do not wait for what is on another stream
- * (cudaStreamSynchronize does). gshmem_finalize waits for all operations on streams.
+ * The functions return GSHMEM_OK when the operation is enqueued, or the reason why it could not be.
+ * A failure of the operation itself is handed to the error policy when it runs. Memory to which
+ * arguments point must exist until the operation has ended; arguments that are values are copied by
+ * the call.
  *
- * While a stream is captured, the operations become part of the graph, and run at each of its
- * launches.
+ * All PEs of a team enqueue its collectives in the same order, and they run in this order, also if
+ * they are on different streams. Calls without _on_stream, on the host and in kernels, do not wait
+ * for operations on streams (cudaStreamSynchronize does). gshmem_finalize waits for all of them.
+ *
+ * While a stream is captured, the operations become part of the graph, and run at each launch of
+ * the graph.
  *
  * On a GPU, puts and gets of bytes are copies on the stream. All other operations are kernels,
  * which access their arguments where these are: in GPU memory, or in pinned memory (cudaHostAlloc,
  * gshmem_buffer_register).
  *
- * Streams of one PE wait for other PEs without delaying each other. Typed names,
- * gshmem_TYPE_put_on_stream and so on, are in gshmem/typed.h. */
+ * An operation that waits for another PE delays only its own stream. The typed names
+ * (gshmem_TYPE_put_on_stream, …) are in gshmem/typed.h. */
 #ifndef GSHMEM_STREAM_H
 #define GSHMEM_STREAM_H
 
@@ -36,8 +37,8 @@ typedef struct CUstream_st *gshmem_stream_t;
 
 /* ---- Put and get ----------------------------------------------------------------------------- */
 
-/* Like the call without _on_stream, when the stream comes to it: complete when the stream goes
- * on. */
+/* Like the calls without _on_stream. The put or get is complete before the next work on the stream
+ * begins. */
 GSHMEM_API gshmem_status_t gshmem_putmem_on_stream(void *dest, const void *source, size_t bytes,
                                                    int pe, gshmem_stream_t stream);
 GSHMEM_API gshmem_status_t gshmem_getmem_on_stream(void *dest, const void *source, size_t bytes,
@@ -61,8 +62,8 @@ GSHMEM_API gshmem_status_t gshmem_path_p_on_stream(void *dest, const void *value
 
 /* ---- Signals and waits ----------------------------------------------------------------------- */
 
-/* A put, then the signal, which the target does not see before the data. nbi: complete after
- * gshmem_quiet_on_stream. */
+/* A put, then an update of the signal. The target does not see the new signal before the data. nbi:
+ * complete after gshmem_quiet_on_stream. */
 GSHMEM_API gshmem_status_t gshmem_putmem_signal_on_stream(void *dest, const void *source,
                                                           size_t bytes, uint64_t *sig_addr,
                                                           uint64_t signal, int signal_op, int pe,
@@ -80,8 +81,8 @@ GSHMEM_API gshmem_status_t gshmem_signal_wait_until_on_stream(uint64_t *sig_addr
                                                               gshmem_stream_t stream);
 
 /* The typed wait_until_on_stream, wait_until_all_on_stream and wait_until_all_vector_on_stream are
- * wrappers of these. values: an array, which must continue to exist, if vector is 1; one value,
- * copied by the call, if it is 0. */
+ * wrappers of these. If vector is 1, values is an array that must exist until the operation has
+ * ended. If vector is 0, it is one value, which the call copies. */
 GSHMEM_API gshmem_status_t gshmem_path_wait_one_on_stream(enum gshmem_type type, const void *ivar,
                                                           int cmp, uint64_t value,
                                                           gshmem_stream_t stream);
@@ -92,15 +93,15 @@ GSHMEM_API gshmem_status_t gshmem_path_wait_all_on_stream(enum gshmem_type type,
 
 /* ---- Order and collectives ------------------------------------------------------------------- */
 
-/* The stream goes on when this PE's operations are complete, or when all members have come. */
+/* quiet: the next work on the stream begins when all operations of this PE on the default context
+ * are complete. sync and barrier: it begins when all PEs of the team have arrived. */
 GSHMEM_API gshmem_status_t gshmem_quiet_on_stream(gshmem_stream_t stream);
 GSHMEM_API gshmem_status_t gshmem_team_sync_on_stream(gshmem_team_t team, gshmem_stream_t stream);
 GSHMEM_API gshmem_status_t gshmem_sync_all_on_stream(gshmem_stream_t stream);
 GSHMEM_API gshmem_status_t gshmem_barrier_on_stream(gshmem_team_t team, gshmem_stream_t stream);
 GSHMEM_API gshmem_status_t gshmem_barrier_all_on_stream(gshmem_stream_t stream);
 
-/* Like the collectives without _on_stream. All members make the same calls on one stream each,
- * in the same order. */
+/* Like the collectives without _on_stream. */
 GSHMEM_API gshmem_status_t gshmem_broadcastmem_on_stream(gshmem_team_t team, void *dest,
                                                          const void *source, size_t bytes, int root,
                                                          gshmem_stream_t stream);
@@ -119,7 +120,8 @@ GSHMEM_API gshmem_status_t gshmem_reducescatter_on_stream(gshmem_team_t team, en
                                                           const void *source, size_t n,
                                                           gshmem_stream_t stream);
 
-/* The same, where members may bring different amounts, blocks with gaps, or results by prefix. */
+/* collect: the number of bytes may differ between PEs. alltoalls: blocks with gaps. inscan, exscan:
+ * sums over the PEs before. */
 GSHMEM_API gshmem_status_t gshmem_collectmem_on_stream(gshmem_team_t team, void *dest,
                                                        const void *source, size_t bytes,
                                                        gshmem_stream_t stream);
@@ -137,9 +139,9 @@ GSHMEM_API gshmem_status_t gshmem_exscan_on_stream(gshmem_team_t team, enum gshm
 /* ---- Modules that the program loads by the driver --------------------------------------------
  *
  * Kernels in executables and shared libraries find the job by themselves. Kernels of a CUmodule
- * (cuModuleLoad…) or CUlibrary (cuLibraryLoad…), which include gshmem_device.h and are compiled
- * without -rdc, find it from init on, until finalize (which comes before the module is unloaded) or
- * the job's end. */
+ * (cuModuleLoad…) or CUlibrary (cuLibraryLoad…) find it between the calls of init and finalize
+ * below. Their source includes gshmem_device.h and is compiled without -rdc. Call finalize before
+ * the module is unloaded; the end of the job does the same. */
 GSHMEM_API gshmem_status_t gshmem_cumodule_init(void *module);
 GSHMEM_API gshmem_status_t gshmem_cumodule_finalize(void *module);
 GSHMEM_API gshmem_status_t gshmem_culibrary_init(void *library);

@@ -9,16 +9,17 @@
 
 /* GSHMEM_TYPE_INT8 …
  *
- * in kernels: the type that kernels have for it; of a pair: the type of its two parts.
+ * in kernels: the type that kernels use for it; for a pair, the type of its two parts.
  * class:
- *   sint   signed integers; what wraps is computed as the unsigned type of the same size, U<name>
+ *   sint   signed integers; operations that may wrap are computed as U<name>, the unsigned type of
+ *          the same size
  *   uint   unsigned integers
  *   real   floating-point numbers
  *   wide   floating-point numbers that kernels do not have
  *   small  floating-point numbers that the CPU does not have: it computes them as float, and rounds
  *          after each step. Kernels have them with gshmem/device/half.h
  *   pair   complex numbers, which have no order. Programs' kernels do not have them
- * atomics, waits: whether atomics work on it, and waits and tests.
+ * atomics: whether atomics exist for the type. waits: whether waits and tests do.
  *
  *    name        no.  in messages         in C             in kernels     class  atomics  waits */
 #define GSHMEM_TYPE_TABLE(X)                                                                       \
@@ -53,12 +54,12 @@ __extension__ typedef double _Complex gshmem_complexd_t;
 
 /* GSHMEM_OP_SUM …
  *
- * integers, reals, pairs: whether it is defined for them; by_call: it is, and a compiler makes a
- * call for each element, so that loops of it are not vectorised.
+ * integers, reals, pairs: whether the operation is defined for these types. by_call: it is defined,
+ * and the compiler calls a function for each element, so that it cannot vectorise the loop.
  * The result for the elements x and y:
- *   computes  is the expression, which wraps for integers
+ *   computes  is the value of the expression, which wraps for integers
  *   chooses   is x if the expression is true, else y
- * with: is passed on to each row.
+ * with: an argument of the table that each X gets as its last one.
  *
  *    name  no.  in messages  integers reals pairs    result of x and y */
 #define GSHMEM_OP_TABLE(X, with)                                                                   \

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "runtime/base/descriptor.h"
+#include "runtime/base/nearest.h"
 #include "runtime/base/system.h"
 
 enum {
@@ -69,12 +70,12 @@ static bool job_name(char *name, size_t size)
     const char *pmix = getenv("PMIX_NAMESPACE"), *slurm = getenv("SLURM_JOB_ID"),
                *step = getenv("SLURM_STEP_ID");
 
-    if (pmix)
+    if (nearest_is_pmi()) /* also within a job of PMIx or Slurm */
+        snprintf(name, size, "%d", (int)getppid()); /* hydra's proxy of this node */
+    else if (pmix)
         snprintf(name, size, "%s", pmix);
     else if (slurm && step)
         snprintf(name, size, "%s.%s", slurm, step);
-    else if (getenv("PMI_FD"))
-        snprintf(name, size, "%d", (int)getppid()); /* hydra's proxy of this node */
     else
         return false;
     return true;

@@ -277,11 +277,14 @@ static gshmem_status_t load_one(enum setting s)
     const char *text = settings_find(row, next.source, sizeof next.source);
     char words[WORDS_BYTES];
 
-    if (!settings_parse(row, text ? text : row->initial, &next.number))
+    if (!settings_parse(row, text ? text : row->initial, &next.number)) {
+        if (!values[s].owned) /* as settings_string says */
+            settings_parse(row, row->initial, &values[s].number);
         return fail(GSHMEM_ERR_ARGUMENT, "%s=%s: expected %s%s%s (%s)", next.source, text,
                     is_or_auto(row) ? "auto, or " : "",
                     row->kind == SIZE || row->kind == SIZE_OR_AUTO ? "a size like 512M in " : "",
                     range_text(row, words), row->text);
+    }
     if (row->kind == CHOICE)
         choice_text(row->range, (int)next.number, words);
     if (!text)

@@ -1,26 +1,10 @@
-/* The seam of system.h, which includes this, in a normal build: each function is the call.
- *
- * send, recv and sendmsg go without the C library's part in them: there they are points at which a
- * thread can be cancelled, which costs two locked instructions around each once a process has
- * threads. Sanitizers know the C library's. */
+/* The seam of system.h, which includes this, in a normal build: each function is the call. */
 #ifndef GSHMEM_BASE_SYSTEM_CALLS_H
 #define GSHMEM_BASE_SYSTEM_CALLS_H
 
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define SYSTEM_BY_LIBRARY
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer) ||                         \
-    __has_feature(memory_sanitizer)
-#define SYSTEM_BY_LIBRARY
-#endif
-#endif
-#if !defined(SYS_recvfrom) || !defined(SYS_sendto) || !defined(SYS_sendmsg)
-#define SYSTEM_BY_LIBRARY
-#endif
 
 static inline bool system_random(void *to, size_t bytes)
 {
@@ -61,29 +45,17 @@ static inline int system_accept(int fd, struct sockaddr_storage *from, int flags
 
 static inline ssize_t system_send(int fd, const void *from, size_t bytes, int flags)
 {
-#ifdef SYSTEM_BY_LIBRARY
     return send(fd, from, bytes, flags);
-#else
-    return syscall(SYS_sendto, fd, from, bytes, flags, NULL, 0);
-#endif
 }
 
 static inline ssize_t system_recv(int fd, void *to, size_t bytes, int flags)
 {
-#ifdef SYSTEM_BY_LIBRARY
     return recv(fd, to, bytes, flags);
-#else
-    return syscall(SYS_recvfrom, fd, to, bytes, flags, NULL, NULL);
-#endif
 }
 
 static inline ssize_t system_sendmsg(int fd, const struct msghdr *message, int flags)
 {
-#ifdef SYSTEM_BY_LIBRARY
     return sendmsg(fd, message, flags);
-#else
-    return syscall(SYS_sendmsg, fd, message, flags);
-#endif
 }
 
 static inline ssize_t system_recvmsg(int fd, struct msghdr *message, int flags)

@@ -233,21 +233,6 @@ gshmem_status_t alltoall_shared(struct call *c)
     return call_meet(c);
 }
 
-/* In one round: of two members the one that arrives later copies for both. */
-gshmem_status_t alltoall_paired(struct call *c)
-{
-    struct group *g = c->group;
-
-    call_name_objects(c);
-    for (uint64_t left = group_announce(g, c->signature); left; left &= left - 1) {
-        int i = __builtin_ctzll(left);
-        give_block(c, i, g->my, false);
-        give_block(c, g->my, i, false);
-    }
-    give_block(c, g->my, g->my, false);
-    return call_meet(c);
-}
-
 /* Copies n elements; strides in bytes. */
 static void copy_strided(char *to, size_t to_stride, const char *from, size_t from_stride,
                          size_t element, size_t n)

@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 #define ANY SIZE_MAX
-enum { PAIRED_BYTES = 48 * 1024 };
 enum crowding { ALONE, OVERSUBSCRIBED, EITHER }; /* whether each member has a CPU of its own */
 
 static bool table_fits(enum crowding row, bool oversubscribed)
@@ -22,8 +21,7 @@ static bool table_fits(enum crowding row, bool oversubscribed)
  * reductions and scans combine all data on every member, shared ones a part on each: with more
  * members the limit is lower in proportion. Where members share CPUs, a round costs microseconds,
  * and nearly all data that fits into a slot goes there, except in collectives that read all
- * members' slots. An alltoall in pairs takes one round, too, but the last member to arrive does
- * more than its share of the work, in other CPUs' caches. */
+ * members' slots. */
 static const struct row {
     enum crowding crowding;
     size_t bytes;
@@ -36,8 +34,7 @@ static const struct row {
     [COLLECTIVE_FCOLLECT] = {{OVERSUBSCRIBED, NOTE_BYTES, ANY, collect_noted},
                              {ALONE, 512, ANY, collect_noted},
                              {EITHER, ANY, ANY, collect_shared}},
-    [COLLECTIVE_ALLTOALL] = {{OVERSUBSCRIBED, NOTE_ROOM, ANY, alltoall_noted},
-                             {OVERSUBSCRIBED, PAIRED_BYTES, 64, alltoall_paired},
+    [COLLECTIVE_ALLTOALL] = {{OVERSUBSCRIBED, 1024, ANY, alltoall_noted},
                              {ALONE, 512, ANY, alltoall_noted},
                              {EITHER, ANY, ANY, alltoall_shared}},
     [COLLECTIVE_ALLTOALLS] = {{OVERSUBSCRIBED, NOTE_BYTES, ANY, alltoalls_noted},

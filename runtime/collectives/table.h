@@ -16,7 +16,7 @@ algorithm_fn *table_internode_algorithm(enum collective what, size_t bytes);
 algorithm_fn broadcast_noted, collect_noted, alltoall_noted, alltoalls_noted, reduce_noted,
     reducescatter_noted, inscan_noted, exscan_noted;
 /* Algorithms that access the members' memory, between two rounds. */
-algorithm_fn broadcast_shared, collect_shared, alltoall_paired, alltoall_shared, alltoalls_shared,
+algorithm_fn broadcast_shared, collect_shared, alltoall_shared, alltoalls_shared,
     reduce_shared, reducescatter_shared, inscan_shared, exscan_shared;
 /* Algorithms of groups on several nodes, whose data is the payload of rounds where it fits. */
 algorithm_fn internode_broadcast, internode_fcollect, internode_alltoall, internode_reduce;

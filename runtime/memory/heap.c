@@ -28,7 +28,6 @@ struct amount {
 };
 
 /* For messages: exact where that is short. */
-/* For messages: exact where that is short. */
 static struct amount amount(size_t bytes)
 {
     static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};

@@ -57,7 +57,7 @@ static enum way check_end(const struct segment *s, uint64_t offset, uint64_t byt
 }
 
 /* Segments do not overlap, so that the first one is the only one. */
-GSHMEM_HOT bool map_find(const struct memory_map *m, const void *mine, uint64_t bytes,
+bool map_find(const struct memory_map *m, const void *mine, uint64_t bytes,
                          struct location *l)
 {
     for (int i = 0; i < m->segments; i++) {
@@ -91,7 +91,7 @@ static enum way map_find_way(const struct memory_map *m, const struct segment *s
     return m->local[pe] ? WAY_UNREACHABLE : WAY_NETWORK;
 }
 
-GSHMEM_HOT void map_resolve(const struct memory_map *m, const void *mine, uint64_t bytes, int pe,
+void map_resolve(const struct memory_map *m, const void *mine, uint64_t bytes, int pe,
                             struct location *l)
 {
     const bool found = map_find(m, mine, bytes, l);

@@ -5,6 +5,12 @@
  *    PEs share.
  * 2. Every PE then notifies the PEs of other nodes with which it has communicated. They do the
  *    same, so that each stream carries each failure once.
+ * 3. GSHMEM_ERR_PEER_DEAD then comes from one of these places. A wait that is under way tests the
+ *    PEs that it waits for (check_peers in wait.c), and a round of a team its members (group_check
+ *    in group.c). A new request is refused in requests.c, a new command of a kernel by post_command
+ *    in service.c. Requests in flight end in the transport, when transport_lose is called or the
+ *    transport itself has found the failure (end_requests in tcp/initiator_end.c, link_fail in
+ *    verbs). Waits in kernels read a failure word, which mark_dead in proxy/teams.c stores.
  *
  * Invariant: every PE that waits for a failed PE learns of it, also if neither it nor its node ever
  * communicated with that PE, because the first PEs of all nodes have communicated during
@@ -53,6 +59,8 @@ void network_lose(void *context, int pe, gshmem_status_t status, const char *why
         log_line(LOG_DEBUG, "PE %d has left: %s", pe, why);
         return;
     }
+    if (atomic_load_explicit(&n->refused[pe], memory_order_relaxed))
+        return; /* it lives, and ends what it has with this PE */
     bool news = node_lose(n->node, pe);
     log_line(is_ending(n) ? LOG_DEBUG : news ? LOG_ERROR : LOG_INFO,
              "PE %d cannot be reached any more: %s", pe, why);

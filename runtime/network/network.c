@@ -142,7 +142,7 @@ bool network_try_round(struct network *n)
     return network_is_wanted(n) ? ask_of_wanted(n) || some : some;
 }
 
-GSHMEM_HOT bool network_drive(struct network *n)
+bool network_drive(struct network *n)
 {
     if (!network_has_proxy(n))
         return false;

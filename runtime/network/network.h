@@ -42,7 +42,7 @@ struct flight {
 /* What a context has in flight. Positions count what it has issued. `done` is the position up to
  * which all requests are complete, though the network may complete them in any other order. All
  * fields except the atomics belong to the holder of the network's lock, which alone writes the
- * atomics, too, except `told`. */
+ * atomics, too, except `reported`. */
 struct pending {
     _Atomic uint64_t issued; /* kernels read these four through struct gshmem_host_operations */
     _Atomic uint64_t done;

@@ -15,7 +15,7 @@
 #include "where/record.h"
 
 /* Both are called by the transport, with the lock held. */
-static GSHMEM_HOT void depart(void *tag)
+static void depart(void *tag)
 {
     struct flight *f = tag;
     struct departure *d = f->departure;
@@ -42,7 +42,7 @@ __attribute__((noinline)) static void requests_tell(struct flight *f, gshmem_sta
     depart(f);
 }
 
-static GSHMEM_HOT void requests_land(void *tag, gshmem_status_t status)
+static void requests_land(void *tag, gshmem_status_t status)
 {
     struct flight *f = tag;
     struct pending *p = f->pending;
@@ -153,12 +153,13 @@ static gshmem_status_t post_when_there_is_room(struct network *n, struct transpo
 
     wait_begin(&w, call, WAIT_FOR_NETWORK);
     wait_for_object(&w, show_room, request);
-    while (status == TRANSPORT_FULL) {
+    for (unsigned round = 1; status == TRANSPORT_FULL; round++) {
         int events = 0;
         if ((status = n->remote->ops->progress(n->remote, &events)))
             break;
         mutex_give(&n->lock);
-        status = events ? GSHMEM_OK : wait_step(&w);
+        /* while other PEs' messages arrive, too, this one may have failed */
+        status = events && round % 64 ? GSHMEM_OK : wait_step(&w);
         network_enter(n);
         if (!status)
             status = n->remote->ops->post(n->remote, request);
@@ -224,13 +225,13 @@ static inline gshmem_status_t post(struct network *n, struct pending *pending,
     return post_held(n, pending, request, departure, call);
 }
 
-GSHMEM_HOT gshmem_status_t network_post(struct network *n, struct pending *pending,
+gshmem_status_t network_post(struct network *n, struct pending *pending,
                                         struct transport_request *request, const char *call)
 {
     return post(n, pending, request, NULL, call);
 }
 
-GSHMEM_HOT gshmem_status_t network_put_to_heap(struct pending *pending, int pe, uint64_t offset,
+gshmem_status_t network_put_to_heap(struct pending *pending, int pe, uint64_t offset,
                                                const void *source, size_t bytes)
 {
     struct network *n = job->network;
@@ -249,7 +250,7 @@ GSHMEM_HOT gshmem_status_t network_put_to_heap(struct pending *pending, int pe, 
     return post_held(n, pending, put, NULL, "put");
 }
 
-GSHMEM_HOT gshmem_status_t network_put(struct network *n, struct pending *pending,
+gshmem_status_t network_put(struct network *n, struct pending *pending,
                                        struct transport_request *request, const char *call)
 {
     struct departure d = {.status = GSHMEM_OK};
@@ -275,7 +276,7 @@ GSHMEM_HOT gshmem_status_t network_put(struct network *n, struct pending *pendin
 
 static bool is_done(const struct pending *p, uint64_t target)
 {
-    /* acquire: pairs with the release in land */
+    /* acquire: pairs with the release in requests_land */
     return atomic_load_explicit(&p->done, memory_order_acquire) >= target;
 }
 
@@ -304,7 +305,7 @@ __attribute__((noinline)) static gshmem_status_t wait_until_done(const struct pe
 }
 
 /* No store of another PE can end this wait: it makes progress from the start. */
-GSHMEM_HOT gshmem_status_t network_quiet(struct pending *pending, const char *call)
+gshmem_status_t network_quiet(struct pending *pending, const char *call)
 {
     const uint64_t target = atomic_load_explicit(&pending->issued, memory_order_relaxed);
     gshmem_status_t status;
@@ -368,7 +369,7 @@ gshmem_status_t network_errands_end(struct network *n, struct pending *pending,
     return status;
 }
 
-GSHMEM_HOT gshmem_status_t network_errand(struct network *n, struct transport_request *request,
+gshmem_status_t network_errand(struct network *n, struct transport_request *request,
                                           const char *call, uint64_t *value)
 {
     struct errand *e = errand_begin(n);

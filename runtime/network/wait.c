@@ -12,7 +12,6 @@
 #include "runtime/base/settings.h"
 #include "runtime/base/system.h"
 #include "runtime/job/job.h"
-#include "runtime/network/backoff.h"
 #include "runtime/network/network.h"
 #include "runtime/node/affinity.h"
 #include "runtime/node/node.h"
@@ -54,10 +53,11 @@ enum {
     YIELDS_ASKED = 16,          /* yields between two questions to the system, whom they let run */
     YIELD_SHARED_NS = 100 * US, /* in place of yield_ns where yields have let others run */
     SERVED_NS = 200 * US,       /* no sleep for so long after a message: another is likely */
-    SLEEP_SHARE = 64,           /* a sleep lasts at most this part of what was waited so far */
-    SLEEP_LEAST_NS = 50 * US,
-    SLEEP_MOST_NS = 1 * MS,
+    SLEEP_SHARE = 64,           /* a sleep lasts this part of what was waited so far, */
+    SLEEP_LEAST_NS = 50 * US,   /* but not less than this, */
+    SLEEP_MOST_NS = 1 * MS,     /* and not more than this */
     CHECK_NS = 20 * MS,         /* between two looks whether the PEs waited for still live */
+    SERVED_STEPS = 256,         /* steps that brought something, between two looks at the clock */
 };
 
 uint32_t wait_spins = 100;
@@ -203,7 +203,6 @@ static _Thread_local struct {
     uint32_t steps;           /* that it makes before its next yield or look at the clock */
     bool shares_cpu;          /* in a job of several nodes: its last yield has let others run */
     uint64_t contended_until; /* ns: until then others are taken to want its CPU */
-    struct backoff leader;    /* in waits for other nodes (backoff.h) */
     unsigned yields;          /* for others_ran: how many there were, */
     long switches;            /* how often the system had given the CPU away when it was asked, */
     bool ran;                 /* and its answer */
@@ -233,12 +232,10 @@ static bool keeps_cpu(uint64_t now)
 /* For how long this wait keeps the CPU. Notices when the system has given the CPU to others. */
 static uint64_t keep_for(struct wait *w, uint64_t now)
 {
-    const bool preempted = !w->sleeps && now - w->stepped >= PREEMPTED_NS;
-
-    if (preempted)
+    if (!w->sleeps && now - w->stepped >= PREEMPTED_NS)
         thread.contended_until = now + CONTENDED_NS;
-    affinity_separate(job->node, now, preempted);
-    w->stepped = now;
+    affinity_separate(job->node, now);
+    w->stepped = w->checked == now ? clock_ns() : now; /* the check takes its time */
     return now < thread.contended_until ? KEEP_CONTENDED_NS : regime.keep_ns;
 }
 
@@ -261,6 +258,7 @@ static bool begin_slow_step(struct wait *w, uint64_t now, gshmem_status_t *statu
         const uint64_t keep = keep_for(w, now);
         return now - w->since >= keep && now - w->served >= keep;
     }
+    w->stepped = now;
     const uint64_t yield = thread.shares_cpu ? YIELD_SHARED_NS : regime.yield_ns;
     return now - w->since >= yield && now - w->served >= (yield < SERVED_NS ? yield : SERVED_NS);
 }
@@ -297,15 +295,15 @@ static void wait_let_others_run(uint64_t now)
     thread.steps = alone ? regime.steps : 0;
 }
 
-void wait_for_others(struct wait *w)
+/* A step that may be all there is to do: the network has brought something, or it is too early for
+ * a look at the clock. Where something arrives in each step, a look is due all the same: the wait
+ * may be for a PE that has failed. */
+static bool wait_has_stepped(struct wait *w, gshmem_status_t *status)
 {
-    w->backoff = backoff_begin(&thread.leader);
-}
-
-static bool has_backoff(struct wait *w)
-{
-    if (w->backoff) {
-        w->backoff = backoff_step(&thread.leader, w->backoff);
+    *status = GSHMEM_OK;
+    if (wait_serve(w)) {
+        if (++w->served_steps % SERVED_STEPS == 0)
+            begin_slow_step(w, clock_ns(), status);
         return true;
     }
     if (!thread.steps || w->sleeps)
@@ -316,12 +314,12 @@ static bool has_backoff(struct wait *w)
     return true;
 }
 
-GSHMEM_HOT gshmem_status_t wait_slowly(struct wait *w)
+gshmem_status_t wait_slowly(struct wait *w)
 {
     gshmem_status_t status;
 
-    if (wait_serve(w) || has_backoff(w))
-        return GSHMEM_OK;
+    if (wait_has_stepped(w, &status))
+        return status;
     uint64_t now = clock_ns();
     if (!begin_slow_step(w, now, &status))
         wait_let_others_run(now);
@@ -346,8 +344,8 @@ gshmem_status_t wait_step_on(struct wait *w, _Atomic uint32_t *word, uint32_t se
         wait_let_others_run(clock_ns());
         return GSHMEM_OK;
     }
-    if (wait_serve(w) || has_backoff(w))
-        return GSHMEM_OK;
+    if (wait_has_stepped(w, &status))
+        return status;
     uint64_t now = clock_ns();
     if (!begin_slow_step(w, now, &status)) {
         wait_let_others_run(now);

@@ -31,6 +31,7 @@ struct wait {
     int only;
     uint32_t spins;
     uint32_t sleeps;
+    uint32_t served_steps; /* steps in which the network brought something */
     uint64_t since;      /* ns, the end of the spin; 0: not yet */
     uint64_t stepped;    /* ns, the last step that looked at the clock */
     uint64_t checked;    /* ns, when the peers were last looked at */
@@ -40,7 +41,6 @@ struct wait {
     bool has_served;     /* since then */
     bool has_yielded;    /* wait_step_on has let others run, before anything else */
     bool reported;       /* the watchdog has spoken */
-    uint32_t backoff;   /* steps that it drives without a yield */
     struct where_wait *record; /* what others see of it, once its spin is over; NULL: none */
     /* Says in the record what is waited for; NULL: `team` and `only` say it. */
     void (*describe)(const struct wait *w, struct where_wait *record);
@@ -55,8 +55,8 @@ struct wait {
  * all others have left. */
 enum { WAIT_FOR_UPDATE = -2 };
 
-/* What waits ask of the rooms above, which init.c fills in as job->waits: teams know whose members
- * are waited for, and who has left the job. */
+/* The functions of rooms above that waits call; start.c enters them as job->waits. Teams know their
+ * members, and which PEs have left the job. */
 struct wait_hooks {
     /* The members of a team, as PEs of the job; NULL: there is no such team. */
     const int *(*members)(gshmem_team_t team, int *n);
@@ -86,11 +86,10 @@ static inline void wait_begin(struct wait *w, const char *what, gshmem_team_t te
     w->team = team;
     w->only = -1;
     w->spins = 0;
-    w->sleeps = 0;
+    w->sleeps = w->served_steps = 0;
     w->since = 0;
     w->limit = w->grace = 0;
     w->has_served = w->has_yielded = false;
-    w->backoff = 0;
     w->record = NULL;
     w->describe = NULL;
 }
@@ -117,10 +116,6 @@ static inline void wait_without_spin(struct wait *w)
 {
     w->spins = wait_spins;
 }
-
-/* For a wait for the network while the other PEs of this node wait for this one: a yield to them
- * would cost two switches, and may not be worth it (backoff.h). */
-void wait_for_others(struct wait *w);
 
 /* After the spin: drives the network, yields, then sleeps for ever longer times up to a bound;
  * checks for failure. */

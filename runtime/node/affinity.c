@@ -94,7 +94,7 @@ static bool affinity_shared(const struct node *node, int cpu)
     return false;
 }
 
-void affinity_separate(struct node *node, uint64_t now, bool preempted)
+void affinity_separate(struct node *node, uint64_t now)
 {
     cpu_set_t all;
 
@@ -102,8 +102,7 @@ void affinity_separate(struct node *node, uint64_t now, bool preempted)
         return;
     const int cpu = sched_getcpu();
     affinity_publish(&node->control->member[node->index], cpu);
-    if (now < cpu_of_pe.next ||
-        !(affinity_shared(node, cpu) || (preempted && node->sharers > node->n)))
+    if (now < cpu_of_pe.next || !affinity_shared(node, cpu))
         return;
     if (is_away(now) && sched_getaffinity(0, sizeof all, &all) == 0)
         affinity_go_home(&all);

@@ -19,9 +19,8 @@ void affinity_begin(const struct node *node, const struct bootstrap *b);
 /* In the waits of that thread, where PEs share CPUs: from time to time, goes home. */
 void affinity_return(uint64_t now);
 
-/* In its long waits, where each PE has a CPU: tells the others on which CPU this PE is, and goes
- * home if another PE is on the same. PEs of other nodes on this machine tell nothing: one of
- * them may be what has preempted this PE. */
-void affinity_separate(struct node *node, uint64_t now, bool preempted);
+/* In its long waits, where each PE has a CPU and the job one node: tells the others on which CPU
+ * this PE is, and goes home if another PE is on the same. */
+void affinity_separate(struct node *node, uint64_t now);
 
 #endif

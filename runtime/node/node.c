@@ -136,6 +136,8 @@ void node_join_machine(struct node *node, const struct bootstrap *b)
 
 int node_turn(const struct node *node, const struct bootstrap *b, int cpus)
 {
+    if (node->contained && node->apart)
+        return (int)((int64_t)node->index * cpus / node->n);
     if (node->contained)
         return (int)((int64_t)(node->before + node->index) * cpus / b->n_pes);
     return (b->one_machine ? b->pe : node->index) % cpus;
@@ -350,7 +352,7 @@ void node_abort(struct node *node, int pe, int exit_status, const char *why)
         node->control->aborted_by = pe;
         snprintf(node->control->why, sizeof node->control->why, "%s", why);
     }
-    /* release: pairs with the acquire in wait_slowly */
+    /* release: pairs with the acquire in check_aborted (wait.c) */
     atomic_compare_exchange_strong_explicit(&node->control->aborted, &nobody,
                                             1u + (uint32_t)(exit_status & 0xff),
                                             memory_order_release, memory_order_relaxed);

@@ -202,7 +202,7 @@ static gshmem_status_t active_check(const struct active_set *set, const long *sy
 
 static gshmem_team_t active_look_up(const struct active_set *set)
 {
-    /* acquire: pairs with the release in make */
+    /* acquire: pairs with the release in active_remember */
     uint32_t n = __atomic_load_n(&job->active_sets->n, __ATOMIC_ACQUIRE);
 
     for (uint32_t i = 0; i < n; i++) {

@@ -13,7 +13,7 @@
 
 /* The target's proxy applies it, with the same CPU atomics as the PEs that have the object mapped;
  * or the target's NIC, which then makes the updates of all PEs. */
-static GSHMEM_HOT gshmem_status_t apply_remote(struct context *c, const struct location *t,
+static gshmem_status_t apply_remote(struct context *c, const struct location *t,
                                                enum gshmem_amo op, int type, uint64_t operand,
                                                uint64_t compare, uint64_t *old)
 {
@@ -89,7 +89,7 @@ static inline gshmem_status_t operations_atomic_apply(struct context *c, const s
                   : apply_mapped(t, op, type, operand, compare, old);
 }
 
-GSHMEM_HOT gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo op, int type,
+gshmem_status_t gshmem_path_atomic(gshmem_ctx_t ctx, enum gshmem_amo op, int type,
                                               void *target, uint64_t operand, uint64_t compare,
                                               uint64_t *old, int pe)
 {

@@ -117,8 +117,8 @@ static inline gshmem_status_t lock_update(enum gshmem_amo op, uint32_t *word, ui
     return status;
 }
 
-/* This PE's own place, which may be in GPU memory. acquire: pairs with the fence and update in
- * let_go */
+/* This PE's own place, which may be in GPU memory. acquire: pairs with the fence in
+ * gshmem_clear_lock and the update in lock_let_go */
 static inline gshmem_status_t load_place(struct lock_halves *l, uint32_t *place)
 {
     if (GSHMEM_UNLIKELY(job->device_heap))
@@ -264,7 +264,7 @@ static gshmem_status_t lock_enter(struct lock_halves *l, int home)
      * over has cleared `waiting`. */
     status = lock_update(GSHMEM_AMO_XOR, &l->place, last ? HELD : HELD | WAITING, 0, NULL, job->pe);
     atomic_thread_fence(memory_order_acquire); /* pairs with the fence in gshmem_clear_lock, and the
-                                                  update in let_go */
+                                                  update in lock_let_go */
     return status;
 }
 
@@ -417,7 +417,7 @@ gshmem_status_t gshmem_clear_lock(long *lock)
     if (!(place & HELD))
         return fail(GSHMEM_ERR_STATE, "gshmem_clear_lock: this PE does not hold the lock");
     /* A failed operation is reported and does not keep other PEs from the lock. seq_cst fence:
-     * pairs with the acquire of the next holder, in enter or try_to_enter */
+     * pairs with the acquire of the next holder, in lock_enter or try_to_enter */
     gshmem_status_t completed = gshmem_quiet();
     status = lock_let_go(l, home);
     lock_end_turn(lock, NULL);

@@ -27,13 +27,13 @@ gshmem_status_t gshmem_ctx_fence(gshmem_ctx_t ctx)
     if (c->kernel && (status = kernels_fence(c->kernel, "gshmem_fence")))
         return status;
     network_fence(job->network);
-    /* pairs with the acquire of the PE that reads what is stored after it (wait_until,
-     * signal_fetch) */
+    /* pairs with the acquire of the PE that reads what is stored after it
+     * (wait_until_load, gshmem_signal_fetch) */
     atomic_thread_fence(memory_order_acq_rel);
     return GSHMEM_OK;
 }
 
-GSHMEM_HOT gshmem_status_t gshmem_ctx_quiet(gshmem_ctx_t ctx)
+gshmem_status_t gshmem_ctx_quiet(gshmem_ctx_t ctx)
 {
     struct context *c = context_find(ctx, "gshmem_quiet");
     RANGE("gshmem_quiet");
@@ -65,7 +65,7 @@ gshmem_status_t gshmem_fence(void)
     return gshmem_ctx_fence(GSHMEM_CTX_DEFAULT);
 }
 
-GSHMEM_HOT gshmem_status_t gshmem_quiet(void)
+gshmem_status_t gshmem_quiet(void)
 {
     return gshmem_ctx_quiet(GSHMEM_CTX_DEFAULT);
 }

@@ -115,7 +115,7 @@ put_anywhere(struct context *c, void *dest, const void *source, size_t bytes, in
     return copy_to(&t, source, bytes);
 }
 
-GSHMEM_HOT gshmem_status_t gshmem_path_put(gshmem_ctx_t ctx, void *dest, const void *source,
+gshmem_status_t gshmem_path_put(gshmem_ctx_t ctx, void *dest, const void *source,
                                            size_t bytes, int pe, int nbi)
 {
     struct context *c = context_find(ctx, "put");
@@ -130,7 +130,7 @@ GSHMEM_HOT gshmem_status_t gshmem_path_put(gshmem_ctx_t ctx, void *dest, const v
     return put_anywhere(c, dest, source, bytes, pe, nbi);
 }
 
-GSHMEM_HOT gshmem_status_t gshmem_path_get(gshmem_ctx_t ctx, void *dest, const void *source,
+gshmem_status_t gshmem_path_get(gshmem_ctx_t ctx, void *dest, const void *source,
                                            size_t bytes, int pe, int nbi)
 {
     struct context *c = context_find(ctx, "get");

@@ -18,7 +18,7 @@ void gshmem_path_g(gshmem_ctx_t ctx, void *value, const void *source, size_t byt
     }
 }
 
-GSHMEM_HOT uint64_t gshmem_path_atomic_value(gshmem_ctx_t ctx, enum gshmem_amo op, int type,
+uint64_t gshmem_path_atomic_value(gshmem_ctx_t ctx, enum gshmem_amo op, int type,
                                              void *target, uint64_t operand, uint64_t compare,
                                              int pe)
 {
@@ -30,7 +30,7 @@ GSHMEM_HOT uint64_t gshmem_path_atomic_value(gshmem_ctx_t ctx, enum gshmem_amo o
     return old;
 }
 
-GSHMEM_HOT gshmem_status_t gshmem_path_atomic_fetch(gshmem_ctx_t ctx, enum gshmem_amo op, int type,
+gshmem_status_t gshmem_path_atomic_fetch(gshmem_ctx_t ctx, enum gshmem_amo op, int type,
                                                     void *target, uint64_t operand,
                                                     uint64_t compare, void *fetch, int pe)
 {

@@ -316,8 +316,9 @@ static void show_departed(struct job *j)
         const struct team *t = j->team[i];
         for (int m = 0; t && t->kernel && m < t->n_pes && !*t->kernel->failure; m++) {
             const int pe = t->members[m];
-            if (way[pe]) /* release: pairs with the acquire in gshmem_kernel_hear, for the words of
-                            the PE that has left */
+            if (way[pe]) /* release: pairs with the acquire of the failure word in
+                            gshmem_kernel_receive, which then polls once more: a word that this
+                            PE has sent before it left is still seen */
                 gshmem_store_release(
                     t->kernel->failure,
                     gshmem_failure_left(GSHMEM_ERR_PEER_DEAD, (uint32_t)pe, way[pe]));

@@ -48,7 +48,7 @@ static void stream_leave(void)
     atomic_fetch_sub_explicit(&performing, 1, memory_order_release);
 }
 
-/* Whether the job of r continues; if so it does until leave(). */
+/* Whether the job of r continues; if so it does until stream_leave(). */
 static bool stream_enter(const struct request *r)
 {
     /* seq_cst, both, as in streams_drain: one of the two sees the other */
@@ -61,7 +61,7 @@ static bool stream_enter(const struct request *r)
 
 static void next_turn(const struct request *r)
 {
-    if (r->queue) /* release: with the acquire in wait_for_turn */
+    if (r->queue) /* release: with the acquire in stream_wait_for_turn */
         atomic_fetch_add_explicit(&r->queue->done, 1, memory_order_release);
 }
 
@@ -166,7 +166,7 @@ gshmem_status_t streams_drain(void)
     /* seq_cst, as in enter */
     atomic_fetch_add(&current, 1);
     /* Operations that are being performed end by themselves: what cut the wait short ends them,
-     * too. acquire: with the release in leave */
+     * too. acquire: with the release in stream_leave */
     while (atomic_load_explicit(&performing, memory_order_acquire))
         clock_yield();
     for (int i = 0; i < TEAM_MAX; i++) {

@@ -228,7 +228,7 @@ gshmem_status_t gshmem_path_own_memory(void)
     return job->observer->take_own_memory(job);
 }
 
-GSHMEM_HOT gshmem_status_t context_resolve_any(struct context *c, const void *mine, size_t bytes,
+gshmem_status_t context_resolve_any(struct context *c, const void *mine, size_t bytes,
                                                int pe, const char *call, struct location *l)
 {
     static char nothing;

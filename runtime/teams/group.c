@@ -226,33 +226,13 @@ gshmem_status_t meet_dissemination(struct group *g, uint32_t signature, const ch
     return received != signature ? group_explain_mismatch(g, signature, call) : GSHMEM_OK;
 }
 
-/* ---- Hub: a central counter of arrivals; the last member to arrive wakes the others ----
+/* ---- Central: one counter of arrivals; the last member to arrive wakes the others ----
  *
  * Where members share CPUs, the cost is not in cache lines but in switching between members: here
  * all poll one word, and can sleep on it. */
 
 enum { COUNT_BITS = 20 };
 #define COUNT_MASK (((uint64_t)1 << COUNT_BITS) - 1)
-
-uint64_t group_announce(struct group *g, uint32_t signature)
-{
-    uint64_t word = (uint64_t)(g->round + 1) << 32 | signature, same = 0;
-
-    /* relaxed: published by the release below */
-    atomic_store_explicit(&group_note(g)->word, word, memory_order_relaxed);
-    /* acq_rel: release pairs with the acquire of members that arrive later: this member's data is
-     * ready, and its dest may be written. It sees what they then write by the acquire of the
-     * generation. */
-    uint64_t before = atomic_fetch_or_explicit(&g->sync[0]->announced, (uint64_t)1 << g->my,
-                                               memory_order_acq_rel);
-    for (uint64_t left = before; left; left &= left - 1) {
-        int i = __builtin_ctzll(left);
-        const struct note *theirs = &g->sync[i]->note[(g->round + 1) & 1];
-        if (atomic_load_explicit(&theirs->word, memory_order_relaxed) == word)
-            same |= (uint64_t)1 << i;
-    }
-    return same;
-}
 
 static void spin_for(const struct team_sync *central, uint32_t over, uint32_t steps)
 {
@@ -284,7 +264,6 @@ gshmem_status_t meet_central(struct group *g, uint32_t signature, const char *ca
         now = over | (sum != arrival * (uint64_t)g->n);
         /* relaxed: no member arrives again before it sees the generation */
         atomic_store_explicit(&central->arrivals, 0, memory_order_relaxed);
-        atomic_store_explicit(&central->announced, 0, memory_order_relaxed);
         /* release: pairs with the acquire below */
         atomic_store_explicit(&central->generation, now, memory_order_release);
         wait_wake(&central->generation, &central->sleepers);

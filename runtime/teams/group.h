@@ -121,11 +121,6 @@ static inline const struct note *group_read(const struct group *g, int i)
     return g->internode ? g->remote->read(g, i) : &g->sync[i]->note[g->round & 1];
 }
 
-/* For up to 64 members that use the hub, before group_meet: announces that this one has reached the
- * coming round. Returns, as bits, which members have announced the same call before it. Of any two
- * members exactly one learns of the other, and may perform the transfers of both. */
-uint64_t group_announce(struct group *g, uint32_t signature);
-
 /* One round. Members that arrive with different signatures all get GSHMEM_ERR_MISMATCH, and the
  * group continues; after any other failure it is broken. */
 static inline void group_begin_round(struct group *g, const char *call)

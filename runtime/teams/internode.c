@@ -330,8 +330,6 @@ static gshmem_status_t meet_leaders(struct group *g, uint32_t *received, bool ca
     if (carries && f->last.kind == PAYLOAD_PAIRS)
         status = send_pairs(g, &pairs, call);
     wait_begin(&w, call, g->team);
-    if (f->local->n > 1)
-        wait_for_others(&w);
     for (int step = 0, distance = 1; distance < f->hosts && !status; step++, distance *= 2) {
         int to = f->leader[(f->my_host + distance) % f->hosts];
         int count = distance < f->hosts - distance ? distance : f->hosts - distance;

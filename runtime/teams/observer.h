@@ -1,5 +1,5 @@
-/* Who is told of teams and contexts: the proxy, which publishes them to kernels. init.c names it in
- * job->observer. Where the job has no kernels its functions do nothing. */
+/* The functions by which the proxy learns of teams and contexts, which it publishes to kernels.
+ * start.c enters them as job->observer. In a job without kernels they do nothing. */
 #ifndef GSHMEM_RUNTIME_TEAMS_OBSERVER_H
 #define GSHMEM_RUNTIME_TEAMS_OBSERVER_H
 

@@ -42,11 +42,10 @@ enum { SYNC_UNUSED = SYNC_BLOCK - 2 * (int)sizeof(struct note) - (3 + SYNC_STEPS
 struct team_sync {
     struct note note[2];
 
-    /* The hub, a central counter, used in the first member's block: arrivals counts in its low bits
-     * and sums up the signatures above them; announced has a bit for each member that has announced
-     * its arrival; generation is round << 1 | whether signatures differed. */
+    /* The central counter, used in the first member's block. The low bits of arrivals count, and
+     * the bits above them sum up the signatures; generation is round << 1 | whether signatures
+     * differed. */
     _Alignas(SYNC_LINE) _Atomic uint64_t arrivals;
-    _Atomic uint64_t announced;
     _Alignas(SYNC_LINE) _Atomic uint32_t generation;
     _Atomic uint32_t sleepers;
 

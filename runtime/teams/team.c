@@ -82,10 +82,9 @@ struct team *team_create(struct job *j, int *members, int n, const char *call)
     struct team *t = calloc(1, sizeof *t);
 
     if (t) {
+        const int cpus = j->node->oversubscribed ? node_cpus(j->node) : 0;
         *t = (struct team){.id = GSHMEM_TEAM_INVALID, .n_pes = n, .members = members};
-        if (team_make_tables(j, t) &&
-            (t->group =
-                 group_create(n, t->my_pe, members, j->node->oversubscribed ? j->node->cpus : 0)) &&
+        if (team_make_tables(j, t) && (t->group = group_create(n, t->my_pe, members, cpus)) &&
             internode_prepare(t->group, j) && j->observer->make_team(j, t))
             return t;
         team_free(j, t);

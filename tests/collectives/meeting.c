@@ -48,23 +48,6 @@ static uint64_t value_of(uint32_t round, int i)
     return (uint64_t)round * 1000 + (uint64_t)i;
 }
 
-static uint32_t served[MOST][MOST]; /* the last round in which the pair was */
-
-static uint32_t *pair_of(int i, int j)
-{
-    return i < j ? &served[i][j] : &served[j][i];
-}
-
-static void serve_earlier(struct group *g, uint32_t signature)
-{
-    for (uint64_t left = group_announce(g, signature); left; left &= left - 1) {
-        uint32_t *pair = pair_of(g->my, __builtin_ctzll(left));
-        if (*pair == g->round + 1)
-            CHECK_FAIL("round %u: member %d serves a pair again", g->round + 1, g->my);
-        *pair = g->round + 1;
-    }
-}
-
 static void *run(void *argument)
 {
     struct member *m = argument;
@@ -79,8 +62,6 @@ static void *run(void *argument)
         come_late(r, g->my);
         uint32_t signature =
             signature_make(odd_one == g->my ? COLLECTIVE_REDUCE : COLLECTIVE_SYNC, r);
-        if (g->meet == meet_central)
-            serve_earlier(g, signature);
         gshmem_status_t status = group_meet(g, signature, "meeting");
         if (status != (differ ? GSHMEM_ERR_MISMATCH : GSHMEM_OK))
             CHECK_FAIL("%s, %d members, round %u: %s", m->way, g->n, r, gshmem_status_name(status));
@@ -91,9 +72,6 @@ static void *run(void *argument)
             if (group_read(g, i)->value != value_of(r, i) || data != value_of(r, i))
                 CHECK_FAIL("%s, %d members, round %u: member %d reads %llu of member %d", m->way,
                            g->n, r, g->my, (unsigned long long)data, i);
-            bool paired = g->meet == meet_central && i != g->my && !differ;
-            if (paired && *pair_of(g->my, i) != r)
-                CHECK_FAIL("%d members, round %u: nobody served %d and %d", g->n, r, g->my, i);
         }
     }
     CHECK_EQ(group_farewell(g, "farewell"), GSHMEM_OK);
@@ -105,7 +83,6 @@ static void try_way(int way, int n)
 {
     struct member member[MOST];
 
-    memset(served, 0, sizeof served);
     for (int i = 0; i < n; i++) {
         member[i].way = ways[way].name;
         member[i].group = group_create(n, i, pe, 0);

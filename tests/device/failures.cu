@@ -4,6 +4,8 @@
 
 #include <assert.h>
 #include <cooperative_groups.h>
+#include <pthread.h>
+#include <time.h>
 
 __global__ void barrier_and_shuffle(int *out)
 {
@@ -85,6 +87,47 @@ __global__ void harmless(int *out)
     *out += 1;
 }
 
+__global__ void hold(volatile int *words)
+{
+    words[0] = 1;
+    while (words[1] == 0)
+        __nanosleep(1000);
+    words[2] = 1;
+}
+
+static void *open_gate(void *words)
+{
+    const struct timespec moment = {0, 50000000};
+
+    nanosleep(&moment, nullptr);
+    ((volatile int *)words)[1] = 1;
+    return nullptr;
+}
+
+/* A kernel of another stream has failed: what this stream runs is waited for all the same. */
+static void wait_beside(unsigned flags, bool by_default)
+{
+    volatile int *words = shared_array<int>(3);
+    cudaStream_t stream, failing;
+    pthread_t thread;
+
+    CHECK_CUDA(cudaStreamCreateWithFlags(&stream, flags));
+    CHECK_CUDA(cudaStreamCreateWithFlags(&failing, cudaStreamNonBlocking));
+    hold<<<1, 1, 0, stream>>>(words);
+    trap<<<4, 32, 0, failing>>>();
+    CHECK_EQ(cudaStreamSynchronize(failing), cudaErrorLaunchFailure);
+    while (!words[0])
+        ;
+    CHECK_EQ(pthread_create(&thread, nullptr, open_gate, (void *)words), 0);
+    CHECK_EQ(cudaStreamSynchronize(by_default ? 0 : stream), cudaErrorLaunchFailure);
+    CHECK_EQ(words[2], 1);
+    CHECK_EQ(pthread_join(thread, nullptr), 0);
+    CHECK_CUDA(cudaDeviceReset());
+    CHECK_CUDA(cudaStreamDestroy(stream));
+    CHECK_CUDA(cudaStreamDestroy(failing));
+    CHECK_CUDA(cudaFree((void *)words));
+}
+
 int main(int argc, char **argv)
 {
     const char *which = argc > 1 ? argv[1] : "";
@@ -106,7 +149,12 @@ int main(int argc, char **argv)
     else if (strcmp(which, "too_much_shared") == 0)
         too_much_shared<<<1, 32>>>();
 #endif
-    else if (strcmp(which, "different_barriers") == 0) {
+    else if (strcmp(which, "beside") == 0) {
+        wait_beside(cudaStreamNonBlocking, false);
+        wait_beside(cudaStreamDefault, false);
+        wait_beside(cudaStreamDefault, true);
+        return 0;
+    } else if (strcmp(which, "different_barriers") == 0) {
         different_barriers<<<3, 8>>>(out);
         CHECK_LAUNCH();
         CHECK_EQ(*out, 1);

@@ -3,6 +3,7 @@
 
 #include <malloc.h>
 #include <pthread.h>
+#include <sched.h>
 #include <time.h>
 
 static void pause_ms(long ms)
@@ -167,6 +168,49 @@ static void check_many()
     CHECK_CUDA(cudaFree(gate));
 }
 
+#ifndef __NVCC__ /* CUDA's own threads have names of its own */
+/* A host function that a kernel's end starts has the name of the thread that submitted it, and the
+ * threads that it starts, too. */
+static char host_name[2][16];
+
+static void *tell_name(void *name)
+{
+    CHECK_EQ(pthread_getname_np(pthread_self(), (char *)name, sizeof host_name[0]), 0);
+    return nullptr;
+}
+
+static void tell_names(void *)
+{
+    pthread_t thread;
+
+    tell_name(host_name[0]);
+    CHECK_EQ(pthread_create(&thread, nullptr, tell_name, host_name[1]), 0);
+    CHECK_EQ(pthread_join(thread, nullptr), 0);
+}
+
+static void *submit_named(void *gate)
+{
+    CHECK_EQ(pthread_setname_np(pthread_self(), "submits"), 0);
+    hold<<<1, 1, 0, cudaStreamPerThread>>>((volatile int *)gate);
+    CHECK_CUDA(cudaLaunchHostFunc(cudaStreamPerThread, tell_names, nullptr));
+    *(volatile int *)gate = 1;
+    CHECK_CUDA(cudaStreamSynchronize(cudaStreamPerThread));
+    return nullptr;
+}
+
+static void check_names()
+{
+    int *gate = shared_array<int>(1);
+    pthread_t thread;
+
+    CHECK_EQ(pthread_create(&thread, nullptr, submit_named, gate), 0);
+    CHECK_EQ(pthread_join(thread, nullptr), 0);
+    CHECK_STR(host_name[0], "submits");
+    CHECK_STR(host_name[1], "submits");
+    CHECK_CUDA(cudaFree(gate));
+}
+#endif
+
 static cudaError_t from_host_function[2];
 static char many[1 << 20], *place;
 
@@ -228,10 +272,63 @@ static void check_threads()
     CHECK_CUDA(cudaFree(count));
 }
 
+/* One thread records an event again and again while others ask for it, wait for it and order their
+ * streams by it. */
+static bool events_end;
+
+static void *use_event(void *event)
+{
+    const cudaEvent_t e = (cudaEvent_t)event;
+    float ms = 0;
+    cudaStream_t stream;
+
+    CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    while (!__atomic_load_n(&events_end, __ATOMIC_ACQUIRE)) {
+        cudaError_t error = cudaEventQuery(e);
+        CHECK(error == cudaSuccess || error == cudaErrorNotReady);
+        error = cudaEventElapsedTime(&ms, e, e);
+        CHECK(error == cudaSuccess || error == cudaErrorNotReady);
+        CHECK_CUDA(cudaEventSynchronize(e));
+        CHECK_CUDA(cudaStreamWaitEvent(stream, e, 0));
+    }
+    CHECK_CUDA(cudaStreamSynchronize(stream));
+    CHECK_CUDA(cudaStreamDestroy(stream));
+    return nullptr;
+}
+
+static void check_event_of_threads()
+{
+    enum { THREADS = 3 };
+    pthread_t thread[THREADS];
+    cudaEvent_t event;
+    cudaStream_t stream;
+
+    CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    CHECK_CUDA(cudaEventCreate(&event));
+    CHECK_CUDA(cudaEventRecord(event, stream));
+    for (pthread_t &t : thread)
+        CHECK_EQ(pthread_create(&t, nullptr, use_event, event), 0);
+    const time_t end = time(nullptr) + 2; /* a second at least */
+    while (time(nullptr) < end) {
+        CHECK_CUDA(cudaEventRecord(event, stream));
+        sched_yield(); /* what was freed stays so for a moment */
+    }
+    __atomic_store_n(&events_end, true, __ATOMIC_RELEASE);
+    for (pthread_t t : thread)
+        CHECK_EQ(pthread_join(t, nullptr), 0);
+    CHECK_CUDA(cudaEventDestroy(event));
+    CHECK_CUDA(cudaStreamDestroy(stream));
+}
+
 int main()
 {
+    mallopt(M_PERTURB, 0xa5); /* what was freed looks like nothing else */
+#ifndef __NVCC__
+    check_names();
+#endif
     check_order();
     check_events();
+    check_event_of_threads();
     check_default_stream();
     check_many();
     check_threads();

@@ -23,10 +23,10 @@ struct shape {
 
 
 class Names(unittest.TestCase):
-    def tree(self, page):
+    def tree(self, page, files=None):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        for path, text in {"docs/reading.md": page, "a/b.c": SOURCE}.items():
+        for path, text in {"docs/reading.md": page, "a/b.c": SOURCE, **(files or {})}.items():
             os.makedirs(os.path.dirname(os.path.join(folder.name, path)), exist_ok=True)
             with open(os.path.join(folder.name, path), "w", encoding="utf-8") as file:
                 file.write(text)
@@ -48,6 +48,28 @@ class Names(unittest.TestCase):
     def test_record(self):
         record = "docs/decisions/" + "0001"  # in two parts, or this file would name one
         self.expect(f"`a/b.c:defined` {record}", "there is no record 0001")
+
+    def test_paths(self):
+        good = "`b.c` `a/b.c` `b.{c,h}` `*.h` `a/` `made.h` `../a/b.h` `a b` `tests/run --quick`\n"
+        files = {"a/b.h": "", "a/README.md": good, "a/meson.build": "'made.h'", "tests/run": ""}
+        self.assertEqual(self.tree("`a/b.c:defined`", files), [])
+        for path in ("gone.c", "a/gone.c", "b.{c,cu}", "c/", "a/gone*.h", "../b.h", "tests/walk --quick"):
+            lines = self.tree("`a/b.c:defined`", {**files, "a/README.md": f"`{path}`"})
+            self.assertEqual(len(lines), 1, (path, lines))
+            self.assertIn("a/README.md: there is no ", lines[0])
+
+    def test_pairs(self):
+        def pairs(comment, path="a/c.c"):
+            return self.tree("`a/b.c:defined`", {path: f"/* {comment} */\n", "tests/t.c": "void shown(void)\n{\n}\n"})
+
+        for comment in ("acquire: pairs with the release in defined, which\n * may return", "pairs with the release below",
+                        "acquire: with the release in defined. It is not in gone", "pairs with the acquire of another PE"):
+            self.assertEqual(pairs(comment), [])
+        for comment in ("pairs with the release in gone", "acquire: with the release in gone()", "pairs with the release\n"
+                        " * in gone", "pairs with the fence and update in\n * gone", "Pairs with it_is_gone"):
+            self.assertIn("gone, which is no function", pairs(comment)[0])
+        self.assertEqual(len(pairs("pairs with the release in shown")), 1)
+        self.assertEqual(pairs("pairs with the release in shown", "tests/c.c"), [])
 
     def test_nothing(self):
         self.assertEqual(len(self.tree("no place")), 1)

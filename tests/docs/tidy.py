@@ -15,7 +15,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from includes import circles, includes, room, sources, unit
-from names import outside_braces
+from names import definitions
 
 COLUMNS, LINES = 100, 500
 
@@ -129,18 +129,6 @@ def arrows(root):
     for circle in circles(units):
         if set(circle) not in FACES:
             yield f"circle of includes: {' '.join(circle)}: move what both need below them"
-
-
-def definitions(text):
-    """The functions that a source defines."""
-    text = re.sub(r"\s+", " ", outside_braces(text))
-    for found in re.finditer(r"\b(\w+) ?\(", text):
-        at, depth = found.end(), 1
-        while at < len(text) and depth:
-            depth += {"(": 1, ")": -1}.get(text[at], 0)
-            at += 1
-        if text[at:].lstrip().startswith("{"):
-            yield found.group(1)
 
 
 def names(root):

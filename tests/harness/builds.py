@@ -35,7 +35,7 @@ CUDA = (
     r"|(capture|collectives|host_calls|on_stream|hosts-usual|heap-usual|faults-usual)-hosts2-2"
     r"|(heap-(peers|ipc|no-access)|proxy-(mapped|unmapped|no-access-slow))-run-2|misuse-peers-run-3"
     r"|multicast-(all|growth-(create|add|bind))-run-2|symmetric-(peers|no-access|kernels)-run-2"
-    r"|buffer-(fault-)?run-2|(growth|request)-.*|export-.*|death-descriptors|stream_death"
+    r"|buffer-(fault-)?run-2|alone-.*|(growth|request)-.*|export-.*|death-descriptors|stream_death"
     r"|stalled-(here|there)|verbs-updates")
 # What is run of the core alone.
 BARE = re.compile(r"(context|identity|rma|setup|signal|threads)-run-[12]")

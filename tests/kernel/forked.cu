@@ -44,6 +44,12 @@ static int be_child(bool later, long *word, int pe, gshmem_status_t *status)
     for (int i = 0; i < 3; i++)
         CHECK_EQ(status[i], later ? GSHMEM_OK : GSHMEM_ERR_STATE);
     variable = 5;
+    if (later) { /* a reset does not give it a device */
+        CHECK_EQ(cudaDeviceReset(), cudaErrorInitializationError);
+        nothing<<<1, 1>>>();
+        CHECK_EQ(cudaGetLastError(), cudaErrorInitializationError);
+        CHECK_EQ(cudaDeviceSynchronize(), cudaErrorInitializationError);
+    }
     return 0;
 }
 

@@ -70,7 +70,7 @@ static void refused(void *context, int which)
 {
     struct pe *p = context;
 
-    CHECK_EQ(which, p == &pe[0]);
+    CHECK(which != p - pe);
     p->refusals++;
 }
 

@@ -292,6 +292,35 @@ static void given_up(bool before_it_came)
     close_pe(1);
 }
 
+/* A PE that has given PE 1 up says so on one of its two streams, and the other ends without a word.
+ * It lives. */
+static void given_up_on_one_stream(void)
+{
+    unsigned char bytes[REQUEST_BYTES];
+    uint64_t end = clock_ns() + 30000000000ull;
+
+    begin();
+    int door = stand_in_for(2);
+    post(1, small_put(2));
+    int there = greet_at(door, SECRET_BYTE), here = enter_as(2);
+    while (!tcp_of(1)->peer[2].active && clock_ns() < end)
+        drive_one(1);
+    request_encode(bytes, &(struct request_frame){.kind = FRAME_FAILED, .offset = 1});
+    send_all(here, bytes, sizeof bytes);
+    while (!pe[1].refusals && clock_ns() < end)
+        drive_one(1);
+    CHECK_EQ(pe[1].refusals, 1);
+    close(there);
+    close(here);
+    settle();
+    CHECK_EQ(not_ok, 1);
+    CHECK_EQ(pe[1].lost, 0);
+    CHECK_EQ(try_post(1, small_put(2)), GSHMEM_ERR_PEER_DEAD);
+    close(door);
+    close_pe(0);
+    close_pe(1);
+}
+
 /* ---- Who leaves ---- */
 
 /* PE 1 leaves in good order, and PE 0 has something to ask of it that it has not heard: before they greet, or after.
@@ -332,6 +361,7 @@ int main(void)
     note_without_descriptor(true);
     given_up(false);
     given_up(true);
+    given_up_on_one_stream();
     leaves(false);
     leaves(true);
     return 0;

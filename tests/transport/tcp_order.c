@@ -106,10 +106,40 @@ static void puts_wait_for_gets(bool behind_copy)
     }
 }
 
+/* The memory of a signal goes while the signal is on its way there: its buffer comes back. */
+static void signal_to_memory_that_goes(void)
+{
+    const struct transport_request signal = {.kind = TRANSPORT_PUT, .pe = 1, .signal_op = GSHMEM_SIGNAL_SET,
+                                             .signal_segment = 1, .signal_offset = 64, .signal_value = 7};
+    struct tcp *t;
+
+    begin();
+    post(0, small_put(1));
+    settle();
+    t = (struct tcp *)pe[1].t;
+    add_device();
+    post(0, signal);
+    for (int rounds = 0; rounds < 200 && !started; rounds++)
+        drive();
+    CHECK_EQ(started, 1);
+    CHECK(staging_busy(&t->staging));
+    t->config.segment[1].bytes = 0;
+    drive();
+    over = started;
+    settle();
+    for (int rounds = 0; rounds < 200; rounds++)
+        drive();
+    CHECK(!staging_busy(&t->staging));
+    CHECK_EQ(t->staging.given, 1);
+    close_pe(0);
+    close_pe(1);
+}
+
 int main(void)
 {
     CHECK_EQ(settings_load(), GSHMEM_OK);
     puts_wait_for_gets(false);
     puts_wait_for_gets(true);
+    signal_to_memory_that_goes();
     return 0;
 }

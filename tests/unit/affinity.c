@@ -150,7 +150,7 @@ static void has_none(void)
 /* ---- PEs that have a CPU each ---- */
 
 static struct node_control *control;
-static struct node three = {.index = 1, .n = 3, .sharers = 3};
+static struct node three = {.index = 1, .n = 3};
 
 static void begin_alone(void)
 {
@@ -160,7 +160,6 @@ static void begin_alone(void)
     CHECK(control);
     memset(control, 0, sizeof *control + 3 * sizeof control->member[0]);
     three.control = control;
-    three.sharers = 3;
     runs_on = 5;
     affinity_begin(&three, nobody);
     CHECK_EQ(runs_on, 5); /* where there is room nobody is moved at the start */
@@ -174,38 +173,27 @@ static void told(int index, int cpu)
 static void separates(void)
 {
     begin_alone();
-    affinity_separate(&three, 1000 * ms, true);
+    affinity_separate(&three, 1000 * ms);
     CHECK_EQ(runs_on, 5); /* nobody else has said that it is there */
     CHECK_EQ(control->member[1].cpu, 5 + 1);
     told(0, 2);
     told(2, 3);
-    affinity_separate(&three, 2000 * ms, true);
+    affinity_separate(&three, 2000 * ms);
     CHECK_EQ(runs_on, 5);
     told(2, 5);
-    affinity_separate(&three, 3000 * ms, false);
+    affinity_separate(&three, 3000 * ms);
     CHECK_EQ(runs_on, 3);
     CHECK_EQ(CPU_COUNT(&mask), 3);
-    affinity_separate(&three, 4000 * ms, false);
+    affinity_separate(&three, 4000 * ms);
     CHECK_EQ(control->member[1].cpu, 3 + 1);
     told(2, 3); /* and if it is at home it is for the other to go */
-    affinity_separate(&three, 5000 * ms, true);
+    affinity_separate(&three, 5000 * ms);
     CHECK_EQ(runs_on, 3);
     runs_on = 5;
     told(2, 5);
-    affinity_separate(&three, 5001 * ms, false);
+    affinity_separate(&three, 5001 * ms);
     CHECK_EQ(runs_on, 5); /* not so soon again */
-    affinity_separate(&three, 5100 * ms, false);
-    CHECK_EQ(runs_on, 3);
-}
-
-/* PEs of other nodes on this machine do not tell where they are. */
-static void separates_from_other_nodes(void)
-{
-    begin_alone();
-    three.sharers = 6;
-    affinity_separate(&three, 1000 * ms, false);
-    CHECK_EQ(runs_on, 5);
-    affinity_separate(&three, 2000 * ms, true);
+    affinity_separate(&three, 5100 * ms);
     CHECK_EQ(runs_on, 3);
 }
 
@@ -217,7 +205,6 @@ int main(void)
     keeps_away();
     has_none();
     separates();
-    separates_from_other_nodes();
     free(control);
     return 0;
 }

@@ -9,11 +9,12 @@
 enum { HOSTS = 2 };
 
 /* PE i of n, on host i / (n / hosts), or dealt out one by one. */
-static int turn_of(int i, int n, int hosts, bool dealt, int cpus)
+static int turn_among(int i, int n, int hosts, bool dealt, bool apart, int cpus)
 {
     int *where = malloc((size_t)n * sizeof *where);
     struct bootstrap b = {.pe = i, .n_pes = n, .n_hosts = hosts, .host = where};
-    struct node h = {.n = n / hosts, .index = dealt ? i / hosts : i % (n / hosts)};
+    struct node h = {.n = n / hosts, .index = dealt ? i / hosts : i % (n / hosts),
+                     .apart = apart};
 
     CHECK(where);
     for (int pe = 0; pe < n; pe++)
@@ -23,6 +24,18 @@ static int turn_of(int i, int n, int hosts, bool dealt, int cpus)
     int turn = node_turn(&h, &b, cpus);
     free(where);
     return turn;
+}
+
+static int turn_of(int i, int n, int hosts, bool dealt, int cpus)
+{
+    return turn_among(i, n, hosts, dealt, false, cpus);
+}
+
+/* Nodes with CPUs of their own, as containers have them: the PEs of each use all of theirs. */
+static void nodes_use_all_of_theirs(void)
+{
+    for (int i = 0; i < 16; i++)
+        CHECK_EQ(turn_among(i, 16, HOSTS, false, true, 4), i % 8 / 2);
 }
 
 static void members_stay_together(void)
@@ -60,6 +73,7 @@ int main(void)
     CHECK(node_machine() != 0);
     CHECK(node_machine() == node_machine());
     members_stay_together();
+    nodes_use_all_of_theirs();
     all_hosts_count();
     return 0;
 }

@@ -129,6 +129,17 @@ static void test_switches(void)
     CHECK_EQ(settings_load(), GSHMEM_OK);
 }
 
+/* A bad value leaves what is in force, which is the default at first. */
+static void test_bad_one_at_first(void)
+{
+    setenv("GSHMEM_LOG", "loud", 1);
+    CHECK_EQ(settings_load(), GSHMEM_ERR_ARGUMENT);
+    const int64_t at_first = settings_number(SETTING_LOG);
+    unsetenv("GSHMEM_LOG");
+    CHECK_EQ(settings_load(), GSHMEM_OK);
+    CHECK_EQ(at_first, settings_number(SETTING_LOG));
+}
+
 /* One bad value hides no other: not another bad one, not what the good ones are. */
 static void test_all_are_read(void)
 {
@@ -286,6 +297,7 @@ static void test_modules(void)
 
 int main(void)
 {
+    test_bad_one_at_first();
     log_set_level(LOG_WARN);
     test_sizes();
     test_values();

@@ -38,7 +38,7 @@ struct local {
 /* ---- Loads and stores ---- */
 
 /* An aligned object of 1, 2, 4 or 8 bytes, for which a PE may wait, is stored whole, and after
- * all that was posted before: release, which pairs with the acquire of gshmem_wait_until and of
+ * all that was posted before: release, which pairs with the acquire in wait_until_load and of
  * programs that poll by themselves. */
 static inline void local_store(void *to, const void *from, size_t bytes)
 {

@@ -71,6 +71,10 @@ void connect_ended(struct tcp *t, struct initiator *to, int error)
         connect_failed(t, to, TROUBLE_ENDED, error);
         return;
     }
+    if (t->peer[to->pe].refuses) { /* it has said so on its own stream, and ends this one, too */
+        initiator_refused(t, to);
+        return;
+    }
     socket_explain_end(&t->socket, error, why, sizeof why);
     initiator_fail(t, to, GSHMEM_ERR_PEER_DEAD, why);
 }

@@ -152,7 +152,7 @@ static bool signal_device(struct tcp *t, struct target *from, struct deferred *e
         .op = GSHMEM_AMO_ADD, .type = GSHMEM_TYPE_UINT64, .at = at, .operand = e->f.b};
     uint64_t old;
 
-    if (!at && !e->update) /* the heap has shrunk meanwhile */
+    if (!at && !e->update && !e->flag) /* the heap has shrunk meanwhile */
         e->failure = GSHMEM_ERR_NOT_SYMMETRIC;
     else if (e->f.signal_op == GSHMEM_SIGNAL_SET)
         return set_flag(t, e, at);

@@ -199,7 +199,7 @@ static void atomics_choose(struct verbs *v, struct link *l, struct op *op, const
     l->held++;
 }
 
-GSHMEM_HOT void atomics_fill_in(struct verbs *v, struct op *op, const struct update *u,
+void atomics_fill_in(struct verbs *v, struct op *op, const struct update *u,
                                 uint32_t key, struct ibv_send_wr *wr)
 {
     struct link *l = op->link;
@@ -265,7 +265,7 @@ void atomics_poll(struct verbs *v, struct link *l)
     }
 }
 
-GSHMEM_HOT void atomics_deliver(struct link *l, const struct op *op)
+void atomics_deliver(struct link *l, const struct op *op)
 {
     const struct update u = atomics_update(op);
     const uint64_t result = l->updates->result[op_number(l, op) % OPS];

@@ -233,7 +233,7 @@ static void complete_take(struct verbs *v, struct nic *nic, const struct ibv_wc 
         complete_go_on(v, touched);
 }
 
-GSHMEM_HOT int complete_some(struct verbs *v)
+int complete_some(struct verbs *v)
 {
     struct ibv_wc wc[POLL];
     int all = 0;

@@ -189,7 +189,7 @@ static inline uint32_t submit_begin_change(struct coalesced *g, const struct tra
 
 /* What coalesce_post does, for most puts of the CPU's memory. Not inline: it would make the lone
  * put save registers (docs/decisions/0014-verbs-small-puts.md). */
-__attribute__((noinline)) static GSHMEM_HOT gshmem_status_t
+__attribute__((noinline)) static gshmem_status_t
 submit_to_collection(struct verbs *v, struct link *l, const struct transport_request *r)
 {
     struct coalesced *g = l->coalesce.open;
@@ -228,7 +228,7 @@ submit_to_collection(struct verbs *v, struct link *l, const struct transport_req
 /* ---- Which way ---- */
 
 /* Not inline, for the registers that it takes. */
-__attribute__((noinline)) static GSHMEM_HOT gshmem_status_t
+__attribute__((noinline)) static gshmem_status_t
 submit_first(struct verbs *v, struct link *l, const struct transport_request *request)
 {
     const bool went = submit_lone_put(v, l, request) || submit_lone_update(v, l, request);
@@ -236,7 +236,7 @@ submit_first(struct verbs *v, struct link *l, const struct transport_request *re
     return went ? GSHMEM_OK : submit_in_turn(v, l, request);
 }
 
-GSHMEM_HOT gshmem_status_t submit_request(struct verbs *v, struct link *l,
+gshmem_status_t submit_request(struct verbs *v, struct link *l,
                                           const struct transport_request *request)
 {
     if (l->posted == l->done)

@@ -156,7 +156,7 @@ verbs_post_first(struct verbs *v, const struct transport_request *request)
     return status ? status : submit_request(v, l, request);
 }
 
-static GSHMEM_HOT gshmem_status_t verbs_post(struct transport *base,
+static gshmem_status_t verbs_post(struct transport *base,
                                              const struct transport_request *request)
 {
     struct verbs *v = (struct verbs *)base;
@@ -194,7 +194,7 @@ __attribute__((noinline)) static gshmem_status_t verbs_poll_below(struct verbs *
     return v->below->ops->progress(v->below, events);
 }
 
-static GSHMEM_HOT gshmem_status_t verbs_progress(struct transport *base, int *events)
+static gshmem_status_t verbs_progress(struct transport *base, int *events)
 {
     struct verbs *v = (struct verbs *)base;
     gshmem_status_t status = GSHMEM_OK;

@@ -108,14 +108,14 @@ static void watch_connections(struct verbs *v, struct link *l, uint64_t since)
     }
 }
 
-/* A peer may have given this PE up before they met. It takes no control message then, and sends
- * none: the transport below is refused, and fails the next control message. So one is sent for
- * each second that a peer is silent and has sent nothing before. */
+/* A peer may have given this PE up. It takes no control message then, and sends none: the transport
+ * below is refused, and fails the next control message. So one is sent for each second that a peer
+ * owes something and is silent. */
 static bool watch_is_refused(struct verbs *v, struct link *l, uint64_t silent_before)
 {
     const struct control alive = {.kind = CONTROL_ALIVE};
 
-    if (l->watch.ever || silent_before / SECOND_NS == l->watch.silent_ns / SECOND_NS ||
+    if (silent_before / SECOND_NS == l->watch.silent_ns / SECOND_NS ||
         control_try(v, l, &alive) != GSHMEM_ERR_PEER_DEAD)
         return false;
     link_fail(v, l, GSHMEM_ERR_PEER_DEAD, NULL); /* the user has been told of that refusal */

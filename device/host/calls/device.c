@@ -6,6 +6,7 @@
 
 #include "device/host/blocks/workers.h"
 #include "device/host/calls/devices.h"
+#include "device/host/forks.h"
 #include "device/host/streams/stream.h"
 
 enum {
@@ -135,6 +136,8 @@ cudaError_t cudaDeviceReset(void)
 {
     if (!work_may_wait())
         return report_error(cudaErrorNotPermitted);
+    if (forks_is_child()) /* its parent has the threads of the device, also after a reset */
+        return report_error(cudaErrorInitializationError);
     streams_wait_all();
     errors_forget();
     return cudaSuccess;

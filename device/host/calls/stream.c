@@ -3,12 +3,13 @@
 #include "device/host/streams/stream.h"
 
 #include <stdlib.h>
+#include <sys/prctl.h>
 
 #include "device/host/streams/graph.h"
 
 struct CUevent_st {
     unsigned flags;
-    struct work *recorded; /* NULL: never, which counts as done */
+    struct work *recorded; /* under work_lock; NULL: never, which counts as done */
 };
 
 /* --- Streams --- */
@@ -106,8 +107,14 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
     if (!s)
         return report_error(cudaErrorInvalidResourceHandle);
     cudaError_t error = report_error(graph_refuses(&s->capture));
-    if (error || (error = add_point(s, NULL, &w)))
+    if (error)
         return error;
+    if ((error = add_point(s, NULL, &w))) {
+        /* A failed device takes no point, and what the stream has begun still runs. */
+        if (device_error() && work_may_wait())
+            stream_wait(s);
+        return error;
+    }
     error = stream_wait_for(w);
     work_drop(w);
     return error;
@@ -144,6 +151,7 @@ static cudaError_t call(cudaStream_t stream, cudaHostFn_t function, void *argume
     w->call.function = function;
     w->call.argument = argument;
     w->call.release = release;
+    prctl(PR_GET_NAME, w->call.thread_name, 0, 0, 0);
     w->call.after_failure = after_failure;
     w->call.library = release && !after_failure;
     if (w->call.library)
@@ -215,12 +223,32 @@ cudaError_t cudaEventCreate(cudaEvent_t *event)
     return cudaEventCreateWithFlags(event, cudaEventDefault);
 }
 
+/* What the event recorded last, with a reference, as another thread may record it again; NULL:
+ * never. */
+static struct work *event_last(struct CUevent_st *event)
+{
+    pthread_mutex_lock(&work_lock);
+    struct work *w = event->recorded;
+    if (w)
+        w->references++;
+    pthread_mutex_unlock(&work_lock);
+    return w;
+}
+
+/* The event has recorded w (may be NULL), whose reference it takes. */
+static void event_record(struct CUevent_st *event, struct work *w)
+{
+    pthread_mutex_lock(&work_lock);
+    work_drop_locked(event->recorded);
+    event->recorded = w;
+    pthread_mutex_unlock(&work_lock);
+}
+
 cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
     if (!event)
         return report_error(cudaErrorInvalidResourceHandle);
-    if (event->recorded)
-        work_drop(event->recorded);
+    event_record(event, NULL);
     free(event);
     return report_error(device_error());
 }
@@ -235,9 +263,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
     cudaError_t error = add_point(s, NULL, &w);
     if (error)
         return error;
-    if (event->recorded)
-        work_drop(event->recorded);
-    event->recorded = w;
+    event_record(event, w);
     return cudaSuccess;
 }
 
@@ -249,31 +275,54 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
         return report_error(cudaErrorInvalidValue);
     if (!event || !s)
         return report_error(cudaErrorInvalidResourceHandle);
-    return event->recorded ? add_point(s, event->recorded, NULL) : cudaSuccess;
+    struct work *w = event_last(event);
+    cudaError_t error = w ? add_point(s, w, NULL) : cudaSuccess;
+    work_drop(w);
+    return error;
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
-    return event ? query(event->recorded) : report_error(cudaErrorInvalidResourceHandle);
+    if (!event)
+        return report_error(cudaErrorInvalidResourceHandle);
+    struct work *w = event_last(event);
+    cudaError_t error = query(w);
+    work_drop(w);
+    return error;
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
-    return event ? stream_wait_for(event->recorded) : report_error(cudaErrorInvalidResourceHandle);
+    if (!event)
+        return report_error(cudaErrorInvalidResourceHandle);
+    struct work *w = event_last(event);
+    cudaError_t error = stream_wait_for(w);
+    work_drop(w);
+    return error;
+}
+
+static cudaError_t elapsed(float *milliseconds, const struct work *start, const struct work *end)
+{
+    if (!start || !end)
+        return report_error(cudaErrorInvalidResourceHandle);
+    if (start->capture || end->capture)
+        return report_error(cudaErrorCapturedEvent);
+    if (!work_is_done(start) || !work_is_done(end))
+        return cudaErrorNotReady;
+    int64_t ns = (int64_t)(end->finished_ns - start->finished_ns);
+    *milliseconds = (float)((double)ns * 1e-6);
+    return cudaSuccess;
 }
 
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end)
 {
     if (!milliseconds)
         return report_error(cudaErrorInvalidValue);
-    if (!start || !end || !start->recorded || !end->recorded ||
-        (start->flags | end->flags) & cudaEventDisableTiming)
+    if (!start || !end || (start->flags | end->flags) & cudaEventDisableTiming)
         return report_error(cudaErrorInvalidResourceHandle);
-    if (start->recorded->capture || end->recorded->capture)
-        return report_error(cudaErrorCapturedEvent);
-    if (!work_is_done(start->recorded) || !work_is_done(end->recorded))
-        return cudaErrorNotReady;
-    int64_t ns = (int64_t)(end->recorded->finished_ns - start->recorded->finished_ns);
-    *milliseconds = (float)((double)ns * 1e-6);
-    return cudaSuccess;
+    struct work *first = event_last(start), *last = event_last(end);
+    cudaError_t error = elapsed(milliseconds, first, last);
+    work_drop(first);
+    work_drop(last);
+    return error;
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "device/host/forks.h"
 #include "device/host/memory/virtual.h"
 #include "gshmem/context.h"
 
@@ -19,6 +20,14 @@ static struct {
     struct allocation *slots;
     size_t room, used; /* used counts the slots of removed entries too */
 } allocations = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+__attribute__((constructor)) static void allocation_hold_at_fork(void)
+{
+    /* an entry of the list in forks.c */
+    static struct fork_lock lock = {.lock = &allocations.lock};
+
+    forks_hold(&lock);
+}
 
 static char freed; /* never changes: only its address is used, by slots of removed entries */
 

@@ -4,13 +4,20 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+
+#include "device/host/forks.h"
+
+#ifndef MREMAP_DONTUNMAP /* of Linux 5.7 and glibc 2.32 */
+#define MREMAP_DONTUNMAP 4
+#endif
 
 struct piece {
     struct piece *next;
     size_t bytes;
     int handles;
-    void *home; /* where the memory is while it is not mapped; NULL: it is at `at` */
+    void *home; /* where the memory is while it is not mapped; NULL: it is at `at`, or gone */
     void *at;   /* where it is mapped, or NULL */
 };
 
@@ -26,6 +33,14 @@ static struct {
     struct piece *pieces;
     struct reservation *reservations;
 } virtual_memory = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+__attribute__((constructor)) static void virtual_hold_at_fork(void)
+{
+    /* an entry of the list in forks.c */
+    static struct fork_lock lock = {.lock = &virtual_memory.lock};
+
+    forks_hold(&lock);
+}
 
 /* ---- Pieces ---- */
 
@@ -87,7 +102,8 @@ static void virtual_let_go(struct piece *p)
             break;
         }
     }
-    munmap(p->home, p->bytes);
+    if (p->home)
+        munmap(p->home, p->bytes);
     free(p);
 }
 
@@ -179,10 +195,11 @@ static bool virtual_is_reserved(const char *at, size_t bytes)
     return r != NULL;
 }
 
-static void *virtual_reserve_at(void *at, size_t bytes)
+/* What is mapped there goes, and the addresses are the reservation's again: in one step. */
+static bool virtual_reserve_again(void *at, size_t bytes)
 {
-    return mmap(at, bytes, PROT_NONE,
-                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (at ? MAP_FIXED : 0), -1, 0);
+    return mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+                0) != MAP_FAILED;
 }
 
 static CUresult virtual_map_here(struct piece *p, char *at, size_t bytes)
@@ -208,15 +225,38 @@ CUresult virtual_map(CUdeviceptr address, size_t bytes, CUmemGenericAllocationHa
     return result;
 }
 
-/* The memory goes back to an address of its own, and the mapped addresses stay reserved. */
+/* Moves the memory to an address of its own. Something stays mapped at p->at all the time: another
+ * thread's mmap could take addresses that are free for a moment. */
+static void *virtual_take_out(const struct piece *p)
+{
+    void *home = mremap(p->at, p->bytes, p->bytes, MREMAP_MAYMOVE | MREMAP_DONTUNMAP);
+
+    if (home != MAP_FAILED)
+        return home;
+    /* Systems before 5.7 cannot do that, nor any with memory whose mappings differ: a copy can. */
+    home = mmap(NULL, p->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (home == MAP_FAILED)
+        return home;
+    if (mprotect(p->at, p->bytes, PROT_READ) != 0) {
+        munmap(home, p->bytes);
+        return MAP_FAILED;
+    }
+    memcpy(home, p->at, p->bytes);
+    return home;
+}
+
+/* The mapped addresses stay reserved. Memory that nobody has a handle of needs no other address. */
 static CUresult virtual_unmap_piece(struct piece *p)
 {
-    void *home = mremap(p->at, p->bytes, p->bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
-                        virtual_reserve_at(NULL, p->bytes));
+    void *home = p->handles ? virtual_take_out(p) : NULL;
 
     if (home == MAP_FAILED)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    virtual_reserve_at(p->at, p->bytes);
+    if (!virtual_reserve_again(p->at, p->bytes)) {
+        if (home)
+            mremap(home, p->bytes, p->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, p->at);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     p->home = home;
     p->at = NULL;
     virtual_let_go(p);

@@ -230,27 +230,52 @@ struct work *stream_last(struct CUstream_st *stream)
     return w;
 }
 
+/* The latest work that is not done, with a reference: of the default stream, and of all others or
+ * those that are in order with it; NULL: all is done. */
+static struct work *streams_first_undone(bool all)
+{
+    struct work *w = NULL;
+
+    pthread_mutex_lock(&work_lock);
+    streams_reap();
+    if (streams.legacy.last && !work_is_done(streams.legacy.last))
+        w = streams.legacy.last;
+    for (struct CUstream_st *s = streams.all; !w && s; s = s->next) {
+        if ((all || s->blocking) && s->last && !work_is_done(s->last))
+            w = s->last;
+    }
+    if (w)
+        w->references++;
+    pthread_mutex_unlock(&work_lock);
+    return w;
+}
+
+static void streams_wait_undone(bool all)
+{
+    struct work *w;
+
+    while (!forks_is_child() && (w = streams_first_undone(all))) {
+        work_wait(w);
+        work_drop(w);
+    }
+}
+
 /* Waits for one stream after the other: a point in the default stream would not wait for
  * non-blocking streams. */
 cudaError_t streams_wait_all(void)
 {
-    for (;;) {
-        struct work *w = NULL;
+    streams_wait_undone(true);
+    return device_error();
+}
 
-        pthread_mutex_lock(&work_lock);
-        streams_reap();
-        if (streams.legacy.last && !work_is_done(streams.legacy.last))
-            w = streams.legacy.last;
-        for (struct CUstream_st *s = streams.all; !w && s; s = s->next) {
-            if (s->last && !work_is_done(s->last))
-                w = s->last;
-        }
-        if (w)
-            w->references++;
-        pthread_mutex_unlock(&work_lock);
-        if (!w || forks_is_child())
-            return device_error();
-        work_wait(w);
-        work_drop(w);
+void stream_wait(struct CUstream_st *stream)
+{
+    if (stream == &streams.legacy) {
+        streams_wait_undone(false);
+        return;
     }
+    struct work *w = stream_last(stream);
+    if (w)
+        work_wait(w);
+    work_drop(w);
 }

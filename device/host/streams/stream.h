@@ -27,6 +27,9 @@ bool stream_is_captured(struct CUstream_st *stream);
 bool streams_captured(bool any);
 /* Waits for the latest work of all streams. */
 cudaError_t streams_wait_all(void);
+/* Waits for the latest work of one; of the default stream, also for that of all streams that are in
+ * order with it. */
+void stream_wait(struct CUstream_st *stream);
 
 /* Puts work at the end of a stream, after `also` (may be NULL), too; or captures it. Copies and
  * fills without blockers are done on return. */

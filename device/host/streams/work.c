@@ -149,13 +149,13 @@ static void work_move(const struct work *w)
     }
 }
 
-/* A helper runs the program's function under the name of the program's thread that started the
- * helper: threads that the function starts inherit the name, and are not the library's
+/* A helper runs the program's function under the name of the thread that submitted it: threads
+ * that the function starts inherit the name, and are not the library's
  * (runtime/network/left_alone.h). */
 static void work_call(struct work *w)
 {
     if (!device_error() || w->call.after_failure) {
-        prctl(PR_SET_NAME, calling_thread.program_name, 0, 0, 0);
+        prctl(PR_SET_NAME, w->call.thread_name, 0, 0, 0);
         w->call.function(w->call.argument);
         prctl(PR_SET_NAME, HELPER_NAME, 0, 0, 0);
     }
@@ -168,7 +168,6 @@ static void *helper_main(void *unused)
 {
     (void)unused;
     calling_thread.in_host_function = true;
-    prctl(PR_GET_NAME, calling_thread.program_name, 0, 0, 0);
     prctl(PR_SET_NAME, HELPER_NAME, 0, 0, 0);
     for (;;) {
         pthread_mutex_lock(&work_lock);
@@ -193,11 +192,10 @@ static void *helper_main(void *unused)
     return NULL;
 }
 
-/* In a child made by fork: a thread that is not there may hold the lock, or be on its way out of a
- * wait, which a broadcast would wait for. What the parent has under way stays the parent's. */
+/* In a child made by fork: a thread that is not there may be on its way out of a wait, which a
+ * broadcast would wait for. What the parent has under way stays the parent's. */
 static void work_leave_parent(void)
 {
-    work_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     works.finished = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
     works.helpers.work = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 }
@@ -206,7 +204,9 @@ __attribute__((constructor)) static void work_watch_forks(void)
 {
     static struct fork_part part = {.leave_parent =
                                         work_leave_parent}; /* an entry of the list in forks.c */
+    static struct fork_lock lock = {.lock = &work_lock};
 
+    forks_hold(&lock);
     forks_add(&part);
 }
 

@@ -65,6 +65,7 @@ struct work {
             cudaHostFn_t function;
             void *argument;
             void (*release)(void *argument); /* NULL: the argument is the program's */
+            char thread_name[16];            /* of the thread that submitted it */
             bool library;                    /* by gshmem_host_call */
             bool counted;                    /* among those of the library under way */
             bool after_failure;              /* is called also if a kernel has failed before */

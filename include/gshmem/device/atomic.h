@@ -1,6 +1,6 @@
 /* Atomics in kernels: CUDA's own where the object is mapped, for all agents of the system;
- * otherwise a command, which the target's proxy carries out. They order nothing else, and each is
- * performed by one thread.
+ * otherwise a command, which the target's proxy carries out. They do not order other accesses, and
+ * one thread performs each.
  *
  * gshmem_kernel_… are the kernels' functions, gshmem_either_… those that the names of typed.h
  * call. */

@@ -1,9 +1,10 @@
-/* One collective call in a kernel: its arguments, checked here and compared among the members; and
- * moving large data between two rounds.
+/* One collective call in a kernel: its arguments, which are checked here and compared among the
+ * members, and the transfer of large data between two rounds.
  *
  * After the first round all members have called, so that any of them may write dest and read
- * source. Before the second round each completes what it has sent. A PE that cannot make the call
- * takes part in its first round to say so: all members return, and none has written anything. */
+ * source. Before the second round each member completes its puts. A PE that cannot make the call
+ * takes part in the first round with signature 0: then all members return, and none has written to
+ * dest. */
 #ifndef GSHMEM_DEVICE_CALL_H
 #define GSHMEM_DEVICE_CALL_H
 

@@ -1,6 +1,6 @@
-/* Makes half and bfloat16 types of reductions: gshmem_typed_sum_reduce<__half> and so on. For
- * programs that include it (nvshmem.h does), as CUDA's headers of these types take long to
- * compile. */
+/* Makes half and bfloat16 types of reductions: gshmem_typed_sum_reduce<__half> and so on. A
+ * program that needs them includes this header (nvshmem.h does), because CUDA's headers of these
+ * types take long to compile. */
 #ifndef GSHMEM_DEVICE_HALF_H
 #define GSHMEM_DEVICE_HALF_H
 

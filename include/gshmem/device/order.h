@@ -66,8 +66,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_fence(gshmem_ctx_t ctx)
     return c->n_pes ? GSHMEM_OK : gshmem_kernel_without_job(false);
 }
 
-/* Waits until everything in a channel before `end` is complete; a failure there is returned once.
- * It reads the proxy's memory only where something is still in flight. */
+/* Waits until all commands of a channel before `end` are complete; returns a failure of one of them
+ * once. It reads the proxy's memory only if one of them may still be in flight. */
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_quiet_to(const struct gshmem_device_ctx *c,
                                                      const struct gshmem_device_channel *channel,
                                                      uint64_t end)
@@ -83,8 +83,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_quiet_to(const struct gshmem_device_
     return status;
 }
 
-/* Waits until everything that the host had issued on the context is complete; a failure is returned
- * once. */
+/* Waits until all operations that the host had issued on the context are complete; returns a
+ * failure of one of them once. */
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_quiet_host(const struct gshmem_device_ctx *c)
 {
     struct gshmem_host_operations *host = c->host;
@@ -104,7 +104,7 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_quiet_host(const struct gshmem_
     return (gshmem_status_t)(failed & 255);
 }
 
-/* Waits for positions: for those issued in every channel of the context before the call, and for
+/* Waits for all commands that were issued in the channels of the context before the call, and for
  * the host's requests. */
 GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_quiet_on(const struct gshmem_device_ctx *c)
 {

@@ -1,5 +1,5 @@
-/* What a kernel does for operations that it cannot do by loads and stores: a command to the proxy,
- * and the wait for it. */
+/* Operations that a kernel cannot carry out by loads and stores: it writes a command for the proxy,
+ * and waits for its completion or response. */
 #ifndef GSHMEM_DEVICE_POST_H
 #define GSHMEM_DEVICE_POST_H
 
@@ -34,8 +34,8 @@ GSHMEM_KERNEL bool gshmem_kernel_within(const struct gshmem_segment *s, const vo
     return *offset < s->bytes && bytes <= s->bytes - *offset;
 }
 
-/* Where peers' copies begin of the segment that contains the `bytes` bytes at `mine`, and the
- * offset in it; NULL: not symmetric. */
+/* The table of where the peers' copies of a segment begin, for the segment that contains the
+ * `bytes` bytes at `mine`, and the offset in it; NULL: not symmetric. */
 GSHMEM_KERNEL const uintptr_t *gshmem_kernel_peers(const struct gshmem_device_ctx *c,
                                                    const void *mine, size_t bytes, size_t *offset)
 {
@@ -156,7 +156,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post(const struct gshmem_device_ctx 
 
 /* ---- Completion ----------------------------------------------------------------------------- */
 
-/* Waits until the proxy has taken everything before `end`, so that small sources may be reused. */
+/* Waits until the proxy has taken all commands before `end`, so that small sources may be
+ * reused. */
 GSHMEM_KERNEL_RARE gshmem_status_t
 gshmem_kernel_wait_taken(const struct gshmem_device_ctx *c,
                          const struct gshmem_device_channel *channel, uint64_t end)
@@ -173,7 +174,7 @@ gshmem_kernel_wait_taken(const struct gshmem_device_ctx *c,
     return status;
 }
 
-/* Waits until everything before `end` is complete, and data of gets is visible. */
+/* Waits until all commands before `end` are complete, and data of gets is visible. */
 GSHMEM_KERNEL_RARE gshmem_status_t
 gshmem_kernel_wait_done(const struct gshmem_device_ctx *c,
                         const struct gshmem_device_channel *channel, uint64_t end)
@@ -337,8 +338,9 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_flush(void)
     return gshmem_kernel_ask(&gshmem_device_here.ctx, &command, NULL, NULL);
 }
 
-/* For a thread that has seen something ordered after data that a NIC may have written to this GPU's
- * memory: from now on it sees that data, too, also on GPUs that do not ensure this themselves. */
+/* For a thread that has seen a word which is ordered after data that a NIC may have written to this
+ * GPU's memory. When this returns, the thread sees that data, too, also on GPUs that do not ensure
+ * this themselves. */
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_settle(void)
 {
     return GSHMEM_LIKELY(!gshmem_device_here.flushes) ? GSHMEM_OK : gshmem_kernel_flush();

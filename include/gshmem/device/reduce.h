@@ -261,7 +261,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_combine_members(int op,
 
 /* ---- Calls ---------------------------------------------------------------------------------- */
 
-/* What differs between reductions of equal size. */
+/* A number for the type and the operation, by which reductions of equal size differ. */
 template <class T> GSHMEM_KERNEL uint32_t gshmem_kernel_variant(int op)
 {
     static_assert((int)GSHMEM_OP_COUNT <= 8 && (int)GSHMEM_TYPE_COUNT <= 32,

@@ -143,7 +143,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_tell(const struct gshmem_kernel_roun
         (uint64_t *)gshmem_kernel_reach(c, &r->word[k], sizeof *r->word, (int)link.to);
 
     if (there) {
-        gshmem_store_release(there, say); /* pairs with the acquire in gshmem_kernel_hear */
+        gshmem_store_release(there, say); /* pairs with the acquire in
+                                            gshmem_kernel_receive */
         return GSHMEM_OK;
     }
     struct gshmem_command signal =

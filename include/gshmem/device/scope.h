@@ -79,8 +79,8 @@ template <int scope> GSHMEM_KERNEL bool gshmem_kernel_any(bool mine)
     return scope == GSHMEM_SCOPE_BLOCK ? __syncthreads_or(mine) : mine;
 }
 
-/* One status for all, the highest of any thread; also a sync. Where it is not GSHMEM_OK it is
- * combined bit by bit, which takes no shared memory of the program's. */
+/* Returns the highest status of any thread to all threads; also a sync. A status other than
+ * GSHMEM_OK is combined bit by bit, so that no shared memory of the program is needed. */
 template <int scope> GSHMEM_KERNEL gshmem_status_t gshmem_kernel_agree(gshmem_status_t mine)
 {
     int highest = 0;
@@ -95,9 +95,10 @@ template <int scope> GSHMEM_KERNEL gshmem_status_t gshmem_kernel_agree(gshmem_st
     return (gshmem_status_t)highest;
 }
 
-/* On the host device threads of a block take turns on one CPU, so that one does alone what they
- * would share on a GPU, while the others wait: one of them calls work() when all have arrived, and
- * all get its result. Tests define GSHMEM_ALL_TAKE_PART to have a GPU's behaviour there. */
+/* On the host device the threads of a block take turns on one CPU. There one thread does the work
+ * that all would share on a GPU: it calls work() when all have arrived, while the others wait, and
+ * all get its result. With GSHMEM_ALL_TAKE_PART, for tests, the threads share the work as on a GPU.
+ */
 #if defined(GSHMEM_HOST_DEVICE) && !defined(GSHMEM_ALL_TAKE_PART)
 template <class Work> static int gshmem_kernel_do(void *work)
 {

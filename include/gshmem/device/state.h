@@ -2,8 +2,9 @@
  *
  * The library makes one state and copies it to every module that has device code. nvcc's modules
  * keep it in constant memory of their own, so that nothing has to be linked with -rdc. Kernels can
- * dereference all pointers. "Shared" memory is read and written by the proxy, too (pinned host
- * memory for a GPU); all other memory is the device's. Plain data, the same for all compilers. */
+ * dereference all pointers. The proxy also reads and writes memory that is marked "shared" (pinned
+ * host memory for a GPU); all other memory belongs to the device. Plain data, the same for all
+ * compilers. */
 #ifndef GSHMEM_DEVICE_STATE_H
 #define GSHMEM_DEVICE_STATE_H
 
@@ -12,32 +13,32 @@
 
 #define GSHMEM_DEVICE_STATE_VERSION 6u
 
-/* A channel and how far its commands are complete. Positions are counted in slots: a command is
- * complete when `done` is beyond its last one. What the proxy has taken from the ring (its tail)
- * has been posted: the source of a small put may be reused. */
+/* A channel, and up to which position its commands are complete. Positions are counted in slots: a
+ * command is complete when `done` is beyond its last slot. A command that the proxy has taken from
+ * the ring (before its tail) has been posted, so that the source of a small put may be reused. */
 struct gshmem_device_channel {
     struct gshmem_channel ring;
     const uint64_t *done;   /* shared: every position before it is complete; GSHMEM_DONE_FAILED
                                or-ed */
     uint64_t *done_copy;    /* an earlier value of done, with that bit */
     const uint64_t *failed; /* shared: failures so far << 8 | the last one's gshmem_status_t */
-    uint64_t *failed_seen;  /* the value of it that a quiet has returned */
+    uint64_t *failed_seen;  /* the value of `failed` that a quiet has returned */
 };
 #define GSHMEM_DONE_FAILED (UINT64_C(1) << 63) /* `failed` is not 0 */
 
 /* What the host has issued on a context to PEs that it has not mapped. Shared; kernels write only
- * `told`. */
+ * `reported`. */
 struct gshmem_host_operations {
     uint64_t issued; /* operations so far */
     uint64_t done;   /* how many of them are complete, counted from the first */
     uint64_t failed; /* 0, or the last failure: in its low byte a gshmem_status_t, above it the PE
                         (24 bits) and the number of the failure, so that no two are equal */
-    uint64_t reported;   /* the value of it that a quiet has returned */
+    uint64_t reported;   /* the value of `failed` that a quiet has returned */
 };
 
-/* Where responses arrive for which a thread waits: a fetched value, or the status of one operation.
- * The thread takes a slot, and with it its next tag; the response has arrived when the slot has
- * that tag. */
+/* A response slot: here the proxy stores the response for which a thread waits, a fetched value or
+ * the status of one operation. The thread claims a slot, and with it the slot's next tag. The
+ * response has arrived when `answer` has that tag. */
 #define GSHMEM_RESPONSES 1024u
 struct gshmem_response {
     uint64_t value[2];
@@ -45,7 +46,9 @@ struct gshmem_response {
     uint64_t unused;
 };
 
-/* A source of a put of at most this many bytes may be reused when its command was taken. */
+/* The source of a put of at most this many bytes may be reused when the proxy has taken the
+ * command.
+ * */
 #define GSHMEM_COPIED 4096u
 
 struct gshmem_device_job;
@@ -67,9 +70,10 @@ struct gshmem_device_ctx {
     const struct gshmem_device_job *job;
 };
 
-/* What the members of a team write to each other, in the system memory of each: one of these for
- * each team. All zero is the clean state. In a round each member is notified by some others, one on
- * each link (gshmem/device/round.h); rounds of even and odd number use the memory in turn. */
+/* The memory by which the members of a team synchronize: one block for each team, in the system
+ * memory of each member, to which other members write. All zero is the clean state. In a round each
+ * member is notified by some others, by one on each link (gshmem/device/round.h). Rounds of even
+ * and odd number use the memory in turn. */
 #define GSHMEM_DEVICE_SYNC_BYTES 16384
 #define GSHMEM_DEVICE_SYNC_LINKS 24
 #define GSHMEM_DEVICE_SYNC_DATA  8000
@@ -79,7 +83,7 @@ struct gshmem_device_sync {
     char data[2][GSHMEM_DEVICE_SYNC_DATA];      /* the data of the round */
 };
 
-/* Memory of this PE's for data that a large collective gets from other PEs to work on, for each of
+/* Memory of this PE for data that a large collective gets from other PEs and works on, for each of
  * the first teams. Later teams use the part of their blocks that rounds do not use. */
 #define GSHMEM_DEVICE_SCRATCH_TEAMS 16
 #define GSHMEM_DEVICE_SCRATCH_BYTES 262144
@@ -107,7 +111,7 @@ struct gshmem_device_team {
 
 struct gshmem_device_job {
     const uint64_t *failure; /* shared: 0, or the gshmem_status_t with which waits end: the job was
-                                aborted, or a PE has died for which a wait may be */
+                                aborted, or a PE has died on which a wait may depend */
     const uint32_t *asleep;  /* shared: the proxy has to be woken (host device alone) */
     struct gshmem_response *response; /* shared: [GSHMEM_RESPONSES] */
     uint32_t *response_owner;         /* tag << 1 | whether the slot is taken */
@@ -145,9 +149,9 @@ extern "C" {
 GSHMEM_API void gshmem_device_register(struct gshmem_device_module *module);
 GSHMEM_API void gshmem_device_unregister(struct gshmem_device_module *module);
 
-/* For waits on the host device, which run on the CPU; not for programs to call. help, for a wait
- * for the proxy: wakes it, and makes progress where it shares the CPU. receive, for a wait for
- * other PEs: the same if the proxy may be needed for it. */
+/* For waits in kernels of the host device, which run on the CPU; not for programs to call. A wait
+ * for the proxy calls help, which wakes the proxy, and makes progress itself where the two share a
+ * CPU. A wait for other PEs calls receive, which does the same if the wait may need the proxy. */
 GSHMEM_API void gshmem_device_help(void);
 GSHMEM_API void gshmem_device_receive(void);
 /* Called after the line that says what was wrong with a call in a kernel of the host device: logs

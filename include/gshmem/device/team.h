@@ -74,8 +74,7 @@ GSHMEM_KERNEL void *gshmem_kernel_team_ptr(gshmem_team_t team, const void *dest,
     return t ? gshmem_kernel_ptr(&t->ctx, dest, pe) : NULL;
 }
 
-/* ---- The names of gshmem.h, where they are documented
- * ----------------------------------------- */
+/* ---- The names of gshmem.h, where they are documented --------------------------------------- */
 
 GSHMEM_EITHER int gshmem_my_pe(void)
 {

@@ -14,8 +14,8 @@ struct gshmem_kernel_wait {
 #endif
 };
 
-/* After this many polls a wait is long: the proxy tests whether the PEs that it is for have left
- * the job. */
+/* After this many polls a wait is long: the proxy then tests whether the PEs that it depends on
+ * have left the job. */
 #ifdef GSHMEM_HOST_DEVICE
 #define GSHMEM_TURNS_LONG 256
 #else
@@ -48,8 +48,9 @@ GSHMEM_KERNEL_RARE void gshmem_kernel_show_wait(const struct gshmem_kernel_wait 
 }
 #endif
 
-/* For what another PE writes. GSHMEM_OK, or the status in *failure: then the wait is in vain.
- * `failure` is read at intervals, since for a GPU that is a load from the host's memory. */
+/* One step of a wait for another PE. Returns GSHMEM_OK, or the status in *failure: then the wait
+ * cannot end any more. It reads `failure` at intervals, since for a GPU that is a load from host
+ * memory. */
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_step(struct gshmem_kernel_wait *w,
                                                       const uint64_t *failure)
 {
@@ -67,8 +68,8 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_step(struct gshmem_kernel_wait 
     return (gshmem_status_t)gshmem_load_relaxed(failure);
 }
 
-/* The same for this PE's proxy, which is woken. The proxy continues after a peer's death, with
- * failures as responses; only the end of the job ends this wait. */
+/* One step of a wait for this PE's proxy, which it wakes. After a peer's death the proxy goes on,
+ * and its responses are failures. Therefore only the end of the job ends this wait. */
 GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_proxy(struct gshmem_kernel_wait *w,
                                                        const uint64_t *failure)
 {

@@ -635,6 +635,28 @@ static void refused_before_they_met(void)
     end();
 }
 
+/* The same of a peer that has done something for this PE before: by a control message, as it sends none, and long
+ * before GSHMEM_PEER_TIMEOUT. */
+static void refused_after_they_met(void)
+{
+    const uint64_t until = clock_ns() + 30ull * 1000000000u;
+    uint64_t old;
+    int events;
+
+    begin(1);
+    warm_up();
+    post(0, add(128, 1, &old));
+    settle();
+    pe[0].refused = true;
+    post(0, add(128, 1, &old));
+    while (!not_ok && clock_ns() < until)
+        CHECK_EQ(gshmem_transport.progress(pe[0].t, &events), GSHMEM_OK);
+    CHECK_EQ(not_ok, 1);
+    CHECK_EQ(last_status, GSHMEM_ERR_PEER_DEAD);
+    CHECK_EQ(pe[0].lost, 0);
+    end();
+}
+
 /* What may wait for more does so only while a completion is due, which wakes who sends it. */
 static void held_back_while_answers_are_due(void)
 {
@@ -770,6 +792,7 @@ int main(void)
     stopped_half_way();
     given_up_by_the_other();
     refused_before_they_met();
+    refused_after_they_met();
     held_back_while_answers_are_due();
     lost_by_others();
     hostile();
