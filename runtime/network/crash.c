@@ -6,6 +6,7 @@
 #include <execinfo.h>
 #include <fcntl.h>
 #include <link.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -23,6 +24,7 @@
 enum {
     FRAMES = 24,
     SHOWN = 8,              /* frames whose source lines are looked up */
+    END_SECONDS = 15,       /* after which a process that cannot say it ends all the same */
     LINES_MS = 2000,        /* that this may take for one file */
     ALTERNATE_BYTES = 65536 /* of the stack on which a thread that has used up its own is handled */
 };
@@ -175,6 +177,19 @@ static uintptr_t crash_program_counter(const ucontext_t *context)
 #endif
 }
 
+/* The thread may have crashed with a lock that is needed here, such as malloc's: then the process
+ * ends by SIGALRM. */
+static void end_anyway(void)
+{
+    sigset_t alarms;
+
+    sigemptyset(&alarms);
+    sigaddset(&alarms, SIGALRM);
+    signal(SIGALRM, SIG_DFL);
+    pthread_sigmask(SIG_UNBLOCK, &alarms, NULL);
+    alarm(END_SECONDS);
+}
+
 static void take_crash(int number, siginfo_t *info, void *context)
 {
     void *frame[FRAMES];
@@ -183,6 +198,7 @@ static void take_crash(int number, siginfo_t *info, void *context)
     /* Once: what crashes while this is said, and what other threads meet, ends the process. */
     if (getpid() == crash.owner && !crash.crashing) {
         crash.crashing = 1;
+        end_anyway();
         const uintptr_t at = crash_program_counter(context);
         if (crash.in_kernel && crash.name_thread && crash.in_kernel())
             crash.name_thread(where, sizeof where);
@@ -222,17 +238,16 @@ static void use_alternate_stack(void)
         sigaltstack(&ours, NULL);
 }
 
+/* The thread that answers has loaded what backtrace needs (stacks_prepare). */
 void crash_begin(int pe)
 {
     struct sigaction ours = {.sa_sigaction = take_crash, .sa_flags = SA_SIGINFO | SA_ONSTACK};
-    void *frame[2];
 
     crash.pe = pe;
     crash.owner = getpid();
     crash.name_thread =
         (void (*)(char *, size_t))(uintptr_t)dlsym(RTLD_DEFAULT, "gshmem_host_name_thread");
     crash.in_kernel = (int (*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "gshmem_host_in_kernel");
-    backtrace(frame, 2); /* the first call loads a library */
     use_alternate_stack();
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
         struct sigaction before;
