@@ -11,11 +11,14 @@
 #include "gshmem.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
+#include "runtime/base/settings.h"
+#include "runtime/base/unseen.h"
 #include "runtime/collectives/collectives.h"
 #include "runtime/job/extensions.h"
 #include "runtime/job/job.h"
 #include "runtime/life.h"
 #include "runtime/memory/device_heap.h"
+#include "runtime/network/answer.h"
 #include "runtime/network/blobs.h"
 #include "runtime/network/network.h"
 #include "runtime/node/node.h"
@@ -91,12 +94,31 @@ static void stay_where_it_ends_elsewhere(void)
         pause();
 }
 
+static bool unseen_are_ignored(void)
+{
+    return settings_number(SETTING_UNSEEN) == CHOICE_UNSEEN_IGNORE;
+}
+
+/* The failures of this job that nobody has looked at, so far, in one line. */
+static void say_unseen(void)
+{
+    char first[300];
+    const unsigned n = unseen_count(first, sizeof first);
+
+    if (n && !unseen_are_ignored())
+        log_error("%u failed call%s that nobody looked at: the exit status becomes 1 where it "
+                  "would be 0 (GSHMEM_UNSEEN); the first: %s",
+                  n, n == 1 ? "" : "s", first);
+}
+
 static void init_end_job(struct job *j)
 {
     struct bootstrap *b = j->bootstrap;
 
     stay_where_it_ends_elsewhere();
+    say_unseen();
     node_exit_status(j->node, &life.given_status);
+    answer_stop(j);
     network_stop(j); /* before the contexts: operations that could not be completed end in them */
     context_stop(j);
     job = NULL;
@@ -189,6 +211,14 @@ static bool in_the_middle(struct job *j, char *why, size_t size)
     return call != NULL;
 }
 
+/* Whether failures that nobody has looked at change the exit status. */
+static bool ends_unseen(void)
+{
+    char first[8];
+
+    return !unseen_are_ignored() && unseen_count(first, sizeof first) > 0;
+}
+
 /* A program that returns from main has finished in good order. One that exits with a failure has
  * not: its peers must not wait for it, nor it for another thread that is in gshmem_init. */
 void life_at_exit(int status, void *unused)
@@ -216,6 +246,7 @@ void life_at_exit(int status, void *unused)
     /* also where the job was finalized after that, and main ignores it */
     if (!job && status == 0 && life.given_status >= 0)
         exit_at_once(life.given_status);
+    const bool unseen = status == 0 && ends_unseen();
     if (job && in_the_middle(job, why, sizeof why)) {
         leave_badly(1, why);
         exit_at_once(1);
@@ -241,6 +272,9 @@ void life_at_exit(int status, void *unused)
      * elsewhere, and no caller gets the status. */
     if (end == GSHMEM_ERR_PEER_DEAD || end == GSHMEM_ERR_MISMATCH)
         exit_at_once(1);
+    /* Within a handler of exit: the handlers that are left run, and the status is the new one. */
+    if (unseen)
+        exit(1);
 }
 
 /* at_exit itself is registered after all handlers that a start registers, a driver's among them,

@@ -11,6 +11,7 @@
 #include "runtime/base/log.h"
 #include "runtime/job/job.h"
 #include "runtime/life.h"
+#include "runtime/network/answer.h"
 #include "runtime/network/network.h"
 #include "runtime/teams/context.h"
 
@@ -30,6 +31,7 @@ static void init_leave_parent(void)
     if (job) {
         context_leave_parent(job);
         network_leave_parent(job);
+        answer_leave_parent(job);
     }
     parents_job = job;
     parents_starter = life.starter;

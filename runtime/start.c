@@ -21,13 +21,16 @@
 #include "runtime/memory/place.h"
 #include "runtime/memory/registration.h"
 #include "runtime/memory/symmetric.h"
+#include "runtime/network/answer.h"
 #include "runtime/network/blobs.h"
+#include "runtime/network/crash.h"
 #include "runtime/network/network.h"
 #include "runtime/network/wait.h"
 #include "runtime/node/affinity.h"
 #include "runtime/node/choose_device.h"
 #include "runtime/node/node.h"
 #include "runtime/node/rendezvous.h"
+#include "runtime/node/where_page.h"
 #include "runtime/operations/lock_turns.h"
 #include "runtime/operations/malloc.h"
 #include "runtime/proxy/kernels.h"
@@ -42,6 +45,8 @@ struct life life = {.given_status = -1};
 
 void life_free_job(struct job *j)
 {
+    answer_stop(j);
+    crash_end();
     network_stop(j);
     kernels_stop(j);
     symmetric_stop(j);
@@ -153,6 +158,12 @@ static gshmem_status_t exchange_failure(struct job *j, gshmem_status_t status)
     return fail_silently(status, "%s", text);
 }
 
+/* The page of what a PE's threads wait for is the last part of its system memory. */
+static size_t where_offset(const struct job *j)
+{
+    return (j->departures->table + departures_system_bytes(j->n_pes) + 63) / 64 * 64;
+}
+
 /* Publishes how to reach this PE, and learns what it needs to know of the others: one exchange of
  * the bootstrap. */
 static gshmem_status_t init_exchange(struct job *j, const gshmem_uniqueid_t *uid,
@@ -164,7 +175,7 @@ static gshmem_status_t init_exchange(struct job *j, const gshmem_uniqueid_t *uid
     bool alone = b->n_hosts == 1;
     gshmem_status_t status, found = data_find(j->data);
     const struct node_needs needs = {
-        .system_bytes = j->departures->table + departures_system_bytes(j->n_pes),
+        .system_bytes = where_offset(j) + sizeof(struct where_page),
         .data_bytes = j->data->bytes,
         .nic_heap = network_may_have_nics(b->n_hosts),
     };
@@ -234,6 +245,9 @@ static gshmem_status_t init_join(struct job *j, const gshmem_uniqueid_t *uid)
     wait_calibrate(j->node->oversubscribed, network_is_needed(j->network), j->node->contained);
     if ((status = node_share(j->node, &leader)) || (status = share_data(j)))
         return status;
+    where_page_begin(j->node, where_offset(j), j->pe);
+    answer_start(j);
+    crash_begin(j->pe);
     j->gpu_kernels = modules_any("cuda"); /* what has been loaded since may have brought some */
     self.data_segments = (uint32_t)j->data->n;
     self.data_digest = j->data->digest;
@@ -275,6 +289,11 @@ static void life_abort_job(struct job *j, int *exit_status, const char *why)
     j->bootstrap->ops->abort(j->bootstrap, *exit_status, why);
 }
 
+static void life_end_node(struct job *j, int exit_status, const char *why)
+{
+    node_abort(j->node, j->pe, exit_status, why);
+}
+
 static struct job *new_job(struct bootstrap *b, int thread_level)
 {
     struct job_parts *parts = calloc(1, sizeof *parts);
@@ -294,6 +313,7 @@ static struct job *new_job(struct bootstrap *b, int thread_level)
     parts->job.observer = &kernels_observer;
     parts->job.waits = &departures_wait_hooks;
     parts->job.abort = life_abort_job;
+    parts->job.end_node = life_end_node;
     parts->departures.table = team_system_bytes() + kernels_system_bytes();
     parts->node.fd = parts->node.rendezvous.fd = -1;
     blobs_open(&parts->blobs, b);
@@ -309,6 +329,7 @@ gshmem_status_t life_start(const gshmem_init_attr_t *attr)
     if ((status = settings_load()) || (status = find_starter(attr, &b)))
         return status;
     log_identify(b->pe);
+    error_be_strict(settings_number(SETTING_CHECK) == CHOICE_CHECK_STRICT);
     if (b->pe == 0)
         settings_warn_unknown();
 

@@ -118,7 +118,7 @@ static void guard_hand_on(struct guard *g, int signal, int to)
 {
     unsigned char byte = (unsigned char)(signal | to);
 
-    g->hurried |= signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
+    g->hurried |= signal == SIGINT || signal == SIGTERM || signal == SIGHUP;
     if (write(g->orders[1], &byte, 1) != 1)
         return; /* the launcher is ending */
 }

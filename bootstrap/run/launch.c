@@ -17,6 +17,7 @@
 #include "bootstrap/run/orders.h"
 #include "bootstrap/run/say.h"
 #include "bootstrap/run/server.h"
+#include "bootstrap/run/standstill.h"
 #include "runtime/base/clock.h"
 
 enum {
@@ -55,6 +56,13 @@ struct launch {
     int64_t count_at;   /* when equal lines are counted; -1: there are none */
     int64_t suspect_at; /* when a PE that lives under a wrapper, but not inside, counts as dead */
     int suspect;
+
+    /* Where the job stands is being put together, and what comes after it. */
+    pid_t reporter; /* 0: it is not */
+    int64_t report_until;
+    bool interrupted; /* Ctrl-C has come */
+    int order_after;  /* to be handed on then; 0: none */
+    bool timeout_after;
 };
 
 static int64_t now_ms(void)
@@ -73,16 +81,73 @@ static void signal_all(struct launch *l, int signal)
     }
 }
 
-static void launch_end_job(struct launch *l, int status)
+static void ask_to_end(struct launch *l)
+{
+    l->kill_at = now_ms() + GRACE_MS;
+    signal_all(l, SIGTERM);
+    signal_all(l, SIGCONT); /* who is stopped cannot end */
+}
+
+static bool start_report(struct launch *l, enum standstill what, int64_t ms)
+{
+    if (l->reporter)
+        kill(l->reporter, SIGKILL);
+    l->reporter = standstill_start((uint32_t)getppid(), l->pid, &l->server, what);
+    l->report_until = now_ms() + ms;
+    return l->reporter != 0;
+}
+
+/* failed: says first what the other PEs are at. */
+static void launch_end_job(struct launch *l, int status, bool failed)
 {
     if (l->ending)
         return;
     l->ending = true;
     l->status = status;
-    l->kill_at = now_ms() + GRACE_MS;
     l->timeout_at = l->suspect_at = -1;
-    signal_all(l, SIGTERM);
-    signal_all(l, SIGCONT); /* who is stopped cannot end */
+    if (failed && status && l->running &&
+        start_report(l, STANDSTILL_BRIEF, STANDSTILL_BRIEF_MS))
+        l->kill_at = l->report_until + GRACE_MS;
+    else
+        ask_to_end(l);
+}
+
+/* ---- reports of where the job stands ---- */
+
+static void launch_hand_on(struct launch *l, int order);
+
+static void after_report(struct launch *l)
+{
+    const int order = l->order_after;
+
+    l->reporter = 0;
+    l->report_until = -1;
+    l->order_after = 0;
+    if (l->ending) {
+        ask_to_end(l);
+        return;
+    }
+    if (order)
+        launch_hand_on(l, order);
+    if (l->timeout_after)
+        launch_end_job(l, STATUS_TIMEOUT, false);
+}
+
+static void begin_report(struct launch *l)
+{
+    const bool interrupted = l->order_after != 0;
+
+    if (!l->reporter && !l->ending &&
+        !start_report(l, interrupted ? STANDSTILL_INTERRUPTED : STANDSTILL_WHOLE, STANDSTILL_MS))
+        after_report(l);
+}
+
+static void cut_report(struct launch *l)
+{
+    if (!l->reporter)
+        return;
+    kill(l->reporter, SIGKILL);
+    after_report(l);
 }
 
 /* ---- lines that PEs have alike ---- */
@@ -101,7 +166,7 @@ static void end_as_server_says(struct launch *l)
     launch_take_lines(l);
     if (l->server.text[0])
         say("%s", l->server.text);
-    launch_end_job(l, l->server.status);
+    launch_end_job(l, l->server.status, true);
 }
 
 /* ---- the PEs' wires ---- */
@@ -189,19 +254,8 @@ static bool launch_start_all(struct launch *l)
     dup2(null, STDOUT_FILENO);
     close(null);
     if (!started)
-        launch_end_job(l, l->status);
+        launch_end_job(l, l->status, false);
     return started;
-}
-
-static void say_death(int pe, pid_t pid, int status)
-{
-    if (WIFSIGNALED(status))
-        say("PE %d (pid %d) was killed by signal %d (%s)%s; the job is ended", pe, (int)pid,
-            WTERMSIG(status), strsignal(WTERMSIG(status)),
-            WCOREDUMP(status) ? ", core dumped" : "");
-    else
-        say("PE %d (pid %d) exited with status %d; the job is ended", pe, (int)pid,
-            WEXITSTATUS(status));
 }
 
 static void pe_ended(struct launch *l, int pe, int status)
@@ -226,7 +280,7 @@ static void pe_ended(struct launch *l, int pe, int status)
         return;
     }
     say_death(pe, pid, status);
-    launch_end_job(l, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+    launch_end_job(l, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), true);
 }
 
 /* False: no child is left, nor any descendant of one. Of PEs that have ended since the last call,
@@ -238,6 +292,8 @@ static bool launch_reap(struct launch *l)
     int status;
 
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (pid == l->reporter)
+            after_report(l);
         for (int pe = 0; pe < l->options->n_pes; pe++) {
             if (l->pid[pe] == pid) {
                 l->fate[pe] = (struct fate){true, status};
@@ -263,6 +319,18 @@ static void launch_hand_on(struct launch *l, int order)
 {
     const int signal = order & ~ORDER_OTHER_GROUPS;
 
+    if (signal == SIGQUIT) {
+        begin_report(l);
+        return;
+    }
+    if (signal == SIGINT && !l->interrupted) {
+        l->interrupted = true;
+        l->order_after = order;
+        begin_report(l);
+        return;
+    }
+    if (signal == SIGINT)
+        cut_report(l);
     if (order & ORDER_OTHER_GROUPS) {
         descendants_signal(signal, NULL, 0, getpgrp());
         return;
@@ -290,7 +358,7 @@ static void take_orders(struct launch *l)
     epoll_ctl(l->epoll, EPOLL_CTL_DEL, l->orders, NULL);
     if (!l->ending)
         say("gshmemrun itself was killed; the job is ended");
-    launch_end_job(l, 128 + SIGKILL);
+    launch_end_job(l, 128 + SIGKILL, false);
     l->kill_at = now_ms();
 }
 
@@ -298,7 +366,8 @@ static void take_orders(struct launch *l)
 
 static int64_t nearest(const struct launch *l)
 {
-    const int64_t all[] = {l->timeout_at, l->ending ? l->kill_at : -1, l->suspect_at, l->count_at};
+    const int64_t all[] = {l->timeout_at, l->ending ? l->kill_at : -1, l->suspect_at, l->count_at,
+                           l->reporter ? l->report_until : -1};
     int64_t first = -1;
 
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
@@ -322,19 +391,20 @@ static void look_at_clock(struct launch *l)
     int64_t now = now_ms();
 
     if (l->timeout_at >= 0 && now >= l->timeout_at) {
-        say("the job has run for %g s, its --timeout, and is ended",
-            (double)l->options->timeout_ms / 1000);
-        launch_end_job(l, STATUS_TIMEOUT);
+        say_timeout(l->options->timeout_ms);
+        l->timeout_at = -1;
+        l->timeout_after = true;
+        begin_report(l);
     }
+    if (l->reporter && now >= l->report_until)
+        cut_report(l);
     if (l->count_at >= 0 && now >= l->count_at) {
         chorus_count(&l->chorus);
         l->count_at = -1;
     }
     if (l->suspect_at >= 0 && now >= l->suspect_at) {
-        say("PE %d: its program has died without gshmem_finalize, while its wrapper (pid %d) "
-            "lives on; the job is ended",
-            l->suspect, (int)l->pid[l->suspect]);
-        launch_end_job(l, 1);
+        say_suspect(l->suspect, l->pid[l->suspect]);
+        launch_end_job(l, 1, false);
     }
     if (l->ending && now >= l->kill_at) {
         signal_all(l, SIGKILL);
@@ -374,7 +444,7 @@ static void attend(struct launch *l)
 
     while (launch_reap(l) && !l->ended) {
         if (l->running == 0)
-            launch_end_job(l, 0); /* the PEs are done, but something they started is not */
+            launch_end_job(l, 0, false); /* the PEs are done, but something they started is not */
         int n = epoll_wait(l->epoll, events, EVENTS, launch_wait_ms(l));
         handle(l, events, n);
         look_at_clock(l);

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "runtime/base/log.h"
 #include "runtime/base/alike.h"
+#include "runtime/base/unseen.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -145,6 +146,7 @@ gshmem_status_t fail(gshmem_status_t status, const char *format, ...)
     write_failure(status == GSHMEM_ERR_MISMATCH ||
                       atomic_load_explicit(&starting, memory_order_relaxed),
                   "%s", error_text);
+    unseen_add(error_text);
     return status;
 }
 

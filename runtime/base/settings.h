@@ -22,6 +22,11 @@
       "how much is said on stderr")                                                                \
     X(ON_ERROR, NULL, CHOICE, "abort", (ABORT, RETURN),                                            \
       "what a failure does where the caller gets no status: end the job, or carry on")             \
+    X(UNSEEN, NULL, CHOICE, "fail", (FAIL, IGNORE),                                                \
+      "what failures do that nobody looks at, by gshmem_last_error or an error handler: "          \
+      "make the exit status 1 where it would be 0, or nothing")                                    \
+    X(CHECK, NULL, CHOICE, "off", (OFF, STRICT),                                                   \
+      "strict: the first call that fails, of the host or of a kernel, ends the job")               \
     X(BOOTSTRAP, NULL, STRING, "auto", NULL,                                                       \
       "who starts the job: auto, run, pmix, pmi, uid, mpi, single, or the path of a module")       \
     X(INIT_TIMEOUT, NULL, SECONDS, "60", "1..86400",                                               \
@@ -39,7 +44,7 @@
     X(SPIN_US, NULL, COUNT_OR_AUTO, "auto", "-1..1000000",                                         \
       "microseconds a wait spins before it yields; auto: long where each PE has a core, "          \
       "else short")                                                                                \
-    X(WATCHDOG, NULL, SECONDS, "0", "0..86400",                                                    \
+    X(WATCHDOG, NULL, SECONDS, "60", "0..86400",                                                   \
       "report a wait that lasts longer than this many seconds; 0: never")                          \
     X(TRANSPORT, NULL, CHOICE, "auto", (AUTO, TCP, VERBS),                                         \
       "how other nodes are reached; auto: by verbs where both have a NIC for it, else TCP")        \

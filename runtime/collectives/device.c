@@ -34,5 +34,6 @@ gshmem_status_t device_collective(const char *call, const struct device_request 
         wait_for_end(errand, &status);
         break;
     }
+    wait_end(&w);
     return status && waited ? waited : status;
 }

@@ -4,6 +4,7 @@
 #include "gshmem.h"
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
+#include "runtime/base/unseen.h"
 #include "runtime/job/job.h"
 
 struct policy {
@@ -38,6 +39,7 @@ const char *gshmem_status_text(gshmem_status_t status)
 
 gshmem_status_t gshmem_last_error(const char **text)
 {
+    unseen_clear();
     if (text)
         *text = last_error_text();
     return last_error_status();
@@ -65,8 +67,10 @@ void gshmem_raise(gshmem_status_t status)
     pthread_mutex_lock(&policy_lock);
     struct policy now = policy;
     pthread_mutex_unlock(&policy_lock);
-    if (now.handler)
+    if (now.handler) {
+        unseen_clear();
         now.handler(status, last_error_text(), now.context);
-    else if (settings_number(SETTING_ON_ERROR) == CHOICE_ON_ERROR_ABORT)
+    }
+    if (!now.handler && settings_number(SETTING_ON_ERROR) == CHOICE_ON_ERROR_ABORT)
         job_abort(1, last_error_text());
 }

@@ -7,6 +7,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/system.h"
+#include "runtime/base/unseen.h"
 #include "runtime/job/thread.h"
 
 struct job *job;
@@ -82,6 +83,24 @@ void job_begin_to_end(void)
 bool job_ends_elsewhere(void)
 {
     return atomic_load(&ending) && !this_thread.ending;
+}
+
+/* Called from within a failure, where locks of the library may be held: the other PEs of this node
+ * see the end, and the launcher sees the exit status. */
+static void end_strictly(const char *line)
+{
+    if (!job || this_thread.ending || job_is_over(job))
+        return;
+    job_begin_to_end();
+    keep_printed();
+    log_error("GSHMEM_CHECK=strict: the job ends at its first failed call: %s", line);
+    job->end_node(job, 1, line);
+    _exit(1);
+}
+
+void error_be_strict(bool strict)
+{
+    unseen_set_hook(strict ? end_strictly : NULL);
 }
 
 void job_abort(int exit_status, const char *why)

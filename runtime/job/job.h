@@ -13,6 +13,7 @@
 #include "gshmem/status.h"
 
 struct active_sets;
+struct answer;
 struct blobs;
 struct bootstrap;
 struct context;
@@ -74,6 +75,7 @@ struct job {
                                      job_stay */
     struct departures *departures; /* whether this PE leaves, and who knows of it */
     struct lock_turn *turns;      /* threads of this PE that have a lock, or wait for one: lock.c */
+    struct answer *answer;        /* the thread that tells where the job stands; NULL: none */
     struct blobs *blobs;          /* what each PE has published at start-up */
     pthread_mutex_t lock;         /* teams, contexts, turns and allocation; never held while
                                      waiting */
@@ -83,6 +85,8 @@ struct job {
     /* Tells every PE on this machine and the bootstrap that the job is over. *exit_status becomes
      * that of the first PE that ended the job. */
     void (*abort)(struct job *j, int *exit_status, const char *why);
+    /* The same for PEs of this node alone, with any locks held. */
+    void (*end_node)(struct job *j, int exit_status, const char *why);
 };
 
 /* The one job of this process, NULL when not initialised. */
@@ -125,6 +129,9 @@ bool job_ends_elsewhere(void); /* whether another thread of this process has don
 
 /* Tells every PE on this machine and the bootstrap that the job is over, and exits. */
 void job_abort(int exit_status, const char *why) __attribute__((noreturn));
+
+/* GSHMEM_CHECK=strict: from now on the first failure ends the job, or does not. */
+void error_be_strict(bool strict);
 
 /* Whether the error policy ends the job at a failure that no caller gets (error.c). */
 bool error_ends_job(void);

@@ -1,7 +1,8 @@
 /* A program whose main thread ends by pthread_exit continues until its last thread has ended; then
  * the C library calls exit(0). While a library has threads there is no last one, and the process
- * would never end, and ignore signals, too, where these threads block them. So the proxy looks at
- * times whether the program's threads have all ended, and has exit(0) called in their place. */
+ * would never end, and ignore signals, too, where these threads block them. So the proxy, or where
+ * there is none the thread of answer.c, looks at times whether the program's threads have all
+ * ended, and has exit(0) called in their place. */
 #ifndef GSHMEM_RUNTIME_NETWORK_LEFT_ALONE_H
 #define GSHMEM_RUNTIME_NETWORK_LEFT_ALONE_H
 

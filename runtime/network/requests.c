@@ -1,5 +1,6 @@
 /* Requests of threads to PEs that are not mapped, from post to completion. */
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "gshmem.h"
@@ -9,7 +10,9 @@
 #include "runtime/network/network.h"
 #include "runtime/network/parts.h"
 #include "runtime/network/wait.h"
+#include "runtime/network/wait_shown.h"
 #include "runtime/node/node.h"
+#include "where/record.h"
 
 /* Both are called by the transport, with the lock held. */
 static void depart(void *tag)
@@ -100,6 +103,46 @@ static gshmem_status_t fail_remote(gshmem_status_t status, int pe, const char *c
                 "%s: PE %d, on another node, has died or cannot be reached", call, pe);
 }
 
+/* ---- What waits show (wait_shown.h) ---- */
+
+static void show_room(const struct wait *w, struct where_wait *record)
+{
+    const struct transport_request *request = w->object;
+
+    record->kind = WHERE_ROOM;
+    wait_show_peer(record, request->pe);
+    snprintf(record->text, sizeof record->text, "room in the queue to PE %d, for %llu bytes",
+             request->pe, (unsigned long long)request->bytes);
+}
+
+static void show_sending(const struct wait *w, struct where_wait *record)
+{
+    const struct transport_request *request = w->object;
+
+    wait_show_peer(record, request->pe);
+    snprintf(record->text, sizeof record->text, "%llu bytes that are being sent to PE %d",
+             (unsigned long long)request->bytes, request->pe);
+}
+
+/* Which PEs owe answers, and how many. */
+static void show_pending(const struct wait *w, struct where_wait *record)
+{
+    const struct pending *p = w->object;
+    struct network *n = job->network;
+    unsigned long long requests = 0;
+
+    mutex_take(&n->lock);
+    for (const struct flight *f = p->first; f; f = f->next) {
+        if (f->landed)
+            continue;
+        wait_show_peer(record, f->pe);
+        requests++;
+    }
+    mutex_give(&n->lock);
+    snprintf(record->text, sizeof record->text, "%llu %s over %s", requests,
+             requests == 1 ? "answer" : "answers", n->remote ? n->remote->ops->name : "local");
+}
+
 /* Where the queue to that PE is full: makes progress until the transport takes the request. With
  * the lock held. */
 static gshmem_status_t post_when_there_is_room(struct network *n, struct transport_request *request,
@@ -109,6 +152,7 @@ static gshmem_status_t post_when_there_is_room(struct network *n, struct transpo
     struct wait w;
 
     wait_begin(&w, call, WAIT_FOR_NETWORK);
+    wait_for_object(&w, show_room, request);
     for (unsigned round = 1; status == TRANSPORT_FULL; round++) {
         int events = 0;
         if ((status = n->remote->ops->progress(n->remote, &events)))
@@ -120,6 +164,7 @@ static gshmem_status_t post_when_there_is_room(struct network *n, struct transpo
         if (!status)
             status = n->remote->ops->post(n->remote, request);
     }
+    wait_end(&w);
     return status;
 }
 
@@ -215,9 +260,11 @@ gshmem_status_t network_put(struct network *n, struct pending *pending,
     if (status)
         return status;
     wait_begin(&w, call, WAIT_FOR_NETWORK);
+    wait_for_object(&w, show_sending, request);
     /* acquire: pairs with the release in depart */
     while (!status && !atomic_load_explicit(&d.gone, memory_order_acquire))
         status = wait_slowly(&w);
+    wait_end(&w);
     if (!status)
         return d.status ? fail_remote(d.status, request->pe, call) : GSHMEM_OK;
     mutex_take(&n->lock);
@@ -250,8 +297,10 @@ __attribute__((noinline)) static gshmem_status_t wait_until_done(const struct pe
     struct wait w;
 
     wait_begin(&w, call, WAIT_FOR_NETWORK);
+    wait_for_object(&w, show_pending, p);
     while (!status && !is_done(p, target))
         status = wait_slowly(&w);
+    wait_end(&w);
     return status;
 }
 

@@ -16,6 +16,7 @@
 #include "runtime/node/affinity.h"
 #include "runtime/node/node.h"
 #include "runtime/node/threads.h"
+#include "runtime/node/where_page.h"
 
 enum { US = 1000, MS = 1000 * US };
 
@@ -141,19 +142,6 @@ static gshmem_status_t check_peers(const struct wait *w)
                 (int)job->node->control->member[index].pid, node_fate(job->node, index));
 }
 
-static void wait_watch(struct wait *w, uint64_t waited)
-{
-    int64_t seconds = settings_number(SETTING_WATCHDOG);
-    char missing[200] = "";
-
-    if (seconds == 0 || w->reported || waited < (uint64_t)seconds * 1000000000u)
-        return;
-    w->reported = true;
-    job->waits->missing(w->team, missing, sizeof missing);
-    log_line(LOG_ERROR, "watchdog: %s has waited for %llu s%s%s", w->what,
-             (unsigned long long)(waited / 1000000000u), missing[0] ? "; " : "", missing);
-}
-
 /* Whether the wait must end with a failure. Called between yields and sleeps: looks for the end of
  * the job each time, at the peers every CHECK_NS. */
 static gshmem_status_t network_wait_check(struct wait *w, uint64_t now)
@@ -163,6 +151,7 @@ static gshmem_status_t network_wait_check(struct wait *w, uint64_t now)
     if (status || now - w->checked < CHECK_NS)
         return status;
     w->checked = now;
+    wait_show(w, now);
     wait_watch(w, now - w->since);
     if (w->limit && now - w->since > w->limit)
         return fail(GSHMEM_ERR_TIMEOUT, "%s: the other PEs have not come within %llu s", w->what,
@@ -255,8 +244,12 @@ static uint64_t keep_for(struct wait *w, uint64_t now)
  * That a yield comes back at once says nothing of them. */
 static bool begin_slow_step(struct wait *w, uint64_t now, gshmem_status_t *status)
 {
-    if (!w->since) /* the spin is over: from here on time is looked at */
+    if (!w->since) { /* the spin is over: from here on time is looked at, and others see the wait */
         w->since = w->checked = w->stepped = now;
+        w->served = 0;
+        w->reported = false;
+        w->record = where_page_claim(job->node, w->what, now);
+    }
     if (w->has_served)
         w->served = now;
     w->has_served = false;
@@ -378,6 +371,7 @@ gshmem_status_t network_await(const char *call, gshmem_team_t team, uint64_t lim
     w.limit = limit;
     while (!status && !done(context))
         status = wait_slowly(&w);
+    wait_end(&w);
     return status;
 }
 

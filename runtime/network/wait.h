@@ -6,6 +6,7 @@
  *         if ((status = wait_step(&w)))
  *             break;
  *     }
+ *     wait_end(&w);
  *
  * wait_step returns a failure when the job was aborted or a PE that is waited for has died, so that
  * no wait outlives the job. It also gives the watchdog its chance to speak (GSHMEM_WATCHDOG). */
@@ -20,6 +21,8 @@
 #include "gshmem/type.h"
 #include "runtime/base/clock.h"
 #include "runtime/node/await.h"
+
+struct where_wait;
 
 struct wait {
     const char *what;    /* for reports: the public name of the call that waits */
@@ -38,6 +41,10 @@ struct wait {
     bool has_served;     /* since then */
     bool has_yielded;    /* wait_step_on has let others run, before anything else */
     bool reported;       /* the watchdog has spoken */
+    struct where_wait *record; /* what others see of it, once its spin is over; NULL: none */
+    /* Says in the record what is waited for; NULL: `team` and `only` say it. */
+    void (*describe)(const struct wait *w, struct where_wait *record);
+    const void *object; /* what describe needs */
 };
 
 /* In place of a team: no PE is waited for but the network, which itself ends what a lost PE
@@ -55,6 +62,8 @@ struct wait_hooks {
     const int *(*members)(gshmem_team_t team, int *n);
     /* Says for people which members have not arrived; empty text: that is not known. */
     void (*missing)(gshmem_team_t team, char *text, size_t size);
+    /* The same as PEs of the job: who is waited for, for the wait's record. */
+    void (*peers)(const struct wait *w, struct where_wait *record);
     /* Whether the wait is in vain, since a PE has left the job; now and then. */
     gshmem_status_t (*check)(const struct wait *w, uint64_t now);
     /* Fails with a line that says how the PE has left, which a round has shown; noted: what its
@@ -80,8 +89,26 @@ static inline void wait_begin(struct wait *w, const char *what, gshmem_team_t te
     w->sleeps = w->served_steps = 0;
     w->since = 0;
     w->limit = w->grace = 0;
-    w->served = 0;
-    w->has_served = w->has_yielded = w->reported = false;
+    w->has_served = w->has_yielded = false;
+    w->record = NULL;
+    w->describe = NULL;
+}
+
+/* For people who ask where the job stands: once the wait is long, describe is called now and then
+ * with the object. */
+typedef void wait_describe_fn(const struct wait *w, struct where_wait *record);
+static inline void wait_for_object(struct wait *w, wait_describe_fn *describe, const void *object)
+{
+    w->describe = describe;
+    w->object = object;
+}
+
+/* The wait is over, or has failed: to be called on each way out of its loop. */
+void wait_forget(struct wait *w);
+static inline void wait_end(struct wait *w)
+{
+    if (GSHMEM_UNLIKELY(w->record))
+        wait_forget(w);
 }
 
 /* For a wait that a spin cannot see the end of: who is waited for needs this CPU to run. */
@@ -114,6 +141,13 @@ gshmem_status_t wait_step_on(struct wait *w, _Atomic uint32_t *word, uint32_t se
                              _Atomic uint32_t *sleepers);
 /* To be called after changing *word; a system call only if somebody sleeps. */
 void wait_wake(_Atomic uint32_t *word, _Atomic uint32_t *sleepers);
+
+/* ---- wait_shown.c ---- */
+
+/* Refreshes the wait's record; now and then, once it is long. */
+void wait_show(struct wait *w, uint64_t now);
+/* One line for a wait that is longer than GSHMEM_WATCHDOG. */
+void wait_watch(struct wait *w, uint64_t waited);
 
 /* Whether variables can be waited for as that says (wait_until.c); *bytes: the size of one. */
 gshmem_status_t wait_check(const char *call, enum gshmem_type type, const void *ivars, size_t n,

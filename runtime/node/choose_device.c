@@ -45,7 +45,8 @@ struct device_config device_config_of(int index, bool hosts)
         .share = (int)settings_number(SETTING_CUDA_SHARE),
         .multicast = settings_number(SETTING_CUDA_MULTICAST) == CHOICE_CUDA_MULTICAST_AUTO,
         .warn = log_warn_line,
-        .stall_seconds = watchdog ? watchdog : STALL_SECONDS,
+        .stall_seconds =
+            watchdog && settings_source(SETTING_WATCHDOG) ? watchdog : STALL_SECONDS,
         .domain = hosts && settings_number(SETTING_CUDA_DOMAIN) == CHOICE_CUDA_DOMAIN_AUTO,
     };
 }

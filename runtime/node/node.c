@@ -15,6 +15,7 @@
 #include "runtime/base/file_limit.h"
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
+#include "where/record.h"
 
 enum { HUGE_PAGE = 2 << 20 };
 
@@ -406,6 +407,8 @@ void node_leave(struct node *node)
     uint32_t here = NODE_HERE;
 
     /* release: pairs with the acquire in node_alive */
+    if (node->page)
+        node->page->leaving = WHERE_LEFT;
     atomic_compare_exchange_strong_explicit(&node->control->member[node->index].state, &here,
                                             NODE_LEFT, memory_order_release, memory_order_relaxed);
 }

@@ -70,6 +70,8 @@ struct node_control {
     struct node_member member[];
 };
 
+struct where_page;
+
 struct node {
     int index;             /* this PE's index among the PEs of this node */
     int n;                 /* how many PEs there are */
@@ -93,6 +95,8 @@ struct node {
                               failed */
     struct rendezvous rendezvous; /* the leader's, until all PEs have the descriptor */
     int *index_of;         /* [PE of the job]: its index on this node, -1 if it is on another one */
+    struct where_page *page; /* what this PE's threads wait for: where_page.h; NULL: not yet */
+    size_t page_offset;      /* of each PE's, in its system part */
 };
 
 /* The offsets of a slot's parts in the arena. */

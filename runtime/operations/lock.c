@@ -36,9 +36,11 @@
 #include "runtime/job/thread.h"
 #include "runtime/memory/map.h"
 #include "runtime/network/wait.h"
+#include "runtime/network/wait_shown.h"
 #include "runtime/operations/lock_turns.h"
 #include "runtime/teams/context.h"
 #include "runtime/teams/departures.h"
+#include "where/record.h"
 
 #define NEXT    0x0fffffffu
 #define LEFT    0x10000000u
@@ -158,6 +160,13 @@ static bool lock_give_up(struct lock_halves *l)
     return true;
 }
 
+static void show_lock(const struct wait *w, struct where_wait *record)
+{
+    record->kind = WHERE_LOCK;
+    wait_show_object(record, w->object, sizeof(struct lock_halves));
+    wait_show_peer(record, w->only);
+}
+
 /* Waits until the PE before this one hands over. */
 static gshmem_status_t lock_wait_for(struct lock_halves *l, int before)
 {
@@ -167,8 +176,10 @@ static gshmem_status_t lock_wait_for(struct lock_halves *l, int before)
 
     wait_begin(&w, "gshmem_set_lock", GSHMEM_TEAM_WORLD);
     w.only = before;
+    wait_for_object(&w, show_lock, l);
     while (!(loaded = load_place(l, &place)) && place & WAITING && !(place & LOST) && !status)
         status = wait_step(&w);
+    wait_end(&w);
     status = loaded ? loaded : status;
     if (!(place & WAITING) || !lock_give_up(l))
         return GSHMEM_OK;
@@ -364,6 +375,7 @@ static gshmem_status_t leave_queue(struct lock_halves *l, int home, uint32_t *ne
     while (!status && !(status = load_place(l, &place)) && !(place & NEXT) &&
            (!w.since || clock_ns() - w.since < LINK_NS))
         status = wait_step(&w);
+    wait_end(&w);
     return (*next = place & NEXT) ? GSHMEM_OK : status;
 }
 

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "gshmem.h"
@@ -9,6 +10,8 @@
 #include "runtime/job/job.h"
 #include "runtime/job/thread.h"
 #include "runtime/network/wait.h"
+#include "runtime/network/wait_shown.h"
+#include "where/record.h"
 
 /* A thread that has a lock, or waits for its turn to enter; in the order of arrival. */
 struct lock_turn {
@@ -79,6 +82,14 @@ static struct lock_turn *join_turns(long *lock, bool *is_first, uint64_t *before
     return turn;
 }
 
+static void show_turn(const struct wait *w, struct where_wait *record)
+{
+    record->kind = WHERE_THREAD;
+    wait_show_object(record, w->object, sizeof(long));
+    snprintf(record->text, sizeof record->text,
+             "another thread of this PE has it, or is before it");
+}
+
 /* Other threads of this PE detect by themselves that the PE they wait for has died. */
 static gshmem_status_t lock_wait_for_turn(struct lock_turn *turn)
 {
@@ -86,9 +97,11 @@ static gshmem_status_t lock_wait_for_turn(struct lock_turn *turn)
     struct wait w;
 
     wait_begin(&w, "gshmem_set_lock", WAIT_FOR_NETWORK);
+    wait_for_object(&w, show_turn, turn->lock);
     while (!status &&
            !atomic_load_explicit(&turn->has_come, memory_order_acquire)) /* lock_end_turn */
         status = wait_step(&w);
+    wait_end(&w);
     return status;
 }
 

@@ -12,9 +12,11 @@
 #include "runtime/job/thread.h"
 #include "runtime/memory/device_heap.h"
 #include "runtime/network/wait.h"
+#include "runtime/network/wait_shown.h"
 #include "runtime/node/choose_device.h"
 #include "runtime/operations/wait_values.h"
 #include "runtime/teams/departures.h"
+#include "where/record.h"
 
 /* The elements of a wait, and the condition. */
 struct set {
@@ -212,6 +214,16 @@ static gshmem_status_t set_wait(const struct set *s, struct wait *w)
     return answer ? answer : look;
 }
 
+static void show_set(const struct wait *w, struct where_wait *record)
+{
+    const struct set *s = w->object;
+
+    record->kind = WHERE_VARIABLE;
+    wait_show_object(record, s->there, 1);
+    snprintf(record->text, sizeof record->text,
+             "the first of %zu, none of which has a value that is waited for", s->n);
+}
+
 static gshmem_status_t set_fail_alone(const struct set *s, const char *call, gshmem_status_t status)
 {
     char what[120];
@@ -236,9 +248,11 @@ size_t gshmem_path_wait_any(enum gshmem_type type, const void *ivars, size_t nel
         answer = set_describe(&s, call, type, ivars, nelems, status, cmp, values, vector);
     const bool refused = answer != GSHMEM_OK, empty = !refused && set_is_empty(&s);
     wait_begin(&w, call, GSHMEM_TEAM_WORLD);
+    wait_for_object(&w, show_set, &s);
     w.only = WAIT_FOR_UPDATE;
     while (!empty && !refused && (found = set_find_any(&s, set_start(&s))) == SIZE_MAX && !answer)
         answer = set_wait(&s, &w);
+    wait_end(&w);
     if (!refused)
         answer = found == SIZE_MAX ? set_fail_alone(&s, call, answer) : GSHMEM_OK;
     gshmem_raise(set_end(&s, answer, found != SIZE_MAX));
@@ -262,9 +276,11 @@ size_t gshmem_path_wait_some(enum gshmem_type type, const void *ivars, size_t ne
         answer = check_indices(call, indices, nelems);
     const bool refused = answer != GSHMEM_OK, empty = !refused && set_is_empty(&s);
     wait_begin(&w, call, GSHMEM_TEAM_WORLD);
+    wait_for_object(&w, show_set, &s);
     w.only = WAIT_FOR_UPDATE;
     while (!empty && !refused && (found = set_find_some(&s, indices)) == 0 && !answer)
         answer = set_wait(&s, &w);
+    wait_end(&w);
     if (!refused)
         answer = found == 0 ? set_fail_alone(&s, call, answer) : GSHMEM_OK;
     gshmem_raise(set_end(&s, answer, found != 0));

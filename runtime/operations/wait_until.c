@@ -10,10 +10,12 @@
 #include "runtime/memory/device_heap.h"
 #include "runtime/memory/map.h"
 #include "runtime/network/wait.h"
+#include "runtime/network/wait_shown.h"
 #include "runtime/node/choose_device.h"
 #include "runtime/operations/wait_values.h"
 #include "runtime/teams/context.h"
 #include "runtime/teams/departures.h"
+#include "where/record.h"
 
 /* ---- One variable ---- */
 
@@ -79,10 +81,10 @@ static void print_value(char *text, size_t size, enum gshmem_type type, uint64_t
         snprintf(text, size, "%llu", (unsigned long long)value);
 }
 
-/* The comparison from which a range was made: the inverse of range_of. */
-static gshmem_status_t wait_until_fail_alone(const char *call, gshmem_status_t status,
-                                             enum gshmem_type type, const void *at,
-                                             const struct range *r, uint64_t seen)
+/* "which is 0 and has to be == 1": the comparison from which a range was made, the inverse of
+ * range_of. */
+static void print_wanted(char *text, size_t size, enum gshmem_type type, const struct range *r,
+                         uint64_t seen)
 {
     const uint64_t least = type_is_signed(type) ? (uint64_t)INT64_MIN : 0;
     const bool to_value = r->span && r->first == least;
@@ -92,13 +94,39 @@ static gshmem_status_t wait_until_fail_alone(const char *call, gshmem_status_t s
                                       !r->span   ? "!="
                                       : to_value ? ">"
                                                  : "<"};
-    char is[24], wanted[24], what[120];
+    char is[24], wanted[24];
 
     print_value(is, sizeof is, type, seen);
     print_value(wanted, sizeof wanted, type, to_value ? r->first + r->span : r->first);
-    snprintf(what, sizeof what, "the variable at %p, which is %s and has to be %s %s", at, is,
-             comparison[r->outside], wanted);
+    snprintf(text, size, "which is %s and has to be %s %s", is, comparison[r->outside], wanted);
+}
+
+static gshmem_status_t wait_until_fail_alone(const char *call, gshmem_status_t status,
+                                             enum gshmem_type type, const void *at,
+                                             const struct range *r, uint64_t seen)
+{
+    char wanted[80], what[120];
+
+    print_wanted(wanted, sizeof wanted, type, r, seen);
+    snprintf(what, sizeof what, "the variable at %p, %s", at, wanted);
     return departures_fail_alone(call, status, what);
+}
+
+/* What a wait for a variable shows of it. */
+struct variable {
+    enum gshmem_type type;
+    const void *at;
+    const struct range *range;
+    const uint64_t *seen;
+};
+
+static void show_variable(const struct wait *w, struct where_wait *record)
+{
+    const struct variable *v = w->object;
+
+    record->kind = WHERE_VARIABLE;
+    wait_show_object(record, v->at, type_bytes(v->type));
+    print_wanted(record->text, sizeof record->text, v->type, v->range, *v->seen);
 }
 
 /* wait_for, of a variable that the CPU cannot load. A copy that fails ends the wait at once. */
@@ -106,19 +134,19 @@ static gshmem_status_t wait_for_copy(const char *call, enum gshmem_type type, co
                                      struct range r, uint64_t *seen)
 {
     gshmem_status_t status = GSHMEM_OK, looked;
+    const struct variable v = {type, at, &r, seen};
     struct wait w;
 
     wait_begin(&w, call, GSHMEM_TEAM_WORLD);
+    wait_for_object(&w, show_variable, &v);
     w.only = WAIT_FOR_UPDATE;
-    for (;;) {
-        if ((looked = load_from_device(type, at, seen)))
-            return looked;
-        if (range_has(&r, *seen))
-            return device_settle();
-        if (status)
-            return wait_until_fail_alone(call, status, type, at, &r, *seen);
+    while (!(looked = load_from_device(type, at, seen)) && !range_has(&r, *seen) && !status)
         status = wait_step(&w);
-    }
+    wait_end(&w);
+    if (looked)
+        return looked;
+    return range_has(&r, *seen) ? device_settle()
+                                : wait_until_fail_alone(call, status, type, at, &r, *seen);
 }
 
 /* *seen becomes the value that ended the wait, or the last one before it failed. Polls once more
@@ -133,16 +161,19 @@ gshmem_status_t wait_until_wait_for(const char *call, enum gshmem_type type, con
 
     if (wait_until_in_device(at))
         return wait_for_copy(call, type, at, r, seen);
+    if (range_has(&r, *seen = wait_until_load(type, at)))
+        return device_settle();
+    const struct variable v = {type, at, &r, seen};
     wait_begin(&w, call, GSHMEM_TEAM_WORLD);
+    wait_for_object(&w, show_variable, &v);
     w.only = WAIT_FOR_UPDATE;
-    for (;;) {
-        *seen = wait_until_load(type, at);
-        if (range_has(&r, *seen))
-            return device_settle();
-        if (status)
-            return wait_until_fail_alone(call, status, type, at, &r, *seen);
+    do {
         status = wait_step(&w);
-    }
+        *seen = wait_until_load(type, at);
+    } while (!range_has(&r, *seen) && !status);
+    wait_end(&w);
+    return range_has(&r, *seen) ? device_settle()
+                                : wait_until_fail_alone(call, status, type, at, &r, *seen);
 }
 
 gshmem_status_t gshmem_path_wait_one(enum gshmem_type type, const void *ivar, int cmp,

@@ -216,12 +216,14 @@ static gshmem_status_t contexts_wait_for(struct kernel_context *k, int i, const 
         status = wait_slowly(&w);
         if (!status && any_never_written(k, target, u, most)) {
             atomic_store_explicit(&c->abandoned, last, memory_order_relaxed);
+            wait_end(&w);
             return fail(GSHMEM_ERR_DEVICE,
                         "%s: of %llu operations in kernels the first was begun and never came: its "
                         "kernel has ended or does not run",
                         call, (unsigned long long)(target[i] - now));
         }
     }
+    wait_end(&w);
     return status;
 }
 

@@ -62,5 +62,7 @@ void kernels_look_after(struct job *j);
 /* Bytes that the kernels' sync blocks of all teams need in the system part of a PE's memory, and
  * where they begin. */
 size_t kernels_system_bytes(void);
+/* The team whose block that is, for kernels; -1: none. */
+int kernels_team_of_sync(const struct job *j, const void *sync);
 
 #endif

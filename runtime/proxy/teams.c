@@ -42,6 +42,15 @@ static struct gshmem_device_sync *sync_block(const struct job *j, gshmem_team_t 
     return (struct gshmem_device_sync *)(sync_blocks(j) + (size_t)slot * GSHMEM_DEVICE_SYNC_BYTES);
 }
 
+int kernels_team_of_sync(const struct job *j, const void *sync)
+{
+    const uintptr_t at = (uintptr_t)sync - sync_blocks(j);
+
+    return at < (uintptr_t)TEAM_MAX * GSHMEM_DEVICE_SYNC_BYTES
+               ? (int)(at / GSHMEM_DEVICE_SYNC_BYTES)
+               : -1;
+}
+
 /* Behind all blocks; or both halves of what the team's own rounds use, which are one array. */
 static void give_scratch(const struct job *j, gshmem_team_t slot, struct gshmem_device_team *view)
 {

@@ -39,6 +39,7 @@ static void stream_wait_for_turn(const struct request *r)
     /* acquire: with the release in perform. If the wait fails, the collective will fail, too. */
     while (atomic_load_explicit(&r->queue->done, memory_order_acquire) < r->turn && !wait_step(&w))
         ;
+    wait_end(&w);
 }
 
 static void stream_leave(void)
@@ -161,6 +162,7 @@ gshmem_status_t streams_drain(void)
     wait_begin(&w, "gshmem_finalize: what is on streams", GSHMEM_TEAM_WORLD);
     while (!status && job->device->ops->streams_busy(job->device))
         status = wait_step(&w);
+    wait_end(&w);
     /* seq_cst, as in enter */
     atomic_fetch_add(&current, 1);
     /* Operations that are being performed end by themselves: what cut the wait short ends them,

@@ -22,11 +22,13 @@
 #include "runtime/memory/map.h"
 #include "runtime/network/network.h"
 #include "runtime/network/wait.h"
+#include "runtime/network/wait_shown.h"
 #include "runtime/node/node.h"
 #include "runtime/node/threads.h"
 #include "runtime/teams/group.h"
 #include "runtime/teams/internode.h"
 #include "runtime/teams/team.h"
+#include "where/record.h"
 
 enum {
     TELL_NS = 600 * 1000 * 1000, /* how long a PE that has left waits for the others before it
@@ -102,6 +104,8 @@ void departures_begin(struct job *j, enum departure_way way)
     _Atomic unsigned char *table = table_here(j);
 
     j->departures->leaving = way;
+    if (j->node->page)
+        j->node->page->leaving = WHERE_LEAVES;
     if (table) /* relaxed: a PE that reads it reads the slots before it acts on it */
         atomic_store_explicit(&table[j->pe], (unsigned char)way, memory_order_relaxed);
 }
@@ -376,13 +380,46 @@ static void departures_missing(gshmem_team_t handle, char *text, size_t size)
         group_missing(t->group, text, size);
 }
 
+/* Members of the group on this node that have not arrived at its latest round. */
+static void show_missing(const struct group *g, struct where_wait *record)
+{
+    for (int i = 0; i < g->n; i++) {
+        if (job->node->index_of[g->pe[i]] >= 0 && i != g->my && !group_has_come(g, i))
+            wait_show_peer(record, g->pe[i]);
+    }
+}
+
+/* Between nodes a member knows only who of its own node has arrived. If all have, it waits for
+ * other nodes, or for the leader, who does: any of their members may be missing. */
+static void departures_peers(const struct wait *w, struct where_wait *record)
+{
+    const struct team *t =
+        job && w->team >= 0 && w->team < TEAM_MAX ? job->team[w->team] : NULL;
+
+    if (w->only >= 0) {
+        wait_show_peer(record, w->only);
+        return;
+    }
+    if (!t || !t->group)
+        return;
+    const struct group *g = t->group;
+    record->kind = WHERE_COLLECTIVE;
+    record->team = t->id;
+    show_missing(g->internode ? internode_neighbours(g) : g, record);
+    for (int i = 0; g->internode && !record->peers && i < g->n; i++) {
+        if (job->node->index_of[g->pe[i]] < 0)
+            wait_show_peer(record, g->pe[i]);
+    }
+}
+
 static gshmem_status_t departures_left(const char *call, int pe, uint64_t noted)
 {
     return departures_fail(call, pe, departures_way(pe, noted));
 }
 
 const struct wait_hooks departures_wait_hooks = {departures_members, departures_missing,
-                                                 departures_check, departures_left};
+                                                 departures_peers, departures_check,
+                                                 departures_left};
 
 /* ---- Without a wait: for kernels' collectives ---- */
 

@@ -171,12 +171,15 @@ gshmem_status_t meet_flat(struct group *g, uint32_t signature, const char *call)
             continue;
         /* acquire: pairs with the release above */
         while ((word = atomic_load_explicit(theirs, memory_order_acquire)) >> 32 != g->round) {
-            if (status)
+            if (status) {
+                wait_end(&w);
                 return g->broken = status;
+            }
             status = wait_step(&w);
         }
         differences |= word ^ mine;
     }
+    wait_end(&w);
     return differences ? group_explain_mismatch(g, signature, call) : GSHMEM_OK;
 }
 
@@ -210,13 +213,16 @@ gshmem_status_t meet_dissemination(struct group *g, uint32_t signature, const ch
                               memory_order_release);
         /* acquire: pairs with the release above */
         while ((word = atomic_load_explicit(from, memory_order_acquire)) >> 32 != g->round) {
-            if (status)
+            if (status) {
+                wait_end(&w);
                 return g->broken = status;
+            }
             status = wait_step(&w);
         }
         if ((uint32_t)word != received)
             received = MIXED;
     }
+    wait_end(&w);
     return received != signature ? group_explain_mismatch(g, signature, call) : GSHMEM_OK;
 }
 
@@ -273,10 +279,13 @@ gshmem_status_t meet_central(struct group *g, uint32_t signature, const char *ca
         /* acquire: pairs with the release above */
         while (((now = atomic_load_explicit(&central->generation, memory_order_acquire)) & ~1u) !=
                over) {
-            if (status)
+            if (status) {
+                wait_end(&w);
                 return g->broken = status;
+            }
             status = wait_step_on(&w, &central->generation, now, &central->sleepers);
         }
+        wait_end(&w);
     }
     return now & 1 ? group_explain_mismatch(g, signature, call) : GSHMEM_OK;
 }
@@ -302,10 +311,13 @@ gshmem_status_t group_farewell(struct group *g, const char *call)
     wait_begin(&w, call, g->team);
     /* acquire: pairs with the release above */
     while (atomic_load_explicit(received, memory_order_acquire) != (uint32_t)g->n - 1) {
-        if (status) /* one more poll has found nothing either */
+        if (status) { /* one more poll has found nothing either */
+            wait_end(&w);
             return g->broken = status;
+        }
         status = wait_step(&w);
     }
+    wait_end(&w);
     return GSHMEM_OK;
 }
 

@@ -340,6 +340,7 @@ static gshmem_status_t meet_leaders(struct group *g, uint32_t *received, bool ca
         if (!status)
             status = internode_receive(g, step, distance, received, &w, call);
     }
+    wait_end(&w);
     return status;
 }
 

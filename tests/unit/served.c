@@ -58,7 +58,7 @@ static gshmem_status_t step_on_a_word(void)
 
 int main(void)
 {
-    const struct wait_hooks hooks = {nobody, none_missing, no_departure, NULL};
+    const struct wait_hooks hooks = {nobody, none_missing, NULL, no_departure, NULL};
     struct node_control *control = calloc(1, sizeof *control + sizeof control->member[0]);
     struct node node = {.n = 1, .control = control};
     struct job j = {.n_pes = 1, .node = &node, .waits = &hooks, .network = (struct network *)control};

@@ -8,6 +8,10 @@
 
 struct gshmem_kernel_wait {
     unsigned turns;
+#ifdef GSHMEM_HOST_DEVICE
+    int shown; /* enum gshmem_shown */
+    const void *object;
+#endif
 };
 
 /* After this many polls a wait is long: the proxy then tests whether the PEs that it depends on
@@ -18,6 +22,32 @@ struct gshmem_kernel_wait {
 #define GSHMEM_TURNS_LONG 65536
 #endif
 
+/* For who asks where the job stands, on the host device: what the wait is for. */
+GSHMEM_KERNEL void gshmem_kernel_wait_is_for(struct gshmem_kernel_wait *w, int shown,
+                                             const void *object)
+{
+#ifdef GSHMEM_HOST_DEVICE
+    w->shown = shown;
+    w->object = object;
+#else
+    (void)w;
+    (void)shown;
+    (void)object;
+#endif
+}
+
+#ifdef GSHMEM_HOST_DEVICE
+#define GSHMEM_TURNS_SHOWN 512 /* polls between two times that a wait shows itself */
+
+GSHMEM_KERNEL_RARE void gshmem_kernel_show_wait(const struct gshmem_kernel_wait *w)
+{
+    char where[200];
+
+    gshmem_host_name_thread(where, sizeof where);
+    gshmem_device_show_wait(w->shown, w->object, where);
+}
+#endif
+
 /* One step of a wait for another PE. Returns GSHMEM_OK, or the status in *failure: then the wait
  * cannot end any more. It reads `failure` at intervals, since for a GPU that is a load from host
  * memory. */
@@ -26,8 +56,11 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_step(struct gshmem_kernel_wait 
 {
 #ifdef GSHMEM_HOST_DEVICE
     gshmem_host_yield();
-    if (++w->turns % 8 == 0)
+    if (++w->turns % 8 == 0) {
         gshmem_device_receive();
+        if (w->turns % GSHMEM_TURNS_SHOWN == 0)
+            gshmem_kernel_show_wait(w);
+    }
 #else
     if (++w->turns % 1024 != 0)
         return GSHMEM_OK;

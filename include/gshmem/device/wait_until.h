@@ -100,6 +100,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_wait_for(const T *ivar, int cmp, T v
     struct gshmem_kernel_wait w = {};
     gshmem_status_t status = GSHMEM_OK;
 
+    gshmem_kernel_wait_is_for(&w, GSHMEM_SHOWN_VARIABLE, ivar);
     for (;;) {
         *seen = gshmem_kernel_load_acquire(ivar);
         if (gshmem_kernel_compare(*seen, cmp, value))
@@ -281,6 +282,7 @@ template <class T> GSHMEM_KERNEL size_t gshmem_kernel_wait_any(struct gshmem_ker
         return SIZE_MAX;
     if (!status && gshmem_kernel_set_empty(&s))
         return SIZE_MAX;
+    gshmem_kernel_wait_is_for(&w, GSHMEM_SHOWN_VARIABLE, s.ivars);
     while (!status && (found = gshmem_kernel_find_any(&s)) == SIZE_MAX)
         status = gshmem_kernel_look_again(&w);
     gshmem_kernel_waited();
@@ -302,6 +304,7 @@ GSHMEM_KERNEL size_t gshmem_kernel_wait_some(struct gshmem_kernel_set<T> s, size
         return 0;
     if (!status && gshmem_kernel_set_empty(&s))
         return 0;
+    gshmem_kernel_wait_is_for(&w, GSHMEM_SHOWN_VARIABLE, s.ivars);
     while (!status && (found = gshmem_kernel_find_some(&s, indices)) == 0)
         status = gshmem_kernel_look_again(&w);
     gshmem_kernel_waited();

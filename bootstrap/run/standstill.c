@@ -1,0 +1,111 @@
+#define _GNU_SOURCE
+#include "bootstrap/run/standstill.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "bootstrap/run/say.h"
+#include "bootstrap/run/server.h"
+#include "where/where.h"
+
+static const char *standstill_state_of(pid_t pid)
+{
+    char path[64], line[256] = "";
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *f = fopen(path, "re");
+    if (f) {
+        line[fread(line, 1, sizeof line - 1, f)] = 0;
+        fclose(f);
+    }
+    const char *end = strrchr(line, ')');
+    const char state = end && end[1] ? end[2] : 0;
+    return state == 'T' || state == 't' ? "is stopped, by a signal or a debugger"
+           : state == 'R'               ? "runs"
+           : state                      ? "sleeps"
+                                        : "lives";
+}
+
+/* Where a PE's start-up is, as its messages say. */
+static const char *standstill_start_of(const struct server_pe *p)
+{
+    return p->fenced             ? ", and waits in gshmem_init for the others"
+           : p->open             ? ", and is in gshmem_init"
+           : p->gone || p->round ? ", and has finalized"
+                                 : ", and has not called gshmem_init";
+}
+
+/* Nothing is known but the processes: they do not use GSHMEM, have not begun, or are stopped. */
+static void standstill_say_processes(const pid_t *pid, const struct server *server)
+{
+    enum { SHOWN = 64 };
+    int shown = 0, late = -1, n_late = 0, fenced = 0;
+
+    say("no PE says where it is: none has come through gshmem_init, or they are stopped");
+    for (int pe = 0; pe < server->n_pes; pe++) {
+        const struct server_pe *p = &server->pe[pe];
+        fenced += p->fenced;
+        n_late += !p->fenced;
+        late = late < 0 && !p->fenced ? pe : late;
+        if (pid[pe] && shown++ < SHOWN)
+            say("  PE %d (process %d) %s%s", pe, (int)pid[pe], standstill_state_of(pid[pe]),
+                standstill_start_of(p));
+    }
+    if (fenced && late >= 0 && n_late == 1)
+        say("the others wait for PE %d, which has not come to gshmem_init", late);
+    else if (fenced && late >= 0)
+        say("the others wait for PE %d and %d more, which have not come to gshmem_init", late,
+            n_late - 1);
+}
+
+/* PEs of which nobody can know that Ctrl-C has come, but that they have left it to gshmemrun. */
+static void end_interrupted(const struct asked *found, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (found[i].has_answered && found[i].answer.interrupted && found[i].pid > 0 &&
+            strcmp(found[i].answer.job, name) == 0)
+            kill(found[i].pid, SIGINT);
+    }
+}
+
+static void standstill_run(uint32_t job, const pid_t *pid, const struct server *server,
+                           enum standstill what)
+{
+    struct asked *found;
+    char name[64], *text = NULL;
+    size_t bytes = 0;
+    FILE *report = open_memstream(&text, &bytes);
+
+    snprintf(name, sizeof name, "gshmemrun-%u", job);
+    bool known = report && where_report((uint32_t)geteuid(), name, what == STANDSTILL_BRIEF,
+                                        "gshmemrun: ", report);
+    if (report)
+        fclose(report);
+    if (known && write(STDERR_FILENO, text, bytes) < 0)
+        return;
+    if (!known && what == STANDSTILL_WHOLE)
+        standstill_say_processes(pid, server);
+    if (what != STANDSTILL_INTERRUPTED)
+        return;
+    size_t n = ask_find((uint32_t)geteuid(), 500, &found);
+    end_interrupted(found, n, name);
+}
+
+pid_t standstill_start(uint32_t job, const pid_t *pid, const struct server *server,
+                       enum standstill what)
+{
+    pid_t child = fork();
+
+    if (child < 0)
+        return 0;
+    if (child > 0)
+        return child;
+    prctl(PR_SET_NAME, "gshmem-report", 0, 0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    standstill_run(job, pid, server, what);
+    _exit(0);
+}

@@ -1,0 +1,19 @@
+/* Failures that nobody has looked at: they make the exit status 1 where it would be 0
+ * (GSHMEM_UNSEEN). A failure is looked at when its thread calls gshmem_last_error after it, or an
+ * error handler gets it. */
+#ifndef GSHMEM_BASE_UNSEEN_H
+#define GSHMEM_BASE_UNSEEN_H
+
+#include <stddef.h>
+
+/* A failure of this thread, with its line. */
+void unseen_add(const char *line);
+/* All failures of this thread so far have been looked at. */
+void unseen_clear(void);
+/* How many there are, of all threads. text: the first one's line, as far as it fits. */
+unsigned unseen_count(char *text, size_t size);
+
+/* What fail() calls in addition, with the line: GSHMEM_CHECK=strict. NULL: nothing. */
+void unseen_set_hook(void (*hook)(const char *line));
+
+#endif

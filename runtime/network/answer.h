@@ -1,0 +1,15 @@
+/* The thread that answers who asks where the job stands: gshmem-where and gshmemrun, of this user
+ * or of root (where/socket.h). It sleeps until somebody asks, and changes nothing of the job. */
+#ifndef GSHMEM_RUNTIME_NETWORK_ANSWER_H
+#define GSHMEM_RUNTIME_NETWORK_ANSWER_H
+
+struct job;
+
+/* Once the node's memory is mapped and the page has begun. A failure is a line of GSHMEM_LOG=info:
+ * the job runs without it. */
+void answer_start(struct job *j);
+void answer_stop(struct job *j);
+/* In a child of fork: closes what the parent answers by. */
+void answer_leave_parent(struct job *j);
+
+#endif

@@ -1,0 +1,223 @@
+#define _GNU_SOURCE
+#include "runtime/network/stacks.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "runtime/base/clock.h"
+
+enum {
+    HANDLER_MS = 100,      /* that a running thread has to answer a signal */
+    STACK_WORDS = 2048,    /* of a sleeping thread that are looked through */
+    HANDLER_FRAMES = 4,    /* at most, of the handler and the system, before the thread's own */
+    STACK_SIGNAL = SIGURG, /* which programs ignore, unless they say otherwise */
+};
+
+/* ---- A thread that runs: a signal's handler takes its stack ----
+ *
+ * Only to threads that run: to one that sleeps in a system call a signal would be a change, since
+ * some calls end by it. And only where the program has left the signal alone. */
+
+static struct {
+    _Atomic int32_t tid; /* the thread whose handler may write; 0: none */
+    _Atomic bool done;
+    struct where_thread *to;
+} sample;
+
+static uint64_t program_counter(const ucontext_t *context)
+{
+#if defined(__x86_64__)
+    return (uint64_t)context->uc_mcontext.gregs[REG_RIP];
+#elif defined(__aarch64__)
+    return context->uc_mcontext.pc;
+#else
+    (void)context;
+    return 0;
+#endif
+}
+
+static void take_own_stack(int number, siginfo_t *info, void *context)
+{
+    const int error = errno;
+    int32_t tid = (int32_t)syscall(SYS_gettid);
+    void *frame[HANDLER_FRAMES + WHERE_FRAMES];
+
+    (void)number;
+    (void)info;
+    /* acquire: pairs with the release in sample_by_signal; a handler that is late finds 0 */
+    if (atomic_compare_exchange_strong_explicit(&sample.tid, &tid, -1, memory_order_acquire,
+                                                memory_order_relaxed)) {
+        const uint64_t at = program_counter(context);
+        struct where_thread *to = sample.to;
+        int n = backtrace(frame, HANDLER_FRAMES + WHERE_FRAMES), first = 0;
+        while (first < n && (uint64_t)(uintptr_t)frame[first] != at)
+            first++;
+        to->frame[to->frames++] = at + 1; /* like an address behind a call */
+        for (int i = first + 1; i < n && to->frames < WHERE_FRAMES; i++)
+            to->frame[to->frames++] = (uint64_t)(uintptr_t)frame[i];
+        /* release: pairs with the acquire in sample_by_signal */
+        atomic_store_explicit(&sample.done, true, memory_order_release);
+    }
+    errno = error;
+}
+
+static void sample_by_signal(struct where_thread *t)
+{
+    struct sigaction before,
+        ours = {.sa_sigaction = take_own_stack, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+    int32_t tid = t->tid;
+
+    if (sigaction(STACK_SIGNAL, NULL, &before) != 0 || before.sa_handler != SIG_DFL ||
+        sigaction(STACK_SIGNAL, &ours, NULL) != 0)
+        return;
+    sample.to = t;
+    atomic_store_explicit(&sample.done, false, memory_order_relaxed);
+    atomic_store_explicit(&sample.tid, tid, memory_order_release);
+    if (syscall(SYS_tgkill, getpid(), tid, STACK_SIGNAL) == 0) {
+        for (int ms = 0;
+             ms < HANDLER_MS && !atomic_load_explicit(&sample.done, memory_order_acquire); ms++)
+            clock_sleep(CLOCK_MS);
+    }
+    /* A handler that has begun is at work, and ends soon. */
+    if (!atomic_compare_exchange_strong_explicit(&sample.tid, &tid, 0, memory_order_relaxed,
+                                                 memory_order_relaxed)) {
+        while (!atomic_load_explicit(&sample.done, memory_order_acquire))
+            clock_sleep(CLOCK_MS);
+        atomic_store_explicit(&sample.tid, 0, memory_order_relaxed);
+    }
+    sigaction(STACK_SIGNAL, &before, NULL);
+}
+
+void stacks_prepare(void)
+{
+    void *frame[4];
+
+    backtrace(frame, 4); /* the first call loads a library */
+}
+
+/* ---- A thread that sleeps: its stack is looked through ---- */
+
+static bool copy_own(uint64_t from, void *to, size_t bytes)
+{
+    struct iovec here = {to, bytes}, there = {(void *)(uintptr_t)from, bytes};
+
+    return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)bytes;
+}
+
+static bool is_code(const struct where_page *page, uint64_t at)
+{
+    const uint32_t n = atomic_load_explicit(&page->modules, memory_order_acquire);
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (at >= page->module[i].begin && at < page->module[i].end)
+            return true;
+    }
+    return false;
+}
+
+/* Whether the instruction before that address is a call. */
+static bool follows_call(uint64_t at)
+{
+    unsigned char code[8];
+
+    if (at < sizeof code || !copy_own(at - sizeof code, code, sizeof code))
+        return false;
+#if defined(__x86_64__)
+    if (code[3] == 0xe8)
+        return true;
+    for (int length = 2; length <= 7; length++) {
+        if (code[8 - length] == 0xff && (code[9 - length] & 0x38) == 0x10)
+            return true;
+    }
+    return false;
+#elif defined(__aarch64__)
+    uint32_t word;
+    memcpy(&word, code + 4, sizeof word);
+    return (word & 0xfc000000u) == 0x94000000u || (word & 0xfffffc1fu) == 0xd63f0000u;
+#else
+    return false;
+#endif
+}
+
+static void guess_stack(const struct where_page *page, struct where_thread *t)
+{
+    char path[64], line[256];
+    unsigned long long sp = 0, pc = 0;
+    uint64_t word[64];
+
+    snprintf(path, sizeof path, "/proc/self/task/%d/syscall", t->tid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof line - 1);
+    if (fd >= 0)
+        close(fd);
+    line[n > 0 ? n : 0] = 0;
+    char *last = strrchr(line, ' ');
+    if (!last)
+        return;
+    *last = 0;
+    char *before = strrchr(line, ' ');
+    if (!before || sscanf(before, " %llx", &sp) != 1 || sscanf(last + 1, "%llx", &pc) != 1)
+        return;
+    t->guessed = 1;
+    t->frame[t->frames++] = pc;
+    sp &= ~7ull;
+    for (int at = 0; at < STACK_WORDS && t->frames < WHERE_FRAMES; at += 64, sp += sizeof word) {
+        if (!copy_own(sp, word, sizeof word))
+            break;
+        for (int i = 0; i < 64 && t->frames < WHERE_FRAMES; i++) {
+            if (is_code(page, word[i]) && follows_call(word[i]))
+                t->frame[t->frames++] = word[i];
+        }
+    }
+}
+
+/* ---- All threads ---- */
+
+static bool read_state(struct where_thread *t)
+{
+    char path[64], line[160];
+
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", t->tid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof line - 1);
+    if (fd >= 0)
+        close(fd);
+    line[n > 0 ? n : 0] = 0;
+    char *name = strchr(line, '('), *end = strrchr(line, ')');
+    if (!name || !end || end[1] != ' ')
+        return false;
+    *end = 0;
+    snprintf(t->name, sizeof t->name, "%s", name + 1);
+    t->state = end[2];
+    return t->state != 'Z' && t->state != 'X' && strncmp(t->name, "gshmem-", 7) != 0;
+}
+
+void stacks_take(const struct where_page *page, struct where_stacks *out)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    struct dirent *entry;
+
+    memset(out, 0, sizeof *out);
+    while (tasks && (entry = readdir(tasks)) && out->threads < WHERE_THREADS) {
+        struct where_thread *t = &out->thread[out->threads];
+        memset(t, 0, sizeof *t);
+        t->tid = atoi(entry->d_name);
+        if (t->tid <= 0 || !read_state(t))
+            continue;
+        if (t->state == 'R')
+            sample_by_signal(t);
+        else
+            guess_stack(page, t);
+        out->threads++;
+    }
+    if (tasks)
+        closedir(tasks);
+}

@@ -1,0 +1,13 @@
+/* The call stacks of this process's threads, taken by a thread of the library for another process
+ * that asks. Knows nothing of PEs. */
+#ifndef GSHMEM_RUNTIME_NETWORK_STACKS_H
+#define GSHMEM_RUNTIME_NETWORK_STACKS_H
+
+#include "where/socket.h"
+
+/* Call once, early: what a signal handler needs must be loaded before. */
+void stacks_prepare(void);
+/* Of the threads that are not the library's. page: has the files whose code runs. */
+void stacks_take(const struct where_page *page, struct where_stacks *out);
+
+#endif

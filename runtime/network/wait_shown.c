@@ -1,0 +1,133 @@
+#define _GNU_SOURCE
+#include "runtime/network/wait_shown.h"
+
+#include <assert.h>
+#include <execinfo.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bootstrap/bootstrap.h"
+#include "runtime/base/log.h"
+#include "runtime/base/settings.h"
+#include "runtime/job/job.h"
+#include "runtime/memory/map.h"
+#include "runtime/network/wait.h"
+#include "runtime/node/node.h"
+#include "runtime/node/where_page.h"
+
+static_assert((int)SEGMENT_HEAP == (int)WHERE_SEGMENT_HEAP, "a page is read by other programs");
+
+enum {
+    REFRESH_NS = 100 * 1000 * 1000, /* between two descriptions of a wait */
+    OWN_FRAMES = 3,                 /* of this file and of wait.c, which say nothing */
+};
+
+void wait_show_peer(struct where_wait *record, int pe)
+{
+    for (int i = 0; i < record->peers && i < WHERE_PEERS; i++) {
+        if (record->peer[i] == pe)
+            return;
+    }
+    if (record->peers < WHERE_PEERS)
+        record->peer[record->peers] = pe;
+    record->peers++;
+}
+
+void wait_show_object(struct where_wait *record, const void *at, size_t bytes)
+{
+    struct location l;
+
+    record->at = (uint64_t)(uintptr_t)at;
+    if (!map_find(job->map, at, bytes, &l))
+        return;
+    record->segment = l.segment;
+    record->offset = l.offset;
+}
+
+/* The call stack does not change while the wait lasts. */
+static void show_stack(struct where_wait *record)
+{
+    void *frame[OWN_FRAMES + WHERE_FRAMES];
+    int n = backtrace(frame, OWN_FRAMES + WHERE_FRAMES);
+
+    record->frames = 0;
+    for (int i = OWN_FRAMES; i < n; i++)
+        record->frame[record->frames++] = (uint64_t)(uintptr_t)frame[i];
+}
+
+static void show_joining(struct where_wait *record)
+{
+    const struct node *node = job->node;
+
+    record->kind = WHERE_START;
+    for (int i = 0; i < node->n; i++) {
+        if (atomic_load_explicit(&node->control->member[i].state, memory_order_relaxed) ==
+            NODE_ABSENT)
+            wait_show_peer(record, node->pe[i]);
+    }
+}
+
+static void describe(const struct wait *w, struct where_wait *record)
+{
+    record->peers = 0;
+    record->text[0] = 0;
+    if (w->describe)
+        w->describe(w, record);
+    else if (w->team == GSHMEM_TEAM_INVALID)
+        show_joining(record);
+    else
+        job->waits->peers(w, record);
+}
+
+void wait_show(struct wait *w, uint64_t now)
+{
+    struct where_wait *record = w->record;
+
+    if (!record || (record->kind != WHERE_UNKNOWN && now - record->seen < REFRESH_NS))
+        return;
+    /* Described apart, since that may take time, during which nobody could read the record. */
+    struct where_wait next = {.kind = WHERE_NETWORK, .team = -1, .segment = -1};
+    describe(w, &next);
+    const bool first = record->kind == WHERE_UNKNOWN;
+    if (first)
+        show_stack(&next);
+    where_write_begin(record);
+    record->seen = now;
+    record->kind = next.kind;
+    record->team = next.team;
+    record->at = next.at;
+    record->segment = next.segment;
+    record->offset = next.offset;
+    record->peers = next.peers;
+    memcpy(record->peer, next.peer, sizeof record->peer);
+    memcpy(record->text, next.text, sizeof record->text);
+    if (first) {
+        record->frames = next.frames;
+        memcpy(record->frame, next.frame, sizeof record->frame);
+    }
+    where_write_end(record);
+}
+
+void wait_forget(struct wait *w)
+{
+    where_page_release(job->node, w->record);
+    w->record = NULL;
+}
+
+void wait_watch(struct wait *w, uint64_t waited)
+{
+    int64_t seconds = settings_number(SETTING_WATCHDOG);
+    char missing[200] = "";
+
+    if (seconds == 0 || w->reported || waited < (uint64_t)seconds * 1000000000u)
+        return;
+    w->reported = true;
+    job->waits->missing(w->team, missing, sizeof missing);
+    if (!missing[0] && w->record && w->record->text[0])
+        snprintf(missing, sizeof missing, "%s", w->record->text);
+    log_line(LOG_ERROR,
+             "watchdog: %s has waited for %llu s%s%s; who keeps the job from going on: "
+             "gshmem-where %s",
+             w->what, (unsigned long long)(waited / 1000000000u), missing[0] ? "; " : "", missing,
+             job->bootstrap->job);
+}

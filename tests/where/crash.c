@@ -1,0 +1,52 @@
+/* PE 1 crashes, in each of several ways; what it says of it is expected by meson.build. A program's
+ * own handler is kept.
+ *
+ *     crash segv|abort|deep|own */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gshmem.h"
+
+static volatile int *volatile nowhere;
+
+__attribute__((noinline)) static void write_nowhere(void)
+{
+    *nowhere = 1;
+}
+
+__attribute__((noinline)) static int go_deep(int n)
+{
+    volatile char large[10000];
+
+    large[0] = (char)n;
+    return n ? go_deep(n + 1) + large[0] : 0;
+}
+
+static void own_handler(int number)
+{
+    static const char line[] = "own handler\n";
+
+    (void)number;
+    _exit(write(STDERR_FILENO, line, sizeof line - 1) > 0 ? 3 : 4);
+}
+
+int main(int argc, char **argv)
+{
+    const char *way = argc > 1 ? argv[1] : "";
+
+    if (strcmp(way, "own") == 0)
+        signal(SIGSEGV, own_handler);
+    gshmem_init();
+    if (gshmem_my_pe() == 1) {
+        if (strcmp(way, "abort") == 0)
+            abort();
+        if (strcmp(way, "deep") == 0)
+            return go_deep(1);
+        write_nowhere();
+    }
+    gshmem_barrier_all();
+    gshmem_finalize();
+    return 0;
+}

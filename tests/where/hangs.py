@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""Jobs that hang, and what is said of them: who keeps the job from going on, and where.
+
+    hangs.py LAUNCHER PROGRAM WAY…    run, hosts2, hosts3, mpirun or hydra, with 3 PEs
+
+Each way is started, asked by gshmem-where until the last line is the one that is expected, and ended."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BUILD = os.environ.get("GSHMEM_TEST_BUILD", os.path.join(HERE, "../../build"))
+SECONDS = 30
+
+OUTSIDE = "wait for PE 1, which is outside of calls that wait"
+STOPPED = "because of PE 1, which is stopped"
+# Way: what the last line has to have, and what some line has to have.
+WAYS = {
+    "loop": (OUTSIDE + r", in loop_for_ever \(hangs.c:\d+\)", r"gshmem_barrier_all on team 0, for PE 1"),
+    "sleep": (OUTSIDE + r".*sleep_for_ever \(hangs.c:\d+\)", r"PE 1: outside of calls that wait, sleeping"),
+    "read": (OUTSIDE + r".*read_for_ever \(hangs.c:\d+\)", r"called by way_read \(hangs.c:\d+\)"),
+    "signal_nobody": (r"PEs 0-2 wait in signal_wait_until for an update that no PE is left to make",
+                      r"the variable signal_word, which is 0 and has to be == 1"),
+    "signal_loop": (r"only PE 1 can make the update.*loop_for_ever", r"which is 0 and has to be >= 3"),
+    "any": (r"PEs 0-2 wait in wait_until_any.* for an update that no PE is left", r"the variable flags"),
+    "variable_heap": (r"only PE 1 can make the update", r"bytes into the heap\), which is 0 and has to be != 0"),
+    "lock": (OUTSIDE + r".*loop_for_ever.*; it holds the lock lock", r"gshmem_set_lock, the lock lock, for PE \d"),
+    "lock_cycle": (r"deadlock: PE 0 waits for PE 1 .*, PE 1 for PE 2 .*, PE 2 for PE 0", r"the lock locks"),
+    "lock_barrier": (r"deadlock: PE [012] waits for PE", r"gshmem_set_lock, the lock lock"),
+    "wrong_team": (r"deadlock: PE [012] waits for PE", r"gshmem_team_sync on team"),
+    "team": (OUTSIDE, r"gshmem_team_sync on team \d+, for PE 1"),
+    "reduce": (OUTSIDE, r"reduce on team 0, for PE 1"),
+    "broadcast": (OUTSIDE, r"broadcast\w* on team 0, for PE 1"),
+    "alltoall": (OUTSIDE, r"for PE 1"),
+    "malloc": (OUTSIDE, r"gshmem_malloc on team 0, for PE 1"),
+    "split": (OUTSIDE, r"gshmem_team_split_strided on team 0, for PE 1"),
+    "finalize": (OUTSIDE, r"gshmem_finalize on team 0, for PE 1"),
+    "test_lock": (OUTSIDE + r".*way_test_lock", r"gshmem_barrier_all on team 0, for PE 1"),
+    "chain": (r"deadlock: PE 0 waits for PE 2 \(in gshmem_barrier_all\), PE 2 for PE 0", r"gshmem_set_lock"),
+    "thread": (r"wait for PE 1, which waits in gshmem_set_lock: another thread of this PE has it", r"PE 1: in gshmem_set_lock, the lock lock, another thread of this PE has it"),
+    "kernel_wait": (r"only PE 1 can make the update.*loop_for_ever", r"kernel kernel_that_waits, block \(0,0,0\)"),
+    "kernel_meet": (OUTSIDE + r".*loop_for_ever", r"in a collective in a kernel on team 0, kernel kernel_that_meets"),
+    "stopped_barrier": (STOPPED, r"gshmem_barrier_all on team 0, for PE 1"),
+    "stopped_signal": (STOPPED, r"PE 1: is stopped.*in signal_wait_until"),
+    "stopped_get": (STOPPED, r"answer.* over tcp, for PE 1"),
+    "stopped_add": (STOPPED, r"answer.* over tcp, for PE 1"),
+    "stopped_quiet": (STOPPED, r"gshmem_quiet, .* over tcp, for PE 1|gshmem_\w*put_nbi"),
+    "stopped_room": (STOPPED, r"for PE 1"),
+}
+
+
+def where(*arguments):
+    result = subprocess.run([f"{BUILD}/where/gshmem-where", *arguments], capture_output=True, text=True, timeout=30)
+    return result.stdout
+
+
+def process_of(directory, pe):
+    limit = time.monotonic() + SECONDS
+    while time.monotonic() < limit:
+        try:
+            with open(f"{directory}/{pe}") as f:
+                text = f.read()
+            if text.endswith("\n"):
+                return int(text)
+        except FileNotFoundError:
+            pass
+        time.sleep(0.02)
+    raise SystemExit(f"PE {pe} has not begun")
+
+
+def is_right(text, last, some, launcher):
+    lines = text.rstrip("\n").split("\n")
+    if not re.search(last, lines[-1]):
+        return False
+    return launcher.startswith("hosts") or re.search(some, text) is not None
+
+
+def end(job, pids):
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGCONT)
+        except ProcessLookupError:
+            pass
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(job.pid, number)
+        except ProcessLookupError:
+            pass
+        try:
+            job.wait(5)
+            return
+        except subprocess.TimeoutExpired:
+            pass
+
+
+def hang(launcher, program, way):
+    last, some = WAYS[way]
+    text = ""
+    with tempfile.TemporaryDirectory() as directory:
+        job = subprocess.Popen([f"{HERE}/../launch", launcher, "3", program, way, directory],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        pids = [process_of(directory, pe) for pe in range(3)]
+        try:
+            if way.startswith("stopped"):
+                time.sleep(0.3)  # so that PEs mostly wait by then; it passes either way
+                os.kill(pids[1], signal.SIGSTOP)
+            limit = time.monotonic() + SECONDS
+            while time.monotonic() < limit and not is_right(text, last, some, launcher):
+                time.sleep(0.1)
+                text = where(str(pids[0]))
+            time.sleep(0.3)  # the first one may be right by chance, while PEs are on their way
+            text = where(str(pids[0]))
+        finally:
+            end(job, pids)
+    if is_right(text, last, some, launcher):
+        return True
+    print(f"{way} under {launcher}: expected a last line with\n  {last}\nand a line with\n  {some}\nbut the report is\n{text}")
+    return False
+
+
+def main(launcher, program, *ways):
+    good = [hang(launcher, program, way) for way in ways]
+    return 0 if all(good) else 1
+
+
+sys.exit(main(*sys.argv[1:]))

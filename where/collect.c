@@ -1,0 +1,322 @@
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "runtime/base/clock.h"
+#include "where/where.h"
+
+enum { PES_MOST = 1 << 20 };
+
+/* ---- What the PEs tell ---- */
+
+static bool is_of(const struct asked *a, const char *name)
+{
+    return a->has_answered && strcmp(a->answer.job, name) == 0 && a->answer.pe >= 0 &&
+           a->answer.pe < a->answer.n_pes && a->answer.n_pes < PES_MOST;
+}
+
+static bool collect_begin(const struct asked *found, size_t n, const char *name,
+                          struct where_job *job)
+{
+    memset(job, 0, sizeof *job);
+    job->now = clock_ns();
+    job->began = job->now;
+    for (size_t i = 0; i < n; i++) {
+        if (!is_of(&found[i], name))
+            continue;
+        const struct where_answer *a = &found[i].answer;
+        if (!job->pe) {
+            if (!(job->pe = calloc((size_t)a->n_pes, sizeof *job->pe)))
+                return false;
+            job->n_pes = a->n_pes;
+            job->nodes = a->nodes;
+            snprintf(job->name, sizeof job->name, "%s", a->job);
+            snprintf(job->program, sizeof job->program, "%s", a->program);
+            for (int pe = 0; pe < job->n_pes; pe++)
+                job->pe[pe] = (struct where_pe){.pe = pe, .node = -1, .state = STATE_SILENT};
+        }
+        if (a->n_pes != job->n_pes)
+            continue; /* of another job of that name */
+        struct where_pe *p = &job->pe[a->pe];
+        p->answers = true;
+        p->asked = found[i];
+        p->pid = found[i].pid;
+        p->node = a->node;
+        job->n_answers++;
+        if (a->began < job->began)
+            job->began = a->began;
+    }
+    return job->n_answers > 0;
+}
+
+static const enum where_state state_of_life[] = {
+    [WHERE_ABSENT] = STATE_ABSENT, [WHERE_LIVES] = STATE_OUTSIDE,     [WHERE_HAS_LEFT] = STATE_LEFT,
+    [WHERE_HAS_DIED] = STATE_DIED, [WHERE_HAS_FAILED] = STATE_FAILED, [WHERE_SILENT] = STATE_SILENT,
+};
+
+static void collect_take_members(struct where_job *job, const struct asking *a)
+{
+    const struct where_member *m = a->rest;
+
+    for (uint32_t i = 0; a->complete && i < a->answer.members; i++) {
+        if (m[i].pe < 0 || m[i].pe >= job->n_pes || (uint32_t)m[i].life > WHERE_SILENT)
+            continue;
+        struct where_pe *p = &job->pe[m[i].pe];
+        if (p->has_page || p->state != STATE_SILENT)
+            continue; /* known from its own node */
+        p->state = state_of_life[m[i].life];
+        p->node = m[i].node;
+        p->has_page = m[i].has_page != 0;
+        if (p->has_page) {
+            p->page = m[i].page;
+            p->pid = p->pid ? p->pid : p->page.pid;
+        }
+    }
+}
+
+/* Asks one PE of each node; `round` counts the PEs of a node that have been asked in vain. */
+static void ask_nodes(struct where_job *job, int round, int ms)
+{
+    struct asking *all = calloc((unsigned)job->n_pes, sizeof *all);
+    size_t n = 0;
+
+    if (!all)
+        return;
+    for (int pe = 0; pe < job->n_pes; pe++) {
+        int before = 0;
+        if (!job->pe[pe].answers || job->pe[pe].state != STATE_SILENT)
+            continue;
+        for (int other = 0; other < pe; other++)
+            before += job->pe[other].answers && job->pe[other].node == job->pe[pe].node;
+        if (before == round)
+            all[n++] = (struct asking){.to = &job->pe[pe].asked, .question = WHERE_NODE, .fd = -1};
+    }
+    ask_all(all, n, ms);
+    for (size_t i = 0; i < n; i++) {
+        collect_take_members(job, &all[i]);
+        free(all[i].rest);
+    }
+    free(all);
+}
+
+static bool any_is_silent(const struct where_job *job)
+{
+    for (int pe = 0; pe < job->n_pes; pe++) {
+        if (job->pe[pe].state == STATE_SILENT)
+            return true;
+    }
+    return false;
+}
+
+/* PEs of nodes that cannot be asked from here: by one that can. */
+static void collect_others(struct where_job *job, int ms)
+{
+    for (int pe = 0; pe < job->n_pes; pe++) {
+        if (!job->pe[pe].answers)
+            continue;
+        struct asking a = {.to = &job->pe[pe].asked, .question = WHERE_OTHERS, .fd = -1};
+        ask_all(&a, 1, ms);
+        collect_take_members(job, &a);
+        free(a.rest);
+        if (a.complete)
+            return;
+    }
+}
+
+/* ---- PEs that listen and do not answer ---- */
+
+/* Their numbers are in their environment, whoever started them; -1: not known. Started by the same
+ * process as a PE of the job: then they are of it, too. */
+static int number_in_environment(const char *text, size_t bytes)
+{
+    static const char *const names[] = {
+        "GSHMEM_RUN_PE=", "PMIX_RANK=", "PMI_RANK=", "SLURM_PROCID="};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        for (const char *at = text; at < text + bytes; at += strlen(at) + 1) {
+            if (strncmp(at, names[i], strlen(names[i])) == 0)
+                return atoi(at + strlen(names[i]));
+        }
+    }
+    return -1;
+}
+
+/* A file of /proc; the caller frees it. NULL: it cannot be read. */
+static char *collect_read(pid_t pid, const char *name, size_t *bytes)
+{
+    enum { MOST = 1 << 20 };
+    char path[64], *text = malloc(MOST + 1);
+    ssize_t n;
+
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+    int fd = pid > 0 && text ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    *bytes = 0;
+    while (fd >= 0 && *bytes < MOST && (n = read(fd, text + *bytes, MOST - *bytes)) > 0)
+        *bytes += (size_t)n;
+    if (fd >= 0)
+        close(fd);
+    if (text)
+        text[*bytes] = 0;
+    if (fd >= 0 && *bytes)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* As /proc has it after the process's name: its state, its parent; 0: not known. */
+static char collect_state_of(pid_t pid, pid_t *parent)
+{
+    size_t bytes;
+    char *text = collect_read(pid, "stat", &bytes), state = 0;
+    const char *end = text ? strrchr(text, ')') : NULL;
+    int number = 0;
+
+    if (end && sscanf(end, ") %c %d", &state, &number) < 1)
+        state = 0;
+    if (parent)
+        *parent = number;
+    free(text);
+    return state;
+}
+
+static bool is_parent_of_job(const struct where_job *job, pid_t parent)
+{
+    for (int pe = 0; pe < job->n_pes; pe++) {
+        if (job->pe[pe].answers && job->pe[pe].asked.answer.parent == parent)
+            return true;
+    }
+    return false;
+}
+
+static void identify_silent(struct where_job *job, const struct asked *found, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        pid_t parent = 0;
+        size_t bytes;
+        if (found[i].has_answered || !collect_state_of(found[i].pid, &parent) ||
+            !is_parent_of_job(job, parent))
+            continue;
+        char *text = collect_read(found[i].pid, "environ", &bytes);
+        int pe = text ? number_in_environment(text, bytes) : -1;
+        free(text);
+        if (pe >= 0 && pe < job->n_pes && !job->pe[pe].answers && !job->pe[pe].pid)
+            job->pe[pe].pid = found[i].pid;
+    }
+}
+
+/* ---- What follows from it ---- */
+
+static int by_age(const void *a, const void *b)
+{
+    const struct where_wait *x = a, *y = b;
+
+    return x->since < y->since ? -1 : x->since > y->since;
+}
+
+/* A kernel's wait does not say when it is over. In a process that is stopped time stands still. */
+static bool is_over(const struct where_page *page, const struct where_wait *w, uint64_t now)
+{
+    uint64_t newest = 0;
+
+    for (int i = 0; i < WHERE_WAITS; i++) {
+        if (page->claimed >> i & 1 && page->wait[i].seen > newest)
+            newest = page->wait[i].seen;
+    }
+    if (now - newest > WHERE_KERNEL_NS)
+        now = newest;
+    return w->tid == 0 && w->seen + WHERE_KERNEL_NS < now;
+}
+
+static void collect_waits(struct where_pe *p, uint64_t now)
+{
+    const uint32_t claimed = p->has_page ? p->page.claimed : 0;
+
+    if (!claimed || !(p->waits = calloc(WHERE_WAITS, sizeof *p->waits)))
+        return;
+    for (int i = 0; i < WHERE_WAITS; i++) {
+        struct where_wait *w = &p->waits[p->n_waits];
+        if (!(claimed >> i & 1) || is_over(&p->page, &p->page.wait[i], now))
+            continue;
+        *w = p->page.wait[i];
+        w->call[WHERE_NAME - 1] = w->text[WHERE_TEXT - 1] = 0;
+        w->frames = w->frames < WHERE_FRAMES ? w->frames : WHERE_FRAMES;
+        w->peers = w->peers < 0 ? 0 : w->peers;
+        p->n_waits++;
+    }
+    qsort(p->waits, (size_t)p->n_waits, sizeof *p->waits, by_age);
+}
+
+/* Whether the PE's program is in a wait: its main thread, or a kernel for which that waits. */
+static bool is_waiting(const struct where_pe *p)
+{
+    for (int i = 0; i < p->n_waits; i++) {
+        if (p->waits[i].tid == p->page.pid || p->waits[i].tid == 0)
+            return true;
+    }
+    return false;
+}
+
+static void decide_state(struct where_pe *p)
+{
+    if (p->state != STATE_OUTSIDE && p->state != STATE_SILENT)
+        return;
+    const char state = collect_state_of(p->pid, NULL);
+    if (state == 'T' || state == 't')
+        p->state = STATE_STOPPED;
+    else if (p->state == STATE_OUTSIDE && is_waiting(p))
+        p->state = STATE_WAITS;
+}
+
+static void ask_stacks(struct where_job *job, int ms)
+{
+    struct asking *all = calloc((unsigned)job->n_pes, sizeof *all);
+    size_t n = 0;
+
+    if (!all)
+        return;
+    for (int pe = 0; pe < job->n_pes; pe++) {
+        if (job->pe[pe].answers && job->pe[pe].state == STATE_OUTSIDE)
+            all[n++] =
+                (struct asking){.to = &job->pe[pe].asked, .question = WHERE_STACKS, .fd = -1};
+    }
+    ask_all(all, n, ms);
+    for (size_t i = 0; i < n; i++) {
+        struct where_pe *p = &job->pe[all[i].to->answer.pe];
+        if (all[i].complete && ((struct where_stacks *)all[i].rest)->threads <= WHERE_THREADS)
+            p->stacks = all[i].rest;
+        else
+            free(all[i].rest);
+    }
+    free(all);
+}
+
+bool where_collect(const struct asked *found, size_t n, const char *name, int ms,
+                   struct where_job *job)
+{
+    if (!collect_begin(found, n, name, job)) {
+        where_free(job);
+        return false;
+    }
+    for (int round = 0; round < 3 && any_is_silent(job); round++)
+        ask_nodes(job, round, ms / 4);
+    if (any_is_silent(job) && job->nodes > 1)
+        collect_others(job, ms / 2 + 1000);
+    identify_silent(job, found, n);
+    for (int pe = 0; pe < job->n_pes; pe++) {
+        collect_waits(&job->pe[pe], job->now);
+        decide_state(&job->pe[pe]);
+    }
+    ask_stacks(job, ms / 2);
+    return true;
+}
+
+void where_free(struct where_job *job)
+{
+    for (int pe = 0; job->pe && pe < job->n_pes; pe++) {
+        free(job->pe[pe].stacks);
+        free(job->pe[pe].waits);
+    }
+    free(job->pe);
+    job->pe = NULL;
+}

@@ -1,0 +1,441 @@
+#define _GNU_SOURCE
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "where/lines.h"
+#include "where/where.h"
+
+enum {
+    TEXT = 1024,
+    FRAMES_SHOWN = 4, /* of a stack */
+    WAITS_SHOWN = 3,  /* of a PE */
+    FIND_MS = 600,
+    COLLECT_MS = 1600,
+};
+
+/* A text that is put together; what does not fit is left out. */
+struct text {
+    char at[TEXT];
+    size_t used;
+};
+
+__attribute__((format(printf, 2, 3))) static void report_add(struct text *t, const char *format,
+                                                             ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    int n = vsnprintf(t->at + t->used, sizeof t->at - t->used, format, args);
+    va_end(args);
+    t->used += n < 0 ? 0 : (size_t)n;
+    if (t->used >= sizeof t->at)
+        t->used = sizeof t->at - 1;
+}
+
+/* "PE 3", "PEs 0-2,4-7". */
+static void add_pes(struct text *t, const int *pe, int n)
+{
+    report_add(t, n == 1 ? "PE " : "PEs ");
+    for (int i = 0; i < n;) {
+        int last = i;
+        while (last + 1 < n && pe[last + 1] == pe[last] + 1)
+            last++;
+        report_add(t,
+                   last == i       ? "%s%d"
+                   : last == i + 1 ? "%s%d,%d"
+                                   : "%s%d-%d",
+                   i ? "," : "", pe[i], pe[last]);
+        i = last + 1;
+        if (t->used > TEXT * 3 / 4 && i < n) {
+            report_add(t, " and %d more", n - i);
+            return;
+        }
+    }
+}
+
+static double since(const struct where_job *job, uint64_t then)
+{
+    return then < job->now ? (double)(job->now - then) / 1e9 : 0;
+}
+
+/* ---- Stacks ---- */
+
+static bool is_library(const char *path)
+{
+    const char *name = strrchr(path, '/');
+
+    name = name ? name + 1 : path;
+    return strncmp(name, "libgshmem", 9) == 0 || strncmp(name, "libc.", 5) == 0 ||
+           strncmp(name, "libc-", 5) == 0 || strncmp(name, "libpthread", 10) == 0 ||
+           strncmp(name, "ld-", 3) == 0;
+}
+
+static bool is_start_of_process(const struct line *line)
+{
+    return strcmp(line->function, "_start") == 0 ||
+           strncmp(line->function, "__libc_start", 12) == 0;
+}
+
+static void add_line(struct text *t, const struct line *line)
+{
+    const char *name = line->path ? strrchr(line->path, '/') : NULL;
+
+    if (line->function[0] && line->source[0])
+        report_add(t, "%s (%s)", line->function, line->source);
+    else if (line->function[0])
+        report_add(t, "%s", line->function);
+    else
+        report_add(t, "%s+0x%llx", name ? name + 1 : line->path, (unsigned long long)line->at);
+}
+
+/* The frames of the program, the innermost first. A call of the C library that it is in comes
+ * before them; false: there is nothing to say. */
+static bool add_stack(struct text *t, const struct lines *lines, const struct where_page *page,
+                      const uint64_t *frame, uint32_t n)
+{
+    int shown = 0;
+
+    for (uint32_t i = 0; i < n && shown < FRAMES_SHOWN; i++) {
+        const struct line *line = lines_find(lines, page, frame[i]);
+        if (!line || line->of_gshmem || is_library(line->path) || is_start_of_process(line))
+            continue;
+        report_add(t, shown++ ? " < " : "");
+        add_line(t, line);
+        if (strcmp(line->function, "main") == 0)
+            break;
+    }
+    return shown > 0;
+}
+
+static const struct where_thread *main_thread(const struct where_pe *p)
+{
+    for (uint32_t i = 0; p->stacks && i < p->stacks->threads; i++) {
+        if (p->stacks->thread[i].tid == p->page.pid)
+            return &p->stacks->thread[i];
+    }
+    return p->stacks && p->stacks->threads ? &p->stacks->thread[0] : NULL;
+}
+
+static void enter_frames(struct lines *l, const struct where_job *job)
+{
+    for (int pe = 0; pe < job->n_pes; pe++) {
+        const struct where_pe *p = &job->pe[pe];
+        for (int i = 0; i < p->n_waits; i++) {
+            for (uint32_t f = 0; f < p->waits[i].frames; f++)
+                lines_add(l, &p->page, p->waits[i].frame[f]);
+        }
+        for (uint32_t i = 0; p->stacks && i < p->stacks->threads; i++) {
+            const struct where_thread *t = &p->stacks->thread[i];
+            for (uint32_t f = 0; f < t->frames && f < WHERE_FRAMES; f++)
+                lines_add(l, &p->page, t->frame[f]);
+        }
+    }
+}
+
+/* ---- One PE ---- */
+
+static void report_object(struct text *t, const struct where_pe *p, const struct where_wait *w)
+{
+    char name[160];
+
+    if (!w->at)
+        return;
+    const char *what = w->kind == WHERE_LOCK || w->kind == WHERE_THREAD ? "lock" : "variable";
+    if (lines_variable(&p->page, w->at, name, sizeof name))
+        report_add(t, ", the %s %s", what, name);
+    else if (w->segment >= 0)
+        report_add(t, ", the %s at 0x%llx (%llu bytes into %s)", what, (unsigned long long)w->at,
+                   (unsigned long long)w->offset,
+                   w->segment == WHERE_SEGMENT_HEAP ? "the heap" : "symmetric memory");
+    else
+        report_add(t, ", the %s at 0x%llx", what, (unsigned long long)w->at);
+}
+
+static void add_wait(struct text *t, const struct where_pe *p, const struct where_wait *w,
+                     const struct lines *lines)
+{
+    if (w->tid && w->tid != p->page.pid)
+        report_add(t, "another thread: ");
+    report_add(t, "in %s", w->call);
+    if (w->kind == WHERE_COLLECTIVE)
+        report_add(t, " on team %d", w->team);
+    report_object(t, p, w);
+    if (w->text[0])
+        report_add(t, ", %s", w->text);
+    if (w->peers) {
+        report_add(t, ", for ");
+        add_pes(t, w->peer, w->peers < WHERE_PEERS ? w->peers : WHERE_PEERS);
+        if (w->peers > WHERE_PEERS)
+            report_add(t, " and %d more", w->peers - WHERE_PEERS);
+    }
+    size_t before = t->used;
+    report_add(t, "; called by ");
+    if (!add_stack(t, lines, &p->page, w->frame, w->frames))
+        t->at[t->used = before] = 0;
+}
+
+/* Where a PE is that does not wait: "sleeps in compute (a.c:7) < main (a.c:12)". */
+static void add_outside(struct text *t, const struct where_pe *p, const struct lines *lines)
+{
+    const struct where_thread *thread = main_thread(p);
+
+    report_add(t, "outside of calls that wait");
+    if (!thread)
+        return;
+    report_add(t, thread->state == 'R'   ? ", running"
+                  : thread->state == 'D' ? ", waiting for the system"
+                  : thread->state        ? ", sleeping"
+                                         : "");
+    size_t before = t->used;
+    report_add(t, " in ");
+    if (!add_stack(t, lines, &p->page, thread->frame, thread->frames))
+        t->at[t->used = before] = 0;
+}
+
+static const char *const state_text[] = {
+    [STATE_DIED] = "has died",
+    [STATE_FAILED] = "has failed in gshmem_init or gshmem_finalize",
+    [STATE_STOPPED] = "is stopped, by a signal or a debugger",
+    [STATE_SILENT] = "does not answer, nor does any other PE of its node for it",
+    [STATE_LEFT] = "has left the job",
+    [STATE_ABSENT] = "has not come to gshmem_init",
+    [STATE_OUTSIDE] = "is outside of calls that wait",
+    [STATE_WAITS] = "waits",
+};
+
+static const char *const state_many[] = {
+    [STATE_DIED] = "have died",
+    [STATE_FAILED] = "have failed in gshmem_init or gshmem_finalize",
+    [STATE_STOPPED] = "are stopped, by a signal or a debugger",
+    [STATE_SILENT] = "do not answer, nor does any other PE of their nodes for them",
+    [STATE_LEFT] = "have left the job",
+    [STATE_ABSENT] = "have not come to gshmem_init",
+    [STATE_OUTSIDE] = "are outside of calls that wait",
+    [STATE_WAITS] = "wait",
+};
+
+static void describe_pe(struct text *t, const struct where_pe *p, const struct lines *lines)
+{
+    t->used = 0;
+    t->at[0] = 0;
+    if (p->state == STATE_OUTSIDE)
+        add_outside(t, p, lines);
+    else if (p->state != STATE_WAITS)
+        report_add(t, "%s", state_text[p->state]);
+    for (int i = 0; i < p->n_waits && i < WAITS_SHOWN; i++) {
+        report_add(t, i || p->state != STATE_WAITS ? "; " : "");
+        add_wait(t, p, &p->waits[i], lines);
+    }
+    if (p->n_waits > WAITS_SHOWN)
+        report_add(t, "; and %d waits more", p->n_waits - WAITS_SHOWN);
+}
+
+/* ---- The whole ---- */
+
+/* PEs whose lines are alike are one line. */
+static void print_pes(const struct where_job *job, const struct lines *lines, const char *prefix,
+                      FILE *to)
+{
+    struct text(*text) = calloc((size_t)job->n_pes, sizeof *text);
+    bool *done = calloc((size_t)job->n_pes, sizeof *done);
+    int *alike = calloc((size_t)job->n_pes, sizeof *alike);
+
+    for (int pe = 0; text && done && alike && pe < job->n_pes; pe++)
+        describe_pe(&text[pe], &job->pe[pe], lines);
+    for (int pe = 0; text && done && alike && pe < job->n_pes; pe++) {
+        uint64_t oldest = job->now;
+        struct text who = {.used = 0};
+        int n = 0;
+        if (done[pe])
+            continue;
+        for (int other = pe; other < job->n_pes; other++) {
+            if (done[other] || strcmp(text[pe].at, text[other].at) != 0)
+                continue;
+            done[other] = true;
+            alike[n++] = other;
+            if (job->pe[other].n_waits && job->pe[other].waits[0].since < oldest)
+                oldest = job->pe[other].waits[0].since;
+        }
+        add_pes(&who, alike, n);
+        fprintf(to, "%s  %s: %s", prefix, who.at, text[pe].at);
+        if (oldest < job->now)
+            fprintf(to, " (for %.0f s)", since(job, oldest));
+        fputc('\n', to);
+    }
+    free(text);
+    free(done);
+    free(alike);
+}
+
+static void add_where(struct text *t, const struct where_job *job, const struct lines *lines,
+                      int pe)
+{
+    const struct where_thread *thread = main_thread(&job->pe[pe]);
+    struct text stack = {.used = 0};
+
+    if (job->pe[pe].state == STATE_OUTSIDE && thread &&
+        add_stack(&stack, lines, &job->pe[pe].page, thread->frame, thread->frames))
+        report_add(t, ", in %s", stack.at);
+}
+
+/* "; it holds the lock a": what the PE has that another waits for. */
+static void add_held(struct text *t, const struct where_job *job, int pe)
+{
+    for (int other = 0; other < job->n_pes; other++) {
+        const struct where_pe *p = &job->pe[other];
+        for (int i = 0; i < p->n_waits; i++) {
+            if (p->waits[i].kind != WHERE_LOCK || p->waits[i].peer[0] != pe)
+                continue;
+            struct text object = {.used = 0};
+            report_object(&object, p, &p->waits[i]);
+            report_add(t, "; it holds %s", object.used > 2 ? object.at + 2 : "a lock");
+            return;
+        }
+    }
+}
+
+static void add_cycle(struct text *t, const struct where_job *job, const struct culprit *c)
+{
+    int lowest = 0;
+
+    for (int i = 1; i < c->n; i++)
+        lowest = c->pe[i] < c->pe[lowest] ? i : lowest;
+    for (int i = 0; i < c->n && t->used < TEXT * 3 / 4; i++) {
+        const int pe = c->pe[(lowest + i) % c->n], next = c->pe[(lowest + i + 1) % c->n];
+        report_add(t, i ? ", PE %d for PE %d" : "deadlock: PE %d waits for PE %d", pe, next);
+        if (job->pe[pe].n_waits)
+            report_add(t, " (in %s)", job->pe[pe].waits[0].call);
+    }
+}
+
+/* The sentence. */
+static void add_verdict(struct text *t, const struct where_job *job, const struct culprit *c,
+                        const struct lines *lines)
+{
+    switch (c->kind) {
+    case CULPRIT_NONE:
+        report_add(t, "no PE waits: the job computes");
+        break;
+    case CULPRIT_STATE:
+        if (c->state == STATE_OUTSIDE || c->state == STATE_WAITS)
+            report_add(t, "the others wait for ");
+        else
+            report_add(t, "the job cannot go on because of ");
+        add_pes(t, c->pe, c->n);
+        report_add(t, ", which %s", c->n == 1 ? state_text[c->state] : state_many[c->state]);
+        if (c->state == STATE_WAITS)
+            report_add(t, " in %s", job->pe[c->pe[0]].waits[0].call);
+        if (c->state == STATE_WAITS && job->pe[c->pe[0]].waits[0].text[0])
+            report_add(t, ": %s", job->pe[c->pe[0]].waits[0].text);
+        add_where(t, job, lines, c->pe[0]);
+        add_held(t, job, c->pe[0]);
+        break;
+    case CULPRIT_CYCLE:
+        add_cycle(t, job, c);
+        break;
+    case CULPRIT_VARIABLE:
+        add_pes(t, c->pe, c->n);
+        report_add(t, c->n == 1 ? " waits" : " wait");
+        report_add(t, " in %s for an update that no PE is left to make: all PEs wait or have left",
+                   job->pe[c->pe[0]].waits[0].call);
+        break;
+    case CULPRIT_MAYBE:
+        report_add(t, "only ");
+        add_pes(t, c->pe, c->n);
+        report_add(t, " can make the update that PE %d waits for, and %s", c->waiter,
+                   c->n == 1 ? state_text[c->state] : state_many[c->state]);
+        add_where(t, job, lines, c->pe[0]);
+        break;
+    }
+}
+
+void report_print(const struct where_job *job, const struct culprit *c, const char *prefix,
+                  FILE *to)
+{
+    struct lines *lines = lines_new();
+    struct text verdict = {.used = 0};
+
+    enter_frames(lines, job);
+    lines_resolve(lines);
+    fprintf(to, "%sjob %s, %s, %d PEs on %d node%s, after %.0f s:\n", prefix, job->name,
+            job->program, job->n_pes, job->nodes, job->nodes == 1 ? "" : "s",
+            since(job, job->began));
+    print_pes(job, lines, prefix, to);
+    add_verdict(&verdict, job, c, lines);
+    fprintf(to, "%s%s\n", prefix, verdict.at);
+    fflush(to);
+    lines_free(lines);
+}
+
+/* "in gshmem_barrier_all, main (a.c:7)"; empty: there is nothing to say. */
+static void describe_briefly(struct text *t, const struct where_pe *p, const struct lines *lines)
+{
+    const struct where_thread *thread = main_thread(p);
+
+    t->used = 0;
+    t->at[0] = 0;
+    if (p->state == STATE_WAITS) {
+        report_add(t, "in %s, ", p->waits[0].call);
+        if (!add_stack(t, lines, &p->page, p->waits[0].frame, p->waits[0].frames))
+            t->at[t->used -= 2] = 0;
+    } else if (p->state == STATE_OUTSIDE) {
+        report_add(t, "in the program, ");
+        if (!thread || !add_stack(t, lines, &p->page, thread->frame, thread->frames))
+            t->at[t->used -= 2] = 0;
+    } else if (p->state == STATE_STOPPED || p->state == STATE_ABSENT) {
+        report_add(t, "%s", state_text[p->state]);
+    }
+}
+
+void report_print_briefly(const struct where_job *job, const char *prefix, FILE *to)
+{
+    struct text(*text) = calloc((size_t)job->n_pes, sizeof *text);
+    int *alike = calloc((size_t)job->n_pes, sizeof *alike);
+    struct lines *lines = lines_new();
+    struct text all = {.used = 0};
+
+    enter_frames(lines, job);
+    lines_resolve(lines);
+    for (int pe = 0; text && pe < job->n_pes; pe++)
+        describe_briefly(&text[pe], &job->pe[pe], lines);
+    for (int pe = 0; text && alike && pe < job->n_pes; pe++) {
+        int n = 0;
+        for (int other = pe; text[pe].used && other < job->n_pes; other++) {
+            if (strcmp(text[pe].at, text[other].at) == 0)
+                alike[n++] = other;
+        }
+        if (!n)
+            continue;
+        report_add(&all, all.used ? "; " : "");
+        add_pes(&all, alike, n);
+        report_add(&all, " %s", text[pe].at);
+        for (int i = n - 1; i >= 0; i--) /* each PE is in one of the groups */
+            text[alike[i]] = (struct text){.used = 0};
+    }
+    if (all.used)
+        fprintf(to, "%swhen it ended: %s\n", prefix, all.at);
+    lines_free(lines);
+    free(text);
+    free(alike);
+}
+
+bool where_report(uint32_t user, const char *name, bool brief, const char *prefix, FILE *to)
+{
+    struct asked *found;
+    struct where_job job;
+    struct culprit culprit;
+    size_t n = ask_find(user, FIND_MS, &found);
+    const bool collected = where_collect(found, n, name, COLLECT_MS, &job);
+
+    free(found);
+    if (!collected)
+        return false;
+    if (brief)
+        report_print_briefly(&job, prefix, to);
+    else if (culprit_find(&job, &culprit))
+        report_print(&job, &culprit, prefix, to);
+    if (!brief)
+        free(culprit.pe);
+    where_free(&job);
+    return true;
+}

@@ -1,0 +1,90 @@
+/* Where a job stands: collected from its PEs, and put into words.
+ *
+ *     ask_find ──► where_collect ──► culprit_find ──► report_print
+ *     (ask.h)      pages, stacks      who waits for whom   lines for people
+ *
+ * Used by gshmem-where and gshmemrun. Needs libc alone, and nothing of the library. */
+#ifndef GSHMEM_WHERE_WHERE_H
+#define GSHMEM_WHERE_WHERE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "where/ask.h"
+
+/* What a PE does, as far as can be known. The order is that of what explains a standstill best. */
+enum where_state {
+    STATE_DIED,
+    STATE_FAILED,  /* in gshmem_init or gshmem_finalize */
+    STATE_STOPPED, /* by a signal or a debugger */
+    STATE_SILENT,  /* nothing is known of it: it does not answer, nor does any PE of its node */
+    STATE_LEFT,
+    STATE_ABSENT,  /* it has not called gshmem_init, or has not come far */
+    STATE_OUTSIDE, /* of calls that wait */
+    STATE_WAITS,
+};
+
+struct where_pe {
+    int pe, node;
+    pid_t pid; /* 0: not known */
+    enum where_state state;
+    bool answers; /* by its own thread */
+    bool has_page;
+    struct asked asked; /* if it answers */
+    struct where_page page;
+    struct where_stacks *stacks; /* NULL: not asked, or no answer */
+    struct where_wait *waits;    /* copies; the oldest first */
+    int n_waits;
+};
+
+struct where_job {
+    char name[WHERE_JOB];
+    char program[WHERE_PATH];
+    int n_pes, nodes;
+    int n_answers;
+    uint64_t now, began; /* ns of CLOCK_MONOTONIC */
+    struct where_pe *pe; /* [n_pes] */
+};
+
+/* Fills in *job from the PEs of that name among those found. false: none of them answers, or there
+ * is no memory. Takes at most ms, and a little. */
+bool where_collect(const struct asked *found, size_t n, const char *name, int ms,
+                   struct where_job *job);
+void where_free(struct where_job *job);
+
+/* ---- culprit.c ---- */
+
+enum culprit_kind {
+    CULPRIT_NONE,     /* nobody waits */
+    CULPRIT_STATE,    /* PEs that do not wait, of one state, keep others waiting */
+    CULPRIT_CYCLE,    /* PEs wait for each other, in the order of `pe` */
+    CULPRIT_VARIABLE, /* PEs wait for updates, and nobody is left to make them */
+    CULPRIT_MAYBE,    /* the same, but PEs outside of calls may make them */
+};
+
+struct culprit {
+    enum culprit_kind kind;
+    enum where_state state; /* of CULPRIT_STATE and CULPRIT_MAYBE */
+    int n;
+    int *pe;     /* [n] */
+    int waiting; /* how many PEs wait for them, directly or through others */
+    int waiter;  /* one PE that waits for them */
+};
+
+/* false: out of memory. */
+bool culprit_find(const struct where_job *job, struct culprit *out);
+
+/* ---- report.c ---- */
+
+/* Lines for people, each after that prefix; the last one is a sentence that names the culprit.
+ * compact: without call stacks beyond the first line of each. */
+void report_print(const struct where_job *job, const struct culprit *c, const char *prefix,
+                  FILE *to);
+
+/* One line of what each PE is at, for a job that ends; nothing if no PE lives. */
+void report_print_briefly(const struct where_job *job, const char *prefix, FILE *to);
+
+/* Finds, collects and prints the job of that name, of that user. false: nobody answers. */
+bool where_report(uint32_t user, const char *name, bool brief, const char *prefix, FILE *to);
+
+#endif
