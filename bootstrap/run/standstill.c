@@ -10,7 +10,7 @@
 
 #include "bootstrap/run/say.h"
 #include "bootstrap/run/server.h"
-#include "where/where.h"
+#include "runtime/where/where.h"
 
 static const char *standstill_state_of(pid_t pid)
 {

@@ -1,5 +1,5 @@
 /* What gshmemrun says of where a job stands: at SIGQUIT, at Ctrl-C, at --timeout. A process of its
- * own puts it together (where/), so that the launcher serves the PEs meanwhile. */
+ * own puts it together (runtime/where/), so that the launcher serves the PEs meanwhile. */
 #ifndef GSHMEM_BOOTSTRAP_RUN_STANDSTILL_H
 #define GSHMEM_BOOTSTRAP_RUN_STANDSTILL_H
 

@@ -26,7 +26,7 @@
 #include "runtime/network/stacks.h"
 #include "runtime/node/node.h"
 #include "runtime/node/where_page.h"
-#include "where/socket.h"
+#include "runtime/where/socket.h"
 
 enum {
     BACKLOG = 16,

@@ -1,8 +1,8 @@
-/* Copies of the pages of what PEs wait for (where/record.h), of this node and of others. */
+/* Copies of the pages of what PEs wait for (runtime/where/record.h), of this node and of others. */
 #ifndef GSHMEM_RUNTIME_NETWORK_PAGES_H
 #define GSHMEM_RUNTIME_NETWORK_PAGES_H
 
-#include "where/socket.h"
+#include "runtime/where/socket.h"
 
 struct job;
 

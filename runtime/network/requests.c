@@ -12,7 +12,7 @@
 #include "runtime/network/wait.h"
 #include "runtime/network/wait_shown.h"
 #include "runtime/node/node.h"
-#include "where/record.h"
+#include "runtime/where/record.h"
 
 /* Both are called by the transport, with the lock held. */
 static void depart(void *tag)

@@ -3,7 +3,7 @@
 #ifndef GSHMEM_RUNTIME_NETWORK_STACKS_H
 #define GSHMEM_RUNTIME_NETWORK_STACKS_H
 
-#include "where/socket.h"
+#include "runtime/where/socket.h"
 
 /* Call once, early: what a signal handler needs must be loaded before. */
 void stacks_prepare(void);

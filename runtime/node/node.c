@@ -15,7 +15,7 @@
 #include "runtime/base/file_limit.h"
 #include "runtime/base/log.h"
 #include "runtime/base/settings.h"
-#include "where/record.h"
+#include "runtime/where/record.h"
 
 enum { HUGE_PAGE = 2 << 20 };
 

@@ -1,12 +1,12 @@
-/* This PE's page of what its threads wait for (where/record.h), in the memory that the node shares,
- * and where the pages of the node's other PEs are. */
+/* This PE's page of what its threads wait for (runtime/where/record.h), in the memory that the
+ * node shares, and where the pages of the node's other PEs are. */
 #ifndef GSHMEM_RUNTIME_NODE_WHERE_PAGE_H
 #define GSHMEM_RUNTIME_NODE_WHERE_PAGE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "where/record.h"
+#include "runtime/where/record.h"
 
 struct node;
 

@@ -40,7 +40,7 @@
 #include "runtime/operations/lock_turns.h"
 #include "runtime/teams/context.h"
 #include "runtime/teams/departures.h"
-#include "where/record.h"
+#include "runtime/where/record.h"
 
 #define NEXT    0x0fffffffu
 #define LEFT    0x10000000u

@@ -11,7 +11,7 @@
 #include "runtime/job/thread.h"
 #include "runtime/network/wait.h"
 #include "runtime/network/wait_shown.h"
-#include "where/record.h"
+#include "runtime/where/record.h"
 
 /* A thread that has a lock, or waits for its turn to enter; in the order of arrival. */
 struct lock_turn {

@@ -16,7 +16,7 @@
 #include "runtime/node/choose_device.h"
 #include "runtime/operations/wait_values.h"
 #include "runtime/teams/departures.h"
-#include "where/record.h"
+#include "runtime/where/record.h"
 
 /* The elements of a wait, and the condition. */
 struct set {

@@ -15,7 +15,7 @@
 #include "runtime/operations/wait_values.h"
 #include "runtime/teams/context.h"
 #include "runtime/teams/departures.h"
-#include "where/record.h"
+#include "runtime/where/record.h"
 
 /* ---- One variable ---- */
 

@@ -28,7 +28,7 @@
 #include "runtime/teams/group.h"
 #include "runtime/teams/internode.h"
 #include "runtime/teams/team.h"
-#include "where/record.h"
+#include "runtime/where/record.h"
 
 enum {
     TELL_NS = 600 * 1000 * 1000, /* how long a PE that has left waits for the others before it

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 
-TOPS = ("bootstrap", "device", "include", "runtime", "transport", "where")
+TOPS = ("bootstrap", "device", "include", "runtime", "transport")
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.M)
 
 

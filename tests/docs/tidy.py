@@ -23,11 +23,11 @@ COLUMNS, LINES = 100, 500
 BELOW = {
     "include": [],
     "runtime/base": ["include"],
-    "where": ["runtime/base", "include"],
-    "bootstrap": ["runtime/base", "include", "where"],
+    "runtime/where": ["runtime/base", "include"],
+    "bootstrap": ["runtime/base", "include", "runtime/where"],
     "device": ["runtime/base", "include"],
     "transport": ["runtime/base", "include", "device"],
-    "runtime/job": ["bootstrap", "device", "transport", "where", "runtime/base", "include"],
+    "runtime/job": ["bootstrap", "device", "transport", "runtime/where", "runtime/base", "include"],
 }
 LAYERS = [
     "runtime/job",

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "where/socket.h"
+#include "runtime/where/socket.h"
 
 /* A PE that listens. */
 struct asked {

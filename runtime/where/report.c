@@ -2,8 +2,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#include "where/lines.h"
-#include "where/where.h"
+#include "runtime/where/lines.h"
+#include "runtime/where/where.h"
 
 enum {
     TEXT = 1024,

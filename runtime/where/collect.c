@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "runtime/base/clock.h"
-#include "where/where.h"
+#include "runtime/where/where.h"
 
 enum { PES_MOST = 1 << 20 };
 

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "where/ask.h"
+#include "runtime/where/ask.h"
 
 /* What a PE does, as far as can be known. The order is that of what explains a standstill best. */
 enum where_state {

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "where/record.h"
+#include "runtime/where/record.h"
 
 enum {
     WHERE_SOCKETS = 4096, /* names of one user that are tried */

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "where/symbols.h"
+#include "runtime/where/symbols.h"
 
 #include <elf.h>
 #include <fcntl.h>

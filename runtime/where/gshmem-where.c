@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "runtime/base/printed.h"
-#include "where/where.h"
+#include "runtime/where/where.h"
 
 enum { FIND_MS = 600 };
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "where/record.h"
+#include "runtime/where/record.h"
 
 enum { LINE_TEXT = 256 };
 

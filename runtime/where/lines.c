@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "where/lines.h"
+#include "runtime/where/lines.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "runtime/base/clock.h"
-#include "where/symbols.h"
+#include "runtime/where/symbols.h"
 
 enum {
     PROGRAM_MS = 1500, /* that addr2line has for one file */

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "where/ask.h"
+#include "runtime/where/ask.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -8,7 +8,7 @@
  *    none, nobody is left who could end the waits. */
 #include <stdlib.h>
 
-#include "where/where.h"
+#include "runtime/where/where.h"
 
 /* A member has arrived if it waits in a collective of the same team. */
 static bool has_arrived(const struct where_pe *p, const struct where_wait *w)
