@@ -311,7 +311,7 @@ static struct job *new_job(struct bootstrap *b, int thread_level)
     parts->job.active_sets = &parts->active_sets;
     parts->job.departures = &parts->departures;
     parts->job.observer = &kernels_observer;
-    parts->job.waits = &departures_wait_hooks;
+    parts->job.waits = &teams_wait_hooks;
     parts->job.abort = life_abort_job;
     parts->job.end_node = life_end_node;
     parts->departures.table = team_system_bytes() + kernels_system_bytes();

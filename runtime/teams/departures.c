@@ -22,7 +22,6 @@
 #include "runtime/memory/map.h"
 #include "runtime/network/network.h"
 #include "runtime/network/wait.h"
-#include "runtime/network/wait_shown.h"
 #include "runtime/node/node.h"
 #include "runtime/node/threads.h"
 #include "runtime/teams/group.h"
@@ -194,6 +193,18 @@ static unsigned char *departures_ask(struct job *j, const char *call)
     return NULL;
 }
 
+/* Whether a PE of another node has left without a word to PE 0: one whose gshmem_finalize fails
+ * tells it nothing, and may say goodbye before others hear why. It does not count as lost, and
+ * answers nobody. So it is asked itself. */
+static bool departures_answers_not(struct job *j, int pe, const char *call)
+{
+    unsigned char byte;
+
+    return departures_fetch(j, pe, j->departures->table, &byte, sizeof byte, call) ==
+               GSHMEM_ERR_PEER_DEAD &&
+           !network_lost(j->network, pe);
+}
+
 /* Whether another PE of this node waits in the same round, and asks for both. */
 static bool other_asks(const struct group *g)
 {
@@ -223,6 +234,17 @@ static gshmem_status_t check_away(const struct wait *w, const struct group *g)
     return status;
 }
 
+/* The leader whose word this one waits for. If it cannot be reached it counts as lost from here on,
+ * and the wait's own look at its peers says so. Its word may have come before it left. */
+static gshmem_status_t check_awaited(const struct wait *w, const struct group *g)
+{
+    const int pe = internode_awaited(g);
+
+    if (pe < 0 || !departures_answers_not(job, pe, w->what) || internode_awaited(g) != pe)
+        return GSHMEM_OK;
+    return departures_fail(w->what, pe, LEFT_BY_FINALIZE);
+}
+
 /* Members on this node, in a round that is in progress. */
 static gshmem_status_t check_here(const struct wait *w, const struct group *g)
 {
@@ -248,21 +270,26 @@ static gshmem_status_t check_team(const struct wait *w, uint64_t now)
         return check_here(w, internode_neighbours(g));
     else
         return GSHMEM_OK;
-    return !status && g->internode && is_due(w, now) ? check_away(w, g) : status;
+    if (status || !g->internode || !is_due(w, now))
+        return status;
+    status = check_away(w, g);
+    return status ? status : check_awaited(w, g);
 }
 
-/* How a PE of another node has left. A PE whose gshmem_finalize fails tells PE 0 nothing, and may
- * say goodbye before it has heard of this one: then it does not count as lost, and answers nobody.
- * So once some PE is lost, the PE itself is asked. */
+/* How a PE of another node has left, by PE 0's table (NULL: there is none), or else by its silence. */
+static int departures_way_of(const unsigned char *table, int pe, const char *call)
+{
+    if (table && (table[pe] || !network_any_lost(job->network)))
+        return table[pe];
+    return departures_answers_not(job, pe, call) ? LEFT_BY_FINALIZE : LEFT_NOT;
+}
+
 static int departures_ask_of(int pe, const char *call)
 {
-    unsigned char *table = departures_ask(job, call), byte;
-    int way = table ? table[pe] : LEFT_NOT;
+    unsigned char *table = departures_ask(job, call);
+    int way = departures_way_of(table, pe, call);
 
     free(table);
-    if (!way && network_any_lost(job->network) &&
-        departures_fetch(job, pe, job->departures->table, &byte, sizeof byte, call))
-        way = LEFT_BY_FINALIZE;
     return way;
 }
 
@@ -295,10 +322,11 @@ static bool all_have_left(const struct wait *w, uint64_t now)
     }
     if (node->n == job->n_pes)
         return true;
-    if (!is_due(w, now) || !(table = departures_ask(job, w->what)))
+    if (!is_due(w, now))
         return false;
+    table = departures_ask(job, w->what);
     for (int pe = 0; all && pe < job->n_pes; pe++)
-        all = table[pe] || node->index_of[pe] >= 0;
+        all = node->index_of[pe] >= 0 || departures_way_of(table, pe, w->what);
     free(table);
     return all;
 }
@@ -354,72 +382,14 @@ gshmem_status_t departures_check(const struct wait *w, uint64_t now)
     if (job->departures->leaving) {
         if (network_is_needed(job->network) && now - w->since >= for_so_many_hosts(TELL_NS))
             departures_tell(job);
-        return GSHMEM_OK;
+        return w->team == GSHMEM_TEAM_WORLD && world(job)->internode && is_due(w, now)
+                   ? check_awaited(w, world(job))
+                   : GSHMEM_OK;
     }
     if (w->only == WAIT_FOR_UPDATE)
         return check_update(w, now);
     return w->only >= 0 ? departures_check_one(w, now) : check_team(w, now);
 }
-
-/* ---- What waits ask of teams ---- */
-
-static const int *departures_members(gshmem_team_t handle, int *n)
-{
-    const struct team *t = job && handle >= 0 && handle < TEAM_MAX ? job->team[handle] : NULL;
-
-    if (t)
-        *n = t->n_pes;
-    return t ? t->members : NULL;
-}
-
-static void departures_missing(gshmem_team_t handle, char *text, size_t size)
-{
-    const struct team *t = job && handle >= 0 && handle < TEAM_MAX ? job->team[handle] : NULL;
-
-    if (t)
-        group_missing(t->group, text, size);
-}
-
-/* Members of the group on this node that have not arrived at its latest round. */
-static void show_missing(const struct group *g, struct where_wait *record)
-{
-    for (int i = 0; i < g->n; i++) {
-        if (job->node->index_of[g->pe[i]] >= 0 && i != g->my && !group_has_come(g, i))
-            wait_show_peer(record, g->pe[i]);
-    }
-}
-
-/* Between nodes a member knows only who of its own node has arrived. If all have, it waits for
- * other nodes, or for the leader, who does: any of their members may be missing. */
-static void departures_peers(const struct wait *w, struct where_wait *record)
-{
-    const struct team *t =
-        job && w->team >= 0 && w->team < TEAM_MAX ? job->team[w->team] : NULL;
-
-    if (w->only >= 0) {
-        wait_show_peer(record, w->only);
-        return;
-    }
-    if (!t || !t->group)
-        return;
-    const struct group *g = t->group;
-    record->kind = WHERE_COLLECTIVE;
-    record->team = t->id;
-    show_missing(g->internode ? internode_neighbours(g) : g, record);
-    for (int i = 0; g->internode && !record->peers && i < g->n; i++) {
-        if (job->node->index_of[g->pe[i]] < 0)
-            wait_show_peer(record, g->pe[i]);
-    }
-}
-
-static gshmem_status_t departures_left(const char *call, int pe, uint64_t noted)
-{
-    return departures_fail(call, pe, departures_way(pe, noted));
-}
-
-const struct wait_hooks departures_wait_hooks = {departures_members, departures_missing,
-                                                 departures_peers, departures_check,
-                                                 departures_left};
 
 /* ---- Without a wait: for kernels' collectives ---- */
 

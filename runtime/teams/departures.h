@@ -24,7 +24,7 @@ enum departure_way {
     LEFT_BY_FINALIZE,
 };
 
-extern const struct wait_hooks departures_wait_hooks; /* what waits ask of teams, and of this */
+extern const struct wait_hooks teams_wait_hooks; /* what waits ask of teams, and of this */
 
 /* What a PE knows of its own departure. */
 struct departures {

@@ -231,11 +231,6 @@ static gshmem_status_t tell_of_hosts(struct group *g, int to, int step, uint64_t
                                    around ? 0 : TRANSPORT_UNORDERED, call);
 }
 
-static bool is_broken(uint64_t word)
-{
-    return ((uint32_t)word & ((1u << BROKEN_BITS) - 1)) == BROKEN;
-}
-
 bool internode_has_sent(const struct group *g)
 {
     return !pending_any(&g->internode->pending);
@@ -298,20 +293,22 @@ static gshmem_status_t internode_receive(struct group *g, int step, int distance
     struct internode *f = g->internode;
     _Atomic uint64_t *from = &g->sync[g->my]->step[step].word[g->round & 1];
     gshmem_status_t status = GSHMEM_OK;
+    const int awaited = f->leader[(f->my_host + f->hosts - distance) % f->hosts];
     uint64_t word;
 
+    atomic_store_explicit(&f->awaited, awaited, memory_order_relaxed);
     /* acquire: pairs with the release by which the transport stores a signal */
     while ((word = atomic_load_explicit(from, memory_order_acquire)) >> 32 != g->round &&
-           !is_broken(word)) {
+           !internode_is_broken(word)) {
         if (status) /* one more poll has found nothing either, as in group.c */
             return status;
         status = wait_slowly(w); /* no PE of this node can end the wait: make progress from the
                                     start */
     }
-    if (is_broken(word))
+    if (internode_is_broken(word))
         return fail((gshmem_status_t)((uint32_t)word >> BROKEN_BITS),
                     "%s on team %d: PE %d, on another node, cannot reach all of its members", call,
-                    g->team, g->pe[f->leader[(f->my_host + f->hosts - distance) % f->hosts]]);
+                    g->team, g->pe[awaited]);
     if ((uint32_t)word != *received)
         *received = MIXED;
     return GSHMEM_OK;
@@ -341,6 +338,7 @@ static gshmem_status_t meet_leaders(struct group *g, uint32_t *received, bool ca
             status = internode_receive(g, step, distance, received, &w, call);
     }
     wait_end(&w);
+    atomic_store_explicit(&f->awaited, -1, memory_order_relaxed);
     return status;
 }
 

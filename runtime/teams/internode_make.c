@@ -96,6 +96,7 @@ bool internode_prepare(struct group *g, const struct job *j)
     struct internode *f = g->internode = calloc(1, sizeof *f);
     if (!f)
         return false;
+    f->awaited = -1;
     g->remote = &remote_functions;
     f->leader = malloc((size_t)g->n * 5 * sizeof *f->leader);
     f->first = calloc((size_t)g->n + 1, sizeof *f->first);
@@ -157,6 +158,22 @@ gshmem_ctx_t internode_context(const struct group *g)
 int internode_hosts(const struct group *g)
 {
     return g->internode->hosts;
+}
+
+int internode_awaited(const struct group *g)
+{
+    const struct internode *f = g->internode;
+    /* relaxed, both: the round itself looks once more before it fails */
+    const int member = atomic_load_explicit(&f->awaited, memory_order_relaxed);
+
+    if (member < 0)
+        return -1;
+    const unsigned int distance = (unsigned int)(f->my_host + f->hosts - f->node[member]);
+    const int step = __builtin_ctz(distance % (unsigned int)f->hosts);
+    uint64_t word = atomic_load_explicit(&g->sync[g->my]->step[step].word[g->round & 1],
+                                         memory_order_relaxed);
+
+    return word >> 32 == g->round || internode_is_broken(word) ? -1 : g->pe[member];
 }
 
 int internode_my_host(const struct group *g)

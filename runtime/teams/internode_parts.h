@@ -3,6 +3,10 @@
 #ifndef GSHMEM_RUNTIME_TEAMS_INTERNODE_PARTS_H
 #define GSHMEM_RUNTIME_TEAMS_INTERNODE_PARTS_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "runtime/job/job.h"
 #include "runtime/network/network.h"
 #include "runtime/teams/group.h"
@@ -24,6 +28,7 @@ struct internode {
     int *local_pe;            /* [local->n]: their PEs of the job */
     int *local_member;        /* [local->n]: their numbers in the group */
     int hosts;
+    atomic_int awaited;       /* the member, a leader, whose word this leader waits for; -1: none */
     int my_host;              /* this node among them, in the order of their first members */
     int *leader;              /* [hosts]: each node's leader */
     int *first;               /* [hosts + 1]: how many members are on the nodes before it */
@@ -44,6 +49,11 @@ struct internode {
     struct context *context;  /* the context of the puts and gets of collectives */
     struct pending moving;    /* its requests in flight */
 };
+
+static inline bool internode_is_broken(uint64_t word)
+{
+    return ((uint32_t)word & ((1u << BROKEN_BITS) - 1)) == BROKEN;
+}
 
 /* Offsets in a PE's system memory; both are the same on all PEs. */
 static inline uint64_t internode_inbox_offset(int slot, unsigned int parity)

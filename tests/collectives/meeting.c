@@ -102,7 +102,7 @@ static void try_way(int way, int n)
 int main(void)
 {
     static struct node node;
-    static struct job nobody = {.node = &node, .waits = &departures_wait_hooks}; /* waits read it */
+    static struct job nobody = {.node = &node, .waits = &teams_wait_hooks}; /* waits read it */
 
     node.control = calloc(1, sizeof *node.control);
     job = &nobody;

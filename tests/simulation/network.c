@@ -19,6 +19,7 @@ enum {
     PARTITIONS = 8,
     RETRANSMIT_NS = 1000 * MS,    /* the longest time between two attempts, after an outage */
     GREETING_BYTES = CHALLENGE_BYTES + RESPONSE_BYTES, /* from who has been connected to */
+    WHOLE = 512, /* bytes that a send takes at once where nothing is on the way */
     CONNECT_NS_MOST = 2000000000, /* a connection that nobody answers is tried again after this */
 };
 
@@ -279,6 +280,8 @@ static struct piece *new_piece(const void *data, size_t bytes)
     return p;
 }
 
+enum { WHOLE = 512 };
+
 size_t stream_send(struct stream *s, int from, const void *data, size_t bytes)
 {
     struct side *to = &s->side[!from];
@@ -286,7 +289,9 @@ size_t stream_send(struct stream *s, int from, const void *data, size_t bytes)
 
     if (n > bytes)
         n = bytes;
-    if (n > 1 && !s->local && chance_one_in(&network.chance, weather.partial))
+    /* Linux takes a small piece whole where nothing is on the way. */
+    if (n > 1 && !s->local && (to->used || n > WHOLE) &&
+        chance_one_in(&network.chance, weather.partial))
         n = 1 + chance_below(&network.chance, n);
     if (!n)
         return 0;

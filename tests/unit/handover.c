@@ -157,7 +157,7 @@ static void another_users_memory_is_refused(void)
 int main(void)
 {
     static struct node node;
-    static struct job alone = {.node = &node, .waits = &departures_wait_hooks};
+    static struct job alone = {.node = &node, .waits = &teams_wait_hooks};
 
     node.control = calloc(1, sizeof *node.control);
     job = &alone;
