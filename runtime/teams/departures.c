@@ -276,7 +276,8 @@ static gshmem_status_t check_team(const struct wait *w, uint64_t now)
     return status ? status : check_awaited(w, g);
 }
 
-/* How a PE of another node has left, by PE 0's table (NULL: there is none), or else by its silence. */
+/* How a PE of another node has left, by PE 0's table (NULL: there is none), or else by its
+ * silence. */
 static int departures_way_of(const unsigned char *table, int pe, const char *call)
 {
     if (table && (table[pe] || !network_any_lost(job->network)))

@@ -66,8 +66,8 @@ const char *internode_in(const struct group *g, int i);
  * contexts, whose operations and failures do not concern a collective. */
 gshmem_ctx_t internode_context(const struct group *g);
 
-/* The PE of another node whose word this leader waits for, in the middle of a round; -1: none, or its word has
- * come. */
+/* The PE of another node whose word this leader waits for in the middle of a round; -1: none, or
+ * its word has come. */
 int internode_awaited(const struct group *g);
 
 int internode_hosts(const struct group *g);
