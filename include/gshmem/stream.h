@@ -1,15 +1,17 @@
 /* Operations in the order of a CUDA stream. Each function enqueues one operation on the stream and
- * returns. The operation begins when the work that was enqueued before it is done. It ends where
- * the function without _on_stream would return. The work that is enqueued after it begins then.
+ * returns. The operation begins when the work that was enqueued before it is done. The operation
+ * ends when the function without _on_stream would return. Work that is enqueued later begins after
+ * that.
  *
  * The functions return GSHMEM_OK when the operation is enqueued, or the reason why it could not be.
  * A failure of the operation itself is handed to the error policy when it runs. Memory to which
  * arguments point must exist until the operation has ended; arguments that are values are copied by
  * the call.
  *
- * All PEs of a team enqueue its collectives in the same order, and they run in this order, also if
- * they are on different streams. Calls without _on_stream, on the host and in kernels, do not wait
- * for operations on streams (cudaStreamSynchronize does). gshmem_finalize waits for all of them.
+ * All PEs of a team must enqueue its collectives in the same order. The collectives run in this
+ * order, also on different streams. Calls without _on_stream, on the host and in kernels, do not
+ * wait for operations on streams (cudaStreamSynchronize does). gshmem_finalize waits for all of
+ * them.
  *
  * While a stream is captured, the operations become part of the graph, and run at each launch of
  * the graph.

@@ -20,7 +20,8 @@ template <> struct gshmem_word<8> {
     typedef unsigned long long type;
 };
 
-/* An object's bits, in the form of commands and of the paths out of line, and the inverse. */
+/* An object's bits, in the form in which commands and the paths out of line have them; and an
+ * object from such bits. */
 template <class T> GSHMEM_DEVICE uint64_t gshmem_bits_of(T value)
 {
     typename gshmem_word<sizeof(T)>::type bits;
@@ -217,8 +218,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_atomic_fetch_nbi(gshmem_ctx_t ctx, T
     return GSHMEM_OK;
 }
 
-/* On the host, in CUDA sources, they are out of line; the functions there handle mapped objects,
- * too. */
+/* In CUDA sources, host code calls the functions out of line, which also handle mapped objects. */
 
 template <enum gshmem_amo amo, class T>
 GSHMEM_EITHER gshmem_status_t gshmem_either_atomic(gshmem_ctx_t ctx, T *dest, T operand, int pe)

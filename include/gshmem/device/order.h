@@ -92,8 +92,8 @@ GSHMEM_KERNEL_RARE gshmem_status_t gshmem_kernel_quiet_host(const struct gshmem_
     struct gshmem_kernel_wait w = {};
     gshmem_status_t status = GSHMEM_OK;
 
-    /* acquire: pairs with the release of the thread that counts: a get's data is visible, and the
-     * failure */
+    /* acquire: pairs with the release of the thread that increases `done`. The data of gets and a
+     * failure are then visible */
     while (gshmem_load_acquire(&host->done) < end && !status)
         status = gshmem_kernel_wait_proxy(&w, c->job->failure);
     gshmem_kernel_waited();

@@ -1,10 +1,10 @@
 /* What a kernel knows of the job: where peers are mapped, its channels, its teams, its failure.
  *
  * The library makes one state and copies it to every module that has device code. nvcc's modules
- * keep it in constant memory of their own, so that nothing has to be linked with -rdc. Kernels can
- * dereference all pointers. The proxy also reads and writes memory that is marked "shared" (pinned
- * host memory for a GPU); all other memory belongs to the device. Plain data, the same for all
- * compilers. */
+ * keep it in constant memory of their own; therefore nothing has to be linked with -rdc. Kernels
+ * can dereference all pointers. The proxy also reads and writes memory that is marked "shared"
+ * (pinned host memory for a GPU); all other memory belongs to the device. Plain data, the same for
+ * all compilers. */
 #ifndef GSHMEM_DEVICE_STATE_H
 #define GSHMEM_DEVICE_STATE_H
 
@@ -14,12 +14,12 @@
 #define GSHMEM_DEVICE_STATE_VERSION 6u
 
 /* A channel, and up to which position its commands are complete. Positions are counted in slots: a
- * command is complete when `done` is beyond its last slot. A command that the proxy has taken from
- * the ring (before its tail) has been posted, so that the source of a small put may be reused. */
+ * command is complete when `done` is beyond its last slot. A command before the ring's tail has
+ * been taken from the ring and posted; the source of a small put may then be reused. */
 struct gshmem_device_channel {
     struct gshmem_channel ring;
-    const uint64_t *done;   /* shared: every position before it is complete; GSHMEM_DONE_FAILED
-                               or-ed */
+    const uint64_t *done;   /* shared: every position before it is complete; with GSHMEM_DONE_FAILED
+                               as its top bit */
     uint64_t *done_copy;    /* an earlier value of done, with that bit */
     const uint64_t *failed; /* shared: failures so far << 8 | the last one's gshmem_status_t */
     uint64_t *failed_seen;  /* the value of `failed` that a quiet has returned */
@@ -47,8 +47,7 @@ struct gshmem_response {
 };
 
 /* The source of a put of at most this many bytes may be reused when the proxy has taken the
- * command.
- * */
+ * command. */
 #define GSHMEM_COPIED 4096u
 
 struct gshmem_device_job;
@@ -157,9 +156,8 @@ GSHMEM_API void gshmem_device_receive(void);
 /* Called after the line that says what was wrong with a call in a kernel of the host device: logs
  * which kernel, block and thread called. */
 GSHMEM_API void gshmem_device_say_where(const char *where);
-/* For a wait in a kernel of the host device that lasts: shows it to who asks where the job stands.
- * kind: an enum gshmem_shown; object: the variable, or the team's gshmem_device_sync; where: which
- * kernel, block and thread. */
+/* Shows a long wait in a kernel of the host device to gshmem-where. kind: an enum gshmem_shown;
+ * object: the variable, or the team's gshmem_device_sync; where: which kernel, block and thread. */
 GSHMEM_API void gshmem_device_show_wait(int kind, const void *object, const char *where);
 /* For a call in a kernel of the host device while there is no job: logs that, once. */
 GSHMEM_API void gshmem_device_without_job(const char *where, int raises);
