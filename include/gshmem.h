@@ -68,8 +68,8 @@ GSHMEM_API gshmem_status_t gshmem_init_attr(const gshmem_init_attr_t *attr);
  * Collective. exit(0) and a return from main do the same.
  *
  * A PE leaves the job when it begins gshmem_finalize, or ends by exit(0) or a return from main.
- * Three kinds of call still need a PE that has left: a collective, the wait for a lock that this PE
- * holds, and the wait for an update (wait_until) if all other PEs have left and the waiting PE has
+ * Three kinds of call still need a PE that has left: a collective, the wait for a lock that the PE
+ * held, and the wait for an update (wait_until) if all other PEs have left and the waiting PE has
  * neither another thread nor kernels. Such a call ends the job with a line that says so. With
  * GSHMEM_ON_ERROR=return or an error handler it fails with GSHMEM_ERR_PEER_DEAD instead. */
 GSHMEM_API gshmem_status_t gshmem_finalize(void);
@@ -172,9 +172,9 @@ GSHMEM_API gshmem_status_t gshmem_symmetric_data(const void *inside);
 /* ---- Memory of the program's own ------------------------------------------------------------ */
 
 /* Any memory of the caller may be the source of a put and the dest of a get. Registration makes
- * this faster: host memory is pinned, so that the kernels of this PE's GPU can access it, and the
- * proxy accepts the buffer in commands of kernels without asking the driver or the system about
- * it. Local to the PE.
+ * this faster: host memory is pinned, which lets the kernels of this PE's GPU access it, and the
+ * proxy accepts the buffer in commands of kernels without asking the driver or the system about it.
+ * Local to the PE.
  *
  * A buffer may not overlap another buffer or the symmetric heap, which is always registered.
  * Variables of the program may be registered. The buffer must exist until it is unregistered, and
@@ -376,9 +376,9 @@ GSHMEM_API gshmem_status_t gshmem_exscan(gshmem_team_t team, enum gshmem_type ty
  * (possibly the caller), and -1 on failure. clear completes this PE's operations and then releases
  * the lock, even if one of the operations has failed.
  *
- * set (GSHMEM_ERR_PEER_DEAD) and test (-1) fail if one of these PEs dies: the holder, a PE that
- * waits in the queue before the caller, or the PE that stores the tail of the queue. The lock's
- * address decides which PE that is. The death of any other PE does not affect the lock. */
+ * set returns GSHMEM_ERR_PEER_DEAD and test returns -1 if one of these PEs has died: the holder, a
+ * PE that waits in the queue before the caller, or the PE that stores the tail of the queue. The
+ * lock's address decides which PE that is. The death of any other PE does not affect the lock. */
 GSHMEM_API gshmem_status_t gshmem_set_lock(long *lock);
 GSHMEM_API gshmem_status_t gshmem_clear_lock(long *lock);
 GSHMEM_API int gshmem_test_lock(long *lock);

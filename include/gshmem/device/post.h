@@ -157,8 +157,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_post(const struct gshmem_device_ctx 
 
 /* ---- Completion ----------------------------------------------------------------------------- */
 
-/* Waits until the proxy has taken all commands before `end`, so that small sources may be
- * reused. */
+/* Waits until the proxy has taken all commands before `end`. Small sources may then be reused. */
 GSHMEM_KERNEL_RARE gshmem_status_t
 gshmem_kernel_wait_taken(const struct gshmem_device_ctx *c,
                          const struct gshmem_device_channel *channel, uint64_t end)

@@ -32,7 +32,7 @@ struct gshmem_host_operations {
     uint64_t issued; /* operations so far */
     uint64_t done;   /* how many of them are complete, counted from the first */
     uint64_t failed; /* 0, or the last failure: in its low byte a gshmem_status_t, above it the PE
-                        (24 bits) and the number of the failure, so that no two are equal */
+                        (24 bits) and the number of the failure, which makes each value unique */
     uint64_t reported;   /* the value of `failed` that a quiet has returned */
 };
 
@@ -61,7 +61,7 @@ struct gshmem_device_ctx {
     int32_t my_pe;
     gshmem_team_t team;
     uint32_t channels; /* a power of two; a block always uses the same one */
-    uint32_t proxied;  /* 0: all of its memory is mapped, so that fences need no command */
+    uint32_t proxied;  /* 0: all of its memory is mapped, and fences need no command */
     uint32_t own;      /* 1: operations of my_pe on itself take memory that is not symmetric, too */
     const struct gshmem_device_channel *channel;
     struct gshmem_host_operations *host; /* NULL: the host reaches all PEs by loads and stores */
