@@ -101,7 +101,7 @@ GSHMEM_API void *gshmem_team_ptr(gshmem_team_t team, const void *dest, int pe);
  * kernels may use it, by multimem instructions: stores go to all copies, loads combine them.
  * Returns NULL if there is no such address. There is one if each member has a GPU of its own, all
  * on one node, and a switch (NVSwitch) connects these GPUs. The address is valid until the object
- * is freed. Collectives of large data by a block use such addresses themselves. */
+ * is freed. Collectives that a block calls use such addresses themselves, for large data. */
 GSHMEM_API void *gshmem_mc_ptr(gshmem_team_t team, const void *ptr);
 GSHMEM_KERNELS_TOO_END
 
@@ -131,12 +131,11 @@ GSHMEM_KERNELS_TOO_END
 /* ---- Symmetric memory ------------------------------------------------------------------------ */
 
 /* Collective over the job: every PE calls with the same arguments and gets a copy of the same
- * object. A PE names the copies of all PEs by the address of its own. Returns NULL for 0 bytes and
- * on failure (the heap is exhausted, or PEs disagree); then no PE gets memory, and
- * gshmem_last_error has the reason. Objects are aligned to at least 16 bytes, and to 64 if they
- * have 64 bytes or more. malloc ends with a barrier, free begins with one, and realloc does both.
- * Only one thread of a PE may allocate at a time: threads that allocate concurrently make PEs
- * disagree. */
+ * object. A PE names any PE's copy by the address of its own copy. Returns NULL for 0 bytes and on
+ * failure (the heap is exhausted, or PEs disagree); then no PE gets memory, and gshmem_last_error
+ * has the reason. Objects are aligned to at least 16 bytes, and to 64 if they have 64 bytes or
+ * more. malloc ends with a barrier, free begins with one, and realloc does both. Only one thread of
+ * a PE may allocate at a time: threads that allocate concurrently make PEs disagree. */
 GSHMEM_API void *gshmem_malloc(size_t bytes);
 GSHMEM_API void *gshmem_calloc(size_t count, size_t bytes); /* zero on every PE */
 /* alignment: a power of two, from sizeof(void *) to 1 GiB, or to 2 MiB in GPU memory. */
@@ -184,11 +183,11 @@ GSHMEM_API gshmem_status_t gshmem_buffer_register(void *addr, size_t bytes);
 GSHMEM_API gshmem_status_t gshmem_buffer_unregister(void *addr);
 GSHMEM_API gshmem_status_t gshmem_buffer_unregister_all(void);
 
-/* Makes memory of the program's own a part of the symmetric heap, with all uses that objects of
- * gshmem_malloc have. Collective over the job, as gshmem_malloc is: every PE calls with a buffer of
- * its own and the same number of bytes, and gets the address that names all these buffers from then
- * on. On failure all PEs get NULL. flags: 0. The program's own address of the buffer stays valid
- * and shows the same bytes.
+/* Makes memory of the program's own a part of the symmetric heap. It can then be used like an
+ * object of gshmem_malloc. Collective over the job, as gshmem_malloc is: every PE calls with a
+ * buffer of its own and the same number of bytes, and gets the address that names all these buffers
+ * from then on. On failure all PEs get NULL. flags: 0. The program's own address of the buffer
+ * stays valid and shows the same bytes.
  *
  * With the heap in GPU memory, the buffer must consist of whole allocations of cuMemCreate, mapped
  * by cuMemMap, on this PE's GPU, with a handle type by which the heap is shared (descriptors;
@@ -213,7 +212,8 @@ typedef struct gshmem_team_config {
 #define GSHMEM_TEAM_NUM_CONTEXTS 0x1L /* bit of config_mask: num_contexts is set */
 
 GSHMEM_KERNELS_TOO_BEGIN
-/* -1 if the caller is not a member, or the team is invalid. */
+/* This PE's number in the team, and the number of PEs of the team; -1 if the caller is not a
+ * member, or the team is invalid. */
 GSHMEM_API int gshmem_team_my_pe(gshmem_team_t team);
 GSHMEM_API int gshmem_team_n_pes(gshmem_team_t team);
 GSHMEM_KERNELS_TOO_END

@@ -16,9 +16,8 @@
  * While a stream is captured, the operations become part of the graph, and run at each launch of
  * the graph.
  *
- * On a GPU, puts and gets of bytes are copies on the stream. All other operations are kernels,
- * which access their arguments where these are: in GPU memory, or in pinned memory (cudaHostAlloc,
- * gshmem_buffer_register).
+ * On a GPU, puts and gets of bytes are copies on the stream. All other operations are kernels, and
+ * need their arguments in GPU memory or in pinned memory (cudaHostAlloc, gshmem_buffer_register).
  *
  * An operation that waits for another PE delays only its own stream. The typed names
  * (gshmem_TYPE_put_on_stream, …) are in gshmem/typed.h. */

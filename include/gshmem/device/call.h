@@ -154,8 +154,8 @@ GSHMEM_KERNEL bool gshmem_kernel_small_each(const struct gshmem_device_team *t, 
 }
 
 /* Copies this PE's data into the scratch memory from which the round sends it. Other PEs' arrival
- * shows that the half is free. ThreadSanitizer does not see that, and would report a race with the
- * proxy. */
+ * shows that this half of the memory is free. ThreadSanitizer does not see that, and would report a
+ * race with the proxy. */
 template <int scope>
 GSHMEM_KERNEL void gshmem_kernel_load_round(const struct gshmem_kernel_round *r, const void *source)
 {

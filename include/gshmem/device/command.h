@@ -125,7 +125,7 @@ struct gshmem_command {
     uint32_t kind;       /* 5 bits */
     uint32_t type;       /* 5 bits */
     uint32_t amo;        /* 4 bits */
-    uint32_t pe;         /* 24 bits, of the job; of a REFUSE, in `size` */
+    uint32_t pe;         /* 24 bits: the number in the job; a REFUSE has it in `size` */
     uint32_t responds;   /* 1: a response goes to `response` with `tag` */
     uint32_t response;   /* 10 bits */
     uint32_t tag;        /* 8 bits */

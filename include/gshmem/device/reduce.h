@@ -129,7 +129,7 @@ GSHMEM_KERNEL void gshmem_kernel_combine_pieces(int op, const struct gshmem_kern
 
 #define GSHMEM_PIECES 3u
 
-/* Elements of some members; [i]: those of the member `first` + i after this one. */
+/* Elements of some members; [i]: those of the member `first` + i places after this one. */
 struct gshmem_kernel_sources {
     const char *source;                 /* this member's */
     const char *there[GSHMEM_OPERANDS]; /* NULL: has to be copied first */
@@ -255,7 +255,7 @@ GSHMEM_KERNEL gshmem_status_t gshmem_kernel_combine_members(int op,
     for (s.first = 1; s.first < members && !status; s.first += s.n) {
         s.n = members - s.first < GSHMEM_OPERANDS ? members - s.first : GSHMEM_OPERANDS;
         if (s.first > 1)
-            gshmem_kernel_sync<scope>(); /* now a thread may have other elements than before */
+            gshmem_kernel_sync<scope>(); /* in this pass a thread may have other elements */
         status = gshmem_kernel_combine_sources<scope>(op, t, out, s.first == 1 ? source : out, &s);
     }
     return status;

@@ -97,8 +97,8 @@ GSHMEM_KERNEL struct gshmem_kernel_link gshmem_kernel_link(const struct gshmem_k
     const uint32_t n = (uint32_t)c->n_pes;
     const bool flat = n <= GSHMEM_ROUND_FLAT;
     const uint32_t distance = flat ? k + 1 : UINT32_C(1) << k;
-    const uint32_t has = flat ? 1 : distance; /* blocks; or members from the root on that have the
-                                                 data */
+    const uint32_t has = flat ? 1 : distance; /* how many blocks this member has; or how many
+                                                 members, from the root on, have the data */
     struct gshmem_kernel_link link = {};
 
     link.to = gshmem_kernel_after(c, distance);
