@@ -61,7 +61,7 @@ typedef struct gshmem_ctx *gshmem_ctx_t;
 /* Options of gshmem_ctx_create: a bitwise OR of these, or 0. */
 #define GSHMEM_CTX_SERIALIZED 0x1 /* used by one thread at a time */
 #define GSHMEM_CTX_PRIVATE    0x2 /* used by the creating thread alone */
-#define GSHMEM_CTX_NOSTORE    0x4 /* gshmem_ctx_quiet and fence need not order mapped stores */
+#define GSHMEM_CTX_NOSTORE    0x4 /* its quiet and fence need not order stores to mapped peers */
 
 enum gshmem_thread_level {
     GSHMEM_THREAD_SINGLE,

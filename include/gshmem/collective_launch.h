@@ -38,8 +38,9 @@ static inline gshmem_status_t gshmem_collective_launch_query_gridsize(const void
                             cudaGetErrorString(error));
 }
 
-/* cudaLaunchKernel for kernels that synchronize across blocks or PEs; called by all PEs whose
- * kernels synchronize. A grid of 0 blocks stands for as many as can run at one time.
+/* Launches, as cudaLaunchKernel does, a kernel that synchronizes across blocks or PEs. All PEs
+ * whose kernels synchronize with each other call it. A grid of 0 blocks stands for as many as can
+ * run at one time.
  *
  * Kernels of PEs that share one GPU run in turns, by time slices, unless the PEs are under one MPS
  * server. Kernels that wait for each other then make progress slowly. An atomic by a PE of another

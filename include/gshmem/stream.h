@@ -122,7 +122,7 @@ GSHMEM_API gshmem_status_t gshmem_reducescatter_on_stream(gshmem_team_t team, en
                                                           gshmem_stream_t stream);
 
 /* collect: the number of bytes may differ between PEs. alltoalls: blocks with gaps. inscan, exscan:
- * sums over the PEs before. */
+ * prefix sums over the PEs. */
 GSHMEM_API gshmem_status_t gshmem_collectmem_on_stream(gshmem_team_t team, void *dest,
                                                        const void *source, size_t bytes,
                                                        gshmem_stream_t stream);

@@ -1,5 +1,5 @@
-/* Atomics in kernels: CUDA's own where the object is mapped, for all agents of the system;
- * otherwise a command, which the target's proxy carries out. They do not order other accesses, and
+/* Atomics in kernels. If the object is mapped, an atomic is CUDA's own, at system scope; otherwise
+ * it is a command, which the target's proxy carries out. Atomics do not order other accesses, and
  * one thread performs each.
  *
  * gshmem_kernel_… are the kernels' functions, gshmem_either_… those that the names of typed.h

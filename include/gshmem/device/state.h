@@ -70,8 +70,8 @@ struct gshmem_device_ctx {
 };
 
 /* The memory by which the members of a team synchronize: one block for each team, in the system
- * memory of each member, to which other members write. All zero is the clean state. In a round each
- * member is notified by some others, by one on each link (gshmem/device/round.h). Rounds of even
+ * memory of each member, to which other members write. All zero is the clean state. In a round some
+ * other members notify this one, one member on each link (gshmem/device/round.h). Rounds of even
  * and odd number use the memory in turn. */
 #define GSHMEM_DEVICE_SYNC_BYTES 16384
 #define GSHMEM_DEVICE_SYNC_LINKS 24
@@ -82,8 +82,9 @@ struct gshmem_device_sync {
     char data[2][GSHMEM_DEVICE_SYNC_DATA];      /* the data of the round */
 };
 
-/* Memory of this PE for data that a large collective gets from other PEs and works on, for each of
- * the first teams. Later teams use the part of their blocks that rounds do not use. */
+/* Memory of this PE for data that a large collective gets from other PEs and works on. Each of the
+ * first 16 teams has such memory. Later teams use the part of their blocks that rounds do not
+ * use. */
 #define GSHMEM_DEVICE_SCRATCH_TEAMS 16
 #define GSHMEM_DEVICE_SCRATCH_BYTES 262144
 
