@@ -109,6 +109,7 @@ bool nth_fails(enum nth_kind kind, const void *from)
            (unsigned long long)number, (unsigned long)nth_offset(from));
     judge.by_call = true;
     program_allow_failures(FAULT_CUT, fiber_current->pe);
+    fiber_pass(100 * US); /* who tries again at once has an end, too */
     errno = kinds[kind].error;
     return true;
 }

@@ -18,7 +18,7 @@
     X(connect, ENETUNREACH)                                                                        \
     X(accept, EMFILE)                                                                              \
     X(setsockopt, ENOBUFS)                                                                         \
-    X(getsockopt, ENOBUFS)                                                                         \
+    X(getsockopt, EINVAL)                                                                          \
     X(send, ECONNRESET)                                                                            \
     X(recv, ECONNRESET)                                                                            \
     X(sendmsg, ECONNRESET)                                                                         \
