@@ -44,12 +44,51 @@ CASES = {
     "external": (HEADER + ".extern .global .b32 x;\n", ":4: error: x: a variable of another"),
 }
 
+# Operands of a wrong number or kind, and what is said of each.
+OPERANDS = {
+    "mov.u32 %r1": "1 operand instead of 2",
+    "mov.u32 %r1, %r2, %r3": "3 operands instead of 2",
+    "bra": "0 operands instead of 1",
+    "bra {%r1}": "",
+    "call": "0 operands instead of 1",
+    "call (%r1)": "",
+    "bar.sync": "0 operands instead of 1 to 2",
+    "bar.red.popc.u32 %r1, 0": "2 operands instead of 3 to 4",
+    "barrier.cluster.wait %r1": "1 operand instead of 0",
+    "shfl.sync.idx.b32 %r1, %r2": "2 operands instead of 5",
+    "vote.sync.any.pred %p": "1 operand instead of 3",
+    "brx.idx %r1, nosuch": "",
+    "brx.idx %r1": "1 operand instead of 2",
+    "add.s32 %r1, 08, %r2": '"08" is not declared',
+    "cvt.rn.f16x2.f32 %r1, %r2, %r3, %r3": "4 operands instead of 3",
+    "setp.eq.s32 %p, %r1, %r2, %p": "4 operands instead of 3",
+    "setp.eq.and.s32 %p, %r1, %r2": "3 operands instead of 4",
+    "set.eq.u32.s32 %r1, %r2, %r3, %p": "",
+    "prmt.b32 %r1, %r2, %r3": "3 operands instead of 4",
+    "fence.sc.gpu %r1": "1 operand instead of 0",
+    "ld.global.u32 %r1": "1 operand instead of 2",
+    "ld.global.u32 [%r1], %r1": "",
+    "ld.global.v2.u32 %r1, [%r2]": "",
+    "st.global.u32 %r1, [%r2]": "",
+    "atom.global.add.u32 %r1, [%r2]": "",
+    "red.global.add.u32 [%r1], %r2, %r3": "3 operands instead of 2",
+    "elect.sync %r1": "1 operand instead of 2",
+    "match.all.sync.b32 %r1|%p, %r2": "2 operands instead of 3",
+    "mov.b32 {%r1}, [%r2]": "",
+    "trap %r1": "1 operand instead of 0",
+}
+for TEXT, SAID in OPERANDS.items():
+    CASES[TEXT] = (
+        f"{HEADER}{BODY}    .reg .pred %p;\n    {TEXT};\n}}\n",
+        f":8: error: .*{SAID}",
+    )
+
 
 def main():
     wrong = 0
     with tempfile.TemporaryDirectory() as folder:
         for name, (text, line) in CASES.items():
-            path, output = os.path.join(folder, name + ".ptx"), os.path.join(folder, name + ".c")
+            path, output = os.path.join(folder, "bad.ptx"), os.path.join(folder, "bad.c")
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
             done = run_translator(path, output)

@@ -16,13 +16,17 @@ from registers import special_register
 SIZES = {8: "u8", 16: "u16", 32: "u32", 64: "u64", 128: "u128"}
 
 
+ESCAPES = {"_": "__", "%": "_p", "$": "_s", ".": "_d", ":": "_c"}
+
+
 def c_name(name):
-    """A name of PTX as one of C."""
-    return re.sub(
-        r"\W",
-        lambda m: {"%": "r_", "$": "S_", ".": "_"}.get(m.group(), f"_{ord(m.group()):x}_"),
-        name,
-    )
+    """A name of PTX as a part of one of C: two names never become the same."""
+    return re.sub(r"[_%$.:]", lambda match: ESCAPES[match.group()], name)
+
+
+def local_name(name):
+    """The C name of what a function declares. No text of an instruction has a name that begins so."""
+    return "x_" + c_name(name)
 
 
 def element_bytes(type_):
@@ -191,6 +195,9 @@ class Emitter:
         if not found:
             raise Unknown("")
         row, matched = found
+        wrong = row.wrong_count(len(statement.operands))
+        if wrong:
+            raise Unknown(wrong)
         if callable(row.code):
             text = row.code(self, statement, matched)
         else:
@@ -204,8 +211,6 @@ class Emitter:
 
     def expression(self, row, matched, operands):
         """A row that is one expression."""
-        if len(operands) != len(row.operands):
-            raise Unknown(f"{len(operands)} operands instead of {len(row.operands)}")
         types, by_letter = {}, {}
         for (letter, type_), operand in zip(row.operands, operands):
             types[letter] = (
@@ -230,7 +235,10 @@ class Emitter:
             return [f"#line {item.line}", self.instruction(item)]
         except Unknown as why:
             self.unknown.append((item.line, item.opcode, str(why)))
-            return []
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+            # a row's function met an operand of another kind than it looks for
+            self.unknown.append((item.line, item.opcode, "its operands are not of the kinds due"))
+        return []
 
     def declare(self, item):
         """The C declarations of registers and of local variables."""
@@ -239,8 +247,8 @@ class Emitter:
             count = item.registers
             names = [f"{item.name}{i}" for i in range(count)] if count else [item.name]
             for name in names:
-                self.scopes[-1][name] = Symbol("reg", c_name(name), bits)
-            text = ", ".join(f"{c_name(name)} = 0" for name in names)
+                self.scopes[-1][name] = Symbol("reg", local_name(name), bits)
+            text = ", ".join(f"{local_name(name)} = 0" for name in names)
             return [f'{SIZES.get(bits, "u8")} {text};'] if names else []
         if item.space == "shared":
             place = self.places[(self.function.name, item.name)]
@@ -254,9 +262,9 @@ class Emitter:
                 f"{item.name}: a .{item.space} variable inside a function is not supported",
             )
         size = element_bytes(item.type) * item.count
-        self.scopes[-1][item.name] = Symbol(item.space, c_name(item.name))
+        self.scopes[-1][item.name] = Symbol(item.space, local_name(item.name))
         align = max(item.align, element_bytes(item.type))
-        return [f"u8 {c_name(item.name)}[{max(size, 1)}] __attribute__((aligned({align})));"]
+        return [f"u8 {local_name(item.name)}[{max(size, 1)}] __attribute__((aligned({align})));"]
 
     def scope(self, scope):
         names = {}
@@ -280,7 +288,7 @@ class Emitter:
         if function.entry:
             return f"static void {name}(const u8 *ptx_parameters)"
         parameters = ", ".join(
-            f"u8 *{c_name(p.name)}" for p in function.returns + function.parameters
+            f"u8 *{local_name(p.name)}" for p in function.returns + function.parameters
         )
         return f'static void {name}({parameters or "void"})'
 
@@ -306,7 +314,7 @@ class Emitter:
                         parameter.line,
                         f"{function.name}: parameters in registers are not supported",
                     )
-                own[parameter.name] = Symbol("param", c_name(parameter.name))
+                own[parameter.name] = Symbol("param", local_name(parameter.name))
         self.scopes = [own]
         lines += self.scope(function.body)
         return lines + ["}"]

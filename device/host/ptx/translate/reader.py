@@ -6,7 +6,7 @@ Every statement keeps its line, so that a mistake can be reported where it is.
 import re
 from dataclasses import dataclass, field
 
-NEWEST_VERSION = (9, 9)
+NEWEST_VERSION = (9, 1)  # of CUDA 13.1
 
 TOKEN = re.compile(
     r"""
@@ -130,8 +130,8 @@ def tokens_of(text):
 def number_of(text):
     """The integer that a token stands for, or None."""
     text = text.rstrip("U")
-    if re.fullmatch(r"\d+", text):
-        return int(text, 8 if len(text) > 1 and text[0] == "0" else 10)
+    if re.fullmatch(r"0[0-7]*|[1-9]\d*", text):
+        return int(text, 8 if text[0] == "0" else 10)
     if re.fullmatch(r"0[xX][0-9a-fA-F]+", text):
         return int(text, 16)
     if re.fullmatch(r"0[bB][01]+", text):

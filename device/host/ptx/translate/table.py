@@ -1,5 +1,5 @@
 """The table of instructions that compute: one row each. Instructions on memory, threads and
-control are in table_memory.py and table_control.py; patterns.py says how a row is written."""
+control are in memory.py and control.py; patterns.py says how a row is written."""
 
 from patterns import Row
 from special import compare, compare_set, convert, convert_pair, move, permute, select
@@ -176,7 +176,7 @@ COMPARE = [
     Row("setp.@CMP{.ftz}.@HALF", "p a b", compare),
     Row("setp.@CMP.@BOOL{.ftz}.@VALUE", "p a b c:pred", compare),
     Row("setp.@CMP.@BOOL{.ftz}.@HALF", "p a b c:pred", compare),
-    Row("set.*", "d a b", compare_set),
+    Row("set.*", "d a b c?", compare_set),
     Row("selp.@VALUE", "d a b c:pred", "c ? a : b"),
     Row("slct{.ftz}.@VALUE.@BYTEWISE", "d a b c", select),
     Row("slct{.ftz}.@VALUE.f32", "d a b c", select),
