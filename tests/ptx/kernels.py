@@ -9,12 +9,13 @@ import os
 import sys
 import threading
 
+from kernels_async import KERNELS as ASYNC
 from kernels_barriers import KERNELS as BARRIERS
 from kernels_functions import KERNELS as FUNCTIONS
 from kernels_names import KERNELS as NAMES
 from machine import HEADER, Machine
 
-KERNELS = NAMES + BARRIERS + FUNCTIONS
+KERNELS = NAMES + BARRIERS + FUNCTIONS + ASYNC
 PATIENCE = 30  # seconds, for one kernel
 UNTOUCHED = 0xAAAAAAAA
 

@@ -41,7 +41,7 @@ def count(machine, function, more):
 
 def one_text_in_two_files(library):
     """Two files with the same kernels in a common header: each has its own module."""
-    data = (HEADER + COUNTER).encode()
+    data, _machine = (HEADER + COUNTER).encode(), Machine(library)  # which the two are linked with
     code, _, _, _ = ptx.translate(data, 'a"\\b.ptx')
     with tempfile.TemporaryDirectory() as folder:
         source = os.path.join(folder, "m.c")

@@ -15,5 +15,6 @@
 #include "ptx/convert.h"
 #include "ptx/memory.h"
 #include "ptx/module.h"
+#include "ptx/mbarrier.h"
 
 #endif

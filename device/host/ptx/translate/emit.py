@@ -131,6 +131,12 @@ class Emitter:
             raise Unknown(f"the variable {op.text} at this place")
         return f"({self.c_type(type_)})({self.address_of(found)} + {op.offset})"
 
+    def is_predicate(self, op):
+        if op.kind == "not":
+            return True
+        found = self.find(op.text) if op.kind == "word" else None
+        return bool(found) and found.kind == "reg" and found.bits == 1
+
     @staticmethod
     def address_of(symbol):
         """The number that a variable's name stands for in mov."""

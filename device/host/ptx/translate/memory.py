@@ -11,6 +11,7 @@ SPACES = (
     "local",
     "shared",
     "shared::cta",
+    "shared::cluster",
     "const",
     "param",
     "param::entry",
@@ -39,6 +40,7 @@ CACHES = (
     "L2::128B",
     "L2::256B",
 )
+HINT = "L2::cache_hint"  # with one operand more: advice
 VECTORS = ("v2", "v4", "v8")
 OPERATIONS = ("add", "and", "or", "xor", "min", "max", "exch", "cas", "inc", "dec")
 BYTE_TYPES = SETS["ANY"]
@@ -67,14 +69,22 @@ def sort(parts, **groups):
     return found
 
 
+def without_hint(statement, parts):
+    """The parts and operands but for advice about caches."""
+    if HINT not in parts:
+        return parts, list(statement.operands)
+    return [part for part in parts if part != HINT], statement.operands[:-1]
+
+
 def plain(order):
     return order in ("", "weak")
 
 
 def load(emitter, statement, found):
     """ld, ldu: one value or a vector, plain or with an order."""
+    parts, ops = without_hint(statement, found["parts"][:-1])
     how = sort(
-        found["parts"][:-1],
+        parts,
         order=ORDERS,
         scope=SCOPES,
         space=SPACES,
@@ -83,7 +93,7 @@ def load(emitter, statement, found):
         cache3=CACHES,
         vector=VECTORS,
     )
-    ops, type_ = statement.operands, found["T"]
+    type_ = found["T"]
     if (
         not how
         or type_ not in BYTE_TYPES
@@ -116,8 +126,9 @@ def load(emitter, statement, found):
 
 def store(emitter, statement, found):
     """st."""
+    parts, ops = without_hint(statement, found["parts"][:-1])
     how = sort(
-        found["parts"][:-1],
+        parts,
         order=ORDERS,
         scope=SCOPES,
         space=SPACES,
@@ -126,7 +137,7 @@ def store(emitter, statement, found):
         cache3=CACHES,
         vector=VECTORS,
     )
-    ops, type_ = statement.operands, found["T"]
+    type_ = found["T"]
     if (
         not how
         or type_ not in BYTE_TYPES
@@ -156,10 +167,10 @@ def store(emitter, statement, found):
 
 def atomic(emitter, statement, found):
     """atom and red: the old value to the result, if there is one."""
-    ops = list(statement.operands)
+    parts, ops = without_hint(statement, found["parts"][:-1])
     reduces = statement.opcode.startswith("red")
     how = sort(
-        found["parts"][:-1],
+        parts,
         order=ORDERS,
         scope=SCOPES,
         space=SPACES,
@@ -213,6 +224,8 @@ def fence(_, statement, found):
             ["async", "global"],
             ["async", "shared::cta"],
             ["async", "shared::cluster"],
+            ["async::generic", "acquire", "sync_restrict::shared::cluster", "cluster"],
+            ["async::generic", "release", "sync_restrict::shared::cta", "cluster"],
         )
     elif parts and parts[0] == "mbarrier_init":
         known = parts[1:] == ["release", "cluster"]
@@ -272,6 +285,7 @@ def nothing(_, statement, found):
         "L2::128B",
         "prefetch",
         "tensormap",
+        "L2::evict_first",
         "const",
         "param",
     )
@@ -279,11 +293,11 @@ def nothing(_, statement, found):
 
 
 ROWS = [
-    Row("ld.*", "d at", load),
+    Row("ld.*", "d at hint?", load),
     Row("ldu.*", "d at", load),
-    Row("st.*", "at a", store),
-    Row("atom.*", "d at a b?", atomic),
-    Row("red.*", "at a", atomic),
+    Row("st.*", "at a hint?", store),
+    Row("atom.*", "d at a b? hint?", atomic),
+    Row("red.*", "at a hint?", atomic),
     Row("fence.*", "", fence),
     Row("membar.*", "", fence),
     Row("cvta.*", "d a", to_space),
@@ -293,4 +307,6 @@ ROWS = [
     Row("prefetch.*", "at", nothing),
     Row("prefetchu.*", "at", nothing),
     Row("applypriority.*", "at bytes", nothing),
+    Row("discard.*", "at bytes", nothing),
+    Row("createpolicy.*", "d *", lambda e, s, _: e.write(s.operands[0], "b64", "0")),
 ]

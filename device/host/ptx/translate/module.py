@@ -4,6 +4,7 @@ told of it."""
 import re
 import struct
 
+import asynchronous
 import control
 import memory
 import table
@@ -12,7 +13,7 @@ from patterns import Table
 from reader import PtxError, Reader, Scope, Statement, Variable, number_of
 
 SHARED_MAX = 227 << 10
-TABLE = Table(table.ROWS + memory.ROWS + control.ROWS)
+TABLE = Table(table.ROWS + asynchronous.ROWS + memory.ROWS + control.ROWS)
 
 
 class ModuleEmitter(Emitter):
