@@ -40,6 +40,7 @@ consumer:
     add.u32 %a1, %a1, %a2;
     ld.shared.u32 %d, [%a1+128];
 done:
+    bar.sync 1, 64;
 """,
         threads=64,
         outside=shared("barrier_0_words"),

@@ -130,11 +130,12 @@ names_done:
         "names_alike",
         lambda t: 1234,
         """
-    .reg .b32 %q, r_q, $q, S_q, _q, __q, q$, q_;
+    .reg .b32 %q, r_q, $q, S_q, _q, __q, q$, q_, _pq;
     mov.u32 %q, 1000;
     {
-        .reg .b32 r_q, S_q;
+        .reg .b32 r_q, S_q, _pq;
         mov.u32 r_q, 5;
+        mov.u32 _pq, 6;
         add.u32 S_q, %q, 200;
         mov.u32 $q, S_q;
     }

@@ -39,9 +39,16 @@ def count(machine, function, more):
     return out[0] if not status else f"error {status}"
 
 
+def bytes_of_lines():
+    """Lines that end with CR and LF, and comments that are no UTF-8."""
+    text = HEADER.encode() + b"// caf\xe9 \xff\xfe\n" + COUNTER.encode()
+    return text.replace(b"\n", b"\r\n")
+
+
 def one_text_in_two_files(library):
     """Two files with the same kernels in a common header: each has its own module."""
-    data, _machine = (HEADER + COUNTER).encode(), Machine(library)  # which the two are linked with
+    _machine = Machine(library)  # which the two are linked with
+    data = bytes_of_lines()
     code, _, _, _ = ptx.translate(data, 'a"\\b.ptx')
     with tempfile.TemporaryDirectory() as folder:
         source = os.path.join(folder, "m.c")
@@ -73,10 +80,8 @@ def one_text_loaded_by_threads(library):
 
 
 def bytes_of_all_kinds(library):
-    """Lines that end with CR and LF, and comments that are no UTF-8."""
     machine = Machine(library)
-    text = HEADER.encode() + b"// caf\xe9 \xff\xfe\n" + COUNTER.encode()
-    loaded = machine.load(text.replace(b"\n", b"\r\n"))
+    loaded = machine.load(bytes_of_lines())
     return [count(machine, machine.function(loaded, "count"), 1)]
 
 
