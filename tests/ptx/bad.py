@@ -28,6 +28,7 @@ CASES = {
         ":8: error: frob: ",
     ),
     "texture": (HEADER + ".global .texref t;\n", ":4: error: .*textures"),
+    "type": (HEADER + ".global .b33 x;\n", ':4: error: ".b33" is no type'),
     "undeclared": (
         HEADER + BODY + "    add.s32 %r1, %r2, %x;\n}\n",
         ':7: error: .*"%x" is not declared',

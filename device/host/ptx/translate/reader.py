@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 NEWEST_VERSION = (9, 1)  # of CUDA 13.1
 
+TYPE = re.compile(r"pred|[bus](8|16|32|64)|b128|f(16|32|64)|tf32|b?f16(x2)?|[us]16x2")
+
 TOKEN = re.compile(
     r"""
     (?P<skip>[ \t\r]+|//[^\n]*)
@@ -218,8 +220,8 @@ class Reader:
                 raise PtxError(line, f"{word}: textures and surfaces are not supported")
             else:
                 type_ = word[1:]
-        if not type_:
-            raise PtxError(line, "a declaration without a type")
+        if not TYPE.fullmatch(type_):
+            raise PtxError(line, f'".{type_}" is no type' if type_ else "a declaration without a type")
         found = []
         while True:
             made = Variable(self.next(), space, type_, line, align, vector, vector > 1)
