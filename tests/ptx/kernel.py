@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Callable
 
+NOT_IN_STEP = "not"  # lanes wait for each other at different places
+
 FRAME = """
 .visible .entry {name}(.param .u64 out)
 {{
@@ -25,13 +27,17 @@ FRAME = """
 class Kernel:
     """The body leaves a result of 32 bits in %d; %t is the thread. want(thread): the result, or
     None where anything is right; no want: the launch has to fail. outside: variables and
-    functions."""
+    functions. in_step: what is wanted where lanes run in lock step, if it is something else."""
 
     name: str
     want: Callable
     body: str
     threads: int = 32
     outside: str = ""
+    in_step: object = None
+
+    def wanted(self, lock_step):
+        return self.in_step if lock_step and self.in_step else self.want
 
     def text(self):
         return self.outside + FRAME.format(name=self.name, body=self.body.strip("\n"))

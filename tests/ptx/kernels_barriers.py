@@ -1,6 +1,6 @@
 """Barriers of a block with numbers, and that of a cluster."""
 
-from kernel import Kernel
+from kernel import NOT_IN_STEP, Kernel
 
 def shared(name, words=64):
     return f".shared .align 16 .b32 {name}[{words}];\n"
@@ -155,6 +155,7 @@ odd:
 done:
 """,
         threads=64,
+        in_step=NOT_IN_STEP,
     ),
     Kernel(
         "barrier_ping_pong",

@@ -16,5 +16,6 @@
 #include "ptx/memory.h"
 #include "ptx/module.h"
 #include "ptx/mbarrier.h"
+#include "ptx/lanes.h"
 
 #endif

@@ -46,10 +46,20 @@ def branch_table(emitter, statement, _):
     """brx.idx: a label by its number."""
     table = emitter.find(":" + statement.operands[1].text)
     index = emitter.read(statement.operands[0], "u32")
+    beyond = f'gshmem_host_trap("brx.idx beyond its table", {HERE});'
+    if emitter.flow:
+        by_label = {}
+        for i, label in enumerate(table.labels):
+            by_label.setdefault(label, []).append(f"{index} == {i}")
+        ways = "".join(
+            f'if ({emitter.part(statement, " || ".join(numbers))}) '
+            f'goto {emitter.find(":" + label).text}; '
+            for label, numbers in by_label.items()
+        )
+        return ways + beyond
     cases = "".join(
         f' case {i}: goto {emitter.find(":" + label).text};' for i, label in enumerate(table.labels)
     )
-    beyond = f'gshmem_host_trap("brx.idx beyond its table", {HERE});'
     return f"switch ({index}) {{{cases} default: {beyond} }}"
 
 
@@ -67,8 +77,11 @@ def call(emitter, statement, _):
     if callee.text in LIBRARY and not emitter.is_defined(callee.text):
         return f'{LIBRARY[callee.text]}({", ".join(texts)});'
     found = emitter.symbol(callee.text)
+    types = ["u8 *"] * len(texts)
+    if emitter.flow:
+        texts, types = ["lanes"] + texts, ["struct ptx_lanes *"] + types
     if found.kind == "reg":
-        types = ", ".join(["u8 *"] * len(texts)) or "void"
+        types = ", ".join(types) or "void"
         return f'((void (*)({types}))(uintptr_t){found.text})({", ".join(texts)});'
     if found.kind != "function" or not emitter.is_defined(callee.text):
         raise Unknown(f"{callee.text} is not defined in this module")
@@ -76,9 +89,9 @@ def call(emitter, statement, _):
 
 
 def leave(emitter, statement, _):
-    if emitter.function.entry or statement.opcode.startswith("ret"):
+    if emitter.function.entry:
         return "return;"
-    return "gshmem_host_ptx_exit();"
+    return emitter.returns() if statement.opcode.startswith("ret") else "gshmem_host_ptx_exit();"
 
 
 def barrier(emitter, statement, found):
@@ -208,6 +221,13 @@ def elect(emitter, statement, _):
     return text + " " + emitter.write(second, "pred", "leader == gshmem_host_lane()") + " }"
 
 
+def active_mask(emitter, statement, _):
+    text = f"gshmem_host_active_mask({HERE})"
+    if emitter.flow:
+        text = f'(u32){warp("BALLOT", "lanes->mask", "1")}'
+    return emitter.write(statement.operands[0], "u32", text)
+
+
 def trap(_, statement, __):
     return f'gshmem_host_trap("{statement.opcode}", {HERE});'
 
@@ -280,7 +300,7 @@ ROWS = [
     Row("match.*", "d a mask", match),
     Row("redux.*", "d a mask", reduce_warp),
     Row("elect.sync", "d mask", elect),
-    Row("activemask.b32", "d", f"gshmem_host_active_mask({HERE})"),
+    Row("activemask.b32", "d", active_mask),
     Row(
         "nanosleep.u32",
         "a",

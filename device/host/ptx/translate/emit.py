@@ -9,6 +9,7 @@ shared memory is an offset of 32 bits; all others are pointers of the process.
 import re
 from dataclasses import dataclass
 
+from flow import Flow
 from patterns import bits_of, expand
 from reader import Label, PtxError, Scope, Table, Variable
 from registers import special_register
@@ -51,8 +52,10 @@ class Unknown(Exception):
 class Emitter:
     """Emits the functions of one module."""
 
-    def __init__(self, table, names, places):
+    def __init__(self, table, names, places, lock_step=False):
         self.table = table
+        self.lock_step = lock_step  # lanes of a warp run together, and part at branches
+        self.flow = None  # then, of the function
         self.names = names  # of the module: Symbol by name
         self.places = places  # of shared variables: offset by (function, name)
         self.scopes = []
@@ -211,9 +214,25 @@ class Emitter:
         if text is None:
             raise Unknown("")
         if statement.guard:
-            guard = self.symbol(statement.guard).text
-            return f'if ({"!" if statement.negated else ""}{guard}) {{ {text} }}'
+            guard = ("!" if statement.negated else "") + self.symbol(statement.guard).text
+            return f"if ({self.part(statement, guard)}) {{ {text} }}"
         return text
+
+    def part(self, statement, condition):
+        """Whether a lane goes where the others may not go: the C text of a condition."""
+        if not self.flow or id(statement) not in self.flow.partings:
+            return condition
+        return f"ptx_part(lanes, {condition}, {self.flow.partings[id(statement)]})"
+
+    def meet(self, item):
+        """C text: lanes that have parted meet again before the item."""
+        if not self.flow or id(item) not in self.flow.meetings:
+            return []
+        return [f"ptx_meet(lanes, held, {self.flow.meetings[id(item)]});"]
+
+    def returns(self):
+        """C text: the end of a function that is no kernel."""
+        return (f"ptx_meet(lanes, held, {self.flow.end}); " if self.flow else "") + "return;"
 
     def expression(self, row, matched, operands):
         """A row that is one expression."""
@@ -232,13 +251,13 @@ class Emitter:
         if isinstance(item, Scope):
             return ["{"] + self.scope(item) + ["}"]
         if isinstance(item, Label):
-            return [f'{self.find(":" + item.name).text}: ;']
+            return [f'{self.find(":" + item.name).text}: ;'] + self.meet(item)
         if isinstance(item, Variable):
             return self.declare(item)
         if isinstance(item, Table):
             return []
         try:
-            return [f"#line {item.line}", self.instruction(item)]
+            return self.meet(item) + [f"#line {item.line}", self.instruction(item)]
         except Unknown as why:
             self.unknown.append((item.line, item.opcode, str(why)))
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):
@@ -293,10 +312,9 @@ class Emitter:
         name = self.names[function.name].text
         if function.entry:
             return f"static void {name}(const u8 *ptx_parameters)"
-        parameters = ", ".join(
-            f"u8 *{local_name(p.name)}" for p in function.returns + function.parameters
-        )
-        return f'static void {name}({parameters or "void"})'
+        parameters = ["struct ptx_lanes *lanes"] if self.lock_step else []
+        parameters += [f"u8 *{local_name(p.name)}" for p in function.returns + function.parameters]
+        return f'static void {name}({", ".join(parameters) or "void"})'
 
     def declaration(self, function):
         return self.signature(function) + ";"
@@ -304,12 +322,17 @@ class Emitter:
     def body(self, function):
         """The C text of a function, in lines."""
         self.function, self.labels, self.line = function, 0, function.line
+        self.flow = Flow(function) if self.lock_step else None
         own = {}
         lines = [
             self.signature(function),
             "{",
             "char *const shared = ptx_shared(); u32 cc = 0; (void)shared; (void)cc;",
         ]
+        if self.flow and function.entry:
+            lines.append("struct ptx_lanes own = {~0u, 0, {{0}}}, *const lanes = &own;")
+        if self.flow:
+            lines.append("const u32 held = lanes->held; (void)held;")
         if function.entry:
             for parameter, offset in parameter_offsets(function.parameters):
                 own[parameter.name] = Symbol("param", f"(ptx_parameters + {offset})")
@@ -323,7 +346,7 @@ class Emitter:
                 own[parameter.name] = Symbol("param", local_name(parameter.name))
         self.scopes = [own]
         lines += self.scope(function.body)
-        return lines + ["}"]
+        return lines + (["return;"] if function.entry else [self.returns()]) + ["}"]
 
 
 def parameter_offsets(parameters):

@@ -1,6 +1,7 @@
 """A module of PTX as one file of C: variables, functions, shared memory, and what the library is
 told of it."""
 
+import os
 import re
 import struct
 
@@ -19,8 +20,8 @@ TABLE = Table(table.ROWS + asynchronous.ROWS + memory.ROWS + control.ROWS)
 class ModuleEmitter(Emitter):
     """The emitter, with the functions that the module defines."""
 
-    def __init__(self, module, names, places):
-        super().__init__(TABLE, names, places)
+    def __init__(self, module, names, places, lock_step=False):
+        super().__init__(TABLE, names, places, lock_step)
         self.defined = {f.name for f in module.functions if f.body}
         statements = (i for f in module.functions if f.body for i in walk(f.body))
         self.arrives = any(isinstance(i, Statement) and control.may_arrive_at_0(i) for i in statements)
@@ -263,7 +264,8 @@ def translate(data, file):
     module = Reader(data.decode("utf-8", "replace")).module()
     shared = SharedMemory(module)
     names = module_names(module, shared)
-    emitter = ModuleEmitter(module, names, shared.places)
+    lock_step = os.environ.get("GSHMEM_PTX_WARPS") == "lockstep"
+    emitter = ModuleEmitter(module, names, shared.places, lock_step)
     file = file.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     lines = ['#include "gshmem/host_device/ptx.h"']
     functions = list({f.name: f for f in module.functions if f.body}.values())
