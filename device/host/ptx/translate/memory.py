@@ -166,7 +166,7 @@ def store(emitter, statement, found):
 
 
 def atomic(emitter, statement, found):
-    """atom and red: the old value to the result, if there is one."""
+    """atom and red: the old value to the result, if there is one; or each of a vector."""
     parts, ops = without_hint(statement, found["parts"][:-1])
     reduces = statement.opcode.startswith("red")
     how = sort(
@@ -176,22 +176,51 @@ def atomic(emitter, statement, found):
         space=SPACES,
         operation=OPERATIONS,
         ftz=("noftz",),
+        vector=VECTORS,
     )
     if not how or not how["operation"] or how["order"] in ("weak", "volatile", "mmio"):
         return None
     operation, type_ = how["operation"], found["T"]
     target = None if reduces else ops.pop(0)
     values = ops[1:]
-    if len(values) != (2 if operation == "cas" else 1) or not atomic_is_known(
-        operation, type_, reduces
-    ):
+    if len(values) != (2 if operation == "cas" else 1):
         return None
     order = f'__ATOMIC_{C_ORDER[how["order"]]}'
-    at = emitter.address(ops[0], how["space"])
+    name, at = f"ptx_atom_{operation}_{type_}", emitter.address(ops[0], how["space"])
+    if how["vector"]:
+        text = atomic_vector(emitter, how, type_, (target, values[0]), (name, at, order))
+        return text and f"{text} gshmem_host_may_wait();"
+    if not atomic_is_known(operation, type_, reduces):
+        return None
     arguments = ", ".join(emitter.read(value, type_) for value in values)
-    call = f"ptx_atom_{operation}_{type_}({at}, {arguments}, {order})"
+    call = f"{name}({at}, {arguments}, {order})"
     text = f"(void){call};" if reduces else emitter.write(target, type_, call)
     return f"{text} gshmem_host_may_wait();"
+
+
+def atomic_vector(emitter, how, type_, operands, call):
+    """Each element for itself: f32 is added, halves also have min and max."""
+    target, values = operands
+    name, at, order = call
+    halves = type_ in ("f16", "bf16", "f16x2", "bf16x2")
+    known = ("add", "min", "max") if halves else ("add",) if type_ == "f32" else ()
+    count = int(how["vector"][1])
+    if how["operation"] not in known or len(values.parts) != count:
+        return None
+    if target and target.text != "_" and len(target.parts) != count:
+        return None
+    text, width = f"{{ char *const at = {at};", bits_of(type_) // 8
+    for i, value in enumerate(values.parts):
+        text += f" const {emitter.c_type(type_)} v{i} = {emitter.read(value, type_)};"
+    for i in range(count):
+        one = f"{name}(at + {i * width}, v{i}, {order})"
+        if target and target.parts:
+            text += f" const {emitter.c_type(type_)} old{i} = {one};"
+        else:
+            text += f" (void){one};"
+    for i, part in enumerate(target.parts if target else []):
+        text += " " + emitter.write(part, type_, f"old{i}")
+    return text + " }"
 
 
 def atomic_is_known(operation, type_, reduces):
@@ -205,8 +234,8 @@ def atomic_is_known(operation, type_, reduces):
         "xor": ("b32", "b64"),
         "inc": ("u32",),
         "dec": ("u32",),
-        "exch": ("b32", "b64"),
-        "cas": ("b16", "b32", "b64"),
+        "exch": ("b32", "b64", "b128"),
+        "cas": ("b16", "b32", "b64", "b128"),
     }
     return type_ in known[operation] and not (reduces and operation in ("exch", "cas"))
 
