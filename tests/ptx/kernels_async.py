@@ -245,7 +245,8 @@ done:
     mbarrier.arrive.expect_tx.shared::cta.b64 %l1, [bulk_barrier], 48;
     mov.u64 %l2, async_words;
     cp.async.bulk.shared::cluster.global.{TX} [bulk_first], [%l2], 32, [bulk_barrier];
-    cp.async.bulk.shared::cluster.shared::cta.{TX} [bulk_second], [bulk_first+16], 16, [bulk_barrier];
+    cp.async.bulk.shared::cluster.shared::cta.{TX}
+        [bulk_second], [bulk_first+16], 16, [bulk_barrier];
 wait:
 {await_parity("bulk_barrier", 0, "bulk_wait")}
     ld.shared.u32 %d, [bulk_second];

@@ -97,7 +97,8 @@ KERNELS = [
 """,
         outside="""
 .global .u32 address_words[5] = {1, 2, 30, 7-8+401, 5000};
-.global .u64 addresses[3] = {generic(address_words)+4, generic(address_words+12)-4, address_words+8};
+.global .u64 addresses[3] = {generic(address_words)+4, generic(address_words+12)-4,
+                             address_words+8};
 """,
     ),
     Kernel(

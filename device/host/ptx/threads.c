@@ -93,7 +93,7 @@ void gshmem_host_ptx_exit(void)
 
 /* --- Barriers with numbers --- */
 
-#define FOR_BITS(bit, set)                                                                       \
+#define FOR_BITS(bit, set)                                                                         \
     for (u32 rest_ = (set), bit; rest_ && (bit = (u32)__builtin_ctz(rest_), true);                 \
          rest_ &= rest_ - 1)
 

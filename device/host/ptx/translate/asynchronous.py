@@ -4,7 +4,7 @@ reductions that tell one when they are done, or that a thread waits for in group
 All of them are done when they are issued, so that waiting for a group is waiting for nothing.
 """
 
-from memory import SCOPES, atomic_is_known, sort
+from memory import BYTE_TYPES, SCOPES, atomic_is_known, sort
 from patterns import Row
 
 HERE = "__FILE__, __LINE__"
@@ -101,7 +101,7 @@ def barrier_missing(emitter, statement, _):
 
 
 def copy(emitter, statement, found):
-    """cp.async: 4, 8 or 16 bytes to shared memory; the rest is 0 if there are fewer in the source."""
+    """cp.async: 4, 8 or 16 bytes to shared memory; those that the source lacks are 0."""
     how = sort(
         found["parts"][1:],
         cache=("ca", "cg"),
@@ -173,7 +173,7 @@ def reduce_bulk(emitter, statement, found):
     type_ = reduction_type(found["T"], how)
     if not type_:
         return None
-    at_barrier = to in (["shared::cluster", "shared::cta", COMPLETES],)
+    at_barrier = to == ["shared::cluster", "shared::cta", COMPLETES]
     if not (at_barrier and len(ops) == 4) and not (
         to == ["global", "shared::cta", "bulk_group"] and len(ops) == 3
     ):
@@ -214,8 +214,7 @@ def store_async(emitter, statement, found):
         completes=(COMPLETES,),
         vector=VECTORS,
     )
-    if not how or type_ not in ("b8", "b16", "b32", "b64", "u8", "u16", "u32", "u64", "s8", "s16",
-                                "s32", "s64", "f32", "f64"):
+    if not how or type_ not in BYTE_TYPES or type_ == "b128":
         return None
     bits, values = emitter.bits(type_), [ops[1]]
     if how["order"] == "release" and len(ops) == 2 and not how["completes"] and not how["vector"]:

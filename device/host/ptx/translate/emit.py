@@ -26,7 +26,7 @@ def c_name(name):
 
 
 def local_name(name):
-    """The C name of what a function declares. No text of an instruction has a name that begins so."""
+    """The C name of what a function declares. Texts of instructions have no such names."""
     return "x_" + c_name(name)
 
 

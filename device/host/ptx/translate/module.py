@@ -24,7 +24,9 @@ class ModuleEmitter(Emitter):
         super().__init__(TABLE, names, places, lock_step)
         self.defined = {f.name for f in module.functions if f.body}
         statements = (i for f in module.functions if f.body for i in walk(f.body))
-        self.arrives = any(isinstance(i, Statement) and control.may_arrive_at_0(i) for i in statements)
+        self.arrives = any(
+            isinstance(i, Statement) and control.may_arrive_at_0(i) for i in statements
+        )
 
     def is_defined(self, name):
         return name in self.defined
@@ -171,7 +173,8 @@ def elements(variable):
     found = [tokens for tokens in found if tokens]
     if nested and len(found) != variable.count:
         raise PtxError(
-            variable.line, f"{variable.name}: rows with fewer values than elements are not supported"
+            variable.line,
+            f"{variable.name}: rows with fewer values than elements are not supported",
         )
     return found
 

@@ -8,10 +8,11 @@ Pattern: parts in the order of the PTX manual. `{.x}` may be missing; `.@SET` is
 below. What an optional part or a set has matched is known by its name in lower case. Operands:
 d is the result, a letter in the C text is that operand, converted to its type: `T`, the type of
 the instruction (its last part), unless another stands behind a colon. `W` is the type twice as
-wide. An operand with a question mark may be missing; `*` stands for any. A pattern that ends in `.*` takes any parts there: its function looks at them. C: `$T`, `$W`,
-`$N` are the type, the wider type, and its bits; `$set` is what matched, `$ftz` and other
-optional parts are the name of a function, or nothing. A row may have a Python function instead,
-for what is more than an expression.
+wide. An operand with a question mark may be missing; `*` stands for any. A pattern that ends in
+`.*` takes any parts there: its function looks at them. C: `$T`, `$W`, `$N` are the type, the
+wider type, and its bits; `$set` is what matched, `$ftz` and other optional parts are the name of
+a function, or nothing. A row may have a Python function instead, for what is more than an
+expression.
 """
 
 import re

@@ -221,7 +221,8 @@ class Reader:
             else:
                 type_ = word[1:]
         if not TYPE.fullmatch(type_):
-            raise PtxError(line, f'".{type_}" is no type' if type_ else "a declaration without a type")
+            why = f'".{type_}" is no type' if type_ else "a declaration without a type"
+            raise PtxError(line, why)
         found = []
         while True:
             made = Variable(self.next(), space, type_, line, align, vector, vector > 1)

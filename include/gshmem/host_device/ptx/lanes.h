@@ -5,7 +5,7 @@
 
 #include "module.h"
 
-/* Each part of those that have parted is smaller: there are no more parts within parts than lanes. */
+/* A part of those that have parted is smaller: parts within parts are no more than lanes. */
 #define PTX_LANES_HELD 32
 
 struct ptx_lanes {

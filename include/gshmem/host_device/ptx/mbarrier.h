@@ -7,8 +7,8 @@
 #include "module.h"
 
 /* The phase's parity, arrivals that are missing, arrivals due in each phase, bytes under way. */
-#define PTX_MBARRIER_MOST 0xfffffu /* arrivals, or bytes */
-#define PTX_MBARRIER_BYTES 41      /* where these begin: a number with a sign */
+#define PTX_MBARRIER_MOST  0xfffffu /* arrivals, or bytes */
+#define PTX_MBARRIER_BYTES 41       /* where these begin: a number with a sign */
 
 struct ptx_mbarrier {
     u32 phase, missing, due;

@@ -103,9 +103,11 @@ PTX_ATOM_CAS(64)
 
 /* 16 bytes, by an instruction that not all processors of the kind have which compilers assume. */
 #ifdef __x86_64__
-__attribute__((target("cx16")))
+#define PTX_16_BYTES __attribute__((target("cx16")))
+#else
+#define PTX_16_BYTES
 #endif
-static inline u128 ptx_atom_cas_b128(char *at, u128 expected, u128 value, int order)
+PTX_16_BYTES static inline u128 ptx_atom_cas_b128(char *at, u128 expected, u128 value, int order)
 {
     (void)order;
     return __sync_val_compare_and_swap((ptx_word_128 *)at, expected, value);

@@ -161,8 +161,8 @@ PTX_SHUFFLE(idx, least | (by & ~segments), wanted <= most)
 #define PTX_MODULE(hash, ptx_file, ptx_version, ptx_target, count, list, n, variables,             \
                    n_variables)                                                                    \
     static struct gshmem_host_ptx_module module = {                                                \
-        sizeof module, hash, ptx_file,    ptx_version, ptx_target, count,                          \
-        list,          n,    n_variables, variables,   0,          PTX_OF_LIBRARY, 0};             \
+        sizeof module, hash,      ptx_file, ptx_version,    ptx_target, count, list, n,            \
+        n_variables,   variables, 0,        PTX_OF_LIBRARY, 0};                                    \
     __attribute__((constructor(101))) static void begin(void)                                      \
     {                                                                                              \
         gshmem_host_ptx_register(&module);                                                         \
