@@ -139,6 +139,37 @@ stay:
         threads=64,
     ),
     Kernel(
+        "barrier_red_named",
+        lambda t: 30 + 1000,
+        """
+    setp.lt.u32 %p1, %t, 30;
+    bar.cta.red.popc.u32 %d, 0, %p1;
+    barrier.cta.red.or.aligned.pred %p2, 9, 64, %p1;
+    @%p2 add.u32 %d, %d, 1000;
+""",
+        threads=64,
+    ),
+    Kernel(  # lane t writes late what the next one reads
+        "barrier_of_warp",
+        lambda t: (t + 1) % 32,
+        """
+    shl.b32 %a1, %t, 2;
+    mov.u32 %a2, barrier_warp_words;
+    add.u32 %a1, %a1, %a2;
+"""
+        + delay("barrier_warp_late_lane", 3)
+        + """
+    st.shared.u32 [%a1], %t;
+    bar.warp.sync -1;
+    add.u32 %a3, %t, 1;
+    and.b32 %a3, %a3, 31;
+    shl.b32 %a3, %a3, 2;
+    add.u32 %a3, %a3, %a2;
+    ld.shared.u32 %d, [%a3];
+""",
+        outside=shared("barrier_warp_words"),
+    ),
+    Kernel(
         "barrier_of_two_places",
         lambda t: 100 + t % 2,
         f"""

@@ -101,6 +101,36 @@ KERNELS = [
                              address_words+8};
 """,
     ),
+    Kernel(  # each way, and one that two numbers have
+        "branch_table",
+        lambda t: [10, 20, 20, 40][t % 4],
+        """
+    and.b32 %a1, %t, 3;
+    table_ways: .branchtargets table_0, table_1, table_1, table_3;
+    brx.idx %a1, table_ways;
+table_3:
+    mov.u32 %d, 40;
+    bra.uni table_over;
+table_1:
+    mov.u32 %d, 20;
+    bra.uni table_over;
+table_0:
+    mov.u32 %d, 10;
+table_over:
+""",
+    ),
+    Kernel(
+        "branch_table_beyond",
+        None,
+        """
+    add.u32 %a1, %t, 2;
+    short_ways: .branchtargets short_0, short_1;
+    brx.idx %a1, short_ways;
+short_0:
+short_1:
+""",
+        1,
+    ),
     Kernel(
         "rows_of_values",
         lambda t: 0x0F020305 if t < 32 else None,

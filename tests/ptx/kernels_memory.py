@@ -201,6 +201,58 @@ KERNELS += [
 ]
 
 
+# Where an address is: each is in its own space alone. A block is a cluster of its own.
+KERNELS += [
+    Kernel(
+        "spaces",
+        lambda t: 0b100_010_001 | 7 << 9 | 5 << 12,
+        """
+    .local .b32 own;
+    mov.u64 %l1, memory_global;
+    mov.u64 %l2, own;
+    cvta.local.u64 %l2, %l2;
+    mov.u64 %l3, memory_shared;
+    cvta.shared.u64 %l3, %l3;
+"""
+        + "".join(
+            f"    isspacep.{space} %p1, %l{i};\n    selp.u32 %a1, {bit}, 0, %p1;\n"
+            "    or.b32 %d, %d, %a1;\n"
+            for i, (space, bit) in enumerate(
+                (name, 1 << 8 - 3 * number - place)
+                for place in range(3)
+                for number, name in enumerate(("global", "local", "shared"))
+            )
+            for i in (i // 3 + 1,)
+        )
+        + """
+    mov.u32 %a1, 5;
+    st.shared.u32 [memory_shared+4], %a1;
+    mov.u32 %a2, memory_shared;
+    mapa.shared::cluster.u32 %a3, %a2, 0;
+    ld.shared::cluster.u32 %a4, [%a3+4];
+    shl.b32 %a4, %a4, 12;
+    or.b32 %d, %d, %a4;
+    getctarank.shared::cluster.u32 %a5, %a3;
+    add.u32 %a5, %a5, 7;
+    shl.b32 %a5, %a5, 9;
+    or.b32 %d, %d, %a5;
+""",
+        1,
+    ),
+    Kernel(  # through caches that are not coherent
+        "ldu",
+        lambda t: 0x1234,
+        """
+    mov.u32 %a1, 0x1234;
+    st.global.u32 [memory_global], %a1;
+    membar.gl;
+    ldu.global.u32 %d, [memory_global];
+""",
+        1,
+    ),
+]
+
+
 def access(name, store, load, want):
     KERNELS.append(Kernel(name, lambda t: want, store + load, 1))
 
