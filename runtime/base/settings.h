@@ -117,6 +117,9 @@
       "the node")                                                                                  \
     X(HOST_STACK, NULL, SIZE, "64K", "16K..1G",                                                    \
       "stack of each CUDA thread on the host device; four times this under sanitizers")            \
+    X(PTX_WARPS, NULL, CHOICE, "independent", (INDEPENDENT, LOCKSTEP),                             \
+      "where PTX is translated for the host device: the threads of a warp run independently, "     \
+      "or in lock step up to a branch at which they part, as on GPUs before Volta")                \
     X(MODULE_DIR, NULL, STRING, "", NULL,                                                          \
       "where to look for modules first")
 

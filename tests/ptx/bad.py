@@ -4,11 +4,15 @@
 bad.py
 """
 
+import contextlib
+import importlib.machinery
+import importlib.util
+import io
 import os
 import sys
 import tempfile
 
-from machine import HEADER, run_translator
+from machine import HEADER, run_translator, translator
 
 BODY = ".visible .entry k()\n{\n    .reg .b32 %r<4>;\n"
 CASES = {
@@ -28,6 +32,7 @@ CASES = {
         ":8: error: frob: ",
     ),
     "texture": (HEADER + ".global .texref t;\n", ":4: error: .*textures"),
+    "type": (HEADER + ".global .b33 x;\n", ':4: error: ".b33" is no type'),
     "undeclared": (
         HEADER + BODY + "    add.s32 %r1, %r2, %x;\n}\n",
         ':7: error: .*"%x" is not declared',
@@ -44,19 +49,79 @@ CASES = {
     "external": (HEADER + ".extern .global .b32 x;\n", ":4: error: x: a variable of another"),
 }
 
+# Operands of a wrong number or kind, and what is said of each.
+OPERANDS = {
+    "mov.u32 %r1": "1 operand instead of 2",
+    "mov.u32 %r1, %r2, %r3": "3 operands instead of 2",
+    "bra": "0 operands instead of 1",
+    "bra {%r1}": "",
+    "call": "0 operands instead of 1",
+    "call (%r1)": "",
+    "bar.sync": "0 operands instead of 1 to 2",
+    "bar.red.popc.u32 %r1, 0": "2 operands instead of 3 to 4",
+    "barrier.cluster.wait %r1": "1 operand instead of 0",
+    "shfl.sync.idx.b32 %r1, %r2": "2 operands instead of 5",
+    "vote.sync.any.pred %p": "1 operand instead of 3",
+    "brx.idx %r1, nosuch": "",
+    "brx.idx %r1": "1 operand instead of 2",
+    "add.s32 %r1, 08, %r2": '"08" is not declared',
+    "cvt.rn.f16x2.f32 %r1, %r2, %r3, %r3": "4 operands instead of 3",
+    "setp.eq.s32 %p, %r1, %r2, %p": "4 operands instead of 3",
+    "setp.eq.and.s32 %p, %r1, %r2": "3 operands instead of 4",
+    "set.eq.u32.s32 %r1, %r2, %r3, %p": "",
+    "prmt.b32 %r1, %r2, %r3": "3 operands instead of 4",
+    "fence.sc.gpu %r1": "1 operand instead of 0",
+    "ld.global.u32 %r1": "1 operand instead of 2",
+    "ld.global.u32 [%r1], %r1": "",
+    "ld.global.v2.u32 %r1, [%r2]": "",
+    "st.global.u32 %r1, [%r2]": "",
+    "atom.global.add.u32 %r1, [%r2]": "",
+    "red.global.add.u32 [%r1], %r2, %r3": "",
+    "red.global.add.u32 [%r1], %r2, %r3, %r3": "4 operands instead of 2 to 3",
+    "elect.sync %r1": "1 operand instead of 2",
+    "match.all.sync.b32 %r1|%p, %r2": "2 operands instead of 3",
+    "mov.b32 {%r1}, [%r2]": "",
+    "trap %r1": "1 operand instead of 0",
+}
+for TEXT, SAID in OPERANDS.items():
+    CASES[TEXT] = (
+        f"{HEADER}{BODY}    .reg .pred %p;\n    {TEXT};\n}}\n",
+        f":8: error: .*{SAID}",
+    )
+
+
+def program():
+    """main() of the translator, for it starts slowly."""
+    path = os.path.join(translator(), "gshmem-ptx")
+    loader = importlib.machinery.SourceFileLoader("gshmem_ptx", path)
+    found = importlib.util.module_from_spec(importlib.util.spec_from_loader("gshmem_ptx", loader))
+    loader.exec_module(found)
+    return found.main
+
+
+def run_here(main_of, path, output):
+    """Its status, and what it says."""
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        status = main_of(["gshmem-ptx", path, output])
+    return status, said.getvalue().strip()
+
 
 def main():
-    wrong = 0
+    wrong, main_of = 0, program()
     with tempfile.TemporaryDirectory() as folder:
         for name, (text, line) in CASES.items():
-            path, output = os.path.join(folder, name + ".ptx"), os.path.join(folder, name + ".c")
+            path, output = os.path.join(folder, "bad.ptx"), os.path.join(folder, "bad.c")
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
-            done = run_translator(path, output)
+            if name in OPERANDS:
+                status, said = run_here(main_of, path, output)
+            else:
+                done = run_translator(path, output)
+                status, said = done.returncode, done.stderr.strip()
             first, _, part = line.partition(".*")
-            said = done.stderr.strip()
-            if done.returncode != 1 or first not in said or part not in said:
-                print(f"{name}: status {done.returncode}, and it says: {said}")
+            if status != 1 or first not in said or part not in said:
+                print(f"{name}: status {status}, and it says: {said}")
                 wrong += 1
             elif "\n" in said or os.path.exists(output):
                 print(f"{name}: more than one line, or an output: {said}")

@@ -79,12 +79,32 @@ add(
     lambda a, b, c: clamp((a * b >> 32) + c, "s32"),
 )
 for name in ("min", "max"):
-    add(
-        f"{name}.relu.s32 {{d}}, {{a}}, {{b}}",
-        ["s32", "s32"],
-        "s32",
-        lambda a, b, f={"min": min, "max": max}[name]: max(0, f(a, b)),
-    )
+    for order in ("relu.s32", "s32.relu"):  # nvcc's headers have the second
+        add(
+            f"{name}.{order} {{d}}, {{a}}, {{b}}",
+            ["s32", "s32"],
+            "s32",
+            lambda a, b, f={"min": min, "max": max}[name]: max(0, f(a, b)),
+        )
+
+
+def differences(a, b):
+    """Of each byte."""
+    return [abs((a >> i & 255) - (b >> i & 255)) for i in (0, 8, 16, 24)]
+
+
+add(
+    "vabsdiff4.u32.u32.u32 {d}, {a}, {b}, {c}",
+    ["u32"] * 3,
+    "u32",
+    lambda a, b, c: sum(byte << 8 * i for i, byte in enumerate(differences(a, b))),
+)
+add(
+    "vabsdiff4.u32.u32.u32.add {d}, {a}, {b}, {c}",
+    ["u32"] * 3,
+    "u32",
+    lambda a, b, c: c + sum(differences(a, b)),
+)
 
 
 def halves(f, T):
@@ -106,13 +126,14 @@ for T in ("u16", "s16"):
             f"{name}.{T}x2 {{d}}, {{a}}, {{b}}", ["u32", "u32"], "u32", halves(f, T), [PAIRS, PAIRS]
         )
 for name, f in {"min": min, "max": max}.items():
-    add(
-        f"{name}.relu.s16x2 {{d}}, {{a}}, {{b}}",
-        ["u32", "u32"],
-        "u32",
-        halves(lambda a, b, f=f: max(0, f(a, b)), "s16"),
-        [PAIRS, PAIRS],
-    )
+    for order in ("relu.s16x2", "s16x2.relu"):
+        add(
+            f"{name}.{order} {{d}}, {{a}}, {{b}}",
+            ["u32", "u32"],
+            "u32",
+            halves(lambda a, b, f=f: max(0, f(a, b)), "s16"),
+            [PAIRS, PAIRS],
+        )
 
 # Carry: the result and, in a second instruction, what was carried.
 for T in WORDS:

@@ -294,7 +294,8 @@ for T in ("f32", "f64"):
         "infinite": lambda v, F: F.is_infinite(v),
         "number": lambda v, F: not F.is_nan(v),
         "notanumber": lambda v, F: F.is_nan(v),
-        "normal": lambda v, F: 0 < (v & ~F.sign) >> F.fraction < (F.infinity >> F.fraction),
+        "normal": lambda v, F: v & ~F.sign == 0  # zeros are normal numbers, by the PTX manual
+        or 0 < (v & ~F.sign) >> F.fraction < (F.infinity >> F.fraction),
         "subnormal": lambda v, F: 0 < v & ~F.sign < 1 << F.fraction,
     }
     for name, f in KINDS.items():

@@ -55,6 +55,20 @@ def kernel(number, case):
     return "\n".join(lines + ["    ret;", "}", ""])
 
 
+def pointers_to(arguments):
+    """The array that a launch takes, and what it points to. arguments: ctypes' numbers, or
+    buffers, whose addresses are given."""
+    values = [
+        (
+            a
+            if hasattr(a, "value") and not hasattr(a, "_length_")
+            else ctypes.c_uint64(ctypes.addressof(a))
+        )
+        for a in arguments
+    ]
+    return (ctypes.c_void_p * len(values))(*[ctypes.addressof(v) for v in values]), values
+
+
 class Machine:
     """The host device's library, by ctypes."""
 
@@ -62,15 +76,12 @@ class Machine:
         self.cuda = ctypes.CDLL(library, mode=ctypes.RTLD_GLOBAL)
 
     def load(self, text):
+        data = text if isinstance(text, bytes) else text.encode()
         module = ctypes.c_void_p()
-        status = self.cuda.cuModuleLoadData(ctypes.byref(module), text.encode() + b"\0")
+        status = self.cuda.cuModuleLoadData(ctypes.byref(module), data + b"\0")
         if status:
             sys.exit(f"cuModuleLoadData returns {status}")
         return module
-
-    def open_library(self, path):
-        """A module that was compiled before: its kernels by name."""
-        return ctypes.CDLL(path)
 
     def function(self, module, name):
         found = ctypes.c_void_p()
@@ -80,16 +91,7 @@ class Machine:
         return found
 
     def launch(self, function, grid, block, arguments, shared=0):
-        """arguments: ctypes' numbers, or buffers, whose addresses are given."""
-        values = [
-            (
-                a
-                if hasattr(a, "value") and not hasattr(a, "_length_")
-                else ctypes.c_uint64(ctypes.addressof(a))
-            )
-            for a in arguments
-        ]
-        pointers = (ctypes.c_void_p * len(values))(*[ctypes.addressof(v) for v in values])
+        pointers, _values = pointers_to(arguments)
         status = self.cuda.cuLaunchKernel(
             function, grid, 1, 1, block, 1, 1, shared, None, pointers, None
         )

@@ -4,20 +4,20 @@ The module is translated with the wrong table, and the library finds it by the P
 for programs that nvcc made.
 """
 
-import ctypes
+import copy
 import os
 import re
-import struct
 import sys
 import tempfile
 
-from machine import HEADER, Machine, first_mistake, kernel, translator
+from host_code import HostCode
+from machine import HEADER, first_mistake, kernel, translator
 
 sys.path.insert(0, translator())
 import build  # pylint: disable=wrong-import-position
 import module as ptx  # pylint: disable=wrong-import-position
 import table  # pylint: disable=wrong-import-position
-from patterns import Row, Table  # pylint: disable=wrong-import-position
+from patterns import Table  # pylint: disable=wrong-import-position
 
 # The first that changes a row's text is planted there.
 ERRORS = [
@@ -67,81 +67,10 @@ def wrong_code(row):
 def wrong_table():
     rows = []
     for row in table.ROWS:
-        wrong = Row(row.pattern, "", wrong_code(row))
-        wrong.operands = row.operands
+        wrong = copy.copy(row)
+        wrong.code = wrong_code(row)
         rows.append(wrong)
     return Table(rows)
-
-
-def fat_binary(text):
-    payload = text.encode() + b"\0" * (-len(text) % 8 + 8)
-    entry = struct.pack("<HHIQ", 1, 0x101, 64, len(payload)).ljust(64, b"\0")
-    return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(entry) + len(payload)) + entry + payload
-
-
-class Dim3(ctypes.Structure):
-    """CUDA's dim3."""
-
-    _fields_ = [("x", ctypes.c_uint), ("y", ctypes.c_uint), ("z", ctypes.c_uint)]
-
-
-class Wrapper(ctypes.Structure):
-    """What nvcc's constructors register."""
-
-    _fields_ = [
-        ("magic", ctypes.c_int),
-        ("version", ctypes.c_int),
-        ("data", ctypes.c_char_p),
-        ("file", ctypes.c_void_p),
-    ]
-
-
-class Planted(Machine):
-    """The library, with a module that was translated by a wrong table."""
-
-    def begin(self, text, so_file):
-        self.module = ctypes.CDLL(so_file)  # its constructor makes it known
-        self.fat = fat_binary(text)
-        self.wrapper = Wrapper(0x466243B1, 1, self.fat, None)
-        register = self.cuda["__cudaRegisterFatBinary"]
-        register.restype = ctypes.c_void_p
-        self.handle = ctypes.c_void_p(register(ctypes.byref(self.wrapper)))
-
-    def function(self, module, name):
-        stub = ctypes.c_void_p(4096 + int(name[1:]))  # any address: a kernel is known by it
-        self.cuda["__cudaRegisterFunction"](
-            self.handle, stub, name.encode(), name.encode(), -1, None, None, None, None, None
-        )
-        return stub
-
-    def launch(self, function, grid, block, arguments, shared=0):
-        values = [
-            (
-                a
-                if hasattr(a, "value") and not hasattr(a, "_length_")
-                else ctypes.c_uint64(ctypes.addressof(a))
-            )
-            for a in arguments
-        ]
-        pointers = (ctypes.c_void_p * len(values))(*[ctypes.addressof(v) for v in values])
-        launch = self.cuda.cudaLaunchKernel
-        launch.argtypes = [
-            ctypes.c_void_p,
-            Dim3,
-            Dim3,
-            ctypes.c_void_p,
-            ctypes.c_size_t,
-            ctypes.c_void_p,
-        ]
-        status = launch(
-            function,
-            Dim3(grid, 1, 1),
-            Dim3(block, 1, 1),
-            ctypes.cast(pointers, ctypes.c_void_p),
-            shared,
-            None,
-        )
-        return status or self.cuda.cudaDeviceSynchronize()
 
 
 class MixedTable:
@@ -165,7 +94,7 @@ def translate_wrongly(text, lines):
         return instruction(emitter, statement)
 
     ptx.ModuleEmitter.instruction = follow
-    code, unknown, _, _ = ptx.translate(text, "planted.ptx")
+    code, unknown, _, _ = ptx.translate(text.encode(), "planted.ptx")
     if unknown:
         sys.exit(f"unknown: {unknown[:3]}")
     return code
@@ -189,10 +118,9 @@ def run_planted(library, cases):
         source, so_file = os.path.join(folder, "planted.c"), os.path.join(folder, "planted.so")
         with open(source, "w", encoding="utf-8") as file:
             file.write(translate_wrongly(text, lines))
-        if not build.build_library(source, so_file, library):
+        if not build.build_library(source, so_file, library, loaded=False):
             sys.exit("the C does not compile")
-        machine = Planted(library)
-        machine.begin(text, so_file)
+        machine = HostCode(library, text.encode(), so_file)
         found, rows = set(), Table(table.ROWS)
         for i, case in enumerate(cases):
             if first_mistake(case, machine.compute(None, i, case)):

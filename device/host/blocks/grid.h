@@ -19,6 +19,7 @@ enum {
     WARP_SIZE = 32,
     CACHE_LINE = 64,
     BLOCK_THREADS_MAX = 1024,
+    BLOCK_WARPS_MAX = BLOCK_THREADS_MAX / WARP_SIZE,
     STEPS_BEFORE_YIELD = 24,                 /* atomic operations between two yields */
     SHARED_DEFAULT = 48 << 10,     /* dynamic shared memory without asking for more */
     SHARED_MAX = 227 << 10,        /* of one block */

@@ -115,6 +115,20 @@ static const char *text_of(const void *image, size_t *bytes)
     return strstr(image, ".version") ? image : NULL;
 }
 
+/* The module that a library was made of; NULL: the translator is of another version of GSHMEM. */
+static struct gshmem_host_ptx_module *module_of(void *library)
+{
+    struct gshmem_host_ptx_module *(*find)(void);
+
+    *(void **)&find = dlsym(library, PTX_MODULE_OF_LIBRARY);
+    struct gshmem_host_ptx_module *module = find ? find() : NULL;
+    if (module && module->size == sizeof *module)
+        return module;
+    log_error("a module of PTX cannot be loaded: the code that gshmem-ptx made of it is not for "
+              "this library; the two are of different versions of GSHMEM");
+    return NULL;
+}
+
 CUresult cuModuleLoadData(CUmodule *out, const void *image)
 {
     size_t bytes;
@@ -132,7 +146,7 @@ CUresult cuModuleLoadData(CUmodule *out, const void *image)
     if (!made)
         return CUDA_ERROR_OUT_OF_MEMORY;
     made->library = compile_text(text, bytes);
-    made->module = made->library ? ptx_module_find(text, bytes) : NULL;
+    made->module = made->library ? module_of(made->library) : NULL;
     if (!made->module || !ptx_module_register_kernels(made->module)) {
         if (made->library)
             dlclose(made->library);

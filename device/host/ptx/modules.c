@@ -68,17 +68,28 @@ static uint64_t key_of(const char *text, size_t bytes)
     return key;
 }
 
-struct gshmem_host_ptx_module *ptx_module_find(const char *text, size_t bytes)
+struct gshmem_host_ptx_module *ptx_module_take(const char *text, size_t bytes)
 {
     char key[17];
     struct gshmem_host_ptx_module *module;
 
     snprintf(key, sizeof key, "%016llx", (unsigned long long)key_of(text, bytes));
     pthread_mutex_lock(&modules.lock);
-    for (module = modules.first; module && strcmp(module->key, key) != 0; module = module->next)
-        continue;
+    for (module = modules.first; module; module = module->next) {
+        if (!module->taken && strcmp(module->key, key) == 0) {
+            module->taken = 1;
+            break;
+        }
+    }
     pthread_mutex_unlock(&modules.lock);
     return module;
+}
+
+void ptx_module_give_back(struct gshmem_host_ptx_module *module)
+{
+    pthread_mutex_lock(&modules.lock);
+    module->taken = 0;
+    pthread_mutex_unlock(&modules.lock);
 }
 
 struct gshmem_host_ptx_kernel *ptx_module_kernel(const struct gshmem_host_ptx_module *module,

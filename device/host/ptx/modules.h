@@ -8,8 +8,10 @@
 
 #include "gshmem/host_device/ptx/module.h"
 
-/* The module that was made of this text; NULL: none. */
-struct gshmem_host_ptx_module *ptx_module_find(const char *text, size_t bytes);
+/* The module that was made of this text, for one host code alone until it is given back: each of
+ * two files with the same text has its own. NULL: there is none that is free. */
+struct gshmem_host_ptx_module *ptx_module_take(const char *text, size_t bytes);
+void ptx_module_give_back(struct gshmem_host_ptx_module *module);
 /* Where its parts are; NULL: there is none of this name. */
 struct gshmem_host_ptx_kernel *ptx_module_kernel(const struct gshmem_host_ptx_module *module,
                                                  const char *name);

@@ -117,7 +117,7 @@ void **__cudaRegisterFatBinary(void *binary)
     }
     switch (ptx_in_fat_binary(wrapper->data, &text, &bytes)) {
     case PTX_FOUND:
-        loaded->module = ptx_module_find(text, bytes);
+        loaded->module = ptx_module_take(text, bytes);
         if (!loaded->module)
             log_error(
                 "a module's PTX was not translated: its kernels cannot be launched; compile and "
@@ -148,6 +148,7 @@ void __cudaUnregisterFatBinary(void **handle)
         for (unsigned i = 0; i < loaded->module->kernels; i++)
             gshmem_host_unregister(&loaded->module->kernel[i]->record);
         symbols_forget(loaded->module);
+        ptx_module_give_back(loaded->module);
     }
     free(loaded);
 }

@@ -11,18 +11,19 @@
 #include "device/host/fibers/sanitizer.h"
 #include "gshmem/host_device/ptx/module.h"
 
-/* At the beginning of a block's memory; zero at first. */
+/* A warp has come to a barrier when all of its lanes that have not ended are there; it counts as 32
+ * threads then. */
 struct barrier_state {
-    u32 arrived, yes; /* of this generation */
-    u32 generation;
-    u32 result_arrived, result_yes; /* of the one before */
+    u32 lanes[BLOCK_WARPS_MAX]; /* of each warp: those that are there, while others are missing */
+    u32 arrived;                /* 32 for each time that a warp has come */
+    u32 warps, waiting;         /* those that have come; of them, those that wait */
+    u32 threads, yes;           /* lanes that wait, and those of them whose predicate is true */
 };
 
+/* At the beginning of a block's memory; zero at first. */
 struct block_state {
-    struct barrier_state barrier[PTX_BARRIERS + 1];
-    u8 arrived_in
-        /* of each thread: the generation of the cluster barrier, its low bits */
-        [BLOCK_THREADS_MAX];
+    struct barrier_state barrier[PTX_BARRIERS];
+    u32 at_cluster_barrier[BLOCK_WARPS_MAX]; /* lanes that have arrived in this generation */
 };
 _Static_assert(sizeof(struct block_state) <= PTX_BLOCK_STATE, "a block's state has room");
 
@@ -92,86 +93,161 @@ void gshmem_host_ptx_exit(void)
 
 /* --- Barriers with numbers --- */
 
-static void barrier_state_complete(struct barrier_state *barrier)
+#define FOR_BITS(bit, set)                                                                         \
+    for (u32 rest_ = (set), bit; rest_ && (bit = (u32)__builtin_ctz(rest_), true);                 \
+         rest_ &= rest_ - 1)
+
+/* Warps whose threads have not all ended. */
+static u32 warps_alive(const struct block *b)
 {
-    barrier->result_arrived = barrier->arrived;
-    barrier->result_yes = barrier->yes;
-    barrier->arrived = barrier->yes = 0;
-    barrier->generation++;
+    u32 alive = 0;
+
+    for (u32 i = 0; i * WARP_SIZE < b->size; i++)
+        alive |= (u32)(b->warps[i].live != 0) << i;
+    return alive;
 }
 
-/* Threads that have ended do not count, where all of the block are due. */
-static bool barrier_state_is_full(const struct barrier_state *barrier, u32 threads)
+static u32 warp_number(const struct thread *self)
 {
-    return barrier->arrived >= (threads ? threads : thread_self()->block->live);
+    return (u32)(self->warp - self->block->warps);
 }
 
-static struct barrier_state *barrier_arrive_at(u32 number, int predicate, const char *file,
-                                               int line)
+static void warp_answer(struct warp *warp, u64 result)
 {
-    struct block_state *state = state_of(thread_self()->block);
+    FOR_BITS(lane, warp->live)
+    warp->threads[lane].result = result;
+}
 
-    if (number > PTX_BARRIERS)
+/* Opens the barrier if all have come who are due: so many threads, or those that have not ended. */
+static void barrier_try(const struct block *b, struct barrier_state *barrier, u32 threads)
+{
+    if (threads ? barrier->arrived < threads : (warps_alive(b) & ~barrier->warps) != 0)
+        return;
+    FOR_BITS(i, barrier->waiting)
+    warp_answer(&b->warps[i], (u64)barrier->yes << 32 | barrier->threads);
+    barrier->arrived = barrier->warps = barrier->waiting = barrier->threads = barrier->yes = 0;
+}
+
+/* The warp of `self` has come. */
+static void barrier_count_warp(const struct thread *self, struct barrier_state *barrier, bool waits)
+{
+    const struct warp *warp = self->warp;
+    const u32 number = warp_number(self);
+
+    barrier->lanes[number] = 0;
+    barrier->arrived += WARP_SIZE;
+    barrier->warps |= 1u << number;
+    if (!waits)
+        return;
+    barrier->waiting |= 1u << number;
+    FOR_BITS(lane, warp->live)
+    {
+        barrier->threads++;
+        barrier->yes += warp->threads[lane].value != 0;
+    }
+}
+
+/* Comes to a barrier, and returns when the caller's warp has come. waits: for the others. */
+static struct barrier_state *barrier_enter(struct thread *self, u32 number, u32 threads, bool waits,
+                                           const char *file, int line)
+{
+    if (number >= PTX_BARRIERS)
         gshmem_host_trap("a barrier whose number is above 15", file, line);
-    state->barrier[number].arrived++;
-    state->barrier[number].yes += predicate != 0;
-    order_release(&state->barrier[number]);
-    return &state->barrier[number];
+    if (threads % WARP_SIZE && threads != self->block->size)
+        gshmem_host_trap("a barrier for a number of threads that is no multiple of 32", file, line);
+    struct barrier_state *barrier = &state_of(self->block)->barrier[number];
+    u32 *lanes = &barrier->lanes[warp_number(self)];
+
+    order_release(barrier);
+    *lanes |= 1u << self->lane;
+    while (*lanes & 1u << self->lane) {
+        if (self->warp->live & ~*lanes)
+            gshmem_host_yield();
+        else
+            barrier_count_warp(self, barrier, waits);
+    }
+    return barrier;
+}
+
+/* As gshmem_host_ptx_barrier, also where other warps only arrive at barrier 0. */
+u32 gshmem_host_ptx_barrier_counted(u32 number, u32 threads, int kind, int predicate,
+                                    const char *file, int line)
+{
+    struct thread *self = thread_self();
+
+    self->value = predicate != 0;
+    struct barrier_state *barrier = barrier_enter(self, number, threads, true, file, line);
+    const u32 own = 1u << warp_number(self);
+    for (;;) {
+        barrier_try(self->block, barrier, threads);
+        if (!(barrier->waiting & own))
+            break;
+        gshmem_host_yield();
+    }
+    gshmem_host_progress();
+    order_acquire(barrier);
+    const u32 came = (u32)self->result, yes = (u32)(self->result >> 32);
+    switch (kind) {
+    case GSHMEM_HOST_BARRIER_COUNT:
+        return yes;
+    case GSHMEM_HOST_BARRIER_AND:
+        return yes == came;
+    default:
+        return yes > 0;
+    }
 }
 
 u32 gshmem_host_ptx_barrier(u32 number, u32 threads, int kind, int predicate, const char *file,
                             int line)
 {
-    const struct block *b = thread_self()->block;
-
-    if (number == 0 && (!threads || threads == b->size))
+    if (number == 0 && (!threads || threads == thread_self()->block->size))
         return (u32)gshmem_host_barrier_block(kind, predicate, file, line);
-    struct barrier_state *barrier = barrier_arrive_at(number, predicate, file, line);
-    const u32 generation = barrier->generation;
-    while (barrier->generation == generation) {
-        if (barrier_state_is_full(barrier, threads))
-            barrier_state_complete(barrier);
-        else
-            gshmem_host_yield();
-    }
-    gshmem_host_progress();
-    order_acquire(barrier);
-    switch (kind) {
-    case GSHMEM_HOST_BARRIER_COUNT:
-        return barrier->result_yes;
-    case GSHMEM_HOST_BARRIER_AND:
-        return barrier->result_yes == barrier->result_arrived;
-    default:
-        return barrier->result_yes > 0;
-    }
+    return gshmem_host_ptx_barrier_counted(number, threads, kind, predicate, file, line);
 }
 
 void gshmem_host_ptx_arrive(u32 number, u32 threads, const char *file, int line)
 {
-    struct barrier_state *barrier = barrier_arrive_at(number, 0, file, line);
+    struct thread *self = thread_self();
 
-    if (number == PTX_CLUSTER_BARRIER)
-        state_of(thread_self()->block)->arrived_in[gshmem_host_thread_rank()] =
-            (u8)barrier->generation;
-    if (barrier_state_is_full(barrier, threads))
-        barrier_state_complete(barrier);
+    barrier_try(self->block, barrier_enter(self, number, threads, false, file, line), threads);
 }
 
-void gshmem_host_ptx_wait(u32 number, const char *file, int line)
-{
-    struct block_state *state = state_of(thread_self()->block);
-    struct barrier_state *barrier = &state->barrier[number];
-    const u8 generation = state->arrived_in[gshmem_host_thread_rank()];
+/* --- The barrier of a cluster, which is one block --- */
 
-    (void)file, (void)line;
-    while ((u8)barrier->generation == generation) {
-        if (barrier_state_is_full(barrier, 0))
-            barrier_state_complete(barrier);
-        else
-            gshmem_host_yield();
+void gshmem_host_ptx_cluster_arrive(void)
+{
+    struct thread *self = thread_self();
+    struct block_state *state = state_of(self->block);
+
+    order_release(state);
+    state->at_cluster_barrier[warp_number(self)] |= 1u << self->lane;
+}
+
+/* Opens the barrier if all have arrived that have not ended. */
+static void cluster_barrier_try(const struct block *b)
+{
+    u32 *arrived = state_of(b)->at_cluster_barrier;
+
+    for (u32 i = 0; i * WARP_SIZE < b->size; i++) {
+        if (b->warps[i].live & ~arrived[i])
+            return;
+    }
+    memset(arrived, 0, BLOCK_WARPS_MAX * sizeof arrived[0]);
+}
+
+void gshmem_host_ptx_cluster_wait(void)
+{
+    const struct thread *self = thread_self();
+    struct block_state *state = state_of(self->block);
+
+    for (;;) {
+        cluster_barrier_try(self->block);
+        if (!(state->at_cluster_barrier[warp_number(self)] & 1u << self->lane))
+            break;
+        gshmem_host_yield();
     }
     gshmem_host_progress();
-    order_acquire(barrier);
+    order_acquire(state);
 }
 
 /* --- The grid --- */

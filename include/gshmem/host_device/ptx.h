@@ -15,5 +15,7 @@
 #include "ptx/convert.h"
 #include "ptx/memory.h"
 #include "ptx/module.h"
+#include "ptx/mbarrier.h"
+#include "ptx/lanes.h"
 
 #endif

@@ -29,10 +29,14 @@ def include_folder():
     return ""
 
 
-def build_library(source, output, host):
-    """A shared library of a file in C, linked with `host`; true if that went well."""
+def build_library(source, output, host, loaded=True):
+    """A shared library of a file in C, linked with `host`; true if that went well. loaded: by
+    cuModuleLoadData, else a part of a program, whose host code finds it by its PTX."""
     compiler = os.environ.get("CC", "cc").split()
-    flags = [flag for flag in C_FLAGS if flag != "-c"] + ["-shared", "-I" + include_folder()]
+    flags = [flag for flag in C_FLAGS if flag != "-c"]
+    flags += ["-shared", "-I" + include_folder()]
+    if loaded:
+        flags.append("-DGSHMEM_PTX_LIBRARY")
     return (
         subprocess.run(
             compiler + flags + [source, "-x", "none", host, "-o", output, "-lm"], check=False

@@ -46,10 +46,20 @@ def branch_table(emitter, statement, _):
     """brx.idx: a label by its number."""
     table = emitter.find(":" + statement.operands[1].text)
     index = emitter.read(statement.operands[0], "u32")
+    beyond = f'gshmem_host_trap("brx.idx beyond its table", {HERE});'
+    if emitter.flow:
+        by_label = {}
+        for i, label in enumerate(table.labels):
+            by_label.setdefault(label, []).append(f"{index} == {i}")
+        ways = "".join(
+            f'if ({emitter.part(statement, " || ".join(numbers))}) '
+            f'goto {emitter.find(":" + label).text}; '
+            for label, numbers in by_label.items()
+        )
+        return ways + beyond
     cases = "".join(
         f' case {i}: goto {emitter.find(":" + label).text};' for i, label in enumerate(table.labels)
     )
-    beyond = f'gshmem_host_trap("brx.idx beyond its table", {HERE});'
     return f"switch ({index}) {{{cases} default: {beyond} }}"
 
 
@@ -67,8 +77,11 @@ def call(emitter, statement, _):
     if callee.text in LIBRARY and not emitter.is_defined(callee.text):
         return f'{LIBRARY[callee.text]}({", ".join(texts)});'
     found = emitter.symbol(callee.text)
+    types = ["u8 *"] * len(texts)
+    if emitter.flow:
+        texts, types = ["lanes"] + texts, ["struct ptx_lanes *"] + types
     if found.kind == "reg":
-        types = ", ".join(["u8 *"] * len(texts)) or "void"
+        types = ", ".join(types) or "void"
         return f'((void (*)({types}))(uintptr_t){found.text})({", ".join(texts)});'
     if found.kind != "function" or not emitter.is_defined(callee.text):
         raise Unknown(f"{callee.text} is not defined in this module")
@@ -76,47 +89,62 @@ def call(emitter, statement, _):
 
 
 def leave(emitter, statement, _):
-    if emitter.function.entry or statement.opcode.startswith("ret"):
+    if emitter.function.entry:
         return "return;"
-    return "gshmem_host_ptx_exit();"
+    return emitter.returns() if statement.opcode.startswith("ret") else "gshmem_host_ptx_exit();"
 
 
 def barrier(emitter, statement, found):
     """bar and barrier for the block: all threads, or some of them at a barrier with a number."""
     parts, ops = [p for p in found["parts"] if p not in ("cta", "aligned")], statement.operands
-    if parts[:1] == ["cluster"]:  # a block is a cluster of its own
-        return cluster_barrier(parts)
+    wait = "gshmem_host_ptx_barrier_counted" if emitter.arrives else "gshmem_host_ptx_barrier"
     if parts == ["sync"]:
-        if len(ops) == 1 and ops[0].kind == "number" and ops[0].offset == 0:
+        if is_plain(emitter, ops[0], len(ops) > 1):
             return f"gshmem_host_barrier_block(GSHMEM_HOST_BARRIER, 0, {HERE});"
         number, threads = emitter.read(ops[0], "u32"), count(emitter, ops, 1)
-        return f"gshmem_host_ptx_barrier({number}, {threads}, 0, 0, {HERE});"
+        return f"{wait}({number}, {threads}, 0, 0, {HERE});"
     if parts == ["arrive"]:
         number, threads = emitter.read(ops[0], "u32"), count(emitter, ops, 1)
         return f"gshmem_host_ptx_arrive({number}, {threads}, {HERE});"
-    if len(parts) != 3 or parts[0] != "red" or parts[1] not in BARRIER:
+    if parts not in (["red", "popc", "u32"], ["red", "and", "pred"], ["red", "or", "pred"]):
         return None
     predicate = emitter.read(ops[-1], "pred")
-    if ops[1].kind == "number" and ops[1].offset == 0 and len(ops) == 3:
+    if is_plain(emitter, ops[1], len(ops) > 3):
         text = f"gshmem_host_barrier_block({BARRIER[parts[1]]}, {predicate}, {HERE})"
     else:
         text = (
-            f'gshmem_host_ptx_barrier({emitter.read(ops[1], "u32")}, '
+            f'{wait}({emitter.read(ops[1], "u32")}, '
             f"{count(emitter, ops[:-1], 2)}, "
             f"{BARRIER[parts[1]]}, {predicate}, {HERE})"
         )
-    return emitter.write(ops[0], parts[2] if parts[2] == "pred" else "u32", f"(u32){text}")
+    return emitter.write(ops[0], parts[2], f"(u32){text}")
+
+
+def is_plain(emitter, number, counted):
+    """Barrier 0 for all threads, where none arrives without waiting: __syncthreads()."""
+    return number.kind == "number" and not number.offset and not counted and not emitter.arrives
+
+
+def may_arrive_at_0(statement):
+    """bar.arrive, unless at another barrier for certain."""
+    parts = statement.opcode.split(".")
+    if parts[0] not in ("bar", "barrier") or "arrive" not in parts or "cluster" in parts:
+        return False
+    number = statement.operands[0] if statement.operands else None
+    return not number or number.kind != "number" or not number.offset
 
 
 def count(emitter, ops, at):
     return emitter.read(ops[at], "u32") if len(ops) > at else "0"
 
 
-def cluster_barrier(parts):
+def cluster_barrier(_, __, found):
+    """barrier.cluster: a block is a cluster of its own."""
+    parts = [part for part in found["parts"] if part != "aligned"]
     if parts[1:2] == ["arrive"] and set(parts[2:]) <= {"release", "relaxed"}:
-        return f"gshmem_host_ptx_arrive(PTX_CLUSTER_BARRIER, 0, {HERE});"
+        return "gshmem_host_ptx_cluster_arrive();"
     if parts[1:2] == ["wait"] and set(parts[2:]) <= {"acquire"}:
-        return f"gshmem_host_ptx_wait(PTX_CLUSTER_BARRIER, {HERE});"
+        return "gshmem_host_ptx_cluster_wait();"
     return None
 
 
@@ -193,6 +221,13 @@ def elect(emitter, statement, _):
     return text + " " + emitter.write(second, "pred", "leader == gshmem_host_lane()") + " }"
 
 
+def active_mask(emitter, statement, _):
+    text = f"gshmem_host_active_mask({HERE})"
+    if emitter.flow:
+        text = f'(u32){warp("BALLOT", "lanes->mask", "1")}'
+    return emitter.write(statement.operands[0], "u32", text)
+
+
 def trap(_, statement, __):
     return f'gshmem_host_trap("{statement.opcode}", {HERE});'
 
@@ -243,34 +278,40 @@ def multimem(emitter, statement, found):
 
 
 ROWS = [
-    Row("bra", "", branch),
-    Row("bra.uni", "", branch),
-    Row("brx.idx", "", branch_table),
-    Row("brx.idx.uni", "", branch_table),
-    Row("call", "", call),
-    Row("call.uni", "", call),
+    Row("bra", "label", branch),
+    Row("bra.uni", "label", branch),
+    Row("brx.idx", "a labels", branch_table),
+    Row("brx.idx.uni", "a labels", branch_table),
+    Row("call", "function *", call),
+    Row("call.uni", "function *", call),
     Row("ret", "", leave),
     Row("ret.uni", "", leave),
     Row("exit", "", leave),
-    Row("bar.warp.sync", "", warp_barrier),
-    Row("bar.*", "", barrier),
-    Row("barrier.*", "", barrier),
-    Row("shfl.sync.@SHUFFLE.b32", "", shuffle),
-    Row("vote.*", "", vote),
-    Row("match.*", "", match),
-    Row("redux.*", "", reduce_warp),
-    Row("elect.sync", "", elect),
-    Row("activemask.b32", "d", f"gshmem_host_active_mask({HERE})"),
+    Row("bar.warp.sync", "mask", warp_barrier),
+    Row("bar.red.*", "d a b c?", barrier),
+    Row("bar.cta.red.*", "d a b c?", barrier),
+    Row("bar.*", "a b?", barrier),
+    Row("barrier.cluster.*", "", cluster_barrier),
+    Row("barrier.red.*", "d a b c?", barrier),
+    Row("barrier.cta.red.*", "d a b c?", barrier),
+    Row("barrier.*", "a b?", barrier),
+    Row("shfl.sync.@SHUFFLE.b32", "d a b c mask", shuffle),
+    Row("vote.*", "d a mask", vote),
+    Row("match.*", "d a mask", match),
+    Row("redux.*", "d a mask", reduce_warp),
+    Row("elect.sync", "d mask", elect),
+    Row("activemask.b32", "d", active_mask),
     Row(
         "nanosleep.u32",
-        "d:u32",
+        "a",
         lambda e, s, _: f'gshmem_host_sleep({e.read(s.operands[0], "u32")});',
     ),
     Row("trap", "", trap),
     Row("brkpt", "", trap),
-    Row("pmevent", "", nothing),  # counts for a profiler
+    Row("pmevent", "a", nothing),  # counts for a profiler
+    Row("pmevent.mask", "a", nothing),
     Row("griddepcontrol.wait", "", nothing),  # grids of a stream run one after another
     Row("griddepcontrol.launch_dependents", "", nothing),
-    Row("setmaxnreg.*", "", nothing),  # a number of registers
-    Row("multimem.*", "", multimem),
+    Row("setmaxnreg.*", "a", nothing),  # a number of registers
+    Row("multimem.*", "a b", multimem),
 ]

@@ -9,6 +9,7 @@ shared memory is an offset of 32 bits; all others are pointers of the process.
 import re
 from dataclasses import dataclass
 
+from flow import Flow
 from patterns import bits_of, expand
 from reader import Label, PtxError, Scope, Table, Variable
 from registers import special_register
@@ -16,13 +17,17 @@ from registers import special_register
 SIZES = {8: "u8", 16: "u16", 32: "u32", 64: "u64", 128: "u128"}
 
 
+ESCAPES = {"_": "__", "%": "_p", "$": "_s", ".": "_d", ":": "_c"}
+
+
 def c_name(name):
-    """A name of PTX as one of C."""
-    return re.sub(
-        r"\W",
-        lambda m: {"%": "r_", "$": "S_", ".": "_"}.get(m.group(), f"_{ord(m.group()):x}_"),
-        name,
-    )
+    """A name of PTX as a part of one of C: two names never become the same."""
+    return re.sub(r"[_%$.:]", lambda match: ESCAPES[match.group()], name)
+
+
+def local_name(name):
+    """The C name of what a function declares. Texts of instructions have no such names."""
+    return "x_" + c_name(name)
 
 
 def element_bytes(type_):
@@ -47,8 +52,10 @@ class Unknown(Exception):
 class Emitter:
     """Emits the functions of one module."""
 
-    def __init__(self, table, names, places):
+    def __init__(self, table, names, places, lock_step=False):
         self.table = table
+        self.lock_step = lock_step  # lanes of a warp run together, and part at branches
+        self.flow = None  # then, of the function
         self.names = names  # of the module: Symbol by name
         self.places = places  # of shared variables: offset by (function, name)
         self.scopes = []
@@ -127,6 +134,12 @@ class Emitter:
             raise Unknown(f"the variable {op.text} at this place")
         return f"({self.c_type(type_)})({self.address_of(found)} + {op.offset})"
 
+    def is_predicate(self, op):
+        if op.kind == "not":
+            return True
+        found = self.find(op.text) if op.kind == "word" else None
+        return bool(found) and found.kind == "reg" and found.bits == 1
+
     @staticmethod
     def address_of(symbol):
         """The number that a variable's name stands for in mov."""
@@ -191,6 +204,9 @@ class Emitter:
         if not found:
             raise Unknown("")
         row, matched = found
+        wrong = row.wrong_count(len(statement.operands))
+        if wrong:
+            raise Unknown(wrong)
         if callable(row.code):
             text = row.code(self, statement, matched)
         else:
@@ -198,14 +214,28 @@ class Emitter:
         if text is None:
             raise Unknown("")
         if statement.guard:
-            guard = self.symbol(statement.guard).text
-            return f'if ({"!" if statement.negated else ""}{guard}) {{ {text} }}'
+            guard = ("!" if statement.negated else "") + self.symbol(statement.guard).text
+            return f"if ({self.part(statement, guard)}) {{ {text} }}"
         return text
+
+    def part(self, statement, condition):
+        """Whether a lane goes where the others may not go: the C text of a condition."""
+        if not self.flow or id(statement) not in self.flow.partings:
+            return condition
+        return f"ptx_part(lanes, {condition}, {self.flow.partings[id(statement)]})"
+
+    def meet(self, item):
+        """C text: lanes that have parted meet again before the item."""
+        if not self.flow or id(item) not in self.flow.meetings:
+            return []
+        return [f"ptx_meet(lanes, held, {self.flow.meetings[id(item)]});"]
+
+    def returns(self):
+        """C text: the end of a function that is no kernel."""
+        return (f"ptx_meet(lanes, held, {self.flow.end}); " if self.flow else "") + "return;"
 
     def expression(self, row, matched, operands):
         """A row that is one expression."""
-        if len(operands) != len(row.operands):
-            raise Unknown(f"{len(operands)} operands instead of {len(row.operands)}")
         types, by_letter = {}, {}
         for (letter, type_), operand in zip(row.operands, operands):
             types[letter] = (
@@ -221,16 +251,19 @@ class Emitter:
         if isinstance(item, Scope):
             return ["{"] + self.scope(item) + ["}"]
         if isinstance(item, Label):
-            return [f'{self.find(":" + item.name).text}: ;']
+            return [f'{self.find(":" + item.name).text}: ;'] + self.meet(item)
         if isinstance(item, Variable):
             return self.declare(item)
         if isinstance(item, Table):
             return []
         try:
-            return [f"#line {item.line}", self.instruction(item)]
+            return self.meet(item) + [f"#line {item.line}", self.instruction(item)]
         except Unknown as why:
             self.unknown.append((item.line, item.opcode, str(why)))
-            return []
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+            # a row's function met an operand of another kind than it looks for
+            self.unknown.append((item.line, item.opcode, "its operands are not of the kinds due"))
+        return []
 
     def declare(self, item):
         """The C declarations of registers and of local variables."""
@@ -239,8 +272,8 @@ class Emitter:
             count = item.registers
             names = [f"{item.name}{i}" for i in range(count)] if count else [item.name]
             for name in names:
-                self.scopes[-1][name] = Symbol("reg", c_name(name), bits)
-            text = ", ".join(f"{c_name(name)} = 0" for name in names)
+                self.scopes[-1][name] = Symbol("reg", local_name(name), bits)
+            text = ", ".join(f"{local_name(name)} = 0" for name in names)
             return [f'{SIZES.get(bits, "u8")} {text};'] if names else []
         if item.space == "shared":
             place = self.places[(self.function.name, item.name)]
@@ -254,9 +287,9 @@ class Emitter:
                 f"{item.name}: a .{item.space} variable inside a function is not supported",
             )
         size = element_bytes(item.type) * item.count
-        self.scopes[-1][item.name] = Symbol(item.space, c_name(item.name))
+        self.scopes[-1][item.name] = Symbol(item.space, local_name(item.name))
         align = max(item.align, element_bytes(item.type))
-        return [f"u8 {c_name(item.name)}[{max(size, 1)}] __attribute__((aligned({align})));"]
+        return [f"u8 {local_name(item.name)}[{max(size, 1)}] __attribute__((aligned({align})));"]
 
     def scope(self, scope):
         names = {}
@@ -279,10 +312,9 @@ class Emitter:
         name = self.names[function.name].text
         if function.entry:
             return f"static void {name}(const u8 *ptx_parameters)"
-        parameters = ", ".join(
-            f"u8 *{c_name(p.name)}" for p in function.returns + function.parameters
-        )
-        return f'static void {name}({parameters or "void"})'
+        parameters = ["struct ptx_lanes *lanes"] if self.lock_step else []
+        parameters += [f"u8 *{local_name(p.name)}" for p in function.returns + function.parameters]
+        return f'static void {name}({", ".join(parameters) or "void"})'
 
     def declaration(self, function):
         return self.signature(function) + ";"
@@ -290,12 +322,17 @@ class Emitter:
     def body(self, function):
         """The C text of a function, in lines."""
         self.function, self.labels, self.line = function, 0, function.line
+        self.flow = Flow(function) if self.lock_step else None
         own = {}
         lines = [
             self.signature(function),
             "{",
             "char *const shared = ptx_shared(); u32 cc = 0; (void)shared; (void)cc;",
         ]
+        if self.flow and function.entry:
+            lines.append("struct ptx_lanes own = {~0u, 0, {{0}}}, *const lanes = &own;")
+        if self.flow:
+            lines.append("const u32 held = lanes->held; (void)held;")
         if function.entry:
             for parameter, offset in parameter_offsets(function.parameters):
                 own[parameter.name] = Symbol("param", f"(ptx_parameters + {offset})")
@@ -306,10 +343,10 @@ class Emitter:
                         parameter.line,
                         f"{function.name}: parameters in registers are not supported",
                     )
-                own[parameter.name] = Symbol("param", c_name(parameter.name))
+                own[parameter.name] = Symbol("param", local_name(parameter.name))
         self.scopes = [own]
         lines += self.scope(function.body)
-        return lines + ["}"]
+        return lines + (["return;"] if function.entry else [self.returns()]) + ["}"]
 
 
 def parameter_offsets(parameters):

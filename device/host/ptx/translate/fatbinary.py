@@ -20,7 +20,7 @@ def texts_in(data, at):
             return
         payload = data[at + entry_bytes : at + entry_bytes + payload_bytes]
         if kind == KIND_PTX and b".version" in payload:
-            yield payload.rstrip(b"\0").decode("utf-8", "replace")
+            yield payload.rstrip(b"\0")
         at += entry_bytes + payload_bytes
 
 

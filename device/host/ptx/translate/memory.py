@@ -11,6 +11,7 @@ SPACES = (
     "local",
     "shared",
     "shared::cta",
+    "shared::cluster",
     "const",
     "param",
     "param::entry",
@@ -39,6 +40,7 @@ CACHES = (
     "L2::128B",
     "L2::256B",
 )
+HINT = "L2::cache_hint"  # with one operand more: advice
 VECTORS = ("v2", "v4", "v8")
 OPERATIONS = ("add", "and", "or", "xor", "min", "max", "exch", "cas", "inc", "dec")
 BYTE_TYPES = SETS["ANY"]
@@ -67,14 +69,22 @@ def sort(parts, **groups):
     return found
 
 
+def without_hint(statement, parts):
+    """The parts and operands but for advice about caches."""
+    if HINT not in parts:
+        return parts, list(statement.operands)
+    return [part for part in parts if part != HINT], statement.operands[:-1]
+
+
 def plain(order):
     return order in ("", "weak")
 
 
 def load(emitter, statement, found):
     """ld, ldu: one value or a vector, plain or with an order."""
+    parts, ops = without_hint(statement, found["parts"][:-1])
     how = sort(
-        found["parts"][:-1],
+        parts,
         order=ORDERS,
         scope=SCOPES,
         space=SPACES,
@@ -83,7 +93,7 @@ def load(emitter, statement, found):
         cache3=CACHES,
         vector=VECTORS,
     )
-    ops, type_ = statement.operands, found["T"]
+    type_ = found["T"]
     if (
         not how
         or type_ not in BYTE_TYPES
@@ -116,8 +126,9 @@ def load(emitter, statement, found):
 
 def store(emitter, statement, found):
     """st."""
+    parts, ops = without_hint(statement, found["parts"][:-1])
     how = sort(
-        found["parts"][:-1],
+        parts,
         order=ORDERS,
         scope=SCOPES,
         space=SPACES,
@@ -126,7 +137,7 @@ def store(emitter, statement, found):
         cache3=CACHES,
         vector=VECTORS,
     )
-    ops, type_ = statement.operands, found["T"]
+    type_ = found["T"]
     if (
         not how
         or type_ not in BYTE_TYPES
@@ -155,32 +166,61 @@ def store(emitter, statement, found):
 
 
 def atomic(emitter, statement, found):
-    """atom and red: the old value to the result, if there is one."""
-    ops = list(statement.operands)
+    """atom and red: the old value to the result, if there is one; or each of a vector."""
+    parts, ops = without_hint(statement, found["parts"][:-1])
     reduces = statement.opcode.startswith("red")
     how = sort(
-        found["parts"][:-1],
+        parts,
         order=ORDERS,
         scope=SCOPES,
         space=SPACES,
         operation=OPERATIONS,
         ftz=("noftz",),
+        vector=VECTORS,
     )
     if not how or not how["operation"] or how["order"] in ("weak", "volatile", "mmio"):
         return None
     operation, type_ = how["operation"], found["T"]
     target = None if reduces else ops.pop(0)
     values = ops[1:]
-    if len(values) != (2 if operation == "cas" else 1) or not atomic_is_known(
-        operation, type_, reduces
-    ):
+    if len(values) != (2 if operation == "cas" else 1):
         return None
     order = f'__ATOMIC_{C_ORDER[how["order"]]}'
-    at = emitter.address(ops[0], how["space"])
+    name, at = f"ptx_atom_{operation}_{type_}", emitter.address(ops[0], how["space"])
+    if how["vector"]:
+        text = atomic_vector(emitter, how, type_, (target, values[0]), (name, at, order))
+        return text and f"{text} gshmem_host_may_wait();"
+    if not atomic_is_known(operation, type_, reduces):
+        return None
     arguments = ", ".join(emitter.read(value, type_) for value in values)
-    call = f"ptx_atom_{operation}_{type_}({at}, {arguments}, {order})"
+    call = f"{name}({at}, {arguments}, {order})"
     text = f"(void){call};" if reduces else emitter.write(target, type_, call)
     return f"{text} gshmem_host_may_wait();"
+
+
+def atomic_vector(emitter, how, type_, operands, call):
+    """Each element for itself: f32 is added, halves also have min and max."""
+    target, values = operands
+    name, at, order = call
+    halves = type_ in ("f16", "bf16", "f16x2", "bf16x2")
+    known = ("add", "min", "max") if halves else ("add",) if type_ == "f32" else ()
+    count = int(how["vector"][1])
+    if how["operation"] not in known or len(values.parts) != count:
+        return None
+    if target and target.text != "_" and len(target.parts) != count:
+        return None
+    text, width = f"{{ char *const at = {at};", bits_of(type_) // 8
+    for i, value in enumerate(values.parts):
+        text += f" const {emitter.c_type(type_)} v{i} = {emitter.read(value, type_)};"
+    for i in range(count):
+        one = f"{name}(at + {i * width}, v{i}, {order})"
+        if target and target.parts:
+            text += f" const {emitter.c_type(type_)} old{i} = {one};"
+        else:
+            text += f" (void){one};"
+    for i, part in enumerate(target.parts if target else []):
+        text += " " + emitter.write(part, type_, f"old{i}")
+    return text + " }"
 
 
 def atomic_is_known(operation, type_, reduces):
@@ -194,8 +234,8 @@ def atomic_is_known(operation, type_, reduces):
         "xor": ("b32", "b64"),
         "inc": ("u32",),
         "dec": ("u32",),
-        "exch": ("b32", "b64"),
-        "cas": ("b16", "b32", "b64"),
+        "exch": ("b32", "b64", "b128"),
+        "cas": ("b16", "b32", "b64", "b128"),
     }
     return type_ in known[operation] and not (reduces and operation in ("exch", "cas"))
 
@@ -213,6 +253,8 @@ def fence(_, statement, found):
             ["async", "global"],
             ["async", "shared::cta"],
             ["async", "shared::cluster"],
+            ["async::generic", "acquire", "sync_restrict::shared::cluster", "cluster"],
+            ["async::generic", "release", "sync_restrict::shared::cta", "cluster"],
         )
     elif parts and parts[0] == "mbarrier_init":
         known = parts[1:] == ["release", "cluster"]
@@ -272,6 +314,7 @@ def nothing(_, statement, found):
         "L2::128B",
         "prefetch",
         "tensormap",
+        "L2::evict_first",
         "const",
         "param",
     )
@@ -279,18 +322,20 @@ def nothing(_, statement, found):
 
 
 ROWS = [
-    Row("ld.*", "", load),
-    Row("ldu.*", "", load),
-    Row("st.*", "", store),
-    Row("atom.*", "", atomic),
-    Row("red.*", "", atomic),
+    Row("ld.*", "d at hint?", load),
+    Row("ldu.*", "d at", load),
+    Row("st.*", "at a hint?", store),
+    Row("atom.*", "d at a b? hint?", atomic),
+    Row("red.*", "at a hint?", atomic),
     Row("fence.*", "", fence),
     Row("membar.*", "", fence),
-    Row("cvta.*", "", to_space),
-    Row("isspacep.*", "", is_in_space),
-    Row("mapa.*", "", map_shared),
-    Row("getctarank.*", "", map_shared),
-    Row("prefetch.*", "", nothing),
-    Row("prefetchu.*", "", nothing),
-    Row("applypriority.*", "", nothing),
+    Row("cvta.*", "d a", to_space),
+    Row("isspacep.*", "p a", is_in_space),
+    Row("mapa.*", "d a rank", map_shared),
+    Row("getctarank.*", "d a", map_shared),
+    Row("prefetch.*", "at", nothing),
+    Row("prefetchu.*", "at", nothing),
+    Row("applypriority.*", "at bytes", nothing),
+    Row("discard.*", "at bytes", nothing),
+    Row("createpolicy.*", "d *", lambda e, s, _: e.write(s.operands[0], "b64", "0")),
 ]

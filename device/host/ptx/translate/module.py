@@ -1,9 +1,11 @@
 """A module of PTX as one file of C: variables, functions, shared memory, and what the library is
 told of it."""
 
+import os
 import re
 import struct
 
+import asynchronous
 import control
 import memory
 import table
@@ -12,23 +14,26 @@ from patterns import Table
 from reader import PtxError, Reader, Scope, Statement, Variable, number_of
 
 SHARED_MAX = 227 << 10
-TABLE = Table(table.ROWS + memory.ROWS + control.ROWS)
+TABLE = Table(table.ROWS + asynchronous.ROWS + memory.ROWS + control.ROWS)
 
 
 class ModuleEmitter(Emitter):
     """The emitter, with the functions that the module defines."""
 
-    def __init__(self, module, names, places):
-        super().__init__(TABLE, names, places)
+    def __init__(self, module, names, places, lock_step=False):
+        super().__init__(TABLE, names, places, lock_step)
         self.defined = {f.name for f in module.functions if f.body}
+        statements = (i for f in module.functions if f.body for i in walk(f.body))
+        self.arrives = any(
+            isinstance(i, Statement) and control.may_arrive_at_0(i) for i in statements
+        )
 
     def is_defined(self, name):
         return name in self.defined
 
 
-def key_of(text):
-    """What the library finds a module by: a hash of the text (as key_of() in modules.c)."""
-    data = text.encode()
+def key_of(data):
+    """What the library finds a module by: a hash of its bytes (as key_of() in modules.c)."""
     data += b"\0" * (-len(data) % 8)
     key = 0xCBF29CE484222325
     for word in struct.unpack(f"<{len(data) // 8}Q", data):
@@ -55,6 +60,11 @@ def names_in(operands):
         yield from names_in(op.parts)
 
 
+def callee_of(statement):
+    """The name in a call: a function's, or that of a register with its address."""
+    return next((op.text for op in statement.operands if op.kind == "word"), "")
+
+
 class SharedMemory:
     """Where each shared variable lies: two that a kernel uses do not overlap."""
 
@@ -64,7 +74,12 @@ class SharedMemory:
         for variable in module.variables:
             if variable.space == "shared":
                 self.variables[variable.name] = variable
-        self.uses, self.calls, self.indirect, self.taken = {}, {}, set(), set()
+        self.uses, self.calls, self.indirect = {}, {}, set()
+        self.functions = {f.name for f in module.functions}
+        # functions that may be called by their address
+        self.taken = {
+            token for v in module.variables for token in v.value or [] if token in self.functions
+        }
         for function in module.functions:
             if function.body:
                 self.look_at(function)
@@ -75,7 +90,6 @@ class SharedMemory:
         own = {
             i.name for i in walk(function.body) if isinstance(i, Variable) and i.space == "shared"
         }
-        functions = {f.name for f in self.module.functions}
         uses, calls = set(), set()
         for item in walk(function.body):
             if isinstance(item, Variable) and item.space == "shared":
@@ -86,12 +100,12 @@ class SharedMemory:
             for name in names_in(item.operands):
                 if name in self.variables and name not in own:
                     uses.add(name)
-                if name in functions:
+                if name in self.functions:
                     calls.add(name)
                     if not item.opcode.startswith("call"):
                         self.taken.add(name)
-                if name.startswith("%") and item.opcode.startswith("call"):
-                    self.indirect.add(function.name)
+            if item.opcode.startswith("call") and callee_of(item) not in self.functions:
+                self.indirect.add(function.name)
         self.uses[function.name], self.calls[function.name] = uses, calls
 
     def reached(self, name):
@@ -146,58 +160,60 @@ class SharedMemory:
 # ---- Variables ----
 
 
-def flat(tokens):
-    return [token for token in tokens if token not in "{},"]
-
-
-def initial(variable, names):
-    """The C text of a variable's initial value: numbers and addresses, in elements."""
-    size = element_bytes(variable.type)
-    values, tokens, at = [], variable.value, 0
-    while at < len(tokens):
-        token, at = tokens[at], at + 1
-        if token in "{},()" or token == "+":
-            continue
-        if token == "-":
-            values.append(str(-number_of(tokens[at])))
-            at += 1
-        elif number_of(token) is not None:
-            values.append(f"{number_of(token):#x}ull")
-        elif re.fullmatch(r"0[fFdD][0-9a-fA-F]+", token):
-            values.append(f"0x{token[2:]}ull")
+def elements(variable):
+    """The tokens of each element of an initial value."""
+    found, depth, nested = [[]], 0, False
+    for token in variable.value:
+        if token in "{},":
+            depth += (token == "{") - (token == "}")
+            nested |= depth > 1
+            found.append([])
         else:
-            address, at = pointer(variable, token, tokens, at, names)
-            values.append(address)
-    if any("(uintptr_t)" in value for value in values) and size != 8:
+            found[-1].append(token)
+    found = [tokens for tokens in found if tokens]
+    if nested and len(found) != variable.count:
+        raise PtxError(
+            variable.line,
+            f"{variable.name}: rows with fewer values than elements are not supported",
+        )
+    return found
+
+
+def element(variable, tokens, names):
+    """The C text of one element: a sum of numbers and perhaps an address, NAME or generic(NAME)."""
+    number, address, sign = 0, "", 1
+    for token in tokens:
+        if token in ("+", "-"):
+            sign = -1 if token == "-" else 1
+        elif number_of(token) is not None:
+            number += sign * number_of(token)
+        elif re.fullmatch(r"0[fFdD][0-9a-fA-F]+", token):
+            number += sign * int(token[2:], 16)
+        elif token in names and not address and sign == 1:
+            address = f"(u64)(uintptr_t){names[token].text}"
+        elif token not in ("generic", "(", ")"):
+            raise PtxError(
+                variable.line, f'{variable.name}: "{token}" as an initial value is not known'
+            )
+    bits = 8 * element_bytes(variable.type)
+    if address and bits != 64:
         raise PtxError(
             variable.line,
             f"{variable.name}: parts of an address as initial value are not supported",
         )
-    return values
+    return f"{address} + {number}" if address else f"{number & (1 << bits) - 1:#x}ull"
 
 
-def pointer(variable, token, tokens, at, names):
-    """An address: NAME, generic(NAME), with +N perhaps."""
-    if token == "generic":
-        token, at = tokens[at + 1], at + 2
-    if token not in names or names[token].kind == "shared":
-        raise PtxError(
-            variable.line, f'{variable.name}: "{token}" as an initial value is not known'
-        )
-    text = f"(u64)(uintptr_t){names[token].text}"
-    while at < len(tokens) and tokens[at] in ")+":
-        at += 1
-        if tokens[at - 1] == "+":
-            text += f" + {number_of(tokens[at])}"
-            at += 1
-    return text, at
-
-
-def variable_text(variable, names):
+def variable_text(variable, names, defined):
     """The C definition: an array of elements of the type's width."""
     size, name = element_bytes(variable.type), names[variable.name].text
     align = max(variable.align, size)
-    values = initial(variable, names) if variable.value else []
+    known = {
+        name: symbol
+        for name, symbol in names.items()
+        if symbol.kind in ("global", "const") or name in defined
+    }
+    values = [element(variable, e, known) for e in elements(variable)] if variable.value else []
     count = max(variable.count, len(values), 1)
     text = f"static u{8 * size} {name}[{count}] __attribute__((aligned({align}), used))"
     return text + (f' = {{{", ".join(values)}}};' if values else ";")
@@ -245,22 +261,26 @@ def kernel_text(number, kernel, shared, names):
     ]
 
 
-def translate(text, file):
-    """(the C text, the unknown instructions, the module, how many instructions it has)."""
-    module = Reader(text).module()
+def translate(data, file):
+    """Of the bytes of a module: (the C text, the unknown instructions, the module, how many
+    instructions it has)."""
+    module = Reader(data.decode("utf-8", "replace")).module()
     shared = SharedMemory(module)
     names = module_names(module, shared)
-    emitter = ModuleEmitter(module, names, shared.places)
+    lock_step = os.environ.get("GSHMEM_PTX_WARPS") == "lockstep"
+    emitter = ModuleEmitter(module, names, shared.places, lock_step)
+    file = file.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     lines = ['#include "gshmem/host_device/ptx.h"']
-    lines += [variable_text(v, names) for v in module.variables if v.space != "shared"]
     functions = list({f.name: f for f in module.functions if f.body}.values())
     lines += [emitter.declaration(f) for f in functions]
+    variables = [v for v in module.variables if v.space != "shared"]
+    lines += [variable_text(v, names, emitter.defined) for v in variables]
     for function in functions:
         lines += [f'#line {function.line} "{file}"'] + emitter.body(function)
     kernels = [f for f in functions if f.entry]
     for number, kernel in enumerate(kernels):
         lines += kernel_text(number, kernel, shared, names)
-    lines += about(text, file, module, (kernels, names), emitter.instructions)
+    lines += about(key_of(data), file, module, (kernels, names), emitter.instructions)
     return "\n".join(lines) + "\n", emitter.unknown, module, emitter.instructions
 
 
@@ -270,7 +290,7 @@ def variable_row(variable, names):
     return f'{{"{variable.name}", {name}, sizeof {name}, {constant}}}'
 
 
-def about(text, file, module, found, instructions):
+def about(key, file, module, found, instructions):
     """The record of the module, and the constructor that gives it to the library."""
     kernels, names = found
     table_ = ", ".join(f"&kernel_{i}" for i in range(len(kernels)))
@@ -278,7 +298,7 @@ def about(text, file, module, found, instructions):
     return [
         f'static struct gshmem_host_ptx_kernel *const kernels[] = {{{table_ or "0"}}};',
         f'static const struct gshmem_host_ptx_variable variables[] = {{{rows or "{0}"}}};',
-        f'PTX_MODULE("{key_of(text)}", "{file}", "{module.version}", "{module.target}", '
+        f'PTX_MODULE("{key}", "{file}", "{module.version}", "{module.target}", '
         f"{instructions}, kernels, "
         f'{len(kernels)}, variables, {sum(v.space != "shared" for v in module.variables)})',
     ]

@@ -8,10 +8,11 @@ Pattern: parts in the order of the PTX manual. `{.x}` may be missing; `.@SET` is
 below. What an optional part or a set has matched is known by its name in lower case. Operands:
 d is the result, a letter in the C text is that operand, converted to its type: `T`, the type of
 the instruction (its last part), unless another stands behind a colon. `W` is the type twice as
-wide. A pattern that ends in `.*` takes any parts: its function looks at them. C: `$T`, `$W`,
-`$N` are the type, the wider type, and its bits; `$set` is what matched, `$ftz` and other
-optional parts are the name of a function, or nothing. A row may have a Python function instead,
-for what is more than an expression.
+wide. An operand with a question mark may be missing; `*` stands for any. A pattern that ends in
+`.*` takes any parts there: its function looks at them. C: `$T`, `$W`, `$N` are the type, the
+wider type, and its bits; `$set` is what matched, `$ftz` and other optional parts are the name of
+a function, or nothing. A row may have a Python function instead, for what is more than an
+expression.
 """
 
 import re
@@ -71,7 +72,10 @@ class Row:
     def __init__(self, pattern, operands, code):
         self.pattern = pattern
         self.name = re.match(r"[a-z0-9_]+", pattern).group()
-        self.operands = [self.split(word) for word in operands.split()]
+        words = operands.split()
+        self.most = 99 if "*" in words else len(words)
+        self.least = sum(word[-1] not in "?*" for word in words)
+        self.operands = [self.split(word.rstrip("?")) for word in words]
         self.code = code
         self.free = pattern.endswith(".*")  # its function looks at the parts itself
         self.parts = []
@@ -84,9 +88,19 @@ class Row:
         name, _, type_ = word.partition(":")
         return name, type_ or "T"
 
+    def wrong_count(self, count):
+        """In words: what is wrong with so many operands; "": nothing."""
+        if self.least <= count <= self.most:
+            return ""
+        due = str(self.least) + (f" to {self.most}" if self.most > self.least else "")
+        return f"{count} operand{'' if count == 1 else 's'} instead of {due}"
+
     def match(self, parts):
         """What each part has matched, or None. T is the last one."""
         if self.free:
+            begins = all(part in wanted for part, (_, _, wanted) in zip(parts, self.parts))
+            if not begins or len(parts) < len(self.parts):
+                return None
             return {"T": parts[-1] if parts else "", "parts": parts}
         found, at = {}, 0
         for name, optional, wanted in self.parts:

@@ -6,7 +6,9 @@ Every statement keeps its line, so that a mistake can be reported where it is.
 import re
 from dataclasses import dataclass, field
 
-NEWEST_VERSION = (9, 9)
+NEWEST_VERSION = (9, 1)  # of CUDA 13.1
+
+TYPE = re.compile(r"pred|[bus](8|16|32|64)|b128|f(16|32|64)|tf32|b?f16(x2)?|[us]16x2")
 
 TOKEN = re.compile(
     r"""
@@ -130,8 +132,8 @@ def tokens_of(text):
 def number_of(text):
     """The integer that a token stands for, or None."""
     text = text.rstrip("U")
-    if re.fullmatch(r"\d+", text):
-        return int(text, 8 if len(text) > 1 and text[0] == "0" else 10)
+    if re.fullmatch(r"0[0-7]*|[1-9]\d*", text):
+        return int(text, 8 if text[0] == "0" else 10)
     if re.fullmatch(r"0[xX][0-9a-fA-F]+", text):
         return int(text, 16)
     if re.fullmatch(r"0[bB][01]+", text):
@@ -218,8 +220,9 @@ class Reader:
                 raise PtxError(line, f"{word}: textures and surfaces are not supported")
             else:
                 type_ = word[1:]
-        if not type_:
-            raise PtxError(line, "a declaration without a type")
+        if not TYPE.fullmatch(type_):
+            why = f'".{type_}" is no type' if type_ else "a declaration without a type"
+            raise PtxError(line, why)
         found = []
         while True:
             made = Variable(self.next(), space, type_, line, align, vector, vector > 1)

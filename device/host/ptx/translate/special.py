@@ -115,6 +115,8 @@ def compare_set(emitter, statement, found):
     ):
         return None
     to, from_ = parts
+    if len(ops) != (4 if combine else 3):
+        return None
     if from_ in ("f16x2", "bf16x2") or to in ("f16x2", "bf16x2"):
         return set_halves(emitter, ops, (kind, combine, ftz), to, from_)
     a, b = (as_number(from_, flushed(from_, emitter.read(op, from_), ftz)) for op in ops[1:3])

@@ -1,5 +1,5 @@
 """The table of instructions that compute: one row each. Instructions on memory, threads and
-control are in table_memory.py and table_control.py; patterns.py says how a row is written."""
+control are in memory.py and control.py; patterns.py says how a row is written."""
 
 from patterns import Row
 from special import compare, compare_set, convert, convert_pair, move, permute, select
@@ -43,6 +43,12 @@ INTEGER = [
     Row("max.relu.s32", "d a b", "ptx_relu_s32(a > b ? a : b)"),
     Row("min{.relu}.@PAIR", "d a b", "$relu(ptx_min_$T(a, b))"),
     Row("max{.relu}.@PAIR", "d a b", "$relu(ptx_max_$T(a, b))"),
+    Row("min.s32.relu", "d:s32 a:s32 b:s32", "ptx_relu_s32(a < b ? a : b)"),
+    Row("max.s32.relu", "d:s32 a:s32 b:s32", "ptx_relu_s32(a > b ? a : b)"),
+    Row("min.s16x2.relu", "d:b32 a:b32 b:b32", "ptx_relu_s16x2(ptx_min_s16x2(a, b))"),
+    Row("max.s16x2.relu", "d:b32 a:b32 b:b32", "ptx_relu_s16x2(ptx_max_s16x2(a, b))"),
+    Row("vabsdiff4.u32.u32.u32", "d a b c", "ptx_vabsdiff4(a, b)"),
+    Row("vabsdiff4.u32.u32.u32.add", "d:u32 a:u32 b:u32 c:u32", "c + ptx_vsad4(a, b)"),
     Row("popc.@BITS4", "d:u32 a", "ptx_popc_$T(a)"),
     Row("clz.@BITS4", "d:u32 a", "ptx_clz_$T(a)"),
     Row("bfind.@INT4", "d:u32 a", "ptx_bfind_$T(a)"),
@@ -176,7 +182,7 @@ COMPARE = [
     Row("setp.@CMP{.ftz}.@HALF", "p a b", compare),
     Row("setp.@CMP.@BOOL{.ftz}.@VALUE", "p a b c:pred", compare),
     Row("setp.@CMP.@BOOL{.ftz}.@HALF", "p a b c:pred", compare),
-    Row("set.*", "d a b", compare_set),
+    Row("set.*", "d a b c?", compare_set),
     Row("selp.@VALUE", "d a b c:pred", "c ? a : b"),
     Row("slct{.ftz}.@VALUE.@BYTEWISE", "d a b c", select),
     Row("slct{.ftz}.@VALUE.f32", "d a b c", select),

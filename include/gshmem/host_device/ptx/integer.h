@@ -111,6 +111,25 @@ static inline u32 ptx_relu_s16x2(u32 x)
     return (x & 0x8000 ? 0 : x & 0xffff) | (x & 0x80000000u ? 0 : x & 0xffff0000u);
 }
 
+/* The difference of each byte; their sum. */
+static inline u32 ptx_vabsdiff4(u32 x, u32 y)
+{
+    u32 result = 0;
+
+    for (int i = 0; i < 32; i += 8) {
+        const u32 a = x >> i & 0xff, b = y >> i & 0xff;
+        result |= (a < b ? b - a : a - b) << i;
+    }
+    return result;
+}
+
+static inline u32 ptx_vsad4(u32 x, u32 y)
+{
+    const u32 each = ptx_vabsdiff4(x, y);
+
+    return (each & 0xff) + (each >> 8 & 0xff) + (each >> 16 & 0xff) + (each >> 24);
+}
+
 /* --- Bits --- */
 
 static inline u32 ptx_popc_b32(u32 x)

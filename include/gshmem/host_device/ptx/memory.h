@@ -101,6 +101,30 @@ PTX_ATOM_CAS(16)
 PTX_ATOM_CAS(32)
 PTX_ATOM_CAS(64)
 
+/* 16 bytes, by an instruction that not all processors of the kind have which compilers assume. */
+#ifdef __x86_64__
+#define PTX_16_BYTES __attribute__((target("cx16")))
+#else
+#define PTX_16_BYTES
+#endif
+PTX_16_BYTES static inline u128 ptx_atom_cas_b128(char *at, u128 expected, u128 value, int order)
+{
+    (void)order;
+    return __sync_val_compare_and_swap((ptx_word_128 *)at, expected, value);
+}
+
+static inline u128 ptx_atom_exch_b128(char *at, u128 value, int order)
+{
+    u128 seen = ptx_ld_128(at);
+
+    for (;;) {
+        const u128 old = ptx_atom_cas_b128(at, seen, value, order);
+        if (old == seen)
+            return old;
+        seen = old;
+    }
+}
+
 /* The new value of `old` and `value`, by compare and swap. */
 #define PTX_ATOM_LOOP(name, T, N, expression)                                                      \
     static inline T ptx_atom_##name(char *at, T value, int order)                                  \
@@ -142,6 +166,14 @@ PTX_ATOM_LOOP(add_f32, f32, 32, old + value)
 PTX_ATOM_LOOP(add_f64, f64, 64, old + value)
 PTX_ATOM_LOOP(add_f16, u16, 16, ptx_add_f16(old, value))
 PTX_ATOM_LOOP(add_bf16, u16, 16, ptx_add_bf16(old, value))
+PTX_ATOM_LOOP(min_f16, u16, 16, ptx_min_f16(old, value))
+PTX_ATOM_LOOP(max_f16, u16, 16, ptx_max_f16(old, value))
+PTX_ATOM_LOOP(min_bf16, u16, 16, ptx_min_bf16(old, value))
+PTX_ATOM_LOOP(max_bf16, u16, 16, ptx_max_bf16(old, value))
+PTX_ATOM_LOOP(min_f16x2, u32, 32, ptx_min_f16x2(old, value))
+PTX_ATOM_LOOP(max_f16x2, u32, 32, ptx_max_f16x2(old, value))
+PTX_ATOM_LOOP(min_bf16x2, u32, 32, ptx_min_bf16x2(old, value))
+PTX_ATOM_LOOP(max_bf16x2, u32, 32, ptx_max_bf16x2(old, value))
 PTX_ATOM_LOOP(add_f16x2, u32, 32, ptx_add_f16x2(old, value))
 PTX_ATOM_LOOP(add_bf16x2, u32, 32, ptx_add_bf16x2(old, value))
 

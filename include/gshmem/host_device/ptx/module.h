@@ -44,7 +44,8 @@ struct gshmem_host_ptx_module {
     u32 kernels;
     u32 variables;
     const struct gshmem_host_ptx_variable *variable;
-    struct gshmem_host_ptx_module *next; /* the library's, and */
+    struct gshmem_host_ptx_module *next; /* the library's, as what follows */
+    int taken;                           /* host code has it; under the library's lock */
     int said;                            /* a line was printed about it */
 };
 void gshmem_host_ptx_register(struct gshmem_host_ptx_module *module);
@@ -55,9 +56,8 @@ void gshmem_host_ptx_while_waiting(void (*progress)(void));
 void gshmem_host_ptx_launch(struct gshmem_host_ptx_kernel *kernel, void **arguments);
 
 /* Each block has this much memory of the library's before its shared memory. */
-#define PTX_BLOCK_STATE     2048
-#define PTX_BARRIERS        16
-#define PTX_CLUSTER_BARRIER PTX_BARRIERS /* behind those with numbers of PTX */
+#define PTX_BLOCK_STATE 3072
+#define PTX_BARRIERS    16
 
 u32 gshmem_host_ptx_dynamic(void); /* where dynamic shared memory begins */
 u32 gshmem_host_ptx_shared_bytes(int dynamic);
@@ -68,11 +68,15 @@ u64 gshmem_host_ptx_grid(void);
 u32 gshmem_host_ptx_grid_barrier(int half);
 void gshmem_host_ptx_exit(void) __attribute__((noreturn));
 
-/* Barriers with a number. threads: how many come to it; 0: all of the block. */
+/* Barriers with a number. threads: how many come to it; 0: all of the block. The first is quicker
+ * for barrier 0, and for modules in which no thread may arrive there without waiting. */
 u32 gshmem_host_ptx_barrier(u32 number, u32 threads, int kind, int predicate, const char *file,
                             int line);
+u32 gshmem_host_ptx_barrier_counted(u32 number, u32 threads, int kind, int predicate,
+                                    const char *file, int line);
 void gshmem_host_ptx_arrive(u32 number, u32 threads, const char *file, int line);
-void gshmem_host_ptx_wait(u32 number, const char *file, int line);
+void gshmem_host_ptx_cluster_arrive(void);
+void gshmem_host_ptx_cluster_wait(void);
 
 /* What kernels call by CUDA's names: results and arguments as arrays of bytes. */
 void gshmem_host_ptx_printf(u8 *result, u8 *format, u8 *arguments);
@@ -158,8 +162,8 @@ PTX_SHUFFLE(idx, least | (by & ~segments), wanted <= most)
 #define PTX_MODULE(hash, ptx_file, ptx_version, ptx_target, count, list, n, variables,             \
                    n_variables)                                                                    \
     static struct gshmem_host_ptx_module module = {                                                \
-        sizeof module, hash, ptx_file,    ptx_version, ptx_target, count,                          \
-        list,          n,    n_variables, variables,   0,          0};                             \
+        sizeof module, hash,      ptx_file, ptx_version,    ptx_target, count, list, n,            \
+        n_variables,   variables, 0,        PTX_OF_LIBRARY, 0};                                    \
     __attribute__((constructor(101))) static void begin(void)                                      \
     {                                                                                              \
         gshmem_host_ptx_register(&module);                                                         \
@@ -167,6 +171,23 @@ PTX_SHUFFLE(idx, least | (by & ~segments), wanted <= most)
     __attribute__((destructor(101))) static void end(void)                                         \
     {                                                                                              \
         gshmem_host_ptx_unregister(&module);                                                       \
+    }                                                                                              \
+    PTX_FIND_BY_FUNCTION
+
+/* A library that was made of one module for cuModuleLoadData: that call finds the module by a
+ * function, and no host code looks for it. */
+#define PTX_MODULE_OF_LIBRARY "gshmem_host_ptx_module_of_library"
+#ifdef GSHMEM_PTX_LIBRARY
+#define PTX_OF_LIBRARY 1
+#define PTX_FIND_BY_FUNCTION                                                                       \
+    __attribute__((visibility("default"))) struct gshmem_host_ptx_module *                         \
+    gshmem_host_ptx_module_of_library(void)                                                        \
+    {                                                                                              \
+        return &module;                                                                            \
     }
+#else
+#define PTX_OF_LIBRARY 0
+#define PTX_FIND_BY_FUNCTION
+#endif
 
 #endif

@@ -144,7 +144,7 @@ static inline f32 ptx_xorsign_f32(f32 x, f32 a, f32 b)
     PTX_TEST(infinite, T, !__builtin_isfinite(x) && x == x)                                        \
     PTX_TEST(number, T, x == x)                                                                    \
     PTX_TEST(notanumber, T, x != x)                                                                \
-    PTX_TEST(normal, T, __builtin_isnormal(x) != 0)                                                \
+    PTX_TEST(normal, T, x == 0 || __builtin_isnormal(x)) /* both zeros are, by the PTX manual */   \
     PTX_TEST(subnormal, T, __builtin_isfinite(x) && x != 0 && !__builtin_isnormal(x))
 PTX_TESTS(f32)
 PTX_TESTS(f64)

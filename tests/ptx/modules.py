@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Modules: which one a program gets, and that its variables are its own.
+
+modules.py LIBRARY
+"""
+
+import ctypes
+import os
+import sys
+import tempfile
+import threading
+
+from host_code import HostCode
+from machine import HEADER, Machine, translator
+
+sys.path.insert(0, translator())
+import build  # pylint: disable=wrong-import-position
+import module as ptx  # pylint: disable=wrong-import-position
+
+COUNTER = """
+.global .b32 counter = 100;
+.visible .entry count(.param .u64 out, .param .u32 more)
+{
+    .reg .b32 %r<3>;
+    .reg .b64 %at;
+    ld.param.u32 %r1, [more];
+    atom.global.add.u32 %r2, [counter], %r1;
+    ld.param.u64 %at, [out];
+    st.global.u32 [%at], %r2;
+    ret;
+}
+"""
+
+
+def count(machine, function, more):
+    """The counter's value before `more` was added."""
+    out = (ctypes.c_uint32 * 1)(0)
+    status = machine.launch(function, 1, 1, [out, ctypes.c_uint32(more)])
+    return out[0] if not status else f"error {status}"
+
+
+def bytes_of_lines():
+    """Lines that end with CR and LF, and comments that are no UTF-8."""
+    text = HEADER.encode() + b"// caf\xe9 \xff\xfe\n" + COUNTER.encode()
+    return text.replace(b"\n", b"\r\n")
+
+
+def one_text_in_two_files(library):
+    """Two files with the same kernels in a common header: each has its own module."""
+    _machine = Machine(library)  # which the two are linked with
+    data = bytes_of_lines()
+    code, _, _, _ = ptx.translate(data, 'a"\\b.ptx')
+    with tempfile.TemporaryDirectory() as folder:
+        source = os.path.join(folder, "m.c")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(code)
+        for name in "ab":
+            output = os.path.join(folder, name + ".so")
+            if not build.build_library(source, output, library, loaded=False):
+                return ["the C does not compile"]
+            ctypes.CDLL(output)
+    files = [HostCode(library, data) for _ in range(2)]
+    functions = [file.function(None, "count") for file in files]
+    return [count(file, f, more) for more in (1, 0) for file, f in zip(files, functions)]
+
+
+def one_text_loaded_by_threads(library):
+    """Each load is a module of its own."""
+    machine, loaded = Machine(library), []
+    threads = [
+        threading.Thread(target=lambda: loaded.append(machine.load(HEADER + COUNTER)))
+        for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    functions = [machine.function(module, "count") for module in loaded]
+    return [count(machine, function, 1) for function in functions]
+
+
+def bytes_of_all_kinds(library):
+    machine = Machine(library)
+    loaded = machine.load(bytes_of_lines())
+    return [count(machine, machine.function(loaded, "count"), 1)]
+
+
+CASES = {
+    one_text_in_two_files: [100, 100, 101, 101],
+    one_text_loaded_by_threads: [100, 100, 100],
+    bytes_of_all_kinds: [100],
+}
+
+
+def main(library):
+    wrong = 0
+    for case, wanted in CASES.items():
+        found = case(library)
+        if found != wanted:
+            print(f"{case.__name__}: {found} instead of {wanted}")
+            wrong += 1
+    print(f"{len(CASES)} cases, {wrong} wrong")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
