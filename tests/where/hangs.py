@@ -45,6 +45,7 @@ WAYS = {
     "thread": (r"wait for PE 1, which waits in gshmem_set_lock: another thread of this PE has it", r"PE 1: in gshmem_set_lock, the lock lock, another thread of this PE has it"),
     "kernel_wait": (r"only PE 1 can make the update.*loop_for_ever", r"kernel kernel_that_waits, block \(0,0,0\)"),
     "kernel_meet": (OUTSIDE + r".*loop_for_ever", r"in a collective in a kernel on team 0, kernel kernel_that_meets"),
+    "kernel_over": (OUTSIDE + r".*sleep_for_ever", r"PE 1: outside of calls that wait, sleeping"),
     "stopped_barrier": (STOPPED, r"gshmem_barrier_all on team 0, for PE 1"),
     "stopped_signal": (STOPPED, r"PE 1: is stopped.*in signal_wait_until"),
     "stopped_get": (STOPPED, r"answer.* over tcp, for PE 1"),
@@ -55,7 +56,7 @@ WAYS = {
 
 
 def where(*arguments):
-    result = subprocess.run([f"{BUILD}/where/gshmem-where", *arguments], capture_output=True, text=True, timeout=30)
+    result = subprocess.run([f"{BUILD}/runtime/where/gshmem-where", *arguments], capture_output=True, text=True, timeout=30)
     return result.stdout
 
 
@@ -128,4 +129,5 @@ def main(launcher, program, *ways):
     return 0 if all(good) else 1
 
 
-sys.exit(main(*sys.argv[1:]))
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
