@@ -280,8 +280,6 @@ static struct piece *new_piece(const void *data, size_t bytes)
     return p;
 }
 
-enum { WHOLE = 512 };
-
 size_t stream_send(struct stream *s, int from, const void *data, size_t bytes)
 {
     struct side *to = &s->side[!from];
