@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <execinfo.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/memory/tree.h"
+#include "runtime/where/symbols.h"
 
 enum {
     FRAMES = 16,
@@ -49,7 +51,54 @@ static struct tree_key at_address(uintptr_t at)
 
 /* ---- Where the program called ---- */
 
-/* The innermost frame that is not of this library. */
+/* An instruction of the program, as its file and that file's symbols have it. */
+struct place {
+    const char *file; /* NULL: not known */
+    uint64_t at, offset;
+    char function[80]; /* may be empty */
+};
+
+static struct place place_of(const void *from)
+{
+    struct place p = {.file = NULL};
+    struct link_map *map = NULL;
+    Dl_info info;
+
+    /* -1: of the call that the address follows */
+    if (!from || !dladdr1((const char *)from - 1, &info, (void **)&map, RTLD_DL_LINKMAP) || !map)
+        return p;
+    p.at = (uintptr_t)from - 1 - map->l_addr;
+    p.file = strrchr(info.dli_fname, '/');
+    p.file = p.file ? p.file + 1 : info.dli_fname;
+    if (!symbols_find(map->l_name[0] ? map->l_name : "/proc/self/exe", p.at, true, p.function,
+                      sizeof p.function, &p.offset))
+        p.function[0] = 0;
+    return p;
+}
+
+/* "main+0x1c (prog+0x12ac)": the second is what addr2line takes. */
+static void checked_name(char *text, size_t size, const void *from)
+{
+    const struct place p = place_of(from);
+
+    if (!p.file)
+        snprintf(text, size, "an unknown place");
+    else if (p.function[0])
+        snprintf(text, size, "%s+%#llx (%s+%#llx)", p.function, (unsigned long long)p.offset,
+                 p.file, (unsigned long long)p.at);
+    else
+        snprintf(text, size, "%s+%#llx", p.file, (unsigned long long)p.at);
+}
+
+/* Headers have functions of ours that are compiled into the program. */
+static bool is_inline_of_ours(const void *from)
+{
+    const struct place p = place_of(from);
+
+    return strncmp(p.function, "gshmem_", 7) == 0 || strncmp(p.function, "shmem_", 6) == 0;
+}
+
+/* The innermost frame that is not of this library, nor of its headers. */
 static const void *find_caller(void)
 {
     void *frame[FRAMES];
@@ -59,29 +108,11 @@ static const void *find_caller(void)
     if (!dladdr((void *)(uintptr_t)checked_start, &own))
         return NULL;
     for (int i = 0; i < n; i++) {
-        if (dladdr(frame[i], &info) && info.dli_fbase != own.dli_fbase)
+        if (dladdr(frame[i], &info) && info.dli_fbase != own.dli_fbase &&
+            !is_inline_of_ours(frame[i]))
             return frame[i];
     }
     return NULL;
-}
-
-/* "main+0x1c (prog+0x12ac)": what addr2line takes is in it. */
-static void checked_name(char *text, size_t size, const void *from)
-{
-    Dl_info info;
-    const char *file;
-
-    if (!from || !dladdr((const char *)from - 1, &info) || !info.dli_fname) {
-        snprintf(text, size, "an unknown place");
-        return;
-    }
-    file = strrchr(info.dli_fname, '/');
-    file = file ? file + 1 : info.dli_fname;
-    const size_t offset = (size_t)((const char *)from - 1 - (const char *)info.dli_fbase);
-    if (info.dli_sname)
-        snprintf(text, size, "%s (%s+%#zx)", info.dli_sname, file, offset);
-    else
-        snprintf(text, size, "%s+%#zx", file, offset);
 }
 
 /* ---- Red zones ---- */
@@ -231,42 +262,38 @@ void checked_leave(struct checked *c, const void *object, const char *call)
 
 /* ---- Accesses ---- */
 
-/* Of objects and places before and in the bytes: what the line says. NULL `o`: there is none. */
-static gshmem_status_t refuse_access(const struct checked_object *o, const void *at, size_t bytes,
-                                     const char *call)
+/* What is wrong with an access: o is the object there, or before it; NULL: there is none. */
+static void explain_access(const struct checked_object *o, uintptr_t first, size_t bytes,
+                           char *text, size_t size)
 {
-    const uintptr_t first = (uintptr_t)at;
     char from[160], freed[160];
 
-    if (!o)
-        return fail(GSHMEM_ERR_NOT_SYMMETRIC,
-                    "%s of %zu B at %p: no object is there: that part of the symmetric heap was "
-                    "never allocated",
-                    call, bytes, at);
-    checked_name(from, sizeof from, o->from);
-    if (o->freed && first - o->at < o->bytes) {
-        checked_name(freed, sizeof freed, o->freed_from);
-        return fail(GSHMEM_ERR_NOT_SYMMETRIC,
-                    "%s of %zu B at %p: the object of %zu B at %p was freed, in %s; it was from %s "
-                    "in %s",
-                    call, bytes, at, o->bytes, (void *)o->at, freed, o->call, from);
+    if (!o) {
+        snprintf(text, size, "no object is there: it was never allocated");
+        return;
     }
-    if (first - o->at < o->bytes)
-        return fail(GSHMEM_ERR_NOT_SYMMETRIC,
-                    "%s of %zu B at %p: it would run %zu B past the end of the object of %zu B at "
-                    "%p, which is from %s in %s",
-                    call, bytes, at, first + bytes - o->at - o->bytes, o->bytes, (void *)o->at,
-                    o->call, from);
-    return fail(GSHMEM_ERR_NOT_SYMMETRIC,
-                "%s of %zu B at %p: no object is there; it is %zu B past the end of the object of "
-                "%zu B at %p, which is%s from %s in %s",
-                call, bytes, at, first - o->at - o->bytes, o->bytes, (void *)o->at,
-                o->freed ? " freed, and was" : "", o->call, from);
+    const size_t inside = first - o->at;
+    checked_name(from, sizeof from, o->from);
+    checked_name(freed, sizeof freed, o->freed_from);
+    if (o->freed && inside < o->bytes)
+        snprintf(text, size, "the object of %zu B at %p was freed, in %s; it was from %s in %s",
+                 o->bytes, (void *)o->at, freed, o->call, from);
+    else if (inside < o->bytes)
+        snprintf(text, size,
+                 "it would run %zu B past the end of the object of %zu B at %p, which is from %s "
+                 "in %s",
+                 inside + bytes - o->bytes, o->bytes, (void *)o->at, o->call, from);
+    else
+        snprintf(text, size,
+                 "no object is there; it is %zu B past the end of the object of %zu B at %p, which "
+                 "is%s from %s in %s",
+                 inside - o->bytes, o->bytes, (void *)o->at, o->freed ? " freed, and was" : "",
+                 o->call, from);
 }
 
 gshmem_status_t checked_find(struct checked *c, const void *at, size_t bytes, const char *call)
 {
-    gshmem_status_t status = GSHMEM_OK;
+    char why[600] = "", caller[160];
 
     if (!bytes)
         return GSHMEM_OK;
@@ -275,7 +302,11 @@ gshmem_status_t checked_find(struct checked *c, const void *at, size_t bytes, co
         object_of(tree_at_most(&c->objects, at_address((uintptr_t)at)));
     const size_t inside = o ? (uintptr_t)at - o->at : 0;
     if (!o || o->freed || inside > o->bytes || bytes > o->bytes - inside)
-        status = refuse_access(o, at, bytes, call);
+        explain_access(o, (uintptr_t)at, bytes, why, sizeof why);
     pthread_mutex_unlock(&c->lock);
-    return status;
+    if (!why[0])
+        return GSHMEM_OK;
+    checked_name(caller, sizeof caller, find_caller());
+    return fail(GSHMEM_ERR_NOT_SYMMETRIC, "%s of %zu B at %p, in %s: %s", call, bytes, at, caller,
+                why);
 }
